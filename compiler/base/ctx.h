@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of one compilation, passed explicitly; there is no other. */
+#ifndef BASE_CTX_H
+#define BASE_CTX_H
+
+#include "base/diag.h"
+
+typedef struct Ctx {
+    MemoryBudget budget;
+    Arena arena; /* lives as long as the compilation */
+    SymTable syms;
+    Sources sources;
+    Diags diags;
+} Ctx;
+
+void ctx_init(Ctx *c);
+void ctx_release(Ctx *c);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Diagnostics: a record is created first and rendered later; only the renderer knows lines, columns, tabs and
+ * width. User error, unsupported and limit are kinds of record; an internal error is CHECK's business.
+ * Text: lower case, no full stop, values in '...', both numbers of a mismatch, facts before advice.
+ *
+ *     Diagnostic *d = diag_error(diags, E_EXTENT_MISMATCH, span, "index '%s' is %lld here", ...);
+ *     diag_mark(d, other, "but 4 here");       second party, underlined with '~' (same line) or on a line of its own
+ *     diag_note(d, decl, "'A' is declared here with shape [3, 4]");
+ *     diag_help(d, "did you mean '%s'?", name);
+ */
+#ifndef BASE_DIAG_H
+#define BASE_DIAG_H
+
+#include "base/check.h"
+#include "base/source.h"
+#include "base/text.h"
+
+typedef enum Severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_UNSUPPORTED, SEVERITY_LIMIT } Severity;
+
+/* One row per code: enumerator, printed code or warning name, one line for `--explain` and docs. */
+typedef enum DiagCode {
+#define DIAG(id, code, about) id,
+#include "base/diag.def"
+#undef DIAG
+    DIAG_COUNT
+} DiagCode;
+
+typedef struct DiagMark {
+    Span span;
+    const char *text; /* may be empty */
+    bool is_note;     /* printed as "note:" with its own line; else marked under the culprit's line if it is the same */
+} DiagMark;
+
+typedef struct Diagnostic {
+    struct Diags *owner;
+    Severity severity;
+    DiagCode code;
+    Span span; /* source 0: no place, only a message */
+    const char *message;
+    VEC(DiagMark) marks;
+    const char *help; /* null: none */
+} Diagnostic;
+
+typedef struct Diags {
+    Arena *arena;
+    Sources *sources;
+    VEC(Diagnostic *) list; /* in order of creation */
+    uint32_t n_errors;      /* all severities but warning */
+    uint32_t limit;         /* errors recorded; more are only counted (20 by default) */
+    uint32_t suppressed;
+    bool warnings_are_errors;
+    bool no_warnings;
+    bool disabled[DIAG_COUNT]; /* -Wno-x */
+} Diags;
+
+void diags_init(Diags *d, Arena *arena, Sources *sources);
+Diagnostic *diag_error(Diags *d, DiagCode code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
+Diagnostic *diag_warning(Diags *d, DiagCode code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
+/* A correct program that a target or this version cannot do; names which. */
+Diagnostic *diag_unsupported(Diags *d, DiagCode code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
+/* A stated limit was reached (exit 4). */
+Diagnostic *diag_limit(Diags *d, DiagCode code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
+void diag_mark(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
+void diag_note(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
+void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* All records, ordered by source place, then by creation; one after the other, control characters escaped. */
+void diags_render(Diags *d, Text *out, bool color);
+/* 0, 1 (input) or 4 (only limits were hit). */
+int diags_exit_code(const Diags *d);
+const char *diag_code_text(DiagCode code);  /* "E0203", "-Wspill" */
+const char *diag_code_about(DiagCode code);
+
+#endif
