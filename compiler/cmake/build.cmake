@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# How our own targets are built: the house's warnings, and a flex/bison pair as a source of a library.
+include_guard(GLOBAL)
+
+set(TDSL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
+    -Wmissing-prototypes -Wvla -Wformat=2 -Wundef)
+
+# C11, every warning, and errors out of them when asked.
+function(tdsl_target_flags target)
+    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON
+        C_EXTENSIONS OFF)
+    if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
+        target_compile_options(${target} PRIVATE ${TDSL_WARNINGS})
+        if(TDSL_WERROR)
+            target_compile_options(${target} PRIVATE -Werror)
+        endif()
+    endif()
+endfunction()
+
+# grammar/NAME.y and grammar/NAME.l become generated/grammar/NAME.{tab,lex}.{c,h}, included as
+# "grammar/NAME.tab.h" and "grammar/NAME.lex.h". Sets `out` to the two C files.
+function(tdsl_grammar name out)
+    find_program(TDSL_BISON bison REQUIRED)
+    find_program(TDSL_FLEX flex REQUIRED)
+    set(from ${PROJECT_SOURCE_DIR}/grammar)
+    set(to ${TDSL_GENERATED_DIR}/grammar)
+    file(MAKE_DIRECTORY ${to})
+    add_custom_command(
+        OUTPUT ${to}/${name}.tab.c ${to}/${name}.tab.h
+        COMMAND ${TDSL_BISON} -Wcounterexamples -Werror --header=${to}/${name}.tab.h
+                --output=${to}/${name}.tab.c ${name}.y
+        WORKING_DIRECTORY ${from}
+        DEPENDS ${from}/${name}.y
+        COMMENT "bison ${name}.y"
+        VERBATIM)
+    add_custom_command(
+        OUTPUT ${to}/${name}.lex.c ${to}/${name}.lex.h
+        COMMAND ${CMAKE_COMMAND} -DFLEX=${TDSL_FLEX} -DFROM=${from} -DNAME=${name} -DTO=${to}
+                -P ${PROJECT_SOURCE_DIR}/compiler/cmake/flex.cmake
+        DEPENDS ${from}/${name}.l ${PROJECT_SOURCE_DIR}/compiler/cmake/flex.cmake
+        COMMENT "flex ${name}.l"
+        VERBATIM)
+    set(${out} ${to}/${name}.tab.c ${to}/${name}.lex.c PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of knowledge: a folder of compiler/ includes only itself and folders of earlier levels."""
+import re
+import tree
+
+LEVELS = [["base"], ["front"], ["ir"], ["target"], ["opt", "path", "fuse"], ["loop"], ["backend"], ["driver"]]
+LEVEL = {folder: n for n, level in enumerate(LEVELS) for folder in level}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+# Generated headers and where the folder that owns them stands.
+GENERATED = {"grammar/einsum": "front", "grammar/tdsl": "front", "grammar/dump": "ir"}
+
+
+def folder_of(path):
+    parts = path.split("/")
+    if parts[0] == "backend":
+        return "/".join(parts[:2])
+    return parts[0]
+
+
+def may_include(user, used):
+    if user == used:
+        return True
+    return LEVEL[used.split("/")[0]] < LEVEL[user.split("/")[0]]
+
+
+def breaches_in(path, text):
+    """path is relative to compiler/."""
+    user = folder_of(path)
+    for m in INCLUDE.finditer(text):
+        line = text.count("\n", 0, m.start(1)) + 1
+        name = m.group(1)
+        if name.startswith("grammar/"):
+            used = GENERATED.get(name.split(".")[0])
+        elif name == "backend/targets.inc":
+            used = "driver"
+        elif name.startswith("tdsl/"):
+            used = user if user in ("driver",) else None
+        else:
+            used = folder_of(name) if "/" in name else None
+        if used is None or used.split("/")[0] not in LEVEL:
+            yield f'compiler/{path}:{line}: "{name}" is not written relative to compiler/'
+        elif not may_include(user, used):
+            yield f"compiler/{path}:{line}: {user} includes {used}, which is not to its left"
+
+
+def self_test():
+    assert not list(breaches_in("ir/a.c", '#include "base/arena.h"\n#include "ir/graph.h"\n'))
+    assert list(breaches_in("ir/a.c", '#include "opt/opt.h"\n'))
+    assert list(breaches_in("opt/a.c", '#include "path/path.h"\n'))
+    assert list(breaches_in("backend/c/a.c", '#include "backend/null/target.h"\n'))
+    assert list(breaches_in("ir/a.c", '#include "graph.h"\n'))
+
+
+def main():
+    a = tree.arguments()
+    self_test()
+    found, n = [], 0
+    for path in tree.files(a.root, "compiler", ends=(".c", ".h", ".def")):
+        n += 1
+        inner = path[len("compiler/"):]
+        if folder_of(inner).split("/")[0] not in LEVEL:
+            found.append(f"{path}: a folder that is not in the order of knowledge")
+            continue
+        found += breaches_in(inner, tree.without_comments(tree.read(a.root, path)))
+    tree.verdict(found, n)
+
+
+main()
