@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel IR: loops over tiles, buffers with explicit spaces, and one kind of tile statement.
+ *
+ *     kernel @mlp(o ~ 16) {
+ *       arg @X : f32[o,256] in
+ *       arg @Y : f32[o,512] result
+ *       for $m in 0..o step 16 {
+ *         alloc @acc : f32[16,512] tile
+ *         fill [i in $m:16<o, j in 0..512] @acc[i-$m, j] = 0.0
+ *         matmul [i in $m:16<o, j in 0..512, k in 0..256] @acc[i-$m, j] += @X[i,k] * @W[k,j]
+ *         map [i in $m:16<o, j in 0..512] @Y[i,j] = relu(@acc[i-$m, j] + @b[j])
+ *       }
+ *     }
+ *   (the dump writes values as calls: `mul(@X[i,k], @W[k,j])`.)
+ *
+ * Variables run over absolute positions, so a tile of a tile is still a position: a range [start, start+span) clipped to
+ * [.., limit). Loop variables are printed $m, the local indices of a tile statement without '$'; both are Vars.
+ *
+ * A tile statement means: for every value of its local indices, in any order,  dst[at] = value  (fold OP_COPY)  or
+ * dst[at] = fold(dst[at], value). With a fold, local indices that `at` lacks are reduced; without one, `at` must be different for different
+ * index values. The value must not read `dst` (unless at the very element it assigns). Keyword by shape (tile_kind): fill, copy, map, reduce, matmul.
+ *
+ * Forms. LOOP_TILED: as built. LOOP_LEGAL: as a target's legalise leaves it; local indices then have a mode (loop, unroll, vector), a target's
+ * verify has the rest. All sizes 64-bit. Extents are Dims: the kernel's open dims are its parameters. */
+#ifndef LOOP_LOOP_H
+#define LOOP_LOOP_H
+
+#include "front/op.h"
+#include "fuse/fuse.h"
+#include "ir/graph.h"
+#include "ir/tensor.h"
+#include "target/target.h"
+
+typedef enum LoopForm { LOOP_TILED, LOOP_LEGAL } LoopForm;
+
+typedef uint32_t VarRef; /* into Kernel.vars */
+typedef uint32_t BufRef; /* into Kernel.bufs */
+
+typedef struct Var {
+    Sym name;     /* unique in the kernel */
+    bool is_loop; /* printed with '$' */
+} Var;
+
+/* base + sum of coef * var; vars ascending by number, coefficients not 0. */
+typedef struct AffineTerm {
+    VarRef var;
+    int64_t coef;
+} AffineTerm;
+
+typedef struct Affine {
+    int64_t base;
+    uint32_t n;
+    const AffineTerm *term;
+} Affine;
+
+/* start <= v < start + span (span 0: no such bound), and v < limit (when clipped).
+ *     0..N        whole: start 0, span 0, limit N
+ *     $m:16<N     clipped tile
+ *     $m:16       full tile: the enclosing `full` loop, or constant extents, prove that it fits */
+typedef struct Range {
+    Affine start;
+    int64_t span;
+    bool clipped;
+    Dim limit;
+} Range;
+
+typedef struct Buffer {
+    Sym name; /* unique in the kernel */
+    DType dtype;
+    Space space;
+    uint32_t rank;
+    const Dim *extent; /* C order, dense */
+    int32_t param;     /* ARGUMENT: index into Kernel.params, else -1 */
+    Span span;
+} Buffer;
+
+/* An argument of the kernel in calling order: parameters, then results. */
+typedef enum ArgRole { ARG_IN, ARG_INOUT, ARG_SCALAR, ARG_RESULT } ArgRole;
+typedef struct Arg {
+    ArgRole role;
+    BufRef buf;
+} Arg;
+
+typedef enum ExprKind { EXPR_CONST, EXPR_EXTENT, EXPR_LOAD, EXPR_OP } ExprKind;
+
+typedef struct Expr {
+    ExprKind kind;
+    DType dtype;
+    Op op;               /* EXPR_OP: a MAP op (OP_CAST converts arg[0] to dtype) */
+    uint32_t n_args;
+    const struct Expr *const *arg;
+    Number value;        /* EXPR_CONST */
+    int32_t dim;         /* EXPR_EXTENT: open dim */
+    BufRef buf;          /* EXPR_LOAD */
+    const Affine *at;    /* [rank of buf] */
+} Expr;
+
+typedef enum StmtKind { STMT_FOR, STMT_ALLOC, STMT_TILE } StmtKind;
+
+/* Which iterations a loop has, for step T: all (the last tile clipped), the full tiles only, or the rest: at most one
+ * iteration, at the first position no full tile covers. */
+typedef enum ForPart { FOR_ALL, FOR_FULL, FOR_REST } ForPart;
+
+typedef enum IndexMode { MODE_LOOP, MODE_UNROLL, MODE_VECTOR } IndexMode;
+
+typedef struct TileIndex {
+    VarRef var;
+    Range range;
+    IndexMode mode; /* MODE_LOOP in TILED form; UNROLL and VECTOR need full tiles of constant span */
+} TileIndex;
+
+typedef enum TileKind { TILE_FILL, TILE_COPY, TILE_MAP, TILE_REDUCE, TILE_MATMUL } TileKind;
+
+typedef struct Stmt {
+    StmtKind kind;
+    Span span; /* of the source */
+    Sym name;  /* TILE: the user's name of the value it computes, or null */
+    /* FOR */
+    VarRef var;
+    Range range;
+    int64_t step; /* >= 1 */
+    ForPart part;
+    bool parallel; /* iterations write disjoint places */
+    struct Stmt **body;
+    uint32_t n_body;
+    /* ALLOC: from here to the end of the enclosing block; content undefined */
+    BufRef buf;
+    /* TILE */
+    uint32_t n_index;
+    const TileIndex *index;
+    BufRef dst;
+    const Affine *at; /* [rank of dst] */
+    Op fold;          /* OP_COPY: assign; else a REDUCE op */
+    const Expr *value;
+} Stmt;
+
+typedef struct Kernel {
+    Arena *arena;
+    Sym name;
+    Span span;
+    const char *signature; /* as Graph.signature */
+    LoopForm form;
+    const char *target;    /* LEGAL: for whom, else null */
+    DimTable dims;
+    VEC(Var) vars;
+    VEC(Buffer) bufs;
+    VEC(Arg) args;
+    Stmt **body;
+    uint32_t n_body;
+    /* Multiply-adds as a sum of products of extents: one term per contraction. */
+    uint32_t n_work;
+    const struct WorkTerm {
+        uint32_t n;
+        const Dim *factor;
+    } *work;
+} Kernel;
+
+typedef struct KernelModule {
+    Arena *arena;
+    const char *source_name;
+    VEC(Kernel *) kernels;
+} KernelModule;
+
+/* ---- loop.c: making things ---- */
+Kernel *kernel_new(Arena *arena, Sym name);
+VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop); /* made unique: a, a2, a3, ... */
+BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s, uint32_t rank, const Dim *extent);
+Affine affine_const(int64_t base);
+Affine affine_var(Arena *a, VarRef v);
+Affine affine_add(Arena *a, Affine x, int64_t scale, Affine y); /* x + scale*y; CHECKs overflow */
+Affine affine_subst(Arena *a, Affine x, VarRef v, Affine by);   /* v := by */
+bool affine_eq(Affine x, Affine y);
+bool affine_uses(Affine x, VarRef v);
+Range range_whole(Dim extent);
+Expr *expr_const(Arena *a, Number v);
+Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at);
+Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);
+Expr *expr_cast(Arena *a, const Expr *e, DType t); /* e itself when it is of that type */
+TileKind tile_kind(const Stmt *tile);
+const char *tile_kind_name(TileKind kind);
+
+/* ---- loop_dump.c, loop_read.c: byte for byte both ways ---- */
+void kernel_dump(const Kernel *k, Text *out);
+void kernel_module_dump(const KernelModule *m, Text *out);
+KernelModule *kernel_module_read(Ctx *ctx, uint32_t source);
+
+/* ---- loop_verify.c: names, scopes, types; every access inside its buffer for all values of the open dims; parallel loops write
+ * disjoint places; assigned places distinct; full tiles proved. Reports E_DUMP. ---- */
+bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage);
+
+/* ---- loop_eval.c: the reference interpreter: checks every access again as it runs, and that nothing is read before it is written
+ * (alloc and results start as undefined). args in Kernel.args order without results; results as graph_eval. ---- */
+bool loop_eval(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims, Tensor *const *args, Tensor **results);
+
+#endif
