@@ -13,6 +13,7 @@
 #define FUSE_FUSE_H
 
 #include "ir/graph.h"
+#include "ir/dump_tree.h"
 #include "target/target.h"
 
 typedef enum Residence {
@@ -63,7 +64,7 @@ bool fuse_verify(Ctx *ctx, const Partition *p, const char *stage);
 
 /* fuse_dump.c, fuse_read.c: the graph, then its groups. Byte for byte both ways. */
 void fuse_dump(const Partition *p, Text *out);
-Partition *fuse_read(Ctx *ctx, Arena *arena, const Graph *g, const struct DumpLine *line);
+Partition *fuse_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line);
 
 /* Warns -Wspill for every value in the workspace (bytes for typical extents, reason). */
 void fuse_warn_spills(Ctx *ctx, const Partition *p);

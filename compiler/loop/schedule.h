@@ -27,7 +27,7 @@ typedef struct Schedule {
 Schedule *schedule_choose(Ctx *ctx, Arena *arena, const Partition *p, const Machine *machine);
 bool schedule_verify(Ctx *ctx, const Schedule *s, const char *stage);
 void schedule_dump(const Schedule *s, Text *out);
-Schedule *schedule_read(Ctx *ctx, Arena *arena, const Partition *p, const struct DumpLine *line);
+Schedule *schedule_read(Ctx *ctx, Arena *arena, const Partition *p, const DumpLine *line);
 
 /* build.c: a kernel in form LOOP_TILED; mechanism only. */
 Kernel *loop_build(Ctx *ctx, Arena *arena, const Schedule *s);

@@ -4,6 +4,7 @@
 #ifndef TARGET_TARGET_H
 #define TARGET_TARGET_H
 
+#include "base/ctx.h"
 #include "front/types.h"
 
 /* Where a buffer of a kernel lives. The words are the middle's; a back end says what they are on its machine
@@ -38,7 +39,6 @@ typedef struct Machine {
     double bytes_per_second; /* main memory */
 } Machine;
 
-struct Ctx;
 struct Kernel; /* loop/loop.h */
 struct KernelModule;
 struct OutputSet;
@@ -67,11 +67,11 @@ typedef struct Target {
     const char *summary; /* for --help */
     const Machine *machine;
     /* TILED -> LEGAL. Null result: reported as unsupported, with the construct's span. */
-    struct Kernel *(*legalise)(struct Ctx *, Arena *, const struct Kernel *);
+    struct Kernel *(*legalise)(Ctx *, Arena *, const struct Kernel *);
     /* The target's own rules on a LEGAL kernel, beyond loop_verify. */
-    bool (*verify)(struct Ctx *, const struct Kernel *);
+    bool (*verify)(Ctx *, const struct Kernel *);
     /* LEGAL kernels -> files in memory. */
-    bool (*emit)(struct Ctx *, const struct KernelModule *, const EmitOptions *, OutputSet *);
+    bool (*emit)(Ctx *, const struct KernelModule *, const EmitOptions *, OutputSet *);
 } Target;
 
 #endif
