@@ -54,7 +54,7 @@ typedef struct Node {
     uint32_t n_labels;
     const Dim *extent;    /* [n_labels] */
     uint32_t rank;        /* of the result */
-    const int32_t *out;   /* [rank] labels, distinct */
+    const int32_t *out;   /* [rank] labels, distinct; null for leaves (which have no labels) */
     const Dim *shape;     /* [rank]; shape[d] is extent[out[d]]; for INPUT the parameter's */
     Number value;         /* CONST */
     int32_t dim;          /* EXTENT: open dimension */
@@ -84,6 +84,7 @@ typedef struct Graph {
     Arena *arena;
     Sym name;              /* of the kernel */
     Span span;
+    Sources *sources;      /* where spans point, for dumps (`at 4:12`); null: none are printed */
     const char *signature; /* the kernel's head as written, one line; printed into the generated header */
     GraphForm form;
     DimTable dims; /* open dimensions of this kernel, in declaration order */
@@ -133,6 +134,13 @@ static inline const Node *graph_node(const Graph *g, NodeRef r)
 
 /* A new graph with the same name, dims, params and signature, without nodes or results. */
 Graph *graph_like(Arena *arena, const Graph *g);
+/* The spec that would build this node again: start of every rewrite. Points into the node. */
+NodeSpec node_spec(const Node *n);
+/* The hash and equality of hash-consing: all but span, name and allow_spill. */
+uint64_t node_hash(const Node *n);
+bool node_equal(const Node *a, const Node *b);
+/* Copies the results of `from`, nodes given by `map[old] = new`. */
+void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map);
 /* Copies `node` of `from` into `to`, operands given by `map[old] = new`. Returns the new node. */
 NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeRef *map);
 /* Nodes no result needs are dropped (inputs stay only if used). */
