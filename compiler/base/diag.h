@@ -45,9 +45,13 @@ typedef struct Diags {
     Arena *arena;
     Sources *sources;
     VEC(Diagnostic *) list; /* in order of creation */
-    uint32_t n_errors;      /* all severities but warning */
-    uint32_t limit;         /* errors recorded; more are only counted (20 by default) */
-    uint32_t suppressed;
+    uint32_t n_errors;      /* all severities but warning, recorded or not */
+    uint32_t n_warnings;
+    uint32_t limit;         /* errors recorded, and warnings; more are only counted (20 by default) */
+    uint32_t more_errors;   /* counted only */
+    uint32_t more_warnings;
+    bool input_is_wrong; /* an error or unsupported: exit 1 rather than 4 */
+    Diagnostic *dropped; /* what the calls return for records that are not kept */
     bool warnings_are_errors;
     bool no_warnings;
     bool disabled[DIAG_COUNT]; /* -Wno-x */
@@ -64,7 +68,17 @@ void diag_mark(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3,
 void diag_note(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* All records, ordered by source place, then by creation; one after the other, control characters escaped. */
+/* All records, ordered by source place, then by creation; one after the other, control characters escaped.
+ *
+ *     in file included from main.tdsl:1:9:
+ *     mlp.tdsl:4:26: error[E0203]: index 'k' is 256 here
+ *        4 | Y = einsum("ik,kj->ij", X, W)
+ *          |              ^ ~ but 128 here
+ *     mlp.tdsl:2:1: note: 'W' is declared here with shape [128, 512]
+ *        2 | ...
+ *      = help: ...
+ *
+ * A record equal to an earlier one is kept once. `unsupported:` and `limit:` begin the messages of those kinds. */
 void diags_render(Diags *d, Text *out, bool color);
 /* 0, 1 (input) or 4 (only limits were hit). */
 int diags_exit_code(const Diags *d);

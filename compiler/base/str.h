@@ -41,7 +41,8 @@ int str_distance(Str a, Str b, int limit);
 
 /* Valid UTF-8 (no surrogates, no overlong forms, no NUL)? If not, *bad is the offset of the first bad byte. */
 bool utf8_valid(Str s, size_t *bad);
-/* Decodes the code point at `at` (valid UTF-8) and its length in bytes. */
+/* Decodes the code point at `at` and its length in bytes; UTF8_BAD and length 1 where the bytes are not valid. */
+#define UTF8_BAD UINT32_MAX
 uint32_t utf8_decode(const char *at, const char *end, int *length);
 int utf8_encode(uint32_t code, char out[4]);
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checked and saturating 64-bit arithmetic, written without overflow so that no compiler builtin is needed,
+ * and the end of the road for broken invariants. */
+#include "base/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+NORETURN void check_failed(const char *file, int line, const char *what)
+{
+    fprintf(stderr,
+            "tdsl: internal error: %s:%d: check failed: %s\n"
+            "tdsl: this is a defect of the compiler, not of your program; please report it\n",
+            file, line, what);
+    fflush(stderr);
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+    abort(); /* a fuzzer takes a signal for a finding, an exit for an end */
+#else
+    _Exit(70);
+#endif
+}
+
+bool size_add(int64_t a, int64_t b, int64_t *out)
+{
+    CHECK(a >= 0 && a <= SIZE_LIMIT && b >= 0 && b <= SIZE_LIMIT);
+    if (a > SIZE_LIMIT - b) {
+        return false;
+    }
+    *out = a + b;
+    return true;
+}
+
+bool size_mul(int64_t a, int64_t b, int64_t *out)
+{
+    CHECK(a >= 0 && a <= SIZE_LIMIT && b >= 0 && b <= SIZE_LIMIT);
+    if (b != 0 && a > SIZE_LIMIT / b) {
+        return false;
+    }
+    *out = a * b;
+    return true;
+}
+
+int64_t sat_add(int64_t a, int64_t b)
+{
+    if (b > 0 && a > INT64_MAX - b) {
+        return INT64_MAX;
+    }
+    if (b < 0 && a < INT64_MIN - b) {
+        return INT64_MIN;
+    }
+    return a + b;
+}
+
+int64_t sat_mul(int64_t a, int64_t b)
+{
+    if (a == 0 || b == 0) {
+        return 0;
+    }
+    bool negative = (a < 0) != (b < 0);
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+    uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+    uint64_t most = negative ? (uint64_t)INT64_MAX + 1 : (uint64_t)INT64_MAX;
+    if (x > most / y) {
+        return negative ? INT64_MIN : INT64_MAX;
+    }
+    uint64_t p = x * y;
+    if (!negative) {
+        return (int64_t)p;
+    }
+    return p == most ? INT64_MIN : -(int64_t)p;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a compilation's state. The budget starts without a limit; the driver sets one and a trap. */
+#include "base/ctx.h"
+
+void ctx_init(Ctx *c)
+{
+    *c = (Ctx){.budget = {.limit = 0}};
+    arena_init(&c->arena, &c->budget);
+    symtable_init(&c->syms, &c->arena);
+    sources_init(&c->sources, &c->arena);
+    diags_init(&c->diags, &c->arena, &c->sources);
+}
+
+void ctx_release(Ctx *c)
+{
+    arena_release(&c->arena);
+}

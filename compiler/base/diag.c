@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records of diagnostics: made, counted, kept up to a limit. Nothing here looks at lines or columns. A
+ * record beyond the limit, switched off, or equal to one already kept is given back as `dropped`, to which marks
+ * and notes are added in vain, so that callers need no test. */
+#include "base/diag.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void diags_init(Diags *d, Arena *arena, Sources *sources)
+{
+    memset(d, 0, sizeof *d);
+    d->arena = arena;
+    d->sources = sources;
+    d->limit = 20;
+    d->dropped = ARENA_NEW(arena, Diagnostic);
+}
+
+static const char *format_args(Arena *a, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    CHECK(n >= 0);
+    char *to = arena_alloc(a, (size_t)n + 1);
+    vsnprintf(to, (size_t)n + 1, format, again);
+    va_end(again);
+    return to;
+}
+
+static bool diag_repeats(const Diags *d, const Diagnostic *new)
+{
+    for (uint32_t i = 0; i < d->list.n; i++) {
+        const Diagnostic *old = d->list.at[i];
+        if (old->severity == new->severity && old->code == new->code &&
+            old->span.source == new->span.source && old->span.lo == new->span.lo &&
+            old->span.hi == new->span.hi && strcmp(old->message, new->message) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static Diagnostic *diag_new(Diags *d, Severity severity, DiagCode code, Span span,
+                            const char *format, va_list args)
+{
+    bool warning = severity == SEVERITY_WARNING;
+    if (warning && (d->no_warnings || d->disabled[code])) {
+        return d->dropped;
+    }
+    uint32_t count = warning ? d->n_warnings : d->n_errors;
+    Diagnostic new = {.owner = d, .severity = severity, .code = code, .span = span};
+    if (count < d->limit) {
+        new.message = format_args(d->arena, format, args);
+        if (diag_repeats(d, &new)) {
+            return d->dropped;
+        }
+    }
+    if (warning) {
+        d->n_warnings++;
+    } else {
+        d->n_errors++;
+        d->input_is_wrong |= severity != SEVERITY_LIMIT;
+    }
+    if (count >= d->limit) {
+        uint32_t *more = warning ? &d->more_warnings : &d->more_errors;
+        ++*more;
+        return d->dropped;
+    }
+    Diagnostic *kept = arena_copy(d->arena, &new, sizeof new);
+    vec_push(d->arena, &d->list, kept);
+    return kept;
+}
+
+#define DIAG_FUNCTION(name, severity)                                                            \
+    Diagnostic *name(Diags *d, DiagCode code, Span span, const char *format, ...)                \
+    {                                                                                            \
+        va_list args;                                                                            \
+        va_start(args, format);                                                                  \
+        Diagnostic *r = diag_new(d, severity, code, span, format, args);                         \
+        va_end(args);                                                                            \
+        return r;                                                                                \
+    }
+DIAG_FUNCTION(diag_error, SEVERITY_ERROR)
+DIAG_FUNCTION(diag_warning, SEVERITY_WARNING)
+DIAG_FUNCTION(diag_unsupported, SEVERITY_UNSUPPORTED)
+DIAG_FUNCTION(diag_limit, SEVERITY_LIMIT)
+#undef DIAG_FUNCTION
+
+/* More marks than this on one record help nobody. */
+#define MARK_LIMIT 16
+
+static void diag_add_mark(Diagnostic *d, Span span, bool is_note, const char *format, va_list args)
+{
+    if (d->owner == NULL || d->marks.n >= MARK_LIMIT) {
+        return;
+    }
+    DiagMark mark = {span, format_args(d->owner->arena, format, args), is_note};
+    vec_push(d->owner->arena, &d->marks, mark);
+}
+
+void diag_mark(Diagnostic *d, Span span, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_add_mark(d, span, false, format, args);
+    va_end(args);
+}
+
+void diag_note(Diagnostic *d, Span span, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_add_mark(d, span, true, format, args);
+    va_end(args);
+}
+
+void diag_help(Diagnostic *d, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (d->owner != NULL) {
+        d->help = format_args(d->owner->arena, format, args);
+    }
+    va_end(args);
+}
+
+int diags_exit_code(const Diags *d)
+{
+    if (d->input_is_wrong || (d->warnings_are_errors && d->n_warnings > 0)) {
+        return 1;
+    }
+    return d->n_errors > 0 ? 4 : 0;
+}
+
+static const struct {
+    const char *text, *about;
+} code_table[DIAG_COUNT] = {
+#define DIAG(id, code, about) [id] = {code, about},
+#include "base/diag.def"
+#undef DIAG
+};
+
+const char *diag_code_text(DiagCode code)
+{
+    CHECK(code < DIAG_COUNT);
+    return code_table[code].text;
+}
+
+const char *diag_code_about(DiagCode code)
+{
+    CHECK(code < DIAG_COUNT);
+    return code_table[code].about;
+}
