@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The axes that a set of nodes can be looped over together. Labels of different nodes are the same axis when one node reads
+ * the other with it: a union-find over (node, label). A class is an axis when it has exactly one label in
+ * every node, is never read at a fixed position, and is reduced only by nodes that no node of the set reads. */
+#include "fuse/fuse_parts.h"
+
+typedef struct Classes {
+    uint32_t n;          /* of (node, label) pairs */
+    uint32_t *first;     /* [n_nodes + 1]: pairs of node k are first[k] .. first[k+1]-1 */
+    uint32_t *parent;    /* [n] */
+    bool *broken;        /* [n], at the root */
+} Classes;
+
+static uint32_t find(Classes *c, uint32_t x)
+{
+    while (c->parent[x] != x) {
+        c->parent[x] = c->parent[c->parent[x]];
+        x = c->parent[x];
+    }
+    return x;
+}
+
+static void unite(Classes *c, uint32_t x, uint32_t y)
+{
+    x = find(c, x);
+    y = find(c, y);
+    if (x != y) {
+        uint32_t root = x < y ? x : y;
+        uint32_t leaf = x < y ? y : x;
+        c->parent[leaf] = root;
+        c->broken[root] |= c->broken[leaf];
+    }
+}
+
+static uint32_t position_of(uint32_t n_nodes, const NodeRef *nodes, NodeRef n)
+{
+    uint32_t lo = 0, hi = n_nodes;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (nodes[mid] < n) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo < n_nodes && nodes[lo] == n ? lo : NODE_NONE;
+}
+
+static void join_uses(Classes *c, const Graph *g, const UseList *uses, uint32_t n_nodes,
+                      const NodeRef *nodes, bool *is_read)
+{
+    for (uint32_t k = 0; k < n_nodes; k++) {
+        const UseList *u = &uses[nodes[k]];
+        for (uint32_t i = 0; i < u->list.n; i++) {
+            const Use *use = &u->list.at[i];
+            uint32_t p = position_of(n_nodes, nodes, use->node);
+            if (p == NODE_NONE) {
+                continue;
+            }
+            is_read[p] = true;
+            const Node *producer = graph_node(g, use->node);
+            for (uint32_t d = 0; d < producer->rank; d++) {
+                uint32_t pair = c->first[p] + (uint32_t)producer->out[d];
+                Index index = use->access.index[d];
+                if (index.label < 0 || index.offset != 0) {
+                    c->broken[find(c, pair)] = true;
+                } else {
+                    unite(c, pair, c->first[k] + (uint32_t)index.label);
+                }
+            }
+        }
+    }
+}
+
+/* Breaks classes that have two labels in one node, or that a node reduces although it is read. */
+static void break_classes(Classes *c, const Graph *g, uint32_t n_nodes, const NodeRef *nodes,
+                          const bool *is_read, uint32_t *members)
+{
+    uint32_t *last = members; /* [n]: 1 + last node seen in the class; reused below as a count */
+    for (uint32_t k = 0; k < n_nodes; k++) {
+        const Node *node = graph_node(g, nodes[k]);
+        for (uint32_t l = 0; l < node->n_labels; l++) {
+            uint32_t root = find(c, c->first[k] + l);
+            if (last[root] == k + 1) {
+                c->broken[root] = true;
+            }
+            last[root] = k + 1;
+            if (is_read[k] && node_reduces(node, (int32_t)l)) {
+                c->broken[root] = true;
+            }
+        }
+    }
+    for (uint32_t x = 0; x < c->n; x++) {
+        members[x] = 0;
+    }
+    for (uint32_t x = 0; x < c->n; x++) {
+        members[find(c, x)]++;
+    }
+}
+
+static GroupAxis axis_of_class(Arena *arena, Classes *c, const Graph *g, uint32_t n_nodes,
+                               const NodeRef *nodes, uint32_t root)
+{
+    GroupAxis axis = {0};
+    int32_t *label = ARENA_ARRAY(arena, n_nodes, int32_t);
+    for (uint32_t k = 0; k < n_nodes; k++) {
+        const Node *node = graph_node(g, nodes[k]);
+        for (uint32_t l = 0; l < node->n_labels; l++) {
+            if (find(c, c->first[k] + l) == root) {
+                label[k] = (int32_t)l;
+                axis.extent = node->extent[l];
+                axis.reduced |= node_reduces(node, (int32_t)l);
+            }
+        }
+    }
+    axis.label = label;
+    return axis;
+}
+
+uint32_t fuse_common_axes(Arena *arena, const Graph *g, const UseList *uses, uint32_t n_nodes,
+                          const NodeRef *nodes, const GroupAxis **axes)
+{
+    Classes c = {0};
+    c.first = ARENA_ARRAY(arena, n_nodes + 1, uint32_t);
+    for (uint32_t k = 0; k < n_nodes; k++) {
+        c.first[k + 1] = c.first[k] + graph_node(g, nodes[k])->n_labels;
+    }
+    c.n = c.first[n_nodes];
+    c.parent = ARENA_ARRAY(arena, c.n, uint32_t);
+    c.broken = ARENA_ARRAY(arena, c.n, bool);
+    for (uint32_t x = 0; x < c.n; x++) {
+        c.parent[x] = x;
+    }
+    bool *is_read = ARENA_ARRAY(arena, n_nodes, bool);
+    uint32_t *members = ARENA_ARRAY(arena, c.n, uint32_t);
+    join_uses(&c, g, uses, n_nodes, nodes, is_read);
+    break_classes(&c, g, n_nodes, nodes, is_read, members);
+    GroupAxis *list = ARENA_ARRAY(arena, c.n, GroupAxis);
+    uint32_t n_axes = 0;
+    /* In the order of the first node's labels, so that dumps read like the source. */
+    for (uint32_t x = 0; x < c.first[n_nodes > 0 ? 1 : 0]; x++) {
+        if (find(&c, x) == x && !c.broken[x] && members[x] == n_nodes) {
+            list[n_axes++] = axis_of_class(arena, &c, g, n_nodes, nodes, x);
+        }
+    }
+    *axes = list;
+    return n_axes;
+}
+
+int64_t fuse_node_bytes(const Graph *g, NodeRef n)
+{
+    return fuse_block_bytes(g, n, 0, 0, NULL);
+}
+
+int64_t fuse_block_bytes(const Graph *g, NodeRef n, uint32_t at, uint32_t n_axes,
+                         const GroupAxis *axes)
+{
+    const Node *node = graph_node(g, n);
+    int64_t bytes = dtype_bytes(node->acc);
+    for (uint32_t d = 0; d < node->rank; d++) {
+        bool cut = false;
+        for (uint32_t x = 0; x < n_axes; x++) {
+            cut |= axes[x].label[at] == node->out[d];
+        }
+        if (!cut) {
+            bytes = sat_mul(bytes, dim_typical(&g->dims, node->shape[d]));
+        }
+    }
+    return bytes;
+}

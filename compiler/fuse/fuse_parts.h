@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the folder: the steps of fusion and what they share. */
+#ifndef FUSE_FUSE_PARTS_H
+#define FUSE_FUSE_PARTS_H
+
+#include "fuse/fuse.h"
+#include "fuse/uses.h"
+
+/* inline.c: sets residence[n] to RESIDE_INLINE for the expressions that are not stored. */
+void fuse_choose_inline(Arena *scratch, const Graph *g, const bool *needed, Residence *residence,
+                        const int32_t *result_of);
+
+/* axes.c: the axes a set of nodes (ascending) has in common, or could be looped over together; labels per node.
+ * Returns the number of axes, written to *axes (from `arena`). */
+uint32_t fuse_common_axes(Arena *arena, const Graph *g, const UseList *uses, uint32_t n_nodes,
+                          const NodeRef *nodes, const GroupAxis **axes);
+
+/* Bytes of the node's block when each axis is cut to a tile of 1, for typical extents; saturating. */
+int64_t fuse_block_bytes(const Graph *g, NodeRef n, uint32_t at, uint32_t n_axes,
+                         const GroupAxis *axes);
+int64_t fuse_node_bytes(const Graph *g, NodeRef n);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which expressions are recomputed where they are used (INLINE) and which values are stored. Storing costs memory
+ * traffic or a block on chip; recomputing costs arithmetic, and blows up when an expression is used often. So an expression is
+ * stored only when it must be (a contraction reads tensors, results are tensors) or when recomputing it is dear. */
+#include "fuse/fuse_parts.h"
+
+/* Nodes an expanded expression may have: bounds the recursion over expressions and the size of statements. */
+#define EXPRESSION_LIMIT 48
+
+bool node_is_expression(const Node *n)
+{
+    OpKind kind = op_info(n->op)->kind;
+    if (kind == OPKIND_MAP) {
+        return true;
+    }
+    return kind == OPKIND_CONTRACT && n->n_labels == n->rank && n->acc == n->dtype;
+}
+
+/* Cost of one evaluation in units of an addition. */
+static uint32_t op_cost(Op op)
+{
+    switch (op_info(op)->rule) {
+    case RULE_FLOAT:
+    case RULE_RFLOAT:
+        return 16; /* exp, log, sqrt, ... */
+    case RULE_ANY:
+    case RULE_REAL:
+    case RULE_NUMBER:
+    case RULE_ORDER:
+    case RULE_EQUAL:
+    case RULE_LOGIC:
+    case RULE_SELECT:
+    case RULE_PART:
+    case RULE_CAST:
+        return op == OP_DIV ? 4 : 1;
+    }
+    UNREACHABLE();
+}
+
+/* How often, and by whom, each node is read. */
+typedef struct Readers {
+    uint32_t *count;
+    bool *by_sum;   /* an operand of a contraction that sums: must be a tensor */
+    bool *widened;  /* read at more positions than it has: an operand broadcast over the reader's labels */
+} Readers;
+
+static void count_readers(const Graph *g, const bool *needed, Readers *r)
+{
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        if (!needed[n]) {
+            continue;
+        }
+        bool sums = op_info(node->op)->kind == OPKIND_CONTRACT && !node_is_expression(node);
+        for (uint32_t k = 0; k < node->n_operands; k++) {
+            NodeRef operand = node->operand[k];
+            r->count[operand]++;
+            r->by_sum[operand] |= sums;
+            r->widened[operand] |= graph_node(g, operand)->rank < node->n_labels;
+        }
+    }
+}
+
+void fuse_choose_inline(Arena *scratch, const Graph *g, const bool *needed, Residence *residence,
+                        const int32_t *result_of)
+{
+    uint32_t n_nodes = g->nodes.n;
+    Readers r = {ARENA_ARRAY(scratch, n_nodes, uint32_t), ARENA_ARRAY(scratch, n_nodes, bool),
+                 ARENA_ARRAY(scratch, n_nodes, bool)};
+    count_readers(g, needed, &r);
+    uint32_t *size = ARENA_ARRAY(scratch, n_nodes, uint32_t);
+    uint32_t *cost = ARENA_ARRAY(scratch, n_nodes, uint32_t);
+    for (NodeRef n = 0; n < n_nodes; n++) {
+        const Node *node = graph_node(g, n);
+        size[n] = 1;
+        if (!needed[n] || !node_is_expression(node)) {
+            continue;
+        }
+        cost[n] = op_cost(node->op);
+        for (uint32_t k = 0; k < node->n_operands; k++) {
+            NodeRef operand = node->operand[k];
+            bool expands = residence[operand] == RESIDE_INLINE;
+            size[n] += expands ? size[operand] : 1;
+            cost[n] += expands ? cost[operand] : 0;
+        }
+        uint32_t times = r.widened[n] && node->rank > 0 ? 4 : r.count[n];
+        bool dear = cost[n] > 8 && times > 1 && node->rank > 0;
+        bool stored = result_of[n] >= 0 || r.by_sum[n] || dear || size[n] > EXPRESSION_LIMIT;
+        if (!stored) {
+            residence[n] = RESIDE_INLINE;
+        } else {
+            size[n] = 1;
+            cost[n] = 0;
+        }
+    }
+}

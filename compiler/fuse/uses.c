@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Expansion of INLINE operands. The recursion follows expressions whose size fuse.c limits
+ * (EXPRESSION_LIMIT), so its depth is bounded; an explicit stack keeps it off the C stack all the same. */
+#include "fuse/uses.h"
+
+Access access_compose(Arena *arena, const Node *node, Access inner, Access outer)
+{
+    Index *index = ARENA_ARRAY(arena, inner.rank, Index);
+    for (uint32_t d = 0; d < inner.rank; d++) {
+        index[d] = inner.index[d];
+        if (index[d].label < 0) {
+            continue;
+        }
+        uint32_t at = 0;
+        while (at < node->rank && node->out[at] != index[d].label) {
+            at++;
+        }
+        CHECK(at < node->rank); /* an expression's labels are all in its output */
+        index[d] = outer.index[at];
+        index[d].offset += inner.index[d].offset;
+    }
+    return (Access){inner.rank, index};
+}
+
+typedef struct Pending {
+    NodeRef node;
+    Access access;
+} Pending;
+
+static bool is_value(const Node *n)
+{
+    return n->op != OP_CONST && n->op != OP_EXTENT;
+}
+
+static void expand(Arena *arena, const Graph *g, const Residence *residence, NodeRef operand,
+                   Access access, UseList *out)
+{
+    VEC(Pending) stack = {0};
+    Pending first = {operand, access};
+    vec_push(arena, &stack, first);
+    while (stack.n > 0) {
+        Pending p = stack.at[--stack.n];
+        const Node *n = graph_node(g, p.node);
+        if (residence[p.node] != RESIDE_INLINE) {
+            if (is_value(n)) {
+                Use use = {p.node, p.access};
+                vec_push(arena, &out->list, use);
+            }
+            continue;
+        }
+        for (uint32_t k = n->n_operands; k-- > 0;) {
+            Pending next = {n->operand[k], access_compose(arena, n, n->access[k], p.access)};
+            vec_push(arena, &stack, next);
+        }
+    }
+}
+
+void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n, UseList *out)
+{
+    const Node *node = graph_node(g, n);
+    for (uint32_t k = 0; k < node->n_operands; k++) {
+        expand(arena, g, residence, node->operand[k], node->access[k], out);
+    }
+}
+
+void result_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n, UseList *out)
+{
+    const Node *node = graph_node(g, n);
+    Index *index = ARENA_ARRAY(arena, node->rank, Index);
+    for (uint32_t d = 0; d < node->rank; d++) {
+        index[d] = (Index){(int32_t)d, 0};
+    }
+    expand(arena, g, residence, n, (Access){node->rank, index}, out);
+}
