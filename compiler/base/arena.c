@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An arena is a list of blocks, newest first; allocation moves an offset in the newest one. Blocks double up
- * to a limit, so that a small compilation costs little and a large one few calls. A block keeps how far it was
- * ever used: only that part has to be zeroed when it is handed out again after a reset. The budget counts
- * whole blocks, since that is what the process really holds. Under AddressSanitizer everything not handed out is
- * poisoned, with a gap after each piece. */
+/* An arena is a list of blocks, newest first; allocation moves an offset in the newest one.
+ * Blocks double up to a limit, so that a small compilation costs little and a large one few
+ * calls. A block keeps how far it was ever used: only that part has to be zeroed when it is
+ * handed out again after a reset. The budget counts whole blocks, since that is what the
+ * process really holds. Under AddressSanitizer everything not handed out is poisoned, with a
+ * gap after each piece. */
 #include "base/arena.h"
 
 #include <stdio.h>
@@ -25,16 +26,16 @@
 
 #if ARENA_POISONS
 #include <sanitizer/asan_interface.h>
-#define POISON(at, n) __asan_poison_memory_region((at), (n))
+#define POISON(at, n)   __asan_poison_memory_region((at), (n))
 #define UNPOISON(at, n) __asan_unpoison_memory_region((at), (n))
 #else
-#define POISON(at, n) ((void)(at), (void)(n))
+#define POISON(at, n)   ((void)(at), (void)(n))
 #define UNPOISON(at, n) ((void)(at), (void)(n))
 #endif
 
-#define ALIGNMENT ((size_t)16)
-#define GAP (ARENA_POISONS ? ALIGNMENT : (size_t)0)
-#define FIRST_BLOCK ((size_t)4096)
+#define ALIGNMENT     ((size_t)16)
+#define GAP           (ARENA_POISONS ? ALIGNMENT : (size_t)0)
+#define FIRST_BLOCK   ((size_t)4096)
 #define LARGEST_BLOCK ((size_t)1 << 20)
 
 struct ArenaBlock {
@@ -44,7 +45,8 @@ struct ArenaBlock {
     size_t high; /* bytes that may be other than zero */
 };
 
-/* The header is a multiple of the alignment, so the bytes after it are aligned as malloc's result is. */
+/* The header is a multiple of the alignment, so the bytes after it are aligned as malloc's
+ * result is. */
 #define HEADER ((sizeof(ArenaBlock) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
 
 static char *block_bytes(ArenaBlock *b)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory by phase: an arena hands out zeroed bytes and is released whole. Nothing in the compiler is freed
- * singly. An arena counts its bytes and has a limit; past the limit, or when the system has no memory, it
- * calls the trap (longjmp-free: a function that must not return, set by the driver, which reports the stated
- * limit and ends with exit code 4). Library users set a trap of their own. */
+/* Memory by phase: an arena hands out zeroed bytes and is released whole. Nothing in the
+ * compiler is freed singly. An arena counts its bytes and has a limit; past the limit, or when
+ * the system has no memory, it calls the trap (longjmp-free: a function that must not return,
+ * set by the driver, which reports the stated limit and ends with exit code 4). Library users
+ * set a trap of their own. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -33,17 +34,19 @@ typedef struct ArenaMark {
     size_t at;
 } ArenaMark;
 
-void arena_init(Arena *a, MemoryBudget *budget); /* budget may be null: no limit, abort on no memory */
+/* The budget may be null: no limit, abort when the system has no memory. */
+void arena_init(Arena *a, MemoryBudget *budget);
 void arena_release(Arena *a);
 ArenaMark arena_mark(const Arena *a);
-void arena_reset(Arena *a, ArenaMark mark); /* poisons what it gives back under AddressSanitizer */
+/* Poisons what it gives back under AddressSanitizer. */
+void arena_reset(Arena *a, ArenaMark mark);
 
 /* Zeroed, aligned to 16 bytes, never null. `count * size` is checked. */
 void *arena_alloc(Arena *a, size_t size);
 void *arena_array(Arena *a, size_t count, size_t size);
 void *arena_copy(Arena *a, const void *from, size_t size);
 
-#define ARENA_NEW(a, Type) ((Type *)arena_alloc((a), sizeof(Type)))
+#define ARENA_NEW(a, Type)          ((Type *)arena_alloc((a), sizeof(Type)))
 #define ARENA_ARRAY(a, count, Type) ((Type *)arena_array((a), (count), sizeof(Type)))
 
 #endif

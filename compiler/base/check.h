@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checked 64-bit arithmetic on sizes, and CHECK for what must hold if the compiler is right. A failed
- * CHECK is our fault, never the user's: it prints where, and ends with exit code 70. */
+/* Checked 64-bit arithmetic on sizes, and CHECK for what must hold if the compiler is right. A
+ * failed CHECK is our fault, never the user's: it prints where, and ends with exit code 70. */
 #ifndef BASE_CHECK_H
 #define BASE_CHECK_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-#define NORETURN __attribute__((noreturn))
+#define NORETURN               __attribute__((noreturn))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
 #define NORETURN
@@ -17,22 +17,24 @@
 
 NORETURN void check_failed(const char *file, int line, const char *what);
 
-#define CHECK(cond)                                                                              \
-    do {                                                                                         \
-        if (!(cond)) {                                                                           \
-            check_failed(__FILE__, __LINE__, #cond);                                             \
-        }                                                                                        \
+#define CHECK(cond)                                                                            \
+    do {                                                                                       \
+        if (!(cond)) {                                                                         \
+            check_failed(__FILE__, __LINE__, #cond);                                           \
+        }                                                                                      \
     } while (0)
 #define UNREACHABLE() check_failed(__FILE__, __LINE__, "unreachable")
 
 /* The largest extent and the largest size in bytes the compiler handles. */
 #define SIZE_LIMIT ((int64_t)1 << 62)
 
-/* False, and *out untouched, when the result leaves [0, SIZE_LIMIT] (operands must be in it). */
+/* False, and *out untouched, when the result leaves [0, SIZE_LIMIT] (operands must be in it).
+ */
 bool size_add(int64_t a, int64_t b, int64_t *out);
 bool size_mul(int64_t a, int64_t b, int64_t *out);
 
-/* Saturating at INT64_MAX: for costs and counts, where an overflow only has to compare as "very many". */
+/* Saturating at INT64_MAX: for costs and counts, where an overflow only has to compare as "very
+ * many". */
 int64_t sat_add(int64_t a, int64_t b);
 int64_t sat_mul(int64_t a, int64_t b);
 

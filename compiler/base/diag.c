@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of diagnostics: made, counted, kept up to a limit. Nothing here looks at lines or columns. A
- * record beyond the limit, switched off, or equal to one already kept is given back as `dropped`, to which marks
- * and notes are added in vain, so that callers need no test. */
+/* The records of diagnostics: made, counted, kept up to a limit. Nothing here looks at lines or
+ * columns. A record beyond the limit, switched off, or equal to one already kept is given back
+ * as `dropped`, to which marks and notes are added in vain, so that callers need no test. */
 #include "base/diag.h"
 
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static bool diag_repeats(const Diags *d, const Diagnostic *new)
         const Diagnostic *old = d->list.at[i];
         if (old->severity == new->severity && old->code == new->code &&
             old->span.source == new->span.source && old->span.lo == new->span.lo &&
-            old->span.hi == new->span.hi && strcmp(old->message, new->message) == 0) {
+            old->span.hi == new->span.hi &&strcmp(old->message, new->message) == 0) {
             return true;
         }
     }
@@ -73,14 +73,14 @@ static Diagnostic *diag_new(Diags *d, Severity severity, DiagCode code, Span spa
     return kept;
 }
 
-#define DIAG_FUNCTION(name, severity)                                                            \
-    Diagnostic *name(Diags *d, DiagCode code, Span span, const char *format, ...)                \
-    {                                                                                            \
-        va_list args;                                                                            \
-        va_start(args, format);                                                                  \
-        Diagnostic *r = diag_new(d, severity, code, span, format, args);                         \
-        va_end(args);                                                                            \
-        return r;                                                                                \
+#define DIAG_FUNCTION(name, severity)                                                          \
+    Diagnostic *name(Diags *d, DiagCode code, Span span, const char *format, ...)              \
+    {                                                                                          \
+        va_list args;                                                                          \
+        va_start(args, format);                                                                \
+        Diagnostic *r = diag_new(d, severity, code, span, format, args);                       \
+        va_end(args);                                                                          \
+        return r;                                                                              \
     }
 DIAG_FUNCTION(diag_error, SEVERITY_ERROR)
 DIAG_FUNCTION(diag_warning, SEVERITY_WARNING)
@@ -91,7 +91,8 @@ DIAG_FUNCTION(diag_limit, SEVERITY_LIMIT)
 /* More marks than this on one record help nobody. */
 #define MARK_LIMIT 16
 
-static void diag_add_mark(Diagnostic *d, Span span, bool is_note, const char *format, va_list args)
+static void diag_add_mark(Diagnostic *d, Span span, bool is_note, const char *format,
+                          va_list args)
 {
     if (d->owner == NULL || d->marks.n >= MARK_LIMIT) {
         return;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Diagnostics: a record is created first and rendered later; only the renderer knows lines, columns, tabs and
- * width. User error, unsupported and limit are kinds of record; an internal error is CHECK's business.
- * Text: lower case, no full stop, values in '...', both numbers of a mismatch, facts before advice.
+/* Diagnostics: a record is created first and rendered later; only the renderer knows lines,
+ * columns, tabs and width. User error, unsupported and limit are kinds of record; an internal
+ * error is CHECK's business. Text: lower case, no full stop, values in '...', both numbers of a
+ * mismatch, facts before advice.
  *
- *     Diagnostic *d = diag_error(diags, E_EXTENT_MISMATCH, span, "index '%s' is %lld here", ...);
- *     diag_mark(d, other, "but 4 here");       second party, underlined with '~' (same line) or on a line of its own
- *     diag_note(d, decl, "'A' is declared here with shape [3, 4]");
+ *     Diagnostic *d = diag_error(diags, E_EXTENT_MISMATCH, span, "index '%s' is %lld here",
+ * ...); diag_mark(d, other, "but 4 here");       second party, underlined with '~' (same line)
+ * or on a line of its own diag_note(d, decl, "'A' is declared here with shape [3, 4]");
  *     diag_help(d, "did you mean '%s'?", name);
  */
 #ifndef BASE_DIAG_H
@@ -15,9 +16,15 @@
 #include "base/source.h"
 #include "base/text.h"
 
-typedef enum Severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_UNSUPPORTED, SEVERITY_LIMIT } Severity;
+typedef enum Severity {
+    SEVERITY_ERROR,
+    SEVERITY_WARNING,
+    SEVERITY_UNSUPPORTED,
+    SEVERITY_LIMIT
+} Severity;
 
-/* One row per code: enumerator, printed code or warning name, one line for `--explain` and docs. */
+/* One row per code: enumerator, printed code or warning name, one line for `--explain` and
+ * docs. */
 typedef enum DiagCode {
 #define DIAG(id, code, about) id,
 #include "base/diag.def"
@@ -28,7 +35,8 @@ typedef enum DiagCode {
 typedef struct DiagMark {
     Span span;
     const char *text; /* may be empty */
-    bool is_note;     /* printed as "note:" with its own line; else marked under the culprit's line if it is the same */
+    bool is_note; /* printed with its own line; else under the culprit's line if it is the same
+                   */
 } DiagMark;
 
 typedef struct Diagnostic {
@@ -47,8 +55,8 @@ typedef struct Diags {
     VEC(Diagnostic *) list; /* in order of creation */
     uint32_t n_errors;      /* all severities but warning, recorded or not */
     uint32_t n_warnings;
-    uint32_t limit;         /* errors recorded, and warnings; more are only counted (20 by default) */
-    uint32_t more_errors;   /* counted only */
+    uint32_t limit; /* errors recorded, and warnings; more are only counted (20 by default) */
+    uint32_t more_errors; /* counted only */
     uint32_t more_warnings;
     bool input_is_wrong; /* an error or unsupported: exit 1 rather than 4 */
     Diagnostic *dropped; /* what the calls return for records that are not kept */
@@ -58,17 +66,22 @@ typedef struct Diags {
 } Diags;
 
 void diags_init(Diags *d, Arena *arena, Sources *sources);
-Diagnostic *diag_error(Diags *d, DiagCode code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
-Diagnostic *diag_warning(Diags *d, DiagCode code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
+Diagnostic *diag_error(Diags *d, DiagCode code, Span span, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+Diagnostic *diag_warning(Diags *d, DiagCode code, Span span, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 /* A correct program that a target or this version cannot do; names which. */
-Diagnostic *diag_unsupported(Diags *d, DiagCode code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
+Diagnostic *diag_unsupported(Diags *d, DiagCode code, Span span, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 /* A stated limit was reached (exit 4). */
-Diagnostic *diag_limit(Diags *d, DiagCode code, Span span, const char *format, ...) PRINTF_LIKE(4, 5);
+Diagnostic *diag_limit(Diags *d, DiagCode code, Span span, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 void diag_mark(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_note(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* All records, ordered by source place, then by creation; one after the other, control characters escaped.
+/* All records, ordered by source place, then by creation; one after the other, control
+ * characters escaped.
  *
  *     in file included from main.tdsl:1:9:
  *     mlp.tdsl:4:26: error[E0203]: index 'k' is 256 here
@@ -78,11 +91,12 @@ void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
  *        2 | ...
  *      = help: ...
  *
- * A record equal to an earlier one is kept once. `unsupported:` and `limit:` begin the messages of those kinds. */
+ * A record equal to an earlier one is kept once. `unsupported:` and `limit:` begin the messages
+ * of those kinds. */
 void diags_render(Diags *d, Text *out, bool color);
 /* 0, 1 (input) or 4 (only limits were hit). */
 int diags_exit_code(const Diags *d);
-const char *diag_code_text(DiagCode code);  /* "E0203", "-Wspill" */
+const char *diag_code_text(DiagCode code); /* "E0203", "-Wspill" */
 const char *diag_code_about(DiagCode code);
 
 #endif

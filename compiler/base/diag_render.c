@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records to text: the only code that knows lines, columns, tabs and width. A line is a row of glyphs, each
- * some bytes of the source shown in so many columns: tabs become blanks, control and invisible characters
- * and bytes that are no UTF-8 become escapes, so that no input can disturb a terminal. A line wider than the page
- * is shown as a window around the culprit. */
+/* Records to text: the only code that knows lines, columns, tabs and width. A line is a row of
+ * glyphs, each some bytes of the source shown in so many columns: tabs become blanks, control
+ * and invisible characters and bytes that are no UTF-8 become escapes, so that no input can
+ * disturb a terminal. A line wider than the page is shown as a window around the culprit. */
 #include "base/diag.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_WIDTH 120
-#define TAB_WIDTH 4
-#define GUTTER 8      /* "1234 | " and a blank before it */
-#define MESSAGE_LONGEST 600 /* bytes of one message: names can be as long as a file */
-#define LINE_LONGEST 4096u  /* bytes of a line that are looked at */
+#define PAGE_WIDTH      120
+#define TAB_WIDTH       4
+#define GUTTER          8     /* "1234 | " and a blank before it */
+#define MESSAGE_LONGEST 600   /* bytes of one message: names can be as long as a file */
+#define LINE_LONGEST    4096u /* bytes of a line that are looked at */
 
 typedef struct Glyph {
-    char text[12]; /* NUL-terminated */
+    char text[12];  /* NUL-terminated */
     uint32_t bytes; /* of the source */
     uint32_t width; /* in columns */
 } Glyph;
@@ -30,7 +30,8 @@ static bool code_is_hidden(uint32_t c)
 
 static uint32_t code_width(uint32_t c)
 {
-    if ((c >= 0x300 && c <= 0x36f) || (c >= 0x20d0 && c <= 0x20ff) || (c >= 0xfe00 && c <= 0xfe0f)) {
+    if ((c >= 0x300 && c <= 0x36f) || (c >= 0x20d0 && c <= 0x20ff) ||
+        (c >= 0xfe00 && c <= 0xfe0f)) {
         return 0; /* combining */
     }
     bool wide = (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
@@ -51,9 +52,11 @@ static Glyph glyph_at(const char *at, const char *end, uint32_t column)
         g.width = TAB_WIDTH - column % TAB_WIDTH;
         memset(g.text, ' ', g.width);
     } else if (c == UTF8_BAD) {
-        g.width = (uint32_t)snprintf(g.text, sizeof g.text, "\\x%02x", (unsigned)(unsigned char)*at);
+        g.width =
+            (uint32_t)snprintf(g.text, sizeof g.text, "\\x%02x", (unsigned)(unsigned char)*at);
     } else if (code_is_hidden(c)) {
-        g.width = (uint32_t)snprintf(g.text, sizeof g.text, c < 0x80 ? "\\x%02x" : "<U+%04X>", (unsigned)c);
+        g.width = (uint32_t)snprintf(g.text, sizeof g.text, c < 0x80 ? "\\x%02x" : "<U+%04X>",
+                                     (unsigned)c);
     } else {
         g.width = code_width(c);
         memcpy(g.text, at, (size_t)length);
@@ -104,7 +107,8 @@ typedef struct Colors {
 } Colors;
 
 static const Colors no_colors = {"", "", "", "", "", ""};
-static const Colors ansi_colors = {"\033[1;31m", "\033[1;35m", "\033[1;36m", "\033[1;32m", "\033[1m", "\033[0m"};
+static const Colors ansi_colors = {"\033[1;31m", "\033[1;35m", "\033[1;36m",
+                                   "\033[1;32m", "\033[1m",    "\033[0m"};
 
 typedef struct Renderer {
     Diags *diags;
@@ -187,13 +191,15 @@ static void put_window(Renderer *r, Str line, uint32_t number, Window w)
     text_char(out, '\n');
 }
 
-/* The rows below a line: signs and the rightmost label first, then a row for each other label. */
+/* The rows below a line: signs and the rightmost label first, then a row for each other label.
+ */
 static void put_unders(Renderer *r, const Under *under, uint32_t n)
 {
     char row[PAGE_WIDTH + 1];
     memset(row, ' ', sizeof row);
     uint32_t end = 0, last = 0;
-    for (uint32_t pass = 0; pass < 2; pass++) { /* the culprit, under[0], is drawn last: it wins */
+    for (uint32_t pass = 0; pass < 2;
+         pass++) { /* the culprit, under[0], is drawn last: it wins */
         for (uint32_t i = pass == 0 ? 1 : 0; i < (pass == 0 ? n : 1); i++) {
             memset(row + under[i].lo, under[i].sign, under[i].hi - under[i].lo);
             end = under[i].hi > end ? under[i].hi : end;
@@ -219,8 +225,9 @@ static void put_unders(Renderer *r, const Under *under, uint32_t n)
     }
 }
 
-/* The underline of a span in a line that begins at byte `start` of the source; false if it is not in the window.
- * An empty span is one sign wide, a span over several lines ends with the line. */
+/* The underline of a span in a line that begins at byte `start` of the source; false if it is
+ * not in the window. An empty span is one sign wide, a span over several lines ends with the
+ * line. */
 static bool under_of(Str line, uint32_t start, Span span, Window w, Under *u)
 {
     if (span.lo < start || span.lo - start > line.n) {
@@ -239,8 +246,8 @@ static bool under_of(Str line, uint32_t start, Span span, Window w, Under *u)
     return true;
 }
 
-/* A line of a megabyte is cut by bytes first, so that the work for a message is bounded. Returns how much
- * was taken off in front. */
+/* A line of a megabyte is cut by bytes first, so that the work for a message is bounded.
+ * Returns how much was taken off in front. */
 static uint32_t line_crop(Str *line, uint32_t *offset)
 {
     uint32_t from = *offset > LINE_LONGEST / 2 ? *offset - LINE_LONGEST / 2 : 0;
@@ -256,11 +263,11 @@ static uint32_t line_crop(Str *line, uint32_t *offset)
 
 #define UNDERS 17 /* the culprit and all marks */
 
-/* Source line and underlines for `span`, with those marks of `d` (may be null) that are on the same line; these are
- * noted in `drawn`. */
+/* Source line and underlines for `span`, with those marks of `d` (may be null) that are on the
+ * same line; these are noted in `drawn`. */
 static void put_source(Renderer *r, Span span, char sign, const Diagnostic *d, bool *drawn)
 {
-    if (span.source == 0) {
+    if (span.source == 0 || source_get(r->diags->sources, span.source)->places_only) {
         return;
     }
     uint32_t number, column;
@@ -280,7 +287,8 @@ static void put_source(Renderer *r, Span span, char sign, const Diagnostic *d, b
     for (uint32_t i = 0; d != NULL && i < d->marks.n && n > 0 && n < UNDERS; i++) {
         const DiagMark *m = &d->marks.at[i];
         under[n] = (Under){0, 0, '~', m->text};
-        if (!m->is_note && m->span.source == span.source && under_of(line, start, m->span, w, &under[n])) {
+        if (!m->is_note && m->span.source == span.source &&
+            under_of(line, start, m->span, w, &under[n])) {
             drawn[i] = true;
             n++;
         }
@@ -309,9 +317,11 @@ static void put_head(Renderer *r, const Diagnostic *d)
     }
     put_place(r, d->span);
     if (d->severity == SEVERITY_WARNING) {
-        text_printf(r->out, "%s%s:%s ", promoted ? c->error : c->warning, promoted ? "error" : "warning", c->off);
+        text_printf(r->out, "%s%s:%s ", promoted ? c->error : c->warning,
+                    promoted ? "error" : "warning", c->off);
     } else {
-        text_printf(r->out, "%serror[%s]:%s %s", c->error, diag_code_text(d->code), c->off, kind);
+        text_printf(r->out, "%serror[%s]:%s %s", c->error, diag_code_text(d->code), c->off,
+                    kind);
     }
     put_escaped(r->out, d->message);
     if (d->severity == SEVERITY_WARNING) {
@@ -366,7 +376,8 @@ static void sort_by_place(Diagnostic **list, uint32_t n)
         Diagnostic *d = list[i];
         uint32_t k = i;
         while (k > 0 && (list[k - 1]->span.source > d->span.source ||
-                         (list[k - 1]->span.source == d->span.source && list[k - 1]->span.lo > d->span.lo))) {
+                         (list[k - 1]->span.source == d->span.source &&
+                          list[k - 1]->span.lo > d->span.lo))) {
             list[k] = list[k - 1];
             k--;
         }

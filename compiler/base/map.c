@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open addressing with linear probing, at most three quarters full; keys are mixed first, since callers' keys
- * are often small numbers or packed pairs. Nothing is ever removed. */
+/* Open addressing with linear probing, at most three quarters full; keys are mixed first, since
+ * callers' keys are often small numbers or packed pairs. Nothing is ever removed. */
 #include "base/map.h"
 
 #include "base/check.h"
@@ -100,7 +100,8 @@ uint64_t rng_next(Rng *r)
 uint64_t rng_below(Rng *r, uint64_t n)
 {
     CHECK(n > 0);
-    uint64_t reject = (UINT64_MAX - n + 1) % n; /* 2^64 mod n: below it the remainders are uneven */
+    uint64_t reject =
+        (UINT64_MAX - n + 1) % n; /* 2^64 mod n: below it the remainders are uneven */
     uint64_t x;
     do {
         x = rng_next(r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts and places in them. Line starts are found once per source, on first need: a compilation without
- * messages never looks for lines. */
+/* Texts and places in them. Line starts are found once per source, on first need: a compilation
+ * without messages never looks for lines. */
 #include "base/source.h"
 
 #include <string.h>
@@ -23,6 +23,20 @@ uint32_t source_add(Sources *s, const char *name, Str text, Span included_at)
     return s->list.n;
 }
 
+uint32_t source_add_places(Sources *s, const char *name)
+{
+    uint32_t number = source_add(s, name, str_from(""), (Span){0, 0, 0});
+    s->list.at[number - 1]->places_only = true;
+    return number;
+}
+
+Span source_place(uint32_t source, uint32_t line, uint32_t column)
+{
+    CHECK(line >= 1 && line <= PLACE_LINES && column >= 1 && column <= PLACE_COLUMNS);
+    uint32_t at = (line - 1) * (PLACE_COLUMNS + 1) + column;
+    return (Span){source, at, at};
+}
+
 const Source *source_get(const Sources *s, uint32_t number)
 {
     CHECK(number >= 1 && number <= s->list.n);
@@ -36,12 +50,14 @@ static Source *source_lines(Sources *s, uint32_t number)
     if (src->line == NULL) {
         const char *text = src->text.at, *end = text + src->text.n;
         uint32_t n = 1;
-        for (const char *p = text; p < end && (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++) {
+        for (const char *p = text; p < end && (p = memchr(p, '\n', (size_t)(end - p))) != NULL;
+             p++) {
             n++;
         }
         src->line = ARENA_ARRAY(s->arena, n, uint32_t);
         n = 1;
-        for (const char *p = text; p < end && (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++) {
+        for (const char *p = text; p < end && (p = memchr(p, '\n', (size_t)(end - p))) != NULL;
+             p++) {
             src->line[n++] = (uint32_t)(p + 1 - text);
         }
         src->n_lines = n;
@@ -52,6 +68,11 @@ static Source *source_lines(Sources *s, uint32_t number)
 void source_position(Sources *s, Span span, uint32_t *line, uint32_t *column)
 {
     const Source *src = source_lines(s, span.source);
+    if (src->places_only) {
+        *line = span.lo / (PLACE_COLUMNS + 1) + 1;
+        *column = span.lo % (PLACE_COLUMNS + 1);
+        return;
+    }
     uint32_t at = span.lo <= src->text.n ? span.lo : (uint32_t)src->text.n;
     uint32_t lo = 0, hi = src->n_lines; /* line[lo] <= at, and at < line[hi] if there is one */
     while (hi - lo > 1) {
@@ -64,7 +85,8 @@ void source_position(Sources *s, Span span, uint32_t *line, uint32_t *column)
     }
     uint32_t n = 1;
     const char *text = src->text.at;
-    for (uint32_t i = src->line[lo]; i < at; i++) { /* a code point is a byte that continues none */
+    for (uint32_t i = src->line[lo]; i < at;
+         i++) { /* a code point is a byte that continues none */
         n += (text[i] & 0xc0) != 0x80;
     }
     *line = lo + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where text came from. A span is two byte offsets and a source number; lines and columns exist only when a
- * message is printed. An einsum literal inside a .tdsl file is scanned in place, so its spans are the file's. */
+/* Where text came from. A span is two byte offsets and a source number; lines and columns exist
+ * only when a message is printed. An einsum literal inside a .tdsl file is scanned in place, so
+ * its spans are the file's. */
 #ifndef BASE_SOURCE_H
 #define BASE_SOURCE_H
 
@@ -18,6 +19,7 @@ typedef struct Source {
     Span included_at; /* source 0 for the main file */
     uint32_t *line;   /* offsets of line starts, made on first need */
     uint32_t n_lines;
+    bool places_only; /* no text: spans are made by source_place */
 } Source;
 
 typedef struct Sources {
@@ -29,6 +31,13 @@ void sources_init(Sources *s, Arena *arena);
 /* Keeps `text` (no copy). Returns the source's number. */
 uint32_t source_add(Sources *s, const char *name, Str text, Span included_at);
 const Source *source_get(const Sources *s, uint32_t number);
+/* A source known by its places only (the program a dump was made from): an offset is a line and
+ * a column. */
+#define PLACE_LINES   (1 << 20)
+#define PLACE_COLUMNS ((1 << 12) - 1)
+uint32_t source_add_places(Sources *s, const char *name);
+Span source_place(uint32_t source, uint32_t line,
+                  uint32_t column); /* within the limits, 1-based */
 /* 1-based; the column counts Unicode scalar values. */
 void source_position(Sources *s, Span span, uint32_t *line, uint32_t *column);
 Str source_line(Sources *s, uint32_t source, uint32_t line);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices, the table of interned strings, edit distance for suggestions, and UTF-8. The symbol table is open
- * addressing over pointers; ids are dense in order of interning, so nothing depends on hash order. */
+/* Slices, the table of interned strings, edit distance for suggestions, and UTF-8. The symbol
+ * table is open addressing over pointers; ids are dense in order of interning, so nothing
+ * depends on hash order. */
 #include "base/str.h"
 
 #include <stdarg.h>
@@ -154,8 +155,8 @@ static int utf8_length(const unsigned char *at, const unsigned char *end)
         }
     }
     /* Overlong, surrogate, or beyond U+10FFFF: told by the second byte. */
-    if ((c == 0xe0 && at[1] < 0xa0) || (c == 0xed && at[1] > 0x9f) || (c == 0xf0 && at[1] < 0x90) ||
-        (c == 0xf4 && at[1] > 0x8f)) {
+    if ((c == 0xe0 && at[1] < 0xa0) || (c == 0xed && at[1] > 0x9f) ||
+        (c == 0xf0 && at[1] < 0x90) || (c == 0xf4 && at[1] > 0x8f)) {
         return 0;
     }
     return n;

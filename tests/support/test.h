@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every unit test includes: cmocka with the headers it forgets, and a list that names a
+ * test by the sentence it proves. */
+#ifndef SUPPORT_TEST_H
+#define SUPPORT_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define TESTS(...)                                                                             \
+    int main(void)                                                                             \
+    {                                                                                          \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};                                       \
+        return cmocka_run_group_tests(tests, NULL, NULL);                                      \
+    }
+#define TEST(name) cmocka_unit_test(name)
+
+#endif
