@@ -4,10 +4,10 @@
  * error is CHECK's business. Text: lower case, no full stop, values in '...', both numbers of a
  * mismatch, facts before advice.
  *
- *     Diagnostic *d = diag_error(diags, E_EXTENT_MISMATCH, span, "index '%s' is %lld here",
- * ...); diag_mark(d, other, "but 4 here");       second party, underlined with '~' (same line)
- * or on a line of its own diag_note(d, decl, "'A' is declared here with shape [3, 4]");
- *     diag_help(d, "did you mean '%s'?", name);
+ *     d = diag_error(diags, E_EXTENT_MISMATCH, span, "index '%s' is %d here", name, n);
+ *     diag_mark(d, other, "but %d here", m);    underlined with '~', on its own line if need be
+ *     diag_note(d, decl, "'A' is declared here with shape [3, 4]");
+ *     diag_help(d, "did you mean '%s'?", near);
  */
 #ifndef BASE_DIAG_H
 #define BASE_DIAG_H
@@ -35,8 +35,7 @@ typedef enum DiagCode {
 typedef struct DiagMark {
     Span span;
     const char *text; /* may be empty */
-    bool is_note; /* printed with its own line; else under the culprit's line if it is the same
-                   */
+    bool is_note; /* gets a line of its own even where the culprit's line is the same */
 } DiagMark;
 
 typedef struct Diagnostic {
