@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the runtime share: the context, the kernel, one call in flight, and the few helpers
+ * everything uses. Idea: a call is one plain structure on the caller's stack, filled by check.c, decided
+ * by dispatch.c and then run either directly (C form) or by resident.c on the context's device.
+ *
+ * Locks, in the order they may be taken: registry_lock (kernels and forms), device_lock (the device, its
+ * tensors, the loaded models). A call of a C form takes neither. */
+#ifndef TDSL_RUNTIME_INTERNAL_H
+#define TDSL_RUNTIME_INTERNAL_H
+
+#include "tdsl/tdsl.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define TDSL_MAX_ARGS 128 /* C11 promises 127 parameters, so no generated kernel has more */
+#define TDSL_MAX_DIMS 128
+#define TDSL_MAX_RANK 128
+#define WORKSPACE_ALIGNMENT ((size_t)64)
+
+#if defined(__GNUC__)
+#define TDSL_PRINTF(at, first) __attribute__((cold, noinline, format(printf, at, first)))
+#else
+#define TDSL_PRINTF(at, first)
+#endif
+
+typedef struct Device Device;   /* device.h   */
+typedef struct NkiForm NkiForm; /* forms.h    */
+
+/* The context's configuration after defaults and environment: no zero stands for a default here. */
+typedef struct Settings {
+    int32_t backend;
+    bool require_nki;
+    bool use_simulator;
+    int32_t device_core;
+    double min_nki_flops;
+    int64_t device_timeout_ms;
+    char *nrt_library; /* owned strings, never null */
+    char *emulator;
+    char *python;
+} Settings;
+
+struct tdsl_context {
+    Settings settings;
+    void *user;
+    void *(*allocate)(void *user, size_t bytes, size_t alignment);
+    void (*release)(void *user, void *memory, size_t bytes);
+    void (*log)(void *user, const char *message);
+    pthread_mutex_t registry_lock;
+    tdsl_kernel **kernels; /* sorted by name */
+    size_t n_kernels;
+    size_t kernel_capacity;
+    pthread_mutex_t device_lock;
+    Device *device; /* opened at its first use, under device_lock */
+};
+
+/* A workspace kept between calls; its memory follows, aligned. */
+typedef struct Workspace {
+    void *memory;
+    size_t bytes;
+} Workspace;
+
+struct tdsl_kernel {
+    tdsl_context *context;
+    const tdsl_kernel_info *info;
+    _Atomic(Workspace *) spare;    /* at most one, taken by whoever calls first */
+    _Atomic(NkiForm *) forms;      /* only ever prepended to                    */
+    _Atomic(uint32_t) logged;      /* bit per cause that was logged             */
+};
+
+/* One call: arguments as given, and what checking found out about them. */
+typedef struct Call {
+    tdsl_kernel *kernel;
+    const tdsl_kernel_info *info;
+    tdsl_tensor *args;
+    const tdsl_call_options *options;
+    tdsl_report *report;
+    bool any_device;            /* an argument has device memory */
+    uint64_t multiply_adds;
+    int64_t dims[TDSL_MAX_DIMS];
+    size_t bytes[TDSL_MAX_ARGS]; /* of each argument */
+} Call;
+
+/* --- status.c: every failure goes through here --- */
+tdsl_status tdsl_fail(tdsl_report *report, tdsl_status status, const char *format, ...) TDSL_PRINTF(3, 4);
+/* As tdsl_fail, the message led by the kernel's name, or by kernel and argument. */
+tdsl_status tdsl_call_fail(const Call *call, tdsl_status status, const char *format, ...)
+    TDSL_PRINTF(3, 4);
+tdsl_status tdsl_arg_fail(const Call *call, size_t arg, tdsl_status status, const char *format, ...)
+    TDSL_PRINTF(4, 5);
+/* Clears the report; false when it is of another version of this header. */
+bool tdsl_report_begin(tdsl_report *report, const char *kernel);
+
+/* --- dtype.c --- */
+size_t tdsl_dtype_bytes(int32_t dtype); /* 0 for a number that is no dtype */
+size_t tdsl_dtype_alignment(int32_t dtype);
+const char *tdsl_dtype_name(int32_t dtype);
+
+/* --- context.c: all memory of a context --- */
+void *tdsl_context_allocate(tdsl_context *context, size_t bytes);
+void tdsl_context_release(tdsl_context *context, void *memory, size_t bytes);
+char *tdsl_context_copy_text(tdsl_context *context, const char *text);
+void tdsl_context_release_text(tdsl_context *context, char *text);
+
+/* --- settings.c --- */
+tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config, tdsl_report *report);
+void tdsl_settings_release(tdsl_context *context);
+
+/* --- kernel.c --- */
+tdsl_status tdsl_kernel_validate(const tdsl_kernel_info *info, tdsl_report *report);
+void tdsl_kernel_free(tdsl_kernel *kernel);
+
+/* --- check.c --- */
+tdsl_status tdsl_call_check(Call *call);
+
+/* --- host.c --- */
+tdsl_status tdsl_call_host(Call *call); /* runs the C form */
+
+static inline bool size_multiply(size_t a, size_t b, size_t *product)
+{
+#if defined(__GNUC__)
+    return !__builtin_mul_overflow(a, b, product);
+#else
+    *product = a * b;
+    return b == 0 || a <= SIZE_MAX / b;
+#endif
+}
+
+static inline bool role_is_result(int32_t role)
+{
+    return role == TDSL_OUT || role == TDSL_INOUT;
+}
+
+static inline bool role_is_read(int32_t role)
+{
+    return role != TDSL_OUT;
+}
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checked call: right arguments give the kernel's result, every wrong one a status and a message
+ * that names kernel and argument, and leaves the results as they were. */
+#include "check.h"
+
+typedef struct Fixture {
+    tdsl_context *context;
+    tdsl_kernel *kernel;
+    tdsl_report report;
+    float a[64];
+    float b[64];
+    float r[64];
+    int64_t shape[3][2];
+    tdsl_tensor args[3];
+} Fixture;
+
+static Fixture fixture;
+
+/* A matmul of m = 2, k = 3, n = 2, ready to be called. */
+static int set_up(void **state)
+{
+    Fixture *f = &fixture;
+    memset(f, 0, sizeof *f);
+    f->report = (tdsl_report)TDSL_REPORT_INIT;
+    f->context = make_context(NULL);
+    f->kernel = make_kernel(f->context, &matmul_info);
+    for (int i = 0; i < 64; i++) {
+        f->a[i] = (float)(i + 1);
+        f->b[i] = (float)(i - 2);
+        f->r[i] = -1;
+    }
+    int64_t shape[3][2] = {{2, 3}, {3, 2}, {2, 2}};
+    memcpy(f->shape, shape, sizeof shape);
+    f->args[0] = tdsl_view(TDSL_F32, f->a, 2, f->shape[0]);
+    f->args[1] = tdsl_view(TDSL_F32, f->b, 2, f->shape[1]);
+    f->args[2] = tdsl_view(TDSL_F32, f->r, 2, f->shape[2]);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    tdsl_context_destroy(((Fixture *)*state)->context);
+    return 0;
+}
+
+static tdsl_status call(Fixture *f)
+{
+    return tdsl_call(f->kernel, f->args, 3, NULL, &f->report);
+}
+
+static void refused(Fixture *f, tdsl_status want, const char *word1, const char *word2)
+{
+    expect_failure(call(f), want, &f->report, "matmul", word1, word2);
+    for (int i = 0; i < 64; i++) {
+        assert_true(f->r[i] == -1);
+    }
+}
+
+static void right_arguments_give_the_kernels_result(void **state)
+{
+    Fixture *f = *state;
+    expect_ok(call(f), &f->report);
+    const float want[] = {4, 10, 4, 19};
+    for (int i = 0; i < 4; i++) {
+        float sum = 0;
+        for (int k = 0; k < 3; k++) {
+            sum += f->a[(i / 2) * 3 + k] * f->b[k * 2 + i % 2];
+        }
+        assert_true(f->r[i] == sum);
+    }
+    assert_true(f->r[0] == want[0] && f->r[1] == want[1] && f->r[2] == want[2]);
+    assert_true(f->r[4] == -1);
+    assert_string_equal(f->report.kernel, "matmul");
+    assert_string_equal(f->report.message, "");
+    expect_ok(tdsl_call(f->kernel, f->args, 3, NULL, NULL), &f->report);
+}
+
+static void a_wrong_dtype_is_refused(void **state)
+{
+    Fixture *f = *state;
+    f->args[1].dtype = TDSL_F64;
+    refused(f, TDSL_E_DTYPE, "'B'", "f64");
+    f->args[1].dtype = 77;
+    refused(f, TDSL_E_DTYPE, "'B'", "no dtype");
+}
+
+static void a_wrong_rank_is_refused(void **state)
+{
+    Fixture *f = *state;
+    f->args[0].rank = 1;
+    refused(f, TDSL_E_SHAPE, "'A'", "rank is 1");
+    f->args[0].rank = -1;
+    refused(f, TDSL_E_SHAPE, "'A'", "rank is -1");
+}
+
+static void extents_that_disagree_are_refused_naming_both_arguments(void **state)
+{
+    Fixture *f = *state;
+    f->shape[1][0] = 4;
+    refused(f, TDSL_E_SHAPE, "'B'", "dimension 'k' is 3 in argument 'A'");
+    f->shape[1][0] = 3;
+    f->shape[2][1] = 5;
+    refused(f, TDSL_E_SHAPE, "'R'", "dimension 'n' is 2 in argument 'B'");
+}
+
+static void a_negative_extent_is_refused(void **state)
+{
+    Fixture *f = *state;
+    f->shape[0][1] = -3;
+    refused(f, TDSL_E_SHAPE, "'A'", "below 0");
+    f->shape[0][1] = INT64_MIN;
+    refused(f, TDSL_E_SHAPE, "'A'", "below 0");
+}
+
+static void a_fixed_extent_must_be_the_kernels(void **state)
+{
+    Fixture *f = *state;
+    tdsl_kernel *small = make_kernel(f->context, &small_info);
+    expect_failure(tdsl_call(small, f->args, 3, NULL, &f->report), TDSL_E_SHAPE, &f->report, "small",
+                   "'B'", "is 2, the kernel's is 4");
+    f->shape[1][1] = 4;
+    f->shape[2][1] = 4;
+    expect_ok(tdsl_call(small, f->args, 3, NULL, &f->report), &f->report);
+}
+
+static void strides_other_than_c_order_are_refused(void **state)
+{
+    Fixture *f = *state;
+    int64_t strides[2] = {3, 1};
+    f->args[0].strides = strides;
+    expect_ok(call(f), &f->report);
+    f->r[0] = f->r[1] = f->r[2] = f->r[3] = -1;
+    strides[0] = 4;
+    refused(f, TDSL_E_STRIDE, "'A'", "axis 0 is 4");
+    strides[0] = 1;
+    strides[1] = 2;
+    refused(f, TDSL_E_STRIDE, "'A'", "axis 1 is 2");
+    strides[1] = -1;
+    refused(f, TDSL_E_STRIDE, "'A'", "axis 1 is -1");
+}
+
+static void strides_of_axes_without_steps_do_not_matter(void **state)
+{
+    Fixture *f = *state;
+    int64_t strides[2] = {999, 1};
+    f->shape[0][0] = 1;
+    f->shape[2][0] = 1;
+    f->args[0].strides = strides;
+    expect_ok(call(f), &f->report);
+    f->shape[0][0] = 0;
+    f->shape[2][0] = 0;
+    strides[1] = 5;
+    expect_ok(call(f), &f->report);
+}
+
+static void misaligned_data_are_refused(void **state)
+{
+    Fixture *f = *state;
+    f->args[1].data = (char *)f->b + 2;
+    refused(f, TDSL_E_STRIDE, "'B'", "aligned to 4");
+}
+
+static void null_data_are_refused_unless_there_are_none(void **state)
+{
+    Fixture *f = *state;
+    f->args[0].data = NULL;
+    refused(f, TDSL_E_ARGUMENT, "'A'", "null");
+    f->shape[0][0] = 0;
+    f->shape[2][0] = 0;
+    f->args[2].data = NULL;
+    expect_ok(call(f), &f->report);
+    f->args[0].extents = NULL;
+    refused(f, TDSL_E_ARGUMENT, "'A'", "extents");
+}
+
+static void a_result_that_overlaps_another_argument_is_refused(void **state)
+{
+    Fixture *f = *state;
+    f->args[2].data = f->b + 5; /* the last element of B is the first of R */
+    refused(f, TDSL_E_OVERLAP, "'R'", "'B'");
+    f->args[2].data = f->a;
+    refused(f, TDSL_E_OVERLAP, "'R'", "'A'");
+}
+
+static void inputs_may_overlap_and_neighbours_may_touch(void **state)
+{
+    Fixture *f = *state;
+    f->args[0].data = f->b;
+    expect_ok(call(f), &f->report);
+    f->args[2].data = f->b + 6; /* just behind B */
+    expect_ok(call(f), &f->report);
+}
+
+static void an_empty_argument_overlaps_nothing(void **state)
+{
+    Fixture *f = *state;
+    f->shape[0][1] = 0;
+    f->shape[1][0] = 0;
+    f->args[2].data = f->a;
+    expect_ok(call(f), &f->report);
+    assert_true(f->a[0] == 0 && f->a[3] == 0 && f->a[4] == 5);
+}
+
+static void a_size_beyond_64_bits_is_refused(void **state)
+{
+    Fixture *f = *state;
+    f->shape[0][0] = INT64_C(1) << 40;
+    f->shape[0][1] = INT64_C(1) << 40;
+    refused(f, TDSL_E_OVERFLOW, "'A'", "size");
+    f->shape[0][0] = INT64_C(1) << 61;
+    f->shape[0][1] = 1;
+    refused(f, TDSL_E_OVERFLOW, "'A'", "size");
+}
+
+static void a_zero_extent_beside_a_huge_one_is_no_overflow(void **state)
+{
+    Fixture *f = *state;
+    f->shape[0][0] = INT64_MAX;
+    f->shape[2][0] = INT64_MAX;
+    f->shape[0][1] = 0;
+    f->shape[1][0] = 0;
+    f->shape[1][1] = 0;
+    f->shape[2][1] = 0;
+    expect_ok(call(f), &f->report);
+}
+
+static void the_number_of_arguments_is_checked(void **state)
+{
+    Fixture *f = *state;
+    expect_failure(tdsl_call(f->kernel, f->args, 2, NULL, &f->report), TDSL_E_ARGUMENT, &f->report,
+                   "matmul", "2 arguments", "3");
+    expect_failure(tdsl_call(f->kernel, NULL, 3, NULL, &f->report), TDSL_E_ARGUMENT, &f->report,
+                   "matmul", "null", NULL);
+    expect_failure(tdsl_call(NULL, f->args, 3, NULL, &f->report), TDSL_E_ARGUMENT, &f->report,
+                   "kernel is null", NULL, NULL);
+}
+
+static void a_workspace_of_the_callers_is_checked_and_used(void **state)
+{
+    Fixture *f = *state;
+    _Alignas(64) unsigned char memory[128] = {0};
+    tdsl_call_options options = TDSL_CALL_OPTIONS_INIT;
+    options.workspace = memory;
+    options.workspace_bytes = 11;
+    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_WORKSPACE,
+                   &f->report, "matmul", "11 bytes", "12");
+    options.workspace = memory + 8;
+    options.workspace_bytes = 100;
+    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_WORKSPACE,
+                   &f->report, "matmul", "64", NULL);
+    options.workspace = memory;
+    options.workspace_bytes = 12;
+    expect_ok(tdsl_call(f->kernel, f->args, 3, &options, &f->report), &f->report);
+    float last = 0;
+    memcpy(&last, memory + 8, sizeof last);
+    assert_true(last == f->b[5]); /* the kernel left the last column of B there */
+}
+
+static void a_workspace_that_overlaps_an_argument_is_refused(void **state)
+{
+    Fixture *f = *state;
+    _Alignas(64) static float memory[64];
+    tdsl_call_options options = TDSL_CALL_OPTIONS_INIT;
+    options.workspace = memory;
+    options.workspace_bytes = sizeof memory;
+    f->args[0].data = memory + 20;
+    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_OVERLAP,
+                   &f->report, "matmul", "'A'", "workspace");
+}
+
+static void dimensions_may_be_given_and_must_then_agree(void **state)
+{
+    Fixture *f = *state;
+    const int64_t dims[3] = {2, 3, 2};
+    const int64_t other[3] = {2, 4, 2};
+    const int64_t below[3] = {2, -3, 2};
+    tdsl_call_options options = TDSL_CALL_OPTIONS_INIT;
+    options.dims = dims;
+    expect_ok(tdsl_call(f->kernel, f->args, 3, &options, &f->report), &f->report);
+    options.dims = other;
+    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_SHAPE, &f->report,
+                   "'A'", "dimension 'k' was given as 4", NULL);
+    options.dims = below;
+    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_SHAPE, &f->report,
+                   "'k'", "-3", NULL);
+    options.struct_size = 3;
+    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_ABI, &f->report,
+                   "matmul", NULL, NULL);
+}
+
+static size_t huge_workspace(const int64_t *dims)
+{
+    (void)dims;
+    return SIZE_MAX;
+}
+
+static size_t large_workspace(const int64_t *dims)
+{
+    (void)dims;
+    return SIZE_MAX - 200;
+}
+
+static void a_workspace_that_cannot_be_is_a_status(void **state)
+{
+    Fixture *f = *state;
+    tdsl_kernel_info info = matmul_info;
+    info.name = "huge";
+    info.workspace_bytes = huge_workspace;
+    tdsl_kernel *kernel = make_kernel(f->context, &info);
+    expect_failure(tdsl_call(kernel, f->args, 3, NULL, &f->report), TDSL_E_OVERFLOW, &f->report,
+                   "huge", "workspace", NULL);
+    tdsl_kernel_info large = matmul_info;
+    large.name = "large";
+    large.workspace_bytes = large_workspace;
+    kernel = make_kernel(f->context, &large);
+    expect_failure(tdsl_call(kernel, f->args, 3, NULL, &f->report), TDSL_E_MEMORY, &f->report,
+                   "large", "workspace", NULL);
+    /* the context outlives neither table */
+    tdsl_context_destroy(f->context);
+    f->context = NULL;
+}
+
+static tdsl_status failing_call(const int64_t *dims, void *const *args, void *workspace,
+                                size_t workspace_bytes)
+{
+    (void)dims;
+    (void)args;
+    (void)workspace;
+    (void)workspace_bytes;
+    return TDSL_E_OVERFLOW;
+}
+
+static void a_failing_c_form_is_reported(void **state)
+{
+    Fixture *f = *state;
+    static tdsl_kernel_info info;
+    info = matmul_info;
+    info.name = "failing";
+    info.call = failing_call;
+    tdsl_kernel *kernel = make_kernel(f->context, &info);
+    expect_failure(tdsl_call(kernel, f->args, 3, NULL, &f->report), TDSL_E_OVERFLOW, &f->report,
+                   "failing", "TDSL_E_OVERFLOW", NULL);
+}
+
+static void scalars_and_inout_arguments_are_passed(void **state)
+{
+    Fixture *f = *state;
+    tdsl_kernel *kernel = make_kernel(f->context, &update_info);
+    double beta = 0.5;
+    double x[3] = {1, 2, 3};
+    double c[3] = {10, 20, 30};
+    const int64_t shape[1] = {3};
+    tdsl_tensor args[3] = {tdsl_view(TDSL_F64, &beta, 0, NULL), tdsl_view(TDSL_F64, x, 1, shape),
+                           tdsl_view(TDSL_F64, c, 1, shape)};
+    expect_ok(tdsl_call(kernel, args, 3, NULL, &f->report), &f->report);
+    assert_true(c[0] == 6 && c[1] == 12 && c[2] == 18);
+    args[1].data = c;
+    expect_failure(tdsl_call(kernel, args, 3, NULL, &f->report), TDSL_E_OVERLAP, &f->report, "'C'",
+                   "'X'", "update");
+    args[1].data = x;
+    args[0].data = NULL;
+    expect_failure(tdsl_call(kernel, args, 3, NULL, &f->report), TDSL_E_ARGUMENT, &f->report,
+                   "'beta'", "null", NULL);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(right_arguments_give_the_kernels_result),
+        TEST(a_wrong_dtype_is_refused),
+        TEST(a_wrong_rank_is_refused),
+        TEST(extents_that_disagree_are_refused_naming_both_arguments),
+        TEST(a_negative_extent_is_refused),
+        TEST(a_fixed_extent_must_be_the_kernels),
+        TEST(strides_other_than_c_order_are_refused),
+        TEST(strides_of_axes_without_steps_do_not_matter),
+        TEST(misaligned_data_are_refused),
+        TEST(null_data_are_refused_unless_there_are_none),
+        TEST(a_result_that_overlaps_another_argument_is_refused),
+        TEST(inputs_may_overlap_and_neighbours_may_touch),
+        TEST(an_empty_argument_overlaps_nothing),
+        TEST(a_size_beyond_64_bits_is_refused),
+        TEST(a_zero_extent_beside_a_huge_one_is_no_overflow),
+        TEST(the_number_of_arguments_is_checked),
+        TEST(a_workspace_of_the_callers_is_checked_and_used),
+        TEST(a_workspace_that_overlaps_an_argument_is_refused),
+        TEST(dimensions_may_be_given_and_must_then_agree),
+        TEST(a_workspace_that_cannot_be_is_a_status),
+        TEST(a_failing_c_form_is_reported),
+        TEST(scalars_and_inout_arguments_are_passed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
