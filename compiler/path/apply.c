@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See apply.h. Labels that one operand alone has and the output lacks are summed first, by a node of their own, as the
+ * cost model counts them; all steps are in the accumulator's type, and the last is converted back when that differs. */
+#include "path/apply.h"
+
+typedef struct Labels {
+    bool *has; /* [n_labels] */
+} Labels;
+
+typedef struct Applier {
+    Ctx *ctx;
+    Arena *arena;
+    Graph *to;
+    const Node *node;  /* the contraction being split, of the old graph */
+    uint32_t *holders; /* [n_labels]: tensors still to be contracted that have the label, the output counting as one */
+} Applier;
+
+/* A tensor on its way through the tree: a node of the new graph, and which label each of its dimensions is. */
+typedef struct Partial {
+    NodeRef node;
+    Access access; /* in the labels of the contraction */
+} Partial;
+
+PathProblem path_problem_of(Arena *arena, const Graph *g, NodeRef ref)
+{
+    const Node *n = graph_node(g, ref);
+    PathProblem p = {.n_operands = n->n_operands, .n_labels = n->n_labels};
+    PathLabels *operands = ARENA_ARRAY(arena, n->n_operands, PathLabels);
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        uint32_t *at = ARENA_ARRAY(arena, n->access[k].rank, uint32_t);
+        uint32_t count = 0;
+        for (uint32_t d = 0; d < n->access[k].rank; d++) {
+            if (n->access[k].index[d].label >= 0) {
+                at[count++] = (uint32_t)n->access[k].index[d].label;
+            }
+        }
+        operands[k] = (PathLabels){at, count};
+    }
+    uint32_t *output = ARENA_ARRAY(arena, n->rank, uint32_t);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        output[d] = (uint32_t)n->out[d];
+    }
+    int64_t *sizes = ARENA_ARRAY(arena, n->n_labels, int64_t);
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        sizes[l] = dim_typical(&g->dims, n->extent[l]);
+        p.typical |= n->extent[l].sym >= 0;
+    }
+    p.operands = operands;
+    p.output = (PathLabels){output, n->rank};
+    p.sizes = sizes;
+    return p;
+}
+
+/* ---- building steps ---- */
+
+static void count_holders(Applier *a, const Partial *t, int step)
+{
+    for (uint32_t d = 0; d < t->access.rank; d++) {
+        int32_t l = t->access.index[d].label;
+        bool again = false;
+        for (uint32_t e = 0; e < d; e++) {
+            again |= t->access.index[e].label == l;
+        }
+        if (l >= 0 && !again) {
+            a->holders[l] = (uint32_t)((int)a->holders[l] + step);
+        }
+    }
+}
+
+/* The labels of up to two tensors that somebody still holds, in order of first appearance. */
+static uint32_t kept_labels(Applier *a, const Partial *t, uint32_t n, int32_t *out)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t d = 0; d < t[k].access.rank; d++) {
+            int32_t l = t[k].access.index[d].label;
+            bool again = l < 0 || a->holders[l] == 0;
+            for (uint32_t e = 0; !again && e < count; e++) {
+                again = out[e] == l;
+            }
+            if (!again) {
+                out[count++] = l;
+            }
+        }
+    }
+    return count;
+}
+
+/* Labels as graph_add wants them: numbered below the count of labels in the node. */
+static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_t rank,
+                        const int32_t *out)
+{
+    int32_t *renumber = ARENA_ARRAY(a->arena, a->node->n_labels, int32_t);
+    int32_t next = 0;
+    NodeRef *operand = ARENA_ARRAY(a->arena, n, NodeRef);
+    Access *access = ARENA_ARRAY(a->arena, n, Access);
+    for (uint32_t k = 0; k < n; k++) {
+        Index *index = arena_copy(a->arena, t[k].access.index,
+                                  t[k].access.rank * sizeof(Index));
+        for (uint32_t d = 0; d < t[k].access.rank; d++) {
+            int32_t l = index[d].label;
+            if (l >= 0 && renumber[l] == 0) {
+                renumber[l] = ++next;
+            }
+            index[d].label = l < 0 ? -1 : renumber[l] - 1;
+        }
+        operand[k] = t[k].node;
+        access[k] = (Access){t[k].access.rank, index};
+    }
+    int32_t *labels = ARENA_ARRAY(a->arena, rank, int32_t);
+    Index *result = ARENA_ARRAY(a->arena, rank, Index);
+    for (uint32_t d = 0; d < rank; d++) {
+        labels[d] = renumber[out[d]] - 1;
+        result[d] = (Index){out[d], 0};
+    }
+    NodeSpec spec = {.op = op, .dtype = a->node->acc, .acc = a->node->acc, .n_operands = n,
+                     .operand = operand, .access = access, .rank = rank, .out = labels,
+                     .span = a->node->span, .allow_spill = a->node->allow_spill};
+    return (Partial){graph_add(a->to, &spec), {rank, result}};
+}
+
+/* Sums the labels that nobody but `t` holds. The caller has taken `t` out of the holders. */
+static Partial sum_private(Applier *a, Partial t)
+{
+    int32_t *kept = ARENA_ARRAY(a->arena, t.access.rank, int32_t);
+    uint32_t n = kept_labels(a, &t, 1, kept);
+    bool sums = false;
+    for (uint32_t d = 0; d < t.access.rank; d++) {
+        int32_t l = t.access.index[d].label;
+        sums |= l >= 0 && a->holders[l] == 0;
+    }
+    Op op = a->node->acc == DTYPE_BOOL ? OP_ANY : OP_SUM;
+    return sums ? add_step(a, op, &t, 1, n, kept) : t;
+}
+
+/* The last step gives the dimensions in the order of the contraction's output, and its name. */
+static NodeRef finish(Applier *a, const Partial *t, uint32_t n)
+{
+    const Node *node = a->node;
+    Partial result = add_step(a, n == 1 ? OP_COPY : OP_EINSUM, t, n, node->rank, node->out);
+    if (node->acc != node->dtype) {
+        Index *index = ARENA_ARRAY(a->arena, node->rank, Index);
+        int32_t *out = ARENA_ARRAY(a->arena, node->rank, int32_t);
+        for (uint32_t d = 0; d < node->rank; d++) {
+            index[d] = (Index){(int32_t)d, 0};
+            out[d] = (int32_t)d;
+        }
+        Access access = {node->rank, index};
+        NodeSpec cast = {.op = OP_CAST, .dtype = node->dtype, .n_operands = 1,
+                         .operand = &result.node, .access = &access, .rank = node->rank,
+                         .out = out, .span = node->span};
+        result.node = graph_add(a->to, &cast);
+    }
+    Node *made = &a->to->nodes.at[result.node];
+    made->name = made->name == NULL ? node->name : made->name;
+    made->allow_spill |= node->allow_spill;
+    return result.node;
+}
+
+static NodeRef build_tree(Applier *a, const NodeRef *map, const PathTree *tree)
+{
+    const Node *node = a->node;
+    uint32_t n = node->n_operands;
+    Partial *t = ARENA_ARRAY(a->arena, (size_t)n + tree->n_steps, Partial);
+    a->holders = ARENA_ARRAY(a->arena, node->n_labels, uint32_t);
+    for (uint32_t d = 0; d < node->rank; d++) {
+        a->holders[node->out[d]]++;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        t[k] = (Partial){map[node->operand[k]], node->access[k]};
+        count_holders(a, &t[k], 1);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        count_holders(a, &t[k], -1);
+        t[k] = sum_private(a, t[k]);
+        count_holders(a, &t[k], 1);
+    }
+    for (uint32_t s = 0; s < tree->n_steps; s++) {
+        Partial pair[2] = {t[tree->steps[s].a], t[tree->steps[s].b]};
+        if (s + 1 == tree->n_steps) {
+            return finish(a, pair, 2);
+        }
+        count_holders(a, &pair[0], -1);
+        count_holders(a, &pair[1], -1);
+        int32_t *out = ARENA_ARRAY(a->arena, (size_t)pair[0].access.rank + pair[1].access.rank,
+                                   int32_t);
+        uint32_t rank = kept_labels(a, pair, 2, out);
+        t[n + s] = add_step(a, OP_EINSUM, pair, 2, rank, out);
+        count_holders(a, &t[n + s], 1);
+    }
+    return finish(a, t, 1);
+}
+
+/* ---- the pass ---- */
+
+static bool decide(Ctx *ctx, const PathControl *control, PathDecision *d)
+{
+    PathTree tree = {0};
+    PathLabels sliced = {0};
+    if (control->plan.at != NULL) {
+        return path_plan_read(control->plan, &d->problem, ctx, &tree, &sliced) &&
+               path_accept(&d->problem, &control->options, tree, sliced, ctx, &d->result);
+    }
+    if (control->linear != NULL) {
+        return path_parse_linear(control->linear, d->problem.n_operands, ctx, &tree) &&
+               path_accept(&d->problem, &control->options, tree, sliced, ctx, &d->result);
+    }
+    return path_search(&d->problem, &control->options, ctx, &d->result);
+}
+
+/* An inout parameter that gets another parameter's or a constant's value needs a node to hold it. */
+static NodeRef result_node(Graph *to, NodeRef node, int32_t param)
+{
+    const Node *n = graph_node(to, node);
+    bool leaf = op_info(n->op)->kind == OPKIND_LEAF;
+    if (param < 0 || !leaf || (n->op == OP_INPUT && n->param == (uint32_t)param)) {
+        return node;
+    }
+    Index index[RANK_LIMIT];
+    int32_t out[RANK_LIMIT];
+    for (uint32_t d = 0; d < n->rank; d++) {
+        index[d] = (Index){(int32_t)d, 0};
+        out[d] = (int32_t)d;
+    }
+    Access access = {n->rank, index};
+    NodeSpec copy = {.op = OP_COPY, .dtype = n->dtype, .n_operands = 1, .operand = &node,
+                     .access = &access, .rank = n->rank, .out = out, .span = n->span};
+    return graph_add(to, &copy);
+}
+
+Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *control,
+                  PathDecisions *out)
+{
+    Graph *to = graph_like(arena, g);
+    to->form = GRAPH_BINARY;
+    NodeRef *map = ARENA_ARRAY(arena, g->nodes.n, NodeRef);
+    for (NodeRef k = 0; k < g->nodes.n; k++) {
+        const Node *n = graph_node(g, k);
+        bool split = op_info(n->op)->kind == OPKIND_CONTRACT &&
+                     (n->n_operands != 2 || control->linear != NULL ||
+                      control->plan.at != NULL || control->options.memory_limit != 0);
+        if (!split) {
+            map[k] = graph_clone_node(to, g, k, map);
+            continue;
+        }
+        PathDecision d = {.kernel = g->name, .span = n->span};
+        d.problem = path_problem_of(arena, g, k);
+        if (!decide(ctx, control, &d)) {
+            return NULL;
+        }
+        Applier a = {.ctx = ctx, .arena = arena, .to = to, .node = n};
+        map[k] = build_tree(&a, map, &d.result.tree);
+        vec_push(arena, &out->list, d);
+    }
+    for (uint32_t r = 0; r < g->results.n; r++) {
+        Result result = g->results.at[r];
+        result.node = result_node(to, map[result.node], result.param);
+        vec_push(arena, &to->results, result);
+    }
+    return graph_prune(arena, to);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pass between the two forms of the tensor graph: every contraction of three operands or more becomes a tree of
+ * contractions of two, in the order that the search (or a decision from outside) gives. */
+#ifndef PATH_APPLY_H
+#define PATH_APPLY_H
+
+#include "ir/graph.h"
+#include "path/path.h"
+
+/* One decision, kept for reports. */
+typedef struct PathDecision {
+    Sym kernel;
+    Span span;
+    PathProblem problem;
+    PathResult result;
+    double seconds; /* of the search; filled by the caller's clock, 0 here */
+} PathDecision;
+
+typedef struct PathDecisions {
+    VEC(PathDecision) list;
+} PathDecisions;
+
+typedef struct PathControl {
+    PathOptions options;
+    const char *linear; /* --path: for the only contraction of the program; null: search */
+    Str plan;           /* --plan-in: likewise; at null: none */
+} PathControl;
+
+/* GRAPH_TENSOR -> GRAPH_BINARY. Null after a diagnostic. */
+Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *control,
+                  PathDecisions *out);
+
+/* The contraction of one node as a problem; labels are the node's, extents typical. */
+PathProblem path_problem_of(Arena *arena, const Graph *g, NodeRef node);
+
+#endif
