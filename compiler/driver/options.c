@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing and --help, both from options.def. Wrong use is answered with one line and a suggestion. */
+#include "driver/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct OptionInfo {
+    int tools;
+    char short_name;
+    const char *long_name;
+    const char *argument;
+    const char *group;
+    const char *help;
+} OptionInfo;
+
+#define C TOOL_TDSLC
+#define R TOOL_RUN
+#define B (TOOL_TDSLC | TOOL_RUN)
+static const OptionInfo infos[OPTION_COUNT] = {
+#define OPTION(id, tools, s, l, arg, group, help) {tools, s, l, arg, group, help},
+#include "driver/options.def"
+#undef OPTION
+};
+#undef C
+#undef R
+#undef B
+
+static const char *tool_name(Tool tool)
+{
+    return tool == TOOL_TDSLC ? "tdslc" : "tdsl-run";
+}
+
+static bool is_optional(const OptionInfo *info)
+{
+    return info->argument != NULL && info->argument[0] == '[' && info->argument[1] == '=';
+}
+
+static int find_long(Tool tool, Str name)
+{
+    for (int k = 0; k < OPTION_COUNT; k++) {
+        const OptionInfo *info = &infos[k];
+        if ((info->tools & (int)tool) != 0 && info->long_name != NULL &&
+            str_eq_cstr(name, info->long_name)) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+static int find_short(Tool tool, char letter)
+{
+    for (int k = 0; k < OPTION_COUNT; k++) {
+        if ((infos[k].tools & (int)tool) != 0 && infos[k].short_name == letter) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+static bool fail(Tool tool, Text *errors, const char *what, const char *name)
+{
+    text_printf(errors, "%s: error: %s '%s'\n", tool_name(tool), what, name);
+    return false;
+}
+
+static bool unknown(Tool tool, Text *errors, const char *given, Str name)
+{
+    (void)fail(tool, errors, "unknown option", given);
+    int best = -1, least = 3;
+    for (int k = 0; k < OPTION_COUNT; k++) {
+        if ((infos[k].tools & (int)tool) == 0 || infos[k].long_name == NULL) {
+            continue;
+        }
+        int d = str_distance(name, str_from(infos[k].long_name), 2);
+        if (d < least) {
+            least = d;
+            best = k;
+        }
+    }
+    if (best >= 0) {
+        text_printf(errors, "  = help: did you mean '--%s'?\n", infos[best].long_name);
+    }
+    return false;
+}
+
+/* One argument that starts with '-'. *next is the following argument or null; *used says whether it was taken. */
+static bool parse_one(Options *o, Arena *arena, const char *given, const char *next, bool *used,
+                      Text *errors)
+{
+    bool is_long = given[1] == '-';
+    const char *name = given + (is_long ? 2 : 1);
+    const char *equals = strchr(name, '=');
+    Str key = {name, equals == NULL ? strlen(name) : (size_t)(equals - name)};
+    /* -MD and -MF keep the compiler's spelling: long names behind one dash. */
+    int id = find_long(o->tool, key);
+    if (id >= 0 && !is_long && infos[id].long_name[0] != 'M') {
+        id = -1;
+    }
+    const char *value = id >= 0 && equals != NULL ? equals + 1 : NULL;
+    if (id < 0 && !is_long) {
+        id = find_short(o->tool, name[0]);
+        value = name[1] != '\0' ? name + 1 : NULL;
+        if (id >= 0 && infos[id].argument == NULL && value != NULL) {
+            id = -1;
+        }
+    }
+    if (id < 0) {
+        return unknown(o->tool, errors, given, key);
+    }
+    const OptionInfo *info = &infos[id];
+    if (info->argument == NULL && value != NULL) {
+        return fail(o->tool, errors, "no argument is allowed for", given);
+    }
+    if (info->argument != NULL && value == NULL && !is_optional(info)) {
+        if (next == NULL) {
+            return fail(o->tool, errors, "an argument is missing after", given);
+        }
+        value = next;
+        *used = true;
+    }
+    vec_push(arena, &o->given[id].at, value == NULL ? "" : value);
+    return true;
+}
+
+bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, Text *errors)
+{
+    *o = (Options){.tool = tool};
+    bool rest = false;
+    for (int k = 1; k < argc; k++) {
+        const char *given = argv[k];
+        if (rest || given[0] != '-' || given[1] == '\0') {
+            vec_push(arena, &o->positional, given);
+            continue;
+        }
+        if (strcmp(given, "--") == 0) {
+            rest = true;
+            continue;
+        }
+        bool used = false;
+        if (!parse_one(o, arena, given, k + 1 < argc ? argv[k + 1] : NULL, &used, errors)) {
+            return false;
+        }
+        k += used ? 1 : 0;
+    }
+    return true;
+}
+
+void options_help(Tool tool, Text *out)
+{
+    if (tool == TOOL_TDSLC) {
+        text_put(out, "usage: tdslc [options] FILE.tdsl -o OUT.c\n"
+                      "       tdslc [options] -e EQUATION --shape=2x3 --shape=3x4 ... -o OUT.c\n"
+                      "       tdslc --emit=path [options] -e EQUATION --shape=... | --network=FILE.json\n"
+                      "Compiles tensor contractions to C or to programs for an accelerator. A dump is accepted "
+                      "in place of FILE.tdsl;\n'-' is standard input or output.\n");
+    } else {
+        text_put(out, "usage: tdsl-run -e EQUATION [options] A.npy B.npy ...\n"
+                      "       tdsl-run FILE.tdsl [--kernel=K] [-D DIM=N] NAME=VALUE ... [-o RESULT=OUT.npy]\n"
+                      "Runs a kernel without a program being written. A VALUE is a .npy file, random:SEED, zeros,\n"
+                      "ones, fill, or a number for a scalar.\n");
+    }
+    const char *group = "";
+    for (int k = 0; k < OPTION_COUNT; k++) {
+        const OptionInfo *info = &infos[k];
+        if ((info->tools & (int)tool) == 0) {
+            continue;
+        }
+        if (strcmp(group, info->group) != 0) {
+            group = info->group;
+            text_printf(out, "\n%s\n", group);
+        }
+        char left[80] = "";
+        bool dash_m = info->long_name != NULL && info->long_name[0] == 'M';
+        const char *dashes = dash_m ? "-" : "--";
+        const char *arg = info->argument == NULL ? "" : info->argument;
+        if (info->long_name == NULL) {
+            (void)snprintf(left, sizeof left, "-%c %s", info->short_name, arg);
+        } else {
+            const char *join = info->argument == NULL || is_optional(info) ? "" : dash_m ? " " : "=";
+            (void)snprintf(left, sizeof left, "%s%s%s%s", dashes, info->long_name, join, arg);
+        }
+        text_printf(out, "  %-28s %s\n", left, info->help);
+    }
+}
+
+bool option_given(const Options *o, OptionId id)
+{
+    return o->given[id].at.n > 0;
+}
+
+const char *option_last(const Options *o, OptionId id, const char *fallback)
+{
+    const OptionValues *v = &o->given[id];
+    return v->at.n == 0 ? fallback : v->at.at[v->at.n - 1];
+}
+
+bool parse_i64(const char *text, int64_t *value)
+{
+    const char *digit = text[0] == '-' ? text + 1 : text;
+    int64_t v = 0;
+    if (digit[0] == '\0') {
+        return false;
+    }
+    for (; *digit != '\0'; digit++) {
+        if (*digit < '0' || *digit > '9' || v > (INT64_MAX - 9) / 10) {
+            return false;
+        }
+        v = v * 10 + (*digit - '0');
+    }
+    *value = text[0] == '-' ? -v : v;
+    return true;
+}
+
+bool option_number(const Options *o, OptionId id, int64_t least, int64_t most, int64_t *value,
+                   Text *errors)
+{
+    const char *text = option_last(o, id, NULL);
+    if (text == NULL) {
+        return true;
+    }
+    if (!parse_i64(text, value) || *value < least || *value > most) {
+        text_printf(errors, "%s: error: '--%s=%s': a whole number from %lld to %lld is expected\n",
+                    tool_name(o->tool), infos[id].long_name, text, (long long)least,
+                    (long long)most);
+        return false;
+    }
+    return true;
+}

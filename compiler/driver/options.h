@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line as plain data, from the one option table (options.def). */
+#ifndef DRIVER_OPTIONS_H
+#define DRIVER_OPTIONS_H
+
+#include "base/ctx.h"
+
+typedef enum OptionId {
+#define OPTION(id, tools, s, l, arg, group, help) id,
+#include "driver/options.def"
+#undef OPTION
+    OPTION_COUNT
+} OptionId;
+
+typedef enum Tool { TOOL_TDSLC = 1, TOOL_RUN = 2 } Tool;
+
+/* What was given: for each option its occurrences in order. */
+typedef struct OptionValues {
+    VEC(const char *) at; /* argument texts; "" for options without one */
+} OptionValues;
+
+typedef struct Options {
+    Tool tool;
+    OptionValues given[OPTION_COUNT];
+    VEC(const char *) positional;
+} Options;
+
+/* False after a message on `errors` (exit 2). */
+bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, Text *errors);
+void options_help(Tool tool, Text *out);
+
+bool option_given(const Options *o, OptionId id);
+/* The last value, or `fallback`. */
+const char *option_last(const Options *o, OptionId id, const char *fallback);
+/* A whole decimal number in [least, most]; false after a message. */
+bool option_number(const Options *o, OptionId id, int64_t least, int64_t most, int64_t *value, Text *errors);
+bool parse_i64(const char *text, int64_t *value);
+
+#endif
