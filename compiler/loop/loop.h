@@ -70,7 +70,7 @@ typedef struct Buffer {
     Space space;
     uint32_t rank;
     const Dim *extent; /* C order, dense */
-    int32_t param;     /* ARGUMENT: index into Kernel.params, else -1 */
+    int32_t param;     /* ARGUMENT: index into Kernel.args, else -1 */
     Span span;
 } Buffer;
 
@@ -138,6 +138,7 @@ typedef struct Kernel {
     Arena *arena;
     Sym name;
     Span span;
+    Sources *sources;      /* where spans point, for dumps (`at 4:12`); null: none are printed */
     const char *signature; /* as Graph.signature */
     LoopForm form;
     const char *target;    /* LEGAL: for whom, else null */
@@ -163,7 +164,10 @@ typedef struct KernelModule {
 
 /* ---- loop.c: making things ---- */
 Kernel *kernel_new(Arena *arena, Sym name);
-VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop); /* made unique: a, a2, a3, ... */
+/* A copy whose lists may grow on their own; statements and expressions are shared. */
+Kernel *kernel_like(Arena *arena, const Kernel *k);
+/* Names are made identifiers and unique among variables and buffers: a, a2, a3, ... */
+VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop);
 BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s, uint32_t rank, const Dim *extent);
 Affine affine_const(int64_t base);
 Affine affine_var(Arena *a, VarRef v);

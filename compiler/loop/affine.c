@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Affine expressions of the kernel IR: a base and terms in ascending order of their variables,
+ * none with coefficient 0, so that two are the same expression if and only if they are the same
+ * numbers. They are values: nothing changes a term array after it was made, so copies share it.
+ */
+#include "loop/affine.h"
+
+bool i64_try_add(int64_t a, int64_t b, int64_t *out)
+{
+    if (b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b) {
+        return false;
+    }
+    *out = a + b;
+    return true;
+}
+
+bool i64_try_mul(int64_t a, int64_t b, int64_t *out)
+{
+    if (a == 0 || b == 0) {
+        *out = 0;
+        return true;
+    }
+    bool out_of_range;
+    if (a > 0) {
+        out_of_range = b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a;
+    } else {
+        out_of_range = b > 0 ? a < INT64_MIN / b : b < INT64_MAX / a;
+    }
+    if (out_of_range) {
+        return false;
+    }
+    *out = a * b;
+    return true;
+}
+
+Affine affine_const(int64_t base)
+{
+    return (Affine){base, 0, NULL};
+}
+
+Affine affine_var(Arena *a, VarRef v)
+{
+    AffineTerm *term = ARENA_NEW(a, AffineTerm);
+    *term = (AffineTerm){v, 1};
+    return (Affine){0, 1, term};
+}
+
+/* to += scale*from */
+static bool add_scaled(int64_t *to, int64_t scale, int64_t from)
+{
+    int64_t product;
+    return i64_try_mul(scale, from, &product) && i64_try_add(*to, product, to);
+}
+
+bool affine_try_add(Arena *a, Affine x, int64_t scale, Affine y, Affine *out)
+{
+    AffineTerm *term = x.n + y.n == 0 ? NULL : ARENA_ARRAY(a, (size_t)x.n + y.n, AffineTerm);
+    uint32_t n = 0;
+    uint32_t i = 0;
+    uint32_t j = 0;
+    int64_t base = x.base;
+    if (!add_scaled(&base, scale, y.base)) {
+        return false;
+    }
+    while (i < x.n || j < y.n) {
+        VarRef from_x = i < x.n ? x.term[i].var : UINT32_MAX;
+        VarRef from_y = j < y.n ? y.term[j].var : UINT32_MAX;
+        AffineTerm t = {from_x < from_y ? from_x : from_y, 0};
+        if (from_x == t.var) {
+            t.coef = x.term[i++].coef;
+        }
+        if (from_y == t.var && !add_scaled(&t.coef, scale, y.term[j++].coef)) {
+            return false;
+        }
+        if (t.coef != 0) {
+            term[n++] = t;
+        }
+    }
+    *out = (Affine){base, n, n == 0 ? NULL : term};
+    return true;
+}
+
+Affine affine_add(Arena *a, Affine x, int64_t scale, Affine y)
+{
+    Affine out = {0};
+    CHECK(affine_try_add(a, x, scale, y, &out));
+    return out;
+}
+
+int64_t affine_coef(Affine x, VarRef v)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (x.term[i].var == v) {
+            return x.term[i].coef;
+        }
+    }
+    return 0;
+}
+
+Affine affine_subst(Arena *a, Affine x, VarRef v, Affine by)
+{
+    int64_t coef = affine_coef(x, v);
+    if (coef == 0) {
+        return x;
+    }
+    const AffineTerm term = {v, coef};
+    Affine without = affine_add(a, x, -1, (Affine){0, 1, &term});
+    return affine_add(a, without, coef, by);
+}
+
+bool affine_eq(Affine x, Affine y)
+{
+    if (x.base != y.base || x.n != y.n) {
+        return false;
+    }
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (x.term[i].var != y.term[i].var || x.term[i].coef != y.term[i].coef) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool affine_uses(Affine x, VarRef v)
+{
+    return affine_coef(x, v) != 0;
+}

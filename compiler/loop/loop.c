@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making kernels: names made unique, variables, buffers, expressions, and the keyword a tile
+ * statement is printed with. A kernel is put together bottom-up by whoever builds it; nothing
+ * here decides anything. */
+#include "loop/loop.h"
+
+#include <string.h>
+
+Kernel *kernel_new(Arena *arena, Sym name)
+{
+    Kernel *k = ARENA_NEW(arena, Kernel);
+    k->arena = arena;
+    k->name = name;
+    k->form = LOOP_TILED;
+    return k;
+}
+
+Kernel *kernel_like(Arena *arena, const Kernel *k)
+{
+    Kernel *copy = ARENA_NEW(arena, Kernel);
+    *copy = *k;
+    copy->arena = arena;
+    copy->dims.list.cap =
+        copy->dims.list.n; /* the first push moves a list away from the original's */
+    copy->vars.cap = copy->vars.n;
+    copy->bufs.cap = copy->bufs.n;
+    copy->args.cap = copy->args.n;
+    return copy;
+}
+
+static bool is_word_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_';
+}
+
+/* An identifier as near to `hint` as there is: hints may be labels of einsum strings, which may
+ * be any character. */
+static char *word_from(Arena *a, const char *hint)
+{
+    size_t n = hint == NULL ? 0 : strlen(hint);
+    char *word = ARENA_ARRAY(a, n + 2, char);
+    size_t at = 0;
+    if (n == 0 || (hint[0] >= '0' && hint[0] <= '9')) {
+        word[at++] = '_';
+    }
+    for (size_t i = 0; i < n; i++) {
+        word[at++] = is_word_char(hint[i]) ? hint[i] : '_';
+    }
+    return word;
+}
+
+static bool name_taken(const Kernel *k, Sym name)
+{
+    for (uint32_t i = 0; i < k->vars.n; i++) {
+        if (k->vars.at[i].name == name) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < k->bufs.n; i++) {
+        if (k->bufs.at[i].name == name) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Variables and buffers share one name space, so that printers may use the names as they are.
+ */
+static Sym name_unique(const Kernel *k, SymTable *syms, const char *hint)
+{
+    char *word = word_from(k->arena, hint);
+    Sym name = sym_cstr(syms, word);
+    for (int64_t count = 2; name_taken(k, name); count++) {
+        name = sym_cstr(syms, str_format(k->arena, "%s%lld", word, (long long)count));
+    }
+    return name;
+}
+
+VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop)
+{
+    Var v = {name_unique(k, syms, hint), is_loop};
+    vec_push(k->arena, &k->vars, v);
+    return k->vars.n - 1;
+}
+
+BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s,
+                     uint32_t rank, const Dim *extent)
+{
+    Buffer b = {0};
+    b.name = name_unique(k, syms, hint);
+    b.dtype = t;
+    b.space = s;
+    b.rank = rank;
+    b.extent = rank == 0 ? NULL : arena_copy(k->arena, extent, rank * sizeof *extent);
+    b.param = -1;
+    vec_push(k->arena, &k->bufs, b);
+    return k->bufs.n - 1;
+}
+
+Range range_whole(Dim extent)
+{
+    return (Range){affine_const(0), 0, true, extent};
+}
+
+Expr *expr_const(Arena *a, Number v)
+{
+    Expr *e = ARENA_NEW(a, Expr);
+    e->kind = EXPR_CONST;
+    e->dtype = v.dtype;
+    e->value = v;
+    return e;
+}
+
+Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at)
+{
+    CHECK(buf < k->bufs.n);
+    uint32_t rank = k->bufs.at[buf].rank;
+    Expr *e = ARENA_NEW(a, Expr);
+    e->kind = EXPR_LOAD;
+    e->dtype = k->bufs.at[buf].dtype;
+    e->buf = buf;
+    e->at = rank == 0 ? NULL : arena_copy(a, at, rank * sizeof *at);
+    return e;
+}
+
+Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg)
+{
+    CHECK(op_info(op)->kind == OPKIND_MAP);
+    CHECK(op_info(op)->arity == (int)n);
+    Expr *e = ARENA_NEW(a, Expr);
+    e->kind = EXPR_OP;
+    e->dtype = t;
+    e->op = op;
+    e->n_args = n;
+    e->arg = arena_copy(a, arg, n * sizeof *arg);
+    return e;
+}
+
+Expr *expr_cast(Arena *a, const Expr *e, DType t)
+{
+    if (e->dtype == t) {
+        return (Expr *)(uintptr_t)e;
+    }
+    return expr_op(a, OP_CAST, t, 1, &e);
+}
+
+/* A load, perhaps converted to the type the product is made in. */
+static bool is_factor(const Expr *e)
+{
+    if (e->kind == EXPR_OP && e->op == OP_CAST) {
+        e = e->arg[0];
+    }
+    return e->kind == EXPR_LOAD;
+}
+
+static bool is_product_of_two(Op fold, const Expr *e)
+{
+    if (e->kind == EXPR_OP && e->op == OP_CAST) {
+        e = e->arg[0]; /* rounded to its own type, then summed in a wider one */
+    }
+    if (e->kind != EXPR_OP || e->n_args != 2) {
+        return false;
+    }
+    bool product = (fold == OP_SUM && e->op == OP_MUL) || (fold == OP_ANY && e->op == OP_AND);
+    return product && is_factor(e->arg[0]) && is_factor(e->arg[1]);
+}
+
+TileKind tile_kind(const Stmt *tile)
+{
+    CHECK(tile->kind == STMT_TILE);
+    if (tile->fold != OP_COPY) {
+        return is_product_of_two(tile->fold, tile->value) ? TILE_MATMUL : TILE_REDUCE;
+    }
+    switch (tile->value->kind) {
+    case EXPR_CONST:
+        return TILE_FILL;
+    case EXPR_LOAD:
+        return TILE_COPY;
+    case EXPR_EXTENT:
+    case EXPR_OP:
+        return TILE_MAP;
+    }
+    UNREACHABLE();
+}
+
+const char *tile_kind_name(TileKind kind)
+{
+    switch (kind) {
+    case TILE_FILL:
+        return "fill";
+    case TILE_COPY:
+        return "copy";
+    case TILE_MAP:
+        return "map";
+    case TILE_REDUCE:
+        return "reduce";
+    case TILE_MATMUL:
+        return "matmul";
+    }
+    UNREACHABLE();
+}
