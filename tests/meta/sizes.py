@@ -27,8 +27,10 @@ def main():
                            ends=(".c", ".h", ".def", ".l", ".y", ".py", ".cmake", "CMakeLists.txt")):
         if "/data/" in path or "/corpus/" in path:
             continue
-        n += 1
         text = tree.read(a.root, path)
+        if text == "":
+            continue
+        n += 1
         lines = text.count("\n")
         if lines > FILE_LIMIT:
             found.append(f"{path}: {lines} lines, the limit is {FILE_LIMIT}")
