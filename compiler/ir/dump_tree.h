@@ -10,12 +10,14 @@
  *            | NAME "(" list ")" | term "[" list "]" | "[" list "]"
  *     list   = [ seq { "," seq } ]
  *
- * PUNCT is one of  ->  =  +=  :  ..  <  +  -  *  /  ,  (the comma only between operands at the top of a line).
+ * An @ or $ is followed by a NAME without dots or by a STRING. PUNCT is one of  ->  =  +=  :  ..  <  +  -  *  /  ~  ,  (the comma only between operands at the top of a line).
  * A '[' that follows a name, %n, @x or $x without a blank indexes it; after a blank it starts a list of its own. */
 #ifndef IR_DUMP_TREE_H
 #define IR_DUMP_TREE_H
 
 #include "base/ctx.h"
+#include "base/map.h"
+#include "front/types.h"
 
 typedef enum TermKind {
     TERM_NAME,
@@ -74,6 +76,22 @@ bool cursor_is(const Cursor *c, TermKind kind, const char *text); /* text null: 
 bool cursor_take(Cursor *c, TermKind kind, const char *text);     /* advances if it is */
 const Term *cursor_expect(Cursor *c, TermKind kind, const char *text, const char *what);
 bool cursor_expect_end(Cursor *c);
+
+/* A user's name where the grammar has NAME: quoted unless it is a plain identifier; and its reading (null after
+ * reporting). After '@' and '$' the tree has resolved the quotes already. */
+void dump_name(Text *out, Sym name);
+Sym cursor_name(Cursor *c, const char *what);
+
+/* A place in the user's program, ` at 4:12` in the source `home` and ` at "other.tdsl" 4:12` elsewhere; nothing for a span
+ * without a source. Reading it gives a span that source_position maps to the same line and column, so that what is made from a
+ * dump names the same places as what is made from the program. `at` itself has been taken; home 0 expects a file name. */
+typedef struct Places {
+    Ctx *ctx;
+    Map number; /* file name -> source that has places and no text */
+} Places;
+void dump_span(Text *out, Sources *sources, Span span, uint32_t home);
+void places_init(Places *p, Ctx *ctx, Arena *arena);
+bool cursor_span(Cursor *c, Places *p, uint32_t home, Span *out);
 
 /* The first line of every dump: `tdsl-dump graph 1`. Returns the stage's name, or null when the text is no dump
  * (without reporting): how the driver tells a dump from a .tdsl file. */
