@@ -182,6 +182,12 @@ static NodeRef build_tree(Applier *a, const NodeRef *map, const PathTree *tree)
         }
         count_holders(a, &pair[0], -1);
         count_holders(a, &pair[1], -1);
+        if (pair[0].node > pair[1].node) {
+            /* One order for equal pairs, so that equal intermediates are one node across the kernel. */
+            Partial swap = pair[0];
+            pair[0] = pair[1];
+            pair[1] = swap;
+        }
         int32_t *out = ARENA_ARRAY(a->arena, (size_t)pair[0].access.rank + pair[1].access.rank,
                                    int32_t);
         uint32_t rank = kept_labels(a, pair, 2, out);
