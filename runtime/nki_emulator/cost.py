@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cost model: engine cycles, DMA bytes and efficiency, predicted time, roofline.
+
+Everything is computed from the call trace. Cycles per instruction are the vendor's published
+averages for back-to-back instructions (N elements per partition, at least 64 cycles). A copy
+is cut into descriptors, one for each run that is contiguous on both sides; a descriptor below
+512 bytes is charged as 512. Three figures come out of it:
+
+    bound      the largest of the engines' busy times and the DMA time: no schedule beats it
+    predicted  a schedule: every engine runs its instructions in program order, an instruction
+               waits for what it reads and overwrites (plus a semaphore delay across engines),
+               a tile waits until SBUF bytes or PSUM banks are free; loads and stores are two
+               queues. Never below the bound
+    launch     what one launch costs on the device besides, not part of the other two
+
+It is a model from documents, not a measurement; nobody has compared it with a device.
+"""
+
+import heapq
+from math import prod
+
+MIN_CYCLES = 64
+FP32_PASSES = 4
+DESCRIPTOR_BYTES = 512
+DMA_LATENCY_US = 1.3
+SEMAPHORE_CYCLES = 64
+TABLE_SWITCH_US = 1.283
+PARTITION_REDUCE_US = 110.0
+LAUNCH_US = 16.0
+ENGINES = ("tensor", "vector", "scalar", "gpsimd")
+
+
+def _elements(operand):
+    return prod(operand["shape"][1:])
+
+
+def _matmul_cycles(record):
+    stationary, moving = record["operands"]["stationary"], record["operands"]["moving"]
+    passes = FP32_PASSES if moving["dtype"] == "float32" else 1
+    return passes * max(min(64, _elements(stationary)), _elements(moving))
+
+
+def _transpose_cycles(record):
+    data = record["operands"]["data"]
+    if record["engine"] == "vector":
+        return max(MIN_CYCLES, _elements(data))
+    return max(data["shape"][0], min(64, _elements(data)))
+
+
+def _tensor_tensor_cycles(record):
+    operands, n = record["operands"], _elements(record["operands"]["dst"])
+    inputs = (operands["data1"], operands["data2"])
+    fast = record["constants"]["op"] in ("nl.add", "nl.subtract", "nl.multiply")
+    plain = all(o["dtype"] == "bfloat16" and o["space"] == "sbuf" and o["strides"][-1] == 1
+                for o in operands.values())
+    if any(o["space"] == "psum" for o in inputs) or (fast and plain):
+        return max(MIN_CYCLES, n)
+    return max(MIN_CYCLES, 2 * n)
+
+
+def _reduce_cycles(record):
+    data = record["operands"]["data"]
+    half = data["dtype"] == "bfloat16" and record["constants"]["op"] in ("nl.add", "nl.maximum")
+    return max(MIN_CYCLES, _elements(data) // (2 if half else 1))
+
+
+def _memset_cycles(record):
+    dst = record["operands"]["dst"]
+    half = record["constants"]["value"] == 0 and dst["dtype"] in ("bfloat16", "float16")
+    return max(MIN_CYCLES, _elements(dst) // (2 if half else 1))
+
+
+def _predicated_cycles(record):
+    spaces = {record["operands"]["src"]["space"], record["operands"]["predicate"]["space"]}
+    return max(MIN_CYCLES, _elements(record["operands"]["dst"]) * (1 if len(spaces) > 1 else 2))
+
+
+def _per_element(factor, fixed=0, at_least=MIN_CYCLES):
+    return lambda record: max(at_least, factor * _elements(record["operands"]["dst"])) + fixed
+
+
+_CYCLES = {
+    "nc_matmul": _matmul_cycles, "nc_transpose": _transpose_cycles,
+    "tensor_tensor": _tensor_tensor_cycles, "tensor_reduce": _reduce_cycles,
+    "memset": _memset_cycles, "tensor_copy_predicated": _predicated_cycles,
+    "activation_reduce": _per_element(1, MIN_CYCLES),
+    "tensor_scalar": _per_element(1), "tensor_copy": _per_element(1),
+    "nc_stream_shuffle": _per_element(1), "scalar_tensor_tensor": _per_element(2),
+    "select_reduce": _per_element(2), "tensor_tensor_scan": _per_element(2),
+    "reciprocal": _per_element(8), "iota": _per_element(1, 150, 0),
+    "affine_select": _per_element(1, 150, 0),
+}
+
+
+def instruction_cycles(record, machine):
+    """Engine cycles of one record that is not a copy."""
+    op = record["op"]
+    if op == "activation":
+        extra = MIN_CYCLES if "reduce_res" in record["operands"] else 0
+        return max(MIN_CYCLES, _elements(record["operands"]["dst"])) + extra
+    if op == "tensor_partition_reduce":
+        return int(PARTITION_REDUCE_US * machine.gpsimd_ghz * 1000)
+    return _CYCLES[op](record)
+
+
+_BYTES = {"float32": 4, "tfloat32": 4, "int32": 4, "uint32": 4, "bfloat16": 2, "float16": 2,
+          "int16": 2, "uint16": 2, "int8": 1, "uint8": 1}
+
+
+def _run_elements(operand):
+    """Elements of the longest run of consecutive addresses; partitions never join."""
+    first = 1 if operand["space"] in ("sbuf", "psum") else 0
+    run = 1
+    for size, stride in zip(reversed(operand["shape"][first:]),
+                            reversed(operand["strides"][first:])):
+        if size == 1:
+            continue
+        if stride != run:
+            break
+        run *= size
+    return run
+
+
+def copy_cost(record):
+    """(bytes, charged bytes, descriptors, bytes read from HBM, bytes written to HBM)."""
+    dst = record["operands"]["dst"]
+    src = record["operands"]["src"]
+    count = prod(dst["shape"])
+    size = max(_BYTES[dst["dtype"]], _BYTES[src["dtype"]])
+    run = min(_run_elements(dst), _run_elements(src))
+    if record["op"] == "dma_transpose":
+        run = 1 if size > 2 else 16
+    descriptors = -(-count // run)
+    read = count * _BYTES[src["dtype"]] if src["space"] not in ("sbuf", "psum") else 0
+    written = count * _BYTES[dst["dtype"]] if dst["space"] not in ("sbuf", "psum") else 0
+    return (count * size, descriptors * max(run * size, DESCRIPTOR_BYTES), descriptors, read,
+            written)
+
+
+def _ghz(machine, engine):
+    return {"tensor": machine.tensor_ghz, "vector": machine.vector_ghz,
+            "scalar": machine.scalar_ghz, "gpsimd": machine.gpsimd_ghz}[engine]
+
+
+class _Pool:
+    """Capacity of a space over predicted time: a tile waits for the tiles that died."""
+
+    def __init__(self, capacity):
+        self.free, self.dying = capacity, []
+
+    def take(self, amount):
+        """The earliest time `amount` is free, given the deaths noted so far."""
+        ready = 0.0
+        while self.free < amount and self.dying:
+            at, given = heapq.heappop(self.dying)
+            ready, self.free = max(ready, at), self.free + given
+        self.free -= amount
+        return ready
+
+    def give(self, amount, at):
+        heapq.heappush(self.dying, (at, amount))
+
+
+class _Schedule:
+    """Program order per engine, dependencies by tensor, capacity by pools. Times in us."""
+
+    def __init__(self, records, machine):
+        self.machine = machine
+        self.clock = dict.fromkeys((*ENGINES, "load", "store"), 0.0)
+        self.written, self.read = {}, {}          # tensor -> (time, queue)
+        self.pools = {"sbuf": _Pool(machine.sbuf_bytes), "psum": _Pool(machine.psum_banks)}
+        self.last_use = {o["tensor"]: i for i, r in enumerate(records)
+                         for o in r["operands"].values()}
+        self.alive = set()
+        self.end = 0.0
+
+    def _room(self, operand):
+        row = prod(operand["tensor_shape"][1:]) * _BYTES[operand["dtype"]]
+        return -(-row // self.machine.bank_bytes) if operand["space"] == "psum" else \
+            -(-row // 4) * 4
+
+    def _after(self, queue, event):
+        if event is None:
+            return 0.0
+        time, other = event
+        delay = SEMAPHORE_CYCLES / (self.machine.vector_ghz * 1000)
+        return time if other == queue else time + delay
+
+    def add(self, at, record, queue, duration, latency=0.0):
+        """Place one instruction; `duration` occupies its queue, `latency` delays its result."""
+        start = self.clock[queue]
+        for key, operand in record["operands"].items():
+            tensor = operand["tensor"]
+            if operand["space"] in self.pools and tensor not in self.alive:
+                self.alive.add(tensor)
+                start = max(start, self.pools[operand["space"]].take(self._room(operand)))
+            start = max(start, self._after(queue, self.written.get(tensor)))
+            if key in ("dst", "reduce_res") and operand["space"] in self.pools:
+                start = max(start, self._after(queue, self.read.get(tensor)))
+        self.clock[queue] = start + duration
+        done = start + duration + latency
+        self.end = max(self.end, done)
+        for key, operand in record["operands"].items():
+            tensor, table = operand["tensor"], self.read
+            if key in ("dst", "reduce_res"):
+                table = self.written
+                if operand["space"] not in self.pools:
+                    continue            # stores go to disjoint parts of HBM; loads see them done
+            table[tensor] = max(table.get(tensor, (0.0, queue)), (done, queue))
+            if self.last_use[tensor] == at and operand["space"] in self.pools:
+                self.pools[operand["space"]].give(self._room(operand), done)
+                self.last_use[tensor] = -1
+
+
+def _queue_of(record):
+    if record["engine"] != "dma":
+        return record["engine"]
+    return "load" if record["operands"]["dst"]["space"] in ("sbuf", "psum") else "store"
+
+
+def cost_report(records, machine, compulsory_bytes=0):
+    """The report as plain data; see the module's text for what the figures mean."""
+    engines = {e: {"instructions": 0, "cycles": 0, "us": 0.0} for e in ENGINES}
+    dma = {"transfers": 0, "descriptors": 0, "bytes": 0, "charged_bytes": 0,
+           "hbm_read_bytes": 0, "hbm_written_bytes": 0}
+    schedule, macs, ideal_us, table, switches = _Schedule(records, machine), 0, 0.0, None, 0
+    for at, record in enumerate(records):
+        queue = _queue_of(record)
+        if record["engine"] == "dma":
+            size, charged, descriptors, read, written = copy_cost(record)
+            for key, value in (("transfers", 1), ("descriptors", descriptors), ("bytes", size),
+                               ("charged_bytes", charged), ("hbm_read_bytes", read),
+                               ("hbm_written_bytes", written)):
+                dma[key] += value
+            schedule.add(at, record, queue, charged / (machine.dma_gbps * 1000),
+                         DMA_LATENCY_US)
+            continue
+        cycles = instruction_cycles(record, machine)
+        row = engines[record["engine"]]
+        us = cycles / (_ghz(machine, record["engine"]) * 1000)
+        if record["engine"] == "scalar":
+            function = record["constants"].get("op", "nl.copy")
+            if function not in ("nl.copy", table):
+                table, switches, us = function, switches + 1, us + TABLE_SWITCH_US
+        row["instructions"] += 1
+        row["cycles"] += cycles
+        row["us"] += us
+        if "macs" in record:
+            macs += record["macs"]
+            passes = FP32_PASSES if record["operands"]["moving"]["dtype"] == "float32" else 1
+            ideal_us += passes * record["macs"] / (128 * 128 * machine.tensor_ghz * 1000)
+        schedule.add(at, record, queue, us)
+    return _summary(engines, dma, schedule, machine, macs, ideal_us, switches,
+                    compulsory_bytes, len(records))
+
+
+def _summary(engines, dma, schedule, machine, macs, ideal_us, switches, compulsory, count):
+    hbm = dma["hbm_read_bytes"] + dma["hbm_written_bytes"]
+    dma["us"] = dma["charged_bytes"] / (machine.dma_gbps * 1000)
+    dma["efficiency"] = dma["bytes"] / dma["charged_bytes"] if dma["charged_bytes"] else 1.0
+    busy = {e: engines[e]["us"] for e in ENGINES}
+    busy["dma"] = max(dma["us"], hbm / (machine.hbm_gbps * 1000))
+    bound_by = max(busy, key=lambda e: busy[e])
+    bound = busy[bound_by]
+    predicted = max(schedule.end, bound)
+    flops = 2 * macs
+    passes = ideal_us * 128 * 128 * machine.tensor_ghz * 1000 / macs if macs else 1.0
+    peak = machine.peak_tflops / passes
+    bandwidth = min(machine.dma_gbps, machine.hbm_gbps) / 1000          # TB/s
+    intensity = flops / hbm if hbm else 0.0
+    return {
+        "target": machine.name, "instructions": count, "macs": macs, "flops": flops,
+        "engines": engines, "activation_table_switches": switches, "dma": dma,
+        "hbm_bytes": hbm, "compulsory_bytes": compulsory,
+        "traffic_ratio": hbm / compulsory if compulsory else 0.0,
+        "bound_us": bound, "bound_by": bound_by, "predicted_us": predicted,
+        "launch_us": LAUNCH_US, "tensor_ideal_us": ideal_us,
+        "tensor_utilisation": busy["tensor"] / predicted if predicted else 0.0,
+        "roofline": {
+            "intensity_flop_per_byte": intensity, "ridge_flop_per_byte": peak / bandwidth,
+            "peak_tflops": peak,
+            "attainable_tflops": min(peak, intensity * bandwidth) if hbm else 0.0,
+            "predicted_tflops": flops / predicted / 1e6 if predicted else 0.0},
+    }
+
+
+def _bar(share):
+    return "#" * int(round(30 * min(1.0, share)))
+
+
+def cost_text(report, memory=None):
+    """The report for a person."""
+    lines = [f"target {report['target']}, {report['instructions']} instructions, "
+             f"{report['macs']} multiply-adds",
+             f"{'engine':8} {'instr':>7} {'cycles':>12} {'us':>11}  share of predicted"]
+    predicted = report["predicted_us"] or 1.0
+    for name, row in report["engines"].items():
+        lines.append(f"{name:8} {row['instructions']:7d} {row['cycles']:12d} {row['us']:11.3f}"
+                     f"  {_bar(row['us'] / predicted)} {100 * row['us'] / predicted:.1f}%")
+    dma = report["dma"]
+    lines.append(f"{'dma':8} {dma['transfers']:7d} {'-':>12} {dma['us']:11.3f}"
+                 f"  {_bar(dma['us'] / predicted)} {100 * dma['us'] / predicted:.1f}%")
+    lines.append(f"dma: {dma['bytes']} bytes in {dma['descriptors']} descriptors, "
+                 f"efficiency {100 * dma['efficiency']:.1f}%")
+    lines.append(f"hbm: {report['hbm_bytes']} bytes, {report['traffic_ratio']:.2f}x the "
+                 f"compulsory {report['compulsory_bytes']}")
+    lines.append(f"bound {report['bound_us']:.3f} us by {report['bound_by']}, predicted "
+                 f"{report['predicted_us']:.3f} us, launch {report['launch_us']:.0f} us besides")
+    roof = report["roofline"]
+    lines.append(f"roofline: {roof['intensity_flop_per_byte']:.2f} flop/B (ridge "
+                 f"{roof['ridge_flop_per_byte']:.1f}), attainable "
+                 f"{roof['attainable_tflops']:.3f} of {roof['peak_tflops']:.1f} TFLOP/s, "
+                 f"predicted {roof['predicted_tflops']:.3f}")
+    if memory:
+        lines.append(f"sbuf: {memory['sbuf_bytes_peak']} of {memory['sbuf_bytes_limit']} bytes "
+                     f"per partition; psum: {memory['psum_banks_peak']} of "
+                     f"{memory['psum_banks_limit']} banks")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a kernel: what its parameters and results are, as JSON.
+
+Fields read here (any other field is ignored, so that a compiler may say more):
+
+    {"kernel":   "mm",                     # optional, a name for messages
+     "file":     "mm.py",                  # optional: the module, relative to the manifest
+     "function": "mm",                     # the @nki.jit function
+     "target":   "trn2",                   # optional: trn1, trn2 or trn3
+     "args": [                             # parameters in order, then results in return order
+        {"name": "a", "role": "input",  "dtype": "bfloat16", "shape": [300, 200]},
+        {"name": "c", "role": "output", "dtype": "float32",  "shape": [300, 700]}]}
+
+Every parameter and every result has a row; `name` of an input is the parameter's name. dtype
+is a name of nki.language. Where there is no manifest, one is made from the arrays given.
+"""
+
+import json
+import os
+
+from .dtype import TYPES
+from .errors import FileError, UsageError
+from .machine import machine_named
+
+
+class Argument:
+    def __init__(self, name, role, dtype, shape):
+        self.name, self.role, self.dtype, self.shape = name, role, dtype, tuple(shape)
+
+    def __str__(self):
+        return f"{self.name}: {self.dtype.name} {list(self.shape)}"
+
+
+class Manifest:
+    def __init__(self, function, inputs, outputs=None, target=None, file=None):
+        self.function, self.inputs, self.outputs = function, inputs, outputs
+        self.target, self.file = target, file
+
+
+def _argument(at, row):
+    if not isinstance(row, dict):
+        raise UsageError(f"manifest: args[{at}] is not an object")
+    name, role = row.get("name"), row.get("role")
+    dtype, shape = row.get("dtype"), row.get("shape")
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"manifest: args[{at}] has no name")
+    if role not in ("input", "output"):
+        raise UsageError(f"manifest: '{name}' has role {role!r}, not input or output")
+    if dtype not in TYPES:
+        raise UsageError(f"manifest: '{name}' has dtype {dtype!r}")
+    if (not isinstance(shape, list) or not shape or
+            not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in shape)):
+        raise UsageError(f"manifest: '{name}' has shape {shape!r}")
+    return Argument(name, role, TYPES[dtype], shape)
+
+
+def manifest_from(data):
+    """A Manifest of parsed JSON; UsageError says which field is wrong."""
+    if not isinstance(data, dict) or not isinstance(data.get("args"), list):
+        raise UsageError("manifest: an object with a list 'args' is needed")
+    function = data.get("function")
+    if not isinstance(function, str) or not function.isidentifier():
+        raise UsageError("manifest: 'function' is not a name")
+    target = data.get("target")
+    if target is not None and (not isinstance(target, str) or machine_named(target) is None):
+        raise UsageError(f"manifest: target {target!r} is not known")
+    rows = [_argument(at, row) for at, row in enumerate(data["args"])]
+    names = [row.name for row in rows]
+    if len(set(names)) != len(names):
+        raise UsageError("manifest: two args have one name")
+    file = data.get("file")
+    if file is not None and not isinstance(file, str):
+        raise UsageError("manifest: 'file' is not a string")
+    return Manifest(function, [r for r in rows if r.role == "input"],
+                    [r for r in rows if r.role == "output"], target, file)
+
+
+def read_manifest(path):
+    """Read and check a manifest file."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            data = json.load(stream)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}")
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path}: not JSON: {error}")
+    manifest = manifest_from(data)
+    if manifest.file is not None:
+        manifest.file = os.path.join(os.path.dirname(path), manifest.file)
+    return manifest

@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors, the views kernels take of them, and the rules every access obeys.
+
+A Tensor owns values (held form, see dtype.py), a `written` mask of the same shape, and, in
+PSUM, a `group` number per element that says which accumulation group produced it (0 nothing,
+-1 anything that is not a matmul). A View is a rectangular or strided window on one tensor;
+it shares memory with it, so that reading and writing through it is reading and writing the
+tensor. Kernels see views only (a whole tensor is its own full view) and can do nothing with
+them but index, ask for shape and dtype, and pass them to operations: everything else is P5.
+
+Space checks that do not depend on the operation live here: G1, G2, G5 to G12, G14, G16.
+"""
+
+import numpy as np
+
+from .dtype import cast
+from .errors import broken
+
+HBM_SPACES = ("hbm", "private_hbm", "shared_hbm")
+
+
+class Tensor:
+    """Storage with a name. `role` is 'input' for parameters, else 'local'."""
+
+    def __init__(self, name, shape, dtype, space, serial, line, role="local", values=None):
+        self.name, self.shape, self.dtype, self.space = name, tuple(shape), dtype, space
+        self.serial, self.line, self.role = serial, line, role
+        self.address = None
+        self.born = None            # index of the first instruction that touches it
+        self.died = None            # index of the last one
+        self.read_count = 0
+        self.values = np.zeros(self.shape, dtype.held) if values is None else values
+        self.written = np.full(self.shape, values is not None)
+        self.group = np.zeros(self.shape, np.int32) if space == "psum" else None
+
+    @property
+    def on_chip(self):
+        return self.space in ("sbuf", "psum")
+
+    @property
+    def free_elements(self):
+        return int(np.prod(self.shape[1:], dtype=np.int64))
+
+    @property
+    def row_bytes(self):
+        return self.free_elements * self.dtype.size
+
+    def __str__(self):
+        return f"{self.space} tensor '{self.name}' {list(self.shape)}"
+
+
+def _refuse(what):
+    def method(self, *_):
+        broken("P5", f"{what} on a tensor; use an nki.isa operation")
+    return method
+
+
+class View:
+    """A window on a tensor. `index` is a list of (start, end, step) or plain ints, one per
+    dimension of the tensor, or None for an access pattern; `pattern` is then its text."""
+
+    def __init__(self, tensor, values, written, group, index, offset, whole, pattern=None):
+        self.tensor, self.values, self.written, self.group = tensor, values, written, group
+        self.index, self.offset, self.whole, self.pattern = index, offset, whole, pattern
+
+    @property
+    def shape(self):
+        return tuple(int(n) for n in self.values.shape)
+
+    @property
+    def dtype(self):
+        return self.tensor.dtype
+
+    @property
+    def space(self):
+        return self.tensor.space
+
+    @property
+    def partitions(self):
+        return self.shape[0]
+
+    @property
+    def start_partition(self):
+        return self.offset // max(1, self.tensor.free_elements)
+
+    @property
+    def elements(self):
+        """Elements per partition."""
+        return int(np.prod(self.shape[1:], dtype=np.int64))
+
+    @property
+    def strides(self):
+        """Element strides, one per dimension of the view."""
+        return tuple(s // self.values.itemsize for s in self.values.strides)
+
+    def __str__(self):
+        if self.pattern is not None:
+            return f"{self.tensor}.ap({self.pattern})"
+        return f"{self.tensor}[{', '.join(_index_text(i) for i in self.index)}]"
+
+    def __getitem__(self, key):
+        if not self.whole:
+            broken("P15", f"{self} is already a slice; index the tensor once")
+        return _indexed(self.tensor, key)
+
+    def ap(self, pattern=None, offset=0, scalar_offset=None, vector_offset=None,
+           indirect_dim=None, dtype=None):
+        if scalar_offset is not None and vector_offset is not None:
+            broken("D8", "scalar_offset and vector_offset exclude each other", op="ap")
+        if scalar_offset is not None or vector_offset is not None or indirect_dim is not None:
+            broken("A1", "indirect access is not emulated", op="ap")
+        if dtype is not None:
+            broken("A1", "reinterpreting the type is not emulated", op="ap")
+        if not self.whole:
+            broken("G10", "cannot specify an access pattern on an already indexed tensor",
+                   op="ap")
+        return _patterned(self.tensor, pattern, offset)
+
+    def reshape(self, shape=None):
+        if not self.whole:
+            broken("P15", "reshape a whole tensor, not a slice", op="reshape")
+        return _reshaped(self, shape)
+
+    __add__ = __radd__ = _refuse("addition")
+    __sub__ = __rsub__ = _refuse("subtraction")
+    __mul__ = __rmul__ = _refuse("multiplication")
+    __matmul__ = __rmatmul__ = _refuse("the @ operator")
+    __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = _refuse("division")
+    __neg__ = __invert__ = __abs__ = _refuse("a unary operator")
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse("comparison")
+    __bool__ = _refuse("a truth value")
+    __iter__ = _refuse("iteration")
+    __len__ = _refuse("len")
+    __hash__ = None
+
+    def __setitem__(self, key, value):
+        broken("P6", "updating a tile with an assignment is not allowed; pass dst=")
+
+
+def _index_text(item):
+    if isinstance(item, int):
+        return str(item)
+    start, end, step = item
+    return f"{start}:{end}" + (f":{step}" if step != 1 else "")
+
+
+def full_view(tensor):
+    return View(tensor, tensor.values, tensor.written, tensor.group,
+                [(0, n, 1) for n in tensor.shape], 0, True)
+
+
+def _whole_number(value, what):
+    if isinstance(value, bool) or not isinstance(value, int):
+        broken("A4", f"{what} is {type(value).__name__}, not an integer")
+    return value
+
+
+def _expand_ellipsis(key, rank):
+    key = key if isinstance(key, tuple) else (key,)
+    if sum(1 for k in key if k is Ellipsis) > 1:
+        broken("G11", "more than one ... in an index")
+    for at, item in enumerate(key):
+        if item is Ellipsis:
+            fill = rank - (len(key) - 1)
+            return key[:at] + (slice(None),) * max(0, fill) + key[at + 1:]
+    return key
+
+
+def _indexed(tensor, key):
+    """t[key] with exact bounds; on chip an int on dimension 0 keeps it, elsewhere drops it."""
+    rank = len(tensor.shape)
+    key = _expand_ellipsis(key, rank)
+    if len(key) > rank:
+        broken("G11", f"{len(key)} indices for {tensor}")
+    key = key + (slice(None),) * (rank - len(key))
+    index, slices, offset = [], [], 0
+    strides = [int(np.prod(tensor.shape[d + 1:], dtype=np.int64)) for d in range(rank)]
+    for dim, (item, size) in enumerate(zip(key, tensor.shape)):
+        if isinstance(item, slice):
+            start = 0 if item.start is None else _whole_number(item.start, "a slice start")
+            end = size if item.stop is None else _whole_number(item.stop, "a slice end")
+            step = 1 if item.step is None else _whole_number(item.step, "a slice step")
+            if step < 1:
+                broken("G11", f"step {step} in dimension {dim} of {tensor}")
+            if not (0 <= start < size and end <= size):
+                broken("G11", f"index out of range of tensor dimension: {start}:{end} in "
+                              f"dimension {dim} of {tensor}")
+            if end <= start:
+                broken("G11", f"empty range {start}:{end} in dimension {dim} of {tensor}")
+            index.append((start, end, step))
+            slices.append(slice(start, end, step))
+        else:
+            start = _whole_number(item, "an index")
+            if not 0 <= start < size:
+                broken("G11", f"index out of range of tensor dimension: {start} in dimension "
+                              f"{dim} of {tensor}")
+            index.append(start)
+            keep = tensor.on_chip and dim == 0
+            slices.append(slice(start, start + 1) if keep else start)
+        offset += start * strides[dim]
+    slices = tuple(slices)
+    values = tensor.values[slices]
+    minimum = 2 if tensor.on_chip else 1
+    if np.ndim(values) < minimum:
+        keep = [(slice(i, i + 1) if isinstance(i, int) else slice(*i)) for i in index]
+        first = len(keep) - (minimum - np.ndim(values))
+        slices = tuple(k if (d >= first or (tensor.on_chip and d == 0)) else s
+                       for d, (k, s) in enumerate(zip(keep, slices)))
+        values = tensor.values[slices]
+    group = None if tensor.group is None else tensor.group[slices]
+    return View(tensor, values, tensor.written[slices], group, index, offset, False)
+
+
+def _patterned(tensor, pattern, offset):
+    """t.ap(pattern=[[stride, count], ...], offset=n): strides and offset in elements."""
+    offset = _whole_number(offset, "offset")
+    if not isinstance(pattern, (list, tuple)) or not pattern:
+        broken("A4", "pattern is a list of [stride, count] pairs", op="ap")
+    pairs = []
+    for pair in pattern:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            broken("A4", "pattern is a list of [stride, count] pairs", op="ap")
+        pairs.append((_whole_number(pair[0], "a stride"), _whole_number(pair[1], "a count")))
+    if any(count < 1 or stride < 0 for stride, count in pairs):
+        broken("G11", "counts are at least 1, strides at least 0", op="ap")
+    if tensor.on_chip and pairs[0][0] != tensor.free_elements:
+        broken("G10", f"the first stride is {pairs[0][0]}; the partition stride of {tensor} "
+                      f"is {tensor.free_elements}", op="ap")
+    if tensor.on_chip and len(pairs) < 2:
+        broken("G2", "an on-chip pattern has a partition and a free dimension", op="ap")
+    if not tensor.on_chip and pairs[0][0] == 0 and pairs[0][1] == 1:
+        broken("D9", "a partition dimension of stride 0 and size 1", op="ap")
+    size = int(np.prod(tensor.shape, dtype=np.int64))
+    last = offset + sum(stride * (count - 1) for stride, count in pairs)
+    if offset < 0 or last >= size:
+        broken("G11", f"pattern reaches element {last} of {size} of {tensor}", op="ap")
+    if tensor.on_chip:
+        inside = offset % tensor.free_elements
+        if inside + sum(s * (c - 1) for s, c in pairs[1:]) >= tensor.free_elements:
+            broken("G11", f"pattern leaves the partition row of {tensor}", op="ap")
+
+    def window(array):
+        flat = array.reshape(-1)[offset:]
+        return np.lib.stride_tricks.as_strided(
+            flat, [c for _, c in pairs], [s * array.itemsize for s, _ in pairs])
+
+    group = None if tensor.group is None else window(tensor.group)
+    text = f"pattern={[list(p) for p in pairs]}, offset={offset}"
+    return View(tensor, window(tensor.values), window(tensor.written), group, None, offset,
+                False, text)
+
+
+def _reshaped(view, shape):
+    tensor = view.tensor
+    if not isinstance(shape, (list, tuple)):
+        broken("A4", "shape is a tuple of integers", op="reshape")
+    shape = tuple(_whole_number(n, "an extent") for n in shape)
+    if any(n < 1 for n in shape) or (int(np.prod(shape, dtype=np.int64)) !=
+                                     int(np.prod(tensor.shape, dtype=np.int64))):
+        broken("G10", f"{list(shape)} has not the elements of {tensor}", op="reshape")
+    if tensor.on_chip and (len(shape) < 2 or shape[0] != tensor.shape[0]):
+        broken("G10", f"a reshape keeps the {tensor.shape[0]} partitions of {tensor}",
+               op="reshape")
+    group = None if tensor.group is None else tensor.group.reshape(shape)
+    return View(tensor, tensor.values.reshape(shape), tensor.written.reshape(shape), group,
+                None, 0, False, f"reshape {list(shape)}")
+
+
+# --- checks of one operand -------------------------------------------------------------
+
+def merged_free_dims(view):
+    """(stride, size) of the free dimensions after joining those that run on."""
+    dims = []
+    for size, stride in zip(view.shape[1:], view.strides[1:]):
+        if size == 1:
+            continue
+        if dims and dims[-1][0] == stride * size:
+            dims[-1] = (stride, dims[-1][1] * size)
+        else:
+            dims.append((stride, size))
+    return dims
+
+
+def check_start(view, op):
+    """G5 and G6: the window of partitions an engine can address."""
+    start, count = view.start_partition, view.partitions
+    step = 1
+    if view.index is not None and isinstance(view.index[0], tuple):
+        step = view.index[0][2]
+    if step != 1:
+        broken("G5", f"partitions of {view} are not consecutive", op=op)
+    if count == 1 and start not in (0, 32, 64, 96):
+        broken("G6", f"Invalid access of 1 partitions starting at partition {start}: {view}",
+               op=op)
+    legal = (0,) if count > 64 else (0, 64) if count > 32 else (0, 32, 64, 96)
+    if start not in legal:
+        broken("G5", f"Invalid access of {count} partitions starting at partition {start}: "
+                     f"{view}", op=op)
+
+
+def check_operand(view, op, engine, max_dims=3):
+    """Rules of any on-chip operand of a compute engine."""
+    if not isinstance(view, View):
+        broken("A4", f"a tensor is needed, not {type(view).__name__}", op=op)
+    if not view.tensor.on_chip:
+        broken("A4", f"engines do not reach HBM: {view}; copy by dma_copy", op=op)
+    check_start(view, op)
+    if engine == "gpsimd" and view.space == "psum":
+        broken("G16", f"GpSimd cannot access PSUM: {view}", op=op)
+    limit = 4096 if view.space == "psum" else 65536
+    if engine in ("vector", "gpsimd") and view.elements > limit:
+        broken("G8", f"{view.elements} elements per partition of {view}, limit {limit}", op=op)
+    dims = merged_free_dims(view)
+    if len(dims) > max_dims:
+        broken("G9", f"{len(dims)} free dimensions in {view}, limit {max_dims}", op=op)
+    for stride, size in dims:
+        if size > 65535 or stride > 32767:
+            broken("G9", f"free dimension of size {size} and stride {stride} in {view}", op=op)
+    if view.space == "psum" and view.dtype.size == 2:
+        inside = view.offset % view.tensor.free_elements
+        if (inside * 2) % 4 != 0:
+            broken("G14", f"{view} starts within a 4-byte word", op=op)
+
+
+def check_written_words(view, op):
+    """G14 for results: 2-byte PSUM writes are contiguous runs, not every other half word."""
+    if view.space == "psum" and view.dtype.size == 2:
+        dims = merged_free_dims(view)
+        if dims and dims[-1][0] != 1:
+            broken("G14", f"{view} writes single half words", op=op)
+
+
+def check_lanes(dst, src, op):
+    """G7: a wide operation keeps its partitions."""
+    if max(dst.partitions, src.partitions) > 64 and dst.start_partition != src.start_partition:
+        broken("G7", f"{src.partitions} partitions from {src.start_partition} to "
+                     f"{dst.start_partition}", op=op)
+
+
+def check_overlap(dst, src, op):
+    """H1: an instruction reads and writes the same elements or disjoint ones."""
+    if dst.tensor is not src.tensor:
+        return
+    if dst.index is None or src.index is None:
+        same = dst.pattern == src.pattern and dst.offset == src.offset
+        if not same and np.may_share_memory(dst.values, src.values):
+            broken("H1", f"{dst} and {src} overlap", op=op)
+        return
+    if dst.index == src.index:
+        return
+    for a, b in zip(dst.index, src.index):
+        a = (a, a + 1, 1) if isinstance(a, int) else a
+        b = (b, b + 1, 1) if isinstance(b, int) else b
+        if a[1] <= b[0] or b[1] <= a[0]:
+            return
+    broken("H1", f"{dst} and {src} overlap", op=op)
+
+
+# --- values ----------------------------------------------------------------------------
+
+def read(view, op):
+    """The held values of a view, as a copy; G12 where something was never written."""
+    if not view.written.all():
+        missing = np.argwhere(~view.written)
+        at = [int(n) for n in missing[0]]
+        broken("G12", f"{len(missing)} of {view.values.size} elements of {view} were never "
+                      f"written, first {at}", op=op)
+    view.tensor.read_count += 1
+    return np.array(view.values)
+
+
+def read_single(view, op):
+    """The values as float32, in which every engine computes; E13 if an integer cannot be."""
+    values = read(view, op)
+    if view.dtype.is_int:
+        check_exact(values, op)
+    return values.astype(np.float32)
+
+
+def check_exact(values, op):
+    if values.size and int(np.abs(values.astype(np.int64)).max()) > 2 ** 24:
+        broken("E13", "an integer above 2^24 is not exact in float32 arithmetic", op=op)
+
+
+def write(view, values, op, group=-1):
+    """Store values through a view, rounded to its type; PSUM remembers who wrote."""
+    if len(set(view.strides) & {0}) and view.values.size > 1:
+        if any(s == 0 and n > 1 for s, n in zip(view.strides, view.shape)):
+            broken("H1", f"{view} writes an element more than once", op=op)
+    values = np.asarray(values).reshape(view.shape)
+    if view.dtype.is_int and values.dtype.kind == "f":
+        finite = values[np.isfinite(values)]
+        if finite.size and view.dtype.size == 4 and float(np.abs(finite).max()) > 2 ** 24:
+            broken("E13", "an integer result above 2^24 is not exact in float32 arithmetic",
+                   op=op)
+    view.values[...] = cast(values, view.dtype)
+    view.written[...] = True
+    if view.group is not None:
+        view.group[...] = group

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command line of the emulator.
+
+    run.py KERNEL.py [--function NAME] [--manifest M.json] [--target trn2]
+           --in A.npy ... [--in-dtype PARAM=bfloat16] --out R.npy ...
+           [--report text|json] [--report-file F] [--trace T.json]
+           [--max-instructions N] [--ranges error|warn]
+
+Arrays are .npy files, given in the order of parameters and of results. bfloat16 travels as its
+bit pattern in uint16; a manifest (see manifest.py) or --in-dtype says that it is one. With a
+manifest, KERNEL.py may be '-': the manifest's `file` is run. The report goes to standard
+output unless --report-file names a file. Outputs are written all or none.
+
+Exit status: 0 done, 1 a rule was broken (standard error names file, line, rule and operation),
+2 usage or an array that does not fit the kernel, 3 a file that cannot be read or written.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+
+def _package():
+    """Import the package this file lies in, also when run as a script."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    above = os.path.dirname(here)
+    sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != here]
+    if above not in sys.path:
+        sys.path.append(above)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise SystemExit(_complain(2, message + "\n" + self.format_usage().rstrip()))
+
+
+def _complain(status, message):
+    sys.stderr.write(f"nki_emulator: {message}\n")
+    return status
+
+
+def _parser():
+    parser = _Parser(prog="run.py", description="Emulate an NKI kernel under strict rules.",
+                     allow_abbrev=False)
+    parser.add_argument("kernel")
+    parser.add_argument("--function")
+    parser.add_argument("--manifest")
+    parser.add_argument("--target", help="trn1, trn2 (default) or trn3")
+    parser.add_argument("--in", dest="inputs", action="append", default=[], metavar="A.npy")
+    parser.add_argument("--in-dtype", dest="types", action="append", default=[],
+                        metavar="PARAM=TYPE")
+    parser.add_argument("--out", dest="outputs", action="append", default=[], metavar="R.npy")
+    parser.add_argument("--report", choices=("text", "json"))
+    parser.add_argument("--report-file")
+    parser.add_argument("--trace")
+    parser.add_argument("--max-instructions", type=int, default=20000)
+    parser.add_argument("--ranges", choices=("error", "warn"), default="error")
+    return parser
+
+
+def _read_text(path):
+    from nki_emulator.errors import FileError
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}")
+    except UnicodeDecodeError:
+        raise FileError(f"{path}: not UTF-8")
+
+
+def _read_array(path):
+    import numpy as np
+    from nki_emulator.errors import FileError
+    try:
+        array = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}")
+    except (ValueError, EOFError) as error:
+        raise FileError(f"{path}: no .npy array: {error}")
+    if not isinstance(array, np.ndarray):
+        raise FileError(f"{path}: no .npy array")
+    return array
+
+
+def _write_all(files):
+    """Write (path, write function) pairs, all or none: temporary files renamed at the end."""
+    from nki_emulator.errors import FileError
+    made = []
+    try:
+        for path, write in files:
+            temporary = f"{path}.tmp{os.getpid()}"
+            made.append((temporary, path))
+            with open(temporary, "wb") as stream:
+                write(stream)
+        for temporary, path in made:
+            os.replace(temporary, path)
+    except OSError as error:
+        for temporary, _ in made:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+        raise FileError(f"{path}: {error.strerror or error}")
+
+
+def _types(pairs):
+    from nki_emulator.errors import UsageError
+    types = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name or not value:
+            raise UsageError(f"--in-dtype {pair}: PARAM=TYPE is needed")
+        types[name] = value
+    return types
+
+
+def _run(options):
+    import numpy as np
+    from nki_emulator.cost import cost_text
+    from nki_emulator.emulate import emulate
+    from nki_emulator.errors import UsageError
+    from nki_emulator.manifest import read_manifest
+    manifest = read_manifest(options.manifest) if options.manifest else None
+    path = options.kernel
+    if path == "-":
+        if manifest is None or manifest.file is None:
+            raise UsageError("'-' needs a manifest with a 'file'")
+        path = manifest.file
+    if manifest is not None and options.function not in (None, manifest.function):
+        raise UsageError(f"--function {options.function}, the manifest has {manifest.function}")
+    if options.max_instructions < 1:
+        raise UsageError("--max-instructions is at least 1")
+    target = options.target or (manifest.target if manifest else None) or "trn2"
+    text = _read_text(path)
+    arrays = [_read_array(p) for p in options.inputs]
+    result = emulate(text, arrays, manifest, options.function, target, path,
+                     _types(options.types), options.max_instructions, options.ranges)
+    if options.outputs and len(options.outputs) != len(result.outputs):
+        raise UsageError(f"{len(options.outputs)} --out files for {len(result.outputs)} results")
+    files = [(p, lambda stream, o=o: np.save(stream, o, allow_pickle=False))
+             for p, o in zip(options.outputs, result.outputs)]
+    if options.trace:
+        files.append((options.trace, lambda stream: stream.write(
+            json.dumps({"kernel": result.kernel, "results": result.result_serials,
+                        "calls": result.records}).encode())))
+    report = ""
+    if options.report == "json":
+        report = json.dumps(result.report(), indent=1) + "\n"
+    elif options.report == "text":
+        report = cost_text(result.cost, result.memory)
+    if options.report_file:
+        files.append((options.report_file, lambda stream: stream.write(report.encode())))
+    _write_all(files)
+    for warning in result.warnings:
+        sys.stderr.write(f"warning: {warning}\n")
+    if report and not options.report_file:
+        sys.stdout.write(report)
+    return 0
+
+
+def main(arguments=None):
+    """Run the command line; returns the exit status."""
+    _package()
+    try:
+        import numpy                                     # noqa: F401  (asked for, used below)
+    except ImportError:
+        return _complain(3, "NumPy is needed (python3-numpy)")
+    from nki_emulator.errors import FileError, RuleError, UsageError
+    try:
+        return _run(_parser().parse_args(arguments))
+    except RuleError as error:
+        return _complain(1, str(error))
+    except UsageError as error:
+        return _complain(2, str(error))
+    except FileError as error:
+        return _complain(3, str(error))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
