@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels as text (grammar: ir/dump_tree.h, meaning: docs/ir-loop.md). Everything a back end
+ * may look at is in the text, so what is compiled from a dump is byte for byte what is compiled
+ * from the program.
+ *
+ * Numbers of variables and buffers are not printed: the reader counts them as they appear.
+ * Where the kernel counts differently, or has some that nothing uses, an `order` line lists
+ * them. */
+#include "loop/loop.h"
+
+#include "ir/dump_tree.h"
+#include "loop/loop_text.h"
+
+static void put_name(Text *out, char sigil, Sym name)
+{
+    text_char(out, sigil);
+    dump_name(out, name);
+}
+
+static void put_var(const Kernel *k, VarRef v, Text *out)
+{
+    if (k->vars.at[v].is_loop) {
+        put_name(out, '$', k->vars.at[v].name);
+    } else {
+        dump_name(out, k->vars.at[v].name);
+    }
+}
+
+static void put_dim(const Kernel *k, Dim d, Text *out)
+{
+    if (d.sym < 0) {
+        text_i64(out, d.n);
+    } else {
+        dump_name(out, k->dims.list.at[d.sym].name);
+    }
+}
+
+static void put_affine(const Kernel *k, Affine x, Text *out)
+{
+    bool first = true;
+    for (int pass = 0; pass < 2; pass++) { /* what is added, then what is taken away */
+        for (uint32_t i = 0; i < x.n; i++) {
+            int64_t coef = x.term[i].coef;
+            if ((coef < 0) != (pass == 1)) {
+                continue;
+            }
+            if (coef < 0) {
+                text_char(out, '-');
+            } else if (!first) {
+                text_char(out, '+');
+            }
+            uint64_t size = coef < 0 ? 0 - (uint64_t)coef : (uint64_t)coef;
+            if (size != 1) {
+                text_printf(out, "%llu*", (unsigned long long)size);
+            }
+            put_var(k, x.term[i].var, out);
+            first = false;
+        }
+    }
+    if (first || x.base != 0) {
+        if (!first && x.base > 0) {
+            text_char(out, '+');
+        }
+        text_i64(out, x.base);
+    }
+}
+
+static void put_access(const Kernel *k, BufRef buf, const Affine *at, Text *out)
+{
+    const Buffer *b = &k->bufs.at[buf];
+    put_name(out, '@', b->name);
+    text_char(out, '[');
+    for (uint32_t d = 0; d < b->rank; d++) {
+        text_put(out, d == 0 ? "" : ",");
+        put_affine(k, at[d], out);
+    }
+    text_char(out, ']');
+}
+
+void loop_text_access(const Kernel *k, BufRef buf, const Affine *at, Text *out)
+{
+    put_access(k, buf, at, out);
+}
+
+/* ---- values ---- */
+
+DType expr_wanted(Op op, DType made, uint32_t arg)
+{
+    switch (op_info(op)->rule) {
+    case RULE_ANY:
+    case RULE_FLOAT:
+    case RULE_REAL:
+    case RULE_RFLOAT:
+    case RULE_NUMBER:
+    case RULE_LOGIC:
+        return made;
+    case RULE_SELECT:
+        return arg == 0 ? DTYPE_BOOL : made;
+    case RULE_ORDER:
+    case RULE_EQUAL:
+    case RULE_PART:
+    case RULE_CAST:
+        return DTYPE_NONE;
+    }
+    UNREACHABLE();
+}
+
+static void put_integer(int64_t v, Text *out)
+{
+    if (v == INT64_MIN) {
+        text_put(out, "least"); /* its digits alone do not fit */
+    } else {
+        text_i64(out, v);
+    }
+}
+
+static void put_const(Number v, DType wanted, Text *out)
+{
+    bool pair = dtype_is_complex(v.dtype);
+    bool typed = pair || v.dtype != wanted;
+    if (typed) {
+        text_printf(out, "%s(", dtype_name(v.dtype));
+    }
+    if (v.dtype == DTYPE_BOOL) {
+        text_put(out, v.i != 0 ? "true" : "false");
+    } else if (dtype_is_int(v.dtype)) {
+        put_integer(v.i, out);
+    } else {
+        text_f64(out, v.re);
+    }
+    if (pair) {
+        text_put(out, ", ");
+        text_f64(out, v.im);
+    }
+    if (typed) {
+        text_char(out, ')');
+    }
+}
+
+static void put_expr(const Kernel *k, const Expr *e, DType wanted, uint32_t depth, Text *out);
+
+static void put_operation(const Kernel *k, const Expr *e, uint32_t depth, Text *out)
+{
+    text_put(out, op_info(e->op)->name);
+    if (e->op == OP_CAST) {
+        text_printf(out, ".%s", dtype_name(e->dtype));
+    }
+    text_char(out, '(');
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        text_put(out, i == 0 ? "" : ", ");
+        put_expr(k, e->arg[i], expr_wanted(e->op, e->dtype, i), depth + 1, out);
+    }
+    text_char(out, ')');
+}
+
+static void put_expr(const Kernel *k, const Expr *e, DType wanted, uint32_t depth, Text *out)
+{
+    if (depth > EXPR_DEPTH_LIMIT) {
+        text_put(out, "..."); /* such a kernel is refused by loop_verify */
+        return;
+    }
+    switch (e->kind) {
+    case EXPR_CONST:
+        put_const(e->value, wanted, out);
+        return;
+    case EXPR_EXTENT:
+        text_put(out, "extent");
+        if (e->dtype != wanted) {
+            text_printf(out, ".%s", dtype_name(e->dtype));
+        }
+        text_char(out, '(');
+        put_dim(k, dim_open(e->dim), out);
+        text_char(out, ')');
+        return;
+    case EXPR_LOAD:
+        put_access(k, e->buf, e->at, out);
+        return;
+    case EXPR_OP:
+        put_operation(k, e, depth, out);
+        return;
+    }
+    UNREACHABLE();
+}
+
+/* ---- statements ---- */
+
+static void put_range(const Kernel *k, const Range *r, Text *out)
+{
+    put_affine(k, r->start, out);
+    if (r->span == 0) {
+        text_put(out, "..");
+        put_dim(k, r->limit, out);
+        return;
+    }
+    text_char(out, ':');
+    text_i64(out, r->span);
+    if (r->clipped) {
+        text_char(out, '<');
+        put_dim(k, r->limit, out);
+    }
+}
+
+static const char *mode_suffix(IndexMode mode)
+{
+    switch (mode) {
+    case MODE_LOOP:
+        return "";
+    case MODE_UNROLL:
+        return " unroll";
+    case MODE_VECTOR:
+        return " vector";
+    }
+    UNREACHABLE();
+}
+
+static const char *part_suffix(ForPart part)
+{
+    switch (part) {
+    case FOR_ALL:
+        return "";
+    case FOR_FULL:
+        return " full";
+    case FOR_REST:
+        return " rest";
+    }
+    UNREACHABLE();
+}
+
+static const char *role_name(ArgRole role)
+{
+    switch (role) {
+    case ARG_IN:
+        return "in";
+    case ARG_INOUT:
+        return "inout";
+    case ARG_SCALAR:
+        return "scalar";
+    case ARG_RESULT:
+        return "result";
+    }
+    UNREACHABLE();
+}
+
+static void put_type(const Kernel *k, const Buffer *b, Text *out)
+{
+    text_printf(out, "%s[", dtype_name(b->dtype));
+    for (uint32_t d = 0; d < b->rank; d++) {
+        text_put(out, d == 0 ? "" : ",");
+        put_dim(k, b->extent[d], out);
+    }
+    text_char(out, ']');
+}
+
+static void put_declaration(const Kernel *k, BufRef buf, const char *last, Text *out)
+{
+    const Buffer *b = &k->bufs.at[buf];
+    put_name(out, '@', b->name);
+    text_put(out, " : ");
+    put_type(k, b, out);
+    text_printf(out, " %s", last);
+}
+
+static void put_for_head(const Kernel *k, const Stmt *s, Text *out)
+{
+    text_put(out, "for ");
+    put_var(k, s->var, out);
+    text_put(out, " in ");
+    put_range(k, &s->range, out);
+    text_printf(out, " step %lld%s%s", (long long)s->step, part_suffix(s->part),
+                s->parallel ? " parallel" : "");
+}
+
+static void put_tile(const Kernel *k, const Stmt *s, Text *out)
+{
+    text_printf(out, "%s [", tile_kind_name(tile_kind(s)));
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        text_put(out, i == 0 ? "" : ", ");
+        put_var(k, s->index[i].var, out);
+        text_put(out, " in ");
+        put_range(k, &s->index[i].range, out);
+        text_put(out, mode_suffix(s->index[i].mode));
+    }
+    text_put(out, "] ");
+    put_access(k, s->dst, s->at, out);
+    if (s->fold == OP_COPY) {
+        text_put(out, " = ");
+    } else if (s->fold == OP_SUM) {
+        text_put(out, " += ");
+    } else {
+        text_printf(out, " %s= ", op_info(s->fold)->name);
+    }
+    put_expr(k, s->value, k->bufs.at[s->dst].dtype, 0, out);
+    if (s->name != NULL) {
+        text_put(out, " as ");
+        dump_name(out, s->name);
+    }
+}
+
+void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
+{
+    switch (s->kind) {
+    case STMT_FOR:
+        put_for_head(k, s, out);
+        return;
+    case STMT_ALLOC:
+        text_put(out, "alloc ");
+        put_declaration(k, s->buf, space_name(k->bufs.at[s->buf].space), out);
+        return;
+    case STMT_TILE:
+        put_tile(k, s, out);
+        return;
+    }
+    UNREACHABLE();
+}
+
+static void put_block(const Kernel *k, Stmt *const *body, uint32_t n, uint32_t depth, Text *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        loop_text_stmt(k, s, out);
+        dump_span(out, k->sources, s->span, k->span.source);
+        if (s->kind != STMT_FOR) {
+            text_char(out, '\n');
+            continue;
+        }
+        text_put(out, " {\n");
+        out->indent++;
+        if (depth >= LOOP_DEPTH_LIMIT) {
+            text_put(out, "...\n"); /* such a kernel is refused by loop_verify */
+        } else {
+            put_block(k, s->body, s->n_body, depth + 1, out);
+        }
+        out->indent--;
+        text_put(out, "}\n");
+    }
+}
+
+/* ---- the order of variables and buffers ---- */
+
+/* Numbers in the order of first appearance in the text. */
+typedef struct Appearance {
+    bool *var_seen, *buf_seen;
+    uint32_t n_vars, n_bufs; /* seen so far */
+    bool in_order;           /* each was the next number */
+} Appearance;
+
+static void appear(bool *seen, uint32_t *n, uint32_t number, bool *in_order)
+{
+    if (!seen[number]) {
+        seen[number] = true;
+        *in_order = *in_order && number == *n;
+        (*n)++;
+    }
+}
+
+static void appear_block(Stmt *const *body, uint32_t n, uint32_t depth, Appearance *a)
+{
+    for (uint32_t i = 0; i < n && depth <= LOOP_DEPTH_LIMIT; i++) {
+        const Stmt *s = body[i];
+        switch (s->kind) {
+        case STMT_FOR:
+            appear(a->var_seen, &a->n_vars, s->var, &a->in_order);
+            appear_block(s->body, s->n_body, depth + 1, a);
+            break;
+        case STMT_ALLOC:
+            appear(a->buf_seen, &a->n_bufs, s->buf, &a->in_order);
+            break;
+        case STMT_TILE:
+            for (uint32_t x = 0; x < s->n_index; x++) {
+                appear(a->var_seen, &a->n_vars, s->index[x].var, &a->in_order);
+            }
+            break;
+        }
+    }
+}
+
+static void put_order(const Kernel *k, Text *out)
+{
+    Appearance a = {.in_order = true};
+    a.var_seen = ARENA_ARRAY(out->arena, k->vars.n, bool);
+    a.buf_seen = ARENA_ARRAY(out->arena, k->bufs.n, bool);
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        appear(a.buf_seen, &a.n_bufs, k->args.at[i].buf, &a.in_order);
+    }
+    appear_block(k->body, k->n_body, 0, &a);
+    if (a.in_order && a.n_vars == k->vars.n && a.n_bufs == k->bufs.n) {
+        return;
+    }
+    for (uint32_t i = 0; i < k->bufs.n; i++) {
+        if (!a.buf_seen[i]) {
+            text_put(out, "unused ");
+            put_declaration(k, i, space_name(k->bufs.at[i].space), out);
+            text_char(out, '\n');
+        }
+    }
+    text_put(out, "order [");
+    for (uint32_t i = 0; i < k->vars.n; i++) {
+        text_put(out, i == 0 ? "" : ", ");
+        put_var(k, i, out);
+    }
+    text_put(out, "] [");
+    for (uint32_t i = 0; i < k->bufs.n; i++) {
+        text_put(out, i == 0 ? "" : ", ");
+        put_name(out, '@', k->bufs.at[i].name);
+    }
+    text_put(out, "]\n");
+}
+
+/* ---- kernels ---- */
+
+static void put_work(const Kernel *k, Text *out)
+{
+    if (k->n_work == 0) {
+        return;
+    }
+    text_put(out, "work");
+    for (uint32_t i = 0; i < k->n_work; i++) {
+        text_put(out, " [");
+        for (uint32_t f = 0; f < k->work[i].n; f++) {
+            text_put(out, f == 0 ? "" : ",");
+            put_dim(k, k->work[i].factor[f], out);
+        }
+        text_char(out, ']');
+    }
+    text_char(out, '\n');
+}
+
+static void put_head(const Kernel *k, Text *out)
+{
+    text_put(out, k->form == LOOP_TILED ? "form tiled" : "form legal");
+    if (k->target != NULL) {
+        text_char(out, ' ');
+        text_quoted(out, str_from(k->target));
+    }
+    text_char(out, '\n');
+    if (k->signature != NULL) {
+        text_put(out, "signature ");
+        text_quoted(out, str_from(k->signature));
+        text_char(out, '\n');
+    }
+    for (uint32_t d = 0; d < k->dims.list.n; d++) {
+        const DimInfo *dim = &k->dims.list.at[d];
+        text_put(out, "dim ");
+        dump_name(out, dim->name);
+        text_printf(out, " ~ %lld", (long long)dim->typical);
+        dump_span(out, k->sources, dim->span, k->span.source);
+        text_char(out, '\n');
+    }
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        BufRef buf = k->args.at[i].buf;
+        text_put(out, "arg ");
+        put_declaration(k, buf, role_name(k->args.at[i].role), out);
+        dump_span(out, k->sources, k->bufs.at[buf].span, k->span.source);
+        text_char(out, '\n');
+    }
+    put_work(k, out);
+    put_order(k, out);
+}
+
+void kernel_dump(const Kernel *k, Text *out)
+{
+    text_put(out, "kernel ");
+    put_name(out, '@', k->name);
+    dump_span(out, k->sources, k->span, 0);
+    text_put(out, " {\n");
+    out->indent++;
+    put_head(k, out);
+    put_block(k, k->body, k->n_body, 0, out);
+    out->indent--;
+    text_put(out, "}\n");
+}
+
+void kernel_module_dump(const KernelModule *m, Text *out)
+{
+    text_put(out, "tdsl-dump loop 1\n");
+    if (m->source_name != NULL) {
+        text_put(out, "source ");
+        text_quoted(out, str_from(m->source_name));
+        text_char(out, '\n');
+    }
+    for (uint32_t i = 0; i < m->kernels.n; i++) {
+        text_char(out, '\n');
+        kernel_dump(m->kernels.at[i], out);
+    }
+}
