@@ -22,7 +22,6 @@ typedef struct Fuser {
     int32_t *result_of;
     const char **reason;
     UseList *uses;      /* [nodes], of stored nodes */
-    uint32_t *n_reads;  /* [nodes]: uses by stored nodes */
     uint32_t *group_of;
     VEC(Draft) drafts;
 } Fuser;
@@ -79,8 +78,7 @@ static void mark_needed(Fuser *f)
 
 static bool is_stored(const Fuser *f, NodeRef n)
 {
-    return f->needed[n] && f->residence[n] != RESIDE_INLINE &&
-           f->residence[n] != RESIDE_ARGUMENT;
+    return residence_is_stored(f->residence[n]);
 }
 
 static void collect_uses(Fuser *f)
@@ -90,9 +88,6 @@ static void collect_uses(Fuser *f)
             continue;
         }
         node_uses(f->arena, f->g, f->residence, n, &f->uses[n]);
-        for (uint32_t i = 0; i < f->uses[n].list.n; i++) {
-            f->n_reads[f->uses[n].list.at[i].node]++;
-        }
     }
 }
 
@@ -208,60 +203,6 @@ static void place(Fuser *f, NodeRef n, bool fuse)
 
 /* ---- where values live ---- */
 
-static bool is_identity(const Node *n, Access a)
-{
-    bool same = a.rank == n->rank;
-    for (uint32_t d = 0; same && d < a.rank; d++) {
-        same = a.index[d].label == n->out[d] && a.index[d].offset == 0;
-    }
-    return same;
-}
-
-static bool reads_param(const Fuser *f, const UseList *u, uint32_t param)
-{
-    for (uint32_t i = 0; i < u->list.n; i++) {
-        const Node *leaf = graph_node(f->g, u->list.at[i].node);
-        if (leaf->op == OP_INPUT && leaf->param == param) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* May node `r` write inout parameter `param` in place? Not while anything still has to read the old value elsewhere
- * than at the element being written. */
-static bool in_place(Fuser *f, NodeRef r, uint32_t param)
-{
-    const Graph *g = f->g;
-    for (NodeRef n = 0; n < g->nodes.n; n++) {
-        if (n != r && is_stored(f, n) && f->group_of[n] >= f->group_of[r] &&
-            reads_param(f, &f->uses[n], param)) {
-            return false;
-        }
-    }
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        NodeRef n = g->results.at[k].node;
-        bool late = !is_stored(f, n);
-        UseList u = {0};
-        if (late) {
-            result_uses(f->arena, g, f->residence, n, &u);
-        }
-        if (late && g->results.at[k].param != (int32_t)param && reads_param(f, &u, param)) {
-            return false;
-        }
-    }
-    const Node *node = graph_node(g, r);
-    for (uint32_t i = 0; i < f->uses[r].list.n; i++) {
-        const Use *use = &f->uses[r].list.at[i];
-        const Node *leaf = graph_node(g, use->node);
-        if (leaf->op == OP_INPUT && leaf->param == param &&
-            (!node_is_expression(node) || !is_identity(node, use->access))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void choose_residence(Fuser *f)
 {
     const Graph *g = f->g;
@@ -278,7 +219,8 @@ static void choose_residence(Fuser *f)
         }
         int32_t k = f->result_of[n];
         int32_t param = k < 0 ? -1 : g->results.at[k].param;
-        if (k >= 0 && (param < 0 || in_place(f, n, (uint32_t)param))) {
+        if (k >= 0 && (param < 0 || fuse_in_place(f->arena, g, f->residence, f->group_of, f->uses,
+                                                  n, (uint32_t)param))) {
             f->residence[n] = RESIDE_RESULT;
         } else if (k >= 0) {
             f->result_of[n] = -1;
@@ -334,7 +276,6 @@ static Partition *fuse_run(Ctx *ctx, Arena *arena, const Graph *g, const Machine
     f.reason = ARENA_ARRAY(arena, n, const char *);
     f.group_of = ARENA_ARRAY(arena, n, uint32_t);
     f.uses = ARENA_ARRAY(&scratch, n, UseList);
-    f.n_reads = ARENA_ARRAY(&scratch, n, uint32_t);
     for (NodeRef k = 0; k < n; k++) {
         f.result_of[k] = -1;
         f.group_of[k] = NODE_NONE;
