@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making AST nodes. The depth of a node is one more than that of its deepest child; past NESTING_LIMIT it is not
+ * made, so that whoever walks the tree later may recurse. */
+#include "front/ast.h"
+
+#include <string.h>
+
+static const char *const kind_names[AST_KIND_COUNT] = {
+    [AST_NONE] = "none",           [AST_BROKEN] = "broken",   [AST_FILE] = "file",
+    [AST_INCLUDE] = "include",     [AST_DIM] = "dim",         [AST_CONST] = "const",
+    [AST_KERNEL] = "kernel",       [AST_LIST] = "list",       [AST_PARAM] = "parameter",
+    [AST_TYPE] = "type",           [AST_ATTRIBUTE] = "attribute", [AST_ASSIGN] = "assignment",
+    [AST_SPILL] = "spill",         [AST_INT] = "number",      [AST_FLOAT] = "number",
+    [AST_BOOL] = "truth value",    [AST_STRING] = "string",   [AST_NAME] = "name",
+    [AST_INDEXED] = "indexed tensor", [AST_CALL] = "call",    [AST_REDUCE] = "reduction",
+    [AST_UNARY] = "operation",     [AST_COMPARE] = "comparison", [AST_CHAIN] = "chain",
+};
+
+const char *ast_kind_name(AstKind kind)
+{
+    CHECK((unsigned)kind < AST_KIND_COUNT);
+    return kind_names[kind];
+}
+
+bool ast_is_expression(AstKind kind)
+{
+    return kind >= AST_INT && kind < AST_KIND_COUNT;
+}
+
+void ast_init(Ast *a, Arena *arena)
+{
+    *a = (Ast){.arena = arena};
+    vec_push(arena, &a->nodes, ((AstNode){.kind = AST_NONE}));
+}
+
+const AstNode *ast_node(const Ast *a, AstId id)
+{
+    CHECK(id < a->nodes.n);
+    return &a->nodes.at[id];
+}
+
+/* True, and reported once, when a child makes the node too deep. */
+static bool too_deep(Ctx *ctx, Ast *a, uint16_t depth, Span span)
+{
+    if (depth <= NESTING_LIMIT) {
+        return false;
+    }
+    if (!a->too_deep) {
+        a->too_deep = true;
+        diag_limit(&ctx->diags, E_LIMIT_NESTING, span, "nested more than %d deep", NESTING_LIMIT);
+    }
+    a->damaged = true;
+    return true;
+}
+
+AstId ast_new(Ctx *ctx, Ast *a, AstKind kind, Span span, Sym name, Span at, const AstId *child,
+              uint32_t n)
+{
+    AstNode node = {.kind = kind, .span = span, .name = name, .at = at, .n = n, .cap = n};
+    for (uint32_t k = 0; k < n; k++) {
+        const AstNode *c = ast_node(a, child[k]);
+        node.depth = c->depth > node.depth ? c->depth : node.depth;
+        node.flag = node.flag || c->kind == AST_BROKEN || (c->kind == AST_LIST && c->flag);
+    }
+    node.depth = (uint16_t)(node.depth + 1);
+    if (too_deep(ctx, a, node.depth, span)) {
+        node = (AstNode){.kind = AST_BROKEN, .span = span, .depth = 1};
+    } else if (n > 0) {
+        node.child = arena_copy(a->arena, child, n * sizeof *child);
+    }
+    vec_push(a->arena, &a->nodes, node);
+    return a->nodes.n - 1;
+}
+
+void ast_append(Ctx *ctx, Ast *a, AstId list, AstId child)
+{
+    const AstNode *c = ast_node(a, child);
+    uint16_t depth = (uint16_t)(c->depth + 1);
+    bool broken = c->kind == AST_BROKEN;
+    if (too_deep(ctx, a, depth, c->span)) {
+        return;
+    }
+    AstNode *l = &a->nodes.at[list];
+    l->child = vec_grow(a->arena, l->child, l->n, &l->cap, sizeof *l->child);
+    l->child[l->n++] = child;
+    l->depth = depth > l->depth ? depth : l->depth;
+    l->flag = l->flag || broken;
+}

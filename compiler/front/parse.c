@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text to AST: the checks a text must pass before it is scanned, the values of tokens, and one small function per
+ * grammar action. */
+#include "front/parse.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grammar/tdsl.tab.h"
+#define YYSTYPE union ParseValue
+#define YYLTYPE Span
+#include "grammar/tdsl.lex.h"
+
+/* ---- tokens ---- */
+
+void parse_advance(Parse *p, Span *span, size_t n)
+{
+    *span = (Span){p->source, p->at, p->at + (uint32_t)n};
+    p->at += (uint32_t)n;
+}
+
+int parse_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span)
+{
+    (void)span;
+    value->name = sym_intern(&p->ctx->syms, text, n);
+    return T_NAME;
+}
+
+int parse_int(Parse *p, ParseValue *value, const char *text, size_t n, Span span)
+{
+    int64_t v = 0;
+    for (size_t k = 0; k < n; k++) {
+        int digit = text[k] - '0';
+        if (v > (INT64_MAX - digit) / 10) {
+            diag_error(&p->ctx->diags, E_NUMBER, span, "the number does not fit 64 bits");
+            v = 1;
+            break;
+        }
+        v = v * 10 + digit;
+    }
+    value->i = v;
+    return T_INT;
+}
+
+int parse_float(Parse *p, ParseValue *value, const char *text, Span span)
+{
+    value->f = strtod(text, NULL);
+    if (!isfinite(value->f)) {
+        diag_error(&p->ctx->diags, E_NUMBER, span, "the number is too large for f64");
+        value->f = 1;
+    }
+    return T_FLOAT;
+}
+
+int parse_string(ParseValue *value, Span span)
+{
+    bool closed = span.hi - span.lo >= 2;
+    value->text = (Span){span.source, span.lo + 1, closed ? span.hi - 1 : span.hi};
+    return T_STRING;
+}
+
+int parse_bad_number(Parse *p, ParseValue *value, Span span)
+{
+    diag_error(&p->ctx->diags, E_NUMBER, span, "this is not a number");
+    value->i = 1;
+    return T_INT;
+}
+
+/* An identifier with letters outside ASCII: reported, and kept as a name so that the statement still parses. */
+int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span)
+{
+    size_t first = 0;
+    while ((unsigned char)text[first] < 0x80) {
+        first++;
+    }
+    int length = 0;
+    (void)utf8_decode(text + first, text + n, &length);
+    Span at = {span.source, span.lo + (uint32_t)first, span.lo + (uint32_t)first + (uint32_t)length};
+    Diagnostic *d = diag_error(&p->ctx->diags, E_CHARACTER, at,
+                               "'%.*s' cannot be part of a name", length, text + first);
+    diag_help(d, "names are ASCII letters, digits and '_'; einsum strings take any letter");
+    p->ast->damaged = true;
+    value->name = sym_intern(&p->ctx->syms, text, n);
+    return T_NAME;
+}
+
+void parse_bad_character(Parse *p, char c, Span span)
+{
+    if ((unsigned char)c < 0x20 || c == 0x7f) {
+        diag_error(&p->ctx->diags, E_CHARACTER, span, "control character 0x%02x", (unsigned)c);
+    } else {
+        diag_error(&p->ctx->diags, E_CHARACTER, span, "'%c' starts no token", c);
+    }
+    p->ast->damaged = true;
+}
+
+void parse_open_string(Parse *p, Span span)
+{
+    diag_error(&p->ctx->diags, E_STRING, span, "the string is not closed on its line");
+    p->ast->damaged = true;
+}
+
+void parse_open_comment(Parse *p)
+{
+    Span at = {p->source, p->comment, p->comment + 2};
+    diag_error(&p->ctx->diags, E_SYNTAX, at, "the comment is not closed");
+    p->ast->damaged = true;
+}
+
+/* ---- errors ---- */
+
+void parse_unexpected(Parse *p, Span span, const char *found, const char *const *expected, int n)
+{
+    Text t;
+    text_init(&t, &p->ctx->arena);
+    text_printf(&t, "unexpected %s", found);
+    for (int k = 0; k < n; k++) {
+        text_put(&t, k == 0 ? ", expected " : k + 1 == n ? " or " : ", ");
+        text_put(&t, expected[k]);
+    }
+    diag_error(&p->ctx->diags, E_SYNTAX, span, "%s", t.at);
+    p->ast->damaged = true;
+}
+
+void parse_too_deep(Parse *p, Span span)
+{
+    if (!p->ast->too_deep) {
+        diag_limit(&p->ctx->diags, E_LIMIT_NESTING, span, "nested more than %d deep",
+                   NESTING_LIMIT);
+    }
+    p->ast->too_deep = p->ast->damaged = true;
+}
+
+/* ---- nodes ---- */
+
+static AstNode *node_at(Parse *p, AstId id)
+{
+    return &p->ast->nodes.at[id];
+}
+
+AstId parse_leaf(Parse *p, AstKind kind, Span span, Sym name)
+{
+    p->ast->damaged = p->ast->damaged || kind == AST_BROKEN;
+    return ast_new(p->ctx, p->ast, kind, span, name, span, NULL, 0);
+}
+
+AstId parse_number(Parse *p, AstKind kind, Span span, ParseValue value)
+{
+    AstId id = parse_leaf(p, kind, span, NULL);
+    if (kind == AST_FLOAT) {
+        node_at(p, id)->value.f = value.f;
+    } else {
+        node_at(p, id)->value.i = value.i;
+    }
+    return id;
+}
+
+static Sym text_sym(Parse *p, Span text)
+{
+    const Source *s = source_get(&p->ctx->sources, text.source);
+    return sym_intern(&p->ctx->syms, s->text.at + text.lo, text.hi - text.lo);
+}
+
+AstId parse_text(Parse *p, Span span, Span text)
+{
+    return ast_new(p->ctx, p->ast, AST_STRING, span, text_sym(p, text), text, NULL, 0);
+}
+
+AstId parse_include(Parse *p, Span span, Span text)
+{
+    return ast_new(p->ctx, p->ast, AST_INCLUDE, span, text_sym(p, text), text, NULL, 0);
+}
+
+AstId parse_dim(Parse *p, Span span, Sym name, Span at, Op how, AstId expr)
+{
+    AstId id = ast_new(p->ctx, p->ast, AST_DIM, span, name, at, &expr, 1);
+    node_at(p, id)->op = how;
+    return id;
+}
+
+AstId parse_const(Parse *p, Span span, Sym name, Span at, AstId type, AstId expr)
+{
+    return ast_new(p->ctx, p->ast, AST_CONST, span, name, at, (AstId[]){type, expr}, 2);
+}
+
+AstId parse_kernel(Parse *p, Span span, Span head, AstId params, AstId results, AstId body)
+{
+    Sym name = node_at(p, params)->name;
+    AstId id = ast_new(p->ctx, p->ast, AST_KERNEL, span, name, node_at(p, params)->at,
+                       (AstId[]){params, results, body}, 3);
+    AstId text = ast_new(p->ctx, p->ast, AST_LIST, head, NULL, head, NULL, 0);
+    ast_append(p->ctx, p->ast, id, text);
+    return id;
+}
+
+AstId parse_param(Parse *p, Span span, Sym name, Span at, bool is_inout, AstId type, AstId attrs)
+{
+    AstId id = ast_new(p->ctx, p->ast, AST_PARAM, span, name, at, &type, 1);
+    node_at(p, id)->flag = is_inout;
+    for (uint32_t k = 0; k < node_at(p, attrs)->n; k++) {
+        ast_append(p->ctx, p->ast, id, node_at(p, attrs)->child[k]);
+    }
+    return id;
+}
+
+AstId parse_list(Parse *p, AstKind kind, Span span)
+{
+    return ast_new(p->ctx, p->ast, kind, span, NULL, span, NULL, 0);
+}
+
+AstId parse_add(Parse *p, AstId list, AstId item, Span span)
+{
+    if (node_at(p, item)->kind == AST_LIST) { /* `dim a, b;` is two items */
+        for (uint32_t k = 0; k < node_at(p, item)->n; k++) {
+            ast_append(p->ctx, p->ast, list, node_at(p, item)->child[k]);
+        }
+    } else {
+        ast_append(p->ctx, p->ast, list, item);
+    }
+    node_at(p, list)->span = span_join(node_at(p, list)->span, span);
+    return list;
+}
+
+AstId parse_broken(Parse *p, AstId list, Span span)
+{
+    return parse_add(p, list, parse_leaf(p, AST_BROKEN, span, NULL), span);
+}
+
+AstId parse_named(Parse *p, AstKind kind, Span span, Sym name, Span at, AstId list)
+{
+    const AstNode l = *node_at(p, list);
+    AstId id = ast_new(p->ctx, p->ast, kind, span, name, at, l.child, l.n);
+    if (kind == AST_TYPE) {
+        node_at(p, id)->flag = list != 0;
+    }
+    return id;
+}
+
+AstId parse_assign(Parse *p, Span span, Op op, Span at, AstId left, AstId right)
+{
+    AstId id = ast_new(p->ctx, p->ast, AST_ASSIGN, span, NULL, at, (AstId[]){left, right}, 2);
+    node_at(p, id)->op = op;
+    return id;
+}
+
+/* `first`, then all of `list`. */
+static AstId with_first(Parse *p, AstKind kind, Span span, Sym name, Span at, AstId first,
+                        AstId list)
+{
+    AstId id = ast_new(p->ctx, p->ast, kind, span, name, at, &first, 1);
+    if (node_at(p, id)->kind == AST_BROKEN) {
+        return id;
+    }
+    for (uint32_t k = 0; k < node_at(p, list)->n; k++) {
+        ast_append(p->ctx, p->ast, id, node_at(p, list)->child[k]);
+    }
+    return id;
+}
+
+AstId parse_indexed(Parse *p, Span span, AstId base, AstId indices)
+{
+    return with_first(p, AST_INDEXED, span, node_at(p, base)->name, node_at(p, base)->at, base,
+                      indices);
+}
+
+AstId parse_reduce(Parse *p, Span span, Sym name, Span at, AstId indices, AstId body)
+{
+    return with_first(p, AST_REDUCE, span, name, at, body, indices);
+}
+
+AstId parse_unary(Parse *p, Span span, Op op, Span at, AstId x)
+{
+    AstId id = ast_new(p->ctx, p->ast, AST_UNARY, span, NULL, at, &x, 1);
+    node_at(p, id)->op = op;
+    return id;
+}
+
+AstId parse_compare(Parse *p, Span span, Op op, Span at, AstId x, AstId y)
+{
+    AstId id = ast_new(p->ctx, p->ast, AST_COMPARE, span, NULL, at, (AstId[]){x, y}, 2);
+    node_at(p, id)->op = op;
+    return id;
+}
+
+/* + and -, * and /, &&, ||: chains of one kind grow, others nest. */
+static int chain_class(Op op)
+{
+    return op == OP_ADD || op == OP_SUB ? 1 : op == OP_MUL || op == OP_DIV ? 2 : (int)op + 3;
+}
+
+AstId parse_chain(Parse *p, Span span, Op op, AstId x, AstId y)
+{
+    AstId id = x;
+    const AstNode *first = node_at(p, x);
+    if (first->kind != AST_CHAIN || chain_class(first->op) != chain_class(op)) {
+        id = ast_new(p->ctx, p->ast, AST_CHAIN, span, NULL, span, &x, 1);
+        if (node_at(p, id)->kind != AST_CHAIN) {
+            return id;
+        }
+        node_at(p, id)->op = op;
+        node_at(p, id)->cap = 4;
+        node_at(p, id)->child = ARENA_ARRAY(p->ast->arena, 4, AstId);
+        node_at(p, id)->child[0] = x;
+        node_at(p, id)->link = ARENA_ARRAY(p->ast->arena, 4, uint8_t);
+    }
+    uint32_t n = node_at(p, id)->n, cap = node_at(p, id)->cap;
+    ast_append(p->ctx, p->ast, id, y);
+    AstNode *chain = node_at(p, id);
+    if (chain->cap != cap) {
+        uint8_t *link = ARENA_ARRAY(p->ast->arena, chain->cap, uint8_t);
+        memcpy(link, chain->link, n);
+        chain->link = link;
+    }
+    if (chain->n > n) {
+        chain->link[n] = (uint8_t)op;
+    }
+    chain->span = span;
+    return id;
+}
+
+/* ---- the whole text ---- */
+
+static bool is_bidi_control(uint32_t c)
+{
+    return c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069);
+}
+
+/* Valid UTF-8 without characters that change the order in which text is shown? */
+static bool text_readable(Ctx *ctx, uint32_t source)
+{
+    Str text = source_get(&ctx->sources, source)->text;
+    size_t bad = 0;
+    if (!utf8_valid(text, &bad)) {
+        Span at = {source, (uint32_t)bad, (uint32_t)bad + 1};
+        diag_error(&ctx->diags, E_UTF8, at, "byte 0x%02x is not valid UTF-8 here",
+                   (unsigned)(unsigned char)text.at[bad]);
+        return false;
+    }
+    for (size_t k = 0; k < text.n; k++) {
+        if ((unsigned char)text.at[k] < 0x80) {
+            continue;
+        }
+        int length = 1;
+        uint32_t c = utf8_decode(text.at + k, text.at + text.n, &length);
+        if (is_bidi_control(c)) {
+            Span at = {source, (uint32_t)k, (uint32_t)k + (uint32_t)length};
+            diag_error(&ctx->diags, E_CHARACTER, at,
+                       "U+%04X changes the order in which text is shown and is not allowed", c);
+            return false;
+        }
+        k += (size_t)length - 1;
+    }
+    return true;
+}
+
+AstId ast_parse(Ctx *ctx, Ast *a, uint32_t source)
+{
+    const Source *s = source_get(&ctx->sources, source);
+    Span all = {source, 0, (uint32_t)s->text.n};
+    Parse p = {.ctx = ctx, .ast = a, .source = source};
+    p.file = ast_new(ctx, a, AST_FILE, all, sym_cstr(&ctx->syms, s->name), all, NULL, 0);
+    vec_push(a->arena, &a->files, p.file);
+    if (!text_readable(ctx, source)) {
+        a->damaged = true;
+        return p.file;
+    }
+    void *scanner = NULL;
+    CHECK(tdsl_lex_init_extra(&p, &scanner) == 0);
+    CHECK(tdsl__scan_bytes(s->text.at, (int)s->text.n, scanner) != NULL);
+    if (tdsl_parse(scanner, &p) != 0) {
+        a->damaged = true;
+    }
+    tdsl_lex_destroy(scanner);
+    return p.file;
+}
+
+/* ---- the list of tokens ---- */
+
+void tokens_dump(Ctx *ctx, uint32_t source, Text *out)
+{
+    const Source *s = source_get(&ctx->sources, source);
+    text_put(out, "// tdsl-dump tokens 1\n");
+    if (!text_readable(ctx, source)) {
+        return;
+    }
+    Ast ast;
+    ast_init(&ast, &ctx->arena);
+    Parse p = {.ctx = ctx, .ast = &ast, .source = source};
+    void *scanner = NULL;
+    CHECK(tdsl_lex_init_extra(&p, &scanner) == 0);
+    CHECK(tdsl__scan_bytes(s->text.at, (int)s->text.n, scanner) != NULL);
+    ParseValue value = {0};
+    Span span = {0};
+    for (int token; (token = tdsl_lex(&value, &span, scanner)) > 0;) {
+        text_put_n(out, s->text.at + span.lo, span.hi - span.lo);
+        const char *kind = token == T_NAME                        ? "name"
+                           : token == T_INT || token == T_FLOAT   ? "number"
+                           : token == T_STRING                    ? "string"
+                           : token < 128 || token >= T_ARROW      ? "symbol"
+                                                                  : "keyword";
+        text_printf(out, " // %s\n", kind);
+    }
+    tdsl_lex_destroy(scanner);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between grammar/tdsl.{l,y} and front/parse.c: the state of one parse, and the calls the grammar's actions make.
+ * Nobody else includes this. */
+#ifndef FRONT_PARSE_H
+#define FRONT_PARSE_H
+
+#include "front/ast.h"
+
+typedef union ParseValue {
+    Sym name;
+    AstId node;
+    int64_t i;
+    double f;
+    Span text;
+} ParseValue;
+
+typedef struct Parse {
+    Ctx *ctx;
+    Ast *ast;
+    uint32_t source;
+    uint32_t at;            /* offset of the next byte */
+    uint32_t comment;       /* where the open comment began */
+    AstId file;
+} Parse;
+
+typedef void *ParseScanner;
+
+/* ---- for the scanner ---- */
+void parse_advance(Parse *p, Span *span, size_t n);
+int parse_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
+int parse_int(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
+int parse_float(Parse *p, ParseValue *value, const char *text, Span span);
+int parse_string(ParseValue *value, Span span);
+int parse_bad_number(Parse *p, ParseValue *value, Span span);
+int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
+void parse_bad_character(Parse *p, char c, Span span);
+void parse_open_string(Parse *p, Span span);
+void parse_open_comment(Parse *p);
+
+/* ---- for the parser ---- */
+void parse_unexpected(Parse *p, Span span, const char *found, const char *const *expected, int n);
+void parse_too_deep(Parse *p, Span span);
+
+AstId parse_leaf(Parse *p, AstKind kind, Span span, Sym name);
+AstId parse_number(Parse *p, AstKind kind, Span span, ParseValue value);
+AstId parse_text(Parse *p, Span span, Span text);
+AstId parse_include(Parse *p, Span span, Span text);
+AstId parse_dim(Parse *p, Span span, Sym name, Span at, Op how, AstId expr);
+AstId parse_const(Parse *p, Span span, Sym name, Span at, AstId type, AstId expr);
+AstId parse_kernel(Parse *p, Span span, Span head, AstId params, AstId results, AstId body);
+AstId parse_broken(Parse *p, AstId list, Span span);
+AstId parse_param(Parse *p, Span span, Sym name, Span at, bool is_inout, AstId type, AstId attrs);
+AstId parse_list(Parse *p, AstKind kind, Span span);
+AstId parse_add(Parse *p, AstId list, AstId item, Span span);
+AstId parse_named(Parse *p, AstKind kind, Span span, Sym name, Span at, AstId list);
+AstId parse_assign(Parse *p, Span span, Op op, Span at, AstId left, AstId right);
+AstId parse_indexed(Parse *p, Span span, AstId base, AstId indices);
+AstId parse_reduce(Parse *p, Span span, Sym name, Span at, AstId indices, AstId body);
+AstId parse_unary(Parse *p, Span span, Op op, Span at, AstId x);
+AstId parse_compare(Parse *p, Span span, Op op, Span at, AstId x, AstId y);
+AstId parse_chain(Parse *p, Span span, Op op, AstId x, AstId y);
+
+#endif
