@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts where: the tools, the runtime with its headers and emulator, the CMake package and
+# the pkg-config file. Nothing holds an absolute path, so the installed tree can be moved.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tdsl)
+set(exported "")
+foreach(target tdslc tdsl-run tdsl_runtime tdsl_runtime_shared)
+    if(TARGET ${target})
+        list(APPEND exported ${target})
+    endif()
+endforeach()
+foreach(tool tdslc tdsl-run)
+    if(TARGET ${tool})
+        add_executable(Tdsl::${tool} ALIAS ${tool})
+    endif()
+endforeach()
+if(exported)
+    install(TARGETS ${exported} EXPORT TdslTargets)
+    install(EXPORT TdslTargets NAMESPACE Tdsl:: DESTINATION ${package_dir})
+endif()
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/tdsl TYPE INCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/nki_emulator DESTINATION ${CMAKE_INSTALL_DATADIR}/tdsl
+    FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TdslConfig.cmake.in
+    ${TDSL_GENERATED_DIR}/package/TdslConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${TDSL_GENERATED_DIR}/package/TdslConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${TDSL_GENERATED_DIR}/package/TdslConfig.cmake
+    ${TDSL_GENERATED_DIR}/package/TdslConfigVersion.cmake
+    ${CMAKE_CURRENT_LIST_DIR}/TdslLibrary.cmake ${CMAKE_CURRENT_LIST_DIR}/TdslDepfile.cmake
+    DESTINATION ${package_dir})
+
+file(RELATIVE_PATH TDSL_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" TDSL_PC_TO_PREFIX "${TDSL_PC_TO_PREFIX}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/tdsl.pc.in ${TDSL_GENERATED_DIR}/package/tdsl.pc @ONLY)
+install(FILES ${TDSL_GENERATED_DIR}/package/tdsl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

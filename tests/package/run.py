@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A project outside the tree uses TDSL: found as an installed package on both generators, or below it with
+add_subdirectory. What a rebuild does is counted: a tool that stands before tdslc notes each of its runs, and the
+times of the object files tell what was compiled."""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WRAPPER = """#!/bin/sh
+echo "$*" >>'{log}'
+exec '{tdslc}' "$@"
+"""
+
+
+def run(*argv, env=None, cwd=None):
+    r = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, cwd=cwd)
+    if r.returncode != 0:
+        print(" ".join(argv), r.stdout, f"exit status {r.returncode}", sep="\n")
+        sys.exit(1)
+    return r.stdout
+
+
+class Project:
+    """A copy of the example project, and what its last build did."""
+
+    def __init__(self, work, generator, cc, options, tdslc):
+        self.source = os.path.join(work, "source")
+        self.build_dir = os.path.join(work, "build")
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(os.path.join(HERE, "project"), self.source)
+        self.log = os.path.join(work, "runs")
+        if tdslc:
+            wrapper = os.path.join(work, "tdslc")
+            with open(wrapper, "w") as f:
+                f.write(WRAPPER.format(log=self.log, tdslc=tdslc))
+            os.chmod(wrapper, 0o755)
+            options = [*options, f"-DTDSLC_EXECUTABLE={wrapper}"]
+        run("cmake", "-S", self.source, "-B", self.build_dir, "-G", generator, f"-DCMAKE_C_COMPILER={cc}",
+            "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror", *options)
+
+    def objects(self):
+        found = {}
+        for folder, _, names in os.walk(self.build_dir):
+            for name in names:
+                path = os.path.join(folder, name)
+                if name.endswith(".o") and "/tdsl/" not in path:
+                    found[name] = os.stat(path).st_mtime_ns
+        return found
+
+    def build(self, *options):
+        """(sources the tool was run for, objects compiled), both sorted."""
+        before = self.objects()
+        open(self.log, "w").close()
+        run("cmake", "--build", self.build_dir, "-j2", *options)
+        with open(self.log) as f:
+            ran = sorted(os.path.basename(w) for line in f for w in line.split() if w.endswith(".tdsl"))
+        after = self.objects()
+        return ran, sorted(n for n in after if after[n] != before.get(n))
+
+    def edit(self, path, old=None, new=None):
+        time.sleep(1.1)  # make compares whole seconds on some file systems
+        path = os.path.join(self.source, path)
+        with open(path) as f:
+            text = f.read()
+        if old is not None:
+            assert old in text
+            text = text.replace(old, new)
+        with open(path, "w") as f:
+            f.write(text)
+
+    def outputs(self):
+        return [run(os.path.join(self.build_dir, p)).strip() for p in ("use_vectors", "use_fixed")]
+
+
+def expect(what, got, want):
+    if got != want:
+        print(f"{what}: {got}, expected {want}")
+        sys.exit(1)
+    print(f"ok: {what}: {got}")
+
+
+def rebuilds(p):
+    every = ["fixed.tdsl", "norms.tdsl", "vectors.tdsl"]
+    objects = ["fixed.c.o", "norms.c.o", "use_fixed.c.o", "use_vectors.c.o", "vectors.c.o"]
+    expect("first build", p.build(), (every, objects))
+    expect("results", p.outputs(), ["56", "10"])
+    expect("nothing changed", p.build(), ([], []))
+    p.edit("tensors/constants.tdsl")
+    expect("the include was touched", p.build(), (["vectors.tdsl"], []))
+    expect("nothing changed since", p.build(), ([], []))
+    p.edit("tensors/constants.tdsl", "2.0", "3.0")
+    ran, compiled = p.build()
+    # The header holds the digest of the program, so its consumer is compiled too where that changed.
+    expect("the include was changed: runs", ran, ["vectors.tdsl"])
+    expect("the include was changed: compiled", [n for n in compiled if n != "use_vectors.c.o"], ["vectors.c.o"])
+    expect("new results", p.outputs(), ["126", "10"])
+    expect("nothing changed at last", p.build(), ([], []))
+    p.edit("norms.tdsl", "X[i] * X[i]", "2 * X[i] * X[i]")
+    ran, compiled = p.build()
+    expect("one source was changed: runs", ran, ["norms.tdsl"])
+    expect("one source was changed: compiled", [n for n in compiled if n != "use_vectors.c.o"], ["norms.c.o"])
+    run("cmake", "--build", p.build_dir, "--target", "clean")
+    expect("after clean", p.build(), (every, objects))
+    expect("results after clean", p.outputs(), ["252", "10"])
+
+
+def broken_source_leaves_nothing(p):
+    p.edit("fixed.tdsl", "sum[i](X[i])", "sum[i](X[")
+    r = subprocess.run(["cmake", "--build", p.build_dir], capture_output=True, text=True)
+    expect("a broken source fails the build", r.returncode != 0, True)
+    expect("its message names the file", "fixed.tdsl:" in r.stdout + r.stderr, True)
+    p.edit("fixed.tdsl", "sum[i](X[", "sum[i](X[i])")
+    p.build()
+    expect("mended", p.outputs()[1], "10")
+
+
+def pkg_config(prefix, work, cc):
+    libdir = next(d for d, _, names in os.walk(prefix) if "tdsl.pc" in names)
+    env = dict(os.environ, PKG_CONFIG_PATH=libdir)
+
+    def ask(*options):
+        return run("pkg-config", *options, "tdsl", env=env).split()
+    tdslc = ask("--variable=tdslc")[0]
+    expect("pkg-config finds tdslc", os.access(tdslc, os.X_OK), True)
+    project = os.path.join(HERE, "project")
+    run(tdslc, os.path.join(project, "fixed.tdsl"), "-D", "n=4", "-o", os.path.join(work, "fixed.c"))
+    program = os.path.join(work, "use_fixed")
+    run(cc, "-o", program, os.path.join(project, "use_fixed.c"), os.path.join(work, "fixed.c"), f"-I{work}",
+        *ask("--cflags"), *ask("--static", "--libs"), "-lm",
+        "-Wl,-rpath," + ask("--variable=libdir")[0])
+    expect("a program built with pkg-config", run(program).strip(), "10")
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("mode", choices=["installed", "subdirectory"])
+    p.add_argument("--generator", default="Ninja")
+    p.add_argument("--build", required=True, help="build folder of TDSL")
+    p.add_argument("--tree", required=True, help="source folder of TDSL")
+    p.add_argument("--work", required=True)
+    p.add_argument("--cc", default="cc")
+    a = p.parse_args()
+    if a.mode == "installed":
+        prefix = os.path.join(a.work, "prefix")
+        shutil.rmtree(prefix, ignore_errors=True)
+        run("cmake", "--install", a.build, "--prefix", prefix)
+        moved = prefix + ".moved"  # an installed tree can be moved
+        shutil.rmtree(moved, ignore_errors=True)
+        os.rename(prefix, moved)
+        project = Project(os.path.join(a.work, "project"), a.generator, a.cc, [f"-DCMAKE_PREFIX_PATH={moved}"],
+                          os.path.join(moved, "bin", "tdslc"))
+        rebuilds(project)
+        broken_source_leaves_nothing(project)
+        pkg_config(moved, a.work, a.cc)
+    else:
+        project = Project(os.path.join(a.work, "project"), a.generator, a.cc, [f"-DTDSL_TREE={a.tree}"], None)
+        project.build()
+        expect("results", project.outputs(), ["56", "10"])
+        expect("nothing changed", project.build()[1], [])
+
+
+main()
