@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tdsl-run: the arguments of a kernel from words and files, its run by the interpreter or as compiled C, and what is
+ * said of the results. */
+#ifndef DRIVER_RUN_H
+#define DRIVER_RUN_H
+
+#include "driver/files.h"
+#include "driver/options.h"
+#include "ir/graph.h"
+#include "ir/tensor.h"
+
+/* One NAME=VALUE, or a positional VALUE of -e with an empty name. */
+typedef struct RunValue {
+    Str name;
+    const char *text;
+    Tensor *array;  /* of a .npy VALUE; null for words and numbers */
+    bool used;
+} RunValue;
+
+typedef struct RunValues {
+    VEC(RunValue) list;
+} RunValues;
+
+/* Reads the .npy files among the values; casts them to `cast` unless it is DTYPE_NONE. False after a diagnostic. */
+bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType cast, RunValues *out);
+
+typedef struct RunArguments {
+    int64_t *dims;   /* [open dims] */
+    Tensor **args;   /* [params] */
+    uint32_t n_args;
+} RunArguments;
+
+/* Binds values to the kernel's parameters and open dims. False after diagnostics. */
+bool run_bind(Ctx *ctx, Arena *arena, const Graph *g, RunValues *values, RunArguments *out);
+
+typedef struct RunTiming {
+    int64_t repeat; /* 0: one call, not timed */
+    double median, least;
+    uint64_t multiply_adds;
+} RunTiming;
+
+/* Compiles the text of a kernel's C form with `cc`, loads it and calls it. results[k] as graph_eval. */
+bool run_as_c(Ctx *ctx, Arena *arena, const Graph *g, Str c_text, const Options *o,
+              const RunArguments *a, Tensor **results, RunTiming *timing);
+
+double run_clock(void); /* seconds, monotonic */
+
+/* "name: dtype[shape] min max sum first elements" */
+void run_print_summary(const char *name, const Tensor *t, Text *out);
+/* "NAME sum=S wsum=W", weights (i mod 97) + 1; exact integers where the result is integral. */
+void run_print_checksum(const char *name, const Tensor *t, Text *out);
+
+#endif

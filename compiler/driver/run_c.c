@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel's C form: written to a private folder, compiled to a shared object by the C compiler (an argument vector, no shell),
+ * loaded and called through its metadata table, as any program would. POSIX. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tdsl/abi.h>
+
+#include "driver/run.h"
+
+double run_clock(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+typedef struct Build {
+    Ctx *ctx;
+    Arena *arena;
+    char *folder;
+    char *source, *object;
+    void *library;
+} Build;
+
+static bool fail(Build *b, const char *what, const char *detail)
+{
+    diag_error(&b->ctx->diags, E_RUN, (Span){0}, "%s: %s", what, detail);
+    return false;
+}
+
+static bool write_source(Build *b, Str text)
+{
+    const char *base = getenv("TMPDIR");
+    b->folder = str_format(b->arena, "%s/tdsl-run-XXXXXX",
+                           base == NULL || base[0] == '\0' ? "/tmp" : base);
+    if (mkdtemp(b->folder) == NULL) {
+        const char *why = strerror(errno);
+        b->folder = NULL;
+        return fail(b, "cannot make a temporary folder", why);
+    }
+    b->source = str_format(b->arena, "%s/kernel.c", b->folder);
+    b->object = str_format(b->arena, "%s/kernel.so", b->folder);
+    Files files = {.arena = b->arena};
+    const char *why = NULL;
+    files_add(&files, b->source, text);
+    return files_commit(&files, &why) || fail(b, "cannot write the kernel", why);
+}
+
+static bool compile(Build *b, const Options *o)
+{
+    VEC(const char *) argv = {0};
+    vec_push(b->arena, &argv, option_last(o, OPT_CC, "cc"));
+    char *flags = str_dup(b->arena, str_from(option_last(o, OPT_CFLAGS, "-O2")));
+    for (char *flag = strtok(flags, " "); flag != NULL; flag = strtok(NULL, " ")) {
+        vec_push(b->arena, &argv, flag);
+    }
+    const char *rest[] = {"-std=c11", "-shared", "-fPIC", "-o", b->object, b->source, "-lm", NULL};
+    for (size_t k = 0; k < sizeof rest / sizeof rest[0]; k++) {
+        vec_push(b->arena, &argv, rest[k]);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+        (void)execvp(argv.at[0], (char *const *)(uintptr_t)argv.at);
+        _exit(127);
+    }
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        return fail(b, "the C compiler failed",
+                    child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127
+                        ? str_format(b->arena, "cannot run '%s'", argv.at[0])
+                        : "its messages are above");
+    }
+    return true;
+}
+
+static const tdsl_kernel_info *load(Build *b, const Graph *g)
+{
+    b->library = dlopen(b->object, RTLD_NOW | RTLD_LOCAL);
+    if (b->library == NULL) {
+        (void)fail(b, "cannot load the compiled kernel", dlerror());
+        return NULL;
+    }
+    /* The list of the module's kernels; names in it are the user's, symbols may be renamed. */
+    typedef const tdsl_kernel_info *const *List;
+    void *symbol = dlsym(b->library, "tdsl_kernel_list");
+    List list = symbol;
+    for (size_t k = 0; list != NULL && list[k] != NULL; k++) {
+        if (strcmp(list[k]->name, g->name->text) == 0 &&
+            list[k]->abi_version == TDSL_ABI_VERSION) {
+            return list[k];
+        }
+    }
+    (void)fail(b, "the compiled object has no kernel of that name", g->name->text);
+    return NULL;
+}
+
+static void clean(Build *b)
+{
+    if (b->library != NULL) {
+        (void)dlclose(b->library);
+    }
+    if (b->folder != NULL) {
+        (void)unlink(b->source);
+        (void)unlink(b->object);
+        (void)rmdir(b->folder);
+    }
+}
+
+static bool shape_of(Ctx *ctx, Arena *arena, const Node *n, const int64_t *dims, Tensor **out)
+{
+    int64_t *extent = ARENA_ARRAY(arena, n->rank, int64_t);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        extent[d] = n->shape[d].sym < 0 ? n->shape[d].n : dims[n->shape[d].sym];
+    }
+    *out = tensor_new(ctx, arena, n->dtype, n->rank, extent);
+    return *out != NULL;
+}
+
+/* Results in the kernel's order; an inout parameter's result starts as a copy of the argument. */
+static bool make_call(Build *b, const Graph *g, const RunArguments *a, Tensor **results,
+                      void **pointers)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < g->params.n; k++) {
+        pointers[n++] = a->args[k]->data;
+    }
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const Result *r = &g->results.at[k];
+        if (!shape_of(b->ctx, b->arena, graph_node(g, r->node), a->dims, &results[k])) {
+            return false;
+        }
+        if (r->param >= 0) {
+            pointers[r->param] = results[k]->data;
+        } else {
+            pointers[n++] = results[k]->data;
+        }
+    }
+    return true;
+}
+
+static void reset_inout(const Graph *g, const RunArguments *a, Tensor **results)
+{
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        int32_t param = g->results.at[k].param;
+        if (param >= 0 && results[k]->count > 0) {
+            memcpy(results[k]->data, a->args[param]->data,
+                   (size_t)(results[k]->count * dtype_bytes(results[k]->dtype)));
+        }
+    }
+}
+
+static int compare_times(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static bool call(Build *b, const Graph *g, const tdsl_kernel_info *info, const RunArguments *a,
+                 Tensor **results, RunTiming *timing)
+{
+    void **pointers = ARENA_ARRAY(b->arena, (size_t)g->params.n + g->results.n, void *);
+    size_t bytes = info->workspace_bytes(a->dims);
+    if (bytes == SIZE_MAX) {
+        return fail(b, "cannot run the kernel", "the size of its workspace overflows");
+    }
+    if (!make_call(b, g, a, results, pointers)) {
+        return false;
+    }
+    void *workspace = NULL;
+    if (bytes > 0 && posix_memalign(&workspace, 64, bytes) != 0) {
+        return fail(b, "cannot run the kernel",
+                    str_format(b->arena, "no memory for %zu bytes of workspace", bytes));
+    }
+    double *seconds = ARENA_ARRAY(b->arena, (size_t)timing->repeat + 1, double);
+    tdsl_status status = TDSL_OK;
+    for (int64_t k = 0; k <= timing->repeat && status == TDSL_OK; k++) {
+        reset_inout(g, a, results);
+        double start = run_clock();
+        status = info->call(a->dims, pointers, workspace, bytes);
+        seconds[k] = run_clock() - start; /* the first is the warm call */
+    }
+    free(workspace);
+    if (status != TDSL_OK) {
+        return fail(b, "the kernel returned a failure",
+                    str_format(b->arena, "status %d", (int)status));
+    }
+    timing->multiply_adds = info->multiply_adds(a->dims);
+    if (timing->repeat > 0) {
+        size_t n = (size_t)timing->repeat;
+        qsort(seconds + 1, n, sizeof *seconds, compare_times);
+        timing->least = seconds[1];
+        timing->median = (seconds[1 + (n - 1) / 2] + seconds[1 + n / 2]) / 2;
+    }
+    return true;
+}
+
+bool run_as_c(Ctx *ctx, Arena *arena, const Graph *g, Str c_text, const Options *o,
+              const RunArguments *a, Tensor **results, RunTiming *timing)
+{
+    Build b = {.ctx = ctx, .arena = arena};
+    bool ok = write_source(&b, c_text) && compile(&b, o);
+    const tdsl_kernel_info *info = ok ? load(&b, g) : NULL;
+    ok = info != NULL && call(&b, g, info, a, results, timing);
+    clean(&b);
+    return ok;
+}

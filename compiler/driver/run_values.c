@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arguments from the command line: .npy files, words that make data, numbers; and the open dims they imply. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "driver/npy.h"
+#include "driver/run.h"
+
+/* How many bytes of one array tdsl-run reads or makes. */
+#define ARRAY_LIMIT ((size_t)1 << 36)
+
+static bool is_word(const char *text)
+{
+    return strncmp(text, "random:", 7) == 0 || strcmp(text, "zeros") == 0 ||
+           strcmp(text, "ones") == 0 || strcmp(text, "fill") == 0;
+}
+
+static bool parse_number(const char *text, double *value)
+{
+    char *end = NULL;
+    *value = strtod(text, &end);
+    return end != text && *end == '\0';
+}
+
+static Tensor *cast_tensor(Ctx *ctx, Arena *arena, const Tensor *t, DType to)
+{
+    if (to == DTYPE_NONE || t->dtype == to) {
+        return arena_copy(arena, t, sizeof *t);
+    }
+    Tensor *out = tensor_new(ctx, arena, to, t->rank, t->extent);
+    for (int64_t k = 0; out != NULL && k < t->count; k++) {
+        tensor_set(out, k, number_cast(tensor_get(t, k), to));
+    }
+    return out;
+}
+
+static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast)
+{
+    Str bytes = {0};
+    const char *why = NULL;
+    if (!file_read(arena, v->text, ARRAY_LIMIT, &bytes, &why)) {
+        diag_error(&ctx->diags, E_FILE, (Span){0}, "%s", why);
+        return false;
+    }
+    Tensor *t = npy_parse(ctx, arena, v->text, bytes);
+    v->array = t == NULL ? NULL : cast_tensor(ctx, arena, t, cast);
+    return v->array != NULL;
+}
+
+bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType cast,
+                     RunValues *out)
+{
+    bool ok = true;
+    for (uint32_t k = named ? 1 : 0; k < o->positional.n; k++) {
+        const char *text = o->positional.at[k];
+        RunValue v = {.text = text};
+        const char *equals = named ? strchr(text, '=') : NULL;
+        if (named && equals == NULL) {
+            diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
+                       "'%s': NAME=VALUE is expected", text);
+            ok = false;
+            continue;
+        }
+        if (named) {
+            v.name = (Str){text, (size_t)(equals - text)};
+            v.text = equals + 1;
+        }
+        double number = 0;
+        if (!is_word(v.text) && !parse_number(v.text, &number)) {
+            ok &= read_array(ctx, arena, &v, cast);
+        }
+        vec_push(arena, &out->list, v);
+    }
+    return ok;
+}
+
+/* ---- making data ---- */
+
+static Number small_number(DType t, int64_t v)
+{
+    return t == DTYPE_BOOL || dtype_is_int(t) ? number_int(t, t == DTYPE_BOOL ? v != 0 : v)
+                                              : number_real(t, (double)v);
+}
+
+static Number random_number(Rng *r, DType t)
+{
+    if (t == DTYPE_BOOL || dtype_is_int(t)) {
+        return small_number(t, (int64_t)rng_below(r, t == DTYPE_BOOL ? 2 : 11) -
+                                   (t == DTYPE_BOOL ? 0 : 5));
+    }
+    Number n = number_real(t, 2 * rng_unit(r) - 1);
+    if (dtype_is_complex(t)) {
+        n.im = 2 * rng_unit(r) - 1;
+    }
+    return n;
+}
+
+/* `k` is the number of the tensor among the kernel's tensors. */
+static bool make_data(Ctx *ctx, const char *word, uint32_t k, Tensor *t)
+{
+    Rng rng = {0};
+    bool random = strncmp(word, "random:", 7) == 0;
+    int64_t seed = 0;
+    if (random && (!parse_i64(word + 7, &seed) || seed < 0)) {
+        diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
+                   "'%s': the seed is a whole number from 0", word);
+        return false;
+    }
+    rng.state = hash_mix((uint64_t)seed, k);
+    for (int64_t n = 0; n < t->count; n++) {
+        Number v = {0};
+        if (random) {
+            v = random_number(&rng, t->dtype);
+        } else if (strcmp(word, "fill") == 0) {
+            v = small_number(t->dtype, (7 * (n % 11) + 13 * (int64_t)k + 3) % 11 - 5);
+        } else {
+            v = small_number(t->dtype, strcmp(word, "ones") == 0 ? 1 : 0);
+        }
+        tensor_set(t, n, v);
+    }
+    return true;
+}
+
+/* ---- binding ---- */
+
+static RunValue *find_value(RunValues *values, const Param *p, uint32_t at)
+{
+    for (uint32_t k = 0; k < values->list.n; k++) {
+        RunValue *v = &values->list.at[k];
+        bool match = v->name.at == NULL ? k == at : str_eq_cstr(v->name, p->name->text);
+        if (match) {
+            v->used = true;
+            return v;
+        }
+    }
+    return NULL;
+}
+
+static bool bind_array_dims(Ctx *ctx, const Graph *g, const Param *p, const Tensor *t,
+                            int64_t *dims, const char **from)
+{
+    if (t->rank != p->rank) {
+        diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span, "'%s' has %u dimensions, its array %u",
+                   p->name->text, p->rank, t->rank);
+        return false;
+    }
+    for (uint32_t d = 0; d < p->rank; d++) {
+        Dim dim = p->shape[d];
+        int64_t want = dim.sym < 0 ? dim.n : dims[dim.sym];
+        if (want < 0) {
+            dims[dim.sym] = t->extent[d];
+            from[dim.sym] = p->name->text;
+        } else if (want != t->extent[d]) {
+            const char *name = dim.sym < 0 ? NULL : g->dims.list.at[dim.sym].name->text;
+            Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
+                                       "dimension %u of '%s' is %lld, its array has %lld", d,
+                                       p->name->text, (long long)want, (long long)t->extent[d]);
+            if (name != NULL) {
+                diag_help(e, "'%s' is %lld because of '%s'", name, (long long)want,
+                          from[dim.sym]);
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
+static Tensor *make_argument(Ctx *ctx, Arena *arena, const Graph *g, const Param *p,
+                             const RunValue *v, uint32_t tensor, const int64_t *dims)
+{
+    if (v->array != NULL) {
+        if (v->array->dtype != p->dtype) {
+            Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
+                                       "'%s' is %s, its array is %s", p->name->text,
+                                       dtype_name(p->dtype), dtype_name(v->array->dtype));
+            diag_help(e, "--dtype=%s casts the arrays", dtype_name(p->dtype));
+            return NULL;
+        }
+        return v->array;
+    }
+    int64_t *extent = ARENA_ARRAY(arena, p->rank, int64_t);
+    for (uint32_t d = 0; d < p->rank; d++) {
+        Dim dim = p->shape[d];
+        extent[d] = dim.sym < 0 ? dim.n : dims[dim.sym];
+        if (extent[d] < 0) {
+            const char *name = g->dims.list.at[dim.sym].name->text;
+            Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
+                                       "the extent '%s' of '%s' is not known", name,
+                                       p->name->text);
+            diag_help(e, "give it with -D %s=N, or an array that has it", name);
+            return NULL;
+        }
+    }
+    double number = 0;
+    bool word = is_word(v->text);
+    if (!word && p->rank > 0) {
+        diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
+                   "'%s' is a tensor: a .npy file, random:SEED, zeros, ones or fill is expected",
+                   p->name->text);
+        return NULL;
+    }
+    Tensor *t = tensor_new(ctx, arena, p->dtype, p->rank, extent);
+    if (t == NULL || (word && !make_data(ctx, v->text, tensor, t))) {
+        return NULL;
+    }
+    if (!word) {
+        int64_t whole = 0;
+        (void)parse_number(v->text, &number);
+        tensor_set(t, 0, parse_i64(v->text, &whole) && dtype_is_int(p->dtype)
+                             ? number_int(p->dtype, whole)
+                             : number_cast(number_real(DTYPE_F64, number), p->dtype));
+    }
+    return t;
+}
+
+static void refuse_unused(Ctx *ctx, const Graph *g, const RunValues *values)
+{
+    for (uint32_t k = 0; k < values->list.n; k++) {
+        const RunValue *v = &values->list.at[k];
+        if (v->used) {
+            continue;
+        }
+        if (v->name.at == NULL) {
+            diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
+                       "%u operands are given, the equation has %u", values->list.n, g->params.n);
+            return;
+        }
+        Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
+                                   "kernel '%s' has no parameter '%.*s'", g->name->text,
+                                   (int)v->name.n, v->name.at);
+        for (uint32_t p = 0; p < g->params.n; p++) {
+            Sym name = g->params.at[p].name;
+            if (str_distance(v->name, (Str){name->text, name->n}, 2) <= 2) {
+                diag_help(e, "did you mean '%s'?", name->text);
+                break;
+            }
+        }
+    }
+}
+
+bool run_bind(Ctx *ctx, Arena *arena, const Graph *g, RunValues *values, RunArguments *out)
+{
+    uint32_t errors = ctx->diags.n_errors;
+    uint32_t n_dims = g->dims.list.n;
+    out->dims = ARENA_ARRAY(arena, n_dims, int64_t);
+    out->args = ARENA_ARRAY(arena, g->params.n, Tensor *);
+    out->n_args = g->params.n;
+    const char **from = ARENA_ARRAY(arena, n_dims, const char *);
+    RunValue **value = ARENA_ARRAY(arena, g->params.n, RunValue *);
+    for (uint32_t d = 0; d < n_dims; d++) {
+        out->dims[d] = -1;
+    }
+    for (uint32_t k = 0; k < g->params.n; k++) {
+        const Param *p = &g->params.at[k];
+        value[k] = find_value(values, p, k);
+        if (value[k] == NULL) {
+            diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span, "no value is given for '%s'",
+                       p->name->text);
+        } else if (value[k]->array != NULL) {
+            (void)bind_array_dims(ctx, g, p, value[k]->array, out->dims, from);
+        }
+    }
+    refuse_unused(ctx, g, values);
+    uint32_t tensor = 0;
+    for (uint32_t k = 0; k < g->params.n && ctx->diags.n_errors == errors; k++) {
+        const Param *p = &g->params.at[k];
+        out->args[k] = make_argument(ctx, arena, g, p, value[k], tensor, out->dims);
+        tensor += p->role == PARAM_SCALAR ? 0 : 1;
+    }
+    for (uint32_t d = 0; d < n_dims && ctx->diags.n_errors == errors; d++) {
+        if (out->dims[d] < 0) {
+            const char *name = g->dims.list.at[d].name->text;
+            diag_error(&ctx->diags, E_ARGUMENT_VALUE, g->dims.list.at[d].span,
+                       "the extent '%s' is not known: give it with -D %s=N", name, name);
+        }
+    }
+    return ctx->diags.n_errors == errors;
+}
