@@ -330,13 +330,6 @@ def check_written_words(view, op):
             broken("G14", f"{view} writes single half words", op=op)
 
 
-def check_lanes(dst, src, op):
-    """G7: a wide operation keeps its partitions."""
-    if max(dst.partitions, src.partitions) > 64 and dst.start_partition != src.start_partition:
-        broken("G7", f"{src.partitions} partitions from {src.start_partition} to "
-                     f"{dst.start_partition}", op=op)
-
-
 def check_overlap(dst, src, op):
     """H1: an instruction reads and writes the same elements or disjoint ones."""
     if dst.tensor is not src.tensor:

@@ -66,6 +66,8 @@ class SubsetChecker:
 
     def _import(self, node):
         for alias in node.names:
+            if alias.name.split(".")[0] == "neuronxcc":
+                self.fail("A1", node, "neuronxcc names are not in the dialect")
             if alias.name not in _MODULES:
                 self.fail("P12", node, f"import of {alias.name}")
             if "." in alias.name and alias.asname is None:
@@ -92,7 +94,8 @@ class SubsetChecker:
     def _function(self, node):
         marks = [self._dotted(d) for d in node.decorator_list]
         if marks != ["nki.jit"]:
-            self.fail("P12", node, "the kernel's only decorator is @nki.jit")
+            self.fail("P12", (node.decorator_list or [node])[0],
+                      "the kernel's only decorator is @nki.jit")
         args = node.args
         if args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs:
             self.fail("P4", node, "parameters are plain names")
@@ -118,7 +121,7 @@ class SubsetChecker:
             body = body[1:]
         self._block(body)
         if not body or not isinstance(body[-1], ast.Return) or body[-1].value is None:
-            self.fail("G15", node, "a kernel ends by returning its outputs")
+            self.fail("G15", node.body[-1], "a kernel ends by returning its outputs")
 
     def _block(self, body):
         for statement in body:
