@@ -55,7 +55,7 @@ static void exact_sum(const Tensor *t, bool weighted, int part, Text *out)
     mpz_clear(x);
 }
 
-static void real_sum(const Tensor *t, bool weighted, int part, const char *format, Text *out)
+static double real_sum(const Tensor *t, bool weighted, int part)
 {
     long double sum = 0;
     for (int64_t k = 0; k < t->count; k++) {
@@ -65,9 +65,7 @@ static void real_sum(const Tensor *t, bool weighted, int part, const char *forma
                                                                        : v.im;
         sum += x * (weighted ? (long double)(k % 97 + 1) : 1);
     }
-    char digits[64];
-    (void)snprintf(digits, sizeof digits, format, (double)sum);
-    text_put(out, digits);
+    return (double)sum;
 }
 
 static void put_sum(const Tensor *t, bool weighted, Text *out)
@@ -79,7 +77,7 @@ static void put_sum(const Tensor *t, bool weighted, Text *out)
         if (exact) {
             exact_sum(t, weighted, part, out);
         } else {
-            real_sum(t, weighted, part, "%.17g", out);
+            text_printf(out, "%.17g", real_sum(t, weighted, part));
         }
     }
 }
@@ -131,10 +129,9 @@ void run_print_summary(const char *name, const Tensor *t, Text *out)
         text_put(out, "  max ");
         put_number(out, most);
     }
-    text_put(out, "  sum ");
-    real_sum(t, false, 0, "%.10g", out);
+    text_printf(out, "  sum %.10g", real_sum(t, false, 0));
     if (dtype_is_complex(t->dtype)) {
-        real_sum(t, false, 1, "%+.10gi", out);
+        text_printf(out, "%+.10gi", real_sum(t, false, 1));
     }
     text_put(out, "\n  ");
     for (int64_t k = 0; k < t->count && k < 8; k++) {
