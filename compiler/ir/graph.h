@@ -158,6 +158,7 @@ typedef enum LabelRole { ROLE_BATCH, ROLE_M, ROLE_N, ROLE_K, ROLE_SUM_A, ROLE_SU
 void node_label_roles(const Node *n, LabelRole *role);
 
 /* ---- graph_dump.c, graph_read.c: text, byte for byte both ways ---- */
+const char *graph_form_name(GraphForm form); /* "tensor", "binary" */
 void graph_dump(const Graph *g, Text *out);
 void module_dump(const Module *m, Text *out); /* first line says what it is and its version */
 /* Reports through ctx->diags; null on error. The result is verified. */
@@ -168,5 +169,7 @@ void module_dump_json(const Module *m, Text *out);
 /* ---- graph_verify.c ---- */
 /* Reports the first broken invariant of `g` in its form as E_DUMP; `stage` names who made it. */
 bool graph_verify(Ctx *ctx, const Graph *g, const char *stage);
+/* The same with a place for each node to report at (null: the node's span). */
+bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *place);
 
 #endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of ir share: a compilation per test, dumps as text in and text out. */
+#ifndef TESTS_IR_SUPPORT_H
+#define TESTS_IR_SUPPORT_H
+
+#include "support/test.h"
+
+#include "ir/dump_text.h"
+#include "ir/eval.h"
+#include "ir/graph.h"
+
+typedef struct Bench {
+    Ctx ctx;
+} Bench;
+
+Bench *bench_new(void);
+void bench_free(Bench *b);
+uint32_t bench_source(Bench *b, const char *text);
+/* All messages so far, rendered. */
+const char *bench_messages(Bench *b);
+/* The module of a graph dump; the test fails, with the messages, when it does not read. */
+Module *bench_module(Bench *b, const char *text);
+/* The graph of a dump given as the lines inside a kernel's braces. */
+Graph *bench_graph(Bench *b, const char *lines);
+const char *bench_dump(Bench *b, const Graph *g);
+/* Reading `text` fails, and the messages hold `message`. */
+void assert_refused(const char *text, const char *message);
+/* The same for the lines inside a kernel's braces. */
+void assert_lines_refused(const char *lines, const char *message);
+/* The text reads, and prints as itself. */
+void assert_round_trip(const char *text);
+
+#endif
