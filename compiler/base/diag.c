@@ -17,6 +17,7 @@ void diags_init(Diags *d, Arena *arena, Sources *sources)
     d->dropped = ARENA_NEW(arena, Diagnostic);
 }
 
+PRINTF_LIKE(2, 0)
 static const char *format_args(Arena *a, const char *format, va_list args)
 {
     va_list again;
@@ -42,6 +43,7 @@ static bool diag_repeats(const Diags *d, const Diagnostic *new)
     return false;
 }
 
+PRINTF_LIKE(5, 0)
 static Diagnostic *diag_new(Diags *d, Severity severity, DiagCode code, Span span,
                             const char *format, va_list args)
 {
@@ -91,6 +93,7 @@ DIAG_FUNCTION(diag_limit, SEVERITY_LIMIT)
 /* More marks than this on one record help nobody. */
 #define MARK_LIMIT 16
 
+PRINTF_LIKE(4, 0)
 static void diag_add_mark(Diagnostic *d, Span span, bool is_note, const char *format,
                           va_list args)
 {

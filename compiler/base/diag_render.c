@@ -64,6 +64,15 @@ static Glyph glyph_at(const char *at, const char *end, uint32_t column)
     return g;
 }
 
+/* No line ends in blanks. */
+static void end_line(Text *out)
+{
+    while (out->n > 0 && out->at[out->n - 1] == ' ') {
+        out->at[--out->n] = '\0';
+    }
+    text_char(out, '\n');
+}
+
 /* A message, name or label, escaped, and cut in the middle when it is very long. */
 static void put_escaped(Text *out, const char *s)
 {
@@ -185,10 +194,7 @@ static void put_window(Renderer *r, Str line, uint32_t number, Window w)
         }
         text_put(out, "...");
     }
-    while (out->n > 0 && out->at[out->n - 1] == ' ') { /* no blanks at the end of a line */
-        out->at[--out->n] = '\0';
-    }
-    text_char(out, '\n');
+    end_line(out);
 }
 
 /* The rows below a line: signs and the rightmost label first, then a row for each other label.
@@ -215,12 +221,12 @@ static void put_unders(Renderer *r, const Under *under, uint32_t n)
         text_char(r->out, ' ');
         put_escaped(r->out, under[last].label);
     }
-    text_char(r->out, '\n');
+    end_line(r->out);
     for (uint32_t i = 1; i < n; i++) {
         if (i != last && under[i].label[0] != '\0') {
             text_printf(r->out, "      | %*s", (int)under[i].lo, "");
             put_escaped(r->out, under[i].label);
-            text_char(r->out, '\n');
+            end_line(r->out);
         }
     }
 }
@@ -327,7 +333,7 @@ static void put_head(Renderer *r, const Diagnostic *d)
     if (d->severity == SEVERITY_WARNING) {
         text_printf(r->out, " [%s%s]", promoted ? "-Werror, " : "", diag_code_text(d->code));
     }
-    text_char(r->out, '\n');
+    end_line(r->out);
 }
 
 static void put_includers(Renderer *r, uint32_t source)
@@ -359,13 +365,13 @@ static void put_diagnostic(Renderer *r, const Diagnostic *d)
         put_place(r, m->span);
         text_printf(r->out, "%snote:%s ", r->color->note, r->color->off);
         put_escaped(r->out, m->text[0] == '\0' ? "the other place is here" : m->text);
-        text_char(r->out, '\n');
+        end_line(r->out);
         put_source(r, m->span, m->is_note ? '^' : '~', NULL, NULL);
     }
     if (d->help != NULL) {
         text_printf(r->out, "      %s= help:%s ", r->color->note, r->color->off);
         put_escaped(r->out, d->help);
-        text_char(r->out, '\n');
+        end_line(r->out);
     }
 }
 
