@@ -12,6 +12,7 @@ Kernel *kernel_new(Arena *arena, Sym name)
     k->arena = arena;
     k->name = name;
     k->form = LOOP_TILED;
+    k->signature = "";
     return k;
 }
 

@@ -8,7 +8,7 @@
  * them. */
 #include "loop/loop.h"
 
-#include "ir/dump_tree.h"
+#include "ir/dump_text.h"
 #include "loop/loop_text.h"
 
 static void put_name(Text *out, char sigil, Sym name)
@@ -23,15 +23,6 @@ static void put_var(const Kernel *k, VarRef v, Text *out)
         put_name(out, '$', k->vars.at[v].name);
     } else {
         dump_name(out, k->vars.at[v].name);
-    }
-}
-
-static void put_dim(const Kernel *k, Dim d, Text *out)
-{
-    if (d.sym < 0) {
-        text_i64(out, d.n);
-    } else {
-        dump_name(out, k->dims.list.at[d.sym].name);
     }
 }
 
@@ -105,36 +96,15 @@ DType expr_wanted(Op op, DType made, uint32_t arg)
     UNREACHABLE();
 }
 
-static void put_integer(int64_t v, Text *out)
-{
-    if (v == INT64_MIN) {
-        text_put(out, "least"); /* its digits alone do not fit */
-    } else {
-        text_i64(out, v);
-    }
-}
-
 static void put_const(Number v, DType wanted, Text *out)
 {
-    bool pair = dtype_is_complex(v.dtype);
-    bool typed = pair || v.dtype != wanted;
-    if (typed) {
-        text_printf(out, "%s(", dtype_name(v.dtype));
+    if (v.dtype == wanted) {
+        dump_number(out, v);
+        return;
     }
-    if (v.dtype == DTYPE_BOOL) {
-        text_put(out, v.i != 0 ? "true" : "false");
-    } else if (dtype_is_int(v.dtype)) {
-        put_integer(v.i, out);
-    } else {
-        text_f64(out, v.re);
-    }
-    if (pair) {
-        text_put(out, ", ");
-        text_f64(out, v.im);
-    }
-    if (typed) {
-        text_char(out, ')');
-    }
+    text_printf(out, "%s(", dtype_name(v.dtype));
+    dump_number(out, v);
+    text_char(out, ')');
 }
 
 static void put_expr(const Kernel *k, const Expr *e, DType wanted, uint32_t depth, Text *out);
@@ -169,7 +139,7 @@ static void put_expr(const Kernel *k, const Expr *e, DType wanted, uint32_t dept
             text_printf(out, ".%s", dtype_name(e->dtype));
         }
         text_char(out, '(');
-        put_dim(k, dim_open(e->dim), out);
+        dump_dim(out, &k->dims, dim_open(e->dim));
         text_char(out, ')');
         return;
     case EXPR_LOAD:
@@ -189,14 +159,14 @@ static void put_range(const Kernel *k, const Range *r, Text *out)
     put_affine(k, r->start, out);
     if (r->span == 0) {
         text_put(out, "..");
-        put_dim(k, r->limit, out);
+        dump_dim(out, &k->dims, r->limit);
         return;
     }
     text_char(out, ':');
     text_i64(out, r->span);
     if (r->clipped) {
         text_char(out, '<');
-        put_dim(k, r->limit, out);
+        dump_dim(out, &k->dims, r->limit);
     }
 }
 
@@ -241,22 +211,12 @@ static const char *role_name(ArgRole role)
     UNREACHABLE();
 }
 
-static void put_type(const Kernel *k, const Buffer *b, Text *out)
-{
-    text_printf(out, "%s[", dtype_name(b->dtype));
-    for (uint32_t d = 0; d < b->rank; d++) {
-        text_put(out, d == 0 ? "" : ",");
-        put_dim(k, b->extent[d], out);
-    }
-    text_char(out, ']');
-}
-
 static void put_declaration(const Kernel *k, BufRef buf, const char *last, Text *out)
 {
     const Buffer *b = &k->bufs.at[buf];
     put_name(out, '@', b->name);
     text_put(out, " : ");
-    put_type(k, b, out);
+    dump_type(out, &k->dims, b->dtype, b->rank, b->extent);
     text_printf(out, " %s", last);
 }
 
@@ -418,7 +378,7 @@ static void put_work(const Kernel *k, Text *out)
         text_put(out, " [");
         for (uint32_t f = 0; f < k->work[i].n; f++) {
             text_put(out, f == 0 ? "" : ",");
-            put_dim(k, k->work[i].factor[f], out);
+            dump_dim(out, &k->dims, k->work[i].factor[f]);
         }
         text_char(out, ']');
     }
@@ -433,19 +393,7 @@ static void put_head(const Kernel *k, Text *out)
         text_quoted(out, str_from(k->target));
     }
     text_char(out, '\n');
-    if (k->signature != NULL) {
-        text_put(out, "signature ");
-        text_quoted(out, str_from(k->signature));
-        text_char(out, '\n');
-    }
-    for (uint32_t d = 0; d < k->dims.list.n; d++) {
-        const DimInfo *dim = &k->dims.list.at[d];
-        text_put(out, "dim ");
-        dump_name(out, dim->name);
-        text_printf(out, " ~ %lld", (long long)dim->typical);
-        dump_span(out, k->sources, dim->span, k->span.source);
-        text_char(out, '\n');
-    }
+    dump_dims(out, &k->dims);
     for (uint32_t i = 0; i < k->args.n; i++) {
         BufRef buf = k->args.at[i].buf;
         text_put(out, "arg ");
@@ -459,11 +407,7 @@ static void put_head(const Kernel *k, Text *out)
 
 void kernel_dump(const Kernel *k, Text *out)
 {
-    text_put(out, "kernel ");
-    put_name(out, '@', k->name);
-    dump_span(out, k->sources, k->span, 0);
-    text_put(out, " {\n");
-    out->indent++;
+    dump_kernel_head(out, k->name, k->sources, k->span, k->signature);
     put_head(k, out);
     put_block(k, k->body, k->n_body, 0, out);
     out->indent--;
@@ -472,12 +416,8 @@ void kernel_dump(const Kernel *k, Text *out)
 
 void kernel_module_dump(const KernelModule *m, Text *out)
 {
-    text_put(out, "tdsl-dump loop 1\n");
-    if (m->source_name != NULL) {
-        text_put(out, "source ");
-        text_quoted(out, str_from(m->source_name));
-        text_char(out, '\n');
-    }
+    Module head = {.source_name = m->source_name};
+    module_dump_head(&head, "loop", out);
     for (uint32_t i = 0; i < m->kernels.n; i++) {
         text_char(out, '\n');
         kernel_dump(m->kernels.at[i], out);

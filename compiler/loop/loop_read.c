@@ -1,0 +1,757 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of kernels back to kernels: what loop_dump.c prints, and what a person writes in the
+ * same grammar. Only what is needed to make the structure is checked here (names, ranks,
+ * operand types); whether it means anything is loop_verify's business, which has the last word.
+ */
+#include "loop/loop.h"
+
+#include <string.h>
+
+#include "ir/dump_text.h"
+#include "loop/affine.h"
+#include "loop/loop_text.h"
+
+typedef struct LoopReader {
+    DumpReader in;
+    Ctx *ctx;
+    Arena *arena;
+    Kernel *k;
+    Map var_of;         /* Sym id -> VarRef */
+    Map buf_of;         /* Sym id -> BufRef */
+    VEC(bool) declared; /* [bufs]: false while only an `order` line has named it */
+} LoopReader;
+
+typedef struct StmtList {
+    VEC(Stmt *) list;
+} StmtList;
+
+static bool refuse(LoopReader *r, Span span, const char *what)
+{
+    diag_error(&r->ctx->diags, E_DUMP, span, "%s", what);
+    return false;
+}
+
+static bool refuse_name(LoopReader *r, Span span, const char *what, Sym name)
+{
+    diag_error(&r->ctx->diags, E_DUMP, span, "%s '%s'", what, name->text);
+    return false;
+}
+
+static Span place_of(const Cursor *c)
+{
+    const Term *t = cursor_peek(c);
+    return t == NULL ? c->end : t->span;
+}
+
+/* ---- variables and affine expressions ---- */
+
+/* The variable that a term `$x` or `x` binds: a new one, or the one of this name. */
+static bool bind_var(LoopReader *r, const Term *t, VarRef *out)
+{
+    bool is_loop = t->kind == TERM_VAR;
+    if (map_get(&r->var_of, t->text->id, out)) {
+        return r->k->vars.at[*out].is_loop == is_loop ||
+               refuse_name(r, t->span, "both a loop and a local index are called", t->text);
+    }
+    *out = r->k->vars.n;
+    Var v = {t->text, is_loop};
+    vec_push(r->arena, &r->k->vars, v);
+    map_put(&r->var_of, t->text->id, *out);
+    return true;
+}
+
+static bool find_var(LoopReader *r, const Term *t, VarRef *out)
+{
+    if (!map_get(&r->var_of, t->text->id, out) ||
+        r->k->vars.at[*out].is_loop != (t->kind == TERM_VAR)) {
+        return refuse_name(r, t->span,
+                           t->kind == TERM_VAR ? "there is no loop" : "there is no index",
+                           t->text);
+    }
+    return true;
+}
+
+static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum)
+{
+    Span span = place_of(c);
+    Affine one = affine_const(1);
+    int64_t factor = sign;
+    const Term *t = cursor_peek(c);
+    bool number = t != NULL && t->kind == TERM_INT;
+    if (number) {
+        factor *= t->value; /* in [0, INT64_MAX] */
+        c->at++;
+    }
+    if (!number || cursor_take(c, TERM_PUNCT, "*")) {
+        t = cursor_peek(c);
+        if (t == NULL || (t->kind != TERM_NAME && t->kind != TERM_VAR)) {
+            return refuse(r, place_of(c), "expected an index, a loop or a number here");
+        }
+        VarRef v = 0;
+        if (!find_var(r, t, &v)) {
+            return false;
+        }
+        one = affine_var(r->arena, v);
+        c->at++;
+    }
+    return affine_try_add(r->arena, *sum, factor, one, sum) ||
+           refuse(r, span, "this index does not fit 64 bits");
+}
+
+static bool read_affine(LoopReader *r, Cursor *c, Affine *out)
+{
+    *out = affine_const(0);
+    int64_t sign = cursor_take(c, TERM_PUNCT, "-") ? -1 : 1;
+    for (;;) {
+        if (!read_affine_term(r, c, sign, out)) {
+            return false;
+        }
+        if (cursor_take(c, TERM_PUNCT, "+")) {
+            sign = 1;
+        } else if (cursor_take(c, TERM_PUNCT, "-")) {
+            sign = -1;
+        } else {
+            return true;
+        }
+    }
+}
+
+static bool read_limit(LoopReader *r, Cursor *c, Dim *out)
+{
+    const Term *t = cursor_peek(c);
+    if (t == NULL) {
+        return refuse(r, c->end, "expected an extent before the end of the line");
+    }
+    c->at++;
+    return read_dim(&r->in, t, out);
+}
+
+/* start..limit, start:span or start:span<limit */
+static bool read_range(LoopReader *r, Cursor *c, Range *out)
+{
+    *out = (Range){.clipped = true};
+    if (!read_affine(r, c, &out->start)) {
+        return false;
+    }
+    if (cursor_take(c, TERM_PUNCT, "..")) {
+        return read_limit(r, c, &out->limit);
+    }
+    const Term *span = NULL;
+    if (cursor_expect(c, TERM_PUNCT, ":", "'..' or ':'") == NULL ||
+        (span = cursor_expect(c, TERM_INT, NULL, "a span")) == NULL) {
+        return false;
+    }
+    if (span->value < 1) {
+        return refuse(r, span->span, "a span is at least 1");
+    }
+    out->span = span->value;
+    out->clipped = cursor_take(c, TERM_PUNCT, "<");
+    out->limit = dim_fixed(0);
+    return !out->clipped || read_limit(r, c, &out->limit);
+}
+
+/* ---- values ---- */
+
+static bool read_access(LoopReader *r, const Term *t, BufRef *buf, const Affine **at)
+{
+    if (t->kind != TERM_INDEX || t->child[0]->kind != TERM_AT) {
+        return refuse(r, t->span, "expected an access such as @T[i,j] here");
+    }
+    Sym name = t->child[0]->text;
+    if (!map_get(&r->buf_of, name->id, buf) || !r->declared.at[*buf]) {
+        return refuse_name(r, t->child[0]->span, "there is no buffer", name);
+    }
+    uint32_t rank = r->k->bufs.at[*buf].rank;
+    if (t->n - 1 != rank) {
+        diag_error(&r->ctx->diags, E_DUMP, t->span, "'@%s' has rank %u, not %u", name->text,
+                   rank, t->n - 1);
+        return false;
+    }
+    Affine *list = rank == 0 ? NULL : ARENA_ARRAY(r->arena, rank, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        Cursor c = cursor_seq(r->ctx, t->child[d + 1]);
+        if (!read_affine(r, &c, &list[d]) || !cursor_expect_end(&c)) {
+            return false;
+        }
+    }
+    *at = list;
+    return true;
+}
+
+static const Expr *read_value(LoopReader *r, Cursor *c, DType wanted);
+
+static const Expr *read_child(LoopReader *r, const Term *call, uint32_t i, DType wanted)
+{
+    Cursor c = cursor_seq(r->ctx, call->child[i]);
+    const Expr *e = read_value(r, &c, wanted);
+    return e != NULL && cursor_expect_end(&c) ? e : NULL;
+}
+
+/* A number, which must be one of `wanted`. */
+static const Expr *read_const(LoopReader *r, Cursor *c, DType wanted)
+{
+    Span span = place_of(c);
+    Number v;
+    if (!read_number(c, &v)) {
+        return NULL;
+    }
+    if (wanted == DTYPE_NONE) {
+        refuse(r, span, "the type of this number is not known here: write f64(1.0), say");
+        return NULL;
+    }
+    return number_fit(r->ctx, v, wanted, span, &v) ? expr_const(r->arena, v) : NULL;
+}
+
+static const Expr *read_extent(LoopReader *r, const Term *call, DType t)
+{
+    Dim d;
+    if (call->n != 1 || !read_dim(&r->in, call->child[0], &d)) {
+        refuse(r, call->span, "extent(o) is of one dim");
+        return NULL;
+    }
+    if (d.sym < 0 || t == DTYPE_NONE || t == DTYPE_BOOL) {
+        refuse(r, call->span,
+               d.sym < 0 ? "the extent of an open dim is expected here"
+                         : "extent.i64(o), say: its type is not known here");
+        return NULL;
+    }
+    Expr *e = ARENA_NEW(r->arena, Expr);
+    *e = (Expr){.kind = EXPR_EXTENT, .dtype = t, .dim = d.sym};
+    return e;
+}
+
+static const Expr *read_operation(LoopReader *r, const Term *call, Op op, DType made,
+                                  DType wanted)
+{
+    const OpInfo *info = op_info(op);
+    if (info->arity != (int)call->n) {
+        diag_error(&r->ctx->diags, E_DUMP, call->span, "'%s' takes %d operands, not %u",
+                   info->name, info->arity, call->n);
+        return NULL;
+    }
+    const Expr *arg[3] = {NULL};
+    DType in[3] = {DTYPE_NONE};
+    for (uint32_t i = 0; i < call->n; i++) {
+        arg[i] = read_child(r, call, i, expr_wanted(op, wanted, i));
+        if (arg[i] == NULL) {
+            return NULL;
+        }
+        in[i] = arg[i]->dtype;
+    }
+    if (op != OP_CAST && !op_result_type(op, in, call->n, &made)) {
+        diag_error(&r->ctx->diags, E_DUMP, call->span,
+                   "'%s' does not take operands of these types", info->name);
+        return NULL;
+    }
+    return expr_op(r->arena, op, made, call->n, arg);
+}
+
+/* The type named by what follows `prefix` and a dot in `text`: cast.f64, extent.i32. */
+static bool suffix_type(Sym text, const char *prefix, DType *out)
+{
+    size_t n = strlen(prefix);
+    return text->n > n + 1 && memcmp(text->text, prefix, n) == 0 && text->text[n] == '.' &&
+           dtype_from_name((Str){text->text + n + 1, text->n - n - 1}, out);
+}
+
+static const Expr *read_call(LoopReader *r, const Term *call, DType wanted)
+{
+    Str name = {call->text->text, call->text->n};
+    DType t = wanted;
+    Op op = OP_COPY;
+    if (str_eq_cstr(name, "extent") || suffix_type(call->text, "extent", &t)) {
+        return read_extent(r, call, t);
+    }
+    if (suffix_type(call->text, "cast", &t)) {
+        return read_operation(r, call, OP_CAST, t, wanted);
+    }
+    if (dtype_from_name(name, &t)) {
+        if (call->n != 1) {
+            refuse(r, call->span, "one number is expected here");
+            return NULL;
+        }
+        Cursor c = cursor_seq(r->ctx, call->child[0]);
+        const Expr *e = read_const(r, &c, t);
+        return e != NULL && cursor_expect_end(&c) ? e : NULL;
+    }
+    if (!op_from_name(name, &op) || op_info(op)->kind != OPKIND_MAP || op == OP_CAST) {
+        refuse_name(r, call->span, "there is no elementwise operation", call->text);
+        return NULL;
+    }
+    return read_operation(r, call, op, DTYPE_NONE, wanted);
+}
+
+/* `wanted` is the type that a plain constant would have in this place. Depth is limited by the
+ * tree's. */
+static const Expr *read_value(LoopReader *r, Cursor *c, DType wanted)
+{
+    const Term *t = cursor_peek(c);
+    if (t != NULL && t->kind == TERM_INDEX) {
+        BufRef buf = 0;
+        const Affine *at = NULL;
+        if (!read_access(r, t, &buf, &at)) {
+            return NULL;
+        }
+        c->at++;
+        return expr_load(r->arena, r->k, buf, at);
+    }
+    if (t != NULL && t->kind == TERM_CALL && strcmp(t->text->text, "complex") != 0) {
+        c->at++;
+        return read_call(r, t, wanted);
+    }
+    return read_const(r, c, wanted);
+}
+
+/* ---- statements ---- */
+
+static bool read_end(LoopReader *r, Cursor *c, Span *span)
+{
+    *span = (Span){0, 0, 0};
+    if (cursor_take(c, TERM_NAME, "at") && !read_span(&r->in, c, span)) {
+        return false;
+    }
+    return cursor_expect_end(c);
+}
+
+static bool read_index(LoopReader *r, Term *seq, TileIndex *out)
+{
+    Cursor c = cursor_seq(r->ctx, seq);
+    const Term *t = cursor_expect(&c, TERM_NAME, NULL, "the name of an index");
+    *out = (TileIndex){.mode = MODE_LOOP};
+    if (t == NULL || cursor_expect(&c, TERM_NAME, "in", "'in'") == NULL ||
+        !read_range(r, &c, &out->range) || !bind_var(r, t, &out->var)) {
+        return false;
+    }
+    if (cursor_take(&c, TERM_NAME, "unroll")) {
+        out->mode = MODE_UNROLL;
+    } else if (cursor_take(&c, TERM_NAME, "vector")) {
+        out->mode = MODE_VECTOR;
+    }
+    return cursor_expect_end(&c);
+}
+
+static bool read_fold(LoopReader *r, Cursor *c, Op *fold)
+{
+    *fold = OP_COPY;
+    if (cursor_take(c, TERM_PUNCT, "+=")) {
+        *fold = OP_SUM;
+        return true;
+    }
+    const Term *t = cursor_peek(c);
+    if (t != NULL && t->kind == TERM_NAME) {
+        if (!op_from_name((Str){t->text->text, t->text->n}, fold) ||
+            op_info(*fold)->kind != OPKIND_REDUCE || *fold == OP_SUM) {
+            return refuse_name(r, t->span, "there is no fold", t->text);
+        }
+        c->at++;
+    }
+    return cursor_expect(c, TERM_PUNCT, "=", "'=' or '+='") != NULL;
+}
+
+/* After the keyword: [indices] @dst[at] = value as NAME at PLACE */
+static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
+{
+    const Term *list = cursor_expect(c, TERM_LIST, NULL, "the indices in brackets");
+    if (list == NULL) {
+        return false;
+    }
+    TileIndex *index = ARENA_ARRAY(r->arena, list->n, TileIndex);
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (!read_index(r, list->child[i], &index[i])) {
+            return false;
+        }
+    }
+    s->kind = STMT_TILE;
+    s->n_index = list->n;
+    s->index = index;
+    const Term *dst = cursor_expect(c, TERM_INDEX, NULL, "an access such as @T[i,j]");
+    if (dst == NULL || !read_access(r, dst, &s->dst, &s->at) || !read_fold(r, c, &s->fold)) {
+        return false;
+    }
+    s->value = read_value(r, c, r->k->bufs.at[s->dst].dtype);
+    if (s->value == NULL) {
+        return false;
+    }
+    if (cursor_take(c, TERM_NAME, "as") && (s->name = cursor_name(c, "a name")) == NULL) {
+        return false;
+    }
+    const char *kind = tile_kind_name(tile_kind(s));
+    if (strcmp(kind, keyword->text->text) != 0) {
+        diag_error(&r->ctx->diags, E_DUMP, keyword->span, "this statement is a '%s'", kind);
+        return false;
+    }
+    return read_end(r, c, &s->span);
+}
+
+/* @T : f64[i,j] then a last word, which the caller reads */
+static bool read_declaration(LoopReader *r, Cursor *c, const Term **name, Buffer *out)
+{
+    *name = cursor_expect(c, TERM_AT, NULL, "a buffer such as @T");
+    *out = (Buffer){.param = -1};
+    if (*name == NULL || cursor_expect(c, TERM_PUNCT, ":", "':'") == NULL) {
+        return false;
+    }
+    out->name = (*name)->text;
+    return read_type(&r->in, c, &out->dtype, &out->rank, &out->extent);
+}
+
+static bool read_space(LoopReader *r, Cursor *c, Space *out)
+{
+    const Term *t = cursor_expect(c, TERM_NAME, NULL, "a space");
+    if (t == NULL) {
+        return false;
+    }
+    return space_from_name((Str){t->text->text, t->text->n}, out) ||
+           refuse_name(r, t->span, "there is no space", t->text);
+}
+
+static bool same_declaration(const Buffer *a, const Buffer *b)
+{
+    bool same = a->dtype == b->dtype && a->space == b->space && a->rank == b->rank &&
+                a->param == b->param;
+    for (uint32_t d = 0; same && d < a->rank; d++) {
+        same = dim_eq(a->extent[d], b->extent[d]);
+    }
+    return same;
+}
+
+/* A buffer of this name: a new number, the one an `order` line gave it, or the one of an alloc
+ * in another block. */
+static bool declare_buffer(LoopReader *r, Span span, const Buffer *b, BufRef *out)
+{
+    if (!map_get(&r->buf_of, b->name->id, out)) {
+        *out = r->k->bufs.n;
+        vec_push(r->arena, &r->k->bufs, *b);
+        vec_push(r->arena, &r->declared, true);
+        map_put(&r->buf_of, b->name->id, *out);
+        return true;
+    }
+    if (r->declared.at[*out]) {
+        return (b->param < 0 && same_declaration(&r->k->bufs.at[*out], b)) ||
+               refuse_name(r, span, "a second, different declaration of", b->name);
+    }
+    r->k->bufs.at[*out] = *b;
+    r->declared.at[*out] = true;
+    return true;
+}
+
+static bool read_alloc(LoopReader *r, Cursor *c, Stmt *s)
+{
+    const Term *name = NULL;
+    Buffer b;
+    s->kind = STMT_ALLOC;
+    if (!read_declaration(r, c, &name, &b) || !read_space(r, c, &b.space) ||
+        !read_end(r, c, &s->span)) {
+        return false;
+    }
+    b.span = s->span;
+    return declare_buffer(r, name->span, &b, &s->buf);
+}
+
+static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtList *out);
+
+static bool read_for(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
+{
+    const Term *var = cursor_expect(c, TERM_VAR, NULL, "a loop variable such as $i");
+    const Term *step = NULL;
+    s->kind = STMT_FOR;
+    if (var == NULL || cursor_expect(c, TERM_NAME, "in", "'in'") == NULL ||
+        !read_range(r, c, &s->range) || cursor_expect(c, TERM_NAME, "step", "'step'") == NULL ||
+        (step = cursor_expect(c, TERM_INT, NULL, "a step")) == NULL ||
+        !bind_var(r, var, &s->var)) {
+        return false;
+    }
+    s->step = step->value;
+    if (cursor_take(c, TERM_NAME, "full")) {
+        s->part = FOR_FULL;
+    } else if (cursor_take(c, TERM_NAME, "rest")) {
+        s->part = FOR_REST;
+    }
+    s->parallel = cursor_take(c, TERM_NAME, "parallel");
+    if (!read_end(r, c, &s->span)) {
+        return false;
+    }
+    if (!line->has_block) {
+        return refuse(r, line->span, "a loop has a block in braces");
+    }
+    StmtList body = {0};
+    if (!read_block(r, line->body, line->n_body, &body)) {
+        return false;
+    }
+    s->body = body.list.at;
+    s->n_body = body.list.n;
+    return true;
+}
+
+static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
+{
+    Cursor c = cursor_line(r->ctx, line);
+    s->fold = OP_COPY;
+    if (cursor_take(&c, TERM_NAME, "for")) {
+        return read_for(r, &c, line, s);
+    }
+    if (line->has_block) {
+        return refuse(r, line->span, "only loops have a block");
+    }
+    if (cursor_take(&c, TERM_NAME, "alloc")) {
+        return read_alloc(r, &c, s);
+    }
+    for (TileKind kind = TILE_FILL; kind <= TILE_MATMUL; kind++) {
+        const Term *keyword = cursor_peek(&c);
+        if (cursor_take(&c, TERM_NAME, tile_kind_name(kind))) {
+            return read_tile(r, &c, keyword, s);
+        }
+    }
+    return refuse(r, place_of(&c), "expected a loop, an alloc or a tile statement here");
+}
+
+static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtList *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        Stmt *s = ARENA_NEW(r->arena, Stmt);
+        if (!read_stmt(r, line[i], s)) {
+            return false;
+        }
+        vec_push(r->arena, &out->list, s);
+    }
+    return true;
+}
+
+/* ---- the head of a kernel ---- */
+
+static bool read_form(LoopReader *r, Cursor *c)
+{
+    if (cursor_take(c, TERM_NAME, "legal")) {
+        r->k->form = LOOP_LEGAL;
+        const Term *t = cursor_peek(c);
+        if (t != NULL && t->kind == TERM_STRING) {
+            r->k->target = t->text->text;
+            c->at++;
+        }
+    } else if (cursor_expect(c, TERM_NAME, "tiled", "'tiled' or 'legal'") == NULL) {
+        return false;
+    }
+    return cursor_expect_end(c);
+}
+
+static bool read_arg(LoopReader *r, Cursor *c)
+{
+    static const char *const role[] = {[ARG_IN] = "in",
+                                       [ARG_INOUT] = "inout",
+                                       [ARG_SCALAR] = "scalar",
+                                       [ARG_RESULT] = "result"};
+    const Term *name = NULL;
+    Buffer b;
+    if (!read_declaration(r, c, &name, &b)) {
+        return false;
+    }
+    Arg arg = {ARG_IN, 0};
+    while (arg.role <= ARG_RESULT && !cursor_take(c, TERM_NAME, role[arg.role])) {
+        arg.role++;
+    }
+    if (arg.role > ARG_RESULT) {
+        return refuse(r, place_of(c), "expected in, inout, scalar or result here");
+    }
+    b.space = SPACE_ARGUMENT;
+    b.param = (int32_t)r->k->args.n;
+    if (!read_end(r, c, &b.span) || !declare_buffer(r, name->span, &b, &arg.buf)) {
+        return false;
+    }
+    vec_push(r->arena, &r->k->args, arg);
+    return true;
+}
+
+static bool read_unused(LoopReader *r, Cursor *c)
+{
+    const Term *name = NULL;
+    Buffer b;
+    BufRef buf = 0;
+    return read_declaration(r, c, &name, &b) && read_space(r, c, &b.space) &&
+           cursor_expect_end(c) && declare_buffer(r, name->span, &b, &buf);
+}
+
+static bool read_work(LoopReader *r, Cursor *c)
+{
+    VEC(struct WorkTerm) work = {0};
+    while (!cursor_done(c)) {
+        const Term *t = cursor_expect(c, TERM_LIST, NULL, "extents in brackets");
+        if (t == NULL) {
+            return false;
+        }
+        Dim *factor = ARENA_ARRAY(r->arena, t->n, Dim);
+        for (uint32_t i = 0; i < t->n; i++) {
+            if (!read_dim(&r->in, t->child[i], &factor[i])) {
+                return false;
+            }
+        }
+        struct WorkTerm term = {t->n, factor};
+        vec_push(r->arena, &work, term);
+    }
+    r->k->n_work = work.n;
+    r->k->work = work.at;
+    return true;
+}
+
+/* Buffers in the order of the list; those not declared so far are to come. */
+static bool order_buffers(LoopReader *r, const Term *list)
+{
+    Kernel *k = r->k;
+    VEC(Buffer) bufs = {0};
+    VEC(bool) declared = {0};
+    BufRef *moved = ARENA_ARRAY(r->arena, (size_t)k->bufs.n + 1, BufRef);
+    Map seen;
+    map_init(&seen, r->arena);
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        const Term *t = list->child[i];
+        uint32_t old = 0;
+        if (t->kind != TERM_AT || map_get(&seen, t->text->id, &old)) {
+            return refuse(r, t->span, "each buffer once is expected here");
+        }
+        map_put(&seen, t->text->id, i);
+        Buffer b = {.name = t->text, .param = -1};
+        bool is_known = map_get(&r->buf_of, t->text->id, &old);
+        if (is_known) {
+            b = k->bufs.at[old];
+            moved[old] = i;
+            known++;
+        }
+        vec_push(r->arena, &bufs, b);
+        vec_push(r->arena, &declared, is_known);
+    }
+    if (known != k->bufs.n) {
+        return refuse(r, list->span, "the order lacks a buffer");
+    }
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        k->args.at[i].buf = moved[k->args.at[i].buf];
+    }
+    k->bufs.at = bufs.at;
+    k->bufs.n = bufs.n;
+    k->bufs.cap = bufs.cap;
+    r->declared.at = declared.at;
+    r->declared.n = declared.n;
+    r->declared.cap = declared.cap;
+    r->buf_of = seen;
+    return true;
+}
+
+static bool read_order(LoopReader *r, Cursor *c)
+{
+    const Term *vars = cursor_expect(c, TERM_LIST, NULL, "the variables in brackets");
+    if (vars == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < vars->n; i++) {
+        const Term *t = vars->child[i];
+        VarRef v = 0;
+        if ((t->kind != TERM_NAME && t->kind != TERM_VAR) || !bind_var(r, t, &v) || v != i) {
+            return refuse(r, t->span, "each variable once is expected here");
+        }
+    }
+    const Term *bufs = cursor_expect(c, TERM_LIST, NULL, "the buffers in brackets");
+    return bufs != NULL && cursor_expect_end(c) && order_buffers(r, bufs);
+}
+
+/* Reads one line of the head; *is_head is false, and nothing done, when it is a statement. */
+static bool read_head_line(LoopReader *r, const DumpLine *line, bool *is_head)
+{
+    static const struct {
+        const char *word;
+        bool (*read)(LoopReader *, Cursor *);
+    } rows[] = {{"form", read_form},
+                {"arg", read_arg},
+                {"work", read_work},
+                {"unused", read_unused},
+                {"order", read_order}};
+    Cursor c = cursor_line(r->ctx, line);
+    *is_head = true;
+    if (line->has_block) {
+        *is_head = false;
+        return true;
+    }
+    if (cursor_take(&c, TERM_NAME, "dim")) {
+        return read_dim_line(&r->in, &c) && cursor_expect_end(&c);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (cursor_take(&c, TERM_NAME, rows[i].word)) {
+            return rows[i].read(r, &c);
+        }
+    }
+    *is_head = false;
+    return true;
+}
+
+static Kernel *read_kernel(LoopReader *r, const DumpLine *line)
+{
+    uint32_t at = 0;
+    Sym name = NULL;
+    Span span;
+    const char *signature = "";
+    if (!read_kernel_head(&r->in, line, &name, &span, &signature, &at)) {
+        return NULL;
+    }
+    r->k = kernel_new(r->arena, name);
+    r->k->span = span;
+    r->k->sources = &r->ctx->sources;
+    r->k->signature = signature;
+    dump_reader_kernel(&r->in, &r->k->dims);
+    map_init(&r->var_of, r->arena);
+    map_init(&r->buf_of, r->arena);
+    r->declared.n = 0;
+    for (bool is_head = true; at < line->n_body; at += is_head ? 1 : 0) {
+        if (!read_head_line(r, line->body[at], &is_head)) {
+            return NULL;
+        }
+        if (!is_head) {
+            break;
+        }
+    }
+    StmtList body = {0};
+    if (!read_block(r, line->body + at, line->n_body - at, &body)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < r->k->bufs.n; i++) {
+        if (!r->declared.at[i]) {
+            refuse_name(r, line->span, "nothing declares", r->k->bufs.at[i].name);
+            return NULL;
+        }
+    }
+    r->k->body = body.list.at;
+    r->k->n_body = body.list.n;
+    return r->k;
+}
+
+KernelModule *kernel_module_read(Ctx *ctx, uint32_t source)
+{
+    LoopReader r = {.ctx = ctx, .arena = &ctx->arena};
+    DumpTree *tree = dump_tree_read(ctx, r.arena, source);
+    if (tree == NULL) {
+        return NULL;
+    }
+    KernelModule *m = ARENA_NEW(r.arena, KernelModule);
+    m->arena = r.arena;
+    uint32_t next = 0;
+    dump_reader_init(&r.in, ctx, r.arena);
+    if (!read_module_head(&r.in, tree, "loop", &m->source_name, &next)) {
+        return NULL;
+    }
+    Map names;
+    map_init(&names, r.arena);
+    for (uint32_t i = next; i < tree->n; i++) {
+        Kernel *k = read_kernel(&r, tree->line[i]);
+        if (k == NULL) {
+            return NULL;
+        }
+        uint32_t before = 0;
+        if (map_get(&names, k->name->id, &before)) {
+            refuse_name(&r, tree->line[i]->span, "there are two kernels called", k->name);
+            return NULL;
+        }
+        map_put(&names, k->name->id, i);
+        if (!loop_verify(ctx, k, "read")) {
+            return NULL;
+        }
+        vec_push(r.arena, &m->kernels, k);
+    }
+    return m;
+}
