@@ -15,6 +15,7 @@ static void memory_is_zeroed_and_aligned_also_after_a_reset(void **state)
     (void)state;
     Arena a;
     arena_init(&a, NULL);
+    arena_alloc(&a, 1); /* so that the mark is inside a block, which is then used again */
     for (int round = 0; round < 3; round++) {
         ArenaMark m = arena_mark(&a);
         for (size_t n = 0; n < 3000; n += 7) {
@@ -40,12 +41,14 @@ static void a_reset_keeps_what_was_there_before_the_mark(void **state)
     kept[999] = 7;
     ArenaMark m = arena_mark(&a);
     size_t used = a.used;
+    void *next = arena_alloc(&a, 40);
     for (int i = 0; i < 100; i++) {
         memset(arena_alloc(&a, 100000), 1, 100000);
     }
     assert_true(a.used > used);
     arena_reset(&a, m);
     assert_int_equal(a.used, used);
+    assert_ptr_equal(arena_alloc(&a, 40), next);
     assert_int_equal(kept[999], 7);
     int *again = ARENA_NEW(&a, int);
     assert_int_equal(*again, 0);

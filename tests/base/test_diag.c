@@ -103,6 +103,20 @@ static void a_mark_on_another_line_gets_a_line_of_its_own(void **state)
                                     "      |       ~~~\n");
 }
 
+static void a_note_has_its_own_line_even_beside_the_culprit(void **state)
+{
+    (void)state;
+    uint32_t s = add("a.tdsl", "one two\n");
+    Diagnostic *d = diag_error(&ctx.diags, E_SYNTAX, find(s, "two"), "wrong");
+    diag_note(d, find(s, "one"), "declared here");
+    assert_string_equal(rendered(), "a.tdsl:1:5: error[E0101]: wrong\n"
+                                    "    1 | one two\n"
+                                    "      |     ^^^\n"
+                                    "a.tdsl:1:1: note: declared here\n"
+                                    "    1 | one two\n"
+                                    "      | ^^^\n");
+}
+
 static void several_labels_on_one_line_are_all_printed(void **state)
 {
     (void)state;
@@ -286,6 +300,7 @@ static void every_code_is_unique_and_explained(void **state)
 TESTS(DIAG_TEST(positions_count_lines_and_code_points),
       DIAG_TEST(a_mismatch_shows_both_parties_the_declaration_and_help),
       DIAG_TEST(a_mark_on_another_line_gets_a_line_of_its_own),
+      DIAG_TEST(a_note_has_its_own_line_even_beside_the_culprit),
       DIAG_TEST(several_labels_on_one_line_are_all_printed),
       DIAG_TEST(tabs_wide_and_hidden_characters_keep_the_caret_in_its_column),
       DIAG_TEST(a_wide_line_is_shown_around_the_culprit),

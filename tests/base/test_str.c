@@ -49,6 +49,9 @@ static void symbols_of_any_bytes_are_told_apart(void **state)
     assert_ptr_not_equal(sym_intern(&t, "ab", 1), sym_intern(&t, "ab", 2));
     assert_ptr_equal(sym_intern(&t, large, 1 << 20), sym_intern(&t, large, 1 << 20));
     assert_ptr_not_equal(sym_intern(&t, large, 1 << 20), sym_intern(&t, large, (1 << 20) - 1));
+    for (uint32_t n = 5000; n > 0; n--) { /* prefixes of one another, some in the same slot */
+        assert_int_equal(sym_intern(&t, large, n)->n, n);
+    }
     arena_release(&a);
 }
 
@@ -137,6 +140,9 @@ static void a_map_gives_back_the_last_value_of_each_key(void **state)
     assert_false(map_get(&m, 0, &v));
     for (uint64_t k = 0; k < 100000; k++) {
         map_put(&m, k << 20, (uint32_t)k);
+        if (k < 1000) {
+            assert_false(map_get(&m, 1, &v)); /* ends, however full the table is */
+        }
     }
     map_put(&m, 5 << 20, 77);
     map_put(&m, UINT64_MAX, 1);
@@ -164,6 +170,12 @@ static void random_numbers_are_the_same_everywhere_and_in_range(void **state)
     for (int i = 0; i < 7; i++) {
         assert_in_range(seen[i], 850, 1150);
     }
+    int low = 0; /* 3/4 of 2^64: remainders of a plain modulo would fall in the first third half
+                    of the time */
+    for (int i = 0; i < 3000; i++) {
+        low += rng_below(&r, UINT64_C(3) << 62) < UINT64_C(1) << 62;
+    }
+    assert_in_range(low, 850, 1150);
 }
 
 TESTS(TEST(a_million_symbols_are_each_interned_once), TEST(symbols_of_any_bytes_are_told_apart),
