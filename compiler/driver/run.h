@@ -39,8 +39,8 @@ typedef struct RunTiming {
     uint64_t multiply_adds;
 } RunTiming;
 
-/* Compiles the text of a kernel's C form with `cc`, loads it and calls it. results[k] as graph_eval. */
-bool run_as_c(Ctx *ctx, Arena *arena, const Graph *g, Str c_text, const Options *o,
+/* Compiles the text of a kernel's C form with `cc`, loads it and calls `symbol`. results[k] as graph_eval. */
+bool run_as_c(Ctx *ctx, Arena *arena, const Graph *g, Str text, const char *symbol, const Options *o,
               const RunArguments *a, Tensor **results, RunTiming *timing);
 
 double run_clock(void); /* seconds, monotonic */

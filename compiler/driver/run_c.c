@@ -82,25 +82,19 @@ static bool compile(Build *b, const Options *o)
     return true;
 }
 
-static const tdsl_kernel_info *load(Build *b, const Graph *g)
+static const tdsl_kernel_info *load(Build *b, const char *symbol)
 {
     b->library = dlopen(b->object, RTLD_NOW | RTLD_LOCAL);
     if (b->library == NULL) {
         (void)fail(b, "cannot load the compiled kernel", dlerror());
         return NULL;
     }
-    /* The list of the module's kernels; names in it are the user's, symbols may be renamed. */
-    typedef const tdsl_kernel_info *const *List;
-    void *symbol = dlsym(b->library, "tdsl_kernel_list");
-    List list = symbol;
-    for (size_t k = 0; list != NULL && list[k] != NULL; k++) {
-        if (strcmp(list[k]->name, g->name->text) == 0 &&
-            list[k]->abi_version == TDSL_ABI_VERSION) {
-            return list[k];
-        }
+    const tdsl_kernel_info *info = dlsym(b->library, str_format(b->arena, "%s_info", symbol));
+    if (info == NULL || info->abi_version != TDSL_ABI_VERSION) {
+        (void)fail(b, "the compiled object has no kernel of that name", symbol);
+        return NULL;
     }
-    (void)fail(b, "the compiled object has no kernel of that name", g->name->text);
-    return NULL;
+    return info;
 }
 
 static void clean(Build *b)
@@ -203,12 +197,12 @@ static bool call(Build *b, const Graph *g, const tdsl_kernel_info *info, const R
     return true;
 }
 
-bool run_as_c(Ctx *ctx, Arena *arena, const Graph *g, Str c_text, const Options *o,
+bool run_as_c(Ctx *ctx, Arena *arena, const Graph *g, Str text, const char *symbol, const Options *o,
               const RunArguments *a, Tensor **results, RunTiming *timing)
 {
     Build b = {.ctx = ctx, .arena = arena};
-    bool ok = write_source(&b, c_text) && compile(&b, o);
-    const tdsl_kernel_info *info = ok ? load(&b, g) : NULL;
+    bool ok = write_source(&b, text) && compile(&b, o);
+    const tdsl_kernel_info *info = ok ? load(&b, symbol) : NULL;
     ok = info != NULL && call(&b, g, info, a, results, timing);
     clean(&b);
     return ok;

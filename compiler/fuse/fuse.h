@@ -28,6 +28,11 @@ typedef enum Residence {
 
 const char *residence_name(Residence r); /* "argument", "result", "register", "tile", "workspace" */
 
+static inline bool residence_is_stored(Residence r)
+{
+    return r == RESIDE_RESULT || r == RESIDE_TILE || r == RESIDE_WORKSPACE;
+}
+
 typedef struct GroupAxis {
     Dim extent;
     const int32_t *label; /* [n_nodes]: the node's label along this axis */
@@ -50,6 +55,9 @@ typedef struct Partition {
     const char *const *reason;  /* [nodes]: why it is in the workspace; null otherwise */
     const int32_t *result_of;   /* [nodes]: the result it is written to when RESIDE_RESULT, else -1 */
 } Partition;
+
+/* fuse_node_bytes: of the whole value, for typical extents; saturating. */
+int64_t fuse_node_bytes(const Graph *g, NodeRef n);
 
 /* fuse.c: greedy, in program order; legality first, then capacity of `machine` for typical extents. */
 Partition *fuse_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine);

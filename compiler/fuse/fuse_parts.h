@@ -18,13 +18,6 @@ uint32_t fuse_common_axes(Arena *arena, const Graph *g, const UseList *uses, uin
 /* Bytes of the node's block when each axis is cut to a tile of 1, for typical extents; saturating. */
 int64_t fuse_block_bytes(const Graph *g, NodeRef n, uint32_t at, uint32_t n_axes,
                          const GroupAxis *axes);
-int64_t fuse_node_bytes(const Graph *g, NodeRef n);
-
-static inline bool residence_is_stored(Residence r)
-{
-    return r == RESIDE_RESULT || r == RESIDE_TILE || r == RESIDE_WORKSPACE;
-}
-
 /* in_place.c: may node `r` write inout parameter `param` in place? Not while anything still has to read the old value
  * elsewhere than at the element being written. `uses` of all stored nodes. */
 bool fuse_in_place(Arena *arena, const Graph *g, const Residence *residence,

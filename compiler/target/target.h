@@ -66,6 +66,8 @@ typedef struct Target {
     const char *name;    /* as in --target= */
     const char *summary; /* for --help */
     const Machine *machine;
+    /* What kernel `name` is called in the emitted text, where users link to it. Null: as it is. */
+    const char *(*symbol)(Arena *, const char *name);
     /* TILED -> LEGAL. Null result: reported as unsupported, with the construct's span. */
     struct Kernel *(*legalise)(Ctx *, Arena *, const struct Kernel *);
     /* The target's own rules on a LEGAL kernel, beyond loop_verify. */

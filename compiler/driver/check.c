@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --check-each: the program is run on small integers after every pass, by the interpreter of the stage, and compared with what it
+ * gave at first. Sums of small integers are exact in every order, so the comparison is bit for bit, unless the program divides or calls a
+ * function of libm: then by a bound relative to the largest element. Open dims take small sizes that differ, so that swapped indices show. */
+#include <math.h>
+
+#include "driver/compile.h"
+#include "ir/eval.h"
+
+/* The largest extent an open dim is given, and the elements a program may have to be checked. */
+#define CHECK_EXTENT 5
+#define CHECK_ELEMENTS ((int64_t)1 << 22)
+
+typedef struct CheckedKernel {
+    int64_t *dims;
+    Tensor **args;
+    Tensor **results;
+    bool exact;
+    bool skipped; /* too large to interpret */
+} CheckedKernel;
+
+typedef struct Checker {
+    CheckedKernel *kernels;
+} Checker;
+
+static bool is_exact(const Graph *g)
+{
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        OpRule rule = op_info(node->op)->rule;
+        bool real = !dtype_is_int(node->dtype) && node->dtype != DTYPE_BOOL;
+        if (rule == RULE_FLOAT || rule == RULE_RFLOAT || (real && node->op == OP_DIV) ||
+            node->dtype == DTYPE_F16 || node->dtype == DTYPE_BF16) {
+            return false;
+        }
+        if (node->op == OP_CONST && real && node->value.re != floor(node->value.re)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static Tensor *make_argument(Compilation *c, const Param *p, const int64_t *dims, uint32_t at)
+{
+    int64_t *extent = ARENA_ARRAY(c->arena, p->rank, int64_t);
+    for (uint32_t d = 0; d < p->rank; d++) {
+        extent[d] = p->shape[d].sym < 0 ? p->shape[d].n : dims[p->shape[d].sym];
+    }
+    Tensor *t = tensor_new(c->ctx, c->arena, p->dtype, p->rank, extent);
+    Rng rng = {hash_mix(1, at)};
+    for (int64_t k = 0; t != NULL && k < t->count; k++) {
+        int64_t v = (int64_t)rng_below(&rng, 4) + 1; /* 1 .. 4: no zeros, which hide faults */
+        bool whole = p->dtype == DTYPE_BOOL || dtype_is_int(p->dtype);
+        tensor_set(t, k, whole ? number_int(p->dtype, p->dtype == DTYPE_BOOL ? v & 1 : v)
+                               : number_real(p->dtype, (double)v));
+    }
+    return t;
+}
+
+static bool is_small(const Graph *g, const int64_t *dims)
+{
+    int64_t total = 0;
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        int64_t count = 1;
+        for (uint32_t l = 0; l < node->n_labels; l++) {
+            count = sat_mul(count, node->extent[l].sym < 0 ? node->extent[l].n
+                                                           : dims[node->extent[l].sym]);
+        }
+        total = sat_add(total, count);
+    }
+    for (uint32_t k = 0; k < g->params.n; k++) {
+        int64_t count = 1;
+        for (uint32_t d = 0; d < g->params.at[k].rank; d++) {
+            Dim dim = g->params.at[k].shape[d];
+            count = sat_mul(count, dim.sym < 0 ? dim.n : dims[dim.sym]);
+        }
+        total = sat_add(total, count);
+    }
+    return total <= CHECK_ELEMENTS;
+}
+
+static bool start_kernel(Compilation *c, const Graph *g, CheckedKernel *k)
+{
+    k->dims = ARENA_ARRAY(c->arena, g->dims.list.n, int64_t);
+    for (uint32_t d = 0; d < g->dims.list.n; d++) {
+        k->dims[d] = CHECK_EXTENT - (int64_t)(d % 3);
+    }
+    k->exact = is_exact(g);
+    k->skipped = !is_small(g, k->dims);
+    k->args = ARENA_ARRAY(c->arena, g->params.n, Tensor *);
+    for (uint32_t p = 0; !k->skipped && p < g->params.n; p++) {
+        k->args[p] = make_argument(c, &g->params.at[p], k->dims, p);
+        if (k->args[p] == NULL) {
+            return false;
+        }
+    }
+    k->results = ARENA_ARRAY(c->arena, g->results.n, Tensor *);
+    return k->skipped || graph_eval(c->ctx, c->arena, g, k->dims, k->args, k->results);
+}
+
+static bool is_close(const CheckedKernel *k, DType t, Number a, Number b, double scale)
+{
+    if (t == DTYPE_BOOL || dtype_is_int(t)) {
+        return a.i == b.i;
+    }
+    if (k->exact) {
+        return (a.re == b.re || (isnan(a.re) && isnan(b.re))) &&
+               (a.im == b.im || (isnan(a.im) && isnan(b.im)));
+    }
+    /* A few roundings on each of the few hundred terms that a checked sum has. */
+    double ulp = t == DTYPE_F64 || t == DTYPE_C128   ? 0x1p-52
+                 : t == DTYPE_F32 || t == DTYPE_C64 ? 0x1p-23
+                 : t == DTYPE_F16                   ? 0x1p-10
+                                                    : 0x1p-7;
+    double bound = 4096 * ulp * scale;
+    bool same_kind = isfinite(a.re) == isfinite(b.re) && isfinite(a.im) == isfinite(b.im);
+    return same_kind && (!isfinite(a.re) || (fabs(a.re - b.re) <= bound)) &&
+           (!isfinite(a.im) || fabs(a.im - b.im) <= bound);
+}
+
+static bool same(Compilation *c, const CheckedKernel *k, const char *kernel, const char *result,
+                 const Tensor *a, const Tensor *b, const char *pass)
+{
+    double scale = 1;
+    for (int64_t i = 0; i < a->count; i++) {
+        Number v = tensor_get(a, i);
+        double size = isfinite(v.re) ? fabs(v.re) : 0;
+        scale = size > scale ? size : scale;
+    }
+    for (int64_t i = 0; i < a->count; i++) {
+        if (!is_close(k, a->dtype, tensor_get(a, i), tensor_get(b, i), scale)) {
+            Number x = tensor_get(a, i), y = tensor_get(b, i);
+            diag_error(&c->ctx->diags, E_PASS_BROKE, (Span){0},
+                       "pass '%s' changed the meaning of kernel '%s': element %lld of '%s' was %g "
+                       "and is %g",
+                       pass, kernel, (long long)i, result,
+                       x.dtype == DTYPE_BOOL || dtype_is_int(x.dtype) ? (double)x.i : x.re,
+                       y.dtype == DTYPE_BOOL || dtype_is_int(y.dtype) ? (double)y.i : y.re);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A kernel's results are its inout and result arguments in calling order; a graph's are as the program lists them. */
+static const Tensor *kernel_result(const Kernel *kernel, Tensor *const *results, Sym name)
+{
+    uint32_t at = 0;
+    for (uint32_t a = 0; a < kernel->args.n; a++) {
+        const Arg *arg = &kernel->args.at[a];
+        if (arg->role != ARG_INOUT && arg->role != ARG_RESULT) {
+            continue;
+        }
+        if (kernel->bufs.at[arg->buf].name == name) {
+            return results[at];
+        }
+        at++;
+    }
+    return NULL;
+}
+
+static bool check_kernel(Compilation *c, uint32_t at, Stage stage, const char *pass)
+{
+    const CheckedKernel *k = &c->checker->kernels[at];
+    const Graph *g = c->module->graphs.at[at];
+    Tensor **results = ARENA_ARRAY(c->arena, (size_t)g->results.n + g->params.n, Tensor *);
+    if (k->skipped) {
+        return true;
+    }
+    const Kernel *kernel = stage == STAGE_LOOP    ? c->tiled->kernels.at[at]
+                           : stage == STAGE_LEGAL ? c->legal->kernels.at[at]
+                                                  : NULL;
+    bool ran = kernel == NULL
+                   ? graph_eval(c->ctx, c->arena, g, k->dims, k->args, results)
+                   : loop_eval(c->ctx, c->arena, kernel, k->dims, k->args, results);
+    for (uint32_t r = 0; ran && r < g->results.n; r++) {
+        Sym name = g->results.at[r].name;
+        const Tensor *now = kernel == NULL ? results[r] : kernel_result(kernel, results, name);
+        CHECK(now != NULL);
+        if (!same(c, k, g->name->text, name->text, k->results[r], now, pass)) {
+            return false;
+        }
+    }
+    if (!ran) {
+        diag_error(&c->ctx->diags, E_PASS_BROKE, (Span){0},
+                   "after pass '%s' kernel '%s' cannot be run", pass, g->name->text);
+    }
+    return ran;
+}
+
+bool compilation_check(Compilation *c, Stage stage, const char *pass)
+{
+    if (c->module == NULL) {
+        return true; /* read from a kernel dump: there is no graph to compare with */
+    }
+    bool first = c->checker == NULL;
+    if (first) {
+        c->checker = ARENA_NEW(c->arena, Checker);
+        c->checker->kernels = ARENA_ARRAY(c->arena, c->module->graphs.n, CheckedKernel);
+    }
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        bool ok = first ? start_kernel(c, c->module->graphs.at[k], &c->checker->kernels[k])
+                        : check_kernel(c, k, stage, pass);
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}

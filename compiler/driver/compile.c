@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pipeline as a table. Every pass says which stage it ends in; the runner verifies what it made, times it, and with
+ * --check-each runs the program before going on. Names and types were settled before: the first pass here makes graphs. */
+#include "driver/compile.h"
+
+#include "ir/build.h"
+
+static void each_graph(Compilation *c, Graph *(*pass)(Ctx *, Arena *, const Graph *))
+{
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        c->module->graphs.at[k] = pass(c->ctx, c->arena, c->module->graphs.at[k]);
+    }
+}
+
+static bool pass_build(Compilation *c)
+{
+    if (c->program != NULL) {
+        c->module = module_build(c->ctx, c->arena, c->program, c->only_kernel);
+    }
+    return c->module != NULL && c->ctx->diags.n_errors == 0;
+}
+
+static bool pass_simplify(Compilation *c)
+{
+    each_graph(c, opt_simplify);
+    return true;
+}
+
+static bool pass_normalise(Compilation *c)
+{
+    each_graph(c, opt_normalise);
+    return true;
+}
+
+static bool pass_path(Compilation *c)
+{
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        Graph *g = path_apply(c->ctx, c->arena, c->module->graphs.at[k], &c->path, &c->decisions);
+        if (g == NULL) {
+            return false;
+        }
+        c->module->graphs.at[k] = g;
+    }
+    return true;
+}
+
+static bool pass_fuse(Compilation *c)
+{
+    uint32_t n = c->module->graphs.n;
+    c->partitions = ARENA_ARRAY(c->arena, n, const Partition *);
+    for (uint32_t k = 0; k < n; k++) {
+        const Graph *g = c->module->graphs.at[k];
+        c->partitions[k] = c->no_fuse
+                               ? fuse_none(c->ctx, c->arena, g, c->target->machine)
+                               : fuse_greedy(c->ctx, c->arena, g, c->target->machine);
+        fuse_warn_spills(c->ctx, c->partitions[k]);
+    }
+    return true;
+}
+
+static bool pass_schedule(Compilation *c)
+{
+    uint32_t n = c->module->graphs.n;
+    c->schedules = ARENA_ARRAY(c->arena, n, const Schedule *);
+    for (uint32_t k = 0; k < n; k++) {
+        c->schedules[k] =
+            schedule_choose(c->ctx, c->arena, c->partitions[k], c->target->machine);
+    }
+    return true;
+}
+
+static bool pass_loop(Compilation *c)
+{
+    c->tiled = ARENA_NEW(c->arena, KernelModule);
+    c->tiled->arena = c->arena;
+    c->tiled->source_name = c->module->source_name;
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        Kernel *kernel = loop_build(c->ctx, c->arena, c->schedules[k]);
+        vec_push(c->arena, &c->tiled->kernels, kernel);
+    }
+    return true;
+}
+
+static bool pass_legalise(Compilation *c)
+{
+    c->legal = ARENA_NEW(c->arena, KernelModule);
+    c->legal->arena = c->arena;
+    c->legal->source_name = c->tiled->source_name;
+    for (uint32_t k = 0; k < c->tiled->kernels.n; k++) {
+        Kernel *kernel = c->target->legalise(c->ctx, c->arena, c->tiled->kernels.at[k]);
+        if (kernel == NULL) {
+            return false;
+        }
+        vec_push(c->arena, &c->legal->kernels, kernel);
+    }
+    return true;
+}
+
+static bool pass_emit(Compilation *c)
+{
+    return c->target->emit(c->ctx, c->legal, &c->emit, &c->outputs);
+}
+
+typedef struct Pass {
+    const char *name;
+    Stage from, to;
+    bool (*run)(Compilation *);
+} Pass;
+
+static const Pass passes[] = {
+    {"build", STAGE_CHECKED, STAGE_GRAPH, pass_build},
+    {"simplify", STAGE_GRAPH, STAGE_GRAPH, pass_simplify},
+    {"normalise", STAGE_GRAPH, STAGE_GRAPH, pass_normalise},
+    {"path", STAGE_GRAPH, STAGE_PATH, pass_path},
+    {"fuse", STAGE_PATH, STAGE_FUSE, pass_fuse},
+    {"schedule", STAGE_FUSE, STAGE_SCHEDULE, pass_schedule},
+    {"loop", STAGE_SCHEDULE, STAGE_LOOP, pass_loop},
+    {"legalise", STAGE_LOOP, STAGE_LEGAL, pass_legalise},
+    {"emit", STAGE_LEGAL, STAGE_OUTPUT, pass_emit},
+};
+
+static bool verify_kernels(Compilation *c, const KernelModule *m, const char *pass)
+{
+    for (uint32_t k = 0; k < m->kernels.n; k++) {
+        const Kernel *kernel = m->kernels.at[k];
+        bool legal = kernel->form == LOOP_LEGAL;
+        if (!loop_verify(c->ctx, kernel, pass) ||
+            (legal && !c->target->verify(c->ctx, kernel))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool verify(Compilation *c, Stage stage, const char *pass)
+{
+    if (stage == STAGE_LOOP || stage == STAGE_LEGAL) {
+        return verify_kernels(c, stage == STAGE_LOOP ? c->tiled : c->legal, pass);
+    }
+    for (uint32_t k = 0; stage < STAGE_LOOP && k < c->module->graphs.n; k++) {
+        bool ok = stage == STAGE_FUSE       ? fuse_verify(c->ctx, c->partitions[k], pass)
+                  : stage == STAGE_SCHEDULE ? schedule_verify(c->ctx, c->schedules[k], pass)
+                                            : graph_verify(c->ctx, c->module->graphs.at[k], pass);
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void compilation_init(Compilation *c, Ctx *ctx, Arena *arena, const Target *target)
+{
+    *c = (Compilation){.ctx = ctx, .arena = arena, .target = target, .source_name = "-"};
+    c->outputs.arena = arena;
+    c->path.options.effort = 1;
+}
+
+bool compilation_run(Compilation *c, Stage stage)
+{
+    for (size_t k = 0; k < sizeof passes / sizeof passes[0]; k++) {
+        const Pass *pass = &passes[k];
+        if (pass->to > stage || pass->from < c->stage) {
+            continue;
+        }
+        double start = c->clock == NULL ? 0 : c->clock();
+        if (!pass->run(c)) {
+            return false;
+        }
+        PassTime time = {pass->name, c->clock == NULL ? 0 : c->clock() - start};
+        vec_push(c->arena, &c->times, time);
+        c->stage = pass->to;
+        if (c->stage != STAGE_OUTPUT && !verify(c, c->stage, pass->name)) {
+            return false;
+        }
+        if (c->check_each && c->stage != STAGE_OUTPUT &&
+            !compilation_check(c, c->stage, pass->name)) {
+            return false;
+        }
+    }
+    return c->ctx->diags.n_errors == 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One compilation: what is known, which stage it has reached, and the passes that take it further. A library of functions
+ * without files or exits; main.c and run_main.c are its users. */
+#ifndef DRIVER_COMPILE_H
+#define DRIVER_COMPILE_H
+
+#include "front/ast.h"
+#include "ir/graph.h"
+#include "loop/loop.h"
+#include "loop/schedule.h"
+#include "opt/opt.h"
+#include "path/apply.h"
+#include "target/target.h"
+
+/* ORDER STAGE: names in compile_dump.c. */
+typedef enum Stage {
+    STAGE_TOKENS,
+    STAGE_AST,
+    STAGE_CHECKED,
+    STAGE_GRAPH,    /* form TENSOR */
+    STAGE_PATH,     /* form BINARY */
+    STAGE_FUSE,
+    STAGE_SCHEDULE,
+    STAGE_LOOP,     /* form TILED */
+    STAGE_LEGAL,
+    STAGE_OUTPUT,
+    STAGE_COUNT
+} Stage;
+
+const char *stage_name(Stage s);
+bool stage_from_name(const char *name, Stage *out);
+
+struct Program;
+
+typedef struct PassTime {
+    const char *pass;
+    double seconds;
+} PassTime;
+
+typedef struct Compilation {
+    Ctx *ctx;
+    Arena *arena;
+    /* how */
+    const Target *target;
+    PathControl path;
+    bool no_fuse;
+    bool check_each;
+    double (*clock)(void); /* null: times are 0 */
+    const char *only_kernel;
+    EmitOptions emit;
+    /* what: filled from the stage the input is of, and on */
+    Stage stage;
+    const char *source_name;
+    const struct Program *program;
+    Module *module;
+    const Partition **partitions; /* [kernels] */
+    const Schedule **schedules;
+    KernelModule *tiled, *legal;
+    OutputSet outputs;
+    PathDecisions decisions;
+    VEC(PassTime) times;
+    struct Checker *checker; /* of --check-each */
+} Compilation;
+
+void compilation_init(Compilation *c, Ctx *ctx, Arena *arena, const Target *target);
+
+/* Takes a dump of any stage, told by its first line. False after a diagnostic. */
+bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage);
+
+/* Runs passes until `stage` is reached: each result is verified, and run when check_each is set. False after a diagnostic. */
+bool compilation_run(Compilation *c, Stage stage);
+
+/* Prints the stage that has been reached (or STAGE_GRAPH .. of what is kept). */
+void compilation_dump(const Compilation *c, Stage stage, Text *out);
+
+/* check.c: --check-each. Runs the program on small integers and compares with the first run; false (E_PASS_BROKE) names `pass`. */
+bool compilation_check(Compilation *c, Stage stage, const char *pass);
+
+/* report.c: residence, traffic, contraction order. */
+void compilation_report(const Compilation *c, Text *out);
+void compilation_report_json(const Compilation *c, Text *out);
+
+#endif
