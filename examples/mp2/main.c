@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DF-MP2 correlation energy of one molecule from its integrals, by kernels that tdslc made from mp2.tdsl.
+ *
+ *     B0[i,a,P] = Co[m,i] Cv[n,a] (mn|P)      kernel ao_to_mo
+ *     J = L L^T,  L B = B0 over P             here: the language has no Cholesky factorisation yet
+ *     E = sum T (2T - T^x) / D                kernel mp2_energy
+ *
+ * usage: mp2 FOLDER; files and units as in h2o-cc-pvdz/README.md. Exit 5 when a recorded energy is missed. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mp2.h"
+
+typedef struct Array {
+    int rank;
+    int64_t extent[4];
+    double *data;
+} Array;
+
+static void stop(const char *what, const char *name, int status)
+{
+    fprintf(stderr, "mp2: %s '%s'\n", what, name);
+    exit(status);
+}
+
+static void *memory(size_t bytes)
+{
+    void *p = aligned_alloc(64, (bytes / 64 + 1) * 64);
+    if (p == NULL) {
+        stop("no memory for", "an array", 4);
+    }
+    return p;
+}
+
+/* A .npy file of version 1.0, float64, C order: what the integral programs write. */
+static Array load(const char *folder, const char *name, int rank)
+{
+    char path[4096], header[65536];
+    unsigned char start[10];
+    Array a = {rank, {1, 1, 1, 1}, NULL};
+    snprintf(path, sizeof path, "%s/%s.npy", folder, name);
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) {
+        stop("cannot read", path, 3);
+    }
+    if (fread(start, 1, 10, f) != 10 || memcmp(start, "\x93NUMPY\x01", 7) != 0) {
+        stop("not a .npy file of version 1.0:", path, 1);
+    }
+    size_t n = start[8] | (size_t)start[9] << 8;
+    if (fread(header, 1, n, f) != n) {
+        stop("truncated:", path, 1);
+    }
+    header[n] = '\0';
+    const char *shape = strstr(header, "'shape': (");
+    if (strstr(header, "'<f8'") == NULL || strstr(header, "True") != NULL || shape == NULL) {
+        stop("not float64 in C order:", path, 1);
+    }
+    shape += strlen("'shape': (");
+    size_t count = 1;
+    for (int d = 0; d < rank; d++) {
+        char *end = NULL;
+        a.extent[d] = strtoll(shape, &end, 10);
+        if (end == shape || a.extent[d] < 0 || a.extent[d] > 1 << 20) {
+            stop("another shape is expected in", path, 1);
+        }
+        shape = end + strspn(end, ", ");
+        count *= (size_t)a.extent[d];
+    }
+    if (*shape != ')') {
+        stop("another rank is expected in", path, 1);
+    }
+    a.data = memory(count * sizeof(double));
+    if (fread(a.data, sizeof(double), count, f) != count || fgetc(f) != EOF) {
+        stop("its length does not fit its shape:", path, 1);
+    }
+    fclose(f);
+    return a;
+}
+
+static float *to_float(const double *from, size_t n)
+{
+    float *out = memory(n * sizeof(float));
+    for (size_t k = 0; k < n; k++) {
+        out[k] = (float)from[k];
+    }
+    return out;
+}
+
+static double *to_double(const float *from, size_t n)
+{
+    double *out = memory(n * sizeof(double));
+    for (size_t k = 0; k < n; k++) {
+        out[k] = from[k];
+    }
+    return out;
+}
+
+/* J = L L^T in place (lower triangle), then L b = b0 for each of `rows` rows of B. */
+static void apply_metric(double *J, double *B, size_t x, size_t rows)
+{
+    for (size_t p = 0; p < x; p++) {
+        for (size_t q = 0; q <= p; q++) {
+            double s = J[p * x + q];
+            for (size_t r = 0; r < q; r++) {
+                s -= J[p * x + r] * J[q * x + r];
+            }
+            if (p == q && s <= 0) {
+                stop("the metric is not positive definite:", "J.npy", 1);
+            }
+            J[p * x + q] = p == q ? sqrt(s) : s / J[q * x + q];
+        }
+    }
+    for (size_t row = 0; row < rows; row++) {
+        double *b = B + row * x;
+        for (size_t p = 0; p < x; p++) {
+            double s = b[p];
+            for (size_t q = 0; q < p; q++) {
+                s -= J[p * x + q] * b[q];
+            }
+            b[p] = s / J[p * x + p];
+        }
+    }
+}
+
+static void check(tdsl_status status, const char *kernel)
+{
+    if (status != TDSL_OK) {
+        fprintf(stderr, "mp2: status %d from kernel '%s'\n", (int)status, kernel);
+        exit(5);
+    }
+}
+
+typedef struct Molecule {
+    int64_t o, v, n, x;
+    Array eri, J, Co, Cv, eo, ev;
+} Molecule;
+
+static double energy_f64(const Molecule *m)
+{
+    size_t rows = (size_t)(m->o * m->v), x = (size_t)m->x;
+    double *B = memory(rows * x * sizeof(double)), *J = memory(x * x * sizeof(double)), E = 0;
+    memcpy(J, m->J.data, x * x * sizeof(double));
+    size_t bytes = ao_to_mo_workspace_bytes(m->o, m->v, m->n, m->x);
+    void *work = memory(bytes);
+    check(ao_to_mo(m->o, m->v, m->n, m->x, m->eri.data, m->Co.data, m->Cv.data, B, work, bytes),
+          "ao_to_mo");
+    free(work);
+    apply_metric(J, B, x, rows);
+    bytes = mp2_energy_workspace_bytes(m->o, m->v, m->x);
+    work = memory(bytes);
+    check(mp2_energy(m->o, m->v, m->x, B, m->eo.data, m->ev.data, &E, work, bytes), "mp2_energy");
+    free(work);
+    free(B);
+    free(J);
+    return E;
+}
+
+static double energy_f32(const Molecule *m)
+{
+    size_t o = (size_t)m->o, v = (size_t)m->v, n = (size_t)m->n, x = (size_t)m->x;
+    float *eri = to_float(m->eri.data, n * n * x), *Co = to_float(m->Co.data, n * o);
+    float *Cv = to_float(m->Cv.data, n * v), *B0 = memory(o * v * x * sizeof(float));
+    double *J = memory(x * x * sizeof(double)), E = 0;
+    memcpy(J, m->J.data, x * x * sizeof(double));
+    size_t bytes = ao_to_mo_f32_workspace_bytes(m->o, m->v, m->n, m->x);
+    void *work = memory(bytes);
+    check(ao_to_mo_f32(m->o, m->v, m->n, m->x, eri, Co, Cv, B0, work, bytes), "ao_to_mo_f32");
+    free(work);
+    double *B = to_double(B0, o * v * x);
+    apply_metric(J, B, x, o * v);
+    float *Bf = to_float(B, o * v * x), *eo = to_float(m->eo.data, o), *ev = to_float(m->ev.data, v);
+    bytes = mp2_energy_f32_workspace_bytes(m->o, m->v, m->x);
+    work = memory(bytes);
+    check(mp2_energy_f32(m->o, m->v, m->x, Bf, eo, ev, &E, work, bytes), "mp2_energy_f32");
+    free(work);
+    free(eri), free(Co), free(Cv), free(B0), free(J), free(B), free(Bf), free(eo), free(ev);
+    return E;
+}
+
+/* The recorded energy, or NaN where there is none. */
+static double recorded(const char *folder)
+{
+    char path[4096], text[65536];
+    snprintf(path, sizeof path, "%s/meta.json", folder);
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) {
+        return NAN;
+    }
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    const char *key = "\"df_mp2_correlation_energy\"";
+    const char *at = strstr(text, key);
+    double value = NAN;
+    return at != NULL && sscanf(at + strlen(key), " : %lf", &value) == 1 ? value : NAN;
+}
+
+static int compare(const char *type, double energy, double reference, double bound)
+{
+    printf("  %s  %+.12f hartree", type, energy);
+    if (isnan(reference)) {
+        printf("\n");
+        return 0;
+    }
+    double off = energy - reference;
+    bool missed = !(fabs(off) <= bound);
+    printf("   difference %+.2e %s %.0e%s\n", off, missed ? "is not within" : "within", bound,
+           missed ? ": MISSED" : "");
+    return missed;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: mp2 FOLDER\n");
+        return 2;
+    }
+    Molecule m = {0};
+    m.eri = load(argv[1], "eri3", 3);
+    m.J = load(argv[1], "J", 2);
+    m.Co = load(argv[1], "Co", 2);
+    m.Cv = load(argv[1], "Cv", 2);
+    m.eo = load(argv[1], "eo", 1);
+    m.ev = load(argv[1], "ev", 1);
+    m.o = m.Co.extent[1];
+    m.v = m.Cv.extent[1];
+    m.n = m.eri.extent[0];
+    m.x = m.eri.extent[2];
+    if (m.eri.extent[1] != m.n || m.Co.extent[0] != m.n || m.Cv.extent[0] != m.n ||
+        m.J.extent[0] != m.x || m.J.extent[1] != m.x || m.eo.extent[0] != m.o ||
+        m.ev.extent[0] != m.v) {
+        stop("the shapes of the arrays do not fit each other in", argv[1], 1);
+    }
+    printf("DF-MP2 of %s: %lld occupied, %lld virtual, %lld basis, %lld auxiliary functions\n",
+           argv[1], (long long)m.o, (long long)m.v, (long long)m.n, (long long)m.x);
+    double reference = recorded(argv[1]);
+    if (!isnan(reference)) {
+        printf("  recorded %+.12f hartree\n", reference);
+    }
+    int missed = compare("f64", energy_f64(&m), reference, 1e-8);
+    missed |= compare("f32", energy_f32(&m), reference, 1e-5);
+    free(m.eri.data), free(m.J.data), free(m.Co.data), free(m.Cv.data), free(m.eo.data);
+    free(m.ev.data);
+    if (missed) {
+        fprintf(stderr, "mp2: the recorded energy is missed\n");
+    }
+    return missed ? 5 : 0;
+}
