@@ -18,6 +18,7 @@ from .machine import machine_named
 from .manifest import Argument, Manifest
 from .memory import View
 from .session import Session
+from .guard import guarded_tree, guards
 from .subset import check_module
 from .trace import normal_form
 
@@ -64,10 +65,10 @@ def _line_in(error, path):
 
 def _load(checked, path):
     """Run the module's top level; the result is its namespace."""
-    space = {"__name__": "kernel", "__builtins__": {"range": range, "__import__": _import,
-                                                     "AssertionError": AssertionError}}
+    space = {"__name__": "kernel", "__builtins__": {
+        "range": range, "__import__": _import, "AssertionError": AssertionError, **guards()}}
     with installed():
-        exec(compile(checked.tree, path, "exec"), space)    # text was checked: see subset.py
+        exec(compile(guarded_tree(checked.tree), path, "exec"), space)  # checked: subset.py
     return space
 
 
@@ -80,6 +81,10 @@ def _guarded(path, action):
     except AssertionError as error:
         rule, text = "H3", f"the kernel's assertion failed: {error}"
         line = _line_in(error, path)
+    except SyntaxError as error:
+        rule, text, line = "P2", str(error.msg), error.lineno
+    except RecursionError:
+        rule, text, line = "P1", "nested too deeply", None
     except UnboundLocalError as error:
         rule, text, line = "P13", str(error), _line_in(error, path)
     except (TypeError, ValueError, AttributeError, IndexError, NameError, KeyError,
@@ -87,7 +92,7 @@ def _guarded(path, action):
         rule = "A1" if isinstance(error, AttributeError) else "A4"
         text, line = f"{type(error).__name__}: {error}", _line_in(error, path)
         if line is None:
-            raise                      # not the kernel's doing
+            raise                      # our own fault, not the kernel's
     broken(rule, text, line=line, path=path)
 
 

@@ -84,6 +84,7 @@ RULES = {
     "A4": "an argument of the wrong kind",
     "H1": "operands of one instruction overlap only where they are equal",
     "H2": "the number of instructions is capped",
+    "H4": "the HBM a kernel allocates fits what is emulated",
     "H3": "a kernel's parameters and results agree with its manifest",
 }
 

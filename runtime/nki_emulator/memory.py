@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors, the views kernels take of them, and the rules every access obeys.
 
-A Tensor owns values (held form, see dtype.py), a `written` mask of the same shape, and, in
-PSUM, a `group` number per element that says which accumulation group produced it (0 nothing,
--1 anything that is not a matmul). A View is a rectangular or strided window on one tensor;
-it shares memory with it, so that reading and writing through it is reading and writing the
-tensor. Kernels see views only (a whole tensor is its own full view) and can do nothing with
+A Tensor is the facts of an allocation; its Store owns the values (held form, see dtype.py), a
+`written` mask of the same shape, and, in PSUM, a `group` number per element that says which
+accumulation group produced it (0 nothing, -1 anything that is not a matmul). Only views keep
+a store alive, so a tile that the kernel has dropped costs no memory, while its facts stay for
+the live-range check. A View is a rectangular or strided window on one tensor; it shares memory
+with it, so that reading and writing through it is reading and writing the tensor. Kernels see views only (a whole tensor is its own full view) and can do nothing with
 them but index, ask for shape and dtype, and pass them to operations: everything else is P5.
 
 Space checks that do not depend on the operation live here: G1, G2, G5 to G12, G14, G16.
@@ -20,18 +21,15 @@ HBM_SPACES = ("hbm", "private_hbm", "shared_hbm")
 
 
 class Tensor:
-    """Storage with a name. `role` is 'input' for parameters, else 'local'."""
+    """One allocation. `role` is 'input' for parameters, else 'local'."""
 
-    def __init__(self, name, shape, dtype, space, serial, line, role="local", values=None):
+    def __init__(self, name, shape, dtype, space, serial, line, role="local"):
         self.name, self.shape, self.dtype, self.space = name, tuple(shape), dtype, space
         self.serial, self.line, self.role = serial, line, role
         self.address = None
         self.born = None            # index of the first instruction that touches it
         self.died = None            # index of the last one
         self.read_count = 0
-        self.values = np.zeros(self.shape, dtype.held) if values is None else values
-        self.written = np.full(self.shape, values is not None)
-        self.group = np.zeros(self.shape, np.int32) if space == "psum" else None
 
     @property
     def on_chip(self):
@@ -49,6 +47,22 @@ class Tensor:
         return f"{self.space} tensor '{self.name}' {list(self.shape)}"
 
 
+class Store:
+    """The memory of one tensor."""
+
+    def __init__(self, tensor, values=None):
+        self.values = np.zeros(tensor.shape, tensor.dtype.held) if values is None else values
+        self.written = np.zeros(tensor.shape, bool)
+        if values is not None:
+            self.written[...] = True
+        self.group = np.zeros(tensor.shape, np.int32) if tensor.space == "psum" else None
+
+    def window(self, function):
+        """(values, written, group) after the same selection from each."""
+        return (function(self.values), function(self.written),
+                None if self.group is None else function(self.group))
+
+
 def _refuse(what):
     def method(self, *_):
         broken("P5", f"{what} on a tensor; use an nki.isa operation")
@@ -59,8 +73,9 @@ class View:
     """A window on a tensor. `index` is a list of (start, end, step) or plain ints, one per
     dimension of the tensor, or None for an access pattern; `pattern` is then its text."""
 
-    def __init__(self, tensor, values, written, group, index, offset, whole, pattern=None):
-        self.tensor, self.values, self.written, self.group = tensor, values, written, group
+    def __init__(self, tensor, store, window, index, offset, whole, pattern=None):
+        self.tensor, self.store = tensor, store
+        self.values, self.written, self.group = window
         self.index, self.offset, self.whole, self.pattern = index, offset, whole, pattern
 
     @property
@@ -101,7 +116,7 @@ class View:
     def __getitem__(self, key):
         if not self.whole:
             broken("P15", f"{self} is already a slice; index the tensor once")
-        return _indexed(self.tensor, key)
+        return _indexed(self.tensor, self.store, key)
 
     def ap(self, pattern=None, offset=0, scalar_offset=None, vector_offset=None,
            indirect_dim=None, dtype=None):
@@ -114,7 +129,7 @@ class View:
         if not self.whole:
             broken("G10", "cannot specify an access pattern on an already indexed tensor",
                    op="ap")
-        return _patterned(self.tensor, pattern, offset)
+        return _patterned(self.tensor, self.store, pattern, offset)
 
     def reshape(self, shape=None):
         if not self.whole:
@@ -144,8 +159,10 @@ def _index_text(item):
     return f"{start}:{end}" + (f":{step}" if step != 1 else "")
 
 
-def full_view(tensor):
-    return View(tensor, tensor.values, tensor.written, tensor.group,
+def full_view(tensor, values=None):
+    """The view of a whole new tensor, with its memory."""
+    store = Store(tensor, values)
+    return View(tensor, store, store.window(lambda array: array),
                 [(0, n, 1) for n in tensor.shape], 0, True)
 
 
@@ -166,7 +183,7 @@ def _expand_ellipsis(key, rank):
     return key
 
 
-def _indexed(tensor, key):
+def _indexed(tensor, store, key):
     """t[key] with exact bounds; on chip an int on dimension 0 keeps it, elsewhere drops it."""
     rank = len(tensor.shape)
     key = _expand_ellipsis(key, rank)
@@ -199,19 +216,16 @@ def _indexed(tensor, key):
             slices.append(slice(start, start + 1) if keep else start)
         offset += start * strides[dim]
     slices = tuple(slices)
-    values = tensor.values[slices]
+    rank = sum(1 for s in slices if isinstance(s, slice))
     minimum = 2 if tensor.on_chip else 1
-    if np.ndim(values) < minimum:
-        keep = [(slice(i, i + 1) if isinstance(i, int) else slice(*i)) for i in index]
-        first = len(keep) - (minimum - np.ndim(values))
-        slices = tuple(k if (d >= first or (tensor.on_chip and d == 0)) else s
-                       for d, (k, s) in enumerate(zip(keep, slices)))
-        values = tensor.values[slices]
-    group = None if tensor.group is None else tensor.group[slices]
-    return View(tensor, values, tensor.written[slices], group, index, offset, False)
+    for dim in reversed(range(len(slices))):
+        if rank < minimum and not isinstance(slices[dim], slice):
+            slices, rank = slices[:dim] + (slice(index[dim], index[dim] + 1),) + \
+                slices[dim + 1:], rank + 1
+    return View(tensor, store, store.window(lambda array: array[slices]), index, offset, False)
 
 
-def _patterned(tensor, pattern, offset):
+def _patterned(tensor, store, pattern, offset):
     """t.ap(pattern=[[stride, count], ...], offset=n): strides and offset in elements."""
     offset = _whole_number(offset, "offset")
     if not isinstance(pattern, (list, tuple)) or not pattern:
@@ -244,10 +258,8 @@ def _patterned(tensor, pattern, offset):
         return np.lib.stride_tricks.as_strided(
             flat, [c for _, c in pairs], [s * array.itemsize for s, _ in pairs])
 
-    group = None if tensor.group is None else window(tensor.group)
     text = f"pattern={[list(p) for p in pairs]}, offset={offset}"
-    return View(tensor, window(tensor.values), window(tensor.written), group, None, offset,
-                False, text)
+    return View(tensor, store, store.window(window), None, offset, False, text)
 
 
 def _reshaped(view, shape):
@@ -261,8 +273,7 @@ def _reshaped(view, shape):
     if tensor.on_chip and (len(shape) < 2 or shape[0] != tensor.shape[0]):
         broken("G10", f"a reshape keeps the {tensor.shape[0]} partitions of {tensor}",
                op="reshape")
-    group = None if tensor.group is None else tensor.group.reshape(shape)
-    return View(tensor, tensor.values.reshape(shape), tensor.written.reshape(shape), group,
+    return View(tensor, view.store, view.store.window(lambda array: array.reshape(shape)),
                 None, 0, False, f"reshape {list(shape)}")
 
 

@@ -82,7 +82,7 @@ def _group_of(session, op, a):
             return fresh, True
         broken("M9", f"{dst} was written by another instruction than a matmul; allocate a "
                      f"fresh PSUM tile", op=op)
-    if held.size != 1 or int((dst.tensor.group == held[0]).sum()) != dst.values.size:
+    if held.size != 1 or int((dst.store.group == held[0]).sum()) != dst.values.size:
         broken("M8", f"{dst} is not the region of one accumulation group", op=op)
     if a.accumulate is False:
         return fresh, True

@@ -5,12 +5,16 @@ The text of a kernel calls `nisa.dma_copy(...)` with no handle on anything, so t
 progress is found through `current()`; there is at most one per process, entered with `with`.
 """
 
+import math
+
 import numpy as np
 
 from .errors import RuleError, broken
 from .memory import HBM_SPACES, Tensor, full_view
 
 _active = []
+HBM_LIMIT = 2 ** 31             # bytes a kernel may allocate in HBM while being emulated
+STEPS_PER_INSTRUCTION = 50      # loop iterations a kernel may make for each legal instruction
 
 
 class Session:
@@ -22,6 +26,7 @@ class Session:
         self.tensors, self.records, self.warnings = [], [], []
         self.names = {}
         self._groups_read = {}
+        self.hbm_bytes, self.steps = 0, 0
 
     def __enter__(self):
         if _active:
@@ -46,9 +51,9 @@ class Session:
 
     def add_tensor(self, shape, dtype, space, name="", line=None, role="local", values=None):
         tensor = Tensor(self.name_tensor(name, line), shape, dtype, space, len(self.tensors),
-                        line, role, values)
+                        line, role)
         self.tensors.append(tensor)
-        return full_view(tensor)
+        return full_view(tensor, values)
 
     def allocate(self, shape, dtype, space, name, address, line):
         """nl.ndarray: every rule a declaration alone can break."""
@@ -61,7 +66,11 @@ class Session:
                 broken("A4", f"extent {extent!r} is not an integer", op=op)
             if extent < 1:
                 broken("G11", f"extent {extent} in shape {tuple(shape)}", op=op)
-        if space not in HBM_SPACES:
+        if space in HBM_SPACES:
+            self.hbm_bytes += math.prod(shape) * dtype.size
+            if self.hbm_bytes > HBM_LIMIT:
+                broken("H4", f"{self.hbm_bytes} bytes of HBM, limit {HBM_LIMIT}", op=op)
+        else:
             self._check_tile(shape, dtype, space, op)
         view = self.add_tensor(shape, dtype, space, name, line)
         if address is not None:
@@ -112,6 +121,12 @@ class Session:
         if len(self.records) >= self.max_instructions:
             broken("H2", f"more than {self.max_instructions} instructions", op=op)
         return len(self.records)
+
+    def step(self):
+        """One loop iteration: a kernel that only loops ends too."""
+        self.steps += 1
+        if self.steps > STEPS_PER_INSTRUCTION * self.max_instructions:
+            broken("H2", f"more than {self.steps - 1} loop iterations")
 
     def touch(self, view, at):
         """An instruction uses a tensor: its live range grows."""

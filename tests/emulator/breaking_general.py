@@ -122,6 +122,8 @@ CASES = [
      "nisa.tensor_copy(dst=s[0:128, 0:8], src=s[0:128, <<4:12||8:16>>])\n"),
     ("H1", "a pattern that writes an element twice", "", S + "nisa.memset(dst=s.ap("
      "pattern=[[512, 128], [<<0||1>>, 8]], offset=0), value=1.0)\n"),
+    ("H4", "scratch beyond what is emulated", "", "h = nl.ndarray(shape=(1000, 1000, "
+     "<<1000||10>>), dtype=nl.float32, buffer=nl.private_hbm)\n"),
     ("A1", "an operation nobody knows", "", "<<nisa.frobnicate(dst=1)||pass>>\n"),
     ("A1", "a wrapper of nl", "a:float32:8x8", "<<t = nl.load(src=a)||pass>>\n"),
     ("A1", "an operator called", "a:float32:8x8", "<<t = nl.add(x=a, y=a)||pass>>\n"),
@@ -171,6 +173,10 @@ WHOLE = [
     ("H2", "too many instructions", "", {"max_instructions": 10},
      filled("t", (1, 1)) + "for i in range(<<10||8>>):\n    nisa.memset(dst=t[...], value=2.0)"
      "  #!\no = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+     "nisa.dma_copy(dst=o[...], src=t[...])\nreturn o\n"),
+    ("H2", "loops without an end", "", {"max_instructions": 100}, "for i in range(<<10000||9>>):"
+     "\n    for j in (1, 2, 3):  #!\n        pass\n" + filled("t", (1, 1)) +
+     "o = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"
      "nisa.dma_copy(dst=o[...], src=t[...])\nreturn o\n"),
     ("H3", "an assertion about shapes fails", "a:float32:8x8", {},
      "assert a.shape == (8, <<9||8>>)\n" + filled("t", (1, 1)) + "o = nl.ndarray(shape=(1, 1), "

@@ -51,6 +51,9 @@ CASES = [
     ("P7", "a loop over affine_range", "", "for i in <<nl.affine_range||range>>(2):\n    "
      "pass\n"),
     ("P8", "an integer beyond int32", "", "f = <<2147483648||2147483647>>\n"),
+    ("P8", "a product beyond int32", "", "f = 65536\nf <<*||+>>= f\n"),
+    ("P1", "a string times a number", "", "f = <<'ab' * 3||'ababab'>>\n"),
+    ("P2", "a break outside of a loop", "", "<<break||pass>>\n"),
     ("P8", "an infinite float", "", "f = <<1e999||1e30>>\n"),
     ("P9", "a formatted string", "", "f = <<f'{1:3d}'||'1'>>\n"),
     ("P10", "range with a keyword", "", "for i in range(<<stop=2||2>>):\n    pass\n"),
