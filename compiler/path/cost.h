@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cost model of the search: the cost of one step from the log2 sizes of the tensors about it, as a log2. A
+ * tree costs the sum of its steps; every objective is of this form, so that each strategy serves
+ * all. The size objective takes a high power of the result, whose sum stands for the maximum. The exact account of the
+ * chosen tree is path/account.c's. */
+#ifndef PATH_COST_H
+#define PATH_COST_H
+
+#include <math.h>
+
+#include "path/net.h"
+
+#define SIZE_POWER 16.0
+
+/* A sum of numbers given by their log2. */
+typedef struct LogSum {
+    double top, rest; /* 2^top * rest */
+} LogSum;
+
+#define LOGSUM_ZERO ((LogSum){-INFINITY, 0.0})
+
+static inline void logsum_add(LogSum *s, double x)
+{
+    if (x <= s->top) {
+        s->rest += s->top > -1e300 ? exp2(x - s->top) : 1.0;
+    } else {
+        s->rest = (s->rest > 0.0 ? s->rest * exp2(s->top - x) : 0.0) + 1.0;
+        s->top = x;
+    }
+}
+
+static inline double logsum_value(LogSum s)
+{
+    return s.rest > 0.0 ? s.top + log2(s.rest) : -INFINITY;
+}
+
+/* log2(2^x + 2^y) by a table: good to 1e-6, the same on every machine. */
+#define SOFT_STEPS 4096
+#define SOFT_RANGE 24.0
+const double *soft_table_new(Arena *arena);
+
+static inline double soft_max(const double *soft_table, double x, double y)
+{
+    double hi = x > y ? x : y;
+    double d = x > y ? x - y : y - x;
+    if (d >= SOFT_RANGE) {
+        return hi;
+    }
+    double at = d * (SOFT_STEPS / SOFT_RANGE);
+    int i = (int)at;
+    double f = at - (double)i;
+    return hi + (soft_table[i] + f * (soft_table[i + 1] - soft_table[i]));
+}
+
+typedef struct Model {
+    PathObjective objective;
+    double factor; /* log2 */
+    double limit;  /* log2 of the largest tensor allowed; INFINITY: none */
+    const double *soft; /* soft_table_new */
+} Model;
+
+/* u: all labels of the operands; a, b: the operands; r: the result. */
+static inline double model_step(const Model *m, double u, double a, double b, double r)
+{
+    switch (m->objective) {
+    case PATH_FLOPS:
+        return u;
+    case PATH_SIZE:
+        return soft_max(m->soft, r * SIZE_POWER, u);
+    case PATH_WRITE:
+        return r;
+    case PATH_COMBO:
+        return soft_max(m->soft, u, r + m->factor);
+    case PATH_ROOFLINE: {
+        double moved = soft_max(m->soft, soft_max(m->soft, a, b), r) + m->factor;
+        return u > moved ? u : moved;
+    }
+    }
+    return u;
+}
+
+/* Of a whole tree. Smaller `over` first, then smaller `cost`. */
+typedef struct Score {
+    double over; /* log2 by which the largest tensor exceeds the limit, 0 when it does not */
+    double cost;
+    double largest;
+} Score;
+
+static inline bool score_less(Score x, Score y)
+{
+    return x.over < y.over - 1e-9 || (x.over <= y.over + 1e-9 && x.cost < y.cost - 1e-9);
+}
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exact search: for every subset of the operands the cheapest tree, by all splits in two, outer products
+ * included. 3^n / 2 splits, cut down by a bound: a subset whose result alone costs more than a known
+ * tree is never split. Labels with the same occurrences are one, so that the sets stay a word or two. Costs are kept
+ * relative to the bound, which keeps them in range however large they are. */
+#include <string.h>
+
+#include "base/bits.h"
+#include "path/search.h"
+
+typedef struct Exact {
+    uint32_t n, words;
+    uint32_t n_groups;
+    double *weight;  /* by group */
+    uint64_t *leaf;  /* by operand: its groups */
+    uint64_t *open;  /* groups of the output */
+    uint64_t *legs;  /* by subset */
+    double *size;    /* by subset, log2 */
+    double *cost;    /* by subset, over the bound; 2: out of the question */
+    uint32_t *split; /* by subset: one half of the best split */
+    const Model *m;
+    double base;
+} Exact;
+
+#define NO_COST 2.0
+
+/* Labels into groups of equal occurrence. */
+static void exact_group(Exact *e, const Net *net, Arena *arena)
+{
+    uint32_t *held = ARENA_ARRAY(arena, net->n_labels, uint32_t);
+    uint32_t *group = ARENA_ARRAY(arena, net->n_labels, uint32_t);
+    for (uint32_t k = 0; k < net->n; k++) {
+        for (uint32_t i = 0; i < net_degree(net, k); i++) {
+            held[net_legs(net, k)[i]] |= (uint32_t)1 << k;
+        }
+    }
+    e->weight = ARENA_ARRAY(arena, net->n_labels, double);
+    uint32_t *sign = ARENA_ARRAY(arena, net->n_labels, uint32_t);
+    uint32_t slots = 1;
+    while (slots < 2 * net->n_labels + 2) {
+        slots *= 2;
+    }
+    uint32_t *slot = ARENA_ARRAY(arena, slots, uint32_t);
+    for (uint32_t l = 0; l < net->n_labels; l++) {
+        uint32_t key = held[l] * 2 + net->open[l];
+        uint32_t at = (key * 2654435769u) & (slots - 1);
+        while (slot[at] != 0 && sign[slot[at] - 1] != key) {
+            at = (at + 1) & (slots - 1);
+        }
+        if (slot[at] == 0) {
+            sign[e->n_groups] = key;
+            slot[at] = ++e->n_groups;
+        }
+        group[l] = slot[at] - 1;
+        e->weight[group[l]] += net->weight[l];
+    }
+    e->words = bits_words(e->n_groups);
+    e->leaf = ARENA_ARRAY(arena, (size_t)net->n * e->words, uint64_t);
+    e->open = ARENA_ARRAY(arena, e->words, uint64_t);
+    for (uint32_t g = 0; g < e->n_groups; g++) {
+        for (uint32_t k = 0; k < net->n; k++) {
+            if ((sign[g] >> (k + 1)) & 1) {
+                bits_set(e->leaf + (size_t)k * e->words, g);
+            }
+        }
+        if (sign[g] & 1) {
+            bits_set(e->open, g);
+        }
+    }
+}
+
+static double exact_weigh(const Exact *e, const uint64_t *set)
+{
+    double sum = 0.0;
+    for (uint32_t w = 0; w < e->words; w++) {
+        for (uint64_t x = set[w]; x != 0; x &= x - 1) {
+            sum += e->weight[w * 64 + (uint32_t)__builtin_ctzll(x)];
+        }
+    }
+    return sum;
+}
+
+/* Legs and sizes of all subsets: inside(S) by dropping the lowest operand, outside likewise from the complement. */
+static void exact_tables(Exact *e, Arena *arena)
+{
+    size_t all = (size_t)1 << e->n;
+    uint32_t words = e->words;
+    e->legs = ARENA_ARRAY(arena, all * words, uint64_t);
+    for (size_t s = 1; s < all; s++) {
+        const uint64_t *less = e->legs + (s & (s - 1)) * words;
+        const uint64_t *leaf = e->leaf + (size_t)__builtin_ctzll(s) * words;
+        for (uint32_t w = 0; w < words; w++) {
+            e->legs[s * words + w] = less[w] | leaf[w];
+        }
+    }
+    /* legs = inside & outside; pairs of complements are finished together. */
+    for (size_t s = 0; s < all / 2; s++) {
+        uint64_t *x = e->legs + s * words, *y = e->legs + (all - 1 - s) * words;
+        for (uint32_t w = 0; w < words; w++) {
+            uint64_t in = x[w], out = y[w];
+            x[w] = in & (out | e->open[w]);
+            y[w] = out & (in | e->open[w]);
+        }
+    }
+    e->size = ARENA_ARRAY(arena, all, double);
+    for (size_t s = 1; s < all; s++) {
+        e->size[s] = exact_weigh(e, e->legs + s * words);
+    }
+}
+
+static double exact_step(const Exact *e, uint32_t a, uint32_t b, uint32_t s)
+{
+    const uint64_t *x = e->legs + (size_t)a * e->words, *y = e->legs + (size_t)b * e->words;
+    double size = 0.0;
+    for (uint32_t w = 0; w < e->words; w++) {
+        for (uint64_t set = x[w] | y[w]; set != 0; set &= set - 1) {
+            size += e->weight[w * 64 + (uint32_t)__builtin_ctzll(set)];
+        }
+    }
+    return exp2(model_step(e->m, size, e->size[a], e->size[b], e->size[s]) - e->base);
+}
+
+static void exact_subset(Exact *e, uint32_t s, bool whole)
+{
+    double least = exp2(model_step(e->m, e->size[s], -1e9, -1e9, e->size[s]) - e->base);
+    double best = whole ? 1.0 + 1e-9 : NO_COST;
+    e->cost[s] = NO_COST;
+    /* It is made, then used, and either costs as much as its size. */
+    if (!whole && (e->size[s] > e->m->limit + 1e-9 || least * 2.0 > 1.0 + 1e-9)) {
+        return;
+    }
+    best = whole ? best : 1.0 + 1e-9 - least;
+    double open = best - least;
+    uint32_t rest = s & (s - 1);
+    const double *cost = e->cost;
+    for (uint32_t b = rest; b != 0; b = (b - 1) & rest) {
+        double parts = cost[b] + cost[s ^ b];
+        if (parts >= open) {
+            continue;
+        }
+        double sum = parts + exact_step(e, s ^ b, b, s);
+        if (sum < best) {
+            best = sum;
+            open = best - least;
+            e->cost[s] = sum;
+            e->split[s] = b;
+        }
+    }
+}
+
+/* The tree below the full set, children first. */
+static void exact_tree(const Exact *e, Arena *arena, PathStep *out)
+{
+    uint32_t n = e->n, depth = 0, at = n - 1;
+    uint32_t *stack = ARENA_ARRAY(arena, (size_t)n + 1, uint32_t);
+    uint32_t *order = ARENA_ARRAY(arena, n, uint32_t);
+    uint32_t *number = ARENA_ARRAY(arena, (size_t)2 * n, uint32_t);
+    stack[depth++] = (uint32_t)(((uint64_t)1 << n) - 1);
+    while (depth > 0) {
+        uint32_t s = stack[--depth];
+        order[--at] = s;
+        uint32_t half[2] = {s ^ e->split[s], e->split[s]};
+        for (int i = 0; i < 2; i++) {
+            if ((half[i] & (half[i] - 1)) != 0) {
+                stack[depth++] = half[i];
+            }
+        }
+    }
+    for (uint32_t k = 0; k + 1 < n; k++) { /* a subset's number: by looking back, n is small */
+        uint32_t half[2] = {order[k] ^ e->split[order[k]], e->split[order[k]]};
+        for (int i = 0; i < 2; i++) {
+            number[i] = (uint32_t)__builtin_ctz(half[i]);
+            for (uint32_t j = 0; j < k && (half[i] & (half[i] - 1)) != 0; j++) {
+                number[i] = order[j] == half[i] ? n + j : number[i];
+            }
+        }
+        out[k] = (PathStep){number[0], number[1]};
+    }
+}
+
+bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, PathStep *out)
+{
+    CHECK(net->n >= 1 && net->n <= EXACT_MOST);
+    if (net->n == 1) {
+        return true;
+    }
+    ArenaMark mark = arena_mark(scratch);
+    Exact e = {.n = net->n, .m = m, .base = bound};
+    exact_group(&e, net, scratch);
+    exact_tables(&e, scratch);
+    size_t all = (size_t)1 << e.n;
+    e.cost = ARENA_ARRAY(scratch, all, double);
+    e.split = ARENA_ARRAY(scratch, all, uint32_t);
+    for (uint32_t s = 1; s < all; s++) {
+        if ((s & (s - 1)) != 0) {
+            exact_subset(&e, s, s == all - 1);
+        }
+    }
+    bool found = e.cost[all - 1] < NO_COST;
+    if (found) {
+        exact_tree(&e, scratch, out);
+    }
+    arena_reset(scratch, mark);
+    return found;
+}
+
+bool exact_search(Search *s, const Net *net, PathStep *out)
+{
+    if (net->n > EXACT_MOST) {
+        return false;
+    }
+    ArenaMark mark = arena_mark(s->arena);
+    PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
+    greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
+    Score best = tree_score(&s->model, net, out, s->arena);
+    for (int i = 0; i < 24; i++) {
+        GreedyStyle style = {0.1 + 3.9 * rng_unit(&s->rng), exp2(-10.0 * rng_unit(&s->rng))};
+        greedy_run(net, style, &s->rng, s->arena, trial);
+        Score now = tree_score(&s->model, net, trial, s->arena);
+        if (score_less(now, best)) {
+            best = now;
+            memcpy(out, trial, (net->n - 1) * sizeof *out);
+        }
+    }
+    /* Under a limit the first trees may all be over it; then nothing bounds the search but a cost far above. */
+    double bound = best.over > 0.0 ? best.cost + 200.0 : best.cost;
+    bool found = exact_run(&s->model, net, bound, s->arena, out);
+    s->proved = found;
+    arena_reset(s->arena, mark);
+    return found;
+}

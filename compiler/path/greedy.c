@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Greedy: contract the pair whose result is smallest against what it replaces. Candidates are pairs that share a label
+ * (at most NEIGHBOURS for each label, so that a label held by everybody stays harmless), in a heap; entries of dead
+ * tensors are dropped when they come up. The random form bends the score and adds noise; runs differ by seed
+ * only. */
+#include <string.h>
+
+#include "path/search.h"
+
+#define NEIGHBOURS 16
+#define WORK_LIMIT 400000000u
+
+typedef struct Pair {
+    double key;
+    uint32_t a, b;
+} Pair;
+
+typedef struct Holders { /* live tensors of one label, dead ones dropped on the way */
+    uint32_t *at;
+    uint32_t n, cap;
+} Holders;
+
+typedef struct Greedy {
+    Live live;
+    GreedyStyle style;
+    double shift; /* log2 of cost_mod */
+    Rng *rng;
+    Pair *heap;
+    uint32_t n_heap, cap_heap;
+    Holders *of; /* by label */
+    uint32_t *stamp; /* by tensor: last one it was paired with */
+} Greedy;
+
+static bool pair_less(Pair x, Pair y)
+{
+    if (x.key < y.key || y.key < x.key) {
+        return x.key < y.key;
+    }
+    return x.a != y.a ? x.a < y.a : x.b < y.b;
+}
+
+static void heap_push(Greedy *g, Pair p)
+{
+    if (g->n_heap == g->cap_heap) {
+        g->heap = vec_grow(g->live.arena, g->heap, g->n_heap, &g->cap_heap, sizeof *g->heap);
+    }
+    uint32_t at = g->n_heap++;
+    while (at > 0 && pair_less(p, g->heap[(at - 1) / 2])) {
+        g->heap[at] = g->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    g->heap[at] = p;
+}
+
+static Pair heap_pop(Greedy *g)
+{
+    Pair top = g->heap[0], last = g->heap[--g->n_heap];
+    uint32_t at = 0, child;
+    while ((child = 2 * at + 1) < g->n_heap) {
+        if (child + 1 < g->n_heap && pair_less(g->heap[child + 1], g->heap[child])) {
+            child++;
+        }
+        if (!pair_less(g->heap[child], last)) {
+            break;
+        }
+        g->heap[at] = g->heap[child];
+        at = child;
+    }
+    g->heap[at] = last;
+    return top;
+}
+
+/* sign(s) log2(1 + |s|) of s = result / mod - (a + b) * mod, from log2 sizes, and the noise. */
+static double pair_key(Greedy *g, uint32_t a, uint32_t b)
+{
+    double result, key;
+    live_sizes(&g->live, a, b, &result);
+    double gain = result - g->shift;
+    double x = g->live.size[a], y = g->live.size[b];
+    double hi = x > y ? x : y, lo = x > y ? y : x;
+    double lost = hi + g->shift + (hi - lo < 60.0 ? log2(1.0 + exp2(lo - hi)) : 0.0);
+    double top = gain > lost ? gain : lost, gap = gain > lost ? gain - lost : lost - gain;
+    if (gap <= 0.0) {
+        key = 0.0;
+    } else {
+        double size = top + (gap < 60.0 ? log2(1.0 - exp2(-gap)) : 0.0);
+        key = size < 60.0 ? log2(1.0 + exp2(size)) : size;
+        key = gain > lost ? key : -key;
+    }
+    if (g->style.temperature > 0.0) {
+        double u = rng_unit(g->rng);
+        key += g->style.temperature * log2(-log2(u > 1e-300 ? u : 1e-300) + 1e-12);
+    }
+    return key;
+}
+
+/* Pairs `t` with its neighbours; those above `from` only when `once`, so that each first pair comes once. */
+static void pair_up(Greedy *g, uint32_t t, bool once)
+{
+    for (uint32_t i = 0; i < g->live.n_legs[t]; i++) {
+        Holders *h = &g->of[g->live.legs[t][i]];
+        uint32_t kept = 0, paired = 0, k = 0;
+        for (; k < h->n && paired < NEIGHBOURS; k++) {
+            uint32_t other = h->at[k];
+            if (g->live.dead[other]) {
+                continue;
+            }
+            h->at[kept++] = other;
+            if (other == t || (once && other > t)) {
+                continue;
+            }
+            paired++;
+            if (g->stamp[other] != t + 1) {
+                g->stamp[other] = t + 1;
+                Pair p = {pair_key(g, other, t), other, t};
+                heap_push(g, p);
+            }
+        }
+        if (kept < k) {
+            memmove(h->at + kept, h->at + k, (h->n - k) * sizeof *h->at);
+            g->live.work += (h->n - k) / 16;
+            h->n -= k - kept;
+        }
+    }
+}
+
+static void hold(Greedy *g, uint32_t t)
+{
+    for (uint32_t i = 0; i < g->live.n_legs[t]; i++) {
+        Holders *h = &g->of[g->live.legs[t][i]];
+        if (h->n == h->cap) {
+            h->at = vec_grow(g->live.arena, h->at, h->n, &h->cap, sizeof *h->at);
+        }
+        h->at[h->n++] = t;
+    }
+}
+
+bool greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, PathStep *out)
+{
+    ArenaMark mark = arena_mark(scratch);
+    Greedy g = {.style = style, .shift = log2(style.cost_mod), .rng = rng};
+    live_init(&g.live, net, scratch);
+    g.of = ARENA_ARRAY(scratch, net->n_labels, Holders);
+    g.stamp = ARENA_ARRAY(scratch, (size_t)net->n * 2, uint32_t);
+    for (uint32_t k = 0; k < net->n; k++) {
+        hold(&g, k);
+    }
+    for (uint32_t k = 0; k < net->n; k++) {
+        pair_up(&g, k, true);
+    }
+    uint32_t n_steps = 0;
+    while (g.n_heap > 0 && g.live.work < WORK_LIMIT) {
+        Pair p = heap_pop(&g);
+        if (g.live.dead[p.a] || g.live.dead[p.b]) {
+            continue;
+        }
+        out[n_steps++] = (PathStep){p.a, p.b};
+        uint32_t made = live_merge(&g.live, p.a, p.b);
+        hold(&g, made);
+        pair_up(&g, made, false);
+    }
+    bool whole = g.live.work < WORK_LIMIT;
+    live_finish(&g.live, out, &n_steps);
+    arena_reset(scratch, mark);
+    return whole;
+}
+
+bool greedy_search(Search *s, const Net *net, PathStep *out)
+{
+    greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
+    return true;
+}
+
+bool random_greedy_search(Search *s, const Net *net, PathStep *out)
+{
+    ArenaMark mark = arena_mark(s->arena);
+    PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
+    greedy_search(s, net, out);
+    Score best = tree_score(&s->model, net, out, s->arena);
+    uint32_t runs = 128 * s->effort;
+    for (uint32_t i = 0; i < runs && !search_stopped(s); i++) {
+        double u = rng_unit(&s->rng), w = rng_unit(&s->rng);
+        GreedyStyle style = {0.1 + 3.9 * u, exp2(-10.0 * w)};
+        if (!greedy_run(net, style, &s->rng, s->arena, trial)) {
+            break;
+        }
+        Score now = tree_score(&s->model, net, trial, s->arena);
+        if (score_less(now, best)) {
+            best = now;
+            memcpy(out, trial, (net->n - 1) * sizeof *out);
+        }
+        search_progress(s, "random-greedy", best);
+    }
+    arena_reset(s->arena, mark);
+    return true;
+}

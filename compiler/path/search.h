@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What strategies share: the task at hand (model, random numbers, budget, scratch), the list form of a network
+ * under contraction, and the bitset form of a tree. */
+#ifndef PATH_SEARCH_H
+#define PATH_SEARCH_H
+
+#include "base/map.h"
+#include "path/cost.h"
+
+struct Search {
+    Model model;
+    Arena *arena; /* scratch: reset by whoever took the mark */
+    Rng rng;
+    uint32_t effort;
+    uint32_t n_all; /* operands of the whole problem: each connected part gets its share of the work */
+    const PathOptions *options;
+    const char *won;       /* the row that found the tree */
+    bool proved;
+    uint64_t done, planned; /* steps, for progress */
+    /* Slicing (memory limit): labels of the net at hand with `sliced` set have extent 1 and multiply the cost. */
+    uint8_t *sliced; /* by label of the net; null: the strategy must not slice */
+};
+
+static inline bool search_stopped(const Search *s)
+{
+    return s->options->interrupt != NULL && *s->options->interrupt != 0;
+}
+
+void search_progress(Search *s, const char *strategy, Score best);
+
+/* ---- a network under contraction, as sorted lists (any size) ---- */
+
+typedef struct Live {
+    const Net *net;
+    Arena *arena;
+    uint32_t n; /* tensors so far, dead ones included */
+    uint32_t **legs;
+    uint32_t *n_legs;
+    double *size;      /* log2 */
+    uint8_t *dead;
+    uint32_t *holders; /* by label: live tensors that hold it, plus one when open */
+    uint32_t *pool[33]; /* free lists by size class */
+    uint64_t work;     /* list elements touched, to bound searches on hostile networks */
+} Live;
+
+void live_init(Live *v, const Net *net, Arena *arena);
+/* log2 of the union and, in *result, of what stays after contracting a and b. */
+double live_sizes(Live *v, uint32_t a, uint32_t b, double *result);
+/* Contracts; returns the new tensor. */
+uint32_t live_merge(Live *v, uint32_t a, uint32_t b);
+/* Merges what is left, smallest first, appending steps. */
+void live_finish(Live *v, PathStep *out, uint32_t *n_steps);
+
+Score tree_score(const Model *m, const Net *net, const PathStep *steps, Arena *scratch);
+
+/* ---- a tree as bitsets: leaves 0 .. n-1, inner nodes n .. 2n-2, the root last ---- */
+
+typedef struct Run { /* words of the bitsets whose labels all weigh the same */
+    uint32_t from, to;
+    double weight;
+} Run;
+
+typedef struct Tree {
+    uint32_t n, words;
+    uint32_t n_runs;     /* uniform runs; words from `mixed` on hold unlike weights */
+    uint32_t mixed;
+    Run *run;
+    uint32_t *bit;       /* by label of the net: its bit */
+    uint32_t *label;     /* by bit: label of the net, or UINT32_MAX */
+    double *bit_weight;
+    uint64_t *open;      /* labels of the output */
+    uint64_t *keep;      /* labels not sliced */
+    uint32_t *left, *right; /* by node; meaningless for leaves */
+    uint64_t *leaf;      /* by leaf, `words` each: all labels */
+    uint64_t *legs;      /* by node, `words` each: what is open and not sliced */
+    double *size, *cost; /* by node: log2 of the tensor, of the step */
+} Tree;
+
+void tree_init(Tree *t, const Net *net, Arena *arena);
+/* Copies shape and caches. Both made for the same net. */
+void tree_copy(Tree *to, const Tree *from);
+Tree tree_clone(const Tree *t, Arena *arena);
+void tree_set(Tree *t, const Model *m, const PathStep *steps, Arena *scratch);
+void tree_get(const Tree *t, PathStep *steps, Arena *scratch);
+/* Recomputes legs, sizes and costs bottom up, after a change of shape or of `keep`. */
+void tree_refresh(Tree *t, const Model *m, Arena *scratch);
+Score tree_total(const Tree *t, const Model *m);
+/* Nodes with children before parents: inner nodes only, n - 1 of them. */
+void tree_postorder(const Tree *t, uint32_t *order, uint32_t *stack);
+
+static inline uint64_t *tree_legs(const Tree *t, uint32_t node)
+{
+    return t->legs + (size_t)node * t->words;
+}
+
+static inline uint32_t word_bits(uint64_t x)
+{
+#if defined(__POPCNT__) || defined(__aarch64__)
+    return (uint32_t)__builtin_popcountll(x);
+#else
+    x -= (x >> 1) & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
+    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (uint32_t)((x * 0x0101010101010101u) >> 56);
+#endif
+}
+
+double tree_weigh(const Tree *t, const uint64_t *set);
+
+/* ---- the strategies, and the parts others build on ---- */
+
+bool exact_search(Search *s, const Net *net, PathStep *out);
+bool greedy_search(Search *s, const Net *net, PathStep *out);
+bool random_greedy_search(Search *s, const Net *net, PathStep *out);
+bool eliminate_search(Search *s, const Net *net, PathStep *out);
+bool bisect_search(Search *s, const Net *net, PathStep *out);
+bool anneal_search(Search *s, const Net *net, PathStep *out);
+bool auto_search(Search *s, const Net *net, PathStep *out);
+
+typedef struct GreedyStyle {
+    double cost_mod;    /* 1: opt_einsum's */
+    double temperature; /* 0: none */
+} GreedyStyle;
+/* False when the work bound was hit (the tree is complete all the same). */
+bool greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, PathStep *out);
+bool eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scratch, PathStep *out);
+void bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, PathStep *out);
+
+/* Exact search over all subsets of at most EXACT_MOST operands; `bound` is the log2 cost of a known tree. False when
+ * nothing at or below the bound and the limit exists. */
+#define EXACT_MOST 24
+bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, PathStep *out);
+
+/* Replaces subtrees of up to `leaves` leaves by exact ones; rounds until nothing improves or `rounds` is
+ * reached. Returns whether anything did. */
+bool subtree_improve(Search *s, Tree *t, uint32_t leaves, uint32_t rounds);
+
+typedef struct Schedule {
+    double hot, cold; /* temperatures, in log2 of the local cost */
+    double depth;     /* steps cheaper than the tree by more than this (log2) move freely */
+    uint32_t levels, sweeps;
+} Schedule;
+void anneal_run(Search *s, Tree *t, Schedule plan);
+
+#endif
