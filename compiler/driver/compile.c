@@ -3,8 +3,6 @@
  * --check-each runs the program before going on. Names and types were settled before: the first pass here makes graphs. */
 #include "driver/compile.h"
 
-#include "ir/build.h"
-
 static void each_graph(Compilation *c, Graph *(*pass)(Ctx *, Arena *, const Graph *))
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
@@ -12,11 +10,9 @@ static void each_graph(Compilation *c, Graph *(*pass)(Ctx *, Arena *, const Grap
     }
 }
 
+/* The front end has built the graphs; they are verified like any pass's. */
 static bool pass_build(Compilation *c)
 {
-    if (c->program != NULL) {
-        c->module = module_build(c->ctx, c->arena, c->program, c->only_kernel);
-    }
     return c->module != NULL && c->ctx->diags.n_errors == 0;
 }
 

@@ -4,7 +4,6 @@
 #ifndef DRIVER_COMPILE_H
 #define DRIVER_COMPILE_H
 
-#include "front/ast.h"
 #include "ir/graph.h"
 #include "loop/loop.h"
 #include "loop/schedule.h"
@@ -14,7 +13,7 @@
 
 /* ORDER STAGE: names in compile_dump.c. */
 typedef enum Stage {
-    STAGE_TOKENS,
+    STAGE_TOKENS, /* up to here the front end's own, see input.h */
     STAGE_AST,
     STAGE_CHECKED,
     STAGE_GRAPH,    /* form TENSOR */
@@ -30,8 +29,6 @@ typedef enum Stage {
 const char *stage_name(Stage s);
 bool stage_from_name(const char *name, Stage *out);
 
-struct Program;
-
 typedef struct PassTime {
     const char *pass;
     double seconds;
@@ -46,12 +43,10 @@ typedef struct Compilation {
     bool no_fuse;
     bool check_each;
     double (*clock)(void); /* null: times are 0 */
-    const char *only_kernel;
     EmitOptions emit;
     /* what: filled from the stage the input is of, and on */
     Stage stage;
     const char *source_name;
-    const struct Program *program;
     Module *module;
     const Partition **partitions; /* [kernels] */
     const Schedule **schedules;
@@ -72,6 +67,9 @@ bool compilation_run(Compilation *c, Stage stage);
 
 /* Prints the stage that has been reached (or STAGE_GRAPH .. of what is kept). */
 void compilation_dump(const Compilation *c, Stage stage, Text *out);
+
+/* Graphviz or JSON of the graphs. */
+void compilation_print_graph(const Compilation *c, bool dot, Text *out);
 
 /* check.c: --check-each. Runs the program on small integers and compares with the first run; false (E_PASS_BROKE) names `pass`. */
 bool compilation_check(Compilation *c, Stage stage, const char *pass);

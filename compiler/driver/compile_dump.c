@@ -43,6 +43,17 @@ void compilation_dump(const Compilation *c, Stage stage, Text *out)
     }
 }
 
+void compilation_print_graph(const Compilation *c, bool dot, Text *out)
+{
+    if (!dot) {
+        module_dump_json(c->module, out);
+        return;
+    }
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        graph_dump_dot(c->module->graphs.at[k], out);
+    }
+}
+
 /* ---- reading ---- */
 
 static bool is_block(const DumpLine *line, const char *word)

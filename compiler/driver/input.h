@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is compiled: a .tdsl file, a dump, or an equation with shapes; read through files.h and checked by the front end.
+ * Knows nothing of later stages. */
+#ifndef DRIVER_INPUT_H
+#define DRIVER_INPUT_H
+
+#include "driver/options.h"
+#include "ir/graph.h"
+
+struct Program;
+struct PathProblem;
+
+typedef struct Input {
+    Ctx *ctx;
+    Arena *arena;
+    const Options *options;
+    uint32_t source;
+    const char *name;              /* as given; "-e" for an equation */
+    const char *dump;              /* the stage, when the file is a dump to be read by later stages */
+    const struct Program *program; /* a checked .tdsl program */
+    Module *module;                /* of an equation */
+    VEC(const char *) files;       /* all files read, for the dependency file */
+} Input;
+
+/* Reads and checks. `shapes` (with `dtype`) are those of an equation's operands; null: from --shape and --dtype. False
+ * after a diagnostic. */
+bool input_read(Input *in, const TensorType *shapes, uint32_t n_shapes);
+
+/* The program's text up to stage tokens, ast or checked. */
+void input_dump(Input *in, const char *stage, Text *out);
+/* Graphs of the program or equation; null after a diagnostic. */
+Module *input_build(Input *in, const char *only_kernel);
+
+/* --shape=2x3: extents, '?' is open. False after a diagnostic. */
+bool input_shapes(Ctx *ctx, Arena *arena, const Options *o, DType dtype, TensorType **out,
+                  uint32_t *n);
+
+/* The equation of -e and its shapes as a problem of contraction order, without building a graph. */
+bool input_path_problem(Input *in, struct PathProblem *out);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See path_tool.h. Ctrl-C ends the search and keeps the best order so far; progress goes to a terminal only. */
+#include "driver/path_tool.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/input.h"
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+static void show_progress(void *user, const PathProgress *now)
+{
+    (void)user;
+    fprintf(stderr, "\r%-10s 10^%.3f  largest 2^%.1f  %3.0f %%\033[K", now->strategy, now->log10_cost,
+            now->log2_largest,
+            now->steps_planned == 0
+                ? 0
+                : 100.0 * (double)now->steps_done / (double)now->steps_planned);
+}
+
+static bool read_problem(ToolRun *t, PathProblem *p)
+{
+    const char *network = option_last(&t->options, OPT_NETWORK, NULL);
+    if (network != NULL) {
+        Str text = {0};
+        if (!tool_read(t, network, &text)) {
+            return false;
+        }
+        uint32_t source = source_add(&t->ctx.sources, network, text, (Span){0});
+        return path_problem_from_json(text, (Span){source, 0, 0}, &t->ctx, p);
+    }
+    if (!option_given(&t->options, OPT_EQUATION)) {
+        text_put(&t->errors, "tdslc: error: --emit=path takes -e EQUATION or --network=FILE.json\n");
+        return false;
+    }
+    Input in = {.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
+    return input_path_problem(&in, p);
+}
+
+static bool decide(ToolRun *t, const PathProblem *p, const PathOptions *o, PathResult *r)
+{
+    const char *linear = option_last(&t->options, OPT_PATH, NULL);
+    const char *plan = option_last(&t->options, OPT_PLAN_IN, NULL);
+    PathTree tree = {0};
+    PathLabels sliced = {0};
+    Str text = {0};
+    if (plan != NULL) {
+        return tool_read(t, plan, &text) && path_plan_read(text, p, &t->ctx, &tree, &sliced) &&
+               path_accept(p, o, tree, sliced, &t->ctx, r);
+    }
+    if (linear != NULL) {
+        return path_parse_linear(linear, p->n_operands, &t->ctx, &tree) &&
+               path_accept(p, o, tree, sliced, &t->ctx, r);
+    }
+    return path_search(p, o, &t->ctx, r);
+}
+
+bool path_tool(ToolRun *t, PathOptions *options)
+{
+    PathProblem p = {0};
+    PathResult r = {0};
+    if (!read_problem(t, &p)) {
+        return false;
+    }
+    bool terminal = isatty(STDERR_FILENO) != 0;
+    options->interrupt = &interrupted;
+    options->progress = terminal ? show_progress : NULL;
+    (void)signal(SIGINT, on_interrupt);
+    double start = tool_clock();
+    bool ok = decide(t, &p, options, &r);
+    double seconds = tool_clock() - start;
+    (void)signal(SIGINT, SIG_DFL);
+    if (terminal) {
+        fputs("\r\033[K", stderr);
+    }
+    if (!ok) {
+        return false;
+    }
+    Text report;
+    text_init(&report, &t->arena);
+    if (strcmp(option_last(&t->options, OPT_REPORT, ""), "json") == 0) {
+        path_report_json(&report, &p, &r, seconds, &t->arena);
+    } else {
+        path_report_text(&report, &p, &r, seconds, &t->arena);
+    }
+    files_add(&t->files, option_last(&t->options, OPT_OUTPUT, "-"), text_str(&report));
+    const char *plan_out = option_last(&t->options, OPT_PLAN_OUT, NULL);
+    if (plan_out != NULL) {
+        Text plan;
+        text_init(&plan, &t->arena);
+        path_plan_write(&plan, &p, &r, &t->arena);
+        files_add(&t->files, plan_out, text_str(&plan));
+    }
+    return true;
+}

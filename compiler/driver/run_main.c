@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tdsl-run: runs one kernel of a file, or an equation, on arrays and words, and shows what came out. */
+#include <string.h>
+
+#include "driver/compile.h"
+#include "driver/input.h"
+#include "driver/npy.h"
+#include "driver/run.h"
+#include "driver/tool.h"
+#include "ir/eval.h"
+
+typedef struct Run {
+    ToolRun *t;
+    Input in;
+    RunValues values;
+    const Graph *g;
+    Compilation c;
+    RunArguments args;
+    Tensor **results;
+    RunTiming timing;
+} Run;
+
+static bool usage(ToolRun *t, const char *what)
+{
+    text_printf(&t->errors, "tdsl-run: error: %s\n", what);
+    return false;
+}
+
+static bool given_dtype(ToolRun *t, DType *out)
+{
+    const char *name = option_last(&t->options, OPT_DTYPE, NULL);
+    *out = DTYPE_NONE;
+    if (name != NULL && !dtype_from_name(str_from(name), out)) {
+        return usage(t, str_format(&t->arena, "unknown element type '--dtype=%s'", name));
+    }
+    return true;
+}
+
+/* Shapes of an equation's operands: from --shape where given, else from the arrays. */
+static bool equation_shapes(Run *r, DType cast, TensorType **shapes, uint32_t *n)
+{
+    ToolRun *t = r->t;
+    DType dtype = cast;
+    for (uint32_t k = 0; k < r->values.list.n; k++) {
+        const Tensor *a = r->values.list.at[k].array;
+        if (a != NULL && dtype != DTYPE_NONE && a->dtype != dtype) {
+            diag_error(&t->ctx.diags, E_ARGUMENT_VALUE, (Span){0},
+                       "operands of %s and %s: all operands of -e have one type; --dtype casts",
+                       dtype_name(dtype), dtype_name(a->dtype));
+            return false;
+        }
+        dtype = a != NULL ? a->dtype : dtype;
+    }
+    dtype = dtype == DTYPE_NONE ? DTYPE_F32 : dtype;
+    if (option_given(&t->options, OPT_SHAPE)) {
+        return input_shapes(&t->ctx, &t->arena, &t->options, dtype, shapes, n);
+    }
+    *n = r->values.list.n;
+    *shapes = ARENA_ARRAY(&t->arena, *n, TensorType);
+    for (uint32_t k = 0; k < *n; k++) {
+        const Tensor *a = r->values.list.at[k].array;
+        if (a == NULL) {
+            return usage(t, "operands that are words need their extents: one --shape per operand");
+        }
+        Dim *dims = ARENA_ARRAY(&t->arena, a->rank, Dim);
+        for (uint32_t d = 0; d < a->rank; d++) {
+            dims[d] = dim_fixed(a->extent[d]);
+        }
+        (*shapes)[k] = (TensorType){dtype, a->rank, dims};
+    }
+    return true;
+}
+
+static bool choose_kernel(Run *r, const Module *m)
+{
+    if (m->graphs.n == 1) {
+        r->g = m->graphs.at[0];
+        return true;
+    }
+    Text names;
+    text_init(&names, &r->t->arena);
+    for (uint32_t k = 0; k < m->graphs.n; k++) {
+        text_printf(&names, " %s", m->graphs.at[k]->name->text);
+    }
+    return usage(r->t, str_format(&r->t->arena, "the file has several kernels: --kernel= one of%s",
+                                  names.at));
+}
+
+static bool read_input(Run *r)
+{
+    ToolRun *t = r->t;
+    bool equation = option_given(&t->options, OPT_EQUATION);
+    DType cast = DTYPE_NONE;
+    TensorType *shapes = NULL;
+    uint32_t n_shapes = 0;
+    if (!equation && t->options.positional.n == 0) {
+        return usage(t, "no input: a FILE.tdsl, or -e EQUATION");
+    }
+    r->in = (Input){.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
+    if (!given_dtype(t, &cast) ||
+        !run_values_read(&t->ctx, &t->arena, &t->options, !equation, cast, &r->values) ||
+        (equation && !equation_shapes(r, cast, &shapes, &n_shapes)) ||
+        !input_read(&r->in, shapes, n_shapes)) {
+        return false;
+    }
+    return true;
+}
+
+static bool run_kernel(Run *r, const char *target)
+{
+    ToolRun *t = r->t;
+    r->results = ARENA_ARRAY(&t->arena, r->g->results.n, Tensor *);
+    if (strcmp(target, "interp") == 0) {
+        int64_t calls = r->timing.repeat;
+        double least = 0, start = tool_clock();
+        bool ok = graph_eval(&t->ctx, &t->arena, r->g, r->args.dims, r->args.args, r->results);
+        least = tool_clock() - start;
+        r->timing.median = r->timing.least = calls > 0 ? least : 0;
+        for (NodeRef n = 0; n < r->g->nodes.n; n++) {
+            r->timing.multiply_adds +=
+                (uint64_t)node_multiply_adds(graph_node(r->g, n), r->args.dims);
+        }
+        return ok;
+    }
+    r->c.emit.source_name = r->in.name;
+    r->c.emit.tool_version = TDSL_VERSION;
+    if (!compilation_run(&r->c, STAGE_OUTPUT)) {
+        return false;
+    }
+    Str text = {0};
+    for (uint32_t k = 0; k < r->c.outputs.files.n; k++) {
+        if (strcmp(r->c.outputs.files.at[k].suffix, ".c") == 0) {
+            text = r->c.outputs.files.at[k].text;
+        }
+    }
+    const char *name = r->g->name->text;
+    const char *symbol = r->c.target->symbol == NULL ? name : r->c.target->symbol(&t->arena, name);
+    return run_as_c(&t->ctx, &t->arena, r->g, text, symbol, &t->options, &r->args, r->results,
+                    &r->timing);
+}
+
+/* -o [NAME=]FILE.npy: the result it names, or the only one. */
+static bool add_output(Run *r, const char *option)
+{
+    ToolRun *t = r->t;
+    const char *equals = strchr(option, '=');
+    Str name = {option, equals == NULL ? 0 : (size_t)(equals - option)};
+    for (uint32_t k = 0; k < r->g->results.n; k++) {
+        bool match = equals == NULL ? r->g->results.n == 1
+                                    : str_eq_cstr(name, r->g->results.at[k].name->text);
+        if (match) {
+            files_add(&t->files, equals == NULL ? option : equals + 1,
+                      npy_format(&t->arena, r->results[k]));
+            return true;
+        }
+    }
+    return usage(t, equals == NULL
+                        ? "-o NAME=FILE.npy is needed: the kernel has several results"
+                        : str_format(&t->arena, "-o: the kernel has no result '%.*s'", (int)name.n,
+                                     name.at));
+}
+
+static bool show(Run *r)
+{
+    ToolRun *t = r->t;
+    const OptionValues *outputs = &t->options.given[OPT_RESULT];
+    Text text;
+    text_init(&text, &t->arena);
+    for (uint32_t k = 0; k < outputs->at.n; k++) {
+        if (!add_output(r, outputs->at.at[k])) {
+            return false;
+        }
+    }
+    bool checksum = option_given(&t->options, OPT_CHECKSUM);
+    for (uint32_t k = 0; k < r->g->results.n; k++) {
+        const char *name = r->g->results.at[k].name->text;
+        if (checksum) {
+            run_print_checksum(name, r->results[k], &text);
+        } else if (outputs->at.n == 0) {
+            run_print_summary(name, r->results[k], &text);
+        }
+    }
+    if (option_given(&t->options, OPT_TIME)) {
+        text_printf(&text, "time median=%.9g min=%.9g multiply_adds=%llu\n", r->timing.median,
+                    r->timing.least, (unsigned long long)r->timing.multiply_adds);
+    }
+    files_add(&t->files, "-", text_str(&text));
+    return true;
+}
+
+static bool run(ToolRun *t)
+{
+    Run r = {.t = t};
+    const char *target = option_last(&t->options, OPT_TARGET, "c");
+    if (strcmp(target, "c") != 0 && strcmp(target, "interp") != 0) {
+        return usage(t, str_format(&t->arena, "unknown target '%s'; there are c and interp", target));
+    }
+    int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
+    if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->errors) ||
+        !read_input(&r)) {
+        return false;
+    }
+    r.timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
+    compilation_init(&r.c, &t->ctx, &t->arena, target_find("c"));
+    if (r.in.dump != NULL) {
+        if (!compilation_read_dump(&r.c, r.in.source, r.in.dump)) {
+            return false;
+        }
+    } else {
+        r.c.module = input_build(&r.in, option_last(&t->options, OPT_KERNEL, NULL));
+        r.c.stage = STAGE_CHECKED;
+    }
+    if (r.c.module == NULL) {
+        return t->ctx.diags.n_errors > 0 ? false
+                                         : usage(t, "a kernel dump holds no program to run; a graph "
+                                                    "or schedule dump does");
+    }
+    return choose_kernel(&r, r.c.module) &&
+           run_bind(&t->ctx, &t->arena, r.g, &r.values, &r.args) && run_kernel(&r, target) &&
+           show(&r);
+}
+
+int main(int argc, char **argv)
+{
+    return tool_main(TOOL_RUN, argc, argv, run);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See tool.h. The only place that prints messages and decides exit statuses. */
+#include "driver/tool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* All memory of one compilation. */
+#define MEMORY_LIMIT ((size_t)4 << 30)
+/* An input larger than this is refused: exit 4. */
+#define INPUT_LIMIT ((size_t)64 << 20)
+
+static void out_of_memory(void *user, size_t bytes)
+{
+    fprintf(stderr, "%s: error[E0602]: more than %zu MiB of memory would be needed\n",
+            (const char *)user, bytes >> 20);
+    _exit(4);
+}
+
+double tool_clock(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool tool_read(ToolRun *t, const char *path, Str *out)
+{
+    const char *why = NULL;
+    if (file_read(&t->arena, path, INPUT_LIMIT, out, &why)) {
+        return true;
+    }
+    diag_error(&t->ctx.diags, E_FILE, (Span){0}, "%s", why);
+    return false;
+}
+
+bool tool_make_folder(ToolRun *t, const char *path)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST) {
+        return true;
+    }
+    diag_error(&t->ctx.diags, E_FILE, (Span){0}, "cannot make the folder '%s': %s", path,
+               strerror(errno));
+    return false;
+}
+
+static void flush(FILE *to, const Text *text)
+{
+    (void)fwrite(text->at, 1, text->n, to);
+}
+
+static int explain(const char *code)
+{
+    for (DiagCode k = 0; k < DIAG_COUNT; k++) {
+        if (strcmp(diag_code_text(k), code) == 0) {
+            printf("%s: %s\n", code, diag_code_about(k));
+            return 0;
+        }
+    }
+    fprintf(stderr, "tdslc: error: no message has the code '%s'\n", code);
+    return 2;
+}
+
+static bool set_warnings(ToolRun *t)
+{
+    Diags *d = &t->ctx.diags;
+    d->no_warnings = option_given(&t->options, OPT_QUIET);
+    const OptionValues *v = &t->options.given[OPT_WARNING];
+    for (uint32_t k = 0; k < v->at.n; k++) {
+        const char *name = v->at.at[k];
+        bool off = strncmp(name, "no-", 3) == 0;
+        bool known = strcmp(name, "error") == 0;
+        d->warnings_are_errors |= known;
+        for (DiagCode code = 0; !known && code < DIAG_COUNT; code++) {
+            const char *text = diag_code_text(code);
+            if (strncmp(text, "-W", 2) == 0 && strcmp(text + 2, name + (off ? 3 : 0)) == 0) {
+                d->disabled[code] = off;
+                known = true;
+            }
+        }
+        if (!known) {
+            text_printf(&t->errors, "error: unknown warning '-W%s'\n", name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int exit_status(ToolRun *t, bool ok)
+{
+    if (t->errors.n > 0) {
+        return 2;
+    }
+    for (uint32_t k = 0; k < t->ctx.diags.list.n; k++) {
+        const Diagnostic *d = t->ctx.diags.list.at[k];
+        if (d->severity != SEVERITY_WARNING && (d->code == E_FILE || d->code == E_RUN)) {
+            return d->code == E_FILE ? 3 : 5;
+        }
+    }
+    int status = diags_exit_code(&t->ctx.diags);
+    return status == 0 && !ok ? 1 : status;
+}
+
+static int answer(ToolRun *t, bool (*run)(ToolRun *))
+{
+    bool ok = set_warnings(t) && run(t);
+    const char *why = NULL;
+    if (ok && t->errors.n == 0 && t->ctx.diags.n_errors == 0 && !files_commit(&t->files, &why)) {
+        diag_error(&t->ctx.diags, E_FILE, (Span){0}, "%s", why);
+    }
+    const char *color = option_last(&t->options, OPT_COLOR, "auto");
+    Text messages;
+    text_init(&messages, &t->arena);
+    diags_render(&t->ctx.diags, &messages,
+                 strcmp(color, "always") == 0 ||
+                     (strcmp(color, "auto") == 0 && isatty(STDERR_FILENO)));
+    flush(stderr, &messages);
+    flush(stderr, &t->errors);
+    return exit_status(t, ok);
+}
+
+int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
+{
+    static char name_c[] = "tdslc", name_run[] = "tdsl-run";
+    ToolRun t = {0};
+    ctx_init(&t.ctx);
+    t.ctx.budget.limit = MEMORY_LIMIT;
+    t.ctx.budget.trap = out_of_memory;
+    t.ctx.budget.user = tool == TOOL_TDSLC ? name_c : name_run;
+    arena_init(&t.arena, &t.ctx.budget);
+    text_init(&t.errors, &t.arena);
+    t.files.arena = &t.arena;
+    Text help;
+    text_init(&help, &t.arena);
+    int status = 0;
+    if (!options_parse(&t.options, &t.arena, tool, argc, argv, &t.errors)) {
+        flush(stderr, &t.errors);
+        status = 2;
+    } else if (option_given(&t.options, OPT_HELP)) {
+        options_help(tool, &help);
+        flush(stdout, &help);
+    } else if (option_given(&t.options, OPT_VERSION)) {
+        printf("%s %s\n", tool == TOOL_TDSLC ? "tdslc" : "tdsl-run", TDSL_VERSION);
+    } else if (option_given(&t.options, OPT_EXPLAIN)) {
+        status = explain(option_last(&t.options, OPT_EXPLAIN, ""));
+    } else {
+        status = answer(&t, run);
+    }
+    if (fflush(stdout) != 0 && status == 0) {
+        status = 3;
+    }
+    arena_release(&t.arena);
+    ctx_release(&t.ctx);
+    return status;
+}

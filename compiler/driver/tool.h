@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both command-line tools share: one run's state, messages, limits and the exit status. */
+#ifndef DRIVER_TOOL_H
+#define DRIVER_TOOL_H
+
+#include "driver/files.h"
+#include "driver/options.h"
+
+typedef struct ToolRun {
+    Ctx ctx;
+    Arena arena;
+    Options options;
+    Text errors;  /* wrong use of the command line: exit 2 when it is not empty */
+    Files files;  /* written when the run has succeeded */
+} ToolRun;
+
+/* Parses arguments, answers --help, --version and --explain, runs `run`, writes files and messages. Returns the exit status. */
+int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *));
+
+/* Reads a whole file; false after a diagnostic (E_FILE). */
+bool tool_read(ToolRun *t, const char *path, Str *out);
+bool tool_make_folder(ToolRun *t, const char *path);
+double tool_clock(void); /* seconds, monotonic */
+
+#endif
