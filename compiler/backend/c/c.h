@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C target: portable C11 with loops, register tiles and a workspace given by the caller. */
+#ifndef BACKEND_C_C_H
+#define BACKEND_C_C_H
+
+#include "loop/loop.h"
+
+extern const Target target_c;
+
+Kernel *c_legalise(Ctx *ctx, Arena *arena, const Kernel *k);
+bool c_verify(Ctx *ctx, const Kernel *k);
+bool c_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *o, OutputSet *set);
+
+#endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What surrounds a kernel's loops: its prototype, the check of all sizes (which is also where the workspace is counted),
+ * the entry that refuses what cannot be computed, the entry by pointers, and the table that describes the kernel. */
+#include "backend/c/emit.h"
+
+static const Buffer *arg_buffer(const Kernel *k, uint32_t i)
+{
+    return &k->bufs.at[k->args.at[i].buf];
+}
+
+static bool is_read_only(ArgRole role)
+{
+    return role == ARG_IN;
+}
+
+/* "[o][v][3]" */
+static const char *shape_text(const Emitter *e, const Buffer *b)
+{
+    Text t;
+    text_init(&t, e->arena);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        text_printf(&t, "[%s]", dim_text(e, b->extent[d]));
+    }
+    return t.at;
+}
+
+static uint32_t n_dims(const Kernel *k)
+{
+    return k->dims.list.n;
+}
+
+/* "int64_t o, int64_t v", or "void". */
+static const char *dims_parameters(const Emitter *e)
+{
+    Text t;
+    text_init(&t, e->arena);
+    for (uint32_t d = 0; d < n_dims(e->k); d++) {
+        text_printf(&t, d == 0 ? "int64_t %s" : ", int64_t %s", e->dim[d]);
+    }
+    return t.n == 0 ? "void" : t.at;
+}
+
+/* "dims[0], dims[1]" or "o, v", with `after` behind it if there are any. */
+static const char *dims_arguments(const Emitter *e, bool by_pointer, const char *after)
+{
+    Text t;
+    text_init(&t, e->arena);
+    for (uint32_t d = 0; d < n_dims(e->k); d++) {
+        text_put(&t, d == 0 ? "" : ", ");
+        if (by_pointer) {
+            text_printf(&t, "dims[%u]", d);
+        } else {
+            text_put(&t, e->dim[d]);
+        }
+    }
+    text_put(&t, t.n == 0 ? "" : after);
+    return t.at;
+}
+
+/* ---- prototypes ---- */
+
+void prototype_emit(Emitter *e, Text *out, bool header)
+{
+    const Kernel *k = e->k;
+    text_printf(out, "%stdsl_status %s(\n", header ? "TDSL_NODISCARD " : "", e->symbol);
+    for (uint32_t d = 0; d < n_dims(k); d++) {
+        text_printf(out, "    int64_t %s,\n", e->dim[d]);
+    }
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        const Buffer *b = arg_buffer(k, i);
+        const char *name = e->buf[k->args.at[i].buf];
+        if (k->args.at[i].role == ARG_SCALAR) {
+            text_printf(out, "    %s %s,\n", c_type(b->dtype), name);
+            continue;
+        }
+        text_printf(out, "    %s%s *TDSL_RESTRICT %s,", is_read_only(k->args.at[i].role) ? "const " : "",
+                    c_type(b->dtype), name);
+        text_printf(out, header && b->rank > 0 ? " /* %s */\n" : "\n", shape_text(e, b));
+    }
+    text_printf(out, "    void *TDSL_RESTRICT workspace, size_t workspace_bytes)%s\n", header ? ";" : "");
+}
+
+static const char *upper(Arena *a, const char *name)
+{
+    char *copy = str_format(a, "%s", name);
+    for (char *p = copy; *p != '\0'; p++) {
+        if (*p >= 'a' && *p <= 'z') {
+            *p = (char)(*p - 'a' + 'A');
+        }
+    }
+    return copy;
+}
+
+/* The workspace when no extent is open: the deepest stack of buffers. */
+static int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64_t at)
+{
+    int64_t most = at;
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR) {
+            int64_t inner = stack_bytes(k, s->body, s->n_body, at);
+            most = inner > most ? inner : most;
+        } else if (s->kind == STMT_ALLOC && k->bufs.at[s->buf].space != SPACE_ACC) {
+            int64_t bytes = 0;
+            CHECK(bytes_fixed(&k->bufs.at[s->buf], &bytes));
+            at = sat_add(at, bytes);
+            most = at > most ? at : most;
+        }
+    }
+    return most;
+}
+
+void kernel_header_emit(Emitter *e, Text *out)
+{
+    const Kernel *k = e->k;
+    text_put(out, "\n/* ");
+    const char *head = k->signature != NULL ? k->signature : k->name->text;
+    text_comment(out, str_from(head));
+    text_put(out, "\n * Row-major. Inputs may overlap each other; nothing else may overlap. */\n");
+    prototype_emit(e, out, true);
+    text_printf(out, "size_t %s_workspace_bytes(%s);\n", e->symbol, dims_parameters(e));
+    if (n_dims(k) == 0) {
+        int64_t bytes = stack_bytes(k, k->body, k->n_body, 0);
+        text_printf(out, "#define %s_WORKSPACE_BYTES ((size_t)%lld)\n", upper(e->arena, e->symbol), (long long)bytes);
+    }
+    text_printf(out, "extern const tdsl_kernel_info %s_info;\n", e->symbol);
+}
+
+/* ---- sizes ---- */
+
+/* Every array's bytes and strides fit: otherwise no address may be computed. */
+static void check_buffer(Emitter *e, const Buffer *b)
+{
+    bool open = false;
+    int64_t fixed = dtype_bytes(b->dtype);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        open |= b->extent[d].sym >= 0;
+        fixed = b->extent[d].sym < 0 && b->extent[d].n > 0 ? sat_mul(fixed, b->extent[d].n) : fixed;
+    }
+    if (!open) {
+        return;
+    }
+    line_printf(e, "%s = %lld;", e->own.size, (long long)fixed);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (b->extent[d].sym >= 0) {
+            line_printf(e, "%s = %s(%s, %s);", e->own.size, help_fixed(e->help, "tdsl_grow"), e->own.size,
+                        e->dim[b->extent[d].sym]);
+        }
+    }
+    line_printf(e, "if (%s < 0) {", e->own.size);
+    line_printf(e, "    return TDSL_E_OVERFLOW;");
+    line_printf(e, "}");
+}
+
+static bool any_open_buffer(const Kernel *k)
+{
+    for (uint32_t i = 0; i < k->bufs.n; i++) {
+        int64_t bytes = 0;
+        if (!bytes_fixed(&k->bufs.at[i], &bytes)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where a stack of buffers stands: a variable plus a number. */
+typedef struct Height {
+    const char *base; /* null: nothing yet */
+    int64_t offset;
+} Height;
+
+static const char *height_text(Emitter *e, Height h)
+{
+    if (h.base == NULL) {
+        return str_format(e->arena, "%lld", (long long)h.offset);
+    }
+    return h.offset == 0 ? h.base
+                         : str_format(e->arena, "%s(%s, %lld)", help_fixed(e->help, "tdsl_plus"), h.base, (long long)h.offset);
+}
+
+static void raise_need(Emitter *e, Height h)
+{
+    if (h.base == NULL && h.offset == 0) {
+        return;
+    }
+    const char *top = height_text(e, h);
+    line_printf(e, "%s = %s < %s ? %s : %s;", e->own.need, e->own.need, top, top, e->own.need);
+}
+
+/* Prints the counting of one block's buffers; the highest point of each run of fixed sizes is compared once. */
+static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
+{
+    bool raised = true;
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR && needs_workspace(e->k, s->body, s->n_body)) {
+            count_block(e, s->body, s->n_body, h);
+            raised = true;
+        } else if (s->kind == STMT_ALLOC && e->k->bufs.at[s->buf].space != SPACE_ACC) {
+            const Buffer *b = &e->k->bufs.at[s->buf];
+            int64_t bytes = 0;
+            if (bytes_fixed(b, &bytes)) {
+                h.offset = sat_add(h.offset, bytes);
+            } else {
+                const char *name = names_take(&e->names, "top");
+                line_printf(e, "const size_t %s = %s(%s, %s);", name,
+                                            help_fixed(e->help, "tdsl_plus"), height_text(e, h), bytes_text(e, b));
+                h = (Height){name, 0};
+            }
+            raised = false;
+        }
+    }
+    if (!raised) {
+        raise_need(e, h);
+    }
+}
+
+void kernel_sizes_emit(Emitter *e)
+{
+    Text *out = e->out;
+    const Kernel *k = e->k;
+    text_printf(out, "\n/* Are the extents possible, and how much workspace do they need? */\n");
+    const char *dims = dims_parameters(e);
+    text_printf(out, "static tdsl_status tdsl_sizes_%s(%s%ssize_t *%s)\n{\n", e->symbol,
+                n_dims(k) > 0 ? dims : "", n_dims(k) > 0 ? ", " : "", e->own.bytes);
+    out->indent++;
+    if (any_open_buffer(k)) {
+        line_printf(e, "int64_t %s;", e->own.size);
+    }
+    line_printf(e, "size_t %s = 0;", e->own.need);
+    Text t;
+    text_init(&t, e->arena);
+    for (uint32_t d = 0; d < n_dims(k); d++) {
+        text_printf(&t, d == 0 ? "%s < 0" : " || %s < 0", e->dim[d]);
+    }
+    if (n_dims(k) > 0) {
+        line_printf(e, "if (%s) {", t.at);
+        line_printf(e, "    return TDSL_E_SHAPE;");
+        line_printf(e, "}");
+    }
+    for (uint32_t i = 0; i < k->bufs.n; i++) {
+        check_buffer(e, &k->bufs.at[i]);
+    }
+    count_block(e, k->body, k->n_body, (Height){NULL, 0});
+    line_printf(e, "*%s = %s;", e->own.bytes, e->own.need);
+    line_printf(e, "return %s == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;", e->own.need);
+    out->indent--;
+    text_put(out, "}\n");
+    const char *bytes = e->own.bytes;
+    text_printf(out, "\nsize_t %s_workspace_bytes(%s)\n{\n    size_t %s = 0;\n", e->symbol, dims, bytes);
+    text_printf(out, "    return tdsl_sizes_%s(%s&%s) == TDSL_OK ? %s : SIZE_MAX;\n}\n", e->symbol,
+                dims_arguments(e, false, ", "), bytes, bytes);
+}
+
+/* ---- entries ---- */
+
+/* "B == NULL && o > 0 && v > 0": a null pointer where there are elements; null when there are none. */
+static const char *missing_text(Emitter *e, uint32_t arg)
+{
+    const Buffer *b = arg_buffer(e->k, arg);
+    Text t;
+    text_init(&t, e->arena);
+    text_printf(&t, "%s == NULL", e->buf[e->k->args.at[arg].buf]);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (b->extent[d].sym >= 0) {
+            text_printf(&t, " && %s > 0", e->dim[b->extent[d].sym]);
+        } else if (b->extent[d].n == 0) {
+            return NULL;
+        }
+    }
+    return t.at;
+}
+
+static bool arg_is_used(const Kernel *k, uint32_t arg);
+
+static void entry_checks(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const char *need = e->own.need, *sizes = e->own.size;
+    line_printf(e, "size_t %s = 0;", need);
+    line_printf(e, "const tdsl_status %s = tdsl_sizes_%s(%s&%s);", sizes, e->symbol,
+                dims_arguments(e, false, ", "), need);
+    line_printf(e, "if (%s != TDSL_OK) {", sizes);
+    line_printf(e, "    return %s;", sizes);
+    line_printf(e, "}");
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        const char *missing = k->args.at[i].role == ARG_SCALAR ? NULL : missing_text(e, i);
+        if (missing != NULL) {
+            line_printf(e, "if (%s) {", missing);
+            line_printf(e, "    return TDSL_E_ARGUMENT;");
+            line_printf(e, "}");
+        } else if (!arg_is_used(k, i)) {
+            line_printf(e, "(void)%s;", e->buf[k->args.at[i].buf]);
+        }
+    }
+    line_printf(e, "if (workspace_bytes < %s || (%s > 0 && workspace == NULL) || ((uintptr_t)workspace & 63u) != 0) {",
+                need, need);
+    line_printf(e, "    return TDSL_E_WORKSPACE;");
+    line_printf(e, "}");
+}
+
+/* Does any expression or statement name the argument? */
+static bool expr_uses(Arena *a, const Expr *root, BufRef buf)
+{
+    VEC(const Expr *) stack = {0};
+    vec_push(a, &stack, root);
+    while (stack.n > 0) {
+        const Expr *x = stack.at[--stack.n];
+        if (x->kind == EXPR_LOAD && x->buf == buf) {
+            return true;
+        }
+        for (uint32_t i = 0; x->kind == EXPR_OP && i < x->n_args; i++) {
+            vec_push(a, &stack, x->arg[i]);
+        }
+    }
+    return false;
+}
+
+static bool body_uses(const Kernel *k, Stmt *const *body, uint32_t n, BufRef buf)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR && body_uses(k, s->body, s->n_body, buf)) {
+            return true;
+        }
+        if (s->kind == STMT_TILE && (s->dst == buf || expr_uses(k->arena, s->value, buf))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool arg_is_used(const Kernel *k, uint32_t arg)
+{
+    return body_uses(k, k->body, k->n_body, k->args.at[arg].buf);
+}
+
+static void call_emit(Emitter *e)
+{
+    Text *out = e->out;
+    const Kernel *k = e->k;
+    text_printf(out, "\nstatic tdsl_status tdsl_call_%s(const int64_t *dims, void *const *args, void *workspace,\n"
+                     "    size_t workspace_bytes)\n{\n", e->symbol);
+    if (n_dims(k) == 0) {
+        text_put(out, "    (void)dims;\n");
+    }
+    if (k->args.n == 0) {
+        text_put(out, "    (void)args;\n");
+    }
+    text_printf(out, "    return %s(%s", e->symbol, dims_arguments(e, true, ", "));
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        const Arg *a = &k->args.at[i];
+        const char *type = c_type(arg_buffer(k, i)->dtype);
+        text_printf(out, "\n        %s(%s%s *)args[%u],", a->role == ARG_SCALAR ? "*" : "",
+                    a->role == ARG_SCALAR || is_read_only(a->role) ? "const " : "", type, i);
+    }
+    text_printf(out, "\n        workspace, workspace_bytes);\n}\n");
+}
+
+void kernel_entry_emit(Emitter *e, const Text *body)
+{
+    Text *out = e->out;
+    text_put(out, "\n");
+    prototype_emit(e, out, false);
+    text_put(out, "{\n");
+    out->indent++;
+    entry_checks(e);
+    if (needs_workspace(e->k, e->k->body, e->k->n_body)) {
+        line_printf(e, "unsigned char %s[1];", e->own.none); /* no arithmetic on a null pointer */
+        line_printf(e, "unsigned char *const %s = workspace != NULL ? (unsigned char *)workspace : %s;", e->own.ws,
+                    e->own.none);
+    }
+    out->indent--;
+    text_put(out, body->at);
+    text_put(out, "    return TDSL_OK;\n}\n");
+    call_emit(e);
+}
+
+/* ---- the table ---- */
+
+static void work_emit(Emitter *e)
+{
+    Text *out = e->out;
+    const Kernel *k = e->k;
+    text_printf(out, "\nstatic size_t tdsl_bytes_%s(const int64_t *dims)\n{\n%s    return %s_workspace_bytes(%s);\n}\n",
+                e->symbol, n_dims(k) == 0 ? "    (void)dims;\n" : "", e->symbol, dims_arguments(e, true, ""));
+    text_printf(out, "\nstatic uint64_t tdsl_work_%s(const int64_t *dims)\n{\n    uint64_t total = 0;\n", e->symbol);
+    if (k->n_work > 0) {
+        text_put(out, "    uint64_t count;\n");
+    }
+    text_put(out, "    (void)dims;\n");
+    for (uint32_t i = 0; i < k->n_work; i++) {
+        uint64_t fixed = 1;
+        for (uint32_t f = 0; f < k->work[i].n; f++) {
+            Dim d = k->work[i].factor[f];
+            fixed = d.sym < 0 ? (uint64_t)sat_mul((int64_t)fixed, d.n) : fixed;
+        }
+        text_printf(out, "    count = UINT64_C(%llu);\n", (unsigned long long)fixed);
+        for (uint32_t f = 0; f < k->work[i].n; f++) {
+            Dim d = k->work[i].factor[f];
+            if (d.sym >= 0) {
+                text_printf(out, "    count = %s(count, dims[%d]);\n", help_fixed(e->help, "tdsl_count"), d.sym);
+            }
+        }
+        text_printf(out, "    total = %s(total, count);\n", help_fixed(e->help, "tdsl_tally"));
+    }
+    text_put(out, "    return total;\n}\n");
+}
+
+static const char *role_text(ArgRole role)
+{
+    switch (role) {
+    case ARG_IN:
+        return "TDSL_IN";
+    case ARG_INOUT:
+        return "TDSL_INOUT";
+    case ARG_SCALAR:
+        return "TDSL_SCALAR";
+    case ARG_RESULT:
+        return "TDSL_OUT";
+    }
+    UNREACHABLE();
+}
+
+static const char *dtype_text(DType t)
+{
+    static const char *const names[DTYPE_COUNT] = {
+        "0", "TDSL_F64", "TDSL_F32", "TDSL_F16", "TDSL_BF16", "TDSL_I32", "TDSL_I64", "TDSL_BOOL", "TDSL_C64", "TDSL_C128",
+    };
+    return names[t];
+}
+
+static void tables_emit(Emitter *e)
+{
+    Text *out = e->out;
+    const Kernel *k = e->k;
+    if (n_dims(k) > 0) {
+        text_printf(out, "\nstatic const tdsl_dim_info tdsl_dims_%s[] = {\n", e->symbol);
+        for (uint32_t d = 0; d < n_dims(k); d++) {
+            const DimInfo *info = &k->dims.list.at[d];
+            text_put(out, "    {");
+            text_literal(out, info->name->text);
+            text_printf(out, ", %lld},\n", (long long)info->typical);
+        }
+        text_put(out, "};\n");
+    }
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        const Buffer *b = arg_buffer(k, i);
+        if (b->rank == 0) {
+            continue;
+        }
+        text_printf(out, "\nstatic const tdsl_extent tdsl_extents_%s_%u[] = {\n", e->symbol, i);
+        for (uint32_t d = 0; d < b->rank; d++) {
+            text_printf(out, "    {%d, 0, %lld},\n", b->extent[d].sym, (long long)b->extent[d].n);
+        }
+        text_put(out, "};\n");
+    }
+    if (k->args.n == 0) {
+        return;
+    }
+    text_printf(out, "\nstatic const tdsl_arg_info tdsl_args_%s[] = {\n", e->symbol);
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        const Buffer *b = arg_buffer(k, i);
+        text_put(out, "    {");
+        text_literal(out, b->name->text);
+        text_printf(out, ", %s, %s, %u, 0, ", role_text(k->args.at[i].role), dtype_text(b->dtype), b->rank);
+        if (b->rank == 0) {
+            text_put(out, "NULL},\n");
+        } else {
+            text_printf(out, "tdsl_extents_%s_%u},\n", e->symbol, i);
+        }
+    }
+    text_put(out, "};\n");
+}
+
+/* Of the plan as it is dumped: equal plans have equal digests, wherever they came from. */
+static const char *digest_text(const Emitter *e)
+{
+    Text t;
+    text_init(&t, e->arena);
+    kernel_dump(e->k, &t);
+    uint64_t a = hash_bytes(1, t.at, t.n), b = hash_bytes(2, t.at, t.n);
+    return str_format(e->arena, "%016llx%016llx", (unsigned long long)a, (unsigned long long)b);
+}
+
+void kernel_info_emit(Emitter *e, const char *source)
+{
+    Text *out = e->out;
+    const Kernel *k = e->k;
+    const char *s = e->symbol;
+    work_emit(e);
+    tables_emit(e);
+    text_printf(out, "\nconst tdsl_kernel_info %s_info = {\n", s);
+    text_put(out, "    (uint32_t)sizeof(tdsl_kernel_info),\n    TDSL_ABI_VERSION,\n");
+    text_put(out, "    ");
+    text_literal(out, k->name->text);
+    text_put(out, ",\n    ");
+    text_literal(out, source);
+    text_put(out, ",\n    ");
+    text_literal(out, k->signature != NULL ? k->signature : k->name->text);
+    text_printf(out, ",\n    \"%s\",\n    %u,\n    %u,\n", digest_text(e), n_dims(k), k->args.n);
+    text_printf(out, n_dims(k) > 0 ? "    tdsl_dims_%s,\n" : "    NULL,\n", s);
+    text_printf(out, k->args.n > 0 ? "    tdsl_args_%s,\n" : "    NULL,\n", s);
+    text_printf(out, "    tdsl_bytes_%s,\n    tdsl_work_%s,\n    tdsl_call_%s,\n};\n", s, s, s);
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses and scalar expressions as C. An address is a sum over the dimensions, each an affine expression in
+ * parentheses times a stride, so that every intermediate number lies inside the buffer. A long expression is cut into
+ * temporaries by its text alone, which keeps lines and brackets short whatever the source was. */
+#include <string.h>
+
+#include "backend/c/emit.h"
+
+#define TEXT_MAX 90 /* characters of an operand before it becomes a temporary */
+
+const char *c_type(DType t)
+{
+    static const char *const names[DTYPE_COUNT] = {
+        "void", "double", "float", "uint16_t", "uint16_t", "int32_t", "int64_t", "uint8_t", "tdsl_c64", "tdsl_c128",
+    };
+    return names[t];
+}
+
+const char *c_compute(DType t)
+{
+    return t == DTYPE_F16 || t == DTYPE_BF16 ? "float" : c_type(t);
+}
+
+static CText ctext(const char *at, Binding binding)
+{
+    return (CText){at, binding};
+}
+
+const char *in_parens(Emitter *e, CText x, Binding within)
+{
+    return x.binding <= within ? x.at : str_format(e->arena, "(%s)", x.at);
+}
+
+/* ---- affine expressions ---- */
+
+const char *dim_text(const Emitter *e, Dim d)
+{
+    return d.sym >= 0 ? e->dim[d.sym] : str_format(e->arena, "%lld", (long long)d.n);
+}
+
+static void term_put(const Emitter *e, Text *t, AffineTerm term, bool first)
+{
+    uint64_t size = term.coef < 0 ? 0 - (uint64_t)term.coef : (uint64_t)term.coef;
+    if (first) {
+        text_put(t, term.coef < 0 ? "-" : "");
+    } else {
+        text_put(t, term.coef < 0 ? " - " : " + ");
+    }
+    if (size != 1) {
+        text_printf(t, "%llu * ", (unsigned long long)size);
+    }
+    text_put(t, e->var[term.var]);
+}
+
+/* Positive terms first, so that no intermediate result needs a sign. */
+const char *affine_text(const Emitter *e, Affine x, Binding within)
+{
+    Text t;
+    text_init(&t, e->arena);
+    uint32_t parts = 0;
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        for (uint32_t i = 0; i < x.n; i++) {
+            if ((x.term[i].coef > 0) == (sign > 0)) {
+                term_put(e, &t, x.term[i], parts++ == 0);
+            }
+        }
+        if (sign > 0 && x.base > 0) {
+            text_printf(&t, parts == 0 ? "%lld" : " + %lld", (long long)x.base);
+            parts++;
+        }
+    }
+    if (x.base < 0) {
+        text_printf(&t, parts == 0 ? "-%llu" : " - %llu", (unsigned long long)(0 - (uint64_t)x.base));
+        parts++;
+    }
+    if (parts == 0) {
+        return "0";
+    }
+    bool single = parts == 1 && x.base >= 0 && (x.n == 0 || x.term[0].coef == 1);
+    bool product = parts == 1 && x.n == 1 && x.term[0].coef > 1;
+    Binding binding = single ? BIND_ATOM : product ? BIND_PRODUCT : BIND_SUM;
+    return binding <= within ? t.at : str_format(e->arena, "(%s)", t.at);
+}
+
+const char *range_lo(const Emitter *e, Range r)
+{
+    return affine_text(e, r.start, BIND_SUM);
+}
+
+const char *range_hi(Emitter *e, Range r)
+{
+    if (r.span == 0) {
+        return dim_text(e, r.limit);
+    }
+    const char *end = affine_text(e, affine_add(e->arena, r.start, 1, affine_const(r.span)), BIND_SUM);
+    if (!r.clipped) {
+        return end;
+    }
+    if (r.start.n == 0 && r.limit.sym < 0) {
+        int64_t last = r.start.base + r.span;
+        return dim_text(e, dim_fixed(last < r.limit.n ? last : r.limit.n));
+    }
+    return str_format(e->arena, "%s(%s, %s)", help_fixed(e->help, "tdsl_min"), end, dim_text(e, r.limit));
+}
+
+/* ---- addresses ---- */
+
+/* The stride of dimension d: its fixed part, and the open part as text ("" when there is none). */
+static int64_t stride_of(const Emitter *e, const Buffer *b, uint32_t d, const char **open)
+{
+    int64_t fixed = 1;
+    Text t;
+    text_init(&t, e->arena);
+    for (uint32_t k = d + 1; k < b->rank; k++) {
+        if (b->extent[k].sym < 0) {
+            fixed = sat_mul(fixed, b->extent[k].n);
+        } else {
+            text_printf(&t, t.n == 0 ? "%s" : " * %s", e->dim[b->extent[k].sym]);
+        }
+    }
+    *open = t.at;
+    return fixed;
+}
+
+const char *offset_text(const Emitter *e, BufRef buf, const Affine *at)
+{
+    const Buffer *b = &e->k->bufs.at[buf];
+    Text t;
+    text_init(&t, e->arena);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (at[d].n == 0 && at[d].base == 0) {
+            continue;
+        }
+        const char *open = NULL;
+        int64_t fixed = stride_of(e, b, d, &open);
+        bool unit = fixed == 1 && open[0] == '\0';
+        text_put(&t, t.n == 0 ? "" : " + ");
+        text_put(&t, affine_text(e, at[d], unit ? BIND_PRODUCT : BIND_ATOM));
+        if (fixed != 1 && open[0] != '\0') {
+            text_printf(&t, " * (%lld * %s)", (long long)fixed, open);
+        } else if (open[0] != '\0') {
+            text_printf(&t, strchr(open, ' ') != NULL ? " * (%s)" : " * %s", open);
+        } else if (fixed != 1) {
+            text_printf(&t, " * %lld", (long long)fixed);
+        }
+    }
+    return t.n == 0 ? "0" : t.at;
+}
+
+const char *element_text(const Emitter *e, BufRef buf, const Affine *at)
+{
+    if (e->scalar[buf]) {
+        return e->buf[buf];
+    }
+    return str_format(e->arena, "%s[%s]", e->buf[buf], offset_text(e, buf, at));
+}
+
+/* ---- numbers ---- */
+
+static const char *real_text(Emitter *e, double v, bool single)
+{
+    if (v != v || v - v != 0) { /* not finite */
+        e->help->math = true;
+        const char *name = v != v ? "NAN" : v < 0 ? "-INFINITY" : "INFINITY";
+        return single ? name
+                      : str_format(e->arena, v < 0 ? "-(double)%s" : "(double)%s",
+                                   name[0] == '-' ? name + 1 : name);
+    }
+    Text t;
+    text_init(&t, e->arena);
+    text_f64(&t, v);
+    text_put(&t, single ? "f" : "");
+    return t.at;
+}
+
+static const char *int_text(Emitter *e, DType t, int64_t v)
+{
+    if (t == DTYPE_I64) {
+        if (v == INT64_MIN) {
+            return "INT64_MIN";
+        }
+        return str_format(e->arena, v < 0 ? "-INT64_C(%llu)" : "INT64_C(%llu)",
+                          (unsigned long long)(v < 0 ? -v : v));
+    }
+    if (t == DTYPE_I32 && v == INT32_MIN) {
+        return "INT32_MIN";
+    }
+    return str_format(e->arena, t == DTYPE_BOOL ? "(uint8_t)%lld" : "%lld", (long long)v);
+}
+
+const char *number_text(Emitter *e, Number n)
+{
+    switch (n.dtype) {
+    case DTYPE_F64:
+    case DTYPE_F32:
+    case DTYPE_F16:
+    case DTYPE_BF16:
+        return real_text(e, n.re, n.dtype != DTYPE_F64);
+    case DTYPE_I32:
+    case DTYPE_I64:
+    case DTYPE_BOOL:
+        return int_text(e, n.dtype, n.i);
+    case DTYPE_C64:
+    case DTYPE_C128: {
+        bool single = n.dtype == DTYPE_C64;
+        return str_format(e->arena, "%s(%s, %s)", help_fixed(e->help, single ? "tdsl_make_c64" : "tdsl_make_c128"),
+                          real_text(e, n.re, single), real_text(e, n.im, single));
+    }
+    case DTYPE_NONE:
+    case DTYPE_COUNT:
+        break;
+    }
+    UNREACHABLE();
+}
+
+static CText number_ctext(Emitter *e, Number n)
+{
+    const char *text = number_text(e, n);
+    return ctext(text, text[0] == '-' || text[0] == '(' ? BIND_UNARY : BIND_ATOM);
+}
+
+/* ---- expressions ---- */
+
+/* `x` in a temporary of its own when it has grown long. */
+static CText shorten(Emitter *e, CText x, DType t)
+{
+    if (strlen(x.at) <= TEXT_MAX) {
+        return x;
+    }
+    for (uint32_t k = 0; k < e->temps.n; k++) { /* equal text is equal value: shared or not in memory */
+        if (strcmp(e->temps.at[k].text, x.at) == 0) {
+            return ctext(e->temps.at[k].name, BIND_ATOM);
+        }
+    }
+    const char *name = names_take(&e->names, str_format(e->arena, "t%u", ++e->n_temps));
+    vec_push(e->arena, &e->temps, ((Temp){x.at, name}));
+    line_printf(e, "const %s %s = %s;", c_compute(t), name, x.at);
+    return ctext(name, BIND_ATOM);
+}
+
+static CText load_text(Emitter *e, const Expr *x)
+{
+    const char *raw = element_text(e, x->buf, x->at);
+    bool half = x->dtype == DTYPE_F16 || x->dtype == DTYPE_BF16;
+    if (half && e->k->bufs.at[x->buf].space != SPACE_ACC) {
+        const char *f = help_fixed(e->help, x->dtype == DTYPE_F16 ? "tdsl_float_of_f16" : "tdsl_float_of_bf16");
+        return ctext(str_format(e->arena, "%s(%s)", f, raw), BIND_ATOM);
+    }
+    return ctext(raw, BIND_ATOM);
+}
+
+static CText cast_text(Emitter *e, CText x, DType from, DType to)
+{
+    const char *f = help_cast(e->help, from, to);
+    if (f != NULL) {
+        return ctext(str_format(e->arena, "%s(%s)", f, x.at), BIND_ATOM);
+    }
+    return ctext(str_format(e->arena, "(%s)%s", c_compute(to), in_parens(e, x, BIND_UNARY)), BIND_UNARY);
+}
+
+static bool is_plain_float(DType t)
+{
+    return t == DTYPE_F32 || t == DTYPE_F64;
+}
+
+/* Arithmetic that C's operators do as the op table means it. */
+static bool infix_text(Emitter *e, Op op, DType t, const CText *arg, CText *out)
+{
+    if (!is_plain_float(t)) {
+        return false;
+    }
+    const char *const left = in_parens(e, arg[0], op == OP_MUL || op == OP_DIV ? BIND_PRODUCT : BIND_SUM);
+    switch ((int)op) {
+    case OP_NEG:
+        *out = ctext(str_format(e->arena, "-%s", in_parens(e, arg[0], BIND_ATOM)), BIND_UNARY);
+        return true;
+    case OP_ADD:
+        *out = ctext(str_format(e->arena, "%s + %s", left, in_parens(e, arg[1], BIND_PRODUCT)), BIND_SUM);
+        return true;
+    case OP_SUB:
+        *out = ctext(str_format(e->arena, "%s - %s", left, in_parens(e, arg[1], BIND_PRODUCT)), BIND_SUM);
+        return true;
+    case OP_MUL:
+        *out = ctext(str_format(e->arena, "%s * %s", left, in_parens(e, arg[1], BIND_UNARY)), BIND_PRODUCT);
+        return true;
+    case OP_DIV:
+        *out = ctext(str_format(e->arena, "%s / %s", left, in_parens(e, arg[1], BIND_UNARY)), BIND_PRODUCT);
+        return true;
+    default: /* not arithmetic */
+        return false;
+    }
+}
+
+static bool is_word(const char *s)
+{
+    return strpbrk(s, " ()[]") == NULL;
+}
+
+static CText apply_text(Emitter *e, Op op, DType in, DType out, uint32_t n, const CText *arg)
+{
+    CText done;
+    if (op == OP_COPY) {
+        return arg[0];
+    }
+    if (op == OP_CAST) {
+        return cast_text(e, arg[0], in, out);
+    }
+    if (infix_text(e, op, out, arg, &done)) {
+        return done;
+    }
+    if (op == OP_SCALE && is_word(arg[0].at)) { /* the second factor is not even read */
+        CText zero = number_ctext(e, number_int(in, 0));
+        const char *test = str_format(e->arena, "%s(%s, %s)", help_op(e->help, OP_EQ, in, DTYPE_BOOL), arg[0].at, zero.at);
+        CText product = apply_text(e, OP_MUL, in, in, 2, arg);
+        return ctext(str_format(e->arena, "%s != 0 ? %s : %s", test, zero.at, product.at), BIND_LOOSE);
+    }
+    Text t;
+    text_init(&t, e->arena);
+    text_printf(&t, "%s(", help_op(e->help, op, in, out));
+    for (uint32_t k = 0; k < n; k++) {
+        text_printf(&t, k == 0 ? "%s" : ", %s", arg[k].at);
+    }
+    text_put(&t, ")");
+    return ctext(t.at, BIND_ATOM);
+}
+
+static DType operand_type(const Expr *x)
+{
+    return x->arg[x->op == OP_SELECT ? 1 : 0]->dtype;
+}
+
+static CText leaf_text(Emitter *e, const Expr *x)
+{
+    switch (x->kind) {
+    case EXPR_CONST:
+        return number_ctext(e, x->value);
+    case EXPR_EXTENT:
+        return cast_text(e, ctext(e->dim[x->dim], BIND_ATOM), DTYPE_I64, x->dtype);
+    case EXPR_LOAD:
+        return load_text(e, x);
+    case EXPR_OP:
+        break;
+    }
+    UNREACHABLE();
+}
+
+/* Nodes in an order with operands first; shared nodes once. No recursion: expressions may be deep. */
+typedef struct Walk {
+    const Expr *x;
+    uint32_t next; /* operand to go to */
+} Walk;
+
+CText expr_text(Emitter *e, const Expr *root)
+{
+    Map done;
+    e->temps.n = 0;
+    map_init(&done, e->arena);
+    VEC(CText) text = {0};
+    VEC(Walk) stack = {0};
+    vec_push(e->arena, &stack, ((Walk){root, 0}));
+    while (stack.n > 0) {
+        Walk *top = &stack.at[stack.n - 1];
+        const Expr *x = top->x;
+        uint32_t at = 0;
+        if (map_get(&done, (uint64_t)(uintptr_t)x, &at)) {
+            stack.n--;
+            continue;
+        }
+        if (top->next < x->n_args && x->kind == EXPR_OP) {
+            const Expr *operand = x->arg[top->next++];
+            vec_push(e->arena, &stack, ((Walk){operand, 0}));
+            continue;
+        }
+        CText result;
+        if (x->kind == EXPR_OP) {
+            CText arg[3];
+            CHECK(x->n_args >= 1 && x->n_args <= 3);
+            for (uint32_t k = 0; k < x->n_args; k++) {
+                CHECK(map_get(&done, (uint64_t)(uintptr_t)x->arg[k], &at));
+                arg[k] = shorten(e, text.at[at], x->arg[k]->dtype);
+                text.at[at] = arg[k];
+            }
+            result = apply_text(e, x->op, operand_type(x), x->dtype, x->n_args, arg);
+        } else {
+            result = leaf_text(e, x);
+        }
+        map_put(&done, (uint64_t)(uintptr_t)x, text.n);
+        vec_push(e->arena, &text, result);
+        stack.n--;
+    }
+    return text.at[text.n - 1];
+}
+
+/* ---- folds ---- */
+
+static Op fold_op(Op fold)
+{
+    switch ((int)fold) {
+    case OP_SUM:
+        return OP_ADD;
+    case OP_PROD:
+        return OP_MUL;
+    case OP_RMIN:
+        return OP_MIN;
+    case OP_RMAX:
+        return OP_MAX;
+    case OP_ANY:
+        return OP_OR;
+    case OP_ALL:
+        return OP_AND;
+    default: /* not a reduction: refused by verify */
+        UNREACHABLE();
+    }
+}
+
+CText fold_text(Emitter *e, Op fold, DType t, CText a, CText x)
+{
+    CText arg[2] = {a, x};
+    if (fold == OP_RMIN || fold == OP_RMAX) { /* the new element is asked for NaN first */
+        arg[0] = x;
+        arg[1] = a;
+    }
+    return apply_text(e, fold_op(fold), t, t, 2, arg);
+}
+
+const char *stored_text(Emitter *e, DType t, CText value)
+{
+    if (t == DTYPE_F16 || t == DTYPE_BF16) {
+        return str_format(e->arena, "%s(%s)",
+                          help_fixed(e->help, t == DTYPE_F16 ? "tdsl_f16_of_float" : "tdsl_bf16_of_float"),
+                          value.at);
+    }
+    return value.at;
+}
