@@ -194,18 +194,18 @@ class _Schedule:
             if operand["space"] in self.pools and tensor not in self.alive:
                 self.alive.add(tensor)
                 start = max(start, self.pools[operand["space"]].take(self._room(operand)))
+            result = key in ("dst", "reduce_res")
+            if result and operand["space"] not in self.pools:
+                continue                    # stores go to different parts of an HBM tensor
             start = max(start, self._after(queue, self.written.get(tensor)))
-            if key in ("dst", "reduce_res") and operand["space"] in self.pools:
+            if result:
                 start = max(start, self._after(queue, self.read.get(tensor)))
         self.clock[queue] = start + duration
         done = start + duration + latency
         self.end = max(self.end, done)
         for key, operand in record["operands"].items():
-            tensor, table = operand["tensor"], self.read
-            if key in ("dst", "reduce_res"):
-                table = self.written
-                if operand["space"] not in self.pools:
-                    continue            # stores go to disjoint parts of HBM; loads see them done
+            tensor = operand["tensor"]
+            table = self.written if key in ("dst", "reduce_res") else self.read
             table[tensor] = max(table.get(tensor, (0.0, queue)), (done, queue))
             if self.last_use[tensor] == at and operand["space"] in self.pools:
                 self.pools[operand["space"]].give(self._room(operand), done)
