@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known about the variables in scope, and proofs from it: that an affine expression of
+ * variables and open dims is never negative, and between which positions of an outer loop it
+ * lies. A proof is a chain of substitutions: each variable, innermost first, is replaced by a
+ * bound on the side that makes the expression smaller; what is left holds only open dims, of
+ * which the least values are known. Sound always, complete for what builders and schedules
+ * make.
+ *
+ * Open dims are numbered after the kernel's variables: dim s is "variable" n_vars + s of an
+ * Affine here. */
+#ifndef LOOP_BOUNDS_H
+#define LOOP_BOUNDS_H
+
+#include "loop/loop.h"
+
+typedef struct BoundVar {
+    VarRef var;
+    Range range;
+    int64_t step; /* of a loop; 1 for a local index */
+    ForPart part;
+    /* var = residue modulo `modulus`; modulus 0: it is `residue`, 1: nothing known */
+    int64_t modulus, residue;
+    bool has_least; /* is its least value known as a number? */
+    int64_t least;
+    int64_t dim_least; /* of the limit's open dim, to be restored by pop */
+} BoundVar;
+
+typedef struct Bounds {
+    Arena *arena; /* for what is kept while a variable is in scope, and for proofs */
+    const Kernel *k;
+    VEC(BoundVar) vars; /* in scope, outermost first */
+    uint32_t *position; /* [vars] 1 + place in `vars`, 0: not in scope */
+    int64_t
+        *dim_least; /* [open dims]: they are at least that, given that this place is reached */
+} Bounds;
+
+void bounds_init(Bounds *b, Arena *arena, const Kernel *k);
+bool bounds_in_scope(const Bounds *b, VarRef v);
+/* The variables of range.start are in scope. */
+void bounds_push(Bounds *b, VarRef v, const Range *range, int64_t step, ForPart part);
+void bounds_pop(Bounds *b);
+
+/* 0 <= x, and x < extent, whenever this place is reached. */
+bool bounds_at_least_zero(Bounds *b, Affine x);
+bool bounds_below(Bounds *b, Affine x, Dim extent);
+
+/* lo <= x <= hi as expressions of the outermost `n_outer` variables; false when a number
+ * overflows. */
+bool bounds_interval(Bounds *b, Affine x, uint32_t n_outer, Affine *lo, Affine *hi);
+
+#endif

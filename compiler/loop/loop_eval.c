@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference interpreter of kernels: one element at a time, in the order of the text. It
+ * believes nothing: each index is compared with its buffer's extent when it is used, and each
+ * element of a result or an alloc must have been written before it is read, and each of a
+ * result at the end. Parallel loops run backwards, so that a program which depends on their
+ * order is found out. Work is counted and limited. */
+#include "loop/loop.h"
+
+#include <string.h>
+
+#include "ir/eval.h"
+#include "loop/affine.h"
+#include "loop/loop_text.h"
+
+/* Parts of values evaluated, in all; some ten seconds. */
+#define LOOP_WORK_LIMIT ((int64_t)1 << 29)
+
+typedef struct Memory {
+    Tensor *tensor;
+    uint8_t *written; /* [count]; null: all of it */
+} Memory;
+
+typedef struct Interpreter {
+    Ctx *ctx;
+    Arena *arena; /* of results */
+    Arena scratch;
+    const Kernel *k;
+    const int64_t *dims;
+    int64_t *var;   /* [vars] */
+    Memory *memory; /* [bufs] */
+    const Stmt *at;
+    int64_t work;
+} Interpreter;
+
+/* ---- failures ---- */
+
+static bool fail(Interpreter *m, const char *what)
+{
+    Text stmt;
+    text_init(&stmt, &m->scratch);
+    Span span = m->k->span;
+    if (m->at != NULL) {
+        text_put(&stmt, ", in `");
+        loop_text_stmt(m->k, m->at, &stmt);
+        text_char(&stmt, '`');
+        span = m->at->span.source != 0 ? m->at->span : span;
+    }
+    diag_error(&m->ctx->diags, E_RUN, span, "running kernel '%.60s': %.300s%.300s",
+               m->k->name->text, what, stmt.at);
+    return false;
+}
+
+static bool fail_access(Interpreter *m, BufRef buf, const Affine *at, const char *what)
+{
+    Text t;
+    text_init(&t, &m->scratch);
+    text_char(&t, '`');
+    loop_text_access(m->k, buf, at, &t);
+    text_printf(&t, "` %s", what);
+    const char *before = " (";
+    for (VarRef v = 0; v < m->k->vars.n; v++) {
+        bool used = false;
+        for (uint32_t d = 0; d < m->k->bufs.at[buf].rank; d++) {
+            used = used || affine_uses(at[d], v);
+        }
+        if (used) {
+            text_printf(&t, "%s%s = %lld", before, m->k->vars.at[v].name->text,
+                        (long long)m->var[v]);
+            before = ", ";
+        }
+    }
+    text_put(&t, before[0] == ',' ? ")" : "");
+    return fail(m, t.at);
+}
+
+static bool work(Interpreter *m, int64_t amount)
+{
+    m->work = sat_add(m->work, amount);
+    if (m->work > LOOP_WORK_LIMIT) {
+        diag_limit(&m->ctx->diags, E_LIMIT_SIZE, m->k->span,
+                   "interpreting kernel '%s' takes more than %lld steps", m->k->name->text,
+                   (long long)LOOP_WORK_LIMIT);
+        return false;
+    }
+    return true;
+}
+
+/* ---- positions ---- */
+
+static int64_t extent_of(const Interpreter *m, Dim d)
+{
+    return d.sym < 0 ? d.n : m->dims[d.sym];
+}
+
+static bool position(Interpreter *m, Affine x, int64_t *out)
+{
+    int64_t sum = x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        int64_t part = 0;
+        if (!i64_try_mul(x.term[i].coef, m->var[x.term[i].var], &part) ||
+            !i64_try_add(sum, part, &sum)) {
+            return fail(m, "a position does not fit 64 bits");
+        }
+    }
+    *out = sum;
+    return true;
+}
+
+static bool interval(Interpreter *m, const Range *r, int64_t *lo, int64_t *end)
+{
+    if (!position(m, r->start, lo)) {
+        return false;
+    }
+    if (*lo < -SIZE_LIMIT || *lo > SIZE_LIMIT) {
+        return fail(m, "the start of a range is out of range");
+    }
+    *end = INT64_MAX;
+    if (r->span > 0 && !i64_try_add(*lo, r->span, end)) {
+        return fail(m, "the end of a range does not fit 64 bits");
+    }
+    if (r->clipped && extent_of(m, r->limit) < *end) {
+        *end = extent_of(m, r->limit);
+    }
+    return true;
+}
+
+static bool element(Interpreter *m, BufRef buf, const Affine *at, int64_t *out)
+{
+    const Tensor *t = m->memory[buf].tensor;
+    int64_t offset = 0;
+    if (t == NULL) {
+        return fail_access(m, buf, at, "is used before its alloc");
+    }
+    for (uint32_t d = 0; d < t->rank; d++) {
+        int64_t index = 0;
+        if (!position(m, at[d], &index)) {
+            return false;
+        }
+        if (index < 0 || index >= t->extent[d]) {
+            return fail_access(m, buf, at, "is outside the buffer");
+        }
+        offset = offset * t->extent[d] + index;
+    }
+    *out = offset;
+    return true;
+}
+
+static bool load(Interpreter *m, BufRef buf, const Affine *at, Number *out)
+{
+    int64_t offset = 0;
+    if (!element(m, buf, at, &offset)) {
+        return false;
+    }
+    const Memory *memory = &m->memory[buf];
+    if (memory->written != NULL && !memory->written[offset]) {
+        return fail_access(m, buf, at, "is read before it is written");
+    }
+    *out = tensor_get(memory->tensor, offset);
+    return true;
+}
+
+/* ---- values ---- */
+
+static bool value_of(Interpreter *m, const Expr *e, Number *out)
+{
+    Number arg[3] = {{.dtype = DTYPE_NONE}};
+    m->work++;
+    switch (e->kind) {
+    case EXPR_CONST:
+        *out = e->value;
+        return true;
+    case EXPR_EXTENT:
+        *out = number_cast(number_int(DTYPE_I64, m->dims[e->dim]), e->dtype);
+        return true;
+    case EXPR_LOAD:
+        return load(m, e->buf, e->at, out);
+    case EXPR_OP:
+        break;
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) { /* as deep as loop_verify allows */
+        if (i == 1 && e->op == OP_SCALE && number_is_zero(arg[0])) {
+            arg[1] = arg[0]; /* scaled by 0: what is there is not looked at */
+            break;
+        }
+        if (!value_of(m, e->arg[i], &arg[i])) {
+            return false;
+        }
+    }
+    *out = e->op == OP_CAST ? number_cast(arg[0], e->dtype) : eval_map(e->op, e->dtype, arg);
+    return true;
+}
+
+/* ---- statements ---- */
+
+/* One value of all local indices. */
+static bool run_element(Interpreter *m, const Stmt *s)
+{
+    Number value;
+    int64_t offset = 0;
+    if (!value_of(m, s->value, &value) || !element(m, s->dst, s->at, &offset) || !work(m, 1)) {
+        return false;
+    }
+    Memory *to = &m->memory[s->dst];
+    if (s->fold != OP_COPY) {
+        Number before;
+        if (!load(m, s->dst, s->at, &before)) {
+            return false;
+        }
+        value = eval_fold(s->fold, to->tensor->dtype, before, value);
+    }
+    tensor_set(to->tensor, offset, value);
+    if (to->written != NULL) {
+        to->written[offset] = 1;
+    }
+    return true;
+}
+
+/* All values of the local indices, the last one fastest. */
+static bool run_tile(Interpreter *m, const Stmt *s)
+{
+    ArenaMark mark = arena_mark(&m->scratch);
+    int64_t *lo = ARENA_ARRAY(&m->scratch, s->n_index, int64_t);
+    int64_t *end = ARENA_ARRAY(&m->scratch, s->n_index, int64_t);
+    bool ok = true;
+    bool any = true;
+    for (uint32_t i = 0; ok && i < s->n_index; i++) {
+        ok = interval(m, &s->index[i].range, &lo[i], &end[i]);
+        any = any && lo[i] < end[i];
+        m->var[s->index[i].var] = lo[i];
+    }
+    while (ok && any) {
+        ok = run_element(m, s);
+        uint32_t i = s->n_index;
+        for (; i > 0 && ++m->var[s->index[i - 1].var] == end[i - 1]; i--) {
+            m->var[s->index[i - 1].var] = lo[i - 1];
+        }
+        any = i > 0;
+    }
+    if (ok) { /* a failure's text lives in the scratch arena until it is reported: it was */
+        arena_reset(&m->scratch, mark);
+    }
+    return ok;
+}
+
+static bool new_memory(Interpreter *m, BufRef buf, Arena *arena)
+{
+    const Buffer *b = &m->k->bufs.at[buf];
+    int64_t extent[RANK_LIMIT];
+    for (uint32_t d = 0; d < b->rank; d++) {
+        extent[d] = extent_of(m, b->extent[d]);
+    }
+    Tensor *t = tensor_new(m->ctx, arena, b->dtype, b->rank, extent);
+    if (t == NULL) {
+        return false;
+    }
+    m->memory[buf].tensor = t;
+    m->memory[buf].written = ARENA_ARRAY(&m->scratch, (size_t)t->count, uint8_t);
+    return true;
+}
+
+/* The buffer is the same at each alloc, its content is not. */
+static bool run_alloc(Interpreter *m, const Stmt *s)
+{
+    Memory *memory = &m->memory[s->buf];
+    if (memory->tensor == NULL) {
+        return new_memory(m, s->buf, &m->scratch);
+    }
+    memset(memory->written, 0, (size_t)memory->tensor->count);
+    return work(m, 1 + memory->tensor->count / 16);
+}
+
+static bool run_block(Interpreter *m, Stmt *const *body, uint32_t n);
+
+static bool run_iteration(Interpreter *m, const Stmt *s, int64_t at)
+{
+    m->var[s->var] = at;
+    return work(m, 1) && run_block(m, s->body, s->n_body);
+}
+
+static bool run_for(Interpreter *m, const Stmt *s)
+{
+    int64_t lo = 0;
+    int64_t end = 0;
+    if (!interval(m, &s->range, &lo, &end)) {
+        return false;
+    }
+    if (lo >= end) {
+        return true;
+    }
+    int64_t full = (end - lo) / s->step;   /* tiles that fit */
+    bool rest = lo + full * s->step < end; /* and one that does not */
+    int64_t first = s->part == FOR_REST ? full : 0;
+    int64_t count = full + (rest && s->part != FOR_FULL ? 1 : 0) - first;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t tile = first + (s->parallel ? count - 1 - i : i);
+        if (!run_iteration(m, s, lo + tile * s->step)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_stmt(Interpreter *m, const Stmt *s)
+{
+    m->at = s;
+    switch (s->kind) {
+    case STMT_FOR:
+        return run_for(m, s);
+    case STMT_ALLOC:
+        return run_alloc(m, s);
+    case STMT_TILE:
+        return run_tile(m, s);
+    }
+    UNREACHABLE();
+}
+
+static bool run_block(Interpreter *m, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!run_stmt(m, body[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- arguments and results ---- */
+
+static bool fits(const Interpreter *m, const Buffer *b, const Tensor *t)
+{
+    bool same = t != NULL && t->dtype == b->dtype && t->rank == b->rank;
+    for (uint32_t d = 0; same && d < b->rank; d++) {
+        same = t->extent[d] == extent_of(m, b->extent[d]);
+    }
+    return same;
+}
+
+static bool bind_args(Interpreter *m, Tensor *const *args)
+{
+    for (uint32_t i = 0; i < m->k->args.n; i++) {
+        Arg arg = m->k->args.at[i];
+        Memory *memory = &m->memory[arg.buf];
+        if (arg.role == ARG_RESULT) {
+            if (!new_memory(m, arg.buf, m->arena)) {
+                return false;
+            }
+            continue;
+        }
+        const Buffer *b = &m->k->bufs.at[arg.buf];
+        if (!fits(m, b, args[i])) {
+            diag_error(&m->ctx->diags, E_ARGUMENT_VALUE, m->k->span,
+                       "argument '%s' of kernel '%s' has another type or shape", b->name->text,
+                       m->k->name->text);
+            return false;
+        }
+        memory->tensor = args[i];
+        if (arg.role == ARG_INOUT) { /* the caller's is not changed */
+            if (!new_memory(m, arg.buf, m->arena)) {
+                return false;
+            }
+            memcpy(memory->tensor->data, args[i]->data,
+                   (size_t)(args[i]->count * dtype_bytes(b->dtype)));
+            memory->written = NULL;
+        }
+    }
+    return true;
+}
+
+static bool take_results(Interpreter *m, Tensor **results)
+{
+    m->at = NULL;
+    for (uint32_t i = 0; i < m->k->args.n; i++) {
+        Arg arg = m->k->args.at[i];
+        const Memory *memory = &m->memory[arg.buf];
+        if (arg.role != ARG_RESULT && arg.role != ARG_INOUT) {
+            continue;
+        }
+        for (int64_t at = 0; memory->written != NULL && at < memory->tensor->count; at++) {
+            if (!memory->written[at]) {
+                return fail(m, str_format(&m->scratch,
+                                          "element %lld of result '%s' is never written",
+                                          (long long)at, m->k->bufs.at[arg.buf].name->text));
+            }
+        }
+        *results++ = memory->tensor;
+    }
+    return true;
+}
+
+bool loop_eval(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims,
+               Tensor *const *args, Tensor **results)
+{
+    Interpreter m = {.ctx = ctx, .arena = arena, .k = k, .dims = dims};
+    arena_init(&m.scratch, &ctx->budget);
+    m.var = ARENA_ARRAY(&m.scratch, k->vars.n, int64_t);
+    m.memory = ARENA_ARRAY(&m.scratch, k->bufs.n, Memory);
+    bool ok =
+        bind_args(&m, args) && run_block(&m, k->body, k->n_body) && take_results(&m, results);
+    arena_release(&m.scratch);
+    return ok;
+}

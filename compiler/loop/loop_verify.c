@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold of a kernel between any two passes, for all values of its open dims. In order:
+ *   names are identifiers, different among variables and buffers; extents, element types and
+ * sizes are in range; arguments are buffers of the caller's memory, each once, numbered;
+ * everything else is allocated; a buffer is used between its alloc and the end of that block, a
+ * variable inside its loop or statement; ranges start at outer loops; tiles that are unrolled
+ * or vectors have a constant span and no clipping; types agree without conversion: an
+ * operation's by the op table, a value's with its destination, a fold's with both; every access
+ * is inside its buffer (bounds.h), assigned places are distinct, a value does not read what its
+ * statement writes, results and inout alone are written among arguments, iterations of parallel
+ * loops do not meet (parallel.h). Conservative: what is not proved is refused. */
+#include "loop/loop.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "loop/loop_text.h"
+#include "loop/parallel.h"
+
+typedef struct Verifier {
+    Ctx *ctx;
+    const Kernel *k;
+    const char *stage;
+    Arena scratch;
+    Bounds bounds;
+    bool *visible;      /* [bufs] */
+    uint32_t *loops_at; /* [bufs]: loops around the alloc */
+    uint32_t n_loops;   /* around this place */
+    VEC(ParallelLoop *) parallel;
+    const Stmt *at;      /* the statement at hand, or null */
+    uint32_t expr_nodes; /* of the value at hand */
+    uint32_t n_tiles;    /* tile statements so far */
+    uint32_t *alone; /* [vars]: the last statement that has a dimension for this index alone */
+} Verifier;
+
+static bool broken(Verifier *v, const char *format, ...) PRINTF_LIKE(2, 3);
+static bool broken(Verifier *v, const char *format, ...)
+{
+    char what[400];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    Span span = v->at != NULL && v->at->span.source != 0 ? v->at->span : v->k->span;
+    const char *name = v->k->name != NULL ? v->k->name->text : "?";
+    if (v->at == NULL) {
+        diag_error(&v->ctx->diags, E_DUMP, span, "%s: kernel '%.60s': %s", v->stage, name,
+                   what);
+        return false;
+    }
+    Text stmt;
+    text_init(&stmt, &v->scratch);
+    loop_text_stmt(v->k, v->at, &stmt);
+    diag_error(&v->ctx->diags, E_DUMP, span, "%s: kernel '%.60s': %s, in `%.200s`", v->stage,
+               name, what, stmt.at);
+    return false;
+}
+
+/* ---- references: what must hold before a statement can even be printed ---- */
+
+/* The structure itself is wrong: the statement is not printed. */
+static bool malformed(Verifier *v, const char *what)
+{
+    v->at = NULL;
+    return broken(v, "%s", what);
+}
+
+static bool affine_refers(Verifier *v, Affine x)
+{
+    VarRef before = 0;
+    for (uint32_t i = 0; i < x.n; i++) {
+        VarRef var = x.term[i].var;
+        if (var >= v->k->vars.n || x.term[i].coef == 0 || (i > 0 && var <= before)) {
+            return malformed(v, "an index is not in canonical form");
+        }
+        before = var;
+    }
+    return true;
+}
+
+static bool access_refers(Verifier *v, BufRef buf, const Affine *at)
+{
+    if (buf >= v->k->bufs.n) {
+        return malformed(v, "an access of no buffer");
+    }
+    for (uint32_t d = 0; d < v->k->bufs.at[buf].rank; d++) {
+        if (!affine_refers(v, at[d])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool dim_refers(Verifier *v, Dim d)
+{
+    bool open = d.sym >= 0;
+    if (d.sym < -1 || (open && ((uint32_t)d.sym >= v->k->dims.list.n || d.n != 0))) {
+        return malformed(v, "an extent is no dim of the kernel");
+    }
+    return true;
+}
+
+static bool range_refers(Verifier *v, const Range *r)
+{
+    return affine_refers(v, r->start) && (!r->clipped || dim_refers(v, r->limit));
+}
+
+static bool dtype_known(DType t)
+{
+    return (int)t > DTYPE_NONE && (int)t < DTYPE_COUNT;
+}
+
+static bool expr_refers(Verifier *v, const Expr *e, uint32_t depth)
+{
+    if (depth > EXPR_DEPTH_LIMIT || v->expr_nodes++ > EXPR_SIZE_LIMIT) {
+        return malformed(v, "a value is nested too deeply or has too many parts");
+    }
+    if (!dtype_known(e->dtype)) {
+        return malformed(v, "a part of a value has no type");
+    }
+    switch (e->kind) {
+    case EXPR_CONST:
+        return e->value.dtype == e->dtype || malformed(v, "a constant has two types");
+    case EXPR_EXTENT:
+        return e->dtype == DTYPE_BOOL || e->dim < 0
+                   ? malformed(v, "the extent of no dim, or as bool")
+                   : dim_refers(v, dim_open(e->dim));
+    case EXPR_LOAD:
+        return access_refers(v, e->buf, e->at);
+    case EXPR_OP:
+        break;
+    }
+    if (e->kind != EXPR_OP || (int)e->op < 0 || e->op >= OP_COUNT ||
+        op_info(e->op)->kind != OPKIND_MAP || op_info(e->op)->arity != (int)e->n_args) {
+        return malformed(v, "an operation that is not elementwise, or of other arity");
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        if (!expr_refers(v, e->arg[i], depth + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool var_refers(Verifier *v, VarRef var, bool is_loop)
+{
+    return (var < v->k->vars.n && v->k->vars.at[var].is_loop == is_loop) ||
+           malformed(v, "a loop or an index without a variable of its kind");
+}
+
+static bool stmt_refers(Verifier *v, const Stmt *s)
+{
+    switch (s->kind) {
+    case STMT_FOR:
+        return var_refers(v, s->var, true) && range_refers(v, &s->range);
+    case STMT_ALLOC:
+        return s->buf < v->k->bufs.n || malformed(v, "an alloc without a buffer");
+    case STMT_TILE:
+        for (uint32_t i = 0; i < s->n_index; i++) {
+            if (!var_refers(v, s->index[i].var, false) ||
+                !range_refers(v, &s->index[i].range)) {
+                return false;
+            }
+        }
+        if ((int)s->fold < 0 || s->fold >= OP_COUNT ||
+            (s->fold != OP_COPY && op_info(s->fold)->kind != OPKIND_REDUCE)) {
+            return malformed(v, "a fold that is no reduction");
+        }
+        v->expr_nodes = 0;
+        return access_refers(v, s->dst, s->at) && expr_refers(v, s->value, 0);
+    }
+    return malformed(v, "a statement of no kind");
+}
+
+/* ---- declarations ---- */
+
+static bool verify_dim(Verifier *v, Dim d)
+{
+    if (!dim_refers(v, d)) {
+        return false;
+    }
+    if (d.sym < 0 && (d.n < 0 || d.n > SIZE_LIMIT)) {
+        return broken(v, "the extent %lld is out of range", (long long)d.n);
+    }
+    return true;
+}
+
+static bool verify_buffer(Verifier *v, const Buffer *b)
+{
+    const char *name = b->name->text;
+    if (!dtype_known(b->dtype) || (int)b->space < 0 || b->space >= SPACE_COUNT) {
+        return broken(v, "'@%.60s' has no element type or space", name);
+    }
+    if (b->rank > RANK_LIMIT) {
+        return broken(v, "'@%.60s' has rank %u; at most %d are possible", name, b->rank,
+                      RANK_LIMIT);
+    }
+    int64_t bytes = dtype_bytes(b->dtype);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (!verify_dim(v, b->extent[d])) {
+            return false;
+        }
+        if (b->extent[d].sym < 0 && b->extent[d].n != 0 &&
+            !size_mul(bytes, b->extent[d].n, &bytes)) {
+            return broken(v, "'@%.60s' is too large", name);
+        }
+    }
+    return true;
+}
+
+static bool is_identifier(Sym name)
+{
+    for (uint32_t i = 0; i < name->n; i++) {
+        char c = name->text[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && (i == 0 || c < '0' || c > '9')) {
+            return false;
+        }
+    }
+    return name->n > 0;
+}
+
+static bool verify_name(Verifier *v, Map *names, Sym name)
+{
+    uint32_t before = 0;
+    if (name == NULL || !is_identifier(name)) {
+        return broken(v, "a variable or buffer has no identifier as its name");
+    }
+    if (map_get(names, name->id, &before)) {
+        return broken(v, "two variables or buffers are called '%.60s'", name->text);
+    }
+    map_put(names, name->id, 1);
+    return true;
+}
+
+static bool verify_names(Verifier *v)
+{
+    Map names;
+    map_init(&names, &v->scratch);
+    for (uint32_t i = 0; i < v->k->vars.n; i++) {
+        if (!verify_name(v, &names, v->k->vars.at[i].name)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < v->k->bufs.n; i++) {
+        if (!verify_name(v, &names, v->k->bufs.at[i].name) ||
+            !verify_buffer(v, &v->k->bufs.at[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool verify_args(Verifier *v)
+{
+    for (uint32_t i = 0; i < v->k->args.n; i++) {
+        Arg arg = v->k->args.at[i];
+        if (arg.buf >= v->k->bufs.n) {
+            return broken(v, "argument %u is no buffer", i);
+        }
+        const Buffer *b = &v->k->bufs.at[arg.buf];
+        if (b->space != SPACE_ARGUMENT || b->param != (int32_t)i) {
+            return broken(v, "'@%.60s' is not numbered as argument %u", b->name->text, i);
+        }
+        if (arg.role == ARG_SCALAR && b->rank != 0) {
+            return broken(v, "the scalar '@%.60s' has rank %u", b->name->text, b->rank);
+        }
+        v->visible[arg.buf] = true;
+    }
+    for (uint32_t i = 0; i < v->k->bufs.n; i++) {
+        const Buffer *b = &v->k->bufs.at[i];
+        if (!v->visible[i] && (b->space == SPACE_ARGUMENT || b->param != -1)) {
+            return broken(v, "'@%.60s' is no argument but declared as one", b->name->text);
+        }
+    }
+    return true;
+}
+
+static bool verify_head(Verifier *v)
+{
+    const Kernel *k = v->k;
+    if (k->name == NULL || k->name->n == 0 || k->signature == NULL) {
+        return broken(v, "it has no name or no signature");
+    }
+    if (k->form == LOOP_TILED && k->target != NULL) {
+        return broken(v, "form tiled is for no target");
+    }
+    Map names;
+    map_init(&names, &v->scratch);
+    for (uint32_t d = 0; d < k->dims.list.n; d++) {
+        uint32_t before = 0;
+        const DimInfo *dim = &k->dims.list.at[d];
+        if (dim->name == NULL || map_get(&names, dim->name->id, &before) || dim->typical < 1 ||
+            dim->typical > SIZE_LIMIT) {
+            return broken(v, "dim %u has no name of its own, or no typical size", d);
+        }
+        map_put(&names, dim->name->id, d);
+    }
+    for (uint32_t i = 0; i < k->n_work; i++) {
+        for (uint32_t f = 0; f < k->work[i].n; f++) {
+            if (!verify_dim(v, k->work[i].factor[f])) {
+                return false;
+            }
+        }
+    }
+    return verify_names(v) && verify_args(v);
+}
+
+/* ---- accesses ---- */
+
+static bool refuse_access(Verifier *v, BufRef buf, const Affine *at, uint32_t d,
+                          const char *what)
+{
+    Text access;
+    text_init(&access, &v->scratch);
+    loop_text_access(v->k, buf, at, &access);
+    return broken(v, "index %u of `%.120s` %s", d + 1, access.at, what);
+}
+
+static bool verify_affine(Verifier *v, Affine x)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (!bounds_in_scope(&v->bounds, x.term[i].var)) {
+            return broken(v, "'%.60s' is used outside its loop or statement",
+                          v->k->vars.at[x.term[i].var].name->text);
+        }
+    }
+    return true;
+}
+
+static bool verify_access(Verifier *v, BufRef buf, const Affine *at, bool writes)
+{
+    const Buffer *b = &v->k->bufs.at[buf];
+    if (!v->visible[buf]) {
+        return broken(v, "'@%.60s' is used outside the block that allocates it", b->name->text);
+    }
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (!verify_affine(v, at[d])) {
+            return false;
+        }
+        if (!bounds_at_least_zero(&v->bounds, at[d])) {
+            return refuse_access(v, buf, at, d, "may be below 0");
+        }
+        if (!bounds_below(&v->bounds, at[d], b->extent[d])) {
+            return refuse_access(v, buf, at, d, "may be past the end");
+        }
+    }
+    for (uint32_t i = 0; i < v->parallel.n; i++) {
+        ParallelLoop *p = v->parallel.at[i];
+        if (v->loops_at[buf] < p->n_outer) { /* only loops are in scope around a loop */
+            parallel_access(p, &v->bounds, v->at, buf, at, writes);
+        }
+    }
+    return true;
+}
+
+/* ---- values ---- */
+
+/* The very element the statement assigns may be read, unless a fold meets it many times. */
+static bool verify_read(Verifier *v, const Expr *e)
+{
+    const Stmt *s = v->at;
+    if (e->buf == s->dst) {
+        bool same = s->fold == OP_COPY;
+        for (uint32_t d = 0; same && d < v->k->bufs.at[s->dst].rank; d++) {
+            same = affine_eq(e->at[d], s->at[d]);
+        }
+        if (!same) {
+            return broken(v, "the value reads '@%.60s', which the statement writes",
+                          v->k->bufs.at[s->dst].name->text);
+        }
+    }
+    return verify_access(v, e->buf, e->at, false) &&
+           (e->dtype == v->k->bufs.at[e->buf].dtype ||
+            broken(v, "a load has another type than '@%.60s'",
+                   v->k->bufs.at[e->buf].name->text));
+}
+
+static bool verify_expr(Verifier *v, const Expr *e)
+{
+    DType in[3] = {DTYPE_NONE};
+    if (e->kind == EXPR_LOAD) {
+        return verify_read(v, e);
+    }
+    if (e->kind != EXPR_OP) {
+        return true;
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) { /* as deep as expr_refers allows */
+        if (!verify_expr(v, e->arg[i])) {
+            return false;
+        }
+        in[i] = e->arg[i]->dtype;
+    }
+    DType made = e->dtype;
+    if (e->op != OP_CAST &&
+        (!op_result_type(e->op, in, e->n_args, &made) || made != e->dtype)) {
+        return broken(v, "'%s' has operands of types it does not take, or another result",
+                      op_info(e->op)->name);
+    }
+    return true;
+}
+
+/* ---- ranges ---- */
+
+static bool verify_range(Verifier *v, const Range *r)
+{
+    if (r->span < 0 || r->span > SIZE_LIMIT || (r->span == 0 && !r->clipped)) {
+        return broken(v, "a range without an end");
+    }
+    return verify_affine(v, r->start) && (!r->clipped || verify_dim(v, r->limit));
+}
+
+static bool is_constant_span(const Range *r)
+{
+    return r->span > 0 ? !r->clipped : r->start.n == 0 && r->limit.sym < 0;
+}
+
+/* At most one value, whatever the dims are. */
+static bool is_single(const Range *r)
+{
+    return r->span == 1 || (r->span == 0 && r->start.n == 0 && r->limit.sym < 0 &&
+                            r->limit.n - 1 <= r->start.base);
+}
+
+static bool verify_binding(Verifier *v, VarRef var)
+{
+    if (bounds_in_scope(&v->bounds, var)) {
+        return broken(v, "'%.60s' is bound twice", v->k->vars.at[var].name->text);
+    }
+    return true;
+}
+
+/* ---- statements ---- */
+
+/* Assigned places are distinct when each index has a dimension in which no other index of the
+ * statement moves. */
+static bool verify_distinct(Verifier *v, const Stmt *s)
+{
+    uint32_t rank = v->k->bufs.at[s->dst].rank;
+    uint32_t now = ++v->n_tiles;
+    for (uint32_t d = 0; d < rank; d++) {
+        uint32_t n_moving = 0;
+        VarRef moving = 0;
+        for (uint32_t i = 0; i < s->at[d].n; i++) {
+            VarRef var = s->at[d].term[i].var;
+            if (!v->k->vars.at[var].is_loop) {
+                n_moving++;
+                moving = var;
+            }
+        }
+        if (n_moving == 1) {
+            v->alone[moving] = now;
+        }
+    }
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        if (v->alone[s->index[i].var] != now && !is_single(&s->index[i].range)) {
+            return broken(v, "different values of '%.60s' may be assigned to one place",
+                          v->k->vars.at[s->index[i].var].name->text);
+        }
+    }
+    return true;
+}
+
+static bool writable(const Kernel *k, BufRef buf)
+{
+    int32_t param = k->bufs.at[buf].param;
+    return param < 0 || k->args.at[param].role == ARG_INOUT ||
+           k->args.at[param].role == ARG_RESULT;
+}
+
+static bool verify_fold(Verifier *v, const Stmt *s)
+{
+    DType t = v->k->bufs.at[s->dst].dtype;
+    DType made = DTYPE_NONE;
+    if (s->fold == OP_COPY) {
+        return verify_distinct(v, s);
+    }
+    if (!op_result_type(s->fold, &t, 1, &made) || made != t) {
+        return broken(v, "'%s' does not fold %s", op_info(s->fold)->name, dtype_name(t));
+    }
+    return true;
+}
+
+/* The statement's own indices are in scope. */
+static bool verify_tile_body(Verifier *v, const Stmt *s)
+{
+    if (!verify_access(v, s->dst, s->at, true)) {
+        return false;
+    }
+    const Buffer *dst = &v->k->bufs.at[s->dst];
+    if (!writable(v->k, s->dst)) {
+        return broken(v, "'@%.60s' is only read by this kernel", dst->name->text);
+    }
+    if (!verify_fold(v, s) || !verify_expr(v, s->value)) {
+        return false;
+    }
+    return s->value->dtype == dst->dtype ||
+           broken(v, "the value is %s but '@%.60s' is %s", dtype_name(s->value->dtype),
+                  dst->name->text, dtype_name(dst->dtype));
+}
+
+static bool verify_tile(Verifier *v, const Stmt *s)
+{
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const TileIndex *x = &s->index[i];
+        if (!verify_binding(v, x->var) || !verify_range(v, &x->range)) {
+            return false;
+        }
+        if (v->k->form == LOOP_TILED ? x->mode != MODE_LOOP
+                                     : x->mode != MODE_LOOP && !is_constant_span(&x->range)) {
+            return broken(v,
+                          "'%.60s' is unrolled or a vector, which needs form legal and a full "
+                          "tile of constant span",
+                          v->k->vars.at[x->var].name->text);
+        }
+    }
+    uint32_t pushed = 0;
+    bool ok = true;
+    for (; ok && pushed < s->n_index; pushed++) {
+        /* ranges were checked before any index was in scope, so none starts at another */
+        ok = verify_binding(v, s->index[pushed].var);
+        bounds_push(&v->bounds, s->index[pushed].var, &s->index[pushed].range, 1, FOR_ALL);
+    }
+    ok = ok && verify_tile_body(v, s);
+    while (pushed-- > 0) {
+        bounds_pop(&v->bounds);
+    }
+    return ok;
+}
+
+static bool verify_block(Verifier *v, Stmt *const *body, uint32_t n);
+
+static bool verify_for(Verifier *v, const Stmt *s)
+{
+    if (v->n_loops == LOOP_DEPTH_LIMIT) {
+        return broken(v, "loops are nested more than %d deep", LOOP_DEPTH_LIMIT);
+    }
+    if (!verify_binding(v, s->var) || !verify_range(v, &s->range)) {
+        return false;
+    }
+    if (s->step < 1 || s->step > SIZE_LIMIT) {
+        return broken(v, "a step of %lld", (long long)s->step);
+    }
+    bounds_push(&v->bounds, s->var, &s->range, s->step, s->part);
+    v->n_loops++;
+    ParallelLoop p = {.arena = &v->scratch, .k = v->k, .loop = s, .n_outer = v->bounds.vars.n};
+    if (s->parallel && v->parallel.n == PARALLEL_DEPTH_LIMIT) {
+        return broken(v, "parallel loops are nested more than %d deep", PARALLEL_DEPTH_LIMIT);
+    }
+    if (s->parallel) {
+        vec_push(&v->scratch, &v->parallel, &p);
+    }
+    bool ok = verify_block(v, s->body, s->n_body);
+    v->n_loops--;
+    bounds_pop(&v->bounds);
+    if (!s->parallel) {
+        return ok;
+    }
+    v->parallel.n--;
+    BufRef buf = 0;
+    const Stmt *culprit = ok ? parallel_conflict(&p, &buf) : NULL;
+    if (culprit != NULL) {
+        v->at = culprit;
+        return broken(v, "iterations of the parallel loop '$%.60s' may meet in '@%.60s'",
+                      v->k->vars.at[s->var].name->text, v->k->bufs.at[buf].name->text);
+    }
+    return ok;
+}
+
+static bool verify_alloc(Verifier *v, const Stmt *s)
+{
+    if (v->k->bufs.at[s->buf].space == SPACE_ARGUMENT) {
+        return broken(v, "only buffers that are no arguments are allocated");
+    }
+    if (v->visible[s->buf]) {
+        return broken(v, "'@%.60s' is allocated twice", v->k->bufs.at[s->buf].name->text);
+    }
+    v->visible[s->buf] = true;
+    v->loops_at[s->buf] = v->n_loops;
+    return true;
+}
+
+static bool verify_stmt(Verifier *v, const Stmt *s)
+{
+    if (!stmt_refers(v, s)) {
+        return false;
+    }
+    v->at = s;
+    switch (s->kind) {
+    case STMT_FOR:
+        return verify_for(v, s);
+    case STMT_ALLOC:
+        return verify_alloc(v, s);
+    case STMT_TILE:
+        return verify_tile(v, s);
+    }
+    UNREACHABLE();
+}
+
+static bool verify_block(Verifier *v, Stmt *const *body, uint32_t n)
+{
+    bool ok = true;
+    uint32_t done = 0;
+    for (; ok && done < n; done++) {
+        ok = verify_stmt(v, body[done]);
+    }
+    for (uint32_t i = 0; i < done; i++) { /* what was allocated here ends here */
+        if (body[i]->kind == STMT_ALLOC && body[i]->buf < v->k->bufs.n) {
+            v->visible[body[i]->buf] = false;
+        }
+    }
+    return ok;
+}
+
+bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage)
+{
+    Verifier v = {.ctx = ctx, .k = k, .stage = stage};
+    arena_init(&v.scratch, &ctx->budget);
+    bounds_init(&v.bounds, &v.scratch, k);
+    v.visible = ARENA_ARRAY(&v.scratch, k->bufs.n, bool);
+    v.alone = ARENA_ARRAY(&v.scratch, k->vars.n, uint32_t);
+    v.loops_at = ARENA_ARRAY(&v.scratch, k->bufs.n, uint32_t);
+    bool ok = verify_head(&v) && verify_block(&v, k->body, k->n_body);
+    arena_release(&v.scratch);
+    return ok;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Disjointness of parallel iterations (parallel.h): accesses are gathered while the body is
+ * walked, each as an interval of the loop's variable, and compared buffer by buffer at the end.
+ */
+#include "loop/parallel.h"
+
+#include <stdlib.h>
+
+#include "loop/affine.h"
+
+void parallel_access(ParallelLoop *p, Bounds *b, const Stmt *stmt, BufRef buf, const Affine *at,
+                     bool writes)
+{
+    uint32_t rank = p->k->bufs.at[buf].rank;
+    Affine *lo = ARENA_ARRAY(p->arena, rank, Affine);
+    Affine *hi = ARENA_ARRAY(p->arena, rank, Affine);
+    bool *known = ARENA_ARRAY(p->arena, rank, bool);
+    for (uint32_t d = 0; d < rank; d++) {
+        known[d] = bounds_interval(b, at[d], p->n_outer, &lo[d], &hi[d]);
+    }
+    ParallelAccess a = {buf, writes, p->accesses.n, stmt, lo, hi, known};
+    vec_push(p->arena, &p->accesses, a);
+}
+
+/* to - from, when they differ by a number only. */
+static bool distance(Arena *a, Affine from, Affine to, int64_t *out)
+{
+    Affine difference = {0};
+    if (!affine_try_add(a, to, -1, from, &difference) || difference.n != 0) {
+        return false;
+    }
+    *out = difference.base;
+    return true;
+}
+
+/* Does dimension d tell iterations apart for all these accesses of one buffer? If not, *culprit
+ * is the first that does not fit. */
+static bool dimension_tells(const ParallelLoop *p, const ParallelAccess *list, uint32_t n,
+                            uint32_t d, uint32_t *culprit)
+{
+    *culprit = 0;
+    if (!list[0].known[d]) {
+        return false;
+    }
+    Affine base = list[0].lo[d];
+    int64_t coef = affine_coef(base, p->loop->var);
+    int64_t room = 0; /* positions from one iteration to the next */
+    int64_t least = 0;
+    int64_t greatest = 0;
+    if (coef == 0 || coef == INT64_MIN ||
+        !i64_try_mul(coef < 0 ? -coef : coef, p->loop->step, &room)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t lo = 0;
+        int64_t hi = 0;
+        int64_t width = 0;
+        *culprit = i;
+        if (!list[i].known[d] || !distance(p->arena, base, list[i].lo[d], &lo) ||
+            !distance(p->arena, base, list[i].hi[d], &hi)) {
+            return false;
+        }
+        least = lo < least ? lo : least;
+        greatest = hi > greatest ? hi : greatest;
+        if (!i64_try_add(greatest, -least, &width) || width >= room) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int by_buffer(const void *left, const void *right)
+{
+    const ParallelAccess *x = left;
+    const ParallelAccess *y = right;
+    if (x->buf != y->buf) {
+        return x->buf < y->buf ? -1 : 1;
+    }
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+const Stmt *parallel_conflict(ParallelLoop *p, BufRef *buf)
+{
+    ParallelAccess *list = p->accesses.at;
+    if (p->accesses.n == 0 || p->loop->part == FOR_REST) {
+        return NULL; /* nothing shared, or one iteration */
+    }
+    qsort(list, p->accesses.n, sizeof *list, by_buffer);
+    for (uint32_t first = 0, end = 0; first < p->accesses.n; first = end) {
+        bool written = false;
+        for (end = first; end < p->accesses.n && list[end].buf == list[first].buf; end++) {
+            written = written || list[end].writes;
+        }
+        uint32_t rank = p->k->bufs.at[list[first].buf].rank;
+        uint32_t culprit = 0;
+        bool apart = !written;
+        for (uint32_t d = 0; d < rank && !apart; d++) {
+            uint32_t at = 0;
+            apart = dimension_tells(p, list + first, end - first, d, &at);
+            culprit = at > culprit ? at : culprit;
+        }
+        if (!apart) {
+            *buf = list[first].buf;
+            return list[first + culprit].stmt;
+        }
+    }
+    return NULL;
+}
