@@ -85,9 +85,41 @@ static bool try_double(Chooser *c, uint32_t x, int64_t capacity, int64_t most)
     return true;
 }
 
+/* Cutting a reduced axis makes every tile read and write the folded results again. That is worth it when they are
+ * small beside the blocks (the energy of all pairs beside the block of one pair). */
+static bool folds_into_little(const Chooser *c, uint32_t x)
+{
+    int64_t folded = 0, blocks = 0;
+    for (uint32_t at = 0; at < c->group->n_nodes; at++) {
+        NodeRef node = c->group->nodes[at];
+        if (node_reduces(graph_node(c->g, node), c->group->axes[x].label[at])) {
+            folded = sat_add(folded, block_elements(c, at));
+        } else if (c->p->residence[node] == RESIDE_TILE) {
+            blocks = sat_add(blocks, block_elements(c, at));
+        }
+    }
+    return sat_mul(folded, 4) <= blocks;
+}
+
+/* Which axes are cut at all: those that are not reduced; reduced ones if it pays or else the blocks do not fit. */
+static void choose_cuts(Chooser *c, int64_t capacity)
+{
+    for (uint32_t x = 0; x < c->group->n_axes; x++) {
+        if (c->group->axes[x].reduced && !folds_into_little(c, x)) {
+            c->tile[x] = INT64_MAX;
+        }
+    }
+    for (uint32_t x = 0; x < c->group->n_axes; x++) {
+        if (c->tile[x] == INT64_MAX && blocks_bytes(c) > capacity) {
+            c->tile[x] = 1;
+        }
+    }
+}
+
 static void choose_blocks(Chooser *c)
 {
     int64_t capacity = c->machine->space[SPACE_TILE].capacity / 2;
+    choose_cuts(c, capacity);
     for (uint32_t pass = 0; pass < 2; pass++) {
         bool grown = true;
         while (grown) {
