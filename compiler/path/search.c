@@ -158,6 +158,7 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
     out->strategy = won;
     out->proved = proved;
     out->interrupted = search_stopped(s);
+    path_order_for_peak(p, &out->tree, (PathLabels){out->sliced, out->n_sliced}, arena);
     path_account(p, &out->tree, (PathLabels){out->sliced, out->n_sliced}, arena, &out->costs);
     return true;
 }

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports: JSON for programs, with numbers that follow from its path alone, and text for people, in the words and the
+ * order that a user of opt_einsum knows. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "path/search.h"
+
+#define STEPS_SHOWN 200
+
+static void put_label(Text *out, const PathProblem *p, uint32_t l)
+{
+    if (p->names != NULL) {
+        text_put(out, p->names[l]);
+    } else {
+        text_printf(out, "%u", l);
+    }
+}
+
+static void put_fixed(Text *out, double v)
+{
+    text_printf(out, "%.6f", v); /* digits and a point only: no locale is ever set */
+}
+
+static void json_path(Text *out, const PathProblem *p, const PathResult *r, Arena *arena)
+{
+    const uint32_t *linear = path_linear(&r->tree, arena);
+    text_put(out, "{\n  \"path\": [");
+    for (uint32_t k = 0; k < r->tree.n_steps; k++) {
+        text_printf(out, "%s[%u, %u]", k > 0 ? ", " : "", linear[2 * k], linear[2 * k + 1]);
+    }
+    text_put(out, p->n_operands == 1 ? "[0]],\n  \"sliced\": [" : "],\n  \"sliced\": [");
+    for (uint32_t i = 0; i < r->n_sliced; i++) {
+        uint32_t l = r->sliced[i];
+        text_put(out, i > 0 ? ", [" : "[");
+        if (p->names != NULL) {
+            text_char(out, '"');
+            for (const char *c = p->names[l]; *c != '\0'; c++) {
+                if (*c == '"' || *c == '\\') {
+                    text_char(out, '\\');
+                }
+                if ((unsigned char)*c < 0x20) {
+                    text_printf(out, "\\u%04x", (unsigned)*c);
+                } else {
+                    text_char(out, *c);
+                }
+            }
+            text_char(out, '"');
+        } else {
+            text_printf(out, "%u", l);
+        }
+        text_printf(out, ", %lld]", (long long)p->sizes[l]);
+    }
+    text_put(out, "],\n");
+}
+
+void path_report_json(Text *out, const PathProblem *p, const PathResult *r, double seconds, Arena *arena)
+{
+    const PathCosts *c = &r->costs;
+    json_path(out, p, r, arena);
+    text_printf(out, "  \"multiply_adds\": \"%s\",\n  \"log10_multiply_adds\": ", c->multiply_adds);
+    put_fixed(out, c->log10_multiply_adds);
+    text_printf(out, ",\n  \"naive_multiply_adds\": \"%s\",\n  \"slices\": %s,\n", c->naive, c->slices);
+    text_printf(out, "  \"largest\": %s,\n  \"log2_largest\": ", c->largest);
+    put_fixed(out, c->log2_largest);
+    text_printf(out, ",\n  \"written\": %s,\n  \"peak\": %s,\n  \"seconds\": ", c->written, c->peak);
+    put_fixed(out, seconds);
+    text_printf(out, ",\n  \"strategy\": \"%s\",\n  \"proved\": %s,\n  \"interrupted\": %s,\n  \"typical\": %s\n}\n",
+                r->strategy, r->proved ? "true" : "false", r->interrupted ? "true" : "false",
+                p->typical ? "true" : "false");
+}
+
+typedef struct Lines {
+    Text *out;
+    const PathProblem *p;
+    const uint32_t *origin;
+} Lines;
+
+static void put_legs(const Lines *s, const uint32_t *legs, uint32_t n)
+{
+    bool apart = s->p->names == NULL;
+    for (uint32_t i = 0; s->p->names != NULL && i < n && !apart; i++) {
+        apart = strlen(s->p->names[s->origin[legs[i]]]) > 4; /* longer than any one character */
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        text_put(s->out, apart && i > 0 ? "." : "");
+        put_label(s->out, s->p, s->origin[legs[i]]);
+    }
+}
+
+static const char *step_kind(uint32_t shared_kept, uint32_t shared_summed, uint32_t only_a, uint32_t only_b)
+{
+    if (shared_summed == 0) {
+        return only_a > 0 && only_b > 0 ? (shared_kept > 0 ? "outer*" : "outer") : "multiply";
+    }
+    if (only_a > 0 && only_b > 0) {
+        return shared_kept > 0 ? "gemm*" : "gemm";
+    }
+    if (only_a > 0 || only_b > 0) {
+        return shared_kept > 0 ? "gemv*" : "gemv";
+    }
+    return shared_kept > 0 ? "dot*" : "dot";
+}
+
+static void put_step(const Lines *s, Live *v, uint32_t k, PathStep step, uint32_t position_a, uint32_t position_b)
+{
+    uint32_t a = step.a, b = step.b, kept = 0, summed = 0;
+    for (uint32_t i = 0, j = 0; i < v->n_legs[a] && j < v->n_legs[b];) {
+        uint32_t x = v->legs[a][i], y = v->legs[b][j];
+        if (x == y) {
+            kept += v->holders[x] > 2;
+            summed += v->holders[x] == 2;
+        }
+        i += x <= y;
+        j += y <= x;
+    }
+    uint32_t only_a = v->n_legs[a] - kept - summed, only_b = v->n_legs[b] - kept - summed;
+    double result, both = live_sizes(v, a, b, &result);
+    double moved = exp2(v->size[a]) + exp2(v->size[b]) + exp2(result);
+    char where[48];
+    snprintf(where, sizeof where, "(%u,%u)", position_a, position_b);
+    text_printf(s->out, "%5u  %-9s %-14s %10.3e %10.3e %8.2f  ", k + 1, step_kind(kept, summed, only_a, only_b), where,
+                exp2(both), exp2(result), exp2(both) / moved);
+    put_legs(s, v->legs[a], v->n_legs[a]);
+    text_put(s->out, ",");
+    put_legs(s, v->legs[b], v->n_legs[b]);
+    text_put(s->out, "->");
+    uint32_t made = live_merge(v, a, b);
+    put_legs(s, v->legs[made], v->n_legs[made]);
+    text_put(s->out, "\n");
+}
+
+static void put_steps(Lines *s, const PathResult *r, Arena *arena)
+{
+    uint8_t *skip = ARENA_ARRAY(arena, s->p->n_labels, uint8_t);
+    for (uint32_t i = 0; i < r->n_sliced; i++) {
+        skip[r->sliced[i]] = 1;
+    }
+    Prepared within;
+    net_prepare(s->p, skip, arena, &within);
+    s->origin = within.origin;
+    Live v;
+    live_init(&v, &within.net, arena);
+    const uint32_t *linear = path_linear(&r->tree, arena);
+    text_put(s->out, " step  kind      operands       multiply-adds  result mul/elem  expression\n");
+    for (uint32_t k = 0; k < r->tree.n_steps && k < STEPS_SHOWN; k++) {
+        put_step(s, &v, k, r->tree.steps[k], linear[2 * k], linear[2 * k + 1]);
+    }
+    if (r->tree.n_steps > STEPS_SHOWN) {
+        text_printf(s->out, "  ... %u more steps\n", r->tree.n_steps - STEPS_SHOWN);
+    }
+}
+
+static void put_equation(Text *out, const PathProblem *p)
+{
+    if (p->names == NULL || p->n_operands > 40) {
+        text_printf(out, "%u operands, %u labels", p->n_operands, p->n_labels);
+        return;
+    }
+    for (uint32_t k = 0; k < p->n_operands; k++) {
+        text_put(out, k > 0 ? "," : "");
+        for (uint32_t i = 0; i < p->operands[k].n; i++) {
+            put_label(out, p, p->operands[k].at[i]);
+        }
+    }
+    text_put(out, "->");
+    for (uint32_t i = 0; i < p->output.n; i++) {
+        put_label(out, p, p->output.at[i]);
+    }
+}
+
+/* Labels of the largest step, for "scaling". */
+static uint32_t scaling_of(const PathProblem *p, const PathResult *r, Arena *arena, uint32_t *naive)
+{
+    Prepared full;
+    net_prepare(p, NULL, arena, &full);
+    Live v;
+    live_init(&v, &full.net, arena);
+    *naive = full.net.n_labels;
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < r->tree.n_steps; k++) {
+        uint32_t a = r->tree.steps[k].a, b = r->tree.steps[k].b, n = v.n_legs[a] + v.n_legs[b];
+        for (uint32_t i = 0, j = 0; i < v.n_legs[a] && j < v.n_legs[b];) {
+            uint32_t x = v.legs[a][i], y = v.legs[b][j];
+            n -= x == y;
+            i += x <= y;
+            j += y <= x;
+        }
+        most = n > most ? n : most;
+        live_merge(&v, a, b);
+    }
+    return most;
+}
+
+void path_report_text(Text *out, const PathProblem *p, const PathResult *r, double seconds, Arena *arena)
+{
+    const PathCosts *c = &r->costs;
+    uint32_t naive, most = scaling_of(p, r, arena, &naive);
+    double fast = strtod(c->multiply_adds, NULL), slow = strtod(c->naive, NULL);
+    text_put(out, "    Complete contraction:  ");
+    put_equation(out, p);
+    text_printf(out, "\n           Naive scaling:  %u\n       Optimized scaling:  %u\n", naive, most);
+    text_printf(out, "     Naive multiply-adds:  %.4e\n Optimized multiply-adds:  %.4e  (10^%.4f)\n", slow, fast,
+                c->log10_multiply_adds);
+    if (fast > 0.0 && slow < 1e300) {
+        text_printf(out, "     Theoretical speedup:  %.4g\n", slow / fast);
+    }
+    text_printf(out, "          Largest tensor:  %s elements (2^%.2f)\n", c->largest, c->log2_largest);
+    text_printf(out, "             Peak memory:  %s elements (2^%.2f)\n", c->peak, c->log2_peak);
+    text_printf(out, "        Elements written:  %s\n", c->written);
+    if (r->n_sliced > 0) {
+        text_printf(out, "                  Sliced:  %s slices:", c->slices);
+        for (uint32_t i = 0; i < r->n_sliced; i++) {
+            text_put(out, " ");
+            put_label(out, p, r->sliced[i]);
+            text_printf(out, "=%lld", (long long)p->sizes[r->sliced[i]]);
+        }
+        text_put(out, "\n");
+    }
+    text_printf(out, "                  Search:  %s%s%s, %.3f s\n", r->strategy, r->proved ? ", proved best" : "",
+                r->interrupted ? ", interrupted" : "", seconds);
+    if (p->typical) {
+        text_put(out, "                          open extents are planned with their typical sizes\n");
+    }
+    text_put(out, "--------------------------------------------------------------------------------\n");
+    Lines s = {out, p, NULL};
+    put_steps(&s, r, arena);
+}
