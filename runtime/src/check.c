@@ -73,32 +73,42 @@ static bool tensor_is_empty(const tdsl_tensor *tensor)
     return false;
 }
 
-/* Bytes of a tensor; strides, when given, must be those of C order wherever an axis has steps. */
-static tdsl_status layout_check(Call *call, size_t index, const tdsl_tensor *tensor)
+LayoutFault tdsl_tensor_layout(const tdsl_tensor *tensor, size_t *bytes, int32_t *axis,
+                               size_t *stride)
 {
     size_t elements = 1;
     bool fits = true;
-    for (int32_t axis = tensor->rank; axis-- > 0;) {
-        int64_t extent = tensor->extents[axis];
+    for (int32_t a = tensor->rank; a-- > 0;) {
+        int64_t extent = tensor->extents[a];
         if (tensor->strides != NULL && extent > 1 && fits &&
-            (tensor->strides[axis] < 0 || (uint64_t)tensor->strides[axis] != elements) &&
+            (tensor->strides[a] < 0 || (uint64_t)tensor->strides[a] != elements) &&
             !tensor_is_empty(tensor)) {
-            return tdsl_arg_fail(call, index, TDSL_E_STRIDE,
-                                 "stride of axis %d is %lld elements, C order has %llu", (int)axis,
-                                 (long long)tensor->strides[axis], (unsigned long long)elements);
+            *axis = a;
+            *stride = elements;
+            return LAYOUT_STRIDE;
         }
         fits = size_multiply(elements, (size_t)extent, &elements) && fits;
     }
-    size_t bytes = 0;
+    *bytes = 0;
     if (elements != 0 || !tensor_is_empty(tensor)) {
-        fits = size_multiply(elements, tdsl_dtype_bytes(tensor->dtype), &bytes) && fits;
-        if (!fits || bytes > (size_t)PTRDIFF_MAX) {
-            return tdsl_arg_fail(call, index, TDSL_E_OVERFLOW,
-                                 "its size in bytes does not fit an address");
+        fits = size_multiply(elements, tdsl_dtype_bytes(tensor->dtype), bytes) && fits;
+        if (!fits || *bytes > (size_t)PTRDIFF_MAX) {
+            return LAYOUT_OVERFLOW;
         }
     }
-    call->bytes[index] = bytes;
-    return TDSL_OK;
+    return LAYOUT_GOOD;
+}
+
+static tdsl_status fail_layout(const Call *call, size_t index, LayoutFault fault, int32_t axis,
+                               size_t stride)
+{
+    if (fault == LAYOUT_STRIDE) {
+        return tdsl_arg_fail(call, index, TDSL_E_STRIDE,
+                             "stride of axis %d is %lld elements, C order has %zu", (int)axis,
+                             (long long)call->args[index].strides[axis], stride);
+    }
+    return tdsl_arg_fail(call, index, TDSL_E_OVERFLOW,
+                         "its size in bytes does not fit an address");
 }
 
 static tdsl_status pointer_check(Call *call, size_t index, const tdsl_tensor *tensor)
@@ -116,6 +126,48 @@ static tdsl_status pointer_check(Call *call, size_t index, const tdsl_tensor *te
     return TDSL_OK;
 }
 
+/* What went wrong with an argument, found again step by step; also decides the cases the quick pass
+ * leaves open (strides of axes without steps, zero beside huge extents). */
+static tdsl_status arg_check_slowly(Call *call, size_t index, const tdsl_tensor *tensor)
+{
+    tdsl_status status = extents_check(call, index, tensor);
+    if (status != TDSL_OK) {
+        return status;
+    }
+    int32_t axis = 0;
+    size_t stride = 0;
+    LayoutFault fault = tdsl_tensor_layout(tensor, &call->bytes[index], &axis, &stride);
+    if (fault != LAYOUT_GOOD) {
+        return fail_layout(call, index, fault, axis, stride);
+    }
+    return pointer_check(call, index, tensor);
+}
+
+/* One pass over the axes, for arguments that are as they should be: extents, layout and size at once. */
+static bool arg_is_plain(Call *call, size_t index, const tdsl_tensor *tensor)
+{
+    const tdsl_extent *wants = call->info->args[index].extents;
+    size_t bytes = tdsl_dtype_bytes(tensor->dtype);
+    size_t elements = 1;
+    bool good = true;
+    for (int32_t axis = tensor->rank; axis-- > 0;) {
+        int64_t extent = tensor->extents[axis];
+        const tdsl_extent *want = &wants[axis];
+        int64_t *bound = want->dim < 0 ? NULL : &call->dims[want->dim];
+        int64_t value = bound == NULL ? want->fixed : *bound;
+        if (value == DIM_UNBOUND) {
+            *bound = extent;
+            value = extent;
+        }
+        bool in_order = tensor->strides == NULL || tensor->strides[axis] == (int64_t)elements;
+        good = good && value == extent && extent >= 0 && in_order;
+        good = size_multiply(elements, (size_t)extent, &elements) && good;
+    }
+    good = size_multiply(elements, bytes, &bytes) && good;
+    call->bytes[index] = bytes;
+    return good && bytes <= (size_t)PTRDIFF_MAX;
+}
+
 static tdsl_status arg_check(Call *call, size_t index)
 {
     const tdsl_arg_info *arg = &call->info->args[index];
@@ -131,14 +183,8 @@ static tdsl_status arg_check(Call *call, size_t index)
     if (tensor->rank > 0 && tensor->extents == NULL) {
         return tdsl_arg_fail(call, index, TDSL_E_ARGUMENT, "extents is a null pointer");
     }
-    tdsl_status status = extents_check(call, index, tensor);
-    if (status == TDSL_OK) {
-        status = layout_check(call, index, tensor);
-    }
-    if (status == TDSL_OK) {
-        status = pointer_check(call, index, tensor);
-    }
-    return status;
+    return arg_is_plain(call, index, tensor) ? pointer_check(call, index, tensor)
+                                             : arg_check_slowly(call, index, tensor);
 }
 
 static bool ranges_overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)

@@ -2,7 +2,7 @@
 /* The context: owner of everything the runtime holds. Creation reads the configuration and the
  * environment once; destruction gives all of it back in reverse order. All memory goes through the
  * context's two functions, so a program can count it, bound it, or take it from where it likes. */
-#include "internal.h"
+#include "device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +137,7 @@ void tdsl_context_destroy(tdsl_context *context)
     if (context == NULL) {
         return;
     }
+    tdsl_device_close(context);
     for (size_t i = context->n_kernels; i-- > 0;) {
         tdsl_kernel_free(context->kernels[i]);
     }

@@ -25,8 +25,8 @@
 #define TDSL_PRINTF(at, first)
 #endif
 
-typedef struct Device Device;   /* device.h   */
-typedef struct NkiForm NkiForm; /* forms.h    */
+typedef struct Device Device;   /* device.h */
+typedef struct NkiForm NkiForm; /* forms.h  */
 
 /* The context's configuration after defaults and environment: no zero stands for a default here. */
 typedef struct Settings {
@@ -39,6 +39,7 @@ typedef struct Settings {
     char *nrt_library; /* owned strings, never null */
     char *emulator;
     char *python;
+    char *temporary; /* folder for the emulator's arrays */
 } Settings;
 
 struct tdsl_context {
@@ -52,7 +53,8 @@ struct tdsl_context {
     size_t n_kernels;
     size_t kernel_capacity;
     pthread_mutex_t device_lock;
-    Device *device; /* opened at its first use, under device_lock */
+    Device *device; /* made at its first use, under device_lock                  */
+    _Atomic(int) device_owner; /* the process that made it, 0 before: not for its children */
 };
 
 /* A workspace kept between calls; its memory follows, aligned. */
@@ -66,7 +68,7 @@ struct tdsl_kernel {
     const tdsl_kernel_info *info;
     _Atomic(Workspace *) spare;    /* at most one, taken by whoever calls first */
     _Atomic(NkiForm *) forms;      /* only ever prepended to                    */
-    _Atomic(uint32_t) logged;      /* bit per cause that was logged             */
+    _Atomic(uint64_t) logged;      /* bit per cause that was logged             */
 };
 
 /* One call: arguments as given, and what checking found out about them. */
@@ -93,9 +95,34 @@ tdsl_status tdsl_arg_fail(const Call *call, size_t arg, tdsl_status status, cons
 bool tdsl_report_begin(tdsl_report *report, const char *kernel);
 
 /* --- dtype.c --- */
-size_t tdsl_dtype_bytes(int32_t dtype); /* 0 for a number that is no dtype */
-size_t tdsl_dtype_alignment(int32_t dtype);
-const char *tdsl_dtype_name(int32_t dtype);
+typedef struct DtypeRow {
+    const char *name;
+    uint8_t bytes; /* 0 for a number that is no dtype */
+    uint8_t alignment;
+} DtypeRow;
+
+#define DTYPE_ROWS 10
+extern const DtypeRow tdsl_dtype_rows[DTYPE_ROWS];
+
+static inline const DtypeRow *dtype_row(int32_t dtype)
+{
+    return &tdsl_dtype_rows[dtype > 0 && dtype < DTYPE_ROWS ? dtype : 0];
+}
+
+static inline size_t tdsl_dtype_bytes(int32_t dtype)
+{
+    return dtype_row(dtype)->bytes;
+}
+
+static inline size_t tdsl_dtype_alignment(int32_t dtype)
+{
+    return dtype_row(dtype)->alignment;
+}
+
+static inline const char *tdsl_dtype_name(int32_t dtype)
+{
+    return dtype_row(dtype)->name;
+}
 
 /* --- context.c: all memory of a context --- */
 void *tdsl_context_allocate(tdsl_context *context, size_t bytes);
@@ -112,6 +139,10 @@ tdsl_status tdsl_kernel_validate(const tdsl_kernel_info *info, tdsl_report *repo
 void tdsl_kernel_free(tdsl_kernel *kernel);
 
 /* --- check.c --- */
+typedef enum LayoutFault { LAYOUT_GOOD, LAYOUT_STRIDE, LAYOUT_OVERFLOW } LayoutFault;
+/* Bytes of a tensor whose extents are 0 or more; else the axis and the stride it should have. */
+LayoutFault tdsl_tensor_layout(const tdsl_tensor *tensor, size_t *bytes, int32_t *axis,
+                               size_t *stride);
 tdsl_status tdsl_call_check(Call *call);
 
 /* --- host.c --- */

@@ -181,11 +181,15 @@ tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
         status = text_read(context, config, config->python, "TDSL_PYTHON", "python3",
                            &settings->python, report);
     }
+    if (status == TDSL_OK) {
+        status = text_read(context, config, NULL, "TMPDIR", "/tmp", &settings->temporary, report);
+    }
     return status;
 }
 
 void tdsl_settings_release(tdsl_context *context)
 {
+    tdsl_context_release_text(context, context->settings.temporary);
     tdsl_context_release_text(context, context->settings.python);
     tdsl_context_release_text(context, context->settings.emulator);
     tdsl_context_release_text(context, context->settings.nrt_library);

@@ -80,7 +80,7 @@ bool tdsl_report_begin(tdsl_report *report, const char *kernel)
     return true;
 }
 
-static void message_append(tdsl_report *report, const char *format, va_list values)
+static void TDSL_PRINTF(2, 0) message_append(tdsl_report *report, const char *format, va_list values)
 {
     size_t used = strlen(report->message);
     (void)vsnprintf(report->message + used, sizeof report->message - used, format, values);

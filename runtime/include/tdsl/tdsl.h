@@ -139,6 +139,31 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_find(tdsl_context *context, const char 
 TDSL_API tdsl_kernel *tdsl_kernel_at(tdsl_context *context, size_t index);
 TDSL_API const tdsl_kernel_info *tdsl_kernel_table(const tdsl_kernel *kernel);
 
+/* The NKI form of a kernel, for one choice of its open dimensions: a NEFF for the device, the printed
+ * program for the emulator, or both. Texts and dims are copied; embedded bytes must outlive the context.
+ * A NEFF is code for the device, so its SHA-256 is asked for and checked before it is loaded. */
+typedef struct tdsl_nki_form {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char *target;  /* "trn1", "trn2", "trn3"                                        */
+    const int64_t *dims; /* [n_dims]; may be null when the kernel has no open dimensions  */
+    const void *neff;    /* embedded bytes, or null                                       */
+    size_t neff_bytes;
+    const char *neff_path;   /* or a file, read when first used                           */
+    const char *neff_sha256; /* 64 hexadecimal digits; needed with either                 */
+    const char *program;     /* the printed Python file, or null                          */
+    const char *function;    /* its kernel; null: as the kernel's name                    */
+    const char *manifest;    /* its manifest, or null                                     */
+} tdsl_nki_form;
+
+#define TDSL_NKI_FORM_INIT \
+    {(uint32_t)sizeof(tdsl_nki_form), 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL}
+
+/* Adds an NKI form to a registered kernel. Several may be added, for other open dimensions; of two for
+ * the same ones the later is used. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_nki(tdsl_context *context, const char *name,
+                                                      const tdsl_nki_form *form, tdsl_report *report);
+
 /* --- calls ------------------------------------------------------------------------------------------ */
 
 /* One argument. Scalars are tensors of rank 0. `strides` count elements and may be null for C order,
@@ -173,6 +198,36 @@ typedef struct tdsl_call_options {
  * argument of the kernel, in its order. `options` may be null. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_call(tdsl_kernel *kernel, tdsl_tensor *args, size_t n_args,
                                               const tdsl_call_options *options, tdsl_report *report);
+
+/* The same decision for the same arguments without running anything: the report names the backend and
+ * the reason. The device's library is opened if the decision depends on it. The status is that with which
+ * tdsl_call would refuse. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_dispatch_explain(tdsl_kernel *kernel, tdsl_tensor *args,
+                                                          size_t n_args,
+                                                          const tdsl_call_options *options,
+                                                          tdsl_report *report);
+
+/* --- device tensors --------------------------------------------------------------------------------- */
+
+/* A tensor has device memory from tdsl_to_device to tdsl_device_free. A kernel run on the device takes it
+ * from there and leaves its results there: kernels chained on such tensors make no trip through the
+ * host, and the dispatcher prefers the device for them whatever the threshold says. A kernel run in C
+ * fetches first, which its report counts, and leaves its results on the host.
+ *
+ * Tensors of one device memory must not be used by two calls at once if either writes. */
+
+/* Gives the tensor device memory and copies its data there. No copy when they are there already; with
+ * null `data` there is nothing to copy. With the backend set to c there is no device: nothing happens,
+ * TDSL_OK, and the report says so. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_to_device(tdsl_context *context, tdsl_tensor *tensor,
+                                                   tdsl_report *report);
+/* Copies back what the device has and the host has not; else does nothing. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_from_device(tdsl_context *context, tdsl_tensor *tensor,
+                                                     tdsl_report *report);
+/* Says that the program has written to `data`: the device's copy is old. */
+TDSL_API void tdsl_host_changed(tdsl_tensor *tensor);
+/* Gives the device memory back, without copying; does nothing for a tensor that has none. */
+TDSL_API void tdsl_device_free(tdsl_context *context, tdsl_tensor *tensor);
 
 TDSL_END
 

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A device as the dispatcher sees it: memory that can be allocated, written and read, and forms that can
+ * be prepared and run. Two kinds: nrt_device.c (a NeuronCore through libnrt) and emulator.c (the printed
+ * program, run by the NKI emulator, with memory of this machine). Everything here happens under the
+ * context's device_lock, so a device need not be safe for threads itself.
+ *
+ * A device that is lost (`lost.status` is not TDSL_OK) takes no more work; a device that hangs is lost,
+ * and then what it holds is never touched again. */
+#ifndef TDSL_RUNTIME_DEVICE_H
+#define TDSL_RUNTIME_DEVICE_H
+
+#include "fault.h"
+#include "forms.h"
+
+typedef void *DeviceMemory;
+
+/* One run: a call, its form, and device memory for each argument read and each result. */
+typedef struct DeviceRun {
+    const Call *call;
+    NkiForm *form;
+    DeviceMemory in[TDSL_MAX_ARGS];  /* null for an argument that is only written */
+    DeviceMemory out[TDSL_MAX_ARGS]; /* null for an argument that is only read    */
+} DeviceRun;
+
+typedef struct DeviceOps {
+    int32_t backend; /* what a report calls it */
+    bool (*open)(Device *device, Fault *fault);
+    void (*close)(Device *device);
+    bool (*allocate)(Device *device, size_t bytes, const char *name, DeviceMemory *memory,
+                     Fault *fault);
+    void (*release)(Device *device, DeviceMemory memory, size_t bytes);
+    bool (*write)(Device *device, DeviceMemory memory, const void *data, size_t bytes, Fault *fault);
+    bool (*read)(Device *device, DeviceMemory memory, void *data, size_t bytes, Fault *fault);
+    bool (*prepare)(Device *device, const Call *call, NkiForm *form, Fault *fault);
+    /* True with a fault of TDSL_E_NUMERICAL when results are there but hold a NaN of the device's own. */
+    bool (*run)(Device *device, DeviceRun *run, Fault *fault);
+    void (*unload)(Device *device, NkiForm *form);
+} DeviceOps;
+
+struct Device {
+    const DeviceOps *ops;
+    tdsl_context *context;
+    bool open;
+    Fault lost;           /* why it cannot be used, or TDSL_OK */
+    tdsl_buffer *buffers; /* every buffer that is alive        */
+    NkiForm *loaded;
+    void *state; /* the kind's own */
+};
+
+/* Device memory of a tensor. The flags are atomic because a call reads them before it takes the lock. */
+struct tdsl_buffer {
+    tdsl_context *context;
+    DeviceMemory memory;
+    size_t bytes;
+    atomic_bool on_device; /* the device has the current value */
+    atomic_bool on_host;   /* the host has it                  */
+    tdsl_buffer *next;
+    tdsl_buffer **link; /* what points to this one */
+};
+
+extern const DeviceOps tdsl_nrt_device;
+extern const DeviceOps tdsl_emulator_device;
+
+/* The kind of device this context's settings ask for. */
+int32_t tdsl_device_backend(const tdsl_context *context);
+
+/* Takes the device lock and opens the device if it is not open. With a fault the lock is not held. */
+bool tdsl_device_acquire(tdsl_context *context, Device **device, Fault *fault);
+/* Gives the lock back; a fault that says so makes the device lost. `fault` may be null. */
+void tdsl_device_release(Device *device, const Fault *fault);
+void tdsl_device_close(tdsl_context *context);
+
+/* Runs the call's form on the device. False with a fault: host memory is as it was. */
+bool tdsl_device_call(Call *call, NkiForm *form, Fault *fault);
+/* Before and after the C form runs on tensors that have device memory. */
+tdsl_status tdsl_device_fetch(Call *call);
+void tdsl_device_outdate(Call *call);
+/* Is every device tensor of the call one of this context, of the right size? */
+tdsl_status tdsl_device_check(const Call *call);
+
+#endif

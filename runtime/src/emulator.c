@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The NKI emulator as a device. Its memory is this machine's; a run writes the inputs as .npy files into a
+ * folder of its own, runs the printed program in the emulator, and reads the results back. This is the
+ * one file that knows the emulator's command line:
+ *
+ *     python3 run.py PROGRAM --function F --target T [--manifest M] --in A.npy ... --out R.npy ...
+ *
+ * with the inputs in the order of parameters and the results in the order they are returned. An argument
+ * of rank 0 is one element of shape (1, 1), since NKI has no tensors of rank 0. Exit status: 0 done, 1 a
+ * rule of the device was broken, 2 wrong arrays, 3 files. */
+#define _GNU_SOURCE /* mkdtemp */
+#include "device.h"
+#include "npy.h"
+#include "process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+#define FILE_BYTES (PATH_BYTES + 32)
+
+/* One run's folder and command line. The paths of all files stand in one block. */
+typedef struct Session {
+    char folder[PATH_BYTES];
+    char (*files)[FILE_BYTES]; /* inputs, then results, then the file of errors */
+    size_t n_files;
+    size_t made; /* files that may exist */
+    char (*types)[320]; /* texts of --in-dtype */
+    char **argv;
+    size_t argc;
+} Session;
+
+static bool emulator_open(Device *device, Fault *fault)
+{
+    const char *path = device->context->settings.emulator;
+    if (path[0] == '\0' || access(path, R_OK) != 0) {
+        return tdsl_fault_set(fault, TDSL_E_NO_LIBRARY,
+                              "the NKI emulator is not here: '%.200s' (TDSL_NKI_EMULATOR)", path);
+    }
+    return true;
+}
+
+static void emulator_close(Device *device)
+{
+    (void)device;
+}
+
+static bool emulator_allocate(Device *device, size_t bytes, const char *name, DeviceMemory *memory,
+                              Fault *fault)
+{
+    (void)name;
+    *memory = tdsl_context_allocate(device->context, bytes);
+    return *memory != NULL ||
+           tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory for a tensor of %zu bytes", bytes);
+}
+
+static void emulator_release(Device *device, DeviceMemory memory, size_t bytes)
+{
+    tdsl_context_release(device->context, memory, bytes);
+}
+
+static bool emulator_write(Device *device, DeviceMemory memory, const void *data, size_t bytes,
+                           Fault *fault)
+{
+    (void)device;
+    (void)fault;
+    if (bytes > 0) {
+        memcpy(memory, data, bytes);
+    }
+    return true;
+}
+
+static bool emulator_read(Device *device, DeviceMemory memory, void *data, size_t bytes,
+                          Fault *fault)
+{
+    (void)device;
+    (void)fault;
+    if (bytes > 0) {
+        memcpy(data, memory, bytes);
+    }
+    return true;
+}
+
+static bool emulator_prepare(Device *device, const Call *call, NkiForm *form, Fault *fault)
+{
+    (void)device;
+    (void)call;
+    if (access(form->program, R_OK) != 0) {
+        return tdsl_fault_set(fault, TDSL_E_NEFF, "its NKI program '%.300s' cannot be read",
+                              form->program);
+    }
+    form->loaded = form; /* nothing to keep: only that it was there */
+    return true;
+}
+
+static void emulator_unload(Device *device, NkiForm *form)
+{
+    (void)device;
+    form->loaded = NULL;
+}
+
+/* --- one run ---------------------------------------------------------------------------------------- */
+
+static void session_free(tdsl_context *context, Session *session)
+{
+    size_t n = session->n_files;
+    for (size_t i = 0; i < session->made; i++) {
+        (void)unlink(session->files[i]);
+    }
+    if (session->folder[0] != '\0') {
+        (void)rmdir(session->folder);
+    }
+    tdsl_context_release(context, session->argv, (3 * n + 16) * sizeof(char *));
+    tdsl_context_release(context, session->types, n * sizeof *session->types);
+    tdsl_context_release(context, session->files, n * sizeof *session->files);
+}
+
+static bool session_make(tdsl_context *context, const DeviceRun *run, Session *session,
+                         Fault *fault)
+{
+    memset(session, 0, sizeof *session);
+    session->n_files = 1;
+    for (size_t i = 0; i < (size_t)run->call->info->n_args; i++) {
+        session->n_files += (size_t)(run->in[i] != NULL) + (size_t)(run->out[i] != NULL);
+    }
+    size_t n = session->n_files;
+    session->files = tdsl_context_allocate(context, n * sizeof *session->files);
+    session->types = tdsl_context_allocate(context, n * sizeof *session->types);
+    session->argv = tdsl_context_allocate(context, (3 * n + 16) * sizeof(char *));
+    if (session->files == NULL || session->types == NULL || session->argv == NULL) {
+        return tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory to run the emulator");
+    }
+    char folder[PATH_BYTES];
+    int length = snprintf(folder, sizeof folder, "%s/tdsl-XXXXXX",
+                          context->settings.temporary);
+    if (length < 0 || (size_t)length >= sizeof folder || mkdtemp(folder) == NULL) {
+        return tdsl_fault_set(fault, TDSL_E_DEVICE, "no folder for its arrays in '%.200s' (TMPDIR)",
+                              context->settings.temporary);
+    }
+    memcpy(session->folder, folder, sizeof folder);
+    return true;
+}
+
+static char *session_file(Session *session, const char *kind)
+{
+    char *path = session->files[session->made];
+    (void)snprintf(path, FILE_BYTES, "%.4090s/%s%zu", session->folder, kind, session->made);
+    session->made++;
+    return path;
+}
+
+static void session_word(Session *session, const char *word)
+{
+    /* posix_spawn takes pointers to char and changes nothing behind them */
+    memcpy(&session->argv[session->argc++], &word, sizeof word);
+}
+
+static bool inputs_write(DeviceRun *run, Session *session, Fault *fault)
+{
+    static const int64_t one[2] = {1, 1};
+    const Call *call = run->call;
+    for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
+        if (run->in[i] == NULL) {
+            continue;
+        }
+        const tdsl_tensor *tensor = &call->args[i];
+        bool scalar = tensor->rank == 0;
+        char *path = session_file(session, "in");
+        if (!tdsl_npy_write(path, tensor->dtype, scalar ? 2 : tensor->rank,
+                            scalar ? one : tensor->extents, run->in[i], call->bytes[i], fault)) {
+            return false;
+        }
+        session_word(session, "--in");
+        session_word(session, path);
+        if (tensor->dtype == TDSL_BF16 && run->form->manifest == NULL) {
+            char *text = session->types[session->made - 1];
+            (void)snprintf(text, sizeof *session->types, "%.256s=bfloat16",
+                           call->info->args[i].name);
+            session_word(session, "--in-dtype");
+            session_word(session, text);
+        }
+    }
+    return true;
+}
+
+static void command_make(const Device *device, const NkiForm *form, Session *session)
+{
+    session_word(session, device->context->settings.python);
+    session_word(session, device->context->settings.emulator);
+    session_word(session, form->program);
+    session_word(session, "--function");
+    session_word(session, form->function);
+    session_word(session, "--target");
+    session_word(session, form->target);
+    if (form->manifest != NULL) {
+        session_word(session, "--manifest");
+        session_word(session, form->manifest);
+    }
+}
+
+/* What the emulator said last: its complaint. */
+static void errors_read(const char *path, char *text, size_t bytes)
+{
+    FILE *file = fopen(path, "rbe");
+    size_t got = 0;
+    if (file != NULL) {
+        long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
+        long from = size > (long)bytes - 1 ? size - ((long)bytes - 1) : 0;
+        got = fseek(file, from, SEEK_SET) == 0 ? fread(text, 1, bytes - 1, file) : 0;
+        (void)fclose(file);
+    }
+    while (got > 0 && text[got - 1] == '\n') {
+        got--;
+    }
+    text[got] = '\0';
+}
+
+static bool command_run(Device *device, Session *session, Fault *fault)
+{
+    int code = 0;
+    char *errors = session_file(session, "errors");
+    session->argv[session->argc] = NULL;
+    if (!tdsl_process_run(session->argv, errors, device->context->settings.device_timeout_ms, &code,
+                          fault)) {
+        return false;
+    }
+    if (code == 0) {
+        return true;
+    }
+    char text[300];
+    errors_read(errors, text, sizeof text);
+    return tdsl_fault_set(fault, code == 2 ? TDSL_E_SHAPE : TDSL_E_DEVICE, "exit status %d: %s",
+                          code, text);
+}
+
+static bool results_read(DeviceRun *run, char *const *paths, Fault *fault)
+{
+    const Call *call = run->call;
+    size_t at = 0;
+    for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
+        if (run->out[i] != NULL &&
+            !tdsl_npy_read(paths[at++], call->args[i].dtype, run->out[i], call->bytes[i], fault)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool emulator_run(Device *device, DeviceRun *run, Fault *fault)
+{
+    Session session;
+    char *results[TDSL_MAX_ARGS];
+    size_t n_results = 0;
+    bool good = session_make(device->context, run, &session, fault);
+    if (good) {
+        command_make(device, run->form, &session);
+        good = inputs_write(run, &session, fault);
+    }
+    for (size_t i = 0; good && i < (size_t)run->call->info->n_args; i++) {
+        if (run->out[i] != NULL) {
+            results[n_results] = session_file(&session, "out");
+            session_word(&session, "--out");
+            session_word(&session, results[n_results++]);
+        }
+    }
+    good = good && command_run(device, &session, fault) &&
+           results_read(run, results, fault);
+    session_free(device->context, &session);
+    return good;
+}
+
+const DeviceOps tdsl_emulator_device = {
+    TDSL_BACKEND_EMULATOR, emulator_open, emulator_close,   emulator_allocate, emulator_release,
+    emulator_write,        emulator_read, emulator_prepare, emulator_run,      emulator_unload,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a NEFF and decides whether it may go to the device: there, whole, and of the digest the program
+ * gave. The header's own fields are read only to say better what is wrong; trust rests on the digest. */
+#include "neff.h"
+
+#include "sha256.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NEFF_HEADER_BYTES 1024
+#define NEFF_MAX_BYTES ((off_t)1 << 34)
+
+static bool read_fully(int file, unsigned char *to, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t got = read(file, to, bytes);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return false;
+        }
+        to += got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}
+
+static bool file_read(int file, const char *path, NeffBytes *neff, Fault *fault)
+{
+    struct stat about;
+    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
+        return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF '%s' is no regular file", path);
+    }
+    if (about.st_size < NEFF_HEADER_BYTES || about.st_size > NEFF_MAX_BYTES) {
+        return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF '%s' has %lld bytes: truncated or no NEFF",
+                              path, (long long)about.st_size);
+    }
+    neff->bytes = (size_t)about.st_size;
+    neff->owned = malloc(neff->bytes);
+    neff->data = neff->owned;
+    if (neff->owned == NULL) {
+        return tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory for the %zu bytes of NEFF '%s'",
+                              neff->bytes, path);
+    }
+    if (!read_fully(file, neff->owned, neff->bytes)) {
+        free(neff->owned);
+        neff->owned = NULL;
+        return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF '%s' cannot be read to its end", path);
+    }
+    return true;
+}
+
+static bool path_read(const char *path, NeffBytes *neff, Fault *fault)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) {
+        return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF '%s' cannot be opened: %s", path,
+                              errno == ENOENT    ? "it is missing"
+                              : errno == EACCES ? "permission denied"
+                                                 : "the system refuses");
+    }
+    bool good = file_read(file, path, neff, fault);
+    (void)close(file);
+    return good;
+}
+
+static uint64_t little_endian(const unsigned char *at)
+{
+    uint64_t value = 0;
+    for (size_t i = 8; i-- > 0;) {
+        value = value << 8 | at[i];
+    }
+    return value;
+}
+
+static bool digest_equal(const char *a, const char *b)
+{
+    for (size_t i = 0; i + 1 < SHA256_HEX_BYTES; i++) {
+        char x = a[i] >= 'A' && a[i] <= 'F' ? (char)(a[i] - 'A' + 'a') : a[i];
+        if (x != b[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool neff_check(const NkiForm *form, const NeffBytes *neff, Fault *fault)
+{
+    const char *what = form->neff_path != NULL ? form->neff_path : "embedded";
+    if (neff->bytes < NEFF_HEADER_BYTES) {
+        return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF '%s' has %zu bytes: truncated or no NEFF",
+                              what, neff->bytes);
+    }
+    char digest[SHA256_HEX_BYTES];
+    tdsl_sha256_hex(neff->data, neff->bytes, digest);
+    if (!digest_equal(form->neff_sha256, digest)) {
+        uint64_t data_bytes = little_endian((const unsigned char *)neff->data + 16);
+        return tdsl_fault_set(fault, TDSL_E_NEFF,
+                              "NEFF '%s' has SHA-256 %.16s..., not %.16s...: %s", what, digest,
+                              form->neff_sha256,
+                              data_bytes > neff->bytes ? "it is truncated"
+                                                       : "another or a damaged file");
+    }
+    return true;
+}
+
+bool tdsl_neff_read(const NkiForm *form, NeffBytes *neff, Fault *fault)
+{
+    neff->data = form->neff;
+    neff->bytes = form->neff_bytes;
+    neff->owned = NULL;
+    if (form->neff_path != NULL && !path_read(form->neff_path, neff, fault)) {
+        return false;
+    }
+    if (!neff_check(form, neff, fault)) {
+        free(neff->owned);
+        neff->owned = NULL;
+        return false;
+    }
+    return true;
+}
