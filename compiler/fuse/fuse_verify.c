@@ -24,7 +24,7 @@ static bool check_residence(Verifier *v, NodeRef n)
     const Node *node = graph_node(v->g, n);
     Residence r = v->p->residence[n];
     bool leaf = op_info(node->op)->kind == OPKIND_LEAF;
-    if (r == RESIDE_NONE) {
+    if (r == RESIDE_NONE && v->p->group_of[n] == NODE_NONE) {
         return true; /* whoever reads it is refused below */
     }
     if (node->op == OP_INPUT ? r != RESIDE_ARGUMENT : r == RESIDE_ARGUMENT) {

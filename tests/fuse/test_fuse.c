@@ -225,7 +225,7 @@ static void a_partition_that_would_compute_something_else_is_refused(void **stat
     assert_partition_refused("%2 tile", "%2 register", "cannot stay in registers");
     assert_partition_refused("%2 tile", "%2 result 0", "not its own");
     assert_partition_refused("%5 register", "%5 tile", "without a group");
-    assert_partition_refused("  value %2 tile\n", "", "in a group and not stored");
+    assert_partition_refused("  value %2 tile\n", "", "or in a group and not stored");
     assert_partition_refused("%0 argument", "%0 tile", "is a parameter");
     assert_partition_refused("group 0 [%2, %6] {\n    axis [a,a] ; o, reduced\n    axis [d,c] ; o, "
                              "reduced\n  }\n",
