@@ -8,9 +8,9 @@ is cut into descriptors, one for each run that is contiguous on both sides; a de
 
     bound      the largest of the engines' busy times and the DMA time: no schedule beats it
     predicted  a schedule: every engine runs its instructions in program order, an instruction
-               waits for what it reads and overwrites (plus a semaphore delay across engines),
-               a tile waits until SBUF bytes or PSUM banks are free; loads and stores are two
-               queues. Never below the bound
+               waits for the columns it reads and overwrites (plus a semaphore delay across
+               engines), a tile waits until SBUF bytes or PSUM banks are free; loads and stores
+               are two queues. Never below the bound
     launch     what one launch costs on the device besides, not part of the other two
 
 It is a model from documents, not a measurement; nobody has compared it with a device.
@@ -18,6 +18,8 @@ It is a model from documents, not a measurement; nobody has compared it with a d
 
 import heapq
 from math import prod
+
+import numpy as np
 
 MIN_CYCLES = 64
 FP32_PASSES = 4
@@ -161,13 +163,38 @@ class _Pool:
         heapq.heappush(self.dying, (at, amount))
 
 
+class _Times:
+    """When the elements of one tensor were last used, per element of a partition's row. HBM
+    tensors have one cell. `queues` are those that ever used it."""
+
+    def __init__(self, operand):
+        on_chip = operand["space"] in ("sbuf", "psum")
+        self.cells = np.zeros(prod(operand["tensor_shape"][1:]) if on_chip else 1)
+        self.queues = set()
+
+    def _window(self, operand):
+        if len(self.cells) == 1:
+            return self.cells
+        low = operand["offset"] % len(self.cells)
+        return self.cells[low:low + 1 + sum((n - 1) * s for n, s in zip(
+            operand["shape"][1:], operand["strides"][1:]))]
+
+    def latest(self, operand):
+        return float(self._window(operand).max())
+
+    def use(self, operand, queue, time):
+        window = self._window(operand)
+        np.maximum(window, time, out=window)
+        self.queues.add(queue)
+
+
 class _Schedule:
-    """Program order per engine, dependencies by tensor, capacity by pools. Times in us."""
+    """Program order per engine, dependencies by elements, capacity by pools. Times in us."""
 
     def __init__(self, records, machine):
         self.machine = machine
         self.clock = dict.fromkeys((*ENGINES, "load", "store"), 0.0)
-        self.written, self.read = {}, {}          # tensor -> (time, queue)
+        self.written, self.read = {}, {}          # tensor -> _Times
         self.pools = {"sbuf": _Pool(machine.sbuf_bytes), "psum": _Pool(machine.psum_banks)}
         self.last_use = {o["tensor"]: i for i, r in enumerate(records)
                          for o in r["operands"].values()}
@@ -179,12 +206,17 @@ class _Schedule:
         return -(-row // self.machine.bank_bytes) if operand["space"] == "psum" else \
             -(-row // 4) * 4
 
-    def _after(self, queue, event):
-        if event is None:
+    def _after(self, queue, times, operand, in_order):
+        """The earliest start with regard to earlier uses of the same elements. A queue needs
+        no semaphore with itself, and where order alone is enough (`in_order`) no wait."""
+        if times is None:
             return 0.0
-        time, other = event
-        delay = SEMAPHORE_CYCLES / (self.machine.vector_ghz * 1000)
-        return time if other == queue else time + delay
+        alone = times.queues == {queue}
+        if alone and in_order:
+            return 0.0
+        delay = 0.0 if alone else SEMAPHORE_CYCLES / (self.machine.vector_ghz * 1000)
+        latest = times.latest(operand)
+        return latest + delay if latest else 0.0
 
     def add(self, at, record, queue, duration, latency=0.0):
         """Place one instruction; `duration` occupies its queue, `latency` delays its result."""
@@ -197,16 +229,18 @@ class _Schedule:
             result = key in ("dst", "reduce_res")
             if result and operand["space"] not in self.pools:
                 continue                    # stores go to different parts of an HBM tensor
-            start = max(start, self._after(queue, self.written.get(tensor)))
+            start = max(start, self._after(queue, self.written.get(tensor), operand, result))
             if result:
-                start = max(start, self._after(queue, self.read.get(tensor)))
+                start = max(start, self._after(queue, self.read.get(tensor), operand, True))
         self.clock[queue] = start + duration
         done = start + duration + latency
         self.end = max(self.end, done)
         for key, operand in record["operands"].items():
             tensor = operand["tensor"]
             table = self.written if key in ("dst", "reduce_res") else self.read
-            table[tensor] = max(table.get(tensor, (0.0, queue)), (done, queue))
+            if tensor not in table:
+                table[tensor] = _Times(operand)
+            table[tensor].use(operand, queue, done)
             if self.last_use[tensor] == at and operand["space"] in self.pools:
                 self.pools[operand["space"]].give(self._room(operand), done)
                 self.last_use[tensor] = -1

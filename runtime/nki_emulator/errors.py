@@ -16,7 +16,7 @@ RULES = {
     "G4": "live PSUM fits 8 banks of 2 KiB; one matmul result lies within one bank",
     "G5": "start partition: 65..128 at 0, 33..64 at 0 or 64, 1..32 at 0, 32, 64 or 96",
     "G6": "engines address a single partition only at 0, 32, 64 or 96",
-    "G7": "above 64 partitions an engine maps partition i to partition i",
+    "G7": "engines do not move data between lanes: inputs of one instruction start together",
     "G8": "an instruction sees at most 64K elements per partition of SBUF, 4K of PSUM",
     "G9": "free sizes fit 16 bits unsigned, strides 16 bits signed, at most 3 free dimensions",
     "G10": "access patterns and reshapes keep the partition dimension",

@@ -11,7 +11,7 @@ import numpy as np
 from .alu import (ACTIVATIONS, GPSIMD_ONLY, activation_apply, activation_range, alu_apply,
                   alu_kind, alu_reduce)
 from .errors import broken
-from .memory import View, read, read_single, write
+from .memory import View, check_overlap, read, read_single, write
 from .optable import (MEMBERS, check_column, check_not_both_psum, check_operands, check_same,
                       operation, rows)
 
@@ -188,6 +188,7 @@ def _reduce_into(session, a, op, result, command):
     if a.reduce_op.name != "add":
         broken("E4", f"reduce_op is nl.{a.reduce_op.name}, only nl.add", op=op)
     check_operands(op, "scalar", a.reduce_res, a.data)
+    check_overlap(a.reduce_res, a.dst, op)
     check_column("E4", op, "reduce_res", a.reduce_res, a.data.partitions)
     total = alu_reduce("add", result)
     if command == "reduce":

@@ -142,6 +142,9 @@ def check_operands(op, engine, dst, *sources, max_dims=3):
     check_written_words(dst, op)
     for source in sources:
         check_overlap(dst, source, op)
+        if source.start_partition != sources[0].start_partition:
+            broken("G7", f"inputs start at partitions {sources[0].start_partition} and "
+                         f"{source.start_partition}; all inputs use the same lanes", op=op)
 
 
 def check_same(rule, op, dst, source, what="data"):

@@ -2,7 +2,7 @@
 """Command line of the emulator.
 
     run.py KERNEL.py [--function NAME] [--manifest M.json] [--target trn2]
-           --in A.npy ... [--in-dtype PARAM=bfloat16] --out R.npy ...
+           --in A.npy ... [--in-dtype PARAM=bfloat16] --out R.npy ... [--raw] [--synthetic]
            [--report text|json] [--report-file F] [--trace T.json]
            [--max-instructions N] [--ranges error|warn]
 
@@ -10,6 +10,10 @@ Arrays are .npy files, given in the order of parameters and of results. bfloat16
 bit pattern in uint16; a manifest (see manifest.py) or --in-dtype says that it is one. With a
 manifest, KERNEL.py may be '-': the manifest's `file` is run. The report goes to standard
 output unless --report-file names a file. Outputs are written all or none.
+
+With --raw, files are the bare elements, little-endian and row-major, in the types and shapes of
+the manifest (which is then needed): what a C program writes without a header. With --synthetic
+there are no --in files: inputs are small positive integers, for a report or a trace alone.
 
 Exit status: 0 done, 1 a rule was broken (standard error names file, line, rule and operation),
 2 usage or an array that does not fit the kernel, 3 a file that cannot be read or written.
@@ -51,6 +55,8 @@ def _parser():
     parser.add_argument("--in-dtype", dest="types", action="append", default=[],
                         metavar="PARAM=TYPE")
     parser.add_argument("--out", dest="outputs", action="append", default=[], metavar="R.npy")
+    parser.add_argument("--raw", action="store_true")
+    parser.add_argument("--synthetic", action="store_true")
     parser.add_argument("--report", choices=("text", "json"))
     parser.add_argument("--report-file")
     parser.add_argument("--trace")
@@ -84,6 +90,54 @@ def _read_array(path):
     return array
 
 
+def _read_raw(path, argument):
+    """The bare elements of a manifest's input."""
+    import numpy as np
+    from nki_emulator.errors import FileError, UsageError
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}")
+    dtype = argument.dtype.outside.newbyteorder("<")
+    wanted = int(np.prod(argument.shape, dtype=np.int64)) * dtype.itemsize
+    if len(data) != wanted:
+        raise UsageError(f"{path}: {len(data)} bytes, '{argument.name}' has {wanted}")
+    return np.frombuffer(data, dtype).reshape(argument.shape).astype(argument.dtype.outside)
+
+
+def _synthetic(manifest):
+    """Small positive integers for every input of a manifest."""
+    import numpy as np
+    from nki_emulator.dtype import cast, to_outside
+    rng = np.random.default_rng(1)
+    return [to_outside(cast(rng.integers(1, 4, a.shape), a.dtype), a.dtype)
+            for a in manifest.inputs]
+
+
+def _inputs(options, manifest):
+    from nki_emulator.errors import UsageError
+    if (options.raw or options.synthetic) and manifest is None:
+        raise UsageError("--raw and --synthetic need a manifest")
+    if options.synthetic:
+        if options.inputs:
+            raise UsageError("--synthetic takes no --in files")
+        return _synthetic(manifest)
+    if not options.raw:
+        return [_read_array(p) for p in options.inputs]
+    if len(options.inputs) != len(manifest.inputs):
+        raise UsageError(f"{len(options.inputs)} --in files for {len(manifest.inputs)} inputs")
+    return [_read_raw(p, a) for p, a in zip(options.inputs, manifest.inputs)]
+
+
+def _writer(options, array):
+    import numpy as np
+    if options.raw:
+        return lambda stream: stream.write(
+            np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes())
+    return lambda stream: np.save(stream, array, allow_pickle=False)
+
+
 def _write_all(files):
     """Write (path, write function) pairs, all or none: temporary files renamed at the end."""
     from nki_emulator.errors import FileError
@@ -115,7 +169,6 @@ def _types(pairs):
 
 
 def _run(options):
-    import numpy as np
     from nki_emulator.cost import cost_text
     from nki_emulator.emulate import emulate
     from nki_emulator.errors import UsageError
@@ -132,13 +185,12 @@ def _run(options):
         raise UsageError("--max-instructions is at least 1")
     target = options.target or (manifest.target if manifest else None) or "trn2"
     text = _read_text(path)
-    arrays = [_read_array(p) for p in options.inputs]
+    arrays = _inputs(options, manifest)
     result = emulate(text, arrays, manifest, options.function, target, path,
                      _types(options.types), options.max_instructions, options.ranges)
     if options.outputs and len(options.outputs) != len(result.outputs):
         raise UsageError(f"{len(options.outputs)} --out files for {len(result.outputs)} results")
-    files = [(p, lambda stream, o=o: np.save(stream, o, allow_pickle=False))
-             for p, o in zip(options.outputs, result.outputs)]
+    files = [(p, _writer(options, o)) for p, o in zip(options.outputs, result.outputs)]
     if options.trace:
         files.append((options.trace, lambda stream: stream.write(
             json.dumps({"kernel": result.kernel, "results": result.result_serials,

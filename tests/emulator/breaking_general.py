@@ -49,6 +49,12 @@ CASES = [
     ("G7", "matmul operands start at different partitions", "",
      SF + tile("p", (8, 8), space="psum") + "nisa.nc_matmul(dst=p[...], "
      "stationary=s[<<32||0>>:<<64||32>>, 0:8], moving=s[0:32, 8:16])\n"),
+    ("G7", "inputs in different quadrants", "", SF + tile("t", (128, 8)) +
+     "nisa.tensor_tensor(dst=t[0:32, 0:8], data1=s[0:32, 0:8], data2=s[<<32:64||0:32>>, 8:16], "
+     "op=nl.add)\n"),
+    ("G7", "an operand column in another quadrant", "", SF + tile("t", (128, 8)) +
+     "nisa.tensor_scalar(dst=t[0:32, 0:8], data=s[32:64, 0:8], op0=nl.add, "
+     "operand0=s[<<0:32||32:64>>, 8:9])\n"),
     ("G8", "more than 4K elements of PSUM", "",
      tile("p", (128, 8000), "bfloat16", "psum") +
      "nisa.memset(dst=p[0:128, 0:<<5000||4096>>], value=1.0)\n"),
@@ -120,6 +126,9 @@ CASES = [
      "nisa.tensor_tensor(dst=t[...], data1=t[...], data2=u[0:<<1||8>>, 0:1], op=nl.add)\n"),
     ("H1", "a copy onto its own shifted source", "", SF +
      "nisa.tensor_copy(dst=s[0:128, 0:8], src=s[0:128, <<4:12||8:16>>])\n"),
+    ("H1", "row sums into the result they sum", "", SF + tile("t", (128, 9)) +
+     "nisa.activation_reduce(dst=t[0:128, 0:8], op=nl.exp, data=s[0:128, 0:8], "
+     "reduce_op=nl.add, reduce_res=t[0:128, <<7:8||8:9>>])\n"),
     ("H1", "a pattern that writes an element twice", "", S + "nisa.memset(dst=s.ap("
      "pattern=[[512, 128], [<<0||1>>, 8]], offset=0), value=1.0)\n"),
     ("H4", "scratch beyond what is emulated", "", "h = nl.ndarray(shape=(1000, 1000, "

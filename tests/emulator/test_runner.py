@@ -67,6 +67,31 @@ class Runner(unittest.TestCase):
             trace = json.load(stream)
         self.assertEqual(len(trace["calls"]), report["cost"]["instructions"])
 
+    def test_raw_files_are_bare_elements(self):
+        (a, b), _ = self.matmul_inputs()
+        files = []
+        for name, plain in (("a", a), ("b", b)):
+            files += ["--in", self.path(name + ".bin")]
+            with open(files[-1], "wb") as stream:
+                stream.write((plain.view(np.uint32) >> 16).astype("<u2").tobytes())
+        done = run("-", "--manifest", self.kernel("matmul_remainder.json"), "--raw", *files,
+                   "--out", self.path("c.bin"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        got = np.fromfile(self.path("c.bin"), "<f4").reshape(300, 700)
+        np.testing.assert_array_equal(got, a.T @ b)
+        done = run("-", "--manifest", self.kernel("matmul_remainder.json"), "--raw", files[0],
+                   files[1], files[0], files[1], "--out", self.path("c.bin"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("280000", done.stderr)
+
+    def test_synthetic_inputs_give_a_report_without_files(self):
+        done = run("-", "--manifest", self.kernel("attention.json"), "--synthetic", "--report",
+                   "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["kernel"], "attention")
+        done = run(self.kernel("attention.py"), "--synthetic")
+        self.assertEqual(done.returncode, 2)
+
     def test_the_text_report_names_engines(self):
         _, (fa, fb) = self.matmul_inputs()
         done = run("-", "--manifest", self.kernel("matmul_remainder.json"), "--in", fa, "--in",
