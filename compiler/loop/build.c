@@ -490,6 +490,7 @@ static void build_args(Builder *b)
         b->result[r] = kernel_buffer(k, &b->ctx->syms, result->name->text, n->dtype,
                                      SPACE_ARGUMENT, n->rank, n->shape);
         k->bufs.at[b->result[r]].span = result->span;
+        k->bufs.at[b->result[r]].param = (int32_t)k->args.n;
         Arg arg = {ARG_RESULT, b->result[r]};
         vec_push(b->arena, &k->args, arg);
     }

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way from graph to kernel: each program is fused, scheduled and built for machines of
+ * several sizes, so that its loops are cut in different ways, and the kernel must compute what
+ * the graph does, bit for bit, for many extents. */
+#include "support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/eval.h"
+#include "loop/schedule.h"
+
+static const char head[] = "  dim m ~ 40\n  dim n ~ 30\n  dim k ~ 20\n";
+
+static const struct {
+    const char *name;
+    const char *lines;
+} programs[] = {
+    {"matmul",
+     "  param in @A : f64[m,k]\n  param in @B : f64[k,n]\n  %0 = input @A : f64[m,k]\n"
+     "  %1 = input @B : f64[k,n]\n"
+     "  %2 = einsum %0[a,b], %1[b,c] -> [a,c] : f64[m,n]\n  result @C = %2\n"},
+    {"matmul and epilogue",
+     "  param in @A : f64[m,k]\n  param in @B : f64[k,n]\n  param in @b : f64[n]\n"
+     "  %0 = input @A : f64[m,k]\n  %1 = input @B : f64[k,n]\n  %2 = input @b : f64[n]\n"
+     "  %3 = einsum %0[a,b], %1[b,c] -> [c,a] : f64[n,m]\n"
+     "  %4 = add %3[a,b], %2[a] -> [b,a] : f64[m,n]\n  %5 = relu %4[a,b] -> [a,b] : f64[m,n]\n"
+     "  %6 = reduce.max %5[a,b] -> [b] : f64[n]\n"
+     "  result @C = %5\n  result @top = %6\n"},
+    {"pair energies", "  param in @B : f32[m,n,k]\n  param in @e : f32[m]\n"
+                      "  %0 = input @B : f32[m,n,k]\n  %1 = input @e : f32[m]\n"
+                      "  %2 = einsum %0[a,b,c], %0[d,e,c] -> [a,b,d,e] : f32[m,n,m,n] as T\n"
+                      "  %3 = add %1[a], %1[b] -> [a,c,b,d] : f32[m,n,m,n]\n"
+                      "  %4 = sub %2[a,b,c,d], %2[a,d,c,b] -> [a,b,c,d] : f32[m,n,m,n]\n"
+                      "  %5 = mul %4[a,b,c,d], %3[a,b,c,d] -> [a,b,c,d] : f32[m,n,m,n]\n"
+                      "  %6 = reduce.sum %5[a,b,c,d] -> [] : f64[]\n  result @E = %6\n"},
+    {"chain",
+     "  param in @A : f64[m,k]\n  param in @B : f64[k,n]\n  param in @C : f64[n,m]\n"
+     "  %0 = input @A : f64[m,k]\n  %1 = input @B : f64[k,n]\n  %2 = input @C : f64[n,m]\n"
+     "  %3 = einsum %0[a,b], %1[b,c] -> [a,c] : f64[m,n]\n"
+     "  %4 = einsum %3[a,b], %2[b,c] -> [a,c] : f64[m,m]\n"
+     "  %5 = einsum %4[a,b], %0[b,c] -> [c,a] : f64[k,m]\n  result @R = %5\n"},
+    {"softmax without exp",
+     "  param in @S : i64[m,n]\n  %0 = input @S : i64[m,n]\n"
+     "  %1 = reduce.max %0[a,b] -> [a] : i64[m]\n"
+     "  %2 = sub %1[a], %0[a,b] -> [a,b] : i64[m,n]\n"
+     "  %3 = reduce.sum %2[a,b] -> [a] : i64[m]\n"
+     "  %4 = mul %2[a,b], %3[a] -> [b,a] : i64[n,m]\n  result @P = %4\n"},
+    {"in place",
+     "  param inout @C : i32[m,m]\n  param in @A : i32[m,k]\n  param scalar @s : i32[]\n"
+     "  %0 = input @C : i32[m,m]\n  %1 = input @A : i32[m,k]\n  %2 = input @s : i32[]\n"
+     "  %3 = einsum %1[a,b], %1[c,b] -> [a,c] : i32[m,m]\n"
+     "  %4 = scale %2[], %0[a,b] -> [a,b] : i32[m,m]\n"
+     "  %5 = add %3[a,b], %4[a,b] -> [a,b] : i32[m,m]\n  update @C = %5\n"},
+    {"transposed update",
+     "  param inout @C : i32[m,m]\n  %0 = input @C : i32[m,m]\n"
+     "  %1 = add %0[a,b], %0[b,a] -> [a,b] : i32[m,m]\n  update @C = %1\n  result @old = %0\n"},
+    {"swap", "  param inout @A : i32[m]\n  param inout @B : i32[m]\n  %0 = input @A : i32[m]\n"
+             "  %1 = input @B : i32[m]\n  %2 = copy %0[a] -> [a] : i32[m]\n"
+             "  %3 = copy %1[a] -> [a] : i32[m]\n  update @A = %3\n  update @B = %2\n"},
+    {"a value twice, a parameter and a constant as results",
+     "  param in @A : i32[m]\n  %0 = input @A : i32[m]\n  %1 = neg %0[a] -> [a] : i32[m]\n"
+     "  %2 = const 7 : i32[]\n  %3 = copy %2[] -> [a] : i32[n]\n"
+     "  result @x = %1\n  result @y = %1\n  result @z = %0\n  result @w = %3\n  result @v = "
+     "%2\n"},
+    {"diagonal and trace", "  param in @A : c128[m,m,n]\n  %0 = input @A : c128[m,m,n]\n"
+                           "  %1 = copy %0[a,a,b] -> [b,a] : c128[n,m]\n"
+                           "  %2 = reduce.sum %0[a,a,b] -> [b] : c128[n]\n"
+                           "  %3 = einsum %1[a,b], %2[a] -> [b] : c128[m]\n"
+                           "  result @d = %1\n  result @t = %2\n  result @u = %3\n"},
+    {"bool",
+     "  param in @A : bool[m,k]\n  param in @B : bool[k,n]\n  %0 = input @A : bool[m,k]\n"
+     "  %1 = input @B : bool[k,n]\n  %2 = einsum %0[a,b], %1[b,c] -> [a,c] : bool[m,n]\n"
+     "  %3 = reduce.all %2[a,b] -> [b] : bool[n]\n  result @C = %2\n  result @all = %3\n"},
+    {"an accumulator of another type",
+     "  param in @A : f16[m,k]\n  param in @B : f16[k,n]\n  %0 = input @A : f16[m,k]\n"
+     "  %1 = input @B : f16[k,n]\n"
+     "  %2 = einsum %0[a,b], %1[b,c] -> [a,c] : f16[m,n] acc f32\n"
+     "  %3 = reduce.sum %2[a,b] -> [b] : f16[n] acc f32\n  result @C = %2\n  result @s = %3\n"},
+    {"pairwise distance and minimum",
+     "  param in @X : f64[m,k]\n  param in @Y : f64[n,k]\n  %0 = input @X : f64[m,k]\n"
+     "  %1 = input @Y : f64[n,k]\n  %2 = einsum %0[a,b], %0[a,b] -> [a] : f64[m]\n"
+     "  %3 = einsum %1[a,b], %1[a,b] -> [a] : f64[n]\n"
+     "  %4 = einsum %0[a,b], %1[c,b] -> [a,c] : f64[m,n]\n"
+     "  %5 = add %2[a], %3[b] -> [a,b] : f64[m,n]\n  %6 = sub %5[a,b], %4[a,b] -> [a,b] : "
+     "f64[m,n]\n"
+     "  %7 = sub %6[a,b], %4[a,b] -> [a,b] : f64[m,n]\n"
+     "  %8 = reduce.min %7[a,b] -> [a] : f64[m]\n  result @d = %8\n"},
+};
+
+static const int64_t dim_sets[][3] = {{4, 3, 2}, {1, 1, 1},  {0, 3, 2},  {3, 0, 2}, {3, 2, 0},
+                                      {9, 7, 5}, {17, 3, 2}, {2, 33, 3}, {8, 16, 4}};
+
+typedef struct Build {
+    Ctx ctx;
+    Graph *g;
+    Machine machine;
+    bool no_fuse;
+} Build;
+
+static Tensor *argument(Build *b, const Param *p, const int64_t *dims, uint32_t at)
+{
+    int64_t extent[8];
+    for (uint32_t d = 0; d < p->rank; d++) {
+        extent[d] = p->shape[d].sym < 0 ? p->shape[d].n : dims[p->shape[d].sym];
+    }
+    Tensor *t = tensor_new(&b->ctx, &b->ctx.arena, p->dtype, p->rank, extent);
+    Rng rng = {at + 1};
+    for (int64_t k = 0; k < t->count; k++) {
+        int64_t v = (int64_t)rng_below(&rng, 4);
+        bool whole = dtype_is_int(p->dtype) || p->dtype == DTYPE_BOOL;
+        tensor_set(t, k,
+                   whole ? number_int(p->dtype, p->dtype == DTYPE_BOOL ? v > 1 : v)
+                         : number_real(p->dtype, (double)v));
+    }
+    return t;
+}
+
+static void messages(Build *b, const char *program)
+{
+    Text out;
+    text_init(&out, &b->ctx.arena);
+    diags_render(&b->ctx.diags, &out, false);
+    print_error("%s: %s", program, out.at);
+}
+
+/* Kernel results come in calling order, parameters first; the graph's as its program lists
+ * them. */
+static const Tensor *by_name(const Kernel *k, Tensor **results, Sym name)
+{
+    uint32_t at = 0;
+    for (uint32_t a = 0; a < k->args.n; a++) {
+        ArgRole role = k->args.at[a].role;
+        if (role != ARG_INOUT && role != ARG_RESULT) {
+            continue;
+        }
+        if (strcmp(k->bufs.at[k->args.at[a].buf].name->text, name->text) == 0) {
+            return results[at];
+        }
+        at++;
+    }
+    return NULL;
+}
+
+static void compare(Build *b, const Kernel *k, const int64_t *dims, const char *program)
+{
+    Tensor *args[8], *expected[8], *got[8];
+    for (uint32_t p = 0; p < b->g->params.n; p++) {
+        args[p] = argument(b, &b->g->params.at[p], dims, p);
+    }
+    bool ok = graph_eval(&b->ctx, &b->ctx.arena, b->g, dims, args, expected) &&
+              loop_eval(&b->ctx, &b->ctx.arena, k, dims, args, got);
+    if (!ok) {
+        messages(b, program);
+    }
+    assert_true(ok);
+    for (uint32_t r = 0; r < b->g->results.n; r++) {
+        const Tensor *t = by_name(k, got, b->g->results.at[r].name);
+        assert_non_null(t);
+        assert_int_equal(t->count, expected[r]->count);
+        if (t->count > 0) {
+            assert_memory_equal(t->data, expected[r]->data,
+                                (size_t)(t->count * dtype_bytes(t->dtype)));
+        }
+    }
+}
+
+static void check(const char *program, const char *lines, int64_t capacity, bool no_fuse)
+{
+    Build *b = calloc(1, sizeof *b);
+    ctx_init(&b->ctx);
+    b->machine.space[SPACE_TILE].capacity = capacity;
+    const char *text = str_format(
+        &b->ctx.arena, "tdsl-dump graph 1\n\nkernel k {\n  form binary\n%s%s}\n", head, lines);
+    Module *m =
+        module_read(&b->ctx, source_add(&b->ctx.sources, "t", str_from(text), (Span){0}));
+    if (m == NULL) {
+        messages(b, program);
+    }
+    assert_non_null(m);
+    b->g = m->graphs.at[0];
+    Arena *arena = &b->ctx.arena;
+    Partition *p = no_fuse ? fuse_none(&b->ctx, arena, b->g, &b->machine)
+                           : fuse_greedy(&b->ctx, arena, b->g, &b->machine);
+    Schedule *s = schedule_choose(&b->ctx, arena, p, &b->machine);
+    bool ok = fuse_verify(&b->ctx, p, "test") && schedule_verify(&b->ctx, s, "test");
+    Kernel *k = ok ? loop_build(&b->ctx, arena, s) : NULL;
+    if (k == NULL || !loop_verify(&b->ctx, k, "test")) {
+        Text out;
+        text_init(&out, arena);
+        if (k != NULL) {
+            kernel_dump(k, &out);
+            print_error("%s", out.at);
+        }
+        messages(b, program);
+        fail();
+    }
+    for (size_t d = 0; d < sizeof dim_sets / sizeof dim_sets[0]; d++) {
+        compare(b, k, dim_sets[d], program);
+    }
+    ctx_release(&b->ctx);
+    free(b);
+}
+
+static void a_kernel_computes_what_its_graph_does_however_its_loops_are_cut(void **state)
+{
+    (void)state;
+    static const int64_t capacities[] = {1, 600, 5000, 200000, 0};
+    for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
+        for (size_t c = 0; c < sizeof capacities / sizeof capacities[0]; c++) {
+            check(programs[p].name, programs[p].lines, capacities[c], false);
+        }
+    }
+}
+
+static void a_kernel_computes_what_its_graph_does_without_fusion(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
+        check(programs[p].name, programs[p].lines, 4096, true);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_computes_what_its_graph_does_however_its_loops_are_cut),
+        cmocka_unit_test(a_kernel_computes_what_its_graph_does_without_fusion),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
