@@ -109,7 +109,8 @@ static void put_const(Number v, DType wanted, Text *out)
 
 static void put_expr(const Kernel *k, const Expr *e, DType wanted, uint32_t depth, Text *out);
 
-static void put_operation(const Kernel *k, const Expr *e, uint32_t depth, Text *out)
+static void put_operation(const Kernel *k, const Expr *e, DType wanted, uint32_t depth,
+                          Text *out)
 {
     text_put(out, op_info(e->op)->name);
     if (e->op == OP_CAST) {
@@ -118,7 +119,7 @@ static void put_operation(const Kernel *k, const Expr *e, uint32_t depth, Text *
     text_char(out, '(');
     for (uint32_t i = 0; i < e->n_args; i++) {
         text_put(out, i == 0 ? "" : ", ");
-        put_expr(k, e->arg[i], expr_wanted(e->op, e->dtype, i), depth + 1, out);
+        put_expr(k, e->arg[i], expr_wanted(e->op, wanted, i), depth + 1, out);
     }
     text_char(out, ')');
 }
@@ -146,7 +147,7 @@ static void put_expr(const Kernel *k, const Expr *e, DType wanted, uint32_t dept
         put_access(k, e->buf, e->at, out);
         return;
     case EXPR_OP:
-        put_operation(k, e, depth, out);
+        put_operation(k, e, wanted, depth, out);
         return;
     }
     UNREACHABLE();

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interpreter of kernels gives the numbers of plain loops for every shape: tails, whole
+ * tiles, ones and zeros. */
+#include "support.h"
+
+#include <math.h>
+
+static const Kernel *read_one(Ctx *ctx, const char *name)
+{
+    KernelModule *m = read_text(ctx, kernel_text(&ctx->arena, name));
+    if (m == NULL) {
+        fail_msg("%s", messages(ctx));
+    }
+    return m->kernels.at[0];
+}
+
+static void assert_reference(const char *name, Reference reference, const int64_t *dims)
+{
+    Ctx ctx;
+    ctx_init(&ctx);
+    Run run;
+    if (!run_kernel(&ctx, read_one(&ctx, name), dims, 7, &run)) {
+        fail_msg("%s: %s", name, messages(&ctx));
+    }
+    if (!agrees(run.results[0], reference(&ctx.arena, dims, run.args))) {
+        fail_msg("%s: wrong numbers for %lld, %lld, ...", name, (long long)dims[0],
+                 (long long)dims[1]);
+    }
+    ctx_release(&ctx);
+}
+
+static void a_tiled_product_with_tails_is_the_product(void **state)
+{
+    (void)state;
+    static const int64_t dims[][3] = {{9, 17, 19}, {8, 16, 24}, {4, 16, 8}, {1, 1, 1},
+                                      {3, 2, 7},   {0, 5, 6},   {5, 0, 6},  {5, 6, 0}};
+    for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
+        assert_reference("matmul", reference_matmul, dims[i]);
+        assert_reference("matmul_legal", reference_matmul, dims[i]);
+    }
+}
+
+static void an_epilogue_joins_the_tile_of_its_product(void **state)
+{
+    (void)state;
+    for (int64_t o = 0; o < 18; o++) {
+        const int64_t dims[] = {o, 0};
+        assert_reference("mlp", reference_mlp, dims);
+    }
+}
+
+static void mp2_sums_blocks_that_never_exist_whole(void **state)
+{
+    (void)state;
+    static const int64_t dims[][3] = {{3, 5, 7}, {1, 1, 1}, {2, 4, 1}, {0, 3, 3}, {3, 0, 3}};
+    for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
+        assert_reference("mp2", reference_mp2, dims[i]);
+    }
+}
+
+static void attention_keeps_its_scores_in_a_tile(void **state)
+{
+    (void)state;
+    static const int64_t dims[][4] = {{2, 9, 6, 5}, {1, 4, 4, 4}, {1, 1, 1, 1}, {2, 3, 1, 8}};
+    for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
+        assert_reference("attention", reference_attention, dims[i]);
+    }
+}
+
+/* Loops in loops over full tiles and rests, an inout argument, a fold in integers. */
+static void nested_tiles_cover_each_element_once(void **state)
+{
+    (void)state;
+    for (int64_t n = 0; n < 150; n += n < 12 ? 1 : 23) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        Run run;
+        assert_true(run_kernel(&ctx, read_one(&ctx, "nested"), &n, 3, &run));
+        double lo = tensor_get(run.args[1], 0).re;
+        int64_t total = 0;
+        for (int64_t i = 0; i < n; i++) {
+            double x = tensor_get(run.args[0], i).re;
+            double y = tensor_get(run.args[2], i).re;
+            total += x > 0.5;
+            assert_true(tensor_get(run.results[0], i).re == (x < lo ? 0 : y + x));
+        }
+        assert_int_equal(tensor_get(run.results[1], 0).i, total);
+        ctx_release(&ctx);
+    }
+}
+
+static void constants_of_every_kind_arrive(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    Run run;
+    const int64_t dims[] = {3, 7};
+    assert_true(run_kernel(&ctx, read_one(&ctx, "constants"), dims, 1, &run));
+    assert_true(tensor_get(run.results[1], 3).i == INT64_MIN);
+    assert_true(tensor_get(run.results[2], 0).i == 0);
+    assert_true(signbit(tensor_get(run.results[3], 2).re) != 0);
+    assert_true(isnan(tensor_get(run.results[3], 7).re));
+    assert_true(tensor_get(run.results[3], 1).re == 65504.0);
+    ctx_release(&ctx);
+}
+
+/* A kernel that loop_verify accepts and that is still wrong: found when it runs. */
+static void assert_run_fails(const char *body, const char *message)
+{
+    Ctx ctx;
+    ctx_init(&ctx);
+    const char *text = str_format(&ctx.arena,
+                                  "tdsl-dump loop 1\nkernel k {\n dim n ~ 4\n"
+                                  " arg @x : f64[n] in\n arg @y : f64[n] result\n%s}\n",
+                                  body);
+    KernelModule *m = read_text(&ctx, text);
+    if (m == NULL) {
+        fail_msg("%s", messages(&ctx));
+    }
+    Run run;
+    const int64_t dims[] = {5};
+    assert_false(run_kernel(&ctx, m->kernels.at[0], dims, 1, &run));
+    if (strstr(messages(&ctx), message) == NULL) {
+        fail_msg("expected `%s`, got:\n%s", message, messages(&ctx));
+    }
+    ctx_release(&ctx);
+}
+
+static void what_is_not_written_is_not_read(void **state)
+{
+    (void)state;
+    assert_run_fails(" reduce [i in 0..n] @y[i] += @x[i]\n", "read before it is written");
+    assert_run_fails(" alloc @t : f64[n] tile\n"
+                     " for $i in 0..n step 2 full {\n  copy [j in $i:2] @t[j] = @x[j]\n }\n"
+                     " copy [k in 0..n] @y[k] = @t[k]\n",
+                     "(k = 4)");
+    assert_run_fails(" for $i in 0..n step 1 {\n"
+                     "  alloc @t : f64[] tile\n"
+                     "  for $j in $i:1<n step 7 rest {\n"
+                     "   copy [] @t[] = @x[$j]\n  }\n"
+                     "  reduce [] @t[] += @x[$i]\n"
+                     "  copy [] @y[$i] = @t[]\n }\n"
+                     " for $k in 0..n step 1 {\n"
+                     "  alloc @u : f64[] tile\n"
+                     "  copy [] @y[$k] = @u[]\n }\n",
+                     "`@u[]` is read");
+}
+
+static void a_result_is_written_everywhere(void **state)
+{
+    (void)state;
+    assert_run_fails(" for $i in 0..n step 2 full {\n  copy [j in $i:2] @y[j] = @x[j]\n }\n",
+                     "element 4 of result 'y'");
+    assert_run_fails("", "element 0 of result 'y'");
+}
+
+static void an_alloc_forgets_what_it_held(void **state)
+{
+    (void)state;
+    assert_run_fails(" for $i in 0..n step 1 {\n"
+                     "  alloc @t : f64[] tile\n"
+                     "  for $j in 0:1<n step 1 {\n"
+                     "   for $k in $i-3:1<n step 1 {\n   }\n  }\n"
+                     "  for $l in $i:1<n step 2 full {\n  }\n"
+                     "  for $m in 0-$i:1<n step 1 {\n  }\n"
+                     "  for $p in $i+$i:1 step 9 full {\n   copy [] @t[] = @x[0]\n  }\n"
+                     "  copy [] @y[$i] = @t[]\n }\n",
+                     "read before it is written");
+}
+
+static void an_argument_of_another_shape_is_refused(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    const Kernel *k = read_one(&ctx, "mlp");
+    const int64_t dims[] = {5}, wrong[] = {6, 24};
+    Run run;
+    assert_true(run_kernel(&ctx, k, dims, 1, &run));
+    run.args[0] = random_tensor(&ctx, 1, DTYPE_F32, 2, wrong);
+    assert_false(loop_eval(&ctx, &ctx.arena, k, dims, run.args, run.results));
+    assert_non_null(strstr(messages(&ctx), "argument 'X'"));
+    ctx_release(&ctx);
+}
+
+static void an_inout_argument_of_the_caller_is_not_changed(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    Run run;
+    const int64_t n = 5;
+    assert_true(run_kernel(&ctx, read_one(&ctx, "nested"), &n, 3, &run));
+    Tensor *again = random_tensor(&ctx, 3 * 97 + 2, DTYPE_F64, 1, &n);
+    assert_memory_equal(run.args[2]->data, again->data, 40);
+    ctx_release(&ctx);
+}
+
+static void work_without_end_is_a_stated_limit(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    KernelModule *m = read_text(&ctx, "tdsl-dump loop 1\nkernel k {\n arg @y : i64[] result\n"
+                                      " fill [] @y[] = 0\n"
+                                      " for $i in 0..4611686018427387904 step 1 {\n }\n}\n");
+    assert_non_null(m);
+    Run run;
+    assert_false(run_kernel(&ctx, m->kernels.at[0], NULL, 1, &run));
+    assert_int_equal(diags_exit_code(&ctx.diags), 4);
+    ctx_release(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tiled_product_with_tails_is_the_product),
+        cmocka_unit_test(an_epilogue_joins_the_tile_of_its_product),
+        cmocka_unit_test(mp2_sums_blocks_that_never_exist_whole),
+        cmocka_unit_test(attention_keeps_its_scores_in_a_tile),
+        cmocka_unit_test(nested_tiles_cover_each_element_once),
+        cmocka_unit_test(constants_of_every_kind_arrive),
+        cmocka_unit_test(what_is_not_written_is_not_read),
+        cmocka_unit_test(a_result_is_written_everywhere),
+        cmocka_unit_test(an_alloc_forgets_what_it_held),
+        cmocka_unit_test(an_argument_of_another_shape_is_refused),
+        cmocka_unit_test(an_inout_argument_of_the_caller_is_not_changed),
+        cmocka_unit_test(work_without_end_is_a_stated_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
