@@ -51,6 +51,7 @@ term:       %empty
 static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, struct EinsumScan *scan)
 {
     (void)scanner;
+    (void)yypcontext_expected_tokens; /* a term may go on with anything: a list helps nobody */
     einsum_unexpected(scan, *yypcontext_location(context), yysymbol_name(yypcontext_token(context)));
     return 0;
 }

@@ -61,8 +61,8 @@ dim:        NAME                        { $$ = parse_dim(p, @$, $1, @1, OP_EXTEN
 
 kernel:     head results '{' body '}'   { $$ = parse_kernel(p, @$, span_join(@1, @2), $1, $2, $4); }
         |   head results '{' body error '}' { $$ = parse_kernel(p, @$, span_join(@1, @2), $1, $2, parse_broken(p, $4, @5)); yyerrok; }
-        |   head error block            { $$ = parse_leaf(p, AST_BROKEN, @2, NULL); }
-        |   KERNEL error block          { $$ = parse_leaf(p, AST_BROKEN, @2, NULL); }
+        |   head error block            { $$ = parse_list(p, AST_LIST, @2); }
+        |   KERNEL error block          { $$ = parse_list(p, AST_LIST, @2); }
         ;
 block:      '{' body '}'                { yyerrok; }
         |   '{' body error '}'          { yyerrok; }

@@ -86,3 +86,10 @@ void ast_append(Ctx *ctx, Ast *a, AstId list, AstId child)
     l->depth = depth > l->depth ? depth : l->depth;
     l->flag = l->flag || broken;
 }
+
+void ast_set_file(Ast *a, AstId include, AstId file)
+{
+    AstNode *n = &a->nodes.at[include];
+    n->child = arena_copy(a->arena, &file, sizeof file);
+    n->n = n->cap = 1;
+}

@@ -17,7 +17,7 @@ typedef enum AstKind {
 
     /* items: name, and children as said */
     AST_FILE,    /* items */
-    AST_INCLUDE, /* name: the text between the quotes */
+    AST_INCLUDE, /* name: the text between the quotes; the AST_FILE, where it was first read */
     AST_DIM,     /* link[0]: OP_EXTENT (open), OP_CONST (=), OP_COPY (~); expr or none */
     AST_CONST,   /* type or none, expr */
     AST_KERNEL,  /* AST_LIST of params, AST_LIST of results, AST_LIST of statements */
@@ -84,10 +84,11 @@ AstId ast_parse(Ctx *ctx, Ast *a, uint32_t source);
 AstId ast_new(Ctx *ctx, Ast *a, AstKind kind, Span span, Sym name, Span at, const AstId *child,
               uint32_t n);
 void ast_append(Ctx *ctx, Ast *a, AstId list, AstId child); /* to a LIST, FILE or CHAIN being made */
+void ast_set_file(Ast *a, AstId include, AstId file); /* the one thing known only later */
 
 /* ---- ast_dump.c: each stage's dump is TDSL text again, with a first line that says what it is ---- */
 void tokens_dump(Ctx *ctx, uint32_t source, Text *out); /* one token a line; reads back */
 void ast_dump(const Ast *a, Text *out);                 /* canonical layout; reads back */
-void ast_dump_expr(const Ast *a, AstId id, Text *out);
+void ast_dump_head(const Ast *a, AstId kernel, Text *out); /* one line, without the body */
 
 #endif

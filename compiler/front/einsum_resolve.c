@@ -101,7 +101,7 @@ static void check_rank(Resolve *r, uint32_t k)
                                labels == 1 ? "index" : "indices", k + 1, rank,
                                rank == 1 ? "dimension" : "dimensions");
     if (r->operand[k].span.source == t->span.source) {
-        diag_mark(d, r->operand[k].span, "");
+        diag_mark(d, r->operand[k].span, "%s", "");
     }
     note_operand(r, d, k);
     if (!dots && labels < rank) {
@@ -119,7 +119,7 @@ static void extent_mismatch(Resolve *r, const LabelState *s, uint32_t k, Span at
                                "index '%s' is %s in operand %u but %s in operand %u",
                                s->label.name->text, dim_text(r->arena, r->dims, d), k + 1,
                                dim_text(r->arena, r->dims, other), other_operand + 1);
-    diag_mark(e, other_at, "");
+    diag_mark(e, other_at, "%s", "");
     note_operand(r, e, k);
     if (other_operand != k) {
         note_operand(r, e, other_operand);
@@ -269,7 +269,7 @@ static void output_label(Resolve *r, const EinsumItem *it)
         const EinsumTerm *t = &r->text->output;
         for (uint32_t k = 0; k < t->n; k++) {
             if (item(r, t, k)->code == it->code) {
-                diag_mark(d, item(r, t, k)->span, "");
+                diag_mark(d, item(r, t, k)->span, "%s", "");
                 break;
             }
         }
@@ -293,7 +293,7 @@ static void explicit_output(Resolve *r)
         Span at = t->n > 0 ? t->span : r->text->span;
         Diagnostic *d = diag_error(&r->ctx->diags, E_EINSUM_ELLIPSIS, at,
                                    "the output lacks the '...' of the operands");
-        diag_mark(d, r->dots_at, "");
+        diag_mark(d, r->dots_at, "%s", "");
         diag_help(d, "dimensions without an index are never summed; name them to sum them");
     }
 }

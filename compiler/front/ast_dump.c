@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The AST as TDSL in one layout: a statement a line, blanks around binary operators, parentheses where the tree needs
+ * them. Included files stand where they were included. Printing what was read from such a text gives the same text. */
+#include "front/ast.h"
+
+typedef struct Print {
+    const Ast *ast;
+    Text *out;
+} Print;
+
+/* How strongly a node binds: what is weaker than its place gets parentheses. */
+static int strength(const AstNode *n)
+{
+    if (n->kind == AST_CHAIN) {
+        return n->op == OP_OR ? 1 : n->op == OP_AND ? 2 : n->op == OP_ADD || n->op == OP_SUB ? 4 : 5;
+    }
+    return n->kind == AST_COMPARE ? 3 : n->kind == AST_UNARY ? 6 : 7;
+}
+
+static const char *symbol(Op op)
+{
+    switch ((int)op) {
+    case OP_ADD: return "+";
+    case OP_SUB: return "-";
+    case OP_MUL: return "*";
+    case OP_DIV: return "/";
+    case OP_AND: return "&&";
+    case OP_OR: return "||";
+    case OP_EQ: return "==";
+    case OP_NE: return "!=";
+    case OP_LT: return "<";
+    case OP_LE: return "<=";
+    case OP_GT: return ">";
+    case OP_GE: return ">=";
+    case OP_NEG: return "-";
+    case OP_NOT: return "!";
+    default: UNREACHABLE();
+    }
+}
+
+static void print_expr(Print *p, AstId id, int place);
+
+static void print_list(Print *p, const AstNode *n, uint32_t from)
+{
+    for (uint32_t k = from; k < n->n; k++) {
+        text_put(p->out, k > from ? ", " : "");
+        print_expr(p, n->child[k], 0);
+    }
+}
+
+static void print_operands(Print *p, const AstNode *n)
+{
+    int own = strength(n);
+    for (uint32_t k = 0; k < n->n; k++) {
+        if (k > 0) {
+            text_printf(p->out, " %s ", symbol(n->kind == AST_CHAIN ? (Op)n->link[k] : n->op));
+        }
+        print_expr(p, n->child[k], own + (k > 0 || n->kind == AST_COMPARE));
+    }
+}
+
+static void print_bare(Print *p, const AstNode *n)
+{
+    Text *t = p->out;
+    switch (n->kind) {
+    case AST_INT:
+        text_i64(t, n->value.i);
+        break;
+    case AST_FLOAT:
+        text_f64(t, n->value.f);
+        break;
+    case AST_BOOL:
+        text_put(t, n->value.i ? "true" : "false");
+        break;
+    case AST_STRING:
+        text_printf(t, "\"%s\"", n->name->text);
+        break;
+    case AST_NAME:
+        text_put(t, n->name->text);
+        break;
+    case AST_INDEXED:
+        print_expr(p, n->child[0], 7);
+        text_char(t, '[');
+        print_list(p, n, 1);
+        text_char(t, ']');
+        break;
+    case AST_CALL:
+        text_printf(t, "%s(", n->name->text);
+        print_list(p, n, 0);
+        text_char(t, ')');
+        break;
+    case AST_REDUCE:
+        text_printf(t, "%s[", n->name->text);
+        print_list(p, n, 1);
+        text_put(t, "](");
+        print_expr(p, n->child[0], 0);
+        text_char(t, ')');
+        break;
+    case AST_UNARY:
+        text_put(t, symbol(n->op));
+        print_expr(p, n->child[0], 6);
+        break;
+    case AST_COMPARE:
+    case AST_CHAIN:
+        print_operands(p, n);
+        break;
+    case AST_NONE:
+    case AST_BROKEN:
+    case AST_FILE:
+    case AST_INCLUDE:
+    case AST_DIM:
+    case AST_CONST:
+    case AST_KERNEL:
+    case AST_LIST:
+    case AST_PARAM:
+    case AST_TYPE:
+    case AST_ATTRIBUTE:
+    case AST_ASSIGN:
+    case AST_SPILL:
+    case AST_KIND_COUNT:
+        text_put(t, "?");
+        break;
+    }
+}
+
+static void print_expr(Print *p, AstId id, int place)
+{
+    const AstNode *n = ast_node(p->ast, id);
+    bool parens = strength(n) < place;
+    text_put(p->out, parens ? "(" : "");
+    print_bare(p, n);
+    text_put(p->out, parens ? ")" : "");
+}
+
+/* ---- heads ---- */
+
+static void print_type(Print *p, AstId id)
+{
+    const AstNode *n = ast_node(p->ast, id);
+    if (n->kind != AST_TYPE) {
+        text_put(p->out, "?");
+        return;
+    }
+    text_put(p->out, n->name->text);
+    if (n->flag) {
+        text_char(p->out, '[');
+        print_list(p, n, 0);
+        text_char(p->out, ']');
+    }
+}
+
+static void print_param(Print *p, AstId id)
+{
+    const AstNode *n = ast_node(p->ast, id);
+    if (n->kind != AST_PARAM) {
+        return;
+    }
+    text_printf(p->out, "%s: %s", n->name->text, n->flag ? "inout " : "");
+    print_type(p, n->child[0]);
+    for (uint32_t a = 1; a < n->n; a++) {
+        const AstNode *attr = ast_node(p->ast, n->child[a]);
+        text_printf(p->out, " %s", attr->name != NULL ? attr->name->text : "?");
+        if (attr->n > 0) {
+            text_char(p->out, '(');
+            print_list(p, attr, 0);
+            text_char(p->out, ')');
+        }
+    }
+}
+
+static void print_params(Print *p, AstId id)
+{
+    const AstNode *n = ast_node(p->ast, id);
+    text_char(p->out, '(');
+    for (uint32_t k = 0; k < n->n; k++) {
+        text_put(p->out, k > 0 ? ", " : "");
+        print_param(p, n->child[k]);
+    }
+    text_char(p->out, ')');
+}
+
+void ast_dump_head(const Ast *a, AstId kernel, Text *out)
+{
+    Print p = {a, out};
+    const AstNode *n = ast_node(a, kernel);
+    text_printf(out, "kernel %s", n->name->text);
+    print_params(&p, n->child[0]);
+    if (ast_node(a, n->child[1])->n > 0) {
+        text_put(out, " -> ");
+        print_params(&p, n->child[1]);
+    }
+}
+
+/* ---- statements and items ---- */
+
+static void print_statement(Print *p, AstId id)
+{
+    const AstNode *n = ast_node(p->ast, id);
+    if (n->kind == AST_SPILL) {
+        text_put(p->out, "spill ");
+        print_list(p, n, 0);
+    } else if (n->kind == AST_ASSIGN) {
+        print_expr(p, n->child[0], 0);
+        text_put(p->out, n->op == OP_ADD ? " += " : n->op == OP_SUB ? " -= " : " = ");
+        print_expr(p, n->child[1], 0);
+    } else {
+        return;
+    }
+    text_put(p->out, ";\n");
+}
+
+static void print_kernel(Print *p, AstId id)
+{
+    const AstNode *n = ast_node(p->ast, id);
+    const AstNode *body = ast_node(p->ast, n->child[2]);
+    ast_dump_head(p->ast, id, p->out);
+    text_put(p->out, " {\n");
+    p->out->indent++;
+    for (uint32_t k = 0; k < body->n; k++) {
+        print_statement(p, body->child[k]);
+    }
+    p->out->indent--;
+    text_put(p->out, "}\n");
+}
+
+static void print_file(Print *p, AstId file, uint32_t depth);
+
+static void print_item(Print *p, AstId id, uint32_t depth)
+{
+    const AstNode *n = ast_node(p->ast, id);
+    if (n->kind == AST_KERNEL) {
+        print_kernel(p, id);
+    } else if (n->kind == AST_DIM) {
+        text_printf(p->out, "dim %s", n->name->text);
+        if (n->op != OP_EXTENT) {
+            text_put(p->out, n->op == OP_CONST ? " = " : " ~ ");
+            print_expr(p, n->child[0], 4);
+        }
+        text_put(p->out, ";\n");
+    } else if (n->kind == AST_CONST) {
+        text_printf(p->out, "const %s", n->name->text);
+        if (n->child[0] != 0) {
+            text_put(p->out, ": ");
+            print_type(p, n->child[0]);
+        }
+        text_put(p->out, " = ");
+        print_expr(p, n->child[1], 0);
+        text_put(p->out, ";\n");
+    } else if (n->kind == AST_INCLUDE && n->n > 0) { /* child: the file, where it was read */
+        print_file(p, n->child[0], depth + 1);
+    }
+}
+
+static void print_file(Print *p, AstId file, uint32_t depth)
+{
+    const AstNode *n = ast_node(p->ast, file);
+    for (uint32_t k = 0; k < n->n; k++) {
+        print_item(p, n->child[k], depth);
+    }
+}
+
+void ast_dump(const Ast *a, Text *out)
+{
+    Print p = {a, out};
+    text_put(out, "// tdsl-dump ast 1\n");
+    if (a->files.n > 0) {
+        print_file(&p, a->files.at[0], 0);
+    }
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program: its files, its dims and constants (in any order, evaluated on first need), and then its kernels one by
+ * one. Front does no input or output: an include is read through the caller's function. */
+#include "front/check.h"
+
+#include <string.h>
+
+#include "front/check_parts.h"
+
+#define INCLUDE_DEPTH 64
+
+/* ---- -D ---- */
+
+bool define_find(Check *c, Sym name, int64_t *value)
+{
+    for (uint32_t d = c->options->n_defines; d-- > 0;) { /* the last one counts */
+        if (strcmp(c->options->defines[d].name, name->text) == 0) {
+            c->define_used[d] = true;
+            *value = c->options->defines[d].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void warn_defines(Check *c)
+{
+    for (uint32_t d = 0; d < c->options->n_defines; d++) {
+        bool later = false; /* overridden: not its fault */
+        for (uint32_t e = d + 1; e < c->options->n_defines; e++) {
+            later = later || strcmp(c->options->defines[e].name, c->options->defines[d].name) == 0;
+        }
+        if (!c->define_used[d] && !later) {
+            diag_warning(&c->ctx->diags, W_DEFINE, (Span){0}, "-D %s: there is no such dim",
+                         c->options->defines[d].name);
+        }
+    }
+}
+
+bool extent_check(Check *c, int64_t n, Span at)
+{
+    if (n < 0) {
+        diag_error(&c->ctx->diags, E_EXTENT_RANGE, at, "the extent %lld is below 0", (long long)n);
+    } else if (n > SIZE_LIMIT) {
+        diag_error(&c->ctx->diags, E_EXTENT_RANGE, at, "the extent %lld is too large", (long long)n);
+    }
+    return n >= 0 && n <= SIZE_LIMIT;
+}
+
+/* ---- dims and constants ---- */
+
+static Expr *evaluate(Check *c, AstId ast)
+{
+    Kern k = {.c = c};
+    map_init(&k.label_by_name, c->arena);
+    return expr_check(&k, ast);
+}
+
+static void evaluate_const(Check *c, uint32_t global)
+{
+    const AstNode n = *ast_node(&c->program->ast, c->globals.at[global].ast);
+    Expr *e = evaluate(c, n.child[1]);
+    const AstNode type = *ast_node(&c->program->ast, n.child[0]);
+    bool poison = e->weak == WEAK_NO && e->dtype == DTYPE_NONE;
+    if (!poison && e->kind != EXPR_CONST) {
+        diag_error(&c->ctx->diags, E_NOT_CONSTANT, e->span, "this is not known at compile time");
+        poison = true;
+    }
+    DType t = DTYPE_NONE;
+    if (type.kind == AST_TYPE) {
+        if (!dtype_from_name((Str){type.name->text, type.name->n}, &t) || type.n > 0) {
+            diag_error(&c->ctx->diags, E_UNKNOWN_NAME, type.span,
+                       "a constant has an element type and no extents");
+            poison = true;
+        } else if (!poison) {
+            Kern k = {.c = c};
+            if (e->weak == WEAK_NO && e->dtype != t) {
+                diag_error(&c->ctx->diags, E_DTYPE_MISMATCH, e->span, "this is %s, not %s",
+                           dtype_name(e->dtype), dtype_name(t));
+                poison = true;
+            }
+            poison = poison || !weak_settle(&k, e, t, type.span);
+        }
+    }
+    c->globals.at[global].value = e;
+    c->globals.at[global].poison = poison;
+}
+
+/* The integer of `dim o = ...`, `dim o ~ ...`. */
+static bool dim_number(Check *c, AstId ast, int64_t *out)
+{
+    Expr *e = evaluate(c, ast);
+    if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
+        return false;
+    }
+    if (e->kind != EXPR_CONST || !dtype_is_int(e->value.dtype)) {
+        diag_error(&c->ctx->diags, E_EXTENT_RANGE, e->span, "an extent is an integer");
+        return false;
+    }
+    *out = e->value.i;
+    return extent_check(c, e->value.i, e->span);
+}
+
+static void evaluate_dim(Check *c, uint32_t global)
+{
+    const AstNode n = *ast_node(&c->program->ast, c->globals.at[global].ast);
+    int64_t number = 0, bound = 0;
+    bool ok = n.op == OP_EXTENT || dim_number(c, n.child[0], &number);
+    bool is_bound = define_find(c, n.name, &bound);
+    if (ok && n.op == OP_CONST && is_bound && bound != number) {
+        diag_error(&c->ctx->diags, E_EXTENT_MISMATCH, n.at, "dim '%s' is %lld here but -D says %lld",
+                   n.name->text, (long long)number, (long long)bound);
+        ok = false;
+    }
+    if (ok && is_bound && n.op != OP_CONST) {
+        ok = extent_check(c, bound, n.at);
+    }
+    Global *g = &c->globals.at[global];
+    g->typical = n.op == OP_COPY && number > 0 ? number : DIM_TYPICAL_DEFAULT;
+    g->dim = n.op == OP_CONST ? dim_fixed(number) : is_bound ? dim_fixed(bound) : dim_open(0);
+    g->poison = !ok;
+}
+
+void global_evaluate(Check *c, uint32_t global, Span at)
+{
+    Global *g = &c->globals.at[global];
+    if (g->state == GLOBAL_DONE) {
+        return;
+    }
+    Span there = ast_node(&c->program->ast, g->ast)->at;
+    if (g->state == GLOBAL_BUSY || c->depth >= NESTING_LIMIT) {
+        if (g->state == GLOBAL_BUSY && !g->poison) {
+            Diagnostic *d = diag_error(&c->ctx->diags, E_CYCLE, at, "'%s' depends on itself",
+                                       g->name->text);
+            diag_note(d, there, "it is defined here");
+        } else if (!g->poison) {
+            diag_limit(&c->ctx->diags, E_LIMIT_NESTING, at,
+                       "constants that need each other more than %d deep", NESTING_LIMIT);
+        }
+        g->poison = true;
+        return;
+    }
+    g->state = GLOBAL_BUSY;
+    c->depth++;
+    if (g->is_const) {
+        evaluate_const(c, global);
+    } else {
+        evaluate_dim(c, global);
+    }
+    c->depth--;
+    g = &c->globals.at[global];
+    g->state = GLOBAL_DONE;
+}
+
+static void global_add(Check *c, const Item *item)
+{
+    const AstNode *n = ast_node(&c->program->ast, item->ast);
+    uint32_t before = 0;
+    if (map_get(&c->global_by_name, n->name->id, &before)) {
+        Diagnostic *d = diag_error(&c->ctx->diags, E_DUPLICATE_NAME, n->at, "'%s' is defined twice",
+                                   n->name->text);
+        diag_mark(d, ast_node(&c->program->ast, c->globals.at[before].ast)->at, "first here");
+        return;
+    }
+    map_put(&c->global_by_name, n->name->id, c->globals.n);
+    Global g = {.ast = item->ast, .name = n->name, .is_const = n->kind == AST_CONST,
+                .in_main = item->in_main, .dim = dim_fixed(1), .typical = DIM_TYPICAL_DEFAULT};
+    vec_push(c->arena, &c->globals, g);
+}
+
+static void warn_globals(Check *c)
+{
+    for (uint32_t g = 0; g < c->globals.n; g++) {
+        const Global *global = &c->globals.at[g];
+        if (global->uses == 0 && global->in_main) {
+            diag_warning(&c->ctx->diags, W_UNUSED, ast_node(&c->program->ast, global->ast)->at,
+                         "%s '%s' is never used", global->is_const ? "constant" : "dim",
+                         global->name->text);
+        }
+    }
+}
+
+/* ---- includes ---- */
+
+/* A relative path without '..': an include cannot leave its roots. */
+static bool path_stays(const char *name)
+{
+    if (name[0] == '\0' || name[0] == '/' || strchr(name, '\\') != NULL) {
+        return false;
+    }
+    for (const char *at = name; at != NULL; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || at[2] == '\0')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The folder of the including file, then -I. Null when reported. */
+static const char *include_find(Check *c, const AstNode *n, const char *from, Str *text)
+{
+    Diags *diags = &c->ctx->diags;
+    const char *slash = strrchr(from, '/');
+    int folder = slash == NULL ? 0 : (int)(slash - from) + 1;
+    for (uint32_t k = 0; k <= c->options->n_include_dirs; k++) {
+        const char *path = k == 0 ? str_format(c->arena, "%.*s%s", folder, from, n->name->text)
+                                  : str_format(c->arena, "%s/%s", c->options->include_dirs[k - 1],
+                                               n->name->text);
+        const char *why = "";
+        IncludeStatus status = c->options->reader(c->options->user, path, text, &why);
+        if (status == INCLUDE_READ) {
+            return path;
+        }
+        if (status == INCLUDE_REFUSED) {
+            diag_error(diags, E_INCLUDE, n->at, "'%s' cannot be read: %s", path, why);
+            return NULL;
+        }
+    }
+    Diagnostic *d = diag_error(diags, E_INCLUDE, n->at, "there is no file '%s'", n->name->text);
+    diag_help(d, "it is looked for beside this file and in the folders of -I");
+    return NULL;
+}
+
+static AstId read_file(Check *c, uint32_t source, const char *path, bool in_main,
+                       uint32_t depth);
+
+static void include_item(Check *c, AstId id, const char *from, uint32_t depth)
+{
+    const AstNode include = *ast_node(&c->program->ast, id), *n = &include;
+    Diags *diags = &c->ctx->diags;
+    if (!path_stays(n->name->text)) {
+        diag_error(diags, E_INCLUDE, n->at, "an include is a relative path without '..'");
+        return;
+    }
+    if (c->options->reader == NULL) {
+        diag_error(diags, E_INCLUDE, n->at, "includes are not available here");
+        return;
+    }
+    Str text = {NULL, 0};
+    const char *path = include_find(c, n, from, &text);
+    if (path == NULL) {
+        c->items_damaged = true;
+        return;
+    }
+    uint32_t state = 0;
+    Sym key = sym_cstr(&c->ctx->syms, path);
+    if (map_get(&c->included, key->id, &state)) {
+        if (state == 1) {
+            diag_error(diags, E_INCLUDE, n->at, "'%s' includes itself", path);
+        }
+        return; /* once is enough */
+    }
+    if (depth >= INCLUDE_DEPTH) {
+        diag_limit(diags, E_LIMIT_NESTING, n->at, "includes nested more than %d deep", INCLUDE_DEPTH);
+        return;
+    }
+    if (text.n > INT32_MAX) {
+        diag_limit(diags, E_LIMIT_SIZE, n->at, "'%s' is larger than 2 GiB", path);
+        return;
+    }
+    uint32_t source = source_add(&c->ctx->sources, path, text, n->span);
+    ast_set_file(&c->program->ast, id, read_file(c, source, path, false, depth + 1));
+}
+
+static AstId read_file(Check *c, uint32_t source, const char *path, bool in_main,
+                       uint32_t depth)
+{
+    Sym key = sym_cstr(&c->ctx->syms, path);
+    map_put(&c->included, key->id, 1);
+    AstId file = ast_parse(c->ctx, &c->program->ast, source);
+    const AstNode n = *ast_node(&c->program->ast, file);
+    c->items_damaged = c->items_damaged || n.flag;
+    for (uint32_t k = 0; k < n.n; k++) {
+        const AstNode item = *ast_node(&c->program->ast, n.child[k]);
+        if (item.kind == AST_INCLUDE) {
+            include_item(c, n.child[k], path, depth);
+        } else if (item.kind != AST_BROKEN) {
+            vec_push(c->arena, &c->items, ((Item){n.child[k], in_main}));
+        }
+    }
+    map_put(&c->included, key->id, 2);
+    return file;
+}
+
+/* ---- all of it ---- */
+
+static void check_items(Check *c)
+{
+    for (uint32_t k = 0; k < c->items.n; k++) {
+        if (ast_node(&c->program->ast, c->items.at[k].ast)->kind != AST_KERNEL) {
+            global_add(c, &c->items.at[k]);
+        }
+    }
+    for (uint32_t g = 0; g < c->globals.n; g++) {
+        global_evaluate(c, g, ast_node(&c->program->ast, c->globals.at[g].ast)->at);
+    }
+    for (uint32_t k = 0; k < c->items.n; k++) {
+        if (ast_node(&c->program->ast, c->items.at[k].ast)->kind == AST_KERNEL) {
+            kernel_check(c, c->items.at[k].ast);
+        }
+    }
+}
+
+Program *program_check(Ctx *ctx, uint32_t source, const FrontOptions *options)
+{
+    static const FrontOptions none = {0};
+    Program *p = ARENA_NEW(&ctx->arena, Program);
+    p->source = source;
+    ast_init(&p->ast, &ctx->arena);
+    Check c = {.ctx = ctx, .arena = &ctx->arena, .program = p, .options = options};
+    if (options == NULL) {
+        c.options = &none;
+    }
+    c.define_used = ARENA_ARRAY(c.arena, c.options->n_defines, bool);
+    map_init(&c.global_by_name, c.arena);
+    map_init(&c.kernel_by_name, c.arena);
+    map_init(&c.included, c.arena);
+    uint32_t errors = ctx->diags.n_errors;
+    (void)read_file(&c, source, source_get(&ctx->sources, source)->name, true, 0);
+    check_items(&c);
+    if (ctx->diags.n_errors == errors) {
+        if (p->kernels.n == 0) {
+            diag_error(&ctx->diags, E_NO_RESULT, (Span){source, 0, 0}, "there is no kernel here");
+        } else {
+            warn_globals(&c);
+            warn_defines(&c);
+        }
+    }
+    return p;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checked program: names bound, every expression typed, every sum explicit, every index with one extent. It is
+ * what ir/build.c turns into tensor graphs, and it holds nothing that depends on a target.
+ *
+ * A kernel is a list of statements `target[left] = right`, executed in order. The indices of a statement are its labels:
+ * small numbers, first those of the left side. Two statements share no labels. An einsum string becomes a statement like
+ * any other (nested in an expression: one of its own before, with a target of kind VALUE_TEMP), so that both
+ * notations are the same from here on. */
+#ifndef FRONT_CHECK_H
+#define FRONT_CHECK_H
+
+#include "front/ast.h"
+#include "front/shape.h"
+
+typedef enum ExprKind {
+    EXPR_POISON, /* already reported */
+    EXPR_CONST,  /* value */
+    EXPR_EXTENT, /* of open dimension `dim` */
+    EXPR_READ,   /* value `read` at labels `label` */
+    EXPR_MAP,    /* op of arg[] */
+    EXPR_CHAIN,  /* arg[0] link[1] arg[1] ...: OP_ADD OP_SUB | OP_MUL OP_DIV | OP_AND | OP_OR, from left to right */
+    EXPR_REDUCE  /* op over labels `label` of arg[0] */
+} ExprKind;
+
+/* A number without an element type of its own yet: it takes that of its neighbours. */
+typedef enum Weak { WEAK_NO, WEAK_INT, WEAK_FLOAT } Weak;
+
+typedef struct Expr {
+    ExprKind kind;
+    Op op;
+    DType dtype;
+    Weak weak;
+    AstId ast;
+    Span span;
+    Number value;
+    int32_t dim;
+    uint32_t read; /* in CheckedKernel.values */
+    uint32_t n;    /* arguments */
+    uint32_t cap;
+    struct Expr **arg;
+    uint8_t *link;  /* CHAIN: [n] */
+    uint32_t rank;  /* labels */
+    int32_t *label; /* READ: of each axis; REDUCE: those folded */
+} Expr;
+
+typedef struct Label {
+    Sym name; /* null in statements without indices */
+    Span span;
+    Dim extent;
+    bool left;
+    bool bound; /* by a reduction that names it */
+} Label;
+
+typedef enum ValueKind { VALUE_PARAM, VALUE_RESULT, VALUE_LOCAL, VALUE_TEMP } ValueKind;
+
+typedef struct Value {
+    ValueKind kind;
+    Sym name;        /* null: a temp */
+    TensorType type; /* dtype NONE: poison */
+    Span span;       /* its declaration or first assignment */
+    bool is_inout;
+    bool allow_spill;
+    bool assigned; /* by '=' so far */
+    bool updated;  /* by any statement so far */
+    uint32_t uses;
+    uint32_t number; /* among params or results */
+} Value;
+
+typedef struct CheckedStatement {
+    AstId ast;
+    Span span;
+    uint32_t target; /* value */
+    uint32_t n_labels;
+    const Label *label;
+    uint32_t rank;
+    const int32_t *left; /* [rank] */
+    Expr *right;         /* of the target's element type */
+} CheckedStatement;
+
+typedef struct CheckedKernel {
+    AstId ast;
+    Sym name;
+    Span span;
+    const char *signature;
+    DimTable dims; /* open dimensions */
+    VEC(Value) values; /* params, results, then what statements define */
+    uint32_t n_params, n_results;
+    VEC(CheckedStatement) statements;
+} CheckedKernel;
+
+typedef struct Program {
+    Ast ast;
+    uint32_t source; /* the main file */
+    VEC(CheckedKernel *) kernels;
+} Program;
+
+/* `-D name=value` */
+typedef struct FrontDefine {
+    const char *name;
+    int64_t value;
+} FrontDefine;
+
+typedef enum IncludeStatus {
+    INCLUDE_READ,
+    INCLUDE_ABSENT,  /* no such file: look further */
+    INCLUDE_REFUSED  /* there, but not readable: *why says why not */
+} IncludeStatus;
+/* Reads the file `path` for an include; *text lives as long as the compilation, NUL-terminated beyond its end. */
+typedef IncludeStatus (*IncludeReader)(void *user, const char *path, Str *text, const char **why);
+
+typedef struct FrontOptions {
+    const FrontDefine *defines;
+    uint32_t n_defines;
+    IncludeReader reader; /* null: includes are refused */
+    void *user;
+    const char *const *include_dirs; /* -I, in order */
+    uint32_t n_include_dirs;
+} FrontOptions;
+
+/* Parses and checks `source` and what it includes. Never null; when ctx->diags.n_errors grew, it must not be built. */
+Program *program_check(Ctx *ctx, uint32_t source, const FrontOptions *options);
+
+/* The checked program as TDSL with every sum written out and types in comments; reads back as itself. */
+void program_dump(Ctx *ctx, const Program *p, Text *out);
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls: elementwise functions by the op table, casts, extent(d), reductions with their indices, and einsum strings.
+ * Functions are looked up here only; their names are no keywords. */
+#include <string.h>
+
+#include "front/check_parts.h"
+#include "front/einsum.h"
+
+/* Constructs of the language that a later version compiles. */
+static const char *const later[] = {"argmin", "argmax", "logsumexp", "cholesky", "trsm", "solve_triangular"};
+
+static bool is_later(Sym name)
+{
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+        if (strcmp(name->text, later[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool reduction_named(Sym name, Op *op)
+{
+    static const struct {
+        const char *name;
+        Op op;
+    } rows[] = {{"sum", OP_SUM}, {"prod", OP_PROD}, {"min", OP_RMIN},
+                {"max", OP_RMAX}, {"any", OP_ANY}, {"all", OP_ALL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(name->text, rows[i].name) == 0) {
+            *op = rows[i].op;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool function_named(Sym name, Op *op)
+{
+    return op_from_name((Str){name->text, name->n}, op) && op_info(*op)->kind == OPKIND_MAP &&
+           *op != OP_COPY && *op != OP_CAST && *op != OP_SCALE;
+}
+
+static Expr *unknown_function(Kern *k, AstId ast, const AstNode *n)
+{
+    Diags *diags = &k->c->ctx->diags;
+    Op op;
+    if (is_later(n->name)) {
+        diag_unsupported(diags, E_NOT_YET, n->at, "'%s' is not compiled by this version",
+                         n->name->text);
+    } else if (n->kind == AST_CALL && reduction_named(n->name, &op)) {
+        Diagnostic *d = diag_error(diags, E_ARGUMENTS, n->at, "'%s' without the indices to reduce over",
+                                   n->name->text);
+        diag_help(d, "write %s[i](...)", n->name->text);
+    } else {
+        Diagnostic *d = diag_error(diags, E_UNKNOWN_NAME, n->at, "there is no %s '%s'",
+                                   n->kind == AST_REDUCE ? "reduction" : "function", n->name->text);
+        const char *near = suggest_function(k, n->name);
+        if (near != NULL) {
+            diag_help(d, "did you mean '%s'?", near);
+        }
+    }
+    return expr_poison(k, ast, n->span);
+}
+
+static bool arguments(Kern *k, const AstNode *n, uint32_t wanted)
+{
+    if (n->n == wanted) {
+        return true;
+    }
+    diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' takes %u argument%s, not %u",
+               n->name->text, wanted, wanted == 1 ? "" : "s", n->n);
+    return false;
+}
+
+/* ---- casts and extents ---- */
+
+static Expr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
+{
+    if (!arguments(k, n, 1)) {
+        return expr_poison(k, ast, n->span);
+    }
+    Expr *arg = expr_check(k, n->child[0]);
+    if (arg->kind == EXPR_CONST && arg->weak != WEAK_NO) {
+        Expr *e = expr_new(k, EXPR_CONST, ast, n->span);
+        e->dtype = to;
+        e->value = number_cast(arg->value, to);
+        return e;
+    }
+    if (arg->weak != WEAK_NO) {
+        bool direct = dtype_is_float(to) || dtype_is_complex(to) ||
+                      (arg->weak == WEAK_INT && dtype_is_int(to));
+        (void)weak_settle(k, arg, direct ? to : weak_default(arg->weak), (Span){0});
+    }
+    if (arg->dtype == DTYPE_NONE) {
+        return expr_poison(k, ast, n->span);
+    }
+    if (dtype_is_complex(arg->dtype) && !dtype_is_complex(to)) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_BAD_TYPE, n->span,
+                                   "a cast from %s to %s would drop the imaginary part",
+                                   dtype_name(arg->dtype), dtype_name(to));
+        diag_help(d, "take re(...), im(...) or abs(...)");
+        return expr_poison(k, ast, n->span);
+    }
+    if (arg->dtype == to) {
+        return arg;
+    }
+    Expr *e = expr_new(k, EXPR_MAP, ast, n->span);
+    e->op = OP_CAST;
+    e->dtype = to;
+    e->n = 1;
+    e->arg = arena_copy(k->c->arena, &arg, sizeof arg);
+    return e;
+}
+
+static Expr *check_extent(Kern *k, AstId ast, const AstNode *n)
+{
+    if (!arguments(k, n, 1)) {
+        return expr_poison(k, ast, n->span);
+    }
+    const AstNode *d = ast_node(&k->c->program->ast, n->child[0]);
+    if (d->kind != AST_NAME) {
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, d->span, "extent(...) takes the name of a dim");
+        return expr_poison(k, ast, n->span);
+    }
+    if (!dim_known(k, d->name)) {
+        Diagnostic *e = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, d->span,
+                                   "'%s' is no dim", d->name->text);
+        const char *near = suggest_dim(k, d->name);
+        if (near != NULL) {
+            diag_help(e, "did you mean '%s'?", near);
+        }
+        return expr_poison(k, ast, n->span);
+    }
+    bool ok = true;
+    Dim dim = dim_named(k, d->name, d->span, &ok);
+    if (!ok) {
+        return expr_poison(k, ast, n->span);
+    }
+    if (dim.sym < 0) {
+        return weak_const(k, ast, n->span, WEAK_INT, dim.n, 0);
+    }
+    if (k->k == NULL) {
+        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span, "dim '%s' is open", d->name->text);
+        return expr_poison(k, ast, n->span);
+    }
+    Expr *e = expr_new(k, EXPR_EXTENT, ast, n->span);
+    e->dim = dim.sym;
+    e->weak = WEAK_INT;
+    return e;
+}
+
+/* ---- reductions ---- */
+
+/* A new label for one index of `op[...]`, and what the name meant before; -1 after a report. */
+static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
+{
+    const AstNode *i = ast_node(&k->c->program->ast, id);
+    Diags *diags = &k->c->ctx->diags;
+    if (i->kind == AST_COMPARE) {
+        diag_unsupported(diags, E_NOT_YET, i->span,
+                         "restricted sums are not compiled by this version");
+        return -1;
+    }
+    if (i->kind != AST_NAME) {
+        if (i->kind != AST_BROKEN) {
+            diag_error(diags, E_SYNTAX, i->span, "an index is a name");
+        }
+        return -1;
+    }
+    *before = 0;
+    if (map_get(&k->label_by_name, i->name->id, before) && *before > 0) {
+        const Label *l = &k->labels.at[*before - 1];
+        if (l->left) {
+            Diagnostic *d = diag_error(diags, E_REDUCED_ON_LEFT, i->span,
+                                       "index '%s' is reduced here but also on the left", i->name->text);
+            diag_mark(d, l->span, "on the left here");
+            return -1;
+        }
+        if (l->bound) {
+            Diagnostic *d = diag_error(diags, E_REDUCED_ON_LEFT, i->span,
+                                       "index '%s' is reduced twice", i->name->text);
+            diag_mark(d, l->span, "first here");
+            return -1;
+        }
+    }
+    int32_t label = label_new(k, i->name, i->span, false);
+    k->labels.at[label].bound = true;
+    return label;
+}
+
+static void check_reduced_used(Kern *k, const Expr *e)
+{
+    for (uint32_t a = 0; a < e->rank && !k->poisoned; a++) {
+        if (k->uses.at[e->label[a]].n == 0) {
+            const Label *l = &k->labels.at[e->label[a]];
+            diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, l->span,
+                       "index '%s' is reduced here but is in no operand", l->name->text);
+            k->poisoned = true;
+        }
+    }
+}
+
+static Expr *check_reduce(Kern *k, AstId ast, const AstNode *n)
+{
+    Op op;
+    if (is_later(n->name) || !reduction_named(n->name, &op)) {
+        return unknown_function(k, ast, n);
+    }
+    if (n->n < 2 || n->n - 1 > RANK_LIMIT) {
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span, "'%s' takes 1 to %d indices",
+                   n->name->text, RANK_LIMIT);
+        return expr_poison(k, ast, n->span);
+    }
+    Expr *e = expr_new(k, EXPR_REDUCE, ast, n->span);
+    uint32_t before[RANK_LIMIT];
+    e->label = ARENA_ARRAY(k->c->arena, n->n - 1, int32_t);
+    bool ok = true;
+    for (uint32_t a = 1; a < n->n; a++) {
+        int32_t label = reduction_label(k, n->child[a], &before[e->rank]);
+        if (label >= 0) {
+            e->label[e->rank++] = label;
+        }
+        ok = ok && label >= 0;
+    }
+    if (!ok) {
+        k->poisoned = true; /* the body is still looked at: its own mistakes are reported */
+    }
+    Expr *body = expr_check(k, n->child[0]);
+    check_reduced_used(k, e);
+    for (uint32_t a = e->rank; a-- > 0;) {
+        const Sym name = k->labels.at[e->label[a]].name;
+        map_put(&k->label_by_name, name->id, before[a]);
+    }
+    if (body->weak != WEAK_NO) {
+        (void)weak_settle(k, body, weak_default(body->weak), (Span){0});
+    }
+    if (!ok || body->dtype == DTYPE_NONE) {
+        return expr_poison(k, ast, n->span);
+    }
+    e->op = op;
+    e->n = 1;
+    e->arg = arena_copy(k->c->arena, &body, sizeof body);
+    if (!op_result_type(op, &body->dtype, 1, &e->dtype)) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_BAD_TYPE, n->at,
+                                   "'%s' is not defined for %s", n->name->text,
+                                   dtype_name(body->dtype));
+        if (body->dtype == DTYPE_BOOL && op == OP_SUM) {
+            diag_help(d, "any[...] and all[...] reduce bool; i64(...) counts");
+        }
+        return expr_poison(k, ast, n->span);
+    }
+    return e;
+}
+
+/* ---- einsum ---- */
+
+bool einsum_is(const AstNode *n)
+{
+    return n->kind == AST_CALL && n->name != NULL && strcmp(n->name->text, "einsum") == 0;
+}
+
+/* The tensors of einsum("...", A, B): names only. */
+static bool einsum_operand(Kern *k, AstId id, EinsumOperand *out, uint32_t *value)
+{
+    const AstNode *n = ast_node(&k->c->program->ast, id);
+    if (n->kind != AST_NAME) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span,
+                                   "an operand of einsum is the name of a tensor");
+        if (n->kind == AST_INDEXED) {
+            diag_help(d, "the string names the indices: write '%s'", n->name->text);
+        }
+        return false;
+    }
+    if (!map_get(&k->value_by_name, n->name->id, value)) {
+        (void)unknown_value(k, n->name, n->span);
+        return false;
+    }
+    Value *v = &k->k->values.at[*value];
+    if (v->kind == VALUE_RESULT && !v->updated) {
+        (void)unknown_value(k, n->name, n->span);
+        return false;
+    }
+    v->uses++;
+    *out = (EinsumOperand){v->type, v->name, n->span, v->span};
+    return v->type.dtype != DTYPE_NONE;
+}
+
+static bool einsum_types(Kern *k, const EinsumOperand *o, uint32_t n)
+{
+    for (uint32_t j = 1; j < n; j++) {
+        if (o[j].type.dtype != o[0].type.dtype) {
+            Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, o[j].span,
+                                       "'%s' is %s", o[j].name->text, dtype_name(o[j].type.dtype));
+            diag_mark(d, o[0].span, "but '%s' is %s", o[0].name->text, dtype_name(o[0].type.dtype));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The product of the operands, summed over what the output lacks, as a statement. */
+static CheckedStatement einsum_statement(Kern *k, AstId ast, const EinsumSpec *spec,
+                                         const uint32_t *value, DType dtype)
+{
+    Arena *arena = k->c->arena;
+    Span span = ast_node(&k->c->program->ast, ast)->span;
+    Expr *chain = expr_new(k, EXPR_CHAIN, ast, span);
+    chain->op = OP_MUL;
+    chain->dtype = dtype;
+    for (uint32_t j = 0; j < spec->n_operands; j++) {
+        Expr *read = expr_new(k, EXPR_READ, ast, span);
+        read->read = value[j];
+        read->dtype = dtype;
+        read->rank = k->k->values.at[value[j]].type.rank;
+        read->label = spec->axis[j];
+        chain_add(k, chain, OP_MUL, read);
+    }
+    Expr *right = chain->n == 1 ? chain->arg[0] : chain;
+    Label *label = ARENA_ARRAY(arena, spec->n_labels, Label);
+    int32_t *summed = ARENA_ARRAY(arena, spec->n_labels, int32_t);
+    uint32_t n_summed = 0;
+    for (uint32_t j = 0; j < spec->n_labels; j++) {
+        const EinsumLabel *l = &spec->label[j];
+        label[j] = (Label){l->name, l->span, l->extent, l->out >= 0, false};
+        if (l->out < 0) {
+            summed[n_summed++] = (int32_t)j;
+        }
+    }
+    if (n_summed > 0) {
+        Expr *sum = expr_new(k, EXPR_REDUCE, ast, span);
+        sum->op = dtype == DTYPE_BOOL ? OP_ANY : OP_SUM;
+        sum->dtype = dtype;
+        sum->n = 1;
+        sum->arg = arena_copy(arena, &right, sizeof right);
+        sum->rank = n_summed;
+        sum->label = summed;
+        right = sum;
+    }
+    return (CheckedStatement){ast, span, 0, spec->n_labels, label, spec->rank, spec->out, right};
+}
+
+uint32_t einsum_value(Kern *k, AstId ast)
+{
+    const AstNode n = *ast_node(&k->c->program->ast, ast);
+    const Ast *tree = &k->c->program->ast;
+    if (n.n == 0 || ast_node(tree, n.child[0])->kind != AST_STRING) {
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,
+                   "einsum takes a string and then its operands");
+        return UINT32_MAX;
+    }
+    EinsumText *text = einsum_read(k->c->ctx, k->c->arena, ast_node(tree, n.child[0])->at);
+    uint32_t count = n.n - 1;
+    EinsumOperand *operand = ARENA_ARRAY(k->c->arena, count, EinsumOperand);
+    uint32_t *value = ARENA_ARRAY(k->c->arena, count, uint32_t);
+    bool ok = text != NULL;
+    for (uint32_t j = 0; j < count; j++) {
+        ok = einsum_operand(k, n.child[j + 1], &operand[j], &value[j]) && ok;
+    }
+    if (!ok || !einsum_types(k, operand, count)) {
+        return UINT32_MAX;
+    }
+    EinsumSpec *spec =
+        einsum_resolve(k->c->ctx, k->c->arena, text, &k->k->dims, operand, count);
+    if (spec == NULL) {
+        return UINT32_MAX;
+    }
+    Dim *dims = ARENA_ARRAY(k->c->arena, spec->rank, Dim);
+    for (uint32_t d = 0; d < spec->rank; d++) {
+        dims[d] = spec->label[spec->out[d]].extent;
+    }
+    DType dtype = count > 0 ? operand[0].type.dtype : DTYPE_NONE;
+    CheckedStatement s = einsum_statement(k, ast, spec, value, dtype);
+    s.target = value_new(k, (Value){.kind = VALUE_TEMP, .type = {dtype, spec->rank, dims},
+                                    .span = n.span, .updated = true});
+    statement_add(k, s);
+    return s.target;
+}
+
+static Expr *check_einsum(Kern *k, AstId ast, const AstNode *n)
+{
+    if (k->k == NULL) {
+        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span, "this is not known at compile time");
+        return expr_poison(k, ast, n->span);
+    }
+    uint32_t value = einsum_value(k, ast);
+    if (value == UINT32_MAX) {
+        return expr_poison(k, ast, n->span);
+    }
+    return expr_whole(k, value, ast, n->span);
+}
+
+/* ---- all calls ---- */
+
+Expr *call_check(Kern *k, AstId ast)
+{
+    const AstNode n = *ast_node(&k->c->program->ast, ast);
+    if (n.kind == AST_REDUCE) {
+        return check_reduce(k, ast, &n);
+    }
+    DType to = DTYPE_NONE;
+    Op op;
+    if (einsum_is(&n)) {
+        return check_einsum(k, ast, &n);
+    }
+    if (strcmp(n.name->text, "extent") == 0) {
+        return check_extent(k, ast, &n);
+    }
+    if (dtype_from_name((Str){n.name->text, n.name->n}, &to)) {
+        return check_cast(k, ast, &n, to);
+    }
+    if (is_later(n.name) || !function_named(n.name, &op)) {
+        return unknown_function(k, ast, &n);
+    }
+    if (!arguments(k, &n, (uint32_t)op_info(op)->arity)) {
+        return expr_poison(k, ast, n.span);
+    }
+    Expr *arg[3] = {NULL, NULL, NULL};
+    for (uint32_t a = 0; a < n.n; a++) {
+        arg[a] = expr_check(k, n.child[a]);
+    }
+    return expr_map(k, op, ast, n.span, n.at, arg, n.n);
+}

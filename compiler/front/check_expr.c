@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Expressions: what each names, which type it has, and which indices it reads. Poison goes in silence: whatever
+ * touches it becomes poison, and nothing is reported twice. */
+#include <string.h>
+
+#include "front/check_parts.h"
+
+Expr *expr_new(Kern *k, ExprKind kind, AstId ast, Span span)
+{
+    Expr *e = ARENA_NEW(k->c->arena, Expr);
+    e->kind = kind;
+    e->ast = ast;
+    e->span = span;
+    return e;
+}
+
+Expr *expr_poison(Kern *k, AstId ast, Span span)
+{
+    k->poisoned = true;
+    return expr_new(k, EXPR_POISON, ast, span);
+}
+
+static bool is_poison(const Expr *e)
+{
+    return e->weak == WEAK_NO && e->dtype == DTYPE_NONE;
+}
+
+/* ---- types of operations ---- */
+
+static void mismatch(Kern *k, const Expr *a, const Expr *b)
+{
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, b->span, "this is %s",
+                               dtype_name(b->dtype));
+    diag_mark(d, a->span, "but this is %s", dtype_name(a->dtype));
+    diag_help(d, "a cast makes it one type: %s(...)",
+              dtype_name(dtype_widens(a->dtype, b->dtype) ? b->dtype : a->dtype));
+}
+
+/* Gives all arguments one type: that of those that have one. False after a report or when poisoned. When all are
+ * weak, *weak says how. */
+static bool unify(Kern *k, Expr *const *arg, uint32_t n, Weak *weak)
+{
+    const Expr *strong = NULL;
+    *weak = WEAK_NO;
+    for (uint32_t a = 0; a < n; a++) {
+        if (is_poison(arg[a])) {
+            return false;
+        }
+        if (arg[a]->weak != WEAK_NO) {
+            *weak = arg[a]->weak > *weak ? arg[a]->weak : *weak;
+        } else if (strong == NULL) {
+            strong = arg[a];
+        } else if (arg[a]->dtype != strong->dtype) {
+            mismatch(k, strong, arg[a]);
+            return false;
+        }
+    }
+    if (strong == NULL) {
+        return true;
+    }
+    *weak = WEAK_NO;
+    for (uint32_t a = 0; a < n; a++) {
+        if (!weak_settle(k, arg[a], strong->dtype, strong->span)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static Expr *bad_type(Kern *k, Op op, AstId ast, Span span, Span at, const Expr *arg)
+{
+    DType t = arg->weak == WEAK_NO ? arg->dtype : weak_default(arg->weak);
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_BAD_TYPE, at, "'%s' is not defined for %s",
+                               op_info(op)->name, dtype_name(t));
+    if (arg->span.lo != at.lo) {
+        diag_mark(d, arg->span, "%s", dtype_name(t));
+    }
+    if (dtype_is_int(t) && op_info(op)->rule != RULE_LOGIC) {
+        diag_help(d, "cast it: f64(...)");
+    }
+    return expr_poison(k, ast, span);
+}
+
+/* All arguments are weak and not constant: a weak result, or bool. */
+static Weak weak_result(Kern *k, Op op, Expr *const *arg, uint32_t n, Weak weak)
+{
+    OpRule rule = op_info(op)->rule;
+    if (rule == RULE_ORDER || rule == RULE_EQUAL) {
+        for (uint32_t a = 0; a < n; a++) {
+            (void)weak_settle(k, arg[a], weak_default(weak), (Span){0});
+        }
+        return WEAK_NO;
+    }
+    return rule == RULE_FLOAT || rule == RULE_RFLOAT || op == OP_DIV ? WEAK_FLOAT : weak;
+}
+
+Expr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, Expr *const *arg, uint32_t n)
+{
+    uint32_t first = op == OP_SELECT ? 1 : 0; /* the condition has a type of its own */
+    Weak weak = WEAK_NO;
+    if (is_poison(arg[0]) || !unify(k, arg + first, n - first, &weak)) {
+        return expr_poison(k, ast, span);
+    }
+    Expr *folded = weak_fold(k, op, ast, span, arg, n);
+    if (folded != NULL) {
+        return folded;
+    }
+    if (weak != WEAK_NO && op_info(op)->rule == RULE_LOGIC) {
+        return bad_type(k, op, ast, span, at, arg[0]);
+    }
+    if (op == OP_SELECT && (arg[0]->weak != WEAK_NO || arg[0]->dtype != DTYPE_BOOL)) {
+        return bad_type(k, op, ast, span, at, arg[0]);
+    }
+    Expr *e = expr_new(k, EXPR_MAP, ast, span);
+    e->op = op;
+    e->n = n;
+    e->arg = arena_copy(k->c->arena, arg, n * sizeof *arg);
+    if (weak != WEAK_NO) {
+        e->weak = weak_result(k, op, arg, n, weak);
+        if (e->weak != WEAK_NO) {
+            return e;
+        }
+    }
+    DType in[3] = {DTYPE_NONE};
+    for (uint32_t a = 0; a < n; a++) {
+        in[a] = arg[a]->dtype;
+    }
+    if (!op_result_type(op, in, n, &e->dtype)) {
+        return bad_type(k, op, ast, span, at, arg[first]);
+    }
+    return e;
+}
+
+/* ---- chains ---- */
+
+void chain_add(Kern *k, Expr *chain, Op link, Expr *arg)
+{
+    uint32_t cap = chain->cap;
+    chain->arg = vec_grow(k->c->arena, chain->arg, chain->n, &chain->cap, sizeof(Expr *));
+    if (chain->cap != cap) {
+        uint8_t *links = ARENA_ARRAY(k->c->arena, chain->cap, uint8_t);
+        if (chain->n > 0) {
+            memcpy(links, chain->link, chain->n);
+        }
+        chain->link = links;
+    }
+    chain->link[chain->n] = (uint8_t)link;
+    chain->arg[chain->n++] = arg;
+}
+
+Expr *chain_type(Kern *k, Expr *e)
+{
+    Weak weak = WEAK_NO;
+    if (!unify(k, e->arg, e->n, &weak)) {
+        return expr_poison(k, e->ast, e->span);
+    }
+    bool divides = false;
+    for (uint32_t a = 1; a < e->n; a++) {
+        divides = divides || e->link[a] == OP_DIV;
+    }
+    if (weak != WEAK_NO) {
+        if (op_info(e->op)->rule == RULE_LOGIC) {
+            return bad_type(k, e->op, e->ast, e->span, e->arg[0]->span, e->arg[0]);
+        }
+        e->weak = divides ? WEAK_FLOAT : weak;
+        return e;
+    }
+    DType t = e->arg[0]->dtype, in[2] = {t, t};
+    bool truths = t == DTYPE_BOOL && e->op == OP_MUL && !divides; /* a product of bool is "and" */
+    if (!truths && !op_result_type(e->op, in, 2, &e->dtype)) {
+        return bad_type(k, divides && t == DTYPE_BOOL ? OP_DIV : e->op, e->ast, e->span,
+                        e->arg[0]->span, e->arg[0]);
+    }
+    e->dtype = t;
+    return e;
+}
+
+static Expr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)
+{
+    const AstNode *n = ast_node(&k->c->program->ast, ast);
+    Expr *first = expr_check(k, n->child[from]);
+    uint32_t c = from + 1;
+    for (; c < to; c++) { /* constants at the beginning */
+        if (first->kind != EXPR_CONST || first->weak == WEAK_NO) {
+            break;
+        }
+        Expr *next = expr_check(k, n->child[c]);
+        Expr *two[2] = {first, next};
+        Expr *folded = weak_fold(k, (Op)n->link[c], ast, n->span, two, 2);
+        if (folded == NULL) {
+            Expr *chain = expr_new(k, EXPR_CHAIN, ast, n->span);
+            chain->op = n->op;
+            chain_add(k, chain, n->op, first);
+            chain_add(k, chain, (Op)n->link[c], next);
+            first = chain;
+            c++;
+            break;
+        }
+        first = folded;
+    }
+    if (c == to && first->kind != EXPR_CHAIN) {
+        return first;
+    }
+    Expr *chain = first;
+    if (first->kind != EXPR_CHAIN || first->ast != ast) {
+        chain = expr_new(k, EXPR_CHAIN, ast, n->span);
+        chain->op = n->op;
+        chain_add(k, chain, n->op, first);
+    }
+    for (; c < to; c++) {
+        chain_add(k, chain, (Op)n->link[c], expr_check(k, n->child[c]));
+    }
+    return chain_type(k, chain);
+}
+
+/* ---- names and tensors ---- */
+
+Expr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label, uint32_t rank)
+{
+    Value *v = &k->k->values.at[value];
+    v->uses++;
+    if (v->type.dtype == DTYPE_NONE) {
+        return expr_poison(k, ast, span);
+    }
+    Expr *e = expr_new(k, EXPR_READ, ast, span);
+    e->read = value;
+    e->dtype = v->type.dtype;
+    e->rank = rank;
+    e->label = rank == 0 ? NULL : arena_copy(k->c->arena, label, rank * sizeof *label);
+    return e;
+}
+
+/* A tensor written without indices: all of it, when the left side has none either. */
+Expr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at)
+{
+    const Value *v = &k->k->values.at[value];
+    uint32_t rank = v->type.rank;
+    if (rank == 0 || v->type.dtype == DTYPE_NONE) {
+        return expr_read(k, value, ast, at, NULL, 0);
+    }
+    const char *name = v->name != NULL ? v->name->text : "einsum";
+    if (!k->whole || (k->whole_rank >= 0 && (uint32_t)k->whole_rank != rank)) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, at,
+                                   "'%s' has %u dimension%s but no indices here", name, rank,
+                                   rank == 1 ? "" : "s");
+        if (v->name != NULL) {
+            diag_note(d, v->span, "it is declared here with shape %s",
+                      shape_text(k->c->arena, &k->k->dims, &v->type));
+        }
+        return expr_poison(k, ast, at);
+    }
+    if (k->whole_rank < 0) {
+        k->whole_rank = (int32_t)rank;
+        k->whole_at = at;
+        k->whole_name = v->name;
+        k->whole_first = (int32_t)k->labels.n;
+        for (uint32_t a = 0; a < rank; a++) {
+            (void)label_new(k, NULL, at, true);
+        }
+    }
+    int32_t label[RANK_LIMIT];
+    k->reads++;
+    for (uint32_t a = 0; a < rank; a++) {
+        label[a] = k->whole_first + (int32_t)a;
+        label_use(k, label[a], v->type.dims[a], at, value);
+    }
+    return expr_read(k, value, ast, at, label, rank);
+}
+
+static Expr *const_read(Kern *k, uint32_t global, AstId ast, Span at)
+{
+    global_evaluate(k->c, global, at);
+    Global *g = &k->c->globals.at[global];
+    g->uses++;
+    if (g->poison || g->value == NULL) {
+        return expr_poison(k, ast, at);
+    }
+    Expr *e = expr_new(k, EXPR_CONST, ast, at);
+    *e = *g->value;
+    e->ast = ast;
+    e->span = at;
+    return e;
+}
+
+/* The value of a dim where everything must be known: in constants and in arithmetic of extents. */
+static Expr *const_dim(Kern *k, AstId ast, const AstNode *n)
+{
+    int64_t bound = 0;
+    bool ok = true;
+    if (dim_known(k, n->name) || define_find(k->c, n->name, &bound)) {
+        Dim d = dim_named(k, n->name, n->span, &ok);
+        if (ok && d.sym < 0) {
+            return weak_const(k, ast, n->span, WEAK_INT, d.n, 0);
+        }
+    } else if (!k->in_extent) {
+        return unknown_value(k, n->name, n->span);
+    }
+    if (ok) {
+        Diagnostic *e =
+            k->in_extent
+                ? diag_unsupported(&k->c->ctx->diags, E_NOT_YET, n->span,
+                                   "arithmetic with the open dim '%s' is not compiled by this version",
+                                   n->name->text)
+                : diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span,
+                             "dim '%s' is open, so this is not known here", n->name->text);
+        diag_help(e, "bind it: -D %s=...", n->name->text);
+    }
+    return expr_poison(k, ast, n->span);
+}
+
+static Expr *check_name(Kern *k, AstId ast, const AstNode *n)
+{
+    uint32_t found = 0;
+    if (k->k != NULL && map_get(&k->value_by_name, n->name->id, &found)) {
+        const Value *v = &k->k->values.at[found];
+        if (v->kind == VALUE_RESULT && !v->updated) {
+            return unknown_value(k, n->name, n->span);
+        }
+        return expr_whole(k, found, ast, n->span);
+    }
+    if (map_get(&k->c->global_by_name, n->name->id, &found)) {
+        if (k->c->globals.at[found].is_const) {
+            return const_read(k, found, ast, n->span);
+        }
+    }
+    if (k->k == NULL) {
+        return const_dim(k, ast, n);
+    }
+    Expr *e = unknown_value(k, n->name, n->span);
+    e->ast = ast;
+    return e;
+}
+
+/* ---- indices ---- */
+
+/* What an index may later be, said precisely. */
+static void not_an_index(Kern *k, const AstNode *n)
+{
+    if (n->kind == AST_CHAIN || n->kind == AST_INT || n->kind == AST_UNARY) {
+        diag_unsupported(&k->c->ctx->diags, E_NOT_YET, n->span,
+                         "offsets and slices are not compiled by this version");
+    } else if (n->kind != AST_BROKEN) {
+        diag_error(&k->c->ctx->diags, E_SYNTAX, n->span, "an index is a name");
+    }
+}
+
+bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label)
+{
+    const Value *of = &k->k->values.at[value];
+    const TensorType *type = &of->type;
+    const AstNode *n = ast_node(&k->c->program->ast, ast);
+    uint32_t count = n->n - 1;
+    k->indexed = true;
+    k->reads++;
+    if (count != type->rank) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, n->span,
+                                   "%u ind%s here but '%s' has %u dimension%s", count,
+                                   count == 1 ? "ex" : "ices",
+                                   of->name != NULL ? of->name->text : "einsum", type->rank,
+                                   type->rank == 1 ? "" : "s");
+        if (of->name != NULL) {
+            diag_note(d, of->span, "'%s' is declared here with shape %s", of->name->text,
+                      shape_text(k->c->arena, &k->k->dims, type));
+        }
+        return false;
+    }
+    bool ok = true;
+    for (uint32_t a = 0; a < count; a++) {
+        const AstNode *i = ast_node(&k->c->program->ast, n->child[a + 1]);
+        if (i->kind != AST_NAME) {
+            not_an_index(k, i);
+            ok = false;
+            continue;
+        }
+        uint32_t found = 0;
+        if (!map_get(&k->label_by_name, i->name->id, &found) || found == 0) {
+            found = (uint32_t)label_new(k, i->name, i->span, false) + 1;
+        }
+        label[a] = (int32_t)found - 1;
+        label_use(k, label[a], type->dims[a], i->span, value);
+    }
+    return ok;
+}
+
+/* Indices of a tensor that is poison: they count as used. */
+static void poison_labels(Kern *k, const AstNode *n)
+{
+    for (uint32_t a = 1; a < n->n; a++) {
+        const AstNode *i = ast_node(&k->c->program->ast, n->child[a]);
+        if (i->kind != AST_NAME) {
+            not_an_index(k, i);
+        }
+    }
+}
+
+static Expr *check_indexed(Kern *k, AstId ast)
+{
+    const AstNode n = *ast_node(&k->c->program->ast, ast);
+    const AstNode base = *ast_node(&k->c->program->ast, n.child[0]);
+    uint32_t found = UINT32_MAX;
+    if (k->k == NULL) {
+        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n.span, "this is not known at compile time");
+        return expr_poison(k, ast, n.span);
+    }
+    if (base.kind == AST_CALL) {
+        if (!einsum_is(&base)) {
+            diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,
+                       "'%s' gives a number, which has no indices", base.name->text);
+            return expr_poison(k, ast, n.span);
+        }
+        found = einsum_value(k, n.child[0]);
+    } else if (!map_get(&k->value_by_name, base.name->id, &found)) {
+        uint32_t global = 0;
+        if (map_get(&k->c->global_by_name, base.name->id, &global) &&
+            k->c->globals.at[global].is_const) {
+            k->c->globals.at[global].uses++;
+            diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, n.span,
+                       "'%s' is a constant and has no indices", base.name->text);
+        } else {
+            (void)unknown_value(k, base.name, base.span);
+        }
+    } else if (k->k->values.at[found].kind == VALUE_RESULT && !k->k->values.at[found].updated) {
+        (void)unknown_value(k, base.name, base.span);
+        found = UINT32_MAX;
+    }
+    if (found == UINT32_MAX) {
+        poison_labels(k, &n);
+        return expr_poison(k, ast, n.span);
+    }
+    const TensorType type = k->k->values.at[found].type;
+    int32_t label[RANK_LIMIT];
+    if (type.dtype == DTYPE_NONE) {
+        poison_labels(k, &n);
+    } else if (!index_labels(k, ast, found, label)) {
+        k->k->values.at[found].uses++;
+        return expr_poison(k, ast, n.span);
+    }
+    return expr_read(k, found, ast, n.span, label, type.dtype == DTYPE_NONE ? 0 : type.rank);
+}
+
+/* ---- all kinds ---- */
+
+Expr *expr_check(Kern *k, AstId ast)
+{
+    const AstNode n = *ast_node(&k->c->program->ast, ast);
+    Expr *e = NULL;
+    Expr *arg[2] = {NULL, NULL};
+    switch (n.kind) {
+    case AST_INT:
+        return weak_const(k, ast, n.span, WEAK_INT, n.value.i, 0);
+    case AST_FLOAT:
+        return weak_const(k, ast, n.span, WEAK_FLOAT, 0, n.value.f);
+    case AST_BOOL:
+        e = expr_new(k, EXPR_CONST, ast, n.span);
+        e->dtype = DTYPE_BOOL;
+        e->value = number_int(DTYPE_BOOL, n.value.i);
+        return e;
+    case AST_NAME:
+        return check_name(k, ast, &n);
+    case AST_INDEXED:
+        return check_indexed(k, ast);
+    case AST_CALL:
+    case AST_REDUCE:
+        return call_check(k, ast);
+    case AST_UNARY:
+        arg[0] = expr_check(k, n.child[0]);
+        return expr_map(k, n.op, ast, n.span, n.at, arg, 1);
+    case AST_COMPARE:
+        arg[0] = expr_check(k, n.child[0]);
+        arg[1] = expr_check(k, n.child[1]);
+        return expr_map(k, n.op, ast, n.span, n.at, arg, 2);
+    case AST_CHAIN:
+        return check_chain(k, ast, 0, n.n);
+    case AST_STRING:
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span, "a string stands only in einsum(...)");
+        return expr_poison(k, ast, n.span);
+    case AST_NONE:
+    case AST_BROKEN:
+    case AST_FILE:
+    case AST_INCLUDE:
+    case AST_DIM:
+    case AST_CONST:
+    case AST_KERNEL:
+    case AST_LIST:
+    case AST_PARAM:
+    case AST_TYPE:
+    case AST_ATTRIBUTE:
+    case AST_ASSIGN:
+    case AST_SPILL:
+    case AST_KIND_COUNT:
+        break;
+    }
+    return expr_poison(k, ast, n.span);
+}

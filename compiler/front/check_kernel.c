@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: the head, and what its body leaves behind. The statements between are check_statement.c's. */
+#include <string.h>
+
+#include "front/check_parts.h"
+
+uint32_t value_new(Kern *k, Value v)
+{
+    uint32_t id = k->k->values.n;
+    vec_push(k->c->arena, &k->k->values, v);
+    if (v.name != NULL) {
+        map_put(&k->value_by_name, v.name->id, id);
+    }
+    return id;
+}
+
+static const AstNode *node(const Kern *k, AstId id)
+{
+    return ast_node(&k->c->program->ast, id);
+}
+
+/* ---- types ---- */
+
+/* An extent that is more than a name: known at compile time. */
+static Dim extent_computed(Kern *k, AstId id, bool *ok)
+{
+    Kern inner = {.c = k->c, .in_extent = true};
+    map_init(&inner.label_by_name, k->c->arena);
+    Expr *e = expr_check(&inner, id);
+    Span at = node(k, id)->span;
+    *ok = false;
+    if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
+        return dim_fixed(1);
+    }
+    if (e->kind == EXPR_CONST && dtype_is_int(e->value.dtype)) {
+        *ok = extent_check(k->c, e->value.i, at);
+        return dim_fixed(e->value.i);
+    }
+    if (e->kind == EXPR_CONST && dtype_is_float(e->value.dtype)) {
+        Text t;
+        text_init(&t, k->c->arena);
+        text_f64(&t, e->value.re);
+        diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, at, "the extent %s is not an integer", t.at);
+        return dim_fixed(1);
+    }
+    diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, at, "an extent is an integer");
+    return dim_fixed(1);
+}
+
+static Dim extent_of(Kern *k, AstId id, bool *ok)
+{
+    const AstNode *n = node(k, id);
+    if (n->kind != AST_NAME) {
+        return extent_computed(k, id, ok);
+    }
+    Dim d = dim_named(k, n->name, n->span, ok);
+    if (*ok && d.sym < 0) {
+        *ok = extent_check(k->c, d.n, n->span);
+    }
+    return d;
+}
+
+static DType element_type(Kern *k, const AstNode *n)
+{
+    DType t = DTYPE_NONE;
+    if (dtype_from_name((Str){n->name->text, n->name->n}, &t)) {
+        return t;
+    }
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, n->at,
+                               "there is no element type '%s'", n->name->text);
+    diag_help(d, "the element types are f64 f32 f16 bf16 i32 i64 bool c64 c128");
+    return DTYPE_NONE;
+}
+
+static TensorType type_of(Kern *k, AstId id, const AstNode *decl)
+{
+    const AstNode n = *node(k, id);
+    TensorType type = {DTYPE_NONE, 0, NULL};
+    if (n.kind != AST_TYPE) {
+        return type;
+    }
+    type.dtype = element_type(k, &n);
+    if (n.n > RANK_LIMIT) {
+        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, n.span, "a tensor has at most %d dimensions",
+                   RANK_LIMIT);
+        return (TensorType){DTYPE_NONE, 0, NULL};
+    }
+    Dim *dims = ARENA_ARRAY(k->c->arena, n.n, Dim);
+    bool all_ok = true;
+    for (uint32_t d = 0; d < n.n; d++) {
+        bool ok = true;
+        dims[d] = extent_of(k, n.child[d], &ok);
+        all_ok = all_ok && ok;
+    }
+    type.rank = n.n;
+    type.dims = dims;
+    int64_t bytes = 0;
+    if (all_ok && !type_bytes(&type, &bytes)) {
+        diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, n.span, "the size of '%s' overflows 64 bits",
+                   decl->name->text);
+        all_ok = false;
+    }
+    if (!all_ok) {
+        type.dtype = DTYPE_NONE;
+    }
+    return type;
+}
+
+/* ---- the head ---- */
+
+static void check_attributes(Kern *k, const AstNode *n)
+{
+    static const char *const later[] = {"symmetric", "antisymmetric", "accumulate", "shard"};
+    for (uint32_t a = 1; a < n->n; a++) {
+        const AstNode *attr = node(k, n->child[a]);
+        bool known = attr->kind != AST_ATTRIBUTE;
+        for (size_t i = 0; i < sizeof later / sizeof later[0] && !known; i++) {
+            if (strcmp(attr->name->text, later[i]) == 0) {
+                diag_unsupported(&k->c->ctx->diags, E_NOT_YET, attr->span,
+                                 "the attribute '%s' is not compiled by this version",
+                                 attr->name->text);
+                known = true;
+            }
+        }
+        if (!known) {
+            diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, attr->at, "there is no attribute '%s'",
+                       attr->name->text);
+        }
+    }
+}
+
+static void check_decl(Kern *k, AstId id, bool is_result)
+{
+    const AstNode n = *node(k, id);
+    Diags *diags = &k->c->ctx->diags;
+    if (n.kind != AST_PARAM) {
+        return;
+    }
+    TensorType type = type_of(k, n.child[0], &n);
+    check_attributes(k, &n);
+    if (is_result && n.flag) {
+        diag_error(diags, E_NOT_ASSIGNABLE, n.span, "a result is not inout");
+    }
+    uint32_t before = 0;
+    if (map_get(&k->value_by_name, n.name->id, &before)) {
+        Diagnostic *d = diag_error(diags, E_DUPLICATE_NAME, n.at, "'%s' is declared twice",
+                                   n.name->text);
+        diag_mark(d, k->k->values.at[before].span, "first here");
+        return;
+    }
+    Value v = {.kind = is_result ? VALUE_RESULT : VALUE_PARAM, .name = n.name, .type = type,
+               .span = n.at, .is_inout = n.flag && !is_result};
+    v.number = is_result ? k->k->n_results++ : k->k->n_params++;
+    (void)value_new(k, v);
+}
+
+/* ---- the end of the body ---- */
+
+static void check_results(Kern *k)
+{
+    bool delivers = k->k->n_results > 0;
+    for (uint32_t v = 0; v < k->k->values.n; v++) {
+        const Value *value = &k->k->values.at[v];
+        delivers = delivers || (value->is_inout && value->updated);
+        if (value->kind == VALUE_RESULT && !value->updated && !k->damaged) {
+            diag_error(&k->c->ctx->diags, E_NO_RESULT, value->span,
+                       "result '%s' is never assigned", value->name->text);
+        }
+    }
+    if (!delivers && !k->damaged) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_NO_RESULT, k->k->span,
+                                   "kernel '%s' has no result", k->k->name->text);
+        diag_help(d, "declare one, '-> (R: f64[n])', or update an inout parameter");
+    }
+}
+
+static void warn_unused(Kern *k)
+{
+    static const char *const what[] = {
+        [VALUE_PARAM] = "parameter", [VALUE_RESULT] = "result", [VALUE_LOCAL] = "value",
+        [VALUE_TEMP] = "value"};
+    for (uint32_t v = 0; v < k->k->values.n; v++) {
+        const Value *value = &k->k->values.at[v];
+        bool candidate = value->kind == VALUE_PARAM || value->kind == VALUE_LOCAL;
+        if (candidate && value->uses == 0 && !(value->is_inout && value->updated)) {
+            diag_warning(&k->c->ctx->diags, W_UNUSED, value->span, "%s '%s' is never used",
+                         what[value->kind], value->name->text);
+        } else if (value->is_inout && !value->updated) {
+            diag_warning(&k->c->ctx->diags, W_UNUSED, value->span,
+                         "inout parameter '%s' is never updated", value->name->text);
+        }
+    }
+}
+
+static void apply_spills(Kern *k)
+{
+    for (uint32_t s = 0; s < k->body->n; s++) {
+        const AstNode *n = node(k, k->body->child[s]);
+        for (uint32_t c = 0; n->kind == AST_SPILL && c < n->n; c++) {
+            const AstNode *name = node(k, n->child[c]);
+            uint32_t found = 0;
+            k->statement = UINT32_MAX;
+            if (!map_get(&k->value_by_name, name->name->id, &found)) {
+                (void)unknown_value(k, name->name, name->span);
+            } else if (k->k->values.at[found].kind != VALUE_LOCAL) {
+                diag_error(&k->c->ctx->diags, E_NOT_ASSIGNABLE, name->span,
+                           "'%s' is in memory anyway; only a value of the kernel's own may spill",
+                           name->name->text);
+            } else {
+                k->k->values.at[found].allow_spill = true;
+            }
+        }
+    }
+}
+
+/* ---- all of it ---- */
+
+/* Which statement first assigns a name: to tell "not yet" from "never". */
+static void find_assignments(Kern *k)
+{
+    for (uint32_t s = 0; s < k->body->n; s++) {
+        const AstNode *n = node(k, k->body->child[s]);
+        uint32_t before = 0;
+        if (n->kind != AST_ASSIGN) {
+            continue;
+        }
+        Sym name = node(k, n->child[0])->name;
+        if (name != NULL && !map_get(&k->assigned_later, name->id, &before)) {
+            map_put(&k->assigned_later, name->id, s);
+        }
+    }
+}
+
+static void kernel_declare(Check *c, CheckedKernel *kernel)
+{
+    uint32_t before = 0;
+    if (map_get(&c->kernel_by_name, kernel->name->id, &before)) {
+        Diagnostic *d = diag_error(&c->ctx->diags, E_DUPLICATE_NAME, kernel->span,
+                                   "kernel '%s' is defined twice", kernel->name->text);
+        diag_mark(d, c->program->kernels.at[before]->span, "first here");
+        return;
+    }
+    map_put(&c->kernel_by_name, kernel->name->id, c->program->kernels.n);
+    vec_push(c->arena, &c->program->kernels, kernel);
+}
+
+void kernel_check(Check *c, AstId ast)
+{
+    const AstNode n = *ast_node(&c->program->ast, ast);
+    const AstNode params = *ast_node(&c->program->ast, n.child[0]);
+    const AstNode results = *ast_node(&c->program->ast, n.child[1]);
+    const AstNode body = *ast_node(&c->program->ast, n.child[2]);
+    uint32_t errors = c->ctx->diags.n_errors;
+    CheckedKernel *kernel = ARENA_NEW(c->arena, CheckedKernel);
+    kernel->ast = ast;
+    kernel->name = n.name;
+    kernel->span = n.at;
+    Kern k = {.c = c, .k = kernel, .damaged = body.flag, .body = &body};
+    map_init(&k.value_by_name, c->arena);
+    map_init(&k.dim_by_name, c->arena);
+    map_init(&k.assigned_later, c->arena);
+    map_init(&k.label_by_name, c->arena);
+    kernel_declare(c, kernel);
+    for (uint32_t p = 0; p < params.n; p++) {
+        check_decl(&k, params.child[p], false);
+    }
+    for (uint32_t r = 0; r < results.n; r++) {
+        check_decl(&k, results.child[r], true);
+    }
+    Text head;
+    text_init(&head, c->arena);
+    ast_dump_head(&c->program->ast, ast, &head);
+    kernel->signature = head.at;
+    find_assignments(&k);
+    for (k.statement = 0; k.statement < body.n; k.statement++) {
+        statement_check(&k, body.child[k.statement]);
+    }
+    check_results(&k);
+    apply_spills(&k);
+    if (c->ctx->diags.n_errors == errors && !k.damaged) {
+        warn_unused(&k);
+    }
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the checker share: the state of checking a program and a kernel. check.c: items and dims;
+ * check_kernel.c: heads and statements; check_expr.c: expressions; check_call.c: calls; check_sums.c: which sums are silent;
+ * check_weak.c: numbers without a type; check_name.c: what names mean. Nobody else includes this. */
+#ifndef FRONT_CHECK_PARTS_H
+#define FRONT_CHECK_PARTS_H
+
+#include "base/map.h"
+#include "front/check.h"
+
+typedef enum GlobalState { GLOBAL_NEW, GLOBAL_BUSY, GLOBAL_DONE } GlobalState;
+
+/* A dim or a const of the program. */
+typedef struct Global {
+    AstId ast;
+    Sym name;
+    bool is_const;
+    bool in_main; /* not from an include */
+    GlobalState state;
+    Expr *value;   /* CONST: its value (POISON when it has none); dim: null when open */
+    Dim dim;       /* dim: fixed, or open with sym 0 */
+    int64_t typical;
+    bool poison;
+    uint32_t uses;
+} Global;
+
+typedef struct Item {
+    AstId ast;
+    bool in_main; /* not from an include */
+} Item;
+
+typedef struct Check {
+    Ctx *ctx;
+    Arena *arena;
+    Program *program;
+    const FrontOptions *options;
+    bool *define_used;
+    VEC(Item) items; /* of all files, includes in their place */
+    bool items_damaged; /* some item did not parse: names may be missing */
+    VEC(Global) globals;
+    Map global_by_name;
+    Map kernel_by_name; /* -> item */
+    Map included;       /* path -> 1: being read, 2: read */
+    uint32_t depth;     /* of constants evaluated inside others */
+} Check;
+
+typedef struct LabelUse {
+    uint32_t n;
+    Span at;      /* the use that gave the extent */
+    uint32_t value; /* of what */
+    uint32_t read;  /* the latest indexed tensor, and the dimension there */
+    Dim dim;
+} LabelUse;
+
+/* The state of one kernel. */
+typedef struct Kern {
+    Check *c;
+    CheckedKernel *k; /* null while a constant of the program is evaluated */
+    bool damaged;     /* some statement did not parse: names may be missing */
+    bool in_extent;   /* an extent is evaluated: names are dims */
+    Map value_by_name;
+    Map dim_by_name;    /* sym -> 0: open + its number, see dims */
+    VEC(Dim) dims;      /* value of dim_by_name */
+    Map assigned_later; /* sym -> statement of the body that first assigns it */
+    const AstNode *body;
+    uint32_t statement; /* being checked */
+
+    /* the statement being checked */
+    VEC(Label) labels;
+    VEC(LabelUse) uses; /* of each label */
+    uint32_t reads;     /* indexed tensors met so far */
+    VEC(Sym) named;     /* index names to forget afterwards */
+    Map label_by_name;  /* sym -> label + 1; 0: none */
+    bool whole;         /* the left side has no indices */
+    int32_t whole_rank; /* of the operands without indices; -1: none seen */
+    int32_t whole_first; /* label of their first dimension */
+    Span whole_at;
+    Sym whole_name;
+    bool indexed;  /* an index was written on the right */
+    bool poisoned;
+} Kern;
+
+/* ---- check.c ---- */
+void global_evaluate(Check *c, uint32_t global, Span at);
+bool define_find(Check *c, Sym name, int64_t *value);
+/* Is an extent within its bounds? */
+bool extent_check(Check *c, int64_t n, Span at);
+
+/* ---- check_kernel.c ---- */
+void kernel_check(Check *c, AstId ast);
+uint32_t value_new(Kern *k, Value v);
+
+/* ---- check_statement.c ---- */
+void statement_check(Kern *k, AstId ast);
+int32_t label_new(Kern *k, Sym name, Span span, bool left);
+/* The label takes part in a dimension of extent d of value `of`; a misfit is reported. */
+void label_use(Kern *k, int32_t label, Dim d, Span at, uint32_t of);
+void statement_add(Kern *k, CheckedStatement s);
+
+/* ---- check_name.c ---- */
+Dim dim_named(Kern *k, Sym name, Span at, bool *ok);
+/* Known already, as the kernel's or the program's? */
+bool dim_known(Kern *k, Sym name);
+/* The nearest of the visible values and constants, functions, or dims; null when none is near. */
+const char *suggest_value(Kern *k, Sym name);
+const char *suggest_function(Kern *k, Sym name);
+const char *suggest_dim(Kern *k, Sym name);
+Expr *unknown_value(Kern *k, Sym name, Span at);
+
+/* ---- check_expr.c ---- */
+Expr *expr_new(Kern *k, ExprKind kind, AstId ast, Span span);
+Expr *expr_poison(Kern *k, AstId ast, Span span);
+Expr *expr_check(Kern *k, AstId ast);
+Expr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label, uint32_t rank);
+/* A value written without indices. */
+Expr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at);
+Expr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, Expr *const *arg, uint32_t n);
+/* The labels of the index list child[1..] of `ast`; false when something is not an index (reported). */
+bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label);
+void chain_add(Kern *k, Expr *chain, Op link, Expr *arg);
+Expr *chain_type(Kern *k, Expr *chain); /* once all arguments are there */
+
+/* ---- check_call.c ---- */
+Expr *call_check(Kern *k, AstId ast);
+/* The call einsum(...): its value as a temp; poison: UINT32_MAX. */
+uint32_t einsum_value(Kern *k, AstId ast);
+bool einsum_is(const AstNode *n);
+
+/* ---- check_sums.c ---- */
+/* Wraps the silent sums of a term in a reduction; `lone`: the term is the whole right side. */
+Expr *sums_explicit(Kern *k, Expr *term, uint32_t first_label, bool lone);
+
+/* ---- check_weak.c ---- */
+Expr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f);
+/* Gives all weak parts of `e` the type t; false when a decimal meets an integer or a number does not fit (reported). */
+bool weak_settle(Kern *k, Expr *e, DType t, Span why);
+/* The type of a weak expression nobody else decides. */
+DType weak_default(Weak w);
+/* The value of `op` on weak constants, or null when it is no constant. Reports overflow. */
+Expr *weak_fold(Kern *k, Op op, AstId ast, Span span, Expr *const *arg, uint32_t n);
+
+#endif

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One statement: its left side, its indices and their extents, which of its sums are silent, and the element type of
+ * what it assigns. */
+#include "front/check_parts.h"
+
+static const AstNode *node(const Kern *k, AstId id)
+{
+    return ast_node(&k->c->program->ast, id);
+}
+
+void statement_add(Kern *k, CheckedStatement s)
+{
+    vec_push(k->c->arena, &k->k->statements, s);
+}
+
+/* ---- labels ---- */
+
+int32_t label_new(Kern *k, Sym name, Span span, bool left)
+{
+    Label l = {.name = name, .span = span, .extent = dim_fixed(1), .left = left};
+    vec_push(k->c->arena, &k->labels, l);
+    vec_push(k->c->arena, &k->uses, ((LabelUse){.at = span}));
+    if (name != NULL) {
+        map_put(&k->label_by_name, name->id, k->labels.n);
+        vec_push(k->c->arena, &k->named, name);
+    }
+    return (int32_t)k->labels.n - 1;
+}
+
+static void note_shape(Kern *k, Diagnostic *d, uint32_t value)
+{
+    const Value *v = &k->k->values.at[value];
+    if (v->name != NULL) {
+        diag_note(d, v->span, "'%s' is declared here with shape %s", v->name->text,
+                  shape_text(k->c->arena, &k->k->dims, &v->type));
+    }
+}
+
+static void extent_mismatch(Kern *k, const Label *l, Dim d, Span at, uint32_t of, Dim other,
+                            Span other_at, uint32_t other_of)
+{
+    Arena *a = k->c->arena;
+    Diagnostic *e;
+    if (l->name != NULL) {
+        e = diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, at, "index '%s' is %s here",
+                       l->name->text, dim_text(a, &k->k->dims, d));
+    } else {
+        e = diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, at, "a dimension is %s here",
+                       dim_text(a, &k->k->dims, d));
+    }
+    diag_mark(e, other_at, "but %s here", dim_text(a, &k->k->dims, other));
+    note_shape(k, e, of);
+    if (other_of != of) {
+        note_shape(k, e, other_of);
+    }
+    if ((d.sym >= 0) != (other.sym >= 0)) {
+        Dim open = d.sym >= 0 ? d : other, fixed = d.sym >= 0 ? other : d;
+        const char *name = k->k->dims.list.at[open.sym].name->text;
+        diag_help(e, "'%s' is open; -D %s=%lld makes them equal", name, name, (long long)fixed.n);
+    }
+    k->poisoned = true;
+}
+
+void label_use(Kern *k, int32_t label, Dim d, Span at, uint32_t of)
+{
+    Label *l = &k->labels.at[label];
+    LabelUse *u = &k->uses.at[label];
+    bool again = u->n > 0 && u->read == k->reads; /* a diagonal: extents are equal */
+    Dim last = u->dim;
+    u->n++;
+    u->read = k->reads;
+    u->dim = d;
+    if (again && !dim_eq(last, d)) {
+        extent_mismatch(k, l, d, at, of, last, u->at, of);
+    } else if (dim_is(l->extent, 1)) {
+        l->extent = d;
+        u->at = at;
+        u->value = of;
+    } else if (!dim_is(d, 1) && !dim_eq(d, l->extent)) {
+        extent_mismatch(k, l, d, at, of, l->extent, u->at, u->value);
+    }
+}
+
+/* Index names of labels [from, n) that are neither on the left nor bound mean nothing any more. */
+static void forget_labels(Kern *k, uint32_t from, bool all)
+{
+    for (uint32_t j = from; j < k->labels.n; j++) {
+        const Label *l = &k->labels.at[j];
+        if (l->name != NULL && (all || (!l->left && !l->bound))) {
+            map_put(&k->label_by_name, l->name->id, 0);
+        }
+    }
+}
+
+static void statement_reset(Kern *k)
+{
+    forget_labels(k, 0, true);
+    k->labels.at = NULL; /* kept by the statement */
+    k->labels.n = k->labels.cap = 0;
+    k->uses.n = 0;
+    k->reads = 0;
+    k->whole = k->indexed = k->poisoned = false;
+    k->whole_rank = -1;
+}
+
+/* ---- the left side ---- */
+
+typedef struct Left {
+    Op op;
+    const AstNode *n;
+    Sym name;
+    Span span;
+    bool known;      /* there is such a value */
+    uint32_t target; /* if known */
+    uint32_t rank;
+    int32_t label[RANK_LIMIT];
+} Left;
+
+static bool left_assignable(Kern *k, Left *l)
+{
+    Diags *diags = &k->c->ctx->diags;
+    const char *name = l->name->text;
+    uint32_t global = 0;
+    if (!l->known) {
+        if (map_get(&k->c->global_by_name, l->name->id, &global) &&
+            k->c->globals.at[global].is_const) {
+            Diagnostic *d = diag_error(diags, E_NOT_ASSIGNABLE, l->span, "'%s' is a constant", name);
+            diag_note(d, node(k, k->c->globals.at[global].ast)->at, "it is defined here");
+            return false;
+        }
+        if (l->op != OP_COPY) {
+            (void)unknown_value(k, l->name, l->span);
+            return false;
+        }
+        return true;
+    }
+    Value *v = &k->k->values.at[l->target];
+    if (v->kind == VALUE_PARAM && !v->is_inout) {
+        Diagnostic *d = diag_error(diags, E_NOT_ASSIGNABLE, l->span, "'%s' is a parameter", name);
+        diag_note(d, v->span, "declare it inout to update it");
+        return false;
+    }
+    if (l->op == OP_COPY && v->assigned) {
+        Diagnostic *d = diag_error(diags, E_DUPLICATE_NAME, l->span, "'%s' is assigned twice", name);
+        diag_mark(d, v->span, v->kind == VALUE_LOCAL ? "first here" : "declared here");
+        diag_help(d, "'+=' and '-=' add to a value");
+        return false;
+    }
+    if (l->op != OP_COPY && v->kind == VALUE_RESULT && !v->updated) {
+        Diagnostic *d = diag_error(diags, E_NOT_ASSIGNABLE, l->span,
+                                   "'%s' has no value yet to add to", name);
+        diag_help(d, "begin with '=', or declare '%s' as an inout parameter", name);
+        v->updated = v->assigned = true;
+        return false;
+    }
+    return true;
+}
+
+static bool left_indices(Kern *k, Left *l)
+{
+    bool ok = true;
+    if (l->n->n - 1 > RANK_LIMIT) {
+        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, l->span, "a tensor has at most %d dimensions",
+                   RANK_LIMIT);
+        return false;
+    }
+    for (uint32_t a = 1; a < l->n->n; a++) {
+        const AstNode *i = node(k, l->n->child[a]);
+        uint32_t before = 0;
+        if (i->kind != AST_NAME) {
+            if (i->kind == AST_CHAIN || i->kind == AST_INT) {
+                diag_unsupported(&k->c->ctx->diags, E_NOT_YET, i->span,
+                                 "offsets and slices are not compiled by this version");
+            } else if (i->kind != AST_BROKEN) {
+                diag_error(&k->c->ctx->diags, E_SYNTAX, i->span, "an index is a name");
+            }
+            ok = false;
+        } else if (map_get(&k->label_by_name, i->name->id, &before) && before > 0) {
+            Diagnostic *d = diag_error(&k->c->ctx->diags, E_REPEATED_INDEX, i->span,
+                                       "index '%s' is twice on the left", i->name->text);
+            diag_mark(d, k->labels.at[before - 1].span, "first here");
+            ok = false;
+        } else {
+            l->label[l->rank++] = label_new(k, i->name, i->span, true);
+        }
+    }
+    return ok;
+}
+
+static bool left_check(Kern *k, const AstNode *s, Left *l)
+{
+    *l = (Left){.op = s->op, .n = node(k, s->child[0])};
+    l->name = l->n->name;
+    l->span = l->n->at;
+    if (l->name == NULL) {
+        return false;
+    }
+    l->known = map_get(&k->value_by_name, l->name->id, &l->target);
+    k->whole = l->n->kind == AST_NAME;
+    bool ok = left_assignable(k, l);
+    return (k->whole || left_indices(k, l)) && ok;
+}
+
+/* ---- the right side ---- */
+
+/* Terms of a sum are looked at one by one: each has its own silent sums. */
+static Expr *right_terms(Kern *k, AstId ast, const AstNode *n)
+{
+    Expr *chain = expr_new(k, EXPR_CHAIN, ast, n->span);
+    chain->op = OP_ADD;
+    for (uint32_t c = 0; c < n->n; c++) {
+        uint32_t first = k->labels.n;
+        Expr *term = expr_check(k, n->child[c]);
+        term = sums_explicit(k, term, first, false);
+        forget_labels(k, first, false);
+        chain_add(k, chain, (Op)n->link[c], term);
+    }
+    return chain_type(k, chain);
+}
+
+static Expr *right_check(Kern *k, AstId ast)
+{
+    const AstNode n = *node(k, ast);
+    if (n.kind == AST_CHAIN && (n.op == OP_ADD || n.op == OP_SUB)) {
+        return right_terms(k, ast, &n);
+    }
+    uint32_t first = k->labels.n;
+    return sums_explicit(k, expr_check(k, ast), first, true);
+}
+
+/* ---- both ---- */
+
+/* The indices of the left side are those of the operands without indices. */
+static void whole_left(Kern *k, Left *l)
+{
+    if (k->whole_rank <= 0) {
+        return;
+    }
+    if (k->indexed) {
+        const char *name = k->whole_name != NULL ? k->whole_name->text : "einsum";
+        diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, k->whole_at,
+                   "'%s' has %d dimension%s but no indices, and others here have", name,
+                   k->whole_rank, k->whole_rank == 1 ? "" : "s");
+        k->poisoned = true;
+    }
+    l->rank = (uint32_t)k->whole_rank;
+    for (uint32_t a = 0; a < l->rank; a++) {
+        l->label[a] = k->whole_first + (int32_t)a;
+    }
+}
+
+static void check_declared(Kern *k, const Left *l)
+{
+    const Value *v = &k->k->values.at[l->target];
+    if (v->type.dtype == DTYPE_NONE) {
+        k->poisoned = true;
+        return;
+    }
+    if (v->type.rank != l->rank) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, l->n->span,
+                                   "'%s' has %u dimension%s but %u here", l->name->text,
+                                   v->type.rank, v->type.rank == 1 ? "" : "s", l->rank);
+        note_shape(k, d, l->target);
+        k->poisoned = true;
+        return;
+    }
+    for (uint32_t a = 0; a < l->rank && !k->poisoned; a++) {
+        Label *label = &k->labels.at[l->label[a]];
+        LabelUse *u = &k->uses.at[l->label[a]];
+        if (u->n == 0 && l->op != OP_COPY) {
+            label->extent = v->type.dims[a]; /* only the value added to has it */
+            u->n = 1;
+        } else if (u->n > 0 && !dim_eq(label->extent, v->type.dims[a])) {
+            Span at = label->name != NULL ? label->span : l->span;
+            extent_mismatch(k, label, v->type.dims[a], at, l->target, label->extent, u->at,
+                            u->value);
+        }
+    }
+}
+
+static void check_unbound(Kern *k, const Left *l)
+{
+    for (uint32_t a = 0; a < l->rank && !k->poisoned; a++) {
+        const Label *label = &k->labels.at[l->label[a]];
+        if (k->uses.at[l->label[a]].n == 0) {
+            diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, label->span,
+                       "index '%s' is on the left but in no operand", label->name->text);
+            k->poisoned = true;
+        }
+    }
+}
+
+/* ---- element types ---- */
+
+static bool is_product_of_values(const Expr *e)
+{
+    if (e->kind != EXPR_CHAIN || (e->op != OP_MUL && e->op != OP_DIV)) {
+        return false;
+    }
+    for (uint32_t a = 0; a < e->n; a++) {
+        ExprKind kind = e->arg[a]->kind;
+        if (kind != EXPR_READ && kind != EXPR_CONST && kind != EXPR_EXTENT) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* `e` in the wider type t: sums and products are computed in it, anything else is cast. */
+static Expr *widen(Kern *k, Expr *e, DType t)
+{
+    if ((e->kind == EXPR_REDUCE && (e->op == OP_SUM || e->op == OP_PROD)) ||
+        is_product_of_values(e)) {
+        e->dtype = t;
+        return e;
+    }
+    Expr *cast = expr_new(k, EXPR_MAP, e->ast, e->span);
+    cast->op = OP_CAST;
+    cast->dtype = t;
+    cast->n = 1;
+    cast->arg = arena_copy(k->c->arena, &e, sizeof e);
+    return cast;
+}
+
+static Expr *coerce(Kern *k, Expr *e, const Value *v)
+{
+    DType t = v->type.dtype;
+    if (e->weak != WEAK_NO) {
+        return weak_settle(k, e, t, v->span) ? e : expr_poison(k, e->ast, e->span);
+    }
+    if (e->dtype == t) {
+        return e;
+    }
+    if (dtype_widens(e->dtype, t)) {
+        return widen(k, e, t);
+    }
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span, "this is %s",
+                               dtype_name(e->dtype));
+    diag_note(d, v->span, "but '%s' is declared here as %s", v->name->text, dtype_name(t));
+    diag_help(d, "a cast says so: %s(...)", dtype_name(t));
+    return expr_poison(k, e->ast, e->span);
+}
+
+/* ---- the whole statement ---- */
+
+static TensorType local_type(Kern *k, const Left *l, DType dtype)
+{
+    Dim *dims = ARENA_ARRAY(k->c->arena, l->rank, Dim);
+    for (uint32_t a = 0; a < l->rank; a++) {
+        dims[a] = k->labels.at[l->label[a]].extent;
+    }
+    TensorType type = {dtype, l->rank, dims};
+    int64_t bytes = 0;
+    if (dtype != DTYPE_NONE && !type_bytes(&type, &bytes)) {
+        diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, l->span, "the size of '%s' overflows 64 bits",
+                   l->name->text);
+        type.dtype = DTYPE_NONE;
+    }
+    return type;
+}
+
+static void mark_assigned(Kern *k, Left *l, TensorType type)
+{
+    if (!l->known) {
+        l->target = value_new(k, (Value){.kind = VALUE_LOCAL, .name = l->name, .type = type,
+                                         .span = l->span});
+    }
+    Value *v = &k->k->values.at[l->target];
+    v->updated = true;
+    v->assigned = v->assigned || l->op == OP_COPY;
+}
+
+static Expr *with_old_value(Kern *k, const Left *l, AstId ast, Expr *right)
+{
+    Expr *chain = expr_new(k, EXPR_CHAIN, ast, right->span);
+    chain->op = OP_ADD;
+    chain->dtype = right->dtype;
+    Expr *old = expr_read(k, l->target, ast, l->n->span, l->label, l->rank);
+    k->k->values.at[l->target].uses--; /* adding to a value is no use of it */
+    chain_add(k, chain, OP_ADD, old);
+    chain_add(k, chain, l->op, right);
+    return chain;
+}
+
+/* `B = einsum(...)`: the einsum's own statement, with B as its target. */
+static bool assign_einsum(Kern *k, Left *l, AstId ast)
+{
+    uint32_t temp = einsum_value(k, ast);
+    if (temp == UINT32_MAX) {
+        k->poisoned = true;
+        return false;
+    }
+    CheckedStatement s = k->k->statements.at[--k->k->statements.n];
+    TensorType type = k->k->values.at[--k->k->values.n].type;
+    CHECK(s.target == temp && temp == k->k->values.n);
+    if (l->known) {
+        l->rank = type.rank;
+        for (uint32_t a = 0; a < type.rank; a++) { /* check_declared speaks of labels */
+            l->label[a] = label_new(k, NULL, l->span, true);
+            k->reads++;
+            label_use(k, l->label[a], type.dims[a], s.span, l->target);
+        }
+        check_declared(k, l);
+        if (!k->poisoned) {
+            s.right = coerce(k, s.right, &k->k->values.at[l->target]);
+        }
+    }
+    mark_assigned(k, l, type);
+    s.target = l->target;
+    if (!k->poisoned) {
+        statement_add(k, s);
+    }
+    return true;
+}
+
+static void assign(Kern *k, Left *l, AstId id, AstId right)
+{
+    bool ok_left = !k->poisoned;
+    if (k->whole && l->op == OP_COPY && ok_left && einsum_is(node(k, right))) {
+        if (!assign_einsum(k, l, right)) {
+            mark_assigned(k, l, (TensorType){DTYPE_NONE, 0, NULL});
+        }
+        return;
+    }
+    Expr *e = right_check(k, right);
+    whole_left(k, l);
+    if (l->known) {
+        check_declared(k, l);
+    }
+    check_unbound(k, l);
+    if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
+        k->poisoned = true;
+    }
+    if (!k->poisoned && l->known) {
+        e = coerce(k, e, &k->k->values.at[l->target]);
+    } else if (!k->poisoned && e->weak != WEAK_NO) {
+        (void)weak_settle(k, e, weak_default(e->weak), (Span){0});
+    }
+    bool poison = k->poisoned || e->dtype == DTYPE_NONE;
+    TensorType type = local_type(k, l, poison ? DTYPE_NONE : e->dtype);
+    if (!poison && l->op != OP_COPY) {
+        e = with_old_value(k, l, right, e);
+    }
+    mark_assigned(k, l, type);
+    if (!poison) {
+        CheckedStatement s = {id, node(k, id)->span, l->target, k->labels.n, k->labels.at, l->rank,
+                              NULL, e};
+        s.left = l->rank == 0 ? NULL
+                              : arena_copy(k->c->arena, l->label, l->rank * sizeof l->label[0]);
+        statement_add(k, s);
+    }
+}
+
+void statement_check(Kern *k, AstId id)
+{
+    const AstNode n = *node(k, id);
+    if (n.kind != AST_ASSIGN) {
+        return; /* broken, or `spill`: looked at in the end */
+    }
+    statement_reset(k);
+    Left l;
+    bool ok = left_check(k, &n, &l);
+    if (l.name == NULL) {
+        return;
+    }
+    k->poisoned = !ok;
+    if (ok) {
+        assign(k, &l, id, n.child[1]);
+        return;
+    }
+    /* what is on the right is looked at for its own mistakes */
+    (void)right_check(k, n.child[1]);
+    bool param = l.known && k->k->values.at[l.target].kind == VALUE_PARAM &&
+                 !k->k->values.at[l.target].is_inout;
+    if (!param && !(l.known && k->k->values.at[l.target].assigned) && l.op == OP_COPY) {
+        mark_assigned(k, &l, (TensorType){DTYPE_NONE, 0, NULL});
+    }
+}

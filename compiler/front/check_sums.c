@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "Sums are never a surprise": which sums may be silent. A term is a plain product when all its indices that are not
+ * on the left stand in factors that are tensors: `A[i,k] * B[k,j]`, in any order with factors (of any form) and a minus
+ * that have none of them, and divided by such only after the last of them. Its missing indices are summed. When the
+ * term is one of several, only indices that occur twice in it are (each term is summed by itself, in the manner of
+ * Einstein; an index that occurs once could mean the sum of all terms). Everything else names its reductions. */
+#include "front/check_parts.h"
+
+typedef struct Sums {
+    Kern *k;
+    uint32_t first; /* labels from here on belong to the term */
+    uint32_t *count;   /* occurrences in plain positions, by label - first */
+    Span *at;          /* the latest of them */
+    bool *reported;
+    bool divided;      /* a divisor was met */
+    bool failed;
+    bool lone;
+} Sums;
+
+/* Labels of the term that are neither on the left nor bound by a reduction inside it. */
+static bool is_silent(const Sums *s, int32_t label)
+{
+    if (label < 0 || (uint32_t)label < s->first) {
+        return false;
+    }
+    const Label *l = &s->k->labels.at[label];
+    return !l->left && !l->bound;
+}
+
+static Span label_place(const Sums *s, const Expr *read, uint32_t axis)
+{
+    const Ast *ast = &s->k->c->program->ast;
+    const AstNode *n = ast_node(ast, read->ast);
+    return n->kind == AST_INDEXED && axis + 1 < n->n ? ast_node(ast, n->child[axis + 1])->span
+                                                     : read->span;
+}
+
+static void needs_reduction(Sums *s, int32_t label, Span at, const char *why)
+{
+    s->failed = true;
+    if (s->reported[(uint32_t)label - s->first]) {
+        return;
+    }
+    s->reported[(uint32_t)label - s->first] = true;
+    const char *name = s->k->labels.at[label].name->text;
+    Diagnostic *d = diag_error(&s->k->c->ctx->diags, E_NEEDS_REDUCTION, at,
+                               "index '%s' is not on the left, and %s", name, why);
+    diag_help(d, "name the reduction: sum[%s](...)", name);
+}
+
+/* Everything below here is no plain product. */
+static void scan_other(Sums *s, const Expr *e)
+{
+    if (e->kind == EXPR_READ) {
+        for (uint32_t a = 0; a < e->rank; a++) {
+            if (is_silent(s, e->label[a])) {
+                needs_reduction(s, e->label[a], label_place(s, e, a),
+                                "only a plain product is summed silently");
+            }
+        }
+    }
+    for (uint32_t a = 0; a < e->n; a++) {
+        scan_other(s, e->arg[a]);
+    }
+}
+
+static void scan_plain(Sums *s, const Expr *e)
+{
+    if (e->kind == EXPR_READ) {
+        for (uint32_t a = 0; a < e->rank; a++) {
+            if (!is_silent(s, e->label[a])) {
+                continue;
+            }
+            if (s->divided) {
+                needs_reduction(s, e->label[a], label_place(s, e, a),
+                                "a quotient is summed silently only when the divisor comes last");
+            }
+            s->count[(uint32_t)e->label[a] - s->first]++;
+            s->at[(uint32_t)e->label[a] - s->first] = label_place(s, e, a);
+        }
+        return;
+    }
+    bool product = e->kind == EXPR_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
+    if (!product && !(e->kind == EXPR_MAP && e->op == OP_NEG)) {
+        scan_other(s, e);
+        return;
+    }
+    for (uint32_t a = 0; a < e->n; a++) {
+        if (product && a > 0 && e->link[a] == OP_DIV) {
+            s->divided = true;
+            scan_other(s, e->arg[a]);
+        } else {
+            scan_plain(s, e->arg[a]);
+        }
+    }
+}
+
+static void check_counts(Sums *s, const Label *l, uint32_t k)
+{
+    if (s->count[k] != 1 || s->k->poisoned || dim_is(l->extent, 1)) {
+        return;
+    }
+    if (!s->lone) {
+        needs_reduction(s, (int32_t)(s->first + k), s->at[k], "occurs once in one of several terms");
+    } else {
+        diag_warning(&s->k->c->ctx->diags, W_SILENT_SUM, s->at[k],
+                     "index '%s' occurs once and is summed", l->name->text);
+    }
+}
+
+Expr *sums_explicit(Kern *k, Expr *term, uint32_t first_label, bool lone)
+{
+    uint32_t n = k->labels.n - first_label;
+    Arena *arena = k->c->arena;
+    Sums s = {.k = k, .first = first_label, .lone = lone};
+    s.count = ARENA_ARRAY(arena, n, uint32_t);
+    s.at = ARENA_ARRAY(arena, n, Span);
+    s.reported = ARENA_ARRAY(arena, n, bool);
+    scan_plain(&s, term);
+    int32_t *summed = ARENA_ARRAY(arena, n, int32_t);
+    uint32_t n_summed = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        check_counts(&s, &k->labels.at[first_label + j], j);
+        if (s.count[j] > 0) {
+            summed[n_summed++] = (int32_t)(first_label + j);
+        }
+    }
+    if (s.failed) {
+        return expr_poison(k, term->ast, term->span);
+    }
+    if (n_summed == 0) {
+        return term;
+    }
+    Expr *sum = expr_new(k, EXPR_REDUCE, term->ast, term->span);
+    sum->op = term->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM;
+    sum->dtype = term->dtype;
+    sum->n = 1;
+    sum->arg = ARENA_ARRAY(arena, 1, Expr *);
+    sum->arg[0] = term;
+    sum->rank = n_summed;
+    sum->label = summed;
+    return sum;
+}

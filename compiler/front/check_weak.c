@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers without a type. Literals, constants and extent(d) take the element type of what they meet; among themselves
+ * they are computed here, exactly for integers (whose quotient is a decimal when it does not divide) and in f64 for
+ * decimals. */
+#include <math.h>
+
+#include "front/check_parts.h"
+
+Expr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f)
+{
+    Expr *e = expr_new(k, EXPR_CONST, ast, span);
+    e->weak = weak;
+    if (weak == WEAK_INT) {
+        e->value = (Number){DTYPE_I64, i, 0, 0};
+    } else {
+        e->value = (Number){DTYPE_F64, 0, f, 0};
+    }
+    return e;
+}
+
+DType weak_default(Weak w)
+{
+    return w == WEAK_INT ? DTYPE_I64 : DTYPE_F64;
+}
+
+/* ---- settling ---- */
+
+static bool settle_const(Kern *k, Expr *e, DType t, Span why)
+{
+    Diags *diags = &k->c->ctx->diags;
+    if (e->weak == WEAK_FLOAT && (dtype_is_int(t) || t == DTYPE_BOOL)) {
+        Diagnostic *d = diag_error(diags, E_DTYPE_MISMATCH, e->span,
+                                   "a decimal number does not become %s", dtype_name(t));
+        if (why.source != 0 && why.lo != e->span.lo) {
+            diag_mark(d, why, "this is %s", dtype_name(t));
+        }
+        return false;
+    }
+    if (t == DTYPE_BOOL) {
+        diag_error(diags, E_DTYPE_MISMATCH, e->span, "a number does not become bool");
+        return false;
+    }
+    Number v = number_cast(e->value, t);
+    bool fits = dtype_is_int(t) ? v.i == e->value.i
+                                : isfinite(v.re) || (e->weak == WEAK_FLOAT && !isfinite(e->value.re));
+    if (!fits) {
+        diag_error(diags, E_NUMBER, e->span, "the number does not fit %s", dtype_name(t));
+        return false;
+    }
+    e->value = v;
+    return true;
+}
+
+bool weak_settle(Kern *k, Expr *e, DType t, Span why)
+{
+    if (e->weak == WEAK_NO || t == DTYPE_NONE) {
+        return true;
+    }
+    bool ok = true;
+    Weak was = e->weak;
+    switch (e->kind) {
+    case EXPR_POISON:
+    case EXPR_READ:
+    case EXPR_REDUCE:
+        break;
+    case EXPR_CONST:
+        ok = settle_const(k, e, t, why);
+        break;
+    case EXPR_EXTENT:
+    case EXPR_MAP:
+    case EXPR_CHAIN:
+        if (was == WEAK_FLOAT && !dtype_is_float(t) && !dtype_is_complex(t)) {
+            diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span,
+                       "a decimal number does not become %s", dtype_name(t));
+            ok = false;
+            break;
+        }
+        for (uint32_t a = 0; a < e->n && ok; a++) {
+            ok = weak_settle(k, e->arg[a], t, why);
+        }
+        break;
+    }
+    e->weak = WEAK_NO;
+    e->dtype = ok ? t : DTYPE_NONE;
+    if (ok && e->kind == EXPR_MAP) { /* abs, erf, ...: does the type have the operation? */
+        DType in[3] = {DTYPE_NONE}, out = DTYPE_NONE;
+        for (uint32_t a = 0; a < e->n; a++) {
+            in[a] = e->arg[a]->dtype;
+        }
+        if (!op_result_type(e->op, in, e->n, &out)) {
+            diag_error(&k->c->ctx->diags, E_BAD_TYPE, e->span, "'%s' is not defined for %s",
+                       op_info(e->op)->name, dtype_name(t));
+            ok = false;
+        }
+    }
+    return ok;
+}
+
+/* ---- folding ---- */
+
+static double as_double(const Expr *e)
+{
+    return e->weak == WEAK_INT ? (double)e->value.i : e->value.re;
+}
+
+/* 64-bit integers; false on overflow. */
+static bool int_op(Op op, int64_t x, int64_t y, int64_t *out)
+{
+    if (op == OP_ADD) {
+        return !__builtin_add_overflow(x, y, out);
+    }
+    if (op == OP_SUB || op == OP_NEG) {
+        return !__builtin_sub_overflow(op == OP_NEG ? 0 : x, op == OP_NEG ? x : y, out);
+    }
+    if (op == OP_MUL) {
+        return !__builtin_mul_overflow(x, y, out);
+    }
+    if (op == OP_ABS) {
+        *out = x < 0 ? -x : x;
+        return x != INT64_MIN;
+    }
+    *out = (op == OP_MIN) == (x < y) ? x : y;
+    return true;
+}
+
+static bool float_op(Op op, double x, double y, double *out)
+{
+    switch ((int)op) {
+    case OP_NEG: *out = -x; return true;
+    case OP_ABS: *out = fabs(x); return true;
+    case OP_EXP: *out = exp(x); return true;
+    case OP_LOG: *out = log(x); return true;
+    case OP_SQRT: *out = sqrt(x); return true;
+    case OP_RSQRT: *out = 1 / sqrt(x); return true;
+    case OP_SIN: *out = sin(x); return true;
+    case OP_COS: *out = cos(x); return true;
+    case OP_TANH: *out = tanh(x); return true;
+    case OP_ADD: *out = x + y; return true;
+    case OP_SUB: *out = x - y; return true;
+    case OP_MUL: *out = x * y; return true;
+    case OP_DIV: *out = x / y; return true;
+    case OP_POW: *out = pow(x, y); return true;
+    case OP_MIN: *out = x < y ? x : y; return true;
+    case OP_MAX: *out = x > y ? x : y; return true;
+    default: return false; /* stays an operation */
+    }
+}
+
+static bool stays_int(Op op)
+{
+    return op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG || op == OP_ABS ||
+           op == OP_MIN || op == OP_MAX;
+}
+
+Expr *weak_fold(Kern *k, Op op, AstId ast, Span span, Expr *const *arg, uint32_t n)
+{
+    bool ints = true;
+    for (uint32_t a = 0; a < n; a++) {
+        if (arg[a]->kind != EXPR_CONST || arg[a]->weak == WEAK_NO) {
+            return NULL;
+        }
+        ints = ints && arg[a]->weak == WEAK_INT;
+    }
+    if (n == 0 || n > 2) {
+        return NULL;
+    }
+    int64_t x = arg[0]->value.i, y = n > 1 ? arg[1]->value.i : 0;
+    if (ints && op == OP_DIV && y == 0) {
+        diag_error(&k->c->ctx->diags, E_NUMBER, span, "division by zero");
+        return expr_poison(k, ast, span);
+    }
+    if (ints && (stays_int(op) || (op == OP_DIV && y != -1 && x % y == 0))) {
+        int64_t v = 0;
+        if (op == OP_DIV) {
+            v = x / y;
+        } else if (!int_op(op, x, y, &v)) {
+            diag_error(&k->c->ctx->diags, E_NUMBER, span, "the number does not fit 64 bits");
+            return expr_poison(k, ast, span);
+        }
+        return weak_const(k, ast, span, WEAK_INT, v, 0);
+    }
+    double f = 0;
+    if (!float_op(op, as_double(arg[0]), n > 1 ? as_double(arg[1]) : 0, &f)) {
+        return NULL;
+    }
+    if (ints && op == OP_DIV && y == -1) {
+        return weak_fold(k, OP_NEG, ast, span, arg, 1);
+    }
+    return weak_const(k, ast, span, WEAK_FLOAT, 0, f);
+}
