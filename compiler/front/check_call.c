@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls: elementwise functions by the op table, casts, extent(d), reductions with their indices, and einsum strings.
+/* Calls: elementwise functions by the op table, casts, extent(d), and reductions with their indices.
  * Functions are looked up here only; their names are no keywords. */
 #include <string.h>
 
 #include "front/check_parts.h"
-#include "front/einsum.h"
 
 /* Constructs of the language that a later version compiles. */
 static const char *const later[] = {"argmin", "argmax", "logsumexp", "cholesky", "trsm", "solve_triangular"};
@@ -253,143 +252,6 @@ static Expr *check_reduce(Kern *k, AstId ast, const AstNode *n)
     return e;
 }
 
-/* ---- einsum ---- */
-
-bool einsum_is(const AstNode *n)
-{
-    return n->kind == AST_CALL && n->name != NULL && strcmp(n->name->text, "einsum") == 0;
-}
-
-/* The tensors of einsum("...", A, B): names only. */
-static bool einsum_operand(Kern *k, AstId id, EinsumOperand *out, uint32_t *value)
-{
-    const AstNode *n = ast_node(&k->c->program->ast, id);
-    if (n->kind != AST_NAME) {
-        Diagnostic *d = diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span,
-                                   "an operand of einsum is the name of a tensor");
-        if (n->kind == AST_INDEXED) {
-            diag_help(d, "the string names the indices: write '%s'", n->name->text);
-        }
-        return false;
-    }
-    if (!map_get(&k->value_by_name, n->name->id, value)) {
-        (void)unknown_value(k, n->name, n->span);
-        return false;
-    }
-    Value *v = &k->k->values.at[*value];
-    if (v->kind == VALUE_RESULT && !v->updated) {
-        (void)unknown_value(k, n->name, n->span);
-        return false;
-    }
-    v->uses++;
-    *out = (EinsumOperand){v->type, v->name, n->span, v->span};
-    return v->type.dtype != DTYPE_NONE;
-}
-
-static bool einsum_types(Kern *k, const EinsumOperand *o, uint32_t n)
-{
-    for (uint32_t j = 1; j < n; j++) {
-        if (o[j].type.dtype != o[0].type.dtype) {
-            Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, o[j].span,
-                                       "'%s' is %s", o[j].name->text, dtype_name(o[j].type.dtype));
-            diag_mark(d, o[0].span, "but '%s' is %s", o[0].name->text, dtype_name(o[0].type.dtype));
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The product of the operands, summed over what the output lacks, as a statement. */
-static CheckedStatement einsum_statement(Kern *k, AstId ast, const EinsumSpec *spec,
-                                         const uint32_t *value, DType dtype)
-{
-    Arena *arena = k->c->arena;
-    Span span = ast_node(&k->c->program->ast, ast)->span;
-    Expr *chain = expr_new(k, EXPR_CHAIN, ast, span);
-    chain->op = OP_MUL;
-    chain->dtype = dtype;
-    for (uint32_t j = 0; j < spec->n_operands; j++) {
-        Expr *read = expr_new(k, EXPR_READ, ast, span);
-        read->read = value[j];
-        read->dtype = dtype;
-        read->rank = k->k->values.at[value[j]].type.rank;
-        read->label = spec->axis[j];
-        chain_add(k, chain, OP_MUL, read);
-    }
-    Expr *right = chain->n == 1 ? chain->arg[0] : chain;
-    Label *label = ARENA_ARRAY(arena, spec->n_labels, Label);
-    int32_t *summed = ARENA_ARRAY(arena, spec->n_labels, int32_t);
-    uint32_t n_summed = 0;
-    for (uint32_t j = 0; j < spec->n_labels; j++) {
-        const EinsumLabel *l = &spec->label[j];
-        label[j] = (Label){l->name, l->span, l->extent, l->out >= 0, false};
-        if (l->out < 0) {
-            summed[n_summed++] = (int32_t)j;
-        }
-    }
-    if (n_summed > 0) {
-        Expr *sum = expr_new(k, EXPR_REDUCE, ast, span);
-        sum->op = dtype == DTYPE_BOOL ? OP_ANY : OP_SUM;
-        sum->dtype = dtype;
-        sum->n = 1;
-        sum->arg = arena_copy(arena, &right, sizeof right);
-        sum->rank = n_summed;
-        sum->label = summed;
-        right = sum;
-    }
-    return (CheckedStatement){ast, span, 0, spec->n_labels, label, spec->rank, spec->out, right};
-}
-
-uint32_t einsum_value(Kern *k, AstId ast)
-{
-    const AstNode n = *ast_node(&k->c->program->ast, ast);
-    const Ast *tree = &k->c->program->ast;
-    if (n.n == 0 || ast_node(tree, n.child[0])->kind != AST_STRING) {
-        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,
-                   "einsum takes a string and then its operands");
-        return UINT32_MAX;
-    }
-    EinsumText *text = einsum_read(k->c->ctx, k->c->arena, ast_node(tree, n.child[0])->at);
-    uint32_t count = n.n - 1;
-    EinsumOperand *operand = ARENA_ARRAY(k->c->arena, count, EinsumOperand);
-    uint32_t *value = ARENA_ARRAY(k->c->arena, count, uint32_t);
-    bool ok = text != NULL;
-    for (uint32_t j = 0; j < count; j++) {
-        ok = einsum_operand(k, n.child[j + 1], &operand[j], &value[j]) && ok;
-    }
-    if (!ok || !einsum_types(k, operand, count)) {
-        return UINT32_MAX;
-    }
-    EinsumSpec *spec =
-        einsum_resolve(k->c->ctx, k->c->arena, text, &k->k->dims, operand, count);
-    if (spec == NULL) {
-        return UINT32_MAX;
-    }
-    Dim *dims = ARENA_ARRAY(k->c->arena, spec->rank, Dim);
-    for (uint32_t d = 0; d < spec->rank; d++) {
-        dims[d] = spec->label[spec->out[d]].extent;
-    }
-    DType dtype = count > 0 ? operand[0].type.dtype : DTYPE_NONE;
-    CheckedStatement s = einsum_statement(k, ast, spec, value, dtype);
-    s.target = value_new(k, (Value){.kind = VALUE_TEMP, .type = {dtype, spec->rank, dims},
-                                    .span = n.span, .updated = true});
-    statement_add(k, s);
-    return s.target;
-}
-
-static Expr *check_einsum(Kern *k, AstId ast, const AstNode *n)
-{
-    if (k->k == NULL) {
-        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span, "this is not known at compile time");
-        return expr_poison(k, ast, n->span);
-    }
-    uint32_t value = einsum_value(k, ast);
-    if (value == UINT32_MAX) {
-        return expr_poison(k, ast, n->span);
-    }
-    return expr_whole(k, value, ast, n->span);
-}
-
 /* ---- all calls ---- */
 
 Expr *call_check(Kern *k, AstId ast)
@@ -401,7 +263,7 @@ Expr *call_check(Kern *k, AstId ast)
     DType to = DTYPE_NONE;
     Op op;
     if (einsum_is(&n)) {
-        return check_einsum(k, ast, &n);
+        return einsum_check(k, ast);
     }
     if (strcmp(n.name->text, "extent") == 0) {
         return check_extent(k, ast, &n);

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "front/check.h"
+#include "front/einsum.h"
 
 typedef enum GlobalState { GLOBAL_NEW, GLOBAL_BUSY, GLOBAL_DONE } GlobalState;
 
@@ -122,6 +123,12 @@ Expr *chain_type(Kern *k, Expr *chain); /* once all arguments are there */
 
 /* ---- check_call.c ---- */
 Expr *call_check(Kern *k, AstId ast);
+
+/* ---- check_einsum.c ---- */
+/* The product of the values, summed over what the output lacks; the target is the caller's to set. */
+CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
+                                  DType dtype, AstId ast, Span span);
+Expr *einsum_check(Kern *k, AstId ast);
 /* The call einsum(...): its value as a temp; poison: UINT32_MAX. */
 uint32_t einsum_value(Kern *k, AstId ast);
 bool einsum_is(const AstNode *n);

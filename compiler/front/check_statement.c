@@ -309,8 +309,14 @@ static bool is_product_of_values(const Expr *e)
 /* `e` in the wider type t: sums and products are computed in it, anything else is cast. */
 static Expr *widen(Kern *k, Expr *e, DType t)
 {
+    bool product = e->kind == EXPR_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
     if ((e->kind == EXPR_REDUCE && (e->op == OP_SUM || e->op == OP_PROD)) ||
         is_product_of_values(e)) {
+        e->dtype = t;
+        return e;
+    }
+    if ((product && e->arg[0]->kind == EXPR_REDUCE) || (e->kind == EXPR_MAP && e->op == OP_NEG)) {
+        e->arg[0] = widen(k, e->arg[0], t); /* a silent sum, with what divides it or a minus */
         e->dtype = t;
         return e;
     }

@@ -64,7 +64,23 @@ static void scan_other(Sums *s, const Expr *e)
     }
 }
 
-static void scan_plain(Sums *s, const Expr *e)
+static bool is_product(const Expr *e)
+{
+    return e->kind == EXPR_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
+}
+
+static bool divides(const Expr *e)
+{
+    for (uint32_t a = 1; a < e->n; a++) {
+        if (e->link[a] == OP_DIV) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `top`: the term itself, under minus signs at most; only there may a divisor stand. */
+static void scan_plain(Sums *s, const Expr *e, bool top)
 {
     if (e->kind == EXPR_READ) {
         for (uint32_t a = 0; a < e->rank; a++) {
@@ -80,8 +96,9 @@ static void scan_plain(Sums *s, const Expr *e)
         }
         return;
     }
-    bool product = e->kind == EXPR_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
-    if (!product && !(e->kind == EXPR_MAP && e->op == OP_NEG)) {
+    bool negated = e->kind == EXPR_MAP && e->op == OP_NEG;
+    bool product = is_product(e) && (top || !divides(e));
+    if (!product && !negated) {
         scan_other(s, e);
         return;
     }
@@ -90,7 +107,7 @@ static void scan_plain(Sums *s, const Expr *e)
             s->divided = true;
             scan_other(s, e->arg[a]);
         } else {
-            scan_plain(s, e->arg[a]);
+            scan_plain(s, e->arg[a], top && negated);
         }
     }
 }
@@ -108,6 +125,41 @@ static void check_counts(Sums *s, const Label *l, uint32_t k)
     }
 }
 
+/* The sum goes around the product and inside what divides it: `sum[k](A[k] * B[k]) / z`. */
+static Expr *wrap(Kern *k, Expr *e, int32_t *summed, uint32_t n)
+{
+    Arena *arena = k->c->arena;
+    if (e->kind == EXPR_MAP) { /* a minus */
+        e->arg[0] = wrap(k, e->arg[0], summed, n);
+        return e;
+    }
+    if (is_product(e) && divides(e)) {
+        Expr *outer = expr_new(k, EXPR_CHAIN, e->ast, e->span);
+        outer->op = OP_MUL;
+        outer->dtype = e->dtype;
+        Expr *inner = expr_new(k, EXPR_CHAIN, e->ast, e->span);
+        inner->op = OP_MUL;
+        inner->dtype = e->dtype;
+        uint32_t a = 0;
+        for (; a == 0 || e->link[a] != OP_DIV; a++) {
+            chain_add(k, inner, OP_MUL, e->arg[a]);
+        }
+        chain_add(k, outer, OP_MUL, wrap(k, inner->n == 1 ? inner->arg[0] : inner, summed, n));
+        for (; a < e->n; a++) {
+            chain_add(k, outer, (Op)e->link[a], e->arg[a]);
+        }
+        return outer;
+    }
+    Expr *sum = expr_new(k, EXPR_REDUCE, e->ast, e->span);
+    sum->op = e->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM;
+    sum->dtype = e->dtype;
+    sum->n = 1;
+    sum->arg = arena_copy(arena, &e, sizeof e);
+    sum->rank = n;
+    sum->label = summed;
+    return sum;
+}
+
 Expr *sums_explicit(Kern *k, Expr *term, uint32_t first_label, bool lone)
 {
     uint32_t n = k->labels.n - first_label;
@@ -116,7 +168,7 @@ Expr *sums_explicit(Kern *k, Expr *term, uint32_t first_label, bool lone)
     s.count = ARENA_ARRAY(arena, n, uint32_t);
     s.at = ARENA_ARRAY(arena, n, Span);
     s.reported = ARENA_ARRAY(arena, n, bool);
-    scan_plain(&s, term);
+    scan_plain(&s, term, true);
     int32_t *summed = ARENA_ARRAY(arena, n, int32_t);
     uint32_t n_summed = 0;
     for (uint32_t j = 0; j < n; j++) {
@@ -131,13 +183,5 @@ Expr *sums_explicit(Kern *k, Expr *term, uint32_t first_label, bool lone)
     if (n_summed == 0) {
         return term;
     }
-    Expr *sum = expr_new(k, EXPR_REDUCE, term->ast, term->span);
-    sum->op = term->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM;
-    sum->dtype = term->dtype;
-    sum->n = 1;
-    sum->arg = ARENA_ARRAY(arena, 1, Expr *);
-    sum->arg[0] = term;
-    sum->rank = n_summed;
-    sum->label = summed;
-    return sum;
+    return wrap(k, term, summed, n_summed);
 }

@@ -53,6 +53,7 @@ typedef struct EinsumSpec {
     uint32_t n_labels;
     EinsumLabel *label;
     uint32_t n_operands;
+    uint32_t *axis_count; /* [operand] dimensions */
     int32_t **axis; /* [operand][dimension]: a label, or -1: extent 1, read at 0 (broadcast) */
     uint32_t rank;
     int32_t *out; /* [rank] labels */

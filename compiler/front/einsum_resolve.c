@@ -175,6 +175,7 @@ static void use_term(Resolve *r, uint32_t k)
         axis[at++] = (int32_t)label;
     }
     r->spec->axis[k] = axis;
+    r->spec->axis_count[k] = type->rank;
 }
 
 static void make_dot_labels(Resolve *r)
@@ -327,6 +328,7 @@ EinsumSpec *einsum_resolve(Ctx *ctx, Arena *arena, const EinsumText *text, const
     }
     r.spec = ARENA_NEW(arena, EinsumSpec);
     r.spec->n_operands = n_operands;
+    r.spec->axis_count = ARENA_ARRAY(arena, n_operands, uint32_t);
     r.spec->axis = ARENA_ARRAY(arena, n_operands, int32_t *);
     r.spec->out = ARENA_ARRAY(arena, RANK_LIMIT, int32_t);
     make_dot_labels(&r);
