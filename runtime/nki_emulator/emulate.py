@@ -7,6 +7,8 @@ The text is parsed and checked first (subset.py) and then run by Python itself w
 but `range` and no module but the emulated `nki`; the source never needs to be importable.
 """
 
+import warnings
+
 import numpy as np
 
 from . import dtype as dtypes
@@ -16,7 +18,7 @@ from .cost import cost_report
 from .errors import FileError, RuleError, UsageError, broken
 from .machine import machine_named
 from .manifest import Argument, Manifest
-from .memory import View
+from .memory import View, unwritten
 from .session import Session
 from .guard import guarded_tree, guards
 from .subset import check_module
@@ -67,7 +69,8 @@ def _load(checked, path):
     """Run the module's top level; the result is its namespace."""
     space = {"__name__": "kernel", "__builtins__": {
         "range": range, "__import__": _import, "AssertionError": AssertionError, **guards()}}
-    with installed():
+    with installed(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         exec(compile(guarded_tree(checked.tree), path, "exec"), space)  # checked: subset.py
     return space
 
@@ -104,11 +107,9 @@ def _returned(session, value, manifest):
             broken("G15", "a kernel returns tensors of nl.shared_hbm")
         if not view.whole:
             broken("G15", f"{view} is part of an output; return the whole tensor")
-        if not view.written.all():
-            missing = np.argwhere(~view.written)
-            broken("G15", f"{len(missing)} of {view.values.size} elements of {view.tensor} were "
-                          f"never written, first {[int(n) for n in missing[0]]}",
-                   op="return", line=view.tensor.line)
+        missing = unwritten(view)
+        if missing:
+            broken("G15", missing, op="return", line=view.tensor.line)
     serials = [v.tensor.serial for v in views]
     if len(set(serials)) != len(serials):
         broken("G15", "an output is returned twice")

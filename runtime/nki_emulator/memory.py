@@ -362,13 +362,21 @@ def check_overlap(dst, src, op):
 
 # --- values ----------------------------------------------------------------------------
 
+def unwritten(view):
+    """None, or a phrase about the elements of a view that nothing has written."""
+    written = int(np.count_nonzero(view.written))
+    if written == view.values.size:
+        return None
+    first = np.unravel_index(int(np.argmin(view.written)), view.shape)
+    return (f"{view.values.size - written} of {view.values.size} elements of {view} were never "
+            f"written, first {[int(n) for n in first]}")
+
+
 def read(view, op):
     """The held values of a view, as a copy; G12 where something was never written."""
-    if not view.written.all():
-        missing = np.argwhere(~view.written)
-        at = [int(n) for n in missing[0]]
-        broken("G12", f"{len(missing)} of {view.values.size} elements of {view} were never "
-                      f"written, first {at}", op=op)
+    missing = unwritten(view)
+    if missing:
+        broken("G12", missing, op=op)
     view.tensor.read_count += 1
     return np.array(view.values)
 

@@ -10,6 +10,7 @@ the emission profile need no more than this.
 import ast
 import os
 import re
+import warnings
 
 from .api import api_names, unknown_name
 from .errors import broken
@@ -29,7 +30,9 @@ class SubsetChecker:
         if base.endswith(".py") and not re.fullmatch(r"(?!nki)[A-Za-z_]\w*\.py", base):
             broken("P14", f"'{base}' cannot be imported safely", line=1, path=path)
         try:
-            self.tree = ast.parse(text, path)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.tree = ast.parse(text, path)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             broken("P1", f"not Python: {error}", line=getattr(error, "lineno", 1), path=path)
 
@@ -232,7 +235,9 @@ class SubsetChecker:
         self._number(node, node.value)
 
     def _is_Name(self, node):
-        if node.id not in self.bound and node.id not in self.roots:
+        if node.id in self.roots:
+            self.fail("A1", node, f"the module {node.id} as a value")
+        if node.id not in self.bound:
             self.fail("P13", node, f"undefined name '{node.id}'")
 
     def _is_Attribute(self, node):
@@ -255,6 +260,8 @@ class SubsetChecker:
 
     def _api(self, node, parts):
         """A dotted name in nl, nisa or nki: it must be a name of the dialect."""
+        if len(parts) == 1 or parts[0] == "nki":
+            self.fail("A1", node, f"{'.'.join(parts)} inside a kernel")
         if parts[1] not in self.names[parts[0]]:
             try:
                 unknown_name(parts[0], parts[1])
