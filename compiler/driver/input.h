@@ -26,6 +26,9 @@ typedef struct Input {
  * after a diagnostic. */
 bool input_read(Input *in, const TensorType *shapes, uint32_t n_shapes);
 
+/* The same for a text that is no file. */
+bool input_text(Input *in, const char *name, Str text);
+
 /* The program's text up to stage tokens, ast or checked. */
 void input_dump(Input *in, const char *stage, Text *out);
 /* Graphs of the program or equation; null after a diagnostic. */

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See input.h. */
+#include "driver/input.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "driver/files.h"
+#include "front/check.h"
+#include "front/einsum.h"
+#include "ir/build.h"
+#include "ir/dump_tree.h"
+#include "path/path.h"
+
+/* An input larger than this is refused: exit 4. */
+#define INPUT_LIMIT ((size_t)64 << 20)
+
+/* ---- --shape and -D ---- */
+
+static bool parse_shape(Ctx *ctx, Arena *arena, const char *text, DType dtype, TensorType *out)
+{
+    VEC(Dim) dims = {0};
+    for (const char *at = text; *text != '\0'; at++) {
+        const char *end = at + strcspn(at, "x");
+        int64_t n = 0;
+        bool open = end == at + 1 && *at == '?';
+        char *digits = str_dup(arena, (Str){at, (size_t)(end - at)});
+        if (!open && (!parse_i64(digits, &n) || n < 0 || n > SIZE_LIMIT)) {
+            diag_error(&ctx->diags, E_EXTENT_RANGE, (Span){0},
+                       "'--shape=%s': extents from 0 to 2^62 joined by 'x', or '?', are expected",
+                       text);
+            return false;
+        }
+        if (dims.n == RANK_LIMIT) {
+            diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0}, "'--shape': more than %d dimensions",
+                       RANK_LIMIT);
+            return false;
+        }
+        vec_push(arena, &dims, open ? DIM_WILD : dim_fixed(n));
+        at = end;
+        if (*at == '\0') {
+            break;
+        }
+    }
+    *out = (TensorType){dtype, dims.n, dims.at};
+    return true;
+}
+
+bool input_shapes(Ctx *ctx, Arena *arena, const Options *o, DType dtype, TensorType **out,
+                  uint32_t *n)
+{
+    const OptionValues *v = &o->given[OPT_SHAPE];
+    *n = v->at.n;
+    *out = ARENA_ARRAY(arena, *n, TensorType);
+    for (uint32_t k = 0; k < *n; k++) {
+        if (!parse_shape(ctx, arena, v->at.at[k], dtype, &(*out)[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool parse_defines(Input *in, FrontOptions *front)
+{
+    const OptionValues *v = &in->options->given[OPT_DEFINE];
+    FrontDefine *defines = ARENA_ARRAY(in->arena, v->at.n, FrontDefine);
+    for (uint32_t k = 0; k < v->at.n; k++) {
+        const char *equals = strchr(v->at.at[k], '=');
+        if (equals == NULL || equals == v->at.at[k] || !parse_i64(equals + 1, &defines[k].value) ||
+            defines[k].value < 0 || defines[k].value > SIZE_LIMIT) {
+            diag_error(&in->ctx->diags, E_EXTENT_RANGE, (Span){0},
+                       "'-D %s': DIM=N with N from 0 to 2^62 is expected", v->at.at[k]);
+            return false;
+        }
+        defines[k].name = str_dup(in->arena, (Str){v->at.at[k], (size_t)(equals - v->at.at[k])});
+    }
+    front->defines = defines;
+    front->n_defines = v->at.n;
+    return true;
+}
+
+/* ---- files ---- */
+
+static IncludeStatus read_include(void *user, const char *path, Str *text, const char **why)
+{
+    Input *in = user;
+    struct stat st;
+    if (stat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        return INCLUDE_ABSENT;
+    }
+    if (!file_read(in->arena, path, INPUT_LIMIT, text, why)) {
+        return INCLUDE_REFUSED;
+    }
+    vec_push(in->arena, &in->files, str_dup(in->arena, str_from(path)));
+    return INCLUDE_READ;
+}
+
+bool input_text(Input *in, const char *name, Str text)
+{
+    Ctx *ctx = in->ctx;
+    in->name = name;
+    in->source = source_add(&ctx->sources, name, text, (Span){0});
+    const char *stage = dump_stage(text, in->arena);
+    bool front = stage == NULL || strcmp(stage, "tokens") == 0 || strcmp(stage, "ast") == 0 ||
+                 strcmp(stage, "checked") == 0;
+    if (!front) {
+        in->dump = stage;
+        return true;
+    }
+    FrontOptions options = {.reader = read_include, .user = in};
+    const OptionValues *dirs = &in->options->given[OPT_INCLUDE];
+    options.include_dirs = dirs->at.at;
+    options.n_include_dirs = dirs->at.n;
+    if (!parse_defines(in, &options)) {
+        return false;
+    }
+    in->program = program_check(ctx, in->source, &options);
+    return ctx->diags.n_errors == 0;
+}
+
+static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes)
+{
+    const char *text = option_last(in->options, OPT_EQUATION, "");
+    const char *name = option_last(in->options, OPT_NAME, "einsum");
+    in->name = "-e";
+    in->source = source_add(&in->ctx->sources, "-e", str_from(text), (Span){0});
+    DType dtype = DTYPE_F32;
+    TensorType *made = NULL;
+    const char *type = option_last(in->options, OPT_DTYPE, "f32");
+    if (shapes == NULL) {
+        if (!dtype_from_name(str_from(type), &dtype)) {
+            diag_error(&in->ctx->diags, E_BAD_TYPE, (Span){0}, "unknown element type '--dtype=%s'", type);
+            return false;
+        }
+        if (!input_shapes(in->ctx, in->arena, in->options, dtype, &made, &n_shapes)) {
+            return false;
+        }
+        shapes = made;
+    }
+    in->module = graph_from_equation(in->ctx, in->arena, in->source, shapes, n_shapes, name);
+    return in->module != NULL && in->ctx->diags.n_errors == 0;
+}
+
+bool input_read(Input *in, const TensorType *shapes, uint32_t n_shapes)
+{
+    if (option_given(in->options, OPT_EQUATION)) {
+        return read_equation(in, shapes, n_shapes);
+    }
+    const char *path = in->options->positional.at[0];
+    Str text = {0};
+    const char *why = NULL;
+    if (!file_read(in->arena, path, INPUT_LIMIT, &text, &why)) {
+        diag_error(&in->ctx->diags, E_FILE, (Span){0}, "%s", why);
+        return false;
+    }
+    vec_push(in->arena, &in->files, path);
+    return input_text(in, strcmp(path, "-") == 0 ? "<stdin>" : path, text);
+}
+
+void input_dump(Input *in, const char *stage, Text *out)
+{
+    if (strcmp(stage, "tokens") == 0) {
+        tokens_dump(in->ctx, in->source, out);
+    } else if (strcmp(stage, "ast") == 0) {
+        ast_dump(&in->program->ast, out);
+    } else {
+        program_dump(in->ctx, in->program, out);
+    }
+}
+
+Module *input_build(Input *in, const char *only_kernel)
+{
+    if (in->module == NULL) {
+        in->module = module_build(in->ctx, in->arena, in->program, only_kernel);
+    }
+    return in->ctx->diags.n_errors == 0 ? in->module : NULL;
+}
+
+/* ---- contraction order without a graph ---- */
+
+bool input_path_problem(Input *in, struct PathProblem *out)
+{
+    Ctx *ctx = in->ctx;
+    const char *text = option_last(in->options, OPT_EQUATION, "");
+    in->source = source_add(&ctx->sources, "-e", str_from(text), (Span){0});
+    TensorType *shapes = NULL;
+    uint32_t n = 0;
+    EinsumText *parsed = einsum_read(ctx, in->arena, (Span){in->source, 0, (uint32_t)strlen(text)});
+    if (parsed == NULL || !input_shapes(ctx, in->arena, in->options, DTYPE_F64, &shapes, &n)) {
+        return false;
+    }
+    EinsumOperand *operands = ARENA_ARRAY(in->arena, n, EinsumOperand);
+    for (uint32_t k = 0; k < n; k++) {
+        operands[k].type = shapes[k];
+    }
+    DimTable dims = {0};
+    EinsumSpec *spec = einsum_resolve(ctx, in->arena, parsed, &dims, operands, n);
+    if (spec == NULL) {
+        return false;
+    }
+    PathLabels *lists = ARENA_ARRAY(in->arena, n, PathLabels);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t *at = ARENA_ARRAY(in->arena, shapes[k].rank, uint32_t);
+        for (uint32_t d = 0; d < shapes[k].rank; d++) {
+            if (spec->axis[k][d] >= 0) {
+                at[lists[k].n++] = (uint32_t)spec->axis[k][d];
+            }
+        }
+        lists[k].at = at;
+    }
+    uint32_t *output = ARENA_ARRAY(in->arena, spec->rank, uint32_t);
+    for (uint32_t d = 0; d < spec->rank; d++) {
+        output[d] = (uint32_t)spec->out[d];
+    }
+    int64_t *sizes = ARENA_ARRAY(in->arena, spec->n_labels, int64_t);
+    const char **names = ARENA_ARRAY(in->arena, spec->n_labels, const char *);
+    *out = (PathProblem){.n_operands = n, .operands = lists, .output = {output, spec->rank},
+                         .n_labels = spec->n_labels, .sizes = sizes, .names = names};
+    for (uint32_t l = 0; l < spec->n_labels; l++) {
+        bool open = dim_is_wild(spec->label[l].extent);
+        sizes[l] = open ? DIM_TYPICAL_DEFAULT : spec->label[l].extent.n;
+        names[l] = spec->label[l].name->text;
+        out->typical |= open;
+    }
+    return true;
+}
