@@ -100,13 +100,27 @@ static bool neff_check(const NkiForm *form, const NeffBytes *neff, Fault *fault)
     char digest[SHA256_HEX_BYTES];
     tdsl_sha256_hex(neff->data, neff->bytes, digest);
     if (!digest_equal(form->neff_sha256, digest)) {
+        uint64_t head_bytes = little_endian((const unsigned char *)neff->data + 8);
         uint64_t data_bytes = little_endian((const unsigned char *)neff->data + 16);
+        bool whole = head_bytes <= neff->bytes && data_bytes <= neff->bytes - head_bytes;
         return tdsl_fault_set(fault, TDSL_E_NEFF,
                               "NEFF '%s' has SHA-256 %.16s..., not %.16s...: %s", what, digest,
                               form->neff_sha256,
-                              data_bytes > neff->bytes ? "it is truncated"
-                                                       : "another or a damaged file");
+                              whole ? "another or a damaged file" : "it is truncated");
     }
+    return true;
+}
+
+/* Embedded bytes are the program's: a load that hangs may still read them when it has freed them. */
+static bool neff_copy(NeffBytes *neff, Fault *fault)
+{
+    neff->owned = malloc(neff->bytes);
+    if (neff->owned == NULL) {
+        return tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory for the %zu bytes of its NEFF",
+                              neff->bytes);
+    }
+    memcpy(neff->owned, neff->data, neff->bytes);
+    neff->data = neff->owned;
     return true;
 }
 
@@ -123,5 +137,5 @@ bool tdsl_neff_read(const NkiForm *form, NeffBytes *neff, Fault *fault)
         neff->owned = NULL;
         return false;
     }
-    return true;
+    return neff->owned != NULL || neff_copy(neff, fault);
 }

@@ -8,7 +8,7 @@
 typedef struct NeffBytes {
     const void *data;
     size_t bytes;
-    void *owned; /* of malloc, for it may outlive the context in a call that hangs; null if embedded */
+    void *owned; /* of malloc, for a call that hangs may outlive the context and the program's copy */
 } NeffBytes;
 
 /* False with a fault of TDSL_E_NEFF when it is missing, damaged, or not the one that was meant. */
