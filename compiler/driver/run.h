@@ -33,18 +33,6 @@ typedef struct RunArguments {
 /* Binds values to the kernel's parameters and open dims. False after diagnostics. */
 bool run_bind(Ctx *ctx, Arena *arena, const Graph *g, RunValues *values, RunArguments *out);
 
-typedef struct RunTiming {
-    int64_t repeat; /* 0: one call, not timed */
-    double median, least;
-    uint64_t multiply_adds;
-} RunTiming;
-
-/* Compiles the text of a kernel's C form with `cc`, loads it and calls `symbol`. results[k] as graph_eval. */
-bool run_as_c(Ctx *ctx, Arena *arena, const Graph *g, Str text, const char *symbol, const Options *o,
-              const RunArguments *a, Tensor **results, RunTiming *timing);
-
-double run_clock(void); /* seconds, monotonic */
-
 /* "name: dtype[shape] min max sum first elements" */
 void run_print_summary(const char *name, const Tensor *t, Text *out);
 /* "NAME sum=S wsum=W", weights (i mod 97) + 1; exact integers where the result is integral. */

@@ -2,6 +2,7 @@
 /* tdsl-run: runs one kernel of a file, or an equation, on arrays and words, and shows what came out. */
 #include <string.h>
 
+#include "driver/c_library.h"
 #include "driver/compile.h"
 #include "driver/input.h"
 #include "driver/npy.h"
@@ -17,7 +18,7 @@ typedef struct Run {
     Compilation c;
     RunArguments args;
     Tensor **results;
-    RunTiming timing;
+    CTiming timing;
 } Run;
 
 static bool usage(ToolRun *t, const char *what)
@@ -135,8 +136,14 @@ static bool run_kernel(Run *r, const char *target)
     }
     const char *name = r->g->name->text;
     const char *symbol = r->c.target->symbol == NULL ? name : r->c.target->symbol(&t->arena, name);
-    return run_as_c(&t->ctx, &t->arena, r->g, text, symbol, &t->options, &r->args, r->results,
-                    &r->timing);
+    CLibrary library;
+    bool ok = c_library_open(&library, &t->ctx, &t->arena, text,
+                             option_last(&t->options, OPT_CC, "cc"),
+                             option_last(&t->options, OPT_CFLAGS, "-O2")) &&
+              c_library_call(&library, r->g, symbol, r->args.dims, r->args.args, r->results,
+                             &r->timing);
+    c_library_close(&library);
+    return ok;
 }
 
 /* -o [NAME=]FILE.npy: the result it names, or the only one. */

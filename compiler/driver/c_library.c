@@ -1,40 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel's C form: written to a private folder, compiled to a shared object by the C compiler (an argument vector, no shell),
+/* See c_library.h. A kernel's C form is written to a private folder, compiled to a shared object by the C compiler (an argument vector, no shell),
  * loaded and called through its metadata table, as any program would. POSIX. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <tdsl/abi.h>
 
-#include "driver/run.h"
+#include "driver/c_library.h"
+#include "driver/files.h"
+#include "driver/tool.h"
 
-double run_clock(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-typedef struct Build {
-    Ctx *ctx;
-    Arena *arena;
-    char *folder;
-    char *source, *object;
-    void *library;
-} Build;
-
-static bool fail(Build *b, const char *what, const char *detail)
+static bool fail(CLibrary *b, const char *what, const char *detail)
 {
     diag_error(&b->ctx->diags, E_RUN, (Span){0}, "%s: %s", what, detail);
     return false;
 }
 
-static bool write_source(Build *b, Str text)
+static bool write_source(CLibrary *b, Str text)
 {
     const char *base = getenv("TMPDIR");
     b->folder = str_format(b->arena, "%s/tdsl-run-XXXXXX",
@@ -52,11 +38,11 @@ static bool write_source(Build *b, Str text)
     return files_commit(&files, &why) || fail(b, "cannot write the kernel", why);
 }
 
-static bool compile(Build *b, const Options *o)
+static bool compile(CLibrary *b, const char *cc, const char *cflags)
 {
     VEC(const char *) argv = {0};
-    vec_push(b->arena, &argv, option_last(o, OPT_CC, "cc"));
-    char *flags = str_dup(b->arena, str_from(option_last(o, OPT_CFLAGS, "-O2")));
+    vec_push(b->arena, &argv, cc);
+    char *flags = str_dup(b->arena, str_from(cflags));
     for (char *flag = strtok(flags, " "); flag != NULL; flag = strtok(NULL, " ")) {
         vec_push(b->arena, &argv, flag);
     }
@@ -82,31 +68,38 @@ static bool compile(Build *b, const Options *o)
     return true;
 }
 
-static const tdsl_kernel_info *load(Build *b, const char *symbol)
+bool c_library_open(CLibrary *b, Ctx *ctx, Arena *arena, Str text, const char *cc,
+                    const char *cflags)
 {
-    b->library = dlopen(b->object, RTLD_NOW | RTLD_LOCAL);
-    if (b->library == NULL) {
-        (void)fail(b, "cannot load the compiled kernel", dlerror());
-        return NULL;
+    *b = (CLibrary){.ctx = ctx, .arena = arena};
+    if (!write_source(b, text) || !compile(b, cc, cflags)) {
+        return false;
     }
-    const tdsl_kernel_info *info = dlsym(b->library, str_format(b->arena, "%s_info", symbol));
-    if (info == NULL || info->abi_version != TDSL_ABI_VERSION) {
-        (void)fail(b, "the compiled object has no kernel of that name", symbol);
-        return NULL;
-    }
-    return info;
+    b->handle = dlopen(b->object, RTLD_NOW | RTLD_LOCAL);
+    return b->handle != NULL || fail(b, "cannot load the compiled kernel", dlerror());
 }
 
-static void clean(Build *b)
+void c_library_close(CLibrary *b)
 {
-    if (b->library != NULL) {
-        (void)dlclose(b->library);
+    if (b->handle != NULL) {
+        (void)dlclose(b->handle);
     }
     if (b->folder != NULL) {
         (void)unlink(b->source);
         (void)unlink(b->object);
         (void)rmdir(b->folder);
     }
+}
+
+static const tdsl_kernel_info *find_kernel(CLibrary *b, const char *symbol)
+{
+    const tdsl_kernel_info *info =
+        dlsym(b->handle, str_format(b->arena, "%s_info", symbol));
+    if (info == NULL || info->abi_version != TDSL_ABI_VERSION) {
+        (void)fail(b, "the compiled object has no kernel of that name", symbol);
+        return NULL;
+    }
+    return info;
 }
 
 static bool shape_of(Ctx *ctx, Arena *arena, const Node *n, const int64_t *dims, Tensor **out)
@@ -120,16 +113,16 @@ static bool shape_of(Ctx *ctx, Arena *arena, const Node *n, const int64_t *dims,
 }
 
 /* Results in the kernel's order; an inout parameter's result starts as a copy of the argument. */
-static bool make_call(Build *b, const Graph *g, const RunArguments *a, Tensor **results,
-                      void **pointers)
+static bool make_call(CLibrary *b, const Graph *g, const int64_t *dims, Tensor *const *args,
+                      Tensor **results, void **pointers)
 {
     uint32_t n = 0;
     for (uint32_t k = 0; k < g->params.n; k++) {
-        pointers[n++] = a->args[k]->data;
+        pointers[n++] = args[k]->data;
     }
     for (uint32_t k = 0; k < g->results.n; k++) {
         const Result *r = &g->results.at[k];
-        if (!shape_of(b->ctx, b->arena, graph_node(g, r->node), a->dims, &results[k])) {
+        if (!shape_of(b->ctx, b->arena, graph_node(g, r->node), dims, &results[k])) {
             return false;
         }
         if (r->param >= 0) {
@@ -141,12 +134,12 @@ static bool make_call(Build *b, const Graph *g, const RunArguments *a, Tensor **
     return true;
 }
 
-static void reset_inout(const Graph *g, const RunArguments *a, Tensor **results)
+static void reset_inout(const Graph *g, Tensor *const *args, Tensor **results)
 {
     for (uint32_t k = 0; k < g->results.n; k++) {
         int32_t param = g->results.at[k].param;
         if (param >= 0 && results[k]->count > 0) {
-            memcpy(results[k]->data, a->args[param]->data,
+            memcpy(results[k]->data, args[param]->data,
                    (size_t)(results[k]->count * dtype_bytes(results[k]->dtype)));
         }
     }
@@ -158,15 +151,19 @@ static int compare_times(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static bool call(Build *b, const Graph *g, const tdsl_kernel_info *info, const RunArguments *a,
-                 Tensor **results, RunTiming *timing)
+bool c_library_call(CLibrary *b, const Graph *g, const char *symbol, const int64_t *dims,
+                    Tensor *const *args, Tensor **results, CTiming *timing)
 {
+    const tdsl_kernel_info *info = find_kernel(b, symbol);
+    if (info == NULL) {
+        return false;
+    }
     void **pointers = ARENA_ARRAY(b->arena, (size_t)g->params.n + g->results.n, void *);
-    size_t bytes = info->workspace_bytes(a->dims);
+    size_t bytes = info->workspace_bytes(dims);
     if (bytes == SIZE_MAX) {
         return fail(b, "cannot run the kernel", "the size of its workspace overflows");
     }
-    if (!make_call(b, g, a, results, pointers)) {
+    if (!make_call(b, g, dims, args, results, pointers)) {
         return false;
     }
     void *workspace = NULL;
@@ -177,17 +174,17 @@ static bool call(Build *b, const Graph *g, const tdsl_kernel_info *info, const R
     double *seconds = ARENA_ARRAY(b->arena, (size_t)timing->repeat + 1, double);
     tdsl_status status = TDSL_OK;
     for (int64_t k = 0; k <= timing->repeat && status == TDSL_OK; k++) {
-        reset_inout(g, a, results);
-        double start = run_clock();
-        status = info->call(a->dims, pointers, workspace, bytes);
-        seconds[k] = run_clock() - start; /* the first is the warm call */
+        reset_inout(g, args, results);
+        double start = tool_clock();
+        status = info->call(dims, pointers, workspace, bytes);
+        seconds[k] = tool_clock() - start; /* the first is the warm call */
     }
     free(workspace);
     if (status != TDSL_OK) {
         return fail(b, "the kernel returned a failure",
                     str_format(b->arena, "status %d", (int)status));
     }
-    timing->multiply_adds = info->multiply_adds(a->dims);
+    timing->multiply_adds = info->multiply_adds(dims);
     if (timing->repeat > 0) {
         size_t n = (size_t)timing->repeat;
         qsort(seconds + 1, n, sizeof *seconds, compare_times);
@@ -195,15 +192,4 @@ static bool call(Build *b, const Graph *g, const tdsl_kernel_info *info, const R
         timing->median = (seconds[1 + (n - 1) / 2] + seconds[1 + n / 2]) / 2;
     }
     return true;
-}
-
-bool run_as_c(Ctx *ctx, Arena *arena, const Graph *g, Str text, const char *symbol, const Options *o,
-              const RunArguments *a, Tensor **results, RunTiming *timing)
-{
-    Build b = {.ctx = ctx, .arena = arena};
-    bool ok = write_source(&b, text) && compile(&b, o);
-    const tdsl_kernel_info *info = ok ? load(&b, symbol) : NULL;
-    ok = info != NULL && call(&b, g, info, a, results, timing);
-    clean(&b);
-    return ok;
 }
