@@ -374,6 +374,12 @@ static bool sum_products(Sum *s, const Wide *const *w, uint32_t n, Wide *out)
     if (out_of_work(s->e, sat_mul(total, n + 1))) {
         return false;
     }
+    for (int64_t i = 0; inner == s->n_labels && out->i == NULL && i < out->count; i++) {
+        out->re[i] = -0.0; /* a sum over no index is its term, sign of zero included */
+        if (out->im != NULL) {
+            out->im[i] = -0.0;
+        }
+    }
     const int64_t *row_step = inner == s->n_labels ? at : step + (size_t)inner * (n + 1);
     Odometer o = odometer_new(s->arena, n_loops, label, s->extent, n + 1, at, step);
     for (bool more = total > 0; more; more = odometer_next(&o)) {

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Simplification: the rules, by family, and their table. A rule may rely on nothing that IEEE arithmetic does not give:
+ * x + 0 is not x (for x = -0), x * 0 is not 0, x - x is not 0. Functions of libm are not folded, since their last
+ * bit is the machine's. */
+#include "opt/opt.h"
+
+#include <math.h>
+
+#include "ir/eval.h"
+#include "opt/rewrite.h"
+
+static const uint32_t first[1] = {0}, second[1] = {1}, third[1] = {2};
+
+static Verdict become_copy_of(Rewriter *r, NodeSpec *s, uint32_t k)
+{
+    return spec_become(r, s, OP_COPY, 1, &k);
+}
+
+static bool is_real(DType t)
+{
+    return dtype_is_float(t);
+}
+
+static bool number_is(Number v, double value)
+{
+    return dtype_is_int(v.dtype) ? (double)v.i == value : v.re == value && v.im == 0;
+}
+
+/* Zero of the given sign, in both parts if complex; integers have one zero. */
+static bool is_zero(Number v, bool negative)
+{
+    if (!number_is_zero(v) || dtype_is_int(v.dtype)) {
+        return number_is_zero(v);
+    }
+    return !signbit(v.re) == !negative &&
+           (!dtype_is_complex(v.dtype) || !signbit(v.im) == !negative);
+}
+
+/* ---- constants ---- */
+
+/* Ops whose result is the same on every machine. */
+static bool folds_exactly(Op op, DType in)
+{
+    static const Op exact[] = {OP_CAST, OP_NEG, OP_ABS, OP_SQRT, OP_RELU, OP_CONJ, OP_RE,
+                               OP_IM,   OP_NOT, OP_ADD, OP_SUB,  OP_MUL,  OP_DIV,  OP_MIN,
+                               OP_MAX,  OP_SCALE, OP_LT, OP_LE,  OP_GT,   OP_GE,   OP_EQ,
+                               OP_NE,   OP_AND, OP_OR,  OP_SELECT};
+    if (dtype_is_complex(in) && (op == OP_ABS || op == OP_SQRT || op == OP_MUL || op == OP_DIV ||
+                                 op == OP_SCALE)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < sizeof exact / sizeof exact[0]; k++) {
+        if (exact[k] == op) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static Verdict fold_constants(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    Number arg[3];
+    if (op_info(s->op)->kind != OPKIND_MAP || s->op == OP_COPY || s->n_operands > 3) {
+        return RULE_NO;
+    }
+    for (uint32_t k = 0; k < s->n_operands; k++) {
+        if (!spec_const(r, s, k, &arg[k])) {
+            return RULE_NO;
+        }
+    }
+    if (!folds_exactly(s->op, arg[0].dtype)) {
+        return RULE_NO;
+    }
+    return spec_become_const(r, s, eval_map(s->op, s->dtype, arg));
+}
+
+/* ---- casts and parts ---- */
+
+static Verdict drop_idle_cast(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    return spec_operand(r, s, 0)->dtype == s->dtype ? become_copy_of(r, s, 0) : RULE_NO;
+}
+
+/* A cast of a cast that lost nothing is one cast. */
+static Verdict join_casts(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    const Node *o = spec_operand(r, s, 0);
+    if (o->op != OP_CAST || !dtype_widens(graph_node(r->to, o->operand[0])->dtype, o->dtype)) {
+        return RULE_NO;
+    }
+    spec_see_through(r, s, 0);
+    return RULE_SPEC;
+}
+
+static Verdict drop_part_of_real(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    if (dtype_is_complex(spec_operand(r, s, 0)->dtype)) {
+        return RULE_NO;
+    }
+    return s->op == OP_IM ? spec_become_const(r, s, number_int(s->dtype, 0)) : become_copy_of(r, s, 0);
+}
+
+/* ---- one operand ---- */
+
+/* neg neg, not not, conj conj: both vanish. */
+static Verdict drop_involution(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    if (spec_operand(r, s, 0)->op != s->op) {
+        return RULE_NO;
+    }
+    spec_see_through(r, s, 0);
+    return become_copy_of(r, s, 0);
+}
+
+/* abs abs, relu relu: the outer one vanishes. */
+static Verdict drop_repetition(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    return spec_operand(r, s, 0)->op == s->op ? become_copy_of(r, s, 0) : RULE_NO;
+}
+
+/* abs(-x) = abs(x) */
+static Verdict abs_of_neg(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    if (spec_operand(r, s, 0)->op != OP_NEG) {
+        return RULE_NO;
+    }
+    spec_see_through(r, s, 0);
+    return RULE_SPEC;
+}
+
+/* ---- sums and differences ---- */
+
+/* x + -0, x + 0 for integers; either side. */
+static Verdict add_zero(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    Number v;
+    if (spec_const(r, s, 1, &v) && is_zero(v, true)) {
+        return become_copy_of(r, s, 0);
+    }
+    return spec_const(r, s, 0, &v) && is_zero(v, true) ? become_copy_of(r, s, 1) : RULE_NO;
+}
+
+/* x - 0; 0 - x for integers, -0 - x for floats. */
+static Verdict sub_zero(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    Number v;
+    if (spec_const(r, s, 1, &v) && is_zero(v, false)) {
+        return become_copy_of(r, s, 0);
+    }
+    return spec_const(r, s, 0, &v) && is_zero(v, true) ? spec_become(r, s, OP_NEG, 1, second)
+                                                       : RULE_NO;
+}
+
+/* x + -y = x - y, -x + y = y - x, x - -y = x + y */
+static Verdict add_of_neg(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    static const uint32_t swapped[2] = {1, 0};
+    if (spec_operand(r, s, 1)->op == OP_NEG) {
+        spec_see_through(r, s, 1);
+        s->op = s->op == OP_ADD ? OP_SUB : OP_ADD;
+        return RULE_SPEC;
+    }
+    if (s->op == OP_ADD && spec_operand(r, s, 0)->op == OP_NEG) {
+        spec_see_through(r, s, 0);
+        return spec_become(r, s, OP_SUB, 2, swapped);
+    }
+    return RULE_NO;
+}
+
+/* x - x = 0 for integers only */
+static Verdict sub_self(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    bool same = dtype_is_int(s->dtype) && spec_same(s, 0, 1);
+    return same ? spec_become_const(r, s, number_int(s->dtype, 0)) : RULE_NO;
+}
+
+/* ---- products and quotients ---- */
+
+/* x * 1 (not complex: the product with 1 + 0i makes NaN of infinities), x * -1, x * 0 for integers; either side. */
+static Verdict mul_unit(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    Number v;
+    for (uint32_t k = 0; k < 2; k++) {
+        if (!spec_const(r, s, k, &v) || dtype_is_complex(v.dtype)) {
+            continue;
+        }
+        if (number_is(v, 1)) {
+            return become_copy_of(r, s, 1 - k);
+        }
+        if (number_is(v, -1)) {
+            return spec_become(r, s, OP_NEG, 1, k == 0 ? second : first);
+        }
+        if (dtype_is_int(v.dtype) && v.i == 0) {
+            return spec_become_const(r, s, v);
+        }
+    }
+    return RULE_NO;
+}
+
+/* x / 1; x / 2^k = x * 2^-k for floats */
+static Verdict div_unit(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    Number v;
+    int exponent = 0;
+    if (!spec_const(r, s, 1, &v) || dtype_is_complex(v.dtype)) {
+        return RULE_NO;
+    }
+    if (number_is(v, 1)) {
+        return become_copy_of(r, s, 0);
+    }
+    if (!is_real(v.dtype) || !isfinite(v.re) || fabs(frexp(v.re, &exponent)) != 0.5 ||
+        exponent < -10 || exponent > 10) { /* so that the reciprocal is normal in every type */
+        return RULE_NO;
+    }
+    NodeRef *operand = arena_copy(&r->scratch, s->operand, 2 * sizeof *operand);
+    operand[1] = graph_const(r->to, number_real(v.dtype, 1 / v.re), s->span);
+    s->operand = operand;
+    s->op = OP_MUL;
+    return RULE_SPEC;
+}
+
+/* scale(0, x) = 0; scale(c, x) = c * x for any other constant */
+static Verdict scale_constant(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    Number v;
+    if (!spec_const(r, s, 0, &v)) {
+        return RULE_NO;
+    }
+    if (number_is_zero(v)) {
+        return spec_become_const(r, s, number_int(s->dtype, 0));
+    }
+    s->op = OP_MUL;
+    return RULE_SPEC;
+}
+
+/* ---- choices ---- */
+
+/* min(x, x), max(x, x), and(x, x), or(x, x) */
+static Verdict drop_idempotent(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    return spec_same(s, 0, 1) ? become_copy_of(r, s, 0) : RULE_NO;
+}
+
+/* and, or with a constant on either side */
+static Verdict logic_constant(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    Number v;
+    for (uint32_t k = 0; k < 2; k++) {
+        if (spec_const(r, s, k, &v)) {
+            bool idle = (v.i != 0) == (s->op == OP_AND);
+            return idle ? become_copy_of(r, s, 1 - k) : spec_become_const(r, s, v);
+        }
+    }
+    return RULE_NO;
+}
+
+static Verdict select_known(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    Number v;
+    if (spec_same(s, 1, 2)) {
+        return become_copy_of(r, s, 1);
+    }
+    if (spec_const(r, s, 0, &v)) {
+        return spec_become(r, s, OP_COPY, 1, v.i != 0 ? second : third);
+    }
+    return RULE_NO;
+}
+
+/* select(not c, x, y) = select(c, y, x) */
+static Verdict select_not(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    static const uint32_t swapped[3] = {0, 2, 1};
+    if (spec_operand(r, s, 0)->op != OP_NOT) {
+        return RULE_NO;
+    }
+    spec_see_through(r, s, 0);
+    return spec_become(r, s, OP_SELECT, 3, swapped);
+}
+
+/* ---- the table; the first rule that applies is taken ---- */
+
+static const Rule rules[] = {
+    {"read-through-copies", OP_COUNT, rule_read_through_copies},
+    {"drop-idle-copy", OP_COPY, rule_drop_idle_copy},
+    {"drop-idle-reduction", OP_COUNT, rule_drop_idle_reduction},
+    {"fold-constants", OP_COUNT, fold_constants},
+    {"drop-idle-cast", OP_CAST, drop_idle_cast},
+    {"join-casts", OP_CAST, join_casts},
+    {"re-of-real", OP_RE, drop_part_of_real},
+    {"im-of-real", OP_IM, drop_part_of_real},
+    {"conj-of-real", OP_CONJ, drop_part_of_real},
+    {"neg-neg", OP_NEG, drop_involution},
+    {"not-not", OP_NOT, drop_involution},
+    {"conj-conj", OP_CONJ, drop_involution},
+    {"abs-abs", OP_ABS, drop_repetition},
+    {"relu-relu", OP_RELU, drop_repetition},
+    {"abs-neg", OP_ABS, abs_of_neg},
+    {"add-zero", OP_ADD, add_zero},
+    {"sub-zero", OP_SUB, sub_zero},
+    {"add-neg", OP_ADD, add_of_neg},
+    {"sub-neg", OP_SUB, add_of_neg},
+    {"sub-self", OP_SUB, sub_self},
+    {"mul-unit", OP_MUL, mul_unit},
+    {"div-unit", OP_DIV, div_unit},
+    {"scale-constant", OP_SCALE, scale_constant},
+    {"min-self", OP_MIN, drop_idempotent},
+    {"max-self", OP_MAX, drop_idempotent},
+    {"and-self", OP_AND, drop_idempotent},
+    {"or-self", OP_OR, drop_idempotent},
+    {"and-constant", OP_AND, logic_constant},
+    {"or-constant", OP_OR, logic_constant},
+    {"select-known", OP_SELECT, select_known},
+    {"select-not", OP_SELECT, select_not},
+};
+
+Graph *opt_simplify(Ctx *ctx, Arena *arena, const Graph *g)
+{
+    return rewrite_graph(ctx, arena, g, rules, sizeof rules / sizeof rules[0]);
+}
