@@ -4,12 +4,12 @@
 #ifndef DRIVER_COMPILE_H
 #define DRIVER_COMPILE_H
 
+#include "driver/targets.h"
 #include "ir/graph.h"
 #include "loop/loop.h"
 #include "loop/schedule.h"
 #include "opt/opt.h"
 #include "path/apply.h"
-#include "target/target.h"
 
 /* ORDER STAGE: names in compile_dump.c. */
 typedef enum Stage {

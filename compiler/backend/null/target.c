@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The null target: no machine, and the kernel's own text as its output. It is the smallest back
+ * end there is, always built and tested, so that the interface cannot come to fit one back end
+ * only; and it is the template for the next one. Copy the folder, and write
+ *
+ *   - the machine: what is known of it as numbers, which is all that the middle of the compiler
+ * looks at;
+ *   - legalise: a new kernel with only what the printer can say (the old one is not changed;
+ * kernel_like copies its head, and statements that stay as they are may be shared). A construct
+ * that cannot be done is reported by diag_unsupported at the statement's span, with a null
+ * result;
+ *   - verify: the rules of the machine that loop_verify does not know, on the legal kernel;
+ *   - emit: the legal kernels as files in memory, straight from the statements, without
+ * decisions.
+ *
+ * Nothing outside the folder changes: the build finds target.c and makes the driver's table
+ * from what it finds. */
+#include "loop/loop.h"
+#include "target/target.h"
+
+extern const Target target_null;
+
+static const Machine machine = {
+    .space =
+        {
+            [SPACE_ARGUMENT] = {.name = "memory"},
+            [SPACE_WORKSPACE] = {.name = "memory"},
+            [SPACE_TILE] = {.name = "memory"},
+            [SPACE_ACC] = {.name = "memory"},
+        },
+    .open_extents = true,
+    .dtypes = (1u << DTYPE_COUNT) - 2, /* all but DTYPE_NONE */
+    .tile_m = 8,
+    .tile_n = 8,
+    .tile_k = 8,
+};
+
+static Kernel *legalise(Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    (void)ctx; /* nothing is refused */
+    Kernel *legal = kernel_like(arena, k);
+    legal->form = LOOP_LEGAL;
+    legal->target = target_null.name;
+    return legal;
+}
+
+static bool verify(Ctx *ctx, const Kernel *k)
+{
+    (void)ctx;
+    (void)k;
+    return true; /* a machine without rules */
+}
+
+static bool emit(Ctx *ctx, const KernelModule *m, const EmitOptions *options, OutputSet *out)
+{
+    (void)ctx;
+    (void)options; /* the text names neither a header nor a version */
+    Text text;
+    text_init(&text, out->arena);
+    kernel_module_dump(m, &text);
+    OutputFile file = {.suffix = ".tir", .text = text_str(&text)};
+    vec_push(out->arena, &out->files, file);
+    return true;
+}
+
+const Target target_null = {
+    .name = "null",
+    .summary = "no machine: the kernels' own text, for reading and as a template",
+    .machine = &machine,
+    .legalise = legalise,
+    .verify = verify,
+    .emit = emit,
+};

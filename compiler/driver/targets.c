@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of targets, one row per folder of compiler/backend/ that holds a target.c (backend/targets.inc
+ * is written by the build). */
+#include "driver/targets.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+#define TARGET(name) extern const Target target_##name;
+#include "backend/targets.inc"
+#undef TARGET
+
+static const Target *const targets[] = {
+#define TARGET(name) &target_##name,
+#include "backend/targets.inc"
+#undef TARGET
+};
+
+const Target *target_at(uint32_t number)
+{
+    return number < sizeof targets / sizeof targets[0] ? targets[number] : NULL;
+}
+
+const Target *target_find(const char *name)
+{
+    for (uint32_t i = 0; target_at(i) != NULL; i++) {
+        if (strcmp(target_at(i)->name, name) == 0) {
+            return target_at(i);
+        }
+    }
+    return NULL;
+}
+
+const char *target_names(Arena *a)
+{
+    Text t;
+    text_init(&t, a);
+    for (uint32_t i = 0; target_at(i) != NULL; i++) {
+        text_printf(&t, "%s '%s'", i == 0 ? "" : ",", target_at(i)->name);
+    }
+    return t.at;
+}

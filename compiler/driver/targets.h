@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which targets there are: the table that the build makes of compiler/backend/. */
+#ifndef DRIVER_TARGETS_H
+#define DRIVER_TARGETS_H
+
+#include "target/target.h"
+
+const Target *target_find(const char *name); /* null when there is none of this name */
+/* The targets in the table's order; null past the last. */
+const Target *target_at(uint32_t number);
+/* " 'c', 'null'": to follow "there are". */
+const char *target_names(Arena *a);
+
+#endif
