@@ -122,7 +122,7 @@ bool input_text(Input *in, const char *name, Str text)
 static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes)
 {
     const char *text = option_last(in->options, OPT_EQUATION, "");
-    const char *name = option_last(in->options, OPT_NAME, "einsum");
+    const char *name = option_last(in->options, OPT_NAME, NULL);
     in->name = "-e";
     in->source = source_add(&in->ctx->sources, "-e", str_from(text), (Span){0});
     DType dtype = DTYPE_F32;
@@ -138,7 +138,11 @@ static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes
         }
         shapes = made;
     }
-    in->module = graph_from_equation(in->ctx, in->arena, in->source, shapes, n_shapes, name);
+    if (n_shapes > 0 && shapes != made) {
+        dtype = shapes[0].dtype; /* of the arrays */
+    }
+    Equation equation = {in->source, n_shapes, shapes, dtype, name};
+    in->module = graph_from_equation(in->ctx, in->arena, &equation);
     return in->module != NULL && in->ctx->diags.n_errors == 0;
 }
 

@@ -10,6 +10,7 @@
 #include "driver/files.h"
 #include "driver/input.h"
 #include "driver/path_tool.h"
+#include "driver/targets.h"
 #include "driver/tool.h"
 
 static bool parse_path_options(ToolRun *t, PathOptions *p)

@@ -7,6 +7,7 @@
 #include "driver/input.h"
 #include "driver/npy.h"
 #include "driver/run.h"
+#include "driver/targets.h"
 #include "driver/tool.h"
 #include "ir/eval.h"
 
