@@ -47,7 +47,7 @@ Verdict rule_read_through_copies(Rewriter *r, NodeSpec *s, NodeRef *done)
             u = is_map ? u : spec_uses(r, s);
             stamp = ARENA_ARRAY(&r->scratch, u.n, uint32_t);
         }
-        Access composed = access_compose(r, o, &s->access[k]);
+        Access composed = access_see_through(r, o, &s->access[k]);
         if (is_map || labels_survive(&u, &s->access[k], &composed, stamp, k + 1)) {
             operand[k] = o->operand[0];
             access[k] = composed;

@@ -127,7 +127,7 @@ Verdict spec_become_const(Rewriter *r, NodeSpec *s, Number v)
     return RULE_SPEC;
 }
 
-Access access_compose(Rewriter *r, const Node *through, const Access *a)
+Access access_see_through(Rewriter *r, const Node *through, const Access *a)
 {
     Index *of_label = ARENA_ARRAY(&r->scratch, through->n_labels, Index);
     for (uint32_t d = 0; d < through->rank; d++) {
@@ -149,7 +149,7 @@ void spec_see_through(Rewriter *r, NodeSpec *s, uint32_t k)
     NodeRef *operand = arena_copy(&r->scratch, s->operand, s->n_operands * sizeof *operand);
     Access *access = arena_copy(&r->scratch, s->access, s->n_operands * sizeof *access);
     operand[k] = through->operand[0];
-    access[k] = access_compose(r, through, &s->access[k]);
+    access[k] = access_see_through(r, through, &s->access[k]);
     s->operand = operand;
     s->access = access;
 }

@@ -49,7 +49,7 @@ Verdict spec_become(Rewriter *r, NodeSpec *s, Op op, uint32_t n, const uint32_t 
 /* The spec becomes this constant, everywhere. */
 Verdict spec_become_const(Rewriter *r, NodeSpec *s, Number v);
 /* Indices for the operand of `through`, a MAP of one operand, when `through` itself is read by `a`. */
-Access access_compose(Rewriter *r, const Node *through, const Access *a);
+Access access_see_through(Rewriter *r, const Node *through, const Access *a);
 /* Operand k of a MAP, itself a MAP of one operand, is replaced by that operand read through it. */
 void spec_see_through(Rewriter *r, NodeSpec *s, uint32_t k);
 
