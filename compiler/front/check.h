@@ -40,7 +40,7 @@ typedef struct Expr {
     struct Expr **arg;
     uint8_t *link;  /* CHAIN: [n] */
     uint32_t rank;  /* labels */
-    int32_t *label; /* READ: of each axis; REDUCE: those folded */
+    int32_t *label; /* READ: of each axis (extents of 1 may stand under a longer one); REDUCE: those folded */
 } Expr;
 
 typedef struct Label {
@@ -70,6 +70,7 @@ typedef struct CheckedStatement {
     AstId ast;
     Span span;
     uint32_t target; /* value */
+    Op op;           /* OP_COPY; OP_ADD, OP_SUB: right is old value + or - what was written */
     uint32_t n_labels;
     const Label *label;
     uint32_t rank;

@@ -1,3 +1,250 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The checked program as TDSL: every sum written out, einsum strings in index notation, extents as known, types of
+ * values in comments. Reading it back gives the same program and so the same text. */
+#include "base/map.h"
 #include "front/check.h"
-void program_dump(Ctx *ctx, const Program *p, Text *out){(void)ctx;(void)p;text_put(out,"");}
+
+typedef struct Show {
+    Ctx *ctx;
+    const CheckedKernel *k;
+    const CheckedStatement *s;
+    Text *out;
+    Sym *label;     /* name of each label of the statement */
+    uint32_t temps; /* of the kernel, so far */
+    Sym *value;     /* name of each value */
+} Show;
+
+/* ---- names ---- */
+
+static bool is_identifier(const char *t)
+{
+    if ((*t >= '0' && *t <= '9') || *t == '\0') {
+        return false;
+    }
+    for (; *t != '\0'; t++) {
+        bool fine = (*t >= 'a' && *t <= 'z') || (*t >= 'A' && *t <= 'Z') || *t == '_' ||
+                    (*t >= '0' && *t <= '9');
+        if (!fine) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void name_labels(Show *w)
+{
+    w->label = ARENA_ARRAY(&w->ctx->arena, w->s->n_labels, Sym);
+    for (uint32_t l = 0; l < w->s->n_labels; l++) {
+        Sym name = w->s->label[l].name;
+        bool usable = name != NULL && is_identifier(name->text);
+        w->label[l] = usable ? name
+                             : sym_cstr(&w->ctx->syms, str_format(&w->ctx->arena, "i%u", l));
+    }
+}
+
+static void name_values(Show *w)
+{
+    w->value = ARENA_ARRAY(&w->ctx->arena, w->k->values.n, Sym);
+    for (uint32_t v = 0; v < w->k->values.n; v++) {
+        Sym name = w->k->values.at[v].name;
+        w->value[v] = name != NULL ? name
+                                   : sym_cstr(&w->ctx->syms,
+                                              str_format(&w->ctx->arena, "einsum_%u", w->temps++));
+    }
+}
+
+/* ---- expressions ---- */
+
+static void show_expr(Show *w, const Expr *e, int place);
+
+static void show_labels(Show *w, const int32_t *label, uint32_t n)
+{
+    for (uint32_t a = 0; a < n; a++) {
+        text_put(w->out, a > 0 ? ", " : "");
+        text_put(w->out, w->label[label[a]]->text);
+    }
+}
+
+static void show_number(Show *w, const Expr *e)
+{
+    if (e->value.dtype == DTYPE_BOOL) {
+        text_put(w->out, e->value.i ? "true" : "false");
+    } else if (dtype_is_int(e->value.dtype)) {
+        text_i64(w->out, e->value.i);
+    } else {
+        text_f64(w->out, e->value.re);
+    }
+}
+
+static const char *chain_symbol(Op op)
+{
+    switch ((int)op) {
+    case OP_ADD: return " + ";
+    case OP_SUB: return " - ";
+    case OP_MUL: return " * ";
+    case OP_DIV: return " / ";
+    case OP_AND: return " && ";
+    case OP_OR: return " || ";
+    default: UNREACHABLE();
+    }
+}
+
+static int strength(const Expr *e)
+{
+    if (e->kind == EXPR_CHAIN) {
+        return e->op == OP_OR ? 1 : e->op == OP_AND ? 2 : e->op == OP_ADD || e->op == OP_SUB ? 4 : 5;
+    }
+    bool negative = e->kind == EXPR_CONST && (e->value.i < 0 || e->value.re < 0);
+    return negative || (e->kind == EXPR_MAP && (e->op == OP_NEG || e->op == OP_NOT)) ? 6 : 7;
+}
+
+static void show_call(Show *w, const Expr *e)
+{
+    if (e->op == OP_NEG || e->op == OP_NOT) {
+        text_put(w->out, e->op == OP_NEG ? "-" : "!");
+        show_expr(w, e->arg[0], 7);
+        return;
+    }
+    text_printf(w->out, "%s(", e->op == OP_CAST ? dtype_name(e->dtype) : op_info(e->op)->name);
+    for (uint32_t a = 0; a < e->n; a++) {
+        text_put(w->out, a > 0 ? ", " : "");
+        show_expr(w, e->arg[a], 0);
+    }
+    text_char(w->out, ')');
+}
+
+static void show_bare(Show *w, const Expr *e)
+{
+    switch (e->kind) {
+    case EXPR_POISON:
+        break;
+    case EXPR_CONST:
+        show_number(w, e);
+        break;
+    case EXPR_EXTENT:
+        text_printf(w->out, "extent(%s)", w->k->dims.list.at[e->dim].name->text);
+        break;
+    case EXPR_READ:
+        text_put(w->out, w->value[e->read]->text);
+        if (e->rank > 0) {
+            text_char(w->out, '[');
+            show_labels(w, e->label, e->rank);
+            text_char(w->out, ']');
+        }
+        break;
+    case EXPR_MAP:
+        show_call(w, e);
+        break;
+    case EXPR_CHAIN:
+        for (uint32_t a = 0; a < e->n; a++) {
+            text_put(w->out, a > 0 ? chain_symbol((Op)e->link[a]) : "");
+            show_expr(w, e->arg[a], strength(e) + (a > 0));
+        }
+        break;
+    case EXPR_REDUCE:
+        text_printf(w->out, "%s[", op_info(e->op)->name + sizeof "reduce" );
+        show_labels(w, e->label, e->rank);
+        text_put(w->out, "](");
+        show_expr(w, e->arg[0], 0);
+        text_char(w->out, ')');
+        break;
+    }
+}
+
+static void show_expr(Show *w, const Expr *e, int place)
+{
+    bool parens = strength(e) < place;
+    text_put(w->out, parens ? "(" : "");
+    show_bare(w, e);
+    text_put(w->out, parens ? ")" : "");
+}
+
+/* ---- statements and kernels ---- */
+
+static void show_statement(Show *w, const CheckedStatement *s)
+{
+    w->s = s;
+    name_labels(w);
+    text_put(w->out, w->value[s->target]->text);
+    if (s->rank > 0) {
+        text_char(w->out, '[');
+        show_labels(w, s->left, s->rank);
+        text_char(w->out, ']');
+    }
+    if (s->op == OP_COPY) {
+        text_put(w->out, " = ");
+        show_expr(w, s->right, 0);
+    } else {
+        text_put(w->out, s->op == OP_ADD ? " += " : " -= ");
+        show_expr(w, s->right->arg[1], 0);
+    }
+    text_put(w->out, "; // ");
+    type_print(w->out, &w->k->dims, &w->k->values.at[s->target].type);
+    text_char(w->out, '\n');
+}
+
+static void show_params(Show *w, ValueKind kind)
+{
+    uint32_t shown = 0;
+    for (uint32_t v = 0; v < w->k->n_params + w->k->n_results; v++) {
+        const Value *value = &w->k->values.at[v];
+        if (value->kind == kind) {
+            text_printf(w->out, "%s%s: %s", shown++ > 0 ? ", " : "", value->name->text,
+                        value->is_inout ? "inout " : "");
+            type_print(w->out, &w->k->dims, &value->type);
+        }
+    }
+}
+
+static void show_kernel(Ctx *ctx, const CheckedKernel *k, Text *out)
+{
+    Show w = {.ctx = ctx, .k = k, .out = out};
+    name_values(&w);
+    text_printf(out, "kernel %s(", k->name->text);
+    show_params(&w, VALUE_PARAM);
+    text_put(out, ")");
+    if (k->n_results > 0) {
+        text_put(out, " -> (");
+        show_params(&w, VALUE_RESULT);
+        text_put(out, ")");
+    }
+    text_put(out, " {\n");
+    out->indent++;
+    for (uint32_t v = 0; v < k->values.n; v++) {
+        if (k->values.at[v].allow_spill) {
+            text_printf(out, "spill %s;\n", w.value[v]->text);
+        }
+    }
+    for (uint32_t s = 0; s < k->statements.n; s++) {
+        show_statement(&w, &k->statements.at[s]);
+    }
+    out->indent--;
+    text_put(out, "}\n");
+}
+
+/* Open dims of the kernels, each once: a `dim` of the program keeps its typical size. */
+static void show_dims(Ctx *ctx, const Program *p, Text *out)
+{
+    Map seen;
+    map_init(&seen, &ctx->arena);
+    for (uint32_t k = 0; k < p->kernels.n; k++) {
+        const DimTable *t = &p->kernels.at[k]->dims;
+        for (uint32_t d = 0; d < t->list.n; d++) {
+            uint32_t before = 0;
+            const DimInfo *dim = &t->list.at[d];
+            if (!map_get(&seen, dim->name->id, &before)) {
+                map_put(&seen, dim->name->id, 1);
+                text_printf(out, "dim %s ~ %lld;\n", dim->name->text, (long long)dim->typical);
+            }
+        }
+    }
+}
+
+void program_dump(Ctx *ctx, const Program *p, Text *out)
+{
+    text_put(out, "// tdsl-dump checked 1\n");
+    show_dims(ctx, p, out);
+    for (uint32_t k = 0; k < p->kernels.n; k++) {
+        show_kernel(ctx, p->kernels.at[k], out);
+    }
+}

@@ -48,7 +48,7 @@ CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const ui
         sum->label = summed;
         right = sum;
     }
-    return (CheckedStatement){ast, span, 0, spec->n_labels, label, spec->rank, spec->out, right};
+    return (CheckedStatement){ast, span, 0, OP_COPY, spec->n_labels, label, spec->rank, spec->out, right};
 }
 
 bool einsum_is(const AstNode *n)

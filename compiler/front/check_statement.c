@@ -449,7 +449,7 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     }
     mark_assigned(k, l, type);
     if (!poison) {
-        CheckedStatement s = {id, node(k, id)->span, l->target, k->labels.n, k->labels.at, l->rank,
+        CheckedStatement s = {id, node(k, id)->span, l->target, l->op, k->labels.n, k->labels.at, l->rank,
                               NULL, e};
         s.left = l->rank == 0 ? NULL
                               : arena_copy(k->c->arena, l->label, l->rank * sizeof l->label[0]);

@@ -54,7 +54,7 @@ typedef struct EinsumSpec {
     EinsumLabel *label;
     uint32_t n_operands;
     uint32_t *axis_count; /* [operand] dimensions */
-    int32_t **axis; /* [operand][dimension]: a label, or -1: extent 1, read at 0 (broadcast) */
+    int32_t **axis; /* [operand][dimension]: a label; extents of 1 may stand under a longer one */
     uint32_t rank;
     int32_t *out; /* [rank] labels */
 } EinsumSpec;

@@ -187,19 +187,6 @@ static void make_dot_labels(Resolve *r)
     }
 }
 
-/* An operand's dimension of extent 1 under a longer label is read at 0. */
-static void stretch_ones(Resolve *r)
-{
-    for (uint32_t k = 0; k < r->spec->n_operands; k++) {
-        for (uint32_t j = 0; j < r->operand[k].type.rank; j++) {
-            const LabelState *s = &r->labels.at[r->spec->axis[k][j]];
-            if (dim_is(r->operand[k].type.dims[j], 1) && !dim_is(s->label.extent, 1)) {
-                r->spec->axis[k][j] = -1;
-            }
-        }
-    }
-}
-
 /* ---- the output ---- */
 
 static void out_push(Resolve *r, int32_t label)
@@ -343,7 +330,6 @@ EinsumSpec *einsum_resolve(Ctx *ctx, Arena *arena, const EinsumText *text, const
     if (r.failed) {
         return NULL;
     }
-    stretch_ones(&r);
     warn_silent_sums(&r);
     r.spec->n_labels = r.labels.n;
     r.spec->label = ARENA_ARRAY(arena, r.labels.n, EinsumLabel);

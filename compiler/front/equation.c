@@ -23,7 +23,7 @@ static bool make_operands(Eq *q)
     Span all = {q->e->source, 0, (uint32_t)source_get(&q->ctx->sources, q->e->source)->text.n};
     q->operand = ARENA_ARRAY(arena, q->e->n_operands, EinsumOperand);
     for (uint32_t k = 0; k < q->e->n_operands; k++) {
-        uint32_t rank = q->e->rank[k];
+        uint32_t rank = q->e->operand[k].rank;
         if (rank > RANK_LIMIT) {
             diag_limit(&q->ctx->diags, E_LIMIT_SIZE, all, "operand %u has more than %d dimensions",
                        k + 1, RANK_LIMIT);
@@ -31,14 +31,15 @@ static bool make_operands(Eq *q)
         }
         Dim *dims = ARENA_ARRAY(arena, rank, Dim);
         for (uint32_t d = 0; d < rank; d++) {
-            int64_t n = q->e->extent[k][d];
-            if (n != EXTENT_OPEN && (n < 0 || n > SIZE_LIMIT)) {
+            dims[d] = q->e->operand[k].dims[d];
+            int64_t n = dims[d].n;
+            CHECK(dims[d].sym < 0);
+            if (n < 0 || n > SIZE_LIMIT) {
                 diag_error(&q->ctx->diags, E_EXTENT_RANGE, all,
                            "operand %u has the extent %lld, which is out of range", k + 1,
                            (long long)n);
                 return false;
             }
-            dims[d] = n == EXTENT_OPEN ? DIM_WILD : dim_fixed(n);
         }
         q->operand[k] = (EinsumOperand){.type = {q->e->dtype, rank, dims},
                                         .name = operand_name(q->ctx, k)};

@@ -6,15 +6,12 @@
 #include "front/check.h"
 
 typedef struct Equation {
-    uint32_t source;          /* its text is the equation */
+    uint32_t source; /* its text is the equation */
     uint32_t n_operands;
-    const uint32_t *rank;     /* [operand] */
-    const int64_t *const *extent; /* [operand][rank]; EXTENT_OPEN for `?` */
-    DType dtype;
-    const char *name;         /* of the kernel; null: einsum */
+    const TensorType *operand; /* extents are fixed, or DIM_WILD for `?` (front/shape.h) */
+    DType dtype;               /* of all operands; those of `operand` are not looked at */
+    const char *name;          /* of the kernel; null: einsum */
 } Equation;
-
-#define EXTENT_OPEN ((int64_t)-1)
 
 /* Operands are A, B, ... Z, op26, op27, ...; the result is R, or `out` when R is an operand. An extent that is open in
  * all its uses becomes a dim named after its label (d_... when that is no small letter, e0, e1, ... under an ellipsis); one
