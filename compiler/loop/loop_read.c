@@ -748,7 +748,9 @@ KernelModule *kernel_module_read(Ctx *ctx, uint32_t source)
             return NULL;
         }
         map_put(&names, k->name->id, i);
-        if (!loop_verify(ctx, k, "read")) {
+        Kernel shown = *k; /* a fault without a place of its own is shown in the dump */
+        shown.span = tree->line[i]->span;
+        if (!loop_verify(ctx, &shown, "read")) {
             return NULL;
         }
         vec_push(r.arena, &m->kernels, k);
