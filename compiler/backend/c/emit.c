@@ -26,6 +26,7 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k)
 {
     *e = (Emitter){.ctx = f->ctx, .arena = f->arena, .k = k, .help = &f->help};
     names_init(&e->names, f->arena);
+    map_init(&e->part_at, f->arena);
     e->symbol = names_take(&f->symbols, c_symbol(f->arena, k->name->text));
     (void)names_take(&e->names, e->symbol);
     e->dim = ARENA_ARRAY(f->arena, k->dims.list.n + 1, const char *);

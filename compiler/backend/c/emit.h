@@ -50,6 +50,14 @@ typedef struct Emitter {
     uint32_t n_temps; /* t1, t2, ... in the function being printed */
     Sym last_name;    /* the last value announced in a comment */
     uint32_t n_tiles; /* register tiles of the kernel */
+    /* register tiles */
+    bool in_tile;         /* a register tile is being printed */
+    int64_t vector_bytes; /* of its widest vectors; 0: plain C */
+    VEC(Temp) loads;      /* of the statement being printed */
+    VEC(const char *) load_names;
+    Map part_at; /* parts of accumulators: see part_name */
+    VEC(const char *) part_names;
+    int64_t acc_lane; /* of the element last asked for within its part; -1: the part is an element */
 } Emitter;
 
 /* ---- emit_expr.c ---- */
@@ -63,7 +71,7 @@ typedef struct CText {
 
 const char *c_type(DType t);    /* as stored: "float", "uint16_t", ... */
 const char *c_compute(DType t); /* as computed with: "float" for f16 and bf16 */
-const char *dim_text(const Emitter *e, Dim d);
+const char *c_dim_text(const Emitter *e, Dim d);
 const char *affine_text(const Emitter *e, Affine x, Binding within);
 /* Start and end of a range as C; `atom_hi` is fit for the right side of '<'. */
 const char *range_lo(const Emitter *e, Range r);
@@ -108,6 +116,9 @@ const char *bytes_text(Emitter *e, const Buffer *b);
 bool is_register_alloc(const Kernel *k, const Stmt *s);
 /* Prints the statements as a function, and its call where we are. */
 void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n);
+bool is_unrolled(const Stmt *s);
+void unrolled_emit(Emitter *e, const Stmt *s);
+void acc_declare(Emitter *e, BufRef buf);
 void vector_types_emit(const Helpers *h, Text *out);
 
 /* ---- emit_entry.c: what has no `out` prints to e->out ---- */

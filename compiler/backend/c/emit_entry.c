@@ -19,7 +19,7 @@ static const char *shape_text(const Emitter *e, const Buffer *b)
     Text t;
     text_init(&t, e->arena);
     for (uint32_t d = 0; d < b->rank; d++) {
-        text_printf(&t, "[%s]", dim_text(e, b->extent[d]));
+        text_printf(&t, "[%s]", c_dim_text(e, b->extent[d]));
     }
     return t.at;
 }

@@ -33,7 +33,7 @@ const char *in_parens(Emitter *e, CText x, Binding within)
 
 /* ---- affine expressions ---- */
 
-const char *dim_text(const Emitter *e, Dim d)
+const char *c_dim_text(const Emitter *e, Dim d)
 {
     return d.sym >= 0 ? e->dim[d.sym] : str_format(e->arena, "%lld", (long long)d.n);
 }
@@ -90,7 +90,7 @@ const char *range_lo(const Emitter *e, Range r)
 const char *range_hi(Emitter *e, Range r)
 {
     if (r.span == 0) {
-        return dim_text(e, r.limit);
+        return c_dim_text(e, r.limit);
     }
     const char *end = affine_text(e, affine_add(e->arena, r.start, 1, affine_const(r.span)), BIND_SUM);
     if (!r.clipped) {
@@ -98,9 +98,9 @@ const char *range_hi(Emitter *e, Range r)
     }
     if (r.start.n == 0 && r.limit.sym < 0) {
         int64_t last = r.start.base + r.span;
-        return dim_text(e, dim_fixed(last < r.limit.n ? last : r.limit.n));
+        return c_dim_text(e, dim_fixed(last < r.limit.n ? last : r.limit.n));
     }
-    return str_format(e->arena, "%s(%s, %s)", help_fixed(e->help, "tdsl_min"), end, dim_text(e, r.limit));
+    return str_format(e->arena, "%s(%s, %s)", help_fixed(e->help, "tdsl_min"), end, c_dim_text(e, r.limit));
 }
 
 /* ---- addresses ---- */

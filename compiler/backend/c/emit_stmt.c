@@ -11,9 +11,16 @@
 
 /* ---- lines ---- */
 
-/* Where to break a line of more than `room` characters: the last blank before, else the first one after. */
+/* Where to break a line of more than `room` characters: after a ';' or ',', before "&&" or "||", else at the last blank
+ * before, else at the first one after. */
 static size_t break_at(const char *s, size_t n, size_t room)
 {
+    for (size_t k = room; k > room / 2; k--) {
+        bool logic = strncmp(s + k + 1, "&& ", 3) == 0 || strncmp(s + k + 1, "|| ", 3) == 0;
+        if (s[k] == ' ' && (s[k - 1] == ';' || s[k - 1] == ',' || logic)) {
+            return k;
+        }
+    }
     for (size_t k = room; k > 0; k--) {
         if (s[k] == ' ') {
             return k;
@@ -140,8 +147,17 @@ static Place alloc_emit(Emitter *e, BufRef buf, Place ws, bool more)
     const Buffer *b = &e->k->bufs.at[buf];
     const char *name = e->buf[buf];
     if (b->space == SPACE_ACC) {
-        CHECK(b->rank == 0);
-        line_printf(e, "%s %s;", c_compute(b->dtype), name);
+        if (b->rank > 0) {
+            acc_declare(e, buf);
+        } else {
+            line_printf(e, "%s %s;", c_compute(b->dtype), name);
+        }
+        return ws;
+    }
+    if (e->in_tile) {
+        int64_t size = 0;
+        CHECK(bytes_fixed(b, &size));
+        line_printf(e, "%s %s[%lld];", c_type(b->dtype), name, (long long)(size / dtype_bytes(b->dtype)));
         return ws;
     }
     line_printf(e, "%s *TDSL_RESTRICT const %s = (%s *)(void *)(%s);", c_type(b->dtype), name,
@@ -205,6 +221,10 @@ static void name_comment(Emitter *e, const Stmt *s)
 void tile_emit(Emitter *e, const Stmt *s)
 {
     name_comment(e, s);
+    if (e->vector_bytes > 0 && is_unrolled(s)) {
+        unrolled_emit(e, s);
+        return;
+    }
     for (uint32_t i = 0; i < s->n_index; i++) {
         loop_open(e, s->index[i].var, s->index[i].range, 1, FOR_ALL);
     }
@@ -227,20 +247,32 @@ void tile_emit(Emitter *e, const Stmt *s)
     }
 }
 
+/* A loop that runs exactly once over a variable that only it knows: a block for its buffers. */
+static bool is_block(const Stmt *s)
+{
+    return s->range.start.n == 0 && s->range.start.base == 0 && s->range.span == 1 && !s->range.clipped &&
+           s->step == 1 && s->part == FOR_ALL;
+}
+
 void block_emit(Emitter *e, Stmt *const *body, uint32_t n, Place ws)
 {
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         switch (s->kind) {
         case STMT_ALLOC:
-            if (is_register_alloc(e->k, s)) {
+            if (!e->in_tile && is_register_alloc(e->k, s)) {
                 register_tile_emit(e, body + i, n - i);
                 return;
             }
             ws = alloc_emit(e, s->buf, ws, needs_workspace(e->k, body + i + 1, n - i - 1));
             break;
         case STMT_FOR:
-            loop_open(e, s->var, s->range, s->step, s->part);
+            if (is_block(s)) {
+                line_put(e->out, "{");
+                open_block(e);
+            } else {
+                loop_open(e, s->var, s->range, s->step, s->part);
+            }
             block_emit(e, s->body, s->n_body, ws);
             close_block(e);
             break;

@@ -1,17 +1,539 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Register tiles: functions of named vectors. */
+/* Register tiles. The statements that use an accumulator of rank >= 1 become a function, in which each vector of the
+ * accumulator is a variable with a name: arrays and loops would be left to the compiler's vectoriser, which cannot be
+ * trusted with them. The function is printed in variants, one per width of vectors and once as plain C for compilers
+ * without vectors; the best one the processor has is called. All variants add in the same order. */
+#include <string.h>
+
 #include "backend/c/emit.h"
+
+typedef struct Variant {
+    const char *suffix;
+    int64_t bytes; /* of the widest vector; 0: plain C */
+    const char *attribute;
+} Variant;
+
+static const Variant plain_c = {"plain", 0, ""};
+static const Variant any_vectors = {"v16", 16, ""};
+static const Variant wide_vectors = {"v64", 64, "__attribute__((target(\"avx512f,avx512dq,avx512vl,avx512bw,avx2,fma\"))) "};
 
 bool is_register_alloc(const Kernel *k, const Stmt *s)
 {
     return s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_ACC && k->bufs.at[s->buf].rank > 0;
 }
-void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
+
+/* ---- vectors and their parts ---- */
+
+static const char *element_type(DType t)
 {
-    (void)e; (void)body; (void)n;
-    UNREACHABLE();
+    return t == DTYPE_I32 ? "uint32_t" : t == DTYPE_I64 ? "uint64_t" : c_type(t);
 }
+
+/* Lanes of the part that starts at `at` of `span` lanes: the widest vector that fits, else a single element. */
+static int64_t part_lanes(const Emitter *e, DType t, int64_t at, int64_t span)
+{
+    int64_t size = dtype_bytes(t);
+    for (int64_t bytes = e->vector_bytes; bytes >= 16; bytes /= 2) {
+        if (bytes / size <= span - at) {
+            return bytes / size;
+        }
+    }
+    return 1;
+}
+
+static uint32_t log2_of(int64_t n)
+{
+    uint32_t k = 0;
+    while (n > 1) {
+        n /= 2;
+        k++;
+    }
+    return k;
+}
+
+/* "tdsl_f32x16"; noted as used. */
+static const char *part_type(Emitter *e, DType t, int64_t lanes)
+{
+    if (lanes == 1) {
+        return element_type(t);
+    }
+    uint32_t row = t == DTYPE_F32 ? 0 : t == DTYPE_F64 ? 1 : t == DTYPE_I32 ? 2 : 3;
+    e->help->vectors |= 1u << (row * 8 + log2_of(lanes));
+    return str_format(e->arena, "tdsl_%sx%lld", dtype_name(t), (long long)lanes);
+}
+
 void vector_types_emit(const Helpers *h, Text *out)
 {
-    (void)h; (void)out;
+    static const DType types[4] = {DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_I64};
+    if (h->vectors == 0) {
+        return;
+    }
+    text_put(out, "\n/* Vectors, and the same as they stand in arrays: aligned as their elements are. */\n"
+                  "#if defined(__GNUC__)\n");
+    for (uint32_t bit = 0; bit < 32; bit++) {
+        if ((h->vectors >> bit & 1u) == 0) {
+            continue;
+        }
+        DType t = types[bit / 8];
+        long long lanes = 1ll << (bit % 8), size = (long long)dtype_bytes(t);
+        const char *name = dtype_name(t);
+        text_printf(out, "typedef %s tdsl_%sx%lld __attribute__((vector_size(%lld)));\n", element_type(t), name, lanes,
+                    lanes * size);
+        text_printf(out, "typedef %s tdsl_%sx%lld_at __attribute__((vector_size(%lld), aligned(%lld), may_alias));\n",
+                    element_type(t), name, lanes, lanes * size, size);
+    }
+    text_put(out, "#if defined(__x86_64__)\n"
+                  "/* Are there 64-byte vectors with all operations used here? */\n"
+                  "static inline int tdsl_has_v64(void)\n{\n"
+                  "    return __builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") &&\n"
+                  "           __builtin_cpu_supports(\"avx512vl\") && __builtin_cpu_supports(\"avx512bw\");\n}\n"
+                  "#endif\n#endif\n");
+}
+
+/* ---- one statement, unrolled ---- */
+
+/* Where an unrolled statement stands: indices replaced by numbers or positions. */
+typedef struct Unrolled {
+    const Stmt *s;
+    Affine *by;        /* [n_index] */
+    uint32_t vec;      /* the vector index, or n_index */
+    int64_t lanes;     /* of the part, 1 without a vector index */
+    DType t;
+} Unrolled;
+
+static const Affine *unrolled_at(Emitter *e, const Unrolled *u, BufRef buf, const Affine *at)
+{
+    uint32_t rank = e->k->bufs.at[buf].rank;
+    Affine *out = ARENA_ARRAY(e->arena, (size_t)rank + 1, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[d] = at[d];
+        for (uint32_t i = 0; i < u->s->n_index; i++) {
+            out[d] = affine_subst(e->arena, out[d], u->s->index[i].var, u->by[i]);
+        }
+    }
+    return out;
+}
+
+static bool uses_vector(const Emitter *e, const Unrolled *u, BufRef buf, const Affine *at)
+{
+    for (uint32_t d = 0; u->vec < u->s->n_index && d < e->k->bufs.at[buf].rank; d++) {
+        if (affine_uses(at[d], u->s->index[u->vec].var)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The variable that holds accumulator elements [.., from, from + lanes). */
+static const char *part_name(Emitter *e, BufRef buf, int64_t row, int64_t from)
+{
+    uint64_t key = (uint64_t)buf << 32 | (uint64_t)(row << 16 | from);
+    uint32_t at = 0;
+    if (!map_get(&e->part_at, key, &at)) {
+        at = e->part_names.n;
+        map_put(&e->part_at, key, at);
+        const char *name = e->k->bufs.at[buf].rank == 1
+                               ? str_format(e->arena, "%s_%lld", e->buf[buf], (long long)from)
+                               : str_format(e->arena, "%s_%lld_%lld", e->buf[buf], (long long)row, (long long)from);
+        vec_push(e->arena, &e->part_names, names_take(&e->names, name));
+    }
+    return e->part_names.at[at];
+}
+
+/* An element, or a part, of a named accumulator. All positions are numbers by now. */
+static const char *acc_text(Emitter *e, BufRef buf, const Affine *at)
+{
+    const Buffer *b = &e->k->bufs.at[buf];
+    int64_t row = 0, last = at[b->rank - 1].base, extent = b->extent[b->rank - 1].n, from = 0;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        CHECK(at[d].n == 0);
+        row = d + 1 < b->rank ? row * b->extent[d].n + at[d].base : row;
+    }
+    int64_t lanes = part_lanes(e, b->dtype, from, extent);
+    while (from + lanes <= last) {
+        from += lanes;
+        lanes = part_lanes(e, b->dtype, from, extent);
+    }
+    const char *name = part_name(e, buf, row, from);
+    e->acc_lane = lanes > 1 ? last - from : -1;
+    return name;
+}
+
+static bool is_named(const Emitter *e, BufRef buf)
+{
+    return e->k->bufs.at[buf].space == SPACE_ACC && e->k->bufs.at[buf].rank > 0;
+}
+
+/* A loaded value under a name of its own, so that equal loads are written once. */
+static const char *loaded(Emitter *e, const char *type, const char *text)
+{
+    for (uint32_t i = 0; i < e->loads.n; i++) {
+        if (strcmp(e->loads.at[i].text, text) == 0) {
+            return e->loads.at[i].name;
+        }
+    }
+    uint32_t number = e->loads.n;
+    while (e->load_names.n <= number) {
+        const char *wish = str_format(e->arena, "r%u", e->load_names.n);
+        vec_push(e->arena, &e->load_names, names_take(&e->names, wish));
+    }
+    const char *name = e->load_names.at[number];
+    vec_push(e->arena, &e->loads, ((Temp){text, name}));
+    line_printf(e, "const %s %s = %s;", type, name, text);
+    return name;
+}
+
+/* The value of a part: text, and whether it is a vector. */
+typedef struct PartText {
+    CText text;
+    bool vector;
+} PartText;
+
+static PartText part_load(Emitter *e, const Unrolled *u, const Expr *x)
+{
+    const Affine *at = unrolled_at(e, u, x->buf, x->at);
+    bool vector = uses_vector(e, u, x->buf, x->at) && u->lanes > 1;
+    const char *type = element_type(x->dtype);
+    if (is_named(e, x->buf)) {
+        const char *name = acc_text(e, x->buf, at);
+        bool lane = !vector && e->acc_lane >= 0;
+        return (PartText){{lane ? str_format(e->arena, "%s[%lld]", name, (long long)e->acc_lane) : name, BIND_ATOM}, vector};
+    }
+    const char *element = element_text(e, x->buf, at);
+    if (vector) {
+        const char *part = part_type(e, x->dtype, u->lanes);
+        const char *text = str_format(e->arena, "*(const %s_at *)(const void *)&%s", part, element);
+        return (PartText){{loaded(e, part, text), BIND_ATOM}, true};
+    }
+    bool cast = dtype_is_int(x->dtype);
+    const char *text = cast ? str_format(e->arena, "(%s)%s", type, element) : element;
+    return (PartText){{e->scalar[x->buf] && !cast ? element : loaded(e, type, text), BIND_ATOM}, false};
+}
+
+static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x);
+
+static PartText part_op(Emitter *e, const Unrolled *u, const Expr *x)
+{
+    PartText a = part_expr(e, u, x->arg[0]);
+    if (x->op == OP_NEG) {
+        return (PartText){{str_format(e->arena, "-%s", in_parens(e, a.text, BIND_ATOM)), BIND_UNARY}, a.vector};
+    }
+    PartText b = part_expr(e, u, x->arg[1]);
+    bool product = x->op == OP_MUL || x->op == OP_DIV;
+    const char *sign = x->op == OP_ADD ? "+" : x->op == OP_SUB ? "-" : x->op == OP_MUL ? "*" : "/";
+    const char *text = str_format(e->arena, "%s %s %s", in_parens(e, a.text, product ? BIND_PRODUCT : BIND_SUM), sign,
+                                  in_parens(e, b.text, product ? BIND_UNARY : BIND_PRODUCT));
+    return (PartText){{text, product ? BIND_PRODUCT : BIND_SUM}, a.vector || b.vector};
+}
+
+/* As deep as expressions may be; verify has seen that there is nothing else in them. */
+static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x)
+{
+    switch (x->kind) {
+    case EXPR_CONST: {
+        const char *text = number_text(e, x->value);
+        if (dtype_is_int(x->dtype)) {
+            text = str_format(e->arena, "(%s)%s", element_type(x->dtype), text);
+        }
+        return (PartText){{text, text[0] == '-' || text[0] == '(' ? BIND_UNARY : BIND_ATOM}, false};
+    }
+    case EXPR_EXTENT:
+        return (PartText){{str_format(e->arena, "(%s)%s", element_type(x->dtype), e->dim[x->dim]), BIND_UNARY}, false};
+    case EXPR_LOAD:
+        return part_load(e, u, x);
+    case EXPR_OP:
+        return part_op(e, u, x);
+    }
+    UNREACHABLE();
+}
+
+/* The part as something that can be assigned. */
+static const char *part_target(Emitter *e, const Unrolled *u)
+{
+    const Stmt *s = u->s;
+    const Affine *at = unrolled_at(e, u, s->dst, s->at);
+    if (is_named(e, s->dst)) {
+        return acc_text(e, s->dst, at);
+    }
+    const char *element = element_text(e, s->dst, at);
+    if (u->lanes == 1) {
+        return element;
+    }
+    return str_format(e->arena, "*(%s_at *)(void *)&%s", part_type(e, u->t, u->lanes), element);
+}
+
+/* Adds the part's assignment to `row`; what it loads is printed at once. */
+static void part_emit(Emitter *e, const Unrolled *u, Text *row)
+{
+    const Stmt *s = u->s;
+    PartText value = part_expr(e, u, s->value);
+    const char *text = value.text.at;
+    const char *target = part_target(e, u);
+    if (u->lanes > 1 && !value.vector) {
+        bool zero = s->value->kind == EXPR_CONST && number_is_zero(s->value->value);
+        text = str_format(e->arena, zero ? "(%s){0}" : "(%s){0} + %s", part_type(e, u->t, u->lanes),
+                          in_parens(e, value.text, BIND_PRODUCT));
+    }
+    bool narrow = u->lanes == 1 && dtype_is_int(u->t) && !is_named(e, s->dst);
+    if (narrow) { /* a signed element among unsigned arithmetic */
+        const char *sign = s->fold == OP_SUM ? "+" : "*";
+        const char *old = str_format(e->arena, "(%s)%s %s ", element_type(u->t), target, sign);
+        text_printf(row, "%s%s = (%s)(%s%s);", row->n > 0 ? " " : "", target, c_type(u->t), s->fold == OP_COPY ? "" : old,
+                    s->fold == OP_COPY ? text : in_parens(e, value.text, BIND_UNARY));
+        return;
+    }
+    text_printf(row, "%s%s %s= %s;", row->n > 0 ? " " : "", target, s->fold == OP_COPY ? "" : s->fold == OP_SUM ? "+" : "*", text);
+}
+
+/* Next combination of the unrolled indices; false after the last. */
+static bool unroll_next(const Stmt *s, uint32_t vec, int64_t *at)
+{
+    for (uint32_t i = s->n_index; i-- > 0;) {
+        if (i == vec || s->index[i].mode != MODE_UNROLL) {
+            continue;
+        }
+        if (++at[i] < s->index[i].range.span) {
+            return true;
+        }
+        at[i] = 0;
+    }
+    return false;
+}
+
+void unrolled_emit(Emitter *e, const Stmt *s)
+{
+    Unrolled u = {.s = s, .vec = s->n_index, .lanes = 1, .t = e->k->bufs.at[s->dst].dtype};
+    u.by = ARENA_ARRAY(e->arena, (size_t)s->n_index + 1, Affine);
+    int64_t *at = ARENA_ARRAY(e->arena, (size_t)s->n_index + 1, int64_t);
+    int64_t span = 1;
+    e->loads.n = 0;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        if (s->index[i].mode == MODE_VECTOR) {
+            u.vec = i;
+            span = s->index[i].range.span;
+        }
+    }
+    do {
+        for (uint32_t i = 0; i < s->n_index; i++) {
+            u.by[i] = affine_add(e->arena, s->index[i].range.start, 1, affine_const(at[i]));
+        }
+        Text row;
+        text_init(&row, e->arena);
+        for (int64_t from = 0; from < span; from += u.lanes) {
+            u.lanes = u.vec < s->n_index ? part_lanes(e, u.t, from, span) : 1;
+            if (u.vec < s->n_index) {
+                u.by[u.vec] = affine_add(e->arena, s->index[u.vec].range.start, 1, affine_const(from));
+            }
+            part_emit(e, &u, &row);
+        }
+        line_put(e->out, row.at);
+    } while (unroll_next(s, u.vec, at));
+}
+
+bool is_unrolled(const Stmt *s)
+{
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        if (s->index[i].mode != MODE_LOOP) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Variables for all parts of an accumulator (an array in plain C). */
+void acc_declare(Emitter *e, BufRef buf)
+{
+    const Buffer *b = &e->k->bufs.at[buf];
+    int64_t rows = 1, extent = b->extent[b->rank - 1].n;
+    for (uint32_t d = 0; d + 1 < b->rank; d++) {
+        rows *= b->extent[d].n;
+    }
+    if (e->vector_bytes == 0) {
+        line_printf(e, "%s %s[%lld];", c_type(b->dtype), e->buf[buf], (long long)(rows * extent));
+        return;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        Text t;
+        text_init(&t, e->arena);
+        for (int64_t from = 0, lanes = 1; from < extent; from += lanes) {
+            lanes = part_lanes(e, b->dtype, from, extent);
+            text_printf(&t, "%s%s %s;", t.n > 0 ? " " : "", part_type(e, b->dtype, lanes), part_name(e, buf, row, from));
+        }
+        line_put(e->out, t.at);
+    }
+}
+
+/* ---- what a tile needs from outside ---- */
+
+typedef struct Free {
+    Emitter *e;
+    bool *var, *bound; /* [vars] */
+    bool *dim;         /* [dims] */
+    bool *buf, *own, *written; /* [bufs] */
+} Free;
+
+static void free_affine(Free *f, Affine x)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        f->var[x.term[i].var] = true;
+    }
+}
+
+static void free_range(Free *f, Range r)
+{
+    free_affine(f, r.start);
+    if (r.clipped && r.limit.sym >= 0) {
+        f->dim[r.limit.sym] = true;
+    }
+}
+
+static void free_access(Free *f, BufRef buf, const Affine *at)
+{
+    const Buffer *b = &f->e->k->bufs.at[buf];
+    f->buf[buf] = true;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        free_affine(f, at[d]);
+        if (d > 0 && b->extent[d].sym >= 0) {
+            f->dim[b->extent[d].sym] = true;
+        }
+    }
+}
+
+static void free_expr(Free *f, const Expr *x)
+{
+    if (x->kind == EXPR_LOAD) {
+        free_access(f, x->buf, x->at);
+    } else if (x->kind == EXPR_EXTENT) {
+        f->dim[x->dim] = true;
+    }
+    for (uint32_t i = 0; x->kind == EXPR_OP && i < x->n_args; i++) {
+        free_expr(f, x->arg[i]);
+    }
+}
+
+static void free_block(Free *f, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        switch (s->kind) {
+        case STMT_FOR:
+            f->bound[s->var] = true;
+            free_range(f, s->range);
+            free_block(f, s->body, s->n_body);
+            break;
+        case STMT_ALLOC:
+            f->own[s->buf] = true;
+            break;
+        case STMT_TILE:
+            for (uint32_t x = 0; x < s->n_index; x++) {
+                f->bound[s->index[x].var] = true;
+                free_range(f, s->index[x].range);
+            }
+            free_access(f, s->dst, s->at);
+            f->written[s->dst] = true;
+            free_expr(f, s->value);
+            break;
+        }
+    }
+}
+
+/* As parameters with types, or as arguments. */
+static const char *free_text(const Free *f, bool types)
+{
+    const Kernel *k = f->e->k;
+    Text t;
+    text_init(&t, f->e->arena);
+    for (uint32_t d = 0; d < k->dims.list.n; d++) {
+        if (f->dim[d]) {
+            text_printf(&t, "%s%s%s", t.n > 0 ? ", " : "", types ? "int64_t " : "", f->e->dim[d]);
+        }
+    }
+    for (uint32_t v = 0; v < k->vars.n; v++) {
+        if (f->var[v] && !f->bound[v]) {
+            text_printf(&t, "%s%s%s", t.n > 0 ? ", " : "", types ? "int64_t " : "", f->e->var[v]);
+        }
+    }
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        if (!f->buf[b] || f->own[b]) {
+            continue;
+        }
+        text_put(&t, t.n > 0 ? ", " : "");
+        if (types) {
+            const char *type = c_type(k->bufs.at[b].dtype);
+            text_printf(&t, f->e->scalar[b] ? "%s%s " : "%s%s *TDSL_RESTRICT ",
+                        f->written[b] || f->e->scalar[b] ? "" : "const ", type);
+        }
+        text_put(&t, f->e->buf[b]);
+    }
+    return t.n == 0 ? (types ? "void" : "") : t.at;
+}
+
+/* ---- the functions ---- */
+
+static void variant_emit(Emitter *e, const Variant *v, const char *name, const char *parameters, Stmt *const *body, uint32_t n)
+{
+    Text *outer = e->out;
+    int64_t bytes = e->vector_bytes;
+    e->out = e->functions;
+    e->vector_bytes = v->bytes;
+    text_put(e->out, "\n");
+    line_printf(e, "%sstatic void %s_%s(%s)", v->attribute, name, v->suffix, parameters);
+    text_put(e->out, "{\n");
+    e->out->indent++;
+    e->in_tile = true;
+    e->last_name = NULL;
+    block_emit(e, body, n, (Place){NULL, 0});
+    e->in_tile = false;
+    e->last_name = NULL;
+    e->out->indent--;
+    text_put(e->out, "}\n");
+    e->out = outer;
+    e->vector_bytes = bytes;
+}
+
+static void dispatch_emit(Emitter *e, const char *name, const char *parameters, const char *arguments)
+{
+    Text *outer = e->out;
+    e->out = e->functions;
+    text_put(e->out, "\n");
+    line_printf(e, "static void %s(%s)", name, parameters);
+    text_put(e->out, "{\n");
+    e->out->indent++;
+    text_put(e->out, "#if defined(__GNUC__) && defined(__x86_64__)\n");
+    line_printf(e, "if (tdsl_has_v64()) {");
+    line_printf(e, "    %s_%s(%s);", name, wide_vectors.suffix, arguments);
+    line_printf(e, "    return;");
+    line_printf(e, "}");
+    text_put(e->out, "#endif\n#if defined(__GNUC__)\n");
+    line_printf(e, "%s_%s(%s);", name, any_vectors.suffix, arguments);
+    text_put(e->out, "#else\n");
+    line_printf(e, "%s_%s(%s);", name, plain_c.suffix, arguments);
+    text_put(e->out, "#endif\n");
+    e->out->indent--;
+    text_put(e->out, "}\n");
+    e->out = outer;
+}
+
+void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
+{
+    const Kernel *k = e->k;
+    Free f = {.e = e};
+    f.var = ARENA_ARRAY(e->arena, (size_t)k->vars.n + 1, bool);
+    f.bound = ARENA_ARRAY(e->arena, (size_t)k->vars.n + 1, bool);
+    f.dim = ARENA_ARRAY(e->arena, (size_t)k->dims.list.n + 1, bool);
+    f.buf = ARENA_ARRAY(e->arena, (size_t)k->bufs.n + 1, bool);
+    f.own = ARENA_ARRAY(e->arena, (size_t)k->bufs.n + 1, bool);
+    f.written = ARENA_ARRAY(e->arena, (size_t)k->bufs.n + 1, bool);
+    free_block(&f, body, n);
+    const char *name = str_format(e->arena, "tdsl_%s_tile%u", e->symbol, ++e->n_tiles);
+    const char *parameters = free_text(&f, true), *arguments = free_text(&f, false);
+    text_put(e->functions, "\n#if defined(__GNUC__)\n");
+    variant_emit(e, &any_vectors, name, parameters, body, n);
+    text_put(e->functions, "\n#if defined(__x86_64__)\n");
+    variant_emit(e, &wide_vectors, name, parameters, body, n);
+    text_put(e->functions, "#endif\n#else\n");
+    variant_emit(e, &plain_c, name, parameters, body, n);
+    text_put(e->functions, "#endif\n");
+    dispatch_emit(e, name, parameters, arguments);
+    line_printf(e, "%s(%s);", name, arguments);
 }

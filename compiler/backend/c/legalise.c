@@ -1,12 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TILED to LEGAL for C. */
+/* TILED to LEGAL for C: the walk. Loops and buffers stay as they are; a tile statement becomes statements that a
+ * printer can print one for one. */
+#include "backend/c/legalise.h"
+
 #include "backend/c/c.h"
+
+/* Does any local index not appear in the destination? */
+static bool folds_indices(const Kernel *k, const Stmt *s)
+{
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        if (!access_uses(k, s->dst, s->at, s->index[i].var)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Elements side by side are written one after the other: the index with unit stride in the destination goes innermost. */
+static void plain_emit(Legaliser *l, const Stmt *s)
+{
+    TileIndex *index = ARENA_ARRAY(l->arena, (size_t)s->n_index + 1, TileIndex);
+    uint32_t n = 0, last = NONE;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        if (last == NONE && access_is_unit(l->k, s->dst, s->at, s->index[i].var)) {
+            last = i;
+        } else {
+            index[n++] = s->index[i];
+        }
+    }
+    if (last != NONE) {
+        index[n++] = s->index[last];
+    }
+    tile_add(l, n, index, s->dst, s->at, s->fold, s->value);
+}
+
+static void tile_legalise(Legaliser *l, const Stmt *s)
+{
+    l->from = s;
+    if (s->fold == OP_COPY || !folds_indices(l->k, s)) {
+        plain_emit(l, s);
+    } else if (!legalise_matmul(l, s)) {
+        legalise_reduce(l, s);
+    }
+    l->from = NULL;
+}
+
+static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        Stmt *copy = arena_copy(l->arena, body[i], sizeof *copy);
+        switch (copy->kind) {
+        case STMT_FOR:
+            stmt_add(l, copy);
+            block_open(l, copy);
+            block_legalise(l, body[i]->body, body[i]->n_body);
+            block_close(l);
+            break;
+        case STMT_ALLOC:
+            stmt_add(l, copy);
+            break;
+        case STMT_TILE:
+            tile_legalise(l, body[i]);
+            break;
+        }
+    }
+}
 
 Kernel *c_legalise(Ctx *ctx, Arena *arena, const Kernel *k)
 {
-    (void)ctx;
-    Kernel *out = kernel_like(arena, k);
-    out->form = LOOP_LEGAL;
-    out->target = "c";
-    return out;
+    CHECK(k->form == LOOP_TILED);
+    Legaliser l = {.ctx = ctx, .arena = arena, .k = kernel_like(arena, k)};
+    l.k->form = LOOP_LEGAL;
+    l.k->target = target_c.name;
+    block_open(&l, NULL);
+    block_legalise(&l, k->body, k->n_body);
+    l.k->body = l.block->list.at;
+    l.k->n_body = l.block->list.n;
+    return l.k;
 }

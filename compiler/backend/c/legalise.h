@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TILED to LEGAL, inside. Deciding and doing are apart: a plan is a small struct, chosen by functions that build nothing, and obeyed by
+ * functions that choose nothing.
+ *
+ *   legalise.c         the walk; statements that need no accumulator
+ *   legalise_build.c   making loops, buffers and statements; substitution
+ *   legalise_access.c  what is known of an index: who uses it, at what stride, how far it runs
+ *   legalise_matmul.c  products of two operands: packed panels and register tiles
+ *   legalise_reduce.c  all other folds: vectors over a kept or a folded index, or a scalar */
+#ifndef BACKEND_C_LEGALISE_H
+#define BACKEND_C_LEGALISE_H
+
+#include "loop/loop.h"
+
+#define NONE UINT32_MAX
+
+typedef struct StmtBlock {
+    struct StmtBlock *outer;
+    Stmt *owner; /* the loop whose body this is, or null */
+    VEC(Stmt *) list;
+} StmtBlock;
+
+typedef struct LoopVar {
+    VarRef var;
+    const char *hint;
+    bool open; /* a loop over it is being built */
+} LoopVar;
+
+typedef struct Legaliser {
+    Ctx *ctx;
+    Arena *arena;
+    Kernel *k; /* the new kernel */
+    StmtBlock *block;
+    VEC(LoopVar) loop_vars; /* ours: used again in loops beside each other */
+    VEC(LoopVar) local_vars;
+    uint32_t n_buffers;
+    const Stmt *from; /* being legalised: gives place and name */
+} Legaliser;
+
+/* ---- legalise_build.c ---- */
+void block_open(Legaliser *l, Stmt *owner);
+void block_close(Legaliser *l);
+void stmt_add(Legaliser *l, Stmt *s);
+/* A loop that is open until loop_close; returns its variable. */
+VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part);
+void loop_close(Legaliser *l);
+VarRef local_var(Legaliser *l, const char *hint);
+BufRef buffer_alloc(Legaliser *l, const char *hint, DType t, Space s, uint32_t rank, const int64_t *extent);
+TileIndex index_of(VarRef v, Range range, IndexMode mode);
+/* [0, n) */
+Range range_const(int64_t n);
+Range range_at(Affine start, int64_t span, const Range *clip);
+void tile_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at, Op fold, const Expr *value);
+Affine affine_minus(Legaliser *l, Affine x, Affine y);
+Affine var_minus(Legaliser *l, VarRef v, Affine base);
+Expr *load_at(Legaliser *l, BufRef buf, uint32_t rank, const Affine *at);
+
+/* The statement's accesses with variables replaced, one after the other. */
+typedef struct Subst {
+    VarRef var;
+    Affine by;
+} Subst;
+const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const Subst *s, uint32_t n);
+const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n);
+
+/* ---- legalise_access.c ---- */
+bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
+/* Does the element's address grow by exactly one when v does? */
+bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
+/* Can the value be computed for a vector of values of v: plain arithmetic on elements that stand side by side or
+ * do not depend on v? *unit: at least one stands side by side. */
+bool expr_vectorises(const Kernel *k, const Expr *x, VarRef v, DType t, bool *unit);
+/* The most values the range can have; INT64_MAX when only open dims bound it. */
+int64_t range_most(Range r);
+int64_t range_typical(const Kernel *k, Range r);
+/* Always exactly range_most values? */
+bool range_is_exact(Range r);
+bool dtype_has_vectors(DType t);
+int64_t vector_lanes(DType t); /* of the widest vector */
+/* The largest divisor of n that is at most `most`. */
+int64_t divisor_at_most(int64_t n, int64_t most);
+
+/* A range in blocks: either one block, or a loop of them. */
+typedef struct Blocks {
+    bool looped;
+    Range loop;     /* of the loop's variable */
+    int64_t step;
+    int64_t most;   /* positions of one block, rounded up to `unit` */
+    Range whole;    /* the block itself when there is no loop */
+} Blocks;
+Blocks range_blocks(Range r, int64_t want, int64_t unit);
+/* Opens the loop if there is one: *base is where the block starts, *block its positions. */
+void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, Range *block);
+void blocks_close(Legaliser *l, const Blocks *b);
+
+/* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ---- */
+bool legalise_matmul(Legaliser *l, const Stmt *s);
+void legalise_reduce(Legaliser *l, const Stmt *s);
+
+#endif

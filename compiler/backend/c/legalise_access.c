@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be said of an index of a tile statement without knowing what it means: which accesses use it and at which
+ * stride, and how far its range runs. */
+#include "backend/c/legalise.h"
+
+bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
+{
+    for (uint32_t d = 0; d < k->bufs.at[buf].rank; d++) {
+        if (affine_uses(at[d], v)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t coefficient(Affine x, VarRef v)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (x.term[i].var == v) {
+            return x.term[i].coef;
+        }
+    }
+    return 0;
+}
+
+bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
+{
+    const Buffer *b = &k->bufs.at[buf];
+    uint32_t last = b->rank;
+    while (last > 0 && dim_is(b->extent[last - 1], 1) && !affine_uses(at[last - 1], v)) {
+        last--;
+    }
+    if (last == 0 || coefficient(at[last - 1], v) != 1) {
+        return false;
+    }
+    for (uint32_t d = 0; d + 1 < last; d++) {
+        if (affine_uses(at[d], v)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool dtype_has_vectors(DType t)
+{
+    return t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_I32 || t == DTYPE_I64;
+}
+
+int64_t vector_lanes(DType t)
+{
+    return 64 / dtype_bytes(t);
+}
+
+static bool op_vectorises(Op op, DType t)
+{
+    return op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG || (op == OP_DIV && dtype_is_float(t));
+}
+
+bool expr_vectorises(const Kernel *k, const Expr *x, VarRef v, DType t, bool *unit)
+{
+    if (x->dtype != t) {
+        return false;
+    }
+    switch (x->kind) {
+    case EXPR_CONST:
+    case EXPR_EXTENT:
+        return true;
+    case EXPR_LOAD:
+        if (!access_uses(k, x->buf, x->at, v)) {
+            return true;
+        }
+        *unit = true;
+        return access_is_unit(k, x->buf, x->at, v);
+    case EXPR_OP:
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            if (!expr_vectorises(k, x->arg[i], v, t, unit)) {
+                return false;
+            }
+        }
+        return op_vectorises(x->op, t);
+    }
+    UNREACHABLE();
+}
+
+/* ---- ranges ---- */
+
+int64_t range_most(Range r)
+{
+    int64_t most = r.span > 0 ? r.span : INT64_MAX;
+    if (r.clipped && r.limit.sym < 0 && r.start.n == 0 && r.limit.n - r.start.base < most) {
+        most = r.limit.n - r.start.base;
+    } else if (r.clipped && r.limit.sym < 0 && r.limit.n < most) {
+        most = r.limit.n;
+    }
+    return most < 0 ? 0 : most;
+}
+
+int64_t range_typical(const Kernel *k, Range r)
+{
+    int64_t most = range_most(r);
+    if (r.clipped) {
+        int64_t limit = dim_typical(&k->dims, r.limit);
+        most = limit < most ? limit : most;
+    }
+    return most;
+}
+
+bool range_is_exact(Range r)
+{
+    if (!r.clipped) {
+        return true;
+    }
+    return r.limit.sym < 0 && r.start.n == 0 && (r.span == 0 || r.start.base + r.span <= r.limit.n);
+}
+
+int64_t divisor_at_most(int64_t n, int64_t most)
+{
+    for (int64_t d = most < n ? most : n; d > 1; d--) {
+        if (n % d == 0) {
+            return d;
+        }
+    }
+    return 1;
+}
+
+static int64_t round_up(int64_t n, int64_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+Blocks range_blocks(Range r, int64_t want, int64_t unit)
+{
+    Blocks b = {.loop = r};
+    int64_t most = range_most(r);
+    if (most <= want * 2) {
+        most = most < 1 ? 1 : most;
+        b.most = round_up(most, unit);
+        b.whole = r;
+        if (r.span == 0 || r.span > b.most) { /* a bound that buffers can be measured by */
+            b.whole.span = b.most;
+        }
+        return b;
+    }
+    b.looped = true;
+    b.step = r.span > 0 ? divisor_at_most(r.span, want) : want;
+    b.most = round_up(b.step, unit);
+    return b;
+}
+
+void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, Range *block)
+{
+    if (!b->looped) {
+        *base = b->whole.start;
+        *block = b->whole;
+        return;
+    }
+    VarRef v = loop_open(l, hint, b->loop, b->step, b->loop.clipped ? FOR_ALL : FOR_FULL);
+    *base = affine_var(l->arena, v);
+    *block = range_at(*base, b->step, &b->loop);
+}
+
+void blocks_close(Legaliser *l, const Blocks *b)
+{
+    if (b->looped) {
+        loop_close(l);
+    }
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making LEGAL statements: a stack of open loops, variables used again where loops stand beside each other, and the
+ * accesses of a statement with some of its variables replaced. */
+#include "backend/c/legalise.h"
+
+#include <string.h>
+
+void block_open(Legaliser *l, Stmt *owner)
+{
+    StmtBlock *b = ARENA_NEW(l->arena, StmtBlock);
+    b->outer = l->block;
+    b->owner = owner;
+    l->block = b;
+}
+
+void block_close(Legaliser *l)
+{
+    StmtBlock *b = l->block;
+    CHECK(b->owner != NULL);
+    b->owner->body = b->list.at;
+    b->owner->n_body = b->list.n;
+    l->block = b->outer;
+}
+
+void stmt_add(Legaliser *l, Stmt *s)
+{
+    vec_push(l->arena, &l->block->list, s);
+}
+
+static Stmt *stmt_new(Legaliser *l, StmtKind kind)
+{
+    Stmt *s = ARENA_NEW(l->arena, Stmt);
+    s->kind = kind;
+    s->fold = OP_COPY;
+    if (l->from != NULL) {
+        s->span = l->from->span;
+        s->name = kind == STMT_TILE ? l->from->name : NULL;
+    }
+    return s;
+}
+
+VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part)
+{
+    uint32_t at = 0;
+    while (at < l->loop_vars.n && (l->loop_vars.at[at].open || strcmp(l->loop_vars.at[at].hint, hint) != 0)) {
+        at++;
+    }
+    if (at == l->loop_vars.n) {
+        LoopVar v = {kernel_var(l->k, &l->ctx->syms, hint, true), hint, false};
+        vec_push(l->arena, &l->loop_vars, v);
+    }
+    l->loop_vars.at[at].open = true;
+    Stmt *s = stmt_new(l, STMT_FOR);
+    s->var = l->loop_vars.at[at].var;
+    s->range = range;
+    s->step = step;
+    s->part = part;
+    stmt_add(l, s);
+    block_open(l, s);
+    return s->var;
+}
+
+void loop_close(Legaliser *l)
+{
+    for (uint32_t i = 0; i < l->loop_vars.n; i++) {
+        if (l->loop_vars.at[i].var == l->block->owner->var) {
+            l->loop_vars.at[i].open = false;
+        }
+    }
+    block_close(l);
+}
+
+VarRef local_var(Legaliser *l, const char *hint)
+{
+    for (uint32_t i = 0; i < l->local_vars.n; i++) {
+        if (strcmp(l->local_vars.at[i].hint, hint) == 0) {
+            return l->local_vars.at[i].var;
+        }
+    }
+    LoopVar v = {kernel_var(l->k, &l->ctx->syms, hint, false), hint, false};
+    vec_push(l->arena, &l->local_vars, v);
+    return v.var;
+}
+
+BufRef buffer_alloc(Legaliser *l, const char *hint, DType t, Space space, uint32_t rank, const int64_t *extent)
+{
+    Dim dims[4];
+    CHECK(rank <= 4);
+    for (uint32_t d = 0; d < rank; d++) {
+        dims[d] = dim_fixed(extent[d]);
+    }
+    const char *name = str_format(l->arena, "%s%u", hint, ++l->n_buffers);
+    BufRef b = kernel_buffer(l->k, &l->ctx->syms, name, t, space, rank, dims);
+    Stmt *s = stmt_new(l, STMT_ALLOC);
+    s->buf = b;
+    stmt_add(l, s);
+    return b;
+}
+
+TileIndex index_of(VarRef v, Range range, IndexMode mode)
+{
+    return (TileIndex){.var = v, .range = range, .mode = mode};
+}
+
+Range range_const(int64_t n)
+{
+    return (Range){.start = affine_const(0), .span = n, .clipped = false, .limit = dim_fixed(0)};
+}
+
+Range range_at(Affine start, int64_t span, const Range *clip)
+{
+    return (Range){.start = start, .span = span, .clipped = clip->clipped, .limit = clip->limit};
+}
+
+void tile_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at, Op fold, const Expr *value)
+{
+    uint32_t rank = l->k->bufs.at[dst].rank;
+    Stmt *s = stmt_new(l, STMT_TILE);
+    s->n_index = n;
+    s->index = n == 0 ? NULL : arena_copy(l->arena, index, n * sizeof *index);
+    s->dst = dst;
+    s->at = rank == 0 ? NULL : arena_copy(l->arena, at, rank * sizeof *at);
+    s->fold = fold;
+    s->value = value;
+    stmt_add(l, s);
+}
+
+Affine affine_minus(Legaliser *l, Affine x, Affine y)
+{
+    return affine_add(l->arena, x, -1, y);
+}
+
+Affine var_minus(Legaliser *l, VarRef v, Affine base)
+{
+    return affine_minus(l, affine_var(l->arena, v), base);
+}
+
+Expr *load_at(Legaliser *l, BufRef buf, uint32_t rank, const Affine *at)
+{
+    CHECK(l->k->bufs.at[buf].rank == rank);
+    return expr_load(l->arena, l->k, buf, at);
+}
+
+const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const Subst *s, uint32_t n)
+{
+    Affine *out = ARENA_ARRAY(l->arena, (size_t)rank + 1, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[d] = at[d];
+        for (uint32_t i = 0; i < n; i++) {
+            out[d] = affine_subst(l->arena, out[d], s[i].var, s[i].by);
+        }
+    }
+    return out;
+}
+
+/* As deep as expressions of kernels may be (EXPR_DEPTH_LIMIT of loop/loop_text.h, checked by loop_verify). */
+const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n)
+{
+    switch (x->kind) {
+    case EXPR_CONST:
+    case EXPR_EXTENT:
+        return x;
+    case EXPR_LOAD: {
+        Expr *copy = arena_copy(l->arena, x, sizeof *x);
+        copy->at = access_subst(l, l->k->bufs.at[x->buf].rank, x->at, s, n);
+        return copy;
+    }
+    case EXPR_OP: {
+        Expr *copy = arena_copy(l->arena, x, sizeof *x);
+        const Expr **arg = ARENA_ARRAY(l->arena, x->n_args, const Expr *);
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            arg[i] = expr_subst(l, x->arg[i], s, n);
+        }
+        copy->arg = arg;
+        return copy;
+    }
+    }
+    UNREACHABLE();
+}
