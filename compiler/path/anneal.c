@@ -9,13 +9,6 @@
 
 #include "path/search.h"
 
-#define LUCK_STEPS 4096
-
-typedef struct Luck {
-    uint64_t state;
-    const double *table; /* -log2-ish: -ln(u) at LUCK_STEPS points */
-} Luck;
-
 static inline uint64_t luck_next(Luck *l)
 {
     l->state ^= l->state << 13;
@@ -138,38 +131,50 @@ static bool sweep_has_native(void)
 }
 #endif
 
+Luck luck_new(Search *s)
+{
+    double *table = ARENA_ARRAY(s->arena, LUCK_STEPS, double);
+    for (uint32_t i = 0; i < LUCK_STEPS; i++) {
+        table[i] = -log(((double)i + 0.5) / LUCK_STEPS);
+    }
+    return (Luck){rng_next(&s->rng) | 1, table};
+}
+
+void anneal_sweeps(Search *s, Tree *t, Luck *luck, double heat, double depth, uint32_t sweeps)
+{
+    double floor = tree_total(t, &s->model).cost - depth;
+    bool native = sweep_has_native();
+    for (uint32_t i = 0; i < sweeps; i++) {
+        if (native) {
+            sweep_native(t, &s->model, heat, floor, luck);
+        } else {
+            sweep_plain(t, &s->model, heat, floor, luck);
+        }
+    }
+    s->done += (uint64_t)sweeps * t->n;
+}
+
+double schedule_heat(const Schedule *plan, uint32_t level)
+{
+    double part = plan->levels > 1 ? (double)level / (plan->levels - 1) : 1.0;
+    return plan->hot * exp2(part * log2(plan->cold / plan->hot));
+}
+
 void anneal_run(Search *s, Tree *t, Schedule plan)
 {
     if (t->n < 3) {
         return;
     }
     ArenaMark mark = arena_mark(s->arena);
-    double *table = ARENA_ARRAY(s->arena, LUCK_STEPS, double);
-    for (uint32_t i = 0; i < LUCK_STEPS; i++) {
-        table[i] = -log(((double)i + 0.5) / LUCK_STEPS);
-    }
-    Luck luck = {rng_next(&s->rng) | 1, table};
+    Luck luck = luck_new(s);
     Tree best = tree_clone(t, s->arena);
     Score best_score = tree_total(t, &s->model);
-    bool native = sweep_has_native();
     for (uint32_t level = 0; level < plan.levels && !search_stopped(s); level++) {
-        double part = plan.levels > 1 ? (double)level / (plan.levels - 1) : 1.0;
-        double heat = plan.hot * exp2(part * log2(plan.cold / plan.hot));
-        double floor = tree_total(t, &s->model).cost - plan.depth;
-        for (uint32_t i = 0; i < plan.sweeps; i++) {
-            if (native) {
-                sweep_native(t, &s->model, heat, floor, &luck);
-            } else {
-                sweep_plain(t, &s->model, heat, floor, &luck);
-            }
-        }
-        s->done += (uint64_t)plan.sweeps * t->n;
-        if (level * 2 >= plan.levels) {
-            Score now = tree_total(t, &s->model);
-            if (score_less(now, best_score)) {
-                best_score = now;
-                tree_copy(&best, t);
-            }
+        anneal_sweeps(s, t, &luck, schedule_heat(&plan, level), plan.depth, plan.sweeps);
+        Score now = tree_total(t, &s->model);
+        if (score_less(now, best_score)) {
+            best_score = now;
+            tree_copy(&best, t);
         }
     }
     tree_copy(t, &best);

@@ -89,7 +89,7 @@ static void starts_add(Search *s, const Net *net, Pool *pool, uint64_t budget)
 }
 
 /* Proposals: about a second to 100 operands on a slow core, then in proportion; a part gets its share. */
-static uint64_t budget_of(const Search *s, const Net *net)
+uint64_t search_budget(const Search *s, const Net *net)
 {
     uint64_t all = s->n_all < net->n ? net->n : s->n_all;
     uint64_t base = all * 60000 < 12000000 ? 12000000 : all * 60000;
@@ -141,7 +141,7 @@ bool anneal_search(Search *s, const Net *net, PathStep *out)
     pool_init(&pool, net->n, s->arena);
     greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
     pool_add(&pool, net, out, tree_score(&s->model, net, out, s->arena), "greedy");
-    anneal_rounds(s, net, &pool, budget_of(s, net));
+    anneal_rounds(s, net, &pool, search_budget(s, net));
     memcpy(out, pool.steps[0], (net->n - 1) * sizeof *out);
     arena_reset(s->arena, mark);
     return true;
@@ -156,7 +156,7 @@ bool auto_search(Search *s, const Net *net, PathStep *out)
     ArenaMark mark = arena_mark(s->arena);
     Pool pool;
     pool_init(&pool, net->n, s->arena);
-    uint64_t budget = budget_of(s, net);
+    uint64_t budget = search_budget(s, net);
     bool exact = exact_pays(s, net);
     budget = exact && budget > 500000 ? 500000 : budget;
     starts_add(s, net, &pool, budget);

@@ -121,6 +121,31 @@ static void job_join(Job *j)
     }
 }
 
+/* The whole network at once, since a sliced label of one part multiplies the others. */
+static bool job_sliced(Job *j, PathResult *out)
+{
+    Search *s = &j->search;
+    const Part *part = &j->reduced.parts[0];
+    ArenaMark mark = arena_mark(s->arena);
+    PathStep *steps = ARENA_ARRAY(s->arena, part->net.n, PathStep);
+    s->sliced = ARENA_ARRAY(s->arena, part->net.n_labels, uint8_t);
+    s->model.limit = INFINITY;
+    uint32_t effort = s->effort;
+    s->effort = effort > 0;
+    bool found = auto_search(s, &part->net, steps);
+    s->effort = effort;
+    s->model.limit = log2((double)s->options->memory_limit);
+    slice_search(s, &part->net, steps, search_budget(s, &part->net));
+    job_append(j, 0, steps);
+    for (uint32_t l = 0; l < part->net.n_labels; l++) {
+        if (s->sliced[l]) {
+            out->sliced[out->n_sliced++] = j->prepared.origin[part->label[l]];
+        }
+    }
+    arena_reset(s->arena, mark);
+    return found;
+}
+
 bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResult *out)
 {
     memset(out, 0, sizeof *out);
@@ -142,12 +167,17 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
     const char *won = j.row->name;
     if (p->n_operands > 0) {
         net_prepare(p, NULL, arena, &j.prepared);
-        net_reduce(&j.prepared.net, true, p->n_operands > WHOLE, arena, &j.reduced);
+        bool limited = o->memory_limit > 0;
+        net_reduce(&j.prepared.net, !limited, !limited && p->n_operands > WHOLE, arena, &j.reduced);
         j.steps = out->tree.steps;
         memcpy(j.steps, j.reduced.steps, j.reduced.n_steps * sizeof *j.steps);
         j.n_steps = j.reduced.n_steps;
         j.root = ARENA_ARRAY(arena, j.reduced.n_parts, uint32_t);
-        for (uint32_t i = 0; i < j.reduced.n_parts; i++) {
+        out->sliced = ARENA_ARRAY(arena, p->n_labels, uint32_t);
+        if (limited) {
+            job_sliced(&j, out);
+        }
+        for (uint32_t i = 0; !limited && i < j.reduced.n_parts; i++) {
             if (!job_part(&j, i, &won, &proved)) {
                 return false;
             }

@@ -140,6 +140,21 @@ typedef struct Schedule {
     double depth;     /* steps cheaper than the tree by more than this (log2) move freely */
     uint32_t levels, sweeps;
 } Schedule;
+double schedule_heat(const Schedule *plan, uint32_t level);
 void anneal_run(Search *s, Tree *t, Schedule plan);
+
+#define LUCK_STEPS 4096
+typedef struct Luck { /* random numbers of the sweeps */
+    uint64_t state;
+    const double *table; /* -ln at LUCK_STEPS points of (0, 1) */
+} Luck;
+Luck luck_new(Search *s);
+void anneal_sweeps(Search *s, Tree *t, Luck *luck, double heat, double depth, uint32_t sweeps);
+
+/* Finds a tree and the labels to slice (s->sliced, by label of the net) together, so that no tensor is above the
+ * limit. `out` holds a first tree. Returns the log2 cost over all slices. */
+double slice_search(Search *s, const Net *net, PathStep *out, uint64_t budget);
+/* Proposals that the default effort grants. */
+uint64_t search_budget(const Search *s, const Net *net);
 
 #endif
