@@ -24,7 +24,7 @@ static void tar_header(unsigned char *block, const char *name, size_t size)
     memcpy(block + 100, "0000644", 7);
     memcpy(block + 108, "0000000", 7);
     memcpy(block + 116, "0000000", 7);
-    (void)snprintf((char *)block + 124, 12, "%011llo", (unsigned long long)size);
+    (void)snprintf((char *)block + 124, 12, "%011o", (unsigned)size);
     memcpy(block + 136, "00000000000", 11);
     memset(block + 148, ' ', 8);
     block[156] = '0';
