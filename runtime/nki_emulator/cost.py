@@ -339,7 +339,7 @@ def cost_text(report, memory=None):
     lines.append(f"hbm: {report['hbm_bytes']} bytes, {report['traffic_ratio']:.2f}x the "
                  f"compulsory {report['compulsory_bytes']}")
     lines.append(f"bound {report['bound_us']:.3f} us by {report['bound_by']}, predicted "
-                 f"{report['predicted_us']:.3f} us, launch {report['launch_us']:.0f} us besides")
+                 f"{report['predicted_us']:.3f} us, launch {report['launch_us']:.0f} us more")
     roof = report["roofline"]
     lines.append(f"roofline: {roof['intensity_flop_per_byte']:.2f} flop/B (ridge "
                  f"{roof['ridge_flop_per_byte']:.1f}), attainable "

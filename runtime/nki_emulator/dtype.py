@@ -65,7 +65,7 @@ def cast(values, dtype):
         if values.dtype.kind in "iub":
             values = values.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            single = values.astype(np.float32)
+            single = values.astype(np.float32, copy=False)
             if dtype.name == "bfloat16":
                 return round_low_bits(single, 16)
             if dtype.name == "tfloat32":

@@ -139,8 +139,8 @@ def check_arrays(manifest, arrays):
             raise UsageError(f"'{wanted.name}' has shape {list(array.shape)}, the manifest has "
                              f"{list(wanted.shape)}")
         if array.dtype != wanted.dtype.outside:
-            raise UsageError(f"'{wanted.name}' is {array.dtype}, {wanted.dtype.name} travels as "
-                             f"{wanted.dtype.outside}")
+            raise UsageError(f"'{wanted.name}' is {array.dtype}, {wanted.dtype.name} travels "
+                             f"as {wanted.dtype.outside}")
         held.append(dtypes.from_outside(array, wanted.dtype))
     return held
 

@@ -4,7 +4,7 @@
 After the subset check and before Python runs the text, two things are written into its tree:
 a step at the head of every loop body (rule H2 when there are too many), and a checked function
 around every arithmetic operator, so that integers stay int32 (P8, what the front ends compute
-in) and operators meet numbers only (P5 on tensors, P1 on anything else). Lines stay as they are.
+in) and operators meet numbers only (P5 on tensors, P1 on anything else). Lines stay.
 """
 
 import ast

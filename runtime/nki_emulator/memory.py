@@ -6,11 +6,14 @@ A Tensor is the facts of an allocation; its Store owns the values (held form, se
 accumulation group produced it (0 nothing, -1 anything that is not a matmul). Only views keep
 a store alive, so a tile that the kernel has dropped costs no memory, while its facts stay for
 the live-range check. A View is a rectangular or strided window on one tensor; it shares memory
-with it, so that reading and writing through it is reading and writing the tensor. Kernels see views only (a whole tensor is its own full view) and can do nothing with
-them but index, ask for shape and dtype, and pass them to operations: everything else is P5.
+with it, so that reading and writing through it is reading and writing the tensor. Kernels see
+views only (a whole tensor is its own full view) and can do nothing with them but index, ask for
+shape and dtype, and pass them to operations: everything else is P5.
 
 Space checks that do not depend on the operation live here: G1, G2, G5 to G12, G14, G16.
 """
+
+import math
 
 import numpy as np
 
@@ -37,7 +40,7 @@ class Tensor:
 
     @property
     def free_elements(self):
-        return int(np.prod(self.shape[1:], dtype=np.int64))
+        return math.prod(self.shape[1:])
 
     @property
     def row_bytes(self):
@@ -80,7 +83,7 @@ class View:
 
     @property
     def shape(self):
-        return tuple(int(n) for n in self.values.shape)
+        return self.values.shape
 
     @property
     def dtype(self):
@@ -101,7 +104,7 @@ class View:
     @property
     def elements(self):
         """Elements per partition."""
-        return int(np.prod(self.shape[1:], dtype=np.int64))
+        return math.prod(self.shape[1:])
 
     @property
     def strides(self):
@@ -191,7 +194,7 @@ def _indexed(tensor, store, key):
         broken("G11", f"{len(key)} indices for {tensor}")
     key = key + (slice(None),) * (rank - len(key))
     index, slices, offset = [], [], 0
-    strides = [int(np.prod(tensor.shape[d + 1:], dtype=np.int64)) for d in range(rank)]
+    strides = [math.prod(tensor.shape[d + 1:]) for d in range(rank)]
     for dim, (item, size) in enumerate(zip(key, tensor.shape)):
         if isinstance(item, slice):
             start = 0 if item.start is None else _whole_number(item.start, "a slice start")
@@ -244,7 +247,7 @@ def _patterned(tensor, store, pattern, offset):
         broken("G2", "an on-chip pattern has a partition and a free dimension", op="ap")
     if not tensor.on_chip and pairs[0][0] == 0 and pairs[0][1] == 1:
         broken("D9", "a partition dimension of stride 0 and size 1", op="ap")
-    size = int(np.prod(tensor.shape, dtype=np.int64))
+    size = math.prod(tensor.shape)
     last = offset + sum(stride * (count - 1) for stride, count in pairs)
     if offset < 0 or last >= size:
         broken("G11", f"pattern reaches element {last} of {size} of {tensor}", op="ap")
@@ -267,8 +270,8 @@ def _reshaped(view, shape):
     if not isinstance(shape, (list, tuple)):
         broken("A4", "shape is a tuple of integers", op="reshape")
     shape = tuple(_whole_number(n, "an extent") for n in shape)
-    if any(n < 1 for n in shape) or (int(np.prod(shape, dtype=np.int64)) !=
-                                     int(np.prod(tensor.shape, dtype=np.int64))):
+    if any(n < 1 for n in shape) or (math.prod(shape) !=
+                                     math.prod(tensor.shape)):
         broken("G10", f"{list(shape)} has not the elements of {tensor}", op="reshape")
     if tensor.on_chip and (len(shape) < 2 or shape[0] != tensor.shape[0]):
         broken("G10", f"a reshape keeps the {tensor.shape[0]} partitions of {tensor}",
@@ -386,7 +389,7 @@ def read_single(view, op):
     values = read(view, op)
     if view.dtype.is_int:
         check_exact(values, op)
-    return values.astype(np.float32)
+    return values.astype(np.float32, copy=False)
 
 
 def check_exact(values, op):

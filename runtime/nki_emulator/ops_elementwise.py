@@ -45,7 +45,7 @@ def tensor_tensor(session, a):
         engine = _pick_engine(op, a.engine, "gpsimd")
         for view in (a.dst, a.data1, a.data2):
             if view.space == "psum":
-                broken("E1", f"nl.{a.op.name} runs on GpSimd here and needs SBUF: {view}", op=op)
+                broken("E1", f"nl.{a.op.name} runs on GpSimd here, needs SBUF: {view}", op=op)
     else:
         engine = _pick_engine(op, a.engine, "vector", "gpsimd")
     check_operands(op, engine, a.dst, a.data1, a.data2)

@@ -5,6 +5,8 @@ Running sums accumulate in order in float32. GpSimd runs the index operations an
 reduction over partitions.
 """
 
+import math
+
 import numpy as np
 
 from .alu import REDUCERS, alu_apply, alu_kind, alu_reduce
@@ -33,7 +35,7 @@ def tensor_reduce(session, a):
     if sorted(axes) != wanted or 0 in axes:
         broken("E5", f"axis {a.axis} of a {rank}-dimensional tile: only the trailing free "
                      f"axes, never 0", op=op)
-    kept = int(np.prod(a.data.shape[1:rank - len(axes)], dtype=np.int64))
+    kept = math.prod(a.data.shape[1:rank - len(axes)])
     if (a.dst.partitions, a.dst.elements) != (a.data.partitions, kept):
         broken("E5", f"dst is {list(a.dst.shape)}, the result is ({a.data.partitions}, "
                      f"{kept})", op=op)
@@ -118,8 +120,8 @@ def _index_values(op, pattern, offset, multiplier, view):
     if not 1 <= len(pattern) <= 4:
         broken("E8", f"{len(pattern)} pattern dimensions, 1 to 4", op=op)
     counts = [count for _, count in pattern]
-    if any(c < 1 for c in counts) or int(np.prod(counts, dtype=np.int64)) != view.elements:
-        broken("E8", f"pattern {pattern} counts {int(np.prod(counts, dtype=np.int64))} "
+    if any(c < 1 for c in counts) or math.prod(counts) != view.elements:
+        broken("E8", f"pattern {pattern} counts {math.prod(counts)} "
                      f"elements, {view} has {view.elements}", op=op)
     free = np.zeros((1,), np.int64)
     for step, count in pattern:

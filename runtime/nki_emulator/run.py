@@ -21,6 +21,7 @@ Exit status: 0 done, 1 a rule was broken (standard error names file, line, rule 
 
 import argparse
 import json
+import math
 import os
 import sys
 
@@ -100,7 +101,7 @@ def _read_raw(path, argument):
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}")
     dtype = argument.dtype.outside.newbyteorder("<")
-    wanted = int(np.prod(argument.shape, dtype=np.int64)) * dtype.itemsize
+    wanted = math.prod(argument.shape) * dtype.itemsize
     if len(data) != wanted:
         raise UsageError(f"{path}: {len(data)} bytes, '{argument.name}' has {wanted}")
     return np.frombuffer(data, dtype).reshape(argument.shape).astype(argument.dtype.outside)
@@ -189,7 +190,8 @@ def _run(options):
     result = emulate(text, arrays, manifest, options.function, target, path,
                      _types(options.types), options.max_instructions, options.ranges)
     if options.outputs and len(options.outputs) != len(result.outputs):
-        raise UsageError(f"{len(options.outputs)} --out files for {len(result.outputs)} results")
+        raise UsageError(f"{len(options.outputs)} --out files for "
+                         f"{len(result.outputs)} results")
     files = [(p, _writer(options, o)) for p, o in zip(options.outputs, result.outputs)]
     if options.trace:
         files.append((options.trace, lambda stream: stream.write(

@@ -7,12 +7,14 @@ A record is plain data, ready for JSON:
      "operands": {"dst": OPERAND, "stationary": OPERAND, ...},       # in the order written
      "constants": {"accumulate": false, "op": "nl.add", "engine": "nisa.engine.vector", ...}}
     OPERAND = {"tensor": 4, "name": "acc", "space": "psum", "role": "local",
-               "dtype": "float32", "tensor_shape": [128, 512], "index": [[0, 128, 1], [0, 512, 1]],
+               "dtype": "float32", "tensor_shape": [128, 512],
+               "index": [[0, 128, 1], [0, 512, 1]],
                "shape": [128, 512], "strides": [512, 1], "offset": 0}
 
-`tensor` is a serial number of allocation, `role` is "input" for parameters, `index` has [start, end, step] for every dimension
-of the tensor (an integer i is written [i, i + 1, 1]), or is null for an access pattern, whose
-text is then in `pattern`. Only constants that the text spells out are recorded.
+`tensor` is a serial number of allocation, `role` is "input" for parameters and "local" else,
+`index` has [start, end, step] for every dimension of the tensor (an integer i is written
+[i, i + 1, 1]), or is null for an access pattern, whose text is then in `pattern`. Only
+constants that the text spells out are recorded.
 
 `normal_form` reduces a trace to what two independent evaluators of one text must agree on;
 the second judge (tests/judge) makes the same from its own tracer's dump.

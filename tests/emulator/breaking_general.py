@@ -73,7 +73,8 @@ CASES = [
     ("G9", "six dimensions", "",
      "t = nl.ndarray(shape=(8, 2, 2, 2, 2<<, 2||>>), dtype=nl.float32, buffer=nl.sbuf)\n"),
     ("G10", "a pattern with another partition stride", "",
-     SF + "nisa.memset(dst=s.ap(pattern=[[<<256||512>>, 128], [1, 8]], offset=0), value=1.0)\n"),
+     SF + "nisa.memset(dst=s.ap(pattern=[[<<256||512>>, 128], [1, 8]], offset=0), "
+     "value=1.0)\n"),
     ("G10", "a pattern on a slice", "",
      S + "t = s<<[0:128, 0:8]||[...]>>\nnisa.memset(dst=<<t||s>>.ap(pattern=[[512, 128], "
      "[1, 8]], offset=0), value=1.0)  #!\n"),
@@ -105,7 +106,8 @@ CASES = [
      "<<pass||nisa.dma_copy(dst=h[...], src=t[...])>>\n"
      "nisa.dma_copy(dst=t[...], src=h[...])  #!\n"),
     ("G13", "an address at partition 16", "",
-     "t = nl.ndarray(shape=(8, 8), dtype=nl.float32, buffer=nl.sbuf, address=(<<16||0>>, 0))\n"),
+     "t = nl.ndarray(shape=(8, 8), dtype=nl.float32, buffer=nl.sbuf, "
+     "address=(<<16||0>>, 0))\n"),
     ("G13", "an address that is not aligned", "",
      "t = nl.ndarray(shape=(8, 8), dtype=nl.float32, buffer=nl.sbuf, address=(0, <<6||8>>))\n"),
     ("G13", "an address within a PSUM bank", "", "t = nl.ndarray(shape=(8, 8), "
@@ -183,8 +185,8 @@ WHOLE = [
      filled("t", (1, 1)) + "for i in range(<<10||8>>):\n    nisa.memset(dst=t[...], value=2.0)"
      "  #!\no = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"
      "nisa.dma_copy(dst=o[...], src=t[...])\nreturn o\n"),
-    ("H2", "loops without an end", "", {"max_instructions": 100}, "for i in range(<<10000||9>>):"
-     "\n    for j in (1, 2, 3):  #!\n        pass\n" + filled("t", (1, 1)) +
+    ("H2", "loops without an end", "", {"max_instructions": 100},
+     "for i in range(<<10000||9>>):\n    for j in (1, 2, 3):  #!\n        pass\n" + filled("t", (1, 1)) +
      "o = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"
      "nisa.dma_copy(dst=o[...], src=t[...])\nreturn o\n"),
     ("H3", "an assertion about shapes fails", "a:float32:8x8", {},

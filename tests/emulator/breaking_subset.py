@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that leave the Python subset (P rules). Rows as in breaking_general.py, or whole modules.
+"""Texts that leave the Python subset (P rules), rows as in breaking_general.py or whole modules.
 
 A row of MODULES is: rule, sentence, text with <<bad||good>>, file name or None.
 """
@@ -80,8 +80,8 @@ MODULES = [
     ("P12", "another import", HEAD + f"<<import os||>>\n@nki.jit\ndef k():\n{_BODY}", None),
     ("P12", "a second function", HEAD + f"@nki.jit\ndef k():\n{_BODY}"
      "<<def g(): pass||>>\n", None),
-    ("P12", "a call at module level", HEAD + f"<<range(3)||N = 3>>\n@nki.jit\ndef k():\n{_BODY}",
-     None),
+    ("P12", "a call at module level", HEAD +
+     f"<<range(3)||N = 3>>\n@nki.jit\ndef k():\n{_BODY}", None),
     ("P12", "a computed constant", HEAD + f"N = <<range(3)||(1, 2)>>\n@nki.jit\ndef k():\n"
      f"{_BODY}", None),
     ("P12", "no kernel", HEAD + f"<<||@nki.jit>>\ndef k():  #!\n{_BODY}", None),
@@ -91,6 +91,7 @@ MODULES = [
      ("nki_k.py", "k_nki.py")),
     ("P14", "a file name that is no identifier", HEAD + f"@nki.jit\ndef k():\n{_BODY}",
      ("my-kernel.py", "my_kernel.py")),
-    ("A1", "the old package", HEAD + f"<<import neuronxcc.nki||>>\n@nki.jit\ndef k():\n{_BODY}", None),
+    ("A1", "the old package", HEAD +
+     f"<<import neuronxcc.nki||>>\n@nki.jit\ndef k():\n{_BODY}", None),
     ("P1", "text that is not Python", HEAD + f"@nki.jit\ndef k(<<)||>>):\n{_BODY}", None),
 ]

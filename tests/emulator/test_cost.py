@@ -66,7 +66,8 @@ class Cycles(unittest.TestCase):
         ]
         for text, want in rows:
             with self.subTest(call=text):
-                self.assertEqual(cycles(f"{t}nisa.{text}\n", op=text.partition("(")[0])[0], want)
+                name = text.partition("(")[0]
+                self.assertEqual(cycles(f"{t}nisa.{text}\n", op=name)[0], want)
 
     def test_memset_of_bfloat16_zero_is_half_price(self):
         body = tile("t", (8, 400), "bfloat16") + "nisa.memset(dst=t[...], value={})\n"

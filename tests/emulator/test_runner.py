@@ -181,7 +181,7 @@ class Runner(unittest.TestCase):
         deep = "(" * 3000 + "1" + ")" * 3000
         texts = {
             "deep": HEAD + f"@nki.jit\ndef k():\n    x = {deep}\n    return x\n",
-            "chain": HEAD + "@nki.jit\ndef k():\n    x = " + "1 + " * 20000 + "1\n    return x\n",
+            "chain": f"{HEAD}@nki.jit\ndef k():\n    x = {'1 + ' * 20000}1\n    return x\n",
             "binary": "\0\1\2", "empty": "",
             "builtins": HEAD + "@nki.jit\ndef k():\n    __import__(name='os')\n    return 1\n",
             "attribute": HEAD + "@nki.jit\ndef k(a):\n    return a.__class__\n",
@@ -196,12 +196,16 @@ class Runner(unittest.TestCase):
                 self.assertRegex(done.stderr, r"\[[A-Z]\d+\]")
                 self.assertNotIn("Traceback", done.stderr)
 
-    def test_the_folder_of_the_runner_is_no_package_named_nki(self):
-        done = subprocess.run([sys.executable, "-c", "import nki_emulator.emulate\nimport nki"],
-                              cwd=self.folder, capture_output=True, text=True, timeout=60,
-                              env={**os.environ,
-                                   "PYTHONPATH": os.path.join(ROOT, "runtime")})
-        self.assertIn("No module named 'nki'", done.stderr)
+    def test_importing_the_package_gives_nobody_a_module_named_nki(self):
+        text = ("import importlib.util, sys\nimport nki_emulator.emulate\n"
+                "spec = importlib.util.find_spec('nki')\n"
+                "print([n for n in sys.modules if n.split('.')[0] == 'nki'], "
+                "spec and list(spec.submodule_search_locations))\n")
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
+                              cwd=self.folder, timeout=60,
+                              env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "runtime")})
+        self.assertTrue(done.stdout.startswith("[] "), done.stdout + done.stderr)
+        self.assertNotIn(ROOT + os.sep + "runtime", done.stdout)
 
 
 class Isolation(unittest.TestCase):

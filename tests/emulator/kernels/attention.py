@@ -4,7 +4,7 @@
 c 64, i 100, j 200, d 64, bfloat16 in, float32 out. Scores stay in PSUM; the row maximum is
 negated by the reduction itself and becomes the bias of the exponential, which sums its rows as
 it goes; the probabilities are transposed on the matrix engine (j on partitions) and contract
-with v in one group; the division is a reciprocal of one column, applied as the result is evicted.
+with v in one group; the division is a reciprocal of one column, applied at the eviction.
 Profile: NKI 0.3.0 to 0.6.0.
 """
 import nki
