@@ -7,6 +7,7 @@
 
 /* Up to here disconnected networks are searched whole: outer products of parts may pay inside. */
 #define WHOLE 20
+#define OPERANDS_MOST 20000000u
 
 const PathStrategy path_strategies[] = {
     {"auto", "exact where that is cheap, else all of the others below for starts, then annealing", auto_search},
@@ -121,21 +122,30 @@ static void job_join(Job *j)
     }
 }
 
-/* The whole network at once, since a sliced label of one part multiplies the others. */
-static bool job_sliced(Job *j, PathResult *out)
+/* Under a limit the whole network is searched at once, since a sliced label of one part multiplies the others. First
+ * without the limit; when that does not fit, with it. False: only where slices are not allowed. */
+static bool job_limited(Job *j, PathResult *out, bool *proved)
 {
     Search *s = &j->search;
     const Part *part = &j->reduced.parts[0];
+    double limit = log2((double)s->options->memory_limit);
     ArenaMark mark = arena_mark(s->arena);
     PathStep *steps = ARENA_ARRAY(s->arena, part->net.n, PathStep);
-    s->sliced = ARENA_ARRAY(s->arena, part->net.n_labels, uint8_t);
-    s->model.limit = INFINITY;
     uint32_t effort = s->effort;
-    s->effort = effort > 0;
-    bool found = auto_search(s, &part->net, steps);
+    bool slices = !s->options->no_slicing;
+    s->sliced = ARENA_ARRAY(s->arena, part->net.n_labels, uint8_t);
+    s->effort = effort > 1 && slices ? 1 : effort;
+    s->model.limit = slices ? INFINITY : limit;
+    bool found = part->net.n == 1 || j->row->search(s, &part->net, steps);
     s->effort = effort;
-    s->model.limit = log2((double)s->options->memory_limit);
-    slice_search(s, &part->net, steps, search_budget(s, &part->net));
+    s->model.limit = limit;
+    Score score = tree_score(&s->model, &part->net, steps, s->arena);
+    out->strategy = s->won != NULL ? s->won : j->row->name;
+    *proved = s->proved && score.over <= 0.0;
+    if (found && score.over > 0.0 && slices) {
+        slice_search(s, &part->net, steps, search_budget(s, &part->net));
+        out->strategy = "slice";
+    }
     job_append(j, 0, steps);
     for (uint32_t l = 0; l < part->net.n_labels; l++) {
         if (s->sliced[l]) {
@@ -146,49 +156,109 @@ static bool job_sliced(Job *j, PathResult *out)
     return found;
 }
 
+static bool job_parts(Job *j, PathResult *out, bool *proved)
+{
+    bool found = true;
+    out->strategy = j->row->name;
+    for (uint32_t i = 0; found && i < j->reduced.n_parts; i++) {
+        found = job_part(j, i, &out->strategy, proved);
+    }
+    if (found) {
+        job_join(j);
+    }
+    return found;
+}
+
+/* digits > limit? */
+static bool exceeds(const char *digits, int64_t limit, Arena *arena)
+{
+    const char *most = str_format(arena, "%lld", (long long)limit);
+    size_t n = strlen(digits), m = strlen(most);
+    return n > m || (n == m && strcmp(digits, most) > 0);
+}
+
+/* The least limit known to do: of the best tree for size. */
+static const char *least_limit(const PathProblem *p, const PathOptions *o, Ctx *ctx)
+{
+    PathOptions size = *o;
+    PathResult r;
+    size.memory_limit = 0;
+    size.objective = PATH_SIZE;
+    size.search = NULL;
+    return path_search(p, &size, ctx, &r) ? r.costs.largest : "?";
+}
+
+static bool options_valid(const PathProblem *p, const PathOptions *o, Ctx *ctx)
+{
+    Span nowhere = {0, 0, 0};
+    const char *name = o->search != NULL ? o->search : "auto";
+    if (path_strategy_find(name) == NULL) {
+        Diagnostic *d = diag_error(&ctx->diags, E_ARGUMENTS, nowhere, "no search is named '%s'", name);
+        const char *near = NULL;
+        int best = 3;
+        for (uint32_t i = 0; i < path_strategy_count; i++) {
+            int distance = str_distance(str_from(name), str_from(path_strategies[i].name), 2);
+            if (distance < best) {
+                best = distance;
+                near = path_strategies[i].name;
+            }
+        }
+        diag_help(d, near != NULL ? "did you mean '%s'?" : "the default is '%s'", near != NULL ? near : "auto");
+        return false;
+    }
+    if (o->memory_limit < 0) {
+        diag_error(&ctx->diags, E_ARGUMENTS, nowhere, "the memory limit must be a positive number of elements");
+        return false;
+    }
+    if (p->n_operands > OPERANDS_MOST) {
+        diag_limit(&ctx->diags, E_LIMIT_SIZE, nowhere, "%u operands, the limit is %u", p->n_operands,
+                   OPERANDS_MOST);
+        return false;
+    }
+    return true;
+}
+
 bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResult *out)
 {
     memset(out, 0, sizeof *out);
-    Job j = {.p = p, .row = path_strategy_find(o->search != NULL ? o->search : "auto"), .worst = -1e300};
-    if (j.row == NULL) {
-        diag_error(&ctx->diags, E_ARGUMENTS, (Span){0, 0, 0}, "no search is named '%s'", o->search);
+    if (!options_valid(p, o, ctx)) {
         return false;
     }
     Arena *arena = &ctx->arena;
+    Job j = {.p = p, .row = path_strategy_find(o->search != NULL ? o->search : "auto"), .worst = -1e300};
+    j.search = (Search){.arena = arena, .options = o, .effort = o->effort, .n_all = p->n_operands,
+                        .rng = {hash_mix(o->seed, 0x7d5c)},
+                        .model = {o->objective, log2(o->factor > 0.0 ? o->factor : 64.0), INFINITY,
+                                  soft_table_new(arena)}};
     out->tree = (PathTree){p->n_operands, 0, ARENA_ARRAY(arena, p->n_operands, PathStep)};
-    Search *s = &j.search;
-    s->options = o;
-    s->arena = arena;
-    s->effort = o->effort;
-    s->n_all = p->n_operands;
-    s->rng.state = hash_mix(o->seed, 0x7d5c);
-    s->model = (Model){o->objective, log2(o->factor > 0.0 ? o->factor : 64.0), INFINITY, soft_table_new(arena)};
-    bool proved = true;
-    const char *won = j.row->name;
+    out->sliced = ARENA_ARRAY(arena, p->n_labels, uint32_t);
+    out->strategy = "none";
+    bool proved = true, limited = o->memory_limit > 0;
     if (p->n_operands > 0) {
         net_prepare(p, NULL, arena, &j.prepared);
-        bool limited = o->memory_limit > 0;
         net_reduce(&j.prepared.net, !limited, !limited && p->n_operands > WHOLE, arena, &j.reduced);
         j.steps = out->tree.steps;
         memcpy(j.steps, j.reduced.steps, j.reduced.n_steps * sizeof *j.steps);
         j.n_steps = j.reduced.n_steps;
         j.root = ARENA_ARRAY(arena, j.reduced.n_parts, uint32_t);
-        out->sliced = ARENA_ARRAY(arena, p->n_labels, uint32_t);
-        if (limited) {
-            job_sliced(&j, out);
+        if (!(limited ? job_limited(&j, out, &proved) : job_parts(&j, out, &proved))) {
+            diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0},
+                       "the search '%s' found no path: too many operands, or none under the limit", j.row->name);
+            return false;
         }
-        for (uint32_t i = 0; !limited && i < j.reduced.n_parts; i++) {
-            if (!job_part(&j, i, &won, &proved)) {
-                return false;
-            }
-        }
-        job_join(&j);
         out->tree.n_steps = j.n_steps;
     }
-    out->strategy = won;
     out->proved = proved;
-    out->interrupted = search_stopped(s);
-    path_order_for_peak(p, &out->tree, (PathLabels){out->sliced, out->n_sliced}, arena);
-    path_account(p, &out->tree, (PathLabels){out->sliced, out->n_sliced}, arena, &out->costs);
+    out->interrupted = search_stopped(&j.search);
+    PathLabels sliced = {out->sliced, out->n_sliced};
+    path_order_for_peak(p, &out->tree, sliced, arena);
+    path_account(p, &out->tree, sliced, arena, &out->costs);
+    if (limited && exceeds(out->costs.largest, o->memory_limit, arena)) {
+        Diagnostic *d = diag_error(&ctx->diags, E_LIMIT_MEMORY, (Span){0, 0, 0},
+                                   "no path without slices has tensors of at most %lld elements",
+                                   (long long)o->memory_limit);
+        diag_help(d, "a limit of %s elements would do", least_limit(p, o, ctx));
+        return false;
+    }
     return true;
 }
