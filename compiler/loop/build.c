@@ -564,6 +564,7 @@ Kernel *loop_build(Ctx *ctx, Arena *arena, const Schedule *s)
     Builder b = {.ctx = ctx, .arena = arena, .g = g, .p = s->partition, .s = s};
     b.k = kernel_new(arena, g->name);
     b.k->span = g->span;
+    b.k->sources = g->sources;
     b.k->signature = g->signature;
     for (uint32_t d = 0; d < g->dims.list.n; d++) {
         vec_push(arena, &b.k->dims.list, g->dims.list.at[d]);
@@ -580,5 +581,5 @@ Kernel *loop_build(Ctx *ctx, Arena *arena, const Schedule *s)
     build_work(&b);
     b.k->body = body.list.at;
     b.k->n_body = body.list.n;
-    return b.k;
+    return kernel_numbered(arena, b.k);
 }

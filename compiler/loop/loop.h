@@ -166,6 +166,8 @@ typedef struct KernelModule {
 Kernel *kernel_new(Arena *arena, Sym name);
 /* A copy whose lists may grow on their own; statements and expressions are shared. */
 Kernel *kernel_like(Arena *arena, const Kernel *k);
+/* A copy with variables and buffers numbered as its text names them, unused ones left out: the last step of a builder. */
+Kernel *kernel_numbered(Arena *arena, const Kernel *k);
 /* Names are made identifiers and unique among variables and buffers: a, a2, a3, ... */
 VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop);
 BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s, uint32_t rank, const Dim *extent);

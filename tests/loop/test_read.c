@@ -92,6 +92,27 @@ static void numbers_of_variables_and_buffers_survive(void **state)
     ctx_release(&ctx);
 }
 
+static void a_numbered_kernel_needs_no_order_line(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    char *text = kernel_text(&ctx.arena, "constants");
+    KernelModule *m = read_text(&ctx, text);
+    assert_non_null(m);
+    m->kernels.at[0] = kernel_numbered(&ctx.arena, m->kernels.at[0]);
+    assert_true(loop_verify(&ctx, m->kernels.at[0], "test"));
+    Text out;
+    text_init(&out, &ctx.arena);
+    kernel_module_dump(m, &out);
+    text = replaced(&ctx.arena, text, "  unused @dead : f32[o,p] workspace\n", 0, "");
+    text = replaced(&ctx.arena, text,
+                    "  order [$i, b, a, never] [@flag, @z, @h, @dead, @least]\n", 0, "");
+    /* terms of an index are printed in the order of their variables */
+    assert_string_equal(out.at, text);
+    ctx_release(&ctx);
+}
+
 static void places_in_the_program_survive(void **state)
 {
     (void)state;
@@ -212,6 +233,7 @@ int main(void)
         cmocka_unit_test(a_module_may_hold_no_kernel_or_many),
         cmocka_unit_test(freely_written_text_becomes_canonical),
         cmocka_unit_test(numbers_of_variables_and_buffers_survive),
+        cmocka_unit_test(a_numbered_kernel_needs_no_order_line),
         cmocka_unit_test(places_in_the_program_survive),
         cmocka_unit_test(each_malformed_text_is_refused_with_a_message),
         cmocka_unit_test(damaged_text_is_read_or_refused),
