@@ -101,6 +101,10 @@ static bool string_text(DumpScan *s, Span span, const char *text, size_t n, Sym 
         }
         bytes[to++] = c;
     }
+    size_t bad = 0;
+    if (!utf8_valid((Str){bytes, to}, &bad)) {
+        return refuse(s, span, E_STRING, "a string that is not valid UTF-8");
+    }
     *out = sym_intern(&s->ctx->syms, bytes, to);
     return true;
 }

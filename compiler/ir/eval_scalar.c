@@ -6,6 +6,7 @@
 
 #include <complex.h>
 #include <math.h>
+#include <string.h>
 
 static bool is_single(DType t)
 {
@@ -143,9 +144,13 @@ static double real_binary(Op op, DType out, double x, double y)
 
 /* ---- complex ---- */
 
+/* Not re + im * I, which mixes the parts when one is infinite; CMPLX is missing with some compilers. */
 static double complex complex_of(Number v)
 {
-    return CMPLX(v.re, v.im);
+    double parts[2] = {v.re, v.im};
+    double complex z = 0;
+    memcpy(&z, parts, sizeof z);
+    return z;
 }
 
 static Number number_complex(DType out, double complex z)
@@ -179,7 +184,7 @@ static double complex complex_op(Op op, DType t, double complex x, double comple
     case OP_SQRT:
         return LIBM_C(csqrt);
     case OP_RSQRT:
-        return complex_div(t, CMPLX(1, 0), LIBM_C(csqrt));
+        return complex_div(t, 1, LIBM_C(csqrt));
     case OP_SIN:
         return LIBM_C(csin);
     case OP_COS:

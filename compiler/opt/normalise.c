@@ -155,22 +155,44 @@ static bool own_sum_pays(Rewriter *r, const NodeSpec *s, OwnSums *o, uint32_t k,
     return own > 1 && size < o->all / own * (own - 1);
 }
 
-/* The node for operand k summed over its own labels, in the accumulator's type: nothing is rounded that was not. */
+/* The number of `label` among the first n of `list`, at most RANK_LIMIT of them; appended if it is new. */
+static int32_t label_in(int32_t *list, uint32_t *n, int32_t label)
+{
+    for (uint32_t k = 0; k < *n; k++) {
+        if (list[k] == label) {
+            return (int32_t)k;
+        }
+    }
+    list[*n] = label;
+    return (int32_t)(*n)++;
+}
+
+/* The node for operand k summed over its own labels, in the accumulator's type: nothing is rounded that was not. Its labels
+ * are numbered anew, since those of a long product are large. */
 static NodeRef own_sum(Rewriter *r, const NodeSpec *s, const Uses *u, uint32_t k, const int32_t *kept,
                        uint32_t n_kept)
 {
+    uint32_t rank = s->access[k].rank, n = 0;
     Dim *shape = ARENA_ARRAY(&r->scratch, n_kept, Dim);
+    int32_t *out = ARENA_ARRAY(&r->scratch, n_kept, int32_t);
+    int32_t *list = ARENA_ARRAY(&r->scratch, rank, int32_t);
+    Index *index = arena_copy(&r->scratch, s->access[k].index, rank * sizeof *index);
+    Access access = {rank, index};
+    for (uint32_t d = 0; d < rank; d++) {
+        index[d].label = index[d].label < 0 ? -1 : label_in(list, &n, index[d].label);
+    }
     for (uint32_t d = 0; d < n_kept; d++) {
         shape[d] = u->of[kept[d]].extent;
+        out[d] = label_in(list, &n, kept[d]);
     }
     NodeSpec sum = {.op = s->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM,
                     .dtype = s->acc,
                     .acc = s->acc,
                     .n_operands = 1,
                     .operand = &s->operand[k],
-                    .access = &s->access[k],
+                    .access = &access,
                     .rank = n_kept,
-                    .out = kept,
+                    .out = out,
                     .out_shape = shape,
                     .span = s->span};
     return rewrite_add(r, &sum);

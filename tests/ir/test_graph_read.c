@@ -114,6 +114,7 @@ static void broken_text_is_refused_at_its_place(void **state)
     assert_refused("tdsl-dump graph 1\nkernel \"a\n", "a string that is not closed");
     assert_refused("tdsl-dump graph 1\nkernel \"a\\", "a string that is not closed");
     assert_refused("tdsl-dump graph 1\nkernel \"a\\x00\" {\n}\n", "a zero byte");
+    assert_refused("tdsl-dump graph 1\nkernel \"a\\xff\" {\n}\n", "not valid UTF-8");
     assert_refused("tdsl-dump graph 1\nkernel \"\\q\" {\n}\n", "an unknown escape");
     assert_refused("tdsl-dump graph 1\nkernel k ! {\n}\n", "starts no token");
     assert_refused("tdsl-dump graph 1\nkernel k 1e+ {\n}\n", "exponent without digits");

@@ -484,7 +484,33 @@ static void random_programs_keep_their_value(void **state)
     }
 }
 
-TESTS(TEST(units_of_arithmetic_go_where_that_is_exact), TEST(pairs_of_operations_vanish),
+/* Quadratic work would not end within the test's time. */
+static void long_products_of_own_sums_and_copies_stay_quick(void **state)
+{
+    (void)state;
+    enum { MANY = 50000 };
+    Bench *b = bench_new();
+    Text t;
+    text_init(&t, &b->ctx.arena);
+    text_put(&t, "param in @A : f64[2]\n%0 = input @A : f64[2]\n%1 = const 2.0 : f64[]\n"
+                 "%2 = copy %1[] -> [a] : f64[3]\n%3 = einsum ");
+    for (int k = 0; k < MANY; k++) {
+        text_printf(&t, "%s%%0[x%d], %%2[y%d]", k == 0 ? "" : ", ", k, k);
+    }
+    text_put(&t, " -> [x0] : f64[2]\nresult @R = %3");
+    const Graph *g = bench_graph(b, t.at);
+    const Graph *simple = opt_simplify(&b->ctx, &b->ctx.arena, g);
+    const Graph *normal = opt_normalise(&b->ctx, &b->ctx.arena, simple);
+    assert_true(graph_verify(&b->ctx, normal, "normalise"));
+    const char *head = "  %0 = input @A : f64[2]\n  %1 = const 2.0 : f64[]\n"
+                       "  %2 = copy %1[] -> [a] : f64[3]\n  %3 = reduce.sum %2[a] -> [] : f64[]\n"
+                       "  %4 = reduce.sum %0[a] -> [] : f64[]\n"
+                       "  %5 = einsum %0[a], %3[], %4[], %3[], %4[],";
+    assert_non_null(strstr(bench_dump(b, normal), head));
+    bench_free(b);
+}
+
+TESTS(TEST(long_products_of_own_sums_and_copies_stay_quick), TEST(units_of_arithmetic_go_where_that_is_exact), TEST(pairs_of_operations_vanish),
       TEST(casts_and_parts_join), TEST(choices_that_are_known_are_made),
       TEST(constants_fold_where_every_machine_agrees), TEST(copies_are_read_through),
       TEST(dead_and_equal_values_exist_once), TEST(contractions_of_one_operand_are_sums_or_copies),
