@@ -94,7 +94,11 @@ static bool pass_legalise(Compilation *c)
 
 static bool pass_emit(Compilation *c)
 {
-    return c->target->emit(c->ctx, c->legal, &c->emit, &c->outputs);
+    EmitOptions options = c->emit;
+    if (c->legal->source_name != NULL) { /* a dump names the program it was made from */
+        options.source_name = c->legal->source_name;
+    }
+    return c->target->emit(c->ctx, c->legal, &options, &c->outputs);
 }
 
 typedef struct Pass {
