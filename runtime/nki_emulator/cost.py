@@ -4,7 +4,8 @@
 Everything is computed from the call trace. Cycles per instruction are the vendor's published
 averages for back-to-back instructions (N elements per partition, at least 64 cycles). A copy
 is cut into descriptors, one for each run that is contiguous on both sides; a descriptor below
-512 bytes is charged as 512. Three figures come out of it:
+512 bytes is charged as 512. A transposing copy is charged twice for 2-byte types, and element
+by element for wider ones. Three figures come out of it:
 
     bound      the largest of the engines' busy times and the DMA time: no schedule beats it
     predicted  a schedule: every engine runs its instructions in program order, an instruction
@@ -130,12 +131,15 @@ def copy_cost(record):
     count = prod(dst["shape"])
     size = max(_BYTES[dst["dtype"]], _BYTES[src["dtype"]])
     run = min(_run_elements(dst), _run_elements(src))
-    if record["op"] == "dma_transpose":
-        run = 1 if size > 2 else 16
+    charge = 1
+    if record["op"] == "dma_transpose" and size > 2:
+        run = 1                     # element by element: the hardware transposes 2-byte types
+    elif record["op"] == "dma_transpose":
+        run, charge = _run_elements(src), 2
     descriptors = -(-count // run)
     read = count * _BYTES[src["dtype"]] if src["space"] not in ("sbuf", "psum") else 0
     written = count * _BYTES[dst["dtype"]] if dst["space"] not in ("sbuf", "psum") else 0
-    return (count * size, descriptors * max(run * size, DESCRIPTOR_BYTES), descriptors, read,
+    return (count * size, charge * descriptors * max(run * size, DESCRIPTOR_BYTES), descriptors, read,
             written)
 
 

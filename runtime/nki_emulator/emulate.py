@@ -198,8 +198,12 @@ def emulate(text, arrays, manifest=None, function=None, target="trn2", path="<ke
     compulsory = sum(v.tensor.row_bytes * v.tensor.shape[0] for v in views if
                      v.tensor.read_count) + \
         sum(v.tensor.row_bytes * v.tensor.shape[0] for v in results)
-    return Result(session, name, results, memory,
-                  cost_report(session.records, machine, compulsory))
+    cost = cost_report(session.records, machine, compulsory)
+    for key, found in (("instructions", cost["instructions"]), ("matmul_macs", cost["macs"])):
+        if manifest.counts.get(key, found) != found:
+            broken("H3", f"{found} {key}, the manifest has {manifest.counts[key]}",
+                   line=checked.kernel.lineno, path=path)
+    return Result(session, name, results, memory, cost)
 
 
 __all__ = ["emulate", "Result", "FileError", "UsageError", "RuleError"]

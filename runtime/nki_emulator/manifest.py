@@ -7,6 +7,8 @@ Fields read here (any other field is ignored, so that a compiler may say more):
      "file":     "mm.py",                  # optional: the module, relative to the manifest
      "function": "mm",                     # the @nki.jit function
      "target":   "trn2",                   # optional: trn1, trn2 or trn3
+     "instructions": 29,                   # optional: nki.isa calls executed; checked (H3)
+     "matmul_macs": 42000000,              # optional: multiply-adds of nc_matmul; checked (H3)
      "args": [                             # parameters in order, then results in return order
         {"name": "a", "role": "input",  "dtype": "bfloat16", "shape": [300, 200]},
         {"name": "c", "role": "output", "dtype": "float32",  "shape": [300, 700]}]}
@@ -32,9 +34,10 @@ class Argument:
 
 
 class Manifest:
-    def __init__(self, function, inputs, outputs=None, target=None, file=None):
+    def __init__(self, function, inputs, outputs=None, target=None, file=None, counts=None):
         self.function, self.inputs, self.outputs = function, inputs, outputs
         self.target, self.file = target, file
+        self.counts = counts or {}          # "instructions", "matmul_macs": what must come out
 
 
 def _argument(at, row):
@@ -68,11 +71,15 @@ def manifest_from(data):
     names = [row.name for row in rows]
     if len(set(names)) != len(names):
         raise UsageError("manifest: two args have one name")
+    counts = {key: data[key] for key in ("instructions", "matmul_macs") if key in data}
+    for key, value in counts.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise UsageError(f"manifest: {key} is {value!r}")
     file = data.get("file")
     if file is not None and not isinstance(file, str):
         raise UsageError("manifest: 'file' is not a string")
     return Manifest(function, [r for r in rows if r.role == "input"],
-                    [r for r in rows if r.role == "output"], target, file)
+                    [r for r in rows if r.role == "output"], target, file, counts)
 
 
 def read_manifest(path):

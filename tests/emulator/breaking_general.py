@@ -186,7 +186,8 @@ WHOLE = [
      "  #!\no = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"
      "nisa.dma_copy(dst=o[...], src=t[...])\nreturn o\n"),
     ("H2", "loops without an end", "", {"max_instructions": 100},
-     "for i in range(<<10000||9>>):\n    for j in (1, 2, 3):  #!\n        pass\n" + filled("t", (1, 1)) +
+     "for i in range(<<10000||9>>):\n    for j in (1, 2, 3):  #!\n        pass\n" +
+     filled("t", (1, 1)) +
      "o = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"
      "nisa.dma_copy(dst=o[...], src=t[...])\nreturn o\n"),
     ("H3", "an assertion about shapes fails", "a:float32:8x8", {},

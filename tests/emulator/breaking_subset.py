@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that leave the Python subset (P rules), rows as in breaking_general.py or whole modules.
+"""Texts that leave the Python subset (P rules), as rows of breaking_general.py or whole modules.
 
 A row of MODULES is: rule, sentence, text with <<bad||good>>, file name or None.
 """

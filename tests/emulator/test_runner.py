@@ -170,6 +170,13 @@ class Runner(unittest.TestCase):
                    fb)
         self.assertEqual(done.returncode, 1)
         self.assertIn("[H3]", done.stderr)
+        manifest["args"][2]["shape"] = [300, 700]
+        for key in ("instructions", "matmul_macs"):
+            path = self.text("m.json", json.dumps({**manifest, key: 30}))
+            done = run(self.kernel("matmul_remainder.py"), "--manifest", path, "--in", fa,
+                       "--in", fb)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"{key}, the manifest has 30", done.stderr)
         manifest["args"][0]["name"] = "x"
         path = self.text("m.json", json.dumps(manifest))
         done = run(self.kernel("matmul_remainder.py"), "--manifest", path, "--in", fa, "--in",
