@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: the head, and what its body leaves behind. The statements between are check_statement.c's. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "front/check_parts.h"
@@ -53,11 +54,7 @@ static Dim extent_of(Kern *k, AstId id, bool *ok)
     if (n->kind != AST_NAME) {
         return extent_computed(k, id, ok);
     }
-    Dim d = dim_named(k, n->name, n->span, ok);
-    if (*ok && d.sym < 0) {
-        *ok = extent_check(k->c, d.n, n->span);
-    }
-    return d;
+    return dim_named(k, n->name, n->span, ok);
 }
 
 static DType element_type(Kern *k, const AstNode *n)
@@ -145,7 +142,7 @@ static void check_decl(Kern *k, AstId id, bool is_result)
     if (map_get(&k->value_by_name, n.name->id, &before)) {
         Diagnostic *d = diag_error(diags, E_DUPLICATE_NAME, n.at, "'%s' is declared twice",
                                    n.name->text);
-        diag_mark(d, k->k->values.at[before].span, "first here");
+        mark_other(k->c, d, k->k->values.at[before].span, "first here");
         return;
     }
     Value v = {.kind = is_result ? VALUE_RESULT : VALUE_PARAM, .name = n.name, .type = type,
@@ -237,11 +234,51 @@ static void kernel_declare(Check *c, CheckedKernel *kernel)
     if (map_get(&c->kernel_by_name, kernel->name->id, &before)) {
         Diagnostic *d = diag_error(&c->ctx->diags, E_DUPLICATE_NAME, kernel->span,
                                    "kernel '%s' is defined twice", kernel->name->text);
-        diag_mark(d, c->program->kernels.at[before]->span, "first here");
+        mark_other(c, d, c->program->kernels.at[before]->span, "first here");
         return;
     }
     map_put(&c->kernel_by_name, kernel->name->id, c->program->kernels.n);
     vec_push(c->arena, &c->program->kernels, kernel);
+}
+
+typedef struct DimUse {
+    uint32_t global;
+    Span at;
+} DimUse;
+
+static int compare_uses(const void *x, const void *y)
+{
+    const DimUse *a = x, *b = y;
+    return (a->global > b->global) - (a->global < b->global);
+}
+
+/* Open dimensions lead a kernel's C signature, so their order is a contract: the program's dims as they are declared, whatever
+ * order the head uses them in; undeclared ones follow as they appear. */
+static void enter_declared_dims(Kern *k, const AstNode *decls, uint32_t n_decls)
+{
+    VEC(DimUse) uses = {0};
+    for (uint32_t l = 0; l < n_decls; l++) {
+        for (uint32_t d = 0; d < decls[l].n; d++) {
+            const AstNode *decl = node(k, decls[l].child[d]);
+            const AstNode *type = decl->kind == AST_PARAM && decl->n > 0 ? node(k, decl->child[0]) : NULL;
+            for (uint32_t e = 0; type != NULL && type->kind == AST_TYPE && e < type->n; e++) {
+                const AstNode *extent = node(k, type->child[e]);
+                uint32_t global = 0;
+                if (extent->kind == AST_NAME &&
+                    map_get(&k->c->global_by_name, extent->name->id, &global) &&
+                    !k->c->globals.at[global].is_const) {
+                    vec_push(k->c->arena, &uses, ((DimUse){global, extent->span}));
+                }
+            }
+        }
+    }
+    if (uses.n > 0) {
+        qsort(uses.at, uses.n, sizeof *uses.at, compare_uses);
+    }
+    for (uint32_t u = 0; u < uses.n; u++) {
+        bool ok = true;
+        (void)dim_named(k, k->c->globals.at[uses.at[u].global].name, uses.at[u].at, &ok);
+    }
 }
 
 void kernel_check(Check *c, AstId ast)
@@ -261,6 +298,7 @@ void kernel_check(Check *c, AstId ast)
     map_init(&k.assigned_later, c->arena);
     map_init(&k.label_by_name, c->arena);
     kernel_declare(c, kernel);
+    enter_declared_dims(&k, (const AstNode[2]){params, results}, 2);
     for (uint32_t p = 0; p < params.n; p++) {
         check_decl(&k, params.child[p], false);
     }

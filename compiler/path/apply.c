@@ -3,9 +3,7 @@
  * cost model counts them; all steps are in the accumulator's type, and the last is converted back when that differs. */
 #include "path/apply.h"
 
-typedef struct Labels {
-    bool *has; /* [n_labels] */
-} Labels;
+#include "ir/dump_text.h"
 
 typedef struct Applier {
     Ctx *ctx;
@@ -41,13 +39,19 @@ PathProblem path_problem_of(Arena *arena, const Graph *g, NodeRef ref)
         output[d] = (uint32_t)n->out[d];
     }
     int64_t *sizes = ARENA_ARRAY(arena, n->n_labels, int64_t);
+    const char **names = ARENA_ARRAY(arena, n->n_labels, const char *);
     for (uint32_t l = 0; l < n->n_labels; l++) {
+        Text name;
+        text_init(&name, arena);
+        dump_label(&name, (int32_t)l);
+        names[l] = name.at;
         sizes[l] = dim_typical(&g->dims, n->extent[l]);
         p.typical |= n->extent[l].sym >= 0;
     }
     p.operands = operands;
     p.output = (PathLabels){output, n->rank};
     p.sizes = sizes;
+    p.names = names;
     return p;
 }
 
