@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of one call, before anything runs: each argument against the kernel's table, the open
- * dimensions deduced from the extents (the first argument that has one binds it, later ones must agree),
- * and no result overlapping another argument. The path without a failure allocates and formats nothing;
- * it is what every call pays. */
+/* The checks of one call, before anything runs: each argument against the kernel's table, the
+ * open dimensions deduced from the extents (the first argument that has one binds it, later
+ * ones must agree), and no result overlapping another argument. The path without a failure
+ * allocates and formats nothing; it is what every call pays. */
 #include "internal.h"
 
 #define DIM_UNBOUND INT64_MIN
@@ -37,10 +37,10 @@ static tdsl_status fail_disagreement(const Call *call, size_t arg, int32_t axis,
                              (int)axis, (long long)extent, name, bound);
     }
     size_t binder = dim_binder(call, want->dim);
-    return tdsl_arg_fail(call, arg, TDSL_E_SHAPE,
-                         "extent of axis %d is %lld, but dimension '%s' is %lld in argument '%s'",
-                         (int)axis, (long long)extent, name, bound,
-                         call->info->args[binder].name);
+    return tdsl_arg_fail(
+        call, arg, TDSL_E_SHAPE,
+        "extent of axis %d is %lld, but dimension '%s' is %lld in argument '%s'", (int)axis,
+        (long long)extent, name, bound, call->info->args[binder].name);
 }
 
 static tdsl_status extents_check(Call *call, size_t index, const tdsl_tensor *tensor)
@@ -49,8 +49,9 @@ static tdsl_status extents_check(Call *call, size_t index, const tdsl_tensor *te
     for (int32_t axis = 0; axis < arg->rank; axis++) {
         int64_t extent = tensor->extents[axis];
         if (extent < 0) {
-            return tdsl_arg_fail(call, index, TDSL_E_SHAPE, "extent of axis %d is %lld, below 0",
-                                 (int)axis, (long long)extent);
+            return tdsl_arg_fail(call, index, TDSL_E_SHAPE,
+                                 "extent of axis %d is %lld, below 0", (int)axis,
+                                 (long long)extent);
         }
         const tdsl_extent *want = &arg->extents[axis];
         int64_t bound = want->dim < 0 ? want->fixed : call->dims[want->dim];
@@ -126,8 +127,8 @@ static tdsl_status pointer_check(Call *call, size_t index, const tdsl_tensor *te
     return TDSL_OK;
 }
 
-/* What went wrong with an argument, found again step by step; also decides the cases the quick pass
- * leaves open (strides of axes without steps, zero beside huge extents). */
+/* What went wrong with an argument, found again step by step; also decides the cases the quick
+ * pass leaves open (strides of axes without steps, zero beside huge extents). */
 static tdsl_status arg_check_slowly(Call *call, size_t index, const tdsl_tensor *tensor)
 {
     tdsl_status status = extents_check(call, index, tensor);
@@ -143,7 +144,8 @@ static tdsl_status arg_check_slowly(Call *call, size_t index, const tdsl_tensor 
     return pointer_check(call, index, tensor);
 }
 
-/* One pass over the axes, for arguments that are as they should be: extents, layout and size at once. */
+/* One pass over the axes, for arguments that are as they should be: extents, layout and size at
+ * once. */
 static bool arg_is_plain(Call *call, size_t index, const tdsl_tensor *tensor)
 {
     const tdsl_extent *wants = call->info->args[index].extents;
@@ -229,7 +231,8 @@ static tdsl_status dims_begin(Call *call)
     for (int32_t d = 0; d < call->info->n_dims; d++) {
         call->dims[d] = given != NULL ? given[d] : DIM_UNBOUND;
         if (given != NULL && given[d] < 0) {
-            return tdsl_call_fail(call, TDSL_E_SHAPE, "dimension '%s' was given as %lld, below 0",
+            return tdsl_call_fail(call, TDSL_E_SHAPE,
+                                  "dimension '%s' was given as %lld, below 0",
                                   call->info->dims[d].name, (long long)given[d]);
         }
     }
@@ -240,16 +243,18 @@ static tdsl_status dims_check(const Call *call)
 {
     for (int32_t d = 0; d < call->info->n_dims; d++) {
         if (call->dims[d] == DIM_UNBOUND) {
-            return tdsl_call_fail(call, TDSL_E_SHAPE,
-                                  "dimension '%s' is an extent of no argument: give its value in "
-                                  "the options' dims",
-                                  call->info->dims[d].name);
+            return tdsl_call_fail(
+                call, TDSL_E_SHAPE,
+                "dimension '%s' is an extent of no argument: give its value in "
+                "the options' dims",
+                call->info->dims[d].name);
         }
     }
     return TDSL_OK;
 }
 
-/* A workspace of the caller's must not overlap an argument either; its size is checked when it is used. */
+/* A workspace of the caller's must not overlap an argument either; its size is checked when it
+ * is used. */
 static tdsl_status workspace_check(const Call *call)
 {
     const tdsl_call_options *options = call->options;
@@ -262,9 +267,11 @@ static tdsl_status workspace_check(const Call *call)
     }
     for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
         const tdsl_tensor *tensor = &call->args[i];
-        if (tensor->data != NULL && ranges_overlap(tensor->data, call->bytes[i], options->workspace,
-                                                   options->workspace_bytes)) {
-            return tdsl_arg_fail(call, i, TDSL_E_OVERLAP, "the workspace overlaps this argument");
+        if (tensor->data != NULL &&
+            ranges_overlap(tensor->data, call->bytes[i], options->workspace,
+                           options->workspace_bytes)) {
+            return tdsl_arg_fail(call, i, TDSL_E_OVERLAP,
+                                 "the workspace overlaps this argument");
         }
     }
     return TDSL_OK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The context: owner of everything the runtime holds. Creation reads the configuration and the
- * environment once; destruction gives all of it back in reverse order. All memory goes through the
- * context's two functions, so a program can count it, bound it, or take it from where it likes. */
+ * environment once; destruction gives all of it back in reverse order. All memory goes through
+ * the context's two functions, so a program can count it, bound it, or take it from where it
+ * likes. */
 #include "device.h"
 
 #include <stdio.h>
@@ -30,7 +31,9 @@ static void default_log(void *user, const char *message)
 static size_t allocation_bytes(size_t bytes)
 {
     size_t rest = bytes % WORKSPACE_ALIGNMENT;
-    return bytes == 0 ? WORKSPACE_ALIGNMENT : rest == 0 ? bytes : bytes + WORKSPACE_ALIGNMENT - rest;
+    return bytes == 0  ? WORKSPACE_ALIGNMENT
+           : rest == 0 ? bytes
+                       : bytes + WORKSPACE_ALIGNMENT - rest;
 }
 
 void *tdsl_context_allocate(tdsl_context *context, size_t bytes)
@@ -68,10 +71,11 @@ void tdsl_context_release_text(tdsl_context *context, char *text)
 static tdsl_status config_check(const tdsl_config *config, tdsl_report *report)
 {
     if (config->struct_size != sizeof *config) {
-        return tdsl_fail(report, TDSL_E_ABI,
-                         "tdsl_context_create: configuration of %u bytes, expected %zu: start from "
-                         "TDSL_CONFIG_INIT",
-                         (unsigned)config->struct_size, sizeof *config);
+        return tdsl_fail(
+            report, TDSL_E_ABI,
+            "tdsl_context_create: configuration of %u bytes, expected %zu: start from "
+            "TDSL_CONFIG_INIT",
+            (unsigned)config->struct_size, sizeof *config);
     }
     if ((config->allocate == NULL) != (config->release == NULL)) {
         return tdsl_fail(report, TDSL_E_ARGUMENT,

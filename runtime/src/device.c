@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a context's device: made at its first use, lost at most once, closed with the context. A
- * device that could not be opened is not tried again by the same context: a machine without one would
- * otherwise pay for the search at every call. A child process made by fork inherits a context whose
- * device belongs to its parent; it is told so, and takes no lock another thread may have held. */
+/* The life of a context's device: made at its first use, lost at most once, closed with the
+ * context. A device that could not be opened is not tried again by the same context: a machine
+ * without one would otherwise pay for the search at every call. A child process made by fork
+ * inherits a context whose device belongs to its parent; it is told so, and takes no lock
+ * another thread may have held. */
 #include "device.h"
 
 #include <string.h>
@@ -25,8 +26,9 @@ static Device *device_make(tdsl_context *context)
     if (device != NULL) {
         memset(device, 0, sizeof *device);
         device->context = context;
-        device->ops = tdsl_device_backend(context) == TDSL_BACKEND_EMULATOR ? &tdsl_emulator_device
-                                                                            : &tdsl_nrt_device;
+        device->ops = tdsl_device_backend(context) == TDSL_BACKEND_EMULATOR
+                          ? &tdsl_emulator_device
+                          : &tdsl_nrt_device;
         context->device = device;
         atomic_store(&context->device_owner, (int)getpid());
     }
@@ -58,16 +60,18 @@ bool tdsl_device_acquire(tdsl_context *context, Device **device, Fault *fault)
 {
     memset(fault, 0, sizeof *fault);
     if (is_of_another_process(context)) {
-        (void)tdsl_fault_set(fault, TDSL_E_DEVICE,
-                             "the device was opened by the parent process (fork); make a context of "
-                             "your own");
+        (void)tdsl_fault_set(
+            fault, TDSL_E_DEVICE,
+            "the device was opened by the parent process (fork); make a context of "
+            "your own");
         fault->unavailable = true;
         return false;
     }
     (void)pthread_mutex_lock(&context->device_lock);
     *device = device_make(context);
-    bool good = *device != NULL ? device_open(*device, fault)
-                                : tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory for the device");
+    bool good = *device != NULL
+                    ? device_open(*device, fault)
+                    : tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory for the device");
     if (!good) {
         fault->unavailable = true;
         (void)pthread_mutex_unlock(&context->device_lock);
@@ -80,8 +84,8 @@ void tdsl_device_release(Device *device, const Fault *fault)
     if (fault != NULL && fault->lost && device->lost.status == TDSL_OK) {
         device->lost = *fault;
         /* the call that met it has its own status; whoever comes later finds the device lost */
-        (void)tdsl_fault_set(&device->lost, TDSL_E_DEVICE_LOST, "the device is lost since: %.300s",
-                             fault->text);
+        (void)tdsl_fault_set(&device->lost, TDSL_E_DEVICE_LOST,
+                             "the device is lost since: %.300s", fault->text);
         device->lost.native = fault->native;
     }
     (void)pthread_mutex_unlock(&device->context->device_lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call on the device, whatever kind it is: device memory for what has none, writes, run, reads. The
- * results of host tensors are staged and copied to the program only when the last of them is here, so a
- * failure anywhere leaves host memory as it was and the C form can still run. */
+/* One call on the device, whatever kind it is: device memory for what has none, writes, run,
+ * reads. The results of host tensors are staged and copied to the program only when the last of
+ * them is here, so a failure anywhere leaves host memory as it was and the C form can still
+ * run. */
 #include "device.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static bool is_resident(const Call *call, size_t i)
     return call->args[i].device != NULL;
 }
 
-/* Memory for argument i where the run reads it: the tensor's own, written if the host's value is newer. */
+/* Memory for argument i where the run reads it: the tensor's own, written if the host's value
+ * is newer. */
 static bool input_provide(Device *device, DeviceRun *run, size_t i, Fault *fault)
 {
     const Call *call = run->call;
@@ -31,9 +33,9 @@ static bool input_provide(Device *device, DeviceRun *run, size_t i, Fault *fault
         return true;
     }
     if (buffer != NULL && (!atomic_load(&buffer->on_host) || call->args[i].data == NULL)) {
-        return tdsl_fault_set(fault, TDSL_E_ARGUMENT,
-                              "argument '%.64s' has no value, neither on the device nor on the host",
-                              name);
+        return tdsl_fault_set(
+            fault, TDSL_E_ARGUMENT,
+            "argument '%.64s' has no value, neither on the device nor on the host", name);
     }
     if (!device->ops->write(device, run->in[i], call->args[i].data, call->bytes[i], fault)) {
         return false;
@@ -47,8 +49,8 @@ static bool input_provide(Device *device, DeviceRun *run, size_t i, Fault *fault
     return true;
 }
 
-/* Memory for result i: of a resident pure result its own, else fresh. An inout result is fresh even when
- * resident, since the program reads the old value while it writes the new. */
+/* Memory for result i: of a resident pure result its own, else fresh. An inout result is fresh
+ * even when resident, since the program reads the old value while it writes the new. */
 static bool output_provide(Device *device, DeviceRun *run, size_t i, Fault *fault)
 {
     const Call *call = run->call;
@@ -101,7 +103,8 @@ static bool results_stage(Device *device, DeviceRun *run, Staged *staged, Fault 
     size_t at = 0;
     for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
         if (result_is_host(call, i)) {
-            if (!device->ops->read(device, run->out[i], staged->data + at, call->bytes[i], fault)) {
+            if (!device->ops->read(device, run->out[i], staged->data + at, call->bytes[i],
+                                   fault)) {
                 return false;
             }
             at += call->bytes[i];
@@ -128,7 +131,8 @@ static void results_commit(DeviceRun *run, const Staged *staged)
             }
             continue;
         }
-        if (run->out[i] != buffer->memory) { /* inout: the new value takes the old one's place */
+        if (run->out[i] !=
+            buffer->memory) { /* inout: the new value takes the old one's place */
             run->in[i] = buffer->memory;
             buffer->memory = run->out[i];
         }

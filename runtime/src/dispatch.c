@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call from end to end: check, choose, run, report. The choice is made in one function from the
- * settings, the kernel's forms, the arguments' residence and the work, in that order, and is data: what
- * tdsl_dispatch_explain prints is what tdsl_call does. A call that was meant for the device and runs in C
- * says so in its report and to the context's log; where the device is required it fails instead. */
+/* One call from end to end: check, choose, run, report. The choice is made in one function from
+ * the settings, the kernel's forms, the arguments' residence and the work, in that order, and
+ * is data: what tdsl_dispatch_explain prints is what tdsl_call does. A call that was meant for
+ * the device and runs in C says so in its report and to the context's log; where the device is
+ * required it fails instead. */
 #include "device.h"
 
 #include <stdio.h>
@@ -26,18 +27,20 @@ static tdsl_status call_begin(Call *call, tdsl_kernel *kernel, tdsl_tensor *args
     call->options = options;
     call->report = report;
     if (n_args != (size_t)call->info->n_args || (args == NULL && n_args != 0)) {
-        return tdsl_call_fail(call, TDSL_E_ARGUMENT, "%zu arguments given%s, it takes %d", n_args,
-                              args == NULL ? " as a null pointer" : "", (int)call->info->n_args);
+        return tdsl_call_fail(call, TDSL_E_ARGUMENT, "%zu arguments given%s, it takes %d",
+                              n_args, args == NULL ? " as a null pointer" : "",
+                              (int)call->info->n_args);
     }
     if (options != NULL && options->struct_size != sizeof *options) {
-        return tdsl_call_fail(call, TDSL_E_ABI,
-                              "call options of another version: start from TDSL_CALL_OPTIONS_INIT");
+        return tdsl_call_fail(
+            call, TDSL_E_ABI,
+            "call options of another version: start from TDSL_CALL_OPTIONS_INIT");
     }
     tdsl_status status = tdsl_call_check(call);
     return status == TDSL_OK && call->any_device ? tdsl_device_check(call) : status;
 }
 
-/* --- choice ----------------------------------------------------------------------------------------- */
+/* --- choice --- */
 
 /* "m=2, k=3", of a form or a call. */
 static const char *dims_text(const tdsl_kernel_info *info, const int64_t *dims, char *text,
@@ -110,7 +113,8 @@ static tdsl_status choose(Call *call, Choice *choice)
         choice->reason = TDSL_REASON_FORCED;
         return call->info->call != NULL
                    ? TDSL_OK
-                   : tdsl_call_fail(call, TDSL_E_TARGET, "the backend is c, and it has no C form");
+                   : tdsl_call_fail(call, TDSL_E_TARGET,
+                                    "the backend is c, and it has no C form");
     }
     int32_t device = tdsl_device_backend(call->kernel->context);
     choice->strict = settings->backend != TDSL_BACKEND_AUTO || settings->require_nki ||
@@ -138,7 +142,7 @@ static void choice_report(const Call *call, const Choice *choice)
     }
 }
 
-/* --- running ---------------------------------------------------------------------------------------- */
+/* --- running --- */
 
 static tdsl_status run_in_c(Call *call)
 {
@@ -159,7 +163,8 @@ static tdsl_status fail_on_device(const Call *call, const Fault *fault, int32_t 
         call->report->native = fault->native;
     }
     return tdsl_call_fail(call, fault->status, "%s: %s",
-                          backend == TDSL_BACKEND_EMULATOR ? "emulator" : "device", fault->text);
+                          backend == TDSL_BACKEND_EMULATOR ? "emulator" : "device",
+                          fault->text);
 }
 
 /* The report and the log learn why the C form runs. */
@@ -181,7 +186,8 @@ static void fall_back(Call *call, const Fault *fault, Choice *choice)
     uint64_t bit = UINT64_C(1) << ((uint32_t)-fault->status & 63);
     if ((atomic_fetch_or(&call->kernel->logged, bit) & bit) == 0) {
         char line[TDSL_MESSAGE_BYTES + 64];
-        (void)snprintf(line, sizeof line, "%s; the C form runs instead", quoted.report->message);
+        (void)snprintf(line, sizeof line, "%s; the C form runs instead",
+                       quoted.report->message);
         context->log(context->user, line);
     }
 }
@@ -191,7 +197,8 @@ static tdsl_status run_on_device(Call *call, Choice *choice)
     Fault fault;
     choice_report(call, choice);
     if (tdsl_device_call(call, choice->form, &fault)) {
-        return fault.status == TDSL_OK ? TDSL_OK : fail_on_device(call, &fault, choice->backend);
+        return fault.status == TDSL_OK ? TDSL_OK
+                                       : fail_on_device(call, &fault, choice->backend);
     }
     if (choice->strict) {
         int32_t device = choice->backend;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element types: name, size, alignment. One row each; the numbers are those of abi.h, and row 0 stands
- * for every number that is none. A complex number is two reals in a row. */
+/* Element types: name, size, alignment. One row each; the numbers are those of abi.h, and row 0
+ * stands for every number that is none. A complex number is two reals in a row. */
 #include "internal.h"
 
 const DtypeRow tdsl_dtype_rows[DTYPE_ROWS] = {
-    [0] = {"no dtype", 0, 1},     [TDSL_F64] = {"f64", 8, 8},   [TDSL_F32] = {"f32", 4, 4},
-    [TDSL_F16] = {"f16", 2, 2},   [TDSL_BF16] = {"bf16", 2, 2}, [TDSL_I32] = {"i32", 4, 4},
-    [TDSL_I64] = {"i64", 8, 8},   [TDSL_BOOL] = {"bool", 1, 1}, [TDSL_C64] = {"c64", 8, 4},
+    [0] = {"no dtype", 0, 1},      [TDSL_F64] = {"f64", 8, 8},   [TDSL_F32] = {"f32", 4, 4},
+    [TDSL_F16] = {"f16", 2, 2},    [TDSL_BF16] = {"bf16", 2, 2}, [TDSL_I32] = {"i32", 4, 4},
+    [TDSL_I64] = {"i64", 8, 8},    [TDSL_BOOL] = {"bool", 1, 1}, [TDSL_C64] = {"c64", 8, 4},
     [TDSL_C128] = {"c128", 16, 8},
 };

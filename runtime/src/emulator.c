@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The NKI emulator as a device. Its memory is this machine's; a run writes the inputs as .npy files into a
- * folder of its own, runs the printed program in the emulator, and reads the results back. This is the
- * one file that knows the emulator's command line:
+/* The NKI emulator as a device. Its memory is this machine's; a run writes the inputs as .npy
+ * files into a folder of its own, runs the printed program in the emulator, and reads the
+ * results back. This is the one file that knows the emulator's command line:
  *
- *     python3 run.py PROGRAM --function F --target T [--manifest M] --in A.npy ... --out R.npy ...
+ *     python3 run.py PROGRAM --function F --target T [--manifest M] --in A.npy ... --out R.npy
+ * ...
  *
- * with the inputs in the order of parameters and the results in the order they are returned. An argument
- * of rank 0 is one element of shape (1, 1), since NKI has no tensors of rank 0. Exit status: 0 done, 1 a
- * rule of the device was broken, 2 wrong arrays, 3 files. */
+ * with the inputs in the order of parameters and the results in the order they are returned. An
+ * argument of rank 0 is one element of shape (1, 1), since NKI has no tensors of rank 0. Exit
+ * status: 0 done, 1 a rule of the device was broken, 2 wrong arrays, 3 files. */
 #define _GNU_SOURCE /* mkdtemp */
 #include "device.h"
 #include "npy.h"
@@ -26,7 +27,7 @@ typedef struct Session {
     char folder[PATH_BYTES];
     char (*files)[FILE_BYTES]; /* inputs, then results, then the file of errors */
     size_t n_files;
-    size_t made; /* files that may exist */
+    size_t made;        /* files that may exist */
     char (*types)[320]; /* texts of --in-dtype */
     char **argv;
     size_t argc;
@@ -35,9 +36,15 @@ typedef struct Session {
 static bool emulator_open(Device *device, Fault *fault)
 {
     const char *path = device->context->settings.emulator;
-    if (path[0] == '\0' || access(path, R_OK) != 0) {
+    if (path[0] == '\0') {
+        return tdsl_fault_set(
+            fault, TDSL_E_NO_LIBRARY,
+            "where is the NKI emulator? TDSL_NKI_EMULATOR must name its run.py");
+    }
+    if (access(path, R_OK) != 0) {
         return tdsl_fault_set(fault, TDSL_E_NO_LIBRARY,
-                              "the NKI emulator is not here: '%.200s' (TDSL_NKI_EMULATOR)", path);
+                              "the NKI emulator is not here: '%.200s' (TDSL_NKI_EMULATOR)",
+                              path);
     }
     return true;
 }
@@ -47,8 +54,8 @@ static void emulator_close(Device *device)
     (void)device;
 }
 
-static bool emulator_allocate(Device *device, size_t bytes, const char *name, DeviceMemory *memory,
-                              Fault *fault)
+static bool emulator_allocate(Device *device, size_t bytes, const char *name,
+                              DeviceMemory *memory, Fault *fault)
 {
     (void)name;
     *memory = tdsl_context_allocate(device->context, bytes);
@@ -101,7 +108,7 @@ static void emulator_unload(Device *device, NkiForm *form)
     form->loaded = NULL;
 }
 
-/* --- one run ---------------------------------------------------------------------------------------- */
+/* --- one run --- */
 
 static void session_free(tdsl_context *context, Session *session)
 {
@@ -133,10 +140,10 @@ static bool session_make(tdsl_context *context, const DeviceRun *run, Session *s
         return tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory to run the emulator");
     }
     char folder[PATH_BYTES];
-    int length = snprintf(folder, sizeof folder, "%s/tdsl-XXXXXX",
-                          context->settings.temporary);
+    int length = snprintf(folder, sizeof folder, "%s/tdsl-XXXXXX", context->settings.temporary);
     if (length < 0 || (size_t)length >= sizeof folder || mkdtemp(folder) == NULL) {
-        return tdsl_fault_set(fault, TDSL_E_DEVICE, "no folder for its arrays in '%.200s' (TMPDIR)",
+        return tdsl_fault_set(fault, TDSL_E_DEVICE,
+                              "no folder for its arrays in '%.200s' (TMPDIR)",
                               context->settings.temporary);
     }
     memcpy(session->folder, folder, sizeof folder);
@@ -169,7 +176,8 @@ static bool inputs_write(DeviceRun *run, Session *session, Fault *fault)
         bool scalar = tensor->rank == 0;
         char *path = session_file(session, "in");
         if (!tdsl_npy_write(path, tensor->dtype, scalar ? 2 : tensor->rank,
-                            scalar ? one : tensor->extents, run->in[i], call->bytes[i], fault)) {
+                            scalar ? one : tensor->extents, run->in[i], call->bytes[i],
+                            fault)) {
             return false;
         }
         session_word(session, "--in");
@@ -222,8 +230,8 @@ static bool command_run(Device *device, Session *session, Fault *fault)
     int code = 0;
     char *errors = session_file(session, "errors");
     session->argv[session->argc] = NULL;
-    if (!tdsl_process_run(session->argv, errors, device->context->settings.device_timeout_ms, &code,
-                          fault)) {
+    if (!tdsl_process_run(session->argv, errors, device->context->settings.device_timeout_ms,
+                          &code, fault)) {
         return false;
     }
     if (code == 0) {
@@ -240,8 +248,8 @@ static bool results_read(DeviceRun *run, char *const *paths, Fault *fault)
     const Call *call = run->call;
     size_t at = 0;
     for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
-        if (run->out[i] != NULL &&
-            !tdsl_npy_read(paths[at++], call->args[i].dtype, run->out[i], call->bytes[i], fault)) {
+        if (run->out[i] != NULL && !tdsl_npy_read(paths[at++], call->args[i].dtype, run->out[i],
+                                                  call->bytes[i], fault)) {
             return false;
         }
     }
@@ -265,8 +273,7 @@ static bool emulator_run(Device *device, DeviceRun *run, Fault *fault)
             session_word(&session, results[n_results++]);
         }
     }
-    good = good && command_run(device, &session, fault) &&
-           results_read(run, results, fault);
+    good = good && command_run(device, &session, fault) && results_read(run, results, fault);
     session_free(device->context, &session);
     return good;
 }

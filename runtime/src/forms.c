@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registration and choice of NKI forms. What can be judged without touching a file is judged here: a
- * digest that is none, dimensions below 0. The file itself is read when it is first needed. */
+/* Registration and choice of NKI forms. What can be judged without touching a file is judged
+ * here: a digest that is none, dimensions below 0. The file itself is read when it is first
+ * needed. */
 #include "forms.h"
 
 #include "sha256.h"
@@ -15,7 +16,8 @@ static bool form_serves(const NkiForm *form, int32_t backend)
     return form->neff != NULL || form->neff_path != NULL;
 }
 
-NkiForm *tdsl_forms_find(tdsl_kernel *kernel, int32_t backend, const int64_t *dims, NkiForm **other)
+NkiForm *tdsl_forms_find(tdsl_kernel *kernel, int32_t backend, const int64_t *dims,
+                         NkiForm **other)
 {
     size_t dims_bytes = (size_t)kernel->info->n_dims * sizeof *dims;
     *other = NULL;
@@ -43,9 +45,10 @@ static tdsl_status form_check(const tdsl_kernel_info *info, const tdsl_nki_form 
 {
     bool neff = given->neff != NULL || given->neff_path != NULL;
     if (given->struct_size != sizeof *given) {
-        return tdsl_fail(report, TDSL_E_ABI,
-                         "kernel '%s': NKI form of another version: start from TDSL_NKI_FORM_INIT",
-                         info->name);
+        return tdsl_fail(
+            report, TDSL_E_ABI,
+            "kernel '%s': NKI form of another version: start from TDSL_NKI_FORM_INIT",
+            info->name);
     }
     if (!neff && given->program == NULL) {
         return tdsl_fail(report, TDSL_E_ARGUMENT,
@@ -53,7 +56,8 @@ static tdsl_status form_check(const tdsl_kernel_info *info, const tdsl_nki_form 
     }
     if (given->neff != NULL && given->neff_path != NULL) {
         return tdsl_fail(report, TDSL_E_ARGUMENT,
-                         "kernel '%s': NEFF given as bytes and as a path: which one?", info->name);
+                         "kernel '%s': NEFF given as bytes and as a path: which one?",
+                         info->name);
     }
     if (given->target == NULL || strncmp(given->target, "trn", 3) != 0) {
         return tdsl_fail(report, TDSL_E_ARGUMENT,
@@ -67,9 +71,10 @@ static tdsl_status form_check(const tdsl_kernel_info *info, const tdsl_nki_form 
     }
     for (int32_t d = 0; d < info->n_dims; d++) {
         if (given->dims == NULL || given->dims[d] < 0) {
-            return tdsl_fail(report, TDSL_E_ARGUMENT,
-                             "kernel '%s': the NKI form does not say what dimension '%s' is bound to",
-                             info->name, info->dims[d].name);
+            return tdsl_fail(
+                report, TDSL_E_ARGUMENT,
+                "kernel '%s': the NKI form does not say what dimension '%s' is bound to",
+                info->name, info->dims[d].name);
         }
     }
     return TDSL_OK;
@@ -80,7 +85,8 @@ static void form_free(tdsl_context *context, NkiForm *form)
     if (form == NULL) {
         return;
     }
-    tdsl_context_release(context, form->dims, (size_t)form->kernel->info->n_dims * sizeof(int64_t));
+    tdsl_context_release(context, form->dims,
+                         (size_t)form->kernel->info->n_dims * sizeof(int64_t));
     tdsl_context_release_text(context, form->manifest);
     tdsl_context_release_text(context, form->function);
     tdsl_context_release_text(context, form->program);
@@ -127,8 +133,8 @@ static NkiForm *form_copy(tdsl_kernel *kernel, const tdsl_nki_form *given)
     return form;
 }
 
-tdsl_status tdsl_register_nki(tdsl_context *context, const char *name, const tdsl_nki_form *form,
-                              tdsl_report *report)
+tdsl_status tdsl_register_nki(tdsl_context *context, const char *name,
+                              const tdsl_nki_form *form, tdsl_report *report)
 {
     tdsl_kernel *kernel = NULL;
     tdsl_status status = tdsl_find(context, name, &kernel, report);
@@ -144,7 +150,8 @@ tdsl_status tdsl_register_nki(tdsl_context *context, const char *name, const tds
     }
     NkiForm *made = form_copy(kernel, form);
     if (made == NULL) {
-        return tdsl_fail(report, TDSL_E_MEMORY, "kernel '%s': no memory for its NKI form", name);
+        return tdsl_fail(report, TDSL_E_MEMORY, "kernel '%s': no memory for its NKI form",
+                         name);
     }
     (void)pthread_mutex_lock(&context->registry_lock);
     made->next = atomic_load_explicit(&kernel->forms, memory_order_relaxed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the C form of a kernel: workspace, pointers, call. A workspace the runtime made is kept with its
- * kernel, one at a time behind an atomic pointer: a thread that finds none makes its own. */
+/* Runs the C form of a kernel: workspace, pointers, call. A workspace the runtime made is kept
+ * with its kernel, one at a time behind an atomic pointer: a thread that finds none makes its
+ * own. */
 #include "internal.h"
 
 /* The header of a workspace block takes one alignment unit, its memory the rest. */
@@ -42,8 +43,8 @@ static tdsl_status host_run(Call *call, void *workspace, size_t bytes)
     }
     tdsl_status status = call->info->call(call->dims, pointers, workspace, bytes);
     if (status != TDSL_OK) {
-        return tdsl_call_fail(call, status, "its C form returned %s: %s", tdsl_status_name(status),
-                              tdsl_status_text(status));
+        return tdsl_call_fail(call, status, "its C form returned %s: %s",
+                              tdsl_status_name(status), tdsl_status_text(status));
     }
     return TDSL_OK;
 }
@@ -53,8 +54,9 @@ tdsl_status tdsl_call_host(Call *call)
     const tdsl_call_options *options = call->options;
     size_t need = call->info->workspace_bytes(call->dims);
     if (need == SIZE_MAX) {
-        return tdsl_call_fail(call, TDSL_E_OVERFLOW,
-                              "the size of its workspace does not fit 64 bits for these extents");
+        return tdsl_call_fail(
+            call, TDSL_E_OVERFLOW,
+            "the size of its workspace does not fit 64 bits for these extents");
     }
     if (options != NULL && options->workspace != NULL) {
         if (options->workspace_bytes < need) {
@@ -69,7 +71,8 @@ tdsl_status tdsl_call_host(Call *call)
     }
     Workspace *workspace = workspace_take(call->kernel, need);
     if (workspace == NULL) {
-        return tdsl_call_fail(call, TDSL_E_MEMORY, "no memory for a workspace of %zu bytes", need);
+        return tdsl_call_fail(call, TDSL_E_MEMORY, "no memory for a workspace of %zu bytes",
+                              need);
     }
     tdsl_status status = host_run(call, workspace->memory, need);
     workspace_give(call->kernel, workspace);

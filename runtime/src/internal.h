@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the runtime share: the context, the kernel, one call in flight, and the few helpers
- * everything uses. Idea: a call is one plain structure on the caller's stack, filled by check.c, decided
- * by dispatch.c and then run either directly (C form) or by resident.c on the context's device.
+/* What the files of the runtime share: the context, the kernel, one call in flight, and the few
+ * helpers everything uses. Idea: a call is one plain structure on the caller's stack, filled by
+ * check.c, decided by dispatch.c and then run either directly (C form) or by resident.c on the
+ * context's device.
  *
- * Locks, in the order they may be taken: registry_lock (kernels and forms), device_lock (the device, its
- * tensors, the loaded models). A call of a C form takes neither. */
+ * Locks, in the order they may be taken: registry_lock (kernels and forms), device_lock (the
+ * device, its tensors, the loaded models). A call of a C form takes neither. */
 #ifndef TDSL_RUNTIME_INTERNAL_H
 #define TDSL_RUNTIME_INTERNAL_H
 
@@ -14,9 +15,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define TDSL_MAX_ARGS 128 /* C11 promises 127 parameters, so no generated kernel has more */
-#define TDSL_MAX_DIMS 128
-#define TDSL_MAX_RANK 128
+#define TDSL_MAX_ARGS       128 /* C11 promises 127 parameters: no kernel has more */
+#define TDSL_MAX_DIMS       128
+#define TDSL_MAX_RANK       128
 #define WORKSPACE_ALIGNMENT ((size_t)64)
 
 #if defined(__GNUC__)
@@ -28,7 +29,8 @@
 typedef struct Device Device;   /* device.h */
 typedef struct NkiForm NkiForm; /* forms.h  */
 
-/* The context's configuration after defaults and environment: no zero stands for a default here. */
+/* The context's configuration after defaults and environment: no zero stands for a default
+ * here. */
 typedef struct Settings {
     int32_t backend;
     bool require_nki;
@@ -53,7 +55,7 @@ struct tdsl_context {
     size_t n_kernels;
     size_t kernel_capacity;
     pthread_mutex_t device_lock;
-    Device *device; /* made at its first use, under device_lock                  */
+    Device *device;            /* made at its first use, under device_lock                  */
     _Atomic(int) device_owner; /* the process that made it, 0 before: not for its children */
 };
 
@@ -66,9 +68,9 @@ typedef struct Workspace {
 struct tdsl_kernel {
     tdsl_context *context;
     const tdsl_kernel_info *info;
-    _Atomic(Workspace *) spare;    /* at most one, taken by whoever calls first */
-    _Atomic(NkiForm *) forms;      /* only ever prepended to                    */
-    _Atomic(uint64_t) logged;      /* bit per cause that was logged             */
+    _Atomic(Workspace *) spare; /* at most one, taken by whoever calls first */
+    _Atomic(NkiForm *) forms;   /* only ever prepended to                    */
+    _Atomic(uint64_t) logged;   /* bit per cause that was logged             */
 };
 
 /* One call: arguments as given, and what checking found out about them. */
@@ -78,19 +80,20 @@ typedef struct Call {
     tdsl_tensor *args;
     const tdsl_call_options *options;
     tdsl_report *report;
-    bool any_device;            /* an argument has device memory */
+    bool any_device; /* an argument has device memory */
     uint64_t multiply_adds;
     int64_t dims[TDSL_MAX_DIMS];
     size_t bytes[TDSL_MAX_ARGS]; /* of each argument */
 } Call;
 
 /* --- status.c: every failure goes through here --- */
-tdsl_status tdsl_fail(tdsl_report *report, tdsl_status status, const char *format, ...) TDSL_PRINTF(3, 4);
+tdsl_status tdsl_fail(tdsl_report *report, tdsl_status status, const char *format, ...)
+    TDSL_PRINTF(3, 4);
 /* As tdsl_fail, the message led by the kernel's name, or by kernel and argument. */
 tdsl_status tdsl_call_fail(const Call *call, tdsl_status status, const char *format, ...)
     TDSL_PRINTF(3, 4);
-tdsl_status tdsl_arg_fail(const Call *call, size_t arg, tdsl_status status, const char *format, ...)
-    TDSL_PRINTF(4, 5);
+tdsl_status tdsl_arg_fail(const Call *call, size_t arg, tdsl_status status, const char *format,
+                          ...) TDSL_PRINTF(4, 5);
 /* Clears the report; false when it is of another version of this header. */
 bool tdsl_report_begin(tdsl_report *report, const char *kernel);
 
@@ -131,7 +134,8 @@ char *tdsl_context_copy_text(tdsl_context *context, const char *text);
 void tdsl_context_release_text(tdsl_context *context, char *text);
 
 /* --- settings.c --- */
-tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config, tdsl_report *report);
+tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
+                               tdsl_report *report);
 void tdsl_settings_release(tdsl_context *context);
 
 /* --- kernel.c --- */
@@ -140,7 +144,8 @@ void tdsl_kernel_free(tdsl_kernel *kernel);
 
 /* --- check.c --- */
 typedef enum LayoutFault { LAYOUT_GOOD, LAYOUT_STRIDE, LAYOUT_OVERFLOW } LayoutFault;
-/* Bytes of a tensor whose extents are 0 or more; else the axis and the stride it should have. */
+/* Bytes of a tensor whose extents are 0 or more; else the axis and the stride it should have.
+ */
 LayoutFault tdsl_tensor_layout(const tdsl_tensor *tensor, size_t *bytes, int32_t *axis,
                                size_t *stride);
 tdsl_status tdsl_call_check(Call *call);

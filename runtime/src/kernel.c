@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry: kernels of a context, sorted by name, each a pointer that stays where it is. A table is
- * validated once, here, so that calls may trust it. */
+/* The registry: kernels of a context, sorted by name, each a pointer that stays where it is. A
+ * table is validated once, here, so that calls may trust it. */
 #include "internal.h"
 
 #include "forms.h"
 
 #include <string.h>
 
-static tdsl_status arg_validate(const tdsl_kernel_info *info, int32_t index, tdsl_report *report)
+static tdsl_status arg_validate(const tdsl_kernel_info *info, int32_t index,
+                                tdsl_report *report)
 {
     const tdsl_arg_info *arg = &info->args[index];
     if (arg->name == NULL || arg->name[0] == '\0') {
@@ -17,14 +18,16 @@ static tdsl_status arg_validate(const tdsl_kernel_info *info, int32_t index, tds
     bool scalar = arg->role == TDSL_SCALAR;
     if ((!scalar && arg->role != TDSL_IN && !role_is_result(arg->role)) ||
         tdsl_dtype_bytes(arg->dtype) == 0 || (scalar && arg->rank != 0)) {
-        return tdsl_fail(report, TDSL_E_ABI,
-                         "kernel '%s', argument '%s': role %d, dtype %d, rank %d is no argument",
-                         info->name, arg->name, (int)arg->role, (int)arg->dtype, (int)arg->rank);
+        return tdsl_fail(
+            report, TDSL_E_ABI,
+            "kernel '%s', argument '%s': role %d, dtype %d, rank %d is no argument", info->name,
+            arg->name, (int)arg->role, (int)arg->dtype, (int)arg->rank);
     }
     if (arg->rank < 0 || arg->rank > TDSL_MAX_RANK || (arg->rank > 0 && arg->extents == NULL)) {
-        return tdsl_fail(report, TDSL_E_ABI,
-                         "kernel '%s', argument '%s': rank %d is outside 0 to %d, or has no extents",
-                         info->name, arg->name, (int)arg->rank, TDSL_MAX_RANK);
+        return tdsl_fail(
+            report, TDSL_E_ABI,
+            "kernel '%s', argument '%s': rank %d is outside 0 to %d, or has no extents",
+            info->name, arg->name, (int)arg->rank, TDSL_MAX_RANK);
     }
     for (int32_t axis = 0; axis < arg->rank; axis++) {
         const tdsl_extent *extent = &arg->extents[axis];
@@ -32,8 +35,8 @@ static tdsl_status arg_validate(const tdsl_kernel_info *info, int32_t index, tds
         bool fixed = extent->dim == -1 && extent->fixed >= 0;
         if (!open && !fixed) {
             return tdsl_fail(report, TDSL_E_ABI,
-                             "kernel '%s', argument '%s': axis %d names no dimension", info->name,
-                             arg->name, (int)axis);
+                             "kernel '%s', argument '%s': axis %d names no dimension",
+                             info->name, arg->name, (int)axis);
         }
     }
     return TDSL_OK;
@@ -42,11 +45,12 @@ static tdsl_status arg_validate(const tdsl_kernel_info *info, int32_t index, tds
 tdsl_status tdsl_kernel_validate(const tdsl_kernel_info *info, tdsl_report *report)
 {
     if (info->struct_size < sizeof *info || info->abi_version < TDSL_ABI_VERSION) {
-        return tdsl_fail(report, TDSL_E_ABI,
-                         "kernel table of %u bytes, ABI version %u: this runtime reads %zu bytes or "
-                         "more, version %d or later",
-                         (unsigned)info->struct_size, (unsigned)info->abi_version, sizeof *info,
-                         TDSL_ABI_VERSION);
+        return tdsl_fail(
+            report, TDSL_E_ABI,
+            "kernel table of %u bytes, ABI version %u: this runtime reads %zu bytes or "
+            "more, version %d or later",
+            (unsigned)info->struct_size, (unsigned)info->abi_version, sizeof *info,
+            TDSL_ABI_VERSION);
     }
     if (info->name == NULL || info->name[0] == '\0') {
         return tdsl_fail(report, TDSL_E_ABI, "kernel table without a name");
@@ -54,11 +58,11 @@ tdsl_status tdsl_kernel_validate(const tdsl_kernel_info *info, tdsl_report *repo
     if (info->n_args < 0 || info->n_args > TDSL_MAX_ARGS || info->n_dims < 0 ||
         info->n_dims > TDSL_MAX_DIMS || (info->n_args > 0 && info->args == NULL) ||
         (info->n_dims > 0 && info->dims == NULL)) {
-        return tdsl_fail(report, TDSL_E_ABI,
-                         "kernel '%s': %d arguments, %d open dimensions: at most %d and %d, with "
-                         "their tables",
-                         info->name, (int)info->n_args, (int)info->n_dims, TDSL_MAX_ARGS,
-                         TDSL_MAX_DIMS);
+        return tdsl_fail(
+            report, TDSL_E_ABI,
+            "kernel '%s': %d arguments, %d open dimensions: at most %d and %d, with "
+            "their tables",
+            info->name, (int)info->n_args, (int)info->n_dims, TDSL_MAX_ARGS, TDSL_MAX_DIMS);
     }
     if (info->multiply_adds == NULL || (info->call != NULL && info->workspace_bytes == NULL)) {
         return tdsl_fail(report, TDSL_E_ABI, "kernel '%s': a function of its table is null",
@@ -152,7 +156,8 @@ static tdsl_status registry_insert(tdsl_context *context, const tdsl_kernel_info
     return TDSL_OK;
 }
 
-tdsl_status tdsl_register(tdsl_context *context, const tdsl_kernel_info *info, tdsl_report *report)
+tdsl_status tdsl_register(tdsl_context *context, const tdsl_kernel_info *info,
+                          tdsl_report *report)
 {
     if (!tdsl_report_begin(report, NULL)) {
         return TDSL_E_ABI;
@@ -193,7 +198,8 @@ tdsl_status tdsl_find(tdsl_context *context, const char *name, tdsl_kernel **ker
     (void)pthread_mutex_unlock(&context->registry_lock);
     if (!found) {
         return tdsl_fail(report, TDSL_E_NOT_FOUND,
-                         "kernel '%s': not registered in this context, which has %zu", name, count);
+                         "kernel '%s': not registered in this context, which has %zu", name,
+                         count);
     }
     if (report != NULL) {
         report->kernel = (*kernel)->info->name;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a NEFF and decides whether it may go to the device: there, whole, and of the digest the program
- * gave. The header's own fields are read only to say better what is wrong; trust rests on the digest. */
+/* Reads a NEFF and decides whether it may go to the device: there, whole, and of the digest the
+ * program gave. The header's own fields are read only to say better what is wrong; trust rests
+ * on the digest. */
 #include "neff.h"
 
 #include "sha256.h"
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 #define NEFF_HEADER_BYTES 1024
-#define NEFF_MAX_BYTES ((off_t)1 << 34)
+#define NEFF_MAX_BYTES    ((off_t)1 << 34)
 
 static bool read_fully(int file, unsigned char *to, size_t bytes)
 {
@@ -38,8 +39,9 @@ static bool file_read(int file, const char *path, NeffBytes *neff, Fault *fault)
         return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF '%s' is no regular file", path);
     }
     if (about.st_size < NEFF_HEADER_BYTES || about.st_size > NEFF_MAX_BYTES) {
-        return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF '%s' has %lld bytes: truncated or no NEFF",
-                              path, (long long)about.st_size);
+        return tdsl_fault_set(fault, TDSL_E_NEFF,
+                              "NEFF '%s' has %lld bytes: truncated or no NEFF", path,
+                              (long long)about.st_size);
     }
     neff->bytes = (size_t)about.st_size;
     neff->owned = malloc(neff->bytes);
@@ -61,9 +63,9 @@ static bool path_read(const char *path, NeffBytes *neff, Fault *fault)
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) {
         return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF '%s' cannot be opened: %s", path,
-                              errno == ENOENT    ? "it is missing"
+                              errno == ENOENT   ? "it is missing"
                               : errno == EACCES ? "permission denied"
-                                                 : "the system refuses");
+                                                : "the system refuses");
     }
     bool good = file_read(file, path, neff, fault);
     (void)close(file);
@@ -94,8 +96,9 @@ static bool neff_check(const NkiForm *form, const NeffBytes *neff, Fault *fault)
 {
     const char *what = form->neff_path != NULL ? form->neff_path : "embedded";
     if (neff->bytes < NEFF_HEADER_BYTES) {
-        return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF '%s' has %zu bytes: truncated or no NEFF",
-                              what, neff->bytes);
+        return tdsl_fault_set(fault, TDSL_E_NEFF,
+                              "NEFF '%s' has %zu bytes: truncated or no NEFF", what,
+                              neff->bytes);
     }
     char digest[SHA256_HEX_BYTES];
     tdsl_sha256_hex(neff->data, neff->bytes, digest);
@@ -103,15 +106,15 @@ static bool neff_check(const NkiForm *form, const NeffBytes *neff, Fault *fault)
         uint64_t head_bytes = little_endian((const unsigned char *)neff->data + 8);
         uint64_t data_bytes = little_endian((const unsigned char *)neff->data + 16);
         bool whole = head_bytes <= neff->bytes && data_bytes <= neff->bytes - head_bytes;
-        return tdsl_fault_set(fault, TDSL_E_NEFF,
-                              "NEFF '%s' has SHA-256 %.16s..., not %.16s...: %s", what, digest,
-                              form->neff_sha256,
-                              whole ? "another or a damaged file" : "it is truncated");
+        return tdsl_fault_set(
+            fault, TDSL_E_NEFF, "NEFF '%s' has SHA-256 %.16s..., not %.16s...: %s", what,
+            digest, form->neff_sha256, whole ? "another or a damaged file" : "it is truncated");
     }
     return true;
 }
 
-/* Embedded bytes are the program's: a load that hangs may still read them when it has freed them. */
+/* Embedded bytes are the program's: a load that hangs may still read them when it has freed
+ * them. */
 static bool neff_copy(NeffBytes *neff, Fault *fault)
 {
     neff->owned = malloc(neff->bytes);

@@ -8,10 +8,12 @@
 typedef struct NeffBytes {
     const void *data;
     size_t bytes;
-    void *owned; /* of malloc, for a call that hangs may outlive the context and the program's copy */
+    void *owned; /* of malloc, for a call that hangs may outlive the context and the program's
+                    copy */
 } NeffBytes;
 
-/* False with a fault of TDSL_E_NEFF when it is missing, damaged, or not the one that was meant. */
+/* False with a fault of TDSL_E_NEFF when it is missing, damaged, or not the one that was meant.
+ */
 bool tdsl_neff_read(const NkiForm *form, NeffBytes *neff, Fault *fault);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing and reading of .npy files. bf16 has no name there and travels as its 16 bits, unsigned. */
+/* Writing and reading of .npy files. bf16 has no name there and travels as its 16 bits,
+ * unsigned. */
 #include "npy.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define MAGIC "\x93NUMPY\x01\x00"
+#define MAGIC       "\x93NUMPY\x01\x00"
 #define MAGIC_BYTES 8
-#define HEADER_MAX 4096
+#define HEADER_MAX  4096
 
 static const char *dtype_descr(int32_t dtype)
 {
     static const char *const descrs[] = {
-        [TDSL_F64] = "<f8", [TDSL_F32] = "<f4",  [TDSL_F16] = "<f2",
+        [TDSL_F64] = "<f8",  [TDSL_F32] = "<f4", [TDSL_F16] = "<f2",
         [TDSL_BF16] = "<u2", [TDSL_I32] = "<i4", [TDSL_I64] = "<i8",
         [TDSL_BOOL] = "|u1", [TDSL_C64] = "<c8", [TDSL_C128] = "<c16",
     };
@@ -54,7 +55,8 @@ bool tdsl_npy_write(const char *path, int32_t dtype, int32_t rank, const int64_t
     bool good = fwrite(header, 1, header_bytes, file) == header_bytes &&
                 (bytes == 0 || fwrite(data, 1, bytes, file) == bytes);
     good = fclose(file) == 0 && good;
-    return good || tdsl_fault_set(fault, TDSL_E_DEVICE, "'%s' cannot be written to its end", path);
+    return good ||
+           tdsl_fault_set(fault, TDSL_E_DEVICE, "'%s' cannot be written to its end", path);
 }
 
 /* Leaves the file at the first element; false when it is no array of such elements. */
@@ -62,7 +64,8 @@ static bool header_read(FILE *file, int32_t dtype)
 {
     unsigned char head[10];
     char text[HEADER_MAX];
-    if (fread(head, 1, sizeof head, file) != sizeof head || memcmp(head, MAGIC, MAGIC_BYTES) != 0) {
+    if (fread(head, 1, sizeof head, file) != sizeof head ||
+        memcmp(head, MAGIC, MAGIC_BYTES) != 0) {
         return false;
     }
     size_t length = (size_t)head[8] | (size_t)head[9] << 8;
@@ -84,14 +87,15 @@ bool tdsl_npy_read(const char *path, int32_t dtype, void *data, size_t bytes, Fa
         return tdsl_fault_set(fault, TDSL_E_DEVICE, "the emulator left no result '%s'", path);
     }
     bool header = header_read(file, dtype);
-    bool whole = header && (bytes == 0 || fread(data, 1, bytes, file) == bytes) &&
-                 fgetc(file) == EOF;
+    bool whole =
+        header && (bytes == 0 || fread(data, 1, bytes, file) == bytes) && fgetc(file) == EOF;
     (void)fclose(file);
     if (!whole) {
         return tdsl_fault_set(fault, TDSL_E_DEVICE,
-                              header ? "the emulator's result '%s' is not of %zu bytes"
-                                     : "the emulator's result '%s' has another element type (%zu "
-                                       "bytes wanted)",
+                              header
+                                  ? "the emulator's result '%s' is not of %zu bytes"
+                                  : "the emulator's result '%s' has another element type (%zu "
+                                    "bytes wanted)",
                               path, bytes);
     }
     return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of libnrt's binary interface that this runtime uses, in prototypes of our own: written from
- * its published documentation, needing none of its headers, so that one binary runs with and without it.
- * Layouts are for 64-bit Linux and asserted. All functions return an NRT status unless said otherwise. */
+/* The part of libnrt's binary interface that this runtime uses, in prototypes of our own:
+ * written from its published documentation, needing none of its headers, so that one binary
+ * runs with and without it. Layouts are for 64-bit Linux and asserted. All functions return an
+ * NRT status unless said otherwise. */
 #ifndef TDSL_RUNTIME_NRT_ABI_H
 #define TDSL_RUNTIME_NRT_ABI_H
 
@@ -99,7 +100,8 @@ typedef struct NrtApi {
     NrtStatus (*init)(int32_t framework, const char *fw_version, const char *fal_version);
     void (*close)(void);
     NrtStatus (*get_version)(NrtVersion *version, size_t size);
-    NrtStatus (*load)(const void *neff, size_t size, int32_t vnc, int32_t vnc_count, void **model);
+    NrtStatus (*load)(const void *neff, size_t size, int32_t vnc, int32_t vnc_count,
+                      void **model);
     NrtStatus (*unload)(void *model);
     NrtStatus (*get_model_tensor_info)(void *model, NrtTensorInfoArray **info);
     NrtStatus (*free_model_tensor_info)(NrtTensorInfoArray *info);
@@ -115,21 +117,21 @@ typedef struct NrtApi {
 } NrtApi;
 
 /* Each member of NrtApi and its symbol. */
-#define NRT_SYMBOLS(X)                                     \
-    X(init, "nrt_init")                                    \
-    X(close, "nrt_close")                                  \
-    X(get_version, "nrt_get_version")                      \
-    X(load, "nrt_load")                                    \
-    X(unload, "nrt_unload")                                \
-    X(get_model_tensor_info, "nrt_get_model_tensor_info")  \
-    X(free_model_tensor_info, "nrt_free_model_tensor_info") \
-    X(allocate_tensor_set, "nrt_allocate_tensor_set")      \
-    X(destroy_tensor_set, "nrt_destroy_tensor_set")        \
-    X(add_tensor_to_tensor_set, "nrt_add_tensor_to_tensor_set") \
-    X(tensor_allocate, "nrt_tensor_allocate")              \
-    X(tensor_free, "nrt_tensor_free")                      \
-    X(tensor_read, "nrt_tensor_read")                      \
-    X(tensor_write, "nrt_tensor_write")                    \
+#define NRT_SYMBOLS(X)                                                                         \
+    X(init, "nrt_init")                                                                        \
+    X(close, "nrt_close")                                                                      \
+    X(get_version, "nrt_get_version")                                                          \
+    X(load, "nrt_load")                                                                        \
+    X(unload, "nrt_unload")                                                                    \
+    X(get_model_tensor_info, "nrt_get_model_tensor_info")                                      \
+    X(free_model_tensor_info, "nrt_free_model_tensor_info")                                    \
+    X(allocate_tensor_set, "nrt_allocate_tensor_set")                                          \
+    X(destroy_tensor_set, "nrt_destroy_tensor_set")                                            \
+    X(add_tensor_to_tensor_set, "nrt_add_tensor_to_tensor_set")                                \
+    X(tensor_allocate, "nrt_tensor_allocate")                                                  \
+    X(tensor_free, "nrt_tensor_free")                                                          \
+    X(tensor_read, "nrt_tensor_read")                                                          \
+    X(tensor_write, "nrt_tensor_write")                                                        \
     X(execute, "nrt_execute")
 
 #endif

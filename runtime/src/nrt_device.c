@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A NeuronCore as a device, in the documented order of calls: load, tensor info, tensors, sets, write,
- * execute, read. The names of tensors are the model's: inputs are matched by the parameter's name (with
- * or without the suffix of an aliased input), results by their order, and every size is compared, so a
- * NEFF of another kernel is refused before anything is written. Bytes travel through memory of the call
- * (see nrt_worker.h), in pieces. */
+/* A NeuronCore as a device, in the documented order of calls: load, tensor info, tensors, sets,
+ * write, execute, read. The names of tensors are the model's: inputs are matched by the
+ * parameter's name (with or without the suffix of an aliased input), results by their order,
+ * and every size is compared, so a NEFF of another kernel is refused before anything is
+ * written. Bytes travel through memory of the call (see nrt_worker.h), in pieces. */
 #include "device.h"
 #include "neff.h"
 #include "nrt_library.h"
@@ -13,14 +13,15 @@
 #include <string.h>
 
 #define ALIAS_SUFFIX ".must_alias_input"
-#define PIECE_BYTES ((size_t)4 << 20)
+#define PIECE_BYTES  ((size_t)4 << 20)
 
 /* A loaded NEFF. */
 typedef struct NrtModel {
     void *model;
     size_t bytes; /* of this structure */
     size_t n_args;
-    char names[][2][NRT_TENSOR_NAME_MAX]; /* of each argument, as input and as result; "" for none */
+    char names[][2]
+              [NRT_TENSOR_NAME_MAX]; /* of each argument, as input and as result; "" for none */
 } NrtModel;
 
 static NrtLibrary *library_of(const Device *device)
@@ -53,7 +54,8 @@ static void name_set(NrtCall *call, const char *name)
     (void)snprintf(call->name, sizeof call->name, "%s", name);
 }
 
-/* A call that frees something. There is nobody to tell that it failed, and nothing is freed twice. */
+/* A call that frees something. There is nobody to tell that it failed, and nothing is freed
+ * twice. */
 static void call_release(Device *device, NrtFunction function, void *handle,
                          NrtTensorInfoArray *info)
 {
@@ -62,7 +64,8 @@ static void call_release(Device *device, NrtFunction function, void *handle,
     if (call != NULL) {
         call->handle = handle;
         call->info = info;
-        if (!call_run(device, &call, &ignored) && ignored.lost && device->lost.status == TDSL_OK) {
+        if (!call_run(device, &call, &ignored) && ignored.lost &&
+            device->lost.status == TDSL_OK) {
             device->lost = ignored;
         }
         tdsl_nrt_call_free(call);
@@ -81,7 +84,7 @@ static void nrt_close(Device *device)
     tdsl_nrt_library_release(library_of(device), timeout_of(device));
 }
 
-/* --- memory ----------------------------------------------------------------------------------------- */
+/* --- memory --- */
 
 static bool nrt_allocate(Device *device, size_t bytes, const char *name, DeviceMemory *memory,
                          Fault *fault)
@@ -109,8 +112,8 @@ static void nrt_release(Device *device, DeviceMemory memory, size_t bytes)
 
 /* One piece: copied in before a write, out after a read. */
 static bool piece_move(Device *device, NrtFunction function, DeviceMemory memory,
-                       const unsigned char *from, unsigned char *to, size_t offset, size_t bytes,
-                       Fault *fault)
+                       const unsigned char *from, unsigned char *to, size_t offset,
+                       size_t bytes, Fault *fault)
 {
     NrtCall *call = call_make(device, function, fault);
     if (call == NULL) {
@@ -119,7 +122,8 @@ static bool piece_move(Device *device, NrtFunction function, DeviceMemory memory
     call->data = malloc(bytes);
     if (call->data == NULL) {
         tdsl_nrt_call_free(call);
-        return tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory for a transfer of %zu bytes", bytes);
+        return tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory for a transfer of %zu bytes",
+                              bytes);
     }
     if (from != NULL) {
         memcpy(call->data, from + offset, bytes);
@@ -152,12 +156,13 @@ static bool nrt_write(Device *device, DeviceMemory memory, const void *data, siz
     return nrt_move(device, NRT_CALL_TENSOR_WRITE, memory, data, NULL, bytes, fault);
 }
 
-static bool nrt_read(Device *device, DeviceMemory memory, void *data, size_t bytes, Fault *fault)
+static bool nrt_read(Device *device, DeviceMemory memory, void *data, size_t bytes,
+                     Fault *fault)
 {
     return nrt_move(device, NRT_CALL_TENSOR_READ, memory, NULL, data, bytes, fault);
 }
 
-/* --- models ----------------------------------------------------------------------------------------- */
+/* --- models --- */
 
 /* Can the model's tensor hold such elements? Complex numbers travel as pairs of reals. */
 static bool dtype_fits(int32_t dtype, int32_t native)
@@ -167,14 +172,21 @@ static bool dtype_fits(int32_t dtype, int32_t native)
     }
     switch ((tdsl_dtype)dtype) {
     case TDSL_F32:
-    case TDSL_C64: return native == NRT_DTYPE_FLOAT32 || native == NRT_DTYPE_FP32R;
-    case TDSL_F16: return native == NRT_DTYPE_FLOAT16;
-    case TDSL_BF16: return native == NRT_DTYPE_BFLOAT16;
-    case TDSL_I32: return native == NRT_DTYPE_INT32 || native == NRT_DTYPE_UINT32;
-    case TDSL_I64: return native == NRT_DTYPE_INT64 || native == NRT_DTYPE_UINT64;
-    case TDSL_BOOL: return native == NRT_DTYPE_UINT8 || native == NRT_DTYPE_INT8;
+    case TDSL_C64:
+        return native == NRT_DTYPE_FLOAT32 || native == NRT_DTYPE_FP32R;
+    case TDSL_F16:
+        return native == NRT_DTYPE_FLOAT16;
+    case TDSL_BF16:
+        return native == NRT_DTYPE_BFLOAT16;
+    case TDSL_I32:
+        return native == NRT_DTYPE_INT32 || native == NRT_DTYPE_UINT32;
+    case TDSL_I64:
+        return native == NRT_DTYPE_INT64 || native == NRT_DTYPE_UINT64;
+    case TDSL_BOOL:
+        return native == NRT_DTYPE_UINT8 || native == NRT_DTYPE_INT8;
     case TDSL_F64:
-    case TDSL_C128: return false;
+    case TDSL_C128:
+        return false;
     }
     return false;
 }
@@ -214,7 +226,8 @@ static uint64_t output_number(const char *name, uint64_t order)
     static const char prefix[] = "output_";
     size_t length = sizeof prefix - 1;
     uint64_t number = 0;
-    if (strncmp(name, prefix, length) != 0 || name[length] == '\0' || strlen(name) > length + 6) {
+    if (strncmp(name, prefix, length) != 0 || name[length] == '\0' ||
+        strlen(name) > length + 6) {
         return order;
     }
     for (const char *at = name + length; *at != '\0'; at++) {
@@ -231,20 +244,22 @@ static bool tensor_match(const Call *call, const NrtTensorInfo *tensor, size_t a
 {
     const tdsl_kernel_info *info = call->info;
     if (memchr(tensor->name, '\0', sizeof tensor->name) == NULL || tensor->name[0] == '\0') {
-        return tdsl_fault_set(fault, TDSL_E_NEFF, "NEFF of another kernel: a tensor has no name");
+        return tdsl_fault_set(fault, TDSL_E_NEFF,
+                              "NEFF of another kernel: a tensor has no name");
     }
     if (arg >= (size_t)info->n_args || model->names[arg][result][0] != '\0') {
-        return tdsl_fault_set(fault, TDSL_E_NEFF,
-                              "NEFF of another kernel: its %s '%.64s' is no argument of this one",
-                              result ? "result" : "input", tensor->name);
+        return tdsl_fault_set(
+            fault, TDSL_E_NEFF,
+            "NEFF of another kernel: its %s '%.64s' is no argument of this one",
+            result ? "result" : "input", tensor->name);
     }
     if (tensor->size != call->bytes[arg] || !dtype_fits(info->args[arg].dtype, tensor->dtype)) {
-        return tdsl_fault_set(fault, TDSL_E_NEFF,
-                              "NEFF of another kernel: its %s '%.64s' has %zu bytes of dtype %d, "
-                              "argument '%.64s' has %zu of %s",
-                              result ? "result" : "input", tensor->name, tensor->size,
-                              (int)tensor->dtype, info->args[arg].name, call->bytes[arg],
-                              tdsl_dtype_name(info->args[arg].dtype));
+        return tdsl_fault_set(
+            fault, TDSL_E_NEFF,
+            "NEFF of another kernel: its %s '%.64s' has %zu bytes of dtype %d, "
+            "argument '%.64s' has %zu of %s",
+            result ? "result" : "input", tensor->name, tensor->size, (int)tensor->dtype,
+            info->args[arg].name, call->bytes[arg], tdsl_dtype_name(info->args[arg].dtype));
     }
     memcpy(model->names[arg][result], tensor->name, sizeof tensor->name);
     return true;
@@ -347,9 +362,10 @@ static void nrt_unload(Device *device, NkiForm *form)
     form->loaded = NULL;
 }
 
-/* --- runs ------------------------------------------------------------------------------------------- */
+/* --- runs --- */
 
-static bool set_add(Device *device, void *set, const char *name, DeviceMemory memory, Fault *fault)
+static bool set_add(Device *device, void *set, const char *name, DeviceMemory memory,
+                    Fault *fault)
 {
     NrtCall *call = call_make(device, NRT_CALL_ADD_TENSOR, fault);
     if (call == NULL) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnrt's initialisation belongs to the process, not to a context: initialising twice, or closing while
- * somebody else has a model loaded, is undefined by its documentation. So the libraries that are open are
- * counted here, in the one piece of global state of the runtime. A library that hung stays in the list
- * for ever, dead, so that nobody calls into it again; one that was closed is not unmapped, since its own
- * threads may still run. */
+/* libnrt's initialisation belongs to the process, not to a context: initialising twice, or
+ * closing while somebody else has a model loaded, is undefined by its documentation. So the
+ * libraries that are open are counted here, in the one piece of global state of the runtime. A
+ * library that hung stays in the list for ever, dead, so that nobody calls into it again; one
+ * that was closed is not unmapped, since its own threads may still run. */
 #include "nrt_library.h"
 
 #include "nrt_status.h"
@@ -14,14 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KNOWN_MAJOR 2 /* symbol version NRT_2.0.0 */
-#define RETRIES 6
+#define KNOWN_MAJOR  2 /* symbol version NRT_2.0.0 */
+#define RETRIES      6
 #define USUAL_FOLDER "/opt/aws/neuron/lib/libnrt.so.1"
 
 static pthread_mutex_t libraries_lock = PTHREAD_MUTEX_INITIALIZER;
 static NrtLibrary *libraries;
 
-/* --- calls ------------------------------------------------------------------------------------------ */
+/* --- calls --- */
 
 NrtCall *tdsl_nrt_call_make(const NrtLibrary *library, NrtFunction function)
 {
@@ -40,10 +40,10 @@ static bool fault_of_status(const NrtCall *call, Fault *fault)
     if (call->function == NRT_CALL_LOAD && call->status == NRT_INVALID) {
         status = TDSL_E_NEFF; /* what it was given is the NEFF */
     }
-    (void)tdsl_fault_set(fault, status, "%s%s%.64s%s failed with %s (%d): %s",
-                         tdsl_nrt_function_name(call->function), call->name[0] != '\0' ? " of '" : "",
-                         call->name, call->name[0] != '\0' ? "'" : "", row->name, (int)call->status,
-                         row->text);
+    (void)tdsl_fault_set(
+        fault, status, "%s%s%.64s%s failed with %s (%d): %s",
+        tdsl_nrt_function_name(call->function), call->name[0] != '\0' ? " of '" : "",
+        call->name, call->name[0] != '\0' ? "'" : "", row->name, (int)call->status, row->text);
     fault->native = call->status;
     fault->lost = row->lost;
     return false;
@@ -57,8 +57,9 @@ bool tdsl_nrt_call_run(NrtLibrary *library, NrtCall **call, int64_t timeout_ms, 
         (*call)->finished = false;
         if (!tdsl_nrt_worker_call(library->worker, *call, timeout_ms, &abandoned)) {
             (void)tdsl_fault_set(fault, abandoned ? TDSL_E_TIMEOUT : TDSL_E_DEVICE_LOST,
-                                 abandoned ? "%s did not return within %lld ms"
-                                           : "%s not made: an earlier call hangs (limit %lld ms)",
+                                 abandoned
+                                     ? "%s did not return within %lld ms"
+                                     : "%s not made: an earlier call hangs (limit %lld ms)",
                                  name, (long long)timeout_ms);
             fault->lost = true;
             *call = abandoned ? NULL : *call;
@@ -76,8 +77,8 @@ bool tdsl_nrt_call_run(NrtLibrary *library, NrtCall **call, int64_t timeout_ms, 
 }
 
 /* A call without arguments. */
-static bool call_plain(NrtLibrary *library, NrtFunction function, int64_t timeout_ms, Fault *fault,
-                       NrtVersion *version)
+static bool call_plain(NrtLibrary *library, NrtFunction function, int64_t timeout_ms,
+                       Fault *fault, NrtVersion *version)
 {
     NrtCall *call = tdsl_nrt_call_make(library, function);
     if (call == NULL) {
@@ -92,7 +93,7 @@ static bool call_plain(NrtLibrary *library, NrtFunction function, int64_t timeou
     return good;
 }
 
-/* --- the library ------------------------------------------------------------------------------------ */
+/* --- the library --- */
 
 static void *library_find(const char *path, Fault *fault)
 {
@@ -118,14 +119,15 @@ static void *library_find(const char *path, Fault *fault)
 
 static bool symbols_resolve(void *handle, NrtApi *api, Fault *fault)
 {
-    _Static_assert(sizeof api->init == sizeof(void *), "function pointers are as wide as pointers");
-#define RESOLVE(member, symbol)                                                                     \
-    do {                                                                                            \
-        void *address = dlsym(handle, symbol);                                                      \
-        if (address == NULL) {                                                                      \
-            return tdsl_fault_set(fault, TDSL_E_NO_SYMBOL, "libnrt has no symbol %s", symbol);      \
-        }                                                                                           \
-        memcpy(&api->member, &address, sizeof address);                                             \
+    _Static_assert(sizeof api->init == sizeof(void *),
+                   "function pointers are as wide as pointers");
+#define RESOLVE(member, symbol)                                                                \
+    do {                                                                                       \
+        void *address = dlsym(handle, symbol);                                                 \
+        if (address == NULL) {                                                                 \
+            return tdsl_fault_set(fault, TDSL_E_NO_SYMBOL, "libnrt has no symbol %s", symbol); \
+        }                                                                                      \
+        memcpy(&api->member, &address, sizeof address);                                        \
     } while (0);
     NRT_SYMBOLS(RESOLVE)
 #undef RESOLVE
@@ -215,8 +217,8 @@ NrtLibrary *tdsl_nrt_library_acquire(const char *path, int64_t timeout_ms, Fault
     }
     (void)pthread_mutex_lock(&libraries_lock);
     NrtLibrary *known = library_known(handle);
-    NrtLibrary *library = known != NULL ? library_share(known, fault)
-                                        : library_open(handle, timeout_ms, fault);
+    NrtLibrary *library =
+        known != NULL ? library_share(known, fault) : library_open(handle, timeout_ms, fault);
     if (library != NULL) {
         library->users++;
     }

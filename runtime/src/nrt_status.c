@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of libnrt's statuses. The library's own nrt_get_status_as_str is declared in its header but
- * not exported by every release, so the names are here. */
+/* The table of libnrt's statuses. The library's own nrt_get_status_as_str is declared in its
+ * header but not exported by every release, so the names are here. */
 #include "nrt_status.h"
 
-#define ROW(name, status, retry, lost, text) {NRT_##name, "NRT_" #name, status, retry, lost, text}
+#define ROW(name, status, retry, lost, text)                                                   \
+    {                                                                                          \
+        NRT_##name, "NRT_" #name, status, retry, lost, text                                    \
+    }
 
 static const NrtStatusRow rows[] = {
     ROW(SUCCESS, TDSL_OK, false, false, "success"),
@@ -30,9 +33,12 @@ static const NrtStatusRow rows[] = {
     ROW(EXEC_NC_BUSY, TDSL_E_DEVICE, false, false, "the NeuronCore is busy"),
     ROW(EXEC_OOB, TDSL_E_DEVICE, false, true, "the program accessed memory out of bounds"),
     ROW(COLL_PENDING, TDSL_E_DEVICE, false, false, "a collective operation is pending"),
-    ROW(EXEC_HW_ERR_COLLECTIVES, TDSL_E_DEVICE_LOST, false, true, "hardware error in collectives"),
-    ROW(EXEC_HW_ERR_HBM_UE, TDSL_E_DEVICE_LOST, false, true, "uncorrectable error in device memory"),
-    ROW(EXEC_HW_ERR_NC_UE, TDSL_E_DEVICE_LOST, false, true, "uncorrectable error in a NeuronCore"),
+    ROW(EXEC_HW_ERR_COLLECTIVES, TDSL_E_DEVICE_LOST, false, true,
+        "hardware error in collectives"),
+    ROW(EXEC_HW_ERR_HBM_UE, TDSL_E_DEVICE_LOST, false, true,
+        "uncorrectable error in device memory"),
+    ROW(EXEC_HW_ERR_NC_UE, TDSL_E_DEVICE_LOST, false, true,
+        "uncorrectable error in a NeuronCore"),
     ROW(EXEC_HW_ERR_DMA_ABORT, TDSL_E_DEVICE_LOST, false, true, "a DMA was aborted"),
     ROW(EXEC_SW_NQ_OVERFLOW, TDSL_E_DEVICE_LOST, false, true, "notification queue overflow"),
     ROW(EXEC_HW_ERR_REPAIRABLE_HBM_UE, TDSL_E_DEVICE_LOST, false, true,
@@ -42,8 +48,12 @@ static const NrtStatusRow rows[] = {
 
 const NrtStatusRow *tdsl_nrt_status_row(NrtStatus native)
 {
-    static const NrtStatusRow unknown = {-1,    "unknown status", TDSL_E_DEVICE, false,
-                                         false, "a status this runtime does not know"};
+    static const NrtStatusRow unknown = {-1,
+                                         "unknown status",
+                                         TDSL_E_DEVICE,
+                                         false,
+                                         false,
+                                         "a status this runtime does not know"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].native == native) {
             return &rows[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that calls libnrt. One mutex, one condition for the thread, one for callers; a worker has two
- * owners, the library and the thread, and the last to leave frees it. */
+/* The thread that calls libnrt. One mutex, one condition for the thread, one for callers; a
+ * worker has two owners, the library and the thread, and the last to leave frees it. */
 #include "nrt_worker.h"
 
 #include <pthread.h>
@@ -53,36 +53,52 @@ static void call_make(NrtCall *c)
 {
     const NrtApi *api = &c->api;
     switch (c->function) {
-    case NRT_CALL_INIT: c->status = api->init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""); break;
-    case NRT_CALL_CLOSE: api->close(); break;
+    case NRT_CALL_INIT:
+        c->status = api->init(NRT_FRAMEWORK_TYPE_NO_FW, "", "");
+        break;
+    case NRT_CALL_CLOSE:
+        api->close();
+        break;
     case NRT_CALL_VERSION:
         c->status = api->get_version(&c->version, sizeof c->version);
         break;
     case NRT_CALL_LOAD:
         c->status = api->load(c->neff, c->bytes, c->core, 1, &c->result);
         break;
-    case NRT_CALL_UNLOAD: c->status = api->unload(c->handle); break;
+    case NRT_CALL_UNLOAD:
+        c->status = api->unload(c->handle);
+        break;
     case NRT_CALL_TENSOR_INFO:
         c->status = api->get_model_tensor_info(c->handle, &c->info);
         break;
-    case NRT_CALL_FREE_TENSOR_INFO: c->status = api->free_model_tensor_info(c->info); break;
-    case NRT_CALL_ALLOCATE_SET: c->status = api->allocate_tensor_set(&c->result); break;
-    case NRT_CALL_DESTROY_SET: api->destroy_tensor_set(&c->handle); break;
+    case NRT_CALL_FREE_TENSOR_INFO:
+        c->status = api->free_model_tensor_info(c->info);
+        break;
+    case NRT_CALL_ALLOCATE_SET:
+        c->status = api->allocate_tensor_set(&c->result);
+        break;
+    case NRT_CALL_DESTROY_SET:
+        api->destroy_tensor_set(&c->handle);
+        break;
     case NRT_CALL_ADD_TENSOR:
         c->status = api->add_tensor_to_tensor_set(c->handle, c->name, c->tensor);
         break;
     case NRT_CALL_TENSOR_ALLOCATE:
-        c->status = api->tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, c->core, c->bytes, c->name,
-                                         &c->result);
+        c->status = api->tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, c->core, c->bytes,
+                                         c->name, &c->result);
         break;
-    case NRT_CALL_TENSOR_FREE: api->tensor_free(&c->handle); break;
+    case NRT_CALL_TENSOR_FREE:
+        api->tensor_free(&c->handle);
+        break;
     case NRT_CALL_TENSOR_READ:
         c->status = api->tensor_read(c->handle, c->data, c->offset, c->bytes);
         break;
     case NRT_CALL_TENSOR_WRITE:
         c->status = api->tensor_write(c->handle, c->data, c->offset, c->bytes);
         break;
-    case NRT_CALL_EXECUTE: c->status = api->execute(c->handle, c->inputs, c->outputs); break;
+    case NRT_CALL_EXECUTE:
+        c->status = api->execute(c->handle, c->inputs, c->outputs);
+        break;
     }
 }
 
@@ -204,7 +220,8 @@ bool tdsl_nrt_worker_call(NrtWorker *worker, NrtCall *call, int64_t timeout_ms, 
     int late = 0;
     *abandoned = false;
     (void)pthread_mutex_lock(&worker->lock);
-    while (worker->call != NULL && !worker->dead) { /* another context's: it has its own deadline */
+    while (worker->call != NULL &&
+           !worker->dead) { /* another context's: it has its own deadline */
         (void)pthread_cond_wait(&worker->done, &worker->lock);
     }
     if (worker->dead) {

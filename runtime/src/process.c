@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* posix_spawn and a patient wait. The child gets a group of its own, so that when it is late it is ended
- * with whatever it started itself. */
+/* posix_spawn and a patient wait. The child gets a group of its own, so that when it is late it
+ * is ended with whatever it started itself. */
 #include "process.h"
 
 #include <errno.h>
@@ -40,7 +40,8 @@ static int spawn(pid_t *child, char *const argv[], const char *errors)
                        : posix_spawn_file_actions_addopen(&files, 2, errors,
                                                           O_WRONLY | O_CREAT | O_TRUNC, 0600);
     error = error != 0 ? error : posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    error = error != 0 ? error : posix_spawnp(child, argv[0], &files, &attributes, argv, environ);
+    error =
+        error != 0 ? error : posix_spawnp(child, argv[0], &files, &attributes, argv, environ);
     (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&files);
     return error;
@@ -71,7 +72,8 @@ bool tdsl_process_run(char *const argv[], const char *errors, int64_t timeout_ms
             return exit_read(argv[0], status, code, fault);
         }
         if (ended < 0 && errno != EINTR) {
-            return tdsl_fault_set(fault, TDSL_E_DEVICE, "the exit status of '%s' was lost", argv[0]);
+            return tdsl_fault_set(fault, TDSL_E_DEVICE, "the exit status of '%s' was lost",
+                                  argv[0]);
         }
         if (now_ms() - start > timeout_ms) {
             break;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device tensors: where the current value of a tensor is, and the copies that bring it where it is
- * needed. Host memory is written only when the whole of a transfer is here: a read that fails or hangs
- * half way leaves the program's array as it was. */
+/* Device tensors: where the current value of a tensor is, and the copies that bring it where it
+ * is needed. Host memory is written only when the whole of a transfer is here: a read that
+ * fails or hangs half way leaves the program's array as it was. */
 #include "device.h"
 
 #include <string.h>
 
 /* Reads into memory of our own, then copies: all or nothing. Device lock held. */
-static bool memory_fetch(Device *device, DeviceMemory memory, void *to, size_t bytes, Fault *fault)
+static bool memory_fetch(Device *device, DeviceMemory memory, void *to, size_t bytes,
+                         Fault *fault)
 {
     void *staged = tdsl_context_allocate(device->context, bytes);
     if (staged == NULL) {
@@ -29,10 +30,12 @@ static tdsl_status tensor_check(const tdsl_context *context, const tdsl_tensor *
                          context == NULL ? "context" : "tensor");
     }
     if (tensor->device != NULL && tensor->device->context != context) {
-        return tdsl_fail(report, TDSL_E_ARGUMENT, "device tensor: it belongs to another context");
+        return tdsl_fail(report, TDSL_E_ARGUMENT,
+                         "device tensor: it belongs to another context");
     }
     if (tdsl_dtype_bytes(tensor->dtype) == 0) {
-        return tdsl_fail(report, TDSL_E_DTYPE, "device tensor: %d is no dtype", (int)tensor->dtype);
+        return tdsl_fail(report, TDSL_E_DTYPE, "device tensor: %d is no dtype",
+                         (int)tensor->dtype);
     }
     if (tensor->rank < 0 || tensor->rank > TDSL_MAX_RANK ||
         (tensor->rank > 0 && tensor->extents == NULL)) {
@@ -41,8 +44,8 @@ static tdsl_status tensor_check(const tdsl_context *context, const tdsl_tensor *
     }
     for (int32_t axis = 0; axis < tensor->rank; axis++) {
         if (tensor->extents[axis] < 0) {
-            return tdsl_fail(report, TDSL_E_SHAPE, "device tensor: extent of axis %d is below 0",
-                             (int)axis);
+            return tdsl_fail(report, TDSL_E_SHAPE,
+                             "device tensor: extent of axis %d is below 0", (int)axis);
         }
     }
     int32_t axis = 0;
@@ -54,8 +57,8 @@ static tdsl_status tensor_check(const tdsl_context *context, const tdsl_tensor *
                          (int)axis);
     }
     if (tensor->device != NULL && tensor->device->bytes != *bytes) {
-        return tdsl_fail(report, TDSL_E_SHAPE, "device tensor: %zu bytes, on the device %zu", *bytes,
-                         tensor->device->bytes);
+        return tdsl_fail(report, TDSL_E_SHAPE, "device tensor: %zu bytes, on the device %zu",
+                         *bytes, tensor->device->bytes);
     }
     return TDSL_OK;
 }
@@ -140,15 +143,17 @@ tdsl_status tdsl_to_device(tdsl_context *context, tdsl_tensor *tensor, tdsl_repo
         return status;
     }
     if (report != NULL) {
-        report->backend = context->settings.backend == TDSL_BACKEND_C ? TDSL_BACKEND_C
-                                                                      : tdsl_device_backend(context);
+        report->backend = context->settings.backend == TDSL_BACKEND_C
+                              ? TDSL_BACKEND_C
+                              : tdsl_device_backend(context);
         report->reason = TDSL_REASON_FORCED;
     }
     if (context->settings.backend == TDSL_BACKEND_C) {
         return tensor->data != NULL || bytes == 0
                    ? TDSL_OK
-                   : tdsl_fail(report, TDSL_E_TARGET,
-                               "tdsl_to_device: the backend is c, and the tensor has no host memory");
+                   : tdsl_fail(
+                         report, TDSL_E_TARGET,
+                         "tdsl_to_device: the backend is c, and the tensor has no host memory");
     }
     Device *device = NULL;
     Fault fault;
@@ -170,8 +175,9 @@ static bool tensor_receive(tdsl_context *context, tdsl_tensor *tensor, tdsl_repo
         return true;
     }
     if (tensor->data == NULL) {
-        return tdsl_fault_set(fault, TDSL_E_ARGUMENT,
-                              "its value is on the device only, and it has no host memory to go to");
+        return tdsl_fault_set(
+            fault, TDSL_E_ARGUMENT,
+            "its value is on the device only, and it has no host memory to go to");
     }
     if (!tdsl_device_acquire(context, &device, fault)) {
         return false;
@@ -229,7 +235,7 @@ void tdsl_device_free(tdsl_context *context, tdsl_tensor *tensor)
     tensor->device = NULL;
 }
 
-/* --- device tensors in calls ------------------------------------------------------------------------ */
+/* --- device tensors in calls --- */
 
 tdsl_status tdsl_device_check(const Call *call)
 {
@@ -243,8 +249,9 @@ tdsl_status tdsl_device_check(const Call *call)
                                  "its device memory belongs to another context");
         }
         if (buffer->bytes != call->bytes[i]) {
-            return tdsl_arg_fail(call, i, TDSL_E_SHAPE, "it has %zu bytes, its device memory %zu",
-                                 call->bytes[i], buffer->bytes);
+            return tdsl_arg_fail(call, i, TDSL_E_SHAPE,
+                                 "it has %zu bytes, its device memory %zu", call->bytes[i],
+                                 buffer->bytes);
         }
     }
     return TDSL_OK;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configuration and environment, turned into settings once, at context creation. What the program sets
- * wins; what it leaves at its default is taken from the environment; what neither says has a default
- * here. A variable that makes no sense is an error that names it: a misspelt TDSL_BACKEND must not
- * quietly mean "auto". Programs running with another user's rights read no variable. */
+/* Configuration and environment, turned into settings once, at context creation. What the
+ * program sets wins; what it leaves at its default is taken from the environment; what neither
+ * says has a default here. A variable that makes no sense is an error that names it: a misspelt
+ * TDSL_BACKEND must not quietly mean "auto". Programs running with another user's rights read
+ * no variable. */
 #define _GNU_SOURCE /* secure_getenv */
 #include "internal.h"
 
@@ -13,13 +14,14 @@
 #define TDSL_DEFAULT_EMULATOR ""
 #endif
 #define DEFAULT_MIN_NKI_FLOPS 2e9
-#define DEFAULT_TIMEOUT_MS 60000
+#define DEFAULT_TIMEOUT_MS    60000
 
 static const char *const backend_names[] = {"default", "auto", "c", "nki", "emulator"};
 
 const char *tdsl_backend_name(int32_t backend)
 {
-    bool known = backend > 0 && (size_t)backend < sizeof backend_names / sizeof backend_names[0];
+    bool known =
+        backend > 0 && (size_t)backend < sizeof backend_names / sizeof backend_names[0];
     return known ? backend_names[backend] : "nothing";
 }
 
@@ -30,7 +32,8 @@ static const char *variable(const tdsl_config *config, const char *name)
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
-static tdsl_status backend_read(Settings *settings, const tdsl_config *config, tdsl_report *report)
+static tdsl_status backend_read(Settings *settings, const tdsl_config *config,
+                                tdsl_report *report)
 {
     settings->backend = TDSL_BACKEND_AUTO;
     if (config->backend < 0 || config->backend > TDSL_BACKEND_EMULATOR) {
@@ -55,8 +58,8 @@ static tdsl_status backend_read(Settings *settings, const tdsl_config *config, t
                      "TDSL_BACKEND: '%.80s' is no backend; use auto, c, nki or emulator", text);
 }
 
-static tdsl_status flag_read(const tdsl_config *config, int32_t given, const char *name, bool *flag,
-                             tdsl_report *report)
+static tdsl_status flag_read(const tdsl_config *config, int32_t given, const char *name,
+                             bool *flag, tdsl_report *report)
 {
     *flag = given > 0;
     const char *text = given == 0 ? variable(config, name) : NULL;
@@ -103,7 +106,8 @@ static bool parse_flops(const char *text, double *value)
     return *text == '\0' && *value < 1e300;
 }
 
-static tdsl_status flops_read(Settings *settings, const tdsl_config *config, tdsl_report *report)
+static tdsl_status flops_read(Settings *settings, const tdsl_config *config,
+                              tdsl_report *report)
 {
     settings->min_nki_flops = DEFAULT_MIN_NKI_FLOPS;
     if (config->min_nki_flops < 0) {
@@ -116,17 +120,18 @@ static tdsl_status flops_read(Settings *settings, const tdsl_config *config, tds
     }
     const char *text = variable(config, "TDSL_MIN_NKI_FLOPS");
     if (text != NULL && !parse_flops(text, &settings->min_nki_flops)) {
-        return tdsl_fail(report, TDSL_E_ARGUMENT,
-                         "TDSL_MIN_NKI_FLOPS: '%.80s' is no number of floating-point operations (2 "
-                         "per multiply-add), such as 2e9",
-                         text);
+        return tdsl_fail(
+            report, TDSL_E_ARGUMENT,
+            "TDSL_MIN_NKI_FLOPS: '%.80s' is no number of floating-point operations (2 "
+            "per multiply-add), such as 2e9",
+            text);
     }
     return TDSL_OK;
 }
 
-static tdsl_status text_read(tdsl_context *context, const tdsl_config *config, const char *given,
-                             const char *name, const char *fallback, char **text,
-                             tdsl_report *report)
+static tdsl_status text_read(tdsl_context *context, const tdsl_config *config,
+                             const char *given, const char *name, const char *fallback,
+                             char **text, tdsl_report *report)
 {
     const char *chosen = given != NULL && given[0] != '\0' ? given : variable(config, name);
     *text = tdsl_context_copy_text(context, chosen != NULL ? chosen : fallback);
@@ -134,12 +139,13 @@ static tdsl_status text_read(tdsl_context *context, const tdsl_config *config, c
                          : tdsl_fail(report, TDSL_E_MEMORY, "tdsl_context_create: no memory");
 }
 
-static tdsl_status numbers_read(Settings *settings, const tdsl_config *config, tdsl_report *report)
+static tdsl_status numbers_read(Settings *settings, const tdsl_config *config,
+                                tdsl_report *report)
 {
     tdsl_status status = backend_read(settings, config, report);
     if (status == TDSL_OK) {
-        status = flag_read(config, config->require_nki, "TDSL_REQUIRE_NKI", &settings->require_nki,
-                           report);
+        status = flag_read(config, config->require_nki, "TDSL_REQUIRE_NKI",
+                           &settings->require_nki, report);
     }
     if (status == TDSL_OK) {
         status = flag_read(config, config->use_simulator, "TDSL_USE_SIMULATOR",
@@ -165,7 +171,8 @@ static tdsl_status numbers_read(Settings *settings, const tdsl_config *config, t
     return TDSL_OK;
 }
 
-tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config, tdsl_report *report)
+tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
+                               tdsl_report *report)
 {
     Settings *settings = &context->settings;
     tdsl_status status = numbers_read(settings, config, report);
@@ -182,7 +189,8 @@ tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
                            &settings->python, report);
     }
     if (status == TDSL_OK) {
-        status = text_read(context, config, NULL, "TMPDIR", "/tmp", &settings->temporary, report);
+        status =
+            text_read(context, config, NULL, "TMPDIR", "/tmp", &settings->temporary, report);
     }
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Status codes as words, and the one way a failure is made: a status, and a message in the caller's
- * report. Messages are truncated, never lost, and hold no state of the library. */
+/* Status codes as words, and the one way a failure is made: a status, and a message in the
+ * caller's report. Messages are truncated, never lost, and hold no state of the library. */
 #include "internal.h"
 
 #include <stdarg.h>
@@ -80,7 +80,8 @@ bool tdsl_report_begin(tdsl_report *report, const char *kernel)
     return true;
 }
 
-static void TDSL_PRINTF(2, 0) message_append(tdsl_report *report, const char *format, va_list values)
+static void TDSL_PRINTF(2, 0)
+    message_append(tdsl_report *report, const char *format, va_list values)
 {
     size_t used = strlen(report->message);
     (void)vsnprintf(report->message + used, sizeof report->message - used, format, values);
@@ -121,7 +122,8 @@ tdsl_status tdsl_call_fail(const Call *call, tdsl_status status, const char *for
     return status;
 }
 
-tdsl_status tdsl_arg_fail(const Call *call, size_t arg, tdsl_status status, const char *format, ...)
+tdsl_status tdsl_arg_fail(const Call *call, size_t arg, tdsl_status status, const char *format,
+                          ...)
 {
     if (call->report != NULL) {
         va_list values;

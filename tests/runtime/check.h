@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime's tests share: cmocka, and a few checks that print the message when they fail. */
+/* What the runtime's tests share: cmocka, and a few checks that print the message when they
+ * fail. */
 #ifndef RUNTIME_CHECK_H
 #define RUNTIME_CHECK_H
 
@@ -18,8 +19,9 @@
 #include "support_kernels.h"
 
 /* `status` is what was wanted, and the message has every one of the words (up to three). */
-static inline void expect_failure(tdsl_status status, tdsl_status want, const tdsl_report *report,
-                                  const char *word1, const char *word2, const char *word3)
+static inline void expect_failure(tdsl_status status, tdsl_status want,
+                                  const tdsl_report *report, const char *word1,
+                                  const char *word2, const char *word3)
 {
     const char *words[] = {word1, word2, word3};
     if (status != want || report->status != want) {

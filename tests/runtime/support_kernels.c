@@ -55,15 +55,35 @@ static tdsl_status matmul_call(const int64_t *dims, void *const *args, void *wor
 }
 
 const tdsl_kernel_info matmul_info = {
-    sizeof(tdsl_kernel_info), TDSL_ABI_VERSION, "matmul", "test.tdsl",
-    "kernel matmul(A[m,k], B[k,n]) -> R[m,n]", "00", 3, 3, matmul_dims, matmul_args,
-    matmul_workspace, matmul_madds, matmul_call,
+    sizeof(tdsl_kernel_info),
+    TDSL_ABI_VERSION,
+    "matmul",
+    "test.tdsl",
+    "kernel matmul(A[m,k], B[k,n]) -> R[m,n]",
+    "00",
+    3,
+    3,
+    matmul_dims,
+    matmul_args,
+    matmul_workspace,
+    matmul_madds,
+    matmul_call,
 };
 
 const tdsl_kernel_info device_only_info = {
-    sizeof(tdsl_kernel_info), TDSL_ABI_VERSION, "device_only", "test.tdsl",
-    "kernel device_only(A[m,k], B[k,n]) -> R[m,n]", "00", 3, 3, matmul_dims, matmul_args,
-    NULL, matmul_madds, NULL,
+    sizeof(tdsl_kernel_info),
+    TDSL_ABI_VERSION,
+    "device_only",
+    "test.tdsl",
+    "kernel device_only(A[m,k], B[k,n]) -> R[m,n]",
+    "00",
+    3,
+    3,
+    matmul_dims,
+    matmul_args,
+    NULL,
+    matmul_madds,
+    NULL,
 };
 
 static const tdsl_extent small_a[] = {{-1, 0, 2}, {-1, 0, 3}};
@@ -111,9 +131,19 @@ static tdsl_status small_call(const int64_t *dims, void *const *args, void *work
 }
 
 const tdsl_kernel_info small_info = {
-    sizeof(tdsl_kernel_info), TDSL_ABI_VERSION, "small", "test.tdsl",
-    "kernel small(A[2,3], B[3,4]) -> R[2,4]", "00", 0, 3, NULL, small_args,
-    no_workspace, small_madds, small_call,
+    sizeof(tdsl_kernel_info),
+    TDSL_ABI_VERSION,
+    "small",
+    "test.tdsl",
+    "kernel small(A[2,3], B[3,4]) -> R[2,4]",
+    "00",
+    0,
+    3,
+    NULL,
+    small_args,
+    no_workspace,
+    small_madds,
+    small_call,
 };
 
 static const tdsl_dim_info update_dims[] = {{"i", 10}};
@@ -144,7 +174,17 @@ static tdsl_status update_call(const int64_t *dims, void *const *args, void *wor
 }
 
 const tdsl_kernel_info update_info = {
-    sizeof(tdsl_kernel_info), TDSL_ABI_VERSION, "update", "test.tdsl",
-    "kernel update(beta, X[i], inout C[i])", "00", 1, 3, update_dims, update_args,
-    no_workspace, update_madds, update_call,
+    sizeof(tdsl_kernel_info),
+    TDSL_ABI_VERSION,
+    "update",
+    "test.tdsl",
+    "kernel update(beta, X[i], inout C[i])",
+    "00",
+    1,
+    3,
+    update_dims,
+    update_args,
+    no_workspace,
+    update_madds,
+    update_call,
 };

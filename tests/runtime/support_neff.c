@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the NEFF-shaped files that the stub libnrt runs: the header of a NEFF, then a tar archive. */
+/* Makes the NEFF-shaped files that the stub libnrt runs: the header of a NEFF, then a tar
+ * archive. */
 #include "support_neff.h"
 
 #include <stdint.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 
 #define HEADER ((size_t)1024)
-#define BLOCK ((size_t)512)
+#define BLOCK  ((size_t)512)
 
 static void put(unsigned char *at, uint64_t value)
 {
@@ -44,10 +45,10 @@ unsigned char *neff_make(const char *text, size_t *bytes)
     if (file == NULL) {
         return NULL;
     }
-    put(file, 2);           /* pkg_version  */
-    put(file + 8, HEADER);  /* header_size  */
-    put(file + 16, data);   /* data_size    */
-    put(file + 24, 2);      /* neff_version */
+    put(file, 2);          /* pkg_version  */
+    put(file + 8, HEADER); /* header_size  */
+    put(file + 16, data);  /* data_size    */
+    put(file + 24, 2);     /* neff_version */
     memcpy(file + 40, "stub", 4);
     tar_header(file + HEADER, "stub.txt", size);
     memcpy(file + HEADER + BLOCK, text, size);

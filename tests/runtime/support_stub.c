@@ -44,7 +44,8 @@ static void symbol_remove(unsigned char *bytes, size_t size, const char *symbol)
     size_t length = strlen(symbol);
     int found = 0;
     for (size_t i = 1; i + length < size; i++) {
-        if (bytes[i - 1] == 0 && bytes[i + length] == 0 && memcmp(bytes + i, symbol, length) == 0) {
+        if (bytes[i - 1] == 0 && bytes[i + length] == 0 &&
+            memcmp(bytes + i, symbol, length) == 0) {
             bytes[i] ^= 1; /* not its end, which another name may share */
             found++;
         }
@@ -73,10 +74,10 @@ void stub_open(Stub *stub, const char *missing)
         print_error("%s\n", dlerror());
     }
     assert_non_null(stub->handle);
-#define CONTROL(member, symbol)                        \
-    do {                                               \
-        void *address = control(stub, symbol);         \
-        memcpy(&stub->member, &address, sizeof address); \
+#define CONTROL(member, symbol)                                                                \
+    do {                                                                                       \
+        void *address = control(stub, symbol);                                                 \
+        memcpy(&stub->member, &address, sizeof address);                                       \
     } while (0)
     CONTROL(script, "stub_nrt_script");
     CONTROL(calls, "stub_nrt_calls");

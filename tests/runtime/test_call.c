@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checked call: right arguments give the kernel's result, every wrong one a status and a message
- * that names kernel and argument, and leaves the results as they were. */
+/* The checked call: right arguments give the kernel's result, every wrong one a status and a
+ * message that names kernel and argument, and leaves the results as they were. */
 #include "check.h"
 
 typedef struct Fixture {
@@ -117,8 +117,8 @@ static void a_fixed_extent_must_be_the_kernels(void **state)
 {
     Fixture *f = *state;
     tdsl_kernel *small = make_kernel(f->context, &small_info);
-    expect_failure(tdsl_call(small, f->args, 3, NULL, &f->report), TDSL_E_SHAPE, &f->report, "small",
-                   "'B'", "is 2, the kernel's is 4");
+    expect_failure(tdsl_call(small, f->args, 3, NULL, &f->report), TDSL_E_SHAPE, &f->report,
+                   "small", "'B'", "is 2, the kernel's is 4");
     f->shape[1][1] = 4;
     f->shape[2][1] = 4;
     expect_ok(tdsl_call(small, f->args, 3, NULL, &f->report), &f->report);
@@ -228,8 +228,8 @@ static void a_zero_extent_beside_a_huge_one_is_no_overflow(void **state)
 static void the_number_of_arguments_is_checked(void **state)
 {
     Fixture *f = *state;
-    expect_failure(tdsl_call(f->kernel, f->args, 2, NULL, &f->report), TDSL_E_ARGUMENT, &f->report,
-                   "matmul", "2 arguments", "3");
+    expect_failure(tdsl_call(f->kernel, f->args, 2, NULL, &f->report), TDSL_E_ARGUMENT,
+                   &f->report, "matmul", "2 arguments", "3");
     expect_failure(tdsl_call(f->kernel, NULL, 3, NULL, &f->report), TDSL_E_ARGUMENT, &f->report,
                    "matmul", "null", NULL);
     expect_failure(tdsl_call(NULL, f->args, 3, NULL, &f->report), TDSL_E_ARGUMENT, &f->report,
@@ -279,14 +279,14 @@ static void dimensions_may_be_given_and_must_then_agree(void **state)
     options.dims = dims;
     expect_ok(tdsl_call(f->kernel, f->args, 3, &options, &f->report), &f->report);
     options.dims = other;
-    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_SHAPE, &f->report,
-                   "'A'", "dimension 'k' was given as 4", NULL);
+    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_SHAPE,
+                   &f->report, "'A'", "dimension 'k' was given as 4", NULL);
     options.dims = below;
-    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_SHAPE, &f->report,
-                   "'k'", "-3", NULL);
+    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_SHAPE,
+                   &f->report, "'k'", "-3", NULL);
     options.struct_size = 3;
-    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_ABI, &f->report,
-                   "matmul", NULL, NULL);
+    expect_failure(tdsl_call(f->kernel, f->args, 3, &options, &f->report), TDSL_E_ABI,
+                   &f->report, "matmul", NULL, NULL);
 }
 
 static size_t huge_workspace(const int64_t *dims)
@@ -351,13 +351,13 @@ static void scalars_and_inout_arguments_are_passed(void **state)
     double x[3] = {1, 2, 3};
     double c[3] = {10, 20, 30};
     const int64_t shape[1] = {3};
-    tdsl_tensor args[3] = {tdsl_view(TDSL_F64, &beta, 0, NULL), tdsl_view(TDSL_F64, x, 1, shape),
-                           tdsl_view(TDSL_F64, c, 1, shape)};
+    tdsl_tensor args[3] = {tdsl_view(TDSL_F64, &beta, 0, NULL),
+                           tdsl_view(TDSL_F64, x, 1, shape), tdsl_view(TDSL_F64, c, 1, shape)};
     expect_ok(tdsl_call(kernel, args, 3, NULL, &f->report), &f->report);
     assert_true(c[0] == 6 && c[1] == 12 && c[2] == 18);
     args[1].data = c;
-    expect_failure(tdsl_call(kernel, args, 3, NULL, &f->report), TDSL_E_OVERLAP, &f->report, "'C'",
-                   "'X'", "update");
+    expect_failure(tdsl_call(kernel, args, 3, NULL, &f->report), TDSL_E_OVERLAP, &f->report,
+                   "'C'", "'X'", "update");
     args[1].data = x;
     args[0].data = NULL;
     expect_failure(tdsl_call(kernel, args, 3, NULL, &f->report), TDSL_E_ARGUMENT, &f->report,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts, status texts and the registry: what they own, what they refuse, and that running out of
- * memory anywhere is a status that leaks nothing. */
+/* Contexts, status texts and the registry: what they own, what they refuse, and that running
+ * out of memory anywhere is a status that leaks nothing. */
 #include "check.h"
 
 #include <pthread.h>
@@ -9,12 +9,13 @@
 static void every_status_has_a_name_and_a_text(void **state)
 {
     (void)state;
-    const tdsl_status all[] = {
-        TDSL_OK,         TDSL_E_ARGUMENT,  TDSL_E_SHAPE,      TDSL_E_DTYPE,
-        TDSL_E_STRIDE,   TDSL_E_OVERLAP,   TDSL_E_WORKSPACE,  TDSL_E_OVERFLOW,
-        TDSL_E_MEMORY,   TDSL_E_NOT_FOUND, TDSL_E_ABI,        TDSL_E_TARGET,
-        TDSL_E_NO_LIBRARY, TDSL_E_NO_SYMBOL, TDSL_E_DEVICE,   TDSL_E_TIMEOUT,
-        TDSL_E_DEVICE_LOST, TDSL_E_NUMERICAL, TDSL_E_NEFF,    TDSL_E_INTERNAL};
+    const tdsl_status all[] = {TDSL_OK,           TDSL_E_ARGUMENT,    TDSL_E_SHAPE,
+                               TDSL_E_DTYPE,      TDSL_E_STRIDE,      TDSL_E_OVERLAP,
+                               TDSL_E_WORKSPACE,  TDSL_E_OVERFLOW,    TDSL_E_MEMORY,
+                               TDSL_E_NOT_FOUND,  TDSL_E_ABI,         TDSL_E_TARGET,
+                               TDSL_E_NO_LIBRARY, TDSL_E_NO_SYMBOL,   TDSL_E_DEVICE,
+                               TDSL_E_TIMEOUT,    TDSL_E_DEVICE_LOST, TDSL_E_NUMERICAL,
+                               TDSL_E_NEFF,       TDSL_E_INTERNAL};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         assert_string_not_equal(tdsl_status_name(all[i]), "TDSL_E_UNKNOWN");
         assert_string_not_equal(tdsl_status_text(all[i]), "unknown status");
@@ -41,8 +42,8 @@ static void kernels_are_found_by_name_in_order(void **state)
     assert_null(tdsl_kernel_at(context, 3));
     assert_ptr_equal(tdsl_kernel_table(small), &small_info);
     tdsl_kernel *none = NULL;
-    expect_failure(tdsl_find(context, "smal", &none, &report), TDSL_E_NOT_FOUND, &report, "'smal'",
-                   NULL, NULL);
+    expect_failure(tdsl_find(context, "smal", &none, &report), TDSL_E_NOT_FOUND, &report,
+                   "'smal'", NULL, NULL);
     assert_null(none);
     tdsl_context_destroy(context);
 }
@@ -87,7 +88,8 @@ static void refused_table(const tdsl_kernel_info *info, const char *word1, const
 {
     tdsl_report report = TDSL_REPORT_INIT;
     tdsl_context *context = make_context(NULL);
-    expect_failure(tdsl_register(context, info, &report), TDSL_E_ABI, &report, word1, word2, NULL);
+    expect_failure(tdsl_register(context, info, &report), TDSL_E_ABI, &report, word1, word2,
+                   NULL);
     tdsl_context_destroy(context);
 }
 
@@ -151,12 +153,12 @@ static void null_pointers_are_statuses(void **state)
     tdsl_report report = TDSL_REPORT_INIT;
     tdsl_kernel *kernel = NULL;
     tdsl_context *context = make_context(NULL);
-    expect_failure(tdsl_context_create(NULL, NULL, &report), TDSL_E_ARGUMENT, &report, "null", NULL,
-                   NULL);
-    expect_failure(tdsl_register(NULL, &small_info, &report), TDSL_E_ARGUMENT, &report, "context",
+    expect_failure(tdsl_context_create(NULL, NULL, &report), TDSL_E_ARGUMENT, &report, "null",
                    NULL, NULL);
-    expect_failure(tdsl_register(context, NULL, &report), TDSL_E_ARGUMENT, &report, "table", NULL,
-                   NULL);
+    expect_failure(tdsl_register(NULL, &small_info, &report), TDSL_E_ARGUMENT, &report,
+                   "context", NULL, NULL);
+    expect_failure(tdsl_register(context, NULL, &report), TDSL_E_ARGUMENT, &report, "table",
+                   NULL, NULL);
     expect_failure(tdsl_find(context, NULL, &kernel, &report), TDSL_E_ARGUMENT, &report, "null",
                    NULL, NULL);
     assert_null(tdsl_kernel_at(NULL, 0));
@@ -297,7 +299,8 @@ static void variables_that_make_no_sense_are_refused_by_name(void **state)
     refused_variable("TDSL_BACKEND", "C", "'C'");
     refused_variable("TDSL_REQUIRE_NKI", "maybe", "'maybe'");
     refused_variable("TDSL_USE_SIMULATOR", "2", "'2'");
-    const char *const bad[] = {"-1", "nan", "inf", "1e", "1e9x", "two", " 1", ".5", "1e400", "0x10"};
+    const char *const bad[] = {"-1",  "nan", "inf", "1e",    "1e9x",
+                               "two", " 1",  ".5",  "1e400", "0x10"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         refused_variable("TDSL_MIN_NKI_FLOPS", bad[i], bad[i]);
     }
@@ -306,11 +309,17 @@ static void variables_that_make_no_sense_are_refused_by_name(void **state)
 static void variables_that_make_sense_are_accepted(void **state)
 {
     (void)state;
-    const char *const good[][2] = {
-        {"TDSL_BACKEND", "auto"},      {"TDSL_BACKEND", "c"},        {"TDSL_BACKEND", "nki"},
-        {"TDSL_BACKEND", "emulator"},  {"TDSL_BACKEND", ""},         {"TDSL_REQUIRE_NKI", "0"},
-        {"TDSL_REQUIRE_NKI", "1"},     {"TDSL_USE_SIMULATOR", "1"},  {"TDSL_MIN_NKI_FLOPS", "0"},
-        {"TDSL_MIN_NKI_FLOPS", "2e9"}, {"TDSL_MIN_NKI_FLOPS", "1.5e+6"}};
+    const char *const good[][2] = {{"TDSL_BACKEND", "auto"},
+                                   {"TDSL_BACKEND", "c"},
+                                   {"TDSL_BACKEND", "nki"},
+                                   {"TDSL_BACKEND", "emulator"},
+                                   {"TDSL_BACKEND", ""},
+                                   {"TDSL_REQUIRE_NKI", "0"},
+                                   {"TDSL_REQUIRE_NKI", "1"},
+                                   {"TDSL_USE_SIMULATOR", "1"},
+                                   {"TDSL_MIN_NKI_FLOPS", "0"},
+                                   {"TDSL_MIN_NKI_FLOPS", "2e9"},
+                                   {"TDSL_MIN_NKI_FLOPS", "1.5e+6"}};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         assert_int_equal(setenv(good[i][0], good[i][1], 1), 0);
         tdsl_context_destroy(make_context(NULL));
@@ -330,12 +339,12 @@ static void contradictions_are_refused(void **state)
                    "TDSL_REQUIRE_NKI", "TDSL_BACKEND=c", NULL);
     config = (tdsl_config)TDSL_CONFIG_INIT;
     config.backend = 9;
-    expect_failure(tdsl_context_create(&config, &context, &report), TDSL_E_ARGUMENT, &report, "9",
-                   NULL, NULL);
+    expect_failure(tdsl_context_create(&config, &context, &report), TDSL_E_ARGUMENT, &report,
+                   "9", NULL, NULL);
     config = (tdsl_config)TDSL_CONFIG_INIT;
     config.min_nki_flops = -5;
-    expect_failure(tdsl_context_create(&config, &context, &report), TDSL_E_ARGUMENT, &report, "-5",
-                   NULL, NULL);
+    expect_failure(tdsl_context_create(&config, &context, &report), TDSL_E_ARGUMENT, &report,
+                   "-5", NULL, NULL);
     config = (tdsl_config)TDSL_CONFIG_INIT;
     config.device_timeout_ms = -5;
     expect_failure(tdsl_context_create(&config, &context, &report), TDSL_E_ARGUMENT, &report,
@@ -358,9 +367,11 @@ static void *work(void *argument)
         float a[4] = {1, 2, 3, (float)worker->number};
         float r[4] = {0};
         const int64_t shape[2] = {2, 2};
-        tdsl_tensor args[3] = {tdsl_view(TDSL_F32, a, 2, shape), tdsl_view(TDSL_F32, a, 2, shape),
+        tdsl_tensor args[3] = {tdsl_view(TDSL_F32, a, 2, shape),
+                               tdsl_view(TDSL_F32, a, 2, shape),
                                tdsl_view(TDSL_F32, r, 2, shape)};
-        wrong += tdsl_register(worker->context, i % 2 == 0 ? &matmul_info : &small_info, &report) < 0;
+        wrong += tdsl_register(worker->context, i % 2 == 0 ? &matmul_info : &small_info,
+                               &report) < 0;
         wrong += tdsl_find(worker->context, "matmul", &kernel, &report) < 0;
         wrong += tdsl_call(kernel, args, 3, NULL, &report) < 0;
         wrong += r[3] != (float)(6 + worker->number * worker->number);

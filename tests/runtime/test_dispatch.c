@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dispatcher: which backend runs and why, for each setting; that explaining and calling agree; and
- * that nothing meant for the device runs in C without saying so. */
+/* The dispatcher: which backend runs and why, for each setting; that explaining and calling
+ * agree; and that nothing meant for the device runs in C without saying so. */
 #include "support_stub.h"
 
 #include <stdlib.h>
@@ -40,7 +40,8 @@ static void bench_open(Bench *b, const tdsl_kernel_info *info, bool form,
     b->context = make_context(&config);
     b->kernel = make_kernel(b->context, info);
     if (form) {
-        expect_ok(tdsl_register_nki(b->context, info->name, &b->neff.form, &b->report), &b->report);
+        expect_ok(tdsl_register_nki(b->context, info->name, &b->neff.form, &b->report),
+                  &b->report);
     }
     matmul_args(&b->m);
 }
@@ -71,8 +72,8 @@ static void refuses(Bench *b, tdsl_status status, const char *word)
 {
     tdsl_report explained = TDSL_REPORT_INIT;
     expect_failure(tdsl_dispatch_explain(b->kernel, b->m.args, 3, NULL, &explained), status,
-                   &explained, b->kernel != NULL ? tdsl_kernel_table(b->kernel)->name : "", word,
-                   NULL);
+                   &explained, b->kernel != NULL ? tdsl_kernel_table(b->kernel)->name : "",
+                   word, NULL);
     expect_failure(tdsl_call(b->kernel, b->m.args, 3, NULL, &b->report), status, &b->report,
                    tdsl_kernel_table(b->kernel)->name, word, NULL);
     assert_int_equal(b->report.backend, TDSL_BACKEND_DEFAULT);
@@ -151,7 +152,8 @@ static void the_backend_setting_decides_first(void **state)
     bench_close(&b);
     bench_open(&b, &matmul_info, true, set_nki);
     runs(&b, TDSL_BACKEND_NKI, TDSL_REASON_FORCED);
-    says(&b, "the device (NKI), because the backend setting says so (2 tensors to the device, 1 back)");
+    says(&b, "the device (NKI), because the backend setting says so (2 tensors to the device, "
+             "1 back)");
     bench_close(&b);
 }
 
@@ -266,8 +268,8 @@ static void a_numerical_error_delivers_results_and_says_so(void **state)
     Bench b;
     bench_open(&b, &matmul_info, true, NULL);
     b.stub.script("nrt_execute=1003");
-    expect_failure(tdsl_call(b.kernel, b.m.args, 3, NULL, &b.report), TDSL_E_NUMERICAL, &b.report,
-                   "matmul", "1003", NULL);
+    expect_failure(tdsl_call(b.kernel, b.m.args, 3, NULL, &b.report), TDSL_E_NUMERICAL,
+                   &b.report, "matmul", "1003", NULL);
     assert_true(matmul_done(&b.m));
     assert_int_equal(b.report.backend, TDSL_BACKEND_NKI);
     bench_close(&b);
@@ -308,7 +310,8 @@ static void a_form_for_other_extents_is_not_used(void **state)
     bench_open(&b, &matmul_info, false, set_nki);
     b.neff.form.dims = other;
     expect_ok(tdsl_register_nki(b.context, "matmul", &b.neff.form, &b.report), &b.report);
-    refuses(&b, TDSL_E_TARGET, "called with m=2, k=3, n=2, but its NEFF was built for m=2, k=3, n=4");
+    refuses(&b, TDSL_E_TARGET,
+            "called with m=2, k=3, n=2, but its NEFF was built for m=2, k=3, n=4");
     bench_close(&b);
 }
 
@@ -344,7 +347,8 @@ static void the_environment_sets_what_the_program_leaves_open(void **state)
     assert_int_equal(setenv("TDSL_NRT_LIBRARY", stub.path, 1), 0);
     assert_int_equal(setenv("TDSL_MIN_NKI_FLOPS", "2.4e1", 1), 0);
     bench_open(&b, &matmul_info, true, set_environment);
-    assert_int_equal(setenv("TDSL_MIN_NKI_FLOPS", "2.5e1", 1), 0); /* too late for this context */
+    assert_int_equal(setenv("TDSL_MIN_NKI_FLOPS", "2.5e1", 1),
+                     0); /* too late for this context */
     runs(&b, TDSL_BACKEND_NKI, TDSL_REASON_ABOVE_THRESHOLD);
     assert_true(stub.calls() > 0);
     bench_close(&b);

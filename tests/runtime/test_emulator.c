@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The emulator as a backend: its command line, its answers good and bad, and nothing left in the folder
- * for temporary files. Most tests put a shell script in the emulator's place; the last ones run the real
- * one, and are skipped with the reason where there is no NumPy. */
+/* The emulator as a backend: its command line, its answers good and bad, and nothing left in
+ * the folder for temporary files. Most tests put a shell script in the emulator's place; the
+ * last ones run the real one, and are skipped with the reason where there is no NumPy. */
 #include "support_stub.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define EMULATOR TDSL_SOURCE_DIR "/runtime/nki_emulator/run.py"
-#define PROGRAM TDSL_SOURCE_DIR "/tests/runtime/kernels/matmul_2x2.py"
+#define PROGRAM  TDSL_SOURCE_DIR "/tests/runtime/kernels/matmul_2x2.py"
 
 static const int64_t square[2] = {2, 2};
 static const int64_t square_dims[3] = {2, 2, 2};
@@ -73,8 +73,8 @@ static tdsl_status bench_call(Bench *b)
     return tdsl_call(b->kernel, b->args, 3, NULL, &b->report);
 }
 
-static void fails(const char *script, const char *python, int64_t timeout_ms, tdsl_status status,
-                  const char *word)
+static void fails(const char *script, const char *python, int64_t timeout_ms,
+                  tdsl_status status, const char *word)
 {
     Bench b;
     bench_open(&b, script, python, timeout_ms);
@@ -83,10 +83,12 @@ static void fails(const char *script, const char *python, int64_t timeout_ms, td
     bench_close(&b);
 }
 
-/* Answers with the first input: the arguments are PROGRAM --function F --target T --in A --in B --out R */
-static const char copy_script[] = "test \"$2 $3 $4 $5\" = '--function matmul --target trn2' || exit 9\n"
-                                  "test \"$6 $8 ${10}\" = '--in --in --out' || exit 9\n"
-                                  "test $# = 11 && test -f \"$1\" && cp \"$7\" \"${11}\"\n";
+/* Answers with the first input: the arguments are PROGRAM --function F --target T --in A --in B
+ * --out R */
+static const char copy_script[] =
+    "test \"$2 $3 $4 $5\" = '--function matmul --target trn2' || exit 9\n"
+    "test \"$6 $8 ${10}\" = '--in --in --out' || exit 9\n"
+    "test $# = 11 && test -f \"$1\" && cp \"$7\" \"${11}\"\n";
 
 static void the_command_line_and_the_arrays_are_right(void **state)
 {
@@ -103,8 +105,8 @@ static void the_command_line_and_the_arrays_are_right(void **state)
 static void its_complaint_is_in_the_message(void **state)
 {
     (void)state;
-    fails("echo 'line 7: rule M9: accumulate onto memset' >&2; exit 1", "/bin/sh", 0, TDSL_E_DEVICE,
-          "exit status 1: line 7: rule M9");
+    fails("echo 'line 7: rule M9: accumulate onto memset' >&2; exit 1", "/bin/sh", 0,
+          TDSL_E_DEVICE, "exit status 1: line 7: rule M9");
     fails("echo 'array does not fit' >&2; exit 2", "/bin/sh", 0, TDSL_E_SHAPE, "does not fit");
     fails("exit 3", "/bin/sh", 0, TDSL_E_DEVICE, "exit status 3");
     fails("i=0; while [ $i -lt 2000 ]; do echo a line of many >&2; i=$((i+1)); done\n"
@@ -149,9 +151,17 @@ static void an_emulator_that_is_not_there_is_a_status(void **state)
     expect_failure(tdsl_call(kernel, b.args, 3, NULL, &b.report), TDSL_E_NO_LIBRARY, &b.report,
                    "matmul", "/nonexistent/run.py", "TDSL_NKI_EMULATOR");
     tdsl_context_destroy(context);
+    config.emulator = NULL; /* and none by default */
+    context = make_context(&config);
+    kernel = make_kernel(context, &matmul_info);
+    expect_ok(tdsl_register_nki(context, "matmul", &form, &b.report), &b.report);
+    expect_failure(tdsl_call(kernel, b.args, 3, NULL, &b.report), TDSL_E_NO_LIBRARY, &b.report,
+                   "matmul", "TDSL_NKI_EMULATOR must name", NULL);
+    tdsl_context_destroy(context);
     form.program = "/nonexistent/kernel.py"; /* the later form of two is used */
     expect_ok(tdsl_register_nki(b.context, "matmul", &form, &b.report), &b.report);
-    expect_failure(bench_call(&b), TDSL_E_NEFF, &b.report, "matmul", "/nonexistent/kernel.py", NULL);
+    expect_failure(bench_call(&b), TDSL_E_NEFF, &b.report, "matmul", "/nonexistent/kernel.py",
+                   NULL);
     bench_close(&b);
 }
 
@@ -208,7 +218,7 @@ static void device_tensors_are_the_emulators_too(void **state)
     bench_close(&b);
 }
 
-/* --- the real one ----------------------------------------------------------------------------------- */
+/* --- the real one --- */
 
 /* A Python with NumPy, or null. */
 static const char *python_find(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way to a device, through the stub libnrt: it works, and when it does not, at whatever call and in
- * whatever way, there is a status and a message naming kernel and cause, host memory is as it was, nothing
- * is left behind, and other kernels go on. */
+/* The way to a device, through the stub libnrt: it works, and when it does not, at whatever
+ * call and in whatever way, there is a status and a message naming kernel and cause, host
+ * memory is as it was, nothing is left behind, and other kernels go on. */
 #include "support_stub.h"
 
 #include "../../runtime/src/nrt_status.h"
@@ -70,7 +70,8 @@ static void other_kernels_work(Bench *b)
     tdsl_context_destroy(context);
     /* and in the same context, unless it was told to use nothing but the device */
     tdsl_status status = tdsl_call(b->small, args, 3, NULL, &report);
-    assert_true(status == TDSL_OK || (status == TDSL_E_TARGET && strstr(report.message, "small")));
+    assert_true(status == TDSL_OK ||
+                (status == TDSL_E_TARGET && strstr(report.message, "small")));
 }
 
 static void a_kernel_runs_on_the_device(void **state)
@@ -113,7 +114,8 @@ static void a_large_tensor_travels_in_pieces(void **state)
         a[i] = (float)i;
         x[i] = (float)(i % 7);
     }
-    tdsl_tensor args[3] = {tdsl_view(TDSL_F32, a, 2, shape[0]), tdsl_view(TDSL_F32, x, 2, shape[1]),
+    tdsl_tensor args[3] = {tdsl_view(TDSL_F32, a, 2, shape[0]),
+                           tdsl_view(TDSL_F32, x, 2, shape[1]),
                            tdsl_view(TDSL_F32, r, 2, shape[2])};
     expect_ok(tdsl_call(b.matmul, args, 3, NULL, &b.report), &b.report);
     assert_int_equal(b.stub.calls_of("nrt_tensor_read"), 3);
@@ -124,7 +126,7 @@ static void a_large_tensor_travels_in_pieces(void **state)
     stub_neff_close(&big);
 }
 
-/* --- the library ------------------------------------------------------------------------------------ */
+/* --- the library --- */
 
 static void refused_library(const char *path, const char *word)
 {
@@ -199,17 +201,19 @@ static void an_unknown_version_is_refused(void **state)
     Bench b;
     MatmulArgs m;
     bench_open(&b, TDSL_BACKEND_NKI, "version=9");
-    expect_failure(bench_call(&b, &m), TDSL_E_NO_SYMBOL, &b.report, "matmul", "version 9", NULL);
+    expect_failure(bench_call(&b, &m), TDSL_E_NO_SYMBOL, &b.report, "matmul", "version 9",
+                   NULL);
     assert_int_equal(b.stub.calls_of("nrt_init"), 0);
     bench_close(&b);
 }
 
-/* --- every call fails, with every status ------------------------------------------------------------ */
+/* --- every call fails, with every status --- */
 
-static const NrtStatus known[] = {1,    2,    3,    4,    5,    6,    7,    9,    10,
-                                  11,   13,   14,   15,   101,  1002, 1003, 1004, 1005,
-                                  1006, 1100, 1200, 1201, 1202, 1203, 1204, 1205, 1206,
-                                  8,    999,  -5}; /* the last three nobody has told us of */
+static const NrtStatus known[] = {1,    2,    3,    4,    5,    6,    7,    9,
+                                  10,   11,   13,   14,   15,   101,  1002, 1003,
+                                  1004, 1005, 1006, 1100, 1200, 1201, 1202, 1203,
+                                  1204, 1205, 1206, 8,    999,  -5}; /* the last three nobody
+                                                                        has told us of */
 
 static tdsl_status expected_status(const char *function, NrtStatus native)
 {
@@ -257,11 +261,13 @@ static void one_failing_call(Bench *b, const char *function, NrtStatus native)
     expect_failure(status, expected_status(function, native), &b->report, "matmul", function,
                    number);
     assert_int_equal(b->report.native, native);
-    bool delivered = native == NRT_EXEC_COMPLETED_WITH_NUM_ERR && strcmp(function, "nrt_execute") == 0;
+    bool delivered =
+        native == NRT_EXEC_COMPLETED_WITH_NUM_ERR && strcmp(function, "nrt_execute") == 0;
     assert_true(delivered ? matmul_done(&m) : matmul_untouched(&m));
     /* a lost device stays lost, and says since when; any other failure of a run passes */
     status = bench_call(b, &m);
-    bool opening = strcmp(function, "nrt_init") == 0 || strcmp(function, "nrt_get_version") == 0;
+    bool opening =
+        strcmp(function, "nrt_init") == 0 || strcmp(function, "nrt_get_version") == 0;
     if (opening) {
         assert_int_equal(status, expected_status(function, native));
     } else if (tdsl_nrt_status_row(native)->lost) {
@@ -325,11 +331,11 @@ static void every_status_is_mapped_as_the_table_says(void **state)
         NrtStatus native;
         tdsl_status status;
     } rows[] = {
-        {2, TDSL_E_ARGUMENT},     {1002, TDSL_E_ARGUMENT},  {4, TDSL_E_MEMORY},
-        {11, TDSL_E_MEMORY},      {5, TDSL_E_TIMEOUT},      {6, TDSL_E_DEVICE_LOST},
-        {7, TDSL_E_DEVICE},       {9, TDSL_E_DEVICE},       {10, TDSL_E_NEFF},
-        {13, TDSL_E_DEVICE_LOST}, {14, TDSL_E_DEVICE_LOST}, {101, TDSL_E_DEVICE_LOST},
-        {1003, TDSL_E_NUMERICAL}, {1004, TDSL_E_DEVICE},    {1005, TDSL_E_DEVICE},
+        {2, TDSL_E_ARGUMENT},     {1002, TDSL_E_ARGUMENT},    {4, TDSL_E_MEMORY},
+        {11, TDSL_E_MEMORY},      {5, TDSL_E_TIMEOUT},        {6, TDSL_E_DEVICE_LOST},
+        {7, TDSL_E_DEVICE},       {9, TDSL_E_DEVICE},         {10, TDSL_E_NEFF},
+        {13, TDSL_E_DEVICE_LOST}, {14, TDSL_E_DEVICE_LOST},   {101, TDSL_E_DEVICE_LOST},
+        {1003, TDSL_E_NUMERICAL}, {1004, TDSL_E_DEVICE},      {1005, TDSL_E_DEVICE},
         {1006, TDSL_E_DEVICE},    {1200, TDSL_E_DEVICE_LOST}, {1206, TDSL_E_DEVICE_LOST},
         {4711, TDSL_E_DEVICE}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -337,7 +343,7 @@ static void every_status_is_mapped_as_the_table_says(void **state)
     }
 }
 
-/* --- hangs ------------------------------------------------------------------------------------------ */
+/* --- hangs --- */
 
 /* `done`: all results were read before this call. */
 static void one_hang(long number, const char *function, bool done)
@@ -372,7 +378,7 @@ static void one_hang(long number, const char *function, bool done)
     assert_true(status == TDSL_E_DEVICE_LOST || status == TDSL_E_TIMEOUT);
     assert_true(matmul_untouched(&m));
     other_kernels_work(&b);
-    tdsl_context_destroy(b.context); /* does not wait for what hangs */
+    tdsl_context_destroy(b.context);              /* does not wait for what hangs */
     tdsl_context *second = make_context(&config); /* nor does anybody call into it again */
     tdsl_kernel *kernel = make_kernel(second, &matmul_info);
     expect_ok(tdsl_register_nki(second, "matmul", &b.neff.form, &b.report), &b.report);
@@ -420,7 +426,7 @@ static void closing_may_hang_too(void **state)
     assert_int_equal(unlink(b.stub.path), 0);
 }
 
-/* --- NEFFs ------------------------------------------------------------------------------------------ */
+/* --- NEFFs --- */
 
 static void refused_form(const tdsl_nki_form *form, const char *word1, const char *word2)
 {
@@ -504,19 +510,25 @@ static void a_neff_of_another_kernel_is_refused(void **state)
     (void)state;
     refused_text("no stub at all\n", "nrt_load");
     refused_text("program\tbuiltin\tmatmul\ninput\tA\t10\t2\t3\ninput\tC\t10\t3\t2\n"
-                 "output\toutput_0\t10\t2\t2\n", "'C'");
+                 "output\toutput_0\t10\t2\t2\n",
+                 "'C'");
     refused_text("program\tbuiltin\tmatmul\ninput\tA\t10\t2\t4\ninput\tB\t10\t3\t2\n"
-                 "output\toutput_0\t10\t2\t2\n", "32 bytes");
+                 "output\toutput_0\t10\t2\t2\n",
+                 "32 bytes");
     refused_text("program\tbuiltin\tmatmul\ninput\tA\t8\t2\t3\ninput\tB\t10\t3\t2\n"
-                 "output\toutput_0\t10\t2\t2\n", "dtype 8");
+                 "output\toutput_0\t10\t2\t2\n",
+                 "dtype 8");
     refused_text("program\tbuiltin\tmatmul\ninput\tA\t10\t2\t3\n"
-                 "output\toutput_0\t10\t2\t2\n", "no input for argument 'B'");
+                 "output\toutput_0\t10\t2\t2\n",
+                 "no input for argument 'B'");
     refused_text("program\tbuiltin\tmatmul\ninput\tA\t10\t2\t3\ninput\tB\t10\t3\t2\n",
                  "no result for argument 'R'");
     refused_text("program\tbuiltin\tmatmul\ninput\tA\t10\t2\t3\ninput\tB\t10\t3\t2\n"
-                 "output\toutput_0\t10\t2\t2\noutput\toutput_1\t10\t2\t2\n", "output_1");
+                 "output\toutput_0\t10\t2\t2\noutput\toutput_1\t10\t2\t2\n",
+                 "output_1");
     refused_text("program\tbuiltin\tmatmul\ninput\tA\t10\t2\t3\ninput\tA\t10\t2\t3\n"
-                 "output\toutput_0\t10\t2\t2\n", "'A'");
+                 "output\toutput_0\t10\t2\t2\n",
+                 "'A'");
 }
 
 static void a_form_that_makes_no_sense_is_refused_at_once(void **state)
@@ -527,9 +539,9 @@ static void a_form_that_makes_no_sense_is_refused_at_once(void **state)
     tdsl_nki_form form = TDSL_NKI_FORM_INIT;
     form.target = "trn2";
     form.dims = stub_dims;
-#define REFUSED(status, word)                                                                      \
-    expect_failure(tdsl_register_nki(b.context, "matmul", &form, &b.report), status, &b.report,    \
-                   "matmul", word, NULL)
+#define REFUSED(status, word)                                                                  \
+    expect_failure(tdsl_register_nki(b.context, "matmul", &form, &b.report), status,           \
+                   &b.report, "matmul", word, NULL)
     REFUSED(TDSL_E_ARGUMENT, "NEFF or a program");
     form.neff = b.neff.bytes;
     form.neff_bytes = b.neff.size;
@@ -555,7 +567,7 @@ static void a_form_that_makes_no_sense_is_refused_at_once(void **state)
     bench_close(&b);
 }
 
-/* --- processes, contexts, threads ------------------------------------------------------------------- */
+/* --- processes, contexts, threads --- */
 
 static void two_contexts_share_one_initialisation(void **state)
 {
@@ -591,7 +603,8 @@ static void a_child_process_is_told_that_the_device_is_its_parents(void **state)
     expect_ok(bench_call(&b, &m), &b.report);
     pid_t child = fork();
     if (child == 0) {
-        bool told = bench_call(&b, &m) == TDSL_E_DEVICE && strstr(b.report.message, "fork") != NULL;
+        bool told =
+            bench_call(&b, &m) == TDSL_E_DEVICE && strstr(b.report.message, "fork") != NULL;
         tdsl_config config = stub_config(&b.stub);
         tdsl_context *own = NULL;
         tdsl_kernel *kernel = NULL;

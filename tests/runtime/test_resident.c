@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device tensors: copies happen once, chained kernels make no host trip, the current value is always the
- * one that is read, and running out of memory anywhere leaves nothing behind. */
+/* Device tensors: copies happen once, chained kernels make no host trip, the current value is
+ * always the one that is read, and running out of memory anywhere leaves nothing behind. */
 #include "support_stub.h"
 
 #include <stdlib.h>
@@ -355,7 +355,7 @@ static void a_result_of_a_failed_run_has_no_value(void **state)
     bench_close(&b);
 }
 
-/* --- inout ------------------------------------------------------------------------------------------ */
+/* --- inout --- */
 
 static const tdsl_dim_info axpy_dims[] = {{"i", 3}};
 static const tdsl_extent axpy_axis[] = {{0, 0, 0}};
@@ -371,8 +371,19 @@ static uint64_t axpy_madds(const int64_t *dims)
 }
 
 static const tdsl_kernel_info axpy_info = {
-    sizeof(tdsl_kernel_info), TDSL_ABI_VERSION, "axpy", "test.tdsl", "kernel axpy", "00", 1, 3,
-    axpy_dims, axpy_args, NULL, axpy_madds, NULL,
+    sizeof(tdsl_kernel_info),
+    TDSL_ABI_VERSION,
+    "axpy",
+    "test.tdsl",
+    "kernel axpy",
+    "00",
+    1,
+    3,
+    axpy_dims,
+    axpy_args,
+    NULL,
+    axpy_madds,
+    NULL,
 };
 
 static void updated_twice(const char *input_name)
@@ -392,8 +403,8 @@ static void updated_twice(const char *input_name)
     tdsl_kernel *kernel = make_kernel(b.context, &axpy_info);
     stub_neff_open(&neff, text, three);
     expect_ok(tdsl_register_nki(b.context, "axpy", &neff.form, &b.report), &b.report);
-    tdsl_tensor args[3] = {tdsl_view(TDSL_F32, &beta, 0, NULL), tdsl_view(TDSL_F32, x, 1, three),
-                           tdsl_view(TDSL_F32, c, 1, three)};
+    tdsl_tensor args[3] = {tdsl_view(TDSL_F32, &beta, 0, NULL),
+                           tdsl_view(TDSL_F32, x, 1, three), tdsl_view(TDSL_F32, c, 1, three)};
     expect_ok(tdsl_call(kernel, args, 3, NULL, &b.report), &b.report);
     assert_true(c[0] == 21 && c[1] == 42 && c[2] == 63);
     to_device(&b, &args[2]);
@@ -425,7 +436,7 @@ static void an_inout_argument_is_updated_in_a_new_tensor_or_in_place(void **stat
     updated_twice("C.must_alias_input");
 }
 
-/* --- memory ----------------------------------------------------------------------------------------- */
+/* --- memory --- */
 
 typedef struct Counter {
     long live;
@@ -464,7 +475,8 @@ static tdsl_status whole_session(const Stub *stub, const StubNeff *neff, Counter
     config.release = counter_release;
     tdsl_status status = tdsl_context_create(&config, &context, NULL);
     status = status != TDSL_OK ? status : tdsl_register(context, &matmul_info, NULL);
-    status = status != TDSL_OK ? status : tdsl_register_nki(context, "matmul", &neff->form, NULL);
+    status =
+        status != TDSL_OK ? status : tdsl_register_nki(context, "matmul", &neff->form, NULL);
     status = status != TDSL_OK ? status : tdsl_find(context, "matmul", &kernel, NULL);
     tdsl_tensor args[3] = {tdsl_view(TDSL_F32, a, 2, square), tdsl_view(TDSL_F32, a, 2, square),
                            tdsl_view(TDSL_F32, c, 2, square)};

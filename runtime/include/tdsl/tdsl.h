@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface of libtdsl: an optional runtime that calls generated kernels with their arguments
- * checked, and chooses for each call between the kernel's C form and its NKI form (Trainium, or its
- * emulator). A C kernel needs none of this; it can be called directly through its own header.
+/* The public interface of libtdsl: an optional runtime that calls generated kernels with their
+ * arguments checked, and chooses for each call between the kernel's C form and its NKI form
+ * (Trainium, or its emulator). A C kernel needs none of this; it can be called directly through
+ * its own header.
  *
  * Three steps: create a context, register kernels in it, call them.
  *
@@ -14,18 +15,17 @@
  *     tdsl_tensor args[3] = {tdsl_view(TDSL_F64, a, 2, (int64_t[]){3, 4}), ...};
  *     status = tdsl_call(kernel, args, 3, NULL, &report);
  *
- * Rules. Every failure is a status; the report, which the caller owns, holds a message naming kernel and
- * argument, so that no two threads share a buffer. A report pointer may always be null. Handles are written on success only. All state belongs to a
- * context (but for the count of users of libnrt, which is one per process by its vendor's design).
- * Contexts and kernels may be used from any number of threads at once; one context must not be destroyed
- * while another thread uses it. The library never ends the process, installs no handler, starts no
+ * Rules. Every failure is a status; the report, which the caller owns, holds a message naming
+ * kernel and argument, so that no two threads share a buffer. A report pointer may always be
+ * null. Handles are written on success only. All state belongs to a context (but for the count
+ * of users of libnrt, which is one per process by its vendor's design). Contexts and kernels
+ * may be used from any number of threads at once; one context must not be destroyed while
+ * another thread uses it. The library never ends the process, installs no handler, starts no
  * thread before a device is used, and writes nothing to standard output. */
 #ifndef TDSL_TDSL_H
 #define TDSL_TDSL_H
 
 #include "tdsl/abi.h"
-
-#define TDSL_VERSION "1.0.0"
 
 #if defined(__GNUC__)
 #define TDSL_API __attribute__((visibility("default")))
@@ -37,9 +37,9 @@ TDSL_BEGIN
 
 typedef struct tdsl_context tdsl_context;
 typedef struct tdsl_kernel tdsl_kernel; /* a registered kernel; lives as long as its context */
-typedef struct tdsl_buffer tdsl_buffer; /* device memory behind a tensor                     */
+typedef struct tdsl_buffer tdsl_buffer; /* device memory behind a tensor */
 
-/* --- status ----------------------------------------------------------------------------------------- */
+/* --- status --- */
 
 /* "TDSL_E_SHAPE", and "rank or extent differs from the kernel's"; never null. */
 TDSL_API const char *tdsl_status_name(tdsl_status status);
@@ -47,25 +47,25 @@ TDSL_API const char *tdsl_status_text(tdsl_status status);
 
 /* What runs a kernel. DEFAULT and AUTO are settings only; a report names one of the others. */
 typedef enum tdsl_backend {
-    TDSL_BACKEND_DEFAULT = 0, /* as TDSL_BACKEND says, else AUTO                          */
-    TDSL_BACKEND_AUTO = 1,    /* the dispatcher chooses at each call                      */
-    TDSL_BACKEND_C = 2,       /* the C form                                               */
-    TDSL_BACKEND_NKI = 3,     /* the NEFF, on a device through libnrt                     */
+    TDSL_BACKEND_DEFAULT = 0, /* as TDSL_BACKEND says, else AUTO */
+    TDSL_BACKEND_AUTO = 1,    /* the dispatcher chooses at each call */
+    TDSL_BACKEND_C = 2,       /* the C form */
+    TDSL_BACKEND_NKI = 3,     /* the NEFF, on a device through libnrt */
     TDSL_BACKEND_EMULATOR = 4 /* the printed NKI program, in the emulator, on this machine */
 } tdsl_backend;
 
 typedef enum tdsl_reason {
     TDSL_REASON_NONE = 0,
-    TDSL_REASON_FORCED = 1,          /* the backend setting names it                          */
-    TDSL_REASON_NO_NKI_FORM = 2,     /* the kernel has no NKI form                            */
-    TDSL_REASON_OTHER_EXTENTS = 3,   /* its NKI forms were built for other open extents       */
-    TDSL_REASON_NO_C_FORM = 4,       /* the kernel has no C form                              */
-    TDSL_REASON_REQUIRED = 5,        /* TDSL_REQUIRE_NKI                                      */
-    TDSL_REASON_RESIDENT = 6,        /* an argument is on the device already                  */
-    TDSL_REASON_ABOVE_THRESHOLD = 7, /* enough work to pay for the device                     */
-    TDSL_REASON_BELOW_THRESHOLD = 8, /* too little work to pay for the device                 */
+    TDSL_REASON_FORCED = 1,          /* the backend setting names it */
+    TDSL_REASON_NO_NKI_FORM = 2,     /* the kernel has no NKI form */
+    TDSL_REASON_OTHER_EXTENTS = 3,   /* its NKI forms were built for other open extents */
+    TDSL_REASON_NO_C_FORM = 4,       /* the kernel has no C form */
+    TDSL_REASON_REQUIRED = 5,        /* TDSL_REQUIRE_NKI */
+    TDSL_REASON_RESIDENT = 6,        /* an argument is on the device already */
+    TDSL_REASON_ABOVE_THRESHOLD = 7, /* enough work to pay for the device */
+    TDSL_REASON_BELOW_THRESHOLD = 8, /* too little work to pay for the device */
     TDSL_REASON_UNAVAILABLE = 9,     /* the device or its library cannot be used: see `cause` */
-    TDSL_REASON_DEVICE_FAILED = 10   /* tried there, failed with `cause`, then run in C       */
+    TDSL_REASON_DEVICE_FAILED = 10   /* tried there, failed with `cause`, then run in C */
 } tdsl_reason;
 
 #define TDSL_MESSAGE_BYTES 512
@@ -74,64 +74,77 @@ typedef enum tdsl_reason {
 typedef struct tdsl_report {
     uint32_t struct_size;
     tdsl_status status;
-    int32_t backend; /* tdsl_backend: what ran, or would run; DEFAULT when nothing */
-    int32_t reason;  /* tdsl_reason                                                */
-    tdsl_status cause;         /* why the device was not used, or TDSL_OK          */
-    int32_t native;            /* libnrt's own number behind `status` or `cause`   */
-    uint64_t multiply_adds;    /* of this call, saturating                         */
-    double min_nki_flops;      /* the threshold they, counted as 2 each, were held to */
-    uint32_t device_writes;    /* transfers of this call, tensor by tensor            */
+    int32_t backend;        /* tdsl_backend: what ran, or would run; DEFAULT when nothing */
+    int32_t reason;         /* tdsl_reason */
+    tdsl_status cause;      /* why the device was not used, or TDSL_OK */
+    int32_t native;         /* libnrt's own number behind `status` or `cause` */
+    uint64_t multiply_adds; /* of this call, saturating */
+    double min_nki_flops;   /* the threshold they, counted as 2 each, were held to */
+    uint32_t device_writes; /* transfers of this call, tensor by tensor */
     uint32_t device_reads;
-    const char *kernel;        /* its name, or null                                   */
-    char message[TDSL_MESSAGE_BYTES]; /* "" when nothing went wrong                   */
+    const char *kernel;               /* its name, or null */
+    char message[TDSL_MESSAGE_BYTES]; /* "" when nothing went wrong */
 } tdsl_report;
 
-#define TDSL_REPORT_INIT {(uint32_t)sizeof(tdsl_report), TDSL_OK, 0, 0, TDSL_OK, 0, 0, 0, 0, 0, NULL, ""}
+#define TDSL_REPORT_INIT                                                                       \
+    {                                                                                          \
+        (uint32_t)sizeof(tdsl_report), TDSL_OK, 0, 0, TDSL_OK, 0, 0, 0, 0, 0, NULL, ""         \
+    }
 
 /* One line saying what ran and why, as snprintf: returns the length without the final zero. */
 TDSL_API size_t tdsl_report_text(const tdsl_report *report, char *text, size_t bytes);
 TDSL_API const char *tdsl_backend_name(int32_t backend);
 
-/* --- context ---------------------------------------------------------------------------------------- */
+/* --- context --- */
 
-/* Zero in a field means its default. What is left at its default here is taken from the environment, if
- * it says something; a value that makes no sense there ends creation with TDSL_E_ARGUMENT. */
+/* Zero in a field means its default. What is left at its default here is taken from the
+ * environment, if it says something; a value that makes no sense there ends creation with
+ * TDSL_E_ARGUMENT. */
 typedef struct tdsl_config {
     uint32_t struct_size;
-    int32_t ignore_environment; /* 1: read no variable at all                                        */
-    int32_t backend;            /* tdsl_backend; TDSL_BACKEND = auto, c, nki, emulator               */
-    int32_t require_nki;        /* 1 yes, -1 no; TDSL_REQUIRE_NKI = 0, 1: calls the NKI form cannot
-                                   serve fail, and the threshold does not apply                      */
-    int32_t use_simulator;      /* 1 yes, -1 no; TDSL_USE_SIMULATOR = 0, 1: where the device would be
-                                   chosen, the emulator takes its place                              */
-    int32_t device_core;        /* NeuronCore, counted among the visible ones                        */
-    int64_t min_nki_flops;      /* TDSL_MIN_NKI_FLOPS, default 2e9, counted as 2 per multiply-add    */
-    int64_t device_timeout_ms;  /* for one call into libnrt or one emulator run; default 60000       */
-    const char *nrt_library;    /* TDSL_NRT_LIBRARY, default libnrt.so.1                             */
-    const char *emulator;       /* TDSL_NKI_EMULATOR, the emulator's run.py; default set at build    */
-    const char *python;         /* TDSL_PYTHON, default python3                                      */
-    void *user;                 /* handed to the three functions below                               */
-    void *(*allocate)(void *user, size_t bytes, size_t alignment); /* both or neither               */
+    int32_t ignore_environment; /* 1: read no variable at all */
+    int32_t backend;            /* tdsl_backend; TDSL_BACKEND = auto, c, nki, emulator */
+    /* 1 yes, -1 no; TDSL_REQUIRE_NKI = 0, 1: calls that the NKI form cannot serve fail, and
+     * the threshold does not apply. */
+    int32_t require_nki;
+    /* 1 yes, -1 no; TDSL_USE_SIMULATOR = 0, 1: where the device would be chosen, the emulator
+     * takes its place. */
+    int32_t use_simulator;
+    int32_t device_core;   /* NeuronCore, counted among the visible ones */
+    int64_t min_nki_flops; /* TDSL_MIN_NKI_FLOPS, default 2e9, counted as 2 per multiply-add */
+    int64_t device_timeout_ms; /* for one call into libnrt or one emulator run; default 60000 */
+    const char *nrt_library;   /* TDSL_NRT_LIBRARY, default libnrt.so.1 */
+    const char *emulator;      /* TDSL_NKI_EMULATOR, the emulator's run.py; no default */
+    const char *python;        /* TDSL_PYTHON, default python3 */
+    void *user;                /* handed to the three functions below */
+    void *(*allocate)(void *user, size_t bytes, size_t alignment); /* both or neither */
     void (*release)(void *user, void *memory, size_t bytes);
-    /* Told once for each kernel and cause when a call meant for the device runs in C instead. Default:
-     * one line on standard error, for nothing falls back in silence. */
+    /* Told once for each kernel and cause when a call meant for the device runs in C instead.
+     * Default: one line on standard error, for nothing falls back in silence. */
     void (*log)(void *user, const char *message);
 } tdsl_config;
 
-#define TDSL_CONFIG_INIT \
-    {(uint32_t)sizeof(tdsl_config), 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+#define TDSL_CONFIG_INIT                                                                       \
+    {                                                                                          \
+        (uint32_t)sizeof(tdsl_config), 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL,      \
+            NULL, NULL                                                                         \
+    }
 
 /* `config` may be null: all defaults. */
-TDSL_API TDSL_NODISCARD tdsl_status tdsl_context_create(const tdsl_config *config, tdsl_context **context,
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_context_create(const tdsl_config *config,
+                                                        tdsl_context **context,
                                                         tdsl_report *report);
-/* Frees everything made through the context, device memory included. Null is allowed. Never hangs. */
+/* Frees everything made through the context, device memory included. Null is allowed. Never
+ * hangs. */
 TDSL_API void tdsl_context_destroy(tdsl_context *context);
 
-/* --- kernels ---------------------------------------------------------------------------------------- */
+/* --- kernels --- */
 
-/* Adds a generated kernel under its name; the table must outlive the context. The same table twice is
- * no error, another table of the same name is. A kernel without a C form has a null `call`. */
-TDSL_API TDSL_NODISCARD tdsl_status tdsl_register(tdsl_context *context, const tdsl_kernel_info *info,
+/* Adds a generated kernel under its name; the table must outlive the context. The same table
+ * twice is no error, another table of the same name is. A kernel without a C form has a null
+ * `call`. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_register(tdsl_context *context,
+                                                  const tdsl_kernel_info *info,
                                                   tdsl_report *report);
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_find(tdsl_context *context, const char *name,
                                               tdsl_kernel **kernel, tdsl_report *report);
@@ -139,35 +152,39 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_find(tdsl_context *context, const char 
 TDSL_API tdsl_kernel *tdsl_kernel_at(tdsl_context *context, size_t index);
 TDSL_API const tdsl_kernel_info *tdsl_kernel_table(const tdsl_kernel *kernel);
 
-/* The NKI form of a kernel, for one choice of its open dimensions: a NEFF for the device, the printed
- * program for the emulator, or both. Texts and dims are copied; embedded bytes must outlive the context.
- * A NEFF is code for the device, so its SHA-256 is asked for and checked before it is loaded. */
+/* The NKI form of a kernel, for one choice of its open dimensions: a NEFF for the device, the
+ * printed program for the emulator, or both. Texts and dims are copied; embedded bytes must
+ * outlive the context. A NEFF is code for the device, so its SHA-256 is asked for and checked
+ * before it is loaded. */
 typedef struct tdsl_nki_form {
     uint32_t struct_size;
     uint32_t reserved;
-    const char *target;  /* "trn1", "trn2", "trn3"                                        */
-    const int64_t *dims; /* [n_dims]; may be null when the kernel has no open dimensions  */
-    const void *neff;    /* embedded bytes, or null                                       */
+    const char *target;  /* "trn1", "trn2", "trn3" */
+    const int64_t *dims; /* [n_dims]; may be null when the kernel has no open dimensions */
+    const void *neff;    /* embedded bytes, or null */
     size_t neff_bytes;
-    const char *neff_path;   /* or a file, read when first used                           */
-    const char *neff_sha256; /* 64 hexadecimal digits; needed with either                 */
-    const char *program;     /* the printed Python file, or null                          */
-    const char *function;    /* its kernel; null: as the kernel's name                    */
-    const char *manifest;    /* its manifest, or null                                     */
+    const char *neff_path;   /* or a file, read when first used */
+    const char *neff_sha256; /* 64 hexadecimal digits; needed with either */
+    const char *program;     /* the printed Python file, or null */
+    const char *function;    /* its kernel; null: as the kernel's name */
+    const char *manifest;    /* its manifest, or null */
 } tdsl_nki_form;
 
-#define TDSL_NKI_FORM_INIT \
-    {(uint32_t)sizeof(tdsl_nki_form), 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL}
+#define TDSL_NKI_FORM_INIT                                                                     \
+    {                                                                                          \
+        (uint32_t)sizeof(tdsl_nki_form), 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL  \
+    }
 
-/* Adds an NKI form to a registered kernel. Several may be added, for other open dimensions; of two for
- * the same ones the later is used. */
+/* Adds an NKI form to a registered kernel. Several may be added, for other open dimensions; of
+ * two for the same ones the later is used. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_nki(tdsl_context *context, const char *name,
-                                                      const tdsl_nki_form *form, tdsl_report *report);
+                                                      const tdsl_nki_form *form,
+                                                      tdsl_report *report);
 
-/* --- calls ------------------------------------------------------------------------------------------ */
+/* --- calls --- */
 
-/* One argument. Scalars are tensors of rank 0. `strides` count elements and may be null for C order,
- * which is the only order kernels take. */
+/* One argument. Scalars are tensors of rank 0. `strides` count elements and may be null for C
+ * order, which is the only order kernels take. */
 typedef struct tdsl_tensor {
     void *data; /* host memory; may be null for a tensor that lives on the device only */
     const int64_t *extents; /* [rank] */
@@ -177,7 +194,8 @@ typedef struct tdsl_tensor {
     tdsl_buffer *device; /* null but after tdsl_to_device */
 } tdsl_tensor;
 
-static inline tdsl_tensor tdsl_view(int32_t dtype, void *data, int32_t rank, const int64_t *extents)
+static inline tdsl_tensor tdsl_view(int32_t dtype, void *data, int32_t rank,
+                                    const int64_t *extents)
 {
     tdsl_tensor tensor = {data, extents, NULL, dtype, rank, NULL};
     return tensor;
@@ -187,38 +205,43 @@ typedef struct tdsl_call_options {
     uint32_t struct_size;
     uint32_t reserved;
     const int64_t *dims; /* values of the open dimensions; null: deduced from the arguments */
-    void *workspace;     /* null: from the context                                          */
+    void *workspace;     /* null: from the context */
     size_t workspace_bytes;
 } tdsl_call_options;
 
-#define TDSL_CALL_OPTIONS_INIT {(uint32_t)sizeof(tdsl_call_options), 0, NULL, NULL, 0}
+#define TDSL_CALL_OPTIONS_INIT                                                                 \
+    {                                                                                          \
+        (uint32_t)sizeof(tdsl_call_options), 0, NULL, NULL, 0                                  \
+    }
 
-/* Checks the arguments (dtype, rank, extents that agree and give the open dimensions, C order, alignment,
- * no result overlapping another argument, workspace), chooses a backend, runs. One tensor for each
- * argument of the kernel, in its order. `options` may be null. */
-TDSL_API TDSL_NODISCARD tdsl_status tdsl_call(tdsl_kernel *kernel, tdsl_tensor *args, size_t n_args,
-                                              const tdsl_call_options *options, tdsl_report *report);
+/* Checks the arguments (dtype, rank, extents that agree and give the open dimensions, C order,
+ * alignment, no result overlapping another argument, workspace), chooses a backend, runs. One
+ * tensor for each argument of the kernel, in its order. `options` may be null. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_call(tdsl_kernel *kernel, tdsl_tensor *args,
+                                              size_t n_args, const tdsl_call_options *options,
+                                              tdsl_report *report);
 
-/* The same decision for the same arguments without running anything: the report names the backend and
- * the reason. The device's library is opened if the decision depends on it. The status is that with which
- * tdsl_call would refuse. */
-TDSL_API TDSL_NODISCARD tdsl_status tdsl_dispatch_explain(tdsl_kernel *kernel, tdsl_tensor *args,
-                                                          size_t n_args,
+/* The same decision for the same arguments without running anything: the report names the
+ * backend and the reason. The device's library is opened if the decision depends on it. The
+ * status is that with which tdsl_call would refuse. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_dispatch_explain(tdsl_kernel *kernel,
+                                                          tdsl_tensor *args, size_t n_args,
                                                           const tdsl_call_options *options,
                                                           tdsl_report *report);
 
-/* --- device tensors --------------------------------------------------------------------------------- */
+/* --- device tensors --- */
 
-/* A tensor has device memory from tdsl_to_device to tdsl_device_free. A kernel run on the device takes it
- * from there and leaves its results there: kernels chained on such tensors make no trip through the
- * host, and the dispatcher prefers the device for them whatever the threshold says. A kernel run in C
- * fetches first, which its report counts, and leaves its results on the host.
+/* A tensor has device memory from tdsl_to_device to tdsl_device_free. A kernel run on the
+ * device takes it from there and leaves its results there: kernels chained on such tensors make
+ * no trip through the host, and the dispatcher prefers the device for them whatever the
+ * threshold says. A kernel run in C fetches first, which its report counts, and leaves its
+ * results on the host.
  *
  * Tensors of one device memory must not be used by two calls at once if either writes. */
 
-/* Gives the tensor device memory and copies its data there. No copy when they are there already; with
- * null `data` there is nothing to copy. With the backend set to c there is no device: nothing happens,
- * TDSL_OK, and the report says so. */
+/* Gives the tensor device memory and copies its data there. No copy when they are there
+ * already; with null `data` there is nothing to copy. With the backend set to c there is no
+ * device: nothing happens, TDSL_OK, and the report says so. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_to_device(tdsl_context *context, tdsl_tensor *tensor,
                                                    tdsl_report *report);
 /* Copies back what the device has and the host has not; else does nothing. */

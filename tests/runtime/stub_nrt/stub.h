@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A libnrt.so.1 for tests: the documented calls with host memory behind them, faithful to the ABI and
- * stricter than the real one about misuse. It runs NEFF-shaped test files (stub_file.h), and does what a
- * script tells it to at any call.
+/* A libnrt.so.1 for tests: the documented calls with host memory behind them, faithful to the
+ * ABI and stricter than the real one about misuse. It runs NEFF-shaped test files
+ * (stub_file.h), and does what a script tells it to at any call.
  *
  * A script is a list of items separated by commas; the first that fits a call decides it:
  *
@@ -10,7 +10,8 @@
  *     #17=hang              the 17th call of any function does not return until stub_nrt_let_go
  *     version=3             nrt_get_version says 3.0
  *
- * It is set by stub_nrt_script, or taken from TDSL_STUB_NRT when the library is first called. */
+ * It is set by stub_nrt_script, or taken from TDSL_STUB_NRT when the library is first called.
+ */
 #ifndef STUB_NRT_H
 #define STUB_NRT_H
 
@@ -25,10 +26,10 @@ STUB_API void stub_nrt_script(const char *script); /* sets the counts to 0 */
 STUB_API long stub_nrt_calls(void);                /* since the script was set */
 STUB_API long stub_nrt_calls_of(const char *function);
 STUB_API const char *stub_nrt_call_name(long number); /* from 1 */
-STUB_API long stub_nrt_live(void);                 /* handles not given back, open sessions */
-STUB_API long stub_nrt_misused(void);              /* calls the documentation forbids */
-STUB_API const char *stub_nrt_misuse(void);        /* the first of them, or "" */
-STUB_API void stub_nrt_let_go(void);               /* ends every hang, now and later */
+STUB_API long stub_nrt_live(void);          /* handles not given back, open sessions */
+STUB_API long stub_nrt_misused(void);       /* calls the documentation forbids */
+STUB_API const char *stub_nrt_misuse(void); /* the first of them, or "" */
+STUB_API void stub_nrt_let_go(void);        /* ends every hang, now and later */
 
 /* Within the stub. */
 NrtStatus stub_enter(const char *function); /* counts the call; what the script says of it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NEFF-shaped test files: the 1024-byte header of a NEFF, then a tar archive with one member, stub.txt,
- * whose lines have fields separated by tabs:
+/* NEFF-shaped test files: the 1024-byte header of a NEFF, then a tar archive with one member,
+ * stub.txt, whose lines have fields separated by tabs:
  *
  *     program builtin matmul
  *     program emulator PYTHON RUN.PY PROGRAM.PY FUNCTION TARGET
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER 1024
+#define HEADER    1024
 #define TAR_BLOCK 512
 
 static uint64_t little_endian(const unsigned char *at)
@@ -29,11 +29,15 @@ static size_t dtype_bytes(int32_t dtype)
 {
     switch (dtype) {
     case NRT_DTYPE_INT8:
-    case NRT_DTYPE_UINT8: return 1;
+    case NRT_DTYPE_UINT8:
+        return 1;
     case NRT_DTYPE_BFLOAT16:
-    case NRT_DTYPE_FLOAT16: return 2;
-    case NRT_DTYPE_INT64: return 8;
-    default: return 4;
+    case NRT_DTYPE_FLOAT16:
+        return 2;
+    case NRT_DTYPE_INT64:
+        return 8;
+    default:
+        return 4;
     }
 }
 
@@ -58,8 +62,8 @@ static bool arg_read(StubModel *model, char **fields, int n)
     }
     StubArg *arg = &model->args[model->n_args++];
     (void)snprintf(arg->name, sizeof arg->name, "%s", fields[1]);
-    arg->usage = strcmp(fields[0], "output") == 0 ? NRT_TENSOR_USAGE_OUTPUT
-                                                  : NRT_TENSOR_USAGE_INPUT;
+    arg->usage =
+        strcmp(fields[0], "output") == 0 ? NRT_TENSOR_USAGE_OUTPUT : NRT_TENSOR_USAGE_INPUT;
     arg->dtype = (int32_t)strtol(fields[2], NULL, 10);
     arg->bytes = dtype_bytes(arg->dtype);
     for (int i = 3; i < n; i++) {

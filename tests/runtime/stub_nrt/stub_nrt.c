@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stub's calls: handles in a table, host memory for tensors, and a complaint about everything the
- * documentation forbids (a handle twice freed or never made, a tensor freed while a set has it, closing
- * with something loaded). A failing call does nothing, but for an execution that finished with a numerical
- * error, which has written its results. */
+/* The stub's calls: handles in a table, host memory for tensors, and a complaint about
+ * everything the documentation forbids (a handle twice freed or never made, a tensor freed
+ * while a set has it, closing with something loaded). A failing call does nothing, but for an
+ * execution that finished with a numerical error, which has written its results. */
 #include "stub.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HANDLES 1024
+#define HANDLES     1024
 #define SET_TENSORS 64
 
 typedef enum Kind { KIND_NONE, KIND_MODEL, KIND_TENSOR, KIND_SET, KIND_INFO } Kind;
@@ -99,7 +99,8 @@ static void handle_drop(void *handle)
     free(handle);
 }
 
-/* Every call begins so: what the script says, and that the library is open. Leaves the lock held on 0. */
+/* Every call begins so: what the script says, and that the library is open. Leaves the lock
+ * held on 0. */
 static NrtStatus enter(const char *function)
 {
     NrtStatus status = stub_enter(function);
@@ -121,7 +122,7 @@ static NrtStatus leave(NrtStatus status)
     return status;
 }
 
-/* --- the library ------------------------------------------------------------------------------------ */
+/* --- the library --- */
 
 STUB_API NrtStatus nrt_init(int32_t framework, const char *fw_version, const char *fal_version);
 STUB_API void nrt_close(void);
@@ -134,8 +135,8 @@ STUB_API NrtStatus nrt_free_model_tensor_info(NrtTensorInfoArray *info);
 STUB_API NrtStatus nrt_allocate_tensor_set(void **set);
 STUB_API void nrt_destroy_tensor_set(void **set);
 STUB_API NrtStatus nrt_add_tensor_to_tensor_set(void *set, const char *name, void *tensor);
-STUB_API NrtStatus nrt_tensor_allocate(int32_t placement, int vnc, size_t size, const char *name,
-                                       void **tensor);
+STUB_API NrtStatus nrt_tensor_allocate(int32_t placement, int vnc, size_t size,
+                                       const char *name, void **tensor);
 STUB_API void nrt_tensor_free(void **tensor);
 STUB_API NrtStatus nrt_tensor_read(const void *tensor, void *data, size_t offset, size_t size);
 STUB_API NrtStatus nrt_tensor_write(void *tensor, const void *data, size_t offset, size_t size);
@@ -185,7 +186,7 @@ NrtStatus nrt_get_version(NrtVersion *version, size_t size)
     return status;
 }
 
-/* --- models ----------------------------------------------------------------------------------------- */
+/* --- models --- */
 
 NrtStatus nrt_load(const void *neff, size_t size, int32_t vnc, int32_t vnc_count, void **model)
 {
@@ -194,7 +195,8 @@ NrtStatus nrt_load(const void *neff, size_t size, int32_t vnc, int32_t vnc_count
         return status;
     }
     StubModel *made = NULL;
-    if (vnc < -1 || vnc > 1 || vnc_count < -1 || vnc_count == 0 || neff == NULL || model == NULL) {
+    if (vnc < -1 || vnc > 1 || vnc_count < -1 || vnc_count == 0 || neff == NULL ||
+        model == NULL) {
         return leave(NRT_INVALID);
     }
     made = handle_make(KIND_MODEL, sizeof *made);
@@ -268,7 +270,7 @@ NrtStatus nrt_free_model_tensor_info(NrtTensorInfoArray *info)
     return leave(NRT_SUCCESS);
 }
 
-/* --- tensors ---------------------------------------------------------------------------------------- */
+/* --- tensors --- */
 
 NrtStatus nrt_tensor_allocate(int32_t placement, int vnc, size_t size, const char *name,
                               void **tensor)
@@ -314,7 +316,8 @@ void nrt_tensor_free(void **tensor)
     (void)leave(NRT_SUCCESS);
 }
 
-static NrtStatus tensor_range(const StubTensor *t, const char *function, size_t offset, size_t size)
+static NrtStatus tensor_range(const StubTensor *t, const char *function, size_t offset,
+                              size_t size)
 {
     if (!is_handle(t, KIND_TENSOR)) {
         return misuse(function, "no tensor");
@@ -348,7 +351,7 @@ NrtStatus nrt_tensor_write(void *tensor, const void *data, size_t offset, size_t
     return leave(status);
 }
 
-/* --- sets ------------------------------------------------------------------------------------------- */
+/* --- sets --- */
 
 NrtStatus nrt_allocate_tensor_set(void **set)
 {

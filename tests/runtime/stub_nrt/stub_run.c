@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a NEFF-shaped test file runs: a program of this file, or the printed NKI program in the emulator,
- * so that the runtime's way to a device is tested with the program the device would get. */
+/* What a NEFF-shaped test file runs: a program of this file, or the printed NKI program in the
+ * emulator, so that the runtime's way to a device is tested with the program the device would
+ * get. */
 #define _GNU_SOURCE /* mkdtemp */
 #include "stub.h"
 
@@ -49,17 +50,23 @@ static NrtStatus run_update(const StubModel *model, StubTensor *const *tensors)
 static int32_t tdsl_dtype_of(int32_t dtype)
 {
     switch (dtype) {
-    case NRT_DTYPE_BFLOAT16: return TDSL_BF16;
-    case NRT_DTYPE_FLOAT16: return TDSL_F16;
-    case NRT_DTYPE_INT32: return TDSL_I32;
-    case NRT_DTYPE_INT64: return TDSL_I64;
-    case NRT_DTYPE_UINT8: return TDSL_BOOL;
-    default: return TDSL_F32;
+    case NRT_DTYPE_BFLOAT16:
+        return TDSL_BF16;
+    case NRT_DTYPE_FLOAT16:
+        return TDSL_F16;
+    case NRT_DTYPE_INT32:
+        return TDSL_I32;
+    case NRT_DTYPE_INT64:
+        return TDSL_I64;
+    case NRT_DTYPE_UINT8:
+        return TDSL_BOOL;
+    default:
+        return TDSL_F32;
     }
 }
 
-static bool inputs_write(const StubModel *model, StubTensor *const *tensors,
-                         char (*files)[96], char **argv, int *argc)
+static bool inputs_write(const StubModel *model, StubTensor *const *tensors, char (*files)[96],
+                         char **argv, int *argc)
 {
     char type[300];
     Fault fault;
@@ -99,17 +106,19 @@ static NrtStatus run_emulator(const StubModel *model, StubTensor *const *tensors
         (void)snprintf(files[i], sizeof files[i], "%s/%d", folder, i);
     }
     const char *const head[] = {model->program[1], model->program[2], model->program[3],
-                                "--function", model->program[4], "--target", model->program[5]};
+                                "--function",      model->program[4], "--target",
+                                model->program[5]};
     for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) {
         argv[argc++] = strdup(head[i]);
     }
     bool good = inputs_write(model, tensors, files, argv, &argc);
     argv[argc] = NULL;
-    good = good && tdsl_process_run(argv, files[model->n_args], 60000, &code, &fault) && code == 0;
+    good =
+        good && tdsl_process_run(argv, files[model->n_args], 60000, &code, &fault) && code == 0;
     for (int i = 0; good && i < model->n_args; i++) {
         if (model->args[i].usage == NRT_TENSOR_USAGE_OUTPUT) {
-            good = tdsl_npy_read(files[i], tdsl_dtype_of(model->args[i].dtype), tensors[i]->data,
-                                 model->args[i].bytes, &fault);
+            good = tdsl_npy_read(files[i], tdsl_dtype_of(model->args[i].dtype),
+                                 tensors[i]->data, model->args[i].bytes, &fault);
         }
     }
     for (int i = 0; i <= model->n_args; i++) {

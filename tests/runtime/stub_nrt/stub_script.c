@@ -56,7 +56,8 @@ long stub_nrt_calls_of(const char *function)
 const char *stub_nrt_call_name(long number)
 {
     (void)pthread_mutex_lock(&lock);
-    const char *name = number >= 1 && number <= calls && number <= LOGGED ? names[number - 1] : "";
+    const char *name =
+        number >= 1 && number <= calls && number <= LOGGED ? names[number - 1] : "";
     (void)pthread_mutex_unlock(&lock);
     return name;
 }
