@@ -139,8 +139,8 @@ def copy_cost(record):
     descriptors = -(-count // run)
     read = count * _BYTES[src["dtype"]] if src["space"] not in ("sbuf", "psum") else 0
     written = count * _BYTES[dst["dtype"]] if dst["space"] not in ("sbuf", "psum") else 0
-    return (count * size, charge * descriptors * max(run * size, DESCRIPTOR_BYTES), descriptors, read,
-            written)
+    charged = charge * descriptors * max(run * size, DESCRIPTOR_BYTES)
+    return count * size, charged, descriptors, read, written
 
 
 def _ghz(machine, engine):

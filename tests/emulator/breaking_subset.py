@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that leave the Python subset (P rules), as rows of breaking_general.py or whole modules.
+"""Texts that leave the Python subset (P rules), as rows of breaking_general.py or modules.
 
 A row of MODULES is: rule, sentence, text with <<bad||good>>, file name or None.
 """

@@ -67,7 +67,7 @@ def mp2_text(nocc, nvir, naux, generous=False):
              _loop("j", nocc, pair))
     body = (_tile("e", (nocc, nocc), "shared_hbm") + _tile("ones", (v, 1)) +
             "nisa.memset(dst=ones[...], value=1.0)\n" + _tile("row", (v, v)) +
-            f"nisa.dma_copy(dst=row[...], src=ev.ap(pattern=[[0, {v}], [1, {v}]], offset=0))\n" +
+            f"nisa.dma_copy(dst=row[...], src=ev.ap(pattern=[[0, {v}], [1, {v}]]))\n" +
             _tile("col", (v, 1)) + f"nisa.dma_copy(dst=col[...], src=ev[0, 0:{v}])\n" +
             _loop("i", nocc, outer) + "return e\n")
     return f"{HEAD}@nki.jit\ndef mp2(b, {'g, ' if generous else ''}eo, ev):\n" + indented(body)
@@ -91,8 +91,9 @@ def aomo_text(nbasis, nocc, nvir, naux, generous=False):
     for m0, rows in _chunks(n):
         step += (_tile("c", (rows, o)) + f"nisa.dma_copy(dst=c[...], src=co[{m0}:{m0 + rows}, "
                  f"0:{o}])\n" + _tile("r", (rows, n)))
-        source = f"eri.ap(pattern=[[{n}, {rows}], [1, {n}]], offset={m0 * n})" if generous else \
-            f"eri[{m0}:{m0 + rows}, 0:{n}, p]"
+        source = f"eri[{m0}:{m0 + rows}, 0:{n}, p]"
+        if generous:
+            source = f"eri.ap(pattern=[[{n}, {rows}], [1, {n}]], offset={m0 * n})"
         step += (f"nisa.dma_copy(dst=r[...], src={source})\n"
                  "nisa.nc_matmul(dst=h[...], stationary=c[...], moving=r[...])\n")
     step += (_tile("hs", (o, n)) + "nisa.tensor_copy(dst=hs[...], src=h[...])\n"
