@@ -237,7 +237,11 @@ bool read_number(Cursor *c, Number *out)
     if (out->dtype == DTYPE_I64 && out->i == -INT64_MAX && cursor_is(c, TERM_PUNCT, "-")) {
         c->at++; /* the least integer, -9223372036854775807 - 1 */
         const Term *one = cursor_expect(c, TERM_INT, NULL, "1");
-        if (one == NULL || one->value != 1) {
+        if (one == NULL) {
+            return false;
+        }
+        if (one->value != 1) {
+            diag_error(&c->ctx->diags, E_DUMP, one->span, "only 1 is subtracted from a number");
             return false;
         }
         out->i = INT64_MIN;

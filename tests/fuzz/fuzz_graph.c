@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a dump of graphs. What reads prints as a text that reads and prints the same, passes of opt leave it
  * well-formed, and it can be evaluated when it is small. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz/fuzz.h"
 #include "ir/eval.h"
 #include "opt/opt.h"
+
+/* Not CHECK: a fuzzer keeps the input of what aborts, not of what exits. */
+#define MUST(cond)                                                                             \
+    do {                                                                                       \
+        if (!(cond)) {                                                                         \
+            fprintf(stderr, "%d: %s\n", __LINE__, #cond);                                      \
+            abort();                                                                           \
+        }                                                                                      \
+    } while (0)
 
 static const char *module_text(Ctx *c, const Module *m)
 {
@@ -20,8 +31,8 @@ static void check_round_trip(Ctx *c, const Module *m)
     const char *once = module_text(c, m);
     uint32_t source = source_add(&c->sources, "again", str_from(once), (Span){0, 0, 0});
     const Module *again = module_read(c, source);
-    CHECK(again != NULL);
-    CHECK(strcmp(module_text(c, again), once) == 0);
+    MUST(again != NULL);
+    MUST(strcmp(module_text(c, again), once) == 0);
 }
 
 static bool is_small(const Graph *g)
@@ -57,7 +68,7 @@ static void check_runs(Ctx *c, const Graph *g)
         }
         args[p] = tensor_new(c, &c->arena, g->params.at[p].dtype, g->params.at[p].rank, extent);
     }
-    CHECK(graph_eval(c, &c->arena, g, dims, args, results));
+    MUST(graph_eval(c, &c->arena, g, dims, args, results));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -66,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ctx_init(&c);
     Str text = {str_dup(&c.arena, (Str){(const char *)data, size}), size};
     const Module *m = module_read(&c, source_add(&c.sources, "fuzz", text, (Span){0, 0, 0}));
-    CHECK((m == NULL) == (diags_exit_code(&c.diags) != 0));
+    MUST((m == NULL) == (diags_exit_code(&c.diags) != 0));
     if (m != NULL) {
         check_round_trip(&c, m);
         Text out;
@@ -76,10 +87,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             const Graph *g = m->graphs.at[k];
             graph_dump_dot(g, &out);
             const Graph *simple = opt_simplify(&c, &c.arena, g);
-            CHECK(graph_verify(&c, simple, "simplify"));
+            MUST(graph_verify(&c, simple, "simplify"));
             if (g->form == GRAPH_TENSOR) {
                 const Graph *normal = opt_normalise(&c, &c.arena, simple);
-                CHECK(graph_verify(&c, normal, "normalise"));
+                MUST(graph_verify(&c, normal, "normalise"));
             }
             if (is_small(g)) {
                 check_runs(&c, g);

@@ -162,6 +162,7 @@ static void broken_lines_are_refused_at_their_place(void **state)
     assert_lines_refused("%1 = const 1 : bool[]", "this number is no bool");
     assert_lines_refused("%1 = const complex(1.0, 2.0) : f64[]", "this number is no f64");
     assert_lines_refused("%1 = const complex(1.0) : c64[]", "complex(re, im)");
+    assert_lines_refused("%1 = const -9223372036854775807 - 2 : i64[]", "only 1 is subtracted");
     assert_lines_refused("%1 = extent 3 : f64[]", "the name of a dim");
 }
 
