@@ -151,13 +151,6 @@ static void an_emulator_that_is_not_there_is_a_status(void **state)
     expect_failure(tdsl_call(kernel, b.args, 3, NULL, &b.report), TDSL_E_NO_LIBRARY, &b.report,
                    "matmul", "/nonexistent/run.py", "TDSL_NKI_EMULATOR");
     tdsl_context_destroy(context);
-    config.emulator = NULL; /* and none by default */
-    context = make_context(&config);
-    kernel = make_kernel(context, &matmul_info);
-    expect_ok(tdsl_register_nki(context, "matmul", &form, &b.report), &b.report);
-    expect_failure(tdsl_call(kernel, b.args, 3, NULL, &b.report), TDSL_E_NO_LIBRARY, &b.report,
-                   "matmul", "TDSL_NKI_EMULATOR must name", NULL);
-    tdsl_context_destroy(context);
     form.program = "/nonexistent/kernel.py"; /* the later form of two is used */
     expect_ok(tdsl_register_nki(b.context, "matmul", &form, &b.report), &b.report);
     expect_failure(bench_call(&b), TDSL_E_NEFF, &b.report, "matmul", "/nonexistent/kernel.py",
