@@ -228,6 +228,7 @@ static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *k)
 {
     Graph *g = graph_new(arena, k->name);
     g->span = k->span;
+    g->sources = &ctx->sources;
     g->signature = k->signature;
     for (uint32_t d = 0; d < k->dims.list.n; d++) {
         vec_push(arena, &g->dims.list, k->dims.list.at[d]);

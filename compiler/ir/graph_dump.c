@@ -164,6 +164,7 @@ void graph_dump(const Graph *g, Text *out)
         dump_name(out, p->name);
         text_put(out, " : ");
         dump_type(out, &g->dims, p->dtype, p->rank, p->shape);
+        dump_span(out, g->sources, p->span, g->span.source);
         text_char(out, '\n');
     }
     for (uint32_t r = 0; r < g->nodes.n; r++) {
@@ -175,6 +176,7 @@ void graph_dump(const Graph *g, Text *out)
         dump_name(out, result->name);
         text_put(out, " = ");
         dump_value(out, result->node);
+        dump_span(out, g->sources, result->span, g->span.source);
         text_char(out, '\n');
     }
     out->indent--;

@@ -149,6 +149,15 @@ static bool read_out(GraphReader *r, Cursor *c, NodeSpec *spec)
     return true;
 }
 
+/* `at 4:12`, perhaps, and the end of the line. */
+static bool read_place_and_end(GraphReader *r, Cursor *c, Span *out)
+{
+    if (cursor_take(c, TERM_NAME, "at") && !read_span(r->in, c, out)) {
+        return false;
+    }
+    return cursor_expect_end(c);
+}
+
 /* What may follow the type: `acc f32`, `spill`, `as NAME`, `at 4:12`. */
 static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
 {
@@ -165,10 +174,7 @@ static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
     if (cursor_take(c, TERM_NAME, "as") && (spec->name = cursor_name(c, "a name")) == NULL) {
         return false;
     }
-    if (cursor_take(c, TERM_NAME, "at") && !read_span(r->in, c, &spec->span)) {
-        return false;
-    }
-    return cursor_expect_end(c);
+    return read_place_and_end(r, c, &spec->span);
 }
 
 static bool read_type_and_rest(GraphReader *r, Cursor *c, NodeSpec *spec, Span *type_span)
@@ -332,7 +338,8 @@ static bool read_param(GraphReader *r, Cursor *c)
     }
     if ((t = cursor_expect(c, TERM_AT, NULL, "a name such as @A")) == NULL ||
         cursor_expect(c, TERM_PUNCT, ":", "':' and a type") == NULL ||
-        !read_type(r->in, c, &p.dtype, &p.rank, &p.shape) || !cursor_expect_end(c)) {
+        !read_type(r->in, c, &p.dtype, &p.rank, &p.shape) ||
+        !read_place_and_end(r, c, &p.span)) {
         return false;
     }
     if (map_get(&r->param_of, t->text->id, &old)) {
@@ -351,7 +358,7 @@ static bool read_result(GraphReader *r, Cursor *c, bool update)
     const Term *value = NULL;
     if (t == NULL || cursor_expect(c, TERM_PUNCT, "=", "'='") == NULL ||
         (value = cursor_expect(c, TERM_VALUE, NULL, "a value such as %4")) == NULL ||
-        !read_value(r, value, &result.node) || !cursor_expect_end(c)) {
+        !read_value(r, value, &result.node) || !read_place_and_end(r, c, &result.span)) {
         return false;
     }
     result.name = t->text;
