@@ -138,6 +138,16 @@ static NodeRef graph_intern(Graph *g, const Node *n, ArenaMark mark)
             if (node_equal(old, n)) {
                 old->name = old->name != NULL ? old->name : n->name;
                 old->allow_spill = old->allow_spill || n->allow_spill;
+                if (old->n_sliced == 0 && n->n_sliced > 0) {
+                    /* `n`'s arrays go with the mark below */
+                    int32_t kept[RANK_LIMIT];
+                    uint32_t n_kept = n->n_sliced;
+                    memcpy(kept, n->sliced, n_kept * sizeof *kept);
+                    arena_reset(g->arena, mark);
+                    old->n_sliced = n_kept;
+                    old->sliced = arena_copy(g->arena, kept, n_kept * sizeof *kept);
+                    return r;
+                }
                 arena_reset(g->arena, mark);
                 return r;
             }
@@ -266,6 +276,24 @@ static void take_extents(Graph *g, const NodeSpec *spec, Node *n)
     n->shape = shape;
 }
 
+/* Sliced labels are labels of the node by now; kept in ascending order. */
+static void take_sliced(Graph *g, const NodeSpec *spec, Renumber *labels, Node *n)
+{
+    CHECK(spec->n_sliced <= RANK_LIMIT);
+    int32_t *sliced = ARENA_ARRAY(g->arena, spec->n_sliced, int32_t);
+    for (uint32_t k = 0; k < spec->n_sliced; k++) {
+        int32_t l = renumber_label(labels, spec->sliced[k]);
+        uint32_t at = k;
+        while (at > 0 && sliced[at - 1] > l) {
+            sliced[at] = sliced[at - 1];
+            at--;
+        }
+        sliced[at] = l;
+    }
+    n->n_sliced = spec->n_sliced;
+    n->sliced = sliced;
+}
+
 NodeRef graph_add(Graph *g, const NodeSpec *spec)
 {
     OpKind kind = op_info(spec->op)->kind;
@@ -285,6 +313,7 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
         out[d] = renumber_label(&labels, spec->out[d]);
     }
     n.out = out;
+    take_sliced(g, spec, &labels, &n);
     n.n_labels = (uint32_t)labels.n;
     take_extents(g, spec, &n);
     return graph_intern(g, &n, mark);
@@ -353,7 +382,9 @@ NodeSpec node_spec(const Node *n)
                       .out_shape = n->shape,
                       .span = n->span,
                       .name = n->name,
-                      .allow_spill = n->allow_spill};
+                      .allow_spill = n->allow_spill,
+                      .n_sliced = n->n_sliced,
+                      .sliced = n->sliced};
 }
 
 void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map)

@@ -46,6 +46,8 @@ typedef struct Node {
     DType dtype;
     DType acc;        /* accumulator of CONTRACT and REDUCE; == dtype otherwise */
     bool allow_spill; /* the user wrote `spill`: no warning when it goes to memory */
+    uint32_t n_sliced; /* labels sliced by the contraction order: loops of the kernel around everything that has them */
+    const int32_t *sliced; /* [n_sliced], ascending */
     Span span;
     Sym name;         /* as the user called it, or null; for dumps' comments and reports */
     uint32_t n_operands;
@@ -124,6 +126,8 @@ typedef struct NodeSpec {
     Span span;
     Sym name;
     bool allow_spill;
+    uint32_t n_sliced; /* on the last node of a sliced contraction: see Node */
+    const int32_t *sliced;
 } NodeSpec;
 NodeRef graph_add(Graph *g, const NodeSpec *spec);
 

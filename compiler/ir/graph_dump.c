@@ -128,6 +128,11 @@ static void dump_node(const Graph *g, NodeRef r, Text *out)
         text_printf(out, " acc %s", dtype_name(n->acc));
     }
     text_put(out, n->allow_spill ? " spill" : "");
+    for (uint32_t k = 0; k < n->n_sliced; k++) {
+        text_put(out, k == 0 ? " slice [" : ",");
+        dump_label(out, n->sliced[k]);
+        text_put(out, k + 1 == n->n_sliced ? "]" : "");
+    }
     if (n->name != NULL && n->op != OP_INPUT) {
         text_put(out, " as ");
         dump_name(out, n->name);

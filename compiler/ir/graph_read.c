@@ -158,6 +158,31 @@ static bool read_place_and_end(GraphReader *r, Cursor *c, Span *out)
     return cursor_expect_end(c);
 }
 
+/* `[a,b]` after `slice`: labels of this node, each once. */
+static bool read_sliced(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    const Term *list = cursor_expect(c, TERM_LIST, NULL, "a list of labels");
+    if (list == NULL || list->n > RANK_LIMIT) {
+        return list != NULL && refuse(r, list->span, "too many labels");
+    }
+    int32_t *sliced = ARENA_ARRAY(r->scratch, list->n, int32_t);
+    for (uint32_t k = 0; k < list->n; k++) {
+        uint32_t known = r->extent.n;
+        const Term *t = list->child[k];
+        sliced[k] = t->kind == TERM_NAME ? label_number(r, t->text) : -1;
+        bool ok = sliced[k] >= 0 && (uint32_t)sliced[k] < known;
+        for (uint32_t e = 0; ok && e < k; e++) {
+            ok = sliced[e] != sliced[k];
+        }
+        if (!ok) {
+            return refuse(r, t->span, "a label of this value is expected here, once");
+        }
+    }
+    spec->n_sliced = list->n;
+    spec->sliced = sliced;
+    return true;
+}
+
 /* What may follow the type: `acc f32`, `spill`, `as NAME`, `at 4:12`. */
 static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
 {
@@ -171,6 +196,9 @@ static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
         }
     }
     spec->allow_spill = cursor_take(c, TERM_NAME, "spill");
+    if (cursor_take(c, TERM_NAME, "slice") && !read_sliced(r, c, spec)) {
+        return false;
+    }
     if (cursor_take(c, TERM_NAME, "as") && (spec->name = cursor_name(c, "a name")) == NULL) {
         return false;
     }
