@@ -179,6 +179,23 @@ tdsl_status tdsl_register(tdsl_context *context, const tdsl_kernel_info *info,
     return status;
 }
 
+tdsl_status tdsl_register_all(tdsl_context *context, const tdsl_kernel_info *const *infos,
+                              tdsl_report *report)
+{
+    if (!tdsl_report_begin(report, NULL)) {
+        return TDSL_E_ABI;
+    }
+    if (infos == NULL) {
+        return tdsl_fail(report, TDSL_E_ARGUMENT,
+                         "tdsl_register_all: the list of kernels is null");
+    }
+    tdsl_status status = TDSL_OK;
+    for (size_t i = 0; status == TDSL_OK && infos[i] != NULL; i++) {
+        status = tdsl_register(context, infos[i], report);
+    }
+    return status;
+}
+
 tdsl_status tdsl_find(tdsl_context *context, const char *name, tdsl_kernel **kernel,
                       tdsl_report *report)
 {

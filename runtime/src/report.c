@@ -60,11 +60,15 @@ size_t tdsl_report_text(const tdsl_report *report, char *text, size_t bytes)
         length =
             snprintf(text, bytes, "%s: %s", tdsl_status_name(report->status), report->message);
     } else {
+        char moved[64] = "";
+        if (report->device_writes + report->device_reads > 0) {
+            (void)snprintf(moved, sizeof moved, " (%u tensors to the device, %u back)",
+                           (unsigned)report->device_writes, (unsigned)report->device_reads);
+        }
         (void)reason_text(report, why, sizeof why);
-        length = snprintf(
-            text, bytes, "kernel '%s': %s, because %s (%u tensors to the device, %u back)",
-            report->kernel != NULL ? report->kernel : "", backend_words(report->backend), why,
-            (unsigned)report->device_writes, (unsigned)report->device_reads);
+        length = snprintf(text, bytes, "kernel '%s': %s, because %s%s",
+                          report->kernel != NULL ? report->kernel : "",
+                          backend_words(report->backend), why, moved);
     }
     return length > 0 ? (size_t)length : 0;
 }

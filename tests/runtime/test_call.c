@@ -183,6 +183,24 @@ static void a_result_that_overlaps_another_argument_is_refused(void **state)
     refused(f, TDSL_E_OVERLAP, "'R'", "'A'");
 }
 
+static void a_result_may_stand_anywhere_among_the_arguments(void **state)
+{
+    Fixture *f = *state;
+    static tdsl_arg_info turned_args[3];
+    static tdsl_kernel_info turned;
+    turned = matmul_info;
+    turned.name = "turned";
+    turned.args = turned_args;
+    for (int i = 0; i < 3; i++) {
+        turned_args[i] = matmul_info.args[2 - i]; /* R, B, A */
+    }
+    tdsl_kernel *kernel = make_kernel(f->context, &turned);
+    tdsl_tensor args[3] = {f->args[2], f->args[1], f->args[0]};
+    args[0].data = f->a;
+    expect_failure(tdsl_call(kernel, args, 3, NULL, &f->report), TDSL_E_OVERLAP, &f->report,
+                   "turned", "'R'", "'A'");
+}
+
 static void inputs_may_overlap_and_neighbours_may_touch(void **state)
 {
     Fixture *f = *state;
@@ -379,6 +397,7 @@ int main(void)
         TEST(misaligned_data_are_refused),
         TEST(null_data_are_refused_unless_there_are_none),
         TEST(a_result_that_overlaps_another_argument_is_refused),
+        TEST(a_result_may_stand_anywhere_among_the_arguments),
         TEST(inputs_may_overlap_and_neighbours_may_touch),
         TEST(an_empty_argument_overlaps_nothing),
         TEST(a_size_beyond_64_bits_is_refused),

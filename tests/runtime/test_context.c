@@ -48,6 +48,27 @@ static void kernels_are_found_by_name_in_order(void **state)
     tdsl_context_destroy(context);
 }
 
+static void a_list_of_kernels_is_registered_up_to_the_first_failure(void **state)
+{
+    (void)state;
+    tdsl_report report = TDSL_REPORT_INIT;
+    tdsl_kernel_info bad = matmul_info;
+    bad.abi_version = 0;
+    const tdsl_kernel_info *const good_list[] = {&matmul_info, &small_info, NULL};
+    const tdsl_kernel_info *const bad_list[] = {&small_info, &bad, &update_info, NULL};
+    tdsl_context *context = make_context(NULL);
+    expect_ok(tdsl_register_all(context, good_list + 2, &report), &report);
+    assert_null(tdsl_kernel_at(context, 0));
+    expect_ok(tdsl_register_all(context, good_list, &report), &report);
+    assert_non_null(tdsl_kernel_at(context, 1));
+    expect_failure(tdsl_register_all(context, bad_list, &report), TDSL_E_ABI, &report,
+                   "version 0", NULL, NULL);
+    assert_null(tdsl_kernel_at(context, 2));
+    expect_failure(tdsl_register_all(context, NULL, &report), TDSL_E_ARGUMENT, &report, "null",
+                   NULL, NULL);
+    tdsl_context_destroy(context);
+}
+
 static void a_thousand_kernels_are_found(void **state)
 {
     (void)state;
@@ -406,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_has_a_name_and_a_text),
         cmocka_unit_test(kernels_are_found_by_name_in_order),
+        cmocka_unit_test(a_list_of_kernels_is_registered_up_to_the_first_failure),
         cmocka_unit_test(a_thousand_kernels_are_found),
         cmocka_unit_test(the_same_table_twice_is_fine_and_another_of_its_name_is_not),
         cmocka_unit_test(tables_that_make_no_sense_are_refused),

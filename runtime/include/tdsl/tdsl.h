@@ -146,6 +146,11 @@ TDSL_API void tdsl_context_destroy(tdsl_context *context);
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_register(tdsl_context *context,
                                                   const tdsl_kernel_info *info,
                                                   tdsl_report *report);
+/* A generated file's list of kernels, which ends with a null pointer; stops at the first
+ * failure. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_all(tdsl_context *context,
+                                                      const tdsl_kernel_info *const *infos,
+                                                      tdsl_report *report);
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_find(tdsl_context *context, const char *name,
                                               tdsl_kernel **kernel, tdsl_report *report);
 /* Kernels in order of their names; null past the end. */
