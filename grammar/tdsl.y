@@ -26,10 +26,10 @@ static void tdsl_error(Span *span, void *scanner, struct Parse *p, const char *m
                         : (Span){YYRHSLOC(rhs, 0).source, YYRHSLOC(rhs, 0).hi, YYRHSLOC(rhs, 0).hi}
 }
 
-%token <name> NAME "a name"
-%token <i> INT "a number" BOOL "'true' or 'false'"
-%token <f> FLOAT "a decimal number"
-%token <text> STRING "a string"
+%token <name> NAME "name"
+%token <i> INT "number" BOOL "truth value"
+%token <f> FLOAT "decimal number"
+%token <text> STRING "string"
 %token INCLUDE "'include'" DIM "'dim'" CONST "'const'" KERNEL "'kernel'" INOUT "'inout'" SPILL "'spill'"
 %token ARROW "'->'" PLUS_SET "'+='" MINUS_SET "'-='" EQ "'=='" NE "'!='" LE "'<='" GE "'>='" AND "'&&'" OR "'||'"
 %token YYEOF 0 "end of file"

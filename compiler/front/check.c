@@ -37,6 +37,17 @@ static void warn_defines(Check *c)
     }
 }
 
+void mark_other(Check *c, Diagnostic *d, Span other, const char *text)
+{
+    uint32_t line = 0, other_line = 0, column = 0;
+    Diags *diags = &c->ctx->diags;
+    if (diags->n_errors <= diags->limit && d->span.source == other.source && other.source != 0) {
+        source_position(&c->ctx->sources, d->span, &line, &column);
+        source_position(&c->ctx->sources, other, &other_line, &column);
+    }
+    diag_mark(d, other, "%s", line != 0 && line == other_line ? "" : text);
+}
+
 bool extent_check(Check *c, int64_t n, Span at)
 {
     if (n < 0) {
@@ -159,7 +170,7 @@ static void global_add(Check *c, const Item *item)
     if (map_get(&c->global_by_name, n->name->id, &before)) {
         Diagnostic *d = diag_error(&c->ctx->diags, E_DUPLICATE_NAME, n->at, "'%s' is defined twice",
                                    n->name->text);
-        diag_mark(d, ast_node(&c->program->ast, c->globals.at[before].ast)->at, "first here");
+        mark_other(c, d, ast_node(&c->program->ast, c->globals.at[before].ast)->at, "first here");
         return;
     }
     map_put(&c->global_by_name, n->name->id, c->globals.n);

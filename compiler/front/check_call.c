@@ -173,13 +173,13 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
         if (l->left) {
             Diagnostic *d = diag_error(diags, E_REDUCED_ON_LEFT, i->span,
                                        "index '%s' is reduced here but also on the left", i->name->text);
-            diag_mark(d, l->span, "on the left here");
+            mark_other(k->c, d, l->span, "on the left here");
             return -1;
         }
         if (l->bound) {
             Diagnostic *d = diag_error(diags, E_REDUCED_ON_LEFT, i->span,
                                        "index '%s' is reduced twice", i->name->text);
-            diag_mark(d, l->span, "first here");
+            mark_other(k->c, d, l->span, "first here");
             return -1;
         }
     }

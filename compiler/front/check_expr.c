@@ -29,9 +29,10 @@ static bool is_poison(const Expr *e)
 
 static void mismatch(Kern *k, const Expr *a, const Expr *b)
 {
-    Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, b->span, "this is %s",
-                               dtype_name(b->dtype));
-    diag_mark(d, a->span, "but this is %s", dtype_name(a->dtype));
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, b->span,
+                               "this is %s but the other operand is %s", dtype_name(b->dtype),
+                               dtype_name(a->dtype));
+    mark_other(k->c, d, a->span, "the other operand");
     diag_help(d, "a cast makes it one type: %s(...)",
               dtype_name(dtype_widens(a->dtype, b->dtype) ? b->dtype : a->dtype));
 }
@@ -67,13 +68,31 @@ static bool unify(Kern *k, Expr *const *arg, uint32_t n, Weak *weak)
     return true;
 }
 
+/* As the user wrote it: a function's name or an operator. */
+static const char *op_spelling(Kern *k, Op op, AstId ast)
+{
+    static const struct {
+        Op op;
+        const char *text;
+    } rows[] = {{OP_NEG, "-"}, {OP_NOT, "!"}, {OP_ADD, "+"}, {OP_SUB, "-"}, {OP_MUL, "*"},
+                {OP_DIV, "/"}, {OP_AND, "&&"}, {OP_OR, "||"}, {OP_LT, "<"}, {OP_LE, "<="},
+                {OP_GT, ">"}, {OP_GE, ">="}, {OP_EQ, "=="}, {OP_NE, "!="}};
+    bool call = ast_node(&k->c->program->ast, ast)->kind == AST_CALL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && !call; i++) {
+        if (rows[i].op == op) {
+            return rows[i].text;
+        }
+    }
+    return op_info(op)->name;
+}
+
 static Expr *bad_type(Kern *k, Op op, AstId ast, Span span, Span at, const Expr *arg)
 {
     DType t = arg->weak == WEAK_NO ? arg->dtype : weak_default(arg->weak);
     Diagnostic *d = diag_error(&k->c->ctx->diags, E_BAD_TYPE, at, "'%s' is not defined for %s",
-                               op_info(op)->name, dtype_name(t));
+                               op_spelling(k, op, ast), dtype_name(t));
     if (arg->span.lo != at.lo) {
-        diag_mark(d, arg->span, "%s", dtype_name(t));
+        mark_other(k->c, d, arg->span, dtype_name(t));
     }
     if (dtype_is_int(t) && op_info(op)->rule != RULE_LOGIC) {
         diag_help(d, "cast it: f64(...)");
@@ -109,7 +128,10 @@ Expr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, Expr *const *arg, 
         return bad_type(k, op, ast, span, at, arg[0]);
     }
     if (op == OP_SELECT && (arg[0]->weak != WEAK_NO || arg[0]->dtype != DTYPE_BOOL)) {
-        return bad_type(k, op, ast, span, at, arg[0]);
+        diag_error(&k->c->ctx->diags, E_BAD_TYPE, arg[0]->span,
+                   "the condition of 'select' is bool, and this is %s",
+                   dtype_name(arg[0]->weak != WEAK_NO ? weak_default(arg[0]->weak) : arg[0]->dtype));
+        return expr_poison(k, ast, span);
     }
     Expr *e = expr_new(k, EXPR_MAP, ast, span);
     e->op = op;

@@ -45,7 +45,8 @@ Dim dim_named(Kern *k, Sym name, Span at, bool *ok)
     uint32_t found = 0;
     *ok = true;
     if (k->k != NULL && map_get(&k->dim_by_name, name->id, &found)) {
-        return k->dims.at[found];
+        *ok = k->dims.at[found].ok;
+        return k->dims.at[found].dim;
     }
     Dim d;
     int64_t bound = 0;
@@ -53,21 +54,23 @@ Dim dim_named(Kern *k, Sym name, Span at, bool *ok)
         global_evaluate(k->c, found, at);
         Global *g = &k->c->globals.at[found];
         g->uses++;
-        if (g->is_const) {
-            return dim_of_const(k, g, at, ok);
-        }
         *ok = !g->poison;
-        bool open = g->dim.sym >= 0 && k->k != NULL;
-        d = open ? dim_open_new(k, name, g->typical, ast_node(&k->c->program->ast, g->ast)->at)
-                 : g->dim;
+        d = g->dim;
+        if (g->is_const) {
+            d = dim_of_const(k, g, at, ok);
+            *ok = *ok && extent_check(k->c, d.n, at);
+        } else if (d.sym >= 0 && k->k != NULL) {
+            d = dim_open_new(k, name, g->typical, ast_node(&k->c->program->ast, g->ast)->at);
+        }
     } else if (define_find(k->c, name, &bound)) {
         d = dim_fixed(bound);
+        *ok = extent_check(k->c, bound, at);
     } else {
         d = k->k != NULL ? dim_open_new(k, name, DIM_TYPICAL_DEFAULT, at) : dim_open(0);
     }
     if (k->k != NULL) {
         map_put(&k->dim_by_name, name->id, k->dims.n);
-        vec_push(k->c->arena, &k->dims, d);
+        vec_push(k->c->arena, &k->dims, ((KernDim){d, *ok}));
     }
     return d;
 }
@@ -84,7 +87,7 @@ static Near near_start(Kern *k, Sym name)
 {
     Diags *d = &k->c->ctx->diags;
     bool wanted = d->n_errors < d->limit; /* beyond it nobody reads them */
-    int reach = name->n <= 2 ? 1 : name->n <= 5 ? 2 : 3;
+    int reach = name->n <= 4 ? 1 : name->n <= 8 ? 2 : 3;
     return (Near){{name->text, name->n}, NULL, wanted ? reach : 0};
 }
 

@@ -53,6 +53,11 @@ typedef struct LabelUse {
     Dim dim;
 } LabelUse;
 
+typedef struct KernDim {
+    Dim dim;
+    bool ok; /* else already reported */
+} KernDim;
+
 /* The state of one kernel. */
 typedef struct Kern {
     Check *c;
@@ -60,8 +65,8 @@ typedef struct Kern {
     bool damaged;     /* some statement did not parse: names may be missing */
     bool in_extent;   /* an extent is evaluated: names are dims */
     Map value_by_name;
-    Map dim_by_name;    /* sym -> 0: open + its number, see dims */
-    VEC(Dim) dims;      /* value of dim_by_name */
+    Map dim_by_name;    /* sym -> place in dims */
+    VEC(KernDim) dims;  /* values of dim_by_name */
     Map assigned_later; /* sym -> statement of the body that first assigns it */
     const AstNode *body;
     uint32_t statement; /* being checked */
@@ -86,6 +91,9 @@ void global_evaluate(Check *c, uint32_t global, Span at);
 bool define_find(Check *c, Sym name, int64_t *value);
 /* Is an extent within its bounds? */
 bool extent_check(Check *c, int64_t n, Span at);
+
+/* Marks the other party; the text is for a line of its own only. */
+void mark_other(Check *c, Diagnostic *d, Span other, const char *text);
 
 /* ---- check_kernel.c ---- */
 void kernel_check(Check *c, AstId ast);

@@ -36,19 +36,23 @@ static void note_shape(Kern *k, Diagnostic *d, uint32_t value)
     }
 }
 
+static const char *value_text(Kern *k, uint32_t value)
+{
+    Sym name = k->k->values.at[value].name;
+    return name != NULL ? str_format(k->c->arena, "'%s'", name->text) : "the einsum";
+}
+
 static void extent_mismatch(Kern *k, const Label *l, Dim d, Span at, uint32_t of, Dim other,
                             Span other_at, uint32_t other_of)
 {
     Arena *a = k->c->arena;
-    Diagnostic *e;
-    if (l->name != NULL) {
-        e = diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, at, "index '%s' is %s here",
-                       l->name->text, dim_text(a, &k->k->dims, d));
-    } else {
-        e = diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, at, "a dimension is %s here",
-                       dim_text(a, &k->k->dims, d));
-    }
-    diag_mark(e, other_at, "but %s here", dim_text(a, &k->k->dims, other));
+    const char *what = l->name != NULL ? str_format(a, "index '%s'", l->name->text)
+                                       : "a dimension";
+    Diagnostic *e =
+        diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, at, "%s is %s in %s but %s in %s", what,
+                   dim_text(a, &k->k->dims, d), value_text(k, of),
+                   dim_text(a, &k->k->dims, other), of == other_of ? "it" : value_text(k, other_of));
+    mark_other(k->c, e, other_at, "here");
     note_shape(k, e, of);
     if (other_of != of) {
         note_shape(k, e, other_of);
@@ -128,11 +132,12 @@ static bool left_assignable(Kern *k, Left *l)
             diag_note(d, node(k, k->c->globals.at[global].ast)->at, "it is defined here");
             return false;
         }
-        if (l->op != OP_COPY) {
-            (void)unknown_value(k, l->name, l->span);
-            return false;
+        if (l->op != OP_COPY && !k->damaged) {
+            Diagnostic *d = diag_error(diags, E_NOT_ASSIGNABLE, l->span,
+                                       "'%s' has no value yet to add to", name);
+            diag_help(d, "begin with '='");
         }
-        return true;
+        return l->op == OP_COPY;
     }
     Value *v = &k->k->values.at[l->target];
     if (v->kind == VALUE_PARAM && !v->is_inout) {
@@ -142,7 +147,7 @@ static bool left_assignable(Kern *k, Left *l)
     }
     if (l->op == OP_COPY && v->assigned) {
         Diagnostic *d = diag_error(diags, E_DUPLICATE_NAME, l->span, "'%s' is assigned twice", name);
-        diag_mark(d, v->span, v->kind == VALUE_LOCAL ? "first here" : "declared here");
+        mark_other(k->c, d, v->span, v->kind == VALUE_LOCAL ? "first here" : "declared here");
         diag_help(d, "'+=' and '-=' add to a value");
         return false;
     }
@@ -178,7 +183,7 @@ static bool left_indices(Kern *k, Left *l)
         } else if (map_get(&k->label_by_name, i->name->id, &before) && before > 0) {
             Diagnostic *d = diag_error(&k->c->ctx->diags, E_REPEATED_INDEX, i->span,
                                        "index '%s' is twice on the left", i->name->text);
-            diag_mark(d, k->labels.at[before - 1].span, "first here");
+            mark_other(k->c, d, k->labels.at[before - 1].span, "first here");
             ok = false;
         } else {
             l->label[l->rank++] = label_new(k, i->name, i->span, true);
@@ -252,8 +257,8 @@ static void whole_left(Kern *k, Left *l)
 static void check_declared(Kern *k, const Left *l)
 {
     const Value *v = &k->k->values.at[l->target];
-    if (v->type.dtype == DTYPE_NONE) {
-        k->poisoned = true;
+    k->poisoned = k->poisoned || v->type.dtype == DTYPE_NONE;
+    if (k->poisoned) {
         return;
     }
     if (v->type.rank != l->rank) {

@@ -169,6 +169,9 @@ Expr *sums_explicit(Kern *k, Expr *term, uint32_t first_label, bool lone)
     s.at = ARENA_ARRAY(arena, n, Span);
     s.reported = ARENA_ARRAY(arena, n, bool);
     scan_plain(&s, term, true);
+    if (s.failed) {
+        return expr_poison(k, term->ast, term->span);
+    }
     int32_t *summed = ARENA_ARRAY(arena, n, int32_t);
     uint32_t n_summed = 0;
     for (uint32_t j = 0; j < n; j++) {

@@ -32,7 +32,7 @@ static bool settle_const(Kern *k, Expr *e, DType t, Span why)
         Diagnostic *d = diag_error(diags, E_DTYPE_MISMATCH, e->span,
                                    "a decimal number does not become %s", dtype_name(t));
         if (why.source != 0 && why.lo != e->span.lo) {
-            diag_mark(d, why, "this is %s", dtype_name(t));
+            mark_other(k->c, d, why, str_format(k->c->arena, "this is %s", dtype_name(t)));
         }
         return false;
     }

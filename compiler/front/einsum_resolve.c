@@ -115,10 +115,16 @@ static void extent_mismatch(Resolve *r, const LabelState *s, uint32_t k, Span at
                             uint32_t other_operand, Span other_at)
 {
     r->failed = true;
-    Diagnostic *e = diag_error(&r->ctx->diags, E_EXTENT_MISMATCH, at,
-                               "index '%s' is %s in operand %u but %s in operand %u",
-                               s->label.name->text, dim_text(r->arena, r->dims, d), k + 1,
-                               dim_text(r->arena, r->dims, other), other_operand + 1);
+    bool dots = s->label.code == EINSUM_DOTS;
+    const char *here = dim_text(r->arena, r->dims, d), *there = dim_text(r->arena, r->dims, other);
+    Diagnostic *e =
+        k == other_operand
+            ? diag_error(&r->ctx->diags, E_EXTENT_MISMATCH, at, "index '%s' is %s and %s in operand %u",
+                         s->label.name->text, there, here, k + 1)
+            : diag_error(&r->ctx->diags, E_EXTENT_MISMATCH, at,
+                         "%s '%s' is %s in operand %u but %s in operand %u",
+                         dots ? "a dimension of" : "index", s->label.name->text, here, k + 1, there,
+                         other_operand + 1);
     diag_mark(e, other_at, "%s", "");
     note_operand(r, e, k);
     if (other_operand != k) {

@@ -34,8 +34,8 @@ int parse_int(Parse *p, ParseValue *value, const char *text, size_t n, Span span
         int digit = text[k] - '0';
         if (v > (INT64_MAX - digit) / 10) {
             diag_error(&p->ctx->diags, E_NUMBER, span, "the number does not fit 64 bits");
-            v = 1;
-            break;
+            value->f = NAN;
+            return T_FLOAT;
         }
         v = v * 10 + digit;
     }
@@ -48,23 +48,22 @@ int parse_float(Parse *p, ParseValue *value, const char *text, Span span)
     value->f = strtod(text, NULL);
     if (!isfinite(value->f)) {
         diag_error(&p->ctx->diags, E_NUMBER, span, "the number is too large for f64");
-        value->f = 1;
+        value->f = NAN;
     }
     return T_FLOAT;
 }
 
 int parse_string(ParseValue *value, Span span)
 {
-    bool closed = span.hi - span.lo >= 2;
-    value->text = (Span){span.source, span.lo + 1, closed ? span.hi - 1 : span.hi};
+    value->text = (Span){span.source, span.lo + 1, span.hi - 1};
     return T_STRING;
 }
 
 int parse_bad_number(Parse *p, ParseValue *value, Span span)
 {
     diag_error(&p->ctx->diags, E_NUMBER, span, "this is not a number");
-    value->i = 1;
-    return T_INT;
+    value->f = NAN;
+    return T_FLOAT;
 }
 
 /* An identifier with letters outside ASCII: reported, and kept as a name so that the statement still parses. */
@@ -85,7 +84,7 @@ int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, 
     return T_NAME;
 }
 
-void parse_bad_character(Parse *p, char c, Span span)
+int parse_bad_character(Parse *p, char c, Span span)
 {
     if ((unsigned char)c < 0x20 || c == 0x7f) {
         diag_error(&p->ctx->diags, E_CHARACTER, span, "control character 0x%02x", (unsigned)c);
@@ -93,12 +92,14 @@ void parse_bad_character(Parse *p, char c, Span span)
         diag_error(&p->ctx->diags, E_CHARACTER, span, "'%c' starts no token", c);
     }
     p->ast->damaged = true;
+    return T_TDSL_error;
 }
 
-void parse_open_string(Parse *p, Span span)
+int parse_open_string(Parse *p, Span span)
 {
     diag_error(&p->ctx->diags, E_STRING, span, "the string is not closed on its line");
     p->ast->damaged = true;
+    return T_TDSL_error;
 }
 
 void parse_open_comment(Parse *p)
@@ -147,6 +148,9 @@ AstId parse_leaf(Parse *p, AstKind kind, Span span, Sym name)
 
 AstId parse_number(Parse *p, AstKind kind, Span span, ParseValue value)
 {
+    if (kind == AST_FLOAT && isnan(value.f)) {
+        return parse_leaf(p, AST_BROKEN, span, NULL); /* reported by the scanner */
+    }
     AstId id = parse_leaf(p, kind, span, NULL);
     if (kind == AST_FLOAT) {
         node_at(p, id)->value.f = value.f;

@@ -25,7 +25,7 @@ typedef struct Parse {
 
 typedef void *ParseScanner;
 
-/* ---- for the scanner ---- */
+/* ---- for the scanner: functions that return int give a token; T_TDSL_error after a report ---- */
 void parse_advance(Parse *p, Span *span, size_t n);
 int parse_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
 int parse_int(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
@@ -33,8 +33,8 @@ int parse_float(Parse *p, ParseValue *value, const char *text, Span span);
 int parse_string(ParseValue *value, Span span);
 int parse_bad_number(Parse *p, ParseValue *value, Span span);
 int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
-void parse_bad_character(Parse *p, char c, Span span);
-void parse_open_string(Parse *p, Span span);
+int parse_bad_character(Parse *p, char c, Span span);
+int parse_open_string(Parse *p, Span span);
 void parse_open_comment(Parse *p);
 
 /* ---- for the parser ---- */

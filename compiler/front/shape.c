@@ -35,6 +35,7 @@ const char *dim_text(Arena *a, const DimTable *dims, Dim d)
 {
     Text t;
     text_init(&t, a);
+    text_put(&t, d.sym >= 0 ? "dim " : "");
     dim_print(&t, dims, d);
     return t.at;
 }

@@ -2,8 +2,9 @@
 /* From checked programs to tensor graphs, one graph per kernel. What becomes of an expression is fixed here and
  * nowhere else (docs/language.md, "What is computed"):
  *
- *   - a sum of products of tensors is one n-ary einsum node of the tensors; scalars, and factors without summed indices
- *     that are no tensors, are applied to its result; with one tensor it is a reduce.sum; of bool: any of alls
+ *   - a sum of products is one n-ary einsum node of its tensors and of its other factors with summed indices; scalars and
+ *     the rest are applied to its result; with one tensor it is a reduce.sum; of bool: any of alls. A sum of
+ *     products with a factor that is no tensor and a factor that has all indices is maps and a reduce.sum
  *   - a product that sums nothing is a chain of mul (and, for bool), from left to right; a lone tensor is a copy
  *   - everything else elementwise is one MAP node per operation, over the indices its operands have
  *   - `beta * C[i,j]`, with C the inout parameter being assigned, is scale: with beta 0, C is not read. */

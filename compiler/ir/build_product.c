@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains and reductions. A chain is computed from left to right, one MAP node per link. A sum over a product is taken
- * apart first: factors that are tensors go into one einsum (in which the order of work is for others to choose),
- * everything that lacks the summed indices is applied to its result, scalars multiplied among themselves before. */
+ * apart first: tensors, and whatever else has summed indices, become the operands of one einsum (in which the order of
+ * work is for others to choose); everything that lacks them is applied to its result, scalars multiplied among
+ * themselves before. Only where a factor that is no tensor meets one that has all the indices, nothing would be
+ * contracted: that is elementwise work and a reduction. */
 #include "ir/build_parts.h"
 
 /* ---- chains ---- */
@@ -90,11 +92,12 @@ typedef struct Rest {
 
 /* A product taken apart. */
 typedef struct Product {
-    VEC(const Expr *) tensors; /* reads of rank 1 or more */
+    VEC(const Expr *) tensors; /* reads of rank 1 or more, and other factors with summed indices */
     VEC(Rest) scalars;         /* rank 0, multiplied */
     VEC(Rest) rest;            /* everything else, in order */
     bool negative;
-    bool opaque; /* a summed index occurs where it cannot be taken out */
+    bool mixed;  /* not all of `tensors` are reads */
+    bool opaque; /* a divisor has a summed index */
 } Product;
 
 static bool mentions_summed(const Build *b, const Expr *e)
@@ -154,8 +157,10 @@ static void take_apart(Build *b, Product *p, const Expr *e, bool top)
         vec_push(b->arena, &p->tensors, e);
     } else if (is_rank0(e)) {
         vec_push(b->arena, &p->scalars, ((Rest){e, false}));
+    } else if (mentions_summed(b, e)) {
+        p->mixed = true;
+        vec_push(b->arena, &p->tensors, e);
     } else {
-        p->opaque = p->opaque || mentions_summed(b, e);
         vec_push(b->arena, &p->rest, ((Rest){e, false}));
     }
 }
@@ -194,13 +199,30 @@ static View apply_rest(Build *b, const Product *p, DType t, View v, Span span, c
     return v;
 }
 
-static View contract(Build *b, const Expr *e, const Product *p, const Root *root)
+/* Does one factor alone have all the indices? Then this is no contraction, but elementwise work with a sum after it. */
+static bool is_elementwise(Build *b, const View *v, uint32_t n)
 {
-    uint32_t n = p->tensors.n;
-    View *v = ARENA_ARRAY(b->arena, n, View);
+    uint32_t all = out_labels(b, v, n, NULL, 0).n;
     for (uint32_t k = 0; k < n; k++) {
+        if (out_labels(b, &v[k], 1, NULL, 0).n == all) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static View *build_factors(Build *b, const Product *p)
+{
+    View *v = ARENA_ARRAY(b->arena, p->tensors.n, View);
+    for (uint32_t k = 0; k < p->tensors.n; k++) {
         v[k] = expr_build(b, p->tensors.at[k], p->tensors.at[k]->dtype, NULL);
     }
+    return v;
+}
+
+static View contract(Build *b, const Expr *e, const Product *p, const View *v, const Root *root)
+{
+    uint32_t n = p->tensors.n;
     OutLabels out = out_labels(b, v, n, e->label, e->rank);
     bool last = p->rest.n == 0 && p->scalars.n == 0 && !p->negative;
     Op op = n > 1 ? OP_EINSUM : e->op;
@@ -219,8 +241,9 @@ View reduce_build(Build *b, const Expr *e, const Root *root)
             b->stamp[e->label[d]] = b->serial;
         }
         take_apart(b, &p, body, true);
-        if (!p.opaque && p.tensors.n > 0) {
-            return contract(b, e, &p, root);
+        View *v = p.opaque || p.tensors.n == 0 ? NULL : build_factors(b, &p);
+        if (v != NULL && !(p.mixed && is_elementwise(b, v, p.tensors.n))) {
+            return contract(b, e, &p, v, root);
         }
     }
     View v = expr_build(b, body, body->dtype, NULL);

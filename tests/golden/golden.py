@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Golden tests: a text file whose first line says how tdslc is run on it, and beside it what that prints.
+
+    // run: --dump=graph            (; run: in a dump)          sums.tdsl, sums.tdsl.out
+
+golden.py --tdslc PATH [--bless] [FOLDER or FILE ...]
+
+tdslc runs in the file's folder with the options of the line (shell quoting) and the file's name, which is left out when
+the options have -e. Several lines of that form are several runs. The .out file holds, for each, standard output,
+then `--- messages` and standard error if there is any, then `--- exit N` if N is not 0. --bless rewrites
+it; read the difference before you keep it. A file without such a line is an include of others.
+"""
+import argparse
+import difflib
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+RUN = re.compile(r"^(?://|;) run: ?(.*)$")
+SUFFIXES = (".tdsl", ".dump")
+
+
+def runs_of(path):
+    """The options of each run line at the head of the file."""
+    runs = []
+    for line in path.read_bytes().split(b"\n"):
+        match = RUN.match(line.decode("utf-8", "replace"))
+        if not match:
+            break
+        runs.append(shlex.split(match.group(1)))
+    return runs
+
+
+def run(tdslc, path, options):
+    """What the .out file should hold for one run."""
+    command = [tdslc, *options] + ([] if "-e" in options else [path.name])
+    done = subprocess.run(command, cwd=path.parent, stdin=subprocess.DEVNULL, timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    text = done.stdout.decode("utf-8", "backslashreplace")
+    messages = done.stderr.decode("utf-8", "backslashreplace")
+    if messages:
+        text += "--- messages\n" + messages
+    if done.returncode != 0:
+        text += f"--- exit {done.returncode}\n"
+    return text
+
+
+def check(tdslc, path, bless):
+    """True when the file's runs print what is expected."""
+    got = "".join(run(tdslc, path, options) for options in runs_of(path))
+    out = path.with_name(path.name + ".out")
+    want = out.read_text(encoding="utf-8") if out.exists() else None
+    if got == want:
+        return True
+    if bless:
+        out.write_text(got, encoding="utf-8")
+        print(f"blessed {out}")
+        return True
+    print(f"FAIL {path}")
+    sys.stdout.writelines(difflib.unified_diff(
+        (want or "").splitlines(True), got.splitlines(True), "expected", "printed"))
+    return False
+
+
+def files_of(arguments):
+    for argument in arguments:
+        path = pathlib.Path(argument)
+        if path.is_dir():
+            yield from sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES)
+        else:
+            yield path
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parent
+    parser = argparse.ArgumentParser(description="golden tests of tdslc")
+    parser.add_argument("--tdslc", required=True)
+    parser.add_argument("--bless", action="store_true")
+    parser.add_argument("paths", nargs="*", default=[str(here)])
+    args = parser.parse_args()
+    tdslc = str(pathlib.Path(args.tdslc).resolve())
+    failed = count = 0
+    for path in files_of(args.paths):
+        path = path.resolve()
+        if runs_of(path):
+            count += 1
+            failed += not check(tdslc, path, args.bless)
+    print(f"{count} files, {failed} failed")
+    if count == 0:
+        sys.exit("golden.py: no tests found")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
