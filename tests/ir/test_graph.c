@@ -129,7 +129,7 @@ static void labels_have_roles_and_a_product_has_a_cost(void **state)
 static void large_graphs_and_long_products_stay_quick(void **state)
 {
     (void)state;
-    enum { MANY = 100000 };
+    enum { MANY = 40000 };
     Bench *b = bench_new();
     Text t;
     text_init(&t, &b->ctx.arena);
