@@ -5,27 +5,6 @@
  * groups it also reads from move down into that group under the same conditions. */
 #include "fuse/fuse_parts.h"
 
-/* Nodes of one group: fusion is quadratic in it. */
-#define GROUP_LIMIT 64
-
-typedef struct Draft {
-    VEC(NodeRef) nodes; /* ascending */
-    uint32_t read_by;   /* lowest later group that reads this one, or NODE_NONE */
-} Draft;
-
-typedef struct Fuser {
-    Arena *arena;
-    const Graph *g;
-    const Machine *machine;
-    bool *needed;
-    Residence *residence;
-    int32_t *result_of;
-    const char **reason;
-    UseList *uses;      /* [nodes], of stored nodes */
-    uint32_t *group_of;
-    VEC(Draft) drafts;
-} Fuser;
-
 const char *residence_name(Residence r)
 {
     switch (r) {
@@ -96,6 +75,12 @@ static bool fits(Fuser *f, uint32_t n_nodes, const NodeRef *nodes)
 {
     if (n_nodes > GROUP_LIMIT) {
         return false;
+    }
+    for (uint32_t k = 0; k < n_nodes; k++) {
+        uint32_t group = f->group_of[nodes[k]];
+        if (group != NODE_NONE && f->drafts.at[group].axes != NULL) {
+            return false; /* slices: nothing else runs in their loops */
+        }
     }
     ArenaMark mark = arena_mark(f->arena);
     const GroupAxis *axes = NULL;
@@ -175,6 +160,10 @@ static void note_reads(Fuser *f, NodeRef n)
 
 static void place(Fuser *f, NodeRef n, bool fuse)
 {
+    if (graph_node(f->g, n)->n_sliced > 0 && fuse_slices(f, n)) {
+        note_reads(f, n);
+        return;
+    }
     uint32_t last = NODE_NONE;
     for (uint32_t i = 0; i < f->uses[n].list.n; i++) {
         uint32_t from = f->group_of[f->uses[n].list.at[i].node];
@@ -248,8 +237,13 @@ static Partition *finish(Fuser *f, Arena *arena)
         Group *group = &groups[p->n_groups];
         group->n_nodes = draft->nodes.n;
         group->nodes = arena_copy(arena, draft->nodes.at, draft->nodes.n * sizeof(NodeRef));
-        group->n_axes = fuse_common_axes(arena, g, f->uses, group->n_nodes, group->nodes,
-                                         &group->axes);
+        if (draft->axes != NULL) {
+            group->n_axes = draft->n_axes;
+            group->axes = draft->axes;
+        } else {
+            group->n_axes = fuse_common_axes(arena, g, f->uses, group->n_nodes, group->nodes,
+                                             &group->axes);
+        }
         for (uint32_t k = 0; k < group->n_nodes; k++) {
             f->group_of[group->nodes[k]] = p->n_groups;
         }
@@ -269,7 +263,7 @@ static Partition *fuse_run(Ctx *ctx, Arena *arena, const Graph *g, const Machine
     Arena scratch;
     arena_init(&scratch, &ctx->budget);
     uint32_t n = g->nodes.n;
-    Fuser f = {.arena = &scratch, .g = g, .machine = machine};
+    Fuser f = {.arena = &scratch, .keep = arena, .g = g, .machine = machine};
     f.needed = ARENA_ARRAY(&scratch, n, bool);
     f.residence = ARENA_ARRAY(arena, n, Residence);
     f.result_of = ARENA_ARRAY(arena, n, int32_t);

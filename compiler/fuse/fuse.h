@@ -3,7 +3,7 @@
  * cut, another partition is free to try.
  *
  * A kernel is a sequence of groups, run in order. A group is a set of nodes and a list of axes its loops run over. An axis
- * is one label in every node of the group (`label`, parallel to `nodes`): all nodes of the group are computed block by block
+ * is one label in every node of the group (`label`, parallel to `nodes`; only slices may lack it): all nodes of the group are computed block by block
  * along it, producers first, so what they exchange is a block: [tile of the axes] x [the other labels, whole]. Hence
  *   - every use inside the group reads a producer's axis dimension with the consumer's label of the same axis;
  *   - an axis may be reduced only by nodes whose value no node of the group reads (it is complete after the loops).
@@ -35,7 +35,7 @@ static inline bool residence_is_stored(Residence r)
 
 typedef struct GroupAxis {
     Dim extent;
-    const int32_t *label; /* [n_nodes]: the node's label along this axis */
+    const int32_t *label; /* [n_nodes]: the node's label along this axis; -1: computed again at each position */
     bool reduced;         /* some node reduces it */
 } GroupAxis;
 

@@ -25,7 +25,11 @@ static void dump_group(const Partition *p, uint32_t k, Text *out)
         text_put(out, "axis [");
         for (uint32_t at = 0; at < group->n_nodes; at++) {
             text_put(out, at == 0 ? "" : ",");
-            dump_label(out, group->axes[x].label[at]);
+            if (group->axes[x].label[at] < 0) {
+                text_char(out, '_');
+            } else {
+                dump_label(out, group->axes[x].label[at]);
+            }
         }
         text_put(out, "] ; ");
         dump_dim(out, &p->graph->dims, group->axes[x].extent);

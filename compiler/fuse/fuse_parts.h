@@ -23,4 +23,32 @@ int64_t fuse_block_bytes(const Graph *g, NodeRef n, uint32_t at, uint32_t n_axes
 bool fuse_in_place(Arena *arena, const Graph *g, const Residence *residence,
                    const uint32_t *group_of, const UseList *uses, NodeRef r, uint32_t param);
 
+/* Nodes of one group: fusion is quadratic in it. */
+#define GROUP_LIMIT 64
+
+typedef struct Draft {
+    VEC(NodeRef) nodes; /* ascending */
+    uint32_t read_by;   /* lowest later group that reads this one, or NODE_NONE */
+    uint32_t n_axes;    /* of a sliced contraction: its axes are given */
+    const GroupAxis *axes;
+} Draft;
+
+typedef struct Fuser {
+    Arena *arena; /* scratch */
+    Arena *keep;  /* of the partition */
+    const Graph *g;
+    const Machine *machine;
+    bool *needed;
+    Residence *residence;
+    int32_t *result_of;
+    const char **reason;
+    UseList *uses;      /* [nodes], of stored nodes */
+    uint32_t *group_of;
+    VEC(Draft) drafts;
+} Fuser;
+
+/* slices.c: makes one group of a sliced contraction, all of whose nodes with a sliced label lead to `root`, with the sliced
+ * labels as its axes. False, and nothing changed, when something else reads one of them. */
+bool fuse_slices(Fuser *f, NodeRef root);
+
 #endif

@@ -61,18 +61,24 @@ static bool read_axis(Reader *r, const DumpLine *line, const Group *group, Group
         return refuse(r, list->span, "an axis has one label for each value of its group");
     }
     int32_t *label = ARENA_ARRAY(r->arena, group->n_nodes, int32_t);
+    bool known = false;
     for (uint32_t at = 0; at < group->n_nodes; at++) {
         const Term *t = list->child[at];
+        if (t->kind == TERM_NAME && str_eq_cstr((Str){t->text->text, t->text->n}, "_")) {
+            label[at] = -1;
+            continue;
+        }
         label[at] = t->kind == TERM_NAME ? label_number(t->text) : -1;
         const Node *n = graph_node(r->g, group->nodes[at]);
         if (label[at] < 0 || (uint32_t)label[at] >= n->n_labels) {
             return refuse(r, t->span, "a label of that value is expected here");
         }
         axis->extent = n->extent[label[at]];
+        known = true;
         axis->reduced |= node_reduces(n, label[at]);
     }
     axis->label = label;
-    return true;
+    return known || refuse(r, list->span, "an axis is a label of some value");
 }
 
 static bool read_group(Reader *r, const DumpLine *line, uint32_t number, Group *group)

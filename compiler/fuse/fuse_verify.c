@@ -64,6 +64,9 @@ static bool check_groups(Verifier *v)
             }
             for (uint32_t x = 0; x < group->n_axes; x++) {
                 int32_t l = group->axes[x].label[at];
+                if (l == -1) {
+                    continue; /* computed again for each position of the axis */
+                }
                 if (l < 0 || (uint32_t)l >= graph_node(v->g, n)->n_labels ||
                     !dim_eq(graph_node(v->g, n)->extent[l], group->axes[x].extent)) {
                     return refuse(v, n, "lacks an axis of its group, or has it with another extent");
@@ -99,12 +102,16 @@ static bool check_shared(Verifier *v, NodeRef reader, const Use *use)
         for (uint32_t d = 0; d < producer->rank; d++) {
             bool on_axis = producer->out[d] == group->axes[x].label[p];
             Index index = use->access.index[d];
+            if (group->axes[x].label[p] < 0 && index.label >= 0 &&
+                index.label == group->axes[x].label[c]) {
+                return refuse(v, reader, "reads along an axis a value that lacks the axis");
+            }
             if (on_axis && (index.label != group->axes[x].label[c] || index.offset != 0)) {
                 return refuse(v, reader, "reads its group's value along an axis at other indices");
             }
             found |= on_axis;
         }
-        if (!found) {
+        if (!found && group->axes[x].label[p] >= 0) {
             return refuse(v, reader, "reads a value before its group's loops have completed it");
         }
     }

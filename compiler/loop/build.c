@@ -312,7 +312,8 @@ static bool folds_over_loops(const Builder *b, NodeRef node, uint32_t at)
 {
     const Node *n = graph_node(b->g, node);
     for (uint32_t x = 0; x < b->plan->n_axes; x++) {
-        if (node_reduces(n, b->group->axes[b->plan->axes[x].axis].label[at])) {
+        int32_t l = b->group->axes[b->plan->axes[x].axis].label[at];
+        if (l >= 0 && node_reduces(n, l)) {
             return true;
         }
     }

@@ -92,7 +92,8 @@ static bool folds_into_little(const Chooser *c, uint32_t x)
     int64_t folded = 0, blocks = 0;
     for (uint32_t at = 0; at < c->group->n_nodes; at++) {
         NodeRef node = c->group->nodes[at];
-        if (node_reduces(graph_node(c->g, node), c->group->axes[x].label[at])) {
+        int32_t l = c->group->axes[x].label[at];
+        if (l >= 0 && node_reduces(graph_node(c->g, node), l)) {
             folded = sat_add(folded, block_elements(c, at));
         } else if (c->p->residence[node] == RESIDE_TILE) {
             blocks = sat_add(blocks, block_elements(c, at));
@@ -169,6 +170,16 @@ static void choose_rows(Chooser *c, const Node *n)
     }
 }
 
+static bool has_slices(const Chooser *c)
+{
+    for (uint32_t at = 0; at < c->group->n_nodes; at++) {
+        if (graph_node(c->g, c->group->nodes[at])->n_sliced > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static GroupSchedule choose_group(Arena *arena, Chooser *c)
 {
     const Group *group = c->group;
@@ -177,10 +188,13 @@ static GroupSchedule choose_group(Arena *arena, Chooser *c)
                 op_info(first->op)->kind == OPKIND_CONTRACT;
     GroupSchedule plan = {0};
     AxisSchedule *axes = ARENA_ARRAY(arena, group->n_axes, AxisSchedule);
-    if (!lone && !has_blocks(c)) {
+    bool sliced = has_slices(c);
+    if (!lone && !sliced && !has_blocks(c)) {
         return plan;
     }
-    if (lone) {
+    if (sliced) {
+        /* one position of each sliced label at a time: tiles are 1 */
+    } else if (lone) {
         choose_rows(c, first);
     } else {
         choose_blocks(c);
@@ -192,7 +206,7 @@ static GroupSchedule choose_group(Arena *arena, Chooser *c)
             bool whole = c->tile[x] == INT64_MAX || (extent.sym < 0 && c->tile[x] >= extent.n);
             if (group->axes[x].reduced == (pass == 1) && !whole) {
                 axes[plan.n_axes] = (AxisSchedule){.axis = x, .tile = c->tile[x]};
-                axes[plan.n_axes].parallel = plan.n_axes == 0 && pass == 0;
+                axes[plan.n_axes].parallel = plan.n_axes == 0 && pass == 0 && !sliced;
                 plan.n_axes++;
             }
         }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See apply.h. Labels that one operand alone has and the output lacks are summed first, by a node of their own, as the
- * cost model counts them; all steps are in the accumulator's type, and the last is converted back when that differs. */
+ * cost model counts them; all steps are in the accumulator's type, and the last is converted back when that differs.
+ * Sliced labels stay in every step, so that each step is one slice's when the kernel loops over them; the last node names
+ * them, for fusion to put that loop around all of it, and sums those that the output lacks. */
 #include "path/apply.h"
+
+#include <string.h>
 
 #include "ir/dump_text.h"
 
@@ -11,6 +15,9 @@ typedef struct Applier {
     Graph *to;
     const Node *node;  /* the contraction being split, of the old graph */
     uint32_t *holders; /* [n_labels]: tensors still to be contracted that have the label, the output counting as one */
+    const uint32_t *sliced; /* labels that become loops of the kernel: kept to the end, and summed there */
+    uint32_t n_sliced;
+    const int32_t *marked;  /* the node being added names these as sliced; null: none */
 } Applier;
 
 /* A tensor on its way through the tree: a node of the new graph, and which label each of its dimensions is. */
@@ -117,9 +124,14 @@ static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_
         labels[d] = renumber[out[d]] - 1;
         result[d] = (Index){out[d], 0};
     }
+    int32_t sliced[RANK_LIMIT];
+    for (uint32_t k = 0; a->marked != NULL && k < a->n_sliced; k++) {
+        sliced[k] = renumber[a->marked[k]] - 1;
+    }
     NodeSpec spec = {.op = op, .dtype = a->node->acc, .acc = a->node->acc, .n_operands = n,
                      .operand = operand, .access = access, .rank = rank, .out = labels,
-                     .span = a->node->span, .allow_spill = a->node->allow_spill};
+                     .span = a->node->span, .allow_spill = a->node->allow_spill,
+                     .n_sliced = a->marked != NULL ? a->n_sliced : 0, .sliced = sliced};
     return (Partial){graph_add(a->to, &spec), {rank, result}};
 }
 
@@ -137,11 +149,35 @@ static Partial sum_private(Applier *a, Partial t)
     return sums ? add_step(a, op, &t, 1, n, kept) : t;
 }
 
+/* The result of all steps with its sliced labels: summed, or as they are when the output has them. */
+static Partial finish_slices(Applier *a, const Partial *t, uint32_t n)
+{
+    const Node *node = a->node;
+    int32_t out[2 * RANK_LIMIT], sliced[RANK_LIMIT];
+    uint32_t rank = node->rank;
+    CHECK(a->n_sliced <= RANK_LIMIT);
+    memcpy(out, node->out, rank * sizeof *out);
+    for (uint32_t k = 0; k < a->n_sliced; k++) {
+        sliced[k] = (int32_t)a->sliced[k];
+        if (node_reduces(node, sliced[k])) {
+            out[rank++] = sliced[k];
+        }
+    }
+    Partial whole = add_step(a, n == 1 ? OP_COPY : OP_EINSUM, t, n, rank, out);
+    Op op = rank == node->rank ? OP_COPY : node->acc == DTYPE_BOOL ? OP_ANY : OP_SUM;
+    a->marked = sliced;
+    Partial result = add_step(a, op, &whole, 1, node->rank, node->out);
+    a->marked = NULL;
+    return result;
+}
+
 /* The last step gives the dimensions in the order of the contraction's output, and its name. */
 static NodeRef finish(Applier *a, const Partial *t, uint32_t n)
 {
     const Node *node = a->node;
-    Partial result = add_step(a, n == 1 ? OP_COPY : OP_EINSUM, t, n, node->rank, node->out);
+    Partial result = a->n_sliced > 0
+                         ? finish_slices(a, t, n)
+                         : add_step(a, n == 1 ? OP_COPY : OP_EINSUM, t, n, node->rank, node->out);
     if (node->acc != node->dtype) {
         Index *index = ARENA_ARRAY(a->arena, node->rank, Index);
         int32_t *out = ARENA_ARRAY(a->arena, node->rank, int32_t);
@@ -169,6 +205,9 @@ static NodeRef build_tree(Applier *a, const NodeRef *map, const PathTree *tree)
     a->holders = ARENA_ARRAY(a->arena, node->n_labels, uint32_t);
     for (uint32_t d = 0; d < node->rank; d++) {
         a->holders[node->out[d]]++;
+    }
+    for (uint32_t k = 0; k < a->n_sliced; k++) {
+        a->holders[a->sliced[k]]++;
     }
     for (uint32_t k = 0; k < n; k++) {
         t[k] = (Partial){map[node->operand[k]], node->access[k]};
@@ -258,7 +297,14 @@ Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *con
         if (!decide(ctx, control, &d)) {
             return NULL;
         }
-        Applier a = {.ctx = ctx, .arena = arena, .to = to, .node = n};
+        Applier a = {.ctx = ctx, .arena = arena, .to = to, .node = n,
+                     .sliced = d.result.sliced, .n_sliced = d.result.n_sliced};
+        if (n->rank + d.result.n_sliced > RANK_LIMIT) {
+            diag_limit(&ctx->diags, E_LIMIT_SIZE, n->span,
+                       "a kernel slices at most %u labels here, the order has %u",
+                       RANK_LIMIT - n->rank, d.result.n_sliced);
+            return NULL;
+        }
         map[k] = build_tree(&a, map, &d.result.tree);
         vec_push(arena, &out->list, d);
     }

@@ -77,6 +77,13 @@ static const struct {
      "  %1 = input @B : f16[k,n]\n"
      "  %2 = einsum %0[a,b], %1[b,c] -> [a,c] : f16[m,n] acc f32\n"
      "  %3 = reduce.sum %2[a,b] -> [b] : f16[n] acc f32\n  result @C = %2\n  result @s = %3\n"},
+    {"a contraction in slices, one step without the sliced index, one without either",
+     "  param in @A : f64[m,k]\n  param in @B : f64[k,n,m]\n  param in @C : f64[n,n]\n"
+     "  %0 = input @A : f64[m,k]\n  %1 = input @B : f64[k,n,m]\n  %2 = input @C : f64[n,n]\n"
+     "  %3 = einsum %2[a,b], %2[b,c] -> [a,c] : f64[n,n]\n"
+     "  %4 = einsum %0[a,b], %1[b,c,d] -> [a,b,c,d] : f64[m,k,n,m]\n"
+     "  %5 = einsum %4[a,b,c,d], %3[c,e] -> [a,b,e,d] : f64[m,k,n,m]\n"
+     "  %6 = reduce.sum %5[a,b,c,d] -> [c,a] : f64[n,m] slice [b,d]\n  result @R = %6\n"},
     {"pairwise distance and minimum",
      "  param in @X : f64[m,k]\n  param in @Y : f64[n,k]\n  %0 = input @X : f64[m,k]\n"
      "  %1 = input @Y : f64[n,k]\n  %2 = einsum %0[a,b], %0[a,b] -> [a] : f64[m]\n"
