@@ -3,12 +3,12 @@
  * files into a folder of its own, runs the printed program in the emulator, and reads the
  * results back. This is the one file that knows the emulator's command line:
  *
- *     python3 run.py PROGRAM --function F --target T [--manifest M] --in A.npy ... --out R.npy
- * ...
+ *     python3 run.py PROGRAM --function F --target T [--manifest M] --in A.npy --out R.npy
  *
- * with the inputs in the order of parameters and the results in the order they are returned. An
- * argument of rank 0 is one element of shape (1, 1), since NKI has no tensors of rank 0. Exit
- * status: 0 done, 1 a rule of the device was broken, 2 wrong arrays, 3 files. */
+ * with one --in for each parameter and one --out for each result, in their orders. NKI has no
+ * tensors of rank 0 and no complex numbers: a number travels as shape (1, 1), complex ones as
+ * pairs of reals along one more axis. Exit status: 0 done, 1 a rule of the device was broken,
+ * 2 wrong arrays, 3 files. */
 #define _GNU_SOURCE /* mkdtemp */
 #include "device.h"
 #include "npy.h"
@@ -164,20 +164,38 @@ static void session_word(Session *session, const char *word)
     memcpy(&session->argv[session->argc++], &word, sizeof word);
 }
 
+/* The element type NKI sees: a complex number is a pair of reals along one more axis. */
+static int32_t program_dtype(int32_t dtype)
+{
+    return dtype == TDSL_C64 ? TDSL_F32 : dtype == TDSL_C128 ? TDSL_F64 : dtype;
+}
+
+static bool input_write(const tdsl_tensor *tensor, const char *path, const void *data,
+                        size_t bytes, Fault *fault)
+{
+    int64_t shape[TDSL_MAX_RANK + 2] = {1};
+    int32_t rank = 0;
+    for (; rank < tensor->rank; rank++) {
+        shape[rank] = tensor->extents[rank];
+    }
+    bool complex = tensor->dtype != program_dtype(tensor->dtype);
+    rank = rank == 0 ? 1 : rank; /* NKI has no tensors of rank 0 */
+    if (complex || tensor->rank == 0) {
+        shape[rank++] = complex ? 2 : 1;
+    }
+    return tdsl_npy_write(path, program_dtype(tensor->dtype), rank, shape, data, bytes, fault);
+}
+
 static bool inputs_write(DeviceRun *run, Session *session, Fault *fault)
 {
-    static const int64_t one[2] = {1, 1};
     const Call *call = run->call;
     for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
         if (run->in[i] == NULL) {
             continue;
         }
         const tdsl_tensor *tensor = &call->args[i];
-        bool scalar = tensor->rank == 0;
         char *path = session_file(session, "in");
-        if (!tdsl_npy_write(path, tensor->dtype, scalar ? 2 : tensor->rank,
-                            scalar ? one : tensor->extents, run->in[i], call->bytes[i],
-                            fault)) {
+        if (!input_write(tensor, path, run->in[i], call->bytes[i], fault)) {
             return false;
         }
         session_word(session, "--in");
@@ -248,8 +266,9 @@ static bool results_read(DeviceRun *run, char *const *paths, Fault *fault)
     const Call *call = run->call;
     size_t at = 0;
     for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
-        if (run->out[i] != NULL && !tdsl_npy_read(paths[at++], call->args[i].dtype, run->out[i],
-                                                  call->bytes[i], fault)) {
+        if (run->out[i] != NULL &&
+            !tdsl_npy_read(paths[at++], program_dtype(call->args[i].dtype), run->out[i],
+                           call->bytes[i], fault)) {
             return false;
         }
     }

@@ -102,6 +102,59 @@ static void the_command_line_and_the_arrays_are_right(void **state)
     bench_close(&b);
 }
 
+static const tdsl_extent pair_axis[] = {{-1, 0, 2}};
+static const tdsl_arg_info pair_args[] = {
+    {"s", TDSL_SCALAR, TDSL_C64, 0, 0, NULL},
+    {"X", TDSL_IN, TDSL_C64, 1, 0, pair_axis},
+    {"R", TDSL_OUT, TDSL_C64, 1, 0, pair_axis},
+};
+
+static uint64_t pair_madds(const int64_t *dims)
+{
+    (void)dims;
+    return 2;
+}
+
+static const tdsl_kernel_info pair_info = {
+    sizeof(tdsl_kernel_info),
+    TDSL_ABI_VERSION,
+    "pair",
+    "test.tdsl",
+    "kernel pair",
+    "00",
+    0,
+    3,
+    NULL,
+    pair_args,
+    NULL,
+    pair_madds,
+    NULL,
+};
+
+static void complex_numbers_travel_as_pairs_and_scalars_as_one_by_one(void **state)
+{
+    (void)state;
+    static const char script[] = "head -c 128 \"$7\" | grep -q \"'<f4'.*(1,2,)\" || exit 7\n"
+                                 "head -c 128 \"$9\" | grep -q \"'<f4'.*(2,2,)\" || exit 8\n"
+                                 "cp \"$9\" \"${11}\"\n";
+    static const int64_t two[1] = {2};
+    float s[2] = {1, 2};
+    float x[4] = {3, 4, 5, 6};
+    float r[4] = {0};
+    Bench b;
+    bench_open(&b, script, "/bin/sh", 0);
+    tdsl_kernel *kernel = make_kernel(b.context, &pair_info);
+    tdsl_nki_form form = TDSL_NKI_FORM_INIT;
+    form.target = "trn2";
+    form.program = PROGRAM;
+    expect_ok(tdsl_register_nki(b.context, "pair", &form, &b.report), &b.report);
+    tdsl_tensor args[3] = {tdsl_view(TDSL_C64, s, 0, NULL), tdsl_view(TDSL_C64, x, 1, two),
+                           tdsl_view(TDSL_C64, r, 1, two)};
+    expect_ok(tdsl_call(kernel, args, 3, NULL, &b.report), &b.report);
+    assert_memory_equal(r, x, sizeof r);
+    bench_close(&b);
+}
+
 static void its_complaint_is_in_the_message(void **state)
 {
     (void)state;
@@ -290,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_command_line_and_the_arrays_are_right),
+        cmocka_unit_test(complex_numbers_travel_as_pairs_and_scalars_as_one_by_one),
         cmocka_unit_test(its_complaint_is_in_the_message),
         cmocka_unit_test(results_that_are_none_are_refused),
         cmocka_unit_test(an_emulator_that_hangs_or_dies_is_a_status),
