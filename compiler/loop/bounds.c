@@ -16,6 +16,11 @@ void bounds_init(Bounds *b, Arena *arena, const Kernel *k)
     b->dim_least = ARENA_ARRAY(arena, k->dims.list.n, int64_t);
 }
 
+bool bounds_exhausted(const Bounds *b)
+{
+    return b->steps > BOUNDS_STEPS;
+}
+
 bool bounds_in_scope(const Bounds *b, VarRef v)
 {
     return b->position[v] != 0;
@@ -200,9 +205,10 @@ static bool prove(Bounds *b, Affine x, uint32_t *steps)
         if (v == NULL) {
             return dims_at_least_zero(b, x);
         }
-        if ((*steps)++ == PROOF_STEPS) {
+        if ((*steps)++ == PROOF_STEPS || bounds_exhausted(b)) {
             return false;
         }
+        b->steps++;
         Affine by = {0};
         Affine with = {0};
         if (coef > 0) {
@@ -249,7 +255,7 @@ bool bounds_below(Bounds *b, Affine x, Dim extent)
 
 /* Least (or greatest) values for all variables beyond n_outer. The end of the tile is preferred
  * to the limit: it moves with the outer loop. */
-static bool one_side(const Bounds *b, Affine x, uint32_t n_outer, bool least, Affine *out)
+static bool one_side(Bounds *b, Affine x, uint32_t n_outer, bool least, Affine *out)
 {
     for (;;) {
         int64_t coef = 0;
@@ -258,6 +264,7 @@ static bool one_side(const Bounds *b, Affine x, uint32_t n_outer, bool least, Af
             *out = x;
             return true;
         }
+        b->steps++;
         Affine by = v->range.start;
         bool upper = (coef > 0) != least;
         if (upper && !upper_of_span(b, v, &by) && !upper_of_limit(b, v, &by)) {

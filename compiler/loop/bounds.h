@@ -32,7 +32,13 @@ typedef struct Bounds {
     uint32_t *position; /* [vars] 1 + place in `vars`, 0: not in scope */
     int64_t
         *dim_least; /* [open dims]: they are at least that, given that this place is reached */
+    uint64_t steps; /* substitutions so far */
 } Bounds;
+
+/* Substitutions of all proofs about one kernel; past them everything is refused, which is a
+ * limit and no fault. */
+#define BOUNDS_STEPS 2000000
+bool bounds_exhausted(const Bounds *b);
 
 void bounds_init(Bounds *b, Arena *arena, const Kernel *k);
 bool bounds_in_scope(const Bounds *b, VarRef v);

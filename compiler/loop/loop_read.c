@@ -106,6 +106,11 @@ static bool read_affine(LoopReader *r, Cursor *c, Affine *out)
         if (!read_affine_term(r, c, sign, out)) {
             return false;
         }
+        if (out->n > AFFINE_TERMS_LIMIT) {
+            diag_limit(&r->ctx->diags, E_LIMIT_SIZE, place_of(c),
+                       "an index of more than %d terms", AFFINE_TERMS_LIMIT);
+            return false;
+        }
         if (cursor_take(c, TERM_PUNCT, "+")) {
             sign = 1;
         } else if (cursor_take(c, TERM_PUNCT, "-")) {

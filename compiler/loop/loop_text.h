@@ -10,8 +10,9 @@
 /* A dump may be nested NESTING_LIMIT deep in all: loops, then the operations of a value in
  * them. */
 #define EXPR_DEPTH_LIMIT     128
-#define LOOP_DEPTH_LIMIT     96
+#define LOOP_DEPTH_LIMIT     64
 #define PARALLEL_DEPTH_LIMIT 8
+#define AFFINE_TERMS_LIMIT   256
 /* Nodes of one value, shared ones counted each time they are used. */
 #define EXPR_SIZE_LIMIT 100000
 

@@ -313,6 +313,12 @@ static bool verify_head(Verifier *v)
 static bool refuse_access(Verifier *v, BufRef buf, const Affine *at, uint32_t d,
                           const char *what)
 {
+    if (bounds_exhausted(&v->bounds)) {
+        diag_limit(&v->ctx->diags, E_LIMIT_SIZE, v->k->span,
+                   "%s: kernel '%.60s' takes more than %d steps to verify", v->stage,
+                   v->k->name->text, BOUNDS_STEPS);
+        return false;
+    }
     Text access;
     text_init(&access, &v->scratch);
     loop_text_access(v->k, buf, at, &access);

@@ -249,12 +249,68 @@ static void a_malformed_structure_is_reported_not_printed(void **state)
     }
 }
 
+/* `n_loops` nested loops around `n` copies of a statement over the innermost. */
+static char *nested(Arena *a, uint32_t n_loops, uint32_t n)
+{
+    Text t;
+    text_init(&t, a);
+    text_put(&t, "for $l0 in 0..n step 2 {\n");
+    for (uint32_t l = 1; l < n_loops; l++) {
+        text_printf(&t, "for $l%u in $l%u:9<n step 2 {\n", l, l - 1);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        text_printf(&t, "fill [i in $l%u:3<n] @y[i] = 0.0\n", n_loops - 1);
+    }
+    for (uint32_t l = 0; l < n_loops; l++) {
+        text_put(&t, "}\n");
+    }
+    return t.at;
+}
+
+static char *long_sum(Arena *a)
+{
+    Text t;
+    text_init(&t, a);
+    text_put(&t, "fill [i0 in 0:1");
+    for (int i = 1; i < 300; i++) {
+        text_printf(&t, ", i%d in 0:1", i);
+    }
+    text_put(&t, "] @c[i0");
+    for (int i = 1; i < 300; i++) {
+        text_printf(&t, "+i%d", i);
+    }
+    text_put(&t, "] = 0.0");
+    return t.at;
+}
+
+static void what_would_take_for_ever_is_a_stated_limit(void **state)
+{
+    (void)state;
+    for (int limit = 0; limit < 4; limit++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        const char *body = limit == 0   ? nested(&ctx.arena, 65, 1)
+                           : limit == 1 ? long_sum(&ctx.arena)
+                           : limit == 2 ? nested(&ctx.arena, 60, 40000)
+                                        : nested(&ctx.arena, 64, 10);
+        KernelModule *m = read_body(&ctx, body);
+        static const char *const said[] = {"nested more than 64 deep", "more than 256 terms",
+                                           "more than 2000000 steps", ""};
+        if ((m != NULL) != (limit == 3) || strstr(messages(&ctx), said[limit]) == NULL) {
+            fail_msg("expected `%s`, got: %s", said[limit], messages(&ctx));
+        }
+        assert_int_equal(diags_exit_code(&ctx.diags), limit == 0 ? 1 : limit == 3 ? 0 : 4);
+        ctx_release(&ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_bounds_for_all_extents_is_proved),
         cmocka_unit_test(what_is_not_proved_is_refused_with_the_access),
         cmocka_unit_test(a_malformed_structure_is_reported_not_printed),
+        cmocka_unit_test(what_would_take_for_ever_is_a_stated_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
