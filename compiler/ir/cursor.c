@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking a sequence of terms, and the terms all dumps share: names that may need quotes, places. */
+/* Walking a sequence of terms, and the terms all dumps share: names that may need quotes,
+ * places. */
 #include "ir/dump_tree.h"
 
 #include <string.h>
@@ -54,7 +55,8 @@ const Term *cursor_expect(Cursor *c, TermKind kind, const char *text, const char
 {
     const Term *t = cursor_peek(c);
     if (t == NULL) {
-        diag_error(&c->ctx->diags, E_DUMP, c->end, "expected %s before the end of the line", what);
+        diag_error(&c->ctx->diags, E_DUMP, c->end, "expected %s before the end of the line",
+                   what);
         return NULL;
     }
     if (!term_is(t, kind, text)) {

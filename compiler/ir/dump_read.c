@@ -45,8 +45,8 @@ bool read_module_head(DumpReader *r, const DumpTree *tree, const char *stage, co
         cursor_expect(&c, TERM_PUNCT, "-", what) == NULL ||
         cursor_expect(&c, TERM_NAME, "dump", what) == NULL ||
         cursor_expect(&c, TERM_NAME, stage, what) == NULL ||
-        (version = cursor_expect(&c, TERM_INT, NULL, what)) == NULL ||
-        !cursor_expect_end(&c) || !no_block(r, tree->line[0])) {
+        (version = cursor_expect(&c, TERM_INT, NULL, what)) == NULL || !cursor_expect_end(&c) ||
+        !no_block(r, tree->line[0])) {
         return false;
     }
     if (version->value != 1) {
@@ -160,8 +160,8 @@ bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim
         return refuse(r, t == NULL ? c->end : t->span, "expected a type such as f64[3,n] here");
     }
     if (*rank > RANK_LIMIT) {
-        diag_limit(&r->ctx->diags, E_LIMIT_SIZE, t->span, "a rank of %u; at most %d are possible",
-                   *rank, RANK_LIMIT);
+        diag_limit(&r->ctx->diags, E_LIMIT_SIZE, t->span,
+                   "a rank of %u; at most %d are possible", *rank, RANK_LIMIT);
         return false;
     }
     Dim *dims = ARENA_ARRAY(r->arena, *rank, Dim);
@@ -252,15 +252,15 @@ bool read_number(Cursor *c, Number *out)
 bool number_fit(Ctx *ctx, Number v, DType dtype, Span span, Number *out)
 {
     bool integral = v.dtype == DTYPE_I64, real = v.dtype == DTYPE_F64;
-    bool kind = dtype == DTYPE_BOOL ? v.dtype == DTYPE_BOOL
-                : dtype_is_int(dtype) ? integral
+    bool kind = dtype == DTYPE_BOOL     ? v.dtype == DTYPE_BOOL
+                : dtype_is_int(dtype)   ? integral
                 : dtype_is_float(dtype) ? integral || real
                                         : integral || real || v.dtype == DTYPE_C128;
     Number to = number_cast(v, dtype);
     bool same = dtype_is_int(dtype) ? to.i == v.i
                 : integral          ? fabs((double)v.i) <= 0x1p53 && to.re == (double)v.i
                                     : (to.re == v.re || (isnan(to.re) && isnan(v.re))) &&
-                                          (to.im == v.im || (isnan(to.im) && isnan(v.im)));
+                                 (to.im == v.im || (isnan(to.im) && isnan(v.im)));
     if (!kind || !same) {
         diag_error(&ctx->diags, E_DUMP, span, "this number is no %s", dtype_name(dtype));
         return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text of a dump to its tree: what the scanner and the grammar call. Everything is checked here that holds for all
- * dumps: UTF-8, nesting, numbers that fit, strings without NUL. */
+/* Text of a dump to its tree: what the scanner and the grammar call. Everything is checked here
+ * that holds for all dumps: UTF-8, nesting, numbers that fit, strings without NUL. */
 #include "ir/dump_parse.h"
 
 #include <stdlib.h>
@@ -45,7 +45,8 @@ bool dump_scan_newline(DumpScan *s)
 
 void dump_too_deep(DumpScan *s, Span span)
 {
-    diag_limit(&s->ctx->diags, E_LIMIT_NESTING, span, "nested more than %d deep", NESTING_LIMIT);
+    diag_limit(&s->ctx->diags, E_LIMIT_NESTING, span, "nested more than %d deep",
+               NESTING_LIMIT);
 }
 
 int dump_scan_open(DumpScan *s, Span span, int token)
@@ -87,7 +88,8 @@ static bool string_text(DumpScan *s, Span span, const char *text, size_t n, Sym 
         char c = text[i];
         if (c == '\\') {
             c = text[++i];
-            if (c == 'x' && i + 3 < n && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0) {
+            if (c == 'x' && i + 3 < n && hex_digit(text[i + 1]) >= 0 &&
+                hex_digit(text[i + 2]) >= 0) {
                 c = (char)(unsigned char)(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
                 i += 2;
             } else if (c == 'n' || c == 't') {
@@ -123,7 +125,8 @@ static bool int_value(DumpScan *s, Span span, const char *digits, size_t n, int6
     return true;
 }
 
-bool dump_scan_term(DumpScan *s, Span span, TermKind kind, const char *text, size_t n, Term **out)
+bool dump_scan_term(DumpScan *s, Span span, TermKind kind, const char *text, size_t n,
+                    Term **out)
 {
     Term *t = ARENA_NEW(s->arena, Term);
     t->kind = kind;
@@ -244,7 +247,8 @@ DumpLines *dump_lines_add(DumpScan *s, DumpLines *lines, DumpLine *line)
     return lines;
 }
 
-void dump_syntax_error(DumpScan *s, Span span, const char *found, const char *const *expected, int n)
+void dump_syntax_error(DumpScan *s, Span span, const char *found, const char *const *expected,
+                       int n)
 {
     Text what;
     text_init(&what, s->arena);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dump language as a tree. Every dump (graph, path, fuse, schedule, loop) is lines of terms, and blocks of
- * lines in braces; grammar/dump.l and dump.y know that much and no more. The readers of each dump walk this
- * tree. A comment runs from ';' to the end of the line and is dropped: dumps print in comments only what
- * follows from the rest.
+/* The dump language as a tree. Every dump (graph, path, fuse, schedule, loop) is lines of
+ * terms, and blocks of lines in braces; grammar/dump.l and dump.y know that much and no more.
+ * The readers of each dump walk this tree. A comment runs from ';' to the end of the line and
+ * is dropped: dumps print in comments only what follows from the rest.
  *
  *     line   = seq [ "{" NEWLINE { line } "}" ] NEWLINE
  *     seq    = { term }
@@ -10,8 +10,10 @@
  *            | NAME "(" list ")" | term "[" list "]" | "[" list "]"
  *     list   = [ seq { "," seq } ]
  *
- * An @ or $ is followed by a NAME without dots or by a STRING. PUNCT is one of  ->  =  +=  :  ..  <  +  -  *  /  ~  ,  (the comma only between operands at the top of a line).
- * A '[' that follows a name, %n, @x or $x without a blank indexes it; after a blank it starts a list of its own. */
+ * An @ or $ is followed by a NAME without dots or by a STRING. PUNCT is one of  ->  =  +=  : ..
+ * <  +  -  *  /  ~  ,  (the comma only between operands at the top of a line). A '[' that
+ * follows a name, %n, @x or $x without a blank indexes it; after a blank it starts a list of
+ * its own. */
 #ifndef IR_DUMP_TREE_H
 #define IR_DUMP_TREE_H
 
@@ -61,7 +63,8 @@ typedef struct DumpTree {
 /* Null on a syntax error (reported). Nesting is limited to NESTING_LIMIT. */
 DumpTree *dump_tree_read(Ctx *ctx, Arena *arena, uint32_t source);
 
-/* A cursor over a sequence of terms, for readers: each of these reports E_DUMP at the place when it fails. */
+/* A cursor over a sequence of terms, for readers: each of these reports E_DUMP at the place
+ * when it fails. */
 typedef struct Cursor {
     Ctx *ctx;
     Term *const *term;
@@ -71,20 +74,22 @@ typedef struct Cursor {
 Cursor cursor_line(Ctx *ctx, const DumpLine *line);
 Cursor cursor_seq(Ctx *ctx, Term *seq); /* a TERM_SEQ's children, or the one term itself */
 bool cursor_done(const Cursor *c);
-const Term *cursor_peek(const Cursor *c);                       /* null at the end */
+const Term *cursor_peek(const Cursor *c);                         /* null at the end */
 bool cursor_is(const Cursor *c, TermKind kind, const char *text); /* text null: any */
 bool cursor_take(Cursor *c, TermKind kind, const char *text);     /* advances if it is */
 const Term *cursor_expect(Cursor *c, TermKind kind, const char *text, const char *what);
 bool cursor_expect_end(Cursor *c);
 
-/* A user's name where the grammar has NAME: quoted unless it is a plain identifier; and its reading (null after
- * reporting). After '@' and '$' the tree has resolved the quotes already. */
+/* A user's name where the grammar has NAME: quoted unless it is a plain identifier; and its
+ * reading (null after reporting). After '@' and '$' the tree has resolved the quotes already.
+ */
 void dump_name(Text *out, Sym name);
 Sym cursor_name(Cursor *c, const char *what);
 
-/* A place in the user's program, ` at 4:12` in the source `home` and ` at "other.tdsl" 4:12` elsewhere; nothing for a span
- * without a source. Reading it gives a span that source_position maps to the same line and column, so that what is made from a
- * dump names the same places as what is made from the program. `at` itself has been taken; home 0 expects a file name. */
+/* A place in the user's program, ` at 4:12` in the source `home` and ` at "other.tdsl" 4:12`
+ * elsewhere; nothing for a span without a source. Reading it gives a span that source_position
+ * maps to the same line and column, so that what is made from a dump names the same places as
+ * what is made from the program. `at` itself has been taken; home 0 expects a file name. */
 typedef struct Places {
     Ctx *ctx;
     Map number; /* file name -> source that has places and no text */
@@ -93,8 +98,8 @@ void dump_span(Text *out, Sources *sources, Span span, uint32_t home);
 void places_init(Places *p, Ctx *ctx, Arena *arena);
 bool cursor_span(Cursor *c, Places *p, uint32_t home, Span *out);
 
-/* The first line of every dump: `tdsl-dump graph 1`. Returns the stage's name, or null when the text is no dump
- * (without reporting): how the driver tells a dump from a .tdsl file. */
+/* The first line of every dump: `tdsl-dump graph 1`. Returns the stage's name, or null when the
+ * text is no dump (without reporting): how the driver tells a dump from a .tdsl file. */
 const char *dump_stage(Str text, Arena *arena);
 
 #endif

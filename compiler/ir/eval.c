@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference interpreter: node by node in order, every value a whole tensor. Elementwise nodes and folds go through
- * eval_map and eval_fold one element at a time. Sums of products (contractions, reduce.sum) are the only loops written
- * with care, since a product over all labels is large: operands are spread to 64-bit numbers first and the innermost sum
- * is a plain loop. A product of many operands is taken two at a time, left to right, when that is less work.
- * Work is counted and limited, so that no dump can make a check run for ever. */
+/* The reference interpreter: node by node in order, every value a whole tensor. Elementwise
+ * nodes and folds go through eval_map and eval_fold one element at a time. Sums of products
+ * (contractions, reduce.sum) are the only loops written with care, since a product over all
+ * labels is large: operands are spread to 64-bit numbers first and the innermost sum is a plain
+ * loop. A product of many operands is taken two at a time, left to right, when that is less
+ * work. Work is counted and limited, so that no dump can make a check run for ever. */
 #include "ir/eval.h"
 
 #include <string.h>
 
 /* Elementary steps of one evaluation; a few seconds. */
 #define EVAL_WORK_LIMIT ((int64_t)1 << 32)
-#define MAP_STEP 16 /* steps that count for an element of a MAP or a fold */
+#define MAP_STEP        16 /* steps that count for an element of a MAP or a fold */
 
 typedef struct Evaluator {
     Ctx *ctx;
@@ -51,7 +52,8 @@ typedef struct Odometer {
     const int64_t *step; /* [n][n_at] */
 } Odometer;
 
-/* To the next value of the loops; false after the last, with all positions back at the start. */
+/* To the next value of the loops; false after the last, with all positions back at the start.
+ */
 static bool odometer_next(Odometer *o)
 {
     for (uint32_t l = o->n; l-- > 0;) {
@@ -68,7 +70,8 @@ static bool odometer_next(Odometer *o)
     return false;
 }
 
-/* Loops over `n` labels (numbers in `label`) of these extents, moving `n_at` positions by step[label][k]. */
+/* Loops over `n` labels (numbers in `label`) of these extents, moving `n_at` positions by
+ * step[label][k]. */
 static Odometer odometer_new(Arena *a, uint32_t n, const uint32_t *label, const int64_t *extent,
                              uint32_t n_at, int64_t *at, const int64_t *step)
 {
@@ -119,13 +122,14 @@ static Tensor *result_new(Evaluator *e, const Node *n)
     return tensor_new(e->ctx, e->arena, n->dtype, n->rank, extent);
 }
 
-/* The loops of a node whose positions are its operands': out labels first, then those it reduces. */
+/* The loops of a node whose positions are its operands': out labels first, then those it
+ * reduces. */
 typedef struct Nest {
     int64_t *extent; /* [n_labels] */
     uint32_t *label; /* [n_labels]: out labels in order, then the others */
     uint32_t n_out;
-    int64_t *at;     /* [n_operands] */
-    int64_t *step;   /* [n_labels][n_operands] */
+    int64_t *at;   /* [n_operands] */
+    int64_t *step; /* [n_labels][n_operands] */
 } Nest;
 
 static Nest nest_new(Evaluator *e, Arena *a, const Node *n)
@@ -209,8 +213,9 @@ static bool eval_reduce(Evaluator *e, Arena *scratch, const Node *n, Tensor *to)
 
 /* ---- sums of products ---- */
 
-/* A tensor spread to 64-bit numbers: doubles, pairs of doubles, or integers (bool: 0 and 1). Its dimensions are labels of
- * the node; repeated labels and positions have been resolved, so each label occurs once. */
+/* A tensor spread to 64-bit numbers: doubles, pairs of doubles, or integers (bool: 0 and 1).
+ * Its dimensions are labels of the node; repeated labels and positions have been resolved, so
+ * each label occurs once. */
 typedef struct Wide {
     DType type; /* F64, C128, I64 or BOOL */
     uint32_t rank;
@@ -220,7 +225,8 @@ typedef struct Wide {
     uint64_t *i;     /* modulo 2^64 */
 } Wide;
 
-/* A sum of products over labels of the node: everything in terms of label numbers below n_labels. */
+/* A sum of products over labels of the node: everything in terms of label numbers below
+ * n_labels. */
 typedef struct Sum {
     Evaluator *e;
     Arena *arena;
@@ -406,8 +412,8 @@ static uint32_t kept_labels(Sum *s, const Wide *a, const Wide *b, const uint32_t
     return n;
 }
 
-/* What taking the operands two at a time, left to right, costs; last_use[label] is the last operand that has it, n for those
- * of the output. */
+/* What taking the operands two at a time, left to right, costs; last_use[label] is the last
+ * operand that has it, n for those of the output. */
 static int64_t pairwise_cost(Sum *s, const Wide *w, uint32_t n, const uint32_t *last_use)
 {
     uint8_t *live = ARENA_ARRAY(s->arena, s->n_labels, uint8_t);
@@ -466,7 +472,8 @@ static bool eval_sum(Evaluator *e, Arena *scratch, const Node *n, Tensor *to)
     Wide out = wide_new(&s, n->rank, t.label);
     int64_t direct = sat_mul(product(t.extent, n->n_labels), last);
     bool pairs = last > 2 && direct > 10000 && pairwise_cost(&s, w, last, last_use) < direct;
-    if (!(pairs ? sum_pairwise(&s, w, last, last_use, &out) : sum_products(&s, all, last, &out))) {
+    if (!(pairs ? sum_pairwise(&s, w, last, last_use, &out)
+                : sum_products(&s, all, last, &out))) {
         return false;
     }
     for (int64_t i = 0; i < to->count; i++) {
@@ -539,15 +546,15 @@ static uint8_t *needed_nodes(Arena *arena, const Graph *g)
     return needed;
 }
 
-bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims, Tensor *const *args,
-                Tensor **results)
+bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
+                Tensor *const *args, Tensor **results)
 {
     Evaluator e = {.ctx = ctx, .arena = arena, .g = g, .dims = dims, .args = args};
     e.value = ARENA_ARRAY(arena, g->nodes.n, Tensor *);
     for (uint32_t k = 0; k < g->dims.list.n; k++) {
         if (dims[k] < 0 || dims[k] > SIZE_LIMIT) {
-            diag_error(&ctx->diags, E_EXTENT_RANGE, g->dims.list.at[k].span,
-                       "dim '%s' is %lld", g->dims.list.at[k].name->text, (long long)dims[k]);
+            diag_error(&ctx->diags, E_EXTENT_RANGE, g->dims.list.at[k].span, "dim '%s' is %lld",
+                       g->dims.list.at[k].name->text, (long long)dims[k]);
             return false;
         }
     }

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference interpreter of graphs: naive loops, wide accumulators (f64 for floats), sharing no code with the
- * passes. What it computes is the meaning of a graph. */
+/* The reference interpreter of graphs: naive loops, wide accumulators (f64 for floats), sharing
+ * no code with the passes. What it computes is the meaning of a graph. */
 #ifndef IR_EVAL_H
 #define IR_EVAL_H
 
 #include "ir/graph.h"
 #include "ir/tensor.h"
 
-/* The scalar meaning of a MAP op, in the type `out` (every elementary result is rounded to it). */
+/* The scalar meaning of a MAP op, in the type `out` (every elementary result is rounded to it).
+ */
 Number eval_map(Op op, DType out, const Number *arg);
 /* The accumulator after x has joined it. */
 Number eval_fold(Op op, DType acc, Number a, Number x);
 
-/* `dims[open dim]` are the extents, `args[param]` the arguments (scalars as rank 0), `results[k]` receives new
- * tensors from `arena`; inout arguments are not changed. False when a size is out of bounds (reported). */
-bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims, Tensor *const *args,
-                Tensor **results);
+/* `dims[open dim]` are the extents, `args[param]` the arguments (scalars as rank 0),
+ * `results[k]` receives new tensors from `arena`; inout arguments are not changed. False when a
+ * size is out of bounds (reported). */
+bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
+                Tensor *const *args, Tensor **results);
 
 #endif

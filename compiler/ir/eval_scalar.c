@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each op does to numbers: the C texts of the op table, computed. Types of at most 32 bits use libm's float
- * functions, as the generated C does; for sums, products, quotients and roots a double rounded once more to a
- * shorter type is the correctly rounded result, so those are computed in double. */
+/* What each op does to numbers: the C texts of the op table, computed. Types of at most 32 bits
+ * use libm's float functions, as the generated C does; for sums, products, quotients and roots
+ * a double rounded once more to a shorter type is the correctly rounded result, so those are
+ * computed in double. */
 #include "ir/eval.h"
 
 #include <complex.h>
@@ -144,7 +145,8 @@ static double real_binary(Op op, DType out, double x, double y)
 
 /* ---- complex ---- */
 
-/* Not re + im * I, which mixes the parts when one is infinite; CMPLX is missing with some compilers. */
+/* Not re + im * I, which mixes the parts when one is infinite; CMPLX is missing with some
+ * compilers. */
 static double complex complex_of(Number v)
 {
     double parts[2] = {v.re, v.im};
@@ -231,7 +233,8 @@ static Number map_number(Op op, DType out, const Number *arg)
     if (dtype_is_int(x.dtype)) {
         return map_int(op, out, x.i, y.i);
     }
-    return number_real(out, n > 1 ? real_binary(op, out, x.re, y.re) : real_unary(op, out, x.re));
+    return number_real(out,
+                       n > 1 ? real_binary(op, out, x.re, y.re) : real_unary(op, out, x.re));
 }
 
 static Number map_abs(DType out, Number x)
@@ -262,7 +265,8 @@ Number eval_map(Op op, DType out, const Number *arg)
     case OP_RE:
         return dtype_is_complex(arg[0].dtype) ? number_real(out, arg[0].re) : arg[0];
     case OP_IM:
-        return dtype_is_complex(arg[0].dtype) ? number_real(out, arg[0].im) : number_int(out, 0);
+        return dtype_is_complex(arg[0].dtype) ? number_real(out, arg[0].im)
+                                              : number_int(out, 0);
     case OP_CONJ:
         return dtype_is_complex(arg[0].dtype) ? map_number(op, out, arg) : arg[0];
     case OP_NOT:

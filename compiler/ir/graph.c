@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Building tensor graphs. Every node is made in a canonical form (labels numbered by first appearance) and
- * looked up in the graph's table before it is kept, so common subexpressions never exist twice. A candidate's
- * arrays are laid out in the graph's arena first and given back when the node turns out to exist; everything is
- * linear in the number of indices, for many nodes and for one node with very many operands. */
+/* Building tensor graphs. Every node is made in a canonical form (labels numbered by first
+ * appearance) and looked up in the graph's table before it is kept, so common subexpressions
+ * never exist twice. A candidate's arrays are laid out in the graph's arena first and given
+ * back when the node turns out to exist; everything is linear in the number of indices, for
+ * many nodes and for one node with very many operands. */
 #include "ir/graph.h"
 
 #include <math.h>
@@ -126,8 +127,9 @@ bool node_equal(const Node *a, const Node *b)
            dims_equal(a->shape, b->shape, a->rank) && outs_equal(a, b);
 }
 
-/* The node in the graph that equals `n`, or `n` itself as a new one. `mark` is from before n's arrays. A name and the
- * permission to spill are kept from whoever brings them first: they do not tell nodes apart. */
+/* The node in the graph that equals `n`, or `n` itself as a new one. `mark` is from before n's
+ * arrays. A name and the permission to spill are kept from whoever brings them first: they do
+ * not tell nodes apart. */
 static NodeRef graph_intern(Graph *g, const Node *n, ArenaMark mark)
 {
     uint64_t hash = node_hash(n);
@@ -186,7 +188,8 @@ NodeRef graph_input(Graph *g, uint32_t param, Span span)
     CHECK(param < g->params.n);
     const Param *p = &g->params.at[param];
     ArenaMark mark = arena_mark(g->arena);
-    Node n = {.op = OP_INPUT, .dtype = p->dtype, .acc = p->dtype, .span = span, .name = p->name};
+    Node n = {
+        .op = OP_INPUT, .dtype = p->dtype, .acc = p->dtype, .span = span, .name = p->name};
     n.rank = p->rank;
     n.shape = dims_copy(g->arena, p->shape, p->rank);
     n.param = param;
@@ -197,7 +200,8 @@ NodeRef graph_const(Graph *g, Number value, Span span)
 {
     Number v = {.dtype = value.dtype};
     if (dtype_is_float(value.dtype) || dtype_is_complex(value.dtype)) {
-        v.re = isnan(value.re) ? (double)NAN : value.re; /* one NaN, so that dumps are one text */
+        v.re =
+            isnan(value.re) ? (double)NAN : value.re; /* one NaN, so that dumps are one text */
         if (dtype_is_complex(value.dtype)) {
             v.im = isnan(value.im) ? (double)NAN : value.im;
         }
@@ -451,9 +455,8 @@ void node_label_roles(const Node *n, LabelRole *role)
 {
     enum { IN_A = 1, IN_B = 2, IN_OUT = 4 };
     static const LabelRole role_of[8] = {
-        [IN_A] = ROLE_SUM_A,         [IN_B] = ROLE_SUM_B,          [IN_A | IN_B] = ROLE_K,
-        [IN_A | IN_OUT] = ROLE_M,    [IN_B | IN_OUT] = ROLE_N,
-        [IN_A | IN_B | IN_OUT] = ROLE_BATCH,
+        [IN_A] = ROLE_SUM_A,      [IN_B] = ROLE_SUM_B,      [IN_A | IN_B] = ROLE_K,
+        [IN_A | IN_OUT] = ROLE_M, [IN_B | IN_OUT] = ROLE_N, [IN_A | IN_B | IN_OUT] = ROLE_BATCH,
     };
     CHECK(n->n_operands == 2);
     /* role[] first holds sets of the places where the label occurs. */

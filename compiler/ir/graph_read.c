@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of graphs back to graphs. Nodes go through the builder, so all that the builder takes for granted (operands
- * exist, ranks and extents agree, labels of the output are distinct) is checked here with a place in the text; all that a
- * finished graph must satisfy is left to the verifier. A text written by hand may number values and name labels as it likes. */
+/* The text of graphs back to graphs. Nodes go through the builder, so all that the builder
+ * takes for granted (operands exist, ranks and extents agree, labels of the output are
+ * distinct) is checked here with a place in the text; all that a finished graph must satisfy is
+ * left to the verifier. A text written by hand may number values and name labels as it likes.
+ */
 #include "ir/graph.h"
 
 #include "ir/dump_text.h"
@@ -11,11 +13,11 @@ typedef struct GraphReader {
     Ctx *ctx;
     Arena *scratch;
     Graph *g;
-    Map value_of;  /* number in the text -> node */
-    Map param_of;  /* Sym id -> param */
+    Map value_of;    /* number in the text -> node */
+    Map param_of;    /* Sym id -> param */
     VEC(Span) place; /* of each node in the text */
     /* The labels of the node at hand; their numbers are in the DumpReader. */
-    VEC(Dim) extent;    /* of each label; -1: not known */
+    VEC(Dim) extent; /* of each label; -1: not known */
     VEC(uint8_t) in_out;
 } GraphReader;
 
@@ -216,8 +218,8 @@ static bool read_type_and_rest(GraphReader *r, Cursor *c, NodeSpec *spec, Span *
         return false;
     }
     if (rank != spec->rank) {
-        diag_error(&r->ctx->diags, E_DUMP, *type_span, "a type of rank %u for a value of rank %u",
-                   rank, spec->rank);
+        diag_error(&r->ctx->diags, E_DUMP, *type_span,
+                   "a type of rank %u for a value of rank %u", rank, spec->rank);
         return false;
     }
     return read_rest(r, c, spec);
@@ -232,7 +234,8 @@ static bool read_input(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
         return false;
     }
     if (!map_get(&r->param_of, t->text->id, &param)) {
-        diag_error(&r->ctx->diags, E_DUMP, t->span, "there is no parameter '%s'", t->text->text);
+        diag_error(&r->ctx->diags, E_DUMP, t->span, "there is no parameter '%s'",
+                   t->text->text);
         return false;
     }
     const Param *p = &r->g->params.at[param];

@@ -2,14 +2,15 @@
 /* What must hold of a graph between any two passes. In order:
  *   the kernel has a name; dims have different names and typical sizes of at least 1;
  *   parameters have different names, shapes within the limits, scalars no dimension;
- *   nodes have a known operation with its number of operands, each from before the node and read with one index a
- *   dimension; labels are numbered by first appearance and have one extent, that of every dimension they index; positions
- *   are inside their dimension; the result's labels are distinct and its shape is theirs; a MAP leaves no label out, others
- *   have no label that no operand has; element types follow the op table; the accumulator holds the node's type; no
+ *   nodes have a known operation with its number of operands, each from before the node and
+ * read with one index a dimension; labels are numbered by first appearance and have one extent,
+ * that of every dimension they index; positions are inside their dimension; the result's labels
+ * are distinct and its shape is theirs; a MAP leaves no label out, others have no label that no
+ * operand has; element types follow the op table; the accumulator holds the node's type; no
  *   tensor is too large; no two nodes are equal;
  *   in form BINARY a contraction has two operands;
- *   there is a result; results have different names; an update is of an inout parameter, of its type, once.
- * Linear in the graph's text. */
+ *   there is a result; results have different names; an update is of an inout parameter, of its
+ * type, once. Linear in the graph's text. */
 #include "ir/graph.h"
 
 #include <math.h>
@@ -222,7 +223,8 @@ static bool verify_access(Verifier *v, const Node *n, uint32_t k, uint32_t *seen
     }
     const Node *o = graph_node(v->g, n->operand[k]);
     if (a->rank != o->rank) {
-        return broken(v, "operand %u is read with %u indices and has rank %u", k, a->rank, o->rank);
+        return broken(v, "operand %u is read with %u indices and has rank %u", k, a->rank,
+                      o->rank);
     }
     for (uint32_t d = 0; d < a->rank; d++) {
         const Index *ix = &a->index[d];
@@ -278,9 +280,11 @@ static bool verify_sum_types(Verifier *v, const Node *n)
             return broken(v, "operand %u does not widen to its type", k);
         }
     }
-    uint32_t n_types = op_info(n->op)->arity == ARITY_ANY ? 1u : (uint32_t)op_info(n->op)->arity;
+    uint32_t n_types =
+        op_info(n->op)->arity == ARITY_ANY ? 1u : (uint32_t)op_info(n->op)->arity;
     if (!op_result_type(n->op, &n->dtype, n_types, &own) || own != n->dtype) {
-        return broken(v, "the operation does not have the element type %s", dtype_name(n->dtype));
+        return broken(v, "the operation does not have the element type %s",
+                      dtype_name(n->dtype));
     }
     if (!dtype_known(n->acc) || !dtype_widens(n->dtype, n->acc) ||
         dtype_is_complex(n->acc) != dtype_is_complex(n->dtype)) {
@@ -305,14 +309,15 @@ static bool verify_map_types(Verifier *v, const Node *n)
     if (!op_result_type(n->op, in, n->n_operands, &own)) {
         return broken(v, "the operation does not take operands of these element types");
     }
-    return own == n->dtype || broken(v, "the operation gives %s, not %s", dtype_name(own),
-                                     dtype_name(n->dtype));
+    return own == n->dtype ||
+           broken(v, "the operation gives %s, not %s", dtype_name(own), dtype_name(n->dtype));
 }
 
 static bool verify_computed(Verifier *v, const Node *n)
 {
     const OpInfo *info = op_info(n->op);
-    if (info->arity == ARITY_ANY ? n->n_operands == 0 : n->n_operands != (uint32_t)info->arity) {
+    if (info->arity == ARITY_ANY ? n->n_operands == 0
+                                 : n->n_operands != (uint32_t)info->arity) {
         return broken(v, "it has %u operands", n->n_operands);
     }
     if (info->kind == OPKIND_CONTRACT && v->g->form == GRAPH_BINARY && n->n_operands != 2) {
@@ -358,8 +363,8 @@ static bool verify_nodes(Verifier *v)
         for (uint32_t l = 0; ok && l < n->n_labels; l++) {
             ok = verify_dim(v, n->extent[l]);
         }
-        ok = ok && (op_info(n->op)->kind == OPKIND_LEAF ? verify_leaf(v, n)
-                                                        : verify_computed(v, n));
+        ok = ok &&
+             (op_info(n->op)->kind == OPKIND_LEAF ? verify_leaf(v, n) : verify_computed(v, n));
         ok = ok && verify_unique(v, &table, chain);
         v->at++;
     }

@@ -13,8 +13,8 @@ Tensor *tensor_new(Ctx *ctx, Arena *arena, DType dtype, uint32_t rank, const int
     int64_t count = 1, bytes = dtype_bytes(dtype);
     bool fits = rank <= RANK_LIMIT, empty = false;
     for (uint32_t d = 0; d < rank && fits; d++) {
-        fits = extent[d] >= 0 && extent[d] <= SIZE_LIMIT && size_mul(bytes, extent[d], &bytes) &&
-               size_mul(count, extent[d], &count);
+        fits = extent[d] >= 0 && extent[d] <= SIZE_LIMIT &&
+               size_mul(bytes, extent[d], &bytes) && size_mul(count, extent[d], &count);
         empty = empty || extent[d] == 0;
         if (empty) { /* stays 0, but the other extents are still checked */
             bytes = 0;

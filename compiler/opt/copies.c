@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules about copies, which every pass applies: a value that only moves another's elements is read through, and one
- * that does not even move them goes. */
+/* The rules about copies, which every pass applies: a value that only moves another's elements
+ * is read through, and one that does not even move them goes. */
 #include "opt/rewrite.h"
 
-/* Do all labels of `a` still occur in an operand when it is replaced by `by`? Notes those that left it. */
-static bool labels_survive(Uses *u, const Access *a, const Access *by, uint32_t *stamp, uint32_t now)
+/* Do all labels of `a` still occur in an operand when it is replaced by `by`? Notes those that
+ * left it. */
+static bool labels_survive(Uses *u, const Access *a, const Access *by, uint32_t *stamp,
+                           uint32_t now)
 {
     for (uint32_t d = 0; d < by->rank; d++) {
         if (by->index[d].label >= 0) {
@@ -93,5 +95,6 @@ Verdict rule_drop_idle_reduction(Rewriter *r, NodeSpec *s, NodeRef *done)
         }
     }
     const uint32_t first = 0;
-    return spec_become(r, s, spec_operand(r, s, 0)->dtype == s->dtype ? OP_COPY : OP_CAST, 1, &first);
+    return spec_become(r, s, spec_operand(r, s, 0)->dtype == s->dtype ? OP_COPY : OP_CAST, 1,
+                       &first);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisation of sums: what the path search and the loop builder may rely on, and work that no order of
- * contraction can save. Rules apply to contractions (and reduce.sum) as they come; what they make goes through the rules
- * again. */
+/* Normalisation of sums: what the path search and the loop builder may rely on, and work that
+ * no order of contraction can save. Rules apply to contractions (and reduce.sum) as they come;
+ * what they make goes through the rules again. */
 #include "opt/opt.h"
 
 #include "opt/rewrite.h"
@@ -13,8 +13,9 @@ static bool is_exact_type(DType t)
 
 /* ---- indices of extent 1 ---- */
 
-/* An index of extent 1 that is summed is position 0. The last summed index of a sum of floats stays, since a sum of one
- * term, 0 + x, is not x when x is -0. One of the result keeps a single operand: then it is no batch index. */
+/* An index of extent 1 that is summed is position 0. The last summed index of a sum of floats
+ * stays, since a sum of one term, 0 + x, is not x when x is -0. One of the result keeps a
+ * single operand: then it is no batch index. */
 static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;
@@ -23,7 +24,8 @@ static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
     for (uint32_t l = 0; l < u.n; l++) {
         summed += u.of[l].operands > 0 && !u.of[l].out ? 1 : 0;
     }
-    uint8_t *drop = ARENA_ARRAY(&r->scratch, u.n, uint8_t); /* 1: everywhere, 2: after the first operand */
+    uint8_t *drop =
+        ARENA_ARRAY(&r->scratch, u.n, uint8_t); /* 1: everywhere, 2: after the first operand */
     bool any = false;
     for (uint32_t l = 0; l < u.n; l++) {
         const LabelUse *use = &u.of[l];
@@ -61,7 +63,8 @@ static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
 
 /* ---- contractions of one operand ---- */
 
-/* A sum of one operand is reduce.sum (bool: reduce.any), or a copy or cast when it sums nothing. */
+/* A sum of one operand is reduce.sum (bool: reduce.any), or a copy or cast when it sums
+ * nothing. */
 static Verdict lone_operand(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;
@@ -82,7 +85,8 @@ static Verdict lone_operand(Rewriter *r, NodeSpec *s, NodeRef *done)
 
 /* ---- factors that are 1 ---- */
 
-/* A constant factor 1 (or true) goes; not in complex products, where 1 + 0i makes NaN of infinities. */
+/* A constant factor 1 (or true) goes; not in complex products, where 1 + 0i makes NaN of
+ * infinities. */
 static Verdict drop_ones(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;
@@ -110,7 +114,8 @@ static Verdict drop_ones(Rewriter *r, NodeSpec *s, NodeRef *done)
 
 /* ---- sums that concern one operand alone ---- */
 
-/* The state of one look at a spec; `seen[l] == k + 1` when operand k has been found to have label l. */
+/* The state of one look at a spec; `seen[l] == k + 1` when operand k has been found to have
+ * label l. */
 typedef struct OwnSums {
     Uses u;
     uint32_t *seen;
@@ -133,7 +138,8 @@ static OwnSums own_sums_new(Rewriter *r, const NodeSpec *s)
     return o;
 }
 
-/* Is operand k's own sum less work taken first? Then `kept` (of k's labels) is filled with those that stay. */
+/* Is operand k's own sum less work taken first? Then `kept` (of k's labels) is filled with
+ * those that stay. */
 static bool own_sum_pays(Rewriter *r, const NodeSpec *s, OwnSums *o, uint32_t k, int32_t *kept,
                          uint32_t *n_kept)
 {
@@ -155,7 +161,8 @@ static bool own_sum_pays(Rewriter *r, const NodeSpec *s, OwnSums *o, uint32_t k,
     return own > 1 && size < o->all / own * (own - 1);
 }
 
-/* The number of `label` among the first n of `list`, at most RANK_LIMIT of them; appended if it is new. */
+/* The number of `label` among the first n of `list`, at most RANK_LIMIT of them; appended if it
+ * is new. */
 static int32_t label_in(int32_t *list, uint32_t *n, int32_t label)
 {
     for (uint32_t k = 0; k < *n; k++) {
@@ -167,10 +174,11 @@ static int32_t label_in(int32_t *list, uint32_t *n, int32_t label)
     return (int32_t)(*n)++;
 }
 
-/* The node for operand k summed over its own labels, in the accumulator's type: nothing is rounded that was not. Its labels
- * are numbered anew, since those of a long product are large. */
-static NodeRef own_sum(Rewriter *r, const NodeSpec *s, const Uses *u, uint32_t k, const int32_t *kept,
-                       uint32_t n_kept)
+/* The node for operand k summed over its own labels, in the accumulator's type: nothing is
+ * rounded that was not. Its labels are numbered anew, since those of a long product are large.
+ */
+static NodeRef own_sum(Rewriter *r, const NodeSpec *s, const Uses *u, uint32_t k,
+                       const int32_t *kept, uint32_t n_kept)
 {
     uint32_t rank = s->access[k].rank, n = 0;
     Dim *shape = ARENA_ARRAY(&r->scratch, n_kept, Dim);
@@ -198,10 +206,38 @@ static NodeRef own_sum(Rewriter *r, const NodeSpec *s, const Uses *u, uint32_t k
     return rewrite_add(r, &sum);
 }
 
-/* sum_k A[i,k] * (sum_l B[k,l]) for sum_kl A[i,k] * B[k,l]. When the accumulator is wider than the result, the product is
- * taken in its type and converted at the end. */
+/* The spec becomes a cast of itself taken in the accumulator's type. */
+static void take_in_accumulator(Rewriter *r, NodeSpec *s)
+{
+    NodeSpec wide = *s;
+    wide.dtype = s->acc;
+    wide.name = NULL;
+    *s = (NodeSpec){.op = OP_CAST,
+                    .dtype = s->dtype,
+                    .rank = s->rank,
+                    .out = s->out,
+                    .out_shape = s->out_shape,
+                    .span = s->span,
+                    .name = s->name,
+                    .allow_spill = s->allow_spill,
+                    .n_operands = 1};
+    NodeRef *one = ARENA_ARRAY(&r->scratch, 1, NodeRef);
+    Index *same = ARENA_ARRAY(&r->scratch, s->rank, Index);
+    Access *read = ARENA_ARRAY(&r->scratch, 1, Access);
+    for (uint32_t d = 0; d < s->rank; d++) {
+        same[d] = (Index){.label = s->out[d]};
+    }
+    one[0] = rewrite_add(r, &wide);
+    read[0] = (Access){s->rank, same};
+    s->operand = one;
+    s->access = read;
+}
+
+/* sum_k A[i,k] * (sum_l B[k,l]) for sum_kl A[i,k] * B[k,l]. When the accumulator is wider than
+ * the result, the product is taken in its type and converted at the end. */
 static Verdict own_sums_first(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
+    (void)done;
     if (s->n_operands < 2) {
         return RULE_NO;
     }
@@ -231,26 +267,9 @@ static Verdict own_sums_first(Rewriter *r, NodeSpec *s, NodeRef *done)
     }
     s->operand = operand;
     s->access = access;
-    if (s->acc == s->dtype) {
-        return RULE_SPEC;
+    if (s->acc != s->dtype) {
+        take_in_accumulator(r, s);
     }
-    NodeSpec wide = *s;
-    wide.dtype = s->acc;
-    wide.name = NULL;
-    *s = (NodeSpec){.op = OP_CAST, .dtype = s->dtype, .rank = s->rank, .out = s->out,
-                    .out_shape = s->out_shape, .span = s->span, .name = s->name,
-                    .allow_spill = s->allow_spill, .n_operands = 1};
-    NodeRef *one = ARENA_ARRAY(&r->scratch, 1, NodeRef);
-    Index *same = ARENA_ARRAY(&r->scratch, s->rank, Index);
-    Access *read = ARENA_ARRAY(&r->scratch, 1, Access);
-    for (uint32_t d = 0; d < s->rank; d++) {
-        same[d] = (Index){.label = s->out[d]};
-    }
-    one[0] = rewrite_add(r, &wide);
-    read[0] = (Access){s->rank, same};
-    s->operand = one;
-    s->access = read;
-    (void)done;
     return RULE_SPEC;
 }
 

@@ -4,9 +4,11 @@
 
 #include <string.h>
 
-#define ROUNDS_LIMIT 100 /* rules applied to one node; far above what terminating rules need */
+#define ROUNDS_LIMIT 100 /* rules applied to one node; far above what terminating rules need   \
+                          */
 
-/* A value that is another's now passes its name on, if the other has none: reports speak of user's names. */
+/* A value that is another's now passes its name on, if the other has none: reports speak of
+ * user's names. */
 static void name_pass_on(Graph *to, NodeRef r, const NodeSpec *s)
 {
     Node *n = &to->nodes.at[r];
@@ -44,7 +46,8 @@ NodeRef rewrite_add(Rewriter *r, NodeSpec *s)
     return graph_add(r->to, s);
 }
 
-Graph *rewrite_graph(Ctx *ctx, Arena *arena, const Graph *g, const Rule *rules, uint32_t n_rules)
+Graph *rewrite_graph(Ctx *ctx, Arena *arena, const Graph *g, const Rule *rules,
+                     uint32_t n_rules)
 {
     Arena work;
     arena_init(&work, &ctx->budget);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simplification: the rules, by family, and their table. A rule may rely on nothing that IEEE arithmetic does not give:
- * x + 0 is not x (for x = -0), x * 0 is not 0, x - x is not 0. Functions of libm are not folded, since their last
- * bit is the machine's. */
+/* Simplification: the rules, by family, and their table. A rule may rely on nothing that IEEE
+ * arithmetic does not give: x + 0 is not x (for x = -0), x * 0 is not 0, x - x is not 0.
+ * Functions of libm are not folded, since their last bit is the machine's. */
 #include "opt/opt.h"
 
 #include <math.h>
@@ -41,12 +41,12 @@ static bool is_zero(Number v, bool negative)
 /* Ops whose result is the same on every machine. */
 static bool folds_exactly(Op op, DType in)
 {
-    static const Op exact[] = {OP_CAST, OP_NEG, OP_ABS, OP_SQRT, OP_RELU, OP_CONJ, OP_RE,
-                               OP_IM,   OP_NOT, OP_ADD, OP_SUB,  OP_MUL,  OP_DIV,  OP_MIN,
-                               OP_MAX,  OP_SCALE, OP_LT, OP_LE,  OP_GT,   OP_GE,   OP_EQ,
-                               OP_NE,   OP_AND, OP_OR,  OP_SELECT};
-    if (dtype_is_complex(in) && (op == OP_ABS || op == OP_SQRT || op == OP_MUL || op == OP_DIV ||
-                                 op == OP_SCALE)) {
+    static const Op exact[] = {OP_CAST, OP_NEG,   OP_ABS, OP_SQRT,  OP_RELU, OP_CONJ, OP_RE,
+                               OP_IM,   OP_NOT,   OP_ADD, OP_SUB,   OP_MUL,  OP_DIV,  OP_MIN,
+                               OP_MAX,  OP_SCALE, OP_LT,  OP_LE,    OP_GT,   OP_GE,   OP_EQ,
+                               OP_NE,   OP_AND,   OP_OR,  OP_SELECT};
+    if (dtype_is_complex(in) &&
+        (op == OP_ABS || op == OP_SQRT || op == OP_MUL || op == OP_DIV || op == OP_SCALE)) {
         return false;
     }
     for (uint32_t k = 0; k < sizeof exact / sizeof exact[0]; k++) {
@@ -101,7 +101,8 @@ static Verdict drop_part_of_real(Rewriter *r, NodeSpec *s, NodeRef *done)
     if (dtype_is_complex(spec_operand(r, s, 0)->dtype)) {
         return RULE_NO;
     }
-    return s->op == OP_IM ? spec_become_const(r, s, number_int(s->dtype, 0)) : become_copy_of(r, s, 0);
+    return s->op == OP_IM ? spec_become_const(r, s, number_int(s->dtype, 0))
+                          : become_copy_of(r, s, 0);
 }
 
 /* ---- one operand ---- */
@@ -187,7 +188,8 @@ static Verdict sub_self(Rewriter *r, NodeSpec *s, NodeRef *done)
 
 /* ---- products and quotients ---- */
 
-/* x * 1 (not complex: the product with 1 + 0i makes NaN of infinities), x * -1, x * 0 for integers; either side. */
+/* x * 1 (not complex: the product with 1 + 0i makes NaN of infinities), x * -1, x * 0 for
+ * integers; either side. */
 static Verdict mul_unit(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;

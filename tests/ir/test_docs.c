@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docs/ir.md is true: its graphs read and print as themselves, its table of operations is the op table. */
+/* docs/ir.md is true: its graphs read and print as themselves, its table of operations is the
+ * op table. */
 #include "ir/support.h"
 
 #include <stdio.h>
@@ -38,13 +39,15 @@ static void graphs_in_the_documentation_read_and_print_as_themselves(void **stat
     free(text);
 }
 
-static const char *const kinds[] = {
-    [OPKIND_LEAF] = "leaf", [OPKIND_CONTRACT] = "contraction", [OPKIND_MAP] = "elementwise",
-    [OPKIND_REDUCE] = "reduction"};
+static const char *const kinds[] = {[OPKIND_LEAF] = "leaf",
+                                    [OPKIND_CONTRACT] = "contraction",
+                                    [OPKIND_MAP] = "elementwise",
+                                    [OPKIND_REDUCE] = "reduction"};
 static const char *const rules[] = {
-    [RULE_ANY] = "any",     [RULE_FLOAT] = "float", [RULE_REAL] = "real",   [RULE_RFLOAT] = "rfloat",
-    [RULE_NUMBER] = "number", [RULE_ORDER] = "order", [RULE_EQUAL] = "equal", [RULE_LOGIC] = "logic",
-    [RULE_SELECT] = "select", [RULE_PART] = "part", [RULE_CAST] = "cast"};
+    [RULE_ANY] = "any",       [RULE_FLOAT] = "float",   [RULE_REAL] = "real",
+    [RULE_RFLOAT] = "rfloat", [RULE_NUMBER] = "number", [RULE_ORDER] = "order",
+    [RULE_EQUAL] = "equal",   [RULE_LOGIC] = "logic",   [RULE_SELECT] = "select",
+    [RULE_PART] = "part",     [RULE_CAST] = "cast"};
 
 /* The row of one op; '|' would end a cell of the table and is written as HTML. */
 static void op_row(Op op, char *row, size_t size)
@@ -60,8 +63,9 @@ static void op_row(Op op, char *row, size_t size)
         n += (size_t)snprintf(meaning + n, sizeof meaning - n, "%.*s", *c == '|' ? 6 : 1,
                               *c == '|' ? "&#124;" : c);
     }
-    snprintf(row, size, "| `%s` | %s | %s | %s | %s%s%s |\n", info->name, kinds[info->kind], operands,
-             rules[info->rule], n > 0 ? "<code>" : "", meaning, n > 0 ? "</code>" : "");
+    snprintf(row, size, "| `%s` | %s | %s | %s | %s%s%s |\n", info->name, kinds[info->kind],
+             operands, rules[info->rule], n > 0 ? "<code>" : "", meaning,
+             n > 0 ? "</code>" : "");
 }
 
 static void the_documented_operations_are_the_op_table(void **state)

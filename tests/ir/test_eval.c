@@ -8,8 +8,8 @@
 #define ARGS(...) ((const char *const[]){__VA_ARGS__})
 
 /* op applied to scalars of a type, in C's notation of numbers. */
-static void assert_scalar(const char *op, const char *in, const char *out, const char *x, const char *y,
-                          const char *expected)
+static void assert_scalar(const char *op, const char *in, const char *out, const char *x,
+                          const char *y, const char *expected)
 {
     Bench *b = bench_new();
     const char *second = y == NULL ? "" : ", %1[]";
@@ -132,7 +132,8 @@ static void comparisons_with_nan_are_false_but_ne(void **state)
         assert_scalar(ops[k], "f32", "bool", "1", "2", less[k]);
         assert_scalar(ops[k], "f64", "bool", "0", "-0", equal[k]);
         assert_scalar(ops[k], "i32", "bool", "2", "1", greater[k]);
-        assert_scalar(ops[k], "i64", "bool", "-9223372036854775808", "9223372036854775807", less[k]);
+        assert_scalar(ops[k], "i64", "bool", "-9223372036854775808", "9223372036854775807",
+                      less[k]);
     }
     assert_same("and", "bool", "1", "0", "0");
     assert_same("or", "bool", "1", "0", "1");
@@ -155,14 +156,15 @@ static void casts_truncate_saturate_and_round(void **state)
     assert_scalar("copy", "f32", "f32", "7", NULL, "7");
 }
 
-#define A23 "param in @A : f64[2,3]\n%0 = input @A : f64[2,3]\n"
+#define A23    "param in @A : f64[2,3]\n%0 = input @A : f64[2,3]\n"
 #define RESULT "\nresult @R = %1"
 
 static void indices_transpose_trace_broadcast_and_pick(void **state)
 {
     (void)state;
     const char *const *a = ARGS("[2,3] 1 2 3 4 5 6");
-    assert_evaluates(A23 "%1 = copy %0[a,b] -> [b,a] : f64[3,2]" RESULT, a, "[3,2] 1 4 2 5 3 6");
+    assert_evaluates(A23 "%1 = copy %0[a,b] -> [b,a] : f64[3,2]" RESULT, a,
+                     "[3,2] 1 4 2 5 3 6");
     assert_evaluates(A23 "%1 = copy %0[1,b] -> [b] : f64[3]" RESULT, a, "[3] 4 5 6");
     assert_evaluates(A23 "%1 = copy %0[a,2] -> [a,c] : f64[2,2]" RESULT, a, "[2,2] 3 3 6 6");
     assert_evaluates("param in @A : i32[2,2]\n%0 = input @A : i32[2,2]\n"
@@ -171,10 +173,10 @@ static void indices_transpose_trace_broadcast_and_pick(void **state)
     assert_evaluates("param in @A : i32[2,2]\n%0 = input @A : i32[2,2]\n"
                      "%1 = einsum %0[a,a] -> [] : i32[]" RESULT,
                      ARGS("[2,2] 1 2 3 4"), "[] 5");
-    assert_evaluates("param in @A : f32[2]\nparam in @B : bool[2]\n%0 = input @A : f32[2]\n"
-                     "%2 = input @B : bool[2]\n%1 = select %2[a], %0[a], %0[b] -> [b,a] : f32[2,2]"
-                     RESULT,
-                     ARGS("[2] 1 2", "[2] 0 1"), "[2,2] 1 2 2 2");
+    assert_evaluates(
+        "param in @A : f32[2]\nparam in @B : bool[2]\n%0 = input @A : f32[2]\n"
+        "%2 = input @B : bool[2]\n%1 = select %2[a], %0[a], %0[b] -> [b,a] : f32[2,2]" RESULT,
+        ARGS("[2] 1 2", "[2] 0 1"), "[2,2] 1 2 2 2");
 }
 
 static void einsum_sums_products_of_many_operands(void **state)
@@ -187,10 +189,10 @@ static void einsum_sums_products_of_many_operands(void **state)
     assert_evaluates(str_format(&b->ctx.arena, "%s%s", both,
                                 "%1 = einsum %0[a,b], %2[b,c] -> [c,a] : f64[2,2]" RESULT),
                      two, "[2,2] 4 10 5 11");
-    assert_evaluates(str_format(&b->ctx.arena, "%s%s", both,
-                                "%1 = einsum %0[a,b], %2[b,c], %2[b,d], %0[d,b] -> [a] : f64[2]"
-                                RESULT),
-                     two, "[2] 65 137");
+    assert_evaluates(
+        str_format(&b->ctx.arena, "%s%s", both,
+                   "%1 = einsum %0[a,b], %2[b,c], %2[b,d], %0[d,b] -> [a] : f64[2]" RESULT),
+        two, "[2] 65 137");
     assert_evaluates(str_format(&b->ctx.arena, "%s%s", both,
                                 "%1 = einsum %0[a,b], %2[c,d] -> [] : f64[]" RESULT),
                      two, "[] 84");
@@ -217,9 +219,11 @@ static void sums_of_floats_are_accumulated_wide(void **state)
     (void)state;
     const char *const *a = ARGS("[3] 16777216 1 1");
     assert_evaluates("param in @A : f32[3]\n%0 = input @A : f32[3]\n"
-                     "%1 = reduce.sum %0[a] -> [] : f32[]" RESULT, a, "[] 16777218");
+                     "%1 = reduce.sum %0[a] -> [] : f32[]" RESULT,
+                     a, "[] 16777218");
     assert_evaluates("param in @A : f16[3]\n%0 = input @A : f16[3]\n"
-                     "%1 = reduce.sum %0[a] -> [] : f16[]" RESULT, ARGS("[3] 2048 1 1"), "[] 2050");
+                     "%1 = reduce.sum %0[a] -> [] : f16[]" RESULT,
+                     ARGS("[3] 2048 1 1"), "[] 2050");
 }
 
 static void reductions_fold_and_know_their_neutral_element(void **state)
@@ -228,36 +232,42 @@ static void reductions_fold_and_know_their_neutral_element(void **state)
     static const struct {
         const char *op, *type, *full, *empty;
     } rows[] = {
-        {"sum", "f64", "[2] 3 12", "[2] 0 0"},       {"prod", "f64", "[2] 0 60", "[2] 1 1"},
-        {"min", "f64", "[2] 0 3", "[2] inf inf"},    {"max", "f64", "[2] 2 5", "[2] -inf -inf"},
+        {"sum", "f64", "[2] 3 12", "[2] 0 0"},
+        {"prod", "f64", "[2] 0 60", "[2] 1 1"},
+        {"min", "f64", "[2] 0 3", "[2] inf inf"},
+        {"max", "f64", "[2] 2 5", "[2] -inf -inf"},
         {"min", "i32", "[2] 0 3", "[2] 2147483647 2147483647"},
         {"max", "i64", "[2] 2 5", "[2] -9223372036854775808 -9223372036854775808"},
-        {"prod", "i32", "[2] 0 60", "[2] 1 1"},      {"sum", "i64", "[2] 3 12", "[2] 0 0"},
+        {"prod", "i32", "[2] 0 60", "[2] 1 1"},
+        {"sum", "i64", "[2] 3 12", "[2] 0 0"},
         {"prod", "c64", "[2] 0 0 60 0", "[2] 1 0 1 0"},
         {"sum", "c128", "[2] 3 0 12 0", "[2] 0 0 0 0"},
-        {"any", "bool", "[2] 1 1", "[2] 0 0"},       {"all", "bool", "[2] 0 1", "[2] 1 1"},
+        {"any", "bool", "[2] 1 1", "[2] 0 0"},
+        {"all", "bool", "[2] 0 1", "[2] 1 1"},
         {"max", "f16", "[2] 2 5", "[2] -inf -inf"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         Bench *b = bench_new();
         for (int n = 0; n < 2; n++) {
             const char *t = rows[k].type, *shape = n == 0 ? "[2,0]" : "[2,3]";
-            const char *lines = str_format(
-                &b->ctx.arena,
-                "param in @A : %s%s\n%%0 = input @A : %s%s\n%%1 = reduce.%s %%0[a,b] -> [a] : %s[2]\n"
-                "result @R = %%1",
-                t, shape, t, shape, rows[k].op, t);
-            const char *data = n == 0            ? "[2,0]"
-                               : t[0] == 'c'     ? "[2,3] 0 0 1 0 2 0 3 0 4 0 5 0"
-                                                 : "[2,3] 0 1 2 3 4 5";
+            const char *lines = str_format(&b->ctx.arena,
+                                           "param in @A : %s%s\n%%0 = input @A : %s%s\n%%1 = "
+                                           "reduce.%s %%0[a,b] -> [a] : %s[2]\n"
+                                           "result @R = %%1",
+                                           t, shape, t, shape, rows[k].op, t);
+            const char *data = n == 0        ? "[2,0]"
+                               : t[0] == 'c' ? "[2,3] 0 0 1 0 2 0 3 0 4 0 5 0"
+                                             : "[2,3] 0 1 2 3 4 5";
             assert_evaluates(lines, ARGS(data), n == 0 ? rows[k].empty : rows[k].full);
         }
         bench_free(b);
     }
     assert_evaluates("param in @A : f64[3]\n%0 = input @A : f64[3]\n"
-                     "%1 = reduce.max %0[a] -> [] : f64[]" RESULT, ARGS("[3] 1 nan 2"), "[] nan");
+                     "%1 = reduce.max %0[a] -> [] : f64[]" RESULT,
+                     ARGS("[3] 1 nan 2"), "[] nan");
     assert_evaluates("param in @A : f64[3]\n%0 = input @A : f64[3]\n"
-                     "%1 = reduce.min %0[a] -> [] : f64[]" RESULT, ARGS("[3] nan 1 2"), "[] nan");
+                     "%1 = reduce.min %0[a] -> [] : f64[]" RESULT,
+                     ARGS("[3] nan 1 2"), "[] nan");
 }
 
 /* Left to right in pairs gives what one loop over all labels gives. */
@@ -299,10 +309,11 @@ static void open_dims_are_bound_and_arguments_checked(void **state)
 {
     (void)state;
     Bench *b = bench_new();
-    const Graph *g = bench_graph(b, "dim n ~ 5\nparam inout @A : f64[n]\n%0 = input @A : f64[n]\n"
-                                    "%1 = extent n : f64[]\n"
-                                    "%2 = mul %1[], %0[a] -> [a] : f64[n]\nupdate @A = %2\n"
-                                    "result @B = %0");
+    const Graph *g =
+        bench_graph(b, "dim n ~ 5\nparam inout @A : f64[n]\n%0 = input @A : f64[n]\n"
+                       "%1 = extent n : f64[]\n"
+                       "%2 = mul %1[], %0[a] -> [a] : f64[n]\nupdate @A = %2\n"
+                       "result @B = %0");
     const int64_t three = 3, two = 2, negative = -1;
     Tensor *arg = bench_tensor(b, DTYPE_F64, "[3] 1 2 3");
     Tensor *results[2];
@@ -323,15 +334,17 @@ static void too_much_work_and_too_large_tensors_are_limits(void **state)
     (void)state;
     Bench *b = bench_new();
     Tensor *arg = bench_tensor(b, DTYPE_F64, "[2] 1 2"), *result = NULL;
-    const Graph *g = bench_graph(b, "dim n ~ 5\nparam in @A : f64[n,n]\n%0 = input @A : f64[n,n]\n"
-                                    "%1 = einsum %0[a,b], %0[c,d] -> [] : f64[]\n"
-                                    "result @B = %1");
+    const Graph *g =
+        bench_graph(b, "dim n ~ 5\nparam in @A : f64[n,n]\n%0 = input @A : f64[n,n]\n"
+                       "%1 = einsum %0[a,b], %0[c,d] -> [] : f64[]\n"
+                       "result @B = %1");
     int64_t n = 300, square[2] = {300, 300};
     arg = tensor_new(&b->ctx, &b->ctx.arena, DTYPE_F64, 2, square);
     assert_false(graph_eval(&b->ctx, &b->ctx.arena, g, &n, &arg, &result));
     assert_non_null(strstr(bench_messages(b), "steps"));
     assert_int_equal(diags_exit_code(&b->ctx.diags), 4);
-    g = bench_graph(b, "%0 = const 1.0 : f64[]\n%1 = copy %0[] -> [a,b] : f64[1099511627776,1024]" RESULT);
+    g = bench_graph(
+        b, "%0 = const 1.0 : f64[]\n%1 = copy %0[] -> [a,b] : f64[1099511627776,1024]" RESULT);
     assert_false(graph_eval(&b->ctx, &b->ctx.arena, g, NULL, &arg, &result));
     assert_non_null(strstr(bench_messages(b), "a tensor of more than"));
     bench_free(b);
@@ -345,7 +358,8 @@ static void short_floats_convert_exactly_and_round_to_even(void **state)
         float f = f16_to_float((uint16_t)k), g = bf16_to_float((uint16_t)k);
         if (!isnan(f)) {
             assert_int_equal(f16_from_float(f), k);
-            assert_true((double)f == number_cast((Number){DTYPE_F64, 0, (double)f, 0}, DTYPE_F16).re);
+            assert_true((double)f ==
+                        number_cast((Number){DTYPE_F64, 0, (double)f, 0}, DTYPE_F16).re);
         } else {
             assert_true(isnan(f16_to_float(f16_from_float(f))));
         }
@@ -371,8 +385,9 @@ static void short_floats_convert_exactly_and_round_to_even(void **state)
 TESTS(TEST(integers_wrap_and_divide_by_the_rules), TEST(floats_follow_ieee),
       TEST(scale_by_zero_does_not_read_its_second_operand), TEST(complex_numbers_follow_c),
       TEST(comparisons_with_nan_are_false_but_ne), TEST(casts_truncate_saturate_and_round),
-      TEST(indices_transpose_trace_broadcast_and_pick), TEST(einsum_sums_products_of_many_operands),
-      TEST(sums_of_floats_are_accumulated_wide), TEST(reductions_fold_and_know_their_neutral_element),
+      TEST(indices_transpose_trace_broadcast_and_pick),
+      TEST(einsum_sums_products_of_many_operands), TEST(sums_of_floats_are_accumulated_wide),
+      TEST(reductions_fold_and_know_their_neutral_element),
       TEST(a_long_product_in_pairs_is_the_same_product),
       TEST(open_dims_are_bound_and_arguments_checked),
       TEST(too_much_work_and_too_large_tensors_are_limits),

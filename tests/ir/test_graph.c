@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder of graphs: equal nodes are one, labels are canonical, copies keep everything; large graphs stay quick. */
+/* The builder of graphs: equal nodes are one, labels are canonical, copies keep everything;
+ * large graphs stay quick. */
 #include "ir/support.h"
 
 #include <stdlib.h>
@@ -17,8 +18,8 @@ static Graph *matrix_graph(Bench *b)
     return g;
 }
 
-static NodeRef einsum2(Graph *g, NodeRef x, NodeRef y, const int32_t *labels, const int32_t *out,
-                       uint32_t rank)
+static NodeRef einsum2(Graph *g, NodeRef x, NodeRef y, const int32_t *labels,
+                       const int32_t *out, uint32_t rank)
 {
     Index index[4];
     for (int k = 0; k < 4; k++) {
@@ -26,8 +27,13 @@ static NodeRef einsum2(Graph *g, NodeRef x, NodeRef y, const int32_t *labels, co
     }
     NodeRef operand[2] = {x, y};
     Access access[2] = {{2, index}, {2, index + 2}};
-    NodeSpec s = {.op = OP_EINSUM, .dtype = DTYPE_F64, .n_operands = 2, .operand = operand,
-                  .access = access, .rank = rank, .out = out};
+    NodeSpec s = {.op = OP_EINSUM,
+                  .dtype = DTYPE_F64,
+                  .n_operands = 2,
+                  .operand = operand,
+                  .access = access,
+                  .rank = rank,
+                  .out = out};
     return graph_add(g, &s);
 }
 
@@ -58,7 +64,8 @@ static void constants_are_equal_by_value_and_sign(void **state)
     assert_int_not_equal(graph_const(g, number_real(DTYPE_F64, -0.0), nowhere), zero);
     assert_int_not_equal(graph_const(g, number_real(DTYPE_F32, 0), nowhere), zero);
     NodeRef nan = graph_const(g, (Number){DTYPE_F64, 5, strtod("nan", NULL), 7}, nowhere);
-    assert_int_equal(graph_const(g, (Number){DTYPE_F64, 0, -strtod("nan", NULL), 0}, nowhere), nan);
+    assert_int_equal(graph_const(g, (Number){DTYPE_F64, 0, -strtod("nan", NULL), 0}, nowhere),
+                     nan);
     bench_free(b);
 }
 
@@ -70,8 +77,13 @@ static void the_first_name_and_any_permission_to_spill_are_kept(void **state)
     Index ab[2] = {{0, 0}, {1, 0}};
     NodeRef operand = 0;
     Access access = {2, ab};
-    NodeSpec s = {.op = OP_NEG, .dtype = DTYPE_F64, .n_operands = 1, .operand = &operand,
-                  .access = &access, .rank = 2, .out = (int32_t[]){0, 1}};
+    NodeSpec s = {.op = OP_NEG,
+                  .dtype = DTYPE_F64,
+                  .n_operands = 1,
+                  .operand = &operand,
+                  .access = &access,
+                  .rank = 2,
+                  .out = (int32_t[]){0, 1}};
     NodeRef first = graph_add(g, &s);
     s.name = sym_cstr(&b->ctx.syms, "T");
     s.allow_spill = true;
@@ -112,8 +124,8 @@ static void labels_have_roles_and_a_product_has_a_cost(void **state)
            "%2 = reduce.sum %0[a,b,c,d,e] -> [] : f64[]\nresult @R = %1\nresult @S = %2");
     LabelRole role[7];
     node_label_roles(graph_node(g, 1), role);
-    const LabelRole expected[7] = {ROLE_BATCH, ROLE_M,     ROLE_K, ROLE_SUM_A,
-                                   ROLE_BATCH, ROLE_N,     ROLE_SUM_B};
+    const LabelRole expected[7] = {ROLE_BATCH, ROLE_M, ROLE_K,    ROLE_SUM_A,
+                                   ROLE_BATCH, ROLE_N, ROLE_SUM_B};
     assert_memory_equal(role, expected, sizeof role);
     int64_t n = 10, zero = 0, huge = INT64_MAX / 2;
     assert_int_equal(node_multiply_adds(graph_node(g, 1), &n), 2 * 3 * 4 * 5 * 10 * 3 * 5);
@@ -157,7 +169,8 @@ static void pictures_and_json_hold_the_graph(void **state)
     const Module *m = bench_module(
         b, "tdsl-dump graph 1\nsource \"a\\\"b.tdsl\"\nkernel k {\ndim n ~ 9\n"
            "param in @A : f64[n,2]\n%0 = input @A : f64[n,2]\n%1 = const -inf : f64[]\n"
-           "%2 = const complex(1.0, nan) : c64[]\n%3 = extent n : f64[]\n%4 = const true : bool[]\n"
+           "%2 = const complex(1.0, nan) : c64[]\n%3 = extent n : f64[]\n%4 = const true : "
+           "bool[]\n"
            "%5 = add %0[a,1], %1[] -> [a] : f64[n] as T\nresult @R = %5\n}\n");
     Text out;
     text_init(&out, &b->ctx.arena);

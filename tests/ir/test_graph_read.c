@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dumps of graphs: what is printed reads back to the same bytes, what is broken is refused with a message, and nothing
- * that can be written brings the reader down. */
+/* Dumps of graphs: what is printed reads back to the same bytes, what is broken is refused with
+ * a message, and nothing that can be written brings the reader down. */
 #include "ir/support.h"
 
 #include <string.h>
@@ -66,16 +66,15 @@ static void a_dump_by_hand_may_number_and_name_as_it_likes(void **state)
                               "%3 = copy %100[q,w] -> [w,q] : f64[4,3] as T\n"
                               "%8 = einsum %3[x,y] -> [] : f64\n"
                               "result @R = %8\nresult @S = %7");
-    assert_string_equal(bench_dump(b, g),
-                        "kernel k {\n"
-                        "  form tensor\n"
-                        "  param in @A : f64[3,4]\n"
-                        "  %0 = input @A : f64[3,4]\n"
-                        "  %1 = copy %0[a,b] -> [b,a] : f64[4,3] as T\n"
-                        "  %2 = einsum %1[a,b] -> [] : f64[]\n"
-                        "  result @R = %2\n"
-                        "  result @S = %1\n"
-                        "}\n");
+    assert_string_equal(bench_dump(b, g), "kernel k {\n"
+                                          "  form tensor\n"
+                                          "  param in @A : f64[3,4]\n"
+                                          "  %0 = input @A : f64[3,4]\n"
+                                          "  %1 = copy %0[a,b] -> [b,a] : f64[4,3] as T\n"
+                                          "  %2 = einsum %1[a,b] -> [] : f64[]\n"
+                                          "  result @R = %2\n"
+                                          "  result @S = %1\n"
+                                          "}\n");
     bench_free(b);
 }
 
@@ -141,13 +140,17 @@ static void broken_lines_are_refused_at_their_place(void **state)
     assert_lines_refused("%1 = input @B : f64[]", "there is no parameter 'B'");
     assert_lines_refused(HEAD "%1 = input @A : f64[4,3]", "another shape");
     assert_lines_refused(HEAD "%1 = input @A : f32[3,4]", "another element type");
-    assert_lines_refused(HEAD "%1 = input @A : f64[3]", "a type of rank 1 for a value of rank 2");
+    assert_lines_refused(HEAD "%1 = input @A : f64[3]",
+                         "a type of rank 1 for a value of rank 2");
     assert_lines_refused(HEAD "%1 = frob %0[a,b] -> [a,b] : f64[3,4]", "no operation 'frob'");
     assert_lines_refused(HEAD "%1 = neg %9[a,b] -> [a,b] : f64[3,4]", "no value %9");
-    assert_lines_refused(HEAD "%1 = neg %0[a] -> [a] : f64[3]", "1 indices for a value of rank 2");
+    assert_lines_refused(HEAD "%1 = neg %0[a] -> [a] : f64[3]",
+                         "1 indices for a value of rank 2");
     assert_lines_refused(HEAD "%1 = neg %0[a,b] -> [a,a] : f64[3,3]", "repeated in the result");
-    assert_lines_refused(HEAD "%1 = copy %0[a,a] -> [a] : f64[3]", "extent 4 here and 3 before");
-    assert_lines_refused(HEAD "%1 = neg %0[a,b] -> [b,a] : f64[3,4]", "extent 3 here and 4 before");
+    assert_lines_refused(HEAD "%1 = copy %0[a,a] -> [a] : f64[3]",
+                         "extent 4 here and 3 before");
+    assert_lines_refused(HEAD "%1 = neg %0[a,b] -> [b,a] : f64[3,4]",
+                         "extent 3 here and 4 before");
     assert_lines_refused(HEAD "%1 = neg %0[a,b] -> [a,b] : f64[3,4] twice", "should end here");
     assert_lines_refused(HEAD "%1 = neg A[a,b] -> [a,b] : f64[3,4]", "an operand is a value");
     assert_lines_refused(HEAD "%1 = neg %0[a,b", "unexpected end of line");
@@ -178,7 +181,8 @@ static void broken_graphs_are_refused(void **state)
     assert_lines_refused(HEAD "%1 = not %0[a,b] -> [a,b] : f64[3,4]" TAIL, "element types");
     assert_lines_refused(HEAD "%1 = lt %0[a,b], %0[a,b] -> [a,b] : f64[3,4]" TAIL,
                          "gives bool, not f64");
-    assert_lines_refused(HEAD "%1 = neg %0[a,b] -> [a,b] : f32[3,4]" TAIL, "gives f64, not f32");
+    assert_lines_refused(HEAD "%1 = neg %0[a,b] -> [a,b] : f32[3,4]" TAIL,
+                         "gives f64, not f32");
     assert_lines_refused(HEAD "%1 = einsum %0[a,b] -> [] : f32[]" TAIL, "does not widen");
     assert_lines_refused(HEAD "%1 = einsum %0[a,b] -> [] : f64[] acc f32" TAIL, "accumulator");
     assert_lines_refused(HEAD "%1 = einsum %0[a,b] -> [] : f64[] acc c128" TAIL, "accumulator");
@@ -186,7 +190,8 @@ static void broken_graphs_are_refused(void **state)
                          "only sums and reductions");
     assert_lines_refused(HEAD "%1 = copy %0[3,b] -> [b] : f64[4]" TAIL, "outside dimension 0");
     assert_lines_refused("dim n ~ 3\nparam in @A : f64[n]\n%0 = input @A : f64[n]\n"
-                         "%1 = copy %0[0] -> [] : f64[]" TAIL, "outside dimension 0");
+                         "%1 = copy %0[0] -> [] : f64[]" TAIL,
+                         "outside dimension 0");
     assert_lines_refused("form binary\n" HEAD "%1 = einsum %0[a,b] -> [] : f64[]" TAIL,
                          "1 operands in form binary");
     assert_lines_refused(HEAD "update @C = %0\nupdate @C = %0", "updated twice");
@@ -196,8 +201,9 @@ static void broken_graphs_are_refused(void **state)
     assert_lines_refused(HEAD "result @A = %0", "taken twice");
     assert_lines_refused("dim n ~ 0\n" HEAD TAIL, "typical size");
     assert_lines_refused("param scalar @s : f64[2]", "has dimensions");
-    assert_lines_refused("%0 = const 1.0 : f64[]\n%1 = copy %0[] -> [a] : f64[9223372036854775807]"
-                         TAIL, "out of range");
+    assert_lines_refused(
+        "%0 = const 1.0 : f64[]\n%1 = copy %0[] -> [a] : f64[9223372036854775807]" TAIL,
+        "out of range");
     assert_lines_refused("%0 = const 1.0 : f64[]\n"
                          "%1 = copy %0[] -> [a,b,c] : f64[0,4294967296,4294967296]" TAIL,
                          "does not fit");
