@@ -3,7 +3,9 @@
  * agree; and that nothing meant for the device runs in C without saying so. */
 #include "support_stub.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef struct Bench {
     Stub stub;
@@ -233,6 +235,38 @@ static void an_absent_device_means_c_and_is_said(void **state)
     bench_close(&b);
 }
 
+static void set_default_log(tdsl_config *config)
+{
+    set_no_library(config);
+    config->log = NULL;
+}
+
+static void by_default_it_is_said_once_on_standard_error(void **state)
+{
+    (void)state;
+    Bench b;
+    char path[256];
+    char text[1024] = {0};
+    bench_open(&b, &matmul_info, true, set_default_log);
+    file_make(path, "", 0);
+    int saved = dup(STDERR_FILENO);
+    int file = open(path, O_RDWR);
+    assert_true(saved >= 0 && file >= 0);
+    assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
+    tdsl_status first = tdsl_call(b.kernel, b.m.args, 3, NULL, NULL);
+    tdsl_status second = tdsl_call(b.kernel, b.m.args, 3, NULL, NULL);
+    assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+    assert_true(pread(file, text, sizeof text - 1, 0) > 0);
+    (void)close(saved);
+    (void)close(file);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(first, TDSL_OK);
+    assert_int_equal(second, TDSL_OK);
+    assert_non_null(strstr(text, "libtdsl: kernel 'matmul': device: libnrt is not here"));
+    assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n')); /* one line */
+    bench_close(&b);
+}
+
 static void a_failing_device_means_c_and_is_said(void **state)
 {
     (void)state;
@@ -401,6 +435,7 @@ int main(void)
         cmocka_unit_test(requiring_nki_overrides_the_threshold),
         cmocka_unit_test(requiring_nki_fails_where_the_c_form_would_run),
         cmocka_unit_test(an_absent_device_means_c_and_is_said),
+        cmocka_unit_test(by_default_it_is_said_once_on_standard_error),
         cmocka_unit_test(a_failing_device_means_c_and_is_said),
         cmocka_unit_test(a_numerical_error_delivers_results_and_says_so),
         cmocka_unit_test(a_kernel_without_a_c_form_needs_the_device),
