@@ -296,6 +296,18 @@ static AstId read_file(Check *c, uint32_t source, const char *path, bool in_main
 
 /* ---- all of it ---- */
 
+static void keep_open_dims(Check *c)
+{
+    for (uint32_t g = 0; g < c->globals.n; g++) {
+        const Global *global = &c->globals.at[g];
+        if (!global->is_const && global->dim.sym >= 0 && global->uses > 0) {
+            Span at = ast_node(&c->program->ast, global->ast)->at;
+            vec_push(c->arena, &c->program->dims.list,
+                     ((DimInfo){global->name, global->typical, at}));
+        }
+    }
+}
+
 static void check_items(Check *c)
 {
     for (uint32_t k = 0; k < c->items.n; k++) {
@@ -330,6 +342,7 @@ Program *program_check(Ctx *ctx, uint32_t source, const FrontOptions *options)
     uint32_t errors = ctx->diags.n_errors;
     (void)read_file(&c, source, source_get(&ctx->sources, source)->name, true, 0);
     check_items(&c);
+    keep_open_dims(&c);
     if (ctx->diags.n_errors == errors) {
         if (p->kernels.n == 0) {
             diag_error(&ctx->diags, E_NO_RESULT, (Span){source, 0, 0}, "there is no kernel here");

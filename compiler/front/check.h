@@ -93,6 +93,7 @@ typedef struct Program {
     Ast ast;
     uint32_t source; /* the main file */
     VEC(CheckedKernel *) kernels;
+    DimTable dims; /* declared, open, and used by some kernel */
 } Program;
 
 /* `-D name=value` */

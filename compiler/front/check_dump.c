@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checked program as TDSL: every sum written out, einsum strings in index notation, extents as known, types of
  * values in comments. Reading it back gives the same program and so the same text. */
-#include "base/map.h"
 #include "front/check.h"
 
 typedef struct Show {
@@ -222,28 +221,13 @@ static void show_kernel(Ctx *ctx, const CheckedKernel *k, Text *out)
     text_put(out, "}\n");
 }
 
-/* Open dims of the kernels, each once: a `dim` of the program keeps its typical size. */
-static void show_dims(Ctx *ctx, const Program *p, Text *out)
-{
-    Map seen;
-    map_init(&seen, &ctx->arena);
-    for (uint32_t k = 0; k < p->kernels.n; k++) {
-        const DimTable *t = &p->kernels.at[k]->dims;
-        for (uint32_t d = 0; d < t->list.n; d++) {
-            uint32_t before = 0;
-            const DimInfo *dim = &t->list.at[d];
-            if (!map_get(&seen, dim->name->id, &before)) {
-                map_put(&seen, dim->name->id, 1);
-                text_printf(out, "dim %s ~ %lld;\n", dim->name->text, (long long)dim->typical);
-            }
-        }
-    }
-}
-
 void program_dump(Ctx *ctx, const Program *p, Text *out)
 {
     text_put(out, "// tdsl-dump checked 1\n");
-    show_dims(ctx, p, out);
+    for (uint32_t d = 0; d < p->dims.list.n; d++) { /* their order is that of a kernel's C arguments */
+        const DimInfo *dim = &p->dims.list.at[d];
+        text_printf(out, "dim %s ~ %lld;\n", dim->name->text, (long long)dim->typical);
+    }
     for (uint32_t k = 0; k < p->kernels.n; k++) {
         show_kernel(ctx, p->kernels.at[k], out);
     }
