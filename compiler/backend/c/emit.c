@@ -150,6 +150,9 @@ static void source_text(File *f, Text *out, const char *list)
     text_put(out, f->help.complex ? "#include <complex.h>\n" : "");
     text_put(out, f->help.math ? "#include <math.h>\n" : "");
     text_put(out, about_sums);
+    text_put(out, "\n/* Some helpers are used in one of several variants only. */\n#if defined(__GNUC__)\n"
+                  "#define TDSL_HELPER static inline __attribute__((unused))\n#else\n"
+                  "#define TDSL_HELPER static inline\n#endif\n");
     vector_types_emit(&f->help, out);
     text_put(out, f->help.text.at);
     text_put(out, f->kernels.at);

@@ -14,68 +14,68 @@ typedef struct FixedHelper {
 
 static const FixedHelper fixed_helpers[] = {
     {"tdsl_min", NULL, false,
-     "static inline int64_t tdsl_min(int64_t x, int64_t y)\n{\n    return x < y ? x : y;\n}\n"},
+     "TDSL_HELPER int64_t tdsl_min(int64_t x, int64_t y)\n{\n    return x < y ? x : y;\n}\n"},
     {"tdsl_pad", NULL, false,
      "/* Rounded up to whole lines of 64 bytes. */\n"
-     "static inline size_t tdsl_pad(int64_t bytes)\n{\n    return ((size_t)bytes + 63) & ~(size_t)63;\n}\n"},
+     "TDSL_HELPER size_t tdsl_pad(int64_t bytes)\n{\n    return ((size_t)bytes + 63) & ~(size_t)63;\n}\n"},
     {"tdsl_grow", NULL, false,
      "/* size * extent, or -1 when that is too large for one object. An extent of 0 counts as 1: strides must be in\n"
      " * range too. */\n"
-     "static inline int64_t tdsl_grow(int64_t size, int64_t extent)\n{\n"
+     "TDSL_HELPER int64_t tdsl_grow(int64_t size, int64_t extent)\n{\n"
      "    const int64_t most = (int64_t)(PTRDIFF_MAX / 2);\n"
      "    if (extent < 1) {\n        return size;\n    }\n"
      "    return size < 0 || size > most / extent ? -1 : size * extent;\n}\n"},
     {"tdsl_plus", NULL, false,
      "/* x + y, or SIZE_MAX when that is too large. */\n"
-     "static inline size_t tdsl_plus(size_t x, size_t y)\n{\n    return x > SIZE_MAX - y ? SIZE_MAX : x + y;\n}\n"},
+     "TDSL_HELPER size_t tdsl_plus(size_t x, size_t y)\n{\n    return x > SIZE_MAX - y ? SIZE_MAX : x + y;\n}\n"},
     {"tdsl_count", NULL, false,
      "/* count * extent, or UINT64_MAX when that is too large. */\n"
-     "static inline uint64_t tdsl_count(uint64_t count, int64_t extent)\n{\n"
+     "TDSL_HELPER uint64_t tdsl_count(uint64_t count, int64_t extent)\n{\n"
      "    if (extent <= 0) {\n        return 0;\n    }\n"
      "    return count > UINT64_MAX / (uint64_t)extent ? UINT64_MAX : count * (uint64_t)extent;\n}\n"},
     {"tdsl_tally", NULL, false,
      "/* x + y, or UINT64_MAX when that is too large. */\n"
-     "static inline uint64_t tdsl_tally(uint64_t x, uint64_t y)\n{\n    return x > UINT64_MAX - y ? UINT64_MAX : x + y;\n}\n"},
+     "TDSL_HELPER uint64_t tdsl_tally(uint64_t x, uint64_t y)\n{\n    return x > UINT64_MAX - y ? UINT64_MAX : x + y;\n}\n"},
     {"tdsl_make_c64", NULL, false,
-     "static inline tdsl_c64 tdsl_make_c64(float re, float im)\n{\n"
+     "TDSL_HELPER tdsl_c64 tdsl_make_c64(float re, float im)\n{\n"
      "    union {\n        float part[2];\n        tdsl_c64 whole;\n    } z;\n"
      "    z.part[0] = re;\n    z.part[1] = im;\n    return z.whole;\n}\n"},
     {"tdsl_make_c128", NULL, false,
-     "static inline tdsl_c128 tdsl_make_c128(double re, double im)\n{\n"
+     "TDSL_HELPER tdsl_c128 tdsl_make_c128(double re, double im)\n{\n"
      "    union {\n        double part[2];\n        tdsl_c128 whole;\n    } z;\n"
      "    z.part[0] = re;\n    z.part[1] = im;\n    return z.whole;\n}\n"},
     {"tdsl_i32_of_f64", NULL, true,
      "/* Truncated; beyond the range the nearest end; 0 for NaN. */\n"
-     "static inline int32_t tdsl_i32_of_f64(double x)\n{\n"
+     "TDSL_HELPER int32_t tdsl_i32_of_f64(double x)\n{\n"
      "    if (isnan(x)) {\n        return 0;\n    }\n"
      "    if (x <= -2147483648.0) {\n        return INT32_MIN;\n    }\n"
      "    return x >= 2147483647.0 ? INT32_MAX : (int32_t)x;\n}\n"},
     {"tdsl_i64_of_f64", NULL, true,
      "/* Truncated; beyond the range the nearest end; 0 for NaN. */\n"
-     "static inline int64_t tdsl_i64_of_f64(double x)\n{\n"
+     "TDSL_HELPER int64_t tdsl_i64_of_f64(double x)\n{\n"
      "    if (isnan(x)) {\n        return 0;\n    }\n"
      "    if (x <= -9223372036854775808.0) {\n        return INT64_MIN;\n    }\n"
      "    return x >= 9223372036854775808.0 ? INT64_MAX : (int64_t)x;\n}\n"},
     {"tdsl_bool_of_f64", NULL, false,
-     "static inline uint8_t tdsl_bool_of_f64(double x)\n{\n    return (uint8_t)!(x <= 0.0 && x >= 0.0);\n}\n"},
+     "TDSL_HELPER uint8_t tdsl_bool_of_f64(double x)\n{\n    return (uint8_t)!(x <= 0.0 && x >= 0.0);\n}\n"},
     {"tdsl_bool_of_i64", NULL, false,
-     "static inline uint8_t tdsl_bool_of_i64(int64_t x)\n{\n    return (uint8_t)(x != 0);\n}\n"},
+     "TDSL_HELPER uint8_t tdsl_bool_of_i64(int64_t x)\n{\n    return (uint8_t)(x != 0);\n}\n"},
     {"tdsl_bits_of_float", NULL, false,
-     "static inline uint32_t tdsl_bits_of_float(float x)\n{\n"
+     "TDSL_HELPER uint32_t tdsl_bits_of_float(float x)\n{\n"
      "    union {\n        float x;\n        uint32_t bits;\n    } u;\n    u.x = x;\n    return u.bits;\n}\n"},
     {"tdsl_float_of_bits", NULL, false,
-     "static inline float tdsl_float_of_bits(uint32_t bits)\n{\n"
+     "TDSL_HELPER float tdsl_float_of_bits(uint32_t bits)\n{\n"
      "    union {\n        float x;\n        uint32_t bits;\n    } u;\n    u.bits = bits;\n    return u.x;\n}\n"},
     {"tdsl_float_of_bf16", "tdsl_float_of_bits", false,
-     "static inline float tdsl_float_of_bf16(uint16_t x)\n{\n    return tdsl_float_of_bits((uint32_t)x << 16);\n}\n"},
+     "TDSL_HELPER float tdsl_float_of_bf16(uint16_t x)\n{\n    return tdsl_float_of_bits((uint32_t)x << 16);\n}\n"},
     {"tdsl_bf16_of_float", "tdsl_bits_of_float", false,
      "/* To nearest, ties to even. */\n"
-     "static inline uint16_t tdsl_bf16_of_float(float x)\n{\n"
+     "TDSL_HELPER uint16_t tdsl_bf16_of_float(float x)\n{\n"
      "    const uint32_t bits = tdsl_bits_of_float(x);\n"
      "    if ((bits & 0x7fffffffu) > 0x7f800000u) {\n        return (uint16_t)((bits >> 16) | 0x40u);\n    }\n"
      "    return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}\n"},
     {"tdsl_float_of_f16", "tdsl_float_of_bits", false,
-     "static inline float tdsl_float_of_f16(uint16_t x)\n{\n"
+     "TDSL_HELPER float tdsl_float_of_f16(uint16_t x)\n{\n"
      "    const uint32_t sign = (uint32_t)(x & 0x8000u) << 16;\n"
      "    const uint32_t exponent = (x >> 10) & 31u;\n"
      "    const uint32_t digits = x & 1023u;\n"
@@ -85,7 +85,7 @@ static const FixedHelper fixed_helpers[] = {
      "    return tdsl_float_of_bits(sign | ((exponent + 112u) << 23) | (digits << 13));\n}\n"},
     {"tdsl_f16_of_float", "tdsl_bits_of_float", false,
      "/* To nearest, ties to even. */\n"
-     "static inline uint16_t tdsl_f16_of_float(float x)\n{\n"
+     "TDSL_HELPER uint16_t tdsl_f16_of_float(float x)\n{\n"
      "    const uint32_t bits = tdsl_bits_of_float(x);\n"
      "    const uint32_t sign = (bits >> 16) & 0x8000u;\n"
      "    const uint32_t size = bits & 0x7fffffffu;\n"
@@ -102,9 +102,9 @@ static const FixedHelper fixed_helpers[] = {
      "    const uint32_t up = lost > half || (lost == half && (kept & 1u) != 0u) ? 1u : 0u;\n"
      "    return (uint16_t)(sign | (kept + up));\n}\n"},
     {"tdsl_round_bf16", "tdsl_bf16_of_float", false,
-     "static inline float tdsl_round_bf16(float x)\n{\n    return tdsl_float_of_bf16(tdsl_bf16_of_float(x));\n}\n"},
+     "TDSL_HELPER float tdsl_round_bf16(float x)\n{\n    return tdsl_float_of_bf16(tdsl_bf16_of_float(x));\n}\n"},
     {"tdsl_round_f16", "tdsl_f16_of_float", false,
-     "static inline float tdsl_round_f16(float x)\n{\n    return tdsl_float_of_f16(tdsl_f16_of_float(x));\n}\n"},
+     "TDSL_HELPER float tdsl_round_f16(float x)\n{\n    return tdsl_float_of_f16(tdsl_f16_of_float(x));\n}\n"},
 };
 
 void helpers_init(Helpers *h, Arena *arena)
@@ -314,7 +314,7 @@ const char *help_op(Helpers *h, Op op, DType in, DType out)
     text_init(&body, h->arena);
     op_body(h, &body, op, in, out);
     text_init(&t, h->arena);
-    text_printf(&t, "static inline %s %s(", c_compute(out), name);
+    text_printf(&t, "TDSL_HELPER %s %s(", c_compute(out), name);
     for (int k = 0; k < info->arity; k++) {
         bool condition = op == OP_SELECT && k == 0;
         text_printf(&t, k == 0 ? "%s %c" : ", %s %c", c_compute(condition ? DTYPE_BOOL : in), "xyz"[k]);
@@ -336,7 +336,7 @@ const char *help_op(Helpers *h, Op op, DType in, DType out)
 static const char *narrow_helper(Helpers *h, const char *name, const char *type, const char *from, const char *body)
 {
     if (helper_new(h, name)) {
-        helper_put(h, str_format(h->arena, "static inline %s %s(%s x)\n{\n    return %s;\n}\n", type, name, from, body));
+        helper_put(h, str_format(h->arena, "TDSL_HELPER %s %s(%s x)\n{\n    return %s;\n}\n", type, name, from, body));
     }
     return name;
 }

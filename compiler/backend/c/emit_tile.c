@@ -68,8 +68,10 @@ void vector_types_emit(const Helpers *h, Text *out)
     if (h->vectors == 0) {
         return;
     }
+    text_put(out, "\n#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n#define TDSL_VECTORS 1\n"
+                  "#if defined(__x86_64__) && !defined(TDSL_NO_WIDE)\n#define TDSL_WIDE 1\n#endif\n#endif\n");
     text_put(out, "\n/* Vectors, and the same as they stand in arrays: aligned as their elements are. */\n"
-                  "#if defined(__GNUC__)\n");
+                  "#if defined(TDSL_VECTORS)\n");
     for (uint32_t bit = 0; bit < 32; bit++) {
         if ((h->vectors >> bit & 1u) == 0) {
             continue;
@@ -82,7 +84,7 @@ void vector_types_emit(const Helpers *h, Text *out)
         text_printf(out, "typedef %s tdsl_%sx%lld_at __attribute__((vector_size(%lld), aligned(%lld), may_alias));\n",
                     element_type(t), name, lanes, lanes * size, size);
     }
-    text_put(out, "#if defined(__x86_64__)\n"
+    text_put(out, "#if defined(TDSL_WIDE)\n"
                   "/* Are there 64-byte vectors with all operations used here? */\n"
                   "static inline int tdsl_has_v64(void)\n{\n"
                   "    return __builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") &&\n"
@@ -499,12 +501,12 @@ static void dispatch_emit(Emitter *e, const char *name, const char *parameters, 
     line_printf(e, "static void %s(%s)", name, parameters);
     text_put(e->out, "{\n");
     e->out->indent++;
-    text_put(e->out, "#if defined(__GNUC__) && defined(__x86_64__)\n");
+    text_put(e->out, "#if defined(TDSL_VECTORS) && defined(TDSL_WIDE)\n");
     line_printf(e, "if (tdsl_has_v64()) {");
     line_printf(e, "    %s_%s(%s);", name, wide_vectors.suffix, arguments);
     line_printf(e, "    return;");
     line_printf(e, "}");
-    text_put(e->out, "#endif\n#if defined(__GNUC__)\n");
+    text_put(e->out, "#endif\n#if defined(TDSL_VECTORS)\n");
     line_printf(e, "%s_%s(%s);", name, any_vectors.suffix, arguments);
     text_put(e->out, "#else\n");
     line_printf(e, "%s_%s(%s);", name, plain_c.suffix, arguments);
@@ -527,9 +529,9 @@ void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
     free_block(&f, body, n);
     const char *name = str_format(e->arena, "tdsl_%s_tile%u", e->symbol, ++e->n_tiles);
     const char *parameters = free_text(&f, true), *arguments = free_text(&f, false);
-    text_put(e->functions, "\n#if defined(__GNUC__)\n");
+    text_put(e->functions, "\n#if defined(TDSL_VECTORS)\n");
     variant_emit(e, &any_vectors, name, parameters, body, n);
-    text_put(e->functions, "\n#if defined(__x86_64__)\n");
+    text_put(e->functions, "\n#if defined(TDSL_WIDE)\n");
     variant_emit(e, &wide_vectors, name, parameters, body, n);
     text_put(e->functions, "#endif\n#else\n");
     variant_emit(e, &plain_c, name, parameters, body, n);
