@@ -129,6 +129,28 @@ static void places_in_the_program_survive(void **state)
     ctx_release(&ctx);
 }
 
+/* The chapter's example is mlp.tir, so that what it shows is what is printed. */
+static void the_documentation_shows_a_kernel_that_is_tested(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"docs/ir-loop.md", "docs/ir.md"};
+    Arena a;
+    arena_init(&a, NULL);
+    char *kernel = kernel_text(&a, "mlp");
+    bool shown = false;
+    for (size_t i = 0; i < 2; i++) {
+        FILE *f = fopen(str_format(&a, "%s/%s", TDSL_SOURCE_DIR, files[i]), "rb");
+        if (f != NULL) {
+            char *text = arena_alloc(&a, 1 << 20);
+            assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+            fclose(f);
+            shown = shown || strstr(text, kernel) != NULL;
+        }
+    }
+    assert_true(shown);
+    arena_release(&a);
+}
+
 /* A text that differs from mlp.tir in one place, and what the message says. */
 typedef struct Refusal {
     const char *from, *to, *message;
@@ -235,6 +257,7 @@ int main(void)
         cmocka_unit_test(numbers_of_variables_and_buffers_survive),
         cmocka_unit_test(a_numbered_kernel_needs_no_order_line),
         cmocka_unit_test(places_in_the_program_survive),
+        cmocka_unit_test(the_documentation_shows_a_kernel_that_is_tested),
         cmocka_unit_test(each_malformed_text_is_refused_with_a_message),
         cmocka_unit_test(damaged_text_is_read_or_refused),
     };

@@ -184,66 +184,74 @@ static void what_is_not_proved_is_refused_with_the_access(void **state)
 }
 
 /* Kernels that no text gives: they come from a pass that is wrong. */
+#define N_STRUCTURE_FAULTS 12
+static void break_structure(Arena *a, Kernel *k, int fault)
+{
+    Stmt *loop = k->body[0], *tile = loop->body[0];
+    Expr *value = arena_copy(a, tile->value, sizeof *value);
+    TileIndex *index = arena_copy(a, tile->index, sizeof *index);
+    AffineTerm *terms = ARENA_ARRAY(a, 2, AffineTerm);
+    Affine *at = ARENA_NEW(a, Affine);
+    terms[0] = (AffineTerm){1, 1};
+    terms[1] = (AffineTerm){0, 1};
+    *at = (Affine){0, 2, terms};
+    tile->value = value;
+    tile->index = index;
+    switch (fault) {
+    case 0:
+        loop->var = 99;
+        return;
+    case 1:
+        index->var = loop->var;
+        return;
+    case 2:
+        tile->dst = 99;
+        return;
+    case 3:
+        tile->at = at; /* terms out of order */
+        return;
+    case 4:
+        index->range.limit = dim_open(7);
+        return;
+    case 5:
+        value->op = OP_SUM;
+        return;
+    case 6:
+        value->n_args = 1;
+        return;
+    case 7:
+        value->dtype = DTYPE_NONE;
+        return;
+    case 8:
+        tile->fold = OP_MUL;
+        return;
+    case 9:
+        k->bufs.at[0].param = 3;
+        return;
+    case 10:
+        k->bufs.at[0].extent = NULL;
+        k->bufs.at[0].rank = RANK_LIMIT + 1;
+        return;
+    case 11: /* nested deeper than any text */
+        for (int depth = 0; depth < 1000; depth++) {
+            const Expr *arg = tile->value;
+            tile->value = expr_op(a, OP_NEG, DTYPE_F64, 1, &arg);
+        }
+        return;
+    }
+}
+
 static void a_malformed_structure_is_reported_not_printed(void **state)
 {
     (void)state;
-    for (int fault = 0; fault < 12; fault++) {
+    for (int fault = 0; fault < N_STRUCTURE_FAULTS; fault++) {
         Ctx ctx;
         ctx_init(&ctx);
         KernelModule *m = read_body(&ctx, "for $i in 0..n step 4 {\n"
                                           "map [j in $i:4<n] @y[j] = mul(@x[j], 2.0)\n}");
         assert_non_null(m);
-        Kernel *k = m->kernels.at[0];
-        Stmt *loop = k->body[0], *tile = loop->body[0];
-        Expr *value = arena_copy(&ctx.arena, tile->value, sizeof *value);
-        TileIndex *index = arena_copy(&ctx.arena, tile->index, sizeof *index);
-        AffineTerm terms[2] = {{1, 1}, {0, 1}};
-        const Affine at = {0, 2, terms};
-        tile->value = value;
-        tile->index = index;
-        switch (fault) {
-        case 0:
-            loop->var = 99;
-            break;
-        case 1:
-            index->var = loop->var;
-            break;
-        case 2:
-            tile->dst = 99;
-            break;
-        case 3:
-            tile->at = &at; /* terms out of order */
-            break;
-        case 4:
-            index->range.limit = dim_open(7);
-            break;
-        case 5:
-            value->op = OP_SUM;
-            break;
-        case 6:
-            value->n_args = 1;
-            break;
-        case 7:
-            value->dtype = DTYPE_NONE;
-            break;
-        case 8:
-            tile->fold = OP_MUL;
-            break;
-        case 9:
-            k->bufs.at[0].param = 3;
-            break;
-        case 10:
-            k->bufs.at[0].extent = NULL;
-            k->bufs.at[0].rank = RANK_LIMIT + 1;
-            break;
-        case 11: /* nested deeper than any text */
-            for (int depth = 0; depth < 1000; depth++) {
-                const Expr *arg = tile->value;
-                tile->value = expr_op(&ctx.arena, OP_NEG, DTYPE_F64, 1, &arg);
-            }
-            break;
-        }
-        assert_false(loop_verify(&ctx, k, "test"));
+        break_structure(&ctx.arena, m->kernels.at[0], fault);
+        assert_false(loop_verify(&ctx, m->kernels.at[0], "test"));
         assert_non_null(strstr(messages(&ctx), "test: kernel 'k'"));
         ctx_release(&ctx);
     }

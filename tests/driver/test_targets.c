@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of targets holds what the build found, each complete. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/ctx.h"
+#include "driver/targets.h"
+
+static void every_target_is_found_by_its_name_and_complete(void **state)
+{
+    (void)state;
+    uint32_t n = 0;
+    for (; target_at(n) != NULL; n++) {
+        const Target *t = target_at(n);
+        assert_ptr_equal(target_find(t->name), t);
+        assert_true(t->summary != NULL && t->machine != NULL && t->legalise != NULL &&
+                    t->verify != NULL && t->emit != NULL);
+        assert_true(t->machine->tile_m > 0 && t->machine->tile_n > 0 && t->machine->tile_k > 0);
+    }
+    assert_true(n >= 2);
+    assert_null(target_at(n + 1));
+}
+
+static void the_names_are_listed_for_messages(void **state)
+{
+    (void)state;
+    Ctx c;
+    ctx_init(&c);
+    const char *names = target_names(&c.arena);
+    assert_non_null(strstr(names, " 'c'"));
+    assert_non_null(strstr(names, " 'null'"));
+    assert_null(target_find("'c'"));
+    assert_null(target_find(""));
+    ctx_release(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_target_is_found_by_its_name_and_complete),
+        cmocka_unit_test(the_names_are_listed_for_messages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
