@@ -119,7 +119,7 @@ static bool helper_new(Helpers *h, const char *name)
 {
     const char *key = name + strlen("tdsl_"); /* the scope of names refuses our own prefix */
     char *tagged = str_format(h->arena, "h_%s", key);
-    return strcmp(names_take(&h->names, tagged), tagged) == 0;
+    return names_claim(&h->names, tagged);
 }
 
 static void helper_put(Helpers *h, const char *text)

@@ -93,8 +93,7 @@ void names_init(Names *n, Arena *arena)
     map_init(&n->at, arena);
 }
 
-/* Takes `word` unless it is taken. */
-static bool try_take(Names *n, const char *word)
+bool names_claim(Names *n, const char *word)
 {
     uint64_t key = hash_bytes(0, word, strlen(word));
     uint32_t found = 0;
@@ -112,7 +111,7 @@ const char *names_take(Names *n, const char *wish)
 {
     const char *word = c_name_reserved(wish) ? str_format(n->arena, wish[0] == '_' ? "v%s_" : "%s_", wish) : wish;
     const char *tried = word;
-    for (uint32_t k = 2; !try_take(n, tried); k++) {
+    for (uint32_t k = 2; !names_claim(n, tried); k++) {
         tried = str_format(n->arena, "%s_%u", word, k);
     }
     return tried;

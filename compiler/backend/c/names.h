@@ -18,6 +18,8 @@ typedef struct Names {
 void names_init(Names *n, Arena *arena);
 /* `wish` itself where it is free, else with '_' or a number after it. */
 const char *names_take(Names *n, const char *wish);
+/* Takes `word` as it is; false when it is taken. */
+bool names_claim(Names *n, const char *word);
 
 /* Keywords of C and C++, names and macros of the standard headers, names that generated text uses itself. */
 bool c_name_reserved(const char *word);

@@ -1,10 +1,251 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of the C target on LEGAL kernels. */
+/* What the printer of C relies on, beyond what loop_verify has seen: unrolled indices are few and known, a vector index has unit
+ * stride or none, accumulators are small and every element of them is a name, and nothing exceeds what C11 compilers
+ * must accept. A LEGAL kernel may come from a file, so each rule ends in a diagnostic. */
 #include "backend/c/c.h"
+#include "backend/c/legalise.h"
+
+#define MOST_DEPTH 120      /* blocks in blocks: C11 asks for 127 */
+#define MOST_PARAMETERS 120 /* C11 asks for 127 */
+#define MOST_ACC_BYTES 2048
+#define MOST_LOCAL_BYTES 2048 /* of all arrays of a register tile */
+#define MOST_UNROLLED 1024
+
+typedef struct Check {
+    Ctx *ctx;
+    const Kernel *k;
+    bool in_tile;        /* after an accumulator of rank >= 1, up to the end of its block */
+    int64_t local_bytes; /* of that register tile's arrays so far */
+} Check;
+
+static bool refuse(const Check *c, const Stmt *s, const char *what)
+{
+    Span span = s != NULL ? s->span : c->k->span;
+    diag_unsupported(&c->ctx->diags, E_TARGET, span, "kernel '%.60s': %s", c->k->name->text, what);
+    return false;
+}
+
+/* Bytes of a buffer whose extents are all fixed; -1 otherwise. */
+static int64_t fixed_bytes(const Buffer *b)
+{
+    int64_t bytes = dtype_bytes(b->dtype);
+    bool open = false;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        open |= b->extent[d].sym >= 0;
+        bytes = b->extent[d].sym < 0 ? sat_mul(bytes, b->extent[d].n) : bytes;
+    }
+    return open ? -1 : bytes;
+}
+
+static bool check_sizes(const Check *c)
+{
+    for (uint32_t i = 0; i < c->k->bufs.n; i++) {
+        const Buffer *b = &c->k->bufs.at[i];
+        int64_t bytes = dtype_bytes(b->dtype); /* strides count, even where an extent is 0 */
+        for (uint32_t d = 0; d < b->rank; d++) {
+            bytes = b->extent[d].sym < 0 && b->extent[d].n > 1 ? sat_mul(bytes, b->extent[d].n) : bytes;
+        }
+        if (bytes > SIZE_LIMIT / 2) {
+            diag_limit(&c->ctx->diags, E_LIMIT_SIZE, b->span.source != 0 ? b->span : c->k->span,
+                       "'%.60s' is too large for one array", b->name->text);
+            return false;
+        }
+    }
+    return c->k->args.n + c->k->dims.list.n <= MOST_PARAMETERS || refuse(c, NULL, "more than 120 arguments and open dims");
+}
+
+static bool is_named(const Check *c, BufRef buf)
+{
+    return c->k->bufs.at[buf].space == SPACE_ACC && c->k->bufs.at[buf].rank > 0;
+}
+
+static const TileIndex *vector_index(const Stmt *s)
+{
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        if (s->index[i].mode == MODE_VECTOR) {
+            return &s->index[i];
+        }
+    }
+    return NULL;
+}
+
+static const TileIndex *find_index(const Stmt *s, VarRef v)
+{
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        if (s->index[i].var == v) {
+            return &s->index[i];
+        }
+    }
+    return NULL;
+}
+
+static int64_t coefficient(Affine x, VarRef v)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (x.term[i].var == v) {
+            return x.term[i].coef;
+        }
+    }
+    return 0;
+}
+
+/* The expression with all local indices at their start; it must be a number. Allocates nothing lasting. */
+static bool start_position(const Check *c, const Stmt *s, Affine x, int64_t *out)
+{
+    ArenaMark mark = arena_mark(&c->ctx->arena);
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        x = affine_subst(&c->ctx->arena, x, s->index[i].var, s->index[i].range.start);
+    }
+    *out = x.base;
+    bool constant = x.n == 0;
+    arena_reset(&c->ctx->arena, mark);
+    return constant;
+}
+
+/* Every element of a named accumulator that the statement touches has a name when it is unrolled. */
+static bool check_named(const Check *c, const Stmt *s, BufRef buf, const Affine *at)
+{
+    const Buffer *b = &c->k->bufs.at[buf];
+    const TileIndex *vec = vector_index(s);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        int64_t start = 0;
+        for (uint32_t i = 0; i < at[d].n; i++) {
+            const TileIndex *index = find_index(s, at[d].term[i].var);
+            if (index != NULL && index->mode == MODE_LOOP) {
+                return refuse(c, s, "an accumulator is indexed by a loop");
+            }
+        }
+        if (!start_position(c, s, at[d], &start)) {
+            return refuse(c, s, "an accumulator is indexed by a loop");
+        }
+        int64_t coef = vec != NULL ? coefficient(at[d], vec->var) : 0;
+        bool last = d + 1 == b->rank;
+        if (coef != 0 && (!last || coef != 1 || at[d].n > 2 || start != 0 || vec->range.span != b->extent[d].n)) {
+            return refuse(c, s, "a vector is not a whole row of its accumulator");
+        }
+    }
+    return true;
+}
+
+static bool check_access(const Check *c, const Stmt *s, BufRef buf, const Affine *at, bool unrolled)
+{
+    if (is_named(c, buf)) {
+        return unrolled ? check_named(c, s, buf, at) : refuse(c, s, "an accumulator is used without unrolled indices");
+    }
+    const TileIndex *vec = vector_index(s);
+    if (vec != NULL && access_uses(c->k, buf, at, vec->var) && !access_is_unit(c->k, buf, at, vec->var)) {
+        return refuse(c, s, "a vector does not stand side by side in memory");
+    }
+    return true;
+}
+
+/* As deep as loop_verify allows expressions to be. */
+static bool check_expr(const Check *c, const Stmt *s, const Expr *x, bool unrolled)
+{
+    DType t = c->k->bufs.at[s->dst].dtype;
+    if (unrolled && x->dtype != t) {
+        return refuse(c, s, "a conversion in an unrolled statement");
+    }
+    if (x->kind == EXPR_LOAD) {
+        return check_access(c, s, x->buf, x->at, unrolled);
+    }
+    if (x->kind != EXPR_OP) {
+        return true;
+    }
+    bool plain = x->op == OP_ADD || x->op == OP_SUB || x->op == OP_MUL || x->op == OP_NEG ||
+                 (x->op == OP_DIV && dtype_is_float(t));
+    if (unrolled && !plain) {
+        return refuse(c, s, "more than arithmetic in an unrolled statement");
+    }
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        if (!check_expr(c, s, x->arg[i], unrolled)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_tile(const Check *c, const Stmt *s)
+{
+    int64_t count = 1;
+    uint32_t n_loops = 0, n_vectors = 0;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const TileIndex *index = &s->index[i];
+        if (index->mode == MODE_LOOP) {
+            n_loops++;
+            continue;
+        }
+        if (index->range.span == 0 || index->range.clipped) {
+            return refuse(c, s, "an unrolled index without a constant length");
+        }
+        n_vectors += index->mode == MODE_VECTOR ? 1 : 0;
+        count = sat_mul(count, index->range.span);
+    }
+    bool unrolled = n_loops < s->n_index;
+    if (unrolled) {
+        const TileIndex *vec = vector_index(s);
+        DType t = c->k->bufs.at[s->dst].dtype;
+        if (n_loops > 0 || n_vectors > 1 || count > MOST_UNROLLED) {
+            return refuse(c, s, "too much is unrolled");
+        }
+        if (!dtype_has_vectors(t) || (s->fold != OP_COPY && s->fold != OP_SUM && s->fold != OP_PROD)) {
+            return refuse(c, s, "this cannot be unrolled");
+        }
+        if (vec != NULL && !access_uses(c->k, s->dst, s->at, vec->var)) {
+            return refuse(c, s, "a vector is folded into one element");
+        }
+    }
+    return check_access(c, s, s->dst, s->at, unrolled) && check_expr(c, s, s->value, unrolled);
+}
+
+static bool check_alloc(Check *c, const Stmt *s)
+{
+    const Buffer *b = &c->k->bufs.at[s->buf];
+    int64_t bytes = fixed_bytes(b);
+    if (b->space == SPACE_ACC && b->rank > 0) {
+        c->in_tile = true;
+        if (b->rank > 4 || bytes < 0 || bytes > MOST_ACC_BYTES || !dtype_has_vectors(b->dtype)) {
+            return refuse(c, s, "an accumulator that does not fit registers");
+        }
+    }
+    if (c->in_tile && b->rank > 0) {
+        c->local_bytes = bytes < 0 ? INT64_MAX : sat_add(c->local_bytes, bytes);
+        if (c->local_bytes > MOST_ACC_BYTES + MOST_LOCAL_BYTES) {
+            return refuse(c, s, "too large an array in a register tile");
+        }
+    }
+    return true;
+}
+
+static bool check_block(Check *c, Stmt *const *body, uint32_t n, uint32_t depth)
+{
+    Check inner = *c; /* what holds to the end of this block */
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        bool fine = true;
+        if (depth + (s->kind == STMT_TILE ? s->n_index : 1) > MOST_DEPTH) {
+            return refuse(c, s, "loops nested more than 120 deep");
+        }
+        switch (s->kind) {
+        case STMT_FOR:
+            fine = check_block(&inner, s->body, s->n_body, depth + 1);
+            break;
+        case STMT_ALLOC:
+            fine = check_alloc(&inner, s);
+            break;
+        case STMT_TILE:
+            fine = check_tile(&inner, s);
+            break;
+        }
+        if (!fine) {
+            return false;
+        }
+    }
+    return true;
+}
 
 bool c_verify(Ctx *ctx, const Kernel *k)
 {
-    (void)ctx;
-    (void)k;
-    return true;
+    Check c = {.ctx = ctx, .k = k};
+    return check_sizes(&c) && check_block(&c, k->body, k->n_body, 1);
 }
