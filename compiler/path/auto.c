@@ -6,6 +6,8 @@
 #include "path/search.h"
 
 #define POOL 6
+#define LARGE 1500      /* operands from which trees are improved by pieces */
+#define WHOLE_TREE 6000 /* operands to which they are annealed whole */
 #define EVERY 1000.0 /* a depth that lets no step drift */
 
 /* Rounds differ in heat and depth, because networks do: what one finds easily another never leaves. */
@@ -92,10 +94,9 @@ static void starts_add(Search *s, const Net *net, Pool *pool, uint64_t budget)
 uint64_t search_budget(const Search *s, const Net *net)
 {
     uint64_t all = s->n_all < net->n ? net->n : s->n_all;
-    uint64_t base = all * 60000 < 12000000 ? 12000000 : all * 60000;
+    uint64_t base = all * 60000 < 12000000 ? 12000000 : all * 60000 > 300000000 ? 300000000 : all * 60000;
     base = base / all * net->n;
-    uint64_t wide = net->n_labels / 1024 + 1; /* wide sets take longer to weigh */
-    return base / wide * s->effort;
+    return base * s->effort;
 }
 
 static bool exact_pays(const Search *s, const Net *net)
@@ -134,6 +135,31 @@ static void anneal_rounds(Search *s, const Net *net, Pool *pool, uint64_t budget
     arena_reset(s->arena, mark);
 }
 
+/* Improves the best few by pieces: which start is best shows only after a little work. */
+static void large_rounds(Search *s, const Net *net, Pool *pool, uint64_t budget)
+{
+    ArenaMark mark = arena_mark(s->arena);
+    PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
+    uint32_t starts = net->n <= WHOLE_TREE && pool->n > 2 ? 3 : 1;
+    for (uint32_t i = 0; i < starts; i++) {
+        memcpy(trial, pool->steps[i], (net->n - 1) * sizeof *trial);
+        large_improve(s, net, trial, budget / starts, starts > 1 ? 2 : 6);
+        pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena), "anneal");
+    }
+    arena_reset(s->arena, mark);
+}
+
+static void improve(Search *s, const Net *net, Pool *pool, uint64_t budget)
+{
+    if (net->n > LARGE) {
+        large_rounds(s, net, pool, net->n > WHOLE_TREE ? budget : budget / 8);
+    }
+    if (net->n <= WHOLE_TREE) {
+        uint64_t wide = net->n_labels / 1024 + 1; /* wide sets take longer to weigh */
+        anneal_rounds(s, net, pool, budget / wide);
+    }
+}
+
 bool anneal_search(Search *s, const Net *net, PathStep *out)
 {
     ArenaMark mark = arena_mark(s->arena);
@@ -141,7 +167,7 @@ bool anneal_search(Search *s, const Net *net, PathStep *out)
     pool_init(&pool, net->n, s->arena);
     greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
     pool_add(&pool, net, out, tree_score(&s->model, net, out, s->arena), "greedy");
-    anneal_rounds(s, net, &pool, search_budget(s, net));
+    improve(s, net, &pool, search_budget(s, net));
     memcpy(out, pool.steps[0], (net->n - 1) * sizeof *out);
     arena_reset(s->arena, mark);
     return true;
@@ -161,7 +187,7 @@ bool auto_search(Search *s, const Net *net, PathStep *out)
     budget = exact && budget > 500000 ? 500000 : budget;
     starts_add(s, net, &pool, budget);
     if (s->effort > 0) {
-        anneal_rounds(s, net, &pool, budget);
+        improve(s, net, &pool, budget);
     }
     s->won = pool.from[0];
     memcpy(out, pool.steps[0], (net->n - 1) * sizeof *out);

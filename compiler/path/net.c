@@ -27,7 +27,7 @@ static void labels_sort(uint32_t *at, uint32_t n, uint32_t *room)
 
 static double weight_of(int64_t size)
 {
-    return size <= 0 ? ZERO_WEIGHT : log2((double)size);
+    return size <= 1 ? 0.0 : log2((double)size); /* nothing to gain from an extent of 0 */
 }
 
 typedef struct Census {

@@ -12,12 +12,9 @@ struct Net {
     uint32_t n_labels;
     const uint32_t *start; /* n + 1 offsets into `label` */
     const uint32_t *label;
-    const double *weight;  /* log2 of the extent; ZERO_WEIGHT for extent 0 */
+    const double *weight;  /* log2 of the extent; 0 for extent 0 */
     const uint8_t *open;   /* occurs in the output */
 };
-
-/* log2 of nothing, finite so that sums and differences stay numbers. */
-#define ZERO_WEIGHT (-1e6)
 
 static inline uint32_t net_degree(const Net *net, uint32_t operand)
 {

@@ -143,6 +143,9 @@ typedef struct Schedule {
 double schedule_heat(const Schedule *plan, uint32_t level);
 void anneal_run(Search *s, Tree *t, Schedule plan);
 
+/* The same for networks of any size, piece by piece, on steps. */
+void large_improve(Search *s, const Net *net, PathStep *steps, uint64_t budget, uint32_t passes);
+
 #define LUCK_STEPS 4096
 typedef struct Luck { /* random numbers of the sweeps */
     uint64_t state;

@@ -13,8 +13,7 @@
 #define LEVELS 100
 #define GROUP 6         /* sweeps between slice moves */
 #define FILL_HEAT 0.1   /* noise in the choice of what to slice */
-#define MELTS 6
-#define REFINES 6
+#define MELTS 6         /* rounds from high temperature, and as many from lower ones */
 
 typedef struct Slicer {
     Search *s;
@@ -214,12 +213,16 @@ double slice_search(Search *s, const Net *net, PathStep *out, uint64_t budget)
     double best_cost = slicer_cost(&z);
     subtree_improve(s, &t, 8, 4);
     slicer_keep(&z, &best, &best_cost);
-    uint32_t sweeps = (uint32_t)(budget / net->n / LEVELS / (MELTS + REFINES)) + 1;
-    for (uint32_t r = 0; r < MELTS && budget > 0 && !search_stopped(s); r++) {
+    uint32_t rounds = MELTS; /* more effort: as much more rounds as longer ones */
+    while (rounds < 1000 && (uint64_t)(rounds / MELTS) * (rounds / MELTS) < s->effort) {
+        rounds += MELTS;
+    }
+    uint32_t sweeps = (uint32_t)(budget / net->n / LEVELS / (2 * rounds)) + 1;
+    for (uint32_t r = 0; r < rounds && budget > 0 && !search_stopped(s); r++) {
         slicer_load(&z, &first);
         slicer_round(&z, (Schedule){2.0, 0.05, 1000.0, LEVELS, sweeps}, &best, &best_cost);
     }
-    for (uint32_t r = 0; r < REFINES && budget > 0 && !search_stopped(s); r++) {
+    for (uint32_t r = 0; r < rounds && budget > 0 && !search_stopped(s); r++) {
         tree_copy(&last, &best);
         slicer_load(&z, &last);
         slicer_round(&z, (Schedule){r % 2 == 0 ? 1.0 : 0.6, 0.02, 1000.0, LEVELS, sweeps}, &best, &best_cost);
