@@ -315,7 +315,7 @@ void kernel_check(Check *c, AstId ast)
     }
     check_results(&k);
     apply_spills(&k);
-    if (c->ctx->diags.n_errors == errors && !k.damaged) {
+    if (c->ctx->diags.n_errors == errors && !c->program->ast.damaged) {
         warn_unused(&k);
     }
 }

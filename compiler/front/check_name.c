@@ -93,9 +93,6 @@ static Near near_start(Kern *k, Sym name)
 
 static void near_offer(Near *n, const char *candidate)
 {
-    if (n->distance <= 0) {
-        return;
-    }
     int d = str_distance(n->name, str_from(candidate), n->distance);
     /* a name with nothing in common is no suggestion */
     if (d > 0 && (size_t)d < n->name.n && (d < n->distance || (d == n->distance && n->best == NULL))) {
@@ -116,6 +113,9 @@ static void near_globals(Kern *k, Near *n, bool consts)
 const char *suggest_value(Kern *k, Sym name)
 {
     Near n = near_start(k, name);
+    if (n.distance == 0) {
+        return NULL;
+    }
     for (uint32_t v = 0; k->k != NULL && v < k->k->values.n; v++) {
         if (k->k->values.at[v].name != NULL) {
             near_offer(&n, k->k->values.at[v].name->text);
@@ -128,6 +128,9 @@ const char *suggest_value(Kern *k, Sym name)
 const char *suggest_dim(Kern *k, Sym name)
 {
     Near n = near_start(k, name);
+    if (n.distance == 0) {
+        return NULL;
+    }
     for (uint32_t d = 0; k->k != NULL && d < k->k->dims.list.n; d++) {
         near_offer(&n, k->k->dims.list.at[d].name->text);
     }
@@ -139,6 +142,9 @@ const char *suggest_function(Kern *k, Sym name)
 {
     static const char *const others[] = {"sum", "prod", "min", "max", "any", "all", "einsum", "extent"};
     Near n = near_start(k, name);
+    if (n.distance == 0) {
+        return NULL;
+    }
     for (int op = 0; op < OP_COUNT; op++) {
         if (op_info((Op)op)->kind == OPKIND_MAP && op != OP_COPY && op != OP_CAST &&
             op != OP_SCALE) {

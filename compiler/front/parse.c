@@ -113,6 +113,12 @@ void parse_open_comment(Parse *p)
 
 void parse_unexpected(Parse *p, Span span, const char *found, const char *const *expected, int n)
 {
+    p->ast->damaged = true;
+    Diags *diags = &p->ctx->diags;
+    if (diags->n_errors >= diags->limit) {
+        diag_error(diags, E_SYNTAX, span, "unexpected text"); /* only counted */
+        return;
+    }
     Text t;
     text_init(&t, &p->ctx->arena);
     text_printf(&t, "unexpected %s", found);
@@ -120,8 +126,7 @@ void parse_unexpected(Parse *p, Span span, const char *found, const char *const 
         text_put(&t, k == 0 ? ", expected " : k + 1 == n ? " or " : ", ");
         text_put(&t, expected[k]);
     }
-    diag_error(&p->ctx->diags, E_SYNTAX, span, "%s", t.at);
-    p->ast->damaged = true;
+    diag_error(diags, E_SYNTAX, span, "%s", t.at);
 }
 
 void parse_too_deep(Parse *p, Span span)

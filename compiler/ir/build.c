@@ -84,9 +84,25 @@ OutLabels out_labels(Build *b, const View *v, uint32_t n, const int32_t *dropped
 
 /* ---- nodes ---- */
 
+/* An intermediate that nobody could address is a limit met here, not a broken graph later. */
+static void check_size(Build *b, DType dtype, const OutLabels *out, Span span)
+{
+    Dim dims[RANK_LIMIT];
+    for (uint32_t d = 0; d < out->n; d++) {
+        dims[d] = b->s->label[out->label[d]].extent;
+    }
+    int64_t bytes = 0;
+    TensorType type = {dtype, out->n, dims};
+    if (!type_bytes(&type, &bytes) && !b->limited) {
+        b->limited = true;
+        diag_limit(&b->ctx->diags, E_LIMIT_SIZE, span, "the size of an intermediate overflows 64 bits");
+    }
+}
+
 View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const OutLabels *out,
               Span span, const Root *root)
 {
+    check_size(b, dtype, out, span);
     NodeRef *operand = ARENA_ARRAY(b->arena, n, NodeRef);
     Access *access = ARENA_ARRAY(b->arena, n, Access);
     for (uint32_t k = 0; k < n; k++) {

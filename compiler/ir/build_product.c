@@ -199,12 +199,28 @@ static View apply_rest(Build *b, const Product *p, DType t, View v, Span span, c
     return v;
 }
 
+static uint32_t count_labels(Build *b, const View *v, uint32_t n)
+{
+    uint32_t count = 0;
+    b->serial++;
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t a = 0; a < v[k].rank; a++) {
+            int32_t l = v[k].index[a].label;
+            if (l >= 0 && b->stamp[l] != b->serial) {
+                b->stamp[l] = b->serial;
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
 /* Does one factor alone have all the indices? Then this is no contraction, but elementwise work with a sum after it. */
 static bool is_elementwise(Build *b, const View *v, uint32_t n)
 {
-    uint32_t all = out_labels(b, v, n, NULL, 0).n;
+    uint32_t all = count_labels(b, v, n);
     for (uint32_t k = 0; k < n; k++) {
-        if (out_labels(b, &v[k], 1, NULL, 0).n == all) {
+        if (count_labels(b, &v[k], 1) == all) {
             return true;
         }
     }
