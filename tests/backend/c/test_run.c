@@ -250,7 +250,7 @@ static void scalar_functions_are_right(void **state)
         {DTYPE_F32, {"add(@A[a], extent(n))", "f32"}},
         {DTYPE_F16, {"add(@A[a], mul(@B[a], 0.0999755859375))", "f16"}},
         {DTYPE_BF16, {"add(@A[a], mul(@B[a], 0.10009765625))", "bf16"}},
-        {DTYPE_F32, {"cast.f16(mul(@A[a], f32(1.0e-5)))", "f16"}},
+        {DTYPE_F32, {"cast.f16(mul(@A[a], f32(9.999999747378752e-06)))", "f16"}},
         {DTYPE_F32, {"cast.f16(mul(@A[a], f32(30000.0)))", "f16"}},
         {DTYPE_F16, {"cast.f32(@A[a])", "f32"}},
     };
