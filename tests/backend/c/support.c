@@ -48,7 +48,7 @@ KernelModule *read_module(Ctx *ctx, const char *text)
     uint32_t source = source_add(&ctx->sources, "test.loop", str_from(text), (Span){0, 0, 0});
     KernelModule *m = kernel_module_read(ctx, source);
     if (m == NULL) {
-        fail_msg("%s%s", text, messages(ctx));
+        fail_msg("%s%s", messages(ctx), text);
     }
     return m;
 }

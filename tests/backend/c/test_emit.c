@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files of the C target as files: warnings at every level of optimisation, C++ headers, one file or two, names that mean
+ * something in C, text that wants to be code, what entries refuse, and what verify refuses before. */
+#include "support.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/c/names.h"
+#include "tdsl/abi.h"
+
+static const char sample[] =
+    "tdsl-dump loop 1\n"
+    "kernel mixed {\n"
+    "  signature \"kernel mixed */ int evil; /* ?\?/ \\\\ (\\n#define x 1\"\n  form tiled\n"
+    "  dim m ~ 64\n  dim k ~ 64\n  dim n ~ 64\n"
+    "  arg @A : f32[m,k] in\n  arg @B : f32[k,n] in\n  arg @alpha : f32[] scalar\n  arg @z : c64[] scalar\n"
+    "  arg @b : bool[m] in\n  arg @C : f32[m,n] inout\n  arg @D : c64[m] result\n  arg @E : f64[] result\n"
+    "  work [m,n,k]\n"
+    "  alloc @H : f32[m,n] workspace\n"
+    "  fill [i in 0..m, j in 0..n] @H[i,j] = 0.0\n"
+    "  matmul [i in 0..m, j in 0..n, p in 0..k] @H[i,j] += mul(@A[i,p], @B[p,j]) as H\n"
+    "  map [i in 0..m, j in 0..n] @C[i,j] = add(mul(@alpha[], @H[i,j]), scale(@alpha[], @C[i,j])) as C\n"
+    "  map [i in 0..m] @D[i] = select(@b[i], mul(@z[], @z[]), @z[])\n"
+    "  fill [] @E[] = 0.0\n"
+    "  reduce [i in 0..m, j in 0..n] @E[] += cast.f64(exp(@C[i,j]))\n"
+    "}\n"
+    "kernel exp {\n  form tiled\n  dim for ~ 4\n  dim need ~ 4\n"
+    "  arg @int : i32[for,need] in\n  arg @workspace : i64[need] in\n  arg @I : i32[] scalar\n  arg @tdsl_min : i32[for] result\n"
+    "  arg @M_PI : i64[for,need] result\n"
+    "  for $size in 0..for step 4 {\n    alloc @bytes : i32[4] tile\n"
+    "    fill [dims in $size:4<for] @bytes[dims-$size] = 1\n"
+    "    reduce [dims in $size:4<for, status in 0..need] @bytes[dims-$size] += @int[dims,status]\n"
+    "    map [dims in $size:4<for] @tdsl_min[dims] = add(@bytes[dims-$size], @I[])\n  }\n"
+    "  copy [t1 in 0..for, main in 0..need] @M_PI[t1,main] = @workspace[main]\n"
+    "}\n"
+    "kernel fixed {\n  form tiled\n  arg @A : f64[20,30] in\n  arg @B : f64[30,50] in\n  arg @C : f64[20,50] result\n"
+    "  fill [i in 0..20, j in 0..50] @C[i,j] = 0.0\n"
+    "  matmul [i in 0..20, j in 0..50, p in 0..30] @C[i,j] += mul(@A[i,p], @B[p,j])\n}\n";
+
+static KernelModule *legal_module(Ctx *ctx, const char *text)
+{
+    KernelModule *m = read_module(ctx, text);
+    for (uint32_t i = 0; i < m->kernels.n; i++) {
+        m->kernels.at[i] = target_c.legalise(ctx, &ctx->arena, m->kernels.at[i]);
+        assert_non_null(m->kernels.at[i]);
+        assert_true(loop_verify(ctx, m->kernels.at[i], "legalise"));
+        assert_true(target_c.verify(ctx, m->kernels.at[i]));
+    }
+    return m;
+}
+
+static void nothing_is_warned_of_at_any_level(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    Str c, h;
+    KernelModule *m = legal_module(&ctx, sample);
+    emit_module(&ctx, m, true, &c, &h);
+    static const char *const compilers[] = {"gcc", "clang"};
+    static const char *const levels[] = {"-O0", "-O3", "-O2 -std=gnu17", "-O2 -march=native", "-O3 -DTDSL_NO_VECTORS"};
+    char library[600];
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+            if (compile_text(compilers[k], levels[i], c, h, "levels", library, sizeof library) != 0) {
+                fail_msg("%s %s is not content", compilers[k], levels[i]);
+            }
+        }
+    }
+    Str one, none = {0};
+    emit_module(&ctx, m, false, &one, &none);
+    assert_int_equal(compile_text("gcc", "-O1", one, none, "one", library, sizeof library), 0);
+    char command[1200];
+    (void)snprintf(command, sizeof command,
+                   "! c++ --version >/dev/null 2>&1 || c++ -std=c++17 -pedantic -Wall -Wextra -Werror -fsyntax-only -x c++ "
+                   "'%s/tests/c-levels/kernels.h'",
+                   TDSL_BINARY_DIR);
+    assert_int_equal(system(command), 0);
+    ctx_release(&ctx);
+}
+
+static void the_same_kernels_give_the_same_bytes(void **state)
+{
+    (void)state;
+    Str c[2], h[2];
+    Ctx ctx[2];
+    for (int k = 0; k < 2; k++) {
+        ctx_init(&ctx[k]);
+        emit_module(&ctx[k], legal_module(&ctx[k], sample), true, &c[k], &h[k]);
+    }
+    assert_true(str_eq(c[0], c[1]));
+    assert_true(str_eq(h[0], h[1]));
+    /* and so does the dump of the legal form */
+    Text dump;
+    text_init(&dump, &ctx[0].arena);
+    kernel_module_dump(legal_module(&ctx[0], sample), &dump);
+    Str again, header;
+    emit_module(&ctx[0], read_module(&ctx[0], dump.at), true, &again, &header);
+    assert_true(str_eq(c[0], again));
+    ctx_release(&ctx[0]);
+    ctx_release(&ctx[1]);
+}
+
+static void text_of_the_user_stays_in_comments_and_strings(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    Str c, h;
+    emit_module(&ctx, legal_module(&ctx, sample), true, &c, &h);
+    assert_null(strstr(h.at, "*/ int evil"));
+    assert_null(strstr(h.at, "?\?/"));
+    assert_null(strstr(h.at, "\n#define x"));
+    assert_null(strstr(c.at, "?\?/"));
+    assert_null(strstr(c.at, "\n#define x"));
+    assert_non_null(strstr(h.at, "<2a><2f> int evil"));
+    /* names that mean something are changed, others are not */
+    assert_non_null(strstr(h.at, "tdsl_status exp_("));
+    assert_non_null(strstr(h.at, "int64_t for_,"));
+    assert_non_null(strstr(h.at, "int64_t need,"));
+    assert_non_null(strstr(h.at, "TDSL_RESTRICT int_,"));
+    assert_non_null(strstr(h.at, "const float *TDSL_RESTRICT A,"));
+    ctx_release(&ctx);
+}
+
+static void names_are_unique_and_never_reserved(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    Names n;
+    names_init(&n, &ctx.arena);
+    assert_string_equal(names_take(&n, "x"), "x");
+    assert_string_equal(names_take(&n, "x"), "x_2");
+    assert_string_equal(names_take(&n, "x_2"), "x_2_2");
+    assert_string_equal(names_take(&n, "int"), "int_");
+    assert_string_equal(names_take(&n, "int_"), "int__2");
+    assert_string_equal(names_take(&n, "class"), "class_");
+    assert_string_equal(names_take(&n, "exp"), "exp"); /* only a kernel must not be called so */
+    assert_string_equal(c_symbol(&ctx.arena, "exp"), "exp_");
+    assert_string_equal(c_symbol(&ctx.arena, "main"), "main_");
+    assert_string_equal(c_symbol(&ctx.arena, "gemm"), "gemm");
+    assert_true(c_name_reserved("_X") && c_name_reserved("__x") && c_name_reserved("tdsl_x") && c_name_reserved("INT8_MAX"));
+    assert_false(c_name_reserved("X") || c_name_reserved("in") || c_name_reserved("i"));
+    ctx_release(&ctx);
+}
+
+typedef tdsl_status (*MixedEntry)(int64_t, int64_t, int64_t, const float *, const float *, float, float _Complex,
+                                  const uint8_t *, float *, float _Complex *, double *, void *, size_t);
+
+static void entries_refuse_what_they_cannot_compute(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    Str c, h;
+    emit_module(&ctx, legal_module(&ctx, sample), true, &c, &h);
+    char library[600];
+    assert_int_equal(compile_text("gcc", "-O1", c, h, "refuse", library, sizeof library), 0);
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(handle);
+    const tdsl_kernel_info *info = dlsym(handle, "mixed_info");
+    assert_non_null(info);
+    const tdsl_kernel_info *const *list = dlsym(handle, "kernels_kernels");
+    assert_non_null(list);
+    assert_ptr_equal(list[0], info);
+    assert_string_equal(list[1]->name, "exp");
+    assert_null(list[3]);
+    assert_int_equal(info->struct_size, sizeof *info);
+    assert_int_equal(info->abi_version, TDSL_ABI_VERSION);
+    assert_int_equal(info->args[4].dtype, TDSL_BOOL);
+    assert_int_equal(info->args[3].dtype, TDSL_C64);
+    assert_int_equal(info->args[5].role, TDSL_INOUT);
+    assert_int_equal(info->args[6].dtype, TDSL_C64);
+    assert_int_equal(info->args[7].dtype, TDSL_F64);
+    MixedEntry mixed;
+    *(void **)&mixed = dlsym(handle, "mixed");
+    static float A[6], B[6], C[4];
+    static float _Complex D[2];
+    static uint8_t b[2];
+    double E = 0;
+    int64_t dims[3] = {2, 3, 2};
+    size_t bytes = info->workspace_bytes(dims);
+    assert_true(bytes >= 64 && bytes != SIZE_MAX);
+    assert_int_equal(info->multiply_adds(dims), 12);
+    void *ws = aligned_alloc(64, bytes);
+    assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_OK);
+    assert_int_equal(mixed(-1, 3, 2, A, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_E_SHAPE);
+    assert_int_equal(mixed(2, 3, INT64_MIN, A, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_E_SHAPE);
+    assert_int_equal(mixed((int64_t)1 << 40, (int64_t)1 << 40, 2, A, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_E_OVERFLOW);
+    assert_int_equal(mixed(0, INT64_MAX, INT64_MAX, A, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_E_OVERFLOW);
+    assert_int_equal(mixed(2, 3, 2, NULL, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_E_ARGUMENT);
+    assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, NULL, ws, bytes), TDSL_E_ARGUMENT);
+    assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, &E, ws, bytes - 1), TDSL_E_WORKSPACE);
+    assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, &E, NULL, bytes), TDSL_E_WORKSPACE);
+    assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, &E, (char *)ws + 8, bytes), TDSL_E_WORKSPACE);
+    const int64_t huge[3] = {(int64_t)1 << 40, (int64_t)1 << 40, 2}, negative[3] = {2, -1, 2};
+    assert_true(info->workspace_bytes(huge) == SIZE_MAX);
+    assert_true(info->workspace_bytes(negative) == SIZE_MAX);
+    free(ws);
+    assert_int_equal(dlclose(handle), 0);
+    ctx_release(&ctx);
+}
+
+/* A legal kernel with one register tile; #: the statements. */
+#define LEGAL(alloc, body)                                                                     \
+    "tdsl-dump loop 1\nkernel k {\n  form legal \"c\"\n  dim n ~ 8\n  arg @A : f32[n,64] in\n"  \
+    "  arg @B : f32[64,n] in\n  arg @C : f32[n,64] result\n"                                    \
+    "  fill [i in 0..n, j in 0..64] @C[i,j] = 0.0\n"                                            \
+    "  for $r in 0..n step 1 {\n    alloc @c : f32[" alloc "] acc\n" body "  }\n}\n"
+
+static void verify_refuses_what_cannot_be_printed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message; /* null: fine */
+    } rows[] = {
+        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    copy [v in 0:64 vector] @C[$r,v] = @c[v]\n"), NULL},
+        {LEGAL("64", "    fill [v in 0:64] @c[v] = 0.0\n"), "without unrolled"},
+        {LEGAL("64", "    fill [v in 0:32 vector] @c[v] = 0.0\n"), "whole row"},
+        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    copy [v in 0:64 vector] @C[$r,v] = @B[v,$r]\n"),
+         "side by side"},
+        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    map [v in 0:64 vector] @C[$r,v] = exp(@c[v])\n"),
+         "more than arithmetic"},
+        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    reduce [v in 0:64 vector] @C[$r,0] += @c[v]\n"), "folded"},
+        {LEGAL("64,64", "    fill [u in 0:64 unroll, v in 0:64 vector] @c[u,v] = 0.0\n"), "does not fit"},
+        {LEGAL("4,4", "    for $q in 0:4 step 1 {\n      fill [v in 0:4 vector] @c[$q,v] = 0.0\n    }\n"), "by a loop"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        const Kernel *k = read_module(&ctx, rows[i].text)->kernels.at[0];
+        bool fine = target_c.verify(&ctx, k);
+        if (fine != (rows[i].message == NULL)) {
+            fail_msg("%s was %s", rows[i].text, fine ? "accepted" : "refused");
+        }
+        if (!fine && strstr(messages(&ctx), rows[i].message) == NULL) {
+            fail_msg("'%s' is not in %s", rows[i].message, messages(&ctx));
+        }
+        ctx_release(&ctx);
+    }
+}
+
+TESTS(TEST(nothing_is_warned_of_at_any_level), TEST(the_same_kernels_give_the_same_bytes),
+      TEST(text_of_the_user_stays_in_comments_and_strings), TEST(names_are_unique_and_never_reserved),
+      TEST(entries_refuse_what_they_cannot_compute), TEST(verify_refuses_what_cannot_be_printed))
