@@ -90,13 +90,14 @@ static void starts_add(Search *s, const Net *net, Pool *pool, uint64_t budget)
     arena_reset(s->arena, mark);
 }
 
-/* Proposals: about a second to 100 operands on a slow core, then in proportion; a part gets its share. */
+/* Proposals: with the square of the operands to about a second at 55, then in proportion; a part gets its share. */
 uint64_t search_budget(const Search *s, const Net *net)
 {
     uint64_t all = s->n_all < net->n ? net->n : s->n_all;
-    uint64_t base = all * 60000 < 12000000 ? 12000000 : all * 60000 > 300000000 ? 300000000 : all * 60000;
-    base = base / all * net->n;
-    return base * s->effort;
+    uint64_t few = 200000 + all * all * 4000, many = all * 60000;
+    uint64_t base = many < 12000000 ? 12000000 : many > 300000000 ? 300000000 : many;
+    base = all < 60 && few < base ? few : base;
+    return base / all * net->n * s->effort;
 }
 
 static bool exact_pays(const Search *s, const Net *net)

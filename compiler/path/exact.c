@@ -123,13 +123,15 @@ static double exact_step(const Exact *e, uint32_t a, uint32_t b, uint32_t s)
 static void exact_subset(Exact *e, uint32_t s, bool whole)
 {
     double least = exp2(model_step(e->m, e->size[s], -1e9, -1e9, e->size[s]) - e->base);
-    double best = whole ? 1.0 + 1e-9 : NO_COST;
+    double best = 1.0 + 1e-9;
     e->cost[s] = NO_COST;
-    /* It is made, then used, and either costs as much as its size. */
-    if (!whole && (e->size[s] > e->m->limit + 1e-9 || least * 2.0 > 1.0 + 1e-9)) {
+    if (!whole) { /* it will be used, and where all labels count, that costs its size again */
+        bool all = e->m->objective != PATH_WRITE && e->m->objective != PATH_SIZE;
+        best -= all ? exp2(e->size[s] - e->base) : 0.0;
+    }
+    if (least > best || (!whole && e->size[s] > e->m->limit + 1e-9)) {
         return;
     }
-    best = whole ? best : 1.0 + 1e-9 - least;
     double open = best - least;
     uint32_t rest = s & (s - 1);
     const double *cost = e->cost;

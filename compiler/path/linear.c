@@ -3,6 +3,7 @@
  * removed, the result appended) to and from steps, and the test that steps are a tree. Positions are
  * counted with a Fenwick tree, so that a million steps stay cheap. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "path/path.h"
 
@@ -105,9 +106,7 @@ static bool parse_error(Parser *p, const char *what)
 
 static void parse_skip(Parser *p, const char *set)
 {
-    for (const char *c = set; *c != '\0'; c = *p->at == *c ? set : c + 1) {
-        p->at += *p->at == *c;
-    }
+    p->at += strspn(p->at, set);
 }
 
 static bool parse_number(Parser *p, uint32_t *out)

@@ -278,14 +278,14 @@ static void part_build(Split *s, const uint32_t *member, uint32_t n, Part *out, 
     out->net = (Net){n, n_labels, start, label, weight, open};
 }
 
-void net_reduce(const Net *net, bool fuse, bool split, Arena *arena, Reduced *out)
+void net_reduce(const Net *net, bool simplify, bool split, Arena *arena, Reduced *out)
 {
     *out = (Reduced){ARENA_ARRAY(arena, net->n, PathStep), 0, NULL, 0};
     Alive a = alive_of(net, arena);
-    for (int round = 0; round < 64 && alive_merge_twins(&a, net->n, out, arena); round++) {
+    for (int round = 0; simplify && round < 64 && alive_merge_twins(&a, net->n, out, arena); round++) {
     }
     Split s = {&a, net, parts_of(&a, net->n_labels, split, &out->n_parts, arena),
-               fuse_labels(&a, net, fuse, arena), ARENA_ARRAY(arena, net->n_labels, uint32_t)};
+               fuse_labels(&a, net, simplify, arena), ARENA_ARRAY(arena, net->n_labels, uint32_t)};
     uint32_t *first = ARENA_ARRAY(arena, (size_t)out->n_parts + 2, uint32_t);
     uint32_t *member = ARENA_ARRAY(arena, a.n, uint32_t);
     for (uint32_t k = 0; k < a.n; k++) {

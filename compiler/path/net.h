@@ -50,7 +50,8 @@ typedef struct Reduced {
     uint32_t n_parts;
 } Reduced;
 
-/* `fuse`: labels with the same occurrences become one (their weights add). `split`: into connected parts. */
-void net_reduce(const Net *net, bool fuse, bool split, Arena *arena, Reduced *out);
+/* `simplify`: multiply twins, and make labels with the same occurrences one (their weights add); not where labels may
+ * be sliced. `split`: into connected parts. */
+void net_reduce(const Net *net, bool simplify, bool split, Arena *arena, Reduced *out);
 
 #endif

@@ -11,7 +11,7 @@
 
 const PathStrategy path_strategies[] = {
     {"auto", "exact where that is cheap, else all of the others below for starts, then annealing", auto_search},
-    {"exact", "the optimum over all trees, outer products included; up to 22 operands", exact_search},
+    {"exact", "the optimum over all trees, outer products included; up to 24 operands", exact_search},
     {"greedy", "one pass: the pair whose result is smallest against what it replaces", greedy_search},
     {"random-greedy", "many greedy passes with bent scores and noise", random_greedy_search},
     {"eliminate", "elimination orders of labels, smallest product first", eliminate_search},
@@ -139,10 +139,14 @@ static bool job_limited(Job *j, PathResult *out, bool *proved)
     bool found = part->net.n == 1 || j->row->search(s, &part->net, steps);
     s->effort = effort;
     s->model.limit = limit;
+    if (!found) {
+        arena_reset(s->arena, mark);
+        return false;
+    }
     Score score = tree_score(&s->model, &part->net, steps, s->arena);
     out->strategy = s->won != NULL ? s->won : j->row->name;
     *proved = s->proved && score.over <= 0.0;
-    if (found && score.over > 0.0 && slices) {
+    if (score.over > 0.0 && slices) {
         slice_search(s, &part->net, steps, search_budget(s, &part->net));
         out->strategy = "slice";
     }
@@ -153,7 +157,7 @@ static bool job_limited(Job *j, PathResult *out, bool *proved)
         }
     }
     arena_reset(s->arena, mark);
-    return found;
+    return true;
 }
 
 static bool job_parts(Job *j, PathResult *out, bool *proved)
@@ -186,6 +190,15 @@ static const char *least_limit(const PathProblem *p, const PathOptions *o, Ctx *
     size.objective = PATH_SIZE;
     size.search = NULL;
     return path_search(p, &size, ctx, &r) ? r.costs.largest : "?";
+}
+
+static bool refuse_limit(const PathProblem *p, const PathOptions *o, Ctx *ctx)
+{
+    Diagnostic *d = diag_error(&ctx->diags, E_LIMIT_MEMORY, (Span){0, 0, 0},
+                               "no path found without slices has tensors of at most %lld elements",
+                               (long long)o->memory_limit);
+    diag_help(d, "a limit of %s elements would do", least_limit(p, o, ctx));
+    return false;
 }
 
 static bool options_valid(const PathProblem *p, const PathOptions *o, Ctx *ctx)
@@ -241,10 +254,13 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
         memcpy(j.steps, j.reduced.steps, j.reduced.n_steps * sizeof *j.steps);
         j.n_steps = j.reduced.n_steps;
         j.root = ARENA_ARRAY(arena, j.reduced.n_parts, uint32_t);
-        if (!(limited ? job_limited(&j, out, &proved) : job_parts(&j, out, &proved))) {
-            diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0},
-                       "the search '%s' found no path: too many operands, or none under the limit", j.row->name);
-            return false;
+        bool found = limited ? job_limited(&j, out, &proved) : job_parts(&j, out, &proved);
+        if (!found && !limited) {
+            diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0}, "the search '%s' takes at most %d operands",
+                       j.row->name, EXACT_MOST);
+        }
+        if (!found) {
+            return limited && refuse_limit(p, o, ctx);
         }
         out->tree.n_steps = j.n_steps;
     }
@@ -254,11 +270,7 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
     path_order_for_peak(p, &out->tree, sliced, arena);
     path_account(p, &out->tree, sliced, arena, &out->costs);
     if (limited && exceeds(out->costs.largest, o->memory_limit, arena)) {
-        Diagnostic *d = diag_error(&ctx->diags, E_LIMIT_MEMORY, (Span){0, 0, 0},
-                                   "no path without slices has tensors of at most %lld elements",
-                                   (long long)o->memory_limit);
-        diag_help(d, "a limit of %s elements would do", least_limit(p, o, ctx));
-        return false;
+        return refuse_limit(p, o, ctx);
     }
     return true;
 }
