@@ -33,6 +33,7 @@ typedef struct Expr {
     AstId ast;
     Span span;
     Number value;
+    bool typed; /* CONST: it had an element type of its own */
     int32_t dim;
     uint32_t read; /* in CheckedKernel.values */
     uint32_t n;    /* arguments */

@@ -83,6 +83,7 @@ static Expr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
     if (arg->kind == EXPR_CONST && arg->weak != WEAK_NO) {
         Expr *e = expr_new(k, EXPR_CONST, ast, n->span);
         e->dtype = to;
+        e->typed = true;
         e->value = number_cast(arg->value, to);
         return e;
     }

@@ -70,8 +70,23 @@ static void show_number(Show *w, const Expr *e)
         text_put(w->out, e->value.i ? "true" : "false");
     } else if (dtype_is_int(e->value.dtype)) {
         text_i64(w->out, e->value.i);
+    } else if (e->value.re - e->value.re != 0) { /* not finite: no literal says so */
+        text_put(w->out, e->value.re > 0 ? "(1.0 / 0.0)" : e->value.re < 0 ? "(-1.0 / 0.0)" : "(0.0 / 0.0)");
     } else {
         text_f64(w->out, e->value.re);
+    }
+}
+
+static const char *comparison(Op op)
+{
+    switch ((int)op) {
+    case OP_LT: return " < ";
+    case OP_LE: return " <= ";
+    case OP_GT: return " > ";
+    case OP_GE: return " >= ";
+    case OP_EQ: return " == ";
+    case OP_NE: return " != ";
+    default: return NULL;
     }
 }
 
@@ -93,12 +108,21 @@ static int strength(const Expr *e)
     if (e->kind == EXPR_CHAIN) {
         return e->op == OP_OR ? 1 : e->op == OP_AND ? 2 : e->op == OP_ADD || e->op == OP_SUB ? 4 : 5;
     }
-    bool negative = e->kind == EXPR_CONST && (e->value.i < 0 || e->value.re < 0);
+    if (e->kind == EXPR_MAP && comparison(e->op) != NULL) {
+        return 3;
+    }
+    bool negative = e->kind == EXPR_CONST && !e->typed && (e->value.i < 0 || e->value.re < 0);
     return negative || (e->kind == EXPR_MAP && (e->op == OP_NEG || e->op == OP_NOT)) ? 6 : 7;
 }
 
 static void show_call(Show *w, const Expr *e)
 {
+    if (comparison(e->op) != NULL) {
+        show_expr(w, e->arg[0], 4);
+        text_put(w->out, comparison(e->op));
+        show_expr(w, e->arg[1], 4);
+        return;
+    }
     if (e->op == OP_NEG || e->op == OP_NOT) {
         text_put(w->out, e->op == OP_NEG ? "-" : "!");
         show_expr(w, e->arg[0], 7);
@@ -118,7 +142,11 @@ static void show_bare(Show *w, const Expr *e)
     case EXPR_POISON:
         break;
     case EXPR_CONST:
+        if (e->typed && e->dtype != DTYPE_BOOL) {
+            text_printf(w->out, "%s(", dtype_name(e->dtype));
+        }
         show_number(w, e);
+        text_put(w->out, e->typed && e->dtype != DTYPE_BOOL ? ")" : "");
         break;
     case EXPR_EXTENT:
         text_printf(w->out, "extent(%s)", w->k->dims.list.at[e->dim].name->text);

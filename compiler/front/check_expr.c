@@ -299,6 +299,7 @@ static Expr *const_read(Kern *k, uint32_t global, AstId ast, Span at)
     }
     Expr *e = expr_new(k, EXPR_CONST, ast, at);
     *e = *g->value;
+    e->typed = e->weak == WEAK_NO;
     e->ast = ast;
     e->span = at;
     return e;
