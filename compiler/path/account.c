@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exact account of a tree: big integers, from the problem and the steps alone, sharing with the searches only the
- * free preparation. Reported numbers come from here. */
+/* The exact account of a tree: big integers, from the problem and the steps alone, sharing with
+ * the searches only the free preparation. Reported numbers come from here. */
 #include <gmp.h>
 #include <string.h>
 
@@ -123,7 +123,8 @@ static void account_naive(const Account *c, uint32_t n_kept, mpz_t out)
     mpz_mul_ui(out, out, word);
 }
 
-void path_account(const PathProblem *p, const PathTree *t, PathLabels sliced, Arena *arena, PathCosts *out)
+void path_account(const PathProblem *p, const PathTree *t, PathLabels sliced, Arena *arena,
+                  PathCosts *out)
 {
     memset(out, 0, sizeof *out);
     uint8_t *skip = ARENA_ARRAY(arena, p->n_labels, uint8_t);

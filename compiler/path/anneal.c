@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Annealing on trees. At an inner node p = (x, C) with x = (A, B), swap C with A or B: only the legs of x change, and
- *     legs(x') = (A | C) & (B | p)
- * so a proposal reads four label sets and counts the bits of three. The energy is the log2 cost of the two steps
- * concerned, not of the whole tree: small steps are improved as eagerly as the large ones they may become; only steps
- * `depth` below the whole tree's cost are let drift. No tensor may outgrow the limit unless it did before. Populations are counted by the processor's instruction where it has
- * one; the numbers are the same. */
+/* Annealing on trees. At an inner node p = (x, C) with x = (A, B), swap C with A or B: only the
+ * legs of x change, and legs(x') = (A | C) & (B | p) so a proposal reads four label sets and
+ * counts the bits of three. The energy is the log2 cost of the two steps concerned, not of the
+ * whole tree: small steps are improved as eagerly as the large ones they may become; only steps
+ * `depth` below the whole tree's cost are let drift. No tensor may outgrow the limit unless it
+ * did before. Populations are counted by the processor's instruction where it has one; the
+ * numbers are the same. */
 #include <string.h>
 
 #include "path/search.h"
@@ -26,8 +27,10 @@ typedef struct Move {
     double mid, low, top; /* log2 of x', of all labels of its step, of all labels of p's step */
 } Move;
 
-static inline __attribute__((always_inline)) Move move_weigh(const Tree *t, const uint64_t *a, const uint64_t *c,
-                                                             const uint64_t *b, const uint64_t *p, bool native)
+static inline __attribute__((always_inline)) Move move_weigh(const Tree *t, const uint64_t *a,
+                                                             const uint64_t *c,
+                                                             const uint64_t *b,
+                                                             const uint64_t *p, bool native)
 {
     Move m = {0.0, 0.0, 0.0};
     for (uint32_t i = 0; i < t->n_runs; i++) {
@@ -57,8 +60,8 @@ static inline __attribute__((always_inline)) Move move_weigh(const Tree *t, cons
     return m;
 }
 
-static inline __attribute__((always_inline)) void sweep_body(Tree *t, const Model *m, double heat,
-                                                             double floor, Luck *luck, bool native)
+static inline __attribute__((always_inline)) void
+sweep_body(Tree *t, const Model *m, double heat, double floor, Luck *luck, bool native)
 {
     uint32_t n = t->n, end = 2 * n - 1;
     for (uint32_t p = n; p < end; p++) {
@@ -78,7 +81,8 @@ static inline __attribute__((always_inline)) void sweep_body(Tree *t, const Mode
             a = b;
             b = other;
         }
-        Move v = move_weigh(t, tree_legs(t, a), tree_legs(t, c), tree_legs(t, b), tree_legs(t, p), native);
+        Move v = move_weigh(t, tree_legs(t, a), tree_legs(t, c), tree_legs(t, b),
+                            tree_legs(t, p), native);
         if (v.mid > m->limit + 1e-9 && v.mid >= t->size[x]) {
             continue;
         }
@@ -90,7 +94,8 @@ static inline __attribute__((always_inline)) void sweep_body(Tree *t, const Mode
             continue;
         }
         uint64_t *legs = tree_legs(t, x);
-        const uint64_t *la = tree_legs(t, a), *lb = tree_legs(t, b), *lc = tree_legs(t, c), *lp = tree_legs(t, p);
+        const uint64_t *la = tree_legs(t, a), *lb = tree_legs(t, b), *lc = tree_legs(t, c),
+                       *lp = tree_legs(t, p);
         for (uint32_t w = 0; w < t->words; w++) {
             legs[w] = (la[w] | lc[w]) & (lb[w] | lp[w]);
         }
@@ -110,7 +115,8 @@ static void sweep_plain(Tree *t, const Model *m, double heat, double floor, Luck
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("popcnt"))) static void sweep_native(Tree *t, const Model *m, double heat, double floor, Luck *luck)
+__attribute__((target("popcnt"))) static void sweep_native(Tree *t, const Model *m, double heat,
+                                                           double floor, Luck *luck)
 {
     sweep_body(t, m, heat, floor, luck, true);
 }

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The default: exact where the optimum is affordable; else starts from greedy, elimination and bisection, then rounds of
- * annealing and exact subtree re-optimisation from the best trees. Work is counted in proposals. */
+/* The default: exact where the optimum is affordable; else starts from greedy, elimination and
+ * bisection, then rounds of annealing and exact subtree re-optimisation from the best trees.
+ * Work is counted in proposals. */
 #include <string.h>
 
 #include "path/search.h"
 
-#define POOL 6
-#define LARGE 1500      /* operands from which trees are improved by pieces */
-#define WHOLE_TREE 6000 /* operands to which they are annealed whole */
-#define EVERY 1000.0 /* a depth that lets no step drift */
+#define POOL       6
+#define LARGE      1500   /* operands from which trees are improved by pieces */
+#define WHOLE_TREE 6000   /* operands to which they are annealed whole */
+#define EVERY      1000.0 /* a depth that lets no step drift */
 
-/* Rounds differ in heat and depth, because networks do: what one finds easily another never leaves. */
+/* Rounds differ in heat and depth, because networks do: what one finds easily another never
+ * leaves. */
 typedef struct Round {
     double hot, depth;
     bool other; /* not from the best tree */
 } Round;
 
 static const Round rounds[] = {
-    {1.5, EVERY, false}, {0.3, EVERY, false}, {0.8, 10.0, false}, {1.5, EVERY, true},
+    {1.5, EVERY, false}, {0.3, EVERY, false}, {0.8, 10.0, false},  {1.5, EVERY, true},
     {0.3, 20.0, false},  {0.8, EVERY, true},  {0.3, EVERY, false}, {1.5, 20.0, false},
 };
 #define LEVELS 50
@@ -38,7 +40,8 @@ static void pool_init(Pool *p, uint32_t n, Arena *arena)
     }
 }
 
-static void pool_add(Pool *p, const Net *net, const PathStep *steps, Score score, const char *from)
+static void pool_add(Pool *p, const Net *net, const PathStep *steps, Score score,
+                     const char *from)
 {
     uint32_t at = p->n;
     while (at > 0 && score_less(score, p->score[at - 1])) {
@@ -72,13 +75,17 @@ static void starts_add(Search *s, const Net *net, Pool *pool, uint64_t budget)
     runs = runs > 128 ? 128 : runs;
     for (uint64_t i = 0; i < runs && !search_stopped(s); i++) {
         if (cheap) {
-            GreedyStyle style = {0.1 + 3.9 * rng_unit(&s->rng), exp2(-10.0 * rng_unit(&s->rng))};
+            GreedyStyle style = {0.1 + 3.9 * rng_unit(&s->rng),
+                                 exp2(-10.0 * rng_unit(&s->rng))};
             cheap = greedy_run(net, style, &s->rng, s->arena, trial);
-            pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena), "random-greedy");
+            pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena),
+                     "random-greedy");
         }
         if (cheap_order && i % 8 == 0) {
-            cheap_order = eliminate_run(net, exp2(-4.0 * rng_unit(&s->rng)), &s->rng, s->arena, trial);
-            pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena), "eliminate");
+            cheap_order =
+                eliminate_run(net, exp2(-4.0 * rng_unit(&s->rng)), &s->rng, s->arena, trial);
+            pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena),
+                     "eliminate");
         }
     }
     uint64_t cuts = runs / 6;
@@ -90,7 +97,8 @@ static void starts_add(Search *s, const Net *net, Pool *pool, uint64_t budget)
     arena_reset(s->arena, mark);
 }
 
-/* Proposals: with the square of the operands to about a second at 55, then in proportion; a part gets its share. */
+/* Proposals: with the square of the operands to about a second at 55, then in proportion; a
+ * part gets its share. */
 uint64_t search_budget(const Search *s, const Net *net)
 {
     uint64_t all = s->n_all < net->n ? net->n : s->n_all;

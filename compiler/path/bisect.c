@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recursive bisection: split the operands in two so that the labels across weigh little, then split the halves. The
- * labels already open count in every split's step alike, so the cut is what a split pays. Halves are found by growing
- * from a random operand and Fiduccia-Mattheyses passes (each operand moved at most once, best prefix kept); small sets
- * are left to the exact search. An explicit stack holds the ranges still to be split. */
+/* Recursive bisection: split the operands in two so that the labels across weigh little, then
+ * split the halves. The labels already open count in every split's step alike, so the cut is
+ * what a split pays. Halves are found by growing from a random operand and Fiduccia-Mattheyses
+ * passes (each operand moved at most once, best prefix kept); small sets are left to the exact
+ * search. An explicit stack holds the ranges still to be split. */
 #include <string.h>
 
 #include "path/search.h"
 
-#define LEAF 8
+#define LEAF   8
 #define PASSES 8
 
 typedef struct Gain {
@@ -21,8 +22,8 @@ typedef struct Bisect {
     Arena *arena;
     double imbalance;
     const uint32_t *holder_start, *holder; /* by label */
-    uint32_t *member;   /* operands, ranges of which are sets */
-    uint32_t *set;      /* by operand: number of the range it is in */
+    uint32_t *member;                      /* operands, ranges of which are sets */
+    uint32_t *set;                         /* by operand: number of the range it is in */
     uint8_t *side, *moved;
     uint32_t *count[2]; /* by label: operands of the current set on each side */
     uint32_t *version;
@@ -252,15 +253,18 @@ static uint32_t range_split(Bisect *b, uint32_t lo, uint32_t hi)
 }
 
 /* A small set as a net of its own: exact. Returns the tensor it makes. */
-static uint32_t range_solve(Bisect *b, uint32_t lo, uint32_t hi, PathStep *out, uint32_t *n_steps)
+static uint32_t range_solve(Bisect *b, uint32_t lo, uint32_t hi, PathStep *out,
+                            uint32_t *n_steps)
 {
     uint32_t n = hi - lo, at = 0, n_labels = 0, total = 0;
     ArenaMark mark = arena_mark(b->arena);
     for (uint32_t i = lo; i < hi; i++) {
         total += net_degree(b->net, b->member[i]);
     }
-    uint32_t *start = ARENA_ARRAY(b->arena, (size_t)n + 1, uint32_t), *label = ARENA_ARRAY(b->arena, total, uint32_t);
-    uint32_t *name = ARENA_ARRAY(b->arena, total, uint32_t), *seen = ARENA_ARRAY(b->arena, total, uint32_t);
+    uint32_t *start = ARENA_ARRAY(b->arena, (size_t)n + 1, uint32_t),
+             *label = ARENA_ARRAY(b->arena, total, uint32_t);
+    uint32_t *name = ARENA_ARRAY(b->arena, total, uint32_t),
+             *seen = ARENA_ARRAY(b->arena, total, uint32_t);
     double *weight = ARENA_ARRAY(b->arena, total, double);
     uint8_t *open = ARENA_ARRAY(b->arena, total, uint8_t);
     for (uint32_t i = 0; i < n; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Canonical keys of small networks. Colours of operands are refined over shared labels until they settle; operands in
- * order of colour name the labels in order of first use, which gives a text; where colours tie, all orders inside the
- * ties are tried (up to a bound: past it keys stay sound, only some equalities go unseen) and the least text wins. */
+/* Canonical keys of small networks. Colours of operands are refined over shared labels until
+ * they settle; operands in order of colour name the labels in order of first use, which gives a
+ * text; where colours tie, all orders inside the ties are tried (up to a bound: past it keys
+ * stay sound, only some equalities go unseen) and the least text wins. */
 #include <string.h>
 
 #include "base/map.h"
@@ -16,11 +17,11 @@ typedef struct Canon {
     uint32_t operand[MULTI_MOST]; /* of the term */
     uint64_t colour[MULTI_MOST];
     uint32_t n_labels;
-    uint32_t *label;      /* distinct labels met */
-    uint32_t *mark;       /* by label met: what the outside sees of it */
-    uint64_t *shade;      /* by label met: colour */
-    uint32_t *number;     /* by label of the problem: place in `label` + 1 */
-    uint32_t *name;       /* by label met: name in the text at hand + 1 */
+    uint32_t *label;  /* distinct labels met */
+    uint32_t *mark;   /* by label met: what the outside sees of it */
+    uint64_t *shade;  /* by label met: colour */
+    uint32_t *number; /* by label of the problem: place in `label` + 1 */
+    uint32_t *name;   /* by label met: name in the text at hand + 1 */
     uint32_t *best_name;
     Text text;
     char *best;
@@ -48,7 +49,8 @@ static void canon_refine(Canon *c)
         for (uint32_t i = 0; i < c->n; i++) {
             PathLabels at = c->t->operands[c->operand[i]];
             for (uint32_t k = 0; k < at.n; k++) {
-                c->shade[c->number[at.at[k]] - 1] += hash_mix(c->colour[i], k + 1) * 0x9e3779b97f4a7c15u;
+                c->shade[c->number[at.at[k]] - 1] +=
+                    hash_mix(c->colour[i], k + 1) * 0x9e3779b97f4a7c15u;
             }
         }
         for (uint32_t i = 0; i < c->n; i++) {
@@ -64,7 +66,8 @@ static void name_label(Canon *c, uint32_t met, uint32_t *names)
 {
     if (c->name[met] == 0) {
         c->name[met] = ++*names;
-        text_printf(&c->text, "%u:%lld:%u", *names, (long long)c->m->sizes[c->label[met]], c->mark[met]);
+        text_printf(&c->text, "%u:%lld:%u", *names, (long long)c->m->sizes[c->label[met]],
+                    c->mark[met]);
     } else {
         text_printf(&c->text, "%u", c->name[met]);
     }
@@ -144,7 +147,8 @@ static bool order_next(const Canon *c, uint32_t *order)
     return false;
 }
 
-/* Marks: 1 + output position (context) or 1 (open), and one bit for labels of the unknown tensor. */
+/* Marks: 1 + output position (context) or 1 (open), and one bit for labels of the unknown
+ * tensor. */
 static void canon_marks(Canon *c, uint32_t member, bool context)
 {
     const PathTerm *t = c->t;
@@ -165,7 +169,8 @@ static void canon_marks(Canon *c, uint32_t member, bool context)
     }
 }
 
-static void canon_legs(const Canon *c, const PathTerm *t, uint32_t member, Arena *arena, PathLabels *legs)
+static void canon_legs(const Canon *c, const PathTerm *t, uint32_t member, Arena *arena,
+                       PathLabels *legs)
 {
     uint32_t *list = ARENA_ARRAY(arena, c->n_labels, uint32_t), n = 0;
     for (uint32_t name = 1; name <= c->n_labels; name++) {
@@ -192,8 +197,8 @@ static void canon_legs(const Canon *c, const PathTerm *t, uint32_t member, Arena
     *legs = (PathLabels){list, n};
 }
 
-Sym canon_key(SymTable *table, const PathMulti *m, const PathTerm *t, uint32_t member, bool context, Arena *arena,
-              PathLabels *legs, uint32_t *operands)
+Sym canon_key(SymTable *table, const PathMulti *m, const PathTerm *t, uint32_t member,
+              bool context, Arena *arena, PathLabels *legs, uint32_t *operands)
 {
     Canon c = {.m = m, .t = t};
     uint32_t axes = t->output.n;

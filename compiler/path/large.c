@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks too large for bitsets over all labels: the tree is improved piece by piece. A piece is a node with the part
- * of the tree below it, opened at the costliest leaf until it has PIECE leaves; it is a network of its own with
- * few labels, annealed and re-optimised like any other, and put back. Pieces go from the root down, so that every
- * node is in one; a second pass with other sizes moves the seams. Time and memory stay near linear. */
+/* Networks too large for bitsets over all labels: the tree is improved piece by piece. A piece
+ * is a node with the part of the tree below it, opened at the costliest leaf until it has PIECE
+ * leaves; it is a network of its own with few labels, annealed and re-optimised like any other,
+ * and put back. Pieces go from the root down, so that every node is in one; a second pass with
+ * other sizes moves the seams. Time and memory stay near linear. */
 #include <string.h>
 
 #include "path/search.h"
 
-#define PIECE 320
+#define PIECE     320
 #define LEGS_MOST 60000000u
 
 typedef struct Large {
@@ -16,9 +17,9 @@ typedef struct Large {
     uint32_t *left, *right; /* by node, as in Tree */
     uint32_t **legs;        /* by node */
     uint32_t *n_legs;
-    double *cost;           /* by node */
-    uint32_t *local;        /* by label: number in the piece + 1 */
-    uint64_t budget;        /* proposals per leaf of a piece */
+    double *cost;    /* by node */
+    uint32_t *local; /* by label: number in the piece + 1 */
+    uint64_t budget; /* proposals per leaf of a piece */
 } Large;
 
 /* Legs and costs of all nodes; false when that is too much to hold. */
@@ -34,7 +35,8 @@ static bool large_lists(Large *g, Arena *arena)
     for (uint32_t k = 0; k < n; k++) {
         number[k] = k;
         g->n_legs[k] = net_degree(g->net, k);
-        g->legs[k] = arena_copy(arena, net_legs(g->net, k), (size_t)g->n_legs[k] * sizeof(uint32_t));
+        g->legs[k] =
+            arena_copy(arena, net_legs(g->net, k), (size_t)g->n_legs[k] * sizeof(uint32_t));
     }
     for (uint32_t k = 0; k + 1 < n; k++) {
         uint32_t x = order[k], a = number[g->left[x]], b = number[g->right[x]];
@@ -53,8 +55,10 @@ static bool large_lists(Large *g, Arena *arena)
     return true;
 }
 
-/* Opens the costliest leaf until there are `most`; returns the number of leaves. inner[0] is the root. */
-static uint32_t piece_grow(const Large *g, uint32_t root, uint32_t most, uint32_t *leaf, uint32_t *inner)
+/* Opens the costliest leaf until there are `most`; returns the number of leaves. inner[0] is
+ * the root. */
+static uint32_t piece_grow(const Large *g, uint32_t root, uint32_t most, uint32_t *leaf,
+                           uint32_t *inner)
 {
     uint32_t n = 2, n_inner = 1;
     inner[0] = root;
@@ -63,7 +67,8 @@ static uint32_t piece_grow(const Large *g, uint32_t root, uint32_t most, uint32_
     while (n < most) {
         uint32_t pick = UINT32_MAX;
         for (uint32_t i = 0; i < n; i++) {
-            if (leaf[i] >= g->net->n && (pick == UINT32_MAX || g->cost[leaf[i]] > g->cost[leaf[pick]])) {
+            if (leaf[i] >= g->net->n &&
+                (pick == UINT32_MAX || g->cost[leaf[i]] > g->cost[leaf[pick]])) {
                 pick = i;
             }
         }
@@ -84,7 +89,8 @@ static Net piece_net(Large *g, uint32_t root, const uint32_t *leaf, uint32_t n, 
     for (uint32_t i = 0; i < n; i++) {
         total += g->n_legs[leaf[i]];
     }
-    uint32_t *start = ARENA_ARRAY(arena, (size_t)n + 1, uint32_t), *label = ARENA_ARRAY(arena, total, uint32_t);
+    uint32_t *start = ARENA_ARRAY(arena, (size_t)n + 1, uint32_t),
+             *label = ARENA_ARRAY(arena, total, uint32_t);
     uint32_t *name = ARENA_ARRAY(arena, total, uint32_t);
     double *weight = ARENA_ARRAY(arena, total, double);
     uint8_t *open = ARENA_ARRAY(arena, total, uint8_t);
@@ -111,8 +117,8 @@ static Net piece_net(Large *g, uint32_t root, const uint32_t *leaf, uint32_t n, 
 }
 
 /* The piece's own tree as steps over its leaves: inner nodes children first. */
-static void piece_steps(const Large *g, const uint32_t *leaf, uint32_t n, const uint32_t *inner, uint32_t *number,
-                        PathStep *out)
+static void piece_steps(const Large *g, const uint32_t *leaf, uint32_t n, const uint32_t *inner,
+                        uint32_t *number, PathStep *out)
 {
     for (uint32_t i = 0; i < n; i++) {
         number[leaf[i]] = i;
@@ -124,8 +130,8 @@ static void piece_steps(const Large *g, const uint32_t *leaf, uint32_t n, const 
     }
 }
 
-static void piece_improve(Large *g, uint32_t root, uint32_t *leaf, uint32_t n, const uint32_t *inner,
-                          uint32_t *number)
+static void piece_improve(Large *g, uint32_t root, uint32_t *leaf, uint32_t n,
+                          const uint32_t *inner, uint32_t *number)
 {
     Search *s = g->s;
     ArenaMark mark = arena_mark(s->arena);
@@ -154,8 +160,10 @@ static void large_pass(Large *g, uint32_t most)
     Arena *arena = g->s->arena;
     ArenaMark mark = arena_mark(arena);
     uint32_t n = g->net->n, depth = 0;
-    uint32_t *stack = ARENA_ARRAY(arena, n, uint32_t), *number = ARENA_ARRAY(arena, (size_t)n * 2, uint32_t);
-    uint32_t *leaf = ARENA_ARRAY(arena, (size_t)most + 1, uint32_t), *inner = ARENA_ARRAY(arena, (size_t)most + 1, uint32_t);
+    uint32_t *stack = ARENA_ARRAY(arena, n, uint32_t),
+             *number = ARENA_ARRAY(arena, (size_t)n * 2, uint32_t);
+    uint32_t *leaf = ARENA_ARRAY(arena, (size_t)most + 1, uint32_t),
+             *inner = ARENA_ARRAY(arena, (size_t)most + 1, uint32_t);
     bool fits = large_lists(g, arena);
     stack[depth++] = 2 * n - 2;
     while (fits && depth > 0 && !search_stopped(g->s)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths as text and lists: the linear convention of numpy and opt_einsum (positions in the current list of operands,
- * removed, the result appended) to and from steps, and the test that steps are a tree. Positions are
- * counted with a Fenwick tree, so that a million steps stay cheap. */
+/* Paths as text and lists: the linear convention of numpy and opt_einsum (positions in the
+ * current list of operands, removed, the result appended) to and from steps, and the test that
+ * steps are a tree. Positions are counted with a Fenwick tree, so that a million steps stay
+ * cheap. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +81,8 @@ bool path_tree_valid(const PathTree *t, uint32_t n_operands)
     bool ok = used != NULL;
     for (uint32_t k = 0; ok && k < t->n_steps; k++) {
         PathStep s = t->steps[k];
-        ok = s.a < t->n_leaves + k && s.b < t->n_leaves + k && s.a != s.b && !used[s.a] && !used[s.b];
+        ok = s.a < t->n_leaves + k && s.b < t->n_leaves + k && s.a != s.b && !used[s.a] &&
+             !used[s.b];
         if (ok) {
             used[s.a] = used[s.b] = 1;
         }
@@ -99,8 +101,8 @@ typedef struct Parser {
 
 static bool parse_error(Parser *p, const char *what)
 {
-    diag_error(&p->ctx->diags, E_PLAN, (Span){0, 0, 0}, "path: %s at character %zu of '%s'", what,
-               (size_t)(p->at - p->text) + 1, p->text);
+    diag_error(&p->ctx->diags, E_PLAN, (Span){0, 0, 0}, "path: %s at character %zu of '%s'",
+               what, (size_t)(p->at - p->text) + 1, p->text);
     return false;
 }
 

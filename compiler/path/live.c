@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network under contraction as sorted label lists with holder counts: what greedy and elimination orders walk on,
- * at any number of labels. Lists of dead tensors go back to a pool of size classes. */
+/* A network under contraction as sorted label lists with holder counts: what greedy and
+ * elimination orders walk on, at any number of labels. Lists of dead tensors go back to a pool
+ * of size classes. */
 #include <string.h>
 
 #include "path/search.h"
@@ -21,7 +22,8 @@ static uint32_t *pool_take(Live *v, uint32_t n)
     if (list == NULL) {
         return ARENA_ARRAY(v->arena, (size_t)1 << c, uint32_t);
     }
-    memcpy(&v->pool[c], list, sizeof(uint32_t *)); /* the first bytes of a free list link to the next */
+    memcpy(&v->pool[c], list,
+           sizeof(uint32_t *)); /* the first bytes of a free list link to the next */
     return list;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees for many terms that share work. What costs are two kinds of nodes, counted by reference:
- *     value  (key of a sub-network)             made by one contraction of two values
+/* Trees for many terms that share work. What costs are two kinds of nodes, counted by
+ * reference: value  (key of a sub-network)             made by one contraction of two values
  *     apply  (map of a sum, map of its inside)  one contraction of a summed inside with a value
- * A term is a spine of applies from its sum down to one value. Local search: a term is taken out, its cheapest way
- * back in is found exactly over all its subsets, given what the other terms hold (that costs nothing), and put in again;
- * the total never rises. To find moves that only pay when several terms make them, early passes divide a cost by the
- * number of places that could use it. */
+ * A term is a spine of applies from its sum down to one value. Local search: a term is taken
+ * out, its cheapest way back in is found exactly over all its subsets, given what the other
+ * terms hold (that costs nothing), and put in again; the total never rises. To find moves that
+ * only pay when several terms make them, early passes divide a cost by the number of places
+ * that could use it. */
 #include "path/multi.h"
 
 #include <gmp.h>
@@ -17,12 +18,13 @@
 typedef struct Node { /* a value or an apply */
     uint32_t refs, places;
     double cost;
-    uint32_t term, set, part; /* how it is made: of `set` of a term, the operands `part` and the rest */
-    uint32_t child[2];        /* values; PATH_NONE */
+    uint32_t term, set,
+        part; /* how it is made: of `set` of a term, the operands `part` and the rest */
+    uint32_t child[2]; /* values; PATH_NONE */
 } Node;
 
 typedef struct Held { /* what a term holds */
-    uint32_t *spine; /* subsets, from all operands inwards; the last is a value */
+    uint32_t *spine;  /* subsets, from all operands inwards; the last is a value */
     uint32_t n_spine;
 } Held;
 
@@ -35,10 +37,11 @@ typedef struct Multi {
     Map apply_of;         /* (outer map, inner map) to apply */
     uint32_t **value_key; /* by term, by subset */
     uint32_t **map_key;   /* by term, by subset: the map of what is around it */
-    uint64_t **met;       /* by term, by subset: its labels that are open, in the term's own numbers */
-    double **extent;      /* by term, by own label */
+    uint64_t *
+        *met; /* by term, by subset: its labels that are open, in the term's own numbers */
+    double **extent; /* by term, by own label */
     Held *held;
-    double *best;         /* of the term at hand, by subset: as a value */
+    double *best; /* of the term at hand, by subset: as a value */
     double *spine_best;
     uint32_t *split, *spine_split;
     double total, share;
@@ -60,7 +63,8 @@ static uint32_t apply_id(Multi *g, uint32_t term, uint32_t set, uint32_t inner)
     if (!map_get(&g->apply_of, key, &id)) {
         id = g->apply.n;
         map_put(&g->apply_of, key, id);
-        vec_push(&g->ctx->arena, &g->apply, ((Node){.cost = union_cost(g, term, inner, set ^ inner)}));
+        vec_push(&g->ctx->arena, &g->apply,
+                 ((Node){.cost = union_cost(g, term, inner, set ^ inner)}));
     }
     return id;
 }
@@ -132,7 +136,8 @@ static void term_take(Multi *g, uint32_t term)
             g->apply.at[id].term = term;
             g->apply.at[id].set = set;
             g->apply.at[id].part = inner;
-            g->apply.at[id].child[0] = (rest & (rest - 1)) == 0 ? PATH_NONE : g->value_key[term][rest];
+            g->apply.at[id].child[0] =
+                (rest & (rest - 1)) == 0 ? PATH_NONE : g->value_key[term][rest];
             value_take(g, term, rest);
         }
         set = inner;
@@ -286,7 +291,8 @@ static bool term_tables(Multi *g, uint32_t term)
         g->value_key[term][set] = id;
         g->value.at[id].places++;
         if (g->m->factor) {
-            g->map_key[term][set] = canon_key(&g->keys, g->m, t, set, true, g->scratch, NULL, NULL)->id;
+            g->map_key[term][set] =
+                canon_key(&g->keys, g->m, t, set, true, g->scratch, NULL, NULL)->id;
         }
         arena_reset(g->scratch, mark);
     }
@@ -309,7 +315,8 @@ typedef struct Emit {
     uint32_t number[(size_t)1 << MULTI_MOST]; /* by subset: tensor */
 } Emit;
 
-/* The part of `set` that its value's maker took, in this term's operands: by places in the key. */
+/* The part of `set` that its value's maker took, in this term's operands: by places in the key.
+ */
 static uint32_t value_part(Emit *e, uint32_t set)
 {
     Multi *g = e->g;
@@ -330,14 +337,17 @@ static void step_emit(Emit *e, uint32_t set, uint32_t a, uint32_t b, uint32_t ap
     Multi *g = e->g;
     const PathTerm *t = &g->m->terms[e->term];
     PathTermStep *s = &e->steps[e->n];
-    *s = (PathTermStep){e->number[a], e->number[b], g->value_key[e->term][set], apply, {0}, {0}};
+    *s =
+        (PathTermStep){e->number[a], e->number[b], g->value_key[e->term][set], apply, {0}, {0}};
     PathLabels legs;
     ArenaMark mark = arena_mark(g->scratch);
     canon_key(&g->keys, g->m, t, set, false, g->scratch, &legs, NULL);
-    s->legs = (PathLabels){arena_copy(&g->ctx->arena, legs.at, legs.n * sizeof *legs.at), legs.n};
+    s->legs =
+        (PathLabels){arena_copy(&g->ctx->arena, legs.at, legs.n * sizeof *legs.at), legs.n};
     if (apply != PATH_NONE) {
         canon_key(&g->keys, g->m, t, a, true, g->scratch, &legs, NULL);
-        s->apply_legs = (PathLabels){arena_copy(&g->ctx->arena, legs.at, legs.n * sizeof *legs.at), legs.n};
+        s->apply_legs =
+            (PathLabels){arena_copy(&g->ctx->arena, legs.at, legs.n * sizeof *legs.at), legs.n};
     }
     arena_reset(g->scratch, mark);
     e->number[set] = t->n_operands + e->n++;
@@ -444,8 +454,9 @@ static bool multi_begin(Multi *g)
         uint32_t k = g->m->terms[t].n_operands;
         if (k < 1 || k > MULTI_MOST || !term_tables(g, t)) {
             diag_limit(&g->ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0},
-                       "term %u has %u operands; terms planned together have 1 to %d, and 64 labels at most", t + 1,
-                       k, MULTI_MOST);
+                       "term %u has %u operands; terms planned together have 1 to %d, and 64 "
+                       "labels at most",
+                       t + 1, k, MULTI_MOST);
             return false;
         }
         most = k > most ? k : most;

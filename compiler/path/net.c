@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preparation, all of it exact: the free steps (extent 1, repeats, lone labels), then multiplying operands of equal
- * label sets, which some best tree always begins with (moving such an operand next to its twin never raises the
- * cost of another step, and its own step cannot be cheaper), then the split into connected parts. */
+/* Preparation, all of it exact: the free steps (extent 1, repeats, lone labels), then
+ * multiplying operands of equal label sets, which some best tree always begins with (moving
+ * such an operand next to its twin never raises the cost of another step, and its own step
+ * cannot be cheaper), then the split into connected parts. */
 #include "path/net.h"
 
 #include <math.h>
@@ -38,7 +39,8 @@ typedef struct Census {
 
 static Census census_of(const PathProblem *p, Arena *arena)
 {
-    Census c = {ARENA_ARRAY(arena, p->n_labels, uint8_t), ARENA_ARRAY(arena, p->n_labels, uint32_t),
+    Census c = {ARENA_ARRAY(arena, p->n_labels, uint8_t),
+                ARENA_ARRAY(arena, p->n_labels, uint32_t),
                 ARENA_ARRAY(arena, p->n_labels, uint32_t)};
     for (uint32_t i = 0; i < p->output.n; i++) {
         c.open[p->output.at[i]] = 1;
@@ -99,7 +101,8 @@ void net_prepare(const PathProblem *p, const uint8_t *skip, Arena *arena, Prepar
     out->net = (Net){p->n_operands, n_kept, start, label, weight, open};
 }
 
-/* The tensors alive while equal ones are multiplied: lists shrink in place as labels become lone. */
+/* The tensors alive while equal ones are multiplied: lists shrink in place as labels become
+ * lone. */
 typedef struct Alive {
     uint32_t n;
     uint32_t *tensor; /* number in the tree */
@@ -110,8 +113,9 @@ typedef struct Alive {
 
 static Alive alive_of(const Net *net, Arena *arena)
 {
-    Alive a = {net->n, ARENA_ARRAY(arena, net->n, uint32_t), ARENA_ARRAY(arena, net->n, uint32_t *),
-               ARENA_ARRAY(arena, net->n, uint32_t), ARENA_ARRAY(arena, net->n_labels, uint32_t)};
+    Alive a = {net->n, ARENA_ARRAY(arena, net->n, uint32_t),
+               ARENA_ARRAY(arena, net->n, uint32_t *), ARENA_ARRAY(arena, net->n, uint32_t),
+               ARENA_ARRAY(arena, net->n_labels, uint32_t)};
     uint32_t *copy = ARENA_ARRAY(arena, net->start[net->n], uint32_t);
     for (uint32_t l = 0; l < net->n_labels; l++) {
         a.holders[l] = net->open[l];
@@ -177,7 +181,8 @@ static uint32_t root_of(uint32_t *up, uint32_t i)
 }
 
 /* Numbers of connected parts by tensor, in order of first tensors. */
-static uint32_t *parts_of(const Alive *a, uint32_t n_labels, bool split, uint32_t *n_parts, Arena *arena)
+static uint32_t *parts_of(const Alive *a, uint32_t n_labels, bool split, uint32_t *n_parts,
+                          Arena *arena)
 {
     uint32_t *up = ARENA_ARRAY(arena, a->n, uint32_t);
     uint32_t *first = ARENA_ARRAY(arena, n_labels, uint32_t);
@@ -282,10 +287,12 @@ void net_reduce(const Net *net, bool simplify, bool split, Arena *arena, Reduced
 {
     *out = (Reduced){ARENA_ARRAY(arena, net->n, PathStep), 0, NULL, 0};
     Alive a = alive_of(net, arena);
-    for (int round = 0; simplify && round < 64 && alive_merge_twins(&a, net->n, out, arena); round++) {
+    for (int round = 0; simplify && round < 64 && alive_merge_twins(&a, net->n, out, arena);
+         round++) {
     }
     Split s = {&a, net, parts_of(&a, net->n_labels, split, &out->n_parts, arena),
-               fuse_labels(&a, net, simplify, arena), ARENA_ARRAY(arena, net->n_labels, uint32_t)};
+               fuse_labels(&a, net, simplify, arena),
+               ARENA_ARRAY(arena, net->n_labels, uint32_t)};
     uint32_t *first = ARENA_ARRAY(arena, (size_t)out->n_parts + 2, uint32_t);
     uint32_t *member = ARENA_ARRAY(arena, a.n, uint32_t);
     for (uint32_t k = 0; k < a.n; k++) {

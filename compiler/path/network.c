@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network files: a JSON object with `inputs` (lists of label numbers), `output` and `sizes` (by label number, a list or
- * an object with numbers as keys); other fields are ignored. Every number is checked before it is used. */
+/* Network files: a JSON object with `inputs` (lists of label numbers), `output` and `sizes` (by
+ * label number, a list or an object with numbers as keys); other fields are ignored. Every
+ * number is checked before it is used. */
 #include <jansson.h>
 #include <string.h>
 
@@ -41,12 +42,14 @@ static bool read_sizes(const json_t *sizes, Span place, Ctx *ctx, PathProblem *o
     for (size_t l = 0; l < n; l++) {
         char name[32];
         snprintf(name, sizeof name, "%zu", l);
-        const json_t *v = json_is_array(sizes) ? json_array_get(sizes, l) : json_object_get(sizes, name);
+        const json_t *v =
+            json_is_array(sizes) ? json_array_get(sizes, l) : json_object_get(sizes, name);
         if (v == NULL && json_is_object(sizes)) {
             to[l] = -1; /* a gap: an error only if the label is used */
             continue;
         }
-        if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > SIZE_LIMIT) {
+        if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+            json_integer_value(v) > SIZE_LIMIT) {
             return complain(ctx, place, "a size is no whole number from 0 to 2^62", l);
         }
         to[l] = json_integer_value(v);
@@ -56,7 +59,8 @@ static bool read_sizes(const json_t *sizes, Span place, Ctx *ctx, PathProblem *o
     return true;
 }
 
-static bool read_labels(const json_t *list, Span place, Ctx *ctx, const PathProblem *p, PathLabels *out, size_t at)
+static bool read_labels(const json_t *list, Span place, Ctx *ctx, const PathProblem *p,
+                        PathLabels *out, size_t at)
 {
     if (!json_is_array(list)) {
         return complain(ctx, place, "labels are not a list", at);
@@ -82,7 +86,8 @@ bool path_problem_from_value(const void *json, Span place, Ctx *ctx, PathProblem
     if (!json_is_object(root)) {
         return complain(ctx, place, "no JSON object", 0);
     }
-    const json_t *inputs = json_object_get(root, "inputs"), *output = json_object_get(root, "output");
+    const json_t *inputs = json_object_get(root, "inputs"),
+                 *output = json_object_get(root, "output");
     if (!json_is_array(inputs) || !json_is_array(output)) {
         return complain(ctx, place, "'inputs' or 'output' is missing", 0);
     }
@@ -122,7 +127,9 @@ bool path_problem_from_json(Str text, Span place, Ctx *ctx, PathProblem *out)
     json_t *root = json_loadb(text.at, text.n, JSON_REJECT_DUPLICATES, &error);
     if (root == NULL) {
         Span at = place;
-        at.lo = error.position >= 0 && (size_t)error.position <= text.n ? (uint32_t)error.position : 0;
+        at.lo = error.position >= 0 && (size_t)error.position <= text.n
+                    ? (uint32_t)error.position
+                    : 0;
         at.hi = at.lo;
         diag_error(&ctx->diags, E_JSON, at, "network: %s", error.text);
         return false;

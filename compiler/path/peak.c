@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of a tree's steps with the least peak memory, over all orders. A step is a job that first adds its result
- * and then takes its operands away; jobs under a node must come before it. Runs of jobs that belong together are
- * strings with a hill (highest level inside, from its start) and a drop (net change); strings that end lower than they
- * begin come first, small hills first, the others last, large hill - drop first. Two strings of a chain in the wrong
- * order become one. Merging children and appending the node's job this way is optimal for trees (Monma and Sidney's
- * series-parallel sequencing for the maximum cumulative cost). Each subtree's strings are a leftist heap, last string
- * on top: O(n log n). */
+/* The order of a tree's steps with the least peak memory, over all orders. A step is a job that
+ * first adds its result and then takes its operands away; jobs under a node must come before
+ * it. Runs of jobs that belong together are strings with a hill (highest level inside, from its
+ * start) and a drop (net change); strings that end lower than they begin come first, small
+ * hills first, the others last, large hill - drop first. Two strings of a chain in the wrong
+ * order become one. Merging children and appending the node's job this way is optimal for trees
+ * (Monma and Sidney's series-parallel sequencing for the maximum cumulative cost). Each
+ * subtree's strings are a leftist heap, last string on top: O(n log n). */
 #include <string.h>
 
 #include "path/search.h"
@@ -26,7 +27,8 @@ static bool string_after(const String *x, const String *y)
     if (grows_x != grows_y) {
         return grows_x;
     }
-    double kx = grows_x ? x->drop - x->hill : x->hill, ky = grows_y ? y->drop - y->hill : y->hill;
+    double kx = grows_x ? x->drop - x->hill : x->hill,
+           ky = grows_y ? y->drop - y->hill : y->hill;
     if (kx > ky || ky > kx) {
         return kx > ky;
     }
@@ -40,7 +42,8 @@ static bool string_before(const String *x, const String *y)
     if (grows_x != grows_y) {
         return grows_y;
     }
-    double kx = grows_x ? x->drop - x->hill : x->hill, ky = grows_y ? y->drop - y->hill : y->hill;
+    double kx = grows_x ? x->drop - x->hill : x->hill,
+           ky = grows_y ? y->drop - y->hill : y->hill;
     return kx < ky;
 }
 
@@ -75,7 +78,8 @@ static uint32_t heap_merge(String *s, uint32_t a, uint32_t b)
 }
 
 /* The jobs' order from the root's heap: popped last to first, each string's jobs in order. */
-static void heap_unwind(String *s, const uint32_t *next, uint32_t root, uint32_t n, uint32_t *order, uint32_t *room)
+static void heap_unwind(String *s, const uint32_t *next, uint32_t root, uint32_t n,
+                        uint32_t *order, uint32_t *room)
 {
     uint32_t at = n;
     while (root != NONE) {
@@ -89,11 +93,13 @@ static void heap_unwind(String *s, const uint32_t *next, uint32_t root, uint32_t
     }
 }
 
-static uint32_t *jobs_order(const PathTree *t, const double *hill, const double *drop, Arena *arena)
+static uint32_t *jobs_order(const PathTree *t, const double *hill, const double *drop,
+                            Arena *arena)
 {
     uint32_t n = t->n_leaves, n_jobs = t->n_steps;
     String *s = ARENA_ARRAY(arena, n_jobs, String);
-    uint32_t *next = ARENA_ARRAY(arena, n_jobs, uint32_t), *heap = ARENA_ARRAY(arena, n_jobs, uint32_t);
+    uint32_t *next = ARENA_ARRAY(arena, n_jobs, uint32_t),
+             *heap = ARENA_ARRAY(arena, n_jobs, uint32_t);
     for (uint32_t k = 0; k < n_jobs; k++) {
         uint32_t a = t->steps[k].a, b = t->steps[k].b;
         uint32_t under = heap_merge(s, a < n ? NONE : heap[a - n], b < n ? NONE : heap[b - n]);
@@ -112,7 +118,8 @@ static uint32_t *jobs_order(const PathTree *t, const double *hill, const double 
     }
     uint32_t *order = ARENA_ARRAY(arena, n_jobs, uint32_t);
     if (n_jobs > 0) {
-        heap_unwind(s, next, heap[n_jobs - 1], n_jobs, order, ARENA_ARRAY(arena, n_jobs, uint32_t));
+        heap_unwind(s, next, heap[n_jobs - 1], n_jobs, order,
+                    ARENA_ARRAY(arena, n_jobs, uint32_t));
     }
     return order;
 }
@@ -137,10 +144,12 @@ void path_order_for_peak(const PathProblem *p, PathTree *t, PathLabels sliced, A
     for (uint32_t k = 0; k < v.n; k++) {
         scale = v.size[k] > scale ? v.size[k] : scale;
     }
-    double *hill = ARENA_ARRAY(arena, t->n_steps, double), *drop = ARENA_ARRAY(arena, t->n_steps, double);
+    double *hill = ARENA_ARRAY(arena, t->n_steps, double),
+           *drop = ARENA_ARRAY(arena, t->n_steps, double);
     for (uint32_t k = 0; k < t->n_steps; k++) {
         hill[k] = exp2(v.size[t->n_leaves + k] - scale);
-        drop[k] = hill[k] - exp2(v.size[t->steps[k].a] - scale) - exp2(v.size[t->steps[k].b] - scale);
+        drop[k] =
+            hill[k] - exp2(v.size[t->steps[k].a] - scale) - exp2(v.size[t->steps[k].b] - scale);
     }
     uint32_t *order = jobs_order(t, hill, drop, arena);
     uint32_t *number = ARENA_ARRAY(arena, (size_t)t->n_leaves * 2, uint32_t);

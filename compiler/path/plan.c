@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions from outside: a plan file holds the whole problem and then the decision, as text; reading it compares the
- * problem byte for byte, so that a plan for anything else is refused.
+/* Decisions from outside: a plan file holds the whole problem and then the decision, as text;
+ * reading it compares the problem byte for byte, so that a plan for anything else is refused.
  *
  *     tdsl plan 1
  *     inputs 3
@@ -93,7 +93,8 @@ static bool take_labels(const char *at, const PathProblem *p, Ctx *ctx, PathLabe
     return true;
 }
 
-bool path_plan_read(Str text, const PathProblem *p, Ctx *ctx, PathTree *tree, PathLabels *sliced)
+bool path_plan_read(Str text, const PathProblem *p, Ctx *ctx, PathTree *tree,
+                    PathLabels *sliced)
 {
     Text head;
     text_init(&head, &ctx->arena);
@@ -107,17 +108,19 @@ bool path_plan_read(Str text, const PathProblem *p, Ctx *ctx, PathTree *tree, Pa
     }
     size_t at = want.n;
     char *path, *labels;
-    if (!take_line(text, &at, "path ", &ctx->arena, &path) || !take_line(text, &at, "sliced ", &ctx->arena, &labels)) {
+    if (!take_line(text, &at, "path ", &ctx->arena, &path) ||
+        !take_line(text, &at, "sliced ", &ctx->arena, &labels)) {
         return refuse(ctx, "the lines 'path' and 'sliced' are missing");
     }
     if (at != text.n) {
         return refuse(ctx, "text after the line 'sliced'");
     }
-    return path_parse_linear(path, p->n_operands, ctx, tree) && take_labels(labels, p, ctx, sliced);
+    return path_parse_linear(path, p->n_operands, ctx, tree) &&
+           take_labels(labels, p, ctx, sliced);
 }
 
-bool path_accept(const PathProblem *p, const PathOptions *o, PathTree tree, PathLabels sliced, Ctx *ctx,
-                 PathResult *out)
+bool path_accept(const PathProblem *p, const PathOptions *o, PathTree tree, PathLabels sliced,
+                 Ctx *ctx, PathResult *out)
 {
     memset(out, 0, sizeof *out);
     if (!path_tree_valid(&tree, p->n_operands)) {
@@ -138,12 +141,14 @@ bool path_accept(const PathProblem *p, const PathOptions *o, PathTree tree, Path
         }
     }
     out->strategy = "given";
-    path_account(p, &out->tree, (PathLabels){out->sliced, out->n_sliced}, &ctx->arena, &out->costs);
+    path_account(p, &out->tree, (PathLabels){out->sliced, out->n_sliced}, &ctx->arena,
+                 &out->costs);
     const char *limit = str_format(&ctx->arena, "%lld", (long long)o->memory_limit);
     size_t n = strlen(out->costs.largest), m = strlen(limit);
     if (o->memory_limit > 0 && (n > m || (n == m && strcmp(out->costs.largest, limit) > 0))) {
         diag_error(&ctx->diags, E_LIMIT_MEMORY, (Span){0, 0, 0},
-                   "the path given has a tensor of %s elements; the memory limit is %s", out->costs.largest, limit);
+                   "the path given has a tensor of %s elements; the memory limit is %s",
+                   out->costs.largest, limit);
         return false;
     }
     return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports: JSON for programs, with numbers that follow from its path alone, and text for people, in the words and the
- * order that a user of opt_einsum knows. */
+/* Reports: JSON for programs, with numbers that follow from its path alone, and text for
+ * people, in the words and the order that a user of opt_einsum knows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,18 +55,24 @@ static void json_path(Text *out, const PathProblem *p, const PathResult *r, Aren
     text_put(out, "],\n");
 }
 
-void path_report_json(Text *out, const PathProblem *p, const PathResult *r, double seconds, Arena *arena)
+void path_report_json(Text *out, const PathProblem *p, const PathResult *r, double seconds,
+                      Arena *arena)
 {
     const PathCosts *c = &r->costs;
     json_path(out, p, r, arena);
-    text_printf(out, "  \"multiply_adds\": \"%s\",\n  \"log10_multiply_adds\": ", c->multiply_adds);
+    text_printf(out,
+                "  \"multiply_adds\": \"%s\",\n  \"log10_multiply_adds\": ", c->multiply_adds);
     put_fixed(out, c->log10_multiply_adds);
-    text_printf(out, ",\n  \"naive_multiply_adds\": \"%s\",\n  \"slices\": %s,\n", c->naive, c->slices);
+    text_printf(out, ",\n  \"naive_multiply_adds\": \"%s\",\n  \"slices\": %s,\n", c->naive,
+                c->slices);
     text_printf(out, "  \"largest\": %s,\n  \"log2_largest\": ", c->largest);
     put_fixed(out, c->log2_largest);
-    text_printf(out, ",\n  \"written\": %s,\n  \"peak\": %s,\n  \"seconds\": ", c->written, c->peak);
+    text_printf(out, ",\n  \"written\": %s,\n  \"peak\": %s,\n  \"seconds\": ", c->written,
+                c->peak);
     put_fixed(out, seconds);
-    text_printf(out, ",\n  \"strategy\": \"%s\",\n  \"proved\": %s,\n  \"interrupted\": %s,\n  \"typical\": %s\n}\n",
+    text_printf(out,
+                ",\n  \"strategy\": \"%s\",\n  \"proved\": %s,\n  \"interrupted\": %s,\n  "
+                "\"typical\": %s\n}\n",
                 r->strategy, r->proved ? "true" : "false", r->interrupted ? "true" : "false",
                 p->typical ? "true" : "false");
 }
@@ -89,7 +95,8 @@ static void put_legs(const Lines *s, const uint32_t *legs, uint32_t n)
     }
 }
 
-static const char *step_kind(uint32_t shared_kept, uint32_t shared_summed, uint32_t only_a, uint32_t only_b)
+static const char *step_kind(uint32_t shared_kept, uint32_t shared_summed, uint32_t only_a,
+                             uint32_t only_b)
 {
     if (shared_summed == 0) {
         return only_a > 0 && only_b > 0 ? (shared_kept > 0 ? "outer*" : "outer") : "multiply";
@@ -103,7 +110,8 @@ static const char *step_kind(uint32_t shared_kept, uint32_t shared_summed, uint3
     return shared_kept > 0 ? "dot*" : "dot";
 }
 
-static void put_step(const Lines *s, Live *v, uint32_t k, PathStep step, uint32_t position_a, uint32_t position_b)
+static void put_step(const Lines *s, Live *v, uint32_t k, PathStep step, uint32_t position_a,
+                     uint32_t position_b)
 {
     uint32_t a = step.a, b = step.b, kept = 0, summed = 0;
     for (uint32_t i = 0, j = 0; i < v->n_legs[a] && j < v->n_legs[b];) {
@@ -120,8 +128,9 @@ static void put_step(const Lines *s, Live *v, uint32_t k, PathStep step, uint32_
     double moved = exp2(v->size[a]) + exp2(v->size[b]) + exp2(result);
     char where[48];
     snprintf(where, sizeof where, "(%u,%u)", position_a, position_b);
-    text_printf(s->out, "%5u  %-9s %-14s %10.3e %10.3e %8.2f  ", k + 1, step_kind(kept, summed, only_a, only_b), where,
-                exp2(both), exp2(result), exp2(both) / moved);
+    text_printf(s->out, "%5u  %-9s %-14s %10.3e %10.3e %8.2f  ", k + 1,
+                step_kind(kept, summed, only_a, only_b), where, exp2(both), exp2(result),
+                exp2(both) / moved);
     put_legs(s, v->legs[a], v->n_legs[a]);
     text_put(s->out, ",");
     put_legs(s, v->legs[b], v->n_legs[b]);
@@ -143,7 +152,8 @@ static void put_steps(Lines *s, const PathResult *r, Arena *arena)
     Live v;
     live_init(&v, &within.net, arena);
     const uint32_t *linear = path_linear(&r->tree, arena);
-    text_put(s->out, " step  kind      operands       multiply-adds  result mul/elem  expression\n");
+    text_put(s->out,
+             " step  kind      operands       multiply-adds  result mul/elem  expression\n");
     for (uint32_t k = 0; k < r->tree.n_steps && k < STEPS_SHOWN; k++) {
         put_step(s, &v, k, r->tree.steps[k], linear[2 * k], linear[2 * k + 1]);
     }
@@ -171,7 +181,8 @@ static void put_equation(Text *out, const PathProblem *p)
 }
 
 /* Labels of the largest step, for "scaling". */
-static uint32_t scaling_of(const PathProblem *p, const PathResult *r, Arena *arena, uint32_t *naive)
+static uint32_t scaling_of(const PathProblem *p, const PathResult *r, Arena *arena,
+                           uint32_t *naive)
 {
     Prepared full;
     net_prepare(p, NULL, arena, &full);
@@ -193,21 +204,26 @@ static uint32_t scaling_of(const PathProblem *p, const PathResult *r, Arena *are
     return most;
 }
 
-void path_report_text(Text *out, const PathProblem *p, const PathResult *r, double seconds, Arena *arena)
+void path_report_text(Text *out, const PathProblem *p, const PathResult *r, double seconds,
+                      Arena *arena)
 {
     const PathCosts *c = &r->costs;
     uint32_t naive, most = scaling_of(p, r, arena, &naive);
     double fast = strtod(c->multiply_adds, NULL), slow = strtod(c->naive, NULL);
     text_put(out, "    Complete contraction:  ");
     put_equation(out, p);
-    text_printf(out, "\n           Naive scaling:  %u\n       Optimized scaling:  %u\n", naive, most);
-    text_printf(out, "     Naive multiply-adds:  %.4e\n Optimized multiply-adds:  %.4e  (10^%.4f)\n", slow, fast,
-                c->log10_multiply_adds);
+    text_printf(out, "\n           Naive scaling:  %u\n       Optimized scaling:  %u\n", naive,
+                most);
+    text_printf(out,
+                "     Naive multiply-adds:  %.4e\n Optimized multiply-adds:  %.4e  (10^%.4f)\n",
+                slow, fast, c->log10_multiply_adds);
     if (fast > 0.0 && slow < 1e300) {
         text_printf(out, "     Theoretical speedup:  %.4g\n", slow / fast);
     }
-    text_printf(out, "          Largest tensor:  %s elements (2^%.2f)\n", c->largest, c->log2_largest);
-    text_printf(out, "             Peak memory:  %s elements (2^%.2f)\n", c->peak, c->log2_peak);
+    text_printf(out, "          Largest tensor:  %s elements (2^%.2f)\n", c->largest,
+                c->log2_largest);
+    text_printf(out, "             Peak memory:  %s elements (2^%.2f)\n", c->peak,
+                c->log2_peak);
     text_printf(out, "        Elements written:  %s\n", c->written);
     if (r->n_sliced > 0) {
         text_printf(out, "                  Sliced:  %s slices:", c->slices);
@@ -218,12 +234,17 @@ void path_report_text(Text *out, const PathProblem *p, const PathResult *r, doub
         }
         text_put(out, "\n");
     }
-    text_printf(out, "                  Search:  %s%s%s, %.3f s\n", r->strategy, r->proved ? ", proved best" : "",
-                r->interrupted ? ", interrupted" : "", seconds);
+    text_printf(out, "                  Search:  %s%s%s, %.3f s\n", r->strategy,
+                r->proved ? ", proved best" : "", r->interrupted ? ", interrupted" : "",
+                seconds);
     if (p->typical) {
-        text_put(out, "                          open extents are planned with their typical sizes\n");
+        text_put(
+            out,
+            "                          open extents are planned with their typical sizes\n");
     }
-    text_put(out, "--------------------------------------------------------------------------------\n");
+    text_put(
+        out,
+        "--------------------------------------------------------------------------------\n");
     Lines s = {out, p, NULL};
     put_steps(&s, r, arena);
 }

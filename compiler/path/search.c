@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strategy table, and the way from a problem to a result: prepare, search each connected network, join the results,
- * order the steps, account. */
+/* The strategy table, and the way from a problem to a result: prepare, search each connected
+ * network, join the results, order the steps, account. */
 #include "path/search.h"
 
 #include <string.h>
 
-/* Up to here disconnected networks are searched whole: outer products of parts may pay inside. */
-#define WHOLE 20
+/* Up to here disconnected networks are searched whole: outer products of parts may pay inside.
+ */
+#define WHOLE         20
 #define OPERANDS_MOST 20000000u
 
 const PathStrategy path_strategies[] = {
-    {"auto", "exact where that is cheap, else all of the others below for starts, then annealing", auto_search},
-    {"exact", "the optimum over all trees, outer products included; up to 24 operands", exact_search},
-    {"greedy", "one pass: the pair whose result is smallest against what it replaces", greedy_search},
+    {"auto",
+     "exact where that is cheap, else all of the others below for starts, then annealing",
+     auto_search},
+    {"exact", "the optimum over all trees, outer products included; up to 24 operands",
+     exact_search},
+    {"greedy", "one pass: the pair whose result is smallest against what it replaces",
+     greedy_search},
     {"random-greedy", "many greedy passes with bent scores and noise", random_greedy_search},
     {"eliminate", "elimination orders of labels, smallest product first", eliminate_search},
     {"bisect", "recursive bisection of the operands along light cuts", bisect_search},
@@ -33,7 +38,8 @@ const PathStrategy *path_strategy_find(const char *name)
 void search_progress(Search *s, const char *strategy, Score best)
 {
     if (s->options->progress != NULL) {
-        PathProgress now = {strategy, best.cost * 0.30102999566398119521, best.largest, s->done, s->planned};
+        PathProgress now = {strategy, best.cost * 0.30102999566398119521, best.largest, s->done,
+                            s->planned};
         s->options->progress(s->options->user, &now);
     }
 }
@@ -73,7 +79,8 @@ static bool job_part(Job *j, uint32_t part, const char **won, bool *proved)
     bool found = net->n == 1 || j->row->search(&j->search, net, steps);
     if (found) {
         job_append(j, part, steps);
-        double cost = net->n > 1 ? tree_score(&j->search.model, net, steps, j->search.arena).cost : -1.0;
+        double cost =
+            net->n > 1 ? tree_score(&j->search.model, net, steps, j->search.arena).cost : -1.0;
         if (cost > j->worst) {
             j->worst = cost;
             *won = j->search.won != NULL ? j->search.won : j->row->name;
@@ -92,7 +99,8 @@ static void job_join(Job *j)
     for (uint32_t i = 0; i < n; i++) {
         total += j->reduced.parts[i].net.n_labels;
     }
-    uint32_t *start = ARENA_ARRAY(arena, (size_t)n + 1, uint32_t), *label = ARENA_ARRAY(arena, total, uint32_t);
+    uint32_t *start = ARENA_ARRAY(arena, (size_t)n + 1, uint32_t),
+             *label = ARENA_ARRAY(arena, total, uint32_t);
     double *weight = ARENA_ARRAY(arena, total, double);
     uint8_t *open = ARENA_ARRAY(arena, total, uint8_t);
     uint32_t at = 0;
@@ -122,8 +130,9 @@ static void job_join(Job *j)
     }
 }
 
-/* Under a limit the whole network is searched at once, since a sliced label of one part multiplies the others. First
- * without the limit; when that does not fit, with it. False: only where slices are not allowed. */
+/* Under a limit the whole network is searched at once, since a sliced label of one part
+ * multiplies the others. First without the limit; when that does not fit, with it. False: only
+ * where slices are not allowed. */
 static bool job_limited(Job *j, PathResult *out, bool *proved)
 {
     Search *s = &j->search;
@@ -194,9 +203,10 @@ static const char *least_limit(const PathProblem *p, const PathOptions *o, Ctx *
 
 static bool refuse_limit(const PathProblem *p, const PathOptions *o, Ctx *ctx)
 {
-    Diagnostic *d = diag_error(&ctx->diags, E_LIMIT_MEMORY, (Span){0, 0, 0},
-                               "no path found without slices has tensors of at most %lld elements",
-                               (long long)o->memory_limit);
+    Diagnostic *d =
+        diag_error(&ctx->diags, E_LIMIT_MEMORY, (Span){0, 0, 0},
+                   "no path found without slices has tensors of at most %lld elements",
+                   (long long)o->memory_limit);
     diag_help(d, "a limit of %s elements would do", least_limit(p, o, ctx));
     return false;
 }
@@ -206,7 +216,8 @@ static bool options_valid(const PathProblem *p, const PathOptions *o, Ctx *ctx)
     Span nowhere = {0, 0, 0};
     const char *name = o->search != NULL ? o->search : "auto";
     if (path_strategy_find(name) == NULL) {
-        Diagnostic *d = diag_error(&ctx->diags, E_ARGUMENTS, nowhere, "no search is named '%s'", name);
+        Diagnostic *d =
+            diag_error(&ctx->diags, E_ARGUMENTS, nowhere, "no search is named '%s'", name);
         const char *near = NULL;
         int best = 3;
         for (uint32_t i = 0; i < path_strategy_count; i++) {
@@ -216,16 +227,18 @@ static bool options_valid(const PathProblem *p, const PathOptions *o, Ctx *ctx)
                 near = path_strategies[i].name;
             }
         }
-        diag_help(d, near != NULL ? "did you mean '%s'?" : "the default is '%s'", near != NULL ? near : "auto");
+        diag_help(d, near != NULL ? "did you mean '%s'?" : "the default is '%s'",
+                  near != NULL ? near : "auto");
         return false;
     }
     if (o->memory_limit < 0) {
-        diag_error(&ctx->diags, E_ARGUMENTS, nowhere, "the memory limit must be a positive number of elements");
+        diag_error(&ctx->diags, E_ARGUMENTS, nowhere,
+                   "the memory limit must be a positive number of elements");
         return false;
     }
     if (p->n_operands > OPERANDS_MOST) {
-        diag_limit(&ctx->diags, E_LIMIT_SIZE, nowhere, "%u operands, the limit is %u", p->n_operands,
-                   OPERANDS_MOST);
+        diag_limit(&ctx->diags, E_LIMIT_SIZE, nowhere, "%u operands, the limit is %u",
+                   p->n_operands, OPERANDS_MOST);
         return false;
     }
     return true;
@@ -238,26 +251,32 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
         return false;
     }
     Arena *arena = &ctx->arena;
-    Job j = {.p = p, .row = path_strategy_find(o->search != NULL ? o->search : "auto"), .worst = -1e300};
-    j.search = (Search){.arena = arena, .options = o, .effort = o->effort, .n_all = p->n_operands,
+    Job j = {.p = p,
+             .row = path_strategy_find(o->search != NULL ? o->search : "auto"),
+             .worst = -1e300};
+    j.search = (Search){.arena = arena,
+                        .options = o,
+                        .effort = o->effort,
+                        .n_all = p->n_operands,
                         .rng = {hash_mix(o->seed, 0x7d5c)},
-                        .model = {o->objective, log2(o->factor > 0.0 ? o->factor : 64.0), INFINITY,
-                                  soft_table_new(arena)}};
+                        .model = {o->objective, log2(o->factor > 0.0 ? o->factor : 64.0),
+                                  INFINITY, soft_table_new(arena)}};
     out->tree = (PathTree){p->n_operands, 0, ARENA_ARRAY(arena, p->n_operands, PathStep)};
     out->sliced = ARENA_ARRAY(arena, p->n_labels, uint32_t);
     out->strategy = "none";
     bool proved = true, limited = o->memory_limit > 0;
     if (p->n_operands > 0) {
         net_prepare(p, NULL, arena, &j.prepared);
-        net_reduce(&j.prepared.net, !limited, !limited && p->n_operands > WHOLE, arena, &j.reduced);
+        net_reduce(&j.prepared.net, !limited, !limited && p->n_operands > WHOLE, arena,
+                   &j.reduced);
         j.steps = out->tree.steps;
         memcpy(j.steps, j.reduced.steps, j.reduced.n_steps * sizeof *j.steps);
         j.n_steps = j.reduced.n_steps;
         j.root = ARENA_ARRAY(arena, j.reduced.n_parts, uint32_t);
         bool found = limited ? job_limited(&j, out, &proved) : job_parts(&j, out, &proved);
         if (!found && !limited) {
-            diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0}, "the search '%s' takes at most %d operands",
-                       j.row->name, EXACT_MOST);
+            diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0},
+                       "the search '%s' takes at most %d operands", j.row->name, EXACT_MOST);
         }
         if (!found) {
             return limited && refuse_limit(p, o, ctx);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What strategies share: the task at hand (model, random numbers, budget, scratch), the list form of a network
- * under contraction, and the bitset form of a tree. */
+/* What strategies share: the task at hand (model, random numbers, budget, scratch), the list
+ * form of a network under contraction, and the bitset form of a tree. */
 #ifndef PATH_SEARCH_H
 #define PATH_SEARCH_H
 
@@ -12,12 +12,14 @@ struct Search {
     Arena *arena; /* scratch: reset by whoever took the mark */
     Rng rng;
     uint32_t effort;
-    uint32_t n_all; /* operands of the whole problem: each connected part gets its share of the work */
+    uint32_t n_all; /* operands of the whole problem: each connected part gets its share of the
+                       work */
     const PathOptions *options;
-    const char *won;       /* the row that found the tree */
+    const char *won; /* the row that found the tree */
     bool proved;
     uint64_t done, planned; /* steps, for progress */
-    /* Slicing (memory limit): labels of the net at hand with `sliced` set have extent 1 and multiply the cost. */
+    /* Slicing (memory limit): labels of the net at hand with `sliced` set have extent 1 and
+     * multiply the cost. */
     uint8_t *sliced; /* by label of the net; null: the strategy must not slice */
 };
 
@@ -36,11 +38,11 @@ typedef struct Live {
     uint32_t n; /* tensors so far, dead ones included */
     uint32_t **legs;
     uint32_t *n_legs;
-    double *size;      /* log2 */
+    double *size; /* log2 */
     uint8_t *dead;
-    uint32_t *holders; /* by label: live tensors that hold it, plus one when open */
+    uint32_t *holders;  /* by label: live tensors that hold it, plus one when open */
     uint32_t *pool[33]; /* free lists by size class */
-    uint64_t work;     /* list elements touched, to bound searches on hostile networks */
+    uint64_t work;      /* list elements touched, to bound searches on hostile networks */
 } Live;
 
 void live_init(Live *v, const Net *net, Arena *arena);
@@ -62,18 +64,18 @@ typedef struct Run { /* words of the bitsets whose labels all weigh the same */
 
 typedef struct Tree {
     uint32_t n, words;
-    uint32_t n_runs;     /* uniform runs; words from `mixed` on hold unlike weights */
+    uint32_t n_runs; /* uniform runs; words from `mixed` on hold unlike weights */
     uint32_t mixed;
     Run *run;
-    uint32_t *bit;       /* by label of the net: its bit */
-    uint32_t *label;     /* by bit: label of the net, or UINT32_MAX */
+    uint32_t *bit;   /* by label of the net: its bit */
+    uint32_t *label; /* by bit: label of the net, or UINT32_MAX */
     double *bit_weight;
-    uint64_t *open;      /* labels of the output */
-    uint64_t *keep;      /* labels not sliced */
+    uint64_t *open;         /* labels of the output */
+    uint64_t *keep;         /* labels not sliced */
     uint32_t *left, *right; /* by node; meaningless for leaves */
-    uint64_t *leaf;      /* by leaf, `words` each: all labels */
-    uint64_t *legs;      /* by node, `words` each: what is open and not sliced */
-    double *size, *cost; /* by node: log2 of the tensor, of the step */
+    uint64_t *leaf;         /* by leaf, `words` each: all labels */
+    uint64_t *legs;         /* by node, `words` each: what is open and not sliced */
+    double *size, *cost;    /* by node: log2 of the tensor, of the step */
 } Tree;
 
 void tree_init(Tree *t, const Net *net, Arena *arena);
@@ -126,13 +128,13 @@ bool greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, Pat
 bool eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scratch, PathStep *out);
 void bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, PathStep *out);
 
-/* Exact search over all subsets of at most EXACT_MOST operands; `bound` is the log2 cost of a known tree. False when
- * nothing at or below the bound and the limit exists. */
+/* Exact search over all subsets of at most EXACT_MOST operands; `bound` is the log2 cost of a
+ * known tree. False when nothing at or below the bound and the limit exists. */
 #define EXACT_MOST 24
 bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, PathStep *out);
 
-/* Replaces subtrees of up to `leaves` leaves by exact ones; rounds until nothing improves or `rounds` is
- * reached. Returns whether anything did. */
+/* Replaces subtrees of up to `leaves` leaves by exact ones; rounds until nothing improves or
+ * `rounds` is reached. Returns whether anything did. */
 bool subtree_improve(Search *s, Tree *t, uint32_t leaves, uint32_t rounds);
 
 typedef struct Schedule {
@@ -144,7 +146,8 @@ double schedule_heat(const Schedule *plan, uint32_t level);
 void anneal_run(Search *s, Tree *t, Schedule plan);
 
 /* The same for networks of any size, piece by piece, on steps. */
-void large_improve(Search *s, const Net *net, PathStep *steps, uint64_t budget, uint32_t passes);
+void large_improve(Search *s, const Net *net, PathStep *steps, uint64_t budget,
+                   uint32_t passes);
 
 #define LUCK_STEPS 4096
 typedef struct Luck { /* random numbers of the sweeps */
@@ -154,8 +157,9 @@ typedef struct Luck { /* random numbers of the sweeps */
 Luck luck_new(Search *s);
 void anneal_sweeps(Search *s, Tree *t, Luck *luck, double heat, double depth, uint32_t sweeps);
 
-/* Finds a tree and the labels to slice (s->sliced, by label of the net) together, so that no tensor is above the
- * limit. `out` holds a first tree. Returns the log2 cost over all slices. */
+/* Finds a tree and the labels to slice (s->sliced, by label of the net) together, so that no
+ * tensor is above the limit. `out` holds a first tree. Returns the log2 cost over all slices.
+ */
 double slice_search(Search *s, const Net *net, PathStep *out, uint64_t budget);
 /* Proposals that the default effort grants. */
 uint64_t search_budget(const Search *s, const Net *net);

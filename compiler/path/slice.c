@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slicing inside the search. The state is a tree and a set of sliced labels such that no tensor is above the limit.
- * Two kinds of moves alternate under one falling temperature: sweeps of tree moves, which may not make a tensor too
- * large, and slice moves, which give up one or two sliced labels at random and slice others, cheapest first,
- * until everything fits again; the cost of a state is over all slices. A tree that is good unsliced is a bad
- * start (its large tensors share no labels), so the first rounds melt it; the best of several is then refined from lower
- * temperatures. */
+/* Slicing inside the search. The state is a tree and a set of sliced labels such that no tensor
+ * is above the limit. Two kinds of moves alternate under one falling temperature: sweeps of
+ * tree moves, which may not make a tensor too large, and slice moves, which give up one or two
+ * sliced labels at random and slice others, cheapest first, until everything fits again; the
+ * cost of a state is over all slices. A tree that is good unsliced is a bad start (its large
+ * tensors share no labels), so the first rounds melt it; the best of several is then refined
+ * from lower temperatures. */
 #include <string.h>
 
 #include "base/bits.h"
 #include "path/search.h"
 
-#define LEVELS 100
-#define GROUP 6         /* sweeps between slice moves */
-#define FILL_HEAT 0.1   /* noise in the choice of what to slice */
-#define MELTS 6         /* rounds from high temperature, and as many from lower ones */
+#define LEVELS    100
+#define GROUP     6   /* sweeps between slice moves */
+#define FILL_HEAT 0.1 /* noise in the choice of what to slice */
+#define MELTS     6   /* rounds from high temperature, and as many from lower ones */
 
 typedef struct Slicer {
     Search *s;
@@ -21,7 +22,7 @@ typedef struct Slicer {
     Luck luck;
     uint32_t *bit; /* the sliced labels' bits */
     uint32_t n_bits;
-    double *hit;   /* by bit: cost of the steps that have it, over the total */
+    double *hit; /* by bit: cost of the steps that have it, over the total */
     uint64_t *old_keep;
     uint32_t *old_bit;
 } Slicer;
@@ -84,7 +85,8 @@ static void slicer_fill(Slicer *z, double heat)
         slicer_hits(z, legs);
         uint32_t best = UINT32_MAX;
         double least = INFINITY;
-        for (uint32_t b = bits_next(legs, t->words, 0); b != UINT32_MAX; b = bits_next(legs, t->words, b + 1)) {
+        for (uint32_t b = bits_next(legs, t->words, 0); b != UINT32_MAX;
+             b = bits_next(legs, t->words, b + 1)) {
             double w = t->bit_weight[b];
             if (w <= 0.0) {
                 continue;
@@ -209,7 +211,8 @@ double slice_search(Search *s, const Net *net, PathStep *out, uint64_t budget)
     Slicer z = slicer_new(s, &t, net);
     slicer_fill(&z, 0.0);
     slicer_trim(&z);
-    Tree first = tree_clone(&t, s->arena), best = tree_clone(&t, s->arena), last = tree_clone(&t, s->arena);
+    Tree first = tree_clone(&t, s->arena), best = tree_clone(&t, s->arena),
+         last = tree_clone(&t, s->arena);
     double best_cost = slicer_cost(&z);
     subtree_improve(s, &t, 8, 4);
     slicer_keep(&z, &best, &best_cost);
@@ -225,7 +228,8 @@ double slice_search(Search *s, const Net *net, PathStep *out, uint64_t budget)
     for (uint32_t r = 0; r < rounds && budget > 0 && !search_stopped(s); r++) {
         tree_copy(&last, &best);
         slicer_load(&z, &last);
-        slicer_round(&z, (Schedule){r % 2 == 0 ? 1.0 : 0.6, 0.02, 1000.0, LEVELS, sweeps}, &best, &best_cost);
+        slicer_round(&z, (Schedule){r % 2 == 0 ? 1.0 : 0.6, 0.02, 1000.0, LEVELS, sweeps},
+                     &best, &best_cost);
     }
     slicer_load(&z, &best);
     subtree_improve(s, &t, 10, 20);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subtree re-optimisation: a node and the part of the tree below it with at most k leaves form a small network of
- * their own; if the exact search finds a cheaper tree for it, that one takes its place. Monotone. A part that did not
- * change since it was last tried is not tried again, and parts too cheap to matter are left alone. */
+/* Subtree re-optimisation: a node and the part of the tree below it with at most k leaves form
+ * a small network of their own; if the exact search finds a cheaper tree for it, that one takes
+ * its place. Monotone. A part that did not change since it was last tried is not tried again,
+ * and parts too cheap to matter are left alone. */
 #include <string.h>
 
 #include "base/bits.h"
@@ -90,7 +91,8 @@ static void region_net(Improve *im, const Region *r, Net *net, Arena *arena)
         total += bits_count(tree_legs(t, r->leaf[i]), t->words);
     }
     uint32_t *start = ARENA_ARRAY(arena, (size_t)r->n_leaves + 1, uint32_t);
-    uint32_t *label = ARENA_ARRAY(arena, total, uint32_t), *bit = ARENA_ARRAY(arena, total, uint32_t);
+    uint32_t *label = ARENA_ARRAY(arena, total, uint32_t),
+             *bit = ARENA_ARRAY(arena, total, uint32_t);
     double *weight = ARENA_ARRAY(arena, total, double);
     uint8_t *open = ARENA_ARRAY(arena, total, uint8_t);
     uint32_t at = 0, n_labels = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tree with label bitsets, for the searches that move subtrees about. Words are laid out by weight: labels of equal
- * weight share words, so that a size is a population count times a weight; the few words at the end hold
- * labels of rare weights, weighed bit by bit. Sliced labels are left out of all sets. */
+/* A tree with label bitsets, for the searches that move subtrees about. Words are laid out by
+ * weight: labels of equal weight share words, so that a size is a population count times a
+ * weight; the few words at the end hold labels of rare weights, weighed bit by bit. Sliced
+ * labels are left out of all sets. */
 #include <string.h>
 
 #include "base/bits.h"
@@ -36,7 +37,8 @@ static void sort_by_weight(const Net *net, uint32_t *at, uint32_t *room)
     }
     for (uint32_t width = 1; width < n; width *= 2) {
         for (uint32_t lo = 0; lo < n; lo += 2 * width) {
-            uint32_t mid = n - lo < width ? n : lo + width, hi = n - lo < 2 * width ? n : lo + 2 * width;
+            uint32_t mid = n - lo < width ? n : lo + width,
+                     hi = n - lo < 2 * width ? n : lo + 2 * width;
             uint32_t i = lo, j = mid, k = lo;
             while (k < hi) {
                 bool first = i < mid && (j >= hi || net->weight[at[i]] <= net->weight[at[j]]);
@@ -145,7 +147,8 @@ void tree_postorder(const Tree *t, uint32_t *order, uint32_t *stack)
         return;
     }
     stack[depth++] = 2 * t->n - 2;
-    while (depth > 0) { /* a preorder with right before left, written backwards, is a postorder */
+    while (depth >
+           0) { /* a preorder with right before left, written backwards, is a postorder */
         uint32_t x = stack[--depth];
         order[--at] = x;
         if (t->left[x] >= t->n) {
@@ -169,7 +172,8 @@ static void node_refresh(Tree *t, const Model *m, uint32_t x, uint64_t *left_ove
     t->cost[x] = model_step(m, both, t->size[t->left[x]], t->size[t->right[x]], t->size[x]);
 }
 
-/* Top down: what is open at a node is open below it or shared between its children; holders need no count. */
+/* Top down: what is open at a node is open below it or shared between its children; holders
+ * need no count. */
 void tree_refresh(Tree *t, const Model *m, Arena *scratch)
 {
     ArenaMark mark = arena_mark(scratch);

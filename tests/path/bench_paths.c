@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The path benchmark: every instance of tests/data/paths.json, or those asked for, by one or more searches; cost
- * against the best known, time, and summary rows by size. Limits: the instances with known sliced totals.
+/* The path benchmark: every instance of tests/data/paths.json, or those asked for, by one or
+ * more searches; cost against the best known, time, and summary rows by size. Limits: the
+ * instances with known sliced totals.
  *
- *     tdsl-bench-paths [--file=F] [--search=A,B] [--effort=N] [--seed=N] [--seeds=N] [--only=TEXT] [--sliced]
+ *     tdsl-bench-paths [--file=F] [--search=A,B] [--effort=N] [--seed=N] [--seeds=N]
+ * [--only=TEXT] [--sliced]
  *
  * `--seeds=N` runs N seeds and takes the median. Times are CPU seconds of this process. */
 #include <jansson.h>
@@ -14,7 +16,7 @@
 #include "path/path.h"
 
 #define SEEDS_MOST 64
-#define CLASSES 7
+#define CLASSES    7
 
 typedef struct Settings {
     const char *file, *only;
@@ -51,20 +53,26 @@ typedef struct Measure {
     char strategy[32];
 } Measure;
 
-static Measure measure_once(const json_t *instance, const char *search, const Settings *set, uint64_t seed,
-                            int64_t limit)
+static Measure measure_once(const json_t *instance, const char *search, const Settings *set,
+                            uint64_t seed, int64_t limit)
 {
     Measure m = {.failed = true};
     Ctx ctx;
     PathProblem p;
     PathResult r;
     ctx_init(&ctx);
-    PathOptions o = {.search = search, .effort = set->effort, .seed = seed, .memory_limit = limit};
+    PathOptions o = {
+        .search = search, .effort = set->effort, .seed = seed, .memory_limit = limit};
     if (path_problem_from_value(instance, (Span){0, 0, 0}, &ctx, &p)) {
         double start = seconds_now();
         if (path_search(&p, &o, &ctx, &r)) {
-            m = (Measure){r.costs.log10_multiply_adds, r.costs.log2_largest, seconds_now() - start, r.n_sliced,
-                          r.proved, false, ""};
+            m = (Measure){r.costs.log10_multiply_adds,
+                          r.costs.log2_largest,
+                          seconds_now() - start,
+                          r.n_sliced,
+                          r.proved,
+                          false,
+                          ""};
             snprintf(m.strategy, sizeof m.strategy, "%s", r.strategy);
         }
     }
@@ -73,7 +81,8 @@ static Measure measure_once(const json_t *instance, const char *search, const Se
 }
 
 /* The run with the median cost. */
-static Measure measure(const json_t *instance, const char *search, const Settings *set, int64_t limit)
+static Measure measure(const json_t *instance, const char *search, const Settings *set,
+                       int64_t limit)
 {
     Measure all[SEEDS_MOST];
     for (uint32_t i = 0; i < set->seeds; i++) {
@@ -98,9 +107,12 @@ static void row(const char *name, uint32_t n, const Measure *m, double known, in
     if (limit > 0) {
         snprintf(cap, sizeof cap, "%d", limit);
     }
-    printf("%-44.44s %6u %5s %10.5f %10.5f %+9.5f %-5s %6.1f %3u %8.3f  %s%s\n", name, n, cap, m->log10_cost, known,
-           gap, gap > 0.005 ? "above" : gap < -0.00005 ? "below" : "", m->largest, m->n_sliced, m->seconds,
-           m->strategy, m->proved ? ", proved" : "");
+    printf("%-44.44s %6u %5s %10.5f %10.5f %+9.5f %-5s %6.1f %3u %8.3f  %s%s\n", name, n, cap,
+           m->log10_cost, known, gap,
+           gap > 0.005      ? "above"
+           : gap < -0.00005 ? "below"
+                            : "",
+           m->largest, m->n_sliced, m->seconds, m->strategy, m->proved ? ", proved" : "");
     fflush(stdout);
 }
 
@@ -123,7 +135,8 @@ static void summary_add(Summary *s, uint32_t n, const Measure *m, double known)
 static void summary_print(Summary *s, const char *search)
 {
     printf("\n%s: gap = log10 of cost over best known\n", search);
-    printf("   operands  instances  proved  below  above 0.005  median gap   worst gap  mean s\n");
+    printf(
+        "   operands  instances  proved  below  above 0.005  median gap   worst gap  mean s\n");
     for (uint32_t c = 0; c < CLASSES; c++) {
         if (s[c].n > 0) {
             qsort(s[c].gap, s[c].n, sizeof *s[c].gap, by_value);
@@ -131,9 +144,10 @@ static void summary_print(Summary *s, const char *search)
             if (c + 1 < CLASSES) {
                 snprintf(to, sizeof to, "%u", class_most[c]);
             }
-            printf("%5u-%-5s %10u %7u %6u %12u %11.5f %11.5f %7.3f\n", c == 0 ? 1 : class_most[c - 1] + 1, to,
-                   s[c].n, s[c].proved, s[c].better, s[c].worse, s[c].gap[(s[c].n - 1) / 2],
-                   s[c].gap[s[c].n - 1], s[c].seconds / s[c].n);
+            printf("%5u-%-5s %10u %7u %6u %12u %11.5f %11.5f %7.3f\n",
+                   c == 0 ? 1 : class_most[c - 1] + 1, to, s[c].n, s[c].proved, s[c].better,
+                   s[c].worse, s[c].gap[(s[c].n - 1) / 2], s[c].gap[s[c].n - 1],
+                   s[c].seconds / s[c].n);
         }
     }
 }
@@ -144,8 +158,8 @@ static void bench(const json_t *list, const char *search, const Settings *set)
     if (summary == NULL) {
         return;
     }
-    printf("%-44s %6s %5s %10s %10s %9s %-5s %6s %3s %8s  %s\n", "instance", "n", "limit", "log10 C", "best known",
-           "gap", "", "log2 S", "sl", "CPU s", "found by");
+    printf("%-44s %6s %5s %10s %10s %9s %-5s %6s %3s %8s  %s\n", "instance", "n", "limit",
+           "log10 C", "best known", "gap", "", "log2 S", "sl", "CPU s", "found by");
     size_t i, k;
     json_t *instance, *cap;
     json_array_foreach(list, i, instance)
@@ -156,7 +170,8 @@ static void bench(const json_t *list, const char *search, const Settings *set)
             continue;
         }
         if (!set->sliced) {
-            double known = json_number_value(json_object_get(json_object_get(instance, "best"), "log10"));
+            double known =
+                json_number_value(json_object_get(json_object_get(instance, "best"), "log10"));
             Measure m = measure(instance, search, set, 0);
             row(name, n, &m, known, 0);
             summary_add(summary, n, &m, known);
@@ -204,10 +219,14 @@ static bool settings_read(int argc, char **argv, Settings *set)
 
 int main(int argc, char **argv)
 {
-    Settings set = {.file = TDSL_SOURCE_DIR "/tests/data/paths.json", .only = "", .search = "auto", .effort = 1,
+    Settings set = {.file = TDSL_SOURCE_DIR "/tests/data/paths.json",
+                    .only = "",
+                    .search = "auto",
+                    .effort = 1,
                     .seeds = 1};
     if (!settings_read(argc, argv, &set)) {
-        fputs("usage: tdsl-bench-paths [--file=F] [--search=A,B] [--effort=N] [--seed=N] [--seeds=N (to 64)] "
+        fputs("usage: tdsl-bench-paths [--file=F] [--search=A,B] [--effort=N] [--seed=N] "
+              "[--seeds=N (to 64)] "
               "[--only=TEXT] [--sliced]\n",
               stderr);
         return 2;
@@ -216,7 +235,8 @@ int main(int argc, char **argv)
     json_t *root = json_load_file(set.file, 0, &error);
     const json_t *list = json_object_get(root, "instances");
     if (!json_is_array(list)) {
-        fprintf(stderr, "tdsl-bench-paths: '%s': %s\n", set.file, root == NULL ? error.text : "no instances");
+        fprintf(stderr, "tdsl-bench-paths: '%s': %s\n", set.file,
+                root == NULL ? error.text : "no instances");
         return 1;
     }
     for (char *name = strtok(set.search, ","); name != NULL; name = strtok(NULL, ",")) {

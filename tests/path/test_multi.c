@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Terms planned together: recorded equation sets, counts against references, and by numbers that steps of one value are
- * equal tensors and that steps of one apply go on alike whatever is put in. */
+/* Terms planned together: recorded equation sets, counts against references, and by numbers
+ * that steps of one value are equal tensors and that steps of one apply go on alike whatever is
+ * put in. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,8 @@ static uint32_t number_of(const char *name)
 static PathTerm term_of(const json_t *t, const char *sum)
 {
     const char *eq = json_string_value(json_object_get(t, "eq")), *arrow = strstr(eq, "->");
-    const json_t *names = json_object_get(t, "operands"), *perm = json_object_get(t, "permutations");
+    const json_t *names = json_object_get(t, "operands"),
+                 *perm = json_object_get(t, "permutations");
     uint32_t n = (uint32_t)json_array_size(names);
     uint32_t *tensor = ARENA_ARRAY(&ctx.arena, n, uint32_t);
     PathLabels *operands = ARENA_ARRAY(&ctx.arena, n, PathLabels);
@@ -50,13 +52,15 @@ static PathTerm term_of(const json_t *t, const char *sum)
     for (size_t i = 0; i < json_array_size(perm); i++) {
         key = str_format(&ctx.arena, "%s %s", key, json_string_value(json_array_get(perm, i)));
     }
-    return (PathTerm){n, tensor, operands, letters(arrow + 2, strlen(arrow + 2)), number_of(key)};
+    return (PathTerm){n, tensor, operands, letters(arrow + 2, strlen(arrow + 2)),
+                      number_of(key)};
 }
 
 static Set set_of(size_t index, int64_t o, int64_t v, bool factor)
 {
     const json_t *s = json_array_get(json_object_get(file, "sets"), index);
-    Set set = {.name = json_string_value(json_object_get(s, "name")), .reference = json_object_get(s, "reference")};
+    Set set = {.name = json_string_value(json_object_get(s, "name")),
+               .reference = json_object_get(s, "reference")};
     VEC(PathTerm) terms = {0};
     size_t i, k;
     json_t *sum, *term;
@@ -64,7 +68,8 @@ static Set set_of(size_t index, int64_t o, int64_t v, bool factor)
     {
         json_array_foreach(json_object_get(sum, "terms"), k, term)
         {
-            vec_push(&ctx.arena, &terms, term_of(term, json_string_value(json_object_get(sum, "name"))));
+            vec_push(&ctx.arena, &terms,
+                     term_of(term, json_string_value(json_object_get(sum, "name"))));
         }
     }
     int64_t *sizes = ARENA_ARRAY(&ctx.arena, 26, int64_t);
@@ -93,12 +98,15 @@ static void test_reuse_is_at_least_as_good_as_the_reference(void **state)
             set = set_of(i, o, v, true);
             assert_true(path_multi(&set.multi, &ctx, &factored));
             double separate = json_number_value(json_object_get(at, "per_term_optimal"));
-            double reuse = json_number_value(json_object_get(at, "plus_identical_intermediate_reuse"));
-            print_message("%s %s: separate %s, shared %s, factored %s (reference %.6g, %.6g)\n", set.name, key,
-                          plain.separate, plain.shared, factored.shared, separate, reuse);
+            double reuse =
+                json_number_value(json_object_get(at, "plus_identical_intermediate_reuse"));
+            print_message("%s %s: separate %s, shared %s, factored %s (reference %.6g, %.6g)\n",
+                          set.name, key, plain.separate, plain.shared, factored.shared,
+                          separate, reuse);
             assert_true(strtod(plain.separate, NULL) <= separate * (1 + 1e-9));
             assert_true(strtod(plain.shared, NULL) <= reuse * (1 + 1e-9));
-            assert_true(strtod(factored.shared, NULL) <= strtod(plain.shared, NULL) * (1 + 1e-9));
+            assert_true(strtod(factored.shared, NULL) <=
+                        strtod(plain.shared, NULL) * (1 + 1e-9));
         }
     }
 }
@@ -128,7 +136,8 @@ static size_t offset(const PathMulti *m, PathLabels legs, const int64_t *at)
     return n;
 }
 
-/* result[legs] = sum over the other labels of a * b (b may be null), one loop over all labels met. */
+/* result[legs] = sum over the other labels of a * b (b may be null), one loop over all labels
+ * met. */
 static Tensor contract(const PathMulti *m, const Tensor *a, const Tensor *b, PathLabels legs)
 {
     Tensor r = {legs, ARENA_ARRAY(&ctx.arena, count(m, legs), double)};
@@ -164,10 +173,11 @@ static Tensor filled(const PathMulti *m, PathLabels legs, uint64_t seed)
     return t;
 }
 
-/* Labels as axes: operands are filled by axis, so that equal tensors get equal numbers. Evaluates the term; from step
- * `from` on when `put` is given, which is then that step's operand a. Returns the result in output order. */
-static Tensor evaluate(const PathMulti *m, const PathTerm *t, const PathTermStep *steps, uint32_t from,
-                       const Tensor *put, Tensor *made)
+/* Labels as axes: operands are filled by axis, so that equal tensors get equal numbers.
+ * Evaluates the term; from step `from` on when `put` is given, which is then that step's
+ * operand a. Returns the result in output order. */
+static Tensor evaluate(const PathMulti *m, const PathTerm *t, const PathTermStep *steps,
+                       uint32_t from, const Tensor *put, Tensor *made)
 {
     Tensor all[2 * MULTI_MOST];
     for (uint32_t k = 0; k < t->n_operands; k++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contraction order against oracles that share nothing with it: costs by sets of labels, the optimum by trying
- * all orders, the least peak by trying all schedules; and the corners: empty, scalar, repeated, extent 0 and 1,
- * huge, hostile. */
+/* Contraction order against oracles that share nothing with it: costs by sets of labels, the
+ * optimum by trying all orders, the least peak by trying all schedules; and the corners: empty,
+ * scalar, repeated, extent 0 and 1, huge, hostile. */
 #include <stdio.h>
 #include <string.h>
 
@@ -100,7 +100,8 @@ static Costs oracle_costs(const Oracle *o, const uint32_t *linear)
 }
 
 /* The least cost over all orders of contractions. */
-static int64_t oracle_best(const Oracle *o, const uint32_t *live, uint32_t n, int64_t so_far, int64_t best)
+static int64_t oracle_best(const Oracle *o, const uint32_t *live, uint32_t n, int64_t so_far,
+                           int64_t best)
 {
     if (n <= 1 || so_far >= best) {
         return so_far < best ? so_far : best;
@@ -173,8 +174,10 @@ static Costs expect_honest(const PathProblem *p, const PathResult *r)
     for (uint32_t i = 0; i < r->n_sliced; i++) {
         slices *= p->sizes[r->sliced[i]];
     }
-    assert_string_equal(r->costs.multiply_adds, str_format(&ctx.arena, "%lld", (long long)(c.macs * slices)));
-    assert_string_equal(r->costs.written, str_format(&ctx.arena, "%lld", (long long)(c.written * slices)));
+    assert_string_equal(r->costs.multiply_adds,
+                        str_format(&ctx.arena, "%lld", (long long)(c.macs * slices)));
+    assert_string_equal(r->costs.written,
+                        str_format(&ctx.arena, "%lld", (long long)(c.written * slices)));
     assert_string_equal(r->costs.largest, str_format(&ctx.arena, "%lld", (long long)c.largest));
     assert_string_equal(r->costs.peak, str_format(&ctx.arena, "%lld", (long long)c.peak));
     c.macs *= slices;
@@ -208,8 +211,10 @@ static void test_every_search_and_objective_gives_honest_numbers(void **state)
         oracle_make(&o, &p, 0);
         int64_t best = oracle_best(&o, o.set, o.n, 0, INT64_MAX);
         for (uint32_t s = 0; s < path_strategy_count; s++) {
-            for (PathObjective objective = PATH_FLOPS; objective <= PATH_ROOFLINE; objective++) {
-                PathOptions options = {.search = path_strategies[s].name, .objective = objective, .effort = 0};
+            for (PathObjective objective = PATH_FLOPS; objective <= PATH_ROOFLINE;
+                 objective++) {
+                PathOptions options = {
+                    .search = path_strategies[s].name, .objective = objective, .effort = 0};
                 PathResult r = search(&p, options);
                 assert_true(expect_honest(&p, &r).macs >= best);
             }
@@ -258,20 +263,23 @@ static void test_a_memory_limit_holds_and_costs_are_over_all_slices(void **state
 }
 
 /* The least peak over all schedules of a tree: jobs done as a bit set. */
-static int64_t least_peak(const PathTree *t, const int64_t *size, uint32_t done, int64_t alive, int64_t peak, int64_t best)
+static int64_t least_peak(const PathTree *t, const int64_t *size, uint32_t done, int64_t alive,
+                          int64_t peak, int64_t best)
 {
     if (done == ((uint32_t)1 << t->n_steps) - 1) {
         return peak < best ? peak : best;
     }
     for (uint32_t k = 0; k < t->n_steps; k++) {
         uint32_t a = t->steps[k].a, b = t->steps[k].b, n = t->n_leaves;
-        bool ready = (a < n || ((done >> (a - n)) & 1) != 0) && (b < n || ((done >> (b - n)) & 1) != 0);
+        bool ready =
+            (a < n || ((done >> (a - n)) & 1) != 0) && (b < n || ((done >> (b - n)) & 1) != 0);
         if (((done >> k) & 1) != 0 || !ready) {
             continue;
         }
         int64_t high = alive + size[n + k];
         int64_t top = high > peak ? high : peak;
-        best = least_peak(t, size, done | (uint32_t)1 << k, high - size[a] - size[b], top, best);
+        best =
+            least_peak(t, size, done | (uint32_t)1 << k, high - size[a] - size[b], top, best);
     }
     return best;
 }
@@ -283,7 +291,8 @@ static void test_the_order_of_steps_has_the_least_peak(void **state)
     for (int i = 0; i < 300; i++) {
         ArenaMark mark = arena_mark(&ctx.arena);
         PathProblem p = random_problem(&rng, 3 + (uint32_t)rng_below(&rng, 6));
-        PathResult r = search(&p, (PathOptions){.search = "random-greedy", .effort = 0, .seed = (uint64_t)i});
+        PathResult r = search(
+            &p, (PathOptions){.search = "random-greedy", .effort = 0, .seed = (uint64_t)i});
         Oracle o;
         oracle_make(&o, &p, 0);
         uint32_t live[MOST], *linear = path_linear(&r.tree, &ctx.arena);
@@ -332,8 +341,18 @@ static void test_linear_paths_are_read_back(void **state)
 static void test_paths_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"",      "(0,1)",     "(0,1)(0,1)(0,1)", "(0,0)(0,1)", "(0,3)(0,1)", "(0,1)(0,2)",
-                                      "(0,1",  "(a,b)",     "(0,1)x",          "(0)(0,1)",   "(-1,0)",     "(0,1)(0)",
+    static const char *const bad[] = {"",
+                                      "(0,1)",
+                                      "(0,1)(0,1)(0,1)",
+                                      "(0,0)(0,1)",
+                                      "(0,3)(0,1)",
+                                      "(0,1)(0,2)",
+                                      "(0,1",
+                                      "(a,b)",
+                                      "(0,1)x",
+                                      "(0)(0,1)",
+                                      "(-1,0)",
+                                      "(0,1)(0)",
                                       "(0,99999999999999999999)(0,1)"};
     PathTree t;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -359,15 +378,24 @@ static void test_network_files_are_checked(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "", "[]", "{}", "{\"inputs\": [[0]], \"output\": []}", "{\"inputs\": [[0]], \"output\": [], \"sizes\": [-1]}",
-        "{\"inputs\": [[1]], \"output\": [], \"sizes\": [2]}", "{\"inputs\": [[0]], \"output\": [1], \"sizes\": [2, 2]}",
-        "{\"inputs\": [0], \"output\": [], \"sizes\": [2]}", "{\"inputs\": [[0.5]], \"output\": [], \"sizes\": [2]}",
-        "{\"inputs\": [[0]], \"output\": [], \"sizes\": [2]} x", "{\"inputs\": [[0]], \"output\": [], \"sizes\": {\"x\": 2}}"};
+        "",
+        "[]",
+        "{}",
+        "{\"inputs\": [[0]], \"output\": []}",
+        "{\"inputs\": [[0]], \"output\": [], \"sizes\": [-1]}",
+        "{\"inputs\": [[1]], \"output\": [], \"sizes\": [2]}",
+        "{\"inputs\": [[0]], \"output\": [1], \"sizes\": [2, 2]}",
+        "{\"inputs\": [0], \"output\": [], \"sizes\": [2]}",
+        "{\"inputs\": [[0.5]], \"output\": [], \"sizes\": [2]}",
+        "{\"inputs\": [[0]], \"output\": [], \"sizes\": [2]} x",
+        "{\"inputs\": [[0]], \"output\": [], \"sizes\": {\"x\": 2}}"};
     PathProblem p;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_false(network(bad[i], &p));
     }
-    assert_true(network("{\"inputs\": [[0,1],[1,2]], \"output\": [0,2], \"sizes\": {\"0\":2,\"1\":3,\"2\":4}, \"x\": 1}", &p));
+    assert_true(network("{\"inputs\": [[0,1],[1,2]], \"output\": [0,2], \"sizes\": "
+                        "{\"0\":2,\"1\":3,\"2\":4}, \"x\": 1}",
+                        &p));
     assert_string_equal(search(&p, (PathOptions){.effort = 1}).costs.multiply_adds, "24");
 }
 
@@ -386,9 +414,11 @@ static void test_corners_have_the_right_numbers(void **state)
         {"{\"inputs\": [[0,0]], \"output\": [0], \"sizes\": [5]}", "0", "5", "5"},
         {"{\"inputs\": [[0,1],[2,3]], \"output\": [], \"sizes\": [5,6,7,8]}", "1", "1", "3"},
         {"{\"inputs\": [[0,1],[1,2]], \"output\": [0,2], \"sizes\": [1,1,1]}", "1", "1", "3"},
-        {"{\"inputs\": [[0,1],[1,2],[2,3]], \"output\": [0,3], \"sizes\": [2,0,3,4]}", "0", "12", "12"},
+        {"{\"inputs\": [[0,1],[1,2],[2,3]], \"output\": [0,3], \"sizes\": [2,0,3,4]}", "0",
+         "12", "12"},
         {"{\"inputs\": [[0,1],[0,1]], \"output\": [], \"sizes\": [3,4]}", "12", "12", "25"},
-        {"{\"inputs\": [[0],[1]], \"output\": [0,1], \"sizes\": [4611686018427387904,4611686018427387904]}",
+        {"{\"inputs\": [[0],[1]], \"output\": [0,1], \"sizes\": "
+         "[4611686018427387904,4611686018427387904]}",
          "21267647932558653966460912964485513216", "21267647932558653966460912964485513216",
          "21267647932558653975684285001340289024"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -405,7 +435,8 @@ static PathProblem chain(uint32_t n, int64_t size)
 {
     int64_t *sizes = ARENA_ARRAY(&ctx.arena, (size_t)n + 1, int64_t);
     PathLabels *operands = ARENA_ARRAY(&ctx.arena, n, PathLabels);
-    uint32_t *labels = ARENA_ARRAY(&ctx.arena, (size_t)n * 2, uint32_t), *ends = ARENA_ARRAY(&ctx.arena, 2, uint32_t);
+    uint32_t *labels = ARENA_ARRAY(&ctx.arena, (size_t)n * 2, uint32_t),
+             *ends = ARENA_ARRAY(&ctx.arena, 2, uint32_t);
     for (uint32_t k = 0; k <= n; k++) {
         sizes[k] = size;
     }
@@ -458,7 +489,8 @@ static void test_bad_options_are_refused_with_a_reason(void **state)
     text_init(&said, &ctx.arena);
     assert_false(path_search(&p, &(PathOptions){.search = "anneel"}, &ctx, &r));
     assert_false(path_search(&p, &(PathOptions){.memory_limit = -1}, &ctx, &r));
-    assert_false(path_search(&p, &(PathOptions){.memory_limit = 15, .no_slicing = true, .effort = 1}, &ctx, &r));
+    assert_false(path_search(
+        &p, &(PathOptions){.memory_limit = 15, .no_slicing = true, .effort = 1}, &ctx, &r));
     diags_render(&ctx.diags, &said, false);
     assert_non_null(strstr(said.at, "did you mean 'anneal'"));
     assert_non_null(strstr(said.at, "a limit of 16 elements would do"));
@@ -468,7 +500,8 @@ static void test_bad_options_are_refused_with_a_reason(void **state)
     ctx = saved;
 }
 
-/* A ring of rings with mixed extents, 48 operands: no optimum known to the test, the answer is fixed all the same. */
+/* A ring of rings with mixed extents, 48 operands: no optimum known to the test, the answer is
+ * fixed all the same. */
 static PathProblem rings(void)
 {
     uint32_t n = 48, at = 0, *labels = ARENA_ARRAY(&ctx.arena, (size_t)n * 4, uint32_t);
@@ -504,7 +537,8 @@ static void test_the_answer_depends_on_the_seed_only(void **state)
     }
     PathResult r = search(&p, (PathOptions){.effort = 1, .memory_limit = 1 << 12});
     /* Fixed numbers, for every compiler; a change of the search changes them knowingly. */
-    assert_string_equal(search(&p, (PathOptions){.effort = 1}).costs.multiply_adds, "204317604");
+    assert_string_equal(search(&p, (PathOptions){.effort = 1}).costs.multiply_adds,
+                        "204317604");
     assert_string_equal(r.costs.multiply_adds, "217142208");
 }
 
