@@ -22,15 +22,15 @@ static uint32_t *pool_take(Live *v, uint32_t n)
     if (list == NULL) {
         return ARENA_ARRAY(v->arena, (size_t)1 << c, uint32_t);
     }
-    memcpy(&v->pool[c], list,
-           sizeof(uint32_t *)); /* the first bytes of a free list link to the next */
+    /* The first bytes of a free list link to the next. */
+    memcpy((void *)&v->pool[c], (const void *)list, sizeof(uint32_t *));
     return list;
 }
 
 static void pool_give(Live *v, uint32_t *list, uint32_t n)
 {
     uint32_t c = class_of(n);
-    memcpy(list, &v->pool[c], sizeof(uint32_t *));
+    memcpy((void *)list, (const void *)&v->pool[c], sizeof(uint32_t *));
     v->pool[c] = list;
 }
 

@@ -29,6 +29,7 @@ static double exact_limit(DType t)
     return t == DTYPE_F32 || t == DTYPE_C64 ? 0x1p24 : t == DTYPE_F64 || t == DTYPE_C128 ? 0x1p53 : 1e300;
 }
 
+PRINTF_LIKE(3, 4)
 static void append(char *to, size_t room, const char *format, ...)
 {
     size_t n = strlen(to);
