@@ -381,8 +381,12 @@ static bool make_statement(Gen *g)
             fits = t->dim[e] == d.labels.dim[out[e]];
         }
         if (fits && t->bound + d.bound < exact_limit(d.dtype) / 4 && d.dtype != DTYPE_BOOL) {
+            bool first = true; /* '=' gives a value once */
+            for (uint32_t e = 0; e < g->p->n_statements; e++) {
+                first = first && g->p->statements[e].target != k;
+            }
             s->target = k;
-            put_left(&d, t, n, out, chance(g, 70) ? "+=" : "=", s);
+            put_left(&d, t, n, out, !first || chance(g, 70) ? "+=" : "=", s);
             t->bound += d.bound;
             g->p->n_statements++;
             return true;
