@@ -1,19 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making AST nodes. The depth of a node is one more than that of its deepest child; past NESTING_LIMIT it is not
- * made, so that whoever walks the tree later may recurse. */
+/* Making AST nodes. The depth of a node is one more than that of its deepest child; past
+ * NESTING_LIMIT it is not made, so that whoever walks the tree later may recurse. */
 #include "front/ast.h"
 
 #include <string.h>
 
 static const char *const kind_names[AST_KIND_COUNT] = {
-    [AST_NONE] = "none",           [AST_BROKEN] = "broken",   [AST_FILE] = "file",
-    [AST_INCLUDE] = "include",     [AST_DIM] = "dim",         [AST_CONST] = "const",
-    [AST_KERNEL] = "kernel",       [AST_LIST] = "list",       [AST_PARAM] = "parameter",
-    [AST_TYPE] = "type",           [AST_ATTRIBUTE] = "attribute", [AST_ASSIGN] = "assignment",
-    [AST_SPILL] = "spill",         [AST_INT] = "number",      [AST_FLOAT] = "number",
-    [AST_BOOL] = "truth value",    [AST_STRING] = "string",   [AST_NAME] = "name",
-    [AST_INDEXED] = "indexed tensor", [AST_CALL] = "call",    [AST_REDUCE] = "reduction",
-    [AST_UNARY] = "operation",     [AST_COMPARE] = "comparison", [AST_CHAIN] = "chain",
+    [AST_NONE] = "none",
+    [AST_BROKEN] = "broken",
+    [AST_FILE] = "file",
+    [AST_INCLUDE] = "include",
+    [AST_DIM] = "dim",
+    [AST_CONST] = "const",
+    [AST_KERNEL] = "kernel",
+    [AST_LIST] = "list",
+    [AST_PARAM] = "parameter",
+    [AST_TYPE] = "type",
+    [AST_ATTRIBUTE] = "attribute",
+    [AST_ASSIGN] = "assignment",
+    [AST_SPILL] = "spill",
+    [AST_INT] = "number",
+    [AST_FLOAT] = "number",
+    [AST_BOOL] = "truth value",
+    [AST_STRING] = "string",
+    [AST_NAME] = "name",
+    [AST_INDEXED] = "indexed tensor",
+    [AST_CALL] = "call",
+    [AST_REDUCE] = "reduction",
+    [AST_UNARY] = "operation",
+    [AST_COMPARE] = "comparison",
+    [AST_CHAIN] = "chain",
 };
 
 const char *ast_kind_name(AstKind kind)
@@ -47,7 +63,8 @@ static bool too_deep(Ctx *ctx, Ast *a, uint16_t depth, Span span)
     }
     if (!a->too_deep) {
         a->too_deep = true;
-        diag_limit(&ctx->diags, E_LIMIT_NESTING, span, "nested more than %d deep", NESTING_LIMIT);
+        diag_limit(&ctx->diags, E_LIMIT_NESTING, span, "nested more than %d deep",
+                   NESTING_LIMIT);
     }
     a->damaged = true;
     return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the grammar saw, and nothing more: no name is looked up, no type computed. Nodes are uniform records with
- * dense ids (0 is "none"), made once and not changed afterwards; all files of a compilation share one Ast. Chains of
- * equal precedence (a + b - c, a * b / c, a && b) are one node with many children, so that depth measures nesting and
- * not length; deeper than NESTING_LIMIT a node is replaced by AST_BROKEN, once reported. */
+/* What the grammar saw, and nothing more: no name is looked up, no type computed. Nodes are
+ * uniform records with dense ids (0 is "none"), made once and not changed afterwards; all files
+ * of a compilation share one Ast. Chains of equal precedence (a + b - c, a * b / c, a && b) are
+ * one node with many children, so that depth measures nesting and not length; deeper than
+ * NESTING_LIMIT a node is replaced by AST_BROKEN, once reported. */
 #ifndef FRONT_AST_H
 #define FRONT_AST_H
 
@@ -41,7 +42,8 @@ typedef enum AstKind {
     AST_REDUCE,  /* name, body, indices... */
     AST_UNARY,   /* op; child */
     AST_COMPARE, /* op; two children */
-    AST_CHAIN,   /* children; link[k]: how child k joins those before (OP_ADD OP_SUB | OP_MUL OP_DIV | OP_AND | OP_OR) */
+    AST_CHAIN,   /* children; link[k]: how child k joins those before (OP_ADD OP_SUB | OP_MUL
+                    OP_DIV | OP_AND | OP_OR) */
     AST_KIND_COUNT
 } AstKind;
 
@@ -49,11 +51,11 @@ typedef struct AstNode {
     AstKind kind;
     Op op;
     uint16_t depth;
-    bool flag;   /* PARAM: inout; CHAIN, KERNEL: something in it is broken */
-    uint32_t n;  /* children */
+    bool flag;  /* PARAM: inout; CHAIN, KERNEL: something in it is broken */
+    uint32_t n; /* children */
     uint32_t cap;
-    Span span;   /* all of it */
-    Span at;     /* the name, the operator, the text of a string; of a KERNEL: its head */
+    Span span; /* all of it */
+    Span at;   /* the name, the operator, the text of a string; of a KERNEL: its head */
     Sym name;
     AstId *child;
     uint8_t *link; /* CHAIN, DIM */
@@ -65,10 +67,10 @@ typedef struct AstNode {
 
 typedef struct Ast {
     Arena *arena;
-    VEC(AstNode) nodes;  /* by id */
-    VEC(AstId) files;    /* AST_FILE of each parsed source */
-    bool damaged;        /* something did not parse: missing names may be due to that */
-    bool too_deep;       /* reported */
+    VEC(AstNode) nodes; /* by id */
+    VEC(AstId) files;   /* AST_FILE of each parsed source */
+    bool damaged;       /* something did not parse: missing names may be due to that */
+    bool too_deep;      /* reported */
 } Ast;
 
 void ast_init(Ast *a, Arena *arena);
@@ -83,12 +85,14 @@ AstId ast_parse(Ctx *ctx, Ast *a, uint32_t source);
 
 AstId ast_new(Ctx *ctx, Ast *a, AstKind kind, Span span, Sym name, Span at, const AstId *child,
               uint32_t n);
-void ast_append(Ctx *ctx, Ast *a, AstId list, AstId child); /* to a LIST, FILE or CHAIN being made */
+void ast_append(Ctx *ctx, Ast *a, AstId list,
+                AstId child);                         /* to a LIST, FILE or CHAIN being made */
 void ast_set_file(Ast *a, AstId include, AstId file); /* the one thing known only later */
 
-/* ---- ast_dump.c: each stage's dump is TDSL text again, with a first line that says what it is ---- */
-void tokens_dump(Ctx *ctx, uint32_t source, Text *out); /* one token a line; reads back */
-void ast_dump(const Ast *a, Text *out);                 /* canonical layout; reads back */
+/* ---- ast_dump.c: each stage's dump is TDSL text again, with a first line that says what it is
+ * ---- */
+void tokens_dump(Ctx *ctx, uint32_t source, Text *out);    /* one token a line; reads back */
+void ast_dump(const Ast *a, Text *out);                    /* canonical layout; reads back */
 void ast_dump_head(const Ast *a, AstId kernel, Text *out); /* one line, without the body */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The AST as TDSL in one layout: a statement a line, blanks around binary operators, parentheses where the tree needs
- * them. Included files stand where they were included. Printing what was read from such a text gives the same text. */
+/* The AST as TDSL in one layout: a statement a line, blanks around binary operators,
+ * parentheses where the tree needs them. Included files stand where they were included.
+ * Printing what was read from such a text gives the same text. */
 #include "front/ast.h"
 
 typedef struct Print {
@@ -12,7 +13,10 @@ typedef struct Print {
 static int strength(const AstNode *n)
 {
     if (n->kind == AST_CHAIN) {
-        return n->op == OP_OR ? 1 : n->op == OP_AND ? 2 : n->op == OP_ADD || n->op == OP_SUB ? 4 : 5;
+        return n->op == OP_OR                       ? 1
+               : n->op == OP_AND                    ? 2
+               : n->op == OP_ADD || n->op == OP_SUB ? 4
+                                                    : 5;
     }
     return n->kind == AST_COMPARE ? 3 : n->kind == AST_UNARY ? 6 : 7;
 }
@@ -20,21 +24,36 @@ static int strength(const AstNode *n)
 static const char *symbol(Op op)
 {
     switch ((int)op) {
-    case OP_ADD: return "+";
-    case OP_SUB: return "-";
-    case OP_MUL: return "*";
-    case OP_DIV: return "/";
-    case OP_AND: return "&&";
-    case OP_OR: return "||";
-    case OP_EQ: return "==";
-    case OP_NE: return "!=";
-    case OP_LT: return "<";
-    case OP_LE: return "<=";
-    case OP_GT: return ">";
-    case OP_GE: return ">=";
-    case OP_NEG: return "-";
-    case OP_NOT: return "!";
-    default: UNREACHABLE();
+    case OP_ADD:
+        return "+";
+    case OP_SUB:
+        return "-";
+    case OP_MUL:
+        return "*";
+    case OP_DIV:
+        return "/";
+    case OP_AND:
+        return "&&";
+    case OP_OR:
+        return "||";
+    case OP_EQ:
+        return "==";
+    case OP_NE:
+        return "!=";
+    case OP_LT:
+        return "<";
+    case OP_LE:
+        return "<=";
+    case OP_GT:
+        return ">";
+    case OP_GE:
+        return ">=";
+    case OP_NEG:
+        return "-";
+    case OP_NOT:
+        return "!";
+    default:
+        UNREACHABLE();
     }
 }
 

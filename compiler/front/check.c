@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program: its files, its dims and constants (in any order, evaluated on first need), and then its kernels one by
- * one. Front does no input or output: an include is read through the caller's function. */
+/* The program: its files, its dims and constants (in any order, evaluated on first need), and
+ * then its kernels one by one. Front does no input or output: an include is read through the
+ * caller's function. */
 #include "front/check.h"
 
 #include <string.h>
@@ -28,7 +29,8 @@ static void warn_defines(Check *c)
     for (uint32_t d = 0; d < c->options->n_defines; d++) {
         bool later = false; /* overridden: not its fault */
         for (uint32_t e = d + 1; e < c->options->n_defines; e++) {
-            later = later || strcmp(c->options->defines[e].name, c->options->defines[d].name) == 0;
+            later =
+                later || strcmp(c->options->defines[e].name, c->options->defines[d].name) == 0;
         }
         if (!c->define_used[d] && !later) {
             diag_warning(&c->ctx->diags, W_DEFINE, (Span){0}, "-D %s: there is no such dim",
@@ -41,7 +43,8 @@ void mark_other(Check *c, Diagnostic *d, Span other, const char *text)
 {
     uint32_t line = 0, other_line = 0, column = 0;
     Diags *diags = &c->ctx->diags;
-    if (diags->n_errors <= diags->limit && d->span.source == other.source && other.source != 0) {
+    if (diags->n_errors <= diags->limit && d->span.source == other.source &&
+        other.source != 0) {
         source_position(&c->ctx->sources, d->span, &line, &column);
         source_position(&c->ctx->sources, other, &other_line, &column);
     }
@@ -51,9 +54,11 @@ void mark_other(Check *c, Diagnostic *d, Span other, const char *text)
 bool extent_check(Check *c, int64_t n, Span at)
 {
     if (n < 0) {
-        diag_error(&c->ctx->diags, E_EXTENT_RANGE, at, "the extent %lld is below 0", (long long)n);
+        diag_error(&c->ctx->diags, E_EXTENT_RANGE, at, "the extent %lld is below 0",
+                   (long long)n);
     } else if (n > SIZE_LIMIT) {
-        diag_error(&c->ctx->diags, E_EXTENT_RANGE, at, "the extent %lld is too large", (long long)n);
+        diag_error(&c->ctx->diags, E_EXTENT_RANGE, at, "the extent %lld is too large",
+                   (long long)n);
     }
     return n >= 0 && n <= SIZE_LIMIT;
 }
@@ -74,7 +79,8 @@ static void evaluate_const(Check *c, uint32_t global)
     const AstNode type = *ast_node(&c->program->ast, n.child[0]);
     bool poison = e->weak == WEAK_NO && e->dtype == DTYPE_NONE;
     if (!poison && e->kind != EXPR_CONST) {
-        diag_error(&c->ctx->diags, E_NOT_CONSTANT, e->span, "this is not known at compile time");
+        diag_error(&c->ctx->diags, E_NOT_CONSTANT, e->span,
+                   "this is not known at compile time");
         poison = true;
     }
     DType t = DTYPE_NONE;
@@ -119,8 +125,9 @@ static void evaluate_dim(Check *c, uint32_t global)
     bool ok = n.op == OP_EXTENT || dim_number(c, n.child[0], &number);
     bool is_bound = define_find(c, n.name, &bound);
     if (ok && n.op == OP_CONST && is_bound && bound != number) {
-        diag_error(&c->ctx->diags, E_EXTENT_MISMATCH, n.at, "dim '%s' is %lld here but -D says %lld",
-                   n.name->text, (long long)number, (long long)bound);
+        diag_error(&c->ctx->diags, E_EXTENT_MISMATCH, n.at,
+                   "dim '%s' is %lld here but -D says %lld", n.name->text, (long long)number,
+                   (long long)bound);
         ok = false;
     }
     if (ok && is_bound && n.op != OP_CONST) {
@@ -168,14 +175,19 @@ static void global_add(Check *c, const Item *item)
     const AstNode *n = ast_node(&c->program->ast, item->ast);
     uint32_t before = 0;
     if (map_get(&c->global_by_name, n->name->id, &before)) {
-        Diagnostic *d = diag_error(&c->ctx->diags, E_DUPLICATE_NAME, n->at, "'%s' is defined twice",
-                                   n->name->text);
-        mark_other(c, d, ast_node(&c->program->ast, c->globals.at[before].ast)->at, "first here");
+        Diagnostic *d = diag_error(&c->ctx->diags, E_DUPLICATE_NAME, n->at,
+                                   "'%s' is defined twice", n->name->text);
+        mark_other(c, d, ast_node(&c->program->ast, c->globals.at[before].ast)->at,
+                   "first here");
         return;
     }
     map_put(&c->global_by_name, n->name->id, c->globals.n);
-    Global g = {.ast = item->ast, .name = n->name, .is_const = n->kind == AST_CONST,
-                .in_main = item->in_main, .dim = dim_fixed(1), .typical = DIM_TYPICAL_DEFAULT};
+    Global g = {.ast = item->ast,
+                .name = n->name,
+                .is_const = n->kind == AST_CONST,
+                .in_main = item->in_main,
+                .dim = dim_fixed(1),
+                .typical = DIM_TYPICAL_DEFAULT};
     vec_push(c->arena, &c->globals, g);
 }
 
@@ -216,8 +228,8 @@ static const char *include_find(Check *c, const AstNode *n, const char *from, St
     int folder = slash == NULL ? 0 : (int)(slash - from) + 1;
     for (uint32_t k = 0; k <= c->options->n_include_dirs; k++) {
         const char *path = k == 0 ? str_format(c->arena, "%.*s%s", folder, from, n->name->text)
-                                  : str_format(c->arena, "%s/%s", c->options->include_dirs[k - 1],
-                                               n->name->text);
+                                  : str_format(c->arena, "%s/%s",
+                                               c->options->include_dirs[k - 1], n->name->text);
         const char *why = "";
         IncludeStatus status = c->options->reader(c->options->user, path, text, &why);
         if (status == INCLUDE_READ) {
@@ -263,7 +275,8 @@ static void include_item(Check *c, AstId id, const char *from, uint32_t depth)
         return; /* once is enough */
     }
     if (depth >= INCLUDE_DEPTH) {
-        diag_limit(diags, E_LIMIT_NESTING, n->at, "includes nested more than %d deep", INCLUDE_DEPTH);
+        diag_limit(diags, E_LIMIT_NESTING, n->at, "includes nested more than %d deep",
+                   INCLUDE_DEPTH);
         return;
     }
     if (text.n > INT32_MAX) {
@@ -345,7 +358,8 @@ Program *program_check(Ctx *ctx, uint32_t source, const FrontOptions *options)
     keep_open_dims(&c);
     if (ctx->diags.n_errors == errors) {
         if (p->kernels.n == 0) {
-            diag_error(&ctx->diags, E_NO_RESULT, (Span){source, 0, 0}, "there is no kernel here");
+            diag_error(&ctx->diags, E_NO_RESULT, (Span){source, 0, 0},
+                       "there is no kernel here");
         } else {
             warn_globals(&c);
             warn_defines(&c);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checked program: names bound, every expression typed, every sum explicit, every index with one extent. It is
- * what ir/build.c turns into tensor graphs, and it holds nothing that depends on a target.
+/* The checked program: names bound, every expression typed, every sum explicit, every index
+ * with one extent. It is what ir/build.c turns into tensor graphs, and it holds nothing that
+ * depends on a target.
  *
- * A kernel is a list of statements `target[left] = right`, executed in order. The indices of a statement are its labels:
- * small numbers, first those of the left side. Two statements share no labels. An einsum string becomes a statement like
- * any other (nested in an expression: one of its own before, with a target of kind VALUE_TEMP), so that both
- * notations are the same from here on. */
+ * A kernel is a list of statements `target[left] = right`, executed in order. The indices of a
+ * statement are its labels: small numbers, first those of the left side. Two statements share
+ * no labels. An einsum string becomes a statement like any other (nested in an expression: one
+ * of its own before, with a target of kind VALUE_TEMP), so that both notations are the same
+ * from here on. */
 #ifndef FRONT_CHECK_H
 #define FRONT_CHECK_H
 
@@ -18,7 +20,8 @@ typedef enum ExprKind {
     EXPR_EXTENT, /* of open dimension `dim` */
     EXPR_READ,   /* value `read` at labels `label` */
     EXPR_MAP,    /* op of arg[] */
-    EXPR_CHAIN,  /* arg[0] link[1] arg[1] ...: OP_ADD OP_SUB | OP_MUL OP_DIV | OP_AND | OP_OR, from left to right */
+    EXPR_CHAIN,  /* arg[0] link[1] arg[1] ...: OP_ADD OP_SUB | OP_MUL OP_DIV | OP_AND | OP_OR,
+                    from left to right */
     EXPR_REDUCE  /* op over labels `label` of arg[0] */
 } ExprKind;
 
@@ -41,7 +44,8 @@ typedef struct Expr {
     struct Expr **arg;
     uint8_t *link;  /* CHAIN: [n] */
     uint32_t rank;  /* labels */
-    int32_t *label; /* READ: of each axis (extents of 1 may stand under a longer one); REDUCE: those folded */
+    int32_t *label; /* READ: of each axis (extents of 1 may stand under a longer one); REDUCE:
+                       those folded */
 } Expr;
 
 typedef struct Label {
@@ -84,7 +88,7 @@ typedef struct CheckedKernel {
     Sym name;
     Span span;
     const char *signature;
-    DimTable dims; /* open dimensions */
+    DimTable dims;     /* open dimensions */
     VEC(Value) values; /* params, results, then what statements define */
     uint32_t n_params, n_results;
     VEC(CheckedStatement) statements;
@@ -105,11 +109,13 @@ typedef struct FrontDefine {
 
 typedef enum IncludeStatus {
     INCLUDE_READ,
-    INCLUDE_ABSENT,  /* no such file: look further */
-    INCLUDE_REFUSED  /* there, but not readable: *why says why not */
+    INCLUDE_ABSENT, /* no such file: look further */
+    INCLUDE_REFUSED /* there, but not readable: *why says why not */
 } IncludeStatus;
-/* Reads the file `path` for an include; *text lives as long as the compilation, NUL-terminated beyond its end. */
-typedef IncludeStatus (*IncludeReader)(void *user, const char *path, Str *text, const char **why);
+/* Reads the file `path` for an include; *text lives as long as the compilation, NUL-terminated
+ * beyond its end. */
+typedef IncludeStatus (*IncludeReader)(void *user, const char *path, Str *text,
+                                       const char **why);
 
 typedef struct FrontOptions {
     const FrontDefine *defines;
@@ -120,10 +126,12 @@ typedef struct FrontOptions {
     uint32_t n_include_dirs;
 } FrontOptions;
 
-/* Parses and checks `source` and what it includes. Never null; when ctx->diags.n_errors grew, it must not be built. */
+/* Parses and checks `source` and what it includes. Never null; when ctx->diags.n_errors grew,
+ * it must not be built. */
 Program *program_check(Ctx *ctx, uint32_t source, const FrontOptions *options);
 
-/* The checked program as TDSL with every sum written out and types in comments; reads back as itself. */
+/* The checked program as TDSL with every sum written out and types in comments; reads back as
+ * itself. */
 void program_dump(Ctx *ctx, const Program *p, Text *out);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls: elementwise functions by the op table, casts, extent(d), and reductions with their indices.
- * Functions are looked up here only; their names are no keywords. */
+/* Calls: elementwise functions by the op table, casts, extent(d), and reductions with their
+ * indices. Functions are looked up here only; their names are no keywords. */
 #include <string.h>
 
 #include "front/check_parts.h"
 
 /* Constructs of the language that a later version compiles. */
-static const char *const later[] = {"argmin", "argmax", "logsumexp", "cholesky", "trsm", "solve_triangular"};
+static const char *const later[] = {"argmin",   "argmax", "logsumexp",
+                                    "cholesky", "trsm",   "solve_triangular"};
 
 static bool is_later(Sym name)
 {
@@ -23,8 +24,8 @@ static bool reduction_named(Sym name, Op *op)
     static const struct {
         const char *name;
         Op op;
-    } rows[] = {{"sum", OP_SUM}, {"prod", OP_PROD}, {"min", OP_RMIN},
-                {"max", OP_RMAX}, {"any", OP_ANY}, {"all", OP_ALL}};
+    } rows[] = {{"sum", OP_SUM},  {"prod", OP_PROD}, {"min", OP_RMIN},
+                {"max", OP_RMAX}, {"any", OP_ANY},   {"all", OP_ALL}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(name->text, rows[i].name) == 0) {
             *op = rows[i].op;
@@ -48,12 +49,13 @@ static Expr *unknown_function(Kern *k, AstId ast, const AstNode *n)
         diag_unsupported(diags, E_NOT_YET, n->at, "'%s' is not compiled by this version",
                          n->name->text);
     } else if (n->kind == AST_CALL && reduction_named(n->name, &op)) {
-        Diagnostic *d = diag_error(diags, E_ARGUMENTS, n->at, "'%s' without the indices to reduce over",
-                                   n->name->text);
+        Diagnostic *d = diag_error(diags, E_ARGUMENTS, n->at,
+                                   "'%s' without the indices to reduce over", n->name->text);
         diag_help(d, "write %s[i](...)", n->name->text);
     } else {
-        Diagnostic *d = diag_error(diags, E_UNKNOWN_NAME, n->at, "there is no %s '%s'",
-                                   n->kind == AST_REDUCE ? "reduction" : "function", n->name->text);
+        Diagnostic *d =
+            diag_error(diags, E_UNKNOWN_NAME, n->at, "there is no %s '%s'",
+                       n->kind == AST_REDUCE ? "reduction" : "function", n->name->text);
         const char *near = suggest_function(k, n->name);
         if (near != NULL) {
             diag_help(d, "did you mean '%s'?", near);
@@ -120,12 +122,13 @@ static Expr *check_extent(Kern *k, AstId ast, const AstNode *n)
     }
     const AstNode *d = ast_node(&k->c->program->ast, n->child[0]);
     if (d->kind != AST_NAME) {
-        diag_error(&k->c->ctx->diags, E_ARGUMENTS, d->span, "extent(...) takes the name of a dim");
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, d->span,
+                   "extent(...) takes the name of a dim");
         return expr_poison(k, ast, n->span);
     }
     if (!dim_known(k, d->name)) {
-        Diagnostic *e = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, d->span,
-                                   "'%s' is no dim", d->name->text);
+        Diagnostic *e = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, d->span, "'%s' is no dim",
+                                   d->name->text);
         const char *near = suggest_dim(k, d->name);
         if (near != NULL) {
             diag_help(e, "did you mean '%s'?", near);
@@ -141,7 +144,8 @@ static Expr *check_extent(Kern *k, AstId ast, const AstNode *n)
         return weak_const(k, ast, n->span, WEAK_INT, dim.n, 0);
     }
     if (k->k == NULL) {
-        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span, "dim '%s' is open", d->name->text);
+        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span, "dim '%s' is open",
+                   d->name->text);
         return expr_poison(k, ast, n->span);
     }
     Expr *e = expr_new(k, EXPR_EXTENT, ast, n->span);
@@ -172,8 +176,9 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
     if (map_get(&k->label_by_name, i->name->id, before) && *before > 0) {
         const Label *l = &k->labels.at[*before - 1];
         if (l->left) {
-            Diagnostic *d = diag_error(diags, E_REDUCED_ON_LEFT, i->span,
-                                       "index '%s' is reduced here but also on the left", i->name->text);
+            Diagnostic *d =
+                diag_error(diags, E_REDUCED_ON_LEFT, i->span,
+                           "index '%s' is reduced here but also on the left", i->name->text);
             mark_other(k->c, d, l->span, "on the left here");
             return -1;
         }
@@ -242,9 +247,9 @@ static Expr *check_reduce(Kern *k, AstId ast, const AstNode *n)
     e->n = 1;
     e->arg = arena_copy(k->c->arena, &body, sizeof body);
     if (!op_result_type(op, &body->dtype, 1, &e->dtype)) {
-        Diagnostic *d = diag_error(&k->c->ctx->diags, E_BAD_TYPE, n->at,
-                                   "'%s' is not defined for %s", n->name->text,
-                                   dtype_name(body->dtype));
+        Diagnostic *d =
+            diag_error(&k->c->ctx->diags, E_BAD_TYPE, n->at, "'%s' is not defined for %s",
+                       n->name->text, dtype_name(body->dtype));
         if (body->dtype == DTYPE_BOOL && op == OP_SUM) {
             diag_help(d, "any[...] and all[...] reduce bool; i64(...) counts");
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checked program as TDSL: every sum written out, einsum strings in index notation, extents as known, types of
- * values in comments. Reading it back gives the same program and so the same text. */
+/* The checked program as TDSL: every sum written out, einsum strings in index notation, extents
+ * as known, types of values in comments. Reading it back gives the same program and so the same
+ * text. */
 #include "front/check.h"
 
 typedef struct Show {
@@ -36,8 +37,8 @@ static void name_labels(Show *w)
     for (uint32_t l = 0; l < w->s->n_labels; l++) {
         Sym name = w->s->label[l].name;
         bool usable = name != NULL && is_identifier(name->text);
-        w->label[l] = usable ? name
-                             : sym_cstr(&w->ctx->syms, str_format(&w->ctx->arena, "i%u", l));
+        w->label[l] =
+            usable ? name : sym_cstr(&w->ctx->syms, str_format(&w->ctx->arena, "i%u", l));
     }
 }
 
@@ -46,9 +47,10 @@ static void name_values(Show *w)
     w->value = ARENA_ARRAY(&w->ctx->arena, w->k->values.n, Sym);
     for (uint32_t v = 0; v < w->k->values.n; v++) {
         Sym name = w->k->values.at[v].name;
-        w->value[v] = name != NULL ? name
-                                   : sym_cstr(&w->ctx->syms,
-                                              str_format(&w->ctx->arena, "einsum_%u", w->temps++));
+        w->value[v] =
+            name != NULL
+                ? name
+                : sym_cstr(&w->ctx->syms, str_format(&w->ctx->arena, "einsum_%u", w->temps++));
     }
 }
 
@@ -71,7 +73,9 @@ static void show_number(Show *w, const Expr *e)
     } else if (dtype_is_int(e->value.dtype)) {
         text_i64(w->out, e->value.i);
     } else if (e->value.re - e->value.re != 0) { /* not finite: no literal says so */
-        text_put(w->out, e->value.re > 0 ? "(1.0 / 0.0)" : e->value.re < 0 ? "(-1.0 / 0.0)" : "(0.0 / 0.0)");
+        text_put(w->out, e->value.re > 0   ? "(1.0 / 0.0)"
+                         : e->value.re < 0 ? "(-1.0 / 0.0)"
+                                           : "(0.0 / 0.0)");
     } else {
         text_f64(w->out, e->value.re);
     }
@@ -80,33 +84,50 @@ static void show_number(Show *w, const Expr *e)
 static const char *comparison(Op op)
 {
     switch ((int)op) {
-    case OP_LT: return " < ";
-    case OP_LE: return " <= ";
-    case OP_GT: return " > ";
-    case OP_GE: return " >= ";
-    case OP_EQ: return " == ";
-    case OP_NE: return " != ";
-    default: return NULL;
+    case OP_LT:
+        return " < ";
+    case OP_LE:
+        return " <= ";
+    case OP_GT:
+        return " > ";
+    case OP_GE:
+        return " >= ";
+    case OP_EQ:
+        return " == ";
+    case OP_NE:
+        return " != ";
+    default:
+        return NULL;
     }
 }
 
 static const char *chain_symbol(Op op)
 {
     switch ((int)op) {
-    case OP_ADD: return " + ";
-    case OP_SUB: return " - ";
-    case OP_MUL: return " * ";
-    case OP_DIV: return " / ";
-    case OP_AND: return " && ";
-    case OP_OR: return " || ";
-    default: UNREACHABLE();
+    case OP_ADD:
+        return " + ";
+    case OP_SUB:
+        return " - ";
+    case OP_MUL:
+        return " * ";
+    case OP_DIV:
+        return " / ";
+    case OP_AND:
+        return " && ";
+    case OP_OR:
+        return " || ";
+    default:
+        UNREACHABLE();
     }
 }
 
 static int strength(const Expr *e)
 {
     if (e->kind == EXPR_CHAIN) {
-        return e->op == OP_OR ? 1 : e->op == OP_AND ? 2 : e->op == OP_ADD || e->op == OP_SUB ? 4 : 5;
+        return e->op == OP_OR                       ? 1
+               : e->op == OP_AND                    ? 2
+               : e->op == OP_ADD || e->op == OP_SUB ? 4
+                                                    : 5;
     }
     if (e->kind == EXPR_MAP && comparison(e->op) != NULL) {
         return 3;
@@ -169,7 +190,7 @@ static void show_bare(Show *w, const Expr *e)
         }
         break;
     case EXPR_REDUCE:
-        text_printf(w->out, "%s[", op_info(e->op)->name + sizeof "reduce" );
+        text_printf(w->out, "%s[", op_info(e->op)->name + sizeof "reduce");
         show_labels(w, e->label, e->rank);
         text_put(w->out, "](");
         show_expr(w, e->arg[0], 0);
@@ -252,7 +273,8 @@ static void show_kernel(Ctx *ctx, const CheckedKernel *k, Text *out)
 void program_dump(Ctx *ctx, const Program *p, Text *out)
 {
     text_put(out, "// tdsl-dump checked 1\n");
-    for (uint32_t d = 0; d < p->dims.list.n; d++) { /* their order is that of a kernel's C arguments */
+    for (uint32_t d = 0; d < p->dims.list.n;
+         d++) { /* their order is that of a kernel's C arguments */
         const DimInfo *dim = &p->dims.list.at[d];
         text_printf(out, "dim %s ~ %lld;\n", dim->name->text, (long long)dim->typical);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum strings as statements: the product of the operands, summed over what the output lacks. Both the einsum() of
- * the language and an equation of the command line become one, so they mean the same as index notation does. */
+/* Einsum strings as statements: the product of the operands, summed over what the output lacks.
+ * Both the einsum() of the language and an equation of the command line become one, so they
+ * mean the same as index notation does. */
 #include <string.h>
 
 #include "front/check_parts.h"
@@ -40,15 +41,16 @@ CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const ui
         }
     }
     if (n_summed > 0) {
-        Expr *sum = new_expr(arena, EXPR_REDUCE, dtype == DTYPE_BOOL ? OP_ANY : OP_SUM, dtype, ast,
-                             span);
+        Expr *sum = new_expr(arena, EXPR_REDUCE, dtype == DTYPE_BOOL ? OP_ANY : OP_SUM, dtype,
+                             ast, span);
         sum->n = 1;
         sum->arg = arena_copy(arena, &right, sizeof right);
         sum->rank = n_summed;
         sum->label = summed;
         right = sum;
     }
-    return (CheckedStatement){ast, span, 0, OP_COPY, spec->n_labels, label, spec->rank, spec->out, right};
+    return (CheckedStatement){ast,   span,       0,         OP_COPY, spec->n_labels,
+                              label, spec->rank, spec->out, right};
 }
 
 bool einsum_is(const AstNode *n)
@@ -86,9 +88,11 @@ static bool einsum_types(Kern *k, const EinsumOperand *o, uint32_t n)
 {
     for (uint32_t j = 1; j < n; j++) {
         if (o[j].type.dtype != o[0].type.dtype) {
-            Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, o[j].span,
-                                       "'%s' is %s", o[j].name->text, dtype_name(o[j].type.dtype));
-            diag_mark(d, o[0].span, "but '%s' is %s", o[0].name->text, dtype_name(o[0].type.dtype));
+            Diagnostic *d =
+                diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, o[j].span, "'%s' is %s",
+                           o[j].name->text, dtype_name(o[j].type.dtype));
+            diag_mark(d, o[0].span, "but '%s' is %s", o[0].name->text,
+                      dtype_name(o[0].type.dtype));
             return false;
         }
     }
@@ -126,8 +130,10 @@ uint32_t einsum_value(Kern *k, AstId ast)
     }
     DType dtype = count > 0 ? operand[0].type.dtype : DTYPE_NONE;
     CheckedStatement s = einsum_statement(k->c->arena, spec, value, dtype, ast, n.span);
-    s.target = value_new(k, (Value){.kind = VALUE_TEMP, .type = {dtype, spec->rank, dims},
-                                    .span = n.span, .updated = true});
+    s.target = value_new(k, (Value){.kind = VALUE_TEMP,
+                                    .type = {dtype, spec->rank, dims},
+                                    .span = n.span,
+                                    .updated = true});
     statement_add(k, s);
     return s.target;
 }
@@ -136,7 +142,8 @@ Expr *einsum_check(Kern *k, AstId ast)
 {
     const AstNode *n = ast_node(&k->c->program->ast, ast);
     if (k->k == NULL) {
-        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span, "this is not known at compile time");
+        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span,
+                   "this is not known at compile time");
         return expr_poison(k, ast, n->span);
     }
     Span span = n->span;

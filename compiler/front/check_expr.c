@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions: what each names, which type it has, and which indices it reads. Poison goes in silence: whatever
- * touches it becomes poison, and nothing is reported twice. */
+/* Expressions: what each names, which type it has, and which indices it reads. Poison goes in
+ * silence: whatever touches it becomes poison, and nothing is reported twice. */
 #include <string.h>
 
 #include "front/check_parts.h"
@@ -37,8 +37,8 @@ static void mismatch(Kern *k, const Expr *a, const Expr *b)
               dtype_name(dtype_widens(a->dtype, b->dtype) ? b->dtype : a->dtype));
 }
 
-/* Gives all arguments one type: that of those that have one. False after a report or when poisoned. When all are
- * weak, *weak says how. */
+/* Gives all arguments one type: that of those that have one. False after a report or when
+ * poisoned. When all are weak, *weak says how. */
 static bool unify(Kern *k, Expr *const *arg, uint32_t n, Weak *weak)
 {
     const Expr *strong = NULL;
@@ -74,9 +74,9 @@ static const char *op_spelling(Kern *k, Op op, AstId ast)
     static const struct {
         Op op;
         const char *text;
-    } rows[] = {{OP_NEG, "-"}, {OP_NOT, "!"}, {OP_ADD, "+"}, {OP_SUB, "-"}, {OP_MUL, "*"},
-                {OP_DIV, "/"}, {OP_AND, "&&"}, {OP_OR, "||"}, {OP_LT, "<"}, {OP_LE, "<="},
-                {OP_GT, ">"}, {OP_GE, ">="}, {OP_EQ, "=="}, {OP_NE, "!="}};
+    } rows[] = {{OP_NEG, "-"}, {OP_NOT, "!"},  {OP_ADD, "+"}, {OP_SUB, "-"}, {OP_MUL, "*"},
+                {OP_DIV, "/"}, {OP_AND, "&&"}, {OP_OR, "||"}, {OP_LT, "<"},  {OP_LE, "<="},
+                {OP_GT, ">"},  {OP_GE, ">="},  {OP_EQ, "=="}, {OP_NE, "!="}};
     bool call = ast_node(&k->c->program->ast, ast)->kind == AST_CALL;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0] && !call; i++) {
         if (rows[i].op == op) {
@@ -128,9 +128,10 @@ Expr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, Expr *const *arg, 
         return bad_type(k, op, ast, span, at, arg[0]);
     }
     if (op == OP_SELECT && (arg[0]->weak != WEAK_NO || arg[0]->dtype != DTYPE_BOOL)) {
-        diag_error(&k->c->ctx->diags, E_BAD_TYPE, arg[0]->span,
-                   "the condition of 'select' is bool, and this is %s",
-                   dtype_name(arg[0]->weak != WEAK_NO ? weak_default(arg[0]->weak) : arg[0]->dtype));
+        diag_error(
+            &k->c->ctx->diags, E_BAD_TYPE, arg[0]->span,
+            "the condition of 'select' is bool, and this is %s",
+            dtype_name(arg[0]->weak != WEAK_NO ? weak_default(arg[0]->weak) : arg[0]->dtype));
         return expr_poison(k, ast, span);
     }
     Expr *e = expr_new(k, EXPR_MAP, ast, span);
@@ -188,7 +189,8 @@ Expr *chain_type(Kern *k, Expr *e)
         return e;
     }
     DType t = e->arg[0]->dtype, in[2] = {t, t};
-    bool truths = t == DTYPE_BOOL && e->op == OP_MUL && !divides; /* a product of bool is "and" */
+    bool truths =
+        t == DTYPE_BOOL && e->op == OP_MUL && !divides; /* a product of bool is "and" */
     if (!truths && !op_result_type(e->op, in, 2, &e->dtype)) {
         return bad_type(k, divides && t == DTYPE_BOOL ? OP_DIV : e->op, e->ast, e->span,
                         e->arg[0]->span, e->arg[0]);
@@ -237,7 +239,8 @@ static Expr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)
 
 /* ---- names and tensors ---- */
 
-Expr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label, uint32_t rank)
+Expr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label,
+                uint32_t rank)
 {
     Value *v = &k->k->values.at[value];
     v->uses++;
@@ -305,7 +308,8 @@ static Expr *const_read(Kern *k, uint32_t global, AstId ast, Span at)
     return e;
 }
 
-/* The value of a dim where everything must be known: in constants and in arithmetic of extents. */
+/* The value of a dim where everything must be known: in constants and in arithmetic of extents.
+ */
 static Expr *const_dim(Kern *k, AstId ast, const AstNode *n)
 {
     int64_t bound = 0;
@@ -321,9 +325,10 @@ static Expr *const_dim(Kern *k, AstId ast, const AstNode *n)
     if (ok) {
         Diagnostic *e =
             k->in_extent
-                ? diag_unsupported(&k->c->ctx->diags, E_NOT_YET, n->span,
-                                   "arithmetic with the open dim '%s' is not compiled by this version",
-                                   n->name->text)
+                ? diag_unsupported(
+                      &k->c->ctx->diags, E_NOT_YET, n->span,
+                      "arithmetic with the open dim '%s' is not compiled by this version",
+                      n->name->text)
                 : diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span,
                              "dim '%s' is open, so this is not known here", n->name->text);
         diag_help(e, "bind it: -D %s=...", n->name->text);
@@ -376,11 +381,11 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label)
     k->indexed = true;
     k->reads++;
     if (count != type->rank) {
-        Diagnostic *d = diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, n->span,
-                                   "%u ind%s here but '%s' has %u dimension%s", count,
-                                   count == 1 ? "ex" : "ices",
-                                   of->name != NULL ? of->name->text : "einsum", type->rank,
-                                   type->rank == 1 ? "" : "s");
+        Diagnostic *d =
+            diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, n->span,
+                       "%u ind%s here but '%s' has %u dimension%s", count,
+                       count == 1 ? "ex" : "ices", of->name != NULL ? of->name->text : "einsum",
+                       type->rank, type->rank == 1 ? "" : "s");
         if (of->name != NULL) {
             diag_note(d, of->span, "'%s' is declared here with shape %s", of->name->text,
                       shape_text(k->c->arena, &k->k->dims, type));
@@ -422,7 +427,8 @@ static Expr *check_indexed(Kern *k, AstId ast)
     const AstNode base = *ast_node(&k->c->program->ast, n.child[0]);
     uint32_t found = UINT32_MAX;
     if (k->k == NULL) {
-        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n.span, "this is not known at compile time");
+        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n.span,
+                   "this is not known at compile time");
         return expr_poison(k, ast, n.span);
     }
     if (base.kind == AST_CALL) {
@@ -495,7 +501,8 @@ Expr *expr_check(Kern *k, AstId ast)
     case AST_CHAIN:
         return check_chain(k, ast, 0, n.n);
     case AST_STRING:
-        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span, "a string stands only in einsum(...)");
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, n.span,
+                   "a string stands only in einsum(...)");
         return expr_poison(k, ast, n.span);
     case AST_NONE:
     case AST_BROKEN:

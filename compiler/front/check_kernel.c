@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: the head, and what its body leaves behind. The statements between are check_statement.c's. */
+/* Kernels: the head, and what its body leaves behind. The statements between are
+ * check_statement.c's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,8 @@ static Dim extent_computed(Kern *k, AstId id, bool *ok)
         Text t;
         text_init(&t, k->c->arena);
         text_f64(&t, e->value.re);
-        diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, at, "the extent %s is not an integer", t.at);
+        diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, at, "the extent %s is not an integer",
+                   t.at);
         return dim_fixed(1);
     }
     diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, at, "an extent is an integer");
@@ -78,8 +80,8 @@ static TensorType type_of(Kern *k, AstId id, const AstNode *decl)
     }
     type.dtype = element_type(k, &n);
     if (n.n > RANK_LIMIT) {
-        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, n.span, "a tensor has at most %d dimensions",
-                   RANK_LIMIT);
+        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, n.span,
+                   "a tensor has at most %d dimensions", RANK_LIMIT);
         return (TensorType){DTYPE_NONE, 0, NULL};
     }
     Dim *dims = ARENA_ARRAY(k->c->arena, n.n, Dim);
@@ -93,8 +95,8 @@ static TensorType type_of(Kern *k, AstId id, const AstNode *decl)
     type.dims = dims;
     int64_t bytes = 0;
     if (all_ok && !type_bytes(&type, &bytes)) {
-        diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, n.span, "the size of '%s' overflows 64 bits",
-                   decl->name->text);
+        diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, n.span,
+                   "the size of '%s' overflows 64 bits", decl->name->text);
         all_ok = false;
     }
     if (!all_ok) {
@@ -120,8 +122,8 @@ static void check_attributes(Kern *k, const AstNode *n)
             }
         }
         if (!known) {
-            diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, attr->at, "there is no attribute '%s'",
-                       attr->name->text);
+            diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, attr->at,
+                       "there is no attribute '%s'", attr->name->text);
         }
     }
 }
@@ -140,13 +142,16 @@ static void check_decl(Kern *k, AstId id, bool is_result)
     }
     uint32_t before = 0;
     if (map_get(&k->value_by_name, n.name->id, &before)) {
-        Diagnostic *d = diag_error(diags, E_DUPLICATE_NAME, n.at, "'%s' is declared twice",
-                                   n.name->text);
+        Diagnostic *d =
+            diag_error(diags, E_DUPLICATE_NAME, n.at, "'%s' is declared twice", n.name->text);
         mark_other(k->c, d, k->k->values.at[before].span, "first here");
         return;
     }
-    Value v = {.kind = is_result ? VALUE_RESULT : VALUE_PARAM, .name = n.name, .type = type,
-               .span = n.at, .is_inout = n.flag && !is_result};
+    Value v = {.kind = is_result ? VALUE_RESULT : VALUE_PARAM,
+               .name = n.name,
+               .type = type,
+               .span = n.at,
+               .is_inout = n.flag && !is_result};
     v.number = is_result ? k->k->n_results++ : k->k->n_params++;
     (void)value_new(k, v);
 }
@@ -173,9 +178,10 @@ static void check_results(Kern *k)
 
 static void warn_unused(Kern *k)
 {
-    static const char *const what[] = {
-        [VALUE_PARAM] = "parameter", [VALUE_RESULT] = "result", [VALUE_LOCAL] = "value",
-        [VALUE_TEMP] = "value"};
+    static const char *const what[] = {[VALUE_PARAM] = "parameter",
+                                       [VALUE_RESULT] = "result",
+                                       [VALUE_LOCAL] = "value",
+                                       [VALUE_TEMP] = "value"};
     for (uint32_t v = 0; v < k->k->values.n; v++) {
         const Value *value = &k->k->values.at[v];
         bool candidate = value->kind == VALUE_PARAM || value->kind == VALUE_LOCAL;
@@ -200,9 +206,10 @@ static void apply_spills(Kern *k)
             if (!map_get(&k->value_by_name, name->name->id, &found)) {
                 (void)unknown_value(k, name->name, name->span);
             } else if (k->k->values.at[found].kind != VALUE_LOCAL) {
-                diag_error(&k->c->ctx->diags, E_NOT_ASSIGNABLE, name->span,
-                           "'%s' is in memory anyway; only a value of the kernel's own may spill",
-                           name->name->text);
+                diag_error(
+                    &k->c->ctx->diags, E_NOT_ASSIGNABLE, name->span,
+                    "'%s' is in memory anyway; only a value of the kernel's own may spill",
+                    name->name->text);
             } else {
                 k->k->values.at[found].allow_spill = true;
             }
@@ -252,15 +259,17 @@ static int compare_uses(const void *x, const void *y)
     return (a->global > b->global) - (a->global < b->global);
 }
 
-/* Open dimensions lead a kernel's C signature, so their order is a contract: the program's dims as they are declared, whatever
- * order the head uses them in; undeclared ones follow as they appear. */
+/* Open dimensions lead a kernel's C signature, so their order is a contract: the program's dims
+ * as they are declared, whatever order the head uses them in; undeclared ones follow as they
+ * appear. */
 static void enter_declared_dims(Kern *k, const AstNode *decls, uint32_t n_decls)
 {
     VEC(DimUse) uses = {0};
     for (uint32_t l = 0; l < n_decls; l++) {
         for (uint32_t d = 0; d < decls[l].n; d++) {
             const AstNode *decl = node(k, decls[l].child[d]);
-            const AstNode *type = decl->kind == AST_PARAM && decl->n > 0 ? node(k, decl->child[0]) : NULL;
+            const AstNode *type =
+                decl->kind == AST_PARAM && decl->n > 0 ? node(k, decl->child[0]) : NULL;
             for (uint32_t e = 0; type != NULL && type->kind == AST_TYPE && e < type->n; e++) {
                 const AstNode *extent = node(k, type->child[e]);
                 uint32_t global = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names mean, and what may have been meant. Values, dims, indices and functions are four spaces of names. Each
- * dim of a kernel is entered once: bound by -D, fixed or open by the program's `dim`, a constant, or else a new open
- * dimension of the kernel. */
+/* What names mean, and what may have been meant. Values, dims, indices and functions are four
+ * spaces of names. Each dim of a kernel is entered once: bound by -D, fixed or open by the
+ * program's `dim`, a constant, or else a new open dimension of the kernel. */
 #include <string.h>
 
 #include "front/check_parts.h"
@@ -95,7 +95,8 @@ static void near_offer(Near *n, const char *candidate)
 {
     int d = str_distance(n->name, str_from(candidate), n->distance);
     /* a name with nothing in common is no suggestion */
-    if (d > 0 && (size_t)d < n->name.n && (d < n->distance || (d == n->distance && n->best == NULL))) {
+    if (d > 0 && (size_t)d < n->name.n &&
+        (d < n->distance || (d == n->distance && n->best == NULL))) {
         n->distance = d;
         n->best = candidate;
     }
@@ -140,7 +141,8 @@ const char *suggest_dim(Kern *k, Sym name)
 
 const char *suggest_function(Kern *k, Sym name)
 {
-    static const char *const others[] = {"sum", "prod", "min", "max", "any", "all", "einsum", "extent"};
+    static const char *const others[] = {"sum", "prod", "min",    "max",
+                                         "any", "all",  "einsum", "extent"};
     Near n = near_start(k, name);
     if (n.distance == 0) {
         return NULL;
@@ -162,8 +164,8 @@ const char *suggest_function(Kern *k, Sym name)
 
 /* ---- a name that means nothing here ---- */
 
-/* Does statement `from` need the value that statement `to` assigns, by way of later statements? Each statement is
- * looked at once. */
+/* Does statement `from` need the value that statement `to` assigns, by way of later statements?
+ * Each statement is looked at once. */
 typedef struct Needs {
     Kern *k;
     bool *seen;
@@ -214,7 +216,8 @@ static void report_later(Kern *k, Sym name, Span at, uint32_t later)
             diag_note(d, there, "it is assigned here, from a value that needs this one");
         }
     } else {
-        Diagnostic *d = diag_error(diags, E_UNKNOWN_NAME, at, "'%s' has no value yet", name->text);
+        Diagnostic *d =
+            diag_error(diags, E_UNKNOWN_NAME, at, "'%s' has no value yet", name->text);
         diag_note(d, there, "it is assigned here, further down");
     }
 }
@@ -223,12 +226,14 @@ Expr *unknown_value(Kern *k, Sym name, Span at)
 {
     Diags *diags = &k->c->ctx->diags;
     uint32_t later = 0, label = 0;
-    if (k->k != NULL && map_get(&k->assigned_later, name->id, &later) && later >= k->statement) {
+    if (k->k != NULL && map_get(&k->assigned_later, name->id, &later) &&
+        later >= k->statement) {
         report_later(k, name, at, later);
     } else if (k->k != NULL && map_get(&k->value_by_name, name->id, &later)) {
         diag_error(diags, E_UNKNOWN_NAME, at, "'%s' has no value yet", name->text);
     } else if (!k->damaged && !k->c->items_damaged) {
-        Diagnostic *d = diag_error(diags, E_UNKNOWN_NAME, at, "'%s' is not defined", name->text);
+        Diagnostic *d =
+            diag_error(diags, E_UNKNOWN_NAME, at, "'%s' is not defined", name->text);
         const char *near = suggest_value(k, name);
         if (map_get(&k->label_by_name, name->id, &label) && label > 0) {
             diag_help(d, "'%s' is an index here, not a value", name->text);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the checker share: the state of checking a program and a kernel. check.c: items and dims;
- * check_kernel.c: heads and statements; check_expr.c: expressions; check_call.c: calls; check_sums.c: which sums are silent;
- * check_weak.c: numbers without a type; check_name.c: what names mean. Nobody else includes this. */
+/* What the files of the checker share: the state of checking a program and a kernel. check.c:
+ * items and dims; check_kernel.c: heads and statements; check_expr.c: expressions;
+ * check_call.c: calls; check_sums.c: which sums are silent; check_weak.c: numbers without a
+ * type; check_name.c: what names mean. Nobody else includes this. */
 #ifndef FRONT_CHECK_PARTS_H
 #define FRONT_CHECK_PARTS_H
 
@@ -18,8 +19,8 @@ typedef struct Global {
     bool is_const;
     bool in_main; /* not from an include */
     GlobalState state;
-    Expr *value;   /* CONST: its value (POISON when it has none); dim: null when open */
-    Dim dim;       /* dim: fixed, or open with sym 0 */
+    Expr *value; /* CONST: its value (POISON when it has none); dim: null when open */
+    Dim dim;     /* dim: fixed, or open with sym 0 */
     int64_t typical;
     bool poison;
     uint32_t uses;
@@ -36,7 +37,7 @@ typedef struct Check {
     Program *program;
     const FrontOptions *options;
     bool *define_used;
-    VEC(Item) items; /* of all files, includes in their place */
+    VEC(Item) items;    /* of all files, includes in their place */
     bool items_damaged; /* some item did not parse: names may be missing */
     VEC(Global) globals;
     Map global_by_name;
@@ -47,7 +48,7 @@ typedef struct Check {
 
 typedef struct LabelUse {
     uint32_t n;
-    Span at;      /* the use that gave the extent */
+    Span at;        /* the use that gave the extent */
     uint32_t value; /* of what */
     uint32_t read;  /* the latest indexed tensor, and the dimension there */
     Dim dim;
@@ -73,16 +74,16 @@ typedef struct Kern {
 
     /* the statement being checked */
     VEC(Label) labels;
-    VEC(LabelUse) uses; /* of each label */
-    uint32_t reads;     /* indexed tensors met so far */
-    VEC(Sym) named;     /* index names to forget afterwards */
-    Map label_by_name;  /* sym -> label + 1; 0: none */
-    bool whole;         /* the left side has no indices */
-    int32_t whole_rank; /* of the operands without indices; -1: none seen */
+    VEC(LabelUse) uses;  /* of each label */
+    uint32_t reads;      /* indexed tensors met so far */
+    VEC(Sym) named;      /* index names to forget afterwards */
+    Map label_by_name;   /* sym -> label + 1; 0: none */
+    bool whole;          /* the left side has no indices */
+    int32_t whole_rank;  /* of the operands without indices; -1: none seen */
     int32_t whole_first; /* label of their first dimension */
     Span whole_at;
     Sym whole_name;
-    bool indexed;  /* an index was written on the right */
+    bool indexed; /* an index was written on the right */
     bool poisoned;
 } Kern;
 
@@ -110,7 +111,8 @@ void statement_add(Kern *k, CheckedStatement s);
 Dim dim_named(Kern *k, Sym name, Span at, bool *ok);
 /* Known already, as the kernel's or the program's? */
 bool dim_known(Kern *k, Sym name);
-/* The nearest of the visible values and constants, functions, or dims; null when none is near. */
+/* The nearest of the visible values and constants, functions, or dims; null when none is near.
+ */
 const char *suggest_value(Kern *k, Sym name);
 const char *suggest_function(Kern *k, Sym name);
 const char *suggest_dim(Kern *k, Sym name);
@@ -120,11 +122,13 @@ Expr *unknown_value(Kern *k, Sym name, Span at);
 Expr *expr_new(Kern *k, ExprKind kind, AstId ast, Span span);
 Expr *expr_poison(Kern *k, AstId ast, Span span);
 Expr *expr_check(Kern *k, AstId ast);
-Expr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label, uint32_t rank);
+Expr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label,
+                uint32_t rank);
 /* A value written without indices. */
 Expr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at);
 Expr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, Expr *const *arg, uint32_t n);
-/* The labels of the index list child[1..] of `ast`; false when something is not an index (reported). */
+/* The labels of the index list child[1..] of `ast`; false when something is not an index
+ * (reported). */
 bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label);
 void chain_add(Kern *k, Expr *chain, Op link, Expr *arg);
 Expr *chain_type(Kern *k, Expr *chain); /* once all arguments are there */
@@ -133,7 +137,8 @@ Expr *chain_type(Kern *k, Expr *chain); /* once all arguments are there */
 Expr *call_check(Kern *k, AstId ast);
 
 /* ---- check_einsum.c ---- */
-/* The product of the values, summed over what the output lacks; the target is the caller's to set. */
+/* The product of the values, summed over what the output lacks; the target is the caller's to
+ * set. */
 CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
                                   DType dtype, AstId ast, Span span);
 Expr *einsum_check(Kern *k, AstId ast);
@@ -147,7 +152,8 @@ Expr *sums_explicit(Kern *k, Expr *term, uint32_t first_label, bool lone);
 
 /* ---- check_weak.c ---- */
 Expr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f);
-/* Gives all weak parts of `e` the type t; false when a decimal meets an integer or a number does not fit (reported). */
+/* Gives all weak parts of `e` the type t; false when a decimal meets an integer or a number
+ * does not fit (reported). */
 bool weak_settle(Kern *k, Expr *e, DType t, Span why);
 /* The type of a weak expression nobody else decides. */
 DType weak_default(Weak w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One statement: its left side, its indices and their extents, which of its sums are silent, and the element type of
- * what it assigns. */
+/* One statement: its left side, its indices and their extents, which of its sums are silent,
+ * and the element type of what it assigns. */
 #include "front/check_parts.h"
 
 static const AstNode *node(const Kern *k, AstId id)
@@ -46,12 +46,12 @@ static void extent_mismatch(Kern *k, const Label *l, Dim d, Span at, uint32_t of
                             Span other_at, uint32_t other_of)
 {
     Arena *a = k->c->arena;
-    const char *what = l->name != NULL ? str_format(a, "index '%s'", l->name->text)
-                                       : "a dimension";
-    Diagnostic *e =
-        diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, at, "%s is %s in %s but %s in %s", what,
-                   dim_text(a, &k->k->dims, d), value_text(k, of),
-                   dim_text(a, &k->k->dims, other), of == other_of ? "it" : value_text(k, other_of));
+    const char *what =
+        l->name != NULL ? str_format(a, "index '%s'", l->name->text) : "a dimension";
+    Diagnostic *e = diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, at,
+                               "%s is %s in %s but %s in %s", what, dim_text(a, &k->k->dims, d),
+                               value_text(k, of), dim_text(a, &k->k->dims, other),
+                               of == other_of ? "it" : value_text(k, other_of));
     mark_other(k->c, e, other_at, "here");
     note_shape(k, e, of);
     if (other_of != of) {
@@ -60,7 +60,8 @@ static void extent_mismatch(Kern *k, const Label *l, Dim d, Span at, uint32_t of
     if ((d.sym >= 0) != (other.sym >= 0)) {
         Dim open = d.sym >= 0 ? d : other, fixed = d.sym >= 0 ? other : d;
         const char *name = k->k->dims.list.at[open.sym].name->text;
-        diag_help(e, "'%s' is open; -D %s=%lld makes them equal", name, name, (long long)fixed.n);
+        diag_help(e, "'%s' is open; -D %s=%lld makes them equal", name, name,
+                  (long long)fixed.n);
     }
     k->poisoned = true;
 }
@@ -85,7 +86,8 @@ void label_use(Kern *k, int32_t label, Dim d, Span at, uint32_t of)
     }
 }
 
-/* Index names of labels [from, n) that are neither on the left nor bound mean nothing any more. */
+/* Index names of labels [from, n) that are neither on the left nor bound mean nothing any more.
+ */
 static void forget_labels(Kern *k, uint32_t from, bool all)
 {
     for (uint32_t j = from; j < k->labels.n; j++) {
@@ -128,7 +130,8 @@ static bool left_assignable(Kern *k, Left *l)
     if (!l->known) {
         if (map_get(&k->c->global_by_name, l->name->id, &global) &&
             k->c->globals.at[global].is_const) {
-            Diagnostic *d = diag_error(diags, E_NOT_ASSIGNABLE, l->span, "'%s' is a constant", name);
+            Diagnostic *d =
+                diag_error(diags, E_NOT_ASSIGNABLE, l->span, "'%s' is a constant", name);
             diag_note(d, node(k, k->c->globals.at[global].ast)->at, "it is defined here");
             return false;
         }
@@ -141,12 +144,14 @@ static bool left_assignable(Kern *k, Left *l)
     }
     Value *v = &k->k->values.at[l->target];
     if (v->kind == VALUE_PARAM && !v->is_inout) {
-        Diagnostic *d = diag_error(diags, E_NOT_ASSIGNABLE, l->span, "'%s' is a parameter", name);
+        Diagnostic *d =
+            diag_error(diags, E_NOT_ASSIGNABLE, l->span, "'%s' is a parameter", name);
         diag_note(d, v->span, "declare it inout to update it");
         return false;
     }
     if (l->op == OP_COPY && v->assigned) {
-        Diagnostic *d = diag_error(diags, E_DUPLICATE_NAME, l->span, "'%s' is assigned twice", name);
+        Diagnostic *d =
+            diag_error(diags, E_DUPLICATE_NAME, l->span, "'%s' is assigned twice", name);
         mark_other(k->c, d, v->span, v->kind == VALUE_LOCAL ? "first here" : "declared here");
         diag_help(d, "'+=' and '-=' add to a value");
         return false;
@@ -165,8 +170,8 @@ static bool left_indices(Kern *k, Left *l)
 {
     bool ok = true;
     if (l->n->n - 1 > RANK_LIMIT) {
-        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, l->span, "a tensor has at most %d dimensions",
-                   RANK_LIMIT);
+        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, l->span,
+                   "a tensor has at most %d dimensions", RANK_LIMIT);
         return false;
     }
     for (uint32_t a = 1; a < l->n->n; a++) {
@@ -320,7 +325,8 @@ static Expr *widen(Kern *k, Expr *e, DType t)
         e->dtype = t;
         return e;
     }
-    if ((product && e->arg[0]->kind == EXPR_REDUCE) || (e->kind == EXPR_MAP && e->op == OP_NEG)) {
+    if ((product && e->arg[0]->kind == EXPR_REDUCE) ||
+        (e->kind == EXPR_MAP && e->op == OP_NEG)) {
         e->arg[0] = widen(k, e->arg[0], t); /* a silent sum, with what divides it or a minus */
         e->dtype = t;
         return e;
@@ -363,8 +369,8 @@ static TensorType local_type(Kern *k, const Left *l, DType dtype)
     TensorType type = {dtype, l->rank, dims};
     int64_t bytes = 0;
     if (dtype != DTYPE_NONE && !type_bytes(&type, &bytes)) {
-        diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, l->span, "the size of '%s' overflows 64 bits",
-                   l->name->text);
+        diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, l->span,
+                   "the size of '%s' overflows 64 bits", l->name->text);
         type.dtype = DTYPE_NONE;
     }
     return type;
@@ -373,8 +379,8 @@ static TensorType local_type(Kern *k, const Left *l, DType dtype)
 static void mark_assigned(Kern *k, Left *l, TensorType type)
 {
     if (!l->known) {
-        l->target = value_new(k, (Value){.kind = VALUE_LOCAL, .name = l->name, .type = type,
-                                         .span = l->span});
+        l->target = value_new(
+            k, (Value){.kind = VALUE_LOCAL, .name = l->name, .type = type, .span = l->span});
     }
     Value *v = &k->k->values.at[l->target];
     v->updated = true;
@@ -454,8 +460,8 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     }
     mark_assigned(k, l, type);
     if (!poison) {
-        CheckedStatement s = {id, node(k, id)->span, l->target, l->op, k->labels.n, k->labels.at, l->rank,
-                              NULL, e};
+        CheckedStatement s = {id,           node(k, id)->span, l->target, l->op, k->labels.n,
+                              k->labels.at, l->rank,           NULL,      e};
         s.left = l->rank == 0 ? NULL
                               : arena_copy(k->c->arena, l->label, l->rank * sizeof l->label[0]);
         statement_add(k, s);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Sums are never a surprise": which sums may be silent. A term is a plain product when all its indices that are not
- * on the left stand in factors that are tensors: `A[i,k] * B[k,j]`, in any order with factors (of any form) and a minus
- * that have none of them, and divided by such only after the last of them. Its missing indices are summed. When the
- * term is one of several, only indices that occur twice in it are (each term is summed by itself, in the manner of
- * Einstein; an index that occurs once could mean the sum of all terms). Everything else names its reductions. */
+/* "Sums are never a surprise": which sums may be silent. A term is a plain product when all its
+ * indices that are not on the left stand in factors that are tensors: `A[i,k] * B[k,j]`, in any
+ * order with factors (of any form) and a minus that have none of them, and divided by such only
+ * after the last of them. Its missing indices are summed. When the term is one of several, only
+ * indices that occur twice in it are (each term is summed by itself, in the manner of Einstein;
+ * an index that occurs once could mean the sum of all terms). Everything else names its
+ * reductions. */
 #include "front/check_parts.h"
 
 typedef struct Sums {
     Kern *k;
-    uint32_t first; /* labels from here on belong to the term */
-    uint32_t *count;   /* occurrences in plain positions, by label - first */
-    Span *at;          /* the latest of them */
+    uint32_t first;  /* labels from here on belong to the term */
+    uint32_t *count; /* occurrences in plain positions, by label - first */
+    Span *at;        /* the latest of them */
     bool *reported;
-    bool divided;      /* a divisor was met */
+    bool divided; /* a divisor was met */
     bool failed;
     bool lone;
 } Sums;
@@ -88,8 +90,9 @@ static void scan_plain(Sums *s, const Expr *e, bool top)
                 continue;
             }
             if (s->divided) {
-                needs_reduction(s, e->label[a], label_place(s, e, a),
-                                "a quotient is summed silently only when the divisor comes last");
+                needs_reduction(
+                    s, e->label[a], label_place(s, e, a),
+                    "a quotient is summed silently only when the divisor comes last");
             }
             s->count[(uint32_t)e->label[a] - s->first]++;
             s->at[(uint32_t)e->label[a] - s->first] = label_place(s, e, a);
@@ -118,7 +121,8 @@ static void check_counts(Sums *s, const Label *l, uint32_t k)
         return;
     }
     if (!s->lone) {
-        needs_reduction(s, (int32_t)(s->first + k), s->at[k], "occurs once in one of several terms");
+        needs_reduction(s, (int32_t)(s->first + k), s->at[k],
+                        "occurs once in one of several terms");
     } else {
         diag_warning(&s->k->c->ctx->diags, W_SILENT_SUM, s->at[k],
                      "index '%s' occurs once and is summed", l->name->text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers without a type. Literals, constants and extent(d) take the element type of what they meet; among themselves
- * they are computed here, exactly for integers (whose quotient is a decimal when it does not divide) and in f64 for
- * decimals. */
+/* Numbers without a type. Literals, constants and extent(d) take the element type of what they
+ * meet; among themselves they are computed here, exactly for integers (whose quotient is a
+ * decimal when it does not divide) and in f64 for decimals. */
 #include <math.h>
 
 #include "front/check_parts.h"
@@ -41,8 +41,9 @@ static bool settle_const(Kern *k, Expr *e, DType t, Span why)
         return false;
     }
     Number v = number_cast(e->value, t);
-    bool fits = dtype_is_int(t) ? v.i == e->value.i
-                                : isfinite(v.re) || (e->weak == WEAK_FLOAT && !isfinite(e->value.re));
+    bool fits = dtype_is_int(t)
+                    ? v.i == e->value.i
+                    : isfinite(v.re) || (e->weak == WEAK_FLOAT && !isfinite(e->value.re));
     if (!fits) {
         diag_error(diags, E_NUMBER, e->span, "the number does not fit %s", dtype_name(t));
         return false;
@@ -126,23 +127,56 @@ static bool int_op(Op op, int64_t x, int64_t y, int64_t *out)
 static bool float_op(Op op, double x, double y, double *out)
 {
     switch ((int)op) {
-    case OP_NEG: *out = -x; return true;
-    case OP_ABS: *out = fabs(x); return true;
-    case OP_EXP: *out = exp(x); return true;
-    case OP_LOG: *out = log(x); return true;
-    case OP_SQRT: *out = sqrt(x); return true;
-    case OP_RSQRT: *out = 1 / sqrt(x); return true;
-    case OP_SIN: *out = sin(x); return true;
-    case OP_COS: *out = cos(x); return true;
-    case OP_TANH: *out = tanh(x); return true;
-    case OP_ADD: *out = x + y; return true;
-    case OP_SUB: *out = x - y; return true;
-    case OP_MUL: *out = x * y; return true;
-    case OP_DIV: *out = x / y; return true;
-    case OP_POW: *out = pow(x, y); return true;
-    case OP_MIN: *out = x < y ? x : y; return true;
-    case OP_MAX: *out = x > y ? x : y; return true;
-    default: return false; /* stays an operation */
+    case OP_NEG:
+        *out = -x;
+        return true;
+    case OP_ABS:
+        *out = fabs(x);
+        return true;
+    case OP_EXP:
+        *out = exp(x);
+        return true;
+    case OP_LOG:
+        *out = log(x);
+        return true;
+    case OP_SQRT:
+        *out = sqrt(x);
+        return true;
+    case OP_RSQRT:
+        *out = 1 / sqrt(x);
+        return true;
+    case OP_SIN:
+        *out = sin(x);
+        return true;
+    case OP_COS:
+        *out = cos(x);
+        return true;
+    case OP_TANH:
+        *out = tanh(x);
+        return true;
+    case OP_ADD:
+        *out = x + y;
+        return true;
+    case OP_SUB:
+        *out = x - y;
+        return true;
+    case OP_MUL:
+        *out = x * y;
+        return true;
+    case OP_DIV:
+        *out = x / y;
+        return true;
+    case OP_POW:
+        *out = pow(x, y);
+        return true;
+    case OP_MIN:
+        *out = x < y ? x : y;
+        return true;
+    case OP_MAX:
+        *out = x > y ? x : y;
+        return true;
+    default:
+        return false; /* stays an operation */
     }
 }
 

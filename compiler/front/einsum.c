@@ -16,9 +16,9 @@ void einsum_scan_advance(EinsumScan *s, Span *span, size_t n)
 /* Blanks, controls and marks of direction are no labels, whatever their code. */
 static bool is_label(uint32_t c)
 {
-    return !(c <= 0xa0 || c == 0xad || c == 0x61c || c == 0x1680 || (c >= 0x2000 && c <= 0x200f) ||
-             (c >= 0x2028 && c <= 0x202f) || (c >= 0x205f && c <= 0x206f) || c == 0x3000 ||
-             c == 0xfeff);
+    return !(c <= 0xa0 || c == 0xad || c == 0x61c || c == 0x1680 ||
+             (c >= 0x2000 && c <= 0x200f) || (c >= 0x2028 && c <= 0x202f) ||
+             (c >= 0x205f && c <= 0x206f) || c == 0x3000 || c == 0xfeff);
 }
 
 bool einsum_scan_label(EinsumScan *s, EinsumValue *value, const char *text, size_t n, Span span)
@@ -97,8 +97,8 @@ void einsum_output(EinsumScan *s, Span span)
 void einsum_unexpected(EinsumScan *s, Span span, const char *found)
 {
     if (!s->failed) {
-        diag_error(&s->ctx->diags, E_SYNTAX, span, "unexpected %s in the output of an einsum string",
-                   found);
+        diag_error(&s->ctx->diags, E_SYNTAX, span,
+                   "unexpected %s in the output of an einsum string", found);
     }
     s->failed = true;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum strings, the one meaning of them: for the einsum() of the language and for equations of the command line.
- * Parsing knows letters only; resolving matches them with the operands' shapes. docs/language.md lists where NumPy,
- * opt_einsum and torch disagree and what is done here. Spans are those of the text the string stands in. */
+/* Einsum strings, the one meaning of them: for the einsum() of the language and for equations
+ * of the command line. Parsing knows letters only; resolving matches them with the operands'
+ * shapes. docs/language.md lists where NumPy, opt_einsum and torch disagree and what is done
+ * here. Spans are those of the text the string stands in. */
 #ifndef FRONT_EINSUM_H
 #define FRONT_EINSUM_H
 
@@ -54,7 +55,8 @@ typedef struct EinsumSpec {
     EinsumLabel *label;
     uint32_t n_operands;
     uint32_t *axis_count; /* [operand] dimensions */
-    int32_t **axis; /* [operand][dimension]: a label; extents of 1 may stand under a longer one */
+    int32_t *
+        *axis; /* [operand][dimension]: a label; extents of 1 may stand under a longer one */
     uint32_t rank;
     int32_t *out; /* [rank] labels */
 } EinsumSpec;

@@ -14,14 +14,15 @@ typedef struct EinsumScan {
     Arena *arena;
     EinsumText *text;
     uint32_t source;
-    uint32_t at; /* offset of the next byte */
+    uint32_t at;    /* offset of the next byte */
     uint32_t first; /* item with which the current term begins */
     bool dots;      /* the current term has an ellipsis */
     bool failed;
 } EinsumScan;
 
 void einsum_scan_advance(EinsumScan *s, Span *span, size_t n);
-bool einsum_scan_label(EinsumScan *s, EinsumValue *value, const char *text, size_t n, Span span);
+bool einsum_scan_label(EinsumScan *s, EinsumValue *value, const char *text, size_t n,
+                       Span span);
 void einsum_scan_dot(EinsumScan *s, Span span);
 void einsum_scan_bad(EinsumScan *s, char c, Span span);
 void einsum_label(EinsumScan *s, uint32_t code, Span span);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An einsum string meets its operands. Labels are collected over all terms; each gets the one extent its uses agree
- * on, where an extent of 1 stretches to any other (as in NumPy, also for labels that are summed) and `?` becomes what
- * the others say. Within one operand a repeated label takes a diagonal and its extents must be equal. An ellipsis
- * stands for labels of its own, aligned at the right. Everything is linear in the length of the string. */
+/* An einsum string meets its operands. Labels are collected over all terms; each gets the one
+ * extent its uses agree on, where an extent of 1 stretches to any other (as in NumPy, also for
+ * labels that are summed) and `?` becomes what the others say. Within one operand a repeated
+ * label takes a diagonal and its extents must be equal. An ellipsis stands for labels of its
+ * own, aligned at the right. Everything is linear in the length of the string. */
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -10,9 +11,9 @@
 
 typedef struct LabelState {
     EinsumLabel label;
-    uint32_t fixed_by;   /* operand that gave `extent` */
+    uint32_t fixed_by; /* operand that gave `extent` */
     Span fixed_at;
-    uint32_t last;       /* operand of the latest use, +1 */
+    uint32_t last; /* operand of the latest use, +1 */
     Dim last_dim;
 } LabelState;
 
@@ -25,9 +26,9 @@ typedef struct Resolve {
     EinsumSpec *spec;
     VEC(LabelState) labels;
     Map by_code;
-    uint32_t dots;       /* dimensions the longest ellipsis covers */
-    int32_t *dot_label;  /* [dots] */
-    Span dots_at;        /* an ellipsis that covers that many */
+    uint32_t dots;      /* dimensions the longest ellipsis covers */
+    int32_t *dot_label; /* [dots] */
+    Span dots_at;       /* an ellipsis that covers that many */
     bool failed;
 } Resolve;
 
@@ -54,7 +55,8 @@ static Sym item_name(Resolve *r, const EinsumItem *it)
 
 static int32_t label_new(Resolve *r, const EinsumItem *it)
 {
-    LabelState s = {.label = {.code = it->code, .span = it->span, .extent = dim_fixed(1), .out = -1}};
+    LabelState s = {
+        .label = {.code = it->code, .span = it->span, .extent = dim_fixed(1), .out = -1}};
     s.label.name = item_name(r, it);
     vec_push(r->arena, &r->labels, s);
     return (int32_t)r->labels.n - 1;
@@ -96,10 +98,9 @@ static void check_rank(Resolve *r, uint32_t k)
         return;
     }
     r->failed = true;
-    Diagnostic *d = diag_error(&r->ctx->diags, E_RANK_MISMATCH, t->span,
-                               "%u %s here but operand %u has %u %s", labels,
-                               labels == 1 ? "index" : "indices", k + 1, rank,
-                               rank == 1 ? "dimension" : "dimensions");
+    Diagnostic *d = diag_error(
+        &r->ctx->diags, E_RANK_MISMATCH, t->span, "%u %s here but operand %u has %u %s", labels,
+        labels == 1 ? "index" : "indices", k + 1, rank, rank == 1 ? "dimension" : "dimensions");
     if (r->operand[k].span.source == t->span.source) {
         diag_mark(d, r->operand[k].span, "%s", "");
     }
@@ -111,20 +112,21 @@ static void check_rank(Resolve *r, uint32_t k)
 
 /* ---- extents ---- */
 
-static void extent_mismatch(Resolve *r, const LabelState *s, uint32_t k, Span at, Dim d, Dim other,
-                            uint32_t other_operand, Span other_at)
+static void extent_mismatch(Resolve *r, const LabelState *s, uint32_t k, Span at, Dim d,
+                            Dim other, uint32_t other_operand, Span other_at)
 {
     r->failed = true;
     bool dots = s->label.code == EINSUM_DOTS;
-    const char *here = dim_text(r->arena, r->dims, d), *there = dim_text(r->arena, r->dims, other);
-    Diagnostic *e =
-        k == other_operand
-            ? diag_error(&r->ctx->diags, E_EXTENT_MISMATCH, at, "index '%s' is %s and %s in operand %u",
-                         s->label.name->text, there, here, k + 1)
-            : diag_error(&r->ctx->diags, E_EXTENT_MISMATCH, at,
-                         "%s '%s' is %s in operand %u but %s in operand %u",
-                         dots ? "a dimension of" : "index", s->label.name->text, here, k + 1, there,
-                         other_operand + 1);
+    const char *here = dim_text(r->arena, r->dims, d),
+               *there = dim_text(r->arena, r->dims, other);
+    Diagnostic *e = k == other_operand
+                        ? diag_error(&r->ctx->diags, E_EXTENT_MISMATCH, at,
+                                     "index '%s' is %s and %s in operand %u",
+                                     s->label.name->text, there, here, k + 1)
+                        : diag_error(&r->ctx->diags, E_EXTENT_MISMATCH, at,
+                                     "%s '%s' is %s in operand %u but %s in operand %u",
+                                     dots ? "a dimension of" : "index", s->label.name->text,
+                                     here, k + 1, there, other_operand + 1);
     diag_mark(e, other_at, "%s", "");
     note_operand(r, e, k);
     if (other_operand != k) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Equations of the command line: the operands get names, open extents become dims, and the rest is einsum's. */
+/* Equations of the command line: the operands get names, open extents become dims, and the rest
+ * is einsum's. */
 #include "front/equation.h"
 
 #include "front/check_parts.h"
@@ -25,8 +26,8 @@ static bool make_operands(Eq *q)
     for (uint32_t k = 0; k < q->e->n_operands; k++) {
         uint32_t rank = q->e->operand[k].rank;
         if (rank > RANK_LIMIT) {
-            diag_limit(&q->ctx->diags, E_LIMIT_SIZE, all, "operand %u has more than %d dimensions",
-                       k + 1, RANK_LIMIT);
+            diag_limit(&q->ctx->diags, E_LIMIT_SIZE, all,
+                       "operand %u has more than %d dimensions", k + 1, RANK_LIMIT);
             return false;
         }
         Dim *dims = ARENA_ARRAY(arena, rank, Dim);
@@ -41,8 +42,8 @@ static bool make_operands(Eq *q)
                 return false;
             }
         }
-        q->operand[k] = (EinsumOperand){.type = {q->e->dtype, rank, dims},
-                                        .name = operand_name(q->ctx, k)};
+        q->operand[k] =
+            (EinsumOperand){.type = {q->e->dtype, rank, dims}, .name = operand_name(q->ctx, k)};
     }
     return true;
 }
@@ -84,7 +85,8 @@ static TensorType settled_type(Eq *q, const EinsumSpec *spec, uint32_t k)
     return type;
 }
 
-static bool add_value(Eq *q, ValueKind kind, Sym name, TensorType type, uint32_t number, Span span)
+static bool add_value(Eq *q, ValueKind kind, Sym name, TensorType type, uint32_t number,
+                      Span span)
 {
     int64_t bytes = 0;
     if (!type_bytes(&type, &bytes)) {
@@ -92,8 +94,14 @@ static bool add_value(Eq *q, ValueKind kind, Sym name, TensorType type, uint32_t
                    name->text);
         return false;
     }
-    Value v = {.kind = kind, .name = name, .type = type, .span = span, .number = number,
-               .updated = kind == VALUE_RESULT, .assigned = kind == VALUE_RESULT, .uses = 1};
+    Value v = {.kind = kind,
+               .name = name,
+               .type = type,
+               .span = span,
+               .number = number,
+               .updated = kind == VALUE_RESULT,
+               .assigned = kind == VALUE_RESULT,
+               .uses = 1};
     vec_push(&q->ctx->arena, &q->k->values, v);
     return true;
 }
@@ -133,7 +141,8 @@ static bool make_kernel(Eq *q, EinsumSpec *spec, Span all)
         dims[d] = spec->label[spec->out[d]].extent;
     }
     Sym result = sym_cstr(&q->ctx->syms, n > 'R' - 'A' ? "out" : "R");
-    if (!add_value(q, VALUE_RESULT, result, (TensorType){q->e->dtype, spec->rank, dims}, 0, all)) {
+    if (!add_value(q, VALUE_RESULT, result, (TensorType){q->e->dtype, spec->rank, dims}, 0,
+                   all)) {
         return false;
     }
     q->k->n_params = n;
@@ -154,8 +163,8 @@ Program *equation_check(Ctx *ctx, const Equation *equation)
     if (read == NULL || !make_operands(&q)) {
         return NULL;
     }
-    EinsumSpec *spec = einsum_resolve(ctx, &ctx->arena, read, &q.k->dims, q.operand,
-                                      equation->n_operands);
+    EinsumSpec *spec =
+        einsum_resolve(ctx, &ctx->arena, read, &q.k->dims, q.operand, equation->n_operands);
     q.k->name = sym_cstr(&ctx->syms, equation->name != NULL ? equation->name : "einsum");
     q.k->span = all;
     if (spec == NULL || !make_kernel(&q, spec, all)) {

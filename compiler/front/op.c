@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The op table as C, the type rules, and numbers of any element type. Numbers are kept exact within their own
- * type: a Number of dtype f32 holds a double that is a float, one of i32 an int64 that fits 32 bits. */
+/* The op table as C, the type rules, and numbers of any element type. Numbers are kept exact
+ * within their own type: a Number of dtype f32 holds a double that is a float, one of i32 an
+ * int64 that fits 32 bits. */
 #include "front/op.h"
 
 #include <math.h>
 
 static const OpInfo op_table[OP_COUNT] = {
-#define OP(id, name, kind, arity, rule, c, nki)                                                  \
+#define OP(id, name, kind, arity, rule, c, nki)                                                \
     [id] = {name, OPKIND_##kind, arity, RULE_##rule, c, nki},
 #include "front/ops.def"
 #undef OP
@@ -150,8 +151,8 @@ Number op_neutral(Op op, DType dtype)
     return number_int(dtype, 0); /* einsum, sum, any */
 }
 
-/* `v` rounded to a binary format of `digits` bits and least normal exponent `least`, to nearest even; beyond
- * `most` it becomes infinite. */
+/* `v` rounded to a binary format of `digits` bits and least normal exponent `least`, to nearest
+ * even; beyond `most` it becomes infinite. */
 static double round_binary(double v, int digits, int least, double most)
 {
     if (!isfinite(v) || v == 0) {
@@ -209,9 +210,8 @@ Number number_cast(Number from, DType to)
     case DTYPE_BOOL:
         return (Number){to, !number_is_zero(from), 0, 0};
     case DTYPE_I32:
-        return (Number){to,
-                        exact ? wrap_i32(from.i) : truncate_to(from.re, INT32_MIN, INT32_MAX), 0,
-                        0};
+        return (Number){
+            to, exact ? wrap_i32(from.i) : truncate_to(from.re, INT32_MIN, INT32_MAX), 0, 0};
     case DTYPE_I64:
         return (Number){to, exact ? from.i : truncate_to(from.re, INT64_MIN, INT64_MAX), 0, 0};
     case DTYPE_F32:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text to AST: the checks a text must pass before it is scanned, the values of tokens, and one small function per
- * grammar action. */
+/* Text to AST: the checks a text must pass before it is scanned, the values of tokens, and one
+ * small function per grammar action. */
 #include "front/parse.h"
 
 #include <math.h>
@@ -66,7 +66,8 @@ int parse_bad_number(Parse *p, ParseValue *value, Span span)
     return T_FLOAT;
 }
 
-/* An identifier with letters outside ASCII: reported, and kept as a name so that the statement still parses. */
+/* An identifier with letters outside ASCII: reported, and kept as a name so that the statement
+ * still parses. */
 int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span)
 {
     size_t first = 0;
@@ -75,7 +76,8 @@ int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, 
     }
     int length = 0;
     (void)utf8_decode(text + first, text + n, &length);
-    Span at = {span.source, span.lo + (uint32_t)first, span.lo + (uint32_t)first + (uint32_t)length};
+    Span at = {span.source, span.lo + (uint32_t)first,
+               span.lo + (uint32_t)first + (uint32_t)length};
     Diagnostic *d = diag_error(&p->ctx->diags, E_CHARACTER, at,
                                "'%.*s' cannot be part of a name", length, text + first);
     diag_help(d, "names are ASCII letters, digits and '_'; einsum strings take any letter");
@@ -111,7 +113,8 @@ void parse_open_comment(Parse *p)
 
 /* ---- errors ---- */
 
-void parse_unexpected(Parse *p, Span span, const char *found, const char *const *expected, int n)
+void parse_unexpected(Parse *p, Span span, const char *found, const char *const *expected,
+                      int n)
 {
     p->ast->damaged = true;
     Diags *diags = &p->ctx->diags;
@@ -203,7 +206,8 @@ AstId parse_kernel(Parse *p, Span span, Span head, AstId params, AstId results, 
     return id;
 }
 
-AstId parse_param(Parse *p, Span span, Sym name, Span at, bool is_inout, AstId type, AstId attrs)
+AstId parse_param(Parse *p, Span span, Sym name, Span at, bool is_inout, AstId type,
+                  AstId attrs)
 {
     AstId id = ast_new(p->ctx, p->ast, AST_PARAM, span, name, at, &type, 1);
     node_at(p, id)->flag = is_inout;
@@ -404,11 +408,11 @@ void tokens_dump(Ctx *ctx, uint32_t source, Text *out)
     Span span = {0};
     for (int token; (token = tdsl_lex(&value, &span, scanner)) > 0;) {
         text_put_n(out, s->text.at + span.lo, span.hi - span.lo);
-        const char *kind = token == T_NAME                        ? "name"
-                           : token == T_INT || token == T_FLOAT   ? "number"
-                           : token == T_STRING                    ? "string"
-                           : token < 128 || token >= T_ARROW      ? "symbol"
-                                                                  : "keyword";
+        const char *kind = token == T_NAME                      ? "name"
+                           : token == T_INT || token == T_FLOAT ? "number"
+                           : token == T_STRING                  ? "string"
+                           : token < 128 || token >= T_ARROW    ? "symbol"
+                                                                : "keyword";
         text_printf(out, " // %s\n", kind);
     }
     tdsl_lex_destroy(scanner);

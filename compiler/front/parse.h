@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between grammar/tdsl.{l,y} and front/parse.c: the state of one parse, and the calls the grammar's actions make.
- * Nobody else includes this. */
+/* Between grammar/tdsl.{l,y} and front/parse.c: the state of one parse, and the calls the
+ * grammar's actions make. Nobody else includes this. */
 #ifndef FRONT_PARSE_H
 #define FRONT_PARSE_H
 
@@ -18,14 +18,15 @@ typedef struct Parse {
     Ctx *ctx;
     Ast *ast;
     uint32_t source;
-    uint32_t at;            /* offset of the next byte */
-    uint32_t comment;       /* where the open comment began */
+    uint32_t at;      /* offset of the next byte */
+    uint32_t comment; /* where the open comment began */
     AstId file;
 } Parse;
 
 typedef void *ParseScanner;
 
-/* ---- for the scanner: functions that return int give a token; T_TDSL_error after a report ---- */
+/* ---- for the scanner: functions that return int give a token; T_TDSL_error after a report
+ * ---- */
 void parse_advance(Parse *p, Span *span, size_t n);
 int parse_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
 int parse_int(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
@@ -38,7 +39,8 @@ int parse_open_string(Parse *p, Span span);
 void parse_open_comment(Parse *p);
 
 /* ---- for the parser ---- */
-void parse_unexpected(Parse *p, Span span, const char *found, const char *const *expected, int n);
+void parse_unexpected(Parse *p, Span span, const char *found, const char *const *expected,
+                      int n);
 void parse_too_deep(Parse *p, Span span);
 
 AstId parse_leaf(Parse *p, AstKind kind, Span span, Sym name);
@@ -49,7 +51,8 @@ AstId parse_dim(Parse *p, Span span, Sym name, Span at, Op how, AstId expr);
 AstId parse_const(Parse *p, Span span, Sym name, Span at, AstId type, AstId expr);
 AstId parse_kernel(Parse *p, Span span, Span head, AstId params, AstId results, AstId body);
 AstId parse_broken(Parse *p, AstId list, Span span);
-AstId parse_param(Parse *p, Span span, Sym name, Span at, bool is_inout, AstId type, AstId attrs);
+AstId parse_param(Parse *p, Span span, Sym name, Span at, bool is_inout, AstId type,
+                  AstId attrs);
 AstId parse_list(Parse *p, AstKind kind, Span span);
 AstId parse_add(Parse *p, AstId list, AstId item, Span span);
 AstId parse_named(Parse *p, AstKind kind, Span span, Sym name, Span at, AstId list);

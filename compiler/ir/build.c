@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From checked programs to tensor graphs. A kernel's statements are built in order; `current` holds the node that
- * is each value now, so an inout parameter is its input until it is assigned. Within a statement an expression becomes a
- * View: a node and the labels of the statement it is read at. Nodes get their indices in the order of the left
- * side, then of first appearance, so the last one usually has the order of the left side; if not, a copy puts it so. */
+/* From checked programs to tensor graphs. A kernel's statements are built in order; `current`
+ * holds the node that is each value now, so an inout parameter is its input until it is
+ * assigned. Within a statement an expression becomes a View: a node and the labels of the
+ * statement it is read at. Nodes get their indices in the order of the left side, then of first
+ * appearance, so the last one usually has the order of the left side; if not, a copy puts it
+ * so. */
 #include "ir/build.h"
 
 #include <string.h>
@@ -62,7 +64,8 @@ static void out_add(Build *b, OutLabels *out, int32_t label)
 }
 
 /* The labels of the views that are not `dropped`, in the order of results. */
-OutLabels out_labels(Build *b, const View *v, uint32_t n, const int32_t *dropped, uint32_t n_dropped)
+OutLabels out_labels(Build *b, const View *v, uint32_t n, const int32_t *dropped,
+                     uint32_t n_dropped)
 {
     OutLabels out = {.n = 0};
     b->serial++;
@@ -95,7 +98,8 @@ static void check_size(Build *b, DType dtype, const OutLabels *out, Span span)
     TensorType type = {dtype, out->n, dims};
     if (!type_bytes(&type, &bytes) && !b->limited) {
         b->limited = true;
-        diag_limit(&b->ctx->diags, E_LIMIT_SIZE, span, "the size of an intermediate overflows 64 bits");
+        diag_limit(&b->ctx->diags, E_LIMIT_SIZE, span,
+                   "the size of an intermediate overflows 64 bits");
     }
 }
 
@@ -109,8 +113,14 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
         operand[k] = v[k].node;
         access[k] = (Access){v[k].rank, v[k].index};
     }
-    NodeSpec spec = {.op = op, .dtype = dtype, .n_operands = n, .operand = operand,
-                     .access = access, .rank = out->n, .out = out->label, .span = span};
+    NodeSpec spec = {.op = op,
+                     .dtype = dtype,
+                     .n_operands = n,
+                     .operand = operand,
+                     .access = access,
+                     .rank = out->n,
+                     .out = out->label,
+                     .span = span};
     if (root != NULL) {
         spec.name = root->name;
         spec.allow_spill = root->allow_spill;
@@ -118,7 +128,8 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
     return view_of(b, graph_add(b->g, &spec), out->label, out->n);
 }
 
-View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span, const Root *root)
+View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
+             const Root *root)
 {
     OutLabels out = out_labels(b, v, n, NULL, 0);
     return node_add(b, op, dtype, v, n, &out, span, root);
@@ -135,7 +146,8 @@ static View build_map(Build *b, const Expr *e, DType want, const Root *root)
 {
     View v[3];
     CHECK(e->n >= 1 && e->n <= 3);
-    DType in = e->op == OP_NEG ? e->dtype : DTYPE_NONE; /* a widened minus widens what it negates */
+    DType in =
+        e->op == OP_NEG ? e->dtype : DTYPE_NONE; /* a widened minus widens what it negates */
     for (uint32_t a = 0; a < e->n; a++) {
         v[a] = expr_build(b, e->arg[a], in != DTYPE_NONE ? in : e->arg[a]->dtype, NULL);
     }
@@ -155,9 +167,11 @@ View expr_build(Build *b, const Expr *e, DType want, const Root *root)
     case EXPR_MAP:
         return build_map(b, e, want, root);
     case EXPR_CHAIN:
-        return as_type(b, chain_build(b, e, e->dtype == want ? root : NULL), want, e->span, root);
+        return as_type(b, chain_build(b, e, e->dtype == want ? root : NULL), want, e->span,
+                       root);
     case EXPR_REDUCE:
-        return as_type(b, reduce_build(b, e, e->dtype == want ? root : NULL), want, e->span, root);
+        return as_type(b, reduce_build(b, e, e->dtype == want ? root : NULL), want, e->span,
+                       root);
     case EXPR_POISON:
         break;
     }
@@ -212,9 +226,13 @@ static void build_params(Build *b)
         if (value->kind != VALUE_PARAM) {
             continue;
         }
-        ParamRole role = value->is_inout ? PARAM_INOUT
-                         : value->type.rank == 0 ? PARAM_SCALAR : PARAM_IN;
-        Param p = {value->name, role, value->type.dtype, value->type.rank,
+        ParamRole role = value->is_inout         ? PARAM_INOUT
+                         : value->type.rank == 0 ? PARAM_SCALAR
+                                                 : PARAM_IN;
+        Param p = {value->name,
+                   role,
+                   value->type.dtype,
+                   value->type.rank,
                    arena_copy(b->g->arena, value->type.dims, value->type.rank * sizeof(Dim)),
                    value->span};
         vec_push(b->g->arena, &b->g->params, p);

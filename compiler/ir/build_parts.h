@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What build.c (statements, nodes) and build_product.c (chains and reductions) share. Nobody else includes this. */
+/* What build.c (statements, nodes) and build_product.c (chains and reductions) share. Nobody
+ * else includes this. */
 #ifndef IR_BUILD_PARTS_H
 #define IR_BUILD_PARTS_H
 
@@ -43,9 +44,11 @@ OutLabels out_labels(Build *b, const View *v, uint32_t n, const int32_t *dropped
                      uint32_t n_dropped);
 View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const OutLabels *out,
               Span span, const Root *root);
-View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span, const Root *root);
+View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
+             const Root *root);
 
-/* The value of `e` in type `want`, which is its own or a wider one. `root`: this is all of the right side. */
+/* The value of `e` in type `want`, which is its own or a wider one. `root`: this is all of the
+ * right side. */
 View expr_build(Build *b, const Expr *e, DType want, const Root *root);
 View chain_build(Build *b, const Expr *e, const Root *root);
 View reduce_build(Build *b, const Expr *e, const Root *root);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains and reductions. A chain is computed from left to right, one MAP node per link. A sum over a product is taken
- * apart first: tensors, and whatever else has summed indices, become the operands of one einsum (in which the order of
- * work is for others to choose); everything that lacks them is applied to its result, scalars multiplied among
- * themselves before. Only where a factor that is no tensor meets one that has all the indices, nothing would be
+/* Chains and reductions. A chain is computed from left to right, one MAP node per link. A sum
+ * over a product is taken apart first: tensors, and whatever else has summed indices, become
+ * the operands of one einsum (in which the order of work is for others to choose); everything
+ * that lacks them is applied to its result, scalars multiplied among themselves before. Only
+ * where a factor that is no tensor meets one that has all the indices, nothing would be
  * contracted: that is elementwise work and a reduction. */
 #include "ir/build_parts.h"
 
@@ -19,8 +20,8 @@ static bool is_scalar_param(const Build *b, const Expr *e)
     return e->kind == EXPR_READ && e->rank == 0 && b->k->values.at[e->read].kind == VALUE_PARAM;
 }
 
-/* `beta * C[i,j]`: one factor is the old value of the inout parameter being assigned, all others are scalars, and one
- * at least is a parameter. Gives that factor, or UINT32_MAX. */
+/* `beta * C[i,j]`: one factor is the old value of the inout parameter being assigned, all
+ * others are scalars, and one at least is a parameter. Gives that factor, or UINT32_MAX. */
 static uint32_t scaled_factor(const Build *b, const Expr *e)
 {
     uint32_t found = UINT32_MAX;
@@ -92,9 +93,10 @@ typedef struct Rest {
 
 /* A product taken apart. */
 typedef struct Product {
-    VEC(const Expr *) tensors; /* reads of rank 1 or more, and other factors with summed indices */
-    VEC(Rest) scalars;         /* rank 0, multiplied */
-    VEC(Rest) rest;            /* everything else, in order */
+    VEC(const Expr *)
+    tensors;           /* reads of rank 1 or more, and other factors with summed indices */
+    VEC(Rest) scalars; /* rank 0, multiplied */
+    VEC(Rest) rest;    /* everything else, in order */
     bool negative;
     bool mixed;  /* not all of `tensors` are reads */
     bool opaque; /* a divisor has a summed index */
@@ -133,8 +135,8 @@ static bool has_division(const Expr *e)
     return false;
 }
 
-/* Summed labels carry the stamp. `top`: nothing but minus signs around; there a divisor of a float may be taken out of
- * the sum. */
+/* Summed labels carry the stamp. `top`: nothing but minus signs around; there a divisor of a
+ * float may be taken out of the sum. */
 static void take_apart(Build *b, Product *p, const Expr *e, bool top)
 {
     bool exact = dtype_is_int(e->dtype) || e->dtype == DTYPE_BOOL;
@@ -166,7 +168,8 @@ static void take_apart(Build *b, Product *p, const Expr *e, bool top)
 }
 
 /* The scalars among themselves, then times `v`. */
-static View apply_scalars(Build *b, const Product *p, DType t, View v, Span span, const Root *root)
+static View apply_scalars(Build *b, const Product *p, DType t, View v, Span span,
+                          const Root *root)
 {
     Op mul = t == DTYPE_BOOL ? OP_AND : OP_MUL;
     View s = expr_build(b, p->scalars.at[0].e, t, NULL);
@@ -215,7 +218,8 @@ static uint32_t count_labels(Build *b, const View *v, uint32_t n)
     return count;
 }
 
-/* Does one factor alone have all the indices? Then this is no contraction, but elementwise work with a sum after it. */
+/* Does one factor alone have all the indices? Then this is no contraction, but elementwise work
+ * with a sum after it. */
 static bool is_elementwise(Build *b, const View *v, uint32_t n)
 {
     uint32_t all = count_labels(b, v, n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which graph a program becomes: build/NAME.tdsl against build/NAME.graph, before any pass; and that the checked
- * program, printed, becomes the same graph. With TDSL_BLESS=1 in the environment the .graph files are rewritten. */
+/* Which graph a program becomes: build/NAME.tdsl against build/NAME.graph, before any pass; and
+ * that the checked program, printed, becomes the same graph. With TDSL_BLESS=1 in the
+ * environment the .graph files are rewritten. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@ static IncludeStatus read_include(void *user, const char *path, Str *text, const
     return text->at == NULL ? INCLUDE_ABSENT : INCLUDE_READ;
 }
 
-static Program *check(Bench *b, const char *name, const char *text, const FrontDefine *d, uint32_t n)
+static Program *check(Bench *b, const char *name, const char *text, const FrontDefine *d,
+                      uint32_t n)
 {
     FrontOptions o = {.defines = d, .n_defines = n, .reader = read_include, .user = b};
     uint32_t source = source_add(&b->ctx.sources, name, str_from(text), (Span){0});
@@ -44,8 +46,8 @@ static Program *check(Bench *b, const char *name, const char *text, const FrontD
     return p;
 }
 
-/* The dump of the module without places, which differ between a source and its print (as do the names of what
- * einsum strings inside an expression give). */
+/* The dump of the module without places, which differ between a source and its print (as do the
+ * names of what einsum strings inside an expression give). */
 static const char *dump(Bench *b, const Program *p, bool names)
 {
     Module *m = module_build(&b->ctx, &b->ctx.arena, p, NULL);
@@ -108,7 +110,8 @@ static void golden(const char *name, const FrontDefine *d, uint32_t n_defines)
     Bench *b = bench_new();
     size_t n = 0;
     const char *file = str_format(&b->ctx.arena, "%s.tdsl", name);
-    const char *text = file_text(&b->ctx.arena, str_format(&b->ctx.arena, FOLDER "%s", file), &n);
+    const char *text =
+        file_text(&b->ctx.arena, str_format(&b->ctx.arena, FOLDER "%s", file), &n);
     assert_non_null(text);
     Program *p = check(b, file, text, d, n_defines);
     compare(b, name, dump(b, p, true));
@@ -184,12 +187,14 @@ static void public_programs_build(void **state)
     golden("programs", NULL, 0);
 }
 
-static const char *product_kernel(Bench *b, const char *type, const char *left, const char *right)
+static const char *product_kernel(Bench *b, const char *type, const char *left,
+                                  const char *right)
 {
-    return str_format(&b->ctx.arena,
-                      "kernel f(A: f64[n, m], B: f64[m, k], B2: f64[k, n], C: f64[n, n], s: f64) -> "
-                      "(R: f64%s) { %s = %s; }",
-                      type, left, right);
+    return str_format(
+        &b->ctx.arena,
+        "kernel f(A: f64[n, m], B: f64[m, k], B2: f64[k, n], C: f64[n, n], s: f64) -> "
+        "(R: f64%s) { %s = %s; }",
+        type, left, right);
 }
 
 static void both_notations_give_the_same_graph(void **state)

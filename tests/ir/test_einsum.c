@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum strings gathered from public test suites (einsum/cases.txt): each becomes a graph or is refused, and what is
- * small enough for the interpreter gives its recorded sums. The compiled kernels run all of them elsewhere. */
+/* Einsum strings gathered from public test suites (einsum/cases.txt): each becomes a graph or
+ * is refused, and what is small enough for the interpreter gives its recorded sums. The
+ * compiled kernels run all of them elsewhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +100,8 @@ static void check_value(Bench *b, const Case *c, const Graph *g)
         }
         args[k] = tensor_new(&b->ctx, a, DTYPE_I64, p->rank, extent);
         for (int64_t n = 0; n < args[k]->count; n++) {
-            tensor_set(args[k], n, number_int(DTYPE_I64, (7 * n + 13 * (int64_t)k + 3) % 11 - 5));
+            tensor_set(args[k], n,
+                       number_int(DTYPE_I64, (7 * n + 13 * (int64_t)k + 3) % 11 - 5));
         }
     }
     assert_true(graph_eval(&b->ctx, a, g, NULL, args, &result));
