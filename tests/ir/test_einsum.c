@@ -164,8 +164,8 @@ static void public_einsum_strings_mean_what_numpy_says(void **state)
         bench_free(b);
     }
     fclose(f);
-    assert_int_equal(ok, 739);
-    assert_int_equal(refused, 68);
+    assert_int_equal(ok, 762);
+    assert_int_equal(refused, 74);
     assert_true(run > 580);
 }
 
