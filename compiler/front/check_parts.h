@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the checker share: the state of checking a program and a kernel. check.c:
- * items and dims; check_kernel.c: heads and statements; check_expr.c: expressions;
- * check_call.c: calls; check_sums.c: which sums are silent; check_weak.c: numbers without a
- * type; check_name.c: what names mean. Nobody else includes this. */
+/* What the files of the checker share: the state of checking a program and a kernel. check.c: files, dims and
+ * constants; check_kernel.c: heads; check_statement.c: statements and indices; check_expr.c: expressions; check_call.c:
+ * calls; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
+ * check_name.c: what names mean. Nobody else includes this. */
 #ifndef FRONT_CHECK_PARTS_H
 #define FRONT_CHECK_PARTS_H
 
