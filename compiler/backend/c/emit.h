@@ -18,6 +18,7 @@
 typedef struct Helpers {
     Arena *arena;
     Names names; /* of what is defined */
+    Names macros; /* of kernels' headers */
     Text text;
     bool math;        /* <math.h> is needed */
     bool complex;     /* <complex.h> is needed */

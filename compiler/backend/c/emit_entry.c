@@ -119,9 +119,9 @@ void kernel_header_emit(Emitter *e, Text *out)
     text_put(out, "\n * Row-major. Inputs may overlap each other; nothing else may overlap. */\n");
     prototype_emit(e, out, true);
     text_printf(out, "size_t %s_workspace_bytes(%s);\n", e->symbol, dims_parameters(e));
-    if (n_dims(k) == 0) {
-        int64_t bytes = stack_bytes(k, k->body, k->n_body, 0);
-        text_printf(out, "#define %s_WORKSPACE_BYTES ((size_t)%lld)\n", upper(e->arena, e->symbol), (long long)bytes);
+    const char *macro = str_format(e->arena, "%s_WORKSPACE_BYTES", upper(e->arena, e->symbol));
+    if (n_dims(k) == 0 && names_claim(&e->help->macros, macro)) { /* kernels `a` and `A` share one */
+        text_printf(out, "#define %s ((size_t)%lld)\n", macro, (long long)stack_bytes(k, k->body, k->n_body, 0));
     }
     text_printf(out, "extern const tdsl_kernel_info %s_info;\n", e->symbol);
 }
@@ -335,6 +335,42 @@ static bool arg_is_used(const Kernel *k, uint32_t arg)
     return body_uses(k, k->body, k->n_body, k->args.at[arg].buf);
 }
 
+/* With no element to write nothing is to be done, however long the other loops are. */
+static void nothing_to_do_emit(Emitter *e)
+{
+    const Kernel *k = e->k;
+    uint32_t n_outputs = 0;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        n_outputs += k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT ? 1 : 0;
+    }
+    Text t;
+    text_init(&t, e->arena);
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        const Buffer *b = arg_buffer(k, i);
+        if (k->args.at[i].role != ARG_RESULT && k->args.at[i].role != ARG_INOUT) {
+            continue;
+        }
+        uint32_t n_open = 0;
+        Text any;
+        text_init(&any, e->arena);
+        for (uint32_t d = 0; d < b->rank; d++) {
+            if (b->extent[d].sym >= 0) {
+                text_printf(&any, n_open++ == 0 ? "%s == 0" : " || %s == 0", e->dim[b->extent[d].sym]);
+            }
+        }
+        if (n_open == 0) {
+            return;
+        }
+        text_put(&t, t.n > 0 ? " && " : "");
+        text_printf(&t, n_open > 1 && n_outputs > 1 ? "(%s)" : "%s", any.at);
+    }
+    if (t.n > 0) {
+        line_printf(e, "if (%s) {", t.at);
+        line_printf(e, "    return TDSL_OK;");
+        line_printf(e, "}");
+    }
+}
+
 static void call_emit(Emitter *e)
 {
     Text *out = e->out;
@@ -347,7 +383,7 @@ static void call_emit(Emitter *e)
     if (k->args.n == 0) {
         text_put(out, "    (void)args;\n");
     }
-    text_printf(out, "    return %s(%s", e->symbol, dims_arguments(e, true, ", "));
+    text_printf(out, "    return %s(%s", e->symbol, dims_arguments(e, true, ","));
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Arg *a = &k->args.at[i];
         const char *type = c_type(arg_buffer(k, i)->dtype);
@@ -365,6 +401,7 @@ void kernel_entry_emit(Emitter *e, const Text *body)
     text_put(out, "{\n");
     out->indent++;
     entry_checks(e);
+    nothing_to_do_emit(e);
     if (needs_workspace(e->k, e->k->body, e->k->n_body)) {
         line_printf(e, "unsigned char %s[1];", e->own.none); /* no arithmetic on a null pointer */
         line_printf(e, "unsigned char *const %s = workspace != NULL ? (unsigned char *)workspace : %s;", e->own.ws,

@@ -479,7 +479,7 @@ static void variant_emit(Emitter *e, const Variant *v, const char *name, const c
     e->out = e->functions;
     e->vector_bytes = v->bytes;
     text_put(e->out, "\n");
-    line_printf(e, "%sstatic void %s_%s(%s)", v->attribute, name, v->suffix, parameters);
+    line_printf(e, "%sstatic void %s%s_%s(%s)", v->attribute, name, v->suffix, e->symbol, parameters);
     text_put(e->out, "{\n");
     e->out->indent++;
     e->in_tile = true;
@@ -498,18 +498,18 @@ static void dispatch_emit(Emitter *e, const char *name, const char *parameters, 
     Text *outer = e->out;
     e->out = e->functions;
     text_put(e->out, "\n");
-    line_printf(e, "static void %s(%s)", name, parameters);
+    line_printf(e, "static void %s_%s(%s)", name, e->symbol, parameters);
     text_put(e->out, "{\n");
     e->out->indent++;
     text_put(e->out, "#if defined(TDSL_VECTORS) && defined(TDSL_WIDE)\n");
     line_printf(e, "if (tdsl_has_v64()) {");
-    line_printf(e, "    %s_%s(%s);", name, wide_vectors.suffix, arguments);
+    line_printf(e, "    %s%s_%s(%s);", name, wide_vectors.suffix, e->symbol, arguments);
     line_printf(e, "    return;");
     line_printf(e, "}");
     text_put(e->out, "#endif\n#if defined(TDSL_VECTORS)\n");
-    line_printf(e, "%s_%s(%s);", name, any_vectors.suffix, arguments);
+    line_printf(e, "%s%s_%s(%s);", name, any_vectors.suffix, e->symbol, arguments);
     text_put(e->out, "#else\n");
-    line_printf(e, "%s_%s(%s);", name, plain_c.suffix, arguments);
+    line_printf(e, "%s%s_%s(%s);", name, plain_c.suffix, e->symbol, arguments);
     text_put(e->out, "#endif\n");
     e->out->indent--;
     text_put(e->out, "}\n");
@@ -527,7 +527,7 @@ void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
     f.own = ARENA_ARRAY(e->arena, (size_t)k->bufs.n + 1, bool);
     f.written = ARENA_ARRAY(e->arena, (size_t)k->bufs.n + 1, bool);
     free_block(&f, body, n);
-    const char *name = str_format(e->arena, "tdsl_%s_tile%u", e->symbol, ++e->n_tiles);
+    const char *name = str_format(e->arena, "tdsl_tile%u", ++e->n_tiles);
     const char *parameters = free_text(&f, true), *arguments = free_text(&f, false);
     text_put(e->functions, "\n#if defined(TDSL_VECTORS)\n");
     variant_emit(e, &any_vectors, name, parameters, body, n);
@@ -537,5 +537,5 @@ void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
     variant_emit(e, &plain_c, name, parameters, body, n);
     text_put(e->functions, "#endif\n");
     dispatch_emit(e, name, parameters, arguments);
-    line_printf(e, "%s(%s);", name, arguments);
+    line_printf(e, "%s_%s(%s);", name, e->symbol, arguments);
 }

@@ -91,7 +91,6 @@ typedef struct Blocks {
 Blocks range_blocks(Range r, int64_t want, int64_t unit);
 /* Opens the loop if there is one: *base is where the block starts, *block its positions. */
 void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, Range *block);
-void blocks_close(Legaliser *l, const Blocks *b);
 
 /* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ---- */
 bool legalise_matmul(Legaliser *l, const Stmt *s);

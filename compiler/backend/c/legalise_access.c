@@ -158,10 +158,3 @@ void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, 
     *base = affine_var(l->arena, v);
     *block = range_at(*base, b->step, &b->loop);
 }
-
-void blocks_close(Legaliser *l, const Blocks *b)
-{
-    if (b->looped) {
-        loop_close(l);
-    }
-}

@@ -27,7 +27,9 @@ typedef struct MatmulPlan {
     bool unit_dst;     /* the vector index has unit stride in the destination */
 } MatmulPlan;
 
+#define TILE_BYTES 1024 /* 16 vectors of 64 bytes: half the registers of the widest machines */
 #define TILE_ROWS 8
+#define TILE_MOST_ROWS 16
 #define TILE_VECTORS 2
 #define BLOCK_K 256
 #define BLOCK_N 256
@@ -51,37 +53,6 @@ static bool is_factor(const Expr *x)
 
 /* ---- deciding ---- */
 
-/* How well an index serves: its length, doubled for unit stride in the destination and again in the operand. */
-static int64_t vector_score(const Kernel *k, const Stmt *s, uint32_t i, const Expr *operand)
-{
-    VarRef v = s->index[i].var;
-    const Expr *load = factor_load(operand);
-    int64_t length = range_typical(k, s->index[i].range);
-    int64_t score = length < 64 ? length : 64;
-    score *= access_is_unit(k, s->dst, s->at, v) ? 4 : 1;
-    return score * (access_is_unit(k, load->buf, load->at, v) ? 2 : 1);
-}
-
-/* The best vector index of `operand` that `other` lacks, or NONE. */
-static uint32_t best_index(const Kernel *k, const Stmt *s, const Expr *operand, const Expr *other, bool as_vector, int64_t *best)
-{
-    uint32_t found = NONE;
-    *best = 0;
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        VarRef v = s->index[i].var;
-        if (!access_uses(k, s->dst, s->at, v) || !factor_uses(k, operand, v) || factor_uses(k, other, v) ||
-            range_most(s->index[i].range) == 1) {
-            continue;
-        }
-        int64_t score = as_vector ? vector_score(k, s, i, operand) : range_typical(k, s->index[i].range);
-        if (score > *best) {
-            *best = score;
-            found = i;
-        }
-    }
-    return found;
-}
-
 /* The longest summed index. */
 static uint32_t longest_sum(const Kernel *k, const Stmt *s)
 {
@@ -91,6 +62,49 @@ static uint32_t longest_sum(const Kernel *k, const Stmt *s)
         int64_t length = range_typical(k, s->index[i].range);
         if (!access_uses(k, s->dst, s->at, s->index[i].var) && length > best) {
             best = length;
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* How well an index serves as the vector: its length, as far as a tile uses it; unit stride in the destination counts most,
+ * since the operand is packed anyway. */
+static int64_t vector_score(const Kernel *k, const Stmt *s, uint32_t i, const Expr *operand)
+{
+    VarRef v = s->index[i].var;
+    const Expr *load = factor_load(operand);
+    int64_t length = range_typical(k, s->index[i].range);
+    int64_t score = length < 32 ? length : 32;
+    score *= access_is_unit(k, s->dst, s->at, v) ? 8 : 1;
+    return score * (access_is_unit(k, load->buf, load->at, v) ? 2 : 1);
+}
+
+/* And as the row: packing must not fetch a line of memory for each element, so it or the summed index runs along lines. */
+static int64_t row_score(const Kernel *k, const Stmt *s, uint32_t i, const Expr *operand, uint32_t sum)
+{
+    const Expr *load = factor_load(operand);
+    int64_t length = range_typical(k, s->index[i].range);
+    bool lines = access_is_unit(k, load->buf, load->at, s->index[i].var) ||
+                 (sum != NONE && access_is_unit(k, load->buf, load->at, s->index[sum].var));
+    return (length < 64 ? length : 64) * (lines ? 16 : 1);
+}
+
+/* The best vector (or row) index of `operand` that `other` lacks, or NONE. */
+static uint32_t best_index(const Kernel *k, const Stmt *s, const Expr *operand, const Expr *other, bool as_vector,
+                           uint32_t sum, int64_t *best)
+{
+    uint32_t found = NONE;
+    *best = 0;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        VarRef v = s->index[i].var;
+        if (!access_uses(k, s->dst, s->at, v) || !factor_uses(k, operand, v) || factor_uses(k, other, v) ||
+            range_most(s->index[i].range) == 1) {
+            continue;
+        }
+        int64_t score = as_vector ? vector_score(k, s, i, operand) : row_score(k, s, i, operand, sum);
+        if (score > *best || found == NONE) {
+            *best = score;
             found = i;
         }
     }
@@ -116,16 +130,11 @@ static int64_t choose_columns(const Kernel *k, Range r, int64_t lanes)
     return best;
 }
 
-static bool starts_known(Range r)
-{
-    return range_is_exact(r);
-}
-
 static bool is_direct(const Kernel *k, const Stmt *s, const MatmulPlan *p)
 {
     const Expr *b = factor_load(p->b);
     Range rv = s->index[p->vec].range, rk = s->index[p->k].range, rr = s->index[p->row].range;
-    if (p->a->kind != EXPR_LOAD || p->b->kind != EXPR_LOAD || !starts_known(rv) || !starts_known(rr)) {
+    if (p->a->kind != EXPR_LOAD || p->b->kind != EXPR_LOAD || !range_is_exact(rv) || !range_is_exact(rr)) {
         return false;
     }
     bool unit = p->unit_dst && access_is_unit(k, b->buf, b->at, s->index[p->vec].var);
@@ -143,22 +152,22 @@ static bool plan_choose(const Kernel *k, const Stmt *s, MatmulPlan *p)
         return false;
     }
     int64_t left = 0, right = 0, other = 0;
-    uint32_t in_left = best_index(k, s, v->arg[0], v->arg[1], true, &left);
-    uint32_t in_right = best_index(k, s, v->arg[1], v->arg[0], true, &right);
-    if (in_left == NONE || in_right == NONE) {
+    uint32_t sum = longest_sum(k, s);
+    uint32_t in_left = best_index(k, s, v->arg[0], v->arg[1], true, sum, &left);
+    uint32_t in_right = best_index(k, s, v->arg[1], v->arg[0], true, sum, &right);
+    if (in_left == NONE || in_right == NONE || sum == NONE) {
         return false;
     }
     bool swap = left > right;
     *p = (MatmulPlan){.a = v->arg[swap ? 1 : 0], .b = v->arg[swap ? 0 : 1], .vec = swap ? in_left : in_right};
-    p->row = best_index(k, s, p->a, p->b, false, &other);
-    p->k = longest_sum(k, s);
-    if (p->k == NONE) {
-        return false;
-    }
+    p->k = sum;
+    p->row = best_index(k, s, p->a, p->b, false, sum, &other);
     Range rows = s->index[p->row].range;
     p->unit_dst = access_is_unit(k, s->dst, s->at, s->index[p->vec].var);
     p->nr = choose_columns(k, s->index[p->vec].range, vector_lanes(t));
-    p->mr = rows.span > 0 ? divisor_at_most(rows.span, TILE_ROWS) : TILE_ROWS;
+    int64_t most_rows = TILE_BYTES / dtype_bytes(t) / p->nr;
+    most_rows = most_rows > TILE_MOST_ROWS ? TILE_MOST_ROWS : most_rows;
+    p->mr = rows.span > 0 ? divisor_at_most(rows.span, most_rows) : most_rows;
     p->mr = range_most(rows) < p->mr ? range_most(rows) : p->mr;
     p->mr = p->mr < 1 ? 1 : p->mr;
     p->kc = BLOCK_K;
@@ -176,7 +185,6 @@ typedef struct Matmul {
     DType t;
     Subst *subst; /* of the indices that have become loops */
     uint32_t n_subst;
-    uint32_t n_open;
 } Matmul;
 
 static VarRef index_var(const Matmul *m, uint32_t i)
@@ -193,7 +201,6 @@ static void outer_loops(Matmul *m, bool (*wanted)(const Matmul *, uint32_t))
         }
         VarRef v = loop_open(m->l, "x", m->s->index[i].range, 1, FOR_ALL);
         m->subst[m->n_subst++] = (Subst){index_var(m, i), affine_var(m->l->arena, v)};
-        m->n_open++;
     }
 }
 
@@ -321,7 +328,6 @@ static void rows_and_tiles(Matmul *m, Side *b, Affine jbase, Range jrange, Affin
     Legaliser *l = m->l;
     const MatmulPlan *p = m->p;
     const Range *rows = &m->s->index[p->row].range;
-    uint32_t mark = m->n_subst, open = m->n_open;
     outer_loops(m, is_own_of_a);
     Affine i0 = affine_var(l->arena, loop_open(l, "i", *rows, p->mr, rows->clipped ? FOR_ALL : FOR_FULL));
     int64_t extent[2] = {most_k, p->mr};
@@ -332,14 +338,9 @@ static void rows_and_tiles(Matmul *m, Side *b, Affine jbase, Range jrange, Affin
     b->row = affine_add(l->arena, affine_const(0), most_k / p->nr, affine_minus(l, j0, jbase));
     BufRef e = register_tile(m, &a, b, kbase, krange);
     join_tile(m, e, i0, j0, rows, &jrange);
-    loop_close(l);
-    loop_close(l);
-    for (; m->n_open > open; m->n_open--) {
-        loop_close(l);
-    }
-    m->n_subst = mark;
 }
 
+/* Opens loops that legalise_matmul closes. */
 static void packed_emit(Matmul *m)
 {
     Legaliser *l = m->l;
@@ -360,8 +361,6 @@ static void packed_emit(Matmul *m)
     pack_panel(m, &b, j0, &jrange, kbase, krange);
     loop_close(l);
     rows_and_tiles(m, &b, jbase, jrange, kbase, krange, kb.most);
-    blocks_close(l, &jb);
-    /* loops of B's own indices and of blocks of k end in the order in which they were opened */
 }
 
 /* One register tile of a direct product: `rows` by `columns` from known positions. */

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NAME_MAX_LENGTH 100
+#define NAME_KEPT 80
+
 /* Searched as " word ". */
 static const char *const reserved =
     /* keywords of C11 and C++20, and of GNU C without underscores */
@@ -79,10 +82,35 @@ bool c_name_reserved(const char *word)
     return word_in(reserved, word, n) || family_reserved(word, n);
 }
 
+/* Names so long that a line of C could not hold a few of them keep their beginning. */
+static const char *shortened(Arena *a, const char *word)
+{
+    size_t n = strlen(word);
+    if (n <= NAME_MAX_LENGTH) {
+        return word;
+    }
+    return str_format(a, "%.*s_%016llx", NAME_KEPT, word, (unsigned long long)hash_bytes(0, word, n));
+}
+
+/* What else is defined for each kernel, and for a file. */
+static bool has_our_ending(const char *word, size_t n)
+{
+    return ends_with(word, n, "_info") || ends_with(word, n, "_workspace_bytes") || ends_with(word, n, "_kernels");
+}
+
 const char *c_symbol(Arena *a, const char *name)
 {
-    if (c_name_reserved(name) || word_in(functions, name, strlen(name))) {
-        return str_format(a, name[0] == '_' ? "k%s_" : "%s_", name);
+    name = shortened(a, name);
+    char *stem = str_format(a, "%s", name); /* exp and exp_ must stay different: exp_ and exp__ */
+    size_t n = strlen(stem);
+    while (n > 1 && stem[n - 1] == '_') {
+        stem[--n] = '\0';
+    }
+    if (family_reserved(stem, n)) {
+        return str_format(a, "k_%s", name);
+    }
+    if (word_in(reserved, stem, n) || word_in(functions, stem, n) || has_our_ending(stem, n)) {
+        return str_format(a, "%s_", name);
     }
     return name;
 }
@@ -109,6 +137,7 @@ bool names_claim(Names *n, const char *word)
 
 const char *names_take(Names *n, const char *wish)
 {
+    wish = shortened(n->arena, wish);
     const char *word = c_name_reserved(wish) ? str_format(n->arena, wish[0] == '_' ? "v%s_" : "%s_", wish) : wish;
     const char *tried = word;
     for (uint32_t k = 2; !names_claim(n, tried); k++) {

@@ -2,6 +2,7 @@
 /* The C target as numbers. They describe no one machine but what any processor of the last ten years has; a schedule made
  * for them is good on all. */
 #include "backend/c/c.h"
+#include "backend/c/names.h"
 
 #define KIB ((int64_t)1024)
 
@@ -29,6 +30,7 @@ const Target target_c = {
     .name = "c",
     .summary = "portable C11: one .c and one .h that need nothing but libm",
     .machine = &machine_c,
+    .symbol = c_symbol,
     .legalise = c_legalise,
     .verify = c_verify,
     .emit = c_emit,

@@ -141,6 +141,8 @@ static void names_are_unique_and_never_reserved(void **state)
     assert_string_equal(names_take(&n, "class"), "class_");
     assert_string_equal(names_take(&n, "exp"), "exp"); /* only a kernel must not be called so */
     assert_string_equal(c_symbol(&ctx.arena, "exp"), "exp_");
+    assert_string_equal(c_symbol(&ctx.arena, "exp_"), "exp__");
+    assert_string_equal(c_symbol(&ctx.arena, "gemm_info"), "gemm_info_");
     assert_string_equal(c_symbol(&ctx.arena, "main"), "main_");
     assert_string_equal(c_symbol(&ctx.arena, "gemm"), "gemm");
     assert_true(c_name_reserved("_X") && c_name_reserved("__x") && c_name_reserved("tdsl_x") && c_name_reserved("INT8_MAX"));
