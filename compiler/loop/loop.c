@@ -26,6 +26,8 @@ Kernel *kernel_like(Arena *arena, const Kernel *k)
     copy->vars.cap = copy->vars.n;
     copy->bufs.cap = copy->bufs.n;
     copy->args.cap = copy->args.n;
+    copy->names = (Map){0};
+    copy->n_named_vars = copy->n_named_bufs = 0;
     return copy;
 }
 
@@ -51,30 +53,36 @@ static char *word_from(Arena *a, const char *hint)
     return word;
 }
 
-static bool name_taken(const Kernel *k, Sym name)
+/* Names are entered in the kernel's index when they are first looked for: readers and copies make lists of their own. The
+ * value is the number to try next when the name is wished for again. */
+static void index_names(Kernel *k)
 {
-    for (uint32_t i = 0; i < k->vars.n; i++) {
-        if (k->vars.at[i].name == name) {
-            return true;
-        }
+    if (k->names.arena == NULL) {
+        map_init(&k->names, k->arena);
     }
-    for (uint32_t i = 0; i < k->bufs.n; i++) {
-        if (k->bufs.at[i].name == name) {
-            return true;
-        }
+    for (; k->n_named_vars < k->vars.n; k->n_named_vars++) {
+        map_put(&k->names, k->vars.at[k->n_named_vars].name->id, 2);
     }
-    return false;
+    for (; k->n_named_bufs < k->bufs.n; k->n_named_bufs++) {
+        map_put(&k->names, k->bufs.at[k->n_named_bufs].name->id, 2);
+    }
 }
 
 /* Variables and buffers share one name space, so that printers may use the names as they are.
  */
-static Sym name_unique(const Kernel *k, SymTable *syms, const char *hint)
+static Sym name_unique(Kernel *k, SymTable *syms, const char *hint)
 {
     char *word = word_from(k->arena, hint);
-    Sym name = sym_cstr(syms, word);
-    for (int64_t count = 2; name_taken(k, name); count++) {
-        name = sym_cstr(syms, str_format(k->arena, "%s%lld", word, (long long)count));
+    Sym wish = sym_cstr(syms, word), name = wish;
+    uint32_t count = 0, other = 0;
+    index_names(k);
+    if (!map_get(&k->names, wish->id, &count)) {
+        return name;
     }
+    do {
+        name = sym_cstr(syms, str_format(k->arena, "%s%u", word, count++));
+    } while (map_get(&k->names, name->id, &other));
+    map_put(&k->names, wish->id, count);
     return name;
 }
 

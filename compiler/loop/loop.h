@@ -145,6 +145,8 @@ typedef struct Kernel {
     DimTable dims;
     VEC(Var) vars;
     VEC(Buffer) bufs;
+    Map names; /* of vars and bufs: private to loop.c */
+    uint32_t n_named_vars, n_named_bufs;
     VEC(Arg) args;
     Stmt **body;
     uint32_t n_body;
