@@ -18,12 +18,17 @@ typedef struct Round {
     bool other; /* not from the best tree */
 } Round;
 
-static const Round rounds[] = {
+#define ROUNDS 8
+static const Round rounds_small[ROUNDS] = {
     {1.5, EVERY, false}, {0.3, EVERY, false}, {0.8, 10.0, false},  {1.5, EVERY, true},
     {0.3, 20.0, false},  {0.8, EVERY, true},  {0.3, EVERY, false}, {1.5, 20.0, false},
 };
+static const Round rounds_large[ROUNDS] = {
+    {1.5, EVERY, false}, {0.3, EVERY, false}, {1.5, EVERY, false}, {1.5, EVERY, true},
+    {0.3, EVERY, false}, {1.5, EVERY, false}, {1.5, EVERY, false}, {0.3, EVERY, true},
+};
+#define SMALL 100 /* operands up to which drifting rounds pay */
 #define LEVELS 50
-#define ROUNDS (sizeof rounds / sizeof *rounds)
 
 typedef struct Pool { /* the best trees so far, best first */
     PathStep *steps[POOL];
@@ -124,6 +129,7 @@ static void anneal_rounds(Search *s, const Net *net, Pool *pool, uint64_t budget
     Tree t;
     tree_init(&t, net, s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
+    const Round *rounds = net->n <= SMALL ? rounds_small : rounds_large;
     for (uint32_t r = 0; r < ROUNDS && !search_stopped(s); r++) {
         bool other = rounds[r].other && pool->n > 1;
         uint32_t from = other ? 1 + (uint32_t)rng_below(&s->rng, pool->n - 1) : 0;

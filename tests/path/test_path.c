@@ -262,6 +262,73 @@ static void test_a_memory_limit_holds_and_costs_are_over_all_slices(void **state
     assert_true(cut > 20);
 }
 
+/* The least cost over all trees without a tensor above the limit; INT64_MAX: none. */
+static int64_t oracle_within(const Oracle *o, const uint32_t *live, uint32_t n, int64_t limit,
+                             int64_t so_far, int64_t best)
+{
+    if (product(o, live[n - 1]) > limit || so_far >= best) {
+        return best;
+    }
+    if (n == 1) {
+        return so_far;
+    }
+    for (uint32_t a = 0; a < n; a++) {
+        for (uint32_t b = a + 1; b < n; b++) {
+            uint32_t next[MOST];
+            memcpy(next, live, n * sizeof *next);
+            uint32_t both = oracle_join(next, n, a, b, o->output);
+            best = oracle_within(o, next, n - 1, limit, so_far + product(o, both), best);
+        }
+    }
+    return best;
+}
+
+/* The same over all sets of sliced labels. */
+static int64_t oracle_sliced(const PathProblem *p, int64_t limit)
+{
+    int64_t best = INT64_MAX;
+    for (uint32_t cut = 0; cut < (uint32_t)1 << p->n_labels; cut++) {
+        Oracle o;
+        int64_t slices = 1;
+        bool fits = true;
+        oracle_make(&o, p, cut);
+        for (uint32_t l = 0; l < p->n_labels; l++) {
+            slices *= (cut >> l) & 1 ? p->sizes[l] : 1;
+        }
+        for (uint32_t k = 0; k < o.n; k++) {
+            fits = fits && product(&o, o.set[k]) <= limit;
+        }
+        if (fits && slices < best) {
+            int64_t most = best == INT64_MAX ? best : best / slices + 1;
+            int64_t cost = oracle_within(&o, o.set, o.n, limit, 0, most);
+            best = cost < most && cost * slices < best ? cost * slices : best;
+        }
+    }
+    return best;
+}
+
+static void test_slices_of_small_networks_are_the_best(void **state)
+{
+    (void)state;
+    Rng rng = {8};
+    uint32_t cut = 0, exact = 0;
+    for (int i = 0; i < 60; i++) {
+        ArenaMark mark = arena_mark(&ctx.arena);
+        PathProblem p = random_problem(&rng, 3 + (uint32_t)rng_below(&rng, 2));
+        int64_t limit = 2 + (int64_t)rng_below(&rng, 20);
+        PathResult r = search(&p, (PathOptions){.effort = 1, .memory_limit = limit});
+        int64_t best = oracle_sliced(&p, limit), found = expect_honest(&p, &r).macs;
+        assert_true(found >= best);
+        if (r.n_sliced > 0) {
+            cut++;
+            exact += found == best;
+        }
+        arena_reset(&ctx.arena, mark);
+    }
+    assert_true(cut > 10);
+    assert_int_equal(exact, cut);
+}
+
 /* The least peak over all schedules of a tree: jobs done as a bit set. */
 static int64_t least_peak(const PathTree *t, const int64_t *size, uint32_t done, int64_t alive,
                           int64_t peak, int64_t best)
@@ -588,6 +655,7 @@ int main(void)
         TEST(test_every_search_and_objective_gives_honest_numbers),
         TEST(test_size_and_write_are_minimised_when_asked_for),
         TEST(test_a_memory_limit_holds_and_costs_are_over_all_slices),
+        TEST(test_slices_of_small_networks_are_the_best),
         TEST(test_the_order_of_steps_has_the_least_peak),
         TEST(test_linear_paths_are_read_back),
         TEST(test_paths_that_do_not_fit_are_refused),
