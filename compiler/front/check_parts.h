@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the checker share: the state of checking a program and a kernel. check.c: files, dims and
- * constants; check_kernel.c: heads; check_statement.c: statements and indices; check_expr.c: expressions; check_call.c:
- * calls; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
- * check_name.c: what names mean. Nobody else includes this. */
+/* What the files of the checker share: the state of checking a program and a kernel. check.c:
+ * files, dims and constants; check_kernel.c: heads; check_statement.c: statements and indices;
+ * check_expr.c: expressions; check_call.c: calls; check_einsum.c: einsum strings; check_sums.c:
+ * which sums are silent; check_weak.c: numbers without a type; check_name.c: what names mean.
+ * Nobody else includes this. */
 #ifndef FRONT_CHECK_PARTS_H
 #define FRONT_CHECK_PARTS_H
 
@@ -46,6 +47,11 @@ typedef struct Check {
     uint32_t depth;     /* of constants evaluated inside others */
 } Check;
 
+typedef struct SilentSum {
+    Sym name;
+    Span at;
+} SilentSum;
+
 typedef struct LabelUse {
     uint32_t n;
     Span at;        /* the use that gave the extent */
@@ -85,6 +91,7 @@ typedef struct Kern {
     Sym whole_name;
     bool indexed; /* an index was written on the right */
     bool poisoned;
+    VEC(SilentSum) silent; /* warned of when the statement is right otherwise */
 } Kern;
 
 /* ---- check.c ---- */

@@ -105,6 +105,7 @@ static void statement_reset(Kern *k)
     k->labels.n = k->labels.cap = 0;
     k->uses.n = 0;
     k->reads = 0;
+    k->silent.n = 0;
     k->whole = k->indexed = k->poisoned = false;
     k->whole_rank = -1;
 }
@@ -267,9 +268,11 @@ static void check_declared(Kern *k, const Left *l)
         return;
     }
     if (v->type.rank != l->rank) {
+        const char *here =
+            l->rank == 0 && k->whole ? "no indices" : str_format(k->c->arena, "%u", l->rank);
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_RANK_MISMATCH, l->n->span,
-                                   "'%s' has %u dimension%s but %u here", l->name->text,
-                                   v->type.rank, v->type.rank == 1 ? "" : "s", l->rank);
+                                   "'%s' has %u dimension%s but %s here", l->name->text,
+                                   v->type.rank, v->type.rank == 1 ? "" : "s", here);
         note_shape(k, d, l->target);
         k->poisoned = true;
         return;
@@ -430,6 +433,14 @@ static bool assign_einsum(Kern *k, Left *l, AstId ast)
     return true;
 }
 
+static void warn_silent_sums(Kern *k)
+{
+    for (uint32_t s = 0; s < k->silent.n; s++) {
+        diag_warning(&k->c->ctx->diags, W_SILENT_SUM, k->silent.at[s].at,
+                     "index '%s' occurs once and is summed", k->silent.at[s].name->text);
+    }
+}
+
 static void assign(Kern *k, Left *l, AstId id, AstId right)
 {
     bool ok_left = !k->poisoned;
@@ -454,6 +465,9 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
         (void)weak_settle(k, e, weak_default(e->weak), (Span){0});
     }
     bool poison = k->poisoned || e->dtype == DTYPE_NONE;
+    if (!poison) {
+        warn_silent_sums(k);
+    }
     TensorType type = local_type(k, l, poison ? DTYPE_NONE : e->dtype);
     if (!poison && l->op != OP_COPY) {
         e = with_old_value(k, l, right, e);

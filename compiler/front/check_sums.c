@@ -124,8 +124,7 @@ static void check_counts(Sums *s, const Label *l, uint32_t k)
         needs_reduction(s, (int32_t)(s->first + k), s->at[k],
                         "occurs once in one of several terms");
     } else {
-        diag_warning(&s->k->c->ctx->diags, W_SILENT_SUM, s->at[k],
-                     "index '%s' occurs once and is summed", l->name->text);
+        vec_push(s->k->c->arena, &s->k->silent, ((SilentSum){l->name, s->at[k]}));
     }
 }
 

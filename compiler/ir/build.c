@@ -13,7 +13,7 @@
 
 /* ---- views ---- */
 
-View view_of(Build *b, NodeRef node, const int32_t *label, uint32_t rank)
+View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank)
 {
     View v = {.node = node, .rank = rank, .dtype = graph_node(b->g, node)->dtype};
     Index *index = ARENA_ARRAY(b->arena, rank, Index);
@@ -125,7 +125,7 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
         spec.name = root->name;
         spec.allow_spill = root->allow_spill;
     }
-    return view_of(b, graph_add(b->g, &spec), out->label, out->n);
+    return build_view(b, graph_add(b->g, &spec), out->label, out->n);
 }
 
 View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
@@ -159,9 +159,9 @@ View expr_build(Build *b, const Expr *e, DType want, const Root *root)
 {
     switch (e->kind) {
     case EXPR_CONST:
-        return view_of(b, graph_const(b->g, number_cast(e->value, want), e->span), NULL, 0);
+        return build_view(b, graph_const(b->g, number_cast(e->value, want), e->span), NULL, 0);
     case EXPR_EXTENT:
-        return view_of(b, graph_extent(b->g, e->dim, want, e->span), NULL, 0);
+        return build_view(b, graph_extent(b->g, e->dim, want, e->span), NULL, 0);
     case EXPR_READ:
         return as_type(b, view_read(b, e), want, e->span, root);
     case EXPR_MAP:

@@ -39,7 +39,7 @@ typedef struct Build {
     bool too_many, limited;
 } Build;
 
-View view_of(Build *b, NodeRef node, const int32_t *label, uint32_t rank);
+View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank);
 OutLabels out_labels(Build *b, const View *v, uint32_t n, const int32_t *dropped,
                      uint32_t n_dropped);
 View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const OutLabels *out,

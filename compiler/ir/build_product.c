@@ -31,7 +31,7 @@ static uint32_t scaled_factor(const Build *b, const Expr *e)
         if (k > 0 && e->link[k] != OP_MUL) {
             return UINT32_MAX;
         }
-        if (f->kind == EXPR_READ && f->read == b->s->target && f->rank > 0) {
+        if (f->kind == EXPR_READ && f->read == b->s->target) {
             if (found != UINT32_MAX || graph_node(b->g, b->current[f->read])->op != OP_INPUT) {
                 return UINT32_MAX;
             }
