@@ -3,11 +3,35 @@
  * --check-each runs the program before going on. Names and types were settled before: the first pass here makes graphs. */
 #include "driver/compile.h"
 
+/* Each pass writes new graphs into an arena of their own, and the ones before go: a large program is there twice, not
+ * once per pass. The graphs that came from outside stay. */
+static Arena *next_graphs(Compilation *c)
+{
+    Arena *arena = ARENA_NEW(c->arena, Arena);
+    arena_init(arena, &c->ctx->budget);
+    return arena;
+}
+
+static void replace_graphs(Compilation *c, Arena *arena)
+{
+    if (c->graphs != NULL) {
+        arena_release(c->graphs);
+    }
+    c->graphs = arena;
+}
+
+void compilation_release(Compilation *c)
+{
+    replace_graphs(c, NULL);
+}
+
 static void each_graph(Compilation *c, Graph *(*pass)(Ctx *, Arena *, const Graph *))
 {
+    Arena *arena = next_graphs(c);
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        c->module->graphs.at[k] = pass(c->ctx, c->arena, c->module->graphs.at[k]);
+        c->module->graphs.at[k] = pass(c->ctx, arena, c->module->graphs.at[k]);
     }
+    replace_graphs(c, arena);
 }
 
 /* The front end has built the graphs; they are verified like any pass's. */
@@ -30,14 +54,19 @@ static bool pass_normalise(Compilation *c)
 
 static bool pass_path(Compilation *c)
 {
-    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        Graph *g = path_apply(c->ctx, c->arena, c->module->graphs.at[k], &c->path, &c->decisions);
-        if (g == NULL) {
-            return false;
-        }
-        c->module->graphs.at[k] = g;
+    Arena *arena = next_graphs(c);
+    bool ok = true;
+    for (uint32_t k = 0; ok && k < c->module->graphs.n; k++) {
+        Graph *g = path_apply(c->ctx, arena, c->module->graphs.at[k], &c->path, &c->decisions);
+        ok = g != NULL;
+        c->module->graphs.at[k] = ok ? g : c->module->graphs.at[k];
     }
-    return true;
+    if (ok) {
+        replace_graphs(c, arena);
+    } else {
+        arena_release(arena);
+    }
+    return ok;
 }
 
 static bool pass_fuse(Compilation *c)

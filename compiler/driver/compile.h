@@ -48,6 +48,7 @@ typedef struct Compilation {
     Stage stage;
     const char *source_name;
     Module *module;
+    Arena *graphs; /* of the module's graphs, when a pass here made them: released when the next has its own */
     const Partition **partitions; /* [kernels] */
     const Schedule **schedules;
     KernelModule *tiled, *legal;
@@ -58,6 +59,9 @@ typedef struct Compilation {
 } Compilation;
 
 void compilation_init(Compilation *c, Ctx *ctx, Arena *arena, const Target *target);
+
+/* Frees what the passes hold beyond the arena. The module's graphs are gone. */
+void compilation_release(Compilation *c);
 
 /* Takes a dump of any stage, told by its first line. False after a diagnostic. */
 bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage);

@@ -212,7 +212,7 @@ static bool wanted_stage(ToolRun *t, OptionId id, Stage *out)
     return false;
 }
 
-static bool compile(ToolRun *t)
+static bool compile(ToolRun *t, Compilation *c)
 {
     Stage dump = STAGE_COUNT, stop = STAGE_OUTPUT;
     const char *emit = option_last(&t->options, OPT_EMIT, "c");
@@ -220,18 +220,17 @@ static bool compile(ToolRun *t)
         return false;
     }
     Input in = {.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
-    Compilation c;
-    if (!setup(t, &c, &in) || !input_read(&in, NULL, 0)) {
+    if (!setup(t, c, &in) || !input_read(&in, NULL, 0)) {
         return false;
     }
-    c.source_name = c.emit.source_name = in.name;
+    c->source_name = c->emit.source_name = in.name;
     if (dump < STAGE_GRAPH) {
         return dump_front(t, &in, dump);
     }
     if (stop < STAGE_GRAPH && in.dump == NULL) {
         return true;
     }
-    if (!start(t, &c, &in)) {
+    if (!start(t, c, &in)) {
         return false;
     }
     bool as_graph = strcmp(emit, "dot") == 0 || strcmp(emit, "json") == 0;
@@ -242,30 +241,30 @@ static bool compile(ToolRun *t)
         last = report || option_given(&t->options, OPT_PLAN_OUT) ? STAGE_LEGAL : STAGE_OUTPUT;
         out = "-";
     }
-    if (last < c.stage) {
+    if (last < c->stage) {
         diag_error(&t->ctx.diags, E_DUMP, (Span){0}, "the input is past stage '%s' already",
                    stage_name(last));
         return false;
     }
-    bool ok = last == STAGE_OUTPUT ? emit_files(t, &c, &in, out) : compilation_run(&c, last);
+    bool ok = last == STAGE_OUTPUT ? emit_files(t, c, &in, out) : compilation_run(c, last);
     if (!ok) {
         return false;
     }
     Text text;
     text_init(&text, &t->arena);
     if (dump != STAGE_COUNT) {
-        compilation_dump(&c, dump, &text);
+        compilation_dump(c, dump, &text);
         deliver(t, &text);
     } else if (as_graph) {
-        compilation_print_graph(&c, strcmp(emit, "dot") == 0, &text);
+        compilation_print_graph(c, strcmp(emit, "dot") == 0, &text);
         deliver(t, &text);
     }
-    if (report && c.module != NULL && c.stage >= STAGE_SCHEDULE) {
-        write_report(t, &c);
+    if (report && c->module != NULL && c->stage >= STAGE_SCHEDULE) {
+        write_report(t, c);
     }
-    write_plan(t, &c);
-    if (c.clock != NULL) {
-        print_times(t, &c);
+    write_plan(t, c);
+    if (c->clock != NULL) {
+        print_times(t, c);
     }
     return t->ctx.diags.n_errors == 0;
 }
@@ -313,7 +312,10 @@ static bool run(ToolRun *t)
         PathOptions p = {0};
         return parse_path_options(t, &p) && path_tool(t, &p);
     }
-    return compile(t);
+    Compilation c = {0};
+    bool ok = compile(t, &c);
+    compilation_release(&c);
+    return ok;
 }
 
 int main(int argc, char **argv)

@@ -196,36 +196,43 @@ static bool show(Run *r)
     return true;
 }
 
-static bool run(ToolRun *t)
+static bool run_input(ToolRun *t, Run *r)
 {
-    Run r = {.t = t};
     const char *target = option_last(&t->options, OPT_TARGET, "c");
     if (strcmp(target, "c") != 0 && strcmp(target, "interp") != 0) {
         return usage(t, str_format(&t->arena, "unknown target '%s'; there are c and interp", target));
     }
     int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
     if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->errors) ||
-        !read_input(&r)) {
+        !read_input(r)) {
         return false;
     }
-    r.timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
-    compilation_init(&r.c, &t->ctx, &t->arena, target_find("c"));
-    if (r.in.dump != NULL) {
-        if (!compilation_read_dump(&r.c, r.in.source, r.in.dump)) {
+    r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
+    compilation_init(&r->c, &t->ctx, &t->arena, target_find("c"));
+    if (r->in.dump != NULL) {
+        if (!compilation_read_dump(&r->c, r->in.source, r->in.dump)) {
             return false;
         }
     } else {
-        r.c.module = input_build(&r.in, option_last(&t->options, OPT_KERNEL, NULL));
-        r.c.stage = STAGE_CHECKED;
+        r->c.module = input_build(&r->in, option_last(&t->options, OPT_KERNEL, NULL));
+        r->c.stage = STAGE_CHECKED;
     }
-    if (r.c.module == NULL) {
+    if (r->c.module == NULL) {
         return t->ctx.diags.n_errors > 0 ? false
                                          : usage(t, "a kernel dump holds no program to run; a graph "
                                                     "or schedule dump does");
     }
-    return choose_kernel(&r, r.c.module) &&
-           run_bind(&t->ctx, &t->arena, r.g, &r.values, &r.args) && run_kernel(&r, target) &&
-           show(&r);
+    return choose_kernel(r, r->c.module) &&
+           run_bind(&t->ctx, &t->arena, r->g, &r->values, &r->args) && run_kernel(r, target) &&
+           show(r);
+}
+
+static bool run(ToolRun *t)
+{
+    Run r = {.t = t};
+    bool ok = run_input(t, &r);
+    compilation_release(&r.c);
+    return ok;
 }
 
 int main(int argc, char **argv)

@@ -148,7 +148,9 @@ static bool run_batch(Batch *b, Tally *tally)
     c.stage = STAGE_CHECKED;
     c.emit.source_name = "einsum.json";
     c.emit.tool_version = "test";
-    if (!compilation_run(&c, STAGE_OUTPUT)) {
+    bool compiled = compilation_run(&c, STAGE_OUTPUT);
+    compilation_release(&c);
+    if (!compiled) {
         printf("FAILED to compile: %s\n", messages(b));
         return false;
     }

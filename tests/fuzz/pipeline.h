@@ -26,6 +26,8 @@ static void fuzz_compile(Str bytes, bool equation)
 {
     static Ctx c; /* survive the longjmp */
     static Arena arena;
+    static Compilation job;
+    job = (Compilation){0};
     ctx_init(&c);
     c.budget.limit = FUZZ_MEMORY;
     c.budget.trap = fuzz_trap;
@@ -43,7 +45,6 @@ static void fuzz_compile(Str bytes, bool equation)
         } else {
             ok = input_text(&in, "fuzz", text);
         }
-        Compilation job;
         compilation_init(&job, &c, &arena, target_find("c"));
         job.emit.source_name = "fuzz";
         job.emit.tool_version = "fuzz";
@@ -60,6 +61,7 @@ static void fuzz_compile(Str bytes, bool equation)
         text_init(&out, &arena);
         diags_render(&c.diags, &out, false);
     }
+    compilation_release(&job);
     arena_release(&arena);
     ctx_release(&c);
 }

@@ -87,7 +87,9 @@ static bool compile(Trial *t, const RandomProgram *p, uint32_t n)
     c.stage = STAGE_CHECKED;
     c.emit.source_name = "random.tdsl";
     c.emit.tool_version = "test";
-    if (!compilation_run(&c, STAGE_OUTPUT)) {
+    bool ok = compilation_run(&c, STAGE_OUTPUT);
+    compilation_release(&c);
+    if (!ok) {
         return false;
     }
     for (uint32_t k = 0; k < c.outputs.files.n; k++) {

@@ -159,8 +159,36 @@ static void source_text(File *f, Text *out, const char *list)
     text_printf(out, "\nconst tdsl_kernel_info *const %s_kernels[] = {\n%s    NULL,\n};\n", list, f->list.at);
 }
 
+static uint32_t count_tiles(Stmt *const *body, uint32_t n)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n && count <= EMIT_STATEMENTS; i++) {
+        count += body[i]->kind == STMT_TILE ? 1 : 0;
+        count += body[i]->kind == STMT_FOR ? count_tiles(body[i]->body, body[i]->n_body) : 0;
+    }
+    return count;
+}
+
+/* The nesting of loops is limited (loop_verify), so the recursion is. */
+static bool is_printable(Ctx *ctx, const KernelModule *m)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < m->kernels.n; k++) {
+        count += count_tiles(m->kernels.at[k]->body, m->kernels.at[k]->n_body);
+        if (count > EMIT_STATEMENTS) {
+            diag_limit(&ctx->diags, E_LIMIT_SIZE, m->kernels.at[k]->span,
+                       "more than %d tile statements for one C file", EMIT_STATEMENTS);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool c_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *o, OutputSet *set)
 {
+    if (!is_printable(ctx, m)) {
+        return false;
+    }
     Arena *a = set->arena;
     File f = {.ctx = ctx, .arena = a};
     helpers_init(&f.help, a);

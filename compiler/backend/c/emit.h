@@ -49,7 +49,8 @@ typedef struct Emitter {
     Text *functions;  /* register tiles, printed before it */
     VEC(Temp) temps;
     uint32_t n_temps; /* t1, t2, ... in the function being printed */
-    Sym last_name;    /* the last value announced in a comment */
+    Sym last_name;    /* the last value announced in a comment, and its line */
+    uint32_t last_line;
     uint32_t n_tiles; /* register tiles of the kernel */
     /* register tiles */
     bool in_tile;         /* a register tile is being printed */
@@ -96,9 +97,14 @@ const char *help_op(Helpers *h, Op op, DType in, DType out);
 const char *help_cast(Helpers *h, DType from, DType to); /* null: a plain C cast does it */
 const char *help_fixed(Helpers *h, const char *name);    /* "tdsl_min", ... */
 
+/* More tile statements than this are not printed into one file: no C compiler takes it in reasonable time. */
+#define EMIT_STATEMENTS 40000
+
 /* ---- emit_stmt.c ---- */
 /* One line of C, broken at blanks where it is too long. */
 void line_put(Text *out, const char *line);
+/* A line for the preprocessor. */
+void directive_put(Text *out, const char *line);
 void line_printf(Emitter *e, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Where the next buffer of the workspace goes: `base` + `offset`. */
 typedef struct Place {

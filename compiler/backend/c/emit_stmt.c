@@ -57,6 +57,15 @@ void line_put(Text *out, const char *line)
     text_put(out, "\n");
 }
 
+void directive_put(Text *out, const char *line)
+{
+    int indent = out->indent;
+    out->indent = 0;
+    text_put(out, line);
+    text_put(out, "\n");
+    out->indent = indent;
+}
+
 void line_printf(Emitter *e, const char *format, ...)
 {
     char small[256];
@@ -207,15 +216,29 @@ static void loop_open(Emitter *e, VarRef var, Range r, int64_t step, ForPart par
     open_block(e);
 }
 
+/* Which value the next statements compute, and where that is written; said once. */
 static void name_comment(Emitter *e, const Stmt *s)
 {
-    if (s->kind == STMT_TILE && s->name != NULL && s->name != e->last_name) {
-        Text t;
-        text_init(&t, e->arena);
-        text_comment(&t, (Str){s->name->text, s->name->n});
-        line_printf(e, "/* %s */", t.at);
-        e->last_name = s->name;
+    Sources *sources = e->k->sources;
+    uint32_t line = 0, column = 0;
+    if (sources != NULL && s->span.source != 0 && s->span.source == e->k->span.source) {
+        source_position(sources, s->span, &line, &column);
+        line = line > PLACE_LINES ? 0 : line;
     }
+    if ((s->name == NULL && line == 0) || (s->name == e->last_name && line == e->last_line)) {
+        return;
+    }
+    Text t;
+    text_init(&t, e->arena);
+    if (s->name != NULL) {
+        text_comment(&t, (Str){s->name->text, s->name->n});
+    }
+    if (line != 0) {
+        text_printf(&t, "%sline %u", t.n > 0 ? ", " : "", line);
+    }
+    line_printf(e, "/* %s */", t.at);
+    e->last_name = s->name;
+    e->last_line = line;
 }
 
 void tile_emit(Emitter *e, const Stmt *s)
