@@ -122,11 +122,23 @@ static int64_t stride_of(const Emitter *e, const Buffer *b, uint32_t d, const ch
     return fixed;
 }
 
+/* Is anything taken away in it? */
+static bool affine_falls(Affine x)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (x.term[i].coef < 0) {
+            return true;
+        }
+    }
+    return x.base < 0;
+}
+
 const char *offset_text(const Emitter *e, BufRef buf, const Affine *at)
 {
     const Buffer *b = &e->k->bufs.at[buf];
     Text t;
     text_init(&t, e->arena);
+    int64_t constant = 0;
     for (uint32_t d = 0; d < b->rank; d++) {
         if (at[d].n == 0 && at[d].base == 0) {
             continue;
@@ -134,8 +146,13 @@ const char *offset_text(const Emitter *e, BufRef buf, const Affine *at)
         const char *open = NULL;
         int64_t fixed = stride_of(e, b, d, &open);
         bool unit = fixed == 1 && open[0] == '\0';
+        if (at[d].n == 0 && open[0] == '\0') { /* inside the array, which fits */
+            constant = sat_add(constant, sat_mul(at[d].base, fixed));
+            continue;
+        }
         text_put(&t, t.n == 0 ? "" : " + ");
-        text_put(&t, affine_text(e, at[d], unit ? BIND_PRODUCT : BIND_ATOM));
+        bool alone = unit && (t.n == 0 || !affine_falls(at[d]));
+        text_put(&t, affine_text(e, at[d], alone ? BIND_SUM : unit ? BIND_PRODUCT : BIND_ATOM));
         if (fixed != 1 && open[0] != '\0') {
             text_printf(&t, " * (%lld * %s)", (long long)fixed, open);
         } else if (open[0] != '\0') {
@@ -144,7 +161,10 @@ const char *offset_text(const Emitter *e, BufRef buf, const Affine *at)
             text_printf(&t, " * %lld", (long long)fixed);
         }
     }
-    return t.n == 0 ? "0" : t.at;
+    if (constant != 0 || t.n == 0) {
+        text_printf(&t, t.n == 0 ? "%lld" : " + %lld", (long long)constant);
+    }
+    return t.at;
 }
 
 const char *element_text(const Emitter *e, BufRef buf, const Affine *at)

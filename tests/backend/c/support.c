@@ -325,9 +325,9 @@ void suite_finish(Suite *s)
     } rows[] = {
         {"gcc", "-O2 -Wstack-usage=4096", "gcc"},
         {"clang", "-O1", "clang"},
-        {"gcc", "-O1 -DTDSL_NO_VECTORS", "gcc without vectors"},
+        {"gcc", "-O0 -DTDSL_NO_VECTORS", "gcc without vectors"},
         {"gcc", "-O0 -DTDSL_NO_WIDE", "gcc with narrow vectors"},
-        {"gcc", "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all", "gcc with sanitizers"},
+        {"gcc", "-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all", "gcc with sanitizers"},
     };
 #if defined(__SANITIZE_ADDRESS__) && !defined(__clang__) /* then a library may be, too */
     size_t n_rows = 5;
