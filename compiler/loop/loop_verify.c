@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "loop/affine.h"
 #include "loop/loop_text.h"
 #include "loop/parallel.h"
 
@@ -440,24 +441,61 @@ static bool verify_binding(Verifier *v, VarRef var)
 
 /* ---- statements ---- */
 
+/* Number of values of a local index when it is a constant, else 0. */
+static int64_t constant_values(const Stmt *s, VarRef var)
+{
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const Range *r = &s->index[i].range;
+        if (s->index[i].var == var && is_constant_span(r)) {
+            return r->span > 0 ? r->span : r->limit.n - r->start.base;
+        }
+    }
+    return 0;
+}
+
+/* Do the local indices of `x` make a number digit by digit, as in 20*i + 4*j + k with j below 5 and k below 4? */
+static bool is_mixed_radix(Verifier *v, const Stmt *s, Affine x)
+{
+    int64_t reach = 0; /* of the digits so far: all less than the next coefficient */
+    uint64_t done = 0;
+    if (x.n > 64) {
+        return false;
+    }
+    for (uint32_t round = 0; round < x.n; round++) {
+        uint32_t least = x.n;
+        for (uint32_t i = 0; i < x.n; i++) {
+            if (!(done >> i & 1) && !v->k->vars.at[x.term[i].var].is_loop &&
+                (least == x.n || x.term[i].coef < x.term[least].coef)) {
+                least = i;
+            }
+        }
+        if (least == x.n) {
+            return true;
+        }
+        done |= (uint64_t)1 << least;
+        int64_t coef = x.term[least].coef, values = constant_values(s, x.term[least].var), width;
+        if (values < 1 || coef <= reach || !i64_try_mul(coef, values - 1, &width) ||
+            !i64_try_add(reach, width, &reach)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Assigned places are distinct when each index has a dimension in which no other index of the
- * statement moves. */
+ * statement moves, or in which all that move are digits of one number. */
 static bool verify_distinct(Verifier *v, const Stmt *s)
 {
     uint32_t rank = v->k->bufs.at[s->dst].rank;
     uint32_t now = ++v->n_tiles;
     for (uint32_t d = 0; d < rank; d++) {
         uint32_t n_moving = 0;
-        VarRef moving = 0;
         for (uint32_t i = 0; i < s->at[d].n; i++) {
-            VarRef var = s->at[d].term[i].var;
-            if (!v->k->vars.at[var].is_loop) {
-                n_moving++;
-                moving = var;
-            }
+            n_moving += !v->k->vars.at[s->at[d].term[i].var].is_loop;
         }
-        if (n_moving == 1) {
-            v->alone[moving] = now;
+        bool alone = n_moving == 1 || (n_moving > 1 && is_mixed_radix(v, s, s->at[d]));
+        for (uint32_t i = 0; alone && i < s->at[d].n; i++) {
+            v->alone[s->at[d].term[i].var] = now;
         }
     }
     for (uint32_t i = 0; i < s->n_index; i++) {

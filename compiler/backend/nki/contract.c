@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contractions on the Tensor engine. Labels are batch, rows (M), columns (N) or contracted (K). K goes on partitions in pieces of
+ * at most 128 that accumulate into one PSUM tile; the operand that has the result's contiguous label moves, so that results are stored
+ * in long rows. Several column tiles share a stationary tile. What follows as an elementwise statement over the same positions is
+ * computed from the PSUM tile. */
+#include "backend/nki/lower.h"
+
+#define COLUMNS_AT_ONCE 4 /* PSUM tiles of one pass: half of the banks, the other half is being emptied */
+
+typedef struct Contraction {
+    Lower *l;
+    const Stmt *s, *epilogue;
+    const Expr *epilogue_value; /* over the labels of `s` */
+    Place dst, final, stationary, moving;
+    Labels batch, m, n, k;
+    Labels pm, om; /* rows in one tile, and those taken one by one */
+    Labels pk, ok; /* likewise contracted labels */
+    bool overwrite;
+} Contraction;
+
+static void add(Labels *x, uint32_t label)
+{
+    if (!labels_have(*x, label)) {
+        x->at[x->n++] = (uint8_t)label;
+    }
+}
+
+static Place operand_place(Lower *l, const Expr *e)
+{
+    while (e->kind == EXPR_OP) {
+        e = e->arg[0];
+    }
+    return place_of(l, e->buf, e->at);
+}
+
+/* Labels of dst in the order of its dimensions that `x` has and `y` lacks. */
+static Labels rows_of(const Place *dst, const Place *x, const Place *y)
+{
+    Labels out = {0};
+    for (uint32_t d = 0; d < dst->rank; d++) {
+        int32_t label = dst->label[d];
+        if (label >= 0 && place_has(x, (uint32_t)label) && !place_has(y, (uint32_t)label)) {
+            add(&out, (uint32_t)label);
+        }
+    }
+    return out;
+}
+
+static bool classify(Contraction *c)
+{
+    for (uint32_t label = 0; label < c->l->n_labels; label++) {
+        bool in_a = place_has(&c->stationary, label), in_b = place_has(&c->moving, label);
+        bool out = place_has(&c->dst, label);
+        if (out && in_a && in_b) {
+            add(&c->batch, label);
+        } else if (!out && in_a && in_b) {
+            add(&c->k, label);
+        } else if (!out || (!in_a && !in_b)) {
+            return false; /* summed over one operand only: a reduction */
+        }
+    }
+    c->m = rows_of(&c->dst, &c->stationary, &c->moving);
+    c->n = rows_of(&c->dst, &c->moving, &c->stationary);
+    return c->k.n > 0;
+}
+
+static void swap_roles(Contraction *c)
+{
+    Place p = c->stationary;
+    c->stationary = c->moving;
+    c->moving = p;
+    Labels m = c->m;
+    c->m = c->n;
+    c->n = m;
+}
+
+/* The label of a block on chip that lies on partitions, or -1. */
+static int32_t partition_label(const Lower *l, const Place *x)
+{
+    const Home *h = &l->home[x->buf];
+    return h->on_chip && x->rank > 0 ? x->label[h->pdim] : -1;
+}
+
+static void choose_roles(Contraction *c)
+{
+    Lower *l = c->l;
+    int32_t want = partition_label(l, &c->final);
+    if (l->home[c->final.buf].on_chip) {
+        if (want >= 0 && labels_have(c->n, (uint32_t)want)) {
+            swap_roles(c);
+        }
+    } else {
+        int32_t last = -1;
+        for (uint32_t d = 0; d < c->final.rank; d++) {
+            int32_t label = c->final.label[d];
+            last = label >= 0 && l->full.n[label] > 1 ? label : last;
+        }
+        if (last >= 0 && labels_have(c->m, (uint32_t)last)) {
+            swap_roles(c);
+        }
+    }
+    want = partition_label(l, &c->final);
+    int64_t count = 1;
+    for (uint32_t i = c->m.n; i-- > 0;) {
+        uint32_t label = c->m.at[i];
+        bool fits = c->pm.n == 0 || count * l->full.n[label] <= NKI_STATIONARY;
+        bool alone = l->home[c->final.buf].on_chip;
+        if (alone ? (int32_t)label == want : fits) {
+            add(&c->pm, label);
+            count *= l->full.n[label];
+        }
+    }
+    Labels pm = {0};
+    for (uint32_t i = 0; i < c->m.n; i++) {
+        if (labels_have(c->pm, c->m.at[i])) {
+            add(&pm, c->m.at[i]);
+        } else {
+            add(&c->om, c->m.at[i]);
+        }
+    }
+    c->pm = pm;
+}
+
+/* Which contracted labels lie on partitions together. A block on chip has one; it is taken as it is. */
+static void choose_k(Contraction *c)
+{
+    Lower *l = c->l;
+    int32_t fixed = partition_label(l, &c->stationary);
+    if (fixed < 0 || !labels_have(c->k, (uint32_t)fixed)) {
+        fixed = partition_label(l, &c->moving);
+    }
+    bool chip = l->home[c->stationary.buf].on_chip || l->home[c->moving.buf].on_chip;
+    uint32_t best = c->k.at[0];
+    for (uint32_t i = 0; i < c->k.n; i++) {
+        if (l->full.n[c->k.at[i]] > l->full.n[best]) {
+            best = c->k.at[i];
+        }
+    }
+    if (fixed >= 0 && labels_have(c->k, (uint32_t)fixed)) {
+        best = (uint32_t)fixed;
+    }
+    int64_t count = l->full.n[best];
+    Labels with = labels_one(best);
+    for (uint32_t i = 0; i < c->k.n && !chip; i++) {
+        uint32_t label = c->k.at[i];
+        if (label != best && count * l->full.n[label] <= NKI_PARTITIONS) {
+            add(&with, label);
+            count *= l->full.n[label];
+        }
+    }
+    for (uint32_t d = 0; d < c->moving.rank; d++) { /* in the order they lie */
+        int32_t label = c->moving.label[d];
+        if (label >= 0 && labels_have(c->k, (uint32_t)label)) {
+            add(labels_have(with, (uint32_t)label) ? &c->pk : &c->ok, (uint32_t)label);
+        }
+    }
+}
+
+/* ---- what becomes of a PSUM tile ---- */
+
+static void finish(Contraction *c, const Box *box, View psum)
+{
+    Lower *l = c->l;
+    if (c->epilogue != NULL) {
+        Evaluation ev = {l, c->pm, c->n, box, c->dst.buf, psum};
+        DType t = l->from->bufs.at[c->final.buf].dtype;
+        View v = evaluate(&ev, c->epilogue_value, t, NULL);
+        view_store(l, &c->final, c->pm, c->n, box, v);
+        return;
+    }
+    if (!c->overwrite) {
+        View old = view_of(l, &c->dst, c->pm, c->n, box);
+        View sum = tile_new(l, "sum", view_dtype(l, old), SPACE_TILE, psum.np, psum.nf);
+        const Expr *pair[2] = {view_load(l, psum, DTYPE_F32), view_load(l, old, DTYPE_F32)};
+        make_map(l, sum, expr_op(l->arena, OP_ADD, DTYPE_F32, 2, pair));
+        psum = sum;
+    }
+    view_store(l, &c->final, c->pm, c->n, box, psum);
+}
+
+/* One stationary row tile with up to COLUMNS_AT_ONCE column tiles. */
+static void accumulate(Contraction *c, Box *box, uint32_t n_tiles, const Box *columns)
+{
+    Lower *l = c->l;
+    int64_t pstep[LABELS], ostep[LABELS];
+    View psum[COLUMNS_AT_ONCE];
+    box_steps(c->pk, &l->full, NKI_PARTITIONS, pstep);
+    for (uint32_t i = 0; i < c->ok.n; i++) {
+        ostep[i] = 1;
+    }
+    for (uint32_t t = 0; t < n_tiles; t++) {
+        psum[t] = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, labels_count(c->pm, box),
+                           labels_count(c->n, &columns[t]));
+    }
+    bool start = true;
+    Box at = *box;
+    for (bool a = true; box_next(c->ok, &l->full, ostep, &at, a) && !l->failed; a = false) {
+        for (bool b = true; box_next(c->pk, &l->full, pstep, &at, b) && !l->failed; b = false) {
+            View stationary = view_of(l, &c->stationary, c->pk, c->pm, &at);
+            for (uint32_t t = 0; t < n_tiles && !l->failed; t++) {
+                for (uint32_t i = 0; i < c->n.n; i++) {
+                    at.s[c->n.at[i]] = columns[t].s[c->n.at[i]];
+                    at.n[c->n.at[i]] = columns[t].n[c->n.at[i]];
+                }
+                View moving = view_of(l, &c->moving, c->pk, c->n, &at);
+                make_matmul(l, psum[t], stationary, moving, start);
+            }
+            start = false;
+        }
+    }
+    for (uint32_t t = 0; t < n_tiles && !l->failed; t++) {
+        Box part = *box;
+        for (uint32_t i = 0; i < c->n.n; i++) {
+            part.s[c->n.at[i]] = columns[t].s[c->n.at[i]];
+            part.n[c->n.at[i]] = columns[t].n[c->n.at[i]];
+        }
+        finish(c, &part, psum[t]);
+    }
+}
+
+static void all_columns(Contraction *c, Box *box)
+{
+    Lower *l = c->l;
+    int64_t nstep[LABELS];
+    Box columns[COLUMNS_AT_ONCE];
+    uint32_t count = 0;
+    Box at = *box;
+    box_steps(c->n, &l->full, NKI_PSUM_BANK / 4, nstep);
+    for (bool a = true; box_next(c->n, &l->full, nstep, &at, a) && !l->failed; a = false) {
+        columns[count++] = at;
+        if (count == COLUMNS_AT_ONCE) {
+            accumulate(c, box, count, columns);
+            count = 0;
+        }
+    }
+    if (count > 0) {
+        accumulate(c, box, count, columns);
+    }
+}
+
+/* Batch and outer rows one by one, row tiles inside. */
+static void all_rows(Contraction *c)
+{
+    Lower *l = c->l;
+    int64_t one[LABELS], mstep[LABELS];
+    Labels outer = c->batch;
+    for (uint32_t i = 0; i < c->om.n; i++) {
+        add(&outer, c->om.at[i]);
+    }
+    for (uint32_t i = 0; i < outer.n; i++) {
+        one[i] = 1;
+    }
+    box_steps(c->pm, &l->full, NKI_STATIONARY, mstep);
+    Box box = l->full;
+    for (bool a = true; box_next(outer, &l->full, one, &box, a) && !l->failed; a = false) {
+        for (bool b = true; box_next(c->pm, &l->full, mstep, &box, b) && !l->failed; b = false) {
+            all_columns(c, &box);
+        }
+    }
+}
+
+/* ---- the epilogue, over the labels of the matmul ---- */
+
+/* Label of the epilogue -> affine in labels of the matmul: both statements' positions in the accumulator are the same. */
+static const Affine *rename_affines(Arena *a, const Affine *at, uint32_t rank, const Stmt *epilogue,
+                                    const VarRef *var, const Affine *by)
+{
+    Affine *out = ARENA_ARRAY(a, rank, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        Affine x = affine_const(at[d].base);
+        for (uint32_t i = 0; i < at[d].n; i++) {
+            Affine y = affine_var(a, at[d].term[i].var);
+            for (uint32_t j = 0; j < epilogue->n_index; j++) {
+                y = at[d].term[i].var == var[j] ? by[j] : y;
+            }
+            x = affine_add(a, x, at[d].term[i].coef, y);
+        }
+        out[d] = x;
+    }
+    return out;
+}
+
+static const Expr *rename_expr(Lower *l, const Expr *e, const Stmt *epilogue, const VarRef *var,
+                               const Affine *by)
+{
+    Expr *out = ARENA_NEW(l->arena, Expr);
+    *out = *e;
+    if (e->kind == EXPR_LOAD) {
+        out->at = rename_affines(l->arena, e->at, l->from->bufs.at[e->buf].rank, epilogue, var, by);
+    }
+    const Expr **arg = ARENA_ARRAY(l->arena, e->n_args, const Expr *);
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        arg[i] = rename_expr(l, e->arg[i], epilogue, var, by);
+    }
+    out->arg = arg;
+    return out;
+}
+
+/* The first load of `buf`, or null. */
+static const Expr *find_load(const Expr *e, BufRef buf)
+{
+    if (e->kind == EXPR_LOAD && e->buf == buf) {
+        return e;
+    }
+    const Expr *found = NULL;
+    for (uint32_t i = 0; i < e->n_args && found == NULL; i++) {
+        found = find_load(e->arg[i], buf);
+    }
+    return found;
+}
+
+static void take_epilogue(Contraction *c)
+{
+    Lower *l = c->l;
+    const Stmt *e = c->epilogue;
+    const Expr *load = find_load(e->value, c->s->dst);
+    VarRef *var = ARENA_ARRAY(l->arena, e->n_index, VarRef);
+    Affine *by = ARENA_ARRAY(l->arena, e->n_index, Affine);
+    for (uint32_t j = 0; j < e->n_index; j++) {
+        var[j] = e->index[j].var;
+        by[j] = affine_var(l->arena, var[j]);
+        for (uint32_t d = 0; d < l->from->bufs.at[c->s->dst].rank; d++) {
+            for (uint32_t i = 0; i < load->at[d].n; i++) {
+                if (load->at[d].term[i].var == var[j]) { /* at = var + r, s.at = x: var = x - r */
+                    Affine rest = affine_subst(l->arena, load->at[d], var[j], affine_const(0));
+                    by[j] = affine_add(l->arena, c->s->at[d], -1, rest);
+                }
+            }
+        }
+    }
+    c->epilogue_value = rename_expr(l, e->value, e, var, by);
+    c->final = place_of(l, e->dst, rename_affines(l->arena, e->at, l->from->bufs.at[e->dst].rank,
+                                                  e, var, by));
+}
+
+bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
+{
+    const Expr *product = s->value;
+    while (product->op == OP_CAST) {
+        product = product->arg[0];
+    }
+    Contraction c = {.l = l, .s = s, .epilogue = epilogue, .overwrite = overwrite};
+    c.dst = c.final = place_of(l, s->dst, s->at);
+    c.stationary = operand_place(l, product->arg[0]);
+    c.moving = operand_place(l, product->arg[1]);
+    DType t = l->from->bufs.at[c.stationary.buf].dtype;
+    bool typed = t == l->from->bufs.at[c.moving.buf].dtype && dtype_is_float(t);
+    if (s->fold != OP_SUM || !typed || !classify(&c)) {
+        return false;
+    }
+    if (epilogue != NULL) {
+        take_epilogue(&c);
+    }
+    choose_roles(&c);
+    choose_k(&c);
+    all_rows(&c);
+    return true;
+}

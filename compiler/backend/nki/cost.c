@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A static count over a LEGAL kernel: instructions, cycles of each engine, DMA bytes and descriptors, peaks of SBUF and PSUM. The numbers
+ * are the vendor's published averages; a descriptor below 512 bytes is charged as 512. A model, not a measurement. */
+#include "backend/nki/nki.h"
+
+#define MIN_CYCLES 64
+#define MIN_DESCRIPTOR 512
+
+const char *const nki_engine_names[5] = {"tensor", "vector", "scalar", "gpsimd", "dma"};
+
+enum { TENSOR, VECTOR, SCALAR, GPSIMD };
+
+const char *nki_dtype(DType t)
+{
+    switch ((int)t) {
+    case DTYPE_F32:
+        return "float32";
+    case DTYPE_F16:
+        return "float16";
+    case DTYPE_BF16:
+        return "bfloat16";
+    case DTYPE_BOOL:
+        return "uint8";
+    default:
+        return "unknown";
+    }
+}
+
+int64_t nki_bytes(DType t)
+{
+    return dtype_bytes(t);
+}
+
+static int64_t at_least(int64_t n)
+{
+    return n < MIN_CYCLES ? MIN_CYCLES : n;
+}
+
+static DType dtype_of(const Kernel *k, const Operand *o)
+{
+    return k->bufs.at[o->buf].dtype;
+}
+
+static bool in_psum(const Kernel *k, const Operand *o)
+{
+    return k->bufs.at[o->buf].space == SPACE_ACC;
+}
+
+static int64_t tensor_cycles(const Kernel *k, const Instr *i)
+{
+    int64_t n = i->dst.nf;
+    bool fast = i->op == OP_ADD || i->op == OP_SUB || i->op == OP_MUL;
+    bool plain = dtype_of(k, &i->a) == DTYPE_BF16 && dtype_of(k, &i->b) == DTYPE_BF16 &&
+                 dtype_of(k, &i->dst) == DTYPE_BF16 && !in_psum(k, &i->dst);
+    return at_least(in_psum(k, &i->a) || in_psum(k, &i->b) || (fast && plain) ? n : 2 * n);
+}
+
+static int64_t matmul_cycles(const Kernel *k, const Instr *i)
+{
+    int64_t least = i->a.nf < 64 ? i->a.nf : 64;
+    int64_t n = i->b.nf > least ? i->b.nf : least;
+    return (dtype_of(k, &i->b) == DTYPE_F32 ? 4 : 1) * n;
+}
+
+int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t *cycles)
+{
+    int64_t n = i->dst.nf;
+    bool power = (i->kind == INSTR_SCALAR && (i->s0.op == OP_POW || (i->s1.given && i->s1.op == OP_POW))) ||
+                 (i->kind == INSTR_TENSOR && i->op == OP_POW);
+    switch (i->kind) {
+    case INSTR_MATMUL:
+        *cycles = matmul_cycles(k, i);
+        return TENSOR;
+    case INSTR_TRANSPOSE:
+        *cycles = i->a.np > (i->a.nf < 64 ? i->a.nf : 64) ? i->a.np : (i->a.nf < 64 ? i->a.nf : 64);
+        return TENSOR;
+    case INSTR_ACTIVATION:
+        *cycles = at_least(n);
+        return SCALAR;
+    case INSTR_COPY:
+        *cycles = at_least(n);
+        return scalar_copy ? SCALAR : VECTOR;
+    case INSTR_MEMSET: {
+        DType t = dtype_of(k, &i->dst);
+        bool half = !(i->value < 0) && !(i->value > 0) && (t == DTYPE_BF16 || t == DTYPE_F16);
+        *cycles = at_least(half ? n / 2 : n);
+        return VECTOR;
+    }
+    case INSTR_SCALAR:
+        *cycles = at_least(n);
+        return power ? GPSIMD : VECTOR;
+    case INSTR_TENSOR:
+        *cycles = tensor_cycles(k, i);
+        return power ? GPSIMD : VECTOR;
+    case INSTR_BOTH:
+        *cycles = at_least(2 * n);
+        return VECTOR;
+    case INSTR_PREDICATED:
+        *cycles = at_least(2 * n);
+        return VECTOR;
+    case INSTR_REDUCE: {
+        bool half = dtype_of(k, &i->a) == DTYPE_BF16 && i->op != OP_PROD && i->op != OP_RMIN;
+        *cycles = at_least(half ? i->a.nf / 2 : i->a.nf);
+        return VECTOR;
+    }
+    case INSTR_DMA:
+    case INSTR_NOTHING:
+        break;
+    }
+    *cycles = 0;
+    return -1;
+}
+
+bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i)
+{
+    int64_t cycles = 0;
+    int engine = nki_instr_cycles(k, i, false, &cycles);
+    if (i->kind == INSTR_COPY) {
+        double vector = (double)(b->vector + cycles) / chip->vector_ghz;
+        double scalar = (double)(b->scalar + cycles) / chip->scalar_ghz;
+        if (scalar < vector) {
+            b->scalar += cycles;
+            return true;
+        }
+    }
+    b->vector += engine == VECTOR ? cycles : 0;
+    b->scalar += engine == SCALAR ? cycles : 0;
+    return false;
+}
+
+/* ---- copies ---- */
+
+/* Elements that follow each other in memory at the end of an operand's row-major order. */
+static int64_t run_of(const Kernel *k, const Operand *o)
+{
+    if (o->on_chip) {
+        return o->step == 1 ? o->nf : 1;
+    }
+    const Buffer *b = &k->bufs.at[o->buf];
+    int64_t run = 1, flat = 1;
+    if (o->pattern) {
+        for (uint32_t i = o->n; i-- > 0;) {
+            if (o->count[i] != 1 && o->stride[i] != run) {
+                break;
+            }
+            run *= o->count[i];
+        }
+        return run;
+    }
+    for (uint32_t d = o->n; d-- > 0;) {
+        if (o->count[d] > 1) {
+            if (o->stride[d] * flat != run) {
+                break;
+            }
+            run *= o->count[d];
+        }
+        flat *= b->extent[d].n;
+    }
+    return run;
+}
+
+double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *descriptors)
+{
+    const Operand *chip = i->dst.on_chip ? &i->dst : &i->a;
+    int64_t count = chip->np * chip->nf;
+    int64_t size = nki_bytes(dtype_of(k, &i->dst));
+    int64_t a = run_of(k, &i->dst), b = run_of(k, &i->a);
+    int64_t run = a < b ? a : b;
+    *bytes = count * size;
+    *descriptors = (count + run - 1) / run;
+    int64_t each = run * size < MIN_DESCRIPTOR ? MIN_DESCRIPTOR : run * size;
+    return (double)*descriptors * (double)each;
+}
+
+/* ---- the count ---- */
+
+typedef struct Life {
+    int64_t born, died; /* by instruction, 1-based; 0: unused */
+} Life;
+
+typedef struct Count {
+    const Kernel *k;
+    const NkiChip *chip;
+    NkiCost *out;
+    NkiBalance balance;
+    Life *life;
+    double charged;
+} Count;
+
+static void touch(Count *c, const Operand *o)
+{
+    if (o->on_chip) {
+        Life *life = &c->life[o->buf];
+        life->born = life->born == 0 ? c->out->instructions : life->born;
+        life->died = c->out->instructions;
+    }
+}
+
+static bool count_instr(void *user, const Instr *i)
+{
+    Count *c = user;
+    NkiCost *o = c->out;
+    o->instructions++;
+    touch(c, &i->dst);
+    if (i->kind != INSTR_MEMSET) {
+        touch(c, &i->a);
+    }
+    if (i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
+        i->kind == INSTR_PREDICATED) {
+        touch(c, &i->b);
+    }
+    if (i->s0.given && i->s0.is_tile) {
+        touch(c, &i->s0.tile);
+    }
+    if (i->s1.given && i->s1.is_tile) {
+        touch(c, &i->s1.tile);
+    }
+    if (i->kind == INSTR_DMA) {
+        int64_t bytes = 0, descriptors = 0;
+        c->charged += nki_dma_charge(c->k, i, &bytes, &descriptors);
+        o->transfers++;
+        o->descriptors += descriptors;
+        o->read_bytes += i->a.on_chip ? 0 : bytes;
+        o->written_bytes += i->dst.on_chip ? 0 : bytes;
+        return true;
+    }
+    bool scalar = nki_copy_on_scalar(&c->balance, c->k, c->chip, i);
+    int64_t cycles = 0;
+    int engine = nki_instr_cycles(c->k, i, scalar, &cycles);
+    o->cycles[engine] += cycles;
+    if (i->kind == INSTR_MATMUL) {
+        o->matmul_macs += i->a.np * i->a.nf * i->b.nf;
+    }
+    return true;
+}
+
+/* Peak of what lives at once: each buffer from its first to its last instruction. */
+static void peaks(Count *c)
+{
+    int64_t n = c->out->instructions + 2;
+    for (uint32_t space = 0; space < 2; space++) {
+        int64_t *change = ARENA_ARRAY(c->k->arena, (size_t)n + 1, int64_t);
+        for (uint32_t b = 0; b < c->k->bufs.n; b++) {
+            const Buffer *buf = &c->k->bufs.at[b];
+            if (c->life[b].born == 0 || (buf->space == SPACE_ACC) != (space == 1)) {
+                continue;
+            }
+            int64_t bytes = buf->extent[1].n * nki_bytes(buf->dtype);
+            int64_t size = space == 1 ? (bytes + NKI_PSUM_BANK - 1) / NKI_PSUM_BANK
+                                      : (bytes + 3) / 4 * 4;
+            change[c->life[b].born] += size;
+            change[c->life[b].died + 1] -= size;
+        }
+        int64_t live = 0, peak = 0;
+        for (int64_t i = 0; i <= n; i++) {
+            live += change[i];
+            peak = live > peak ? live : peak;
+        }
+        if (space == 1) {
+            c->out->psum_peak = peak;
+        } else {
+            c->out->sbuf_peak = peak;
+        }
+    }
+}
+
+bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
+{
+    *out = (NkiCost){0};
+    Count c = {.k = k, .chip = chip, .out = out};
+    c.life = ARENA_ARRAY(k->arena, k->bufs.n + 1, Life);
+    const Stmt *bad = NULL;
+    const char *why = NULL;
+    if (!instr_walk(k, count_instr, &c, &bad, &why)) {
+        return false;
+    }
+    peaks(&c);
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        const Buffer *b = &k->bufs.at[k->args.at[i].buf];
+        int64_t bytes = nki_bytes(b->dtype);
+        for (uint32_t d = 0; d < b->rank; d++) {
+            bytes = sat_mul(bytes, b->extent[d].n);
+        }
+        out->compulsory_bytes += bytes * (k->args.at[i].role == ARG_INOUT ? 2 : 1);
+    }
+    out->charged_bytes = (int64_t)c.charged;
+    const double ghz[4] = {chip->tensor_ghz, chip->vector_ghz, chip->scalar_ghz, chip->gpsimd_ghz};
+    for (int e = 0; e < 4; e++) {
+        out->busy_us[e] = (double)out->cycles[e] / (ghz[e] * 1000);
+    }
+    double hbm = (double)(out->read_bytes + out->written_bytes) / (chip->hbm_gbps * 1000);
+    double dma = c.charged / (chip->dma_gbps * 1000);
+    out->busy_us[4] = hbm > dma ? hbm : dma;
+    for (int e = 1; e < 5; e++) {
+        out->bound_by = out->busy_us[e] > out->busy_us[out->bound_by] ? e : out->bound_by;
+    }
+    return true;
+}

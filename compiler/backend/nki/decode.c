@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a statement of a LEGAL kernel to the instruction it is. The forms are few (instr_make.c writes them); what matches none is
+ * refused with a phrase, since a LEGAL kernel may come from a dump that somebody wrote. */
+#include <math.h>
+
+#include "backend/nki/nki.h"
+
+typedef struct Decoder {
+    const Kernel *k;
+    const Stmt *s;
+    const int64_t *env;
+    const char *why;
+} Decoder;
+
+static bool no(Decoder *d, const char *why)
+{
+    d->why = why;
+    return false;
+}
+
+static const Expr *bare(const Expr *e)
+{
+    while (e->kind == EXPR_OP && e->op == OP_CAST) {
+        e = e->arg[0];
+    }
+    return e;
+}
+
+/* Count of values of a local index, or 0 when `v` is none of the statement. */
+static int64_t span_of(const Decoder *d, VarRef v)
+{
+    for (uint32_t i = 0; i < d->s->n_index; i++) {
+        const Range *r = &d->s->index[i].range;
+        if (d->s->index[i].var == v && r->start.n == 0 && r->start.base == 0) {
+            return r->span > 0 && !r->clipped ? r->span : r->limit.n;
+        }
+    }
+    return 0;
+}
+
+static int64_t constant_part(const Decoder *d, Affine x)
+{
+    int64_t v = x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (span_of(d, x.term[i].var) == 0) {
+            v += x.term[i].coef * d->env[x.term[i].var];
+        }
+    }
+    return v;
+}
+
+/* At most one local index: its variable (or UINT32_MAX) and coefficient. */
+static bool one_index(const Decoder *d, Affine x, VarRef *v, int64_t *coef)
+{
+    *v = UINT32_MAX;
+    *coef = 1;
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (span_of(d, x.term[i].var) > 0) {
+            if (*v != UINT32_MAX) {
+                return false;
+            }
+            *v = x.term[i].var;
+            *coef = x.term[i].coef;
+        }
+    }
+    return *coef >= 1;
+}
+
+static bool on_chip(const Kernel *k, BufRef b)
+{
+    return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
+}
+
+/* A tile with its indices: pv along partitions, fv along the free axis. */
+static bool chip_operand(Decoder *d, BufRef buf, const Affine *at, Operand *out, VarRef *pv, VarRef *fv)
+{
+    int64_t coef = 1;
+    *out = (Operand){.buf = buf, .on_chip = true};
+    if (!on_chip(d->k, buf) || d->k->bufs.at[buf].rank != 2) {
+        return no(d, "an operand of an instruction is no tile [partitions, elements]");
+    }
+    if (!one_index(d, at[0], pv, &coef) || coef != 1 || !one_index(d, at[1], fv, &out->step)) {
+        return no(d, "a tile is indexed by more than one index in a dimension");
+    }
+    out->p = constant_part(d, at[0]);
+    out->f = constant_part(d, at[1]);
+    out->np = *pv == UINT32_MAX ? 1 : span_of(d, *pv);
+    out->nf = *fv == UINT32_MAX ? 1 : span_of(d, *fv);
+    out->step = out->nf == 1 ? 1 : out->step;
+    return true;
+}
+
+/* ---- copies between HBM and chip ---- */
+
+typedef struct CopySide {
+    uint32_t n;
+    VarRef var[NKI_DIMS];
+} CopySide;
+
+/* The chip side: row-major in the statement's indices. `order` lists them. */
+static bool dma_chip(Decoder *d, BufRef buf, const Affine *at, Operand *out, CopySide *order)
+{
+    *out = (Operand){.buf = buf, .on_chip = true, .np = 1, .nf = 1, .step = 1};
+    out->p = constant_part(d, at[0]);
+    out->f = constant_part(d, at[1]);
+    for (uint32_t side = 0; side < 2; side++) {
+        int64_t expect = 0, count = 1;
+        for (uint32_t i = d->s->n_index; i-- > 0;) {
+            int64_t coef = 0, n = span_of(d, d->s->index[i].var);
+            for (uint32_t t = 0; t < at[side].n; t++) {
+                coef = at[side].term[t].var == d->s->index[i].var ? at[side].term[t].coef : coef;
+            }
+            if (coef == 0) {
+                continue;
+            }
+            if (expect == 0 ? coef < 1 : coef != expect) {
+                return no(d, "a copy does not fill its tile row by row");
+            }
+            if (expect == 0) {
+                out->step = side == 1 ? coef : out->step;
+            }
+            expect = coef * n;
+            count *= n;
+        }
+        out->np = side == 0 ? count : out->np;
+        out->nf = side == 1 ? count : out->nf;
+    }
+    out->step = out->nf == 1 ? 1 : out->step;
+    for (uint32_t i = 0; i < d->s->n_index && i < NKI_DIMS; i++) {
+        order->var[order->n++] = d->s->index[i].var;
+    }
+    return true;
+}
+
+static bool dma_slices(const Decoder *d, BufRef buf, const Affine *at, const CopySide *order, Operand *out)
+{
+    uint32_t next = 0;
+    for (uint32_t dim = 0; dim < d->k->bufs.at[buf].rank; dim++) {
+        VarRef v;
+        int64_t coef;
+        if (!one_index(d, at[dim], &v, &coef)) {
+            return false;
+        }
+        out->start[dim] = constant_part(d, at[dim]);
+        out->stride[dim] = coef;
+        out->count[dim] = v == UINT32_MAX ? 0 : span_of(d, v); /* 0: one position */
+        if (v != UINT32_MAX) {
+            if (next >= order->n || order->var[next] != v) {
+                return false;
+            }
+            next++;
+        }
+    }
+    out->n = d->k->bufs.at[buf].rank;
+    return next == order->n;
+}
+
+static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *order, Operand *out)
+{
+    *out = (Operand){.buf = buf};
+    if (dma_slices(d, buf, at, order, out)) {
+        return true;
+    }
+    const Buffer *b = &d->k->bufs.at[buf];
+    *out = (Operand){.buf = buf, .pattern = true, .n = order->n};
+    int64_t flat = 1;
+    for (uint32_t dim = b->rank; dim-- > 0;) {
+        out->offset += flat * constant_part(d, at[dim]);
+        for (uint32_t i = 0; i < order->n; i++) {
+            for (uint32_t t = 0; t < at[dim].n; t++) {
+                if (at[dim].term[t].var == order->var[i]) {
+                    out->stride[i] += flat * at[dim].term[t].coef;
+                }
+            }
+        }
+        flat *= b->extent[dim].n;
+    }
+    for (uint32_t i = 0; i < order->n; i++) {
+        out->count[i] = span_of(d, order->var[i]);
+    }
+    return true;
+}
+
+static bool decode_dma(Decoder *d, const Expr *load, Instr *out)
+{
+    bool store = !on_chip(d->k, d->s->dst);
+    BufRef chip = store ? load->buf : d->s->dst, hbm = store ? d->s->dst : load->buf;
+    CopySide order = {0};
+    if (on_chip(d->k, hbm) || !on_chip(d->k, chip) || d->k->bufs.at[chip].rank != 2 ||
+        d->k->bufs.at[chip].space != SPACE_TILE) {
+        return no(d, "a copy that is not between HBM and SBUF");
+    }
+    out->kind = INSTR_DMA;
+    return dma_chip(d, chip, store ? load->at : d->s->at, store ? &out->a : &out->dst, &order) &&
+           dma_hbm(d, hbm, store ? d->s->at : load->at, &order, store ? &out->dst : &out->a);
+}
+
+/* ---- on chip ---- */
+
+typedef struct Indices {
+    VarRef p, f;
+} Indices;
+
+/* A load as a tile of the statement's shape, or as a column. */
+static bool is_load(const Expr *e)
+{
+    return bare(e)->kind == EXPR_LOAD;
+}
+
+static bool tile_load(Decoder *d, const Expr *e, Indices x, Operand *out, bool *column)
+{
+    VarRef p, f;
+    e = bare(e);
+    if (e->kind != EXPR_LOAD || !chip_operand(d, e->buf, e->at, out, &p, &f)) {
+        return no(d, "an operand that is no tile");
+    }
+    *column = f == UINT32_MAX && x.f != UINT32_MAX;
+    return (p == x.p && (f == x.f || *column)) || no(d, "an operand is indexed in another order");
+}
+
+static bool number_value(const Expr *e, double *out)
+{
+    e = bare(e);
+    if (e->kind != EXPR_CONST) {
+        return false;
+    }
+    bool whole = e->value.dtype == DTYPE_BOOL || dtype_is_int(e->value.dtype);
+    *out = whole ? (double)e->value.i : e->value.re;
+    return true;
+}
+
+/* A number or column: the operand of a scalar operation. */
+static bool small_operand(Decoder *d, const Expr *e, Indices x, ScalarOperand *out)
+{
+    bool column = false;
+    *out = (ScalarOperand){.given = true};
+    if (number_value(e, &out->number)) {
+        return true;
+    }
+    if (!is_load(e) || !tile_load(d, e, x, &out->tile, &column) || !column) {
+        return false;
+    }
+    out->is_tile = true;
+    return true;
+}
+
+static bool full_operand(Decoder *d, const Expr *e, Indices x, Operand *out)
+{
+    bool column = false;
+    return is_load(e) && tile_load(d, e, x, out, &column) && !column;
+}
+
+/* tile op small, or small op tile. */
+static bool scalar_form(Decoder *d, const Expr *e, Indices x, Operand *tile, ScalarOperand *s)
+{
+    e = bare(e);
+    if (e->kind != EXPR_OP || e->n_args != 2) {
+        return false;
+    }
+    bool right = full_operand(d, e->arg[0], x, tile) && small_operand(d, e->arg[1], x, s);
+    bool left = !right && full_operand(d, e->arg[1], x, tile) && small_operand(d, e->arg[0], x, s);
+    s->op = e->op;
+    s->reverse = left;
+    return right || left;
+}
+
+static bool decode_binary(Decoder *d, const Expr *e, Indices x, Instr *out)
+{
+    out->op = e->op;
+    if (full_operand(d, e->arg[0], x, &out->a) && full_operand(d, e->arg[1], x, &out->b)) {
+        out->kind = INSTR_TENSOR;
+        return true;
+    }
+    if (scalar_form(d, e, x, &out->a, &out->s0)) {
+        out->kind = INSTR_SCALAR;
+        return true;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const Expr *inner = e->arg[i], *other = e->arg[1 - i];
+        if (!scalar_form(d, inner, x, &out->a, &out->s0)) {
+            continue;
+        }
+        if (small_operand(d, other, x, &out->s1)) {
+            out->kind = INSTR_SCALAR;
+            out->s1.op = e->op;
+            out->s1.reverse = i == 1;
+            return true;
+        }
+        if (full_operand(d, other, x, &out->b)) {
+            out->kind = INSTR_BOTH;
+            out->reverse = i == 1;
+            return true;
+        }
+    }
+    return no(d, "an expression that no one instruction computes");
+}
+
+/* data * scale + bias */
+static bool decode_activation(Decoder *d, const Expr *arg, Indices x, Instr *out)
+{
+    out->kind = INSTR_ACTIVATION;
+    out->scale = 1.0;
+    if (full_operand(d, arg, x, &out->a)) {
+        return true;
+    }
+    ScalarOperand s;
+    if (!scalar_form(d, arg, x, &out->a, &s)) {
+        return no(d, "a function of an expression that the engine cannot form");
+    }
+    if (s.op == OP_MUL) {
+        out->s0 = s; /* scale */
+        return true;
+    }
+    out->s1 = s; /* bias */
+    if (s.op == OP_SUB && s.reverse) {
+        out->scale = -1.0;
+    } else if (s.op == OP_SUB && !s.is_tile) {
+        out->s1.number = -s.number;
+    } else if (s.op != OP_ADD) {
+        return no(d, "a function of an expression that the engine cannot form");
+    }
+    return true;
+}
+
+static bool decode_op(Decoder *d, const Expr *e, Indices x, Instr *out)
+{
+    double one = 0;
+    if (e->op == OP_SELECT) {
+        Operand same;
+        out->kind = INSTR_PREDICATED;
+        return full_operand(d, e->arg[0], x, &out->a) && full_operand(d, e->arg[1], x, &out->b) &&
+               full_operand(d, e->arg[2], x, &same) && same.buf == d->s->dst;
+    }
+    if (e->n_args == 1) {
+        out->op = e->op;
+        return decode_activation(d, e->arg[0], x, out);
+    }
+    if (e->op == OP_DIV && number_value(e->arg[0], &one) && !(one < 1.0) && !(one > 1.0)) {
+        out->recip = true;
+        return decode_activation(d, e->arg[1], x, out);
+    }
+    return decode_binary(d, e, x, out);
+}
+
+static bool legal_start(int64_t p, int64_t np)
+{
+    return np > 64 ? p == 0 : np > 32 ? p % 64 == 0 : p % 32 == 0;
+}
+
+static bool decode_move(Decoder *d, const Expr *load, Indices x, Instr *out)
+{
+    VarRef p, f;
+    if (!chip_operand(d, load->buf, load->at, &out->a, &p, &f)) {
+        return false;
+    }
+    if (p == x.p && f == x.f) {
+        bool same = out->a.p == out->dst.p && legal_start(out->a.p, out->a.np);
+        out->kind = same ? INSTR_COPY : INSTR_DMA;
+        return true;
+    }
+    out->kind = INSTR_TRANSPOSE;
+    return (p == x.f && f == x.p) || no(d, "a copy on chip with indices it does not set");
+}
+
+static bool decode_matmul(Decoder *d, const Expr *e, Indices x, Instr *out)
+{
+    VarRef k, m, k2, n;
+    const Expr *a = bare(e->arg[0]), *b = bare(e->arg[1]);
+    out->kind = INSTR_MATMUL;
+    if (!chip_operand(d, a->buf, a->at, &out->a, &k, &m) ||
+        !chip_operand(d, b->buf, b->at, &out->b, &k2, &n)) {
+        return false;
+    }
+    return (k == k2 && m == x.p && n == x.f && k != m) || no(d, "a product that is no matmul");
+}
+
+static bool is_open_fill(const Stmt *s, const Stmt *fold)
+{
+    return fold != NULL && s->kind == STMT_TILE && fold->kind == STMT_TILE &&
+           s->value->kind == EXPR_CONST && s->fold == OP_COPY && fold->fold != OP_COPY &&
+           s->dst == fold->dst && affine_eq(s->at[0], fold->at[0]);
+}
+
+static bool decode_fold(Decoder *d, const Stmt *before, Indices x, Instr *out)
+{
+    const Expr *e = bare(d->s->value);
+    out->first = before != NULL && is_open_fill(before, d->s);
+    out->op = d->s->fold;
+    if (d->s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL && is_load(e->arg[0]) &&
+        is_load(e->arg[1])) {
+        return decode_matmul(d, e, x, out);
+    }
+    VarRef p, f;
+    out->kind = INSTR_REDUCE;
+    if (e->kind != EXPR_LOAD || !chip_operand(d, e->buf, e->at, &out->a, &p, &f)) {
+        return no(d, "a fold of something that is no tile");
+    }
+    return (p == x.p && x.f == UINT32_MAX && out->first) ||
+           no(d, "a reduction that is not of whole rows into a fresh column");
+}
+
+bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out, const char **why)
+{
+    const Stmt *s = place.body[place.at];
+    const Stmt *next = place.at + 1 < place.n ? place.body[place.at + 1] : NULL;
+    const Stmt *before = place.at > 0 ? place.body[place.at - 1] : NULL;
+    Decoder d = {k, s, env, "a statement that is no instruction"};
+    *out = (Instr){.stmt = s, .scale = 1.0};
+    bool ok = false;
+    const Expr *e = bare(s->value);
+    Indices x;
+    if (e->kind == EXPR_LOAD && s->fold == OP_COPY &&
+        (!on_chip(k, s->dst) || !on_chip(k, e->buf))) {
+        ok = decode_dma(&d, e, out);
+    } else if (!chip_operand(&d, s->dst, s->at, &out->dst, &x.p, &x.f)) {
+        ok = false;
+    } else if (s->fold != OP_COPY) {
+        ok = decode_fold(&d, before, x, out);
+    } else if (e->kind == EXPR_CONST) {
+        out->kind = is_open_fill(s, next) ? INSTR_NOTHING : INSTR_MEMSET;
+        ok = number_value(e, &out->value);
+    } else if (e->kind == EXPR_LOAD) {
+        ok = decode_move(&d, e, x, out);
+    } else if (e->kind == EXPR_OP) {
+        ok = decode_op(&d, e, x, out);
+    }
+    *why = d.why;
+    return ok;
+}
+
+/* ---- the whole kernel ---- */
+
+typedef struct Walk {
+    const Kernel *k;
+    InstrVisit visit;
+    void *user;
+    int64_t *env;
+    const Stmt *bad;
+    const char *why;
+} Walk;
+
+static bool walk_block(Walk *w, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR) {
+            for (int64_t v = s->range.start.base; v < s->range.limit.n; v += s->step) {
+                w->env[s->var] = v;
+                if (!walk_block(w, s->body, s->n_body)) {
+                    return false;
+                }
+            }
+        } else if (s->kind == STMT_TILE) {
+            Instr instr;
+            if (!instr_decode(w->k, (StmtPlace){body, n, i}, w->env, &instr, &w->why)) {
+                w->bad = s;
+                return false;
+            }
+            if (instr.kind != INSTR_NOTHING && !w->visit(w->user, &instr)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad, const char **why)
+{
+    Walk w = {.k = k, .visit = visit, .user = user};
+    w.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
+    bool ok = walk_block(&w, k->body, k->n_body);
+    *bad = w.bad;
+    *why = w.why;
+    return ok;
+}

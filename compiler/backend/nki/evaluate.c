@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Expressions over a box of labels. A subexpression is computed over the labels it depends on and no others, and is spread over the rest
+ * where it meets them: a number, a column (one value per partition) or a tile are what the instructions take. Up to three operands
+ * go into one instruction: `pending` holds an operation back until it is known whether the next one can take it along. */
+#include "backend/nki/lower.h"
+
+#include <math.h>
+
+typedef enum ValKind { VAL_NUMBER, VAL_TILE, VAL_PENDING } ValKind;
+
+typedef struct Val {
+    ValKind kind;
+    double number;
+    View v;
+    bool hp;  /* varies over partitions */
+    Labels f; /* the labels of the free axis it varies over, in the evaluation's order */
+    Op op;    /* PENDING: x op y, both numbers or tiles, or x pending with a number */
+    const struct Val *x, *y;
+} Val;
+
+static Val *val_new(Evaluation *ev, ValKind kind)
+{
+    Val *v = ARENA_NEW(ev->l->arena, Val);
+    v->kind = kind;
+    return v;
+}
+
+static Val *val_number(Evaluation *ev, double number)
+{
+    Val *v = val_new(ev, VAL_NUMBER);
+    v->number = number;
+    return v;
+}
+
+static int64_t partitions(const Evaluation *ev)
+{
+    return labels_count(ev->p, ev->box);
+}
+
+static Labels labels_union(const Evaluation *ev, Labels x, Labels y)
+{
+    Labels out = {0};
+    for (uint32_t i = 0; i < ev->f.n; i++) {
+        uint8_t label = ev->f.at[i];
+        if (labels_have(x, label) || labels_have(y, label)) {
+            out.at[out.n++] = label;
+        }
+    }
+    return out;
+}
+
+/* ---- leaves, and how an instruction sees them ---- */
+
+typedef struct Leaves {
+    uint32_t n;
+    const Val *at[8];
+} Leaves;
+
+static void leaves_of(const Val *v, Leaves *out)
+{
+    if (v->kind == VAL_PENDING) {
+        leaves_of(v->x, out);
+        leaves_of(v->y, out);
+    } else if (v->kind == VAL_TILE) {
+        CHECK(out->n < 8);
+        out->at[out->n++] = v;
+    }
+}
+
+/* How many trailing labels of `f` can lie on the free axis of one instruction: each leaf has all of them or none. */
+static uint32_t suffix(const Leaves *leaves, Labels f)
+{
+    uint32_t best = 0;
+    for (uint32_t n = 1; n <= f.n; n++) {
+        bool good = true;
+        for (uint32_t k = 0; k < leaves->n; k++) {
+            uint32_t has = 0;
+            for (uint32_t i = f.n - n; i < f.n; i++) {
+                has += labels_have(leaves->at[k]->f, f.at[i]);
+            }
+            good &= has == 0 || has == n;
+        }
+        best = good ? n : best;
+        if (!good) {
+            break;
+        }
+    }
+    return best;
+}
+
+static bool is_column(const Val *leaf, Labels f, uint32_t n)
+{
+    return leaf->kind == VAL_TILE && n > 0 && !labels_have(leaf->f, f.at[f.n - 1]);
+}
+
+/* The piece of a leaf at one position of the labels before the suffix. */
+static View leaf_piece(const Evaluation *ev, const Val *leaf, const Box *part)
+{
+    int64_t at = 0, stride = 1, n = 1;
+    for (uint32_t i = leaf->f.n; i-- > 0;) {
+        uint32_t label = leaf->f.at[i];
+        at += stride * (part->s[label] - ev->box->s[label]);
+        stride *= ev->box->n[label];
+        n *= part->n[label];
+    }
+    return view_part(leaf->v, at, n);
+}
+
+static const Expr *piece_expr(Evaluation *ev, const Val *v, const Box *part, int64_t nf)
+{
+    Lower *l = ev->l;
+    if (v->kind == VAL_NUMBER) {
+        return expr_const(l->arena, number_real(DTYPE_F32, v->number));
+    }
+    if (v->kind == VAL_TILE) {
+        View piece = leaf_piece(ev, v, part);
+        return piece.nf == nf ? view_load(l, piece, DTYPE_F32) : view_column(l, piece, DTYPE_F32);
+    }
+    const Expr *arg[2] = {piece_expr(ev, v->x, part, nf), piece_expr(ev, v->y, part, nf)};
+    DType t = DTYPE_F32, in[2] = {t, t};
+    CHECK(op_result_type(v->op, in, 2, &t));
+    return expr_cast(l->arena, expr_op(l->arena, v->op, t, 2, arg), DTYPE_F32);
+}
+
+/* Calls for each piece: dst[...] = fn(value). OP_COPY: the value itself. */
+static void emit_pieces(Evaluation *ev, const Val *v, Op fn, View dst, Labels f)
+{
+    Lower *l = ev->l;
+    Leaves leaves = {0};
+    leaves_of(v, &leaves);
+    uint32_t n = suffix(&leaves, f);
+    Labels outer = {f.n - n, {0}};
+    int64_t step[LABELS];
+    for (uint32_t i = 0; i < outer.n; i++) {
+        outer.at[i] = f.at[i];
+        step[i] = 1;
+    }
+    Box part = *ev->box;
+    int64_t nf = 1;
+    for (uint32_t i = outer.n; i < f.n; i++) {
+        nf *= ev->box->n[f.at[i]];
+    }
+    int64_t at = 0;
+    for (bool first = true; box_next(outer, ev->box, step, &part, first) && !l->failed;
+         first = false) {
+        const Expr *e = piece_expr(ev, v, &part, nf);
+        if (fn != OP_COPY) {
+            e = expr_op(l->arena, fn, DTYPE_F32, 1, &e);
+        }
+        make_map(l, view_part(dst, at, nf), e);
+        at += nf;
+    }
+}
+
+static View result_tile(Evaluation *ev, bool hp, Labels f, DType t, const View *into)
+{
+    if (into != NULL) {
+        return *into;
+    }
+    return tile_new(ev->l, "t", t, SPACE_TILE, hp ? partitions(ev) : 1, labels_count(f, ev->box));
+}
+
+static Val *val_tile(Evaluation *ev, View v, bool hp, Labels f)
+{
+    Val *out = val_new(ev, VAL_TILE);
+    out->v = v;
+    out->hp = hp;
+    out->f = f;
+    return out;
+}
+
+/* The whole result can go to `into` only if it is of full shape. */
+static bool is_full(const Evaluation *ev, bool hp, Labels f)
+{
+    return (hp || partitions(ev) == 1) && f.n == ev->f.n;
+}
+
+static Val *force(Evaluation *ev, const Val *v, DType t, const View *into)
+{
+    if (v->kind != VAL_PENDING) {
+        return (Val *)(uintptr_t)v;
+    }
+    View dst = result_tile(ev, v->hp, v->f, t, is_full(ev, v->hp, v->f) ? into : NULL);
+    emit_pieces(ev, v, OP_COPY, dst, v->f);
+    return val_tile(ev, dst, v->hp, v->f);
+}
+
+/* ---- operations ---- */
+
+static const Val *spread_rows(Evaluation *ev, const Val *v, bool hp)
+{
+    if (v->kind != VAL_TILE || v->hp || !hp || partitions(ev) == 1) {
+        return v;
+    }
+    return val_tile(ev, view_broadcast(ev->l, v->v, partitions(ev)), true, v->f);
+}
+
+/* May `v` stay pending inside an operation with `other`? Its tile must be the full operand. */
+static bool joins(const Evaluation *ev, const Val *v, const Val *other)
+{
+    if (v->kind != VAL_PENDING || other->kind == VAL_PENDING) {
+        return false;
+    }
+    bool number = v->x->kind == VAL_NUMBER || v->y->kind == VAL_NUMBER;
+    bool deep = v->x->kind == VAL_PENDING || v->y->kind == VAL_PENDING;
+    Labels f = labels_union(ev, v->f, other->f);
+    return number && !deep && v->op != OP_POW && f.n == v->f.n && (v->hp || !other->hp);
+}
+
+static bool in_psum(const Evaluation *ev, const Val *v)
+{
+    Leaves leaves = {0};
+    leaves_of(v, &leaves);
+    bool yes = false;
+    for (uint32_t i = 0; i < leaves.n; i++) {
+        yes |= view_space(ev->l, leaves.at[i]->v) == SPACE_ACC;
+    }
+    return yes;
+}
+
+/* No instruction reads two operands from PSUM. */
+static const Val *out_of_psum(Evaluation *ev, const Val *v)
+{
+    v = force(ev, v, DTYPE_F32, NULL);
+    if (!in_psum(ev, v)) {
+        return v;
+    }
+    View copy = tile_new(ev->l, "t", DTYPE_F32, SPACE_TILE, v->v.np, v->v.nf);
+    make_copy(ev->l, copy, v->v);
+    return val_tile(ev, copy, v->hp, v->f);
+}
+
+static Val *binary(Evaluation *ev, Op op, const Val *x, const Val *y)
+{
+    if (x->kind == VAL_NUMBER && y->kind == VAL_NUMBER) {
+        View v = tile_new(ev->l, "number", DTYPE_F32, SPACE_TILE, 1, 1);
+        make_memset(ev->l, v, x->number);
+        x = val_tile(ev, v, false, (Labels){0});
+    }
+    bool join_x = joins(ev, x, y), join_y = !join_x && joins(ev, y, x);
+    if (op == OP_POW) {
+        join_x = join_y = false;
+    }
+    x = join_x ? x : force(ev, x, DTYPE_F32, NULL);
+    y = join_y ? y : force(ev, y, DTYPE_F32, NULL);
+    bool hp = x->hp || y->hp;
+    if (in_psum(ev, x) && (in_psum(ev, y) || op == OP_POW)) {
+        x = out_of_psum(ev, x);
+    }
+    if (in_psum(ev, y) && op == OP_POW) {
+        y = out_of_psum(ev, y);
+    }
+    Val *v = val_new(ev, VAL_PENDING);
+    v->op = op;
+    v->x = spread_rows(ev, x, hp);
+    v->y = spread_rows(ev, y, hp);
+    v->hp = hp;
+    v->f = labels_union(ev, x->f, y->f);
+    return v;
+}
+
+/* Can the Scalar engine take this pending operation as scale or bias? */
+static bool feeds_activation(const Evaluation *ev, const Val *v, Op fn)
+{
+    if (v->kind != VAL_PENDING || v->x->kind == VAL_PENDING || v->y->kind == VAL_PENDING) {
+        return false;
+    }
+    Leaves leaves = {0};
+    leaves_of(v, &leaves);
+    uint32_t n = suffix(&leaves, v->f);
+    bool x_small = v->x->kind == VAL_NUMBER || is_column(v->x, v->f, n);
+    bool y_small = v->y->kind == VAL_NUMBER || is_column(v->y, v->f, n);
+    if (x_small == y_small) {
+        return false;
+    }
+    if (v->op == OP_MUL) {
+        return true;
+    }
+    bool bias = ev->l->chip->gen >= 3 || (fn != OP_RSQRT && (x_small ? v->x : v->y)->kind == VAL_TILE);
+    bool recip = fn == OP_COPY;
+    bool minus_column = v->op == OP_SUB && y_small && v->y->kind == VAL_TILE;
+    bool wide = (x_small ? v->x : v->y)->kind == VAL_NUMBER ||
+                view_dtype(ev->l, (x_small ? v->x : v->y)->v) == DTYPE_F32;
+    return (v->op == OP_ADD || v->op == OP_SUB) && bias && wide && !minus_column &&
+           !(recip && ev->l->chip->gen < 3);
+}
+
+/* Results of functions. The reciprocal is written 1 / x. */
+static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const View *into)
+{
+    Lower *l = ev->l;
+    if (x->kind == VAL_NUMBER) {
+        View v = tile_new(l, "number", DTYPE_F32, SPACE_TILE, 1, 1);
+        make_memset(l, v, x->number);
+        x = val_tile(ev, v, false, (Labels){0});
+    }
+    if (!feeds_activation(ev, x, recip ? OP_COPY : fn)) {
+        x = force(ev, x, DTYPE_F32, NULL);
+    }
+    View dst = result_tile(ev, x->hp, x->f, DTYPE_F32, is_full(ev, x->hp, x->f) ? into : NULL);
+    if (!recip) {
+        emit_pieces(ev, x, fn, dst, x->f);
+        return val_tile(ev, dst, x->hp, x->f);
+    }
+    /* 1 / (...): division, with the number one on the left */
+    Val *v = val_new(ev, VAL_PENDING);
+    v->op = OP_DIV;
+    v->x = val_number(ev, 1.0);
+    v->y = x;
+    v->hp = x->hp;
+    v->f = x->f;
+    emit_pieces(ev, v, OP_COPY, dst, x->f);
+    return val_tile(ev, dst, x->hp, x->f);
+}
+
+/* A tile of the full box, of type t. */
+static View full_tile(Evaluation *ev, const Val *v, DType t, const View *into)
+{
+    Lower *l = ev->l;
+    if (v->kind == VAL_PENDING) {
+        v = force(ev, v, t, into);
+    }
+    if (v->kind == VAL_NUMBER) {
+        View dst = result_tile(ev, true, ev->f, t, into);
+        make_memset(l, dst, v->number);
+        return dst;
+    }
+    v = spread_rows(ev, v, true);
+    if (v->f.n == ev->f.n) {
+        if (into == NULL && view_dtype(l, v->v) == t) {
+            return v->v;
+        }
+        if (into != NULL && v->v.buf == into->buf && v->v.f0 == into->f0) {
+            return v->v;
+        }
+        View dst = result_tile(ev, true, ev->f, t, into);
+        make_copy(l, dst, v->v);
+        return dst;
+    }
+    View dst = result_tile(ev, true, ev->f, t, into);
+    View zero = dst;
+    if (dst.step != 1 || t != DTYPE_F32) {
+        zero = tile_new(l, "zero", DTYPE_F32, SPACE_TILE, dst.np, dst.nf);
+    }
+    make_memset(l, zero, 0.0);
+    Val *sum = val_new(ev, VAL_PENDING);
+    sum->op = OP_ADD;
+    sum->x = val_tile(ev, zero, true, ev->f);
+    sum->y = v;
+    sum->hp = true;
+    sum->f = ev->f;
+    emit_pieces(ev, sum, OP_COPY, dst, ev->f);
+    return dst;
+}
+
+static const Val *eval(Evaluation *ev, const Expr *e, const View *into);
+
+static const Val *select_value(Evaluation *ev, const Val *c, const Val *x, const Val *y,
+                               const View *into)
+{
+    Lower *l = ev->l;
+    View p = full_tile(ev, c, DTYPE_BOOL, NULL);
+    x = out_of_psum(ev, force(ev, x, DTYPE_F32, NULL));
+    View a = full_tile(ev, x, DTYPE_F32, NULL);
+    View dst = tile_new(l, "t", DTYPE_F32, SPACE_TILE, partitions(ev), labels_count(ev->f, ev->box));
+    (void)into;
+    View b = full_tile(ev, y, DTYPE_F32, NULL);
+    make_copy(l, dst, b);
+    const Expr *arg[3] = {view_load(l, p, DTYPE_BOOL), view_load(l, a, DTYPE_F32),
+                          view_load(l, dst, DTYPE_F32)};
+    make_map(l, dst, expr_op(l->arena, OP_SELECT, DTYPE_F32, 3, arg));
+    return val_tile(ev, dst, true, ev->f);
+}
+
+static const Val *eval_load(Evaluation *ev, const Expr *e)
+{
+    Lower *l = ev->l;
+    if (e->buf == ev->bound) {
+        return val_tile(ev, ev->bound_view, true, ev->f);
+    }
+    Place x = place_of(l, e->buf, e->at);
+    Labels f = {0}, none = {0};
+    for (uint32_t i = 0; i < ev->f.n; i++) {
+        if (place_has(&x, ev->f.at[i])) {
+            f.at[f.n++] = ev->f.at[i];
+        }
+    }
+    bool hp = false;
+    for (uint32_t i = 0; i < ev->p.n; i++) {
+        hp |= place_has(&x, ev->p.at[i]);
+    }
+    return val_tile(ev, view_of(l, &x, hp ? ev->p : none, f, ev->box), hp, f);
+}
+
+static double number_of(const Number *n)
+{
+    return n->dtype == DTYPE_BOOL || dtype_is_int(n->dtype) ? (double)n->i : n->re;
+}
+
+static const Val *eval_unary(Evaluation *ev, const Expr *e, const View *into)
+{
+    const Val *x = eval(ev, e->arg[0], NULL);
+    switch ((int)e->op) {
+    case OP_CAST:
+        if (x->kind == VAL_TILE && dtype_bytes(e->dtype) < 4 && e->dtype != DTYPE_BOOL &&
+            view_dtype(ev->l, x->v) == DTYPE_F32 && into == NULL) {
+            View dst = result_tile(ev, x->hp, x->f, e->dtype, NULL);
+            make_copy(ev->l, dst, x->v);
+            return val_tile(ev, dst, x->hp, x->f);
+        }
+        return x;
+    case OP_CONJ:
+    case OP_RE:
+    case OP_COPY:
+        return x;
+    case OP_NEG:
+        return binary(ev, OP_MUL, x, val_number(ev, -1.0));
+    case OP_RELU:
+        return binary(ev, OP_MAX, x, val_number(ev, 0.0));
+    case OP_NOT:
+        return binary(ev, OP_EQ, x, val_number(ev, 0.0));
+    default:
+        return function(ev, e->op, x, false, into);
+    }
+}
+
+static const Val *eval_power(Evaluation *ev, const Val *x, const Val *y)
+{
+    if (y->kind == VAL_NUMBER && y->number == 2.0) {
+        const Val *v = force(ev, x, DTYPE_F32, NULL);
+        return binary(ev, OP_MUL, v, v);
+    }
+    if (y->kind == VAL_NUMBER && y->number == 0.5) {
+        return function(ev, OP_SQRT, x, false, NULL);
+    }
+    return binary(ev, OP_POW, x, y);
+}
+
+static const Val *eval_divide(Evaluation *ev, const Val *x, const Val *y)
+{
+    if (y->kind == VAL_NUMBER) {
+        return binary(ev, OP_MUL, x, val_number(ev, 1.0 / y->number));
+    }
+    const Val *inverse = function(ev, OP_COPY, y, true, NULL);
+    if (x->kind == VAL_NUMBER && x->number == 1.0) {
+        return inverse;
+    }
+    return binary(ev, OP_MUL, x, inverse);
+}
+
+static const Val *eval_op(Evaluation *ev, const Expr *e, const View *into)
+{
+    if (e->n_args == 1) {
+        return eval_unary(ev, e, into);
+    }
+    const Val *x = eval(ev, e->arg[0], NULL);
+    const Val *y = eval(ev, e->arg[1], NULL);
+    switch ((int)e->op) {
+    case OP_SELECT:
+        return select_value(ev, x, y, eval(ev, e->arg[2], NULL), into);
+    case OP_SCALE:
+        if (x->kind == VAL_NUMBER) {
+            return x->number == 0 ? x : binary(ev, OP_MUL, x, y);
+        }
+        return select_value(ev, binary(ev, OP_EQ, force(ev, x, DTYPE_F32, NULL), val_number(ev, 0)),
+                            val_number(ev, 0), binary(ev, OP_MUL, x, y), NULL);
+    case OP_DIV:
+        return eval_divide(ev, x, y);
+    case OP_POW:
+        return eval_power(ev, x, y);
+    case OP_AND:
+        return binary(ev, OP_MUL, x, y);
+    case OP_OR:
+        return binary(ev, OP_MAX, x, y);
+    default:
+        return binary(ev, e->op, x, y);
+    }
+}
+
+/* ---- what was computed already ---- */
+
+#define KEY_LIMIT 256
+
+/* What the value of `e` over the box depends on; false when it is too much to remember. */
+static bool expr_key(Evaluation *ev, const Expr *e, int64_t *key, uint32_t *n, uint32_t *seen)
+{
+    if (e->kind == EXPR_LOAD) {
+        Place x = place_of(ev->l, e->buf, e->at);
+        if (e->buf == ev->bound || *n + 2 + x.rank > KEY_LIMIT) {
+            return false;
+        }
+        key[(*n)++] = (int64_t)e->buf;
+        key[(*n)++] = (int64_t)ev->l->home[e->buf].version;
+        for (uint32_t d = 0; d < x.rank; d++) {
+            key[(*n)++] = x.base[d];
+            *seen |= x.label[d] < 0 ? 0 : 1u << x.label[d];
+        }
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        if (!expr_key(ev, e->arg[i], key, n, seen)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool key_finish(Evaluation *ev, const Expr *e, int64_t *key, uint32_t *n, uint32_t seen)
+{
+    uint32_t missing = 0;
+    for (uint32_t side = 0; side < 2; side++) {
+        Labels x = side == 0 ? ev->p : ev->f;
+        for (uint32_t i = 0; i < x.n; i++) {
+            missing += !(seen >> x.at[i] & 1);
+            if (*n + 4 > KEY_LIMIT) {
+                return false;
+            }
+            key[(*n)++] = side * 100 + x.at[i];
+            key[(*n)++] = seen >> x.at[i] & 1 ? ev->box->s[x.at[i]] : -1;
+            key[(*n)++] = seen >> x.at[i] & 1 ? ev->box->n[x.at[i]] : -1;
+        }
+    }
+    key[0] = -9;
+    key[1] = (int64_t)(intptr_t)e;
+    return missing > 0;
+}
+
+static const Val *eval(Evaluation *ev, const Expr *e, const View *into)
+{
+    if (e->kind == EXPR_CONST) {
+        return val_number(ev, number_of(&e->value));
+    }
+    if (e->kind == EXPR_EXTENT) {
+        return val_number(ev, (double)dim_typical(&ev->l->from->dims, dim_open(e->dim)));
+    }
+    if (e->kind == EXPR_LOAD) {
+        return eval_load(ev, e);
+    }
+    int64_t key[KEY_LIMIT];
+    uint32_t n = 2, seen = 0;
+    bool keep = into == NULL && expr_key(ev, e, key, &n, &seen) && key_finish(ev, e, key, &n, seen);
+    Labels f = {0};
+    bool hp = false;
+    for (uint32_t i = 0; keep && i < ev->f.n; i++) {
+        if (seen >> ev->f.at[i] & 1) {
+            f.at[f.n++] = ev->f.at[i];
+        }
+    }
+    for (uint32_t i = 0; i < ev->p.n; i++) {
+        hp |= (seen >> ev->p.at[i] & 1) != 0;
+    }
+    View found;
+    if (keep && cache_find(ev->l, key, n, &found)) {
+        return val_tile(ev, found, hp, f);
+    }
+    const Val *v = eval_op(ev, e, into);
+    if (keep && v->kind == VAL_TILE && v->hp == hp && v->f.n == f.n) {
+        cache_put(ev->l, key, n, v->v);
+    } else if (keep && v->kind == VAL_PENDING && v->x->kind != VAL_NUMBER &&
+               v->y->kind != VAL_NUMBER && v->hp == hp && v->f.n == f.n) {
+        v = force(ev, v, DTYPE_F32, NULL);
+        cache_put(ev->l, key, n, v->v);
+    }
+    return v;
+}
+
+View evaluate(Evaluation *ev, const Expr *e, DType t, const View *into)
+{
+    Labels f = {0};
+    for (uint32_t i = 0; i < ev->f.n; i++) {
+        if (ev->box->n[ev->f.at[i]] > 1) {
+            f.at[f.n++] = ev->f.at[i];
+        }
+    }
+    ev->f = f;
+    return full_tile(ev, eval(ev, e, into), t, into);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files beside a kernel: manifest, build script and HLO text. All are made from the LEGAL kernel alone. */
+#include <string.h>
+
+#include "backend/nki/nki.h"
+
+/* ---- manifest ---- */
+
+static void put_row(const Kernel *k, Arg arg, bool output, bool last, Text *out)
+{
+    const Buffer *b = &k->bufs.at[arg.buf];
+    bool copy = output && arg.role == ARG_INOUT;
+    text_printf(out, "    {\"name\": \"%s%s\", \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
+                nki_param(k, arg.buf), copy ? "_out" : "", output ? "output" : "input",
+                nki_dtype(b->dtype));
+    for (uint32_t d = 0; d < b->rank; d++) {
+        text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
+    }
+    text_printf(out, "%s], \"argument\": %d}%s\n", b->rank == 0 ? "1, 1" : "", b->param,
+                last ? "" : ",");
+}
+
+static bool is_input(ArgRole r)
+{
+    return r != ARG_RESULT;
+}
+
+static bool is_output(ArgRole r)
+{
+    return r == ARG_RESULT || r == ARG_INOUT;
+}
+
+static int64_t exact_macs(const Kernel *k)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < k->n_work; i++) {
+        int64_t term = 1;
+        for (uint32_t f = 0; f < k->work[i].n; f++) {
+            term = sat_mul(term, k->work[i].factor[f].n);
+        }
+        sum = sat_add(sum, term);
+    }
+    return sum;
+}
+
+void nki_print_manifest(const Kernel *k, const NkiChip *chip, Text *out)
+{
+    NkiCost c;
+    CHECK(nki_cost(k, chip, &c));
+    const char *fn = nki_function(k);
+    int64_t inout = 0;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        inout += k->args.at[i].role == ARG_INOUT;
+    }
+    text_printf(out, "{\n  \"kernel\": \"%s\",\n  \"file\": \"%s.py\",\n  \"function\": \"%s\",\n", fn, fn, fn);
+    text_printf(out, "  \"target\": \"%s\",\n  \"dialect\": \"0.3.0 to 0.6.0\",\n  \"grid\": 1,\n  \"lnc\": 1,\n",
+                k->target);
+    text_printf(out, "  \"instructions\": %lld,\n", (long long)(c.instructions + inout));
+    text_printf(out, "  \"matmul_macs\": %lld,\n", (long long)c.matmul_macs);
+    text_printf(out, "  \"multiply_adds\": %lld,\n", (long long)exact_macs(k));
+    text_put(out, "  \"predicted\": {");
+    for (int e = 0; e < 4; e++) {
+        text_printf(out, "\"%s_cycles\": %lld, ", nki_engine_names[e], (long long)c.cycles[e]);
+    }
+    text_printf(out, "\"hbm_read_bytes\": %lld, \"hbm_written_bytes\": %lld, \"compulsory_bytes\": %lld, ",
+                (long long)c.read_bytes, (long long)c.written_bytes, (long long)c.compulsory_bytes);
+    text_printf(out, "\"dma_descriptors\": %lld, \"sbuf_bytes_per_partition\": %lld, \"psum_banks\": %lld, ",
+                (long long)c.descriptors, (long long)c.sbuf_peak, (long long)c.psum_peak);
+    text_printf(out, "\"bound_by\": \"%s\", \"bound_us\": ", nki_engine_names[c.bound_by]);
+    text_printf(out, "%.3f},\n  \"spills\": [", c.busy_us[c.bound_by]);
+    bool first = true;
+    for (uint32_t i = 0; i < k->bufs.n; i++) {
+        if (k->bufs.at[i].space == SPACE_WORKSPACE) {
+            text_printf(out, "%s\"%s\"", first ? "" : ", ", nki_param(k, i));
+            first = false;
+        }
+    }
+    text_put(out, "],\n  \"args\": [\n");
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        left += (uint32_t)is_input(k->args.at[i].role) + (uint32_t)is_output(k->args.at[i].role);
+    }
+    for (int side = 0; side < 2; side++) {
+        for (uint32_t i = 0; i < k->args.n; i++) {
+            Arg a = k->args.at[i];
+            if (side == 0 ? is_input(a.role) : is_output(a.role)) {
+                put_row(k, a, side == 1, --left == 0, out);
+            }
+        }
+    }
+    text_put(out, "  ]\n}\n");
+}
+
+/* ---- build script ---- */
+
+static const char *const script_head =
+    "#!/usr/bin/env python3\n"
+    "\"\"\"Compiles the kernels of this folder to NEFF, on a host that has the Neuron tools.\n"
+    "\n"
+    "    python3 build_neff.py [KERNEL ...]        all kernels unless some are named\n"
+    "\n"
+    "The documented route: NKI_ARTIFACTS_DIR is set before nki is imported, the kernel is called with\n"
+    "arrays, and kernel.neff stays there, also when no device is present to run it. Each NEFF goes to\n"
+    "KERNEL.neff beside its manifest, and its path into KERNEL.hlo.txt. Exit 0: all built; 1: one was\n"
+    "not; 3: nki or neuronx-cc is not installed here.\n"
+    "\"\"\"\n"
+    "import base64\n"
+    "import importlib\n"
+    "import json\n"
+    "import os\n"
+    "import re\n"
+    "import shutil\n"
+    "import subprocess\n"
+    "import sys\n"
+    "import tempfile\n"
+    "\n"
+    "HERE = os.path.dirname(os.path.abspath(__file__))\n";
+
+static const char *const script_one =
+    "\n"
+    "\n"
+    "def build_here(name, scratch):\n"
+    "    \"\"\"Runs in a process of its own: the target is read when nki is imported.\"\"\"\n"
+    "    with open(os.path.join(HERE, name + \".json\"), encoding=\"utf-8\") as stream:\n"
+    "        manifest = json.load(stream)\n"
+    "    os.environ[\"NKI_ARTIFACTS_DIR\"] = scratch\n"
+    "    os.environ.setdefault(\"NEURON_PLATFORM_TARGET_OVERRIDE\", manifest[\"target\"])\n"
+    "    os.environ.setdefault(\"NEURON_LOGICAL_NC_CONFIG\", str(manifest[\"lnc\"]))\n"
+    "    import numpy\n"
+    "    sys.path.insert(0, HERE)\n"
+    "    kernel = getattr(importlib.import_module(manifest[\"function\"]), manifest[\"function\"])\n"
+    "    arrays = []\n"
+    "    for row in manifest[\"args\"]:\n"
+    "        if row[\"role\"] == \"input\":\n"
+    "            if row[\"dtype\"] == \"bfloat16\":\n"
+    "                import ml_dtypes\n"
+    "                arrays.append(numpy.zeros(row[\"shape\"], ml_dtypes.bfloat16))\n"
+    "            else:\n"
+    "                arrays.append(numpy.zeros(row[\"shape\"], row[\"dtype\"]))\n"
+    "    os.chdir(scratch)\n"
+    "    kernel(*arrays)\n"
+    "\n"
+    "\n"
+    "def set_artifact(name, neff):\n"
+    "    \"\"\"Puts the path of the artifact into the custom call's configuration.\"\"\"\n"
+    "    path = os.path.join(HERE, name + \".hlo.txt\")\n"
+    "    with open(path, encoding=\"utf-8\") as stream:\n"
+    "        text = stream.read()\n"
+    "    old = re.search(r'backend_config=\"([^\"]*)\"', text).group(1)\n"
+    "    config = json.loads(base64.b64decode(old))\n"
+    "    config[\"klir_binary\"][\"binary\"] = neff\n"
+    "    new = base64.b64encode(json.dumps(config, sort_keys=True).encode()).decode()\n"
+    "    with open(path, \"w\", encoding=\"utf-8\") as stream:\n"
+    "        stream.write(text.replace(old, new))\n";
+
+static const char *const script_main =
+    "\n"
+    "\n"
+    "def main():\n"
+    "    if len(sys.argv) == 4 and sys.argv[1] == \"--one\":\n"
+    "        build_here(sys.argv[2], sys.argv[3])\n"
+    "        return 0\n"
+    "    names = sys.argv[1:] or sorted(f[:-5] for f in os.listdir(HERE) if f.endswith(\".json\"))\n"
+    "    try:\n"
+    "        import nki\n"
+    "        nki.jit\n"
+    "        if shutil.which(\"neuronx-cc\") is None:\n"
+    "            importlib.import_module(\"neuronxcc\")\n"
+    "    except (ImportError, AttributeError) as error:\n"
+    "        print(f\"build_neff: the Neuron tools are not here ({error}); install nki and neuronx-cc \"\n"
+    "              \"from the Neuron package index, then run this again\", file=sys.stderr)\n"
+    "        return 3\n"
+    "    failed = 0\n"
+    "    for name in names:\n"
+    "        with tempfile.TemporaryDirectory() as scratch:\n"
+    "            done = subprocess.run([sys.executable, os.path.abspath(__file__), \"--one\", name, scratch])\n"
+    "            made = [os.path.join(d, f) for d, _, files in os.walk(scratch) for f in files\n"
+    "                    if f.endswith(\".neff\")]\n"
+    "            if not made:\n"
+    "                print(f\"build_neff: {name}: no NEFF was made (exit {done.returncode})\", file=sys.stderr)\n"
+    "                failed += 1\n"
+    "                continue\n"
+    "            neff = os.path.join(HERE, name + \".neff\")\n"
+    "            shutil.copyfile(sorted(made)[0], neff)\n"
+    "        set_artifact(name, neff)\n"
+    "        print(f\"{name}: {neff}\")\n"
+    "    return 1 if failed else 0\n"
+    "\n"
+    "\n"
+    "if __name__ == \"__main__\":\n"
+    "    sys.exit(main())\n";
+
+void nki_print_build_script(const Kernel *k, const char *target, Text *out)
+{
+    (void)k;
+    (void)target;
+    text_put(out, script_head);
+    text_put(out, script_one);
+    text_put(out, script_main);
+}
+
+/* ---- HLO ---- */
+
+static void put_base64(Str in, Text *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < in.n; i += 3) {
+        uint32_t left = in.n - i < 3 ? (uint32_t)(in.n - i) : 3;
+        uint32_t word = 0;
+        for (uint32_t j = 0; j < 3; j++) {
+            word = word << 8 | (j < left ? (unsigned char)in.at[i + j] : 0u);
+        }
+        for (uint32_t j = 0; j < 4; j++) {
+            text_char(out, j <= left ? digits[word >> (18 - 6 * j) & 63] : '=');
+        }
+    }
+}
+
+static void put_hlo_type(const Kernel *k, BufRef buf, Text *out)
+{
+    const Buffer *b = &k->bufs.at[buf];
+    text_printf(out, "%s[", b->dtype == DTYPE_BOOL ? "u8" : dtype_name(b->dtype));
+    for (uint32_t d = 0; d < b->rank; d++) {
+        text_printf(out, "%s%lld", d == 0 ? "" : ",", (long long)b->extent[d].n);
+    }
+    text_put(out, b->rank == 0 ? "1,1]" : "]");
+}
+
+static void put_names(const Kernel *k, bool outputs, Text *out)
+{
+    bool first = true;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        Arg a = k->args.at[i];
+        if (outputs ? is_output(a.role) : is_input(a.role)) {
+            text_printf(out, "%s\"%s%s\"", first ? "" : ", ", nki_param(k, a.buf),
+                        outputs && a.role == ARG_INOUT ? "_out" : "");
+            first = false;
+        }
+    }
+}
+
+static void put_config(const Kernel *k, const char *target, Text *out)
+{
+    text_printf(out, "{\"func_name\": \"%s\", \"grid\": 1, \"has_collectives\": false, \"kernel_format\": \"bir\", "
+                "\"kernel_version\": 1, \"klir_binary\": {\"aliases\": [], \"binary\": \"\", \"input_names\": [",
+                nki_function(k));
+    put_names(k, false, out);
+    text_put(out, "], \"output_names\": [");
+    put_names(k, true, out);
+    text_printf(out, "], \"version_identifier\": \"\"}, \"mac_count\": %lld, \"platform_target\": \"%s\"}",
+                (long long)exact_macs(k), target);
+}
+
+static uint32_t count_outputs(const Kernel *k)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        n += is_output(k->args.at[i].role);
+    }
+    return n;
+}
+
+static void put_result_type(const Kernel *k, Text *out)
+{
+    bool tuple = count_outputs(k) > 1, first = true;
+    text_put(out, tuple ? "(" : "");
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        if (is_output(k->args.at[i].role)) {
+            text_put(out, first ? "" : ", ");
+            put_hlo_type(k, k->args.at[i].buf, out);
+            first = false;
+        }
+    }
+    text_put(out, tuple ? ")" : "");
+}
+
+void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Text *out)
+{
+    (void)chip;
+    text_printf(out, "HloModule %s\n\nENTRY main {\n", nki_function(k));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        if (is_input(k->args.at[i].role)) {
+            text_printf(out, "  %%p%u = ", n);
+            put_hlo_type(k, k->args.at[i].buf, out);
+            text_printf(out, " parameter(%u)\n", n);
+            n++;
+        }
+    }
+    text_put(out, "  ROOT %call = ");
+    put_result_type(k, out);
+    text_put(out, " custom-call(");
+    for (uint32_t i = 0; i < n; i++) {
+        text_printf(out, "%s%%p%u", i == 0 ? "" : ", ", i);
+    }
+    text_put(out, "), custom_call_target=\"AwsNeuronCustomNativeKernel\", "
+                  "api_version=API_VERSION_STATUS_RETURNING, backend_config=\"");
+    Text config;
+    text_init(&config, out->arena);
+    put_config(k, target, &config);
+    put_base64(text_str(&config), out);
+    text_put(out, "\"\n}\n");
+}
+
+/* ---- all of them ---- */
+
+static void add_file(OutputSet *out, const char *name, const char *suffix, const Text *text)
+{
+    OutputFile f = {.name = name, .suffix = suffix, .text = text_str(text)};
+    vec_push(out->arena, &out->files, f);
+}
+
+bool nki_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *options, OutputSet *out)
+{
+    (void)ctx;
+    for (uint32_t i = 0; i < m->kernels.n; i++) {
+        const Kernel *k = m->kernels.at[i];
+        const NkiChip *chip = nki_chip(k->target);
+        const char *name = nki_function(k);
+        Text text[3];
+        for (int t = 0; t < 3; t++) {
+            text_init(&text[t], out->arena);
+        }
+        nki_print_kernel(k, chip, options, &text[0]);
+        nki_print_manifest(k, chip, &text[1]);
+        nki_print_hlo(k, k->target, chip, &text[2]);
+        add_file(out, name, ".py", &text[0]);
+        add_file(out, name, ".json", &text[1]);
+        add_file(out, name, ".hlo.txt", &text[2]);
+        if (i + 1 == m->kernels.n) {
+            Text script;
+            text_init(&script, out->arena);
+            nki_print_build_script(k, k->target, &script);
+            add_file(out, "build_neff", ".py", &script);
+        }
+    }
+    return true;
+}

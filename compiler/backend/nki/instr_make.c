@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements of a LEGAL kernel, one instruction each, in the forms that decode.c reads back. */
+#include "backend/nki/lower.h"
+
+View tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf)
+{
+    CHECK(np >= 1 && np <= NKI_PARTITIONS && nf >= 1);
+    Dim extent[2] = {dim_fixed(np), dim_fixed(nf)};
+    const char *name = str_format(l->arena, "%s_%u", hint, l->names++);
+    BufRef buf = kernel_buffer(l->to, &l->ctx->syms, name, t, space, 2, extent);
+    Stmt *s = ARENA_NEW(l->arena, Stmt);
+    s->kind = STMT_ALLOC;
+    s->span = l->stmt == NULL ? (Span){0} : l->stmt->span;
+    s->buf = buf;
+    vec_push(l->arena, &l->out, s);
+    return (View){buf, 0, np, 0, nf, 1};
+}
+
+View view_part(View v, int64_t f, int64_t nf)
+{
+    v.f0 += f * v.step;
+    v.nf = nf;
+    return v;
+}
+
+View view_rows(View v, int64_t np)
+{
+    v.np = np;
+    return v;
+}
+
+DType view_dtype(const Lower *l, View v)
+{
+    return l->to->bufs.at[v.buf].dtype;
+}
+
+Space view_space(const Lower *l, View v)
+{
+    return l->to->bufs.at[v.buf].space;
+}
+
+/* base + coef * var */
+static Affine line(Lower *l, int64_t base, VarRef v, int64_t coef)
+{
+    return affine_add(l->arena, affine_const(base), coef, affine_var(l->arena, v));
+}
+
+static const Affine *at_of(Lower *l, View v, VarRef p, VarRef f)
+{
+    Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
+    at[0] = line(l, v.p0, p, 1);
+    at[1] = line(l, v.f0, f, v.step);
+    return at;
+}
+
+static const Expr *load_at(Lower *l, View v, const Affine *at, DType as)
+{
+    return expr_cast(l->arena, expr_load(l->arena, l->to, v.buf, at), as);
+}
+
+const Expr *view_load(Lower *l, View v, DType as)
+{
+    return load_at(l, v, at_of(l, v, l->p, l->f), as);
+}
+
+const Expr *view_column(Lower *l, View v, DType as)
+{
+    Affine at[2] = {line(l, v.p0, l->p, 1), affine_const(v.f0)};
+    return load_at(l, v, at, as);
+}
+
+static TileIndex index_of(VarRef v, int64_t n)
+{
+    return (TileIndex){.var = v, .range = range_whole(dim_fixed(n)), .mode = MODE_LOOP};
+}
+
+static Stmt *make(Lower *l, BufRef dst, const Affine *at, uint32_t n, const TileIndex *index)
+{
+    Stmt *s = ARENA_NEW(l->arena, Stmt);
+    s->kind = STMT_TILE;
+    s->span = l->stmt == NULL ? (Span){0} : l->stmt->span;
+    s->name = l->stmt == NULL ? NULL : l->stmt->name;
+    s->n_index = n;
+    s->index = arena_copy(l->arena, index, n * sizeof *index);
+    s->dst = dst;
+    s->at = at;
+    s->fold = OP_COPY;
+    if (++l->count > NKI_INSTRUCTIONS) {
+        l->too_many = l->failed = true;
+    }
+    if (!l->failed) { /* nobody reads the rest */
+        vec_push(l->arena, &l->out, s);
+    }
+    return s;
+}
+
+static Stmt *make_2d(Lower *l, View dst)
+{
+    TileIndex index[2] = {index_of(l->p, dst.np), index_of(l->f, dst.nf)};
+    return make(l, dst.buf, at_of(l, dst, l->p, l->f), 2, index);
+}
+
+void make_map(Lower *l, View dst, const Expr *value)
+{
+    make_2d(l, dst)->value = expr_cast(l->arena, value, view_dtype(l, dst));
+}
+
+void make_copy(Lower *l, View dst, View src)
+{
+    make_map(l, dst, view_load(l, src, view_dtype(l, dst)));
+}
+
+void make_memset(Lower *l, View dst, double value)
+{
+    DType t = view_dtype(l, dst);
+    make_2d(l, dst)->value =
+        expr_const(l->arena, t == DTYPE_BOOL ? number_int(t, value != 0) : number_real(t, value));
+}
+
+static void open_fold(Lower *l, View dst, Op fold)
+{
+    make_2d(l, dst)->value = expr_const(l->arena, op_neutral(fold, view_dtype(l, dst)));
+    l->count--;
+}
+
+void make_matmul(Lower *l, View dst, View stationary, View moving, bool first)
+{
+    CHECK(stationary.np == moving.np && dst.np == stationary.nf && dst.nf == moving.nf);
+    if (first) {
+        open_fold(l, dst, OP_SUM);
+    }
+    TileIndex index[3] = {index_of(l->p, dst.np), index_of(l->f, dst.nf),
+                          index_of(l->k, stationary.np)};
+    Stmt *s = make(l, dst.buf, at_of(l, dst, l->p, l->f), 3, index);
+    s->fold = OP_SUM;
+    const Expr *pair[2] = {load_at(l, stationary, at_of(l, stationary, l->k, l->p), DTYPE_F32),
+                           load_at(l, moving, at_of(l, moving, l->k, l->f), DTYPE_F32)};
+    s->value = expr_op(l->arena, OP_MUL, DTYPE_F32, 2, pair);
+}
+
+void make_transpose(Lower *l, View dst, View src)
+{
+    CHECK(dst.np == src.nf && dst.nf == src.np);
+    Stmt *s = make_2d(l, dst);
+    s->value = load_at(l, src, at_of(l, src, l->f, l->p), view_dtype(l, dst));
+}
+
+void make_reduce(Lower *l, View dst, Op fold, View src)
+{
+    CHECK(dst.np == src.np && dst.nf == 1);
+    open_fold(l, dst, fold);
+    TileIndex index[2] = {index_of(l->p, src.np), index_of(l->f, src.nf)};
+    Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
+    at[0] = line(l, dst.p0, l->p, 1);
+    at[1] = affine_const(dst.f0);
+    Stmt *s = make(l, dst.buf, at, 2, index);
+    s->fold = fold;
+    s->value = view_load(l, src, view_dtype(l, dst));
+}
+
+void make_move(Lower *l, View dst, View src)
+{
+    make_copy(l, dst, src);
+}
+
+View view_ones(Lower *l)
+{
+    if (!l->has_ones) {
+        l->ones = tile_new(l, "ones", DTYPE_F32, SPACE_TILE, NKI_PARTITIONS, NKI_PARTITIONS);
+        make_memset(l, l->ones, 1.0);
+        l->has_ones = true;
+    }
+    return l->ones;
+}
+
+/* ---- copies between HBM and chip ---- */
+
+#define SLICE_COPIES 32 /* at most so many slices for what one access pattern could do */
+
+typedef struct Transfer {
+    Lower *l;
+    const Place *place;
+    const Box *box;
+    uint32_t n, n_p;       /* labels in the tile's order; the first n_p on partitions */
+    uint32_t label[LABELS];
+    int64_t coef[LABELS];  /* on the tile */
+    View tile;
+    bool store;
+} Transfer;
+
+static int32_t dim_with(const Place *x, uint32_t label)
+{
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (x->label[d] == (int32_t)label) {
+            return (int32_t)d;
+        }
+    }
+    return -1;
+}
+
+/* One statement, the labels in `loose` at the values in `at`. */
+static void transfer_one(const Transfer *t, uint32_t loose, const int64_t *value)
+{
+    Lower *l = t->l;
+    TileIndex index[LABELS];
+    uint32_t n = 0;
+    const Home *h = &l->home[t->place->buf];
+    Affine *chip = ARENA_ARRAY(l->arena, 2, Affine);
+    Affine *hbm = ARENA_ARRAY(l->arena, t->place->rank, Affine);
+    chip[0] = affine_const(t->tile.p0);
+    chip[1] = affine_const(t->tile.f0);
+    for (uint32_t d = 0; d < t->place->rank; d++) {
+        int32_t label = t->place->label[d];
+        hbm[d] = affine_const(t->place->base[d] + (label < 0 ? 0 : t->box->s[label]));
+    }
+    for (uint32_t i = 0; i < t->n; i++) {
+        uint32_t label = t->label[i];
+        Affine step = affine_const(value[i]);
+        if (!(loose >> i & 1)) {
+            step = affine_var(l->arena, l->q[n]);
+            index[n] = index_of(l->q[n], t->box->n[label]);
+            n++;
+        }
+        uint32_t side = i < t->n_p ? 0 : 1;
+        chip[side] = affine_add(l->arena, chip[side], t->coef[i], step);
+        for (uint32_t d = 0; d < t->place->rank; d++) {
+            if (t->place->label[d] == (int32_t)label) {
+                hbm[d] = affine_add(l->arena, hbm[d], 1, step);
+            }
+        }
+    }
+    BufRef to = t->store ? h->buf : t->tile.buf;
+    Stmt *s = make(l, to, t->store ? hbm : chip, n, index);
+    BufRef from = t->store ? t->tile.buf : h->buf;
+    s->value = expr_load(l->arena, l->to, from, t->store ? chip : hbm);
+}
+
+/* Are the labels outside `loose` in the order of the HBM dimensions, each in one dimension? */
+static bool in_order(const Transfer *t, uint32_t loose)
+{
+    int32_t before = -1;
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (loose >> i & 1) {
+            continue;
+        }
+        int32_t d = dim_with(t->place, t->label[i]);
+        uint32_t count = 0;
+        for (uint32_t e = 0; e < t->place->rank; e++) {
+            count += t->place->label[e] == (int32_t)t->label[i];
+        }
+        if (d <= before || count != 1) {
+            return false;
+        }
+        before = d;
+    }
+    return true;
+}
+
+/* The set of labels to take one by one so that the rest are slices; all bits set: none is cheap enough. */
+static uint32_t choose_loose(const Transfer *t)
+{
+    uint32_t best = UINT32_MAX;
+    int64_t least = SLICE_COPIES + 1;
+    for (uint32_t set = 0; t->n <= 8 && set < 1u << t->n; set++) {
+        int64_t copies = 1;
+        for (uint32_t i = 0; i < t->n; i++) {
+            copies = sat_mul(copies, set >> i & 1 ? t->box->n[t->label[i]] : 1);
+        }
+        if (copies < least && in_order(t, set)) {
+            least = copies;
+            best = set;
+        }
+    }
+    return best;
+}
+
+void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, View tile, bool store)
+{
+    Transfer t = {.l = l, .place = place, .box = box, .tile = tile, .store = store};
+    uint32_t must = 0; /* labels that HBM has not: repeated */
+    for (uint32_t side = 0; side < 2; side++) {
+        Labels x = side == 0 ? p : f;
+        int64_t coef = side == 0 ? 1 : tile.step;
+        uint32_t first = t.n;
+        for (uint32_t i = 0; i < x.n; i++) {
+            if (box->n[x.at[i]] > 1) {
+                t.label[t.n++] = x.at[i];
+            }
+        }
+        for (uint32_t i = t.n; i-- > first;) {
+            t.coef[i] = coef;
+            coef *= box->n[t.label[i]];
+        }
+        t.n_p = side == 0 ? t.n : t.n_p;
+    }
+    for (uint32_t i = 0; i < t.n; i++) {
+        must |= dim_with(place, t.label[i]) < 0 ? 1u << i : 0;
+    }
+    uint32_t loose = choose_loose(&t);
+    if (loose == UINT32_MAX) {
+        loose = must;
+    }
+    int64_t value[LABELS] = {0};
+    for (bool more = true; more && !l->failed;) {
+        transfer_one(&t, loose, value);
+        more = false;
+        for (uint32_t i = t.n; i-- > 0 && !more;) {
+            if (loose >> i & 1) {
+                more = ++value[i] < box->n[t.label[i]];
+                value[i] = more ? value[i] : 0;
+            }
+        }
+    }
+}

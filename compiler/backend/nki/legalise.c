@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TILED -> LEGAL for NKI: decides where every buffer lives, unrolls the loops, and lowers one statement after the other. A fill is taken
+ * into the fold that follows it, an elementwise statement into the contraction before it. When the result does not fit SBUF it
+ * is made again with less kept on chip. */
+#include "backend/nki/lower.h"
+
+bool lower_refuse(Lower *l, Span span, const char *what)
+{
+    if (!l->failed) {
+        diag_unsupported(&l->ctx->diags, E_TARGET, span, "target '%s' does not have %s",
+                         l->target->name, what);
+    }
+    l->failed = true;
+    return false;
+}
+
+/* ---- what the target has ---- */
+
+static bool dtype_works(DType t, bool argument)
+{
+    return t == DTYPE_F32 || t == DTYPE_F16 || t == DTYPE_BF16 || (t == DTYPE_BOOL && !argument);
+}
+
+static bool check_expr(Lower *l, const Stmt *s, const Expr *e)
+{
+    const char *why = NULL;
+    if (e->kind == EXPR_OP && !dtype_works(e->dtype, false)) {
+        why = dtype_name(e->dtype);
+    }
+    if (e->kind == EXPR_OP && (e->op == OP_SIN || e->op == OP_COS || e->op == OP_IM)) {
+        why = op_info(e->op)->name;
+    }
+    if (why != NULL) {
+        return lower_refuse(l, s->span,
+                            str_format(l->arena, "%s here; it goes to target 'c'", why));
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        bool folded = e->op == OP_CAST && e->arg[i]->kind == EXPR_CONST;
+        if (!folded && !check_expr(l, s, e->arg[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_block(Lower *l, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR && !check_block(l, s->body, s->n_body)) {
+            return false;
+        }
+        if (s->kind == STMT_TILE && s->n_index > LABELS) {
+            return lower_refuse(l, s->span, str_format(l->arena, "statements of %u indices (at most %d)",
+                                                       s->n_index, LABELS));
+        }
+        if (s->kind == STMT_TILE && !check_expr(l, s, s->value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_kernel(Lower *l)
+{
+    const Kernel *k = l->from;
+    if (k->dims.list.n > 0) {
+        Text names;
+        text_init(&names, l->arena);
+        for (uint32_t d = 0; d < k->dims.list.n; d++) {
+            text_printf(&names, "%s'%s'", d == 0 ? "" : ", ", k->dims.list.at[d].name->text);
+        }
+        Diagnostic *d = diag_unsupported(&l->ctx->diags, E_TARGET, k->span,
+                                         "target '%s' needs every extent as a number; open here: %s",
+                                         l->target->name, names.at);
+        diag_help(d, "bind them: -D %s=...", k->dims.list.at[0].name->text);
+        return false;
+    }
+    for (uint32_t i = 0; i < k->bufs.n; i++) {
+        const Buffer *b = &k->bufs.at[i];
+        if (!dtype_works(b->dtype, b->space == SPACE_ARGUMENT)) {
+            return lower_refuse(l, b->span,
+                                str_format(l->arena, "%s (of '%s'): its engines compute in f32, "
+                                           "tiles are f32, f16 or bf16; it goes to target 'c'",
+                                           dtype_name(b->dtype), b->name->text));
+        }
+        for (uint32_t d = 0; d < b->rank; d++) {
+            if (b->extent[d].n < 1) {
+                return lower_refuse(l, b->span, "empty tensors");
+            }
+        }
+        if (b->rank > NKI_DIMS - 4) {
+            return lower_refuse(l, b->span, "tensors of so many dimensions");
+        }
+    }
+    return check_block(l, k->body, k->n_body);
+}
+
+/* ---- places ---- */
+
+static int64_t affine_value(const Lower *l, Affine x)
+{
+    int64_t v = x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        v += x.term[i].coef * l->value[x.term[i].var];
+    }
+    return v;
+}
+
+Place place_of(Lower *l, BufRef buf, const Affine *at)
+{
+    Place out = {.buf = buf, .rank = l->from->bufs.at[buf].rank};
+    for (uint32_t d = 0; d < out.rank; d++) {
+        out.base[d] = at[d].base;
+        out.label[d] = -1;
+        for (uint32_t i = 0; i < at[d].n; i++) {
+            VarRef v = at[d].term[i].var;
+            uint32_t label = l->n_labels;
+            for (uint32_t j = 0; j < l->n_labels; j++) {
+                label = l->stmt->index[j].var == v ? j : label;
+            }
+            if (label == l->n_labels) {
+                out.base[d] += at[d].term[i].coef * l->value[v];
+            } else if (out.label[d] >= 0 || at[d].term[i].coef != 1) {
+                lower_refuse(l, l->stmt->span, "an index that is a sum of indices");
+            } else {
+                out.label[d] = (int32_t)label;
+            }
+        }
+    }
+    return out;
+}
+
+/* ---- homes ---- */
+
+static void score_use(const Lower *l, const Stmt *s, const Expr *e, BufRef buf, double *score)
+{
+    if (e->kind == EXPR_LOAD && e->buf == buf) {
+        for (uint32_t d = 0; d < l->from->bufs.at[buf].rank; d++) {
+            bool kept = false;
+            for (uint32_t t = 0; t < e->at[d].n; t++) {
+                for (uint32_t c = 0; c < l->from->bufs.at[s->dst].rank; c++) {
+                    kept |= affine_uses(s->at[c], e->at[d].term[t].var);
+                }
+            }
+            if (s->fold != OP_COPY && !kept && e->at[d].n > 0) {
+                score[d] *= tile_kind(s) == TILE_MATMUL ? 3.0 : 0.7;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        score_use(l, s, e->arg[i], buf, score);
+    }
+}
+
+static bool expr_uses_var(const Lower *l, const Expr *e, VarRef v)
+{
+    bool yes = false;
+    for (uint32_t d = 0; e->kind == EXPR_LOAD && d < l->from->bufs.at[e->buf].rank; d++) {
+        yes |= affine_uses(e->at[d], v);
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        yes |= expr_uses_var(l, e->arg[i], v);
+    }
+    return yes;
+}
+
+/* A dimension that is in both operands of the contraction that makes the buffer is no place for partitions. */
+static void score_made(const Lower *l, const Stmt *s, BufRef buf, double *score)
+{
+    if (s->dst != buf || tile_kind(s) != TILE_MATMUL) {
+        return;
+    }
+    const Expr *product = s->value;
+    while (product->op == OP_CAST) {
+        product = product->arg[0];
+    }
+    for (uint32_t d = 0; d < l->from->bufs.at[buf].rank; d++) {
+        for (uint32_t t = 0; t < s->at[d].n; t++) {
+            VarRef v = s->at[d].term[t].var;
+            if (expr_uses_var(l, product->arg[0], v) && expr_uses_var(l, product->arg[1], v)) {
+                score[d] *= 0.02;
+            }
+        }
+    }
+}
+
+static void score_block(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf, double *score)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (body[i]->kind == STMT_FOR) {
+            score_block(l, body[i]->body, body[i]->n_body, buf, score);
+        } else if (body[i]->kind == STMT_TILE) {
+            score_use(l, body[i], body[i]->value, buf, score);
+            score_made(l, body[i], buf, score);
+        }
+    }
+}
+
+static void home_in_hbm(Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    Home *h = &l->home[buf];
+    int64_t flat = 1;
+    h->on_chip = false;
+    for (uint32_t d = b->rank; d-- > 0;) {
+        h->stride[d] = flat;
+        flat = sat_mul(flat, b->extent[d].n);
+    }
+}
+
+/* Layout on chip; the bytes of a partition it takes. */
+static int64_t home_on_chip(Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    Home *h = &l->home[buf];
+    double score[NKI_DIMS];
+    h->on_chip = true;
+    h->pdim = UINT32_MAX;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        int64_t n = b->extent[d].n;
+        score[d] = (double)(n < NKI_PARTITIONS ? n : NKI_PARTITIONS);
+    }
+    score_block(l, l->from->body, l->from->n_body, buf, score);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        h->pdim = h->pdim == UINT32_MAX || score[d] > score[h->pdim] ? d : h->pdim;
+    }
+    int64_t flat = 1;
+    for (uint32_t d = b->rank; d-- > 0;) {
+        h->stride[d] = d == h->pdim ? 0 : flat;
+        flat = d == h->pdim ? flat : sat_mul(flat, b->extent[d].n);
+    }
+    int64_t n = b->rank == 0 ? 1 : b->extent[h->pdim].n;
+    h->chunks = (n + NKI_PARTITIONS - 1) / NKI_PARTITIONS;
+    h->chunk_stride = flat;
+    return sat_mul(sat_mul(flat, h->chunks), nki_bytes(b->dtype));
+}
+
+static void home_make(Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    Home *h = &l->home[buf];
+    h->version++;
+    h->made = true;
+    if (h->on_chip) {
+        int64_t n = b->rank == 0 ? 1 : b->extent[h->pdim].n;
+        int64_t np = n < NKI_PARTITIONS ? n : NKI_PARTITIONS;
+        h->buf = tile_new(l, b->name->text, b->dtype, SPACE_TILE, np, h->chunks * h->chunk_stride).buf;
+        return;
+    }
+    const char *name = str_format(l->arena, "%s_hbm%u", b->name->text, l->names++);
+    h->buf = kernel_buffer(l->to, &l->ctx->syms, name, b->dtype, SPACE_WORKSPACE, b->rank, b->extent);
+    l->to->bufs.at[h->buf].span = b->span;
+    Stmt *s = ARENA_NEW(l->arena, Stmt);
+    *s = (Stmt){.kind = STMT_ALLOC, .span = b->span, .buf = h->buf};
+    vec_push(l->arena, &l->out, s);
+}
+
+static int64_t enter_buffer(Lower *l, BufRef buf)
+{
+    int64_t bytes = home_on_chip(l, buf);
+    if (bytes > l->home_limit - l->home_bytes) {
+        home_in_hbm(l, buf);
+        bytes = 0;
+    }
+    home_make(l, buf);
+    l->home_bytes += bytes;
+    return bytes;
+}
+
+/* ---- statements ---- */
+
+static void enter_stmt(Lower *l, const Stmt *s)
+{
+    l->stmt = s;
+    l->n_labels = s->n_index;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const Range *r = &s->index[i].range;
+        int64_t start = affine_value(l, r->start);
+        int64_t end = r->span == 0 ? r->limit.n : start + r->span;
+        end = r->clipped && r->limit.n < end ? r->limit.n : end;
+        l->full.s[i] = start;
+        l->full.n[i] = end - start;
+    }
+}
+
+static bool is_empty(const Lower *l)
+{
+    for (uint32_t i = 0; i < l->n_labels; i++) {
+        if (l->full.n[i] < 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_neutral(const Stmt *fill, const Stmt *fold)
+{
+    if (fill->kind != STMT_TILE || fold->kind != STMT_TILE || fill->value->kind != EXPR_CONST ||
+        fill->fold != OP_COPY || fold->fold == OP_COPY || fill->dst != fold->dst) {
+        return false;
+    }
+    Number want = op_neutral(fold->fold, fill->value->dtype), have = fill->value->value;
+    return want.i == have.i && !(want.re < have.re) && !(want.re > have.re);
+}
+
+/* Does the fold meet exactly the places the fill sets? */
+static bool opens(const Lower *l, const Stmt *fill, const Stmt *fold)
+{
+    if (!is_neutral(fill, fold)) {
+        return false;
+    }
+    for (uint32_t d = 0; d < l->from->bufs.at[fill->dst].rank; d++) {
+        if (!affine_eq(fill->at[d], fold->at[d])) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < fill->n_index; i++) {
+        bool same = false;
+        for (uint32_t j = 0; j < fold->n_index; j++) {
+            const Range *a = &fill->index[i].range, *b = &fold->index[j].range;
+            same |= fill->index[i].var == fold->index[j].var && affine_eq(a->start, b->start) &&
+                    a->span == b->span && a->clipped == b->clipped && dim_eq(a->limit, b->limit);
+        }
+        if (!same) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t count_loads(const Expr *e, BufRef buf)
+{
+    uint32_t n = e->kind == EXPR_LOAD && e->buf == buf;
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        n += count_loads(e->arg[i], buf);
+    }
+    return n;
+}
+
+static uint32_t count_users(Stmt *const *body, uint32_t n, BufRef buf)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (body[i]->kind == STMT_FOR) {
+            count += count_users(body[i]->body, body[i]->n_body, buf);
+        } else if (body[i]->kind == STMT_TILE) {
+            count += count_loads(body[i]->value, buf) > 0;
+        }
+    }
+    return count;
+}
+
+static int64_t range_end(const Lower *l, const Range *r)
+{
+    int64_t end = r->span == 0 ? r->limit.n : affine_value(l, r->start) + r->span;
+    return r->clipped && r->limit.n < end ? r->limit.n : end;
+}
+
+/* The positions an affine of one statement takes in a dimension: [lo, hi), by one index or none. */
+static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int64_t *hi, int32_t *by)
+{
+    *by = -1;
+    *lo = x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        int32_t index = -1;
+        for (uint32_t j = 0; j < s->n_index; j++) {
+            index = s->index[j].var == x.term[i].var ? (int32_t)j : index;
+        }
+        if (index < 0) {
+            *lo += x.term[i].coef * l->value[x.term[i].var];
+        } else if (*by >= 0 || x.term[i].coef != 1) {
+            return false;
+        } else {
+            *by = index;
+        }
+    }
+    *hi = *lo + 1;
+    if (*by >= 0) {
+        const Range *r = &s->index[*by].range;
+        *hi = *lo + range_end(l, r);
+        *lo += affine_value(l, r->start);
+    }
+    return true;
+}
+
+static bool same_loads(const Lower *l, const Stmt *matmul, const Stmt *s, const Expr *e)
+{
+    if (e->kind == EXPR_LOAD && e->buf == matmul->dst) {
+        uint32_t indices = 0;
+        for (uint32_t d = 0; d < l->from->bufs.at[e->buf].rank; d++) {
+            int64_t lo, hi, lo2, hi2;
+            int32_t by, by2;
+            if (!positions(l, s, e->at[d], &lo, &hi, &by) ||
+                !positions(l, matmul, matmul->at[d], &lo2, &hi2, &by2) || lo != lo2 || hi != hi2 ||
+                (by >= 0) != (by2 >= 0)) {
+                return false;
+            }
+            for (uint32_t c = 0; c < d; c++) { /* no index twice, and the same order everywhere */
+                int32_t earlier;
+                if (positions(l, s, e->at[c], &lo, &hi, &earlier) && earlier == by && by >= 0) {
+                    return false;
+                }
+            }
+            indices += by >= 0;
+        }
+        return indices == s->n_index;
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        if (!same_loads(l, matmul, s, e->arg[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool one_shape(const Lower *l, const Expr *e, const Expr **first, BufRef buf)
+{
+    if (e->kind == EXPR_LOAD && e->buf == buf) {
+        *first = *first == NULL ? e : *first;
+        for (uint32_t d = 0; d < l->from->bufs.at[buf].rank; d++) {
+            if (!affine_eq(e->at[d], (*first)->at[d])) {
+                return false;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        if (!one_shape(l, e->arg[i], first, buf)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? */
+static bool is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
+{
+    const Expr *first = NULL;
+    return s->kind == STMT_TILE && s->fold == OP_COPY && s->dst != matmul->dst &&
+           l->from->bufs.at[matmul->dst].space != SPACE_ARGUMENT &&
+           count_loads(s->value, matmul->dst) > 0 &&
+           count_users(l->from->body, l->from->n_body, matmul->dst) == 1 &&
+           one_shape(l, s->value, &first, matmul->dst) && same_loads(l, matmul, s, s->value);
+}
+
+static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt *next, bool *took)
+{
+    *took = false;
+    enter_stmt(l, s);
+    if (is_empty(l)) {
+        return;
+    }
+    if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL) {
+        bool epilogue = overwrite && next != NULL && is_epilogue(l, s, next);
+        if (lower_matmul(l, s, overwrite, epilogue ? next : NULL)) {
+            *took = epilogue;
+            return;
+        }
+    }
+    lower_map(l, s, overwrite);
+}
+
+static void lower_block(Lower *l, Stmt *const *body, uint32_t n);
+
+static void lower_for(Lower *l, const Stmt *s)
+{
+    int64_t start = affine_value(l, s->range.start), end = range_end(l, &s->range);
+    for (int64_t v = start; v < end && !l->failed; v += s->step) {
+        bool full = v + s->step <= end;
+        if (s->part == FOR_ALL || (s->part == FOR_FULL) == full) {
+            l->value[s->var] = v;
+            lower_block(l, s->body, s->n_body);
+        }
+    }
+}
+
+static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < n && !l->failed; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR) {
+            lower_for(l, s);
+            continue;
+        }
+        if (s->kind == STMT_ALLOC) {
+            bytes += enter_buffer(l, s->buf);
+            continue;
+        }
+        bool overwrite = i + 1 < n && opens(l, s, body[i + 1]);
+        bool took = false;
+        uint32_t at = overwrite ? i + 1 : i;
+        lower_fold_stmt(l, body[at], overwrite, at + 1 < n ? body[at + 1] : NULL, &took);
+        i = took ? at + 1 : at;
+    }
+    l->home_bytes -= bytes;
+}
+
+/* ---- arguments ---- */
+
+/* Is `buf` folded into inside loops (so that it is better kept on chip until the end)? */
+static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf, bool inside)
+{
+    bool yes = false;
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR) {
+            yes |= folded_in_loops(l, s->body, s->n_body, buf, true);
+        } else if (inside && s->kind == STMT_TILE && s->dst == buf && s->fold != OP_COPY) {
+            yes |= i == 0 || !opens(l, body[i - 1], s);
+        }
+    }
+    return yes;
+}
+
+static void enter_args(Lower *l)
+{
+    for (uint32_t i = 0; i < l->from->args.n; i++) {
+        Arg arg = l->from->args.at[i];
+        const Buffer *b = &l->from->bufs.at[arg.buf];
+        Home *h = &l->home[arg.buf];
+        BufRef made = kernel_buffer(l->to, &l->ctx->syms, b->name->text, b->dtype, SPACE_ARGUMENT,
+                                    b->rank, b->extent);
+        l->to->bufs.at[made].span = b->span;
+        l->to->bufs.at[made].param = (int32_t)i;
+        arg.buf = made;
+        vec_push(l->arena, &l->to->args, arg);
+        BufRef old = l->from->args.at[i].buf;
+        h->hbm = h->buf = made;
+        int64_t room = l->home_limit / 4;
+        if (arg.role == ARG_RESULT &&
+            folded_in_loops(l, l->from->body, l->from->n_body, old, false) &&
+            home_on_chip(l, old) <= room) {
+            home_make(l, old);
+            h->flush = true;
+        } else {
+            home_in_hbm(l, old);
+        }
+    }
+}
+
+static void flush_result(Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    Home chip = l->home[buf];
+    Place x = {.buf = buf, .rank = b->rank};
+    Labels p = {0}, f = {0};
+    Box box = {.s = {0}, .n = {0}};
+    l->stmt = NULL;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        x.label[d] = (int32_t)d;
+        Labels *to = d == chip.pdim ? &p : &f;
+        to->at[to->n++] = (uint8_t)d;
+        box.n[d] = b->extent[d].n;
+    }
+    home_in_hbm(l, buf);
+    l->home[buf].buf = chip.hbm;
+    for (int64_t c = 0; c < chip.chunks; c++) {
+        int64_t np = 1;
+        if (b->rank > 0) {
+            box.s[chip.pdim] = c * NKI_PARTITIONS;
+            int64_t left = b->extent[chip.pdim].n - box.s[chip.pdim];
+            np = box.n[chip.pdim] = left < NKI_PARTITIONS ? left : NKI_PARTITIONS;
+        }
+        View v = {chip.buf, 0, np, c * chip.chunk_stride, chip.chunk_stride, 1};
+        make_dma(l, &x, p, f, &box, v, true);
+    }
+}
+
+/* ---- the whole ---- */
+
+static Kernel *attempt(Lower *l)
+{
+    const Kernel *k = l->from;
+    l->to = kernel_new(l->arena, k->name);
+    l->to->span = k->span;
+    l->to->sources = k->sources;
+    l->to->signature = k->signature;
+    l->to->n_work = k->n_work;
+    l->to->work = k->work;
+    l->to->form = LOOP_LEGAL;
+    l->to->target = l->target->name;
+    l->home = ARENA_ARRAY(l->arena, k->bufs.n, Home);
+    l->value = ARENA_ARRAY(l->arena, k->vars.n, int64_t);
+    l->p = kernel_var(l->to, &l->ctx->syms, "p", false);
+    l->f = kernel_var(l->to, &l->ctx->syms, "f", false);
+    l->k = kernel_var(l->to, &l->ctx->syms, "k", false);
+    for (uint32_t i = 0; i < LABELS; i++) {
+        l->q[i] = kernel_var(l->to, &l->ctx->syms, str_format(l->arena, "q%u", i), false);
+    }
+    enter_args(l);
+    lower_block(l, k->body, k->n_body);
+    for (uint32_t i = 0; i < k->args.n && !l->failed; i++) {
+        if (l->home[k->args.at[i].buf].flush) {
+            flush_result(l, k->args.at[i].buf);
+        }
+    }
+    l->to->body = l->out.at;
+    l->to->n_body = l->out.n;
+    return l->failed ? NULL : kernel_numbered(l->arena, l->to);
+}
+
+Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target)
+{
+    const NkiChip *chip = nki_chip(target->name);
+    Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
+    if (!check_kernel(&first)) {
+        return NULL;
+    }
+    Kernel *made = NULL;
+    for (int64_t part = 1; part <= 8; part *= 2) {
+        Lower l = first;
+        l.cache_limit = chip->sbuf_bytes / 2 / part;
+        l.home_limit = chip->sbuf_bytes / 4 / part;
+        l.tile_elements = 2048 / part;
+        made = attempt(&l);
+        if (l.too_many) {
+            diag_limit(&ctx->diags, E_LIMIT_SIZE, k->span,
+                       "kernel '%s' takes more than %d instructions for target '%s' (its loops are "
+                       "unrolled); split it or make its extents smaller",
+                       k->name->text, NKI_INSTRUCTIONS, target->name);
+            return NULL;
+        }
+        NkiCost cost;
+        if (made == NULL || !nki_cost(made, chip, &cost) || cost.sbuf_peak <= chip->sbuf_bytes) {
+            break;
+        }
+    }
+    return made;
+}

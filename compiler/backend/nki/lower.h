@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside the legaliser. A TILED statement has labels (its local indices, with ranges that are numbers once the loops around are
+ * unrolled). It is cut into boxes of labels; in a box, an operand is a view: some labels on partitions, the others on the free
+ * axis, both in row-major order. `view_of` finds or makes the tile that holds it: by DMA, from a block on chip, or by
+ * transposing on the Tensor engine; what it made is remembered until the buffer changes or room is needed. */
+#ifndef BACKEND_NKI_LOWER_H
+#define BACKEND_NKI_LOWER_H
+
+#include "backend/nki/nki.h"
+
+#define LABELS 32
+
+typedef struct Labels {
+    uint32_t n;
+    uint8_t at[LABELS];
+} Labels;
+
+typedef struct Box {
+    int64_t s[LABELS], n[LABELS];
+} Box;
+
+/* One access: each dimension is base, or base + label. `buf` is the TILED kernel's. */
+typedef struct Place {
+    BufRef buf;
+    uint32_t rank;
+    int64_t base[NKI_DIMS];
+    int32_t label[NKI_DIMS];
+} Place;
+
+typedef struct View {
+    BufRef buf; /* of the LEGAL kernel, on chip */
+    int64_t p0, np, f0, nf, step;
+} View;
+
+/* Where a buffer of the TILED kernel lives. */
+typedef struct Home {
+    bool on_chip;
+    bool made;      /* allocated in the new kernel */
+    bool flush;     /* on chip, goes to HBM at the end */
+    BufRef buf;     /* HBM or SBUF buffer of the new kernel */
+    BufRef hbm;     /* flush: the argument */
+    uint32_t pdim;  /* dimension on partitions (on chip, rank > 0) */
+    int64_t chunks, chunk_stride;
+    int64_t stride[NKI_DIMS]; /* on chip: elements on the free axis; HBM: of the flat tensor */
+    uint64_t version;
+} Home;
+
+typedef struct CacheEntry {
+    uint32_t n;
+    const int64_t *key;
+    View view;
+    int64_t bytes;
+    uint64_t used;
+} CacheEntry;
+
+typedef struct Lower {
+    Ctx *ctx;
+    Arena *arena;
+    const Target *target;
+    const NkiChip *chip;
+    const Kernel *from;
+    Kernel *to;
+    Home *home;       /* [from->bufs] */
+    int64_t *value;   /* [from->vars] of loops entered */
+    VarRef p, f, k;   /* local indices of 2-D statements */
+    VarRef q[LABELS]; /* of copies */
+    VEC(Stmt *) out;
+    VEC(CacheEntry) cache;
+    int64_t cache_bytes, cache_limit;
+    int64_t tile_elements; /* of an elementwise step */
+    uint64_t clock;
+    uint32_t names;
+    int64_t count;
+    bool failed, too_many;
+    View ones;
+    bool has_ones;
+    int64_t home_bytes, home_limit; /* of a partition, blocks in scope */
+    /* the TILED statement being lowered */
+    const Stmt *stmt;
+    uint32_t n_labels;
+    Box full;
+} Lower;
+
+/* ---- instr_make.c ---- */
+View tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
+View view_part(View v, int64_t f, int64_t nf);
+View view_rows(View v, int64_t np);
+DType view_dtype(const Lower *l, View v);
+Space view_space(const Lower *l, View v);
+const Expr *view_load(Lower *l, View v, DType as);   /* [p, f] */
+const Expr *view_column(Lower *l, View v, DType as); /* [p, 0] */
+void make_map(Lower *l, View dst, const Expr *value);
+void make_copy(Lower *l, View dst, View src);
+void make_memset(Lower *l, View dst, double value);
+void make_matmul(Lower *l, View dst, View stationary, View moving, bool first);
+void make_transpose(Lower *l, View dst, View src);
+void make_reduce(Lower *l, View dst, Op fold, View src);
+/* Between HBM buffer `place` and the tile: p labels on partitions, f labels on the free axis of the box. */
+void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, View tile, bool store);
+/* On chip to on chip, any partitions. */
+void make_move(Lower *l, View dst, View src);
+View view_ones(Lower *l);
+
+/* ---- view.c ---- */
+int64_t labels_count(Labels x, const Box *b);
+bool labels_have(Labels x, uint32_t label);
+Labels labels_one(uint32_t label);
+bool place_has(const Place *x, uint32_t label);
+View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+/* Writes a tile of the box to where `x` lives. */
+void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View src);
+View view_broadcast(Lower *l, View row, int64_t np);
+bool cache_find(Lower *l, const int64_t *key, uint32_t n, View *out);
+void cache_put(Lower *l, const int64_t *key, uint32_t n, View v);
+/* Cuts labels into boxes of at most `most` points: step sizes. */
+void box_steps(Labels x, const Box *full, int64_t most, int64_t *step);
+/* The next box, or false past the last. `first` starts. */
+bool box_next(Labels x, const Box *full, const int64_t *step, Box *box, bool first);
+
+/* ---- statements ---- */
+Place place_of(Lower *l, BufRef buf, const Affine *at);
+/* False, and nothing done, when the Tensor engine cannot do it as it is. */
+bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue);
+void lower_map(Lower *l, const Stmt *s, bool overwrite);
+/* Evaluates `e` over a box; `bound` (or BUF_NONE) is a buffer whose value is the tile `bound_view`. */
+#define LOWER_NONE UINT32_MAX
+typedef struct Evaluation {
+    Lower *l;
+    Labels p, f;
+    const Box *box;
+    BufRef bound;
+    View bound_view;
+} Evaluation;
+View evaluate(Evaluation *ev, const Expr *e, DType t, const View *into);
+bool lower_refuse(Lower *l, Span span, const char *what);
+
+#endif

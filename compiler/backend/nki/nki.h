@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The NKI back end. A kernel of form LEGAL is a list of tile statements (and loops of them) each of which is one instruction of
+ * the device; `instr_decode` says which. Spaces: argument and workspace are HBM, tile is SBUF, acc is PSUM. A buffer on chip is
+ * [partitions <= 128, elements]. What a statement folds into is set by a `fill` right before its first fold; such a fill is no
+ * instruction (the first matmul of a group overwrites, a reduction overwrites). */
+#ifndef BACKEND_NKI_NKI_H
+#define BACKEND_NKI_NKI_H
+
+#include "loop/loop.h"
+#include "target/target.h"
+
+#define NKI_PARTITIONS   128
+#define NKI_STATIONARY   128 /* free size of a stationary tile */
+#define NKI_PSUM_BANK    2048
+#define NKI_PSUM_BANKS   8
+#define NKI_INSTRUCTIONS 20000
+
+/* What differs between generations, as numbers; rates in Gcycles/s and GB/s. */
+typedef struct NkiChip {
+    int gen;
+    int64_t sbuf_bytes; /* usable per partition */
+    double tensor_ghz, vector_ghz, scalar_ghz, gpsimd_ghz;
+    double dma_gbps, hbm_gbps;
+    Machine machine;
+} NkiChip;
+
+/* The chip of a target of this folder, by name. */
+const NkiChip *nki_chip(const char *target);
+
+typedef enum InstrKind {
+    INSTR_NOTHING, /* a fill that opens a fold */
+    INSTR_DMA,
+    INSTR_COPY,
+    INSTR_MEMSET,
+    INSTR_MATMUL,
+    INSTR_TRANSPOSE,
+    INSTR_ACTIVATION,  /* fn(data * scale + bias) */
+    INSTR_SCALAR,      /* (data op0 operand0) op1 operand1 */
+    INSTR_TENSOR,      /* a op b */
+    INSTR_BOTH,        /* (data op0 operand0) op1 tensor */
+    INSTR_PREDICATED,  /* dst = predicate ? src : dst */
+    INSTR_REDUCE
+} InstrKind;
+
+#define NKI_DIMS 36
+
+/* One operand. On chip: partitions [p, p+np), elements f, f+step, ... In HBM: one slice per dimension, or strides. */
+typedef struct Operand {
+    BufRef buf;
+    bool on_chip;
+    int64_t p, np, f, nf, step;
+    bool pattern; /* HBM: not a slice; an access pattern */
+    int64_t offset;
+    uint32_t n; /* pairs of a pattern, or dims of a slice */
+    int64_t start[NKI_DIMS], count[NKI_DIMS], stride[NKI_DIMS];
+} Operand;
+
+/* The second operand of a scalar operation: a number or a (P, 1) tile. */
+typedef struct ScalarOperand {
+    bool given, is_tile, reverse;
+    double number;
+    Operand tile;
+    Op op;
+} ScalarOperand;
+
+typedef struct Instr {
+    InstrKind kind;
+    const Stmt *stmt;
+    Operand dst, a, b;
+    Op op;         /* activation, tensor operation or reduction */
+    bool reverse;  /* BOTH: operand1 op (..) */
+    bool recip;    /* ACTIVATION: the reciprocal */
+    ScalarOperand s0, s1;
+    double value;  /* memset */
+    double scale;
+    bool first;    /* MATMUL: opens its group */
+} Instr;
+
+/* Which instruction the statement at a place of a LEGAL kernel is, with loop variables at the values in `env` (by variable). False: none;
+ * *why is then a phrase. */
+typedef struct StmtPlace {
+    Stmt *const *body;
+    uint32_t n, at;
+} StmtPlace;
+bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out, const char **why);
+
+/* Calls `visit` for every instruction in program order, loops unrolled; stops when it returns false. */
+typedef bool (*InstrVisit)(void *user, const Instr *i);
+bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad, const char **why);
+
+/* What a kernel does and costs, from its statements alone. */
+typedef struct NkiCost {
+    int64_t instructions, matmul_macs;
+    int64_t cycles[4]; /* tensor, vector, scalar, gpsimd */
+    int64_t read_bytes, written_bytes, charged_bytes, descriptors, transfers;
+    int64_t compulsory_bytes;
+    int64_t sbuf_peak; /* bytes per partition */
+    int64_t psum_peak; /* banks */
+    double busy_us[5]; /* as cycles, then dma */
+    int bound_by;
+} NkiCost;
+
+bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out);
+extern const char *const nki_engine_names[5];
+/* Which engine runs a copy from PSUM or SBUF: the one with less to do so far. Kept by printer and cost alike. */
+typedef struct NkiBalance {
+    int64_t vector, scalar;
+} NkiBalance;
+bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i);
+int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t *cycles);
+double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *descriptors);
+
+const char *nki_dtype(DType t);
+int64_t nki_bytes(DType t);
+
+struct Kernel *nki_legalise(Ctx *, Arena *, const Kernel *, const Target *);
+bool nki_verify(Ctx *, const Kernel *);
+bool nki_emit(Ctx *, const KernelModule *, const EmitOptions *, OutputSet *);
+void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o, Text *out);
+void nki_print_manifest(const Kernel *k, const NkiChip *chip, Text *out);
+void nki_print_build_script(const Kernel *k, const char *target, Text *out);
+void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Text *out);
+const char *nki_function(const Kernel *k);
+const char *nki_param(const Kernel *k, BufRef buf);
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints a LEGAL kernel as one Python module: one line for each instruction, every argument by keyword, every bound a literal. The text
+ * keeps to what NKI 0.3.0 to 0.6.0 take alike. Decides nothing but the engine of plain copies, which go where less is to do. */
+#include <string.h>
+
+#include "backend/nki/nki.h"
+
+typedef struct Printer {
+    const Kernel *k;
+    const NkiChip *chip;
+    Text *out;
+    NkiBalance balance;
+    int64_t *env;
+    Span span; /* of the last comment */
+    bool commented;
+} Printer;
+
+static const char *const reserved =
+    " False None True and as assert async await break class continue def del elif else except finally for from "
+    "global if import in is lambda nonlocal not or pass raise return try while with yield match case type nki nl "
+    "nisa range print min max abs len int float str bool list tuple dict slice isinstance divmod math ";
+
+static bool is_reserved(const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = strstr(reserved, word); at != NULL; at = strstr(at + 1, word)) {
+        if (at[-1] == ' ' && at[n] == ' ') {
+            return true;
+        }
+    }
+    return strncmp(word, "nki", 3) == 0 || word[0] == '_';
+}
+
+const char *nki_function(const Kernel *k)
+{
+    const char *name = k->name->text;
+    return is_reserved(name) ? str_format(k->arena, "k_%s", name) : name;
+}
+
+const char *nki_param(const Kernel *k, BufRef buf)
+{
+    const char *name = k->bufs.at[buf].name->text;
+    bool taken = is_reserved(name) || strcmp(name, nki_function(k)) == 0;
+    return taken ? str_format(k->arena, "v_%s", name) : name;
+}
+
+static bool is_inout(const Kernel *k, BufRef buf)
+{
+    int32_t param = k->bufs.at[buf].param;
+    return param >= 0 && k->args.at[param].role == ARG_INOUT;
+}
+
+/* What accesses call a buffer: an inout argument is copied to a result first. */
+static const char *buffer_text(const Kernel *k, BufRef buf)
+{
+    return is_inout(k, buf) ? str_format(k->arena, "%s_out", nki_param(k, buf)) : nki_param(k, buf);
+}
+
+static void put_shape(const Kernel *k, BufRef buf, Text *out)
+{
+    const Buffer *b = &k->bufs.at[buf];
+    text_put(out, "(");
+    for (uint32_t d = 0; d < b->rank; d++) {
+        text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
+    }
+    text_put(out, b->rank == 0 ? "1, 1)" : b->rank == 1 ? ",)" : ")");
+}
+
+static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
+{
+    text_printf(p->out, "%s = nl.ndarray(shape=", name);
+    put_shape(p->k, buf, p->out);
+    text_printf(p->out, ", dtype=nl.%s, buffer=nl.%s)\n", nki_dtype(p->k->bufs.at[buf].dtype), space);
+}
+
+static void put_range(Text *out, int64_t lo, int64_t count, int64_t step)
+{
+    text_printf(out, "%lld:%lld", (long long)lo, (long long)(lo + (count - 1) * step + 1));
+    if (step > 1 && count > 1) {
+        text_printf(out, ":%lld", (long long)step);
+    }
+}
+
+static void put_hbm(Printer *p, const Operand *o)
+{
+    if (o->pattern) {
+        text_put(p->out, ".ap(pattern=[");
+        for (uint32_t i = 0; i < o->n; i++) {
+            text_printf(p->out, "%s[%lld, %lld]", i == 0 ? "" : ", ", (long long)o->stride[i],
+                        (long long)o->count[i]);
+        }
+        text_printf(p->out, "], offset=%lld)", (long long)o->offset);
+        return;
+    }
+    bool any = false;
+    text_put(p->out, "[");
+    for (uint32_t d = 0; d < o->n; d++) {
+        text_put(p->out, d == 0 ? "" : ", ");
+        bool single = o->count[d] == 0 && (any || d + 1 < o->n);
+        if (single) {
+            text_i64(p->out, o->start[d]);
+        } else {
+            put_range(p->out, o->start[d], o->count[d] == 0 ? 1 : o->count[d], o->stride[d]);
+            any = true;
+        }
+    }
+    text_put(p->out, o->n == 0 ? "0:1, 0:1]" : "]");
+}
+
+static void put_operand(Printer *p, const Operand *o)
+{
+    text_put(p->out, buffer_text(p->k, o->buf));
+    if (!o->on_chip) {
+        put_hbm(p, o);
+        return;
+    }
+    text_put(p->out, "[");
+    put_range(p->out, o->p, o->np, 1);
+    text_put(p->out, ", ");
+    put_range(p->out, o->f, o->nf, o->step);
+    text_put(p->out, "]");
+}
+
+static void put_number(Text *out, double v)
+{
+    text_f64(out, v);
+}
+
+static void put_scalar(Printer *p, const ScalarOperand *s)
+{
+    if (s->is_tile) {
+        put_operand(p, &s->tile);
+    } else {
+        put_number(p->out, s->number);
+    }
+}
+
+static void key(Printer *p, const char *name, const Operand *o)
+{
+    text_printf(p->out, "%s=", name);
+    put_operand(p, o);
+}
+
+static void put_activation(Printer *p, const Instr *i)
+{
+    text_put(p->out, "nisa.activation(");
+    key(p, "dst", &i->dst);
+    text_printf(p->out, ", op=nl.%s, ", i->recip ? "reciprocal" : op_info(i->op)->nki);
+    key(p, "data", &i->a);
+    if (i->s0.given) {
+        text_put(p->out, ", scale=");
+        put_scalar(p, &i->s0);
+    } else if (i->scale < 1.0) {
+        text_put(p->out, ", scale=-1.0");
+    }
+    if (i->s1.given) {
+        text_put(p->out, ", bias=");
+        put_scalar(p, &i->s1);
+    }
+}
+
+static void put_tensor_scalar(Printer *p, const Instr *i)
+{
+    text_put(p->out, "nisa.tensor_scalar(");
+    key(p, "dst", &i->dst);
+    key(p, ", data", &i->a);
+    for (int n = 0; n < 2; n++) {
+        const ScalarOperand *s = n == 0 ? &i->s0 : &i->s1;
+        if (s->given) {
+            text_printf(p->out, ", op%d=nl.%s, operand%d=", n, op_info(s->op)->nki, n);
+            put_scalar(p, s);
+            text_put(p->out, s->reverse ? n == 0 ? ", reverse0=True" : ", reverse1=True" : "");
+        }
+    }
+}
+
+static void put_two(Printer *p, const char *name, const char *first, const Instr *i,
+                    const char *second)
+{
+    text_printf(p->out, "nisa.%s(", name);
+    key(p, "dst", &i->dst);
+    key(p, first, &i->a);
+    key(p, second, &i->b);
+}
+
+static const char *fold_name(Op fold)
+{
+    return fold == OP_ANY ? "maximum" : fold == OP_ALL ? "minimum" : op_info(fold)->nki;
+}
+
+static void put_both(Printer *p, const Instr *i)
+{
+    text_put(p->out, "nisa.scalar_tensor_tensor(");
+    key(p, "dst", &i->dst);
+    key(p, ", data", &i->a);
+    text_printf(p->out, ", op0=nl.%s, operand0=", op_info(i->s0.op)->nki);
+    put_scalar(p, &i->s0);
+    text_printf(p->out, ", op1=nl.%s, ", op_info(i->op)->nki);
+    key(p, "operand1", &i->b);
+    text_put(p->out, i->s0.reverse ? ", reverse0=True" : "");
+    text_put(p->out, i->reverse ? ", reverse1=True" : "");
+}
+
+static void put_memset(Printer *p, const Instr *i)
+{
+    text_put(p->out, "nisa.memset(");
+    key(p, "dst", &i->dst);
+    text_put(p->out, ", value=");
+    if (p->k->bufs.at[i->dst.buf].dtype == DTYPE_BOOL) {
+        text_i64(p->out, (int64_t)i->value);
+    } else {
+        put_number(p->out, i->value);
+    }
+}
+
+static void put_instr(Printer *p, const Instr *i)
+{
+    bool scalar = i->kind != INSTR_DMA && nki_copy_on_scalar(&p->balance, p->k, p->chip, i);
+    switch (i->kind) {
+    case INSTR_NOTHING:
+        return;
+    case INSTR_DMA:
+        text_put(p->out, "nisa.dma_copy(");
+        key(p, "dst", &i->dst);
+        key(p, ", src", &i->a);
+        break;
+    case INSTR_COPY:
+        text_put(p->out, scalar ? "nisa.activation(" : "nisa.tensor_copy(");
+        key(p, "dst", &i->dst);
+        key(p, scalar ? ", op=nl.copy, data" : ", src", &i->a);
+        break;
+    case INSTR_MEMSET:
+        put_memset(p, i);
+        break;
+    case INSTR_MATMUL:
+        put_two(p, "nc_matmul", ", stationary", i, ", moving");
+        break;
+    case INSTR_TRANSPOSE:
+        text_put(p->out, "nisa.nc_transpose(");
+        key(p, "dst", &i->dst);
+        key(p, ", data", &i->a);
+        break;
+    case INSTR_ACTIVATION:
+        put_activation(p, i);
+        break;
+    case INSTR_SCALAR:
+        put_tensor_scalar(p, i);
+        break;
+    case INSTR_TENSOR:
+        put_two(p, "tensor_tensor", ", data1", i, ", data2");
+        text_printf(p->out, ", op=nl.%s", op_info(i->op)->nki);
+        break;
+    case INSTR_BOTH:
+        put_both(p, i);
+        break;
+    case INSTR_PREDICATED:
+        put_two(p, "tensor_copy_predicated", ", predicate", i, ", src");
+        break;
+    case INSTR_REDUCE:
+        text_put(p->out, "nisa.tensor_reduce(");
+        key(p, "dst", &i->dst);
+        text_printf(p->out, ", op=nl.%s, ", fold_name(i->op));
+        key(p, "data", &i->a);
+        text_put(p->out, ", axis=1");
+        break;
+    }
+    text_put(p->out, ")\n");
+}
+
+/* Printable ASCII as it is, all else as a blank: what may stand in a comment or docstring. */
+static void put_safe(Text *out, Str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        bool plain = s.at[i] >= 32 && s.at[i] < 127 && s.at[i] != '\\' && s.at[i] != '"';
+        text_char(out, plain ? s.at[i] : ' ');
+    }
+}
+
+static void put_origin(Printer *p, const Stmt *s)
+{
+    if (s->span.source == 0 || p->k->sources == NULL ||
+        (p->commented && memcmp(&s->span, &p->span, sizeof s->span) == 0)) {
+        return;
+    }
+    uint32_t line = 0, column = 0;
+    source_position(p->k->sources, s->span, &line, &column);
+    text_printf(p->out, "# line %u: ", line);
+    Str text = source_get(p->k->sources, s->span.source)->places_only
+                   ? str_from(s->name == NULL ? "" : s->name->text)
+                   : source_line(p->k->sources, s->span.source, line);
+    while (text.n > 0 && text.at[0] == ' ') {
+        text.at++;
+        text.n--;
+    }
+    put_safe(p->out, text);
+    text_put(p->out, "\n");
+    p->span = s->span;
+    p->commented = true;
+}
+
+static void put_block(Printer *p, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_ALLOC) {
+            const Buffer *b = &p->k->bufs.at[s->buf];
+            put_origin(p, s);
+            put_new(p, nki_param(p->k, s->buf), s->buf,
+                    b->space == SPACE_ACC    ? "psum"
+                    : b->space == SPACE_TILE ? "sbuf"
+                                             : "private_hbm");
+        } else if (s->kind == STMT_TILE) {
+            Instr instr;
+            const char *why = NULL;
+            CHECK(instr_decode(p->k, (StmtPlace){body, n, i}, p->env, &instr, &why));
+            if (instr.kind != INSTR_NOTHING) {
+                put_origin(p, s);
+                put_instr(p, &instr);
+            }
+        }
+    }
+}
+
+/* ---- the module ---- */
+
+static void put_plan(const Kernel *k, const NkiChip *chip, Text *out)
+{
+    NkiCost c;
+    if (!nki_cost(k, chip, &c)) {
+        return;
+    }
+    text_printf(out, "Tile plan: %lld instructions, SBUF peak %lld of %lld bytes per partition, PSUM peak "
+                "%lld of %d banks.\n", (long long)c.instructions, (long long)c.sbuf_peak,
+                (long long)chip->sbuf_bytes, (long long)c.psum_peak, NKI_PSUM_BANKS);
+    text_printf(out, "Predicted (a model, nobody has measured it): %lld multiply-adds on the Tensor engine,\n"
+                "HBM read %lld and written %lld bytes (%lld are compulsory); busiest: %s, ",
+                (long long)c.matmul_macs, (long long)c.read_bytes, (long long)c.written_bytes,
+                (long long)c.compulsory_bytes, nki_engine_names[c.bound_by]);
+    text_printf(out, "%.3f us.\n", c.busy_us[c.bound_by]);
+    for (uint32_t i = 0; i < k->bufs.n; i++) {
+        if (k->bufs.at[i].space == SPACE_WORKSPACE) {
+            text_printf(out, "Spill: %s does not fit SBUF and goes through HBM.\n", nki_param(k, i));
+        }
+    }
+}
+
+void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o, Text *out)
+{
+    Printer p = {.k = k, .chip = chip, .out = out};
+    p.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
+    out->indent_width = 4;
+    text_put(out, "\"\"\"");
+    put_safe(out, str_from(k->signature));
+    text_put(out, "\n\nMade from ");
+    put_safe(out, str_from(o->source_name == NULL ? "-" : o->source_name));
+    text_printf(out, " by tdslc %s for %s. Dialect: NKI 0.3.0 to 0.6.0.\n",
+                o->tool_version == NULL ? "" : o->tool_version, k->target);
+    put_plan(k, chip, out);
+    text_put(out, "\"\"\"\nimport nki\nimport nki.isa as nisa\nimport nki.language as nl\n\n\n@nki.jit\n");
+    text_printf(out, "def %s(", nki_function(k));
+    bool first = true;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        if (k->args.at[i].role != ARG_RESULT) {
+            text_printf(out, "%s%s", first ? "" : ", ", nki_param(k, k->args.at[i].buf));
+            first = false;
+        }
+    }
+    text_put(out, "):\n");
+    out->indent++;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        BufRef buf = k->args.at[i].buf;
+        if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
+            put_new(&p, buffer_text(k, buf), buf, "shared_hbm");
+        }
+        if (k->args.at[i].role == ARG_INOUT) {
+            text_printf(out, "nisa.dma_copy(dst=%s[...], src=%s[...])\n", buffer_text(k, buf),
+                        nki_param(k, buf));
+        }
+    }
+    put_block(&p, k->body, k->n_body);
+    text_put(out, "return ");
+    first = true;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
+            text_printf(out, "%s%s", first ? "" : ", ", buffer_text(k, k->args.at[i].buf));
+            first = false;
+        }
+    }
+    text_put(out, "\n");
+    out->indent--;
+}

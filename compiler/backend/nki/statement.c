@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements that are no matmul: maps, copies, fills and reductions, box by box. Which label goes on partitions is chosen by how
+ * many of them it fills, what lies contiguous in HBM and how blocks on chip already lie; reduced labels go last on the free
+ * axis. */
+#include "backend/nki/lower.h"
+
+typedef struct Shape {
+    Labels p, keep, fold;
+    bool fold_p; /* the partition labels are reduced */
+} Shape;
+
+static void add_label(Labels *x, uint32_t label)
+{
+    x->at[x->n++] = (uint8_t)label;
+}
+
+/* Loads of an expression. */
+typedef struct Loads {
+    uint32_t n;
+    Place at[32];
+} Loads;
+
+static void collect_loads(Lower *l, const Expr *e, Loads *out)
+{
+    if (e->kind == EXPR_LOAD && out->n < 32) {
+        out->at[out->n++] = place_of(l, e->buf, e->at);
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        collect_loads(l, e->arg[i], out);
+    }
+}
+
+/* How well a label suits the partitions with regard to one access. */
+static double suits(const Lower *l, const Place *x, uint32_t label)
+{
+    const Home *h = &l->home[x->buf];
+    if (h->on_chip) {
+        bool here = x->rank > 0 && x->label[h->pdim] == (int32_t)label;
+        return here ? 1.0 : 0.3;
+    }
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (x->label[d] == (int32_t)label && h->stride[d] == 1) {
+            return 0.2;
+        }
+    }
+    return 1.0;
+}
+
+static uint32_t choose_partition(Lower *l, const Place *dst, const Loads *loads, uint32_t n)
+{
+    double best = -1;
+    uint32_t chosen = 0;
+    for (uint32_t label = 0; label < n; label++) {
+        int64_t extent = l->full.n[label];
+        double score = (double)(extent < NKI_PARTITIONS ? extent : NKI_PARTITIONS);
+        score *= suits(l, dst, label) * (place_has(dst, label) ? 1.0 : 0.5);
+        for (uint32_t i = 0; i < loads->n; i++) {
+            score *= suits(l, &loads->at[i], label);
+        }
+        if (score > best) {
+            best = score;
+            chosen = label;
+        }
+    }
+    return chosen;
+}
+
+static bool all_in_hbm(const Lower *l, const Place *dst, const Loads *loads)
+{
+    bool all = !l->home[dst->buf].on_chip;
+    for (uint32_t i = 0; i < loads->n; i++) {
+        all &= !l->home[loads->at[i].buf].on_chip;
+    }
+    return all;
+}
+
+static Shape choose_shape(Lower *l, const Place *dst, const Expr *value, uint32_t n)
+{
+    Loads loads = {0};
+    collect_loads(l, value, &loads);
+    Shape s = {0};
+    if (n == 0) {
+        return s;
+    }
+    uint32_t p = choose_partition(l, dst, &loads, n);
+    s.fold_p = !place_has(dst, p);
+    int64_t count = l->full.n[p];
+    Labels extra = {0};
+    for (uint32_t label = 0; label < n; label++) { /* more labels beside a small one */
+        if (label != p && all_in_hbm(l, dst, &loads) && suits(l, dst, label) > 0.5 &&
+            place_has(dst, label) == !s.fold_p && count * l->full.n[label] <= NKI_PARTITIONS) {
+            add_label(&extra, label);
+            count *= l->full.n[label];
+        }
+    }
+    for (uint32_t label = 0; label < n; label++) {
+        if (label == p || labels_have(extra, label)) {
+            add_label(&s.p, label);
+        }
+    }
+    for (uint32_t d = 0; d < dst->rank; d++) {
+        if (dst->label[d] >= 0 && !labels_have(s.p, (uint32_t)dst->label[d]) &&
+            !labels_have(s.keep, (uint32_t)dst->label[d])) {
+            add_label(&s.keep, (uint32_t)dst->label[d]);
+        }
+    }
+    for (uint32_t label = 0; label < n; label++) {
+        if (!labels_have(s.p, label) && !labels_have(s.keep, label)) {
+            add_label(&s.fold, label);
+        }
+    }
+    return s;
+}
+
+/* ---- without a fold ---- */
+
+static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box *box, View *out)
+{
+    const Home *h = &l->home[dst->buf];
+    if (!h->on_chip || (dst->rank > 0 && s->p.n != 1)) {
+        return false;
+    }
+    if (dst->rank > 0 && dst->label[h->pdim] != (int32_t)s->p.at[0]) {
+        return false;
+    }
+    int64_t count = 1, p0 = 0, f0 = 0;
+    for (uint32_t d = 0; d < dst->rank; d++) {
+        int64_t at = dst->base[d] + (dst->label[d] < 0 ? 0 : box->s[dst->label[d]]);
+        p0 = d == h->pdim ? at % NKI_PARTITIONS : p0;
+        f0 += d == h->pdim ? at / NKI_PARTITIONS * h->chunk_stride : at * h->stride[d];
+    }
+    for (uint32_t i = s->keep.n; i-- > 0;) {
+        int64_t stride = 0;
+        for (uint32_t d = 0; d < dst->rank; d++) {
+            stride += dst->label[d] == (int32_t)s->keep.at[i] ? h->stride[d] : 0;
+        }
+        if (box->n[s->keep.at[i]] > 1 && stride != count) {
+            return false;
+        }
+        count *= box->n[s->keep.at[i]];
+    }
+    *out = (View){h->buf, 0, labels_count(s->p, box), f0, count, 1};
+    return p0 == 0;
+}
+
+static bool reads(const Expr *e, BufRef buf)
+{
+    bool yes = e->kind == EXPR_LOAD && e->buf == buf;
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        yes |= reads(e->arg[i], buf);
+    }
+    return yes;
+}
+
+static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape *shape)
+{
+    int64_t pstep[LABELS], fstep[LABELS];
+    box_steps(shape->p, &l->full, NKI_PARTITIONS, pstep);
+    box_steps(shape->keep, &l->full, l->tile_elements, fstep);
+    DType t = l->from->bufs.at[dst->buf].dtype;
+    Box box = l->full;
+    for (bool a = true; box_next(shape->p, &l->full, pstep, &box, a) && !l->failed; a = false) {
+        for (bool b = true; box_next(shape->keep, &l->full, fstep, &box, b) && !l->failed;
+             b = false) {
+            View into;
+            bool direct = !reads(s->value, dst->buf) && direct_target(l, dst, shape, &box, &into);
+            Evaluation ev = {l, shape->p, shape->keep, &box, LOWER_NONE, {0}};
+            View v = evaluate(&ev, s->value, t, direct ? &into : NULL);
+            if (direct) {
+                l->home[dst->buf].version++;
+            } else {
+                view_store(l, dst, shape->p, shape->keep, &box, v);
+            }
+        }
+    }
+}
+
+/* ---- with a fold ---- */
+
+static Op fold_map(Op fold)
+{
+    switch ((int)fold) {
+    case OP_PROD:
+        return OP_MUL;
+    case OP_RMIN:
+        return OP_MIN;
+    case OP_RMAX:
+    case OP_ANY:
+        return OP_MAX;
+    case OP_ALL:
+        return OP_MIN;
+    default:
+        return OP_ADD;
+    }
+}
+
+/* a = a op b */
+static void join(Lower *l, Op fold, View a, View b)
+{
+    const Expr *arg[2] = {view_load(l, a, DTYPE_F32), view_load(l, b, DTYPE_F32)};
+    make_map(l, a, expr_op(l->arena, fold_map(fold), DTYPE_F32, 2, arg));
+}
+
+static Op fold_f32(Op fold)
+{
+    return fold == OP_ANY ? OP_RMAX : fold == OP_ALL ? OP_RMIN : fold;
+}
+
+/* One column per position of `keep`: the fold over the boxes of the reduced labels. */
+static View fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
+{
+    int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
+    View acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    Labels f = shape->keep;
+    for (uint32_t i = 0; i < shape->fold.n; i++) {
+        add_label(&f, shape->fold.at[i]);
+    }
+    int64_t step[LABELS], most = l->tile_elements / nk;
+    box_steps(shape->fold, &l->full, most < 1 ? 1 : most, step);
+    for (bool a = true; box_next(shape->fold, &l->full, step, box, a) && !l->failed; a = false) {
+        Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}};
+        View v = evaluate(&ev, s->value, DTYPE_F32, NULL);
+        int64_t nr = labels_count(shape->fold, box);
+        View part = a ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
+        for (int64_t k = 0; k < nk && nr > 1 && !l->failed; k++) {
+            make_reduce(l, view_part(part, k, 1), fold_f32(s->fold), view_part(v, k * nr, nr));
+        }
+        if (nr == 1 && a) {
+            make_copy(l, acc, v);
+        } else if (!a) {
+            join(l, s->fold, acc, nr == 1 ? v : part);
+        }
+    }
+    return acc;
+}
+
+/* [P, n] -> [1, n] for folds that a matmul cannot do. */
+static View fold_rows(Lower *l, Op fold, View acc)
+{
+    View out = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, 1, acc.nf);
+    for (int64_t f = 0; f < acc.nf && !l->failed; f += NKI_PARTITIONS) {
+        int64_t n = acc.nf - f < NKI_PARTITIONS ? acc.nf - f : NKI_PARTITIONS;
+        View turned = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, n, acc.np);
+        make_transpose(l, turned, view_part(acc, f, n));
+        View column = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, n, 1);
+        if (acc.np > 1) {
+            make_reduce(l, column, fold_f32(fold), turned);
+        } else {
+            make_copy(l, column, turned);
+        }
+        View back = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, n);
+        make_transpose(l, back, column);
+        make_copy(l, view_part(out, f, n), back);
+    }
+    return out;
+}
+
+static void fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labels keep,
+                       const Box *box, View v, bool overwrite)
+{
+    if (!overwrite) {
+        View old = view_of(l, dst, p, keep, box);
+        View sum = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, v.np, v.nf);
+        const Expr *arg[2] = {view_load(l, old, DTYPE_F32), view_load(l, v, DTYPE_F32)};
+        make_map(l, sum, expr_op(l->arena, fold_map(s->fold), DTYPE_F32, 2, arg));
+        v = sum;
+    }
+    view_store(l, dst, p, keep, box, v);
+}
+
+static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
+                                 Box *box, bool overwrite)
+{
+    int64_t pstep[LABELS];
+    box_steps(shape->p, &l->full, NKI_PARTITIONS, pstep);
+    View total = {0};
+    bool sum = s->fold == OP_SUM;
+    for (bool a = true; box_next(shape->p, &l->full, pstep, box, a) && !l->failed; a = false) {
+        View acc = fold_free(l, s, shape, box);
+        if (sum) {
+            total = a ? tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, acc.nf) : total;
+            View ones = view_rows(view_part(view_ones(l), 0, 1), acc.np);
+            make_matmul(l, total, ones, acc, a);
+            continue;
+        }
+        View row = fold_rows(l, s->fold, acc);
+        if (a) {
+            total = row;
+        } else {
+            join(l, s->fold, total, row);
+        }
+    }
+    Labels none = {0};
+    fold_store(l, s, dst, none, shape->keep, box, total, overwrite);
+}
+
+static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *shape, bool overwrite)
+{
+    int64_t red = labels_count(shape->fold, &l->full);
+    int64_t most = l->tile_elements / (red < l->tile_elements ? red : l->tile_elements);
+    most = most > 512 ? 512 : most;
+    int64_t kstep[LABELS], pstep[LABELS];
+    box_steps(shape->keep, &l->full, most, kstep);
+    box_steps(shape->p, &l->full, NKI_PARTITIONS, pstep);
+    Box box = l->full;
+    for (bool b = true; box_next(shape->keep, &l->full, kstep, &box, b) && !l->failed; b = false) {
+        if (shape->fold_p) {
+            fold_over_partitions(l, s, dst, shape, &box, overwrite);
+            continue;
+        }
+        for (bool a = true; box_next(shape->p, &l->full, pstep, &box, a) && !l->failed; a = false) {
+            View acc = fold_free(l, s, shape, &box);
+            fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
+        }
+    }
+}
+
+void lower_map(Lower *l, const Stmt *s, bool overwrite)
+{
+    Place dst = place_of(l, s->dst, s->at);
+    Shape shape = choose_shape(l, &dst, s->value, l->n_labels);
+    if (s->fold == OP_COPY) {
+        lower_assign(l, s, &dst, &shape);
+    } else {
+        lower_fold(l, s, &dst, &shape, overwrite);
+    }
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device's rules on a LEGAL kernel, before anything is printed: every statement is an instruction; partitions, start partitions,
+ * tile limits, spaces and types of each; accumulation groups that begin with an overwrite and end before they are read; capacity of
+ * SBUF and PSUM with live ranges; the number of instructions. */
+#include "backend/nki/nki.h"
+
+typedef struct Verifier {
+    Ctx *ctx;
+    const Kernel *k;
+    const NkiChip *chip;
+    uint8_t *group; /* [bufs]: 1 a PSUM tile with an open group, 2 one that was read, 3 set by something else */
+    int64_t count;
+} Verifier;
+
+static bool broken(Verifier *v, const Instr *i, const char *rule, const char *what)
+{
+    diag_unsupported(&v->ctx->diags, E_TARGET, i->stmt->span,
+                     "rule %s of target '%s' is broken in '%s': %s ('@%s')", rule, v->k->target,
+                     v->k->name->text, what, v->k->bufs.at[i->dst.buf].name->text);
+    return false;
+}
+
+static Space space_of(const Verifier *v, const Operand *o)
+{
+    return v->k->bufs.at[o->buf].space;
+}
+
+static DType dtype_of(const Verifier *v, const Operand *o)
+{
+    return v->k->bufs.at[o->buf].dtype;
+}
+
+static bool check_operand(Verifier *v, const Instr *i, const Operand *o, bool dma)
+{
+    const Buffer *b = &v->k->bufs.at[o->buf];
+    if (!o->on_chip) {
+        return dma || broken(v, i, "A4", "an engine does not reach HBM");
+    }
+    if (o->np < 1 || o->np > NKI_PARTITIONS || b->extent[0].n > NKI_PARTITIONS) {
+        return broken(v, i, "G1", "1 to 128 partitions");
+    }
+    if (o->p < 0 || o->p + o->np > b->extent[0].n || o->f < 0 ||
+        o->f + (o->nf - 1) * o->step >= b->extent[1].n) {
+        return broken(v, i, "G11", "a slice leaves its tile");
+    }
+    if (dma) {
+        return b->space == SPACE_TILE || broken(v, i, "D1", "a copy from or to PSUM");
+    }
+    int64_t unit = o->np > 64 ? NKI_PARTITIONS : o->np > 32 ? 64 : 32;
+    if (o->p % unit != 0) {
+        return broken(v, i, "G5", "partitions start where no engine can");
+    }
+    if (o->nf > (b->space == SPACE_ACC ? 4096 : 65536)) {
+        return broken(v, i, "G8", "more elements of a partition than an instruction sees");
+    }
+    return (o->nf <= 65535 && o->step <= 32767) || broken(v, i, "G9", "size or stride of an axis");
+}
+
+static bool check_matmul(Verifier *v, const Instr *i)
+{
+    if (space_of(v, &i->dst) != SPACE_ACC || space_of(v, &i->a) != SPACE_TILE ||
+        space_of(v, &i->b) != SPACE_TILE) {
+        return broken(v, i, "M1", "a matmul reads SBUF and writes PSUM");
+    }
+    if (i->a.nf > NKI_STATIONARY || i->b.nf > NKI_PSUM_BANK / 4) {
+        return broken(v, i, "M2", "at most 128 stationary and 512 moving columns");
+    }
+    if (i->a.np != i->b.np || i->a.p != i->b.p || i->dst.np != i->a.nf || i->dst.nf != i->b.nf) {
+        return broken(v, i, "M2", "shapes of a matmul");
+    }
+    DType a = dtype_of(v, &i->a), b = dtype_of(v, &i->b);
+    if (dtype_of(v, &i->dst) != DTYPE_F32 || a == DTYPE_BOOL || b == DTYPE_BOOL ||
+        (a == DTYPE_F32) != (b == DTYPE_F32)) {
+        return broken(v, i, "M4", "types of a matmul");
+    }
+    if (i->dst.f * 4 / NKI_PSUM_BANK != ((i->dst.f + i->dst.nf) * 4 - 1) / NKI_PSUM_BANK) {
+        return broken(v, i, "G4", "a result crosses a PSUM bank");
+    }
+    uint8_t state = v->group[i->dst.buf];
+    if (i->first ? state != 0 : state != 1) {
+        return broken(v, i, "M9", "each accumulation group has a PSUM tile of its own");
+    }
+    v->group[i->dst.buf] = 1;
+    return true;
+}
+
+static bool check_transpose(Verifier *v, const Instr *i)
+{
+    if (space_of(v, &i->a) != SPACE_TILE || space_of(v, &i->dst) != SPACE_ACC ||
+        i->a.np > 128 || i->a.nf > 128 || dtype_of(v, &i->a) != dtype_of(v, &i->dst) ||
+        i->dst.np != i->a.nf || i->dst.nf != i->a.np) {
+        return broken(v, i, "M10", "a transpose of more than 128 x 128, or between wrong spaces");
+    }
+    return dtype_of(v, &i->dst) == DTYPE_F32 || i->dst.f % 2 == 0 ||
+           broken(v, i, "G14", "a 2-byte PSUM tile starts within a word");
+}
+
+/* All inputs of an instruction: same partitions and elements, not both in PSUM. */
+static bool check_same(Verifier *v, const Instr *i, const Operand *o)
+{
+    return (o->np == i->dst.np && o->nf == i->dst.nf && o->p == i->a.p) ||
+           broken(v, i, "E1", "operands of one instruction differ in shape or start partition");
+}
+
+static bool check_column(Verifier *v, const Instr *i, const ScalarOperand *s)
+{
+    if (!s->given || !s->is_tile) {
+        return true;
+    }
+    return check_operand(v, i, &s->tile, false) &&
+           ((s->tile.np == i->dst.np && s->tile.nf == 1 && s->tile.p == i->a.p &&
+             dtype_of(v, &s->tile) == DTYPE_F32) ||
+            broken(v, i, "E2", "a column of another height, start or type than float32"));
+}
+
+static void note_read(Verifier *v, const Operand *o)
+{
+    if (o->on_chip && v->group[o->buf] == 1) {
+        v->group[o->buf] = 2;
+    }
+}
+
+static bool check_elementwise(Verifier *v, const Instr *i)
+{
+    bool two = i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH || i->kind == INSTR_PREDICATED;
+    if (!check_same(v, i, &i->a) || (two && !check_same(v, i, &i->b))) {
+        return false;
+    }
+    if (two && space_of(v, &i->a) == SPACE_ACC && space_of(v, &i->b) == SPACE_ACC) {
+        return broken(v, i, "E1", "both operands lie in PSUM");
+    }
+    if (i->kind == INSTR_ACTIVATION && v->chip->gen < 3 && i->s1.given &&
+        (!i->s1.is_tile || i->recip)) {
+        return broken(v, i, "E4", "this bias is not for generation 2");
+    }
+    return check_column(v, i, &i->s0) && check_column(v, i, &i->s1);
+}
+
+static bool verify_instr(void *user, const Instr *i)
+{
+    Verifier *v = user;
+    bool dma = i->kind == INSTR_DMA;
+    bool two = i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
+               i->kind == INSTR_PREDICATED;
+    v->count++;
+    if (!check_operand(v, i, &i->dst, dma) ||
+        (i->kind != INSTR_MEMSET && !check_operand(v, i, &i->a, dma)) ||
+        (two && !check_operand(v, i, &i->b, false))) {
+        return false;
+    }
+    if (i->kind == INSTR_MATMUL) {
+        return check_matmul(v, i);
+    }
+    if (i->dst.on_chip && space_of(v, &i->dst) == SPACE_ACC) {
+        v->group[i->dst.buf] = 3;
+    }
+    if (i->kind != INSTR_MEMSET) {
+        note_read(v, &i->a);
+    }
+    if (two) {
+        note_read(v, &i->b);
+    }
+    switch (i->kind) {
+    case INSTR_TRANSPOSE:
+        return check_transpose(v, i);
+    case INSTR_REDUCE:
+        return (i->dst.nf == 1 && i->dst.np == i->a.np) ||
+               broken(v, i, "E5", "a reduction of whole rows into one column");
+    case INSTR_COPY:
+    case INSTR_ACTIVATION:
+    case INSTR_SCALAR:
+    case INSTR_TENSOR:
+    case INSTR_BOTH:
+    case INSTR_PREDICATED:
+        return check_elementwise(v, i);
+    case INSTR_DMA:
+    case INSTR_MEMSET:
+    case INSTR_NOTHING:
+    case INSTR_MATMUL:
+        break;
+    }
+    return true;
+}
+
+static bool refuse(Ctx *ctx, const Kernel *k, const char *rule, const char *what, int64_t have,
+                   int64_t most)
+{
+    diag_unsupported(&ctx->diags, E_TARGET, k->span,
+                     "rule %s of target '%s' is broken in '%s': %s: %lld, at most %lld", rule, k->target,
+                     k->name->text, what, (long long)have, (long long)most);
+    return false;
+}
+
+bool nki_verify(Ctx *ctx, const Kernel *k)
+{
+    const NkiChip *chip = nki_chip(k->target);
+    Verifier v = {.ctx = ctx, .k = k, .chip = chip};
+    if (chip == NULL || k->dims.list.n > 0) {
+        diag_unsupported(&ctx->diags, E_TARGET, k->span, "'%s' is no legal kernel of this target",
+                         k->name->text);
+        return false;
+    }
+    v.group = ARENA_ARRAY(k->arena, k->bufs.n + 1, uint8_t);
+    const Stmt *bad = NULL;
+    const char *why = NULL;
+    if (!instr_walk(k, verify_instr, &v, &bad, &why)) {
+        if (bad != NULL) {
+            diag_unsupported(&ctx->diags, E_TARGET, bad->span, "target '%s': %s ('@%s')", k->target,
+                             why, k->bufs.at[bad->dst].name->text);
+        }
+        return false;
+    }
+    NkiCost cost;
+    CHECK(nki_cost(k, chip, &cost));
+    if (v.count > NKI_INSTRUCTIONS) {
+        return refuse(ctx, k, "2.6", "instructions", v.count, NKI_INSTRUCTIONS);
+    }
+    if (cost.sbuf_peak > chip->sbuf_bytes) {
+        return refuse(ctx, k, "G3", "bytes of a partition of SBUF live at once", cost.sbuf_peak,
+                      chip->sbuf_bytes);
+    }
+    return cost.psum_peak <= NKI_PSUM_BANKS ||
+           refuse(ctx, k, "G4", "PSUM banks live at once", cost.psum_peak, NKI_PSUM_BANKS);
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Views: the tile that holds an operand over a box of labels, made where there is none. From HBM a tile is loaded straight where the
+ * contiguous label stays on the free axis, else loaded as it lies and transposed on the Tensor engine; loads are widened to
+ * longer rows that later boxes will want. From a block on chip a view is a slice, or a copy that gathers, or a transpose. */
+#include "backend/nki/lower.h"
+
+#include <string.h>
+
+#define SLAB_BYTES 8192 /* of a partition, of a widened load */
+
+int64_t labels_count(Labels x, const Box *b)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < x.n; i++) {
+        n = sat_mul(n, b->n[x.at[i]]);
+    }
+    return n;
+}
+
+bool labels_have(Labels x, uint32_t label)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (x.at[i] == label) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Labels labels_one(uint32_t label)
+{
+    return (Labels){1, {(uint8_t)label}};
+}
+
+bool place_has(const Place *x, uint32_t label)
+{
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (x->label[d] == (int32_t)label) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void box_steps(Labels x, const Box *full, int64_t most, int64_t *step)
+{
+    int64_t count = 1;
+    bool cut = false;
+    for (uint32_t i = x.n; i-- > 0;) {
+        int64_t n = full->n[x.at[i]];
+        if (!cut && n * count <= most) {
+            step[i] = n;
+            count *= n;
+        } else {
+            step[i] = cut ? 1 : most / count > 1 ? most / count : 1;
+            cut = true;
+        }
+    }
+}
+
+bool box_next(Labels x, const Box *full, const int64_t *step, Box *box, bool first)
+{
+    for (uint32_t i = x.n; i-- > 0;) {
+        uint32_t label = x.at[i];
+        int64_t start = first ? full->s[label] : box->s[label] + step[i];
+        int64_t end = full->s[label] + full->n[label];
+        bool fits = start < end;
+        box->s[label] = fits ? start : full->s[label];
+        box->n[label] = step[i] < end - box->s[label] ? step[i] : end - box->s[label];
+        if (fits && !first) {
+            return true;
+        }
+    }
+    return first;
+}
+
+/* ---- the cache ---- */
+
+bool cache_find(Lower *l, const int64_t *key, uint32_t n, View *out)
+{
+    for (uint32_t i = l->cache.n; i-- > 0;) {
+        CacheEntry *e = &l->cache.at[i];
+        if (e->n == n && memcmp(e->key, key, n * sizeof *key) == 0) {
+            e->used = ++l->clock;
+            *out = e->view;
+            return true;
+        }
+    }
+    return false;
+}
+
+void cache_put(Lower *l, const int64_t *key, uint32_t n, View v)
+{
+    int64_t bytes = l->to->bufs.at[v.buf].extent[1].n * nki_bytes(view_dtype(l, v));
+    while (l->cache.n > 0 && l->cache_bytes + bytes > l->cache_limit) {
+        uint32_t oldest = 0;
+        for (uint32_t i = 1; i < l->cache.n; i++) {
+            oldest = l->cache.at[i].used < l->cache.at[oldest].used ? i : oldest;
+        }
+        l->cache_bytes -= l->cache.at[oldest].bytes;
+        l->cache.at[oldest] = l->cache.at[--l->cache.n];
+    }
+    CacheEntry e = {n, arena_copy(l->arena, key, n * sizeof *key), v, bytes, ++l->clock};
+    vec_push(l->arena, &l->cache, e);
+    l->cache_bytes += bytes;
+}
+
+/* What tells one view of a buffer from another: its version, and strides and counts in the flat tensor. */
+static uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, int64_t *key)
+{
+    const Buffer *b = &l->from->bufs.at[x->buf];
+    int64_t stride[NKI_DIMS], offset = 0, flat = 1;
+    for (uint32_t d = x->rank; d-- > 0;) {
+        stride[d] = flat;
+        flat *= b->extent[d].n;
+        offset += stride[d] * (x->base[d] + (x->label[d] < 0 ? 0 : box->s[x->label[d]]));
+    }
+    uint32_t n = 0;
+    key[n++] = (int64_t)x->buf;
+    key[n++] = (int64_t)l->home[x->buf].version;
+    key[n++] = offset;
+    for (uint32_t side = 0; side < 2; side++) {
+        Labels list = side == 0 ? p : f;
+        key[n++] = -1;
+        for (uint32_t i = 0; i < list.n; i++) {
+            uint32_t label = list.at[i];
+            if (box->n[label] == 1) {
+                continue;
+            }
+            int64_t s = 0;
+            for (uint32_t d = 0; d < x->rank; d++) {
+                s += x->label[d] == (int32_t)label ? stride[d] : 0;
+            }
+            key[n++] = s;
+            key[n++] = box->n[label];
+        }
+    }
+    return n;
+}
+
+/* ---- the partition broadcast ---- */
+
+View view_broadcast(Lower *l, View row, int64_t np)
+{
+    if (np == 1) {
+        return row;
+    }
+    int64_t key[8] = {-7, (int64_t)row.buf, row.p0, row.f0, row.nf, row.step, np, 0};
+    View out;
+    if (cache_find(l, key, 7, &out)) {
+        return out;
+    }
+    View from = row;
+    if (view_dtype(l, row) != DTYPE_F32) {
+        from = tile_new(l, "row", DTYPE_F32, SPACE_TILE, 1, row.nf);
+        make_copy(l, from, row);
+    }
+    DType t = view_dtype(l, row);
+    out = tile_new(l, "spread", t, SPACE_TILE, np, row.nf);
+    View ones = view_part(view_rows(view_ones(l), 1), 0, np);
+    for (int64_t f = 0; f < row.nf; f += 512) {
+        int64_t n = row.nf - f < 512 ? row.nf - f : 512;
+        View acc = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, np, n);
+        make_matmul(l, acc, ones, view_part(from, f, n), true);
+        make_copy(l, view_part(out, f, n), acc);
+    }
+    cache_put(l, key, 7, out);
+    return out;
+}
+
+/* ---- transposes ---- */
+
+static View make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+
+/* Position of a box's first point on the free axis `f` of `whole`, and the stride of its label `along` there. */
+static int64_t linear(Labels f, const Box *whole, const Box *part, uint32_t along, int64_t *stride)
+{
+    int64_t at = 0, s = 1;
+    *stride = 1;
+    for (uint32_t i = f.n; i-- > 0;) {
+        at += s * (part->s[f.at[i]] - whole->s[f.at[i]]);
+        if (f.at[i] == along) {
+            *stride = s;
+        }
+        s *= whole->n[f.at[i]];
+    }
+    return at;
+}
+
+/* Tiles waiting in one PSUM tile to be copied out together. */
+typedef struct Batch {
+    View psum;
+    int64_t used, start;
+    bool open;
+} Batch;
+
+static void batch_close(Lower *l, Batch *b, View to)
+{
+    if (b->open && b->used > 0) {
+        make_copy(l, view_part(to, b->start, b->used), view_part(b->psum, 0, b->used));
+    }
+    b->open = false;
+}
+
+/* dst[p, f] of a box from views with labels of `f` on partitions: only those in `together` vary in one transpose. */
+static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View dst,
+                           Labels together)
+{
+    DType t = view_dtype(l, dst);
+    int64_t step[LABELS], wide[LABELS];
+    int64_t bank = NKI_PSUM_BANK / nki_bytes(t);
+    box_steps(together, box, NKI_PARTITIONS, wide);
+    for (uint32_t i = 0; i < f.n; i++) {
+        step[i] = 1;
+        for (uint32_t j = 0; j < together.n; j++) {
+            step[i] = together.at[j] == f.at[i] ? wide[j] : step[i];
+        }
+    }
+    Box part = *box;
+    Batch batch = {.open = false};
+    for (bool first = true; box_next(f, box, step, &part, first) && !l->failed; first = false) {
+        View src = view_of(l, x, together, p, &part);
+        int64_t stride = 1, n = src.np;
+        int64_t at = linear(f, box, &part, together.n == 1 ? together.at[0] : LABELS, &stride);
+        bool packed = stride == 1 || n == 1;
+        if (batch.open && (!packed || batch.start + batch.used != at || batch.used + n > bank)) {
+            batch_close(l, &batch, dst);
+        }
+        if (!batch.open) {
+            int64_t left = packed ? labels_count(f, box) - at : n;
+            batch = (Batch){tile_new(l, "psum", t, SPACE_ACC, dst.np, left < bank ? left : bank),
+                            0, at, true};
+        }
+        make_transpose(l, view_part(batch.psum, batch.used, n), src);
+        batch.used += n;
+        if (!packed) {
+            View to = view_part(dst, at, n);
+            to.step *= stride;
+            make_copy(l, to, view_part(batch.psum, 0, n));
+            batch.open = false;
+        }
+        if (t != DTYPE_F32 && n % 2 != 0) {
+            batch_close(l, &batch, dst); /* the next would start within a word */
+        }
+    }
+    batch_close(l, &batch, dst);
+}
+
+/* ---- from HBM ---- */
+
+static int64_t hbm_stride(const Lower *l, const Place *x, uint32_t label)
+{
+    int64_t s = 0;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        s += x->label[d] == (int32_t)label ? l->home[x->buf].stride[d] : 0;
+    }
+    return s;
+}
+
+static bool has_unit(Lower *l, const Place *x, Labels list, const Box *box)
+{
+    for (uint32_t i = 0; i < list.n; i++) {
+        if (box->n[list.at[i]] > 1 && hbm_stride(l, x, list.at[i]) == 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Labels of `list` that the place has and that vary in the box. */
+static Labels varying(const Place *x, Labels list, const Box *box)
+{
+    Labels out = {0};
+    for (uint32_t i = 0; i < list.n; i++) {
+        if (box->n[list.at[i]] > 1 && place_has(x, list.at[i])) {
+            out.at[out.n++] = list.at[i];
+        }
+    }
+    return out;
+}
+
+static bool all_there(const Place *x, Labels list, const Box *box)
+{
+    for (uint32_t i = 0; i < list.n; i++) {
+        if (box->n[list.at[i]] > 1 && !place_has(x, list.at[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static View load_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+{
+    DType t = l->from->bufs.at[x->buf].dtype;
+    const char *hint = l->from->bufs.at[x->buf].name->text;
+    int64_t np = labels_count(p, box), nf = labels_count(f, box);
+    View tile = tile_new(l, hint, t, SPACE_TILE, np, nf);
+    bool wide = np * nf > 1024 && np > 1 && all_there(x, p, box) && all_there(x, f, box);
+    bool transposed = has_unit(l, x, p, box) && labels_count(varying(x, f, box), box) > 1;
+    if (wide && transposed && t != DTYPE_BOOL) {
+        transpose_into(l, x, p, f, box, tile, varying(x, f, box));
+    } else {
+        make_dma(l, x, p, f, box, tile, false);
+    }
+    return tile;
+}
+
+/* The box of a longer load that has `box` as a run of its free axis; false when there is none. */
+static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, int64_t np, Box *out)
+{
+    int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype), inner = 1;
+    (void)np;
+    *out = *box;
+    bool wider = false;
+    for (uint32_t i = f.n; i-- > 0;) {
+        uint32_t label = f.at[i];
+        int64_t full = l->full.n[label], at = box->s[label] - l->full.s[label];
+        int64_t room = SLAB_BYTES / (bytes * inner);
+        if (full <= room) {
+            wider |= box->n[label] < full;
+            out->s[label] = l->full.s[label];
+            out->n[label] = full;
+        } else if (box->n[label] < full) {
+            int64_t chunk = room / NKI_PARTITIONS * NKI_PARTITIONS;
+            if (chunk == 0 || at / chunk != (at + box->n[label] - 1) / chunk) {
+                break;
+            }
+            out->s[label] = l->full.s[label] + at / chunk * chunk;
+            int64_t left = l->full.s[label] + full - out->s[label];
+            out->n[label] = left < chunk ? left : chunk;
+            wider |= out->n[label] > box->n[label];
+            break;
+        } else {
+            break;
+        }
+        inner *= out->n[label];
+        if (box->n[label] < out->n[label]) { /* outer labels would leave a gap unless they are single */
+            for (uint32_t j = 0; j < i; j++) {
+                if (box->n[f.at[j]] > 1) {
+                    *out = *box;
+                    return false;
+                }
+            }
+        }
+    }
+    return wider;
+}
+
+static View hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+{
+    Box wide;
+    if (!all_there(x, f, &l->full) || !widen(l, x, f, box, labels_count(p, box), &wide)) {
+        return load_view(l, x, p, f, box);
+    }
+    View slab = view_of(l, x, p, f, &wide);
+    int64_t unused = 0;
+    return view_part(slab, linear(f, &wide, box, LABELS, &unused), labels_count(f, box));
+}
+
+/* ---- from blocks on chip ---- */
+
+/* The run of the free axis of a block that the labels `f` of the box are, if they are one. */
+static bool block_run(const Lower *l, const Place *x, Labels f, const Box *box, View *out)
+{
+    const Home *h = &l->home[x->buf];
+    int64_t expect = 0, count = 1;
+    for (uint32_t i = f.n; i-- > 0;) {
+        uint32_t label = f.at[i];
+        int64_t n = box->n[label], s = 0;
+        if (n == 1) {
+            continue;
+        }
+        for (uint32_t d = 0; d < x->rank; d++) {
+            s += x->label[d] == (int32_t)label && d != h->pdim ? h->stride[d] : 0;
+        }
+        if (s == 0 || (expect != 0 && s != expect)) {
+            return false;
+        }
+        out->step = expect == 0 ? s : out->step;
+        expect = s * n;
+        count *= n;
+    }
+    out->step = count == 1 ? 1 : out->step;
+    out->nf = count;
+    return true;
+}
+
+/* First element of the box in a block: partition and free position. */
+static void block_start(const Lower *l, const Place *x, const Box *box, int64_t *p, int64_t *f)
+{
+    const Home *h = &l->home[x->buf];
+    *p = *f = 0;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        int64_t at = x->base[d] + (x->label[d] < 0 ? 0 : box->s[x->label[d]]);
+        if (d == h->pdim) {
+            *p = at % NKI_PARTITIONS;
+            *f += at / NKI_PARTITIONS * h->chunk_stride;
+        } else {
+            *f += at * h->stride[d];
+        }
+    }
+}
+
+/* Copies rows [p0, p0 + n) of a block to the start of `to`, f by runs. */
+static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, View to, int64_t rows)
+{
+    Labels inner = f;
+    Labels outer = {0};
+    View run = {.buf = l->home[x->buf].buf};
+    while (!block_run(l, x, inner, box, &run)) {
+        CHECK(inner.n > 0);
+        outer.at[outer.n++] = inner.at[0];
+        inner.n--;
+        memmove(inner.at, inner.at + 1, inner.n);
+    }
+    int64_t step[LABELS];
+    for (uint32_t i = 0; i < outer.n; i++) {
+        step[i] = 1;
+    }
+    Box part = *box;
+    for (bool first = true; box_next(outer, box, step, &part, first) && !l->failed; first = false) {
+        int64_t unused = 0;
+        block_start(l, x, &part, &run.p0, &run.f0);
+        run.np = rows;
+        make_copy(l, view_part(to, linear(f, box, &part, LABELS, &unused), run.nf), run);
+    }
+}
+
+static View block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+{
+    const Home *h = &l->home[x->buf];
+    int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
+    int64_t np = labels_count(p, box), nf = labels_count(f, box);
+    int64_t rows = lp < 0 ? 1 : box->n[lp];
+    DType t = l->from->bufs.at[x->buf].dtype;
+    View v = {.buf = h->buf, .np = np, .step = 1};
+    block_start(l, x, box, &v.p0, &v.f0);
+    bool straight = np == rows && (rows == 1 || labels_have(p, (uint32_t)lp));
+    bool misses = !all_there(x, p, box) || !all_there(x, f, box);
+    if (straight && !misses && v.p0 == 0 && block_run(l, x, f, box, &v)) {
+        return v;
+    }
+    View tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, np, nf);
+    if (misses || (!straight && t == DTYPE_BOOL)) {
+        lower_refuse(l, l->stmt->span, "a block broadcast in a way that no instruction does");
+    } else if (straight) {
+        gather_rows(l, x, f, box, tile, rows);
+    } else if (rows > 1 && labels_have(p, (uint32_t)lp)) {
+        lower_refuse(l, l->stmt->span, "a block with several labels on partitions");
+    } else if (lp >= 0 && labels_have(f, (uint32_t)lp)) {
+        transpose_into(l, x, p, f, box, tile, labels_one((uint32_t)lp));
+    } else { /* one row of the block, spread over partitions */
+        Labels none = {0};
+        transpose_into(l, x, p, f, box, tile, none);
+    }
+    return tile;
+}
+
+static View make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+{
+    return l->home[x->buf].on_chip ? block_view(l, x, p, f, box) : hbm_view(l, x, p, f, box);
+}
+
+View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+{
+    int64_t key[4 * LABELS + 8];
+    uint32_t n = view_key(l, x, p, f, box, key);
+    View v;
+    if (cache_find(l, key, n, &v)) {
+        return v;
+    }
+    v = make_view(l, x, p, f, box);
+    if (!l->home[x->buf].on_chip || v.buf != l->home[x->buf].buf) {
+        cache_put(l, key, n, v);
+    }
+    return v;
+}
+
+/* ---- stores ---- */
+
+static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View src)
+{
+    const Home *h = &l->home[x->buf];
+    int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
+    int64_t rows = lp < 0 ? 1 : box->n[lp];
+    if (src.np == rows && (rows == 1 || labels_have(p, (uint32_t)lp))) {
+        Labels inner = f, outer = {0};
+        View run = {.buf = h->buf};
+        while (!block_run(l, x, inner, box, &run)) {
+            outer.at[outer.n++] = inner.at[0];
+            inner.n--;
+            memmove(inner.at, inner.at + 1, inner.n);
+        }
+        int64_t step[LABELS], unused = 0;
+        for (uint32_t i = 0; i < outer.n; i++) {
+            step[i] = 1;
+        }
+        Box part = *box;
+        for (bool go = true; box_next(outer, box, step, &part, go) && !l->failed; go = false) {
+            block_start(l, x, &part, &run.p0, &run.f0);
+            run.np = rows;
+            View from = view_part(src, linear(f, box, &part, LABELS, &unused), run.nf);
+            if (run.p0 != 0 && view_space(l, src) == SPACE_ACC) {
+                View copy = tile_new(l, "row", view_dtype(l, run), SPACE_TILE, rows, run.nf);
+                make_copy(l, copy, from);
+                from = copy;
+            }
+            make_copy(l, run, from);
+        }
+        return;
+    }
+    /* turned: one piece of at most 128 columns at a time */
+    Labels along = lp >= 0 && labels_have(f, (uint32_t)lp) ? labels_one((uint32_t)lp) : (Labels){0};
+    if (view_space(l, src) == SPACE_ACC) {
+        View copy = tile_new(l, "turn", view_dtype(l, src), SPACE_TILE, src.np, src.nf);
+        make_copy(l, copy, src);
+        src = copy;
+    }
+    int64_t step[LABELS], wide[LABELS];
+    box_steps(along, box, NKI_PARTITIONS, wide);
+    for (uint32_t i = 0; i < f.n; i++) {
+        step[i] = along.n == 1 && f.at[i] == along.at[0] ? wide[0] : 1;
+    }
+    Box part = *box;
+    for (bool go = true; box_next(f, box, step, &part, go) && !l->failed; go = false) {
+        int64_t stride = 1;
+        int64_t at = linear(f, box, &part, along.n == 1 ? along.at[0] : LABELS, &stride);
+        View piece = view_part(src, at, labels_count(f, &part));
+        piece.step *= stride;
+        View turned = tile_new(l, "psum", view_dtype(l, src), SPACE_ACC, piece.nf, piece.np);
+        make_transpose(l, turned, piece);
+        block_store(l, x, along, p, &part, turned);
+    }
+}
+
+void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View src)
+{
+    Home *h = &l->home[x->buf];
+    h->version++;
+    if (h->on_chip) {
+        block_store(l, x, p, f, box, src);
+        return;
+    }
+    DType t = l->from->bufs.at[x->buf].dtype;
+    if (view_space(l, src) == SPACE_ACC || view_dtype(l, src) != t) {
+        View row = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, src.np, src.nf);
+        make_copy(l, row, src);
+        src = row;
+    }
+    make_dma(l, x, p, f, box, src, true);
+}
