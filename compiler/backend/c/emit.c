@@ -211,9 +211,7 @@ bool c_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *o, OutputSet *se
         text_put(&c, h.at);
     } else {
         first_line(&c, o, source);
-        text_put(&c, "\n#include ");
-        text_literal(&c, o->header_name);
-        text_put(&c, "\n");
+        text_printf(&c, "\n#include \"%s\"\n", o->header_name);
     }
     source_text(&f, &c, base);
     vec_push(a, &set->files, ((OutputFile){".c", NULL, text_str(&c)}));
