@@ -102,14 +102,14 @@ static void starts_add(Search *s, const Net *net, Pool *pool, uint64_t budget)
     arena_reset(s->arena, mark);
 }
 
-/* Proposals: with the square of the operands to about a second at 55, then in proportion; a
+/* Proposals: with the square of the operands to about a second at 75, then in proportion; a
  * part gets its share. */
 uint64_t search_budget(const Search *s, const Net *net)
 {
     uint64_t all = s->n_all < net->n ? net->n : s->n_all;
     uint64_t few = 200000 + all * all * 4000, many = all * 60000;
-    uint64_t base = many < 12000000 ? 12000000 : many > 300000000 ? 300000000 : many;
-    base = all < 60 && few < base ? few : base;
+    uint64_t base = many < 24000000 ? 24000000 : many > 300000000 ? 300000000 : many;
+    base = all < 75 && few < base ? few : base;
     return base / all * net->n * s->effort;
 }
 
