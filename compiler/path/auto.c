@@ -27,7 +27,7 @@ static const Round rounds_large[ROUNDS] = {
     {1.5, EVERY, false}, {0.3, EVERY, false}, {1.5, EVERY, false}, {1.5, EVERY, true},
     {0.3, EVERY, false}, {1.5, EVERY, false}, {1.5, EVERY, false}, {0.3, EVERY, true},
 };
-#define SMALL 100 /* operands up to which drifting rounds pay */
+#define SMALL  100 /* operands up to which drifting rounds pay */
 #define LEVELS 50
 
 typedef struct Pool { /* the best trees so far, best first */
