@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/dump_text.h"
+#include "path/share.h"
 
 typedef struct Applier {
     Ctx *ctx;
@@ -18,6 +19,8 @@ typedef struct Applier {
     const uint32_t *sliced; /* labels that become loops of the kernel: kept to the end, and summed there */
     uint32_t n_sliced;
     const int32_t *marked;  /* the node being added names these as sliced; null: none */
+    Sharing *sharing;       /* null: planned by itself */
+    uint32_t term;
 } Applier;
 
 /* A tensor on its way through the tree: a node of the new graph, and which label each of its dimensions is. */
@@ -171,6 +174,24 @@ static Partial finish_slices(Applier *a, const Partial *t, uint32_t n)
     return result;
 }
 
+/* The intermediate of step `s`, if another contraction has made it. */
+static bool find_shared(const Applier *a, uint32_t s, Partial *out)
+{
+    int32_t labels[RANK_LIMIT];
+    uint32_t rank = 0;
+    NodeRef node = a->sharing == NULL ? NODE_NONE
+                                      : share_find(a->sharing, a->term, s, labels, &rank);
+    if (node == NODE_NONE) {
+        return false;
+    }
+    Index *index = ARENA_ARRAY(a->arena, rank, Index);
+    for (uint32_t d = 0; d < rank; d++) {
+        index[d] = (Index){labels[d], 0};
+    }
+    *out = (Partial){node, {rank, index}};
+    return true;
+}
+
 /* The last step gives the dimensions in the order of the contraction's output, and its name. */
 static NodeRef finish(Applier *a, const Partial *t, uint32_t n)
 {
@@ -220,8 +241,13 @@ static NodeRef build_tree(Applier *a, const NodeRef *map, const PathTree *tree)
     }
     for (uint32_t s = 0; s < tree->n_steps; s++) {
         Partial pair[2] = {t[tree->steps[s].a], t[tree->steps[s].b]};
+        bool known = find_shared(a, s, &t[n + s]);
         if (s + 1 == tree->n_steps) {
-            return finish(a, pair, 2);
+            NodeRef result = known ? finish(a, &t[n + s], 1) : finish(a, pair, 2);
+            if (a->sharing != NULL && !known && node->acc == node->dtype) {
+                share_add(a->sharing, a->term, s, result, node->out, node->rank);
+            }
+            return result;
         }
         count_holders(a, &pair[0], -1);
         count_holders(a, &pair[1], -1);
@@ -234,7 +260,12 @@ static NodeRef build_tree(Applier *a, const NodeRef *map, const PathTree *tree)
         int32_t *out = ARENA_ARRAY(a->arena, (size_t)pair[0].access.rank + pair[1].access.rank,
                                    int32_t);
         uint32_t rank = kept_labels(a, pair, 2, out);
-        t[n + s] = add_step(a, OP_EINSUM, pair, 2, rank, out);
+        if (!known) {
+            t[n + s] = add_step(a, OP_EINSUM, pair, 2, rank, out);
+            if (a->sharing != NULL) {
+                share_add(a->sharing, a->term, s, t[n + s].node, out, rank);
+            }
+        }
         count_holders(a, &t[n + s], 1);
     }
     return finish(a, t, 1);
@@ -242,10 +273,15 @@ static NodeRef build_tree(Applier *a, const NodeRef *map, const PathTree *tree)
 
 /* ---- the pass ---- */
 
-static bool decide(Ctx *ctx, const PathControl *control, PathDecision *d)
+static bool decide(Ctx *ctx, const PathControl *control, Sharing *sharing, uint32_t term,
+                   PathDecision *d)
 {
     PathTree tree = {0};
     PathLabels sliced = {0};
+    if (sharing->active && term != PATH_NONE) {
+        tree = share_tree(sharing, term, d->problem.n_operands);
+        return path_accept(&d->problem, &control->options, tree, sliced, ctx, &d->result);
+    }
     if (control->plan.at != NULL) {
         return path_plan_read(control->plan, &d->problem, ctx, &tree, &sliced) &&
                path_accept(&d->problem, &control->options, tree, sliced, ctx, &d->result);
@@ -283,22 +319,29 @@ Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *con
     Graph *to = graph_like(arena, g);
     to->form = GRAPH_BINARY;
     NodeRef *map = ARENA_ARRAY(arena, g->nodes.n, NodeRef);
+    Sharing sharing;
+    if (!share_plan(ctx, arena, g, control, &sharing)) {
+        return NULL;
+    }
     for (NodeRef k = 0; k < g->nodes.n; k++) {
         const Node *n = graph_node(g, k);
         bool split = op_info(n->op)->kind == OPKIND_CONTRACT &&
                      (n->n_operands != 2 || control->linear != NULL ||
-                      control->plan.at != NULL || control->options.memory_limit != 0);
+                      control->plan.at != NULL || control->options.memory_limit != 0 ||
+                      (sharing.active && sharing.term[k] != PATH_NONE));
         if (!split) {
             map[k] = graph_clone_node(to, g, k, map);
             continue;
         }
         PathDecision d = {.kernel = g->name, .span = n->span};
         d.problem = path_problem_of(arena, g, k);
-        if (!decide(ctx, control, &d)) {
+        if (!decide(ctx, control, &sharing, sharing.term[k], &d)) {
             return NULL;
         }
         Applier a = {.ctx = ctx, .arena = arena, .to = to, .node = n,
-                     .sliced = d.result.sliced, .n_sliced = d.result.n_sliced};
+                     .sliced = d.result.sliced, .n_sliced = d.result.n_sliced,
+                     .sharing = sharing.active && sharing.term[k] != PATH_NONE ? &sharing : NULL,
+                     .term = sharing.term[k]};
         if (n->rank + d.result.n_sliced > RANK_LIMIT) {
             diag_limit(&ctx->diags, E_LIMIT_SIZE, n->span,
                        "a kernel slices at most %u labels here, the order has %u",

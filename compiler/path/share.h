@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The contractions of one kernel planned together: which intermediates are equal up to renaming, so that apply.c computes
+ * them once. */
+#ifndef PATH_SHARE_H
+#define PATH_SHARE_H
+
+#include "path/apply.h"
+#include "path/multi.h"
+
+/* An intermediate that has been made: dimension d of the node is leg `leg[d]` of the value. */
+typedef struct SharedValue {
+    uint32_t value;
+    NodeRef node;
+    uint32_t rank;
+    const uint32_t *leg;
+} SharedValue;
+
+typedef struct Sharing {
+    Arena *arena;
+    bool active;           /* planning together saves something */
+    const uint32_t *term;  /* [nodes of the graph]: number of the contraction, or PATH_NONE */
+    const uint32_t *base;  /* [terms]: its label 0 in the numbering of all */
+    PathMultiResult plan;
+    VEC(SharedValue) made;
+    Map made_by_value;
+} Sharing;
+
+/* Inactive when the control decides otherwise, or when nothing is shared. False after a diagnostic. */
+bool share_plan(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *control, Sharing *out);
+
+/* The tree of contraction `term` as a path. */
+PathTree share_tree(Sharing *s, uint32_t term, uint32_t n_operands);
+
+/* The node of step `step` if it has been made already: its dimensions as labels of the contraction go to `labels`
+ * ([rank], room for RANK_LIMIT). NODE_NONE when it has not. */
+NodeRef share_find(const Sharing *s, uint32_t term, uint32_t step, int32_t *labels, uint32_t *rank);
+/* Remembers that `node`, whose dimensions are `labels`, is the result of the step. */
+void share_add(Sharing *s, uint32_t term, uint32_t step, NodeRef node, const int32_t *labels,
+               uint32_t rank);
+
+#endif
