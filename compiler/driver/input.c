@@ -96,10 +96,48 @@ static IncludeStatus read_include(void *user, const char *path, Str *text, const
     return INCLUDE_READ;
 }
 
+/* ---- programs, and dumps that are programs ---- */
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Tokens, AST and checked programs are dumped as TDSL; the first line, a comment, ends with the name of the program:
+ * `// tdsl-dump ast 1 "tour.tdsl"`, quoted as text_quoted does. Null when `text` does not start so. */
+static const char *dumped_name(Arena *arena, Str text)
+{
+    static const char head[] = "// tdsl-dump ";
+    if (text.n < sizeof head - 1 || memcmp(text.at, head, sizeof head - 1) != 0) {
+        return NULL;
+    }
+    const char *newline = memchr(text.at, '\n', text.n);
+    const char *end = newline == NULL ? text.at + text.n : newline;
+    const char *at = memchr(text.at, '"', (size_t)(end - text.at));
+    if (at++ == NULL || at == end || end[-1] != '"') {
+        return NULL;
+    }
+    char *name = arena_alloc(arena, (size_t)(end - at));
+    for (size_t n = 0; at < end - 1; at++) {
+        char c = *at;
+        if (c == '\\' && at + 2 < end) {
+            c = *++at == 'n' ? '\n' : *at == 't' ? '\t' : *at;
+            if (c == 'x' && at + 3 < end && hex_digit(at[1]) >= 0 && hex_digit(at[2]) >= 0) {
+                c = (char)(hex_digit(at[1]) << 4 | hex_digit(at[2]));
+                at += 2;
+            }
+        }
+        name[n++] = c;
+    }
+    return name;
+}
+
 bool input_text(Input *in, const char *name, Str text)
 {
     Ctx *ctx = in->ctx;
+    const char *dumped = dumped_name(in->arena, text);
     in->name = name;
+    in->program_name = dumped == NULL ? name : dumped;
     in->source = source_add(&ctx->sources, name, text, (Span){0});
     const char *stage = dump_stage(text, in->arena);
     bool front = stage == NULL || strcmp(stage, "tokens") == 0 || strcmp(stage, "ast") == 0 ||
@@ -164,19 +202,29 @@ bool input_read(Input *in, const TensorType *shapes, uint32_t n_shapes)
 
 void input_dump(Input *in, const char *stage, Text *out)
 {
+    Text text;
+    text_init(&text, in->arena);
     if (strcmp(stage, "tokens") == 0) {
-        tokens_dump(in->ctx, in->source, out);
+        tokens_dump(in->ctx, in->source, &text);
     } else if (strcmp(stage, "ast") == 0) {
-        ast_dump(&in->program->ast, out);
+        ast_dump(&in->program->ast, &text);
     } else {
-        program_dump(in->ctx, in->program, out);
+        program_dump(in->ctx, in->program, &text);
     }
+    size_t first = (size_t)((const char *)memchr(text.at, '\n', text.n) - text.at);
+    text_put_n(out, text.at, first);
+    text_char(out, ' ');
+    text_quoted(out, str_from(in->program_name));
+    text_put_n(out, text.at + first, text.n - first);
 }
 
 Module *input_build(Input *in, const char *only_kernel)
 {
     if (in->module == NULL) {
         in->module = module_build(in->ctx, in->arena, in->program, only_kernel);
+        if (in->module != NULL) {
+            in->module->source_name = in->program_name;
+        }
     }
     return in->ctx->diags.n_errors == 0 ? in->module : NULL;
 }

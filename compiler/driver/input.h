@@ -16,6 +16,7 @@ typedef struct Input {
     const Options *options;
     uint32_t source;
     const char *name;              /* as given; "-e" for an equation */
+    const char *program_name;      /* the same, or what the first line of a token, AST or checked dump says */
     const char *dump;              /* the stage, when the file is a dump to be read by later stages */
     const struct Program *program; /* a checked .tdsl program */
     Module *module;                /* of an equation */

@@ -49,8 +49,7 @@ typedef struct Emitter {
     Text *functions;  /* register tiles, printed before it */
     VEC(Temp) temps;
     uint32_t n_temps; /* t1, t2, ... in the function being printed */
-    Sym last_name;    /* the last value announced in a comment, and its line */
-    uint32_t last_line;
+    Sym last_name;    /* the last value announced in a comment */
     uint32_t n_tiles; /* register tiles of the kernel */
     /* register tiles */
     bool in_tile;         /* a register tile is being printed */

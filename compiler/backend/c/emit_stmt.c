@@ -216,29 +216,18 @@ static void loop_open(Emitter *e, VarRef var, Range r, int64_t step, ForPart par
     open_block(e);
 }
 
-/* Which value the next statements compute, and where that is written; said once. */
+/* Which value the next statements compute; said once. Not its line: a token, AST or checked dump is laid out in another
+ * way than its program, and the C of all dumps is the same. */
 static void name_comment(Emitter *e, const Stmt *s)
 {
-    Sources *sources = e->k->sources;
-    uint32_t line = 0, column = 0;
-    if (sources != NULL && s->span.source != 0 && s->span.source == e->k->span.source) {
-        source_position(sources, s->span, &line, &column);
-        line = line > PLACE_LINES ? 0 : line;
-    }
-    if ((s->name == NULL && line == 0) || (s->name == e->last_name && line == e->last_line)) {
+    if (s->name == NULL || s->name == e->last_name) {
         return;
     }
     Text t;
     text_init(&t, e->arena);
-    if (s->name != NULL) {
-        text_comment(&t, (Str){s->name->text, s->name->n});
-    }
-    if (line != 0) {
-        text_printf(&t, "%sline %u", t.n > 0 ? ", " : "", line);
-    }
+    text_comment(&t, (Str){s->name->text, s->name->n});
     line_printf(e, "/* %s */", t.at);
     e->last_name = s->name;
-    e->last_line = line;
 }
 
 void tile_emit(Emitter *e, const Stmt *s)

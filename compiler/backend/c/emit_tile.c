@@ -484,11 +484,9 @@ static void variant_emit(Emitter *e, const Variant *v, const char *name, const c
     e->out->indent++;
     e->in_tile = true;
     e->last_name = NULL;
-    e->last_line = 0;
     block_emit(e, body, n, (Place){NULL, 0});
     e->in_tile = false;
     e->last_name = NULL;
-    e->last_line = 0;
     e->out->indent--;
     text_put(e->out, "}\n");
     e->out = outer;
