@@ -3,11 +3,11 @@
  *
  * A group with blocks on chip is looped over all its axes: tiles start at 1 and are doubled in turn, first the axis along
  * which results are contiguous, while all blocks together fit half of the chip's memory (the other half is for operands
- * and packed panels). A lone contraction is cut along its largest row axis only, so that the rows of its first operand
- * stay in cache while the second streams past. Anything else is one statement and needs no loop. */
+ * and packed panels). Anything else, a lone contraction too, is one statement: how it is blocked inside is the target's to
+ * decide, and needs no loop here. */
 #include "loop/schedule.h"
 
-#define TILE_MAX 64 /* longer tiles gain nothing: loops inside are long enough to amortise their start */
+#define TILE_MAX 64 /* longer tiles gain nothing (unless the machine's are longer): loops inside are long enough to amortise their start */
 
 typedef struct Chooser {
     const Partition *p;
@@ -120,6 +120,7 @@ static void choose_cuts(Chooser *c, int64_t capacity)
 static void choose_blocks(Chooser *c)
 {
     int64_t capacity = c->machine->space[SPACE_TILE].capacity / 2;
+    int64_t most = c->machine->tile_n > TILE_MAX ? c->machine->tile_n : TILE_MAX;
     choose_cuts(c, capacity);
     for (uint32_t pass = 0; pass < 2; pass++) {
         bool grown = true;
@@ -127,45 +128,9 @@ static void choose_blocks(Chooser *c)
             grown = false;
             for (uint32_t x = 0; x < c->group->n_axes; x++) {
                 if (pass == 1 || is_contiguous(c, x)) {
-                    grown |= try_double(c, x, capacity, TILE_MAX);
+                    grown |= try_double(c, x, capacity, most);
                 }
             }
-        }
-    }
-}
-
-/* The row axis of a lone contraction, cut so that its rows of the first operand fill half the tile space. */
-static void choose_rows(Chooser *c, const Node *n)
-{
-    int64_t capacity = c->machine->space[SPACE_TILE].capacity / 2;
-    int64_t row_bytes = dtype_bytes(n->acc);
-    int32_t best = -1;
-    for (uint32_t x = 0; x < c->group->n_axes; x++) {
-        int32_t l = c->group->axes[x].label[0];
-        bool row = false;
-        for (uint32_t d = 0; d < n->access[0].rank; d++) {
-            row |= n->access[0].index[d].label == l;
-        }
-        for (uint32_t d = 0; d < n->access[1].rank; d++) {
-            row &= n->access[1].index[d].label != l;
-        }
-        if (row && !c->group->axes[x].reduced && (best < 0 || c->extent[x] > c->extent[best])) {
-            best = (int32_t)x;
-        }
-    }
-    for (uint32_t d = 0; best >= 0 && d < n->access[0].rank; d++) {
-        int32_t l = n->access[0].index[d].label;
-        if (l >= 0 && l != c->group->axes[best].label[0]) {
-            row_bytes = sat_mul(row_bytes, dim_typical(&c->g->dims, n->extent[l]));
-        }
-    }
-    for (uint32_t x = 0; x < c->group->n_axes; x++) {
-        c->tile[x] = INT64_MAX; /* whole */
-    }
-    if (best >= 0 && capacity > 0) {
-        c->tile[best] = 8;
-        while (c->tile[best] < 1024 && sat_mul(c->tile[best] * 2, row_bytes) <= capacity) {
-            c->tile[best] *= 2;
         }
     }
 }
@@ -183,20 +148,13 @@ static bool has_slices(const Chooser *c)
 static GroupSchedule choose_group(Arena *arena, Chooser *c)
 {
     const Group *group = c->group;
-    const Node *first = graph_node(c->g, group->nodes[0]);
-    bool lone = group->n_nodes == 1 && first->n_operands == 2 && !node_is_expression(first) &&
-                op_info(first->op)->kind == OPKIND_CONTRACT;
     GroupSchedule plan = {0};
     AxisSchedule *axes = ARENA_ARRAY(arena, group->n_axes, AxisSchedule);
     bool sliced = has_slices(c);
-    if (!lone && !sliced && !has_blocks(c)) {
+    if (!sliced && !has_blocks(c)) {
         return plan;
     }
-    if (sliced) {
-        /* one position of each sliced label at a time: tiles are 1 */
-    } else if (lone) {
-        choose_rows(c, first);
-    } else {
+    if (!sliced) { /* slices are taken one position at a time: tiles stay 1 */
         choose_blocks(c);
     }
     /* Reduced axes innermost, so that outer loops write disjoint places. */

@@ -113,7 +113,7 @@ static bool dma_chip(Decoder *d, BufRef buf, const Affine *at, Operand *out, Cop
             if (coef == 0) {
                 continue;
             }
-            if (expect == 0 ? coef < 1 : coef != expect) {
+            if (expect == 0 ? coef < 1 || (side == 0 && coef != 1) : coef != expect) {
                 return no(d, "a copy does not fill its tile row by row");
             }
             if (expect == 0) {

@@ -256,6 +256,29 @@ static bool in_order(const Transfer *t, uint32_t loose)
     return true;
 }
 
+/* The labels of one copy must make a rectangle of the tile: the innermost ones of the partitions, neighbours on the free axis. */
+static bool is_rectangle(const Transfer *t, uint32_t loose)
+{
+    bool ended = false, begun = false;
+    for (uint32_t i = t->n_p; i-- > 0;) {
+        bool taken = !(loose >> i & 1);
+        if (taken && ended) {
+            return false;
+        }
+        ended |= !taken;
+    }
+    ended = false;
+    for (uint32_t i = t->n_p; i < t->n; i++) {
+        bool taken = !(loose >> i & 1);
+        if (taken && ended) {
+            return false;
+        }
+        begun |= taken;
+        ended |= begun && !taken;
+    }
+    return true;
+}
+
 /* The set of labels to take one by one so that the rest are slices; all bits set: none is cheap enough. */
 static uint32_t choose_loose(const Transfer *t)
 {
@@ -266,7 +289,7 @@ static uint32_t choose_loose(const Transfer *t)
         for (uint32_t i = 0; i < t->n; i++) {
             copies = sat_mul(copies, set >> i & 1 ? t->box->n[t->label[i]] : 1);
         }
-        if (copies < least && in_order(t, set)) {
+        if (copies < least && is_rectangle(t, set) && in_order(t, set)) {
             least = copies;
             best = set;
         }
@@ -277,7 +300,6 @@ static uint32_t choose_loose(const Transfer *t)
 void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, View tile, bool store)
 {
     Transfer t = {.l = l, .place = place, .box = box, .tile = tile, .store = store};
-    uint32_t must = 0; /* labels that HBM has not: repeated */
     for (uint32_t side = 0; side < 2; side++) {
         Labels x = side == 0 ? p : f;
         int64_t coef = side == 0 ? 1 : tile.step;
@@ -293,12 +315,9 @@ void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, 
         }
         t.n_p = side == 0 ? t.n : t.n_p;
     }
-    for (uint32_t i = 0; i < t.n; i++) {
-        must |= dim_with(place, t.label[i]) < 0 ? 1u << i : 0;
-    }
     uint32_t loose = choose_loose(&t);
     if (loose == UINT32_MAX) {
-        loose = must;
+        loose = 0; /* an access pattern: what HBM lacks has stride 0 */
     }
     int64_t value[LABELS] = {0};
     for (bool more = true; more && !l->failed;) {

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels printed for the device: compiled, run as text in the emulator, compared.
+
+    run.py programs|einsum|refused|golden|judge --bin DIR --build-dir DIR [--only NAME] [--update]
+
+programs  tests/backend/nki/programs.tdsl against `tdsl-run --target=interp`, for each generation
+einsum    cases of tests/data/einsum.json against NumPy, exactly
+refused   what the device does not have is refused with a code, and says so
+golden    the text of a few kernels
+judge     the programs before the second judge (tests/judge); 77 where it cannot be had
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(ROOT, "runtime"))
+from nki_emulator.emulate import emulate            # noqa: E402
+from nki_emulator.errors import RuleError as Broken  # noqa: E402
+from nki_emulator.manifest import read_manifest     # noqa: E402
+
+PROGRAMS = os.path.join(HERE, "programs.tdsl")
+
+
+def cases():
+    """(kernel, {dim: n}, {operand: word}, close)"""
+    found, notes = [], None
+    with open(PROGRAMS, encoding="utf-8") as stream:
+        for line in stream:
+            if line.startswith("//:"):
+                notes = line[3:].split()
+            elif line.startswith("kernel "):
+                name = re.match(r"kernel (\w+)", line).group(1)
+                dims = {w.split("=")[0]: int(w.split("=")[1]) for w in notes
+                        if re.fullmatch(r"\w+=\d+", w)}
+                data = {w.split("=")[0]: w.split("=")[1] for w in notes
+                        if re.fullmatch(r"\w+=[a-z]+", w)}
+                found.append((name, dims, data, "close" in notes))
+    return found
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300,
+                          stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr
+
+
+def compile_kernel(options, name, dims, target, folder):
+    define = [w for d, n in dims.items() for w in ("-D", f"{d}={n}")]
+    status, _, text = run([os.path.join(options.bin, "tdslc"), PROGRAMS, f"--kernel={name}", "-w",
+                           f"--target={target}", "-o", folder, *define])
+    if status != 0:
+        raise RuntimeError(f"tdslc ends with {status}:\n{text}")
+    return read_manifest(os.path.join(folder, name + ".json"))
+
+
+def bfloat16_bits(values):
+    word = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    return (word >> 16).astype(np.uint16)
+
+
+def from_bits(values):
+    return (values.astype(np.uint32) << 16).view(np.float32)
+
+
+def make_inputs(manifest, words):
+    """Small integers (exact in every type), in float32."""
+    rng = np.random.default_rng(7)
+    arrays = []
+    for a in manifest.inputs:
+        word = words.get(a.name, "")
+        low, high = {"positive": (1, 5), "negative": (-9, -4)}.get(word, (-3, 4))
+        arrays.append(rng.integers(low, high, a.shape).astype(np.float32))
+    if words:                                      # energies: virtual ones above zero
+        for at, a in enumerate(manifest.inputs):
+            if a.name == "ev":
+                arrays[at] = np.abs(arrays[at]) + 1
+    return arrays
+
+
+def outside(array, dtype):
+    if dtype.name == "bfloat16":
+        return bfloat16_bits(array)
+    return array.astype(dtype.outside)
+
+
+def interpret(options, name, dims, manifest, arrays, folder):
+    """The results of the reference interpreter, in float32."""
+    words = []
+    scalars = {}
+    with open(PROGRAMS, encoding="utf-8") as stream:
+        head = re.search(r"kernel %s\((.*?)\)\s*(?:->\s*\((.*?)\))?\s*\{" % name, stream.read(), re.S)
+    for param in re.findall(r"(\w+):\s*(?:inout )?(\w+)(\[)?", head.group(1)):
+        scalars[param[0]] = param[2] == ""
+    for a, array in zip(manifest.inputs, arrays):
+        if scalars.get(a.name):
+            words.append(f"{a.name}={float(array.reshape(-1)[0])}")
+            continue
+        path = os.path.join(folder, a.name + "_in.npy")
+        np.save(path, array)
+        words.append(f"{a.name}={path}")
+    outs = [a.name[:-4] if a.name.endswith("_out") else a.name for a in manifest.outputs]
+    paths = [os.path.join(folder, n + "_ref.npy") for n in outs]
+    define = [w for d, n in dims.items() for w in ("-D", f"{d}={n}")]
+    types = {p[1] for p in re.findall(r"(\w+):\s*(?:inout )?(\w+)", head.group(1))}
+    cast = [f"--dtype={t}" for t in types if t in ("bf16", "f16")]
+    status, _, text = run([os.path.join(options.bin, "tdsl-run"), PROGRAMS, f"--kernel={name}", "-w",
+                           "--target=interp", *define, *cast, *words,
+                           *[w for n, p in zip(outs, paths) for w in ("-o", f"{n}={p}")]])
+    if status != 0:
+        raise RuntimeError(f"tdsl-run ends with {status}:\n{text}")
+    return [np.load(p) for p in paths]
+
+
+def plain(array, dtype):
+    return from_bits(array) if dtype.name == "bfloat16" else array.astype(np.float32)
+
+
+def check_program(options, case, target):
+    name, dims, words, close = case
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = compile_kernel(options, name, dims, target, folder)
+        arrays = make_inputs(manifest, words)
+        with open(manifest.file, encoding="utf-8") as stream:
+            text = stream.read()
+        result = emulate(text, [outside(x, a.dtype) for x, a in zip(arrays, manifest.inputs)],
+                         manifest, target=target, path=manifest.file)
+        wanted = interpret(options, name, dims, manifest, arrays, folder)
+    for a, got, want in zip(manifest.outputs, result.outputs, wanted):
+        got = plain(got, a.dtype)
+        want = plain(want, a.dtype) if want.dtype == np.uint16 else want.astype(np.float32)
+        want = want.reshape(got.shape)
+        same = np.allclose(got, want, rtol=2e-5, atol=2e-5) if close else np.array_equal(got, want)
+        if not same:
+            at = np.unravel_index(np.argmax(np.abs(got - want)), got.shape)
+            raise RuntimeError(f"{a.name}{list(map(int, at))} is {got[at]!r}, the interpreter has "
+                               f"{want[at]!r} ({int((got != want).sum())} of {got.size} differ)")
+    return result
+
+
+def programs(options):
+    failed = 0
+    for case in cases():
+        if options.only and options.only != case[0]:
+            continue
+        for target in ("trn2", "trn1", "trn3") if not options.quick else ("trn2",):
+            try:
+                check_program(options, case, target)
+                print(f"passed {case[0]} {target}")
+            except (RuntimeError, Broken, OSError, ValueError, KeyError) as error:
+                failed += 1
+                print(f"FAILED {case[0]} {target}: {error}")
+    return failed
+
+
+def fill(shape, k):
+    """The data the cases' sums are of."""
+    n = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
+    return ((7 * n + 13 * k + 3) % 11 - 5).astype(np.float32)
+
+
+def einsum(options):
+    with open(os.path.join(ROOT, "tests/data/einsum.json"), encoding="utf-8") as stream:
+        rows = json.load(stream)["cases"]
+    done = failed = 0
+    for row in rows:
+        shapes = row["shapes"]
+        good = (row["status"] == "ok" and "sum" in row and all(s and min(s) > 0 for s in shapes) and
+                (row["iter_space"] or 0) <= options.space and
+                all(n <= 600 for s in shapes for n in s))
+        if not good or (options.only and options.only != row["id"]):
+            continue
+        done += 1
+        try:
+            einsum_case(options, row)
+        except (RuntimeError, Broken, ValueError) as error:
+            failed += 1
+            print(f"FAILED {row['id']} {row['eq']!r} {shapes}: {error}")
+    print(f"{done - failed} of {done} einsum cases are exact")
+    return failed + (done == 0)
+
+
+def einsum_case(options, row):
+    with tempfile.TemporaryDirectory() as folder:
+        shape = [w for s in row["shapes"] for w in ("--shape", "x".join(map(str, s)))]
+        status, _, text = run([os.path.join(options.bin, "tdslc"), "-e", row["eq"], *shape, "-w",
+                               "--target=trn2", "-o", folder])
+        if status != 0:
+            raise RuntimeError(f"tdslc ends with {status}: {text.strip()}")
+        manifest = read_manifest(os.path.join(folder, "einsum.json"))
+        with open(manifest.file, encoding="utf-8") as stream:
+            kernel = stream.read()
+        operands = [fill(s, k) for k, s in enumerate(row["shapes"])]
+        out = emulate(kernel, operands, manifest, target="trn2", path=manifest.file).outputs[0]
+        flat = np.rint(out.astype(np.float64)).astype(np.int64).reshape(-1)
+        weights = np.arange(flat.size) % 97 + 1
+        got = (int(flat.sum()), int((flat * weights).sum()))
+        if got != (row["sum"], row["wsum"]) and np.abs(flat).max(initial=0) < 2 ** 24:
+            raise RuntimeError(f"sums {got}, expected {(row['sum'], row['wsum'])}")
+
+
+REFUSED = [
+    ("kernel k(A: f64[4]) -> (B: f64[4]) { B[i] = 2 * A[i]; }", [], "E0501", "f64"),
+    ("kernel k(A: i32[4]) -> (B: i32[4]) { B[i] = 2 * A[i]; }", [], "E0501", "i32"),
+    ("dim n; kernel k(A: f32[n]) -> (B: f32[n]) { B[i] = 2 * A[i]; }", [], "E0501", "'n'"),
+    ("kernel k(A: f32[4]) -> (B: f32[4]) { B[i] = sin(A[i]); }", [], "E0501", "sin"),
+    ("kernel k(A: f32[90000,64], B: f32[64,90000]) -> (C: f32[90000,90000]) { C[i,j] = A[i,l]*B[l,j]; }",
+     [], "E0602", "instructions"),
+]
+
+
+def refused(options):
+    failed = 0
+    for text, defines, code, word in REFUSED:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "p.tdsl")
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            out = os.path.join(folder, "out")
+            status, _, said = run([os.path.join(options.bin, "tdslc"), path, "--target=trn2", "-w",
+                                   "-o", out, *defines])
+            if status not in (1, 4) or code not in said or word not in said or os.path.exists(out):
+                failed += 1
+                print(f"FAILED {text!r}: status {status}, {said!r}")
+    return failed
+
+
+GOLDEN = [("matmul_small", "trn2"), ("bias_relu", "trn2"), ("mp2_energy", "trn2")]
+
+
+def golden(options):
+    failed = 0
+    dims = {name: d for name, d, _, _ in cases()}
+    for name, target in GOLDEN:
+        with tempfile.TemporaryDirectory() as folder:
+            compile_kernel(options, name, dims[name], target, folder)
+            for suffix in (".py", ".json", ".hlo.txt"):
+                with open(os.path.join(folder, name + suffix), encoding="utf-8") as stream:
+                    text = re.sub(r"Made from .* by tdslc \S+ ", "Made from programs.tdsl by tdslc ",
+                                  stream.read())
+                path = os.path.join(HERE, "golden", name + suffix)
+                if options.update:
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    with open(path, "w", encoding="utf-8") as stream:
+                        stream.write(text)
+                with open(path, encoding="utf-8") as stream:
+                    if stream.read() != text:
+                        failed += 1
+                        print(f"FAILED {name}{suffix}: the text changed (--update writes it anew)")
+    return failed
+
+
+def judge(options):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for name, dims, _, _ in cases():
+            compile_kernel(options, name, dims, "trn2", os.path.join(folder, name))
+            paths.append(os.path.join(folder, name, name + ".json"))
+        command = [sys.executable, "-B", os.path.join(ROOT, "tests/judge/judge.py"), "--build-dir",
+                   os.path.join(options.build_dir, "judge"), "--no-planted", *paths]
+        return subprocess.run(command, timeout=800, check=False).returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Printed kernels in the emulator.")
+    parser.add_argument("part", choices=("programs", "einsum", "refused", "golden", "judge"))
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--build-dir", required=True)
+    parser.add_argument("--only")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--space", type=int, default=20000)
+    options = parser.parse_args()
+    if options.part == "judge":
+        return judge(options)
+    return 1 if globals()[options.part](options) else 0
+
+
+sys.exit(main())
