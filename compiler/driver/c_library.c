@@ -46,7 +46,7 @@ static bool compile(CLibrary *b, const char *cc, const char *cflags)
     for (char *flag = strtok(flags, " "); flag != NULL; flag = strtok(NULL, " ")) {
         vec_push(b->arena, &argv, flag);
     }
-    const char *rest[] = {"-std=c11", "-shared", "-fPIC", "-o", b->object, b->source, "-lm", NULL};
+    const char *rest[] = {"-shared", "-fPIC", "-o", b->object, b->source, "-lm", NULL};
     for (size_t k = 0; k < sizeof rest / sizeof rest[0]; k++) {
         vec_push(b->arena, &argv, rest[k]);
     }

@@ -266,7 +266,8 @@ bool run_bind(Ctx *ctx, Arena *arena, const Graph *g, RunValues *values, RunArgu
     for (uint32_t k = 0; k < g->params.n && ctx->diags.n_errors == errors; k++) {
         const Param *p = &g->params.at[k];
         out->args[k] = make_argument(ctx, arena, g, p, value[k], tensor, out->dims);
-        tensor += p->role == PARAM_SCALAR ? 0 : 1;
+        bool operand = value[k]->name.at == NULL; /* of an equation, where scalars are operands too */
+        tensor += p->role == PARAM_SCALAR && !operand ? 0 : 1;
     }
     for (uint32_t d = 0; d < n_dims && ctx->diags.n_errors == errors; d++) {
         if (out->dims[d] < 0) {
