@@ -12,6 +12,7 @@ extern const char abi_text[]; /* tdsl/abi.h, embedded by the build */
 typedef struct File {
     Ctx *ctx;
     Arena *arena;
+    Arena scratch; /* of the kernel being printed */
     Helpers help;
     Text header;  /* of all kernels */
     Text kernels; /* of all kernels */
@@ -24,15 +25,15 @@ typedef struct File {
 /* Names a caller sees first, so that they are changed least. */
 static void emitter_init(Emitter *e, File *f, const Kernel *k)
 {
-    *e = (Emitter){.ctx = f->ctx, .arena = f->arena, .k = k, .help = &f->help};
-    names_init(&e->names, f->arena);
-    map_init(&e->part_at, f->arena);
+    *e = (Emitter){.ctx = f->ctx, .arena = &f->scratch, .k = k, .help = &f->help};
+    names_init(&e->names, &f->scratch);
+    map_init(&e->part_at, &f->scratch);
     e->symbol = names_take(&f->symbols, c_symbol(f->arena, k->name->text));
     (void)names_take(&e->names, e->symbol);
-    e->dim = ARENA_ARRAY(f->arena, k->dims.list.n + 1, const char *);
-    e->var = ARENA_ARRAY(f->arena, k->vars.n + 1, const char *);
-    e->buf = ARENA_ARRAY(f->arena, k->bufs.n + 1, const char *);
-    e->scalar = ARENA_ARRAY(f->arena, k->bufs.n + 1, bool);
+    e->dim = ARENA_ARRAY(&f->scratch, k->dims.list.n + 1, const char *);
+    e->var = ARENA_ARRAY(&f->scratch, k->vars.n + 1, const char *);
+    e->buf = ARENA_ARRAY(&f->scratch, k->bufs.n + 1, const char *);
+    e->scalar = ARENA_ARRAY(&f->scratch, k->bufs.n + 1, bool);
     for (uint32_t d = 0; d < k->dims.list.n; d++) {
         e->dim[d] = names_take(&e->names, k->dims.list.at[d].name->text);
     }
@@ -70,11 +71,12 @@ static bool uses_complex(const Kernel *k)
 static void kernel_emit(File *f, const Kernel *k, const char *source)
 {
     Emitter e;
+    ArenaMark mark = arena_mark(&f->scratch);
     emitter_init(&e, f, k);
     Text functions, body, entry;
-    text_init(&functions, f->arena);
-    text_init(&body, f->arena);
-    text_init(&entry, f->arena);
+    text_init(&functions, &f->scratch);
+    text_init(&body, &f->scratch);
+    text_init(&entry, &f->scratch);
     functions.indent_width = body.indent_width = entry.indent_width = 4;
     e.functions = &functions;
     e.out = &body;
@@ -89,6 +91,7 @@ static void kernel_emit(File *f, const Kernel *k, const char *source)
     kernel_header_emit(&e, &f->header);
     text_printf(&f->list, "    &%s_info,\n", e.symbol);
     f->complex |= uses_complex(k);
+    arena_reset(&f->scratch, mark);
 }
 
 /* "out/ccsd.h" -> "ccsd" as an identifier. */
@@ -191,6 +194,7 @@ bool c_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *o, OutputSet *se
     }
     Arena *a = set->arena;
     File f = {.ctx = ctx, .arena = a};
+    arena_init(&f.scratch, &ctx->budget);
     helpers_init(&f.help, a);
     names_init(&f.symbols, a);
     text_init(&f.header, a);
@@ -200,6 +204,7 @@ bool c_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *o, OutputSet *se
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         kernel_emit(&f, m->kernels.at[k], source);
     }
+    arena_release(&f.scratch);
     const char *base = base_name(a, o->header_name != NULL ? o->header_name : source);
     char *guard = str_format(a, "TDSL_%s_H", base);
     Text c, h;
