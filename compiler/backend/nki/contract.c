@@ -218,6 +218,16 @@ static void accumulate(Contraction *c, Box *box, uint32_t n_tiles, const Box *co
     }
 }
 
+/* All row tiles under one set of column tiles: the moving operand, which is the wider one, is read once. */
+static void row_tiles(Contraction *c, Box *box, uint32_t n_tiles, const Box *columns)
+{
+    int64_t mstep[LABELS];
+    box_steps(c->pm, &c->l->full, NKI_STATIONARY, mstep);
+    for (bool a = true; box_next(c->pm, &c->l->full, mstep, box, a) && !c->l->failed; a = false) {
+        accumulate(c, box, n_tiles, columns);
+    }
+}
+
 static void all_columns(Contraction *c, Box *box)
 {
     Lower *l = c->l;
@@ -229,20 +239,20 @@ static void all_columns(Contraction *c, Box *box)
     for (bool a = true; box_next(c->n, &l->full, nstep, &at, a) && !l->failed; a = false) {
         columns[count++] = at;
         if (count == COLUMNS_AT_ONCE) {
-            accumulate(c, box, count, columns);
+            row_tiles(c, box, count, columns);
             count = 0;
         }
     }
     if (count > 0) {
-        accumulate(c, box, count, columns);
+        row_tiles(c, box, count, columns);
     }
 }
 
-/* Batch and outer rows one by one, row tiles inside. */
+/* Batch and outer rows one by one, tiles inside. */
 static void all_rows(Contraction *c)
 {
     Lower *l = c->l;
-    int64_t one[LABELS], mstep[LABELS];
+    int64_t one[LABELS];
     Labels outer = c->batch;
     for (uint32_t i = 0; i < c->om.n; i++) {
         add(&outer, c->om.at[i]);
@@ -250,12 +260,9 @@ static void all_rows(Contraction *c)
     for (uint32_t i = 0; i < outer.n; i++) {
         one[i] = 1;
     }
-    box_steps(c->pm, &l->full, NKI_STATIONARY, mstep);
     Box box = l->full;
     for (bool a = true; box_next(outer, &l->full, one, &box, a) && !l->failed; a = false) {
-        for (bool b = true; box_next(c->pm, &l->full, mstep, &box, b) && !l->failed; b = false) {
-            all_columns(c, &box);
-        }
+        all_columns(c, &box);
     }
 }
 

@@ -610,7 +610,7 @@ Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *targ
     Kernel *made = NULL;
     for (int64_t part = 1; part <= 8; part *= 2) {
         Lower l = first;
-        l.cache_limit = chip->sbuf_bytes / 2 / part;
+        l.cache_limit = chip->sbuf_bytes * 3 / 4 / part;
         l.home_limit = chip->sbuf_bytes / 4 / part;
         l.tile_elements = 2048 / part;
         made = attempt(&l);

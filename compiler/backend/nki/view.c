@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define SLAB_BYTES 8192 /* of a partition, of a widened load */
+#define SLAB_BYTES    8192  /* of a partition, of a widened load */
+#define STRIDED_BYTES 16384 /* likewise, where only every n-th element is used at a time */
 
 int64_t labels_count(Labels x, const Box *b)
 {
@@ -289,15 +290,22 @@ static bool all_there(const Place *x, Labels list, const Box *box)
     return true;
 }
 
+/* Does the contiguous label lie on partitions, so that the tile is loaded as it lies and transposed? */
+static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+{
+    int64_t np = labels_count(p, box), nf = labels_count(f, box);
+    return np * nf > 1024 && np > 1 && all_there(x, p, box) && all_there(x, f, box) &&
+           has_unit(l, x, p, box) && labels_count(varying(x, f, box), box) > 1 &&
+           l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
+}
+
 static View load_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     DType t = l->from->bufs.at[x->buf].dtype;
     const char *hint = l->from->bufs.at[x->buf].name->text;
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
     View tile = tile_new(l, hint, t, SPACE_TILE, np, nf);
-    bool wide = np * nf > 1024 && np > 1 && all_there(x, p, box) && all_there(x, f, box);
-    bool transposed = has_unit(l, x, p, box) && labels_count(varying(x, f, box), box) > 1;
-    if (wide && transposed && t != DTYPE_BOOL) {
+    if (is_turned(l, x, p, f, box)) {
         transpose_into(l, x, p, f, box, tile, varying(x, f, box));
     } else {
         make_dma(l, x, p, f, box, tile, false);
@@ -346,9 +354,77 @@ static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, int6
     return wider;
 }
 
+/* The contiguous label of an access when it is at one position in this box but moves over others; else -1. */
+static int32_t loose_unit(const Lower *l, const Place *x, const Box *box)
+{
+    for (uint32_t d = 0; d < x->rank; d++) {
+        int32_t label = x->label[d];
+        if (label >= 0 && l->home[x->buf].stride[d] == 1 && box->n[label] == 1 &&
+            l->full.n[label] > 1) {
+            return label;
+        }
+    }
+    return -1;
+}
+
+/* The labels of a list in the order they lie in HBM, then `last`. */
+static Labels as_they_lie(const Place *x, Labels list, uint32_t last)
+{
+    Labels out = {0};
+    for (uint32_t d = 0; d < x->rank; d++) {
+        int32_t label = x->label[d];
+        if (label >= 0 && (uint32_t)label != last && labels_have(list, (uint32_t)label) &&
+            !labels_have(out, (uint32_t)label)) {
+            out.at[out.n++] = (uint8_t)label;
+        }
+    }
+    out.at[out.n++] = (uint8_t)last;
+    return out;
+}
+
+/* A tile with more positions of the contiguous label than asked for, of which the view is every n-th element. */
+static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View *out)
+{
+    int32_t unit = loose_unit(l, x, box);
+    Labels moving = varying(x, f, box);
+    if (unit < 0 || labels_count(p, box) == 1 || !all_there(x, p, box) || !all_there(x, f, box)) {
+        return false;
+    }
+    Labels order = as_they_lie(x, f, (uint32_t)unit);
+    Box wide = *box;
+    int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype) * labels_count(f, box);
+    int64_t chunk = STRIDED_BYTES / bytes, at = box->s[unit] - l->full.s[unit];
+    int64_t full = l->full.n[unit];
+    chunk = chunk < full ? chunk : full;
+    if (chunk < 2 || labels_have(p, (uint32_t)unit)) {
+        return false;
+    }
+    wide.s[unit] = l->full.s[unit] + at / chunk * chunk;
+    int64_t left = l->full.s[unit] + full - wide.s[unit];
+    wide.n[unit] = left < chunk ? left : chunk;
+    uint32_t next = 0; /* the view must be in the same order */
+    for (uint32_t i = 0; i < order.n; i++) {
+        next += next < moving.n && order.at[i] == moving.at[next];
+    }
+    if (next < moving.n) {
+        return false;
+    }
+    View slab = view_of(l, x, p, order, &wide);
+    *out = view_part(slab, box->s[unit] - wide.s[unit], labels_count(f, box));
+    out->step = slab.step * wide.n[unit];
+    return true;
+}
+
 static View hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     Box wide;
+    View out;
+    if (is_turned(l, x, p, f, box)) {
+        return load_view(l, x, p, f, box);
+    }
+    if (strided_view(l, x, p, f, box, &out)) {
+        return out;
+    }
     if (!all_there(x, f, &l->full) || !widen(l, x, f, box, labels_count(p, box), &wide)) {
         return load_view(l, x, p, f, box);
     }
@@ -470,7 +546,8 @@ View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
         return v;
     }
     v = make_view(l, x, p, f, box);
-    if (!l->home[x->buf].on_chip || v.buf != l->home[x->buf].buf) {
+    bool whole = v.nf == l->to->bufs.at[v.buf].extent[1].n;
+    if (whole && v.buf != l->home[x->buf].buf) { /* parts of a tile are found through it */
         cache_put(l, key, n, v);
     }
     return v;
