@@ -138,9 +138,34 @@ static bool write_special(Arena *arena, const PendingFile *file, const char **wh
     return ok;
 }
 
+/* What renaming would only find when other files are in place already: a folder of that name, one file twice. */
+static bool check_places(const Files *f, const char **why)
+{
+    for (uint32_t k = 0; k < f->list.n; k++) {
+        const char *path = f->list.at[k].path;
+        struct stat st, other;
+        bool there = strcmp(path, "-") != 0 && stat(path, &st) == 0;
+        if (there && S_ISDIR(st.st_mode)) {
+            *why = str_format(f->arena, "cannot write '%s': it is a folder", path);
+            return false;
+        }
+        for (uint32_t j = 0; j < k && strcmp(path, "-") != 0; j++) {
+            const char *before = f->list.at[j].path;
+            bool same = strcmp(path, before) == 0 ||
+                        (there && S_ISREG(st.st_mode) && stat(before, &other) == 0 &&
+                         st.st_dev == other.st_dev && st.st_ino == other.st_ino);
+            if (same) {
+                *why = str_format(f->arena, "'%s' would be written twice", path);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 bool files_commit(Files *f, const char **why)
 {
-    bool ok = true;
+    bool ok = check_places(f, why);
     for (uint32_t k = 0; ok && k < f->list.n; k++) {
         PendingFile *file = &f->list.at[k];
         bool special = strcmp(file->path, "-") == 0 || is_special(file->path);
