@@ -36,7 +36,24 @@ static void *memory(size_t bytes)
     return p;
 }
 
-/* A .npy file of version 1.0, float64, C order: what the integral programs write. */
+/* Fortran order: the first index runs fastest in the file. */
+static double *to_c_order(double *from, const Array *a)
+{
+    size_t n = (size_t)(a->extent[0] * a->extent[1] * a->extent[2]);
+    double *out = memory(n * sizeof(double));
+    size_t at = 0;
+    for (int64_t k = 0; k < a->extent[2]; k++) {
+        for (int64_t j = 0; j < a->extent[1]; j++) {
+            for (int64_t i = 0; i < a->extent[0]; i++) {
+                out[(i * a->extent[1] + j) * a->extent[2] + k] = from[at++];
+            }
+        }
+    }
+    free(from);
+    return out;
+}
+
+/* A .npy file of version 1.0, float64, of rank up to 3: what the integral programs write. */
 static Array load(const char *folder, const char *name, int rank)
 {
     char path[4096], header[65536];
@@ -56,8 +73,8 @@ static Array load(const char *folder, const char *name, int rank)
     }
     header[n] = '\0';
     const char *shape = strstr(header, "'shape': (");
-    if (strstr(header, "'<f8'") == NULL || strstr(header, "True") != NULL || shape == NULL) {
-        stop("not float64 in C order:", path, 1);
+    if (strstr(header, "'<f8'") == NULL || shape == NULL) {
+        stop("not float64:", path, 1);
     }
     shape += strlen("'shape': (");
     size_t count = 1;
@@ -78,6 +95,9 @@ static Array load(const char *folder, const char *name, int rank)
         stop("its length does not fit its shape:", path, 1);
     }
     fclose(f);
+    if (strstr(header, "True") != NULL) {
+        a.data = to_c_order(a.data, &a);
+    }
     return a;
 }
 
