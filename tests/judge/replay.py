@@ -87,6 +87,13 @@ class Replay:
     def do_tensor_copy(self, call):
         self.put(call.operands["dst"], self.get(call.operands["src"]))
 
+    def do_tensor_copy_predicated(self, call):
+        chosen = self.get(call.operands["predicate"]) != 0
+        if call.constants.get("reverse_pred", False):
+            chosen = ~chosen
+        dst = call.operands["dst"]
+        self.put(dst, np.where(chosen, self.get(call.operands["src"]), self.get(dst)))
+
     def do_memset(self, call):
         dst = call.operands["dst"]
         self.put(dst, np.full(self.view(dst).shape, call.constants["value"]))
