@@ -7,6 +7,7 @@
 #include "driver/input.h"
 #include "driver/npy.h"
 #include "driver/run.h"
+#include "driver/run_emulator.h"
 #include "driver/targets.h"
 #include "driver/tool.h"
 #include "ir/eval.h"
@@ -129,6 +130,10 @@ static bool run_kernel(Run *r, const char *target)
     if (!compilation_run(&r->c, STAGE_OUTPUT)) {
         return false;
     }
+    if (emulated_target(target) != NULL) {
+        return run_emulator(&t->ctx, &t->arena, &r->c.outputs, r->g, r->args.dims, r->args.args,
+                            r->results);
+    }
     Str text = {0};
     for (uint32_t k = 0; k < r->c.outputs.files.n; k++) {
         if (strcmp(r->c.outputs.files.at[k].suffix, ".c") == 0) {
@@ -199,8 +204,10 @@ static bool show(Run *r)
 static bool run_input(ToolRun *t, Run *r)
 {
     const char *target = option_last(&t->options, OPT_TARGET, "c");
-    if (strcmp(target, "c") != 0 && strcmp(target, "interp") != 0) {
-        return usage(t, str_format(&t->arena, "unknown target '%s'; there are c and interp", target));
+    const Target *emulated = emulated_target(target);
+    if (strcmp(target, "c") != 0 && strcmp(target, "interp") != 0 && emulated == NULL) {
+        return usage(t, str_format(&t->arena, "unknown target '%s'; there are c, interp and emulator",
+                                   target));
     }
     int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
     if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->errors) ||
@@ -208,7 +215,7 @@ static bool run_input(ToolRun *t, Run *r)
         return false;
     }
     r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
-    compilation_init(&r->c, &t->ctx, &t->arena, target_find("c"));
+    compilation_init(&r->c, &t->ctx, &t->arena, emulated != NULL ? emulated : target_find("c"));
     if (r->in.dump != NULL) {
         if (!compilation_read_dump(&r->c, r->in.source, r->in.dump)) {
             return false;

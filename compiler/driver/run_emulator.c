@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See run_emulator.h. The kernel is the first printed program of the output set, its manifest the file of the same name; results come in
+ * the order of the kernel's arguments: inout parameters, then plain results. POSIX. */
+#include "driver/run_emulator.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "driver/files.h"
+#include "driver/targets.h"
+
+typedef struct Emulation {
+    Ctx *ctx;
+    Arena *arena;
+    const Graph *g;
+    char *folder;
+    VEC(const char *) made; /* files to remove */
+    VEC(const char *) argv;
+} Emulation;
+
+const Target *emulated_target(const char *name)
+{
+    for (uint32_t i = 0; target_at(i) != NULL; i++) {
+        const Target *t = target_at(i);
+        bool emulated = !t->machine->open_extents; /* bound when compiled, as an emulated kernel is */
+        if (emulated && (strcmp(name, "emulator") == 0 || strcmp(name, t->name) == 0)) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+static bool fail(Emulation *e, const char *what, const char *detail)
+{
+    diag_error(&e->ctx->diags, E_RUN, (Span){0}, "%s: %s", what, detail);
+    return false;
+}
+
+static const char *place(Emulation *e, const char *name)
+{
+    const char *path = str_format(e->arena, "%s/%s", e->folder, name);
+    vec_push(e->arena, &e->made, path);
+    return path;
+}
+
+static void word(Emulation *e, const char *text)
+{
+    vec_push(e->arena, &e->argv, text);
+}
+
+static Str bytes_of(const Tensor *t)
+{
+    return (Str){t->data, (size_t)(t->count * dtype_bytes(t->dtype))};
+}
+
+/* The program, its manifest and the arrays; the command line beside them. */
+static bool write_all(Emulation *e, const OutputSet *set, Tensor *const *args)
+{
+    Files files = {.arena = e->arena};
+    const OutputFile *program = NULL;
+    for (uint32_t k = 0; k < set->files.n; k++) {
+        const OutputFile *f = &set->files.at[k];
+        bool kernel = f->name != NULL && strcmp(f->suffix, ".py") == 0 && program == NULL;
+        program = kernel ? f : program;
+        bool manifest = program != NULL && strcmp(f->suffix, ".json") == 0 &&
+                        strcmp(f->name, program->name) == 0;
+        if (kernel || manifest) {
+            const char *path = place(e, str_format(e->arena, "%s%s", f->name, f->suffix));
+            files_add(&files, path, f->text);
+            word(e, manifest ? "--manifest" : path);
+            if (manifest) {
+                word(e, path);
+            }
+        }
+    }
+    if (program == NULL) {
+        return fail(e, "cannot emulate the kernel", "the target printed no program");
+    }
+    word(e, "--raw");
+    for (uint32_t k = 0; k < e->g->params.n; k++) {
+        const char *path = place(e, str_format(e->arena, "in%u", k));
+        files_add(&files, path, bytes_of(args[k]));
+        word(e, "--in");
+        word(e, path);
+    }
+    const char *why = NULL;
+    return files_commit(&files, &why) || fail(e, "cannot write the kernel", why);
+}
+
+static bool run_program(Emulation *e)
+{
+    word(e, NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+        (void)execvp(e->argv.at[0], (char *const *)(uintptr_t)e->argv.at);
+        _exit(127);
+    }
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        return fail(e, "the emulator failed",
+                    child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127
+                        ? str_format(e->arena, "cannot run '%s'", e->argv.at[0])
+                        : "its messages are above");
+    }
+    return true;
+}
+
+static bool read_result(Emulation *e, const char *path, const int64_t *dims, uint32_t r, Tensor **out)
+{
+    const Node *n = graph_node(e->g, e->g->results.at[r].node);
+    int64_t *extent = ARENA_ARRAY(e->arena, n->rank, int64_t);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        extent[d] = n->shape[d].sym < 0 ? n->shape[d].n : dims[n->shape[d].sym];
+    }
+    *out = tensor_new(e->ctx, e->arena, n->dtype, n->rank, extent);
+    Str bytes = {0};
+    const char *why = NULL;
+    if (*out == NULL || !file_read(e->arena, path, FILE_LIMIT, &bytes, &why)) {
+        return *out != NULL && fail(e, "the emulator left no result", why);
+    }
+    if (bytes.n != bytes_of(*out).n) {
+        return fail(e, "the emulator's result has another size", path);
+    }
+    memcpy((*out)->data, bytes.at, bytes.n);
+    return true;
+}
+
+/* Results in the kernel's order of arguments. */
+static uint32_t *result_order(Emulation *e)
+{
+    uint32_t *order = ARENA_ARRAY(e->arena, e->g->results.n, uint32_t), n = 0;
+    for (uint32_t p = 0; p <= e->g->params.n; p++) {
+        for (uint32_t r = 0; r < e->g->results.n; r++) {
+            int32_t param = e->g->results.at[r].param;
+            if (p < e->g->params.n ? param == (int32_t)p : param < 0) {
+                order[n++] = r;
+            }
+        }
+    }
+    return order;
+}
+
+bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Graph *g, const int64_t *dims,
+                  Tensor *const *args, Tensor **results)
+{
+    Emulation e = {.ctx = ctx, .arena = arena, .g = g};
+    const char *script = getenv(TDSL_EMULATOR_VARIABLE), *python = getenv("TDSL_PYTHON");
+    const char *base = getenv("TMPDIR");
+    word(&e, python == NULL ? "python3" : python);
+    word(&e, "-B");
+    word(&e, script == NULL ? TDSL_EMULATOR : script);
+    if (access(e.argv.at[2], R_OK) != 0) {
+        return fail(&e, "where is the emulator? " TDSL_EMULATOR_VARIABLE " names its run.py; not here",
+                    e.argv.at[2]);
+    }
+    e.folder = str_format(arena, "%s/tdsl-run-XXXXXX", base == NULL || base[0] == '\0' ? "/tmp" : base);
+    if (mkdtemp(e.folder) == NULL) {
+        return fail(&e, "cannot make a temporary folder", strerror(errno));
+    }
+    const uint32_t *order = result_order(&e);
+    const char **out = ARENA_ARRAY(arena, g->results.n, const char *);
+    bool ok = write_all(&e, set, args);
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        out[k] = place(&e, str_format(arena, "out%u", k));
+        word(&e, "--out");
+        word(&e, out[k]);
+    }
+    ok = ok && run_program(&e);
+    for (uint32_t k = 0; ok && k < g->results.n; k++) {
+        ok = read_result(&e, out[k], dims, order[k], &results[order[k]]);
+    }
+    for (uint32_t k = 0; k < e.made.n; k++) {
+        (void)unlink(e.made.at[k]);
+    }
+    (void)rmdir(e.folder);
+    return ok;
+}
