@@ -157,10 +157,27 @@ bool input_text(Input *in, const char *name, Str text)
     return ctx->diags.n_errors == 0;
 }
 
+/* A kernel's name as a .tdsl file would have it: every later dump and text relies on that. */
+static bool check_name(Input *in, const char *name)
+{
+    bool ok = name == NULL || ((name[0] < '0' || name[0] > '9') && name[0] != '\0');
+    for (const char *at = name; ok && at != NULL && *at != '\0'; at++) {
+        ok = *at == '_' || (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+    }
+    if (!ok) {
+        diag_error(&in->ctx->diags, E_ARGUMENT_VALUE, (Span){0},
+                   "'--name=%s': a name of letters, digits and '_' that starts with no digit is expected", name);
+    }
+    return ok;
+}
+
 static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes)
 {
     const char *text = option_last(in->options, OPT_EQUATION, "");
     const char *name = option_last(in->options, OPT_NAME, NULL);
+    if (!check_name(in, name)) {
+        return false;
+    }
     in->name = "-e";
     in->source = source_add(&in->ctx->sources, "-e", str_from(text), (Span){0});
     DType dtype = DTYPE_F32;

@@ -1,0 +1,612 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tdslc and tdsl-run as a user meets them: command lines, files, exit statuses.
+
+    cli.py --tdslc PATH --tdsl-run PATH [--only TEXT]
+
+Every test is a function whose name is the sentence it proves; each runs in an empty folder of its own. Expected
+values come from NumPy, from tests/data/einsum.json, or from arithmetic on Python's integers, never from the tools.
+"""
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import struct
+import sys
+
+from support import *
+from support import np
+
+# ---- tdsl-run -e
+
+@test
+def an_equation_on_arrays_gives_numpys_result():
+    a, b = fill((4, 3), 0), fill((3, 5), 1)
+    save("a.npy", a), save("b.npy", b)
+    for target in ([], ["--target=c"], ["--target=interp"]):
+        tdsl_run("-e", "ik,kj->ij", *target, "-o", "r.npy", "a.npy", "b.npy")
+        same(np.load("r.npy"), a @ b)
+    tdsl_run("a.npy", "-e", "ik,kj->ji", "b.npy", "-or.npy")
+    same(np.load("r.npy"), np.ascontiguousarray((a @ b).T))
+
+
+@test
+def every_npy_version_order_and_type_is_read():
+    for version in ((1, 0), (2, 0), (3, 0)):
+        for dtype in ("f4", "f8", "i4", "i8", "c8", "c16"):
+            for order in "CF":
+                a, b = fill((3, 2, 4), 0, dtype), fill((4, 5), 1, dtype)
+                save("a.npy", np.array(a, order=order), version)
+                save("b.npy", np.array(b, order=order), version)
+                tdsl_run("--target=interp", "-e", "xyk,kz->xyz", "-o", "r.npy", "a.npy", "b.npy")
+                same(np.load("r.npy"), np.einsum("xyk,kz->xyz", a, b))
+
+
+@test
+def booleans_and_small_floats_are_read():
+    a = np.array([[True, False], [False, True]])
+    save("a.npy", a)
+    tdsl_run("-e", "ij->ji", "-o", "r.npy", "a.npy")
+    same(np.load("r.npy"), np.ascontiguousarray(a.T))
+    half = fill((2, 3), 0, np.float16)
+    save("h.npy", half)
+    tdsl_run("--dtype=f32", "-e", "ij->ji", "-o", "r.npy", "h.npy")
+    same(np.load("r.npy"), np.ascontiguousarray(half.T).astype(np.float32))
+
+
+@test
+def what_is_written_is_version_1_in_c_order():
+    save("a.npy", np.asfortranarray(fill((3, 2), 0)), (3, 0))
+    tdsl_run("-e", "ij->ij", "-o", "r.npy", "a.npy")
+    raw = read("r.npy")
+    equal(raw[:8], b"\x93NUMPY\x01\x00", "magic")
+    length = struct.unpack("<H", raw[8:10])[0]
+    equal((10 + length) % 64, 0, "alignment")
+    header = eval(raw[10:10 + length])
+    equal(header, {"descr": "<f8", "fortran_order": False, "shape": (3, 2)})
+    equal(raw[10 + length:], fill((3, 2), 0).tobytes(), "data")
+
+
+@test
+def a_scalar_result_is_an_array_without_dimensions():
+    save("a.npy", fill((6,), 0))
+    tdsl_run("-e", "i->", "-o", "r.npy", "a.npy")
+    same(np.load("r.npy"), np.array(fill((6,), 0).sum()))
+    save("s.npy", np.array(3.0))
+    tdsl_run("-e", ",i->i", "-o", "r.npy", "s.npy", "a.npy")
+    same(np.load("r.npy"), 3 * fill((6,), 0))
+
+
+@test
+def arrays_without_elements_work():
+    save("a.npy", np.zeros((0, 3))), save("b.npy", np.zeros((3, 2)))
+    tdsl_run("-e", "ik,kj->ij", "-o", "r.npy", "a.npy", "b.npy")
+    same(np.load("r.npy"), np.zeros((0, 2)))
+    save("a.npy", np.zeros((2, 0))), save("b.npy", np.zeros((0, 2)))
+    tdsl_run("-e", "ik,kj->ij", "-o", "r.npy", "a.npy", "b.npy")
+    same(np.load("r.npy"), np.zeros((2, 2)))
+
+
+@test
+def words_make_operands_whose_extents_are_given():
+    shape = ["--shape=3x4", "--shape=4"]
+    tdsl_run("-e", "ij,j->i", *shape, "--dtype=f64", "-o", "r.npy", "fill", "fill")
+    same(np.load("r.npy"), fill((3, 4), 0) @ fill((4,), 1))
+    tdsl_run("-e", "ij,j->i", *shape, "--dtype=f64", "-o", "r.npy", "fill", "ones")
+    same(np.load("r.npy"), fill((3, 4), 0).sum(1))
+    tdsl_run("-e", "ij,j->i", *shape, "-o", "r.npy", "fill", "zeros")
+    same(np.load("r.npy"), np.zeros(3, np.float32))
+    save("b.npy", fill((4,), 5, np.float32))
+    tdsl_run("-e", "ij,j->i", *shape, "-o", "r.npy", "ones", "b.npy")
+    same(np.load("r.npy"), np.full(3, fill((4,), 5).sum(), np.float32))
+    tdsl_run("-e", "ij,->ij", "--shape=2x2", "--shape=", "-o", "r.npy", "ones", "7")
+    same(np.load("r.npy"), np.full((2, 2), 7, np.float32))
+
+
+@test
+def random_data_depend_on_the_seed_and_the_operand_only():
+    def draw(*words):
+        tdsl_run("--target=interp", "-e", "i,j->ij", "--shape=4", "--shape=5", "-o", "r.npy", *words)
+        return np.load("r.npy")
+    same(draw("random:1", "ones"), draw("random:1", "ones"))
+    assert not np.array_equal(draw("random:1", "ones"), draw("random:2", "ones"))
+    assert not np.array_equal(draw("random:1", "ones")[:, 0], draw("ones", "random:1")[0, :4])
+
+
+@test
+def dtype_casts_operands():
+    save("a.npy", fill((3, 4), 0, np.int32)), save("b.npy", fill((4, 2), 1, np.float64))
+    want = fill((3, 4), 0) @ fill((4, 2), 1)
+    done = tdsl_run("-e", "ik,kj->ij", "a.npy", "b.npy", status=1)
+    assert "--dtype" in done.messages
+    for name, dtype in (("f32", "f4"), ("f64", "f8"), ("i64", "i8"), ("c64", "c8"), ("c128", "c16")):
+        tdsl_run("--dtype=" + name, "-e", "ik,kj->ij", "-o", "r.npy", "a.npy", "b.npy")
+        same(np.load("r.npy"), want.astype(dtype))
+
+
+@test
+def checksums_are_those_of_the_einsum_cases():
+    cases = json.loads((ROOT / "tests/data/einsum.json").read_text())["cases"]
+    picked = [c for c in cases if c["status"] == "ok" and c.get("sum") is not None]
+    step = max(1, len(picked) // 40)
+    assert len(picked[::step]) >= 30
+    for case in picked[::step]:
+        shapes = ["--shape=" + "x".join(map(str, s)) for s in case["shapes"]]
+        done = tdsl_run("--target=interp", "--checksum", "--dtype=i64", "-e", case["eq"], *shapes,
+                        *["fill"] * len(shapes))
+        found = re.fullmatch(r"\w+ sum=(-?\d+) wsum=(-?\d+)\n", done.text)
+        assert found, f"{case['eq']!r} {shapes} {done.text!r} {done.messages}"
+        equal((int(found[1]), int(found[2])), (int(case["sum"]), int(case["wsum"])), case["eq"])
+
+
+@test
+def checksums_of_large_whole_floats_are_exact_digits():
+    a = np.full((5,), 2.0 ** 80)
+    a[0] = -3
+    save("a.npy", a)
+    done = tdsl_run("-e", "i->i", "--checksum", "-o", "r.npy", "a.npy")
+    total = sum(int(x) for x in a)
+    weighted = sum(int(x) * (k + 1) for k, x in enumerate(a))
+    equal(done.text.split(" ", 1)[1], f"sum={total} wsum={weighted}\n")
+    assert os.path.exists("r.npy")
+
+
+@test
+def the_summary_says_name_type_shape_range_sum_and_first_elements():
+    save("a.npy", fill((3, 4), 0))
+    text = tdsl_run("-e", "ij->ij", "a.npy").text
+    a = fill((3, 4), 0)
+    for part in ("f64", "3, 4", f"min {a.min():g}", f"max {a.max():g}", f"sum {a.sum():g}",
+                 "  ".join(f"{x:g}" for x in a.flat[:8])):
+        assert part in text, f"{part!r} is not in {text!r}"
+    write("t.tdsl", TOUR)
+    text = tdsl_run("t.tdsl", "--kernel=product", "-D", "n=2", "-Dm=3", "A=ones", "B=ones").text
+    assert re.search(r"^C : f64\[2, 2\].*sum 12\b", text, re.M), text
+    assert re.search(r"^s : f64\[\] = 12$", text, re.M), text
+
+
+@test
+def time_is_one_line_and_counts_what_is_performed():
+    done = tdsl_run("-e", "ik,kj->ij", "--shape=6x7", "--shape=7x5", "--repeat=3", "--time", "ones", "ones")
+    lines = [x for x in done.text.splitlines() if x.startswith("time ")]
+    equal(len(lines), 1)
+    found = re.fullmatch(r"time median=(\S+) min=(\S+) multiply_adds=(\d+)", lines[0])
+    assert found, lines
+    assert 0 < float(found[2]) <= float(found[1]) < 1
+    equal(int(found[3]), 6 * 7 * 5)
+    tdsl_run("-e", "i->", "--shape=2", "--repeat=0", "--time", "ones", status=2)
+
+
+# ---- tdsl-run FILE
+
+@test
+def a_file_runs_with_named_values_and_outputs():
+    write("t.tdsl", TOUR)
+    a, b = fill((4, 6), 0), fill((6, 4), 1)
+    save("a.npy", a), save("b.npy", b)
+    tdsl_run("t.tdsl", "--kernel=product", "A=a.npy", "B=b.npy", "-o", "C=c.npy", "-o", "s=s.npy")
+    same(np.load("c.npy"), a @ b)
+    same(np.load("s.npy"), np.array((a @ b).sum()))
+    done = tdsl_run("t.tdsl", "--kernel=product", "A=a.npy", "B=fill", "-o", "C=c.npy", "--checksum")
+    same(np.load("c.npy"), a @ b)
+    equal(done.text.splitlines()[1], f"s sum={int((a @ b).sum())} wsum={int((a @ b).sum())}")
+
+
+@test
+def an_inout_parameter_leaves_its_input_file_alone():
+    write("t.tdsl", TOUR)
+    x, y = fill((2, 3), 4, np.float32), fill((2, 3), 5, np.float32)
+    save("x.npy", x), save("y.npy", y)
+    before = read("x.npy")
+    tdsl_run("t.tdsl", "--kernel=scaled", "X=x.npy", "Y=y.npy", "alpha=3", "-o", "X=r.npy")
+    equal(read("x.npy"), before, "input file")
+    same(np.load("r.npy"), (3 * y + x).astype(np.float32))
+    tdsl_run("t.tdsl", "--target=interp", "--kernel=scaled", "X=x.npy", "Y=y.npy", "alpha=-0.5", "-o", "X=r.npy")
+    same(np.load("r.npy"), (-0.5 * y + x).astype(np.float32))
+
+
+@test
+def dtype_casts_the_arrays_of_a_file():
+    write("t.tdsl", ONE)
+    save("a.npy", fill((3, 3), 0, np.int32))
+    assert "--dtype=f64" in tdsl_run("t.tdsl", "A=a.npy", status=1).messages
+    tdsl_run("t.tdsl", "--dtype=f64", "A=a.npy", "-o", "R=r.npy")
+    same(np.load("r.npy"), 2 * fill((3, 3), 0))
+    tdsl_run("t.tdsl", "--dtype=f64", "A=a.npy", "-o", "r.npy")
+
+
+@test
+def wrong_values_are_refused_with_the_reason():
+    write("t.tdsl", TOUR)
+    save("a.npy", fill((4, 6), 0)), save("b.npy", fill((5, 4), 1)), save("f.npy", fill((4, 6), 0, "f4"))
+    k = ["t.tdsl", "--kernel=product"]
+    assert "because of 'A'" in tdsl_run(*k, "A=a.npy", "B=b.npy", status=1).messages
+    assert "no value" in tdsl_run(*k, "A=a.npy", status=1).messages
+    assert "-D n=N" in tdsl_run(*k, "A=ones", "B=ones", status=1).messages
+    assert "f32" in tdsl_run(*k, "A=f.npy", "B=fill", status=1).messages
+    assert "NAME=VALUE" in tdsl_run(*k, "A=a.npy", "ones", status=1).messages
+    assert "parameter 'X'" in tdsl_run(*k, "A=a.npy", "B=fill", "X=ones", status=1).messages
+    assert "absent.npy" in tdsl_run(*k, "A=absent.npy", "B=fill", status=3).messages
+    assert "tensor" in tdsl_run(*k, "A=a.npy", "B=7", status=1).messages
+    assert "product" in tdsl_run("t.tdsl", "A=a.npy", status=2).messages
+    assert "no result 'Q'" in tdsl_run(*k, "A=a.npy", "B=fill", "-o", "Q=q.npy", status=2).messages
+    tdsl_run("-e", "ij->i", "a.npy", "a.npy", status=1)
+    tdsl_run("-e", "ij,jk->ik", "a.npy", status=1)
+    tdsl_run("-e", "ij->i", "ones", status=2)
+    tdsl_run("--target=trn9", "-e", "ij->i", "a.npy", status=2)
+    equal([f for f in files() if f.endswith("q.npy")], [])
+
+
+@test
+def broken_npy_files_are_refused():
+    save("good.npy", fill((2, 3), 0))
+    good = read("good.npy")
+    size = struct.unpack("<H", good[8:10])[0]
+
+    def with_header(text, data=good[10 + size:], version=b"\x01\x00"):
+        body = text.encode()
+        return b"\x93NUMPY" + version + struct.pack("<H", len(body)) + body + data
+    head = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }\n"
+    bad = [b"", good[:5], good[:9], good[:20], good[:-1], good + b"x", b"PK\x03\x04" + good[4:],
+           good[:6] + b"\x04\x00" + good[8:], good[:6] + b"\x01\x01" + good[8:],
+           good[:8] + b"\xff\xff" + good[10:], with_header(head % (">f8", False, (2, 3))),
+           with_header(head % ("|O", False, (2, 3))), with_header(head % ("<f8", "maybe", (2, 3))),
+           with_header(head % ("<f8", False, "(2, -3)")), with_header(head % ("<f8", False, "2")),
+           with_header(head % ("<f8", False, (2 ** 40, 2 ** 40))), with_header(head % ("<f8", False, (2 ** 70, 3))),
+           with_header(head % ("<f8", False, "(" + "1," * 70 + ")")), with_header("{}"), with_header("{" * 60000),
+           with_header(head % ("<f8", False, (10 ** 9, 10))),
+           b"\x93NUMPY\x02\x00" + b"\xff\xff\xff\xff" + good[10:], b"\x93NUMPY\x02\x00\x10"]
+    for data in bad:
+        pathlib.Path("bad.npy").write_bytes(data)
+        for target in ("c", "interp"):
+            done = tdsl_run("--target=" + target, "-e", "ij->i", "-o", "r.npy", "bad.npy", status=(1, 4))
+            assert "bad.npy" in done.messages, done.messages
+    assert not os.path.exists("r.npy")
+
+
+# ---- tdslc: what is written
+
+@test
+def c_is_written_with_its_header_beside_it():
+    write("t.tdsl", ONE)
+    tdslc("t.tdsl", "-o", "one.c")
+    equal(files(), ["one.c", "one.h", "t.tdsl"])
+    assert b'#include "one.h"' in read("one.c") and b"twice" in read("one.h")
+    os.mkdir("inc")
+    tdslc("t.tdsl", "-o", "two.c", "--header=inc/deep.h")
+    assert b'#include "deep.h"' in read("two.c") and not os.path.exists("two.h")
+    tdslc("t.tdsl", "-o", "odd.name")
+    assert os.path.exists("odd.name.h")
+
+
+@test
+def a_dash_is_standard_input_and_output():
+    write("t.tdsl", ONE)
+    tdslc("t.tdsl", "-o", "one.c")
+    text = tdslc("t.tdsl", "-o", "-").out
+    equal(text, tdslc("t.tdsl").out)
+    assert b"twice" in text
+    write("alone.c", text.decode())
+    run("gcc", *STRICT, "alone.c", "-o", "alone.o")
+    from_stdin = tdslc("-", "-o", "-", stdin=ONE.encode()).out
+    assert from_stdin.startswith(b"/* Generated by tdslc") and b" twice(" in from_stdin
+    write("alone.c", from_stdin.decode())
+    run("gcc", *STRICT, "alone.c", "-o", "alone.o")
+    dump = tdslc("t.tdsl", "--dump=graph").out
+    equal(tdslc("-", "-o", "-", stdin=dump).out, text)
+    equal(tdsl_run("-", "A=ones", "-Dn=2", stdin=ONE.encode()).status, 0)
+
+
+@test
+def emitted_c_compiles_alone_without_a_warning():
+    write("t.tdsl", TOUR)
+    compilers = [c for c in ("gcc", "clang") if shutil.which(c)]
+    assert compilers
+    programs = [["t.tdsl"], [*CHAIN, "--dtype=f64"], ["-e", "i,i->", "--shape=?", "--shape=?", "--dtype=c64"],
+                ["-e", "->", "--shape="], ["-e", "ij,jk->ik", "--shape=?x0", "--shape=0x4", "--dtype=i32"],
+                ["-e", "iij->j", "--shape=4x4x?", "--dtype=bool"],
+                [str(ROOT / "tests/programs/programs.tdsl"), "-w"]]
+    for program in programs:
+        tdslc(*program, "-o", "k.c")
+        for compiler in compilers:
+            done = run(compiler, *STRICT, "k.c", "-o", "k.o")
+            equal(done.err, b"", " ".join(program))
+        if shutil.which("g++"):
+            write("user.cc", '#include "k.h"\nint main() { return 0; }\n')
+            run("g++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "user.cc")
+
+
+@test
+def two_compilations_link_into_one_program():
+    write("t.tdsl", TOUR)
+    tdslc("t.tdsl", "-o", "first.c")
+    tdslc("-e", "ij,jk->ik", "--shape=2x3", "--shape=3x2", "--dtype=f64", "--name=second", "-o", "second.c")
+    write("main.c", '#include "first.h"\n#include "second.h"\n#include <stdio.h>\n'
+          "int main(void) {\n    double a[6] = {1, 2, 3, 4, 5, 6}, r[4];\n"
+          "    if (second(a, a, r, NULL, 0) != 0) { return 1; }\n"
+          '    printf("%g %g %g %g\\n", r[0], r[1], r[2], r[3]);\n    return 0;\n}\n')
+    run("gcc", "-O1", "main.c", "first.c", "second.c", "-lm", "-o", "main")
+    equal(run("./main").text, "22 28 49 64\n")
+
+
+@test
+def an_equation_is_named_and_typed_as_asked():
+    for name, want in ((None, "einsum"), ("my_kernel", "my_kernel")):
+        tdslc(*CHAIN, "--dtype=f32", *([] if name is None else ["--name=" + name]), "-o", "k.c")
+        assert re.search(rf"\b{want}\(", read("k.h").decode())
+    assert b"float" in read("k.h")
+    tdslc(*CHAIN, "--dtype=i64", "-o", "k.c")
+    assert b"int64_t *" in read("k.h") or b"int64_t *restrict" in read("k.h")
+    for name in ("1x", "a b", "", "a-b", "é"):
+        tdslc(*CHAIN, "--name=" + name, "-o", "bad.c", status=(1, 2))
+    assert not os.path.exists("bad.c")
+
+
+@test
+def open_extents_are_leading_int64_arguments():
+    tdslc("-e", "ij,jk->ik", "--shape=?x3", "--shape=3x?", "-o", "k.c")
+    header = read("k.h").decode()
+    assert re.search(r"\beinsum\(\s*int64_t \w+,\s*int64_t \w+,", header), header
+    tdslc("-e", "ij,jk->ik", "--shape=4x3", "--shape=3x2", "-o", "k.c")
+    assert not re.search(r"\beinsum\(\s*int64_t \w+", read("k.h").decode())
+
+
+@test
+def a_bound_dim_is_no_argument():
+    write("t.tdsl", ONE)
+    tdslc("t.tdsl", "-o", "open.c")
+    tdslc("t.tdsl", "-D", "n=4", "-o", "bound.c")
+    assert re.search(r"\btwice\(\s*int64_t n", read("open.h").decode())
+    assert not re.search(r"\btwice\(\s*int64_t n", read("bound.h").decode())
+    for bad in ("n", "n=", "n=-1", "n=x", "=3", "n=99999999999999999999"):
+        tdslc("t.tdsl", "-D", bad, "-o", "bad.c", status=(1, 2))
+    assert not os.path.exists("bad.c")
+
+
+@test
+def dependency_files_name_everything_read():
+    os.mkdir("inc")
+    write("inc/part.tdsl", ONE)
+    write("main.tdsl", 'include "part.tdsl";\nkernel k(A: f64[2]) -> (R: f64[2]) { R[i] = A[i]; }\n')
+    tdslc("main.tdsl", "-I", "inc", "-o", "out.c", "-MD", "-MF", "deps.d")
+    text = read("deps.d").decode().replace("\\\n", " ").split()
+    equal(text, ["out.c:", "main.tdsl", "inc/part.tdsl"])
+    tdslc("main.tdsl", "-Iinc", "-o", "out.c", "-MD")
+    equal(read("out.c.d"), read("deps.d"))
+
+
+@test
+def outputs_that_would_not_change_are_not_written():
+    write("t.tdsl", ONE)
+    tdslc("t.tdsl", "-o", "k.c", "-MD", "-MF", "k.d")
+    names = ["k.c", "k.h", "k.d"]
+    for name in names:
+        os.utime(name, (1000, 1000))
+    tdslc("t.tdsl", "-o", "k.c", "-MD", "-MF", "k.d")
+    equal([os.stat(n).st_mtime for n in names], [1000.0] * 3)
+    write("t.tdsl", ONE.replace("2 *", "3 *"))
+    tdslc("t.tdsl", "-o", "k.c", "-MD", "-MF", "k.d")
+    equal([os.stat(n).st_mtime == 1000.0 for n in names], [False, True, True])
+    save("a.npy", fill((2, 2), 0))
+    tdsl_run("t.tdsl", "A=a.npy", "-o", "r.npy")
+    os.utime("r.npy", (1000, 1000))
+    tdsl_run("t.tdsl", "A=a.npy", "-o", "r.npy")
+    equal(os.stat("r.npy").st_mtime, 1000.0)
+
+
+# ---- failures
+
+@test
+def a_failed_command_leaves_no_file():
+    write("t.tdsl", ONE)
+    write("bad.tdsl", ONE.replace("A[i, j]", "B[i, j]"))
+    os.mkdir("folder")
+    tries = [(1, ["bad.tdsl", "-o", "k.c", "-MD"]), (3, ["absent.tdsl", "-o", "k.c"]),
+             (3, ["t.tdsl", "-o", "missing/k.c"]), (3, ["t.tdsl", "-o", "k.c", "--header=missing/k.h"]),
+             (3, ["t.tdsl", "-o", "k.c", "--header=folder"]), (3, ["t.tdsl", "-o", "k.c", "-MD", "-MF", "missing/d"]),
+             (3, ["t.tdsl", "-o", "k.c", "-MF", "folder"]), (3, ["t.tdsl", "-o", "folder"]),
+             (3, ["t.tdsl", "-o", "k.c", "--header=k.c"]), (3, ["t.tdsl", "-o", "k.c", "--header=./k.c", "-MF", "k.c"]),
+             (3, ["folder", "-o", "k.c"]), (3, ["t.tdsl", "--dump=graph", "-o", "missing/d"]),
+             (2, ["t.tdsl", "--target=none", "-o", "k.c"]), (2, ["t.tdsl", "t.tdsl", "-o", "k.c"]),
+             (2, ["-o", "k.c"]), (2, ["t.tdsl", "--bogus", "-o", "k.c"]), (2, ["t.tdsl", "-o"]),
+             (2, ["t.tdsl", "--dump=nothing", "-o", "k.c"]), (2, ["t.tdsl", "--emit=tea", "-o", "k.c"]),
+             ((1, 2), ["t.tdsl", "--kernel=absent", "-o", "k.c"])]
+    if os.path.exists("/dev/full"):
+        tries += [(3, ["t.tdsl", "-o", "k.c", "--header=/dev/full"]), (3, ["t.tdsl", "-o", "/dev/full"])]
+    for status, args in tries:
+        tdslc(*args, status=status)
+        equal(files(), ["bad.tdsl", "t.tdsl"], " ".join(args))
+    save("a.npy", fill((2, 2), 0))
+    for status, args in [(3, ["-o", "missing/r.npy"]), (3, ["-o", "folder"]), (2, ["-o", "Q=r.npy"]),
+                         (3, ["-o", "R=r.npy", "-o", "R=r.npy"]), (3, ["-o", "R=r.npy", "-o", "R=folder"])]:
+        tdsl_run("t.tdsl", "A=a.npy", *args, status=status)
+        equal(files(), ["a.npy", "bad.tdsl", "t.tdsl"], " ".join(args))
+
+
+@test
+def a_failed_command_leaves_existing_outputs_as_they_were():
+    write("t.tdsl", ONE)
+    tdslc("t.tdsl", "-o", "k.c")
+    before = read("k.c"), read("k.h")
+    write("t.tdsl", ONE.replace("2 *", "3 *"))
+    os.mkdir("folder")
+    tdslc("t.tdsl", "-o", "k.c", "--header=folder", status=3)
+    tdslc("t.tdsl", "-o", "k.c", "-MF", "missing/k.d", status=3)
+    write("t.tdsl", ONE.replace("2 *", "3 $"))
+    tdslc("t.tdsl", "-o", "k.c", status=1)
+    equal((read("k.c"), read("k.h")), before)
+
+
+@test
+def exit_statuses_tell_whose_fault_it_is():
+    write("t.tdsl", ONE)
+    save("a.npy", fill((2, 2), 0))
+    tdslc("-e", "ij,jk->ik", "--shape=2x3", "--shape=4x5", status=1)
+    tdslc("-e", "ij,jk->ik", "--shape=2x3", status=1)
+    tdslc("-e", "ij->i", "--shape=2xq", status=1)
+    tdslc("-e", "ij->i", "--shape=2x3", "--dtype=f31", status=(1, 2))
+    tdslc("--effort=x", *CHAIN, status=2)
+    tdslc("absent", status=3)
+    tdslc("-e", "i->i", "--shape=" + "x".join(["1"] * 100), status=(1, 4))
+    tdsl_run("t.tdsl", "A=a.npy", "--cc=/nowhere/cc", status=5)
+    tdsl_run("t.tdsl", "A=a.npy", "--cflags=-no-such-flag", status=5)
+    for tool in ("tdslc", "tdsl-run"):
+        assert run(tool, "--version").text.startswith(tool + " ")
+        assert "--target" in run(tool, "--help").text
+        run(tool, status=2)
+    equal(tdslc("--explain=E0101").text.startswith("E0101"), True)
+    tdslc("--explain=E9999", status=2)
+
+
+# ---- dumps
+
+@test
+def a_dump_of_every_stage_reads_back_and_gives_the_same_c():
+    write("t.tdsl", TOUR)
+    programs = [("t.tdsl",), (str(ROOT / "tests/programs/programs.tdsl"), "-w")]
+    for name, *more in programs:
+        tdslc(name, *more, "-o", "want.c", "--header=k.h")
+        for stage in STAGES:
+            tdslc(name, *more, "--dump=" + stage, "-o", "d.dump")
+            equal(tdslc(name, *more, "--dump=" + stage).out, read("d.dump"), stage)
+            assert f"tdsl-dump {stage}" in read("d.dump").decode().splitlines()[0] or stage == "legal", stage
+            equal(tdslc("d.dump", *more, "--dump=" + stage).out, read("d.dump"), f"{stage} of its dump")
+            tdslc("d.dump", *more, "-o", "got.c", "--header=k.h")
+            assert read("got.c") == read("want.c"), f"C from the {stage} dump of {name} differs"
+
+
+@test
+def a_dump_of_an_equation_gives_the_same_c():
+    args = [*CHAIN[:2], "--shape=5x?", "--shape=?x3", "--shape=3x11", "--shape=11x2", "--dtype=f64"]
+    tdslc(*args, "-o", "want.c", "--header=k.h")
+    for stage in STAGES[3:]:
+        tdslc(*args, "--dump=" + stage, "-o", "d.dump")
+        equal(tdslc("d.dump", "--dump=" + stage).out, read("d.dump"), stage)
+        tdslc("d.dump", "-o", "got.c", "--header=k.h")
+        assert read("got.c") == read("want.c"), f"C from the {stage} dump differs"
+
+
+@test
+def tdsl_run_takes_dumps_too():
+    write("t.tdsl", ONE)
+    want = tdsl_run("t.tdsl", "A=fill", "-Dn=3").text
+    for stage in STAGES[:7]:
+        tdslc("t.tdsl", "--dump=" + stage, "-o", "d.dump")
+        bound = ["-Dn=3"] if stage in STAGES[:3] else []
+        save("a.npy", fill((3, 3), 0))
+        equal(tdsl_run("d.dump", *bound, "A=a.npy").text, want, stage)
+
+
+@test
+def names_of_programs_survive_in_dumps():
+    name = 'a "b" \\ \té.tdsl'
+    write(name, ONE)
+    tdslc(name, "-o", "want.c", "--header=k.h")
+    for stage in STAGES:
+        tdslc(name, "--dump=" + stage, "-o", "d.dump")
+        tdslc("d.dump", "-o", "got.c", "--header=k.h")
+        assert read("got.c") == read("want.c"), stage
+    for first in ('// tdsl-dump ast 1', '// tdsl-dump ast 1 "', '// tdsl-dump ast 1 "\\', '// tdsl-dump ast 1 "\\x"',
+                  '// tdsl-dump ast 1 ""', '// tdsl-dump "\\x4'):
+        write("odd.dump", first + "\n" + ONE)
+        tdslc("odd.dump", "-o", "got.c")
+
+
+@test
+def stop_after_writes_nothing():
+    write("t.tdsl", ONE)
+    for stage in STAGES:
+        done = tdslc("t.tdsl", "--stop-after=" + stage)
+        equal((done.out, done.err), (b"", b""), stage)
+    equal(files(), ["t.tdsl"])
+    tdslc("t.tdsl", "--stop-after=tea", status=2)
+
+
+@test
+def reports_dot_and_json_are_printed():
+    write("t.tdsl", TOUR)
+    assert "product" in tdslc("t.tdsl", "--report").text
+    assert isinstance(json.loads(tdslc("t.tdsl", "--report=json").text), (dict, list))
+    assert isinstance(json.loads(tdslc("t.tdsl", "--emit=json").text), (dict, list))
+    assert tdslc("t.tdsl", "--emit=dot").text.startswith("digraph")
+    tdslc("t.tdsl", "--check-each", "-o", "k.c")
+    assert "ms" in tdslc("t.tdsl", "--time", "-o", "k.c").messages
+
+
+# ---- decisions from outside
+
+def load_npz_run(args, dump):
+    write("d.dump", dump)
+    for k, shape in enumerate(((5, 7), (7, 3), (3, 11), (11, 2))):
+        save(f"{k}.npy", fill(shape, k, np.float32))
+    names = re.findall(r"param in @(\w+)", dump)
+    tdsl_run("d.dump", *[f"{n}={k}.npy" for k, n in enumerate(names)], *args)
+
+
+@test
+def a_schedule_edited_by_hand_gives_the_same_numbers():
+    schedule = tdslc("-e", "ij,jk->ik", "--shape=64x96", "--shape=96x80", "--dtype=f64", "--dump=schedule").text
+    numbers = sorted(set(re.findall(r"\btile[^\n]*", schedule))) or re.findall(r"schedule[^}]*", schedule, re.S)
+    assert numbers, schedule
+    edited, changed = [], 0
+    inside = False
+    for line in schedule.splitlines(True):
+        inside |= line.strip().startswith("schedule")
+        found = re.search(r"\b(8|16|32|64)\b", line) if inside and not changed else None
+        if found:
+            line = line[:found.start()] + str(int(found[1]) // 2) + line[found.end():]
+            changed += 1
+        edited.append(line)
+    save("a.npy", fill((64, 96), 0)), save("b.npy", fill((96, 80), 1))
+    write("s.dump", schedule)
+    tdslc("--schedule=s.dump", "s.dump", "-o", "k.c")
+    if changed:
+        write("e.dump", "".join(edited))
+        names = re.findall(r"param in @(\w+)", schedule)
+        tdsl_run("e.dump", f"{names[0]}=a.npy", f"{names[1]}=b.npy", "-o", "r.npy")
+        same(np.load("r.npy"), fill((64, 96), 0) @ fill((96, 80), 1))
+        tdslc("--schedule=e.dump", "-e", "ij,jk->ik", "--shape=64x96", "--shape=96x80", "--dtype=f64", "-o", "e.c")
+        assert read("e.c") != read("k.c")
+    write("junk", "no schedule")
+    tdslc("--schedule=junk", *CHAIN, "-o", "j.c", status=1)
+    assert not os.path.exists("j.c")
+
+
+@test
+def a_given_path_and_a_plan_are_obeyed():
+    for path in ("(0,1)(0,1)(0,1)", "(2,3)(1,2)(0,1)"):
+        dump = tdslc(*CHAIN, "--path", path, "--dump=path").text
+        load_npz_run(["-o", "r.npy"], dump)
+        want = fill((5, 7), 0) @ fill((7, 3), 1) @ fill((3, 11), 2) @ fill((11, 2), 3)
+        same(np.load("r.npy"), want.astype(np.float32))
+    right = tdslc(*CHAIN, "--path=(2,3)(1,2)(0,1)", "--dump=path").out
+    assert right != tdslc(*CHAIN, "--path=(0,3)(0,1)(0,1)", "--dump=path").out
+    for bad in ("(0,9)(0,1)(0,1)", "(0,1)", "(0,0)(0,1)(0,1)", "junk", "(0,1)(0,1)(0,1)(0,1)"):
+        tdslc(*CHAIN, "--path", bad, "-o", "k.c", status=(1, 2))
+    tdslc(*CHAIN, "--path=(2,3)(1,2)(0,1)", "--plan-out=plan", "-o", "a.c", "--header=k.h")
+    tdslc(*CHAIN, "--plan-in=plan", "-o", "b.c", "--header=k.h")
+    equal(read("a.c"), read("b.c"), "C from a plan")
+    tdslc("--emit=path", *CHAIN, "--plan-in=plan", "--plan-out=again")
+    equal(json.loads(tdslc("--emit=path", "--report=json", *CHAIN, "--plan-in=plan").text)["path"],
+          json.loads(tdslc("--emit=path", "--report=json", *CHAIN, "--plan-in=again").text)["path"])
+    write("bad", "nonsense")
+    tdslc(*CHAIN, "--plan-in=bad", "-o", "k.c", status=1)
+    tdslc(*CHAIN, "--plan-in=absent", "-o", "k.c", status=3)
+    assert not os.path.exists("k.c")
+
+
+# ---- docs/tools.md
+
+@test
+def the_table_of_options_in_docs_is_what_help_prints():
+    text = (ROOT / "docs/tools.md").read_text()
+    for tool in ("tdslc", "tdsl-run"):
+        found = re.search(rf"<!-- {tool} --help -->\n```\n(.*?)```", text, re.S)
+        assert found, tool
+        equal(found[1], run(tool, "--help").text, f"docs/tools.md, {tool} --help")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tdslc --emit=path: every number of its report is recomputed here from the path alone, in exact integers. See cli.py."""
+import json
+import math
+import os
+import sys
+
+from support import *
+
+def network_of(inputs, output, sizes):
+    return {"inputs": inputs, "output": output, "sizes": sizes}
+
+
+def recompute(network, report):
+    """Cost, largest, written and peak of a reported path, in Python's integers."""
+    sizes = list(network["sizes"])
+    slices = 1
+    for label, extent in report["sliced"]:
+        equal(extent, sizes[label], "extent of a sliced label")
+        slices *= sizes[label]
+        sizes[label] = 1
+    count = {}
+    for labels in network["inputs"]:
+        for label in set(labels):
+            count[label] = count.get(label, 0) + 1
+    out = {x for x in network["output"]}
+    sliced = {x for x, _ in report["sliced"]}
+    # The free preparation: diagonals, extent 1, labels of one operand only.
+    free = [frozenset(x for x in labels if network["sizes"][x] != 1 and (x in out or count[x] > 1))
+            for labels in network["inputs"]]
+
+    def volume(labels):
+        return math.prod(sizes[x] for x in labels)
+    now = list(free)
+    cost, written, largest = 0, 0, max(volume(x) for x in now)
+    peak = alive = sum(volume(x) for x in now)
+    for step in report["path"]:
+        if len(step) == 1:
+            equal(len(report["path"]), 1, "a lone operand")
+            continue
+        equal(len(step), 2, "a pair")
+        i, j = sorted(step)
+        b, a = now.pop(j), now.pop(i)
+        rest = set().union(*now, out)
+        result = frozenset(x for x in a | b if x in rest)
+        cost += volume(a | b)
+        written += volume(result)
+        largest = max(largest, volume(result))
+        peak = max(peak, alive + volume(result))
+        alive += volume(result) - volume(a) - volume(b)
+        now.append(result)
+    equal(len(now), 1, "operands left")
+    assert not sliced & out or True
+    return cost * slices, largest, written * slices, peak
+
+
+def check_report(network, report):
+    cost, largest, written, peak = recompute(network, report)
+    equal(report["multiply_adds"], str(cost), "multiply_adds")
+    assert cost == 0 or abs(report["log10_multiply_adds"] - math.log10(cost)) < 1e-3
+    equal(int(report["largest"]), largest, "largest")
+    assert abs(report["log2_largest"] - math.log2(largest)) < 1e-3
+    equal(int(report["written"]), written, "written")
+    equal(int(report["peak"]), peak, "peak")
+    assert isinstance(report["seconds"], (int, float)) and report["seconds"] >= 0
+    assert isinstance(report["strategy"], str) and report["strategy"]
+
+
+def instances(most):
+    data = json.loads((ROOT / "tests/data/paths.json").read_text())["instances"]
+    return [i for i in data if i["n"] <= most]
+
+
+@test
+def the_path_report_of_a_network_is_true():
+    picked = instances(30)
+    step = max(1, len(picked) // 20)
+    for instance in picked[::step]:
+        write("n.json", json.dumps(instance))
+        report = json.loads(tdslc("--emit=path", "--report=json", "--network=n.json").text)
+        check_report(instance, report)
+        best = instance.get("best")
+        if best and best.get("proven"):
+            assert int(report["multiply_adds"]) >= int(best["multiply_adds"]), instance["name"]
+
+
+@test
+def the_path_report_of_an_equation_is_true():
+    tests = [("ab,bc,cd,de->ae", [[5, 7], [7, 3], [3, 11], [11, 2]]), ("ij->ji", [[2, 3]]), ("ii->", [[4, 4]]),
+             ("abc,cd,bd,ae->e", [[4, 5, 6], [6, 7], [5, 7], [4, 3]]), ("ij,jk", [[2, 1], [1, 3]]),
+             ("aab,bc,c->a", [[3, 3, 4], [4, 5], [5]]), ("ijx,jk->ik", [[2, 3, 9], [3, 4]])]
+    for equation, shapes in tests:
+        report = json.loads(tdslc("--emit=path", "--report=json", "-e", equation,
+                                  *["--shape=" + "x".join(map(str, s)) for s in shapes]).text)
+        left, arrow, right = equation.partition("->")
+        names = sorted(set(left) - {","})
+        if not arrow:
+            right = "".join(x for x in names if left.count(x) == 1)
+        number = {x: k for k, x in enumerate(names)}
+        sizes = [0] * len(names)
+        for word, shape in zip(left.split(","), shapes):
+            for x, n in zip(word, shape):
+                sizes[number[x]] = max(n, sizes[number[x]])
+        network = network_of([[number[x] for x in w] for w in left.split(",")], [number[x] for x in right], sizes)
+        report["sliced"] = [[number[x], n] for x, n in report["sliced"]]
+        check_report(network, report)
+
+
+@test
+def a_memory_limit_holds_or_the_smallest_that_would_is_said():
+    for instance in [i for i in instances(20) if i["n"] >= 6][:6]:
+        write("n.json", json.dumps(instance))
+        base = ["--emit=path", "--report=json", "--network=n.json"]
+        free = json.loads(tdslc(*base).text)
+        limit = max(1, int(free["largest"]) // 4)
+        done = tdslc(*base, f"--memory-limit={limit}", status=(0, 1, 2, 4))
+        if done.status == 0:
+            report = json.loads(done.text)
+            assert int(report["largest"]) <= limit
+            check_report(instance, report)
+            assert report["sliced"] or report["path"] != free["path"]
+        done = tdslc(*base, "--memory-limit=1", status=(0, 1, 2, 4))
+        if done.status == 0:
+            equal(int(json.loads(done.text)["largest"]), 1)
+        else:
+            numbers = [int(x) for x in re.findall(r"\d+", done.messages) if int(x) > 1]
+            assert numbers, done.messages
+            report = json.loads(tdslc(*base, f"--memory-limit={max(numbers)}").text)
+            assert int(report["largest"]) <= max(numbers)
+        for bad in ("0", "-5", "many", "", "1e6", "99999999999999999999999"):
+            tdslc(*base, "--memory-limit=" + bad, status=(1, 2, 4))
+
+
+@test
+def every_search_and_objective_gives_a_true_report():
+    instance = next(i for i in instances(8) if i["n"] >= 5)
+    write("n.json", json.dumps(instance))
+    tdslc("--emit=path", "--network=n.json", "--search=tea", status=(1, 2))
+    for name in ("auto", "exact", "greedy", "random-greedy", "eliminate", "bisect", "anneal"):
+        for objective in ("flops", "size", "write"):
+            args = ["--emit=path", "--report=json", "--network=n.json", "--search=" + name,
+                    "--objective=" + objective, "--seed=7", "--effort=1"]
+            report = json.loads(tdslc(*args).text)
+            check_report(instance, report)
+            again = json.loads(tdslc(*args).text)
+            equal(again["path"], report["path"], f"{name} again")
+    tdslc("--emit=path", "--network=n.json", "--objective=beauty", status=2)
+
+
+@test
+def bad_networks_are_refused():
+    good = {"inputs": [[0, 1], [1, 2]], "output": [0, 2], "sizes": [2, 3, 4], "more": "ignored"}
+    write("n.json", json.dumps(good))
+    check_report(good, json.loads(tdslc("--emit=path", "--report=json", "--network=n.json").text))
+    bad = ["", "{", "[]", "null", "3", "{}", "[" * 100000, json.dumps({**good, "inputs": []}),
+           json.dumps({**good, "inputs": [[0, 5], [1]]}), json.dumps({**good, "sizes": [2, -3, 4]}),
+           json.dumps({**good, "sizes": [2, "x", 4]}), json.dumps({**good, "output": [7]}),
+           json.dumps({**good, "output": "02"}), json.dumps({**good, "sizes": [2, 3]}),
+           json.dumps({**good, "inputs": [[0, -1], [1, 2]]}), json.dumps({**good, "inputs": [[0, 1.5], [1]]}),
+           json.dumps({**good, "sizes": [2, 10 ** 30, 4]})]
+    for text in bad:
+        write("n.json", text)
+        tdslc("--emit=path", "--network=n.json", "-o", "r.json", status=(1, 4))
+    tdslc("--network=n.json", status=2)
+    tdslc("--emit=path", "--network=absent.json", status=3)
+    assert not os.path.exists("r.json")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
