@@ -81,5 +81,9 @@ bool compilation_check(Compilation *c, Stage stage, const char *pass);
 /* report.c: residence, traffic, contraction order. */
 void compilation_report(const Compilation *c, Text *out);
 void compilation_report_json(const Compilation *c, Text *out);
+void compilation_report_html(const Compilation *c, Text *out); /* report_html.c */
+/* Shared by the forms of the report: what a value is called, and its bytes where it lives. */
+const char *report_value_name(const Graph *g, NodeRef n, Arena *arena);
+int64_t report_value_bytes(const Partition *p, const Schedule *s, NodeRef n);
 
 #endif

@@ -108,6 +108,8 @@ static void write_report(ToolRun *t, const Compilation *c)
     text_init(&text, &t->arena);
     if (strcmp(kind, "json") == 0) {
         compilation_report_json(c, &text);
+    } else if (strcmp(kind, "html") == 0) {
+        compilation_report_html(c, &text);
     } else {
         compilation_report(c, &text);
     }
@@ -293,8 +295,9 @@ static bool check_usage(ToolRun *t)
     } else if (target_find(target) == NULL) {
         text_printf(&t->errors, "tdslc: error: unknown target '%s'; there are%s\n", target,
                     target_names(&t->arena));
-    } else if (report[0] != '\0' && strcmp(report, "json") != 0) {
-        text_printf(&t->errors, "tdslc: error: '--report=%s': json, or nothing for text\n", report);
+    } else if (report[0] != '\0' && strcmp(report, "json") != 0 &&
+               strcmp(report, "html") != 0) {
+        text_printf(&t->errors, "tdslc: error: '--report=%s': json, html, or nothing for text\n", report);
     } else if (option_given(o, OPT_NETWORK) && strcmp(emit, "path") != 0) {
         text_printf(&t->errors, "tdslc: error: --network needs --emit=path\n");
     } else {

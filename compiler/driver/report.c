@@ -23,7 +23,7 @@ static int64_t type_bytes(const Graph *g, DType t, uint32_t rank, const Dim *sha
 }
 
 /* Bytes of the value where it lives: a block for the tiles of its group's schedule. */
-static int64_t value_bytes(const Partition *p, const Schedule *s, NodeRef n)
+int64_t report_value_bytes(const Partition *p, const Schedule *s, NodeRef n)
 {
     const Graph *g = p->graph;
     const Node *node = graph_node(g, n);
@@ -89,7 +89,7 @@ static void put_bytes(Text *out, int64_t bytes)
     text_printf(out, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
 }
 
-static const char *value_name(const Graph *g, NodeRef n, Arena *arena)
+const char *report_value_name(const Graph *g, NodeRef n, Arena *arena)
 {
     const Node *node = graph_node(g, n);
     if (node->op == OP_INPUT) {
@@ -111,13 +111,13 @@ static void report_values(const Compilation *c, uint32_t k, Text *out)
         if (r == RESIDE_NONE || leaf) {
             continue;
         }
-        text_printf(out, "  %-12s ", value_name(g, n, c->arena));
+        text_printf(out, "  %-12s ", report_value_name(g, n, c->arena));
         Text type;
         text_init(&type, c->arena);
         dump_type(&type, &g->dims, node->dtype, node->rank, node->shape);
         text_printf(out, "%-22s %-10s ", type.at, residence_name(r));
         if (residence_is_stored(r)) {
-            put_bytes(out, value_bytes(p, c->schedules[k], n));
+            put_bytes(out, report_value_bytes(p, c->schedules[k], n));
         }
         if (p->group_of[n] != NODE_NONE) {
             text_printf(out, ", group %u", p->group_of[n]);
@@ -141,7 +141,7 @@ static void report_groups(const Compilation *c, uint32_t k, Text *out)
         text_printf(out, "  group %u:", i);
         for (uint32_t at = 0; at < p->groups[i].n_nodes; at++) {
             text_printf(out, "%s %s", at == 0 ? "" : ",",
-                        value_name(g, p->groups[i].nodes[at], c->arena));
+                        report_value_name(g, p->groups[i].nodes[at], c->arena));
         }
         for (uint32_t x = 0; x < plan->n_axes; x++) {
             text_put(out, x == 0 ? "; loops over " : ", ");
@@ -206,7 +206,7 @@ static void json_value(const Compilation *c, uint32_t k, NodeRef n, Text *out)
     const Partition *p = c->partitions[k];
     const Node *node = graph_node(p->graph, n);
     text_put(out, "{\"name\": ");
-    json_string(out, value_name(p->graph, n, c->arena));
+    json_string(out, report_value_name(p->graph, n, c->arena));
     text_printf(out, ", \"dtype\": \"%s\", \"accumulator\": \"%s\", \"shape\": [",
                 dtype_name(node->dtype), dtype_name(node->acc));
     for (uint32_t d = 0; d < node->rank; d++) {
@@ -222,7 +222,7 @@ static void json_value(const Compilation *c, uint32_t k, NodeRef n, Text *out)
     }
     text_printf(out, "], \"residence\": \"%s\", \"bytes\": %lld", residence_name(p->residence[n]),
                 (long long)(residence_is_stored(p->residence[n])
-                                ? value_bytes(p, c->schedules[k], n)
+                                ? report_value_bytes(p, c->schedules[k], n)
                                 : 0));
     if (p->group_of[n] != NODE_NONE) {
         text_printf(out, ", \"group\": %u", p->group_of[n]);
@@ -243,7 +243,7 @@ static void json_groups(const Compilation *c, uint32_t k, Text *out)
         text_put(out, i == 0 ? "{\"values\": [" : ", {\"values\": [");
         for (uint32_t at = 0; at < p->groups[i].n_nodes; at++) {
             text_put(out, at == 0 ? "" : ", ");
-            json_string(out, value_name(p->graph, p->groups[i].nodes[at], c->arena));
+            json_string(out, report_value_name(p->graph, p->groups[i].nodes[at], c->arena));
         }
         text_put(out, "], \"loops\": [");
         for (uint32_t x = 0; x < plan->n_axes; x++) {
