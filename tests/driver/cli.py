@@ -529,6 +529,8 @@ def reports_dot_and_json_are_printed():
     write("t.tdsl", TOUR)
     assert "product" in tdslc("t.tdsl", "--report").text
     assert isinstance(json.loads(tdslc("t.tdsl", "--report=json").text), (dict, list))
+    page = tdslc("t.tdsl", "--report=html").text
+    assert page.startswith("<!DOCTYPE html>") and "register" in page and "<script" not in page
     assert isinstance(json.loads(tdslc("t.tdsl", "--emit=json").text), (dict, list))
     assert tdslc("t.tdsl", "--emit=dot").text.startswith("digraph")
     tdslc("t.tdsl", "--check-each", "-o", "k.c")
