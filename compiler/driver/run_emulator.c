@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See run_emulator.h. The kernel is the first printed program of the output set, its manifest the file of the same name; results come in
- * the order of the kernel's arguments: inout parameters, then plain results. POSIX. */
+/* See run_emulator.h. The kernel is the first printed program of the output set, its manifest
+ * the file of the same name; results come in the order of the kernel's arguments: inout
+ * parameters, then plain results. POSIX. */
 #include "driver/run_emulator.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ const Target *emulated_target(const char *name)
 {
     for (uint32_t i = 0; target_at(i) != NULL; i++) {
         const Target *t = target_at(i);
-        bool emulated = !t->machine->open_extents; /* bound when compiled, as an emulated kernel is */
+        bool emulated =
+            !t->machine->open_extents; /* bound when compiled, as an emulated kernel is */
         if (emulated && (strcmp(name, "emulator") == 0 || strcmp(name, t->name) == 0)) {
             return t;
         }
@@ -111,7 +113,8 @@ static bool run_program(Emulation *e)
     return true;
 }
 
-static bool read_result(Emulation *e, const char *path, const int64_t *dims, uint32_t r, Tensor **out)
+static bool read_result(Emulation *e, const char *path, const int64_t *dims, uint32_t r,
+                        Tensor **out)
 {
     const Node *n = graph_node(e->g, e->g->results.at[r].node);
     int64_t *extent = ARENA_ARRAY(e->arena, n->rank, int64_t);
@@ -146,8 +149,8 @@ static uint32_t *result_order(Emulation *e)
     return order;
 }
 
-bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Graph *g, const int64_t *dims,
-                  Tensor *const *args, Tensor **results)
+bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Graph *g,
+                  const int64_t *dims, Tensor *const *args, Tensor **results)
 {
     Emulation e = {.ctx = ctx, .arena = arena, .g = g};
     const char *script = getenv(TDSL_EMULATOR_VARIABLE), *python = getenv("TDSL_PYTHON");
@@ -156,10 +159,12 @@ bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Graph *g, 
     word(&e, "-B");
     word(&e, script == NULL ? TDSL_EMULATOR : script);
     if (access(e.argv.at[2], R_OK) != 0) {
-        return fail(&e, "where is the emulator? " TDSL_EMULATOR_VARIABLE " names its run.py; not here",
-                    e.argv.at[2]);
+        return fail(
+            &e, "where is the emulator? " TDSL_EMULATOR_VARIABLE " names its run.py; not here",
+            e.argv.at[2]);
     }
-    e.folder = str_format(arena, "%s/tdsl-run-XXXXXX", base == NULL || base[0] == '\0' ? "/tmp" : base);
+    e.folder = str_format(arena, "%s/tdsl-run-XXXXXX",
+                          base == NULL || base[0] == '\0' ? "/tmp" : base);
     if (mkdtemp(e.folder) == NULL) {
         return fail(&e, "cannot make a temporary folder", strerror(errno));
     }

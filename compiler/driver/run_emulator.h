@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Emitted kernels of a target whose programs are run as text by an emulator: the files in a private temporary folder, arrays as bare
- * elements, the emulator's run.py by argument vector. Errors are diagnostics (E_RUN). */
+/* Emitted kernels of a target whose programs are run as text by an emulator: the files in a
+ * private temporary folder, arrays as bare elements, the emulator's run.py by argument vector.
+ * Errors are diagnostics (E_RUN). */
 #ifndef DRIVER_RUN_EMULATOR_H
 #define DRIVER_RUN_EMULATOR_H
 
@@ -8,12 +9,13 @@
 #include "ir/tensor.h"
 #include "target/target.h"
 
-/* The target of this name if its kernels are emulated; "emulator" is the first such target. Null: none. */
+/* The target of this name if its kernels are emulated; "emulator" is the first such target.
+ * Null: none. */
 const Target *emulated_target(const char *name);
 
-/* Runs the kernel of graph `g`; results[k] as graph_eval. Environment: one variable names run.py (the
- * runtime has the same), TDSL_PYTHON the interpreter. */
-bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *files, const Graph *g, const int64_t *dims,
-                  Tensor *const *args, Tensor **results);
+/* Runs the kernel of graph `g`; results[k] as graph_eval. Environment: one variable names
+ * run.py (the runtime has the same), TDSL_PYTHON the interpreter. */
+bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *files, const Graph *g,
+                  const int64_t *dims, Tensor *const *args, Tensor **results);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contractions on the Tensor engine. Labels are batch, rows (M), columns (N) or contracted (K). K goes on partitions in pieces of
- * at most 128 that accumulate into one PSUM tile; the operand that has the result's contiguous label moves, so that results are stored
- * in long rows. Several column tiles share a stationary tile. What follows as an elementwise statement over the same positions is
- * computed from the PSUM tile. */
+/* Contractions on the Tensor engine. Labels are batch, rows (M), columns (N) or contracted (K).
+ * K goes on partitions in pieces of at most 128 that accumulate into one PSUM tile; the operand
+ * that has the result's contiguous label moves, so that results are stored in long rows.
+ * Several column tiles share a stationary tile. What follows as an elementwise statement over
+ * the same positions is computed from the PSUM tile. */
 #include "backend/nki/lower.h"
 
-#define COLUMNS_AT_ONCE 4 /* PSUM tiles of one pass: half of the banks, the other half is being emptied */
+#define COLUMNS_AT_ONCE                                                                        \
+    4 /* PSUM tiles of one pass: half of the banks, the other half is being emptied */
 
 typedef struct Contraction {
     Lower *l;
@@ -121,7 +123,8 @@ static void choose_roles(Contraction *c)
     c->pm = pm;
 }
 
-/* Which contracted labels lie on partitions together. A block on chip has one; it is taken as it is. */
+/* Which contracted labels lie on partitions together. A block on chip has one; it is taken as
+ * it is. */
 static void choose_k(Contraction *c)
 {
     Lower *l = c->l;
@@ -218,12 +221,14 @@ static void accumulate(Contraction *c, Box *box, uint32_t n_tiles, const Box *co
     }
 }
 
-/* All row tiles under one set of column tiles: the moving operand, which is the wider one, is read once. */
+/* All row tiles under one set of column tiles: the moving operand, which is the wider one, is
+ * read once. */
 static void row_tiles(Contraction *c, Box *box, uint32_t n_tiles, const Box *columns)
 {
     int64_t mstep[LABELS];
     box_steps(c->pm, &c->l->full, NKI_STATIONARY, mstep);
-    for (bool a = true; box_next(c->pm, &c->l->full, mstep, box, a) && !c->l->failed; a = false) {
+    for (bool a = true; box_next(c->pm, &c->l->full, mstep, box, a) && !c->l->failed;
+         a = false) {
         accumulate(c, box, n_tiles, columns);
     }
 }
@@ -268,9 +273,10 @@ static void all_rows(Contraction *c)
 
 /* ---- the epilogue, over the labels of the matmul ---- */
 
-/* Label of the epilogue -> affine in labels of the matmul: both statements' positions in the accumulator are the same. */
-static const Affine *rename_affines(Arena *a, const Affine *at, uint32_t rank, const Stmt *epilogue,
-                                    const VarRef *var, const Affine *by)
+/* Label of the epilogue -> affine in labels of the matmul: both statements' positions in the
+ * accumulator are the same. */
+static const Affine *rename_affines(Arena *a, const Affine *at, uint32_t rank,
+                                    const Stmt *epilogue, const VarRef *var, const Affine *by)
 {
     Affine *out = ARENA_ARRAY(a, rank, Affine);
     for (uint32_t d = 0; d < rank; d++) {
@@ -293,7 +299,8 @@ static const Expr *rename_expr(Lower *l, const Expr *e, const Stmt *epilogue, co
     Expr *out = ARENA_NEW(l->arena, Expr);
     *out = *e;
     if (e->kind == EXPR_LOAD) {
-        out->at = rename_affines(l->arena, e->at, l->from->bufs.at[e->buf].rank, epilogue, var, by);
+        out->at =
+            rename_affines(l->arena, e->at, l->from->bufs.at[e->buf].rank, epilogue, var, by);
     }
     const Expr **arg = ARENA_ARRAY(l->arena, e->n_args, const Expr *);
     for (uint32_t i = 0; i < e->n_args; i++) {
@@ -328,7 +335,8 @@ static void take_epilogue(Contraction *c)
         by[j] = affine_var(l->arena, var[j]);
         for (uint32_t d = 0; d < l->from->bufs.at[c->s->dst].rank; d++) {
             for (uint32_t i = 0; i < load->at[d].n; i++) {
-                if (load->at[d].term[i].var == var[j]) { /* at = var + r, s.at = x: var = x - r */
+                if (load->at[d].term[i].var ==
+                    var[j]) { /* at = var + r, s.at = x: var = x - r */
                     Affine rest = affine_subst(l->arena, load->at[d], var[j], affine_const(0));
                     by[j] = affine_add(l->arena, c->s->at[d], -1, rest);
                 }
@@ -336,8 +344,8 @@ static void take_epilogue(Contraction *c)
         }
     }
     c->epilogue_value = rename_expr(l, e->value, e, var, by);
-    c->final = place_of(l, e->dst, rename_affines(l->arena, e->at, l->from->bufs.at[e->dst].rank,
-                                                  e, var, by));
+    c->final = place_of(
+        l, e->dst, rename_affines(l->arena, e->at, l->from->bufs.at[e->dst].rank, e, var, by));
 }
 
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)

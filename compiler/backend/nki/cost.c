@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A static count over a LEGAL kernel: instructions, cycles of each engine, DMA bytes and descriptors, peaks of SBUF and PSUM. The numbers
- * are the vendor's published averages; a descriptor below 512 bytes is charged as 512. A model, not a measurement. */
+/* A static count over a LEGAL kernel: instructions, cycles of each engine, DMA bytes and
+ * descriptors, peaks of SBUF and PSUM. The numbers are the vendor's published averages; a
+ * descriptor below 512 bytes is charged as 512. A model, not a measurement. */
 #include "backend/nki/nki.h"
 
-#define MIN_CYCLES 64
+#define MIN_CYCLES     64
 #define MIN_DESCRIPTOR 512
 
 const char *const nki_engine_names[5] = {"tensor", "vector", "scalar", "gpsimd", "dma"};
@@ -65,14 +66,16 @@ static int64_t matmul_cycles(const Kernel *k, const Instr *i)
 int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t *cycles)
 {
     int64_t n = i->dst.nf;
-    bool power = (i->kind == INSTR_SCALAR && (i->s0.op == OP_POW || (i->s1.given && i->s1.op == OP_POW))) ||
+    bool power = (i->kind == INSTR_SCALAR &&
+                  (i->s0.op == OP_POW || (i->s1.given && i->s1.op == OP_POW))) ||
                  (i->kind == INSTR_TENSOR && i->op == OP_POW);
     switch (i->kind) {
     case INSTR_MATMUL:
         *cycles = matmul_cycles(k, i);
         return TENSOR;
     case INSTR_TRANSPOSE:
-        *cycles = i->a.np > (i->a.nf < 64 ? i->a.nf : 64) ? i->a.np : (i->a.nf < 64 ? i->a.nf : 64);
+        *cycles =
+            i->a.np > (i->a.nf < 64 ? i->a.nf : 64) ? i->a.np : (i->a.nf < 64 ? i->a.nf : 64);
         return TENSOR;
     case INSTR_ACTIVATION:
         *cycles = at_least(n);
@@ -246,8 +249,8 @@ static void peaks(Count *c)
                 continue;
             }
             int64_t bytes = buf->extent[1].n * nki_bytes(buf->dtype);
-            int64_t size = space == 1 ? (bytes + NKI_PSUM_BANK - 1) / NKI_PSUM_BANK
-                                      : (bytes + 3) / 4 * 4;
+            int64_t size =
+                space == 1 ? (bytes + NKI_PSUM_BANK - 1) / NKI_PSUM_BANK : (bytes + 3) / 4 * 4;
             change[c->life[b].born] += size;
             change[c->life[b].died + 1] -= size;
         }
@@ -284,7 +287,8 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
         out->compulsory_bytes += bytes * (k->args.at[i].role == ARG_INOUT ? 2 : 1);
     }
     out->charged_bytes = (int64_t)c.charged;
-    const double ghz[4] = {chip->tensor_ghz, chip->vector_ghz, chip->scalar_ghz, chip->gpsimd_ghz};
+    const double ghz[4] = {chip->tensor_ghz, chip->vector_ghz, chip->scalar_ghz,
+                           chip->gpsimd_ghz};
     for (int e = 0; e < 4; e++) {
         out->busy_us[e] = (double)out->cycles[e] / (ghz[e] * 1000);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a statement of a LEGAL kernel to the instruction it is. The forms are few (instr_make.c writes them); what matches none is
- * refused with a phrase, since a LEGAL kernel may come from a dump that somebody wrote. */
+/* From a statement of a LEGAL kernel to the instruction it is. The forms are few (instr_make.c
+ * writes them); what matches none is refused with a phrase, since a LEGAL kernel may come from
+ * a dump that somebody wrote. */
 #include <math.h>
 
 #include "backend/nki/nki.h"
@@ -72,7 +73,8 @@ static bool on_chip(const Kernel *k, BufRef b)
 }
 
 /* A tile with its indices: pv along partitions, fv along the free axis. */
-static bool chip_operand(Decoder *d, BufRef buf, const Affine *at, Operand *out, VarRef *pv, VarRef *fv)
+static bool chip_operand(Decoder *d, BufRef buf, const Affine *at, Operand *out, VarRef *pv,
+                         VarRef *fv)
 {
     int64_t coef = 1;
     *out = (Operand){.buf = buf, .on_chip = true};
@@ -108,7 +110,8 @@ static bool dma_chip(Decoder *d, BufRef buf, const Affine *at, Operand *out, Cop
         for (uint32_t i = d->s->n_index; i-- > 0;) {
             int64_t coef = 0, n = span_of(d, d->s->index[i].var);
             for (uint32_t t = 0; t < at[side].n; t++) {
-                coef = at[side].term[t].var == d->s->index[i].var ? at[side].term[t].coef : coef;
+                coef =
+                    at[side].term[t].var == d->s->index[i].var ? at[side].term[t].coef : coef;
             }
             if (coef == 0) {
                 continue;
@@ -132,7 +135,8 @@ static bool dma_chip(Decoder *d, BufRef buf, const Affine *at, Operand *out, Cop
     return true;
 }
 
-static bool dma_slices(const Decoder *d, BufRef buf, const Affine *at, const CopySide *order, Operand *out)
+static bool dma_slices(const Decoder *d, BufRef buf, const Affine *at, const CopySide *order,
+                       Operand *out)
 {
     uint32_t next = 0;
     for (uint32_t dim = 0; dim < d->k->bufs.at[buf].rank; dim++) {
@@ -155,7 +159,8 @@ static bool dma_slices(const Decoder *d, BufRef buf, const Affine *at, const Cop
     return next == order->n;
 }
 
-static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *order, Operand *out)
+static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *order,
+                    Operand *out)
 {
     *out = (Operand){.buf = buf};
     if (dma_slices(d, buf, at, order, out)) {
@@ -191,7 +196,8 @@ static bool decode_dma(Decoder *d, const Expr *load, Instr *out)
         return no(d, "a copy that is not between HBM and SBUF");
     }
     out->kind = INSTR_DMA;
-    return dma_chip(d, chip, store ? load->at : d->s->at, store ? &out->a : &out->dst, &order) &&
+    return dma_chip(d, chip, store ? load->at : d->s->at, store ? &out->a : &out->dst,
+                    &order) &&
            dma_hbm(d, hbm, store ? d->s->at : load->at, &order, store ? &out->dst : &out->a);
 }
 
@@ -215,7 +221,8 @@ static bool tile_load(Decoder *d, const Expr *e, Indices x, Operand *out, bool *
         return no(d, "an operand that is no tile");
     }
     *column = f == UINT32_MAX && x.f != UINT32_MAX;
-    return (p == x.p && (f == x.f || *column)) || no(d, "an operand is indexed in another order");
+    return (p == x.p && (f == x.f || *column)) ||
+           no(d, "an operand is indexed in another order");
 }
 
 static bool number_value(const Expr *e, double *out)
@@ -258,7 +265,8 @@ static bool scalar_form(Decoder *d, const Expr *e, Indices x, Operand *tile, Sca
         return false;
     }
     bool right = full_operand(d, e->arg[0], x, tile) && small_operand(d, e->arg[1], x, s);
-    bool left = !right && full_operand(d, e->arg[1], x, tile) && small_operand(d, e->arg[0], x, s);
+    bool left =
+        !right && full_operand(d, e->arg[1], x, tile) && small_operand(d, e->arg[0], x, s);
     s->op = e->op;
     s->reverse = left;
     return right || left;
@@ -328,8 +336,9 @@ static bool decode_op(Decoder *d, const Expr *e, Indices x, Instr *out)
     if (e->op == OP_SELECT) {
         Operand same;
         out->kind = INSTR_PREDICATED;
-        return full_operand(d, e->arg[0], x, &out->a) && full_operand(d, e->arg[1], x, &out->b) &&
-               full_operand(d, e->arg[2], x, &same) && same.buf == d->s->dst;
+        return full_operand(d, e->arg[0], x, &out->a) &&
+               full_operand(d, e->arg[1], x, &out->b) && full_operand(d, e->arg[2], x, &same) &&
+               same.buf == d->s->dst;
     }
     if (e->n_args == 1) {
         out->op = e->op;
@@ -399,7 +408,8 @@ static bool decode_fold(Decoder *d, const Stmt *before, Indices x, Instr *out)
            no(d, "a reduction that is not of whole rows into a fresh column");
 }
 
-bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out, const char **why)
+bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
+                  const char **why)
 {
     const Stmt *s = place.body[place.at];
     const Stmt *next = place.at + 1 < place.n ? place.body[place.at + 1] : NULL;
@@ -464,7 +474,8 @@ static bool walk_block(Walk *w, Stmt *const *body, uint32_t n)
     return true;
 }
 
-bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad, const char **why)
+bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
+                const char **why)
 {
     Walk w = {.k = k, .visit = visit, .user = user};
     w.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions over a box of labels. A subexpression is computed over the labels it depends on and no others, and is spread over the rest
- * where it meets them: a number, a column (one value per partition) or a tile are what the instructions take. Up to three operands
- * go into one instruction: `pending` holds an operation back until it is known whether the next one can take it along. */
+/* Expressions over a box of labels. A subexpression is computed over the labels it depends on
+ * and no others, and is spread over the rest where it meets them: a number, a column (one value
+ * per partition) or a tile are what the instructions take. Up to three operands go into one
+ * instruction: `pending` holds an operation back until it is known whether the next one can
+ * take it along. */
 #include "backend/nki/lower.h"
 
 #include <math.h>
@@ -67,7 +69,8 @@ static void leaves_of(const Val *v, Leaves *out)
     }
 }
 
-/* How many trailing labels of `f` can lie on the free axis of one instruction: each leaf has all of them or none. */
+/* How many trailing labels of `f` can lie on the free axis of one instruction: each leaf has
+ * all of them or none. */
 static uint32_t suffix(const Leaves *leaves, Labels f)
 {
     uint32_t best = 0;
@@ -114,7 +117,8 @@ static const Expr *piece_expr(Evaluation *ev, const Val *v, const Box *part, int
     }
     if (v->kind == VAL_TILE) {
         View piece = leaf_piece(ev, v, part);
-        return piece.nf == nf ? view_load(l, piece, DTYPE_F32) : view_column(l, piece, DTYPE_F32);
+        return piece.nf == nf ? view_load(l, piece, DTYPE_F32)
+                              : view_column(l, piece, DTYPE_F32);
     }
     const Expr *arg[2] = {piece_expr(ev, v->x, part, nf), piece_expr(ev, v->y, part, nf)};
     DType t = DTYPE_F32, in[2] = {t, t};
@@ -157,7 +161,8 @@ static View result_tile(Evaluation *ev, bool hp, Labels f, DType t, const View *
     if (into != NULL) {
         return *into;
     }
-    return tile_new(ev->l, "t", t, SPACE_TILE, hp ? partitions(ev) : 1, labels_count(f, ev->box));
+    return tile_new(ev->l, "t", t, SPACE_TILE, hp ? partitions(ev) : 1,
+                    labels_count(f, ev->box));
 }
 
 static Val *val_tile(Evaluation *ev, View v, bool hp, Labels f)
@@ -276,7 +281,8 @@ static bool feeds_activation(const Evaluation *ev, const Val *v, Op fn)
     if (v->op == OP_MUL) {
         return true;
     }
-    bool bias = ev->l->chip->gen >= 3 || (fn != OP_RSQRT && (x_small ? v->x : v->y)->kind == VAL_TILE);
+    bool bias =
+        ev->l->chip->gen >= 3 || (fn != OP_RSQRT && (x_small ? v->x : v->y)->kind == VAL_TILE);
     bool recip = fn == OP_COPY;
     bool minus_column = v->op == OP_SUB && y_small && v->y->kind == VAL_TILE;
     bool wide = (x_small ? v->x : v->y)->kind == VAL_NUMBER ||
@@ -362,7 +368,8 @@ static const Val *select_value(Evaluation *ev, const Val *c, const Val *x, const
     View p = full_tile(ev, c, DTYPE_BOOL, NULL);
     x = out_of_psum(ev, force(ev, x, DTYPE_F32, NULL));
     View a = full_tile(ev, x, DTYPE_F32, NULL);
-    View dst = tile_new(l, "t", DTYPE_F32, SPACE_TILE, partitions(ev), labels_count(ev->f, ev->box));
+    View dst =
+        tile_new(l, "t", DTYPE_F32, SPACE_TILE, partitions(ev), labels_count(ev->f, ev->box));
     (void)into;
     View b = full_tile(ev, y, DTYPE_F32, NULL);
     make_copy(l, dst, b);
@@ -462,7 +469,8 @@ static const Val *eval_op(Evaluation *ev, const Expr *e, const View *into)
         if (x->kind == VAL_NUMBER) {
             return x->number == 0 ? x : binary(ev, OP_MUL, x, y);
         }
-        return select_value(ev, binary(ev, OP_EQ, force(ev, x, DTYPE_F32, NULL), val_number(ev, 0)),
+        return select_value(ev,
+                            binary(ev, OP_EQ, force(ev, x, DTYPE_F32, NULL), val_number(ev, 0)),
                             val_number(ev, 0), binary(ev, OP_MUL, x, y), NULL);
     case OP_DIV:
         return eval_divide(ev, x, y);
@@ -537,7 +545,8 @@ static const Val *eval(Evaluation *ev, const Expr *e, const View *into)
     }
     int64_t key[KEY_LIMIT];
     uint32_t n = 2, seen = 0;
-    bool keep = into == NULL && expr_key(ev, e, key, &n, &seen) && key_finish(ev, e, key, &n, seen);
+    bool keep =
+        into == NULL && expr_key(ev, e, key, &n, &seen) && key_finish(ev, e, key, &n, seen);
     Labels f = {0};
     bool hp = false;
     for (uint32_t i = 0; keep && i < ev->f.n; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files beside a kernel: manifest, build script and HLO text. All are made from the LEGAL kernel alone. */
+/* The files beside a kernel: manifest, build script and HLO text. All are made from the LEGAL
+ * kernel alone. */
 #include <string.h>
 
 #include "backend/nki/nki.h"
@@ -10,7 +11,8 @@ static void put_row(const Kernel *k, Arg arg, bool output, bool last, Text *out)
 {
     const Buffer *b = &k->bufs.at[arg.buf];
     bool copy = output && arg.role == ARG_INOUT;
-    text_printf(out, "    {\"name\": \"%s%s\", \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
+    text_printf(out,
+                "    {\"name\": \"%s%s\", \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
                 nki_param(k, arg.buf), copy ? "_out" : "", output ? "output" : "input",
                 nki_dtype(b->dtype));
     for (uint32_t d = 0; d < b->rank; d++) {
@@ -52,8 +54,12 @@ void nki_print_manifest(const Kernel *k, const NkiChip *chip, Text *out)
     for (uint32_t i = 0; i < k->args.n; i++) {
         inout += k->args.at[i].role == ARG_INOUT;
     }
-    text_printf(out, "{\n  \"kernel\": \"%s\",\n  \"file\": \"%s.py\",\n  \"function\": \"%s\",\n", fn, fn, fn);
-    text_printf(out, "  \"target\": \"%s\",\n  \"dialect\": \"0.3.0 to 0.6.0\",\n  \"grid\": 1,\n  \"lnc\": 1,\n",
+    text_printf(out,
+                "{\n  \"kernel\": \"%s\",\n  \"file\": \"%s.py\",\n  \"function\": \"%s\",\n",
+                fn, fn, fn);
+    text_printf(out,
+                "  \"target\": \"%s\",\n  \"dialect\": \"0.3.0 to 0.6.0\",\n  \"grid\": 1,\n  "
+                "\"lnc\": 1,\n",
                 k->target);
     text_printf(out, "  \"instructions\": %lld,\n", (long long)(c.instructions + inout));
     text_printf(out, "  \"matmul_macs\": %lld,\n", (long long)c.matmul_macs);
@@ -62,10 +68,14 @@ void nki_print_manifest(const Kernel *k, const NkiChip *chip, Text *out)
     for (int e = 0; e < 4; e++) {
         text_printf(out, "\"%s_cycles\": %lld, ", nki_engine_names[e], (long long)c.cycles[e]);
     }
-    text_printf(out, "\"hbm_read_bytes\": %lld, \"hbm_written_bytes\": %lld, \"compulsory_bytes\": %lld, ",
-                (long long)c.read_bytes, (long long)c.written_bytes, (long long)c.compulsory_bytes);
-    text_printf(out, "\"dma_descriptors\": %lld, \"sbuf_bytes_per_partition\": %lld, \"psum_banks\": %lld, ",
-                (long long)c.descriptors, (long long)c.sbuf_peak, (long long)c.psum_peak);
+    text_printf(
+        out,
+        "\"hbm_read_bytes\": %lld, \"hbm_written_bytes\": %lld, \"compulsory_bytes\": %lld, ",
+        (long long)c.read_bytes, (long long)c.written_bytes, (long long)c.compulsory_bytes);
+    text_printf(
+        out,
+        "\"dma_descriptors\": %lld, \"sbuf_bytes_per_partition\": %lld, \"psum_banks\": %lld, ",
+        (long long)c.descriptors, (long long)c.sbuf_peak, (long long)c.psum_peak);
     text_printf(out, "\"bound_by\": \"%s\", \"bound_us\": ", nki_engine_names[c.bound_by]);
     text_printf(out, "%.3f},\n  \"spills\": [", c.busy_us[c.bound_by]);
     bool first = true;
@@ -78,7 +88,8 @@ void nki_print_manifest(const Kernel *k, const NkiChip *chip, Text *out)
     text_put(out, "],\n  \"args\": [\n");
     uint32_t left = 0;
     for (uint32_t i = 0; i < k->args.n; i++) {
-        left += (uint32_t)is_input(k->args.at[i].role) + (uint32_t)is_output(k->args.at[i].role);
+        left +=
+            (uint32_t)is_input(k->args.at[i].role) + (uint32_t)is_output(k->args.at[i].role);
     }
     for (int side = 0; side < 2; side++) {
         for (uint32_t i = 0; i < k->args.n; i++) {
@@ -99,9 +110,12 @@ static const char *const script_head =
     "\n"
     "    python3 build_neff.py [KERNEL ...]        all kernels unless some are named\n"
     "\n"
-    "The documented route: NKI_ARTIFACTS_DIR is set before nki is imported, the kernel is called with\n"
-    "arrays, and kernel.neff stays there, also when no device is present to run it. Each NEFF goes to\n"
-    "KERNEL.neff beside its manifest, and its path into KERNEL.hlo.txt. Exit 0: all built; 1: one was\n"
+    "The documented route: NKI_ARTIFACTS_DIR is set before nki is imported, the kernel is "
+    "called with\n"
+    "arrays, and kernel.neff stays there, also when no device is present to run it. Each NEFF "
+    "goes to\n"
+    "KERNEL.neff beside its manifest, and its path into KERNEL.hlo.txt. Exit 0: all built; 1: "
+    "one was\n"
     "not; 3: nki or neuronx-cc is not installed here.\n"
     "\"\"\"\n"
     "import base64\n"
@@ -128,7 +142,8 @@ static const char *const script_one =
     "    os.environ.setdefault(\"NEURON_LOGICAL_NC_CONFIG\", str(manifest[\"lnc\"]))\n"
     "    import numpy\n"
     "    sys.path.insert(0, HERE)\n"
-    "    kernel = getattr(importlib.import_module(manifest[\"function\"]), manifest[\"function\"])\n"
+    "    kernel = getattr(importlib.import_module(manifest[\"function\"]), "
+    "manifest[\"function\"])\n"
     "    arrays = []\n"
     "    for row in manifest[\"args\"]:\n"
     "        if row[\"role\"] == \"input\":\n"
@@ -160,24 +175,29 @@ static const char *const script_main =
     "    if len(sys.argv) == 4 and sys.argv[1] == \"--one\":\n"
     "        build_here(sys.argv[2], sys.argv[3])\n"
     "        return 0\n"
-    "    names = sys.argv[1:] or sorted(f[:-5] for f in os.listdir(HERE) if f.endswith(\".json\"))\n"
+    "    names = sys.argv[1:] or sorted(f[:-5] for f in os.listdir(HERE) if "
+    "f.endswith(\".json\"))\n"
     "    try:\n"
     "        import nki\n"
     "        nki.jit\n"
     "        if shutil.which(\"neuronx-cc\") is None:\n"
     "            importlib.import_module(\"neuronxcc\")\n"
     "    except (ImportError, AttributeError) as error:\n"
-    "        print(f\"build_neff: the Neuron tools are not here ({error}); install nki and neuronx-cc \"\n"
+    "        print(f\"build_neff: the Neuron tools are not here ({error}); install nki and "
+    "neuronx-cc \"\n"
     "              \"from the Neuron package index, then run this again\", file=sys.stderr)\n"
     "        return 3\n"
     "    failed = 0\n"
     "    for name in names:\n"
     "        with tempfile.TemporaryDirectory() as scratch:\n"
-    "            done = subprocess.run([sys.executable, os.path.abspath(__file__), \"--one\", name, scratch])\n"
-    "            made = [os.path.join(d, f) for d, _, files in os.walk(scratch) for f in files\n"
+    "            done = subprocess.run([sys.executable, os.path.abspath(__file__), \"--one\", "
+    "name, scratch])\n"
+    "            made = [os.path.join(d, f) for d, _, files in os.walk(scratch) for f in "
+    "files\n"
     "                    if f.endswith(\".neff\")]\n"
     "            if not made:\n"
-    "                print(f\"build_neff: {name}: no NEFF was made (exit {done.returncode})\", file=sys.stderr)\n"
+    "                print(f\"build_neff: {name}: no NEFF was made (exit {done.returncode})\", "
+    "file=sys.stderr)\n"
     "                failed += 1\n"
     "                continue\n"
     "            neff = os.path.join(HERE, name + \".neff\")\n"
@@ -203,7 +223,8 @@ void nki_print_build_script(const Kernel *k, const char *target, Text *out)
 
 static void put_base64(Str in, Text *out)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < in.n; i += 3) {
         uint32_t left = in.n - i < 3 ? (uint32_t)(in.n - i) : 3;
         uint32_t word = 0;
@@ -241,14 +262,19 @@ static void put_names(const Kernel *k, bool outputs, Text *out)
 
 static void put_config(const Kernel *k, const char *target, Text *out)
 {
-    text_printf(out, "{\"func_name\": \"%s\", \"grid\": 1, \"has_collectives\": false, \"kernel_format\": \"bir\", "
-                "\"kernel_version\": 1, \"klir_binary\": {\"aliases\": [], \"binary\": \"\", \"input_names\": [",
+    text_printf(out,
+                "{\"func_name\": \"%s\", \"grid\": 1, \"has_collectives\": false, "
+                "\"kernel_format\": \"bir\", "
+                "\"kernel_version\": 1, \"klir_binary\": {\"aliases\": [], \"binary\": \"\", "
+                "\"input_names\": [",
                 nki_function(k));
     put_names(k, false, out);
     text_put(out, "], \"output_names\": [");
     put_names(k, true, out);
-    text_printf(out, "], \"version_identifier\": \"\"}, \"mac_count\": %lld, \"platform_target\": \"%s\"}",
-                (long long)exact_macs(k), target);
+    text_printf(
+        out,
+        "], \"version_identifier\": \"\"}, \"mac_count\": %lld, \"platform_target\": \"%s\"}",
+        (long long)exact_macs(k), target);
 }
 
 static uint32_t count_outputs(const Kernel *k)

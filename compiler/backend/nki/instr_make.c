@@ -113,8 +113,8 @@ void make_copy(Lower *l, View dst, View src)
 void make_memset(Lower *l, View dst, double value)
 {
     DType t = view_dtype(l, dst);
-    make_2d(l, dst)->value =
-        expr_const(l->arena, t == DTYPE_BOOL ? number_int(t, value != 0) : number_real(t, value));
+    make_2d(l, dst)->value = expr_const(l->arena, t == DTYPE_BOOL ? number_int(t, value != 0)
+                                                                  : number_real(t, value));
 }
 
 static void open_fold(Lower *l, View dst, Op fold)
@@ -181,9 +181,9 @@ typedef struct Transfer {
     Lower *l;
     const Place *place;
     const Box *box;
-    uint32_t n, n_p;       /* labels in the tile's order; the first n_p on partitions */
+    uint32_t n, n_p; /* labels in the tile's order; the first n_p on partitions */
     uint32_t label[LABELS];
-    int64_t coef[LABELS];  /* on the tile */
+    int64_t coef[LABELS]; /* on the tile */
     View tile;
     bool store;
 } Transfer;
@@ -256,7 +256,8 @@ static bool in_order(const Transfer *t, uint32_t loose)
     return true;
 }
 
-/* The labels of one copy must make a rectangle of the tile: the innermost ones of the partitions, neighbours on the free axis. */
+/* The labels of one copy must make a rectangle of the tile: the innermost ones of the
+ * partitions, neighbours on the free axis. */
 static bool is_rectangle(const Transfer *t, uint32_t loose)
 {
     bool ended = false, begun = false;
@@ -279,7 +280,8 @@ static bool is_rectangle(const Transfer *t, uint32_t loose)
     return true;
 }
 
-/* The set of labels to take one by one so that the rest are slices; all bits set: none is cheap enough. */
+/* The set of labels to take one by one so that the rest are slices; all bits set: none is cheap
+ * enough. */
 static uint32_t choose_loose(const Transfer *t)
 {
     uint32_t best = UINT32_MAX;
@@ -297,7 +299,8 @@ static uint32_t choose_loose(const Transfer *t)
     return best;
 }
 
-void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, View tile, bool store)
+void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, View tile,
+              bool store)
 {
     Transfer t = {.l = l, .place = place, .box = box, .tile = tile, .store = store};
     for (uint32_t side = 0; side < 2; side++) {

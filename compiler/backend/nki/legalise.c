@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TILED -> LEGAL for NKI: decides where every buffer lives, unrolls the loops, and lowers one statement after the other. A fill is taken
- * into the fold that follows it, an elementwise statement into the contraction before it. When the result does not fit SBUF it
- * is made again with less kept on chip. */
+/* TILED -> LEGAL for NKI: decides where every buffer lives, unrolls the loops, and lowers one
+ * statement after the other. A fill is taken into the fold that follows it, an elementwise
+ * statement into the contraction before it. When the result does not fit SBUF it is made again
+ * with less kept on chip. */
 #include "backend/nki/lower.h"
 
 bool lower_refuse(Lower *l, Span span, const char *what)
@@ -18,7 +19,8 @@ bool lower_refuse(Lower *l, Span span, const char *what)
 
 static bool dtype_works(DType t, bool argument)
 {
-    return t == DTYPE_F32 || t == DTYPE_F16 || t == DTYPE_BF16 || (t == DTYPE_BOOL && !argument);
+    return t == DTYPE_F32 || t == DTYPE_F16 || t == DTYPE_BF16 ||
+           (t == DTYPE_BOOL && !argument);
 }
 
 static bool check_expr(Lower *l, const Stmt *s, const Expr *e)
@@ -51,8 +53,9 @@ static bool check_block(Lower *l, Stmt *const *body, uint32_t n)
             return false;
         }
         if (s->kind == STMT_TILE && s->n_index > LABELS) {
-            return lower_refuse(l, s->span, str_format(l->arena, "statements of %u indices (at most %d)",
-                                                       s->n_index, LABELS));
+            return lower_refuse(l, s->span,
+                                str_format(l->arena, "statements of %u indices (at most %d)",
+                                           s->n_index, LABELS));
         }
         if (s->kind == STMT_TILE && !check_expr(l, s, s->value)) {
             return false;
@@ -70,9 +73,10 @@ static bool check_kernel(Lower *l)
         for (uint32_t d = 0; d < k->dims.list.n; d++) {
             text_printf(&names, "%s'%s'", d == 0 ? "" : ", ", k->dims.list.at[d].name->text);
         }
-        Diagnostic *d = diag_unsupported(&l->ctx->diags, E_TARGET, k->span,
-                                         "target '%s' needs every extent as a number; open here: %s",
-                                         l->target->name, names.at);
+        Diagnostic *d =
+            diag_unsupported(&l->ctx->diags, E_TARGET, k->span,
+                             "target '%s' needs every extent as a number; open here: %s",
+                             l->target->name, names.at);
         diag_help(d, "bind them: -D %s=...", k->dims.list.at[0].name->text);
         return false;
     }
@@ -80,7 +84,8 @@ static bool check_kernel(Lower *l)
         const Buffer *b = &k->bufs.at[i];
         if (!dtype_works(b->dtype, b->space == SPACE_ARGUMENT)) {
             return lower_refuse(l, b->span,
-                                str_format(l->arena, "%s (of '%s'): its engines compute in f32, "
+                                str_format(l->arena,
+                                           "%s (of '%s'): its engines compute in f32, "
                                            "tiles are f32, f16 or bf16; it goes to target 'c'",
                                            dtype_name(b->dtype), b->name->text));
         }
@@ -165,7 +170,8 @@ static bool expr_uses_var(const Lower *l, const Expr *e, VarRef v)
     return yes;
 }
 
-/* A dimension that is in both operands of the contraction that makes the buffer is no place for partitions. */
+/* A dimension that is in both operands of the contraction that makes the buffer is no place for
+ * partitions. */
 static void score_made(const Lower *l, const Stmt *s, BufRef buf, double *score)
 {
     if (s->dst != buf || tile_kind(s) != TILE_MATMUL) {
@@ -185,7 +191,8 @@ static void score_made(const Lower *l, const Stmt *s, BufRef buf, double *score)
     }
 }
 
-static void score_block(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf, double *score)
+static void score_block(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf,
+                        double *score)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (body[i]->kind == STMT_FOR) {
@@ -245,11 +252,14 @@ static void home_make(Lower *l, BufRef buf)
     if (h->on_chip) {
         int64_t n = b->rank == 0 ? 1 : b->extent[h->pdim].n;
         int64_t np = n < NKI_PARTITIONS ? n : NKI_PARTITIONS;
-        h->buf = tile_new(l, b->name->text, b->dtype, SPACE_TILE, np, h->chunks * h->chunk_stride).buf;
+        h->buf =
+            tile_new(l, b->name->text, b->dtype, SPACE_TILE, np, h->chunks * h->chunk_stride)
+                .buf;
         return;
     }
     const char *name = str_format(l->arena, "%s_hbm%u", b->name->text, l->names++);
-    h->buf = kernel_buffer(l->to, &l->ctx->syms, name, b->dtype, SPACE_WORKSPACE, b->rank, b->extent);
+    h->buf = kernel_buffer(l->to, &l->ctx->syms, name, b->dtype, SPACE_WORKSPACE, b->rank,
+                           b->extent);
     l->to->bufs.at[h->buf].span = b->span;
     Stmt *s = ARENA_NEW(l->arena, Stmt);
     *s = (Stmt){.kind = STMT_ALLOC, .span = b->span, .buf = h->buf};
@@ -320,7 +330,8 @@ static bool opens(const Lower *l, const Stmt *fill, const Stmt *fold)
         for (uint32_t j = 0; j < fold->n_index; j++) {
             const Range *a = &fill->index[i].range, *b = &fold->index[j].range;
             same |= fill->index[i].var == fold->index[j].var && affine_eq(a->start, b->start) &&
-                    a->span == b->span && a->clipped == b->clipped && dim_eq(a->limit, b->limit);
+                    a->span == b->span && a->clipped == b->clipped &&
+                    dim_eq(a->limit, b->limit);
         }
         if (!same) {
             return false;
@@ -357,8 +368,10 @@ static int64_t range_end(const Lower *l, const Range *r)
     return r->clipped && r->limit.n < end ? r->limit.n : end;
 }
 
-/* The positions an affine of one statement takes in a dimension: [lo, hi), by one index or none. */
-static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int64_t *hi, int32_t *by)
+/* The positions an affine of one statement takes in a dimension: [lo, hi), by one index or
+ * none. */
+static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int64_t *hi,
+                      int32_t *by)
 {
     *by = -1;
     *lo = x.base;
@@ -392,11 +405,12 @@ static bool same_loads(const Lower *l, const Stmt *matmul, const Stmt *s, const 
             int64_t lo, hi, lo2, hi2;
             int32_t by, by2;
             if (!positions(l, s, e->at[d], &lo, &hi, &by) ||
-                !positions(l, matmul, matmul->at[d], &lo2, &hi2, &by2) || lo != lo2 || hi != hi2 ||
-                (by >= 0) != (by2 >= 0)) {
+                !positions(l, matmul, matmul->at[d], &lo2, &hi2, &by2) || lo != lo2 ||
+                hi != hi2 || (by >= 0) != (by2 >= 0)) {
                 return false;
             }
-            for (uint32_t c = 0; c < d; c++) { /* no index twice, and the same order everywhere */
+            for (uint32_t c = 0; c < d;
+                 c++) { /* no index twice, and the same order everywhere */
                 int32_t earlier;
                 if (positions(l, s, e->at[c], &lo, &hi, &earlier) && earlier == by && by >= 0) {
                     return false;
@@ -443,7 +457,8 @@ static bool is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
            one_shape(l, s->value, &first, matmul->dst) && same_loads(l, matmul, s, s->value);
 }
 
-static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt *next, bool *took)
+static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt *next,
+                            bool *took)
 {
     *took = false;
     enter_stmt(l, s);
@@ -499,7 +514,8 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
 /* ---- arguments ---- */
 
 /* Is `buf` folded into inside loops (so that it is better kept on chip until the end)? */
-static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf, bool inside)
+static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf,
+                            bool inside)
 {
     bool yes = false;
     for (uint32_t i = 0; i < n; i++) {
@@ -519,8 +535,8 @@ static void enter_args(Lower *l)
         Arg arg = l->from->args.at[i];
         const Buffer *b = &l->from->bufs.at[arg.buf];
         Home *h = &l->home[arg.buf];
-        BufRef made = kernel_buffer(l->to, &l->ctx->syms, b->name->text, b->dtype, SPACE_ARGUMENT,
-                                    b->rank, b->extent);
+        BufRef made = kernel_buffer(l->to, &l->ctx->syms, b->name->text, b->dtype,
+                                    SPACE_ARGUMENT, b->rank, b->extent);
         l->to->bufs.at[made].span = b->span;
         l->to->bufs.at[made].param = (int32_t)i;
         arg.buf = made;
@@ -615,14 +631,16 @@ Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *targ
         l.tile_elements = 2048 / part;
         made = attempt(&l);
         if (l.too_many) {
-            diag_limit(&ctx->diags, E_LIMIT_SIZE, k->span,
-                       "kernel '%s' takes more than %d instructions for target '%s' (its loops are "
-                       "unrolled); split it or make its extents smaller",
-                       k->name->text, NKI_INSTRUCTIONS, target->name);
+            diag_limit(
+                &ctx->diags, E_LIMIT_SIZE, k->span,
+                "kernel '%s' takes more than %d instructions for target '%s' (its loops are "
+                "unrolled); split it or make its extents smaller",
+                k->name->text, NKI_INSTRUCTIONS, target->name);
             return NULL;
         }
         NkiCost cost;
-        if (made == NULL || !nki_cost(made, chip, &cost) || cost.sbuf_peak <= chip->sbuf_bytes) {
+        if (made == NULL || !nki_cost(made, chip, &cost) ||
+            cost.sbuf_peak <= chip->sbuf_bytes) {
             break;
         }
     }

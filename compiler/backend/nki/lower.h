@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the legaliser. A TILED statement has labels (its local indices, with ranges that are numbers once the loops around are
- * unrolled). It is cut into boxes of labels; in a box, an operand is a view: some labels on partitions, the others on the free
- * axis, both in row-major order. `view_of` finds or makes the tile that holds it: by DMA, from a block on chip, or by
- * transposing on the Tensor engine; what it made is remembered until the buffer changes or room is needed. */
+/* Inside the legaliser. A TILED statement has labels (its local indices, with ranges that are
+ * numbers once the loops around are unrolled). It is cut into boxes of labels; in a box, an
+ * operand is a view: some labels on partitions, the others on the free axis, both in row-major
+ * order. `view_of` finds or makes the tile that holds it: by DMA, from a block on chip, or by
+ * transposing on the Tensor engine; what it made is remembered until the buffer changes or room
+ * is needed. */
 #ifndef BACKEND_NKI_LOWER_H
 #define BACKEND_NKI_LOWER_H
 
@@ -35,11 +37,11 @@ typedef struct View {
 /* Where a buffer of the TILED kernel lives. */
 typedef struct Home {
     bool on_chip;
-    bool made;      /* allocated in the new kernel */
-    bool flush;     /* on chip, goes to HBM at the end */
-    BufRef buf;     /* HBM or SBUF buffer of the new kernel */
-    BufRef hbm;     /* flush: the argument */
-    uint32_t pdim;  /* dimension on partitions (on chip, rank > 0) */
+    bool made;     /* allocated in the new kernel */
+    bool flush;    /* on chip, goes to HBM at the end */
+    BufRef buf;    /* HBM or SBUF buffer of the new kernel */
+    BufRef hbm;    /* flush: the argument */
+    uint32_t pdim; /* dimension on partitions (on chip, rank > 0) */
     int64_t chunks, chunk_stride;
     int64_t stride[NKI_DIMS]; /* on chip: elements on the free axis; HBM: of the flat tensor */
     uint64_t version;
@@ -95,8 +97,10 @@ void make_memset(Lower *l, View dst, double value);
 void make_matmul(Lower *l, View dst, View stationary, View moving, bool first);
 void make_transpose(Lower *l, View dst, View src);
 void make_reduce(Lower *l, View dst, Op fold, View src);
-/* Between HBM buffer `place` and the tile: p labels on partitions, f labels on the free axis of the box. */
-void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, View tile, bool store);
+/* Between HBM buffer `place` and the tile: p labels on partitions, f labels on the free axis of
+ * the box. */
+void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, View tile,
+              bool store);
 /* On chip to on chip, any partitions. */
 void make_move(Lower *l, View dst, View src);
 View view_ones(Lower *l);
@@ -122,7 +126,8 @@ Place place_of(Lower *l, BufRef buf, const Affine *at);
 /* False, and nothing done, when the Tensor engine cannot do it as it is. */
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue);
 void lower_map(Lower *l, const Stmt *s, bool overwrite);
-/* Evaluates `e` over a box; `bound` (or BUF_NONE) is a buffer whose value is the tile `bound_view`. */
+/* Evaluates `e` over a box; `bound` (or BUF_NONE) is a buffer whose value is the tile
+ * `bound_view`. */
 #define LOWER_NONE UINT32_MAX
 typedef struct Evaluation {
     Lower *l;

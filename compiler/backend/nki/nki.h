@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The NKI back end. A kernel of form LEGAL is a list of tile statements (and loops of them) each of which is one instruction of
- * the device; `instr_decode` says which. Spaces: argument and workspace are HBM, tile is SBUF, acc is PSUM. A buffer on chip is
- * [partitions <= 128, elements]. What a statement folds into is set by a `fill` right before its first fold; such a fill is no
- * instruction (the first matmul of a group overwrites, a reduction overwrites). */
+/* The NKI back end. A kernel of form LEGAL is a list of tile statements (and loops of them)
+ * each of which is one instruction of the device; `instr_decode` says which. Spaces: argument
+ * and workspace are HBM, tile is SBUF, acc is PSUM. A buffer on chip is [partitions <= 128,
+ * elements]. What a statement folds into is set by a `fill` right before its first fold; such a
+ * fill is no instruction (the first matmul of a group overwrites, a reduction overwrites). */
 #ifndef BACKEND_NKI_NKI_H
 #define BACKEND_NKI_NKI_H
 
@@ -34,17 +35,18 @@ typedef enum InstrKind {
     INSTR_MEMSET,
     INSTR_MATMUL,
     INSTR_TRANSPOSE,
-    INSTR_ACTIVATION,  /* fn(data * scale + bias) */
-    INSTR_SCALAR,      /* (data op0 operand0) op1 operand1 */
-    INSTR_TENSOR,      /* a op b */
-    INSTR_BOTH,        /* (data op0 operand0) op1 tensor */
-    INSTR_PREDICATED,  /* dst = predicate ? src : dst */
+    INSTR_ACTIVATION, /* fn(data * scale + bias) */
+    INSTR_SCALAR,     /* (data op0 operand0) op1 operand1 */
+    INSTR_TENSOR,     /* a op b */
+    INSTR_BOTH,       /* (data op0 operand0) op1 tensor */
+    INSTR_PREDICATED, /* dst = predicate ? src : dst */
     INSTR_REDUCE
 } InstrKind;
 
 #define NKI_DIMS 36
 
-/* One operand. On chip: partitions [p, p+np), elements f, f+step, ... In HBM: one slice per dimension, or strides. */
+/* One operand. On chip: partitions [p, p+np), elements f, f+step, ... In HBM: one slice per
+ * dimension, or strides. */
 typedef struct Operand {
     BufRef buf;
     bool on_chip;
@@ -67,26 +69,29 @@ typedef struct Instr {
     InstrKind kind;
     const Stmt *stmt;
     Operand dst, a, b;
-    Op op;         /* activation, tensor operation or reduction */
-    bool reverse;  /* BOTH: operand1 op (..) */
-    bool recip;    /* ACTIVATION: the reciprocal */
+    Op op;        /* activation, tensor operation or reduction */
+    bool reverse; /* BOTH: operand1 op (..) */
+    bool recip;   /* ACTIVATION: the reciprocal */
     ScalarOperand s0, s1;
-    double value;  /* memset */
+    double value; /* memset */
     double scale;
-    bool first;    /* MATMUL: opens its group */
+    bool first; /* MATMUL: opens its group */
 } Instr;
 
-/* Which instruction the statement at a place of a LEGAL kernel is, with loop variables at the values in `env` (by variable). False: none;
- * *why is then a phrase. */
+/* Which instruction the statement at a place of a LEGAL kernel is, with loop variables at the
+ * values in `env` (by variable). False: none; *why is then a phrase. */
 typedef struct StmtPlace {
     Stmt *const *body;
     uint32_t n, at;
 } StmtPlace;
-bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out, const char **why);
+bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
+                  const char **why);
 
-/* Calls `visit` for every instruction in program order, loops unrolled; stops when it returns false. */
+/* Calls `visit` for every instruction in program order, loops unrolled; stops when it returns
+ * false. */
 typedef bool (*InstrVisit)(void *user, const Instr *i);
-bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad, const char **why);
+bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
+                const char **why);
 
 /* What a kernel does and costs, from its statements alone. */
 typedef struct NkiCost {
@@ -102,7 +107,8 @@ typedef struct NkiCost {
 
 bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out);
 extern const char *const nki_engine_names[5];
-/* Which engine runs a copy from PSUM or SBUF: the one with less to do so far. Kept by printer and cost alike. */
+/* Which engine runs a copy from PSUM or SBUF: the one with less to do so far. Kept by printer
+ * and cost alike. */
 typedef struct NkiBalance {
     int64_t vector, scalar;
 } NkiBalance;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints a LEGAL kernel as one Python module: one line for each instruction, every argument by keyword, every bound a literal. The text
- * keeps to what NKI 0.3.0 to 0.6.0 take alike. Decides nothing but the engine of plain copies, which go where less is to do. */
+/* Prints a LEGAL kernel as one Python module: one line for each instruction, every argument by
+ * keyword, every bound a literal. The text keeps to what NKI 0.3.0 to 0.6.0 take alike. Decides
+ * nothing but the engine of plain copies, which go where less is to do. */
 #include <string.h>
 
 #include "backend/nki/nki.h"
@@ -15,10 +16,12 @@ typedef struct Printer {
     bool commented;
 } Printer;
 
-static const char *const reserved =
-    " False None True and as assert async await break class continue def del elif else except finally for from "
-    "global if import in is lambda nonlocal not or pass raise return try while with yield match case type nki nl "
-    "nisa range print min max abs len int float str bool list tuple dict slice isinstance divmod math ";
+static const char *const reserved = " False None True and as assert async await break class "
+                                    "continue def del elif else except finally for from "
+                                    "global if import in is lambda nonlocal not or pass raise "
+                                    "return try while with yield match case type nki nl "
+                                    "nisa range print min max abs len int float str bool list "
+                                    "tuple dict slice isinstance divmod math ";
 
 static bool is_reserved(const char *word)
 {
@@ -53,7 +56,8 @@ static bool is_inout(const Kernel *k, BufRef buf)
 /* What accesses call a buffer: an inout argument is copied to a result first. */
 static const char *buffer_text(const Kernel *k, BufRef buf)
 {
-    return is_inout(k, buf) ? str_format(k->arena, "%s_out", nki_param(k, buf)) : nki_param(k, buf);
+    return is_inout(k, buf) ? str_format(k->arena, "%s_out", nki_param(k, buf))
+                            : nki_param(k, buf);
 }
 
 static void put_shape(const Kernel *k, BufRef buf, Text *out)
@@ -70,7 +74,8 @@ static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
 {
     text_printf(p->out, "%s = nl.ndarray(shape=", name);
     put_shape(p->k, buf, p->out);
-    text_printf(p->out, ", dtype=nl.%s, buffer=nl.%s)\n", nki_dtype(p->k->bufs.at[buf].dtype), space);
+    text_printf(p->out, ", dtype=nl.%s, buffer=nl.%s)\n", nki_dtype(p->k->bufs.at[buf].dtype),
+                space);
 }
 
 static void put_range(Text *out, int64_t lo, int64_t count, int64_t step)
@@ -329,17 +334,23 @@ static void put_plan(const Kernel *k, const NkiChip *chip, Text *out)
     if (!nki_cost(k, chip, &c)) {
         return;
     }
-    text_printf(out, "Tile plan: %lld instructions, SBUF peak %lld of %lld bytes per partition, PSUM peak "
-                "%lld of %d banks.\n", (long long)c.instructions, (long long)c.sbuf_peak,
-                (long long)chip->sbuf_bytes, (long long)c.psum_peak, NKI_PSUM_BANKS);
-    text_printf(out, "Predicted (a model, nobody has measured it): %lld multiply-adds on the Tensor engine,\n"
+    text_printf(
+        out,
+        "Tile plan: %lld instructions, SBUF peak %lld of %lld bytes per partition, PSUM peak "
+        "%lld of %d banks.\n",
+        (long long)c.instructions, (long long)c.sbuf_peak, (long long)chip->sbuf_bytes,
+        (long long)c.psum_peak, NKI_PSUM_BANKS);
+    text_printf(out,
+                "Predicted (a model, nobody has measured it): %lld multiply-adds on the Tensor "
+                "engine,\n"
                 "HBM read %lld and written %lld bytes (%lld are compulsory); busiest: %s, ",
                 (long long)c.matmul_macs, (long long)c.read_bytes, (long long)c.written_bytes,
                 (long long)c.compulsory_bytes, nki_engine_names[c.bound_by]);
     text_printf(out, "%.3f us.\n", c.busy_us[c.bound_by]);
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         if (k->bufs.at[i].space == SPACE_WORKSPACE) {
-            text_printf(out, "Spill: %s does not fit SBUF and goes through HBM.\n", nki_param(k, i));
+            text_printf(out, "Spill: %s does not fit SBUF and goes through HBM.\n",
+                        nki_param(k, i));
         }
     }
 }
@@ -356,7 +367,8 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     text_printf(out, " by tdslc %s for %s. Dialect: NKI 0.3.0 to 0.6.0.\n",
                 o->tool_version == NULL ? "" : o->tool_version, k->target);
     put_plan(k, chip, out);
-    text_put(out, "\"\"\"\nimport nki\nimport nki.isa as nisa\nimport nki.language as nl\n\n\n@nki.jit\n");
+    text_put(out, "\"\"\"\nimport nki\nimport nki.isa as nisa\nimport nki.language as "
+                  "nl\n\n\n@nki.jit\n");
     text_printf(out, "def %s(", nki_function(k));
     bool first = true;
     for (uint32_t i = 0; i < k->args.n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements that are no matmul: maps, copies, fills and reductions, box by box. Which label goes on partitions is chosen by how
- * many of them it fills, what lies contiguous in HBM and how blocks on chip already lie; reduced labels go last on the free
- * axis. */
+/* Statements that are no matmul: maps, copies, fills and reductions, box by box. Which label
+ * goes on partitions is chosen by how many of them it fills, what lies contiguous in HBM and
+ * how blocks on chip already lie; reduced labels go last on the free axis. */
 #include "backend/nki/lower.h"
 
 typedef struct Shape {
@@ -163,7 +163,8 @@ static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape 
         for (bool b = true; box_next(shape->keep, &l->full, fstep, &box, b) && !l->failed;
              b = false) {
             View into;
-            bool direct = !reads(s->value, dst->buf) && direct_target(l, dst, shape, &box, &into);
+            bool direct =
+                !reads(s->value, dst->buf) && direct_target(l, dst, shape, &box, &into);
             Evaluation ev = {l, shape->p, shape->keep, &box, LOWER_NONE, {0}};
             View v = evaluate(&ev, s->value, t, direct ? &into : NULL);
             if (direct) {
@@ -217,7 +218,8 @@ static View fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
     }
     int64_t step[LABELS], most = l->tile_elements / nk;
     box_steps(shape->fold, &l->full, most < 1 ? 1 : most, step);
-    for (bool a = true; box_next(shape->fold, &l->full, step, box, a) && !l->failed; a = false) {
+    for (bool a = true; box_next(shape->fold, &l->full, step, box, a) && !l->failed;
+         a = false) {
         Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}};
         View v = evaluate(&ev, s->value, DTYPE_F32, NULL);
         int64_t nr = labels_count(shape->fold, box);
@@ -294,7 +296,8 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
     fold_store(l, s, dst, none, shape->keep, box, total, overwrite);
 }
 
-static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *shape, bool overwrite)
+static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
+                       bool overwrite)
 {
     int64_t red = labels_count(shape->fold, &l->full);
     int64_t most = l->tile_elements / (red < l->tile_elements ? red : l->tile_elements);
@@ -303,12 +306,14 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
     box_steps(shape->keep, &l->full, most, kstep);
     box_steps(shape->p, &l->full, NKI_PARTITIONS, pstep);
     Box box = l->full;
-    for (bool b = true; box_next(shape->keep, &l->full, kstep, &box, b) && !l->failed; b = false) {
+    for (bool b = true; box_next(shape->keep, &l->full, kstep, &box, b) && !l->failed;
+         b = false) {
         if (shape->fold_p) {
             fold_over_partitions(l, s, dst, shape, &box, overwrite);
             continue;
         }
-        for (bool a = true; box_next(shape->p, &l->full, pstep, &box, a) && !l->failed; a = false) {
+        for (bool a = true; box_next(shape->p, &l->full, pstep, &box, a) && !l->failed;
+             a = false) {
             View acc = fold_free(l, s, shape, &box);
             fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
         }

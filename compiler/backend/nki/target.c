@@ -10,19 +10,23 @@ extern const Target target_trn1, target_trn2, target_trn3;
 #define MIB    ((int64_t)1 << 20)
 
 /* SBUF as the schedule sees it is smaller than it is: blocks are rarely 128 partitions high. */
-#define MACHINE(macs, bytes)                                                                       \
-    {                                                                                              \
-        .space =                                                                                   \
-            {                                                                                      \
-                [SPACE_ARGUMENT] = {.name = "HBM"},                                                \
-                [SPACE_WORKSPACE] = {.name = "HBM"},                                               \
-                [SPACE_TILE] = {.name = "SBUF", .capacity = 8 * MIB, .partitions = 128,            \
-                                .max_free = 64 * 1024},                                            \
-                [SPACE_ACC] = {.name = "PSUM", .capacity = 2 * MIB, .partitions = 128,             \
-                               .max_free = NKI_PSUM_BANK},                                         \
-            },                                                                                     \
-        .dtypes = DTYPES, .tile_m = 128, .tile_n = 512, .tile_k = 128, .acc_tiles = 8,             \
-        .multiply_adds_per_second = (macs), .bytes_per_second = (bytes)                            \
+#define MACHINE(macs, bytes)                                                                   \
+    {                                                                                          \
+        .space =                                                                               \
+            {                                                                                  \
+                [SPACE_ARGUMENT] = {.name = "HBM"},                                            \
+                [SPACE_WORKSPACE] = {.name = "HBM"},                                           \
+                [SPACE_TILE] = {.name = "SBUF",                                                \
+                                .capacity = 8 * MIB,                                           \
+                                .partitions = 128,                                             \
+                                .max_free = 64 * 1024},                                        \
+                [SPACE_ACC] = {.name = "PSUM",                                                 \
+                               .capacity = 2 * MIB,                                            \
+                               .partitions = 128,                                              \
+                               .max_free = NKI_PSUM_BANK},                                     \
+            },                                                                                 \
+        .dtypes = DTYPES, .tile_m = 128, .tile_n = 512, .tile_k = 128, .acc_tiles = 8,         \
+        .multiply_adds_per_second = (macs), .bytes_per_second = (bytes)                        \
     }
 
 static const NkiChip chips[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device's rules on a LEGAL kernel, before anything is printed: every statement is an instruction; partitions, start partitions,
- * tile limits, spaces and types of each; accumulation groups that begin with an overwrite and end before they are read; capacity of
+/* The device's rules on a LEGAL kernel, before anything is printed: every statement is an
+ * instruction; partitions, start partitions, tile limits, spaces and types of each;
+ * accumulation groups that begin with an overwrite and end before they are read; capacity of
  * SBUF and PSUM with live ranges; the number of instructions. */
 #include "backend/nki/nki.h"
 
@@ -8,7 +9,8 @@ typedef struct Verifier {
     Ctx *ctx;
     const Kernel *k;
     const NkiChip *chip;
-    uint8_t *group; /* [bufs]: 1 a PSUM tile with an open group, 2 one that was read, 3 set by something else */
+    uint8_t *group; /* [bufs]: 1 a PSUM tile with an open group, 2 one that was read, 3 set by
+                       something else */
     int64_t count;
 } Verifier;
 
@@ -53,7 +55,8 @@ static bool check_operand(Verifier *v, const Instr *i, const Operand *o, bool dm
     if (o->nf > (b->space == SPACE_ACC ? 4096 : 65536)) {
         return broken(v, i, "G8", "more elements of a partition than an instruction sees");
     }
-    return (o->nf <= 65535 && o->step <= 32767) || broken(v, i, "G9", "size or stride of an axis");
+    return (o->nf <= 65535 && o->step <= 32767) ||
+           broken(v, i, "G9", "size or stride of an axis");
 }
 
 static bool check_matmul(Verifier *v, const Instr *i)
@@ -65,7 +68,8 @@ static bool check_matmul(Verifier *v, const Instr *i)
     if (i->a.nf > NKI_STATIONARY || i->b.nf > NKI_PSUM_BANK / 4) {
         return broken(v, i, "M2", "at most 128 stationary and 512 moving columns");
     }
-    if (i->a.np != i->b.np || i->a.p != i->b.p || i->dst.np != i->a.nf || i->dst.nf != i->b.nf) {
+    if (i->a.np != i->b.np || i->a.p != i->b.p || i->dst.np != i->a.nf ||
+        i->dst.nf != i->b.nf) {
         return broken(v, i, "M2", "shapes of a matmul");
     }
     DType a = dtype_of(v, &i->a), b = dtype_of(v, &i->b);
@@ -89,7 +93,8 @@ static bool check_transpose(Verifier *v, const Instr *i)
     if (space_of(v, &i->a) != SPACE_TILE || space_of(v, &i->dst) != SPACE_ACC ||
         i->a.np > 128 || i->a.nf > 128 || dtype_of(v, &i->a) != dtype_of(v, &i->dst) ||
         i->dst.np != i->a.nf || i->dst.nf != i->a.np) {
-        return broken(v, i, "M10", "a transpose of more than 128 x 128, or between wrong spaces");
+        return broken(v, i, "M10",
+                      "a transpose of more than 128 x 128, or between wrong spaces");
     }
     return dtype_of(v, &i->dst) == DTYPE_F32 || i->dst.f % 2 == 0 ||
            broken(v, i, "G14", "a 2-byte PSUM tile starts within a word");
@@ -186,8 +191,8 @@ static bool refuse(Ctx *ctx, const Kernel *k, const char *rule, const char *what
                    int64_t most)
 {
     diag_unsupported(&ctx->diags, E_TARGET, k->span,
-                     "rule %s of target '%s' is broken in '%s': %s: %lld, at most %lld", rule, k->target,
-                     k->name->text, what, (long long)have, (long long)most);
+                     "rule %s of target '%s' is broken in '%s': %s: %lld, at most %lld", rule,
+                     k->target, k->name->text, what, (long long)have, (long long)most);
     return false;
 }
 
@@ -196,8 +201,8 @@ bool nki_verify(Ctx *ctx, const Kernel *k)
     const NkiChip *chip = nki_chip(k->target);
     Verifier v = {.ctx = ctx, .k = k, .chip = chip};
     if (chip == NULL || k->dims.list.n > 0) {
-        diag_unsupported(&ctx->diags, E_TARGET, k->span, "'%s' is no legal kernel of this target",
-                         k->name->text);
+        diag_unsupported(&ctx->diags, E_TARGET, k->span,
+                         "'%s' is no legal kernel of this target", k->name->text);
         return false;
     }
     v.group = ARENA_ARRAY(k->arena, k->bufs.n + 1, uint8_t);
@@ -205,8 +210,8 @@ bool nki_verify(Ctx *ctx, const Kernel *k)
     const char *why = NULL;
     if (!instr_walk(k, verify_instr, &v, &bad, &why)) {
         if (bad != NULL) {
-            diag_unsupported(&ctx->diags, E_TARGET, bad->span, "target '%s': %s ('@%s')", k->target,
-                             why, k->bufs.at[bad->dst].name->text);
+            diag_unsupported(&ctx->diags, E_TARGET, bad->span, "target '%s': %s ('@%s')",
+                             k->target, why, k->bufs.at[bad->dst].name->text);
         }
         return false;
     }

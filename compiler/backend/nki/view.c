@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Views: the tile that holds an operand over a box of labels, made where there is none. From HBM a tile is loaded straight where the
- * contiguous label stays on the free axis, else loaded as it lies and transposed on the Tensor engine; loads are widened to
- * longer rows that later boxes will want. From a block on chip a view is a slice, or a copy that gathers, or a transpose. */
+/* Views: the tile that holds an operand over a box of labels, made where there is none. From
+ * HBM a tile is loaded straight where the contiguous label stays on the free axis, else loaded
+ * as it lies and transposed on the Tensor engine; loads are widened to longer rows that later
+ * boxes will want. From a block on chip a view is a slice, or a copy that gathers, or a
+ * transpose. */
 #include "backend/nki/lower.h"
 
 #include <string.h>
@@ -106,8 +108,10 @@ void cache_put(Lower *l, const int64_t *key, uint32_t n, View v)
     l->cache_bytes += bytes;
 }
 
-/* What tells one view of a buffer from another: its version, and strides and counts in the flat tensor. */
-static uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, int64_t *key)
+/* What tells one view of a buffer from another: its version, and strides and counts in the flat
+ * tensor. */
+static uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                         int64_t *key)
 {
     const Buffer *b = &l->from->bufs.at[x->buf];
     int64_t stride[NKI_DIMS], offset = 0, flat = 1;
@@ -173,8 +177,10 @@ View view_broadcast(Lower *l, View row, int64_t np)
 
 static View make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 
-/* Position of a box's first point on the free axis `f` of `whole`, and the stride of its label `along` there. */
-static int64_t linear(Labels f, const Box *whole, const Box *part, uint32_t along, int64_t *stride)
+/* Position of a box's first point on the free axis `f` of `whole`, and the stride of its label
+ * `along` there. */
+static int64_t linear(Labels f, const Box *whole, const Box *part, uint32_t along,
+                      int64_t *stride)
 {
     int64_t at = 0, s = 1;
     *stride = 1;
@@ -203,9 +209,10 @@ static void batch_close(Lower *l, Batch *b, View to)
     b->open = false;
 }
 
-/* dst[p, f] of a box from views with labels of `f` on partitions: only those in `together` vary in one transpose. */
-static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View dst,
-                           Labels together)
+/* dst[p, f] of a box from views with labels of `f` on partitions: only those in `together` vary
+ * in one transpose. */
+static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                           View dst, Labels together)
 {
     DType t = view_dtype(l, dst);
     int64_t step[LABELS], wide[LABELS];
@@ -224,13 +231,15 @@ static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const B
         int64_t stride = 1, n = src.np;
         int64_t at = linear(f, box, &part, together.n == 1 ? together.at[0] : LABELS, &stride);
         bool packed = stride == 1 || n == 1;
-        if (batch.open && (!packed || batch.start + batch.used != at || batch.used + n > bank)) {
+        if (batch.open &&
+            (!packed || batch.start + batch.used != at || batch.used + n > bank)) {
             batch_close(l, &batch, dst);
         }
         if (!batch.open) {
             int64_t left = packed ? labels_count(f, box) - at : n;
-            batch = (Batch){tile_new(l, "psum", t, SPACE_ACC, dst.np, left < bank ? left : bank),
-                            0, at, true};
+            batch =
+                (Batch){tile_new(l, "psum", t, SPACE_ACC, dst.np, left < bank ? left : bank), 0,
+                        at, true};
         }
         make_transpose(l, view_part(batch.psum, batch.used, n), src);
         batch.used += n;
@@ -290,7 +299,8 @@ static bool all_there(const Place *x, Labels list, const Box *box)
     return true;
 }
 
-/* Does the contiguous label lie on partitions, so that the tile is loaded as it lies and transposed? */
+/* Does the contiguous label lie on partitions, so that the tile is loaded as it lies and
+ * transposed? */
 static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
@@ -313,8 +323,10 @@ static View load_view(Lower *l, const Place *x, Labels p, Labels f, const Box *b
     return tile;
 }
 
-/* The box of a longer load that has `box` as a run of its free axis; false when there is none. */
-static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, int64_t np, Box *out)
+/* The box of a longer load that has `box` as a run of its free axis; false when there is none.
+ */
+static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, int64_t np,
+                  Box *out)
 {
     int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype), inner = 1;
     (void)np;
@@ -342,7 +354,8 @@ static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, int6
             break;
         }
         inner *= out->n[label];
-        if (box->n[label] < out->n[label]) { /* outer labels would leave a gap unless they are single */
+        if (box->n[label] <
+            out->n[label]) { /* outer labels would leave a gap unless they are single */
             for (uint32_t j = 0; j < i; j++) {
                 if (box->n[f.at[j]] > 1) {
                     *out = *box;
@@ -354,7 +367,8 @@ static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, int6
     return wider;
 }
 
-/* The contiguous label of an access when it is at one position in this box but moves over others; else -1. */
+/* The contiguous label of an access when it is at one position in this box but moves over
+ * others; else -1. */
 static int32_t loose_unit(const Lower *l, const Place *x, const Box *box)
 {
     for (uint32_t d = 0; d < x->rank; d++) {
@@ -382,12 +396,15 @@ static Labels as_they_lie(const Place *x, Labels list, uint32_t last)
     return out;
 }
 
-/* A tile with more positions of the contiguous label than asked for, of which the view is every n-th element. */
-static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View *out)
+/* A tile with more positions of the contiguous label than asked for, of which the view is every
+ * n-th element. */
+static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                         View *out)
 {
     int32_t unit = loose_unit(l, x, box);
     Labels moving = varying(x, f, box);
-    if (unit < 0 || labels_count(p, box) == 1 || !all_there(x, p, box) || !all_there(x, f, box)) {
+    if (unit < 0 || labels_count(p, box) == 1 || !all_there(x, p, box) ||
+        !all_there(x, f, box)) {
         return false;
     }
     Labels order = as_they_lie(x, f, (uint32_t)unit);
@@ -478,7 +495,8 @@ static void block_start(const Lower *l, const Place *x, const Box *box, int64_t 
 }
 
 /* Copies rows [p0, p0 + n) of a block to the start of `to`, f by runs. */
-static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, View to, int64_t rows)
+static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, View to,
+                        int64_t rows)
 {
     Labels inner = f;
     Labels outer = {0};
@@ -494,7 +512,8 @@ static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, View
         step[i] = 1;
     }
     Box part = *box;
-    for (bool first = true; box_next(outer, box, step, &part, first) && !l->failed; first = false) {
+    for (bool first = true; box_next(outer, box, step, &part, first) && !l->failed;
+         first = false) {
         int64_t unused = 0;
         block_start(l, x, &part, &run.p0, &run.f0);
         run.np = rows;
@@ -587,7 +606,8 @@ static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box 
         return;
     }
     /* turned: one piece of at most 128 columns at a time */
-    Labels along = lp >= 0 && labels_have(f, (uint32_t)lp) ? labels_one((uint32_t)lp) : (Labels){0};
+    Labels along =
+        lp >= 0 && labels_have(f, (uint32_t)lp) ? labels_one((uint32_t)lp) : (Labels){0};
     if (view_space(l, src) == SPACE_ACC) {
         View copy = tile_new(l, "turn", view_dtype(l, src), SPACE_TILE, src.np, src.nf);
         make_copy(l, copy, src);
@@ -620,7 +640,8 @@ void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Vi
     }
     DType t = l->from->bufs.at[x->buf].dtype;
     if (view_space(l, src) == SPACE_ACC || view_dtype(l, src) != t) {
-        View row = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, src.np, src.nf);
+        View row =
+            tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, src.np, src.nf);
         make_copy(l, row, src);
         src = row;
     }
