@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Annealing on trees. At an inner node p = (x, C) with x = (A, B), swap C with A or B: only the
  * legs of x change, and legs(x') = (A | C) & (B | p) so a proposal reads four label sets and
- * counts the bits of three. The energy is the log2 cost of the two steps concerned, not of the
+ * counts the bits of three; one whose first set alone costs too much stops there. Of wide sets
+ * only the blocks that hold anything are read. The energy is the log2 cost of the two steps concerned, not of the
  * whole tree: small steps are improved as eagerly as the large ones they may become; only steps
  * `depth` below the whole tree's cost are let drift. No tensor may outgrow the limit unless it
  * did before. Populations are counted by the processor's instruction where it has one; the
@@ -23,41 +24,126 @@ static inline uint32_t bits_of(uint64_t x, bool native)
     return native ? (uint32_t)__builtin_popcountll(x) : word_bits(x);
 }
 
-typedef struct Move {
-    double mid, low, top; /* log2 of x', of all labels of its step, of all labels of p's step */
-} Move;
+/* The words [from, to) of the four sets at the move, and what they hold. */
+typedef struct Sets {
+    const uint64_t *a, *c, *b, *p;
+    uint64_t low_blocks, all_blocks; /* a and c; a, c and b: where there are any members */
+} Sets;
 
-static inline __attribute__((always_inline)) Move move_weigh(const Tree *t, const uint64_t *a,
-                                                             const uint64_t *c,
-                                                             const uint64_t *b,
-                                                             const uint64_t *p, bool native)
+typedef struct Count {
+    uint32_t mid, top;
+} Count;
+
+static inline uint32_t later(uint32_t x, uint32_t y)
 {
-    Move m = {0.0, 0.0, 0.0};
+    return x > y ? x : y;
+}
+
+static inline uint32_t earlier(uint32_t x, uint32_t y)
+{
+    return x < y ? x : y;
+}
+
+static inline __attribute__((always_inline)) uint32_t
+low_count(const Sets *s, uint32_t from, uint32_t to, bool native)
+{
+    uint32_t low = 0;
+    for (uint32_t w = from; w < to; w++) {
+        low += bits_of(s->a[w] | s->c[w], native);
+    }
+    return low;
+}
+
+static inline __attribute__((always_inline)) void
+rest_count(const Sets *s, uint32_t from, uint32_t to, bool native, Count *n)
+{
+    for (uint32_t w = from; w < to; w++) {
+        uint64_t x = (s->a[w] | s->c[w]) & (s->b[w] | s->p[w]);
+        n->mid += bits_of(x, native);
+        n->top += bits_of(x | s->b[w], native);
+    }
+}
+
+static inline __attribute__((always_inline)) double mixed_sum(const Tree *t, uint32_t w,
+                                                              uint64_t set)
+{
+    double sum = 0.0;
+    for (uint64_t s = set; s != 0; s &= s - 1) {
+        sum += t->bit_weight[w * 64 + (uint32_t)__builtin_ctzll(s)];
+    }
+    return sum;
+}
+
+/* log2 of all labels of a and c: the step of x'. */
+static inline __attribute__((always_inline)) double low_weigh(const Tree *t, const Sets *s,
+                                                              bool native)
+{
+    double low = 0.0;
     for (uint32_t i = 0; i < t->n_runs; i++) {
-        uint32_t mid = 0, low = 0, top = 0;
-        for (uint32_t w = t->run[i].from; w < t->run[i].to; w++) {
-            uint64_t u = a[w] | c[w], x = u & (b[w] | p[w]);
-            low += bits_of(u, native);
-            mid += bits_of(x, native);
-            top += bits_of(x | b[w], native);
+        uint32_t n = 0, from = t->run[i].from, to = t->run[i].to;
+        if (!t->sparse) {
+            n = low_count(s, from, to, native);
+        } else {
+            for (uint64_t at = s->low_blocks & t->run[i].blocks; at != 0; at &= at - 1) {
+                uint32_t w = (uint32_t)__builtin_ctzll(at) * t->block;
+                n += low_count(s, later(w, from), earlier(w + t->block, to), native);
+            }
         }
-        m.low += t->run[i].weight * low;
-        m.mid += t->run[i].weight * mid;
-        m.top += t->run[i].weight * top;
+        low += t->run[i].weight * n;
     }
     for (uint32_t w = t->mixed; w < t->words; w++) {
-        const double *weight = t->bit_weight + w * 64;
-        uint64_t u = a[w] | c[w], x = u & (b[w] | p[w]);
-        for (uint64_t s = u; s != 0; s &= s - 1) {
-            double d = weight[__builtin_ctzll(s)];
-            m.low += d;
-            m.mid += (x & s & -s) != 0 ? d : 0.0;
-        }
-        for (uint64_t s = x | b[w]; s != 0; s &= s - 1) {
-            m.top += weight[__builtin_ctzll(s)];
-        }
+        low += mixed_sum(t, w, s->a[w] | s->c[w]);
     }
-    return m;
+    return low;
+}
+
+/* log2 of x', and of all labels of p's step. */
+static inline __attribute__((always_inline)) void
+rest_weigh(const Tree *t, const Sets *s, double *mid, double *top, bool native)
+{
+    *mid = *top = 0.0;
+    for (uint32_t i = 0; i < t->n_runs; i++) {
+        uint32_t from = t->run[i].from, to = t->run[i].to;
+        Count n = {0, 0};
+        if (!t->sparse) {
+            rest_count(s, from, to, native, &n);
+        } else {
+            for (uint64_t at = s->all_blocks & t->run[i].blocks; at != 0; at &= at - 1) {
+                uint32_t w = (uint32_t)__builtin_ctzll(at) * t->block;
+                rest_count(s, later(w, from), earlier(w + t->block, to), native, &n);
+            }
+        }
+        *mid += t->run[i].weight * n.mid;
+        *top += t->run[i].weight * n.top;
+    }
+    for (uint32_t w = t->mixed; w < t->words; w++) {
+        uint64_t x = (s->a[w] | s->c[w]) & (s->b[w] | s->p[w]);
+        *mid += mixed_sum(t, w, x);
+        *top += mixed_sum(t, w, x | s->b[w]);
+    }
+}
+
+/* x becomes (A, C): its labels follow. */
+static inline void move_legs(Tree *t, uint32_t x, const Sets *s)
+{
+    uint64_t *legs = tree_legs(t, x);
+    if (!t->sparse) {
+        for (uint32_t w = 0; w < t->words; w++) {
+            legs[w] = (s->a[w] | s->c[w]) & (s->b[w] | s->p[w]);
+        }
+        return;
+    }
+    uint64_t some = 0;
+    for (uint64_t at = s->all_blocks; at != 0; at &= at - 1) {
+        uint32_t from = (uint32_t)__builtin_ctzll(at) * t->block;
+        uint64_t any = 0;
+        for (uint32_t w = from; w < earlier(from + t->block, t->words); w++) {
+            legs[w] = (s->a[w] | s->c[w]) & (s->b[w] | s->p[w]);
+            any |= legs[w];
+        }
+        some |= any != 0 ? at & -at : 0;
+    }
+    t->some[x] = some;
 }
 
 static inline __attribute__((always_inline)) void
@@ -81,29 +167,33 @@ sweep_body(Tree *t, const Model *m, double heat, double floor, Luck *luck, bool 
             a = b;
             b = other;
         }
-        Move v = move_weigh(t, tree_legs(t, a), tree_legs(t, c), tree_legs(t, b),
-                            tree_legs(t, p), native);
-        if (v.mid > m->limit + 1e-9 && v.mid >= t->size[x]) {
-            continue;
+        Sets set = {tree_legs(t, a), tree_legs(t, c), tree_legs(t, b), tree_legs(t, p), 0, 0};
+        if (t->sparse) {
+            set.low_blocks = t->some[a] | t->some[c];
+            set.all_blocks = set.low_blocks | t->some[b];
         }
-        double low = model_step(m, v.low, t->size[a], t->size[c], v.mid);
-        double top = model_step(m, v.top, v.mid, t->size[b], t->size[p]);
-        double now = soft_max(m->soft, soft_max(m->soft, low, top), floor);
         double was = soft_max(m->soft, soft_max(m->soft, t->cost[x], t->cost[p]), floor);
-        if (now - was > heat * luck->table[(r >> 40) & (LUCK_STEPS - 1)]) {
+        double most = heat * luck->table[(r >> 40) & (LUCK_STEPS - 1)];
+        double u = low_weigh(t, &set, native), mid, all;
+        if (model_least(m, u) - was > most) {
+            continue; /* whatever the other step costs */
+        }
+        rest_weigh(t, &set, &mid, &all, native);
+        if (mid > m->limit + 1e-9 && mid >= t->size[x]) {
             continue;
         }
-        uint64_t *legs = tree_legs(t, x);
-        const uint64_t *la = tree_legs(t, a), *lb = tree_legs(t, b), *lc = tree_legs(t, c),
-                       *lp = tree_legs(t, p);
-        for (uint32_t w = 0; w < t->words; w++) {
-            legs[w] = (la[w] | lc[w]) & (lb[w] | lp[w]);
+        double low = model_step(m, u, t->size[a], t->size[c], mid);
+        double top = model_step(m, all, mid, t->size[b], t->size[p]);
+        double now = soft_max(m->soft, soft_max(m->soft, low, top), floor);
+        if (now - was > most) {
+            continue;
         }
+        move_legs(t, x, &set);
         t->left[x] = a;
         t->right[x] = c;
         t->left[p] = x;
         t->right[p] = b;
-        t->size[x] = v.mid;
+        t->size[x] = mid;
         t->cost[x] = low;
         t->cost[p] = top;
     }

@@ -79,6 +79,12 @@ static inline double model_step(const Model *m, double u, double a, double b, do
     return u;
 }
 
+/* No step over these labels costs less. */
+static inline double model_least(const Model *m, double u)
+{
+    return m->objective == PATH_WRITE ? -INFINITY : u;
+}
+
 /* Of a whole tree. Smaller `over` first, then smaller `cost`. */
 typedef struct Score {
     double over; /* log2 by which the largest tensor exceeds the limit, 0 when it does not */

@@ -59,6 +59,7 @@ Score tree_score(const Model *m, const Net *net, const PathStep *steps, Arena *s
 
 typedef struct Run { /* words of the bitsets whose labels all weigh the same */
     uint32_t from, to;
+    uint64_t blocks; /* of a sparse tree: those it has words in */
     double weight;
 } Run;
 
@@ -76,6 +77,9 @@ typedef struct Tree {
     uint64_t *leaf;         /* by leaf, `words` each: all labels */
     uint64_t *legs;         /* by node, `words` each: what is open and not sliced */
     double *size, *cost;    /* by node: log2 of the tensor, of the step */
+    bool sparse;            /* wide sets: `some` tells which blocks of words hold anything */
+    uint32_t block;         /* words of a block: 64 blocks or fewer */
+    uint64_t *some;         /* by node */
 } Tree;
 
 void tree_init(Tree *t, const Net *net, Arena *arena);
@@ -107,6 +111,8 @@ static inline uint32_t word_bits(uint64_t x)
 #endif
 }
 
+/* To be called where legs were written. */
+void tree_mark(Tree *t, uint32_t node);
 double tree_weigh(const Tree *t, const uint64_t *set);
 
 /* ---- the strategies, and the parts others build on ---- */

@@ -132,6 +132,7 @@ static void node_rewrite(Improve *im, const Region *r, uint32_t x, uint32_t memb
         }
         legs[w] = in & out;
     }
+    tree_mark(t, x);
     t->size[x] = tree_weigh(t, legs);
 }
 

@@ -8,7 +8,21 @@
 #include "base/bits.h"
 #include "path/search.h"
 
-#define RUN_LEAST 12 /* labels of one weight that earn words of their own */
+#define RUN_LEAST   12 /* labels of one weight that earn words of their own */
+#define SPARSE_FROM 24 /* words from which empty ones are worth knowing */
+
+void tree_mark(Tree *t, uint32_t node)
+{
+    if (!t->sparse) {
+        return;
+    }
+    const uint64_t *legs = tree_legs(t, node);
+    uint64_t some = 0;
+    for (uint32_t w = 0; w < t->words; w++) {
+        some |= legs[w] != 0 ? (uint64_t)1 << (w / t->block) : 0;
+    }
+    t->some[node] = some;
+}
 
 double tree_weigh(const Tree *t, const uint64_t *set)
 {
@@ -66,7 +80,7 @@ static void tree_layout(Tree *t, const Net *net, Arena *arena)
             }
             continue;
         }
-        Run run = {t->words, t->words + bits_words(j - i), net->weight[by[i]]};
+        Run run = {t->words, t->words + bits_words(j - i), 0, net->weight[by[i]]};
         for (uint32_t k = i; k < j; k++) {
             t->bit[by[k]] = run.from * 64 + (k - i);
         }
@@ -80,6 +94,13 @@ static void tree_layout(Tree *t, const Net *net, Arena *arena)
     t->words += (n_mixed + 63) / 64;
     t->words = t->words == 0 ? 1 : t->words;
     t->mixed = t->mixed > t->words ? t->words : t->mixed;
+    t->sparse = t->words >= SPARSE_FROM;
+    t->block = (t->words + 63) / 64;
+    for (uint32_t i = 0; i < t->n_runs; i++) {
+        for (uint32_t w = t->run[i].from; w < t->run[i].to; w++) {
+            t->run[i].blocks |= (uint64_t)1 << (w / t->block);
+        }
+    }
 }
 
 void tree_init(Tree *t, const Net *net, Arena *arena)
@@ -108,6 +129,7 @@ void tree_init(Tree *t, const Net *net, Arena *arena)
     t->leaf = ARENA_ARRAY(arena, (size_t)net->n * t->words, uint64_t);
     t->size = ARENA_ARRAY(arena, nodes, double);
     t->cost = ARENA_ARRAY(arena, nodes, double);
+    t->some = ARENA_ARRAY(arena, nodes, uint64_t);
     for (uint32_t k = 0; k < net->n; k++) {
         for (uint32_t i = 0; i < net_degree(net, k); i++) {
             bits_set(t->leaf + (size_t)k * t->words, t->bit[net_legs(net, k)[i]]);
@@ -124,6 +146,7 @@ void tree_copy(Tree *to, const Tree *from)
     memcpy(to->legs, from->legs, nodes * from->words * sizeof *to->legs);
     memcpy(to->size, from->size, nodes * sizeof *to->size);
     memcpy(to->cost, from->cost, nodes * sizeof *to->cost);
+    memcpy(to->some, from->some, nodes * sizeof *to->some);
 }
 
 Tree tree_clone(const Tree *t, Arena *arena)
@@ -136,6 +159,7 @@ Tree tree_clone(const Tree *t, Arena *arena)
     c.legs = ARENA_ARRAY(arena, nodes * t->words, uint64_t);
     c.size = ARENA_ARRAY(arena, nodes, double);
     c.cost = ARENA_ARRAY(arena, nodes, double);
+    c.some = ARENA_ARRAY(arena, nodes, uint64_t);
     tree_copy(&c, t);
     return c;
 }
@@ -168,6 +192,7 @@ static void node_refresh(Tree *t, const Model *m, uint32_t x, uint64_t *left_ove
         left_over[w] = a[w] | b[w];
     }
     double both = tree_weigh(t, left_over);
+    tree_mark(t, x);
     t->size[x] = tree_weigh(t, legs);
     t->cost[x] = model_step(m, both, t->size[t->left[x]], t->size[t->right[x]], t->size[x]);
 }
@@ -189,6 +214,7 @@ void tree_refresh(Tree *t, const Model *m, Arena *scratch)
             tree_legs(t, k)[w] = t->leaf[(size_t)k * words + w] & t->keep[w];
         }
         memcpy(inside + (size_t)k * words, tree_legs(t, k), words * sizeof *inside);
+        tree_mark(t, k);
         t->size[k] = tree_weigh(t, tree_legs(t, k));
     }
     for (uint32_t i = 0; i + 1 < t->n; i++) {
