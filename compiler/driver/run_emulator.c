@@ -5,6 +5,7 @@
 #include "driver/run_emulator.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -149,13 +150,39 @@ static uint32_t *result_order(Emulation *e)
     return order;
 }
 
+static bool has_numpy(const char *python)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        int nowhere = open("/dev/null", O_RDWR);
+        (void)dup2(nowhere, STDOUT_FILENO);
+        (void)dup2(nowhere, STDERR_FILENO);
+        (void)execlp(python, python, "-c", "import numpy", (char *)NULL);
+        _exit(127);
+    }
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* $TDSL_PYTHON, else a Python that has NumPy: the first one on the path need not be the system's. */
+static const char *choose_python(void)
+{
+    const char *python = getenv("TDSL_PYTHON");
+    if (python != NULL) {
+        return python;
+    }
+    return !has_numpy("python3") && has_numpy("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
+}
+
 bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Graph *g,
                   const int64_t *dims, Tensor *const *args, Tensor **results)
 {
     Emulation e = {.ctx = ctx, .arena = arena, .g = g};
-    const char *script = getenv(TDSL_EMULATOR_VARIABLE), *python = getenv("TDSL_PYTHON");
+    const char *script = getenv(TDSL_EMULATOR_VARIABLE);
     const char *base = getenv("TMPDIR");
-    word(&e, python == NULL ? "python3" : python);
+    word(&e, choose_python());
     word(&e, "-B");
     word(&e, script == NULL ? TDSL_EMULATOR : script);
     if (access(e.argv.at[2], R_OK) != 0) {
