@@ -245,7 +245,7 @@ def golden(options):
                 with open(os.path.join(folder, name + suffix), encoding="utf-8") as stream:
                     text = re.sub(r"Made from .* by tdslc \S+ ", "Made from programs.tdsl by tdslc ",
                                   stream.read())
-                path = os.path.join(HERE, "golden", name + suffix)
+                path = os.path.join(HERE, "golden", name + suffix + ".txt")
                 if options.update:
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     with open(path, "w", encoding="utf-8") as stream:
