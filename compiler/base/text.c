@@ -271,3 +271,19 @@ Str text_str(const Text *t)
 {
     return (Str){t->at, t->n};
 }
+
+void text_json(Text *t, const char *s)
+{
+    text_char(t, '"');
+    for (; *s != '\0'; s++) {
+        if (*s == '"' || *s == '\\') {
+            text_char(t, '\\');
+            text_char(t, *s);
+        } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
+            text_printf(t, "\\u%04x", (unsigned)(unsigned char)*s);
+        } else {
+            text_char(t, *s);
+        }
+    }
+    text_char(t, '"');
+}

@@ -29,6 +29,8 @@ void text_i64(Text *t, int64_t v);
 void text_f64(Text *t, double v);
 /* A double-quoted string with \" \\ \n \t \xNN escapes for all outside printable ASCII. */
 void text_quoted(Text *t, Str s);
+/* The same as JSON writes it: UTF-8 stays as it is. */
+void text_json(Text *t, const char *s);
 Str text_str(const Text *t);
 
 #endif

@@ -186,27 +186,12 @@ void compilation_report(const Compilation *c, Text *out)
 
 /* ---- JSON ---- */
 
-static void json_string(Text *out, const char *s)
-{
-    text_char(out, '"');
-    for (const unsigned char *p = (const unsigned char *)s; *p != '\0'; p++) {
-        if (*p == '"' || *p == '\\') {
-            text_printf(out, "\\%c", *p);
-        } else if (*p < 0x20) {
-            text_printf(out, "\\u%04x", *p);
-        } else {
-            text_char(out, (char)*p);
-        }
-    }
-    text_char(out, '"');
-}
-
 static void json_value(const Compilation *c, uint32_t k, NodeRef n, Text *out)
 {
     const Partition *p = c->partitions[k];
     const Node *node = graph_node(p->graph, n);
     text_put(out, "{\"name\": ");
-    json_string(out, report_value_name(p->graph, n, c->arena));
+    text_json(out, report_value_name(p->graph, n, c->arena));
     text_printf(out, ", \"dtype\": \"%s\", \"accumulator\": \"%s\", \"shape\": [",
                 dtype_name(node->dtype), dtype_name(node->acc));
     for (uint32_t d = 0; d < node->rank; d++) {
@@ -217,7 +202,7 @@ static void json_value(const Compilation *c, uint32_t k, NodeRef n, Text *out)
         if (node->shape[d].sym < 0) {
             text_put(out, dim.at);
         } else {
-            json_string(out, dim.at);
+            text_json(out, dim.at);
         }
     }
     text_printf(out, "], \"residence\": \"%s\", \"bytes\": %lld", residence_name(p->residence[n]),
@@ -229,7 +214,7 @@ static void json_value(const Compilation *c, uint32_t k, NodeRef n, Text *out)
     }
     if (p->reason[n] != NULL) {
         text_put(out, ", \"reason\": ");
-        json_string(out, p->reason[n]);
+        text_json(out, p->reason[n]);
     }
     text_char(out, '}');
 }
@@ -243,7 +228,7 @@ static void json_groups(const Compilation *c, uint32_t k, Text *out)
         text_put(out, i == 0 ? "{\"values\": [" : ", {\"values\": [");
         for (uint32_t at = 0; at < p->groups[i].n_nodes; at++) {
             text_put(out, at == 0 ? "" : ", ");
-            json_string(out, report_value_name(p->graph, p->groups[i].nodes[at], c->arena));
+            text_json(out, report_value_name(p->graph, p->groups[i].nodes[at], c->arena));
         }
         text_put(out, "], \"loops\": [");
         for (uint32_t x = 0; x < plan->n_axes; x++) {
@@ -262,11 +247,11 @@ void compilation_report_json(const Compilation *c, Text *out)
         const Graph *g = c->module->graphs.at[k];
         Traffic t = measure(c->partitions[k]);
         text_put(out, k == 0 ? "\n{\"name\": " : ",\n{\"name\": ");
-        json_string(out, g->name->text);
+        text_json(out, g->name->text);
         text_put(out, ", \"typical\": {");
         for (uint32_t d = 0; d < g->dims.list.n; d++) {
             text_put(out, d == 0 ? "" : ", ");
-            json_string(out, g->dims.list.at[d].name->text);
+            text_json(out, g->dims.list.at[d].name->text);
             text_printf(out, ": %lld", (long long)g->dims.list.at[d].typical);
         }
         text_put(out, "}, \"values\": [");

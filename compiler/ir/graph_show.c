@@ -99,28 +99,11 @@ void graph_dump_dot(const Graph *g, Text *out)
 
 /* ---- JSON ---- */
 
-/* Bytes that are no UTF-8 cannot be here: names come from checked sources. */
-static void json_string(Text *out, const char *s)
-{
-    text_char(out, '"');
-    for (; *s != '\0'; s++) {
-        if (*s == '"' || *s == '\\') {
-            text_char(out, '\\');
-            text_char(out, *s);
-        } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
-            text_printf(out, "\\u%04x", (unsigned)(unsigned char)*s);
-        } else {
-            text_char(out, *s);
-        }
-    }
-    text_char(out, '"');
-}
-
 static void json_field(Text *out, const char *name, const char *value)
 {
-    json_string(out, name);
+    text_json(out, name);
     text_put(out, ": ");
-    json_string(out, value);
+    text_json(out, value);
 }
 
 static void json_shape(Text *out, const DimTable *dims, uint32_t rank, const Dim *shape)
@@ -131,7 +114,7 @@ static void json_shape(Text *out, const DimTable *dims, uint32_t rank, const Dim
         if (shape[d].sym < 0) {
             text_i64(out, shape[d].n);
         } else {
-            json_string(out, dims->list.at[shape[d].sym].name->text);
+            text_json(out, dims->list.at[shape[d].sym].name->text);
         }
     }
     text_char(out, ']');

@@ -35,18 +35,7 @@ static void json_path(Text *out, const PathProblem *p, const PathResult *r, Aren
         uint32_t l = r->sliced[i];
         text_put(out, i > 0 ? ", [" : "[");
         if (p->names != NULL) {
-            text_char(out, '"');
-            for (const char *c = p->names[l]; *c != '\0'; c++) {
-                if (*c == '"' || *c == '\\') {
-                    text_char(out, '\\');
-                }
-                if ((unsigned char)*c < 0x20) {
-                    text_printf(out, "\\u%04x", (unsigned)*c);
-                } else {
-                    text_char(out, *c);
-                }
-            }
-            text_char(out, '"');
+            text_json(out, p->names[l]);
         } else {
             text_printf(out, "%u", l);
         }

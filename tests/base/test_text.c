@@ -176,7 +176,19 @@ static void quoted_strings_hold_printable_ascii_only(void **state)
     arena_release(&arena);
 }
 
+static void json_strings_escape_controls_and_keep_unicode(void **state)
+{
+    (void)state;
+    arena_init(&arena, NULL);
+    Text t;
+    text_init(&t, &arena);
+    text_json(&t, "a\"\\\n\x7f\xc3\xa9");
+    assert_string_equal(t.at, "\"a\\\"\\\\\\u000a\\u007f\xc3\xa9\"");
+    arena_release(&arena);
+}
+
 TESTS(TEST(indentation_begins_each_line_that_is_not_empty),
       TEST(long_texts_and_long_formats_arrive_whole), TEST(integers_are_written_to_both_ends),
       TEST(doubles_have_their_shortest_digits), TEST(doubles_read_back_as_themselves),
-      TEST(quoted_strings_hold_printable_ascii_only))
+      TEST(quoted_strings_hold_printable_ascii_only),
+      TEST(json_strings_escape_controls_and_keep_unicode))
