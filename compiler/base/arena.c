@@ -37,9 +37,15 @@
 #define GAP           (ARENA_POISONS ? ALIGNMENT : (size_t)0)
 #define FIRST_BLOCK   ((size_t)4096)
 #define LARGEST_BLOCK ((size_t)1 << 20)
+/* From here on a piece has a block of its own, which can be given back alone. Marks do not point to such blocks; they
+ * know how many there were. Sanitized builds do so early, to find pointers into what has grown since. */
+#ifndef LARGE
+#define LARGE         ((size_t)1 << (ARENA_POISONS ? 12 : 17))
+#endif
 
 struct ArenaBlock {
     ArenaBlock *older;
+    size_t number; /* of a large piece: how many were made before it */
     size_t size; /* of bytes */
     size_t at;   /* bytes handed out */
     size_t high; /* bytes that may be other than zero */
@@ -68,10 +74,11 @@ void arena_init(Arena *a, MemoryBudget *budget)
     *a = (Arena){.budget = budget};
 }
 
-static void block_drop(Arena *a)
+/* Drops the first block of a list. */
+static void block_drop(Arena *a, ArenaBlock **list)
 {
-    ArenaBlock *b = a->block;
-    a->block = b->older;
+    ArenaBlock *b = *list;
+    *list = b->older;
     a->used -= b->size;
     if (a->budget != NULL) {
         a->budget->used -= b->size;
@@ -83,26 +90,52 @@ static void block_drop(Arena *a)
 void arena_release(Arena *a)
 {
     while (a->block != NULL) {
-        block_drop(a);
+        block_drop(a, &a->block);
+    }
+    while (a->large != NULL) {
+        block_drop(a, &a->large);
     }
 }
 
 ArenaMark arena_mark(const Arena *a)
 {
-    return (ArenaMark){a->block, a->block == NULL ? 0 : a->block->at};
+    return (ArenaMark){a->block, a->block == NULL ? 0 : a->block->at, a->n_large};
 }
 
 void arena_reset(Arena *a, ArenaMark mark)
 {
     while (a->block != mark.block) {
         CHECK(a->block != NULL);
-        block_drop(a);
+        block_drop(a, &a->block);
+    }
+    while (a->large != NULL && a->large->number >= mark.n_large) {
+        block_drop(a, &a->large);
     }
     if (a->block != NULL) {
         CHECK(mark.at <= a->block->at);
         a->block->at = mark.at;
         POISON(block_bytes(a->block) + mark.at, a->block->size - mark.at);
     }
+}
+
+/* A block of zeros, counted. */
+static ArenaBlock *block_new(Arena *a, size_t size)
+{
+    MemoryBudget *budget = a->budget;
+    if (budget != NULL && budget->limit != 0 &&
+        (budget->used > budget->limit || size > budget->limit - budget->used)) {
+        arena_exhausted(a, "out of memory: a stated limit was reached");
+    }
+    ArenaBlock *b = size > SIZE_MAX - HEADER ? NULL : calloc(1, HEADER + size);
+    if (b == NULL) {
+        arena_exhausted(a, "out of memory");
+    }
+    b->size = size;
+    a->used += size;
+    if (budget != NULL) {
+        budget->used += size;
+    }
+    return b;
 }
 
 static void block_push(Arena *a, size_t need)
@@ -114,29 +147,28 @@ static void block_push(Arena *a, size_t need)
     if (size < need) {
         size = need;
     }
-    MemoryBudget *budget = a->budget;
-    if (budget != NULL && budget->limit != 0 &&
-        (budget->used > budget->limit || size > budget->limit - budget->used)) {
-        arena_exhausted(a, "out of memory: a stated limit was reached");
-    }
-    ArenaBlock *b = size > SIZE_MAX - HEADER ? NULL : calloc(1, HEADER + size);
-    if (b == NULL) {
-        arena_exhausted(a, "out of memory");
-    }
+    ArenaBlock *b = block_new(a, size);
     b->older = a->block;
-    b->size = size;
     a->block = b;
-    a->used += size;
-    if (budget != NULL) {
-        budget->used += size;
-    }
     POISON(block_bytes(b), size);
+}
+
+static void *large_new(Arena *a, size_t size)
+{
+    ArenaBlock *b = block_new(a, size);
+    b->older = a->large;
+    b->number = a->n_large++;
+    a->large = b;
+    return block_bytes(b);
 }
 
 void *arena_alloc(Arena *a, size_t size)
 {
     if (size > SIZE_MAX / 2) {
         arena_exhausted(a, "out of memory: a size beyond all limits was asked for");
+    }
+    if (size >= LARGE) {
+        return large_new(a, size);
     }
     size_t need = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + GAP;
     need = need == 0 ? ALIGNMENT : need;
@@ -172,4 +204,14 @@ void *arena_copy(Arena *a, const void *from, size_t size)
         memcpy(to, from, size);
     }
     return to;
+}
+
+void arena_drop(Arena *a, void *at, size_t size)
+{
+    for (ArenaBlock **b = &a->large; size >= LARGE && *b != NULL; b = &(*b)->older) {
+        if (block_bytes(*b) == at) {
+            block_drop(a, b);
+            return;
+        }
+    }
 }

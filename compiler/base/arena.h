@@ -25,13 +25,15 @@ typedef struct MemoryBudget {
 
 typedef struct Arena {
     ArenaBlock *block; /* newest first */
+    ArenaBlock *large; /* pieces that own their block, newest first */
+    size_t n_large;    /* made so far */
     MemoryBudget *budget;
     size_t used;
 } Arena;
 
 typedef struct ArenaMark {
     ArenaBlock *block;
-    size_t at;
+    size_t at, n_large;
 } ArenaMark;
 
 /* The budget may be null: no limit, abort when the system has no memory. */
@@ -45,6 +47,9 @@ void arena_reset(Arena *a, ArenaMark mark);
 void *arena_alloc(Arena *a, size_t size);
 void *arena_array(Arena *a, size_t count, size_t size);
 void *arena_copy(Arena *a, const void *from, size_t size);
+/* Gives a large piece of `size` bytes back to the system; a small one stays. For what grows by doubling: it then holds
+ * at most three times its size, and less than twice once it has grown. */
+void arena_drop(Arena *a, void *at, size_t size);
 
 #define ARENA_NEW(a, Type)          ((Type *)arena_alloc((a), sizeof(Type)))
 #define ARENA_ARRAY(a, count, Type) ((Type *)arena_array((a), (count), sizeof(Type)))

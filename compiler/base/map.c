@@ -60,6 +60,9 @@ static void map_grow(Map *m)
             m->used[at] = 1;
         }
     }
+    arena_drop(m->arena, old.key, old.cap * sizeof *old.key);
+    arena_drop(m->arena, old.value, old.cap * sizeof *old.value);
+    arena_drop(m->arena, old.used, old.cap * sizeof *old.used);
 }
 
 void map_put(Map *m, uint64_t key, uint32_t value)

@@ -15,6 +15,7 @@ void *vec_grow(Arena *a, void *at, uint32_t n, uint32_t *cap, size_t size)
     void *to = arena_array(a, n > UINT32_MAX / 2 ? SIZE_MAX : grown, size);
     if (n != 0) {
         memcpy(to, at, (size_t)n * size);
+        arena_drop(a, at, (size_t)*cap * size);
     }
     *cap = grown;
     return to;

@@ -127,6 +127,29 @@ static void a_vector_keeps_its_elements_while_it_grows(void **state)
     arena_release(&a);
 }
 
+static void a_large_vector_gives_back_what_it_has_outgrown(void **state)
+{
+    (void)state;
+    MemoryBudget budget = {0};
+    Arena a;
+    arena_init(&a, &budget);
+    VEC(uint64_t) v = {0};
+    for (uint32_t k = 0; k < (1U << 20) + 1; k++) {
+        vec_push(&a, &v, k);
+    }
+    assert_true(budget.used < (size_t)v.cap * sizeof *v.at + ((size_t)1 << 20));
+    for (uint32_t k = 0; k < v.n; k++) {
+        assert_true(v.at[k] == k);
+    }
+    ArenaMark mark = arena_mark(&a);
+    size_t used = budget.used;
+    (void)arena_alloc(&a, (size_t)1 << 22);
+    arena_reset(&a, mark);
+    assert_int_equal(budget.used, used);
+    arena_release(&a);
+    assert_int_equal(budget.used, 0);
+}
+
 static void index_sets_count_and_walk_their_members(void **state)
 {
     (void)state;
