@@ -213,6 +213,7 @@ TESTS(TEST(memory_is_zeroed_and_aligned_also_after_a_reset),
       TEST(arenas_share_a_budget_and_the_trap_is_called_beyond_it),
       TEST(sizes_that_overflow_end_in_the_trap),
       TEST(a_vector_keeps_its_elements_while_it_grows),
+      TEST(a_large_vector_gives_back_what_it_has_outgrown),
       TEST(index_sets_count_and_walk_their_members),
       TEST(checked_sizes_refuse_what_leaves_the_limit),
       TEST(saturating_sums_and_products_stop_at_the_ends))
