@@ -176,6 +176,12 @@ static bool emit_files(ToolRun *t, Compilation *c, const Input *in, const char *
     }
     for (uint32_t k = 0; k < c->outputs.files.n; k++) {
         const OutputFile *file = &c->outputs.files.at[k];
+        if (file->name != NULL && strcmp(out, "-") == 0) { /* no folder: the first kernel alone */
+            if (k == 0) {
+                files_add(&t->files, out, file->text);
+            }
+            continue;
+        }
         if (file->name != NULL && !tool_make_folder(t, out)) {
             return false;
         }

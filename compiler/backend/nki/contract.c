@@ -181,6 +181,31 @@ static void finish(Contraction *c, const Box *box, View psum)
     view_store(l, &c->final, c->pm, c->n, box, psum);
 }
 
+#define AHEAD 64 /* stationary tiles made ahead of a pass */
+
+/* Makes the stationary tiles of a pass before its first matmul: their transposes then follow
+ * each other on the Tensor engine and do not each wait for the copy of the one before. */
+static void prepare(Contraction *c, const Box *box)
+{
+    Lower *l = c->l;
+    int64_t pstep[LABELS], ostep[LABELS];
+    box_steps(c->pk, &l->full, NKI_PARTITIONS, pstep);
+    for (uint32_t i = 0; i < c->ok.n; i++) {
+        ostep[i] = 1;
+    }
+    int64_t count = labels_count(c->ok, &l->full);
+    count = sat_mul(count, labels_count(c->pk, &l->full) / NKI_PARTITIONS + 1);
+    Box at = *box;
+    if (count > AHEAD) {
+        return;
+    }
+    for (bool a = true; box_next(c->ok, &l->full, ostep, &at, a) && !l->failed; a = false) {
+        for (bool b = true; box_next(c->pk, &l->full, pstep, &at, b) && !l->failed; b = false) {
+            (void)view_of(l, &c->stationary, c->pk, c->pm, &at);
+        }
+    }
+}
+
 /* One stationary row tile with up to COLUMNS_AT_ONCE column tiles. */
 static void accumulate(Contraction *c, Box *box, uint32_t n_tiles, const Box *columns)
 {
@@ -191,6 +216,7 @@ static void accumulate(Contraction *c, Box *box, uint32_t n_tiles, const Box *co
     for (uint32_t i = 0; i < c->ok.n; i++) {
         ostep[i] = 1;
     }
+    prepare(c, box);
     for (uint32_t t = 0; t < n_tiles; t++) {
         psum[t] = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, labels_count(c->pm, box),
                            labels_count(c->n, &columns[t]));

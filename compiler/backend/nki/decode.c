@@ -191,6 +191,9 @@ static bool decode_dma(Decoder *d, const Expr *load, Instr *out)
     bool store = !on_chip(d->k, d->s->dst);
     BufRef chip = store ? load->buf : d->s->dst, hbm = store ? d->s->dst : load->buf;
     CopySide order = {0};
+    if (d->k->bufs.at[hbm].rank > NKI_DIMS || d->s->n_index > NKI_DIMS) {
+        return no(d, "a copy of too many dimensions");
+    }
     if (on_chip(d->k, hbm) || !on_chip(d->k, chip) || d->k->bufs.at[chip].rank != 2 ||
         d->k->bufs.at[chip].space != SPACE_TILE) {
         return no(d, "a copy that is not between HBM and SBUF");
@@ -454,12 +457,9 @@ static bool walk_block(Walk *w, Stmt *const *body, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         if (s->kind == STMT_FOR) {
-            for (int64_t v = s->range.start.base; v < s->range.limit.n; v += s->step) {
-                w->env[s->var] = v;
-                if (!walk_block(w, s->body, s->n_body)) {
-                    return false;
-                }
-            }
+            w->bad = s;
+            w->why = "a loop, where this form has none";
+            return false;
         } else if (s->kind == STMT_TILE) {
             Instr instr;
             if (!instr_decode(w->k, (StmtPlace){body, n, i}, w->env, &instr, &w->why)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The NKI back end. A kernel of form LEGAL is a list of tile statements (and loops of them)
+/* The NKI back end. A kernel of form LEGAL is a list of tile statements
  * each of which is one instruction of the device; `instr_decode` says which. Spaces: argument
  * and workspace are HBM, tile is SBUF, acc is PSUM. A buffer on chip is [partitions <= 128,
  * elements]. What a statement folds into is set by a `fill` right before its first fold; such a

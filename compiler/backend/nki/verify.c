@@ -210,8 +210,9 @@ bool nki_verify(Ctx *ctx, const Kernel *k)
     const char *why = NULL;
     if (!instr_walk(k, verify_instr, &v, &bad, &why)) {
         if (bad != NULL) {
+            const char *name = bad->kind == STMT_TILE ? k->bufs.at[bad->dst].name->text : "";
             diag_unsupported(&ctx->diags, E_TARGET, bad->span, "target '%s': %s ('@%s')",
-                             k->target, why, k->bufs.at[bad->dst].name->text);
+                             k->target, why, name);
         }
         return false;
     }

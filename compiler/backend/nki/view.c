@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define SLAB_BYTES    2048  /* of a partition, of a widened load: long enough for the DMA engines */
+#define SLAB_BYTES 2048 /* of a partition, of a widened load: long enough for the DMA engines  \
+                         */
 #define STRIDED_BYTES 16384 /* likewise, where only every n-th element is used at a time */
 
 int64_t labels_count(Labels x, const Box *b)
