@@ -274,12 +274,14 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
         j.n_steps = j.reduced.n_steps;
         j.root = ARENA_ARRAY(arena, j.reduced.n_parts, uint32_t);
         bool found = limited ? job_limited(&j, out, &proved) : job_parts(&j, out, &proved);
-        if (!found && !limited) {
+        bool many = !limited ||
+                    (j.row->search == exact_search && j.reduced.parts[0].net.n > EXACT_MOST);
+        if (!found && many) {
             diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0},
                        "the search '%s' takes at most %d operands", j.row->name, EXACT_MOST);
         }
         if (!found) {
-            return limited && refuse_limit(p, o, ctx);
+            return !many && refuse_limit(p, o, ctx);
         }
         out->tree.n_steps = j.n_steps;
     }

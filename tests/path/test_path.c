@@ -563,6 +563,15 @@ static void test_bad_options_are_refused_with_a_reason(void **state)
     assert_non_null(strstr(said.at, "a limit of 16 elements would do"));
     assert_true(path_search(&p, &(PathOptions){.memory_limit = 15, .effort = 1}, &ctx, &r));
     assert_true(r.n_sliced > 0);
+    assert_null(strstr(said.at, "at most 24 operands"));
+    PathProblem many = chain(30, 2); /* the reason is their number, limit or not */
+    uint32_t before = ctx.diags.n_errors;
+    assert_false(path_search(
+        &many, &(PathOptions){.search = "exact", .memory_limit = 64, .effort = 1}, &ctx, &r));
+    assert_int_equal(ctx.diags.n_errors, before + 1);
+    text_init(&said, &ctx.arena);
+    diags_render(&ctx.diags, &said, false);
+    assert_non_null(strstr(said.at, "'exact' takes at most 24 operands"));
     ctx_release(&ctx);
     ctx = saved;
 }
