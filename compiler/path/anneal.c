@@ -2,11 +2,11 @@
 /* Annealing on trees. At an inner node p = (x, C) with x = (A, B), swap C with A or B: only the
  * legs of x change, and legs(x') = (A | C) & (B | p) so a proposal reads four label sets and
  * counts the bits of three; one whose first set alone costs too much stops there. Of wide sets
- * only the blocks that hold anything are read. The energy is the log2 cost of the two steps concerned, not of the
- * whole tree: small steps are improved as eagerly as the large ones they may become; only steps
- * `depth` below the whole tree's cost are let drift. No tensor may outgrow the limit unless it
- * did before. Populations are counted by the processor's instruction where it has one; the
- * numbers are the same. */
+ * only the blocks that hold anything are read. The energy is the log2 cost of the two steps
+ * concerned, not of the whole tree: small steps are improved as eagerly as the large ones they
+ * may become; only steps `depth` below the whole tree's cost are let drift. No tensor may
+ * outgrow the limit unless it did before. Populations are counted by the processor's
+ * instruction where it has one; the numbers are the same. */
 #include <string.h>
 
 #include "path/search.h"
@@ -44,8 +44,8 @@ static inline uint32_t earlier(uint32_t x, uint32_t y)
     return x < y ? x : y;
 }
 
-static inline __attribute__((always_inline)) uint32_t
-low_count(const Sets *s, uint32_t from, uint32_t to, bool native)
+static inline __attribute__((always_inline)) uint32_t low_count(const Sets *s, uint32_t from,
+                                                                uint32_t to, bool native)
 {
     uint32_t low = 0;
     for (uint32_t w = from; w < to; w++) {
@@ -54,8 +54,8 @@ low_count(const Sets *s, uint32_t from, uint32_t to, bool native)
     return low;
 }
 
-static inline __attribute__((always_inline)) void
-rest_count(const Sets *s, uint32_t from, uint32_t to, bool native, Count *n)
+static inline __attribute__((always_inline)) void rest_count(const Sets *s, uint32_t from,
+                                                             uint32_t to, bool native, Count *n)
 {
     for (uint32_t w = from; w < to; w++) {
         uint64_t x = (s->a[w] | s->c[w]) & (s->b[w] | s->p[w]);
