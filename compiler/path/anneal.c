@@ -30,6 +30,10 @@ typedef struct Sets {
     uint64_t low_blocks, all_blocks; /* a and c; a, c and b: where there are any members */
 } Sets;
 
+typedef struct Move {
+    double mid, low, top; /* log2 of x', of all labels of its step, of all labels of p's step */
+} Move;
+
 typedef struct Count {
     uint32_t mid, top;
 } Count;
@@ -74,6 +78,38 @@ static inline __attribute__((always_inline)) double mixed_sum(const Tree *t, uin
     return sum;
 }
 
+/* All three in one pass: best where the sets are narrow. */
+static inline __attribute__((always_inline)) Move move_weigh(const Tree *t, const Sets *s,
+                                                             bool native)
+{
+    Move m = {0.0, 0.0, 0.0};
+    for (uint32_t i = 0; i < t->n_runs; i++) {
+        uint32_t mid = 0, low = 0, top = 0;
+        for (uint32_t w = t->run[i].from; w < t->run[i].to; w++) {
+            uint64_t u = s->a[w] | s->c[w], x = u & (s->b[w] | s->p[w]);
+            low += bits_of(u, native);
+            mid += bits_of(x, native);
+            top += bits_of(x | s->b[w], native);
+        }
+        m.low += t->run[i].weight * low;
+        m.mid += t->run[i].weight * mid;
+        m.top += t->run[i].weight * top;
+    }
+    for (uint32_t w = t->mixed; w < t->words; w++) {
+        const double *weight = t->bit_weight + w * 64;
+        uint64_t u = s->a[w] | s->c[w], x = u & (s->b[w] | s->p[w]);
+        for (uint64_t r = u; r != 0; r &= r - 1) {
+            double d = weight[__builtin_ctzll(r)];
+            m.low += d;
+            m.mid += (x & r & -r) != 0 ? d : 0.0;
+        }
+        for (uint64_t r = x | s->b[w]; r != 0; r &= r - 1) {
+            m.top += weight[__builtin_ctzll(r)];
+        }
+    }
+    return m;
+}
+
 /* log2 of all labels of a and c: the step of x'. */
 static inline __attribute__((always_inline)) double low_weigh(const Tree *t, const Sets *s,
                                                               bool native)
@@ -81,13 +117,9 @@ static inline __attribute__((always_inline)) double low_weigh(const Tree *t, con
     double low = 0.0;
     for (uint32_t i = 0; i < t->n_runs; i++) {
         uint32_t n = 0, from = t->run[i].from, to = t->run[i].to;
-        if (!t->sparse) {
-            n = low_count(s, from, to, native);
-        } else {
-            for (uint64_t at = s->low_blocks & t->run[i].blocks; at != 0; at &= at - 1) {
-                uint32_t w = (uint32_t)__builtin_ctzll(at) * t->block;
-                n += low_count(s, later(w, from), earlier(w + t->block, to), native);
-            }
+        for (uint64_t at = s->low_blocks & t->run[i].blocks; at != 0; at &= at - 1) {
+            uint32_t w = (uint32_t)__builtin_ctzll(at) * t->block;
+            n += low_count(s, later(w, from), earlier(w + t->block, to), native);
         }
         low += t->run[i].weight * n;
     }
@@ -105,13 +137,9 @@ rest_weigh(const Tree *t, const Sets *s, double *mid, double *top, bool native)
     for (uint32_t i = 0; i < t->n_runs; i++) {
         uint32_t from = t->run[i].from, to = t->run[i].to;
         Count n = {0, 0};
-        if (!t->sparse) {
-            rest_count(s, from, to, native, &n);
-        } else {
-            for (uint64_t at = s->all_blocks & t->run[i].blocks; at != 0; at &= at - 1) {
-                uint32_t w = (uint32_t)__builtin_ctzll(at) * t->block;
-                rest_count(s, later(w, from), earlier(w + t->block, to), native, &n);
-            }
+        for (uint64_t at = s->all_blocks & t->run[i].blocks; at != 0; at &= at - 1) {
+            uint32_t w = (uint32_t)__builtin_ctzll(at) * t->block;
+            rest_count(s, later(w, from), earlier(w + t->block, to), native, &n);
         }
         *mid += t->run[i].weight * n.mid;
         *top += t->run[i].weight * n.top;
@@ -124,10 +152,11 @@ rest_weigh(const Tree *t, const Sets *s, double *mid, double *top, bool native)
 }
 
 /* x becomes (A, C): its labels follow. */
-static inline void move_legs(Tree *t, uint32_t x, const Sets *s)
+static inline __attribute__((always_inline)) void move_legs(Tree *t, uint32_t x, const Sets *s,
+                                                            bool sparse)
 {
     uint64_t *legs = tree_legs(t, x);
-    if (!t->sparse) {
+    if (!sparse) {
         for (uint32_t w = 0; w < t->words; w++) {
             legs[w] = (s->a[w] | s->c[w]) & (s->b[w] | s->p[w]);
         }
@@ -146,8 +175,10 @@ static inline void move_legs(Tree *t, uint32_t x, const Sets *s)
     t->some[x] = some;
 }
 
-static inline __attribute__((always_inline)) void
-sweep_body(Tree *t, const Model *m, double heat, double floor, Luck *luck, bool native)
+static inline __attribute__((always_inline)) void sweep_body(Tree *t, const Model *m,
+                                                             double heat, double floor,
+                                                             Luck *luck, bool native,
+                                                             bool sparse)
 {
     uint32_t n = t->n, end = 2 * n - 1;
     for (uint32_t p = n; p < end; p++) {
@@ -168,32 +199,37 @@ sweep_body(Tree *t, const Model *m, double heat, double floor, Luck *luck, bool 
             b = other;
         }
         Sets set = {tree_legs(t, a), tree_legs(t, c), tree_legs(t, b), tree_legs(t, p), 0, 0};
-        if (t->sparse) {
+        if (sparse) {
             set.low_blocks = t->some[a] | t->some[c];
             set.all_blocks = set.low_blocks | t->some[b];
         }
         double was = soft_max(m->soft, soft_max(m->soft, t->cost[x], t->cost[p]), floor);
         double most = heat * luck->table[(r >> 40) & (LUCK_STEPS - 1)];
-        double u = low_weigh(t, &set, native), mid, all;
-        if (model_least(m, u) - was > most) {
-            continue; /* whatever the other step costs */
+        Move v;
+        if (sparse) {
+            v.low = low_weigh(t, &set, native);
+            if (model_least(m, v.low) - was > most) {
+                continue; /* whatever the other step costs */
+            }
+            rest_weigh(t, &set, &v.mid, &v.top, native);
+        } else {
+            v = move_weigh(t, &set, native);
         }
-        rest_weigh(t, &set, &mid, &all, native);
-        if (mid > m->limit + 1e-9 && mid >= t->size[x]) {
+        if (v.mid > m->limit + 1e-9 && v.mid >= t->size[x]) {
             continue;
         }
-        double low = model_step(m, u, t->size[a], t->size[c], mid);
-        double top = model_step(m, all, mid, t->size[b], t->size[p]);
+        double low = model_step(m, v.low, t->size[a], t->size[c], v.mid);
+        double top = model_step(m, v.top, v.mid, t->size[b], t->size[p]);
         double now = soft_max(m->soft, soft_max(m->soft, low, top), floor);
         if (now - was > most) {
             continue;
         }
-        move_legs(t, x, &set);
+        move_legs(t, x, &set, sparse);
         t->left[x] = a;
         t->right[x] = c;
         t->left[p] = x;
         t->right[p] = b;
-        t->size[x] = mid;
+        t->size[x] = v.mid;
         t->cost[x] = low;
         t->cost[p] = top;
     }
@@ -201,14 +237,22 @@ sweep_body(Tree *t, const Model *m, double heat, double floor, Luck *luck, bool 
 
 static void sweep_plain(Tree *t, const Model *m, double heat, double floor, Luck *luck)
 {
-    sweep_body(t, m, heat, floor, luck, false);
+    if (t->sparse) {
+        sweep_body(t, m, heat, floor, luck, false, true);
+    } else {
+        sweep_body(t, m, heat, floor, luck, false, false);
+    }
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("popcnt"))) static void sweep_native(Tree *t, const Model *m, double heat,
                                                            double floor, Luck *luck)
 {
-    sweep_body(t, m, heat, floor, luck, true);
+    if (t->sparse) {
+        sweep_body(t, m, heat, floor, luck, true, true);
+    } else {
+        sweep_body(t, m, heat, floor, luck, true, false);
+    }
 }
 
 static bool sweep_has_native(void)
@@ -218,7 +262,11 @@ static bool sweep_has_native(void)
 #else
 static void sweep_native(Tree *t, const Model *m, double heat, double floor, Luck *luck)
 {
-    sweep_body(t, m, heat, floor, luck, false);
+    if (t->sparse) {
+        sweep_body(t, m, heat, floor, luck, false, true);
+    } else {
+        sweep_body(t, m, heat, floor, luck, false, false);
+    }
 }
 
 static bool sweep_has_native(void)
