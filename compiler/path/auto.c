@@ -77,7 +77,7 @@ static void starts_add(Search *s, const Net *net, Pool *pool, uint64_t budget)
     bool cheap_order = eliminate_run(net, 0.0, &s->rng, s->arena, trial);
     pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena), "eliminate");
     uint64_t runs = budget / 200 / net->n;
-    uint64_t most = net->n <= LARGE ? 128 : 24; /* passes over large ones cost seconds */
+    uint64_t most = net->n <= LARGE ? 128 : 80; /* of large ones they take half the time */
     runs = runs > most ? most : runs;
     for (uint64_t i = 0; i < runs && !search_stopped(s); i++) {
         if (cheap) {
@@ -94,7 +94,7 @@ static void starts_add(Search *s, const Net *net, Pool *pool, uint64_t budget)
                      "eliminate");
         }
     }
-    uint64_t cuts = net->n <= LARGE ? runs / 6 : runs / 2;
+    uint64_t cuts = runs / 6;
     cuts = cuts > 12 ? 12 : cuts;
     for (uint64_t i = 0; i < cuts && net->n > 20 && !search_stopped(s); i++) {
         bisect_run(net, 0.02 + 0.38 * rng_unit(&s->rng), &s->rng, s->arena, trial);
