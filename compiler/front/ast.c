@@ -73,6 +73,9 @@ static bool too_deep(Ctx *ctx, Ast *a, uint16_t depth, Span span)
 AstId ast_new(Ctx *ctx, Ast *a, AstKind kind, Span span, Sym name, Span at, const AstId *child,
               uint32_t n)
 {
+    if (a->too_large != 0) {
+        return a->too_large;
+    }
     AstNode node = {.kind = kind, .span = span, .name = name, .at = at, .n = n, .cap = n};
     for (uint32_t k = 0; k < n; k++) {
         const AstNode *c = ast_node(a, child[k]);
@@ -80,7 +83,13 @@ AstId ast_new(Ctx *ctx, Ast *a, AstKind kind, Span span, Sym name, Span at, cons
         node.flag = node.flag || c->kind == AST_BROKEN || (c->kind == AST_LIST && c->flag);
     }
     node.depth = (uint16_t)(node.depth + 1);
-    if (too_deep(ctx, a, node.depth, span)) {
+    if (a->nodes.n >= AST_LIMIT) {
+        diag_limit(&ctx->diags, E_LIMIT_SIZE, span, "more than %u names, numbers and operations",
+                   AST_LIMIT);
+        a->damaged = true;
+        a->too_large = a->nodes.n;
+        node = (AstNode){.kind = AST_BROKEN, .span = span, .depth = 1};
+    } else if (too_deep(ctx, a, node.depth, span)) {
         node = (AstNode){.kind = AST_BROKEN, .span = span, .depth = 1};
     } else if (n > 0) {
         node.child = arena_copy(a->arena, child, n * sizeof *child);

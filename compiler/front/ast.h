@@ -65,12 +65,17 @@ typedef struct AstNode {
     } value;
 } AstNode;
 
+/* Nodes of one program, about a mebibyte of dense source: more is a stated limit, so that no text takes long or much
+ * memory. */
+#define AST_LIMIT 400000u
+
 typedef struct Ast {
     Arena *arena;
     VEC(AstNode) nodes; /* by id */
     VEC(AstId) files;   /* AST_FILE of each parsed source */
     bool damaged;       /* something did not parse: missing names may be due to that */
     bool too_deep;      /* reported */
+    AstId too_large;    /* the broken node that stands for all past AST_LIMIT; 0: not reached */
 } Ast;
 
 void ast_init(Ast *a, Arena *arena);

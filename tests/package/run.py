@@ -47,7 +47,8 @@ class Project:
         for folder, _, names in os.walk(self.build_dir):
             for name in names:
                 path = os.path.join(folder, name)
-                if name.endswith(".o") and "/tdsl/" not in path:
+                # objects of TDSL itself, where the project has it as a subdirectory, do not count
+                if name.endswith(".o") and "/tdsl/" not in path[len(self.build_dir):]:
                     found[name] = os.stat(path).st_mtime_ns
         return found
 
