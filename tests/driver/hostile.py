@@ -77,7 +77,7 @@ PROGRAMS = {
     "loops of a dump": "tdsl-dump loop 1\nkernel f {\n" + "for a in 0..4 {\n" * 60000,
     "a name with escapes": '// tdsl-dump ast 1 "' + "\\x41" * 260000 + '"\n', "an open name": '// tdsl-dump ast 1 "' + "x" * MIB,
 }
-BEYOND = ("constants",)
+BEYOND = ()
 WHOLE = """dim n ~ 8;
 kernel k(A: f64[n, n], B: f64[n, n]) -> (C: f64[n, n], s: f64) {
     C[i, j] = A[i, k] * B[k, j] + 2;
