@@ -116,12 +116,11 @@ static void write_report(ToolRun *t, const Compilation *c)
     files_add(&t->files, "-", text_str(&text));
 }
 
-static void print_times(ToolRun *t, const Compilation *c)
+static void print_times(const Compilation *c)
 {
     for (uint32_t k = 0; k < c->times.n; k++) {
         fprintf(stderr, "%10.3f ms  %s\n", c->times.at[k].seconds * 1e3, c->times.at[k].pass);
     }
-    (void)t;
 }
 
 static bool setup(ToolRun *t, Compilation *c, Input *in)
@@ -272,7 +271,7 @@ static bool compile(ToolRun *t, Compilation *c)
     }
     write_plan(t, c);
     if (c->clock != NULL) {
-        print_times(t, c);
+        print_times(c);
     }
     return t->ctx.diags.n_errors == 0;
 }

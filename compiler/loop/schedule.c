@@ -7,7 +7,8 @@
  * decide, and needs no loop here. */
 #include "loop/schedule.h"
 
-#define TILE_MAX 64 /* longer tiles gain nothing (unless the machine's are longer): loops inside are long enough to amortise their start */
+/* Longer tiles gain nothing, unless the machine's own are longer: loops inside amortise their start by then. */
+#define TILE_MAX 64
 
 typedef struct Chooser {
     const Partition *p;
