@@ -65,7 +65,7 @@ bool extent_check(Check *c, int64_t n, Span at)
 
 /* ---- dims and constants ---- */
 
-static Expr *evaluate(Check *c, AstId ast)
+static CheckedExpr *evaluate(Check *c, AstId ast)
 {
     Kern k = {.c = c};
     map_init(&k.label_by_name, c->arena);
@@ -75,10 +75,10 @@ static Expr *evaluate(Check *c, AstId ast)
 static void evaluate_const(Check *c, uint32_t global)
 {
     const AstNode n = *ast_node(&c->program->ast, c->globals.at[global].ast);
-    Expr *e = evaluate(c, n.child[1]);
+    CheckedExpr *e = evaluate(c, n.child[1]);
     const AstNode type = *ast_node(&c->program->ast, n.child[0]);
     bool poison = e->weak == WEAK_NO && e->dtype == DTYPE_NONE;
-    if (!poison && e->kind != EXPR_CONST) {
+    if (!poison && e->kind != CHECKED_CONST) {
         diag_error(&c->ctx->diags, E_NOT_CONSTANT, e->span,
                    "this is not known at compile time");
         poison = true;
@@ -106,11 +106,11 @@ static void evaluate_const(Check *c, uint32_t global)
 /* The integer of `dim o = ...`, `dim o ~ ...`. */
 static bool dim_number(Check *c, AstId ast, int64_t *out)
 {
-    Expr *e = evaluate(c, ast);
+    CheckedExpr *e = evaluate(c, ast);
     if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
         return false;
     }
-    if (e->kind != EXPR_CONST || !dtype_is_int(e->value.dtype)) {
+    if (e->kind != CHECKED_CONST || !dtype_is_int(e->value.dtype)) {
         diag_error(&c->ctx->diags, E_EXTENT_RANGE, e->span, "an extent is an integer");
         return false;
     }

@@ -14,22 +14,22 @@
 #include "front/ast.h"
 #include "front/shape.h"
 
-typedef enum ExprKind {
-    EXPR_POISON, /* already reported */
-    EXPR_CONST,  /* value */
-    EXPR_EXTENT, /* of open dimension `dim` */
-    EXPR_READ,   /* value `read` at labels `label` */
-    EXPR_MAP,    /* op of arg[] */
-    EXPR_CHAIN,  /* arg[0] link[1] arg[1] ...: OP_ADD OP_SUB | OP_MUL OP_DIV | OP_AND | OP_OR,
-                    from left to right */
-    EXPR_REDUCE  /* op over labels `label` of arg[0] */
-} ExprKind;
+typedef enum CheckedKind {
+    CHECKED_POISON, /* already reported */
+    CHECKED_CONST,  /* value */
+    CHECKED_EXTENT, /* of open dimension `dim` */
+    CHECKED_READ,   /* value `read` at labels `label` */
+    CHECKED_MAP,    /* op of arg[] */
+    CHECKED_CHAIN, /* arg[0] link[1] arg[1] ...: OP_ADD OP_SUB | OP_MUL OP_DIV | OP_AND | OP_OR,
+                   from left to right */
+    CHECKED_REDUCE /* op over labels `label` of arg[0] */
+} CheckedKind;
 
 /* A number without an element type of its own yet: it takes that of its neighbours. */
 typedef enum Weak { WEAK_NO, WEAK_INT, WEAK_FLOAT } Weak;
 
-typedef struct Expr {
-    ExprKind kind;
+typedef struct CheckedExpr {
+    CheckedKind kind;
     Op op;
     DType dtype;
     Weak weak;
@@ -41,12 +41,12 @@ typedef struct Expr {
     uint32_t read; /* in CheckedKernel.values */
     uint32_t n;    /* arguments */
     uint32_t cap;
-    struct Expr **arg;
+    struct CheckedExpr **arg;
     uint8_t *link;  /* CHAIN: [n] */
     uint32_t rank;  /* labels */
     int32_t *label; /* READ: of each axis (extents of 1 may stand under a longer one); REDUCE:
                        those folded */
-} Expr;
+} CheckedExpr;
 
 typedef struct Label {
     Sym name; /* null in statements without indices */
@@ -80,7 +80,7 @@ typedef struct CheckedStatement {
     const Label *label;
     uint32_t rank;
     const int32_t *left; /* [rank] */
-    Expr *right;         /* of the target's element type */
+    CheckedExpr *right;  /* of the target's element type */
 } CheckedStatement;
 
 typedef struct CheckedKernel {

@@ -41,7 +41,7 @@ static bool function_named(Sym name, Op *op)
            *op != OP_COPY && *op != OP_CAST && *op != OP_SCALE;
 }
 
-static Expr *unknown_function(Kern *k, AstId ast, const AstNode *n)
+static CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n)
 {
     Diags *diags = &k->c->ctx->diags;
     Op op;
@@ -76,14 +76,14 @@ static bool arguments(Kern *k, const AstNode *n, uint32_t wanted)
 
 /* ---- casts and extents ---- */
 
-static Expr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
+static CheckedExpr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
 {
     if (!arguments(k, n, 1)) {
         return expr_poison(k, ast, n->span);
     }
-    Expr *arg = expr_check(k, n->child[0]);
-    if (arg->kind == EXPR_CONST && arg->weak != WEAK_NO) {
-        Expr *e = expr_new(k, EXPR_CONST, ast, n->span);
+    CheckedExpr *arg = expr_check(k, n->child[0]);
+    if (arg->kind == CHECKED_CONST && arg->weak != WEAK_NO) {
+        CheckedExpr *e = expr_new(k, CHECKED_CONST, ast, n->span);
         e->dtype = to;
         e->typed = true;
         e->value = number_cast(arg->value, to);
@@ -107,7 +107,7 @@ static Expr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
     if (arg->dtype == to) {
         return arg;
     }
-    Expr *e = expr_new(k, EXPR_MAP, ast, n->span);
+    CheckedExpr *e = expr_new(k, CHECKED_MAP, ast, n->span);
     e->op = OP_CAST;
     e->dtype = to;
     e->n = 1;
@@ -115,7 +115,7 @@ static Expr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
     return e;
 }
 
-static Expr *check_extent(Kern *k, AstId ast, const AstNode *n)
+static CheckedExpr *check_extent(Kern *k, AstId ast, const AstNode *n)
 {
     if (!arguments(k, n, 1)) {
         return expr_poison(k, ast, n->span);
@@ -148,7 +148,7 @@ static Expr *check_extent(Kern *k, AstId ast, const AstNode *n)
                    d->name->text);
         return expr_poison(k, ast, n->span);
     }
-    Expr *e = expr_new(k, EXPR_EXTENT, ast, n->span);
+    CheckedExpr *e = expr_new(k, CHECKED_EXTENT, ast, n->span);
     e->dim = dim.sym;
     e->weak = WEAK_INT;
     return e;
@@ -194,7 +194,7 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
     return label;
 }
 
-static void check_reduced_used(Kern *k, const Expr *e)
+static void check_reduced_used(Kern *k, const CheckedExpr *e)
 {
     for (uint32_t a = 0; a < e->rank && !k->poisoned; a++) {
         if (k->uses.at[e->label[a]].n == 0) {
@@ -206,7 +206,7 @@ static void check_reduced_used(Kern *k, const Expr *e)
     }
 }
 
-static Expr *check_reduce(Kern *k, AstId ast, const AstNode *n)
+static CheckedExpr *check_reduce(Kern *k, AstId ast, const AstNode *n)
 {
     Op op;
     if (is_later(n->name) || !reduction_named(n->name, &op)) {
@@ -217,7 +217,7 @@ static Expr *check_reduce(Kern *k, AstId ast, const AstNode *n)
                    n->name->text, RANK_LIMIT);
         return expr_poison(k, ast, n->span);
     }
-    Expr *e = expr_new(k, EXPR_REDUCE, ast, n->span);
+    CheckedExpr *e = expr_new(k, CHECKED_REDUCE, ast, n->span);
     uint32_t before[RANK_LIMIT];
     e->label = ARENA_ARRAY(k->c->arena, n->n - 1, int32_t);
     bool ok = true;
@@ -231,7 +231,7 @@ static Expr *check_reduce(Kern *k, AstId ast, const AstNode *n)
     if (!ok) {
         k->poisoned = true; /* the body is still looked at: its own mistakes are reported */
     }
-    Expr *body = expr_check(k, n->child[0]);
+    CheckedExpr *body = expr_check(k, n->child[0]);
     check_reduced_used(k, e);
     for (uint32_t a = e->rank; a-- > 0;) {
         const Sym name = k->labels.at[e->label[a]].name;
@@ -260,7 +260,7 @@ static Expr *check_reduce(Kern *k, AstId ast, const AstNode *n)
 
 /* ---- all calls ---- */
 
-Expr *call_check(Kern *k, AstId ast)
+CheckedExpr *call_check(Kern *k, AstId ast)
 {
     const AstNode n = *ast_node(&k->c->program->ast, ast);
     if (n.kind == AST_REDUCE) {
@@ -283,7 +283,7 @@ Expr *call_check(Kern *k, AstId ast)
     if (!arguments(k, &n, (uint32_t)op_info(op)->arity)) {
         return expr_poison(k, ast, n.span);
     }
-    Expr *arg[3] = {NULL, NULL, NULL};
+    CheckedExpr *arg[3] = {NULL, NULL, NULL};
     for (uint32_t a = 0; a < n.n; a++) {
         arg[a] = expr_check(k, n.child[a]);
     }

@@ -56,7 +56,7 @@ static void name_values(Show *w)
 
 /* ---- expressions ---- */
 
-static void show_expr(Show *w, const Expr *e, int place);
+static void show_expr(Show *w, const CheckedExpr *e, int place);
 
 static void show_labels(Show *w, const int32_t *label, uint32_t n)
 {
@@ -66,7 +66,7 @@ static void show_labels(Show *w, const int32_t *label, uint32_t n)
     }
 }
 
-static void show_number(Show *w, const Expr *e)
+static void show_number(Show *w, const CheckedExpr *e)
 {
     if (e->value.dtype == DTYPE_BOOL) {
         text_put(w->out, e->value.i ? "true" : "false");
@@ -121,22 +121,23 @@ static const char *chain_symbol(Op op)
     }
 }
 
-static int strength(const Expr *e)
+static int strength(const CheckedExpr *e)
 {
-    if (e->kind == EXPR_CHAIN) {
+    if (e->kind == CHECKED_CHAIN) {
         return e->op == OP_OR                       ? 1
                : e->op == OP_AND                    ? 2
                : e->op == OP_ADD || e->op == OP_SUB ? 4
                                                     : 5;
     }
-    if (e->kind == EXPR_MAP && comparison(e->op) != NULL) {
+    if (e->kind == CHECKED_MAP && comparison(e->op) != NULL) {
         return 3;
     }
-    bool negative = e->kind == EXPR_CONST && !e->typed && (e->value.i < 0 || e->value.re < 0);
-    return negative || (e->kind == EXPR_MAP && (e->op == OP_NEG || e->op == OP_NOT)) ? 6 : 7;
+    bool negative =
+        e->kind == CHECKED_CONST && !e->typed && (e->value.i < 0 || e->value.re < 0);
+    return negative || (e->kind == CHECKED_MAP && (e->op == OP_NEG || e->op == OP_NOT)) ? 6 : 7;
 }
 
-static void show_call(Show *w, const Expr *e)
+static void show_call(Show *w, const CheckedExpr *e)
 {
     if (comparison(e->op) != NULL) {
         show_expr(w, e->arg[0], 4);
@@ -157,22 +158,22 @@ static void show_call(Show *w, const Expr *e)
     text_char(w->out, ')');
 }
 
-static void show_bare(Show *w, const Expr *e)
+static void show_bare(Show *w, const CheckedExpr *e)
 {
     switch (e->kind) {
-    case EXPR_POISON:
+    case CHECKED_POISON:
         break;
-    case EXPR_CONST:
+    case CHECKED_CONST:
         if (e->typed && e->dtype != DTYPE_BOOL) {
             text_printf(w->out, "%s(", dtype_name(e->dtype));
         }
         show_number(w, e);
         text_put(w->out, e->typed && e->dtype != DTYPE_BOOL ? ")" : "");
         break;
-    case EXPR_EXTENT:
+    case CHECKED_EXTENT:
         text_printf(w->out, "extent(%s)", w->k->dims.list.at[e->dim].name->text);
         break;
-    case EXPR_READ:
+    case CHECKED_READ:
         text_put(w->out, w->value[e->read]->text);
         if (e->rank > 0) {
             text_char(w->out, '[');
@@ -180,16 +181,16 @@ static void show_bare(Show *w, const Expr *e)
             text_char(w->out, ']');
         }
         break;
-    case EXPR_MAP:
+    case CHECKED_MAP:
         show_call(w, e);
         break;
-    case EXPR_CHAIN:
+    case CHECKED_CHAIN:
         for (uint32_t a = 0; a < e->n; a++) {
             text_put(w->out, a > 0 ? chain_symbol((Op)e->link[a]) : "");
             show_expr(w, e->arg[a], strength(e) + (a > 0));
         }
         break;
-    case EXPR_REDUCE:
+    case CHECKED_REDUCE:
         text_printf(w->out, "%s[", op_info(e->op)->name + sizeof "reduce");
         show_labels(w, e->label, e->rank);
         text_put(w->out, "](");
@@ -199,7 +200,7 @@ static void show_bare(Show *w, const Expr *e)
     }
 }
 
-static void show_expr(Show *w, const Expr *e, int place)
+static void show_expr(Show *w, const CheckedExpr *e, int place)
 {
     bool parens = strength(e) < place;
     text_put(w->out, parens ? "(" : "");

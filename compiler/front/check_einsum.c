@@ -6,10 +6,11 @@
 
 #include "front/check_parts.h"
 
-static Expr *new_expr(Arena *arena, ExprKind kind, Op op, DType dtype, AstId ast, Span span)
+static CheckedExpr *new_expr(Arena *arena, CheckedKind kind, Op op, DType dtype, AstId ast,
+                             Span span)
 {
-    Expr *e = ARENA_NEW(arena, Expr);
-    *e = (Expr){.kind = kind, .op = op, .dtype = dtype, .ast = ast, .span = span};
+    CheckedExpr *e = ARENA_NEW(arena, CheckedExpr);
+    *e = (CheckedExpr){.kind = kind, .op = op, .dtype = dtype, .ast = ast, .span = span};
     return e;
 }
 
@@ -17,12 +18,12 @@ CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const ui
                                   DType dtype, AstId ast, Span span)
 {
     uint32_t n = spec->n_operands;
-    Expr *right = new_expr(arena, EXPR_CHAIN, OP_MUL, dtype, ast, span);
+    CheckedExpr *right = new_expr(arena, CHECKED_CHAIN, OP_MUL, dtype, ast, span);
     right->n = right->cap = n;
-    right->arg = ARENA_ARRAY(arena, n, Expr *);
+    right->arg = ARENA_ARRAY(arena, n, CheckedExpr *);
     right->link = ARENA_ARRAY(arena, n, uint8_t);
     for (uint32_t j = 0; j < n; j++) {
-        Expr *read = new_expr(arena, EXPR_READ, OP_INPUT, dtype, ast, span);
+        CheckedExpr *read = new_expr(arena, CHECKED_READ, OP_INPUT, dtype, ast, span);
         read->read = value[j];
         read->rank = spec->axis_count[j];
         read->label = spec->axis[j];
@@ -41,8 +42,8 @@ CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const ui
         }
     }
     if (n_summed > 0) {
-        Expr *sum = new_expr(arena, EXPR_REDUCE, dtype == DTYPE_BOOL ? OP_ANY : OP_SUM, dtype,
-                             ast, span);
+        CheckedExpr *sum = new_expr(arena, CHECKED_REDUCE,
+                                    dtype == DTYPE_BOOL ? OP_ANY : OP_SUM, dtype, ast, span);
         sum->n = 1;
         sum->arg = arena_copy(arena, &right, sizeof right);
         sum->rank = n_summed;
@@ -138,7 +139,7 @@ uint32_t einsum_value(Kern *k, AstId ast)
     return s.target;
 }
 
-Expr *einsum_check(Kern *k, AstId ast)
+CheckedExpr *einsum_check(Kern *k, AstId ast)
 {
     const AstNode *n = ast_node(&k->c->program->ast, ast);
     if (k->k == NULL) {

@@ -5,29 +5,29 @@
 
 #include "front/check_parts.h"
 
-Expr *expr_new(Kern *k, ExprKind kind, AstId ast, Span span)
+CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span)
 {
-    Expr *e = ARENA_NEW(k->c->arena, Expr);
+    CheckedExpr *e = ARENA_NEW(k->c->arena, CheckedExpr);
     e->kind = kind;
     e->ast = ast;
     e->span = span;
     return e;
 }
 
-Expr *expr_poison(Kern *k, AstId ast, Span span)
+CheckedExpr *expr_poison(Kern *k, AstId ast, Span span)
 {
     k->poisoned = true;
-    return expr_new(k, EXPR_POISON, ast, span);
+    return expr_new(k, CHECKED_POISON, ast, span);
 }
 
-static bool is_poison(const Expr *e)
+static bool is_poison(const CheckedExpr *e)
 {
     return e->weak == WEAK_NO && e->dtype == DTYPE_NONE;
 }
 
 /* ---- types of operations ---- */
 
-static void mismatch(Kern *k, const Expr *a, const Expr *b)
+static void mismatch(Kern *k, const CheckedExpr *a, const CheckedExpr *b)
 {
     Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, b->span,
                                "this is %s but the other operand is %s", dtype_name(b->dtype),
@@ -39,9 +39,9 @@ static void mismatch(Kern *k, const Expr *a, const Expr *b)
 
 /* Gives all arguments one type: that of those that have one. False after a report or when
  * poisoned. When all are weak, *weak says how. */
-static bool unify(Kern *k, Expr *const *arg, uint32_t n, Weak *weak)
+static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, Weak *weak)
 {
-    const Expr *strong = NULL;
+    const CheckedExpr *strong = NULL;
     *weak = WEAK_NO;
     for (uint32_t a = 0; a < n; a++) {
         if (is_poison(arg[a])) {
@@ -86,7 +86,8 @@ static const char *op_spelling(Kern *k, Op op, AstId ast)
     return op_info(op)->name;
 }
 
-static Expr *bad_type(Kern *k, Op op, AstId ast, Span span, Span at, const Expr *arg)
+static CheckedExpr *bad_type(Kern *k, Op op, AstId ast, Span span, Span at,
+                             const CheckedExpr *arg)
 {
     DType t = arg->weak == WEAK_NO ? arg->dtype : weak_default(arg->weak);
     Diagnostic *d = diag_error(&k->c->ctx->diags, E_BAD_TYPE, at, "'%s' is not defined for %s",
@@ -101,7 +102,7 @@ static Expr *bad_type(Kern *k, Op op, AstId ast, Span span, Span at, const Expr 
 }
 
 /* All arguments are weak and not constant: a weak result, or bool. */
-static Weak weak_result(Kern *k, Op op, Expr *const *arg, uint32_t n, Weak weak)
+static Weak weak_result(Kern *k, Op op, CheckedExpr *const *arg, uint32_t n, Weak weak)
 {
     OpRule rule = op_info(op)->rule;
     if (rule == RULE_ORDER || rule == RULE_EQUAL) {
@@ -113,14 +114,15 @@ static Weak weak_result(Kern *k, Op op, Expr *const *arg, uint32_t n, Weak weak)
     return rule == RULE_FLOAT || rule == RULE_RFLOAT || op == OP_DIV ? WEAK_FLOAT : weak;
 }
 
-Expr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, Expr *const *arg, uint32_t n)
+CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr *const *arg,
+                      uint32_t n)
 {
     uint32_t first = op == OP_SELECT ? 1 : 0; /* the condition has a type of its own */
     Weak weak = WEAK_NO;
     if (is_poison(arg[0]) || !unify(k, arg + first, n - first, &weak)) {
         return expr_poison(k, ast, span);
     }
-    Expr *folded = weak_fold(k, op, ast, span, arg, n);
+    CheckedExpr *folded = weak_fold(k, op, ast, span, arg, n);
     if (folded != NULL) {
         return folded;
     }
@@ -134,7 +136,7 @@ Expr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, Expr *const *arg, 
             dtype_name(arg[0]->weak != WEAK_NO ? weak_default(arg[0]->weak) : arg[0]->dtype));
         return expr_poison(k, ast, span);
     }
-    Expr *e = expr_new(k, EXPR_MAP, ast, span);
+    CheckedExpr *e = expr_new(k, CHECKED_MAP, ast, span);
     e->op = op;
     e->n = n;
     e->arg = arena_copy(k->c->arena, arg, n * sizeof *arg);
@@ -156,10 +158,11 @@ Expr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, Expr *const *arg, 
 
 /* ---- chains ---- */
 
-void chain_add(Kern *k, Expr *chain, Op link, Expr *arg)
+void chain_add(Kern *k, CheckedExpr *chain, Op link, CheckedExpr *arg)
 {
     uint32_t cap = chain->cap;
-    chain->arg = vec_grow(k->c->arena, chain->arg, chain->n, &chain->cap, sizeof(Expr *));
+    chain->arg =
+        vec_grow(k->c->arena, chain->arg, chain->n, &chain->cap, sizeof(CheckedExpr *));
     if (chain->cap != cap) {
         uint8_t *links = ARENA_ARRAY(k->c->arena, chain->cap, uint8_t);
         if (chain->n > 0) {
@@ -171,7 +174,7 @@ void chain_add(Kern *k, Expr *chain, Op link, Expr *arg)
     chain->arg[chain->n++] = arg;
 }
 
-Expr *chain_type(Kern *k, Expr *e)
+CheckedExpr *chain_type(Kern *k, CheckedExpr *e)
 {
     Weak weak = WEAK_NO;
     if (!unify(k, e->arg, e->n, &weak)) {
@@ -199,20 +202,20 @@ Expr *chain_type(Kern *k, Expr *e)
     return e;
 }
 
-static Expr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)
+static CheckedExpr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)
 {
     const AstNode *n = ast_node(&k->c->program->ast, ast);
-    Expr *first = expr_check(k, n->child[from]);
+    CheckedExpr *first = expr_check(k, n->child[from]);
     uint32_t c = from + 1;
     for (; c < to; c++) { /* constants at the beginning */
-        if (first->kind != EXPR_CONST || first->weak == WEAK_NO) {
+        if (first->kind != CHECKED_CONST || first->weak == WEAK_NO) {
             break;
         }
-        Expr *next = expr_check(k, n->child[c]);
-        Expr *two[2] = {first, next};
-        Expr *folded = weak_fold(k, (Op)n->link[c], ast, n->span, two, 2);
+        CheckedExpr *next = expr_check(k, n->child[c]);
+        CheckedExpr *two[2] = {first, next};
+        CheckedExpr *folded = weak_fold(k, (Op)n->link[c], ast, n->span, two, 2);
         if (folded == NULL) {
-            Expr *chain = expr_new(k, EXPR_CHAIN, ast, n->span);
+            CheckedExpr *chain = expr_new(k, CHECKED_CHAIN, ast, n->span);
             chain->op = n->op;
             chain_add(k, chain, n->op, first);
             chain_add(k, chain, (Op)n->link[c], next);
@@ -222,12 +225,12 @@ static Expr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)
         }
         first = folded;
     }
-    if (c == to && first->kind != EXPR_CHAIN) {
+    if (c == to && first->kind != CHECKED_CHAIN) {
         return first;
     }
-    Expr *chain = first;
-    if (first->kind != EXPR_CHAIN || first->ast != ast) {
-        chain = expr_new(k, EXPR_CHAIN, ast, n->span);
+    CheckedExpr *chain = first;
+    if (first->kind != CHECKED_CHAIN || first->ast != ast) {
+        chain = expr_new(k, CHECKED_CHAIN, ast, n->span);
         chain->op = n->op;
         chain_add(k, chain, n->op, first);
     }
@@ -239,15 +242,15 @@ static Expr *check_chain(Kern *k, AstId ast, uint32_t from, uint32_t to)
 
 /* ---- names and tensors ---- */
 
-Expr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label,
-                uint32_t rank)
+CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label,
+                       uint32_t rank)
 {
     Value *v = &k->k->values.at[value];
     v->uses++;
     if (v->type.dtype == DTYPE_NONE) {
         return expr_poison(k, ast, span);
     }
-    Expr *e = expr_new(k, EXPR_READ, ast, span);
+    CheckedExpr *e = expr_new(k, CHECKED_READ, ast, span);
     e->read = value;
     e->dtype = v->type.dtype;
     e->rank = rank;
@@ -256,7 +259,7 @@ Expr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *la
 }
 
 /* A tensor written without indices: all of it, when the left side has none either. */
-Expr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at)
+CheckedExpr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at)
 {
     const Value *v = &k->k->values.at[value];
     uint32_t rank = v->type.rank;
@@ -292,7 +295,7 @@ Expr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at)
     return expr_read(k, value, ast, at, label, rank);
 }
 
-static Expr *const_read(Kern *k, uint32_t global, AstId ast, Span at)
+static CheckedExpr *const_read(Kern *k, uint32_t global, AstId ast, Span at)
 {
     global_evaluate(k->c, global, at);
     Global *g = &k->c->globals.at[global];
@@ -300,7 +303,7 @@ static Expr *const_read(Kern *k, uint32_t global, AstId ast, Span at)
     if (g->poison || g->value == NULL) {
         return expr_poison(k, ast, at);
     }
-    Expr *e = expr_new(k, EXPR_CONST, ast, at);
+    CheckedExpr *e = expr_new(k, CHECKED_CONST, ast, at);
     *e = *g->value;
     e->typed = e->weak == WEAK_NO;
     e->ast = ast;
@@ -310,7 +313,7 @@ static Expr *const_read(Kern *k, uint32_t global, AstId ast, Span at)
 
 /* The value of a dim where everything must be known: in constants and in arithmetic of extents.
  */
-static Expr *const_dim(Kern *k, AstId ast, const AstNode *n)
+static CheckedExpr *const_dim(Kern *k, AstId ast, const AstNode *n)
 {
     int64_t bound = 0;
     bool ok = true;
@@ -336,7 +339,7 @@ static Expr *const_dim(Kern *k, AstId ast, const AstNode *n)
     return expr_poison(k, ast, n->span);
 }
 
-static Expr *check_name(Kern *k, AstId ast, const AstNode *n)
+static CheckedExpr *check_name(Kern *k, AstId ast, const AstNode *n)
 {
     uint32_t found = 0;
     if (k->k != NULL && map_get(&k->value_by_name, n->name->id, &found)) {
@@ -354,7 +357,7 @@ static Expr *check_name(Kern *k, AstId ast, const AstNode *n)
     if (k->k == NULL) {
         return const_dim(k, ast, n);
     }
-    Expr *e = unknown_value(k, n->name, n->span);
+    CheckedExpr *e = unknown_value(k, n->name, n->span);
     e->ast = ast;
     return e;
 }
@@ -421,7 +424,7 @@ static void poison_labels(Kern *k, const AstNode *n)
     }
 }
 
-static Expr *check_indexed(Kern *k, AstId ast)
+static CheckedExpr *check_indexed(Kern *k, AstId ast)
 {
     const AstNode n = *ast_node(&k->c->program->ast, ast);
     const AstNode base = *ast_node(&k->c->program->ast, n.child[0]);
@@ -469,18 +472,18 @@ static Expr *check_indexed(Kern *k, AstId ast)
 
 /* ---- all kinds ---- */
 
-Expr *expr_check(Kern *k, AstId ast)
+CheckedExpr *expr_check(Kern *k, AstId ast)
 {
     const AstNode n = *ast_node(&k->c->program->ast, ast);
-    Expr *e = NULL;
-    Expr *arg[2] = {NULL, NULL};
+    CheckedExpr *e = NULL;
+    CheckedExpr *arg[2] = {NULL, NULL};
     switch (n.kind) {
     case AST_INT:
         return weak_const(k, ast, n.span, WEAK_INT, n.value.i, 0);
     case AST_FLOAT:
         return weak_const(k, ast, n.span, WEAK_FLOAT, 0, n.value.f);
     case AST_BOOL:
-        e = expr_new(k, EXPR_CONST, ast, n.span);
+        e = expr_new(k, CHECKED_CONST, ast, n.span);
         e->dtype = DTYPE_BOOL;
         e->value = number_int(DTYPE_BOOL, n.value.i);
         return e;

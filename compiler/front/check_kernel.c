@@ -28,17 +28,17 @@ static Dim extent_computed(Kern *k, AstId id, bool *ok)
 {
     Kern inner = {.c = k->c, .in_extent = true};
     map_init(&inner.label_by_name, k->c->arena);
-    Expr *e = expr_check(&inner, id);
+    CheckedExpr *e = expr_check(&inner, id);
     Span at = node(k, id)->span;
     *ok = false;
     if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
         return dim_fixed(1);
     }
-    if (e->kind == EXPR_CONST && dtype_is_int(e->value.dtype)) {
+    if (e->kind == CHECKED_CONST && dtype_is_int(e->value.dtype)) {
         *ok = extent_check(k->c, e->value.i, at);
         return dim_fixed(e->value.i);
     }
-    if (e->kind == EXPR_CONST && dtype_is_float(e->value.dtype)) {
+    if (e->kind == CHECKED_CONST && dtype_is_float(e->value.dtype)) {
         Text t;
         text_init(&t, k->c->arena);
         text_f64(&t, e->value.re);

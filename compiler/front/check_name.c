@@ -22,7 +22,7 @@ static Dim dim_of_const(Kern *k, const Global *g, Span at, bool *ok)
         *ok = false;
         return dim_fixed(1);
     }
-    if (g->value->kind != EXPR_CONST || g->value->value.dtype == DTYPE_BOOL ||
+    if (g->value->kind != CHECKED_CONST || g->value->value.dtype == DTYPE_BOOL ||
         !(dtype_is_int(g->value->value.dtype))) {
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, at,
                                    "'%s' is not an integer", g->name->text);
@@ -222,7 +222,7 @@ static void report_later(Kern *k, Sym name, Span at, uint32_t later)
     }
 }
 
-Expr *unknown_value(Kern *k, Sym name, Span at)
+CheckedExpr *unknown_value(Kern *k, Sym name, Span at)
 {
     Diags *diags = &k->c->ctx->diags;
     uint32_t later = 0, label = 0;

@@ -20,8 +20,8 @@ typedef struct Global {
     bool is_const;
     bool in_main; /* not from an include */
     GlobalState state;
-    Expr *value; /* CONST: its value (POISON when it has none); dim: null when open */
-    Dim dim;     /* dim: fixed, or open with sym 0 */
+    CheckedExpr *value; /* CONST: its value (POISON when it has none); dim: null when open */
+    Dim dim;            /* dim: fixed, or open with sym 0 */
     int64_t typical;
     bool poison;
     uint32_t uses;
@@ -123,48 +123,50 @@ bool dim_known(Kern *k, Sym name);
 const char *suggest_value(Kern *k, Sym name);
 const char *suggest_function(Kern *k, Sym name);
 const char *suggest_dim(Kern *k, Sym name);
-Expr *unknown_value(Kern *k, Sym name, Span at);
+CheckedExpr *unknown_value(Kern *k, Sym name, Span at);
 
 /* ---- check_expr.c ---- */
-Expr *expr_new(Kern *k, ExprKind kind, AstId ast, Span span);
-Expr *expr_poison(Kern *k, AstId ast, Span span);
-Expr *expr_check(Kern *k, AstId ast);
-Expr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label,
-                uint32_t rank);
+CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span);
+CheckedExpr *expr_poison(Kern *k, AstId ast, Span span);
+CheckedExpr *expr_check(Kern *k, AstId ast);
+CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label,
+                       uint32_t rank);
 /* A value written without indices. */
-Expr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at);
-Expr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, Expr *const *arg, uint32_t n);
+CheckedExpr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at);
+CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr *const *arg,
+                      uint32_t n);
 /* The labels of the index list child[1..] of `ast`; false when something is not an index
  * (reported). */
 bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label);
-void chain_add(Kern *k, Expr *chain, Op link, Expr *arg);
-Expr *chain_type(Kern *k, Expr *chain); /* once all arguments are there */
+void chain_add(Kern *k, CheckedExpr *chain, Op link, CheckedExpr *arg);
+CheckedExpr *chain_type(Kern *k, CheckedExpr *chain); /* once all arguments are there */
 
 /* ---- check_call.c ---- */
-Expr *call_check(Kern *k, AstId ast);
+CheckedExpr *call_check(Kern *k, AstId ast);
 
 /* ---- check_einsum.c ---- */
 /* The product of the values, summed over what the output lacks; the target is the caller's to
  * set. */
 CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
                                   DType dtype, AstId ast, Span span);
-Expr *einsum_check(Kern *k, AstId ast);
+CheckedExpr *einsum_check(Kern *k, AstId ast);
 /* The call einsum(...): its value as a temp; poison: UINT32_MAX. */
 uint32_t einsum_value(Kern *k, AstId ast);
 bool einsum_is(const AstNode *n);
 
 /* ---- check_sums.c ---- */
 /* Wraps the silent sums of a term in a reduction; `lone`: the term is the whole right side. */
-Expr *sums_explicit(Kern *k, Expr *term, uint32_t first_label, bool lone);
+CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, bool lone);
 
 /* ---- check_weak.c ---- */
-Expr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f);
+CheckedExpr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f);
 /* Gives all weak parts of `e` the type t; false when a decimal meets an integer or a number
  * does not fit (reported). */
-bool weak_settle(Kern *k, Expr *e, DType t, Span why);
+bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why);
 /* The type of a weak expression nobody else decides. */
 DType weak_default(Weak w);
 /* The value of `op` on weak constants, or null when it is no constant. Reports overflow. */
-Expr *weak_fold(Kern *k, Op op, AstId ast, Span span, Expr *const *arg, uint32_t n);
+CheckedExpr *weak_fold(Kern *k, Op op, AstId ast, Span span, CheckedExpr *const *arg,
+                       uint32_t n);
 
 #endif

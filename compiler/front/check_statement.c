@@ -215,13 +215,13 @@ static bool left_check(Kern *k, const AstNode *s, Left *l)
 /* ---- the right side ---- */
 
 /* Terms of a sum are looked at one by one: each has its own silent sums. */
-static Expr *right_terms(Kern *k, AstId ast, const AstNode *n)
+static CheckedExpr *right_terms(Kern *k, AstId ast, const AstNode *n)
 {
-    Expr *chain = expr_new(k, EXPR_CHAIN, ast, n->span);
+    CheckedExpr *chain = expr_new(k, CHECKED_CHAIN, ast, n->span);
     chain->op = OP_ADD;
     for (uint32_t c = 0; c < n->n; c++) {
         uint32_t first = k->labels.n;
-        Expr *term = expr_check(k, n->child[c]);
+        CheckedExpr *term = expr_check(k, n->child[c]);
         term = sums_explicit(k, term, first, false);
         forget_labels(k, first, false);
         chain_add(k, chain, (Op)n->link[c], term);
@@ -229,7 +229,7 @@ static Expr *right_terms(Kern *k, AstId ast, const AstNode *n)
     return chain_type(k, chain);
 }
 
-static Expr *right_check(Kern *k, AstId ast)
+static CheckedExpr *right_check(Kern *k, AstId ast)
 {
     const AstNode n = *node(k, ast);
     if (n.kind == AST_CHAIN && (n.op == OP_ADD || n.op == OP_SUB)) {
@@ -305,14 +305,14 @@ static void check_unbound(Kern *k, const Left *l)
 
 /* ---- element types ---- */
 
-static bool is_product_of_values(const Expr *e)
+static bool is_product_of_values(const CheckedExpr *e)
 {
-    if (e->kind != EXPR_CHAIN || (e->op != OP_MUL && e->op != OP_DIV)) {
+    if (e->kind != CHECKED_CHAIN || (e->op != OP_MUL && e->op != OP_DIV)) {
         return false;
     }
     for (uint32_t a = 0; a < e->n; a++) {
-        ExprKind kind = e->arg[a]->kind;
-        if (kind != EXPR_READ && kind != EXPR_CONST && kind != EXPR_EXTENT) {
+        CheckedKind kind = e->arg[a]->kind;
+        if (kind != CHECKED_READ && kind != CHECKED_CONST && kind != CHECKED_EXTENT) {
             return false;
         }
     }
@@ -320,21 +320,21 @@ static bool is_product_of_values(const Expr *e)
 }
 
 /* `e` in the wider type t: sums and products are computed in it, anything else is cast. */
-static Expr *widen(Kern *k, Expr *e, DType t)
+static CheckedExpr *widen(Kern *k, CheckedExpr *e, DType t)
 {
-    bool product = e->kind == EXPR_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
-    if ((e->kind == EXPR_REDUCE && (e->op == OP_SUM || e->op == OP_PROD)) ||
+    bool product = e->kind == CHECKED_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
+    if ((e->kind == CHECKED_REDUCE && (e->op == OP_SUM || e->op == OP_PROD)) ||
         is_product_of_values(e)) {
         e->dtype = t;
         return e;
     }
-    if ((product && e->arg[0]->kind == EXPR_REDUCE) ||
-        (e->kind == EXPR_MAP && e->op == OP_NEG)) {
+    if ((product && e->arg[0]->kind == CHECKED_REDUCE) ||
+        (e->kind == CHECKED_MAP && e->op == OP_NEG)) {
         e->arg[0] = widen(k, e->arg[0], t); /* a silent sum, with what divides it or a minus */
         e->dtype = t;
         return e;
     }
-    Expr *cast = expr_new(k, EXPR_MAP, e->ast, e->span);
+    CheckedExpr *cast = expr_new(k, CHECKED_MAP, e->ast, e->span);
     cast->op = OP_CAST;
     cast->dtype = t;
     cast->n = 1;
@@ -342,7 +342,7 @@ static Expr *widen(Kern *k, Expr *e, DType t)
     return cast;
 }
 
-static Expr *coerce(Kern *k, Expr *e, const Value *v)
+static CheckedExpr *coerce(Kern *k, CheckedExpr *e, const Value *v)
 {
     DType t = v->type.dtype;
     if (e->weak != WEAK_NO) {
@@ -390,12 +390,12 @@ static void mark_assigned(Kern *k, Left *l, TensorType type)
     v->assigned = v->assigned || l->op == OP_COPY;
 }
 
-static Expr *with_old_value(Kern *k, const Left *l, AstId ast, Expr *right)
+static CheckedExpr *with_old_value(Kern *k, const Left *l, AstId ast, CheckedExpr *right)
 {
-    Expr *chain = expr_new(k, EXPR_CHAIN, ast, right->span);
+    CheckedExpr *chain = expr_new(k, CHECKED_CHAIN, ast, right->span);
     chain->op = OP_ADD;
     chain->dtype = right->dtype;
-    Expr *old = expr_read(k, l->target, ast, l->n->span, l->label, l->rank);
+    CheckedExpr *old = expr_read(k, l->target, ast, l->n->span, l->label, l->rank);
     k->k->values.at[l->target].uses--; /* adding to a value is no use of it */
     chain_add(k, chain, OP_ADD, old);
     chain_add(k, chain, l->op, right);
@@ -450,7 +450,7 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
         }
         return;
     }
-    Expr *e = right_check(k, right);
+    CheckedExpr *e = right_check(k, right);
     whole_left(k, l);
     if (l->known) {
         check_declared(k, l);

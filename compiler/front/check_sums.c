@@ -29,7 +29,7 @@ static bool is_silent(const Sums *s, int32_t label)
     return !l->left && !l->bound;
 }
 
-static Span label_place(const Sums *s, const Expr *read, uint32_t axis)
+static Span label_place(const Sums *s, const CheckedExpr *read, uint32_t axis)
 {
     const Ast *ast = &s->k->c->program->ast;
     const AstNode *n = ast_node(ast, read->ast);
@@ -51,9 +51,9 @@ static void needs_reduction(Sums *s, int32_t label, Span at, const char *why)
 }
 
 /* Everything below here is no plain product. */
-static void scan_other(Sums *s, const Expr *e)
+static void scan_other(Sums *s, const CheckedExpr *e)
 {
-    if (e->kind == EXPR_READ) {
+    if (e->kind == CHECKED_READ) {
         for (uint32_t a = 0; a < e->rank; a++) {
             if (is_silent(s, e->label[a])) {
                 needs_reduction(s, e->label[a], label_place(s, e, a),
@@ -66,12 +66,12 @@ static void scan_other(Sums *s, const Expr *e)
     }
 }
 
-static bool is_product(const Expr *e)
+static bool is_product(const CheckedExpr *e)
 {
-    return e->kind == EXPR_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
+    return e->kind == CHECKED_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
 }
 
-static bool divides(const Expr *e)
+static bool divides(const CheckedExpr *e)
 {
     for (uint32_t a = 1; a < e->n; a++) {
         if (e->link[a] == OP_DIV) {
@@ -82,9 +82,9 @@ static bool divides(const Expr *e)
 }
 
 /* `top`: the term itself, under minus signs at most; only there may a divisor stand. */
-static void scan_plain(Sums *s, const Expr *e, bool top)
+static void scan_plain(Sums *s, const CheckedExpr *e, bool top)
 {
-    if (e->kind == EXPR_READ) {
+    if (e->kind == CHECKED_READ) {
         for (uint32_t a = 0; a < e->rank; a++) {
             if (!is_silent(s, e->label[a])) {
                 continue;
@@ -99,7 +99,7 @@ static void scan_plain(Sums *s, const Expr *e, bool top)
         }
         return;
     }
-    bool negated = e->kind == EXPR_MAP && e->op == OP_NEG;
+    bool negated = e->kind == CHECKED_MAP && e->op == OP_NEG;
     bool product = is_product(e) && (top || !divides(e));
     if (!product && !negated) {
         scan_other(s, e);
@@ -129,18 +129,18 @@ static void check_counts(Sums *s, const Label *l, uint32_t k)
 }
 
 /* The sum goes around the product and inside what divides it: `sum[k](A[k] * B[k]) / z`. */
-static Expr *wrap(Kern *k, Expr *e, int32_t *summed, uint32_t n)
+static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n)
 {
     Arena *arena = k->c->arena;
-    if (e->kind == EXPR_MAP) { /* a minus */
+    if (e->kind == CHECKED_MAP) { /* a minus */
         e->arg[0] = wrap(k, e->arg[0], summed, n);
         return e;
     }
     if (is_product(e) && divides(e)) {
-        Expr *outer = expr_new(k, EXPR_CHAIN, e->ast, e->span);
+        CheckedExpr *outer = expr_new(k, CHECKED_CHAIN, e->ast, e->span);
         outer->op = OP_MUL;
         outer->dtype = e->dtype;
-        Expr *inner = expr_new(k, EXPR_CHAIN, e->ast, e->span);
+        CheckedExpr *inner = expr_new(k, CHECKED_CHAIN, e->ast, e->span);
         inner->op = OP_MUL;
         inner->dtype = e->dtype;
         uint32_t a = 0;
@@ -153,7 +153,7 @@ static Expr *wrap(Kern *k, Expr *e, int32_t *summed, uint32_t n)
         }
         return outer;
     }
-    Expr *sum = expr_new(k, EXPR_REDUCE, e->ast, e->span);
+    CheckedExpr *sum = expr_new(k, CHECKED_REDUCE, e->ast, e->span);
     sum->op = e->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM;
     sum->dtype = e->dtype;
     sum->n = 1;
@@ -163,7 +163,7 @@ static Expr *wrap(Kern *k, Expr *e, int32_t *summed, uint32_t n)
     return sum;
 }
 
-Expr *sums_explicit(Kern *k, Expr *term, uint32_t first_label, bool lone)
+CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, bool lone)
 {
     uint32_t n = k->labels.n - first_label;
     Arena *arena = k->c->arena;

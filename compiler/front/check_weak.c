@@ -6,9 +6,9 @@
 
 #include "front/check_parts.h"
 
-Expr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f)
+CheckedExpr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f)
 {
-    Expr *e = expr_new(k, EXPR_CONST, ast, span);
+    CheckedExpr *e = expr_new(k, CHECKED_CONST, ast, span);
     e->weak = weak;
     if (weak == WEAK_INT) {
         e->value = (Number){DTYPE_I64, i, 0, 0};
@@ -25,7 +25,7 @@ DType weak_default(Weak w)
 
 /* ---- settling ---- */
 
-static bool settle_const(Kern *k, Expr *e, DType t, Span why)
+static bool settle_const(Kern *k, CheckedExpr *e, DType t, Span why)
 {
     Diags *diags = &k->c->ctx->diags;
     if (e->weak == WEAK_FLOAT && (dtype_is_int(t) || t == DTYPE_BOOL)) {
@@ -52,7 +52,7 @@ static bool settle_const(Kern *k, Expr *e, DType t, Span why)
     return true;
 }
 
-bool weak_settle(Kern *k, Expr *e, DType t, Span why)
+bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why)
 {
     if (e->weak == WEAK_NO || t == DTYPE_NONE) {
         return true;
@@ -60,16 +60,16 @@ bool weak_settle(Kern *k, Expr *e, DType t, Span why)
     bool ok = true;
     Weak was = e->weak;
     switch (e->kind) {
-    case EXPR_POISON:
-    case EXPR_READ:
-    case EXPR_REDUCE:
+    case CHECKED_POISON:
+    case CHECKED_READ:
+    case CHECKED_REDUCE:
         break;
-    case EXPR_CONST:
+    case CHECKED_CONST:
         ok = settle_const(k, e, t, why);
         break;
-    case EXPR_EXTENT:
-    case EXPR_MAP:
-    case EXPR_CHAIN:
+    case CHECKED_EXTENT:
+    case CHECKED_MAP:
+    case CHECKED_CHAIN:
         if (was == WEAK_FLOAT && !dtype_is_float(t) && !dtype_is_complex(t)) {
             diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span,
                        "a decimal number does not become %s", dtype_name(t));
@@ -83,7 +83,7 @@ bool weak_settle(Kern *k, Expr *e, DType t, Span why)
     }
     e->weak = WEAK_NO;
     e->dtype = ok ? t : DTYPE_NONE;
-    if (ok && e->kind == EXPR_MAP) { /* abs, erf, ...: does the type have the operation? */
+    if (ok && e->kind == CHECKED_MAP) { /* abs, erf, ...: does the type have the operation? */
         DType in[3] = {DTYPE_NONE}, out = DTYPE_NONE;
         for (uint32_t a = 0; a < e->n; a++) {
             in[a] = e->arg[a]->dtype;
@@ -99,7 +99,7 @@ bool weak_settle(Kern *k, Expr *e, DType t, Span why)
 
 /* ---- folding ---- */
 
-static double as_double(const Expr *e)
+static double as_double(const CheckedExpr *e)
 {
     return e->weak == WEAK_INT ? (double)e->value.i : e->value.re;
 }
@@ -186,11 +186,12 @@ static bool stays_int(Op op)
            op == OP_MIN || op == OP_MAX;
 }
 
-Expr *weak_fold(Kern *k, Op op, AstId ast, Span span, Expr *const *arg, uint32_t n)
+CheckedExpr *weak_fold(Kern *k, Op op, AstId ast, Span span, CheckedExpr *const *arg,
+                       uint32_t n)
 {
     bool ints = true;
     for (uint32_t a = 0; a < n; a++) {
-        if (arg[a]->kind != EXPR_CONST || arg[a]->weak == WEAK_NO) {
+        if (arg[a]->kind != CHECKED_CONST || arg[a]->weak == WEAK_NO) {
             return NULL;
         }
         ints = ints && arg[a]->weak == WEAK_INT;

@@ -25,7 +25,7 @@ View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank)
 }
 
 /* A value read at labels; extents of 1 under a longer label are read at 0. */
-static View view_read(Build *b, const Expr *e)
+static View view_read(Build *b, const CheckedExpr *e)
 {
     NodeRef node = b->current[e->read];
     CHECK(node != NODE_NONE);
@@ -142,7 +142,7 @@ static View as_type(Build *b, View v, DType t, Span span, const Root *root)
 
 /* ---- expressions ---- */
 
-static View build_map(Build *b, const Expr *e, DType want, const Root *root)
+static View build_map(Build *b, const CheckedExpr *e, DType want, const Root *root)
 {
     View v[3];
     CHECK(e->n >= 1 && e->n <= 3);
@@ -155,24 +155,24 @@ static View build_map(Build *b, const Expr *e, DType want, const Root *root)
     return as_type(b, r, want, e->span, root);
 }
 
-View expr_build(Build *b, const Expr *e, DType want, const Root *root)
+View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)
 {
     switch (e->kind) {
-    case EXPR_CONST:
+    case CHECKED_CONST:
         return build_view(b, graph_const(b->g, number_cast(e->value, want), e->span), NULL, 0);
-    case EXPR_EXTENT:
+    case CHECKED_EXTENT:
         return build_view(b, graph_extent(b->g, e->dim, want, e->span), NULL, 0);
-    case EXPR_READ:
+    case CHECKED_READ:
         return as_type(b, view_read(b, e), want, e->span, root);
-    case EXPR_MAP:
+    case CHECKED_MAP:
         return build_map(b, e, want, root);
-    case EXPR_CHAIN:
+    case CHECKED_CHAIN:
         return as_type(b, chain_build(b, e, e->dtype == want ? root : NULL), want, e->span,
                        root);
-    case EXPR_REDUCE:
+    case CHECKED_REDUCE:
         return as_type(b, reduce_build(b, e, e->dtype == want ? root : NULL), want, e->span,
                        root);
-    case EXPR_POISON:
+    case CHECKED_POISON:
         break;
     }
     UNREACHABLE(); /* programs with errors are not built */
@@ -205,8 +205,8 @@ static void build_statement(Build *b, const CheckedStatement *s)
         b->order[s->left[a]] = a + 1;
     }
     View v = expr_build(b, s->right, s->right->dtype, &root);
-    ExprKind kind = s->right->kind;
-    bool bare = kind == EXPR_READ || kind == EXPR_CONST || kind == EXPR_EXTENT;
+    CheckedKind kind = s->right->kind;
+    bool bare = kind == CHECKED_READ || kind == CHECKED_CONST || kind == CHECKED_EXTENT;
     if ((bare || !is_left_order(s, &v)) && !b->limited) {
         OutLabels out = {.n = s->rank};
         if (s->rank > 0) {

@@ -49,8 +49,8 @@ View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
 
 /* The value of `e` in type `want`, which is its own or a wider one. `root`: this is all of the
  * right side. */
-View expr_build(Build *b, const Expr *e, DType want, const Root *root);
-View chain_build(Build *b, const Expr *e, const Root *root);
-View reduce_build(Build *b, const Expr *e, const Root *root);
+View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root);
+View chain_build(Build *b, const CheckedExpr *e, const Root *root);
+View reduce_build(Build *b, const CheckedExpr *e, const Root *root);
 
 #endif

@@ -9,35 +9,37 @@
 
 /* ---- chains ---- */
 
-static Op link_op(const Expr *e, uint32_t k)
+static Op link_op(const CheckedExpr *e, uint32_t k)
 {
     Op op = (Op)e->link[k];
     return e->dtype == DTYPE_BOOL && op == OP_MUL ? OP_AND : op;
 }
 
-static bool is_scalar_param(const Build *b, const Expr *e)
+static bool is_scalar_param(const Build *b, const CheckedExpr *e)
 {
-    return e->kind == EXPR_READ && e->rank == 0 && b->k->values.at[e->read].kind == VALUE_PARAM;
+    return e->kind == CHECKED_READ && e->rank == 0 &&
+           b->k->values.at[e->read].kind == VALUE_PARAM;
 }
 
 /* `beta * C[i,j]`: one factor is the old value of the inout parameter being assigned, all
  * others are scalars, and one at least is a parameter. Gives that factor, or UINT32_MAX. */
-static uint32_t scaled_factor(const Build *b, const Expr *e)
+static uint32_t scaled_factor(const Build *b, const CheckedExpr *e)
 {
     uint32_t found = UINT32_MAX;
     bool param = false;
     for (uint32_t k = 0; k < e->n; k++) {
-        const Expr *f = e->arg[k];
+        const CheckedExpr *f = e->arg[k];
         if (k > 0 && e->link[k] != OP_MUL) {
             return UINT32_MAX;
         }
-        if (f->kind == EXPR_READ && f->read == b->s->target) {
+        if (f->kind == CHECKED_READ && f->read == b->s->target) {
             if (found != UINT32_MAX || graph_node(b->g, b->current[f->read])->op != OP_INPUT) {
                 return UINT32_MAX;
             }
             found = k;
-        } else if (f->kind == EXPR_CONST || f->kind == EXPR_EXTENT || is_scalar_param(b, f)) {
-            param = param || f->kind == EXPR_READ;
+        } else if (f->kind == CHECKED_CONST || f->kind == CHECKED_EXTENT ||
+                   is_scalar_param(b, f)) {
+            param = param || f->kind == CHECKED_READ;
         } else {
             return UINT32_MAX;
         }
@@ -55,7 +57,7 @@ static View join(Build *b, Op op, DType t, const View *x, View y, Span span, con
     return map_add(b, op, t, two, 2, span, root);
 }
 
-static View build_scale(Build *b, const Expr *e, uint32_t at, const Root *root)
+static View build_scale(Build *b, const CheckedExpr *e, uint32_t at, const Root *root)
 {
     View scalar = {0};
     bool some = false;
@@ -70,7 +72,7 @@ static View build_scale(Build *b, const Expr *e, uint32_t at, const Root *root)
     return map_add(b, OP_SCALE, e->dtype, two, 2, e->span, root);
 }
 
-View chain_build(Build *b, const Expr *e, const Root *root)
+View chain_build(Build *b, const CheckedExpr *e, const Root *root)
 {
     uint32_t scaled = e->op == OP_MUL ? scaled_factor(b, e) : UINT32_MAX;
     if (scaled != UINT32_MAX) {
@@ -87,13 +89,13 @@ View chain_build(Build *b, const Expr *e, const Root *root)
 /* ---- sums of products ---- */
 
 typedef struct Rest {
-    const Expr *e;
+    const CheckedExpr *e;
     bool divides;
 } Rest;
 
 /* A product taken apart. */
 typedef struct Product {
-    VEC(const Expr *)
+    VEC(const CheckedExpr *)
     tensors;           /* reads of rank 1 or more, and other factors with summed indices */
     VEC(Rest) scalars; /* rank 0, multiplied */
     VEC(Rest) rest;    /* everything else, in order */
@@ -102,9 +104,9 @@ typedef struct Product {
     bool opaque; /* a divisor has a summed index */
 } Product;
 
-static bool mentions_summed(const Build *b, const Expr *e)
+static bool mentions_summed(const Build *b, const CheckedExpr *e)
 {
-    if (e->kind == EXPR_READ) {
+    if (e->kind == CHECKED_READ) {
         for (uint32_t a = 0; a < e->rank; a++) {
             if (e->label[a] >= 0 && b->stamp[e->label[a]] == b->serial) {
                 return true;
@@ -119,13 +121,13 @@ static bool mentions_summed(const Build *b, const Expr *e)
     return false;
 }
 
-static bool is_rank0(const Expr *e)
+static bool is_rank0(const CheckedExpr *e)
 {
-    return e->kind == EXPR_CONST || e->kind == EXPR_EXTENT ||
-           (e->kind == EXPR_READ && e->rank == 0);
+    return e->kind == CHECKED_CONST || e->kind == CHECKED_EXTENT ||
+           (e->kind == CHECKED_READ && e->rank == 0);
 }
 
-static bool has_division(const Expr *e)
+static bool has_division(const CheckedExpr *e)
 {
     for (uint32_t k = 1; k < e->n; k++) {
         if (e->link[k] == OP_DIV) {
@@ -137,13 +139,13 @@ static bool has_division(const Expr *e)
 
 /* Summed labels carry the stamp. `top`: nothing but minus signs around; there a divisor of a
  * float may be taken out of the sum. */
-static void take_apart(Build *b, Product *p, const Expr *e, bool top)
+static void take_apart(Build *b, Product *p, const CheckedExpr *e, bool top)
 {
     bool exact = dtype_is_int(e->dtype) || e->dtype == DTYPE_BOOL;
-    bool product = e->kind == EXPR_CHAIN &&
+    bool product = e->kind == CHECKED_CHAIN &&
                    (e->op == OP_MUL || e->op == OP_DIV || (e->op == OP_AND)) &&
                    (!has_division(e) || (top && !exact));
-    if (e->kind == EXPR_MAP && e->op == OP_NEG) {
+    if (e->kind == CHECKED_MAP && e->op == OP_NEG) {
         p->negative = !p->negative;
         take_apart(b, p, e->arg[0], top);
     } else if (product) {
@@ -155,7 +157,7 @@ static void take_apart(Build *b, Product *p, const Expr *e, bool top)
                 take_apart(b, p, e->arg[k], false);
             }
         }
-    } else if (e->kind == EXPR_READ && e->rank > 0) {
+    } else if (e->kind == CHECKED_READ && e->rank > 0) {
         vec_push(b->arena, &p->tensors, e);
     } else if (is_rank0(e)) {
         vec_push(b->arena, &p->scalars, ((Rest){e, false}));
@@ -240,7 +242,8 @@ static View *build_factors(Build *b, const Product *p)
     return v;
 }
 
-static View contract(Build *b, const Expr *e, const Product *p, const View *v, const Root *root)
+static View contract(Build *b, const CheckedExpr *e, const Product *p, const View *v,
+                     const Root *root)
 {
     uint32_t n = p->tensors.n;
     OutLabels out = out_labels(b, v, n, e->label, e->rank);
@@ -250,9 +253,9 @@ static View contract(Build *b, const Expr *e, const Product *p, const View *v, c
     return apply_rest(b, p, e->dtype, r, e->span, root);
 }
 
-View reduce_build(Build *b, const Expr *e, const Root *root)
+View reduce_build(Build *b, const CheckedExpr *e, const Root *root)
 {
-    const Expr *body = e->arg[0];
+    const CheckedExpr *body = e->arg[0];
     bool products = body->dtype == DTYPE_BOOL ? e->op == OP_ANY : e->op == OP_SUM;
     if (products) {
         Product p = {.negative = false};
