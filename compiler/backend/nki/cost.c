@@ -108,10 +108,16 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
     }
     case INSTR_DMA:
     case INSTR_NOTHING:
+    case INSTR_ALLOC:
         break;
     }
     *cycles = 0;
     return -1;
+}
+
+NkiBalance nki_balance(const Kernel *k)
+{
+    return (NkiBalance){.chosen = ARENA_ARRAY(k->arena, instr_places(k) + 1, uint8_t)};
 }
 
 bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i)
@@ -121,7 +127,9 @@ bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, con
     if (i->kind == INSTR_COPY) {
         double vector = (double)(b->vector + cycles) / chip->vector_ghz;
         double scalar = (double)(b->scalar + cycles) / chip->scalar_ghz;
-        if (scalar < vector) {
+        uint8_t *chosen = &b->chosen[i->place];
+        *chosen = *chosen != 0 ? *chosen : scalar < vector ? 2 : 1;
+        if (*chosen == 2) {
             b->scalar += cycles;
             return true;
         }
@@ -178,6 +186,7 @@ double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *
 /* ---- the count ---- */
 
 typedef struct Life {
+    BufRef buf;
     int64_t born, died; /* by instruction, 1-based; 0: unused */
 } Life;
 
@@ -186,9 +195,20 @@ typedef struct Count {
     const NkiChip *chip;
     NkiCost *out;
     NkiBalance balance;
-    Life *life;
+    Life *life;      /* [bufs]: the tile each is now */
+    VEC(Life) ended; /* the tiles they were */
     double charged;
 } Count;
+
+/* The tile that a buffer was is no longer; a new one begins. */
+static void end_life(Count *c, BufRef buf)
+{
+    if (c->life[buf].born != 0) {
+        c->life[buf].buf = buf;
+        vec_push(c->k->arena, &c->ended, c->life[buf]);
+        c->life[buf] = (Life){0};
+    }
+}
 
 static void touch(Count *c, const Operand *o)
 {
@@ -203,6 +223,12 @@ static bool count_instr(void *user, const Instr *i)
 {
     Count *c = user;
     NkiCost *o = c->out;
+    if (i->kind == INSTR_ALLOC || i->kind == INSTR_NOTHING) {
+        if (i->kind == INSTR_ALLOC) {
+            end_life(c, i->dst.buf);
+        }
+        return true;
+    }
     o->instructions++;
     touch(c, &i->dst);
     if (i->kind != INSTR_MEMSET) {
@@ -237,22 +263,23 @@ static bool count_instr(void *user, const Instr *i)
     return true;
 }
 
-/* Peak of what lives at once: each buffer from its first to its last instruction. */
+/* Peak of what lives at once: each tile from its first to its last instruction. */
 static void peaks(Count *c)
 {
     int64_t n = c->out->instructions + 2;
     for (uint32_t space = 0; space < 2; space++) {
         int64_t *change = ARENA_ARRAY(c->k->arena, (size_t)n + 1, int64_t);
-        for (uint32_t b = 0; b < c->k->bufs.n; b++) {
-            const Buffer *buf = &c->k->bufs.at[b];
-            if (c->life[b].born == 0 || (buf->space == SPACE_ACC) != (space == 1)) {
+        for (uint32_t b = 0; b < c->ended.n; b++) {
+            const Life *life = &c->ended.at[b];
+            const Buffer *buf = &c->k->bufs.at[life->buf];
+            if ((buf->space == SPACE_ACC) != (space == 1)) {
                 continue;
             }
             int64_t bytes = buf->extent[1].n * nki_bytes(buf->dtype);
             int64_t size =
                 space == 1 ? (bytes + NKI_PSUM_BANK - 1) / NKI_PSUM_BANK : (bytes + 3) / 4 * 4;
-            change[c->life[b].born] += size;
-            change[c->life[b].died + 1] -= size;
+            change[life->born] += size;
+            change[life->died + 1] -= size;
         }
         int64_t live = 0, peak = 0;
         for (int64_t i = 0; i <= n; i++) {
@@ -270,12 +297,15 @@ static void peaks(Count *c)
 bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
 {
     *out = (NkiCost){0};
-    Count c = {.k = k, .chip = chip, .out = out};
+    Count c = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k)};
     c.life = ARENA_ARRAY(k->arena, k->bufs.n + 1, Life);
     const Stmt *bad = NULL;
     const char *why = NULL;
     if (!instr_walk(k, count_instr, &c, &bad, &why)) {
         return false;
+    }
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        end_life(&c, b);
     }
     peaks(&c);
     for (uint32_t i = 0; i < k->args.n; i++) {

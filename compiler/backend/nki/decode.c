@@ -44,7 +44,7 @@ static int64_t constant_part(const Decoder *d, Affine x)
     int64_t v = x.base;
     for (uint32_t i = 0; i < x.n; i++) {
         if (span_of(d, x.term[i].var) == 0) {
-            v += x.term[i].coef * d->env[x.term[i].var];
+            v = sat_add(v, sat_mul(x.term[i].coef, d->env[x.term[i].var]));
         }
     }
     return v;
@@ -386,17 +386,23 @@ static bool decode_matmul(Decoder *d, const Expr *e, Indices x, Instr *out)
     return (k == k2 && m == x.p && n == x.f && k != m) || no(d, "a product that is no matmul");
 }
 
-static bool is_open_fill(const Stmt *s, const Stmt *fold)
+/* Does the fill open a fold? In PSUM only groups of matmuls are opened. */
+static bool is_open_fill(const Kernel *k, const Stmt *s, const Stmt *fold)
 {
-    return fold != NULL && s->kind == STMT_TILE && fold->kind == STMT_TILE &&
-           s->value->kind == EXPR_CONST && s->fold == OP_COPY && fold->fold != OP_COPY &&
+    if (s->kind != STMT_TILE || s->value->kind != EXPR_CONST || s->fold != OP_COPY) {
+        return false;
+    }
+    if (k->bufs.at[s->dst].space == SPACE_ACC) {
+        return s->value->value.i == 0 && !(s->value->value.re > 0) && !(s->value->value.re < 0);
+    }
+    return fold != NULL && fold->kind == STMT_TILE && fold->fold != OP_COPY &&
            s->dst == fold->dst && affine_eq(s->at[0], fold->at[0]);
 }
 
 static bool decode_fold(Decoder *d, const Stmt *before, Indices x, Instr *out)
 {
     const Expr *e = bare(d->s->value);
-    out->first = before != NULL && is_open_fill(before, d->s);
+    bool first = before != NULL && is_open_fill(d->k, before, d->s);
     out->op = d->s->fold;
     if (d->s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL && is_load(e->arg[0]) &&
         is_load(e->arg[1])) {
@@ -407,7 +413,7 @@ static bool decode_fold(Decoder *d, const Stmt *before, Indices x, Instr *out)
     if (e->kind != EXPR_LOAD || !chip_operand(d, e->buf, e->at, &out->a, &p, &f)) {
         return no(d, "a fold of something that is no tile");
     }
-    return (p == x.p && x.f == UINT32_MAX && out->first) ||
+    return (p == x.p && x.f == UINT32_MAX && first) ||
            no(d, "a reduction that is not of whole rows into a fresh column");
 }
 
@@ -430,7 +436,7 @@ bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *o
     } else if (s->fold != OP_COPY) {
         ok = decode_fold(&d, before, x, out);
     } else if (e->kind == EXPR_CONST) {
-        out->kind = is_open_fill(s, next) ? INSTR_NOTHING : INSTR_MEMSET;
+        out->kind = is_open_fill(k, s, next) ? INSTR_NOTHING : INSTR_MEMSET;
         ok = number_value(e, &out->value);
     } else if (e->kind == EXPR_LOAD) {
         ok = decode_move(&d, e, x, out);
@@ -443,32 +449,75 @@ bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *o
 
 /* ---- the whole kernel ---- */
 
+#define WALK_STEPS ((int64_t)64 * NKI_INSTRUCTIONS) /* statements and iterations */
+
 typedef struct Walk {
     const Kernel *k;
     InstrVisit visit;
     void *user;
     int64_t *env;
+    int64_t steps;
     const Stmt *bad;
     const char *why;
 } Walk;
 
-static bool walk_block(Walk *w, Stmt *const *body, uint32_t n)
+static bool walk_stops(Walk *w, const Stmt *s, const char *why)
+{
+    w->bad = s;
+    w->why = why;
+    return false;
+}
+
+/* `place` is the number of the block's first statement, and then of the first one after it. */
+static bool walk_block(Walk *w, Stmt *const *body, uint32_t n, uint32_t *place);
+
+static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
+{
+    bool plain = s->range.start.n == 0 && s->range.span == 0 && s->range.limit.sym < 0 &&
+                 s->part == FOR_ALL && s->step == 1;
+    if (!plain) {
+        return walk_stops(w, s, "a loop that is not from a number to a number by one");
+    }
+    uint32_t first = *place;
+    for (int64_t v = s->range.start.base; v < s->range.limit.n; v++) {
+        w->env[s->var] = v;
+        *place = first;
+        if (!walk_block(w, s->body, s->n_body, place)) {
+            return false;
+        }
+    }
+    w->env[s->var] = 0;
+    return true;
+}
+
+static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint32_t *place)
+{
+    const Stmt *s = body[at];
+    Instr instr = {.kind = INSTR_ALLOC, .stmt = s, .dst = {.buf = s->buf, .on_chip = true}};
+    if (++w->steps > WALK_STEPS) {
+        return walk_stops(w, s, "more iterations than any kernel that is printed has");
+    }
+    switch (s->kind) {
+    case STMT_FOR:
+        return walk_for(w, s, place);
+    case STMT_ALLOC:
+        return !on_chip(w->k, s->buf) || w->visit(w->user, &instr);
+    case STMT_TILE:
+        if (!instr_decode(w->k, (StmtPlace){body, n, at}, w->env, &instr, &w->why)) {
+            w->bad = s;
+            return false;
+        }
+        instr.place = (*place)++;
+        return w->visit(w->user, &instr);
+    }
+    UNREACHABLE();
+}
+
+static bool walk_block(Walk *w, Stmt *const *body, uint32_t n, uint32_t *place)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
-        if (s->kind == STMT_FOR) {
-            w->bad = s;
-            w->why = "a loop, where this form has none";
+        if (!walk_stmt(w, body, n, i, place)) {
             return false;
-        } else if (s->kind == STMT_TILE) {
-            Instr instr;
-            if (!instr_decode(w->k, (StmtPlace){body, n, i}, w->env, &instr, &w->why)) {
-                w->bad = s;
-                return false;
-            }
-            if (instr.kind != INSTR_NOTHING && !w->visit(w->user, &instr)) {
-                return false;
-            }
         }
     }
     return true;
@@ -478,9 +527,25 @@ bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                 const char **why)
 {
     Walk w = {.k = k, .visit = visit, .user = user};
+    uint32_t place = 0;
     w.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
-    bool ok = walk_block(&w, k->body, k->n_body);
+    bool ok = walk_block(&w, k->body, k->n_body, &place);
     *bad = w.bad;
     *why = w.why;
     return ok;
+}
+
+static uint32_t count_places(Stmt *const *body, uint32_t n)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        count += body[i]->kind == STMT_TILE;
+        count += body[i]->kind == STMT_FOR ? count_places(body[i]->body, body[i]->n_body) : 0;
+    }
+    return count;
+}
+
+uint32_t instr_places(const Kernel *k)
+{
+    return count_places(k->body, k->n_body);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The NKI back end. A kernel of form LEGAL is a list of tile statements
- * each of which is one instruction of the device; `instr_decode` says which. Spaces: argument
- * and workspace are HBM, tile is SBUF, acc is PSUM. A buffer on chip is [partitions <= 128,
- * elements]. What a statement folds into is set by a `fill` right before its first fold; such a
- * fill is no instruction (the first matmul of a group overwrites, a reduction overwrites). */
+/* The NKI back end. A kernel of form LEGAL is a list of tile statements, and of loops of
+ * literal bounds around them, each of which is one instruction of the device; `instr_decode`
+ * says which. Spaces: argument and workspace are HBM, tile is SBUF, acc is PSUM. A buffer on
+ * chip is [partitions <= 128, elements]; one that is allocated in a loop is a new tile in each
+ * iteration. A group of matmuls is opened by a `fill` of its PSUM tile, a reduction by a fill
+ * right before it; such a fill is no instruction (the first matmul of a group overwrites, a
+ * reduction overwrites). */
 #ifndef BACKEND_NKI_NKI_H
 #define BACKEND_NKI_NKI_H
 
@@ -30,6 +32,7 @@ const NkiChip *nki_chip(const char *target);
 
 typedef enum InstrKind {
     INSTR_NOTHING, /* a fill that opens a fold */
+    INSTR_ALLOC,   /* no instruction: the tile dst.buf begins */
     INSTR_DMA,
     INSTR_COPY,
     INSTR_MEMSET,
@@ -75,7 +78,7 @@ typedef struct Instr {
     ScalarOperand s0, s1;
     double value; /* memset */
     double scale;
-    bool first; /* MATMUL: opens its group */
+    uint32_t place; /* number of the statement in the text, the same in each iteration */
 } Instr;
 
 /* Which instruction the statement at a place of a LEGAL kernel is, with loop variables at the
@@ -87,8 +90,8 @@ typedef struct StmtPlace {
 bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
                   const char **why);
 
-/* Calls `visit` for every instruction in program order, loops unrolled; stops when it returns
- * false. */
+/* Calls `visit` for every instruction in program order, loops unrolled, and for what is none
+ * (NOTHING, ALLOC); stops when it returns false. */
 typedef bool (*InstrVisit)(void *user, const Instr *i);
 bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                 const char **why);
@@ -107,11 +110,14 @@ typedef struct NkiCost {
 
 bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out);
 extern const char *const nki_engine_names[5];
-/* Which engine runs a copy from PSUM or SBUF: the one with less to do so far. Kept by printer
- * and cost alike. */
+/* Which engine runs a copy from PSUM or SBUF: the one with less to do when its statement is
+ * first reached. Kept by printer and cost alike. */
 typedef struct NkiBalance {
     int64_t vector, scalar;
+    uint8_t *chosen; /* [instr_places]: 0 not yet, 1 vector, 2 scalar */
 } NkiBalance;
+uint32_t instr_places(const Kernel *k); /* statements of the text */
+NkiBalance nki_balance(const Kernel *k);
 bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i);
 int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t *cycles);
 double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *descriptors);

@@ -1,20 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints a LEGAL kernel as one Python module: one line for each instruction, every argument by
- * keyword, every bound a literal. The text keeps to what NKI 0.3.0 to 0.6.0 take alike. Decides
- * nothing but the engine of plain copies, which go where less is to do. */
+/* Prints a LEGAL kernel as one Python module: one call for each instruction, every argument by
+ * keyword, every bound a literal or a sum of literals times loop variables. The text keeps to
+ * what NKI 0.3.0 to 0.6.0 take alike. Decides nothing but the engine of plain copies, which go
+ * where less is to do. */
 #include <string.h>
 
 #include "backend/nki/nki.h"
+#include "loop/loop_text.h"
 
+/* The instruction at hand with all loop variables 0, and with one of them 1: where its operands
+ * lie is the sum of the first and the differences. */
 typedef struct Printer {
     const Kernel *k;
     const NkiChip *chip;
     Text *out;
     NkiBalance balance;
+    uint32_t place;
     int64_t *env;
+    uint32_t depth;
+    VarRef loop[LOOP_DEPTH_LIMIT + 1];
+    Instr *at; /* [1 + depth] */
     Span span; /* of the last comment */
     bool commented;
 } Printer;
+
+typedef enum Role { ROLE_DST, ROLE_A, ROLE_B, ROLE_S0, ROLE_S1 } Role;
+
+static const Operand *operand_of(const Instr *i, Role role)
+{
+    switch (role) {
+    case ROLE_DST:
+        return &i->dst;
+    case ROLE_A:
+        return &i->a;
+    case ROLE_B:
+        return &i->b;
+    case ROLE_S0:
+        return &i->s0.tile;
+    case ROLE_S1:
+        return &i->s1.tile;
+    }
+    UNREACHABLE();
+}
 
 static const char *const reserved = " False None True and as assert async await break class "
                                     "continue def del elif else except finally for from "
@@ -78,23 +105,73 @@ static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
                 space);
 }
 
-static void put_range(Text *out, int64_t lo, int64_t count, int64_t step)
+/* ---- positions: sums over the loops around ---- */
+
+typedef enum Axis { AXIS_P, AXIS_F, AXIS_OFFSET, AXIS_DIM } Axis; /* AXIS_DIM + d: of HBM */
+
+static int64_t operand_start(const Operand *o, uint32_t axis)
 {
-    text_printf(out, "%lld:%lld", (long long)lo, (long long)(lo + (count - 1) * step + 1));
-    if (step > 1 && count > 1) {
-        text_printf(out, ":%lld", (long long)step);
+    return axis == AXIS_P        ? o->p
+           : axis == AXIS_F      ? o->f
+           : axis == AXIS_OFFSET ? o->offset
+                                 : o->start[axis - AXIS_DIM];
+}
+
+static void put_term(Printer *p, int64_t coef, const char *var, bool first)
+{
+    uint64_t size = coef < 0 ? 0 - (uint64_t)coef : (uint64_t)coef;
+    text_put(p->out, coef < 0 ? " - " : first ? "" : " + ");
+    if (size != 1) {
+        text_printf(p->out, "%llu * ", (unsigned long long)size);
+    }
+    text_put(p->out, var);
+}
+
+/* A minus sign stands before literals only, so what is positive comes first. */
+static void put_position(Printer *p, Role role, uint32_t axis, int64_t more)
+{
+    int64_t start = operand_start(operand_of(&p->at[0], role), axis), base = start + more;
+    bool first = true;
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        if (sign < 0 && first) {
+            text_i64(p->out, base);
+        }
+        for (uint32_t d = 0; d < p->depth; d++) {
+            int64_t coef = operand_start(operand_of(&p->at[1 + d], role), axis) - start;
+            if (coef != 0 && (coef > 0) == (sign > 0)) {
+                put_term(p, coef, p->k->vars.at[p->loop[d]].name->text, first);
+                first = false;
+            }
+        }
+        if (sign > 0 && !first && base != 0) {
+            text_printf(p->out, base < 0 ? " - %lld" : " + %lld",
+                        (long long)(base < 0 ? -base : base));
+        }
     }
 }
 
-static void put_hbm(Printer *p, const Operand *o)
+static void put_range(Printer *p, Role role, uint32_t axis, int64_t count, int64_t step)
 {
+    put_position(p, role, axis, 0);
+    text_put(p->out, ":");
+    put_position(p, role, axis, (count - 1) * step + 1);
+    if (step > 1 && count > 1) {
+        text_printf(p->out, ":%lld", (long long)step);
+    }
+}
+
+static void put_hbm(Printer *p, Role role)
+{
+    const Operand *o = operand_of(&p->at[0], role);
     if (o->pattern) {
         text_put(p->out, ".ap(pattern=[");
         for (uint32_t i = 0; i < o->n; i++) {
             text_printf(p->out, "%s[%lld, %lld]", i == 0 ? "" : ", ", (long long)o->stride[i],
                         (long long)o->count[i]);
         }
-        text_printf(p->out, "], offset=%lld)", (long long)o->offset);
+        text_put(p->out, "], offset=");
+        put_position(p, role, AXIS_OFFSET, 0);
+        text_put(p->out, ")");
         return;
     }
     bool any = false;
@@ -103,26 +180,27 @@ static void put_hbm(Printer *p, const Operand *o)
         text_put(p->out, d == 0 ? "" : ", ");
         bool single = o->count[d] == 0 && (any || d + 1 < o->n);
         if (single) {
-            text_i64(p->out, o->start[d]);
+            put_position(p, role, AXIS_DIM + d, 0);
         } else {
-            put_range(p->out, o->start[d], o->count[d] == 0 ? 1 : o->count[d], o->stride[d]);
+            put_range(p, role, AXIS_DIM + d, o->count[d] == 0 ? 1 : o->count[d], o->stride[d]);
             any = true;
         }
     }
     text_put(p->out, o->n == 0 ? "0:1, 0:1]" : "]");
 }
 
-static void put_operand(Printer *p, const Operand *o)
+static void put_operand(Printer *p, Role role)
 {
+    const Operand *o = operand_of(&p->at[0], role);
     text_put(p->out, buffer_text(p->k, o->buf));
     if (!o->on_chip) {
-        put_hbm(p, o);
+        put_hbm(p, role);
         return;
     }
     text_put(p->out, "[");
-    put_range(p->out, o->p, o->np, 1);
+    put_range(p, role, AXIS_P, o->np, 1);
     text_put(p->out, ", ");
-    put_range(p->out, o->f, o->nf, o->step);
+    put_range(p, role, AXIS_F, o->nf, o->step);
     text_put(p->out, "]");
 }
 
@@ -131,61 +209,61 @@ static void put_number(Text *out, double v)
     text_f64(out, v);
 }
 
-static void put_scalar(Printer *p, const ScalarOperand *s)
+static void put_scalar(Printer *p, Role role)
 {
+    const ScalarOperand *s = role == ROLE_S0 ? &p->at[0].s0 : &p->at[0].s1;
     if (s->is_tile) {
-        put_operand(p, &s->tile);
+        put_operand(p, role);
     } else {
         put_number(p->out, s->number);
     }
 }
 
-static void key(Printer *p, const char *name, const Operand *o)
+static void key(Printer *p, const char *name, Role role)
 {
     text_printf(p->out, "%s=", name);
-    put_operand(p, o);
+    put_operand(p, role);
 }
 
 static void put_activation(Printer *p, const Instr *i)
 {
     text_put(p->out, "nisa.activation(");
-    key(p, "dst", &i->dst);
+    key(p, "dst", ROLE_DST);
     text_printf(p->out, ", op=nl.%s, ", i->recip ? "reciprocal" : op_info(i->op)->nki);
-    key(p, "data", &i->a);
+    key(p, "data", ROLE_A);
     if (i->s0.given) {
         text_put(p->out, ", scale=");
-        put_scalar(p, &i->s0);
+        put_scalar(p, ROLE_S0);
     } else if (i->scale < 1.0) {
         text_put(p->out, ", scale=-1.0");
     }
     if (i->s1.given) {
         text_put(p->out, ", bias=");
-        put_scalar(p, &i->s1);
+        put_scalar(p, ROLE_S1);
     }
 }
 
 static void put_tensor_scalar(Printer *p, const Instr *i)
 {
     text_put(p->out, "nisa.tensor_scalar(");
-    key(p, "dst", &i->dst);
-    key(p, ", data", &i->a);
+    key(p, "dst", ROLE_DST);
+    key(p, ", data", ROLE_A);
     for (int n = 0; n < 2; n++) {
         const ScalarOperand *s = n == 0 ? &i->s0 : &i->s1;
         if (s->given) {
             text_printf(p->out, ", op%d=nl.%s, operand%d=", n, op_info(s->op)->nki, n);
-            put_scalar(p, s);
+            put_scalar(p, n == 0 ? ROLE_S0 : ROLE_S1);
             text_put(p->out, s->reverse ? n == 0 ? ", reverse0=True" : ", reverse1=True" : "");
         }
     }
 }
 
-static void put_two(Printer *p, const char *name, const char *first, const Instr *i,
-                    const char *second)
+static void put_two(Printer *p, const char *name, const char *first, const char *second)
 {
     text_printf(p->out, "nisa.%s(", name);
-    key(p, "dst", &i->dst);
-    key(p, first, &i->a);
-    key(p, second, &i->b);
+    key(p, "dst", ROLE_DST);
+    key(p, first, ROLE_A);
+    key(p, second, ROLE_B);
 }
 
 static const char *fold_name(Op fold)
@@ -196,12 +274,12 @@ static const char *fold_name(Op fold)
 static void put_both(Printer *p, const Instr *i)
 {
     text_put(p->out, "nisa.scalar_tensor_tensor(");
-    key(p, "dst", &i->dst);
-    key(p, ", data", &i->a);
+    key(p, "dst", ROLE_DST);
+    key(p, ", data", ROLE_A);
     text_printf(p->out, ", op0=nl.%s, operand0=", op_info(i->s0.op)->nki);
-    put_scalar(p, &i->s0);
+    put_scalar(p, ROLE_S0);
     text_printf(p->out, ", op1=nl.%s, ", op_info(i->op)->nki);
-    key(p, "operand1", &i->b);
+    key(p, "operand1", ROLE_B);
     text_put(p->out, i->s0.reverse ? ", reverse0=True" : "");
     text_put(p->out, i->reverse ? ", reverse1=True" : "");
 }
@@ -209,7 +287,7 @@ static void put_both(Printer *p, const Instr *i)
 static void put_memset(Printer *p, const Instr *i)
 {
     text_put(p->out, "nisa.memset(");
-    key(p, "dst", &i->dst);
+    key(p, "dst", ROLE_DST);
     text_put(p->out, ", value=");
     if (p->k->bufs.at[i->dst.buf].dtype == DTYPE_BOOL) {
         text_i64(p->out, (int64_t)i->value);
@@ -218,32 +296,34 @@ static void put_memset(Printer *p, const Instr *i)
     }
 }
 
-static void put_instr(Printer *p, const Instr *i)
+static void put_instr(Printer *p)
 {
+    const Instr *i = &p->at[0];
     bool scalar = i->kind != INSTR_DMA && nki_copy_on_scalar(&p->balance, p->k, p->chip, i);
     switch (i->kind) {
     case INSTR_NOTHING:
+    case INSTR_ALLOC:
         return;
     case INSTR_DMA:
         text_put(p->out, "nisa.dma_copy(");
-        key(p, "dst", &i->dst);
-        key(p, ", src", &i->a);
+        key(p, "dst", ROLE_DST);
+        key(p, ", src", ROLE_A);
         break;
     case INSTR_COPY:
         text_put(p->out, scalar ? "nisa.activation(" : "nisa.tensor_copy(");
-        key(p, "dst", &i->dst);
-        key(p, scalar ? ", op=nl.copy, data" : ", src", &i->a);
+        key(p, "dst", ROLE_DST);
+        key(p, scalar ? ", op=nl.copy, data" : ", src", ROLE_A);
         break;
     case INSTR_MEMSET:
         put_memset(p, i);
         break;
     case INSTR_MATMUL:
-        put_two(p, "nc_matmul", ", stationary", i, ", moving");
+        put_two(p, "nc_matmul", ", stationary", ", moving");
         break;
     case INSTR_TRANSPOSE:
         text_put(p->out, "nisa.nc_transpose(");
-        key(p, "dst", &i->dst);
-        key(p, ", data", &i->a);
+        key(p, "dst", ROLE_DST);
+        key(p, ", data", ROLE_A);
         break;
     case INSTR_ACTIVATION:
         put_activation(p, i);
@@ -252,20 +332,20 @@ static void put_instr(Printer *p, const Instr *i)
         put_tensor_scalar(p, i);
         break;
     case INSTR_TENSOR:
-        put_two(p, "tensor_tensor", ", data1", i, ", data2");
+        put_two(p, "tensor_tensor", ", data1", ", data2");
         text_printf(p->out, ", op=nl.%s", op_info(i->op)->nki);
         break;
     case INSTR_BOTH:
         put_both(p, i);
         break;
     case INSTR_PREDICATED:
-        put_two(p, "tensor_copy_predicated", ", predicate", i, ", src");
+        put_two(p, "tensor_copy_predicated", ", predicate", ", src");
         break;
     case INSTR_REDUCE:
         text_put(p->out, "nisa.tensor_reduce(");
-        key(p, "dst", &i->dst);
+        key(p, "dst", ROLE_DST);
         text_printf(p->out, ", op=nl.%s, ", fold_name(i->op));
-        key(p, "data", &i->a);
+        key(p, "data", ROLE_A);
         text_put(p->out, ", axis=1");
         break;
     }
@@ -303,27 +383,81 @@ static void put_origin(Printer *p, const Stmt *s)
     p->commented = true;
 }
 
+static void put_block(Printer *p, Stmt *const *body, uint32_t n);
+
+static void put_for(Printer *p, const Stmt *s)
+{
+    CHECK(p->depth < LOOP_DEPTH_LIMIT);
+    text_printf(p->out, "for %s in range(", p->k->vars.at[s->var].name->text);
+    if (s->range.start.base != 0) {
+        text_printf(p->out, "%lld, ", (long long)s->range.start.base);
+    }
+    text_printf(p->out, "%lld):\n", (long long)s->range.limit.n);
+    p->loop[p->depth++] = s->var;
+    p->out->indent++;
+    put_block(p, s->body, s->n_body);
+    p->out->indent--;
+    p->depth--;
+}
+
+static void put_tile(Printer *p, StmtPlace at)
+{
+    const char *why = NULL;
+    for (uint32_t d = 0; d <= p->depth; d++) {
+        if (d > 0) {
+            p->env[p->loop[d - 1]] = 1;
+        }
+        CHECK(instr_decode(p->k, at, p->env, &p->at[d], &why));
+        p->at[d].place = p->place;
+        if (d > 0) {
+            p->env[p->loop[d - 1]] = 0;
+        }
+    }
+    p->place++;
+    if (p->at[0].kind != INSTR_NOTHING) {
+        put_origin(p, at.body[at.at]);
+        put_instr(p);
+    }
+}
+
 static void put_block(Printer *p, Stmt *const *body, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         if (s->kind == STMT_ALLOC) {
-            const Buffer *b = &p->k->bufs.at[s->buf];
+            Space space = p->k->bufs.at[s->buf].space;
             put_origin(p, s);
             put_new(p, nki_param(p->k, s->buf), s->buf,
-                    b->space == SPACE_ACC    ? "psum"
-                    : b->space == SPACE_TILE ? "sbuf"
-                                             : "private_hbm");
+                    space == SPACE_ACC    ? "psum"
+                    : space == SPACE_TILE ? "sbuf"
+                                          : "private_hbm");
         } else if (s->kind == STMT_TILE) {
-            Instr instr;
-            const char *why = NULL;
-            CHECK(instr_decode(p->k, (StmtPlace){body, n, i}, p->env, &instr, &why));
-            if (instr.kind != INSTR_NOTHING) {
-                put_origin(p, s);
-                put_instr(p, &instr);
-            }
+            put_tile(p, (StmtPlace){body, n, i});
+        } else {
+            put_for(p, s);
         }
     }
+}
+
+static uint32_t loop_depth(Stmt *const *body, uint32_t n)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t d =
+            body[i]->kind == STMT_FOR ? 1 + loop_depth(body[i]->body, body[i]->n_body) : 0;
+        most = d > most ? d : most;
+    }
+    return most;
+}
+
+/* Which engine each plain copy is for: decided in the order in which they run. */
+static bool choose_engine(void *user, const Instr *i)
+{
+    Printer *p = user;
+    if (i->kind != INSTR_DMA && i->kind != INSTR_NOTHING && i->kind != INSTR_ALLOC) {
+        (void)nki_copy_on_scalar(&p->balance, p->k, p->chip, i);
+    }
+    return true;
 }
 
 /* ---- the module ---- */
@@ -357,8 +491,12 @@ static void put_plan(const Kernel *k, const NkiChip *chip, Text *out)
 
 void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o, Text *out)
 {
-    Printer p = {.k = k, .chip = chip, .out = out};
+    Printer p = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k)};
+    const Stmt *bad = NULL;
+    const char *why = NULL;
     p.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
+    p.at = ARENA_ARRAY(k->arena, loop_depth(k->body, k->n_body) + 1, Instr);
+    CHECK(instr_walk(k, choose_engine, &p, &bad, &why));
     out->indent_width = 4;
     text_put(out, "\"\"\"");
     put_safe(out, str_from(k->signature));

@@ -5,14 +5,30 @@
  * SBUF and PSUM with live ranges; the number of instructions. */
 #include "backend/nki/nki.h"
 
+/* What a PSUM tile is in. */
+enum { GROUP_NONE, GROUP_OPEN, GROUP_ADDING, GROUP_READ, GROUP_OTHER };
+
+typedef struct PsumGroup {
+    uint8_t state;
+    int64_t p, np, f, nf; /* the region that was opened */
+} PsumGroup;
+
 typedef struct Verifier {
     Ctx *ctx;
     const Kernel *k;
     const NkiChip *chip;
-    uint8_t *group; /* [bufs]: 1 a PSUM tile with an open group, 2 one that was read, 3 set by
-                       something else */
+    PsumGroup *group; /* [bufs] */
     int64_t count;
 } Verifier;
+
+static bool refuse(Ctx *ctx, const Kernel *k, const char *rule, const char *what, int64_t have,
+                   int64_t most)
+{
+    diag_unsupported(&ctx->diags, E_TARGET, k->span,
+                     "rule %s of target '%s' is broken in '%s': %s: %lld, at most %lld", rule,
+                     k->target, k->name->text, what, (long long)have, (long long)most);
+    return false;
+}
 
 static bool broken(Verifier *v, const Instr *i, const char *rule, const char *what)
 {
@@ -80,11 +96,28 @@ static bool check_matmul(Verifier *v, const Instr *i)
     if (i->dst.f * 4 / NKI_PSUM_BANK != ((i->dst.f + i->dst.nf) * 4 - 1) / NKI_PSUM_BANK) {
         return broken(v, i, "G4", "a result crosses a PSUM bank");
     }
-    uint8_t state = v->group[i->dst.buf];
-    if (i->first ? state != 0 : state != 1) {
+    PsumGroup *g = &v->group[i->dst.buf];
+    if (g->state != GROUP_OPEN && g->state != GROUP_ADDING) {
         return broken(v, i, "M9", "each accumulation group has a PSUM tile of its own");
     }
-    v->group[i->dst.buf] = 1;
+    if (g->p != i->dst.p || g->np != i->dst.np || g->f != i->dst.f || g->nf != i->dst.nf) {
+        return broken(v, i, "M8", "all of a group is added to one region");
+    }
+    g->state = GROUP_ADDING;
+    return true;
+}
+
+/* A fill opens a group; the tile must be new. */
+static bool open_group(Verifier *v, const Instr *i)
+{
+    PsumGroup *g = &v->group[i->dst.buf];
+    if (!i->dst.on_chip || space_of(v, &i->dst) != SPACE_ACC) {
+        return true;
+    }
+    if (g->state != GROUP_NONE) {
+        return broken(v, i, "M9", "each accumulation group has a PSUM tile of its own");
+    }
+    *g = (PsumGroup){GROUP_OPEN, i->dst.p, i->dst.np, i->dst.f, i->dst.nf};
     return true;
 }
 
@@ -118,11 +151,18 @@ static bool check_column(Verifier *v, const Instr *i, const ScalarOperand *s)
             broken(v, i, "E2", "a column of another height, start or type than float32"));
 }
 
-static void note_read(Verifier *v, const Operand *o)
+/* A read closes the group; one that nothing was added to has no value on the device. */
+static bool note_read(Verifier *v, const Instr *i, const Operand *o)
 {
-    if (o->on_chip && v->group[o->buf] == 1) {
-        v->group[o->buf] = 2;
+    if (!o->on_chip || v->group[o->buf].state == GROUP_NONE) {
+        return true;
     }
+    PsumGroup *g = &v->group[o->buf];
+    if (g->state == GROUP_OPEN) {
+        return broken(v, i, "M9", "a group is read that nothing was added to");
+    }
+    g->state = g->state == GROUP_ADDING ? GROUP_READ : g->state;
+    return true;
 }
 
 static bool check_elementwise(Verifier *v, const Instr *i)
@@ -147,7 +187,16 @@ static bool verify_instr(void *user, const Instr *i)
     bool dma = i->kind == INSTR_DMA;
     bool two = i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
                i->kind == INSTR_PREDICATED;
-    v->count++;
+    if (i->kind == INSTR_ALLOC) {
+        v->group[i->dst.buf] = (PsumGroup){0};
+        return true;
+    }
+    if (i->kind == INSTR_NOTHING) {
+        return open_group(v, i);
+    }
+    if (++v->count > NKI_INSTRUCTIONS) {
+        return refuse(v->ctx, v->k, "2.6", "instructions", v->count, NKI_INSTRUCTIONS);
+    }
     if (!check_operand(v, i, &i->dst, dma) ||
         (i->kind != INSTR_MEMSET && !check_operand(v, i, &i->a, dma)) ||
         (two && !check_operand(v, i, &i->b, false))) {
@@ -157,13 +206,11 @@ static bool verify_instr(void *user, const Instr *i)
         return check_matmul(v, i);
     }
     if (i->dst.on_chip && space_of(v, &i->dst) == SPACE_ACC) {
-        v->group[i->dst.buf] = 3;
+        v->group[i->dst.buf].state = GROUP_OTHER;
     }
-    if (i->kind != INSTR_MEMSET) {
-        note_read(v, &i->a);
-    }
-    if (two) {
-        note_read(v, &i->b);
+    if ((i->kind != INSTR_MEMSET && !note_read(v, i, &i->a)) ||
+        (two && !note_read(v, i, &i->b))) {
+        return false;
     }
     switch (i->kind) {
     case INSTR_TRANSPOSE:
@@ -181,19 +228,11 @@ static bool verify_instr(void *user, const Instr *i)
     case INSTR_DMA:
     case INSTR_MEMSET:
     case INSTR_NOTHING:
+    case INSTR_ALLOC:
     case INSTR_MATMUL:
         break;
     }
     return true;
-}
-
-static bool refuse(Ctx *ctx, const Kernel *k, const char *rule, const char *what, int64_t have,
-                   int64_t most)
-{
-    diag_unsupported(&ctx->diags, E_TARGET, k->span,
-                     "rule %s of target '%s' is broken in '%s': %s: %lld, at most %lld", rule,
-                     k->target, k->name->text, what, (long long)have, (long long)most);
-    return false;
 }
 
 bool nki_verify(Ctx *ctx, const Kernel *k)
@@ -205,7 +244,7 @@ bool nki_verify(Ctx *ctx, const Kernel *k)
                          "'%s' is no legal kernel of this target", k->name->text);
         return false;
     }
-    v.group = ARENA_ARRAY(k->arena, k->bufs.n + 1, uint8_t);
+    v.group = ARENA_ARRAY(k->arena, k->bufs.n + 1, PsumGroup);
     const Stmt *bad = NULL;
     const char *why = NULL;
     if (!instr_walk(k, verify_instr, &v, &bad, &why)) {
@@ -218,9 +257,6 @@ bool nki_verify(Ctx *ctx, const Kernel *k)
     }
     NkiCost cost;
     CHECK(nki_cost(k, chip, &cost));
-    if (v.count > NKI_INSTRUCTIONS) {
-        return refuse(ctx, k, "2.6", "instructions", v.count, NKI_INSTRUCTIONS);
-    }
     if (cost.sbuf_peak > chip->sbuf_bytes) {
         return refuse(ctx, k, "G3", "bytes of a partition of SBUF live at once", cost.sbuf_peak,
                       chip->sbuf_bytes);

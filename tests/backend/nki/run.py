@@ -273,7 +273,12 @@ BROKEN = [
      "\n  map [p in 0..128, f in 0..512] @b[p,f] = mul(@z[p,f], @y[p,f])", "E1"),
     ("  map [p in 0..128, f in 0..512] @b[p,f] = add(mul(@a[p,f], @b[p,f]), @a[p,0])", "no one instruction"),
     ("  map [p in 0..128, f in 0..512] @b[p,f] = exp(@X[p,f])", "engine cannot form"),
-    ("  for $i in 0..4 step 1 {\n    map [p in 0..128, f in 0..512] @b[p,f] = exp(@a[p,f])\n  }", "a loop"),
+    ("  for $i in 0..4 step 1 {\n    map [p in 0..128, f in 0..128] @b[p,f+128*$i] = exp(@a[p,f+128*$i])\n  }", None),
+    ("  for $i in 0..4 step 2 {\n    map [p in 0..128, f in 0..128] @b[p,f+128*$i] = exp(@a[p,f+128*$i])\n  }", "a loop"),
+    ("  for $i in 0..900000000 step 1 {\n  }", "more iterations"),
+    ("  for $i in 0..20001 step 1 {\n    map [p in 0..128, f in 0..128] @b[p,f] = exp(@a[p,f])\n  }", "2.6"),
+    (FILL + "  for $i in 0..4 step 1 {\n  " + MATMUL + "\n  }\n  copy [p in 0..128, f in 0..512] @b[p,f] = @z[p,f]", None),
+    (FILL + "  copy [p in 0..128, f in 0..512] @b[p,f] = @z[p,f]", "M9"),
     ("  reduce [p in 0..128, f in 0..512] @b[p,0] += @a[p,f]", "fresh column"),
 ]
 
