@@ -449,7 +449,7 @@ bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *o
 
 /* ---- the whole kernel ---- */
 
-#define WALK_STEPS ((int64_t)64 * NKI_INSTRUCTIONS) /* statements and iterations */
+#define WALK_STEPS ((int64_t)64 * NKI_INSTRUCTIONS) /* iterations */
 
 typedef struct Walk {
     const Kernel *k;
@@ -482,6 +482,9 @@ static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
     for (int64_t v = s->range.start.base; v < s->range.limit.n; v++) {
         w->env[s->var] = v;
         *place = first;
+        if (++w->steps > WALK_STEPS) {
+            return walk_stops(w, s, "more iterations than any kernel that is printed has");
+        }
         if (!walk_block(w, s->body, s->n_body, place)) {
             return false;
         }
@@ -494,9 +497,6 @@ static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint3
 {
     const Stmt *s = body[at];
     Instr instr = {.kind = INSTR_ALLOC, .stmt = s, .dst = {.buf = s->buf, .on_chip = true}};
-    if (++w->steps > WALK_STEPS) {
-        return walk_stops(w, s, "more iterations than any kernel that is printed has");
-    }
     switch (s->kind) {
     case STMT_FOR:
         return walk_for(w, s, place);
