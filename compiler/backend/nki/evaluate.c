@@ -126,6 +126,33 @@ static const Expr *piece_expr(Evaluation *ev, const Val *v, const Box *part, int
     return expr_cast(l->arena, expr_op(l->arena, v->op, t, 2, arg), DTYPE_F32);
 }
 
+static Val *val_tile(Evaluation *ev, View v, bool hp, Labels f)
+{
+    Val *out = val_new(ev, VAL_TILE);
+    out->v = v;
+    out->hp = hp;
+    out->f = f;
+    return out;
+}
+
+/* Columns are f32 to every instruction, whatever the tiles are: others are copied first. */
+static const Val *widen_columns(Evaluation *ev, const Val *v, Labels f, uint32_t n)
+{
+    if (v->kind == VAL_PENDING) {
+        Val *out = val_new(ev, VAL_PENDING);
+        *out = *v;
+        out->x = widen_columns(ev, v->x, f, n);
+        out->y = widen_columns(ev, v->y, f, n);
+        return out;
+    }
+    if (!is_column(v, f, n) || view_dtype(ev->l, v->v) == DTYPE_F32) {
+        return v;
+    }
+    View copy = tile_new(ev->l, "t", DTYPE_F32, SPACE_TILE, v->v.np, v->v.nf);
+    make_copy(ev->l, copy, v->v);
+    return val_tile(ev, copy, v->hp, v->f);
+}
+
 /* Calls for each piece: dst[...] = fn(value). OP_COPY: the value itself. */
 static void emit_pieces(Evaluation *ev, const Val *v, Op fn, View dst, Labels f)
 {
@@ -133,6 +160,7 @@ static void emit_pieces(Evaluation *ev, const Val *v, Op fn, View dst, Labels f)
     Leaves leaves = {0};
     leaves_of(v, &leaves);
     uint32_t n = suffix(&leaves, f);
+    v = widen_columns(ev, v, f, n);
     Labels outer = {f.n - n, {0}};
     int64_t step[LABELS];
     for (uint32_t i = 0; i < outer.n; i++) {
@@ -163,15 +191,6 @@ static View result_tile(Evaluation *ev, bool hp, Labels f, DType t, const View *
     }
     return tile_new(ev->l, "t", t, SPACE_TILE, hp ? partitions(ev) : 1,
                     labels_count(f, ev->box));
-}
-
-static Val *val_tile(Evaluation *ev, View v, bool hp, Labels f)
-{
-    Val *out = val_new(ev, VAL_TILE);
-    out->v = v;
-    out->hp = hp;
-    out->f = f;
-    return out;
 }
 
 /* The whole result can go to `into` only if it is of full shape. */
@@ -525,6 +544,16 @@ static bool key_finish(Evaluation *ev, const Expr *e, int64_t *key, uint32_t *n,
             key[(*n)++] = side * 100 + x.at[i];
             key[(*n)++] = seen >> x.at[i] & 1 ? ev->box->s[x.at[i]] : -1;
             key[(*n)++] = seen >> x.at[i] & 1 ? ev->box->n[x.at[i]] : -1;
+        }
+    }
+    /* labels at one position, which are on neither axis */
+    for (uint32_t label = 0; label < ev->l->n_labels; label++) {
+        if (*n + 2 > KEY_LIMIT) {
+            return false;
+        }
+        if (seen >> label & 1 && !labels_have(ev->p, label) && !labels_have(ev->f, label)) {
+            key[(*n)++] = 200 + label;
+            key[(*n)++] = ev->box->s[label];
         }
     }
     key[0] = -9;

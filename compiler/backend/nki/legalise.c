@@ -204,6 +204,43 @@ static void score_block(const Lower *l, Stmt *const *body, uint32_t n, BufRef bu
     }
 }
 
+/* Is some index of a statement in dimension `d` of the access and in another one? */
+static bool is_diagonal(const Stmt *s, const Affine *at, uint32_t rank, uint32_t d)
+{
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        for (uint32_t c = 0; c < rank; c++) {
+            if (c != d && affine_uses(at[c], s->index[i].var) &&
+                affine_uses(at[d], s->index[i].var)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool expr_diagonal(const Lower *l, const Stmt *s, const Expr *e, BufRef buf, uint32_t d)
+{
+    bool yes = e->kind == EXPR_LOAD && e->buf == buf &&
+               is_diagonal(s, e->at, l->from->bufs.at[buf].rank, d);
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        yes |= expr_diagonal(l, s, e->arg[i], buf, d);
+    }
+    return yes;
+}
+
+/* Is a diagonal through dimension `d` of the buffer read anywhere? */
+static bool reads_diagonal(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf, uint32_t d)
+{
+    bool yes = false;
+    for (uint32_t i = 0; i < n && !yes; i++) {
+        const Stmt *s = body[i];
+        yes = s->kind == STMT_FOR    ? reads_diagonal(l, s->body, s->n_body, buf, d)
+              : s->kind == STMT_TILE ? expr_diagonal(l, s, s->value, buf, d)
+                                     : false;
+    }
+    return yes;
+}
+
 static void home_in_hbm(Lower *l, BufRef buf)
 {
     const Buffer *b = &l->from->bufs.at[buf];
@@ -269,7 +306,10 @@ static void home_make(Lower *l, BufRef buf)
 static int64_t enter_buffer(Lower *l, BufRef buf)
 {
     int64_t bytes = home_on_chip(l, buf);
-    if (bytes > l->home_limit - l->home_bytes) {
+    /* No engine reads a diagonal over partitions, any DMA does. */
+    bool across = l->from->bufs.at[buf].rank > 1 &&
+                  reads_diagonal(l, l->from->body, l->from->n_body, buf, l->home[buf].pdim);
+    if (across || bytes > l->home_limit - l->home_bytes) {
         home_in_hbm(l, buf);
         bytes = 0;
     }
