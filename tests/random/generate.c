@@ -11,6 +11,8 @@ typedef struct Gen {
     Rng rng;
     RandomProgram *p;
     DType dtype; /* of most tensors */
+    bool device;
+    double points; /* of a statement, at most: the interpreter visits every combination */
 } Gen;
 
 static uint32_t below(Gen *g, uint32_t n)
@@ -26,7 +28,11 @@ static bool chance(Gen *g, uint32_t percent)
 /* The largest integer up to which all are exact. */
 static double exact_limit(DType t)
 {
-    return t == DTYPE_F32 || t == DTYPE_C64 ? 0x1p24 : t == DTYPE_F64 || t == DTYPE_C128 ? 0x1p53 : 1e300;
+    return t == DTYPE_F32 || t == DTYPE_C64    ? 0x1p24
+           : t == DTYPE_F64 || t == DTYPE_C128 ? 0x1p53
+           : t == DTYPE_F16                    ? 0x1p11
+           : t == DTYPE_BF16                   ? 0x1p8
+                                               : 1e300;
 }
 
 PRINTF_LIKE(3, 4)
@@ -42,8 +48,14 @@ static void append(char *to, size_t room, const char *format, ...)
 static void make_dims(Gen *g)
 {
     static const int64_t extents[] = {0, 1, 1, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17};
+    static const int64_t tiles[] = {1,  2,  3,  4,  5,   7,   16,  17,  31,  32,  33,
+                                    63, 64, 65, 96, 127, 128, 129, 160, 257, 512, 513};
     g->p->n_dims = 2 + below(g, MAX_DIMS - 1);
-    for (uint32_t d = 0; d < g->p->n_dims; d++) {
+    for (uint32_t d = 0; g->device && d < g->p->n_dims; d++) {
+        uint32_t n = sizeof tiles / sizeof tiles[0];
+        g->p->dims[d].extent = tiles[below(g, chance(g, 40) ? 8 : n)];
+    }
+    for (uint32_t d = 0; !g->device && d < g->p->n_dims; d++) {
         g->p->dims[d].extent = extents[below(g, sizeof extents / sizeof extents[0])];
         /* an empty dim makes a program trivial: one in a few programs */
         if (g->p->dims[d].extent == 0 && chance(g, 70)) {
@@ -56,9 +68,19 @@ static void make_dims(Gen *g)
 static RandomTensor *new_tensor(Gen *g, TensorKind kind, char letter, DType t)
 {
     RandomTensor *r = &g->p->tensors[g->p->n_tensors];
-    *r = (RandomTensor){.kind = kind, .dtype = t, .bound = t == DTYPE_BOOL ? 1 : 3};
+    *r = (RandomTensor){.kind = kind, .dtype = t, .bound = t == DTYPE_BOOL || t == DTYPE_F16 || t == DTYPE_BF16 ? 1 : 3};
     (void)snprintf(r->name, sizeof r->name, "%c%u", letter, g->p->n_tensors++);
     return r;
+}
+
+/* A device's program is emulated: no tensor of gigabytes. */
+static void keep_small(Gen *g, RandomTensor *r)
+{
+    double size = 1;
+    for (uint32_t d = 0; g->device && d < r->rank; d++) {
+        size *= (double)g->p->dims[r->dim[d]].extent;
+        r->rank = size > g->points ? d : r->rank;
+    }
 }
 
 static void make_params(Gen *g)
@@ -71,6 +93,7 @@ static void make_params(Gen *g)
             bool repeat = d > 0 && chance(g, 20);
             r->dim[d] = repeat ? r->dim[d - 1] : below(g, g->p->n_dims);
         }
+        keep_small(g, r);
         r->defined = true;
     }
     if (chance(g, 25)) {
@@ -79,6 +102,7 @@ static void make_params(Gen *g)
         for (uint32_t d = 0; d < r->rank; d++) {
             r->dim[d] = d > 0 && chance(g, 40) ? r->dim[d - 1] : below(g, g->p->n_dims);
         }
+        keep_small(g, r);
         r->defined = true;
     }
 }
@@ -360,8 +384,8 @@ static bool make_statement(Gen *g)
     bool in_output[12] = {false};
     uint32_t n = choose_output(g, &d.labels, product ? 60 : 80, out, in_output);
     double count = label_count(g, &d.labels, in_output);
-    if (label_count(g, &d.labels, (bool[12]){false}) > 100000) {
-        return false; /* the interpreter visits every combination */
+    if (label_count(g, &d.labels, (bool[12]){false}) > g->points) {
+        return false;
     }
     if (product) {
         d.bound *= count;
@@ -420,25 +444,21 @@ static void deliver(RandomProgram *p)
     }
 }
 
-void random_program(RandomProgram *p, uint64_t seed)
+static void make_program(Gen *g)
 {
-    static const DType types[] = {DTYPE_F64, DTYPE_F64, DTYPE_F32, DTYPE_F32, DTYPE_I32,
-                                  DTYPE_I64, DTYPE_BOOL, DTYPE_C64, DTYPE_C128};
-    *p = (RandomProgram){.seed = seed};
-    (void)snprintf(p->name, sizeof p->name, "p%llu", (unsigned long long)seed);
-    Gen g = {.rng = {hash_mix(seed, 0x7d51)}, .p = p};
-    g.dtype = types[below(&g, sizeof types / sizeof types[0])];
-    make_dims(&g);
-    make_params(&g);
-    uint32_t want = 1 + below(&g, 5);
+    RandomProgram *p = g->p;
+    (void)snprintf(p->name, sizeof p->name, "p%llu", (unsigned long long)p->seed);
+    make_dims(g);
+    make_params(g);
+    uint32_t want = 1 + below(g, 5);
     for (uint32_t attempt = 0; attempt < 40 && p->n_statements < want; attempt++) {
         if (p->n_tensors + 2 < MAX_TENSORS) {
-            (void)make_statement(&g);
+            (void)make_statement(g);
         }
     }
     if (p->n_statements == 0) {
         /* at least a copy of the first parameter */
-        RandomTensor *t = new_tensor(&g, TENSOR_RESULT, 'T', g.dtype);
+        RandomTensor *t = new_tensor(g, TENSOR_RESULT, 'T', g->dtype);
         const RandomTensor *a = &p->tensors[0];
         t->rank = a->rank;
         memcpy(t->dim, a->dim, sizeof t->dim);
@@ -447,6 +467,25 @@ void random_program(RandomProgram *p, uint64_t seed)
         append(s->text, sizeof s->text, "%s = %s;", t->name, a->name);
     }
     deliver(p);
+}
+
+void random_program(RandomProgram *p, uint64_t seed)
+{
+    static const DType types[] = {DTYPE_F64, DTYPE_F64, DTYPE_F32, DTYPE_F32, DTYPE_I32,
+                                  DTYPE_I64, DTYPE_BOOL, DTYPE_C64, DTYPE_C128};
+    *p = (RandomProgram){.seed = seed};
+    Gen g = {.rng = {hash_mix(seed, 0x7d51)}, .p = p, .points = 1e5};
+    g.dtype = types[below(&g, sizeof types / sizeof types[0])];
+    make_program(&g);
+}
+
+void random_program_device(RandomProgram *p, uint64_t seed)
+{
+    static const DType types[] = {DTYPE_F32, DTYPE_F32, DTYPE_F32, DTYPE_F16, DTYPE_BF16};
+    *p = (RandomProgram){.seed = seed};
+    Gen g = {.rng = {hash_mix(seed, 0x6e6b)}, .p = p, .device = true, .points = 1e6};
+    g.dtype = types[below(&g, sizeof types / sizeof types[0])];
+    make_program(&g);
 }
 
 static void print_type(const RandomProgram *p, const RandomTensor *t, Text *out)

@@ -3,7 +3,9 @@
  * of each C compiler. A failing program is reduced to the fewest statements that still fail, and printed with its seed.
  *
  *     random_programs [--seed=S] [--count=N] [--cc=PROGRAM]... [--cflags=FLAGS] [--verbose]
+ *     random_programs --print-device [--seed=S] [--count=N]
  *
+ * The second form only prints programs, for tests of other targets.
  * Exit 1 when a program failed. Programs are compiled in batches, one C file each. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@ typedef struct Setup {
     const char *cc[MAX_COMPILERS];
     uint32_t n_cc;
     const char *cflags;
-    bool verbose;
+    bool verbose, print_device;
 } Setup;
 
 /* One compilation of some programs. */
@@ -275,6 +277,8 @@ static bool parse(Setup *s, int argc, char **argv)
             s->cflags = argv[k] + 9;
         } else if (strcmp(argv[k], "--verbose") == 0) {
             s->verbose = true;
+        } else if (strcmp(argv[k], "--print-device") == 0) {
+            s->print_device = true;
         } else {
             fprintf(stderr, "random_programs: unknown argument '%s'\n", argv[k]);
             return false;
@@ -287,6 +291,21 @@ static bool parse(Setup *s, int argc, char **argv)
     return true;
 }
 
+static void print_device(const Setup *s)
+{
+    static RandomProgram p;
+    for (int64_t k = 0; k < s->count; k++) {
+        Arena arena;
+        Text text;
+        arena_init(&arena, NULL);
+        text_init(&text, &arena);
+        random_program_device(&p, s->seed + (uint64_t)k);
+        random_program_print(&p, &text);
+        printf("%s", text.at);
+        arena_release(&arena);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static RandomProgram batch[BATCH];
@@ -295,6 +314,10 @@ int main(int argc, char **argv)
     int64_t failures = 0;
     if (!parse(&s, argc, argv)) {
         return 2;
+    }
+    if (s.print_device) {
+        print_device(&s);
+        return 0;
     }
     for (int64_t done = 0; done < s.count;) {
         uint32_t n = s.count - done < BATCH ? (uint32_t)(s.count - done) : BATCH;

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles a kernel for the device, runs its text in the emulator, and has a reference for it.
+
+A case is a TDSL text (or an equation), extents, data; what comes back is an Outcome: refused with a code, or results beside those of
+the reference. The reference is `tdsl-run` of the same program, by the interpreter in the same element type or as C in a wider one.
+Arrays are float64 or complex128 here, small integers mostly, and become the kernel's types on the way in.
+"""
+import os
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(ROOT, "runtime"))
+from nki_emulator.emulate import emulate             # noqa: E402
+from nki_emulator.errors import RuleError            # noqa: E402
+from nki_emulator.manifest import read_manifest      # noqa: E402
+
+EXACT = {"f32": 2 ** 24, "f16": 2 ** 11, "bf16": 2 ** 8}     # integers up to here are exact
+STEP = {"f32": 2.0 ** -23, "f16": 2.0 ** -10, "bf16": 2.0 ** -7, "c64": 2.0 ** -23}
+
+
+class Failure(Exception):
+    """What a kernel did wrong, as a sentence."""
+
+
+class Refused(Exception):
+    """The compiler said no: `code` and `text`."""
+
+    def __init__(self, code, text):
+        super().__init__(f"{code}: {text}")
+        self.code, self.text = code, text
+
+
+class Param:
+    def __init__(self, name, dtype, dims, inout=False):
+        self.name, self.dtype, self.dims, self.inout = name, dtype, dims, inout
+
+
+class Kernel:
+    """A kernel of a TDSL text, as far as its signature tells."""
+
+    def __init__(self, match):
+        self.name, self.text = match.group(1), match.group(0)
+        self.params = _params(match.group(2))
+        self.results = _params(match.group(3) or "")
+
+    @property
+    def outputs(self):
+        """In the order a printed kernel returns them."""
+        return [p for p in self.params if p.inout] + self.results
+
+    def unwritten(self, param):
+        """An inout parameter that no statement gives a value: it is returned as it came."""
+        body = self.text[self.text.index("{") + 1:]
+        return param.inout and not re.search(r"^\s*%s\s*(\[[^\]]*\])?\s*\+?=" % re.escape(param.name), body, re.M)
+
+
+def _params(text):
+    found = []
+    for name, inout, dtype, dims in re.findall(r"(\w+)\s*:\s*(inout )?(\w+)(?:\[([^\]]*)\])?", text):
+        found.append(Param(name, dtype, [d.strip() for d in dims.split(",")] if dims else [], bool(inout)))
+    return found
+
+
+def kernels_of(text):
+    """All kernels of a text; each begins in column 0."""
+    parts = re.split(r"^(?=kernel )", text, flags=re.M)[1:]
+    head = re.compile(r"kernel (\w+)\(([^()]*)\)\s*(?:->\s*\(([^()]*)\))?\s*\{.*\}", re.S)
+    return [Kernel(head.match(part)) for part in parts]
+
+
+def run(command, seconds=300):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
+    if done.returncode < 0 or done.returncode >= 70:
+        raise Failure(f"{os.path.basename(command[0])} ends with {done.returncode}: {done.stderr[-2000:]}")
+    return done.returncode, done.stdout, done.stderr
+
+
+def compile_for(tools, target, folder, words):
+    """Manifests of what `tdslc words` makes for the target, by kernel; Refused where it says so."""
+    status, _, text = run([os.path.join(tools, "tdslc"), *words, "-w", f"--target={target}", "-o", folder])
+    if status != 0:
+        code = re.search(r"\[?(E\d{4})\]?", text)
+        if status not in (1, 4) or code is None or os.path.exists(folder):
+            raise Failure(f"tdslc ends with {status}: {text[-2000:]}")
+        raise Refused(code.group(1), text)
+    return {f[:-5]: read_manifest(os.path.join(folder, f)) for f in sorted(os.listdir(folder)) if f.endswith(".json")}
+
+
+def bfloat16_bits(values):
+    """Rounded to nearest even, as bits."""
+    word = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    return ((word + 0x7FFF + (word >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def outside(array, dtype):
+    """An array in the form the emulator takes for an argument."""
+    if dtype.name == "bfloat16":
+        return bfloat16_bits(array)
+    return np.ascontiguousarray(array).astype(dtype.outside)
+
+
+def plain(array, bfloat16):
+    if bfloat16:
+        word = np.ascontiguousarray(array).astype(np.uint32) << 16
+        return word.view(np.float32).astype(np.float64).reshape(array.shape)
+    return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
+
+
+def emulated(manifest, arrays, target, ranges="error"):
+    """Results as float64 and the emulator's Result."""
+    with open(manifest.file, encoding="utf-8") as stream:
+        text = stream.read()
+    given = [outside(x.reshape(a.shape), a.dtype) for x, a in zip(arrays, manifest.inputs)]
+    try:
+        result = emulate(text, given, manifest, target=target, path=manifest.file, ranges=ranges)
+    except RuleError as error:
+        raise Failure(f"the emulator refuses it: {error}")
+    return [plain(x, t.name == "bfloat16") for x, t in zip(result.outputs, result.output_types)], result
+
+
+def reference(tools, folder, words, kernel, arrays, dtype=None, target="interp"):
+    """Results of tdsl-run, in float64. `dtype` casts all arguments."""
+    params = kernel.params
+    outputs = [p for p in kernel.outputs if not kernel.unwritten(p)]
+    command = [os.path.join(tools, "tdsl-run"), *words, "-w", f"--target={target}"]
+    if dtype is not None:
+        command.append(f"--dtype={dtype}")
+    for p, array in zip(params, arrays):
+        if not p.dims:
+            command.append(f"{p.name}={float(array.reshape(-1)[0])}")
+            continue
+        path = os.path.join(folder, f"in_{p.name}.npy")
+        wide = dtype in ("f64", "c128") or p.dtype in ("f64", "c128")
+        real = np.float64 if wide else np.float32
+        np.save(path, array.astype((np.complex128 if wide else np.complex64) if np.iscomplexobj(array) else real))
+        command.append(f"{p.name}={path}")
+    paths = [os.path.join(folder, f"ref_{p.name}.npy") for p in outputs]
+    for p, path in zip(outputs, paths):
+        command += ["-o", f"{p.name}={path}"]
+    status, _, text = run(command)
+    if status != 0:
+        raise Failure(f"tdsl-run ends with {status}: {text[-2000:]}")
+    found = {p.name: plain(np.load(path), (dtype or p.dtype) == "bf16") for p, path in zip(outputs, paths)}
+    found.update((p.name, x) for p, x in zip(params, arrays) if kernel.unwritten(p))
+    return [found[p.name] for p in kernel.outputs]
+
+
+def compare(names, got, wanted, bounds):
+    """Failure unless |got - wanted| <= bound for every result; a bound of 0 asks for equality."""
+    for name, a, b, bound in zip(names, got, wanted, bounds):
+        b = b.reshape(a.shape)
+        with np.errstate(invalid="ignore"):
+            wrong = ~((np.abs(a - b) <= bound) | (a == b) | (np.isnan(a) & np.isnan(b)))
+        if wrong.any():
+            at = np.unravel_index(np.argmax(np.where(wrong, np.abs(a - b), 0)), a.shape)
+            raise Failure(f"{name}{list(map(int, at))} is {a[at]!r}, expected {b[at]!r} ({int(wrong.sum())} of {a.size} differ"
+                          f"{'' if np.ndim(bound) == 0 and bound == 0 else f', bound {float(np.max(bound)):.3g}'})")
+
+
+class Clock:
+    """Stops a suite that has a time to keep; what was not reached is said, never passed off as done."""
+
+    def __init__(self, seconds):
+        self.end = None if seconds is None else time.monotonic() + seconds
+
+    def over(self):
+        return self.end is not None and time.monotonic() > self.end
