@@ -20,6 +20,7 @@ static int call_once(const char *neff, const char *digest, int64_t least_flops, 
     tdsl_config config = TDSL_CONFIG_INIT;
     tdsl_report report = TDSL_REPORT_INIT;
     tdsl_nki_form form = TDSL_NKI_FORM_INIT;
+    tdsl_nki_part part = TDSL_NKI_PART_INIT;
     tdsl_context *context = NULL;
     tdsl_kernel *kernel = NULL;
     const int64_t shape[2] = {N, N}, dims[3] = {N, N, N};
@@ -27,8 +28,10 @@ static int call_once(const char *neff, const char *digest, int64_t least_flops, 
     config.min_nki_flops = least_flops;
     form.target = "trn2";
     form.dims = dims;
-    form.neff_path = neff;
-    form.neff_sha256 = digest;
+    form.parts = &part;
+    form.n_parts = 1;
+    part.neff_path = neff;
+    part.neff_sha256 = digest;
     tdsl_tensor args[3] = {tdsl_view(TDSL_F32, A, 2, shape), tdsl_view(TDSL_F32, B, 2, shape),
                            tdsl_view(TDSL_F32, result, 2, shape)};
     tdsl_status status = tdsl_context_create(&config, &context, &report);

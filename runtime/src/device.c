@@ -107,7 +107,7 @@ void tdsl_device_close(tdsl_context *context)
         buffer = next;
     }
     for (NkiForm *form = device->loaded; ours && form != NULL; form = form->loaded_next) {
-        device->ops->unload(device, form);
+        tdsl_device_unload(device, form);
     }
     if (ours) {
         device->ops->close(device);

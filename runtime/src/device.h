@@ -13,18 +13,23 @@
 #include "fault.h"
 #include "forms.h"
 
-typedef void *DeviceMemory;
-
-/* One run: a call, its form, and device memory for each argument read and each result. */
+/* One run: a call, its form, and device memory for each tensor of the form. */
 typedef struct DeviceRun {
     const Call *call;
     NkiForm *form;
-    DeviceMemory in[TDSL_MAX_ARGS];  /* null for an argument that is only written */
-    DeviceMemory out[TDSL_MAX_ARGS]; /* null for an argument that is only read    */
+    DeviceMemory *in;  /* null for what is only written  */
+    DeviceMemory *out; /* null for what is only read; may be `in`'s; of temporaries too */
 } DeviceRun;
 
+static inline DeviceMemory run_memory(const DeviceRun *run, const NkiOperand *operand)
+{
+    bool result = operand->role == TDSL_OUT || operand->written;
+    return result ? run->out[operand->tensor] : run->in[operand->tensor];
+}
+
 typedef struct DeviceOps {
-    int32_t backend; /* what a report calls it */
+    int32_t backend;   /* what a report calls it */
+    bool keeps_memory; /* memory of a call's own is worth keeping for the next */
     bool (*open)(Device *device, Fault *fault);
     void (*close)(Device *device);
     bool (*allocate)(Device *device, size_t bytes, const char *name, DeviceMemory *memory,
@@ -33,17 +38,18 @@ typedef struct DeviceOps {
     bool (*write)(Device *device, DeviceMemory memory, const void *data, size_t bytes,
                   Fault *fault);
     bool (*read)(Device *device, DeviceMemory memory, void *data, size_t bytes, Fault *fault);
-    bool (*prepare)(Device *device, const Call *call, NkiForm *form, Fault *fault);
+    bool (*prepare)(Device *device, NkiPart *part, Fault *fault);
     /* True with a fault of TDSL_E_NUMERICAL when results are there but hold a NaN of the
      * device's own. */
-    bool (*run)(Device *device, DeviceRun *run, Fault *fault);
-    void (*unload)(Device *device, NkiForm *form);
+    bool (*run)(Device *device, const DeviceRun *run, NkiPart *part, Fault *fault);
+    void (*unload)(Device *device, NkiPart *part);
 } DeviceOps;
 
 struct Device {
     const DeviceOps *ops;
     tdsl_context *context;
     bool open;
+    const char *target;   /* "trn2"; null when any will do, or nobody knows */
     Fault lost;           /* why it cannot be used, or TDSL_OK */
     tdsl_buffer *buffers; /* every buffer that is alive        */
     NkiForm *loaded;
@@ -75,8 +81,12 @@ bool tdsl_device_acquire(tdsl_context *context, Device **device, Fault *fault);
 void tdsl_device_release(Device *device, const Fault *fault);
 void tdsl_device_close(tdsl_context *context);
 
+/* The call's form, or another one for the same dimensions, that was made for this device. */
+bool tdsl_device_form(const Device *device, const Call *call, NkiForm **form, Fault *fault);
 /* Runs the call's form on the device. False with a fault: host memory is as it was. */
 bool tdsl_device_call(Call *call, NkiForm *form, Fault *fault);
+/* Unloads a form and gives back the memory it kept. */
+void tdsl_device_unload(Device *device, NkiForm *form);
 /* Before and after the C form runs on tensors that have device memory. */
 tdsl_status tdsl_device_fetch(Call *call);
 void tdsl_device_outdate(Call *call);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call on the device, whatever kind it is: device memory for what has none, writes, run,
- * reads. The results of host tensors are staged and copied to the program only when the last of
- * them is here, so a failure anywhere leaves host memory as it was and the C form can still
- * run. */
+/* One call on the device, whatever kind it is: device memory for what has none, writes, the
+ * parts of the form one after the other, reads. The results of host tensors are staged and
+ * copied to the program only when the last of them is here, so a failure anywhere leaves host
+ * memory as it was and the C form can still run.
+ *
+ * Memory that a call made for its host tensors and temporaries is kept with the form for its
+ * next call, until the device runs short of memory. A failed call keeps none. */
 #include "device.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct Staged {
@@ -12,9 +16,63 @@ typedef struct Staged {
     size_t bytes;
 } Staged;
 
-static bool is_resident(const Call *call, size_t i)
+/* Null for a temporary, and for an argument that lives on the host only. */
+static tdsl_buffer *buffer_of(const DeviceRun *run, size_t t)
 {
-    return call->args[i].device != NULL;
+    return t < (size_t)run->call->info->n_args ? run->call->args[t].device : NULL;
+}
+
+/* --- memory --- */
+
+static bool kept_release(Device *device, NkiForm *form)
+{
+    bool any = false;
+    for (size_t t = 0; t < form->n_tensors; t++) {
+        NkiTensor *tensor = &form->tensors[t];
+        for (int side = 0; side < 2; side++) {
+            if (tensor->kept[side] != NULL) {
+                device->ops->release(device, tensor->kept[side], tensor->bytes);
+                tensor->kept[side] = NULL;
+                any = true;
+            }
+        }
+    }
+    return any;
+}
+
+static bool memory_make(Device *device, size_t bytes, const char *name, DeviceMemory *memory,
+                        Fault *fault)
+{
+    bool good = device->ops->allocate(device, bytes, name, memory, fault);
+    if (!good && fault->status == TDSL_E_MEMORY) {
+        bool any = false;
+        for (NkiForm *form = device->loaded; form != NULL; form = form->loaded_next) {
+            any = kept_release(device, form) || any;
+        }
+        good = any && device->ops->allocate(device, bytes, name, memory, fault);
+    }
+    return good;
+}
+
+/* Kept memory of the tensor, or fresh. */
+static bool memory_take(Device *device, NkiTensor *tensor, int side, DeviceMemory *memory,
+                        Fault *fault)
+{
+    side = tensor->kept[side] != NULL ? side : 1 - side;
+    *memory = tensor->kept[side];
+    tensor->kept[side] = NULL;
+    return *memory != NULL || memory_make(device, tensor->bytes, tensor->name, memory, fault);
+}
+
+static void memory_give(Device *device, NkiTensor *tensor, DeviceMemory memory, bool keep)
+{
+    for (int side = 0; keep && side < 2; side++) {
+        if (tensor->kept[side] == NULL) {
+            tensor->kept[side] = memory;
+            return;
+        }
+    }
+    device->ops->release(device, memory, tensor->bytes);
 }
 
 /* Memory for argument i where the run reads it: the tensor's own, written if the host's value
@@ -22,11 +80,11 @@ static bool is_resident(const Call *call, size_t i)
 static bool input_provide(Device *device, DeviceRun *run, size_t i, Fault *fault)
 {
     const Call *call = run->call;
-    const char *name = call->info->args[i].name;
+    NkiTensor *tensor = &run->form->tensors[i];
     tdsl_buffer *buffer = call->args[i].device;
     if (buffer != NULL) {
         run->in[i] = buffer->memory;
-    } else if (!device->ops->allocate(device, call->bytes[i], name, &run->in[i], fault)) {
+    } else if (!memory_take(device, tensor, 0, &run->in[i], fault)) {
         return false;
     }
     if (buffer != NULL && atomic_load(&buffer->on_device)) {
@@ -35,7 +93,8 @@ static bool input_provide(Device *device, DeviceRun *run, size_t i, Fault *fault
     if (buffer != NULL && (!atomic_load(&buffer->on_host) || call->args[i].data == NULL)) {
         return tdsl_fault_set(
             fault, TDSL_E_ARGUMENT,
-            "argument '%.64s' has no value, neither on the device nor on the host", name);
+            "argument '%.64s' has no value, neither on the device nor on the host",
+            tensor->name);
     }
     if (!device->ops->write(device, run->in[i], call->args[i].data, call->bytes[i], fault)) {
         return false;
@@ -49,52 +108,62 @@ static bool input_provide(Device *device, DeviceRun *run, size_t i, Fault *fault
     return true;
 }
 
-/* Memory for result i: of a resident pure result its own, else fresh. An inout result is fresh
- * even when resident, since the program reads the old value while it writes the new. */
-static bool output_provide(Device *device, DeviceRun *run, size_t i, Fault *fault)
+/* Memory for result or temporary t: of a resident pure result its own, of what the device
+ * program updates in place the input's, else of its own. An inout result gets its own even when
+ * resident, since the program reads the old value while it writes the new. */
+static bool output_provide(Device *device, DeviceRun *run, size_t t, Fault *fault)
 {
-    const Call *call = run->call;
-    if (is_resident(call, i) && call->info->args[i].role == TDSL_OUT) {
-        tdsl_buffer *buffer = call->args[i].device;
-        run->out[i] = buffer->memory;
+    NkiTensor *tensor = &run->form->tensors[t];
+    tdsl_buffer *buffer = buffer_of(run, t);
+    if (buffer != NULL && run->call->info->args[t].role == TDSL_OUT) {
+        run->out[t] = buffer->memory;
         return true;
     }
-    return device->ops->allocate(device, call->bytes[i], call->info->args[i].name, &run->out[i],
-                                 fault);
+    if (tensor->in_place) {
+        run->out[t] = run->in[t];
+        return true;
+    }
+    return memory_take(device, tensor, 1, &run->out[t], fault);
 }
 
 static bool memory_provide(Device *device, DeviceRun *run, Fault *fault)
 {
-    for (size_t i = 0; i < (size_t)run->call->info->n_args; i++) {
-        int32_t role = run->call->info->args[i].role;
-        if (role_is_read(role) && !input_provide(device, run, i, fault)) {
+    size_t n_args = (size_t)run->call->info->n_args;
+    for (size_t t = 0; t < run->form->n_tensors; t++) {
+        int32_t role = t < n_args ? run->call->info->args[t].role : TDSL_OUT;
+        if (run->form->tensors[t].read && !input_provide(device, run, t, fault)) {
             return false;
         }
-        if (role_is_result(role) && !output_provide(device, run, i, fault)) {
+        if (role_is_result(role) && !output_provide(device, run, t, fault)) {
             return false;
         }
     }
     return true;
 }
 
-/* Everything this run allocated, in reverse order; resident tensors keep theirs. */
-static void memory_withdraw(Device *device, DeviceRun *run)
+/* Everything of this run, in reverse order; resident tensors keep theirs. */
+static void memory_withdraw(Device *device, DeviceRun *run, bool keep)
 {
-    for (size_t i = (size_t)run->call->info->n_args; i-- > 0;) {
-        tdsl_buffer *buffer = run->call->args[i].device;
-        DeviceMemory kept = buffer != NULL ? buffer->memory : NULL;
-        if (run->out[i] != NULL && run->out[i] != kept) {
-            device->ops->release(device, run->out[i], run->call->bytes[i]);
+    for (size_t t = run->form->n_tensors; t-- > 0;) {
+        NkiTensor *tensor = &run->form->tensors[t];
+        tdsl_buffer *buffer = buffer_of(run, t);
+        DeviceMemory resident = buffer != NULL ? buffer->memory : NULL;
+        DeviceMemory in = run->in[t];
+        DeviceMemory out = run->out[t] != in ? run->out[t] : NULL;
+        if (in != NULL && in != resident) {
+            memory_give(device, tensor, in, keep);
         }
-        if (run->in[i] != NULL && run->in[i] != kept) {
-            device->ops->release(device, run->in[i], run->call->bytes[i]);
+        if (out != NULL && out != resident) {
+            memory_give(device, tensor, out, keep);
         }
     }
 }
 
+/* --- results --- */
+
 static bool result_is_host(const Call *call, size_t i)
 {
-    return role_is_result(call->info->args[i].role) && !is_resident(call, i);
+    return role_is_result(call->info->args[i].role) && call->args[i].device == NULL;
 }
 
 static bool results_stage(Device *device, DeviceRun *run, Staged *staged, Fault *fault)
@@ -124,15 +193,17 @@ static void results_commit(DeviceRun *run, const Staged *staged)
             continue;
         }
         if (buffer == NULL) {
-            memcpy(call->args[i].data, staged->data + at, call->bytes[i]);
+            if (call->bytes[i] > 0) {
+                memcpy(call->args[i].data, staged->data + at, call->bytes[i]);
+            }
             at += call->bytes[i];
             if (call->report != NULL) {
                 call->report->device_reads++;
             }
             continue;
         }
-        if (run->out[i] !=
-            buffer->memory) { /* inout: the new value takes the old one's place */
+        if (run->out[i] != buffer->memory) {
+            /* inout: the new value takes the old one's place */
             run->in[i] = buffer->memory;
             buffer->memory = run->out[i];
         }
@@ -169,6 +240,38 @@ static bool staged_make(Device *device, const Call *call, Staged *staged, Fault 
                           staged->bytes);
 }
 
+/* --- running --- */
+
+/* Which part of several. Always false. */
+static bool part_fail(const NkiForm *form, size_t part, Fault *fault)
+{
+    if (form->n_parts > 1) {
+        char text[sizeof fault->text];
+        (void)snprintf(text, sizeof text, "part %zu of %zu: %.340s", part + 1, form->n_parts,
+                       fault->text);
+        memcpy(fault->text, text, sizeof text);
+    }
+    return false;
+}
+
+/* True with a fault of TDSL_E_NUMERICAL as DeviceOps.run. */
+static bool parts_run(Device *device, DeviceRun *run, Fault *fault)
+{
+    NkiForm *form = run->form;
+    for (size_t p = 0; p < form->n_parts; p++) {
+        Fault one = {TDSL_OK, 0, false, false, ""};
+        bool good = device->ops->run(device, run, &form->parts[p], &one);
+        if (one.status != TDSL_OK) {
+            *fault = one;
+            (void)part_fail(form, p, fault);
+        }
+        if (!good) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool run_whole(Device *device, DeviceRun *run, Fault *fault)
 {
     Staged staged;
@@ -176,7 +279,7 @@ static bool run_whole(Device *device, DeviceRun *run, Fault *fault)
     if (!staged_make(device, run->call, &staged, fault)) {
         return false;
     }
-    bool good = memory_provide(device, run, fault) && device->ops->run(device, run, &flagged);
+    bool good = memory_provide(device, run, fault) && parts_run(device, run, &flagged);
     if (!good && flagged.status != TDSL_OK) {
         *fault = flagged;
     }
@@ -187,45 +290,94 @@ static bool run_whole(Device *device, DeviceRun *run, Fault *fault)
     } else {
         results_give_up(run);
     }
-    memory_withdraw(device, run);
+    memory_withdraw(device, run, good && device->ops->keeps_memory);
     tdsl_context_release(device->context, staged.data, staged.bytes);
     return good;
 }
 
-static bool form_prepare(Device *device, const Call *call, NkiForm *form, Fault *fault)
+/* --- forms --- */
+
+bool tdsl_device_form(const Device *device, const Call *call, NkiForm **form, Fault *fault)
 {
-    if (form->loaded != NULL) {
+    NkiForm *other = NULL;
+    if (device->target == NULL || strcmp((*form)->target, device->target) == 0) {
+        return true;
+    }
+    NkiForm *fits =
+        tdsl_forms_find(call->kernel, device->ops->backend, call->dims, device->target, &other);
+    if (fits == NULL) {
+        (void)tdsl_fault_set(fault, TDSL_E_TARGET,
+                             "its NKI form was made for %s, and this device is a %s",
+                             (*form)->target, device->target);
+        fault->unavailable = true;
+        return false;
+    }
+    *form = fits;
+    return true;
+}
+
+static void parts_unload(Device *device, NkiForm *form)
+{
+    for (size_t p = form->n_parts; p-- > 0;) {
+        if (form->parts[p].loaded != NULL) {
+            device->ops->unload(device, &form->parts[p]);
+        }
+    }
+}
+
+static bool form_prepare(Device *device, NkiForm *form, Fault *fault)
+{
+    if (form->loaded) {
         return true;
     }
     if (form->refused.status != TDSL_OK) {
         *fault = form->refused;
         return false;
     }
-    if (!device->ops->prepare(device, call, form, fault)) {
-        if (fault->status == TDSL_E_NEFF) {
-            form->refused = *fault;
+    for (size_t p = 0; p < form->n_parts; p++) {
+        if (!device->ops->prepare(device, &form->parts[p], fault)) {
+            (void)part_fail(form, p, fault);
+            parts_unload(device, form);
+            if (fault->status == TDSL_E_NEFF) {
+                form->refused = *fault;
+            }
+            return false;
         }
-        return false;
     }
+    form->loaded = true;
     form->loaded_next = device->loaded;
     device->loaded = form;
     return true;
 }
 
+void tdsl_device_unload(Device *device, NkiForm *form)
+{
+    (void)kept_release(device, form);
+    parts_unload(device, form);
+    form->loaded = false;
+}
+
 bool tdsl_device_call(Call *call, NkiForm *form, Fault *fault)
 {
     Device *device = NULL;
-    DeviceRun run;
-    if (!tdsl_device_acquire(call->kernel->context, &device, fault)) {
+    tdsl_context *context = call->kernel->context;
+    if (!tdsl_device_acquire(context, &device, fault)) {
         return false;
     }
-    run.call = call;
-    run.form = form;
-    for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
-        run.in[i] = NULL;
-        run.out[i] = NULL;
+    bool good =
+        tdsl_device_form(device, call, &form, fault) && form_prepare(device, form, fault);
+    if (good) {
+        size_t bytes = 2 * form->n_tensors * sizeof(DeviceMemory);
+        DeviceMemory *memory = tdsl_context_allocate(context, bytes);
+        if (memory == NULL) {
+            good = tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory to run a device program");
+        } else {
+            memset(memory, 0, bytes);
+            DeviceRun run = {call, form, memory, memory + form->n_tensors};
+            good = run_whole(device, &run, fault);
+            tdsl_context_release(context, memory, bytes);
+        }
     }
-    bool good = form_prepare(device, call, form, fault) && run_whole(device, &run, fault);
     tdsl_device_release(device, fault);
     return good;
 }

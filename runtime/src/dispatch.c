@@ -119,7 +119,7 @@ static tdsl_status choose(Call *call, Choice *choice)
     int32_t device = tdsl_device_backend(call->kernel->context);
     choice->strict = settings->backend != TDSL_BACKEND_AUTO || settings->require_nki ||
                      call->info->call == NULL;
-    choice->form = tdsl_forms_find(call->kernel, device, call->dims, &other);
+    choice->form = tdsl_forms_find(call->kernel, device, call->dims, NULL, &other);
     if (choice->form == NULL) {
         choice->reason = other != NULL ? TDSL_REASON_OTHER_EXTENTS : TDSL_REASON_NO_NKI_FORM;
         return choice->strict ? fail_no_form(call, other, device) : TDSL_OK;
@@ -240,7 +240,8 @@ static tdsl_status device_explain(Call *call, Choice *choice)
     Device *device = NULL;
     bool good = tdsl_device_acquire(call->kernel->context, &device, &fault);
     if (good) {
-        if (choice->form->refused.status != TDSL_OK) {
+        good = tdsl_device_form(device, call, &choice->form, &fault);
+        if (good && choice->form->refused.status != TDSL_OK) {
             fault = choice->form->refused;
             good = false;
         }

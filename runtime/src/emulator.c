@@ -90,22 +90,21 @@ static bool emulator_read(Device *device, DeviceMemory memory, void *data, size_
     return true;
 }
 
-static bool emulator_prepare(Device *device, const Call *call, NkiForm *form, Fault *fault)
+static bool emulator_prepare(Device *device, NkiPart *part, Fault *fault)
 {
     (void)device;
-    (void)call;
-    if (access(form->program, R_OK) != 0) {
+    if (access(part->program, R_OK) != 0) {
         return tdsl_fault_set(fault, TDSL_E_NEFF, "its NKI program '%.300s' cannot be read",
-                              form->program);
+                              part->program);
     }
-    form->loaded = form; /* nothing to keep: only that it was there */
+    part->loaded = part; /* nothing to keep: only that it was there */
     return true;
 }
 
-static void emulator_unload(Device *device, NkiForm *form)
+static void emulator_unload(Device *device, NkiPart *part)
 {
     (void)device;
-    form->loaded = NULL;
+    part->loaded = NULL;
 }
 
 /* --- one run --- */
@@ -119,23 +118,20 @@ static void session_free(tdsl_context *context, Session *session)
     if (session->folder[0] != '\0') {
         (void)rmdir(session->folder);
     }
-    tdsl_context_release(context, session->argv, (3 * n + 16) * sizeof(char *));
+    tdsl_context_release(context, session->argv, (4 * n + 16) * sizeof(char *));
     tdsl_context_release(context, session->types, n * sizeof *session->types);
     tdsl_context_release(context, session->files, n * sizeof *session->files);
 }
 
-static bool session_make(tdsl_context *context, const DeviceRun *run, Session *session,
+static bool session_make(tdsl_context *context, const NkiPart *part, Session *session,
                          Fault *fault)
 {
     memset(session, 0, sizeof *session);
-    session->n_files = 1;
-    for (size_t i = 0; i < (size_t)run->call->info->n_args; i++) {
-        session->n_files += (size_t)(run->in[i] != NULL) + (size_t)(run->out[i] != NULL);
-    }
+    session->n_files = part->n_operands + 1;
     size_t n = session->n_files;
     session->files = tdsl_context_allocate(context, n * sizeof *session->files);
     session->types = tdsl_context_allocate(context, n * sizeof *session->types);
-    session->argv = tdsl_context_allocate(context, (3 * n + 16) * sizeof(char *));
+    session->argv = tdsl_context_allocate(context, (4 * n + 16) * sizeof(char *));
     if (session->files == NULL || session->types == NULL || session->argv == NULL) {
         return tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory to run the emulator");
     }
@@ -170,40 +166,46 @@ static int32_t program_dtype(int32_t dtype)
     return dtype == TDSL_C64 ? TDSL_F32 : dtype == TDSL_C128 ? TDSL_F64 : dtype;
 }
 
-static bool input_write(const tdsl_tensor *tensor, const char *path, const void *data,
-                        size_t bytes, Fault *fault)
+/* Where an operand's elements are. */
+static unsigned char *operand_data(const DeviceRun *run, const NkiOperand *operand)
+{
+    return (unsigned char *)run_memory(run, operand) + operand->offset;
+}
+
+static bool input_write(const NkiOperand *operand, const char *path, const void *data,
+                        Fault *fault)
 {
     int64_t shape[TDSL_MAX_RANK + 2] = {1};
     int32_t rank = 0;
-    for (; rank < tensor->rank; rank++) {
-        shape[rank] = tensor->extents[rank];
+    for (; rank < operand->rank; rank++) {
+        shape[rank] = operand->extents[rank];
     }
-    bool complex = tensor->dtype != program_dtype(tensor->dtype);
+    bool complex = operand->dtype != program_dtype(operand->dtype);
     rank = rank == 0 ? 1 : rank; /* NKI has no tensors of rank 0 */
-    if (complex || tensor->rank == 0) {
+    if (complex || operand->rank == 0) {
         shape[rank++] = complex ? 2 : 1;
     }
-    return tdsl_npy_write(path, program_dtype(tensor->dtype), rank, shape, data, bytes, fault);
+    return tdsl_npy_write(path, program_dtype(operand->dtype), rank, shape, data,
+                          operand->bytes, fault);
 }
 
-static bool inputs_write(DeviceRun *run, Session *session, Fault *fault)
+static bool inputs_write(const DeviceRun *run, const NkiPart *part, Session *session,
+                         Fault *fault)
 {
-    const Call *call = run->call;
-    for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
-        if (run->in[i] == NULL) {
+    for (size_t i = 0; i < part->n_operands; i++) {
+        const NkiOperand *operand = &part->operands[i];
+        if (operand->role != TDSL_IN) {
             continue;
         }
-        const tdsl_tensor *tensor = &call->args[i];
         char *path = session_file(session, "in");
-        if (!input_write(tensor, path, run->in[i], call->bytes[i], fault)) {
+        if (!input_write(operand, path, operand_data(run, operand), fault)) {
             return false;
         }
         session_word(session, "--in");
         session_word(session, path);
-        if (tensor->dtype == TDSL_BF16 && run->form->manifest == NULL) {
+        if (operand->dtype == TDSL_BF16 && part->manifest == NULL) {
             char *text = session->types[session->made - 1];
-            (void)snprintf(text, sizeof *session->types, "%.256s=bfloat16",
-                           call->info->args[i].name);
+            (void)snprintf(text, sizeof *session->types, "%.256s=bfloat16", operand->name);
             session_word(session, "--in-dtype");
             session_word(session, text);
         }
@@ -211,18 +213,18 @@ static bool inputs_write(DeviceRun *run, Session *session, Fault *fault)
     return true;
 }
 
-static void command_make(const Device *device, const NkiForm *form, Session *session)
+static void command_make(const Device *device, const NkiPart *part, Session *session)
 {
     session_word(session, device->context->settings.python);
     session_word(session, device->context->settings.emulator);
-    session_word(session, form->program);
+    session_word(session, part->program);
     session_word(session, "--function");
-    session_word(session, form->function);
+    session_word(session, part->function);
     session_word(session, "--target");
-    session_word(session, form->target);
-    if (form->manifest != NULL) {
+    session_word(session, part->form->target);
+    if (part->manifest != NULL) {
         session_word(session, "--manifest");
-        session_word(session, form->manifest);
+        session_word(session, part->manifest);
     }
 }
 
@@ -261,43 +263,46 @@ static bool command_run(Device *device, Session *session, Fault *fault)
                           code, text);
 }
 
-static bool results_read(DeviceRun *run, char *const *paths, Fault *fault)
+/* The results' files follow the inputs', in order. */
+static bool results_read(const DeviceRun *run, const NkiPart *part, const Session *session,
+                         size_t first, Fault *fault)
 {
-    const Call *call = run->call;
-    size_t at = 0;
-    for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
-        if (run->out[i] != NULL &&
-            !tdsl_npy_read(paths[at++], program_dtype(call->args[i].dtype), run->out[i],
-                           call->bytes[i], fault)) {
+    size_t at = first;
+    for (size_t i = 0; i < part->n_operands; i++) {
+        const NkiOperand *operand = &part->operands[i];
+        if (operand->role == TDSL_OUT &&
+            !tdsl_npy_read(session->files[at++], program_dtype(operand->dtype),
+                           operand_data(run, operand), operand->bytes, fault)) {
             return false;
         }
     }
     return true;
 }
 
-static bool emulator_run(Device *device, DeviceRun *run, Fault *fault)
+static bool emulator_run(Device *device, const DeviceRun *run, NkiPart *part, Fault *fault)
 {
     Session session;
-    char *results[TDSL_MAX_ARGS];
-    size_t n_results = 0;
-    bool good = session_make(device->context, run, &session, fault);
+    size_t first = 0;
+    bool good = session_make(device->context, part, &session, fault);
     if (good) {
-        command_make(device, run->form, &session);
-        good = inputs_write(run, &session, fault);
+        command_make(device, part, &session);
+        good = inputs_write(run, part, &session, fault);
+        first = session.made;
     }
-    for (size_t i = 0; good && i < (size_t)run->call->info->n_args; i++) {
-        if (run->out[i] != NULL) {
-            results[n_results] = session_file(&session, "out");
+    for (size_t i = 0; good && i < part->n_operands; i++) {
+        if (part->operands[i].role == TDSL_OUT) {
             session_word(&session, "--out");
-            session_word(&session, results[n_results++]);
+            session_word(&session, session_file(&session, "out"));
         }
     }
-    good = good && command_run(device, &session, fault) && results_read(run, results, fault);
+    good = good && command_run(device, &session, fault) &&
+           results_read(run, part, &session, first, fault);
     session_free(device->context, &session);
     return good;
 }
 
 const DeviceOps tdsl_emulator_device = {
-    TDSL_BACKEND_EMULATOR, emulator_open, emulator_close,   emulator_allocate, emulator_release,
-    emulator_write,        emulator_read, emulator_prepare, emulator_run,      emulator_unload,
+    TDSL_BACKEND_EMULATOR, false,          emulator_open, emulator_close,   emulator_allocate,
+    emulator_release,      emulator_write, emulator_read, emulator_prepare, emulator_run,
+    emulator_unload,
 };

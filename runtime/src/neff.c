@@ -92,9 +92,9 @@ static bool digest_equal(const char *a, const char *b)
     return true;
 }
 
-static bool neff_check(const NkiForm *form, const NeffBytes *neff, Fault *fault)
+static bool neff_check(const NkiPart *part, const NeffBytes *neff, Fault *fault)
 {
-    const char *what = form->neff_path != NULL ? form->neff_path : "embedded";
+    const char *what = part->neff_path != NULL ? part->neff_path : "embedded";
     if (neff->bytes < NEFF_HEADER_BYTES) {
         return tdsl_fault_set(fault, TDSL_E_NEFF,
                               "NEFF '%s' has %zu bytes: truncated or no NEFF", what,
@@ -102,13 +102,13 @@ static bool neff_check(const NkiForm *form, const NeffBytes *neff, Fault *fault)
     }
     char digest[SHA256_HEX_BYTES];
     tdsl_sha256_hex(neff->data, neff->bytes, digest);
-    if (!digest_equal(form->neff_sha256, digest)) {
+    if (!digest_equal(part->neff_sha256, digest)) {
         uint64_t head_bytes = little_endian((const unsigned char *)neff->data + 8);
         uint64_t data_bytes = little_endian((const unsigned char *)neff->data + 16);
         bool whole = head_bytes <= neff->bytes && data_bytes <= neff->bytes - head_bytes;
         return tdsl_fault_set(
             fault, TDSL_E_NEFF, "NEFF '%s' has SHA-256 %.16s..., not %.16s...: %s", what,
-            digest, form->neff_sha256, whole ? "another or a damaged file" : "it is truncated");
+            digest, part->neff_sha256, whole ? "another or a damaged file" : "it is truncated");
     }
     return true;
 }
@@ -127,15 +127,15 @@ static bool neff_copy(NeffBytes *neff, Fault *fault)
     return true;
 }
 
-bool tdsl_neff_read(const NkiForm *form, NeffBytes *neff, Fault *fault)
+bool tdsl_neff_read(const NkiPart *part, NeffBytes *neff, Fault *fault)
 {
-    neff->data = form->neff;
-    neff->bytes = form->neff_bytes;
+    neff->data = part->neff;
+    neff->bytes = part->neff_bytes;
     neff->owned = NULL;
-    if (form->neff_path != NULL && !path_read(form->neff_path, neff, fault)) {
+    if (part->neff_path != NULL && !path_read(part->neff_path, neff, fault)) {
         return false;
     }
-    if (!neff_check(form, neff, fault)) {
+    if (!neff_check(part, neff, fault)) {
         free(neff->owned);
         neff->owned = NULL;
         return false;

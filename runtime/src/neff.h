@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of a form's NEFF, checked against its digest. */
+/* The bytes of a part's NEFF, checked against its digest. */
 #ifndef TDSL_RUNTIME_NEFF_H
 #define TDSL_RUNTIME_NEFF_H
 
@@ -14,6 +14,6 @@ typedef struct NeffBytes {
 
 /* False with a fault of TDSL_E_NEFF when it is missing, damaged, or not the one that was meant.
  */
-bool tdsl_neff_read(const NkiForm *form, NeffBytes *neff, Fault *fault);
+bool tdsl_neff_read(const NkiPart *part, NeffBytes *neff, Fault *fault);
 
 #endif

@@ -60,6 +60,24 @@ enum {
     NRT_DTYPE_UINT64 = 0x1
 };
 
+/* nrt_instance_info_t.family: what this runtime tells apart. */
+enum {
+    NRT_FAMILY_TRN1 = 2,
+    NRT_FAMILY_TRN1N = 3,
+    NRT_FAMILY_INF2 = 4,
+    NRT_FAMILY_TRN2 = 5, /* and its kinds, to 13 */
+    NRT_FAMILY_INF2E = 7,
+    NRT_FAMILY_TRN3 = 14,
+    NRT_FAMILY_TRN3PDS98 = 15
+};
+
+typedef struct NrtInstanceInfo {
+    uint32_t family;
+    uint32_t size;
+    char arch_name[16];
+    char device_revision[8];
+} NrtInstanceInfo;
+
 #define NRT_TENSOR_NAME_MAX 256
 
 typedef struct NrtTensorInfo {
@@ -110,13 +128,16 @@ typedef struct NrtApi {
     NrtStatus (*add_tensor_to_tensor_set)(void *set, const char *name, void *tensor);
     NrtStatus (*tensor_allocate)(int32_t placement, int vnc, size_t size, const char *name,
                                  void **tensor);
+    NrtStatus (*tensor_allocate_slice)(const void *source, size_t offset, size_t size,
+                                       const char *name, void **slice);
     void (*tensor_free)(void **tensor);
     NrtStatus (*tensor_read)(const void *tensor, void *data, size_t offset, size_t size);
     NrtStatus (*tensor_write)(void *tensor, const void *data, size_t offset, size_t size);
     NrtStatus (*execute)(void *model, const void *inputs, void *outputs);
+    NrtStatus (*get_instance_info)(NrtInstanceInfo *info, size_t size); /* may be null */
 } NrtApi;
 
-/* Each member of NrtApi and its symbol. */
+/* Each member of NrtApi that must be there, and its symbol. */
 #define NRT_SYMBOLS(X)                                                                         \
     X(init, "nrt_init")                                                                        \
     X(close, "nrt_close")                                                                      \
@@ -129,6 +150,7 @@ typedef struct NrtApi {
     X(destroy_tensor_set, "nrt_destroy_tensor_set")                                            \
     X(add_tensor_to_tensor_set, "nrt_add_tensor_to_tensor_set")                                \
     X(tensor_allocate, "nrt_tensor_allocate")                                                  \
+    X(tensor_allocate_slice, "nrt_tensor_allocate_slice")                                      \
     X(tensor_free, "nrt_tensor_free")                                                          \
     X(tensor_read, "nrt_tensor_read")                                                          \
     X(tensor_write, "nrt_tensor_write")                                                        \

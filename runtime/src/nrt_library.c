@@ -131,6 +131,8 @@ static bool symbols_resolve(void *handle, NrtApi *api, Fault *fault)
     } while (0);
     NRT_SYMBOLS(RESOLVE)
 #undef RESOLVE
+    void *optional = dlsym(handle, "nrt_get_instance_info");
+    memcpy(&api->get_instance_info, &optional, sizeof optional);
     return true;
 }
 

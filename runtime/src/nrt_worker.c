@@ -22,6 +22,7 @@ static const char *const function_names[] = {
     "nrt_init",
     "nrt_close",
     "nrt_get_version",
+    "nrt_get_instance_info",
     "nrt_load",
     "nrt_unload",
     "nrt_get_model_tensor_info",
@@ -30,6 +31,7 @@ static const char *const function_names[] = {
     "nrt_destroy_tensor_set",
     "nrt_add_tensor_to_tensor_set",
     "nrt_tensor_allocate",
+    "nrt_tensor_allocate_slice",
     "nrt_tensor_free",
     "nrt_tensor_read",
     "nrt_tensor_write",
@@ -62,6 +64,9 @@ static void call_make(NrtCall *c)
     case NRT_CALL_VERSION:
         c->status = api->get_version(&c->version, sizeof c->version);
         break;
+    case NRT_CALL_INSTANCE_INFO:
+        c->status = api->get_instance_info(&c->instance, sizeof c->instance);
+        break;
     case NRT_CALL_LOAD:
         c->status = api->load(c->neff, c->bytes, c->core, 1, &c->result);
         break;
@@ -86,6 +91,10 @@ static void call_make(NrtCall *c)
     case NRT_CALL_TENSOR_ALLOCATE:
         c->status = api->tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, c->core, c->bytes,
                                          c->name, &c->result);
+        break;
+    case NRT_CALL_TENSOR_SLICE:
+        c->status =
+            api->tensor_allocate_slice(c->handle, c->offset, c->bytes, c->name, &c->result);
         break;
     case NRT_CALL_TENSOR_FREE:
         api->tensor_free(&c->handle);

@@ -15,6 +15,7 @@ typedef enum NrtFunction {
     NRT_CALL_INIT,
     NRT_CALL_CLOSE,
     NRT_CALL_VERSION,
+    NRT_CALL_INSTANCE_INFO,
     NRT_CALL_LOAD,
     NRT_CALL_UNLOAD,
     NRT_CALL_TENSOR_INFO,
@@ -23,6 +24,7 @@ typedef enum NrtFunction {
     NRT_CALL_DESTROY_SET,
     NRT_CALL_ADD_TENSOR,
     NRT_CALL_TENSOR_ALLOCATE,
+    NRT_CALL_TENSOR_SLICE,
     NRT_CALL_TENSOR_FREE,
     NRT_CALL_TENSOR_READ,
     NRT_CALL_TENSOR_WRITE,
@@ -39,6 +41,7 @@ typedef struct NrtCall {
     void *result;  /* handle returned */
     NrtTensorInfoArray *info;
     NrtVersion version;
+    NrtInstanceInfo instance;
     const void *neff; /* of LOAD: the program's, or in `data` */
     void *data;       /* of malloc, owned: NEFF, bytes to write, room for bytes read */
     size_t offset;

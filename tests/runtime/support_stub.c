@@ -21,6 +21,19 @@ void file_make(char *path, const void *bytes, size_t size)
     assert_int_equal(close(file), 0);
 }
 
+const char *numpy_python(void)
+{
+    static const char *const names[] = {"python3", "/usr/bin/python3"};
+    char command[128];
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(command, sizeof command, "%s -c 'import numpy' 2>/dev/null", names[i]);
+        if (system(command) == 0) {
+            return names[i];
+        }
+    }
+    return NULL;
+}
+
 static unsigned char *file_read(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
@@ -133,9 +146,12 @@ void stub_neff_open(StubNeff *neff, const char *text, const int64_t *dims)
     neff->form = (tdsl_nki_form)TDSL_NKI_FORM_INIT;
     neff->form.target = "trn2";
     neff->form.dims = dims;
-    neff->form.neff = neff->bytes;
-    neff->form.neff_bytes = neff->size;
-    neff->form.neff_sha256 = neff->sha256;
+    neff->form.parts = &neff->part;
+    neff->form.n_parts = 1;
+    neff->part = (tdsl_nki_part)TDSL_NKI_PART_INIT;
+    neff->part.neff = neff->bytes;
+    neff->part.neff_bytes = neff->size;
+    neff->part.neff_sha256 = neff->sha256;
 }
 
 void stub_neff_close(StubNeff *neff)

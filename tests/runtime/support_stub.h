@@ -25,6 +25,8 @@ void stub_open(Stub *stub, const char *missing);
 void stub_close(Stub *stub);
 /* Copies a file into a fresh one of the folder for temporary files; `path` has 256 bytes. */
 void file_make(char *path, const void *bytes, size_t size);
+/* A Python with NumPy, or null. */
+const char *numpy_python(void);
 
 /* Configuration for a context that uses the stub: any amount of work goes to the device. */
 tdsl_config stub_config(const Stub *stub);
@@ -34,6 +36,7 @@ typedef struct StubNeff {
     unsigned char *bytes;
     size_t size;
     char sha256[65];
+    tdsl_nki_part part; /* the form's one */
     tdsl_nki_form form;
 } StubNeff;
 

@@ -48,9 +48,12 @@ static void bench_open(Bench *b, const char *script, const char *python, int64_t
     assert_int_equal(unsetenv("TMPDIR"), 0);
     b->kernel = make_kernel(b->context, &matmul_info);
     tdsl_nki_form form = TDSL_NKI_FORM_INIT;
+    tdsl_nki_part part = TDSL_NKI_PART_INIT;
+    form.parts = &part;
+    form.n_parts = 1;
     form.target = "trn2";
     form.dims = square_dims;
-    form.program = PROGRAM;
+    part.program = PROGRAM;
     expect_ok(tdsl_register_nki(b->context, "matmul", &form, &b->report), &b->report);
     memcpy(b->a, a, sizeof a);
     memcpy(b->b, x, sizeof x);
@@ -145,8 +148,11 @@ static void complex_numbers_travel_as_pairs_and_scalars_as_one_by_one(void **sta
     bench_open(&b, script, "/bin/sh", 0);
     tdsl_kernel *kernel = make_kernel(b.context, &pair_info);
     tdsl_nki_form form = TDSL_NKI_FORM_INIT;
+    tdsl_nki_part part = TDSL_NKI_PART_INIT;
+    form.parts = &part;
+    form.n_parts = 1;
     form.target = "trn2";
-    form.program = PROGRAM;
+    part.program = PROGRAM;
     expect_ok(tdsl_register_nki(b.context, "pair", &form, &b.report), &b.report);
     tdsl_tensor args[3] = {tdsl_view(TDSL_C64, s, 0, NULL), tdsl_view(TDSL_C64, x, 1, two),
                            tdsl_view(TDSL_C64, r, 1, two)};
@@ -197,14 +203,17 @@ static void an_emulator_that_is_not_there_is_a_status(void **state)
     tdsl_context *context = make_context(&config);
     tdsl_kernel *kernel = make_kernel(context, &matmul_info);
     tdsl_nki_form form = TDSL_NKI_FORM_INIT;
+    tdsl_nki_part part = TDSL_NKI_PART_INIT;
+    form.parts = &part;
+    form.n_parts = 1;
     form.target = "trn2";
     form.dims = square_dims;
-    form.program = PROGRAM;
+    part.program = PROGRAM;
     expect_ok(tdsl_register_nki(context, "matmul", &form, &b.report), &b.report);
     expect_failure(tdsl_call(kernel, b.args, 3, NULL, &b.report), TDSL_E_NO_LIBRARY, &b.report,
                    "matmul", "/nonexistent/run.py", "TDSL_NKI_EMULATOR");
     tdsl_context_destroy(context);
-    form.program = "/nonexistent/kernel.py"; /* the later form of two is used */
+    part.program = "/nonexistent/kernel.py"; /* the later form of two is used */
     expect_ok(tdsl_register_nki(b.context, "matmul", &form, &b.report), &b.report);
     expect_failure(bench_call(&b), TDSL_E_NEFF, &b.report, "matmul", "/nonexistent/kernel.py",
                    NULL);
@@ -237,9 +246,12 @@ static void the_simulator_takes_the_devices_place(void **state)
     assert_int_equal(unsetenv("TDSL_USE_SIMULATOR"), 0);
     tdsl_kernel *kernel = make_kernel(context, &matmul_info);
     tdsl_nki_form form = TDSL_NKI_FORM_INIT;
+    tdsl_nki_part part = TDSL_NKI_PART_INIT;
+    form.parts = &part;
+    form.n_parts = 1;
     form.target = "trn2";
     form.dims = square_dims;
-    form.program = PROGRAM;
+    part.program = PROGRAM;
     expect_ok(tdsl_register_nki(context, "matmul", &form, &b.report), &b.report);
     expect_ok(tdsl_call(kernel, b.args, 3, NULL, &b.report), &b.report);
     assert_int_equal(b.report.backend, TDSL_BACKEND_EMULATOR);
@@ -266,23 +278,9 @@ static void device_tensors_are_the_emulators_too(void **state)
 
 /* --- the real one --- */
 
-/* A Python with NumPy, or null. */
-static const char *python_find(void)
-{
-    static const char *const names[] = {"python3", "/usr/bin/python3"};
-    char command[128];
-    for (size_t i = 0; i < 2; i++) {
-        (void)snprintf(command, sizeof command, "%s -c 'import numpy' 2>/dev/null", names[i]);
-        if (system(command) == 0) {
-            return names[i];
-        }
-    }
-    return NULL;
-}
-
 static bool real_emulator(const char **python)
 {
-    *python = python_find();
+    *python = numpy_python();
     if (*python == NULL || access(EMULATOR, R_OK) != 0) {
         print_message("skipped: %s\n", *python == NULL ? "no Python with NumPy (python3-numpy)"
                                                        : "no " EMULATOR);

@@ -157,31 +157,79 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_find(tdsl_context *context, const char 
 TDSL_API tdsl_kernel *tdsl_kernel_at(tdsl_context *context, size_t index);
 TDSL_API const tdsl_kernel_info *tdsl_kernel_table(const tdsl_kernel *kernel);
 
-/* The NKI form of a kernel, for one choice of its open dimensions: a NEFF for the device, the
- * printed program for the emulator, or both. Texts and dims are copied; embedded bytes must
- * outlive the context. A NEFF is code for the device, so its SHA-256 is asked for and checked
- * before it is loaded. */
-typedef struct tdsl_nki_form {
-    uint32_t struct_size;
-    uint32_t reserved;
-    const char *target;  /* "trn1", "trn2", "trn3" */
-    const int64_t *dims; /* [n_dims]; may be null when the kernel has no open dimensions */
-    const void *neff;    /* embedded bytes, or null */
+/* One tensor that a device program takes or gives: an argument of the kernel or a temporary of
+ * the form, or, with `extents`, consecutive elements of one (rows of a result, for instance). */
+typedef struct tdsl_nki_operand {
+    const char *name;       /* of the program's parameter; null: as the argument or temporary */
+    int32_t role;           /* TDSL_IN or TDSL_OUT; what is read and written has two operands */
+    int32_t tensor;         /* number of an argument; n_args + number of a temporary */
+    int64_t offset;         /* of its first element in the tensor, in elements */
+    int32_t rank;           /* of `extents` */
+    int32_t reserved;
+    const int64_t *extents; /* null: the whole tensor */
+} tdsl_nki_operand;
+
+/* A device program: a NEFF for the device, the printed text for the emulator, or both. A NEFF is
+ * code for the device, so its SHA-256 is asked for and checked before it is loaded. */
+typedef struct tdsl_nki_part {
+    const void *neff; /* embedded bytes, which must outlive the context, or null */
     size_t neff_bytes;
     const char *neff_path;   /* or a file, read when first used */
     const char *neff_sha256; /* 64 hexadecimal digits; needed with either */
     const char *program;     /* the printed Python file, or null */
-    const char *function;    /* its kernel; null: as the kernel's name */
+    const char *function;    /* the kernel in it; null: as the kernel's name */
     const char *manifest;    /* its manifest, or null */
+    /* Inputs in the order of the program's parameters, results in the order it returns them.
+     * Null: the arguments that are read, then those that are written. */
+    const tdsl_nki_operand *operands;
+    int32_t n_operands;
+    int32_t reserved;
+} tdsl_nki_part;
+
+/* Device memory that lives during a call, between the parts of a form. */
+typedef struct tdsl_nki_temporary {
+    const char *name;
+    int32_t dtype; /* tdsl_dtype */
+    int32_t rank;
+    const int64_t *extents;
+} tdsl_nki_temporary;
+
+#define TDSL_NKI_VERSION 1
+
+/* The NKI form of a kernel, for one choice of its open dimensions: one device program or, where
+ * one would be too long for the device, several that run in order. Every element of a result and
+ * of a temporary is written once, and read only after that; an element of an inout argument is
+ * the caller's until it is written. Everything but embedded bytes is copied. */
+typedef struct tdsl_nki_form {
+    uint32_t struct_size;
+    uint32_t version;    /* TDSL_NKI_VERSION: of this structure and those it points to */
+    const char *kernel;  /* for tdsl_register_nki_all */
+    const char *target;  /* "trn1", "trn2", "trn3" */
+    /* What the open dimensions are bound to: in the kernel's order, one for each, or, with
+     * `dim_names`, n_dims pairs in any order, of which names the kernel has not are ignored. */
+    const int64_t *dims;
+    const char *const *dim_names;
+    int32_t n_dims;
+    int32_t n_temporaries;
+    const tdsl_nki_part *parts; /* [n_parts] */
+    const tdsl_nki_temporary *temporaries;
+    int32_t n_parts;
+    int32_t reserved;
 } tdsl_nki_form;
+
+#define TDSL_NKI_PART_INIT                                                                     \
+    {                                                                                          \
+        NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0                                      \
+    }
 
 #define TDSL_NKI_FORM_INIT                                                                     \
     {                                                                                          \
-        (uint32_t)sizeof(tdsl_nki_form), 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL  \
+        (uint32_t)sizeof(tdsl_nki_form), TDSL_NKI_VERSION, NULL, NULL, NULL, NULL, 0, 0, NULL, \
+            NULL, 0, 0                                                                         \
     }
 
-/* Adds an NKI form to a registered kernel. Several may be added, for other open dimensions; of
- * two for the same ones the later is used. */
+/* Adds an NKI form to a registered kernel. Several may be added, for other open dimensions or
+ * other targets; of two for the same the later is used. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_nki(tdsl_context *context, const char *name,
                                                       const tdsl_nki_form *form,
                                                       tdsl_report *report);

@@ -9,6 +9,7 @@
  *     nrt_execute:2=1202    its second call since the script was set does
  *     #17=hang              the 17th call of any function does not return until stub_nrt_let_go
  *     version=3             nrt_get_version says 3.0
+ *     family=2              nrt_get_instance_info says so; 5, a trn2, else
  *
  * It is set by stub_nrt_script, or taken from TDSL_STUB_NRT when the library is first called.
  */
@@ -33,13 +34,15 @@ STUB_API void stub_nrt_let_go(void);        /* ends every hang, now and later */
 
 /* Within the stub. */
 NrtStatus stub_enter(const char *function); /* counts the call; what the script says of it */
-unsigned long long stub_version(void);
+unsigned long long stub_number(const char *name, unsigned long long otherwise);
 
 typedef struct StubTensor {
     char name[NRT_TENSOR_NAME_MAX];
     unsigned char *data;
     size_t bytes;
     int in_sets;
+    struct StubTensor *source; /* of a slice */
+    int slices;
 } StubTensor;
 
 typedef struct StubArg {

@@ -127,6 +127,7 @@ static NrtStatus leave(NrtStatus status)
 STUB_API NrtStatus nrt_init(int32_t framework, const char *fw_version, const char *fal_version);
 STUB_API void nrt_close(void);
 STUB_API NrtStatus nrt_get_version(NrtVersion *version, size_t size);
+STUB_API NrtStatus nrt_get_instance_info(NrtInstanceInfo *info, size_t size);
 STUB_API NrtStatus nrt_load(const void *neff, size_t size, int32_t vnc, int32_t vnc_count,
                             void **model);
 STUB_API NrtStatus nrt_unload(void *model);
@@ -137,6 +138,8 @@ STUB_API void nrt_destroy_tensor_set(void **set);
 STUB_API NrtStatus nrt_add_tensor_to_tensor_set(void *set, const char *name, void *tensor);
 STUB_API NrtStatus nrt_tensor_allocate(int32_t placement, int vnc, size_t size,
                                        const char *name, void **tensor);
+STUB_API NrtStatus nrt_tensor_allocate_slice(const void *source, size_t offset, size_t size,
+                                             const char *name, void **slice);
 STUB_API void nrt_tensor_free(void **tensor);
 STUB_API NrtStatus nrt_tensor_read(const void *tensor, void *data, size_t offset, size_t size);
 STUB_API NrtStatus nrt_tensor_write(void *tensor, const void *data, size_t offset, size_t size);
@@ -180,10 +183,24 @@ NrtStatus nrt_get_version(NrtVersion *version, size_t size)
     }
     if (status == NRT_SUCCESS) {
         memset(version, 0, sizeof *version);
-        version->rt_major = stub_version();
+        version->rt_major = stub_number("version=", 2);
         (void)snprintf(version->rt_detail, sizeof version->rt_detail, "stub for tests");
     }
     return status;
+}
+
+NrtStatus nrt_get_instance_info(NrtInstanceInfo *info, size_t size)
+{
+    NrtStatus status = enter("nrt_get_instance_info");
+    if (status != NRT_SUCCESS) {
+        return status;
+    }
+    if (info == NULL || size != sizeof *info) {
+        return leave(NRT_INVALID);
+    }
+    memset(info, 0, sizeof *info);
+    info->family = (uint32_t)stub_number("family=", NRT_FAMILY_TRN2);
+    return leave(NRT_SUCCESS);
 }
 
 /* --- models --- */
@@ -297,6 +314,35 @@ NrtStatus nrt_tensor_allocate(int32_t placement, int vnc, size_t size, const cha
     return leave(NRT_SUCCESS);
 }
 
+NrtStatus nrt_tensor_allocate_slice(const void *source, size_t offset, size_t size,
+                                    const char *name, void **slice)
+{
+    NrtStatus status = enter("nrt_tensor_allocate_slice");
+    if (status != NRT_SUCCESS) {
+        return status;
+    }
+    if (!is_handle(source, KIND_TENSOR)) {
+        return leave(misuse("nrt_tensor_allocate_slice", "no tensor"));
+    }
+    StubTensor *made = NULL;
+    StubTensor *whole = NULL;
+    memcpy(&whole, &source, sizeof whole); /* the prototype says const, the slice may write */
+    if (size == 0 || slice == NULL || offset > whole->bytes || size > whole->bytes - offset) {
+        return leave(NRT_INVALID);
+    }
+    made = handle_make(KIND_TENSOR, sizeof *made);
+    if (made == NULL) {
+        return leave(NRT_RESOURCE);
+    }
+    made->data = whole->data + offset;
+    made->bytes = size;
+    made->source = whole;
+    whole->slices++;
+    (void)snprintf(made->name, sizeof made->name, "%s", name != NULL ? name : "");
+    *slice = made;
+    return leave(NRT_SUCCESS);
+}
+
 void nrt_tensor_free(void **tensor)
 {
     if (enter("nrt_tensor_free") != NRT_SUCCESS) {
@@ -310,7 +356,14 @@ void nrt_tensor_free(void **tensor)
     if (t->in_sets != 0) {
         (void)misuse("nrt_tensor_free", "a set still has it");
     }
-    free(t->data);
+    if (t->slices != 0) {
+        (void)misuse("nrt_tensor_free", "a slice of it still lives");
+    }
+    if (t->source != NULL) {
+        t->source->slices--;
+    } else {
+        free(t->data);
+    }
     handle_drop(t);
     *tensor = NULL;
     (void)leave(NRT_SUCCESS);

@@ -139,11 +139,11 @@ NrtStatus stub_enter(const char *function)
     return status;
 }
 
-unsigned long long stub_version(void)
+unsigned long long stub_number(const char *name, unsigned long long otherwise)
 {
     (void)pthread_mutex_lock(&lock);
-    const char *at = strstr(script, "version=");
-    unsigned long long version = at != NULL ? strtoull(at + 8, NULL, 10) : 2;
+    const char *at = strstr(script, name);
+    unsigned long long number = at != NULL ? strtoull(at + strlen(name), NULL, 10) : otherwise;
     (void)pthread_mutex_unlock(&lock);
-    return version;
+    return number;
 }
