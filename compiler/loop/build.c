@@ -475,10 +475,10 @@ static void build_args(Builder *b)
                                  p->rank, p->shape);
         k->bufs.at[param[i]].span = p->span;
         k->bufs.at[param[i]].param = (int32_t)i;
-        Arg arg = {p->role == PARAM_SCALAR  ? ARG_SCALAR
-                   : p->role == PARAM_INOUT ? ARG_INOUT
-                                            : ARG_IN,
-                   param[i]};
+        Arg arg = {.role = p->role == PARAM_SCALAR  ? ARG_SCALAR
+                           : p->role == PARAM_INOUT ? ARG_INOUT
+                                                    : ARG_IN,
+                   .buf = param[i]};
         vec_push(b->arena, &k->args, arg);
     }
     for (uint32_t r = 0; r < g->results.n; r++) {
@@ -492,7 +492,7 @@ static void build_args(Builder *b)
                                      SPACE_ARGUMENT, n->rank, n->shape);
         k->bufs.at[b->result[r]].span = result->span;
         k->bufs.at[b->result[r]].param = (int32_t)k->args.n;
-        Arg arg = {ARG_RESULT, b->result[r]};
+        Arg arg = {.role = ARG_RESULT, .buf = b->result[r]};
         vec_push(b->arena, &k->args, arg);
     }
     for (NodeRef n = 0; n < g->nodes.n; n++) {

@@ -209,3 +209,18 @@ const char *tile_kind_name(TileKind kind)
     }
     UNREACHABLE();
 }
+
+bool arg_fits(const Kernel *k, const Arg *arg)
+{
+    const Buffer *b = &k->bufs.at[arg->buf];
+    if (arg->whole == DTYPE_NONE) {
+        return arg->whole_rank == 0;
+    }
+    bool typed = (arg->whole == DTYPE_C64 && b->dtype == DTYPE_F32) ||
+                 (arg->whole == DTYPE_C128 && b->dtype == DTYPE_F64);
+    if (!typed || b->rank == 0 || !dim_is(b->extent[b->rank - 1], 2)) {
+        return false;
+    }
+    return arg->whole_rank == 0 ? b->rank == 2 && dim_is(b->extent[0], 1)
+                                : arg->whole_rank + 1 == b->rank;
+}

@@ -74,11 +74,15 @@ typedef struct Buffer {
     Span span;
 } Buffer;
 
-/* An argument of the kernel in calling order: parameters, then results. */
+/* An argument of the kernel in calling order: parameters, then results. `whole`: the caller has complex numbers of this type
+ * and of rank `whole_rank`, the buffer their parts along a last dimension of extent 2 (same bytes; a rank of 0 is f32[1,2]).
+ * DTYPE_NONE: the caller has the buffer as it is. */
 typedef enum ArgRole { ARG_IN, ARG_INOUT, ARG_SCALAR, ARG_RESULT } ArgRole;
 typedef struct Arg {
     ArgRole role;
     BufRef buf;
+    DType whole;
+    uint32_t whole_rank;
 } Arg;
 
 typedef enum ExprKind { EXPR_CONST, EXPR_EXTENT, EXPR_LOAD, EXPR_OP } ExprKind;
@@ -186,6 +190,8 @@ Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);
 Expr *expr_cast(Arena *a, const Expr *e, DType t); /* e itself when it is of that type */
 TileKind tile_kind(const Stmt *tile);
 const char *tile_kind_name(TileKind kind);
+/* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says nothing? */
+bool arg_fits(const Kernel *k, const Arg *arg);
 
 /* ---- loop_dump.c, loop_read.c: byte for byte both ways ---- */
 void kernel_dump(const Kernel *k, Text *out);

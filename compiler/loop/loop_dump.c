@@ -399,6 +399,11 @@ static void put_head(const Kernel *k, Text *out)
         BufRef buf = k->args.at[i].buf;
         text_put(out, "arg ");
         put_declaration(k, buf, role_name(k->args.at[i].role), out);
+        if (k->args.at[i].whole != DTYPE_NONE) {
+            text_put(out, " of ");
+            dump_type(out, &k->dims, k->args.at[i].whole, k->args.at[i].whole_rank,
+                      k->bufs.at[buf].extent);
+        }
         dump_span(out, k->sources, k->bufs.at[buf].span, k->span.source);
         text_char(out, '\n');
     }

@@ -326,6 +326,38 @@ static bool run_block(Interpreter *m, Stmt *const *body, uint32_t n)
 
 /* ---- arguments and results ---- */
 
+/* The caller's tensor as the kernel's buffer has it: the same bytes. */
+static Tensor *as_buffer(Interpreter *m, const Arg *arg, Tensor *t)
+{
+    const Buffer *b = &m->k->bufs.at[arg->buf];
+    if (arg->whole == DTYPE_NONE || t == NULL || t->dtype != arg->whole ||
+        t->rank != arg->whole_rank) {
+        return t;
+    }
+    int64_t *extent = ARENA_ARRAY(&m->scratch, b->rank, int64_t);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        extent[d] = d < t->rank ? t->extent[d] : extent_of(m, b->extent[d]);
+    }
+    Tensor *out = ARENA_NEW(&m->scratch, Tensor);
+    *out = (Tensor){b->dtype, b->rank, extent, 2 * t->count, t->data};
+    return out;
+}
+
+/* And back. */
+static Tensor *as_whole(Interpreter *m, const Arg *arg, Tensor *t)
+{
+    if (arg->whole == DTYPE_NONE) {
+        return t;
+    }
+    int64_t *extent = ARENA_ARRAY(m->arena, arg->whole_rank, int64_t);
+    for (uint32_t d = 0; d < arg->whole_rank; d++) {
+        extent[d] = t->extent[d];
+    }
+    Tensor *out = ARENA_NEW(m->arena, Tensor);
+    *out = (Tensor){arg->whole, arg->whole_rank, extent, t->count / 2, t->data};
+    return out;
+}
+
 static bool fits(const Interpreter *m, const Buffer *b, const Tensor *t)
 {
     bool same = t != NULL && t->dtype == b->dtype && t->rank == b->rank;
@@ -347,19 +379,20 @@ static bool bind_args(Interpreter *m, Tensor *const *args)
             continue;
         }
         const Buffer *b = &m->k->bufs.at[arg.buf];
-        if (!fits(m, b, args[i])) {
+        Tensor *given = as_buffer(m, &arg, args[i]);
+        if (!fits(m, b, given)) {
             diag_error(&m->ctx->diags, E_ARGUMENT_VALUE, m->k->span,
                        "argument '%s' of kernel '%s' has another type or shape", b->name->text,
                        m->k->name->text);
             return false;
         }
-        memory->tensor = args[i];
+        memory->tensor = given;
         if (arg.role == ARG_INOUT) { /* the caller's is not changed */
             if (!new_memory(m, arg.buf, m->arena)) {
                 return false;
             }
-            memcpy(memory->tensor->data, args[i]->data,
-                   (size_t)(args[i]->count * dtype_bytes(b->dtype)));
+            memcpy(memory->tensor->data, given->data,
+                   (size_t)(given->count * dtype_bytes(b->dtype)));
             memory->written = NULL;
         }
     }
@@ -382,7 +415,7 @@ static bool take_results(Interpreter *m, Tensor **results)
                                           (long long)at, m->k->bufs.at[arg.buf].name->text));
             }
         }
-        *results++ = memory->tensor;
+        *results++ = as_whole(m, &arg, memory->tensor);
     }
     return true;
 }

@@ -539,6 +539,24 @@ static bool read_form(LoopReader *r, Cursor *c)
     return cursor_expect_end(c);
 }
 
+/* ` of c64[i,j]`: what the caller has, whose parts the buffer `b` holds. */
+static bool read_whole(LoopReader *r, Cursor *c, const Buffer *b, Arg *arg)
+{
+    const Dim *extent = NULL;
+    Span span = place_of(c);
+    if (!cursor_take(c, TERM_NAME, "of")) {
+        return true;
+    }
+    if (!read_type(&r->in, c, &arg->whole, &arg->whole_rank, &extent)) {
+        return false;
+    }
+    bool same = arg->whole_rank <= b->rank;
+    for (uint32_t d = 0; same && d < arg->whole_rank; d++) {
+        same = dim_eq(extent[d], b->extent[d]);
+    }
+    return same || refuse(r, span, "the buffer does not hold the parts of such a tensor");
+}
+
 static bool read_arg(LoopReader *r, Cursor *c)
 {
     static const char *const role[] = {[ARG_IN] = "in",
@@ -550,7 +568,7 @@ static bool read_arg(LoopReader *r, Cursor *c)
     if (!read_declaration(r, c, &name, &b)) {
         return false;
     }
-    Arg arg = {ARG_IN, 0};
+    Arg arg = {.role = ARG_IN};
     while (arg.role <= ARG_RESULT && !cursor_take(c, TERM_NAME, role[arg.role])) {
         arg.role++;
     }
@@ -559,7 +577,7 @@ static bool read_arg(LoopReader *r, Cursor *c)
     }
     b.space = SPACE_ARGUMENT;
     b.param = (int32_t)r->k->args.n;
-    if (!read_end(r, c, &b.span) || !declare_buffer(r, name->span, &b, &arg.buf)) {
+    if (!read_whole(r, c, &b, &arg) || !read_end(r, c, &b.span) || !declare_buffer(r, name->span, &b, &arg.buf)) {
         return false;
     }
     vec_push(r->arena, &r->k->args, arg);

@@ -265,8 +265,13 @@ static bool verify_args(Verifier *v)
         if (b->space != SPACE_ARGUMENT || b->param != (int32_t)i) {
             return broken(v, "'@%.60s' is not numbered as argument %u", b->name->text, i);
         }
-        if (arg.role == ARG_SCALAR && b->rank != 0) {
-            return broken(v, "the scalar '@%.60s' has rank %u", b->name->text, b->rank);
+        if (!arg_fits(v->k, &arg)) {
+            return broken(v, "'@%.60s' does not hold the parts of what the caller has",
+                          b->name->text);
+        }
+        uint32_t rank = arg.whole == DTYPE_NONE ? b->rank : arg.whole_rank;
+        if (arg.role == ARG_SCALAR && rank != 0) {
+            return broken(v, "the scalar '@%.60s' has rank %u", b->name->text, rank);
         }
         v->visible[arg.buf] = true;
     }

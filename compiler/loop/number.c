@@ -149,7 +149,8 @@ Kernel *kernel_numbered(Arena *arena, const Kernel *k)
     n.to->args.at = NULL;
     n.to->args.n = n.to->args.cap = 0;
     for (uint32_t i = 0; i < k->args.n; i++) {
-        Arg arg = {k->args.at[i].role, number_buf(&n, k->args.at[i].buf)};
+        Arg arg = k->args.at[i];
+        arg.buf = number_buf(&n, arg.buf);
         vec_push(arena, &n.to->args, arg);
     }
     n.to->body = number_block(&n, k->body, k->n_body, 0);

@@ -40,6 +40,43 @@ static void a_tiled_product_with_tails_is_the_product(void **state)
     }
 }
 
+/* The kernel computes with the parts, the caller has complex numbers. */
+static void arguments_may_be_the_parts_of_complex_numbers(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    const Kernel *k = read_one(&ctx, "parts");
+    const int64_t m = 5, extent[2] = {5, 3};
+    Tensor *args[2] = {random_tensor(&ctx, 3, DTYPE_C64, 0, NULL),
+                       random_tensor(&ctx, 4, DTYPE_C64, 2, extent)};
+    for (int64_t i = 0; i < 16; i++) {
+        Number v = {.dtype = DTYPE_C64, .re = (double)(i % 5) - 2, .im = (double)(i % 7) - 3};
+        tensor_set(args[i > 0], i > 0 ? i - 1 : 0, v);
+    }
+    Tensor *results[2];
+    if (!loop_eval(&ctx, &ctx.arena, k, &m, args, results)) {
+        fail_msg("%s", messages(&ctx));
+    }
+    assert_int_equal(results[0]->dtype, DTYPE_C64);
+    assert_int_equal(results[0]->rank, 2);
+    assert_int_equal(results[1]->rank, 0);
+    assert_int_equal(results[1]->count, 1);
+    Number s = tensor_get(args[0], 0), sum = {.re = 0, .im = 0};
+    for (int64_t i = 0; i < 15; i++) {
+        Number x = tensor_get(args[1], i), y = tensor_get(results[0], i);
+        assert_true(fabs(y.re - (s.re * x.re - s.im * x.im)) <= 0);
+        assert_true(fabs(y.im - (s.re * x.im + s.im * x.re)) <= 0);
+        sum.re += x.re;
+        sum.im += x.im;
+    }
+    assert_true(fabs(tensor_get(results[1], 0).re - sum.re) <= 0);
+    assert_true(fabs(tensor_get(results[1], 0).im - sum.im) <= 0);
+    args[1] = random_tensor(&ctx, 4, DTYPE_F32, 2, extent); /* not what the caller should have */
+    assert_false(loop_eval(&ctx, &ctx.arena, k, &m, args, results));
+    ctx_release(&ctx);
+}
+
 static void an_epilogue_joins_the_tile_of_its_product(void **state)
 {
     (void)state;
@@ -216,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tiled_product_with_tails_is_the_product),
+        cmocka_unit_test(arguments_may_be_the_parts_of_complex_numbers),
         cmocka_unit_test(an_epilogue_joins_the_tile_of_its_product),
         cmocka_unit_test(mp2_sums_blocks_that_never_exist_whole),
         cmocka_unit_test(attention_keeps_its_scores_in_a_tile),

@@ -22,7 +22,7 @@ static void every_kernel_of_the_tests_reads_back_to_the_same_bytes(void **state)
 {
     (void)state;
     static const char *const names[] = {"matmul",    "matmul_legal", "mlp",      "mp2",
-                                        "attention", "nested",       "constants"};
+                                        "attention", "nested",       "constants", "parts"};
     Ctx ctx;
     ctx_init(&ctx);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -70,6 +70,27 @@ static void freely_written_text_becomes_canonical(void **state)
                                 "  }\n"
                                 "}\n");
     ctx_release(&ctx);
+}
+
+static void parts_of_complex_numbers_are_pairs_of_the_same_bytes(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"f32[3,3] in of c64[3]", "f64[3,2] in of c64[3]",
+                                        "f32[3,2] in of f32[3]", "f32[2] in of c64",
+                                        "f32[3,2] in of c64[4]", "f32[3,2] in of c64[3,2]",
+                                        "f32[3,2] in of c64",    "f32[3,2] scalar of c64[3]",
+                                        "f32[1,2] scalar"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        const char *text = str_format(
+            &ctx.arena, "tdsl-dump loop 1\n\nkernel a {\n  form tiled\n  arg @A : %s\n}\n",
+            wrong[i]);
+        if (read_text(&ctx, text) != NULL) {
+            fail_msg("accepted: %s", wrong[i]);
+        }
+        ctx_release(&ctx);
+    }
 }
 
 /* A kernel built in another order than its text is numbered the same after reading. */
@@ -254,6 +275,7 @@ int main(void)
         cmocka_unit_test(every_kernel_of_the_tests_reads_back_to_the_same_bytes),
         cmocka_unit_test(a_module_may_hold_no_kernel_or_many),
         cmocka_unit_test(freely_written_text_becomes_canonical),
+        cmocka_unit_test(parts_of_complex_numbers_are_pairs_of_the_same_bytes),
         cmocka_unit_test(numbers_of_variables_and_buffers_survive),
         cmocka_unit_test(a_numbered_kernel_needs_no_order_line),
         cmocka_unit_test(places_in_the_program_survive),

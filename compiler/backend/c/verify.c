@@ -244,8 +244,18 @@ static bool check_block(Check *c, Stmt *const *body, uint32_t n, uint32_t depth)
     return true;
 }
 
+/* C has complex numbers: callers pass them as they are. */
+static bool check_args(const Check *c)
+{
+    bool plain = true;
+    for (uint32_t i = 0; i < c->k->args.n; i++) {
+        plain = plain && c->k->args.at[i].whole == DTYPE_NONE;
+    }
+    return plain || refuse(c, NULL, "an argument given as the parts of complex numbers");
+}
+
 bool c_verify(Ctx *ctx, const Kernel *k)
 {
     Check c = {.ctx = ctx, .k = k};
-    return check_sizes(&c) && check_block(&c, k->body, k->n_body, 1);
+    return check_sizes(&c) && check_args(&c) && check_block(&c, k->body, k->n_body, 1);
 }

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements of a complex kernel as statements of a real one; see complex.h. A value that treats
+ * both parts alike keeps one statement, with the part as a label more. Any other is two
+ * statements, one after the other over the same indices, that the legaliser takes together. A
+ * block that only renames a contraction's operand (conjugated or widened to complex) is not
+ * made: its users read the operand. */
+#include "backend/nki/complex.h"
+
+#include <string.h>
+
+#define VALUE_LIMIT 20000 /* parts of one value, shared ones counted each time */
+
+/* t[at] = from[source], conjugated or made complex; over the indices of `def`. */
+typedef struct Forward {
+    const Stmt *def; /* null: no such block */
+    BufRef source;
+    const Affine *at;
+    bool conj;
+} Forward;
+
+/* ---- making statements ---- */
+
+static void emit(Splitter *s, Stmt *stmt)
+{
+    vec_push(s->arena, s->body, stmt);
+}
+
+static TileIndex whole_of_two(VarRef v)
+{
+    return (TileIndex){.var = v, .range = range_whole(dim_fixed(2)), .mode = MODE_LOOP};
+}
+
+/* Does the statement's destination have the index? */
+static bool is_kept(const Splitter *s, const Stmt *stmt, VarRef v)
+{
+    bool yes = false;
+    for (uint32_t d = 0; d < s->from->bufs.at[stmt->dst].rank; d++) {
+        yes = yes || affine_uses(stmt->at[d], v);
+    }
+    return yes;
+}
+
+/* A copy of the statement with the part as an index, after those of the destination. */
+static Stmt *with_part(Splitter *s, const Stmt *old)
+{
+    Stmt *out = arena_copy(s->arena, old, sizeof *old);
+    TileIndex *index = ARENA_ARRAY(s->arena, old->n_index + 2, TileIndex);
+    uint32_t n = 0;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < old->n_index; i++) {
+            if (is_kept(s, old, old->index[i].var) == (pass == 0)) {
+                index[n++] = old->index[i];
+            }
+        }
+        if (pass == 0) {
+            index[n++] = whole_of_two(s->part);
+        }
+    }
+    out->index = index;
+    out->n_index = n;
+    out->at = split_at(s, old->dst, old->at, affine_var(s->arena, s->part));
+    return out;
+}
+
+static Stmt *of_part(Splitter *s, const Stmt *old, int64_t part, const Expr *value)
+{
+    Stmt *out = arena_copy(s->arena, old, sizeof *old);
+    out->at = split_at(s, old->dst, old->at, affine_const(part));
+    out->value =
+        value == NULL ? expr_const(s->arena, number_real(DTYPE_F32, 0)) : value;
+    if (split_size(out->value, VALUE_LIMIT) >= VALUE_LIMIT) {
+        split_refuse(s, old->span, "values of so many complex products in one statement");
+    }
+    return out;
+}
+
+static bool reads_part(const Expr *e, BufRef buf, uint32_t rank, int64_t part)
+{
+    bool yes = e->kind == EXPR_LOAD && e->buf == buf && e->at[rank - 1].n == 0 &&
+               e->at[rank - 1].base == part;
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        yes = yes || reads_part(e->arg[i], buf, rank, part);
+    }
+    return yes;
+}
+
+static void emit_alloc(Splitter *s, BufRef buf, Span span)
+{
+    Stmt *out = ARENA_NEW(s->arena, Stmt);
+    *out = (Stmt){.kind = STMT_ALLOC, .span = span, .buf = buf};
+    emit(s, out);
+}
+
+static BufRef new_block(Splitter *s, const char *hint, const Buffer *like, bool turned)
+{
+    Dim *extent = ARENA_ARRAY(s->arena, like->rank + 1, Dim);
+    for (uint32_t d = 0; d < like->rank; d++) {
+        extent[d] = like->extent[d];
+    }
+    extent[like->rank] = dim_fixed(2);
+    Span span = like->span;
+    BufRef buf = kernel_buffer(s->to, &s->ctx->syms, hint, DTYPE_F32, SPACE_TILE,
+                               like->rank + (turned ? 1 : 0), extent);
+    s->to->bufs.at[buf].span = span;
+    return buf;
+}
+
+/* ---- elementwise, and reductions of one value ---- */
+
+/* The last index of the destination that moves. */
+static VarRef last_index(const Splitter *s, const Stmt *stmt)
+{
+    VarRef last = UINT32_MAX;
+    for (uint32_t d = 0; d < s->from->bufs.at[stmt->dst].rank; d++) {
+        for (uint32_t i = 0; i < stmt->n_index; i++) {
+            const Range *r = &stmt->index[i].range;
+            bool single = r->clipped && r->start.n == 0 && dim_is(r->limit, r->start.base + 1);
+            last = affine_uses(stmt->at[d], stmt->index[i].var) && !single
+                       ? stmt->index[i].var
+                       : last;
+        }
+    }
+    return last;
+}
+
+/* Copies the block `from` to where `stmt` delivers, both parts. */
+static void emit_copy_back(Splitter *s, const Stmt *stmt, BufRef from)
+{
+    Stmt *out = with_part(s, stmt);
+    uint32_t kept = 0;
+    TileIndex *index = ARENA_ARRAY(s->arena, out->n_index, TileIndex);
+    for (uint32_t i = 0; i < out->n_index; i++) {
+        if (out->index[i].var == s->part || is_kept(s, stmt, out->index[i].var)) {
+            index[kept++] = out->index[i];
+        }
+    }
+    out->index = index;
+    out->n_index = kept;
+    out->fold = OP_COPY;
+    out->value = expr_load(s->arena, s->to, from, out->at);
+    emit(s, out);
+}
+
+static bool sets_zero(const Splitter *s, const Stmt *fill, const Stmt *fold)
+{
+    return fill != NULL && fill->kind == STMT_TILE && fill->dst == fold->dst &&
+           fill->fold == OP_COPY && fill->value->kind == EXPR_CONST &&
+           s->to->bufs.at[fold->dst].space == SPACE_ARGUMENT;
+}
+
+/* Two statements. A reduction into an argument goes through a block, so that both parts leave
+ * together; so does an assignment whose second part reads what the first one writes. */
+static void split_apart(Splitter *s, const Stmt *old)
+{
+    Parts v = split_parts(s, old->span, old->value);
+    Stmt *half[2] = {of_part(s, old, 0, v.re), of_part(s, old, 1, v.im)};
+    const Buffer like = s->to->bufs.at[old->dst];
+    Stmt *before = s->body->n > 0 ? s->body->at[s->body->n - 1] : NULL;
+    bool fold = old->fold != OP_COPY;
+    bool block = fold ? sets_zero(s, before, old)
+                      : reads_part(half[1]->value, old->dst, like.rank, 0);
+    if (!block || s->failed) {
+        emit(s, half[0]);
+        emit(s, half[1]);
+        return;
+    }
+    BufRef t = new_block(s, "both", &like, false);
+    s->body->n -= fold ? 1 : 0;
+    emit_alloc(s, t, old->span);
+    if (fold) {
+        before->dst = t;
+        emit(s, before);
+    }
+    for (uint32_t r = 0; r < 2; r++) {
+        half[r]->dst = t;
+        emit(s, half[r]);
+    }
+    emit_copy_back(s, old, t);
+}
+
+static void split_value(Splitter *s, const Stmt *old)
+{
+    if (!split_is_complex(s, old->dst)) {
+        Stmt *out = arena_copy(s->arena, old, sizeof *old);
+        out->value = split_real(s, old->span, old->value);
+        emit(s, out);
+        return;
+    }
+    if (old->fold != OP_COPY && old->fold != OP_SUM) {
+        split_refuse(s, old->span, "products over complex numbers; they go to target 'c'");
+        return;
+    }
+    VarRef last = old->fold == OP_COPY ? last_index(s, old) : UINT32_MAX;
+    if (!split_is_uniform(s, old->value, last)) {
+        split_apart(s, old);
+        return;
+    }
+    Stmt *out = with_part(s, old);
+    out->value = split_uniform(s, old->value);
+    emit(s, out);
+}
+
+/* ---- contractions ---- */
+
+typedef struct Factor {
+    BufRef buf;
+    const Affine *at;
+    bool conj, complex;
+} Factor;
+
+/* The operand of a product, through blocks that only rename one: the positions a use of the
+ * block has, put for the indices of the statement that makes it. */
+static Factor factor_of(Splitter *s, const Expr *e)
+{
+    while (e->kind == EXPR_OP) {
+        e = e->arg[0];
+    }
+    Factor f = {e->buf, e->at, false, split_is_complex(s, e->buf)};
+    const Forward *w = &s->forward[e->buf];
+    if (w->def == NULL) {
+        return f;
+    }
+    uint32_t rank = s->from->bufs.at[w->source].rank;
+    Affine *at = ARENA_ARRAY(s->arena, rank + 1, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        at[d] = w->at[d];
+    }
+    for (uint32_t i = 0; i < w->def->n_index; i++) { /* the block's at = v + rest = use's */
+        VarRef v = w->def->index[i].var;
+        for (uint32_t d = 0; d < s->from->bufs.at[e->buf].rank; d++) {
+            if (!affine_uses(w->def->at[d], v)) {
+                continue;
+            }
+            Affine rest = affine_subst(s->arena, w->def->at[d], v, affine_const(0));
+            Affine by = affine_add(s->arena, e->at[d], -1, rest);
+            for (uint32_t c = 0; c < rank; c++) { /* all at once: `by` may have v itself */
+                if (affine_uses(w->at[c], v)) {
+                    at[c] = affine_subst(s->arena, w->at[c], v, by);
+                }
+            }
+        }
+    }
+    return (Factor){w->source, at, w->conj, split_is_complex(s, w->source)};
+}
+
+static bool factor_has(const Splitter *s, const Factor *f, VarRef v)
+{
+    bool yes = false;
+    for (uint32_t d = 0; d < s->from->bufs.at[f->buf].rank; d++) {
+        yes = yes || affine_uses(f->at[d], v);
+    }
+    return yes;
+}
+
+/* Is it what a Tensor engine does: something is contracted, and all that is contracted is in
+ * both operands? */
+static bool is_contraction(const Splitter *s, const Stmt *stmt, const Factor *a,
+                           const Factor *b)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < stmt->n_index; i++) {
+        VarRef v = stmt->index[i].var;
+        bool both = factor_has(s, a, v) && factor_has(s, b, v);
+        if (!is_kept(s, stmt, v)) {
+            any = true;
+            if (!both) {
+                return false;
+            }
+        } else if (!factor_has(s, a, v) && !factor_has(s, b, v)) {
+            return false;
+        }
+    }
+    return any && s->to->bufs.at[a->buf].dtype == DTYPE_F32 &&
+           s->to->bufs.at[b->buf].dtype == DTYPE_F32;
+}
+
+/* Does the result's last index of only one operand come from `a`? */
+static bool ends_in(const Splitter *s, const Stmt *stmt, const Factor *a, const Factor *b)
+{
+    for (uint32_t d = s->from->bufs.at[stmt->dst].rank; d-- > 0;) {
+        for (uint32_t i = 0; i < stmt->n_index; i++) {
+            VarRef v = stmt->index[i].var;
+            bool in_a = factor_has(s, a, v), in_b = factor_has(s, b, v);
+            if (affine_uses(stmt->at[d], v) && in_a != in_b) {
+                return in_a;
+            }
+        }
+    }
+    return false;
+}
+
+/* E of an operand, and the statements that say what it is. */
+static BufRef emit_turn(Splitter *s, const Stmt *stmt, const Factor *f, bool other_conj)
+{
+    const Buffer like = s->to->bufs.at[f->buf];
+    BufRef e = new_block(s, "turned", &like, true);
+    Turn turn = {true, f->buf, {{false, f->conj}, {f->conj == other_conj, other_conj}}};
+    emit_alloc(s, e, stmt->span);
+    uint32_t n = 0;
+    TileIndex *index = ARENA_ARRAY(s->arena, stmt->n_index, TileIndex);
+    for (uint32_t i = 0; i < stmt->n_index; i++) {
+        if (factor_has(s, f, stmt->index[i].var)) {
+            index[n++] = stmt->index[i];
+        }
+    }
+    for (int64_t at = 0; at < 4; at++) {
+        int64_t i = at / 2, r = at % 2, from = i == 0 ? r : 1 - r;
+        const Expr *x = expr_load(s->arena, s->to, f->buf,
+                                  split_at(s, f->buf, f->at, affine_const(from)));
+        Affine *to = ARENA_ARRAY(s->arena, like.rank + 1, Affine);
+        memcpy(to, split_at(s, f->buf, f->at, affine_const(r)), like.rank * sizeof *to);
+        to[like.rank] = affine_const(i);
+        Stmt *def = ARENA_NEW(s->arena, Stmt);
+        *def = (Stmt){.kind = STMT_TILE,
+                      .span = stmt->span,
+                      .n_index = n,
+                      .index = index,
+                      .dst = e,
+                      .at = to,
+                      .fold = OP_COPY};
+        def->value = turn.minus[i][r] ? expr_op(s->arena, OP_NEG, DTYPE_F32, 1, &x) : x;
+        emit(s, def);
+    }
+    s->out->turn[e] = turn;
+    return e;
+}
+
+static const Expr *load_part(Splitter *s, const Factor *f, VarRef label)
+{
+    const Affine *at = f->complex
+                           ? split_at(s, f->buf, f->at, affine_var(s->arena, label))
+                           : f->at;
+    return expr_load(s->arena, s->to, f->buf, at);
+}
+
+static void contract(Splitter *s, const Stmt *old, Factor a, Factor b)
+{
+    Stmt *out = with_part(s, old);
+    const Expr *pair[2];
+    if (!a.complex || !b.complex) {
+        pair[0] = load_part(s, &a, s->part);
+        pair[1] = load_part(s, &b, s->part);
+    } else {
+        if (ends_in(s, old, &a, &b)) {
+            Factor t = a;
+            a = b;
+            b = t;
+        }
+        Stmt *fill = s->body->n > 0 ? s->body->at[s->body->n - 1] : NULL;
+        bool behind = fill != NULL && fill->kind == STMT_TILE && fill->dst == old->dst;
+        s->body->n -= behind ? 1 : 0; /* a fill stays right before its fold */
+        BufRef e = emit_turn(s, old, &b, a.conj);
+        if (behind) {
+            emit(s, fill);
+        }
+        uint32_t rank = s->to->bufs.at[b.buf].rank;
+        Affine *at = ARENA_ARRAY(s->arena, rank + 1, Affine);
+        memcpy(at, split_at(s, b.buf, b.at, affine_var(s->arena, s->part)),
+               rank * sizeof *at);
+        at[rank] = affine_var(s->arena, s->turned);
+        pair[0] = load_part(s, &a, s->turned);
+        pair[1] = expr_load(s->arena, s->to, e, at);
+        TileIndex *index = ARENA_ARRAY(s->arena, out->n_index + 1, TileIndex);
+        memcpy(index, out->index, out->n_index * sizeof *index);
+        index[out->n_index++] = whole_of_two(s->turned);
+        out->index = index;
+    }
+    out->value = expr_op(s->arena, OP_MUL, DTYPE_F32, 2, pair);
+    emit(s, out);
+}
+
+static bool is_product(Splitter *s, const Stmt *old, Factor *a, Factor *b)
+{
+    if (old->fold != OP_SUM || tile_kind(old) != TILE_MATMUL || !split_is_complex(s, old->dst)) {
+        return false;
+    }
+    const Expr *e = old->value;
+    while (e->op == OP_CAST) {
+        e = e->arg[0];
+    }
+    *a = factor_of(s, e->arg[0]);
+    *b = factor_of(s, e->arg[1]);
+    bool mixed = a->complex != b->complex;
+    return is_contraction(s, old, a, b) && (a->complex || b->complex) &&
+           !(mixed && (a->conj || b->conj));
+}
+
+/* ---- blocks that rename an operand ---- */
+
+static uint32_t count_loads(const Expr *e, BufRef buf)
+{
+    uint32_t n = e->kind == EXPR_LOAD && e->buf == buf;
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        n += count_loads(e->arg[i], buf);
+    }
+    return n;
+}
+
+typedef struct Uses {
+    uint32_t n, written;
+    bool good; /* each is an operand of a contraction */
+} Uses;
+
+static void find_uses(Splitter *s, Stmt *const *body, uint32_t n, BufRef buf, Uses *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *stmt = body[i];
+        if (stmt->kind == STMT_FOR) {
+            find_uses(s, stmt->body, stmt->n_body, buf, out);
+        }
+        if (stmt->kind != STMT_TILE) {
+            continue;
+        }
+        out->written += stmt->dst == buf;
+        uint32_t loads = count_loads(stmt->value, buf);
+        Factor a, b;
+        out->n += loads;
+        out->good = out->good && (loads == 0 || is_product(s, stmt, &a, &b));
+    }
+}
+
+/* conj(cast(load)): the load, or null when the value is anything else. */
+static const Expr *renamed(const Expr *e, bool *conj)
+{
+    *conj = false;
+    while (e->kind == EXPR_OP && (e->op == OP_CONJ || e->op == OP_CAST || e->op == OP_COPY)) {
+        *conj = *conj != (e->op == OP_CONJ);
+        e = e->arg[0];
+    }
+    return e->kind == EXPR_LOAD ? e : NULL;
+}
+
+/* Each index alone in one dimension of the block, and found from the position there. */
+static bool is_invertible(const Splitter *s, const Stmt *def)
+{
+    for (uint32_t i = 0; i < def->n_index; i++) {
+        uint32_t count = 0;
+        for (uint32_t d = 0; d < s->from->bufs.at[def->dst].rank; d++) {
+            const Affine *x = &def->at[d];
+            for (uint32_t t = 0; t < x->n; t++) {
+                bool own = x->term[t].var == def->index[i].var;
+                count += own && x->term[t].coef == 1 ? 1 : own ? 2 : 0;
+            }
+        }
+        if (count != 1) {
+            return false;
+        }
+    }
+    for (uint32_t d = 0; d < s->from->bufs.at[def->dst].rank; d++) {
+        uint32_t own = 0;
+        for (uint32_t i = 0; i < def->n_index; i++) {
+            own += affine_uses(def->at[d], def->index[i].var);
+        }
+        if (own > 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* body[at] makes a block that only renames an argument, and all that reads it comes after, in
+ * contractions: they can read the argument. */
+static void try_forward(Splitter *s, Forward *forward, Stmt *const *body, uint32_t n,
+                        uint32_t at)
+{
+    const Stmt *def = body[at];
+    bool conj = false;
+    const Expr *load = def->kind == STMT_TILE && def->fold == OP_COPY ? renamed(def->value, &conj)
+                                                                      : NULL;
+    if (load == NULL || s->from->bufs.at[def->dst].space != SPACE_TILE ||
+        !split_is_complex(s, def->dst) || s->forward[load->buf].def != NULL) {
+        return;
+    }
+    const Buffer *from = &s->from->bufs.at[load->buf];
+    if (from->param < 0 || s->from->args.at[from->param].role != ARG_IN ||
+        !is_invertible(s, def)) {
+        return;
+    }
+    forward[def->dst] = (Forward){def, load->buf, load->at, conj};
+    Uses all = {.good = true}, after = {.good = true};
+    find_uses(s, s->from->body, s->from->n_body, def->dst, &all);
+    find_uses(s, body + at + 1, n - at - 1, def->dst, &after);
+    if (!all.good || all.written != 1 || all.n != after.n) {
+        forward[def->dst].def = NULL;
+    }
+}
+
+static void find_forwards(Splitter *s, Forward *forward, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (body[i]->kind == STMT_FOR) {
+            find_forwards(s, forward, body[i]->body, body[i]->n_body);
+        } else {
+            try_forward(s, forward, body, n, i);
+        }
+    }
+}
+
+/* ---- the kernel ---- */
+
+static Stmt **split_block(Splitter *s, Stmt *const *body, uint32_t n, uint32_t *n_out)
+{
+    StmtList list = {NULL, 0, 0};
+    StmtList *outer = s->body;
+    s->body = &list;
+    for (uint32_t i = 0; i < n && !s->failed; i++) {
+        const Stmt *old = body[i];
+        BufRef makes = old->kind == STMT_ALLOC ? old->buf : old->dst;
+        Factor a, b;
+        if (old->kind == STMT_FOR) {
+            Stmt *out = arena_copy(s->arena, old, sizeof *old);
+            out->body = split_block(s, old->body, old->n_body, &out->n_body);
+            s->body = &list;
+            emit(s, out);
+        } else if (s->forward[makes].def != NULL) {
+            continue;
+        } else if (old->kind == STMT_ALLOC) {
+            emit_alloc(s, old->buf, old->span);
+        } else if (is_product(s, old, &a, &b)) {
+            contract(s, old, a, b);
+        } else {
+            split_value(s, old);
+        }
+    }
+    s->body = outer;
+    *n_out = list.n;
+    return list.at;
+}
+
+static uint32_t count_tiles(Stmt *const *body, uint32_t n)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        count += body[i]->kind == STMT_FOR ? count_tiles(body[i]->body, body[i]->n_body) : 1;
+    }
+    return count;
+}
+
+/* Buffers and arguments; false when the kernel has nothing complex. */
+static bool split_buffers(Splitter *s)
+{
+    Kernel *to = s->to;
+    bool any = false;
+    to->bufs.at = arena_copy(s->arena, to->bufs.at, to->bufs.n * sizeof *to->bufs.at);
+    to->args.at = arena_copy(s->arena, to->args.at, to->args.n * sizeof *to->args.at);
+    for (uint32_t i = 0; i < to->args.n; i++) {
+        const Buffer *b = &to->bufs.at[to->args.at[i].buf];
+        if (b->dtype == DTYPE_C64) {
+            to->args.at[i].whole = DTYPE_C64;
+            to->args.at[i].whole_rank = b->rank;
+        }
+    }
+    for (uint32_t i = 0; i < to->bufs.n; i++) {
+        Buffer *b = &to->bufs.at[i];
+        if (b->dtype != DTYPE_C64) {
+            continue;
+        }
+        uint32_t rank = b->rank == 0 ? 1 : b->rank;
+        Dim *extent = ARENA_ARRAY(s->arena, rank + 1, Dim);
+        for (uint32_t d = 0; d < rank; d++) {
+            extent[d] = b->rank == 0 ? dim_fixed(1) : b->extent[d];
+        }
+        extent[rank] = dim_fixed(2);
+        b->dtype = DTYPE_F32;
+        b->extent = extent;
+        b->rank = rank + 1;
+        any = s->out->pair[i] = true;
+    }
+    return any;
+}
+
+bool complex_split(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target,
+                   RealKernel *out)
+{
+    size_t most = (size_t)k->bufs.n + 2 * (size_t)count_tiles(k->body, k->n_body) + 1;
+    *out = (RealKernel){.kernel = k, .part = UINT32_MAX, .turned = UINT32_MAX};
+    out->pair = ARENA_ARRAY(arena, most, bool);
+    out->turn = ARENA_ARRAY(arena, most, Turn);
+    Splitter s = {.ctx = ctx, .arena = arena, .target = target, .from = k, .out = out};
+    s.to = kernel_like(arena, k);
+    if (!split_buffers(&s)) {
+        return true;
+    }
+    out->part = s.part = kernel_var(s.to, &ctx->syms, "r", false);
+    out->turned = s.turned = kernel_var(s.to, &ctx->syms, "s", false);
+    Forward *forward = ARENA_ARRAY(arena, k->bufs.n, Forward);
+    s.forward = forward;
+    find_forwards(&s, forward, k->body, k->n_body);
+    s.to->body = split_block(&s, k->body, k->n_body, &s.to->n_body);
+    for (uint32_t i = k->bufs.n; i < s.to->bufs.n; i++) {
+        out->pair[i] = !out->turn[i].is;
+    }
+    out->kernel = s.to;
+    return !s.failed;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One complex value as two real ones, by the definitions of arithmetic. Each operand is split
+ * once and its parts are shared, so a product of products is a graph of linear size. */
+#include "backend/nki/complex.h"
+
+#define SMALLEST 0x1p-116 /* of what the table of square roots takes */
+
+bool split_refuse(Splitter *s, Span span, const char *what)
+{
+    if (!s->failed) {
+        diag_unsupported(&s->ctx->diags, E_TARGET, span, "target '%s' does not have %s",
+                         s->target->name, what);
+    }
+    s->failed = true;
+    return false;
+}
+
+bool split_is_complex(const Splitter *s, BufRef buf)
+{
+    return buf < s->from->bufs.n && s->from->bufs.at[buf].dtype == DTYPE_C64;
+}
+
+const Affine *split_at(Splitter *s, BufRef buf, const Affine *at, Affine r)
+{
+    uint32_t rank = s->from->bufs.at[buf].rank, n = 0;
+    Affine *out = ARENA_ARRAY(s->arena, rank + 2, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[n++] = at[d];
+    }
+    if (rank == 0) {
+        out[n++] = affine_const(0);
+    }
+    out[n] = r;
+    return out;
+}
+
+static const Expr *number(Splitter *s, double v)
+{
+    return expr_const(s->arena, number_real(DTYPE_F32, v));
+}
+
+static const Expr *op1(Splitter *s, Op op, const Expr *x)
+{
+    return expr_op(s->arena, op, DTYPE_F32, 1, &x);
+}
+
+static const Expr *op2(Splitter *s, Op op, const Expr *x, const Expr *y)
+{
+    const Expr *arg[2] = {x, y};
+    return expr_op(s->arena, op, DTYPE_F32, 2, arg);
+}
+
+static const Expr *compare(Splitter *s, Op op, const Expr *x, const Expr *y)
+{
+    const Expr *arg[2] = {x, y};
+    return expr_op(s->arena, op, DTYPE_BOOL, 2, arg);
+}
+
+/* Null is zero in all of these. */
+static const Expr *negated(Splitter *s, const Expr *x)
+{
+    return x == NULL ? NULL : op1(s, OP_NEG, x);
+}
+
+static const Expr *sum(Splitter *s, const Expr *x, const Expr *y)
+{
+    return x == NULL ? y : y == NULL ? x : op2(s, OP_ADD, x, y);
+}
+
+static const Expr *difference(Splitter *s, const Expr *x, const Expr *y)
+{
+    return y == NULL ? x : x == NULL ? negated(s, y) : op2(s, OP_SUB, x, y);
+}
+
+static const Expr *product(Splitter *s, const Expr *x, const Expr *y)
+{
+    return x == NULL || y == NULL ? NULL : op2(s, OP_MUL, x, y);
+}
+
+static const Expr *given(Splitter *s, const Expr *x)
+{
+    return x == NULL ? number(s, 0) : x;
+}
+
+static Parts times(Splitter *s, Parts x, Parts y)
+{
+    return (Parts){difference(s, product(s, x.re, y.re), product(s, x.im, y.im)),
+                   sum(s, product(s, x.re, y.im), product(s, x.im, y.re))};
+}
+
+static const Expr *square(Splitter *s, Parts x)
+{
+    return given(s, sum(s, product(s, x.re, x.re), product(s, x.im, x.im)));
+}
+
+/* x / y = x conj(y) / |y|^2 */
+static Parts quotient(Splitter *s, Parts x, Parts y)
+{
+    if (y.im == NULL) {
+        const Expr *by = given(s, y.re);
+        return (Parts){x.re == NULL ? NULL : op2(s, OP_DIV, x.re, by),
+                       x.im == NULL ? NULL : op2(s, OP_DIV, x.im, by)};
+    }
+    const Expr *inverse = op2(s, OP_DIV, number(s, 1), square(s, y));
+    Parts z = times(s, x, (Parts){y.re, negated(s, y.im)});
+    return (Parts){product(s, z.re, inverse), product(s, z.im, inverse)};
+}
+
+/* The square root's table begins at SMALLEST; below it the result is 0. */
+static const Expr *magnitude(Splitter *s, Parts x)
+{
+    const Expr *q = square(s, x), *least = number(s, SMALLEST);
+    const Expr *seen = compare(s, OP_GE, q, least);
+    return product(s, op1(s, OP_SQRT, op2(s, OP_MAX, q, least)),
+                   expr_cast(s->arena, seen, DTYPE_F32));
+}
+
+static const Expr *choose(Splitter *s, const Expr *c, const Expr *x, const Expr *y)
+{
+    const Expr *arg[3] = {c, given(s, x), given(s, y)};
+    return x == NULL && y == NULL ? NULL : expr_op(s->arena, OP_SELECT, DTYPE_F32, 3, arg);
+}
+
+static Parts constant(Splitter *s, Number v)
+{
+    bool re = !(v.re <= 0 && v.re >= 0), im = !(v.im <= 0 && v.im >= 0);
+    return (Parts){re ? number(s, v.re) : NULL, im ? number(s, v.im) : NULL};
+}
+
+static Parts load(Splitter *s, const Expr *e)
+{
+    return (Parts){
+        expr_load(s->arena, s->to, e->buf, split_at(s, e->buf, e->at, affine_const(0))),
+        expr_load(s->arena, s->to, e->buf, split_at(s, e->buf, e->at, affine_const(1)))};
+}
+
+static Parts refused_parts(Splitter *s, Span span, const char *what)
+{
+    split_refuse(s, span, what);
+    return (Parts){number(s, 0), NULL};
+}
+
+static Parts operation(Splitter *s, Span span, const Expr *e)
+{
+    if (e->op == OP_CAST) {
+        const Expr *x = e->arg[0];
+        return dtype_is_complex(x->dtype)
+                   ? split_parts(s, span, x)
+                   : (Parts){expr_cast(s->arena, split_real(s, span, x), DTYPE_F32), NULL};
+    }
+    if (e->op == OP_SELECT) {
+        const Expr *c = split_real(s, span, e->arg[0]);
+        Parts x = split_parts(s, span, e->arg[1]), y = split_parts(s, span, e->arg[2]);
+        return (Parts){choose(s, c, x.re, y.re), choose(s, c, x.im, y.im)};
+    }
+    Parts x = split_parts(s, span, e->arg[0]), y = {NULL, NULL};
+    if (e->n_args > 1) {
+        y = split_parts(s, span, e->arg[1]);
+    }
+    switch ((int)e->op) {
+    case OP_COPY:
+        return x;
+    case OP_NEG:
+        return (Parts){negated(s, x.re), negated(s, x.im)};
+    case OP_CONJ:
+        return (Parts){x.re, negated(s, x.im)};
+    case OP_ADD:
+        return (Parts){sum(s, x.re, y.re), sum(s, x.im, y.im)};
+    case OP_SUB:
+        return (Parts){difference(s, x.re, y.re), difference(s, x.im, y.im)};
+    case OP_MUL:
+        return times(s, x, y);
+    case OP_DIV:
+        return quotient(s, x, y);
+    case OP_SCALE: {
+        Parts z = times(s, x, y);
+        const Expr *zero =
+            compare(s, OP_EQ, sum(s, given(s, op1(s, OP_ABS, given(s, x.re))),
+                                  op1(s, OP_ABS, given(s, x.im))),
+                    number(s, 0));
+        return (Parts){choose(s, zero, NULL, z.re), choose(s, zero, NULL, z.im)};
+    }
+    case OP_POW:
+        if (e->arg[1]->kind == EXPR_CONST && y.im == NULL && y.re != NULL &&
+            y.re->value.re >= 2.0 && y.re->value.re <= 2.0) {
+            return times(s, x, x);
+        }
+        break;
+    default:
+        break;
+    }
+    return refused_parts(s, span,
+                         str_format(s->arena, "%s of complex numbers; it goes to target 'c'",
+                                    op_info(e->op)->name));
+}
+
+Parts split_parts(Splitter *s, Span span, const Expr *e)
+{
+    switch (e->kind) {
+    case EXPR_CONST:
+        return constant(s, e->value);
+    case EXPR_EXTENT: {
+        Expr *x = ARENA_NEW(s->arena, Expr);
+        *x = *e;
+        x->dtype = DTYPE_F32;
+        return (Parts){x, NULL};
+    }
+    case EXPR_LOAD:
+        return load(s, e);
+    case EXPR_OP:
+        break;
+    }
+    if (e->dtype != DTYPE_C64) {
+        return refused_parts(s, span,
+                             str_format(s->arena, "%s here; it goes to target 'c'",
+                                        dtype_name(e->dtype)));
+    }
+    return operation(s, span, e);
+}
+
+/* ---- real values ---- */
+
+static const Expr *real_of_complex(Splitter *s, Span span, const Expr *e)
+{
+    Parts x = split_parts(s, span, e->arg[0]), y = {NULL, NULL};
+    if (e->n_args > 1) {
+        y = split_parts(s, span, e->arg[1]);
+    }
+    switch ((int)e->op) {
+    case OP_RE:
+        return given(s, x.re);
+    case OP_IM:
+        return given(s, x.im);
+    case OP_ABS:
+        return x.im == NULL ? op1(s, OP_ABS, given(s, x.re)) : magnitude(s, x);
+    case OP_EQ:
+    case OP_NE: {
+        const Expr *arg[2] = {compare(s, e->op, given(s, x.re), given(s, y.re)),
+                              compare(s, e->op, given(s, x.im), given(s, y.im))};
+        return expr_op(s->arena, e->op == OP_EQ ? OP_AND : OP_OR, DTYPE_BOOL, 2, arg);
+    }
+    default:
+        split_refuse(s, span,
+                     str_format(s->arena, "%s of complex numbers; it goes to target 'c'",
+                                op_info(e->op)->name));
+        return number(s, 0);
+    }
+}
+
+const Expr *split_real(Splitter *s, Span span, const Expr *e)
+{
+    if (e->kind != EXPR_OP) {
+        return e;
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        if (e->arg[i]->dtype == DTYPE_C64) {
+            return real_of_complex(s, span, e);
+        }
+    }
+    const Expr **arg = ARENA_ARRAY(s->arena, e->n_args, const Expr *);
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        arg[i] = split_real(s, span, e->arg[i]);
+    }
+    return expr_op(s->arena, e->op, e->dtype, e->n_args, arg);
+}
+
+/* ---- the part as a label ---- */
+
+static bool is_real_number(const Expr *e)
+{
+    while (e->kind == EXPR_OP && e->op == OP_CAST) {
+        e = e->arg[0];
+    }
+    return e->kind == EXPR_CONST && !(e->value.im < 0) && !(e->value.im > 0);
+}
+
+static const Expr *real_number(Splitter *s, const Expr *e)
+{
+    while (e->kind == EXPR_OP && e->op == OP_CAST) {
+        e = e->arg[0];
+    }
+    return expr_cast(s->arena, expr_const(s->arena, number_cast(e->value, DTYPE_F32)),
+                     DTYPE_F32);
+}
+
+bool split_is_uniform(const Splitter *s, const Expr *e, VarRef last)
+{
+    if (e->kind == EXPR_CONST) {
+        return !(e->value.re < e->value.im) && !(e->value.re > e->value.im);
+    }
+    if (e->kind == EXPR_LOAD) {
+        bool has = last == UINT32_MAX;
+        for (uint32_t d = 0; d < s->from->bufs.at[e->buf].rank; d++) {
+            has = has || affine_uses(e->at[d], last);
+        }
+        return has && split_is_complex(s, e->buf);
+    }
+    if (e->kind != EXPR_OP) {
+        return false;
+    }
+    switch ((int)e->op) {
+    case OP_COPY:
+    case OP_NEG:
+        return split_is_uniform(s, e->arg[0], last);
+    case OP_ADD:
+    case OP_SUB:
+        return split_is_uniform(s, e->arg[0], last) && split_is_uniform(s, e->arg[1], last);
+    case OP_MUL:
+        return (is_real_number(e->arg[0]) && split_is_uniform(s, e->arg[1], last)) ||
+               (is_real_number(e->arg[1]) && split_is_uniform(s, e->arg[0], last));
+    case OP_DIV:
+        return is_real_number(e->arg[1]) && split_is_uniform(s, e->arg[0], last);
+    default:
+        return false;
+    }
+}
+
+const Expr *split_uniform(Splitter *s, const Expr *e)
+{
+    if (e->kind == EXPR_CONST) {
+        return number(s, e->value.re);
+    }
+    if (e->kind == EXPR_LOAD) {
+        return expr_load(s->arena, s->to, e->buf,
+                         split_at(s, e->buf, e->at, affine_var(s->arena, s->part)));
+    }
+    const Expr *arg[2] = {NULL, NULL};
+    bool scaled = e->op == OP_MUL || e->op == OP_DIV;
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        bool factor = scaled && is_real_number(e->arg[i]) &&
+                      (e->op == OP_DIV ? i == 1 : i == 0 || !is_real_number(e->arg[0]));
+        arg[i] = factor ? real_number(s, e->arg[i]) : split_uniform(s, e->arg[i]);
+    }
+    return e->op == OP_COPY ? arg[0] : expr_op(s->arena, e->op, DTYPE_F32, e->n_args, arg);
+}
+
+uint32_t split_size(const Expr *e, uint32_t limit)
+{
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < e->n_args && n < limit; i++) {
+        n += split_size(e->arg[i], limit - n);
+    }
+    return n;
+}
