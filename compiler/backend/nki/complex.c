@@ -472,6 +472,15 @@ static void try_forward(Splitter *s, Forward *forward, Stmt *const *body, uint32
         return;
     }
     const Buffer *from = &s->from->bufs.at[load->buf];
+    for (uint32_t d = 0; d < from->rank; d++) { /* one index in each position of the operand */
+        uint32_t own = 0;
+        for (uint32_t i = 0; i < def->n_index; i++) {
+            own += affine_uses(load->at[d], def->index[i].var);
+        }
+        if (own > 1) {
+            return;
+        }
+    }
     if (from->param < 0 || s->from->args.at[from->param].role != ARG_IN ||
         !is_invertible(s, def)) {
         return;

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Complex kernels made real: the interpreter gives the same numbers before and after the pass,
+ * to the last bit where all numbers are small integers; what the target lacks is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/nki/complex.h"
+#include "backend/nki/nki.h"
+
+extern const Target target_trn2;
+
+static const Kernel *read_kernel(Ctx *ctx, const char *head, const char *body)
+{
+    const char *text =
+        str_format(&ctx->arena, "tdsl-dump loop 1\n\nkernel k {\n  form tiled\n%s%s\n}\n", head, body);
+    uint32_t source = source_add(&ctx->sources, "k.tir", str_from(text), (Span){0, 0, 0});
+    KernelModule *m = kernel_module_read(ctx, source);
+    return m == NULL ? NULL : m->kernels.at[0];
+}
+
+static const char *messages(Ctx *ctx)
+{
+    Text out;
+    text_init(&out, &ctx->arena);
+    diags_render(&ctx->diags, &out, false);
+    return out.at;
+}
+
+/* Integers from -2 to 2, another for each seed and place. */
+static Tensor *data(Ctx *ctx, const Kernel *k, uint32_t arg)
+{
+    const Buffer *b = &k->bufs.at[k->args.at[arg].buf];
+    int64_t extent[8];
+    for (uint32_t d = 0; d < b->rank; d++) {
+        extent[d] = b->extent[d].n;
+    }
+    Tensor *t = tensor_new(ctx, &ctx->arena, b->dtype, b->rank, extent);
+    assert_non_null(t);
+    for (int64_t i = 0; i < t->count; i++) {
+        int64_t v = i * 7 + arg * 3;
+        Number n = {.dtype = DTYPE_C64, .re = (double)(v % 5 - 2), .im = (double)(v / 5 % 5 - 2)};
+        n.dtype = b->dtype == DTYPE_C64 ? DTYPE_C64 : DTYPE_F64;
+        tensor_set(t, i, number_cast(n, b->dtype));
+    }
+    return t;
+}
+
+static void assert_same(Ctx *ctx, const char *head, const char *body, bool exact)
+{
+    const Kernel *k = read_kernel(ctx, head, body);
+    if (k == NULL) {
+        fail_msg("%s\n%s", body, messages(ctx));
+    }
+    RealKernel real;
+    if (!complex_split(ctx, &ctx->arena, k, &target_trn2, &real) ||
+        !loop_verify(ctx, real.kernel, "complex")) {
+        fail_msg("%s\n%s", body, messages(ctx));
+    }
+    for (uint32_t i = 0; i < real.kernel->bufs.n; i++) {
+        assert_int_not_equal(real.kernel->bufs.at[i].dtype, DTYPE_C64);
+    }
+    Tensor *args[8] = {NULL}, *before[8] = {NULL}, *after[8] = {NULL};
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        args[i] = k->args.at[i].role == ARG_RESULT ? NULL : data(ctx, k, i);
+    }
+    if (!loop_eval(ctx, &ctx->arena, k, NULL, args, before) ||
+        !loop_eval(ctx, &ctx->arena, real.kernel, NULL, args, after)) {
+        Text out;
+        text_init(&out, &ctx->arena);
+        kernel_dump(real.kernel, &out);
+        fail_msg("%s\n%s\n%s", body, messages(ctx), out.at);
+    }
+    for (uint32_t r = 0; r < 8 && before[r] != NULL; r++) {
+        assert_int_equal(before[r]->dtype, after[r]->dtype);
+        assert_int_equal(before[r]->rank, after[r]->rank);
+        assert_int_equal(before[r]->count, after[r]->count);
+        for (int64_t i = 0; i < before[r]->count; i++) {
+            Number x = tensor_get(before[r], i), y = tensor_get(after[r], i);
+            double size = 1 + (x.re < 0 ? -x.re : x.re) + (x.im < 0 ? -x.im : x.im);
+            double most = exact ? 0 : 1e-6 * size;
+            double re = x.re - y.re, im = x.im - y.im;
+            if (!(re <= most && re >= -most && im <= most && im >= -most)) {
+                Text out;
+                text_init(&out, &ctx->arena);
+                kernel_dump(real.kernel, &out);
+                fail_msg("result %u, element %d: (%g, %g), was (%g, %g)\n%s", r, (int)i, y.re,
+                         y.im, x.re, x.im, out.at);
+            }
+        }
+    }
+}
+
+#define HEAD                                                                                   \
+    "arg @A : c64[3,4] in\narg @B : c64[4,5] in\narg @c : c64[5] in\narg @s : c64 scalar\n"    \
+    "arg @X : f32[4,5] in\narg @C : c64[3,5] result\n"
+
+#define PRODUCT                                                                                \
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"                                \
+    "matmul [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul("
+
+static void a_product_is_one_contraction_with_two_labels_more(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    assert_same(&ctx, HEAD, PRODUCT "@A[i,l], @B[l,j])", true);
+    assert_same(&ctx, HEAD, PRODUCT "@B[l,j], @A[i,l])", true);
+    const Kernel *k = read_kernel(&ctx, HEAD, PRODUCT "@A[i,l], @B[l,j])");
+    RealKernel real;
+    assert_true(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
+    const Stmt *last = real.kernel->body[real.kernel->n_body - 1];
+    assert_int_equal(tile_kind(last), TILE_MATMUL);
+    assert_int_equal(last->n_index, 5);
+    const Expr *turned = last->value->arg[1];
+    assert_true(real.turn[turned->buf].is);
+    assert_int_equal(real.turn[turned->buf].of, 1);
+    ctx_release(&ctx);
+}
+
+#define RENAMED(of_a, of_b, a, b)                                                              \
+    "alloc @t : c64[3,4] tile\nalloc @u : c64[5,4] tile\n"                                     \
+    "map [i in 0..3, l in 0..4] @t[i,l] = " of_a "\n"                                          \
+    "map [j in 0..5, l in 0..4] @u[j,l] = " of_b "\n" PRODUCT a ", " b ")"
+
+static void conjugated_operands_are_signs_and_no_blocks(void **state)
+{
+    (void)state;
+    static const char *const body[] = {
+        RENAMED("conj(@A[i,l])", "conj(@B[l,j])", "@t[i,l]", "@B[l,j]"),
+        RENAMED("conj(@A[i,l])", "conj(@B[l,j])", "@A[i,l]", "@u[j,l]"),
+        RENAMED("conj(@A[i,l])", "conj(@B[l,j])", "@t[i,l]", "@u[j,l]"),
+        RENAMED("conj(conj(@A[i,l]))", "conj(@B[l,j])", "@u[j,l]", "@t[i,l]"),
+    };
+    for (size_t i = 0; i < sizeof body / sizeof body[0]; i++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        assert_same(&ctx, HEAD, body[i], true);
+        RealKernel real;
+        const Kernel *k = read_kernel(&ctx, HEAD, body[i]);
+        assert_true(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
+        for (uint32_t s = 0; s < real.kernel->n_body; s++) {
+            const Stmt *stmt = real.kernel->body[s];
+            assert_true(stmt->kind != STMT_ALLOC || real.turn[stmt->buf].is ||
+                        i < 2); /* t or u is there, unused */
+        }
+        ctx_release(&ctx);
+    }
+}
+
+static const char *const exact_bodies[] = {
+    /* real and complex */
+    RENAMED("conj(conj(@A[i,l]))", "cast.c64(@X[l,j])", "@t[i,l]", "@u[j,l]"),
+    PRODUCT "@A[i,l], cast.c64(@X[l,j]))",
+    "alloc @u : c64[4,5] tile\nmap [l in 0..4, j in 0..5] @u[l,j] = add(cast.c64(@X[l,j]), @s[])\n"
+    PRODUCT "@A[i,l], @u[l,j])",
+    /* conjugated and real: the block stays */
+    "alloc @t : c64[3,4] tile\nmap [i in 0..3, l in 0..4] @t[i,l] = conj(@A[i,l])\n"
+    PRODUCT "@t[i,l], cast.c64(@X[l,j]))",
+    /* blocks within loops */
+    "for $a in 0..3 step 2 {\nalloc @t : c64[2,4] tile\n"
+    "map [i in $a:2<3, l in 0..4] @t[i-$a,l] = conj(@A[i,l])\n"
+    "fill [i in $a:2<3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
+    "for $b in 0..4 step 3 {\n"
+    "matmul [i in $a:2<3, j in 0..5, l in $b:3<4] @C[i,j] += mul(@t[i-$a,l], @B[l,j])\n}\n}",
+    /* elementwise: alike for both parts, and not */
+    "map [i in 0..3, j in 0..5] @C[i,j] = mul(complex(3.0, 0.0), add(@c[j], neg(@B[i,j])))",
+    "map [i in 0..3, j in 0..5] @C[i,j] = sub(mul(@c[j], @B[i,j]), conj(@A[i,0]))",
+    "map [i in 0..3, j in 0..5] @C[i,j] = mul(mul(@c[j], @B[i,j]), mul(@s[], complex(1.0, 2.0)))",
+    "map [i in 0..3, j in 0..5] @C[i,j] = select(eq(@B[i,j], @c[j]), @s[], @c[j])",
+    "map [i in 0..3, j in 0..5] @C[i,j] = scale(@B[i,j], @c[j])",
+    "map [i in 0..3, j in 0..5] @C[i,j] = div(@B[i,j], complex(2.0, 0.0))",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(1.0, -2.0)\n"
+    "map [i in 0..3, j in 0..5] @C[i,j] = mul(@C[i,j], @B[i,j])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(1.0, 1.0)\n"
+    "map [i in 0..3, j in 0..5] @C[i,j] = add(@C[i,j], mul(@s[], @B[i,j]))",
+    "map [i in 0..3, j in 0..5] @C[i,j] = cast.c64(add(re(@B[i,j]), mul(im(@B[i,j]), @X[i,j])))",
+    /* sums */
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += @B[l,j]",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
+    "matmul [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(@B[l,j], @s[])",
+};
+
+static void the_real_kernel_computes_the_same_numbers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof exact_bodies / sizeof exact_bodies[0]; i++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        assert_same(&ctx, HEAD, exact_bodies[i], true);
+        ctx_release(&ctx);
+    }
+}
+
+static void quotients_and_magnitudes_are_close(void **state)
+{
+    (void)state;
+    static const char head[] = "arg @B : c64[4,5] in\narg @c : c64[5] in\n"
+                               "arg @C : c64[4,5] result\narg @N : f32[4,5] result\n";
+    Ctx ctx;
+    ctx_init(&ctx);
+    assert_same(&ctx, head,
+                "map [i in 0..4, j in 0..5] @C[i,j] = div(@c[j], add(@B[i,j], complex(5.0, 1.0)))\n"
+                "map [i in 0..4, j in 0..5] @N[i,j] = abs(mul(@B[i,j], @c[j]))",
+                false);
+    ctx_release(&ctx);
+}
+
+static void inout_and_scalar_results_keep_their_parts(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    assert_same(&ctx, "arg @x : c64[6] in\narg @Y : c64[6] inout\narg @z : c64 result\n",
+                "map [i in 0..6] @Y[i] = mul(@Y[i], @x[i])\n"
+                "fill [] @z[] = complex(0.0, 0.0)\n"
+                "reduce [i in 0..6] @z[] += mul(conj(@x[i]), @Y[i])",
+                true);
+    ctx_release(&ctx);
+}
+
+static void what_has_no_real_form_is_refused_by_name(void **state)
+{
+    (void)state;
+    static const char *const body[][2] = {
+        {"map [i in 0..3, j in 0..5] @C[i,j] = log(@B[i,j])", "log of complex numbers"},
+        {"map [i in 0..3, j in 0..5] @C[i,j] = pow(@B[i,j], @c[j])", "pow of complex numbers"},
+        {"fill [i in 0..3, j in 0..5] @C[i,j] = complex(1.0, 0.0)\n"
+         "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] reduce.prod= @B[l,j]",
+         "products over complex numbers"},
+    };
+    for (size_t i = 0; i < sizeof body / sizeof body[0]; i++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        RealKernel real;
+        const Kernel *k = read_kernel(&ctx, HEAD, body[i][0]);
+        assert_non_null(k);
+        assert_false(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
+        assert_non_null(strstr(messages(&ctx), body[i][1]));
+        ctx_release(&ctx);
+    }
+}
+
+static void a_real_kernel_is_left_alone(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    const Kernel *k = read_kernel(&ctx, "arg @X : f32[4] result\n", "fill [i in 0..4] @X[i] = 0.0");
+    RealKernel real;
+    assert_true(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
+    assert_ptr_equal(real.kernel, k);
+    ctx_release(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_product_is_one_contraction_with_two_labels_more),
+        cmocka_unit_test(conjugated_operands_are_signs_and_no_blocks),
+        cmocka_unit_test(the_real_kernel_computes_the_same_numbers),
+        cmocka_unit_test(quotients_and_magnitudes_are_close),
+        cmocka_unit_test(inout_and_scalar_results_keep_their_parts),
+        cmocka_unit_test(what_has_no_real_form_is_refused_by_name),
+        cmocka_unit_test(a_real_kernel_is_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
