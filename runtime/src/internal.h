@@ -65,9 +65,19 @@ typedef struct Workspace {
     size_t bytes;
 } Workspace;
 
+/* A kernel's table in the sizes of this build: the program's own or, of a program built with
+ * another version of the headers, a copy. */
+typedef struct Table {
+    const tdsl_kernel_info *info;
+    const tdsl_kernel_info *given; /* the program's      */
+    void *copy;                    /* behind info, or null */
+    size_t copy_bytes;
+} Table;
+
 struct tdsl_kernel {
     tdsl_context *context;
-    const tdsl_kernel_info *info;
+    const tdsl_kernel_info *info; /* the table's */
+    Table table;
     _Atomic(Workspace *) spare; /* at most one, taken by whoever calls first */
     _Atomic(NkiForm *) forms;   /* only ever prepended to                    */
     _Atomic(uint64_t) logged;   /* bit per cause that was logged             */
@@ -138,8 +148,12 @@ tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
                                tdsl_report *report);
 void tdsl_settings_release(tdsl_context *context);
 
+/* --- table.c --- */
+tdsl_status tdsl_table_make(tdsl_context *context, const tdsl_kernel_info *given, Table *table,
+                            tdsl_report *report);
+void tdsl_table_free(tdsl_context *context, Table *table);
+
 /* --- kernel.c --- */
-tdsl_status tdsl_kernel_validate(const tdsl_kernel_info *info, tdsl_report *report);
 void tdsl_kernel_free(tdsl_kernel *kernel);
 
 /* --- check.c --- */

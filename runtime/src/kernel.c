@@ -1,85 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry: kernels of a context, sorted by name, each a pointer that stays where it is. A
- * table is validated once, here, so that calls may trust it. */
+/* The registry: kernels of a context, sorted by name, each a pointer that stays where it is. */
 #include "internal.h"
 
 #include "forms.h"
 
 #include <string.h>
-
-static tdsl_status arg_validate(const tdsl_kernel_info *info, int32_t index,
-                                tdsl_report *report)
-{
-    const tdsl_arg_info *arg = &info->args[index];
-    if (arg->name == NULL || arg->name[0] == '\0') {
-        return tdsl_fail(report, TDSL_E_ABI, "kernel '%s': argument %d has no name", info->name,
-                         (int)index);
-    }
-    bool scalar = arg->role == TDSL_SCALAR;
-    if ((!scalar && arg->role != TDSL_IN && !role_is_result(arg->role)) ||
-        tdsl_dtype_bytes(arg->dtype) == 0 || (scalar && arg->rank != 0)) {
-        return tdsl_fail(
-            report, TDSL_E_ABI,
-            "kernel '%s', argument '%s': role %d, dtype %d, rank %d is no argument", info->name,
-            arg->name, (int)arg->role, (int)arg->dtype, (int)arg->rank);
-    }
-    if (arg->rank < 0 || arg->rank > TDSL_MAX_RANK || (arg->rank > 0 && arg->extents == NULL)) {
-        return tdsl_fail(
-            report, TDSL_E_ABI,
-            "kernel '%s', argument '%s': rank %d is outside 0 to %d, or has no extents",
-            info->name, arg->name, (int)arg->rank, TDSL_MAX_RANK);
-    }
-    for (int32_t axis = 0; axis < arg->rank; axis++) {
-        const tdsl_extent *extent = &arg->extents[axis];
-        bool open = extent->dim >= 0 && extent->dim < info->n_dims;
-        bool fixed = extent->dim == -1 && extent->fixed >= 0;
-        if (!open && !fixed) {
-            return tdsl_fail(report, TDSL_E_ABI,
-                             "kernel '%s', argument '%s': axis %d names no dimension",
-                             info->name, arg->name, (int)axis);
-        }
-    }
-    return TDSL_OK;
-}
-
-tdsl_status tdsl_kernel_validate(const tdsl_kernel_info *info, tdsl_report *report)
-{
-    if (info->struct_size < sizeof *info || info->abi_version < TDSL_ABI_VERSION) {
-        return tdsl_fail(
-            report, TDSL_E_ABI,
-            "kernel table of %u bytes, ABI version %u: this runtime reads %zu bytes or "
-            "more, version %d or later",
-            (unsigned)info->struct_size, (unsigned)info->abi_version, sizeof *info,
-            TDSL_ABI_VERSION);
-    }
-    if (info->name == NULL || info->name[0] == '\0') {
-        return tdsl_fail(report, TDSL_E_ABI, "kernel table without a name");
-    }
-    if (info->n_args < 0 || info->n_args > TDSL_MAX_ARGS || info->n_dims < 0 ||
-        info->n_dims > TDSL_MAX_DIMS || (info->n_args > 0 && info->args == NULL) ||
-        (info->n_dims > 0 && info->dims == NULL)) {
-        return tdsl_fail(
-            report, TDSL_E_ABI,
-            "kernel '%s': %d arguments, %d open dimensions: at most %d and %d, with "
-            "their tables",
-            info->name, (int)info->n_args, (int)info->n_dims, TDSL_MAX_ARGS, TDSL_MAX_DIMS);
-    }
-    if (info->multiply_adds == NULL || (info->call != NULL && info->workspace_bytes == NULL)) {
-        return tdsl_fail(report, TDSL_E_ABI, "kernel '%s': a function of its table is null",
-                         info->name);
-    }
-    tdsl_status status = TDSL_OK;
-    for (int32_t d = 0; status == TDSL_OK && d < info->n_dims; d++) {
-        if (info->dims[d].name == NULL) {
-            status = tdsl_fail(report, TDSL_E_ABI, "kernel '%s': open dimension %d has no name",
-                               info->name, (int)d);
-        }
-    }
-    for (int32_t i = 0; status == TDSL_OK && i < info->n_args; i++) {
-        status = arg_validate(info, i, report);
-    }
-    return status;
-}
 
 /* Position of `name`, or where it belongs. The registry lock is held. */
 static size_t registry_position(const tdsl_context *context, const char *name, bool *found)
@@ -124,15 +49,13 @@ static bool registry_grow(tdsl_context *context)
 }
 
 /* Registry lock held. */
-static tdsl_status registry_insert(tdsl_context *context, const tdsl_kernel_info *info,
+static tdsl_status registry_insert(tdsl_context *context, const Table *table,
                                    tdsl_report *report)
 {
+    const tdsl_kernel_info *info = table->info;
     bool found = false;
     size_t at = registry_position(context, info->name, &found);
     if (found) {
-        if (context->kernels[at]->info == info) {
-            return TDSL_OK;
-        }
         return tdsl_fail(report, TDSL_E_ARGUMENT,
                          "kernel '%s': another table of this name is registered", info->name);
     }
@@ -145,6 +68,7 @@ static tdsl_status registry_insert(tdsl_context *context, const tdsl_kernel_info
                          info->name);
     }
     kernel->context = context;
+    kernel->table = *table;
     kernel->info = info;
     atomic_init(&kernel->spare, NULL);
     atomic_init(&kernel->forms, NULL);
@@ -154,6 +78,14 @@ static tdsl_status registry_insert(tdsl_context *context, const tdsl_kernel_info
     context->kernels[at] = kernel;
     context->n_kernels++;
     return TDSL_OK;
+}
+
+/* The same table? Registry lock held. */
+static bool registry_has(const tdsl_context *context, const tdsl_kernel_info *given)
+{
+    bool found = false;
+    size_t at = registry_position(context, given->name, &found);
+    return found && context->kernels[at]->table.given == given;
 }
 
 tdsl_status tdsl_register(tdsl_context *context, const tdsl_kernel_info *info,
@@ -166,7 +98,8 @@ tdsl_status tdsl_register(tdsl_context *context, const tdsl_kernel_info *info,
         return tdsl_fail(report, TDSL_E_ARGUMENT, "tdsl_register: %s is null",
                          context == NULL ? "context" : "the kernel's table");
     }
-    tdsl_status status = tdsl_kernel_validate(info, report);
+    Table table;
+    tdsl_status status = tdsl_table_make(context, info, &table, report);
     if (status != TDSL_OK) {
         return status;
     }
@@ -174,8 +107,12 @@ tdsl_status tdsl_register(tdsl_context *context, const tdsl_kernel_info *info,
         report->kernel = info->name;
     }
     (void)pthread_mutex_lock(&context->registry_lock);
-    status = registry_insert(context, info, report);
+    bool known = registry_has(context, info);
+    status = known ? TDSL_OK : registry_insert(context, &table, report);
     (void)pthread_mutex_unlock(&context->registry_lock);
+    if (known || status != TDSL_OK) {
+        tdsl_table_free(context, &table);
+    }
     return status;
 }
 
@@ -237,7 +174,7 @@ tdsl_kernel *tdsl_kernel_at(tdsl_context *context, size_t index)
 
 const tdsl_kernel_info *tdsl_kernel_table(const tdsl_kernel *kernel)
 {
-    return kernel != NULL ? kernel->info : NULL;
+    return kernel != NULL ? kernel->table.given : NULL;
 }
 
 void tdsl_kernel_free(tdsl_kernel *kernel)
@@ -248,5 +185,6 @@ void tdsl_kernel_free(tdsl_kernel *kernel)
         tdsl_context_release(context, spare, spare->bytes);
     }
     tdsl_forms_free(kernel);
+    tdsl_table_free(context, &kernel->table);
     tdsl_context_release(context, kernel, sizeof *kernel);
 }

@@ -55,8 +55,7 @@ static tdsl_status matmul_call(const int64_t *dims, void *const *args, void *wor
 }
 
 const tdsl_kernel_info matmul_info = {
-    sizeof(tdsl_kernel_info),
-    TDSL_ABI_VERSION,
+    TDSL_ABI_HEAD,
     "matmul",
     "test.tdsl",
     "kernel matmul(A[m,k], B[k,n]) -> R[m,n]",
@@ -71,8 +70,7 @@ const tdsl_kernel_info matmul_info = {
 };
 
 const tdsl_kernel_info device_only_info = {
-    sizeof(tdsl_kernel_info),
-    TDSL_ABI_VERSION,
+    TDSL_ABI_HEAD,
     "device_only",
     "test.tdsl",
     "kernel device_only(A[m,k], B[k,n]) -> R[m,n]",
@@ -131,8 +129,7 @@ static tdsl_status small_call(const int64_t *dims, void *const *args, void *work
 }
 
 const tdsl_kernel_info small_info = {
-    sizeof(tdsl_kernel_info),
-    TDSL_ABI_VERSION,
+    TDSL_ABI_HEAD,
     "small",
     "test.tdsl",
     "kernel small(A[2,3], B[3,4]) -> R[2,4]",
@@ -174,8 +171,7 @@ static tdsl_status update_call(const int64_t *dims, void *const *args, void *wor
 }
 
 const tdsl_kernel_info update_info = {
-    sizeof(tdsl_kernel_info),
-    TDSL_ABI_VERSION,
+    TDSL_ABI_HEAD,
     "update",
     "test.tdsl",
     "kernel update(beta, X[i], inout C[i])",

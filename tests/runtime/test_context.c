@@ -154,18 +154,76 @@ static void tables_that_make_no_sense_are_refused(void **state)
     refused_table(&info, "argument 1", NULL);
 }
 
+/* matmul_info as a later version of the headers may lay it out: every structure longer. */
+static struct {
+    tdsl_kernel_info info;
+    uint64_t more[4];
+} newer;
+static struct {
+    tdsl_dim_info dim;
+    uint64_t more;
+} newer_dims[3];
+static struct {
+    tdsl_arg_info arg;
+    uint64_t more[3];
+} newer_args[3];
+static struct {
+    tdsl_extent extent;
+    uint64_t more[2];
+} newer_extents[3][2];
+
+static void newer_make(void)
+{
+    memset(newer_extents, 0x55, sizeof newer_extents);
+    newer.info = matmul_info;
+    newer.info.struct_size = sizeof newer;
+    newer.info.abi_version = TDSL_ABI_VERSION + 1;
+    newer.info.dim_size = sizeof newer_dims[0];
+    newer.info.arg_size = sizeof newer_args[0];
+    newer.info.extent_size = sizeof newer_extents[0][0];
+    newer.info.dims = &newer_dims[0].dim;
+    newer.info.args = &newer_args[0].arg;
+    for (int i = 0; i < 3; i++) {
+        newer_dims[i].dim = matmul_info.dims[i];
+        newer_args[i].arg = matmul_info.args[i];
+        newer_args[i].arg.extents = &newer_extents[i][0].extent;
+        for (int axis = 0; axis < 2; axis++) {
+            newer_extents[i][axis].extent = matmul_info.args[i].extents[axis];
+        }
+    }
+}
+
 static void a_newer_and_longer_table_is_accepted(void **state)
 {
     (void)state;
-    struct {
-        tdsl_kernel_info info;
-        uint64_t more[4];
-    } newer = {matmul_info, {0}};
-    newer.info.struct_size = sizeof newer;
-    newer.info.abi_version = 2;
+    static const int64_t shape[3][2] = {{2, 3}, {3, 1}, {2, 1}};
+    float a[6] = {1, 2, 3, 4, 5, 6};
+    float b[3] = {1, 1, 2};
+    float r[2] = {0};
+    tdsl_report report = TDSL_REPORT_INIT;
+    newer_make();
     tdsl_context *context = make_context(NULL);
-    (void)make_kernel(context, &newer.info);
+    tdsl_kernel *kernel = make_kernel(context, &newer.info);
+    expect_ok(tdsl_register(context, &newer.info, &report), &report);
+    assert_ptr_equal(tdsl_kernel_table(kernel), &newer.info);
+    tdsl_tensor args[3] = {tdsl_view(TDSL_F32, a, 2, shape[0]),
+                           tdsl_view(TDSL_F32, b, 2, shape[1]),
+                           tdsl_view(TDSL_F32, r, 2, shape[2])};
+    expect_ok(tdsl_call(kernel, args, 3, NULL, &report), &report);
+    assert_true(r[0] == 9 && r[1] == 21);
+    args[2].extents = shape[0];
+    expect_failure(tdsl_call(kernel, args, 3, NULL, &report), TDSL_E_SHAPE, &report, "matmul",
+                   "'R'", NULL);
     tdsl_context_destroy(context);
+    newer_make();
+    newer_args[1].arg.rank = 400;
+    refused_table(&newer.info, "matmul", "rank");
+    newer_make();
+    newer_args[1].arg.dtype = 77;
+    refused_table(&newer.info, "'B'", "dtype 77");
+    newer_make();
+    newer.info.arg_size = 8;
+    refused_table(&newer.info, "sizes", NULL);
 }
 
 static void null_pointers_are_statuses(void **state)

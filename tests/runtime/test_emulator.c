@@ -119,8 +119,7 @@ static uint64_t pair_madds(const int64_t *dims)
 }
 
 static const tdsl_kernel_info pair_info = {
-    sizeof(tdsl_kernel_info),
-    TDSL_ABI_VERSION,
+    TDSL_ABI_HEAD,
     "pair",
     "test.tdsl",
     "kernel pair",

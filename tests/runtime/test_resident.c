@@ -371,8 +371,7 @@ static uint64_t axpy_madds(const int64_t *dims)
 }
 
 static const tdsl_kernel_info axpy_info = {
-    sizeof(tdsl_kernel_info),
-    TDSL_ABI_VERSION,
+    TDSL_ABI_HEAD,
     "axpy",
     "test.tdsl",
     "kernel axpy",

@@ -530,7 +530,7 @@ void kernel_info_emit(Emitter *e, const char *source)
     work_emit(e);
     tables_emit(e);
     text_printf(out, "\nconst tdsl_kernel_info %s_info = {\n", s);
-    text_put(out, "    (uint32_t)sizeof(tdsl_kernel_info),\n    TDSL_ABI_VERSION,\n");
+    text_put(out, "    TDSL_ABI_HEAD,\n");
     text_put(out, "    ");
     text_literal(out, k->name->text);
     text_put(out, ",\n    ");

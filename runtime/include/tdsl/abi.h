@@ -4,8 +4,8 @@
  * no function. The compiler pastes this file, byte for byte, into each header it writes, so that one .c
  * and one .h are enough; the guard makes any number of copies harmless.
  *
- * Versions: TDSL_ABI_VERSION grows when a structure grows at its end. Every table starts with its own
- * size, so a reader may meet an older or a newer table than the one it was built with. */
+ * Versions: TDSL_ABI_VERSION grows when a structure grows at its end. A kernel's table starts with the sizes of all
+ * structures it is made of, so a reader may meet an older or a newer table than the one it was built with. */
 #ifndef TDSL_ABI_H
 #define TDSL_ABI_H
 
@@ -107,6 +107,10 @@ typedef struct tdsl_arg_info {
 typedef struct tdsl_kernel_info {
     uint32_t struct_size;
     uint32_t abi_version;
+    uint32_t dim_size; /* of one tdsl_dim_info, and so on: steps in the arrays below */
+    uint32_t arg_size;
+    uint32_t extent_size;
+    uint32_t reserved;
     const char *name;
     const char *source;    /* file name as given to the compiler    */
     const char *signature; /* the kernel's head as written in TDSL  */
@@ -120,5 +124,10 @@ typedef struct tdsl_kernel_info {
     tdsl_status (*call)(const int64_t *dims, void *const *args, void *workspace,
                         size_t workspace_bytes);
 } tdsl_kernel_info;
+
+/* The first members of a tdsl_kernel_info. */
+#define TDSL_ABI_HEAD \
+    (uint32_t)sizeof(tdsl_kernel_info), TDSL_ABI_VERSION, (uint32_t)sizeof(tdsl_dim_info), \
+        (uint32_t)sizeof(tdsl_arg_info), (uint32_t)sizeof(tdsl_extent), 0
 
 #endif
