@@ -204,43 +204,6 @@ static void score_block(const Lower *l, Stmt *const *body, uint32_t n, BufRef bu
     }
 }
 
-/* Is some index of a statement in dimension `d` of the access and in another one? */
-static bool is_diagonal(const Stmt *s, const Affine *at, uint32_t rank, uint32_t d)
-{
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        for (uint32_t c = 0; c < rank; c++) {
-            if (c != d && affine_uses(at[c], s->index[i].var) &&
-                affine_uses(at[d], s->index[i].var)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static bool expr_diagonal(const Lower *l, const Stmt *s, const Expr *e, BufRef buf, uint32_t d)
-{
-    bool yes = e->kind == EXPR_LOAD && e->buf == buf &&
-               is_diagonal(s, e->at, l->from->bufs.at[buf].rank, d);
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        yes |= expr_diagonal(l, s, e->arg[i], buf, d);
-    }
-    return yes;
-}
-
-/* Is a diagonal through dimension `d` of the buffer read anywhere? */
-static bool reads_diagonal(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf, uint32_t d)
-{
-    bool yes = false;
-    for (uint32_t i = 0; i < n && !yes; i++) {
-        const Stmt *s = body[i];
-        yes = s->kind == STMT_FOR    ? reads_diagonal(l, s->body, s->n_body, buf, d)
-              : s->kind == STMT_TILE ? expr_diagonal(l, s, s->value, buf, d)
-                                     : false;
-    }
-    return yes;
-}
-
 static void home_in_hbm(Lower *l, BufRef buf)
 {
     const Buffer *b = &l->from->bufs.at[buf];
@@ -306,10 +269,7 @@ static void home_make(Lower *l, BufRef buf)
 static int64_t enter_buffer(Lower *l, BufRef buf)
 {
     int64_t bytes = home_on_chip(l, buf);
-    /* No engine reads a diagonal over partitions, any DMA does. */
-    bool across = l->from->bufs.at[buf].rank > 1 &&
-                  reads_diagonal(l, l->from->body, l->from->n_body, buf, l->home[buf].pdim);
-    if (across || bytes > l->home_limit - l->home_bytes) {
+    if (l->away[buf] || bytes > l->home_limit - l->home_bytes) {
         home_in_hbm(l, buf);
         bytes = 0;
     }
@@ -585,7 +545,7 @@ static void enter_args(Lower *l)
         h->hbm = h->buf = made;
         int64_t room = l->home_limit / 4;
         if (arg.role == ARG_RESULT &&
-            folded_in_loops(l, l->from->body, l->from->n_body, old, false) &&
+            folded_in_loops(l, l->from->body, l->from->n_body, old, false) && !l->away[old] &&
             home_on_chip(l, old) <= room) {
             home_make(l, old);
             h->flush = true;
@@ -625,6 +585,23 @@ static void flush_result(Lower *l, BufRef buf)
 
 /* ---- the whole ---- */
 
+static Kernel *attempt(Lower *l);
+
+/* Blocks that the engines cannot read as some statement wants them go through HBM: one more in
+ * each try. */
+static Kernel *attempt_all(const Lower *start, Lower *l)
+{
+    Kernel *made = NULL;
+    for (uint32_t i = 0; i <= start->from->bufs.n; i++) {
+        *l = *start;
+        made = attempt(l);
+        if (!l->again) {
+            break;
+        }
+    }
+    return made;
+}
+
 static Kernel *attempt(Lower *l)
 {
     const Kernel *k = l->from;
@@ -663,13 +640,14 @@ Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *targ
     if (!check_kernel(&first)) {
         return NULL;
     }
+    first.away = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     Kernel *made = NULL;
     for (int64_t part = 1; part <= 8; part *= 2) {
-        Lower l = first;
-        l.cache_limit = chip->sbuf_bytes * 3 / 4 / part;
-        l.home_limit = chip->sbuf_bytes / 4 / part;
-        l.tile_elements = 2048 / part;
-        made = attempt(&l);
+        Lower l;
+        first.cache_limit = chip->sbuf_bytes * 3 / 4 / part;
+        first.home_limit = chip->sbuf_bytes / 4 / part;
+        first.tile_elements = 2048 / part;
+        made = attempt_all(&first, &l);
         if (l.too_many) {
             diag_limit(
                 &ctx->diags, E_LIMIT_SIZE, k->span,

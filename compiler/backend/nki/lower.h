@@ -74,6 +74,8 @@ typedef struct Lower {
     uint32_t names;
     int64_t count;
     bool failed, too_many;
+    bool *away; /* [from->bufs]: not to be kept on chip; set by a try, for the next one */
+    bool again; /* the try ended for that */
     View ones;
     bool has_ones;
     int64_t home_bytes, home_limit; /* of a partition, blocks in scope */

@@ -420,6 +420,9 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     wide.s[unit] = l->full.s[unit] + at / chunk * chunk;
     int64_t left = l->full.s[unit] + full - wide.s[unit];
     wide.n[unit] = left < chunk ? left : chunk;
+    if (wide.n[unit] == 1) {
+        return false; /* the last position of an odd many: nothing is beside it */
+    }
     uint32_t next = 0; /* the view must be in the same order */
     for (uint32_t i = 0; i < order.n; i++) {
         next += next < moving.n && order.at[i] == moving.at[next];
@@ -522,6 +525,17 @@ static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, View
     }
 }
 
+/* Is the label on partitions also in another dimension of the access? */
+static bool is_diagonal(const Place *x, uint32_t pdim)
+{
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (d != pdim && x->label[pdim] >= 0 && x->label[d] == x->label[pdim]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static View block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     const Home *h = &l->home[x->buf];
@@ -531,18 +545,18 @@ static View block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *
     DType t = l->from->bufs.at[x->buf].dtype;
     View v = {.buf = h->buf, .np = np, .step = 1};
     block_start(l, x, box, &v.p0, &v.f0);
-    bool straight = np == rows && (rows == 1 || labels_have(p, (uint32_t)lp));
+    bool on_p = rows == 1 || labels_have(p, (uint32_t)lp), straight = np == rows && on_p;
     bool misses = !all_there(x, p, box) || !all_there(x, f, box);
-    if (straight && !misses && v.p0 == 0 && block_run(l, x, f, box, &v)) {
+    bool across = rows > 1 && (is_diagonal(x, h->pdim) ||
+                               (on_p && v.p0 + rows > NKI_PARTITIONS));
+    if (straight && !misses && !across && v.p0 == 0 && block_run(l, x, f, box, &v)) {
         return v;
     }
     View tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, np, nf);
-    if (misses || (!straight && t == DTYPE_BOOL)) {
-        lower_refuse(l, l->stmt->span, "a block broadcast in a way that no instruction does");
+    if (misses || across || (!straight && (t == DTYPE_BOOL || (rows > 1 && on_p)))) {
+        l->away[x->buf] = l->again = l->failed = true; /* any DMA does it */
     } else if (straight) {
         gather_rows(l, x, f, box, tile, rows);
-    } else if (rows > 1 && labels_have(p, (uint32_t)lp)) {
-        lower_refuse(l, l->stmt->span, "a block with several labels on partitions");
     } else if (lp >= 0 && labels_have(f, (uint32_t)lp)) {
         transpose_into(l, x, p, f, box, tile, labels_one((uint32_t)lp));
     } else { /* one row of the block, spread over partitions */
