@@ -16,7 +16,7 @@ SIZES = [
     dict(n=4, o=3, v=5, x=6, t=7, i=4, j=3, k=5, r=2, a=2, b=2, c=3, D=4, w=3, d=2, h=3, s=6, g=2, m=5, z=3, e=2, p=3, q=4),
     dict(n=3, o=1, v=9, x=17, t=1, i=17, j=1, k=8, r=9, a=3, b=1, c=5, D=3, w=1, d=2, h=1, s=9, g=1, m=17, z=8, e=3, p=2, q=3),
 ]
-INEXACT = {"dfmp2_density", "attention", "attention_gqa"}
+INEXACT = {"dfmp2_energy", "dfmp2_density", "attention", "attention_gqa"}
 
 
 def kernels(text):
