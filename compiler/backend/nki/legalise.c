@@ -662,5 +662,6 @@ Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *targ
             break;
         }
     }
-    return made;
+    Kernel *rolled = made == NULL ? NULL : nki_roll(ctx, arena, made, chip);
+    return rolled == NULL ? made : rolled;
 }

@@ -126,6 +126,8 @@ const char *nki_dtype(DType t);
 int64_t nki_bytes(DType t);
 
 struct Kernel *nki_legalise(Ctx *, Arena *, const Kernel *, const Target *);
+/* The same instructions in loops; null where that cannot be. */
+struct Kernel *nki_roll(Ctx *, Arena *, const Kernel *, const NkiChip *);
 bool nki_verify(Ctx *, const Kernel *);
 bool nki_emit(Ctx *, const KernelModule *, const EmitOptions *, OutputSet *);
 void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o, Text *out);

@@ -48,7 +48,8 @@ static const char *const reserved = " False None True and as assert async await 
                                     "global if import in is lambda nonlocal not or pass raise "
                                     "return try while with yield match case type nki nl "
                                     "nisa range print min max abs len int float str bool list "
-                                    "tuple dict slice isinstance divmod math ";
+                                    "tuple dict slice isinstance divmod math psum sbuf pmem "
+                                    "hbm ";
 
 static bool is_reserved(const char *word)
 {

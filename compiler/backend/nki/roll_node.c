@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements to nodes and back (see roll.h). A fill that opens a group or a reduction is one
+ * node with what it opens: with the tile's allocation where it is the first access to a PSUM
+ * tile, else with the fold. */
+#include "backend/nki/roll.h"
+
+#include "loop/loop_text.h"
+
+static bool on_chip(const Kernel *k, BufRef b)
+{
+    return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
+}
+
+/* ---- to nodes ---- */
+
+typedef struct Gather {
+    const Kernel *k;
+    Arena *arena;
+    uint64_t key;
+    VEC(int64_t) base;
+    VEC(RollRef) ref;
+} Gather;
+
+static void mix(Gather *g, uint64_t x)
+{
+    g->key = hash_mix(g->key, x);
+}
+
+static void gather_access(Gather *g, BufRef buf, const Affine *at)
+{
+    const Buffer *b = &g->k->bufs.at[buf];
+    RollRef ref = {buf, false, g->base.n};
+    vec_push(g->arena, &g->ref, ref);
+    mix(g, (uint64_t)b->space * 64 + (uint64_t)b->dtype);
+    mix(g, on_chip(g->k, buf) ? 0 : 1 + (uint64_t)buf);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        vec_push(g->arena, &g->base, at[d].base);
+        mix(g, at[d].n);
+        for (uint32_t t = 0; t < at[d].n; t++) {
+            mix(g, at[d].term[t].var);
+            mix(g, (uint64_t)at[d].term[t].coef);
+        }
+    }
+}
+
+static void gather_expr(Gather *g, const Expr *e)
+{
+    mix(g, (uint64_t)e->kind << 32 | (uint64_t)e->dtype << 16 | (uint64_t)e->op);
+    mix(g, hash_bytes(1, &e->value.re, sizeof e->value.re));
+    mix(g, (uint64_t)e->value.i);
+    mix(g, e->n_args);
+    if (e->kind == EXPR_LOAD) {
+        gather_access(g, e->buf, e->at);
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        gather_expr(g, e->arg[i]);
+    }
+}
+
+static void gather_tile(Gather *g, const Stmt *s)
+{
+    mix(g, s->n_index);
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const Range *r = &s->index[i].range;
+        mix(g, s->index[i].var);
+        mix(g, (uint64_t)r->start.base);
+        mix(g, (uint64_t)r->span);
+        mix(g, (uint64_t)r->limit.n);
+    }
+    mix(g, (uint64_t)s->fold);
+    gather_access(g, s->dst, s->at);
+    gather_expr(g, s->value);
+}
+
+static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *fill)
+{
+    Gather g = {.k = r->k, .arena = r->arena, .key = (uint64_t)s->kind};
+    mix(&g, (uint64_t)s->span.source << 40 ^ (uint64_t)s->span.lo << 20 ^ s->span.hi);
+    if (s->kind == STMT_ALLOC) {
+        const Buffer *b = &r->k->bufs.at[s->buf];
+        RollRef ref = {s->buf, true, 0};
+        vec_push(r->arena, &g.ref, ref);
+        mix(&g, (uint64_t)b->space * 64 + (uint64_t)b->dtype);
+        for (uint32_t d = 0; d < b->rank; d++) {
+            mix(&g, (uint64_t)b->extent[d].n);
+        }
+        if (!on_chip(r->k, s->buf)) { /* in HBM, one allocation stays one */
+            mix(&g, s->buf);
+        }
+    }
+    mix(&g, fill != NULL);
+    if (fill != NULL) {
+        gather_tile(&g, fill);
+    }
+    if (s->kind == STMT_TILE) {
+        gather_tile(&g, s);
+    }
+    RollNode *n = ARENA_NEW(r->arena, RollNode);
+    *n = (RollNode){.key = g.key, .kind = s->kind, .stmt = s, .fill = fill, .leaves = 1};
+    n->base = g.base.at;
+    n->n_base = g.base.n;
+    n->ref = g.ref.at;
+    n->n_ref = g.ref.n;
+    return n;
+}
+
+static bool is_fill(const Stmt *s)
+{
+    return s->kind == STMT_TILE && s->fold == OP_COPY && s->value->kind == EXPR_CONST;
+}
+
+/* Does the statement set all of its buffer? */
+static bool sets_all(const Kernel *k, const Stmt *s)
+{
+    const Buffer *b = &k->bufs.at[s->dst];
+    int64_t points = 1, size = 1;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        points = sat_mul(points, s->index[i].range.limit.n);
+    }
+    for (uint32_t d = 0; d < b->rank; d++) {
+        size = sat_mul(size, b->extent[d].n);
+    }
+    return s->fold == OP_COPY && points == size;
+}
+
+/* When a buffer's tile is best begun: at a statement, where an access is the first and sets all
+ * of it. A PSUM tile that a fill opens stays where it is. */
+typedef struct Opening {
+    bool seen;
+    uint32_t fill;  /* 1 + the statement that opens its only group */
+    uint32_t first; /* 1 + the statement before which it begins */
+    const Stmt *alloc;
+} Opening;
+
+static void see_loads(const Expr *e, Opening *opening)
+{
+    if (e->kind == EXPR_LOAD) {
+        opening[e->buf].seen = true;
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        see_loads(e->arg[i], opening);
+    }
+}
+
+static Opening *find_openings(const Roll *r)
+{
+    Opening *opening = ARENA_ARRAY(r->arena, r->k->bufs.n + 1, Opening);
+    for (uint32_t i = 0; i < r->from->n_body; i++) {
+        const Stmt *s = r->from->body[i];
+        if (s->kind == STMT_ALLOC && on_chip(r->k, s->buf)) {
+            opening[s->buf].alloc = s;
+        }
+        if (s->kind != STMT_TILE) {
+            continue;
+        }
+        see_loads(s->value, opening);
+        Opening *o = &opening[s->dst];
+        if (!o->seen && o->alloc != NULL && sets_all(r->k, s)) {
+            bool opens = is_fill(s) && r->k->bufs.at[s->dst].space == SPACE_ACC;
+            o->fill = opens ? i + 1 : 0;
+            o->first = opens ? 0 : i + 1;
+        }
+        o->seen = true;
+    }
+    return opening;
+}
+
+static void push_node(Roll *r, const Stmt *s, const Stmt *fill)
+{
+    RollNode *n = node_of(r, s, fill);
+    vec_push(r->arena, &r->list, n);
+    for (uint32_t x = 0; x < n->n_ref; x++) {
+        RollBuf *b = &r->buf.at[n->ref[x].buf];
+        b->uses += !n->ref[x].alloc;
+        b->top |= n->ref[x].alloc;
+    }
+}
+
+void roll_nodes(Roll *r)
+{
+    const Kernel *k = r->from;
+    const Opening *opening = find_openings(r);
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        const Stmt *s = k->body[i], *fill = NULL;
+        const Stmt *next = i + 1 < k->n_body ? k->body[i + 1] : NULL;
+        if (s->kind == STMT_ALLOC) {
+            const Opening *o = &opening[s->buf];
+            if (o->first == 0) {
+                push_node(r, s, o->fill > 0 ? k->body[o->fill - 1] : NULL);
+            }
+            continue;
+        }
+        const Opening *o = &opening[s->dst];
+        if (o->fill == i + 1) {
+            continue;
+        }
+        if (o->first == i + 1) {
+            push_node(r, o->alloc, NULL);
+        }
+        if (is_fill(s) && next != NULL && next->kind == STMT_TILE && next->fold != OP_COPY &&
+            next->dst == s->dst) {
+            fill = s;
+            s = next;
+            i++;
+        }
+        push_node(r, s, fill);
+    }
+}
+
+/* ---- to statements ---- */
+
+typedef struct Level {
+    VarRef var;
+    const int64_t *step; /* of the node at hand */
+} Level;
+
+typedef struct Emit {
+    Roll *r;
+    Kernel *to;
+    BufRef *buf; /* [r->k->bufs] in `to`, or UINT32_MAX */
+    VarRef loop[LOOP_DEPTH_LIMIT + 1];
+    uint32_t n_loops, depth;
+    Level level[LOOP_DEPTH_LIMIT + 1];
+    /* of the statement at hand */
+    const int64_t *base;
+    const RollRef *ref;
+    uint32_t next;
+} Emit;
+
+typedef VEC(Stmt *) Stmts;
+
+static BufRef emit_buf(Emit *e, BufRef b)
+{
+    if (e->buf[b] == UINT32_MAX) {
+        const Buffer *old = &e->r->k->bufs.at[b];
+        const char *hint = e->r->hint.at[b];
+        e->buf[b] = kernel_buffer(e->to, &e->r->ctx->syms, hint, old->dtype, old->space,
+                                  old->rank, old->extent);
+        e->to->bufs.at[e->buf[b]].span = old->span;
+    }
+    return e->buf[b];
+}
+
+/* The next access of the statement: its buffer and its positions. */
+static const Affine *emit_access(Emit *e, const Affine *at, BufRef *buf)
+{
+    const RollRef *ref = &e->ref[e->next++];
+    Arena *a = e->r->arena;
+    uint32_t rank = e->r->k->bufs.at[ref->buf].rank;
+    Affine *out = rank == 0 ? NULL : ARENA_ARRAY(a, rank, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        uint32_t slot = ref->slot + d;
+        out[d] = (Affine){e->base[slot], at[d].n, at[d].term};
+        for (uint32_t i = 0; i < e->depth; i++) {
+            if (e->level[i].step[slot] != 0) {
+                out[d] =
+                    affine_add(a, out[d], e->level[i].step[slot], affine_var(a, e->level[i].var));
+            }
+        }
+    }
+    *buf = emit_buf(e, ref->buf);
+    return out;
+}
+
+static const Expr *emit_expr(Emit *e, const Expr *x)
+{
+    Expr *out = arena_copy(e->r->arena, x, sizeof *x);
+    if (x->kind == EXPR_LOAD) {
+        out->at = emit_access(e, x->at, &out->buf);
+    }
+    const Expr **arg = ARENA_ARRAY(e->r->arena, x->n_args, const Expr *);
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        arg[i] = emit_expr(e, x->arg[i]);
+    }
+    out->arg = arg;
+    return out;
+}
+
+static Stmt *emit_tile(Emit *e, const Stmt *s)
+{
+    Stmt *out = arena_copy(e->r->arena, s, sizeof *s);
+    out->at = emit_access(e, s->at, &out->dst);
+    out->value = emit_expr(e, s->value);
+    return out;
+}
+
+/* The first value of a loop that makes the most positions multiples of the variable. */
+static int64_t best_start(const RollNode *n, const int64_t *base)
+{
+    int64_t best = 0;
+    uint32_t most = 0;
+    for (uint32_t v = 0; v < n->n_base; v++) {
+        int64_t step = n->step[v];
+        if (step <= 0 || base[v] < 0 || base[v] % step != 0) {
+            continue;
+        }
+        uint32_t votes = 0;
+        for (uint32_t w = 0; w < n->n_base; w++) {
+            votes += n->step[w] > 0 && base[w] % n->step[w] == 0 &&
+                     base[w] / n->step[w] == base[v] / step;
+        }
+        if (votes > most && base[v] / step < INT32_MAX) {
+            most = votes;
+            best = base[v] / step;
+        }
+    }
+    return best;
+}
+
+static void emit_node(Emit *e, const RollNode *n, const int64_t *base, const RollRef *ref,
+                      Stmts *out);
+
+static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const RollRef *ref,
+                     Stmts *out)
+{
+    static const char *const names[] = {"i", "j", "u", "v", "w", "x"};
+    CHECK(e->depth < LOOP_DEPTH_LIMIT);
+    Arena *a = e->r->arena;
+    if (e->depth == e->n_loops) {
+        e->loop[e->n_loops] = kernel_var(e->to, &e->r->ctx->syms,
+                                         names[e->n_loops < 6 ? e->n_loops : 5], true);
+        e->n_loops++;
+    }
+    int64_t start = best_start(n, base);
+    int64_t *from = ARENA_ARRAY(a, n->n_base, int64_t);
+    for (uint32_t v = 0; v < n->n_base; v++) {
+        from[v] = base[v] - start * n->step[v];
+    }
+    Stmt *s = ARENA_NEW(a, Stmt);
+    *s = (Stmt){.kind = STMT_FOR, .var = e->loop[e->depth], .step = 1, .part = FOR_ALL};
+    s->range = (Range){affine_const(start), 0, true, dim_fixed(start + n->trips)};
+    Stmts body = {0};
+    uint32_t at_base = 0, at_ref = 0;
+    e->level[e->depth++] = (Level){s->var, n->step};
+    Level saved[LOOP_DEPTH_LIMIT + 1];
+    for (uint32_t i = 0; i < e->depth; i++) {
+        saved[i] = e->level[i];
+    }
+    for (uint32_t i = 0; i < n->n_body; i++) {
+        for (uint32_t d = 0; d < e->depth; d++) {
+            e->level[d].step = saved[d].step + at_base;
+        }
+        RollRef *part = ARENA_ARRAY(a, n->body[i]->n_ref, RollRef);
+        for (uint32_t x = 0; x < n->body[i]->n_ref; x++) {
+            part[x] = ref[at_ref + x];
+            part[x].slot -= at_base;
+        }
+        emit_node(e, n->body[i], from + at_base, part, &body);
+        at_base += n->body[i]->n_base;
+        at_ref += n->body[i]->n_ref;
+    }
+    for (uint32_t i = 0; i < e->depth; i++) {
+        e->level[i] = saved[i];
+    }
+    e->depth--;
+    s->body = body.at;
+    s->n_body = body.n;
+    vec_push(a, out, s);
+}
+
+static void emit_node(Emit *e, const RollNode *n, const int64_t *base, const RollRef *ref,
+                      Stmts *out)
+{
+    Arena *a = e->r->arena;
+    if (n->kind == STMT_FOR) {
+        emit_for(e, n, base, ref, out);
+        return;
+    }
+    e->base = base;
+    e->ref = ref;
+    e->next = 0;
+    if (n->kind == STMT_ALLOC) {
+        Stmt *s = arena_copy(a, n->stmt, sizeof *n->stmt);
+        s->buf = emit_buf(e, ref[e->next++].buf);
+        vec_push(a, out, s);
+    }
+    if (n->fill != NULL) {
+        Stmt *s = emit_tile(e, n->fill);
+        vec_push(a, out, s);
+    }
+    if (n->kind == STMT_TILE) {
+        Stmt *s = emit_tile(e, n->stmt);
+        vec_push(a, out, s);
+    }
+}
+
+Kernel *roll_kernel(Roll *r)
+{
+    Emit e = {.r = r, .to = kernel_like(r->arena, r->from)};
+    Stmts out = {0};
+    e.to->bufs.at = NULL;
+    e.to->bufs.n = e.to->bufs.cap = 0;
+    e.buf = ARENA_ARRAY(r->arena, r->k->bufs.n, BufRef);
+    for (uint32_t b = 0; b < r->k->bufs.n; b++) {
+        e.buf[b] = UINT32_MAX;
+    }
+    e.to->args.at = NULL;
+    e.to->args.n = e.to->args.cap = 0;
+    for (uint32_t i = 0; i < r->from->args.n; i++) {
+        Arg arg = r->from->args.at[i];
+        int32_t param = r->from->bufs.at[arg.buf].param;
+        arg.buf = emit_buf(&e, arg.buf);
+        e.to->bufs.at[arg.buf].param = param;
+        vec_push(r->arena, &e.to->args, arg);
+    }
+    for (uint32_t i = 0; i < r->list.n; i++) {
+        const RollNode *n = r->list.at[i];
+        bool unused = n->kind == STMT_ALLOC && r->buf.at[n->ref[0].buf].uses == 0;
+        if (!unused) {
+            emit_node(&e, n, n->base, n->ref, &out);
+        }
+    }
+    e.to->body = out.at;
+    e.to->n_body = out.n;
+    return kernel_numbered(r->arena, e.to);
+}
