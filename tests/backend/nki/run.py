@@ -300,7 +300,7 @@ def broken(options):
     return failed
 
 
-GOLDEN = [("matmul_small", "trn2"), ("bias_relu", "trn2"), ("mp2_energy", "trn2")]
+GOLDEN = [("matmul_small", "trn2"), ("matmul_blocks", "trn2"), ("bias_relu", "trn2"), ("mp2_energy", "trn2")]
 
 
 def golden(options):
