@@ -1,51 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees for many terms that share work. What costs are two kinds of nodes, counted by
- * reference: value  (key of a sub-network)             made by one contraction of two values
- *     apply  (map of a sum, map of its inside)  one contraction of a summed inside with a value
- * A term is a spine of applies from its sum down to one value. Local search: a term is taken
- * out, its cheapest way back in is found exactly over all its subsets, given what the other
- * terms hold (that costs nothing), and put in again; the total never rises. To find moves that
- * only pay when several terms make them, early passes divide a cost by the number of places
- * that could use it. */
-#include "path/multi.h"
+/* Trees for many terms that share work: local search over the nodes of multi_parts.h. A group
+ * of alternatives is taken out, the cheapest way back in is found exactly over all subsets of
+ * each term, given what the other terms hold (that costs nothing), and put in again; the total
+ * never rises. To find moves that only pay when several terms make them, early passes divide a
+ * cost by the number of places that could use it. When nothing moves any more come trials: one
+ * node at a time is forbidden, or all but given away, and what comes of it is kept if it is
+ * better. Work is counted in splits. */
+#include "path/multi_parts.h"
 
-#include <gmp.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "base/map.h"
-
-typedef struct Node { /* a value or an apply */
-    uint32_t refs, places;
-    double cost;
-    uint32_t term, set,
-        part; /* how it is made: of `set` of a term, the operands `part` and the rest */
-    uint32_t child[2]; /* values; PATH_NONE */
-} Node;
-
-typedef struct Held { /* what a term holds */
-    uint32_t *spine;  /* subsets, from all operands inwards; the last is a value */
-    uint32_t n_spine;
-} Held;
-
-typedef struct Multi {
-    const PathMulti *m;
-    Ctx *ctx;
-    Arena *scratch;
-    SymTable keys;
-    VEC(Node) value, apply;
-    Map apply_of;         /* (outer map, inner map) to apply */
-    uint32_t **value_key; /* by term, by subset */
-    uint32_t **map_key;   /* by term, by subset: the map of what is around it */
-    uint64_t *
-        *met; /* by term, by subset: its labels that are open, in the term's own numbers */
-    double **extent; /* by term, by own label */
-    Held *held;
-    double *best; /* of the term at hand, by subset: as a value */
-    double *spine_best;
-    uint32_t *split, *spine_split;
-    double total, share;
-} Multi;
 
 static double union_cost(const Multi *g, uint32_t term, uint32_t a, uint32_t b)
 {
@@ -53,10 +18,10 @@ static double union_cost(const Multi *g, uint32_t term, uint32_t a, uint32_t b)
     for (uint64_t u = g->met[term][a] | g->met[term][b]; u != 0; u &= u - 1) {
         product *= g->extent[term][__builtin_ctzll(u)];
     }
-    return product;
+    return fmin(product, 1e300);
 }
 
-static uint32_t apply_id(Multi *g, uint32_t term, uint32_t set, uint32_t inner)
+uint32_t multi_apply(Multi *g, uint32_t term, uint32_t set, uint32_t inner)
 {
     uint64_t key = ((uint64_t)g->map_key[term][set] << 32) | g->map_key[term][inner];
     uint32_t id;
@@ -64,19 +29,34 @@ static uint32_t apply_id(Multi *g, uint32_t term, uint32_t set, uint32_t inner)
         id = g->apply.n;
         map_put(&g->apply_of, key, id);
         vec_push(&g->ctx->arena, &g->apply,
-                 ((Node){.cost = union_cost(g, term, inner, set ^ inner)}));
+                 ((MultiNode){.cost = union_cost(g, term, inner, set ^ inner)}));
     }
     return id;
 }
 
 /* ---- what is held ---- */
 
+static void node_note(Multi *g, MultiNode *n)
+{
+    if (g->trial) {
+        vec_push(g->scratch, &g->nodes, ((UndoNode){n, *n}));
+    }
+}
+
+static void held_note(Multi *g, uint32_t term)
+{
+    if (g->trial) {
+        vec_push(g->scratch, &g->helds, ((UndoHeld){term, g->held[term]}));
+    }
+}
+
 static void value_take(Multi *g, uint32_t term, uint32_t set)
 {
-    if ((set & (set - 1)) == 0) {
+    if (set_single(set)) {
         return;
     }
-    Node *v = &g->value.at[g->value_key[term][set]];
+    MultiNode *v = &g->value.at[g->value_key[term][set]];
+    node_note(g, v);
     if (v->refs++ > 0) {
         return;
     }
@@ -88,14 +68,18 @@ static void value_take(Multi *g, uint32_t term, uint32_t set)
     g->total += v->cost;
     for (int i = 0; i < 2; i++) {
         uint32_t half = i == 0 ? part : set ^ part;
-        v->child[i] = (half & (half - 1)) == 0 ? PATH_NONE : g->value_key[term][half];
+        v->child[i] = set_single(half) ? PATH_NONE : g->value_key[term][half];
         value_take(g, term, half); /* as deep as a term has operands, at most MULTI_MOST */
     }
 }
 
 static void value_give(Multi *g, uint32_t id)
 {
-    if (id == PATH_NONE || --g->value.at[id].refs > 0) {
+    if (id == PATH_NONE) {
+        return;
+    }
+    node_note(g, &g->value.at[id]);
+    if (--g->value.at[id].refs > 0) {
         return;
     }
     g->total -= g->value.at[id].cost;
@@ -103,11 +87,13 @@ static void value_give(Multi *g, uint32_t id)
     value_give(g, g->value.at[id].child[1]);
 }
 
-static void term_give(Multi *g, uint32_t term)
+void multi_term_give(Multi *g, uint32_t term)
 {
     Held *h = &g->held[term];
+    held_note(g, term);
     for (uint32_t i = 0; i + 1 < h->n_spine; i++) {
-        Node *f = &g->apply.at[apply_id(g, term, h->spine[i], h->spine[i + 1])];
+        MultiNode *f = &g->apply.at[multi_apply(g, term, h->spine[i], h->spine[i + 1])];
+        node_note(g, f);
         if (--f->refs == 0) {
             g->total -= f->cost;
             value_give(g, f->child[0]);
@@ -115,14 +101,15 @@ static void term_give(Multi *g, uint32_t term)
     }
     if (h->n_spine > 0) {
         uint32_t last = h->spine[h->n_spine - 1];
-        value_give(g, (last & (last - 1)) == 0 ? PATH_NONE : g->value_key[term][last]);
+        value_give(g, set_single(last) ? PATH_NONE : g->value_key[term][last]);
     }
     h->n_spine = 0;
 }
 
-static void term_take(Multi *g, uint32_t term)
+void multi_term_take(Multi *g, uint32_t term)
 {
     Held *h = &g->held[term];
+    held_note(g, term);
     uint32_t set = ((uint32_t)1 << g->m->terms[term].n_operands) - 1;
     for (;;) {
         h->spine[h->n_spine++] = set;
@@ -130,14 +117,15 @@ static void term_take(Multi *g, uint32_t term)
         if (inner == 0) {
             break;
         }
-        uint32_t id = apply_id(g, term, set, inner), rest = set ^ inner;
-        if (g->apply.at[id].refs++ == 0) {
-            g->total += g->apply.at[id].cost;
-            g->apply.at[id].term = term;
-            g->apply.at[id].set = set;
-            g->apply.at[id].part = inner;
-            g->apply.at[id].child[0] =
-                (rest & (rest - 1)) == 0 ? PATH_NONE : g->value_key[term][rest];
+        uint32_t id = multi_apply(g, term, set, inner), rest = set ^ inner;
+        MultiNode *f = &g->apply.at[id];
+        node_note(g, f);
+        if (f->refs++ == 0) {
+            g->total += f->cost;
+            f->term = term;
+            f->set = set;
+            f->part = inner;
+            f->child[0] = set_single(rest) ? PATH_NONE : g->value_key[term][rest];
             value_take(g, term, rest);
         }
         set = inner;
@@ -147,21 +135,22 @@ static void term_take(Multi *g, uint32_t term)
 
 /* ---- the cheapest way in ---- */
 
-static double fair(const Multi *g, const Node *n, double cost)
+static double fair(const Multi *g, const MultiNode *n, double cost)
 {
+    cost *= n->weight != 0.0 ? n->weight : 1.0;
     return cost / (1.0 + g->share * (double)(n->places > 0 ? n->places - 1 : 0));
 }
 
-static void term_values(Multi *g, uint32_t term)
+void multi_term_values(Multi *g, uint32_t term)
 {
     uint32_t all = ((uint32_t)1 << g->m->terms[term].n_operands) - 1;
     for (uint32_t set = 1; set <= all; set++) {
         g->best[set] = 0.0;
         g->split[set] = 0;
-        if ((set & (set - 1)) == 0) {
+        if (set_single(set)) {
             continue;
         }
-        const Node *v = &g->value.at[g->value_key[term][set]];
+        const MultiNode *v = &g->value.at[g->value_key[term][set]];
         double least = INFINITY;
         uint32_t rest = set & (set - 1);
         for (uint32_t b = rest; b != 0; b = (b - 1) & rest) {
@@ -174,24 +163,27 @@ static void term_values(Multi *g, uint32_t term)
                 }
             }
         }
-        g->best[set] = v->refs > 0 ? 0.0 : least;
+        g->best[set] = v->refs > 0 && v->weight == 0.0 ? 0.0 : least;
     }
 }
 
 static void term_spine(Multi *g, uint32_t term)
 {
     uint32_t all = ((uint32_t)1 << g->m->terms[term].n_operands) - 1;
+    const uint32_t *apply = g->applies[term];
     for (uint32_t set = 1; set <= all; set++) {
         g->spine_best[set] = g->best[set];
         g->spine_split[set] = 0;
-        if (!g->m->factor) {
+        if (!g->factor) {
             continue;
         }
         for (uint32_t inner = (set - 1) & set; inner != 0; inner = (inner - 1) & set) {
-            const Node *f = &g->apply.at[apply_id(g, term, set, inner)];
+            const MultiNode *f = &g->apply.at[*apply++];
             double cost = g->spine_best[inner];
-            cost += f->refs > 0 ? 0.0 : fair(g, f, f->cost) + g->best[set ^ inner];
-            if (cost < g->spine_best[set] * (1.0 - 1e-12)) {
+            cost += f->refs > 0 && f->weight == 0.0
+                        ? 0.0
+                        : fair(g, f, f->cost) + g->best[set ^ inner];
+            if (cost < g->spine_best[set] - 1e-12 * fabs(g->spine_best[set])) {
                 g->spine_best[set] = cost;
                 g->spine_split[set] = inner;
             }
@@ -199,301 +191,218 @@ static void term_spine(Multi *g, uint32_t term)
     }
 }
 
+/* ---- passes ---- */
+
+static void choice_give(Multi *g, uint32_t choice)
+{
+    for (uint32_t i = 0; i < g->choices[choice].n; i++) {
+        multi_term_give(g, g->choices[choice].first + i);
+    }
+}
+
+/* Takes the terms of a choice, each at its best; returns what was to be paid, as shared. */
+static double choice_take(Multi *g, uint32_t choice)
+{
+    double cost = 0.0;
+    for (uint32_t i = 0; i < g->choices[choice].n; i++) {
+        uint32_t term = g->choices[choice].first + i;
+        uint32_t all = ((uint32_t)1 << g->m->terms[term].n_operands) - 1;
+        multi_term_values(g, term);
+        term_spine(g, term);
+        cost += g->spine_best[all];
+        multi_term_take(g, term);
+    }
+    return cost;
+}
+
+static void group_give(Multi *g, uint32_t group)
+{
+    if (g->trial) {
+        vec_push(g->scratch, &g->takens, ((UndoTaken){group, g->taken[group]}));
+    }
+    if (g->taken[group] != PATH_NONE) {
+        choice_give(g, g->taken[group]);
+    }
+    g->taken[group] = PATH_NONE;
+}
+
+static void group_take(Multi *g, uint32_t group)
+{
+    uint32_t first = g->group[group], n = g->group[group + 1] - first, pick = first;
+    double least = INFINITY;
+    for (uint32_t i = 0; n > 1 && i < n; i++) {
+        double cost = choice_take(g, first + i);
+        choice_give(g, first + i);
+        if (cost < least - 1e-12 * fabs(cost)) {
+            least = cost;
+            pick = first + i;
+        }
+    }
+    choice_take(g, pick);
+    g->taken[group] = pick;
+}
+
+static void regroup(Multi *g, uint32_t group)
+{
+    group_give(g, group);
+    group_take(g, group);
+    for (uint32_t i = g->group[group]; i < g->group[group + 1]; i++) {
+        g->work += g->choice_work[i];
+    }
+}
+
 static void pass(Multi *g)
 {
-    for (uint32_t t = 0; t < g->m->n_terms; t++) {
-        term_give(g, t);
-        term_values(g, t);
-        term_spine(g, t);
-        term_take(g, t);
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        regroup(g, k);
+    }
+}
+
+static void settle(Multi *g)
+{
+    double before = INFINITY;
+    g->share = 0.0;
+    for (int i = 0; i < 40 && g->total < before * (1.0 - 1e-9); i++) {
+        before = g->total;
+        pass(g);
     }
 }
 
 /* Passes with the given first share, falling to none; returns the total. */
 static double descend(Multi *g, double share)
 {
-    for (uint32_t t = 0; t < g->m->n_terms; t++) {
-        term_give(g, t);
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        group_give(g, k);
     }
     g->total = 0.0;
     for (g->share = share; g->share > 0.02; g->share *= 0.6) {
         pass(g);
     }
-    g->share = 0.0;
-    double before = INFINITY;
-    for (int i = 0; i < 40 && g->total < before * (1.0 - 1e-9); i++) {
-        before = g->total;
-        pass(g);
-    }
+    settle(g);
     return g->total;
 }
 
-/* ---- tables of a term ---- */
+/* ---- trials ---- */
 
-static bool term_labels(Multi *g, uint32_t term)
+static void trial_undo(Multi *g)
 {
-    const PathTerm *t = &g->m->terms[term];
-    uint32_t own[64], n = 0, all = ((uint32_t)1 << t->n_operands) - 1;
-    uint64_t inside[MULTI_MOST], output = 0;
-    for (uint32_t k = 0; k <= t->n_operands; k++) {
-        PathLabels at = k < t->n_operands ? t->operands[k] : t->output;
-        uint64_t bits = 0;
-        for (uint32_t i = 0; i < at.n; i++) {
-            uint32_t l = 0;
-            while (l < n && own[l] != at.at[i]) {
-                l++;
-            }
-            if (l == n && n == 64) {
-                return false;
-            }
-            if (l == n) {
-                g->extent[term][n] = (double)g->m->sizes[at.at[i]];
-                own[n++] = at.at[i];
-            }
-            bits |= (uint64_t)1 << l;
-        }
-        if (k < t->n_operands) {
-            inside[k] = bits;
-        } else {
-            output = bits;
-        }
+    for (uint32_t i = g->nodes.n; i-- > 0;) {
+        *g->nodes.at[i].node = g->nodes.at[i].was;
     }
-    for (uint32_t set = 1; set <= all; set++) {
-        uint64_t in = 0, out = output;
-        for (uint32_t k = 0; k < t->n_operands; k++) {
-            in |= (set >> k) & 1 ? inside[k] : 0;
-            out |= (set >> k) & 1 ? 0 : inside[k];
-        }
-        g->met[term][set] = in & out;
+    for (uint32_t i = g->helds.n; i-- > 0;) {
+        g->held[g->helds.at[i].term] = g->helds.at[i].was;
     }
-    return true;
+    for (uint32_t i = g->takens.n; i-- > 0;) {
+        g->taken[g->takens.at[i].group] = g->takens.at[i].was;
+    }
 }
 
-static bool term_tables(Multi *g, uint32_t term)
+#define FORBID  1e4
+#define PROMOTE (-1e-3)
+#define LARGE   1e-3 /* of the total: worth passes over all */
+#define HOPE    0.02 /* a trial that is worse by more is not looked into */
+
+/* Forbids a node that is held, or all but gives one away that is not, for the groups that could
+ * hold it; whether what comes of it was better, and is kept. */
+static bool trial(Multi *g, uint32_t at)
 {
-    const PathTerm *t = &g->m->terms[term];
-    Arena *arena = &g->ctx->arena;
-    uint32_t all = ((uint32_t)1 << t->n_operands) - 1;
-    g->value_key[term] = ARENA_ARRAY(arena, (size_t)all + 1, uint32_t);
-    g->map_key[term] = ARENA_ARRAY(arena, (size_t)all + 1, uint32_t);
-    g->met[term] = ARENA_ARRAY(arena, (size_t)all + 1, uint64_t);
-    g->extent[term] = ARENA_ARRAY(arena, 64, double);
-    g->held[term].spine = ARENA_ARRAY(arena, (size_t)t->n_operands + 1, uint32_t);
-    if (!term_labels(g, term)) {
-        return false;
-    }
-    for (uint32_t set = 1; set <= all; set++) {
-        ArenaMark mark = arena_mark(g->scratch);
-        uint32_t id = canon_key(&g->keys, g->m, t, set, false, g->scratch, NULL, NULL)->id;
-        while (g->value.n <= id) {
-            vec_push(arena, &g->value, (Node){0});
+    bool is_value = at < g->value.n;
+    uint32_t id = is_value ? at : at - g->value.n;
+    MultiNode *node = is_value ? &g->value.at[id] : &g->apply.at[id];
+    const uint32_t *of = is_value ? g->value_group : g->apply_group;
+    const uint32_t *offset = is_value ? g->value_at : g->apply_at;
+    double before = g->total;
+    g->nodes.n = g->helds.n = g->takens.n = 0;
+    g->trial = true;
+    double weight = node->refs > 0 ? FORBID : PROMOTE;
+    bool large = node->cost > LARGE * g->total;
+    for (int round = 0; round < 3; round++) {
+        node->weight = round < 2 ? weight : 0.0;
+        for (uint32_t i = offset[id]; i < offset[id + 1]; i++) {
+            regroup(g, of[i]);
         }
-        g->value_key[term][set] = id;
-        g->value.at[id].places++;
-        if (g->m->factor) {
-            g->map_key[term][set] =
-                canon_key(&g->keys, g->m, t, set, true, g->scratch, NULL, NULL)->id;
-        }
-        arena_reset(g->scratch, mark);
-    }
-    for (uint32_t set = 1; g->m->factor && set <= all; set++) {
-        for (uint32_t inner = (set - 1) & set; inner != 0; inner = (inner - 1) & set) {
-            uint32_t id = apply_id(g, term, set, inner);
-            g->apply.at[id].places++;
+        for (uint32_t k = 0; large && round == 0 && k < g->n_groups; k++) {
+            regroup(g, k);
         }
     }
-    return true;
+    if (g->total < before * (1.0 + HOPE)) {
+        settle(g);
+    }
+    g->trial = false;
+    if (g->total < before * (1.0 - 1e-9)) {
+        return true;
+    }
+    trial_undo(g);
+    node->weight = 0.0;
+    g->total = before;
+    return false;
 }
 
-/* ---- the result ---- */
+typedef struct Candidate {
+    double worth;
+    uint32_t at; /* value, or number of values + apply */
+} Candidate;
 
-typedef struct Emit {
-    Multi *g;
-    uint32_t term;
-    PathTermStep *steps;
-    uint32_t n;
-    uint32_t number[(size_t)1 << MULTI_MOST]; /* by subset: tensor */
-} Emit;
+static int by_worth(const void *a, const void *b)
+{
+    const Candidate *x = a, *y = b;
+    return x->worth != y->worth ? (x->worth < y->worth ? 1 : -1)
+                                : (x->at > y->at) - (x->at < y->at);
+}
 
-/* The part of `set` that its value's maker took, in this term's operands: by places in the key.
+/* Nodes that several groups could hold, the costliest first, until none helps or the work is
+ * done.
  */
-static uint32_t value_part(Emit *e, uint32_t set)
+static void trials(Multi *g, uint64_t budget)
 {
-    Multi *g = e->g;
-    const Node *v = &g->value.at[g->value_key[e->term][set]];
-    uint32_t there[MULTI_MOST], here[MULTI_MOST], part = 0;
-    ArenaMark mark = arena_mark(g->scratch);
-    canon_key(&g->keys, g->m, &g->m->terms[v->term], v->set, false, g->scratch, NULL, there);
-    canon_key(&g->keys, g->m, &g->m->terms[e->term], set, false, g->scratch, NULL, here);
-    arena_reset(g->scratch, mark);
-    for (uint32_t i = 0, n = (uint32_t)__builtin_popcount(set); i < n; i++) {
-        part |= (v->part >> there[i]) & 1 ? (uint32_t)1 << here[i] : 0;
+    VEC(Candidate) list = {0};
+    for (uint32_t i = 0; i < g->value.n + g->apply.n; i++) {
+        const MultiNode *n = i < g->value.n ? &g->value.at[i] : &g->apply.at[i - g->value.n];
+        if (n->places > 1 && n->cost > 1e-6 * g->total && n->cost < g->total) {
+            Candidate c = {n->cost * (double)n->places, i};
+            vec_push(g->scratch, &list, c);
+        }
     }
-    return part;
-}
-
-static void step_emit(Emit *e, uint32_t set, uint32_t a, uint32_t b, uint32_t apply)
-{
-    Multi *g = e->g;
-    const PathTerm *t = &g->m->terms[e->term];
-    PathTermStep *s = &e->steps[e->n];
-    *s =
-        (PathTermStep){e->number[a], e->number[b], g->value_key[e->term][set], apply, {0}, {0}};
-    PathLabels legs;
-    ArenaMark mark = arena_mark(g->scratch);
-    canon_key(&g->keys, g->m, t, set, false, g->scratch, &legs, NULL);
-    s->legs =
-        (PathLabels){arena_copy(&g->ctx->arena, legs.at, legs.n * sizeof *legs.at), legs.n};
-    if (apply != PATH_NONE) {
-        canon_key(&g->keys, g->m, t, a, true, g->scratch, &legs, NULL);
-        s->apply_legs =
-            (PathLabels){arena_copy(&g->ctx->arena, legs.at, legs.n * sizeof *legs.at), legs.n};
-    }
-    arena_reset(g->scratch, mark);
-    e->number[set] = t->n_operands + e->n++;
-}
-
-static void value_emit(Emit *e, uint32_t set)
-{
-    if ((set & (set - 1)) == 0) {
-        e->number[set] = (uint32_t)__builtin_ctz(set);
+    if (list.n == 0) {
         return;
     }
-    uint32_t part = value_part(e, set);
-    value_emit(e, part); /* as deep as a term has operands */
-    value_emit(e, set ^ part);
-    step_emit(e, set, part, set ^ part, PATH_NONE);
-}
-
-static PathTermStep *term_emit(Multi *g, uint32_t term, Emit *e)
-{
-    const Held *h = &g->held[term];
-    e->g = g;
-    e->term = term;
-    e->n = 0;
-    e->steps = ARENA_ARRAY(&g->ctx->arena, g->m->terms[term].n_operands, PathTermStep);
-    value_emit(e, h->spine[h->n_spine - 1]);
-    for (uint32_t i = h->n_spine - 1; i-- > 0;) {
-        uint32_t set = h->spine[i], inner = h->spine[i + 1];
-        value_emit(e, set ^ inner);
-        step_emit(e, set, inner, set ^ inner, apply_id(g, term, set, inner));
-    }
-    return e->steps;
-}
-
-/* The exact sum over held nodes. */
-static void add_exact(const Multi *g, const Node *n, mpz_t sum)
-{
-    uint64_t met = g->met[n->term][n->part] | g->met[n->term][n->set ^ n->part];
-    mpz_t product;
-    mpz_init_set_ui(product, 1);
-    for (; met != 0; met &= met - 1) {
-        mpz_mul_ui(product, product, (unsigned long)g->extent[n->term][__builtin_ctzll(met)]);
-    }
-    mpz_add(sum, sum, product);
-    mpz_clear(product);
-}
-
-static const char *total_exact(const Multi *g, double *log10_total)
-{
-    mpz_t sum;
-    mpz_init(sum);
-    for (uint32_t i = 0; i < g->value.n; i++) {
-        if (g->value.at[i].refs > 0) {
-            add_exact(g, &g->value.at[i], sum);
+    qsort(list.at, list.n, sizeof *list.at, by_worth);
+    bool better = true;
+    for (uint64_t until = g->work + budget; better && g->work < until;) {
+        better = false;
+        for (uint32_t i = 0; i < list.n && g->work < until; i++) {
+            better |= trial(g, list.at[i].at);
         }
     }
-    for (uint32_t i = 0; i < g->apply.n; i++) {
-        if (g->apply.at[i].refs > 0) {
-            add_exact(g, &g->apply.at[i], sum);
-        }
-    }
-    char *text = ARENA_ARRAY(&g->ctx->arena, mpz_sizeinbase(sum, 10) + 2, char);
-    mpz_get_str(text, 10, sum);
-    *log10_total = mpz_sgn(sum) > 0 ? log10(mpz_get_d(sum)) : 0.0;
-    mpz_clear(sum);
-    return text;
 }
 
-/* Each term by itself: taken in and out alone. */
-static void separate_exact(Multi *g, PathMultiResult *out)
+static void search(Multi *g)
 {
-    mpz_t sum, one;
-    mpz_inits(sum, one, NULL);
-    g->share = 0.0;
-    for (uint32_t t = 0; t < g->m->n_terms; t++) {
-        double ignored;
-        uint32_t all = ((uint32_t)1 << g->m->terms[t].n_operands) - 1;
-        term_values(g, t);
-        memset(g->spine_split, 0, ((size_t)all + 1) * sizeof *g->spine_split);
-        term_take(g, t);
-        ArenaMark mark = arena_mark(&g->ctx->arena);
-        mpz_set_str(one, total_exact(g, &ignored), 10);
-        arena_reset(&g->ctx->arena, mark);
-        mpz_add(sum, sum, one);
-        term_give(g, t);
-    }
-    char *text = ARENA_ARRAY(&g->ctx->arena, mpz_sizeinbase(sum, 10) + 2, char);
-    out->separate = mpz_get_str(text, 10, sum);
-    out->log10_separate = mpz_sgn(sum) > 0 ? log10(mpz_get_d(sum)) : 0.0;
-    mpz_clears(sum, one, NULL);
-}
-
-static bool multi_begin(Multi *g)
-{
-    Arena *arena = &g->ctx->arena;
-    uint32_t n = g->m->n_terms, most = 1;
-    symtable_init(&g->keys, arena);
-    map_init(&g->apply_of, arena);
-    g->value_key = ARENA_ARRAY(arena, n, uint32_t *);
-    g->map_key = ARENA_ARRAY(arena, n, uint32_t *);
-    g->met = ARENA_ARRAY(arena, n, uint64_t *);
-    g->extent = ARENA_ARRAY(arena, n, double *);
-    g->held = ARENA_ARRAY(arena, n, Held);
-    for (uint32_t t = 0; t < n; t++) {
-        uint32_t k = g->m->terms[t].n_operands;
-        if (k < 1 || k > MULTI_MOST || !term_tables(g, t)) {
-            diag_limit(&g->ctx->diags, E_LIMIT_SIZE, (Span){0, 0, 0},
-                       "term %u has %u operands; terms planned together have 1 to %d, and 64 "
-                       "labels at most",
-                       t + 1, k, MULTI_MOST);
-            return false;
+    static const double shares[] = {0.0, 0.2, 1.0, 4.0};
+    double best = INFINITY;
+    size_t pick = 0;
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        double total = descend(g, shares[i]);
+        if (total < best * (1.0 - 1e-12)) {
+            best = total;
+            pick = i;
         }
-        most = k > most ? k : most;
     }
-    g->best = ARENA_ARRAY(arena, (size_t)1 << most, double);
-    g->spine_best = ARENA_ARRAY(arena, (size_t)1 << most, double);
-    g->split = ARENA_ARRAY(arena, (size_t)1 << most, uint32_t);
-    g->spine_split = ARENA_ARRAY(arena, (size_t)1 << most, uint32_t);
-    return true;
+    descend(g, shares[pick]);
+    trials(g, g->m->budget);
 }
 
 bool path_multi(const PathMulti *m, Ctx *ctx, PathMultiResult *out)
 {
-    static const double shares[] = {0.0, 0.2, 1.0, 4.0};
     Arena scratch;
     memset(out, 0, sizeof *out);
     arena_init(&scratch, &ctx->budget);
     Multi g = {.m = m, .ctx = ctx, .scratch = &scratch};
     bool ok = multi_begin(&g);
     if (ok) {
-        separate_exact(&g, out);
-        double best = INFINITY, total = INFINITY;
-        size_t pick = 0;
-        for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-            total = descend(&g, shares[i]);
-            if (total < best * (1.0 - 1e-12)) {
-                best = total;
-                pick = i;
-            }
-        }
-        descend(&g, shares[pick]);
-        out->shared = total_exact(&g, &out->log10_shared);
-        out->steps = ARENA_ARRAY(&ctx->arena, m->n_terms, PathTermStep *);
-        Emit *emit = ARENA_NEW(&ctx->arena, Emit);
-        for (uint32_t t = 0; t < m->n_terms; t++) {
-            out->steps[t] = term_emit(&g, t, emit);
-        }
+        multi_separate(&g, out);
+        search(&g);
+        multi_emit(&g, out);
     }
     arena_release(&scratch);
     return ok;

@@ -9,7 +9,8 @@
 
 #include "path/path.h"
 
-#define MULTI_MOST 12 /* operands of one term */
+#define MULTI_MOST  12                  /* operands of one term */
+#define MULTI_PAIRS ((uint64_t)1 << 22) /* splits of all terms, for factoring */
 
 typedef struct PathTerm {
     uint32_t n_operands;
@@ -20,12 +21,21 @@ typedef struct PathTerm {
     uint32_t sum; /* which sum; terms of one sum are added (whatever follows is linear) */
 } PathTerm;
 
+/* A way to compute something: all the terms [first, first + n). Choices of equal `group` are
+ * alternatives, and stand side by side. */
+typedef struct PathChoice {
+    uint32_t group, first, n;
+} PathChoice;
+
 typedef struct PathMulti {
     uint32_t n_terms;
     const PathTerm *terms;
     uint32_t n_labels;
     const int64_t *sizes; /* by label */
-    bool factor;          /* use linearity */
+    bool factor;          /* use linearity, where the terms have MULTI_PAIRS splits at most */
+    uint64_t budget;      /* splits that may be weighed beyond a first descent; 0: none */
+    uint32_t n_choices;   /* 0: every term is computed */
+    const PathChoice *choices;
 } PathMulti;
 
 /* A step of a term's tree. Steps of equal `value` make the same tensor, `legs` matching one by
@@ -41,14 +51,47 @@ typedef struct PathTermStep {
 } PathTermStep;
 
 typedef struct PathMultiResult {
-    PathTermStep **steps; /* by term; n_operands - 1 each */
-    const char *separate; /* multiply-adds, each term by itself at its best, as digits */
+    PathTermStep **steps; /* by term; n_operands - 1 each; null: of a choice not taken */
+    const char *separate; /* multiply-adds, each term (of first choices) by itself at its best,
+                             as digits */
     const char *shared;   /* multiply-adds of this result */
     double log10_separate, log10_shared;
 } PathMultiResult;
 
 /* False after a diagnostic (a term of too many operands). */
 bool path_multi(const PathMulti *m, Ctx *ctx, PathMultiResult *out);
+
+/* A contraction that is added to a result in several orders of its axes: result axis d is axis
+ * `axis[d]` of term.output. term.sum: which result. */
+typedef struct PathOrder {
+    double coef; /* not 0 */
+    const uint32_t *axis;
+} PathOrder;
+
+typedef struct PathSummand {
+    PathTerm term;
+    uint32_t n_orders;
+    const PathOrder *orders;
+} PathSummand;
+
+/* Equal networks are one term, and terms that are added in the same orders are one sum. */
+typedef struct PathSumOrders {
+    uint32_t result, n_axes, n_orders;
+    const PathOrder *orders; /* axes of the sum */
+} PathSumOrders;
+
+typedef struct PathMerged {
+    uint32_t n_terms, n_sums, n_choices;
+    PathTerm *terms;   /* sum: index into `sums` */
+    double *coef;      /* by term: its share of the sum */
+    uint32_t *summand; /* by term: where its network comes from */
+    PathChoice *choices;
+    PathSumOrders *sums;
+} PathMerged;
+
+/* m: labels and sizes. Terms have 1 to MULTI_MOST operands. */
+void path_merge(const PathMulti *m, const PathSummand *summands, uint32_t n, Ctx *ctx,
+                PathMerged *out);
 
 /* A network of one term, reduced to what renaming cannot change. `member`: the operands of
  * interest, as bits. With `context` the key is of all the others and the output, with the

@@ -7,6 +7,8 @@
 
 /* Contractions of one kernel that are planned together: more are planned one by one. */
 #define SHARE_MOST 512
+/* Splits weighed beyond a first descent: well under a tenth of a second. */
+#define SHARE_BUDGET ((uint64_t)1 << 22)
 
 static bool is_term(const Node *n)
 {
@@ -102,7 +104,7 @@ bool share_plan(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *contr
         return true;
     }
     PathMulti m = {.n_terms = t.list.n, .terms = t.list.at, .n_labels = t.sizes.n,
-                   .sizes = t.sizes.at};
+                   .sizes = t.sizes.at, .budget = SHARE_BUDGET};
     if (!path_multi(&m, ctx, &out->plan)) {
         return false;
     }

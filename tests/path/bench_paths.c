@@ -4,15 +4,17 @@
  * instances with known sliced totals.
  *
  *     tdsl-bench-paths [--file=F] [--search=A,B] [--effort=N] [--seed=N] [--seeds=N]
- * [--only=TEXT] [--sliced]
+ * [--only=TEXT] [--sliced] [--multi]
  *
- * `--seeds=N` runs N seeds and takes the median. Times are CPU seconds of this process. */
+ * `--multi` is another benchmark: the sets of bench_multi.c. `--seeds=N` runs N seeds and takes
+ * the median. Times are CPU seconds of this process. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "path/bench_multi.h"
 #include "path/path.h"
 
 #define SEEDS_MOST 64
@@ -23,7 +25,7 @@ typedef struct Settings {
     char search[256];
     uint32_t effort, seeds;
     uint64_t seed;
-    bool sliced;
+    bool sliced, multi;
 } Settings;
 
 typedef struct Summary { /* one size class */
@@ -210,6 +212,8 @@ static bool settings_read(int argc, char **argv, Settings *set)
             set->seeds = (uint32_t)strtoul(v, NULL, 10);
         } else if (strncmp(a, "--sliced", n) == 0 && n == 8) {
             set->sliced = true;
+        } else if (strncmp(a, "--multi", n) == 0 && n == 7) {
+            set->multi = true;
         } else {
             return false;
         }
@@ -227,9 +231,12 @@ int main(int argc, char **argv)
     if (!settings_read(argc, argv, &set)) {
         fputs("usage: tdsl-bench-paths [--file=F] [--search=A,B] [--effort=N] [--seed=N] "
               "[--seeds=N (to 64)] "
-              "[--only=TEXT] [--sliced]\n",
+              "[--only=TEXT] [--sliced] [--multi]\n",
               stderr);
         return 2;
+    }
+    if (set.multi) {
+        return bench_multi(set.only, set.effort);
     }
     json_error_t error;
     json_t *root = json_load_file(set.file, 0, &error);
