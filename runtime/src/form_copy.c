@@ -6,6 +6,7 @@
 #include "forms.h"
 #include "sha256.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_PARTS 1024
@@ -17,6 +18,7 @@ struct FormBlock {
 
 typedef struct Making {
     NkiForm *form;
+    const char *folder; /* of relative paths, or null */
     tdsl_report *report;
     tdsl_status status; /* the first failure */
 } Making;
@@ -67,6 +69,20 @@ static bool keep_text(Making *m, const char **to, const char *from)
     return copy != NULL;
 }
 
+static bool keep_path(Making *m, const char **to, const char *from)
+{
+    if (from == NULL || from[0] == '/' || m->folder == NULL || m->folder[0] == '\0') {
+        return keep_text(m, to, from);
+    }
+    size_t bytes = strlen(m->folder) + strlen(from) + 2;
+    char *path = keep(m, bytes, 1);
+    if (path != NULL) {
+        (void)snprintf(path, bytes, "%s/%s", m->folder, from);
+    }
+    *to = path;
+    return path != NULL;
+}
+
 /* --- head --- */
 
 static bool head_check(Making *m, const tdsl_nki_form *given)
@@ -102,39 +118,56 @@ static bool head_check(Making *m, const tdsl_nki_form *given)
     return true;
 }
 
-/* The value of the kernel's dimension d; below 0 when the form does not say. */
-static int64_t dim_value(const tdsl_nki_form *given, const tdsl_kernel_info *info, int32_t d)
+static bool dims_fail(Making *m, const char *name)
 {
-    if (given->dims == NULL) {
-        return -1;
-    }
-    if (given->dim_names == NULL) {
-        return given->dims[d];
-    }
-    for (int32_t i = 0; i < given->n_dims; i++) {
-        if (given->dim_names[i] != NULL &&
-            strcmp(given->dim_names[i], info->dims[d].name) == 0) {
-            return given->dims[i];
+    return MAKING_FAIL(m, TDSL_E_ARGUMENT,
+                       "kernel '%s': the NKI form does not say what dimension '%s' is bound to",
+                       kernel_name(m), name);
+}
+
+/* Dimensions (below 0 so far) from the extents of the arguments, which must fit the kernel's.
+ */
+static bool dims_deduce(Making *m, const tdsl_nki_form *given, int64_t *dims)
+{
+    const tdsl_kernel_info *info = m->form->kernel->info;
+    int32_t at = 0;
+    for (int32_t i = 0; i < info->n_args; i++) {
+        for (int32_t axis = 0; axis < info->args[i].rank; axis++) {
+            const tdsl_extent *want = &info->args[i].extents[axis];
+            int64_t extent = at < given->n_extents ? given->extents[at++] : -1;
+            if (want->dim >= 0 && dims[want->dim] < 0) {
+                dims[want->dim] = extent;
+            }
+            if (extent < 0 || extent != (want->dim < 0 ? want->fixed : dims[want->dim])) {
+                return MAKING_FAIL(m, TDSL_E_ARGUMENT,
+                                   "kernel '%s', argument '%s': its NKI form was built for "
+                                   "another extent of axis %d (%lld)",
+                                   info->name, info->args[i].name, (int)axis,
+                                   (long long)extent);
+            }
         }
     }
-    return -1;
+    return at == given->n_extents ||
+           MAKING_FAIL(m, TDSL_E_ARGUMENT,
+                       "kernel '%s': its NKI form has arguments of another rank", info->name);
 }
 
 static bool dims_make(Making *m, const tdsl_nki_form *given)
 {
     const tdsl_kernel_info *info = m->form->kernel->info;
     int64_t *dims = keep(m, (size_t)info->n_dims, sizeof *dims);
+    bool good = dims != NULL;
     m->form->dims = dims;
-    for (int32_t d = 0; dims != NULL && d < info->n_dims; d++) {
-        dims[d] = dim_value(given, info, d);
-        if (dims[d] < 0) {
-            return MAKING_FAIL(
-                m, TDSL_E_ARGUMENT,
-                "kernel '%s': the NKI form does not say what dimension '%s' is bound to",
-                info->name, info->dims[d].name);
-        }
+    for (int32_t d = 0; good && d < info->n_dims; d++) {
+        dims[d] = given->dims != NULL ? given->dims[d] : -1;
     }
-    return dims != NULL;
+    if (good && given->dims == NULL && given->extents != NULL) {
+        good = dims_deduce(m, given, dims);
+    }
+    for (int32_t d = 0; good && d < info->n_dims; d++) {
+        good = dims[d] >= 0 || dims_fail(m, info->dims[d].name);
+    }
+    return good;
 }
 
 /* --- tensors --- */
@@ -326,12 +359,12 @@ static bool part_make(Making *m, const tdsl_nki_part *given, NkiPart *part)
     part->form = m->form;
     part->neff = given->neff;
     part->neff_bytes = given->neff_bytes;
-    return part_check(m, given) && keep_text(m, &part->neff_path, given->neff_path) &&
+    return part_check(m, given) && keep_path(m, &part->neff_path, given->neff_path) &&
            keep_text(m, &part->neff_sha256, given->neff_sha256) &&
-           keep_text(m, &part->program, given->program) &&
+           keep_path(m, &part->program, given->program) &&
            keep_text(m, &part->function,
                      given->function != NULL ? given->function : kernel_name(m)) &&
-           keep_text(m, &part->manifest, given->manifest) && operands_make(m, given, part);
+           keep_path(m, &part->manifest, given->manifest) && operands_make(m, given, part);
 }
 
 /* --- order --- */
@@ -418,13 +451,13 @@ static bool form_fill(Making *m, const tdsl_nki_form *given)
     return good && order_check(m);
 }
 
-NkiForm *tdsl_form_make(tdsl_kernel *kernel, const tdsl_nki_form *given, tdsl_report *report,
-                        tdsl_status *status)
+NkiForm *tdsl_form_make(tdsl_kernel *kernel, const tdsl_nki_form *given, const char *folder,
+                        tdsl_report *report, tdsl_status *status)
 {
     NkiForm draft;
     memset(&draft, 0, sizeof draft);
     draft.kernel = kernel;
-    Making m = {&draft, report, TDSL_OK};
+    Making m = {&draft, folder, report, TDSL_OK};
     if (!head_check(&m, given)) {
         *status = m.status;
         return NULL;

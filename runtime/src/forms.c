@@ -35,15 +35,16 @@ NkiForm *tdsl_forms_find(tdsl_kernel *kernel, int32_t backend, const int64_t *di
     return NULL;
 }
 
-tdsl_status tdsl_register_nki(tdsl_context *context, const char *name,
-                              const tdsl_nki_form *form, tdsl_report *report)
+static tdsl_status form_register(tdsl_context *context, const char *name,
+                                 const tdsl_nki_form *form, const char *folder,
+                                 tdsl_report *report)
 {
     tdsl_kernel *kernel = NULL;
     tdsl_status status = tdsl_find(context, name, &kernel, report);
     if (status != TDSL_OK) {
         return status;
     }
-    NkiForm *made = tdsl_form_make(kernel, form, report, &status);
+    NkiForm *made = tdsl_form_make(kernel, form, folder, report, &status);
     if (made == NULL) {
         return status;
     }
@@ -52,6 +53,35 @@ tdsl_status tdsl_register_nki(tdsl_context *context, const char *name,
     atomic_store_explicit(&kernel->forms, made, memory_order_release);
     (void)pthread_mutex_unlock(&context->registry_lock);
     return TDSL_OK;
+}
+
+tdsl_status tdsl_register_nki(tdsl_context *context, const char *name,
+                              const tdsl_nki_form *form, tdsl_report *report)
+{
+    return form_register(context, name, form, NULL, report);
+}
+
+tdsl_status tdsl_register_nki_all(tdsl_context *context, const tdsl_nki_form *const *forms,
+                                  const char *folder, tdsl_report *report)
+{
+    if (!tdsl_report_begin(report, NULL)) {
+        return TDSL_E_ABI;
+    }
+    if (forms == NULL) {
+        return tdsl_fail(report, TDSL_E_ARGUMENT,
+                         "tdsl_register_nki_all: the list of forms is null");
+    }
+    tdsl_status status = TDSL_OK;
+    for (size_t i = 0; status == TDSL_OK && forms[i] != NULL; i++) {
+        if (forms[i]->struct_size != sizeof **forms || forms[i]->kernel == NULL) {
+            return tdsl_fail(report, TDSL_E_ABI,
+                             "tdsl_register_nki_all: form %zu is of another version, or of no "
+                             "kernel",
+                             i);
+        }
+        status = form_register(context, forms[i]->kernel, forms[i], folder, report);
+    }
+    return status;
 }
 
 void tdsl_forms_free(tdsl_kernel *kernel)

@@ -74,9 +74,10 @@ NkiForm *tdsl_forms_find(tdsl_kernel *kernel, int32_t backend, const int64_t *di
                          const char *target, NkiForm **other);
 void tdsl_forms_free(tdsl_kernel *kernel);
 
-/* form_copy.c: a form of our own from the program's, checked. Null with a status. */
-NkiForm *tdsl_form_make(tdsl_kernel *kernel, const tdsl_nki_form *given, tdsl_report *report,
-                        tdsl_status *status);
+/* form_copy.c: a form of our own from the program's, checked, its paths from `folder` unless
+ * that is null. Null with a status. */
+NkiForm *tdsl_form_make(tdsl_kernel *kernel, const tdsl_nki_form *given, const char *folder,
+                        tdsl_report *report, tdsl_status *status);
 void tdsl_form_free(NkiForm *form);
 
 #endif

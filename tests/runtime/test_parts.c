@@ -297,23 +297,71 @@ static void forms_without_their_tables_are_refused(void **state)
     bench_close(&b);
 }
 
-static void dimensions_may_be_given_by_name(void **state)
+static void dimensions_may_be_given_by_extents(void **state)
 {
     (void)state;
-    static const char *const names[] = {"z", "n", "k", "m"};
-    static const int64_t values[] = {9, 2, 2, 2};
+    static const int64_t extents[] = {2, 2, 2, 2, 2, 2};
+    static const int64_t other[] = {2, 2, 3, 2, 2, 2};
+    static const int64_t below[] = {2, -2, 2, 2, 2, 2};
     Bench b;
     bench_open(&b, square_text, "");
-    b.form.dims = values;
-    b.form.dim_names = names;
-    b.form.n_dims = 3;
+    b.form.dims = NULL;
     refused(&b, "'m'");
-    b.form.dims = values;
-    b.form.dim_names = names;
-    b.form.n_dims = 4;
+    b.form.dims = NULL;
+    b.form.extents = other;
+    b.form.n_extents = 6;
+    refused(&b, "'B'");
+    b.form.dims = NULL;
+    b.form.extents = extents;
+    b.form.n_extents = 5;
+    refused(&b, "'R'");
+    b.form.dims = NULL;
+    b.form.extents = below;
+    b.form.n_extents = 6;
+    refused(&b, "'A'");
+    b.form.dims = NULL;
+    b.form.extents = extents;
+    b.form.n_extents = 7;
+    refused(&b, "rank");
+    b.form.dims = NULL;
+    b.form.extents = extents;
+    b.form.n_extents = 6;
     expect_ok(add(&b), &b.report);
     expect_ok(call(&b), &b.report);
     holds(b.r, 3, 5, 7, 11);
+    bench_close(&b);
+}
+
+static void a_list_of_forms_is_registered_with_its_folder(void **state)
+{
+    (void)state;
+    Bench b;
+    char path[256];
+    char folder[256];
+    bench_open(&b, square_text, "");
+    file_make(path, b.neff.bytes, b.neff.size);
+    memcpy(folder, path, sizeof folder);
+    char *slash = strrchr(folder, '/');
+    *slash = '\0';
+    const tdsl_nki_form *list[3] = {&b.form, &b.form, NULL};
+    expect_failure(tdsl_register_nki_all(b.context, NULL, NULL, &b.report), TDSL_E_ARGUMENT,
+                   &b.report, "null", NULL, NULL);
+    expect_failure(tdsl_register_nki_all(b.context, list, folder, &b.report), TDSL_E_ABI,
+                   &b.report, "form 0", "no kernel", NULL);
+    b.form.kernel = "nobody";
+    expect_failure(tdsl_register_nki_all(b.context, list, folder, &b.report), TDSL_E_NOT_FOUND,
+                   &b.report, "nobody", NULL, NULL);
+    b.form.kernel = "matmul";
+    for (int p = 0; p < 2; p++) {
+        b.parts[p].neff = NULL;
+        b.parts[p].neff_path = p == 0 ? slash + 1 : path; /* relative, absolute */
+    }
+    expect_ok(tdsl_register_nki_all(b.context, list, folder, &b.report), &b.report);
+    expect_ok(call(&b), &b.report);
+    holds(b.r, 3, 5, 7, 11);
+    expect_ok(tdsl_register_nki_all(b.context, list, "/nonexistent", &b.report), &b.report);
+    expect_failure(call(&b), TDSL_E_NEFF, &b.report, "matmul", "/nonexistent/", "missing");
+    assert_int_equal(remove(path), 0);
     bench_close(&b);
 }
 
@@ -393,7 +441,8 @@ int main(void)
         cmocka_unit_test(parts_run_in_the_emulator),
         cmocka_unit_test(operands_out_of_order_or_out_of_range_are_refused),
         cmocka_unit_test(forms_without_their_tables_are_refused),
-        cmocka_unit_test(dimensions_may_be_given_by_name),
+        cmocka_unit_test(dimensions_may_be_given_by_extents),
+        cmocka_unit_test(a_list_of_forms_is_registered_with_its_folder),
         cmocka_unit_test(a_form_for_another_target_than_the_devices_is_not_loaded),
         cmocka_unit_test(each_family_takes_its_targets_forms),
         cmocka_unit_test(a_library_that_cannot_say_what_it_runs_on_is_used),

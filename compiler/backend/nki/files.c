@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files beside a kernel: manifest, build script and HLO text. All are made from the LEGAL
+/* The files beside a kernel: manifest and HLO text (build script and table have files of their
+ * own, script.c and table.c). All are made from the LEGAL
  * kernel alone. */
 #include <string.h>
 
@@ -100,123 +101,6 @@ void nki_print_manifest(const Kernel *k, const NkiChip *chip, Text *out)
         }
     }
     text_put(out, "  ]\n}\n");
-}
-
-/* ---- build script ---- */
-
-static const char *const script_head =
-    "#!/usr/bin/env python3\n"
-    "\"\"\"Compiles the kernels of this folder to NEFF, on a host that has the Neuron tools.\n"
-    "\n"
-    "    python3 build_neff.py [KERNEL ...]        all kernels unless some are named\n"
-    "\n"
-    "The documented route: NKI_ARTIFACTS_DIR is set before nki is imported, the kernel is "
-    "called with\n"
-    "arrays, and kernel.neff stays there, also when no device is present to run it. Each NEFF "
-    "goes to\n"
-    "KERNEL.neff beside its manifest, and its path into KERNEL.hlo.txt. Exit 0: all built; 1: "
-    "one was\n"
-    "not; 3: nki or neuronx-cc is not installed here.\n"
-    "\"\"\"\n"
-    "import base64\n"
-    "import importlib\n"
-    "import json\n"
-    "import os\n"
-    "import re\n"
-    "import shutil\n"
-    "import subprocess\n"
-    "import sys\n"
-    "import tempfile\n"
-    "\n"
-    "HERE = os.path.dirname(os.path.abspath(__file__))\n";
-
-static const char *const script_one =
-    "\n"
-    "\n"
-    "def build_here(name, scratch):\n"
-    "    \"\"\"Runs in a process of its own: the target is read when nki is imported.\"\"\"\n"
-    "    with open(os.path.join(HERE, name + \".json\"), encoding=\"utf-8\") as stream:\n"
-    "        manifest = json.load(stream)\n"
-    "    os.environ[\"NKI_ARTIFACTS_DIR\"] = scratch\n"
-    "    os.environ.setdefault(\"NEURON_PLATFORM_TARGET_OVERRIDE\", manifest[\"target\"])\n"
-    "    os.environ.setdefault(\"NEURON_LOGICAL_NC_CONFIG\", str(manifest[\"lnc\"]))\n"
-    "    import numpy\n"
-    "    sys.path.insert(0, HERE)\n"
-    "    kernel = getattr(importlib.import_module(manifest[\"function\"]), "
-    "manifest[\"function\"])\n"
-    "    arrays = []\n"
-    "    for row in manifest[\"args\"]:\n"
-    "        if row[\"role\"] == \"input\":\n"
-    "            if row[\"dtype\"] == \"bfloat16\":\n"
-    "                import ml_dtypes\n"
-    "                arrays.append(numpy.zeros(row[\"shape\"], ml_dtypes.bfloat16))\n"
-    "            else:\n"
-    "                arrays.append(numpy.zeros(row[\"shape\"], row[\"dtype\"]))\n"
-    "    os.chdir(scratch)\n"
-    "    kernel(*arrays)\n"
-    "\n"
-    "\n"
-    "def set_artifact(name, neff):\n"
-    "    \"\"\"Puts the path of the artifact into the custom call's configuration.\"\"\"\n"
-    "    path = os.path.join(HERE, name + \".hlo.txt\")\n"
-    "    with open(path, encoding=\"utf-8\") as stream:\n"
-    "        text = stream.read()\n"
-    "    old = re.search(r'backend_config=\"([^\"]*)\"', text).group(1)\n"
-    "    config = json.loads(base64.b64decode(old))\n"
-    "    config[\"klir_binary\"][\"binary\"] = neff\n"
-    "    new = base64.b64encode(json.dumps(config, sort_keys=True).encode()).decode()\n"
-    "    with open(path, \"w\", encoding=\"utf-8\") as stream:\n"
-    "        stream.write(text.replace(old, new))\n";
-
-static const char *const script_main =
-    "\n"
-    "\n"
-    "def main():\n"
-    "    if len(sys.argv) == 4 and sys.argv[1] == \"--one\":\n"
-    "        build_here(sys.argv[2], sys.argv[3])\n"
-    "        return 0\n"
-    "    names = sys.argv[1:] or sorted(f[:-5] for f in os.listdir(HERE) if "
-    "f.endswith(\".json\"))\n"
-    "    try:\n"
-    "        import nki\n"
-    "        nki.jit\n"
-    "        if shutil.which(\"neuronx-cc\") is None:\n"
-    "            importlib.import_module(\"neuronxcc\")\n"
-    "    except (ImportError, AttributeError) as error:\n"
-    "        print(f\"build_neff: the Neuron tools are not here ({error}); install nki and "
-    "neuronx-cc \"\n"
-    "              \"from the Neuron package index, then run this again\", file=sys.stderr)\n"
-    "        return 3\n"
-    "    failed = 0\n"
-    "    for name in names:\n"
-    "        with tempfile.TemporaryDirectory() as scratch:\n"
-    "            done = subprocess.run([sys.executable, os.path.abspath(__file__), \"--one\", "
-    "name, scratch])\n"
-    "            made = [os.path.join(d, f) for d, _, files in os.walk(scratch) for f in "
-    "files\n"
-    "                    if f.endswith(\".neff\")]\n"
-    "            if not made:\n"
-    "                print(f\"build_neff: {name}: no NEFF was made (exit {done.returncode})\", "
-    "file=sys.stderr)\n"
-    "                failed += 1\n"
-    "                continue\n"
-    "            neff = os.path.join(HERE, name + \".neff\")\n"
-    "            shutil.copyfile(sorted(made)[0], neff)\n"
-    "        set_artifact(name, neff)\n"
-    "        print(f\"{name}: {neff}\")\n"
-    "    return 1 if failed else 0\n"
-    "\n"
-    "\n"
-    "if __name__ == \"__main__\":\n"
-    "    sys.exit(main())\n";
-
-void nki_print_build_script(const Kernel *k, const char *target, Text *out)
-{
-    (void)k;
-    (void)target;
-    text_put(out, script_head);
-    text_put(out, script_one);
-    text_put(out, script_main);
 }
 
 /* ---- HLO ---- */
@@ -356,8 +240,13 @@ bool nki_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *options, Outpu
         if (i + 1 == m->kernels.n) {
             Text script;
             text_init(&script, out->arena);
-            nki_print_build_script(k, k->target, &script);
+            nki_print_build_script(&script);
             add_file(out, "build_neff", ".py", &script);
+            const char *list = nki_table_name(out->arena, options->source_name, k->target);
+            Text table;
+            text_init(&table, out->arena);
+            nki_print_table(m, list, &table);
+            add_file(out, list, ".c", &table);
         }
     }
     return true;

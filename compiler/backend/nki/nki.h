@@ -132,8 +132,11 @@ bool nki_verify(Ctx *, const Kernel *);
 bool nki_emit(Ctx *, const KernelModule *, const EmitOptions *, OutputSet *);
 void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o, Text *out);
 void nki_print_manifest(const Kernel *k, const NkiChip *chip, Text *out);
-void nki_print_build_script(const Kernel *k, const char *target, Text *out);
+void nki_print_build_script(Text *out); /* script.c */
 void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Text *out);
+/* table.c: the C table of the forms of a module, whose list is called `list`_forms. */
+const char *nki_table_name(Arena *arena, const char *source, const char *target);
+void nki_print_table(const KernelModule *m, const char *list, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);
 

@@ -49,7 +49,7 @@ static const char *const reserved = " False None True and as assert async await 
                                     "return try while with yield match case type nki nl "
                                     "nisa range print min max abs len int float str bool list "
                                     "tuple dict slice isinstance divmod math psum sbuf pmem "
-                                    "hbm ";
+                                    "hbm build_neff ";
 
 static bool is_reserved(const char *word)
 {

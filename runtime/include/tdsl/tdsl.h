@@ -205,11 +205,11 @@ typedef struct tdsl_nki_form {
     uint32_t version;    /* TDSL_NKI_VERSION: of this structure and those it points to */
     const char *kernel;  /* for tdsl_register_nki_all */
     const char *target;  /* "trn1", "trn2", "trn3" */
-    /* What the open dimensions are bound to: in the kernel's order, one for each, or, with
-     * `dim_names`, n_dims pairs in any order, of which names the kernel has not are ignored. */
+    /* What the open dimensions are bound to: a value for each, or, in `extents`, the extents of
+     * all arguments one after the other, from which the values follow. */
     const int64_t *dims;
-    const char *const *dim_names;
-    int32_t n_dims;
+    const int64_t *extents; /* [n_extents], where dims is null */
+    int32_t n_extents;
     int32_t n_temporaries;
     const tdsl_nki_part *parts; /* [n_parts] */
     const tdsl_nki_temporary *temporaries;
@@ -233,6 +233,12 @@ typedef struct tdsl_nki_form {
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_nki(tdsl_context *context, const char *name,
                                                       const tdsl_nki_form *form,
                                                       tdsl_report *report);
+/* The list of forms that tdslc --target=trn2 writes beside the programs: a null pointer ends
+ * it. Paths that do not begin with '/' are taken from `folder`, which may be null: as they are. */
+TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_nki_all(tdsl_context *context,
+                                                          const tdsl_nki_form *const *forms,
+                                                          const char *folder,
+                                                          tdsl_report *report);
 
 /* --- calls --- */
 
