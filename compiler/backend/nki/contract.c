@@ -133,9 +133,10 @@ static void choose_k(Contraction *c)
         fixed = partition_label(l, &c->moving);
     }
     bool chip = l->home[c->stationary.buf].on_chip || l->home[c->moving.buf].on_chip;
-    uint32_t best = c->k.at[0];
+    uint32_t best = c->k.at[(int32_t)c->k.at[0] == l->turned && c->k.n > 1];
     for (uint32_t i = 0; i < c->k.n; i++) {
-        if (l->full.n[c->k.at[i]] > l->full.n[best]) {
+        bool whole = (int32_t)c->k.at[i] != l->turned; /* parts are never on partitions */
+        if (whole && l->full.n[c->k.at[i]] > l->full.n[best]) {
             best = c->k.at[i];
         }
     }
@@ -146,7 +147,8 @@ static void choose_k(Contraction *c)
     Labels with = labels_one(best);
     for (uint32_t i = 0; i < c->k.n && !chip; i++) {
         uint32_t label = c->k.at[i];
-        if (label != best && count * l->full.n[label] <= NKI_PARTITIONS) {
+        if (label != best && (int32_t)label != l->turned &&
+            count * l->full.n[label] <= NKI_PARTITIONS) {
             add(&with, label);
             count *= l->full.n[label];
         }

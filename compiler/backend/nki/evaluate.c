@@ -439,6 +439,8 @@ static const Val *eval_unary(Evaluation *ev, const Expr *e, const View *into)
     case OP_RE:
     case OP_COPY:
         return x;
+    case OP_IM: /* of a real number */
+        return val_number(ev, 0.0);
     case OP_NEG:
         return binary(ev, OP_MUL, x, val_number(ev, -1.0));
     case OP_RELU:
@@ -590,7 +592,14 @@ static const Val *eval(Evaluation *ev, const Expr *e, const View *into)
     if (keep && cache_find(ev->l, key, n, &found)) {
         return val_tile(ev, found, hp, f);
     }
-    const Val *v = eval_op(ev, e, into);
+    Memo *memo = memo_of(ev->l, e);
+    if (memo != NULL && memo->value != NULL) {
+        return memo->value;
+    }
+    const Val *v = eval_op(ev, e, memo == NULL ? into : NULL);
+    if (memo != NULL) {
+        memo->value = v = force(ev, v, DTYPE_F32, NULL);
+    }
     if (keep && v->kind == VAL_TILE && v->hp == hp && v->f.n == f.n) {
         cache_put(ev->l, key, n, v->v);
     } else if (keep && v->kind == VAL_PENDING && v->x->kind != VAL_NUMBER &&

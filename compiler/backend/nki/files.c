@@ -19,8 +19,15 @@ static void put_row(const Kernel *k, Arg arg, bool output, bool last, Text *out)
     for (uint32_t d = 0; d < b->rank; d++) {
         text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
     }
-    text_printf(out, "%s], \"argument\": %d}%s\n", b->rank == 0 ? "1, 1" : "", b->param,
-                last ? "" : ",");
+    text_printf(out, "%s], \"argument\": %d", b->rank == 0 ? "1, 1" : "", b->param);
+    if (arg.whole != DTYPE_NONE) { /* the same bytes, as the caller sees them */
+        text_put(out, ", \"of\": {\"dtype\": \"complex64\", \"shape\": [");
+        for (uint32_t d = 0; d < arg.whole_rank; d++) {
+            text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
+        }
+        text_put(out, "]}");
+    }
+    text_printf(out, "}%s\n", last ? "" : ",");
 }
 
 static bool is_input(ArgRole r)

@@ -29,7 +29,7 @@ static bool check_expr(Lower *l, const Stmt *s, const Expr *e)
     if (e->kind == EXPR_OP && !dtype_works(e->dtype, false)) {
         why = dtype_name(e->dtype);
     }
-    if (e->kind == EXPR_OP && (e->op == OP_SIN || e->op == OP_COS || e->op == OP_IM)) {
+    if (e->kind == EXPR_OP && (e->op == OP_SIN || e->op == OP_COS)) {
         why = op_info(e->op)->name;
     }
     if (why != NULL) {
@@ -52,10 +52,10 @@ static bool check_block(Lower *l, Stmt *const *body, uint32_t n)
         if (s->kind == STMT_FOR && !check_block(l, s->body, s->n_body)) {
             return false;
         }
-        if (s->kind == STMT_TILE && s->n_index > LABELS) {
+        if (s->kind == STMT_TILE && s->n_index > PART_LABEL) {
             return lower_refuse(l, s->span,
                                 str_format(l->arena, "statements of %u indices (at most %d)",
-                                           s->n_index, LABELS));
+                                           s->n_index, PART_LABEL));
         }
         if (s->kind == STMT_TILE && !check_expr(l, s, s->value)) {
             return false;
@@ -115,6 +115,7 @@ static int64_t affine_value(const Lower *l, Affine x)
 Place place_of(Lower *l, BufRef buf, const Affine *at)
 {
     Place out = {.buf = buf, .rank = l->from->bufs.at[buf].rank};
+    pair_refresh(l, buf);
     for (uint32_t d = 0; d < out.rank; d++) {
         out.base[d] = at[d].base;
         out.label[d] = -1;
@@ -228,6 +229,9 @@ static int64_t home_on_chip(Lower *l, BufRef buf)
         int64_t n = b->extent[d].n;
         score[d] = (double)(n < NKI_PARTITIONS ? n : NKI_PARTITIONS);
     }
+    if (l->real.pair[buf]) {
+        score[b->rank - 1] = 0; /* parts are never on partitions */
+    }
     score_block(l, l->from->body, l->from->n_body, buf, score);
     for (uint32_t d = 0; d < b->rank; d++) {
         h->pdim = h->pdim == UINT32_MAX || score[d] > score[h->pdim] ? d : h->pdim;
@@ -292,6 +296,7 @@ static void enter_stmt(Lower *l, const Stmt *s)
         l->full.s[i] = start;
         l->full.n[i] = end - start;
     }
+    pair_enter(l);
 }
 
 static bool is_empty(const Lower *l)
@@ -475,6 +480,14 @@ static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt 
     lower_map(l, s, overwrite);
 }
 
+static void lower_parts_stmt(Lower *l, const Stmt *re, const Stmt *im)
+{
+    enter_stmt(l, re);
+    if (!is_empty(l)) {
+        lower_parts(l, re, im);
+    }
+}
+
 static void lower_block(Lower *l, Stmt *const *body, uint32_t n);
 
 static void lower_for(Lower *l, const Stmt *s)
@@ -498,8 +511,15 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
             lower_for(l, s);
             continue;
         }
+        if (l->real.turn[s->kind == STMT_ALLOC ? s->buf : s->dst].is) {
+            continue; /* only views of it are made */
+        }
         if (s->kind == STMT_ALLOC) {
             bytes += enter_buffer(l, s->buf);
+            continue;
+        }
+        if (i + 1 < n && pair_is_split(l, s, body[i + 1])) {
+            lower_parts_stmt(l, s, body[++i]);
             continue;
         }
         bool overwrite = i + 1 < n && opens(l, s, body[i + 1]);
@@ -636,7 +656,13 @@ static Kernel *attempt(Lower *l)
 Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target)
 {
     const NkiChip *chip = nki_chip(target->name);
-    Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
+    RealKernel real;
+    if (!complex_split(ctx, arena, k, target, &real)) {
+        return NULL;
+    }
+    k = real.kernel;
+    Lower first = {
+        .ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k, .real = real};
     if (!check_kernel(&first)) {
         return NULL;
     }

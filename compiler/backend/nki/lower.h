@@ -8,9 +8,11 @@
 #ifndef BACKEND_NKI_LOWER_H
 #define BACKEND_NKI_LOWER_H
 
+#include "backend/nki/complex.h"
 #include "backend/nki/nki.h"
 
-#define LABELS 32
+#define LABELS     32
+#define PART_LABEL (LABELS - 1) /* the parts of complex numbers, where a statement has no label */
 
 typedef struct Labels {
     uint32_t n;
@@ -55,6 +57,13 @@ typedef struct CacheEntry {
     uint64_t used;
 } CacheEntry;
 
+/* A subexpression of the statement at hand; `value` once it is known, in this box. */
+typedef struct Memo {
+    const Expr *e;
+    bool shared; /* used more than once */
+    const void *value;
+} Memo;
+
 typedef struct Lower {
     Ctx *ctx;
     Arena *arena;
@@ -83,6 +92,10 @@ typedef struct Lower {
     const Stmt *stmt;
     uint32_t n_labels;
     Box full;
+    /* complex numbers */
+    RealKernel real;      /* what `from` was made of */
+    int32_t part, turned; /* labels of the statement, or -1 */
+    VEC(Memo) memo;
 } Lower;
 
 /* ---- instr_make.c ---- */
@@ -123,11 +136,29 @@ void box_steps(Labels x, const Box *full, int64_t most, int64_t *step);
 /* The next box, or false past the last. `first` starts. */
 bool box_next(Labels x, const Box *full, const int64_t *step, Box *box, bool first);
 
+/* What tells one view of a buffer from another; at most 4 * LABELS + 8 words. */
+uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, int64_t *key);
+
+/* ---- pairs.c ---- */
+void pair_enter(Lower *l); /* the labels of l->stmt */
+void pair_refresh(Lower *l, BufRef buf);
+/* An access of one part in HBM, as one of a label at one position. */
+bool pair_one_part(Lower *l, const Place *x, const Box *box, Place *y, Box *at);
+bool pair_is_unit(const Lower *l, const Place *x, uint32_t label);
+View turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+/* Do two statements assign the two parts of the same elements? */
+bool pair_is_split(const Lower *l, const Stmt *re, const Stmt *im);
+/* Subexpressions that two values share are computed once for each box. */
+void memo_begin(Lower *l, const Expr *re, const Expr *im);
+void memo_clear(Lower *l);
+Memo *memo_of(Lower *l, const Expr *e);
+
 /* ---- statements ---- */
 Place place_of(Lower *l, BufRef buf, const Affine *at);
 /* False, and nothing done, when the Tensor engine cannot do it as it is. */
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue);
 void lower_map(Lower *l, const Stmt *s, bool overwrite);
+void lower_parts(Lower *l, const Stmt *re, const Stmt *im);
 /* Evaluates `e` over a box; `bound` (or BUF_NONE) is a buffer whose value is the tile
  * `bound_view`. */
 #define LOWER_NONE UINT32_MAX

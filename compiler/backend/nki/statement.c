@@ -43,6 +43,9 @@ static double suits(const Lower *l, const Place *x, uint32_t label)
             return 0.2;
         }
     }
+    if (pair_is_unit(l, x, label)) {
+        return 0.2;
+    }
     return 1.0;
 }
 
@@ -51,6 +54,9 @@ static uint32_t choose_partition(Lower *l, const Place *dst, const Loads *loads,
     double best = -1;
     uint32_t chosen = 0;
     for (uint32_t label = 0; label < n; label++) {
+        if ((int32_t)label == l->part) {
+            continue; /* parts are never on partitions */
+        }
         int64_t extent = l->full.n[label];
         double score = (double)(extent < NKI_PARTITIONS ? extent : NKI_PARTITIONS);
         score *= suits(l, dst, label) * (place_has(dst, label) ? 1.0 : 0.5);
@@ -79,7 +85,8 @@ static Shape choose_shape(Lower *l, const Place *dst, const Expr *value, uint32_
     Loads loads = {0};
     collect_loads(l, value, &loads);
     Shape s = {0};
-    if (n == 0) {
+    if (n == 0 || (n == 1 && l->part == 0)) {
+        s.keep.n = n; /* label 0, if any */
         return s;
     }
     uint32_t p = choose_partition(l, dst, &loads, n);
@@ -176,7 +183,65 @@ static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape 
     }
 }
 
+/* Two statements for the two parts of the same elements: one tile holds both. */
+void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
+{
+    Place dst = place_of(l, re->dst, re->at), both = dst;
+    both.label[dst.rank - 1] = PART_LABEL;
+    Shape shape = choose_shape(l, &dst, re->value, l->n_labels), with = shape;
+    add_label(&with.keep, PART_LABEL);
+    int64_t pstep[LABELS], fstep[LABELS];
+    box_steps(shape.p, &l->full, NKI_PARTITIONS, pstep);
+    box_steps(shape.keep, &l->full, l->tile_elements / 2, fstep);
+    memo_begin(l, re->value, im->value);
+    bool reread = reads(re->value, re->dst) || reads(im->value, re->dst);
+    Box box = l->full;
+    for (bool a = true; box_next(shape.p, &l->full, pstep, &box, a) && !l->failed; a = false) {
+        for (bool b = true; box_next(shape.keep, &l->full, fstep, &box, b) && !l->failed;
+             b = false) {
+            int64_t nf = labels_count(shape.keep, &box);
+            View tile;
+            bool direct = !reread && direct_target(l, &both, &with, &box, &tile);
+            if (!direct) {
+                tile = tile_new(l, "parts", DTYPE_F32, SPACE_TILE,
+                                labels_count(shape.p, &box), 2 * nf);
+            }
+            memo_clear(l);
+            for (int64_t r = 0; r < 2 && !l->failed; r++) {
+                View half = view_part(tile, r, nf);
+                half.step = 2 * tile.step;
+                Evaluation ev = {l, shape.p, shape.keep, &box, LOWER_NONE, {0}};
+                (void)evaluate(&ev, r == 0 ? re->value : im->value, DTYPE_F32, &half);
+            }
+            if (direct) {
+                l->home[dst.buf].version++;
+            } else {
+                view_store(l, &both, shape.p, with.keep, &box, tile);
+            }
+        }
+    }
+    l->memo.n = 0;
+}
+
 /* ---- with a fold ---- */
+
+/* The fold of each part by itself, side by side. */
+static View fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box);
+static View fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box)
+{
+    int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
+    View acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    for (int64_t r = 0; r < 2 && !l->failed; r++) {
+        box->s[l->part] = r;
+        box->n[l->part] = 1;
+        View half = view_part(acc, r, nk / 2);
+        half.step = 2;
+        make_copy(l, half, fold_free(l, s, shape, box));
+    }
+    box->s[l->part] = 0;
+    box->n[l->part] = 2;
+    return acc;
+}
 
 static Op fold_map(Op fold)
 {
@@ -211,6 +276,9 @@ static Op fold_f32(Op fold)
 static View fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 {
     int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
+    if (l->part >= 0 && box->n[l->part] == 2 && labels_count(shape->fold, &l->full) > 1) {
+        return fold_parts(l, s, shape, box);
+    }
     View acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
     Labels f = shape->keep;
     for (uint32_t i = 0; i < shape->fold.n; i++) {

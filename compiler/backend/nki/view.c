@@ -111,8 +111,7 @@ void cache_put(Lower *l, const int64_t *key, uint32_t n, View v)
 
 /* What tells one view of a buffer from another: its version, and strides and counts in the flat
  * tensor. */
-static uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                         int64_t *key)
+uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, int64_t *key)
 {
     const Buffer *b = &l->from->bufs.at[x->buf];
     int64_t stride[NKI_DIMS], offset = 0, flat = 1;
@@ -305,9 +304,29 @@ static bool all_there(const Place *x, Labels list, const Box *box)
 static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
-    return np * nf > 1024 && np > 1 && all_there(x, p, box) && all_there(x, f, box) &&
-           has_unit(l, x, p, box) && labels_count(varying(x, f, box), box) > 1 &&
+    bool unit = has_unit(l, x, p, box);
+    for (uint32_t i = 0; i < p.n; i++) { /* parts lie between one element and the next */
+        unit |= box->n[p.at[i]] > 1 && pair_is_unit(l, x, p.at[i]);
+    }
+    return np * nf > 1024 && np > 1 && all_there(x, p, box) && all_there(x, f, box) && unit &&
+           labels_count(varying(x, f, box), box) > 1 &&
            l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
+}
+
+/* The labels of the free axis that vary in one transpose: all, but of complex numbers one label
+ * and one part. */
+static Labels turned_together(const Lower *l, const Place *x, Labels f, const Box *box)
+{
+    Labels all = varying(x, f, box), one = {0};
+    int32_t part = x->label[x->rank - 1];
+    if (!l->real.pair[x->buf] || part < 0 || !labels_have(all, (uint32_t)part)) {
+        return all;
+    }
+    for (uint32_t i = 0; i < all.n; i++) {
+        bool longer = one.n == 0 || box->n[all.at[i]] > box->n[one.at[0]];
+        one = (int32_t)all.at[i] != part && longer ? labels_one(all.at[i]) : one;
+    }
+    return one;
 }
 
 static View load_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
@@ -317,7 +336,7 @@ static View load_view(Lower *l, const Place *x, Labels p, Labels f, const Box *b
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
     View tile = tile_new(l, hint, t, SPACE_TILE, np, nf);
     if (is_turned(l, x, p, f, box)) {
-        transpose_into(l, x, p, f, box, tile, varying(x, f, box));
+        transpose_into(l, x, p, f, box, tile, turned_together(l, x, f, box));
     } else {
         make_dma(l, x, p, f, box, tile, false);
     }
@@ -404,7 +423,8 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
 {
     int32_t unit = loose_unit(l, x, box);
     Labels moving = varying(x, f, box);
-    if (unit < 0 || labels_count(p, box) == 1 || !all_there(x, p, box) ||
+    bool pair = l->real.pair[x->buf];
+    if (unit < 0 || (labels_count(p, box) == 1 && !pair) || !all_there(x, p, box) ||
         !all_there(x, f, box)) {
         return false;
     }
@@ -413,7 +433,7 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype) * labels_count(f, box);
     int64_t chunk = STRIDED_BYTES / bytes, at = box->s[unit] - l->full.s[unit];
     int64_t full = l->full.n[unit];
-    chunk = chunk < full ? chunk : full;
+    chunk = chunk < full && !pair ? chunk : full;
     if (chunk < 2 || labels_have(p, (uint32_t)unit)) {
         return false;
     }
@@ -574,8 +594,17 @@ static View make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *b
 View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     int64_t key[4 * LABELS + 8];
-    uint32_t n = view_key(l, x, p, f, box, key);
+    Place y;
+    Box at;
     View v;
+    if (l->real.turn[x->buf].is) {
+        return turn_view(l, x, p, f, box);
+    }
+    if (pair_one_part(l, x, box, &y, &at)) {
+        x = &y;
+        box = &at;
+    }
+    uint32_t n = view_key(l, x, p, f, box, key);
     if (cache_find(l, key, n, &v)) {
         return v;
     }
@@ -654,7 +683,8 @@ void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Vi
         return;
     }
     DType t = l->from->bufs.at[x->buf].dtype;
-    if (view_space(l, src) == SPACE_ACC || view_dtype(l, src) != t) {
+    bool stepped = src.step != 1 && src.nf > 1; /* no element goes by itself */
+    if (view_space(l, src) == SPACE_ACC || view_dtype(l, src) != t || stepped) {
         View row =
             tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, src.np, src.nf);
         make_copy(l, row, src);

@@ -210,6 +210,8 @@ def einsum_case(options, row):
 REFUSED = [
     ("kernel k(A: f64[4]) -> (B: f64[4]) { B[i] = 2 * A[i]; }", [], "E0501", "f64"),
     ("kernel k(A: i32[4]) -> (B: i32[4]) { B[i] = 2 * A[i]; }", [], "E0501", "i32"),
+    ("kernel k(A: c128[4]) -> (B: c128[4]) { B[i] = 2 * A[i]; }", [], "E0501", "c128"),
+    ("kernel k(A: c64[4]) -> (B: c64[4]) { B[i] = log(A[i]); }", [], "E0501", "log of complex numbers"),
     ("dim n; kernel k(A: f32[n]) -> (B: f32[n]) { B[i] = 2 * A[i]; }", [], "E0501", "'n'"),
     ("kernel k(A: f32[4]) -> (B: f32[4]) { B[i] = sin(A[i]); }", [], "E0501", "sin"),
     ("kernel k(A: f32[90000,64], B: f32[64,90000]) -> (C: f32[90000,90000]) { C[i,j] = A[i,l]*B[l,j]; }",

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Complex kernels on the device: compiled, run as text in the emulator, compared.
+
+    complex.py programs|einsum|judge --bin DIR --build-dir DIR [--only NAME]
+
+programs  tests/backend/nki/complex.tdsl against the interpreter, for each generation: exactly, unless marked `close`;
+          every array is read and written once, with long runs
+einsum    cases of tests/data/einsum.json in c64: each operand times a complex number, so sums are known exactly
+judge     the programs before the second judge (tests/judge); 77 where it cannot be had
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from harness import Failure, HERE, ROOT, compare, compile_for, emulated, kernels_of, run
+
+PROGRAMS = os.path.join(HERE, "complex.tdsl")
+FACTORS = (1 + 1j, 1 - 1j, 1 + 2j, 2 - 1j)
+# Kernels with short runs by their nature: vectors over partitions, short last extents.
+SHORT_RUNS = {"matvec", "dot", "inner", "outer", "sums", "norms", "scalars", "many_labels", "batch_inside", "permuted",
+              "trace_and_diagonal", "matmul_one", "four_by_four", "matmul_small",
+              "complex_by_real", "complex_by_real_t", "mixed_batch"}
+
+
+def cases():
+    """(kernel, {dim: n}, close)"""
+    with open(PROGRAMS, encoding="utf-8") as stream:
+        text = stream.read()
+    notes = dict(zip(re.findall(r"^kernel (\w+)", text, re.M), re.findall(r"^//: (.*)$", text, re.M)))
+    for kernel in kernels_of(text):
+        words = notes[kernel.name].split()
+        yield kernel, {w.split("=")[0]: int(w.split("=")[1]) for w in words if "=" in w}, "close" in words
+
+
+def words_of(kernel, dims):
+    return [PROGRAMS, f"--kernel={kernel.name}", *[w for d, n in dims.items() for w in ("-D", f"{d}={n}")]]
+
+
+def make(kernel, dims):
+    """Small integers for every parameter."""
+    rng = np.random.default_rng(5)
+    arrays = []
+    for p in kernel.params:
+        shape = [dims[d] if d in dims else int(d) for d in p.dims]
+        array = rng.integers(-3, 4, shape).astype(np.float64)
+        arrays.append(array + 1j * rng.integers(-3, 4, shape) if p.dtype == "c64" else array)
+    return arrays
+
+
+def as_pairs(array):
+    """A complex array as the device has it."""
+    if not np.iscomplexobj(array):
+        return array
+    return np.ascontiguousarray(array, np.complex128).reshape(array.shape or (1,)).view(np.float64)
+
+
+def from_pairs(array, param):
+    if param.dtype != "c64":
+        return array
+    return np.ascontiguousarray(array, np.float64).view(np.complex128)[..., 0]
+
+
+def interpret(options, kernel, words, arrays, folder):
+    command = [os.path.join(options.bin, "tdsl-run"), *words, "-w", "--target=interp"]
+    for p, array in zip(kernel.params, arrays):
+        path = os.path.join(folder, f"in_{p.name}.npy")
+        np.save(path, array.astype(np.complex64 if p.dtype == "c64" else np.float32))
+        command.append(f"{p.name}={path}")
+    paths = [os.path.join(folder, f"ref_{p.name}.npy") for p in kernel.outputs]
+    for p, path in zip(kernel.outputs, paths):
+        command += ["-o", f"{p.name}={path}"]
+    status, _, text = run(command)
+    if status != 0:
+        raise Failure(f"tdsl-run ends with {status}: {text[-2000:]}")
+    return [np.load(path) for path in paths]
+
+
+def check_traffic(kernel, dims, result):
+    """Each array once, in runs that are no single elements."""
+    dma = result.cost["dma"]
+    if kernel.name in SHORT_RUNS:
+        return
+    if dma["bytes"] / dma["descriptors"] < 100 and dma["bytes"] > 20000:
+        raise Failure(f"{dma['bytes']} bytes go in {dma['descriptors']} descriptors")
+    inout = any(p.inout for p in kernel.params)
+    if result.cost["traffic_ratio"] > (2.0 if inout else 1.35):
+        raise Failure(f"{result.cost['traffic_ratio']:.2f} times the compulsory bytes")
+
+
+def check_program(options, kernel, dims, close, target):
+    with tempfile.TemporaryDirectory() as folder:
+        words = words_of(kernel, dims)
+        out = os.path.join(folder, "out")
+        manifest = compile_for(options.bin, target, out, words)[kernel.name]
+        with open(os.path.join(out, kernel.name + ".json"), encoding="utf-8") as stream:
+            rows = json.load(stream)["args"]
+        for row, p in zip(rows, kernel.params + kernel.outputs):
+            whole = {"dtype": "complex64", "shape": [dims.get(d) for d in p.dims]} if p.dtype == "c64" else None
+            if row.get("of") != whole or row["dtype"] != "float32":
+                raise Failure(f"the manifest says {row}")
+        arrays = make(kernel, dims)
+        got, result = emulated(manifest, [as_pairs(x) for x in arrays], target)
+        wanted = interpret(options, kernel, words, arrays, folder)
+        got = [from_pairs(x, p) for x, p in zip(got, kernel.outputs)]
+        wanted = [w.reshape(g.shape) for g, w in zip(got, wanted)]
+        compare([p.name for p in kernel.outputs], got, wanted, [2e-5 * (1 + np.abs(w)) if close else 0 for w in wanted])
+        check_traffic(kernel, dims, result)
+
+
+def programs(options):
+    failed = done = 0
+    for kernel, dims, close in cases():
+        if options.only not in (None, kernel.name):
+            continue
+        for target in ("trn1", "trn2", "trn3"):
+            done += 1
+            try:
+                check_program(options, kernel, dims, close, target)
+            except Exception as error:                       # noqa: BLE001 (a wrong shape is a failure as well)
+                failed += 1
+                print(f"FAILED {kernel.name} {target}: {type(error).__name__}: {error}"[:300])
+    print(f"{done - failed} of {done} complex kernels give the interpreter's results")
+    return failed + (done == 0)
+
+
+def fill(shape, k):
+    """The data the cases' sums are of."""
+    n = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
+    return ((7 * n + 13 * k + 3) % 11 - 5).astype(np.float64)
+
+
+def einsum_case(options, row):
+    shapes = row["shapes"]
+    with tempfile.TemporaryDirectory() as folder:
+        shape = [w for s in shapes for w in ("--shape", "x".join(map(str, s)))]
+        out = os.path.join(folder, "out")
+        manifest = compile_for(options.bin, "trn2", out, ["-e", row["eq"], *shape, "--dtype=c64"])["einsum"]
+        factors = [FACTORS[k % len(FACTORS)] for k in range(len(shapes))]
+        operands = [as_pairs(fill(s, k) * f) for k, (s, f) in enumerate(zip(shapes, factors))]
+        result = emulated(manifest, operands, "trn2")[0][0]
+        flat = np.ascontiguousarray(result).view(np.complex128).reshape(-1)
+        scale = np.prod(factors)
+        weights = np.arange(flat.size) % 97 + 1
+        got, wanted = (flat.sum(), (flat * weights).sum()), (row["sum"] * scale, row["wsum"] * scale)
+        if np.abs(flat).max(initial=0) < 2 ** 23 and any(abs(a - b) > 0.5 for a, b in zip(got, wanted)):
+            raise Failure(f"sums {got}, expected {wanted}")
+
+
+def einsum(options):
+    with open(os.path.join(ROOT, "tests/data/einsum.json"), encoding="utf-8") as stream:
+        rows = json.load(stream)["cases"]
+    done = failed = 0
+    for row in rows:
+        shapes = row["shapes"]
+        good = (row["status"] == "ok" and "sum" in row and all(s and min(s) > 0 for s in shapes) and
+                (row["iter_space"] or 0) <= options.space and all(n <= 600 for s in shapes for n in s))
+        if not good or options.only not in (None, row["id"]):
+            continue
+        done += 1
+        try:
+            einsum_case(options, row)
+        except Exception as error:                           # noqa: BLE001
+            failed += 1
+            print(f"FAILED {row['id']} {row['eq']!r} {shapes}: {type(error).__name__}: {error}"[:300])
+    print(f"{done - failed} of {done} einsum cases are exact in c64")
+    return failed + (done == 0)
+
+
+def judge(options):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for kernel, dims, _ in cases():
+            out = os.path.join(folder, kernel.name)
+            compile_for(options.bin, "trn2", out, words_of(kernel, dims))
+            paths.append(os.path.join(out, kernel.name + ".json"))
+        command = [sys.executable, "-B", os.path.join(ROOT, "tests/judge/judge.py"), "--build-dir",
+                   os.path.join(options.build_dir, "judge"), "--no-planted", *paths]
+        return subprocess.run(command, timeout=800, check=False).returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Complex kernels in the emulator.")
+    parser.add_argument("part", choices=("programs", "einsum", "judge"))
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--build-dir", required=True)
+    parser.add_argument("--only")
+    parser.add_argument("--space", type=int, default=4000)
+    options = parser.parse_args()
+    if options.part == "judge":
+        return judge(options)
+    return 1 if globals()[options.part](options) else 0
+
+
+sys.exit(main())
