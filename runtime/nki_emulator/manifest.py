@@ -14,11 +14,17 @@ Fields read here (any other field is ignored, so that a compiler may say more):
         {"name": "c", "role": "output", "dtype": "float32",  "shape": [300, 700]}]}
 
 Every parameter and every result has a row; `name` of an input is the parameter's name. dtype
-is a name of nki.language. Where there is no manifest, one is made from the arrays given.
+is a name of nki.language. A row may say that its elements are the parts of complex numbers,
+along a last dimension of 2: "of": {"dtype": "complex64", "shape": [300]} beside "float32" and
+"shape": [300, 2] ([1, 2] for a single number). The device has no complex numbers; who has the
+array as complex64 gives and gets it so (as_device, as_caller). Where there is no manifest, one
+is made from the arrays given.
 """
 
 import json
 import os
+
+import numpy as np
 
 from .dtype import TYPES
 from .errors import FileError, UsageError
@@ -26,8 +32,9 @@ from .machine import machine_named
 
 
 class Argument:
-    def __init__(self, name, role, dtype, shape):
+    def __init__(self, name, role, dtype, shape, whole=None):
         self.name, self.role, self.dtype, self.shape = name, role, dtype, tuple(shape)
+        self.whole = whole              # the shape in complex numbers, or None
 
     def __str__(self):
         return f"{self.name}: {self.dtype.name} {list(self.shape)}"
@@ -54,7 +61,37 @@ def _argument(at, row):
     if (not isinstance(shape, list) or not shape or
             not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in shape)):
         raise UsageError(f"manifest: '{name}' has shape {shape!r}")
-    return Argument(name, role, TYPES[dtype], shape)
+    return Argument(name, role, TYPES[dtype], shape, _whole(name, dtype, shape, row.get("of")))
+
+
+def _whole(name, dtype, shape, of):
+    """The shape in complex numbers of a row that has "of"."""
+    if of is None:
+        return None
+    whole = of.get("shape") if isinstance(of, dict) else None
+    if (not isinstance(whole, list) or of.get("dtype") != "complex64" or dtype != "float32" or
+            shape != (whole or [1]) + [2]):
+        raise UsageError(f"manifest: '{name}' does not hold the parts of {of!r}")
+    return tuple(whole)
+
+
+def as_device(array, argument):
+    """A complex array as the pairs a kernel takes for such an argument; any other as it is."""
+    if argument.whole is None or not np.iscomplexobj(array):
+        return array
+    if array.shape != argument.whole:
+        raise UsageError(f"'{argument.name}' has shape {list(array.shape)}, the kernel's is "
+                         f"{list(argument.whole)}")
+    pairs = np.ascontiguousarray(array, np.complex64).reshape(-1).view(np.float32)
+    return pairs.reshape(argument.shape)
+
+
+def as_caller(array, argument):
+    """What a kernel delivers for the parts of complex numbers, as complex numbers."""
+    if argument.whole is None:
+        return array
+    single = np.ascontiguousarray(array, np.float32)
+    return single.reshape(-1).view(np.complex64).reshape(argument.whole)
 
 
 def manifest_from(data):

@@ -7,7 +7,9 @@
            [--max-instructions N] [--ranges error|warn]
 
 Arrays are .npy files, given in the order of parameters and of results. bfloat16 travels as its
-bit pattern in uint16; a manifest (see manifest.py) or --in-dtype says that it is one. With a
+bit pattern in uint16; a manifest (see manifest.py) or --in-dtype says that it is one. Where the
+manifest says that an argument is the parts of complex numbers, the file may hold either; with a
+complex one among the inputs, such results are written as complex numbers. With a
 manifest, KERNEL.py may be '-': the manifest's `file` is run. The report goes to standard
 output unless --report-file names a file. Outputs are written all or none.
 
@@ -173,7 +175,7 @@ def _run(options):
     from nki_emulator.cost import cost_text
     from nki_emulator.emulate import emulate
     from nki_emulator.errors import UsageError
-    from nki_emulator.manifest import read_manifest
+    from nki_emulator.manifest import as_caller, as_device, read_manifest
     manifest = read_manifest(options.manifest) if options.manifest else None
     path = options.kernel
     if path == "-":
@@ -187,12 +189,19 @@ def _run(options):
     target = options.target or (manifest.target if manifest else None) or "trn2"
     text = _read_text(path)
     arrays = _inputs(options, manifest)
+    whole = manifest is not None and any(a.dtype.kind == "c" for a in arrays)
+    if whole:
+        arrays = [as_device(x, a) for x, a in zip(arrays, manifest.inputs)] + \
+            arrays[len(manifest.inputs):]
     result = emulate(text, arrays, manifest, options.function, target, path,
                      _types(options.types), options.max_instructions, options.ranges)
     if options.outputs and len(options.outputs) != len(result.outputs):
         raise UsageError(f"{len(options.outputs)} --out files for "
                          f"{len(result.outputs)} results")
-    files = [(p, _writer(options, o)) for p, o in zip(options.outputs, result.outputs)]
+    outputs = result.outputs
+    if whole:
+        outputs = [as_caller(x, a) for x, a in zip(outputs, manifest.outputs)]
+    files = [(p, _writer(options, o)) for p, o in zip(options.outputs, outputs)]
     if options.trace:
         files.append((options.trace, lambda stream: stream.write(
             json.dumps({"kernel": result.kernel, "results": result.result_serials,

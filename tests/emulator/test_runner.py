@@ -67,6 +67,38 @@ class Runner(unittest.TestCase):
             trace = json.load(stream)
         self.assertEqual(len(trace["calls"]), report["cost"]["instructions"])
 
+    def test_complex_arrays_are_the_pairs_a_manifest_says_they_are(self):
+        body = ("out = nl.ndarray(shape=(3, 2), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+                "t = nl.ndarray(shape=(3, 2), dtype=nl.float32, buffer=nl.sbuf)\n"
+                "nisa.dma_copy(dst=t[0:3, 0:2], src=a[0:3, 0:2])\n"
+                "nisa.tensor_scalar(dst=t[0:3, 1:2], data=t[0:3, 1:2], op0=nl.multiply, "
+                "operand0=-1.0)\n"
+                "nisa.dma_copy(dst=out[0:3, 0:2], src=t[0:3, 0:2])\n")
+        self.text("k.py", kernel_text(body, "a", "return out\n"))
+        pair = {"dtype": "float32", "shape": [3, 2], "of": {"dtype": "complex64", "shape": [3]}}
+        manifest = {"function": "k", "file": "k.py",
+                    "args": [{"name": "a", "role": "input", **pair},
+                             {"name": "out", "role": "output", **pair}]}
+        path = self.text("k.json", json.dumps(manifest))
+        a = np.array([1 + 2j, -3j, 4], np.complex64)
+        for given, wanted in ((a, a.conj()), (a.view(np.float32).reshape(3, 2), None)):
+            done = run("-", "--manifest", path, "--in", self.save("a.npy", given), "--out",
+                       self.path("r.npy"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            got = np.load(self.path("r.npy"))
+            wanted = a.conj().view(np.float32).reshape(3, 2) if wanted is None else wanted
+            self.assertEqual(got.dtype, wanted.dtype)
+            np.testing.assert_array_equal(got, wanted)
+        done = run("-", "--manifest", path, "--in", self.save("a.npy", a[:2]), "--out",
+                   self.path("r2.npy"))
+        self.assertEqual((done.returncode, os.path.exists(self.path("r2.npy"))), (2, False))
+        self.assertIn("[2], the kernel's is [3]", done.stderr)
+        manifest["args"][0]["of"]["shape"] = [4]
+        done = run("-", "--manifest", self.text("bad.json", json.dumps(manifest)), "--in",
+                   self.save("a.npy", a))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("does not hold the parts", done.stderr)
+
     def test_raw_files_are_bare_elements(self):
         (a, b), _ = self.matmul_inputs()
         files = []

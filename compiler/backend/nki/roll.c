@@ -499,15 +499,18 @@ static void replace(Roll *r, const Match *m, const RollNodes *before)
     }
 }
 
-/* Is a loop of two iterations shorter to read than what it stands for? */
-static bool pair_pays(const Roll *r, const Match *m)
+/* Is a loop shorter to read than what it stands for? It does something, and more where there are
+ * two iterations. */
+static bool loop_pays(const Roll *r, const Match *m)
 {
     uint32_t leaves = 0;
+    bool does = false;
     for (uint32_t j = 0; j < m->length; j++) {
         const RollNode *n = node_at(r, m, 0, j);
         leaves += n->kind == STMT_FOR ? PAIR_LEAVES : n->leaves;
+        does |= n->kind != STMT_ALLOC;
     }
-    return leaves >= PAIR_LEAVES;
+    return does && (m->trips > 2 || leaves >= PAIR_LEAVES);
 }
 
 /* Makes a loop at `start` if the run repeats; the node after it. */
@@ -520,7 +523,7 @@ static uint32_t roll_at(Roll *r, uint32_t start, uint32_t length)
     ArenaMark before_match = arena_mark(r->arena);
     Match m = {.start = start, .length = length};
     match_find(r, &m);
-    if (m.trips < 2 || (m.trips == 2 && !pair_pays(r, &m)) || !join_all(r, &m, NULL)) {
+    if (m.trips < 2 || !loop_pays(r, &m) || !join_all(r, &m, NULL)) {
         arena_reset(r->arena, before_match);
         return start + 1;
     }

@@ -53,19 +53,6 @@ def make(kernel, dims):
     return arrays
 
 
-def as_pairs(array):
-    """A complex array as the device has it."""
-    if not np.iscomplexobj(array):
-        return array
-    return np.ascontiguousarray(array, np.complex128).reshape(array.shape or (1,)).view(np.float64)
-
-
-def from_pairs(array, param):
-    if param.dtype != "c64":
-        return array
-    return np.ascontiguousarray(array, np.float64).view(np.complex128)[..., 0]
-
-
 def interpret(options, kernel, words, arrays, folder):
     command = [os.path.join(options.bin, "tdsl-run"), *words, "-w", "--target=interp"]
     for p, array in zip(kernel.params, arrays):
@@ -105,9 +92,8 @@ def check_program(options, kernel, dims, close, target):
             if row.get("of") != whole or row["dtype"] != "float32":
                 raise Failure(f"the manifest says {row}")
         arrays = make(kernel, dims)
-        got, result = emulated(manifest, [as_pairs(x) for x in arrays], target)
+        got, result = emulated(manifest, arrays, target)
         wanted = interpret(options, kernel, words, arrays, folder)
-        got = [from_pairs(x, p) for x, p in zip(got, kernel.outputs)]
         wanted = [w.reshape(g.shape) for g, w in zip(got, wanted)]
         compare([p.name for p in kernel.outputs], got, wanted, [2e-5 * (1 + np.abs(w)) if close else 0 for w in wanted])
         check_traffic(kernel, dims, result)
@@ -142,9 +128,8 @@ def einsum_case(options, row):
         out = os.path.join(folder, "out")
         manifest = compile_for(options.bin, "trn2", out, ["-e", row["eq"], *shape, "--dtype=c64"])["einsum"]
         factors = [FACTORS[k % len(FACTORS)] for k in range(len(shapes))]
-        operands = [as_pairs(fill(s, k) * f) for k, (s, f) in enumerate(zip(shapes, factors))]
-        result = emulated(manifest, operands, "trn2")[0][0]
-        flat = np.ascontiguousarray(result).view(np.complex128).reshape(-1)
+        operands = [fill(s, k) * f for k, (s, f) in enumerate(zip(shapes, factors))]
+        flat = emulated(manifest, operands, "trn2")[0][0].reshape(-1)
         scale = np.prod(factors)
         weights = np.arange(flat.size) % 97 + 1
         got, wanted = (flat.sum(), (flat * weights).sum()), (row["sum"] * scale, row["wsum"] * scale)

@@ -18,7 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, os.path.join(ROOT, "runtime"))
 from nki_emulator.emulate import emulate             # noqa: E402
 from nki_emulator.errors import RuleError            # noqa: E402
-from nki_emulator.manifest import read_manifest      # noqa: E402
+from nki_emulator.manifest import as_caller, as_device, read_manifest     # noqa: E402
 
 EXACT = {"f32": 2 ** 24, "f16": 2 ** 11, "bf16": 2 ** 8}     # integers up to here are exact
 STEP = {"f32": 2.0 ** -23, "f16": 2.0 ** -10, "bf16": 2.0 ** -7, "c64": 2.0 ** -23}
@@ -116,12 +116,13 @@ def emulated(manifest, arrays, target, ranges="error"):
     """Results as float64 and the emulator's Result."""
     with open(manifest.file, encoding="utf-8") as stream:
         text = stream.read()
-    given = [outside(x.reshape(a.shape), a.dtype) for x, a in zip(arrays, manifest.inputs)]
+    given = [outside(as_device(x, a).reshape(a.shape), a.dtype) for x, a in zip(arrays, manifest.inputs)]
     try:
         result = emulate(text, given, manifest, target=target, path=manifest.file, ranges=ranges)
     except RuleError as error:
         raise Failure(f"the emulator refuses it: {error}")
-    return [plain(x, t.name == "bfloat16") for x, t in zip(result.outputs, result.output_types)], result
+    results = [as_caller(x, a) for x, a in zip(result.outputs, manifest.outputs)]
+    return [plain(x, t.name == "bfloat16") for x, t in zip(results, result.output_types)], result
 
 
 def reference(tools, folder, words, kernel, arrays, dtype=None, target="interp"):
