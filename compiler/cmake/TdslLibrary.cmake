@@ -6,12 +6,17 @@
 #       [DEFINES o=16 ...]              dims bound at compile time
 #       [INCLUDE_DIRS dir ...]          where `include` looks
 #       [TARGETS c trn2 ...]            (c unless said) what to compile for
+#       [TARGET_DEFINES m=256 ...]      dims bound for targets other than c alone
 #       [OPTIONS --report ...]          more options of tdslc
 #       [KERNELS_OUT variable])         the generated C files
 #
 # For target c the library NAME holds the kernels of all sources; whoever links to it can include "a.h". For every other
-# target the files go to ${CMAKE_CURRENT_BINARY_DIR}/NAME.tdsl/a.TARGET/, and target NAME_TARGET makes them. The
-# compiler is target Tdsl::tdslc, or the program TDSLC_EXECUTABLE (when cross-compiling, for instance).
+# target the files go to ${CMAKE_CURRENT_BINARY_DIR}/NAME.tdsl/a.TARGET/, and target NAME_TARGET makes them. Where c is
+# among several, the library also holds the tables of their NKI forms, links Tdsl::runtime, and "NAME_register.h" has
+#     tdsl_status NAME_register(tdsl_context *context, tdsl_report *report)
+# which registers all kernels in all forms; target NAME_neff, on a host with the Neuron tools, makes the NEFFs that the
+# next build puts into the tables. The compiler is target Tdsl::tdslc, or the program TDSLC_EXECUTABLE (when
+# cross-compiling, for instance).
 #
 # How rebuilding works: the command's OUTPUT is a stamp, the .c and .h are BYPRODUCTS, and tdslc rewrites them only
 # when their bytes change. So a touched file costs one run of tdslc and no compilation, and the next
@@ -28,7 +33,11 @@ function(_tdsl_command source stem target product stamp_out)
     set(written ${dir}/${stem}.${target}.d)
     set(depfile ${dir}/${stem}.${target}.deps)
     set(options "")
-    foreach(define IN LISTS arg_DEFINES)
+    set(defines ${arg_DEFINES})
+    if(NOT target STREQUAL "c")
+        list(APPEND defines ${arg_TARGET_DEFINES})
+    endif()
+    foreach(define IN LISTS defines)
         list(APPEND options -D ${define})
     endforeach()
     foreach(folder IN LISTS arg_INCLUDE_DIRS)
@@ -59,8 +68,71 @@ function(_tdsl_command source stem target product stamp_out)
     set(${stamp_out} ${stamp} PARENT_SCOPE)
 endfunction()
 
+# The identifier that tdslc makes of a file's name, up to its first dot.
+function(_tdsl_word stem word_out)
+    string(REGEX REPLACE "\\..*" "" word "${stem}")
+    string(REGEX REPLACE "[^A-Za-z0-9]" "_" word "${word}")
+    if(NOT word MATCHES "^[A-Za-z]")
+        set(word "m${word}")
+    endif()
+    set(${word_out} ${word} PARENT_SCOPE)
+endfunction()
+
+# NAME_register.h: one call for all kernels (headers, lists) and their NKI forms (tables).
+function(_tdsl_register_header name)
+    string(MAKE_C_IDENTIFIER ${name} word)
+    string(TOUPPER ${word} guard)
+    set(includes "")
+    set(declarations "")
+    set(calls "")
+    foreach(stem IN LISTS stems)
+        _tdsl_word(${stem} list)
+        string(APPEND includes "#include \"${stem}.h\"\n")
+        string(APPEND calls "    if (status == TDSL_OK) {\n        status = tdsl_register_all(context, ${list}_kernels, report);\n    }\n")
+    endforeach()
+    foreach(list IN LISTS tables)
+        string(APPEND declarations "extern const tdsl_nki_form *const ${list}_forms[];\n")
+        string(APPEND calls "    if (status == TDSL_OK) {\n        status = tdsl_register_nki_all(context, ${list}_forms, NULL, report);\n    }\n")
+    endforeach()
+    file(CONFIGURE OUTPUT ${dir}/${name}_register.h @ONLY CONTENT [[/* Written by tdsl_add_library: registers the kernels of @name@ in all their forms. */
+#ifndef @guard@_REGISTER_H
+#define @guard@_REGISTER_H
+
+#include <tdsl/tdsl.h>
+
+@includes@
+TDSL_BEGIN
+@declarations@
+static inline tdsl_status @word@_register(tdsl_context *context, tdsl_report *report)
+{
+    tdsl_status status = TDSL_OK;
+@calls@    return status;
+}
+
+TDSL_END
+
+#endif
+]])
+endfunction()
+
+# The NKI forms of the sources in library NAME; stamps of one target, tables of all.
+function(_tdsl_nki_tables name)
+    set(folders "")
+    foreach(stem IN LISTS stems)
+        _tdsl_word(${stem} word)
+        set(table ${dir}/${stem}.${target}/${word}_${target}.c)
+        set_source_files_properties(${table} PROPERTIES GENERATED ON SKIP_LINTING ON
+            COMPILE_DEFINITIONS "TDSL_NKI_FOLDER=\"${dir}/${stem}.${target}/\"")
+        target_sources(${name} PRIVATE ${table})
+        list(APPEND neff_commands COMMAND ${TDSL_PYTHON} ${dir}/${stem}.${target}/build_neff.py)
+    endforeach()
+    add_dependencies(${name} ${name}_${target})
+    set(neff_commands ${neff_commands} PARENT_SCOPE)
+endfunction()
+
 function(tdsl_add_library name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TYPE;KERNELS_OUT" "SOURCES;DEFINES;INCLUDE_DIRS;TARGETS;OPTIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TYPE;KERNELS_OUT"
+        "SOURCES;DEFINES;TARGET_DEFINES;INCLUDE_DIRS;TARGETS;OPTIONS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "tdsl_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -78,6 +150,14 @@ function(tdsl_add_library name)
     endif()
     set(dir ${CMAKE_CURRENT_BINARY_DIR}/${name}.tdsl)
     file(MAKE_DIRECTORY ${dir})
+    set(tables "")
+    set(neff_commands "")
+    set(neff_needs "")
+    set(TDSL_PYTHON python3 CACHE STRING "The Python that runs build_neff.py for tdsl_add_library")
+    if("c" IN_LIST arg_TARGETS) # first, as the others' tables become part of its library
+        list(REMOVE_ITEM arg_TARGETS c)
+        list(PREPEND arg_TARGETS c)
+    endif()
 
     foreach(target IN LISTS arg_TARGETS)
         set(stamps "")
@@ -94,7 +174,13 @@ function(tdsl_add_library name)
                 _tdsl_command(${source} ${stem} c ${dir}/${stem}.c stamp ${dir}/${stem}.c ${dir}/${stem}.h)
                 list(APPEND files ${dir}/${stem}.c ${dir}/${stem}.h)
             else()
-                _tdsl_command(${source} ${stem} ${target} ${dir}/${stem}.${target} stamp)
+                _tdsl_word(${stem} word)
+                set(table "")
+                if(target MATCHES "^trn")
+                    list(APPEND tables ${word}_${target})
+                    set(table ${dir}/${stem}.${target}/${word}_${target}.c)
+                endif()
+                _tdsl_command(${source} ${stem} ${target} ${dir}/${stem}.${target} stamp ${table})
             endif()
             list(APPEND stamps ${stamp})
         endforeach()
@@ -112,7 +198,18 @@ function(tdsl_add_library name)
             if(arg_KERNELS_OUT)
                 set(${arg_KERNELS_OUT} ${files} PARENT_SCOPE)
             endif()
+        elseif(target MATCHES "^trn" AND "c" IN_LIST arg_TARGETS)
+            _tdsl_nki_tables(${name})
+            list(APPEND neff_needs ${name}_${target})
         endif()
     endforeach()
+    if("c" IN_LIST arg_TARGETS)
+        _tdsl_register_header(${name})
+    endif()
+    if(neff_needs)
+        target_link_libraries(${name} PUBLIC Tdsl::runtime)
+        add_custom_target(${name}_neff ${neff_commands} VERBATIM)
+        add_dependencies(${name}_neff ${neff_needs})
+    endif()
 endfunction()
 cmake_policy(POP)

@@ -25,8 +25,12 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/tdsl TYPE INCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/nki_emulator DESTINATION ${CMAKE_INSTALL_DATADIR}/tdsl
     FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
 
+set(TDSL_EMULATOR_INSTALLED ${CMAKE_INSTALL_DATADIR}/tdsl/nki_emulator/run.py)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TdslConfig.cmake.in
-    ${TDSL_GENERATED_DIR}/package/TdslConfig.cmake INSTALL_DESTINATION ${package_dir})
+    ${TDSL_GENERATED_DIR}/package/TdslConfig.cmake INSTALL_DESTINATION ${package_dir}
+    PATH_VARS TDSL_EMULATOR_INSTALLED)
+set(TDSL_NKI_EMULATOR ${PROJECT_SOURCE_DIR}/runtime/nki_emulator/run.py CACHE INTERNAL
+    "The emulator, where TDSL is a subdirectory of a project")
 write_basic_package_version_file(${TDSL_GENERATED_DIR}/package/TdslConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
 install(FILES ${TDSL_GENERATED_DIR}/package/TdslConfig.cmake

@@ -176,15 +176,37 @@ static const char *choose_python(void)
     return !has_numpy("python3") && has_numpy("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
 }
 
+/* What the variable names; else the installed one, seen from this program; else the source tree's. */
+static const char *emulator_script(Arena *arena)
+{
+    const char *named = getenv(TDSL_EMULATOR_VARIABLE);
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self);
+    if (named != NULL) {
+        return named;
+    }
+    if (n > 0 && (size_t)n < sizeof self) {
+        const char *program = str_dup(arena, (Str){self, (size_t)n});
+        const char *slash = strrchr(program, '/');
+        int folder = slash == NULL ? 0 : (int)(slash - program);
+        const char *path =
+            str_format(arena, "%.*s/" TDSL_EMULATOR_FROM_TOOL, folder, program);
+        if (access(path, R_OK) == 0) {
+            return path;
+        }
+    }
+    return TDSL_EMULATOR;
+}
+
 bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Graph *g,
                   const int64_t *dims, Tensor *const *args, Tensor **results)
 {
     Emulation e = {.ctx = ctx, .arena = arena, .g = g};
-    const char *script = getenv(TDSL_EMULATOR_VARIABLE);
+    const char *script = emulator_script(arena);
     const char *base = getenv("TMPDIR");
     word(&e, choose_python());
     word(&e, "-B");
-    word(&e, script == NULL ? TDSL_EMULATOR : script);
+    word(&e, script);
     if (access(e.argv.at[2], R_OK) != 0) {
         return fail(
             &e, "where is the emulator? " TDSL_EMULATOR_VARIABLE " names its run.py; not here",

@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef TDSL_DEFAULT_EMULATOR
-#define TDSL_DEFAULT_EMULATOR ""
-#endif
 #define DEFAULT_MIN_NKI_FLOPS 2e9
 #define DEFAULT_TIMEOUT_MS    60000
 
@@ -171,6 +168,16 @@ static tdsl_status numbers_read(Settings *settings, const tdsl_config *config,
     return TDSL_OK;
 }
 
+/* Nobody named an emulator: the installed one, if it is there. */
+static void emulator_settle(tdsl_context *context)
+{
+    char *found = context->settings.emulator[0] == '\0' ? tdsl_emulator_locate(context) : NULL;
+    if (found != NULL) {
+        tdsl_context_release_text(context, context->settings.emulator);
+        context->settings.emulator = found;
+    }
+}
+
 tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
                                tdsl_report *report)
 {
@@ -181,10 +188,11 @@ tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
                            &settings->nrt_library, report);
     }
     if (status == TDSL_OK) {
-        status = text_read(context, config, config->emulator, "TDSL_NKI_EMULATOR",
-                           TDSL_DEFAULT_EMULATOR, &settings->emulator, report);
+        status = text_read(context, config, config->emulator, "TDSL_NKI_EMULATOR", "",
+                           &settings->emulator, report);
     }
     if (status == TDSL_OK) {
+        emulator_settle(context);
         status = text_read(context, config, config->python, "TDSL_PYTHON", "python3",
                            &settings->python, report);
     }

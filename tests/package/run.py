@@ -33,6 +33,8 @@ class Project:
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(os.path.join(HERE, "project"), self.source)
         self.log = os.path.join(work, "runs")
+        self.counts = bool(tdslc)
+        self.shared = any("TDSL_SHARED" in o for o in options)
         if tdslc:
             wrapper = os.path.join(work, "tdslc")
             with open(wrapper, "w") as f:
@@ -49,6 +51,7 @@ class Project:
                 path = os.path.join(folder, name)
                 # objects of TDSL itself, where the project has it as a subdirectory, do not count
                 if name.endswith(".o") and "/tdsl/" not in path[len(self.build_dir):]:
+                    name += " of the shared runtime" if "use_device_shared" in path else ""
                     found[name] = os.stat(path).st_mtime_ns
         return found
 
@@ -85,9 +88,12 @@ def expect(what, got, want):
 
 
 def rebuilds(p):
-    every = ["fixed.tdsl", "norms.tdsl", "vectors.tdsl"]
-    objects = ["fixed.c.o", "norms.c.o", "use_fixed.c.o", "use_vectors.c.o", "vectors.c.o"]
-    expect("first build", p.build(), (every, objects))
+    every = ["device.tdsl", "device.tdsl", "fixed.tdsl", "norms.tdsl", "vectors.tdsl"]
+    objects = ["device.c.o", "device_trn2.c.o", "fixed.c.o", "norms.c.o", "use_device.c.o", "use_fixed.c.o",
+               "use_vectors.c.o", "vectors.c.o"]
+    if p.shared:
+        objects.append("use_device.c.o of the shared runtime")
+    expect("first build", p.build(), (every, sorted(objects)))
     expect("results", p.outputs(), ["56", "10"])
     expect("nothing changed", p.build(), ([], []))
     p.edit("tensors/constants.tdsl")
@@ -105,7 +111,7 @@ def rebuilds(p):
     expect("one source was changed: runs", ran, ["norms.tdsl"])
     expect("one source was changed: compiled", [n for n in compiled if n != "use_vectors.c.o"], ["norms.c.o"])
     run("cmake", "--build", p.build_dir, "--target", "clean")
-    expect("after clean", p.build(), (every, objects))
+    expect("after clean", p.build(), (every, sorted(objects)))
     expect("results after clean", p.outputs(), ["252", "10"])
 
 
@@ -119,6 +125,55 @@ def broken_source_leaves_nothing(p):
     expect("mended", p.outputs()[1], "10")
 
 
+def device(p, a):
+    """The kernels of device.tdsl in their two forms: in C, in the emulator, and, once the NEFFs are made by a stand-in for the
+    Neuron tools, on the stub of libnrt."""
+    stub = os.path.join(a.build, "tests", "stub_nrt")
+    with open(os.path.join(p.build_dir, "emulator.txt")) as f:
+        emulator = f.read()
+
+    def result(program="use_device", **environment):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("TDSL_")}
+        return run(os.path.join(p.build_dir, program), env=dict(env, TDSL_PYTHON=sys.executable, **environment)).strip()
+    number = result(TDSL_BACKEND="c").split()[0]
+    expect("in C", result(), f"{number} on c")
+    expect("in the emulator", result(TDSL_BACKEND="emulator", TDSL_NKI_EMULATOR=emulator), f"{number} on emulator")
+    if p.shared:
+        expect("in the emulator that the library finds by itself", result("use_device_shared", TDSL_BACKEND="emulator"),
+               f"{number} on emulator")
+    tools = os.path.join(a.tree, "tests", "runtime", "fake_neuron")
+    run("cmake", "--build", p.build_dir, "--target", "device_neff",
+        env=dict(os.environ, PYTHONPATH=tools, FAKE_EMULATOR=emulator, PYTHONDONTWRITEBYTECODE="1",
+                 FAKE_MAKE_NEFF=os.path.join(stub, "make_stub_neff")))
+    if p.counts:
+        expect("with the NEFFs: runs, compiled", p.build(), ([], ["device_trn2.c.o"]))
+        expect("nothing changed with the NEFFs", p.build(), ([], []))
+    else:
+        p.build()
+    nrt = os.path.join(stub, "libnrt.so.1")
+    expect("on the stub of libnrt", result(TDSL_BACKEND="nki", TDSL_NRT_LIBRARY=nrt), f"{number} on nki")
+    expect("too little work for it", result(TDSL_NRT_LIBRARY=nrt), f"{number} on c")
+    expect("one flop too little", result(TDSL_NRT_LIBRARY=nrt, TDSL_MIN_NKI_FLOPS="241"), f"{number} on c")
+    expect("enough work for it", result(TDSL_NRT_LIBRARY=nrt, TDSL_MIN_NKI_FLOPS="240"), f"{number} on nki")
+
+
+def installed_emulator(prefix):
+    """The installed tdsl-run takes the installed emulator, not the source tree's."""
+    script = os.path.join(prefix, "share", "tdsl", "nki_emulator", "run.py")
+    command = [os.path.join(prefix, "bin", "tdsl-run"), "--target=emulator", "-e", "ij,jk->ik", "--dtype=f32",
+               "--shape=3x4", "--shape=4x2", "fill", "fill", "--checksum"]
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TDSL_")}
+    expect("the installed emulator runs", "sum=" in run(*command, env=env), True)
+    with open(script) as f:
+        text = f.read()
+    with open(script, "w") as f:
+        f.write("import sys\nsys.exit('this is the installed one')\n")
+    r = subprocess.run(command, env=env, capture_output=True, text=True)
+    expect("and no other", "this is the installed one" in r.stderr, True)
+    with open(script, "w") as f:
+        f.write(text)
+
+
 def pkg_config(prefix, work, cc):
     libdir = next(d for d, _, names in os.walk(prefix) if "tdsl.pc" in names)
     env = dict(os.environ, PKG_CONFIG_PATH=libdir)
@@ -127,6 +182,7 @@ def pkg_config(prefix, work, cc):
         return run("pkg-config", *options, "tdsl", env=env).split()
     tdslc = ask("--variable=tdslc")[0]
     expect("pkg-config finds tdslc", os.access(tdslc, os.X_OK), True)
+    expect("pkg-config finds the emulator", os.access(ask("--variable=nki_emulator")[0], os.R_OK), True)
     project = os.path.join(HERE, "project")
     run(tdslc, os.path.join(project, "fixed.tdsl"), "-D", "n=4", "-o", os.path.join(work, "fixed.c"))
     program = os.path.join(work, "use_fixed")
@@ -152,16 +208,20 @@ def main():
         moved = prefix + ".moved"  # an installed tree can be moved
         shutil.rmtree(moved, ignore_errors=True)
         os.rename(prefix, moved)
-        project = Project(os.path.join(a.work, "project"), a.generator, a.cc, [f"-DCMAKE_PREFIX_PATH={moved}"],
+        project = Project(os.path.join(a.work, "project"), a.generator, a.cc,
+                          [f"-DCMAKE_PREFIX_PATH={moved}", "-DTDSL_SHARED=ON", f"-DTDSL_PYTHON={sys.executable}"],
                           os.path.join(moved, "bin", "tdslc"))
         rebuilds(project)
+        device(project, a)
+        installed_emulator(moved)
         broken_source_leaves_nothing(project)
         pkg_config(moved, a.work, a.cc)
     else:
-        project = Project(os.path.join(a.work, "project"), a.generator, a.cc, [f"-DTDSL_TREE={a.tree}"], None)
+        project = Project(os.path.join(a.work, "project"), a.generator, a.cc, [f"-DTDSL_TREE={a.tree}", f"-DTDSL_PYTHON={sys.executable}"], None)
         project.build()
         expect("results", project.outputs(), ["56", "10"])
         expect("nothing changed", project.build()[1], [])
+        device(project, a)
 
 
 main()

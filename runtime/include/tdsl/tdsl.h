@@ -114,7 +114,7 @@ typedef struct tdsl_config {
     int64_t min_nki_flops; /* TDSL_MIN_NKI_FLOPS, default 2e9, counted as 2 per multiply-add */
     int64_t device_timeout_ms; /* for one call into libnrt or one emulator run; default 60000 */
     const char *nrt_library;   /* TDSL_NRT_LIBRARY, default libnrt.so.1 */
-    const char *emulator;      /* TDSL_NKI_EMULATOR, the emulator's run.py; no default */
+    const char *emulator; /* TDSL_NKI_EMULATOR, the emulator's run.py; default: the installed one */
     const char *python;        /* TDSL_PYTHON, default python3 */
     void *user;                /* handed to the three functions below */
     void *(*allocate)(void *user, size_t bytes, size_t alignment); /* both or neither */

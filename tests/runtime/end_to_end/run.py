@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The whole way: tdslc prints C and NKI forms, build_neff.py makes NEFFs (for the stub of libnrt, see ../fake_neuron), a
+program registers both and compares their results through libtdsl (program.c).
+
+    run.py --bin FOLDER --stub FOLDER --library LIBTDSL.a --tree FOLDER --cc CC [--cflags FLAGS]"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run(*argv, **options):
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode != 0:
+        print(" ".join(argv), done.stdout, f"exit status {done.returncode}", sep="\n")
+        sys.exit(1)
+    return done.stdout
+
+
+def main():
+    p = argparse.ArgumentParser()
+    for name in ("bin", "stub", "library", "tree", "cc"):
+        p.add_argument("--" + name, required=True)
+    p.add_argument("--cflags", default="")
+    a = p.parse_args()
+    source = os.path.join(HERE, "kernels.tdsl")
+    emulator = os.path.join(a.tree, "runtime", "nki_emulator", "run.py")
+    with tempfile.TemporaryDirectory() as work:
+        tdslc, out = os.path.join(a.bin, "tdslc"), os.path.join(work, "trn2")
+        run(tdslc, source, "-o", os.path.join(work, "kernels.c"))
+        run(tdslc, source, "--target=trn2", "-D", "m=40", "-D", "k=30", "-D", "n=50", "-o", out)
+        env = dict(os.environ, PYTHONPATH=os.path.join(a.tree, "tests", "runtime", "fake_neuron"),
+                   FAKE_EMULATOR=emulator, FAKE_MAKE_NEFF=os.path.join(a.stub, "make_stub_neff"),
+                   PYTHONDONTWRITEBYTECODE="1")
+        run(sys.executable, os.path.join(out, "build_neff.py"), env=env)
+        program = os.path.join(work, "program")
+        run(a.cc, "-std=c11", "-O1", "-D_POSIX_C_SOURCE=200809L", *a.cflags.split(), f"-I{work}",
+            "-I" + os.path.join(a.tree, "runtime", "include"), f'-DTDSL_NKI_FOLDER="{out}/"',
+            os.path.join(HERE, "program.c"), os.path.join(work, "kernels.c"), os.path.join(out, "kernels_trn2.c"),
+            a.library, "-lm", "-ldl", "-lpthread", "-o", program)
+        print(run(program, os.path.join(a.stub, "libnrt.so.1"), emulator, sys.executable), end="")
+
+
+main()
