@@ -129,6 +129,7 @@ static bool setup(ToolRun *t, Compilation *c, Input *in)
     compilation_init(c, &t->ctx, &t->arena, target);
     c->path.linear = option_last(&t->options, OPT_PATH, NULL);
     c->no_fuse = option_given(&t->options, OPT_NO_FUSE);
+    c->path.no_factor = option_given(&t->options, OPT_NO_FACTOR);
     c->check_each = option_given(&t->options, OPT_CHECK_EACH);
     c->clock = option_given(&t->options, OPT_TIME) ? tool_clock : NULL;
     c->source_name = in->name;

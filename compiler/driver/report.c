@@ -157,6 +157,19 @@ static bool has_open_dims(const Graph *g)
     return g->dims.list.n > 0;
 }
 
+static void report_together(const PathTogether *t, Text *out)
+{
+    text_printf(out,
+                "contractions of kernel %s planned together: %s multiply-adds, one by one %s\n",
+                t->kernel->text, t->together, t->separate);
+    for (uint32_t k = 0; k < t->shared.n; k++) {
+        text_printf(out, "  computed once: %s\n", t->shared.at[k]);
+    }
+    for (uint32_t k = 0; k < t->factored.n; k++) {
+        text_printf(out, "  added first: %s\n", t->factored.at[k]);
+    }
+}
+
 void compilation_report(const Compilation *c, Text *out)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
@@ -176,6 +189,9 @@ void compilation_report(const Compilation *c, Text *out)
         text_put(out, ", spilled ");
         put_bytes(out, t.spilled);
         text_printf(out, "; %lld multiply-adds\n", (long long)t.multiply_adds);
+    }
+    for (uint32_t k = 0; k < c->decisions.together.n; k++) {
+        report_together(&c->decisions.together.at[k], out);
     }
     for (uint32_t k = 0; k < c->decisions.list.n; k++) {
         const PathDecision *d = &c->decisions.list.at[k];
@@ -240,6 +256,31 @@ static void json_groups(const Compilation *c, uint32_t k, Text *out)
     }
 }
 
+static void json_list(Text *out, const char *name, const char *const *list, uint32_t n)
+{
+    text_printf(out, ", \"%s\": [", name);
+    for (uint32_t k = 0; k < n; k++) {
+        text_put(out, k == 0 ? "" : ", ");
+        text_json(out, list[k]);
+    }
+    text_char(out, ']');
+}
+
+static void json_together(const Compilation *c, Text *out)
+{
+    text_put(out, "\n], \"planned_together\": [");
+    for (uint32_t k = 0; k < c->decisions.together.n; k++) {
+        const PathTogether *t = &c->decisions.together.at[k];
+        text_put(out, k == 0 ? "\n{\"kernel\": " : ",\n{\"kernel\": ");
+        text_json(out, t->kernel->text);
+        text_printf(out, ", \"multiply_adds\": \"%s\", \"one_by_one\": \"%s\"", t->together,
+                    t->separate);
+        json_list(out, "computed_once", t->shared.at, t->shared.n);
+        json_list(out, "added_first", t->factored.at, t->factored.n);
+        text_char(out, '}');
+    }
+}
+
 void compilation_report_json(const Compilation *c, Text *out)
 {
     text_printf(out, "{\"target\": \"%s\", \"kernels\": [", c->target->name);
@@ -271,6 +312,7 @@ void compilation_report_json(const Compilation *c, Text *out)
                     "], \"bytes_compulsory\": %lld, \"bytes_spilled\": %lld, \"multiply_adds\": %lld}",
                     (long long)t.compulsory, (long long)t.spilled, (long long)t.multiply_adds);
     }
+    json_together(c, out);
     text_put(out, "\n], \"contractions\": [");
     for (uint32_t k = 0; k < c->decisions.list.n; k++) {
         const PathDecision *d = &c->decisions.list.at[k];

@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "ir/dump_text.h"
+#include "path/factor.h"
 #include "path/share.h"
 
 typedef struct Applier {
     Ctx *ctx;
     Arena *arena;
+    const Graph *from;
     Graph *to;
     const Node *node;  /* the contraction being split, of the old graph */
     uint32_t *holders; /* [n_labels]: tensors still to be contracted that have the label, the output counting as one */
@@ -175,12 +177,12 @@ static Partial finish_slices(Applier *a, const Partial *t, uint32_t n)
 }
 
 /* The intermediate of step `s`, if another contraction has made it. */
-static bool find_shared(const Applier *a, uint32_t s, Partial *out)
+static bool find_shared(Applier *a, uint32_t s, Partial *out)
 {
     int32_t labels[RANK_LIMIT];
     uint32_t rank = 0;
     NodeRef node = a->sharing == NULL ? NODE_NONE
-                                      : share_find(a->sharing, a->term, s, labels, &rank);
+                                      : share_find(a->sharing, a->from, a->term, s, labels, &rank);
     if (node == NODE_NONE) {
         return false;
     }
@@ -325,6 +327,12 @@ Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *con
     }
     for (NodeRef k = 0; k < g->nodes.n; k++) {
         const Node *n = graph_node(g, k);
+        if (sharing.factored && sharing.sums.of[k] != 0) {
+            if (sharing.sums.list.at[sharing.sums.of[k] - 1].root == k) {
+                map[k] = factor_sum(ctx, &sharing, g, to, map, sharing.sums.of[k] - 1, out);
+            }
+            continue; /* a part of the sum: nobody else reads it */
+        }
         bool split = op_info(n->op)->kind == OPKIND_CONTRACT &&
                      (n->n_operands != 2 || control->linear != NULL ||
                       control->plan.at != NULL || control->options.memory_limit != 0 ||
@@ -338,7 +346,7 @@ Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *con
         if (!decide(ctx, control, &sharing, sharing.term[k], &d)) {
             return NULL;
         }
-        Applier a = {.ctx = ctx, .arena = arena, .to = to, .node = n,
+        Applier a = {.ctx = ctx, .arena = arena, .from = g, .to = to, .node = n,
                      .sliced = d.result.sliced, .n_sliced = d.result.n_sliced,
                      .sharing = sharing.active && sharing.term[k] != PATH_NONE ? &sharing : NULL,
                      .term = sharing.term[k]};
@@ -350,6 +358,9 @@ Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *con
         }
         map[k] = build_tree(&a, map, &d.result.tree);
         vec_push(arena, &out->list, d);
+    }
+    if (sharing.active) {
+        vec_push(arena, &out->together, sharing.report);
     }
     for (uint32_t r = 0; r < g->results.n; r++) {
         Result result = g->results.at[r];

@@ -16,12 +16,22 @@ typedef struct PathDecision {
     double seconds; /* of the search; filled by the caller's clock, 0 here */
 } PathDecision;
 
+/* What planning the contractions of one kernel together has saved; lines for people. */
+typedef struct PathTogether {
+    Sym kernel;
+    const char *separate, *together; /* multiply-adds, as digits */
+    VEC(const char *) shared;        /* an intermediate that several contractions use */
+    VEC(const char *) factored;      /* a sum that is made before a contraction */
+} PathTogether;
+
 typedef struct PathDecisions {
     VEC(PathDecision) list;
+    VEC(PathTogether) together; /* of the kernels where it saves something */
 } PathDecisions;
 
 typedef struct PathControl {
     PathOptions options;
+    bool no_factor; /* terms of sums are contracted one by one */
     const char *linear; /* --path: for the only contraction of the program; null: search */
     Str plan;           /* --plan-in: likewise; at null: none */
 } PathControl;

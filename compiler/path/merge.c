@@ -85,6 +85,29 @@ static int order_compare(const PathOrder *a, const PathOrder *b, uint32_t n)
     return memcmp(a->axis, b->axis, n * sizeof *a->axis);
 }
 
+/* Are all factors equal but for their signs? */
+static bool orders_even(const PathOrder *orders, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        if (fabs(orders[i].coef) != fabs(orders[0].coef)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the factors of a list are divided by: never rounds, so that exact sums stay exact. */
+static double list_scale(const Class *c, uint32_t base)
+{
+    double at = c->orders.at[base].coef;
+    int exponent;
+    if (orders_even(c->orders.at, c->orders.n)) {
+        return at;
+    }
+    frexp(at, &exponent);
+    return copysign(ldexp(1.0, exponent - 1), at);
+}
+
 /* The list of the class relative to order `base`: by axis of the result, the axis of the base's
  * result; sorted. */
 static PathOrder *list_relative(const Merge *g, const Class *c, uint32_t base)
@@ -99,7 +122,7 @@ static PathOrder *list_relative(const Merge *g, const Class *c, uint32_t base)
         for (uint32_t d = 0; d < n; d++) {
             axis[d] = place[c->orders.at[i].axis[d]];
         }
-        PathOrder order = {c->orders.at[i].coef / c->orders.at[base].coef, axis};
+        PathOrder order = {c->orders.at[i].coef / list_scale(c, base), axis};
         uint32_t k = i;
         for (; k > 0 && order_compare(&list[k - 1], &order, n) > 0; k--) {
             list[k] = list[k - 1];
@@ -316,7 +339,8 @@ static void choices_add(const Merge *g, const Class *c, const PathMerged *out, u
     bool left[COPIES_MOST * COPIES_MOST];
     if (s->result != g->summands[c->first].term.sum || s->n_axes != c->legs.n ||
         s->n_orders < 2 || s->n_orders >= c->orders.n || c->orders.n % s->n_orders != 0 ||
-        c->orders.n / s->n_orders > COPIES_MOST || c->orders.n > sizeof left) {
+        c->orders.n / s->n_orders > COPIES_MOST || c->orders.n > sizeof left ||
+        !orders_even(c->orders.at, c->orders.n) || !orders_even(s->orders, s->n_orders)) {
         return;
     }
     for (uint32_t i = 0; i < s->n_orders; i++) {
@@ -349,7 +373,7 @@ static void terms_make(const Merge *g, Arena *arena, PathMerged *out)
         }
         PathChoice own = {k, to.list.n, 1};
         uint32_t most = to.choices.n + CHOICES_MOST;
-        term_push(g, &to, c, c->orders.at[c->base].axis, c->sum, c->orders.at[c->base].coef);
+        term_push(g, &to, c, c->orders.at[c->base].axis, c->sum, list_scale(c, c->base));
         vec_push(arena, &to.choices, own);
         for (uint32_t s = 0; s < out->n_sums && to.choices.n < most; s++) {
             choices_add(g, c, out, s, k, &to);

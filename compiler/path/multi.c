@@ -318,6 +318,10 @@ static bool trial(Multi *g, uint32_t at)
     bool large = node->cost > LARGE * g->total;
     for (int round = 0; round < 3; round++) {
         node->weight = round < 2 ? weight : 0.0;
+        for (uint32_t i = offset[id]; round == 0 && i < offset[id + 1]; i++) {
+            group_give(g,
+                       of[i]); /* all together: what they hold in common keeps none of them */
+        }
         for (uint32_t i = offset[id]; i < offset[id + 1]; i++) {
             regroup(g, of[i]);
         }
@@ -376,7 +380,7 @@ static void trials(Multi *g, uint64_t budget)
     }
 }
 
-static void search(Multi *g)
+static void descend_best(Multi *g, uint64_t budget)
 {
     static const double shares[] = {0.0, 0.2, 1.0, 4.0};
     double best = INFINITY;
@@ -389,7 +393,28 @@ static void search(Multi *g)
         }
     }
     descend(g, shares[pick]);
-    trials(g, g->m->budget);
+    trials(g, budget);
+}
+
+/* Factoring from a plan without it, where that is better than factoring from the first. */
+static void search(Multi *g)
+{
+    if (!g->factor) {
+        descend_best(g, g->m->budget);
+        return;
+    }
+    g->factor = false;
+    descend_best(g, g->m->budget / 4);
+    double plain = g->total;
+    g->factor = true;
+    descend_best(g, g->m->budget);
+    if (plain < g->total) {
+        g->factor = false;
+        descend_best(g, g->m->budget / 4);
+        g->factor = true;
+        settle(g);
+        trials(g, g->m->budget);
+    }
 }
 
 bool path_multi(const PathMulti *m, Ctx *ctx, PathMultiResult *out)

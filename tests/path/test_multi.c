@@ -14,7 +14,7 @@
 static Ctx ctx;
 static json_t *file;
 
-#define BUDGET ((uint64_t)1 << 20)
+#define BUDGET ((uint64_t)1 << 23)
 
 static double number(const char *digits)
 {
