@@ -16,16 +16,22 @@ Kernel *kernel_new(Arena *arena, Sym name)
     return k;
 }
 
+/* A list of its own: one that grows gives back what it has outgrown. */
+#define OWN_LIST(arena, v)                                                                     \
+    do {                                                                                       \
+        (v)->at = arena_copy((arena), (v)->at, (v)->n * sizeof *(v)->at);                      \
+        (v)->cap = (v)->n;                                                                     \
+    } while (0)
+
 Kernel *kernel_like(Arena *arena, const Kernel *k)
 {
     Kernel *copy = ARENA_NEW(arena, Kernel);
     *copy = *k;
     copy->arena = arena;
-    copy->dims.list.cap =
-        copy->dims.list.n; /* the first push moves a list away from the original's */
-    copy->vars.cap = copy->vars.n;
-    copy->bufs.cap = copy->bufs.n;
-    copy->args.cap = copy->args.n;
+    OWN_LIST(arena, &copy->dims.list);
+    OWN_LIST(arena, &copy->vars);
+    OWN_LIST(arena, &copy->bufs);
+    OWN_LIST(arena, &copy->args);
     copy->names = (Map){0};
     copy->n_named_vars = copy->n_named_bufs = 0;
     return copy;

@@ -228,9 +228,36 @@ static void a_kernel_computes_what_its_graph_does_without_fusion(void **state)
     }
 }
 
+static void a_kernel_made_like_another_grows_without_touching_it(void **state)
+{
+    (void)state;
+    enum { MANY = 20000 };
+    Ctx ctx;
+    Arena arena;
+    ctx_init(&ctx);
+    arena_init(&arena, &ctx.budget);
+    Dim extent[1] = {dim_fixed(3)};
+    Kernel *k = kernel_new(&arena, sym_cstr(&ctx.syms, "k"));
+    for (int i = 0; i < MANY; i++) {
+        (void)kernel_buffer(k, &ctx.syms, "b", DTYPE_F32, SPACE_TILE, 1, extent);
+    }
+    Kernel *copy = kernel_like(&arena, k);
+    for (int i = 0; i < MANY; i++) {
+        (void)kernel_buffer(copy, &ctx.syms, "c", DTYPE_F32, SPACE_TILE, 1, extent);
+    }
+    assert_int_equal(k->bufs.n, MANY);
+    for (uint32_t i = 0; i < MANY; i++) { /* under AddressSanitizer: still there */
+        assert_int_equal(k->bufs.at[i].extent[0].n, 3);
+        assert_ptr_equal(k->bufs.at[i].name, copy->bufs.at[i].name);
+    }
+    arena_release(&arena);
+    ctx_release(&ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_made_like_another_grows_without_touching_it),
         cmocka_unit_test(a_kernel_computes_what_its_graph_does_however_its_loops_are_cut),
         cmocka_unit_test(a_kernel_computes_what_its_graph_does_without_fusion),
     };
