@@ -11,11 +11,10 @@
 static void put_row(const Kernel *k, Arg arg, bool output, bool last, Text *out)
 {
     const Buffer *b = &k->bufs.at[arg.buf];
-    bool copy = output && arg.role == ARG_INOUT;
     text_printf(out,
-                "    {\"name\": \"%s%s\", \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
-                nki_param(k, arg.buf), copy ? "_out" : "", output ? "output" : "input",
-                nki_dtype(b->dtype));
+                "    {\"name\": \"%s\", \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
+                output ? nki_result(k, arg.buf) : nki_param(k, arg.buf),
+                output ? "output" : "input", nki_dtype(b->dtype));
     for (uint32_t d = 0; d < b->rank; d++) {
         text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
     }
@@ -144,8 +143,8 @@ static void put_names(const Kernel *k, bool outputs, Text *out)
     for (uint32_t i = 0; i < k->args.n; i++) {
         Arg a = k->args.at[i];
         if (outputs ? is_output(a.role) : is_input(a.role)) {
-            text_printf(out, "%s\"%s%s\"", first ? "" : ", ", nki_param(k, a.buf),
-                        outputs && a.role == ARG_INOUT ? "_out" : "");
+            text_printf(out, "%s\"%s\"", first ? "" : ", ",
+                        outputs ? nki_result(k, a.buf) : nki_param(k, a.buf));
             first = false;
         }
     }

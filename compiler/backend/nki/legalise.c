@@ -635,13 +635,13 @@ static Kernel *attempt(Lower *l)
     l->to->target = l->target->name;
     l->home = ARENA_ARRAY(l->arena, k->bufs.n, Home);
     l->value = ARENA_ARRAY(l->arena, k->vars.n, int64_t);
+    enter_args(l); /* first, so that they keep their names */
     l->p = kernel_var(l->to, &l->ctx->syms, "p", false);
     l->f = kernel_var(l->to, &l->ctx->syms, "f", false);
     l->k = kernel_var(l->to, &l->ctx->syms, "k", false);
     for (uint32_t i = 0; i < LABELS; i++) {
         l->q[i] = kernel_var(l->to, &l->ctx->syms, str_format(l->arena, "q%u", i), false);
     }
-    enter_args(l);
     lower_block(l, k->body, k->n_body);
     for (uint32_t i = 0; i < k->args.n && !l->failed; i++) {
         if (l->home[k->args.at[i].buf].flush) {

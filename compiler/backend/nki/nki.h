@@ -139,5 +139,7 @@ const char *nki_table_name(Arena *arena, const char *source, const char *target)
 void nki_print_table(const KernelModule *m, const char *list, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);
+/* What accesses call a buffer: an inout argument is copied to a result of another name first. */
+const char *nki_result(const Kernel *k, BufRef buf);
 
 #endif

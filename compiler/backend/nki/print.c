@@ -43,51 +43,6 @@ static const Operand *operand_of(const Instr *i, Role role)
     UNREACHABLE();
 }
 
-static const char *const reserved = " False None True and as assert async await break class "
-                                    "continue def del elif else except finally for from "
-                                    "global if import in is lambda nonlocal not or pass raise "
-                                    "return try while with yield match case type nki nl "
-                                    "nisa range print min max abs len int float str bool list "
-                                    "tuple dict slice isinstance divmod math psum sbuf pmem "
-                                    "hbm build_neff ";
-
-static bool is_reserved(const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = strstr(reserved, word); at != NULL; at = strstr(at + 1, word)) {
-        if (at[-1] == ' ' && at[n] == ' ') {
-            return true;
-        }
-    }
-    return strncmp(word, "nki", 3) == 0 || word[0] == '_';
-}
-
-const char *nki_function(const Kernel *k)
-{
-    const char *name = k->name->text;
-    return is_reserved(name) ? str_format(k->arena, "k_%s", name) : name;
-}
-
-const char *nki_param(const Kernel *k, BufRef buf)
-{
-    const char *name = k->bufs.at[buf].name->text;
-    bool taken = is_reserved(name) || strcmp(name, nki_function(k)) == 0;
-    return taken ? str_format(k->arena, "v_%s", name) : name;
-}
-
-static bool is_inout(const Kernel *k, BufRef buf)
-{
-    int32_t param = k->bufs.at[buf].param;
-    return param >= 0 && k->args.at[param].role == ARG_INOUT;
-}
-
-/* What accesses call a buffer: an inout argument is copied to a result first. */
-static const char *buffer_text(const Kernel *k, BufRef buf)
-{
-    return is_inout(k, buf) ? str_format(k->arena, "%s_out", nki_param(k, buf))
-                            : nki_param(k, buf);
-}
-
 static void put_shape(const Kernel *k, BufRef buf, Text *out)
 {
     const Buffer *b = &k->bufs.at[buf];
@@ -193,7 +148,7 @@ static void put_hbm(Printer *p, Role role)
 static void put_operand(Printer *p, Role role)
 {
     const Operand *o = operand_of(&p->at[0], role);
-    text_put(p->out, buffer_text(p->k, o->buf));
+    text_put(p->out, nki_result(p->k, o->buf));
     if (!o->on_chip) {
         put_hbm(p, role);
         return;
@@ -521,10 +476,10 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     for (uint32_t i = 0; i < k->args.n; i++) {
         BufRef buf = k->args.at[i].buf;
         if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
-            put_new(&p, buffer_text(k, buf), buf, "shared_hbm");
+            put_new(&p, nki_result(k, buf), buf, "shared_hbm");
         }
         if (k->args.at[i].role == ARG_INOUT) {
-            text_printf(out, "nisa.dma_copy(dst=%s[...], src=%s[...])\n", buffer_text(k, buf),
+            text_printf(out, "nisa.dma_copy(dst=%s[...], src=%s[...])\n", nki_result(k, buf),
                         nki_param(k, buf));
         }
     }
@@ -533,7 +488,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     first = true;
     for (uint32_t i = 0; i < k->args.n; i++) {
         if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
-            text_printf(out, "%s%s", first ? "" : ", ", buffer_text(k, k->args.at[i].buf));
+            text_printf(out, "%s%s", first ? "" : ", ", nki_result(k, k->args.at[i].buf));
             first = false;
         }
     }

@@ -355,7 +355,9 @@ static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const Roll
     e->depth--;
     s->body = body.at;
     s->n_body = body.n;
-    vec_push(a, out, s);
+    if (body.n > 0) { /* what was only allocated is gone */
+        vec_push(a, out, s);
+    }
 }
 
 static void emit_node(Emit *e, const RollNode *n, const int64_t *base, const RollRef *ref,
