@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See run_emulator.h. The kernel is the first printed program of the output set, its manifest
  * the file of the same name; results come in the order of the kernel's arguments: inout
- * parameters, then plain results. POSIX. */
+ * parameters, written or not, then plain results. POSIX. */
 #include "driver/run_emulator.h"
 
 #include <errno.h>
@@ -135,19 +135,34 @@ static bool read_result(Emulation *e, const char *path, const int64_t *dims, uin
     return true;
 }
 
-/* Results in the kernel's order of arguments. */
-static uint32_t *result_order(Emulation *e)
+#define NO_RESULT UINT32_MAX /* an inout parameter that no statement writes comes back as it was */
+
+static uint32_t result_of(const Graph *g, int32_t param)
 {
-    uint32_t *order = ARENA_ARRAY(e->arena, e->g->results.n, uint32_t), n = 0;
-    for (uint32_t p = 0; p <= e->g->params.n; p++) {
-        for (uint32_t r = 0; r < e->g->results.n; r++) {
-            int32_t param = e->g->results.at[r].param;
-            if (p < e->g->params.n ? param == (int32_t)p : param < 0) {
-                order[n++] = r;
-            }
+    for (uint32_t r = 0; r < g->results.n; r++) {
+        if (g->results.at[r].param == param) {
+            return r;
         }
     }
-    return order;
+    return NO_RESULT;
+}
+
+/* Results in the kernel's order of arguments. */
+static uint32_t result_order(Emulation *e, uint32_t **order)
+{
+    uint32_t n = 0;
+    *order = ARENA_ARRAY(e->arena, e->g->results.n + e->g->params.n, uint32_t);
+    for (uint32_t p = 0; p < e->g->params.n; p++) {
+        if (e->g->params.at[p].role == PARAM_INOUT) {
+            (*order)[n++] = result_of(e->g, (int32_t)p);
+        }
+    }
+    for (uint32_t r = 0; r < e->g->results.n; r++) {
+        if (e->g->results.at[r].param < 0) {
+            (*order)[n++] = r;
+        }
+    }
+    return n;
 }
 
 static bool has_numpy(const char *python)
@@ -217,17 +232,18 @@ bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Graph *g,
     if (mkdtemp(e.folder) == NULL) {
         return fail(&e, "cannot make a temporary folder", strerror(errno));
     }
-    const uint32_t *order = result_order(&e);
-    const char **out = ARENA_ARRAY(arena, g->results.n, const char *);
+    uint32_t *order = NULL, n = result_order(&e, &order);
+    const char **out = ARENA_ARRAY(arena, n, const char *);
     bool ok = write_all(&e, set, args);
-    for (uint32_t k = 0; k < g->results.n; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         out[k] = place(&e, str_format(arena, "out%u", k));
         word(&e, "--out");
         word(&e, out[k]);
     }
     ok = ok && run_program(&e);
-    for (uint32_t k = 0; ok && k < g->results.n; k++) {
-        ok = read_result(&e, out[k], dims, order[k], &results[order[k]]);
+    for (uint32_t k = 0; ok && k < n; k++) {
+        ok = order[k] == NO_RESULT ||
+             read_result(&e, out[k], dims, order[k], &results[order[k]]);
     }
     for (uint32_t k = 0; k < e.made.n; k++) {
         (void)unlink(e.made.at[k]);

@@ -15,6 +15,8 @@
 typedef struct Run {
     ToolRun *t;
     Input in;
+    TensorType *shapes; /* of an equation's operands */
+    uint32_t n_shapes;
     RunValues values;
     const Graph *g;
     Compilation c;
@@ -94,19 +96,46 @@ static bool read_input(Run *r)
     ToolRun *t = r->t;
     bool equation = option_given(&t->options, OPT_EQUATION);
     DType cast = DTYPE_NONE;
-    TensorType *shapes = NULL;
-    uint32_t n_shapes = 0;
     if (!equation && t->options.positional.n == 0) {
         return usage(t, "no input: a FILE.tdsl, or -e EQUATION");
     }
     r->in = (Input){.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
     if (!given_dtype(t, &cast) ||
         !run_values_read(&t->ctx, &t->arena, &t->options, !equation, cast, &r->values) ||
-        (equation && !equation_shapes(r, cast, &shapes, &n_shapes)) ||
-        !input_read(&r->in, shapes, n_shapes)) {
+        (equation && !equation_shapes(r, cast, &r->shapes, &r->n_shapes)) ||
+        !input_read(&r->in, r->shapes, r->n_shapes)) {
         return false;
     }
     return true;
+}
+
+/* The program once more, with the extents that its arguments imply, as if -D had given them: for targets that need every
+ * extent as a number. What there is to warn of has been said. */
+static bool bind_extents(Run *r)
+{
+    ToolRun *t = r->t;
+    for (uint32_t d = 0; d < r->g->dims.list.n; d++) {
+        const char *define = str_format(&t->arena, "%s=%lld", r->g->dims.list.at[d].name->text,
+                                        (long long)r->args.dims[d]);
+        vec_push(&t->arena, &t->options.given[OPT_DEFINE].at, define);
+    }
+    for (uint32_t k = 0; k < r->n_shapes && k < r->args.n_args; k++) { /* of an equation */
+        const Tensor *a = r->args.args[k];
+        Dim *dims = ARENA_ARRAY(&t->arena, a->rank, Dim);
+        for (uint32_t d = 0; d < a->rank; d++) {
+            dims[d] = dim_fixed(a->extent[d]);
+        }
+        r->shapes[k] = (TensorType){a->dtype, a->rank, dims};
+    }
+    bool quiet = t->ctx.diags.no_warnings;
+    t->ctx.diags.no_warnings = true;
+    r->in = (Input){.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
+    bool ok = input_read(&r->in, r->shapes, r->n_shapes);
+    r->c.module =
+        ok ? input_build(&r->in, option_last(&t->options, OPT_KERNEL, NULL)) : NULL;
+    t->ctx.diags.no_warnings = quiet;
+    return r->c.module != NULL && choose_kernel(r, r->c.module) &&
+           run_bind(&t->ctx, &t->arena, r->g, &r->values, &r->args);
 }
 
 static bool run_kernel(Run *r, const char *target)
@@ -229,9 +258,12 @@ static bool run_input(ToolRun *t, Run *r)
                                          : usage(t, "a kernel dump holds no program to run; a graph "
                                                     "or schedule dump does");
     }
-    return choose_kernel(r, r->c.module) &&
-           run_bind(&t->ctx, &t->arena, r->g, &r->values, &r->args) && run_kernel(r, target) &&
-           show(r);
+    if (!choose_kernel(r, r->c.module) ||
+        !run_bind(&t->ctx, &t->arena, r->g, &r->values, &r->args)) {
+        return false;
+    }
+    bool open = emulated != NULL && r->g->dims.list.n > 0 && r->in.dump == NULL;
+    return (!open || bind_extents(r)) && run_kernel(r, target) && show(r);
 }
 
 static bool run(ToolRun *t)
