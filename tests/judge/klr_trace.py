@@ -160,6 +160,7 @@ def main():
         except (Exception, SystemExit) as error:            # whatever it says is a refusal
             ok, text, count = False, f"{type(error).__name__}: {error}", 0
         sys.path.remove(request["folder"])
+        sys.modules.pop(request["module"], None)            # another folder may have one of this name
         print(json.dumps({"ok": ok, "text": text, "hbm": count}), flush=True)
 
 

@@ -26,6 +26,7 @@ import harness
 from harness import EXACT, ROOT, STEP, Failure, Refused, compare, compile_for, emulated, kernels_of, reference
 
 SAMPLE_POINTS = 20000
+MOST_POINTS = 5 * 10 ** 8         # larger einsum cases are compiled and verified, not emulated
 WIDE = {"f32": "f64", "f16": "f64", "bf16": "f64", "c64": "c128"}
 
 
@@ -67,9 +68,11 @@ def largest_sum(terms, out, operands):
 
 
 def exact_operands(row, dtype, first):
-    """Small integers, thinned out until all is exact in the type; None where that leaves nothing."""
+    """Small integers, thinned out until all is exact in the type; None where that leaves nothing or is not known."""
     shapes, limit = row["shapes"], EXACT.get(dtype, 2 ** 24)
     terms, out = terms_of(row["eq"], first)
+    if len(shapes) > 6:
+        return None                                      # too many orders of contraction
     if largest_sum(terms, out, first) <= limit and dtype != "c64":
         return first
     rng = np.random.default_rng(hashed(row["id"]))
@@ -110,22 +113,28 @@ class EinsumCase:
         row = self.row
         out = os.path.join(folder, "out")
         manifest = compile_for(tools, self.target, out, self.words(folder))["einsum"]
+        if self.points > MOST_POINTS:
+            return None
         first = [fill(s, 0 if row.get("same") else k) for k, s in enumerate(row["shapes"])]
         operands = exact_operands(row, self.dtype, first)
-        if operands is None:
-            return manifest, "no exact data"
+        exact = operands is not None
+        operands = operands or first
         if row.get("same"):
             operands = [operands[0]] * 2
         got, _ = emulated(manifest, operands[:len(manifest.inputs)], self.target)
         wide = [x.astype(np.complex128 if self.dtype == "c64" else np.float64) for x in operands]
         wanted = np.einsum(row["eq"], *wide, optimize=len(wide) > 2)
-        compare(["result"], got, [np.asarray(wanted)], [0])
-        if operands is first and "sum" in row:
+        bound = 0
+        if not exact:            # a rounding for every factor and every level of summation
+            terms = np.einsum(row["eq"], *[np.abs(x) for x in wide], optimize=True)
+            bound = 4 * len(wide) * STEP[self.dtype] * np.abs(terms).max(initial=0)
+        compare(["result"], got, [np.asarray(wanted)], [bound])
+        if exact and operands is first and "sum" in row:
             flat = np.rint(got[0]).astype(np.int64).reshape(-1)
             sums = (int(flat.sum()), int((flat * (np.arange(flat.size) % 97 + 1)).sum()))
             if sums != (row["sum"], row["wsum"]):
                 raise Failure(f"sums {sums}, recorded are {(row['sum'], row['wsum'])}")
-        return manifest, None
+        return manifest
 
 
 # ---- programs ----
@@ -198,8 +207,11 @@ class ProgramCase:
                 bounds.append(2e-5 * most)
             else:
                 bounds.append(0)
+        if self.dtype == "f16":                                    # beyond 65504 is infinity
+            with np.errstate(over="ignore"):
+                wanted = [np.where(np.abs(b) > 65504, b.astype(np.float16), b) for b in wanted]
         compare([p.name for p in self.kernel.outputs], got, wanted, bounds)
-        return manifest, None
+        return manifest
 
     def reference(self, tools, folder, arrays):
         """By C, in double precision; tiny ones by the interpreter."""
@@ -280,7 +292,7 @@ def chosen_cases(options):
 
 
 def run_cases(options):
-    count = failed = refused = vague = 0
+    count = failed = refused = unrun = 0
     judged = []
     with tempfile.TemporaryDirectory() as top:
         for case in chosen_cases(options):
@@ -289,9 +301,9 @@ def run_cases(options):
             os.makedirs(folder)
             problem = None
             try:
-                manifest, note = case.run(options.bin, folder)
-                vague += note is not None
-                if options.judge and case.target == "trn2" and manifest.target == "trn2":
+                manifest = case.run(options.bin, folder)
+                unrun += manifest is None
+                if options.judge and case.target == "trn2" and manifest is not None:
                     judged.append(os.path.splitext(manifest.file)[0] + ".json")
             except Refused as no:
                 refused += 1
@@ -304,8 +316,8 @@ def run_cases(options):
                 print(f"FAILED {case.name}: {problem}", flush=True)
             elif options.verbose:
                 print(f"passed {case.name}", flush=True)
-        print(f"{count - failed - refused} of {count} cases are right, {refused} refused, {failed} failed" +
-              (f", {vague} checked without data" if vague else ""))
+        print(f"{count - failed - refused - unrun} of {count} cases are right, {refused} refused, {failed} failed" +
+              (f", {unrun} compiled but too large to emulate" if unrun else ""))
         status = 1 if failed or count == 0 else 0
         return judge(options, judged) or status if options.judge else status
 
