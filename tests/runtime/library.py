@@ -48,7 +48,8 @@ int main()
     const int64_t extents[1] = {3};
     form.parts = &part;
     config.backend = TDSL_BACKEND_C;
-    if (tdsl_context_create(&config, &context, &report) != TDSL_OK || tdsl_register(context, &info, &report) != TDSL_OK ||
+    if (form.parts->neff != nullptr || tdsl_context_create(&config, &context, &report) != TDSL_OK ||
+        tdsl_register(context, &info, &report) != TDSL_OK ||
         tdsl_find(context, "twice", &kernel, &report) != TDSL_OK) {
         return 1;
     }
