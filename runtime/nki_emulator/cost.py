@@ -11,12 +11,13 @@ by element for wider ones. Three figures come out of it:
     predicted  a schedule: every engine runs its instructions in program order, an instruction
                waits for the columns it reads and overwrites (plus a semaphore delay across
                engines), a tile waits until SBUF bytes or PSUM banks are free; loads and stores
-               are two queues. Never below the bound
+               are two queues that share the DMA engines' bandwidth. Never below the bound
     launch     what one launch costs on the device besides, not part of the other two
 
 It is a model from documents, not a measurement; nobody has compared it with a device.
 """
 
+import bisect
 import heapq
 from math import prod
 
@@ -167,6 +168,39 @@ class _Pool:
         heapq.heappush(self.dying, (at, amount))
 
 
+class _Line:
+    """The DMA engines' common bandwidth: loads and stores are two queues on it. A transfer takes
+    what earlier ones (in program order) have left free from its start on."""
+
+    def __init__(self):
+        self.starts, self.ends = [], []           # disjoint busy intervals, ascending
+
+    def take(self, start, duration):
+        """When a transfer that may begin at `start` begins and ends."""
+        at = bisect.bisect_right(self.ends, start)
+        first, now, left, begin = at, start, duration, None
+        while at < len(self.starts):
+            gap = self.starts[at] - now
+            if gap > 0:
+                begin = now if begin is None else begin
+                if gap >= left:
+                    break
+                left -= gap
+            now = self.ends[at]
+            at += 1
+        begin = now if begin is None else begin
+        end = now + left
+        low, high = begin, end
+        if first > 0 and self.ends[first - 1] >= begin:
+            first -= 1
+        if first < at:
+            low = min(low, self.starts[first])
+        if at < len(self.starts) and self.starts[at] <= end:
+            high, at = self.ends[at], at + 1
+        self.starts[first:at], self.ends[first:at] = [low], [high]
+        return begin, end
+
+
 class _Times:
     """When the elements of one tensor were last used, per element of a partition's row. HBM
     tensors have one cell. `queues` are those that ever used it."""
@@ -202,7 +236,8 @@ class _Schedule:
         self.pools = {"sbuf": _Pool(machine.sbuf_bytes), "psum": _Pool(machine.psum_banks)}
         self.last_use = {o["tensor"]: i for i, r in enumerate(records)
                          for o in r["operands"].values()}
-        self.alive = set()
+        self.alive, self.line = set(), _Line()
+        self.first, self.last = {}, {}            # queue -> start and end of its work
         self.end = 0.0
 
     def _room(self, operand):
@@ -236,8 +271,11 @@ class _Schedule:
             start = max(start, self._after(queue, self.written.get(tensor), operand, result))
             if result:
                 start = max(start, self._after(queue, self.read.get(tensor), operand, True))
-        self.clock[queue] = start + duration
-        done = start + duration + latency
+        start, end = self.line.take(start, duration) if queue in ("load", "store") else \
+            (start, start + duration)
+        self.clock[queue] = self.last[queue] = end
+        self.first.setdefault(queue, start)
+        done = end + latency
         self.end = max(self.end, done)
         for key, operand in record["operands"].items():
             tensor = operand["tensor"]
@@ -305,6 +343,7 @@ def _summary(engines, dma, schedule, machine, macs, ideal_us, switches, compulso
     passes = ideal_us * 128 * 128 * machine.tensor_ghz * 1000 / macs if macs else 1.0
     peak = machine.peak_tflops / passes
     bandwidth = min(machine.dma_gbps, machine.hbm_gbps) / 1000          # TB/s
+    start, end = schedule.first.get("tensor", 0.0), schedule.last.get("tensor", 0.0)
     intensity = flops / hbm if hbm else 0.0
     return {
         "target": machine.name, "instructions": count, "macs": macs, "flops": flops,
@@ -314,6 +353,8 @@ def _summary(engines, dma, schedule, machine, macs, ideal_us, switches, compulso
         "bound_us": bound, "bound_by": bound_by, "predicted_us": predicted,
         "launch_us": LAUNCH_US, "tensor_ideal_us": ideal_us,
         "tensor_utilisation": busy["tensor"] / predicted if predicted else 0.0,
+        "tensor_prologue_us": start, "tensor_epilogue_us": max(0.0, predicted - end),
+        "tensor_busy_between": busy["tensor"] / (end - start) if end > start else 0.0,
         "roofline": {
             "intensity_flop_per_byte": intensity, "ridge_flop_per_byte": peak / bandwidth,
             "peak_tflops": peak,

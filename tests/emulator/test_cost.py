@@ -6,7 +6,7 @@ import unittest
 
 from support import filled, run_body, tile
 from test_kernels import run_example
-from nki_emulator.cost import copy_cost, cost_text, instruction_cycles
+from nki_emulator.cost import _Line, copy_cost, cost_text, instruction_cycles
 from nki_emulator.machine import machine_named, machine_names
 
 
@@ -136,6 +136,24 @@ class Reports(unittest.TestCase):
                     f"op0=nl.add, operand0=1.0)\n")
             return run_body(body)[0].cost["predicted_us"]
         self.assertLess(chain(1), chain(8))
+
+    def test_loads_and_stores_share_the_bandwidth(self):
+        line = _Line()
+        self.assertEqual(line.take(0.0, 10.0), (0.0, 10.0))
+        self.assertEqual(line.take(20.0, 5.0), (20.0, 25.0))
+        self.assertEqual(line.take(5.0, 12.0), (10.0, 27.0))     # 10 before 20, the rest after 25
+        self.assertEqual((line.starts, line.ends), ([0.0], [27.0]))
+        self.assertEqual(line.take(40.0, 1.0), (40.0, 41.0))
+        self.assertEqual(line.take(30.0, 2.0), (30.0, 32.0))
+        self.assertEqual((line.starts, line.ends), ([0.0, 30.0, 40.0], [27.0, 32.0, 41.0]))
+
+    def test_prologue_busy_time_and_epilogue_of_the_tensor_engine(self):
+        cost = run_example("matmul_remainder")[0].cost
+        start, end = cost["tensor_prologue_us"], cost["tensor_epilogue_us"]
+        self.assertGreaterEqual(start, 1.3)
+        self.assertGreaterEqual(end, 1.3)
+        self.assertAlmostEqual(cost["tensor_busy_between"] * (cost["predicted_us"] - start - end),
+                               cost["engines"]["tensor"]["us"])
 
     def test_the_roofline_uses_bytes_and_multiply_adds(self):
         cost = run_example("matmul_remainder")[0].cost

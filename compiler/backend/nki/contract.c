@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contractions on the Tensor engine. Labels are batch, rows (M), columns (N) or contracted (K).
  * K goes on partitions in pieces of at most 128 that accumulate into one PSUM tile; the operand
- * that has the result's contiguous label moves, so that results are stored in long rows.
- * Several column tiles share a stationary tile. What follows as an elementwise statement over
- * the same positions is computed from the PSUM tile. */
-#include "backend/nki/lower.h"
-
-#define COLUMNS_AT_ONCE                                                                        \
-    4 /* PSUM tiles of one pass: half of the banks, the other half is being emptied */
-
-typedef struct Contraction {
-    Lower *l;
-    const Stmt *s, *epilogue;
-    const Expr *epilogue_value; /* over the labels of `s` */
-    Place dst, final, stationary, moving;
-    Labels batch, m, n, k;
-    Labels pm, om; /* rows in one tile, and those taken one by one */
-    Labels pk, ok; /* likewise contracted labels */
-    bool overwrite;
-} Contraction;
+ * that has the result's contiguous label moves, so that results are stored in long rows. What
+ * follows as an elementwise statement over the same positions is computed from the PSUM tile.
+ * The order of tiles is that of blocks.c. */
+#include "backend/nki/contract.h"
 
 static void add(Labels *x, uint32_t label)
 {
@@ -161,144 +147,6 @@ static void choose_k(Contraction *c)
     }
 }
 
-/* ---- what becomes of a PSUM tile ---- */
-
-static void finish(Contraction *c, const Box *box, View psum)
-{
-    Lower *l = c->l;
-    if (c->epilogue != NULL) {
-        Evaluation ev = {l, c->pm, c->n, box, c->dst.buf, psum};
-        DType t = l->from->bufs.at[c->final.buf].dtype;
-        View v = evaluate(&ev, c->epilogue_value, t, NULL);
-        view_store(l, &c->final, c->pm, c->n, box, v);
-        return;
-    }
-    if (!c->overwrite) {
-        View old = view_of(l, &c->dst, c->pm, c->n, box);
-        View sum = tile_new(l, "sum", view_dtype(l, old), SPACE_TILE, psum.np, psum.nf);
-        const Expr *pair[2] = {view_load(l, psum, DTYPE_F32), view_load(l, old, DTYPE_F32)};
-        make_map(l, sum, expr_op(l->arena, OP_ADD, DTYPE_F32, 2, pair));
-        psum = sum;
-    }
-    view_store(l, &c->final, c->pm, c->n, box, psum);
-}
-
-#define AHEAD 64 /* stationary tiles made ahead of a pass */
-
-/* Makes the stationary tiles of a pass before its first matmul: their transposes then follow
- * each other on the Tensor engine and do not each wait for the copy of the one before. */
-static void prepare(Contraction *c, const Box *box)
-{
-    Lower *l = c->l;
-    int64_t pstep[LABELS], ostep[LABELS];
-    box_steps(c->pk, &l->full, NKI_PARTITIONS, pstep);
-    for (uint32_t i = 0; i < c->ok.n; i++) {
-        ostep[i] = 1;
-    }
-    int64_t count = labels_count(c->ok, &l->full);
-    count = sat_mul(count, labels_count(c->pk, &l->full) / NKI_PARTITIONS + 1);
-    Box at = *box;
-    if (count > AHEAD) {
-        return;
-    }
-    for (bool a = true; box_next(c->ok, &l->full, ostep, &at, a) && !l->failed; a = false) {
-        for (bool b = true; box_next(c->pk, &l->full, pstep, &at, b) && !l->failed; b = false) {
-            (void)view_of(l, &c->stationary, c->pk, c->pm, &at);
-        }
-    }
-}
-
-/* One stationary row tile with up to COLUMNS_AT_ONCE column tiles. */
-static void accumulate(Contraction *c, Box *box, uint32_t n_tiles, const Box *columns)
-{
-    Lower *l = c->l;
-    int64_t pstep[LABELS], ostep[LABELS];
-    View psum[COLUMNS_AT_ONCE];
-    box_steps(c->pk, &l->full, NKI_PARTITIONS, pstep);
-    for (uint32_t i = 0; i < c->ok.n; i++) {
-        ostep[i] = 1;
-    }
-    prepare(c, box);
-    for (uint32_t t = 0; t < n_tiles; t++) {
-        psum[t] = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, labels_count(c->pm, box),
-                           labels_count(c->n, &columns[t]));
-    }
-    bool start = true;
-    Box at = *box;
-    for (bool a = true; box_next(c->ok, &l->full, ostep, &at, a) && !l->failed; a = false) {
-        for (bool b = true; box_next(c->pk, &l->full, pstep, &at, b) && !l->failed; b = false) {
-            View stationary = view_of(l, &c->stationary, c->pk, c->pm, &at);
-            for (uint32_t t = 0; t < n_tiles && !l->failed; t++) {
-                for (uint32_t i = 0; i < c->n.n; i++) {
-                    at.s[c->n.at[i]] = columns[t].s[c->n.at[i]];
-                    at.n[c->n.at[i]] = columns[t].n[c->n.at[i]];
-                }
-                View moving = view_of(l, &c->moving, c->pk, c->n, &at);
-                make_matmul(l, psum[t], stationary, moving, start);
-            }
-            start = false;
-        }
-    }
-    for (uint32_t t = 0; t < n_tiles && !l->failed; t++) {
-        Box part = *box;
-        for (uint32_t i = 0; i < c->n.n; i++) {
-            part.s[c->n.at[i]] = columns[t].s[c->n.at[i]];
-            part.n[c->n.at[i]] = columns[t].n[c->n.at[i]];
-        }
-        finish(c, &part, psum[t]);
-    }
-}
-
-/* All row tiles under one set of column tiles: the moving operand, which is the wider one, is
- * read once. */
-static void row_tiles(Contraction *c, Box *box, uint32_t n_tiles, const Box *columns)
-{
-    int64_t mstep[LABELS];
-    box_steps(c->pm, &c->l->full, NKI_STATIONARY, mstep);
-    for (bool a = true; box_next(c->pm, &c->l->full, mstep, box, a) && !c->l->failed;
-         a = false) {
-        accumulate(c, box, n_tiles, columns);
-    }
-}
-
-static void all_columns(Contraction *c, Box *box)
-{
-    Lower *l = c->l;
-    int64_t nstep[LABELS];
-    Box columns[COLUMNS_AT_ONCE];
-    uint32_t count = 0;
-    Box at = *box;
-    box_steps(c->n, &l->full, NKI_PSUM_BANK / 4, nstep);
-    for (bool a = true; box_next(c->n, &l->full, nstep, &at, a) && !l->failed; a = false) {
-        columns[count++] = at;
-        if (count == COLUMNS_AT_ONCE) {
-            row_tiles(c, box, count, columns);
-            count = 0;
-        }
-    }
-    if (count > 0) {
-        row_tiles(c, box, count, columns);
-    }
-}
-
-/* Batch and outer rows one by one, tiles inside. */
-static void all_rows(Contraction *c)
-{
-    Lower *l = c->l;
-    int64_t one[LABELS];
-    Labels outer = c->batch;
-    for (uint32_t i = 0; i < c->om.n; i++) {
-        add(&outer, c->om.at[i]);
-    }
-    for (uint32_t i = 0; i < outer.n; i++) {
-        one[i] = 1;
-    }
-    Box box = l->full;
-    for (bool a = true; box_next(outer, &l->full, one, &box, a) && !l->failed; a = false) {
-        all_columns(c, &box);
-    }
-}
-
 /* ---- the epilogue, over the labels of the matmul ---- */
 
 /* Label of the epilogue -> affine in labels of the matmul: both statements' positions in the
@@ -393,9 +241,12 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
     }
     if (epilogue != NULL) {
         take_epilogue(&c);
+        const Expr *e = c.epilogue_value;
+        e = e->kind == EXPR_OP && e->op == OP_CAST ? e->arg[0] : e;
+        c.epilogue = e->kind == EXPR_LOAD ? NULL : epilogue; /* emptying a tile casts */
     }
     choose_roles(&c);
     choose_k(&c);
-    all_rows(&c);
+    contract_blocks(&c);
     return true;
 }

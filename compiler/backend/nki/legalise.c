@@ -668,9 +668,10 @@ Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *targ
     }
     first.away = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     Kernel *made = NULL;
-    for (int64_t part = 1; part <= 8; part *= 2) {
+    static const int64_t kept[5] = {14, 12, 6, 3, 1}; /* sixteenths of SBUF for loaded tiles */
+    for (int64_t part = 1, at = 0; at < 5; part *= at == 0 ? 1 : 2, at++) {
         Lower l;
-        first.cache_limit = chip->sbuf_bytes * 3 / 4 / part;
+        first.cache_limit = chip->sbuf_bytes * kept[at] / 16;
         first.home_limit = chip->sbuf_bytes / 4 / part;
         first.tile_elements = 2048 / part;
         made = attempt_all(&first, &l);

@@ -55,6 +55,9 @@ typedef struct CacheEntry {
     View view;
     int64_t bytes;
     uint64_t used;
+    uint32_t tag; /* strip of an operand that streams, or 0 */
+    bool raw;     /* loaded to be transposed: the first to be forgotten, when ... */
+    int64_t left; /* ... no columns of it are left to transpose */
 } CacheEntry;
 
 /* A subexpression of the statement at hand; `value` once it is known, in this box. */
@@ -78,6 +81,8 @@ typedef struct Lower {
     VEC(Stmt *) out;
     VEC(CacheEntry) cache;
     int64_t cache_bytes, cache_limit;
+    uint32_t tag;         /* of entries made or found now */
+    int64_t slab_bytes;   /* of a partition, of a widened load; 0: SLAB_BYTES */
     int64_t tile_elements; /* of an elementwise step */
     uint64_t clock;
     uint32_t names;
@@ -126,11 +131,15 @@ bool labels_have(Labels x, uint32_t label);
 Labels labels_one(uint32_t label);
 bool place_has(const Place *x, uint32_t label);
 View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+/* Does the view take transposes on the Tensor engine? */
+bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* Writes a tile of the box to where `x` lives. */
 void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View src);
 View view_broadcast(Lower *l, View row, int64_t np);
 bool cache_find(Lower *l, const int64_t *key, uint32_t n, View *out);
 void cache_put(Lower *l, const int64_t *key, uint32_t n, View v);
+/* Forgets tagged views of a buffer, but those of `tag`. */
+void cache_drop(Lower *l, BufRef buf, uint32_t tag);
 /* Cuts labels into boxes of at most `most` points: step sizes. */
 void box_steps(Labels x, const Box *full, int64_t most, int64_t *step);
 /* The next box, or false past the last. `first` starts. */

@@ -5,19 +5,23 @@
  * SBUF and PSUM with live ranges; the number of instructions. */
 #include "backend/nki/nki.h"
 
-/* What a PSUM tile is in. */
-enum { GROUP_NONE, GROUP_OPEN, GROUP_ADDING, GROUP_READ, GROUP_OTHER };
+enum { GROUP_OPEN, GROUP_ADDING, GROUP_READ };
 
+/* An accumulation group: a region of a PSUM tile, several of which may lie side by side. */
 typedef struct PsumGroup {
     uint8_t state;
-    int64_t p, np, f, nf; /* the region that was opened */
+    int64_t p, np, f, nf, step;
 } PsumGroup;
+
+#define NO_GROUP    0
+#define OTHER_WRITE (-1) /* set by something else than a matmul */
 
 typedef struct Verifier {
     Ctx *ctx;
     const Kernel *k;
     const NkiChip *chip;
-    PsumGroup *group; /* [bufs] */
+    int32_t **owner; /* [bufs][elements]: NO_GROUP, OTHER_WRITE or number + 1 of a group */
+    VEC(PsumGroup) groups;
     int64_t count;
 } Verifier;
 
@@ -57,6 +61,9 @@ static bool check_operand(Verifier *v, const Instr *i, const Operand *o, bool dm
     if (o->np < 1 || o->np > NKI_PARTITIONS || b->extent[0].n > NKI_PARTITIONS) {
         return broken(v, i, "G1", "1 to 128 partitions");
     }
+    if (b->space == SPACE_ACC && b->extent[1].n > NKI_PSUM_BANKS * NKI_PSUM_BANK / 2) {
+        return broken(v, i, "G4", "a tile of more than all of PSUM");
+    }
     if (o->p < 0 || o->p + o->np > b->extent[0].n || o->f < 0 ||
         o->f + (o->nf - 1) * o->step >= b->extent[1].n) {
         return broken(v, i, "G11", "a slice leaves its tile");
@@ -73,6 +80,16 @@ static bool check_operand(Verifier *v, const Instr *i, const Operand *o, bool dm
     }
     return (o->nf <= 65535 && o->step <= 32767) ||
            broken(v, i, "G9", "size or stride of an axis");
+}
+
+/* The group of each element of a tile. */
+static int32_t *owners(Verifier *v, BufRef buf)
+{
+    if (v->owner[buf] == NULL) {
+        v->owner[buf] =
+            ARENA_ARRAY(v->k->arena, (size_t)v->k->bufs.at[buf].extent[1].n, int32_t);
+    }
+    return v->owner[buf];
 }
 
 static bool check_matmul(Verifier *v, const Instr *i)
@@ -93,31 +110,42 @@ static bool check_matmul(Verifier *v, const Instr *i)
         (a == DTYPE_F32) != (b == DTYPE_F32)) {
         return broken(v, i, "M4", "types of a matmul");
     }
-    if (i->dst.f * 4 / NKI_PSUM_BANK != ((i->dst.f + i->dst.nf) * 4 - 1) / NKI_PSUM_BANK) {
+    int64_t last = i->dst.f + (i->dst.nf - 1) * i->dst.step;
+    if (i->dst.f * 4 / NKI_PSUM_BANK != last * 4 / NKI_PSUM_BANK) {
         return broken(v, i, "G4", "a result crosses a PSUM bank");
     }
-    PsumGroup *g = &v->group[i->dst.buf];
-    if (g->state != GROUP_OPEN && g->state != GROUP_ADDING) {
+    int32_t owner = owners(v, i->dst.buf)[i->dst.f];
+    PsumGroup *g = owner > 0 ? &v->groups.at[owner - 1] : NULL;
+    if (g == NULL || (g->state != GROUP_OPEN && g->state != GROUP_ADDING)) {
         return broken(v, i, "M9", "each accumulation group has a PSUM tile of its own");
     }
-    if (g->p != i->dst.p || g->np != i->dst.np || g->f != i->dst.f || g->nf != i->dst.nf) {
+    if (g->p != i->dst.p || g->np != i->dst.np || g->f != i->dst.f || g->nf != i->dst.nf ||
+        g->step != i->dst.step) {
         return broken(v, i, "M8", "all of a group is added to one region");
     }
     g->state = GROUP_ADDING;
     return true;
 }
 
-/* A fill opens a group; the tile must be new. */
+/* A fill opens a group; its elements must be new. */
 static bool open_group(Verifier *v, const Instr *i)
 {
-    PsumGroup *g = &v->group[i->dst.buf];
-    if (!i->dst.on_chip || space_of(v, &i->dst) != SPACE_ACC) {
+    const Operand *o = &i->dst;
+    if (!o->on_chip || space_of(v, o) != SPACE_ACC) {
         return true;
     }
-    if (g->state != GROUP_NONE) {
-        return broken(v, i, "M9", "each accumulation group has a PSUM tile of its own");
+    if (!check_operand(v, i, o, false)) {
+        return false;
     }
-    *g = (PsumGroup){GROUP_OPEN, i->dst.p, i->dst.np, i->dst.f, i->dst.nf};
+    int32_t *owner = owners(v, o->buf);
+    PsumGroup g = {GROUP_OPEN, o->p, o->np, o->f, o->nf, o->step};
+    vec_push(v->k->arena, &v->groups, g);
+    for (int64_t n = 0; n < o->nf; n++) {
+        if (owner[o->f + n * o->step] != NO_GROUP) {
+            return broken(v, i, "M9", "each accumulation group has PSUM elements of its own");
+        }
+        owner[o->f + n * o->step] = (int32_t)v->groups.n;
+    }
     return true;
 }
 
@@ -154,14 +182,21 @@ static bool check_column(Verifier *v, const Instr *i, const ScalarOperand *s)
 /* A read closes the group; one that nothing was added to has no value on the device. */
 static bool note_read(Verifier *v, const Instr *i, const Operand *o)
 {
-    if (!o->on_chip || v->group[o->buf].state == GROUP_NONE) {
+    if (!o->on_chip || space_of(v, o) != SPACE_ACC) {
         return true;
     }
-    PsumGroup *g = &v->group[o->buf];
-    if (g->state == GROUP_OPEN) {
-        return broken(v, i, "M9", "a group is read that nothing was added to");
+    const int32_t *owner = owners(v, o->buf);
+    for (int64_t n = 0; n < o->nf; n++) {
+        int32_t number = owner[o->f + n * o->step];
+        if (number <= 0) {
+            continue;
+        }
+        PsumGroup *g = &v->groups.at[number - 1];
+        if (g->state == GROUP_OPEN) {
+            return broken(v, i, "M9", "a group is read that nothing was added to");
+        }
+        g->state = GROUP_READ;
     }
-    g->state = g->state == GROUP_ADDING ? GROUP_READ : g->state;
     return true;
 }
 
@@ -188,7 +223,7 @@ static bool verify_instr(void *user, const Instr *i)
     bool two = i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
                i->kind == INSTR_PREDICATED;
     if (i->kind == INSTR_ALLOC) {
-        v->group[i->dst.buf] = (PsumGroup){0};
+        v->owner[i->dst.buf] = NULL;
         return true;
     }
     if (i->kind == INSTR_NOTHING) {
@@ -206,7 +241,10 @@ static bool verify_instr(void *user, const Instr *i)
         return check_matmul(v, i);
     }
     if (i->dst.on_chip && space_of(v, &i->dst) == SPACE_ACC) {
-        v->group[i->dst.buf].state = GROUP_OTHER;
+        int32_t *owner = owners(v, i->dst.buf);
+        for (int64_t n = 0; n < i->dst.nf; n++) {
+            owner[i->dst.f + n * i->dst.step] = OTHER_WRITE;
+        }
     }
     if ((i->kind != INSTR_MEMSET && !note_read(v, i, &i->a)) ||
         (two && !note_read(v, i, &i->b))) {
@@ -244,7 +282,7 @@ bool nki_verify(Ctx *ctx, const Kernel *k)
                          "'%s' is no legal kernel of this target", k->name->text);
         return false;
     }
-    v.group = ARENA_ARRAY(k->arena, k->bufs.n + 1, PsumGroup);
+    v.owner = ARENA_ARRAY(k->arena, k->bufs.n + 1, int32_t *);
     const Stmt *bad = NULL;
     const char *why = NULL;
     if (!instr_walk(k, verify_instr, &v, &bad, &why)) {

@@ -86,6 +86,7 @@ bool cache_find(Lower *l, const int64_t *key, uint32_t n, View *out)
         CacheEntry *e = &l->cache.at[i];
         if (e->n == n && memcmp(e->key, key, n * sizeof *key) == 0) {
             e->used = ++l->clock;
+            e->tag = l->tag != 0 ? l->tag : e->tag;
             *out = e->view;
             return true;
         }
@@ -93,20 +94,59 @@ bool cache_find(Lower *l, const int64_t *key, uint32_t n, View *out)
     return false;
 }
 
+static void cache_remove(Lower *l, uint32_t at)
+{
+    l->cache_bytes -= l->cache.at[at].bytes;
+    l->cache.at[at] = l->cache.at[--l->cache.n];
+}
+
+/* The entry to forget: one that has been transposed, else the oldest. */
+static uint32_t cache_victim(const Lower *l)
+{
+    uint32_t oldest = 0;
+    bool spent = false;
+    for (uint32_t i = 0; i < l->cache.n; i++) {
+        const CacheEntry *e = &l->cache.at[i];
+        bool done = e->raw && e->left <= 0;
+        bool older = e->used < l->cache.at[oldest].used;
+        if (spent ? done && older : done || older) {
+            oldest = i;
+            spent = done;
+        }
+    }
+    return oldest;
+}
+
 void cache_put(Lower *l, const int64_t *key, uint32_t n, View v)
 {
     int64_t bytes = l->to->bufs.at[v.buf].extent[1].n * nki_bytes(view_dtype(l, v));
     while (l->cache.n > 0 && l->cache_bytes + bytes > l->cache_limit) {
-        uint32_t oldest = 0;
-        for (uint32_t i = 1; i < l->cache.n; i++) {
-            oldest = l->cache.at[i].used < l->cache.at[oldest].used ? i : oldest;
-        }
-        l->cache_bytes -= l->cache.at[oldest].bytes;
-        l->cache.at[oldest] = l->cache.at[--l->cache.n];
+        cache_remove(l, cache_victim(l));
     }
-    CacheEntry e = {n, arena_copy(l->arena, key, n * sizeof *key), v, bytes, ++l->clock};
+    CacheEntry e = {n,      arena_copy(l->arena, key, n * sizeof *key), v, bytes, ++l->clock,
+                    l->tag, false,                                      v.nf};
     vec_push(l->arena, &l->cache, e);
     l->cache_bytes += bytes;
+}
+
+void cache_drop(Lower *l, BufRef buf, uint32_t tag)
+{
+    for (uint32_t i = l->cache.n; i-- > 0;) {
+        const CacheEntry *e = &l->cache.at[i];
+        if (e->key[0] == (int64_t)buf && e->tag != 0 && e->tag != tag) {
+            cache_remove(l, i);
+        }
+    }
+}
+
+static void cache_mark_raw(Lower *l, View part)
+{
+    for (uint32_t i = l->cache.n; i-- > 0;) {
+        if (l->cache.at[i].view.buf == part.buf) {
+            l->cache.at[i].raw = true;
+            l->cache.at[i].left -= part.nf;
+        }
+    }
 }
 
 /* What tells one view of a buffer from another: its version, and strides and counts in the flat
@@ -228,6 +268,7 @@ static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const B
     Batch batch = {.open = false};
     for (bool first = true; box_next(f, box, step, &part, first) && !l->failed; first = false) {
         View src = view_of(l, x, together, p, &part);
+        cache_mark_raw(l, src);
         int64_t stride = 1, n = src.np;
         int64_t at = linear(f, box, &part, together.n == 1 ? together.at[0] : LABELS, &stride);
         bool packed = stride == 1 || n == 1;
@@ -308,7 +349,8 @@ static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *b
     for (uint32_t i = 0; i < p.n; i++) { /* parts lie between one element and the next */
         unit |= box->n[p.at[i]] > 1 && pair_is_unit(l, x, p.at[i]);
     }
-    return np * nf > 1024 && np > 1 && all_there(x, p, box) && all_there(x, f, box) && unit &&
+    int64_t all = labels_count(p, &l->full); /* a remainder goes the way of the rest */
+    return (all > np ? all : np) * nf > 1024 && np > 1 && all_there(x, p, box) && all_there(x, f, box) && unit &&
            labels_count(varying(x, f, box), box) > 1 &&
            l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
 }
@@ -355,7 +397,8 @@ static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, int6
     for (uint32_t i = f.n; i-- > 0;) {
         uint32_t label = f.at[i];
         int64_t full = l->full.n[label], at = box->s[label] - l->full.s[label];
-        int64_t room = SLAB_BYTES / (bytes * inner);
+        int64_t most = l->slab_bytes > 0 ? l->slab_bytes : SLAB_BYTES;
+        int64_t room = most / (bytes * inner);
         if (full <= room) {
             wider |= box->n[label] < full;
             out->s[label] = l->full.s[label];
@@ -589,6 +632,16 @@ static View block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *
 static View make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     return l->home[x->buf].on_chip ? block_view(l, x, p, f, box) : hbm_view(l, x, p, f, box);
+}
+
+bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+{
+    const Home *h = &l->home[x->buf];
+    if (!h->on_chip) {
+        return is_turned(l, x, p, f, box);
+    }
+    int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
+    return lp < 0 || !labels_have(p, (uint32_t)lp);
 }
 
 View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)

@@ -259,10 +259,15 @@ kernel x {
 """
 FILL = "  fill [p in 0..128, f in 0..512] @z[p,f] = 0.0\n"
 MATMUL = "  matmul [p in 0..128, f in 0..512, k in 0..128] @z[p,f] += mul(@a[k,p], @b[k,f])"
+SIDE = ("  fill [p in 0..128, f in 0..256] @z[p,f+%d] = 0.0\n"
+        "  matmul [p in 0..128, f in 0..256, k in 0..128] @z[p,f+%d] += mul(@a[k,p], @b[k,f])")
 BROKEN = [
     (FILL + MATMUL + "\n  copy [p in 0..128, f in 0..512] @b[p,f] = @z[p,f]", None),
     (MATMUL, "M9"),
     (FILL + MATMUL + "\n  copy [p in 0..128, f in 0..512] @b[p,f] = @z[p,f]\n" + MATMUL, "M9"),
+    (SIDE % (0, 0) + "\n" + SIDE % (256, 256) + "\n  copy [p in 0..128, f in 0..512] @b[p,f] = @z[p,f]", None),
+    (SIDE % (0, 0) + "\n" + SIDE % (128, 128), "M9"),
+    (SIDE % (0, 64), "M8"),
     (FILL.replace("@z", "@b") + MATMUL.replace("@z", "@b").replace("@b[k,f]", "@a[k,f]"), "M1"),
     ("  fill [p in 0..128, f in 0..1024] @big[p,f] = 0.0\n  matmul [p in 0..128, f in 0..512, k in 0..128] "
      "@big[p,f+256] += mul(@a[k,p], @b[k,f])", "G4"),

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order of a contraction's tiles. A block is a strip of row tiles times a strip of column
+ * tiles, each pair with a PSUM bank of its own. Inside a block K is the outer loop: a step needs
+ * one slab of either operand and makes all of the block's matmuls, so that the first matmul
+ * starts when the first slabs are in and the copies keep ahead of the Tensor engine. The last
+ * steps are taken tile by tile, so that one tile is emptied while the next is finished and the
+ * next block finds its banks free. What a step needs is made AHEAD steps early: transposes fall
+ * between the matmuls of an earlier step, also over the border of blocks.
+ *
+ * Batches, and rows that are taken one by one, share a PSUM tile side by side while they fit
+ * (`outer`): one instruction empties it.
+ *
+ * Of the operands the one that fits SBUF is kept, the other streams past it strip by strip and
+ * is forgotten strip by strip; where neither fits, strips are taken in bands that do. */
+#include "backend/nki/contract.h"
+
+#define STRIP_ROWS 4
+#define STRIP_COLS 8
+#define TAIL       4    /* K steps taken tile by tile: longer than emptying a bank takes */
+#define AHEAD      2    /* K steps */
+#define SLAB_MOST  16384 /* bytes of a partition, of one slab for several batches */
+
+enum { STATIONARY, MOVING };
+
+typedef struct Block {
+    uint32_t group, row, col; /* strips */
+} Block;
+
+typedef struct Side {
+    const Place *place;
+    Labels own;    /* its rows or columns */
+    Labels slab;   /* with the outer labels, as they lie in a slab */
+    bool together; /* a slab holds all positions of a group */
+    bool streams;  /* strips are forgotten when they have passed */
+} Side;
+
+typedef struct Plan {
+    Contraction *c;
+    Lower *l;
+    Side side[2];
+    Labels outer, result; /* `result`: outer labels and columns, as they lie in a PSUM tile */
+    int64_t mstep[LABELS], nstep[LABELS], gstep[LABELS]; /* of one tile */
+    VEC(Box) rows, cols, groups, k;                      /* strips, and K steps */
+    VEC(Block) blocks;
+    int64_t made; /* steps (block times K step) whose slabs have been asked for */
+} Plan;
+
+/* ---- boxes ---- */
+
+static void box_take(Box *to, const Box *from, Labels x)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        to->s[x.at[i]] = from->s[x.at[i]];
+        to->n[x.at[i]] = from->n[x.at[i]];
+    }
+}
+
+/* Where the box `part` lies on the free axis of a view of `whole` with labels `f`, if it lies
+ * at equal steps. */
+static bool part_run(Labels f, const Box *whole, const Box *part, View of, View *out)
+{
+    int64_t start = 0, stride = 1, expect = 0, count = 1, step = 1;
+    for (uint32_t i = f.n; i-- > 0;) {
+        uint32_t label = f.at[i];
+        start += stride * (part->s[label] - whole->s[label]);
+        if (part->n[label] > 1) {
+            if (expect != 0 && stride != expect) {
+                return false;
+            }
+            step = expect == 0 ? stride : step;
+            expect = stride * part->n[label];
+            count *= part->n[label];
+        }
+        stride *= whole->n[label];
+    }
+    *out = view_part(of, start, count);
+    out->step = of.step * step;
+    return true;
+}
+
+static Labels join_labels(Labels x, Labels y)
+{
+    for (uint32_t i = 0; i < y.n; i++) {
+        if (!labels_have(x, y.at[i])) {
+            x.at[x.n++] = y.at[i];
+        }
+    }
+    return x;
+}
+
+/* `x` then `y`, or in the order of the dimensions of a place where the labels of `y` lie at
+ * equal steps in that order. */
+static Labels as_placed(const Lower *l, const Place *place, Labels x, Labels y)
+{
+    Labels both = join_labels(x, y), out = {0};
+    for (uint32_t d = 0; d < place->rank; d++) {
+        int32_t label = place->label[d];
+        if (label >= 0 && labels_have(both, (uint32_t)label) &&
+            !labels_have(out, (uint32_t)label)) {
+            out.at[out.n++] = (uint8_t)label;
+        }
+    }
+    bool begun = false, ended = false, apart = out.n != both.n;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < out.n; i++) {
+        if (labels_have(y, out.at[i])) {
+            apart |= ended || out.at[i] != y.at[at];
+            at++;
+            begun = true;
+        } else if (l->full.n[out.at[i]] > 1) {
+            ended |= begun;
+        }
+    }
+    return apart ? both : out;
+}
+
+/* ---- the plan ---- */
+
+static bool on_chip(const Lower *l, const Place *x)
+{
+    return l->home[x->buf].on_chip;
+}
+
+/* Bytes of a partition that one operand takes with all strips of one group. */
+static double side_bytes(const Plan *p, uint32_t side, Labels own)
+{
+    const Place *x = p->side[side].place;
+    if (on_chip(p->l, x) && !view_turns(p->l, x, p->c->pk, own, &p->l->full)) {
+        return 0;
+    }
+    double positions = 1;
+    for (uint32_t i = 0; i < p->outer.n && p->side[side].together; i++) {
+        positions *= place_has(x, p->outer.at[i]) ? (double)p->gstep[i] : 1;
+    }
+    return (double)p->k.n * (double)labels_count(own, &p->l->full) * positions *
+           (double)nki_bytes(p->l->from->bufs.at[x->buf].dtype);
+}
+
+static void plan_side(Plan *p, uint32_t side, const Place *x, Labels own)
+{
+    Lower *l = p->l;
+    Side *s = &p->side[side];
+    Labels here = {0};
+    int64_t count = 1;
+    for (uint32_t i = 0; i < p->outer.n; i++) {
+        if (place_has(x, p->outer.at[i])) {
+            here.at[here.n++] = p->outer.at[i];
+            count *= p->gstep[i];
+        }
+    }
+    int64_t most = side == STATIONARY ? STRIP_ROWS * NKI_STATIONARY : NKI_PSUM_BANK / 4;
+    int64_t wide = labels_count(own, &l->full);
+    count *= (wide < most ? wide : most) * nki_bytes(l->from->bufs.at[x->buf].dtype);
+    *s = (Side){.place = x, .own = own};
+    s->together = !on_chip(l, x) && count <= SLAB_MOST;
+    s->slab = s->together ? as_placed(l, x, here, own) : own;
+}
+
+static void list_boxes(Lower *l, Labels x, const int64_t *step, Box **at, uint32_t *n)
+{
+    VEC(Box) list = {0};
+    Box box = l->full;
+    for (bool a = true; box_next(x, &l->full, step, &box, a); a = false) {
+        vec_push(l->arena, &list, box);
+    }
+    *at = list.at;
+    *n = list.n;
+}
+
+/* Steps of a strip: `times` the steps of a tile in the label that is cut. */
+static void strip_steps(const Lower *l, Labels x, const int64_t *tile, int64_t times,
+                        int64_t *out)
+{
+    bool cut = false;
+    for (uint32_t i = x.n; i-- > 0;) {
+        int64_t n = l->full.n[x.at[i]];
+        out[i] = tile[i];
+        if (!cut && tile[i] < n) {
+            out[i] = sat_mul(tile[i], times) < n ? tile[i] * times : n;
+            cut = true;
+        }
+    }
+}
+
+static int64_t tiles_of(Labels x, const Box *full, const int64_t *step)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < x.n; i++) {
+        count = sat_mul(count, (full->n[x.at[i]] + step[i] - 1) / step[i]);
+    }
+    return count;
+}
+
+/* K steps: labels taken one by one, then pieces of the partitions. */
+static void plan_k(Plan *p)
+{
+    Contraction *c = p->c;
+    int64_t step[LABELS];
+    Labels all = c->ok;
+    for (uint32_t i = 0; i < c->ok.n; i++) {
+        step[i] = 1;
+    }
+    box_steps(c->pk, &p->l->full, NKI_PARTITIONS, step + c->ok.n);
+    all = join_labels(all, c->pk);
+    Box *at = NULL;
+    list_boxes(p->l, all, step, &at, &p->k.n);
+    p->k.at = at;
+}
+
+static void plan_strips(Plan *p)
+{
+    Contraction *c = p->c;
+    Lower *l = p->l;
+    int64_t step[LABELS];
+    bool turns = view_turns(l, &c->stationary, c->pk, c->pm, &l->full) ||
+                 view_turns(l, &c->moving, c->pk, c->n, &l->full);
+    bool plain = c->overwrite && c->epilogue == NULL && !on_chip(l, &c->final);
+    int64_t banks = plain && !turns ? NKI_PSUM_BANKS : NKI_PSUM_BANKS / 2;
+    int64_t rows = tiles_of(c->pm, &l->full, p->mstep);
+    rows = rows < STRIP_ROWS ? rows : STRIP_ROWS;
+    Box *at = NULL;
+    strip_steps(l, c->pm, p->mstep, rows, step);
+    list_boxes(l, c->pm, step, &at, &p->rows.n);
+    p->rows.at = at;
+    strip_steps(l, c->n, p->nstep, banks / rows, step);
+    list_boxes(l, c->n, step, &at, &p->cols.n);
+    p->cols.at = at;
+    list_boxes(l, p->outer, p->gstep, &at, &p->groups.n);
+    p->groups.at = at;
+}
+
+/* How many strips of the operand that stays fit at once. */
+static uint32_t band_of(double bytes, uint32_t strips, double other, uint32_t other_strips,
+                        double room)
+{
+    room -= other / other_strips;
+    double fit = bytes > 0 ? room / (bytes / strips) : strips;
+    return fit >= strips ? strips : fit < 1 ? 1 : (uint32_t)fit;
+}
+
+static uint32_t bands(uint32_t strips, uint32_t band)
+{
+    return (strips + band - 1) / band;
+}
+
+/* The order of blocks: which operand stays in SBUF and which streams past it. */
+static void plan_order(Plan *p)
+{
+    double room = (double)p->l->cache_limit;
+    double a = side_bytes(p, STATIONARY, p->side[STATIONARY].own);
+    double b = side_bytes(p, MOVING, p->side[MOVING].own);
+    uint32_t rows = p->rows.n, cols = p->cols.n;
+    uint32_t keep_cols = band_of(b, cols, a, rows, room);
+    uint32_t keep_rows = band_of(a, rows, b, cols, room);
+    bool rows_stream = b + a * bands(cols, keep_cols) < a + b * bands(rows, keep_rows);
+    p->side[STATIONARY].streams = rows_stream && a + b > room;
+    p->side[MOVING].streams = !rows_stream && a + b > room;
+    uint32_t band = rows_stream ? keep_cols : keep_rows;
+    uint32_t kept = rows_stream ? cols : rows, other = rows_stream ? rows : cols;
+    for (uint32_t g = 0; g < p->groups.n; g++) {
+        for (uint32_t from = 0; from < kept; from += band) {
+            for (uint32_t x = 0; x < other; x++) {
+                for (uint32_t y = from; y < from + band && y < kept; y++) {
+                    Block block = {g, rows_stream ? x : y, rows_stream ? y : x};
+                    vec_push(p->l->arena, &p->blocks, block);
+                }
+            }
+        }
+    }
+}
+
+/* ---- operands ---- */
+
+/* How long the rows of a load are: a power of two from 512 bytes on that grows with the
+ * position along the contiguous label, so that what the first block needs is loaded first and
+ * nothing twice; 0: as long as rows are best. */
+static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
+{
+    Contraction *c = p->c;
+    const Side *s = &p->side[side];
+    int64_t size = nki_bytes(p->l->from->bufs.at[s->place->buf].dtype), bytes = 512;
+    bool turns = view_turns(p->l, s->place, c->pk, s->own, &p->l->full);
+    Labels along = turns ? c->pk : s->own;
+    if (along.n != 1 || (turns && c->ok.n > 0)) {
+        return 0;
+    }
+    int64_t at = (box->s[along.at[0]] - p->l->full.s[along.at[0]]) * size;
+    while (bytes < 2048 && bytes * 2 <= at) {
+        bytes *= 2;
+    }
+    return bytes;
+}
+
+/* The slab of an operand: all of a strip's rows, or one tile's columns. */
+static View slab(Plan *p, uint32_t side, const Box *box, uint32_t strip)
+{
+    Lower *l = p->l;
+    const Side *s = &p->side[side];
+    l->tag = s->streams ? strip + 1 : 0;
+    l->slab_bytes = slab_bytes(p, side, box);
+    View v = view_of(l, s->place, p->c->pk, s->slab, box);
+    l->slab_bytes = 0;
+    l->tag = 0;
+    return v;
+}
+
+static bool tile_next(Plan *p, Labels x, const Box *strip, const int64_t *step, Box *box,
+                      bool first)
+{
+    return box_next(x, strip, step, box, first) && !p->l->failed;
+}
+
+static bool position_next(Plan *p, const Box *group, Box *at, bool first)
+{
+    int64_t one[LABELS];
+    for (uint32_t i = 0; i < p->outer.n; i++) {
+        one[i] = 1;
+    }
+    return box_next(p->outer, group, one, at, first) && !p->l->failed;
+}
+
+/* Asks for the slabs of the steps before `end`. */
+static void make_until(Plan *p, int64_t end)
+{
+    int64_t all = (int64_t)p->blocks.n * p->k.n;
+    Contraction *c = p->c;
+    for (; p->made < end && p->made < all && !p->l->failed; p->made++) {
+        const Block *b = &p->blocks.at[p->made / p->k.n];
+        const Box *k = &p->k.at[p->made % p->k.n], *group = &p->groups.at[b->group];
+        Box box = *k;
+        box_take(&box, group, p->outer);
+        for (uint32_t side = 0; side < 2; side++) {
+            Box at = box;
+            bool more = true;
+            for (bool a = true; more && position_next(p, group, &at, a); a = false) {
+                if (p->side[side].together) {
+                    box_take(&at, group, p->outer);
+                    more = false;
+                }
+                if (side == STATIONARY) {
+                    box_take(&at, &p->rows.at[b->row], c->pm);
+                    (void)slab(p, side, &at, b->row);
+                    continue;
+                }
+                const Box *strip = &p->cols.at[b->col];
+                for (bool t = true; tile_next(p, c->n, strip, p->nstep, &at, t); t = false) {
+                    (void)slab(p, side, &at, b->col);
+                }
+            }
+        }
+    }
+}
+
+/* ---- one block ---- */
+
+typedef struct Bank {
+    Box box; /* its rows and columns */
+    View psum;
+} Bank;
+
+/* The matmuls of one K step into one bank. */
+static void step_bank(Plan *p, const Block *b, const Box *k, bool first, const Bank *bank)
+{
+    Contraction *c = p->c;
+    const Box *group = &p->groups.at[b->group];
+    Box at = bank->box;
+    box_take(&at, k, c->ok);
+    box_take(&at, k, c->pk);
+    Box result = at;
+    box_take(&result, group, p->outer);
+    for (bool a = true; position_next(p, group, &at, a); a = false) {
+        View v[2], dst = {0};
+        bool good = part_run(p->result, &result, &at, bank->psum, &dst);
+        for (uint32_t side = 0; side < 2; side++) {
+            const Side *s = &p->side[side];
+            Box whole = at;
+            if (s->together) {
+                box_take(&whole, group, p->outer);
+            }
+            if (side == STATIONARY) {
+                box_take(&whole, &p->rows.at[b->row], c->pm);
+            }
+            View all = slab(p, side, &whole, side == STATIONARY ? b->row : b->col);
+            good = part_run(s->slab, &whole, &at, all, &v[side]) && good;
+        }
+        CHECK(good || p->l->failed);
+        if (!p->l->failed) {
+            make_matmul(p->l, dst, v[STATIONARY], v[MOVING], first);
+        }
+    }
+}
+
+/* What becomes of a PSUM tile. */
+static void finish(Plan *p, const Block *b, const Bank *bank)
+{
+    Contraction *c = p->c;
+    Lower *l = p->l;
+    Box box = bank->box;
+    View psum = bank->psum;
+    box_take(&box, &p->groups.at[b->group], p->outer);
+    if (c->epilogue != NULL) {
+        Evaluation ev = {l, c->pm, p->result, &box, c->dst.buf, psum};
+        DType t = l->from->bufs.at[c->final.buf].dtype;
+        View v = evaluate(&ev, c->epilogue_value, t, NULL);
+        view_store(l, &c->final, c->pm, p->result, &box, v);
+        return;
+    }
+    if (!c->overwrite) {
+        View old = view_of(l, &c->dst, c->pm, p->result, &box);
+        View sum = tile_new(l, "sum", view_dtype(l, old), SPACE_TILE, psum.np, psum.nf);
+        const Expr *pair[2] = {view_load(l, psum, DTYPE_F32), view_load(l, old, DTYPE_F32)};
+        make_map(l, sum, expr_op(l->arena, OP_ADD, DTYPE_F32, 2, pair));
+        psum = sum;
+    }
+    view_store(l, &c->final, c->pm, p->result, &box, psum);
+}
+
+static uint32_t block_banks(Plan *p, const Block *b, Bank *bank)
+{
+    Contraction *c = p->c;
+    const Box *rows = &p->rows.at[b->row], *cols = &p->cols.at[b->col];
+    const Box *group = &p->groups.at[b->group];
+    uint32_t n = 0;
+    Box at = p->l->full;
+    for (bool r = true; tile_next(p, c->pm, rows, p->mstep, &at, r); r = false) {
+        for (bool t = true; tile_next(p, c->n, cols, p->nstep, &at, t); t = false) {
+            CHECK(n < NKI_PSUM_BANKS);
+            int64_t columns = labels_count(c->n, &at) * labels_count(p->outer, group);
+            bank[n].box = at;
+            bank[n++].psum = tile_new(p->l, "psum", DTYPE_F32, SPACE_ACC,
+                                      labels_count(c->pm, &at), columns);
+        }
+    }
+    return n;
+}
+
+static void emit_block(Plan *p, uint32_t number)
+{
+    const Block *b = &p->blocks.at[number];
+    int64_t n_k = p->k.n, base = number * n_k;
+    Bank bank[NKI_PSUM_BANKS];
+    uint32_t n = block_banks(p, b, bank);
+    int64_t split = n < 2 ? n_k : n_k > TAIL ? n_k - TAIL : 0;
+    if (p->side[STATIONARY].streams) {
+        cache_drop(p->l, p->side[STATIONARY].place->buf, b->row + 1);
+    }
+    if (p->side[MOVING].streams) {
+        cache_drop(p->l, p->side[MOVING].place->buf, b->col + 1);
+    }
+    for (int64_t k = 0; k < split && !p->l->failed; k++) {
+        make_until(p, base + k + AHEAD + 1);
+        for (uint32_t i = 0; i < n && !p->l->failed; i++) {
+            step_bank(p, b, &p->k.at[k], k == 0, &bank[i]);
+        }
+    }
+    make_until(p, base + n_k);
+    for (uint32_t i = 0; i < n && !p->l->failed; i++) {
+        for (int64_t k = split; k < n_k && !p->l->failed; k++) {
+            step_bank(p, b, &p->k.at[k], k == 0, &bank[i]);
+        }
+        make_until(p, base + n_k + (i < AHEAD ? i + 1 : AHEAD));
+        finish(p, b, &bank[i]);
+    }
+}
+
+void contract_blocks(Contraction *c)
+{
+    Lower *l = c->l;
+    Plan p = {.c = c, .l = l};
+    box_steps(c->pm, &l->full, NKI_STATIONARY, p.mstep);
+    box_steps(c->n, &l->full, NKI_PSUM_BANK / 4, p.nstep);
+    p.outer = as_placed(l, &c->final, join_labels(c->batch, c->om), (Labels){0});
+    int64_t columns = labels_count(c->n, &l->full);
+    int64_t most = columns < NKI_PSUM_BANK / 4 ? NKI_PSUM_BANK / 4 / columns : 1;
+    box_steps(p.outer, &l->full, most, p.gstep);
+    int64_t count = sat_mul(tiles_of(c->pm, &l->full, p.mstep),
+                            tiles_of(c->n, &l->full, p.nstep));
+    count = sat_mul(count, labels_count(p.outer, &l->full));
+    count = sat_mul(count, labels_count(c->ok, &l->full));
+    count = sat_mul(count, labels_count(c->pk, &l->full) / NKI_PARTITIONS);
+    if (count > NKI_INSTRUCTIONS) {
+        l->too_many = l->failed = true;
+        return;
+    }
+    p.result = as_placed(l, &c->final, p.outer, c->n);
+    plan_side(&p, STATIONARY, &c->stationary, c->pm);
+    plan_side(&p, MOVING, &c->moving, c->n);
+    plan_k(&p);
+    plan_strips(&p);
+    plan_order(&p);
+    for (uint32_t i = 0; i < p.blocks.n && !l->failed; i++) {
+        emit_block(&p, i);
+    }
+}

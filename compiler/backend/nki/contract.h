@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A contraction as contract.c has classified it, for blocks.c, which orders its tiles. */
+#ifndef BACKEND_NKI_CONTRACT_H
+#define BACKEND_NKI_CONTRACT_H
+
+#include "backend/nki/lower.h"
+
+typedef struct Contraction {
+    Lower *l;
+    const Stmt *s, *epilogue;
+    const Expr *epilogue_value; /* over the labels of `s` */
+    Place dst, final, stationary, moving;
+    Labels batch, m, n, k;
+    Labels pm, om; /* rows in one tile, and those taken one by one */
+    Labels pk, ok; /* likewise contracted labels */
+    bool overwrite;
+} Contraction;
+
+/* Emits all tiles. */
+void contract_blocks(Contraction *c);
+
+#endif

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cost model predicts for printed kernels, against what it should be: the target numbers.
+
+    speed.py --bin DIR [--target trn2] [--table]
+
+Each row says which kernel, and what must hold of its report. --table prints the figures (docs/trainium.md) for every
+kernel, and more that nothing is asked of.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(ROOT, "runtime"))
+from nki_emulator.emulate import emulate                 # noqa: E402
+from nki_emulator.manifest import read_manifest          # noqa: E402
+
+
+def report(options, kernel, extents):
+    """The cost report of a kernel of speed.tdsl; the results of small ones are compared with NumPy's."""
+    with tempfile.TemporaryDirectory() as folder:
+        define = [w for d, n in extents.items() for w in ("-D", f"{d}={n}")]
+        subprocess.run([os.path.join(options.bin, "tdslc"), os.path.join(HERE, "speed.tdsl"), "-w", *define,
+                        f"--kernel={kernel}", f"--target={options.target}", "-o", folder], check=True)
+        manifest = read_manifest(os.path.join(folder, kernel + ".json"))
+        rng = np.random.default_rng(3)
+        arrays = [rng.integers(-1, 2, a.shape).astype(np.float32) for a in manifest.inputs]
+        inputs = [(x.view(np.uint32) >> 16).astype(np.uint16) if a.dtype.name == "bfloat16" else x
+                  for x, a in zip(arrays, manifest.inputs)]
+        with open(manifest.file, encoding="utf-8") as stream:
+            result = emulate(stream.read(), inputs, manifest, target=options.target, path=manifest.file, ranges="warn")
+    if result.cost["macs"] > 2 ** 31:
+        return result.cost                               # minutes of NumPy; the smaller ones are compared
+    equation = EQUATIONS[kernel.removesuffix("_f32")]
+    operands = arrays if len(arrays) == equation.count(",") + 1 else arrays * 2
+    want = np.einsum(equation, *operands, optimize=True)
+    got = result.outputs[0]
+    if got.dtype == np.uint16:
+        got = (got.astype(np.uint32) << 16).view(np.float32)
+        want = want.astype(np.float32)
+        close = np.abs(got - want) <= np.abs(want) / 256
+    else:
+        close = got == want
+    if not close.all():
+        raise RuntimeError(f"{kernel} {extents}: {int((~close).sum())} of {close.size} results differ")
+    return result.cost
+
+
+EQUATIONS = {"tn": "ki,kj->ij", "nn": "ik,kj->ij", "nt": "ik,jk->ij", "tt": "ki,jk->ij",
+             "batch_nn": "bik,bkj->bij", "batch_nt": "bik,bjk->bij", "batch_tn": "bki,bkj->bij",
+             "batch_last": "ikb,kjb->ijb", "syrk": "ik,jk->ij", "syrk_t": "ki,kj->ij"}
+CUBE = {"m": 2048, "n": 2048, "k": 2048}
+HALF = {"m": 1024, "n": 1024, "k": 1024}
+
+# (kernel, extents, {figure: at most}); `lost` is predicted over the bound less one, `idle` the Tensor engine's idle share
+# between its first and last instruction, `traffic` HBM bytes over the compulsory ones.
+ROWS = [
+    ("tn", CUBE, {"lost": 0.025, "idle": 0.005, "traffic": 1.001, "instructions": 1300}),
+    ("nn", CUBE, {"lost": 0.03, "idle": 0.01, "traffic": 1.001, "instructions": 1650}),
+    ("nt", CUBE, {"lost": 0.03, "idle": 0.015, "traffic": 1.001, "instructions": 2000}),
+    ("nt_f32", CUBE, {"lost": 0.01, "idle": 0.01, "traffic": 1.1}),
+    ("nn", HALF, {"lost": 0.18, "traffic": 1.001}),
+    ("batch_nn", {"b": 64, "m": 16, "n": 16, "k": 16}, {"predicted": 8.5, "instructions": 160}),
+    ("batch_nn", {"b": 64, "m": 64, "n": 64, "k": 64}, {"predicted": 21, "instructions": 280}),
+    ("batch_nt", {"b": 64, "m": 64, "n": 64, "k": 64}, {"predicted": 22, "instructions": 290}),
+    ("batch_last", {"b": 32, "m": 16, "n": 16, "k": 16}, {"predicted": 5, "instructions": 60}),
+]
+MORE = [
+    ("tt", CUBE), ("tn_f32", CUBE), ("nn_f32", CUBE), ("tt_f32", CUBE), ("tn", HALF), ("nt", HALF), ("tt", HALF), ("tn_f32", HALF), ("nn_f32", HALF),
+    ("batch_nn", {"b": 256, "m": 8, "n": 8, "k": 8}), ("batch_tn", {"b": 64, "m": 64, "n": 64, "k": 64}),
+    ("batch_nt", {"b": 16, "m": 128, "n": 512, "k": 64}), ("batch_nn", {"b": 16, "m": 128, "n": 128, "k": 64}),
+    ("syrk", {"m": 1024, "k": 1024}), ("syrk_t", {"m": 1024, "k": 1024}),
+]
+
+
+def figures(cost):
+    return {"lost": cost["predicted_us"] / cost["bound_us"] - 1, "idle": 1 - cost["tensor_busy_between"],
+            "traffic": cost["traffic_ratio"], "instructions": cost["instructions"], "predicted": cost["predicted_us"]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Predicted figures of printed kernels.")
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--target", default="trn2")
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    failed = 0
+    if options.table:
+        print(f"{'kernel':12} {'extents':34} {'instr.':>6} {'predicted':>9} {'bound':>8} {'by':7} {'first':>6} {'last':>6} "
+              f"{'busy':>6} {'traffic':>7}")
+    for kernel, extents, limits in ROWS + [(*row, {}) for row in MORE if options.table]:
+        cost = report(options, kernel, extents)
+        sys.stdout.flush()
+        have = figures(cost)
+        text = " ".join(f"{d}={n}" for d, n in extents.items())
+        if options.table:
+            print(f"{kernel:12} {text:34} {cost['instructions']:6d} {cost['predicted_us']:9.1f} {cost['bound_us']:8.1f} "
+                  f"{cost['bound_by']:7} {cost['tensor_prologue_us']:6.2f} {cost['tensor_epilogue_us']:6.2f} "
+                  f"{cost['tensor_busy_between']:6.3f} {cost['traffic_ratio']:7.3f}")
+        for name, most in limits.items():
+            if options.target == "trn2" and have[name] > most:
+                failed += 1
+                print(f"FAILED {kernel} {text}: {name} is {have[name]:.4g}, at most {most} was wanted")
+    return 1 if failed else 0
+
+
+sys.exit(main())
