@@ -195,7 +195,7 @@ static Read value_read(Factor *f, uint32_t term, uint32_t at)
 /* ---- sums of terms ---- */
 
 typedef struct Member { /* a term, as far as tensor `at` */
-    uint32_t term, at;
+    uint32_t term, at; /* PATH_NONE: done */
     PathLabels axes; /* its labels, by axis of the sum it is in */
 } Member;
 
@@ -220,7 +220,8 @@ static Read to_axes(Factor *f, Read r, PathLabels axes)
 static const PathTermStep *member_step(const Factor *f, const Member *m)
 {
     uint32_t n = graph_node(f->from, f->s->node[m->term])->n_operands;
-    return m->at < n ? NULL : &f->s->plan.steps[m->term][m->at - n];
+    bool made = m->at != PATH_NONE && m->at >= n;
+    return made ? &f->s->plan.steps[m->term][m->at - n] : NULL;
 }
 
 static uint32_t member_apply(const Factor *f, const Member *m)
