@@ -49,6 +49,34 @@ static bool fault_of_status(const NrtCall *call, Fault *fault)
     return false;
 }
 
+/* Is what the call is made for there? */
+static bool call_gave(const NrtCall *call)
+{
+    switch (call->function) {
+    case NRT_CALL_LOAD:
+    case NRT_CALL_ALLOCATE_SET:
+    case NRT_CALL_TENSOR_ALLOCATE:
+    case NRT_CALL_TENSOR_SLICE:
+        return call->result != NULL;
+    case NRT_CALL_TENSOR_INFO:
+        return call->info != NULL;
+    case NRT_CALL_INIT:
+    case NRT_CALL_CLOSE:
+    case NRT_CALL_VERSION:
+    case NRT_CALL_INSTANCE_INFO:
+    case NRT_CALL_UNLOAD:
+    case NRT_CALL_FREE_TENSOR_INFO:
+    case NRT_CALL_DESTROY_SET:
+    case NRT_CALL_ADD_TENSOR:
+    case NRT_CALL_TENSOR_FREE:
+    case NRT_CALL_TENSOR_READ:
+    case NRT_CALL_TENSOR_WRITE:
+    case NRT_CALL_EXECUTE:
+        break;
+    }
+    return true;
+}
+
 bool tdsl_nrt_call_run(NrtLibrary *library, NrtCall **call, int64_t timeout_ms, Fault *fault)
 {
     const char *name = tdsl_nrt_function_name((*call)->function);
@@ -66,7 +94,8 @@ bool tdsl_nrt_call_run(NrtLibrary *library, NrtCall **call, int64_t timeout_ms, 
             return false;
         }
         if ((*call)->status == NRT_SUCCESS) {
-            return true;
+            return call_gave(*call) ||
+                   tdsl_fault_set(fault, TDSL_E_DEVICE, "%s succeeded, and gave nothing", name);
         }
         if (!tdsl_nrt_status_row((*call)->status)->retry || attempt + 1 >= RETRIES) {
             return fault_of_status(*call, fault);

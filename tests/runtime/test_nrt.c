@@ -370,6 +370,26 @@ static void each_call_may_fail_with_each_status(void **state)
     }
 }
 
+static void a_call_that_succeeds_and_gives_nothing_is_a_status(void **state)
+{
+    (void)state;
+    static const char *const functions[] = {"nrt_load", "nrt_get_model_tensor_info",
+                                            "nrt_allocate_tensor_set", "nrt_tensor_allocate"};
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        Bench b;
+        MatmulArgs m;
+        char script[64];
+        (void)snprintf(script, sizeof script, "%s:1=nothing", functions[i]);
+        bench_open(&b, TDSL_BACKEND_NKI, script);
+        expect_failure(bench_call(&b, &m), TDSL_E_DEVICE, &b.report, "matmul", functions[i],
+                       "nothing");
+        assert_true(matmul_untouched(&m));
+        expect_ok(bench_call(&b, &m), &b.report);
+        assert_true(matmul_done(&m));
+        bench_close(&b);
+    }
+}
+
 static void a_queue_that_stays_full_is_a_status_after_some_tries(void **state)
 {
     (void)state;
@@ -715,6 +735,7 @@ int main(void)
         cmocka_unit_test(each_missing_symbol_is_named),
         cmocka_unit_test(an_unknown_version_is_refused),
         cmocka_unit_test(each_call_may_fail_with_each_status),
+        cmocka_unit_test(a_call_that_succeeds_and_gives_nothing_is_a_status),
         cmocka_unit_test(a_queue_that_stays_full_is_a_status_after_some_tries),
         cmocka_unit_test(every_status_is_mapped_as_the_table_says),
         cmocka_unit_test(each_call_may_hang),

@@ -191,6 +191,65 @@ static void a_failing_part_is_named_and_leaves_host_memory_alone(void **state)
     }
 }
 
+/* Parts with slices, and one result on the device. */
+static tdsl_status sliced_call(Bench *b)
+{
+    tdsl_status status = tdsl_to_device(b->context, &b->args[1], &b->report);
+    return status == TDSL_OK ? call(b) : status;
+}
+
+static void sliced_form(Bench *b)
+{
+    b->form.n_temporaries = 0;
+    for (int p = 0; p < 2; p++) {
+        set_operand(&b->operands[p][0], NULL, TDSL_IN, A);
+        set_rows(&b->operands[p][0], 2 * p);
+        set_operand(&b->operands[p][2], NULL, TDSL_OUT, R);
+        set_rows(&b->operands[p][2], 2 * p);
+    }
+    expect_ok(add(b), &b->report);
+}
+
+static void each_call_of_parts_with_slices_may_fail(void **state)
+{
+    (void)state;
+    static const char *const verdicts[] = {"4", "1004", "1202", "nothing"};
+    Bench b;
+    bench_open(&b, row_text, "");
+    sliced_form(&b);
+    expect_ok(sliced_call(&b), &b.report);
+    long calls = b.stub.calls();
+    assert_int_equal(b.stub.calls_of("nrt_tensor_allocate_slice"), 4);
+    bench_close(&b);
+    for (long i = 1; i <= calls; i++) {
+        for (size_t v = 0; v < 4; v++) {
+            char script[48];
+            (void)snprintf(script, sizeof script, "#%ld=%s", i, verdicts[v]);
+            bench_open(&b, row_text, script);
+            sliced_form(&b);
+            b.r[0] = -7;
+            tdsl_status status = sliced_call(&b);
+            const char *function = b.stub.call_name(i);
+            bool skipped = v == 3 && strstr(function, "allocate") == NULL &&
+                           strstr(function, "load") == NULL && strstr(function, "info") == NULL;
+            if (!skipped) {
+                assert_true(status != TDSL_OK || strstr(function, "free") != NULL ||
+                            strcmp(function, "nrt_get_instance_info") == 0);
+                assert_true(status == TDSL_OK ? b.r[0] == 2 : b.r[0] == -7);
+            }
+            tdsl_context_destroy(b.context);
+            bool kept = strstr(function, "free") != NULL; /* what the library would not free */
+            if (!kept && !skipped && b.stub.misused() + b.stub.live() != 0) {
+                print_error("%s=%s: %ld left, %s\n", function, verdicts[v], b.stub.live(),
+                            b.stub.misuse());
+                fail();
+            }
+            stub_neff_close(&b.neff);
+            assert_int_equal(remove(b.stub.path), 0);
+        }
+    }
+}
+
 static void parts_run_in_the_emulator(void **state)
 {
     (void)state;
@@ -438,6 +497,7 @@ int main(void)
         cmocka_unit_test(parts_run_in_order_over_a_temporary),
         cmocka_unit_test(parts_may_write_a_result_row_by_row),
         cmocka_unit_test(a_failing_part_is_named_and_leaves_host_memory_alone),
+        cmocka_unit_test(each_call_of_parts_with_slices_may_fail),
         cmocka_unit_test(parts_run_in_the_emulator),
         cmocka_unit_test(operands_out_of_order_or_out_of_range_are_refused),
         cmocka_unit_test(forms_without_their_tables_are_refused),

@@ -7,6 +7,7 @@
  *
  *     nrt_execute=1202      this function always returns 1202
  *     nrt_execute:2=1202    its second call since the script was set does
+ *     nrt_load=nothing      it returns 0 and does nothing
  *     #17=hang              the 17th call of any function does not return until stub_nrt_let_go
  *     version=3             nrt_get_version says 3.0
  *     family=2              nrt_get_instance_info says so; 5, a trn2, else
@@ -54,7 +55,8 @@ typedef struct StubArg {
     size_t bytes;
 } StubArg;
 
-#define STUB_ARGS 64
+#define STUB_ARGS    64
+#define STUB_NOTHING (-4711) /* verdict of stub_enter: return 0 and do nothing */
 
 /* A NEFF-shaped file, read. */
 typedef struct StubModel {
