@@ -481,7 +481,8 @@ void random_program(RandomProgram *p, uint64_t seed)
 
 void random_program_device(RandomProgram *p, uint64_t seed)
 {
-    static const DType types[] = {DTYPE_F32, DTYPE_F32, DTYPE_F32, DTYPE_F16, DTYPE_BF16};
+    static const DType types[] = {DTYPE_F32, DTYPE_F32, DTYPE_F32,
+                                  DTYPE_C64, DTYPE_F16, DTYPE_BF16};
     *p = (RandomProgram){.seed = seed};
     Gen g = {.rng = {hash_mix(seed, 0x6e6b)}, .p = p, .device = true, .points = 1e6};
     g.dtype = types[below(&g, sizeof types / sizeof types[0])];

@@ -49,7 +49,7 @@ typedef struct RandomProgram {
 } RandomProgram;
 
 void random_program(RandomProgram *p, uint64_t seed);
-/* For targets whose machines have tiles of 128 partitions: f32, f16 and bf16, extents about theirs, all fixed, none empty.
+/* For targets whose machines have tiles of 128 partitions: f32, c64, f16 and bf16, extents about theirs, all fixed, none empty.
  * Parameters of 16 bits hold -1, 0 and 1. */
 void random_program_device(RandomProgram *p, uint64_t seed);
 /* The kernel as TDSL, with its dims in the kernel's own names. */

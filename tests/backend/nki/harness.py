@@ -133,7 +133,7 @@ def reference(tools, folder, words, kernel, arrays, dtype=None, target="interp")
     if dtype is not None:
         command.append(f"--dtype={dtype}")
     for p, array in zip(params, arrays):
-        if not p.dims:
+        if not p.dims and not np.iscomplexobj(array):
             command.append(f"{p.name}={float(array.reshape(-1)[0])}")
             continue
         path = os.path.join(folder, f"in_{p.name}.npy")

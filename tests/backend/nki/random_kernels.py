@@ -24,7 +24,9 @@ def make_arrays(kernel, seed):
         shape = tuple(int(d) for d in p.dims)
         most = 1 if p.dtype in ("bf16", "f16") else 3
         array = rng.integers(1, most + 1, shape) * rng.choice((-1, 1), shape)
-        arrays.append(np.asarray(array, np.float64))
+        if p.dtype == "c64":
+            array = array + 1j * rng.integers(-1, 2, shape)
+        arrays.append(np.asarray(array, np.complex128 if p.dtype == "c64" else np.float64))
     return arrays
 
 
