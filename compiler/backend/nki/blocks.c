@@ -10,6 +10,9 @@
  * Batches, and rows that are taken one by one, share a PSUM tile side by side while they fit
  * (`outer`): one instruction empties it.
  *
+ * X X^T, the same operand on both sides, is computed in blocks on and below the diagonal; the
+ * others are their transposes, made during the block that follows.
+ *
  * Of the operands the one that fits SBUF is kept, the other streams past it strip by strip and
  * is forgotten strip by strip; where neither fits, strips are taken in bands that do. */
 #include "backend/nki/contract.h"
@@ -19,6 +22,7 @@
 #define TAIL       4    /* K steps taken tile by tile: longer than emptying a bank takes */
 #define AHEAD      2    /* K steps */
 #define SLAB_MOST  16384 /* bytes of a partition, of one slab for several batches */
+#define MIRROR_CYCLES 4096 /* of the Tensor engine: saved by less, a mirror image costs more */
 
 enum { STATIONARY, MOVING };
 
@@ -34,6 +38,13 @@ typedef struct Side {
     bool streams;  /* strips are forgotten when they have passed */
 } Side;
 
+/* One bank's worth of a block. */
+typedef struct Bank {
+    Box box; /* its rows and columns */
+    View psum;
+    View row; /* of a symmetric result: what was stored */
+} Bank;
+
 typedef struct Plan {
     Contraction *c;
     Lower *l;
@@ -42,6 +53,9 @@ typedef struct Plan {
     int64_t mstep[LABELS], nstep[LABELS], gstep[LABELS]; /* of one tile */
     VEC(Box) rows, cols, groups, k;                      /* strips, and K steps */
     VEC(Block) blocks;
+    bool symmetric;
+    Bank below[STRIP_ROWS]; /* banks of a symmetric block whose mirror image is to be made */
+    uint32_t n_below;
     int64_t made; /* steps (block times K step) whose slabs have been asked for */
 } Plan;
 
@@ -222,11 +236,37 @@ static void plan_strips(Plan *p)
     strip_steps(l, c->pm, p->mstep, rows, step);
     list_boxes(l, c->pm, step, &at, &p->rows.n);
     p->rows.at = at;
-    strip_steps(l, c->n, p->nstep, banks / rows, step);
+    strip_steps(l, c->n, p->nstep, p->symmetric ? 1 : banks / rows, step);
     list_boxes(l, c->n, step, &at, &p->cols.n);
     p->cols.at = at;
     list_boxes(l, p->outer, p->gstep, &at, &p->groups.n);
     p->groups.at = at;
+}
+
+/* Are the operands one, with the labels of rows and columns exchanged, and is a transpose cheaper
+ * than the product? */
+static bool is_symmetric(const Plan *p)
+{
+    const Contraction *c = p->c;
+    const Place *a = &c->stationary, *b = &c->moving;
+    const Lower *l = p->l;
+    if (c->pm.n != 1 || c->n.n != 1 || p->outer.n > 0 || !c->overwrite || c->epilogue != NULL ||
+        on_chip(l, &c->final) || a->buf != b->buf || c->final.buf == a->buf || l->part >= 0 ||
+        l->turned >= 0) {
+        return false;
+    }
+    int32_t i = c->pm.at[0], j = c->n.at[0];
+    for (uint32_t d = 0; d < a->rank; d++) {
+        int32_t want = a->label[d] == i ? j : a->label[d];
+        if (a->base[d] != b->base[d] || b->label[d] != want) {
+            return false;
+        }
+    }
+    double n = (double)l->full.n[i];
+    double passes = (l->from->bufs.at[a->buf].dtype == DTYPE_F32 ? 4.0 : 1.0) * p->k.n;
+    double saved = (passes - 1) * n * n / (2 * NKI_STATIONARY); /* cycles */
+    return l->full.s[i] == l->full.s[j] && l->full.n[i] == l->full.n[j] &&
+           l->full.n[i] > NKI_STATIONARY && saved >= MIRROR_CYCLES;
 }
 
 /* How many strips of the operand that stays fit at once. */
@@ -252,6 +292,7 @@ static void plan_order(Plan *p)
     uint32_t rows = p->rows.n, cols = p->cols.n;
     uint32_t keep_cols = band_of(b, cols, a, rows, room);
     uint32_t keep_rows = band_of(a, rows, b, cols, room);
+    b = p->symmetric ? 0 : b; /* the same tiles */
     bool rows_stream = b + a * bands(cols, keep_cols) < a + b * bands(rows, keep_rows);
     p->side[STATIONARY].streams = rows_stream && a + b > room;
     p->side[MOVING].streams = !rows_stream && a + b > room;
@@ -262,7 +303,9 @@ static void plan_order(Plan *p)
             for (uint32_t x = 0; x < other; x++) {
                 for (uint32_t y = from; y < from + band && y < kept; y++) {
                     Block block = {g, rows_stream ? x : y, rows_stream ? y : x};
-                    vec_push(p->l->arena, &p->blocks, block);
+                    if (!p->symmetric || block.row >= block.col) {
+                        vec_push(p->l->arena, &p->blocks, block);
+                    }
                 }
             }
         }
@@ -353,11 +396,6 @@ static void make_until(Plan *p, int64_t end)
 
 /* ---- one block ---- */
 
-typedef struct Bank {
-    Box box; /* its rows and columns */
-    View psum;
-} Bank;
-
 /* The matmuls of one K step into one bank. */
 static void step_bank(Plan *p, const Block *b, const Box *k, bool first, const Bank *bank)
 {
@@ -377,8 +415,9 @@ static void step_bank(Plan *p, const Block *b, const Box *k, bool first, const B
             if (s->together) {
                 box_take(&whole, group, p->outer);
             }
-            if (side == STATIONARY) {
-                box_take(&whole, &p->rows.at[b->row], c->pm);
+            if (side == STATIONARY || p->symmetric) {
+                const Box *strip = side == STATIONARY ? &p->rows.at[b->row] : &p->cols.at[b->col];
+                box_take(&whole, strip, s->own);
             }
             View all = slab(p, side, &whole, side == STATIONARY ? b->row : b->col);
             good = part_run(s->slab, &whole, &at, all, &v[side]) && good;
@@ -391,13 +430,21 @@ static void step_bank(Plan *p, const Block *b, const Box *k, bool first, const B
 }
 
 /* What becomes of a PSUM tile. */
-static void finish(Plan *p, const Block *b, const Bank *bank)
+static void finish(Plan *p, const Block *b, Bank *bank)
 {
     Contraction *c = p->c;
     Lower *l = p->l;
     Box box = bank->box;
     View psum = bank->psum;
     box_take(&box, &p->groups.at[b->group], p->outer);
+    if (p->symmetric) {
+        DType t = l->from->bufs.at[c->final.buf].dtype;
+        bank->row = tile_new(l, "row", t, SPACE_TILE, psum.np, psum.nf);
+        make_copy(l, bank->row, psum);
+        view_store(l, &c->final, c->pm, c->n, &box, bank->row);
+        p->below[p->n_below++] = *bank;
+        return;
+    }
     if (c->epilogue != NULL) {
         Evaluation ev = {l, c->pm, p->result, &box, c->dst.buf, psum};
         DType t = l->from->bufs.at[c->final.buf].dtype;
@@ -415,6 +462,45 @@ static void finish(Plan *p, const Block *b, const Bank *bank)
     view_store(l, &c->final, c->pm, p->result, &box, psum);
 }
 
+/* Stores the mirror image of the banks below the diagonal. */
+static void mirror(Plan *p)
+{
+    Contraction *c = p->c;
+    Lower *l = p->l;
+    uint32_t i = c->pm.at[0], j = c->n.at[0];
+    Place to = c->final;
+    for (uint32_t d = 0; d < to.rank; d++) {
+        int32_t label = to.label[d];
+        to.label[d] = label == (int32_t)i ? (int32_t)j : label == (int32_t)j ? (int32_t)i : label;
+    }
+    const Box *last = p->n_below == 0 ? NULL : &p->below[p->n_below - 1].box;
+    for (int64_t at = 0; last != NULL && at < last->n[j] && !l->failed; at += NKI_PARTITIONS) {
+        Box box = *last;
+        box.s[j] += at;
+        box.n[j] = last->n[j] - at < NKI_PARTITIONS ? last->n[j] - at : NKI_PARTITIONS;
+        box.n[i] = 0;
+        View psum = {0};
+        for (uint32_t r = 0; r < p->n_below; r++) {
+            const Bank *bank = &p->below[r];
+            if (bank->box.s[i] <= box.s[j]) {
+                continue; /* on the diagonal */
+            }
+            if (box.n[i] == 0) {
+                box.s[i] = bank->box.s[i];
+                psum = tile_new(l, "psum", view_dtype(l, bank->row), SPACE_ACC, box.n[j],
+                                last->s[i] + last->n[i] - box.s[i]);
+            }
+            make_transpose(l, view_part(psum, box.n[i], bank->box.n[i]),
+                           view_part(bank->row, at, box.n[j]));
+            box.n[i] += bank->box.n[i];
+        }
+        if (box.n[i] > 0) {
+            view_store(l, &to, c->n, c->pm, &box, psum);
+        }
+    }
+    p->n_below = 0;
+}
+
 static uint32_t block_banks(Plan *p, const Block *b, Bank *bank)
 {
     Contraction *c = p->c;
@@ -425,6 +511,10 @@ static uint32_t block_banks(Plan *p, const Block *b, Bank *bank)
     for (bool r = true; tile_next(p, c->pm, rows, p->mstep, &at, r); r = false) {
         for (bool t = true; tile_next(p, c->n, cols, p->nstep, &at, t); t = false) {
             CHECK(n < NKI_PSUM_BANKS);
+            if (p->symmetric && b->row == b->col) {
+                uint32_t j = c->n.at[0], i = c->pm.at[0];
+                at.n[j] = at.s[i] + at.n[i] - at.s[j];
+            }
             int64_t columns = labels_count(c->n, &at) * labels_count(p->outer, group);
             bank[n].box = at;
             bank[n++].psum = tile_new(p->l, "psum", DTYPE_F32, SPACE_ACC,
@@ -452,11 +542,17 @@ static void emit_block(Plan *p, uint32_t number)
         for (uint32_t i = 0; i < n && !p->l->failed; i++) {
             step_bank(p, b, &p->k.at[k], k == 0, &bank[i]);
         }
+        if (k == 1) {
+            mirror(p);
+        }
     }
     make_until(p, base + n_k);
     for (uint32_t i = 0; i < n && !p->l->failed; i++) {
         for (int64_t k = split; k < n_k && !p->l->failed; k++) {
             step_bank(p, b, &p->k.at[k], k == 0, &bank[i]);
+        }
+        if (i == 0) {
+            mirror(p);
         }
         make_until(p, base + n_k + (i < AHEAD ? i + 1 : AHEAD));
         finish(p, b, &bank[i]);
@@ -486,9 +582,11 @@ void contract_blocks(Contraction *c)
     plan_side(&p, STATIONARY, &c->stationary, c->pm);
     plan_side(&p, MOVING, &c->moving, c->n);
     plan_k(&p);
+    p.symmetric = is_symmetric(&p);
     plan_strips(&p);
     plan_order(&p);
     for (uint32_t i = 0; i < p.blocks.n && !l->failed; i++) {
         emit_block(&p, i);
     }
+    mirror(&p);
 }

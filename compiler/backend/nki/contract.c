@@ -98,9 +98,10 @@ static void choose_roles(Contraction *c)
             count *= l->full.n[label];
         }
     }
+    bool cut = !l->home[c->final.buf].on_chip && l->part < 0 && count * 2 <= NKI_STATIONARY;
     Labels pm = {0};
     for (uint32_t i = 0; i < c->m.n; i++) {
-        if (labels_have(c->pm, c->m.at[i])) {
+        if (cut || labels_have(c->pm, c->m.at[i])) { /* a piece of one more label */
             add(&pm, c->m.at[i]);
         } else {
             add(&c->om, c->m.at[i]);
@@ -137,6 +138,15 @@ static void choose_k(Contraction *c)
             count * l->full.n[label] <= NKI_PARTITIONS) {
             add(&with, label);
             count *= l->full.n[label];
+        }
+    }
+    for (uint32_t i = 0; i < c->k.n && !chip && l->part < 0; i++) {
+        uint32_t label = c->k.at[i];
+        if (!labels_have(with, label) && (int32_t)label != l->turned &&
+            count * 2 <= NKI_PARTITIONS) {
+            add(&with, label); /* a piece of one more label, in front of the others */
+            add(&c->pk, label);
+            count = NKI_PARTITIONS;
         }
     }
     for (uint32_t d = 0; d < c->moving.rank; d++) { /* in the order they lie */

@@ -53,7 +53,8 @@ def report(options, kernel, extents):
 
 EQUATIONS = {"tn": "ki,kj->ij", "nn": "ik,kj->ij", "nt": "ik,jk->ij", "tt": "ki,jk->ij",
              "batch_nn": "bik,bkj->bij", "batch_nt": "bik,bjk->bij", "batch_tn": "bki,bkj->bij",
-             "batch_last": "ikb,kjb->ijb", "syrk": "ik,jk->ij", "syrk_t": "ki,kj->ij"}
+             "batch_last": "ikb,kjb->ijb", "syrk": "ik,jk->ij", "syrk_t": "ki,kj->ij", "rows": "mkn,kb->mnb",
+             "sums": "mnk,mnb->kb"}
 CUBE = {"m": 2048, "n": 2048, "k": 2048}
 HALF = {"m": 1024, "n": 1024, "k": 1024}
 
@@ -69,12 +70,15 @@ ROWS = [
     ("batch_nn", {"b": 64, "m": 64, "n": 64, "k": 64}, {"predicted": 21, "instructions": 280}),
     ("batch_nt", {"b": 64, "m": 64, "n": 64, "k": 64}, {"predicted": 22, "instructions": 290}),
     ("batch_last", {"b": 32, "m": 16, "n": 16, "k": 16}, {"predicted": 5, "instructions": 60}),
+    ("syrk", {"m": 1024, "k": 1024}, {"predicted": 75, "traffic": 1.001}),
+    ("syrk_t", {"m": 1024, "k": 1024}, {"predicted": 70, "traffic": 1.001}),
+    ("rows", {"m": 40, "n": 50, "k": 128, "b": 200}, {"predicted": 13.5, "instructions": 105}),
+    ("sums", {"m": 40, "n": 50, "k": 128, "b": 200}, {"predicted": 11, "instructions": 65}),
 ]
 MORE = [
     ("tt", CUBE), ("tn_f32", CUBE), ("nn_f32", CUBE), ("tt_f32", CUBE), ("tn", HALF), ("nt", HALF), ("tt", HALF), ("tn_f32", HALF), ("nn_f32", HALF),
     ("batch_nn", {"b": 256, "m": 8, "n": 8, "k": 8}), ("batch_tn", {"b": 64, "m": 64, "n": 64, "k": 64}),
     ("batch_nt", {"b": 16, "m": 128, "n": 512, "k": 64}), ("batch_nn", {"b": 16, "m": 128, "n": 128, "k": 64}),
-    ("syrk", {"m": 1024, "k": 1024}), ("syrk_t", {"m": 1024, "k": 1024}),
 ]
 
 
