@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts, status texts and the registry: what they own, what they refuse, and that running
  * out of memory anywhere is a status that leaks nothing. */
-#include "check.h"
+#include "support_stub.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -406,6 +406,29 @@ static void variables_that_make_sense_are_accepted(void **state)
     }
 }
 
+static void a_deadline_may_be_as_far_as_can_be(void **state)
+{
+    (void)state;
+    Stub stub;
+    StubNeff neff;
+    MatmulArgs m;
+    tdsl_report report = TDSL_REPORT_INIT;
+    stub_open(&stub, NULL);
+    stub_neff_open(&neff, stub_matmul_text, stub_dims);
+    tdsl_config config = stub_config(&stub);
+    config.backend = TDSL_BACKEND_NKI;
+    config.device_timeout_ms = INT64_MAX;
+    tdsl_context *context = make_context(&config);
+    tdsl_kernel *kernel = make_kernel(context, &matmul_info);
+    expect_ok(tdsl_register_nki(context, "matmul", &neff.form, &report), &report);
+    matmul_args(&m);
+    expect_ok(tdsl_call(kernel, m.args, 3, NULL, &report), &report);
+    assert_true(matmul_done(&m));
+    tdsl_context_destroy(context);
+    stub_neff_close(&neff);
+    stub_close(&stub);
+}
+
 static void contradictions_are_refused(void **state)
 {
     (void)state;
@@ -498,6 +521,7 @@ int main(void)
         cmocka_unit_test(variables_that_make_no_sense_are_refused_by_name),
         cmocka_unit_test(variables_that_make_sense_are_accepted),
         cmocka_unit_test(contradictions_are_refused),
+        cmocka_unit_test(a_deadline_may_be_as_far_as_can_be),
         cmocka_unit_test(threads_may_register_and_call_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

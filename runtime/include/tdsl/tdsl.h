@@ -82,7 +82,7 @@ typedef struct tdsl_report {
     double min_nki_flops;   /* the threshold they, counted as 2 each, were held to */
     uint32_t device_writes; /* transfers of this call, tensor by tensor */
     uint32_t device_reads;
-    const char *kernel;               /* its name, or null */
+    const char *kernel; /* its name, as its table has it, or null */
     char message[TDSL_MESSAGE_BYTES]; /* "" when nothing went wrong */
 } tdsl_report;
 
@@ -99,7 +99,8 @@ TDSL_API const char *tdsl_backend_name(int32_t backend);
 
 /* Zero in a field means its default. What is left at its default here is taken from the
  * environment, if it says something; a value that makes no sense there ends creation with
- * TDSL_E_ARGUMENT. */
+ * TDSL_E_ARGUMENT. The structure and its texts are copied; the three functions are called from
+ * any thread that uses the context, never after its destruction, and must not throw. */
 typedef struct tdsl_config {
     uint32_t struct_size;
     int32_t ignore_environment; /* 1: read no variable at all */
@@ -116,7 +117,7 @@ typedef struct tdsl_config {
     const char *nrt_library;   /* TDSL_NRT_LIBRARY, default libnrt.so.1 */
     const char *emulator; /* TDSL_NKI_EMULATOR, the emulator's run.py; default: the installed one */
     const char *python;        /* TDSL_PYTHON, default python3 */
-    void *user;                /* handed to the three functions below */
+    void *user;                /* handed to the functions below */
     void *(*allocate)(void *user, size_t bytes, size_t alignment); /* both or neither */
     void (*release)(void *user, void *memory, size_t bytes);
     /* Told once for each kernel and cause when a call meant for the device runs in C instead.
@@ -243,7 +244,8 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_nki_all(tdsl_context *context,
 /* --- calls --- */
 
 /* One argument. Scalars are tensors of rank 0. `strides` count elements and may be null for C
- * order, which is the only order kernels take. */
+ * order, which is the only order kernels take. The caller owns it all; nothing of it is kept
+ * after a call but what `device` points to, which belongs to the context. */
 typedef struct tdsl_tensor {
     void *data; /* host memory; may be null for a tensor that lives on the device only */
     const int64_t *extents; /* [rank] */
@@ -275,7 +277,9 @@ typedef struct tdsl_call_options {
 
 /* Checks the arguments (dtype, rank, extents that agree and give the open dimensions, C order,
  * alignment, no result overlapping another argument, workspace), chooses a backend, runs. One
- * tensor for each argument of the kernel, in its order. `options` may be null. */
+ * tensor for each argument of the kernel, in its order. `options` may be null. After a failure
+ * that is found before or on the device host memory is as it was; TDSL_E_NUMERICAL is the
+ * exception: the results are there, and the device met a NaN. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_call(tdsl_kernel *kernel, tdsl_tensor *args,
                                               size_t n_args, const tdsl_call_options *options,
                                               tdsl_report *report);
@@ -296,7 +300,8 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_dispatch_explain(tdsl_kernel *kernel,
  * threshold says. A kernel run in C fetches first, which its report counts, and leaves its
  * results on the host.
  *
- * Tensors of one device memory must not be used by two calls at once if either writes. */
+ * Tensors of one device memory must not be used by two calls at once if either writes. A copy of
+ * a tensor shares its device memory, and is not to be used once that was given back. */
 
 /* Gives the tensor device memory and copies its data there. No copy when they are there
  * already; with null `data` there is nothing to copy. With the backend set to c there is no

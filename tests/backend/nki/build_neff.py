@@ -39,7 +39,8 @@ class Kernel:
         self.function = function
     def __call__(self, *arrays):
         name = self.function.__name__
-        names = ("NKI_ARTIFACTS_DIR", "NEURON_PLATFORM_TARGET_OVERRIDE", "NEURON_LOGICAL_NC_CONFIG")
+        names = ("NKI_ARTIFACTS_DIR", "NEURON_PLATFORM_TARGET_OVERRIDE", "NEURON_LOGICAL_NC_CONFIG",
+                 "NKI_DISABLE_COMPILE_CACHE")
         call = {"function": name, "source": inspect.getsource(self.function), "folder": os.getcwd(),
                 "environment": {n: at_import.get(n) for n in names}, "home": os.environ["FAKE_HOME"],
                 "shapes": [list(a.shape) for a in arrays], "dtypes": [a.dtype.name for a in arrays],
@@ -151,12 +152,13 @@ int main(void)
     def test_all_kernels_are_built_by_the_documented_route(self):
         self.assertEqual(self.table()["json"], ("trn2", "/F/json.py", "-", "-"))
         done = self.run_it(fake="matmul=bir")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))  # not a word of the run that must fail here
         self.assertEqual(sorted(self.calls), ["json", "k_build_neff", "matmul"])
         for name, call in self.calls.items():
             self.assertEqual(call["environment"]["NKI_ARTIFACTS_DIR"], call["folder"])
             self.assertEqual(call["environment"]["NEURON_PLATFORM_TARGET_OVERRIDE"], "trn2")
             self.assertEqual(call["environment"]["NEURON_LOGICAL_NC_CONFIG"], "1")
+            self.assertEqual(call["environment"]["NKI_DISABLE_COMPILE_CACHE"], "1")
             self.assertNotEqual(call["folder"], self.out)
             self.assertIn(f"def {name}(", call["source"])
             self.assertTrue(call["zero"])
@@ -214,6 +216,7 @@ int main(void)
                 self.assertEqual(done.returncode, 1)
                 self.assertIn("build_neff: json: ", done.stderr)
                 self.assertIn(word, done.stderr)
+                self.assertEqual("NCC_EVRF059" in done.stderr, mode == "fail")  # what the compiler said
                 self.assertNotIn("json.neff", os.listdir(self.out))
                 self.assertEqual(self.config("json")["klir_binary"]["binary"], "")
                 self.assertEqual(self.table()["json"][2], "-")
