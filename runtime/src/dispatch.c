@@ -167,8 +167,8 @@ static tdsl_status fail_on_device(const Call *call, const Fault *fault, int32_t 
                           fault->text);
 }
 
-/* The report and the log learn why the C form runs. */
-static void fall_back(Call *call, const Fault *fault, Choice *choice)
+/* The report learns why the C form runs, or would, and the log where it does. */
+static void fall_back(Call *call, const Fault *fault, Choice *choice, bool runs)
 {
     int32_t device = choice->backend;
     tdsl_context *context = call->kernel->context;
@@ -184,7 +184,7 @@ static void fall_back(Call *call, const Fault *fault, Choice *choice)
     choice->reason = fault->unavailable ? TDSL_REASON_UNAVAILABLE : TDSL_REASON_DEVICE_FAILED;
     choice_report(call, choice);
     uint64_t bit = UINT64_C(1) << ((uint32_t)-fault->status & 63);
-    if ((atomic_fetch_or(&call->kernel->logged, bit) & bit) == 0) {
+    if (runs && (atomic_fetch_or(&call->kernel->logged, bit) & bit) == 0) {
         char line[TDSL_MESSAGE_BYTES + 64];
         (void)snprintf(line, sizeof line, "%s; the C form runs instead",
                        quoted.report->message);
@@ -207,7 +207,7 @@ static tdsl_status run_on_device(Call *call, Choice *choice)
         }
         return fail_on_device(call, &fault, device);
     }
-    fall_back(call, &fault, choice);
+    fall_back(call, &fault, choice, true);
     return run_in_c(call);
 }
 
@@ -253,7 +253,7 @@ static tdsl_status device_explain(Call *call, Choice *choice)
     if (choice->strict) {
         return fail_on_device(call, &fault, choice->backend);
     }
-    fall_back(call, &fault, choice);
+    fall_back(call, &fault, choice, false);
     return TDSL_OK;
 }
 

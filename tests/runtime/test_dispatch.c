@@ -296,6 +296,83 @@ static void a_failing_device_means_c_and_is_said(void **state)
     bench_close(&b);
 }
 
+/* A NEFF that is no good, by its number; `word` is in every message about it. */
+static const char *spoil(Bench *b, int kind, char *path)
+{
+    static const char other[] = "program\tbuiltin\tmatmul\ninput\tX\t10\t2\t3\n"
+                                "input\tB\t10\t3\t2\noutput\toutput_0\t10\t2\t2\n";
+    file_make(path, b->neff.bytes, kind == 1 ? b->neff.size - 600 : b->neff.size);
+    b->neff.part.neff = NULL;
+    b->neff.part.neff_path = path;
+    switch (kind) {
+    case 0:
+        b->neff.part.neff_path = "/nonexistent/x.neff";
+        return "missing";
+    case 1:
+        return "truncated";
+    case 2:
+        b->neff.sha256[5] = b->neff.sha256[5] == '0' ? '1' : '0';
+        return "SHA-256";
+    case 3:
+        b->neff.part.neff_path = NULL;
+        stub_neff_close(&b->neff);
+        stub_neff_open(&b->neff, other, stub_dims);
+        return "another kernel";
+    default:
+        b->stub.script("family=2");
+        return "trn1";
+    }
+}
+
+static void a_neff_that_is_no_good_means_c_unless_nki_is_required(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 5; kind++) {
+        for (int required = 0; required < 2; required++) {
+            Bench b;
+            char path[256];
+            bench_open(&b, &matmul_info, false, required ? set_required : NULL);
+            const char *word = spoil(&b, kind, path);
+            expect_ok(tdsl_register_nki(b.context, "matmul", &b.neff.form, &b.report),
+                      &b.report);
+            tdsl_status want = kind == 4 ? TDSL_E_TARGET : TDSL_E_NEFF;
+            for (int i = 0; i < 2; i++) {
+                matmul_args(&b.m);
+                tdsl_status status = tdsl_call(b.kernel, b.m.args, 3, NULL, &b.report);
+                assert_non_null(strstr(b.report.message, word));
+                assert_non_null(strstr(b.report.message, "'matmul'"));
+                if (required) {
+                    assert_int_equal(status, want);
+                    assert_int_equal(b.report.backend, TDSL_BACKEND_DEFAULT);
+                    assert_true(matmul_untouched(&b.m));
+                } else {
+                    assert_int_equal(status, TDSL_OK);
+                    assert_int_equal(b.report.cause, want);
+                    assert_int_equal(b.report.backend, TDSL_BACKEND_C);
+                    assert_true(matmul_done(&b.m));
+                    says(&b, word);
+                }
+            }
+            assert_int_equal(b.logged, required ? 0 : 1);
+            assert_int_equal(unlink(path), 0);
+            bench_close(&b);
+        }
+    }
+}
+
+static void explaining_does_not_use_up_the_log(void **state)
+{
+    (void)state;
+    Bench b;
+    bench_open(&b, &matmul_info, true, set_no_library);
+    expect_ok(tdsl_dispatch_explain(b.kernel, b.m.args, 3, NULL, &b.report), &b.report);
+    assert_int_equal(b.report.reason, TDSL_REASON_UNAVAILABLE);
+    assert_int_equal(b.logged, 0);
+    expect_ok(tdsl_call(b.kernel, b.m.args, 3, NULL, &b.report), &b.report);
+    assert_int_equal(b.logged, 1);
+    bench_close(&b);
+}
+
 static void a_numerical_error_delivers_results_and_says_so(void **state)
 {
     (void)state;
@@ -437,6 +514,8 @@ int main(void)
         cmocka_unit_test(an_absent_device_means_c_and_is_said),
         cmocka_unit_test(by_default_it_is_said_once_on_standard_error),
         cmocka_unit_test(a_failing_device_means_c_and_is_said),
+        cmocka_unit_test(a_neff_that_is_no_good_means_c_unless_nki_is_required),
+        cmocka_unit_test(explaining_does_not_use_up_the_log),
         cmocka_unit_test(a_numerical_error_delivers_results_and_says_so),
         cmocka_unit_test(a_kernel_without_a_c_form_needs_the_device),
         cmocka_unit_test(a_form_for_other_extents_is_not_used),

@@ -5,6 +5,8 @@
  * targets than the device's. */
 #include "support_stub.h"
 
+#include <stdlib.h>
+
 /* R = (A B) B for 2 x 2, over a temporary; the kernel it is registered with computes A B, which
  * tells the two apart. */
 static const char square_text[] = "program\tbuiltin\tmatmul\ninput\tA\t10\t2\t2\n"
@@ -424,6 +426,71 @@ static void a_list_of_forms_is_registered_with_its_folder(void **state)
     bench_close(&b);
 }
 
+/* --- memory --- */
+
+typedef struct Counter {
+    long live;
+    long made;
+    long fail_at;
+} Counter;
+
+static void *counter_allocate(void *user, size_t bytes, size_t alignment)
+{
+    Counter *counter = user;
+    if (counter->made++ == counter->fail_at) {
+        return NULL;
+    }
+    counter->live++;
+    return aligned_alloc(alignment, bytes);
+}
+
+static void counter_release(void *user, void *memory, size_t bytes)
+{
+    (void)bytes;
+    ((Counter *)user)->live--;
+    free(memory);
+}
+
+static tdsl_status counted_session(Bench *b, Counter *counter)
+{
+    tdsl_config config = stub_config(&b->stub);
+    tdsl_context *context = NULL;
+    tdsl_kernel *kernel = NULL;
+    config.backend = TDSL_BACKEND_NKI;
+    config.user = counter;
+    config.allocate = counter_allocate;
+    config.release = counter_release;
+    b->r[0] = -7;
+    tdsl_status status = tdsl_context_create(&config, &context, NULL);
+    status = status != TDSL_OK ? status : tdsl_register(context, &matmul_info, NULL);
+    status = status != TDSL_OK ? status : tdsl_register_nki(context, "matmul", &b->form, NULL);
+    status = status != TDSL_OK ? status : tdsl_find(context, "matmul", &kernel, NULL);
+    for (int i = 0; status == TDSL_OK && i < 2; i++) {
+        status = tdsl_call(kernel, b->args, 3, NULL, NULL);
+        assert_true(status == TDSL_OK ? b->r[0] == 3 : i > 0 || b->r[0] == -7);
+    }
+    tdsl_context_destroy(context);
+    return status;
+}
+
+static void parts_run_out_of_memory_anywhere_and_leak_nothing(void **state)
+{
+    (void)state;
+    Bench b;
+    tdsl_status status = TDSL_E_MEMORY;
+    long i = 0;
+    bench_open(&b, square_text, "");
+    for (; status != TDSL_OK; i++) {
+        Counter counter = {0, 0, i};
+        status = counted_session(&b, &counter);
+        assert_true(status == TDSL_OK || status == TDSL_E_MEMORY);
+        assert_int_equal(counter.live, 0);
+        assert_int_equal(b.stub.live(), 0);
+    }
+    assert_in_range(i, 25, 80);
+    bench_close(&b);
+}
+
 /* --- targets --- */
 
 static void a_form_for_another_target_than_the_devices_is_not_loaded(void **state)
@@ -503,6 +570,7 @@ int main(void)
         cmocka_unit_test(forms_without_their_tables_are_refused),
         cmocka_unit_test(dimensions_may_be_given_by_extents),
         cmocka_unit_test(a_list_of_forms_is_registered_with_its_folder),
+        cmocka_unit_test(parts_run_out_of_memory_anywhere_and_leak_nothing),
         cmocka_unit_test(a_form_for_another_target_than_the_devices_is_not_loaded),
         cmocka_unit_test(each_family_takes_its_targets_forms),
         cmocka_unit_test(a_library_that_cannot_say_what_it_runs_on_is_used),
