@@ -18,7 +18,9 @@ static bool parse_path_options(ToolRun *t, PathOptions *p)
     int64_t seed = 0, effort = 1, limit = 0;
     bool ok = option_number(&t->options, OPT_SEED, 0, INT64_MAX, &seed, &t->errors) &&
               option_number(&t->options, OPT_EFFORT, 0, 1000000, &effort, &t->errors) &&
-              option_number(&t->options, OPT_MEMORY_LIMIT, 1, INT64_MAX, &limit, &t->errors);
+              option_number(&t->options, OPT_MEMORY_LIMIT, 1, INT64_MAX, &limit, &t->errors) &&
+              option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX,
+                            &t->ctx.program_limit, &t->errors);
     p->seed = (uint64_t)seed;
     p->effort = (uint32_t)effort;
     p->memory_limit = limit;

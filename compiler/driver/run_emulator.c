@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See run_emulator.h. The kernel is the first printed program of the output set, its manifest
- * the file of the same name; results come in the order of the kernel's arguments: inout
+/* See run_emulator.h. The kernel is that of the last manifest of the output set, which names its
+ * program, or several; results come in the order of the kernel's arguments: inout
  * parameters, written or not, then plain results. POSIX. */
 #include "driver/run_emulator.h"
 
@@ -59,29 +59,56 @@ static Str bytes_of(const Tensor *t)
     return (Str){t->data, (size_t)(t->count * dtype_bytes(t->dtype))};
 }
 
-/* The program, its manifest and the arrays; the command line beside them. */
+static bool is_program(const OutputFile *f)
+{
+    return f->name != NULL && strcmp(f->suffix, ".py") == 0;
+}
+
+/* The program of the same name as a manifest, or null: a manifest of several programs has none.
+ */
+static const OutputFile *program_of(const OutputSet *set, const OutputFile *manifest)
+{
+    for (uint32_t k = 0; k < set->files.n; k++) {
+        const OutputFile *f = &set->files.at[k];
+        if (is_program(f) && strcmp(f->name, manifest->name) == 0) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+/* The kernel's manifest: the last one is of the whole. */
+static const OutputFile *find_manifest(const OutputSet *set)
+{
+    const OutputFile *found = NULL;
+    for (uint32_t k = 0; k < set->files.n; k++) {
+        const OutputFile *f = &set->files.at[k];
+        found = f->name != NULL && strcmp(f->suffix, ".json") == 0 ? f : found;
+    }
+    return found;
+}
+
+/* The programs, their manifests and the arrays; the command line beside them. */
 static bool write_all(Emulation *e, const OutputSet *set, Tensor *const *args)
 {
     Files files = {.arena = e->arena};
-    const OutputFile *program = NULL;
-    for (uint32_t k = 0; k < set->files.n; k++) {
-        const OutputFile *f = &set->files.at[k];
-        bool kernel = f->name != NULL && strcmp(f->suffix, ".py") == 0 && program == NULL;
-        program = kernel ? f : program;
-        bool manifest = program != NULL && strcmp(f->suffix, ".json") == 0 &&
-                        strcmp(f->name, program->name) == 0;
-        if (kernel || manifest) {
-            const char *path = place(e, str_format(e->arena, "%s%s", f->name, f->suffix));
-            files_add(&files, path, f->text);
-            word(e, manifest ? "--manifest" : path);
-            if (manifest) {
-                word(e, path);
-            }
-        }
-    }
-    if (program == NULL) {
+    const OutputFile *manifest = find_manifest(set);
+    if (manifest == NULL) {
         return fail(e, "cannot emulate the kernel", "the target printed no program");
     }
+    const OutputFile *program = program_of(set, manifest);
+    for (uint32_t k = 0; k < set->files.n; k++) {
+        const OutputFile *f = &set->files.at[k];
+        bool of_kernel = program == NULL || (f->name != NULL && strcmp(f->name, manifest->name) == 0);
+        if (of_kernel && f->name != NULL &&
+            (is_program(f) || strcmp(f->suffix, ".json") == 0)) {
+            files_add(&files, place(e, str_format(e->arena, "%s%s", f->name, f->suffix)),
+                      f->text);
+        }
+    }
+    word(e, "-");
+    word(e, "--manifest");
+    word(e, str_format(e->arena, "%s/%s.json", e->folder, manifest->name));
     word(e, "--raw");
     for (uint32_t k = 0; k < e->g->params.n; k++) {
         const char *path = place(e, str_format(e->arena, "in%u", k));

@@ -240,6 +240,8 @@ static bool run_input(ToolRun *t, Run *r)
     }
     int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
     if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->errors) ||
+        !option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &t->ctx.program_limit,
+                       &t->errors) ||
         !read_input(r)) {
         return false;
     }

@@ -13,6 +13,15 @@ Fields read here (any other field is ignored, so that a compiler may say more):
         {"name": "a", "role": "input",  "dtype": "bfloat16", "shape": [300, 200]},
         {"name": "c", "role": "output", "dtype": "float32",  "shape": [300, 700]}]}
 
+A kernel of several device programs has, in place of `file` and `function`, the parts in order:
+
+     "temporaries": [{"name": "t", "dtype": "float32", "shape": [9, 9]}],
+     "parts": [{"manifest": "mm_part1.json",
+                "operands": [{"role": "input", "tensor": "a", "first": 0, "shape": [300, 200]},
+                             {"role": "output", "tensor": "c", "first": 0, "shape": [128, 700]}]}]
+
+where an operand is `shape` consecutive elements of a tensor from element `first`.
+
 Every parameter and every result has a row; `name` of an input is the parameter's name. dtype
 is a name of nki.language. A row may say that its elements are the parts of complex numbers,
 along a last dimension of 2: "of": {"dtype": "complex64", "shape": [300]} beside "float32" and
@@ -40,7 +49,23 @@ class Argument:
         return f"{self.name}: {self.dtype.name} {list(self.shape)}"
 
 
+class PartOperand:
+    def __init__(self, role, tensor, first, shape):
+        self.role, self.tensor, self.first, self.shape = role, tensor, first, tuple(shape)
+
+
+class Part:
+    """One device program of several: its manifest's path, and its tensors in order."""
+
+    def __init__(self, manifest, operands):
+        self.manifest = manifest
+        self.inputs = [o for o in operands if o.role == "input"]
+        self.outputs = [o for o in operands if o.role == "output"]
+
+
 class Manifest:
+    parts, temporaries, path = (), (), None
+
     def __init__(self, function, inputs, outputs=None, target=None, file=None, counts=None):
         self.function, self.inputs, self.outputs = function, inputs, outputs
         self.target, self.file = target, file
@@ -94,11 +119,41 @@ def as_caller(array, argument):
     return single.reshape(-1).view(np.complex64).reshape(argument.whole)
 
 
+def _whole_number(value, what):
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise UsageError(f"manifest: {what} is {value!r}")
+    return value
+
+
+def _operand(row):
+    if (not isinstance(row, dict) or row.get("role") not in ("input", "output") or
+            not isinstance(row.get("tensor"), str) or not isinstance(row.get("shape"), list)):
+        raise UsageError("manifest: an operand has no role, tensor or shape")
+    shape = [_whole_number(n, "an extent") for n in row["shape"]]
+    return PartOperand(row["role"], row["tensor"], _whole_number(row.get("first"), "'first'"),
+                       shape)
+
+
+def _parts(data):
+    """The parts of a manifest, and the temporaries they hand to each other."""
+    parts, temporaries = data.get("parts", []), data.get("temporaries", [])
+    if not isinstance(parts, list) or not isinstance(temporaries, list):
+        raise UsageError("manifest: 'parts' and 'temporaries' are lists")
+    for part in parts:
+        if (not isinstance(part, dict) or not isinstance(part.get("manifest"), str) or
+                not isinstance(part.get("operands"), list)):
+            raise UsageError("manifest: a part has no manifest or no operands")
+    return ([Part(p["manifest"], [_operand(o) for o in p["operands"]]) for p in parts],
+            [_argument(at, dict(t, role="input") if isinstance(t, dict) else t)
+             for at, t in enumerate(temporaries)])
+
+
 def manifest_from(data):
     """A Manifest of parsed JSON; UsageError says which field is wrong."""
     if not isinstance(data, dict) or not isinstance(data.get("args"), list):
         raise UsageError("manifest: an object with a list 'args' is needed")
-    function = data.get("function")
+    parts, temporaries = _parts(data)
+    function = data.get("kernel" if parts else "function")
     if not isinstance(function, str) or not function.isidentifier():
         raise UsageError("manifest: 'function' is not a name")
     target = data.get("target")
@@ -115,8 +170,10 @@ def manifest_from(data):
     file = data.get("file")
     if file is not None and not isinstance(file, str):
         raise UsageError("manifest: 'file' is not a string")
-    return Manifest(function, [r for r in rows if r.role == "input"],
+    made = Manifest(function, [r for r in rows if r.role == "input"],
                     [r for r in rows if r.role == "output"], target, file, counts)
+    made.parts, made.temporaries = parts, temporaries
+    return made
 
 
 def read_manifest(path):
@@ -129,6 +186,9 @@ def read_manifest(path):
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: not JSON: {error}")
     manifest = manifest_from(data)
+    manifest.path = path
+    for part in manifest.parts:
+        part.manifest = os.path.join(os.path.dirname(path), part.manifest)
     if manifest.file is not None:
         manifest.file = os.path.join(os.path.dirname(path), manifest.file)
     return manifest

@@ -10,7 +10,7 @@ Arrays are .npy files, given in the order of parameters and of results. bfloat16
 bit pattern in uint16; a manifest (see manifest.py) or --in-dtype says that it is one. Where the
 manifest says that an argument is the parts of complex numbers, the file may hold either; with a
 complex one among the inputs, such results are written as complex numbers. With a
-manifest, KERNEL.py may be '-': the manifest's `file` is run. The report goes to standard
+manifest, KERNEL.py may be '-': the manifest's `file` is run, or its parts. The report goes to standard
 output unless --report-file names a file. Outputs are written all or none.
 
 With --raw, files are the bare elements, little-endian and row-major, in the types and shapes of
@@ -171,6 +171,46 @@ def _types(pairs):
     return types
 
 
+def _run_parts(options, manifest):
+    from nki_emulator.cost import cost_text
+    from nki_emulator.errors import UsageError
+    from nki_emulator.parts import emulate_parts
+    if options.max_instructions < 1:
+        raise UsageError("--max-instructions is at least 1")
+    result = emulate_parts(manifest, _inputs(options, manifest),
+                           options.target or manifest.target or "trn2",
+                           options.max_instructions, options.ranges)
+    report = ""
+    if options.report == "json":
+        report = json.dumps(result.report(), indent=1) + "\n"
+    elif options.report == "text":
+        report = "".join(f"part {at + 1} of {len(result.results)}:\n" +
+                         cost_text(r.cost, r.memory) for at, r in enumerate(result.results))
+    trace = {"kernel": result.kernel, "parts": [
+        {"kernel": r.kernel, "results": r.result_serials, "calls": r.records}
+        for r in result.results]}
+    return _deliver(options, result, result.outputs, report, trace)
+
+
+def _deliver(options, result, outputs, report, trace):
+    """Write results, trace and report, all or none."""
+    from nki_emulator.errors import UsageError
+    if options.outputs and len(options.outputs) != len(result.outputs):
+        raise UsageError(f"{len(options.outputs)} --out files for "
+                         f"{len(result.outputs)} results")
+    files = [(p, _writer(options, o)) for p, o in zip(options.outputs, outputs)]
+    if options.trace:
+        files.append((options.trace, lambda stream: stream.write(json.dumps(trace).encode())))
+    if options.report_file:
+        files.append((options.report_file, lambda stream: stream.write(report.encode())))
+    _write_all(files)
+    for warning in result.warnings:
+        sys.stderr.write(f"warning: {warning}\n")
+    if report and not options.report_file:
+        sys.stdout.write(report)
+    return 0
+
+
 def _run(options):
     from nki_emulator.cost import cost_text
     from nki_emulator.emulate import emulate
@@ -178,6 +218,8 @@ def _run(options):
     from nki_emulator.manifest import as_caller, as_device, read_manifest
     manifest = read_manifest(options.manifest) if options.manifest else None
     path = options.kernel
+    if path == "-" and manifest is not None and manifest.parts:
+        return _run_parts(options, manifest)
     if path == "-":
         if manifest is None or manifest.file is None:
             raise UsageError("'-' needs a manifest with a 'file'")
@@ -195,30 +237,16 @@ def _run(options):
             arrays[len(manifest.inputs):]
     result = emulate(text, arrays, manifest, options.function, target, path,
                      _types(options.types), options.max_instructions, options.ranges)
-    if options.outputs and len(options.outputs) != len(result.outputs):
-        raise UsageError(f"{len(options.outputs)} --out files for "
-                         f"{len(result.outputs)} results")
     outputs = result.outputs
     if whole:
         outputs = [as_caller(x, a) for x, a in zip(outputs, manifest.outputs)]
-    files = [(p, _writer(options, o)) for p, o in zip(options.outputs, outputs)]
-    if options.trace:
-        files.append((options.trace, lambda stream: stream.write(
-            json.dumps({"kernel": result.kernel, "results": result.result_serials,
-                        "calls": result.records}).encode())))
     report = ""
     if options.report == "json":
         report = json.dumps(result.report(), indent=1) + "\n"
     elif options.report == "text":
         report = cost_text(result.cost, result.memory)
-    if options.report_file:
-        files.append((options.report_file, lambda stream: stream.write(report.encode())))
-    _write_all(files)
-    for warning in result.warnings:
-        sys.stderr.write(f"warning: {warning}\n")
-    if report and not options.report_file:
-        sys.stdout.write(report)
-    return 0
+    return _deliver(options, result, outputs, report, {
+        "kernel": result.kernel, "results": result.result_serials, "calls": result.records})
 
 
 def main(arguments=None):

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files beside a kernel: manifest and HLO text (build script and table have files of their
- * own, script.c and table.c). All are made from the LEGAL
- * kernel alone. */
+ * own, script.c and table.c). All are made from the LEGAL kernel alone. A kernel of several
+ * parts has program, manifest and HLO text for each, and a manifest that lists them. */
 #include <string.h>
 
-#include "backend/nki/nki.h"
+#include "backend/nki/part.h"
 
 /* ---- manifest ---- */
 
@@ -52,7 +52,47 @@ static int64_t exact_macs(const Kernel *k)
     return sum;
 }
 
-void nki_print_manifest(const Kernel *k, const NkiChip *chip, Text *out)
+static void put_shape(const Buffer *b, Text *out)
+{
+    text_put(out, "[");
+    for (uint32_t d = 0; d < b->rank; d++) {
+        text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
+    }
+    text_put(out, b->rank == 0 ? "1, 1]" : "]");
+}
+
+static void put_part(const Kernel *k, const NkiPart *part, Text *out)
+{
+    text_printf(out, "    {\"manifest\": \"%s.json\", \"operands\": [\n",
+                nki_function(part->kernel));
+    for (uint32_t i = 0; i < part->operands.n; i++) {
+        const PartOperand *o = &part->operands.at[i];
+        text_printf(out, "      {\"role\": \"%s\", \"tensor\": \"%s\", \"first\": %lld, \"shape\": ",
+                    o->output ? "output" : "input", nki_param(k, o->whole), (long long)o->first);
+        put_shape(&part->kernel->bufs.at[o->whole], out);
+        text_put(out, i + 1 < part->operands.n ? "},\n" : "}]}");
+    }
+    text_put(out, part->number < part->of ? ",\n" : "],\n");
+}
+
+/* Parts in the order in which they run, and the tensors they hand to each other. */
+static void put_parts(const Kernel *k, const NkiPart *part, Text *out)
+{
+    BufRef buf = 0;
+    text_put(out, "  \"temporaries\": [");
+    for (uint32_t i = 0; nki_temporary(k, i, &buf); i++) {
+        text_printf(out, "%s\n    {\"name\": \"%s\", \"dtype\": \"%s\", \"shape\": ", i == 0 ? "" : ",",
+                    nki_param(k, buf), nki_dtype(k->bufs.at[buf].dtype));
+        put_shape(&k->bufs.at[buf], out);
+        text_put(out, "}");
+    }
+    text_put(out, "],\n  \"parts\": [\n");
+    for (uint32_t i = 0; i < part->of; i++) {
+        put_part(k, &part[i], out);
+    }
+}
+
+void nki_print_manifest(const Kernel *k, const NkiChip *chip, const NkiPart *part, Text *out)
 {
     NkiCost c;
     CHECK(nki_cost(k, chip, &c));
@@ -61,9 +101,12 @@ void nki_print_manifest(const Kernel *k, const NkiChip *chip, Text *out)
     for (uint32_t i = 0; i < k->args.n; i++) {
         inout += k->args.at[i].role == ARG_INOUT;
     }
-    text_printf(out,
-                "{\n  \"kernel\": \"%s\",\n  \"file\": \"%s.py\",\n  \"function\": \"%s\",\n",
-                fn, fn, fn);
+    text_printf(out, "{\n  \"kernel\": \"%s\",\n", fn);
+    if (part == NULL) {
+        text_printf(out, "  \"file\": \"%s.py\",\n  \"function\": \"%s\",\n", fn, fn);
+    } else {
+        put_parts(k, part, out);
+    }
     text_printf(out,
                 "  \"target\": \"%s\",\n  \"dialect\": \"0.3.0 to 0.6.0\",\n  \"grid\": 1,\n  "
                 "\"lnc\": 1,\n",
@@ -226,34 +269,62 @@ static void add_file(OutputSet *out, const char *name, const char *suffix, const
     vec_push(out->arena, &out->files, f);
 }
 
+/* One device program. */
+static void emit_program(const Kernel *k, const EmitOptions *options, const char *note,
+                         OutputSet *out)
+{
+    const NkiChip *chip = nki_chip(k->target);
+    const char *name = nki_function(k);
+    Text text[3];
+    for (int t = 0; t < 3; t++) {
+        text_init(&text[t], out->arena);
+    }
+    nki_print_kernel(k, chip, options, note, &text[0]);
+    nki_print_manifest(k, chip, NULL, &text[1]);
+    nki_print_hlo(k, k->target, chip, &text[2]);
+    add_file(out, name, ".py", &text[0]);
+    add_file(out, name, ".json", &text[1]);
+    add_file(out, name, ".hlo.txt", &text[2]);
+}
+
+static void emit_parts(Ctx *ctx, const Kernel *k, const EmitOptions *options, OutputSet *out)
+{
+    NkiPart *part = ARENA_ARRAY(out->arena, nki_parts(k), NkiPart);
+    for (uint32_t i = 0; i < nki_parts(k); i++) {
+        nki_part(out->arena, &ctx->syms, k, i, &part[i]);
+        const char *note = str_format(
+            out->arena,
+            "Part %u of %u of kernel %s, which is too long for one device program: they run in "
+            "order, as\none call; see %s.json for the tensors of each.",
+            part[i].number, part[i].of, nki_function(k), nki_function(k));
+        emit_program(part[i].kernel, options, note, out);
+    }
+    Text text;
+    text_init(&text, out->arena);
+    nki_print_manifest(k, nki_chip(k->target), part, &text);
+    add_file(out, nki_function(k), ".json", &text);
+}
+
 bool nki_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *options, OutputSet *out)
 {
-    (void)ctx;
     for (uint32_t i = 0; i < m->kernels.n; i++) {
         const Kernel *k = m->kernels.at[i];
-        const NkiChip *chip = nki_chip(k->target);
-        const char *name = nki_function(k);
-        Text text[3];
-        for (int t = 0; t < 3; t++) {
-            text_init(&text[t], out->arena);
+        if (nki_parts(k) > 1) {
+            emit_parts(ctx, k, options, out);
+        } else {
+            emit_program(k, options, NULL, out);
         }
-        nki_print_kernel(k, chip, options, &text[0]);
-        nki_print_manifest(k, chip, &text[1]);
-        nki_print_hlo(k, k->target, chip, &text[2]);
-        add_file(out, name, ".py", &text[0]);
-        add_file(out, name, ".json", &text[1]);
-        add_file(out, name, ".hlo.txt", &text[2]);
-        if (i + 1 == m->kernels.n) {
-            Text script;
-            text_init(&script, out->arena);
-            nki_print_build_script(&script);
-            add_file(out, "build_neff", ".py", &script);
-            const char *list = nki_table_name(out->arena, options->source_name, k->target);
-            Text table;
-            text_init(&table, out->arena);
-            nki_print_table(m, list, &table);
-            add_file(out, list, ".c", &table);
-        }
+    }
+    if (m->kernels.n > 0) {
+        const char *list =
+            nki_table_name(out->arena, options->source_name, m->kernels.at[0]->target);
+        Text script, table;
+        text_init(&script, out->arena);
+        text_init(&table, out->arena);
+        nki_print_build_script(&script);
+        add_file(out, "build_neff", ".py", &script);
+        nki_print_table(ctx, m, list, &table);
+        add_file(out, list, ".c", &table);
     }
     return true;
 }

@@ -85,7 +85,7 @@ static Stmt *make(Lower *l, BufRef dst, const Affine *at, uint32_t n, const Tile
     s->dst = dst;
     s->at = at;
     s->fold = OP_COPY;
-    if (++l->count > NKI_INSTRUCTIONS) {
+    if (++l->count > l->most) {
         l->too_many = l->failed = true;
     }
     if (!l->failed) { /* nobody reads the rest */

@@ -284,15 +284,29 @@ static int64_t enter_buffer(Lower *l, BufRef buf)
 
 /* ---- statements ---- */
 
+/* The values a statement's variable takes. */
+static void range_of(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_t *lo,
+                     int64_t *hi)
+{
+    *lo = affine_value(l, r->start);
+    *hi = r->span == 0 ? r->limit.n : *lo + r->span;
+    *hi = r->clipped && r->limit.n < *hi ? r->limit.n : *hi;
+    for (uint32_t i = 0; i < l->n_limits; i++) {
+        const Limit *x = &l->limits[i];
+        if (x->stmt == s && x->var == v) {
+            *lo = x->lo > *lo ? x->lo : *lo;
+            *hi = x->hi < *hi ? x->hi : *hi;
+        }
+    }
+}
+
 static void enter_stmt(Lower *l, const Stmt *s)
 {
     l->stmt = s;
     l->n_labels = s->n_index;
     for (uint32_t i = 0; i < s->n_index; i++) {
-        const Range *r = &s->index[i].range;
-        int64_t start = affine_value(l, r->start);
-        int64_t end = r->span == 0 ? r->limit.n : start + r->span;
-        end = r->clipped && r->limit.n < end ? r->limit.n : end;
+        int64_t start = 0, end = 0;
+        range_of(l, s, s->index[i].var, &s->index[i].range, &start, &end);
         l->full.s[i] = start;
         l->full.n[i] = end - start;
     }
@@ -320,7 +334,7 @@ static bool is_neutral(const Stmt *fill, const Stmt *fold)
 }
 
 /* Does the fold meet exactly the places the fill sets? */
-static bool opens(const Lower *l, const Stmt *fill, const Stmt *fold)
+bool lower_opens(const Lower *l, const Stmt *fill, const Stmt *fold)
 {
     if (!is_neutral(fill, fold)) {
         return false;
@@ -367,12 +381,6 @@ static uint32_t count_users(Stmt *const *body, uint32_t n, BufRef buf)
     return count;
 }
 
-static int64_t range_end(const Lower *l, const Range *r)
-{
-    int64_t end = r->span == 0 ? r->limit.n : affine_value(l, r->start) + r->span;
-    return r->clipped && r->limit.n < end ? r->limit.n : end;
-}
-
 /* The positions an affine of one statement takes in a dimension: [lo, hi), by one index or
  * none. */
 static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int64_t *hi,
@@ -395,9 +403,10 @@ static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int6
     }
     *hi = *lo + 1;
     if (*by >= 0) {
-        const Range *r = &s->index[*by].range;
-        *hi = *lo + range_end(l, r);
-        *lo += affine_value(l, r->start);
+        int64_t first = 0, end = 0;
+        range_of(l, s, s->index[*by].var, &s->index[*by].range, &first, &end);
+        *hi = *lo + end;
+        *lo += first;
     }
     return true;
 }
@@ -452,7 +461,7 @@ static bool one_shape(const Lower *l, const Expr *e, const Expr **first, BufRef 
 }
 
 /* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? */
-static bool is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
+bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
 {
     const Expr *first = NULL;
     return s->kind == STMT_TILE && s->fold == OP_COPY && s->dst != matmul->dst &&
@@ -471,7 +480,7 @@ static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt 
         return;
     }
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL) {
-        bool epilogue = overwrite && next != NULL && is_epilogue(l, s, next);
+        bool epilogue = overwrite && next != NULL && lower_is_epilogue(l, s, next);
         if (lower_matmul(l, s, overwrite, epilogue ? next : NULL)) {
             *took = epilogue;
             return;
@@ -492,7 +501,8 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n);
 
 static void lower_for(Lower *l, const Stmt *s)
 {
-    int64_t start = affine_value(l, s->range.start), end = range_end(l, &s->range);
+    int64_t start = 0, end = 0;
+    range_of(l, s, s->var, &s->range, &start, &end);
     for (int64_t v = start; v < end && !l->failed; v += s->step) {
         bool full = v + s->step <= end;
         if (s->part == FOR_ALL || (s->part == FOR_FULL) == full) {
@@ -522,7 +532,7 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
             lower_parts_stmt(l, s, body[++i]);
             continue;
         }
-        bool overwrite = i + 1 < n && opens(l, s, body[i + 1]);
+        bool overwrite = i + 1 < n && lower_opens(l, s, body[i + 1]);
         bool took = false;
         uint32_t at = overwrite ? i + 1 : i;
         lower_fold_stmt(l, body[at], overwrite, at + 1 < n ? body[at + 1] : NULL, &took);
@@ -543,7 +553,7 @@ static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRe
         if (s->kind == STMT_FOR) {
             yes |= folded_in_loops(l, s->body, s->n_body, buf, true);
         } else if (inside && s->kind == STMT_TILE && s->dst == buf && s->fold != OP_COPY) {
-            yes |= i == 0 || !opens(l, body[i - 1], s);
+            yes |= i == 0 || !lower_opens(l, body[i - 1], s);
         }
     }
     return yes;
@@ -605,24 +615,18 @@ static void flush_result(Lower *l, BufRef buf)
 
 /* ---- the whole ---- */
 
-static Kernel *attempt(Lower *l);
-
-/* Blocks that the engines cannot read as some statement wants them go through HBM: one more in
- * each try. */
-static Kernel *attempt_all(const Lower *start, Lower *l)
+/* Buffers that other parts make or use. */
+static void enter_crossing(Lower *l)
 {
-    Kernel *made = NULL;
-    for (uint32_t i = 0; i <= start->from->bufs.n; i++) {
-        *l = *start;
-        made = attempt(l);
-        if (!l->again) {
-            break;
+    for (uint32_t b = 0; l->crossing != NULL && b < l->from->bufs.n; b++) {
+        if (l->crossing[b] && l->from->bufs.at[b].space != SPACE_ARGUMENT) {
+            home_in_hbm(l, b);
+            home_make(l, b);
         }
     }
-    return made;
 }
 
-static Kernel *attempt(Lower *l)
+Kernel *lower_once(Lower *l)
 {
     const Kernel *k = l->from;
     l->to = kernel_new(l->arena, k->name);
@@ -642,7 +646,8 @@ static Kernel *attempt(Lower *l)
     for (uint32_t i = 0; i < LABELS; i++) {
         l->q[i] = kernel_var(l->to, &l->ctx->syms, str_format(l->arena, "q%u", i), false);
     }
-    lower_block(l, k->body, k->n_body);
+    enter_crossing(l);
+    lower_block(l, l->body, l->n_body);
     for (uint32_t i = 0; i < k->args.n && !l->failed; i++) {
         if (l->home[k->args.at[i].buf].flush) {
             flush_result(l, k->args.at[i].buf);
@@ -653,8 +658,43 @@ static Kernel *attempt(Lower *l)
     return l->failed ? NULL : kernel_numbered(l->arena, l->to);
 }
 
+/* Blocks that the engines cannot read as some statement wants them go through HBM: one more in
+ * each try. */
+static Kernel *lower_again(const Lower *start, Lower *l)
+{
+    Kernel *made = NULL;
+    for (uint32_t i = 0; i <= start->from->bufs.n; i++) {
+        *l = *start;
+        made = lower_once(l);
+        if (!l->again) {
+            break;
+        }
+    }
+    return made;
+}
+
+Kernel *lower_all(const Lower *start, Lower *l)
+{
+    Kernel *made = NULL;
+    Lower first = *start;
+    static const int64_t kept[5] = {14, 12, 6, 3, 1}; /* sixteenths of SBUF for loaded tiles */
+    for (int64_t part = 1, at = 0; at < 5; part *= at == 0 ? 1 : 2, at++) {
+        first.cache_limit = start->chip->sbuf_bytes * kept[at] / 16;
+        first.home_limit = start->chip->sbuf_bytes / 4 / part;
+        first.tile_elements = 2048 / part;
+        made = lower_again(&first, l);
+        NkiCost cost;
+        if (made == NULL || !nki_cost(made, l->chip, &cost) ||
+            cost.sbuf_peak <= l->chip->sbuf_bytes) {
+            break;
+        }
+    }
+    return made;
+}
+
 Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target)
 {
+    bool own = ctx->program_limit > 0 && ctx->program_limit < NKI_INSTRUCTIONS;
     const NkiChip *chip = nki_chip(target->name);
     RealKernel real;
     if (!complex_split(ctx, arena, k, target, &real)) {
@@ -667,27 +707,13 @@ Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *targ
         return NULL;
     }
     first.away = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
-    Kernel *made = NULL;
-    static const int64_t kept[5] = {14, 12, 6, 3, 1}; /* sixteenths of SBUF for loaded tiles */
-    for (int64_t part = 1, at = 0; at < 5; part *= at == 0 ? 1 : 2, at++) {
-        Lower l;
-        first.cache_limit = chip->sbuf_bytes * kept[at] / 16;
-        first.home_limit = chip->sbuf_bytes / 4 / part;
-        first.tile_elements = 2048 / part;
-        made = attempt_all(&first, &l);
-        if (l.too_many) {
-            diag_limit(
-                &ctx->diags, E_LIMIT_SIZE, k->span,
-                "kernel '%s' takes more than %d instructions for target '%s' (its loops are "
-                "unrolled); split it or make its extents smaller",
-                k->name->text, NKI_INSTRUCTIONS, target->name);
-            return NULL;
-        }
-        NkiCost cost;
-        if (made == NULL || !nki_cost(made, chip, &cost) ||
-            cost.sbuf_peak <= chip->sbuf_bytes) {
-            break;
-        }
+    first.body = k->body;
+    first.n_body = k->n_body;
+    first.most = own ? ctx->program_limit : NKI_INSTRUCTIONS;
+    Lower l = first;
+    Kernel *made = lower_all(&first, &l);
+    if (l.too_many) {
+        return lower_split(&first);
     }
     Kernel *rolled = made == NULL ? NULL : nki_roll(ctx, arena, made, chip);
     return rolled == NULL ? made : rolled;

@@ -67,6 +67,13 @@ typedef struct Memo {
     const void *value;
 } Memo;
 
+/* A statement, or loop, takes a variable's values in [lo, hi) only. */
+typedef struct Limit {
+    const Stmt *stmt;
+    VarRef var;
+    int64_t lo, hi;
+} Limit;
+
 typedef struct Lower {
     Ctx *ctx;
     Arena *arena;
@@ -88,6 +95,13 @@ typedef struct Lower {
     uint32_t names;
     int64_t count;
     bool failed, too_many;
+    /* What is lowered: all of `from`, or some of its statements under limits, as one part of a
+     * kernel. `crossing` buffers are in HBM, made by another part or for it. */
+    Stmt *const *body;
+    uint32_t n_body, n_limits;
+    const Limit *limits;
+    const bool *crossing; /* [from->bufs], or null */
+    int64_t most;         /* instructions */
     bool *away; /* [from->bufs]: not to be kept on chip; set by a try, for the next one */
     bool again; /* the try ended for that */
     View ones;
@@ -102,6 +116,17 @@ typedef struct Lower {
     int32_t part, turned; /* labels of the statement, or -1 */
     VEC(Memo) memo;
 } Lower;
+
+/* ---- legalise.c ---- */
+/* Null when it failed, was too long (`too_many`), or must be tried again (`again`). */
+Kernel *lower_once(Lower *l);
+/* The same, until it need not be tried again, within what SBUF holds. */
+Kernel *lower_all(const Lower *start, Lower *l);
+bool lower_opens(const Lower *l, const Stmt *fill, const Stmt *fold);
+bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s);
+/* ---- split.c ---- */
+/* The kernel as device programs of at most l->most instructions each. */
+Kernel *lower_split(const Lower *l);
 
 /* ---- instr_make.c ---- */
 View tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);

@@ -125,18 +125,28 @@ double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *
 const char *nki_dtype(DType t);
 int64_t nki_bytes(DType t);
 
+/* A kernel that takes more instructions than a device program may have (NKI_INSTRUCTIONS, or
+ * what the user says) is a list of loops of one iteration each, its parts, after the
+ * allocations of what they hand to each other, which is in HBM. */
 struct Kernel *nki_legalise(Ctx *, Arena *, const Kernel *, const Target *);
+/* How many parts a kernel has: 1, or as many as there are loops in that list. */
+uint32_t nki_parts(const Kernel *k);
 /* The same instructions in loops; null where that cannot be. */
 struct Kernel *nki_roll(Ctx *, Arena *, const Kernel *, const NkiChip *);
 bool nki_verify(Ctx *, const Kernel *);
 bool nki_emit(Ctx *, const KernelModule *, const EmitOptions *, OutputSet *);
-void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o, Text *out);
-void nki_print_manifest(const Kernel *k, const NkiChip *chip, Text *out);
+/* `note`: a line for the head, or null. */
+void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o,
+                      const char *note, Text *out);
+struct NkiPart; /* part.h */
+/* `part`: its parts, where there are several, or null. */
+void nki_print_manifest(const Kernel *k, const NkiChip *chip, const struct NkiPart *part,
+                        Text *out);
 void nki_print_build_script(Text *out); /* script.c */
 void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Text *out);
 /* table.c: the C table of the forms of a module, whose list is called `list`_forms. */
 const char *nki_table_name(Arena *arena, const char *source, const char *target);
-void nki_print_table(const KernelModule *m, const char *list, Text *out);
+void nki_print_table(Ctx *, const KernelModule *m, const char *list, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);
 /* What accesses call a buffer: an inout argument is copied to a result of another name first. */

@@ -445,7 +445,8 @@ static void put_plan(const Kernel *k, const NkiChip *chip, Text *out)
     }
 }
 
-void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o, Text *out)
+void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o,
+                      const char *note, Text *out)
 {
     Printer p = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k)};
     const Stmt *bad = NULL;
@@ -460,6 +461,9 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     put_safe(out, str_from(o->source_name == NULL ? "-" : o->source_name));
     text_printf(out, " by tdslc %s for %s. Dialect: NKI 0.3.0 to 0.6.0.\n",
                 o->tool_version == NULL ? "" : o->tool_version, k->target);
+    if (note != NULL) {
+        text_printf(out, "%s\n", note);
+    }
     put_plan(k, chip, out);
     text_put(out, "\"\"\"\nimport nki\nimport nki.isa as nisa\nimport nki.language as "
                   "nl\n\n\n@nki.jit\n");

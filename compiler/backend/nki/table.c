@@ -6,7 +6,7 @@
  * table, on the line marked with the kernel's name. */
 #include <string.h>
 
-#include "backend/nki/nki.h"
+#include "backend/nki/part.h"
 
 static bool is_word(char c)
 {
@@ -73,18 +73,126 @@ static uint32_t put_operands(const Kernel *k, Text *out)
     return n;
 }
 
-static void put_form(const Kernel *k, Text *out)
+static void put_program(const Kernel *k, const char *operands, uint32_t n_operands, Text *out)
 {
-    const char *name = k->name->text;
     const char *file = nki_function(k);
-    uint32_t n_extents = put_extents(k, out);
-    uint32_t n_operands = put_operands(k, out);
-    text_printf(out, "\nstatic const tdsl_nki_part tdsl_parts_%s[] = {\n    {NULL, 0,\n", name);
+    text_put(out, "    {NULL, 0,\n");
     text_printf(out, "     NULL, NULL, /* NEFF of %s */\n", file);
     text_printf(out,
                 "     TDSL_NKI_FOLDER \"%s.py\", \"%s\", TDSL_NKI_FOLDER \"%s.json\", "
-                "tdsl_operands_%s, %u, 0},\n};\n",
-                file, file, file, name, n_operands);
+                "tdsl_operands_%s, %u, 0},\n",
+                file, file, file, operands, n_operands);
+}
+
+/* ---- kernels of several parts ---- */
+
+static void put_numbers(const char *what, const char *name, const Buffer *b, Text *out)
+{
+    text_printf(out, "static const int64_t tdsl_%s_%s[] = {", what, name);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
+    }
+    text_put(out, "};\n");
+}
+
+static const char *dtype_constant(DType t)
+{
+    return t == DTYPE_F32 ? "TDSL_F32" : t == DTYPE_F16 ? "TDSL_F16" : "TDSL_BF16";
+}
+
+/* Number of a tensor: of an argument, or after them of a temporary. */
+static uint32_t tensor_number(const Kernel *k, BufRef buf)
+{
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        if (k->args.at[i].buf == buf) {
+            return i;
+        }
+    }
+    BufRef temporary = 0;
+    uint32_t n = 0;
+    while (nki_temporary(k, n, &temporary) && temporary != buf) {
+        n++;
+    }
+    return k->args.n + n;
+}
+
+static void put_part_operands(const Kernel *k, const NkiPart *part, Text *out)
+{
+    const char *name = part->kernel->name->text;
+    text_put(out, "\n");
+    for (uint32_t i = 0; i < part->operands.n; i++) {
+        const Buffer *b = &part->kernel->bufs.at[part->operands.at[i].whole];
+        if (part->operands.at[i].output && b->rank > 0) {
+            put_numbers("rows", str_format(out->arena, "%s_%u", name, i), b, out);
+        }
+    }
+    text_printf(out, "static const tdsl_nki_operand tdsl_operands_%s[] = {\n", name);
+    for (uint32_t i = 0; i < part->operands.n; i++) {
+        const PartOperand *o = &part->operands.at[i];
+        const Buffer *b = &part->kernel->bufs.at[o->whole];
+        text_printf(out, "    {\"%s\", %s, %u, %lld, ", nki_param(part->kernel, o->whole),
+                    o->output ? "TDSL_OUT" : "TDSL_IN", tensor_number(k, o->whole),
+                    (long long)o->first);
+        if (o->output && b->rank > 0) {
+            text_printf(out, "%u, 0, tdsl_rows_%s_%u},\n", b->rank, name, i);
+        } else {
+            text_put(out, "0, 0, NULL},\n");
+        }
+    }
+    text_put(out, "};\n");
+}
+
+static uint32_t put_temporaries(const Kernel *k, Text *out)
+{
+    uint32_t n = 0;
+    BufRef buf = 0;
+    for (; nki_temporary(k, n, &buf); n++) {
+        text_put(out, n == 0 ? "\n" : "");
+        put_numbers("extents", str_format(out->arena, "%s_%u", k->name->text, n),
+                    &k->bufs.at[buf], out);
+    }
+    for (uint32_t i = 0; nki_temporary(k, i, &buf); i++) {
+        if (i == 0) {
+            text_printf(out, "static const tdsl_nki_temporary tdsl_temporaries_%s[] = {\n",
+                        k->name->text);
+        }
+        text_printf(out, "    {\"%s\", %s, %u, tdsl_extents_%s_%u},\n", nki_param(k, buf),
+                    dtype_constant(k->bufs.at[buf].dtype), k->bufs.at[buf].rank, k->name->text,
+                    i);
+    }
+    text_put(out, n > 0 ? "};\n" : "");
+    return n;
+}
+
+static uint32_t put_parts(Ctx *ctx, const Kernel *k, Text *out)
+{
+    uint32_t n = nki_parts(k);
+    NkiPart *part = ARENA_ARRAY(out->arena, n, NkiPart);
+    for (uint32_t i = 0; i < n; i++) {
+        nki_part(out->arena, &ctx->syms, k, i, &part[i]);
+        put_part_operands(k, &part[i], out);
+    }
+    text_printf(out, "\nstatic const tdsl_nki_part tdsl_parts_%s[] = {\n", k->name->text);
+    for (uint32_t i = 0; i < n; i++) {
+        put_program(part[i].kernel, part[i].kernel->name->text, part[i].operands.n, out);
+    }
+    text_put(out, "};\n");
+    return n;
+}
+
+static void put_form(Ctx *ctx, const Kernel *k, Text *out)
+{
+    const char *name = k->name->text;
+    uint32_t n_extents = put_extents(k, out), n_parts = 1, n_temporaries = 0;
+    if (nki_parts(k) > 1) {
+        n_temporaries = put_temporaries(k, out);
+        n_parts = put_parts(ctx, k, out);
+    } else {
+        uint32_t n_operands = put_operands(k, out);
+        text_printf(out, "\nstatic const tdsl_nki_part tdsl_parts_%s[] = {\n", name);
+        put_program(k, name, n_operands, out);
+        text_put(out, "};\n");
+    }
     text_printf(
         out,
         "\nstatic const tdsl_nki_form tdsl_form_%s = {\n"
@@ -95,10 +203,13 @@ static void put_form(const Kernel *k, Text *out)
     } else {
         text_put(out, "    NULL, 0,");
     }
-    text_printf(out, " 0, tdsl_parts_%s, NULL, 1, 0,\n};\n", name);
+    const char *temporaries =
+        n_temporaries > 0 ? str_format(out->arena, "tdsl_temporaries_%s", name) : "NULL";
+    text_printf(out, " %u, tdsl_parts_%s, %s, %u, 0,\n};\n", n_temporaries, name, temporaries,
+                n_parts);
 }
 
-void nki_print_table(const KernelModule *m, const char *list, Text *out)
+void nki_print_table(Ctx *ctx, const KernelModule *m, const char *list, Text *out)
 {
     text_printf(out,
                 "/* SPDX-License-Identifier: Apache-2.0 */\n"
@@ -112,7 +223,7 @@ void nki_print_table(const KernelModule *m, const char *list, Text *out)
                 "TDSL_BEGIN\nextern const tdsl_nki_form *const %s_forms[];\nTDSL_END\n",
                 list, list);
     for (uint32_t i = 0; i < m->kernels.n; i++) {
-        put_form(m->kernels.at[i], out);
+        put_form(ctx, m->kernels.at[i], out);
     }
     text_printf(out, "\nconst tdsl_nki_form *const %s_forms[] = {\n", list);
     for (uint32_t i = 0; i < m->kernels.n; i++) {

@@ -273,15 +273,10 @@ static bool verify_instr(void *user, const Instr *i)
     return true;
 }
 
-bool nki_verify(Ctx *ctx, const Kernel *k)
+/* The rules of one device program: of a kernel, or of a part of one. */
+static bool verify_program(Ctx *ctx, const Kernel *k, const NkiChip *chip)
 {
-    const NkiChip *chip = nki_chip(k->target);
     Verifier v = {.ctx = ctx, .k = k, .chip = chip};
-    if (chip == NULL || k->dims.list.n > 0) {
-        diag_unsupported(&ctx->diags, E_TARGET, k->span,
-                         "'%s' is no legal kernel of this target", k->name->text);
-        return false;
-    }
     v.owner = ARENA_ARRAY(k->arena, k->bufs.n + 1, int32_t *);
     const Stmt *bad = NULL;
     const char *why = NULL;
@@ -301,4 +296,26 @@ bool nki_verify(Ctx *ctx, const Kernel *k)
     }
     return cost.psum_peak <= NKI_PSUM_BANKS ||
            refuse(ctx, k, "G4", "PSUM banks live at once", cost.psum_peak, NKI_PSUM_BANKS);
+}
+
+bool nki_verify(Ctx *ctx, const Kernel *k)
+{
+    const NkiChip *chip = nki_chip(k->target);
+    if (chip == NULL || k->dims.list.n > 0) {
+        diag_unsupported(&ctx->diags, E_TARGET, k->span,
+                         "'%s' is no legal kernel of this target", k->name->text);
+        return false;
+    }
+    if (nki_parts(k) < 2) {
+        return verify_program(ctx, k, chip);
+    }
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        Kernel part = *k;
+        part.body = k->body[i]->body;
+        part.n_body = k->body[i]->n_body;
+        if (k->body[i]->kind == STMT_FOR && !verify_program(ctx, &part, chip)) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels printed for the device: compiled, run as text in the emulator, compared.
 
-    run.py programs|einsum|refused|broken|golden|judge --bin DIR --build-dir DIR [--only NAME] [--update]
+    run.py programs|split|einsum|refused|broken|golden|judge --bin DIR --build-dir DIR [--only NAME] [--update]
 
 programs  tests/backend/nki/programs.tdsl against `tdsl-run --target=interp`, for each generation
 einsum    cases of tests/data/einsum.json against NumPy, exactly
+split     the same programs as several device programs
 refused   what the device does not have is refused with a code, and says so
 broken    legal kernels that break a rule of the device are refused with it
 golden    the text of a few kernels
@@ -26,6 +27,7 @@ sys.path.insert(0, os.path.join(ROOT, "runtime"))
 from nki_emulator.emulate import emulate            # noqa: E402
 from nki_emulator.errors import RuleError as Broken  # noqa: E402
 from nki_emulator.manifest import read_manifest     # noqa: E402
+from nki_emulator.parts import emulate_parts         # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs.tdsl")
 
@@ -53,10 +55,10 @@ def run(command):
     return done.returncode, done.stdout, done.stderr
 
 
-def compile_kernel(options, name, dims, target, folder):
+def compile_kernel(options, name, dims, target, folder, *more):
     define = [w for d, n in dims.items() for w in ("-D", f"{d}={n}")]
     status, _, text = run([os.path.join(options.bin, "tdslc"), PROGRAMS, f"--kernel={name}", "-w",
-                           f"--target={target}", "-o", folder, *define])
+                           f"--target={target}", "-o", folder, *define, *more])
     if status != 0:
         raise RuntimeError(f"tdslc ends with {status}:\n{text}")
     return read_manifest(os.path.join(folder, name + ".json"))
@@ -124,15 +126,21 @@ def plain(array, dtype):
     return from_bits(array) if dtype.name == "bfloat16" else array.astype(np.float32)
 
 
-def check_program(options, case, target):
+def emulate_kernel(manifest, arrays, target):
+    if manifest.parts:
+        return emulate_parts(manifest, arrays, target)
+    with open(manifest.file, encoding="utf-8") as stream:
+        text = stream.read()
+    return emulate(text, arrays, manifest, target=target, path=manifest.file)
+
+
+def check_program(options, case, target, *more):
     name, dims, words, close = case
     with tempfile.TemporaryDirectory() as folder:
-        manifest = compile_kernel(options, name, dims, target, folder)
+        manifest = compile_kernel(options, name, dims, target, folder, *more)
         arrays = make_inputs(manifest, words)
-        with open(manifest.file, encoding="utf-8") as stream:
-            text = stream.read()
-        result = emulate(text, [outside(x, a.dtype) for x, a in zip(arrays, manifest.inputs)],
-                         manifest, target=target, path=manifest.file)
+        result = emulate_kernel(
+            manifest, [outside(x, a.dtype) for x, a in zip(arrays, manifest.inputs)], target)
         wanted = interpret(options, name, dims, manifest, arrays, folder)
     for a, got, want in zip(manifest.outputs, result.outputs, wanted):
         got = plain(got, a.dtype)
@@ -158,6 +166,52 @@ def programs(options):
             except (RuntimeError, Broken, OSError, ValueError, KeyError) as error:
                 failed += 1
                 print(f"FAILED {case[0]} {target}: {error}")
+    return failed
+
+
+# Kernels that no part of their instructions cuts: a word of the reason.
+UNCUT = {
+    "dot": "a single number", "syrk": "a row of it", "compare": "a row of it",
+    "add_transposed": "a row of it", "update": "inout", "axpy": "inout",
+}
+
+
+def split_one(options, case):
+    """(instructions, parts) with the smallest limit of a few at which the kernel is cut."""
+    name, dims = case[0], case[1]
+    with tempfile.TemporaryDirectory() as folder:
+        count = compile_kernel(options, name, dims, "trn2", folder).counts["instructions"]
+    reason = "it is not cut"
+    for limit in (count // 3 + 1, count // 2 + 1, count * 2 // 3 + 1, count - 1):
+        try:
+            result = check_program(options, case, "trn2", f"--max-instructions={limit}")
+            if len(getattr(result, "results", [])) < 2:
+                continue
+            return count, len(result.results)
+        except RuntimeError as error:
+            if "E0602" not in str(error):
+                raise
+            reason = str(error)
+    raise RuntimeError(reason)
+
+
+def split(options):
+    """The same programs where a device program has fewer instructions: several parts, the same
+    results."""
+    failed = 0
+    for case in cases():
+        name = case[0]
+        if options.only and options.only != name:
+            continue
+        try:
+            print(f"passed {name}: %d instructions, %d parts" % split_one(options, case))
+            failed += name in UNCUT
+        except (RuntimeError, Broken, OSError, ValueError, KeyError) as error:
+            if name in UNCUT and "E0602" in str(error) and UNCUT[name] in str(error):
+                print(f"refused {name}: {UNCUT[name]}")
+                continue
+            failed += 1
+            print(f"FAILED {name}: {error}")
     return failed
 
 
@@ -214,8 +268,10 @@ REFUSED = [
     ("kernel k(A: c64[4]) -> (B: c64[4]) { B[i] = log(A[i]); }", [], "E0501", "log of complex numbers"),
     ("dim n; kernel k(A: f32[n]) -> (B: f32[n]) { B[i] = 2 * A[i]; }", [], "E0501", "'n'"),
     ("kernel k(A: f32[4]) -> (B: f32[4]) { B[i] = sin(A[i]); }", [], "E0501", "sin"),
-    ("kernel k(A: f32[90000,64], B: f32[64,90000]) -> (C: f32[90000,90000]) { C[i,j] = A[i,l]*B[l,j]; }",
-     [], "E0602", "instructions"),
+    ("kernel k(C: inout f32[20000,20000], A: f32[20000,128], B: f32[128,20000]) { C[i,j] += A[i,l]*B[l,j]; }",
+     [], "E0602", "inout"),
+    ("kernel k(A: f32[4000,4000]) -> (t: f32) { t = sum[i,j](A[i,j] * A[j,i]); }",
+     ["--max-instructions=100"], "E0602", "a single number"),
 ]
 
 
@@ -307,20 +363,26 @@ def broken(options):
     return failed
 
 
-GOLDEN = [("matmul_small", "trn2"), ("matmul_blocks", "trn2"), ("bias_relu", "trn2"), ("mp2_energy", "trn2")]
+# name, files, options
+WHOLE = ("{}.py", "{}.json", "{}.hlo.txt")
+GOLDEN = [("matmul_small", WHOLE, []), ("matmul_blocks", WHOLE, []), ("bias_relu", WHOLE, []),
+          ("mp2_energy", WHOLE, []),
+          ("outer_product_mean", ("{}.json", "{}_part2.py", "{}_part6.py", "programs_trn2.c"),
+           ["--max-instructions=11"])]
 
 
 def golden(options):
     failed = 0
     dims = {name: d for name, d, _, _ in cases()}
-    for name, target in GOLDEN:
+    for name, files, more in GOLDEN:
         with tempfile.TemporaryDirectory() as folder:
-            compile_kernel(options, name, dims[name], target, folder)
-            for suffix in (".py", ".json", ".hlo.txt"):
-                with open(os.path.join(folder, name + suffix), encoding="utf-8") as stream:
+            compile_kernel(options, name, dims[name], "trn2", folder, *more)
+            for file in files:
+                file = file.format(name)
+                with open(os.path.join(folder, file), encoding="utf-8") as stream:
                     text = re.sub(r"Made from .* by tdslc \S+ ", "Made from programs.tdsl by tdslc ",
                                   stream.read())
-                path = os.path.join(HERE, "golden", name + suffix + ".txt")
+                path = os.path.join(HERE, "golden", file + ".txt")
                 if options.update:
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     with open(path, "w", encoding="utf-8") as stream:
@@ -328,7 +390,7 @@ def golden(options):
                 with open(path, encoding="utf-8") as stream:
                     if stream.read() != text:
                         failed += 1
-                        print(f"FAILED {name}{suffix}: the text changed (--update writes it anew)")
+                        print(f"FAILED {file}: the text changed (--update writes it anew)")
     return failed
 
 
@@ -345,7 +407,7 @@ def judge(options):
 
 def main():
     parser = argparse.ArgumentParser(description="Printed kernels in the emulator.")
-    parser.add_argument("part", choices=("programs", "einsum", "refused", "broken", "golden", "judge"))
+    parser.add_argument("part", choices=("programs", "split", "einsum", "refused", "broken", "golden", "judge"))
     parser.add_argument("--bin", required=True)
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--only")

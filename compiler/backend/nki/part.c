@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See part.h. What a part writes of a tensor is found by walking its instructions: from the
+ * first row to the last. */
+#include "backend/nki/part.h"
+
+#include "backend/nki/copy.h"
+
+static bool is_part(const Stmt *s)
+{
+    return s->kind == STMT_FOR && s->range.start.n == 0 && s->range.start.base == 0 &&
+           s->range.limit.sym < 0 && s->range.limit.n == 1;
+}
+
+uint32_t nki_parts(const Kernel *k)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        const Stmt *s = k->body[i];
+        bool shared =
+            s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_WORKSPACE && n == 0;
+        if (!shared && !is_part(s)) {
+            return 1;
+        }
+        n += is_part(s);
+    }
+    return n > 1 ? n : 1;
+}
+
+bool nki_temporary(const Kernel *k, uint32_t i, BufRef *out)
+{
+    if (nki_parts(k) < 2 || i >= k->n_body || k->body[i]->kind != STMT_ALLOC) {
+        return false;
+    }
+    *out = k->body[i]->buf;
+    return true;
+}
+
+/* ---- what a part touches ---- */
+
+typedef struct Extent {
+    int64_t lo, hi; /* elements; hi < 0: none */
+} Extent;
+
+typedef struct Reach {
+    const Kernel *k;
+    Extent *read, *written; /* [bufs] */
+} Reach;
+
+static int64_t flat_size(const Buffer *b, uint32_t from)
+{
+    int64_t n = 1;
+    for (uint32_t d = from; d < b->rank; d++) {
+        n = sat_mul(n, b->extent[d].n);
+    }
+    return n;
+}
+
+static void reach_operand(const Kernel *k, const Operand *o, Extent *to)
+{
+    const Buffer *b = &k->bufs.at[o->buf];
+    int64_t lo = o->pattern ? o->offset : 0, hi = lo;
+    for (uint32_t d = 0; d < o->n; d++) {
+        int64_t flat = o->pattern ? 1 : flat_size(b, d + 1);
+        int64_t count = o->count[d] == 0 ? 1 : o->count[d];
+        lo = sat_add(lo, o->pattern ? 0 : sat_mul(flat, o->start[d]));
+        hi = sat_add(hi, o->pattern ? 0 : sat_mul(flat, o->start[d]));
+        hi = sat_add(hi, sat_mul(sat_mul(flat, o->stride[d]), count - 1));
+    }
+    if (to->hi < 0) {
+        *to = (Extent){lo, hi};
+    }
+    to->lo = lo < to->lo ? lo : to->lo;
+    to->hi = hi > to->hi ? hi : to->hi;
+}
+
+static bool reach_instr(void *user, const Instr *i)
+{
+    Reach *r = user;
+    if (i->kind == INSTR_DMA && !i->dst.on_chip) {
+        reach_operand(r->k, &i->dst, &r->written[i->dst.buf]);
+    }
+    if (i->kind == INSTR_DMA && !i->a.on_chip) {
+        reach_operand(r->k, &i->a, &r->read[i->a.buf]);
+    }
+    return true;
+}
+
+/* ---- the part's kernel ---- */
+
+static const Stmt *part_loop(const Kernel *k, uint32_t number)
+{
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        if (is_part(k->body[i]) && number-- == 0) {
+            return k->body[i];
+        }
+    }
+    UNREACHABLE();
+}
+
+static uint32_t row_dim(const Buffer *b)
+{
+    uint32_t d = 0;
+    while (d + 1 < b->rank && b->extent[d].n == 1) {
+        d++;
+    }
+    return d;
+}
+
+/* An output becomes its rows alone. */
+static void take_rows(Kernel *part, BufRef buf, const Extent *written, PartOperand *operand,
+                      struct StmtShift *shift)
+{
+    Buffer *b = &part->bufs.at[buf];
+    if (b->rank == 0) {
+        return;
+    }
+    uint32_t d = row_dim(b);
+    int64_t row = flat_size(b, d + 1);
+    int64_t lo = written->lo / row, hi = written->hi / row + 1;
+    Dim *extent = arena_copy(part->arena, b->extent, b->rank * sizeof *b->extent);
+    extent[d] = dim_fixed(hi - lo);
+    b->extent = extent;
+    operand->first = lo * row;
+    *shift = (struct StmtShift){d, lo};
+}
+
+static void add_operand(NkiPart *out, BufRef buf, ArgRole role, const Extent *written,
+                        struct StmtShift *shift)
+{
+    Kernel *p = out->kernel;
+    PartOperand operand = {.whole = buf, .output = role == ARG_RESULT};
+    if (operand.output) {
+        take_rows(p, buf, written, &operand, shift);
+    }
+    p->bufs.at[buf].space = SPACE_ARGUMENT;
+    p->bufs.at[buf].param = (int32_t)p->args.n;
+    Arg arg = {.role = role, .buf = buf};
+    vec_push(p->arena, &p->args, arg);
+    vec_push(p->arena, &out->operands, operand);
+}
+
+void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, NkiPart *out)
+{
+    const Stmt *loop = part_loop(k, number);
+    Kernel *p = kernel_like(arena, k);
+    *out = (NkiPart){.kernel = p, .number = number + 1, .of = nki_parts(k)};
+    p->name = sym_cstr(syms, str_format(arena, "%s_part%u", k->name->text, number + 1));
+    p->bufs.at = arena_copy(arena, k->bufs.at, k->bufs.n * sizeof *k->bufs.at);
+    p->args.at = NULL;
+    p->args.n = p->args.cap = 0;
+    p->body = loop->body;
+    p->n_body = loop->n_body;
+    p->n_work = 0;
+    Reach r = {.k = k};
+    r.read = ARENA_ARRAY(arena, k->bufs.n, Extent);
+    r.written = ARENA_ARRAY(arena, k->bufs.n, Extent);
+    BufRef *same = ARENA_ARRAY(arena, k->bufs.n, BufRef);
+    bool *own = ARENA_ARRAY(arena, k->bufs.n, bool);
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        r.read[b].hi = r.written[b].hi = -1;
+        same[b] = b;
+        own[b] = k->bufs.at[b].space != SPACE_ARGUMENT;
+        p->bufs.at[b].param = -1;
+    }
+    BufRef temporary = 0;
+    for (uint32_t i = 0; nki_temporary(k, i, &temporary); i++) {
+        own[temporary] = false;
+    }
+    VarRef *var = ARENA_ARRAY(arena, k->vars.n, VarRef);
+    for (uint32_t v = 0; v < k->vars.n; v++) {
+        var[v] = v;
+    }
+    const Stmt *bad = NULL;
+    const char *why = NULL;
+    CHECK(instr_walk(p, reach_instr, &r, &bad, &why));
+    struct StmtShift *shift = ARENA_ARRAY(arena, k->bufs.n, struct StmtShift);
+    for (int side = 0; side < 2; side++) {
+        for (uint32_t b = 0; b < k->bufs.n; b++) {
+            bool output = !own[b] && r.written[b].hi >= 0;
+            bool input = !own[b] && !output && r.read[b].hi >= 0;
+            if (side == 0 ? input : output) {
+                ArgRole role = side == 0 ? ARG_IN : ARG_RESULT;
+                add_operand(out, b, role, &r.written[b], &shift[b]);
+            }
+        }
+    }
+    StmtCopy copy = {.arena = arena, .from = k, .buf = same, .var = var, .shift = shift};
+    p->body = stmts_copy(&copy, loop->body, loop->n_body);
+}

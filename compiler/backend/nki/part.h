@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a LEGAL kernel, each as a kernel of its own: its arguments are what it reads and
+ * what it writes of the whole's arguments and of the temporaries that parts hand to each
+ * other. */
+#ifndef BACKEND_NKI_PART_H
+#define BACKEND_NKI_PART_H
+
+#include "backend/nki/nki.h"
+
+/* One argument of a part: a tensor of the whole, or consecutive rows of it. */
+typedef struct PartOperand {
+    BufRef whole;  /* buffer of the whole kernel */
+    bool output;
+    int64_t first; /* element of the tensor */
+} PartOperand;
+
+typedef struct NkiPart {
+    Kernel *kernel; /* named WHOLE_partN */
+    uint32_t number, of;
+    VEC(PartOperand) operands; /* as kernel->args */
+} NkiPart;
+
+void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, NkiPart *out);
+/* The temporaries that parts hand to each other, in order; false past the last. */
+bool nki_temporary(const Kernel *k, uint32_t i, BufRef *out);
+
+#endif

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel of more instructions than a device program may have becomes several, its parts, that
+ * run in order. Cuts lie between statements of the kernel, or between rows of the result of
+ * one (iterations of an outermost loop): nothing is on chip there. What one part makes and
+ * another uses is a buffer in HBM, as large as the value; each part writes consecutive rows of
+ * its own. First it is planned, with all values in HBM, which statements a part has; then each
+ * is lowered, with what is its own on chip. */
+#include <string.h>
+
+#include "backend/nki/copy.h"
+#include "backend/nki/lower.h"
+
+#define PARTS_MOST 64
+
+typedef VEC(Stmt *) SplitStmts;
+
+typedef struct Part {
+    SplitStmts body; /* of the TILED kernel */
+    VEC(Limit) limits;
+    uint32_t item; /* parts of one number are rows of one statement */
+} Part;
+
+typedef struct Split {
+    const Lower *start;
+    Arena *arena;
+    const Kernel *from;
+    VEC(Part) parts;
+    Part open;
+    bool *crossing; /* [from->bufs] */
+    Sym *shared;    /* [from->bufs] names of those that cross, in the LEGAL kernel */
+    uint32_t items;
+    const char *why;
+    bool failed; /* and reported */
+} Split;
+
+/* ---- trying ---- */
+
+static void append(Split *s, Part *to, const Part *more)
+{
+    for (uint32_t i = 0; i < more->body.n; i++) {
+        vec_push(s->arena, &to->body, more->body.at[i]);
+    }
+    for (uint32_t i = 0; i < more->limits.n; i++) {
+        vec_push(s->arena, &to->limits, more->limits.at[i]);
+    }
+}
+
+static Lower lower_for_part(const Split *s, Arena *arena, const Part *p)
+{
+    Lower l = *s->start;
+    l.arena = arena;
+    l.body = p->body.at;
+    l.n_body = p->body.n;
+    l.limits = p->limits.at;
+    l.n_limits = p->limits.n;
+    l.crossing = s->crossing;
+    l.away = ARENA_ARRAY(arena, s->from->bufs.n + 1, bool);
+    for (uint32_t i = 0; i < s->from->args.n; i++) {
+        l.away[s->from->args.at[i].buf] = true;
+    }
+    return l;
+}
+
+/* Is the part, with all values in HBM, short enough? */
+static bool fits(Split *s, const Part *p)
+{
+    Arena scratch;
+    arena_init(&scratch, s->start->arena->budget);
+    Lower start = lower_for_part(s, &scratch, p), l = start;
+    bool made = lower_all(&start, &l) != NULL;
+    s->failed |= !made && !l.too_many;
+    arena_release(&scratch);
+    return made;
+}
+
+/* ---- rows of a result ---- */
+
+/* The first dimension of a buffer that has more than one position: its rows are consecutive. */
+static uint32_t row_dim(const Buffer *b)
+{
+    uint32_t d = 0;
+    while (d + 1 < b->rank && b->extent[d].n == 1) {
+        d++;
+    }
+    return d;
+}
+
+static bool is_var(Affine x, VarRef *v)
+{
+    if (x.base != 0 || x.n != 1 || x.term[0].coef != 1) {
+        return false;
+    }
+    *v = x.term[0].var;
+    return true;
+}
+
+static const Expr *load_of(const Expr *e, BufRef buf)
+{
+    const Expr *found = e->kind == EXPR_LOAD && e->buf == buf ? e : NULL;
+    for (uint32_t i = 0; i < e->n_args && found == NULL; i++) {
+        found = load_of(e->arg[i], buf);
+    }
+    return found;
+}
+
+/* Limits a statement to rows [lo, hi) of dimension `dim` of what it makes. */
+static bool limit_stmt(Split *s, const Stmt *t, uint32_t dim, int64_t lo, int64_t hi, Part *out)
+{
+    VarRef v = 0;
+    bool is_index = false;
+    if (s->from->bufs.at[t->dst].rank == 0 || !is_var(t->at[dim], &v)) {
+        s->why = "its result has no rows";
+        return false;
+    }
+    for (uint32_t i = 0; i < t->n_index; i++) {
+        is_index |= t->index[i].var == v;
+    }
+    Limit limit = {t, v, lo, hi};
+    vec_push(s->arena, &out->limits, limit);
+    return is_index;
+}
+
+/* Rows [lo, hi) of what a statement and those folded into it make. The last statement makes the
+ * result; earlier ones make it too, or what it reads. */
+static bool limit_group(Split *s, const Part *item, int64_t lo, int64_t hi, Part *out)
+{
+    const Stmt *last = item->body.at[item->body.n - 1];
+    uint32_t row = row_dim(&s->from->bufs.at[last->dst]);
+    for (uint32_t i = 0; i < item->body.n; i++) {
+        const Stmt *t = item->body.at[i];
+        uint32_t dim = row;
+        if (t->dst != last->dst) {
+            const Expr *load = load_of(last->value, t->dst);
+            dim = 0;
+            while (load != NULL && dim < s->from->bufs.at[t->dst].rank &&
+                   !affine_eq(load->at[dim], last->at[row])) {
+                dim++;
+            }
+            if (load == NULL || dim == s->from->bufs.at[t->dst].rank) {
+                s->why = "its rows are not those of what it reads";
+                return false;
+            }
+        }
+        if (!limit_stmt(s, t, dim, lo, hi, out)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool allocates(const Stmt *loop, BufRef buf)
+{
+    for (uint32_t i = 0; i < loop->n_body; i++) {
+        const Stmt *t = loop->body[i];
+        if ((t->kind == STMT_ALLOC && t->buf == buf) ||
+            (t->kind == STMT_FOR && allocates(t, buf))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does all that the loop leaves behind lie in the rows of its iterations? */
+static bool writes_rows(const Split *s, const Stmt *loop, const Stmt *inside)
+{
+    for (uint32_t i = 0; i < inside->n_body; i++) {
+        const Stmt *t = inside->body[i];
+        if (t->kind == STMT_FOR ? !writes_rows(s, loop, t) : false) {
+            return false;
+        }
+        if (t->kind != STMT_TILE || allocates(loop, t->dst)) {
+            continue;
+        }
+        const Buffer *b = &s->from->bufs.at[t->dst];
+        VarRef v = 0;
+        if (b->rank == 0 || !is_var(t->at[row_dim(b)], &v)) {
+            return false;
+        }
+        bool row = v == loop->var && loop->step == 1;
+        for (uint32_t j = 0; j < t->n_index; j++) {
+            const Range *r = &t->index[j].range;
+            VarRef from = 0;
+            row |= t->index[j].var == v && is_var(r->start, &from) && from == loop->var &&
+                   r->span > 0 && r->span <= loop->step;
+        }
+        if (!row) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How many rows the item has; 0: it has none that can be told apart. */
+static int64_t item_rows(Split *s, const Part *item, int64_t *step)
+{
+    const Stmt *last = item->body.at[item->body.n - 1];
+    *step = 1;
+    if (last->kind == STMT_FOR) {
+        *step = last->step;
+        if (last->range.start.n > 0 || last->range.start.base != 0 || last->range.span != 0 ||
+            last->part != FOR_ALL || !writes_rows(s, last, last)) {
+            s->why = "the iterations of a loop write more than rows of their own";
+            return 0;
+        }
+        return last->range.limit.n;
+    }
+    const Buffer *b = &s->from->bufs.at[last->dst];
+    if (b->rank == 0 || b->extent[row_dim(b)].n < 2) {
+        s->why = "its result is a single number";
+        return 0;
+    }
+    return b->extent[row_dim(b)].n;
+}
+
+static bool item_part(Split *s, const Part *item, int64_t lo, int64_t hi, Part *out)
+{
+    *out = (Part){0};
+    for (uint32_t i = 0; i < item->body.n; i++) {
+        vec_push(s->arena, &out->body, item->body.at[i]);
+    }
+    const Stmt *last = item->body.at[item->body.n - 1];
+    if (last->kind == STMT_FOR) {
+        Limit limit = {last, last->var, lo, hi};
+        vec_push(s->arena, &out->limits, limit);
+        return true;
+    }
+    return limit_group(s, item, lo, hi, out);
+}
+
+/* The next number of parts to try. */
+static int64_t next_count(int64_t n, int64_t most)
+{
+    int64_t next = n + (n < 8 ? 1 : n / 4);
+    return n < most && next > most ? most : next;
+}
+
+/* Cuts an item that is too long by itself into the fewest equal runs of rows that fit. */
+static bool cut_rows(Split *s, const Part *item)
+{
+    int64_t step = 1, rows = item_rows(s, item, &step);
+    int64_t unit = step > 1 ? step : rows >= 2 * NKI_PARTITIONS ? NKI_PARTITIONS : 1;
+    int64_t units = (rows + unit - 1) / unit;
+    s->items++;
+    int64_t most = units < PARTS_MOST ? units : PARTS_MOST;
+    for (int64_t n = 2; rows > 0 && n <= most && !s->failed; n = next_count(n, most)) {
+        int64_t each = (units + n - 1) / n * unit;
+        Part part;
+        if (!item_part(s, item, 0, each, &part)) {
+            return false;
+        }
+        if (!fits(s, &part)) {
+            s->why = "a row of it alone takes as many";
+            continue;
+        }
+        for (int64_t lo = 0; lo < rows; lo += each) {
+            CHECK(item_part(s, item, lo, lo + each < rows ? lo + each : rows, &part));
+            part.item = s->items;
+            vec_push(s->arena, &s->parts, part);
+        }
+        return true;
+    }
+    return false;
+}
+
+/* ---- the plan ---- */
+
+/* The statements from `at` that belong together; the next one after them. */
+static uint32_t next_item(Split *s, Lower *l, uint32_t at, Part *item)
+{
+    const Kernel *k = s->from;
+    *item = (Part){0};
+    vec_push(s->arena, &item->body, k->body[at]);
+    if (k->body[at]->kind != STMT_TILE) {
+        return at + 1;
+    }
+    uint32_t end = at + 1;
+    while (end < k->n_body && k->body[end]->kind == STMT_TILE) {
+        const Stmt *t = k->body[end], *before = k->body[end - 1];
+        bool same = t->dst == k->body[at]->dst;
+        bool epilogue = !same && before->fold != OP_COPY &&
+                        lower_is_epilogue(l, before, t);
+        if (!same && !epilogue) {
+            break;
+        }
+        vec_push(s->arena, &item->body, k->body[end]);
+        end++;
+        if (epilogue) {
+            break;
+        }
+    }
+    return end;
+}
+
+static void close_part(Split *s)
+{
+    if (s->open.body.n > 0) {
+        s->open.item = ++s->items;
+        vec_push(s->arena, &s->parts, s->open);
+        s->open = (Part){0};
+    }
+}
+
+static bool place_item(Split *s, const Part *item)
+{
+    Part with = {0};
+    append(s, &with, &s->open);
+    append(s, &with, item);
+    if (fits(s, &with)) {
+        s->open = with;
+        return true;
+    }
+    close_part(s);
+    if (!s->failed && fits(s, item)) {
+        append(s, &s->open, item);
+        return true;
+    }
+    return !s->failed && cut_rows(s, item);
+}
+
+/* What the statements of an item touch. */
+typedef struct Touch {
+    uint32_t item;
+    uint32_t *user, *writer; /* [from->bufs] the last item, or 0 */
+    bool *crossing;
+    bool twice; /* something is written by two */
+} Touch;
+
+static void touch_loads(Touch *t, const Expr *e)
+{
+    if (e->kind == EXPR_LOAD) {
+        t->crossing[e->buf] |= t->user[e->buf] != 0 && t->user[e->buf] != t->item;
+        t->user[e->buf] = t->item;
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        touch_loads(t, e->arg[i]);
+    }
+}
+
+static void touch_block(Touch *t, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR) {
+            touch_block(t, s->body, s->n_body);
+        } else if (s->kind == STMT_TILE) {
+            touch_loads(t, s->value);
+            t->twice |= t->writer[s->dst] != 0 && t->writer[s->dst] != t->item;
+            t->crossing[s->dst] |= t->user[s->dst] != 0 && t->user[s->dst] != t->item;
+            t->writer[s->dst] = t->user[s->dst] = t->item;
+        }
+    }
+}
+
+/* Which values cross cuts; those that the rows of one item make for themselves are each part's
+ * own. The allocations of a part's own values go to its head. */
+static bool find_crossing(Split *s)
+{
+    const Kernel *k = s->from;
+    Touch t = {.crossing = s->crossing};
+    t.user = ARENA_ARRAY(s->arena, k->bufs.n + 1, uint32_t);
+    t.writer = ARENA_ARRAY(s->arena, k->bufs.n + 1, uint32_t);
+    memset(s->crossing, 0, (k->bufs.n + 1) * sizeof *s->crossing);
+    for (uint32_t p = 0; p < s->parts.n; p++) {
+        t.item = s->parts.at[p].item;
+        touch_block(&t, s->parts.at[p].body.at, s->parts.at[p].body.n);
+    }
+    if (t.twice) {
+        s->why = "a value is changed after another part has made it";
+        return false;
+    }
+    for (uint32_t p = 0; p < s->parts.n; p++) {
+        Part *part = &s->parts.at[p];
+        SplitStmts body = {0};
+        for (uint32_t i = 0; i < k->n_body; i++) {
+            Stmt *a = k->body[i];
+            if (a->kind == STMT_ALLOC && t.user[a->buf] == part->item &&
+                !s->crossing[a->buf]) {
+                vec_push(s->arena, &body, a);
+            }
+        }
+        for (uint32_t i = 0; i < part->body.n; i++) {
+            vec_push(s->arena, &body, part->body.at[i]);
+        }
+        part->body = body;
+    }
+    return true;
+}
+
+static bool plan(Split *s)
+{
+    const Kernel *k = s->from;
+    Lower l = *s->start;
+    l.value = ARENA_ARRAY(s->arena, k->vars.n + 1, int64_t);
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        if (k->args.at[i].role == ARG_INOUT) {
+            s->why = "it has an inout argument";
+            return false;
+        }
+        if (k->args.at[i].whole != DTYPE_NONE) {
+            s->why = "it has complex arguments";
+            return false;
+        }
+    }
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        s->crossing[b] = k->bufs.at[b].space != SPACE_ARGUMENT;
+    }
+    for (uint32_t i = 0; i < k->n_body; i++) { /* what loops allocate is theirs */
+        for (uint32_t b = 0; k->body[i]->kind == STMT_FOR && b < k->bufs.n; b++) {
+            s->crossing[b] &= !allocates(k->body[i], b);
+        }
+    }
+    for (uint32_t at = 0; at < k->n_body;) {
+        Part item;
+        if (k->body[at]->kind == STMT_ALLOC) {
+            at++;
+            continue;
+        }
+        at = next_item(s, &l, at, &item);
+        if (!place_item(s, &item)) {
+            return false;
+        }
+        if (s->parts.n > PARTS_MOST) {
+            s->why = "it would be more than 64 programs";
+            return false;
+        }
+    }
+    close_part(s);
+    return true;
+}
+
+/* ---- the kernel of all parts ---- */
+
+typedef struct Whole {
+    Split *s;
+    Kernel *to;
+    SplitStmts shared; /* allocations of what crosses */
+    SplitStmts loops;
+} Whole;
+
+static BufRef whole_buf(Whole *w, const Buffer *b, bool shared)
+{
+    for (uint32_t i = 0; shared && i < w->to->bufs.n; i++) {
+        if (w->to->bufs.at[i].name == b->name) {
+            return i;
+        }
+    }
+    BufRef made = kernel_buffer(w->to, &w->s->start->ctx->syms, b->name->text, b->dtype,
+                                b->space, b->rank, b->extent);
+    w->to->bufs.at[made].param = b->param;
+    w->to->bufs.at[made].span = b->span;
+    return made;
+}
+
+static VarRef whole_var(Whole *w, const Var *v)
+{
+    for (uint32_t i = 0; i < w->to->vars.n; i++) {
+        if (w->to->vars.at[i].name == v->name && w->to->vars.at[i].is_loop == v->is_loop) {
+            return i;
+        }
+    }
+    return kernel_var(w->to, &w->s->start->ctx->syms, v->name->text, v->is_loop);
+}
+
+static bool is_shared(const Split *s, const Buffer *b)
+{
+    for (uint32_t i = 0; i < s->from->bufs.n; i++) {
+        if (s->shared[i] != NULL && s->shared[i] == b->name) {
+            return true;
+        }
+    }
+    return b->param >= 0;
+}
+
+/* One part of the kernel: a loop of one iteration around its statements. */
+static void add_part(Whole *w, const Kernel *part)
+{
+    Arena *a = w->s->arena;
+    BufRef *buf = ARENA_ARRAY(a, part->bufs.n + 1, BufRef);
+    VarRef *var = ARENA_ARRAY(a, part->vars.n + 1, VarRef);
+    SplitStmts own = {0};
+    for (uint32_t i = 0; i < part->n_body; i++) {
+        Stmt *t = part->body[i];
+        if (t->kind != STMT_ALLOC || !is_shared(w->s, &part->bufs.at[t->buf])) {
+            vec_push(a, &own, t);
+        }
+    }
+    for (uint32_t b = 0; b < part->bufs.n; b++) {
+        bool shared = is_shared(w->s, &part->bufs.at[b]);
+        uint32_t before = w->to->bufs.n;
+        buf[b] = whole_buf(w, &part->bufs.at[b], shared);
+        if (shared && w->to->bufs.n > before) {
+            Stmt *t = ARENA_NEW(a, Stmt);
+            *t = (Stmt){.kind = STMT_ALLOC, .span = part->bufs.at[b].span, .buf = buf[b]};
+            vec_push(a, &w->shared, t);
+        }
+    }
+    for (uint32_t v = 0; v < part->vars.n; v++) {
+        var[v] = whole_var(w, &part->vars.at[v]);
+    }
+    StmtCopy copy = {.arena = a, .from = part, .buf = buf, .var = var};
+    Stmt *loop = ARENA_NEW(a, Stmt);
+    *loop = (Stmt){.kind = STMT_FOR, .step = 1, .part = FOR_ALL, .n_body = own.n};
+    loop->range = range_whole(dim_fixed(1));
+    loop->var = kernel_var(w->to, &w->s->start->ctx->syms, "part", true);
+    loop->body = stmts_copy(&copy, own.at, own.n);
+    vec_push(a, &w->loops, loop);
+}
+
+/* A part, lowered and rolled, in a kernel of its own. */
+static Kernel *make_part(Split *s, Arena *scratch, const Part *p)
+{
+    for (int all_away = 0; all_away < 2; all_away++) {
+        Lower start = lower_for_part(s, scratch, p), l = start;
+        for (uint32_t b = 0; b < s->from->bufs.n; b++) {
+            start.away[b] |= all_away > 0 || s->crossing[b];
+        }
+        Kernel *made = lower_all(&start, &l);
+        for (uint32_t b = 0; made != NULL && b < s->from->bufs.n; b++) {
+            bool named = s->crossing[b] && s->from->bufs.at[b].space != SPACE_ARGUMENT;
+            s->shared[b] = named ? l.to->bufs.at[l.home[b].buf].name : s->shared[b];
+        }
+        if (made != NULL) {
+            Kernel *rolled = nki_roll(s->start->ctx, scratch, made, s->start->chip);
+            return rolled == NULL ? made : rolled;
+        }
+        if (!l.too_many) {
+            break;
+        }
+    }
+    return NULL;
+}
+
+static Kernel *whole_kernel(Split *s)
+{
+    const Kernel *k = s->from;
+    Whole w = {.s = s, .to = kernel_new(s->arena, k->name)};
+    w.to->span = k->span;
+    w.to->sources = k->sources;
+    w.to->signature = k->signature;
+    w.to->n_work = k->n_work;
+    w.to->work = k->work;
+    w.to->form = LOOP_LEGAL;
+    w.to->target = s->start->target->name;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        Arg arg = k->args.at[i];
+        Buffer b = k->bufs.at[arg.buf];
+        b.param = (int32_t)i;
+        arg.buf = whole_buf(&w, &b, false);
+        vec_push(s->arena, &w.to->args, arg);
+    }
+    for (uint32_t p = 0; p < s->parts.n; p++) {
+        Arena scratch;
+        arena_init(&scratch, s->arena->budget);
+        Kernel *part = make_part(s, &scratch, &s->parts.at[p]);
+        if (part != NULL) {
+            add_part(&w, part);
+        }
+        arena_release(&scratch);
+        if (part == NULL) {
+            s->why = "a part of it is as long";
+            return NULL;
+        }
+    }
+    for (uint32_t i = 0; i < w.loops.n && w.loops.n > 1; i++) {
+        vec_push(s->arena, &w.shared, w.loops.at[i]);
+    }
+    for (uint32_t i = 0; w.loops.n == 1 && i < w.loops.at[0]->n_body; i++) {
+        vec_push(s->arena, &w.shared, w.loops.at[0]->body[i]);
+    }
+    w.to->body = w.shared.at;
+    w.to->n_body = w.shared.n;
+    return kernel_numbered(s->arena, w.to);
+}
+
+Kernel *lower_split(const Lower *l)
+{
+    Split s = {.start = l, .arena = l->arena, .from = l->from};
+    s.crossing = ARENA_ARRAY(l->arena, l->from->bufs.n + 1, bool);
+    s.shared = (Sym *)(void *)ARENA_ARRAY(l->arena, l->from->bufs.n + 1, Sym);
+    s.why = "no cut was found";
+    Kernel *made = NULL;
+    if (plan(&s) && find_crossing(&s)) {
+        made = whole_kernel(&s);
+    }
+    if (made == NULL && !s.failed) {
+        diag_limit(&l->ctx->diags, E_LIMIT_SIZE, l->from->span,
+                   "kernel '%s' takes more than %lld instructions for target '%s' (its loops "
+                   "are unrolled), and is not cut into several programs: %s; make two "
+                   "kernels of it, or its extents smaller",
+                   l->from->name->text, (long long)l->most, l->target->name, s.why);
+    } else if (made != NULL && s.parts.n > 1) {
+        Diagnostic *d = diag_warning(
+            &l->ctx->diags, W_SPLIT, l->from->span,
+            "kernel '%s' is %u device programs: it takes more than %lld instructions",
+            l->from->name->text, s.parts.n, (long long)l->most);
+        diag_help(d, "they run in order as one call; what crosses a cut goes through memory");
+    }
+    return made;
+}
