@@ -10,28 +10,20 @@
 
 #define VALUE_LIMIT 20000 /* parts of one value, shared ones counted each time */
 
-/* t[at] = from[source], conjugated or made complex; over the indices of `def`. */
-typedef struct Forward {
-    const Stmt *def; /* null: no such block */
-    BufRef source;
-    const Affine *at;
-    bool conj;
-} Forward;
-
 /* ---- making statements ---- */
 
-static void emit(Splitter *s, Stmt *stmt)
+void split_emit(Splitter *s, Stmt *stmt)
 {
     vec_push(s->arena, s->body, stmt);
 }
 
-static TileIndex whole_of_two(VarRef v)
+TileIndex split_both_parts(VarRef v)
 {
     return (TileIndex){.var = v, .range = range_whole(dim_fixed(2)), .mode = MODE_LOOP};
 }
 
 /* Does the statement's destination have the index? */
-static bool is_kept(const Splitter *s, const Stmt *stmt, VarRef v)
+bool split_keeps(const Splitter *s, const Stmt *stmt, VarRef v)
 {
     bool yes = false;
     for (uint32_t d = 0; d < s->from->bufs.at[stmt->dst].rank; d++) {
@@ -41,19 +33,19 @@ static bool is_kept(const Splitter *s, const Stmt *stmt, VarRef v)
 }
 
 /* A copy of the statement with the part as an index, after those of the destination. */
-static Stmt *with_part(Splitter *s, const Stmt *old)
+Stmt *split_with_part(Splitter *s, const Stmt *old)
 {
     Stmt *out = arena_copy(s->arena, old, sizeof *old);
     TileIndex *index = ARENA_ARRAY(s->arena, old->n_index + 2, TileIndex);
     uint32_t n = 0;
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < old->n_index; i++) {
-            if (is_kept(s, old, old->index[i].var) == (pass == 0)) {
+            if (split_keeps(s, old, old->index[i].var) == (pass == 0)) {
                 index[n++] = old->index[i];
             }
         }
         if (pass == 0) {
-            index[n++] = whole_of_two(s->part);
+            index[n++] = split_both_parts(s->part);
         }
     }
     out->index = index;
@@ -84,14 +76,14 @@ static bool reads_part(const Expr *e, BufRef buf, uint32_t rank, int64_t part)
     return yes;
 }
 
-static void emit_alloc(Splitter *s, BufRef buf, Span span)
+void split_alloc(Splitter *s, BufRef buf, Span span)
 {
     Stmt *out = ARENA_NEW(s->arena, Stmt);
     *out = (Stmt){.kind = STMT_ALLOC, .span = span, .buf = buf};
-    emit(s, out);
+    split_emit(s, out);
 }
 
-static BufRef new_block(Splitter *s, const char *hint, const Buffer *like, bool turned)
+BufRef split_new_block(Splitter *s, const char *hint, const Buffer *like, bool turned)
 {
     Dim *extent = ARENA_ARRAY(s->arena, like->rank + 1, Dim);
     for (uint32_t d = 0; d < like->rank; d++) {
@@ -126,11 +118,11 @@ static VarRef last_index(const Splitter *s, const Stmt *stmt)
 /* Copies the block `from` to where `stmt` delivers, both parts. */
 static void emit_copy_back(Splitter *s, const Stmt *stmt, BufRef from)
 {
-    Stmt *out = with_part(s, stmt);
+    Stmt *out = split_with_part(s, stmt);
     uint32_t kept = 0;
     TileIndex *index = ARENA_ARRAY(s->arena, out->n_index, TileIndex);
     for (uint32_t i = 0; i < out->n_index; i++) {
-        if (out->index[i].var == s->part || is_kept(s, stmt, out->index[i].var)) {
+        if (out->index[i].var == s->part || split_keeps(s, stmt, out->index[i].var)) {
             index[kept++] = out->index[i];
         }
     }
@@ -138,14 +130,39 @@ static void emit_copy_back(Splitter *s, const Stmt *stmt, BufRef from)
     out->n_index = kept;
     out->fold = OP_COPY;
     out->value = expr_load(s->arena, s->to, from, out->at);
-    emit(s, out);
+    split_emit(s, out);
 }
 
-static bool sets_zero(const Splitter *s, const Stmt *fill, const Stmt *fold)
+static bool has_index(const Stmt *fold, const TileIndex *x)
 {
-    return fill != NULL && fill->kind == STMT_TILE && fill->dst == fold->dst &&
-           fill->fold == OP_COPY && fill->value->kind == EXPR_CONST &&
-           s->to->bufs.at[fold->dst].space == SPACE_ARGUMENT;
+    bool yes = false;
+    for (uint32_t i = 0; i < fold->n_index; i++) {
+        const Range *a = &fold->index[i].range, *b = &x->range;
+        yes = yes || (fold->index[i].var == x->var && affine_eq(a->start, b->start) &&
+                      a->span == b->span && a->clipped == b->clipped && dim_eq(a->limit, b->limit));
+    }
+    return yes;
+}
+
+Stmt *split_fill_behind(const Splitter *s, const Stmt *fold)
+{
+    Stmt *fill = s->body->n > 0 ? s->body->at[s->body->n - 1] : NULL;
+    if (fill == NULL || fill->kind != STMT_TILE || fill->dst != fold->dst ||
+        fill->fold != OP_COPY || fill->value->kind != EXPR_CONST || fill->value->value.re < 0 ||
+        fill->value->value.re > 0) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < fill->n_index; i++) {
+        if (fill->index[i].var != s->part && !has_index(fold, &fill->index[i])) {
+            return NULL;
+        }
+    }
+    for (uint32_t d = 0; d < s->from->bufs.at[fold->dst].rank; d++) {
+        if (!affine_eq(fill->at[d], fold->at[d])) {
+            return NULL;
+        }
+    }
+    return fill;
 }
 
 /* Two statements. A reduction into an argument goes through a block, so that both parts leave
@@ -155,25 +172,25 @@ static void split_apart(Splitter *s, const Stmt *old)
     Parts v = split_parts(s, old->span, old->value);
     Stmt *half[2] = {of_part(s, old, 0, v.re), of_part(s, old, 1, v.im)};
     const Buffer like = s->to->bufs.at[old->dst];
-    Stmt *before = s->body->n > 0 ? s->body->at[s->body->n - 1] : NULL;
+    Stmt *before = split_fill_behind(s, old);
     bool fold = old->fold != OP_COPY;
-    bool block = fold ? sets_zero(s, before, old)
+    bool block = fold ? before != NULL && like.space == SPACE_ARGUMENT
                       : reads_part(half[1]->value, old->dst, like.rank, 0);
     if (!block || s->failed) {
-        emit(s, half[0]);
-        emit(s, half[1]);
+        split_emit(s, half[0]);
+        split_emit(s, half[1]);
         return;
     }
-    BufRef t = new_block(s, "both", &like, false);
+    BufRef t = split_new_block(s, "both", &like, false);
     s->body->n -= fold ? 1 : 0;
-    emit_alloc(s, t, old->span);
+    split_alloc(s, t, old->span);
     if (fold) {
         before->dst = t;
-        emit(s, before);
+        split_emit(s, before);
     }
     for (uint32_t r = 0; r < 2; r++) {
         half[r]->dst = t;
-        emit(s, half[r]);
+        split_emit(s, half[r]);
     }
     emit_copy_back(s, old, t);
 }
@@ -183,7 +200,7 @@ static void split_value(Splitter *s, const Stmt *old)
     if (!split_is_complex(s, old->dst)) {
         Stmt *out = arena_copy(s->arena, old, sizeof *old);
         out->value = split_real(s, old->span, old->value);
-        emit(s, out);
+        split_emit(s, out);
         return;
     }
     if (old->fold != OP_COPY && old->fold != OP_SUM) {
@@ -195,194 +212,9 @@ static void split_value(Splitter *s, const Stmt *old)
         split_apart(s, old);
         return;
     }
-    Stmt *out = with_part(s, old);
+    Stmt *out = split_with_part(s, old);
     out->value = split_uniform(s, old->value);
-    emit(s, out);
-}
-
-/* ---- contractions ---- */
-
-typedef struct Factor {
-    BufRef buf;
-    const Affine *at;
-    bool conj, complex;
-} Factor;
-
-/* The operand of a product, through blocks that only rename one: the positions a use of the
- * block has, put for the indices of the statement that makes it. */
-static Factor factor_of(Splitter *s, const Expr *e)
-{
-    while (e->kind == EXPR_OP) {
-        e = e->arg[0];
-    }
-    Factor f = {e->buf, e->at, false, split_is_complex(s, e->buf)};
-    const Forward *w = &s->forward[e->buf];
-    if (w->def == NULL) {
-        return f;
-    }
-    uint32_t rank = s->from->bufs.at[w->source].rank;
-    Affine *at = ARENA_ARRAY(s->arena, rank + 1, Affine);
-    for (uint32_t d = 0; d < rank; d++) {
-        at[d] = w->at[d];
-    }
-    for (uint32_t i = 0; i < w->def->n_index; i++) { /* the block's at = v + rest = use's */
-        VarRef v = w->def->index[i].var;
-        for (uint32_t d = 0; d < s->from->bufs.at[e->buf].rank; d++) {
-            if (!affine_uses(w->def->at[d], v)) {
-                continue;
-            }
-            Affine rest = affine_subst(s->arena, w->def->at[d], v, affine_const(0));
-            Affine by = affine_add(s->arena, e->at[d], -1, rest);
-            for (uint32_t c = 0; c < rank; c++) { /* all at once: `by` may have v itself */
-                if (affine_uses(w->at[c], v)) {
-                    at[c] = affine_subst(s->arena, w->at[c], v, by);
-                }
-            }
-        }
-    }
-    return (Factor){w->source, at, w->conj, split_is_complex(s, w->source)};
-}
-
-static bool factor_has(const Splitter *s, const Factor *f, VarRef v)
-{
-    bool yes = false;
-    for (uint32_t d = 0; d < s->from->bufs.at[f->buf].rank; d++) {
-        yes = yes || affine_uses(f->at[d], v);
-    }
-    return yes;
-}
-
-/* Is it what a Tensor engine does: something is contracted, and all that is contracted is in
- * both operands? */
-static bool is_contraction(const Splitter *s, const Stmt *stmt, const Factor *a,
-                           const Factor *b)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < stmt->n_index; i++) {
-        VarRef v = stmt->index[i].var;
-        bool both = factor_has(s, a, v) && factor_has(s, b, v);
-        if (!is_kept(s, stmt, v)) {
-            any = true;
-            if (!both) {
-                return false;
-            }
-        } else if (!factor_has(s, a, v) && !factor_has(s, b, v)) {
-            return false;
-        }
-    }
-    return any && s->to->bufs.at[a->buf].dtype == DTYPE_F32 &&
-           s->to->bufs.at[b->buf].dtype == DTYPE_F32;
-}
-
-/* Does the result's last index of only one operand come from `a`? */
-static bool ends_in(const Splitter *s, const Stmt *stmt, const Factor *a, const Factor *b)
-{
-    for (uint32_t d = s->from->bufs.at[stmt->dst].rank; d-- > 0;) {
-        for (uint32_t i = 0; i < stmt->n_index; i++) {
-            VarRef v = stmt->index[i].var;
-            bool in_a = factor_has(s, a, v), in_b = factor_has(s, b, v);
-            if (affine_uses(stmt->at[d], v) && in_a != in_b) {
-                return in_a;
-            }
-        }
-    }
-    return false;
-}
-
-/* E of an operand, and the statements that say what it is. */
-static BufRef emit_turn(Splitter *s, const Stmt *stmt, const Factor *f, bool other_conj)
-{
-    const Buffer like = s->to->bufs.at[f->buf];
-    BufRef e = new_block(s, "turned", &like, true);
-    Turn turn = {true, f->buf, {{false, f->conj}, {f->conj == other_conj, other_conj}}};
-    emit_alloc(s, e, stmt->span);
-    uint32_t n = 0;
-    TileIndex *index = ARENA_ARRAY(s->arena, stmt->n_index, TileIndex);
-    for (uint32_t i = 0; i < stmt->n_index; i++) {
-        if (factor_has(s, f, stmt->index[i].var)) {
-            index[n++] = stmt->index[i];
-        }
-    }
-    for (int64_t at = 0; at < 4; at++) {
-        int64_t i = at / 2, r = at % 2, from = i == 0 ? r : 1 - r;
-        const Expr *x = expr_load(s->arena, s->to, f->buf,
-                                  split_at(s, f->buf, f->at, affine_const(from)));
-        Affine *to = ARENA_ARRAY(s->arena, like.rank + 1, Affine);
-        memcpy(to, split_at(s, f->buf, f->at, affine_const(r)), like.rank * sizeof *to);
-        to[like.rank] = affine_const(i);
-        Stmt *def = ARENA_NEW(s->arena, Stmt);
-        *def = (Stmt){.kind = STMT_TILE,
-                      .span = stmt->span,
-                      .n_index = n,
-                      .index = index,
-                      .dst = e,
-                      .at = to,
-                      .fold = OP_COPY};
-        def->value = turn.minus[i][r] ? expr_op(s->arena, OP_NEG, DTYPE_F32, 1, &x) : x;
-        emit(s, def);
-    }
-    s->out->turn[e] = turn;
-    return e;
-}
-
-static const Expr *load_part(Splitter *s, const Factor *f, VarRef label)
-{
-    const Affine *at = f->complex
-                           ? split_at(s, f->buf, f->at, affine_var(s->arena, label))
-                           : f->at;
-    return expr_load(s->arena, s->to, f->buf, at);
-}
-
-static void contract(Splitter *s, const Stmt *old, Factor a, Factor b)
-{
-    Stmt *out = with_part(s, old);
-    const Expr *pair[2];
-    if (!a.complex || !b.complex) {
-        pair[0] = load_part(s, &a, s->part);
-        pair[1] = load_part(s, &b, s->part);
-    } else {
-        if (ends_in(s, old, &a, &b)) {
-            Factor t = a;
-            a = b;
-            b = t;
-        }
-        Stmt *fill = s->body->n > 0 ? s->body->at[s->body->n - 1] : NULL;
-        bool behind = fill != NULL && fill->kind == STMT_TILE && fill->dst == old->dst;
-        s->body->n -= behind ? 1 : 0; /* a fill stays right before its fold */
-        BufRef e = emit_turn(s, old, &b, a.conj);
-        if (behind) {
-            emit(s, fill);
-        }
-        uint32_t rank = s->to->bufs.at[b.buf].rank;
-        Affine *at = ARENA_ARRAY(s->arena, rank + 1, Affine);
-        memcpy(at, split_at(s, b.buf, b.at, affine_var(s->arena, s->part)),
-               rank * sizeof *at);
-        at[rank] = affine_var(s->arena, s->turned);
-        pair[0] = load_part(s, &a, s->turned);
-        pair[1] = expr_load(s->arena, s->to, e, at);
-        TileIndex *index = ARENA_ARRAY(s->arena, out->n_index + 1, TileIndex);
-        memcpy(index, out->index, out->n_index * sizeof *index);
-        index[out->n_index++] = whole_of_two(s->turned);
-        out->index = index;
-    }
-    out->value = expr_op(s->arena, OP_MUL, DTYPE_F32, 2, pair);
-    emit(s, out);
-}
-
-static bool is_product(Splitter *s, const Stmt *old, Factor *a, Factor *b)
-{
-    if (old->fold != OP_SUM || tile_kind(old) != TILE_MATMUL || !split_is_complex(s, old->dst)) {
-        return false;
-    }
-    const Expr *e = old->value;
-    while (e->op == OP_CAST) {
-        e = e->arg[0];
-    }
-    *a = factor_of(s, e->arg[0]);
-    *b = factor_of(s, e->arg[1]);
-    bool mixed = a->complex != b->complex;
-    return is_contraction(s, old, a, b) && (a->complex || b->complex) &&
-           !(mixed && (a->conj || b->conj));
+    split_emit(s, out);
 }
 
 /* ---- blocks that rename an operand ---- */
@@ -415,7 +247,7 @@ static void find_uses(Splitter *s, Stmt *const *body, uint32_t n, BufRef buf, Us
         uint32_t loads = count_loads(stmt->value, buf);
         Factor a, b;
         out->n += loads;
-        out->good = out->good && (loads == 0 || is_product(s, stmt, &a, &b));
+        out->good = out->good && (loads == 0 || split_is_product(s, stmt, &a, &b));
     }
 }
 
@@ -520,13 +352,13 @@ static Stmt **split_block(Splitter *s, Stmt *const *body, uint32_t n, uint32_t *
             Stmt *out = arena_copy(s->arena, old, sizeof *old);
             out->body = split_block(s, old->body, old->n_body, &out->n_body);
             s->body = &list;
-            emit(s, out);
+            split_emit(s, out);
         } else if (s->forward[makes].def != NULL) {
             continue;
         } else if (old->kind == STMT_ALLOC) {
-            emit_alloc(s, old->buf, old->span);
-        } else if (is_product(s, old, &a, &b)) {
-            contract(s, old, a, b);
+            split_alloc(s, old->buf, old->span);
+        } else if (split_is_product(s, old, &a, &b)) {
+            split_contract(s, old, a, b);
         } else {
             split_value(s, old);
         }

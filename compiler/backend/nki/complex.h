@@ -55,6 +55,20 @@ typedef struct Splitter {
     StmtList *body;                /* where statements go */
 } Splitter;
 
+/* t[at] = from[source], conjugated or made complex; over the indices of `def`. */
+typedef struct Forward {
+    const Stmt *def; /* null: no such block */
+    BufRef source;
+    const Affine *at;
+    bool conj;
+} Forward;
+
+typedef struct Factor {
+    BufRef buf;
+    const Affine *at;
+    bool conj, complex;
+} Factor;
+
 /* Parts; null: zero. */
 typedef struct Parts {
     const Expr *re, *im;
@@ -73,5 +87,27 @@ bool split_is_uniform(const Splitter *s, const Expr *e, VarRef last);
 const Expr *split_uniform(Splitter *s, const Expr *e);
 /* Parts of a value, shared ones counted as often as they are used; at most `limit`. */
 uint32_t split_size(const Expr *e, uint32_t limit);
+
+/* ---- complex.c: statements ---- */
+
+void split_emit(Splitter *s, Stmt *stmt);
+void split_alloc(Splitter *s, BufRef buf, Span span);
+/* A block of the shape of `like`, an extent of 2 more when `turned`. */
+BufRef split_new_block(Splitter *s, const char *hint, const Buffer *like, bool turned);
+TileIndex split_both_parts(VarRef v);
+/* Does the statement's destination have the index? */
+bool split_keeps(const Splitter *s, const Stmt *stmt, VarRef v);
+/* A copy of the statement with the part as an index, after those of the destination. */
+Stmt *split_with_part(Splitter *s, const Stmt *old);
+
+/* The statement before, when it sets to zero what the fold then meets; else null. */
+Stmt *split_fill_behind(const Splitter *s, const Stmt *fold);
+
+/* ---- complex_product.c: contractions ---- */
+
+/* Is the statement a contraction, of which operands? They are found through blocks that only
+ * rename them. */
+bool split_is_product(Splitter *s, const Stmt *old, Factor *a, Factor *b);
+void split_contract(Splitter *s, const Stmt *old, Factor a, Factor b);
 
 #endif

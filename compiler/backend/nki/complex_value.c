@@ -3,8 +3,6 @@
  * once and its parts are shared, so a product of products is a graph of linear size. */
 #include "backend/nki/complex.h"
 
-#define SMALLEST 0x1p-116 /* of what the table of square roots takes */
-
 bool split_refuse(Splitter *s, Span span, const char *what)
 {
     if (!s->failed) {
@@ -106,13 +104,12 @@ static Parts quotient(Splitter *s, Parts x, Parts y)
     return (Parts){product(s, z.re, inverse), product(s, z.im, inverse)};
 }
 
-/* The square root's table begins at SMALLEST; below it the result is 0. */
+/* The table of square roots does not have 0: there it is that of 1, less 1. */
 static const Expr *magnitude(Splitter *s, Parts x)
 {
-    const Expr *q = square(s, x), *least = number(s, SMALLEST);
-    const Expr *seen = compare(s, OP_GE, q, least);
-    return product(s, op1(s, OP_SQRT, op2(s, OP_MAX, q, least)),
-                   expr_cast(s->arena, seen, DTYPE_F32));
+    const Expr *q = square(s, x);
+    const Expr *zero = expr_cast(s->arena, compare(s, OP_EQ, q, number(s, 0)), DTYPE_F32);
+    return difference(s, op1(s, OP_SQRT, sum(s, q, zero)), zero);
 }
 
 static const Expr *choose(Splitter *s, const Expr *c, const Expr *x, const Expr *y)

@@ -213,6 +213,43 @@ static void quotients_and_magnitudes_are_close(void **state)
     ctx_release(&ctx);
 }
 
+/* Larger than the block the parts gather in: rows, and columns. */
+static void a_product_with_real_numbers_gathers_both_parts_in_blocks(void **state)
+{
+    (void)state;
+    static const struct {
+        int m, n;
+        uint32_t loops;
+    } size[] = {{20, 30, 0}, {150, 30, 1}, {150, 5000, 2}, {3, 5000, 1}};
+    for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        const char *head = str_format(&ctx.arena,
+                                      "arg @A : c64[%d,2] in\narg @X : f32[%d,2] in\n"
+                                      "arg @C : c64[%d,%d] result\n",
+                                      size[i].m, size[i].n, size[i].m, size[i].n);
+        const char *body =
+            str_format(&ctx.arena,
+                       "fill [i in 0..%d, j in 0..%d] @C[i,j] = complex(0.0, 0.0)\n"
+                       "matmul [i in 0..%d, j in 0..%d, l in 0..2] @C[i,j] += "
+                       "mul(@A[i,l], cast.c64(@X[j,l]))",
+                       size[i].m, size[i].n, size[i].m, size[i].n);
+        assert_same(&ctx, head, body, true);
+        RealKernel real;
+        const Kernel *k = read_kernel(&ctx, head, body);
+        assert_true(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
+        uint32_t loops = 0;
+        Stmt *const *at = real.kernel->body;
+        for (; (*at)->kind == STMT_FOR; at = (*at)->body) {
+            loops++;
+        }
+        assert_int_equal(loops, size[i].loops);
+        assert_int_equal((*at)->kind, STMT_ALLOC);
+        assert_true(real.pair[(*at)->buf]);
+        ctx_release(&ctx);
+    }
+}
+
 static void inout_and_scalar_results_keep_their_parts(void **state)
 {
     (void)state;
@@ -267,6 +304,7 @@ int main(void)
         cmocka_unit_test(conjugated_operands_are_signs_and_no_blocks),
         cmocka_unit_test(the_real_kernel_computes_the_same_numbers),
         cmocka_unit_test(quotients_and_magnitudes_are_close),
+        cmocka_unit_test(a_product_with_real_numbers_gathers_both_parts_in_blocks),
         cmocka_unit_test(inout_and_scalar_results_keep_their_parts),
         cmocka_unit_test(what_has_no_real_form_is_refused_by_name),
         cmocka_unit_test(a_real_kernel_is_left_alone),

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contractions of complex numbers. Two complex operands: one statement with the labels r and s,
+ * the operand that has the result's last label turned (complex.h). One complex operand that has
+ * the result's last label: one statement with r. One that has not: a statement for each part
+ * into a block on chip, which then leaves with both parts beside each other. */
+#include "backend/nki/complex.h"
+
+#include <string.h>
+
+/* The operand of a product, through blocks that only rename one: the positions a use of the
+ * block has, put for the indices of the statement that makes it. */
+static Factor factor_of(Splitter *s, const Expr *e)
+{
+    while (e->kind == EXPR_OP) {
+        e = e->arg[0];
+    }
+    Factor f = {e->buf, e->at, false, split_is_complex(s, e->buf)};
+    const Forward *w = &s->forward[e->buf];
+    if (w->def == NULL) {
+        return f;
+    }
+    uint32_t rank = s->from->bufs.at[w->source].rank;
+    Affine *at = ARENA_ARRAY(s->arena, rank + 1, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        at[d] = w->at[d];
+    }
+    for (uint32_t i = 0; i < w->def->n_index; i++) { /* the block's at = v + rest = use's */
+        VarRef v = w->def->index[i].var;
+        for (uint32_t d = 0; d < s->from->bufs.at[e->buf].rank; d++) {
+            if (!affine_uses(w->def->at[d], v)) {
+                continue;
+            }
+            Affine rest = affine_subst(s->arena, w->def->at[d], v, affine_const(0));
+            Affine by = affine_add(s->arena, e->at[d], -1, rest);
+            for (uint32_t c = 0; c < rank; c++) { /* all at once: `by` may have v itself */
+                if (affine_uses(w->at[c], v)) {
+                    at[c] = affine_subst(s->arena, w->at[c], v, by);
+                }
+            }
+        }
+    }
+    return (Factor){w->source, at, w->conj, split_is_complex(s, w->source)};
+}
+
+static bool factor_has(const Splitter *s, const Factor *f, VarRef v)
+{
+    bool yes = false;
+    for (uint32_t d = 0; d < s->from->bufs.at[f->buf].rank; d++) {
+        yes = yes || affine_uses(f->at[d], v);
+    }
+    return yes;
+}
+
+/* Is it what a Tensor engine does: something is contracted, and all that is contracted is in
+ * both operands? */
+static bool is_contraction(const Splitter *s, const Stmt *stmt, const Factor *a,
+                           const Factor *b)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < stmt->n_index; i++) {
+        VarRef v = stmt->index[i].var;
+        bool both = factor_has(s, a, v) && factor_has(s, b, v);
+        if (!split_keeps(s, stmt, v)) {
+            any = true;
+            if (!both) {
+                return false;
+            }
+        } else if (!factor_has(s, a, v) && !factor_has(s, b, v)) {
+            return false;
+        }
+    }
+    return any && s->to->bufs.at[a->buf].dtype == DTYPE_F32 &&
+           s->to->bufs.at[b->buf].dtype == DTYPE_F32;
+}
+
+/* Does the result's last index of only one operand come from `a`? */
+static bool ends_in(const Splitter *s, const Stmt *stmt, const Factor *a, const Factor *b)
+{
+    for (uint32_t d = s->from->bufs.at[stmt->dst].rank; d-- > 0;) {
+        for (uint32_t i = 0; i < stmt->n_index; i++) {
+            VarRef v = stmt->index[i].var;
+            bool in_a = factor_has(s, a, v), in_b = factor_has(s, b, v);
+            if (affine_uses(stmt->at[d], v) && in_a != in_b) {
+                return in_a;
+            }
+        }
+    }
+    return false;
+}
+
+/* E of an operand, and the statements that say what it is. */
+static BufRef emit_turn(Splitter *s, const Stmt *stmt, const Factor *f, bool other_conj)
+{
+    const Buffer like = s->to->bufs.at[f->buf];
+    BufRef e = split_new_block(s, "turned", &like, true);
+    Turn turn = {true, f->buf, {{false, f->conj}, {f->conj == other_conj, other_conj}}};
+    split_alloc(s, e, stmt->span);
+    uint32_t n = 0;
+    TileIndex *index = ARENA_ARRAY(s->arena, stmt->n_index, TileIndex);
+    for (uint32_t i = 0; i < stmt->n_index; i++) {
+        if (factor_has(s, f, stmt->index[i].var)) {
+            index[n++] = stmt->index[i];
+        }
+    }
+    for (int64_t at = 0; at < 4; at++) {
+        int64_t i = at / 2, r = at % 2, from = i == 0 ? r : 1 - r;
+        const Expr *x = expr_load(s->arena, s->to, f->buf,
+                                  split_at(s, f->buf, f->at, affine_const(from)));
+        Affine *to = ARENA_ARRAY(s->arena, like.rank + 1, Affine);
+        memcpy(to, split_at(s, f->buf, f->at, affine_const(r)), like.rank * sizeof *to);
+        to[like.rank] = affine_const(i);
+        Stmt *def = ARENA_NEW(s->arena, Stmt);
+        *def = (Stmt){.kind = STMT_TILE,
+                      .span = stmt->span,
+                      .n_index = n,
+                      .index = index,
+                      .dst = e,
+                      .at = to,
+                      .fold = OP_COPY};
+        def->value = turn.minus[i][r] ? expr_op(s->arena, OP_NEG, DTYPE_F32, 1, &x) : x;
+        split_emit(s, def);
+    }
+    s->out->turn[e] = turn;
+    return e;
+}
+
+/* The operand at a part; all of a real one. */
+static const Expr *load_part(Splitter *s, const Factor *f, Affine part)
+{
+    const Affine *at = f->complex ? split_at(s, f->buf, f->at, part) : f->at;
+    return expr_load(s->arena, s->to, f->buf, at);
+}
+
+/* Two complex operands, `b` the one with the result's last label. */
+static void contract_both(Splitter *s, const Stmt *old, const Factor *a, const Factor *b)
+{
+    Stmt *out = split_with_part(s, old), *fill = split_fill_behind(s, old);
+    s->body->n -= fill != NULL ? 1 : 0; /* a fill stays right before its fold */
+    BufRef e = emit_turn(s, old, b, a->conj);
+    if (fill != NULL) {
+        split_emit(s, fill);
+    }
+    uint32_t rank = s->to->bufs.at[b->buf].rank;
+    Affine *at = ARENA_ARRAY(s->arena, rank + 1, Affine);
+    memcpy(at, split_at(s, b->buf, b->at, affine_var(s->arena, s->part)), rank * sizeof *at);
+    at[rank] = affine_var(s->arena, s->turned);
+    const Expr *pair[2] = {load_part(s, a, affine_var(s->arena, s->turned)),
+                           expr_load(s->arena, s->to, e, at)};
+    TileIndex *index = ARENA_ARRAY(s->arena, out->n_index + 1, TileIndex);
+    memcpy(index, out->index, out->n_index * sizeof *index);
+    index[out->n_index++] = split_both_parts(s->turned);
+    out->index = index;
+    out->value = expr_op(s->arena, OP_MUL, DTYPE_F32, 2, pair);
+    split_emit(s, out);
+}
+
+/* ---- a complex operand that lacks the result's last label ---- */
+
+#define BLOCK_ROWS     128
+#define BLOCK_ELEMENTS 4096 /* of a row, each of two parts */
+
+/* The block that both parts gather in: `step` positions of each index of the result. */
+typedef struct Gathering {
+    const Stmt *old;
+    int64_t *step;   /* [n_index]; 0: all of them */
+    VarRef *loop;    /* [n_index]: of the indices that have a step */
+    TileIndex *index; /* [n_index]: within the loops */
+    BufRef block;
+    const Affine *at; /* in the block, without the part */
+} Gathering;
+
+static int64_t whole_extent(const TileIndex *x)
+{
+    bool whole = x->range.clipped && x->range.span == 0 && x->range.start.n == 0 &&
+                 x->range.start.base == 0 && x->range.limit.sym < 0;
+    return whole ? x->range.limit.n : 0;
+}
+
+/* Rows of the complex operand by the height of the engine, then few enough of the others. */
+static void choose_steps(Splitter *s, Gathering *g, const Factor *complex, const Factor *real)
+{
+    const Stmt *old = g->old;
+    int64_t total = 1, rows = 0;
+    uint32_t row = UINT32_MAX;
+    for (uint32_t i = 0; i < old->n_index; i++) {
+        VarRef v = old->index[i].var;
+        int64_t n = split_keeps(s, old, v) ? whole_extent(&old->index[i]) : 0;
+        total = sat_mul(total, n > 0 ? n : 1);
+        if (n > rows && factor_has(s, complex, v) && !factor_has(s, real, v)) {
+            rows = n;
+            row = i;
+        }
+    }
+    total /= rows > 0 ? rows : 1;
+    if (rows > BLOCK_ROWS) {
+        g->step[row] = BLOCK_ROWS;
+    }
+    for (uint32_t i = 0; i < old->n_index && total > BLOCK_ELEMENTS; i++) {
+        int64_t n = split_keeps(s, old, old->index[i].var) ? whole_extent(&old->index[i]) : 0;
+        if (i != row && n > 1) {
+            int64_t rest = total / n;
+            g->step[i] = rest >= BLOCK_ELEMENTS ? 1 : BLOCK_ELEMENTS / rest;
+            total = rest * g->step[i];
+        }
+    }
+}
+
+static void make_loops(Splitter *s, Gathering *g)
+{
+    const Stmt *old = g->old;
+    g->loop = ARENA_ARRAY(s->arena, old->n_index, VarRef);
+    g->index = arena_copy(s->arena, old->index, old->n_index * sizeof *old->index);
+    for (uint32_t i = 0; i < old->n_index; i++) {
+        if (g->step[i] > 0) {
+            g->loop[i] = kernel_var(s->to, &s->ctx->syms, "part", true);
+            Range *r = &g->index[i].range;
+            r->start = affine_var(s->arena, g->loop[i]);
+            r->span = g->step[i];
+        }
+    }
+}
+
+static void make_block(Splitter *s, Gathering *g)
+{
+    const Stmt *old = g->old;
+    Buffer like = s->to->bufs.at[old->dst];
+    uint32_t rank = s->from->bufs.at[old->dst].rank;
+    Dim *extent = arena_copy(s->arena, like.extent, like.rank * sizeof *like.extent);
+    Affine *at = ARENA_ARRAY(s->arena, rank + 1, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        at[d] = old->at[d];
+        for (uint32_t i = 0; i < old->n_index; i++) {
+            if (g->step[i] > 0 && affine_uses(old->at[d], old->index[i].var)) {
+                extent[d] = dim_fixed(g->step[i]);
+                at[d] = affine_add(s->arena, at[d], -1, affine_var(s->arena, g->loop[i]));
+            }
+        }
+    }
+    like.extent = extent;
+    g->block = split_new_block(s, "both", &like, false);
+    g->at = at;
+}
+
+/* fill and matmul of one part into `to`. */
+static void emit_half(Splitter *s, const Stmt *old, const TileIndex *index, BufRef to,
+                      const Affine *at, const Expr *const *pair, bool fill)
+{
+    Stmt *half[2] = {arena_copy(s->arena, old, sizeof *old),
+                     arena_copy(s->arena, old, sizeof *old)};
+    TileIndex *kept = ARENA_ARRAY(s->arena, old->n_index, TileIndex);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < old->n_index; i++) {
+        if (split_keeps(s, old, index[i].var)) {
+            kept[n++] = index[i];
+        }
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        half[i]->dst = to;
+        half[i]->at = at;
+        half[i]->index = i == 0 ? kept : index;
+        half[i]->n_index = i == 0 ? n : old->n_index;
+    }
+    half[0]->fold = OP_COPY;
+    half[0]->value = expr_const(s->arena, number_real(DTYPE_F32, 0));
+    half[1]->value = expr_op(s->arena, OP_MUL, DTYPE_F32, 2, pair);
+    if (fill) {
+        split_emit(s, half[0]);
+    }
+    split_emit(s, half[1]);
+}
+
+static void emit_halves(Splitter *s, const Stmt *old, const TileIndex *index, BufRef to,
+                        const Affine *at, const Factor *a, const Factor *b, bool fill)
+{
+    for (int64_t r = 0; r < 2; r++) {
+        const Expr *pair[2] = {load_part(s, a, affine_const(r)),
+                               load_part(s, b, affine_const(r))};
+        emit_half(s, old, index, to, split_at(s, old->dst, at, affine_const(r)), pair, fill);
+    }
+}
+
+/* block = ..., then dst = block, within the loops. */
+static void emit_gathering(Splitter *s, Gathering *g, const Factor *a, const Factor *b)
+{
+    const Stmt *old = g->old;
+    StmtList list = {NULL, 0, 0}, *outer = s->body;
+    s->body = &list;
+    split_alloc(s, g->block, old->span);
+    emit_halves(s, old, g->index, g->block, g->at, a, b, true);
+    Stmt within = *old;
+    within.index = g->index;
+    Stmt *back = split_with_part(s, &within);
+    uint32_t n = 0;
+    TileIndex *kept = ARENA_ARRAY(s->arena, back->n_index, TileIndex);
+    for (uint32_t i = 0; i < back->n_index; i++) {
+        if (back->index[i].var == s->part || split_keeps(s, old, back->index[i].var)) {
+            kept[n++] = back->index[i];
+        }
+    }
+    back->index = kept;
+    back->n_index = n;
+    back->fold = OP_COPY;
+    back->value = expr_load(
+        s->arena, s->to, g->block,
+        split_at(s, old->dst, g->at, affine_var(s->arena, s->part)));
+    split_emit(s, back);
+    for (uint32_t i = old->n_index; i-- > 0;) {
+        if (g->step[i] == 0) {
+            continue;
+        }
+        Stmt *loop = ARENA_NEW(s->arena, Stmt);
+        *loop = (Stmt){.kind = STMT_FOR,
+                       .span = old->span,
+                       .var = g->loop[i],
+                       .range = old->index[i].range,
+                       .step = g->step[i],
+                       .body = list.at,
+                       .n_body = list.n};
+        list = (StmtList){NULL, 0, 0};
+        split_emit(s, loop);
+    }
+    s->body = outer;
+    for (uint32_t i = 0; i < list.n; i++) {
+        split_emit(s, list.at[i]);
+    }
+}
+
+static void contract_mixed(Splitter *s, const Stmt *old, const Factor *a, const Factor *b)
+{
+    bool last = a->complex ? ends_in(s, old, a, b) : ends_in(s, old, b, a);
+    bool on_chip = s->to->bufs.at[old->dst].space == SPACE_TILE;
+    Stmt *fill = split_fill_behind(s, old);
+    if (last || (!on_chip && fill == NULL)) {
+        Stmt *out = split_with_part(s, old);
+        const Expr *pair[2] = {load_part(s, a, affine_var(s->arena, s->part)),
+                               load_part(s, b, affine_var(s->arena, s->part))};
+        out->value = expr_op(s->arena, OP_MUL, DTYPE_F32, 2, pair);
+        split_emit(s, out);
+        return;
+    }
+    s->body->n -= fill != NULL ? 1 : 0; /* each part has its own */
+    if (on_chip) {
+        emit_halves(s, old, old->index, old->dst, old->at, a, b, fill != NULL);
+        return;
+    }
+    Gathering g = {.old = old};
+    g.step = ARENA_ARRAY(s->arena, old->n_index, int64_t);
+    choose_steps(s, &g, a->complex ? a : b, a->complex ? b : a);
+    make_loops(s, &g);
+    make_block(s, &g);
+    emit_gathering(s, &g, a, b);
+}
+
+void split_contract(Splitter *s, const Stmt *old, Factor a, Factor b)
+{
+    if (!a.complex || !b.complex) {
+        contract_mixed(s, old, &a, &b);
+    } else if (ends_in(s, old, &a, &b)) {
+        contract_both(s, old, &b, &a);
+    } else {
+        contract_both(s, old, &a, &b);
+    }
+}
+
+bool split_is_product(Splitter *s, const Stmt *old, Factor *a, Factor *b)
+{
+    if (old->fold != OP_SUM || tile_kind(old) != TILE_MATMUL || !split_is_complex(s, old->dst)) {
+        return false;
+    }
+    const Expr *e = old->value;
+    while (e->op == OP_CAST) {
+        e = e->arg[0];
+    }
+    *a = factor_of(s, e->arg[0]);
+    *b = factor_of(s, e->arg[1]);
+    bool mixed = a->complex != b->complex;
+    return is_contraction(s, old, a, b) && (a->complex || b->complex) &&
+           !(mixed && (a->conj || b->conj));
+}
