@@ -21,7 +21,8 @@
 #define STRIP_COLS 8
 #define TAIL       4    /* K steps taken tile by tile: longer than emptying a bank takes */
 #define AHEAD      2    /* K steps */
-#define SLAB_MOST  16384 /* bytes of a partition, of one slab for several batches */
+#define SLAB_MOST  32768 /* bytes of a partition, of one slab for several batches */
+#define SHORT_ROW  512   /* bytes that follow each other: copies of less are slow */
 #define MIRROR_CYCLES 4096 /* of the Tensor engine: saved by less, a mirror image costs more */
 
 enum { STATIONARY, MOVING };
@@ -102,13 +103,22 @@ static Labels join_labels(Labels x, Labels y)
     return x;
 }
 
-/* `x` then `y`, or in the order of the dimensions of a place where the labels of `y` lie at
- * equal steps in that order. */
+/* `x` then `y`, or as they lie in a place where the labels of `y` lie at equal steps in that
+ * order. */
 static Labels as_placed(const Lower *l, const Place *place, Labels x, Labels y)
 {
     Labels both = join_labels(x, y), out = {0};
+    const Home *h = &l->home[place->buf];
+    uint32_t order[NKI_DIMS];
     for (uint32_t d = 0; d < place->rank; d++) {
-        int32_t label = place->label[d];
+        uint32_t at = d;
+        for (; at > 0 && h->stride[order[at - 1]] < h->stride[d]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = d;
+    }
+    for (uint32_t i = 0; i < place->rank; i++) {
+        int32_t label = place->label[order[i]];
         if (label >= 0 && labels_have(both, (uint32_t)label) &&
             !labels_have(out, (uint32_t)label)) {
             out.at[out.n++] = (uint8_t)label;
@@ -155,18 +165,22 @@ static void plan_side(Plan *p, uint32_t side, const Place *x, Labels own)
     Lower *l = p->l;
     Side *s = &p->side[side];
     Labels here = {0};
-    int64_t count = 1;
+    int64_t count = 1, size = nki_bytes(l->from->bufs.at[x->buf].dtype);
+    bool shortened = false; /* a piece of the contiguous label would make short rows */
     for (uint32_t i = 0; i < p->outer.n; i++) {
-        if (place_has(x, p->outer.at[i])) {
-            here.at[here.n++] = p->outer.at[i];
+        uint32_t label = p->outer.at[i];
+        if (place_has(x, label)) {
+            here.at[here.n++] = (uint8_t)label;
             count *= p->gstep[i];
+            shortened |= p->gstep[i] < l->full.n[label] && p->gstep[i] * size < SHORT_ROW &&
+                         x->label[x->rank - 1] == (int32_t)label;
         }
     }
     int64_t most = side == STATIONARY ? STRIP_ROWS * NKI_STATIONARY : NKI_PSUM_BANK / 4;
     int64_t wide = labels_count(own, &l->full);
-    count *= (wide < most ? wide : most) * nki_bytes(l->from->bufs.at[x->buf].dtype);
+    count *= (wide < most ? wide : most) * size;
     *s = (Side){.place = x, .own = own};
-    s->together = !on_chip(l, x) && count <= SLAB_MOST;
+    s->together = !on_chip(l, x) && !shortened && count <= SLAB_MOST;
     s->slab = s->together ? as_placed(l, x, here, own) : own;
 }
 

@@ -217,6 +217,65 @@ static void home_in_hbm(Lower *l, BufRef buf)
     }
 }
 
+static const Expr *first_load(const Expr *e, BufRef buf)
+{
+    if (e->kind == EXPR_LOAD && e->buf == buf) {
+        return e;
+    }
+    const Expr *found = NULL;
+    for (uint32_t i = 0; i < e->n_args && found == NULL; i++) {
+        found = first_load(e->arg[i], buf);
+    }
+    return found;
+}
+
+/* The first statement that reads a buffer, with its load. */
+static const Stmt *first_reader(Stmt *const *body, uint32_t n, BufRef buf, const Expr **load)
+{
+    const Stmt *found = NULL;
+    for (uint32_t i = 0; i < n && found == NULL; i++) {
+        if (body[i]->kind == STMT_FOR) {
+            found = first_reader(body[i]->body, body[i]->n_body, buf, load);
+        } else if (body[i]->kind == STMT_TILE) {
+            *load = first_load(body[i]->value, buf);
+            found = *load == NULL ? NULL : body[i];
+        }
+    }
+    return found;
+}
+
+/* Where a dimension of a load lies in what its statement sets; what is reduced is last. */
+static uint32_t place_in_result(const Lower *l, const Stmt *s, Affine at)
+{
+    uint32_t rank = l->from->bufs.at[s->dst].rank;
+    for (uint32_t d = 0; d < rank; d++) {
+        for (uint32_t t = 0; t < at.n; t++) {
+            if (affine_uses(s->at[d], at.term[t].var)) {
+                return d;
+            }
+        }
+    }
+    return at.n == 0 ? 0 : rank;
+}
+
+/* The dimensions in the order in which the first reader wants them on the free axis. */
+static void dims_as_read(const Lower *l, BufRef buf, uint32_t *order)
+{
+    uint32_t rank = l->from->bufs.at[buf].rank, key[NKI_DIMS] = {0};
+    const Expr *load = NULL;
+    bool fixed = l->real.pair[buf] || l->from->bufs.at[buf].space == SPACE_ARGUMENT;
+    const Stmt *s =
+        fixed ? NULL : first_reader(l->from->body, l->from->n_body, buf, &load);
+    for (uint32_t d = 0; d < rank; d++) {
+        key[d] = s == NULL ? d : place_in_result(l, s, load->at[d]);
+        uint32_t at = d;
+        for (; at > 0 && key[order[at - 1]] > key[d]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = d;
+    }
+}
+
 /* Layout on chip; the bytes of a partition it takes. */
 static int64_t home_on_chip(Lower *l, BufRef buf)
 {
@@ -236,8 +295,11 @@ static int64_t home_on_chip(Lower *l, BufRef buf)
     for (uint32_t d = 0; d < b->rank; d++) {
         h->pdim = h->pdim == UINT32_MAX || score[d] > score[h->pdim] ? d : h->pdim;
     }
+    uint32_t order[NKI_DIMS];
+    dims_as_read(l, buf, order);
     int64_t flat = 1;
-    for (uint32_t d = b->rank; d-- > 0;) {
+    for (uint32_t i = b->rank; i-- > 0;) {
+        uint32_t d = order[i];
         h->stride[d] = d == h->pdim ? 0 : flat;
         flat = d == h->pdim ? flat : sat_mul(flat, b->extent[d].n);
     }
