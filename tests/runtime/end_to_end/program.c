@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every kernel of kernels.tdsl through tdsl_call, in C, in the emulator and on the device, on whole numbers: all results are
+/* Every kernel of kernels.tdsl and parts.tdsl through tdsl_call, in C, in the emulator and on the device, on whole numbers: all results are
  * exact, so they must be equal. Then two kernels chained over a tensor on the device, with the device library's own count
  * of transfers.
  *
@@ -12,10 +12,12 @@
 #include <tdsl/tdsl.h>
 
 #include "kernels.h"
+#include "parts.h"
 
 extern const tdsl_nki_form *const kernels_trn2_forms[];
+extern const tdsl_nki_form *const parts_trn2_forms[];
 
-enum { MOST = 8, M = 40, K = 30, N = 50 };
+enum { MOST = 8 };
 
 typedef struct Args {
     size_t n;
@@ -37,7 +39,15 @@ static void check(int good, const char *what)
 
 static int64_t dim_value(const char *name)
 {
-    return name[0] == 'm' ? M : name[0] == 'k' ? K : N;
+    static const struct {
+        char name;
+        int64_t value;
+    } dims[] = {{'m', 40}, {'k', 30}, {'n', 50}, {'p', 300}, {'q', 260}};
+    size_t i = 0;
+    while (dims[i].name != name[0]) {
+        i++;
+    }
+    return dims[i].value;
 }
 
 /* Whole numbers from -5 to 5, exact in every type. */
@@ -105,19 +115,35 @@ static tdsl_context *context_make(int32_t backend, char **argv)
     config.python = argv[3];
     check(tdsl_context_create(&config, &context, &report) == TDSL_OK, "context");
     check(tdsl_register_all(context, kernels_kernels, &report) == TDSL_OK, "C forms");
+    check(tdsl_register_all(context, parts_kernels, &report) == TDSL_OK, "C forms");
     check(tdsl_register_nki_all(context, kernels_trn2_forms, NULL, &report) == TDSL_OK, "NKI forms");
+    check(tdsl_register_nki_all(context, parts_trn2_forms, NULL, &report) == TDSL_OK, "NKI forms of several parts");
     return context;
 }
 
-static void compare_all(char **argv)
+/* How many device programs the kernel's form is. */
+static int count_parts(const char *name)
+{
+    const tdsl_nki_form *const *lists[2] = {kernels_trn2_forms, parts_trn2_forms};
+    for (int l = 0; l < 2; l++) {
+        for (size_t i = 0; lists[l][i] != NULL; i++) {
+            if (strcmp(lists[l][i]->kernel, name) == 0) {
+                return lists[l][i]->n_parts;
+            }
+        }
+    }
+    return 0;
+}
+
+static void compare_all(const tdsl_kernel_info *const *kernels, char **argv)
 {
     static const int32_t backends[3] = {TDSL_BACKEND_C, TDSL_BACKEND_EMULATOR, TDSL_BACKEND_NKI};
     tdsl_context *contexts[3];
     for (int b = 0; b < 3; b++) {
         contexts[b] = context_make(backends[b], argv);
     }
-    for (size_t k = 0; kernels_kernels[k] != NULL; k++) {
-        const tdsl_kernel_info *info = kernels_kernels[k];
+    for (size_t k = 0; kernels[k] != NULL; k++) {
+        const tdsl_kernel_info *info = kernels[k];
         Args args[3];
         for (int b = 0; b < 3; b++) {
             tdsl_kernel *kernel = NULL;
@@ -132,7 +158,7 @@ static void compare_all(char **argv)
                       b == 1 ? "C and the emulator differ" : "C and the device differ");
             }
         }
-        printf("%s: equal in C, in the emulator and on the device\n", info->name);
+        printf("%s: equal in C, in the emulator and on the device (programs: %d)\n", info->name, count_parts(info->name));
         for (int b = 0; b < 3; b++) {
             args_free(&args[b]);
         }
@@ -199,7 +225,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: program LIBNRT RUN.PY PYTHON\n");
         return 2;
     }
-    compare_all(argv);
+    compare_all(kernels_kernels, argv);
+    compare_all(parts_kernels, argv);
+    check(count_parts("twice_wide") > 1, "a kernel of several parts");
     chain(argv);
     return 0;
 }

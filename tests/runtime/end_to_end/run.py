@@ -27,21 +27,24 @@ def main():
         p.add_argument("--" + name, required=True)
     p.add_argument("--cflags", default="")
     a = p.parse_args()
-    source = os.path.join(HERE, "kernels.tdsl")
     emulator = os.path.join(a.tree, "runtime", "nki_emulator", "run.py")
     with tempfile.TemporaryDirectory() as work:
-        tdslc, out = os.path.join(a.bin, "tdslc"), os.path.join(work, "trn2")
-        run(tdslc, source, "-o", os.path.join(work, "kernels.c"))
-        run(tdslc, source, "--target=trn2", "-D", "m=40", "-D", "k=30", "-D", "n=50", "-o", out)
+        tdslc = os.path.join(a.bin, "tdslc")
         env = dict(os.environ, PYTHONPATH=os.path.join(a.tree, "tests", "runtime", "fake_neuron"),
                    FAKE_EMULATOR=emulator, FAKE_MAKE_NEFF=os.path.join(a.stub, "make_stub_neff"),
                    PYTHONDONTWRITEBYTECODE="1")
-        run(sys.executable, os.path.join(out, "build_neff.py"), env=env)
+        files = []
+        for name, more in (("kernels", ["-D", "m=40"]), ("parts", ["-D", "p=300", "-D", "q=260", "--max-instructions=20"])):
+            source, out = os.path.join(HERE, name + ".tdsl"), os.path.join(work, name)
+            run(tdslc, source, "-o", out + ".c")
+            run(tdslc, source, "--target=trn2", "-w", "-D", "k=30", "-D", "n=50", *more, "-o", out)
+            run(sys.executable, os.path.join(out, "build_neff.py"), env=env)
+            run(a.cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-c", os.path.join(out, name + "_trn2.c"), "-o", out + ".o",
+                "-I" + os.path.join(a.tree, "runtime", "include"), f'-DTDSL_NKI_FOLDER="{out}/"')
+            files += [out + ".c", out + ".o"]
         program = os.path.join(work, "program")
         run(a.cc, "-std=c11", "-O1", "-D_POSIX_C_SOURCE=200809L", *a.cflags.split(), f"-I{work}",
-            "-I" + os.path.join(a.tree, "runtime", "include"), f'-DTDSL_NKI_FOLDER="{out}/"',
-            os.path.join(HERE, "program.c"), os.path.join(work, "kernels.c"), os.path.join(out, "kernels_trn2.c"),
-            a.library, "-lm", "-ldl", "-lpthread", "-o", program)
+            "-I" + os.path.join(a.tree, "runtime", "include"), os.path.join(HERE, "program.c"), *files, a.library, "-lm", "-ldl", "-lpthread", "-o", program)
         print(run(program, os.path.join(a.stub, "libnrt.so.1"), emulator, sys.executable), end="")
 
 
