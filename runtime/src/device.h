@@ -85,6 +85,9 @@ void tdsl_device_close(tdsl_context *context);
 bool tdsl_device_form(const Device *device, const Call *call, NkiForm **form, Fault *fault);
 /* Runs the call's form on the device. False with a fault: host memory is as it was. */
 bool tdsl_device_call(Call *call, NkiForm *form, Fault *fault);
+/* Memory of the device; that of earlier calls goes first where it runs short. */
+bool tdsl_device_memory(Device *device, size_t bytes, const char *name, DeviceMemory *memory,
+                        Fault *fault);
 /* Unloads a form and gives back the memory it kept. */
 void tdsl_device_unload(Device *device, NkiForm *form);
 /* Before and after the C form runs on tensors that have device memory. */

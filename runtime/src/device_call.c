@@ -40,18 +40,24 @@ static bool kept_release(Device *device, NkiForm *form)
     return any;
 }
 
-static bool memory_make(Device *device, size_t bytes, const char *name, DeviceMemory *memory,
+/* After a fault: is it that the device runs short, and was something kept, which is free now?
+ */
+static bool kept_spare(Device *device, const Fault *fault)
+{
+    bool any = false;
+    NkiForm *form = fault->status == TDSL_E_MEMORY ? device->loaded : NULL;
+    for (; form != NULL; form = form->loaded_next) {
+        any = kept_release(device, form) || any;
+    }
+    return any;
+}
+
+bool tdsl_device_memory(Device *device, size_t bytes, const char *name, DeviceMemory *memory,
                         Fault *fault)
 {
-    bool good = device->ops->allocate(device, bytes, name, memory, fault);
-    if (!good && fault->status == TDSL_E_MEMORY) {
-        bool any = false;
-        for (NkiForm *form = device->loaded; form != NULL; form = form->loaded_next) {
-            any = kept_release(device, form) || any;
-        }
-        good = any && device->ops->allocate(device, bytes, name, memory, fault);
-    }
-    return good;
+    return device->ops->allocate(device, bytes, name, memory, fault) ||
+           (kept_spare(device, fault) &&
+            device->ops->allocate(device, bytes, name, memory, fault));
 }
 
 /* Kept memory of the tensor, or fresh. */
@@ -61,7 +67,8 @@ static bool memory_take(Device *device, NkiTensor *tensor, int side, DeviceMemor
     side = tensor->kept[side] != NULL ? side : 1 - side;
     *memory = tensor->kept[side];
     tensor->kept[side] = NULL;
-    return *memory != NULL || memory_make(device, tensor->bytes, tensor->name, memory, fault);
+    return *memory != NULL ||
+           tdsl_device_memory(device, tensor->bytes, tensor->name, memory, fault);
 }
 
 static void memory_give(Device *device, NkiTensor *tensor, DeviceMemory memory, bool keep)
@@ -335,7 +342,9 @@ static bool form_prepare(Device *device, NkiForm *form, Fault *fault)
         return false;
     }
     for (size_t p = 0; p < form->n_parts; p++) {
-        if (!device->ops->prepare(device, &form->parts[p], fault)) {
+        NkiPart *part = &form->parts[p];
+        if (!device->ops->prepare(device, part, fault) &&
+            !(kept_spare(device, fault) && device->ops->prepare(device, part, fault))) {
             (void)part_fail(form, p, fault);
             parts_unload(device, form);
             if (fault->status == TDSL_E_NEFF) {

@@ -128,13 +128,14 @@ typedef struct NrtApi {
     NrtStatus (*add_tensor_to_tensor_set)(void *set, const char *name, void *tensor);
     NrtStatus (*tensor_allocate)(int32_t placement, int vnc, size_t size, const char *name,
                                  void **tensor);
-    NrtStatus (*tensor_allocate_slice)(const void *source, size_t offset, size_t size,
-                                       const char *name, void **slice);
     void (*tensor_free)(void **tensor);
     NrtStatus (*tensor_read)(const void *tensor, void *data, size_t offset, size_t size);
     NrtStatus (*tensor_write)(void *tensor, const void *data, size_t offset, size_t size);
     NrtStatus (*execute)(void *model, const void *inputs, void *outputs);
-    NrtStatus (*get_instance_info)(NrtInstanceInfo *info, size_t size); /* may be null */
+    /* null where the library has them not: nobody asks, no operand may be a slice */
+    NrtStatus (*get_instance_info)(NrtInstanceInfo *info, size_t size);
+    NrtStatus (*tensor_allocate_slice)(const void *source, size_t offset, size_t size,
+                                       const char *name, void **slice);
 } NrtApi;
 
 /* Each member of NrtApi that must be there, and its symbol. */
@@ -150,7 +151,6 @@ typedef struct NrtApi {
     X(destroy_tensor_set, "nrt_destroy_tensor_set")                                            \
     X(add_tensor_to_tensor_set, "nrt_add_tensor_to_tensor_set")                                \
     X(tensor_allocate, "nrt_tensor_allocate")                                                  \
-    X(tensor_allocate_slice, "nrt_tensor_allocate_slice")                                      \
     X(tensor_free, "nrt_tensor_free")                                                          \
     X(tensor_read, "nrt_tensor_read")                                                          \
     X(tensor_write, "nrt_tensor_write")                                                        \

@@ -80,6 +80,10 @@ static bool call_gave(const NrtCall *call)
 bool tdsl_nrt_call_run(NrtLibrary *library, NrtCall **call, int64_t timeout_ms, Fault *fault)
 {
     const char *name = tdsl_nrt_function_name((*call)->function);
+    if ((*call)->function == NRT_CALL_TENSOR_SLICE &&
+        library->api.tensor_allocate_slice == NULL) {
+        return tdsl_fault_set(fault, TDSL_E_NO_SYMBOL, "libnrt has no symbol %s", name);
+    }
     for (int attempt = 0;; attempt++) {
         bool abandoned = false;
         (*call)->finished = false;
@@ -162,6 +166,8 @@ static bool symbols_resolve(void *handle, NrtApi *api, Fault *fault)
 #undef RESOLVE
     void *optional = dlsym(handle, "nrt_get_instance_info");
     memcpy(&api->get_instance_info, &optional, sizeof optional);
+    optional = dlsym(handle, "nrt_tensor_allocate_slice");
+    memcpy(&api->tensor_allocate_slice, &optional, sizeof optional);
     return true;
 }
 

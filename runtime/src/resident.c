@@ -71,7 +71,7 @@ static tdsl_buffer *buffer_make(Device *device, size_t bytes, Fault *fault)
         (void)tdsl_fault_set(fault, TDSL_E_MEMORY, "no memory for a device tensor");
         return NULL;
     }
-    if (!device->ops->allocate(device, bytes, "tensor", &buffer->memory, fault)) {
+    if (!tdsl_device_memory(device, bytes, "tensor", &buffer->memory, fault)) {
         tdsl_context_release(device->context, buffer, sizeof *buffer);
         return NULL;
     }

@@ -121,6 +121,16 @@ static void kept_memory_is_given_back_when_the_device_runs_short(void **state)
     assert_true(r[0] == 1 * -2 + 2 * -1 + 3 * 0);
     assert_int_equal(b.stub.calls_of("nrt_tensor_free"), 3);
     assert_int_equal(b.stub.calls_of("nrt_tensor_allocate"), 4);
+    expect_ok(bench_call(&b, &m), &b.report); /* both keep some now */
+    tdsl_tensor resident = m.args[0];
+    b.stub.script("nrt_tensor_allocate:1=4");
+    expect_ok(tdsl_to_device(b.context, &resident, &b.report), &b.report);
+    assert_in_range(b.stub.calls_of("nrt_tensor_free"), 3, 6);
+    expect_ok(bench_call(&b, &m), &b.report);
+    expect_ok(tdsl_register_nki(b.context, "matmul", &other.form, &b.report), &b.report);
+    b.stub.script("nrt_load:1=4"); /* a program that has no room */
+    expect_ok(tdsl_call(b.matmul, args, 3, NULL, &b.report), &b.report);
+    assert_int_equal(b.stub.calls_of("nrt_load"), 2);
     b.stub.script("nrt_tensor_allocate=4"); /* short for good */
     expect_failure(bench_call(&b, &m), TDSL_E_MEMORY, &b.report, "matmul",
                    "nrt_tensor_allocate", NULL);

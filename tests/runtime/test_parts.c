@@ -558,6 +558,25 @@ static void a_library_that_cannot_say_what_it_runs_on_is_used(void **state)
     bench_close(&b);
 }
 
+static void a_library_without_slices_runs_all_but_them(void **state)
+{
+    (void)state;
+    Bench b;
+    memset(&b, 0, sizeof b);
+    bench_open(&b, row_text, "");
+    tdsl_context_destroy(b.context);
+    stub_close(&b.stub);
+    stub_open(&b.stub, "nrt_tensor_allocate_slice");
+    tdsl_config config = stub_config(&b.stub);
+    config.backend = TDSL_BACKEND_NKI;
+    b.context = make_context(&config);
+    b.kernel = make_kernel(b.context, &matmul_info);
+    sliced_form(&b);
+    expect_failure(call(&b), TDSL_E_NO_SYMBOL, &b.report, "matmul", "part 1 of 2",
+                   "nrt_tensor_allocate_slice");
+    bench_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -573,6 +592,7 @@ int main(void)
         cmocka_unit_test(parts_run_out_of_memory_anywhere_and_leak_nothing),
         cmocka_unit_test(a_form_for_another_target_than_the_devices_is_not_loaded),
         cmocka_unit_test(each_family_takes_its_targets_forms),
+        cmocka_unit_test(a_library_without_slices_runs_all_but_them),
         cmocka_unit_test(a_library_that_cannot_say_what_it_runs_on_is_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
