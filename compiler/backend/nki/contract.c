@@ -240,6 +240,9 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
     while (product->op == OP_CAST) {
         product = product->arg[0];
     }
+    if (lower_is_flat(l, s)) {
+        return false;
+    }
     Contraction c = {.l = l, .s = s, .epilogue = epilogue, .overwrite = overwrite};
     c.dst = c.final = place_of(l, s->dst, s->at);
     c.stationary = operand_place(l, product->arg[0]);

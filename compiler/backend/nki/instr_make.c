@@ -188,6 +188,11 @@ typedef struct Transfer {
     bool store;
 } Transfer;
 
+static bool is_high(const Place *x, uint32_t label)
+{
+    return x->high_step > 0 && x->high_label == (int32_t)label;
+}
+
 static int32_t dim_with(const Place *x, uint32_t label)
 {
     for (uint32_t d = 0; d < x->rank; d++) {
@@ -195,7 +200,7 @@ static int32_t dim_with(const Place *x, uint32_t label)
             return (int32_t)d;
         }
     }
-    return -1;
+    return is_high(x, label) ? (int32_t)x->high_dim : -1;
 }
 
 /* One statement, the labels in `loose` at the values in `at`. */
@@ -212,6 +217,9 @@ static void transfer_one(const Transfer *t, uint32_t loose, const int64_t *value
     for (uint32_t d = 0; d < t->place->rank; d++) {
         int32_t label = t->place->label[d];
         hbm[d] = affine_const(t->place->base[d] + (label < 0 ? 0 : t->box->s[label]));
+        if (t->place->high_step > 0 && t->place->high_dim == d) {
+            hbm[d].base += t->place->high_step * t->box->s[t->place->high_label];
+        }
     }
     for (uint32_t i = 0; i < t->n; i++) {
         uint32_t label = t->label[i];
@@ -226,6 +234,9 @@ static void transfer_one(const Transfer *t, uint32_t loose, const int64_t *value
         for (uint32_t d = 0; d < t->place->rank; d++) {
             if (t->place->label[d] == (int32_t)label) {
                 hbm[d] = affine_add(l->arena, hbm[d], 1, step);
+            }
+            if (is_high(t->place, label) && t->place->high_dim == d) {
+                hbm[d] = affine_add(l->arena, hbm[d], t->place->high_step, step);
             }
         }
     }
@@ -248,7 +259,10 @@ static bool in_order(const Transfer *t, uint32_t loose)
         for (uint32_t e = 0; e < t->place->rank; e++) {
             count += t->place->label[e] == (int32_t)t->label[i];
         }
-        if (d <= before || count != 1) {
+        bool row = i > 0 && d == before && is_high(t->place, t->label[i - 1]) &&
+                   t->place->high_step == t->box->n[t->label[i]];
+        count += is_high(t->place, t->label[i]);
+        if ((d <= before && !row) || count != 1) {
             return false;
         }
         before = d;

@@ -133,6 +133,11 @@ Place place_of(Lower *l, BufRef buf, const Affine *at)
                 out.label[d] = (int32_t)label;
             }
         }
+        if (l->flat > 0 && out.label[d] == 0) {
+            out.high_label = 1;
+            out.high_dim = d;
+            out.high_step = l->flat;
+        }
     }
     return out;
 }
@@ -332,10 +337,32 @@ static void home_make(Lower *l, BufRef buf)
     vec_push(l->arena, &l->out, s);
 }
 
+#define LONG_VECTOR 4096
+
+/* Is the buffer used in statements of one index only? Those are quick in HBM, where a vector
+ * can be cut as one likes. */
+static bool only_vectors(Stmt *const *body, uint32_t n, BufRef buf)
+{
+    bool yes = true;
+    for (uint32_t i = 0; i < n && yes; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR) {
+            yes = only_vectors(s->body, s->n_body, buf);
+        } else if (s->kind == STMT_TILE) {
+            bool used = s->dst == buf || first_load(s->value, buf) != NULL;
+            yes = !used || s->n_index <= 1;
+        }
+    }
+    return yes;
+}
+
 static int64_t enter_buffer(Lower *l, BufRef buf)
 {
     int64_t bytes = home_on_chip(l, buf);
-    if (l->away[buf] || bytes > l->home_limit - l->home_bytes) {
+    const Buffer *b = &l->from->bufs.at[buf];
+    bool vector = b->rank == 1 && b->extent[0].n >= LONG_VECTOR &&
+                  only_vectors(l->from->body, l->from->n_body, buf);
+    if (vector || l->away[buf] || bytes > l->home_limit - l->home_bytes) {
         home_in_hbm(l, buf);
         bytes = 0;
     }

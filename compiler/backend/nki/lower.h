@@ -29,6 +29,10 @@ typedef struct Place {
     uint32_t rank;
     int64_t base[NKI_DIMS];
     int32_t label[NKI_DIMS];
+    /* `high_step` > 0: dimension `high_dim` also moves by so much with label `high_label` */
+    int32_t high_label;
+    uint32_t high_dim;
+    int64_t high_step;
 } Place;
 
 typedef struct View {
@@ -111,6 +115,7 @@ typedef struct Lower {
     const Stmt *stmt;
     uint32_t n_labels;
     Box full;
+    int64_t flat; /* > 0: label 0 is cut into rows of so many, which are label 1 */
     /* complex numbers */
     RealKernel real;      /* what `from` was made of */
     int32_t part, turned; /* labels of the statement, or -1 */
@@ -192,6 +197,8 @@ Place place_of(Lower *l, BufRef buf, const Affine *at);
 /* False, and nothing done, when the Tensor engine cannot do it as it is. */
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue);
 void lower_map(Lower *l, const Stmt *s, bool overwrite);
+/* Is the statement one over vectors in HBM, long enough to be spread over partitions? */
+bool lower_is_flat(Lower *l, const Stmt *s);
 void lower_parts(Lower *l, const Stmt *re, const Stmt *im);
 /* Evaluates `e` over a box; `bound` (or BUF_NONE) is a buffer whose value is the tile
  * `bound_view`. */

@@ -388,8 +388,103 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
     }
 }
 
+/* ---- vectors ---- */
+
+#define FLAT_LEAST 1024 /* elements worth spreading */
+
+static bool flat_place(const Lower *l, const Place *x)
+{
+    const Home *h = &l->home[x->buf];
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        count += x->label[d] == 0;
+        if (x->label[d] == 0 && (h->on_chip || h->stride[d] != 1)) {
+            return false;
+        }
+    }
+    return count <= 1 && !l->real.pair[x->buf] && !l->real.turn[x->buf].is;
+}
+
+bool lower_is_flat(Lower *l, const Stmt *s)
+{
+    Loads loads = {0};
+    if (l->n_labels != 1 || l->full.n[0] < FLAT_LEAST || reads(s->value, s->dst)) {
+        return false;
+    }
+    Place dst = place_of(l, s->dst, s->at);
+    collect_loads(l, s->value, &loads);
+    bool flat = flat_place(l, &dst) && loads.n < 32;
+    for (uint32_t i = 0; i < loads.n; i++) {
+        flat &= flat_place(l, &loads.at[i]);
+    }
+    return flat && (s->fold != OP_COPY || place_has(&dst, 0));
+}
+
+/* The next piece of a vector: rows of one length that follow each other, as many as there are
+ * partitions; at last what is less than one element for each. */
+static bool flat_next(Lower *l, int64_t end)
+{
+    int64_t at = l->flat == 0 ? l->full.s[0] : l->full.s[0] + l->full.n[0] * l->full.n[1];
+    int64_t left = end - at, row = left / NKI_PARTITIONS;
+    row = row < l->tile_elements ? row : l->tile_elements;
+    l->full.s[0] = at;
+    l->full.s[1] = 0;
+    l->full.n[1] = row > 0 ? NKI_PARTITIONS : 1;
+    l->full.n[0] = l->flat = row > 0 ? row : left;
+    return left > 0;
+}
+
+static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, bool overwrite)
+{
+    View acc = {0}, total;
+    for (bool first = true; flat_next(l, end) && !l->failed; first = false) {
+        Box box = l->full;
+        View part = fold_free(l, s, shape, &box);
+        if (first) {
+            acc = part;
+        } else {
+            join(l, s->fold, view_rows(acc, part.np), part);
+        }
+    }
+    if (s->fold == OP_SUM) {
+        total = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, 1);
+        make_matmul(l, total, view_part(view_ones(l), 0, 1), acc, true);
+    } else {
+        total = fold_rows(l, s->fold, acc);
+    }
+    l->flat = 0;
+    Place dst = place_of(l, s->dst, s->at);
+    Labels none = {0};
+    fold_store(l, s, &dst, none, none, &l->full, total, overwrite);
+}
+
+/* A statement over vectors, which alone would keep one partition busy. */
+static void lower_flat(Lower *l, const Stmt *s, bool overwrite)
+{
+    Place whole = place_of(l, s->dst, s->at);
+    int64_t end = l->full.s[0] + l->full.n[0];
+    Shape shape = {.p = labels_one(1), .keep = labels_one(0)};
+    if (!place_has(&whole, 0)) {
+        shape = (Shape){.p = labels_one(1), .fold = labels_one(0), .fold_p = true};
+        flat_fold(l, s, &shape, end, overwrite);
+    }
+    while (place_has(&whole, 0) && flat_next(l, end) && !l->failed) {
+        Place dst = place_of(l, s->dst, s->at);
+        if (s->fold == OP_COPY) {
+            lower_assign(l, s, &dst, &shape);
+        } else {
+            lower_fold(l, s, &dst, &shape, overwrite);
+        }
+    }
+    l->flat = 0;
+}
+
 void lower_map(Lower *l, const Stmt *s, bool overwrite)
 {
+    if (lower_is_flat(l, s)) {
+        lower_flat(l, s, overwrite);
+        return;
+    }
     Place dst = place_of(l, s->dst, s->at);
     Shape shape = choose_shape(l, &dst, s->value, l->n_labels);
     if (s->fold == OP_COPY) {

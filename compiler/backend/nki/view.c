@@ -45,7 +45,7 @@ bool place_has(const Place *x, uint32_t label)
             return true;
         }
     }
-    return false;
+    return x->high_step > 0 && x->high_label == (int32_t)label;
 }
 
 void box_steps(Labels x, const Box *full, int64_t most, int64_t *step)
@@ -161,6 +161,9 @@ uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, 
         stride[d] = flat;
         flat *= b->extent[d].n;
         offset += stride[d] * (x->base[d] + (x->label[d] < 0 ? 0 : box->s[x->label[d]]));
+        offset += x->high_step > 0 && x->high_dim == d
+                      ? stride[d] * x->high_step * box->s[x->high_label]
+                      : 0;
     }
     uint32_t n = 0;
     key[n++] = (int64_t)x->buf;
@@ -177,6 +180,8 @@ uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, 
             int64_t s = 0;
             for (uint32_t d = 0; d < x->rank; d++) {
                 s += x->label[d] == (int32_t)label ? stride[d] : 0;
+                bool high = x->high_step > 0 && x->high_label == (int32_t)label;
+                s += high && x->high_dim == d ? stride[d] * x->high_step : 0;
             }
             key[n++] = s;
             key[n++] = box->n[label];
@@ -306,6 +311,8 @@ static int64_t hbm_stride(const Lower *l, const Place *x, uint32_t label)
     int64_t s = 0;
     for (uint32_t d = 0; d < x->rank; d++) {
         s += x->label[d] == (int32_t)label ? l->home[x->buf].stride[d] : 0;
+        bool high = x->high_step > 0 && x->high_label == (int32_t)label;
+        s += high && x->high_dim == d ? l->home[x->buf].stride[d] * x->high_step : 0;
     }
     return s;
 }
