@@ -588,7 +588,7 @@ void contract_blocks(Contraction *c)
     count = sat_mul(count, labels_count(p.outer, &l->full));
     count = sat_mul(count, labels_count(c->ok, &l->full));
     count = sat_mul(count, labels_count(c->pk, &l->full) / NKI_PARTITIONS);
-    if (count > NKI_INSTRUCTIONS) {
+    if (count > l->most) {
         l->too_many = l->failed = true;
         return;
     }
