@@ -195,25 +195,38 @@ typedef struct Count {
     const NkiChip *chip;
     NkiCost *out;
     NkiBalance balance;
-    Life *life;      /* [bufs]: the tile each is now */
+    Life *life;      /* [bufs][banks]: the tile each is now; SBUF tiles are in bank 0 */
     VEC(Life) ended; /* the tiles they were */
     double charged;
 } Count;
 
+int64_t nki_bank(const Kernel *k, BufRef buf)
+{
+    const Buffer *b = &k->bufs.at[buf];
+    bool list = b->space == SPACE_ACC && b->rank == 2 &&
+                sat_mul(b->extent[1].n, nki_bytes(b->dtype)) > NKI_PSUM_BANK;
+    return list ? NKI_PSUM_BANK / nki_bytes(b->dtype) : 0;
+}
+
 /* The tile that a buffer was is no longer; a new one begins. */
 static void end_life(Count *c, BufRef buf)
 {
-    if (c->life[buf].born != 0) {
-        c->life[buf].buf = buf;
-        vec_push(c->k->arena, &c->ended, c->life[buf]);
-        c->life[buf] = (Life){0};
+    for (uint32_t bank = 0; bank < NKI_PSUM_BANKS; bank++) {
+        Life *life = &c->life[buf * NKI_PSUM_BANKS + bank];
+        if (life->born != 0) {
+            life->buf = buf;
+            vec_push(c->k->arena, &c->ended, *life);
+            *life = (Life){0};
+        }
     }
 }
 
 static void touch(Count *c, const Operand *o)
 {
     if (o->on_chip) {
-        Life *life = &c->life[o->buf];
+        int64_t bank = nki_bank(c->k, o->buf) > 0 ? o->f / nki_bank(c->k, o->buf) : 0;
+        bank = bank >= 0 && bank < NKI_PSUM_BANKS ? bank : 0;
+        Life *life = &c->life[o->buf * NKI_PSUM_BANKS + (uint32_t)bank];
         life->born = life->born == 0 ? c->out->instructions : life->born;
         life->died = c->out->instructions;
     }
@@ -275,7 +288,8 @@ static void peaks(Count *c)
             if ((buf->space == SPACE_ACC) != (space == 1)) {
                 continue;
             }
-            int64_t bytes = buf->extent[1].n * nki_bytes(buf->dtype);
+            int64_t bank = nki_bank(c->k, life->buf);
+            int64_t bytes = (bank > 0 ? bank : buf->extent[1].n) * nki_bytes(buf->dtype);
             int64_t size =
                 space == 1 ? (bytes + NKI_PSUM_BANK - 1) / NKI_PSUM_BANK : (bytes + 3) / 4 * 4;
             change[life->born] += size;
@@ -298,7 +312,7 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
 {
     *out = (NkiCost){0};
     Count c = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k)};
-    c.life = ARENA_ARRAY(k->arena, k->bufs.n + 1, Life);
+    c.life = ARENA_ARRAY(k->arena, (size_t)(k->bufs.n + 1) * NKI_PSUM_BANKS, Life);
     const Stmt *bad = NULL;
     const char *why = NULL;
     if (!instr_walk(k, count_instr, &c, &bad, &why)) {

@@ -122,6 +122,10 @@ bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, con
 int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t *cycles);
 double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *descriptors);
 
+/* A PSUM buffer of more than a bank is a list of tiles, each a bank, that are used one at a
+ * time: elements of one; 0: the buffer is one tile. */
+int64_t nki_bank(const Kernel *k, BufRef buf);
+
 const char *nki_dtype(DType t);
 int64_t nki_bytes(DType t);
 

@@ -55,6 +55,18 @@ static void put_shape(const Kernel *k, BufRef buf, Text *out)
 
 static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
 {
+    const Buffer *b = &p->k->bufs.at[buf];
+    int64_t bank = nki_bank(p->k, buf);
+    if (bank > 0) {
+        text_printf(p->out, "%s = [  # %lld tiles of a bank each\n", name,
+                    (long long)(b->extent[1].n / bank));
+        for (int64_t i = 0; i < b->extent[1].n / bank; i++) {
+            text_printf(p->out, "    nl.ndarray(shape=(%lld, %lld), dtype=nl.%s, buffer=nl.%s),\n",
+                        (long long)b->extent[0].n, (long long)bank, nki_dtype(b->dtype), space);
+        }
+        text_put(p->out, "]\n");
+        return;
+    }
     text_printf(p->out, "%s = nl.ndarray(shape=", name);
     put_shape(p->k, buf, p->out);
     text_printf(p->out, ", dtype=nl.%s, buffer=nl.%s)\n", nki_dtype(p->k->bufs.at[buf].dtype),
@@ -145,12 +157,31 @@ static void put_hbm(Printer *p, Role role)
     text_put(p->out, o->n == 0 ? "0:1, 0:1]" : "]");
 }
 
+/* One tile of a list: its number, as a sum over the loops. */
+static void put_bank(Printer *p, Role role, int64_t bank)
+{
+    const Instr *at = p->at;
+    Instr *number = ARENA_ARRAY(p->k->arena, p->depth + 1, Instr);
+    for (uint32_t d = 0; d <= p->depth; d++) {
+        number[d].dst.f = operand_of(&at[d], role)->f / bank;
+    }
+    p->at = number;
+    text_put(p->out, "[");
+    put_position(p, ROLE_DST, AXIS_F, 0);
+    text_put(p->out, "]");
+    p->at = (Instr *)(uintptr_t)at;
+}
+
 static void put_operand(Printer *p, Role role)
 {
     const Operand *o = operand_of(&p->at[0], role);
     text_put(p->out, nki_result(p->k, o->buf));
     if (!o->on_chip) {
         put_hbm(p, role);
+        return;
+    }
+    if (nki_bank(p->k, o->buf) > 0) {
+        put_bank(p, role, nki_bank(p->k, o->buf));
         return;
     }
     text_put(p->out, "[");

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes loops of a flat LEGAL kernel: runs of equal statements whose positions grow by the same
- * steps become one loop, short runs first, so that loops nest. A tile that begins in a run and
- * is used in it alone begins in the loop's body; one that is used after it becomes a part of
- * one larger tile, side by side with those of the other runs. The instructions and their order
- * stay what they were: the result is compared with the flat kernel, which is kept where they
- * are not, or where larger tiles do not fit. */
+ * steps become one loop, short runs first, so that loops nest. A tile that one run alone uses
+ * begins in the loop's body; where each run uses another one of several that live on, they
+ * become parts of one larger tile, side by side. The instructions and their order stay what
+ * they were: the result is compared with the flat kernel, which is kept where they are not, or
+ * where larger tiles do not fit. */
 #include "backend/nki/roll.h"
 
 #include <string.h>
 
-#define BODY_MOST   160               /* nodes of a run */
+#define BODY_MOST   160                 /* nodes of a run */
 #define WORK_MOST   ((int64_t)40000000) /* comparisons of nodes, per kernel */
-#define PAIR_LEAVES 6                 /* statements of a run that pays when there are two */
+#define PAIR_LEAVES 6                   /* statements of a run that pays when there are two */
+
+static bool on_chip(const Roll *r, BufRef b)
+{
+    return r->k->bufs.at[b].space == SPACE_TILE || r->k->bufs.at[b].space == SPACE_ACC;
+}
 
 /* Accesses to a tile that has become a part of another are to that one. */
-static void refresh(Roll *r, RollNode *n)
+void roll_refresh(Roll *r, RollNode *n)
 {
     for (uint32_t x = 0; x < n->n_ref; x++) {
         RollRef *ref = &n->ref[x];
-        while (!ref->alloc && r->buf.at[ref->buf].to != ref->buf) {
+        while (r->buf.at[ref->buf].to != ref->buf) {
             const RollBuf *b = &r->buf.at[ref->buf];
             n->base[ref->slot + 1] += b->offset;
             ref->buf = b->to;
@@ -37,10 +42,9 @@ typedef struct Match {
     int64_t *step;       /* [n_base] */
     BufRef *first;       /* [n_ref] of the first run */
     uint8_t *class;      /* [n_ref], RefClass */
-    uint32_t *owner;     /* [n_ref] OWN: the reference where the tile begins */
-    uint32_t n_families; /* OUTER: tiles that begin before, one for each run */
+    uint32_t *owner;     /* [n_ref] OWN: the first reference to the same tile */
+    uint32_t n_families; /* OUTER: tiles that live on, one for each run */
     struct {
-        BufRef member; /* of the run at hand */
         VEC(BufRef) all;
     } * family;
     uint32_t *in_family; /* [n_ref] */
@@ -67,8 +71,8 @@ static bool match_positions(Roll *r, Match *m, uint32_t run)
         if (!same_shape(a, b)) {
             return false;
         }
-        refresh(r, a);
-        refresh(r, b);
+        roll_refresh(r, a);
+        roll_refresh(r, b);
         for (uint32_t v = 0; v < a->n_base; v++, slot++) {
             int64_t step = b->base[v] - a->base[v];
             if (run > 1 && step != m->step[slot]) {
@@ -95,7 +99,7 @@ static bool steady_partitions(Roll *r, const Match *m)
         for (uint32_t x = 0; x < n->n_ref && !(hbm && n->kind == STMT_TILE); x++) {
             Space space = r->k->bufs.at[n->ref[x].buf].space;
             bool chip = space == SPACE_TILE || space == SPACE_ACC;
-            if (!n->ref[x].alloc && chip && m->step[slot + n->ref[x].slot] != 0) {
+            if (chip && m->step[slot + n->ref[x].slot] != 0) {
                 return false;
             }
         }
@@ -104,101 +108,117 @@ static bool steady_partitions(Roll *r, const Match *m)
     return true;
 }
 
-/* Marks the tiles that begin in a run with their place in it. */
-static void mark_own(Roll *r, const Match *m, uint32_t run)
+/* Counts the accesses to each tile in a run. */
+static void count_run(Roll *r, const Match *m, uint32_t run)
 {
     uint32_t x = 0;
     for (uint32_t j = 0; j < m->length; j++) {
         const RollNode *n = node_at(r, m, run, j);
         for (uint32_t i = 0; i < n->n_ref; i++, x++) {
-            if (n->ref[i].alloc) {
-                RollBuf *b = &r->buf.at[n->ref[i].buf];
+            RollBuf *b = &r->buf.at[n->ref[i].buf];
+            b->family = b->mark != r->mark ? UINT32_MAX : b->family;
+            if (b->mark != r->mark || b->iteration != run) {
                 b->mark = r->mark;
                 b->iteration = run;
                 b->position = x;
-                b->family = UINT32_MAX;
+                b->count = 0;
             }
+            b->count++;
         }
     }
+}
+
+/* Is the tile used by the run that was counted last, and by nothing else? */
+static bool is_own(const Roll *r, BufRef buf, uint32_t run)
+{
+    const RollBuf *b = &r->buf.at[buf];
+    return on_chip(r, buf) && b->mark == r->mark && b->iteration == run && b->count == b->uses;
+}
+
+static bool same_tile(const Roll *r, BufRef a, BufRef b)
+{
+    const Buffer *x = &r->k->bufs.at[a], *y = &r->k->bufs.at[b];
+    return x->space == y->space && x->dtype == y->dtype && x->rank == 2 && y->rank == 2 &&
+           x->extent[0].n == y->extent[0].n && x->extent[1].n == y->extent[1].n &&
+           (r->buf.at[a].fill == NULL) == (r->buf.at[b].fill == NULL);
 }
 
 /* May the tile become a part of a larger one? */
 static bool can_join(const Roll *r, BufRef b, BufRef with)
 {
-    const Buffer *x = &r->k->bufs.at[b], *y = &r->k->bufs.at[with];
-    return r->merge && r->buf.at[b].top && x->space == SPACE_TILE &&
-           y->space == SPACE_TILE && x->dtype == y->dtype &&
-           x->extent[0].n == y->extent[0].n && x->extent[1].n == y->extent[1].n;
+    return r->merge > 0 && r->k->bufs.at[b].space == SPACE_TILE && same_tile(r, b, with);
 }
 
-/* A tile that began before the runs: it belongs to one family, and to one run of it. */
+/* A tile that lives on: it belongs to one family, and to one run of it. */
 static bool join_family(Roll *r, Match *m, uint32_t family, uint32_t run, BufRef buf)
 {
     RollBuf *b = &r->buf.at[buf];
-    if (b->mark == r->mark) {
-        return b->family == family && b->iteration == run;
+    if (b->family != UINT32_MAX) {
+        return b->family == family && m->family[family].all.n > run &&
+               m->family[family].all.at[run] == buf;
     }
-    if (m->family[family].all.n != run || !can_join(r, buf, run == 0 ? buf : m->family[family].all.at[0])) {
+    if (m->family[family].all.n != run ||
+        !can_join(r, buf, run == 0 ? buf : m->family[family].all.at[0])) {
         return false;
     }
-    b->mark = r->mark;
     b->family = family;
-    b->iteration = run;
     vec_push(r->arena, &m->family[family].all, buf);
     return true;
 }
 
-/* What each reference of the first two runs is. */
-static bool classify(Roll *r, Match *m, uint32_t x, bool alloc, BufRef a, BufRef b)
+/* What each reference of the first run is; the second run's is `b`. */
+static bool classify(Roll *r, Match *m, uint32_t x, BufRef a, BufRef b)
 {
-    const RollBuf *first = &r->buf.at[a];
     m->first[x] = a;
-    m->owner[x] = x;
-    if (alloc) {
-        m->class[x] = REF_OWN;
-        return true;
-    }
-    if (first->mark == r->mark && first->family == UINT32_MAX && first->iteration == 0) {
-        m->class[x] = REF_OWN;
-        m->owner[x] = first->position;
-        return true;
-    }
     if (a == b) {
         m->class[x] = REF_SAME;
-        return first->mark != r->mark;
+        return true;
     }
-    m->class[x] = REF_OUTER;
-    if (!r->outer) {
+    if (m->class[x] == REF_OWN) {
+        return true;
+    }
+    if (!r->outer || !on_chip(r, a)) {
         return false;
     }
-    if (first->mark == r->mark && first->family != UINT32_MAX) {
-        m->in_family[x] = first->family;
-        return first->iteration == 0;
-    }
-    m->in_family[x] = m->n_families++;
+    uint32_t family = r->buf.at[a].family;
+    m->in_family[x] = family != UINT32_MAX ? family : m->n_families++;
     return join_family(r, m, m->in_family[x], 0, a);
+}
+
+/* The first run alone: which tiles could be its own. */
+static void match_first(Roll *r, Match *m)
+{
+    uint32_t x = 0;
+    r->mark++;
+    count_run(r, m, 0);
+    for (uint32_t j = 0; j < m->length; j++) {
+        const RollNode *n = node_at(r, m, 0, j);
+        for (uint32_t i = 0; i < n->n_ref; i++, x++) {
+            m->class[x] = is_own(r, n->ref[i].buf, 0) ? REF_OWN : REF_OUTER;
+            m->owner[x] = r->buf.at[n->ref[i].buf].position;
+        }
+    }
 }
 
 static bool match_refs(Roll *r, Match *m, uint32_t run)
 {
     uint32_t x = 0;
-    mark_own(r, m, run);
+    count_run(r, m, run);
     for (uint32_t j = 0; j < m->length; j++) {
         const RollNode *a = node_at(r, m, 0, j), *b = node_at(r, m, run, j);
         for (uint32_t i = 0; i < a->n_ref; i++, x++) {
             BufRef have = b->ref[i].buf;
-            const RollBuf *buf = &r->buf.at[have];
-            if (run == 1 && !classify(r, m, x, a->ref[i].alloc, a->ref[i].buf, have)) {
+            if (run == 1 && !classify(r, m, x, a->ref[i].buf, have)) {
                 return false;
             }
             bool ok = false;
             switch ((RefClass)m->class[x]) {
             case REF_SAME:
-                ok = have == m->first[x] && buf->mark != r->mark;
+                ok = have == m->first[x];
                 break;
             case REF_OWN:
-                ok = buf->mark == r->mark && buf->family == UINT32_MAX &&
-                     buf->iteration == run && buf->position == m->owner[x];
+                ok = is_own(r, have, run) && r->buf.at[have].position == m->owner[x] &&
+                     same_tile(r, have, m->first[x]);
                 break;
             case REF_OUTER:
                 ok = join_family(r, m, m->in_family[x], run, have);
@@ -232,8 +252,7 @@ static void match_find(Roll *r, Match *m)
 {
     m->trips = 1;
     match_room(r, m);
-    r->mark++;
-    mark_own(r, m, 0);
+    match_first(r, m);
     while (m->start + (m->trips + 1) * m->length <= r->list.n && r->work > 0) {
         if (!match_positions(r, m, m->trips) ||
             (m->trips == 1 && !steady_partitions(r, m)) || !match_refs(r, m, m->trips)) {
@@ -247,18 +266,6 @@ static void match_find(Roll *r, Match *m)
 }
 
 /* ---- tiles that live on ---- */
-
-static uint32_t uses_in(const Roll *r, const Match *m, uint32_t run, BufRef buf)
-{
-    uint32_t n = 0;
-    for (uint32_t j = 0; j < m->length; j++) {
-        const RollNode *node = node_at(r, m, run, j);
-        for (uint32_t x = 0; x < node->n_ref; x++) {
-            n += node->ref[x].buf == buf && !node->ref[x].alloc;
-        }
-    }
-    return n;
-}
 
 /* Does a statement of the node write one of the marked tiles and read another? The reader of a
  * kernel takes that for one that reads what it writes. */
@@ -274,8 +281,11 @@ static bool node_clashes(Roll *r, const RollNode *n, const RollRef *ref)
         }
         return false;
     }
+    if (n->kind != STMT_TILE) {
+        return false;
+    }
     uint32_t dst = n->fill != NULL;
-    if (n->kind != STMT_TILE || r->buf.at[ref[dst].buf].joins != r->mark) {
+    if (r->buf.at[ref[dst].buf].joins != r->mark) {
         return false;
     }
     for (uint32_t x = dst + 1; x < n->n_ref; x++) {
@@ -286,7 +296,7 @@ static bool node_clashes(Roll *r, const RollNode *n, const RollRef *ref)
     return false;
 }
 
-static bool may_join(Roll *r, const BufRef *part, uint32_t n)
+bool roll_may_join(Roll *r, const BufRef *part, uint32_t n)
 {
     r->mark++;
     for (uint32_t i = 0; i < n; i++) {
@@ -295,7 +305,7 @@ static bool may_join(Roll *r, const BufRef *part, uint32_t n)
     for (uint32_t i = 0; i < r->list.n; i++) {
         RollNode *node = r->list.at[i];
         if (node != NULL) {
-            refresh(r, node);
+            roll_refresh(r, node);
             if (node_clashes(r, node, node->ref)) {
                 return false;
             }
@@ -305,7 +315,7 @@ static bool may_join(Roll *r, const BufRef *part, uint32_t n)
 }
 
 /* Joins tiles of one shape, the i-th at i times their length. */
-static BufRef join(Roll *r, const BufRef *part, uint32_t n)
+BufRef roll_join(Roll *r, const BufRef *part, uint32_t n)
 {
     Buffer big = r->k->bufs.at[part[0]];
     Dim extent[2] = {big.extent[0], dim_fixed(big.extent[1].n * n)};
@@ -319,7 +329,10 @@ static BufRef join(Roll *r, const BufRef *part, uint32_t n)
         hint = str_format(r->arena, "%ss", hint);
     }
     vec_push(r->arena, &r->hint, hint);
-    RollBuf info = {.to = to, .top = true};
+    RollBuf info = {.to = to, .family = UINT32_MAX};
+    info.alloc = r->buf.at[part[0]].alloc;
+    info.fill = r->buf.at[part[0]].fill;
+    info.banks = big.space == SPACE_ACC ? n : 0;
     for (uint32_t i = 0; i < n; i++) {
         RollBuf *b = &r->buf.at[part[i]];
         info.uses += b->uses;
@@ -333,75 +346,16 @@ static BufRef join(Roll *r, const BufRef *part, uint32_t n)
 static bool fits(const Roll *r, BufRef buf, uint32_t n)
 {
     const Buffer *b = &r->k->bufs.at[buf];
-    return sat_mul(sat_mul(b->extent[1].n, n), nki_bytes(b->dtype)) <= r->chip->sbuf_bytes / 2;
+    return sat_mul(sat_mul(b->extent[1].n, n), nki_bytes(b->dtype)) <= r->merge;
 }
 
-static RollNode *alloc_node(Roll *r, const RollNode *like, BufRef buf)
+static bool may_join_all(Roll *r, const Match *m)
 {
-    RollNode *n = ARENA_NEW(r->arena, RollNode);
-    *n = *like;
-    n->ref = ARENA_NEW(r->arena, RollRef);
-    *n->ref = (RollRef){buf, true, 0};
-    n->n_ref = 1;
-    n->key = hash_mix(like->key, (uint64_t)r->k->bufs.at[buf].extent[1].n);
-    return n;
-}
-
-/* The tiles that begin in a run at node `j` and are used outside of it: joined, or false when
- * they cannot be. */
-static bool keep_alive(Roll *r, const Match *m, uint32_t j, RollNodes *before)
-{
-    const RollNode *n = node_at(r, m, 0, j);
-    bool escapes = false;
-    for (uint32_t run = 0; run < m->trips; run++) {
-        BufRef b = node_at(r, m, run, j)->ref[0].buf;
-        escapes |= uses_in(r, m, run, b) != r->buf.at[b].uses;
-    }
-    if (!escapes) {
-        return true;
-    }
-    BufRef *part = ARENA_ARRAY(r->arena, m->trips, BufRef);
-    for (uint32_t run = 0; run < m->trips; run++) {
-        part[run] = node_at(r, m, run, j)->ref[0].buf;
-    }
-    if (before == NULL) {
-        return n->fill == NULL && can_join(r, part[0], part[0]) && fits(r, part[0], m->trips) &&
-               may_join(r, part, m->trips);
-    }
-    RollNode *made = alloc_node(r, n, join(r, part, m->trips));
-    vec_push(r->arena, before, made);
-    return true;
-}
-
-/* Is the node the allocation of a tile that has become part of a larger one? */
-static bool is_gone(const Roll *r, const RollNode *n)
-{
-    return n->kind == STMT_ALLOC && r->buf.at[n->ref[0].buf].to != n->ref[0].buf;
-}
-
-/* Joins all that must be, or says that it cannot be done (`before` null: only that). */
-static bool join_all(Roll *r, Match *m, RollNodes *before)
-{
-    for (uint32_t j = 0; j < m->length; j++) {
-        if (node_at(r, m, 0, j)->kind == STMT_ALLOC && !keep_alive(r, m, j, before)) {
-            return false;
-        }
-    }
     for (uint32_t f = 0; f < m->n_families; f++) {
         const BufRef *part = m->family[f].all.at;
-        if (before == NULL) {
-            if (!fits(r, part[0], m->trips) || !may_join(r, part, m->trips)) {
-                return false;
-            }
-            continue;
+        if (!fits(r, part[0], m->trips) || !roll_may_join(r, part, m->trips)) {
+            return false;
         }
-        BufRef big = join(r, part, m->trips);
-        uint32_t i = 0; /* where the first began; the others go */
-        while (r->list.at[i] == NULL || !is_gone(r, r->list.at[i]) ||
-               r->buf.at[r->list.at[i]->ref[0].buf].to != big) {
-            i++;
-        }
-        r->list.at[i] = alloc_node(r, r->list.at[i], big);
     }
     return true;
 }
@@ -417,22 +371,21 @@ static uint64_t loop_key(const RollNode *loop)
     return hash_bytes(key, loop->step, loop->n_base * sizeof *loop->step);
 }
 
-static void put_body(Roll *r, const Match *m, RollNode *loop, RollNodes *body)
+static void put_body(Roll *r, const Match *m, RollNode *loop)
 {
     VEC(int64_t) base = {0}, step = {0};
     VEC(RollRef) ref = {0};
+    RollNodes body = {0};
+    loop->own = ARENA_ARRAY(r->arena, m->n_ref, bool);
     for (uint32_t j = 0; j < m->length; j++) {
         RollNode *n = node_at(r, m, 0, j), *next = node_at(r, m, 1, j);
-        if (is_gone(r, n)) {
-            continue;
-        }
-        refresh(r, n);
-        refresh(r, next);
+        roll_refresh(r, n);
+        roll_refresh(r, next);
         for (uint32_t x = 0; x < n->n_ref; x++) {
             RollRef moved = n->ref[x];
             moved.slot += base.n;
+            loop->own[ref.n] = m->class[ref.n] == REF_OWN;
             vec_push(r->arena, &ref, moved);
-            r->buf.at[moved.buf].top &= !moved.alloc;
         }
         for (uint32_t v = 0; v < n->n_base; v++) {
             int64_t by = next->base[v] - n->base[v];
@@ -440,13 +393,15 @@ static void put_body(Roll *r, const Match *m, RollNode *loop, RollNodes *body)
             vec_push(r->arena, &step, by);
         }
         loop->leaves += n->leaves;
-        vec_push(r->arena, body, n);
+        vec_push(r->arena, &body, n);
     }
     loop->base = base.at;
     loop->n_base = base.n;
     loop->step = step.at;
     loop->ref = ref.at;
     loop->n_ref = ref.n;
+    loop->body = body.at;
+    loop->n_body = body.n;
 }
 
 /* A loop around one loop that goes on where that ends is one loop. */
@@ -461,56 +416,53 @@ static void flatten(RollNode *loop)
             return;
         }
     }
+    for (uint32_t x = 0; x < loop->n_ref; x++) {
+        if (loop->own[x] && !inner->own[x]) {
+            return;
+        }
+    }
     loop->trips *= inner->trips;
     loop->step = inner->step;
+    loop->own = inner->own;
     loop->body = inner->body;
     loop->n_body = inner->n_body;
-    loop->key = loop_key(loop);
 }
 
 /* The runs in the list give way to one loop. */
-static void replace(Roll *r, const Match *m, const RollNodes *before)
+static void replace(Roll *r, const Match *m)
 {
+    for (uint32_t f = 0; f < m->n_families; f++) {
+        (void)roll_join(r, m->family[f].all.at, m->trips);
+    }
     for (uint32_t run = 1; run < m->trips; run++) {
         for (uint32_t j = 0; j < m->length; j++) {
             RollNode *n = node_at(r, m, run, j);
-            refresh(r, n);
+            roll_refresh(r, n);
             for (uint32_t x = 0; x < n->n_ref; x++) {
-                r->buf.at[n->ref[x].buf].uses -= !n->ref[x].alloc;
+                r->buf.at[n->ref[x].buf].uses--;
             }
         }
     }
-    RollNodes body = {0};
     RollNode *loop = ARENA_NEW(r->arena, RollNode);
     *loop = (RollNode){.kind = STMT_FOR, .trips = m->trips};
-    put_body(r, m, loop, &body);
-    loop->body = body.at;
-    loop->n_body = body.n;
-    loop->key = loop_key(loop);
+    put_body(r, m, loop);
     flatten(loop);
-    uint32_t at = m->start;
-    CHECK(before->n < m->trips * m->length);
-    for (uint32_t i = 0; i < before->n; i++) {
-        r->list.at[at++] = before->at[i];
-    }
-    r->list.at[at++] = loop;
-    for (uint32_t i = at; i < m->start + m->trips * m->length; i++) {
+    loop->key = loop_key(loop);
+    r->list.at[m->start] = loop;
+    for (uint32_t i = m->start + 1; i < m->start + m->trips * m->length; i++) {
         r->list.at[i] = NULL;
     }
 }
 
-/* Is a loop shorter to read than what it stands for? It does something, and more where there are
- * two iterations. */
+/* Is a loop shorter to read than what it stands for? */
 static bool loop_pays(const Roll *r, const Match *m)
 {
     uint32_t leaves = 0;
-    bool does = false;
     for (uint32_t j = 0; j < m->length; j++) {
         const RollNode *n = node_at(r, m, 0, j);
         leaves += n->kind == STMT_FOR ? PAIR_LEAVES : n->leaves;
-        does |= n->kind != STMT_ALLOC;
     }
-    return does && (m->trips > 2 || leaves >= PAIR_LEAVES);
+    return m->trips > 2 || leaves >= PAIR_LEAVES;
 }
 
 /* Makes a loop at `start` if the run repeats; the node after it. */
@@ -523,13 +475,11 @@ static uint32_t roll_at(Roll *r, uint32_t start, uint32_t length)
     ArenaMark before_match = arena_mark(r->arena);
     Match m = {.start = start, .length = length};
     match_find(r, &m);
-    if (m.trips < 2 || !loop_pays(r, &m) || !join_all(r, &m, NULL)) {
+    if (m.trips < 2 || !loop_pays(r, &m) || !may_join_all(r, &m)) {
         arena_reset(r->arena, before_match);
         return start + 1;
     }
-    RollNodes before = {0};
-    (void)join_all(r, &m, &before);
-    replace(r, &m, &before);
+    replace(r, &m);
     return start + m.trips * length;
 }
 
@@ -550,7 +500,7 @@ static bool sweep(Roll *r, uint32_t length)
     }
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (r->list.at[i] != NULL && !is_gone(r, r->list.at[i])) {
+        if (r->list.at[i] != NULL) {
             r->list.at[kept++] = r->list.at[i];
         }
     }
@@ -575,28 +525,35 @@ static void roll_all(Roll *r)
 }
 
 static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
-                         bool merge)
+                         int64_t merge, int64_t stream)
 {
     Roll r = {.ctx = ctx, .arena = arena, .chip = chip, .from = k, .merge = merge};
     r.k = kernel_like(arena, k);
     r.work = WORK_MOST;
     for (uint32_t b = 0; b < k->bufs.n; b++) {
-        RollBuf info = {.to = b};
+        RollBuf info = {.to = b, .family = UINT32_MAX};
         vec_push(arena, &r.buf, info);
     }
     roll_names(&r);
     roll_nodes(&r);
+    if (stream > 0) {
+        roll_streams(&r, stream);
+        roll_banks(&r);
+    }
     roll_all(&r);
     for (uint32_t i = 0; i < r.list.n; i++) {
-        refresh(&r, r.list.at[i]);
+        roll_refresh(&r, r.list.at[i]);
     }
     return roll_kernel(&r);
 }
 
 Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip)
 {
-    for (int merge = 1; merge >= 0; merge--) {
-        Kernel *rolled = roll_with(ctx, arena, k, chip, merge);
+    static const int64_t share[4][2] = {{2, 4}, {2, 16}, {4, 0}, {0, 0}}; /* of SBUF */
+    for (int i = 0; i < 4; i++) {
+        int64_t merge = share[i][0] == 0 ? 0 : chip->sbuf_bytes / share[i][0];
+        int64_t stream = share[i][1] == 0 ? 0 : chip->sbuf_bytes / share[i][1];
+        Kernel *rolled = roll_with(ctx, arena, k, chip, merge, stream);
         NkiCost cost;
         if (nki_cost(rolled, chip, &cost) && cost.sbuf_peak <= chip->sbuf_bytes &&
             cost.psum_peak <= NKI_PSUM_BANKS && roll_same(arena, k, rolled)) {

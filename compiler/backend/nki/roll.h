@@ -3,7 +3,9 @@
  * of equal runs. A node is a shape (its key) and numbers: the constants of all its accesses in
  * order (`base`), and the buffers they are of (`ref`). Nodes of one key differ in numbers and
  * buffers only; a loop has the numbers of its first iteration and what each grows by. The
- * numbers of a node inside a loop are those of the loop: only nodes of the list count. */
+ * numbers of a node inside a loop are those of the loop: only nodes of the list count.
+ * Allocations are no nodes: a tile begins before its first access, in the innermost loop that
+ * has all of them. */
 #ifndef BACKEND_NKI_ROLL_H
 #define BACKEND_NKI_ROLL_H
 
@@ -11,15 +13,15 @@
 
 typedef struct RollRef {
     BufRef buf;
-    bool alloc;    /* here it begins; else an access */
-    uint32_t slot; /* of an access: the number of its first dimension */
+    uint32_t slot; /* the number of its first dimension */
+    bool all;      /* of the tile */
 } RollRef;
 
 typedef struct RollNode {
     uint64_t key;
     StmtKind kind;
     const Stmt *stmt;
-    const Stmt *fill; /* of a tile: what opens its group; of a reduction: what opens it */
+    const Stmt *fill; /* what opens a reduction, or a group in a part of a PSUM tile */
     uint32_t n_base, n_ref, leaves;
     int64_t *base;
     RollRef *ref;
@@ -27,16 +29,19 @@ typedef struct RollNode {
     struct RollNode **body;
     int64_t trips;
     int64_t *step; /* [n_base] */
+    bool *own;     /* [n_ref] the tile is one of an iteration: it begins in the body */
 } RollNode;
 
 typedef struct RollBuf {
     BufRef to;      /* it became a part of this tile, or is itself */
     int64_t offset; /* elements from that one's start */
     uint32_t uses;  /* accesses in the list */
-    bool top;       /* begins in the list, not in a loop */
+    const Stmt *alloc, *fill; /* and what opens the only group of a PSUM tile */
+    bool partly;              /* some access is to a part of it */
+    uint32_t banks;           /* PSUM tiles it was made of, or 0 */
     /* of the match at hand */
     uint64_t mark;
-    uint32_t position, iteration, family;
+    uint32_t count, position, iteration, family;
     uint64_t joins; /* mark of the tiles that are to become one */
 } RollBuf;
 
@@ -53,10 +58,20 @@ typedef struct Roll {
     VEC(const char *) hint; /* [k->bufs] names by role */
     uint64_t mark;
     int64_t work; /* left */
-    bool merge;   /* may tiles become one? */
+    int64_t merge; /* bytes of a partition that tiles which become one may have; 0: none does */
     bool outer;   /* also those that began before the runs that use them? */
 } Roll;
 
+/* roll.c */
+bool roll_may_join(Roll *r, const BufRef *part, uint32_t n);
+/* Joins tiles of one shape, the i-th at i times their length. */
+BufRef roll_join(Roll *r, const BufRef *part, uint32_t n);
+void roll_refresh(Roll *r, RollNode *n);
+/* roll_stream.c: tiles that are loaded one after the other from places in equal steps become
+ * parts of one, where that has at most so many bytes of a partition. */
+void roll_streams(Roll *r, int64_t most);
+/* PSUM tiles of a bank each that are opened one after the other become a list. */
+void roll_banks(Roll *r);
 /* roll_node.c */
 void roll_nodes(Roll *r);
 Kernel *roll_kernel(Roll *r);

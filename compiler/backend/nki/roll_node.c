@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements to nodes and back (see roll.h). A fill that opens a group or a reduction is one
- * node with what it opens: with the tile's allocation where it is the first access to a PSUM
- * tile, else with the fold. */
+/* Statements to nodes and back (see roll.h). A fill that opens a reduction is one node with it;
+ * one that is the first access to a PSUM tile, and sets all of it, goes with the tile's
+ * allocation. */
 #include "backend/nki/roll.h"
 
 #include "loop/loop_text.h"
@@ -15,6 +15,7 @@ static bool on_chip(const Kernel *k, BufRef b)
 
 typedef struct Gather {
     const Kernel *k;
+    const Stmt *of;
     Arena *arena;
     uint64_t key;
     VEC(int64_t) base;
@@ -26,10 +27,26 @@ static void mix(Gather *g, uint64_t x)
     g->key = hash_mix(g->key, x);
 }
 
+/* Is the access to all of a tile? */
+static bool covers(const Gather *g, const Buffer *b, const Affine *at)
+{
+    for (uint32_t d = 0; d < b->rank; d++) {
+        bool all = false;
+        for (uint32_t i = 0; at[d].n == 1 && i < g->of->n_index; i++) {
+            all |= g->of->index[i].var == at[d].term[0].var && at[d].term[0].coef == 1 &&
+                   at[d].base == 0 && g->of->index[i].range.limit.n == b->extent[d].n;
+        }
+        if (!all) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void gather_access(Gather *g, BufRef buf, const Affine *at)
 {
     const Buffer *b = &g->k->bufs.at[buf];
-    RollRef ref = {buf, false, g->base.n};
+    RollRef ref = {buf, g->base.n, covers(g, b, at)};
     vec_push(g->arena, &g->ref, ref);
     mix(g, (uint64_t)b->space * 64 + (uint64_t)b->dtype);
     mix(g, on_chip(g->k, buf) ? 0 : 1 + (uint64_t)buf);
@@ -59,6 +76,7 @@ static void gather_expr(Gather *g, const Expr *e)
 
 static void gather_tile(Gather *g, const Stmt *s)
 {
+    g->of = s;
     mix(g, s->n_index);
     for (uint32_t i = 0; i < s->n_index; i++) {
         const Range *r = &s->index[i].range;
@@ -76,17 +94,8 @@ static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *fill)
 {
     Gather g = {.k = r->k, .arena = r->arena, .key = (uint64_t)s->kind};
     mix(&g, (uint64_t)s->span.source << 40 ^ (uint64_t)s->span.lo << 20 ^ s->span.hi);
-    if (s->kind == STMT_ALLOC) {
-        const Buffer *b = &r->k->bufs.at[s->buf];
-        RollRef ref = {s->buf, true, 0};
-        vec_push(r->arena, &g.ref, ref);
-        mix(&g, (uint64_t)b->space * 64 + (uint64_t)b->dtype);
-        for (uint32_t d = 0; d < b->rank; d++) {
-            mix(&g, (uint64_t)b->extent[d].n);
-        }
-        if (!on_chip(r->k, s->buf)) { /* in HBM, one allocation stays one */
-            mix(&g, s->buf);
-        }
+    if (s->kind == STMT_ALLOC) { /* in HBM, one allocation stays one */
+        mix(&g, s->buf);
     }
     mix(&g, fill != NULL);
     if (fill != NULL) {
@@ -123,46 +132,34 @@ static bool sets_all(const Kernel *k, const Stmt *s)
     return s->fold == OP_COPY && points == size;
 }
 
-/* When a buffer's tile is best begun: at a statement, where an access is the first and sets all
- * of it. A PSUM tile that a fill opens stays where it is. */
-typedef struct Opening {
-    bool seen;
-    uint32_t fill;  /* 1 + the statement that opens its only group */
-    uint32_t first; /* 1 + the statement before which it begins */
-    const Stmt *alloc;
-} Opening;
-
-static void see_loads(const Expr *e, Opening *opening)
+static void see_loads(const Expr *e, bool *seen)
 {
     if (e->kind == EXPR_LOAD) {
-        opening[e->buf].seen = true;
+        seen[e->buf] = true;
     }
     for (uint32_t i = 0; i < e->n_args; i++) {
-        see_loads(e->arg[i], opening);
+        see_loads(e->arg[i], seen);
     }
 }
 
-static Opening *find_openings(const Roll *r)
+/* Where each tile is allocated, and what opens the only group of a PSUM tile. */
+static void find_allocations(Roll *r)
 {
-    Opening *opening = ARENA_ARRAY(r->arena, r->k->bufs.n + 1, Opening);
+    bool *seen = ARENA_ARRAY(r->arena, r->k->bufs.n + 1, bool);
     for (uint32_t i = 0; i < r->from->n_body; i++) {
         const Stmt *s = r->from->body[i];
-        if (s->kind == STMT_ALLOC && on_chip(r->k, s->buf)) {
-            opening[s->buf].alloc = s;
+        if (s->kind == STMT_ALLOC) {
+            r->buf.at[s->buf].alloc = s;
         }
-        if (s->kind != STMT_TILE) {
-            continue;
+        if (s->kind == STMT_TILE) {
+            see_loads(s->value, seen);
+            if (!seen[s->dst] && is_fill(s) && r->k->bufs.at[s->dst].space == SPACE_ACC &&
+                sets_all(r->k, s)) {
+                r->buf.at[s->dst].fill = s;
+            }
+            seen[s->dst] = true;
         }
-        see_loads(s->value, opening);
-        Opening *o = &opening[s->dst];
-        if (!o->seen && o->alloc != NULL && sets_all(r->k, s)) {
-            bool opens = is_fill(s) && r->k->bufs.at[s->dst].space == SPACE_ACC;
-            o->fill = opens ? i + 1 : 0;
-            o->first = opens ? 0 : i + 1;
-        }
-        o->seen = true;
     }
-    return opening;
 }
 
 static void push_node(Roll *r, const Stmt *s, const Stmt *fill)
@@ -170,32 +167,26 @@ static void push_node(Roll *r, const Stmt *s, const Stmt *fill)
     RollNode *n = node_of(r, s, fill);
     vec_push(r->arena, &r->list, n);
     for (uint32_t x = 0; x < n->n_ref; x++) {
-        RollBuf *b = &r->buf.at[n->ref[x].buf];
-        b->uses += !n->ref[x].alloc;
-        b->top |= n->ref[x].alloc;
+        r->buf.at[n->ref[x].buf].uses++;
+        r->buf.at[n->ref[x].buf].partly |= !n->ref[x].all;
     }
 }
 
 void roll_nodes(Roll *r)
 {
     const Kernel *k = r->from;
-    const Opening *opening = find_openings(r);
+    find_allocations(r);
     for (uint32_t i = 0; i < k->n_body; i++) {
         const Stmt *s = k->body[i], *fill = NULL;
         const Stmt *next = i + 1 < k->n_body ? k->body[i + 1] : NULL;
         if (s->kind == STMT_ALLOC) {
-            const Opening *o = &opening[s->buf];
-            if (o->first == 0) {
-                push_node(r, s, o->fill > 0 ? k->body[o->fill - 1] : NULL);
+            if (!on_chip(k, s->buf)) {
+                push_node(r, s, NULL);
             }
             continue;
         }
-        const Opening *o = &opening[s->dst];
-        if (o->fill == i + 1) {
+        if (r->buf.at[s->dst].fill == s) {
             continue;
-        }
-        if (o->first == i + 1) {
-            push_node(r, o->alloc, NULL);
         }
         if (is_fill(s) && next != NULL && next->kind == STMT_TILE && next->fold != OP_COPY &&
             next->dst == s->dst) {
@@ -218,6 +209,7 @@ typedef struct Emit {
     Roll *r;
     Kernel *to;
     BufRef *buf; /* [r->k->bufs] in `to`, or UINT32_MAX */
+    bool *begun; /* [r->k->bufs] */
     VarRef loop[LOOP_DEPTH_LIMIT + 1];
     uint32_t n_loops, depth;
     Level level[LOOP_DEPTH_LIMIT + 1];
@@ -310,6 +302,43 @@ static int64_t best_start(const RollNode *n, const int64_t *base)
 static void emit_node(Emit *e, const RollNode *n, const int64_t *base, const RollRef *ref,
                       Stmts *out);
 
+/* The tile begins here. */
+static void emit_begin(Emit *e, BufRef b, Stmts *out)
+{
+    Arena *a = e->r->arena;
+    const RollBuf *buf = &e->r->buf.at[b];
+    if (e->begun[b] || buf->alloc == NULL || !on_chip(e->r->k, b)) {
+        return;
+    }
+    e->begun[b] = true;
+    Stmt *s = arena_copy(a, buf->alloc, sizeof *buf->alloc);
+    s->buf = emit_buf(e, b);
+    vec_push(a, out, s);
+    if (buf->fill != NULL) {
+        int64_t bank = e->r->k->bufs.at[b].extent[1].n / (buf->banks > 0 ? buf->banks : 1);
+        for (uint32_t i = 0; i < (buf->banks > 0 ? buf->banks : 1); i++) {
+            Affine *at = arena_copy(a, buf->fill->at, 2 * sizeof *at);
+            at[1].base += i * bank;
+            s = arena_copy(a, buf->fill, sizeof *buf->fill);
+            s->dst = emit_buf(e, b);
+            s->at = at;
+            vec_push(a, out, s);
+        }
+    }
+}
+
+/* A node of a block, after the tiles that begin there. */
+static void emit_in_block(Emit *e, const RollNode *n, const int64_t *base, const RollRef *ref,
+                          Stmts *out)
+{
+    for (uint32_t x = 0; x < n->n_ref; x++) {
+        if (n->kind != STMT_FOR || !n->own[x]) {
+            emit_begin(e, ref[x].buf, out);
+        }
+    }
+    emit_node(e, n, base, ref, out);
+}
+
 static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const RollRef *ref,
                      Stmts *out)
 {
@@ -345,7 +374,7 @@ static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const Roll
             part[x] = ref[at_ref + x];
             part[x].slot -= at_base;
         }
-        emit_node(e, n->body[i], from + at_base, part, &body);
+        emit_in_block(e, n->body[i], from + at_base, part, &body);
         at_base += n->body[i]->n_base;
         at_ref += n->body[i]->n_ref;
     }
@@ -373,7 +402,7 @@ static void emit_node(Emit *e, const RollNode *n, const int64_t *base, const Rol
     e->next = 0;
     if (n->kind == STMT_ALLOC) {
         Stmt *s = arena_copy(a, n->stmt, sizeof *n->stmt);
-        s->buf = emit_buf(e, ref[e->next++].buf);
+        s->buf = emit_buf(e, n->stmt->buf);
         vec_push(a, out, s);
     }
     if (n->fill != NULL) {
@@ -393,6 +422,7 @@ Kernel *roll_kernel(Roll *r)
     e.to->bufs.at = NULL;
     e.to->bufs.n = e.to->bufs.cap = 0;
     e.buf = ARENA_ARRAY(r->arena, r->k->bufs.n, BufRef);
+    e.begun = ARENA_ARRAY(r->arena, r->k->bufs.n, bool);
     for (uint32_t b = 0; b < r->k->bufs.n; b++) {
         e.buf[b] = UINT32_MAX;
     }
@@ -407,9 +437,8 @@ Kernel *roll_kernel(Roll *r)
     }
     for (uint32_t i = 0; i < r->list.n; i++) {
         const RollNode *n = r->list.at[i];
-        bool unused = n->kind == STMT_ALLOC && r->buf.at[n->ref[0].buf].uses == 0;
-        if (!unused) {
-            emit_node(&e, n, n->base, n->ref, &out);
+        if (n->kind != STMT_ALLOC || r->buf.at[n->stmt->buf].uses > 0) {
+            emit_in_block(&e, n, n->base, n->ref, &out);
         }
     }
     e.to->body = out.at;

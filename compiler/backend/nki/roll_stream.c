@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiles of a stream: each loaded whole from HBM, from places that grow by equal steps, such as
+ * the slabs of an operand. They become parts of one tile before loops are looked for: loads
+ * that run ahead of their use would else hide that each iteration does the same. */
+#include "backend/nki/roll.h"
+
+/* The loads of one shape from one tensor, in order. */
+typedef struct Stream {
+    VEC(const RollNode *) load;
+} Stream;
+
+/* A load of a whole tile that nothing has touched. */
+static bool is_load(const Roll *r, const RollNode *n, const bool *seen)
+{
+    if (n->kind != STMT_TILE || n->fill != NULL || n->n_ref != 2 || n->stmt->fold != OP_COPY) {
+        return false;
+    }
+    const Buffer *dst = &r->k->bufs.at[n->ref[0].buf], *src = &r->k->bufs.at[n->ref[1].buf];
+    bool hbm = src->space == SPACE_ARGUMENT || src->space == SPACE_WORKSPACE;
+    int64_t points = 1;
+    for (uint32_t i = 0; i < n->stmt->n_index; i++) {
+        points = sat_mul(points, n->stmt->index[i].range.limit.n);
+    }
+    return hbm && dst->space == SPACE_TILE && !seen[n->ref[0].buf] &&
+           points == dst->extent[0].n * dst->extent[1].n;
+}
+
+/* Is load `b` as far from `a` as `d` is from `c`? */
+static bool same_step(const Stream *s, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    const RollNode *const *n = s->load.at;
+    for (uint32_t v = n[a]->ref[1].slot; v < n[a]->n_base; v++) {
+        if (n[b]->base[v] - n[a]->base[v] != n[d]->base[v] - n[c]->base[v]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How many loads from `at` on lie in equal steps: `inner` of them, or several such groups that
+ * lie in equal steps themselves. */
+static uint32_t group_at(const Stream *s, uint32_t at, uint32_t most)
+{
+    uint32_t left = s->load.n - at, inner = left < 2 ? left : 2;
+    while (inner >= 2 && inner < left && inner < most &&
+           same_step(s, at, at + 1, at + inner - 1, at + inner)) {
+        inner++;
+    }
+    uint32_t groups = 1;
+    bool equal = inner > 0;
+    while (equal && (groups + 1) * inner <= left && (groups + 1) * inner <= most) {
+        uint32_t next = at + groups * inner;
+        for (uint32_t j = 0; j < inner && equal; j++) {
+            equal = same_step(s, at, at + j, next, next + j);
+        }
+        equal = equal && same_step(s, at, at + inner, next - inner, next);
+        groups += equal;
+    }
+    return groups * inner;
+}
+
+static void join_stream(Roll *r, const Stream *s, int64_t most)
+{
+    const Buffer *b = &r->k->bufs.at[s->load.at[0]->ref[0].buf];
+    int64_t fit = most / (b->extent[1].n * nki_bytes(b->dtype));
+    uint32_t n = 0;
+    for (uint32_t at = 0; at < s->load.n && fit >= 2; at += n) {
+        n = group_at(s, at, fit < UINT32_MAX ? (uint32_t)fit : UINT32_MAX);
+        BufRef *part = ARENA_ARRAY(r->arena, n, BufRef);
+        for (uint32_t j = 0; j < n; j++) {
+            part[j] = s->load.at[at + j]->ref[0].buf;
+        }
+        if (n > 1 && roll_may_join(r, part, n)) {
+            (void)roll_join(r, part, n);
+        }
+    }
+}
+
+void roll_streams(Roll *r, int64_t most)
+{
+    VEC(Stream) streams = {0};
+    bool *seen = ARENA_ARRAY(r->arena, (size_t)r->k->bufs.n + r->list.n + 1, bool);
+    Map by_key;
+    map_init(&by_key, r->arena);
+    for (uint32_t i = 0; i < r->list.n && most > 0; i++) {
+        RollNode *n = r->list.at[i];
+        if (is_load(r, n, seen)) {
+            uint32_t at = 0;
+            if (!map_get(&by_key, n->key, &at)) {
+                Stream made = {0};
+                at = streams.n;
+                vec_push(r->arena, &streams, made);
+                map_put(&by_key, n->key, at);
+            }
+            vec_push(r->arena, &streams.at[at].load, n);
+        }
+        for (uint32_t x = 0; x < n->n_ref; x++) {
+            seen[n->ref[x].buf] = true;
+        }
+    }
+    for (uint32_t i = 0; i < streams.n; i++) {
+        join_stream(r, &streams.at[i], most);
+    }
+}
+
+/* ---- PSUM ---- */
+
+static void join_banks(Roll *r, const BufRef *bank, uint32_t n)
+{
+    if (n > 1 && roll_may_join(r, bank, n)) {
+        (void)roll_join(r, bank, n);
+    }
+}
+
+static bool is_bank(const Roll *r, BufRef buf)
+{
+    const Buffer *b = &r->k->bufs.at[buf];
+    const RollBuf *info = &r->buf.at[buf];
+    return b->space == SPACE_ACC && info->fill != NULL && !info->partly &&
+           b->extent[1].n * nki_bytes(b->dtype) == NKI_PSUM_BANK;
+}
+
+void roll_banks(Roll *r)
+{
+    BufRef bank[NKI_PSUM_BANKS];
+    uint32_t n = 0;
+    bool *seen = ARENA_ARRAY(r->arena, (size_t)r->k->bufs.n + 2 * r->list.n + 1, bool);
+    for (uint32_t i = 0; i < r->list.n; i++) {
+        const RollNode *node = r->list.at[i];
+        BufRef dst = node->n_ref > 0 ? node->ref[0].buf : 0;
+        bool dma = false;
+        for (uint32_t x = 0; x < node->n_ref; x++) {
+            Space space = r->k->bufs.at[node->ref[x].buf].space;
+            dma |= space != SPACE_TILE && space != SPACE_ACC;
+        }
+        bool opens = node->n_ref > 0 && !seen[dst] && is_bank(r, dst);
+        bool goes_on = opens && (n == 0 || (n < NKI_PSUM_BANKS &&
+                                            r->k->bufs.at[dst].extent[0].n ==
+                                                r->k->bufs.at[bank[0]].extent[0].n));
+        for (uint32_t x = 0; x < node->n_ref; x++) {
+            seen[node->ref[x].buf] = true;
+        }
+        if (!dma && !goes_on) {
+            join_banks(r, bank, n);
+            n = 0;
+        }
+        if (opens) {
+            bank[n++] = dst;
+        }
+    }
+    join_banks(r, bank, n);
+}
