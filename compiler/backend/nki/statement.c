@@ -49,6 +49,28 @@ static double suits(const Lower *l, const Place *x, uint32_t label)
     return 1.0;
 }
 
+/* With `p` on partitions, does the free axis have a reduced label, which goes last, where another
+ * lies contiguous? Then an access takes its elements one by one. */
+static double keeps_runs(const Lower *l, const Place *dst, const Place *x, uint32_t p,
+                         uint32_t n)
+{
+    uint32_t unit = n;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        bool here = x->label[d] >= 0 && l->home[x->buf].stride[d] == 1;
+        unit = here && l->full.n[x->label[d]] > 1 ? (uint32_t)x->label[d] : unit;
+    }
+    if (l->home[x->buf].on_chip || unit == n || unit == p || !place_has(dst, unit)) {
+        return 1.0;
+    }
+    for (uint32_t label = 0; label < n; label++) {
+        if (label != p && !place_has(dst, label) && place_has(x, label) &&
+            l->full.n[label] > 1) {
+            return 0.02;
+        }
+    }
+    return 1.0;
+}
+
 static uint32_t choose_partition(Lower *l, const Place *dst, const Loads *loads, uint32_t n)
 {
     double best = -1;
@@ -62,6 +84,7 @@ static uint32_t choose_partition(Lower *l, const Place *dst, const Loads *loads,
         score *= suits(l, dst, label) * (place_has(dst, label) ? 1.0 : 0.5);
         for (uint32_t i = 0; i < loads->n; i++) {
             score *= suits(l, &loads->at[i], label);
+            score *= keeps_runs(l, dst, &loads->at[i], label, n);
         }
         if (score > best) {
             best = score;
@@ -408,7 +431,7 @@ static bool flat_place(const Lower *l, const Place *x)
 bool lower_is_flat(Lower *l, const Stmt *s)
 {
     Loads loads = {0};
-    if (l->n_labels != 1 || l->full.n[0] < FLAT_LEAST || reads(s->value, s->dst)) {
+    if (l->n_labels != 1 || l->full.n[0] < FLAT_LEAST) {
         return false;
     }
     Place dst = place_of(l, s->dst, s->at);
@@ -416,6 +439,9 @@ bool lower_is_flat(Lower *l, const Stmt *s)
     bool flat = flat_place(l, &dst) && loads.n < 32;
     for (uint32_t i = 0; i < loads.n; i++) {
         flat &= flat_place(l, &loads.at[i]);
+        for (uint32_t d = 0; d < dst.rank && loads.at[i].buf == dst.buf; d++) { /* in place */
+            flat &= loads.at[i].base[d] == dst.base[d] && loads.at[i].label[d] == dst.label[d];
+        }
     }
     return flat && (s->fold != OP_COPY || place_has(&dst, 0));
 }
