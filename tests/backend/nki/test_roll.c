@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loops are made of flat legal kernels: what becomes one, what stays, and that the instructions
+ * and what they compute are the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/nki/roll.h"
+
+static KernelModule *read_text(Ctx *ctx, const char *text)
+{
+    uint32_t source = source_add(&ctx->sources, "test.tir", str_from(text), (Span){0, 0, 0});
+    KernelModule *m = kernel_module_read(ctx, source);
+    assert_non_null(m);
+    return m;
+}
+
+/* A kernel of the given statements; X and Y are [512,512]. */
+static Kernel *kernel_of(Ctx *ctx, const char *body)
+{
+    const char *text = str_format(&ctx->arena,
+                                  "tdsl-dump loop 1\nsource \"x.tdsl\"\n\nkernel x {\n"
+                                  "  form legal \"trn2\"\n"
+                                  "  arg @X : f32[512,512] in\n"
+                                  "  arg @Y : f32[512,512] result\n%s}\n",
+                                  body);
+    return read_text(ctx, text)->kernels.at[0];
+}
+
+static Kernel *roll(Ctx *ctx, const Kernel *k)
+{
+    Kernel *rolled = nki_roll(ctx, &ctx->arena, k, nki_chip("trn2"));
+    assert_non_null(rolled);
+    assert_true(loop_verify(ctx, rolled, "test"));
+    assert_true(nki_verify(ctx, rolled));
+    assert_true(roll_same(&ctx->arena, k, rolled));
+    return rolled;
+}
+
+static const char *text_of(Ctx *ctx, const Kernel *k)
+{
+    Text t;
+    text_init(&t, &ctx->arena);
+    kernel_dump(k, &t);
+    return t.at;
+}
+
+static uint32_t count(Stmt *const *body, uint32_t n, StmtKind kind)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        found += body[i]->kind == kind;
+        found += body[i]->kind == STMT_FOR ? count(body[i]->body, body[i]->n_body, kind) : 0;
+    }
+    return found;
+}
+
+/* `n` tiles loaded and stored in turn, rows i * 128. */
+static const char *copies(Ctx *ctx, int n)
+{
+    Text t;
+    text_init(&t, &ctx->arena);
+    for (int i = 0; i < n; i++) {
+        text_printf(&t,
+                    "  alloc @t_%d : f32[128,512] tile\n"
+                    "  copy [q0 in 0..128, q1 in 0..512] @t_%d[q0,q1] = @X[q0+%d,q1]\n"
+                    "  copy [q0 in 0..128, q1 in 0..512] @Y[q0+%d,q1] = @t_%d[q0,q1]\n",
+                    i, i, 128 * i, 128 * (n - 1 - i), i);
+    }
+    return t.at;
+}
+
+static void equal_runs_become_one_loop_whose_positions_grow(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    Kernel *flat = kernel_of(&ctx, copies(&ctx, 4));
+    const Kernel *k = roll(&ctx, flat);
+    assert_int_equal(count(k->body, k->n_body, STMT_FOR), 1);
+    assert_int_equal(count(k->body, k->n_body, STMT_TILE), 2);
+    assert_non_null(strstr(text_of(&ctx, k), "for $i in 0..4 step 1"));
+    assert_non_null(strstr(text_of(&ctx, k), "128*$i"));
+    ctx_release(&ctx);
+}
+
+static void a_step_that_changes_ends_the_loop(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    const char *body = "  alloc @t : f32[128,512] tile\n"
+                       "  copy [q0 in 0..128, q1 in 0..512] @t[q0,q1] = @X[q0,q1]\n"
+                       "  copy [q0 in 0..128, q1 in 0..64] @Y[q0,q1] = @t[q0,q1]\n"
+                       "  copy [q0 in 0..128, q1 in 0..64] @Y[q0,q1+64] = @t[q0,q1+64]\n"
+                       "  copy [q0 in 0..128, q1 in 0..64] @Y[q0,q1+128] = @t[q0,q1+128]\n"
+                       "  copy [q0 in 0..128, q1 in 0..64] @Y[q0,q1+256] = @t[q0,q1+192]\n";
+    const Kernel *k = roll(&ctx, kernel_of(&ctx, body));
+    assert_non_null(strstr(text_of(&ctx, k), "for $i in 0..3 step 1"));
+    assert_int_equal(count(k->body, k->n_body, STMT_TILE), 3);
+    ctx_release(&ctx);
+}
+
+static void tiles_that_live_on_lie_side_by_side_in_one(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    Text t;
+    text_init(&t, &ctx.arena);
+    for (int i = 0; i < 4; i++) {
+        text_printf(&t,
+                    "  alloc @a_%d : f32[128,512] tile\n"
+                    "  copy [q0 in 0..128, q1 in 0..512] @a_%d[q0,q1] = @X[q0+%d,q1]\n",
+                    i, i, 128 * i);
+    }
+    for (int i = 0; i < 4; i++) {
+        text_printf(&t,
+                    "  alloc @b_%d : f32[128,512] tile\n"
+                    "  map [p in 0..128, f in 0..512] @b_%d[p,f] = exp(@a_%d[p,f])\n"
+                    "  copy [q0 in 0..128, q1 in 0..512] @Y[q0+%d,q1] = @b_%d[q0,q1]\n",
+                    i, i, i, 128 * i, i);
+    }
+    const Kernel *k = roll(&ctx, kernel_of(&ctx, t.at));
+    const char *text = text_of(&ctx, k);
+    assert_non_null(strstr(text, "@x_tiles : f32[128,2048] tile"));
+    assert_non_null(strstr(text, "@y_tile : f32[128,512] tile"));
+    assert_int_equal(count(k->body, k->n_body, STMT_TILE), 3);
+    assert_int_equal(count(k->body, k->n_body, STMT_FOR), 2);
+    ctx_release(&ctx);
+}
+
+/* Each part of `n` PSUM tiles: opened one after the other, then emptied. */
+static void psum_banks_that_are_open_together_are_a_list(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    Text t;
+    text_init(&t, &ctx.arena);
+    text_put(&t, "  alloc @a : f32[128,512] tile\n"
+                 "  copy [q0 in 0..128, q1 in 0..512] @a[q0,q1] = @X[q0,q1]\n");
+    for (int i = 0; i < 4; i++) {
+        text_printf(&t,
+                    "  alloc @z_%d : f32[128,512] acc\n"
+                    "  fill [p in 0..128, f in 0..512] @z_%d[p,f] = 0.0\n"
+                    "  matmul [p in 0..128, f in 0..512, k in 0..128] @z_%d[p,f] += "
+                    "mul(@a[k,p+%d], @a[k,f])\n",
+                    i, i, i, 128 * i);
+    }
+    for (int i = 0; i < 4; i++) {
+        text_printf(&t,
+                    "  alloc @c_%d : f32[128,512] tile\n"
+                    "  copy [p in 0..128, f in 0..512] @c_%d[p,f] = @z_%d[p,f]\n"
+                    "  copy [q0 in 0..128, q1 in 0..512] @Y[q0+%d,q1] = @c_%d[q0,q1]\n",
+                    i, i, i, 128 * i, i);
+    }
+    const Kernel *k = roll(&ctx, kernel_of(&ctx, t.at));
+    const char *text = text_of(&ctx, k);
+    assert_non_null(strstr(text, "@acc : f32[128,2048] acc"));
+    assert_int_equal(count(k->body, k->n_body, STMT_FOR), 2);
+    NkiCost cost;
+    assert_true(nki_cost(k, nki_chip("trn2"), &cost));
+    assert_int_equal(cost.psum_peak, 4);
+    ctx_release(&ctx);
+}
+
+static void another_order_place_or_number_of_instructions_is_not_the_same(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    const char *text = copies(&ctx, 2);
+    const Kernel *k = kernel_of(&ctx, text);
+    assert_true(roll_same(&ctx.arena, k, kernel_of(&ctx, text)));
+    assert_false(roll_same(&ctx.arena, k, kernel_of(&ctx, copies(&ctx, 1))));
+    static const char *const wrong[][2] = {
+        {"@X[q0+128,q1]", "@X[q0+127,q1]"},
+        {"@Y[q0+0,q1] = @t_1", "@Y[q0+0,q1] = @t_0"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const char *at = strstr(text, wrong[i][0]);
+        assert_non_null(at);
+        const char *changed =
+            str_format(&ctx.arena, "%.*s%s%s", (int)(at - text), text, wrong[i][1],
+                       at + strlen(wrong[i][0]));
+        assert_false(roll_same(&ctx.arena, k, kernel_of(&ctx, changed)));
+    }
+    ctx_release(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_runs_become_one_loop_whose_positions_grow),
+        cmocka_unit_test(a_step_that_changes_ends_the_loop),
+        cmocka_unit_test(tiles_that_live_on_lie_side_by_side_in_one),
+        cmocka_unit_test(psum_banks_that_are_open_together_are_a_list),
+        cmocka_unit_test(another_order_place_or_number_of_instructions_is_not_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
