@@ -73,11 +73,12 @@ static void add_depfile(ToolRun *t, const Input *in, const char *out)
     Text text;
     text_init(&text, &t->arena);
     for (uint32_t k = 0; k <= in->files.n; k++) {
-        text_put(&text, k == 0 ? "" : k == 1 ? ": " : " \\\n  ");
+        text_put(&text, k < 2 ? "" : " \\\n  ");
         for (const char *c = k == 0 ? out : in->files.at[k - 1]; *c != '\0'; c++) {
             text_put(&text, *c == ' ' || *c == '#' || *c == ':' || *c == '\\' ? "\\" : *c == '$' ? "$" : "");
             text_char(&text, *c);
         }
+        text_put(&text, k == 0 ? ": " : "");
     }
     text_put(&text, "\n");
     files_add(&t->files, path != NULL ? path : str_format(&t->arena, "%s.d", out), text_str(&text));
@@ -169,11 +170,41 @@ static bool start(ToolRun *t, Compilation *c, Input *in)
     return c->module != NULL;
 }
 
+/* A target that makes a folder of files: -o names that folder, or is '-' for the text of one kernel. */
+static bool check_folder(ToolRun *t, const Compilation *c, const char *out)
+{
+    const OutputFile *first = c->outputs.files.n > 0 ? &c->outputs.files.at[0] : NULL;
+    if (first == NULL || first->name == NULL) {
+        return true;
+    }
+    size_t n = strlen(out), end = strlen(first->suffix);
+    const char *name = c->target->name;
+    if (strcmp(out, "-") == 0 && c->legal != NULL && c->legal->kernels.n > 1) {
+        text_printf(&t->errors,
+                    "tdslc: error: there are %u kernels: --kernel=NAME chooses the one to print, "
+                    "-o FOLDER takes all\n",
+                    c->legal->kernels.n);
+        return false;
+    }
+    if (n > end && strcmp(out + n - end, first->suffix) == 0) {
+        text_printf(&t->errors,
+                    "tdslc: error: with --target=%s, -o names a folder for several files; '%s' "
+                    "looks like a file\n",
+                    name, out);
+        return false;
+    }
+    if (option_given(&t->options, OPT_HEADER)) {
+        text_printf(&t->errors, "tdslc: error: target '%s' has no --header\n", name);
+        return false;
+    }
+    return true;
+}
+
 static bool emit_files(ToolRun *t, Compilation *c, const Input *in, const char *out)
 {
     const char *header = header_path(t, out);
     c->emit.header_name = header == NULL ? NULL : base_name(header);
-    if (!compilation_run(c, STAGE_OUTPUT)) {
+    if (!compilation_run(c, STAGE_OUTPUT) || !check_folder(t, c, out)) {
         return false;
     }
     for (uint32_t k = 0; k < c->outputs.files.n; k++) {

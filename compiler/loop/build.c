@@ -375,6 +375,7 @@ static BufRef block_buffer(Builder *b, NodeRef node, uint32_t at, DType t, const
     }
     BufRef buf = kernel_buffer(b->k, &b->ctx->syms, hint, t, SPACE_TILE, rank, extent);
     b->k->bufs.at[buf].span = n->span;
+    b->k->bufs.at[buf].may_spill = n->allow_spill;
     return buf;
 }
 

@@ -71,6 +71,7 @@ typedef struct Buffer {
     uint32_t rank;
     const Dim *extent; /* C order, dense */
     int32_t param;     /* ARGUMENT: index into Kernel.args, else -1 */
+    bool may_spill;    /* the user wrote `spill`: no warning when it goes to memory */
     Span span;
 } Buffer;
 

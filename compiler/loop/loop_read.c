@@ -445,8 +445,11 @@ static bool read_alloc(LoopReader *r, Cursor *c, Stmt *s)
     const Term *name = NULL;
     Buffer b;
     s->kind = STMT_ALLOC;
-    if (!read_declaration(r, c, &name, &b) || !read_space(r, c, &b.space) ||
-        !read_end(r, c, &s->span)) {
+    if (!read_declaration(r, c, &name, &b) || !read_space(r, c, &b.space)) {
+        return false;
+    }
+    b.may_spill = cursor_take(c, TERM_NAME, "spill");
+    if (!read_end(r, c, &s->span)) {
         return false;
     }
     b.span = s->span;

@@ -94,6 +94,7 @@ BufRef split_new_block(Splitter *s, const char *hint, const Buffer *like, bool t
     BufRef buf = kernel_buffer(s->to, &s->ctx->syms, hint, DTYPE_F32, SPACE_TILE,
                                like->rank + (turned ? 1 : 0), extent);
     s->to->bufs.at[buf].span = span;
+    s->to->bufs.at[buf].may_spill = like->may_spill;
     return buf;
 }
 

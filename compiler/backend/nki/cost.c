@@ -328,7 +328,16 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
         for (uint32_t d = 0; d < b->rank; d++) {
             bytes = sat_mul(bytes, b->extent[d].n);
         }
-        out->compulsory_bytes += bytes * (k->args.at[i].role == ARG_INOUT ? 2 : 1);
+        bool inout = k->args.at[i].role == ARG_INOUT;
+        out->compulsory_bytes += bytes * (inout ? 2 : 1);
+        if (inout) { /* the printed kernel begins with a copy, one run of HBM to another */
+            out->instructions++;
+            out->transfers++;
+            out->descriptors++;
+            out->read_bytes += bytes;
+            out->written_bytes += bytes;
+            c.charged += (double)(bytes < MIN_DESCRIPTOR ? MIN_DESCRIPTOR : bytes);
+        }
     }
     out->charged_bytes = (int64_t)c.charged;
     const double ghz[4] = {chip->tensor_ghz, chip->vector_ghz, chip->scalar_ghz,

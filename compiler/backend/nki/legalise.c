@@ -91,7 +91,9 @@ static bool check_kernel(Lower *l)
         }
         for (uint32_t d = 0; d < b->rank; d++) {
             if (b->extent[d].n < 1) {
-                return lower_refuse(l, b->span, "empty tensors");
+                return lower_refuse(l, b->span,
+                                    str_format(l->arena, "empty tensors ('%s' has extent 0)",
+                                               b->name->text));
             }
         }
         if (b->rank > NKI_DIMS - 4) {
@@ -804,6 +806,7 @@ Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *targ
     if (l.too_many) {
         return lower_split(&first);
     }
+    spill_warn_all(&l);
     Kernel *rolled = made == NULL ? NULL : nki_roll(ctx, arena, made, chip);
     return rolled == NULL ? made : rolled;
 }

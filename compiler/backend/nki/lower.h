@@ -213,4 +213,8 @@ typedef struct Evaluation {
 View evaluate(Evaluation *ev, const Expr *e, DType t, const View *into);
 bool lower_refuse(Lower *l, Span span, const char *what);
 
+/* ---- spill.c: -Wspill ---- */
+void spill_warn(const Lower *l, BufRef buf, const char *why);
+void spill_warn_all(const Lower *l); /* of a finished try */
+
 #endif

@@ -470,8 +470,7 @@ static void put_plan(const Kernel *k, const NkiChip *chip, Text *out)
     text_printf(out, "%.3f us.\n", c.busy_us[c.bound_by]);
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         if (k->bufs.at[i].space == SPACE_WORKSPACE) {
-            text_printf(out, "Spill: %s does not fit SBUF and goes through HBM.\n",
-                        nki_param(k, i));
+            text_printf(out, "Spill: %s goes through HBM.\n", nki_param(k, i));
         }
     }
 }

@@ -594,6 +594,11 @@ Kernel *lower_split(const Lower *l)
             "kernel '%s' is %u device programs: it takes more than %lld instructions",
             l->from->name->text, s.parts.n, (long long)l->most);
         diag_help(d, "they run in order as one call; what crosses a cut goes through memory");
+        for (uint32_t b = 0; b < l->from->bufs.n; b++) {
+            if (s.crossing[b]) {
+                spill_warn(l, b, "one program of the kernel hands it to another");
+            }
+        }
     }
     return made;
 }

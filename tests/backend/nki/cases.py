@@ -304,7 +304,7 @@ def run_cases(options):
                 manifest = case.run(options.bin, folder)
                 unrun += manifest is None
                 if options.judge and case.target == "trn2" and manifest is not None:
-                    judged.append(os.path.splitext(manifest.file)[0] + ".json")
+                    judged += [p.manifest for p in manifest.parts] or [os.path.splitext(manifest.file)[0] + ".json"]
             except Refused as no:
                 refused += 1
                 if not expected_refusal(case, no):

@@ -18,6 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, os.path.join(ROOT, "runtime"))
 from nki_emulator.emulate import emulate             # noqa: E402
 from nki_emulator.errors import RuleError            # noqa: E402
+from nki_emulator.parts import emulate_parts         # noqa: E402
 from nki_emulator.manifest import as_caller, as_device, read_manifest     # noqa: E402
 
 EXACT = {"f32": 2 ** 24, "f16": 2 ** 11, "bf16": 2 ** 8}     # integers up to here are exact
@@ -89,7 +90,8 @@ def compile_for(tools, target, folder, words):
         if status not in (1, 4) or code is None or os.path.exists(folder):
             raise Failure(f"tdslc ends with {status}: {text[-2000:]}")
         raise Refused(code.group(1), text)
-    return {f[:-5]: read_manifest(os.path.join(folder, f)) for f in sorted(os.listdir(folder)) if f.endswith(".json")}
+    found = {f[:-5]: read_manifest(os.path.join(folder, f)) for f in sorted(os.listdir(folder)) if f.endswith(".json")}
+    return {name: manifest for name, manifest in found.items() if not re.search(r"_part\d+$", name)}
 
 
 def bfloat16_bits(values):
@@ -114,11 +116,14 @@ def plain(array, bfloat16):
 
 def emulated(manifest, arrays, target, ranges="error"):
     """Results as float64 and the emulator's Result."""
-    with open(manifest.file, encoding="utf-8") as stream:
-        text = stream.read()
     given = [outside(as_device(x, a).reshape(a.shape), a.dtype) for x, a in zip(arrays, manifest.inputs)]
     try:
-        result = emulate(text, given, manifest, target=target, path=manifest.file, ranges=ranges)
+        if manifest.parts:
+            result = emulate_parts(manifest, given, target, ranges=ranges)
+        else:
+            with open(manifest.file, encoding="utf-8") as stream:
+                text = stream.read()
+            result = emulate(text, given, manifest, target=target, path=manifest.file, ranges=ranges)
     except RuleError as error:
         raise Failure(f"the emulator refuses it: {error}")
     results = [as_caller(x, a) for x, a in zip(result.outputs, manifest.outputs)]

@@ -134,6 +134,19 @@ def emulate_kernel(manifest, arrays, target):
     return emulate(text, arrays, manifest, target=target, path=manifest.file)
 
 
+def check_prediction(manifest, result):
+    """The compiler's figures are those that the emulator finds in the text."""
+    with open(os.path.splitext(manifest.file)[0] + ".json", encoding="utf-8") as stream:
+        said = json.load(stream)["predicted"]
+    dma = result.cost["dma"]
+    found = {f"{e}_cycles": v["cycles"] for e, v in result.cost["engines"].items()}
+    found.update(hbm_read_bytes=dma["hbm_read_bytes"], hbm_written_bytes=dma["hbm_written_bytes"],
+                 dma_descriptors=dma["descriptors"])
+    wrong = {k: (said[k], v) for k, v in found.items() if said[k] != v}
+    if wrong:
+        raise RuntimeError(f"predictions of the manifest and of the emulator: {wrong}")
+
+
 def check_program(options, case, target, *more):
     name, dims, words, close = case
     with tempfile.TemporaryDirectory() as folder:
@@ -141,6 +154,8 @@ def check_program(options, case, target, *more):
         arrays = make_inputs(manifest, words)
         result = emulate_kernel(
             manifest, [outside(x, a.dtype) for x, a in zip(arrays, manifest.inputs)], target)
+        if not manifest.parts:
+            check_prediction(manifest, result)
         wanted = interpret(options, name, dims, manifest, arrays, folder)
     for a, got, want in zip(manifest.outputs, result.outputs, wanted):
         got = plain(got, a.dtype)
