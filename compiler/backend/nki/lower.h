@@ -122,6 +122,11 @@ typedef struct Lower {
     VEC(Memo) memo;
 } Lower;
 
+/* ---- supported.c ---- */
+/* Says what the target lacks, once. */
+bool lower_refuse(Lower *l, Span span, const char *what);
+bool lower_check(Lower *l);
+
 /* ---- legalise.c ---- */
 /* Null when it failed, was too long (`too_many`), or must be tried again (`again`). */
 Kernel *lower_once(Lower *l);
@@ -211,7 +216,6 @@ typedef struct Evaluation {
     View bound_view;
 } Evaluation;
 View evaluate(Evaluation *ev, const Expr *e, DType t, const View *into);
-bool lower_refuse(Lower *l, Span span, const char *what);
 
 /* ---- spill.c: -Wspill ---- */
 void spill_warn(const Lower *l, BufRef buf, const char *why);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the target has: element types, operations, extents and ranks of a TILED kernel, looked at
+ * before anything is lowered. */
+#include "backend/nki/lower.h"
+
+bool lower_refuse(Lower *l, Span span, const char *what)
+{
+    if (!l->failed) {
+        diag_unsupported(&l->ctx->diags, E_TARGET, span, "target '%s' does not have %s",
+                         l->target->name, what);
+    }
+    l->failed = true;
+    return false;
+}
+
+static bool dtype_works(DType t, bool argument)
+{
+    return t == DTYPE_F32 || t == DTYPE_F16 || t == DTYPE_BF16 ||
+           (t == DTYPE_BOOL && !argument);
+}
+
+static bool check_expr(Lower *l, const Stmt *s, const Expr *e)
+{
+    const char *why = NULL;
+    if (e->kind == EXPR_OP && !dtype_works(e->dtype, false)) {
+        why = dtype_name(e->dtype);
+    }
+    if (e->kind == EXPR_OP && (e->op == OP_SIN || e->op == OP_COS)) {
+        why = op_info(e->op)->name;
+    }
+    if (why != NULL) {
+        return lower_refuse(l, s->span,
+                            str_format(l->arena, "%s here; it goes to target 'c'", why));
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        bool folded = e->op == OP_CAST && e->arg[i]->kind == EXPR_CONST;
+        if (!folded && !check_expr(l, s, e->arg[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_block(Lower *l, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR && !check_block(l, s->body, s->n_body)) {
+            return false;
+        }
+        if (s->kind == STMT_TILE && s->n_index > PART_LABEL) {
+            return lower_refuse(l, s->span,
+                                str_format(l->arena, "statements of %u indices (at most %d)",
+                                           s->n_index, PART_LABEL));
+        }
+        if (s->kind == STMT_TILE && !check_expr(l, s, s->value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool lower_check(Lower *l)
+{
+    const Kernel *k = l->from;
+    if (k->dims.list.n > 0) {
+        Text names;
+        text_init(&names, l->arena);
+        for (uint32_t d = 0; d < k->dims.list.n; d++) {
+            text_printf(&names, "%s'%s'", d == 0 ? "" : ", ", k->dims.list.at[d].name->text);
+        }
+        Diagnostic *d =
+            diag_unsupported(&l->ctx->diags, E_TARGET, k->span,
+                             "target '%s' needs every extent as a number; open here: %s",
+                             l->target->name, names.at);
+        diag_help(d, "bind them: -D %s=...", k->dims.list.at[0].name->text);
+        return false;
+    }
+    for (uint32_t i = 0; i < k->bufs.n; i++) {
+        const Buffer *b = &k->bufs.at[i];
+        if (!dtype_works(b->dtype, b->space == SPACE_ARGUMENT)) {
+            return lower_refuse(l, b->span,
+                                str_format(l->arena,
+                                           "%s (of '%s'): its engines compute in f32, "
+                                           "tiles are f32, f16 or bf16; it goes to target 'c'",
+                                           dtype_name(b->dtype), b->name->text));
+        }
+        for (uint32_t d = 0; d < b->rank; d++) {
+            if (b->extent[d].n < 1) {
+                return lower_refuse(l, b->span,
+                                    str_format(l->arena, "empty tensors ('%s' has extent 0)",
+                                               b->name->text));
+            }
+        }
+        if (b->rank > NKI_DIMS - 4) {
+            return lower_refuse(l, b->span, "tensors of so many dimensions");
+        }
+    }
+    return check_block(l, k->body, k->n_body);
+}
