@@ -11,6 +11,7 @@ typedef struct Traffic {
     int64_t compulsory; /* every argument read or written once */
     int64_t spilled;    /* every value in the workspace written and read once per reader */
     int64_t multiply_adds;
+    int64_t executed; /* with what slices compute again */
 } Traffic;
 
 static int64_t type_bytes(const Graph *g, DType t, uint32_t rank, const Dim *shape)
@@ -50,8 +51,30 @@ int64_t report_value_bytes(const Partition *p, const Schedule *s, NodeRef n)
     return bytes;
 }
 
-static Traffic measure(const Partition *p)
+/* How often the node is computed: once for each position of the loops around it whose axes it lacks. */
+static int64_t repetitions(const Schedule *s, NodeRef n)
 {
+    uint32_t number = s->partition->group_of[n], at = 0;
+    int64_t count = 1;
+    if (number == NODE_NONE) {
+        return 1;
+    }
+    const Group *group = &s->partition->groups[number];
+    while (group->nodes[at] != n) {
+        at++;
+    }
+    for (uint32_t x = 0; x < schedule_depth(s, number, at); x++) {
+        const GroupAxis *axis = &group->axes[s->groups[number].axes[x].axis];
+        if (axis->label[at] < 0) {
+            count = sat_mul(count, dim_typical(&s->partition->graph->dims, axis->extent));
+        }
+    }
+    return count;
+}
+
+static Traffic measure(const Schedule *s)
+{
+    const Partition *p = s->partition;
     const Graph *g = p->graph;
     Traffic t = {0};
     for (uint32_t k = 0; k < g->params.n; k++) {
@@ -71,7 +94,9 @@ static Traffic measure(const Partition *p)
             t.spilled = sat_add(t.spilled, sat_mul(2, fuse_node_bytes(g, n)));
         }
         if (p->residence[n] != RESIDE_NONE) {
-            t.multiply_adds = sat_add(t.multiply_adds, node_multiply_adds(graph_node(g, n), open));
+            int64_t work = node_multiply_adds(graph_node(g, n), open);
+            t.multiply_adds = sat_add(t.multiply_adds, work);
+            t.executed = sat_add(t.executed, sat_mul(work, repetitions(s, n)));
         }
     }
     return t;
@@ -174,7 +199,7 @@ void compilation_report(const Compilation *c, Text *out)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         const Graph *g = c->module->graphs.at[k];
-        Traffic t = measure(c->partitions[k]);
+        Traffic t = measure(c->schedules[k]);
         text_printf(out, "kernel %s for %s%s\n", g->name->text, c->target->name,
                     has_open_dims(g) ? ", at typical extents" : "");
         for (uint32_t d = 0; d < g->dims.list.n; d++) {
@@ -188,7 +213,11 @@ void compilation_report(const Compilation *c, Text *out)
         put_bytes(out, t.compulsory);
         text_put(out, ", spilled ");
         put_bytes(out, t.spilled);
-        text_printf(out, "; %lld multiply-adds\n", (long long)t.multiply_adds);
+        text_printf(out, "; %lld multiply-adds", (long long)t.multiply_adds);
+        if (t.executed != t.multiply_adds) {
+            text_printf(out, ", %lld with what slices compute again", (long long)t.executed);
+        }
+        text_char(out, '\n');
     }
     for (uint32_t k = 0; k < c->decisions.together.n; k++) {
         report_together(&c->decisions.together.at[k], out);
@@ -286,7 +315,7 @@ void compilation_report_json(const Compilation *c, Text *out)
     text_printf(out, "{\"target\": \"%s\", \"kernels\": [", c->target->name);
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         const Graph *g = c->module->graphs.at[k];
-        Traffic t = measure(c->partitions[k]);
+        Traffic t = measure(c->schedules[k]);
         text_put(out, k == 0 ? "\n{\"name\": " : ",\n{\"name\": ");
         text_json(out, g->name->text);
         text_put(out, ", \"typical\": {");
@@ -309,8 +338,10 @@ void compilation_report_json(const Compilation *c, Text *out)
         }
         json_groups(c, k, out);
         text_printf(out,
-                    "], \"bytes_compulsory\": %lld, \"bytes_spilled\": %lld, \"multiply_adds\": %lld}",
-                    (long long)t.compulsory, (long long)t.spilled, (long long)t.multiply_adds);
+                    "], \"bytes_compulsory\": %lld, \"bytes_spilled\": %lld, \"multiply_adds\": %lld, "
+                    "\"multiply_adds_executed\": %lld}",
+                    (long long)t.compulsory, (long long)t.spilled, (long long)t.multiply_adds,
+                    (long long)t.executed);
     }
     json_together(c, out);
     text_put(out, "\n], \"contractions\": [");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sliced contractions. The order of contraction has chosen labels to be loops around the whole tree, so that every step
- * works on one slice; here the tree becomes one group whose axes are those labels. A step that lacks one of them is computed again for
- * each of its positions (label -1), as the cost of a sliced order counts it; steps that lack all of them stay outside. */
+ * works on one slice; here the tree becomes one group whose axes are those labels, outermost loop first. A step stands inside the loops up
+ * to the last of those it has; one that lacks an axis further out (label -1) is computed again for each of its positions. Axes are ordered so that
+ * little is. What would be computed again and is, whole, no larger than the largest slice stays outside with all that leads to it,
+ * as do steps that lack all axes. */
 #include <string.h>
 
 #include "fuse/fuse_parts.h"
@@ -12,6 +14,7 @@ typedef struct Slices {
     uint32_t n;                    /* sliced labels */
     VEC(NodeRef) nodes;            /* found so far; worked through from the front */
     int32_t **label;               /* [nodes of the graph]: per sliced label, or null */
+    bool *can;                     /* [nodes of the graph]: it may stand before the loops, whole */
 } Slices;
 
 /* The labels of `use`'s producer that its reader's sliced labels fall on; -1 where it has none. */
@@ -78,18 +81,184 @@ static void remove_from_drafts(Slices *s)
     }
 }
 
-static const GroupAxis *make_axes(Slices *s, const Draft *draft)
+/* ---- what can be kept whole ---- */
+
+/* Elements of a tensor read by or made in the loops: of one slice, or whole. */
+static double elements(const Slices *s, NodeRef reader, const Use *use, bool whole)
+{
+    const Node *n = graph_node(s->f->g, use->node);
+    double count = 1.0;
+    for (uint32_t d = 0; d < n->rank; d++) {
+        bool sliced = false;
+        for (uint32_t k = 0; k < s->n; k++) {
+            int32_t l = s->label[reader][k];
+            sliced |= l >= 0 && use->access.index[d].label == l;
+        }
+        count *= sliced && !whole ? 1.0 : (double)dim_typical(&s->f->g->dims, n->shape[d]);
+    }
+    return count;
+}
+
+/* May `n` stand before the loops: it and, before it, all that leads to it, no larger than `most`? */
+static bool can_stand_outside(const Slices *s, NodeRef n, const double *whole, double most)
+{
+    const UseList *u = &s->f->uses[n];
+    bool fits = s->label[n] != NULL && graph_node(s->f->g, n) != s->root && whole[n] <= most;
+    for (uint32_t i = 0; fits && i < u->list.n; i++) {
+        NodeRef p = u->list.at[i].node;
+        fits = s->label[p] == NULL || s->can[p];
+    }
+    return fits;
+}
+
+static void find_outside(Slices *s)
+{
+    uint32_t n_nodes = s->f->g->nodes.n;
+    double *whole = ARENA_ARRAY(s->f->arena, n_nodes, double), most = 0.0;
+    s->can = ARENA_ARRAY(s->f->arena, n_nodes, bool);
+    for (uint32_t i = 0; i < s->nodes.n; i++) {
+        NodeRef n = s->nodes.at[i];
+        for (uint32_t k = 0; k < s->f->uses[n].list.n; k++) {
+            const Use *use = &s->f->uses[n].list.at[k];
+            double slice = elements(s, n, use, false);
+            most = slice > most ? slice : most;
+            whole[use->node] = elements(s, n, use, true);
+        }
+    }
+    for (NodeRef n = 0; n < n_nodes; n++) {
+        s->can[n] = can_stand_outside(s, n, whole, most);
+    }
+}
+
+/* ---- the order of the loops ---- */
+
+static int64_t typical(const Slices *s, const Node *n, int32_t l)
+{
+    return dim_typical(&s->f->g->dims, n->extent[l]);
+}
+
+/* Sliced labels that the node has, as bits of their numbers. */
+static uint64_t axes_of(const Slices *s, NodeRef n)
+{
+    uint64_t bits = 0;
+    for (uint32_t k = 0; k < s->n; k++) {
+        bits |= s->label[n][k] >= 0 ? (uint64_t)1 << k : 0;
+    }
+    return bits;
+}
+
+/* Operations of the node in one slice. */
+static double slice_work(const Slices *s, NodeRef n)
+{
+    const Node *node = graph_node(s->f->g, n);
+    double work = 1.0;
+    for (int32_t l = 0; l < (int32_t)node->n_labels; l++) {
+        bool sliced = false;
+        for (uint32_t k = 0; k < s->n; k++) {
+            sliced |= s->label[n][k] == l;
+        }
+        work *= sliced ? 1.0 : (double)typical(s, node, l);
+    }
+    return work;
+}
+
+static double axis_extent(const Slices *s, uint32_t k)
+{
+    return (double)typical(s, s->root, s->root->sliced[k]);
+}
+
+/* Operations of all nodes for this order of loops. What can stand outside is never computed again. */
+static double order_work(const Slices *s, const uint32_t *order)
+{
+    double total = 0.0;
+    for (uint32_t i = 0; i < s->nodes.n; i++) {
+        uint64_t left = s->label[s->nodes.at[i]] == NULL ? 0 : axes_of(s, s->nodes.at[i]);
+        double work = left == 0 ? 0.0 : slice_work(s, s->nodes.at[i]);
+        for (uint32_t x = 0; left != 0; x++) {
+            bool once = s->can[s->nodes.at[i]] && ((left >> order[x]) & 1) == 0;
+            work *= once ? 1.0 : axis_extent(s, order[x]);
+            left &= ~((uint64_t)1 << order[x]);
+        }
+        total += work;
+    }
+    return total;
+}
+
+static void order_move(uint32_t *order, uint32_t from, uint32_t to)
+{
+    uint32_t axis = order[from];
+    for (; from < to; from++) {
+        order[from] = order[from + 1];
+    }
+    for (; from > to; from--) {
+        order[from] = order[from - 1];
+    }
+    order[to] = axis;
+}
+
+/* Axes are moved to better places, one at a time, until no move helps. */
+static void choose_order(const Slices *s, uint32_t *order)
+{
+    double best = order_work(s, order);
+    bool better = true;
+    for (uint32_t round = 0; better && round < 2 * s->n; round++) {
+        better = false;
+        for (uint32_t from = 0; from < s->n; from++) {
+            for (uint32_t to = 0; to < s->n; to++) {
+                order_move(order, from, to);
+                double work = order_work(s, order);
+                if (work < best * (1.0 - 1e-9)) {
+                    best = work;
+                    better = true;
+                } else {
+                    order_move(order, to, from);
+                }
+            }
+        }
+    }
+}
+
+static bool computed_again(const Slices *s, NodeRef n, const uint32_t *order)
+{
+    uint64_t left = axes_of(s, n);
+    for (uint32_t x = 0; left != 0; x++) {
+        if (((left >> order[x]) & 1) == 0 && axis_extent(s, order[x]) > 1.0) {
+            return true;
+        }
+        left &= ~((uint64_t)1 << order[x]);
+    }
+    return false;
+}
+
+/* What would be computed again and can stand outside does, and what leads to it. */
+static void keep_whole(Slices *s, const uint32_t *order)
+{
+    uint32_t n_nodes = s->f->g->nodes.n;
+    bool *keep = ARENA_ARRAY(s->f->arena, n_nodes, bool);
+    for (NodeRef n = n_nodes; n-- > 0;) {
+        keep[n] = s->can[n] && (keep[n] || computed_again(s, n, order));
+        for (uint32_t i = 0; keep[n] && i < s->f->uses[n].list.n; i++) {
+            keep[s->f->uses[n].list.at[i].node] = true;
+        }
+    }
+    for (NodeRef n = 0; n < n_nodes; n++) {
+        s->label[n] = keep[n] ? NULL : s->label[n];
+    }
+}
+
+static const GroupAxis *make_axes(Slices *s, const Draft *draft, const uint32_t *order)
 {
     GroupAxis *axes = ARENA_ARRAY(s->f->keep, s->n, GroupAxis);
-    for (uint32_t k = 0; k < s->n; k++) {
+    for (uint32_t x = 0; x < s->n; x++) {
+        uint32_t k = order[x];
         int32_t *label = ARENA_ARRAY(s->f->keep, draft->nodes.n, int32_t);
         for (uint32_t at = 0; at < draft->nodes.n; at++) {
             NodeRef n = draft->nodes.at[at];
             label[at] = s->label[n][k];
-            axes[k].reduced |= label[at] >= 0 && node_reduces(graph_node(s->f->g, n), label[at]);
+            axes[x].reduced |= label[at] >= 0 && node_reduces(graph_node(s->f->g, n), label[at]);
         }
-        axes[k].extent = s->root->extent[s->root->sliced[k]];
-        axes[k].label = label;
+        axes[x].extent = s->root->extent[s->root->sliced[k]];
+        axes[x].label = label;
     }
     return axes;
 }
@@ -109,6 +278,13 @@ bool fuse_slices(Fuser *f, NodeRef root)
     if (read_by_others(&s)) {
         return false;
     }
+    uint32_t *order = ARENA_ARRAY(f->arena, s.n, uint32_t);
+    for (uint32_t k = 0; k < s.n; k++) {
+        order[k] = k;
+    }
+    find_outside(&s);
+    choose_order(&s, order);
+    keep_whole(&s, order);
     remove_from_drafts(&s);
     Draft draft = {.read_by = NODE_NONE, .n_axes = s.n};
     for (NodeRef n = 0; n < f->g->nodes.n; n++) {
@@ -117,7 +293,7 @@ bool fuse_slices(Fuser *f, NodeRef root)
             f->group_of[n] = f->drafts.n;
         }
     }
-    draft.axes = make_axes(&s, &draft);
+    draft.axes = make_axes(&s, &draft, order);
     vec_push(f->arena, &f->drafts, draft);
     return true;
 }

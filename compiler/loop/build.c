@@ -2,7 +2,7 @@
 /* From a scheduled partition to a kernel of form LOOP_TILED. Mechanism only: every decision is in the schedule and the partition.
  *
  * For each group: workspace for what leaves it, the neutral element into everything that is folded over its loops, the loops, blocks on
- * chip for what stays inside, then one or two tile statements per node. A node's label is a loop variable (axis cut to tile 1), a
+ * chip for what stays inside, then one or two tile statements per node, inside the loops up to the last whose axis it has. A node's label is a loop variable (axis cut to tile 1), a
  * local index within the loop's tile (axis cut to a larger tile), or a local index over the whole extent. Blocks have no dimension for
  * axes cut to 1, and are indexed relative to the start of the tile. */
 #include <stdio.h>
@@ -379,10 +379,11 @@ static BufRef block_buffer(Builder *b, NodeRef node, uint32_t at, DType t, const
     return buf;
 }
 
-/* Buffers of the group's values: workspace before the loops (`before`), blocks inside (`inside`). */
-static void build_buffers(Builder *b, Block *before, Block *inside)
+/* Buffers of the group's values: workspace before the loops (`before`), blocks inside as many loops as the node (`inside`). */
+static void build_buffers(Builder *b, uint32_t number, Block *before, Block *insides)
 {
     for (uint32_t at = 0; at < b->group->n_nodes; at++) {
+        Block *inside = &insides[schedule_depth(b->s, number, at)];
         NodeRef node = b->group->nodes[at];
         const Node *n = graph_node(b->g, node);
         bool fold = !node_is_expression(n);
@@ -431,8 +432,8 @@ static void build_group(Builder *b, Block *to, uint32_t number)
     for (uint32_t x = 0; x < b->plan->n_axes; x++) {
         b->loop[x] = kernel_var(b->k, &b->ctx->syms, loop_names[x < 8 ? x : 7], true);
     }
-    Block inside = {0}, after = {0};
-    build_buffers(b, to, &inside);
+    Block *inside = ARENA_ARRAY(b->arena, (size_t)b->plan->n_axes + 1, Block), after = {0};
+    build_buffers(b, number, to, inside);
     for (uint32_t at = 0; at < b->group->n_nodes; at++) {
         NodeRef node = b->group->nodes[at];
         const Node *n = graph_node(b->g, node);
@@ -443,7 +444,7 @@ static void build_group(Builder *b, Block *to, uint32_t number)
                 emit_convert(b, &after, node, pos, NULL);
             }
         }
-        build_node(b, &inside, node, at);
+        build_node(b, &inside[schedule_depth(b->s, number, at)], node, at);
     }
     for (uint32_t x = b->plan->n_axes; x-- > 0;) {
         const AxisSchedule *axis = &b->plan->axes[x];
@@ -454,12 +455,11 @@ static void build_group(Builder *b, Block *to, uint32_t number)
         loop->step = axis->tile;
         loop->part = FOR_ALL;
         loop->parallel = axis->parallel;
-        loop->body = inside.list.at;
-        loop->n_body = inside.list.n;
-        inside = (Block){0};
-        vec_push(b->arena, &inside.list, loop);
+        loop->body = inside[x + 1].list.at;
+        loop->n_body = inside[x + 1].list.n;
+        vec_push(b->arena, &inside[x].list, loop);
     }
-    append(b, to, &inside);
+    append(b, to, &inside[0]);
     append(b, to, &after);
 }
 

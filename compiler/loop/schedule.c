@@ -158,12 +158,13 @@ static GroupSchedule choose_group(Arena *arena, Chooser *c)
     if (!sliced) { /* slices are taken one position at a time: tiles stay 1 */
         choose_blocks(c);
     }
-    /* Reduced axes innermost, so that outer loops write disjoint places. */
+    /* Reduced axes innermost, so that outer loops write disjoint places; slices in the order they are given. */
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t x = 0; x < group->n_axes; x++) {
             Dim extent = group->axes[x].extent;
             bool whole = c->tile[x] == INT64_MAX || (extent.sym < 0 && c->tile[x] >= extent.n);
-            if (group->axes[x].reduced == (pass == 1) && !whole) {
+            bool now = sliced ? pass == 0 : group->axes[x].reduced == (pass == 1);
+            if (now && !whole) {
                 axes[plan.n_axes] = (AxisSchedule){.axis = x, .tile = c->tile[x]};
                 axes[plan.n_axes].parallel = plan.n_axes == 0 && pass == 0 && !sliced;
                 plan.n_axes++;
@@ -172,6 +173,16 @@ static GroupSchedule choose_group(Arena *arena, Chooser *c)
     }
     plan.axes = axes;
     return plan;
+}
+
+uint32_t schedule_depth(const Schedule *s, uint32_t group, uint32_t at)
+{
+    uint32_t depth = 0;
+    for (uint32_t x = 0; x < s->groups[group].n_axes; x++) {
+        uint32_t axis = s->groups[group].axes[x].axis;
+        depth = s->partition->groups[group].axes[axis].label[at] >= 0 ? x + 1 : depth;
+    }
+    return depth;
 }
 
 Schedule *schedule_choose(Ctx *ctx, Arena *arena, const Partition *p, const Machine *machine)

@@ -25,6 +25,9 @@ typedef struct Schedule {
 
 /* schedule.c: chooses for the machine, with typical extents. */
 Schedule *schedule_choose(Ctx *ctx, Arena *arena, const Partition *p, const Machine *machine);
+/* Loops around node number `at` of the group: to the innermost whose axis it has. What stands further out than the
+ * innermost loop is computed before the loops inside it begin. */
+uint32_t schedule_depth(const Schedule *s, uint32_t group, uint32_t at);
 bool schedule_verify(Ctx *ctx, const Schedule *s, const char *stage);
 void schedule_dump(const Schedule *s, Text *out);
 Schedule *schedule_read(Ctx *ctx, Arena *arena, const Partition *p, const DumpLine *line);

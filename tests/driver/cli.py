@@ -599,6 +599,47 @@ def a_given_path_and_a_plan_are_obeyed():
     assert not os.path.exists("k.c")
 
 
+@test
+def a_sliced_kernel_computes_little_again_and_gives_numpys_result():
+    equation, n = "ab,acd,ce,bfg,dfhi,ehj,gk,ikl,jl->", 3
+    inputs = equation[:-2].split(",")
+    base = ["-e", equation, *("--shape=" + "x".join([str(n)] * len(x)) for x in inputs), "--dtype=f64",
+            "--memory-limit=27", "-w"]
+    report = json.loads(tdslc(*base, "--report=json", "-o", "k.c").text)
+    kernel, path = report["kernels"][0], report["contractions"][0]
+    assert path["sliced"]
+    assert kernel["multiply_adds"] <= kernel["multiply_adds_executed"] < int(path["multiply_adds"])
+    arrays = [fill((n,) * len(x), k) for k, x in enumerate(inputs)]
+    for k, a in enumerate(arrays):
+        save(f"{k}.npy", a)
+    write("d.dump", tdslc(*base, "--dump=schedule").text)
+    names = re.findall(r"param in @(\w+)", read("d.dump").decode())
+    tdsl_run("d.dump", *[f"{x}={k}.npy" for k, x in enumerate(names)], "-o", "r.npy")
+    same(np.load("r.npy"), np.einsum(equation, *arrays, optimize=True))
+    tdslc(*base, "--check-each", "-o", "k.c")
+
+
+@test
+def sums_are_factored_unless_forbidden_and_reported():
+    write("t.tdsl", """kernel f(a: f64[6,7], b: f64[7,8], c: f64[6,7]) -> (R: f64[6,8]) {
+    R[i,j] = a[i,k] * b[k,j];
+    R[i,j] -= 2 * c[i,k] * b[k,j];
+}
+""")
+    report = json.loads(tdslc("t.tdsl", "--report=json", "-o", "k.c").text)
+    together = report["planned_together"][0]
+    equal((together["multiply_adds"], together["one_by_one"]), (str(6 * 7 * 8), str(2 * 6 * 7 * 8)))
+    equal(together["added_first"], ["(a - 2 * c) * b"])
+    assert "added first: (a - 2 * c) * b" in tdslc("t.tdsl", "--report", "-o", "k.c").text
+    plain = json.loads(tdslc("t.tdsl", "--no-factor", "--report=json", "-o", "k.c").text)
+    equal((plain["planned_together"], plain["kernels"][0]["multiply_adds"]), ([], 2 * 6 * 7 * 8))
+    a, b, c = fill((6, 7), 0), fill((7, 8), 1), fill((6, 7), 2)
+    save("a.npy", a), save("b.npy", b), save("c.npy", c)
+    tdsl_run("t.tdsl", "a=a.npy", "b=b.npy", "c=c.npy", "-o", "r.npy")
+    same(np.load("r.npy"), (a - 2 * c) @ b)
+    tdslc("t.tdsl", "--check-each", "-o", "k.c")
+
+
 # ---- docs/tools.md
 
 @test

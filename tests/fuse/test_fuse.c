@@ -128,6 +128,60 @@ static void what_is_reduced_before_it_is_read_is_no_axis(void **state)
                  "}\n");
 }
 
+/* R[e] = A[a,b] B[b,c] C[c,d] D[d,e] in slices of b and d: %5 lacks b, %4 lacks d. */
+static const char *chain_in_slices(Arena *arena, int b)
+{
+    return str_format(arena,
+                      "  param in @A : f64[6,%d]\n  param in @B : f64[%d,6]\n"
+                      "  param in @C : f64[6,5]\n  param in @D : f64[5,6]\n"
+                      "  %%0 = input @A : f64[6,%d]\n  %%1 = input @B : f64[%d,6]\n"
+                      "  %%2 = input @C : f64[6,5]\n  %%3 = input @D : f64[5,6]\n"
+                      "  %%4 = einsum %%0[a,b], %%1[b,c] -> [b,c] : f64[%d,6]\n"
+                      "  %%5 = einsum %%2[a,b], %%3[b,c] -> [a,b,c] : f64[6,5,6]\n"
+                      "  %%6 = einsum %%4[a,b], %%5[b,c,d] -> [a,c,d] : f64[%d,5,6]\n"
+                      "  %%7 = reduce.sum %%6[a,b,c] -> [c] : f64[6] slice [a,b]\n"
+                      "  result @R = %%7\n",
+                      b, b, b, b, b, b);
+}
+
+static void slices_are_ordered_so_that_little_is_computed_again(void **state)
+{
+    (void)state;
+    static const char expected[] = "  group 0 [%4, %5, %6, %7] {\n"
+                                   "    axis [_,b,c,b] ; 5, reduced\n"
+                                   "    axis [b,_,a,a] ; 40, reduced\n";
+    Ctx ctx;
+    ctx_init(&ctx);
+    /* the other order would compute %5, the dearer one, at every position of b */
+    Case *c = case_new(chain_in_slices(&ctx.arena, 40));
+    const char *at = strstr(dumped(c), "  group 0");
+    assert_non_null(at);
+    assert_memory_equal(at, expected, strlen(expected));
+    case_free(c);
+    ctx_release(&ctx);
+}
+
+static void what_is_small_enough_is_kept_whole_before_the_slices(void **state)
+{
+    (void)state;
+    static const char expected[] = "  group 0 [%4] {\n"
+                                   "    axis [a] ; 6, reduced\n"
+                                   "    axis [b] ; 4\n"
+                                   "    axis [c] ; 6\n"
+                                   "  }\n"
+                                   "  group 1 [%5, %6, %7] {\n"
+                                   "    axis [b,c,b] ; 5, reduced\n"
+                                   "    axis [_,a,a] ; 4, reduced\n";
+    Ctx ctx;
+    ctx_init(&ctx);
+    Case *c = case_new(chain_in_slices(&ctx.arena, 4));
+    const char *at = strstr(dumped(c), "  group 0");
+    assert_non_null(at);
+    assert_memory_equal(at, expected, strlen(expected));
+    case_free(c);
+    ctx_release(&ctx);
+}
+
 static void what_shares_no_loop_and_does_not_fit_is_a_spill(void **state)
 {
     (void)state;
@@ -240,6 +294,8 @@ int main(void)
         cmocka_unit_test(a_transposed_use_leaves_the_other_indices_as_axes),
         cmocka_unit_test(a_chain_of_contractions_shares_its_outer_loops),
         cmocka_unit_test(what_is_reduced_before_it_is_read_is_no_axis),
+        cmocka_unit_test(slices_are_ordered_so_that_little_is_computed_again),
+        cmocka_unit_test(what_is_small_enough_is_kept_whole_before_the_slices),
         cmocka_unit_test(what_shares_no_loop_and_does_not_fit_is_a_spill),
         cmocka_unit_test(a_dear_expression_read_twice_is_stored),
         cmocka_unit_test(a_parameter_is_updated_in_place_only_when_nothing_else_reads_it),

@@ -77,6 +77,14 @@ static const struct {
      "  %1 = input @B : f16[k,n]\n"
      "  %2 = einsum %0[a,b], %1[b,c] -> [a,c] : f16[m,n] acc f32\n"
      "  %3 = reduce.sum %2[a,b] -> [b] : f16[n] acc f32\n  result @C = %2\n  result @s = %3\n"},
+    {"a contraction in slices, two steps with one of the sliced indices each, one within the other",
+     "  param in @A : f64[m,k]\n  param in @B : f64[k,n]\n  param in @C : f64[n,m]\n"
+     "  param in @D : f64[m,n]\n  %0 = input @A : f64[m,k]\n  %1 = input @B : f64[k,n]\n"
+     "  %2 = input @C : f64[n,m]\n  %3 = input @D : f64[m,n]\n"
+     "  %4 = einsum %0[a,b], %1[b,c] -> [b,c] : f64[k,n]\n"
+     "  %5 = einsum %2[a,b], %3[b,c] -> [a,b,c] : f64[n,m,n]\n"
+     "  %6 = einsum %4[a,b], %5[b,c,d] -> [a,c,d] : f64[k,m,n]\n"
+     "  %7 = reduce.sum %6[a,b,c] -> [c,b] : f64[n,m] slice [a,b]\n  result @R = %7\n"},
     {"a contraction in slices, one step without the sliced index, one without either",
      "  param in @A : f64[m,k]\n  param in @B : f64[k,n,m]\n  param in @C : f64[n,n]\n"
      "  %0 = input @A : f64[m,k]\n  %1 = input @B : f64[k,n,m]\n  %2 = input @C : f64[n,n]\n"
