@@ -341,6 +341,9 @@ static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
     if (along.n != 1 || (turns && c->ok.n > 0)) {
         return 0;
     }
+    if (s->streams && !turns) {
+        return bytes; /* a strip by itself: what is beside it is forgotten with it */
+    }
     int64_t at = (box->s[along.at[0]] - p->l->full.s[along.at[0]]) * size;
     while (bytes < 2048 && bytes * 2 <= at) {
         bytes *= 2;
