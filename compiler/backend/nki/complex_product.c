@@ -157,7 +157,7 @@ static void contract_both(Splitter *s, const Stmt *old, const Factor *a, const F
 /* ---- a complex operand that lacks the result's last label ---- */
 
 #define BLOCK_ROWS     128
-#define BLOCK_ELEMENTS 4096 /* of a row, each of two parts */
+#define BLOCK_ELEMENTS 2048 /* of a row, each of two parts */
 
 /* The block that both parts gather in: `step` positions of each index of the result. */
 typedef struct Gathering {
@@ -169,14 +169,32 @@ typedef struct Gathering {
     const Affine *at; /* in the block, without the part */
 } Gathering;
 
-static int64_t whole_extent(const TileIndex *x)
+/* Positions of an index of the result; 0 where that is not known, or it is no such index. */
+static int64_t size_of(const Splitter *s, const Stmt *old, uint32_t i)
 {
-    bool whole = x->range.clipped && x->range.span == 0 && x->range.start.n == 0 &&
-                 x->range.start.base == 0 && x->range.limit.sym < 0;
-    return whole ? x->range.limit.n : 0;
+    const Range *r = &old->index[i].range;
+    if (!split_keeps(s, old, old->index[i].var)) {
+        return 0;
+    }
+    if (r->span > 0) {
+        return r->span;
+    }
+    return r->start.n == 0 && r->start.base == 0 && r->limit.sym < 0 ? r->limit.n : 0;
 }
 
-/* Rows of the complex operand by the height of the engine, then few enough of the others. */
+/* The largest step of at most `most` that cuts a range into equal tiles, where it is a tile
+ * itself. */
+static int64_t fitting_step(const Range *r, int64_t most)
+{
+    int64_t step = most;
+    while (r->span > 0 && r->span % step != 0) {
+        step--;
+    }
+    return step;
+}
+
+/* Rows of the complex operand by the height of the engine, or several times that of short ones;
+ * then few enough of the others. */
 static void choose_steps(Splitter *s, Gathering *g, const Factor *complex, const Factor *real)
 {
     const Stmt *old = g->old;
@@ -184,7 +202,7 @@ static void choose_steps(Splitter *s, Gathering *g, const Factor *complex, const
     uint32_t row = UINT32_MAX;
     for (uint32_t i = 0; i < old->n_index; i++) {
         VarRef v = old->index[i].var;
-        int64_t n = split_keeps(s, old, v) ? whole_extent(&old->index[i]) : 0;
+        int64_t n = size_of(s, old, i);
         total = sat_mul(total, n > 0 ? n : 1);
         if (n > rows && factor_has(s, complex, v) && !factor_has(s, real, v)) {
             rows = n;
@@ -192,14 +210,16 @@ static void choose_steps(Splitter *s, Gathering *g, const Factor *complex, const
         }
     }
     total /= rows > 0 ? rows : 1;
-    if (rows > BLOCK_ROWS) {
-        g->step[row] = BLOCK_ROWS;
+    int64_t high = BLOCK_ROWS * (total < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / total : 1);
+    if (rows > high) {
+        g->step[row] = fitting_step(&old->index[row].range, high);
     }
     for (uint32_t i = 0; i < old->n_index && total > BLOCK_ELEMENTS; i++) {
-        int64_t n = split_keeps(s, old, old->index[i].var) ? whole_extent(&old->index[i]) : 0;
+        int64_t n = size_of(s, old, i);
         if (i != row && n > 1) {
             int64_t rest = total / n;
-            g->step[i] = rest >= BLOCK_ELEMENTS ? 1 : BLOCK_ELEMENTS / rest;
+            g->step[i] = fitting_step(&old->index[i].range,
+                                      rest >= BLOCK_ELEMENTS ? 1 : BLOCK_ELEMENTS / rest);
             total = rest * g->step[i];
         }
     }
@@ -230,9 +250,11 @@ static void make_block(Splitter *s, Gathering *g)
     for (uint32_t d = 0; d < rank; d++) {
         at[d] = old->at[d];
         for (uint32_t i = 0; i < old->n_index; i++) {
-            if (g->step[i] > 0 && affine_uses(old->at[d], old->index[i].var)) {
-                extent[d] = dim_fixed(g->step[i]);
-                at[d] = affine_add(s->arena, at[d], -1, affine_var(s->arena, g->loop[i]));
+            int64_t n = g->step[i] > 0 ? g->step[i] : size_of(s, old, i);
+            if (n > 0 && affine_uses(old->at[d], old->index[i].var)) {
+                extent[d] = dim_fixed(n);
+                at[d] = affine_add(s->arena, affine_var(s->arena, old->index[i].var), -1,
+                                   g->index[i].range.start);
             }
         }
     }

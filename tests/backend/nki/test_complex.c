@@ -167,6 +167,8 @@ static const char *const exact_bodies[] = {
     "fill [i in $a:2<3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
     "for $b in 0..4 step 3 {\n"
     "matmul [i in $a:2<3, j in 0..5, l in $b:3<4] @C[i,j] += mul(@t[i-$a,l], @B[l,j])\n}\n}",
+    "for $p in 0..5 step 2 {\nfill [i in 0..3, j in $p:2<5] @C[i,j] = complex(0.0, 0.0)\n"
+    "matmul [i in 0..3, j in $p:2<5, l in 0..4] @C[i,j] += mul(@A[i,l], cast.c64(@X[l,j]))\n}",
     /* elementwise: alike for both parts, and not */
     "map [i in 0..3, j in 0..5] @C[i,j] = mul(complex(3.0, 0.0), add(@c[j], neg(@B[i,j])))",
     "map [i in 0..3, j in 0..5] @C[i,j] = sub(mul(@c[j], @B[i,j]), conj(@A[i,0]))",
@@ -220,7 +222,7 @@ static void a_product_with_real_numbers_gathers_both_parts_in_blocks(void **stat
     static const struct {
         int m, n;
         uint32_t loops;
-    } size[] = {{20, 30, 0}, {150, 30, 1}, {150, 5000, 2}, {3, 5000, 1}};
+    } size[] = {{20, 30, 0}, {300, 1100, 1}, {150, 5000, 2}, {3, 5000, 1}};
     for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
         Ctx ctx;
         ctx_init(&ctx);
