@@ -4,6 +4,7 @@ add_subdirectory. What a rebuild does is counted: a tool that stands before tdsl
 times of the object files tell what was compiled."""
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -179,7 +180,7 @@ def pkg_config(prefix, work, cc):
     env = dict(os.environ, PKG_CONFIG_PATH=libdir)
 
     def ask(*options):
-        return run("pkg-config", *options, "tdsl", env=env).split()
+        return shlex.split(run("pkg-config", *options, "tdsl", env=env))
     tdslc = ask("--variable=tdslc")[0]
     expect("pkg-config finds tdslc", os.access(tdslc, os.X_OK), True)
     expect("pkg-config finds the emulator", os.access(ask("--variable=nki_emulator")[0], os.R_OK), True)
