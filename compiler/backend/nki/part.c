@@ -107,8 +107,8 @@ static uint32_t row_dim(const Buffer *b)
 }
 
 /* An output becomes its rows alone. */
-static void take_rows(Kernel *part, BufRef buf, const Extent *written, PartOperand *operand,
-                      struct StmtShift *shift)
+static void take_rows(const Kernel *k, Kernel *part, BufRef buf, const Extent *written,
+                      PartOperand *operand, struct StmtShift *shift)
 {
     Buffer *b = &part->bufs.at[buf];
     if (b->rank == 0) {
@@ -121,22 +121,74 @@ static void take_rows(Kernel *part, BufRef buf, const Extent *written, PartOpera
     extent[d] = dim_fixed(hi - lo);
     b->extent = extent;
     operand->first = lo * row;
+    operand->rows = hi - lo < k->bufs.at[buf].extent[d].n;
     *shift = (struct StmtShift){d, lo};
 }
 
-static void add_operand(NkiPart *out, BufRef buf, ArgRole role, const Extent *written,
-                        struct StmtShift *shift)
+static void add_operand(NkiPart *out, const Kernel *k, BufRef buf, ArgRole role,
+                        const Extent *written, struct StmtShift *shift)
 {
     Kernel *p = out->kernel;
     PartOperand operand = {.whole = buf, .output = role == ARG_RESULT};
-    if (operand.output) {
-        take_rows(p, buf, written, &operand, shift);
+    operand.inout = role == ARG_INOUT;
+    if (role != ARG_IN) {
+        take_rows(k, p, buf, written, &operand, shift);
     }
     p->bufs.at[buf].space = SPACE_ARGUMENT;
     p->bufs.at[buf].param = (int32_t)p->args.n;
     Arg arg = {.role = role, .buf = buf};
     vec_push(p->arena, &p->args, arg);
     vec_push(p->arena, &out->operands, operand);
+}
+
+static bool is_inout(const Kernel *k, BufRef buf)
+{
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        if (k->args.at[i].buf == buf && k->args.at[i].role == ARG_INOUT) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool walk_reach(const Kernel *k, const Stmt *loop, Reach *r)
+{
+    Kernel part = *k;
+    part.body = loop->body;
+    part.n_body = loop->n_body;
+    *r = (Reach){.k = k};
+    r->read = ARENA_ARRAY(k->arena, k->bufs.n, Extent);
+    r->written = ARENA_ARRAY(k->arena, k->bufs.n, Extent);
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        r->read[b].hi = r->written[b].hi = -1;
+    }
+    const Stmt *bad = NULL;
+    const char *why = NULL;
+    return instr_walk(&part, reach_instr, r, &bad, &why);
+}
+
+bool nki_parts_sound(const Kernel *k)
+{
+    bool *written = ARENA_ARRAY(k->arena, k->bufs.n, bool);
+    for (uint32_t p = 0; p < nki_parts(k); p++) {
+        Reach r;
+        if (!walk_reach(k, part_loop(k, p), &r)) {
+            return false;
+        }
+        for (uint32_t b = 0; b < k->bufs.n; b++) {
+            written[b] |= r.written[b].hi >= 0;
+            if (is_inout(k, b) && r.read[b].hi >= 0 &&
+                (r.read[b].lo < r.written[b].lo || r.read[b].hi > r.written[b].hi)) {
+                return false;
+            }
+        }
+    }
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        if (is_inout(k, b) && !written[b]) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, NkiPart *out)
@@ -151,13 +203,11 @@ void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, Nk
     p->body = loop->body;
     p->n_body = loop->n_body;
     p->n_work = 0;
-    Reach r = {.k = k};
-    r.read = ARENA_ARRAY(arena, k->bufs.n, Extent);
-    r.written = ARENA_ARRAY(arena, k->bufs.n, Extent);
+    Reach r;
+    CHECK(walk_reach(k, loop, &r));
     BufRef *same = ARENA_ARRAY(arena, k->bufs.n, BufRef);
     bool *own = ARENA_ARRAY(arena, k->bufs.n, bool);
     for (uint32_t b = 0; b < k->bufs.n; b++) {
-        r.read[b].hi = r.written[b].hi = -1;
         same[b] = b;
         own[b] = k->bufs.at[b].space != SPACE_ARGUMENT;
         p->bufs.at[b].param = -1;
@@ -170,17 +220,22 @@ void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, Nk
     for (uint32_t v = 0; v < k->vars.n; v++) {
         var[v] = v;
     }
-    const Stmt *bad = NULL;
-    const char *why = NULL;
-    CHECK(instr_walk(p, reach_instr, &r, &bad, &why));
     struct StmtShift *shift = ARENA_ARRAY(arena, k->bufs.n, struct StmtShift);
     for (int side = 0; side < 2; side++) {
+        for (uint32_t i = 0; side == 1 && i < out->operands.n; i++) {
+            PartOperand result = out->operands.at[i];
+            if (result.inout && !result.output) { /* it is given back as well */
+                result.output = true;
+                vec_push(arena, &out->operands, result);
+            }
+        }
         for (uint32_t b = 0; b < k->bufs.n; b++) {
             bool output = !own[b] && r.written[b].hi >= 0;
             bool input = !own[b] && !output && r.read[b].hi >= 0;
-            if (side == 0 ? input : output) {
-                ArgRole role = side == 0 ? ARG_IN : ARG_RESULT;
-                add_operand(out, b, role, &r.written[b], &shift[b]);
+            bool inout = output && is_inout(k, b);
+            if (side == 0 ? input || inout : output && !inout) {
+                ArgRole role = inout ? ARG_INOUT : side == 0 ? ARG_IN : ARG_RESULT;
+                add_operand(out, k, b, role, &r.written[b], &shift[b]);
             }
         }
     }

@@ -11,16 +11,20 @@
 typedef struct PartOperand {
     BufRef whole;  /* buffer of the whole kernel */
     bool output;
+    bool rows;     /* not all of the tensor */
+    bool inout;    /* of an argument that the part reads and writes */
     int64_t first; /* element of the tensor */
 } PartOperand;
 
 typedef struct NkiPart {
     Kernel *kernel; /* named WHOLE_partN */
     uint32_t number, of;
-    VEC(PartOperand) operands; /* as kernel->args */
+    VEC(PartOperand) operands; /* what it reads, in order, then what it returns */
 } NkiPart;
 
 void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, NkiPart *out);
+/* Do parts read of inout arguments only what none before them has written? */
+bool nki_parts_sound(const Kernel *k);
 /* The temporaries that parts hand to each other, in order; false past the last. */
 bool nki_temporary(const Kernel *k, uint32_t i, BufRef *out);
 

@@ -9,6 +9,7 @@
 
 #include "backend/nki/copy.h"
 #include "backend/nki/lower.h"
+#include "backend/nki/part.h"
 
 #define PARTS_MOST 64
 
@@ -245,10 +246,16 @@ static bool cut_rows(Split *s, const Part *item)
     for (int64_t n = 2; rows > 0 && n <= most && !s->failed; n = next_count(n, most)) {
         int64_t each = (units + n - 1) / n * unit;
         Part part;
+        int64_t last = (rows - 1) / each * each;
         if (!item_part(s, item, 0, each, &part)) {
             return false;
         }
-        if (!fits(s, &part)) {
+        bool short_enough = fits(s, &part);
+        for (int64_t lo = each; lo <= last && short_enough; lo += last > each ? last - each : 1) {
+            CHECK(item_part(s, item, lo, lo + each < rows ? lo + each : rows, &part));
+            short_enough = fits(s, &part); /* the second, which lies as all others, and the last */
+        }
+        if (!short_enough) {
             s->why = "a row of it alone takes as many";
             continue;
         }
@@ -392,10 +399,6 @@ static bool plan(Split *s)
     Lower l = *s->start;
     l.value = ARENA_ARRAY(s->arena, k->vars.n + 1, int64_t);
     for (uint32_t i = 0; i < k->args.n; i++) {
-        if (k->args.at[i].role == ARG_INOUT) {
-            s->why = "it has an inout argument";
-            return false;
-        }
         if (k->args.at[i].whole != DTYPE_NONE) {
             s->why = "it has complex arguments";
             return false;
@@ -581,6 +584,10 @@ Kernel *lower_split(const Lower *l)
     Kernel *made = NULL;
     if (plan(&s) && find_crossing(&s)) {
         made = whole_kernel(&s);
+        if (made != NULL && s.parts.n > 1 && !nki_parts_sound(made)) {
+            s.why = "a part reads of an inout argument what another has changed";
+            made = NULL;
+        }
     }
     if (made == NULL && !s.failed) {
         diag_limit(&l->ctx->diags, E_LIMIT_SIZE, l->from->span,

@@ -122,7 +122,7 @@ static void put_part_operands(const Kernel *k, const NkiPart *part, Text *out)
     text_put(out, "\n");
     for (uint32_t i = 0; i < part->operands.n; i++) {
         const Buffer *b = &part->kernel->bufs.at[part->operands.at[i].whole];
-        if (part->operands.at[i].output && b->rank > 0) {
+        if (part->operands.at[i].rows) {
             put_numbers("rows", str_format(out->arena, "%s_%u", name, i), b, out);
         }
     }
@@ -133,7 +133,7 @@ static void put_part_operands(const Kernel *k, const NkiPart *part, Text *out)
         text_printf(out, "    {\"%s\", %s, %u, %lld, ", nki_param(part->kernel, o->whole),
                     o->output ? "TDSL_OUT" : "TDSL_IN", tensor_number(k, o->whole),
                     (long long)o->first);
-        if (o->output && b->rank > 0) {
+        if (o->rows) {
             text_printf(out, "%u, 0, tdsl_rows_%s_%u},\n", b->rank, name, i);
         } else {
             text_put(out, "0, 0, NULL},\n");
