@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of a contraction's tiles. A block is a strip of row tiles times a strip of column
- * tiles, each pair with a PSUM bank of its own. Inside a block K is the outer loop: a step needs
- * one slab of either operand and makes all of the block's matmuls, so that the first matmul
- * starts when the first slabs are in and the copies keep ahead of the Tensor engine. The last
- * steps are taken tile by tile, so that one tile is emptied while the next is finished and the
- * next block finds its banks free. What a step needs is made AHEAD steps early: transposes fall
- * between the matmuls of an earlier step, also over the border of blocks.
+ * tiles, each pair with a PSUM bank of its own. Inside a block K is the outer loop: a step
+ * needs one slab of either operand and makes all of the block's matmuls, so that the first
+ * matmul starts when the first slabs are in and the copies keep ahead of the Tensor engine. The
+ * last steps are taken tile by tile, so that one tile is emptied while the next is finished and
+ * the next block finds its banks free. What a step needs is made AHEAD steps early: transposes
+ * fall between the matmuls of an earlier step, also over the border of blocks.
  *
  * Batches, and rows that are taken one by one, share a PSUM tile side by side while they fit
  * (`outer`): one instruction empties it.
@@ -17,13 +17,14 @@
  * is forgotten strip by strip; where neither fits, strips are taken in bands that do. */
 #include "backend/nki/contract.h"
 
-#define STRIP_ROWS 4
-#define STRIP_COLS 8
-#define TAIL       4    /* K steps taken tile by tile: longer than emptying a bank takes */
-#define AHEAD      2    /* K steps */
-#define SLAB_MOST  32768 /* bytes of a partition, of one slab for several batches */
-#define SHORT_ROW  512   /* bytes that follow each other: copies of less are slow */
-#define MIRROR_CYCLES 4096 /* of the Tensor engine: saved by less, a mirror image costs more */
+#define STRIP_ROWS    4
+#define STRIP_COLS    8
+#define TAIL          4     /* K steps taken tile by tile: longer than emptying a bank takes */
+#define AHEAD         2     /* K steps */
+#define SLAB_MOST     32768 /* bytes of a partition, of one slab for several batches */
+#define SHORT_ROW     512   /* bytes that follow each other: copies of less are slow */
+#define MIRROR_CYCLES 4096  /* of the Tensor engine: saved by less, a mirror image costs more  \
+                             */
 
 enum { STATIONARY, MOVING };
 
@@ -257,8 +258,8 @@ static void plan_strips(Plan *p)
     p->groups.at = at;
 }
 
-/* Are the operands one, with the labels of rows and columns exchanged, and is a transpose cheaper
- * than the product? */
+/* Are the operands one, with the labels of rows and columns exchanged, and is a transpose
+ * cheaper than the product? */
 static bool is_symmetric(const Plan *p)
 {
     const Contraction *c = p->c;
@@ -433,7 +434,8 @@ static void step_bank(Plan *p, const Block *b, const Box *k, bool first, const B
                 box_take(&whole, group, p->outer);
             }
             if (side == STATIONARY || p->symmetric) {
-                const Box *strip = side == STATIONARY ? &p->rows.at[b->row] : &p->cols.at[b->col];
+                const Box *strip =
+                    side == STATIONARY ? &p->rows.at[b->row] : &p->cols.at[b->col];
                 box_take(&whole, strip, s->own);
             }
             View all = slab(p, side, &whole, side == STATIONARY ? b->row : b->col);
@@ -488,7 +490,9 @@ static void mirror(Plan *p)
     Place to = c->final;
     for (uint32_t d = 0; d < to.rank; d++) {
         int32_t label = to.label[d];
-        to.label[d] = label == (int32_t)i ? (int32_t)j : label == (int32_t)j ? (int32_t)i : label;
+        to.label[d] = label == (int32_t)i   ? (int32_t)j
+                      : label == (int32_t)j ? (int32_t)i
+                                            : label;
     }
     const Box *last = p->n_below == 0 ? NULL : &p->below[p->n_below - 1].box;
     for (int64_t at = 0; last != NULL && at < last->n[j] && !l->failed; at += NKI_PARTITIONS) {
@@ -534,8 +538,8 @@ static uint32_t block_banks(Plan *p, const Block *b, Bank *bank)
             }
             int64_t columns = labels_count(c->n, &at) * labels_count(p->outer, group);
             bank[n].box = at;
-            bank[n++].psum = tile_new(p->l, "psum", DTYPE_F32, SPACE_ACC,
-                                      labels_count(c->pm, &at), columns);
+            bank[n++].psum =
+                tile_new(p->l, "psum", DTYPE_F32, SPACE_ACC, labels_count(c->pm, &at), columns);
         }
     }
     return n;
@@ -586,8 +590,8 @@ void contract_blocks(Contraction *c)
     int64_t columns = labels_count(c->n, &l->full);
     int64_t most = columns < NKI_PSUM_BANK / 4 ? NKI_PSUM_BANK / 4 / columns : 1;
     box_steps(p.outer, &l->full, most, p.gstep);
-    int64_t count = sat_mul(tiles_of(c->pm, &l->full, p.mstep),
-                            tiles_of(c->n, &l->full, p.nstep));
+    int64_t count =
+        sat_mul(tiles_of(c->pm, &l->full, p.mstep), tiles_of(c->n, &l->full, p.nstep));
     count = sat_mul(count, labels_count(p.outer, &l->full));
     count = sat_mul(count, labels_count(c->ok, &l->full));
     count = sat_mul(count, labels_count(c->pk, &l->full) / NKI_PARTITIONS);

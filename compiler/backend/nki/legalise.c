@@ -68,39 +68,6 @@ static void score_use(const Lower *l, const Stmt *s, const Expr *e, BufRef buf, 
     }
 }
 
-static bool expr_uses_var(const Lower *l, const Expr *e, VarRef v)
-{
-    bool yes = false;
-    for (uint32_t d = 0; e->kind == EXPR_LOAD && d < l->from->bufs.at[e->buf].rank; d++) {
-        yes |= affine_uses(e->at[d], v);
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        yes |= expr_uses_var(l, e->arg[i], v);
-    }
-    return yes;
-}
-
-/* A dimension that is in both operands of the contraction that makes the buffer is no place for
- * partitions. */
-static void score_made(const Lower *l, const Stmt *s, BufRef buf, double *score)
-{
-    if (s->dst != buf || tile_kind(s) != TILE_MATMUL) {
-        return;
-    }
-    const Expr *product = s->value;
-    while (product->op == OP_CAST) {
-        product = product->arg[0];
-    }
-    for (uint32_t d = 0; d < l->from->bufs.at[buf].rank; d++) {
-        for (uint32_t t = 0; t < s->at[d].n; t++) {
-            VarRef v = s->at[d].term[t].var;
-            if (expr_uses_var(l, product->arg[0], v) && expr_uses_var(l, product->arg[1], v)) {
-                score[d] *= 0.02;
-            }
-        }
-    }
-}
-
 static void score_block(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf,
                         double *score)
 {
@@ -109,7 +76,6 @@ static void score_block(const Lower *l, Stmt *const *body, uint32_t n, BufRef bu
             score_block(l, body[i]->body, body[i]->n_body, buf, score);
         } else if (body[i]->kind == STMT_TILE) {
             score_use(l, body[i], body[i]->value, buf, score);
-            score_made(l, body[i], buf, score);
         }
     }
 }
@@ -201,6 +167,9 @@ static int64_t home_on_chip(Lower *l, BufRef buf)
         score[b->rank - 1] = 0; /* parts are never on partitions */
     }
     score_block(l, l->from->body, l->from->n_body, buf, score);
+    for (uint32_t d = 0; d < b->rank && d < 64; d++) {
+        score[d] *= l->batch[buf] >> d & 1 ? 0.02 : 1.0;
+    }
     for (uint32_t d = 0; d < b->rank; d++) {
         h->pdim = h->pdim == UINT32_MAX || score[d] > score[h->pdim] ? d : h->pdim;
     }
@@ -631,6 +600,7 @@ Kernel *lower_once(Lower *l)
     l->to->form = LOOP_LEGAL;
     l->to->target = l->target->name;
     l->home = ARENA_ARRAY(l->arena, k->bufs.n, Home);
+    batch_mark(l);
     l->value = ARENA_ARRAY(l->arena, k->vars.n, int64_t);
     enter_args(l); /* first, so that they keep their names */
     l->p = kernel_var(l->to, &l->ctx->syms, "p", false);

@@ -86,6 +86,7 @@ typedef struct Lower {
     const Kernel *from;
     Kernel *to;
     Home *home;       /* [from->bufs] */
+    uint64_t *batch;  /* [from->bufs]: bits of dimensions that are batches */
     int64_t *value;   /* [from->vars] of loops entered */
     VarRef p, f, k;   /* local indices of 2-D statements */
     VarRef q[LABELS]; /* of copies */
@@ -134,6 +135,8 @@ Kernel *lower_once(Lower *l);
 Kernel *lower_all(const Lower *start, Lower *l);
 bool lower_opens(const Lower *l, const Stmt *fill, const Stmt *fold);
 bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s);
+/* ---- batch.c ---- */
+void batch_mark(Lower *l);
 /* ---- split.c ---- */
 /* The kernel as device programs of at most l->most instructions each. */
 Kernel *lower_split(const Lower *l);

@@ -49,8 +49,8 @@ static double suits(const Lower *l, const Place *x, uint32_t label)
     return 1.0;
 }
 
-/* With `p` on partitions, does the free axis have a reduced label, which goes last, where another
- * lies contiguous? Then an access takes its elements one by one. */
+/* With `p` on partitions, does the free axis have a reduced label, which goes last, where
+ * another lies contiguous? Then an access takes its elements one by one. */
 static double keeps_runs(const Lower *l, const Place *dst, const Place *x, uint32_t p,
                          uint32_t n)
 {
@@ -226,8 +226,8 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
             View tile;
             bool direct = !reread && direct_target(l, &both, &with, &box, &tile);
             if (!direct) {
-                tile = tile_new(l, "parts", DTYPE_F32, SPACE_TILE,
-                                labels_count(shape.p, &box), 2 * nf);
+                tile = tile_new(l, "parts", DTYPE_F32, SPACE_TILE, labels_count(shape.p, &box),
+                                2 * nf);
             }
             memo_clear(l);
             for (int64_t r = 0; r < 2 && !l->failed; r++) {

@@ -75,7 +75,8 @@ static bool check_operand(Verifier *v, const Instr *i, const Operand *o, bool dm
     if (bank > 0 && (o->p != 0 || o->np != b->extent[0].n || o->f % bank != 0 ||
                      o->nf != bank || o->step != 1 || b->extent[1].n % bank != 0 ||
                      b->extent[1].n > NKI_PSUM_BANKS * bank)) {
-        return broken(v, i, "G4", "of several PSUM banks, an instruction uses one and all of it");
+        return broken(v, i, "G4",
+                      "of several PSUM banks, an instruction uses one and all of it");
     }
     int64_t unit = o->np > 64 ? NKI_PARTITIONS : o->np > 32 ? 64 : 32;
     if (o->p % unit != 0) {

@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-#define SLAB_BYTES 2048 /* of a partition, of a widened load: long enough for the DMA engines  \
-                         */
+#define SLAB_BYTES                                                                             \
+    2048 /* of a partition, of a widened load: long enough for the DMA engines                 \
+          */
 #define SHORT_BYTES   512   /* rows of less are slow */
 #define STRIDED_MOST  65536 /* of a partition, of a strided load with rows that long */
 #define STRIDED_BYTES 16384 /* likewise, where only every n-th element is used at a time */
@@ -125,8 +126,9 @@ void cache_put(Lower *l, const int64_t *key, uint32_t n, View v)
     while (l->cache.n > 0 && l->cache_bytes + bytes > l->cache_limit) {
         cache_remove(l, cache_victim(l));
     }
-    CacheEntry e = {n,      arena_copy(l->arena, key, n * sizeof *key), v, bytes, ++l->clock,
-                    l->tag, false,                                      v.nf};
+    CacheEntry e = {
+        n,   arena_copy(l->arena, key, n * sizeof *key), v, bytes, ++l->clock, l->tag, false,
+        v.nf};
     vec_push(l->arena, &l->cache, e);
     l->cache_bytes += bytes;
 }
@@ -359,8 +361,8 @@ static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *b
         unit |= box->n[p.at[i]] > 1 && pair_is_unit(l, x, p.at[i]);
     }
     int64_t all = labels_count(p, &l->full); /* a remainder goes the way of the rest */
-    return (all > np ? all : np) * nf > 1024 && np > 1 && all_there(x, p, box) && all_there(x, f, box) && unit &&
-           labels_count(varying(x, f, box), box) > 1 &&
+    return (all > np ? all : np) * nf > 1024 && np > 1 && all_there(x, p, box) &&
+           all_there(x, f, box) && unit && labels_count(varying(x, f, box), box) > 1 &&
            l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
 }
 
@@ -621,8 +623,8 @@ static View block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *
     block_start(l, x, box, &v.p0, &v.f0);
     bool on_p = rows == 1 || labels_have(p, (uint32_t)lp), straight = np == rows && on_p;
     bool misses = !all_there(x, p, box) || !all_there(x, f, box);
-    bool across = rows > 1 && (is_diagonal(x, h->pdim) ||
-                               (on_p && v.p0 + rows > NKI_PARTITIONS));
+    bool across =
+        rows > 1 && (is_diagonal(x, h->pdim) || (on_p && v.p0 + rows > NKI_PARTITIONS));
     if (straight && !misses && !across && v.p0 == 0 && block_run(l, x, f, box, &v)) {
         return v;
     }

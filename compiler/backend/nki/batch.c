@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which dimensions of buffers are batches: in both operands of a contraction and in its result,
+ * or alongside such a dimension in an elementwise statement or a reduction. They are no place
+ * for partitions: the Tensor engine takes them one by one, and a block that had them there
+ * would be turned before and after. */
+#include "backend/nki/lower.h"
+
+#define ROUNDS 16 /* a chain of so many values before a contraction */
+
+static bool uses(const Lower *l, const Expr *e, VarRef v)
+{
+    bool yes = false;
+    for (uint32_t d = 0; e->kind == EXPR_LOAD && d < l->from->bufs.at[e->buf].rank; d++) {
+        yes |= affine_uses(e->at[d], v);
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        yes |= uses(l, e->arg[i], v);
+    }
+    return yes;
+}
+
+/* Is a dimension that moves with `v` marked? With `mark`, all of them are. */
+static bool meet_at(Lower *l, BufRef buf, const Affine *at, VarRef v, bool mark)
+{
+    bool yes = false;
+    for (uint32_t d = 0; d < l->from->bufs.at[buf].rank && d < 64; d++) {
+        if (affine_uses(at[d], v)) {
+            yes |= (l->batch[buf] >> d & 1) != 0;
+            l->batch[buf] |= mark ? (uint64_t)1 << d : 0;
+        }
+    }
+    return yes;
+}
+
+static bool meet(Lower *l, const Expr *e, VarRef v, bool mark)
+{
+    bool yes = e->kind == EXPR_LOAD && meet_at(l, e->buf, e->at, v, mark);
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        yes |= meet(l, e->arg[i], v, mark);
+    }
+    return yes;
+}
+
+static bool is_batch(const Lower *l, const Stmt *s, VarRef v)
+{
+    const Expr *product = s->value;
+    while (product->op == OP_CAST) {
+        product = product->arg[0];
+    }
+    bool kept = false;
+    for (uint32_t d = 0; d < l->from->bufs.at[s->dst].rank; d++) {
+        kept |= affine_uses(s->at[d], v);
+    }
+    return kept && uses(l, product->arg[0], v) && uses(l, product->arg[1], v);
+}
+
+static void mark_stmt(Lower *l, const Stmt *s)
+{
+    bool matmul = s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        VarRef v = s->index[i].var;
+        bool here = meet_at(l, s->dst, s->at, v, false) || meet(l, s->value, v, false);
+        if (matmul ? is_batch(l, s, v) : here) {
+            (void)meet_at(l, s->dst, s->at, v, true);
+            (void)meet(l, s->value, v, true);
+        }
+    }
+}
+
+static void mark_block(Lower *l, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (body[i]->kind == STMT_FOR) {
+            mark_block(l, body[i]->body, body[i]->n_body);
+        } else if (body[i]->kind == STMT_TILE) {
+            mark_stmt(l, body[i]);
+        }
+    }
+}
+
+static uint64_t marks(const Lower *l)
+{
+    uint64_t count = 0;
+    for (uint32_t b = 0; b < l->from->bufs.n; b++) {
+        for (uint32_t d = 0; d < 64; d++) {
+            count += l->batch[b] >> d & 1;
+        }
+    }
+    return count;
+}
+
+void batch_mark(Lower *l)
+{
+    uint64_t before = 0, after = 0;
+    l->batch = ARENA_ARRAY(l->arena, l->from->bufs.n + 1, uint64_t);
+    for (int i = 0; i < ROUNDS && (i == 0 || after != before); i++) {
+        before = marks(l);
+        mark_block(l, l->from->body, l->from->n_body);
+        after = marks(l);
+    }
+}
