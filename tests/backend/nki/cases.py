@@ -322,6 +322,85 @@ def run_cases(options):
         return judge(options, judged) or status if options.judge else status
 
 
+# ---- the table of what is refused ----
+
+BEGIN, END = "<!-- cases.py table -->", "<!-- end of the table -->"
+
+
+def table_cases():
+    """(group, name, words or ProgramCase) of everything that the test data has, compiled only."""
+    for row in einsum_rows(600):
+        dtype = row.get("dtype", "f32")
+        group = "seed cases" if "sources" not in row else "einsum cases with an extent of 0" \
+            if any(0 in s for s in row["shapes"]) else "einsum cases, extents to 600"
+        yield group, row["id"], EinsumCase(row, dtype, "trn2")
+    for name, kernel, dims, _ in program_rows():
+        group = "seed cases" if name.split("-")[0] in ("fused", "update") else "programs, tiny and small"
+        dtype = "f32"
+        yield group, name, ProgramCase(name, kernel, dims, dtype, "trn2")
+    matmul = {"id": "matmul", "eq": "ij,jk->ik", "shapes": [[8, 8], [8, 8]]}
+    for dtype in ("f64", "c128", "i32", "i64", "bool"):
+        yield "element types", dtype, EinsumCase(matmul, dtype, "trn2")
+
+
+def reason_of(text):
+    """The message without names and places."""
+    found = re.search(r"error\[E\d+\]: (?:unsupported|limit): (.*)", text)
+    said = found.group(1) if found else text.strip().splitlines()[-1]
+    said = re.sub(r"target 'trn2' does not have ", "no ", said)
+    said = re.sub(r" \(of '\w+'\).*| \('\w+' has .*?\)", "", said)
+    return re.sub(r"kernel '\w+' takes", "takes", said).replace(" for target 'trn2'", "")
+
+
+def make_table(options):
+    groups, refused, split = {}, {}, {}
+    for group, name, case in table_cases():
+        if options.only and options.only not in name:
+            continue
+        groups[group] = groups.get(group, 0) + 1
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                made = compile_for(options.bin, "trn2", os.path.join(folder, "out"), case.words(folder))
+                if any(m.parts for m in made.values()):
+                    split.setdefault(group, []).append(name)
+            except Refused as no:
+                refused.setdefault((group, no.code, reason_of(no.text)), []).append(name)
+    lines = ["| cases | number | refused | code | why |", "|---|---:|---|---|---|"]
+    for group, count in groups.items():
+        rows = [(k[1], k[2], v) for k, v in refused.items() if k[0] == group]
+        for at, (code, why, names) in enumerate(rows):
+            shown = ", ".join(names) if len(names) <= 8 else f"{len(names)}: {', '.join(names[:6])}, ..."
+            lines.append(f"| {group if at == 0 else ''} | {count if at == 0 else ''} | {shown} | {code} | {why} |")
+        if not rows:
+            lines.append(f"| {group} | {count} | none | | |")
+    several = [f"{len(v)} of the {k}" for k, v in split.items()]
+    if several:
+        lines += ["", "Compiled to several device programs: " + "; ".join(several) + "."]
+    return "\n".join(lines) + "\n"
+
+
+def table(options):
+    made = make_table(options)
+    path = options.check or options.write
+    if path is None:
+        print(made, end="")
+        return 0
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+    if BEGIN not in text or END not in text:
+        print(f"{path} has no place for the table: {BEGIN} ... {END}")
+        return 1
+    head, rest = text.split(BEGIN, 1)
+    wanted = head + BEGIN + "\n" + made + END + rest.split(END, 1)[1]
+    if options.write:
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(wanted)
+        return 0
+    if wanted != text:
+        print(f"the table of {path} is not what is refused now (cases.py table --write makes it anew):\n{made}")
+    return wanted != text
+
+
 def expected_refusal(case, no):
     """Limits of size for large cases; element types the target says that it does not have."""
     if no.code == "E0602":
@@ -355,7 +434,7 @@ def main():
     parser.add_argument("--check")
     parser.add_argument("--write")
     options = parser.parse_args()
-    return run_cases(options)
+    return run_cases(options) if options.what == "run" else table(options)
 
 
 if __name__ == "__main__":
