@@ -90,7 +90,7 @@ def normal_form(records, results):
                 else:
                     names[serial], tiles = f"tile{tiles}", tiles + 1
             ranges = tuple(map(tuple, operand["index"])) if operand["index"] else \
-                operand.get("pattern")
+                ("ap", operand["offset"], tuple(zip(operand["strides"], operand["shape"])))
             operands.append((key, names[serial], operand["dtype"],
                              tuple(operand["tensor_shape"]), ranges))
         constants = sorted(pair for key, value in record["constants"].items()

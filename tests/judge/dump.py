@@ -23,7 +23,7 @@ class Access:
         self.shape = (shape["parDim"], *shape["freeDims"])
         self.space = "psum" if tensor["address"]["memory"] == "pmem" else \
             "hbm" if self.name in hbm_names else "sbuf"
-        self.ranges, self.dropped = [], []
+        self.ranges, self.dropped, self.pattern = [], [], None
         if "simple" in body:
             self.ranges = [(0, n, 1) for n in self.shape]
         else:
@@ -58,6 +58,20 @@ class Call:
                 self.constants[key] = float((value.get("int") or value.get("float"))["value"])
             else:
                 self.constants[key] = value["var"]["x"]
+        for key, access in self.operands.items():
+            self._take_pattern(key, access)
+
+    def _take_pattern(self, key, access):
+        """KEY.ap.offset and KEY.ap.pattern.I.0 (stride), .1 (count): the operand is a pattern over the whole tensor."""
+        words = {k[len(key) + 4:]: int(self.constants.pop(k)) for k in list(self.constants)
+                 if k.startswith(key + ".ap.")}
+        if words:
+            offset = words.pop("offset", 0)
+            pairs = tuple((words.pop(f"pattern.{i}.0"), words.pop(f"pattern.{i}.1"))
+                          for i in range(len(words) // 2))
+            if words or not pairs:
+                raise ValueError(f"an access pattern with {sorted(words)}")
+            access.pattern = (offset, pairs)
 
 
 def calls_of(dump, hbm_count):
@@ -87,7 +101,8 @@ def normal_form(calls, inputs, results):
             if access.name not in names:
                 names[access.name], tiles = f"tile{tiles}", tiles + 1
             operands.append((key, names[access.name], access.dtype, access.shape,
-                             tuple(access.ranges)))
+                             tuple(access.ranges) if access.pattern is None
+                             else ("ap", *access.pattern)))
         constants = sorted((k, _constant(v)) for k, v in call.constants.items())
         normal.append((call.op, tuple(operands), tuple(constants)))
     return normal

@@ -13,7 +13,7 @@ Without manifests the example kernels of tests/emulator/kernels are judged.
 The tracer lives in a virtual environment in DIR, made once and kept. TDSL_KLR_PYTHON may name
 an interpreter that has klr-lang 0.0.9 instead. Where it cannot be had, the reason is printed
 and the exit status is 77 (skipped); 0 all held, 1 something did not, 2 usage. A kernel whose
-spelling the tracer does not take (access patterns, reshapes) is reported as skipped, by name.
+spelling the tracer does not take (reshapes) is reported as skipped, by name.
 """
 
 import argparse
@@ -254,7 +254,7 @@ def judge_comparison(kernel):
 
 def _outside_of_the_tracer(text):
     """A spelling the vendor takes and this tracer does not; None if there is none."""
-    for spelling in (".ap(", ".reshape("):
+    for spelling in (".reshape(",):
         if spelling in text:
             return f"{spelling[:-1]} is not in this tracer's language"
     return None

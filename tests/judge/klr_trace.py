@@ -11,7 +11,7 @@ The tracer is an independent parser and partial evaluator: it unrolls the kernel
 calls. It knows less of the interface than a kernel needs, so the gathered program is rewritten
 where, and only where, 0.0.9 cannot follow: HBM allocations become extra arguments, negative
 literals one constant, None and `name=` keywords go, tuples are spread into keyword.0,
-keyword.1, ..., enum members become one name, and tensor_scalar, which clashes with an old
+keyword.1, ..., access patterns into the tensor and keywords that tell the pattern, enum members become one name, and tensor_scalar, which clashes with an old
 built-in, is renamed. Positions stay, so messages point into the kernel's own text.
 """
 
@@ -90,8 +90,21 @@ class Rewriter:
             place, ctx="Load", value={"Name": dict(place, id="hbm_out", ctx="Load")},
             slice={"Constant": dict(place, value=len(self.hbm) - 1)})}
 
+    def _pattern(self, key):
+        """x.ap(pattern=P, offset=O) as the whole of x and keywords key.ap.pattern, key.ap.offset; None if it is none."""
+        call = key["value"].get("Call")
+        if call is None or "Attribute" not in call["func"] or \
+                call["func"]["Attribute"]["attr"] != "ap" or call["args"]:
+            return None
+        given = [k["keyword"] for k in call["keywords"]]
+        return [dict(key, value=call["func"]["Attribute"]["value"])] + \
+            [k for g in given for k in self._flat(dict(g, arg=f"{key['arg']}.ap.{g['arg']}"))]
+
     def _flat(self, key):
         value = key["value"]
+        pattern = self._pattern(key)
+        if pattern is not None:
+            return pattern
         sequence = value.get("Tuple") or value.get("List")
         if key["arg"] == "name" or ("Constant" in value and value["Constant"]["value"] is None):
             return []

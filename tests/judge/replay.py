@@ -54,6 +54,14 @@ class Replay:
     def view(self, access):
         if access.name not in self.memory:
             self.memory[access.name] = np.full(access.shape, np.nan)
+        if access.pattern is not None:
+            offset, pairs = access.pattern
+            flat = self.memory[access.name].reshape(-1)
+            last = offset + sum(stride * (count - 1) for stride, count in pairs)
+            if min(offset, last) < 0 or max(offset, last) >= flat.size:
+                raise ValueError(f"a pattern of {access.name} leaves it")
+            return np.lib.stride_tricks.as_strided(
+                flat[offset:], [count for _, count in pairs], [8 * stride for stride, _ in pairs])
         return self.memory[access.name][access.slices]
 
     def get(self, access):
