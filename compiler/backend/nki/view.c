@@ -684,6 +684,27 @@ View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 
 /* ---- stores ---- */
 
+/* Rows of a tile into a block, from partition run.p0 on and past the last one into the next
+ * chunk. */
+static void store_rows(Lower *l, const Home *h, View run, View from)
+{
+    int64_t rows = from.np;
+    if (run.p0 != 0 && view_space(l, from) == SPACE_ACC) {
+        View copy = tile_new(l, "row", view_dtype(l, run), SPACE_TILE, rows, run.nf);
+        make_copy(l, copy, from);
+        from = copy;
+    }
+    for (int64_t done = 0; done < rows; done += run.np) {
+        int64_t room = NKI_PARTITIONS - run.p0;
+        run.np = rows - done < room ? rows - done : room;
+        View part = view_rows(from, run.np);
+        part.p0 += done;
+        make_copy(l, run, part);
+        run.p0 = 0;
+        run.f0 += h->chunk_stride;
+    }
+}
+
 static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View src)
 {
     const Home *h = &l->home[x->buf];
@@ -704,14 +725,8 @@ static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box 
         Box part = *box;
         for (bool go = true; box_next(outer, box, step, &part, go) && !l->failed; go = false) {
             block_start(l, x, &part, &run.p0, &run.f0);
-            run.np = rows;
-            View from = view_part(src, linear(f, box, &part, LABELS, &unused), run.nf);
-            if (run.p0 != 0 && view_space(l, src) == SPACE_ACC) {
-                View copy = tile_new(l, "row", view_dtype(l, run), SPACE_TILE, rows, run.nf);
-                make_copy(l, copy, from);
-                from = copy;
-            }
-            make_copy(l, run, from);
+            store_rows(l, h, run,
+                       view_part(src, linear(f, box, &part, LABELS, &unused), run.nf));
         }
         return;
     }
