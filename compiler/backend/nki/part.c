@@ -167,20 +167,37 @@ static bool walk_reach(const Kernel *k, const Stmt *loop, Reach *r)
     return instr_walk(&part, reach_instr, r, &bad, &why);
 }
 
+/* Are all elements that a part reads of what it writes in rows it writes? */
+static bool reads_own_rows(const Kernel *k, BufRef buf, const Reach *r)
+{
+    const Extent *read = &r->read[buf], *written = &r->written[buf];
+    if (read->hi < 0 || (written->hi < 0 && !is_inout(k, buf))) {
+        return true;
+    }
+    int64_t row = flat_size(&k->bufs.at[buf], row_dim(&k->bufs.at[buf]) + 1);
+    return written->hi >= 0 && read->lo / row >= written->lo / row &&
+           read->hi / row <= written->hi / row;
+}
+
 bool nki_parts_sound(const Kernel *k)
 {
+    bool *shared = ARENA_ARRAY(k->arena, k->bufs.n, bool);
     bool *written = ARENA_ARRAY(k->arena, k->bufs.n, bool);
+    BufRef temporary = 0;
+    for (uint32_t i = 0; nki_temporary(k, i, &temporary); i++) {
+        shared[temporary] = true;
+    }
     for (uint32_t p = 0; p < nki_parts(k); p++) {
         Reach r;
         if (!walk_reach(k, part_loop(k, p), &r)) {
             return false;
         }
         for (uint32_t b = 0; b < k->bufs.n; b++) {
-            written[b] |= r.written[b].hi >= 0;
-            if (is_inout(k, b) && r.read[b].hi >= 0 &&
-                (r.read[b].lo < r.written[b].lo || r.read[b].hi > r.written[b].hi)) {
+            bool whole = shared[b] || k->bufs.at[b].space == SPACE_ARGUMENT;
+            if (whole && !reads_own_rows(k, b, &r)) {
                 return false;
             }
+            written[b] |= r.written[b].hi >= 0;
         }
     }
     for (uint32_t b = 0; b < k->bufs.n; b++) {

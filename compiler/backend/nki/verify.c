@@ -3,7 +3,7 @@
  * instruction; partitions, start partitions, tile limits, spaces and types of each;
  * accumulation groups that begin with an overwrite and end before they are read; capacity of
  * SBUF and PSUM with live ranges; the number of instructions. */
-#include "backend/nki/nki.h"
+#include "backend/nki/part.h"
 
 enum { GROUP_OPEN, GROUP_ADDING, GROUP_READ };
 
@@ -323,6 +323,13 @@ bool nki_verify(Ctx *ctx, const Kernel *k)
         if (k->body[i]->kind == STMT_FOR && !verify_program(ctx, &part, chip)) {
             return false;
         }
+    }
+    if (!nki_parts_sound(k)) {
+        diag_unsupported(&ctx->diags, E_TARGET, k->span,
+                         "rule H3 of target '%s' is broken in '%s': a part reads of a tensor it "
+                         "writes what other parts write",
+                         k->target, k->name->text);
+        return false;
     }
     return true;
 }

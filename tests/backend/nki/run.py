@@ -359,14 +359,39 @@ BROKEN = [
 ]
 
 
+# Two parts; the second reads rows of Y from %d on and writes those from 128 on.
+BROKEN_PARTS = """tdsl-dump loop 1
+source "x.tdsl"
+
+kernel x {
+  signature "kernel x(X: f32[256, 512]) -> (Y: f32[256, 512])"
+  form legal "trn2"
+  arg @X : f32[256,512] in
+  arg @Y : f32[256,512] result
+  for $part in 0..1 step 1 {
+    alloc @a : f32[128,512] tile
+    copy [q0 in 0..128, q1 in 0..512] @a[q0,q1] = @X[q0,q1]
+    copy [q0 in 0..128, q1 in 0..512] @Y[q0,q1] = @a[q0,q1]
+  }
+  for $part2 in 0..1 step 1 {
+    alloc @b : f32[128,512] tile
+    copy [q0 in 0..128, q1 in 0..512] @b[q0,q1] = @Y[q0+%d,q1]
+    copy [q0 in 0..128, q1 in 0..512] @Y[q0+128,q1] = @b[q0,q1]
+  }
+}
+"""
+
+
 def broken(options):
     """The verifier, on legal kernels somebody wrote."""
     failed = 0
-    for text, word in BROKEN:
+    texts = [(BROKEN_KERNEL % text.rstrip("\n"), word) for text, word in BROKEN]
+    texts += [(BROKEN_PARTS.replace("%d", str(row)), word) for row, word in ((0, "H3"), (128, None))]
+    for text, word in texts:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "x.tir")
             with open(path, "w", encoding="utf-8") as stream:
-                stream.write(BROKEN_KERNEL % text.rstrip("\n"))
+                stream.write(text)
             status, _, said = run([os.path.join(options.bin, "tdslc"), path, "--target=trn2",
                                    "-o", os.path.join(folder, "out")])
             good = status == 0 if word is None else status == 1 and word in said and "E0501" in said
