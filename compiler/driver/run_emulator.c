@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See run_emulator.h. The kernel is that of the last manifest of the output set, which names its
- * program, or several; results come in the order of the kernel's arguments: inout
+/* See run_emulator.h. The kernel is that of the last manifest of the output set, which names
+ * its program, or several; results come in the order of the kernel's arguments: inout
  * parameters, written or not, then plain results. POSIX. */
 #include "driver/run_emulator.h"
 
@@ -99,7 +99,8 @@ static bool write_all(Emulation *e, const OutputSet *set, Tensor *const *args)
     const OutputFile *program = program_of(set, manifest);
     for (uint32_t k = 0; k < set->files.n; k++) {
         const OutputFile *f = &set->files.at[k];
-        bool of_kernel = program == NULL || (f->name != NULL && strcmp(f->name, manifest->name) == 0);
+        bool of_kernel =
+            program == NULL || (f->name != NULL && strcmp(f->name, manifest->name) == 0);
         if (of_kernel && f->name != NULL &&
             (is_program(f) || strcmp(f->suffix, ".json") == 0)) {
             files_add(&files, place(e, str_format(e->arena, "%s%s", f->name, f->suffix)),
@@ -162,7 +163,8 @@ static bool read_result(Emulation *e, const char *path, const int64_t *dims, uin
     return true;
 }
 
-#define NO_RESULT UINT32_MAX /* an inout parameter that no statement writes comes back as it was */
+#define NO_RESULT                                                                              \
+    UINT32_MAX /* an inout parameter that no statement writes comes back as it was */
 
 static uint32_t result_of(const Graph *g, int32_t param)
 {
@@ -208,17 +210,20 @@ static bool has_numpy(const char *python)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* $TDSL_PYTHON, else a Python that has NumPy: the first one on the path need not be the system's. */
+/* $TDSL_PYTHON, else a Python that has NumPy: the first one on the path need not be the
+ * system's. */
 static const char *choose_python(void)
 {
     const char *python = getenv("TDSL_PYTHON");
     if (python != NULL) {
         return python;
     }
-    return !has_numpy("python3") && has_numpy("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
+    return !has_numpy("python3") && has_numpy("/usr/bin/python3") ? "/usr/bin/python3"
+                                                                  : "python3";
 }
 
-/* What the variable names; else the installed one, seen from this program; else the source tree's. */
+/* What the variable names; else the installed one, seen from this program; else the source
+ * tree's. */
 static const char *emulator_script(Arena *arena)
 {
     const char *named = getenv(TDSL_EMULATOR_VARIABLE);
@@ -231,8 +236,7 @@ static const char *emulator_script(Arena *arena)
         const char *program = str_dup(arena, (Str){self, (size_t)n});
         const char *slash = strrchr(program, '/');
         int folder = slash == NULL ? 0 : (int)(slash - program);
-        const char *path =
-            str_format(arena, "%.*s/" TDSL_EMULATOR_FROM_TOOL, folder, program);
+        const char *path = str_format(arena, "%.*s/" TDSL_EMULATOR_FROM_TOOL, folder, program);
         if (access(path, R_OK) == 0) {
             return path;
         }

@@ -15,7 +15,7 @@ typedef struct StmtCopy {
     const struct StmtShift {
         uint32_t dim;
         int64_t by;
-    } *shift;
+    } * shift;
 } StmtCopy;
 
 Stmt **stmts_copy(const StmtCopy *c, Stmt *const *body, uint32_t n);

@@ -11,8 +11,7 @@
 static void put_row(const Kernel *k, Arg arg, bool output, bool last, Text *out)
 {
     const Buffer *b = &k->bufs.at[arg.buf];
-    text_printf(out,
-                "    {\"name\": \"%s\", \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
+    text_printf(out, "    {\"name\": \"%s\", \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
                 output ? nki_result(k, arg.buf) : nki_param(k, arg.buf),
                 output ? "output" : "input", nki_dtype(b->dtype));
     for (uint32_t d = 0; d < b->rank; d++) {
@@ -67,9 +66,10 @@ static void put_part(const Kernel *k, const NkiPart *part, Text *out)
                 nki_function(part->kernel));
     for (uint32_t i = 0; i < part->operands.n; i++) {
         const PartOperand *o = &part->operands.at[i];
-        text_printf(out, "      {\"role\": \"%s\", \"tensor\": \"%s%s\", \"first\": %lld, \"shape\": ",
-                    o->output ? "output" : "input", nki_param(k, o->whole),
-                    o->output && o->inout ? "_out" : "", (long long)o->first);
+        text_printf(
+            out, "      {\"role\": \"%s\", \"tensor\": \"%s%s\", \"first\": %lld, \"shape\": ",
+            o->output ? "output" : "input", nki_param(k, o->whole),
+            o->output && o->inout ? "_out" : "", (long long)o->first);
         put_shape(&part->kernel->bufs.at[o->whole], out);
         text_put(out, i + 1 < part->operands.n ? "},\n" : "}]}");
     }
@@ -82,8 +82,8 @@ static void put_parts(const Kernel *k, const NkiPart *part, Text *out)
     BufRef buf = 0;
     text_put(out, "  \"temporaries\": [");
     for (uint32_t i = 0; nki_temporary(k, i, &buf); i++) {
-        text_printf(out, "%s\n    {\"name\": \"%s\", \"dtype\": \"%s\", \"shape\": ", i == 0 ? "" : ",",
-                    nki_param(k, buf), nki_dtype(k->bufs.at[buf].dtype));
+        text_printf(out, "%s\n    {\"name\": \"%s\", \"dtype\": \"%s\", \"shape\": ",
+                    i == 0 ? "" : ",", nki_param(k, buf), nki_dtype(k->bufs.at[buf].dtype));
         put_shape(&k->bufs.at[buf], out);
         text_put(out, "}");
     }

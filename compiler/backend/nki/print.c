@@ -61,7 +61,8 @@ static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
         text_printf(p->out, "%s = [  # %lld tiles of a bank each\n", name,
                     (long long)(b->extent[1].n / bank));
         for (int64_t i = 0; i < b->extent[1].n / bank; i++) {
-            text_printf(p->out, "    nl.ndarray(shape=(%lld, %lld), dtype=nl.%s, buffer=nl.%s),\n",
+            text_printf(p->out,
+                        "    nl.ndarray(shape=(%lld, %lld), dtype=nl.%s, buffer=nl.%s),\n",
                         (long long)b->extent[0].n, (long long)bank, nki_dtype(b->dtype), space);
         }
         text_put(p->out, "]\n");

@@ -254,8 +254,8 @@ static void match_find(Roll *r, Match *m)
     match_room(r, m);
     match_first(r, m);
     while (m->start + (m->trips + 1) * m->length <= r->list.n && r->work > 0) {
-        if (!match_positions(r, m, m->trips) ||
-            (m->trips == 1 && !steady_partitions(r, m)) || !match_refs(r, m, m->trips)) {
+        if (!match_positions(r, m, m->trips) || (m->trips == 1 && !steady_partitions(r, m)) ||
+            !match_refs(r, m, m->trips)) {
             break;
         }
         m->trips++;

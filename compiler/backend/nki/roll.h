@@ -33,9 +33,9 @@ typedef struct RollNode {
 } RollNode;
 
 typedef struct RollBuf {
-    BufRef to;      /* it became a part of this tile, or is itself */
-    int64_t offset; /* elements from that one's start */
-    uint32_t uses;  /* accesses in the list */
+    BufRef to;                /* it became a part of this tile, or is itself */
+    int64_t offset;           /* elements from that one's start */
+    uint32_t uses;            /* accesses in the list */
     const Stmt *alloc, *fill; /* and what opens the only group of a PSUM tile */
     bool partly;              /* some access is to a part of it */
     uint32_t banks;           /* PSUM tiles it was made of, or 0 */
@@ -57,9 +57,9 @@ typedef struct Roll {
     VEC(RollBuf) buf;
     VEC(const char *) hint; /* [k->bufs] names by role */
     uint64_t mark;
-    int64_t work; /* left */
+    int64_t work;  /* left */
     int64_t merge; /* bytes of a partition that tiles which become one may have; 0: none does */
-    bool outer;   /* also those that began before the runs that use them? */
+    bool outer;    /* also those that began before the runs that use them? */
 } Roll;
 
 /* roll.c */

@@ -65,9 +65,9 @@ static bool put_instr(void *user, const Instr *i)
     if (i->kind == INSTR_NOTHING) {
         return true;
     }
-    Step s = {.shape = hash_mix((uint64_t)i->kind, (uint64_t)i->op * 4 +
-                                                       2 * (uint64_t)i->reverse +
-                                                       (uint64_t)i->recip)};
+    Step s = {.shape =
+                  hash_mix((uint64_t)i->kind, (uint64_t)i->op * 4 + 2 * (uint64_t)i->reverse +
+                                                  (uint64_t)i->recip)};
     s.shape = hash_bytes(s.shape, &i->value, sizeof i->value);
     s.shape = hash_bytes(s.shape, &i->scale, sizeof i->scale);
     put_operand(t, &s, &i->dst);

@@ -40,8 +40,9 @@ static const char *stem(Arena *a, const char *name)
     while (n > 0 && name[n - 1] >= '0' && name[n - 1] <= '9') {
         n--;
     }
-    return n > 1 && n < strlen(name) && name[n - 1] == '_' ? str_format(a, "%.*s", (int)(n - 1), name)
-                                                           : name;
+    return n > 1 && n < strlen(name) && name[n - 1] == '_'
+               ? str_format(a, "%.*s", (int)(n - 1), name)
+               : name;
 }
 
 /* Does the copy exchange its two indices? */
@@ -71,10 +72,10 @@ static const char *role_name(Roll *r, BufRef b, const Role *role)
     const Buffer *buf = &r->k->bufs.at[b];
     Arena *a = r->arena;
     if (buf->space == SPACE_ACC) {
-        return role->sums                           ? "acc"
-               : role->turned && role->from != NULL ? str_format(a, "%s_t_psum",
-                                                                 lower_case(a, role->from))
-                                                    : "in_psum";
+        return role->sums ? "acc"
+               : role->turned && role->from != NULL
+                   ? str_format(a, "%s_t_psum", lower_case(a, role->from))
+                   : "in_psum";
     }
     if (!on_chip(r->k, b)) {
         return buf->param >= 0 ? buf->name->text : stem(a, buf->name->text);

@@ -245,8 +245,8 @@ static const Affine *emit_access(Emit *e, const Affine *at, BufRef *buf)
         out[d] = (Affine){e->base[slot], at[d].n, at[d].term};
         for (uint32_t i = 0; i < e->depth; i++) {
             if (e->level[i].step[slot] != 0) {
-                out[d] =
-                    affine_add(a, out[d], e->level[i].step[slot], affine_var(a, e->level[i].var));
+                out[d] = affine_add(a, out[d], e->level[i].step[slot],
+                                    affine_var(a, e->level[i].var));
             }
         }
     }
@@ -346,8 +346,8 @@ static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const Roll
     CHECK(e->depth < LOOP_DEPTH_LIMIT);
     Arena *a = e->r->arena;
     if (e->depth == e->n_loops) {
-        e->loop[e->n_loops] = kernel_var(e->to, &e->r->ctx->syms,
-                                         names[e->n_loops < 6 ? e->n_loops : 5], true);
+        e->loop[e->n_loops] =
+            kernel_var(e->to, &e->r->ctx->syms, names[e->n_loops < 6 ? e->n_loops : 5], true);
         e->n_loops++;
     }
     int64_t start = best_start(n, base);

@@ -134,9 +134,9 @@ void roll_banks(Roll *r)
             dma |= space != SPACE_TILE && space != SPACE_ACC;
         }
         bool opens = node->n_ref > 0 && !seen[dst] && is_bank(r, dst);
-        bool goes_on = opens && (n == 0 || (n < NKI_PSUM_BANKS &&
-                                            r->k->bufs.at[dst].extent[0].n ==
-                                                r->k->bufs.at[bank[0]].extent[0].n));
+        bool goes_on =
+            opens && (n == 0 || (n < NKI_PSUM_BANKS && r->k->bufs.at[dst].extent[0].n ==
+                                                           r->k->bufs.at[bank[0]].extent[0].n));
         for (uint32_t x = 0; x < node->n_ref; x++) {
             seen[node->ref[x].buf] = true;
         }

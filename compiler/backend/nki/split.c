@@ -251,9 +251,11 @@ static bool cut_rows(Split *s, const Part *item)
             return false;
         }
         bool short_enough = fits(s, &part);
-        for (int64_t lo = each; lo <= last && short_enough; lo += last > each ? last - each : 1) {
+        for (int64_t lo = each; lo <= last && short_enough;
+             lo += last > each ? last - each : 1) {
             CHECK(item_part(s, item, lo, lo + each < rows ? lo + each : rows, &part));
-            short_enough = fits(s, &part); /* the second, which lies as all others, and the last */
+            short_enough =
+                fits(s, &part); /* the second, which lies as all others, and the last */
         }
         if (!short_enough) {
             s->why = "a row of it alone takes as many";
@@ -284,8 +286,7 @@ static uint32_t next_item(Split *s, Lower *l, uint32_t at, Part *item)
     while (end < k->n_body && k->body[end]->kind == STMT_TILE) {
         const Stmt *t = k->body[end], *before = k->body[end - 1];
         bool same = t->dst == k->body[at]->dst;
-        bool epilogue = !same && before->fold != OP_COPY &&
-                        lower_is_epilogue(l, before, t);
+        bool epilogue = !same && before->fold != OP_COPY && lower_is_epilogue(l, before, t);
         if (!same && !epilogue) {
             break;
         }
@@ -380,8 +381,7 @@ static bool find_crossing(Split *s)
         SplitStmts body = {0};
         for (uint32_t i = 0; i < k->n_body; i++) {
             Stmt *a = k->body[i];
-            if (a->kind == STMT_ALLOC && t.user[a->buf] == part->item &&
-                !s->crossing[a->buf]) {
+            if (a->kind == STMT_ALLOC && t.user[a->buf] == part->item && !s->crossing[a->buf]) {
                 vec_push(s->arena, &body, a);
             }
         }

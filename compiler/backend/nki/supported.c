@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the target has: element types, operations, extents and ranks of a TILED kernel, looked at
- * before anything is lowered. */
+/* What the target has: element types, operations, extents and ranks of a TILED kernel, looked
+ * at before anything is lowered. */
 #include "backend/nki/lower.h"
 
 bool lower_refuse(Lower *l, Span span, const char *what)
@@ -87,9 +87,9 @@ bool lower_check(Lower *l)
         }
         for (uint32_t d = 0; d < b->rank; d++) {
             if (b->extent[d].n < 1) {
-                return lower_refuse(l, b->span,
-                                    str_format(l->arena, "empty tensors ('%s' has extent 0)",
-                                               b->name->text));
+                return lower_refuse(
+                    l, b->span,
+                    str_format(l->arena, "empty tensors ('%s' has extent 0)", b->name->text));
             }
         }
         if (b->rank > NKI_DIMS - 4) {

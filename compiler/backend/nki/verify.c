@@ -325,10 +325,11 @@ bool nki_verify(Ctx *ctx, const Kernel *k)
         }
     }
     if (!nki_parts_sound(k)) {
-        diag_unsupported(&ctx->diags, E_TARGET, k->span,
-                         "rule H3 of target '%s' is broken in '%s': a part reads of a tensor it "
-                         "writes what other parts write",
-                         k->target, k->name->text);
+        diag_unsupported(
+            &ctx->diags, E_TARGET, k->span,
+            "rule H3 of target '%s' is broken in '%s': a part reads of a tensor it "
+            "writes what other parts write",
+            k->target, k->name->text);
         return false;
     }
     return true;

@@ -185,9 +185,8 @@ static void another_order_place_or_number_of_instructions_is_not_the_same(void *
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const char *at = strstr(text, wrong[i][0]);
         assert_non_null(at);
-        const char *changed =
-            str_format(&ctx.arena, "%.*s%s%s", (int)(at - text), text, wrong[i][1],
-                       at + strlen(wrong[i][0]));
+        const char *changed = str_format(&ctx.arena, "%.*s%s%s", (int)(at - text), text,
+                                         wrong[i][1], at + strlen(wrong[i][0]));
         assert_false(roll_same(&ctx.arena, k, kernel_of(&ctx, changed)));
     }
     ctx_release(&ctx);
