@@ -67,9 +67,9 @@ static void put_part(const Kernel *k, const NkiPart *part, Text *out)
     for (uint32_t i = 0; i < part->operands.n; i++) {
         const PartOperand *o = &part->operands.at[i];
         text_printf(
-            out, "      {\"role\": \"%s\", \"tensor\": \"%s%s\", \"first\": %lld, \"shape\": ",
-            o->output ? "output" : "input", nki_param(k, o->whole),
-            o->output && o->inout ? "_out" : "", (long long)o->first);
+            out, "      {\"role\": \"%s\", \"tensor\": \"%s\", \"first\": %lld, \"shape\": ",
+            o->output ? "output" : "input",
+            o->output ? nki_result(k, o->whole) : nki_param(k, o->whole), (long long)o->first);
         put_shape(&part->kernel->bufs.at[o->whole], out);
         text_put(out, i + 1 < part->operands.n ? "},\n" : "}]}");
     }

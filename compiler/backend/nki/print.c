@@ -8,6 +8,12 @@
 #include "backend/nki/nki.h"
 #include "loop/loop_text.h"
 
+/* What a tile is for, for a comment where it begins. */
+typedef struct TileUse {
+    bool seen;
+    const char *made, *from, *to;
+} TileUse;
+
 /* The instruction at hand with all loop variables 0, and with one of them 1: where its operands
  * lie is the sum of the first and the differences. */
 typedef struct Printer {
@@ -15,6 +21,7 @@ typedef struct Printer {
     const NkiChip *chip;
     Text *out;
     NkiBalance balance;
+    TileUse *use; /* [bufs] */
     uint32_t place;
     int64_t *env;
     uint32_t depth;
@@ -53,13 +60,53 @@ static void put_shape(const Kernel *k, BufRef buf, Text *out)
     text_put(out, b->rank == 0 ? "1, 1)" : b->rank == 1 ? ",)" : ")");
 }
 
+/* What a tile is for: where its first value comes from, and where it is stored. */
+static void put_use(Printer *p, BufRef buf)
+{
+    const TileUse *use = &p->use[buf];
+    if (use->made == NULL && use->to == NULL) {
+        return;
+    }
+    text_put(p->out, "  # ");
+    if (use->made != NULL) {
+        text_put(p->out, use->made);
+        text_put(p->out, use->from == NULL ? "" : use->from);
+    }
+    if (use->to != NULL) {
+        text_printf(p->out, "%sto %s", use->made == NULL ? "" : ", ", use->to);
+    }
+}
+
+/* Notes the uses of an instruction's operands. */
+static void note_use(Printer *p, const Instr *i)
+{
+    TileUse *dst = &p->use[i->dst.buf];
+    const char *from = i->kind == INSTR_MEMSET ? "" : nki_result(p->k, i->a.buf);
+    if (i->kind == INSTR_DMA && !i->dst.on_chip) {
+        TileUse *src = &p->use[i->a.buf];
+        src->to = src->to == NULL ? nki_result(p->k, i->dst.buf) : src->to;
+    } else if (!dst->seen && i->kind == INSTR_DMA) {
+        *dst = (TileUse){.made = "from ", .from = from};
+    } else if (!dst->seen && i->kind == INSTR_TRANSPOSE) {
+        *dst = (TileUse){.made = "transpose of ", .from = from};
+    } else if (!dst->seen && i->kind == INSTR_COPY) {
+        *dst = (TileUse){.made = "copy of ", .from = from};
+    } else if (!dst->seen && i->kind == INSTR_MATMUL) {
+        *dst = (TileUse){.made = "sums of products"};
+    }
+    if (i->dst.on_chip) {
+        dst->seen = true;
+    }
+}
+
 static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
 {
     const Buffer *b = &p->k->bufs.at[buf];
     int64_t bank = nki_bank(p->k, buf);
     if (bank > 0) {
-        text_printf(p->out, "%s = [  # %lld tiles of a bank each\n", name,
-                    (long long)(b->extent[1].n / bank));
+        text_printf(p->out, "%s = [", name);
+        put_use(p, buf);
+        text_put(p->out, "\n");
         for (int64_t i = 0; i < b->extent[1].n / bank; i++) {
             text_printf(p->out,
                         "    nl.ndarray(shape=(%lld, %lld), dtype=nl.%s, buffer=nl.%s),\n",
@@ -70,8 +117,10 @@ static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
     }
     text_printf(p->out, "%s = nl.ndarray(shape=", name);
     put_shape(p->k, buf, p->out);
-    text_printf(p->out, ", dtype=nl.%s, buffer=nl.%s)\n", nki_dtype(p->k->bufs.at[buf].dtype),
+    text_printf(p->out, ", dtype=nl.%s, buffer=nl.%s)", nki_dtype(p->k->bufs.at[buf].dtype),
                 space);
+    put_use(p, buf);
+    text_put(p->out, "\n");
 }
 
 /* ---- positions: sums over the loops around ---- */
@@ -173,6 +222,14 @@ static void put_bank(Printer *p, Role role, int64_t bank)
     p->at = (Instr *)(uintptr_t)at;
 }
 
+/* All of a tile, in each iteration: its name says so. */
+static bool is_whole(const Printer *p, Role role)
+{
+    const Operand *o = operand_of(&p->at[0], role);
+    const Buffer *b = &p->k->bufs.at[o->buf];
+    return o->np == b->extent[0].n && o->nf == b->extent[1].n && o->step == 1;
+}
+
 static void put_operand(Printer *p, Role role)
 {
     const Operand *o = operand_of(&p->at[0], role);
@@ -183,6 +240,9 @@ static void put_operand(Printer *p, Role role)
     }
     if (nki_bank(p->k, o->buf) > 0) {
         put_bank(p, role, nki_bank(p->k, o->buf));
+        return;
+    }
+    if (is_whole(p, role)) {
         return;
     }
     text_put(p->out, "[");
@@ -438,10 +498,14 @@ static uint32_t loop_depth(Stmt *const *body, uint32_t n)
     return most;
 }
 
-/* Which engine each plain copy is for: decided in the order in which they run. */
+/* Before anything is printed: which engine each plain copy is for, decided in the order in
+ * which they run, and what tiles are for. */
 static bool choose_engine(void *user, const Instr *i)
 {
     Printer *p = user;
+    if (i->kind != INSTR_NOTHING && i->kind != INSTR_ALLOC) {
+        note_use(p, i);
+    }
     if (i->kind != INSTR_DMA && i->kind != INSTR_NOTHING && i->kind != INSTR_ALLOC) {
         (void)nki_copy_on_scalar(&p->balance, p->k, p->chip, i);
     }
@@ -483,6 +547,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     const Stmt *bad = NULL;
     const char *why = NULL;
     p.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
+    p.use = ARENA_ARRAY(k->arena, k->bufs.n + 1, TileUse);
     p.at = ARENA_ARRAY(k->arena, loop_depth(k->body, k->n_body) + 1, Instr);
     CHECK(instr_walk(k, choose_engine, &p, &bad, &why));
     out->indent_width = 4;
