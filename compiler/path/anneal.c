@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Annealing on trees. At an inner node p = (x, C) with x = (A, B), swap C with A or B: only the
- * legs of x change, and legs(x') = (A | C) & (B | p) so a proposal reads four label sets and
- * counts the bits of three; one whose first set alone costs too much stops there. Of wide sets
- * only the blocks that hold anything are read. The energy is the log2 cost of the two steps
- * concerned, not of the whole tree: small steps are improved as eagerly as the large ones they
- * may become; only steps `depth` below the whole tree's cost are let drift. No tensor may
+/* Annealing on trees. At an inner node p = (x, C) with x = (A, B), swap C with A or B: the
+ * steps become A with C and B with the result, whose labels are those of A | C and of B | p,
+ * and only the legs of x change: legs(x') = (A | C) & (B | p). Sizes are kept, so that what
+ * counts is what A and C share, and B and p; where no label has more than two holders the
+ * second follows from the first. Weights are multiples of a small power of two: all these sums
+ * are exact. Of wide sets only the blocks that hold anything are read.
+ *
+ * The energy is the log2 cost of the two steps concerned, not of the whole tree: small steps
+ * are improved as eagerly as the large ones they may become; only steps `depth` below the whole
+ * tree's cost are let drift, and those far below it are visited less often. No tensor may
  * outgrow the limit unless it did before. Populations are counted by the processor's
  * instruction where it has one; the numbers are the same. */
 #include <string.h>
 
 #include "path/search.h"
 
-static inline uint64_t luck_next(Luck *l)
+#define MATTERS 18.0 /* log2 below the least cost so far to which steps are visited each time  \
+                      */
+#define OFTEN 4      /* times that those are visited for one visit of all */
+
+static inline uint64_t walk_next(Walk *l)
 {
     l->state ^= l->state << 13;
     l->state ^= l->state >> 7;
@@ -19,57 +27,29 @@ static inline uint64_t luck_next(Luck *l)
     return l->state;
 }
 
+typedef struct Kind { /* of tree and machine: constants of the compiled sweeps */
+    bool native, sparse;
+    bool edges; /* no label has more than two holders */
+} Kind;
+
 static inline uint32_t bits_of(uint64_t x, bool native)
 {
     return native ? (uint32_t)__builtin_popcountll(x) : word_bits(x);
 }
 
-/* The words [from, to) of the four sets at the move, and what they hold. */
-typedef struct Sets {
-    const uint64_t *a, *c, *b, *p;
-    uint64_t low_blocks, all_blocks; /* a and c; a, c and b: where there are any members */
-} Sets;
+#define FORCE static inline __attribute__((always_inline))
 
-typedef struct Move {
-    double mid, low, top; /* log2 of x', of all labels of its step, of all labels of p's step */
-} Move;
-
-typedef struct Count {
-    uint32_t mid, top;
-} Count;
-
-static inline uint32_t later(uint32_t x, uint32_t y)
+FORCE uint32_t later(uint32_t x, uint32_t y)
 {
     return x > y ? x : y;
 }
 
-static inline uint32_t earlier(uint32_t x, uint32_t y)
+FORCE uint32_t earlier(uint32_t x, uint32_t y)
 {
     return x < y ? x : y;
 }
 
-static inline __attribute__((always_inline)) uint32_t low_count(const Sets *s, uint32_t from,
-                                                                uint32_t to, bool native)
-{
-    uint32_t low = 0;
-    for (uint32_t w = from; w < to; w++) {
-        low += bits_of(s->a[w] | s->c[w], native);
-    }
-    return low;
-}
-
-static inline __attribute__((always_inline)) void rest_count(const Sets *s, uint32_t from,
-                                                             uint32_t to, bool native, Count *n)
-{
-    for (uint32_t w = from; w < to; w++) {
-        uint64_t x = (s->a[w] | s->c[w]) & (s->b[w] | s->p[w]);
-        n->mid += bits_of(x, native);
-        n->top += bits_of(x | s->b[w], native);
-    }
-}
-
-static inline __attribute__((always_inline)) double mixed_sum(const Tree *t, uint32_t w,
-                                                              uint64_t set)
+FORCE double mixed_sum(const Tree *t, uint32_t w, uint64_t set)
 {
     double sum = 0.0;
     for (uint64_t s = set; s != 0; s &= s - 1) {
@@ -78,96 +58,77 @@ static inline __attribute__((always_inline)) double mixed_sum(const Tree *t, uin
     return sum;
 }
 
-/* All three in one pass: best where the sets are narrow. */
-static inline __attribute__((always_inline)) Move move_weigh(const Tree *t, const Sets *s,
-                                                             bool native)
+/* log2 of the labels that both tensors have. */
+FORCE double shared_weigh(const Tree *t, uint32_t x, uint32_t y, Kind k)
 {
-    Move m = {0.0, 0.0, 0.0};
-    for (uint32_t i = 0; i < t->n_runs; i++) {
-        uint32_t mid = 0, low = 0, top = 0;
-        for (uint32_t w = t->run[i].from; w < t->run[i].to; w++) {
-            uint64_t u = s->a[w] | s->c[w], x = u & (s->b[w] | s->p[w]);
-            low += bits_of(u, native);
-            mid += bits_of(x, native);
-            top += bits_of(x | s->b[w], native);
-        }
-        m.low += t->run[i].weight * low;
-        m.mid += t->run[i].weight * mid;
-        m.top += t->run[i].weight * top;
-    }
-    for (uint32_t w = t->mixed; w < t->words; w++) {
-        const double *weight = t->bit_weight + w * 64;
-        uint64_t u = s->a[w] | s->c[w], x = u & (s->b[w] | s->p[w]);
-        for (uint64_t r = u; r != 0; r &= r - 1) {
-            double d = weight[__builtin_ctzll(r)];
-            m.low += d;
-            m.mid += (x & r & -r) != 0 ? d : 0.0;
-        }
-        for (uint64_t r = x | s->b[w]; r != 0; r &= r - 1) {
-            m.top += weight[__builtin_ctzll(r)];
-        }
-    }
-    return m;
-}
-
-/* log2 of all labels of a and c: the step of x'. */
-static inline __attribute__((always_inline)) double low_weigh(const Tree *t, const Sets *s,
-                                                              bool native)
-{
-    double low = 0.0;
+    const uint64_t *a = tree_legs(t, x), *b = tree_legs(t, y);
+    uint64_t blocks = k.sparse ? t->some[x] & t->some[y] : 0;
+    double sum = 0.0;
     for (uint32_t i = 0; i < t->n_runs; i++) {
         uint32_t n = 0, from = t->run[i].from, to = t->run[i].to;
-        for (uint64_t at = s->low_blocks & t->run[i].blocks; at != 0; at &= at - 1) {
-            uint32_t w = (uint32_t)__builtin_ctzll(at) * t->block;
-            n += low_count(s, later(w, from), earlier(w + t->block, to), native);
+        if (!k.sparse) {
+            for (uint32_t w = from; w < to; w++) {
+                n += bits_of(a[w] & b[w], k.native);
+            }
         }
-        low += t->run[i].weight * n;
+        for (uint64_t at = blocks & t->run[i].blocks; at != 0; at &= at - 1) {
+            uint32_t first = (uint32_t)__builtin_ctzll(at) * t->block;
+            for (uint32_t w = later(first, from); w < earlier(first + t->block, to); w++) {
+                n += bits_of(a[w] & b[w], k.native);
+            }
+        }
+        sum += t->run[i].weight * n;
     }
     for (uint32_t w = t->mixed; w < t->words; w++) {
-        low += mixed_sum(t, w, s->a[w] | s->c[w]);
+        sum += mixed_sum(t, w, a[w] & b[w]);
     }
-    return low;
+    return sum;
 }
 
-/* log2 of x', and of all labels of p's step. */
-static inline __attribute__((always_inline)) void
-rest_weigh(const Tree *t, const Sets *s, double *mid, double *top, bool native)
+/* The four tensors of a move: ((a, b), c) -> ((a, c), b), within p. */
+typedef struct Swap {
+    uint32_t a, b, c, p;
+} Swap;
+
+FORCE uint64_t swap_word(const Tree *t, Swap s, uint32_t w)
 {
-    *mid = *top = 0.0;
+    return (tree_legs(t, s.a)[w] | tree_legs(t, s.c)[w]) &
+           (tree_legs(t, s.b)[w] | tree_legs(t, s.p)[w]);
+}
+
+/* log2 of x' where labels have any number of holders. */
+FORCE double swap_weigh(const Tree *t, Swap s, Kind k)
+{
+    double sum = 0.0;
     for (uint32_t i = 0; i < t->n_runs; i++) {
-        uint32_t from = t->run[i].from, to = t->run[i].to;
-        Count n = {0, 0};
-        for (uint64_t at = s->all_blocks & t->run[i].blocks; at != 0; at &= at - 1) {
-            uint32_t w = (uint32_t)__builtin_ctzll(at) * t->block;
-            rest_count(s, later(w, from), earlier(w + t->block, to), native, &n);
+        uint32_t n = 0;
+        for (uint32_t w = t->run[i].from; w < t->run[i].to; w++) {
+            n += bits_of(swap_word(t, s, w), k.native);
         }
-        *mid += t->run[i].weight * n.mid;
-        *top += t->run[i].weight * n.top;
+        sum += t->run[i].weight * n;
     }
     for (uint32_t w = t->mixed; w < t->words; w++) {
-        uint64_t x = (s->a[w] | s->c[w]) & (s->b[w] | s->p[w]);
-        *mid += mixed_sum(t, w, x);
-        *top += mixed_sum(t, w, x | s->b[w]);
+        sum += mixed_sum(t, w, swap_word(t, s, w));
     }
+    return sum;
 }
 
 /* x becomes (A, C): its labels follow. */
-static inline __attribute__((always_inline)) void move_legs(Tree *t, uint32_t x, const Sets *s,
-                                                            bool sparse)
+FORCE void swap_legs(Tree *t, uint32_t x, Swap s, Kind k)
 {
     uint64_t *legs = tree_legs(t, x);
-    if (!sparse) {
+    if (!k.sparse) {
         for (uint32_t w = 0; w < t->words; w++) {
-            legs[w] = (s->a[w] | s->c[w]) & (s->b[w] | s->p[w]);
+            legs[w] = swap_word(t, s, w);
         }
         return;
     }
     uint64_t some = 0;
-    for (uint64_t at = s->all_blocks; at != 0; at &= at - 1) {
+    for (uint64_t at = t->some[s.a] | t->some[s.b] | t->some[s.c]; at != 0; at &= at - 1) {
         uint32_t from = (uint32_t)__builtin_ctzll(at) * t->block;
         uint64_t any = 0;
         for (uint32_t w = from; w < earlier(from + t->block, t->words); w++) {
-            legs[w] = (s->a[w] | s->c[w]) & (s->b[w] | s->p[w]);
+            legs[w] = swap_word(t, s, w);
             any |= legs[w];
         }
         some |= any != 0 ? at & -at : 0;
@@ -175,84 +136,109 @@ static inline __attribute__((always_inline)) void move_legs(Tree *t, uint32_t x,
     t->some[x] = some;
 }
 
-static inline __attribute__((always_inline)) void sweep_body(Tree *t, const Model *m,
-                                                             double heat, double floor,
-                                                             Luck *luck, bool native,
-                                                             bool sparse)
+/* Without a branch: nothing predicts it. */
+FORCE void swap_if(uint32_t yes, uint32_t *x, uint32_t *y)
 {
-    uint32_t n = t->n, end = 2 * n - 1;
-    for (uint32_t p = n; p < end; p++) {
-        uint64_t r = luck_next(luck);
+    uint32_t change = (0 - yes) & (*x ^ *y);
+    *x ^= change;
+    *y ^= change;
+}
+
+FORCE double lesser(double x, double y)
+{
+    return x < y ? x : y;
+}
+
+FORCE double greater(double x, double y)
+{
+    return x > y ? x : y;
+}
+
+FORCE void sweep_body(Tree *t, const Model *m, double heat, double floor, Walk *walk, Kind k)
+{
+    uint32_t n = t->n;
+    bool needs_mid = m->limit < INFINITY || m->objective != PATH_FLOPS;
+    const double *size = t->size;
+    for (uint32_t i = 0; i < walk->n_nodes; i++) {
+        uint64_t r = walk_next(walk);
+        uint32_t p = walk->node[i];
         uint32_t x = t->left[p], c = t->right[p];
-        if (x < n || (c >= n && (r & 1) != 0)) {
-            uint32_t other = x;
-            x = c;
-            c = other;
-        }
+        swap_if((x < n) | ((c >= n) & (uint32_t)(r & 1)), &x, &c);
         if (x < n) {
             continue;
         }
         uint32_t a = t->left[x], b = t->right[x];
-        if ((r & 2) != 0) {
-            uint32_t other = a;
-            a = b;
-            b = other;
+        swap_if((uint32_t)(r >> 1) & 1, &a, &b);
+        double was = rough_max(m, rough_max(m, t->cost[x], t->cost[p]), floor);
+        double most = was + heat * walk->table[(r >> 40) & (WALK_STEPS - 1)];
+        /* What a and c share, x and c share. */
+        double shared = size[x] + size[c] - t->both[p], pair = size[a] + size[c];
+        double low = pair - lesser(shared, lesser(size[a], size[c]));
+        double rest = t->both[x] + size[c] - shared;
+        double top = k.edges ? rest - shared : size[p];
+        if (model_least(m, greater(low, top)) > most) {
+            continue; /* whatever the sets are */
         }
-        Sets set = {tree_legs(t, a), tree_legs(t, c), tree_legs(t, b), tree_legs(t, p), 0, 0};
-        if (sparse) {
-            set.low_blocks = t->some[a] | t->some[c];
-            set.all_blocks = set.low_blocks | t->some[b];
-        }
-        double was = soft_max(m->soft, soft_max(m->soft, t->cost[x], t->cost[p]), floor);
-        double most = heat * luck->table[(r >> 40) & (LUCK_STEPS - 1)];
-        Move v;
-        if (sparse) {
-            v.low = low_weigh(t, &set, native);
-            if (model_least(m, v.low) - was > most) {
-                continue; /* whatever the other step costs */
-            }
-            rest_weigh(t, &set, &v.mid, &v.top, native);
+        double met = shared_weigh(t, a, c, k);
+        low = pair - met;
+        if (k.edges) {
+            top = rest - met;
         } else {
-            v = move_weigh(t, &set, native);
+            if (model_least(m, low) > most) {
+                continue;
+            }
+            top = size[b] + size[p] - shared_weigh(t, b, p, k);
         }
-        if (v.mid > m->limit + 1e-9 && v.mid >= t->size[x]) {
+        Swap swap = {a, b, c, p};
+        double mid = k.edges ? low - met : needs_mid ? swap_weigh(t, swap, k) : 0.0;
+        if (mid > m->limit + 1e-9 && mid >= size[x]) {
             continue;
         }
-        double low = model_step(m, v.low, t->size[a], t->size[c], v.mid);
-        double top = model_step(m, v.top, v.mid, t->size[b], t->size[p]);
-        double now = soft_max(m->soft, soft_max(m->soft, low, top), floor);
-        if (now - was > most) {
+        double low_cost = model_step(m, low, size[a], size[c], mid);
+        double top_cost = model_step(m, top, mid, size[b], size[p]);
+        double now = rough_max(m, rough_max(m, low_cost, top_cost), floor);
+        if (now > most) {
             continue;
         }
-        move_legs(t, x, &set, sparse);
+        if (!k.edges && !needs_mid) {
+            mid = swap_weigh(t, swap, k);
+        }
+        swap_legs(t, x, swap, k);
         t->left[x] = a;
         t->right[x] = c;
         t->left[p] = x;
         t->right[p] = b;
-        t->size[x] = v.mid;
-        t->cost[x] = low;
-        t->cost[p] = top;
+        t->size[x] = mid;
+        t->both[x] = low;
+        t->both[p] = top;
+        t->cost[x] = low_cost;
+        t->cost[p] = top_cost;
     }
 }
 
-static void sweep_plain(Tree *t, const Model *m, double heat, double floor, Luck *luck)
-{
-    if (t->sparse) {
-        sweep_body(t, m, heat, floor, luck, false, true);
-    } else {
-        sweep_body(t, m, heat, floor, luck, false, false);
+#define SWEEP(native)                                                                          \
+    if (t->sparse) {                                                                           \
+        if (t->edges) {                                                                        \
+            sweep_body(t, m, heat, floor, walk, (Kind){native, true, true});                   \
+        } else {                                                                               \
+            sweep_body(t, m, heat, floor, walk, (Kind){native, true, false});                  \
+        }                                                                                      \
+    } else if (t->edges) {                                                                     \
+        sweep_body(t, m, heat, floor, walk, (Kind){native, false, true});                      \
+    } else {                                                                                   \
+        sweep_body(t, m, heat, floor, walk, (Kind){native, false, false});                     \
     }
+
+static void sweep_plain(Tree *t, const Model *m, double heat, double floor, Walk *walk)
+{
+    SWEEP(false)
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("popcnt"))) static void sweep_native(Tree *t, const Model *m, double heat,
-                                                           double floor, Luck *luck)
+                                                           double floor, Walk *walk)
 {
-    if (t->sparse) {
-        sweep_body(t, m, heat, floor, luck, true, true);
-    } else {
-        sweep_body(t, m, heat, floor, luck, true, false);
-    }
+    SWEEP(true)
 }
 
 static bool sweep_has_native(void)
@@ -260,13 +246,9 @@ static bool sweep_has_native(void)
     return __builtin_cpu_supports("popcnt") != 0;
 }
 #else
-static void sweep_native(Tree *t, const Model *m, double heat, double floor, Luck *luck)
+static void sweep_native(Tree *t, const Model *m, double heat, double floor, Walk *walk)
 {
-    if (t->sparse) {
-        sweep_body(t, m, heat, floor, luck, false, true);
-    } else {
-        sweep_body(t, m, heat, floor, luck, false, false);
-    }
+    SWEEP(false)
 }
 
 static bool sweep_has_native(void)
@@ -275,27 +257,50 @@ static bool sweep_has_native(void)
 }
 #endif
 
-Luck luck_new(Search *s)
+Walk walk_new(Search *s, uint32_t n)
 {
-    double *table = ARENA_ARRAY(s->arena, LUCK_STEPS, double);
-    for (uint32_t i = 0; i < LUCK_STEPS; i++) {
-        table[i] = -log(((double)i + 0.5) / LUCK_STEPS);
+    double *table = ARENA_ARRAY(s->arena, WALK_STEPS, double);
+    for (uint32_t i = 0; i < WALK_STEPS; i++) {
+        table[i] = -log(((double)i + 0.5) / WALK_STEPS);
     }
-    return (Luck){rng_next(&s->rng) | 1, table};
+    return (Walk){rng_next(&s->rng) | 1, table, ARENA_ARRAY(s->arena, n, uint32_t), 0,
+                  INFINITY};
 }
 
-void anneal_sweeps(Search *s, Tree *t, Luck *luck, double heat, double depth, uint32_t sweeps)
+/* One visit of each listed node. */
+static void visit(Search *s, Tree *t, Walk *walk, double heat, double floor, bool native)
 {
-    double floor = tree_total(t, &s->model).cost - depth;
-    bool native = sweep_has_native();
-    for (uint32_t i = 0; i < sweeps; i++) {
-        if (native) {
-            sweep_native(t, &s->model, heat, floor, luck);
-        } else {
-            sweep_plain(t, &s->model, heat, floor, luck);
+    if (native) {
+        sweep_native(t, &s->model, heat, floor, walk);
+    } else {
+        sweep_plain(t, &s->model, heat, floor, walk);
+    }
+}
+
+void anneal_sweeps(Search *s, Tree *t, Walk *walk, double heat, double depth, uint32_t sweeps)
+{
+    double total = tree_total(t, &s->model).cost;
+    bool native = sweep_has_native() && !s->options->portable;
+    uint64_t left = (uint64_t)sweeps * t->n;
+    walk->least = total < walk->least ? total : walk->least;
+    s->done += left;
+    while (left > 0) {
+        walk->n_nodes = t->n - 1;
+        for (uint32_t i = 0; i < walk->n_nodes; i++) {
+            walk->node[i] = t->n + i;
+        }
+        visit(s, t, walk, heat, total - depth, native);
+        left -= left < t->n ? left : t->n;
+        walk->n_nodes = 0;
+        for (uint32_t x = t->n; x < 2 * t->n - 1; x++) {
+            walk->node[walk->n_nodes] = x;
+            walk->n_nodes += t->cost[x] > walk->least - MATTERS || depth < MATTERS * 2.0;
+        }
+        for (uint32_t k = 1; k < OFTEN && left > 0 && walk->n_nodes > 0; k++) {
+            visit(s, t, walk, heat, total - depth, native);
+            left -= left < walk->n_nodes ? left : walk->n_nodes;
         }
     }
-    s->done += (uint64_t)sweeps * t->n;
 }
 
 double schedule_heat(const Schedule *plan, uint32_t level)
@@ -310,11 +315,11 @@ void anneal_run(Search *s, Tree *t, Schedule plan)
         return;
     }
     ArenaMark mark = arena_mark(s->arena);
-    Luck luck = luck_new(s);
+    Walk walk = walk_new(s, t->n);
     Tree best = tree_clone(t, s->arena);
     Score best_score = tree_total(t, &s->model);
     for (uint32_t level = 0; level < plan.levels && !search_stopped(s); level++) {
-        anneal_sweeps(s, t, &luck, schedule_heat(&plan, level), plan.depth, plan.sweeps);
+        anneal_sweeps(s, t, &walk, schedule_heat(&plan, level), plan.depth, plan.sweeps);
         Score now = tree_total(t, &s->model);
         if (score_less(now, best_score)) {
             best_score = now;

@@ -6,26 +6,33 @@
 
 #include "path/search.h"
 
-#define POOL       6
-#define LARGE      1500   /* operands from which trees are improved by pieces */
-#define WHOLE_TREE 6000   /* operands to which they are annealed whole */
-#define EVERY      1000.0 /* a depth that lets no step drift */
+#define POOL              6
+#define LARGE             1500   /* operands from which trees are improved by pieces */
+#define WHOLE_TREE        6000   /* operands to which they are annealed whole */
+#define EVERY             1000.0 /* a depth that lets no step drift */
+#define GREEDY_MOST       128
+#define ORDERS_MOST       16
+#define WORK_PER_PROPOSAL 2 /* list elements that starts of one kind may touch */
 
-/* Rounds differ in heat and depth, because networks do: what one finds easily another never
- * leaves. */
+/* First each start is annealed from hot, which settles what region of the trees it ends in;
+ * then the best few go on from lower temperatures, each in its own region. Shares of the budget
+ * sum to 1. */
 typedef struct Round {
-    double hot, depth;
-    bool other; /* not from the best tree */
+    double share, hot, cold, depth;
+    uint32_t rank; /* of the trees, best first */
 } Round;
 
-#define ROUNDS 8
+#define FIRST_SHARE 0.4 /* of all starts together */
+#define FIRST_HOT   1.5
+#define COLD        0.03 /* below this nothing moves */
+#define ROUNDS      6
 static const Round rounds_small[ROUNDS] = {
-    {1.5, EVERY, false}, {0.3, EVERY, false}, {0.8, 10.0, false},  {1.5, EVERY, true},
-    {0.3, 20.0, false},  {0.8, EVERY, true},  {0.3, EVERY, false}, {1.5, 20.0, false},
+    {0.1, 1.5, 0.05, 20.0, 0}, {0.1, 0.8, 0.05, 10.0, 0},  {0.1, 1.5, 0.05, EVERY, 1},
+    {0.1, 0.3, 0.02, 20.0, 0}, {0.1, 0.8, 0.02, EVERY, 1}, {0.1, 0.8, 0.02, 10.0, 0},
 };
 static const Round rounds_large[ROUNDS] = {
-    {1.5, EVERY, false}, {0.3, EVERY, false}, {1.5, EVERY, false}, {1.5, EVERY, true},
-    {0.3, EVERY, false}, {1.5, EVERY, false}, {1.5, EVERY, false}, {0.3, EVERY, true},
+    {0.14, 0.8, COLD, EVERY, 0}, {0.14, 0.8, COLD, EVERY, 1}, {0.12, 0.8, COLD, EVERY, 2},
+    {0.1, 0.8, 0.05, EVERY, 0},  {0.05, 0.3, 0.02, EVERY, 0}, {0.05, 0.3, 0.02, EVERY, 0},
 };
 #define SMALL  100 /* operands up to which drifting rounds pay */
 #define LEVELS 50
@@ -34,13 +41,13 @@ typedef struct Pool { /* the best trees so far, best first */
     PathStep *steps[POOL];
     Score score[POOL];
     const char *from[POOL];
-    uint32_t n;
+    uint32_t n, most;
 } Pool;
 
-static void pool_init(Pool *p, uint32_t n, Arena *arena)
+static void pool_init(Pool *p, uint32_t n, uint32_t most, Arena *arena)
 {
-    p->n = 0;
-    for (uint32_t i = 0; i < POOL; i++) {
+    *p = (Pool){.most = most};
+    for (uint32_t i = 0; i < most; i++) {
         p->steps[i] = ARENA_ARRAY(arena, n, PathStep);
     }
 }
@@ -52,10 +59,10 @@ static void pool_add(Pool *p, const Net *net, const PathStep *steps, Score score
     while (at > 0 && score_less(score, p->score[at - 1])) {
         at--;
     }
-    if (at == POOL || (at > 0 && !score_less(p->score[at - 1], score))) {
+    if (at == p->most || (at > 0 && !score_less(p->score[at - 1], score))) {
         return; /* too bad, or as good as one that is here */
     }
-    uint32_t last = p->n < POOL ? p->n++ : POOL - 1;
+    uint32_t last = p->n < p->most ? p->n++ : p->most - 1;
     PathStep *room = p->steps[last];
     for (uint32_t i = last; i > at; i--) {
         p->steps[i] = p->steps[i - 1];
@@ -68,37 +75,73 @@ static void pool_add(Pool *p, const Net *net, const PathStep *steps, Score score
     p->from[at] = from;
 }
 
-static void starts_add(Search *s, const Net *net, Pool *pool, uint64_t budget)
+/* A better tree takes the place of the one it was made from. */
+static void pool_better(Pool *p, const Net *net, uint32_t rank, const PathStep *steps,
+                        Score score)
+{
+    if (!score_less(score, p->score[rank])) {
+        return;
+    }
+    PathStep *room = p->steps[rank];
+    while (rank > 0 && score_less(score, p->score[rank - 1])) {
+        p->steps[rank] = p->steps[rank - 1];
+        p->score[rank] = p->score[rank - 1];
+        p->from[rank] = p->from[rank - 1];
+        rank--;
+    }
+    memcpy(room, steps, (net->n - 1) * sizeof *room);
+    p->steps[rank] = room;
+    p->score[rank] = score;
+    p->from[rank] = "anneal";
+}
+
+#define STARTS_EACH 2
+typedef struct Starts { /* the best few of each kind: kinds end in different regions */
+    Pool greedy, eliminate, bisect;
+} Starts;
+
+static void starts_note(Search *s, const Net *net, Pool *kind, Pool *pool,
+                        const PathStep *trial, const char *from)
+{
+    Score score = tree_score(&s->model, net, trial, s->arena);
+    pool_add(kind, net, trial, score, from);
+    pool_add(pool, net, trial, score, from);
+}
+
+static void starts_add(Search *s, const Net *net, Starts *kinds, Pool *pool, uint64_t budget)
 {
     ArenaMark mark = arena_mark(s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
-    bool cheap = greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, trial);
-    pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena), "greedy");
-    bool cheap_order = eliminate_run(net, 0.0, &s->rng, s->arena, trial);
-    pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena), "eliminate");
-    uint64_t runs = budget / 200 / net->n;
-    uint64_t most = net->n <= LARGE ? 128 : 80; /* of large ones they take half the time */
-    runs = runs > most ? most : runs;
-    for (uint64_t i = 0; i < runs && !search_stopped(s); i++) {
-        if (cheap) {
-            GreedyStyle style = {0.1 + 3.9 * rng_unit(&s->rng),
-                                 exp2(-10.0 * rng_unit(&s->rng))};
-            cheap = greedy_run(net, style, &s->rng, s->arena, trial);
-            pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena),
-                     "random-greedy");
+    uint64_t greedy = greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, trial);
+    starts_note(s, net, &kinds->greedy, pool, trial, "greedy");
+    uint64_t order = eliminate_run(net, 0.0, &s->rng, s->arena, trial);
+    starts_note(s, net, &kinds->eliminate, pool, trial, "eliminate");
+    uint64_t most = budget * WORK_PER_PROPOSAL, least = budget / 1000 / net->n;
+    least = least > 6 ? 6 : least;
+    bool cheap = greedy < RUN_WORK_MOST, cheap_order = order < RUN_WORK_MOST;
+    for (uint64_t i = 0; i < GREEDY_MOST && cheap && !search_stopped(s); i++) {
+        if (i >= least && greedy >= most) {
+            break;
         }
-        if (cheap_order && i % 8 == 0) {
-            cheap_order =
-                eliminate_run(net, exp2(-4.0 * rng_unit(&s->rng)), &s->rng, s->arena, trial);
-            pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena),
-                     "eliminate");
-        }
+        GreedyStyle style = {0.1 + 3.9 * rng_unit(&s->rng), exp2(-10.0 * rng_unit(&s->rng))};
+        uint64_t work = greedy_run(net, style, &s->rng, s->arena, trial);
+        cheap = work < RUN_WORK_MOST;
+        greedy += work;
+        starts_note(s, net, &kinds->greedy, pool, trial, "random-greedy");
     }
-    uint64_t cuts = runs / 6;
-    cuts = cuts > 12 ? 12 : cuts;
-    for (uint64_t i = 0; i < cuts && net->n > 20 && !search_stopped(s); i++) {
+    for (uint64_t i = 0; i < ORDERS_MOST && cheap_order && !search_stopped(s); i++) {
+        if (i >= least && order >= most) {
+            break;
+        }
+        uint64_t work =
+            eliminate_run(net, exp2(-4.0 * rng_unit(&s->rng)), &s->rng, s->arena, trial);
+        cheap_order = work < RUN_WORK_MOST;
+        order += work;
+        starts_note(s, net, &kinds->eliminate, pool, trial, "eliminate");
+    }
+    for (uint64_t i = 0; i < least && net->n > 20 && !search_stopped(s); i++) {
         bisect_run(net, 0.02 + 0.38 * rng_unit(&s->rng), &s->rng, s->arena, trial);
-        pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena), "bisect");
+        starts_note(s, net, &kinds->bisect, pool, trial, "bisect");
     }
     arena_reset(s->arena, mark);
 }
@@ -108,8 +151,8 @@ static void starts_add(Search *s, const Net *net, Pool *pool, uint64_t budget)
 uint64_t search_budget(const Search *s, const Net *net)
 {
     uint64_t all = s->n_all < net->n ? net->n : s->n_all;
-    uint64_t few = 200000 + all * all * 4000, many = all * 60000;
-    uint64_t base = many < 24000000 ? 24000000 : many > 300000000 ? 300000000 : many;
+    uint64_t few = 200000 + all * all * 4000, many = all * 75000;
+    uint64_t base = many < 26000000 ? 26000000 : many > 300000000 ? 300000000 : many;
     base = all < 75 && few < base ? few : base;
     return base / all * net->n * s->effort;
 }
@@ -124,30 +167,65 @@ static bool exact_pays(const Search *s, const Net *net)
     return splits <= 1e5 || splits <= 4e9 * net->n / all;
 }
 
-static void anneal_rounds(Search *s, const Net *net, Pool *pool, uint64_t budget)
+/* One fall of the temperature from a tree, exact re-optimisation before and after. */
+static Score anneal_round(Search *s, Tree *t, const PathStep *from, Schedule plan,
+                          PathStep *trial)
+{
+    tree_set(t, &s->model, from, s->arena);
+    subtree_improve(s, t, 8, 1);
+    anneal_run(s, t, plan);
+    subtree_improve(s, t, 8, 20);
+    tree_get(t, trial, s->arena);
+    return tree_total(t, &s->model);
+}
+
+static void anneal_starts(Search *s, const Net *net, const Starts *starts, Tree *t, Pool *pool,
+                          double sweeps)
+{
+    PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
+    const Pool *kind[] = {&starts->greedy, &starts->eliminate, &starts->bisect};
+    uint32_t n = kind[0]->n + kind[1]->n + kind[2]->n;
+    if (n == 0) {
+        return;
+    }
+    uint32_t each = (uint32_t)(sweeps * FIRST_SHARE / n) + 1;
+    Schedule plan = {FIRST_HOT, COLD, EVERY, LEVELS, each};
+    PathStep *first = arena_copy(s->arena, pool->steps[0], (net->n - 1) * sizeof *first);
+    Score first_score = pool->score[0];
+    const char *first_from = pool->from[0];
+    pool->n = 0; /* starts that were not annealed are no match for those that were */
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t k = 0; k < kind[i]->n && !search_stopped(s); k++) {
+            Score score = anneal_round(s, t, kind[i]->steps[k], plan, trial);
+            pool_add(pool, net, trial, score, "anneal");
+            search_progress(s, "anneal", pool->score[0]);
+        }
+    }
+    pool_add(pool, net, first, first_score, first_from); /* when the search was stopped */
+}
+
+static void anneal_rounds(Search *s, const Net *net, const Starts *starts, Pool *pool,
+                          uint64_t budget)
 {
     ArenaMark mark = arena_mark(s->arena);
     Tree t;
     tree_init(&t, net, s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
-    const Round *rounds = net->n <= SMALL ? rounds_small : rounds_large;
+    double sweeps = (double)budget / net->n / LEVELS;
+    anneal_starts(s, net, starts, &t, pool, sweeps);
     for (uint32_t r = 0; r < ROUNDS && !search_stopped(s); r++) {
-        bool other = rounds[r].other && pool->n > 1;
-        uint32_t from = other ? 1 + (uint32_t)rng_below(&s->rng, pool->n - 1) : 0;
-        tree_set(&t, &s->model, pool->steps[from], s->arena);
-        subtree_improve(s, &t, 8, 1);
-        uint64_t sweeps = budget / ROUNDS / net->n / LEVELS;
-        Schedule plan = {rounds[r].hot, 0.02, rounds[r].depth, LEVELS, (uint32_t)sweeps + 1};
-        anneal_run(s, &t, plan);
-        subtree_improve(s, &t, 8, 20);
-        tree_get(&t, trial, s->arena);
-        pool_add(pool, net, trial, tree_total(&t, &s->model), "anneal");
+        const Round *round = net->n <= SMALL ? &rounds_small[r] : &rounds_large[r];
+        uint32_t rank = round->rank < pool->n ? round->rank : 0;
+        uint32_t each = (uint32_t)(sweeps * round->share) + 1;
+        Schedule plan = {round->hot, round->cold, round->depth, LEVELS, each};
+        Score score = anneal_round(s, &t, pool->steps[rank], plan, trial);
+        pool_better(pool, net, rank, trial, score);
         search_progress(s, "anneal", pool->score[0]);
     }
     tree_set(&t, &s->model, pool->steps[0], s->arena);
     subtree_improve(s, &t, 10, 20);
     tree_get(&t, trial, s->arena);
-    pool_add(pool, net, trial, tree_total(&t, &s->model), pool->from[0]);
+    pool_better(pool, net, 0, trial, tree_total(&t, &s->model));
     arena_reset(s->arena, mark);
 }
 
@@ -165,25 +243,34 @@ static void large_rounds(Search *s, const Net *net, Pool *pool, uint64_t budget)
     arena_reset(s->arena, mark);
 }
 
-static void improve(Search *s, const Net *net, Pool *pool, uint64_t budget)
+static void improve(Search *s, const Net *net, const Starts *starts, Pool *pool,
+                    uint64_t budget)
 {
     if (net->n > LARGE) {
         large_rounds(s, net, pool, net->n > WHOLE_TREE ? budget : budget / 8);
     }
     if (net->n <= WHOLE_TREE) {
         uint64_t wide = net->n_labels / 1024 + 1; /* wide sets take longer to weigh */
-        anneal_rounds(s, net, pool, budget / wide);
+        anneal_rounds(s, net, starts, pool, budget / wide);
     }
+}
+
+/* Trees of large networks take room, and few of them are gone on with. */
+static uint32_t pool_most(const Net *net)
+{
+    return net->n <= WHOLE_TREE ? POOL : 1;
 }
 
 bool anneal_search(Search *s, const Net *net, PathStep *out)
 {
     ArenaMark mark = arena_mark(s->arena);
     Pool pool;
-    pool_init(&pool, net->n, s->arena);
+    Starts starts = {0};
+    pool_init(&pool, net->n, pool_most(net), s->arena);
+    pool_init(&starts.greedy, net->n, 1, s->arena);
     greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
-    pool_add(&pool, net, out, tree_score(&s->model, net, out, s->arena), "greedy");
-    improve(s, net, &pool, search_budget(s, net));
+    starts_note(s, net, &starts.greedy, &pool, out, "greedy");
+    improve(s, net, &starts, &pool, search_budget(s, net));
     memcpy(out, pool.steps[0], (net->n - 1) * sizeof *out);
     arena_reset(s->arena, mark);
     return true;
@@ -197,13 +284,18 @@ bool auto_search(Search *s, const Net *net, PathStep *out)
     }
     ArenaMark mark = arena_mark(s->arena);
     Pool pool;
-    pool_init(&pool, net->n, s->arena);
+    Starts starts;
+    uint32_t each = net->n <= LARGE ? STARTS_EACH : 0; /* larger ones go on from the pool */
+    pool_init(&pool, net->n, pool_most(net), s->arena);
+    pool_init(&starts.greedy, net->n, each, s->arena);
+    pool_init(&starts.eliminate, net->n, each, s->arena);
+    pool_init(&starts.bisect, net->n, each, s->arena);
     uint64_t budget = search_budget(s, net);
     bool exact = exact_pays(s, net);
     budget = exact && budget > 500000 ? 500000 : budget;
-    starts_add(s, net, &pool, budget);
+    starts_add(s, net, &starts, &pool, budget);
     if (s->effort > 0) {
-        improve(s, net, &pool, budget);
+        improve(s, net, &starts, &pool, budget);
     }
     s->won = pool.from[0];
     memcpy(out, pool.steps[0], (net->n - 1) * sizeof *out);

@@ -288,7 +288,7 @@ static uint32_t range_solve(Bisect *b, uint32_t lo, uint32_t hi, PathStep *out,
         b->local[l] = 0;
     }
     Net net = {n, n_labels, start, label, weight, open};
-    Model flops = {PATH_FLOPS, 0.0, INFINITY, NULL};
+    Model flops = {PATH_FLOPS, 0.0, INFINITY, NULL, NULL};
     PathStep *steps = ARENA_ARRAY(b->arena, n, PathStep);
     greedy_run(&net, (GreedyStyle){1.0, 0.0}, b->rng, b->arena, steps);
     exact_run(&flops, &net, tree_score(&flops, &net, steps, b->arena).cost, b->arena, steps);

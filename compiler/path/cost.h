@@ -34,30 +34,42 @@ static inline double logsum_value(LogSum s)
     return s.rest > 0.0 ? s.top + log2(s.rest) : -INFINITY;
 }
 
-/* log2(2^x + 2^y) by a table: good to 1e-6, the same on every machine. */
-#define SOFT_STEPS 4096
-#define SOFT_RANGE 24.0
-const double *soft_table_new(Arena *arena);
+/* log2(2^x + 2^y) by a table: good to 1e-6, the same on every machine. The rough one is good to
+ * 1e-4 and stays in the nearest cache: for the energies of annealing. */
+#define SOFT_STEPS  4096
+#define ROUGH_STEPS 512
+#define SOFT_RANGE  24.0
+const double *soft_table_new(Arena *arena, int steps);
 
-static inline double soft_max(const double *soft_table, double x, double y)
+static inline double soft_look_up(const double *table, int steps, double x, double y)
 {
-    double hi = x > y ? x : y;
-    double d = x > y ? x - y : y - x;
+    double hi = x > y ? x : y, lo = x < y ? x : y;
+    double d = hi - lo;
     if (d >= SOFT_RANGE) {
         return hi;
     }
-    double at = d * (SOFT_STEPS / SOFT_RANGE);
+    double at = d * (steps / SOFT_RANGE);
     int i = (int)at;
     double f = at - (double)i;
-    return hi + (soft_table[i] + f * (soft_table[i + 1] - soft_table[i]));
+    return hi + (table[i] + f * (table[i + 1] - table[i]));
 }
 
 typedef struct Model {
     PathObjective objective;
-    double factor;      /* log2 */
-    double limit;       /* log2 of the largest tensor allowed; INFINITY: none */
-    const double *soft; /* soft_table_new */
+    double factor; /* log2 */
+    double limit;  /* log2 of the largest tensor allowed; INFINITY: none */
+    const double *soft, *rough;
 } Model;
+
+static inline double soft_max(const Model *m, double x, double y)
+{
+    return soft_look_up(m->soft, SOFT_STEPS, x, y);
+}
+
+static inline double rough_max(const Model *m, double x, double y)
+{
+    return soft_look_up(m->rough, ROUGH_STEPS, x, y);
+}
 
 /* u: all labels of the operands; a, b: the operands; r: the result. */
 static inline double model_step(const Model *m, double u, double a, double b, double r)
@@ -66,13 +78,13 @@ static inline double model_step(const Model *m, double u, double a, double b, do
     case PATH_FLOPS:
         return u;
     case PATH_SIZE:
-        return soft_max(m->soft, r * SIZE_POWER, u);
+        return soft_max(m, r * SIZE_POWER, u);
     case PATH_WRITE:
         return r;
     case PATH_COMBO:
-        return soft_max(m->soft, u, r + m->factor);
+        return soft_max(m, u, r + m->factor);
     case PATH_ROOFLINE: {
-        double moved = soft_max(m->soft, soft_max(m->soft, a, b), r) + m->factor;
+        double moved = soft_max(m, soft_max(m, a, b), r) + m->factor;
         return u > moved ? u : moved;
     }
     }

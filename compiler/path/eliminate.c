@@ -169,7 +169,8 @@ static void order_eliminate(Order *o, uint32_t label, PathStep *out, uint32_t *n
     }
 }
 
-bool eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scratch, PathStep *out)
+uint64_t eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scratch,
+                       PathStep *out)
 {
     ArenaMark mark = arena_mark(scratch);
     Order o = {.temperature = temperature, .rng = rng};
@@ -203,21 +204,22 @@ bool eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scratch,
         }
         order_eliminate(&o, e.label, out, &n_steps);
     }
-    bool whole = o.live.work < WORK_LIMIT;
+    uint64_t work = o.live.work < WORK_LIMIT ? o.live.work : RUN_WORK_MOST;
     live_finish(&o.live, out, &n_steps);
     arena_reset(scratch, mark);
-    return whole;
+    return work;
 }
 
 bool eliminate_search(Search *s, const Net *net, PathStep *out)
 {
     ArenaMark mark = arena_mark(s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
-    bool cheap = eliminate_run(net, 0.0, &s->rng, s->arena, out);
+    bool cheap = eliminate_run(net, 0.0, &s->rng, s->arena, out) < RUN_WORK_MOST;
     Score best = tree_score(&s->model, net, out, s->arena);
     uint32_t runs = 16 * s->effort;
     for (uint32_t i = 0; cheap && i < runs && !search_stopped(s); i++) {
-        cheap = eliminate_run(net, exp2(-4.0 * rng_unit(&s->rng)), &s->rng, s->arena, trial);
+        cheap = eliminate_run(net, exp2(-4.0 * rng_unit(&s->rng)), &s->rng, s->arena, trial) <
+                RUN_WORK_MOST;
         Score now = tree_score(&s->model, net, trial, s->arena);
         if (score_less(now, best)) {
             best = now;

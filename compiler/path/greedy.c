@@ -8,7 +8,7 @@
 #include "path/search.h"
 
 #define NEIGHBOURS 16
-#define WORK_LIMIT 400000000u
+#define PAIR_WORK  16 /* what a candidate costs beside its lists */
 
 typedef struct Pair {
     double key;
@@ -75,6 +75,7 @@ static double pair_key(Greedy *g, uint32_t a, uint32_t b)
 {
     double result, key;
     live_sizes(&g->live, a, b, &result);
+    g->live.work += PAIR_WORK;
     double gain = result - g->shift;
     double x = g->live.size[a], y = g->live.size[b];
     double hi = x > y ? x : y, lo = x > y ? y : x;
@@ -136,7 +137,7 @@ static void hold(Greedy *g, uint32_t t)
     }
 }
 
-bool greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, PathStep *out)
+uint64_t greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, PathStep *out)
 {
     ArenaMark mark = arena_mark(scratch);
     Greedy g = {.style = style, .shift = log2(style.cost_mod), .rng = rng};
@@ -150,7 +151,7 @@ bool greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, Pat
         pair_up(&g, k, true);
     }
     uint32_t n_steps = 0;
-    while (g.n_heap > 0 && g.live.work < WORK_LIMIT) {
+    while (g.n_heap > 0 && g.live.work < RUN_WORK_MOST) {
         Pair p = heap_pop(&g);
         if (g.live.dead[p.a] || g.live.dead[p.b]) {
             continue;
@@ -160,10 +161,10 @@ bool greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, Pat
         hold(&g, made);
         pair_up(&g, made, false);
     }
-    bool whole = g.live.work < WORK_LIMIT;
+    uint64_t work = g.live.work < RUN_WORK_MOST ? g.live.work : RUN_WORK_MOST;
     live_finish(&g.live, out, &n_steps);
     arena_reset(scratch, mark);
-    return whole;
+    return work;
 }
 
 bool greedy_search(Search *s, const Net *net, PathStep *out)
@@ -182,7 +183,7 @@ bool random_greedy_search(Search *s, const Net *net, PathStep *out)
     for (uint32_t i = 0; i < runs && !search_stopped(s); i++) {
         double u = rng_unit(&s->rng), w = rng_unit(&s->rng);
         GreedyStyle style = {0.1 + 3.9 * u, exp2(-10.0 * w)};
-        if (!greedy_run(net, style, &s->rng, s->arena, trial)) {
+        if (greedy_run(net, style, &s->rng, s->arena, trial) == RUN_WORK_MOST) {
             break;
         }
         Score now = tree_score(&s->model, net, trial, s->arena);

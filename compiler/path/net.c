@@ -26,9 +26,12 @@ static void labels_sort(uint32_t *at, uint32_t n, uint32_t *room)
     }
 }
 
+/* In multiples of 2^-36, so that sums are exact in any order. */
 static double weight_of(int64_t size)
 {
-    return size <= 1 ? 0.0 : log2((double)size); /* nothing to gain from an extent of 0 */
+    double grain = 68719476736.0;
+    return size <= 1 ? 0.0 /* nothing to gain from an extent of 0 */
+                     : floor(log2((double)size) * grain + 0.5) / grain;
 }
 
 typedef struct Census {

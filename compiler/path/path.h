@@ -74,6 +74,7 @@ typedef struct PathOptions {
     const char *search;   /* a name of the strategy table; null: "auto" */
     uint64_t seed;
     uint32_t effort; /* budget of the iterative searches; 0: the first plan only, 1: default */
+    bool portable;   /* without the processor's special instructions: the same numbers */
     const volatile sig_atomic_t
         *interrupt; /* non-null and non-zero: stop soon, keep the best */
     void (*progress)(void *user, const PathProgress *now);

@@ -260,7 +260,8 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
                         .n_all = p->n_operands,
                         .rng = {hash_mix(o->seed, 0x7d5c)},
                         .model = {o->objective, log2(o->factor > 0.0 ? o->factor : 64.0),
-                                  INFINITY, soft_table_new(arena)}};
+                                  INFINITY, soft_table_new(arena, SOFT_STEPS),
+                                  soft_table_new(arena, ROUGH_STEPS)}};
     out->tree = (PathTree){p->n_operands, 0, ARENA_ARRAY(arena, p->n_operands, PathStep)};
     out->sliced = ARENA_ARRAY(arena, p->n_labels, uint32_t);
     out->strategy = "none";

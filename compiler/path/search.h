@@ -77,6 +77,8 @@ typedef struct Tree {
     uint64_t *leaf;         /* by leaf, `words` each: all labels */
     uint64_t *legs;         /* by node, `words` each: what is open and not sliced */
     double *size, *cost;    /* by node: log2 of the tensor, of the step */
+    double *both;           /* by inner node: log2 of all labels of its step */
+    bool edges;             /* no label has more than two holders, the output being one */
     bool sparse;            /* wide sets: `some` tells which blocks of words hold anything */
     uint32_t block;         /* words of a block: 64 blocks or fewer */
     uint64_t *some;         /* by node */
@@ -129,9 +131,12 @@ typedef struct GreedyStyle {
     double cost_mod;    /* 1: opt_einsum's */
     double temperature; /* 0: none */
 } GreedyStyle;
-/* False when the work bound was hit (the tree is complete all the same). */
-bool greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, PathStep *out);
-bool eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scratch, PathStep *out);
+/* Both return the work done, in elements of lists touched; RUN_WORK_MOST when a run was cut
+ * short because it took more (the tree is complete all the same). */
+#define RUN_WORK_MOST 400000000u
+uint64_t greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, PathStep *out);
+uint64_t eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scratch,
+                       PathStep *out);
 void bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, PathStep *out);
 
 /* Exact search over all subsets of at most EXACT_MOST operands; `bound` is the log2 cost of a
@@ -155,13 +160,17 @@ void anneal_run(Search *s, Tree *t, Schedule plan);
 void large_improve(Search *s, const Net *net, PathStep *steps, uint64_t budget,
                    uint32_t passes);
 
-#define LUCK_STEPS 4096
-typedef struct Luck { /* random numbers of the sweeps */
-    uint64_t state;
-    const double *table; /* -ln at LUCK_STEPS points of (0, 1) */
-} Luck;
-Luck luck_new(Search *s);
-void anneal_sweeps(Search *s, Tree *t, Luck *luck, double heat, double depth, uint32_t sweeps);
+#define WALK_STEPS 512
+typedef struct Walk {    /* what sweeps carry along */
+    uint64_t state;      /* of the random numbers */
+    const double *table; /* -ln at WALK_STEPS points of (0, 1) */
+    uint32_t *node;      /* those to visit */
+    uint32_t n_nodes;
+    double least; /* cost of the best tree met between sweeps */
+} Walk;
+Walk walk_new(Search *s, uint32_t n);
+/* As many proposals as `sweeps` visits of all nodes are. */
+void anneal_sweeps(Search *s, Tree *t, Walk *walk, double heat, double depth, uint32_t sweeps);
 
 /* Finds a tree and the labels to slice (s->sliced, by label of the net) together, so that no
  * tensor is above the limit. `out` holds a first tree. Returns the log2 cost over all slices.

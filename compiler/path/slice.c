@@ -19,7 +19,7 @@
 typedef struct Slicer {
     Search *s;
     Tree *t;
-    Luck luck;
+    Walk walk;
     uint32_t *bit; /* the sliced labels' bits */
     uint32_t n_bits;
     double *hit; /* by bit: cost of the steps that have it, over the total */
@@ -93,7 +93,7 @@ static void slicer_fill(Slicer *z, double heat)
             }
             double share = z->hit[b] > 1.0 ? 1.0 : z->hit[b];
             double more = log2(share + (1.0 - share) * exp2(w)) / w;
-            more += heat * z->luck.table[rng_next(&z->s->rng) & (LUCK_STEPS - 1)];
+            more += heat * z->walk.table[rng_next(&z->s->rng) & (WALK_STEPS - 1)];
             if (more < least) {
                 least = more;
                 best = b;
@@ -145,7 +145,7 @@ static void slicer_move(Slicer *z, double heat)
     tree_refresh(z->t, &z->s->model, z->s->arena);
     slicer_fill(z, FILL_HEAT);
     double now = slicer_cost(z);
-    if (now - was <= heat * z->luck.table[rng_next(&z->s->rng) & (LUCK_STEPS - 1)]) {
+    if (now - was <= heat * z->walk.table[rng_next(&z->s->rng) & (WALK_STEPS - 1)]) {
         return;
     }
     memcpy(z->t->keep, z->old_keep, z->t->words * sizeof *z->old_keep);
@@ -180,7 +180,7 @@ static void slicer_round(Slicer *z, Schedule plan, Tree *best, double *best_cost
     for (uint32_t level = 0; level < plan.levels && !search_stopped(z->s); level++) {
         double heat = schedule_heat(&plan, level);
         for (uint32_t k = 0; k < plan.sweeps; k += GROUP) {
-            anneal_sweeps(z->s, z->t, &z->luck, heat, plan.depth, GROUP);
+            anneal_sweeps(z->s, z->t, &z->walk, heat, plan.depth, GROUP);
             slicer_move(z, heat);
         }
         slicer_trim(z);
@@ -194,7 +194,7 @@ static void slicer_round(Slicer *z, Schedule plan, Tree *best, double *best_cost
 
 static Slicer slicer_new(Search *s, Tree *t, const Net *net)
 {
-    Slicer z = {.s = s, .t = t, .luck = luck_new(s)};
+    Slicer z = {.s = s, .t = t, .walk = walk_new(s, t->n)};
     z.bit = ARENA_ARRAY(s->arena, net->n_labels, uint32_t);
     z.old_bit = ARENA_ARRAY(s->arena, net->n_labels, uint32_t);
     z.hit = ARENA_ARRAY(s->arena, (size_t)t->words * 64, double);

@@ -158,8 +158,8 @@ static void region_apply(Improve *im, const Region *r, const PathStep *steps)
         for (uint32_t w = 0; w < t->words; w++) {
             im->outside[w] = tree_legs(t, a)[w] | tree_legs(t, b)[w];
         }
-        double both = tree_weigh(t, im->outside);
-        t->cost[x] = model_step(&im->s->model, both, t->size[a], t->size[b], t->size[x]);
+        t->both[x] = tree_weigh(t, im->outside);
+        t->cost[x] = model_step(&im->s->model, t->both[x], t->size[a], t->size[b], t->size[x]);
         im->touched[x] = im->clock;
     }
 }

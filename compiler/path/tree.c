@@ -129,10 +129,16 @@ void tree_init(Tree *t, const Net *net, Arena *arena)
     t->leaf = ARENA_ARRAY(arena, (size_t)net->n * t->words, uint64_t);
     t->size = ARENA_ARRAY(arena, nodes, double);
     t->cost = ARENA_ARRAY(arena, nodes, double);
+    t->both = ARENA_ARRAY(arena, nodes, double);
     t->some = ARENA_ARRAY(arena, nodes, uint64_t);
+    uint8_t *holders = ARENA_ARRAY(arena, net->n_labels, uint8_t);
+    t->edges = true;
     for (uint32_t k = 0; k < net->n; k++) {
         for (uint32_t i = 0; i < net_degree(net, k); i++) {
-            bits_set(t->leaf + (size_t)k * t->words, t->bit[net_legs(net, k)[i]]);
+            uint32_t l = net_legs(net, k)[i];
+            bits_set(t->leaf + (size_t)k * t->words, t->bit[l]);
+            t->edges = t->edges && holders[l] + net->open[l] < 2;
+            holders[l]++;
         }
     }
 }
@@ -146,6 +152,7 @@ void tree_copy(Tree *to, const Tree *from)
     memcpy(to->legs, from->legs, nodes * from->words * sizeof *to->legs);
     memcpy(to->size, from->size, nodes * sizeof *to->size);
     memcpy(to->cost, from->cost, nodes * sizeof *to->cost);
+    memcpy(to->both, from->both, nodes * sizeof *to->both);
     memcpy(to->some, from->some, nodes * sizeof *to->some);
 }
 
@@ -159,6 +166,7 @@ Tree tree_clone(const Tree *t, Arena *arena)
     c.legs = ARENA_ARRAY(arena, nodes * t->words, uint64_t);
     c.size = ARENA_ARRAY(arena, nodes, double);
     c.cost = ARENA_ARRAY(arena, nodes, double);
+    c.both = ARENA_ARRAY(arena, nodes, double);
     c.some = ARENA_ARRAY(arena, nodes, uint64_t);
     tree_copy(&c, t);
     return c;
@@ -191,10 +199,11 @@ static void node_refresh(Tree *t, const Model *m, uint32_t x, uint64_t *left_ove
     for (uint32_t w = 0; w < t->words; w++) {
         left_over[w] = a[w] | b[w];
     }
-    double both = tree_weigh(t, left_over);
+    t->both[x] = tree_weigh(t, left_over);
     tree_mark(t, x);
     t->size[x] = tree_weigh(t, legs);
-    t->cost[x] = model_step(m, both, t->size[t->left[x]], t->size[t->right[x]], t->size[x]);
+    t->cost[x] =
+        model_step(m, t->both[x], t->size[t->left[x]], t->size[t->right[x]], t->size[x]);
 }
 
 /* Top down: what is open at a node is open below it or shared between its children; holders
