@@ -151,6 +151,7 @@ void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Tex
 /* table.c: the C table of the forms of a module, whose list is called `list`_forms. */
 const char *nki_table_name(Arena *arena, const char *source, const char *target);
 void nki_print_table(Ctx *, const KernelModule *m, const char *list, Text *out);
+void nki_print_ranges(const Kernel *k, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);
 /* What accesses call a buffer: an inout argument is copied to a result of another name first. */

@@ -538,6 +538,7 @@ static void put_plan(const Kernel *k, const NkiChip *chip, Text *out)
             text_printf(out, "Spill: %s goes through HBM.\n", nki_param(k, i));
         }
     }
+    nki_print_ranges(k, out);
 }
 
 void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o,
