@@ -177,6 +177,12 @@ static Parts operation(Splitter *s, Span span, const Expr *e)
                     number(s, 0));
         return (Parts){choose(s, zero, NULL, z.re), choose(s, zero, NULL, z.im)};
     }
+    case OP_EXP: {
+        const Expr *size = x.re == NULL ? number(s, 1) : op1(s, OP_EXP, x.re);
+        return x.im == NULL ? (Parts){size, NULL}
+                            : (Parts){product(s, size, op1(s, OP_COS, x.im)),
+                                      product(s, size, op1(s, OP_SIN, x.im))};
+    }
     case OP_POW:
         if (e->arg[1]->kind == EXPR_CONST && y.im == NULL && y.re != NULL &&
             y.re->value.re >= 2.0 && y.re->value.re <= 2.0) {

@@ -25,9 +25,6 @@ static bool check_expr(Lower *l, const Stmt *s, const Expr *e)
     if (e->kind == EXPR_OP && !dtype_works(e->dtype, false)) {
         why = dtype_name(e->dtype);
     }
-    if (e->kind == EXPR_OP && (e->op == OP_SIN || e->op == OP_COS)) {
-        why = op_info(e->op)->name;
-    }
     if (why != NULL) {
         return lower_refuse(l, s->span,
                             str_format(l->arena, "%s here; it goes to target 'c'", why));
