@@ -242,6 +242,61 @@ static bool draft_product(Gen *g, Draft *d)
     return true;
 }
 
+/* A tensor that has the dims and the type of `r`: another one where there is one. */
+static RandomTensor *pick_like(Gen *g, const RandomTensor *r)
+{
+    uint32_t n = 0, list[MAX_TENSORS];
+    for (uint32_t k = 0; k < g->p->n_tensors; k++) {
+        const RandomTensor *x = &g->p->tensors[k];
+        if (x->defined && x->dtype == r->dtype && x->rank == r->rank &&
+            memcmp(x->dim, r->dim, r->rank * sizeof r->dim[0]) == 0) {
+            list[n++] = k;
+        }
+    }
+    return &g->p->tensors[list[below(g, n)]];
+}
+
+/* A sum of contractions with a factor in common, which the compiler may take out:
+ * sum[k](2 * A[i,k] * B[k,j]) - sum[k](A[i,k] * C[k,j]). The labels of the output are chosen
+ * here, as the reductions name the others. */
+static bool draft_sum(Gen *g, Draft *d, uint32_t *out, uint32_t *n_out, bool *in_output)
+{
+    RandomTensor *a = pick(g, d->dtype), *b = pick(g, d->dtype);
+    char common[100] = "", other[100] = "", ignored[64] = "", list[64] = "";
+    if (d->dtype == DTYPE_BOOL || a == NULL || b == NULL || b->rank == 0 ||
+        !put_access(g, &d->labels, a, common, sizeof common, ignored) ||
+        !put_access(g, &d->labels, b, other, sizeof other, ignored)) {
+        return false;
+    }
+    *n_out = choose_output(g, &d->labels, 60, out, in_output);
+    for (uint32_t k = 0; k < d->labels.n; k++) {
+        if (!in_output[k] && d->labels.used[k] > 0) {
+            append(list, sizeof list, "%s%c", list[0] == '\0' ? "" : ",", letters[k]);
+        }
+    }
+    note_read(g, d, a);
+    for (uint32_t terms = 2 + below(g, 2), k = 0; k < terms; k++) {
+        RandomTensor *c = k == 0 ? b : pick_like(g, b);
+        uint32_t scale = 1 + below(g, 3);
+        bool first = chance(g, 50); /* the common factor is on either side */
+        char there[100];
+        (void)snprintf(there, sizeof there, "%s%s", c->name, strchr(other, '['));
+        append(d->right, sizeof d->right, "%s", k == 0 ? "" : chance(g, 50) ? " + " : " - ");
+        if (list[0] != '\0') {
+            append(d->right, sizeof d->right, "sum[%s](", list);
+        }
+        if (scale > 1) {
+            append(d->right, sizeof d->right, "%u * ", scale);
+        }
+        append(d->right, sizeof d->right, "%s * %s%s", first ? common : there,
+               first ? there : common, list[0] != '\0' ? ")" : "");
+        note_read(g, d, c);
+        d->bound += scale * a->bound * c->bound;
+    }
+    d->bound *= label_count(g, &d->labels, in_output);
+    return true;
+}
+
 /* An elementwise expression of tensors, all of whose indices are kept or reduced by name. */
 static bool draft_elementwise(Gen *g, Draft *d, uint32_t depth)
 {
@@ -376,20 +431,25 @@ static void put_left(const Draft *d, const RandomTensor *t, uint32_t n, const ui
 static bool make_statement(Gen *g)
 {
     Draft d = {.dtype = g->dtype};
-    bool product = chance(g, 55);
-    if (product ? !draft_product(g, &d) : !draft_elementwise(g, &d, 1 + below(g, 3))) {
+    uint32_t out[12], n = 0;
+    bool in_output[12] = {false};
+    uint32_t kind = below(g, 100);
+    bool product = kind < 50, sum = kind >= 50 && kind < 60;
+    if (product ? !draft_product(g, &d)
+        : sum   ? !draft_sum(g, &d, out, &n, in_output)
+                : !draft_elementwise(g, &d, 1 + below(g, 3))) {
         return false;
     }
-    uint32_t out[12];
-    bool in_output[12] = {false};
-    uint32_t n = choose_output(g, &d.labels, product ? 60 : 80, out, in_output);
+    if (!sum) {
+        n = choose_output(g, &d.labels, product ? 60 : 80, out, in_output);
+    }
     double count = label_count(g, &d.labels, in_output);
     if (label_count(g, &d.labels, (bool[12]){false}) > g->points) {
         return false;
     }
     if (product) {
         d.bound *= count;
-    } else {
+    } else if (!sum) {
         reduce_by_name(g, &d, in_output, count);
     }
     if (d.bound > exact_limit(d.dtype) / 4 || d.bound > 1e15 || empty_extremum(g, &d, in_output)) {
