@@ -89,9 +89,11 @@ static void make_params(Gen *g)
     for (uint32_t k = 0; k < n; k++) {
         RandomTensor *r = new_tensor(g, chance(g, 12) ? TENSOR_SCALAR : TENSOR_IN, 'A', g->dtype);
         r->rank = r->kind == TENSOR_SCALAR ? 0 : 1 + below(g, MAX_RANK);
+        bool alike = k > 0 && r->rank > 0 && r[-1].rank > 0 && chance(g, 35);
+        r->rank = alike ? r[-1].rank : r->rank; /* another of the one before: B and C in A B + A C */
         for (uint32_t d = 0; d < r->rank; d++) {
             bool repeat = d > 0 && chance(g, 20);
-            r->dim[d] = repeat ? r->dim[d - 1] : below(g, g->p->n_dims);
+            r->dim[d] = alike ? r[-1].dim[d] : repeat ? r->dim[d - 1] : below(g, g->p->n_dims);
         }
         keep_small(g, r);
         r->defined = true;
@@ -256,19 +258,54 @@ static RandomTensor *pick_like(Gen *g, const RandomTensor *r)
     return &g->p->tensors[list[below(g, n)]];
 }
 
+/* "A0[i,j]" with a label of its own for each axis; some are those of `common`'s labels. */
+static bool put_matrix(Gen *g, Labels *l, const RandomTensor *r, uint32_t n_common, char *to,
+                       size_t room)
+{
+    uint32_t taken = 0;
+    append(to, room, "%s[", r->name);
+    for (uint32_t d = 0; d < r->rank; d++) {
+        uint32_t label = l->n;
+        for (uint32_t k = 0; k < n_common && label == l->n; k++) {
+            if (l->dim[k] == r->dim[d] && (taken >> k & 1) == 0 && chance(g, 80)) {
+                label = k;
+                taken |= 1u << k;
+            }
+        }
+        if (label == 12) {
+            return false;
+        }
+        if (label == l->n) {
+            l->dim[l->n] = r->dim[d];
+            l->used[l->n++] = 0;
+        }
+        l->used[label]++;
+        append(to, room, "%s%c", d == 0 ? "" : ",", letters[label]);
+    }
+    append(to, room, "]");
+    return true;
+}
+
 /* A sum of contractions with a factor in common, which the compiler may take out:
  * sum[k](2 * A[i,k] * B[k,j]) - sum[k](A[i,k] * C[k,j]). The labels of the output are chosen
- * here, as the reductions name the others. */
+ * here, as the reductions name the others: most of those that both factors have. */
 static bool draft_sum(Gen *g, Draft *d, uint32_t *out, uint32_t *n_out, bool *in_output)
 {
+    Labels *l = &d->labels;
     RandomTensor *a = pick(g, d->dtype), *b = pick(g, d->dtype);
-    char common[100] = "", other[100] = "", ignored[64] = "", list[64] = "";
-    if (d->dtype == DTYPE_BOOL || a == NULL || b == NULL || b->rank == 0 ||
-        !put_access(g, &d->labels, a, common, sizeof common, ignored) ||
-        !put_access(g, &d->labels, b, other, sizeof other, ignored)) {
+    char common[100] = "", other[100] = "", list[64] = "";
+    if (d->dtype == DTYPE_BOOL || a == NULL || b == NULL || a->rank == 0 || b->rank == 0 ||
+        !put_matrix(g, l, a, 0, common, sizeof common) ||
+        !put_matrix(g, l, b, l->n, other, sizeof other)) {
         return false;
     }
-    *n_out = choose_output(g, &d->labels, 60, out, in_output);
+    *n_out = 0;
+    for (uint32_t k = 0; k < l->n; k++) {
+        in_output[k] = *n_out < MAX_RANK && chance(g, l->used[k] == 2 ? 30 : 95);
+        if (in_output[k]) {
+            out[(*n_out)++] = k;
+        }
+    }
     for (uint32_t k = 0; k < d->labels.n; k++) {
         if (!in_output[k] && d->labels.used[k] > 0) {
             append(list, sizeof list, "%s%c", list[0] == '\0' ? "" : ",", letters[k]);
