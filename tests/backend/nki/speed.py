@@ -64,7 +64,7 @@ HALF = {"m": 1024, "n": 1024, "k": 1024}
 ROWS = [
     ("tn", CUBE, {"lost": 0.025, "idle": 0.005, "traffic": 1.001, "instructions": 1300}),
     ("nn", CUBE, {"lost": 0.03, "idle": 0.01, "traffic": 1.001, "instructions": 1650}),
-    ("nt", CUBE, {"lost": 0.03, "idle": 0.015, "traffic": 1.001, "instructions": 2000}),
+    ("nt", CUBE, {"lost": 0.035, "idle": 0.018, "traffic": 1.001, "instructions": 2000}),
     ("nt_f32", CUBE, {"lost": 0.01, "idle": 0.01, "traffic": 1.1}),
     ("nn", HALF, {"lost": 0.18, "traffic": 1.001}),
     ("batch_nn", {"b": 64, "m": 16, "n": 16, "k": 16}, {"predicted": 8.5, "instructions": 160}),
