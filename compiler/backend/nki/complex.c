@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements of a complex kernel as statements of a real one; see complex.h. A value that treats
- * both parts alike keeps one statement, with the part as a label more. Any other is two
+/* Statements of a complex kernel as statements of a real one; see complex.h. A value that
+ * treats both parts alike keeps one statement, with the part as a label more. Any other is two
  * statements, one after the other over the same indices, that the legaliser takes together. A
  * block that only renames a contraction's operand (conjugated or widened to complex) is not
  * made: its users read the operand. */
@@ -58,8 +58,7 @@ static Stmt *of_part(Splitter *s, const Stmt *old, int64_t part, const Expr *val
 {
     Stmt *out = arena_copy(s->arena, old, sizeof *old);
     out->at = split_at(s, old->dst, old->at, affine_const(part));
-    out->value =
-        value == NULL ? expr_const(s->arena, number_real(DTYPE_F32, 0)) : value;
+    out->value = value == NULL ? expr_const(s->arena, number_real(DTYPE_F32, 0)) : value;
     if (split_size(out->value, VALUE_LIMIT) >= VALUE_LIMIT) {
         split_refuse(s, old->span, "values of so many complex products in one statement");
     }
@@ -108,9 +107,8 @@ static VarRef last_index(const Splitter *s, const Stmt *stmt)
         for (uint32_t i = 0; i < stmt->n_index; i++) {
             const Range *r = &stmt->index[i].range;
             bool single = r->clipped && r->start.n == 0 && dim_is(r->limit, r->start.base + 1);
-            last = affine_uses(stmt->at[d], stmt->index[i].var) && !single
-                       ? stmt->index[i].var
-                       : last;
+            last = affine_uses(stmt->at[d], stmt->index[i].var) && !single ? stmt->index[i].var
+                                                                           : last;
         }
     }
     return last;
@@ -139,8 +137,9 @@ static bool has_index(const Stmt *fold, const TileIndex *x)
     bool yes = false;
     for (uint32_t i = 0; i < fold->n_index; i++) {
         const Range *a = &fold->index[i].range, *b = &x->range;
-        yes = yes || (fold->index[i].var == x->var && affine_eq(a->start, b->start) &&
-                      a->span == b->span && a->clipped == b->clipped && dim_eq(a->limit, b->limit));
+        yes = yes ||
+              (fold->index[i].var == x->var && affine_eq(a->start, b->start) &&
+               a->span == b->span && a->clipped == b->clipped && dim_eq(a->limit, b->limit));
     }
     return yes;
 }
@@ -298,8 +297,8 @@ static void try_forward(Splitter *s, Forward *forward, Stmt *const *body, uint32
 {
     const Stmt *def = body[at];
     bool conj = false;
-    const Expr *load = def->kind == STMT_TILE && def->fold == OP_COPY ? renamed(def->value, &conj)
-                                                                      : NULL;
+    const Expr *load =
+        def->kind == STMT_TILE && def->fold == OP_COPY ? renamed(def->value, &conj) : NULL;
     if (load == NULL || s->from->bufs.at[def->dst].space != SPACE_TILE ||
         !split_is_complex(s, def->dst) || s->forward[load->buf].def != NULL) {
         return;

@@ -104,8 +104,8 @@ static BufRef emit_turn(Splitter *s, const Stmt *stmt, const Factor *f, bool oth
     }
     for (int64_t at = 0; at < 4; at++) {
         int64_t i = at / 2, r = at % 2, from = i == 0 ? r : 1 - r;
-        const Expr *x = expr_load(s->arena, s->to, f->buf,
-                                  split_at(s, f->buf, f->at, affine_const(from)));
+        const Expr *x =
+            expr_load(s->arena, s->to, f->buf, split_at(s, f->buf, f->at, affine_const(from)));
         Affine *to = ARENA_ARRAY(s->arena, like.rank + 1, Affine);
         memcpy(to, split_at(s, f->buf, f->at, affine_const(r)), like.rank * sizeof *to);
         to[like.rank] = affine_const(i);
@@ -162,8 +162,8 @@ static void contract_both(Splitter *s, const Stmt *old, const Factor *a, const F
 /* The block that both parts gather in: `step` positions of each index of the result. */
 typedef struct Gathering {
     const Stmt *old;
-    int64_t *step;   /* [n_index]; 0: all of them */
-    VarRef *loop;    /* [n_index]: of the indices that have a step */
+    int64_t *step;    /* [n_index]; 0: all of them */
+    VarRef *loop;     /* [n_index]: of the indices that have a step */
     TileIndex *index; /* [n_index]: within the loops */
     BufRef block;
     const Affine *at; /* in the block, without the part */
@@ -322,9 +322,8 @@ static void emit_gathering(Splitter *s, Gathering *g, const Factor *a, const Fac
     back->index = kept;
     back->n_index = n;
     back->fold = OP_COPY;
-    back->value = expr_load(
-        s->arena, s->to, g->block,
-        split_at(s, old->dst, g->at, affine_var(s->arena, s->part)));
+    back->value = expr_load(s->arena, s->to, g->block,
+                            split_at(s, old->dst, g->at, affine_var(s->arena, s->part)));
     split_emit(s, back);
     for (uint32_t i = old->n_index; i-- > 0;) {
         if (g->step[i] == 0) {
@@ -386,7 +385,8 @@ void split_contract(Splitter *s, const Stmt *old, Factor a, Factor b)
 
 bool split_is_product(Splitter *s, const Stmt *old, Factor *a, Factor *b)
 {
-    if (old->fold != OP_SUM || tile_kind(old) != TILE_MATMUL || !split_is_complex(s, old->dst)) {
+    if (old->fold != OP_SUM || tile_kind(old) != TILE_MATMUL ||
+        !split_is_complex(s, old->dst)) {
         return false;
     }
     const Expr *e = old->value;

@@ -171,10 +171,10 @@ static Parts operation(Splitter *s, Span span, const Expr *e)
         return quotient(s, x, y);
     case OP_SCALE: {
         Parts z = times(s, x, y);
-        const Expr *zero =
-            compare(s, OP_EQ, sum(s, given(s, op1(s, OP_ABS, given(s, x.re))),
-                                  op1(s, OP_ABS, given(s, x.im))),
-                    number(s, 0));
+        const Expr *zero = compare(
+            s, OP_EQ,
+            sum(s, given(s, op1(s, OP_ABS, given(s, x.re))), op1(s, OP_ABS, given(s, x.im))),
+            number(s, 0));
         return (Parts){choose(s, zero, NULL, z.re), choose(s, zero, NULL, z.im)};
     }
     case OP_EXP: {
@@ -214,9 +214,9 @@ Parts split_parts(Splitter *s, Span span, const Expr *e)
         break;
     }
     if (e->dtype != DTYPE_C64) {
-        return refused_parts(s, span,
-                             str_format(s->arena, "%s here; it goes to target 'c'",
-                                        dtype_name(e->dtype)));
+        return refused_parts(
+            s, span,
+            str_format(s->arena, "%s here; it goes to target 'c'", dtype_name(e->dtype)));
     }
     return operation(s, span, e);
 }

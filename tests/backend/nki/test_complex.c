@@ -16,8 +16,8 @@ extern const Target target_trn2;
 
 static const Kernel *read_kernel(Ctx *ctx, const char *head, const char *body)
 {
-    const char *text =
-        str_format(&ctx->arena, "tdsl-dump loop 1\n\nkernel k {\n  form tiled\n%s%s\n}\n", head, body);
+    const char *text = str_format(
+        &ctx->arena, "tdsl-dump loop 1\n\nkernel k {\n  form tiled\n%s%s\n}\n", head, body);
     uint32_t source = source_add(&ctx->sources, "k.tir", str_from(text), (Span){0, 0, 0});
     KernelModule *m = kernel_module_read(ctx, source);
     return m == NULL ? NULL : m->kernels.at[0];
@@ -43,7 +43,8 @@ static Tensor *data(Ctx *ctx, const Kernel *k, uint32_t arg)
     assert_non_null(t);
     for (int64_t i = 0; i < t->count; i++) {
         int64_t v = i * 7 + arg * 3;
-        Number n = {.dtype = DTYPE_C64, .re = (double)(v % 5 - 2), .im = (double)(v / 5 % 5 - 2)};
+        Number n = {
+            .dtype = DTYPE_C64, .re = (double)(v % 5 - 2), .im = (double)(v / 5 % 5 - 2)};
         n.dtype = b->dtype == DTYPE_C64 ? DTYPE_C64 : DTYPE_F64;
         tensor_set(t, i, number_cast(n, b->dtype));
     }
@@ -156,11 +157,11 @@ static const char *const exact_bodies[] = {
     /* real and complex */
     RENAMED("conj(conj(@A[i,l]))", "cast.c64(@X[l,j])", "@t[i,l]", "@u[j,l]"),
     PRODUCT "@A[i,l], cast.c64(@X[l,j]))",
-    "alloc @u : c64[4,5] tile\nmap [l in 0..4, j in 0..5] @u[l,j] = add(cast.c64(@X[l,j]), @s[])\n"
-    PRODUCT "@A[i,l], @u[l,j])",
+    "alloc @u : c64[4,5] tile\nmap [l in 0..4, j in 0..5] @u[l,j] = add(cast.c64(@X[l,j]), "
+    "@s[])\n" PRODUCT "@A[i,l], @u[l,j])",
     /* conjugated and real: the block stays */
-    "alloc @t : c64[3,4] tile\nmap [i in 0..3, l in 0..4] @t[i,l] = conj(@A[i,l])\n"
-    PRODUCT "@t[i,l], cast.c64(@X[l,j]))",
+    "alloc @t : c64[3,4] tile\nmap [i in 0..3, l in 0..4] @t[i,l] = conj(@A[i,l])\n" PRODUCT
+    "@t[i,l], cast.c64(@X[l,j]))",
     /* blocks within loops */
     "for $a in 0..3 step 2 {\nalloc @t : c64[2,4] tile\n"
     "map [i in $a:2<3, l in 0..4] @t[i-$a,l] = conj(@A[i,l])\n"
@@ -172,7 +173,8 @@ static const char *const exact_bodies[] = {
     /* elementwise: alike for both parts, and not */
     "map [i in 0..3, j in 0..5] @C[i,j] = mul(complex(3.0, 0.0), add(@c[j], neg(@B[i,j])))",
     "map [i in 0..3, j in 0..5] @C[i,j] = sub(mul(@c[j], @B[i,j]), conj(@A[i,0]))",
-    "map [i in 0..3, j in 0..5] @C[i,j] = mul(mul(@c[j], @B[i,j]), mul(@s[], complex(1.0, 2.0)))",
+    "map [i in 0..3, j in 0..5] @C[i,j] = mul(mul(@c[j], @B[i,j]), mul(@s[], complex(1.0, "
+    "2.0)))",
     "map [i in 0..3, j in 0..5] @C[i,j] = select(eq(@B[i,j], @c[j]), @s[], @c[j])",
     "map [i in 0..3, j in 0..5] @C[i,j] = scale(@B[i,j], @c[j])",
     "map [i in 0..3, j in 0..5] @C[i,j] = div(@B[i,j], complex(2.0, 0.0))",
@@ -180,7 +182,8 @@ static const char *const exact_bodies[] = {
     "map [i in 0..3, j in 0..5] @C[i,j] = mul(@C[i,j], @B[i,j])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(1.0, 1.0)\n"
     "map [i in 0..3, j in 0..5] @C[i,j] = add(@C[i,j], mul(@s[], @B[i,j]))",
-    "map [i in 0..3, j in 0..5] @C[i,j] = cast.c64(add(re(@B[i,j]), mul(im(@B[i,j]), @X[i,j])))",
+    "map [i in 0..3, j in 0..5] @C[i,j] = cast.c64(add(re(@B[i,j]), mul(im(@B[i,j]), "
+    "@X[i,j])))",
     /* sums */
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
     "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += @B[l,j]",
@@ -208,10 +211,11 @@ static void quotients_and_magnitudes_are_close(void **state)
                                "arg @C : c64[4,5] result\narg @N : f32[4,5] result\n";
     Ctx ctx;
     ctx_init(&ctx);
-    assert_same(&ctx, head,
-                "map [i in 0..4, j in 0..5] @C[i,j] = div(@c[j], add(@B[i,j], complex(5.0, 1.0)))\n"
-                "map [i in 0..4, j in 0..5] @N[i,j] = abs(mul(@B[i,j], @c[j]))",
-                false);
+    assert_same(
+        &ctx, head,
+        "map [i in 0..4, j in 0..5] @C[i,j] = div(@c[j], add(@B[i,j], complex(5.0, 1.0)))\n"
+        "map [i in 0..4, j in 0..5] @N[i,j] = abs(mul(@B[i,j], @c[j]))",
+        false);
     ctx_release(&ctx);
 }
 
@@ -292,7 +296,8 @@ static void a_real_kernel_is_left_alone(void **state)
     (void)state;
     Ctx ctx;
     ctx_init(&ctx);
-    const Kernel *k = read_kernel(&ctx, "arg @X : f32[4] result\n", "fill [i in 0..4] @X[i] = 0.0");
+    const Kernel *k =
+        read_kernel(&ctx, "arg @X : f32[4] result\n", "fill [i in 0..4] @X[i] = 0.0");
     RealKernel real;
     assert_true(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
     assert_ptr_equal(real.kernel, k);
