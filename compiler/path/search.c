@@ -218,17 +218,18 @@ static bool options_valid(const PathProblem *p, const PathOptions *o, Ctx *ctx)
     if (path_strategy_find(name) == NULL) {
         Diagnostic *d =
             diag_error(&ctx->diags, E_ARGUMENTS, nowhere, "no search is named '%s'", name);
+        Text all;
         const char *near = NULL;
         int best = 3;
+        text_init(&all, &ctx->arena);
         for (uint32_t i = 0; i < path_strategy_count; i++) {
             int distance = str_distance(str_from(name), str_from(path_strategies[i].name), 2);
-            if (distance < best) {
-                best = distance;
-                near = path_strategies[i].name;
-            }
+            near = distance < best ? path_strategies[i].name : near;
+            best = distance < best ? distance : best;
+            text_printf(&all, "%s'%s'", i == 0 ? "" : ", ", path_strategies[i].name);
         }
-        diag_help(d, near != NULL ? "did you mean '%s'?" : "the default is '%s'",
-                  near != NULL ? near : "auto");
+        diag_help(d, "%s%s%sthe searches are %s", near != NULL ? "did you mean '" : "",
+                  near != NULL ? near : "", near != NULL ? "'? " : "", all.at);
         return false;
     }
     if (o->memory_limit < 0) {

@@ -560,6 +560,9 @@ static void test_bad_options_are_refused_with_a_reason(void **state)
         &p, &(PathOptions){.memory_limit = 15, .no_slicing = true, .effort = 1}, &ctx, &r));
     diags_render(&ctx.diags, &said, false);
     assert_non_null(strstr(said.at, "did you mean 'anneal'"));
+    for (uint32_t i = 0; i < path_strategy_count; i++) {
+        assert_non_null(strstr(said.at, path_strategies[i].name));
+    }
     assert_non_null(strstr(said.at, "a limit of 16 elements would do"));
     assert_true(path_search(&p, &(PathOptions){.memory_limit = 15, .effort = 1}, &ctx, &r));
     assert_true(r.n_sliced > 0);
