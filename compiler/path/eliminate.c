@@ -43,10 +43,46 @@ static bool entry_less(Entry x, Entry y)
     return x.label != y.label ? x.label < y.label : x.version > y.version;
 }
 
+static void heap_down(Order *o, uint32_t at)
+{
+    Entry moving = o->heap[at];
+    uint32_t child;
+    while ((child = 2 * at + 1) < o->n_heap) {
+        if (child + 1 < o->n_heap && entry_less(o->heap[child + 1], o->heap[child])) {
+            child++;
+        }
+        if (!entry_less(o->heap[child], moving)) {
+            break;
+        }
+        o->heap[at] = o->heap[child];
+        at = child;
+    }
+    o->heap[at] = moving;
+}
+
+/* Drops entries that later ones of their labels replaced. */
+static void heap_purge(Order *o)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < o->n_heap; i++) {
+        if (o->heap[i].version == o->version[o->heap[i].label]) {
+            o->heap[kept++] = o->heap[i];
+        }
+    }
+    o->n_heap = kept;
+    for (uint32_t i = kept / 2; i-- > 0;) {
+        heap_down(o, i);
+    }
+}
+
 static void entry_push(Order *o, uint32_t label, double key)
 {
     if (o->n_heap == o->cap_heap) {
-        o->heap = vec_grow(o->live.arena, o->heap, o->n_heap, &o->cap_heap, sizeof *o->heap);
+        heap_purge(o);
+        if (o->n_heap >= o->cap_heap / 2) { /* else there is room enough until the next time */
+            o->heap =
+                vec_grow(o->live.arena, o->heap, o->cap_heap, &o->cap_heap, sizeof *o->heap);
+        }
     }
     Entry e = {key, label, ++o->version[label]};
     uint32_t at = o->n_heap++;
@@ -59,29 +95,10 @@ static void entry_push(Order *o, uint32_t label, double key)
 
 static Entry entry_pop(Order *o)
 {
-    Entry top = o->heap[0], last = o->heap[--o->n_heap];
-    uint32_t at = 0, child;
-    while ((child = 2 * at + 1) < o->n_heap) {
-        if (child + 1 < o->n_heap && entry_less(o->heap[child + 1], o->heap[child])) {
-            child++;
-        }
-        if (!entry_less(o->heap[child], last)) {
-            break;
-        }
-        o->heap[at] = o->heap[child];
-        at = child;
-    }
-    o->heap[at] = last;
+    Entry top = o->heap[0];
+    o->heap[0] = o->heap[--o->n_heap];
+    heap_down(o, 0);
     return top;
-}
-
-static void bucket_add(Order *o, uint32_t label, uint32_t tensor)
-{
-    Bucket *b = &o->of[label];
-    if (b->n == b->cap) {
-        b->at = vec_grow(o->live.arena, b->at, b->n, &b->cap, sizeof *b->at);
-    }
-    b->at[b->n++] = tensor;
 }
 
 static void bucket_clean(Order *o, uint32_t label)
@@ -95,6 +112,18 @@ static void bucket_clean(Order *o, uint32_t label)
     }
     o->live.work += b->n;
     b->n = kept;
+}
+
+static void bucket_add(Order *o, uint32_t label, uint32_t tensor)
+{
+    Bucket *b = &o->of[label];
+    if (b->n == b->cap) {
+        bucket_clean(o, label);
+        if (b->n >= b->cap / 2) {
+            b->at = vec_grow(o->live.arena, b->at, b->cap, &b->cap, sizeof *b->at);
+        }
+    }
+    b->at[b->n++] = tensor;
 }
 
 /* log2 size of the bucket's product, with noise. */

@@ -39,10 +39,46 @@ static bool pair_less(Pair x, Pair y)
     return x.a != y.a ? x.a < y.a : x.b < y.b;
 }
 
+static void heap_down(Greedy *g, uint32_t at)
+{
+    Pair moving = g->heap[at];
+    uint32_t child;
+    while ((child = 2 * at + 1) < g->n_heap) {
+        if (child + 1 < g->n_heap && pair_less(g->heap[child + 1], g->heap[child])) {
+            child++;
+        }
+        if (!pair_less(g->heap[child], moving)) {
+            break;
+        }
+        g->heap[at] = g->heap[child];
+        at = child;
+    }
+    g->heap[at] = moving;
+}
+
+/* Drops the pairs of dead tensors. */
+static void heap_purge(Greedy *g)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < g->n_heap; i++) {
+        if (!g->live.dead[g->heap[i].a] && !g->live.dead[g->heap[i].b]) {
+            g->heap[kept++] = g->heap[i];
+        }
+    }
+    g->n_heap = kept;
+    for (uint32_t i = kept / 2; i-- > 0;) {
+        heap_down(g, i);
+    }
+}
+
 static void heap_push(Greedy *g, Pair p)
 {
     if (g->n_heap == g->cap_heap) {
-        g->heap = vec_grow(g->live.arena, g->heap, g->n_heap, &g->cap_heap, sizeof *g->heap);
+        heap_purge(g);
+        if (g->n_heap >= g->cap_heap / 2) { /* else there is room enough until the next time */
+            g->heap =
+                vec_grow(g->live.arena, g->heap, g->cap_heap, &g->cap_heap, sizeof *g->heap);
+        }
     }
     uint32_t at = g->n_heap++;
     while (at > 0 && pair_less(p, g->heap[(at - 1) / 2])) {
@@ -54,19 +90,9 @@ static void heap_push(Greedy *g, Pair p)
 
 static Pair heap_pop(Greedy *g)
 {
-    Pair top = g->heap[0], last = g->heap[--g->n_heap];
-    uint32_t at = 0, child;
-    while ((child = 2 * at + 1) < g->n_heap) {
-        if (child + 1 < g->n_heap && pair_less(g->heap[child + 1], g->heap[child])) {
-            child++;
-        }
-        if (!pair_less(g->heap[child], last)) {
-            break;
-        }
-        g->heap[at] = g->heap[child];
-        at = child;
-    }
-    g->heap[at] = last;
+    Pair top = g->heap[0];
+    g->heap[0] = g->heap[--g->n_heap];
+    heap_down(g, 0);
     return top;
 }
 
@@ -126,12 +152,26 @@ static void pair_up(Greedy *g, uint32_t t, bool once)
     }
 }
 
+static void holders_purge(Greedy *g, Holders *h)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < h->n; i++) {
+        if (!g->live.dead[h->at[i]]) {
+            h->at[kept++] = h->at[i];
+        }
+    }
+    h->n = kept;
+}
+
 static void hold(Greedy *g, uint32_t t)
 {
     for (uint32_t i = 0; i < g->live.n_legs[t]; i++) {
         Holders *h = &g->of[g->live.legs[t][i]];
         if (h->n == h->cap) {
-            h->at = vec_grow(g->live.arena, h->at, h->n, &h->cap, sizeof *h->at);
+            holders_purge(g, h);
+            if (h->n >= h->cap / 2) {
+                h->at = vec_grow(g->live.arena, h->at, h->cap, &h->cap, sizeof *h->at);
+            }
         }
         h->at[h->n++] = t;
     }
