@@ -27,8 +27,8 @@ typedef struct Round {
 #define COLD        0.03 /* below this nothing moves */
 #define ROUNDS      6
 static const Round rounds_small[ROUNDS] = {
-    {0.1, 1.5, 0.05, 20.0, 0}, {0.1, 0.8, 0.05, 10.0, 0},  {0.1, 1.5, 0.05, EVERY, 1},
-    {0.1, 0.3, 0.02, 20.0, 0}, {0.1, 0.8, 0.02, EVERY, 1}, {0.1, 0.8, 0.02, 10.0, 0},
+    {0.1, 0.8, COLD, EVERY, 0}, {0.1, 1.5, COLD, EVERY, 1}, {0.1, 1.5, COLD, EVERY, 0},
+    {0.1, 0.8, COLD, 10.0, 0},  {0.1, 0.8, COLD, EVERY, 2}, {0.1, 0.3, 0.02, 20.0, 0},
 };
 static const Round rounds_large[ROUNDS] = {
     {0.14, 0.8, COLD, EVERY, 0}, {0.14, 0.8, COLD, EVERY, 1}, {0.12, 0.8, COLD, EVERY, 2},
