@@ -37,18 +37,19 @@
 #define GAP           (ARENA_POISONS ? ALIGNMENT : (size_t)0)
 #define FIRST_BLOCK   ((size_t)4096)
 #define LARGEST_BLOCK ((size_t)1 << 20)
-/* From here on a piece has a block of its own, which can be given back alone. Marks do not point to such blocks; they
- * know how many there were. Sanitized builds do so early, to find pointers into what has grown since. */
+/* From here on a piece has a block of its own, which can be given back alone. Marks do not
+ * point to such blocks; they know how many there were. Sanitized builds do so early, to find
+ * pointers into what has grown since. */
 #ifndef LARGE
-#define LARGE         ((size_t)1 << (ARENA_POISONS ? 12 : 17))
+#define LARGE ((size_t)1 << (ARENA_POISONS ? 12 : 17))
 #endif
 
 struct ArenaBlock {
     ArenaBlock *older;
     size_t number; /* of a large piece: how many were made before it */
-    size_t size; /* of bytes */
-    size_t at;   /* bytes handed out */
-    size_t high; /* bytes that may be other than zero */
+    size_t size;   /* of bytes */
+    size_t at;     /* bytes handed out */
+    size_t high;   /* bytes that may be other than zero */
 };
 
 /* The header is a multiple of the alignment, so the bytes after it are aligned as malloc's

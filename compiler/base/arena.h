@@ -47,8 +47,9 @@ void arena_reset(Arena *a, ArenaMark mark);
 void *arena_alloc(Arena *a, size_t size);
 void *arena_array(Arena *a, size_t count, size_t size);
 void *arena_copy(Arena *a, const void *from, size_t size);
-/* Gives a large piece of `size` bytes back to the system; a small one stays. For what grows by doubling: it then holds
- * at most three times its size, and less than twice once it has grown. */
+/* Gives a large piece of `size` bytes back to the system; a small one stays. For what grows by
+ * doubling: it then holds at most three times its size, and less than twice once it has grown.
+ */
 void arena_drop(Arena *a, void *at, size_t size);
 
 #define ARENA_NEW(a, Type)          ((Type *)arena_alloc((a), sizeof(Type)))

@@ -35,7 +35,7 @@ typedef enum DiagCode {
 typedef struct DiagMark {
     Span span;
     const char *text; /* may be empty */
-    bool is_note; /* gets a line of its own even where the culprit's line is the same */
+    bool is_note;     /* gets a line of its own even where the culprit's line is the same */
 } DiagMark;
 
 typedef struct Diagnostic {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See c_library.h. A kernel's C form is written to a private folder, compiled to a shared object by the C compiler (an argument vector, no shell),
- * loaded and called through its metadata table, as any program would. POSIX. */
+/* See c_library.h. A kernel's C form is written to a private folder, compiled to a shared
+ * object by the C compiler (an argument vector, no shell), loaded and called through its
+ * metadata table, as any program would. POSIX. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -93,8 +94,7 @@ void c_library_close(CLibrary *b)
 
 static const tdsl_kernel_info *find_kernel(CLibrary *b, const char *symbol)
 {
-    const tdsl_kernel_info *info =
-        dlsym(b->handle, str_format(b->arena, "%s_info", symbol));
+    const tdsl_kernel_info *info = dlsym(b->handle, str_format(b->arena, "%s_info", symbol));
     if (info == NULL || info->abi_version != TDSL_ABI_VERSION) {
         (void)fail(b, "the compiled object has no kernel of that name", symbol);
         return NULL;
@@ -112,7 +112,8 @@ static bool shape_of(Ctx *ctx, Arena *arena, const Node *n, const int64_t *dims,
     return *out != NULL;
 }
 
-/* Results in the kernel's order; an inout parameter's result starts as a copy of the argument. */
+/* Results in the kernel's order; an inout parameter's result starts as a copy of the argument.
+ */
 static bool make_call(CLibrary *b, const Graph *g, const int64_t *dims, Tensor *const *args,
                       Tensor **results, void **pointers)
 {

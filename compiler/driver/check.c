@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --check-each: the program is run on small integers after every pass, by the interpreter of the stage, and compared with what it
- * gave at first. Sums of small integers are exact in every order, so the comparison is bit for bit, unless the program divides or calls a
- * function of libm: then by a bound relative to the largest element. Open dims take small sizes that differ, so that swapped indices show. */
+/* --check-each: the program is run on small integers after every pass, by the interpreter of
+ * the stage, and compared with what it gave at first. Sums of small integers are exact in every
+ * order, so the comparison is bit for bit, unless the program divides or calls a function of
+ * libm: then by a bound relative to the largest element. Open dims take small sizes that
+ * differ, so that swapped indices show. */
 #include <math.h>
 
 #include "driver/compile.h"
 #include "ir/eval.h"
 
-/* The largest extent an open dim is given, and the elements a program may have to be checked. */
-#define CHECK_EXTENT 5
+/* The largest extent an open dim is given, and the elements a program may have to be checked.
+ */
+#define CHECK_EXTENT   5
 #define CHECK_ELEMENTS ((int64_t)1 << 22)
 
 typedef struct CheckedKernel {
@@ -51,8 +54,9 @@ static Tensor *make_argument(Compilation *c, const Param *p, const int64_t *dims
     for (int64_t k = 0; t != NULL && k < t->count; k++) {
         int64_t v = (int64_t)rng_below(&rng, 4) + 1; /* 1 .. 4: no zeros, which hide faults */
         bool whole = p->dtype == DTYPE_BOOL || dtype_is_int(p->dtype);
-        tensor_set(t, k, whole ? number_int(p->dtype, p->dtype == DTYPE_BOOL ? v & 1 : v)
-                               : number_real(p->dtype, (double)v));
+        tensor_set(t, k,
+                   whole ? number_int(p->dtype, p->dtype == DTYPE_BOOL ? v & 1 : v)
+                         : number_real(p->dtype, (double)v));
     }
     return t;
 }
@@ -109,7 +113,7 @@ static bool is_close(const CheckedKernel *k, DType t, Number a, Number b, double
                (a.im == b.im || (isnan(a.im) && isnan(b.im)));
     }
     /* A few roundings on each of the few hundred terms that a checked sum has. */
-    double ulp = t == DTYPE_F64 || t == DTYPE_C128   ? 0x1p-52
+    double ulp = t == DTYPE_F64 || t == DTYPE_C128  ? 0x1p-52
                  : t == DTYPE_F32 || t == DTYPE_C64 ? 0x1p-23
                  : t == DTYPE_F16                   ? 0x1p-10
                                                     : 0x1p-7;
@@ -131,19 +135,21 @@ static bool same(Compilation *c, const CheckedKernel *k, const char *kernel, con
     for (int64_t i = 0; i < a->count; i++) {
         if (!is_close(k, a->dtype, tensor_get(a, i), tensor_get(b, i), scale)) {
             Number x = tensor_get(a, i), y = tensor_get(b, i);
-            diag_error(&c->ctx->diags, E_PASS_BROKE, (Span){0},
-                       "pass '%s' changed the meaning of kernel '%s': element %lld of '%s' was %g "
-                       "and is %g",
-                       pass, kernel, (long long)i, result,
-                       x.dtype == DTYPE_BOOL || dtype_is_int(x.dtype) ? (double)x.i : x.re,
-                       y.dtype == DTYPE_BOOL || dtype_is_int(y.dtype) ? (double)y.i : y.re);
+            diag_error(
+                &c->ctx->diags, E_PASS_BROKE, (Span){0},
+                "pass '%s' changed the meaning of kernel '%s': element %lld of '%s' was %g "
+                "and is %g",
+                pass, kernel, (long long)i, result,
+                x.dtype == DTYPE_BOOL || dtype_is_int(x.dtype) ? (double)x.i : x.re,
+                y.dtype == DTYPE_BOOL || dtype_is_int(y.dtype) ? (double)y.i : y.re);
             return false;
         }
     }
     return true;
 }
 
-/* A kernel's results are its inout and result arguments in calling order; a graph's are as the program lists them. */
+/* A kernel's results are its inout and result arguments in calling order; a graph's are as the
+ * program lists them. */
 static const Tensor *kernel_result(const Kernel *kernel, Tensor *const *results, Sym name)
 {
     uint32_t at = 0;
@@ -171,9 +177,8 @@ static bool check_kernel(Compilation *c, uint32_t at, Stage stage, const char *p
     const Kernel *kernel = stage == STAGE_LOOP    ? c->tiled->kernels.at[at]
                            : stage == STAGE_LEGAL ? c->legal->kernels.at[at]
                                                   : NULL;
-    bool ran = kernel == NULL
-                   ? graph_eval(c->ctx, c->arena, g, k->dims, k->args, results)
-                   : loop_eval(c->ctx, c->arena, kernel, k->dims, k->args, results);
+    bool ran = kernel == NULL ? graph_eval(c->ctx, c->arena, g, k->dims, k->args, results)
+                              : loop_eval(c->ctx, c->arena, kernel, k->dims, k->args, results);
     for (uint32_t r = 0; ran && r < g->results.n; r++) {
         Sym name = g->results.at[r].name;
         const Tensor *now = kernel == NULL ? results[r] : kernel_result(kernel, results, name);

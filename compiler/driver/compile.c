@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pipeline as a table. Every pass says which stage it ends in; the runner verifies what it made, times it, and with
- * --check-each runs the program before going on. Names and types were settled before: the first pass here makes graphs. */
+/* The pipeline as a table. Every pass says which stage it ends in; the runner verifies what it
+ * made, times it, and with
+ * --check-each runs the program before going on. Names and types were settled before: the first
+ * pass here makes graphs. */
 #include "driver/compile.h"
 
-/* Each pass writes new graphs into an arena of their own, and the ones before go: a large program is there twice, not
- * once per pass. The graphs that came from outside stay. */
+/* Each pass writes new graphs into an arena of their own, and the ones before go: a large
+ * program is there twice, not once per pass. The graphs that came from outside stay. */
 static Arena *next_graphs(Compilation *c)
 {
     Arena *arena = ARENA_NEW(c->arena, Arena);
@@ -75,9 +77,8 @@ static bool pass_fuse(Compilation *c)
     c->partitions = ARENA_ARRAY(c->arena, n, const Partition *);
     for (uint32_t k = 0; k < n; k++) {
         const Graph *g = c->module->graphs.at[k];
-        c->partitions[k] = c->no_fuse
-                               ? fuse_none(c->ctx, c->arena, g, c->target->machine)
-                               : fuse_greedy(c->ctx, c->arena, g, c->target->machine);
+        c->partitions[k] = c->no_fuse ? fuse_none(c->ctx, c->arena, g, c->target->machine)
+                                      : fuse_greedy(c->ctx, c->arena, g, c->target->machine);
         fuse_warn_spills(c->ctx, c->partitions[k]);
     }
     return true;
@@ -167,9 +168,10 @@ static bool verify(Compilation *c, Stage stage, const char *pass)
         return verify_kernels(c, stage == STAGE_LOOP ? c->tiled : c->legal, pass);
     }
     for (uint32_t k = 0; stage < STAGE_LOOP && k < c->module->graphs.n; k++) {
-        bool ok = stage == STAGE_FUSE       ? fuse_verify(c->ctx, c->partitions[k], pass)
-                  : stage == STAGE_SCHEDULE ? schedule_verify(c->ctx, c->schedules[k], pass)
-                                            : graph_verify(c->ctx, c->module->graphs.at[k], pass);
+        bool ok = stage == STAGE_FUSE ? fuse_verify(c->ctx, c->partitions[k], pass)
+                  : stage == STAGE_SCHEDULE
+                      ? schedule_verify(c->ctx, c->schedules[k], pass)
+                      : graph_verify(c->ctx, c->module->graphs.at[k], pass);
         if (!ok) {
             return false;
         }

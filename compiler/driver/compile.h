@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One compilation: what is known, which stage it has reached, and the passes that take it further. A library of functions
- * without files or exits; main.c and run_main.c are its users. */
+/* One compilation: what is known, which stage it has reached, and the passes that take it
+ * further. A library of functions without files or exits; main.c and run_main.c are its users.
+ */
 #ifndef DRIVER_COMPILE_H
 #define DRIVER_COMPILE_H
 
@@ -16,11 +17,11 @@ typedef enum Stage {
     STAGE_TOKENS, /* up to here the front end's own, see input.h */
     STAGE_AST,
     STAGE_CHECKED,
-    STAGE_GRAPH,    /* form TENSOR */
-    STAGE_PATH,     /* form BINARY */
+    STAGE_GRAPH, /* form TENSOR */
+    STAGE_PATH,  /* form BINARY */
     STAGE_FUSE,
     STAGE_SCHEDULE,
-    STAGE_LOOP,     /* form TILED */
+    STAGE_LOOP, /* form TILED */
     STAGE_LEGAL,
     STAGE_OUTPUT,
     STAGE_COUNT
@@ -48,7 +49,8 @@ typedef struct Compilation {
     Stage stage;
     const char *source_name;
     Module *module;
-    Arena *graphs; /* of the module's graphs, when a pass here made them: released when the next has its own */
+    Arena *graphs; /* of the module's graphs, when a pass here made them: released when the next
+                      has its own */
     const Partition **partitions; /* [kernels] */
     const Schedule **schedules;
     KernelModule *tiled, *legal;
@@ -66,7 +68,8 @@ void compilation_release(Compilation *c);
 /* Takes a dump of any stage, told by its first line. False after a diagnostic. */
 bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage);
 
-/* Runs passes until `stage` is reached: each result is verified, and run when check_each is set. False after a diagnostic. */
+/* Runs passes until `stage` is reached: each result is verified, and run when check_each is
+ * set. False after a diagnostic. */
 bool compilation_run(Compilation *c, Stage stage);
 
 /* Prints the stage that has been reached (or STAGE_GRAPH .. of what is kept). */
@@ -75,7 +78,8 @@ void compilation_dump(const Compilation *c, Stage stage, Text *out);
 /* Graphviz or JSON of the graphs. */
 void compilation_print_graph(const Compilation *c, bool dot, Text *out);
 
-/* check.c: --check-each. Runs the program on small integers and compares with the first run; false (E_PASS_BROKE) names `pass`. */
+/* check.c: --check-each. Runs the program on small integers and compares with the first run;
+ * false (E_PASS_BROKE) names `pass`. */
 bool compilation_check(Compilation *c, Stage stage, const char *pass);
 
 /* report.c: residence, traffic, contraction order. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dumps of every stage, and the way back in: a fuse dump is a module's graphs, each followed by its partition; a schedule
- * dump adds the schedule. */
+/* Dumps of every stage, and the way back in: a fuse dump is a module's graphs, each followed by
+ * its partition; a schedule dump adds the schedule. */
 #include <string.h>
 
 #include "driver/compile.h"
@@ -98,7 +98,8 @@ static bool read_kernels(Compilation *c, DumpReader *r, const DumpTree *tree, ui
             if (!expect_block(c, tree, at, "schedule")) {
                 return false;
             }
-            c->schedules[k] = schedule_read(c->ctx, c->arena, c->partitions[k], tree->line[at++]);
+            c->schedules[k] =
+                schedule_read(c->ctx, c->arena, c->partitions[k], tree->line[at++]);
             if (c->schedules[k] == NULL) {
                 return false;
             }
@@ -131,8 +132,9 @@ static bool read_kernel_module(Compilation *c, uint32_t source)
         c->stage = legal ? STAGE_LEGAL : STAGE_LOOP;
         if (kernel->form != m->kernels.at[0]->form ||
             (legal && strcmp(kernel->target, c->target->name) != 0)) {
-            diag_error(&c->ctx->diags, E_DUMP, kernel->span,
-                       "the kernels of a dump have one form, and a legal one is for this target");
+            diag_error(
+                &c->ctx->diags, E_DUMP, kernel->span,
+                "the kernels of a dump have one form, and a legal one is for this target");
             return false;
         }
         if (!loop_verify(c->ctx, kernel, "read") ||

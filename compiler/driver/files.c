@@ -81,7 +81,8 @@ static bool write_all(int fd, Str text)
 static bool is_unchanged(Arena *arena, const PendingFile *file)
 {
     struct stat st;
-    if (stat(file->path, &st) != 0 || !S_ISREG(st.st_mode) || (size_t)st.st_size != file->text.n) {
+    if (stat(file->path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        (size_t)st.st_size != file->text.n) {
         return false;
     }
     Str old = {0};
@@ -99,8 +100,10 @@ static bool is_special(const char *path)
 static bool write_temporary(Arena *arena, PendingFile *file, const char **why)
 {
     for (unsigned attempt = 0; attempt < 100; attempt++) {
-        file->temporary = str_format(arena, "%s.tmp%ld-%u", file->path, (long)getpid(), attempt);
-        int fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        file->temporary =
+            str_format(arena, "%s.tmp%ld-%u", file->path, (long)getpid(), attempt);
+        int fd =
+            open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (fd < 0 && errno == EEXIST) {
             continue;
         }
@@ -129,8 +132,8 @@ static bool write_special(Arena *arena, const PendingFile *file, const char **wh
     int fd = standard ? STDOUT_FILENO : open(file->path, O_WRONLY | O_CLOEXEC);
     bool ok = fd >= 0 && write_all(fd, file->text);
     if (!ok) {
-        *why = str_format(arena, "cannot write '%s': %s", standard ? "standard output" : file->path,
-                          strerror(errno));
+        *why = str_format(arena, "cannot write '%s': %s",
+                          standard ? "standard output" : file->path, strerror(errno));
     }
     if (fd >= 0 && !standard) {
         (void)close(fd);
@@ -138,7 +141,8 @@ static bool write_special(Arena *arena, const PendingFile *file, const char **wh
     return ok;
 }
 
-/* What renaming would only find when other files are in place already: a folder of that name, one file twice. */
+/* What renaming would only find when other files are in place already: a folder of that name,
+ * one file twice. */
 static bool check_places(const Files *f, const char **why)
 {
     for (uint32_t k = 0; k < f->list.n; k++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files: read whole with a limit, written all or none. Outputs are collected in memory; files_commit writes each to a
- * temporary file beside its place and renames them when all are complete. A file whose bytes would not
- * change is not touched, so nothing downstream is rebuilt. */
+/* Files: read whole with a limit, written all or none. Outputs are collected in memory;
+ * files_commit writes each to a temporary file beside its place and renames them when all are
+ * complete. A file whose bytes would not change is not touched, so nothing downstream is
+ * rebuilt. */
 #ifndef DRIVER_FILES_H
 #define DRIVER_FILES_H
 
@@ -9,7 +10,8 @@
 
 #define FILE_LIMIT ((size_t)1 << 30)
 
-/* Keeps the bytes in `arena`, a NUL after them. "-" is standard input. On failure *why says so. */
+/* Keeps the bytes in `arena`, a NUL after them. "-" is standard input. On failure *why says so.
+ */
 bool file_read(Arena *arena, const char *path, size_t limit, Str *out, const char **why);
 
 typedef struct PendingFile {

@@ -27,14 +27,15 @@ static bool parse_shape(Ctx *ctx, Arena *arena, const char *text, DType dtype, T
         bool open = end == at + 1 && *at == '?';
         char *digits = str_dup(arena, (Str){at, (size_t)(end - at)});
         if (!open && (!parse_i64(digits, &n) || n < 0 || n > SIZE_LIMIT)) {
-            diag_error(&ctx->diags, E_EXTENT_RANGE, (Span){0},
-                       "'--shape=%s': extents from 0 to 2^62 joined by 'x', or '?', are expected",
-                       text);
+            diag_error(
+                &ctx->diags, E_EXTENT_RANGE, (Span){0},
+                "'--shape=%s': extents from 0 to 2^62 joined by 'x', or '?', are expected",
+                text);
             return false;
         }
         if (dims.n == RANK_LIMIT) {
-            diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0}, "'--shape': more than %d dimensions",
-                       RANK_LIMIT);
+            diag_limit(&ctx->diags, E_LIMIT_SIZE, (Span){0},
+                       "'--shape': more than %d dimensions", RANK_LIMIT);
             return false;
         }
         vec_push(arena, &dims, open ? DIM_WILD : dim_fixed(n));
@@ -67,13 +68,15 @@ static bool parse_defines(Input *in, FrontOptions *front)
     FrontDefine *defines = ARENA_ARRAY(in->arena, v->at.n, FrontDefine);
     for (uint32_t k = 0; k < v->at.n; k++) {
         const char *equals = strchr(v->at.at[k], '=');
-        if (equals == NULL || equals == v->at.at[k] || !parse_i64(equals + 1, &defines[k].value) ||
-            defines[k].value < 0 || defines[k].value > SIZE_LIMIT) {
+        if (equals == NULL || equals == v->at.at[k] ||
+            !parse_i64(equals + 1, &defines[k].value) || defines[k].value < 0 ||
+            defines[k].value > SIZE_LIMIT) {
             diag_error(&in->ctx->diags, E_EXTENT_RANGE, (Span){0},
                        "'-D %s': DIM=N with N from 0 to 2^62 is expected", v->at.at[k]);
             return false;
         }
-        defines[k].name = str_dup(in->arena, (Str){v->at.at[k], (size_t)(equals - v->at.at[k])});
+        defines[k].name =
+            str_dup(in->arena, (Str){v->at.at[k], (size_t)(equals - v->at.at[k])});
     }
     front->defines = defines;
     front->n_defines = v->at.n;
@@ -103,8 +106,10 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Tokens, AST and checked programs are dumped as TDSL; the first line, a comment, ends with the name of the program:
- * `// tdsl-dump ast 1 "tour.tdsl"`, quoted as text_quoted does. Null when `text` does not start so. */
+/* Tokens, AST and checked programs are dumped as TDSL; the first line, a comment, ends with the
+ * name of the program:
+ * `// tdsl-dump ast 1 "tour.tdsl"`, quoted as text_quoted does. Null when `text` does not start
+ * so. */
 static const char *dumped_name(Arena *arena, Str text)
 {
     static const char head[] = "// tdsl-dump ";
@@ -162,11 +167,14 @@ static bool check_name(Input *in, const char *name)
 {
     bool ok = name == NULL || ((name[0] < '0' || name[0] > '9') && name[0] != '\0');
     for (const char *at = name; ok && at != NULL && *at != '\0'; at++) {
-        ok = *at == '_' || (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+        ok = *at == '_' || (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') ||
+             (*at >= 'A' && *at <= 'Z');
     }
     if (!ok) {
         diag_error(&in->ctx->diags, E_ARGUMENT_VALUE, (Span){0},
-                   "'--name=%s': a name of letters, digits and '_' that starts with no digit is expected", name);
+                   "'--name=%s': a name of letters, digits and '_' that starts with no digit "
+                   "is expected",
+                   name);
     }
     return ok;
 }
@@ -185,7 +193,8 @@ static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes
     const char *type = option_last(in->options, OPT_DTYPE, "f32");
     if (shapes == NULL) {
         if (!dtype_from_name(str_from(type), &dtype)) {
-            diag_error(&in->ctx->diags, E_BAD_TYPE, (Span){0}, "unknown element type '--dtype=%s'", type);
+            diag_error(&in->ctx->diags, E_BAD_TYPE, (Span){0},
+                       "unknown element type '--dtype=%s'", type);
             return false;
         }
         if (!input_shapes(in->ctx, in->arena, in->options, dtype, &made, &n_shapes)) {
@@ -255,7 +264,8 @@ bool input_path_problem(Input *in, struct PathProblem *out)
     in->source = source_add(&ctx->sources, "-e", str_from(text), (Span){0});
     TensorType *shapes = NULL;
     uint32_t n = 0;
-    EinsumText *parsed = einsum_read(ctx, in->arena, (Span){in->source, 0, (uint32_t)strlen(text)});
+    EinsumText *parsed =
+        einsum_read(ctx, in->arena, (Span){in->source, 0, (uint32_t)strlen(text)});
     if (parsed == NULL || !input_shapes(ctx, in->arena, in->options, DTYPE_F64, &shapes, &n)) {
         return false;
     }
@@ -284,8 +294,12 @@ bool input_path_problem(Input *in, struct PathProblem *out)
     }
     int64_t *sizes = ARENA_ARRAY(in->arena, spec->n_labels, int64_t);
     const char **names = ARENA_ARRAY(in->arena, spec->n_labels, const char *);
-    *out = (PathProblem){.n_operands = n, .operands = lists, .output = {output, spec->rank},
-                         .n_labels = spec->n_labels, .sizes = sizes, .names = names};
+    *out = (PathProblem){.n_operands = n,
+                         .operands = lists,
+                         .output = {output, spec->rank},
+                         .n_labels = spec->n_labels,
+                         .sizes = sizes,
+                         .names = names};
     for (uint32_t l = 0; l < spec->n_labels; l++) {
         bool open = dim_is_wild(spec->label[l].extent);
         sizes[l] = open ? DIM_TYPICAL_DEFAULT : spec->label[l].extent.n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is compiled: a .tdsl file, a dump, or an equation with shapes; read through files.h and checked by the front end.
- * Knows nothing of later stages. */
+/* What is compiled: a .tdsl file, a dump, or an equation with shapes; read through files.h and
+ * checked by the front end. Knows nothing of later stages. */
 #ifndef DRIVER_INPUT_H
 #define DRIVER_INPUT_H
 
@@ -15,16 +15,17 @@ typedef struct Input {
     Arena *arena;
     const Options *options;
     uint32_t source;
-    const char *name;              /* as given; "-e" for an equation */
-    const char *program_name;      /* the same, or what the first line of a token, AST or checked dump says */
-    const char *dump;              /* the stage, when the file is a dump to be read by later stages */
+    const char *name;         /* as given; "-e" for an equation */
+    const char *program_name; /* the same, or what the first line of a token, AST or checked
+                                 dump says */
+    const char *dump; /* the stage, when the file is a dump to be read by later stages */
     const struct Program *program; /* a checked .tdsl program */
     Module *module;                /* of an equation */
     VEC(const char *) files;       /* all files read, for the dependency file */
 } Input;
 
-/* Reads and checks. `shapes` (with `dtype`) are those of an equation's operands; null: from --shape and --dtype. False
- * after a diagnostic. */
+/* Reads and checks. `shapes` (with `dtype`) are those of an equation's operands; null: from
+ * --shape and --dtype. False after a diagnostic. */
 bool input_read(Input *in, const TensorType *shapes, uint32_t n_shapes);
 
 /* The same for a text that is no file. */
@@ -39,7 +40,8 @@ Module *input_build(Input *in, const char *only_kernel);
 bool input_shapes(Ctx *ctx, Arena *arena, const Options *o, DType dtype, TensorType **out,
                   uint32_t *n);
 
-/* The equation of -e and its shapes as a problem of contraction order, without building a graph. */
+/* The equation of -e and its shapes as a problem of contraction order, without building a
+ * graph. */
 bool input_path_problem(Input *in, struct PathProblem *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tdslc: arguments -> one compilation -> files, all or none -> exit status (0 done, 1 wrong input, 2 wrong command line,
- * 3 files, 4 a stated limit, 5 a program we ran, 70 internal). */
+/* tdslc: arguments -> one compilation -> files, all or none -> exit status (0 done, 1 wrong
+ * input, 2 wrong command line, 3 files, 4 a stated limit, 5 a program we ran, 70 internal). */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -33,7 +33,8 @@ static bool parse_path_options(ToolRun *t, PathOptions *p)
             return ok;
         }
     }
-    text_printf(&t->errors, "tdslc: error: '--objective=%s': flops, size, write, combo or roofline\n",
+    text_printf(&t->errors,
+                "tdslc: error: '--objective=%s': flops, size, write, combo or roofline\n",
                 name);
     return false;
 }
@@ -55,8 +56,10 @@ static const char *base_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* Where a file of the back end goes: the one output, its header beside it, or into the output folder. */
-static const char *place_file(ToolRun *t, const OutputFile *file, const char *out, const char *header)
+/* Where a file of the back end goes: the one output, its header beside it, or into the output
+ * folder. */
+static const char *place_file(ToolRun *t, const OutputFile *file, const char *out,
+                              const char *header)
 {
     if (file->name != NULL) {
         return str_format(&t->arena, "%s/%s%s", out, file->name, file->suffix);
@@ -75,13 +78,16 @@ static void add_depfile(ToolRun *t, const Input *in, const char *out)
     for (uint32_t k = 0; k <= in->files.n; k++) {
         text_put(&text, k < 2 ? "" : " \\\n  ");
         for (const char *c = k == 0 ? out : in->files.at[k - 1]; *c != '\0'; c++) {
-            text_put(&text, *c == ' ' || *c == '#' || *c == ':' || *c == '\\' ? "\\" : *c == '$' ? "$" : "");
+            text_put(&text, *c == ' ' || *c == '#' || *c == ':' || *c == '\\' ? "\\"
+                            : *c == '$'                                       ? "$"
+                                                                              : "");
             text_char(&text, *c);
         }
         text_put(&text, k == 0 ? ": " : "");
     }
     text_put(&text, "\n");
-    files_add(&t->files, path != NULL ? path : str_format(&t->arena, "%s.d", out), text_str(&text));
+    files_add(&t->files, path != NULL ? path : str_format(&t->arena, "%s.d", out),
+              text_str(&text));
 }
 
 /* Text for -o or standard output. */
@@ -149,7 +155,8 @@ static bool start(ToolRun *t, Compilation *c, Input *in)
 {
     const char *schedule = option_last(&t->options, OPT_SCHEDULE, NULL);
     if (schedule != NULL) {
-        /* A schedule dump holds the program it belongs to; compiling it is using its decisions. */
+        /* A schedule dump holds the program it belongs to; compiling it is using its decisions.
+         */
         Str text = {0};
         if (!tool_read(t, schedule, &text)) {
             return false;
@@ -170,7 +177,8 @@ static bool start(ToolRun *t, Compilation *c, Input *in)
     return c->module != NULL;
 }
 
-/* A target that makes a folder of files: -o names that folder, or is '-' for the text of one kernel. */
+/* A target that makes a folder of files: -o names that folder, or is '-' for the text of one
+ * kernel. */
 static bool check_folder(ToolRun *t, const Compilation *c, const char *out)
 {
     const OutputFile *first = c->outputs.files.n > 0 ? &c->outputs.files.at[0] : NULL;
@@ -180,10 +188,11 @@ static bool check_folder(ToolRun *t, const Compilation *c, const char *out)
     size_t n = strlen(out), end = strlen(first->suffix);
     const char *name = c->target->name;
     if (strcmp(out, "-") == 0 && c->legal != NULL && c->legal->kernels.n > 1) {
-        text_printf(&t->errors,
-                    "tdslc: error: there are %u kernels: --kernel=NAME chooses the one to print, "
-                    "-o FOLDER takes all\n",
-                    c->legal->kernels.n);
+        text_printf(
+            &t->errors,
+            "tdslc: error: there are %u kernels: --kernel=NAME chooses the one to print, "
+            "-o FOLDER takes all\n",
+            c->legal->kernels.n);
         return false;
     }
     if (n > end && strcmp(out + n - end, first->suffix) == 0) {
@@ -209,7 +218,8 @@ static bool emit_files(ToolRun *t, Compilation *c, const Input *in, const char *
     }
     for (uint32_t k = 0; k < c->outputs.files.n; k++) {
         const OutputFile *file = &c->outputs.files.at[k];
-        if (file->name != NULL && strcmp(out, "-") == 0) { /* no folder: the first kernel alone */
+        if (file->name != NULL &&
+            strcmp(out, "-") == 0) { /* no folder: the first kernel alone */
             if (k == 0) {
                 files_add(&t->files, out, file->text);
             }
@@ -233,9 +243,10 @@ static void write_plan(ToolRun *t, const Compilation *c)
         return;
     }
     if (c->decisions.list.n != 1) {
-        diag_error(&t->ctx.diags, E_PLAN, (Span){0},
-                   "a plan file holds one contraction of three operands or more, the program has %u",
-                   c->decisions.list.n);
+        diag_error(
+            &t->ctx.diags, E_PLAN, (Span){0},
+            "a plan file holds one contraction of three operands or more, the program has %u",
+            c->decisions.list.n);
         return;
     }
     path_plan_write(&text, &c->decisions.list.at[0].problem, &c->decisions.list.at[0].result,
@@ -336,7 +347,8 @@ static bool check_usage(ToolRun *t)
                     target_names(&t->arena));
     } else if (report[0] != '\0' && strcmp(report, "json") != 0 &&
                strcmp(report, "html") != 0) {
-        text_printf(&t->errors, "tdslc: error: '--report=%s': json, html, or nothing for text\n", report);
+        text_printf(&t->errors,
+                    "tdslc: error: '--report=%s': json, html, or nothing for text\n", report);
     } else if (option_given(o, OPT_NETWORK) && strcmp(emit, "path") != 0) {
         text_printf(&t->errors, "tdslc: error: --network needs --emit=path\n");
     } else {

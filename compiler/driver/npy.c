@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See npy.h. The header is a Python dictionary literal with three keys; it is read by a strict scanner, since the file may
- * be hostile, and sizes are checked against the file's length before any memory is taken. */
+/* See npy.h. The header is a Python dictionary literal with three keys; it is read by a strict
+ * scanner, since the file may be hostile, and sizes are checked against the file's length
+ * before any memory is taken. */
 #include "driver/npy.h"
 
 #include <string.h>
@@ -130,7 +131,7 @@ static const struct {
     const char *descr;
     DType dtype;
 } descrs[] = {
-    {"<f8", DTYPE_F64}, {"<f4", DTYPE_F32}, {"<f2", DTYPE_F16},  {"<i4", DTYPE_I32},
+    {"<f8", DTYPE_F64}, {"<f4", DTYPE_F32},  {"<f2", DTYPE_F16}, {"<i4", DTYPE_I32},
     {"<i8", DTYPE_I64}, {"|b1", DTYPE_BOOL}, {"<c8", DTYPE_C64}, {"<c16", DTYPE_C128},
 };
 
@@ -198,9 +199,11 @@ Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes)
     DType dtype = dtype_of(h->descr);
     if (dtype == DTYPE_NONE) {
         char *descr = str_dup(arena, h->descr.n > 20 ? (Str){h->descr.at, 20} : h->descr);
-        return refuse(ctx, path,
-                      str_format(arena, "elements of type '%s'; read are <f8 <f4 <f2 <i4 <i8 |b1 <c8 <c16",
-                                 descr));
+        return refuse(
+            ctx, path,
+            str_format(arena,
+                       "elements of type '%s'; read are <f8 <f4 <f2 <i4 <i8 |b1 <c8 <c16",
+                       descr));
     }
     int64_t want = dtype_bytes(dtype);
     bool zero = false;
@@ -215,8 +218,9 @@ Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes)
     want = zero ? 0 : want;
     size_t have = bytes.n - start - length;
     if ((uint64_t)want != have) {
-        return refuse(ctx, path, str_format(arena, "the shape needs %lld bytes of data, the file has %zu",
-                                            (long long)want, have));
+        return refuse(ctx, path,
+                      str_format(arena, "the shape needs %lld bytes of data, the file has %zu",
+                                 (long long)want, have));
     }
     Tensor *t = tensor_new(ctx, arena, dtype, h->rank, h->extent);
     if (t == NULL) {
@@ -233,7 +237,8 @@ Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes)
     }
     if (dtype == DTYPE_BOOL) {
         for (int64_t k = 0; k < t->count; k++) {
-            ((uint8_t *)t->data)[k] = ((uint8_t *)t->data)[k] != 0; /* any other byte is no C bool */
+            ((uint8_t *)t->data)[k] =
+                ((uint8_t *)t->data)[k] != 0; /* any other byte is no C bool */
         }
     }
     return t;

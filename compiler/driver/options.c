@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing and --help, both from options.def. Wrong use is answered with one line and a suggestion. */
+/* Parsing and --help, both from options.def. Wrong use is answered with one line and a
+ * suggestion. */
 #include "driver/options.h"
 
 #include <stdio.h>
@@ -84,7 +85,8 @@ static bool unknown(Tool tool, Text *errors, const char *given, Str name)
     return false;
 }
 
-/* One argument that starts with '-'. *next is the following argument or null; *used says whether it was taken. */
+/* One argument that starts with '-'. *next is the following argument or null; *used says
+ * whether it was taken. */
 static bool parse_one(Options *o, Arena *arena, const char *given, const char *next, bool *used,
                       Text *errors)
 {
@@ -149,15 +151,20 @@ bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, T
 void options_help(Tool tool, Text *out)
 {
     if (tool == TOOL_TDSLC) {
-        text_put(out, "usage: tdslc [options] FILE.tdsl -o OUT.c\n"
-                      "       tdslc [options] -e EQUATION --shape=2x3 --shape=3x4 ... -o OUT.c\n"
-                      "       tdslc --emit=path [options] -e EQUATION --shape=... | --network=FILE.json\n"
-                      "Compiles tensor contractions to C or to programs for an accelerator. A dump is accepted "
-                      "in place of FILE.tdsl;\n'-' is standard input or output.\n");
+        text_put(
+            out,
+            "usage: tdslc [options] FILE.tdsl -o OUT.c\n"
+            "       tdslc [options] -e EQUATION --shape=2x3 --shape=3x4 ... -o OUT.c\n"
+            "       tdslc --emit=path [options] -e EQUATION --shape=... | --network=FILE.json\n"
+            "Compiles tensor contractions to C or to programs for an accelerator. A dump is "
+            "accepted "
+            "in place of FILE.tdsl;\n'-' is standard input or output.\n");
     } else {
         text_put(out, "usage: tdsl-run -e EQUATION [options] A.npy B.npy ...\n"
-                      "       tdsl-run FILE.tdsl [--kernel=K] [-D DIM=N] NAME=VALUE ... [-o RESULT=OUT.npy]\n"
-                      "Runs a kernel without a program being written. A VALUE is a .npy file, random:SEED, zeros,\n"
+                      "       tdsl-run FILE.tdsl [--kernel=K] [-D DIM=N] NAME=VALUE ... [-o "
+                      "RESULT=OUT.npy]\n"
+                      "Runs a kernel without a program being written. A VALUE is a .npy file, "
+                      "random:SEED, zeros,\n"
                       "ones, fill, or a number for a scalar.\n");
     }
     const char *group = "";
@@ -177,7 +184,9 @@ void options_help(Tool tool, Text *out)
         if (info->long_name == NULL) {
             (void)snprintf(left, sizeof left, "-%c %s", info->short_name, arg);
         } else {
-            const char *join = info->argument == NULL || is_optional(info) ? "" : dash_m ? " " : "=";
+            const char *join = info->argument == NULL || is_optional(info) ? ""
+                               : dash_m                                    ? " "
+                                                                           : "=";
             (void)snprintf(left, sizeof left, "%s%s%s%s", dashes, info->long_name, join, arg);
         }
         text_printf(out, "  %-28s %s\n", left, info->help);
@@ -220,9 +229,9 @@ bool option_number(const Options *o, OptionId id, int64_t least, int64_t most, i
         return true;
     }
     if (!parse_i64(text, value) || *value < least || *value > most) {
-        text_printf(errors, "%s: error: '--%s=%s': a whole number from %lld to %lld is expected\n",
-                    tool_name(o->tool), infos[id].long_name, text, (long long)least,
-                    (long long)most);
+        text_printf(
+            errors, "%s: error: '--%s=%s': a whole number from %lld to %lld is expected\n",
+            tool_name(o->tool), infos[id].long_name, text, (long long)least, (long long)most);
         return false;
     }
     return true;

@@ -33,7 +33,8 @@ bool option_given(const Options *o, OptionId id);
 /* The last value, or `fallback`. */
 const char *option_last(const Options *o, OptionId id, const char *fallback);
 /* A whole decimal number in [least, most]; false after a message. */
-bool option_number(const Options *o, OptionId id, int64_t least, int64_t most, int64_t *value, Text *errors);
+bool option_number(const Options *o, OptionId id, int64_t least, int64_t most, int64_t *value,
+                   Text *errors);
 bool parse_i64(const char *text, int64_t *value);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See path_tool.h. Ctrl-C ends the search and keeps the best order so far; progress goes to a terminal only. */
+/* See path_tool.h. Ctrl-C ends the search and keeps the best order so far; progress goes to a
+ * terminal only. */
 #include "driver/path_tool.h"
 
 #include <signal.h>
@@ -20,8 +21,8 @@ static void on_interrupt(int signal_number)
 static void show_progress(void *user, const PathProgress *now)
 {
     (void)user;
-    fprintf(stderr, "\r%-10s 10^%.3f  largest 2^%.1f  %3.0f %%\033[K", now->strategy, now->log10_cost,
-            now->log2_largest,
+    fprintf(stderr, "\r%-10s 10^%.3f  largest 2^%.1f  %3.0f %%\033[K", now->strategy,
+            now->log10_cost, now->log2_largest,
             now->steps_planned == 0
                 ? 0
                 : 100.0 * (double)now->steps_done / (double)now->steps_planned);
@@ -39,7 +40,8 @@ static bool read_problem(ToolRun *t, PathProblem *p)
         return path_problem_from_json(text, (Span){source, 0, 0}, &t->ctx, p);
     }
     if (!option_given(&t->options, OPT_EQUATION)) {
-        text_put(&t->errors, "tdslc: error: --emit=path takes -e EQUATION or --network=FILE.json\n");
+        text_put(&t->errors,
+                 "tdslc: error: --emit=path takes -e EQUATION or --network=FILE.json\n");
         return false;
     }
     Input in = {.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};

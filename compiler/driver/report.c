@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --report: for every kernel, where each value lives and why, in what type it is computed, which values share loops, what must and what
- * does move through memory, and the order of each contraction. Numbers are for typical extents, and say so. The report is collected once
- * and printed as text or JSON. */
+/* --report: for every kernel, where each value lives and why, in what type it is computed,
+ * which values share loops, what must and what does move through memory, and the order of each
+ * contraction. Numbers are for typical extents, and say so. The report is collected once and
+ * printed as text or JSON. */
 #include <string.h>
 
 #include "driver/compile.h"
@@ -51,7 +52,8 @@ int64_t report_value_bytes(const Partition *p, const Schedule *s, NodeRef n)
     return bytes;
 }
 
-/* How often the node is computed: once for each position of the loops around it whose axes it lacks. */
+/* How often the node is computed: once for each position of the loops around it whose axes it
+ * lacks. */
 static int64_t repetitions(const Schedule *s, NodeRef n)
 {
     uint32_t number = s->partition->group_of[n], at = 0;
@@ -79,7 +81,8 @@ static Traffic measure(const Schedule *s)
     Traffic t = {0};
     for (uint32_t k = 0; k < g->params.n; k++) {
         const Param *param = &g->params.at[k];
-        t.compulsory = sat_add(t.compulsory, type_bytes(g, param->dtype, param->rank, param->shape));
+        t.compulsory =
+            sat_add(t.compulsory, type_bytes(g, param->dtype, param->rank, param->shape));
     }
     int64_t *open = ARENA_ARRAY(g->arena, g->dims.list.n, int64_t);
     for (uint32_t d = 0; d < g->dims.list.n; d++) {
@@ -203,8 +206,8 @@ void compilation_report(const Compilation *c, Text *out)
         text_printf(out, "kernel %s for %s%s\n", g->name->text, c->target->name,
                     has_open_dims(g) ? ", at typical extents" : "");
         for (uint32_t d = 0; d < g->dims.list.n; d++) {
-            text_printf(out, "%s%s ~ %lld%s", d == 0 ? "  " : ", ", g->dims.list.at[d].name->text,
-                        (long long)g->dims.list.at[d].typical,
+            text_printf(out, "%s%s ~ %lld%s", d == 0 ? "  " : ", ",
+                        g->dims.list.at[d].name->text, (long long)g->dims.list.at[d].typical,
                         d + 1 == g->dims.list.n ? "\n" : "");
         }
         report_values(c, k, out);
@@ -250,7 +253,8 @@ static void json_value(const Compilation *c, uint32_t k, NodeRef n, Text *out)
             text_json(out, dim.at);
         }
     }
-    text_printf(out, "], \"residence\": \"%s\", \"bytes\": %lld", residence_name(p->residence[n]),
+    text_printf(out, "], \"residence\": \"%s\", \"bytes\": %lld",
+                residence_name(p->residence[n]),
                 (long long)(residence_is_stored(p->residence[n])
                                 ? report_value_bytes(p, c->schedules[k], n)
                                 : 0));
@@ -337,11 +341,12 @@ void compilation_report_json(const Compilation *c, Text *out)
             first = false;
         }
         json_groups(c, k, out);
-        text_printf(out,
-                    "], \"bytes_compulsory\": %lld, \"bytes_spilled\": %lld, \"multiply_adds\": %lld, "
-                    "\"multiply_adds_executed\": %lld}",
-                    (long long)t.compulsory, (long long)t.spilled, (long long)t.multiply_adds,
-                    (long long)t.executed);
+        text_printf(
+            out,
+            "], \"bytes_compulsory\": %lld, \"bytes_spilled\": %lld, \"multiply_adds\": %lld, "
+            "\"multiply_adds_executed\": %lld}",
+            (long long)t.compulsory, (long long)t.spilled, (long long)t.multiply_adds,
+            (long long)t.executed);
     }
     json_together(c, out);
     text_put(out, "\n], \"contractions\": [");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --report=html: one self-contained page with the source, the residence of every value, the graph and the loops, for
- * reading side by side. No scripts, no links; all text of the user passes the escape below. */
+/* --report=html: one self-contained page with the source, the residence of every value, the
+ * graph and the loops, for reading side by side. No scripts, no links; all text of the user
+ * passes the escape below. */
 #include "driver/compile.h"
 
 static void html_text(Text *out, Str s)
@@ -60,9 +61,11 @@ static void html_source(const Compilation *c, Text *out)
 
 static void html_row(const Compilation *c, uint32_t k, NodeRef n, Text *out)
 {
-    static const char *const classes[RESIDE_COUNT] = {
-        [RESIDE_ARGUMENT] = "argument", [RESIDE_RESULT] = "result", [RESIDE_INLINE] = "register",
-        [RESIDE_TILE] = "tile", [RESIDE_WORKSPACE] = "workspace"};
+    static const char *const classes[RESIDE_COUNT] = {[RESIDE_ARGUMENT] = "argument",
+                                                      [RESIDE_RESULT] = "result",
+                                                      [RESIDE_INLINE] = "register",
+                                                      [RESIDE_TILE] = "tile",
+                                                      [RESIDE_WORKSPACE] = "workspace"};
     const Partition *p = c->partitions[k];
     text_printf(out, "<tr class=\"%s\"><td>", classes[p->residence[n]]);
     html_text(out, str_from(report_value_name(p->graph, n, c->arena)));
@@ -84,7 +87,8 @@ static void html_table(const Compilation *c, uint32_t k, Text *out)
     const Partition *p = c->partitions[k];
     text_put(out, "<section><h2>kernel ");
     html_text(out, str_from(p->graph->name->text));
-    text_put(out, ": where every value lives</h2>\n<table><tr><th>value</th><th>type</th><th>lives in</th>"
+    text_put(out, ": where every value "
+                  "lives</h2>\n<table><tr><th>value</th><th>type</th><th>lives in</th>"
                   "<th>bytes</th><th>group</th><th>why not on chip</th></tr>\n");
     for (NodeRef n = 0; n < p->graph->nodes.n; n++) {
         Op op = graph_node(p->graph, n)->op;
@@ -97,11 +101,14 @@ static void html_table(const Compilation *c, uint32_t k, Text *out)
 
 void compilation_report_html(const Compilation *c, Text *out)
 {
-    text_put(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>TDSL report</title>\n<style>\n"
+    text_put(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta "
+                  "charset=\"utf-8\"><title>TDSL report</title>\n<style>\n"
                   "body{font:14px sans-serif;margin:1em auto;max-width:80em;padding:0 1em}\n"
                   "pre{background:#f6f6f6;padding:.6em;overflow-x:auto;font-size:12px}\n"
-                  "table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left}\n"
-                  ".n{text-align:right}.tile{background:#e6f4e6}.register{background:#eef6ff}.workspace{background:#fbe3dc}\n"
+                  "table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em "
+                  ".6em;text-align:left}\n"
+                  ".n{text-align:right}.tile{background:#e6f4e6}.register{background:#eef6ff}."
+                  "workspace{background:#fbe3dc}\n"
                   "</style></head><body>\n<h1>");
     html_text(out, str_from(c->module->source_name));
     text_printf(out, " for %s</h1>\n<p>Bytes are for typical extents.</p>\n", c->target->name);

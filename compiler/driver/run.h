@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tdsl-run: the arguments of a kernel from words and files, its run by the interpreter or as compiled C, and what is
- * said of the results. */
+/* tdsl-run: the arguments of a kernel from words and files, its run by the interpreter or as
+ * compiled C, and what is said of the results. */
 #ifndef DRIVER_RUN_H
 #define DRIVER_RUN_H
 
@@ -13,7 +13,7 @@
 typedef struct RunValue {
     Str name;
     const char *text;
-    Tensor *array;  /* of a .npy VALUE; null for words and numbers */
+    Tensor *array; /* of a .npy VALUE; null for words and numbers */
     bool used;
 } RunValue;
 
@@ -21,12 +21,14 @@ typedef struct RunValues {
     VEC(RunValue) list;
 } RunValues;
 
-/* Reads the .npy files among the values; casts them to `cast` unless it is DTYPE_NONE. False after a diagnostic. */
-bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType cast, RunValues *out);
+/* Reads the .npy files among the values; casts them to `cast` unless it is DTYPE_NONE. False
+ * after a diagnostic. */
+bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType cast,
+                     RunValues *out);
 
 typedef struct RunArguments {
-    int64_t *dims;   /* [open dims] */
-    Tensor **args;   /* [params] */
+    int64_t *dims; /* [open dims] */
+    Tensor **args; /* [params] */
     uint32_t n_args;
 } RunArguments;
 

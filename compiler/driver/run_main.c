@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tdsl-run: runs one kernel of a file, or an equation, on arrays and words, and shows what came out. */
+/* tdsl-run: runs one kernel of a file, or an equation, on arrays and words, and shows what came
+ * out. */
 #include <string.h>
 
 #include "driver/c_library.h"
@@ -65,7 +66,8 @@ static bool equation_shapes(Run *r, DType cast, TensorType **shapes, uint32_t *n
     for (uint32_t k = 0; k < *n; k++) {
         const Tensor *a = r->values.list.at[k].array;
         if (a == NULL) {
-            return usage(t, "operands that are words need their extents: one --shape per operand");
+            return usage(t,
+                         "operands that are words need their extents: one --shape per operand");
         }
         Dim *dims = ARENA_ARRAY(&t->arena, a->rank, Dim);
         for (uint32_t d = 0; d < a->rank; d++) {
@@ -87,8 +89,9 @@ static bool choose_kernel(Run *r, const Module *m)
     for (uint32_t k = 0; k < m->graphs.n; k++) {
         text_printf(&names, " %s", m->graphs.at[k]->name->text);
     }
-    return usage(r->t, str_format(&r->t->arena, "the file has several kernels: --kernel= one of%s",
-                                  names.at));
+    return usage(
+        r->t,
+        str_format(&r->t->arena, "the file has several kernels: --kernel= one of%s", names.at));
 }
 
 static bool read_input(Run *r)
@@ -109,8 +112,8 @@ static bool read_input(Run *r)
     return true;
 }
 
-/* The program once more, with the extents that its arguments imply, as if -D had given them: for targets that need every
- * extent as a number. What there is to warn of has been said. */
+/* The program once more, with the extents that its arguments imply, as if -D had given them:
+ * for targets that need every extent as a number. What there is to warn of has been said. */
 static bool bind_extents(Run *r)
 {
     ToolRun *t = r->t;
@@ -131,8 +134,7 @@ static bool bind_extents(Run *r)
     t->ctx.diags.no_warnings = true;
     r->in = (Input){.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
     bool ok = input_read(&r->in, r->shapes, r->n_shapes);
-    r->c.module =
-        ok ? input_build(&r->in, option_last(&t->options, OPT_KERNEL, NULL)) : NULL;
+    r->c.module = ok ? input_build(&r->in, option_last(&t->options, OPT_KERNEL, NULL)) : NULL;
     t->ctx.diags.no_warnings = quiet;
     return r->c.module != NULL && choose_kernel(r, r->c.module) &&
            run_bind(&t->ctx, &t->arena, r->g, &r->values, &r->args);
@@ -170,7 +172,8 @@ static bool run_kernel(Run *r, const char *target)
         }
     }
     const char *name = r->g->name->text;
-    const char *symbol = r->c.target->symbol == NULL ? name : r->c.target->symbol(&t->arena, name);
+    const char *symbol =
+        r->c.target->symbol == NULL ? name : r->c.target->symbol(&t->arena, name);
     CLibrary library;
     bool ok = c_library_open(&library, &t->ctx, &t->arena, text,
                              option_last(&t->options, OPT_CC, "cc"),
@@ -198,8 +201,8 @@ static bool add_output(Run *r, const char *option)
     }
     return usage(t, equals == NULL
                         ? "-o NAME=FILE.npy is needed: the kernel has several results"
-                        : str_format(&t->arena, "-o: the kernel has no result '%.*s'", (int)name.n,
-                                     name.at));
+                        : str_format(&t->arena, "-o: the kernel has no result '%.*s'",
+                                     (int)name.n, name.at));
 }
 
 static bool show(Run *r)
@@ -235,7 +238,8 @@ static bool run_input(ToolRun *t, Run *r)
     const char *target = option_last(&t->options, OPT_TARGET, "c");
     const Target *emulated = emulated_target(target);
     if (strcmp(target, "c") != 0 && strcmp(target, "interp") != 0 && emulated == NULL) {
-        return usage(t, str_format(&t->arena, "unknown target '%s'; there are c, interp and emulator",
+        return usage(t, str_format(&t->arena,
+                                   "unknown target '%s'; there are c, interp and emulator",
                                    target));
     }
     int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
@@ -256,9 +260,10 @@ static bool run_input(ToolRun *t, Run *r)
         r->c.stage = STAGE_CHECKED;
     }
     if (r->c.module == NULL) {
-        return t->ctx.diags.n_errors > 0 ? false
-                                         : usage(t, "a kernel dump holds no program to run; a graph "
-                                                    "or schedule dump does");
+        return t->ctx.diags.n_errors > 0
+                   ? false
+                   : usage(t, "a kernel dump holds no program to run; a graph "
+                              "or schedule dump does");
     }
     if (!choose_kernel(r, r->c.module) ||
         !run_bind(&t->ctx, &t->arena, r->g, &r->values, &r->args)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments from the command line: .npy files, words that make data, numbers; and the open dims they imply. */
+/* Arguments from the command line: .npy files, words that make data, numbers; and the open dims
+ * they imply. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +58,8 @@ bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType
         RunValue v = {.text = text};
         const char *equals = named ? strchr(text, '=') : NULL;
         if (named && equals == NULL) {
-            diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
-                       "'%s': NAME=VALUE is expected", text);
+            diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0}, "'%s': NAME=VALUE is expected",
+                       text);
             ok = false;
             continue;
         }
@@ -141,8 +142,8 @@ static bool bind_array_dims(Ctx *ctx, const Graph *g, const Param *p, const Tens
                             int64_t *dims, const char **from)
 {
     if (t->rank != p->rank) {
-        diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span, "'%s' has %u dimensions, its array %u",
-                   p->name->text, p->rank, t->rank);
+        diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
+                   "'%s' has %u dimensions, its array %u", p->name->text, p->rank, t->rank);
         return false;
     }
     for (uint32_t d = 0; d < p->rank; d++) {
@@ -185,9 +186,9 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Graph *g, const Param
         extent[d] = dim.sym < 0 ? dim.n : dims[dim.sym];
         if (extent[d] < 0) {
             const char *name = g->dims.list.at[dim.sym].name->text;
-            Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
-                                       "the extent '%s' of '%s' is not known", name,
-                                       p->name->text);
+            Diagnostic *e =
+                diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
+                           "the extent '%s' of '%s' is not known", name, p->name->text);
             diag_help(e, "give it with -D %s=N, or an array that has it", name);
             return NULL;
         }
@@ -195,9 +196,10 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Graph *g, const Param
     double number = 0;
     bool word = is_word(v->text);
     if (!word && p->rank > 0) {
-        diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
-                   "'%s' is a tensor: a .npy file, random:SEED, zeros, ones or fill is expected",
-                   p->name->text);
+        diag_error(
+            &ctx->diags, E_ARGUMENT_VALUE, p->span,
+            "'%s' is a tensor: a .npy file, random:SEED, zeros, ones or fill is expected",
+            p->name->text);
         return NULL;
     }
     Tensor *t = tensor_new(ctx, arena, p->dtype, p->rank, extent);
@@ -207,9 +209,10 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Graph *g, const Param
     if (!word) {
         int64_t whole = 0;
         (void)parse_number(v->text, &number);
-        tensor_set(t, 0, parse_i64(v->text, &whole) && dtype_is_int(p->dtype)
-                             ? number_int(p->dtype, whole)
-                             : number_cast(number_real(DTYPE_F64, number), p->dtype));
+        tensor_set(t, 0,
+                   parse_i64(v->text, &whole) && dtype_is_int(p->dtype)
+                       ? number_int(p->dtype, whole)
+                       : number_cast(number_real(DTYPE_F64, number), p->dtype));
     }
     return t;
 }
@@ -223,7 +226,8 @@ static void refuse_unused(Ctx *ctx, const Graph *g, const RunValues *values)
         }
         if (v->name.at == NULL) {
             diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
-                       "%u operands are given, the equation has %u", values->list.n, g->params.n);
+                       "%u operands are given, the equation has %u", values->list.n,
+                       g->params.n);
             return;
         }
         Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
@@ -266,7 +270,8 @@ bool run_bind(Ctx *ctx, Arena *arena, const Graph *g, RunValues *values, RunArgu
     for (uint32_t k = 0; k < g->params.n && ctx->diags.n_errors == errors; k++) {
         const Param *p = &g->params.at[k];
         out->args[k] = make_argument(ctx, arena, g, p, value[k], tensor, out->dims);
-        bool operand = value[k]->name.at == NULL; /* of an equation, where scalars are operands too */
+        bool operand =
+            value[k]->name.at == NULL; /* of an equation, where scalars are operands too */
         tensor += p->role == PARAM_SCALAR && !operand ? 0 : 1;
     }
     for (uint32_t d = 0; d < n_dims && ctx->diags.n_errors == errors; d++) {

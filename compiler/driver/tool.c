@@ -110,7 +110,8 @@ static int answer(ToolRun *t, bool (*run)(ToolRun *))
 {
     bool ok = set_warnings(t) && run(t);
     const char *why = NULL;
-    if (ok && t->errors.n == 0 && t->ctx.diags.n_errors == 0 && !files_commit(&t->files, &why)) {
+    if (ok && t->errors.n == 0 && t->ctx.diags.n_errors == 0 &&
+        !files_commit(&t->files, &why)) {
         diag_error(&t->ctx.diags, E_FILE, (Span){0}, "%s", why);
     }
     const char *color = option_last(&t->options, OPT_COLOR, "auto");

@@ -10,11 +10,12 @@ typedef struct ToolRun {
     Ctx ctx;
     Arena arena;
     Options options;
-    Text errors;  /* wrong use of the command line: exit 2 when it is not empty */
-    Files files;  /* written when the run has succeeded */
+    Text errors; /* wrong use of the command line: exit 2 when it is not empty */
+    Files files; /* written when the run has succeeded */
 } ToolRun;
 
-/* Parses arguments, answers --help, --version and --explain, runs `run`, writes files and messages. Returns the exit status. */
+/* Parses arguments, answers --help, --version and --explain, runs `run`, writes files and
+ * messages. Returns the exit status. */
 int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *));
 
 /* Reads a whole file; false after a diagnostic (E_FILE). */

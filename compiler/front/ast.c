@@ -84,8 +84,8 @@ AstId ast_new(Ctx *ctx, Ast *a, AstKind kind, Span span, Sym name, Span at, cons
     }
     node.depth = (uint16_t)(node.depth + 1);
     if (a->nodes.n >= AST_LIMIT) {
-        diag_limit(&ctx->diags, E_LIMIT_SIZE, span, "more than %u names, numbers and operations",
-                   AST_LIMIT);
+        diag_limit(&ctx->diags, E_LIMIT_SIZE, span,
+                   "more than %u names, numbers and operations", AST_LIMIT);
         a->damaged = true;
         a->too_large = a->nodes.n;
         node = (AstNode){.kind = AST_BROKEN, .span = span, .depth = 1};

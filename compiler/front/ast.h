@@ -65,8 +65,8 @@ typedef struct AstNode {
     } value;
 } AstNode;
 
-/* Nodes of one program, about half a mebibyte of dense source: more is a stated limit, so that no text takes long or much
- * memory. */
+/* Nodes of one program, about half a mebibyte of dense source: more is a stated limit, so that
+ * no text takes long or much memory. */
 #define AST_LIMIT 200000u
 
 typedef struct Ast {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The op table as data. It lives in front because the type checker is its first reader; the IRs, the
- * interpreters and the back ends read the same rows. */
+/* The op table as data. It lives in front because the type checker is its first reader; the
+ * IRs, the interpreters and the back ends read the same rows. */
 #ifndef FRONT_OP_H
 #define FRONT_OP_H
 
@@ -42,7 +42,8 @@ typedef struct OpInfo {
 
 const OpInfo *op_info(Op op);
 bool op_from_name(Str name, Op *out); /* the table's names: "einsum", "reduce.sum", ... */
-/* The result type for operand types `in`; false when the rule refuses them. CAST and leaves: the caller knows. */
+/* The result type for operand types `in`; false when the rule refuses them. CAST and leaves:
+ * the caller knows. */
 bool op_result_type(Op op, const DType *in, uint32_t n, DType *out);
 
 /* A number of any element type. i64 holds ints and bool; re/im hold floats and complex. */
@@ -52,13 +53,14 @@ typedef struct Number {
     double re, im;
 } Number;
 
-/* The neutral element of a reduction (or of einsum's sum) in `dtype`: 0, 1, +-infinity, the least or largest
- * integer, false, true. */
+/* The neutral element of a reduction (or of einsum's sum) in `dtype`: 0, 1, +-infinity, the
+ * least or largest integer, false, true. */
 Number op_neutral(Op op, DType dtype);
 Number number_int(DType dtype, int64_t v);
 Number number_real(DType dtype, double v);
 bool number_is_zero(Number n);
-/* `from` rounded or wrapped to `to` as a C conversion would (float to int: truncation, saturating; NaN: 0). */
+/* `from` rounded or wrapped to `to` as a C conversion would (float to int: truncation,
+ * saturating; NaN: 0). */
 Number number_cast(Number from, DType to);
 
 #endif

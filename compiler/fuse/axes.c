@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The axes that a set of nodes can be looped over together. Labels of different nodes are the same axis when one node reads
- * the other with it: a union-find over (node, label). A class is an axis when it has exactly one label in
- * every node, is never read at a fixed position, and is reduced only by nodes that no node of the set reads. */
+/* The axes that a set of nodes can be looped over together. Labels of different nodes are the
+ * same axis when one node reads the other with it: a union-find over (node, label). A class is
+ * an axis when it has exactly one label in every node, is never read at a fixed position, and
+ * is reduced only by nodes that no node of the set reads. */
 #include "fuse/fuse_parts.h"
 
 typedef struct Classes {
-    uint32_t n;          /* of (node, label) pairs */
-    uint32_t *first;     /* [n_nodes + 1]: pairs of node k are first[k] .. first[k+1]-1 */
-    uint32_t *parent;    /* [n] */
-    bool *broken;        /* [n], at the root */
+    uint32_t n;       /* of (node, label) pairs */
+    uint32_t *first;  /* [n_nodes + 1]: pairs of node k are first[k] .. first[k+1]-1 */
+    uint32_t *parent; /* [n] */
+    bool *broken;     /* [n], at the root */
 } Classes;
 
 static uint32_t find(Classes *c, uint32_t x)
@@ -72,11 +73,13 @@ static void join_uses(Classes *c, const Graph *g, const UseList *uses, uint32_t 
     }
 }
 
-/* Breaks classes that have two labels in one node, or that a node reduces although it is read. */
+/* Breaks classes that have two labels in one node, or that a node reduces although it is read.
+ */
 static void break_classes(Classes *c, const Graph *g, uint32_t n_nodes, const NodeRef *nodes,
                           const bool *is_read, uint32_t *members)
 {
-    uint32_t *last = members; /* [n]: 1 + last node seen in the class; reused below as a count */
+    uint32_t *last =
+        members; /* [n]: 1 + last node seen in the class; reused below as a count */
     for (uint32_t k = 0; k < n_nodes; k++) {
         const Node *node = graph_node(g, nodes[k]);
         for (uint32_t l = 0; l < node->n_labels; l++) {

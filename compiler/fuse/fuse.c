@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Greedy fusion in program order. Groups are numbered in the order they run, and every node reads only groups of its own or a lower
- * number; that makes any result of this file convex without a check. A node joins the last group it reads from if the
- * group keeps a common axis (or is small enough to be one block) and the blocks of what becomes internal fit on chip; then
- * groups it also reads from move down into that group under the same conditions. */
+/* Greedy fusion in program order. Groups are numbered in the order they run, and every node
+ * reads only groups of its own or a lower number; that makes any result of this file convex
+ * without a check. A node joins the last group it reads from if the group keeps a common axis
+ * (or is small enough to be one block) and the blocks of what becomes internal fit on chip;
+ * then groups it also reads from move down into that group under the same conditions. */
 #include "fuse/fuse_parts.h"
 
 const char *residence_name(Residence r)
@@ -208,8 +209,8 @@ static void choose_residence(Fuser *f)
         }
         int32_t k = f->result_of[n];
         int32_t param = k < 0 ? -1 : g->results.at[k].param;
-        if (k >= 0 && (param < 0 || fuse_in_place(f->arena, g, f->residence, f->group_of, f->uses,
-                                                  n, (uint32_t)param))) {
+        if (k >= 0 && (param < 0 || fuse_in_place(f->arena, g, f->residence, f->group_of,
+                                                  f->uses, n, (uint32_t)param))) {
             f->residence[n] = RESIDE_RESULT;
         } else if (k >= 0) {
             f->result_of[n] = -1;
@@ -241,8 +242,8 @@ static Partition *finish(Fuser *f, Arena *arena)
             group->n_axes = draft->n_axes;
             group->axes = draft->axes;
         } else {
-            group->n_axes = fuse_common_axes(arena, g, f->uses, group->n_nodes, group->nodes,
-                                             &group->axes);
+            group->n_axes =
+                fuse_common_axes(arena, g, f->uses, group->n_nodes, group->nodes, &group->axes);
         }
         for (uint32_t k = 0; k < group->n_nodes; k++) {
             f->group_of[group->nodes[k]] = p->n_groups;
@@ -258,7 +259,8 @@ static Partition *finish(Fuser *f, Arena *arena)
     return p;
 }
 
-static Partition *fuse_run(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine, bool fuse)
+static Partition *fuse_run(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
+                           bool fuse)
 {
     Arena scratch;
     arena_init(&scratch, &ctx->budget);
@@ -276,7 +278,8 @@ static Partition *fuse_run(Ctx *ctx, Arena *arena, const Graph *g, const Machine
     }
     mark_needed(&f);
     for (NodeRef k = 0; k < n; k++) {
-        /* Until its residence is known, a value that is neither leaf nor expression counts as stored. */
+        /* Until its residence is known, a value that is neither leaf nor expression counts as
+         * stored. */
         if (f.needed[k] && f.residence[k] == RESIDE_NONE) {
             f.residence[k] = RESIDE_TILE;
         }
@@ -313,11 +316,11 @@ void fuse_warn_spills(Ctx *ctx, const Partition *p)
             continue;
         }
         const char *name = node->name == NULL ? "an intermediate" : node->name->text;
-        Diagnostic *d = diag_warning(&ctx->diags, W_SPILL, node->span,
-                                     "%s%s%s goes to memory: %lld bytes for the typical extents",
-                                     node->name == NULL ? "" : "'", name,
-                                     node->name == NULL ? "" : "'",
-                                     (long long)fuse_node_bytes(g, n));
+        Diagnostic *d =
+            diag_warning(&ctx->diags, W_SPILL, node->span,
+                         "%s%s%s goes to memory: %lld bytes for the typical extents",
+                         node->name == NULL ? "" : "'", name, node->name == NULL ? "" : "'",
+                         (long long)fuse_node_bytes(g, n));
         if (d != NULL && p->reason[n] != NULL) {
             diag_help(d, "%s%s", p->reason[n],
                       node->name == NULL ? "" : "; 'spill NAME' in the kernel allows it");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The partition as text, after its graph: groups with their axes (a label per node), and where each value lives.
+/* The partition as text, after its graph: groups with their axes (a label per node), and where
+ * each value lives.
  *
  *     partition {
  *       group 0 [%4, %9] {

@@ -7,19 +7,21 @@
 #include "fuse/uses.h"
 
 /* inline.c: sets residence[n] to RESIDE_INLINE for the expressions that are not stored. */
-void fuse_choose_inline(Arena *scratch, const Graph *g, const bool *needed, Residence *residence,
-                        const int32_t *result_of);
+void fuse_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
+                        Residence *residence, const int32_t *result_of);
 
-/* axes.c: the axes a set of nodes (ascending) has in common, or could be looped over together; labels per node.
- * Returns the number of axes, written to *axes (from `arena`). */
+/* axes.c: the axes a set of nodes (ascending) has in common, or could be looped over together;
+ * labels per node. Returns the number of axes, written to *axes (from `arena`). */
 uint32_t fuse_common_axes(Arena *arena, const Graph *g, const UseList *uses, uint32_t n_nodes,
                           const NodeRef *nodes, const GroupAxis **axes);
 
-/* Bytes of the node's block when each axis is cut to a tile of 1, for typical extents; saturating. */
+/* Bytes of the node's block when each axis is cut to a tile of 1, for typical extents;
+ * saturating. */
 int64_t fuse_block_bytes(const Graph *g, NodeRef n, uint32_t at, uint32_t n_axes,
                          const GroupAxis *axes);
-/* in_place.c: may node `r` write inout parameter `param` in place? Not while anything still has to read the old value
- * elsewhere than at the element being written. `uses` of all stored nodes. */
+/* in_place.c: may node `r` write inout parameter `param` in place? Not while anything still has
+ * to read the old value elsewhere than at the element being written. `uses` of all stored
+ * nodes. */
 bool fuse_in_place(Arena *arena, const Graph *g, const Residence *residence,
                    const uint32_t *group_of, const UseList *uses, NodeRef r, uint32_t param);
 
@@ -42,13 +44,14 @@ typedef struct Fuser {
     Residence *residence;
     int32_t *result_of;
     const char **reason;
-    UseList *uses;      /* [nodes], of stored nodes */
+    UseList *uses; /* [nodes], of stored nodes */
     uint32_t *group_of;
     VEC(Draft) drafts;
 } Fuser;
 
-/* slices.c: makes one group of a sliced contraction, all of whose nodes with a sliced label lead to `root`, with the sliced
- * labels as its axes. False, and nothing changed, when something else reads one of them. */
+/* slices.c: makes one group of a sliced contraction, all of whose nodes with a sliced label
+ * lead to `root`, with the sliced labels as its axes. False, and nothing changed, when
+ * something else reads one of them. */
 bool fuse_slices(Fuser *f, NodeRef root);
 
 #endif

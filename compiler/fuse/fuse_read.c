@@ -42,7 +42,8 @@ static bool refuse(Reader *r, Span span, const char *what)
 static bool read_node(Reader *r, const Term *t, NodeRef *out)
 {
     if (t == NULL || t->kind != TERM_VALUE || t->value < 0 || t->value >= r->g->nodes.n) {
-        return refuse(r, t == NULL ? (Span){0} : t->span, "a value of the graph is expected here");
+        return refuse(r, t == NULL ? (Span){0} : t->span,
+                      "a value of the graph is expected here");
     }
     *out = (NodeRef)t->value;
     return true;
@@ -131,7 +132,8 @@ static bool read_value(Reader *r, const DumpLine *line)
         }
     }
     if (r->residence[n] == RESIDE_NONE) {
-        return refuse(r, word->span, "one of argument, result, register, tile, workspace is expected");
+        return refuse(r, word->span,
+                      "one of argument, result, register, tile, workspace is expected");
     }
     if (r->residence[n] == RESIDE_RESULT) {
         const Term *k = cursor_expect(&c, TERM_INT, NULL, "the number of the result");
@@ -163,18 +165,23 @@ Partition *fuse_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *lin
     uint32_t n_groups = 0;
     for (uint32_t k = 0; k < line->n_body; k++) {
         const DumpLine *item = line->body[k];
-        bool is_group = item->n > 0 && item->term[0]->kind == TERM_NAME &&
-                        str_eq_cstr((Str){item->term[0]->text->text, item->term[0]->text->n},
-                                    "group");
-        bool ok = is_group ? read_group(&r, item, n_groups, &groups[n_groups])
-                           : read_value(&r, item);
+        bool is_group =
+            item->n > 0 && item->term[0]->kind == TERM_NAME &&
+            str_eq_cstr((Str){item->term[0]->text->text, item->term[0]->text->n}, "group");
+        bool ok =
+            is_group ? read_group(&r, item, n_groups, &groups[n_groups]) : read_value(&r, item);
         if (!ok) {
             return NULL;
         }
         n_groups += is_group ? 1 : 0;
     }
     Partition *p = ARENA_NEW(arena, Partition);
-    *p = (Partition){.graph = g, .n_groups = n_groups, .groups = groups, .group_of = r.group_of,
-                     .residence = r.residence, .reason = r.reason, .result_of = r.result_of};
+    *p = (Partition){.graph = g,
+                     .n_groups = n_groups,
+                     .groups = groups,
+                     .group_of = r.group_of,
+                     .residence = r.residence,
+                     .reason = r.reason,
+                     .result_of = r.result_of};
     return fuse_verify(ctx, p, "read") ? p : NULL;
 }

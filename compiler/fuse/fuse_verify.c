@@ -14,8 +14,8 @@ typedef struct Verifier {
 
 static bool refuse(Verifier *v, NodeRef n, const char *what)
 {
-    diag_error(&v->ctx->diags, E_DUMP, graph_node(v->g, n)->span, "%s: value %%%u %s", v->stage, n,
-               what);
+    diag_error(&v->ctx->diags, E_DUMP, graph_node(v->g, n)->span, "%s: value %%%u %s", v->stage,
+               n, what);
     return false;
 }
 
@@ -69,7 +69,8 @@ static bool check_groups(Verifier *v)
                 }
                 if (l < 0 || (uint32_t)l >= graph_node(v->g, n)->n_labels ||
                     !dim_eq(graph_node(v->g, n)->extent[l], group->axes[x].extent)) {
-                    return refuse(v, n, "lacks an axis of its group, or has it with another extent");
+                    return refuse(v, n,
+                                  "lacks an axis of its group, or has it with another extent");
                 }
                 for (uint32_t y = 0; y < x; y++) {
                     if (group->axes[y].label[at] == l) {
@@ -79,7 +80,8 @@ static bool check_groups(Verifier *v)
             }
         }
         if (group->n_nodes == 0) {
-            diag_error(&v->ctx->diags, E_DUMP, v->g->span, "%s: group %u is empty", v->stage, k);
+            diag_error(&v->ctx->diags, E_DUMP, v->g->span, "%s: group %u is empty", v->stage,
+                       k);
             return false;
         }
     }
@@ -91,7 +93,8 @@ static bool check_groups(Verifier *v)
     return true;
 }
 
-/* A use inside a group: axis dimensions are read with the reader's label of the axis, and are not reduced yet. */
+/* A use inside a group: axis dimensions are read with the reader's label of the axis, and are
+ * not reduced yet. */
 static bool check_shared(Verifier *v, NodeRef reader, const Use *use)
 {
     const Group *group = &v->p->groups[v->p->group_of[reader]];
@@ -107,12 +110,14 @@ static bool check_shared(Verifier *v, NodeRef reader, const Use *use)
                 return refuse(v, reader, "reads along an axis a value that lacks the axis");
             }
             if (on_axis && (index.label != group->axes[x].label[c] || index.offset != 0)) {
-                return refuse(v, reader, "reads its group's value along an axis at other indices");
+                return refuse(v, reader,
+                              "reads its group's value along an axis at other indices");
             }
             found |= on_axis;
         }
         if (!found && group->axes[x].label[p] >= 0) {
-            return refuse(v, reader, "reads a value before its group's loops have completed it");
+            return refuse(v, reader,
+                          "reads a value before its group's loops have completed it");
         }
     }
     return true;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which expressions are recomputed where they are used (INLINE) and which values are stored. Storing costs memory
- * traffic or a block on chip; recomputing costs arithmetic, and blows up when an expression is used often. So an expression is
- * stored only when it must be (a contraction reads tensors, results are tensors) or when recomputing it is dear. */
+/* Which expressions are recomputed where they are used (INLINE) and which values are stored.
+ * Storing costs memory traffic or a block on chip; recomputing costs arithmetic, and blows up
+ * when an expression is used often. So an expression is stored only when it must be (a
+ * contraction reads tensors, results are tensors) or when recomputing it is dear. */
 #include "fuse/fuse_parts.h"
 
-/* Nodes an expanded expression may have: bounds the recursion over expressions and the size of statements. */
+/* Nodes an expanded expression may have: bounds the recursion over expressions and the size of
+ * statements. */
 #define EXPRESSION_LIMIT 48
 
 bool node_is_expression(const Node *n)
@@ -40,8 +42,9 @@ static uint32_t op_cost(Op op)
 /* How often, and by whom, each node is read. */
 typedef struct Readers {
     uint32_t *count;
-    bool *by_sum;   /* an operand of a contraction that sums: must be a tensor */
-    bool *widened;  /* read at more positions than it has: an operand broadcast over the reader's labels */
+    bool *by_sum;  /* an operand of a contraction that sums: must be a tensor */
+    bool *widened; /* read at more positions than it has: an operand broadcast over the reader's
+                      labels */
 } Readers;
 
 static void count_readers(const Graph *g, const bool *needed, Readers *r)
@@ -61,8 +64,8 @@ static void count_readers(const Graph *g, const bool *needed, Readers *r)
     }
 }
 
-void fuse_choose_inline(Arena *scratch, const Graph *g, const bool *needed, Residence *residence,
-                        const int32_t *result_of)
+void fuse_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
+                        Residence *residence, const int32_t *result_of)
 {
     uint32_t n_nodes = g->nodes.n;
     Readers r = {ARENA_ARRAY(scratch, n_nodes, uint32_t), ARENA_ARRAY(scratch, n_nodes, bool),

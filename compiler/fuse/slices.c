@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sliced contractions. The order of contraction has chosen labels to be loops around the whole tree, so that every step
- * works on one slice; here the tree becomes one group whose axes are those labels, outermost loop first. A step stands inside the loops up
- * to the last of those it has; one that lacks an axis further out (label -1) is computed again for each of its positions. Axes are ordered so that
- * little is. What would be computed again and is, whole, no larger than the largest slice stays outside with all that leads to it,
- * as do steps that lack all axes. */
+/* Sliced contractions. The order of contraction has chosen labels to be loops around the whole
+ * tree, so that every step works on one slice; here the tree becomes one group whose axes are
+ * those labels, outermost loop first. A step stands inside the loops up to the last of those it
+ * has; one that lacks an axis further out (label -1) is computed again for each of its
+ * positions. Axes are ordered so that little is. What would be computed again and is, whole, no
+ * larger than the largest slice stays outside with all that leads to it, as do steps that lack
+ * all axes. */
 #include <string.h>
 
 #include "fuse/fuse_parts.h"
@@ -11,13 +13,14 @@
 typedef struct Slices {
     Fuser *f;
     const Node *root;
-    uint32_t n;                    /* sliced labels */
-    VEC(NodeRef) nodes;            /* found so far; worked through from the front */
-    int32_t **label;               /* [nodes of the graph]: per sliced label, or null */
-    bool *can;                     /* [nodes of the graph]: it may stand before the loops, whole */
+    uint32_t n;         /* sliced labels */
+    VEC(NodeRef) nodes; /* found so far; worked through from the front */
+    int32_t **label;    /* [nodes of the graph]: per sliced label, or null */
+    bool *can;          /* [nodes of the graph]: it may stand before the loops, whole */
 } Slices;
 
-/* The labels of `use`'s producer that its reader's sliced labels fall on; -1 where it has none. */
+/* The labels of `use`'s producer that its reader's sliced labels fall on; -1 where it has none.
+ */
 static bool carried_labels(Slices *s, const int32_t *reader, const Use *use, int32_t *out)
 {
     const Node *producer = graph_node(s->f->g, use->node);
@@ -99,7 +102,8 @@ static double elements(const Slices *s, NodeRef reader, const Use *use, bool who
     return count;
 }
 
-/* May `n` stand before the loops: it and, before it, all that leads to it, no larger than `most`? */
+/* May `n` stand before the loops: it and, before it, all that leads to it, no larger than
+ * `most`? */
 static bool can_stand_outside(const Slices *s, NodeRef n, const double *whole, double most)
 {
     const UseList *u = &s->f->uses[n];
@@ -167,7 +171,8 @@ static double axis_extent(const Slices *s, uint32_t k)
     return (double)typical(s, s->root, s->root->sliced[k]);
 }
 
-/* Operations of all nodes for this order of loops. What can stand outside is never computed again. */
+/* Operations of all nodes for this order of loops. What can stand outside is never computed
+ * again. */
 static double order_work(const Slices *s, const uint32_t *order)
 {
     double total = 0.0;
@@ -255,7 +260,8 @@ static const GroupAxis *make_axes(Slices *s, const Draft *draft, const uint32_t 
         for (uint32_t at = 0; at < draft->nodes.n; at++) {
             NodeRef n = draft->nodes.at[at];
             label[at] = s->label[n][k];
-            axes[x].reduced |= label[at] >= 0 && node_reduces(graph_node(s->f->g, n), label[at]);
+            axes[x].reduced |=
+                label[at] >= 0 && node_reduces(graph_node(s->f->g, n), label[at]);
         }
         axes[x].extent = s->root->extent[s->root->sliced[k]];
         axes[x].label = label;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expansion of INLINE operands. The recursion follows expressions whose size fuse.c limits
- * (EXPRESSION_LIMIT), so its depth is bounded; an explicit stack keeps it off the C stack all the same. */
+ * (EXPRESSION_LIMIT), so its depth is bounded; an explicit stack keeps it off the C stack all
+ * the same. */
 #include "fuse/uses.h"
 
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer)
@@ -55,7 +56,8 @@ static void expand(Arena *arena, const Graph *g, const Residence *residence, Nod
     }
 }
 
-void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n, UseList *out)
+void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
+               UseList *out)
 {
     const Node *node = graph_node(g, n);
     for (uint32_t k = 0; k < node->n_operands; k++) {
@@ -63,7 +65,8 @@ void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef
     }
 }
 
-void result_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n, UseList *out)
+void result_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
+                 UseList *out)
 {
     const Node *node = graph_node(g, n);
     Index *index = ARENA_ARRAY(arena, node->rank, Index);

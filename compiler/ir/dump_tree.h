@@ -26,13 +26,13 @@ typedef enum TermKind {
     TERM_INT,
     TERM_FLOAT,
     TERM_STRING,
-    TERM_VALUE, /* %4: value 4    */
-    TERM_AT,    /* @x: text "x"   */
-    TERM_VAR,   /* $x: text "x"   */
-    TERM_PUNCT, /* text "->"      */
+    TERM_VALUE, /* %4: value 4 */
+    TERM_AT,    /* @x: text "x" */
+    TERM_VAR,   /* $x: text "x" */
+    TERM_PUNCT, /* text "->" */
     TERM_CALL,  /* text(child...) */
     TERM_INDEX, /* child[0] is the base, child[1..] the list */
-    TERM_LIST,  /* [child...]     */
+    TERM_LIST,  /* [child...] */
     TERM_SEQ    /* an element of a list that is not exactly one term */
 } TermKind;
 

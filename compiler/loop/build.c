@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a scheduled partition to a kernel of form LOOP_TILED. Mechanism only: every decision is in the schedule and the partition.
+/* From a scheduled partition to a kernel of form LOOP_TILED. Mechanism only: every decision is
+ * in the schedule and the partition.
  *
- * For each group: workspace for what leaves it, the neutral element into everything that is folded over its loops, the loops, blocks on
- * chip for what stays inside, then one or two tile statements per node, inside the loops up to the last whose axis it has. A node's label is a loop variable (axis cut to tile 1), a
- * local index within the loop's tile (axis cut to a larger tile), or a local index over the whole extent. Blocks have no dimension for
- * axes cut to 1, and are indexed relative to the start of the tile. */
+ * For each group: workspace for what leaves it, the neutral element into everything that is
+ * folded over its loops, the loops, blocks on chip for what stays inside, then one or two tile
+ * statements per node, inside the loops up to the last whose axis it has. A node's label is a
+ * loop variable (axis cut to tile 1), a local index within the loop's tile (axis cut to a
+ * larger tile), or a local index over the whole extent. Blocks have no dimension for axes cut
+ * to 1, and are indexed relative to the start of the tile. */
 #include <stdio.h>
 
 #include "fuse/uses.h"
@@ -17,7 +20,7 @@ typedef struct Position {
     bool dropped;    /* cut to 1: blocks have no such dimension */
     bool cut;
     int64_t tile;
-    bool local;      /* `at` is the local index `var` over `range` */
+    bool local; /* `at` is the local index `var` over `range` */
     VarRef var;
     Range range;
 } Position;
@@ -36,7 +39,7 @@ typedef struct Builder {
     /* the group being built */
     const Group *group;
     const GroupSchedule *plan;
-    VarRef *loop;        /* [plan->n_axes] */
+    VarRef *loop; /* [plan->n_axes] */
 } Builder;
 
 typedef struct Block {
@@ -98,7 +101,8 @@ static Position label_position(Builder *b, const Node *n, uint32_t at, uint32_t 
     }
     p.local = true;
     p.var = local_var(b, label);
-    p.range = (Range){.start = start, .span = p.tile, .clipped = true, .limit = n->extent[label]};
+    p.range =
+        (Range){.start = start, .span = p.tile, .clipped = true, .limit = n->extent[label]};
     p.at = affine_var(b->arena, p.var);
     p.relative = affine_add(b->arena, p.at, -1, start);
     return p;
@@ -158,7 +162,8 @@ static bool *dropped_dims(Builder *b, NodeRef node)
 
 static const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos);
 
-static const Expr *build_operation(Builder *b, const Node *n, Access access, const Position *pos)
+static const Expr *build_operation(Builder *b, const Node *n, Access access,
+                                   const Position *pos)
 {
     const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
     for (uint32_t i = 0; i < n->n_operands; i++) {
@@ -166,12 +171,14 @@ static const Expr *build_operation(Builder *b, const Node *n, Access access, con
                             pos);
     }
     if (op_info(n->op)->kind == OPKIND_MAP) {
-        return n->op == OP_COPY ? arg[0] : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
+        return n->op == OP_COPY ? arg[0]
+                                : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
     }
     const Expr *product = expr_cast(b->arena, arg[0], n->dtype);
     for (uint32_t i = 1; i < n->n_operands; i++) {
         const Expr *pair[2] = {product, expr_cast(b->arena, arg[i], n->dtype)};
-        product = expr_op(b->arena, n->dtype == DTYPE_BOOL ? OP_AND : OP_MUL, n->dtype, 2, pair);
+        product =
+            expr_op(b->arena, n->dtype == DTYPE_BOOL ? OP_AND : OP_MUL, n->dtype, 2, pair);
     }
     return product;
 }
@@ -211,7 +218,8 @@ static const Expr *node_value(Builder *b, const Node *n, const Position *pos)
         arg[i] = build_expr(b, n->operand[i], n->access[i], pos);
     }
     if (op_info(n->op)->kind == OPKIND_MAP) {
-        return n->op == OP_COPY ? arg[0] : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
+        return n->op == OP_COPY ? arg[0]
+                                : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
     }
     for (uint32_t i = 0; i < n->n_operands; i++) {
         const Expr *x = expr_cast(b->arena, arg[i], t);
@@ -354,7 +362,8 @@ static const char *node_hint(const Node *n)
 
 static BufRef whole_buffer(Builder *b, const Node *n, DType t, const char *hint)
 {
-    BufRef buf = kernel_buffer(b->k, &b->ctx->syms, hint, t, SPACE_WORKSPACE, n->rank, n->shape);
+    BufRef buf =
+        kernel_buffer(b->k, &b->ctx->syms, hint, t, SPACE_WORKSPACE, n->rank, n->shape);
     b->k->bufs.at[buf].span = n->span;
     return buf;
 }
@@ -379,7 +388,8 @@ static BufRef block_buffer(Builder *b, NodeRef node, uint32_t at, DType t, const
     return buf;
 }
 
-/* Buffers of the group's values: workspace before the loops (`before`), blocks inside as many loops as the node (`inside`). */
+/* Buffers of the group's values: workspace before the loops (`before`), blocks inside as many
+ * loops as the node (`inside`). */
 static void build_buffers(Builder *b, uint32_t number, Block *before, Block *insides)
 {
     for (uint32_t at = 0; at < b->group->n_nodes; at++) {
@@ -505,8 +515,9 @@ static void build_args(Builder *b)
     }
 }
 
-/* Results that no node wrote straight: a parameter or constant as it is, a value delivered twice, or an inout
- * parameter whose old value was needed until now. Plain results first: they may still read old values. */
+/* Results that no node wrote straight: a parameter or constant as it is, a value delivered
+ * twice, or an inout parameter whose old value was needed until now. Plain results first: they
+ * may still read old values. */
 static void build_late_results(Builder *b, Block *to)
 {
     static const Group no_group = {0};
@@ -517,8 +528,8 @@ static void build_late_results(Builder *b, Block *to)
         for (uint32_t r = 0; r < b->g->results.n; r++) {
             const Result *result = &b->g->results.at[r];
             const Node *n = graph_node(b->g, result->node);
-            bool unchanged = result->param >= 0 && n->op == OP_INPUT &&
-                             n->param == (uint32_t)result->param;
+            bool unchanged =
+                result->param >= 0 && n->op == OP_INPUT && n->param == (uint32_t)result->param;
             if (b->p->result_of[result->node] == (int32_t)r || unchanged ||
                 (result->param >= 0) != (pass == 1)) {
                 continue;
@@ -552,8 +563,8 @@ static void build_work(Builder *b)
             op_info(node->op)->kind != OPKIND_CONTRACT) {
             continue;
         }
-        struct WorkTerm term = {node->n_labels, arena_copy(b->arena, node->extent,
-                                                           node->n_labels * sizeof(Dim))};
+        struct WorkTerm term = {
+            node->n_labels, arena_copy(b->arena, node->extent, node->n_labels * sizeof(Dim))};
         vec_push(b->arena, &work, term);
     }
     b->k->n_work = work.n;

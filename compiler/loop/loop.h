@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel IR: loops over tiles, buffers with explicit spaces, and one kind of tile statement.
+/* The kernel IR: loops over tiles, buffers with explicit spaces, and one kind of tile
+ * statement.
  *
  *     kernel @mlp(o ~ 16) {
  *       arg @X : f32[o,256] in
@@ -13,15 +14,20 @@
  *     }
  *   (the dump writes values as calls: `mul(@X[i,k], @W[k,j])`.)
  *
- * Variables run over absolute positions, so a tile of a tile is still a position: a range [start, start+span) clipped to
- * [.., limit). Loop variables are printed $m, the local indices of a tile statement without '$'; both are Vars.
+ * Variables run over absolute positions, so a tile of a tile is still a position: a range
+ * [start, start+span) clipped to
+ * [.., limit). Loop variables are printed $m, the local indices of a tile statement without
+ * '$'; both are Vars.
  *
- * A tile statement means: for every value of its local indices, in any order,  dst[at] = value  (fold OP_COPY)  or
- * dst[at] = fold(dst[at], value). With a fold, local indices that `at` lacks are reduced; without one, `at` must be different for different
- * index values. The value must not read `dst` (unless at the very element it assigns). Keyword by shape (tile_kind): fill, copy, map, reduce, matmul.
+ * A tile statement means: for every value of its local indices, in any order,  dst[at] = value
+ * (fold OP_COPY)  or dst[at] = fold(dst[at], value). With a fold, local indices that `at` lacks
+ * are reduced; without one, `at` must be different for different index values. The value must
+ * not read `dst` (unless at the very element it assigns). Keyword by shape (tile_kind): fill,
+ * copy, map, reduce, matmul.
  *
- * Forms. LOOP_TILED: as built. LOOP_LEGAL: as a target's legalise leaves it; local indices then have a mode (loop, unroll, vector), a target's
- * verify has the rest. All sizes 64-bit. Extents are Dims: the kernel's open dims are its parameters. */
+ * Forms. LOOP_TILED: as built. LOOP_LEGAL: as a target's legalise leaves it; local indices then
+ * have a mode (loop, unroll, vector), a target's verify has the rest. All sizes 64-bit. Extents
+ * are Dims: the kernel's open dims are its parameters. */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
 
@@ -56,7 +62,8 @@ typedef struct Affine {
 /* start <= v < start + span (span 0: no such bound), and v < limit (when clipped).
  *     0..N        whole: start 0, span 0, limit N
  *     $m:16<N     clipped tile
- *     $m:16       full tile: the enclosing `full` loop, or constant extents, prove that it fits */
+ *     $m:16       full tile: the enclosing `full` loop, or constant extents, prove that it fits
+ */
 typedef struct Range {
     Affine start;
     int64_t span;
@@ -75,9 +82,10 @@ typedef struct Buffer {
     Span span;
 } Buffer;
 
-/* An argument of the kernel in calling order: parameters, then results. `whole`: the caller has complex numbers of this type
- * and of rank `whole_rank`, the buffer their parts along a last dimension of extent 2 (same bytes; a rank of 0 is f32[1,2]).
- * DTYPE_NONE: the caller has the buffer as it is. */
+/* An argument of the kernel in calling order: parameters, then results. `whole`: the caller has
+ * complex numbers of this type and of rank `whole_rank`, the buffer their parts along a last
+ * dimension of extent 2 (same bytes; a rank of 0 is f32[1,2]). DTYPE_NONE: the caller has the
+ * buffer as it is. */
 typedef enum ArgRole { ARG_IN, ARG_INOUT, ARG_SCALAR, ARG_RESULT } ArgRole;
 typedef struct Arg {
     ArgRole role;
@@ -91,19 +99,19 @@ typedef enum ExprKind { EXPR_CONST, EXPR_EXTENT, EXPR_LOAD, EXPR_OP } ExprKind;
 typedef struct Expr {
     ExprKind kind;
     DType dtype;
-    Op op;               /* EXPR_OP: a MAP op (OP_CAST converts arg[0] to dtype) */
+    Op op; /* EXPR_OP: a MAP op (OP_CAST converts arg[0] to dtype) */
     uint32_t n_args;
     const struct Expr *const *arg;
-    Number value;        /* EXPR_CONST */
-    int32_t dim;         /* EXPR_EXTENT: open dim */
-    BufRef buf;          /* EXPR_LOAD */
-    const Affine *at;    /* [rank of buf] */
+    Number value;     /* EXPR_CONST */
+    int32_t dim;      /* EXPR_EXTENT: open dim */
+    BufRef buf;       /* EXPR_LOAD */
+    const Affine *at; /* [rank of buf] */
 } Expr;
 
 typedef enum StmtKind { STMT_FOR, STMT_ALLOC, STMT_TILE } StmtKind;
 
-/* Which iterations a loop has, for step T: all (the last tile clipped), the full tiles only, or the rest: at most one
- * iteration, at the first position no full tile covers. */
+/* Which iterations a loop has, for step T: all (the last tile clipped), the full tiles only, or
+ * the rest: at most one iteration, at the first position no full tile covers. */
 typedef enum ForPart { FOR_ALL, FOR_FULL, FOR_REST } ForPart;
 
 typedef enum IndexMode { MODE_LOOP, MODE_UNROLL, MODE_VECTOR } IndexMode;
@@ -111,7 +119,8 @@ typedef enum IndexMode { MODE_LOOP, MODE_UNROLL, MODE_VECTOR } IndexMode;
 typedef struct TileIndex {
     VarRef var;
     Range range;
-    IndexMode mode; /* MODE_LOOP in TILED form; UNROLL and VECTOR need full tiles of constant span */
+    IndexMode
+        mode; /* MODE_LOOP in TILED form; UNROLL and VECTOR need full tiles of constant span */
 } TileIndex;
 
 typedef enum TileKind { TILE_FILL, TILE_COPY, TILE_MAP, TILE_REDUCE, TILE_MATMUL } TileKind;
@@ -143,10 +152,10 @@ typedef struct Kernel {
     Arena *arena;
     Sym name;
     Span span;
-    Sources *sources;      /* where spans point, for dumps (`at 4:12`); null: none are printed */
+    Sources *sources; /* where spans point, for dumps (`at 4:12`); null: none are printed */
     const char *signature; /* as Graph.signature */
     LoopForm form;
-    const char *target;    /* LEGAL: for whom, else null */
+    const char *target; /* LEGAL: for whom, else null */
     DimTable dims;
     VEC(Var) vars;
     VEC(Buffer) bufs;
@@ -160,7 +169,7 @@ typedef struct Kernel {
     const struct WorkTerm {
         uint32_t n;
         const Dim *factor;
-    } *work;
+    } * work;
 } Kernel;
 
 typedef struct KernelModule {
@@ -173,15 +182,18 @@ typedef struct KernelModule {
 Kernel *kernel_new(Arena *arena, Sym name);
 /* A copy whose lists may grow on their own; statements and expressions are shared. */
 Kernel *kernel_like(Arena *arena, const Kernel *k);
-/* A copy with variables and buffers numbered as its text names them, unused ones left out: the last step of a builder. */
+/* A copy with variables and buffers numbered as its text names them, unused ones left out: the
+ * last step of a builder. */
 Kernel *kernel_numbered(Arena *arena, const Kernel *k);
 /* Names are made identifiers and unique among variables and buffers: a, a2, a3, ... */
 VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop);
-BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s, uint32_t rank, const Dim *extent);
+BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s,
+                     uint32_t rank, const Dim *extent);
 Affine affine_const(int64_t base);
 Affine affine_var(Arena *a, VarRef v);
-Affine affine_add(Arena *a, Affine x, int64_t scale, Affine y); /* x + scale*y; CHECKs overflow */
-Affine affine_subst(Arena *a, Affine x, VarRef v, Affine by);   /* v := by */
+Affine affine_add(Arena *a, Affine x, int64_t scale,
+                  Affine y);                                  /* x + scale*y; CHECKs overflow */
+Affine affine_subst(Arena *a, Affine x, VarRef v, Affine by); /* v := by */
 bool affine_eq(Affine x, Affine y);
 bool affine_uses(Affine x, VarRef v);
 Range range_whole(Dim extent);
@@ -191,7 +203,8 @@ Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);
 Expr *expr_cast(Arena *a, const Expr *e, DType t); /* e itself when it is of that type */
 TileKind tile_kind(const Stmt *tile);
 const char *tile_kind_name(TileKind kind);
-/* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says nothing? */
+/* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says
+ * nothing? */
 bool arg_fits(const Kernel *k, const Arg *arg);
 
 /* ---- loop_dump.c, loop_read.c: byte for byte both ways ---- */
@@ -199,12 +212,15 @@ void kernel_dump(const Kernel *k, Text *out);
 void kernel_module_dump(const KernelModule *m, Text *out);
 KernelModule *kernel_module_read(Ctx *ctx, uint32_t source);
 
-/* ---- loop_verify.c: names, scopes, types; every access inside its buffer for all values of the open dims; parallel loops write
- * disjoint places; assigned places distinct; full tiles proved. Reports E_DUMP. ---- */
+/* ---- loop_verify.c: names, scopes, types; every access inside its buffer for all values of
+ * the open dims; parallel loops write disjoint places; assigned places distinct; full tiles
+ * proved. Reports E_DUMP. ---- */
 bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage);
 
-/* ---- loop_eval.c: the reference interpreter: checks every access again as it runs, and that nothing is read before it is written
- * (alloc and results start as undefined). args in Kernel.args order without results; results as graph_eval. ---- */
-bool loop_eval(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims, Tensor *const *args, Tensor **results);
+/* ---- loop_eval.c: the reference interpreter: checks every access again as it runs, and that
+ * nothing is read before it is written (alloc and results start as undefined). args in
+ * Kernel.args order without results; results as graph_eval. ---- */
+bool loop_eval(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims,
+               Tensor *const *args, Tensor **results);
 
 #endif

@@ -580,7 +580,8 @@ static bool read_arg(LoopReader *r, Cursor *c)
     }
     b.space = SPACE_ARGUMENT;
     b.param = (int32_t)r->k->args.n;
-    if (!read_whole(r, c, &b, &arg) || !read_end(r, c, &b.span) || !declare_buffer(r, name->span, &b, &arg.buf)) {
+    if (!read_whole(r, c, &b, &arg) || !read_end(r, c, &b.span) ||
+        !declare_buffer(r, name->span, &b, &arg.buf)) {
         return false;
     }
     vec_push(r->arena, &r->k->args, arg);

@@ -458,7 +458,8 @@ static int64_t constant_values(const Stmt *s, VarRef var)
     return 0;
 }
 
-/* Do the local indices of `x` make a number digit by digit, as in 20*i + 4*j + k with j below 5 and k below 4? */
+/* Do the local indices of `x` make a number digit by digit, as in 20*i + 4*j + k with j below 5
+ * and k below 4? */
 static bool is_mixed_radix(Verifier *v, const Stmt *s, Affine x)
 {
     int64_t reach = 0; /* of the digits so far: all less than the next coefficient */
@@ -478,7 +479,8 @@ static bool is_mixed_radix(Verifier *v, const Stmt *s, Affine x)
             return true;
         }
         done |= (uint64_t)1 << least;
-        int64_t coef = x.term[least].coef, values = constant_values(s, x.term[least].var), width;
+        int64_t coef = x.term[least].coef, values = constant_values(s, x.term[least].var),
+                width;
         if (values < 1 || coef <= reach || !i64_try_mul(coef, values - 1, &width) ||
             !i64_try_add(reach, width, &reach)) {
             return false;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses schedules from the machine's numbers and typical extents, and prints, reads and checks them.
+/* Chooses schedules from the machine's numbers and typical extents, and prints, reads and
+ * checks them.
  *
- * A group with blocks on chip is looped over all its axes: tiles start at 1 and are doubled in turn, first the axis along
- * which results are contiguous, while all blocks together fit half of the chip's memory (the other half is for operands
- * and packed panels). Anything else, a lone contraction too, is one statement: how it is blocked inside is the target's to
- * decide, and needs no loop here. */
+ * A group with blocks on chip is looped over all its axes: tiles start at 1 and are doubled in
+ * turn, first the axis along which results are contiguous, while all blocks together fit half
+ * of the chip's memory (the other half is for operands and packed panels). Anything else, a
+ * lone contraction too, is one statement: how it is blocked inside is the target's to decide,
+ * and needs no loop here. */
 #include "loop/schedule.h"
 
-/* Longer tiles gain nothing, unless the machine's own are longer: loops inside amortise their start by then. */
+/* Longer tiles gain nothing, unless the machine's own are longer: loops inside amortise their
+ * start by then. */
 #define TILE_MAX 64
 
 typedef struct Chooser {
@@ -86,8 +89,9 @@ static bool try_double(Chooser *c, uint32_t x, int64_t capacity, int64_t most)
     return true;
 }
 
-/* Cutting a reduced axis makes every tile read and write the folded results again. That is worth it when they are
- * small beside the blocks (the energy of all pairs beside the block of one pair). */
+/* Cutting a reduced axis makes every tile read and write the folded results again. That is
+ * worth it when they are small beside the blocks (the energy of all pairs beside the block of
+ * one pair). */
 static bool folds_into_little(const Chooser *c, uint32_t x)
 {
     int64_t folded = 0, blocks = 0;
@@ -103,7 +107,8 @@ static bool folds_into_little(const Chooser *c, uint32_t x)
     return sat_mul(folded, 4) <= blocks;
 }
 
-/* Which axes are cut at all: those that are not reduced; reduced ones if it pays or else the blocks do not fit. */
+/* Which axes are cut at all: those that are not reduced; reduced ones if it pays or else the
+ * blocks do not fit. */
 static void choose_cuts(Chooser *c, int64_t capacity)
 {
     for (uint32_t x = 0; x < c->group->n_axes; x++) {
@@ -158,7 +163,8 @@ static GroupSchedule choose_group(Arena *arena, Chooser *c)
     if (!sliced) { /* slices are taken one position at a time: tiles stay 1 */
         choose_blocks(c);
     }
-    /* Reduced axes innermost, so that outer loops write disjoint places; slices in the order they are given. */
+    /* Reduced axes innermost, so that outer loops write disjoint places; slices in the order
+     * they are given. */
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t x = 0; x < group->n_axes; x++) {
             Dim extent = group->axes[x].extent;
@@ -210,7 +216,8 @@ Schedule *schedule_choose(Ctx *ctx, Arena *arena, const Partition *p, const Mach
 
 static bool refuse(Ctx *ctx, const char *stage, uint32_t group, const char *what)
 {
-    diag_error(&ctx->diags, E_PLAN, (Span){0}, "%s: schedule of group %u %s", stage, group, what);
+    diag_error(&ctx->diags, E_PLAN, (Span){0}, "%s: schedule of group %u %s", stage, group,
+               what);
     return false;
 }
 
@@ -283,8 +290,8 @@ Schedule *schedule_read(Ctx *ctx, Arena *arena, const Partition *p, const DumpLi
     Schedule *s = ARENA_NEW(arena, Schedule);
     GroupSchedule *groups = ARENA_ARRAY(arena, p->n_groups, GroupSchedule);
     if (line->n_body != p->n_groups) {
-        diag_error(&ctx->diags, E_PLAN, line->span, "the schedule has %u groups, the program %u",
-                   line->n_body, p->n_groups);
+        diag_error(&ctx->diags, E_PLAN, line->span,
+                   "the schedule has %u groups, the program %u", line->n_body, p->n_groups);
         return NULL;
     }
     for (uint32_t k = 0; k < p->n_groups; k++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schedule: decisions only, as plain data, for each group of a partition: in which order its axes are looped over, by
- * what tile, and which loop may run in parallel. It can be printed, read and set from outside; loop/build.c obeys it. */
+/* The schedule: decisions only, as plain data, for each group of a partition: in which order
+ * its axes are looped over, by what tile, and which loop may run in parallel. It can be
+ * printed, read and set from outside; loop/build.c obeys it. */
 #ifndef LOOP_SCHEDULE_H
 #define LOOP_SCHEDULE_H
 
@@ -8,14 +9,15 @@
 #include "loop/loop.h"
 
 typedef struct AxisSchedule {
-    uint32_t axis;  /* of the group */
-    int64_t tile;   /* >= 1 */
+    uint32_t axis; /* of the group */
+    int64_t tile;  /* >= 1 */
     bool parallel;
 } AxisSchedule;
 
 typedef struct GroupSchedule {
     uint32_t n_axes;
-    const AxisSchedule *axes; /* outermost first; axes left out are not looped over: their blocks are whole */
+    const AxisSchedule
+        *axes; /* outermost first; axes left out are not looped over: their blocks are whole */
 } GroupSchedule;
 
 typedef struct Schedule {
@@ -25,8 +27,8 @@ typedef struct Schedule {
 
 /* schedule.c: chooses for the machine, with typical extents. */
 Schedule *schedule_choose(Ctx *ctx, Arena *arena, const Partition *p, const Machine *machine);
-/* Loops around node number `at` of the group: to the innermost whose axis it has. What stands further out than the
- * innermost loop is computed before the loops inside it begin. */
+/* Loops around node number `at` of the group: to the innermost whose axis it has. What stands
+ * further out than the innermost loop is computed before the loops inside it begin. */
 uint32_t schedule_depth(const Schedule *s, uint32_t group, uint32_t at);
 bool schedule_verify(Ctx *ctx, const Schedule *s, const char *stage);
 void schedule_dump(const Schedule *s, Text *out);

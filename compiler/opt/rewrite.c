@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#define ROUNDS_LIMIT 100 /* rules applied to one node; far above what terminating rules need   \
-                          */
+#define ROUNDS_LIMIT                                                                           \
+    100 /* rules applied to one node; far above what terminating rules need                    \
+         */
 
 /* A value that is another's now passes its name on, if the other has none: reports speak of
  * user's names. */

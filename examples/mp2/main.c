@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DF-MP2 correlation energy of one molecule from its integrals, by kernels that tdslc made from mp2.tdsl.
+/* DF-MP2 correlation energy of one molecule from its integrals, by kernels that tdslc made from
+ * mp2.tdsl.
  *
  *     B0[i,a,P] = Co[m,i] Cv[n,a] (mn|P)      kernel ao_to_mo
- *     J = L L^T,  L B = B0 over P             here: the language has no Cholesky factorisation yet
- *     E = sum T (2T - T^x) / D                kernel mp2_energy
+ *     J = L L^T,  L B = B0 over P             here: the language has no Cholesky factorisation
+ * yet E = sum T (2T - T^x) / D                kernel mp2_energy
  *
- * usage: mp2 FOLDER; files and units as in h2o-cc-pvdz/README.md. Exit 5 when a recorded energy is missed. */
+ * usage: mp2 FOLDER; files and units as in h2o-cc-pvdz/README.md. Exit 5 when a recorded energy
+ * is missed. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -172,7 +174,8 @@ static double energy_f64(const Molecule *m)
     apply_metric(J, B, x, rows);
     bytes = mp2_energy_workspace_bytes(m->o, m->v, m->x);
     work = memory(bytes);
-    check(mp2_energy(m->o, m->v, m->x, B, m->eo.data, m->ev.data, &E, work, bytes), "mp2_energy");
+    check(mp2_energy(m->o, m->v, m->x, B, m->eo.data, m->ev.data, &E, work, bytes),
+          "mp2_energy");
     free(work);
     free(B);
     free(J);
@@ -192,7 +195,8 @@ static double energy_f32(const Molecule *m)
     free(work);
     double *B = to_double(B0, o * v * x);
     apply_metric(J, B, x, o * v);
-    float *Bf = to_float(B, o * v * x), *eo = to_float(m->eo.data, o), *ev = to_float(m->ev.data, v);
+    float *Bf = to_float(B, o * v * x), *eo = to_float(m->eo.data, o),
+          *ev = to_float(m->ev.data, v);
     bytes = mp2_energy_f32_workspace_bytes(m->o, m->v, m->x);
     work = memory(bytes);
     check(mp2_energy_f32(m->o, m->v, m->x, Bf, eo, ev, &E, work, bytes), "mp2_energy_f32");

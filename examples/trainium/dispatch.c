@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One kernel in two forms, C and NKI, called twice through libtdsl: as it decides by itself, and with a threshold below the work. Prints
- * what ran and why. The tables of both forms are what tdslc wrote; libnrt is the one that TDSL_NRT_LIBRARY names. */
+/* One kernel in two forms, C and NKI, called twice through libtdsl: as it decides by itself,
+ * and with a threshold below the work. Prints what ran and why. The tables of both forms are
+ * what tdslc wrote; libnrt is the one that TDSL_NRT_LIBRARY names. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

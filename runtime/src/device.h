@@ -17,7 +17,7 @@
 typedef struct DeviceRun {
     const Call *call;
     NkiForm *form;
-    DeviceMemory *in;  /* null for what is only written  */
+    DeviceMemory *in;  /* null for what is only written */
     DeviceMemory *out; /* null for what is only read; may be `in`'s; of temporaries too */
 } DeviceRun;
 
@@ -51,7 +51,7 @@ struct Device {
     bool open;
     const char *target;   /* "trn2"; null when any will do, or nobody knows */
     Fault lost;           /* why it cannot be used, or TDSL_OK */
-    tdsl_buffer *buffers; /* every buffer that is alive        */
+    tdsl_buffer *buffers; /* every buffer that is alive */
     NkiForm *loaded;
     void *state; /* the kind's own */
 };
@@ -63,7 +63,7 @@ struct tdsl_buffer {
     DeviceMemory memory;
     size_t bytes;
     atomic_bool on_device; /* the device has the current value */
-    atomic_bool on_host;   /* the host has it                  */
+    atomic_bool on_host;   /* the host has it */
     tdsl_buffer *next;
     tdsl_buffer **link; /* what points to this one */
 };

@@ -9,9 +9,9 @@
 typedef struct Fault {
     tdsl_status status;
     int32_t native;   /* libnrt's number, 0 if it had none to do with it */
-    bool lost;        /* nothing more can be done with this device           */
-    bool unavailable; /* it was so before the call: nothing was tried      */
-    char text[384];   /* without the kernel's name                        */
+    bool lost;        /* nothing more can be done with this device */
+    bool unavailable; /* it was so before the call: nothing was tried */
+    char text[384];   /* without the kernel's name */
 } Fault;
 
 /* Always false, so that a failing function can end with `return tdsl_fault_set(...)`. */

@@ -45,8 +45,8 @@ typedef struct NkiTensor {
     int32_t dtype;
     int32_t rank;
     const int64_t *extents;
-    bool read;            /* the caller's value is, by some part                             */
-    bool in_place;        /* the device program writes the result over the input             */
+    bool read;            /* the caller's value is, by some part */
+    bool in_place;        /* the device program writes the result over the input */
     DeviceMemory kept[2]; /* memory of earlier calls, to use again: for input, result */
 } NkiTensor;
 
@@ -62,8 +62,8 @@ struct NkiForm {
     size_t n_parts;
     NkiTensor *tensors; /* arguments, then temporaries */
     size_t n_tensors;
-    bool loaded;          /* every part is                                             */
-    NkiForm *loaded_next; /* list of the device's loaded forms                         */
+    bool loaded;          /* every part is */
+    NkiForm *loaded_next; /* list of the device's loaded forms */
     Fault refused;        /* a NEFF that is no good stays no good: not read every call */
 };
 

@@ -27,7 +27,7 @@
 #endif
 
 typedef struct Device Device;   /* device.h */
-typedef struct NkiForm NkiForm; /* forms.h  */
+typedef struct NkiForm NkiForm; /* forms.h */
 
 /* The context's configuration after defaults and environment: no zero stands for a default
  * here. */
@@ -55,7 +55,7 @@ struct tdsl_context {
     size_t n_kernels;
     size_t kernel_capacity;
     pthread_mutex_t device_lock;
-    Device *device;            /* made at its first use, under device_lock                  */
+    Device *device;            /* made at its first use, under device_lock */
     _Atomic(int) device_owner; /* the process that made it, 0 before: not for its children */
 };
 
@@ -69,7 +69,7 @@ typedef struct Workspace {
  * another version of the headers, a copy. */
 typedef struct Table {
     const tdsl_kernel_info *info;
-    const tdsl_kernel_info *given; /* the program's      */
+    const tdsl_kernel_info *given; /* the program's */
     void *copy;                    /* behind info, or null */
     size_t copy_bytes;
 } Table;
@@ -79,8 +79,8 @@ struct tdsl_kernel {
     const tdsl_kernel_info *info; /* the table's */
     Table table;
     _Atomic(Workspace *) spare; /* at most one, taken by whoever calls first */
-    _Atomic(NkiForm *) forms;   /* only ever prepended to                    */
-    _Atomic(uint64_t) logged;   /* bit per cause that was logged             */
+    _Atomic(NkiForm *) forms;   /* only ever prepended to */
+    _Atomic(uint64_t) logged;   /* bit per cause that was logged */
 };
 
 /* One call: arguments as given, and what checking found out about them. */

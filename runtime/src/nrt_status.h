@@ -12,7 +12,7 @@ typedef struct NrtStatusRow {
     NrtStatus native;
     const char *name;
     tdsl_status status;
-    bool retry; /* may go well a moment later                 */
+    bool retry; /* may go well a moment later */
     bool lost;  /* the device or its session is no use anymore */
     const char *text;
 } NrtStatusRow;

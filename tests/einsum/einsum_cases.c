@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every case of tests/data/einsum.json: what NumPy, opt_einsum and torch agree on must be computed exactly, by the graph interpreter
- * and by the compiled C; what they refuse must be refused with a message. Where they disagree (status error-divergent,
- * extension) what we do is in divergent.txt beside this file: accepted with its sums, or refused with a code.
+/* Every case of tests/data/einsum.json: what NumPy, opt_einsum and torch agree on must be
+ * computed exactly, by the graph interpreter and by the compiled C; what they refuse must be
+ * refused with a message. Where they disagree (status error-divergent, extension) what we do is
+ * in divergent.txt beside this file: accepted with its sums, or refused with a code.
  *
  *     einsum_cases DATA.json DIVERGENT.txt [--print-divergent]
  *
@@ -21,7 +22,7 @@
 #include "driver/targets.h"
 #include "ir/eval.h"
 
-#define BATCH 50
+#define BATCH           50
 #define INTERPRET_LIMIT 20000000 /* iterations of one case */
 
 typedef struct Case {
@@ -81,7 +82,8 @@ static Module *case_module(Batch *b, json_t *json)
         types[k] = (TensorType){DTYPE_F64, rank, dims};
     }
     Options o = {0};
-    vec_push(&b->arena, &o.given[OPT_EQUATION].at, json_string_value(json_object_get(json, "eq")));
+    vec_push(&b->arena, &o.given[OPT_EQUATION].at,
+             json_string_value(json_object_get(json, "eq")));
     vec_push(&b->arena, &o.given[OPT_NAME].at, json_string_value(json_object_get(json, "id")));
     Input in = {.ctx = &b->ctx, .arena = &b->arena, .options = &o};
     return input_read(&in, types, n) ? input_build(&in, NULL) : NULL;
@@ -90,7 +92,9 @@ static Module *case_module(Batch *b, json_t *json)
 static void fill(Tensor *t, uint32_t k)
 {
     for (int64_t n = 0; n < t->count; n++) {
-        tensor_set(t, n, number_real(t->dtype, (double)((7 * (n % 11) + 13 * (int64_t)k + 3) % 11 - 5)));
+        tensor_set(
+            t, n,
+            number_real(t->dtype, (double)((7 * (n % 11) + 13 * (int64_t)k + 3) % 11 - 5)));
     }
 }
 
@@ -127,7 +131,8 @@ static bool matches(Batch *b, const Case *c, const Tensor *t, const char *how)
     const char *got = sums(b, t);
     json_t *sum = json_object_get(c->json, "sum"), *wsum = json_object_get(c->json, "wsum");
     if (ok && sum != NULL && wsum != NULL) {
-        ok = strcmp(got, str_format(&b->arena, "sum=%" JSON_INTEGER_FORMAT " wsum=%" JSON_INTEGER_FORMAT,
+        ok = strcmp(got, str_format(&b->arena,
+                                    "sum=%" JSON_INTEGER_FORMAT " wsum=%" JSON_INTEGER_FORMAT,
                                     json_integer_value(sum), json_integer_value(wsum))) == 0;
     }
     if (!ok) {
@@ -156,7 +161,8 @@ static bool run_batch(Batch *b, Tally *tally)
     }
     Str text = {0};
     for (uint32_t k = 0; k < c.outputs.files.n; k++) {
-        text = strcmp(c.outputs.files.at[k].suffix, ".c") == 0 ? c.outputs.files.at[k].text : text;
+        text =
+            strcmp(c.outputs.files.at[k].suffix, ".c") == 0 ? c.outputs.files.at[k].text : text;
     }
     CLibrary library;
     bool ok = c_library_open(&library, &b->ctx, &b->arena, text, "gcc", "-O1");
@@ -164,7 +170,8 @@ static bool run_batch(Batch *b, Tally *tally)
         Case *one = &b->cases.at[k];
         Tensor *result = NULL;
         CTiming timing = {0};
-        const char *symbol = c.target->symbol == NULL ? one->id : c.target->symbol(&b->arena, one->id);
+        const char *symbol =
+            c.target->symbol == NULL ? one->id : c.target->symbol(&b->arena, one->id);
         ok = c_library_call(&library, one->graph, symbol, NULL, one->args, &result, &timing);
         if (ok && !matches(b, one, result, "compiled C")) {
             tally->failed++;
@@ -180,7 +187,8 @@ static bool run_batch(Batch *b, Tally *tally)
 
 static bool add_case(Batch *b, json_t *json, Tally *tally)
 {
-    Case c = {.json = json, .id = json_string_value(json_object_get(json, "id")),
+    Case c = {.json = json,
+              .id = json_string_value(json_object_get(json, "id")),
               .eq = json_string_value(json_object_get(json, "eq")),
               .status = json_string_value(json_object_get(json, "status"))};
     Module *m = case_module(b, json);
@@ -240,7 +248,8 @@ static const char *decide(Batch *b, json_t *json)
     if (m == NULL) {
         return b->ctx.diags.list.n == 0
                    ? "refused without a message"
-                   : str_format(&b->arena, "refused %s", diag_code_text(b->ctx.diags.list.at[0]->code));
+                   : str_format(&b->arena, "refused %s",
+                                diag_code_text(b->ctx.diags.list.at[0]->code));
     }
     Case c = {.json = json, .graph = m->graphs.at[0]};
     make_arguments(b, &c);
@@ -309,7 +318,8 @@ int main(int argc, char **argv)
     run_others(cases, list, print, &tally);
     bool ok = print || run_good(cases, &tally);
     if (!print) {
-        printf("%d cases computed by interpreter and C, %d refused, %d accepted only, %d failures\n",
+        printf("%d cases computed by interpreter and C, %d refused, %d accepted only, %d "
+               "failures\n",
                tally.checked, tally.refused, tally.only_compiled, tally.failed);
     }
     (void)fclose(list);

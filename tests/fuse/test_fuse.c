@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusion: which nodes share a group, on which axes, and where every value lives; and that a partition given from outside is
- * checked. Graphs and partitions are texts. */
+/* Fusion: which nodes share a group, on which axes, and where every value lives; and that a
+ * partition given from outside is checked. Graphs and partitions are texts. */
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -15,16 +15,17 @@ typedef struct Case {
     Partition *p;
 } Case;
 
-static const Machine machine = {.space = {[SPACE_TILE] = {.name = "cache", .capacity = 512 << 10}},
-                                .open_extents = true};
+static const Machine machine = {
+    .space = {[SPACE_TILE] = {.name = "cache", .capacity = 512 << 10}}, .open_extents = true};
 
 static Case *case_new(const char *lines)
 {
     Case *c = calloc(1, sizeof *c);
     ctx_init(&c->ctx);
-    const char *text =
-        str_format(&c->ctx.arena, "tdsl-dump graph 1\n\nkernel k {\n  form binary\n%s}\n", lines);
-    Module *m = module_read(&c->ctx, source_add(&c->ctx.sources, "t", str_from(text), (Span){0}));
+    const char *text = str_format(
+        &c->ctx.arena, "tdsl-dump graph 1\n\nkernel k {\n  form binary\n%s}\n", lines);
+    Module *m =
+        module_read(&c->ctx, source_add(&c->ctx.sources, "t", str_from(text), (Span){0}));
     if (m == NULL) {
         Text out;
         text_init(&out, &c->ctx.arena);
@@ -59,14 +60,15 @@ static void assert_fused(const char *lines, const char *expected)
     case_free(c);
 }
 
-static const char mp2[] = "  dim o ~ 5\n  dim v ~ 19\n  dim x ~ 84\n"
-                          "  param in @B : f32[o,v,x]\n  param in @e : f32[o]\n"
-                          "  %0 = input @B : f32[o,v,x]\n  %1 = input @e : f32[o]\n"
-                          "  %2 = einsum %0[a,b,c], %0[d,e,c] -> [a,b,d,e] : f32[o,v,o,v] as T\n"
-                          "  %3 = add %1[a], %1[b] -> [a,c,b,d] : f32[o,v,o,v] as D\n"
-                          "  %4 = sub %2[a,b,c,d], %2[a,d,c,b] -> [a,b,c,d] : f32[o,v,o,v]\n"
-                          "  %5 = div %4[a,b,c,d], %3[a,b,c,d] -> [a,b,c,d] : f32[o,v,o,v]\n"
-                          "  %6 = reduce.sum %5[a,b,c,d] -> [] : f64[]\n  result @E = %6\n";
+static const char mp2[] =
+    "  dim o ~ 5\n  dim v ~ 19\n  dim x ~ 84\n"
+    "  param in @B : f32[o,v,x]\n  param in @e : f32[o]\n"
+    "  %0 = input @B : f32[o,v,x]\n  %1 = input @e : f32[o]\n"
+    "  %2 = einsum %0[a,b,c], %0[d,e,c] -> [a,b,d,e] : f32[o,v,o,v] as T\n"
+    "  %3 = add %1[a], %1[b] -> [a,c,b,d] : f32[o,v,o,v] as D\n"
+    "  %4 = sub %2[a,b,c,d], %2[a,d,c,b] -> [a,b,c,d] : f32[o,v,o,v]\n"
+    "  %5 = div %4[a,b,c,d], %3[a,b,c,d] -> [a,b,c,d] : f32[o,v,o,v]\n"
+    "  %6 = reduce.sum %5[a,b,c,d] -> [] : f64[]\n  result @E = %6\n";
 
 static void a_transposed_use_leaves_the_other_indices_as_axes(void **state)
 {
@@ -89,25 +91,26 @@ static void a_transposed_use_leaves_the_other_indices_as_axes(void **state)
 static void a_chain_of_contractions_shares_its_outer_loops(void **state)
 {
     (void)state;
-    assert_fused("  dim o ~ 5\n  dim v ~ 19\n  dim n ~ 24\n  dim x ~ 84\n"
-                 "  param in @E : f64[n,n,x]\n  param in @Co : f64[n,o]\n  param in @Cv : f64[n,v]\n"
-                 "  %0 = input @E : f64[n,n,x]\n  %1 = input @Co : f64[n,o]\n"
-                 "  %2 = input @Cv : f64[n,v]\n"
-                 "  %3 = einsum %1[a,b], %0[a,c,d] -> [b,c,d] : f64[o,n,x] as H\n"
-                 "  %4 = einsum %2[a,b], %3[c,a,d] -> [c,b,d] : f64[o,v,x]\n"
-                 "  result @B = %4\n",
-                 "partition {\n"
-                 "  group 0 [%3, %4] {\n"
-                 "    axis [b,c] ; o\n"
-                 "    axis [c,a] ; n, reduced\n"
-                 "    axis [d,d] ; x\n"
-                 "  }\n"
-                 "  value %0 argument\n"
-                 "  value %1 argument\n"
-                 "  value %2 argument\n"
-                 "  value %3 tile\n"
-                 "  value %4 result 0\n"
-                 "}\n");
+    assert_fused(
+        "  dim o ~ 5\n  dim v ~ 19\n  dim n ~ 24\n  dim x ~ 84\n"
+        "  param in @E : f64[n,n,x]\n  param in @Co : f64[n,o]\n  param in @Cv : f64[n,v]\n"
+        "  %0 = input @E : f64[n,n,x]\n  %1 = input @Co : f64[n,o]\n"
+        "  %2 = input @Cv : f64[n,v]\n"
+        "  %3 = einsum %1[a,b], %0[a,c,d] -> [b,c,d] : f64[o,n,x] as H\n"
+        "  %4 = einsum %2[a,b], %3[c,a,d] -> [c,b,d] : f64[o,v,x]\n"
+        "  result @B = %4\n",
+        "partition {\n"
+        "  group 0 [%3, %4] {\n"
+        "    axis [b,c] ; o\n"
+        "    axis [c,a] ; n, reduced\n"
+        "    axis [d,d] ; x\n"
+        "  }\n"
+        "  value %0 argument\n"
+        "  value %1 argument\n"
+        "  value %2 argument\n"
+        "  value %3 tile\n"
+        "  value %4 result 0\n"
+        "}\n");
 }
 
 static void what_is_reduced_before_it_is_read_is_no_axis(void **state)
@@ -203,11 +206,12 @@ static void what_shares_no_loop_and_does_not_fit_is_a_spill(void **state)
 static void a_dear_expression_read_twice_is_stored(void **state)
 {
     (void)state;
-    Case *c = case_new("  dim n ~ 8\n  param in @A : f64[n]\n  %0 = input @A : f64[n]\n"
-                       "  %1 = exp %0[a] -> [a] : f64[n]\n  %2 = neg %0[a] -> [a] : f64[n]\n"
-                       "  %3 = reduce.sum %1[a] -> [] : f64[]\n  %4 = reduce.max %1[a] -> [] : f64[]\n"
-                       "  %5 = reduce.sum %2[a] -> [] : f64[]\n  %6 = reduce.max %2[a] -> [] : f64[]\n"
-                       "  result @s = %3\n  result @t = %4\n  result @u = %5\n  result @v = %6\n");
+    Case *c = case_new(
+        "  dim n ~ 8\n  param in @A : f64[n]\n  %0 = input @A : f64[n]\n"
+        "  %1 = exp %0[a] -> [a] : f64[n]\n  %2 = neg %0[a] -> [a] : f64[n]\n"
+        "  %3 = reduce.sum %1[a] -> [] : f64[]\n  %4 = reduce.max %1[a] -> [] : f64[]\n"
+        "  %5 = reduce.sum %2[a] -> [] : f64[]\n  %6 = reduce.max %2[a] -> [] : f64[]\n"
+        "  result @s = %3\n  result @t = %4\n  result @u = %5\n  result @v = %6\n");
     assert_int_equal(c->p->residence[1], RESIDE_TILE);
     assert_int_equal(c->p->residence[2], RESIDE_INLINE);
     case_free(c);
@@ -224,8 +228,9 @@ static void a_parameter_is_updated_in_place_only_when_nothing_else_reads_it(void
                  "  %1 = add %0[a,b], %0[b,a] -> [a,b] : f64[n,n]\n  update @C = %1\n");
     assert_int_equal(c->p->residence[1], RESIDE_WORKSPACE);
     case_free(c);
-    c = case_new("  dim n ~ 8\n  param inout @C : f64[n,n]\n  %0 = input @C : f64[n,n]\n"
-                 "  %1 = neg %0[a,b] -> [a,b] : f64[n,n]\n  update @C = %1\n  result @old = %0\n");
+    c = case_new(
+        "  dim n ~ 8\n  param inout @C : f64[n,n]\n  %0 = input @C : f64[n,n]\n"
+        "  %1 = neg %0[a,b] -> [a,b] : f64[n,n]\n  update @C = %1\n  result @old = %0\n");
     assert_int_equal(c->p->residence[1], RESIDE_WORKSPACE);
     case_free(c);
 }
@@ -247,15 +252,16 @@ static void partitions_print_read_and_print_the_same(void **state)
     case_free(c);
 }
 
-/* Replaces `from` by `to` in the partition of mp2; reading it must be refused with a message that holds `why`. */
+/* Replaces `from` by `to` in the partition of mp2; reading it must be refused with a message
+ * that holds `why`. */
 static void assert_partition_refused(const char *from, const char *to, const char *why)
 {
     Case *c = case_new(mp2);
     const char *text = dumped(c);
     const char *at = strstr(text, from);
     assert_non_null(at);
-    const char *broken = str_format(&c->ctx.arena, "%.*s%s%s", (int)(at - text), text, to,
-                                    at + strlen(from));
+    const char *broken =
+        str_format(&c->ctx.arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
     uint32_t source = source_add(&c->ctx.sources, "p", str_from(broken), (Span){0});
     DumpTree *tree = dump_tree_read(&c->ctx, &c->ctx.arena, source);
     assert_non_null(tree);
@@ -281,9 +287,10 @@ static void a_partition_that_would_compute_something_else_is_refused(void **stat
     assert_partition_refused("%5 register", "%5 tile", "without a group");
     assert_partition_refused("  value %2 tile\n", "", "or in a group and not stored");
     assert_partition_refused("%0 argument", "%0 tile", "is a parameter");
-    assert_partition_refused("group 0 [%2, %6] {\n    axis [a,a] ; o, reduced\n    axis [d,c] ; o, "
-                             "reduced\n  }\n",
-                             "group 0 [%2] {\n  }\n  group 1 [%6] {\n  }\n", "block of another group");
+    assert_partition_refused(
+        "group 0 [%2, %6] {\n    axis [a,a] ; o, reduced\n    axis [d,c] ; o, "
+        "reduced\n  }\n",
+        "group 0 [%2] {\n  }\n  group 1 [%6] {\n  }\n", "block of another group");
     assert_partition_refused("group 0 [%2, %6]", "group 1 [%2, %6]", "numbered from 0");
     assert_partition_refused("[%2, %6]", "[%2, %77]", "a value of the graph");
 }

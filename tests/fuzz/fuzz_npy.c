@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a .npy file: read or refused with a message; what is read is written and read again the same. */
+/* Any bytes as a .npy file: read or refused with a message; what is read is written and read
+ * again the same. */
 #include <string.h>
 
 #include "driver/npy.h"
@@ -15,8 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (t != NULL) {
         Tensor *again = npy_parse(&c, &c.arena, "again.npy", npy_format(&c.arena, t));
         CHECK(again != NULL && again->count == t->count && again->dtype == t->dtype);
-        CHECK(t->count == 0 || memcmp(again->data, t->data,
-                                      (size_t)(t->count * dtype_bytes(t->dtype))) == 0);
+        CHECK(t->count == 0 ||
+              memcmp(again->data, t->data, (size_t)(t->count * dtype_bytes(t->dtype))) == 0);
     }
     ctx_release(&c);
     return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a plan file, and as a linear path, for one fixed problem: refused with a message, or a tree of it. */
+/* Any bytes as a plan file, and as a linear path, for one fixed problem: refused with a
+ * message, or a tree of it. */
 #include "fuzz/fuzz.h"
 #include "path/path.h"
 
@@ -8,7 +9,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint32_t ab[] = {0, 1}, bc[] = {1, 2}, cd[] = {2, 3}, out[] = {0, 3};
     static const PathLabels operands[] = {{ab, 2}, {bc, 2}, {cd, 2}};
     static const int64_t sizes[] = {4, 5, 6, 7};
-    const PathProblem p = {.n_operands = 3, .operands = operands, .output = {out, 2}, .n_labels = 4,
+    const PathProblem p = {.n_operands = 3,
+                           .operands = operands,
+                           .output = {out, 2},
+                           .n_labels = 4,
                            .sizes = sizes};
     Ctx c;
     ctx_init(&c);

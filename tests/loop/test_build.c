@@ -77,7 +77,8 @@ static const struct {
      "  %1 = input @B : f16[k,n]\n"
      "  %2 = einsum %0[a,b], %1[b,c] -> [a,c] : f16[m,n] acc f32\n"
      "  %3 = reduce.sum %2[a,b] -> [b] : f16[n] acc f32\n  result @C = %2\n  result @s = %3\n"},
-    {"a contraction in slices, two steps with one of the sliced indices each, one within the other",
+    {"a contraction in slices, two steps with one of the sliced indices each, one within the "
+     "other",
      "  param in @A : f64[m,k]\n  param in @B : f64[k,n]\n  param in @C : f64[n,m]\n"
      "  param in @D : f64[m,n]\n  %0 = input @A : f64[m,k]\n  %1 = input @B : f64[k,n]\n"
      "  %2 = input @C : f64[n,m]\n  %3 = input @D : f64[m,n]\n"

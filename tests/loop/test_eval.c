@@ -72,7 +72,8 @@ static void arguments_may_be_the_parts_of_complex_numbers(void **state)
     }
     assert_true(fabs(tensor_get(results[1], 0).re - sum.re) <= 0);
     assert_true(fabs(tensor_get(results[1], 0).im - sum.im) <= 0);
-    args[1] = random_tensor(&ctx, 4, DTYPE_F32, 2, extent); /* not what the caller should have */
+    args[1] =
+        random_tensor(&ctx, 4, DTYPE_F32, 2, extent); /* not what the caller should have */
     assert_false(loop_eval(&ctx, &ctx.arena, k, &m, args, results));
     ctx_release(&ctx);
 }

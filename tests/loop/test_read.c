@@ -21,7 +21,7 @@ static void assert_round_trip(const char *text)
 static void every_kernel_of_the_tests_reads_back_to_the_same_bytes(void **state)
 {
     (void)state;
-    static const char *const names[] = {"matmul",    "matmul_legal", "mlp",      "mp2",
+    static const char *const names[] = {"matmul",    "matmul_legal", "mlp",       "mp2",
                                         "attention", "nested",       "constants", "parts"};
     Ctx ctx;
     ctx_init(&ctx);
@@ -75,11 +75,10 @@ static void freely_written_text_becomes_canonical(void **state)
 static void parts_of_complex_numbers_are_pairs_of_the_same_bytes(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"f32[3,3] in of c64[3]", "f64[3,2] in of c64[3]",
-                                        "f32[3,2] in of f32[3]", "f32[2] in of c64[]",
-                                        "f32[3,2] in of c64[4]", "f32[3,2] in of c64[3,2]",
-                                        "f32[3,2] in of c64[]",    "f32[3,2] scalar of c64[3]",
-                                        "f32[1,2] scalar"};
+    static const char *const wrong[] = {
+        "f32[3,3] in of c64[3]", "f64[3,2] in of c64[3]",     "f32[3,2] in of f32[3]",
+        "f32[2] in of c64[]",    "f32[3,2] in of c64[4]",     "f32[3,2] in of c64[3,2]",
+        "f32[3,2] in of c64[]",  "f32[3,2] scalar of c64[3]", "f32[1,2] scalar"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         Ctx ctx;
         ctx_init(&ctx);

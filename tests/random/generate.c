@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generator. Boundary extents are favoured (0, 1, a tile, a tile and one), as are shared and transposed uses, since
- * that is where compilers of loops go wrong. */
+/* The generator. Boundary extents are favoured (0, 1, a tile, a tile and one), as are shared
+ * and transposed uses, since that is where compilers of loops go wrong. */
 #include "generate.h"
 
 #include <stdarg.h>
@@ -68,7 +68,9 @@ static void make_dims(Gen *g)
 static RandomTensor *new_tensor(Gen *g, TensorKind kind, char letter, DType t)
 {
     RandomTensor *r = &g->p->tensors[g->p->n_tensors];
-    *r = (RandomTensor){.kind = kind, .dtype = t, .bound = t == DTYPE_BOOL || t == DTYPE_F16 || t == DTYPE_BF16 ? 1 : 3};
+    *r = (RandomTensor){.kind = kind,
+                        .dtype = t,
+                        .bound = t == DTYPE_BOOL || t == DTYPE_F16 || t == DTYPE_BF16 ? 1 : 3};
     (void)snprintf(r->name, sizeof r->name, "%c%u", letter, g->p->n_tensors++);
     return r;
 }
@@ -87,10 +89,12 @@ static void make_params(Gen *g)
 {
     uint32_t n = 1 + below(g, 4);
     for (uint32_t k = 0; k < n; k++) {
-        RandomTensor *r = new_tensor(g, chance(g, 12) ? TENSOR_SCALAR : TENSOR_IN, 'A', g->dtype);
+        RandomTensor *r =
+            new_tensor(g, chance(g, 12) ? TENSOR_SCALAR : TENSOR_IN, 'A', g->dtype);
         r->rank = r->kind == TENSOR_SCALAR ? 0 : 1 + below(g, MAX_RANK);
         bool alike = k > 0 && r->rank > 0 && r[-1].rank > 0 && chance(g, 35);
-        r->rank = alike ? r[-1].rank : r->rank; /* another of the one before: B and C in A B + A C */
+        r->rank =
+            alike ? r[-1].rank : r->rank; /* another of the one before: B and C in A B + A C */
         for (uint32_t d = 0; d < r->rank; d++) {
             bool repeat = d > 0 && chance(g, 20);
             r->dim[d] = alike ? r[-1].dim[d] : repeat ? r->dim[d - 1] : below(g, g->p->n_dims);
@@ -139,7 +143,8 @@ static int32_t label_for(Gen *g, Labels *l, uint32_t dim)
 static const char letters[] = "ijklmnpqrstu";
 
 /* "A0[i,j]" into `to`; labels are added as needed. False when they run out. */
-static bool put_access(Gen *g, Labels *l, const RandomTensor *r, char *to, size_t room, char *terms)
+static bool put_access(Gen *g, Labels *l, const RandomTensor *r, char *to, size_t room,
+                       char *terms)
 {
     append(to, room, "%s", r->name);
     if (r->rank == 0) {
@@ -175,7 +180,8 @@ static double label_count(const Gen *g, const Labels *l, const bool *in_output)
     double count = 1;
     for (uint32_t k = 0; k < l->n; k++) {
         if (!in_output[k] && l->used[k] > 0) {
-            count *= (double)(g->p->dims[l->dim[k]].extent > 0 ? g->p->dims[l->dim[k]].extent : 1);
+            count *=
+                (double)(g->p->dims[l->dim[k]].extent > 0 ? g->p->dims[l->dim[k]].extent : 1);
         }
     }
     return count;
@@ -412,7 +418,7 @@ static bool draft_elementwise(Gen *g, Draft *d, uint32_t depth)
 static void reduce_by_name(Gen *g, Draft *d, const bool *in_output, double count)
 {
     bool real = !dtype_is_complex(d->dtype);
-    const char *op = d->dtype == DTYPE_BOOL ? (chance(g, 50) ? "any" : "all")
+    const char *op = d->dtype == DTYPE_BOOL  ? (chance(g, 50) ? "any" : "all")
                      : real && chance(g, 40) ? (chance(g, 50) ? "min" : "max")
                                              : "sum";
     char list[64] = "", wrapped[400];
@@ -435,7 +441,8 @@ static bool empty_extremum(const Gen *g, const Draft *d, const bool *in_output)
 {
     bool extremum = strncmp(d->right, "min[", 4) == 0 || strncmp(d->right, "max[", 4) == 0;
     for (uint32_t k = 0; extremum && k < d->labels.n; k++) {
-        if (!in_output[k] && d->labels.used[k] > 0 && g->p->dims[d->labels.dim[k]].extent == 0) {
+        if (!in_output[k] && d->labels.used[k] > 0 &&
+            g->p->dims[d->labels.dim[k]].extent == 0) {
             return true;
         }
     }
@@ -489,7 +496,8 @@ static bool make_statement(Gen *g)
     } else if (!sum) {
         reduce_by_name(g, &d, in_output, count);
     }
-    if (d.bound > exact_limit(d.dtype) / 4 || d.bound > 1e15 || empty_extremum(g, &d, in_output)) {
+    if (d.bound > exact_limit(d.dtype) / 4 || d.bound > 1e15 ||
+        empty_extremum(g, &d, in_output)) {
         return false;
     }
     RandomStatement *s = &g->p->statements[g->p->n_statements];
@@ -568,7 +576,7 @@ static void make_program(Gen *g)
 
 void random_program(RandomProgram *p, uint64_t seed)
 {
-    static const DType types[] = {DTYPE_F64, DTYPE_F64, DTYPE_F32, DTYPE_F32, DTYPE_I32,
+    static const DType types[] = {DTYPE_F64, DTYPE_F64,  DTYPE_F32, DTYPE_F32, DTYPE_I32,
                                   DTYPE_I64, DTYPE_BOOL, DTYPE_C64, DTYPE_C128};
     *p = (RandomProgram){.seed = seed};
     Gen g = {.rng = {hash_mix(seed, 0x7d51)}, .p = p, .points = 1e5};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random well-typed programs. A program is data first (so that it can be reduced) and text second. All arithmetic is exact: values are
- * small integers, and a bound on the size of every value is carried along, so that any order of summation gives the same bits. */
+/* Random well-typed programs. A program is data first (so that it can be reduced) and text
+ * second. All arithmetic is exact: values are small integers, and a bound on the size of every
+ * value is carried along, so that any order of summation gives the same bits. */
 #ifndef TESTS_RANDOM_GENERATE_H
 #define TESTS_RANDOM_GENERATE_H
 
@@ -8,9 +9,9 @@
 #include "base/text.h"
 #include "front/types.h"
 
-#define MAX_DIMS 6
-#define MAX_RANK 4
-#define MAX_TENSORS 16
+#define MAX_DIMS       6
+#define MAX_RANK       4
+#define MAX_TENSORS    16
 #define MAX_STATEMENTS 8
 
 typedef struct RandomDim {
@@ -18,7 +19,13 @@ typedef struct RandomDim {
     bool open; /* at run time; else written into the program */
 } RandomDim;
 
-typedef enum TensorKind { TENSOR_IN, TENSOR_INOUT, TENSOR_SCALAR, TENSOR_RESULT, TENSOR_LOCAL } TensorKind;
+typedef enum TensorKind {
+    TENSOR_IN,
+    TENSOR_INOUT,
+    TENSOR_SCALAR,
+    TENSOR_RESULT,
+    TENSOR_LOCAL
+} TensorKind;
 
 typedef struct RandomTensor {
     TensorKind kind;
@@ -49,12 +56,13 @@ typedef struct RandomProgram {
 } RandomProgram;
 
 void random_program(RandomProgram *p, uint64_t seed);
-/* For targets whose machines have tiles of 128 partitions: f32, c64, f16 and bf16, extents about theirs, all fixed, none empty.
- * Parameters of 16 bits hold -1, 0 and 1. */
+/* For targets whose machines have tiles of 128 partitions: f32, c64, f16 and bf16, extents
+ * about theirs, all fixed, none empty. Parameters of 16 bits hold -1, 0 and 1. */
 void random_program_device(RandomProgram *p, uint64_t seed);
 /* The kernel as TDSL, with its dims in the kernel's own names. */
 void random_program_print(const RandomProgram *p, Text *out);
-/* Drops statement `k` and what then has no value or no use; false when nothing would be left. */
+/* Drops statement `k` and what then has no value or no use; false when nothing would be left.
+ */
 bool random_program_drop(RandomProgram *p, uint32_t k);
 
 #endif

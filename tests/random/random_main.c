@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random programs, compared exactly: the graph interpreter on the program as written, --check-each after every pass, and the compiled C
- * of each C compiler. A failing program is reduced to the fewest statements that still fail, and printed with its seed.
+/* Random programs, compared exactly: the graph interpreter on the program as written,
+ * --check-each after every pass, and the compiled C of each C compiler. A failing program is
+ * reduced to the fewest statements that still fail, and printed with its seed.
  *
  *     random_programs [--seed=S] [--count=N] [--cc=PROGRAM]... [--cflags=FLAGS] [--verbose]
  *     random_programs --print-device [--seed=S] [--count=N]
@@ -18,7 +19,7 @@
 #include "generate.h"
 #include "ir/eval.h"
 
-#define BATCH 40
+#define BATCH         40
 #define MAX_COMPILERS 4
 
 typedef struct Setup {
@@ -81,7 +82,8 @@ static bool compile(Trial *t, const RandomProgram *p, uint32_t n)
         return false;
     }
     t->module = arena_copy(&t->arena, m, sizeof *m);
-    t->module->graphs.at = arena_copy(&t->arena, m->graphs.at, m->graphs.n * sizeof *m->graphs.at);
+    t->module->graphs.at =
+        arena_copy(&t->arena, m->graphs.at, m->graphs.n * sizeof *m->graphs.at);
     Compilation c;
     compilation_init(&c, &t->ctx, &t->arena, t->target);
     c.check_each = true;
@@ -102,8 +104,8 @@ static bool compile(Trial *t, const RandomProgram *p, uint32_t n)
     return t->c_text.n > 0;
 }
 
-static Tensor *argument(Trial *t, const RandomProgram *p, const Param *param, const int64_t *dims,
-                        uint32_t at)
+static Tensor *argument(Trial *t, const RandomProgram *p, const Param *param,
+                        const int64_t *dims, uint32_t at)
 {
     int64_t extent[RANK_LIMIT];
     for (uint32_t d = 0; d < param->rank; d++) {
@@ -152,7 +154,8 @@ static bool interpret(Trial *t, const RandomProgram *p, const Graph *g, Expected
     return graph_eval(&t->ctx, &t->arena, g, e->dims, e->args, e->results);
 }
 
-/* Negative zeros compare equal to zeros: a sum that starts from 0 and one that does not differ in that alone. */
+/* Negative zeros compare equal to zeros: a sum that starts from 0 and one that does not differ
+ * in that alone. */
 static bool same(const Tensor *a, const Tensor *b, int64_t *at)
 {
     for (*at = 0; *at < a->count; ++*at) {
@@ -179,7 +182,8 @@ static bool compare(Trial *t, CLibrary *library, const Graph *g, const Expected 
         int64_t at = 0;
         if (!same(e->results[r], results[r], &at)) {
             Number x = tensor_get(e->results[r], at), y = tensor_get(results[r], at);
-            (void)snprintf(why, room, "element %lld of %s: %g%+gi, %lld expected; %g%+gi, %lld computed",
+            (void)snprintf(why, room,
+                           "element %lld of %s: %g%+gi, %lld expected; %g%+gi, %lld computed",
                            (long long)at, g->results.at[r].name->text, x.re, x.im,
                            (long long)x.i, y.re, y.im, (long long)y.i);
             return false;
@@ -188,8 +192,10 @@ static bool compare(Trial *t, CLibrary *library, const Graph *g, const Expected 
     return true;
 }
 
-/* Index of the first program that fails, n when none does, or -1 when they do not compile together. */
-static int64_t try_programs(const Setup *s, const RandomProgram *p, uint32_t n, char *why, size_t room)
+/* Index of the first program that fails, n when none does, or -1 when they do not compile
+ * together. */
+static int64_t try_programs(const Setup *s, const RandomProgram *p, uint32_t n, char *why,
+                            size_t room)
 {
     Trial t;
     trial_init(&t);
@@ -213,7 +219,8 @@ static int64_t try_programs(const Setup *s, const RandomProgram *p, uint32_t n, 
             }
             for (uint32_t k = 0; k < n && failed == (int64_t)n; k++) {
                 char detail[400];
-                if (!compare(&t, &library, t.module->graphs.at[k], &e[k], detail, sizeof detail)) {
+                if (!compare(&t, &library, t.module->graphs.at[k], &e[k], detail,
+                             sizeof detail)) {
                     (void)snprintf(why, room, "%s: %s", s->cc[c], detail);
                     failed = k;
                 }

@@ -45,9 +45,9 @@ unsigned char *neff_make(const char *text, size_t *bytes)
     if (file == NULL) {
         return NULL;
     }
-    put(file, 2);          /* pkg_version  */
-    put(file + 8, HEADER); /* header_size  */
-    put(file + 16, data);  /* data_size    */
+    put(file, 2);          /* pkg_version */
+    put(file + 8, HEADER); /* header_size */
+    put(file + 16, data);  /* data_size */
     put(file + 24, 2);     /* neff_version */
     memcpy(file + 40, "stub", 4);
     tar_header(file + HEADER, "stub.txt", size);

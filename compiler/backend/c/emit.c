@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files: one .c and one .h for all kernels of a compilation, or both texts in one file. Text is gathered in parts,
- * since what the top of a file needs is known when its end has been printed. */
+/* The files: one .c and one .h for all kernels of a compilation, or both texts in one file.
+ * Text is gathered in parts, since what the top of a file needs is known when its end has been
+ * printed. */
 #include <string.h>
 
 #include "backend/c/c.h"
 #include "backend/c/emit.h"
 
 extern const char abi_text[]; /* tdsl/abi.h, embedded by the build */
-
 
 typedef struct File {
     Ctx *ctx;
@@ -20,7 +20,6 @@ typedef struct File {
     Names symbols;
     bool complex;
 } File;
-
 
 /* Names a caller sees first, so that they are changed least. */
 static void emitter_init(Emitter *e, File *f, const Kernel *k)
@@ -139,12 +138,16 @@ static void header_text(File *f, Text *out, const char *guard, const char *list)
     text_put(out, "\nTDSL_BEGIN\n");
     text_put(out, f->header.at);
     text_put(out, "\n/* All kernels above; the last entry is null. */\n");
-    text_printf(out, "extern const tdsl_kernel_info *const %s_kernels[];\n\nTDSL_END\n\n#endif\n", list);
+    text_printf(out,
+                "extern const tdsl_kernel_info *const %s_kernels[];\n\nTDSL_END\n\n#endif\n",
+                list);
 }
 
 static const char about_sums[] =
-    "\n/* Sums run over the summed indices in the order of the loops below, in the element type of their accumulator;\n"
-    " * vectors and blocks hold partial sums, which are added in order. Products may be contracted into fused\n"
+    "\n/* Sums run over the summed indices in the order of the loops below, in the element "
+    "type of their accumulator;\n"
+    " * vectors and blocks hold partial sums, which are added in order. Products may be "
+    "contracted into fused\n"
     " * multiply-adds where the C compiler is allowed to (-ffp-contract). Integers wrap. */\n";
 
 static void source_text(File *f, Text *out, const char *list)
@@ -153,13 +156,15 @@ static void source_text(File *f, Text *out, const char *list)
     text_put(out, f->help.complex ? "#include <complex.h>\n" : "");
     text_put(out, f->help.math ? "#include <math.h>\n" : "");
     text_put(out, about_sums);
-    text_put(out, "\n/* Some helpers are used in one of several variants only. */\n#if defined(__GNUC__)\n"
+    text_put(out, "\n/* Some helpers are used in one of several variants only. */\n#if "
+                  "defined(__GNUC__)\n"
                   "#define TDSL_HELPER static inline __attribute__((unused))\n#else\n"
                   "#define TDSL_HELPER static inline\n#endif\n");
     vector_types_emit(&f->help, out);
     text_put(out, f->help.text.at);
     text_put(out, f->kernels.at);
-    text_printf(out, "\nconst tdsl_kernel_info *const %s_kernels[] = {\n%s    NULL,\n};\n", list, f->list.at);
+    text_printf(out, "\nconst tdsl_kernel_info *const %s_kernels[] = {\n%s    NULL,\n};\n",
+                list, f->list.at);
 }
 
 static uint32_t count_tiles(Stmt *const *body, uint32_t n)
@@ -200,7 +205,9 @@ bool c_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *o, OutputSet *se
     text_init(&f.header, a);
     text_init(&f.kernels, a);
     text_init(&f.list, a);
-    const char *source = o->source_name != NULL ? o->source_name : m->source_name != NULL ? m->source_name : "";
+    const char *source = o->source_name != NULL   ? o->source_name
+                         : m->source_name != NULL ? m->source_name
+                                                  : "";
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         kernel_emit(&f, m->kernels.at[k], source);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The printer of C, inside: what its files share. It prints what a LEGAL kernel says and decides nothing; it knows loops,
- * buffers and scalar expressions, and no contractions.
+/* The printer of C, inside: what its files share. It prints what a LEGAL kernel says and
+ * decides nothing; it knows loops, buffers and scalar expressions, and no contractions.
  *
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_entry.c   signatures, checks of sizes, workspace, tables
@@ -17,7 +17,7 @@
 /* The helper functions of one file, in order of first use (those they need come before). */
 typedef struct Helpers {
     Arena *arena;
-    Names names; /* of what is defined */
+    Names names;  /* of what is defined */
     Names macros; /* of kernels' headers */
     Text text;
     bool math;        /* <math.h> is needed */
@@ -43,10 +43,10 @@ typedef struct Emitter {
     const char **buf;
     struct {
         const char *bytes, *size, *need, *none, *ws;
-    } own; /* variables of the entry functions */
-    bool *scalar;     /* [bufs]: a C variable rather than an array */
-    Text *out;        /* the function being printed */
-    Text *functions;  /* register tiles, printed before it */
+    } own;           /* variables of the entry functions */
+    bool *scalar;    /* [bufs]: a C variable rather than an array */
+    Text *out;       /* the function being printed */
+    Text *functions; /* register tiles, printed before it */
     VEC(Temp) temps;
     uint32_t n_temps; /* t1, t2, ... in the function being printed */
     Sym last_name;    /* the last value announced in a comment */
@@ -58,7 +58,8 @@ typedef struct Emitter {
     VEC(const char *) load_names;
     Map part_at; /* parts of accumulators: see part_name */
     VEC(const char *) part_names;
-    int64_t acc_lane; /* of the element last asked for within its part; -1: the part is an element */
+    int64_t acc_lane; /* of the element last asked for within its part; -1: the part is an
+                         element */
 } Emitter;
 
 /* ---- emit_expr.c ---- */
@@ -96,7 +97,8 @@ const char *help_op(Helpers *h, Op op, DType in, DType out);
 const char *help_cast(Helpers *h, DType from, DType to); /* null: a plain C cast does it */
 const char *help_fixed(Helpers *h, const char *name);    /* "tdsl_min", ... */
 
-/* More tile statements than this are not printed into one file: no C compiler takes it in reasonable time. */
+/* More tile statements than this are not printed into one file: no C compiler takes it in
+ * reasonable time. */
 #define EMIT_STATEMENTS 40000
 
 /* ---- emit_stmt.c ---- */

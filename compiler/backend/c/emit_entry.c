@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What surrounds a kernel's loops: its prototype, the check of all sizes (which is also where the workspace is counted),
- * the entry that refuses what cannot be computed, the entry by pointers, and the table that describes the kernel. */
+/* What surrounds a kernel's loops: its prototype, the check of all sizes (which is also where
+ * the workspace is counted), the entry that refuses what cannot be computed, the entry by
+ * pointers, and the table that describes the kernel. */
 #include "backend/c/emit.h"
 
 static const Buffer *arg_buffer(const Kernel *k, uint32_t i)
@@ -73,11 +74,12 @@ void prototype_emit(Emitter *e, Text *out, bool header)
             text_printf(out, "    %s %s,\n", c_type(b->dtype), name);
             continue;
         }
-        text_printf(out, "    %s%s *TDSL_RESTRICT %s,", is_read_only(k->args.at[i].role) ? "const " : "",
-                    c_type(b->dtype), name);
+        text_printf(out, "    %s%s *TDSL_RESTRICT %s,",
+                    is_read_only(k->args.at[i].role) ? "const " : "", c_type(b->dtype), name);
         text_printf(out, header && b->rank > 0 ? " /* %s */\n" : "\n", shape_text(e, b));
     }
-    text_printf(out, "    void *TDSL_RESTRICT workspace, size_t workspace_bytes)%s\n", header ? ";" : "");
+    text_printf(out, "    void *TDSL_RESTRICT workspace, size_t workspace_bytes)%s\n",
+                header ? ";" : "");
 }
 
 static const char *upper(Arena *a, const char *name)
@@ -116,12 +118,15 @@ void kernel_header_emit(Emitter *e, Text *out)
     text_put(out, "\n/* ");
     const char *head = k->signature != NULL ? k->signature : k->name->text;
     text_comment(out, str_from(head));
-    text_put(out, "\n * Row-major. Inputs may overlap each other; nothing else may overlap. */\n");
+    text_put(out,
+             "\n * Row-major. Inputs may overlap each other; nothing else may overlap. */\n");
     prototype_emit(e, out, true);
     text_printf(out, "size_t %s_workspace_bytes(%s);\n", e->symbol, dims_parameters(e));
     const char *macro = str_format(e->arena, "%s_WORKSPACE_BYTES", upper(e->arena, e->symbol));
-    if (n_dims(k) == 0 && names_claim(&e->help->macros, macro)) { /* kernels `a` and `A` share one */
-        text_printf(out, "#define %s ((size_t)%lld)\n", macro, (long long)stack_bytes(k, k->body, k->n_body, 0));
+    if (n_dims(k) == 0 &&
+        names_claim(&e->help->macros, macro)) { /* kernels `a` and `A` share one */
+        text_printf(out, "#define %s ((size_t)%lld)\n", macro,
+                    (long long)stack_bytes(k, k->body, k->n_body, 0));
     }
     text_printf(out, "extern const tdsl_kernel_info %s_info;\n", e->symbol);
 }
@@ -135,7 +140,8 @@ static void check_buffer(Emitter *e, const Buffer *b)
     int64_t fixed = dtype_bytes(b->dtype);
     for (uint32_t d = 0; d < b->rank; d++) {
         open |= b->extent[d].sym >= 0;
-        fixed = b->extent[d].sym < 0 && b->extent[d].n > 0 ? sat_mul(fixed, b->extent[d].n) : fixed;
+        fixed =
+            b->extent[d].sym < 0 && b->extent[d].n > 0 ? sat_mul(fixed, b->extent[d].n) : fixed;
     }
     if (!open) {
         return;
@@ -143,8 +149,8 @@ static void check_buffer(Emitter *e, const Buffer *b)
     line_printf(e, "%s = %lld;", e->own.size, (long long)fixed);
     for (uint32_t d = 0; d < b->rank; d++) {
         if (b->extent[d].sym >= 0) {
-            line_printf(e, "%s = %s(%s, %s);", e->own.size, help_fixed(e->help, "tdsl_grow"), e->own.size,
-                        e->dim[b->extent[d].sym]);
+            line_printf(e, "%s = %s(%s, %s);", e->own.size, help_fixed(e->help, "tdsl_grow"),
+                        e->own.size, e->dim[b->extent[d].sym]);
         }
     }
     line_printf(e, "if (%s < 0) {", e->own.size);
@@ -174,8 +180,10 @@ static const char *height_text(Emitter *e, Height h)
     if (h.base == NULL) {
         return str_format(e->arena, "%lld", (long long)h.offset);
     }
-    return h.offset == 0 ? h.base
-                         : str_format(e->arena, "%s(%s, %lld)", help_fixed(e->help, "tdsl_plus"), h.base, (long long)h.offset);
+    return h.offset == 0
+               ? h.base
+               : str_format(e->arena, "%s(%s, %lld)", help_fixed(e->help, "tdsl_plus"), h.base,
+                            (long long)h.offset);
 }
 
 static void raise_need(Emitter *e, Height h)
@@ -187,7 +195,8 @@ static void raise_need(Emitter *e, Height h)
     line_printf(e, "%s = %s < %s ? %s : %s;", e->own.need, e->own.need, top, top, e->own.need);
 }
 
-/* Prints the counting of one block's buffers; the highest point of each run of fixed sizes is compared once. */
+/* Prints the counting of one block's buffers; the highest point of each run of fixed sizes is
+ * compared once. */
 static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
 {
     bool raised = true;
@@ -204,7 +213,8 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
             } else {
                 const char *name = names_take(&e->names, "top");
                 line_printf(e, "const size_t %s = %s(%s, %s);", name,
-                                            help_fixed(e->help, "tdsl_plus"), height_text(e, h), bytes_text(e, b));
+                            help_fixed(e->help, "tdsl_plus"), height_text(e, h),
+                            bytes_text(e, b));
                 h = (Height){name, 0};
             }
             raised = false;
@@ -219,7 +229,8 @@ void kernel_sizes_emit(Emitter *e)
 {
     Text *out = e->out;
     const Kernel *k = e->k;
-    text_printf(out, "\n/* Are the extents possible, and how much workspace do they need? */\n");
+    text_printf(out,
+                "\n/* Are the extents possible, and how much workspace do they need? */\n");
     const char *dims = dims_parameters(e);
     text_printf(out, "static tdsl_status tdsl_sizes_%s(%s%ssize_t *%s)\n{\n", e->symbol,
                 n_dims(k) > 0 ? dims : "", n_dims(k) > 0 ? ", " : "", e->own.bytes);
@@ -247,14 +258,16 @@ void kernel_sizes_emit(Emitter *e)
     out->indent--;
     text_put(out, "}\n");
     const char *bytes = e->own.bytes;
-    text_printf(out, "\nsize_t %s_workspace_bytes(%s)\n{\n    size_t %s = 0;\n", e->symbol, dims, bytes);
-    text_printf(out, "    return tdsl_sizes_%s(%s&%s) == TDSL_OK ? %s : SIZE_MAX;\n}\n", e->symbol,
-                dims_arguments(e, false, ", "), bytes, bytes);
+    text_printf(out, "\nsize_t %s_workspace_bytes(%s)\n{\n    size_t %s = 0;\n", e->symbol,
+                dims, bytes);
+    text_printf(out, "    return tdsl_sizes_%s(%s&%s) == TDSL_OK ? %s : SIZE_MAX;\n}\n",
+                e->symbol, dims_arguments(e, false, ", "), bytes, bytes);
 }
 
 /* ---- entries ---- */
 
-/* "B == NULL && o > 0 && v > 0": a null pointer where there are elements; null when there are none. */
+/* "B == NULL && o > 0 && v > 0": a null pointer where there are elements; null when there are
+ * none. */
 static const char *missing_text(Emitter *e, uint32_t arg)
 {
     const Buffer *b = arg_buffer(e->k, arg);
@@ -293,7 +306,9 @@ static void entry_checks(Emitter *e)
             line_printf(e, "(void)%s;", e->buf[k->args.at[i].buf]);
         }
     }
-    line_printf(e, "if (workspace_bytes < %s || (%s > 0 && workspace == NULL) || ((uintptr_t)workspace & 63u) != 0) {",
+    line_printf(e,
+                "if (workspace_bytes < %s || (%s > 0 && workspace == NULL) || "
+                "((uintptr_t)workspace & 63u) != 0) {",
                 need, need);
     line_printf(e, "    return TDSL_E_WORKSPACE;");
     line_printf(e, "}");
@@ -341,7 +356,8 @@ static void nothing_to_do_emit(Emitter *e)
     const Kernel *k = e->k;
     uint32_t n_outputs = 0;
     for (uint32_t i = 0; i < k->args.n; i++) {
-        n_outputs += k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT ? 1 : 0;
+        n_outputs +=
+            k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT ? 1 : 0;
     }
     Text t;
     text_init(&t, e->arena);
@@ -355,7 +371,8 @@ static void nothing_to_do_emit(Emitter *e)
         text_init(&any, e->arena);
         for (uint32_t d = 0; d < b->rank; d++) {
             if (b->extent[d].sym >= 0) {
-                text_printf(&any, n_open++ == 0 ? "%s == 0" : " || %s == 0", e->dim[b->extent[d].sym]);
+                text_printf(&any, n_open++ == 0 ? "%s == 0" : " || %s == 0",
+                            e->dim[b->extent[d].sym]);
             }
         }
         if (n_open == 0) {
@@ -375,8 +392,11 @@ static void call_emit(Emitter *e)
 {
     Text *out = e->out;
     const Kernel *k = e->k;
-    text_printf(out, "\nstatic tdsl_status tdsl_call_%s(const int64_t *dims, void *const *args, void *workspace,\n"
-                     "    size_t workspace_bytes)\n{\n", e->symbol);
+    text_printf(out,
+                "\nstatic tdsl_status tdsl_call_%s(const int64_t *dims, void *const *args, "
+                "void *workspace,\n"
+                "    size_t workspace_bytes)\n{\n",
+                e->symbol);
     if (n_dims(k) == 0) {
         text_put(out, "    (void)dims;\n");
     }
@@ -403,9 +423,11 @@ void kernel_entry_emit(Emitter *e, const Text *body)
     entry_checks(e);
     nothing_to_do_emit(e);
     if (needs_workspace(e->k, e->k->body, e->k->n_body)) {
-        line_printf(e, "unsigned char %s[1];", e->own.none); /* no arithmetic on a null pointer */
-        line_printf(e, "unsigned char *const %s = workspace != NULL ? (unsigned char *)workspace : %s;", e->own.ws,
-                    e->own.none);
+        line_printf(e, "unsigned char %s[1];",
+                    e->own.none); /* no arithmetic on a null pointer */
+        line_printf(
+            e, "unsigned char *const %s = workspace != NULL ? (unsigned char *)workspace : %s;",
+            e->own.ws, e->own.none);
     }
     out->indent--;
     text_put(out, body->at);
@@ -419,9 +441,15 @@ static void work_emit(Emitter *e)
 {
     Text *out = e->out;
     const Kernel *k = e->k;
-    text_printf(out, "\nstatic size_t tdsl_bytes_%s(const int64_t *dims)\n{\n%s    return %s_workspace_bytes(%s);\n}\n",
-                e->symbol, n_dims(k) == 0 ? "    (void)dims;\n" : "", e->symbol, dims_arguments(e, true, ""));
-    text_printf(out, "\nstatic uint64_t tdsl_work_%s(const int64_t *dims)\n{\n    uint64_t total = 0;\n", e->symbol);
+    text_printf(out,
+                "\nstatic size_t tdsl_bytes_%s(const int64_t *dims)\n{\n%s    return "
+                "%s_workspace_bytes(%s);\n}\n",
+                e->symbol, n_dims(k) == 0 ? "    (void)dims;\n" : "", e->symbol,
+                dims_arguments(e, true, ""));
+    text_printf(
+        out,
+        "\nstatic uint64_t tdsl_work_%s(const int64_t *dims)\n{\n    uint64_t total = 0;\n",
+        e->symbol);
     if (k->n_work > 0) {
         text_put(out, "    uint64_t count;\n");
     }
@@ -436,7 +464,8 @@ static void work_emit(Emitter *e)
         for (uint32_t f = 0; f < k->work[i].n; f++) {
             Dim d = k->work[i].factor[f];
             if (d.sym >= 0) {
-                text_printf(out, "    count = %s(count, dims[%d]);\n", help_fixed(e->help, "tdsl_count"), d.sym);
+                text_printf(out, "    count = %s(count, dims[%d]);\n",
+                            help_fixed(e->help, "tdsl_count"), d.sym);
             }
         }
         text_printf(out, "    total = %s(total, count);\n", help_fixed(e->help, "tdsl_tally"));
@@ -462,7 +491,8 @@ static const char *role_text(ArgRole role)
 static const char *dtype_text(DType t)
 {
     static const char *const names[DTYPE_COUNT] = {
-        "0", "TDSL_F64", "TDSL_F32", "TDSL_F16", "TDSL_BF16", "TDSL_I32", "TDSL_I64", "TDSL_BOOL", "TDSL_C64", "TDSL_C128",
+        "0",        "TDSL_F64", "TDSL_F32",  "TDSL_F16", "TDSL_BF16",
+        "TDSL_I32", "TDSL_I64", "TDSL_BOOL", "TDSL_C64", "TDSL_C128",
     };
     return names[t];
 }
@@ -488,7 +518,8 @@ static void tables_emit(Emitter *e)
         }
         text_printf(out, "\nstatic const tdsl_extent tdsl_extents_%s_%u[] = {\n", e->symbol, i);
         for (uint32_t d = 0; d < b->rank; d++) {
-            text_printf(out, "    {%d, 0, %lld},\n", b->extent[d].sym, (long long)b->extent[d].n);
+            text_printf(out, "    {%d, 0, %lld},\n", b->extent[d].sym,
+                        (long long)b->extent[d].n);
         }
         text_put(out, "};\n");
     }
@@ -500,7 +531,8 @@ static void tables_emit(Emitter *e)
         const Buffer *b = arg_buffer(k, i);
         text_put(out, "    {");
         text_literal(out, b->name->text);
-        text_printf(out, ", %s, %s, %u, 0, ", role_text(k->args.at[i].role), dtype_text(b->dtype), b->rank);
+        text_printf(out, ", %s, %s, %u, 0, ", role_text(k->args.at[i].role),
+                    dtype_text(b->dtype), b->rank);
         if (b->rank == 0) {
             text_put(out, "NULL},\n");
         } else {
@@ -510,7 +542,8 @@ static void tables_emit(Emitter *e)
     text_put(out, "};\n");
 }
 
-/* Of the plan as it is dumped, without places: equal plans have equal digests, wherever they came from. */
+/* Of the plan as it is dumped, without places: equal plans have equal digests, wherever they
+ * came from. */
 static const char *digest_text(const Emitter *e)
 {
     Text t;
@@ -537,7 +570,8 @@ void kernel_info_emit(Emitter *e, const char *source)
     text_literal(out, source);
     text_put(out, ",\n    ");
     text_literal(out, k->signature != NULL ? k->signature : k->name->text);
-    text_printf(out, ",\n    \"%s\",\n    %u,\n    %u,\n", digest_text(e), n_dims(k), k->args.n);
+    text_printf(out, ",\n    \"%s\",\n    %u,\n    %u,\n", digest_text(e), n_dims(k),
+                k->args.n);
     text_printf(out, n_dims(k) > 0 ? "    tdsl_dims_%s,\n" : "    NULL,\n", s);
     text_printf(out, k->args.n > 0 ? "    tdsl_args_%s,\n" : "    NULL,\n", s);
     text_printf(out, "    tdsl_bytes_%s,\n    tdsl_work_%s,\n    tdsl_call_%s,\n};\n", s, s, s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses and scalar expressions as C. An address is a sum over the dimensions, each an affine expression in
- * parentheses times a stride, so that every intermediate number lies inside the buffer. A long expression is cut into
- * temporaries by its text alone, which keeps lines and brackets short whatever the source was. */
+/* Addresses and scalar expressions as C. An address is a sum over the dimensions, each an
+ * affine expression in parentheses times a stride, so that every intermediate number lies
+ * inside the buffer. A long expression is cut into temporaries by its text alone, which keeps
+ * lines and brackets short whatever the source was. */
 #include <string.h>
 
 #include "backend/c/emit.h"
@@ -11,7 +12,8 @@
 const char *c_type(DType t)
 {
     static const char *const names[DTYPE_COUNT] = {
-        "void", "double", "float", "uint16_t", "uint16_t", "int32_t", "int64_t", "uint8_t", "tdsl_c64", "tdsl_c128",
+        "void",    "double",  "float",   "uint16_t", "uint16_t",
+        "int32_t", "int64_t", "uint8_t", "tdsl_c64", "tdsl_c128",
     };
     return names[t];
 }
@@ -70,7 +72,8 @@ const char *affine_text(const Emitter *e, Affine x, Binding within)
         }
     }
     if (x.base < 0) {
-        text_printf(&t, parts == 0 ? "-%llu" : " - %llu", (unsigned long long)(0 - (uint64_t)x.base));
+        text_printf(&t, parts == 0 ? "-%llu" : " - %llu",
+                    (unsigned long long)(0 - (uint64_t)x.base));
         parts++;
     }
     if (parts == 0) {
@@ -92,7 +95,8 @@ const char *range_hi(Emitter *e, Range r)
     if (r.span == 0) {
         return c_dim_text(e, r.limit);
     }
-    const char *end = affine_text(e, affine_add(e->arena, r.start, 1, affine_const(r.span)), BIND_SUM);
+    const char *end =
+        affine_text(e, affine_add(e->arena, r.start, 1, affine_const(r.span)), BIND_SUM);
     if (!r.clipped) {
         return end;
     }
@@ -100,12 +104,14 @@ const char *range_hi(Emitter *e, Range r)
         int64_t last = r.start.base + r.span;
         return c_dim_text(e, dim_fixed(last < r.limit.n ? last : r.limit.n));
     }
-    return str_format(e->arena, "%s(%s, %s)", help_fixed(e->help, "tdsl_min"), end, c_dim_text(e, r.limit));
+    return str_format(e->arena, "%s(%s, %s)", help_fixed(e->help, "tdsl_min"), end,
+                      c_dim_text(e, r.limit));
 }
 
 /* ---- addresses ---- */
 
-/* The stride of dimension d: its fixed part, and the open part as text ("" when there is none). */
+/* The stride of dimension d: its fixed part, and the open part as text ("" when there is none).
+ */
 static int64_t stride_of(const Emitter *e, const Buffer *b, uint32_t d, const char **open)
 {
     int64_t fixed = 1;
@@ -223,7 +229,8 @@ const char *number_text(Emitter *e, Number n)
     case DTYPE_C64:
     case DTYPE_C128: {
         bool single = n.dtype == DTYPE_C64;
-        return str_format(e->arena, "%s(%s, %s)", help_fixed(e->help, single ? "tdsl_make_c64" : "tdsl_make_c128"),
+        return str_format(e->arena, "%s(%s, %s)",
+                          help_fixed(e->help, single ? "tdsl_make_c64" : "tdsl_make_c128"),
                           real_text(e, n.re, single), real_text(e, n.im, single));
     }
     case DTYPE_NONE:
@@ -247,7 +254,8 @@ static CText shorten(Emitter *e, CText x, DType t)
     if (strlen(x.at) <= TEXT_MAX) {
         return x;
     }
-    for (uint32_t k = 0; k < e->temps.n; k++) { /* equal text is equal value: shared or not in memory */
+    for (uint32_t k = 0; k < e->temps.n;
+         k++) { /* equal text is equal value: shared or not in memory */
         if (strcmp(e->temps.at[k].text, x.at) == 0) {
             return ctext(e->temps.at[k].name, BIND_ATOM);
         }
@@ -263,7 +271,8 @@ static CText load_text(Emitter *e, const Expr *x)
     const char *raw = element_text(e, x->buf, x->at);
     bool half = x->dtype == DTYPE_F16 || x->dtype == DTYPE_BF16;
     if (half && e->k->bufs.at[x->buf].space != SPACE_ACC) {
-        const char *f = help_fixed(e->help, x->dtype == DTYPE_F16 ? "tdsl_float_of_f16" : "tdsl_float_of_bf16");
+        const char *f = help_fixed(e->help, x->dtype == DTYPE_F16 ? "tdsl_float_of_f16"
+                                                                  : "tdsl_float_of_bf16");
         return ctext(str_format(e->arena, "%s(%s)", f, raw), BIND_ATOM);
     }
     return ctext(raw, BIND_ATOM);
@@ -275,7 +284,8 @@ static CText cast_text(Emitter *e, CText x, DType from, DType to)
     if (f != NULL) {
         return ctext(str_format(e->arena, "%s(%s)", f, x.at), BIND_ATOM);
     }
-    return ctext(str_format(e->arena, "(%s)%s", c_compute(to), in_parens(e, x, BIND_UNARY)), BIND_UNARY);
+    return ctext(str_format(e->arena, "(%s)%s", c_compute(to), in_parens(e, x, BIND_UNARY)),
+                 BIND_UNARY);
 }
 
 static bool is_plain_float(DType t)
@@ -289,22 +299,27 @@ static bool infix_text(Emitter *e, Op op, DType t, const CText *arg, CText *out)
     if (!is_plain_float(t)) {
         return false;
     }
-    const char *const left = in_parens(e, arg[0], op == OP_MUL || op == OP_DIV ? BIND_PRODUCT : BIND_SUM);
+    const char *const left =
+        in_parens(e, arg[0], op == OP_MUL || op == OP_DIV ? BIND_PRODUCT : BIND_SUM);
     switch ((int)op) {
     case OP_NEG:
         *out = ctext(str_format(e->arena, "-%s", in_parens(e, arg[0], BIND_ATOM)), BIND_UNARY);
         return true;
     case OP_ADD:
-        *out = ctext(str_format(e->arena, "%s + %s", left, in_parens(e, arg[1], BIND_PRODUCT)), BIND_SUM);
+        *out = ctext(str_format(e->arena, "%s + %s", left, in_parens(e, arg[1], BIND_PRODUCT)),
+                     BIND_SUM);
         return true;
     case OP_SUB:
-        *out = ctext(str_format(e->arena, "%s - %s", left, in_parens(e, arg[1], BIND_PRODUCT)), BIND_SUM);
+        *out = ctext(str_format(e->arena, "%s - %s", left, in_parens(e, arg[1], BIND_PRODUCT)),
+                     BIND_SUM);
         return true;
     case OP_MUL:
-        *out = ctext(str_format(e->arena, "%s * %s", left, in_parens(e, arg[1], BIND_UNARY)), BIND_PRODUCT);
+        *out = ctext(str_format(e->arena, "%s * %s", left, in_parens(e, arg[1], BIND_UNARY)),
+                     BIND_PRODUCT);
         return true;
     case OP_DIV:
-        *out = ctext(str_format(e->arena, "%s / %s", left, in_parens(e, arg[1], BIND_UNARY)), BIND_PRODUCT);
+        *out = ctext(str_format(e->arena, "%s / %s", left, in_parens(e, arg[1], BIND_UNARY)),
+                     BIND_PRODUCT);
         return true;
     default: /* not arithmetic */
         return false;
@@ -330,9 +345,12 @@ static CText apply_text(Emitter *e, Op op, DType in, DType out, uint32_t n, cons
     }
     if (op == OP_SCALE && is_word(arg[0].at)) { /* the second factor is not even read */
         CText zero = number_ctext(e, number_int(in, 0));
-        const char *test = str_format(e->arena, "%s(%s, %s)", help_op(e->help, OP_EQ, in, DTYPE_BOOL), arg[0].at, zero.at);
+        const char *test =
+            str_format(e->arena, "%s(%s, %s)", help_op(e->help, OP_EQ, in, DTYPE_BOOL),
+                       arg[0].at, zero.at);
         CText product = apply_text(e, OP_MUL, in, in, 2, arg);
-        return ctext(str_format(e->arena, "%s != 0 ? %s : %s", test, zero.at, product.at), BIND_LOOSE);
+        return ctext(str_format(e->arena, "%s != 0 ? %s : %s", test, zero.at, product.at),
+                     BIND_LOOSE);
     }
     Text t;
     text_init(&t, e->arena);
@@ -364,7 +382,8 @@ static CText leaf_text(Emitter *e, const Expr *x)
     UNREACHABLE();
 }
 
-/* Nodes in an order with operands first; shared nodes once. No recursion: expressions may be deep. */
+/* Nodes in an order with operands first; shared nodes once. No recursion: expressions may be
+ * deep. */
 typedef struct Walk {
     const Expr *x;
     uint32_t next; /* operand to go to */
@@ -446,9 +465,10 @@ CText fold_text(Emitter *e, Op fold, DType t, CText a, CText x)
 const char *stored_text(Emitter *e, DType t, CText value)
 {
     if (t == DTYPE_F16 || t == DTYPE_BF16) {
-        return str_format(e->arena, "%s(%s)",
-                          help_fixed(e->help, t == DTYPE_F16 ? "tdsl_f16_of_float" : "tdsl_bf16_of_float"),
-                          value.at);
+        return str_format(
+            e->arena, "%s(%s)",
+            help_fixed(e->help, t == DTYPE_F16 ? "tdsl_f16_of_float" : "tdsl_bf16_of_float"),
+            value.at);
     }
     return value.at;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The static inline functions of a generated file: the scalar ops as their row of the op table says, wrapping integer
- * arithmetic, conversions. One is defined when something first asks for its name, after those it needs itself. */
+/* The static inline functions of a generated file: the scalar ops as their row of the op table
+ * says, wrapping integer arithmetic, conversions. One is defined when something first asks for
+ * its name, after those it needs itself. */
 #include <string.h>
 
 #include "backend/c/emit.h"
@@ -17,9 +18,11 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER int64_t tdsl_min(int64_t x, int64_t y)\n{\n    return x < y ? x : y;\n}\n"},
     {"tdsl_pad", NULL, false,
      "/* Rounded up to whole lines of 64 bytes. */\n"
-     "TDSL_HELPER size_t tdsl_pad(int64_t bytes)\n{\n    return ((size_t)bytes + 63) & ~(size_t)63;\n}\n"},
+     "TDSL_HELPER size_t tdsl_pad(int64_t bytes)\n{\n    return ((size_t)bytes + 63) & "
+     "~(size_t)63;\n}\n"},
     {"tdsl_grow", NULL, false,
-     "/* size * extent, or -1 when that is too large for one object. An extent of 0 counts as 1: strides must be in\n"
+     "/* size * extent, or -1 when that is too large for one object. An extent of 0 counts as "
+     "1: strides must be in\n"
      " * range too. */\n"
      "TDSL_HELPER int64_t tdsl_grow(int64_t size, int64_t extent)\n{\n"
      "    const int64_t most = (int64_t)(PTRDIFF_MAX / 2);\n"
@@ -27,15 +30,18 @@ static const FixedHelper fixed_helpers[] = {
      "    return size < 0 || size > most / extent ? -1 : size * extent;\n}\n"},
     {"tdsl_plus", NULL, false,
      "/* x + y, or SIZE_MAX when that is too large. */\n"
-     "TDSL_HELPER size_t tdsl_plus(size_t x, size_t y)\n{\n    return x > SIZE_MAX - y ? SIZE_MAX : x + y;\n}\n"},
+     "TDSL_HELPER size_t tdsl_plus(size_t x, size_t y)\n{\n    return x > SIZE_MAX - y ? "
+     "SIZE_MAX : x + y;\n}\n"},
     {"tdsl_count", NULL, false,
      "/* count * extent, or UINT64_MAX when that is too large. */\n"
      "TDSL_HELPER uint64_t tdsl_count(uint64_t count, int64_t extent)\n{\n"
      "    if (extent <= 0) {\n        return 0;\n    }\n"
-     "    return count > UINT64_MAX / (uint64_t)extent ? UINT64_MAX : count * (uint64_t)extent;\n}\n"},
+     "    return count > UINT64_MAX / (uint64_t)extent ? UINT64_MAX : count * "
+     "(uint64_t)extent;\n}\n"},
     {"tdsl_tally", NULL, false,
      "/* x + y, or UINT64_MAX when that is too large. */\n"
-     "TDSL_HELPER uint64_t tdsl_tally(uint64_t x, uint64_t y)\n{\n    return x > UINT64_MAX - y ? UINT64_MAX : x + y;\n}\n"},
+     "TDSL_HELPER uint64_t tdsl_tally(uint64_t x, uint64_t y)\n{\n    return x > UINT64_MAX - "
+     "y ? UINT64_MAX : x + y;\n}\n"},
     {"tdsl_make_c64", NULL, false,
      "TDSL_HELPER tdsl_c64 tdsl_make_c64(float re, float im)\n{\n"
      "    union {\n        float part[2];\n        tdsl_c64 whole;\n    } z;\n"
@@ -57,29 +63,35 @@ static const FixedHelper fixed_helpers[] = {
      "    if (x <= -9223372036854775808.0) {\n        return INT64_MIN;\n    }\n"
      "    return x >= 9223372036854775808.0 ? INT64_MAX : (int64_t)x;\n}\n"},
     {"tdsl_bool_of_f64", NULL, false,
-     "TDSL_HELPER uint8_t tdsl_bool_of_f64(double x)\n{\n    return (uint8_t)!(x <= 0.0 && x >= 0.0);\n}\n"},
+     "TDSL_HELPER uint8_t tdsl_bool_of_f64(double x)\n{\n    return (uint8_t)!(x <= 0.0 && x "
+     ">= 0.0);\n}\n"},
     {"tdsl_bool_of_i64", NULL, false,
      "TDSL_HELPER uint8_t tdsl_bool_of_i64(int64_t x)\n{\n    return (uint8_t)(x != 0);\n}\n"},
     {"tdsl_bits_of_float", NULL, false,
      "TDSL_HELPER uint32_t tdsl_bits_of_float(float x)\n{\n"
-     "    union {\n        float x;\n        uint32_t bits;\n    } u;\n    u.x = x;\n    return u.bits;\n}\n"},
+     "    union {\n        float x;\n        uint32_t bits;\n    } u;\n    u.x = x;\n    "
+     "return u.bits;\n}\n"},
     {"tdsl_float_of_bits", NULL, false,
      "TDSL_HELPER float tdsl_float_of_bits(uint32_t bits)\n{\n"
-     "    union {\n        float x;\n        uint32_t bits;\n    } u;\n    u.bits = bits;\n    return u.x;\n}\n"},
+     "    union {\n        float x;\n        uint32_t bits;\n    } u;\n    u.bits = bits;\n    "
+     "return u.x;\n}\n"},
     {"tdsl_float_of_bf16", "tdsl_float_of_bits", false,
-     "TDSL_HELPER float tdsl_float_of_bf16(uint16_t x)\n{\n    return tdsl_float_of_bits((uint32_t)x << 16);\n}\n"},
+     "TDSL_HELPER float tdsl_float_of_bf16(uint16_t x)\n{\n    return "
+     "tdsl_float_of_bits((uint32_t)x << 16);\n}\n"},
     {"tdsl_bf16_of_float", "tdsl_bits_of_float", false,
      "/* To nearest, ties to even. */\n"
      "TDSL_HELPER uint16_t tdsl_bf16_of_float(float x)\n{\n"
      "    const uint32_t bits = tdsl_bits_of_float(x);\n"
-     "    if ((bits & 0x7fffffffu) > 0x7f800000u) {\n        return (uint16_t)((bits >> 16) | 0x40u);\n    }\n"
+     "    if ((bits & 0x7fffffffu) > 0x7f800000u) {\n        return (uint16_t)((bits >> 16) | "
+     "0x40u);\n    }\n"
      "    return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}\n"},
     {"tdsl_float_of_f16", "tdsl_float_of_bits", false,
      "TDSL_HELPER float tdsl_float_of_f16(uint16_t x)\n{\n"
      "    const uint32_t sign = (uint32_t)(x & 0x8000u) << 16;\n"
      "    const uint32_t exponent = (x >> 10) & 31u;\n"
      "    const uint32_t digits = x & 1023u;\n"
-     "    if (exponent == 31u) {\n        return tdsl_float_of_bits(sign | 0x7f800000u | (digits << 13));\n    }\n"
+     "    if (exponent == 31u) {\n        return tdsl_float_of_bits(sign | 0x7f800000u | "
+     "(digits << 13));\n    }\n"
      "    if (exponent == 0u) {\n        const float small = (float)digits * 0x1p-24f;\n"
      "        return sign != 0u ? -small : small;\n    }\n"
      "    return tdsl_float_of_bits(sign | ((exponent + 112u) << 23) | (digits << 13));\n}\n"},
@@ -92,7 +104,8 @@ static const FixedHelper fixed_helpers[] = {
      "    if (size > 0x7f800000u) {\n        return (uint16_t)(sign | 0x7e00u);\n    }\n"
      "    if (size >= 0x477ff000u) {\n        return (uint16_t)(sign | 0x7c00u);\n    }\n"
      "    if (size >= 0x38800000u) {\n"
-     "        return (uint16_t)(sign | ((size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13));\n    }\n"
+     "        return (uint16_t)(sign | ((size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> "
+     "13));\n    }\n"
      "    if (size < 0x33000000u) {\n        return (uint16_t)sign;\n    }\n"
      "    const uint32_t digits = (size & 0x7fffffu) | 0x800000u;\n"
      "    const uint32_t drop = 126u - (size >> 23);\n"
@@ -102,9 +115,11 @@ static const FixedHelper fixed_helpers[] = {
      "    const uint32_t up = lost > half || (lost == half && (kept & 1u) != 0u) ? 1u : 0u;\n"
      "    return (uint16_t)(sign | (kept + up));\n}\n"},
     {"tdsl_round_bf16", "tdsl_bf16_of_float", false,
-     "TDSL_HELPER float tdsl_round_bf16(float x)\n{\n    return tdsl_float_of_bf16(tdsl_bf16_of_float(x));\n}\n"},
+     "TDSL_HELPER float tdsl_round_bf16(float x)\n{\n    return "
+     "tdsl_float_of_bf16(tdsl_bf16_of_float(x));\n}\n"},
     {"tdsl_round_f16", "tdsl_f16_of_float", false,
-     "TDSL_HELPER float tdsl_round_f16(float x)\n{\n    return tdsl_float_of_f16(tdsl_f16_of_float(x));\n}\n"},
+     "TDSL_HELPER float tdsl_round_f16(float x)\n{\n    return "
+     "tdsl_float_of_f16(tdsl_f16_of_float(x));\n}\n"},
 };
 
 void helpers_init(Helpers *h, Arena *arena)
@@ -141,7 +156,8 @@ const char *help_fixed(Helpers *h, const char *name)
                 (void)help_fixed(h, f->needs);
             }
             if (strncmp(name, "tdsl_round_", 11) == 0) {
-                (void)help_fixed(h, strcmp(name, "tdsl_round_f16") == 0 ? "tdsl_float_of_f16" : "tdsl_float_of_bf16");
+                (void)help_fixed(h, strcmp(name, "tdsl_round_f16") == 0 ? "tdsl_float_of_f16"
+                                                                        : "tdsl_float_of_bf16");
             }
             h->math |= f->math;
             helper_put(h, f->text);
@@ -194,7 +210,11 @@ static bool int_body(Text *out, Op op, DType t)
     case OP_ADD:
     case OP_SUB:
     case OP_MUL:
-        text_printf(out, "(%s)((%s)x %s (%s)y)", s, u, op == OP_ADD ? "+" : op == OP_SUB ? "-" : "*", u);
+        text_printf(out, "(%s)((%s)x %s (%s)y)", s, u,
+                    op == OP_ADD   ? "+"
+                    : op == OP_SUB ? "-"
+                                   : "*",
+                    u);
         return true;
     case OP_DIV:
         text_printf(out, "y == 0 ? 0 : y == -1 ? (%s)(0u - (%s)x) : x / y", s, u);
@@ -262,15 +282,17 @@ static bool complex_body(Helpers *h, Text *out, Op op, DType t)
         return true;
     case OP_MUL: /* without the recovery of infinities that C's own product has */
         (void)help_fixed(h, name);
-        text_printf(out,
-                    "%s(creal%s(x) * creal%s(y) - cimag%s(x) * cimag%s(y),\n"
-                    "                         creal%s(x) * cimag%s(y) + cimag%s(x) * creal%s(y))",
-                    name, s, s, s, s, s, s, s, s);
+        text_printf(
+            out,
+            "%s(creal%s(x) * creal%s(y) - cimag%s(x) * cimag%s(y),\n"
+            "                         creal%s(x) * cimag%s(y) + cimag%s(x) * creal%s(y))",
+            name, s, s, s, s, s, s, s, s);
         return true;
     case OP_EQ:
     case OP_NE: {
         const char *eq = help_op(h, OP_EQ, part, DTYPE_BOOL);
-        text_printf(out, "%s(%s(creal%s(x), creal%s(y)) != 0 && %s(cimag%s(x), cimag%s(y)) != 0)",
+        text_printf(out,
+                    "%s(%s(creal%s(x), creal%s(y)) != 0 && %s(cimag%s(x), cimag%s(y)) != 0)",
                     op == OP_NE ? "!" : "", eq, s, s, eq, s, s);
         return true;
     }
@@ -286,8 +308,10 @@ static void op_body(Helpers *h, Text *out, Op op, DType in, DType result)
     if (op == OP_SCALE) {
         DType t = in;
         Emitter none = {.arena = h->arena, .help = h};
-        text_printf(out, "%s(x, %s) != 0 ? ", help_op(h, OP_EQ, t, DTYPE_BOOL), number_text(&none, number_int(t, 0)));
-        text_printf(out, "%s : %s(x, y)", number_text(&none, number_int(t, 0)), help_op(h, OP_MUL, t, t));
+        text_printf(out, "%s(x, %s) != 0 ? ", help_op(h, OP_EQ, t, DTYPE_BOOL),
+                    number_text(&none, number_int(t, 0)));
+        text_printf(out, "%s : %s(x, y)", number_text(&none, number_int(t, 0)),
+                    help_op(h, OP_MUL, t, t));
         return;
     }
     if ((whole && int_body(out, op, in)) || (real && float_body(h, out, op, in)) ||
@@ -318,10 +342,12 @@ const char *help_op(Helpers *h, Op op, DType in, DType out)
     text_printf(&t, "TDSL_HELPER %s %s(", c_compute(out), name);
     for (int k = 0; k < info->arity; k++) {
         bool condition = op == OP_SELECT && k == 0;
-        text_printf(&t, k == 0 ? "%s %c" : ", %s %c", c_compute(condition ? DTYPE_BOOL : in), "xyz"[k]);
+        text_printf(&t, k == 0 ? "%s %c" : ", %s %c", c_compute(condition ? DTYPE_BOOL : in),
+                    "xyz"[k]);
     }
     if (is_half(out)) {
-        const char *round = help_fixed(h, out == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16");
+        const char *round =
+            help_fixed(h, out == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16");
         text_printf(&t, ")\n{\n    return %s(%s);\n}\n", round, body.at);
     } else if (out == DTYPE_BOOL) {
         text_printf(&t, ")\n{\n    return (uint8_t)(%s);\n}\n", body.at);
@@ -334,10 +360,12 @@ const char *help_op(Helpers *h, Op op, DType in, DType out)
 
 /* ---- conversions ---- */
 
-static const char *narrow_helper(Helpers *h, const char *name, const char *type, const char *from, const char *body)
+static const char *narrow_helper(Helpers *h, const char *name, const char *type,
+                                 const char *from, const char *body)
 {
     if (helper_new(h, name)) {
-        helper_put(h, str_format(h->arena, "TDSL_HELPER %s %s(%s x)\n{\n    return %s;\n}\n", type, name, from, body));
+        helper_put(h, str_format(h->arena, "TDSL_HELPER %s %s(%s x)\n{\n    return %s;\n}\n",
+                                 type, name, from, body));
     }
     return name;
 }
@@ -351,13 +379,16 @@ static const char *cast_from_complex(Helpers *h, DType from, DType to)
     if (dtype_is_complex(to)) {
         const char *make = help_fixed(h, to == DTYPE_C64 ? "tdsl_make_c64" : "tdsl_make_c128");
         const char *part = to == DTYPE_C64 ? "float" : "double";
-        return narrow_helper(h, name, c_type(to), c_type(from),
-                             str_format(h->arena, "%s((%s)creal%s(x), (%s)cimag%s(x))", make, part, s, part, s));
+        return narrow_helper(
+            h, name, c_type(to), c_type(from),
+            str_format(h->arena, "%s((%s)creal%s(x), (%s)cimag%s(x))", make, part, s, part, s));
     }
     if (to == DTYPE_BOOL) {
         const char *f = help_fixed(h, "tdsl_bool_of_f64");
-        return narrow_helper(h, name, "uint8_t", c_type(from),
-                             str_format(h->arena, "(uint8_t)(%s((double)creal%s(x)) | %s((double)cimag%s(x)))", f, s, f, s));
+        return narrow_helper(
+            h, name, "uint8_t", c_type(from),
+            str_format(h->arena, "(uint8_t)(%s((double)creal%s(x)) | %s((double)cimag%s(x)))",
+                       f, s, f, s));
     }
     DType part = from == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64;
     const char *f = help_cast(h, part, to);
@@ -375,23 +406,28 @@ const char *help_cast(Helpers *h, DType from, DType to)
     if (dtype_is_complex(to)) {
         bool single = to == DTYPE_C64;
         const char *make = help_fixed(h, single ? "tdsl_make_c64" : "tdsl_make_c128");
-        return narrow_helper(h, name, c_type(to), c_compute(from),
-                             str_format(h->arena, single ? "%s((float)x, 0.0f)" : "%s((double)x, 0.0)", make));
+        return narrow_helper(
+            h, name, c_type(to), c_compute(from),
+            str_format(h->arena, single ? "%s((float)x, 0.0f)" : "%s((double)x, 0.0)", make));
     }
     if (is_half(to)) {
-        const char *round = help_fixed(h, to == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16");
-        return narrow_helper(h, name, "float", c_compute(from), str_format(h->arena, "%s((float)x)", round));
+        const char *round =
+            help_fixed(h, to == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16");
+        return narrow_helper(h, name, "float", c_compute(from),
+                             str_format(h->arena, "%s((float)x)", round));
     }
     if (to == DTYPE_BOOL) {
         bool real = dtype_is_float(from);
         const char *f = help_fixed(h, real ? "tdsl_bool_of_f64" : "tdsl_bool_of_i64");
-        return narrow_helper(h, str_format(h->arena, "%s_cast", name), "uint8_t", c_compute(from),
-                             str_format(h->arena, real ? "%s((double)x)" : "%s((int64_t)x)", f));
+        return narrow_helper(
+            h, str_format(h->arena, "%s_cast", name), "uint8_t", c_compute(from),
+            str_format(h->arena, real ? "%s((double)x)" : "%s((int64_t)x)", f));
     }
     if (dtype_is_int(to) && dtype_is_float(from)) {
         const char *f = help_fixed(h, to == DTYPE_I32 ? "tdsl_i32_of_f64" : "tdsl_i64_of_f64");
         return from == DTYPE_F64 ? f
-                                 : narrow_helper(h, name, c_type(to), "float", str_format(h->arena, "%s((double)x)", f));
+                                 : narrow_helper(h, name, c_type(to), "float",
+                                                 str_format(h->arena, "%s((double)x)", f));
     }
     if (to == DTYPE_I32 && from == DTYPE_I64) {
         return narrow_helper(h, name, "int32_t", "int64_t", "(int32_t)(uint32_t)x");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops, buffers and scalar tile statements. Buffers of the workspace are laid out as a stack that follows the
- * blocks: each starts where the one before it in the same scope ends, so what scopes beside each other use is shared. */
+/* Loops, buffers and scalar tile statements. Buffers of the workspace are laid out as a stack
+ * that follows the blocks: each starts where the one before it in the same scope ends, so what
+ * scopes beside each other use is shared. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 
 /* ---- lines ---- */
 
-/* Where to break a line of more than `room` characters: after a ';' or ',', before "&&" or "||", else at the last blank
- * before, else at the first one after. */
+/* Where to break a line of more than `room` characters: after a ';' or ',', before "&&" or
+ * "||", else at the last blank before, else at the first one after. */
 static size_t break_at(const char *s, size_t n, size_t room)
 {
     for (size_t k = room; k > room / 2; k--) {
@@ -141,13 +142,15 @@ const char *bytes_text(Emitter *e, const Buffer *b)
             text_printf(&t, " * %s", e->dim[b->extent[d].sym]);
         }
     }
-    return str_format(e->arena, "%s(%lld%s)", help_fixed(e->help, "tdsl_pad"), (long long)size, t.at);
+    return str_format(e->arena, "%s(%lld%s)", help_fixed(e->help, "tdsl_pad"), (long long)size,
+                      t.at);
 }
 
 /* The address where the buffer starts. */
 static const char *place_text(Emitter *e, Place ws)
 {
-    return ws.offset == 0 ? ws.base : str_format(e->arena, "%s + %lld", ws.base, (long long)ws.offset);
+    return ws.offset == 0 ? ws.base
+                          : str_format(e->arena, "%s + %lld", ws.base, (long long)ws.offset);
 }
 
 /* Declares the buffer; returns where the next one goes. `more`: there is a next one. */
@@ -166,7 +169,8 @@ static Place alloc_emit(Emitter *e, BufRef buf, Place ws, bool more)
     if (e->in_tile) {
         int64_t size = 0;
         CHECK(bytes_fixed(b, &size));
-        line_printf(e, "%s %s[%lld];", c_type(b->dtype), name, (long long)(size / dtype_bytes(b->dtype)));
+        line_printf(e, "%s %s[%lld];", c_type(b->dtype), name,
+                    (long long)(size / dtype_bytes(b->dtype)));
         return ws;
     }
     line_printf(e, "%s *TDSL_RESTRICT const %s = (%s *)(void *)(%s);", c_type(b->dtype), name,
@@ -176,7 +180,8 @@ static Place alloc_emit(Emitter *e, BufRef buf, Place ws, bool more)
         ws.offset += bytes;
     } else if (more) {
         const char *base = names_take(&e->names, "ws");
-        line_printf(e, "unsigned char *const %s = %s + %s;", base, place_text(e, ws), bytes_text(e, b));
+        line_printf(e, "unsigned char *const %s = %s + %s;", base, place_text(e, ws),
+                    bytes_text(e, b));
         ws = (Place){base, 0};
     }
     return ws;
@@ -197,27 +202,29 @@ static void loop_open(Emitter *e, VarRef var, Range r, int64_t step, ForPart par
     const char *hi = range_hi(e, r);
     switch (part) {
     case FOR_ALL:
-        line_printf(e, "for (int64_t %s = %s; %s < %s; %s) {", v, lo, v, hi, step_text(e, v, step));
+        line_printf(e, "for (int64_t %s = %s; %s < %s; %s) {", v, lo, v, hi,
+                    step_text(e, v, step));
         break;
     case FOR_FULL:
-        line_printf(e, "for (int64_t %s = %s; %s + %lld <= %s; %s) {", v, lo, v, (long long)step, hi,
-                    step_text(e, v, step));
+        line_printf(e, "for (int64_t %s = %s; %s + %lld <= %s; %s) {", v, lo, v,
+                    (long long)step, hi, step_text(e, v, step));
         break;
     case FOR_REST: { /* at most once: where no full tile fits any more */
         bool zero = strcmp(lo, "0") == 0;
-        const char *first = zero ? str_format(e->arena, "%s / %lld", hi, (long long)step)
-                                 : str_format(e->arena, "%s + (%s - %s) / %lld", lo, hi,
-                                              affine_text(e, r.start, BIND_ATOM), (long long)step);
-        line_printf(e, "for (int64_t %s = %s * %lld; %s < %s; %s) {", v, first, (long long)step, v, hi,
-                    step_text(e, v, step));
+        const char *first =
+            zero ? str_format(e->arena, "%s / %lld", hi, (long long)step)
+                 : str_format(e->arena, "%s + (%s - %s) / %lld", lo, hi,
+                              affine_text(e, r.start, BIND_ATOM), (long long)step);
+        line_printf(e, "for (int64_t %s = %s * %lld; %s < %s; %s) {", v, first, (long long)step,
+                    v, hi, step_text(e, v, step));
         break;
     }
     }
     open_block(e);
 }
 
-/* Which value the next statements compute; said once. Not its line: a token, AST or checked dump is laid out in another
- * way than its program, and the C of all dumps is the same. */
+/* Which value the next statements compute; said once. Not its line: a token, AST or checked
+ * dump is laid out in another way than its program, and the C of all dumps is the same. */
 static void name_comment(Emitter *e, const Stmt *s)
 {
     if (s->name == NULL || s->name == e->last_name) {
@@ -245,14 +252,16 @@ void tile_emit(Emitter *e, const Stmt *s)
     CText value = expr_text(e, s->value);
     bool plain = b->dtype == DTYPE_F32 || b->dtype == DTYPE_F64;
     if (s->fold == OP_COPY) {
-        line_printf(e, "%s = %s;", dst, b->space == SPACE_ACC ? value.at : stored_text(e, b->dtype, value));
+        line_printf(e, "%s = %s;", dst,
+                    b->space == SPACE_ACC ? value.at : stored_text(e, b->dtype, value));
     } else if (plain && (s->fold == OP_SUM || s->fold == OP_PROD)) {
         line_printf(e, "%s %s= %s;", dst, s->fold == OP_SUM ? "+" : "*", value.at);
     } else {
         const Expr load = {.kind = EXPR_LOAD, .dtype = b->dtype, .buf = s->dst, .at = s->at};
         CText a = expr_text(e, &load);
         CText folded = fold_text(e, s->fold, b->dtype, a, value);
-        line_printf(e, "%s = %s;", dst, b->space == SPACE_ACC ? folded.at : stored_text(e, b->dtype, folded));
+        line_printf(e, "%s = %s;", dst,
+                    b->space == SPACE_ACC ? folded.at : stored_text(e, b->dtype, folded));
     }
     for (uint32_t i = 0; i < s->n_index; i++) {
         close_block(e);
@@ -262,8 +271,8 @@ void tile_emit(Emitter *e, const Stmt *s)
 /* A loop that runs exactly once over a variable that only it knows: a block for its buffers. */
 static bool is_block(const Stmt *s)
 {
-    return s->range.start.n == 0 && s->range.start.base == 0 && s->range.span == 1 && !s->range.clipped &&
-           s->step == 1 && s->part == FOR_ALL;
+    return s->range.start.n == 0 && s->range.start.base == 0 && s->range.span == 1 &&
+           !s->range.clipped && s->step == 1 && s->part == FOR_ALL;
 }
 
 void block_emit(Emitter *e, Stmt *const *body, uint32_t n, Place ws)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Register tiles. The statements that use an accumulator of rank >= 1 become a function, in which each vector of the
- * accumulator is a variable with a name: arrays and loops would be left to the compiler's vectoriser, which cannot be
- * trusted with them. The function is printed in variants, one per width of vectors and once as plain C for compilers
- * without vectors; the best one the processor has is called. All variants add in the same order. */
+/* Register tiles. The statements that use an accumulator of rank >= 1 become a function, in
+ * which each vector of the accumulator is a variable with a name: arrays and loops would be
+ * left to the compiler's vectoriser, which cannot be trusted with them. The function is printed
+ * in variants, one per width of vectors and once as plain C for compilers without vectors; the
+ * best one the processor has is called. All variants add in the same order. */
 #include <string.h>
 
 #include "backend/c/emit.h"
@@ -15,11 +16,13 @@ typedef struct Variant {
 
 static const Variant plain_c = {"plain", 0, ""};
 static const Variant any_vectors = {"v16", 16, ""};
-static const Variant wide_vectors = {"v64", 64, "__attribute__((target(\"avx512f,avx512dq,avx512vl,avx512bw,avx2,fma\"))) "};
+static const Variant wide_vectors = {
+    "v64", 64, "__attribute__((target(\"avx512f,avx512dq,avx512vl,avx512bw,avx2,fma\"))) "};
 
 bool is_register_alloc(const Kernel *k, const Stmt *s)
 {
-    return s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_ACC && k->bufs.at[s->buf].rank > 0;
+    return s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_ACC &&
+           k->bufs.at[s->buf].rank > 0;
 }
 
 /* ---- vectors and their parts ---- */
@@ -29,7 +32,8 @@ static const char *element_type(DType t)
     return t == DTYPE_I32 ? "uint32_t" : t == DTYPE_I64 ? "uint64_t" : c_type(t);
 }
 
-/* Lanes of the part that starts at `at` of `span` lanes: the widest vector that fits, else a single element. */
+/* Lanes of the part that starts at `at` of `span` lanes: the widest vector that fits, else a
+ * single element. */
 static int64_t part_lanes(const Emitter *e, DType t, int64_t at, int64_t span)
 {
     int64_t size = dtype_bytes(t);
@@ -68,9 +72,12 @@ void vector_types_emit(const Helpers *h, Text *out)
     if (h->vectors == 0) {
         return;
     }
-    text_put(out, "\n#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n#define TDSL_VECTORS 1\n"
-                  "#if defined(__x86_64__) && !defined(TDSL_NO_WIDE)\n#define TDSL_WIDE 1\n#endif\n#endif\n");
-    text_put(out, "\n/* Vectors, and the same as they stand in arrays: aligned as their elements are. */\n"
+    text_put(out,
+             "\n#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n#define TDSL_VECTORS 1\n"
+             "#if defined(__x86_64__) && !defined(TDSL_NO_WIDE)\n#define TDSL_WIDE "
+             "1\n#endif\n#endif\n");
+    text_put(out, "\n/* Vectors, and the same as they stand in arrays: aligned as their "
+                  "elements are. */\n"
                   "#if defined(TDSL_VECTORS)\n");
     for (uint32_t bit = 0; bit < 32; bit++) {
         if ((h->vectors >> bit & 1u) == 0) {
@@ -79,16 +86,20 @@ void vector_types_emit(const Helpers *h, Text *out)
         DType t = types[bit / 8];
         long long lanes = 1ll << (bit % 8), size = (long long)dtype_bytes(t);
         const char *name = dtype_name(t);
-        text_printf(out, "typedef %s tdsl_%sx%lld __attribute__((vector_size(%lld)));\n", element_type(t), name, lanes,
-                    lanes * size);
-        text_printf(out, "typedef %s tdsl_%sx%lld_at __attribute__((vector_size(%lld), aligned(%lld), may_alias));\n",
+        text_printf(out, "typedef %s tdsl_%sx%lld __attribute__((vector_size(%lld)));\n",
+                    element_type(t), name, lanes, lanes * size);
+        text_printf(out,
+                    "typedef %s tdsl_%sx%lld_at __attribute__((vector_size(%lld), "
+                    "aligned(%lld), may_alias));\n",
                     element_type(t), name, lanes, lanes * size, size);
     }
     text_put(out, "#if defined(TDSL_WIDE)\n"
                   "/* Are there 64-byte vectors with all operations used here? */\n"
                   "static inline int tdsl_has_v64(void)\n{\n"
-                  "    return __builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") &&\n"
-                  "           __builtin_cpu_supports(\"avx512vl\") && __builtin_cpu_supports(\"avx512bw\");\n}\n"
+                  "    return __builtin_cpu_supports(\"avx512f\") && "
+                  "__builtin_cpu_supports(\"avx512dq\") &&\n"
+                  "           __builtin_cpu_supports(\"avx512vl\") && "
+                  "__builtin_cpu_supports(\"avx512bw\");\n}\n"
                   "#endif\n#endif\n");
 }
 
@@ -97,9 +108,9 @@ void vector_types_emit(const Helpers *h, Text *out)
 /* Where an unrolled statement stands: indices replaced by numbers or positions. */
 typedef struct Unrolled {
     const Stmt *s;
-    Affine *by;        /* [n_index] */
-    uint32_t vec;      /* the vector index, or n_index */
-    int64_t lanes;     /* of the part, 1 without a vector index */
+    Affine *by;    /* [n_index] */
+    uint32_t vec;  /* the vector index, or n_index */
+    int64_t lanes; /* of the part, 1 without a vector index */
     DType t;
 } Unrolled;
 
@@ -136,7 +147,8 @@ static const char *part_name(Emitter *e, BufRef buf, int64_t row, int64_t from)
         map_put(&e->part_at, key, at);
         const char *name = e->k->bufs.at[buf].rank == 1
                                ? str_format(e->arena, "%s_%lld", e->buf[buf], (long long)from)
-                               : str_format(e->arena, "%s_%lld_%lld", e->buf[buf], (long long)row, (long long)from);
+                               : str_format(e->arena, "%s_%lld_%lld", e->buf[buf],
+                                            (long long)row, (long long)from);
         vec_push(e->arena, &e->part_names, names_take(&e->names, name));
     }
     return e->part_names.at[at];
@@ -199,17 +211,22 @@ static PartText part_load(Emitter *e, const Unrolled *u, const Expr *x)
     if (is_named(e, x->buf)) {
         const char *name = acc_text(e, x->buf, at);
         bool lane = !vector && e->acc_lane >= 0;
-        return (PartText){{lane ? str_format(e->arena, "%s[%lld]", name, (long long)e->acc_lane) : name, BIND_ATOM}, vector};
+        return (PartText){
+            {lane ? str_format(e->arena, "%s[%lld]", name, (long long)e->acc_lane) : name,
+             BIND_ATOM},
+            vector};
     }
     const char *element = element_text(e, x->buf, at);
     if (vector) {
         const char *part = part_type(e, x->dtype, u->lanes);
-        const char *text = str_format(e->arena, "*(const %s_at *)(const void *)&%s", part, element);
+        const char *text =
+            str_format(e->arena, "*(const %s_at *)(const void *)&%s", part, element);
         return (PartText){{loaded(e, part, text), BIND_ATOM}, true};
     }
     bool cast = dtype_is_int(x->dtype);
     const char *text = cast ? str_format(e->arena, "(%s)%s", type, element) : element;
-    return (PartText){{e->scalar[x->buf] && !cast ? element : loaded(e, type, text), BIND_ATOM}, false};
+    return (PartText){{e->scalar[x->buf] && !cast ? element : loaded(e, type, text), BIND_ATOM},
+                      false};
 }
 
 static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x);
@@ -218,12 +235,18 @@ static PartText part_op(Emitter *e, const Unrolled *u, const Expr *x)
 {
     PartText a = part_expr(e, u, x->arg[0]);
     if (x->op == OP_NEG) {
-        return (PartText){{str_format(e->arena, "-%s", in_parens(e, a.text, BIND_ATOM)), BIND_UNARY}, a.vector};
+        return (PartText){
+            {str_format(e->arena, "-%s", in_parens(e, a.text, BIND_ATOM)), BIND_UNARY},
+            a.vector};
     }
     PartText b = part_expr(e, u, x->arg[1]);
     bool product = x->op == OP_MUL || x->op == OP_DIV;
-    const char *sign = x->op == OP_ADD ? "+" : x->op == OP_SUB ? "-" : x->op == OP_MUL ? "*" : "/";
-    const char *text = str_format(e->arena, "%s %s %s", in_parens(e, a.text, product ? BIND_PRODUCT : BIND_SUM), sign,
+    const char *sign = x->op == OP_ADD   ? "+"
+                       : x->op == OP_SUB ? "-"
+                       : x->op == OP_MUL ? "*"
+                                         : "/";
+    const char *text = str_format(e->arena, "%s %s %s",
+                                  in_parens(e, a.text, product ? BIND_PRODUCT : BIND_SUM), sign,
                                   in_parens(e, b.text, product ? BIND_UNARY : BIND_PRODUCT));
     return (PartText){{text, product ? BIND_PRODUCT : BIND_SUM}, a.vector || b.vector};
 }
@@ -237,10 +260,14 @@ static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x)
         if (dtype_is_int(x->dtype)) {
             text = str_format(e->arena, "(%s)%s", element_type(x->dtype), text);
         }
-        return (PartText){{text, text[0] == '-' || text[0] == '(' ? BIND_UNARY : BIND_ATOM}, false};
+        return (PartText){{text, text[0] == '-' || text[0] == '(' ? BIND_UNARY : BIND_ATOM},
+                          false};
     }
     case EXPR_EXTENT:
-        return (PartText){{str_format(e->arena, "(%s)%s", element_type(x->dtype), e->dim[x->dim]), BIND_UNARY}, false};
+        return (PartText){
+            {str_format(e->arena, "(%s)%s", element_type(x->dtype), e->dim[x->dim]),
+             BIND_UNARY},
+            false};
     case EXPR_LOAD:
         return part_load(e, u, x);
     case EXPR_OP:
@@ -273,18 +300,23 @@ static void part_emit(Emitter *e, const Unrolled *u, Text *row)
     const char *target = part_target(e, u);
     if (u->lanes > 1 && !value.vector) {
         bool zero = s->value->kind == EXPR_CONST && number_is_zero(s->value->value);
-        text = str_format(e->arena, zero ? "(%s){0}" : "(%s){0} + %s", part_type(e, u->t, u->lanes),
-                          in_parens(e, value.text, BIND_PRODUCT));
+        text = str_format(e->arena, zero ? "(%s){0}" : "(%s){0} + %s",
+                          part_type(e, u->t, u->lanes), in_parens(e, value.text, BIND_PRODUCT));
     }
     bool narrow = u->lanes == 1 && dtype_is_int(u->t) && !is_named(e, s->dst);
     if (narrow) { /* a signed element among unsigned arithmetic */
         const char *sign = s->fold == OP_SUM ? "+" : "*";
         const char *old = str_format(e->arena, "(%s)%s %s ", element_type(u->t), target, sign);
-        text_printf(row, "%s%s = (%s)(%s%s);", row->n > 0 ? " " : "", target, c_type(u->t), s->fold == OP_COPY ? "" : old,
+        text_printf(row, "%s%s = (%s)(%s%s);", row->n > 0 ? " " : "", target, c_type(u->t),
+                    s->fold == OP_COPY ? "" : old,
                     s->fold == OP_COPY ? text : in_parens(e, value.text, BIND_UNARY));
         return;
     }
-    text_printf(row, "%s%s %s= %s;", row->n > 0 ? " " : "", target, s->fold == OP_COPY ? "" : s->fold == OP_SUM ? "+" : "*", text);
+    text_printf(row, "%s%s %s= %s;", row->n > 0 ? " " : "", target,
+                s->fold == OP_COPY  ? ""
+                : s->fold == OP_SUM ? "+"
+                                    : "*",
+                text);
 }
 
 /* Next combination of the unrolled indices; false after the last. */
@@ -324,7 +356,8 @@ void unrolled_emit(Emitter *e, const Stmt *s)
         for (int64_t from = 0; from < span; from += u.lanes) {
             u.lanes = u.vec < s->n_index ? part_lanes(e, u.t, from, span) : 1;
             if (u.vec < s->n_index) {
-                u.by[u.vec] = affine_add(e->arena, s->index[u.vec].range.start, 1, affine_const(from));
+                u.by[u.vec] =
+                    affine_add(e->arena, s->index[u.vec].range.start, 1, affine_const(from));
             }
             part_emit(e, &u, &row);
         }
@@ -351,7 +384,8 @@ void acc_declare(Emitter *e, BufRef buf)
         rows *= b->extent[d].n;
     }
     if (e->vector_bytes == 0) {
-        line_printf(e, "%s %s[%lld];", c_type(b->dtype), e->buf[buf], (long long)(rows * extent));
+        line_printf(e, "%s %s[%lld];", c_type(b->dtype), e->buf[buf],
+                    (long long)(rows * extent));
         return;
     }
     for (int64_t row = 0; row < rows; row++) {
@@ -359,7 +393,8 @@ void acc_declare(Emitter *e, BufRef buf)
         text_init(&t, e->arena);
         for (int64_t from = 0, lanes = 1; from < extent; from += lanes) {
             lanes = part_lanes(e, b->dtype, from, extent);
-            text_printf(&t, "%s%s %s;", t.n > 0 ? " " : "", part_type(e, b->dtype, lanes), part_name(e, buf, row, from));
+            text_printf(&t, "%s%s %s;", t.n > 0 ? " " : "", part_type(e, b->dtype, lanes),
+                        part_name(e, buf, row, from));
         }
         line_put(e->out, t.at);
     }
@@ -369,8 +404,8 @@ void acc_declare(Emitter *e, BufRef buf)
 
 typedef struct Free {
     Emitter *e;
-    bool *var, *bound; /* [vars] */
-    bool *dim;         /* [dims] */
+    bool *var, *bound;         /* [vars] */
+    bool *dim;                 /* [dims] */
     bool *buf, *own, *written; /* [bufs] */
 } Free;
 
@@ -447,12 +482,14 @@ static const char *free_text(const Free *f, bool types)
     text_init(&t, f->e->arena);
     for (uint32_t d = 0; d < k->dims.list.n; d++) {
         if (f->dim[d]) {
-            text_printf(&t, "%s%s%s", t.n > 0 ? ", " : "", types ? "int64_t " : "", f->e->dim[d]);
+            text_printf(&t, "%s%s%s", t.n > 0 ? ", " : "", types ? "int64_t " : "",
+                        f->e->dim[d]);
         }
     }
     for (uint32_t v = 0; v < k->vars.n; v++) {
         if (f->var[v] && !f->bound[v]) {
-            text_printf(&t, "%s%s%s", t.n > 0 ? ", " : "", types ? "int64_t " : "", f->e->var[v]);
+            text_printf(&t, "%s%s%s", t.n > 0 ? ", " : "", types ? "int64_t " : "",
+                        f->e->var[v]);
         }
     }
     for (uint32_t b = 0; b < k->bufs.n; b++) {
@@ -472,14 +509,16 @@ static const char *free_text(const Free *f, bool types)
 
 /* ---- the functions ---- */
 
-static void variant_emit(Emitter *e, const Variant *v, const char *name, const char *parameters, Stmt *const *body, uint32_t n)
+static void variant_emit(Emitter *e, const Variant *v, const char *name, const char *parameters,
+                         Stmt *const *body, uint32_t n)
 {
     Text *outer = e->out;
     int64_t bytes = e->vector_bytes;
     e->out = e->functions;
     e->vector_bytes = v->bytes;
     text_put(e->out, "\n");
-    line_printf(e, "%sstatic void %s%s_%s(%s)", v->attribute, name, v->suffix, e->symbol, parameters);
+    line_printf(e, "%sstatic void %s%s_%s(%s)", v->attribute, name, v->suffix, e->symbol,
+                parameters);
     text_put(e->out, "{\n");
     e->out->indent++;
     e->in_tile = true;
@@ -493,7 +532,8 @@ static void variant_emit(Emitter *e, const Variant *v, const char *name, const c
     e->vector_bytes = bytes;
 }
 
-static void dispatch_emit(Emitter *e, const char *name, const char *parameters, const char *arguments)
+static void dispatch_emit(Emitter *e, const char *name, const char *parameters,
+                          const char *arguments)
 {
     Text *outer = e->out;
     e->out = e->functions;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TILED to LEGAL, inside. Deciding and doing are apart: a plan is a small struct, chosen by functions that build nothing, and obeyed by
- * functions that choose nothing.
+/* TILED to LEGAL, inside. Deciding and doing are apart: a plan is a small struct, chosen by
+ * functions that build nothing, and obeyed by functions that choose nothing.
  *
  *   legalise.c         the walk; statements that need no accumulator
  *   legalise_build.c   making loops, buffers and statements; substitution
@@ -45,12 +45,14 @@ void stmt_add(Legaliser *l, Stmt *s);
 VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part);
 void loop_close(Legaliser *l);
 VarRef local_var(Legaliser *l, const char *hint);
-BufRef buffer_alloc(Legaliser *l, const char *hint, DType t, Space s, uint32_t rank, const int64_t *extent);
+BufRef buffer_alloc(Legaliser *l, const char *hint, DType t, Space s, uint32_t rank,
+                    const int64_t *extent);
 TileIndex index_of(VarRef v, Range range, IndexMode mode);
 /* [0, n) */
 Range range_const(int64_t n);
 Range range_at(Affine start, int64_t span, const Range *clip);
-void tile_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at, Op fold, const Expr *value);
+void tile_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
+              Op fold, const Expr *value);
 Affine affine_minus(Legaliser *l, Affine x, Affine y);
 Affine var_minus(Legaliser *l, VarRef v, Affine base);
 Expr *load_at(Legaliser *l, BufRef buf, uint32_t rank, const Affine *at);
@@ -60,15 +62,16 @@ typedef struct Subst {
     VarRef var;
     Affine by;
 } Subst;
-const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const Subst *s, uint32_t n);
+const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const Subst *s,
+                           uint32_t n);
 const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n);
 
 /* ---- legalise_access.c ---- */
 bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
 /* Does the element's address grow by exactly one when v does? */
 bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
-/* Can the value be computed for a vector of values of v: plain arithmetic on elements that stand side by side or
- * do not depend on v? *unit: at least one stands side by side. */
+/* Can the value be computed for a vector of values of v: plain arithmetic on elements that
+ * stand side by side or do not depend on v? *unit: at least one stands side by side. */
 bool expr_vectorises(const Kernel *k, const Expr *x, VarRef v, DType t, bool *unit);
 /* The most values the range can have; INT64_MAX when only open dims bound it. */
 int64_t range_most(Range r);
@@ -83,16 +86,17 @@ int64_t divisor_at_most(int64_t n, int64_t most);
 /* A range in blocks: either one block, or a loop of them. */
 typedef struct Blocks {
     bool looped;
-    Range loop;     /* of the loop's variable */
+    Range loop; /* of the loop's variable */
     int64_t step;
-    int64_t most;   /* positions of one block, rounded up to `unit` */
-    Range whole;    /* the block itself when there is no loop */
+    int64_t most; /* positions of one block, rounded up to `unit` */
+    Range whole;  /* the block itself when there is no loop */
 } Blocks;
 Blocks range_blocks(Range r, int64_t want, int64_t unit);
 /* Opens the loop if there is one: *base is where the block starts, *block its positions. */
 void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, Range *block);
 
-/* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ---- */
+/* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ----
+ */
 bool legalise_matmul(Legaliser *l, const Stmt *s);
 void legalise_reduce(Legaliser *l, const Stmt *s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be said of an index of a tile statement without knowing what it means: which accesses use it and at which
- * stride, and how far its range runs. */
+/* What can be said of an index of a tile statement without knowing what it means: which
+ * accesses use it and at which stride, and how far its range runs. */
 #include "backend/c/legalise.h"
 
 bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
@@ -53,7 +53,8 @@ int64_t vector_lanes(DType t)
 
 static bool op_vectorises(Op op, DType t)
 {
-    return op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG || (op == OP_DIV && dtype_is_float(t));
+    return op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG ||
+           (op == OP_DIV && dtype_is_float(t));
 }
 
 bool expr_vectorises(const Kernel *k, const Expr *x, VarRef v, DType t, bool *unit)
@@ -110,7 +111,8 @@ bool range_is_exact(Range r)
     if (!r.clipped) {
         return true;
     }
-    return r.limit.sym < 0 && r.start.n == 0 && (r.span == 0 || r.start.base + r.span <= r.limit.n);
+    return r.limit.sym < 0 && r.start.n == 0 &&
+           (r.span == 0 || r.start.base + r.span <= r.limit.n);
 }
 
 int64_t divisor_at_most(int64_t n, int64_t most)

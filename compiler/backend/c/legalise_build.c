@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making LEGAL statements: a stack of open loops, variables used again where loops stand beside each other, and the
- * accesses of a statement with some of its variables replaced. */
+/* Making LEGAL statements: a stack of open loops, variables used again where loops stand beside
+ * each other, and the accesses of a statement with some of its variables replaced. */
 #include "backend/c/legalise.h"
 
 #include <string.h>
@@ -42,7 +42,8 @@ static Stmt *stmt_new(Legaliser *l, StmtKind kind)
 VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part)
 {
     uint32_t at = 0;
-    while (at < l->loop_vars.n && (l->loop_vars.at[at].open || strcmp(l->loop_vars.at[at].hint, hint) != 0)) {
+    while (at < l->loop_vars.n &&
+           (l->loop_vars.at[at].open || strcmp(l->loop_vars.at[at].hint, hint) != 0)) {
         at++;
     }
     if (at == l->loop_vars.n) {
@@ -82,7 +83,8 @@ VarRef local_var(Legaliser *l, const char *hint)
     return v.var;
 }
 
-BufRef buffer_alloc(Legaliser *l, const char *hint, DType t, Space space, uint32_t rank, const int64_t *extent)
+BufRef buffer_alloc(Legaliser *l, const char *hint, DType t, Space space, uint32_t rank,
+                    const int64_t *extent)
 {
     Dim dims[4];
     CHECK(rank <= 4);
@@ -104,15 +106,18 @@ TileIndex index_of(VarRef v, Range range, IndexMode mode)
 
 Range range_const(int64_t n)
 {
-    return (Range){.start = affine_const(0), .span = n, .clipped = false, .limit = dim_fixed(0)};
+    return (Range){
+        .start = affine_const(0), .span = n, .clipped = false, .limit = dim_fixed(0)};
 }
 
 Range range_at(Affine start, int64_t span, const Range *clip)
 {
-    return (Range){.start = start, .span = span, .clipped = clip->clipped, .limit = clip->limit};
+    return (Range){
+        .start = start, .span = span, .clipped = clip->clipped, .limit = clip->limit};
 }
 
-void tile_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at, Op fold, const Expr *value)
+void tile_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
+              Op fold, const Expr *value)
 {
     uint32_t rank = l->k->bufs.at[dst].rank;
     Stmt *s = stmt_new(l, STMT_TILE);
@@ -141,7 +146,8 @@ Expr *load_at(Legaliser *l, BufRef buf, uint32_t rank, const Affine *at)
     return expr_load(l->arena, l->k, buf, at);
 }
 
-const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const Subst *s, uint32_t n)
+const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const Subst *s,
+                           uint32_t n)
 {
     Affine *out = ARENA_ARRAY(l->arena, (size_t)rank + 1, Affine);
     for (uint32_t d = 0; d < rank; d++) {
@@ -153,7 +159,8 @@ const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const 
     return out;
 }
 
-/* As deep as expressions of kernels may be (EXPR_DEPTH_LIMIT of loop/loop_text.h, checked by loop_verify). */
+/* As deep as expressions of kernels may be (EXPR_DEPTH_LIMIT of loop/loop_text.h, checked by
+ * loop_verify). */
 const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n)
 {
     switch (x->kind) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folds that are not register tiles of a product. One position of the destination (or a vector of them, side by side) is
- * folded completely before it joins what is there, in one of three ways:
+/* Folds that are not register tiles of a product. One position of the destination (or a vector
+ * of them, side by side) is folded completely before it joins what is there, in one of three
+ * ways:
  *
  *   KEPT    a vector along an index of the destination; elements left over one by one
- *   FOLDED  a vector of partial results along a summed index, which are folded last; elements left over join them
- *   SCALAR  one accumulator */
+ *   FOLDED  a vector of partial results along a summed index, which are folded last; elements
+ * left over join them SCALAR  one accumulator */
 #include "backend/c/legalise.h"
 
 typedef enum ReduceWay { WAY_SCALAR, WAY_KEPT, WAY_FOLDED } ReduceWay;
@@ -15,7 +16,7 @@ typedef struct ReducePlan {
     int64_t width;
 } ReducePlan;
 
-#define FOLD_VECTORS 2  /* partial results hide the latency of additions */
+#define FOLD_VECTORS  2 /* partial results hide the latency of additions */
 #define FOLD_SHORTEST 2 /* widths a folded index must have */
 
 static bool is_kept(const Legaliser *l, const Stmt *s, uint32_t i)
@@ -48,7 +49,8 @@ static ReducePlan plan_choose(const Legaliser *l, const Stmt *s)
         int64_t length = range_typical(l->k, s->index[i].range);
         int64_t width = plan_width(s->index[i].range, t);
         bool kept = is_kept(l, s, i);
-        if (width == 0 || !expr_vectorises(l->k, s->value, s->index[i].var, t, &unit) || !unit || length <= best) {
+        if (width == 0 || !expr_vectorises(l->k, s->value, s->index[i].var, t, &unit) ||
+            !unit || length <= best) {
             continue;
         }
         if (kept ? length >= width && access_is_unit(l->k, s->dst, s->at, s->index[i].var)
@@ -112,7 +114,8 @@ static const Expr *neutral(Reduce *r)
     return expr_const(r->l->arena, op_neutral(r->s->fold, r->t));
 }
 
-/* An accumulator for one position: what is left of the statement's indices is folded into it. */
+/* An accumulator for one position: what is left of the statement's indices is folded into it.
+ */
 static void scalar_emit(Reduce *r, uint32_t n, const TileIndex *rest)
 {
     Legaliser *l = r->l;

@@ -1,51 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of generated C. A word is changed only when it has to be, and always in the same way, so that the names in a
- * header are those of the source wherever possible and never depend on anything but the source. */
+/* Names of generated C. A word is changed only when it has to be, and always in the same way,
+ * so that the names in a header are those of the source wherever possible and never depend on
+ * anything but the source. */
 #include "backend/c/names.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define NAME_MAX_LENGTH 100
-#define NAME_KEPT 80
+#define NAME_KEPT       80
 
 /* Searched as " word ". */
 static const char *const reserved =
     /* keywords of C11 and C++20, and of GNU C without underscores */
-    " alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break case "
-    "catch char char8_t char16_t char32_t class compl concept const consteval constexpr constinit const_cast "
-    "continue co_await co_return co_yield decltype default delete do double dynamic_cast else enum explicit export "
-    "extern false final float for friend goto if import inline int long module mutable namespace new noexcept not not_eq "
-    "nullptr operator or or_eq override private protected public reflexpr register reinterpret_cast requires restrict "
-    "return short signed sizeof static static_assert static_cast struct switch synchronized template this "
-    "thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t "
+    " alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand "
+    "bitor bool break case "
+    "catch char char8_t char16_t char32_t class compl concept const consteval constexpr "
+    "constinit const_cast "
+    "continue co_await co_return co_yield decltype default delete do double dynamic_cast else "
+    "enum explicit export "
+    "extern false final float for friend goto if import inline int long module mutable "
+    "namespace new noexcept not not_eq "
+    "nullptr operator or or_eq override private protected public reflexpr register "
+    "reinterpret_cast requires restrict "
+    "return short signed sizeof static static_assert static_cast struct switch synchronized "
+    "template this "
+    "thread_local throw true try typedef typeid typename typeof union unsigned using virtual "
+    "void volatile wchar_t "
     "while xor xor_eq "
     /* macros that compilers or the headers used define, and variables of theirs */
-    " linux unix i386 I NULL NAN INFINITY HUGE HUGE_VAL HUGE_VALF HUGE_VALL SIZE_MAX errno signgam "
-    "math_errhandling complex imaginary isnan isinf isfinite isnormal signbit fpclassify isgreater isgreaterequal "
-    "isless islessequal islessgreater isunordered offsetof assert stdin stdout stderr NDEBUG DOMAIN SING OVERFLOW "
-    "UNDERFLOW PLOSS TLOSS X_TLOSS noreturn PTRDIFF_MAX PTRDIFF_MIN SIG_ATOMIC_MIN SIG_ATOMIC_MAX WCHAR_MIN "
+    " linux unix i386 I NULL NAN INFINITY HUGE HUGE_VAL HUGE_VALF HUGE_VALL SIZE_MAX errno "
+    "signgam "
+    "math_errhandling complex imaginary isnan isinf isfinite isnormal signbit fpclassify "
+    "isgreater isgreaterequal "
+    "isless islessequal islessgreater isunordered offsetof assert stdin stdout stderr NDEBUG "
+    "DOMAIN SING OVERFLOW "
+    "UNDERFLOW PLOSS TLOSS X_TLOSS noreturn PTRDIFF_MAX PTRDIFF_MIN SIG_ATOMIC_MIN "
+    "SIG_ATOMIC_MAX WCHAR_MIN "
     "WCHAR_MAX WINT_MIN WINT_MAX _ "
     /* types */
-    " int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t intmax_t uintmax_t "
+    " int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t "
+    "intmax_t uintmax_t "
     "size_t ptrdiff_t ssize_t max_align_t float_t double_t std "
     /* parameters and locals of the generated text */
     " workspace workspace_bytes args dims status ";
 
 /* Functions: variables may have these names, kernels may not. */
 static const char *const functions =
-    " main abort abs acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf atanh atanhf atexit "
-    "atof atoi atol bsearch cabs cabsf cacos cacosh calloc carg casin casinh catan catanh cbrt cbrtf ccos ccosf "
-    "ccosh ceil ceilf cexp cexpf cimag cimagf clock clog clogf conj conjf copysign copysignf cos cosf cosh coshf cpow "
-    "cpowf cproj creal crealf csin csinf csinh csqrt csqrtf ctan ctanh ctanhf dlclose dlopen dlsym div drem erf erfc "
-    "erfcf erff exit exp exp10 exp2 exp2f expf expm1 expm1f fabs fabsf fclose fdim fdimf fflush finite floor floorf "
-    "fma fmaf fmax fmaxf fmin fminf fmod fmodf fopen fork fprintf fputs fread free frexp frexpf fscanf fseek ftell fwrite "
-    "gamma gammaf getc getenv gets hypot hypotf ilogb index j0 j1 jn kill labs ldexp ldexpf ldiv lgamma lgammaf "
-    "link llabs llrint llround log log10 log10f log1p log1pf log2 log2f logb logf longjmp lrint lround malloc memchr "
-    "memcmp memcpy memmove memset modf modff nan nanf nearbyint nearbyintf nextafter nexttoward open pipe pow powf "
-    "printf putc puts qsort raise rand read realloc remainder remquo remove rename rewind rindex rint rintf round "
-    "roundf scalb scalbln scalbn scanf select setjmp signal significand sin sincos sinf sinh sinhf sleep sprintf sqrt sqrtf srand "
-    "sscanf strcat strchr strcmp strcpy strlen strtod strtol system tan tanf tanh tanhf tgamma time trunc truncf "
+    " main abort abs acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf "
+    "atanh atanhf atexit "
+    "atof atoi atol bsearch cabs cabsf cacos cacosh calloc carg casin casinh catan catanh cbrt "
+    "cbrtf ccos ccosf "
+    "ccosh ceil ceilf cexp cexpf cimag cimagf clock clog clogf conj conjf copysign copysignf "
+    "cos cosf cosh coshf cpow "
+    "cpowf cproj creal crealf csin csinf csinh csqrt csqrtf ctan ctanh ctanhf dlclose dlopen "
+    "dlsym div drem erf erfc "
+    "erfcf erff exit exp exp10 exp2 exp2f expf expm1 expm1f fabs fabsf fclose fdim fdimf "
+    "fflush finite floor floorf "
+    "fma fmaf fmax fmaxf fmin fminf fmod fmodf fopen fork fprintf fputs fread free frexp "
+    "frexpf fscanf fseek ftell fwrite "
+    "gamma gammaf getc getenv gets hypot hypotf ilogb index j0 j1 jn kill labs ldexp ldexpf "
+    "ldiv lgamma lgammaf "
+    "link llabs llrint llround log log10 log10f log1p log1pf log2 log2f logb logf longjmp "
+    "lrint lround malloc memchr "
+    "memcmp memcpy memmove memset modf modff nan nanf nearbyint nearbyintf nextafter "
+    "nexttoward open pipe pow powf "
+    "printf putc puts qsort raise rand read realloc remainder remquo remove rename rewind "
+    "rindex rint rintf round "
+    "roundf scalb scalbln scalbn scanf select setjmp signal significand sin sincos sinf sinh "
+    "sinhf sleep sprintf sqrt sqrtf srand "
+    "sscanf strcat strchr strcmp strcpy strlen strtod strtol system tan tanf tanh tanhf tgamma "
+    "time trunc truncf "
     "ungetc unlink wait write y0 y1 yn ";
 
 static bool word_in(const char *list, const char *word, size_t n)
@@ -67,10 +92,12 @@ static bool ends_with(const char *word, size_t n, const char *tail)
 /* Whole families: what the implementation keeps for itself, and what ours defines. */
 static bool family_reserved(const char *word, size_t n)
 {
-    bool implementation = word[0] == '_' && (word[1] == '_' || (word[1] >= 'A' && word[1] <= 'Z'));
+    bool implementation =
+        word[0] == '_' && (word[1] == '_' || (word[1] >= 'A' && word[1] <= 'Z'));
     bool ours = strncmp(word, "tdsl_", 5) == 0 || strncmp(word, "TDSL_", 5) == 0;
-    bool limit = (strncmp(word, "INT", 3) == 0 || strncmp(word, "UINT", 4) == 0) &&
-                 (ends_with(word, n, "_C") || ends_with(word, n, "_MIN") || ends_with(word, n, "_MAX"));
+    bool limit =
+        (strncmp(word, "INT", 3) == 0 || strncmp(word, "UINT", 4) == 0) &&
+        (ends_with(word, n, "_C") || ends_with(word, n, "_MIN") || ends_with(word, n, "_MAX"));
     bool math = strncmp(word, "M_", 2) == 0 || strncmp(word, "FP_", 3) == 0 ||
                 strncmp(word, "MATH_", 5) == 0;
     return implementation || ours || limit || math;
@@ -89,19 +116,22 @@ static const char *shortened(Arena *a, const char *word)
     if (n <= NAME_MAX_LENGTH) {
         return word;
     }
-    return str_format(a, "%.*s_%016llx", NAME_KEPT, word, (unsigned long long)hash_bytes(0, word, n));
+    return str_format(a, "%.*s_%016llx", NAME_KEPT, word,
+                      (unsigned long long)hash_bytes(0, word, n));
 }
 
 /* What else is defined for each kernel, and for a file. */
 static bool has_our_ending(const char *word, size_t n)
 {
-    return ends_with(word, n, "_info") || ends_with(word, n, "_workspace_bytes") || ends_with(word, n, "_kernels");
+    return ends_with(word, n, "_info") || ends_with(word, n, "_workspace_bytes") ||
+           ends_with(word, n, "_kernels");
 }
 
 const char *c_symbol(Arena *a, const char *name)
 {
     name = shortened(a, name);
-    char *stem = str_format(a, "%s", name); /* exp and exp_ must stay different: exp_ and exp__ */
+    char *stem =
+        str_format(a, "%s", name); /* exp and exp_ must stay different: exp_ and exp__ */
     size_t n = strlen(stem);
     while (n > 1 && stem[n - 1] == '_') {
         stem[--n] = '\0';
@@ -138,7 +168,9 @@ bool names_claim(Names *n, const char *word)
 const char *names_take(Names *n, const char *wish)
 {
     wish = shortened(n->arena, wish);
-    const char *word = c_name_reserved(wish) ? str_format(n->arena, wish[0] == '_' ? "v%s_" : "%s_", wish) : wish;
+    const char *word = c_name_reserved(wish)
+                           ? str_format(n->arena, wish[0] == '_' ? "v%s_" : "%s_", wish)
+                           : wish;
     const char *tried = word;
     for (uint32_t k = 2; !names_claim(n, tried); k++) {
         tried = str_format(n->arena, "%s_%u", word, k);
@@ -169,7 +201,8 @@ void text_literal(Text *out, const char *s)
         if (i > 0 && i % 500 == 0) {
             text_put(out, "\" \"");
         }
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                     (c >= '0' && c <= '9') ||
                      (c != '\0' && strchr(" _.,-:;()[]{}<>=+*/@", c) != NULL);
         if (plain) {
             text_char(out, (char)c);

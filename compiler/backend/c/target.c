@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C target as numbers. They describe no one machine but what any processor of the last ten years has; a schedule made
- * for them is good on all. */
+/* The C target as numbers. They describe no one machine but what any processor of the last ten
+ * years has; a schedule made for them is good on all. */
 #include "backend/c/c.h"
 #include "backend/c/names.h"
 
@@ -15,8 +15,9 @@ static const Machine machine_c = {
             [SPACE_ACC] = {.name = "registers", .capacity = 2 * KIB},
         },
     .open_extents = true,
-    .dtypes = 1u << DTYPE_F64 | 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16 | 1u << DTYPE_I32 |
-              1u << DTYPE_I64 | 1u << DTYPE_BOOL | 1u << DTYPE_C64 | 1u << DTYPE_C128,
+    .dtypes = 1u << DTYPE_F64 | 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16 |
+              1u << DTYPE_I32 | 1u << DTYPE_I64 | 1u << DTYPE_BOOL | 1u << DTYPE_C64 |
+              1u << DTYPE_C128,
     .vector_bytes = 64,
     .tile_m = 8,
     .tile_n = 32,

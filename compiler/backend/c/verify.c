@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the printer of C relies on, beyond what loop_verify has seen: unrolled indices are few and known, a vector index has unit
- * stride or none, accumulators are small and every element of them is a name, and nothing exceeds what C11 compilers
- * must accept. A LEGAL kernel may come from a file, so each rule ends in a diagnostic. */
+/* What the printer of C relies on, beyond what loop_verify has seen: unrolled indices are few
+ * and known, a vector index has unit stride or none, accumulators are small and every element
+ * of them is a name, and nothing exceeds what C11 compilers must accept. A LEGAL kernel may
+ * come from a file, so each rule ends in a diagnostic. */
 #include "backend/c/c.h"
 #include "backend/c/legalise.h"
 
-#define MOST_DEPTH 120      /* blocks in blocks: C11 asks for 127 */
-#define MOST_PARAMETERS 120 /* C11 asks for 127 */
-#define MOST_ACC_BYTES 2048
+#define MOST_DEPTH       120 /* blocks in blocks: C11 asks for 127 */
+#define MOST_PARAMETERS  120 /* C11 asks for 127 */
+#define MOST_ACC_BYTES   2048
 #define MOST_LOCAL_BYTES 2048 /* of all arrays of a register tile */
-#define MOST_UNROLLED 1024
+#define MOST_UNROLLED    1024
 
 typedef struct Check {
     Ctx *ctx;
@@ -21,7 +22,8 @@ typedef struct Check {
 static bool refuse(const Check *c, const Stmt *s, const char *what)
 {
     Span span = s != NULL ? s->span : c->k->span;
-    diag_unsupported(&c->ctx->diags, E_TARGET, span, "kernel '%.60s': %s", c->k->name->text, what);
+    diag_unsupported(&c->ctx->diags, E_TARGET, span, "kernel '%.60s': %s", c->k->name->text,
+                     what);
     return false;
 }
 
@@ -43,7 +45,8 @@ static bool check_sizes(const Check *c)
         const Buffer *b = &c->k->bufs.at[i];
         int64_t bytes = dtype_bytes(b->dtype); /* strides count, even where an extent is 0 */
         for (uint32_t d = 0; d < b->rank; d++) {
-            bytes = b->extent[d].sym < 0 && b->extent[d].n > 1 ? sat_mul(bytes, b->extent[d].n) : bytes;
+            bytes = b->extent[d].sym < 0 && b->extent[d].n > 1 ? sat_mul(bytes, b->extent[d].n)
+                                                               : bytes;
         }
         if (bytes > SIZE_LIMIT / 2) {
             diag_limit(&c->ctx->diags, E_LIMIT_SIZE, b->span.source != 0 ? b->span : c->k->span,
@@ -51,7 +54,8 @@ static bool check_sizes(const Check *c)
             return false;
         }
     }
-    return c->k->args.n + c->k->dims.list.n <= MOST_PARAMETERS || refuse(c, NULL, "more than 120 arguments and open dims");
+    return c->k->args.n + c->k->dims.list.n <= MOST_PARAMETERS ||
+           refuse(c, NULL, "more than 120 arguments and open dims");
 }
 
 static bool is_named(const Check *c, BufRef buf)
@@ -89,7 +93,8 @@ static int64_t coefficient(Affine x, VarRef v)
     return 0;
 }
 
-/* The expression with all local indices at their start; it must be a number. Allocates nothing lasting. */
+/* The expression with all local indices at their start; it must be a number. Allocates nothing
+ * lasting. */
 static bool start_position(const Check *c, const Stmt *s, Affine x, int64_t *out)
 {
     ArenaMark mark = arena_mark(&c->ctx->arena);
@@ -102,7 +107,8 @@ static bool start_position(const Check *c, const Stmt *s, Affine x, int64_t *out
     return constant;
 }
 
-/* Every element of a named accumulator that the statement touches has a name when it is unrolled. */
+/* Every element of a named accumulator that the statement touches has a name when it is
+ * unrolled. */
 static bool check_named(const Check *c, const Stmt *s, BufRef buf, const Affine *at)
 {
     const Buffer *b = &c->k->bufs.at[buf];
@@ -120,20 +126,24 @@ static bool check_named(const Check *c, const Stmt *s, BufRef buf, const Affine 
         }
         int64_t coef = vec != NULL ? coefficient(at[d], vec->var) : 0;
         bool last = d + 1 == b->rank;
-        if (coef != 0 && (!last || coef != 1 || at[d].n > 2 || start != 0 || vec->range.span != b->extent[d].n)) {
+        if (coef != 0 && (!last || coef != 1 || at[d].n > 2 || start != 0 ||
+                          vec->range.span != b->extent[d].n)) {
             return refuse(c, s, "a vector is not a whole row of its accumulator");
         }
     }
     return true;
 }
 
-static bool check_access(const Check *c, const Stmt *s, BufRef buf, const Affine *at, bool unrolled)
+static bool check_access(const Check *c, const Stmt *s, BufRef buf, const Affine *at,
+                         bool unrolled)
 {
     if (is_named(c, buf)) {
-        return unrolled ? check_named(c, s, buf, at) : refuse(c, s, "an accumulator is used without unrolled indices");
+        return unrolled ? check_named(c, s, buf, at)
+                        : refuse(c, s, "an accumulator is used without unrolled indices");
     }
     const TileIndex *vec = vector_index(s);
-    if (vec != NULL && access_uses(c->k, buf, at, vec->var) && !access_is_unit(c->k, buf, at, vec->var)) {
+    if (vec != NULL && access_uses(c->k, buf, at, vec->var) &&
+        !access_is_unit(c->k, buf, at, vec->var)) {
         return refuse(c, s, "a vector does not stand side by side in memory");
     }
     return true;
@@ -188,7 +198,8 @@ static bool check_tile(const Check *c, const Stmt *s)
         if (n_loops > 0 || n_vectors > 1 || count > MOST_UNROLLED) {
             return refuse(c, s, "too much is unrolled");
         }
-        if (!dtype_has_vectors(t) || (s->fold != OP_COPY && s->fold != OP_SUM && s->fold != OP_PROD)) {
+        if (!dtype_has_vectors(t) ||
+            (s->fold != OP_COPY && s->fold != OP_SUM && s->fold != OP_PROD)) {
             return refuse(c, s, "this cannot be unrolled");
         }
         if (vec != NULL && !access_uses(c->k, s->dst, s->at, vec->var)) {
@@ -204,7 +215,8 @@ static bool check_alloc(Check *c, const Stmt *s)
     int64_t bytes = fixed_bytes(b);
     if (b->space == SPACE_ACC && b->rank > 0) {
         c->in_tile = true;
-        if (b->rank > 4 || bytes < 0 || bytes > MOST_ACC_BYTES || !dtype_has_vectors(b->dtype)) {
+        if (b->rank > 4 || bytes < 0 || bytes > MOST_ACC_BYTES ||
+            !dtype_has_vectors(b->dtype)) {
             return refuse(c, s, "an accumulator that does not fit registers");
         }
     }

@@ -17,14 +17,15 @@
  * is forgotten strip by strip; where neither fits, strips are taken in bands that do. */
 #include "backend/nki/contract.h"
 
-#define STRIP_ROWS    4
-#define STRIP_COLS    8
-#define TAIL          4     /* K steps taken tile by tile: longer than emptying a bank takes */
-#define AHEAD         2     /* K steps */
-#define SLAB_MOST     32768 /* bytes of a partition, of one slab for several batches */
-#define SHORT_ROW     512   /* bytes that follow each other: copies of less are slow */
-#define MIRROR_CYCLES 4096  /* of the Tensor engine: saved by less, a mirror image costs more  \
-                             */
+#define STRIP_ROWS 4
+#define STRIP_COLS 8
+#define TAIL       4     /* K steps taken tile by tile: longer than emptying a bank takes */
+#define AHEAD      2     /* K steps */
+#define SLAB_MOST  32768 /* bytes of a partition, of one slab for several batches */
+#define SHORT_ROW  512   /* bytes that follow each other: copies of less are slow */
+#define MIRROR_CYCLES                                                                          \
+    4096 /* of the Tensor engine: saved by less, a mirror image costs more                     \
+          */
 
 enum { STATIONARY, MOVING };
 

@@ -139,8 +139,7 @@ static void dims_as_read(const Lower *l, BufRef buf, uint32_t *order)
     uint32_t rank = l->from->bufs.at[buf].rank, key[NKI_DIMS] = {0};
     const Expr *load = NULL;
     bool fixed = l->real.pair[buf] || l->from->bufs.at[buf].space == SPACE_ARGUMENT;
-    const Stmt *s =
-        fixed ? NULL : first_reader(l->from->body, l->from->n_body, buf, &load);
+    const Stmt *s = fixed ? NULL : first_reader(l->from->body, l->from->n_body, buf, &load);
     for (uint32_t d = 0; d < rank; d++) {
         key[d] = s == NULL ? d : place_in_result(l, s, load->at[d]);
         uint32_t at = d;

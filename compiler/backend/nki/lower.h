@@ -11,8 +11,9 @@
 #include "backend/nki/complex.h"
 #include "backend/nki/nki.h"
 
-#define LABELS     32
-#define PART_LABEL (LABELS - 1) /* the parts of complex numbers, where a statement has no label */
+#define LABELS 32
+#define PART_LABEL                                                                             \
+    (LABELS - 1) /* the parts of complex numbers, where a statement has no label */
 
 typedef struct Labels {
     uint32_t n;
@@ -93,8 +94,8 @@ typedef struct Lower {
     VEC(Stmt *) out;
     VEC(CacheEntry) cache;
     int64_t cache_bytes, cache_limit;
-    uint32_t tag;         /* of entries made or found now */
-    int64_t slab_bytes;   /* of a partition, of a widened load; 0: SLAB_BYTES */
+    uint32_t tag;          /* of entries made or found now */
+    int64_t slab_bytes;    /* of a partition, of a widened load; 0: SLAB_BYTES */
     int64_t tile_elements; /* of an elementwise step */
     uint64_t clock;
     uint32_t names;

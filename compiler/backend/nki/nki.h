@@ -154,7 +154,8 @@ void nki_print_table(Ctx *, const KernelModule *m, const char *list, Text *out);
 void nki_print_ranges(const Kernel *k, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);
-/* What accesses call a buffer: an inout argument is copied to a result of another name first. */
+/* What accesses call a buffer: an inout argument is copied to a result of another name first.
+ */
 const char *nki_result(const Kernel *k, BufRef buf);
 
 #endif

@@ -38,7 +38,8 @@ void nki_print_ranges(const Kernel *k, Text *out)
     }
     for (size_t t = 0; t < TABLES; t++) {
         if (used[t]) {
-            text_printf(out, "%s%s %s", any ? "; " : "Right for inputs in range: ", tables[t].name,
+            text_printf(out, "%s%s %s",
+                        any ? "; " : "Right for inputs in range: ", tables[t].name,
                         tables[t].range);
             any = true;
         }

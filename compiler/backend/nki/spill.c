@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warnings of values that fusion kept on chip and this target does not. Fusion has warned of the
- * others. */
+/* Warnings of values that fusion kept on chip and this target does not. Fusion has warned of
+ * the others. */
 #include "backend/nki/lower.h"
 
 void spill_warn(const Lower *l, BufRef buf, const char *why)
@@ -13,9 +13,9 @@ void spill_warn(const Lower *l, BufRef buf, const char *why)
     for (uint32_t d = 0; d < b->rank; d++) {
         bytes = sat_mul(bytes, b->extent[d].n);
     }
-    Diagnostic *d =
-        diag_warning(&l->ctx->diags, W_SPILL, b->span, "'%s' goes to memory on target '%s': %lld bytes",
-                     b->name->text, l->target->name, (long long)bytes);
+    Diagnostic *d = diag_warning(&l->ctx->diags, W_SPILL, b->span,
+                                 "'%s' goes to memory on target '%s': %lld bytes",
+                                 b->name->text, l->target->name, (long long)bytes);
     diag_help(d, "%s; 'spill NAME' in the kernel allows it", why);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contract between generated kernels and everything that calls them: the one thing the compiler's
- * output and the runtime share. It needs nothing but two standard headers, allocates nothing and defines
- * no function. The compiler pastes this file, byte for byte, into each header it writes, so that one .c
- * and one .h are enough; the guard makes any number of copies harmless.
+/* The contract between generated kernels and everything that calls them: the one thing the
+ * compiler's output and the runtime share. It needs nothing but two standard headers, allocates
+ * nothing and defines no function. The compiler pastes this file, byte for byte, into each
+ * header it writes, so that one .c and one .h are enough; the guard makes any number of copies
+ * harmless.
  *
- * Versions: TDSL_ABI_VERSION grows when a structure grows at its end. A kernel's table starts with the sizes of all
- * structures it is made of, so a reader may meet an older or a newer table than the one it was built with. */
+ * Versions: TDSL_ABI_VERSION grows when a structure grows at its end. A kernel's table starts
+ * with the sizes of all structures it is made of, so a reader may meet an older or a newer
+ * table than the one it was built with. */
 #ifndef TDSL_ABI_H
 #define TDSL_ABI_H
 
@@ -16,7 +18,7 @@
 
 #ifdef __cplusplus
 #define TDSL_BEGIN extern "C" {
-#define TDSL_END }
+#define TDSL_END   }
 #else
 #define TDSL_BEGIN
 #define TDSL_END
@@ -36,29 +38,29 @@
 
 /* 0 is success, every failure is negative; numbers never change meaning. */
 typedef int32_t tdsl_status;
-#define TDSL_OK 0
-#define TDSL_E_ARGUMENT (-1)  /* a null pointer, an unknown value                              */
-#define TDSL_E_SHAPE (-2)     /* rank or extent differs from the kernel's, or is below 0       */
-#define TDSL_E_DTYPE (-3)     /* element type differs                                          */
-#define TDSL_E_STRIDE (-4)    /* layout is not C order, or a pointer is misaligned             */
-#define TDSL_E_OVERLAP (-5)   /* a result overlaps another argument                            */
-#define TDSL_E_WORKSPACE (-6) /* workspace too small, null or misaligned                       */
-#define TDSL_E_OVERFLOW (-7)  /* a size computed from the extents does not fit 64 bits         */
-#define TDSL_E_MEMORY (-10)
-#define TDSL_E_NOT_FOUND (-20) /* no kernel of that name                                       */
-#define TDSL_E_ABI (-21)       /* table of another version                                     */
-#define TDSL_E_TARGET (-22)    /* no form of the kernel runs on this machine                   */
-#define TDSL_E_NO_LIBRARY (-30)
-#define TDSL_E_NO_SYMBOL (-31)
-#define TDSL_E_DEVICE (-32)
-#define TDSL_E_TIMEOUT (-33)
+#define TDSL_OK            0
+#define TDSL_E_ARGUMENT    (-1) /* a null pointer, an unknown value */
+#define TDSL_E_SHAPE       (-2) /* rank or extent differs from the kernel's, or is below 0 */
+#define TDSL_E_DTYPE       (-3) /* element type differs */
+#define TDSL_E_STRIDE      (-4) /* layout is not C order, or a pointer is misaligned */
+#define TDSL_E_OVERLAP     (-5) /* a result overlaps another argument */
+#define TDSL_E_WORKSPACE   (-6) /* workspace too small, null or misaligned */
+#define TDSL_E_OVERFLOW    (-7) /* a size computed from the extents does not fit 64 bits */
+#define TDSL_E_MEMORY      (-10)
+#define TDSL_E_NOT_FOUND   (-20) /* no kernel of that name */
+#define TDSL_E_ABI         (-21) /* table of another version */
+#define TDSL_E_TARGET      (-22) /* no form of the kernel runs on this machine */
+#define TDSL_E_NO_LIBRARY  (-30)
+#define TDSL_E_NO_SYMBOL   (-31)
+#define TDSL_E_DEVICE      (-32)
+#define TDSL_E_TIMEOUT     (-33)
 #define TDSL_E_DEVICE_LOST (-34)
-#define TDSL_E_NUMERICAL (-35)
-#define TDSL_E_NEFF (-36) /* NEFF missing, damaged, or of another kernel                       */
-#define TDSL_E_INTERNAL (-99)
+#define TDSL_E_NUMERICAL   (-35)
+#define TDSL_E_NEFF        (-36) /* NEFF missing, damaged, or of another kernel */
+#define TDSL_E_INTERNAL    (-99)
 
-/* Element types. Complex numbers are (real, imaginary) pairs; bool is one byte, 0 or 1; f16 and bf16 are
- * their 16-bit patterns. */
+/* Element types. Complex numbers are (real, imaginary) pairs; bool is one byte, 0 or 1; f16 and
+ * bf16 are their 16-bit patterns. */
 typedef enum tdsl_dtype {
     TDSL_F64 = 1,
     TDSL_F32 = 2,
@@ -72,13 +74,14 @@ typedef enum tdsl_dtype {
 } tdsl_dtype;
 
 typedef enum tdsl_role {
-    TDSL_IN = 1,     /* const pointer, read                                    */
-    TDSL_OUT = 2,    /* pointer, every element written, never read             */
-    TDSL_INOUT = 3,  /* pointer, read and written                              */
-    TDSL_SCALAR = 4  /* by value in the typed entry, by pointer in `call`      */
+    TDSL_IN = 1,    /* const pointer, read */
+    TDSL_OUT = 2,   /* pointer, every element written, never read */
+    TDSL_INOUT = 3, /* pointer, read and written */
+    TDSL_SCALAR = 4 /* by value in the typed entry, by pointer in `call` */
 } tdsl_role;
 
-/* One extent of an argument: number `fixed` when `dim` is -1, else the value of open dimension `dim`. */
+/* One extent of an argument: number `fixed` when `dim` is -1, else the value of open dimension
+ * `dim`. */
 typedef struct tdsl_extent {
     int32_t dim;
     int32_t reserved;
@@ -100,10 +103,11 @@ typedef struct tdsl_arg_info {
     const tdsl_extent *extents; /* [rank], C order; null when rank is 0 */
 } tdsl_arg_info;
 
-/* A kernel. `call` takes the open dimensions in the order of `dims` and one pointer per argument in the
- * order of `args` (scalars by pointer); it checks nothing but sizes, as the typed entry does. `workspace_bytes` gives
- * the bytes `call` needs for these dimensions, SIZE_MAX when they overflow; workspace must be aligned to 64 bytes and
- * may be null when 0 bytes are needed. `multiply_adds` counts what the kernel performs, saturating. */
+/* A kernel. `call` takes the open dimensions in the order of `dims` and one pointer per
+ * argument in the order of `args` (scalars by pointer); it checks nothing but sizes, as the
+ * typed entry does. `workspace_bytes` gives the bytes `call` needs for these dimensions,
+ * SIZE_MAX when they overflow; workspace must be aligned to 64 bytes and may be null when 0
+ * bytes are needed. `multiply_adds` counts what the kernel performs, saturating. */
 typedef struct tdsl_kernel_info {
     uint32_t struct_size;
     uint32_t abi_version;
@@ -112,8 +116,8 @@ typedef struct tdsl_kernel_info {
     uint32_t extent_size;
     uint32_t reserved;
     const char *name;
-    const char *source;    /* file name as given to the compiler    */
-    const char *signature; /* the kernel's head as written in TDSL  */
+    const char *source;    /* file name as given to the compiler */
+    const char *signature; /* the kernel's head as written in TDSL */
     const char *digest;    /* hex, of the kernel's program and plan */
     int32_t n_dims;
     int32_t n_args;
@@ -126,8 +130,8 @@ typedef struct tdsl_kernel_info {
 } tdsl_kernel_info;
 
 /* The first members of a tdsl_kernel_info. */
-#define TDSL_ABI_HEAD \
-    (uint32_t)sizeof(tdsl_kernel_info), TDSL_ABI_VERSION, (uint32_t)sizeof(tdsl_dim_info), \
+#define TDSL_ABI_HEAD                                                                          \
+    (uint32_t)sizeof(tdsl_kernel_info), TDSL_ABI_VERSION, (uint32_t)sizeof(tdsl_dim_info),     \
         (uint32_t)sizeof(tdsl_arg_info), (uint32_t)sizeof(tdsl_extent), 0
 
 #endif

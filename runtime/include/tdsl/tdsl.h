@@ -82,7 +82,7 @@ typedef struct tdsl_report {
     double min_nki_flops;   /* the threshold they, counted as 2 each, were held to */
     uint32_t device_writes; /* transfers of this call, tensor by tensor */
     uint32_t device_reads;
-    const char *kernel; /* its name, as its table has it, or null */
+    const char *kernel;               /* its name, as its table has it, or null */
     char message[TDSL_MESSAGE_BYTES]; /* "" when nothing went wrong */
 } tdsl_report;
 
@@ -115,9 +115,10 @@ typedef struct tdsl_config {
     int64_t min_nki_flops; /* TDSL_MIN_NKI_FLOPS, default 2e9, counted as 2 per multiply-add */
     int64_t device_timeout_ms; /* for one call into libnrt or one emulator run; default 60000 */
     const char *nrt_library;   /* TDSL_NRT_LIBRARY, default libnrt.so.1 */
-    const char *emulator; /* TDSL_NKI_EMULATOR, the emulator's run.py; default: the installed one */
-    const char *python;        /* TDSL_PYTHON, default python3 */
-    void *user;                /* handed to the functions below */
+    const char
+        *emulator; /* TDSL_NKI_EMULATOR, the emulator's run.py; default: the installed one */
+    const char *python; /* TDSL_PYTHON, default python3 */
+    void *user;         /* handed to the functions below */
     void *(*allocate)(void *user, size_t bytes, size_t alignment); /* both or neither */
     void (*release)(void *user, void *memory, size_t bytes);
     /* Told once for each kernel and cause when a call meant for the device runs in C instead.
@@ -159,19 +160,20 @@ TDSL_API tdsl_kernel *tdsl_kernel_at(tdsl_context *context, size_t index);
 TDSL_API const tdsl_kernel_info *tdsl_kernel_table(const tdsl_kernel *kernel);
 
 /* One tensor that a device program takes or gives: an argument of the kernel or a temporary of
- * the form, or, with `extents`, consecutive elements of one (rows of a result, for instance). */
+ * the form, or, with `extents`, consecutive elements of one (rows of a result, for instance).
+ */
 typedef struct tdsl_nki_operand {
-    const char *name;       /* of the program's parameter; null: as the argument or temporary */
-    int32_t role;           /* TDSL_IN or TDSL_OUT; what is read and written has two operands */
-    int32_t tensor;         /* number of an argument; n_args + number of a temporary */
-    int64_t offset;         /* of its first element in the tensor, in elements */
-    int32_t rank;           /* of `extents` */
+    const char *name; /* of the program's parameter; null: as the argument or temporary */
+    int32_t role;     /* TDSL_IN or TDSL_OUT; what is read and written has two operands */
+    int32_t tensor;   /* number of an argument; n_args + number of a temporary */
+    int64_t offset;   /* of its first element in the tensor, in elements */
+    int32_t rank;     /* of `extents` */
     int32_t reserved;
     const int64_t *extents; /* null: the whole tensor */
 } tdsl_nki_operand;
 
-/* A device program: a NEFF for the device, the printed text for the emulator, or both. A NEFF is
- * code for the device, so its SHA-256 is asked for and checked before it is loaded. */
+/* A device program: a NEFF for the device, the printed text for the emulator, or both. A NEFF
+ * is code for the device, so its SHA-256 is asked for and checked before it is loaded. */
 typedef struct tdsl_nki_part {
     const void *neff; /* embedded bytes, which must outlive the context, or null */
     size_t neff_bytes;
@@ -198,14 +200,14 @@ typedef struct tdsl_nki_temporary {
 #define TDSL_NKI_VERSION 1
 
 /* The NKI form of a kernel, for one choice of its open dimensions: one device program or, where
- * one would be too long for the device, several that run in order. Every element of a result and
- * of a temporary is written once, and read only after that; an element of an inout argument is
- * the caller's until it is written. Everything but embedded bytes is copied. */
+ * one would be too long for the device, several that run in order. Every element of a result
+ * and of a temporary is written once, and read only after that; an element of an inout argument
+ * is the caller's until it is written. Everything but embedded bytes is copied. */
 typedef struct tdsl_nki_form {
     uint32_t struct_size;
-    uint32_t version;    /* TDSL_NKI_VERSION: of this structure and those it points to */
-    const char *kernel;  /* for tdsl_register_nki_all */
-    const char *target;  /* "trn1", "trn2", "trn3" */
+    uint32_t version;   /* TDSL_NKI_VERSION: of this structure and those it points to */
+    const char *kernel; /* for tdsl_register_nki_all */
+    const char *target; /* "trn1", "trn2", "trn3" */
     /* What the open dimensions are bound to: a value for each, or, in `extents`, the extents of
      * all arguments one after the other, from which the values follow. */
     const int64_t *dims;
@@ -235,7 +237,8 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_nki(tdsl_context *context, con
                                                       const tdsl_nki_form *form,
                                                       tdsl_report *report);
 /* The list of forms that tdslc --target=trn2 writes beside the programs: a null pointer ends
- * it. Paths that do not begin with '/' are taken from `folder`, which may be null: as they are. */
+ * it. Paths that do not begin with '/' are taken from `folder`, which may be null: as they are.
+ */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_nki_all(tdsl_context *context,
                                                           const tdsl_nki_form *const *forms,
                                                           const char *folder,
@@ -300,8 +303,8 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_dispatch_explain(tdsl_kernel *kernel,
  * threshold says. A kernel run in C fetches first, which its report counts, and leaves its
  * results on the host.
  *
- * Tensors of one device memory must not be used by two calls at once if either writes. A copy of
- * a tensor shares its device memory, and is not to be used once that was given back. */
+ * Tensors of one device memory must not be used by two calls at once if either writes. A copy
+ * of a tensor shares its device memory, and is not to be used once that was given back. */
 
 /* Gives the tensor device memory and copies its data there. No copy when they are there
  * already; with null `data` there is nothing to copy. With the backend set to c there is no

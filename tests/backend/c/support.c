@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Suites of kernels for the C target (support.h). Arguments lie right before a page that must not be touched, with a
- * pattern before them; the data are small integers, so that every order of sums gives the same bits. */
+/* Suites of kernels for the C target (support.h). Arguments lie right before a page that must
+ * not be touched, with a pattern before them; the data are small integers, so that every order
+ * of sums gives the same bits. */
 #define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
 #include "support.h"
 
@@ -113,14 +114,16 @@ CaseId suite_kernel(Suite *s, const char *body, DType t, const char *const *word
 
 /* ---- data ---- */
 
-static Tensor *argument_tensor(Suite *s, const Kernel *k, uint32_t arg, const int64_t *dims, uint64_t seed)
+static Tensor *argument_tensor(Suite *s, const Kernel *k, uint32_t arg, const int64_t *dims,
+                               uint64_t seed)
 {
     const Buffer *b = &k->bufs.at[k->args.at[arg].buf];
     int64_t extent[RANK_LIMIT];
     for (uint32_t d = 0; d < b->rank; d++) {
         extent[d] = b->extent[d].sym < 0 ? b->extent[d].n : dims[b->extent[d].sym];
     }
-    Tensor *t = tensor_new(&s->ctx, &s->ctx.arena, b->dtype, b->rank, b->rank == 0 ? NULL : extent);
+    Tensor *t =
+        tensor_new(&s->ctx, &s->ctx.arena, b->dtype, b->rank, b->rank == 0 ? NULL : extent);
     assert_non_null(t);
     Rng rng = {seed * 31 + arg};
     for (int64_t i = 0; i < t->count; i++) {
@@ -182,8 +185,9 @@ void suite_run(Suite *s, CaseId id, const int64_t *dims)
         size_t bytes = tensor_bytes(job.results[r]);
         if (bytes > 0 && memcmp(job.results[r]->data, again[r]->data, bytes) != 0) {
             dump_both(s, id.kernel, &dump);
-            fail_msg("%sthe two differ in result %u for dims %lld %lld %lld %lld", dump.at, r, (long long)job.dims[0],
-                     (long long)job.dims[1], (long long)job.dims[2], (long long)job.dims[3]);
+            fail_msg("%sthe two differ in result %u for dims %lld %lld %lld %lld", dump.at, r,
+                     (long long)job.dims[0], (long long)job.dims[1], (long long)job.dims[2],
+                     (long long)job.dims[3]);
         }
     }
     vec_push(a, &s->jobs, job);
@@ -212,7 +216,8 @@ static void write_file(const char *path, Str text)
     assert_int_equal(fclose(f), 0);
 }
 
-int compile_text(const char *compiler, const char *flags, Str c, Str h, const char *name, char *library, size_t size)
+int compile_text(const char *compiler, const char *flags, Str c, Str h, const char *name,
+                 char *library, size_t size)
 {
     char folder[512], command[4096];
     (void)snprintf(folder, sizeof folder, "%s/tests/c-%s", TDSL_BINARY_DIR, name);
@@ -224,7 +229,8 @@ int compile_text(const char *compiler, const char *flags, Str c, Str h, const ch
         write_file(command, h);
     }
     (void)snprintf(library, size, "%s/%s.so", folder, compiler);
-    (void)snprintf(command, sizeof command, "cd '%s' && %s %s %s -shared -fPIC -o '%s' kernels.c -lm", folder, compiler,
+    (void)snprintf(command, sizeof command,
+                   "cd '%s' && %s %s %s -shared -fPIC -o '%s' kernels.c -lm", folder, compiler,
                    WARNINGS, flags, library);
     return system(command);
 }
@@ -241,7 +247,8 @@ static Guarded guarded_new(size_t bytes)
 {
     Guarded g = {.bytes = bytes};
     g.pages = (bytes + PAGE - 1) / PAGE + 2;
-    g.base = mmap(NULL, g.pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    g.base =
+        mmap(NULL, g.pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(g.base != MAP_FAILED);
     assert_int_equal(mprotect(g.base + (g.pages - 1) * PAGE, PAGE, PROT_NONE), 0);
     g.data = g.base + (g.pages - 1) * PAGE - bytes;
@@ -257,7 +264,8 @@ static void guarded_check_and_free(Guarded *g)
     assert_int_equal(munmap(g->base, g->pages * PAGE), 0);
 }
 
-static void job_run(Suite *s, const Job *job, const tdsl_kernel_info *info, const char *compiler)
+static void job_run(Suite *s, const Job *job, const tdsl_kernel_info *info,
+                    const char *compiler)
 {
     const Kernel *k = s->tiled.kernels.at[job->kernel];
     Guarded memory[32];
@@ -283,7 +291,8 @@ static void job_run(Suite *s, const Job *job, const tdsl_kernel_info *info, cons
     int status = info->call(job->dims, args, bytes > 0 ? workspace.data : NULL, bytes);
     assert_int_equal(status, TDSL_OK);
     if (bytes > 0) { /* too little is refused */
-        assert_int_equal(info->call(job->dims, args, workspace.data, bytes - 1), TDSL_E_WORKSPACE);
+        assert_int_equal(info->call(job->dims, args, workspace.data, bytes - 1),
+                         TDSL_E_WORKSPACE);
         assert_int_equal(info->call(job->dims, args, NULL, bytes), TDSL_E_WORKSPACE);
     }
     guarded_check_and_free(&workspace);
@@ -292,8 +301,9 @@ static void job_run(Suite *s, const Job *job, const tdsl_kernel_info *info, cons
         if (memory[i].bytes > 0 && memcmp(memory[i].data, t->data, memory[i].bytes) != 0) {
             Text dump;
             dump_both(s, job->kernel, &dump);
-            fail_msg("%s%s: argument %u differs for dims %lld %lld %lld %lld", dump.at, compiler, i, (long long)job->dims[0],
-                     (long long)job->dims[1], (long long)job->dims[2], (long long)job->dims[3]);
+            fail_msg("%s%s: argument %u differs for dims %lld %lld %lld %lld", dump.at,
+                     compiler, i, (long long)job->dims[0], (long long)job->dims[1],
+                     (long long)job->dims[2], (long long)job->dims[3]);
         }
         guarded_check_and_free(&memory[i]);
     }
@@ -320,8 +330,8 @@ void suite_finish(Suite *s)
 {
     Str c, h;
     emit_module(&s->ctx, &s->legal, true, &c, &h);
-    /* A library under AddressSanitizer can only be loaded into a program that is, too; the rest is then left to builds
-     * that are not. */
+    /* A library under AddressSanitizer can only be loaded into a program that is, too; the rest
+     * is then left to builds that are not. */
 #if defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
     bool sanitized = true;
 #else
@@ -335,7 +345,8 @@ void suite_finish(Suite *s)
         {false, true, "clang", "-O1", "clang"},
         {true, true, "gcc", "-O0 -DTDSL_NO_VECTORS", "gcc without vectors"},
         {false, true, "gcc", "-O0 -DTDSL_NO_WIDE", "gcc with narrow vectors"},
-        {true, false, "gcc", "-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all", "gcc with sanitizers"},
+        {true, false, "gcc", "-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all",
+         "gcc with sanitizers"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (sanitized ? !rows[i].sanitized : !rows[i].plain) {
@@ -343,8 +354,10 @@ void suite_finish(Suite *s)
         }
         char library[600], name[64];
         (void)snprintf(name, sizeof name, "%s%zu", s->name, i);
-        if (compile_text(rows[i].compiler, rows[i].flags, c, h, name, library, sizeof library) != 0) {
-            fail_msg("%s does not like %s/tests/c-%s/kernels.c", rows[i].what, TDSL_BINARY_DIR, name);
+        if (compile_text(rows[i].compiler, rows[i].flags, c, h, name, library,
+                         sizeof library) != 0) {
+            fail_msg("%s does not like %s/tests/c-%s/kernels.c", rows[i].what, TDSL_BINARY_DIR,
+                     name);
         }
         library_run(s, library, rows[i].what);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of the C target as files: warnings at every level of optimisation, C++ headers, one file or two, names that mean
- * something in C, text that wants to be code, what entries refuse, and what verify refuses before. */
+/* The files of the C target as files: warnings at every level of optimisation, C++ headers, one
+ * file or two, names that mean something in C, text that wants to be code, what entries refuse,
+ * and what verify refuses before. */
 #include "support.h"
 
 #include <dlfcn.h>
@@ -16,27 +17,33 @@ static const char sample[] =
     "kernel mixed {\n"
     "  signature \"kernel mixed */ int evil; /* ?\?/ \\\\ (\\n#define x 1\"\n  form tiled\n"
     "  dim m ~ 64\n  dim k ~ 64\n  dim n ~ 64\n"
-    "  arg @A : f32[m,k] in\n  arg @B : f32[k,n] in\n  arg @alpha : f32[] scalar\n  arg @z : c64[] scalar\n"
-    "  arg @b : bool[m] in\n  arg @C : f32[m,n] inout\n  arg @D : c64[m] result\n  arg @E : f64[] result\n"
+    "  arg @A : f32[m,k] in\n  arg @B : f32[k,n] in\n  arg @alpha : f32[] scalar\n  arg @z : "
+    "c64[] scalar\n"
+    "  arg @b : bool[m] in\n  arg @C : f32[m,n] inout\n  arg @D : c64[m] result\n  arg @E : "
+    "f64[] result\n"
     "  work [m,n,k]\n"
     "  alloc @H : f32[m,n] workspace\n"
     "  fill [i in 0..m, j in 0..n] @H[i,j] = 0.0\n"
     "  matmul [i in 0..m, j in 0..n, p in 0..k] @H[i,j] += mul(@A[i,p], @B[p,j]) as H\n"
-    "  map [i in 0..m, j in 0..n] @C[i,j] = add(mul(@alpha[], @H[i,j]), scale(@alpha[], @C[i,j])) as C\n"
+    "  map [i in 0..m, j in 0..n] @C[i,j] = add(mul(@alpha[], @H[i,j]), scale(@alpha[], "
+    "@C[i,j])) as C\n"
     "  map [i in 0..m] @D[i] = select(@b[i], mul(@z[], @z[]), @z[])\n"
     "  fill [] @E[] = 0.0\n"
     "  reduce [i in 0..m, j in 0..n] @E[] += cast.f64(exp(@C[i,j]))\n"
     "}\n"
     "kernel exp {\n  form tiled\n  dim for ~ 4\n  dim need ~ 4\n"
-    "  arg @int : i32[for,need] in\n  arg @workspace : i64[need] in\n  arg @I : i32[] scalar\n  arg @tdsl_min : i32[for] result\n"
+    "  arg @int : i32[for,need] in\n  arg @workspace : i64[need] in\n  arg @I : i32[] scalar\n "
+    " arg @tdsl_min : i32[for] result\n"
     "  arg @M_PI : i64[for,need] result\n"
     "  for $size in 0..for step 4 {\n    alloc @bytes : i32[4] tile\n"
     "    fill [dims in $size:4<for] @bytes[dims-$size] = 1\n"
-    "    reduce [dims in $size:4<for, status in 0..need] @bytes[dims-$size] += @int[dims,status]\n"
+    "    reduce [dims in $size:4<for, status in 0..need] @bytes[dims-$size] += "
+    "@int[dims,status]\n"
     "    map [dims in $size:4<for] @tdsl_min[dims] = add(@bytes[dims-$size], @I[])\n  }\n"
     "  copy [t1 in 0..for, main in 0..need] @M_PI[t1,main] = @workspace[main]\n"
     "}\n"
-    "kernel fixed {\n  form tiled\n  arg @A : f64[20,30] in\n  arg @B : f64[30,50] in\n  arg @C : f64[20,50] result\n"
+    "kernel fixed {\n  form tiled\n  arg @A : f64[20,30] in\n  arg @B : f64[30,50] in\n  arg "
+    "@C : f64[20,50] result\n"
     "  fill [i in 0..20, j in 0..50] @C[i,j] = 0.0\n"
     "  matmul [i in 0..20, j in 0..50, p in 0..30] @C[i,j] += mul(@A[i,p], @B[p,j])\n}\n";
 
@@ -61,11 +68,13 @@ static void nothing_is_warned_of_at_any_level(void **state)
     KernelModule *m = legal_module(&ctx, sample);
     emit_module(&ctx, m, true, &c, &h);
     static const char *const compilers[] = {"gcc", "clang"};
-    static const char *const levels[] = {"-O0", "-O3", "-O2 -std=gnu17", "-O2 -march=native", "-O3 -DTDSL_NO_VECTORS"};
+    static const char *const levels[] = {"-O0", "-O3", "-O2 -std=gnu17", "-O2 -march=native",
+                                         "-O3 -DTDSL_NO_VECTORS"};
     char library[600];
     for (size_t k = 0; k < 2; k++) {
         for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
-            if (compile_text(compilers[k], levels[i], c, h, "levels", library, sizeof library) != 0) {
+            if (compile_text(compilers[k], levels[i], c, h, "levels", library,
+                             sizeof library) != 0) {
                 fail_msg("%s %s is not content", compilers[k], levels[i]);
             }
         }
@@ -75,7 +84,8 @@ static void nothing_is_warned_of_at_any_level(void **state)
     assert_int_equal(compile_text("gcc", "-O1", one, none, "one", library, sizeof library), 0);
     char command[1200];
     (void)snprintf(command, sizeof command,
-                   "! c++ --version >/dev/null 2>&1 || c++ -std=c++17 -pedantic -Wall -Wextra -Werror -fsyntax-only -x c++ "
+                   "! c++ --version >/dev/null 2>&1 || c++ -std=c++17 -pedantic -Wall -Wextra "
+                   "-Werror -fsyntax-only -x c++ "
                    "'%s/tests/c-levels/kernels.h'",
                    TDSL_BINARY_DIR);
     assert_int_equal(system(command), 0);
@@ -145,13 +155,15 @@ static void names_are_unique_and_never_reserved(void **state)
     assert_string_equal(c_symbol(&ctx.arena, "gemm_info"), "gemm_info_");
     assert_string_equal(c_symbol(&ctx.arena, "main"), "main_");
     assert_string_equal(c_symbol(&ctx.arena, "gemm"), "gemm");
-    assert_true(c_name_reserved("_X") && c_name_reserved("__x") && c_name_reserved("tdsl_x") && c_name_reserved("INT8_MAX"));
+    assert_true(c_name_reserved("_X") && c_name_reserved("__x") && c_name_reserved("tdsl_x") &&
+                c_name_reserved("INT8_MAX"));
     assert_false(c_name_reserved("X") || c_name_reserved("in") || c_name_reserved("i"));
     ctx_release(&ctx);
 }
 
-typedef tdsl_status (*MixedEntry)(int64_t, int64_t, int64_t, const float *, const float *, float, float _Complex,
-                                  const uint8_t *, float *, float _Complex *, double *, void *, size_t);
+typedef tdsl_status (*MixedEntry)(int64_t, int64_t, int64_t, const float *, const float *,
+                                  float, float _Complex, const uint8_t *, float *,
+                                  float _Complex *, double *, void *, size_t);
 
 static void entries_refuse_what_they_cannot_compute(void **state)
 {
@@ -192,13 +204,17 @@ static void entries_refuse_what_they_cannot_compute(void **state)
     assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_OK);
     assert_int_equal(mixed(-1, 3, 2, A, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_E_SHAPE);
     assert_int_equal(mixed(2, 3, INT64_MIN, A, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_E_SHAPE);
-    assert_int_equal(mixed((int64_t)1 << 40, (int64_t)1 << 40, 2, A, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_E_OVERFLOW);
-    assert_int_equal(mixed(0, INT64_MAX, INT64_MAX, A, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_E_OVERFLOW);
+    assert_int_equal(
+        mixed((int64_t)1 << 40, (int64_t)1 << 40, 2, A, B, 1, 1, b, C, D, &E, ws, bytes),
+        TDSL_E_OVERFLOW);
+    assert_int_equal(mixed(0, INT64_MAX, INT64_MAX, A, B, 1, 1, b, C, D, &E, ws, bytes),
+                     TDSL_E_OVERFLOW);
     assert_int_equal(mixed(2, 3, 2, NULL, B, 1, 1, b, C, D, &E, ws, bytes), TDSL_E_ARGUMENT);
     assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, NULL, ws, bytes), TDSL_E_ARGUMENT);
     assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, &E, ws, bytes - 1), TDSL_E_WORKSPACE);
     assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, &E, NULL, bytes), TDSL_E_WORKSPACE);
-    assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, &E, (char *)ws + 8, bytes), TDSL_E_WORKSPACE);
+    assert_int_equal(mixed(2, 3, 2, A, B, 1, 1, b, C, D, &E, (char *)ws + 8, bytes),
+                     TDSL_E_WORKSPACE);
     const int64_t huge[3] = {(int64_t)1 << 40, (int64_t)1 << 40, 2}, negative[3] = {2, -1, 2};
     assert_true(info->workspace_bytes(huge) == SIZE_MAX);
     assert_true(info->workspace_bytes(negative) == SIZE_MAX);
@@ -209,9 +225,9 @@ static void entries_refuse_what_they_cannot_compute(void **state)
 
 /* A legal kernel with one register tile; #: the statements. */
 #define LEGAL(alloc, body)                                                                     \
-    "tdsl-dump loop 1\nkernel k {\n  form legal \"c\"\n  dim n ~ 8\n  arg @A : f32[n,64] in\n"  \
-    "  arg @B : f32[64,n] in\n  arg @C : f32[n,64] result\n"                                    \
-    "  fill [i in 0..n, j in 0..64] @C[i,j] = 0.0\n"                                            \
+    "tdsl-dump loop 1\nkernel k {\n  form legal \"c\"\n  dim n ~ 8\n  arg @A : f32[n,64] in\n" \
+    "  arg @B : f32[64,n] in\n  arg @C : f32[n,64] result\n"                                   \
+    "  fill [i in 0..n, j in 0..64] @C[i,j] = 0.0\n"                                           \
     "  for $r in 0..n step 1 {\n    alloc @c : f32[" alloc "] acc\n" body "  }\n}\n"
 
 static void verify_refuses_what_cannot_be_printed(void **state)
@@ -220,16 +236,25 @@ static void verify_refuses_what_cannot_be_printed(void **state)
     static const struct {
         const char *text, *message; /* null: fine */
     } rows[] = {
-        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    copy [v in 0:64 vector] @C[$r,v] = @c[v]\n"), NULL},
+        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    copy [v in 0:64 vector] "
+                     "@C[$r,v] = @c[v]\n"),
+         NULL},
         {LEGAL("64", "    fill [v in 0:64] @c[v] = 0.0\n"), "without unrolled"},
         {LEGAL("64", "    fill [v in 0:32 vector] @c[v] = 0.0\n"), "whole row"},
-        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    copy [v in 0:64 vector] @C[$r,v] = @B[v,$r]\n"),
+        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    copy [v in 0:64 vector] "
+                     "@C[$r,v] = @B[v,$r]\n"),
          "side by side"},
-        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    map [v in 0:64 vector] @C[$r,v] = exp(@c[v])\n"),
+        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    map [v in 0:64 vector] "
+                     "@C[$r,v] = exp(@c[v])\n"),
          "more than arithmetic"},
-        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    reduce [v in 0:64 vector] @C[$r,0] += @c[v]\n"), "folded"},
-        {LEGAL("64,64", "    fill [u in 0:64 unroll, v in 0:64 vector] @c[u,v] = 0.0\n"), "does not fit"},
-        {LEGAL("4,4", "    for $q in 0:4 step 1 {\n      fill [v in 0:4 vector] @c[$q,v] = 0.0\n    }\n"), "by a loop"},
+        {LEGAL("64", "    fill [v in 0:64 vector] @c[v] = 0.0\n    reduce [v in 0:64 vector] "
+                     "@C[$r,0] += @c[v]\n"),
+         "folded"},
+        {LEGAL("64,64", "    fill [u in 0:64 unroll, v in 0:64 vector] @c[u,v] = 0.0\n"),
+         "does not fit"},
+        {LEGAL("4,4", "    for $q in 0:4 step 1 {\n      fill [v in 0:4 vector] @c[$q,v] = "
+                      "0.0\n    }\n"),
+         "by a loop"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Ctx ctx;
@@ -247,5 +272,6 @@ static void verify_refuses_what_cannot_be_printed(void **state)
 }
 
 TESTS(TEST(nothing_is_warned_of_at_any_level), TEST(the_same_kernels_give_the_same_bytes),
-      TEST(text_of_the_user_stays_in_comments_and_strings), TEST(names_are_unique_and_never_reserved),
-      TEST(entries_refuse_what_they_cannot_compute), TEST(verify_refuses_what_cannot_be_printed))
+      TEST(text_of_the_user_stays_in_comments_and_strings),
+      TEST(names_are_unique_and_never_reserved), TEST(entries_refuse_what_they_cannot_compute),
+      TEST(verify_refuses_what_cannot_be_printed))

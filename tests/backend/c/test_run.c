@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of the C target run: contractions in every arrangement of their indices, folds, maps, blocks; all element
- * types, extents around the register tile's, open and fixed. */
+/* Kernels of the C target run: contractions in every arrangement of their indices, folds, maps,
+ * blocks; all element types, extents around the register tile's, open and fixed. */
 #include "support.h"
 
 #include <stdio.h>
 
-static const DType all_types[] = {DTYPE_F64, DTYPE_F32, DTYPE_I32, DTYPE_I64, DTYPE_C64, DTYPE_C128};
+static const DType all_types[] = {DTYPE_F64, DTYPE_F32, DTYPE_I32,
+                                  DTYPE_I64, DTYPE_C64, DTYPE_C128};
 #define N_TYPES (sizeof all_types / sizeof *all_types)
 
 /* Extents around the tile of 8 rows, 32 columns and blocks of 256. */
 static const int64_t triples[][3] = {
-    {0, 3, 4},  {3, 0, 4},   {3, 4, 0},   {0, 0, 0},   {1, 1, 1},  {2, 3, 5},   {7, 5, 31},  {8, 8, 32},
-    {9, 1, 33}, {17, 2, 65}, {16, 16, 64}, {1, 40, 33}, {33, 7, 1}, {3, 257, 4}, {9, 300, 33}, {2, 3, 530},
+    {0, 3, 4},  {3, 0, 4},   {3, 4, 0},    {0, 0, 0},   {1, 1, 1},    {2, 3, 5},
+    {7, 5, 31}, {8, 8, 32},  {9, 1, 33},   {17, 2, 65}, {16, 16, 64}, {1, 40, 33},
+    {33, 7, 1}, {3, 257, 4}, {9, 300, 33}, {2, 3, 530},
 };
 #define N_TRIPLES (sizeof triples / sizeof *triples)
 
@@ -67,11 +69,13 @@ static void fixed_extents_are_right(void **state)
     static const char turned[] =
         "  arg @A : {T}[#2,#1] in\n  arg @B : {T}[#3,#2] in\n  arg @C : {T}[#3,#1] inout\n"
         "  matmul [b in 0..#3, c in 0..#2, a in 0..#1] @C[b,a] += mul(@B[b,c], @A[c,a])\n";
-    static const int64_t sizes[][3] = {{0, 3, 4}, {3, 0, 4}, {1, 1, 1}, {2, 3, 5}, {4, 4, 4}, {8, 8, 32}, {9, 7, 33},
-                                       {17, 3, 31}, {5, 6, 23}, {16, 300, 16}, {24, 24, 24}, {3, 10, 600}};
+    static const int64_t sizes[][3] = {{0, 3, 4},  {3, 0, 4},     {1, 1, 1},    {2, 3, 5},
+                                       {4, 4, 4},  {8, 8, 32},    {9, 7, 33},   {17, 3, 31},
+                                       {5, 6, 23}, {16, 300, 16}, {24, 24, 24}, {3, 10, 600}};
     Suite *s = suite_new("fixed");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const char *words[3] = {number(s, sizes[i][0]), number(s, sizes[i][1]), number(s, sizes[i][2])};
+        const char *words[3] = {number(s, sizes[i][0]), number(s, sizes[i][1]),
+                                number(s, sizes[i][2])};
         for (size_t t = i % 4; t < N_TYPES; t += 4) {
             suite_run(s, suite_kernel(s, body, all_types[t], words), NULL);
             suite_run(s, suite_kernel(s, turned, all_types[t], words), NULL);
@@ -87,36 +91,48 @@ static void contractions_of_many_indices_are_right(void **state)
         /* pairs */
         OPEN "  arg @B : {T}[m,n,k] in\n  arg @C : {T}[m,n,m,n] result\n"
              "  fill [a in 0..m, b in 0..n, d in 0..m, e in 0..n] @C[a,b,d,e] = {0}\n"
-             "  matmul [a in 0..m, b in 0..n, d in 0..m, e in 0..n, p in 0..k] @C[a,b,d,e] += mul(@B[a,b,p], @B[d,e,p])\n",
+             "  matmul [a in 0..m, b in 0..n, d in 0..m, e in 0..n, p in 0..k] @C[a,b,d,e] += "
+             "mul(@B[a,b,p], @B[d,e,p])\n",
         /* a batch index, first and last */
-        OPEN "  arg @A : {T}[3,m,k] in\n  arg @B : {T}[3,k,n] in\n  arg @C : {T}[3,m,n] result\n"
-             "  fill [h in 0..3, a in 0..m, b in 0..n] @C[h,a,b] = {0}\n"
-             "  matmul [h in 0..3, a in 0..m, b in 0..n, c in 0..k] @C[h,a,b] += mul(@A[h,a,c], @B[h,c,b])\n",
-        OPEN "  arg @A : {T}[m,k,3] in\n  arg @B : {T}[k,n,3] in\n  arg @C : {T}[m,n,3] result\n"
-             "  fill [h in 0..3, a in 0..m, b in 0..n] @C[a,b,h] = {0}\n"
-             "  matmul [h in 0..3, a in 0..m, b in 0..n, c in 0..k] @C[a,b,h] += mul(@A[a,c,h], @B[c,b,h])\n",
+        OPEN
+        "  arg @A : {T}[3,m,k] in\n  arg @B : {T}[3,k,n] in\n  arg @C : {T}[3,m,n] result\n"
+        "  fill [h in 0..3, a in 0..m, b in 0..n] @C[h,a,b] = {0}\n"
+        "  matmul [h in 0..3, a in 0..m, b in 0..n, c in 0..k] @C[h,a,b] += mul(@A[h,a,c], "
+        "@B[h,c,b])\n",
+        OPEN
+        "  arg @A : {T}[m,k,3] in\n  arg @B : {T}[k,n,3] in\n  arg @C : {T}[m,n,3] result\n"
+        "  fill [h in 0..3, a in 0..m, b in 0..n] @C[a,b,h] = {0}\n"
+        "  matmul [h in 0..3, a in 0..m, b in 0..n, c in 0..k] @C[a,b,h] += mul(@A[a,c,h], "
+        "@B[c,b,h])\n",
         /* two summed indices, one of them on one side only */
         OPEN "  arg @A : {T}[m,2,k] in\n  arg @B : {T}[k,n] in\n  arg @C : {T}[m,n] result\n"
              "  fill [a in 0..m, b in 0..n] @C[a,b] = {0}\n"
-             "  matmul [a in 0..m, b in 0..n, c in 0..k, d in 0..2] @C[a,b] += mul(@A[a,d,c], @B[c,b])\n",
+             "  matmul [a in 0..m, b in 0..n, c in 0..k, d in 0..2] @C[a,b] += mul(@A[a,d,c], "
+             "@B[c,b])\n",
         OPEN "  arg @A : {T}[m,k,4] in\n  arg @B : {T}[4,n,k] in\n  arg @C : {T}[n,m] result\n"
              "  fill [a in 0..m, b in 0..n] @C[b,a] = {0}\n"
-             "  matmul [a in 0..m, b in 0..n, c in 0..k, d in 0..4] @C[b,a] += mul(@A[a,c,d], @B[d,b,c])\n",
+             "  matmul [a in 0..m, b in 0..n, c in 0..k, d in 0..4] @C[b,a] += mul(@A[a,c,d], "
+             "@B[d,b,c])\n",
         /* matrix and vector, both ways; dot; outer product; a diagonal of the result */
-        OPEN "  arg @A : {T}[m,k] in\n  arg @B : {T}[k] in\n  arg @C : {T}[m] result\n  arg @D : {T}[n] result\n"
-             "  arg @F : {T}[k,n] in\n  fill [a in 0..m] @C[a] = {0}\n  fill [a in 0..n] @D[a] = {0}\n"
+        OPEN "  arg @A : {T}[m,k] in\n  arg @B : {T}[k] in\n  arg @C : {T}[m] result\n  arg @D "
+             ": {T}[n] result\n"
+             "  arg @F : {T}[k,n] in\n  fill [a in 0..m] @C[a] = {0}\n  fill [a in 0..n] @D[a] "
+             "= {0}\n"
              "  matmul [a in 0..m, c in 0..k] @C[a] += mul(@A[a,c], @B[c])\n"
              "  matmul [a in 0..n, c in 0..k] @D[a] += mul(@F[c,a], @B[c])\n",
-        OPEN "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,m] in\n  arg @C : {T}[] result\n  arg @D : {T}[m,n] result\n  arg @v : {T}[n] in\n"
-             "  fill [] @C[] = {0}\n  matmul [a in 0..m, b in 0..k] @C[] += mul(@A[a,b], @A[a,b])\n"
-             "  matmul [a in 0..m, b in 0..k] @C[] += mul(@A[a,b], @B[b,a])\n"
-             "  fill [a in 0..m, b in 0..n] @D[a,b] = {0}\n"
-             "  matmul [a in 0..m, b in 0..n, c in 0..k] @D[a,b] += mul(@A[a,c], @v[b])\n",
+        OPEN
+        "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,m] in\n  arg @C : {T}[] result\n  arg @D : "
+        "{T}[m,n] result\n  arg @v : {T}[n] in\n"
+        "  fill [] @C[] = {0}\n  matmul [a in 0..m, b in 0..k] @C[] += mul(@A[a,b], @A[a,b])\n"
+        "  matmul [a in 0..m, b in 0..k] @C[] += mul(@A[a,b], @B[b,a])\n"
+        "  fill [a in 0..m, b in 0..n] @D[a,b] = {0}\n"
+        "  matmul [a in 0..m, b in 0..n, c in 0..k] @D[a,b] += mul(@A[a,c], @v[b])\n",
         OPEN "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,m] in\n  arg @C : {T}[m,m] result\n"
              "  fill [a in 0..m, b in 0..m] @C[a,b] = {0}\n"
              "  matmul [a in 0..m, c in 0..k] @C[a,a] += mul(@A[a,c], @B[c,a])\n",
     };
-    static const int64_t some[][3] = {{0, 2, 3}, {2, 0, 3}, {3, 5, 7}, {5, 70, 9}, {4, 3, 34}, {9, 2, 33}, {1, 1, 1}, {34, 66, 3}};
+    static const int64_t some[][3] = {{0, 2, 3},  {2, 0, 3},  {3, 5, 7}, {5, 70, 9},
+                                      {4, 3, 34}, {9, 2, 33}, {1, 1, 1}, {34, 66, 3}};
     Suite *s = suite_new("many");
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         for (size_t t = i % 3; t < N_TYPES; t += 3) {
@@ -133,25 +149,33 @@ static void blocks_inside_loops_are_right(void **state)
 {
     (void)state;
     static const char *const bodies[] = {
-        OPEN "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,n] in\n  arg @C : {T}[m,n] result\n  arg @S : {T}[] result\n"
-             "  fill [] @S[] = {0}\n"
-             "  for $i in 0..m step #1 {\n    for $j in 0..n step #2 {\n      alloc @H : {T}[#1,#2] tile\n"
-             "      fill [a in $i:#1<m, b in $j:#2<n] @H[a-$i,b-$j] = {0}\n"
-             "      matmul [a in $i:#1<m, b in $j:#2<n, c in 0..k] @H[a-$i,b-$j] += mul(@A[a,c], @B[c,b])\n"
-             "      map [a in $i:#1<m, b in $j:#2<n] @C[a,b] = mul(@H[a-$i,b-$j], @H[a-$i,b-$j])\n"
-             "      reduce [a in $i:#1<m, b in $j:#2<n] @S[] += @H[a-$i,b-$j]\n    }\n  }\n",
+        OPEN
+        "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,n] in\n  arg @C : {T}[m,n] result\n  arg @S "
+        ": {T}[] result\n"
+        "  fill [] @S[] = {0}\n"
+        "  for $i in 0..m step #1 {\n    for $j in 0..n step #2 {\n      alloc @H : {T}[#1,#2] "
+        "tile\n"
+        "      fill [a in $i:#1<m, b in $j:#2<n] @H[a-$i,b-$j] = {0}\n"
+        "      matmul [a in $i:#1<m, b in $j:#2<n, c in 0..k] @H[a-$i,b-$j] += mul(@A[a,c], "
+        "@B[c,b])\n"
+        "      map [a in $i:#1<m, b in $j:#2<n] @C[a,b] = mul(@H[a-$i,b-$j], @H[a-$i,b-$j])\n"
+        "      reduce [a in $i:#1<m, b in $j:#2<n] @S[] += @H[a-$i,b-$j]\n    }\n  }\n",
         OPEN "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,n] in\n  arg @C : {T}[m,n] result\n"
              "  fill [a in 0..m, b in 0..n] @C[a,b] = {0}\n"
              "  for $i in 0..m step #1 {\n    for $p in 0..k step #2 {\n"
-             "      matmul [a in $i:#1<m, b in 0..n, c in $p:#2<k] @C[a,b] += mul(@A[a,c], @B[c,b])\n    }\n  }\n",
+             "      matmul [a in $i:#1<m, b in 0..n, c in $p:#2<k] @C[a,b] += mul(@A[a,c], "
+             "@B[c,b])\n    }\n  }\n",
         OPEN "  arg @A : {T}[m,k] in\n  arg @B : {T}[n,k] in\n  arg @C : {T}[m,n] result\n"
              "  alloc @W : {T}[n,m] workspace\n  fill [a in 0..m, b in 0..n] @W[b,a] = {0}\n"
              "  for $i in 0..m step #1 parallel {\n    for $j in 0..n step #2 {\n"
-             "      matmul [c in 0..k, b in $j:#2<n, a in $i:#1<m] @W[b,a] += mul(@A[a,c], @B[b,c])\n    }\n  }\n"
+             "      matmul [c in 0..k, b in $j:#2<n, a in $i:#1<m] @W[b,a] += mul(@A[a,c], "
+             "@B[b,c])\n    }\n  }\n"
              "  copy [a in 0..m, b in 0..n] @C[a,b] = @W[b,a]\n",
     };
-    static const char *const tiles[][2] = {{"8", "32"}, {"16", "64"}, {"1", "7"}, {"12", "24"}, {"33", "100"}, {"4", "8"}};
-    static const int64_t some[][3] = {{0, 2, 3}, {17, 9, 70}, {33, 4, 33}, {8, 32, 64}, {5, 0, 30}, {40, 101, 25}};
+    static const char *const tiles[][2] = {{"8", "32"},  {"16", "64"},  {"1", "7"},
+                                           {"12", "24"}, {"33", "100"}, {"4", "8"}};
+    static const int64_t some[][3] = {{0, 2, 3},   {17, 9, 70}, {33, 4, 33},
+                                      {8, 32, 64}, {5, 0, 30},  {40, 101, 25}};
     static const DType types[] = {DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_C128};
     Suite *s = suite_new("blocks");
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
@@ -168,12 +192,13 @@ static void blocks_inside_loops_are_right(void **state)
 static void folds_are_right(void **state)
 {
     (void)state;
-    static const char body[] =
-        OPEN "  arg @A : {T}[m,n] in\n  arg @r : {T}[m] result\n  arg @c : {T}[n] result\n  arg @s : {T}[] result\n"
-             "  fill [a in 0..m] @r[a] = #2\n  fill [b in 0..n] @c[b] = #2\n  fill [] @s[] = #2\n"
-             "  reduce [a in 0..m, b in 0..n] @r[a] #1 @A[a,b]\n"
-             "  reduce [a in 0..m, b in 0..n] @c[b] #1 @A[a,b]\n"
-             "  #4 [a in 0..m, b in 0..n] @s[] #1 #3\n";
+    static const char body[] = OPEN
+        "  arg @A : {T}[m,n] in\n  arg @r : {T}[m] result\n  arg @c : {T}[n] result\n  arg @s "
+        ": {T}[] result\n"
+        "  fill [a in 0..m] @r[a] = #2\n  fill [b in 0..n] @c[b] = #2\n  fill [] @s[] = #2\n"
+        "  reduce [a in 0..m, b in 0..n] @r[a] #1 @A[a,b]\n"
+        "  reduce [a in 0..m, b in 0..n] @c[b] #1 @A[a,b]\n"
+        "  #4 [a in 0..m, b in 0..n] @s[] #1 #3\n";
     static const struct {
         DType type;
         const char *words[4];
@@ -192,7 +217,8 @@ static void folds_are_right(void **state)
         {DTYPE_BOOL, {"reduce.any=", "false", "and(@A[a,b], @A[a,b])", "matmul"}},
         {DTYPE_BOOL, {"reduce.all=", "true", "not(@A[a,b])", "reduce"}},
     };
-    static const int64_t some[][3] = {{0, 0, 3}, {3, 0, 0}, {1, 0, 1}, {5, 0, 200}, {70, 0, 33}, {3, 0, 64}, {130, 0, 2}};
+    static const int64_t some[][3] = {{0, 0, 3},   {3, 0, 0},  {1, 0, 1},  {5, 0, 200},
+                                      {70, 0, 33}, {3, 0, 64}, {130, 0, 2}};
     Suite *s = suite_new("folds");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         CaseId id = suite_kernel(s, body, rows[i].type, rows[i].words);
@@ -207,8 +233,9 @@ static void scalar_functions_are_right(void **state)
 {
     (void)state;
     /* #1: the value in terms of @A[a] and @B[a] of type {T}; #2: the type of the result */
-    static const char body[] = "  dim n ~ 8\n  arg @A : {T}[n] in\n  arg @B : {T}[n] in\n  arg @x : {T}[] scalar\n"
-                               "  arg @C : #2[n] result\n  map [a in 0..n] @C[a] = #1\n";
+    static const char body[] =
+        "  dim n ~ 8\n  arg @A : {T}[n] in\n  arg @B : {T}[n] in\n  arg @x : {T}[] scalar\n"
+        "  arg @C : #2[n] result\n  map [a in 0..n] @C[a] = #1\n";
     static const struct {
         DType type;
         const char *words[2];
@@ -268,16 +295,19 @@ static void scalar_functions_are_right(void **state)
 static void half_operands_are_summed_in_f32(void **state)
 {
     (void)state;
-    static const char body[] = OPEN
-        "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,n] in\n  arg @C : f32[m,n] result\n"
-        "  fill [a in 0..m, b in 0..n] @C[a,b] = 0.0\n"
-        "  matmul [a in 0..m, b in 0..n, c in 0..k] @C[a,b] += mul(cast.f32(@A[a,c]), cast.f32(@B[c,b]))\n";
-    static const char truth[] = OPEN
-        "  arg @A : bool[m,k] in\n  arg @B : bool[k,n] in\n  arg @C : bool[m,n] result\n"
-        "  fill [a in 0..m, b in 0..n] @C[a,b] = false\n"
-        "  matmul [a in 0..m, b in 0..n, c in 0..k] @C[a,b] reduce.any= and(@A[a,c], @B[c,b])\n";
+    static const char body[] =
+        OPEN "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,n] in\n  arg @C : f32[m,n] result\n"
+             "  fill [a in 0..m, b in 0..n] @C[a,b] = 0.0\n"
+             "  matmul [a in 0..m, b in 0..n, c in 0..k] @C[a,b] += mul(cast.f32(@A[a,c]), "
+             "cast.f32(@B[c,b]))\n";
+    static const char truth[] =
+        OPEN "  arg @A : bool[m,k] in\n  arg @B : bool[k,n] in\n  arg @C : bool[m,n] result\n"
+             "  fill [a in 0..m, b in 0..n] @C[a,b] = false\n"
+             "  matmul [a in 0..m, b in 0..n, c in 0..k] @C[a,b] reduce.any= and(@A[a,c], "
+             "@B[c,b])\n";
     Suite *s = suite_new("half");
-    CaseId ids[3] = {suite_kernel(s, body, DTYPE_F16, NULL), suite_kernel(s, body, DTYPE_BF16, NULL),
+    CaseId ids[3] = {suite_kernel(s, body, DTYPE_F16, NULL),
+                     suite_kernel(s, body, DTYPE_BF16, NULL),
                      suite_kernel(s, truth, DTYPE_BOOL, NULL)};
     for (size_t d = 0; d < N_TRIPLES; d++) {
         suite_run(s, ids[d % 3], triples[d]);
@@ -285,6 +315,7 @@ static void half_operands_are_summed_in_f32(void **state)
     suite_finish(s);
 }
 
-TESTS(TEST(products_of_two_matrices_are_right_in_every_arrangement), TEST(fixed_extents_are_right),
-      TEST(contractions_of_many_indices_are_right), TEST(blocks_inside_loops_are_right), TEST(folds_are_right),
+TESTS(TEST(products_of_two_matrices_are_right_in_every_arrangement),
+      TEST(fixed_extents_are_right), TEST(contractions_of_many_indices_are_right),
+      TEST(blocks_inside_loops_are_right), TEST(folds_are_right),
       TEST(scalar_functions_are_right), TEST(half_operands_are_summed_in_f32))

@@ -17,14 +17,18 @@ int main(void)
         a[i] = (float)(i % 7 - 3);
         b[i % 20] = (float)(i % 5);
     }
-    tdsl_tensor first[3] = {tdsl_view(TDSL_F32, a, 2, shape_a), tdsl_view(TDSL_F32, b, 2, shape_b),
+    tdsl_tensor first[3] = {tdsl_view(TDSL_F32, a, 2, shape_a),
+                            tdsl_view(TDSL_F32, b, 2, shape_b),
                             tdsl_view(TDSL_F32, c, 2, shape_c)};
-    tdsl_tensor second[3] = {tdsl_view(TDSL_F32, &s, 0, NULL), tdsl_view(TDSL_F32, a, 2, shape_a),
+    tdsl_tensor second[3] = {tdsl_view(TDSL_F32, &s, 0, NULL),
+                             tdsl_view(TDSL_F32, a, 2, shape_a),
                              tdsl_view(TDSL_F32, r, 1, shape_a)};
-    if (tdsl_context_create(NULL, &context, &report) != TDSL_OK || device_register(context, &report) != TDSL_OK ||
+    if (tdsl_context_create(NULL, &context, &report) != TDSL_OK ||
+        device_register(context, &report) != TDSL_OK ||
         tdsl_find(context, "product", &product, &report) != TDSL_OK ||
         tdsl_find(context, "scaled_rows", &rows, &report) != TDSL_OK ||
-        tdsl_call(rows, second, 3, NULL, &report) != TDSL_OK || tdsl_call(product, first, 3, NULL, &report) != TDSL_OK) {
+        tdsl_call(rows, second, 3, NULL, &report) != TDSL_OK ||
+        tdsl_call(product, first, 3, NULL, &report) != TDSL_OK) {
         printf("%s\n", report.message);
         return 1;
     }

@@ -16,7 +16,8 @@ int main(void)
         tdsl_find(context, "total", &kernel, NULL) != TDSL_OK) {
         return 1;
     }
-    tdsl_tensor arguments[2] = {tdsl_view(TDSL_F64, x, 1, extents), tdsl_view(TDSL_F64, &s, 0, NULL)};
+    tdsl_tensor arguments[2] = {tdsl_view(TDSL_F64, x, 1, extents),
+                                tdsl_view(TDSL_F64, &s, 0, NULL)};
     if (tdsl_call(kernel, arguments, 2, NULL, NULL) != TDSL_OK) {
         return 2;
     }

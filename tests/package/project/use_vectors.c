@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls kernels with an open extent directly through their headers, with workspace of the size they say. */
+/* Calls kernels with an open extent directly through their headers, with workspace of the size
+ * they say. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,7 +14,8 @@ int main(void)
     size_t a = scaled_workspace_bytes(3), b = norm2_workspace_bytes(3);
     size_t bytes = ((a > b ? a : b) + 63) / 64 * 64;
     void *workspace = bytes == 0 ? NULL : aligned_alloc(64, bytes);
-    if (scaled(3, x, y, workspace, bytes) != TDSL_OK || norm2(3, y, &s, workspace, bytes) != TDSL_OK) {
+    if (scaled(3, x, y, workspace, bytes) != TDSL_OK ||
+        norm2(3, y, &s, workspace, bytes) != TDSL_OK) {
         return 1;
     }
     free(workspace);

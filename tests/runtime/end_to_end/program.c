@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every kernel of kernels.tdsl and parts.tdsl through tdsl_call, in C, in the emulator and on the device, on whole numbers: all results are
- * exact, so they must be equal. Then two kernels chained over a tensor on the device, with the device library's own count
- * of transfers.
+/* Every kernel of kernels.tdsl and parts.tdsl through tdsl_call, in C, in the emulator and on
+ * the device, on whole numbers: all results are exact, so they must be equal. Then two kernels
+ * chained over a tensor on the device, with the device library's own count of transfers.
  *
  *     program LIBNRT RUN.PY PYTHON       LIBNRT is the stub's */
 #include <dlfcn.h>
@@ -66,7 +66,8 @@ static void fill(void *at, int32_t dtype, size_t i, size_t arg)
         break;
     case TDSL_F16:
         if (magnitude != 0) { /* the exponent's bias is 15, not 127 */
-            half = (uint16_t)((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff));
+            half = (uint16_t)((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 |
+                              (bits >> 13 & 0x3ff));
         }
         memcpy((uint16_t *)at + i, &half, sizeof half);
         break;
@@ -116,8 +117,10 @@ static tdsl_context *context_make(int32_t backend, char **argv)
     check(tdsl_context_create(&config, &context, &report) == TDSL_OK, "context");
     check(tdsl_register_all(context, kernels_kernels, &report) == TDSL_OK, "C forms");
     check(tdsl_register_all(context, parts_kernels, &report) == TDSL_OK, "C forms");
-    check(tdsl_register_nki_all(context, kernels_trn2_forms, NULL, &report) == TDSL_OK, "NKI forms");
-    check(tdsl_register_nki_all(context, parts_trn2_forms, NULL, &report) == TDSL_OK, "NKI forms of several parts");
+    check(tdsl_register_nki_all(context, kernels_trn2_forms, NULL, &report) == TDSL_OK,
+          "NKI forms");
+    check(tdsl_register_nki_all(context, parts_trn2_forms, NULL, &report) == TDSL_OK,
+          "NKI forms of several parts");
     return context;
 }
 
@@ -137,7 +140,8 @@ static int count_parts(const char *name)
 
 static void compare_all(const tdsl_kernel_info *const *kernels, char **argv)
 {
-    static const int32_t backends[3] = {TDSL_BACKEND_C, TDSL_BACKEND_EMULATOR, TDSL_BACKEND_NKI};
+    static const int32_t backends[3] = {TDSL_BACKEND_C, TDSL_BACKEND_EMULATOR,
+                                        TDSL_BACKEND_NKI};
     tdsl_context *contexts[3];
     for (int b = 0; b < 3; b++) {
         contexts[b] = context_make(backends[b], argv);
@@ -149,7 +153,8 @@ static void compare_all(const tdsl_kernel_info *const *kernels, char **argv)
             tdsl_kernel *kernel = NULL;
             args_make(info, &args[b]);
             check(tdsl_find(contexts[b], info->name, &kernel, &report) == TDSL_OK, info->name);
-            check(tdsl_call(kernel, args[b].tensors, args[b].n, NULL, &report) == TDSL_OK, info->name);
+            check(tdsl_call(kernel, args[b].tensors, args[b].n, NULL, &report) == TDSL_OK,
+                  info->name);
             check(report.backend == backends[b], "another backend ran");
         }
         for (size_t i = 0; i < args[0].n; i++) {
@@ -158,7 +163,8 @@ static void compare_all(const tdsl_kernel_info *const *kernels, char **argv)
                       b == 1 ? "C and the emulator differ" : "C and the device differ");
             }
         }
-        printf("%s: equal in C, in the emulator and on the device (programs: %d)\n", info->name, count_parts(info->name));
+        printf("%s: equal in C, in the emulator and on the device (programs: %d)\n", info->name,
+               count_parts(info->name));
         for (int b = 0; b < 3; b++) {
             args_free(&args[b]);
         }
@@ -196,10 +202,14 @@ static void chain(char **argv)
             check(report.device_writes == 0, "nothing to write");
         }
         check(tdsl_call(product, first[d].tensors, 3, NULL, &report) == TDSL_OK, "product");
-        check(report.device_writes == (d == 0 ? 0 : 2) && report.device_reads == 0, "A and B are written");
+        check(report.device_writes == (d == 0 ? 0 : 2) && report.device_reads == 0,
+              "A and B are written");
         second[d].tensors[0] = *c;
-        check(tdsl_call(softened, second[d].tensors, second[d].n, NULL, &report) == TDSL_OK, "softened");
-        check(report.device_writes == (d == 0 ? 0 : 2) && report.device_reads == (d == 0 ? 0 : 2), "D, s; R, S");
+        check(tdsl_call(softened, second[d].tensors, second[d].n, NULL, &report) == TDSL_OK,
+              "softened");
+        check(report.device_writes == (d == 0 ? 0 : 2) &&
+                  report.device_reads == (d == 0 ? 0 : 2),
+              "D, s; R, S");
         if (d == 1) {
             check(calls_of("nrt_tensor_write") - before[0] == 4, "four tensors travel there");
             check(calls_of("nrt_tensor_read") - before[1] == 2, "two come back");
@@ -207,7 +217,8 @@ static void chain(char **argv)
         }
     }
     for (size_t i = 3; i < second[0].n; i++) {
-        check(memcmp(second[0].data[i], second[1].data[i], second[0].bytes[i]) == 0, "the chain differs");
+        check(memcmp(second[0].data[i], second[1].data[i], second[0].bytes[i]) == 0,
+              "the chain differs");
     }
     printf("chained on the device: 4 tensors there, 2 back\n");
     for (int d = 0; d < 2; d++) {
