@@ -8,17 +8,30 @@
 
 /* Substitutions one proof may make. Kernels of real programs need fewer than 20. */
 #define PROOF_STEPS 500
+#define COUNT_DEPTH 100
+
+/* To a depth beyond which the verifier refuses. */
+static uint64_t count_statements(Stmt *const *body, uint32_t n, uint32_t depth)
+{
+    uint64_t count = n;
+    for (uint32_t i = 0; i < n && depth < COUNT_DEPTH; i++) {
+        const Stmt *s = body[i];
+        count += s->kind == STMT_FOR ? count_statements(s->body, s->n_body, depth + 1) : 0;
+    }
+    return count;
+}
 
 void bounds_init(Bounds *b, Arena *arena, const Kernel *k)
 {
     *b = (Bounds){.arena = arena, .k = k};
+    b->most = BOUNDS_STEPS + BOUNDS_STEPS_STATEMENT * count_statements(k->body, k->n_body, 0);
     b->position = ARENA_ARRAY(arena, k->vars.n, uint32_t);
     b->dim_least = ARENA_ARRAY(arena, k->dims.list.n, int64_t);
 }
 
 bool bounds_exhausted(const Bounds *b)
 {
-    return b->steps > BOUNDS_STEPS;
+    return b->steps > b->most;
 }
 
 bool bounds_in_scope(const Bounds *b, VarRef v)

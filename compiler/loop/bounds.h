@@ -33,11 +33,13 @@ typedef struct Bounds {
     int64_t
         *dim_least; /* [open dims]: they are at least that, given that this place is reached */
     uint64_t steps; /* substitutions so far */
+    uint64_t most;
 } Bounds;
 
-/* Substitutions of all proofs about one kernel; past them everything is refused, which is a
- * limit and no fault. */
-#define BOUNDS_STEPS 2000000
+/* Substitutions of all proofs about one kernel, and so many more for each of its statements;
+ * past them everything is refused, which is a limit and no fault. */
+#define BOUNDS_STEPS           2000000
+#define BOUNDS_STEPS_STATEMENT 100
 bool bounds_exhausted(const Bounds *b);
 
 void bounds_init(Bounds *b, Arena *arena, const Kernel *k);

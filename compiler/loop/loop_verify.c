@@ -321,8 +321,8 @@ static bool refuse_access(Verifier *v, BufRef buf, const Affine *at, uint32_t d,
 {
     if (bounds_exhausted(&v->bounds)) {
         diag_limit(&v->ctx->diags, E_LIMIT_SIZE, v->k->span,
-                   "%s: kernel '%.60s' takes more than %d steps to verify", v->stage,
-                   v->k->name->text, BOUNDS_STEPS);
+                   "%s: kernel '%.60s' takes more than %llu steps to verify", v->stage,
+                   v->k->name->text, (unsigned long long)v->bounds.most);
         return false;
     }
     Text access;

@@ -587,6 +587,38 @@ static void enter_crossing(Lower *l)
     }
 }
 
+static void mark_loads(const Expr *e, bool *used)
+{
+    if (e->kind == EXPR_LOAD) {
+        used[e->buf] = true;
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        mark_loads(e->arg[i], used);
+    }
+}
+
+/* A block that matmuls leave in PSUM for the statement after them has got a home, and nothing
+ * goes there. */
+static void drop_unused(Lower *l)
+{
+    bool *used = ARENA_ARRAY(l->arena, l->to->bufs.n, bool);
+    for (uint32_t i = 0; i < l->out.n; i++) {
+        const Stmt *s = l->out.at[i];
+        if (s->kind == STMT_TILE) {
+            used[s->dst] = true;
+            mark_loads(s->value, used);
+        }
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < l->out.n; i++) {
+        Stmt *s = l->out.at[i];
+        if (s->kind != STMT_ALLOC || used[s->buf]) {
+            l->out.at[kept++] = s;
+        }
+    }
+    l->out.n = kept;
+}
+
 Kernel *lower_once(Lower *l)
 {
     const Kernel *k = l->from;
@@ -615,6 +647,7 @@ Kernel *lower_once(Lower *l)
             flush_result(l, k->args.at[i].buf);
         }
     }
+    drop_unused(l);
     l->to->body = l->out.at;
     l->to->n_body = l->out.n;
     return l->failed ? NULL : kernel_numbered(l->arena, l->to);
@@ -677,7 +710,7 @@ Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *targ
     if (l.too_many) {
         return lower_split(&first);
     }
-    spill_warn_all(&l);
-    Kernel *rolled = made == NULL ? NULL : nki_roll(ctx, arena, made, chip);
+    spill_warn_all(&l, made);
+    Kernel *rolled = made == NULL ? NULL : nki_roll(ctx, arena, made, chip, 1);
     return rolled == NULL ? made : rolled;
 }

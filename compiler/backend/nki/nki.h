@@ -136,7 +136,7 @@ struct Kernel *nki_legalise(Ctx *, Arena *, const Kernel *, const Target *);
 /* How many parts a kernel has: 1, or as many as there are loops in that list. */
 uint32_t nki_parts(const Kernel *k);
 /* The same instructions in loops; null where that cannot be. */
-struct Kernel *nki_roll(Ctx *, Arena *, const Kernel *, const NkiChip *);
+struct Kernel *nki_roll(Ctx *, Arena *, const Kernel *, const NkiChip *, uint32_t parts);
 bool nki_verify(Ctx *, const Kernel *);
 bool nki_emit(Ctx *, const KernelModule *, const EmitOptions *, OutputSet *);
 /* `note`: a line for the head, or null. */

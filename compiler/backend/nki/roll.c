@@ -9,9 +9,12 @@
 
 #include <string.h>
 
-#define BODY_MOST   160                 /* nodes of a run */
-#define WORK_MOST   ((int64_t)40000000) /* comparisons of nodes, per kernel */
-#define PAIR_LEAVES 6                   /* statements of a run that pays when there are two */
+#define BODY_MOST 160 /* nodes of a run */
+#define WORK_MOST                                                                              \
+    ((int64_t)40000000) /* visits of nodes, per kernel, all its parts together                 \
+                         */
+#define MATCH_VISITS 4  /* of each node of a run, before its repetitions */
+#define PAIR_LEAVES  6  /* statements of a run that pays when there are two */
 
 static bool on_chip(const Roll *r, BufRef b)
 {
@@ -251,6 +254,7 @@ static void match_room(Roll *r, Match *m)
 static void match_find(Roll *r, Match *m)
 {
     m->trips = 1;
+    r->work -= MATCH_VISITS * (int64_t)m->length;
     match_room(r, m);
     match_first(r, m);
     while (m->start + (m->trips + 1) * m->length <= r->list.n && r->work > 0) {
@@ -296,19 +300,32 @@ static bool node_clashes(Roll *r, const RollNode *n, const RollRef *ref)
     return false;
 }
 
+static bool list_clashes(Roll *r, const RollNodes *list)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        RollNode *node = list->at[i];
+        if (node != NULL) {
+            roll_refresh(r, node);
+            if (node_clashes(r, node, node->ref)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool roll_may_join(Roll *r, const BufRef *part, uint32_t n)
 {
     r->mark++;
     for (uint32_t i = 0; i < n; i++) {
         r->buf.at[part[i]].joins = r->mark;
     }
-    for (uint32_t i = 0; i < r->list.n; i++) {
-        RollNode *node = r->list.at[i];
-        if (node != NULL) {
-            roll_refresh(r, node);
-            if (node_clashes(r, node, node->ref)) {
-                return false;
-            }
+    if (r->users == NULL) {
+        return !list_clashes(r, &r->list);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (list_clashes(r, &r->users[part[i]])) {
+            return false;
         }
     }
     return true;
@@ -468,9 +485,10 @@ static bool loop_pays(const Roll *r, const Match *m)
 /* Makes a loop at `start` if the run repeats; the node after it. */
 static uint32_t roll_at(Roll *r, uint32_t start, uint32_t length)
 {
-    if (!same_shape(r->list.at[start], r->list.at[start + length]) ||
-        !same_shape(r->list.at[start + length - 1], r->list.at[start + 2 * length - 1])) {
-        return start + 1;
+    for (uint32_t j = 0; j < length; j++, r->work--) { /* most end here, at once */
+        if (!same_shape(r->list.at[start + j], r->list.at[start + length + j])) {
+            return start + 1;
+        }
     }
     ArenaMark before_match = arena_mark(r->arena);
     Match m = {.start = start, .length = length};
@@ -524,12 +542,23 @@ static void roll_all(Roll *r)
     }
 }
 
+static void find_users(Roll *r)
+{
+    r->users = (RollNodes *)arena_array(r->arena, r->k->bufs.n, sizeof *r->users);
+    for (uint32_t i = 0; i < r->list.n; i++) {
+        const RollNode *n = r->list.at[i];
+        for (uint32_t x = 0; x < n->n_ref; x++) {
+            vec_push(r->arena, &r->users[n->ref[x].buf], r->list.at[i]);
+        }
+    }
+}
+
 static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
-                         int64_t merge, int64_t stream)
+                         int64_t merge, int64_t stream, int64_t work)
 {
     Roll r = {.ctx = ctx, .arena = arena, .chip = chip, .from = k, .merge = merge};
     r.k = kernel_like(arena, k);
-    r.work = WORK_MOST;
+    r.work = work;
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         RollBuf info = {.to = b, .family = UINT32_MAX};
         vec_push(arena, &r.buf, info);
@@ -537,8 +566,10 @@ static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
     roll_names(&r);
     roll_nodes(&r);
     if (stream > 0) {
+        find_users(&r);
         roll_streams(&r, stream);
         roll_banks(&r);
+        r.users = NULL;
     }
     roll_all(&r);
     for (uint32_t i = 0; i < r.list.n; i++) {
@@ -547,13 +578,13 @@ static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
     return roll_kernel(&r);
 }
 
-Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip)
+Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip, uint32_t parts)
 {
     static const int64_t share[4][2] = {{2, 4}, {2, 16}, {4, 0}, {0, 0}}; /* of SBUF */
     for (int i = 0; i < 4; i++) {
         int64_t merge = share[i][0] == 0 ? 0 : chip->sbuf_bytes / share[i][0];
         int64_t stream = share[i][1] == 0 ? 0 : chip->sbuf_bytes / share[i][1];
-        Kernel *rolled = roll_with(ctx, arena, k, chip, merge, stream);
+        Kernel *rolled = roll_with(ctx, arena, k, chip, merge, stream, WORK_MOST / parts);
         NkiCost cost;
         if (nki_cost(rolled, chip, &cost) && cost.sbuf_peak <= chip->sbuf_bytes &&
             cost.psum_peak <= NKI_PSUM_BANKS && roll_same(arena, k, rolled)) {

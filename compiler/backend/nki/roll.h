@@ -59,7 +59,8 @@ typedef struct Roll {
     uint64_t mark;
     int64_t work;  /* left */
     int64_t merge; /* bytes of a partition that tiles which become one may have; 0: none does */
-    bool outer;    /* also those that began before the runs that use them? */
+    RollNodes *users; /* [k->bufs] while the list is flat and no tile is new; else null */
+    bool outer;       /* also those that began before the runs that use them? */
 } Roll;
 
 /* roll.c */

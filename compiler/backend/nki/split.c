@@ -523,7 +523,7 @@ static Kernel *make_part(Split *s, Arena *scratch, const Part *p)
             s->shared[b] = named ? l.to->bufs.at[l.home[b].buf].name : s->shared[b];
         }
         if (made != NULL) {
-            Kernel *rolled = nki_roll(s->start->ctx, scratch, made, s->start->chip);
+            Kernel *rolled = nki_roll(s->start->ctx, scratch, made, s->start->chip, s->parts.n);
             return rolled == NULL ? made : rolled;
         }
         if (!l.too_many) {

@@ -33,7 +33,7 @@ static Kernel *kernel_of(Ctx *ctx, const char *body)
 
 static Kernel *roll(Ctx *ctx, const Kernel *k)
 {
-    Kernel *rolled = nki_roll(ctx, &ctx->arena, k, nki_chip("trn2"));
+    Kernel *rolled = nki_roll(ctx, &ctx->arena, k, nki_chip("trn2"), 1);
     assert_non_null(rolled);
     assert_true(loop_verify(ctx, rolled, "test"));
     assert_true(nki_verify(ctx, rolled));
