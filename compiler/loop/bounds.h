@@ -39,7 +39,7 @@ typedef struct Bounds {
 /* Substitutions of all proofs about one kernel, and so many more for each of its statements;
  * past them everything is refused, which is a limit and no fault. */
 #define BOUNDS_STEPS           2000000
-#define BOUNDS_STEPS_STATEMENT 100
+#define BOUNDS_STEPS_STATEMENT 20
 bool bounds_exhausted(const Bounds *b);
 
 void bounds_init(Bounds *b, Arena *arena, const Kernel *k);

@@ -15,9 +15,10 @@
 
 #include "path/search.h"
 
-#define MATTERS 18.0 /* log2 below the least cost so far to which steps are visited each time  \
-                      */
-#define OFTEN 4      /* times that those are visited for one visit of all */
+#define MATTERS                                                                                \
+    18.0        /* log2 below the least cost so far to which steps are visited each time       \
+                 */
+#define OFTEN 4 /* times that those are visited for one visit of all */
 
 static inline uint64_t walk_next(Walk *l)
 {

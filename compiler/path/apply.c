@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See apply.h. Labels that one operand alone has and the output lacks are summed first, by a node of their own, as the
- * cost model counts them; all steps are in the accumulator's type, and the last is converted back when that differs.
- * Sliced labels stay in every step, so that each step is one slice's when the kernel loops over them; the last node names
- * them, for fusion to put that loop around all of it, and sums those that the output lacks. */
+/* See apply.h. Labels that one operand alone has and the output lacks are summed first, by a
+ * node of their own, as the cost model counts them; all steps are in the accumulator's type,
+ * and the last is converted back when that differs. Sliced labels stay in every step, so that
+ * each step is one slice's when the kernel loops over them; the last node names them, for
+ * fusion to put that loop around all of it, and sums those that the output lacks. */
 #include "path/apply.h"
 
 #include <string.h>
@@ -17,15 +18,18 @@ typedef struct Applier {
     const Graph *from;
     Graph *to;
     const Node *node;  /* the contraction being split, of the old graph */
-    uint32_t *holders; /* [n_labels]: tensors still to be contracted that have the label, the output counting as one */
-    const uint32_t *sliced; /* labels that become loops of the kernel: kept to the end, and summed there */
+    uint32_t *holders; /* [n_labels]: tensors still to be contracted that have the label, the
+                          output counting as one */
+    const uint32_t
+        *sliced; /* labels that become loops of the kernel: kept to the end, and summed there */
     uint32_t n_sliced;
-    const int32_t *marked;  /* the node being added names these as sliced; null: none */
-    Sharing *sharing;       /* null: planned by itself */
+    const int32_t *marked; /* the node being added names these as sliced; null: none */
+    Sharing *sharing;      /* null: planned by itself */
     uint32_t term;
 } Applier;
 
-/* A tensor on its way through the tree: a node of the new graph, and which label each of its dimensions is. */
+/* A tensor on its way through the tree: a node of the new graph, and which label each of its
+ * dimensions is. */
 typedef struct Partial {
     NodeRef node;
     Access access; /* in the labels of the contraction */
@@ -111,8 +115,8 @@ static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_
     NodeRef *operand = ARENA_ARRAY(a->arena, n, NodeRef);
     Access *access = ARENA_ARRAY(a->arena, n, Access);
     for (uint32_t k = 0; k < n; k++) {
-        Index *index = arena_copy(a->arena, t[k].access.index,
-                                  t[k].access.rank * sizeof(Index));
+        Index *index =
+            arena_copy(a->arena, t[k].access.index, t[k].access.rank * sizeof(Index));
         for (uint32_t d = 0; d < t[k].access.rank; d++) {
             int32_t l = index[d].label;
             if (l >= 0 && renumber[l] == 0) {
@@ -133,10 +137,18 @@ static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_
     for (uint32_t k = 0; a->marked != NULL && k < a->n_sliced; k++) {
         sliced[k] = renumber[a->marked[k]] - 1;
     }
-    NodeSpec spec = {.op = op, .dtype = a->node->acc, .acc = a->node->acc, .n_operands = n,
-                     .operand = operand, .access = access, .rank = rank, .out = labels,
-                     .span = a->node->span, .allow_spill = a->node->allow_spill,
-                     .n_sliced = a->marked != NULL ? a->n_sliced : 0, .sliced = sliced};
+    NodeSpec spec = {.op = op,
+                     .dtype = a->node->acc,
+                     .acc = a->node->acc,
+                     .n_operands = n,
+                     .operand = operand,
+                     .access = access,
+                     .rank = rank,
+                     .out = labels,
+                     .span = a->node->span,
+                     .allow_spill = a->node->allow_spill,
+                     .n_sliced = a->marked != NULL ? a->n_sliced : 0,
+                     .sliced = sliced};
     return (Partial){graph_add(a->to, &spec), {rank, result}};
 }
 
@@ -154,7 +166,8 @@ static Partial sum_private(Applier *a, Partial t)
     return sums ? add_step(a, op, &t, 1, n, kept) : t;
 }
 
-/* The result of all steps with its sliced labels: summed, or as they are when the output has them. */
+/* The result of all steps with its sliced labels: summed, or as they are when the output has
+ * them. */
 static Partial finish_slices(Applier *a, const Partial *t, uint32_t n)
 {
     const Node *node = a->node;
@@ -181,8 +194,9 @@ static bool find_shared(Applier *a, uint32_t s, Partial *out)
 {
     int32_t labels[RANK_LIMIT];
     uint32_t rank = 0;
-    NodeRef node = a->sharing == NULL ? NODE_NONE
-                                      : share_find(a->sharing, a->from, a->term, s, labels, &rank);
+    NodeRef node = a->sharing == NULL
+                       ? NODE_NONE
+                       : share_find(a->sharing, a->from, a->term, s, labels, &rank);
     if (node == NODE_NONE) {
         return false;
     }
@@ -198,9 +212,9 @@ static bool find_shared(Applier *a, uint32_t s, Partial *out)
 static NodeRef finish(Applier *a, const Partial *t, uint32_t n)
 {
     const Node *node = a->node;
-    Partial result = a->n_sliced > 0
-                         ? finish_slices(a, t, n)
-                         : add_step(a, n == 1 ? OP_COPY : OP_EINSUM, t, n, node->rank, node->out);
+    Partial result = a->n_sliced > 0 ? finish_slices(a, t, n)
+                                     : add_step(a, n == 1 ? OP_COPY : OP_EINSUM, t, n,
+                                                node->rank, node->out);
     if (node->acc != node->dtype) {
         Index *index = ARENA_ARRAY(a->arena, node->rank, Index);
         int32_t *out = ARENA_ARRAY(a->arena, node->rank, int32_t);
@@ -209,9 +223,14 @@ static NodeRef finish(Applier *a, const Partial *t, uint32_t n)
             out[d] = (int32_t)d;
         }
         Access access = {node->rank, index};
-        NodeSpec cast = {.op = OP_CAST, .dtype = node->dtype, .n_operands = 1,
-                         .operand = &result.node, .access = &access, .rank = node->rank,
-                         .out = out, .span = node->span};
+        NodeSpec cast = {.op = OP_CAST,
+                         .dtype = node->dtype,
+                         .n_operands = 1,
+                         .operand = &result.node,
+                         .access = &access,
+                         .rank = node->rank,
+                         .out = out,
+                         .span = node->span};
         result.node = graph_add(a->to, &cast);
     }
     Node *made = &a->to->nodes.at[result.node];
@@ -254,13 +273,14 @@ static NodeRef build_tree(Applier *a, const NodeRef *map, const PathTree *tree)
         count_holders(a, &pair[0], -1);
         count_holders(a, &pair[1], -1);
         if (pair[0].node > pair[1].node) {
-            /* One order for equal pairs, so that equal intermediates are one node across the kernel. */
+            /* One order for equal pairs, so that equal intermediates are one node across the
+             * kernel. */
             Partial swap = pair[0];
             pair[0] = pair[1];
             pair[1] = swap;
         }
-        int32_t *out = ARENA_ARRAY(a->arena, (size_t)pair[0].access.rank + pair[1].access.rank,
-                                   int32_t);
+        int32_t *out =
+            ARENA_ARRAY(a->arena, (size_t)pair[0].access.rank + pair[1].access.rank, int32_t);
         uint32_t rank = kept_labels(a, pair, 2, out);
         if (!known) {
             t[n + s] = add_step(a, OP_EINSUM, pair, 2, rank, out);
@@ -295,7 +315,8 @@ static bool decide(Ctx *ctx, const PathControl *control, Sharing *sharing, uint3
     return path_search(&d->problem, &control->options, ctx, &d->result);
 }
 
-/* An inout parameter that gets another parameter's or a constant's value needs a node to hold it. */
+/* An inout parameter that gets another parameter's or a constant's value needs a node to hold
+ * it. */
 static NodeRef result_node(Graph *to, NodeRef node, int32_t param)
 {
     const Node *n = graph_node(to, node);
@@ -310,8 +331,14 @@ static NodeRef result_node(Graph *to, NodeRef node, int32_t param)
         out[d] = (int32_t)d;
     }
     Access access = {n->rank, index};
-    NodeSpec copy = {.op = OP_COPY, .dtype = n->dtype, .n_operands = 1, .operand = &node,
-                     .access = &access, .rank = n->rank, .out = out, .span = n->span};
+    NodeSpec copy = {.op = OP_COPY,
+                     .dtype = n->dtype,
+                     .n_operands = 1,
+                     .operand = &node,
+                     .access = &access,
+                     .rank = n->rank,
+                     .out = out,
+                     .span = n->span};
     return graph_add(to, &copy);
 }
 
@@ -346,9 +373,15 @@ Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *con
         if (!decide(ctx, control, &sharing, sharing.term[k], &d)) {
             return NULL;
         }
-        Applier a = {.ctx = ctx, .arena = arena, .from = g, .to = to, .node = n,
-                     .sliced = d.result.sliced, .n_sliced = d.result.n_sliced,
-                     .sharing = sharing.active && sharing.term[k] != PATH_NONE ? &sharing : NULL,
+        Applier a = {.ctx = ctx,
+                     .arena = arena,
+                     .from = g,
+                     .to = to,
+                     .node = n,
+                     .sliced = d.result.sliced,
+                     .n_sliced = d.result.n_sliced,
+                     .sharing =
+                         sharing.active && sharing.term[k] != PATH_NONE ? &sharing : NULL,
                      .term = sharing.term[k]};
         if (n->rank + d.result.n_sliced > RANK_LIMIT) {
             diag_limit(&ctx->diags, E_LIMIT_SIZE, n->span,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pass between the two forms of the tensor graph: every contraction of three operands or more becomes a tree of
- * contractions of two, in the order that the search (or a decision from outside) gives. */
+/* The pass between the two forms of the tensor graph: every contraction of three operands or
+ * more becomes a tree of contractions of two, in the order that the search (or a decision from
+ * outside) gives. */
 #ifndef PATH_APPLY_H
 #define PATH_APPLY_H
 
@@ -31,7 +32,7 @@ typedef struct PathDecisions {
 
 typedef struct PathControl {
     PathOptions options;
-    bool no_factor; /* terms of sums are contracted one by one */
+    bool no_factor;     /* terms of sums are contracted one by one */
     const char *linear; /* --path: for the only contraction of the program; null: search */
     Str plan;           /* --plan-in: likewise; at null: none */
 } PathControl;

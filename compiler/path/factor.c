@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See factor.h. A term of the plan is a tensor that grows: first a value, made of its operands
- * alone, then one contraction after the other with another value. Terms whose next contraction is
- * the same ("apply") are added up before it. Labels here are those of the whole plan; the axes of
- * a sum are numbers from 0. */
+ * alone, then one contraction after the other with another value. Terms whose next contraction
+ * is the same ("apply") are added up before it. Labels here are those of the whole plan; the
+ * axes of a sum are numbers from 0. */
 #include "path/factor.h"
 
 #include <math.h>
@@ -51,8 +51,8 @@ static NodeRef node_make(Factor *f, Op op, const Read *read, uint32_t n, const u
     NodeRef operand[2];
     Access access[2];
     for (uint32_t k = 0; k < n; k++) {
-        Index *index = arena_copy(f->arena, read[k].access.index,
-                                  read[k].access.rank * sizeof *index);
+        Index *index =
+            arena_copy(f->arena, read[k].access.index, read[k].access.rank * sizeof *index);
         for (uint32_t d = 0; d < read[k].access.rank; d++) {
             if (index[d].label >= 0) {
                 index[d].label = renumber(label, &n_labels, index[d].label);
@@ -64,9 +64,16 @@ static NodeRef node_make(Factor *f, Op op, const Read *read, uint32_t n, const u
     for (uint32_t d = 0; d < rank; d++) {
         result[d] = renumber(label, &n_labels, (int32_t)out[d]);
     }
-    NodeSpec spec = {.op = op, .dtype = f->root->dtype, .acc = f->root->dtype, .n_operands = n,
-                     .operand = operand, .access = access, .rank = rank, .out = result,
-                     .out_shape = shape, .span = f->root->span,
+    NodeSpec spec = {.op = op,
+                     .dtype = f->root->dtype,
+                     .acc = f->root->dtype,
+                     .n_operands = n,
+                     .operand = operand,
+                     .access = access,
+                     .rank = rank,
+                     .out = result,
+                     .out_shape = shape,
+                     .span = f->root->span,
                      .allow_spill = f->root->allow_spill};
     return graph_add(f->to, &spec);
 }
@@ -195,8 +202,8 @@ static Read value_read(Factor *f, uint32_t term, uint32_t at)
 /* ---- sums of terms ---- */
 
 typedef struct Member { /* a term, as far as tensor `at` */
-    uint32_t term, at; /* PATH_NONE: done */
-    PathLabels axes; /* its labels, by axis of the sum it is in */
+    uint32_t term, at;  /* PATH_NONE: done */
+    PathLabels axes;    /* its labels, by axis of the sum it is in */
 } Member;
 
 typedef VEC(Member) Members;
@@ -250,8 +257,8 @@ static void tell_factored(Factor *f, const Members *inner, const Member *outer)
 
 static Read members_add(Factor *f, Members *members, uint32_t rank);
 
-/* The members from `first` on that have its next contraction, added and contracted. They are done
- * then. */
+/* The members from `first` on that have its next contraction, added and contracted. They are
+ * done then. */
 static Read members_apply(Factor *f, Members *members, uint32_t first)
 {
     Member *head = &members->at[first];
@@ -342,8 +349,8 @@ static void orders_add(Factor *f, uint32_t sum, uint32_t rank, Reads *to, PathDe
         for (uint32_t d = 0; d < rank; d++) {
             place[o->axis[d]] = d;
         }
-        Index *index = arena_copy(f->arena, whole.access.index,
-                                  whole.access.rank * sizeof *index);
+        Index *index =
+            arena_copy(f->arena, whole.access.index, whole.access.rank * sizeof *index);
         for (uint32_t d = 0; d < whole.access.rank; d++) {
             index[d].label = (int32_t)place[index[d].label];
         }
@@ -377,8 +384,8 @@ NodeRef factor_sum(Ctx *ctx, Sharing *s, const Graph *from, Graph *to, const Nod
         Read r = {zero, {0, NULL}, 1.0};
         vec_push(f.arena, &list, r);
     }
-    Read whole = read_scaled(&f, reads_add(&f, &list, root->rank, root->shape), root->rank,
-                             root->shape);
+    Read whole =
+        read_scaled(&f, reads_add(&f, &list, root->rank, root->shape), root->rank, root->shape);
     const uint32_t *axis = axes_from_0(&f, root->rank);
     NodeRef node = whole.node;
     if (list.n == 1) {

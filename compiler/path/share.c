@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See share.h. The terms go to multi.c with their labels numbered apart; operands are equal when they are the same node
- * read at positions in the same dimensions, in the same accumulator type. */
+/* See share.h. The terms go to multi.c with their labels numbered apart; operands are equal
+ * when they are the same node read at positions in the same dimensions, in the same accumulator
+ * type. */
 #include "path/share.h"
 
 #include <string.h>
@@ -24,7 +25,8 @@ static bool decided_otherwise(const PathControl *c)
            c->options.search != NULL || c->options.objective != PATH_FLOPS;
 }
 
-/* A number for the operand as it is read: dimensions at fixed positions are not seen as labels. */
+/* A number for the operand as it is read: dimensions at fixed positions are not seen as labels.
+ */
 static uint32_t tensor_number(Map *numbers, uint32_t *next, const Node *n, uint32_t operand)
 {
     uint64_t key = hash_mix(n->operand[operand], (uint64_t)n->acc);
@@ -129,9 +131,13 @@ static bool plan_sums(Ctx *ctx, const Terms *t, const PathMulti *plain, Sharing 
     PathMultiResult plan;
     PathMerged merged;
     path_merge(plain, summands(out, t), t->list.n, ctx, &merged);
-    PathMulti m = {.n_terms = merged.n_terms, .terms = merged.terms,
-                   .n_labels = plain->n_labels, .sizes = plain->sizes, .factor = true,
-                   .budget = SHARE_BUDGET, .n_choices = merged.n_choices,
+    PathMulti m = {.n_terms = merged.n_terms,
+                   .terms = merged.terms,
+                   .n_labels = plain->n_labels,
+                   .sizes = plain->sizes,
+                   .factor = true,
+                   .budget = SHARE_BUDGET,
+                   .n_choices = merged.n_choices,
                    .choices = merged.choices};
     uint64_t pairs = 0;
     for (uint32_t k = 0; k < m.n_terms; k++) {
@@ -169,7 +175,8 @@ static bool plan_sums(Ctx *ctx, const Terms *t, const PathMulti *plain, Sharing 
     return true;
 }
 
-bool share_plan(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *control, Sharing *out)
+bool share_plan(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *control,
+                Sharing *out)
 {
     *out = (Sharing){.arena = arena};
     out->term = ARENA_ARRAY(arena, g->nodes.n, uint32_t);
@@ -195,8 +202,11 @@ bool share_plan(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *contr
     if (!t.any_tree && out->sums.list.n == 0) {
         return true;
     }
-    PathMulti m = {.n_terms = t.list.n, .terms = t.list.at, .n_labels = t.sizes.n,
-                   .sizes = t.sizes.at, .budget = SHARE_BUDGET};
+    PathMulti m = {.n_terms = t.list.n,
+                   .terms = t.list.at,
+                   .n_labels = t.sizes.n,
+                   .sizes = t.sizes.at,
+                   .budget = SHARE_BUDGET};
     out->base = t.base.at;
     out->node = t.node.at;
     map_init(&out->made_by_value, arena);
