@@ -13,6 +13,15 @@
 #include "driver/targets.h"
 #include "driver/tool.h"
 
+/* Multiply-adds that the target does while it moves one element of 8 bytes: what traffic costs
+ * in the objectives that count it. 0: unknown. */
+static double traffic_factor(const Target *target)
+{
+    const Machine *m = target == NULL ? NULL : target->machine;
+    bool known = m != NULL && m->multiply_adds_per_second > 0 && m->bytes_per_second > 0;
+    return known ? m->multiply_adds_per_second * 8.0 / m->bytes_per_second : 0.0;
+}
+
 static bool parse_path_options(ToolRun *t, PathOptions *p)
 {
     int64_t seed = 0, effort = 1, limit = 0;
@@ -25,6 +34,7 @@ static bool parse_path_options(ToolRun *t, PathOptions *p)
     p->effort = (uint32_t)effort;
     p->memory_limit = limit;
     p->search = option_last(&t->options, OPT_SEARCH, NULL);
+    p->factor = traffic_factor(target_find(option_last(&t->options, OPT_TARGET, "c")));
     static const char *const objectives[] = {"flops", "size", "write", "combo", "roofline"};
     const char *name = option_last(&t->options, OPT_OBJECTIVE, "flops");
     for (uint32_t k = 0; k < sizeof objectives / sizeof objectives[0]; k++) {

@@ -138,7 +138,7 @@ def every_search_and_objective_gives_a_true_report():
     write("n.json", json.dumps(instance))
     tdslc("--emit=path", "--network=n.json", "--search=tea", status=(1, 2))
     for name in ("auto", "exact", "greedy", "random-greedy", "eliminate", "bisect", "anneal"):
-        for objective in ("flops", "size", "write"):
+        for objective in ("flops", "size", "write", "combo", "roofline"):
             args = ["--emit=path", "--report=json", "--network=n.json", "--search=" + name,
                     "--objective=" + objective, "--seed=7", "--effort=1"]
             report = json.loads(tdslc(*args).text)
@@ -146,6 +146,15 @@ def every_search_and_objective_gives_a_true_report():
             again = json.loads(tdslc(*args).text)
             equal(again["path"], report["path"], f"{name} again")
     tdslc("--emit=path", "--network=n.json", "--objective=beauty", status=2)
+
+
+@test
+def traffic_costs_what_the_target_says():
+    """(ab bc) cd does less and writes more than ab (bc cd); a machine short of bandwidth takes the second."""
+    written = [json.loads(tdslc("--emit=path", "--report=json", "--objective=combo", "--target=" + target, "-e", "ab,bc,cd->ad",
+                                "--shape=1000x14", "--shape=14x2", "--shape=2x14").text)["written"]
+               for target in ("c", "trn2")]
+    equal(written, [16000, 14196])
 
 
 @test
