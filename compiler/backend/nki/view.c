@@ -404,8 +404,8 @@ static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, int6
     int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype), inner = 1;
     (void)np;
     *out = *box;
-    bool wider = false;
-    for (uint32_t i = f.n; i-- > 0;) {
+    bool wider = false, last = false;
+    for (uint32_t i = f.n; i-- > 0 && !last;) {
         uint32_t label = f.at[i];
         int64_t full = l->full.n[label], at = box->s[label] - l->full.s[label];
         int64_t most = l->slab_bytes > 0 ? l->slab_bytes : SLAB_BYTES;
@@ -423,7 +423,7 @@ static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, int6
             int64_t left = l->full.s[label] + full - out->s[label];
             out->n[label] = left < chunk ? left : chunk;
             wider |= out->n[label] > box->n[label];
-            break;
+            last = true;
         } else {
             break;
         }
