@@ -598,7 +598,7 @@ static void mark_loads(const Expr *e, bool *used)
 }
 
 /* A block that matmuls leave in PSUM for the statement after them has got a home, and nothing
- * goes there. */
+ * goes there: it was not made. */
 static void drop_unused(Lower *l)
 {
     bool *used = ARENA_ARRAY(l->arena, l->to->bufs.n, bool);
@@ -617,6 +617,9 @@ static void drop_unused(Lower *l)
         }
     }
     l->out.n = kept;
+    for (uint32_t i = 0; i < l->from->bufs.n; i++) {
+        l->home[i].made = l->home[i].made && used[l->home[i].buf];
+    }
 }
 
 Kernel *lower_once(Lower *l)
@@ -710,7 +713,7 @@ Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *targ
     if (l.too_many) {
         return lower_split(&first);
     }
-    spill_warn_all(&l, made);
+    spill_warn_all(&l);
     Kernel *rolled = made == NULL ? NULL : nki_roll(ctx, arena, made, chip, 1);
     return rolled == NULL ? made : rolled;
 }

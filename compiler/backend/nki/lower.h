@@ -223,6 +223,6 @@ View evaluate(Evaluation *ev, const Expr *e, DType t, const View *into);
 
 /* ---- spill.c: -Wspill ---- */
 void spill_warn(const Lower *l, BufRef buf, const char *why);
-void spill_warn_all(const Lower *l, const Kernel *made); /* of a finished try */
+void spill_warn_all(const Lower *l); /* of a finished try */
 
 #endif

@@ -19,21 +19,10 @@ void spill_warn(const Lower *l, BufRef buf, const char *why)
     diag_help(d, "%s; 'spill NAME' in the kernel allows it", why);
 }
 
-static bool is_used(const Kernel *made, const Buffer *home)
+void spill_warn_all(const Lower *l)
 {
-    bool yes = false;
-    for (uint32_t i = 0; i < made->bufs.n; i++) {
-        const Buffer *b = &made->bufs.at[i];
-        yes |= b->space == SPACE_WORKSPACE && b->name == home->name;
-    }
-    return yes;
-}
-
-void spill_warn_all(const Lower *l, const Kernel *made)
-{
-    for (uint32_t i = 0; made != NULL && i < l->from->bufs.n; i++) {
-        const Home *h = &l->home[i];
-        if (h->made && !h->on_chip && is_used(made, &l->to->bufs.at[h->buf])) {
+    for (uint32_t i = 0; !l->failed && i < l->from->bufs.n; i++) {
+        if (l->home[i].made && !l->home[i].on_chip) {
             spill_warn(l, i,
                        l->away[i] ? "a statement reads it in a way that only a DMA can"
                                   : "it does not fit on chip beside what else is there");

@@ -398,11 +398,9 @@ static View load_view(Lower *l, const Place *x, Labels p, Labels f, const Box *b
 
 /* The box of a longer load that has `box` as a run of its free axis; false when there is none.
  */
-static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, int64_t np,
-                  Box *out)
+static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, Box *out)
 {
     int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype), inner = 1;
-    (void)np;
     *out = *box;
     bool wider = false, last = false;
     for (uint32_t i = f.n; i-- > 0 && !last;) {
@@ -522,7 +520,7 @@ static View hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box *bo
     if (strided_view(l, x, p, f, box, &out)) {
         return out;
     }
-    if (!all_there(x, f, &l->full) || !widen(l, x, f, box, labels_count(p, box), &wide)) {
+    if (!all_there(x, f, &l->full) || !widen(l, x, f, box, &wide)) {
         return load_view(l, x, p, f, box);
     }
     View slab = view_of(l, x, p, f, &wide);
