@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dump language: lines of terms, and blocks of lines in braces (compiler/ir/dump_tree.h). Actions build the tree
+/* The dump language: lines of terms, and blocks of lines in braces (compiler/dump/tree.h). Actions build the tree
  * and know nothing of what a dump means. The first error ends the reading: dumps are written by programs. */
 %code requires {
-#include "ir/dump_parse.h"
+#include "dump/parse.h"
 }
 %code {
 #include "grammar/dump.lex.h"

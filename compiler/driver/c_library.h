@@ -5,8 +5,8 @@
 #ifndef DRIVER_C_LIBRARY_H
 #define DRIVER_C_LIBRARY_H
 
-#include "ir/graph.h"
-#include "ir/tensor.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
 
 typedef struct CLibrary {
     Ctx *ctx;

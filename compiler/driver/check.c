@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "driver/compile.h"
-#include "ir/eval.h"
+#include "graph/eval.h"
 
 /* The largest extent an open dim is given, and the elements a program may have to be checked.
  */

@@ -6,7 +6,7 @@
 #define DRIVER_COMPILE_H
 
 #include "driver/targets.h"
-#include "ir/graph.h"
+#include "graph/graph.h"
 #include "loop/loop.h"
 #include "loop/schedule.h"
 #include "opt/opt.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "driver/compile.h"
-#include "ir/dump_text.h"
+#include "dump/text.h"
 
 static const char *const stage_names[STAGE_COUNT] = {
     "tokens", "ast", "checked", "graph", "path", "fuse", "schedule", "loop", "legal", "output"};
@@ -31,7 +31,7 @@ void compilation_dump(const Compilation *c, Stage stage, Text *out)
         kernel_module_dump(stage == STAGE_LOOP ? c->tiled : c->legal, out);
         return;
     }
-    module_dump_head(c->module, stage_name(stage), out);
+    dump_head(out, stage_name(stage), c->module->source_name);
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         graph_dump(c->module->graphs.at[k], out);
         if (stage >= STAGE_FUSE) {

@@ -9,8 +9,8 @@
 #include "driver/files.h"
 #include "front/check.h"
 #include "front/einsum.h"
-#include "ir/build.h"
-#include "ir/dump_tree.h"
+#include "graph/build.h"
+#include "dump/tree.h"
 #include "path/path.h"
 
 /* An input larger than this is refused: exit 4. */

@@ -5,7 +5,7 @@
 #define DRIVER_INPUT_H
 
 #include "driver/options.h"
-#include "ir/graph.h"
+#include "graph/graph.h"
 
 struct Program;
 struct PathProblem;

@@ -4,7 +4,7 @@
 #ifndef DRIVER_NPY_H
 #define DRIVER_NPY_H
 
-#include "ir/tensor.h"
+#include "graph/tensor.h"
 
 /* Null after a diagnostic (E_NPY) that names the file. */
 Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "driver/compile.h"
-#include "ir/dump_text.h"
+#include "dump/text.h"
 
 typedef struct Traffic {
     int64_t compulsory; /* every argument read or written once */

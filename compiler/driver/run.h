@@ -6,8 +6,8 @@
 
 #include "driver/files.h"
 #include "driver/options.h"
-#include "ir/graph.h"
-#include "ir/tensor.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
 
 /* One NAME=VALUE, or a positional VALUE of -e with an empty name. */
 typedef struct RunValue {

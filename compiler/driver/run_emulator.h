@@ -5,8 +5,8 @@
 #ifndef DRIVER_RUN_EMULATOR_H
 #define DRIVER_RUN_EMULATOR_H
 
-#include "ir/graph.h"
-#include "ir/tensor.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
 #include "target/target.h"
 
 /* The target of this name if its kernels are emulated; "emulator" is the first such target.

@@ -11,7 +11,7 @@
 #include "driver/run_emulator.h"
 #include "driver/targets.h"
 #include "driver/tool.h"
-#include "ir/eval.h"
+#include "graph/eval.h"
 
 typedef struct Run {
     ToolRun *t;

@@ -8,7 +8,7 @@
 #define FRONT_AST_H
 
 #include "base/ctx.h"
-#include "front/op.h"
+#include "op/op.h"
 
 typedef uint32_t AstId;
 

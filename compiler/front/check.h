@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checked program: names bound, every expression typed, every sum explicit, every index
- * with one extent. It is what ir/build.c turns into tensor graphs, and it holds nothing that
+ * with one extent. It is what graph/build.c turns into tensor graphs, and it holds nothing that
  * depends on a target.
  *
  * A kernel is a list of statements `target[left] = right`, executed in order. The indices of a

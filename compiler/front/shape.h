@@ -4,7 +4,7 @@
 #define FRONT_SHAPE_H
 
 #include "base/text.h"
-#include "front/types.h"
+#include "op/types.h"
 
 /* An extent not known yet, as `?` of --shape: exists only until einsum_resolve. */
 #define DIM_WILD ((Dim){-2, 0})

@@ -15,8 +15,8 @@
 #ifndef FUSE_FUSE_H
 #define FUSE_FUSE_H
 
-#include "ir/graph.h"
-#include "ir/dump_tree.h"
+#include "graph/graph.h"
+#include "dump/tree.h"
 #include "target/target.h"
 
 typedef enum Residence {

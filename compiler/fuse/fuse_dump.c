@@ -11,7 +11,7 @@
  *       value %9 result 0
  *     } */
 #include "fuse/fuse.h"
-#include "ir/dump_text.h"
+#include "dump/text.h"
 
 static void dump_group(const Partition *p, uint32_t k, Text *out)
 {

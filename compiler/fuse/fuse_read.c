@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what fuse_dump.c prints. Structure is checked here, meaning by fuse_verify. */
 #include "fuse/fuse.h"
-#include "ir/dump_text.h"
+#include "dump/text.h"
 
 typedef struct Reader {
     Ctx *ctx;

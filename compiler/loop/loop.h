@@ -31,10 +31,10 @@
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
 
-#include "front/op.h"
+#include "op/op.h"
 #include "fuse/fuse.h"
-#include "ir/graph.h"
-#include "ir/tensor.h"
+#include "graph/graph.h"
+#include "graph/tensor.h"
 #include "target/target.h"
 
 typedef enum LoopForm { LOOP_TILED, LOOP_LEGAL } LoopForm;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels as text (grammar: ir/dump_tree.h, meaning: docs/ir-loop.md). Everything a back end
+/* Kernels as text (grammar: dump/tree.h, meaning: docs/ir-loop.md). Everything a back end
  * may look at is in the text, so what is compiled from a dump is byte for byte what is compiled
  * from the program.
  *
@@ -8,7 +8,7 @@
  * them. */
 #include "loop/loop.h"
 
-#include "ir/dump_text.h"
+#include "dump/text.h"
 #include "loop/loop_text.h"
 
 static void put_name(Text *out, char sigil, Sym name)
@@ -423,8 +423,7 @@ void kernel_dump(const Kernel *k, Text *out)
 
 void kernel_module_dump(const KernelModule *m, Text *out)
 {
-    Module head = {.source_name = m->source_name};
-    module_dump_head(&head, "loop", out);
+    dump_head(out, "loop", m->source_name);
     for (uint32_t i = 0; i < m->kernels.n; i++) {
         text_char(out, '\n');
         kernel_dump(m->kernels.at[i], out);

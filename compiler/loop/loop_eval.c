@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "ir/eval.h"
+#include "graph/eval.h"
 #include "loop/affine.h"
 #include "loop/loop_text.h"
 
@@ -186,7 +186,7 @@ static bool value_of(Interpreter *m, const Expr *e, Number *out)
             return false;
         }
     }
-    *out = e->op == OP_CAST ? number_cast(arg[0], e->dtype) : eval_map(e->op, e->dtype, arg);
+    *out = e->op == OP_CAST ? number_cast(arg[0], e->dtype) : op_value(e->op, e->dtype, arg);
     return true;
 }
 
@@ -206,7 +206,7 @@ static bool run_element(Interpreter *m, const Stmt *s)
         if (!load(m, s->dst, s->at, &before)) {
             return false;
         }
-        value = eval_fold(s->fold, to->tensor->dtype, before, value);
+        value = op_fold(s->fold, to->tensor->dtype, before, value);
     }
     tensor_set(to->tensor, offset, value);
     if (to->written != NULL) {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "ir/dump_text.h"
+#include "dump/text.h"
 #include "loop/affine.h"
 #include "loop/loop_text.h"
 

@@ -5,7 +5,7 @@
 #ifndef OPT_OPT_H
 #define OPT_OPT_H
 
-#include "ir/graph.h"
+#include "graph/graph.h"
 
 /* simplify.c. GRAPH_TENSOR -> GRAPH_TENSOR (BINARY works as well): constants folded where the
  * machine's arithmetic is exact, identities of the algebra that hold bit for bit, copies read

@@ -7,7 +7,7 @@
 #ifndef OPT_REWRITE_H
 #define OPT_REWRITE_H
 
-#include "ir/graph.h"
+#include "graph/graph.h"
 
 typedef struct Rewriter {
     Ctx *ctx;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "ir/eval.h"
+#include "graph/eval.h"
 #include "opt/rewrite.h"
 
 static const uint32_t first[1] = {0}, second[1] = {1}, third[1] = {2};
@@ -72,7 +72,7 @@ static Verdict fold_constants(Rewriter *r, NodeSpec *s, NodeRef *done)
     if (!folds_exactly(s->op, arg[0].dtype)) {
         return RULE_NO;
     }
-    return spec_become_const(r, s, eval_map(s->op, s->dtype, arg));
+    return spec_become_const(r, s, op_value(s->op, s->dtype, arg));
 }
 
 /* ---- casts and parts ---- */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "ir/dump_text.h"
+#include "dump/text.h"
 #include "path/factor.h"
 #include "path/share.h"
 

@@ -5,7 +5,7 @@
 #ifndef PATH_APPLY_H
 #define PATH_APPLY_H
 
-#include "ir/graph.h"
+#include "graph/graph.h"
 #include "path/path.h"
 
 /* One decision, kept for reports. */

@@ -4,7 +4,7 @@
 #ifndef PATH_SUMS_H
 #define PATH_SUMS_H
 
-#include "ir/graph.h"
+#include "graph/graph.h"
 
 #define SUM_OPERANDS 8 /* of a contraction that is taken into a sum */
 

@@ -5,7 +5,7 @@
 #define TARGET_TARGET_H
 
 #include "base/ctx.h"
-#include "front/types.h"
+#include "op/types.h"
 
 /* Where a buffer of a kernel lives. The words are the middle's; a back end says what they are
  * on its machine (C: caller's arrays, workspace, cache-sized block of the workspace, registers;

@@ -20,7 +20,7 @@
 #include "driver/npy.h"
 #include "driver/run.h"
 #include "driver/targets.h"
-#include "ir/eval.h"
+#include "graph/eval.h"
 
 #define BATCH           50
 #define INTERPRET_LIMIT 20000000 /* iterations of one case */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fuse/fuse.h"
-#include "ir/dump_text.h"
+#include "dump/text.h"
 
 typedef struct Case {
     Ctx ctx;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "ir/build.h"
+#include "graph/build.h"
 
 /* Not CHECK: a fuzzer keeps the input of what aborts, not of what exits. */
 #define MUST(cond)                                                                             \

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "ir/eval.h"
+#include "graph/eval.h"
 #include "opt/opt.h"
 
 /* Not CHECK: a fuzzer keeps the input of what aborts, not of what exits. */

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "ir/dump_tree.h"
+#include "dump/tree.h"
 #include "loop/loop.h"
 
 /* tests/loop/kernels/NAME.tir */

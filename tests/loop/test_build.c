@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/eval.h"
+#include "graph/eval.h"
 #include "loop/schedule.h"
 
 static const char head[] = "  dim m ~ 40\n  dim n ~ 30\n  dim k ~ 20\n";

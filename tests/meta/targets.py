@@ -8,7 +8,7 @@ import tree
 # Words that belong to a back end, beside the folder's own name. A folder with a name too common to search for
 # (c, null) is looked for as an include and as a function prefix only.
 WORDS = {"nki": r"nki|trn[0-9]\w*|neuron\w*|sbuf|psum"}
-ALLOWED = {"compiler/front/ops.def", "compiler/front/op.h", "compiler/front/op.c"}
+ALLOWED = {"compiler/op/ops.def", "compiler/op/op.h", "compiler/op/op.c"}
 
 
 def patterns(backends):

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tests of opt read, run and print graphs as those of ir do. */
-#include "../ir/support.c"
+#include "../graph/support.c"

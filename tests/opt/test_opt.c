@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each rule: the graph it leaves, and that the value is the same, bit for bit, on small
  * integers and on the awkward values of floating point. */
-#include "../ir/support.h"
+#include "../graph/support.h"
 
 #include "opt/opt.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/eval.h"
+#include "graph/eval.h"
 #include "path/apply.h"
 #include "support/test.h"
 

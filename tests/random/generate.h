@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 #include "base/text.h"
-#include "front/types.h"
+#include "op/types.h"
 
 #define MAX_DIMS       6
 #define MAX_RANK       4

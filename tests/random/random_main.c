@@ -17,7 +17,7 @@
 #include "driver/input.h"
 #include "driver/targets.h"
 #include "generate.h"
-#include "ir/eval.h"
+#include "graph/eval.h"
 
 #define BATCH         40
 #define MAX_COMPILERS 4

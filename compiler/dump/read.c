@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading what all dumps share (text.h): heads, dims, types, numbers. */
+#include "dump/text.h"
+
+#include <math.h>
+#include <string.h>
+
+void dump_reader_init(DumpReader *r, Ctx *ctx, Arena *arena)
+{
+    *r = (DumpReader){.ctx = ctx, .arena = arena};
+    places_init(&r->places, ctx, arena);
+}
+
+void dump_reader_kernel(DumpReader *r, DimTable *dims)
+{
+    r->dims = dims;
+    map_init(&r->dim_number, r->arena);
+}
+
+static bool refuse(DumpReader *r, Span span, const char *what)
+{
+    diag_error(&r->ctx->diags, E_DUMP, span, "%s", what);
+    return false;
+}
+
+static bool no_block(DumpReader *r, const DumpLine *line)
+{
+    return !line->has_block || refuse(r, line->span, "this line has no block");
+}
+
+bool read_module_head(DumpReader *r, const DumpTree *tree, const char *stage, const char **name,
+                      uint32_t *next)
+{
+    *name = NULL;
+    *next = 1;
+    if (tree->n == 0) {
+        return refuse(r, (Span){0, 0, 0}, "an empty dump");
+    }
+    Cursor c = cursor_line(r->ctx, tree->line[0]);
+    char what[64] = "'tdsl-dump ";
+    strncat(what, stage, 32);
+    strcat(what, " 1'");
+    const Term *version = NULL;
+    if (cursor_expect(&c, TERM_NAME, "tdsl", what) == NULL ||
+        cursor_expect(&c, TERM_PUNCT, "-", what) == NULL ||
+        cursor_expect(&c, TERM_NAME, "dump", what) == NULL ||
+        cursor_expect(&c, TERM_NAME, stage, what) == NULL ||
+        (version = cursor_expect(&c, TERM_INT, NULL, what)) == NULL || !cursor_expect_end(&c) ||
+        !no_block(r, tree->line[0])) {
+        return false;
+    }
+    if (version->value != 1) {
+        return refuse(r, version->span, "only version 1 of the dump language is known here");
+    }
+    if (tree->n > 1) {
+        c = cursor_line(r->ctx, tree->line[1]);
+        if (cursor_take(&c, TERM_NAME, "source")) {
+            const Term *t = cursor_expect(&c, TERM_STRING, NULL, "a file name in quotes");
+            if (t == NULL || !cursor_expect_end(&c) || !no_block(r, tree->line[1])) {
+                return false;
+            }
+            *name = t->text->text;
+            *next = 2;
+        }
+    }
+    return true;
+}
+
+bool read_kernel_head(DumpReader *r, const DumpLine *line, Sym *name, Span *span,
+                      const char **signature, uint32_t *next)
+{
+    Cursor c = cursor_line(r->ctx, line);
+    *span = (Span){0, 0, 0};
+    *signature = "";
+    *next = 0;
+    r->home = 0;
+    if (cursor_expect(&c, TERM_NAME, "kernel", "'kernel'") == NULL ||
+        (*name = cursor_name(&c, "the kernel's name")) == NULL) {
+        return false;
+    }
+    if (cursor_take(&c, TERM_NAME, "at") && !cursor_span(&c, &r->places, 0, span)) {
+        return false;
+    }
+    r->home = span->source;
+    if (!cursor_expect_end(&c)) {
+        return false;
+    }
+    if (!line->has_block) {
+        return refuse(r, line->span, "a kernel has a block in braces");
+    }
+    if (line->n_body > 0) {
+        c = cursor_line(r->ctx, line->body[0]);
+        if (cursor_take(&c, TERM_NAME, "signature")) {
+            const Term *t = cursor_expect(&c, TERM_STRING, NULL, "a string");
+            if (t == NULL || !cursor_expect_end(&c) || !no_block(r, line->body[0])) {
+                return false;
+            }
+            *signature = t->text->text;
+            *next = 1;
+        }
+    }
+    return true;
+}
+
+bool read_span(DumpReader *r, Cursor *c, Span *out)
+{
+    return cursor_span(c, &r->places, r->home, out);
+}
+
+bool read_dim_line(DumpReader *r, Cursor *c)
+{
+    DimInfo info = {.span = c->end};
+    const Term *typical = NULL;
+    info.name = cursor_name(c, "the dim's name");
+    if (info.name == NULL || cursor_expect(c, TERM_PUNCT, "~", "'~'") == NULL ||
+        (typical = cursor_expect(c, TERM_INT, NULL, "a typical size")) == NULL) {
+        return false;
+    }
+    uint32_t old;
+    if (map_get(&r->dim_number, info.name->id, &old)) {
+        return refuse(r, c->term[0]->span, "a dim of this name exists");
+    }
+    info.typical = typical->value;
+    info.span = (Span){0, 0, 0};
+    map_put(&r->dim_number, info.name->id, r->dims->list.n);
+    vec_push(r->arena, &r->dims->list, info);
+    return true;
+}
+
+bool read_dim(DumpReader *r, const Term *t, Dim *out)
+{
+    uint32_t number = 0;
+    if (t->kind == TERM_INT) {
+        *out = dim_fixed(t->value);
+        return true;
+    }
+    if (t->kind != TERM_NAME && t->kind != TERM_STRING) {
+        return refuse(r, t->span, "an extent is a number or the name of a dim");
+    }
+    if (!map_get(&r->dim_number, t->text->id, &number)) {
+        diag_error(&r->ctx->diags, E_DUMP, t->span, "there is no dim '%s'", t->text->text);
+        return false;
+    }
+    *out = dim_open((int32_t)number);
+    return true;
+}
+
+bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim **shape)
+{
+    const Term *t = cursor_peek(c);
+    const Term *name = t;
+    *rank = 0;
+    *shape = NULL;
+    if (t != NULL && t->kind == TERM_INDEX) {
+        name = t->child[0];
+        *rank = t->n - 1;
+    }
+    if (name == NULL || name->kind != TERM_NAME ||
+        !dtype_from_name((Str){name->text->text, name->text->n}, dtype)) {
+        return refuse(r, t == NULL ? c->end : t->span, "expected a type such as f64[3,n] here");
+    }
+    if (*rank > RANK_LIMIT) {
+        diag_limit(&r->ctx->diags, E_LIMIT_SIZE, t->span,
+                   "a rank of %u; at most %d are possible", *rank, RANK_LIMIT);
+        return false;
+    }
+    Dim *dims = ARENA_ARRAY(r->arena, *rank, Dim);
+    for (uint32_t d = 0; d < *rank; d++) {
+        if (!read_dim(r, t->child[d + 1], &dims[d])) {
+            return false;
+        }
+    }
+    *shape = *rank == 0 ? NULL : dims;
+    c->at++;
+    return true;
+}
+
+/* One real number, or false without a report when there is none. */
+static bool take_real(Cursor *c, Number *out)
+{
+    uint32_t start = c->at;
+    bool minus = cursor_take(c, TERM_PUNCT, "-");
+    const Term *t = cursor_peek(c);
+    *out = (Number){.dtype = DTYPE_F64};
+    if (t != NULL && t->kind == TERM_INT) {
+        *out = (Number){.dtype = DTYPE_I64, .i = minus ? -t->value : t->value};
+    } else if (t != NULL && t->kind == TERM_FLOAT) {
+        out->re = minus ? -t->real : t->real;
+    } else if (cursor_is(c, TERM_NAME, "inf")) {
+        out->re = minus ? -(double)INFINITY : (double)INFINITY;
+    } else if (cursor_is(c, TERM_NAME, "nan")) {
+        out->re = (double)NAN;
+    } else {
+        c->at = start;
+        return false;
+    }
+    c->at++;
+    return true;
+}
+
+static bool read_complex(Cursor *c, const Term *call, Number *out)
+{
+    Number part[2];
+    for (uint32_t k = 0; call->n == 2 && k < 2; k++) {
+        Cursor in = cursor_seq(c->ctx, call->child[k]);
+        if (!take_real(&in, &part[k]) || !cursor_done(&in)) {
+            break;
+        }
+        if (k == 1) {
+            part[0] = number_cast(part[0], DTYPE_F64);
+            part[1] = number_cast(part[1], DTYPE_F64);
+            *out = (Number){.dtype = DTYPE_C128, .re = part[0].re, .im = part[1].re};
+            c->at++;
+            return true;
+        }
+    }
+    diag_error(&c->ctx->diags, E_DUMP, call->span, "a complex number is complex(re, im)");
+    return false;
+}
+
+bool read_number(Cursor *c, Number *out)
+{
+    if (cursor_is(c, TERM_CALL, "complex")) {
+        return read_complex(c, cursor_peek(c), out);
+    }
+    if (cursor_is(c, TERM_NAME, "true") || cursor_is(c, TERM_NAME, "false")) {
+        *out = (Number){.dtype = DTYPE_BOOL, .i = cursor_is(c, TERM_NAME, "true")};
+        c->at++;
+        return true;
+    }
+    if (!take_real(c, out)) {
+        const Term *t = cursor_peek(c);
+        diag_error(&c->ctx->diags, E_DUMP, t == NULL ? c->end : t->span,
+                   "expected a number here");
+        return false;
+    }
+    if (out->dtype == DTYPE_I64 && out->i == -INT64_MAX && cursor_is(c, TERM_PUNCT, "-")) {
+        c->at++; /* the least integer, -9223372036854775807 - 1 */
+        const Term *one = cursor_expect(c, TERM_INT, NULL, "1");
+        if (one == NULL) {
+            return false;
+        }
+        if (one->value != 1) {
+            diag_error(&c->ctx->diags, E_DUMP, one->span, "only 1 is subtracted from a number");
+            return false;
+        }
+        out->i = INT64_MIN;
+    }
+    return true;
+}
+
+bool number_fit(Ctx *ctx, Number v, DType dtype, Span span, Number *out)
+{
+    bool integral = v.dtype == DTYPE_I64, real = v.dtype == DTYPE_F64;
+    bool kind = dtype == DTYPE_BOOL     ? v.dtype == DTYPE_BOOL
+                : dtype_is_int(dtype)   ? integral
+                : dtype_is_float(dtype) ? integral || real
+                                        : integral || real || v.dtype == DTYPE_C128;
+    Number to = number_cast(v, dtype);
+    bool same = dtype_is_int(dtype) ? to.i == v.i
+                : integral          ? fabs((double)v.i) <= 0x1p53 && to.re == (double)v.i
+                                    : (to.re == v.re || (isnan(to.re) && isnan(v.re))) &&
+                                 (to.im == v.im || (isnan(to.im) && isnan(v.im)));
+    if (!kind || !same) {
+        diag_error(&ctx->diags, E_DUMP, span, "this number is no %s", dtype_name(dtype));
+        return false;
+    }
+    *out = to;
+    return true;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing what all dumps share (text.h): heads, dims, types, numbers. */
+#include "dump/text.h"
+
+void dump_head(Text *out, const char *stage, const char *source_name)
+{
+    text_printf(out, "tdsl-dump %s 1\n", stage);
+    if (source_name != NULL) {
+        text_put(out, "source ");
+        text_quoted(out, str_from(source_name));
+        text_char(out, '\n');
+    }
+}
+
+void dump_kernel_head(Text *out, Sym name, Sources *sources, Span span, const char *signature)
+{
+    text_put(out, "kernel ");
+    dump_name(out, name);
+    dump_span(out, sources, span, 0);
+    text_put(out, " {\n");
+    out->indent++;
+    if (signature[0] != '\0') {
+        text_put(out, "signature ");
+        text_quoted(out, str_from(signature));
+        text_char(out, '\n');
+    }
+}
+
+void dump_label(Text *out, int32_t label)
+{
+    if (label < 26) {
+        text_char(out, (char)('a' + label));
+    } else if (label < 52) {
+        text_char(out, (char)('A' + label - 26));
+    } else {
+        text_printf(out, "l%d", (int)label);
+    }
+}
+
+void dump_dim(Text *out, const DimTable *dims, Dim d)
+{
+    if (d.sym < 0) {
+        text_i64(out, d.n);
+    } else {
+        dump_name(out, dims->list.at[d.sym].name);
+    }
+}
+
+void dump_type(Text *out, const DimTable *dims, DType dtype, uint32_t rank, const Dim *shape)
+{
+    text_put(out, dtype_name(dtype));
+    text_char(out, '[');
+    for (uint32_t d = 0; d < rank; d++) {
+        text_put(out, d == 0 ? "" : ",");
+        dump_dim(out, dims, shape[d]);
+    }
+    text_char(out, ']');
+}
+
+void dump_number(Text *out, Number v)
+{
+    if (v.dtype == DTYPE_BOOL) {
+        text_put(out, v.i != 0 ? "true" : "false");
+    } else if (dtype_is_int(v.dtype)) {
+        if (v.i == INT64_MIN) { /* its magnitude is no INT of the dump language */
+            text_put(out, "-9223372036854775807 - 1");
+        } else {
+            text_i64(out, v.i);
+        }
+    } else if (dtype_is_complex(v.dtype)) {
+        text_put(out, "complex(");
+        text_f64(out, v.re);
+        text_put(out, ", ");
+        text_f64(out, v.im);
+        text_char(out, ')');
+    } else {
+        text_f64(out, v.re);
+    }
+}
+
+void dump_dims(Text *out, const DimTable *dims)
+{
+    for (uint32_t k = 0; k < dims->list.n; k++) {
+        text_put(out, "dim ");
+        dump_name(out, dims->list.at[k].name);
+        text_printf(out, " ~ %lld\n", (long long)dims->list.at[k].typical);
+    }
+}
+
+void dump_value(Text *out, uint32_t value)
+{
+    text_printf(out, "%%%u", value);
+}

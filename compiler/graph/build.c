@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From checked programs to tensor graphs. A kernel's statements are built in order; `current`
+ * holds the node that is each value now, so an inout parameter is its input until it is
+ * assigned. Within a statement an expression becomes a View: a node and the labels of the
+ * statement it is read at. Nodes get their indices in the order of the left side, then of first
+ * appearance, so the last one usually has the order of the left side; if not, a copy puts it
+ * so. */
+#include "graph/build.h"
+
+#include <string.h>
+
+#include "graph/build_parts.h"
+
+/* ---- views ---- */
+
+View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank)
+{
+    View v = {.node = node, .rank = rank, .dtype = graph_node(b->g, node)->dtype};
+    Index *index = ARENA_ARRAY(b->arena, rank, Index);
+    for (uint32_t a = 0; a < rank; a++) {
+        index[a] = (Index){label[a], 0};
+    }
+    v.index = index;
+    return v;
+}
+
+/* A value read at labels; extents of 1 under a longer label are read at 0. */
+static View view_read(Build *b, const CheckedExpr *e)
+{
+    NodeRef node = b->current[e->read];
+    CHECK(node != NODE_NONE);
+    const Node *n = graph_node(b->g, node);
+    Index *index = ARENA_ARRAY(b->arena, e->rank, Index);
+    for (uint32_t a = 0; a < e->rank; a++) {
+        int32_t l = e->label[a];
+        bool stretched = dim_is(n->shape[a], 1) && !dim_is(b->s->label[l].extent, 1);
+        index[a] = stretched ? (Index){-1, 0} : (Index){l, 0};
+    }
+    return (View){node, e->rank, index, n->dtype};
+}
+
+/* ---- labels of a result ---- */
+
+static uint32_t label_rank(const Build *b, int32_t label)
+{
+    return b->order[label] != 0 ? b->order[label] : RANK_LIMIT + 1;
+}
+
+static void out_add(Build *b, OutLabels *out, int32_t label)
+{
+    if (label < 0 || b->stamp[label] == b->serial) {
+        return;
+    }
+    b->stamp[label] = b->serial;
+    if (out->n == RANK_LIMIT) {
+        b->too_many = true;
+        return;
+    }
+    uint32_t at = out->n++;
+    for (; at > 0 && label_rank(b, out->label[at - 1]) > label_rank(b, label); at--) {
+        out->label[at] = out->label[at - 1];
+    }
+    out->label[at] = label;
+}
+
+/* The labels of the views that are not `dropped`, in the order of results. */
+OutLabels out_labels(Build *b, const View *v, uint32_t n, const int32_t *dropped,
+                     uint32_t n_dropped)
+{
+    OutLabels out = {.n = 0};
+    b->serial++;
+    for (uint32_t d = 0; d < n_dropped; d++) {
+        b->stamp[dropped[d]] = b->serial;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t a = 0; a < v[k].rank; a++) {
+            out_add(b, &out, v[k].index[a].label);
+        }
+    }
+    if (b->too_many && !b->limited) {
+        b->limited = true;
+        diag_limit(&b->ctx->diags, E_LIMIT_SIZE, b->s->span,
+                   "an intermediate of this statement has more than %d dimensions", RANK_LIMIT);
+    }
+    return out;
+}
+
+/* ---- nodes ---- */
+
+/* An intermediate that nobody could address is a limit met here, not a broken graph later. */
+static void check_size(Build *b, DType dtype, const OutLabels *out, Span span)
+{
+    Dim dims[RANK_LIMIT];
+    for (uint32_t d = 0; d < out->n; d++) {
+        dims[d] = b->s->label[out->label[d]].extent;
+    }
+    int64_t bytes = 0;
+    TensorType type = {dtype, out->n, dims};
+    if (!type_bytes(&type, &bytes) && !b->limited) {
+        b->limited = true;
+        diag_limit(&b->ctx->diags, E_LIMIT_SIZE, span,
+                   "the size of an intermediate overflows 64 bits");
+    }
+}
+
+View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const OutLabels *out,
+              Span span, const Root *root)
+{
+    check_size(b, dtype, out, span);
+    NodeRef *operand = ARENA_ARRAY(b->arena, n, NodeRef);
+    Access *access = ARENA_ARRAY(b->arena, n, Access);
+    for (uint32_t k = 0; k < n; k++) {
+        operand[k] = v[k].node;
+        access[k] = (Access){v[k].rank, v[k].index};
+    }
+    NodeSpec spec = {.op = op,
+                     .dtype = dtype,
+                     .n_operands = n,
+                     .operand = operand,
+                     .access = access,
+                     .rank = out->n,
+                     .out = out->label,
+                     .span = span};
+    if (root != NULL) {
+        spec.name = root->name;
+        spec.allow_spill = root->allow_spill;
+    }
+    return build_view(b, graph_add(b->g, &spec), out->label, out->n);
+}
+
+View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
+             const Root *root)
+{
+    OutLabels out = out_labels(b, v, n, NULL, 0);
+    return node_add(b, op, dtype, v, n, &out, span, root);
+}
+
+static View as_type(Build *b, View v, DType t, Span span, const Root *root)
+{
+    return v.dtype == t ? v : map_add(b, OP_CAST, t, &v, 1, span, root);
+}
+
+/* ---- expressions ---- */
+
+static View build_map(Build *b, const CheckedExpr *e, DType want, const Root *root)
+{
+    View v[3];
+    CHECK(e->n >= 1 && e->n <= 3);
+    DType in =
+        e->op == OP_NEG ? e->dtype : DTYPE_NONE; /* a widened minus widens what it negates */
+    for (uint32_t a = 0; a < e->n; a++) {
+        v[a] = expr_build(b, e->arg[a], in != DTYPE_NONE ? in : e->arg[a]->dtype, NULL);
+    }
+    View r = map_add(b, e->op, e->dtype, v, e->n, e->span, e->dtype == want ? root : NULL);
+    return as_type(b, r, want, e->span, root);
+}
+
+View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)
+{
+    switch (e->kind) {
+    case CHECKED_CONST:
+        return build_view(b, graph_const(b->g, number_cast(e->value, want), e->span), NULL, 0);
+    case CHECKED_EXTENT:
+        return build_view(b, graph_extent(b->g, e->dim, want, e->span), NULL, 0);
+    case CHECKED_READ:
+        return as_type(b, view_read(b, e), want, e->span, root);
+    case CHECKED_MAP:
+        return build_map(b, e, want, root);
+    case CHECKED_CHAIN:
+        return as_type(b, chain_build(b, e, e->dtype == want ? root : NULL), want, e->span,
+                       root);
+    case CHECKED_REDUCE:
+        return as_type(b, reduce_build(b, e, e->dtype == want ? root : NULL), want, e->span,
+                       root);
+    case CHECKED_POISON:
+        break;
+    }
+    UNREACHABLE(); /* programs with errors are not built */
+}
+
+/* ---- statements ---- */
+
+static bool is_left_order(const CheckedStatement *s, const View *v)
+{
+    if (v->rank != s->rank) {
+        return false;
+    }
+    for (uint32_t a = 0; a < v->rank; a++) {
+        if (v->index[a].label != s->left[a]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void build_statement(Build *b, const CheckedStatement *s)
+{
+    const Value *target = &b->k->values.at[s->target];
+    Root root = {target->name, target->allow_spill};
+    b->s = s;
+    b->order = ARENA_ARRAY(b->arena, s->n_labels, uint32_t);
+    b->stamp = ARENA_ARRAY(b->arena, s->n_labels, uint32_t);
+    b->serial = 0;
+    for (uint32_t a = 0; a < s->rank; a++) {
+        b->order[s->left[a]] = a + 1;
+    }
+    View v = expr_build(b, s->right, s->right->dtype, &root);
+    CheckedKind kind = s->right->kind;
+    bool bare = kind == CHECKED_READ || kind == CHECKED_CONST || kind == CHECKED_EXTENT;
+    if ((bare || !is_left_order(s, &v)) && !b->limited) {
+        OutLabels out = {.n = s->rank};
+        if (s->rank > 0) {
+            memcpy(out.label, s->left, s->rank * sizeof *s->left);
+        }
+        v = node_add(b, OP_COPY, v.dtype, &v, 1, &out, s->span, &root);
+    }
+    b->current[s->target] = v.node;
+}
+
+/* ---- kernels ---- */
+
+static void build_params(Build *b)
+{
+    for (uint32_t v = 0; v < b->k->n_params + b->k->n_results; v++) {
+        const Value *value = &b->k->values.at[v];
+        if (value->kind != VALUE_PARAM) {
+            continue;
+        }
+        ParamRole role = value->is_inout         ? PARAM_INOUT
+                         : value->type.rank == 0 ? PARAM_SCALAR
+                                                 : PARAM_IN;
+        Param p = {value->name,
+                   role,
+                   value->type.dtype,
+                   value->type.rank,
+                   arena_copy(b->g->arena, value->type.dims, value->type.rank * sizeof(Dim)),
+                   value->span};
+        vec_push(b->g->arena, &b->g->params, p);
+        b->current[v] = graph_input(b->g, value->number, value->span);
+    }
+}
+
+static void build_results(Build *b)
+{
+    for (uint32_t v = 0; v < b->k->n_params + b->k->n_results; v++) {
+        const Value *value = &b->k->values.at[v];
+        if (value->kind == VALUE_RESULT) {
+            Result r = {value->name, b->current[v], -1, value->span};
+            vec_push(b->g->arena, &b->g->results, r);
+        }
+    }
+    for (uint32_t v = 0; v < b->k->n_params + b->k->n_results; v++) {
+        const Value *value = &b->k->values.at[v];
+        if (value->is_inout && value->updated) {
+            Result r = {value->name, b->current[v], (int32_t)value->number, value->span};
+            vec_push(b->g->arena, &b->g->results, r);
+        }
+    }
+}
+
+static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *k)
+{
+    Graph *g = graph_new(arena, k->name);
+    g->span = k->span;
+    g->sources = &ctx->sources;
+    g->signature = k->signature;
+    for (uint32_t d = 0; d < k->dims.list.n; d++) {
+        vec_push(arena, &g->dims.list, k->dims.list.at[d]);
+    }
+    Build b = {.ctx = ctx, .arena = arena, .g = g, .k = k};
+    b.current = ARENA_ARRAY(arena, k->values.n, NodeRef);
+    memset(b.current, 0xff, k->values.n * sizeof *b.current);
+    build_params(&b);
+    for (uint32_t s = 0; s < k->statements.n; s++) {
+        build_statement(&b, &k->statements.at[s]);
+        if (b.limited) {
+            return NULL;
+        }
+    }
+    build_results(&b);
+    return graph_prune(arena, g);
+}
+
+static const CheckedKernel *kernel_near(const Program *p, const char *name)
+{
+    const CheckedKernel *best = NULL;
+    int distance = 4;
+    for (uint32_t k = 0; k < p->kernels.n; k++) {
+        int d = str_distance(str_from(name), str_from(p->kernels.at[k]->name->text), 3);
+        if (d < distance) {
+            best = p->kernels.at[k];
+            distance = d;
+        }
+    }
+    return best;
+}
+
+Module *module_build(Ctx *ctx, Arena *arena, const Program *program, const char *only_kernel)
+{
+    Module *m = ARENA_NEW(arena, Module);
+    m->arena = arena;
+    m->source_name = source_get(&ctx->sources, program->source)->name;
+    for (uint32_t k = 0; k < program->kernels.n; k++) {
+        const CheckedKernel *kernel = program->kernels.at[k];
+        if (only_kernel != NULL && strcmp(only_kernel, kernel->name->text) != 0) {
+            continue;
+        }
+        Graph *g = build_kernel(ctx, arena, kernel);
+        if (g == NULL) {
+            return NULL;
+        }
+        vec_push(arena, &m->graphs, g);
+    }
+    if (only_kernel != NULL && m->graphs.n == 0) {
+        Diagnostic *d = diag_error(&ctx->diags, E_UNKNOWN_NAME, (Span){0},
+                                   "there is no kernel '%s'", only_kernel);
+        const CheckedKernel *near = kernel_near(program, only_kernel);
+        if (near != NULL) {
+            diag_help(d, "did you mean '%s'?", near->name->text);
+        }
+        return NULL;
+    }
+    return m;
+}
+
+Module *graph_from_equation(Ctx *ctx, Arena *arena, const Equation *equation)
+{
+    Program *p = equation_check(ctx, equation);
+    return p == NULL ? NULL : module_build(ctx, arena, p, NULL);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What build.c (statements, nodes) and build_product.c (chains and reductions) share. Nobody
+ * else includes this. */
+#ifndef GRAPH_BUILD_PARTS_H
+#define GRAPH_BUILD_PARTS_H
+
+#include "graph/build.h"
+
+/* A node as an expression reads it: by labels of the statement. */
+typedef struct View {
+    NodeRef node;
+    uint32_t rank;
+    const Index *index;
+    DType dtype;
+} View;
+
+typedef struct OutLabels {
+    uint32_t n;
+    int32_t label[RANK_LIMIT];
+} OutLabels;
+
+/* What the statement's last node is called. */
+typedef struct Root {
+    Sym name;
+    bool allow_spill;
+} Root;
+
+typedef struct Build {
+    Ctx *ctx;
+    Arena *arena;
+    Graph *g;
+    const CheckedKernel *k;
+    NodeRef *current; /* of each value */
+
+    const CheckedStatement *s;
+    uint32_t *order; /* of each label: position on the left, from 1; 0: not there */
+    uint32_t *stamp; /* of each label, against `serial` */
+    uint32_t serial;
+    bool too_many, limited;
+} Build;
+
+View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank);
+OutLabels out_labels(Build *b, const View *v, uint32_t n, const int32_t *dropped,
+                     uint32_t n_dropped);
+View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const OutLabels *out,
+              Span span, const Root *root);
+View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
+             const Root *root);
+
+/* The value of `e` in type `want`, which is its own or a wider one. `root`: this is all of the
+ * right side. */
+View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root);
+View chain_build(Build *b, const CheckedExpr *e, const Root *root);
+View reduce_build(Build *b, const CheckedExpr *e, const Root *root);
+
+#endif

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building tensor graphs. Every node is made in a canonical form (labels numbered by first
+ * appearance) and looked up in the graph's table before it is kept, so common subexpressions
+ * never exist twice. A candidate's arrays are laid out in the graph's arena first and given
+ * back when the node turns out to exist; everything is linear in the number of indices, for
+ * many nodes and for one node with very many operands. */
+#include "graph/graph.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- canonical labels ---- */
+
+#define SMALL_LABELS 128
+
+/* From the caller's labels to dense ones; small labels by array, others by a map. */
+typedef struct Renumber {
+    int32_t small[SMALL_LABELS]; /* new label + 1; 0: not seen */
+    Map large;
+    Arena *arena;
+    int32_t n;
+} Renumber;
+
+static int32_t renumber_label(Renumber *r, int32_t label)
+{
+    CHECK(label >= 0);
+    if (label < SMALL_LABELS) {
+        if (r->small[label] == 0) {
+            r->small[label] = ++r->n;
+        }
+        return r->small[label] - 1;
+    }
+    if (r->large.arena == NULL) {
+        map_init(&r->large, r->arena);
+    }
+    uint32_t found = 0;
+    if (!map_get(&r->large, (uint64_t)label, &found)) {
+        found = (uint32_t)r->n++;
+        map_put(&r->large, (uint64_t)label, found);
+    }
+    return (int32_t)found;
+}
+
+/* ---- hash-consing ---- */
+
+static uint64_t double_bits(double v)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+static uint64_t hash_dims(uint64_t h, const Dim *d, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        h = hash_mix(h, hash_mix((uint64_t)(int64_t)d[k].sym, (uint64_t)d[k].n));
+    }
+    return h;
+}
+
+uint64_t node_hash(const Node *n)
+{
+    uint64_t h = hash_mix((uint64_t)n->op, (uint64_t)n->dtype * 32 + (uint64_t)n->acc);
+    h = hash_mix(h, n->n_operands);
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        h = hash_mix(h, n->operand[k]);
+        h = hash_mix(h, n->access[k].rank);
+        for (uint32_t d = 0; d < n->access[k].rank; d++) {
+            const Index *ix = &n->access[k].index[d];
+            h = hash_mix(h, hash_mix((uint64_t)(int64_t)ix->label, (uint64_t)ix->offset));
+        }
+    }
+    h = hash_dims(hash_mix(h, n->n_labels), n->extent, n->n_labels);
+    h = hash_dims(hash_mix(h, n->rank), n->shape, n->rank);
+    for (uint32_t d = 0; n->out != NULL && d < n->rank; d++) {
+        h = hash_mix(h, (uint64_t)n->out[d]);
+    }
+    h = hash_mix(h, hash_mix((uint64_t)n->value.i, double_bits(n->value.re)));
+    h = hash_mix(h, hash_mix(double_bits(n->value.im), (uint64_t)(int64_t)n->dim));
+    return hash_mix(h, n->param);
+}
+
+static bool dims_equal(const Dim *a, const Dim *b, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (!dim_eq(a[k], b[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool accesses_equal(const Node *a, const Node *b)
+{
+    for (uint32_t k = 0; k < a->n_operands; k++) {
+        if (a->operand[k] != b->operand[k] || a->access[k].rank != b->access[k].rank) {
+            return false;
+        }
+        for (uint32_t d = 0; d < a->access[k].rank; d++) {
+            const Index *x = &a->access[k].index[d];
+            const Index *y = &b->access[k].index[d];
+            if (x->label != y->label || x->offset != y->offset) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool outs_equal(const Node *a, const Node *b)
+{
+    if ((a->out == NULL) != (b->out == NULL)) {
+        return a->rank == 0;
+    }
+    return a->rank == 0 || a->out == NULL ||
+           memcmp(a->out, b->out, a->rank * sizeof *a->out) == 0;
+}
+
+bool node_equal(const Node *a, const Node *b)
+{
+    return a->op == b->op && a->dtype == b->dtype && a->acc == b->acc &&
+           a->n_operands == b->n_operands && a->n_labels == b->n_labels && a->rank == b->rank &&
+           a->dim == b->dim && a->param == b->param && a->value.dtype == b->value.dtype &&
+           a->value.i == b->value.i && double_bits(a->value.re) == double_bits(b->value.re) &&
+           double_bits(a->value.im) == double_bits(b->value.im) && accesses_equal(a, b) &&
+           dims_equal(a->extent, b->extent, a->n_labels) &&
+           dims_equal(a->shape, b->shape, a->rank) && outs_equal(a, b);
+}
+
+/* The node in the graph that equals `n`, or `n` itself as a new one. `mark` is from before n's
+ * arrays. A name and the permission to spill are kept from whoever brings them first: they do
+ * not tell nodes apart. */
+static NodeRef graph_intern(Graph *g, const Node *n, ArenaMark mark)
+{
+    uint64_t hash = node_hash(n);
+    uint32_t head = NODE_NONE;
+    if (map_get(&g->consed, hash, &head)) {
+        for (uint32_t r = head; r != NODE_NONE; r = g->next_consed.at[r]) {
+            Node *old = &g->nodes.at[r];
+            if (node_equal(old, n)) {
+                old->name = old->name != NULL ? old->name : n->name;
+                old->allow_spill = old->allow_spill || n->allow_spill;
+                if (old->n_sliced == 0 && n->n_sliced > 0) {
+                    /* `n`'s arrays go with the mark below */
+                    int32_t kept[RANK_LIMIT];
+                    uint32_t n_kept = n->n_sliced;
+                    memcpy(kept, n->sliced, n_kept * sizeof *kept);
+                    arena_reset(g->arena, mark);
+                    old->n_sliced = n_kept;
+                    old->sliced = arena_copy(g->arena, kept, n_kept * sizeof *kept);
+                    return r;
+                }
+                arena_reset(g->arena, mark);
+                return r;
+            }
+        }
+    } else {
+        head = NODE_NONE;
+    }
+    uint32_t r = g->nodes.n;
+    CHECK(r < NODE_NONE);
+    vec_push(g->arena, &g->nodes, *n);
+    vec_push(g->arena, &g->next_consed, head);
+    map_put(&g->consed, hash, r);
+    return r;
+}
+
+/* ---- building ---- */
+
+Graph *graph_new(Arena *arena, Sym name)
+{
+    Graph *g = ARENA_NEW(arena, Graph);
+    g->arena = arena;
+    g->name = name;
+    g->signature = "";
+    g->form = GRAPH_TENSOR;
+    map_init(&g->consed, arena);
+    return g;
+}
+
+static const Dim *dims_copy(Arena *arena, const Dim *dims, uint32_t n)
+{
+    return n == 0 ? NULL : arena_copy(arena, dims, n * sizeof *dims);
+}
+
+NodeRef graph_input(Graph *g, uint32_t param, Span span)
+{
+    CHECK(param < g->params.n);
+    const Param *p = &g->params.at[param];
+    ArenaMark mark = arena_mark(g->arena);
+    Node n = {
+        .op = OP_INPUT, .dtype = p->dtype, .acc = p->dtype, .span = span, .name = p->name};
+    n.rank = p->rank;
+    n.shape = dims_copy(g->arena, p->shape, p->rank);
+    n.param = param;
+    return graph_intern(g, &n, mark);
+}
+
+NodeRef graph_const(Graph *g, Number value, Span span)
+{
+    Number v = {.dtype = value.dtype};
+    if (dtype_is_float(value.dtype) || dtype_is_complex(value.dtype)) {
+        v.re =
+            isnan(value.re) ? (double)NAN : value.re; /* one NaN, so that dumps are one text */
+        if (dtype_is_complex(value.dtype)) {
+            v.im = isnan(value.im) ? (double)NAN : value.im;
+        }
+    } else {
+        v.i = value.i;
+    }
+    Node n = {.op = OP_CONST, .dtype = v.dtype, .acc = v.dtype, .span = span, .value = v};
+    return graph_intern(g, &n, arena_mark(g->arena));
+}
+
+NodeRef graph_extent(Graph *g, int32_t dim, DType dtype, Span span)
+{
+    CHECK(dim >= 0 && (uint32_t)dim < g->dims.list.n);
+    Node n = {.op = OP_EXTENT, .dtype = dtype, .acc = dtype, .span = span, .dim = dim};
+    return graph_intern(g, &n, arena_mark(g->arena));
+}
+
+/* Copies operands and accesses into `n` with canonical labels. */
+static void take_operands(Graph *g, const NodeSpec *spec, Renumber *labels, Node *n)
+{
+    size_t total = 0;
+    for (uint32_t k = 0; k < spec->n_operands; k++) {
+        CHECK(spec->operand[k] < g->nodes.n);
+        CHECK(spec->access[k].rank == graph_node(g, spec->operand[k])->rank);
+        total += spec->access[k].rank;
+    }
+    NodeRef *operand = ARENA_ARRAY(g->arena, spec->n_operands, NodeRef);
+    Access *access = ARENA_ARRAY(g->arena, spec->n_operands, Access);
+    Index *index = ARENA_ARRAY(g->arena, total, Index);
+    for (uint32_t k = 0; k < spec->n_operands; k++) {
+        const Access *from = &spec->access[k];
+        operand[k] = spec->operand[k];
+        access[k] = (Access){.rank = from->rank, .index = index};
+        for (uint32_t d = 0; d < from->rank; d++, index++) {
+            *index = from->index[d];
+            if (index->label >= 0) {
+                index->label = renumber_label(labels, index->label);
+            } else {
+                index->label = -1;
+            }
+        }
+    }
+    n->n_operands = spec->n_operands;
+    n->operand = operand;
+    n->access = access;
+}
+
+/* Extents of the labels, from whoever uses them; all must agree. */
+static void take_extents(Graph *g, const NodeSpec *spec, Node *n)
+{
+    Dim *extent = ARENA_ARRAY(g->arena, n->n_labels, Dim);
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        extent[l] = dim_fixed(-1);
+    }
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        const Node *o = graph_node(g, n->operand[k]);
+        for (uint32_t d = 0; d < o->rank; d++) {
+            int32_t l = n->access[k].index[d].label;
+            if (l >= 0) {
+                CHECK(dim_is(extent[l], -1) || dim_eq(extent[l], o->shape[d]));
+                extent[l] = o->shape[d];
+            }
+        }
+    }
+    Dim *shape = ARENA_ARRAY(g->arena, n->rank, Dim);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        int32_t l = n->out[d];
+        if (spec->out_shape != NULL) {
+            CHECK(dim_is(extent[l], -1) || dim_eq(extent[l], spec->out_shape[d]));
+            extent[l] = spec->out_shape[d];
+        }
+        CHECK(!dim_is(extent[l], -1));
+        shape[d] = extent[l];
+    }
+    n->extent = extent;
+    n->shape = shape;
+}
+
+/* Sliced labels are labels of the node by now; kept in ascending order. */
+static void take_sliced(Graph *g, const NodeSpec *spec, Renumber *labels, Node *n)
+{
+    CHECK(spec->n_sliced <= RANK_LIMIT);
+    int32_t *sliced = ARENA_ARRAY(g->arena, spec->n_sliced, int32_t);
+    for (uint32_t k = 0; k < spec->n_sliced; k++) {
+        int32_t l = renumber_label(labels, spec->sliced[k]);
+        uint32_t at = k;
+        while (at > 0 && sliced[at - 1] > l) {
+            sliced[at] = sliced[at - 1];
+            at--;
+        }
+        sliced[at] = l;
+    }
+    n->n_sliced = spec->n_sliced;
+    n->sliced = sliced;
+}
+
+NodeRef graph_add(Graph *g, const NodeSpec *spec)
+{
+    OpKind kind = op_info(spec->op)->kind;
+    CHECK(kind != OPKIND_LEAF);
+    ArenaMark mark = arena_mark(g->arena);
+    Node n = {.op = spec->op, .dtype = spec->dtype, .acc = spec->dtype, .span = spec->span};
+    n.name = spec->name;
+    n.allow_spill = spec->allow_spill;
+    if (kind != OPKIND_MAP) {
+        n.acc = spec->acc != DTYPE_NONE ? spec->acc : dtype_accumulator(spec->dtype);
+    }
+    Renumber labels = {.arena = g->arena};
+    take_operands(g, spec, &labels, &n);
+    n.rank = spec->rank;
+    int32_t *out = ARENA_ARRAY(g->arena, spec->rank, int32_t);
+    for (uint32_t d = 0; d < spec->rank; d++) {
+        out[d] = renumber_label(&labels, spec->out[d]);
+    }
+    n.out = out;
+    take_sliced(g, spec, &labels, &n);
+    n.n_labels = (uint32_t)labels.n;
+    take_extents(g, spec, &n);
+    return graph_intern(g, &n, mark);
+}
+
+/* ---- copying ---- */
+
+Graph *graph_like(Arena *arena, const Graph *g)
+{
+    Graph *to = graph_new(arena, g->name);
+    to->span = g->span;
+    to->sources = g->sources;
+    to->signature = str_dup(arena, str_from(g->signature));
+    to->form = g->form;
+    for (uint32_t k = 0; k < g->dims.list.n; k++) {
+        vec_push(arena, &to->dims.list, g->dims.list.at[k]);
+    }
+    for (uint32_t k = 0; k < g->params.n; k++) {
+        Param p = g->params.at[k];
+        p.shape = dims_copy(arena, p.shape, p.rank);
+        vec_push(arena, &to->params, p);
+    }
+    return to;
+}
+
+NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeRef *map)
+{
+    const Node *n = graph_node(from, node);
+    switch (op_info(n->op)->kind) {
+    case OPKIND_LEAF:
+        if (n->op == OP_INPUT) {
+            return graph_input(to, n->param, n->span);
+        }
+        return n->op == OP_CONST ? graph_const(to, n->value, n->span)
+                                 : graph_extent(to, n->dim, n->dtype, n->span);
+    case OPKIND_CONTRACT:
+    case OPKIND_MAP:
+    case OPKIND_REDUCE:
+        break;
+    }
+    ArenaMark mark = arena_mark(to->arena);
+    NodeRef *operand = ARENA_ARRAY(to->arena, n->n_operands, NodeRef);
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        operand[k] = map[n->operand[k]];
+    }
+    NodeSpec spec = node_spec(n);
+    spec.operand = operand;
+    uint32_t before = to->nodes.n;
+    NodeRef r = graph_add(to, &spec);
+    if (to->nodes.n == before) {
+        arena_reset(to->arena, mark);
+    }
+    return r;
+}
+
+NodeSpec node_spec(const Node *n)
+{
+    return (NodeSpec){.op = n->op,
+                      .dtype = n->dtype,
+                      .acc = n->acc,
+                      .n_operands = n->n_operands,
+                      .operand = n->operand,
+                      .access = n->access,
+                      .rank = n->rank,
+                      .out = n->out,
+                      .out_shape = n->shape,
+                      .span = n->span,
+                      .name = n->name,
+                      .allow_spill = n->allow_spill,
+                      .n_sliced = n->n_sliced,
+                      .sliced = n->sliced};
+}
+
+void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map)
+{
+    for (uint32_t k = 0; k < from->results.n; k++) {
+        Result r = from->results.at[k];
+        r.node = map[r.node];
+        vec_push(to->arena, &to->results, r);
+    }
+}
+
+Graph *graph_prune(Arena *arena, const Graph *g)
+{
+    Graph *to = graph_like(arena, g);
+    NodeRef *map = ARENA_ARRAY(arena, g->nodes.n, NodeRef);
+    uint8_t *needed = ARENA_ARRAY(arena, g->nodes.n, uint8_t);
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        needed[g->results.at[k].node] = 1;
+    }
+    for (uint32_t r = g->nodes.n; r-- > 0;) {
+        const Node *n = graph_node(g, r);
+        for (uint32_t k = 0; needed[r] && k < n->n_operands; k++) {
+            needed[n->operand[k]] = 1;
+        }
+    }
+    for (uint32_t r = 0; r < g->nodes.n; r++) {
+        if (needed[r]) {
+            map[r] = graph_clone_node(to, g, r, map);
+        }
+    }
+    graph_copy_results(to, g, map);
+    return to;
+}
+
+/* ---- facts about one node ---- */
+
+bool node_reduces(const Node *n, int32_t label)
+{
+    for (uint32_t d = 0; n->out != NULL && d < n->rank; d++) {
+        if (n->out[d] == label) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int64_t node_multiply_adds(const Node *n, const int64_t *dims)
+{
+    if (op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands < 2) {
+        return 0;
+    }
+    int64_t count = 1;
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        int64_t e = n->extent[l].sym < 0 ? n->extent[l].n : dims[n->extent[l].sym];
+        if (e <= 0) {
+            return 0;
+        }
+        count = sat_mul(count, e);
+    }
+    return count;
+}
+
+void node_label_roles(const Node *n, LabelRole *role)
+{
+    enum { IN_A = 1, IN_B = 2, IN_OUT = 4 };
+    static const LabelRole role_of[8] = {
+        [IN_A] = ROLE_SUM_A,      [IN_B] = ROLE_SUM_B,      [IN_A | IN_B] = ROLE_K,
+        [IN_A | IN_OUT] = ROLE_M, [IN_B | IN_OUT] = ROLE_N, [IN_A | IN_B | IN_OUT] = ROLE_BATCH,
+    };
+    CHECK(n->n_operands == 2);
+    /* role[] first holds sets of the places where the label occurs. */
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        role[l] = (LabelRole)0;
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        for (uint32_t d = 0; d < n->access[k].rank; d++) {
+            int32_t l = n->access[k].index[d].label;
+            if (l >= 0) {
+                role[l] = (LabelRole)((unsigned)role[l] | (k == 0 ? IN_A : IN_B));
+            }
+        }
+    }
+    for (uint32_t d = 0; d < n->rank; d++) {
+        role[n->out[d]] = (LabelRole)((unsigned)role[n->out[d]] | IN_OUT);
+    }
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        unsigned places = (unsigned)role[l];
+        CHECK((places & (IN_A | IN_B)) != 0);
+        role[l] = role_of[places];
+    }
+}

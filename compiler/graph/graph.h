@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tensor graph: one per kernel of the source. A node is a tensor computed from tensors by
+ * one op of the op table; every operand is read through index labels of the node, in the manner
+ * of an einsum string:
+ *
+ *     %4 = einsum %1[a,b,c], %1[d,e,c] -> [a,b,d,e]        : f32[o,v,o,v]
+ *     %5 = sub %4[a,b,c,d], %4[a,d,c,b] -> [a,b,c,d]       : f32[o,v,o,v]      (a transposed
+ * use is just indices) %6 = reduce.sum %5[a,b,c,d] -> []                    : f64[] %7 = copy
+ * %1[a,a] -> [a]                             : f64[n]            (a diagonal)
+ *
+ * Meaning of a node with labels 0..n_labels-1 of extents `extent`: for every value of the
+ * labels in `out`, combine the operands read at their indices: MAP applies the op; CONTRACT
+ * multiplies all operands and sums over the labels that `out` lacks; REDUCE folds over them.
+ * Operands are converted to the node's dtype first where dtype_widens (CONTRACT, REDUCE), sums
+ * run in `acc`.
+ *
+ * Invariants (graph_verify): operands come before their node; labels are numbered by first
+ * appearance over operands, then output; `out` holds each label once at most; every label of a
+ * MAP is in `out`; each label has one extent, equal (as a Dim) wherever it is used; an Index
+ * with label -1 reads position `offset` of its dimension (broadcast of an extent-1 dimension,
+ * later slices); nodes are hash-consed: equal nodes are one node, spans apart. All memory is
+ * the graph's arena's.
+ *
+ * Forms: GRAPH_TENSOR as built. GRAPH_BINARY: CONTRACT nodes have exactly two operands. */
+#ifndef GRAPH_GRAPH_H
+#define GRAPH_GRAPH_H
+
+#include "dump/text.h"
+#include "op/op.h"
+
+typedef uint32_t NodeRef;
+#define NODE_NONE UINT32_MAX
+
+typedef enum GraphForm { GRAPH_TENSOR, GRAPH_BINARY } GraphForm;
+
+typedef struct Index {
+    int32_t label;  /* -1: constant position */
+    int64_t offset; /* added to the label's value; must be 0 today unless label is -1 */
+} Index;
+
+/* How one operand is read: one Index per dimension of the operand. */
+typedef struct Access {
+    uint32_t rank;
+    const Index *index;
+} Access;
+
+typedef struct Node {
+    Op op;
+    DType dtype;
+    DType acc;             /* accumulator of CONTRACT and REDUCE; == dtype otherwise */
+    bool allow_spill;      /* the user wrote `spill`: no warning when it goes to memory */
+    uint32_t n_sliced;     /* labels sliced by the contraction order: loops of the kernel around
+                              everything that has them */
+    const int32_t *sliced; /* [n_sliced], ascending */
+    Span span;
+    Sym name; /* as the user called it, or null; for dumps' comments and reports */
+    uint32_t n_operands;
+    const NodeRef *operand;
+    const Access *access; /* [n_operands] */
+    uint32_t n_labels;
+    const Dim *extent;  /* [n_labels] */
+    uint32_t rank;      /* of the result */
+    const int32_t *out; /* [rank] labels, distinct; null for leaves (which have no labels) */
+    const Dim *shape;   /* [rank]; shape[d] is extent[out[d]]; for INPUT the parameter's */
+    Number value;       /* CONST */
+    int32_t dim;        /* EXTENT: open dimension */
+    uint32_t param;     /* INPUT */
+} Node;
+
+typedef enum ParamRole { PARAM_IN, PARAM_INOUT, PARAM_SCALAR } ParamRole;
+
+typedef struct Param {
+    Sym name;
+    ParamRole role;
+    DType dtype;
+    uint32_t rank;
+    const Dim *shape;
+    Span span;
+} Param;
+
+/* What the kernel delivers: a named result, or the new value of an inout parameter. */
+typedef struct Result {
+    Sym name;
+    NodeRef node;
+    int32_t param; /* index of the inout parameter, or -1 */
+    Span span;
+} Result;
+
+typedef struct Graph {
+    Arena *arena;
+    Sym name; /* of the kernel */
+    Span span;
+    Sources *sources; /* where spans point, for dumps (`at 4:12`); null: none are printed */
+    const char *signature; /* the kernel's head as written, one line; printed into the generated
+                              header */
+    GraphForm form;
+    DimTable dims; /* open dimensions of this kernel, in declaration order */
+    VEC(Param) params;
+    VEC(Result) results;
+    VEC(Node) nodes; /* topological order */
+    Map consed;      /* hash -> first node of the chain */
+    VEC(uint32_t) next_consed;
+} Graph;
+
+/* What flows through the pipeline: the kernels of one compilation, in source order. */
+typedef struct Module {
+    Arena *arena;
+    const char *source_name; /* as given on the command line; "-e" for an equation */
+    VEC(Graph *) graphs;
+} Module;
+
+/* ---- graph.c: building. Every builder returns an existing equal node if there is one. Labels
+ * may be given with any numbering below n_labels; the builder renumbers canonically. Arrays are
+ * copied. Extents of labels are taken from the operands, and from `out_shape` for labels that
+ * no operand has (broadcast); CHECKs that they agree. ---- */
+
+Graph *graph_new(Arena *arena, Sym name);
+NodeRef graph_input(Graph *g, uint32_t param, Span span);
+NodeRef graph_const(Graph *g, Number value, Span span);
+NodeRef graph_extent(Graph *g, int32_t dim, DType dtype, Span span);
+
+typedef struct NodeSpec {
+    Op op;
+    DType dtype;
+    DType acc; /* DTYPE_NONE: dtype_accumulator(dtype) for CONTRACT and REDUCE */
+    uint32_t n_operands;
+    const NodeRef *operand;
+    const Access *access;
+    uint32_t rank;
+    const int32_t *out;
+    const Dim *out_shape; /* [rank], or null when every output label occurs in an operand */
+    Span span;
+    Sym name;
+    bool allow_spill;
+    uint32_t n_sliced; /* on the last node of a sliced contraction: see Node */
+    const int32_t *sliced;
+} NodeSpec;
+NodeRef graph_add(Graph *g, const NodeSpec *spec);
+
+static inline const Node *graph_node(const Graph *g, NodeRef r)
+{
+    return &g->nodes.at[r];
+}
+
+/* A new graph with the same name, dims, params and signature, without nodes or results. */
+Graph *graph_like(Arena *arena, const Graph *g);
+/* The spec that would build this node again: start of every rewrite. Points into the node. */
+NodeSpec node_spec(const Node *n);
+/* The hash and equality of hash-consing: all but span, name and allow_spill. */
+uint64_t node_hash(const Node *n);
+bool node_equal(const Node *a, const Node *b);
+/* Copies the results of `from`, nodes given by `map[old] = new`. */
+void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map);
+/* Copies `node` of `from` into `to`, operands given by `map[old] = new`. Returns the new node.
+ */
+NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeRef *map);
+/* Nodes no result needs are dropped (inputs stay only if used). */
+Graph *graph_prune(Arena *arena, const Graph *g);
+/* True when label `l` of the node is not in its output: it is summed or folded. */
+bool node_reduces(const Node *n, int32_t label);
+/* Multiply-adds of the node for these values of the open dims (saturating): the product of all
+ * its label extents for CONTRACT with two or more operands, else 0. */
+int64_t node_multiply_adds(const Node *n, const int64_t *dims);
+
+/* The classification every back end reduces a two-operand contraction to. */
+typedef enum LabelRole { ROLE_BATCH, ROLE_M, ROLE_N, ROLE_K, ROLE_SUM_A, ROLE_SUM_B } LabelRole;
+/* role[n_labels]: BATCH in both operands and out; M in the first and out; N in the second and
+ * out; K in both, summed; SUM_A / SUM_B in one operand only, summed. */
+void node_label_roles(const Node *n, LabelRole *role);
+
+/* ---- graph_dump.c, graph_read.c: text, byte for byte both ways ---- */
+const char *graph_form_name(GraphForm form); /* "tensor", "binary" */
+void graph_dump(const Graph *g, Text *out);
+void module_dump(const Module *m, Text *out); /* first line says what it is and its version */
+/* Reports through ctx->diags; null on error. The result is verified. */
+Module *module_read(Ctx *ctx, uint32_t source);
+/* One kernel of a dump that holds graphs, verified; null after reporting. */
+Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line);
+void graph_dump_dot(const Graph *g, Text *out);
+void module_dump_json(const Module *m, Text *out);
+
+/* ---- graph_verify.c ---- */
+/* Reports the first broken invariant of `g` in its form as E_DUMP; `stage` names who made it.
+ */
+bool graph_verify(Ctx *ctx, const Graph *g, const char *stage);
+/* The same with a place for each node to report at (null: the node's span). */
+bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *place);
+
+#endif

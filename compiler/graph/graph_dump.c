@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The canonical text of graphs (grammar in docs/ir.md): graph_read.c reads it back to the same
+ * graph, so it holds everything that later stages look at. Values are numbered by node, labels
+ * are named per node in order of appearance. */
+#include "graph/graph.h"
+
+static void dump_access(const Access *a, Text *out)
+{
+    text_char(out, '[');
+    for (uint32_t d = 0; d < a->rank; d++) {
+        text_put(out, d == 0 ? "" : ",");
+        if (a->index[d].label >= 0) {
+            dump_label(out, a->index[d].label);
+        } else {
+            text_i64(out, a->index[d].offset);
+        }
+    }
+    text_char(out, ']');
+}
+
+static void dump_operands(const Node *n, Text *out)
+{
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        text_put(out, k == 0 ? " " : ", ");
+        dump_value(out, n->operand[k]);
+        dump_access(&n->access[k], out);
+    }
+    text_put(out, " -> [");
+    for (uint32_t d = 0; d < n->rank; d++) {
+        text_put(out, d == 0 ? "" : ",");
+        dump_label(out, n->out[d]);
+    }
+    text_char(out, ']');
+}
+
+static void dump_node(const Graph *g, NodeRef r, Text *out)
+{
+    const Node *n = graph_node(g, r);
+    dump_value(out, r);
+    text_printf(out, " = %s", op_info(n->op)->name);
+    if (n->op == OP_INPUT) {
+        text_put(out, " @");
+        dump_name(out, g->params.at[n->param].name);
+    } else if (n->op == OP_CONST) {
+        text_char(out, ' ');
+        dump_number(out, n->value);
+    } else if (n->op == OP_EXTENT) {
+        text_char(out, ' ');
+        dump_name(out, g->dims.list.at[n->dim].name);
+    } else {
+        dump_operands(n, out);
+    }
+    text_put(out, " : ");
+    dump_type(out, &g->dims, n->dtype, n->rank, n->shape);
+    if (n->acc != n->dtype) {
+        text_printf(out, " acc %s", dtype_name(n->acc));
+    }
+    text_put(out, n->allow_spill ? " spill" : "");
+    for (uint32_t k = 0; k < n->n_sliced; k++) {
+        text_put(out, k == 0 ? " slice [" : ",");
+        dump_label(out, n->sliced[k]);
+        text_put(out, k + 1 == n->n_sliced ? "]" : "");
+    }
+    if (n->name != NULL && n->op != OP_INPUT) {
+        text_put(out, " as ");
+        dump_name(out, n->name);
+    }
+    dump_span(out, g->sources, n->span, g->span.source);
+    text_char(out, '\n');
+}
+
+static const char *const role_names[] = {
+    [PARAM_IN] = "in", [PARAM_INOUT] = "inout", [PARAM_SCALAR] = "scalar"};
+
+void graph_dump(const Graph *g, Text *out)
+{
+    dump_kernel_head(out, g->name, g->sources, g->span, g->signature);
+    text_printf(out, "form %s\n", graph_form_name(g->form));
+    dump_dims(out, &g->dims);
+    for (uint32_t k = 0; k < g->params.n; k++) {
+        const Param *p = &g->params.at[k];
+        text_printf(out, "param %s @", role_names[p->role]);
+        dump_name(out, p->name);
+        text_put(out, " : ");
+        dump_type(out, &g->dims, p->dtype, p->rank, p->shape);
+        dump_span(out, g->sources, p->span, g->span.source);
+        text_char(out, '\n');
+    }
+    for (uint32_t r = 0; r < g->nodes.n; r++) {
+        dump_node(g, r, out);
+    }
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const Result *result = &g->results.at[k];
+        text_put(out, result->param >= 0 ? "update @" : "result @");
+        dump_name(out, result->name);
+        text_put(out, " = ");
+        dump_value(out, result->node);
+        dump_span(out, g->sources, result->span, g->span.source);
+        text_char(out, '\n');
+    }
+    out->indent--;
+    text_put(out, "}\n");
+}
+
+const char *graph_form_name(GraphForm form)
+{
+    switch (form) {
+    case GRAPH_TENSOR:
+        return "tensor";
+    case GRAPH_BINARY:
+        return "binary";
+    }
+    UNREACHABLE();
+}
+
+void module_dump(const Module *m, Text *out)
+{
+    dump_head(out, "graph", m->source_name);
+    for (uint32_t k = 0; k < m->graphs.n; k++) {
+        text_char(out, '\n');
+        graph_dump(m->graphs.at[k], out);
+    }
+}

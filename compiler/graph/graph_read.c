@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of graphs back to graphs. Nodes go through the builder, so all that the builder
+ * takes for granted (operands exist, ranks and extents agree, labels of the output are
+ * distinct) is checked here with a place in the text; all that a finished graph must satisfy is
+ * left to the verifier. A text written by hand may number values and name labels as it likes.
+ */
+#include "graph/graph.h"
+
+#include "dump/text.h"
+
+typedef struct GraphReader {
+    DumpReader *in;
+    Ctx *ctx;
+    Arena *scratch;
+    Graph *g;
+    Map value_of;    /* number in the text -> node */
+    Map param_of;    /* Sym id -> param */
+    VEC(Span) place; /* of each node in the text */
+    /* The labels of the node at hand; their numbers are in the DumpReader. */
+    VEC(Dim) extent; /* of each label; -1: not known */
+    VEC(uint8_t) in_out;
+} GraphReader;
+
+static bool refuse(GraphReader *r, Span span, const char *what)
+{
+    diag_error(&r->ctx->diags, E_DUMP, span, "%s", what);
+    return false;
+}
+
+/* ---- one node ---- */
+
+static int32_t label_number(GraphReader *r, Sym name)
+{
+    if (r->in->stamp[name->id] != r->in->now) {
+        r->in->stamp[name->id] = r->in->now;
+        r->in->label_of_sym[name->id] = (int32_t)r->extent.n;
+        vec_push(r->scratch, &r->extent, dim_fixed(-1));
+        vec_push(r->scratch, &r->in_out, 0);
+    }
+    return r->in->label_of_sym[name->id];
+}
+
+static bool label_extent(GraphReader *r, int32_t label, Dim d, Span span)
+{
+    Dim *e = &r->extent.at[label];
+    if (!dim_is(*e, -1) && !dim_eq(*e, d)) {
+        Text t;
+        text_init(&t, r->scratch);
+        text_put(&t, "this index has extent ");
+        dump_dim(&t, &r->g->dims, d);
+        text_put(&t, " here and ");
+        dump_dim(&t, &r->g->dims, *e);
+        text_put(&t, " before");
+        return refuse(r, span, t.at);
+    }
+    *e = d;
+    return true;
+}
+
+static bool read_value(GraphReader *r, const Term *t, NodeRef *out)
+{
+    if (!map_get(&r->value_of, (uint64_t)t->value, out)) {
+        diag_error(&r->ctx->diags, E_DUMP, t->span, "there is no value %%%lld before this line",
+                   (long long)t->value);
+        return false;
+    }
+    return true;
+}
+
+static bool read_operand(GraphReader *r, const Term *t, NodeRef *operand, Access *access)
+{
+    const Term *base = t->kind == TERM_INDEX ? t->child[0] : t;
+    if (base->kind != TERM_VALUE) {
+        return refuse(r, t->span, "an operand is a value with its indices, such as %1[a,b]");
+    }
+    if (!read_value(r, base, operand)) {
+        return false;
+    }
+    const Node *n = graph_node(r->g, *operand);
+    access->rank = t->kind == TERM_INDEX ? t->n - 1 : 0;
+    if (access->rank != n->rank) {
+        diag_error(&r->ctx->diags, E_DUMP, t->span, "%u indices for a value of rank %u",
+                   access->rank, n->rank);
+        return false;
+    }
+    Index *index = ARENA_ARRAY(r->scratch, access->rank, Index);
+    for (uint32_t d = 0; d < access->rank; d++) {
+        const Term *ix = t->child[d + 1];
+        if (ix->kind == TERM_NAME) {
+            index[d] = (Index){.label = label_number(r, ix->text)};
+            if (!label_extent(r, index[d].label, n->shape[d], ix->span)) {
+                return false;
+            }
+        } else if (ix->kind == TERM_INT) {
+            index[d] = (Index){.label = -1, .offset = ix->value};
+        } else {
+            return refuse(r, ix->span, "an index is a name or a position");
+        }
+    }
+    access->index = index;
+    return true;
+}
+
+static bool read_operands(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    VEC(NodeRef) operand = {0};
+    VEC(Access) access = {0};
+    while (!cursor_is(c, TERM_PUNCT, "->")) {
+        const Term *t = cursor_peek(c);
+        NodeRef o = NODE_NONE;
+        Access a = {0};
+        if (t == NULL) {
+            return refuse(r, c->end, "expected an operand or '->' here");
+        }
+        if (!read_operand(r, t, &o, &a)) {
+            return false;
+        }
+        c->at++;
+        vec_push(r->scratch, &operand, o);
+        vec_push(r->scratch, &access, a);
+        if (!cursor_take(c, TERM_PUNCT, ",")) {
+            break;
+        }
+    }
+    spec->n_operands = operand.n;
+    spec->operand = operand.at;
+    spec->access = access.at;
+    return cursor_expect(c, TERM_PUNCT, "->", "'->'") != NULL;
+}
+
+static bool read_out(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    const Term *t = cursor_expect(c, TERM_LIST, NULL, "the indices of the result in brackets");
+    if (t == NULL) {
+        return false;
+    }
+    int32_t *out = ARENA_ARRAY(r->scratch, t->n, int32_t);
+    for (uint32_t d = 0; d < t->n; d++) {
+        const Term *ix = t->child[d];
+        if (ix->kind != TERM_NAME) {
+            return refuse(r, ix->span, "an index of the result is a name");
+        }
+        out[d] = label_number(r, ix->text);
+        if (r->in_out.at[out[d]]) {
+            return refuse(r, ix->span, "this index is repeated in the result");
+        }
+        r->in_out.at[out[d]] = 1;
+    }
+    spec->rank = t->n;
+    spec->out = out;
+    return true;
+}
+
+/* `at 4:12`, perhaps, and the end of the line. */
+static bool read_place_and_end(GraphReader *r, Cursor *c, Span *out)
+{
+    if (cursor_take(c, TERM_NAME, "at") && !read_span(r->in, c, out)) {
+        return false;
+    }
+    return cursor_expect_end(c);
+}
+
+/* `[a,b]` after `slice`: labels of this node, each once. */
+static bool read_sliced(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    const Term *list = cursor_expect(c, TERM_LIST, NULL, "a list of labels");
+    if (list == NULL || list->n > RANK_LIMIT) {
+        return list != NULL && refuse(r, list->span, "too many labels");
+    }
+    int32_t *sliced = ARENA_ARRAY(r->scratch, list->n, int32_t);
+    for (uint32_t k = 0; k < list->n; k++) {
+        uint32_t known = r->extent.n;
+        const Term *t = list->child[k];
+        sliced[k] = t->kind == TERM_NAME ? label_number(r, t->text) : -1;
+        bool ok = sliced[k] >= 0 && (uint32_t)sliced[k] < known;
+        for (uint32_t e = 0; ok && e < k; e++) {
+            ok = sliced[e] != sliced[k];
+        }
+        if (!ok) {
+            return refuse(r, t->span, "a label of this value is expected here, once");
+        }
+    }
+    spec->n_sliced = list->n;
+    spec->sliced = sliced;
+    return true;
+}
+
+/* What may follow the type: `acc f32`, `spill`, `as NAME`, `at 4:12`. */
+static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    if (cursor_take(c, TERM_NAME, "acc")) {
+        const Term *t = cursor_expect(c, TERM_NAME, NULL, "the accumulator's type");
+        if (t == NULL) {
+            return false;
+        }
+        if (!dtype_from_name((Str){t->text->text, t->text->n}, &spec->acc)) {
+            return refuse(r, t->span, "no element type has this name");
+        }
+    }
+    spec->allow_spill = cursor_take(c, TERM_NAME, "spill");
+    if (cursor_take(c, TERM_NAME, "slice") && !read_sliced(r, c, spec)) {
+        return false;
+    }
+    if (cursor_take(c, TERM_NAME, "as") && (spec->name = cursor_name(c, "a name")) == NULL) {
+        return false;
+    }
+    return read_place_and_end(r, c, &spec->span);
+}
+
+static bool read_type_and_rest(GraphReader *r, Cursor *c, NodeSpec *spec, Span *type_span)
+{
+    uint32_t rank = 0;
+    if (cursor_expect(c, TERM_PUNCT, ":", "':' and a type") == NULL) {
+        return false;
+    }
+    *type_span = cursor_done(c) ? c->end : cursor_peek(c)->span;
+    if (!read_type(r->in, c, &spec->dtype, &rank, &spec->out_shape)) {
+        return false;
+    }
+    if (rank != spec->rank) {
+        diag_error(&r->ctx->diags, E_DUMP, *type_span,
+                   "a type of rank %u for a value of rank %u", rank, spec->rank);
+        return false;
+    }
+    return read_rest(r, c, spec);
+}
+
+static bool read_input(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
+{
+    Span type_span;
+    uint32_t param = 0;
+    const Term *t = cursor_expect(c, TERM_AT, NULL, "a parameter such as @A");
+    if (t == NULL) {
+        return false;
+    }
+    if (!map_get(&r->param_of, t->text->id, &param)) {
+        diag_error(&r->ctx->diags, E_DUMP, t->span, "there is no parameter '%s'",
+                   t->text->text);
+        return false;
+    }
+    const Param *p = &r->g->params.at[param];
+    spec->rank = p->rank;
+    if (!read_type_and_rest(r, c, spec, &type_span)) {
+        return false;
+    }
+    for (uint32_t d = 0; d < p->rank; d++) {
+        if (!dim_eq(p->shape[d], spec->out_shape[d])) {
+            return refuse(r, type_span, "the parameter has another shape");
+        }
+    }
+    if (p->dtype != spec->dtype) {
+        return refuse(r, type_span, "the parameter has another element type");
+    }
+    *out = graph_input(r->g, param, spec->span);
+    return true;
+}
+
+static bool read_constant(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
+{
+    Number v;
+    Span type_span, span = cursor_done(c) ? c->end : cursor_peek(c)->span;
+    if (!read_number(c, &v) || !read_type_and_rest(r, c, spec, &type_span) ||
+        !number_fit(r->ctx, v, spec->dtype, span, &v)) {
+        return false;
+    }
+    *out = graph_const(r->g, v, spec->span);
+    return true;
+}
+
+static bool read_extent(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
+{
+    Span type_span;
+    Dim d;
+    const Term *t = cursor_peek(c);
+    if (t == NULL || t->kind == TERM_INT) {
+        return refuse(r, t == NULL ? c->end : t->span, "expected the name of a dim here");
+    }
+    c->at++;
+    if (!read_dim(r->in, t, &d) || !read_type_and_rest(r, c, spec, &type_span)) {
+        return false;
+    }
+    *out = graph_extent(r->g, d.sym, spec->dtype, spec->span);
+    return true;
+}
+
+static bool read_computed(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
+{
+    Span type_span;
+    if (!read_operands(r, c, spec) || !read_out(r, c, spec) ||
+        !read_type_and_rest(r, c, spec, &type_span)) {
+        return false;
+    }
+    for (uint32_t d = 0; d < spec->rank; d++) {
+        if (!label_extent(r, spec->out[d], spec->out_shape[d], type_span)) {
+            return false;
+        }
+    }
+    *out = graph_add(r->g, spec);
+    return true;
+}
+
+/* `%4 = op ...` */
+static bool read_node(GraphReader *r, const DumpLine *line)
+{
+    Cursor c = cursor_line(r->ctx, line);
+    const Term *value = cursor_expect(&c, TERM_VALUE, NULL, "a value such as %4");
+    const Term *name = NULL;
+    NodeSpec spec = {0};
+    NodeRef node = NODE_NONE;
+    if (value == NULL || cursor_expect(&c, TERM_PUNCT, "=", "'='") == NULL ||
+        (name = cursor_expect(&c, TERM_NAME, NULL, "an operation")) == NULL) {
+        return false;
+    }
+    if (!op_from_name((Str){name->text->text, name->text->n}, &spec.op)) {
+        diag_error(&r->ctx->diags, E_DUMP, name->span, "there is no operation '%s'",
+                   name->text->text);
+        return false;
+    }
+    if (map_get(&r->value_of, (uint64_t)value->value, &node)) {
+        return refuse(r, value->span, "a value of this number exists");
+    }
+    r->in->now++;
+    r->extent.n = 0;
+    r->in_out.n = 0;
+    bool ok = spec.op == OP_INPUT    ? read_input(r, &c, &spec, &node)
+              : spec.op == OP_CONST  ? read_constant(r, &c, &spec, &node)
+              : spec.op == OP_EXTENT ? read_extent(r, &c, &spec, &node)
+                                     : read_computed(r, &c, &spec, &node);
+    if (ok && spec.acc != DTYPE_NONE && spec.acc != graph_node(r->g, node)->acc) {
+        ok = refuse(r, line->span, "only sums and reductions have an accumulator");
+    }
+    if (ok) {
+        map_put(&r->value_of, (uint64_t)value->value, node);
+        while (r->place.n < r->g->nodes.n) {
+            vec_push(r->scratch, &r->place, line->span);
+        }
+    }
+    return ok;
+}
+
+/* ---- one kernel ---- */
+
+static bool read_form(GraphReader *r, Cursor *c)
+{
+    const Term *t = cursor_expect(c, TERM_NAME, NULL, "a form");
+    if (t == NULL) {
+        return false;
+    }
+    for (int f = GRAPH_TENSOR; f <= GRAPH_BINARY; f++) {
+        if (str_eq_cstr((Str){t->text->text, t->text->n}, graph_form_name((GraphForm)f))) {
+            r->g->form = (GraphForm)f;
+            return cursor_expect_end(c);
+        }
+    }
+    return refuse(r, t->span, "a form is tensor or binary");
+}
+
+static bool read_param(GraphReader *r, Cursor *c)
+{
+    Param p = {.role = PARAM_IN};
+    const Term *t = NULL;
+    uint32_t old;
+    if (cursor_take(c, TERM_NAME, "inout")) {
+        p.role = PARAM_INOUT;
+    } else if (cursor_take(c, TERM_NAME, "scalar")) {
+        p.role = PARAM_SCALAR;
+    } else if (cursor_expect(c, TERM_NAME, "in", "in, inout or scalar") == NULL) {
+        return false;
+    }
+    if ((t = cursor_expect(c, TERM_AT, NULL, "a name such as @A")) == NULL ||
+        cursor_expect(c, TERM_PUNCT, ":", "':' and a type") == NULL ||
+        !read_type(r->in, c, &p.dtype, &p.rank, &p.shape) ||
+        !read_place_and_end(r, c, &p.span)) {
+        return false;
+    }
+    if (map_get(&r->param_of, t->text->id, &old)) {
+        return refuse(r, t->span, "a parameter of this name exists");
+    }
+    p.name = t->text;
+    map_put(&r->param_of, p.name->id, r->g->params.n);
+    vec_push(r->g->arena, &r->g->params, p);
+    return true;
+}
+
+static bool read_result(GraphReader *r, Cursor *c, bool update)
+{
+    Result result = {.param = -1};
+    const Term *t = cursor_expect(c, TERM_AT, NULL, "a name such as @C");
+    const Term *value = NULL;
+    if (t == NULL || cursor_expect(c, TERM_PUNCT, "=", "'='") == NULL ||
+        (value = cursor_expect(c, TERM_VALUE, NULL, "a value such as %4")) == NULL ||
+        !read_value(r, value, &result.node) || !read_place_and_end(r, c, &result.span)) {
+        return false;
+    }
+    result.name = t->text;
+    uint32_t param = 0;
+    if (update) {
+        if (!map_get(&r->param_of, t->text->id, &param)) {
+            return refuse(r, t->span, "there is no parameter of this name");
+        }
+        result.param = (int32_t)param;
+    }
+    vec_push(r->g->arena, &r->g->results, result);
+    return true;
+}
+
+static bool read_line(GraphReader *r, const DumpLine *line)
+{
+    if (line->has_block) {
+        return refuse(r, line->span, "this line has no block");
+    }
+    if (line->term[0]->kind == TERM_VALUE) {
+        return read_node(r, line);
+    }
+    Cursor c = cursor_line(r->ctx, line);
+    if (cursor_take(&c, TERM_NAME, "form")) {
+        return read_form(r, &c);
+    }
+    if (cursor_take(&c, TERM_NAME, "dim")) {
+        return read_dim_line(r->in, &c) && cursor_expect_end(&c);
+    }
+    if (cursor_take(&c, TERM_NAME, "param")) {
+        return read_param(r, &c);
+    }
+    if (cursor_is(&c, TERM_NAME, "result") || cursor_is(&c, TERM_NAME, "update")) {
+        bool update = cursor_is(&c, TERM_NAME, "update");
+        c.at++;
+        return read_result(r, &c, update);
+    }
+    return refuse(r, line->term[0]->span,
+                  "a line of a graph is form, dim, param, a value, result or update");
+}
+
+Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line)
+{
+    GraphReader r = {.in = in, .ctx = in->ctx, .scratch = scratch};
+    Sym name;
+    Span span;
+    const char *signature;
+    uint32_t next;
+    if (!read_kernel_head(in, line, &name, &span, &signature, &next)) {
+        return NULL;
+    }
+    r.g = graph_new(in->arena, name);
+    r.g->span = span;
+    r.g->signature = signature;
+    r.g->sources = &r.ctx->sources;
+    dump_reader_kernel(in, &r.g->dims);
+    map_init(&r.value_of, scratch);
+    map_init(&r.param_of, scratch);
+    if (in->stamp == NULL) {
+        in->label_of_sym = ARENA_ARRAY(scratch, r.ctx->syms.n, int32_t);
+        in->stamp = ARENA_ARRAY(scratch, r.ctx->syms.n, uint32_t);
+    }
+    bool ok = true;
+    for (uint32_t k = next; ok && k < line->n_body; k++) {
+        ok = read_line(&r, line->body[k]);
+    }
+    return ok && graph_verify_at(r.ctx, r.g, "the dump", r.place.at) ? r.g : NULL;
+}
+
+Module *module_read(Ctx *ctx, uint32_t source)
+{
+    Arena scratch;
+    arena_init(&scratch, &ctx->budget);
+    Module *m = ARENA_NEW(&ctx->arena, Module);
+    m->arena = &ctx->arena;
+    DumpReader in;
+    dump_reader_init(&in, ctx, &ctx->arena);
+    uint32_t next = 0;
+    const DumpTree *tree = dump_tree_read(ctx, &scratch, source);
+    bool ok = tree != NULL && read_module_head(&in, tree, "graph", &m->source_name, &next);
+    for (uint32_t k = next; ok && k < tree->n; k++) {
+        Graph *g = graph_read(&in, &scratch, tree->line[k]);
+        ok = g != NULL;
+        if (ok) {
+            vec_push(m->arena, &m->graphs, g);
+        }
+    }
+    arena_release(&scratch);
+    return ok ? m : NULL;
+}

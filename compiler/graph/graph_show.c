@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs for other tools: Graphviz to look at, JSON to compute with. One way only. */
+#include "graph/graph.h"
+
+#include <math.h>
+
+#include "dump/text.h"
+
+/* ---- Graphviz ---- */
+
+/* Inside a double-quoted string of dot: quotes and backslashes escaped, other bytes as they
+ * are. */
+static void dot_text(Text *out, const char *s)
+{
+    for (; *s != '\0'; s++) {
+        if (*s == '"' || *s == '\\') {
+            text_char(out, '\\');
+        }
+        if (*s == '\n') {
+            text_put(out, "\\n");
+        } else {
+            text_char(out, *s);
+        }
+    }
+}
+
+static void access_text(Text *out, const Access *a)
+{
+    text_char(out, '[');
+    for (uint32_t d = 0; d < a->rank; d++) {
+        text_put(out, d == 0 ? "" : ",");
+        if (a->index[d].label >= 0) {
+            dump_label(out, a->index[d].label);
+        } else {
+            text_i64(out, a->index[d].offset);
+        }
+    }
+    text_char(out, ']');
+}
+
+static void out_text(Text *out, const Node *n)
+{
+    text_char(out, '[');
+    for (uint32_t d = 0; d < n->rank; d++) {
+        text_put(out, d == 0 ? "" : ",");
+        dump_label(out, n->out[d]);
+    }
+    text_char(out, ']');
+}
+
+static void dot_node(const Graph *g, NodeRef r, Text *out)
+{
+    const Node *n = graph_node(g, r);
+    Text label;
+    text_init(&label, out->arena);
+    bool leaf = op_info(n->op)->kind == OPKIND_LEAF;
+    if (n->op == OP_CONST) {
+        dump_number(&label, n->value);
+    } else if (n->op == OP_EXTENT) {
+        text_printf(&label, "extent %s", g->dims.list.at[n->dim].name->text);
+    } else if (n->op == OP_INPUT) {
+        text_put(&label, g->params.at[n->param].name->text);
+    } else {
+        text_printf(&label, "%s%s%s ", n->name != NULL ? n->name->text : "",
+                    n->name != NULL ? " = " : "", op_info(n->op)->name);
+        out_text(&label, n);
+    }
+    text_char(&label, '\n');
+    dump_type(&label, &g->dims, n->dtype, n->rank, n->shape);
+    text_printf(out, "n%u [label=\"", r);
+    dot_text(out, label.at);
+    text_printf(out, "\"%s]\n", leaf ? ", shape=ellipse" : "");
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        text_printf(out, "n%u -> n%u [label=\"", n->operand[k], r);
+        access_text(out, &n->access[k]);
+        text_put(out, "\"]\n");
+    }
+}
+
+void graph_dump_dot(const Graph *g, Text *out)
+{
+    text_put(out, "digraph \"");
+    dot_text(out, g->name->text);
+    text_put(out, "\" {\n");
+    out->indent++;
+    text_put(out, "node [shape=box, fontname=\"monospace\"]\n");
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        dot_node(g, r, out);
+    }
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const Result *result = &g->results.at[k];
+        text_printf(out, "r%u [label=\"", k);
+        dot_text(out, result->name->text);
+        text_printf(out, "\", shape=ellipse, style=bold]\nn%u -> r%u\n", result->node, k);
+    }
+    out->indent--;
+    text_put(out, "}\n");
+}
+
+/* ---- JSON ---- */
+
+static void json_field(Text *out, const char *name, const char *value)
+{
+    text_json(out, name);
+    text_put(out, ": ");
+    text_json(out, value);
+}
+
+static void json_shape(Text *out, const DimTable *dims, uint32_t rank, const Dim *shape)
+{
+    text_put(out, "\"shape\": [");
+    for (uint32_t d = 0; d < rank; d++) {
+        text_put(out, d == 0 ? "" : ", ");
+        if (shape[d].sym < 0) {
+            text_i64(out, shape[d].n);
+        } else {
+            text_json(out, dims->list.at[shape[d].sym].name->text);
+        }
+    }
+    text_char(out, ']');
+}
+
+/* A JSON number, or a string for what JSON has no numbers for. */
+static void json_real(Text *out, double v)
+{
+    text_put(out, isfinite(v) ? "" : "\"");
+    text_f64(out, v);
+    text_put(out, isfinite(v) ? "" : "\"");
+}
+
+static void json_value(Text *out, Number v)
+{
+    if (v.dtype == DTYPE_BOOL) {
+        text_put(out, v.i != 0 ? "true" : "false");
+    } else if (dtype_is_int(v.dtype)) {
+        text_i64(out, v.i);
+    } else if (dtype_is_complex(v.dtype)) {
+        text_char(out, '[');
+        json_real(out, v.re);
+        text_put(out, ", ");
+        json_real(out, v.im);
+        text_char(out, ']');
+    } else {
+        json_real(out, v.re);
+    }
+}
+
+static void json_labels(Text *out, const Index *index, const int32_t *label, uint32_t n)
+{
+    text_char(out, '[');
+    for (uint32_t d = 0; d < n; d++) {
+        text_put(out, d == 0 ? "" : ", ");
+        int32_t l = index != NULL ? index[d].label : label[d];
+        if (l >= 0) {
+            text_char(out, '"');
+            dump_label(out, l);
+            text_char(out, '"');
+        } else {
+            text_i64(out, index[d].offset);
+        }
+    }
+    text_char(out, ']');
+}
+
+static void json_node(const Graph *g, NodeRef r, Text *out)
+{
+    const Node *n = graph_node(g, r);
+    text_printf(out, "{\"id\": %u, ", r);
+    json_field(out, "op", op_info(n->op)->name);
+    text_put(out, ", ");
+    json_field(out, "dtype", dtype_name(n->dtype));
+    text_put(out, ", ");
+    json_shape(out, &g->dims, n->rank, n->shape);
+    if (n->acc != n->dtype) {
+        text_put(out, ", ");
+        json_field(out, "accumulator", dtype_name(n->acc));
+    }
+    if (n->name != NULL) {
+        text_put(out, ", ");
+        json_field(out, "name", n->name->text);
+    }
+    if (n->op == OP_CONST) {
+        text_put(out, ", \"value\": ");
+        json_value(out, n->value);
+    } else if (n->op == OP_EXTENT) {
+        text_put(out, ", ");
+        json_field(out, "dim", g->dims.list.at[n->dim].name->text);
+    } else if (n->op != OP_INPUT) {
+        text_put(out, ", \"operands\": [");
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            text_printf(out, "%s{\"id\": %u, \"index\": ", k == 0 ? "" : ", ", n->operand[k]);
+            json_labels(out, n->access[k].index, NULL, n->access[k].rank);
+            text_char(out, '}');
+        }
+        text_put(out, "], \"out\": ");
+        json_labels(out, NULL, n->out, n->rank);
+    }
+    text_char(out, '}');
+}
+
+static void json_list_open(Text *out, const char *name)
+{
+    text_printf(out, ",\n\"%s\": [", name);
+    out->indent++;
+}
+
+static void json_list_next(Text *out, uint32_t k)
+{
+    text_put(out, k == 0 ? "\n" : ",\n");
+}
+
+static void json_list_close(Text *out)
+{
+    out->indent--;
+    text_put(out, "]");
+}
+
+static void json_params(const Graph *g, Text *out)
+{
+    static const char *const roles[] = {
+        [PARAM_IN] = "in", [PARAM_INOUT] = "inout", [PARAM_SCALAR] = "scalar"};
+    json_list_open(out, "params");
+    for (uint32_t k = 0; k < g->params.n; k++) {
+        const Param *p = &g->params.at[k];
+        json_list_next(out, k);
+        text_char(out, '{');
+        json_field(out, "name", p->name->text);
+        text_put(out, ", ");
+        json_field(out, "role", roles[p->role]);
+        text_put(out, ", ");
+        json_field(out, "dtype", dtype_name(p->dtype));
+        text_put(out, ", ");
+        json_shape(out, &g->dims, p->rank, p->shape);
+        text_char(out, '}');
+    }
+    json_list_close(out);
+}
+
+static void graph_json(const Graph *g, Text *out)
+{
+    text_put(out, "{");
+    json_field(out, "name", g->name->text);
+    text_put(out, ",\n");
+    json_field(out, "signature", g->signature);
+    text_put(out, ",\n");
+    json_field(out, "form", graph_form_name(g->form));
+    json_list_open(out, "dims");
+    for (uint32_t k = 0; k < g->dims.list.n; k++) {
+        json_list_next(out, k);
+        text_char(out, '{');
+        json_field(out, "name", g->dims.list.at[k].name->text);
+        text_printf(out, ", \"typical\": %lld}", (long long)g->dims.list.at[k].typical);
+    }
+    json_list_close(out);
+    json_params(g, out);
+    json_list_open(out, "nodes");
+    for (NodeRef r = 0; r < g->nodes.n; r++) {
+        json_list_next(out, r);
+        json_node(g, r, out);
+    }
+    json_list_close(out);
+    json_list_open(out, "results");
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const Result *result = &g->results.at[k];
+        json_list_next(out, k);
+        text_char(out, '{');
+        json_field(out, "name", result->name->text);
+        text_printf(out, ", \"node\": %u, \"updates\": %s}", result->node,
+                    result->param >= 0 ? "true" : "false");
+    }
+    json_list_close(out);
+    text_char(out, '}');
+}
+
+void module_dump_json(const Module *m, Text *out)
+{
+    text_put(out, "{");
+    json_field(out, "stage", "graph");
+    text_put(out, ",\n\"version\": 1,\n");
+    json_field(out, "source", m->source_name != NULL ? m->source_name : "");
+    json_list_open(out, "kernels");
+    for (uint32_t k = 0; k < m->graphs.n; k++) {
+        json_list_next(out, k);
+        graph_json(m->graphs.at[k], out);
+    }
+    json_list_close(out);
+    text_put(out, "}\n");
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold of a graph between any two passes. In order:
+ *   the kernel has a name; dims have different names and typical sizes of at least 1;
+ *   parameters have different names, shapes within the limits, scalars no dimension;
+ *   nodes have a known operation with its number of operands, each from before the node and
+ * read with one index a dimension; labels are numbered by first appearance and have one extent,
+ * that of every dimension they index; positions are inside their dimension; the result's labels
+ * are distinct and its shape is theirs; a MAP leaves no label out, others have no label that no
+ * operand has; element types follow the op table; the accumulator holds the node's type; no
+ *   tensor is too large; no two nodes are equal;
+ *   in form BINARY a contraction has two operands;
+ *   there is a result; results have different names; an update is of an inout parameter, of its
+ * type, once. Linear in the graph's text. */
+#include "graph/graph.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "dump/text.h"
+
+typedef struct Verifier {
+    Ctx *ctx;
+    const Graph *g;
+    const char *stage;
+    const Span *place;
+    Arena scratch;
+    NodeRef at; /* the node at hand, or NODE_NONE */
+} Verifier;
+
+static bool broken(Verifier *v, const char *format, ...) PRINTF_LIKE(2, 3);
+static bool broken(Verifier *v, const char *format, ...)
+{
+    char what[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    Span span = v->g->span;
+    if (v->at == NODE_NONE) {
+        diag_error(&v->ctx->diags, E_DUMP, span, "%s: kernel '%.60s': %s", v->stage,
+                   v->g->name != NULL ? v->g->name->text : "?", what);
+    } else {
+        span = v->place != NULL ? v->place[v->at] : graph_node(v->g, v->at)->span;
+        diag_error(&v->ctx->diags, E_DUMP, span, "%s: value %%%u (%s): %s", v->stage, v->at,
+                   op_info(graph_node(v->g, v->at)->op)->name, what);
+    }
+    return false;
+}
+
+/* ---- types ---- */
+
+static bool dtype_known(DType t)
+{
+    return (int)t > DTYPE_NONE && (int)t < DTYPE_COUNT;
+}
+
+static bool verify_dim(Verifier *v, Dim d)
+{
+    if (d.sym < -1 || (d.sym >= 0 && ((uint32_t)d.sym >= v->g->dims.list.n || d.n != 0))) {
+        return broken(v, "an extent is no dim of the kernel");
+    }
+    if (d.sym < 0 && (d.n < 0 || d.n > SIZE_LIMIT)) {
+        return broken(v, "the extent %lld is out of range", (long long)d.n);
+    }
+    return true;
+}
+
+static bool verify_type(Verifier *v, DType t, uint32_t rank, const Dim *shape)
+{
+    if (!dtype_known(t)) {
+        return broken(v, "there is no element type");
+    }
+    if (rank > RANK_LIMIT) {
+        return broken(v, "a rank of %u; at most %d are possible", rank, RANK_LIMIT);
+    }
+    int64_t bytes = dtype_bytes(t);
+    for (uint32_t d = 0; d < rank; d++) {
+        if (!verify_dim(v, shape[d])) {
+            return false;
+        }
+        /* Zero extents count as one, so that no partial product overflows either. */
+        int64_t e = shape[d].sym < 0 && shape[d].n > 1 ? shape[d].n : 1;
+        if (!size_mul(bytes, e, &bytes)) {
+            return broken(v, "its size in bytes does not fit 62 bits");
+        }
+    }
+    return true;
+}
+
+/* ---- the head ---- */
+
+static bool name_is_new(Map *seen, Sym name)
+{
+    uint32_t old;
+    if (map_get(seen, name->id, &old)) {
+        return false;
+    }
+    map_put(seen, name->id, 0);
+    return true;
+}
+
+static bool verify_dims(Verifier *v)
+{
+    Map seen;
+    map_init(&seen, &v->scratch);
+    for (uint32_t k = 0; k < v->g->dims.list.n; k++) {
+        const DimInfo *d = &v->g->dims.list.at[k];
+        if (d->name == NULL || d->name->n == 0 || !name_is_new(&seen, d->name)) {
+            return broken(v, "dim %u has no name of its own", k);
+        }
+        if (d->typical < 1 || d->typical > SIZE_LIMIT) {
+            return broken(v, "the typical size of dim '%.60s' is out of range", d->name->text);
+        }
+    }
+    return true;
+}
+
+static bool verify_params(Verifier *v, Map *seen)
+{
+    for (uint32_t k = 0; k < v->g->params.n; k++) {
+        const Param *p = &v->g->params.at[k];
+        if (p->name == NULL || p->name->n == 0 || !name_is_new(seen, p->name)) {
+            return broken(v, "parameter %u has no name of its own", k);
+        }
+        if (!verify_type(v, p->dtype, p->rank, p->shape)) {
+            return false;
+        }
+        if (p->role == PARAM_SCALAR && p->rank != 0) {
+            return broken(v, "the scalar '%.60s' has dimensions", p->name->text);
+        }
+    }
+    return true;
+}
+
+static bool same_type(const Param *p, const Node *n)
+{
+    bool same = p->dtype == n->dtype && p->rank == n->rank;
+    for (uint32_t d = 0; same && d < p->rank; d++) {
+        same = dim_eq(p->shape[d], n->shape[d]);
+    }
+    return same;
+}
+
+static bool verify_results(Verifier *v, Map *seen)
+{
+    const Graph *g = v->g;
+    uint8_t *updated = ARENA_ARRAY(&v->scratch, g->params.n, uint8_t);
+    if (g->results.n == 0) {
+        return broken(v, "it has no result");
+    }
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const Result *r = &g->results.at[k];
+        if (r->name == NULL || r->name->n == 0 || r->node >= g->nodes.n) {
+            return broken(v, "result %u has no name or no value", k);
+        }
+        if (r->param < 0) {
+            if (!name_is_new(seen, r->name)) {
+                return broken(v, "the name '%.60s' is taken twice", r->name->text);
+            }
+            continue;
+        }
+        const Param *p = (uint32_t)r->param < g->params.n ? &g->params.at[r->param] : NULL;
+        if (p == NULL || p->role != PARAM_INOUT || p->name != r->name) {
+            return broken(v, "'%.60s' is updated and no inout parameter", r->name->text);
+        }
+        if (!same_type(p, graph_node(g, r->node))) {
+            return broken(v, "the new value of '%.60s' is of another type", r->name->text);
+        }
+        if (updated[r->param]++) {
+            return broken(v, "'%.60s' is updated twice", r->name->text);
+        }
+    }
+    return true;
+}
+
+/* ---- nodes ---- */
+
+static bool verify_leaf(Verifier *v, const Node *n)
+{
+    if (n->n_operands != 0 || n->n_labels != 0 || n->acc != n->dtype) {
+        return broken(v, "a leaf has no operands, labels or accumulator");
+    }
+    if (n->op == OP_INPUT) {
+        if (n->param >= v->g->params.n || !same_type(&v->g->params.at[n->param], n)) {
+            return broken(v, "it is not of its parameter's type");
+        }
+        return true;
+    }
+    if (n->rank != 0) {
+        return broken(v, "it has dimensions");
+    }
+    if (n->op == OP_EXTENT) {
+        if (n->dim < 0 || (uint32_t)n->dim >= v->g->dims.list.n || n->dtype == DTYPE_BOOL) {
+            return broken(v, "it is the extent of no dim, or no number");
+        }
+        return true;
+    }
+    Number fit = number_cast(n->value, n->dtype);
+    bool same = fit.i == n->value.i && (fit.re == n->value.re || isnan(n->value.re)) &&
+                (fit.im == n->value.im || isnan(n->value.im));
+    return (n->value.dtype == n->dtype && same) || broken(v, "its value is not of its type");
+}
+
+/* A label seen at a dimension of extent `d`: numbered in order, with this extent. */
+static bool verify_label(Verifier *v, const Node *n, int32_t label, uint32_t *seen, Dim d)
+{
+    if (label < 0 || (uint32_t)label >= n->n_labels || (uint32_t)label > *seen) {
+        return broken(v, "labels are not numbered by first appearance");
+    }
+    *seen += (uint32_t)label == *seen ? 1 : 0;
+    if (!dim_eq(n->extent[label], d)) {
+        return broken(v, "index %d does not have the extent of a dimension it reads", label);
+    }
+    return true;
+}
+
+static bool verify_access(Verifier *v, const Node *n, uint32_t k, uint32_t *seen)
+{
+    const Access *a = &n->access[k];
+    if (n->operand[k] >= v->at) {
+        return broken(v, "operand %u does not come before it", k);
+    }
+    const Node *o = graph_node(v->g, n->operand[k]);
+    if (a->rank != o->rank) {
+        return broken(v, "operand %u is read with %u indices and has rank %u", k, a->rank,
+                      o->rank);
+    }
+    for (uint32_t d = 0; d < a->rank; d++) {
+        const Index *ix = &a->index[d];
+        if (ix->label >= 0) {
+            if (ix->offset != 0) {
+                return broken(v, "operand %u has an offset on a label", k);
+            }
+            if (!verify_label(v, n, ix->label, seen, o->shape[d])) {
+                return false;
+            }
+        } else if (ix->label != -1 || o->shape[d].sym >= 0 || ix->offset < 0 ||
+                   ix->offset >= o->shape[d].n) {
+            return broken(v, "operand %u is read at a position outside dimension %u", k, d);
+        }
+    }
+    return true;
+}
+
+static bool verify_labels(Verifier *v, const Node *n)
+{
+    uint32_t seen = 0;
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        if (!verify_access(v, n, k, &seen)) {
+            return false;
+        }
+    }
+    uint32_t of_operands = seen, n_out = 0;
+    uint8_t *in_out = ARENA_ARRAY(&v->scratch, n->n_labels, uint8_t);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (!verify_label(v, n, n->out[d], &seen, n->shape[d])) {
+            return false;
+        }
+        if (in_out[n->out[d]]++) {
+            return broken(v, "index %d is repeated in the result", n->out[d]);
+        }
+        n_out++;
+    }
+    if (seen != n->n_labels) {
+        return broken(v, "it has labels that nothing uses");
+    }
+    if (op_info(n->op)->kind == OPKIND_MAP) {
+        return n_out == n->n_labels || broken(v, "an elementwise operation drops an index");
+    }
+    return of_operands == n->n_labels || broken(v, "an index of the result is in no operand");
+}
+
+/* Types of CONTRACT and REDUCE: each operand widens to the node's type, which the op takes. */
+static bool verify_sum_types(Verifier *v, const Node *n)
+{
+    DType own = DTYPE_NONE;
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        if (!dtype_widens(graph_node(v->g, n->operand[k])->dtype, n->dtype)) {
+            return broken(v, "operand %u does not widen to its type", k);
+        }
+    }
+    uint32_t n_types =
+        op_info(n->op)->arity == ARITY_ANY ? 1u : (uint32_t)op_info(n->op)->arity;
+    if (!op_result_type(n->op, &n->dtype, n_types, &own) || own != n->dtype) {
+        return broken(v, "the operation does not have the element type %s",
+                      dtype_name(n->dtype));
+    }
+    if (!dtype_known(n->acc) || !dtype_widens(n->dtype, n->acc) ||
+        dtype_is_complex(n->acc) != dtype_is_complex(n->dtype)) {
+        return broken(v, "its accumulator does not hold its element type");
+    }
+    return true;
+}
+
+static bool verify_map_types(Verifier *v, const Node *n)
+{
+    DType in[3], own = DTYPE_NONE;
+    CHECK(n->n_operands <= 3);
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        in[k] = graph_node(v->g, n->operand[k])->dtype;
+    }
+    if (n->acc != n->dtype) {
+        return broken(v, "an elementwise operation has no accumulator");
+    }
+    if (n->op == OP_CAST) {
+        return true;
+    }
+    if (!op_result_type(n->op, in, n->n_operands, &own)) {
+        return broken(v, "the operation does not take operands of these element types");
+    }
+    return own == n->dtype ||
+           broken(v, "the operation gives %s, not %s", dtype_name(own), dtype_name(n->dtype));
+}
+
+static bool verify_computed(Verifier *v, const Node *n)
+{
+    const OpInfo *info = op_info(n->op);
+    if (info->arity == ARITY_ANY ? n->n_operands == 0
+                                 : n->n_operands != (uint32_t)info->arity) {
+        return broken(v, "it has %u operands", n->n_operands);
+    }
+    if (info->kind == OPKIND_CONTRACT && v->g->form == GRAPH_BINARY && n->n_operands != 2) {
+        return broken(v, "a contraction of %u operands in form binary", n->n_operands);
+    }
+    if (!verify_labels(v, n)) {
+        return false;
+    }
+    return info->kind == OPKIND_MAP ? verify_map_types(v, n) : verify_sum_types(v, n);
+}
+
+/* No two nodes are equal: by a table of its own, hash -> last node of that hash, chained. */
+static bool verify_unique(Verifier *v, Map *table, uint32_t *chain)
+{
+    const Node *n = graph_node(v->g, v->at);
+    uint64_t hash = node_hash(n);
+    uint32_t last = NODE_NONE;
+    if (!map_get(table, hash, &last)) {
+        last = NODE_NONE;
+    }
+    for (uint32_t r = last; r != NODE_NONE; r = chain[r]) {
+        if (node_equal(graph_node(v->g, r), n)) {
+            return broken(v, "it is the same as %%%u", r);
+        }
+    }
+    chain[v->at] = last;
+    map_put(table, hash, v->at);
+    return true;
+}
+
+static bool verify_nodes(Verifier *v)
+{
+    Map table;
+    map_init(&table, &v->scratch);
+    uint32_t *chain = ARENA_ARRAY(&v->scratch, v->g->nodes.n, uint32_t);
+    bool ok = true;
+    for (v->at = 0; ok && v->at < v->g->nodes.n;) {
+        const Node *n = graph_node(v->g, v->at);
+        if ((unsigned)n->op >= OP_COUNT) {
+            CHECK(false); /* no text can say this */
+        }
+        ok = verify_type(v, n->dtype, n->rank, n->shape);
+        for (uint32_t l = 0; ok && l < n->n_labels; l++) {
+            ok = verify_dim(v, n->extent[l]);
+        }
+        ok = ok &&
+             (op_info(n->op)->kind == OPKIND_LEAF ? verify_leaf(v, n) : verify_computed(v, n));
+        ok = ok && verify_unique(v, &table, chain);
+        v->at++;
+    }
+    v->at = NODE_NONE;
+    return ok;
+}
+
+bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *place)
+{
+    Verifier v = {.ctx = ctx, .g = g, .stage = stage, .place = place, .at = NODE_NONE};
+    Map seen;
+    arena_init(&v.scratch, &ctx->budget);
+    map_init(&seen, &v.scratch);
+    bool ok = g->name != NULL && g->name->n > 0;
+    ok = ok ? verify_dims(&v) && verify_params(&v, &seen) && verify_nodes(&v) &&
+                  verify_results(&v, &seen)
+            : broken(&v, "the kernel has no name");
+    arena_release(&v.scratch);
+    return ok;
+}
+
+bool graph_verify(Ctx *ctx, const Graph *g, const char *stage)
+{
+    return graph_verify_at(ctx, g, stage, NULL);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A dense tensor in C order: what the interpreters compute with and the tools read and write.
+ */
+#ifndef GRAPH_TENSOR_H
+#define GRAPH_TENSOR_H
+
+#include "base/ctx.h"
+#include "op/op.h"
+
+typedef struct Tensor {
+    DType dtype;
+    uint32_t rank;
+    const int64_t *extent;
+    int64_t count; /* elements */
+    void *data;    /* in the layout of tdsl/abi.h */
+} Tensor;
+
+/* Zeroed. Null (and reported as E_LIMIT_SIZE) when bytes overflow SIZE_LIMIT or pass
+ * `max_bytes`. */
+Tensor *tensor_new(Ctx *ctx, Arena *arena, DType dtype, uint32_t rank, const int64_t *extent);
+Number tensor_get(const Tensor *t, int64_t at);
+void tensor_set(Tensor *t, int64_t at, Number v); /* rounds or wraps to t's type */
+
+/* f16 and bf16 patterns, round to nearest even. */
+uint16_t f16_from_float(float v);
+float f16_to_float(uint16_t v);
+uint16_t bf16_from_float(float v);
+float bf16_to_float(uint16_t v);
+
+#endif

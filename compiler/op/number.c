@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers of any element type: made, compared with zero, converted as C converts. */
+#include "op/number.h"
+
+#include <math.h>
+
+Number number_int(DType dtype, int64_t v)
+{
+    return number_cast((Number){DTYPE_I64, v, 0, 0}, dtype);
+}
+
+Number number_real(DType dtype, double v)
+{
+    return number_cast((Number){DTYPE_F64, 0, v, 0}, dtype);
+}
+
+bool number_is_zero(Number n)
+{
+    return dtype_is_int(n.dtype) || n.dtype == DTYPE_BOOL ? n.i == 0 : n.re == 0 && n.im == 0;
+}
+
+/* `v` rounded to a binary format of `digits` bits and least normal exponent `least`, to nearest
+ * even; beyond `most` it becomes infinite. */
+static double round_binary(double v, int digits, int least, double most)
+{
+    if (!isfinite(v) || v == 0) {
+        return v;
+    }
+    int exponent = 0;
+    (void)frexp(v, &exponent);
+    int unit = exponent - digits;
+    if (unit < least + 1 - digits) {
+        unit = least + 1 - digits;
+    }
+    double r = ldexp(nearbyint(ldexp(v, -unit)), unit);
+    if (fabs(r) > most) {
+        return v < 0 ? -(double)INFINITY : (double)INFINITY;
+    }
+    return r;
+}
+
+static double round_to(double v, DType t)
+{
+    if (t == DTYPE_F32 || t == DTYPE_C64) {
+        return round_binary(v, 24, -126, 0x1.fffffep+127);
+    }
+    if (t == DTYPE_F16) {
+        return round_binary(v, 11, -14, 65504.0);
+    }
+    if (t == DTYPE_BF16) {
+        return round_binary(v, 8, -126, 0x1.fep+127);
+    }
+    return v;
+}
+
+static int64_t truncate_to(double v, int64_t least, int64_t most)
+{
+    if (isnan(v)) {
+        return 0;
+    }
+    double cut = trunc(v);
+    if (cut <= (double)least) {
+        return least;
+    }
+    return cut >= (double)most ? most : (int64_t)cut;
+}
+
+static int64_t wrap_i32(int64_t v)
+{
+    uint32_t low = (uint32_t)((uint64_t)v & 0xffffffffu);
+    return low >= 0x80000000u ? (int64_t)low - ((int64_t)1 << 32) : (int64_t)low;
+}
+
+Number number_cast(Number from, DType to)
+{
+    bool exact = dtype_is_int(from.dtype) || from.dtype == DTYPE_BOOL;
+    switch (to) {
+    case DTYPE_BOOL:
+        return (Number){to, !number_is_zero(from), 0, 0};
+    case DTYPE_I32:
+        return (Number){
+            to, exact ? wrap_i32(from.i) : truncate_to(from.re, INT32_MIN, INT32_MAX), 0, 0};
+    case DTYPE_I64:
+        return (Number){to, exact ? from.i : truncate_to(from.re, INT64_MIN, INT64_MAX), 0, 0};
+    case DTYPE_F32:
+        return (Number){to, 0, exact ? (double)(float)from.i : round_to(from.re, to), 0};
+    case DTYPE_F64:
+    case DTYPE_F16:
+    case DTYPE_BF16:
+        return (Number){to, 0, round_to(exact ? (double)from.i : from.re, to), 0};
+    case DTYPE_C64:
+    case DTYPE_C128:
+        return (Number){to, 0, round_to(exact ? (double)from.i : from.re, to),
+                        exact ? 0 : round_to(from.im, to)};
+    case DTYPE_NONE:
+    case DTYPE_COUNT:
+        break;
+    }
+    return (Number){to, 0, 0, 0};
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The op table as C, the type rules, and the neutral elements. */
+#include "op/op.h"
+
+#include <math.h>
+
+static const OpInfo op_table[OP_COUNT] = {
+#define OP(id, name, kind, arity, rule, c, nki)                                                \
+    [id] = {name, OPKIND_##kind, arity, RULE_##rule, c, nki},
+#include "op/ops.def"
+#undef OP
+};
+
+const OpInfo *op_info(Op op)
+{
+    CHECK((unsigned)op < OP_COUNT);
+    return &op_table[op];
+}
+
+bool op_from_name(Str name, Op *out)
+{
+    for (int k = 0; k < OP_COUNT; k++) {
+        if (str_eq_cstr(name, op_table[k].name)) {
+            *out = (Op)k;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool all_same(const DType *in, uint32_t n)
+{
+    for (uint32_t k = 1; k < n; k++) {
+        if (in[k] != in[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static DType real_part(DType t)
+{
+    if (t == DTYPE_C64) {
+        return DTYPE_F32;
+    }
+    return t == DTYPE_C128 ? DTYPE_F64 : t;
+}
+
+/* The element types a rule takes as its (first value) operand. */
+static bool rule_takes(OpRule rule, DType t)
+{
+    switch (rule) {
+    case RULE_ANY:
+    case RULE_EQUAL:
+    case RULE_SELECT:
+    case RULE_CAST:
+        return true;
+    case RULE_FLOAT:
+        return dtype_is_float(t) || dtype_is_complex(t);
+    case RULE_RFLOAT:
+        return dtype_is_float(t);
+    case RULE_REAL:
+    case RULE_ORDER:
+        return dtype_is_float(t) || dtype_is_int(t);
+    case RULE_NUMBER:
+    case RULE_PART:
+        return t != DTYPE_BOOL;
+    case RULE_LOGIC:
+        return t == DTYPE_BOOL;
+    }
+    UNREACHABLE();
+}
+
+bool op_result_type(Op op, const DType *in, uint32_t n, DType *out)
+{
+    const OpInfo *info = op_info(op);
+    for (uint32_t k = 0; k < n; k++) {
+        if (in[k] == DTYPE_NONE) {
+            *out = DTYPE_NONE;
+            return true;
+        }
+    }
+    if (info->arity != ARITY_ANY && (uint32_t)info->arity != n) {
+        return false;
+    }
+    if (n == 0 || info->rule == RULE_CAST) {
+        return false;
+    }
+    if (info->rule == RULE_SELECT) {
+        *out = in[1];
+        return in[0] == DTYPE_BOOL && in[1] == in[2];
+    }
+    if (!all_same(in, n) || !rule_takes(info->rule, in[0])) {
+        return false;
+    }
+    if (info->rule == RULE_ORDER || info->rule == RULE_EQUAL) {
+        *out = DTYPE_BOOL;
+    } else {
+        *out = info->rule == RULE_PART ? real_part(in[0]) : in[0];
+    }
+    return true;
+}
+
+static Number extreme(DType dtype, int sign)
+{
+    switch (dtype) {
+    case DTYPE_I32:
+        return (Number){dtype, sign < 0 ? INT32_MIN : INT32_MAX, 0, 0};
+    case DTYPE_I64:
+        return (Number){dtype, sign < 0 ? INT64_MIN : INT64_MAX, 0, 0};
+    case DTYPE_BOOL:
+        return (Number){dtype, sign > 0, 0, 0};
+    case DTYPE_NONE:
+    case DTYPE_F64:
+    case DTYPE_F32:
+    case DTYPE_F16:
+    case DTYPE_BF16:
+    case DTYPE_C64:
+    case DTYPE_C128:
+    case DTYPE_COUNT:
+        break;
+    }
+    return (Number){dtype, 0, sign < 0 ? -(double)INFINITY : (double)INFINITY, 0};
+}
+
+Number op_neutral(Op op, DType dtype)
+{
+    if (op == OP_PROD || op == OP_ALL) {
+        return number_int(dtype, 1);
+    }
+    if (op == OP_RMIN || op == OP_RMAX) {
+        return extreme(dtype, op == OP_RMIN ? 1 : -1);
+    }
+    return number_int(dtype, 0); /* einsum, sum, any */
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts about element types, as one table: each question of types.h is a look-up in it. */
+#include "op/types.h"
+
+typedef enum DTypeKind { KIND_NONE, KIND_FLOAT, KIND_INT, KIND_BOOL, KIND_COMPLEX } DTypeKind;
+
+typedef struct DTypeInfo {
+    const char *name;
+    DTypeKind kind;
+    int64_t bytes;
+    uint32_t widens; /* bit t: a value becomes type t without loss and without a cast */
+    DType accumulator;
+} DTypeInfo;
+
+#define TO(t) (1u << DTYPE_##t)
+
+static const DTypeInfo dtype_info[DTYPE_COUNT] = {
+    [DTYPE_NONE] = {"?", KIND_NONE, 0, 0, DTYPE_NONE},
+    [DTYPE_F64] = {"f64", KIND_FLOAT, 8, TO(F64) | TO(C128), DTYPE_F64},
+    [DTYPE_F32] = {"f32", KIND_FLOAT, 4, TO(F32) | TO(F64) | TO(C64) | TO(C128), DTYPE_F32},
+    [DTYPE_F16] = {"f16", KIND_FLOAT, 2, TO(F16) | TO(F32) | TO(F64) | TO(C64) | TO(C128),
+                   DTYPE_F32},
+    [DTYPE_BF16] = {"bf16", KIND_FLOAT, 2, TO(BF16) | TO(F32) | TO(F64) | TO(C64) | TO(C128),
+                    DTYPE_F32},
+    [DTYPE_I32] = {"i32", KIND_INT, 4, TO(I32) | TO(I64), DTYPE_I32},
+    [DTYPE_I64] = {"i64", KIND_INT, 8, TO(I64), DTYPE_I64},
+    [DTYPE_BOOL] = {"bool", KIND_BOOL, 1, TO(BOOL), DTYPE_BOOL},
+    [DTYPE_C64] = {"c64", KIND_COMPLEX, 8, TO(C64) | TO(C128), DTYPE_C64},
+    [DTYPE_C128] = {"c128", KIND_COMPLEX, 16, TO(C128), DTYPE_C128},
+};
+
+const char *dtype_name(DType t)
+{
+    return dtype_info[t].name;
+}
+
+bool dtype_from_name(Str name, DType *out)
+{
+    for (int t = DTYPE_NONE + 1; t < DTYPE_COUNT; t++) {
+        if (str_eq_cstr(name, dtype_info[t].name)) {
+            *out = (DType)t;
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t dtype_bytes(DType t)
+{
+    return dtype_info[t].bytes;
+}
+
+bool dtype_is_float(DType t)
+{
+    return dtype_info[t].kind == KIND_FLOAT;
+}
+
+bool dtype_is_int(DType t)
+{
+    return dtype_info[t].kind == KIND_INT;
+}
+
+bool dtype_is_complex(DType t)
+{
+    return dtype_info[t].kind == KIND_COMPLEX;
+}
+
+bool dtype_widens(DType from, DType to)
+{
+    return (dtype_info[from].widens >> to) & 1u;
+}
+
+DType dtype_accumulator(DType t)
+{
+    return dtype_info[t].accumulator;
+}
+
+int64_t dim_typical(const DimTable *t, Dim d)
+{
+    if (d.sym < 0) {
+        return d.n;
+    }
+    CHECK((uint32_t)d.sym < t->list.n);
+    return t->list.at[d.sym].typical;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element types, extents and tensor types: what the checker reasons about and every later stage
+ * keeps. */
+#ifndef OP_TYPES_H
+#define OP_TYPES_H
+
+#include <stdbool.h>
+
+#include "base/check.h"
+#include "base/source.h"
+#include "base/vec.h"
+
+/* ORDER DTYPE: the numbers are tdsl_dtype of runtime/include/tdsl/abi.h (checked in backend/c).
+ */
+typedef enum DType {
+    DTYPE_NONE = 0, /* poison: already reported */
+    DTYPE_F64,
+    DTYPE_F32,
+    DTYPE_F16,
+    DTYPE_BF16,
+    DTYPE_I32,
+    DTYPE_I64,
+    DTYPE_BOOL,
+    DTYPE_C64,  /* two f32 */
+    DTYPE_C128, /* two f64 */
+    DTYPE_COUNT
+} DType;
+
+const char *dtype_name(DType t); /* "f64", ... */
+bool dtype_from_name(Str name, DType *out);
+int64_t dtype_bytes(DType t);
+bool dtype_is_float(DType t); /* f64 f32 f16 bf16 */
+bool dtype_is_int(DType t);   /* i32 i64 */
+bool dtype_is_complex(DType t);
+/* May a value of `from` become `to` without a cast, losing nothing (f32 -> f64, f16 -> f32, i32
+ * -> i64, c64 -> c128, f32 -> c64, and a type to itself)? */
+bool dtype_widens(DType from, DType to);
+/* The type sums of `t` are accumulated in unless said otherwise: f32 for f16 and bf16, else
+ * `t`. */
+DType dtype_accumulator(DType t);
+
+/* An extent: a number, or an open dimension of the kernel's DimTable, bound at each call. */
+typedef struct Dim {
+    int32_t sym; /* -1: fixed */
+    int64_t n;   /* fixed extent; 0 when open */
+} Dim;
+
+static inline Dim dim_fixed(int64_t n)
+{
+    return (Dim){-1, n};
+}
+
+static inline Dim dim_open(int32_t sym)
+{
+    return (Dim){sym, 0};
+}
+
+static inline bool dim_eq(Dim a, Dim b)
+{
+    return a.sym == b.sym && a.n == b.n;
+}
+
+static inline bool dim_is(Dim d, int64_t n)
+{
+    return d.sym < 0 && d.n == n;
+}
+
+typedef struct DimInfo {
+    Sym name;
+    int64_t typical; /* planned for: given by `~`, else DIM_TYPICAL_DEFAULT */
+    Span span;
+} DimInfo;
+
+#define DIM_TYPICAL_DEFAULT 64
+
+typedef struct DimTable {
+    VEC(DimInfo) list;
+} DimTable;
+
+/* The number to plan with: the extent itself, or the typical size. */
+int64_t dim_typical(const DimTable *t, Dim d);
+
+/* Highest rank of a tensor and deepest nesting anywhere (language.md, limits). */
+#define RANK_LIMIT    64
+#define NESTING_LIMIT 256
+
+typedef struct TensorType {
+    DType dtype;
+    uint32_t rank;
+    const Dim *dims;
+} TensorType;
+
+#endif

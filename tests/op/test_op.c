@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element types, the type rules of operations, and numbers of every type. */
+#include <math.h>
+#include <string.h>
+
+#include "op/op.h"
+#include "support/test.h"
+
+static void names_of_types_and_ops_read_back(void **state)
+{
+    (void)state;
+    for (int t = DTYPE_NONE + 1; t < DTYPE_COUNT; t++) {
+        DType back = DTYPE_NONE;
+        assert_true(dtype_from_name(str_from(dtype_name((DType)t)), &back));
+        assert_int_equal(back, t);
+    }
+    for (int op = 0; op < OP_COUNT; op++) {
+        Op back = OP_COUNT;
+        assert_true(op_from_name(str_from(op_info((Op)op)->name), &back));
+        assert_int_equal(back, op);
+    }
+    DType t;
+    assert_false(dtype_from_name(str_from("f65"), &t));
+}
+
+static void widening_loses_nothing(void **state)
+{
+    (void)state;
+    assert_true(dtype_widens(DTYPE_F32, DTYPE_F64));
+    assert_true(dtype_widens(DTYPE_BF16, DTYPE_F32));
+    assert_true(dtype_widens(DTYPE_I32, DTYPE_I64));
+    assert_true(dtype_widens(DTYPE_F32, DTYPE_C64));
+    assert_true(dtype_widens(DTYPE_C64, DTYPE_C128));
+    assert_false(dtype_widens(DTYPE_F64, DTYPE_F32));
+    assert_false(dtype_widens(DTYPE_F64, DTYPE_C64));
+    assert_false(dtype_widens(DTYPE_I32, DTYPE_F32));
+    assert_false(dtype_widens(DTYPE_F16, DTYPE_BF16));
+    assert_false(dtype_widens(DTYPE_BOOL, DTYPE_I32));
+    for (int t = DTYPE_NONE + 1; t < DTYPE_COUNT; t++) {
+        assert_true(dtype_widens((DType)t, (DType)t));
+        assert_true(dtype_widens((DType)t, dtype_accumulator((DType)t)));
+    }
+}
+
+static DType result(Op op, DType a, DType b)
+{
+    DType in[2] = {a, b}, out = DTYPE_COUNT;
+    return op_result_type(op, in, (uint32_t)op_info(op)->arity, &out) ? out : DTYPE_COUNT;
+}
+
+static void rules_say_which_types_an_op_takes(void **state)
+{
+    (void)state;
+    assert_int_equal(result(OP_ADD, DTYPE_F32, DTYPE_F32), DTYPE_F32);
+    assert_int_equal(result(OP_ADD, DTYPE_F32, DTYPE_F64), DTYPE_COUNT);
+    assert_int_equal(result(OP_ADD, DTYPE_BOOL, DTYPE_BOOL), DTYPE_COUNT);
+    assert_int_equal(result(OP_LT, DTYPE_I32, DTYPE_I32), DTYPE_BOOL);
+    assert_int_equal(result(OP_LT, DTYPE_C64, DTYPE_C64), DTYPE_COUNT);
+    assert_int_equal(result(OP_EQ, DTYPE_C64, DTYPE_C64), DTYPE_BOOL);
+    assert_int_equal(result(OP_ABS, DTYPE_C128, DTYPE_NONE + 1), DTYPE_F64);
+    assert_int_equal(result(OP_EXP, DTYPE_C64, DTYPE_F64), DTYPE_C64);
+    assert_int_equal(result(OP_EXP, DTYPE_I64, DTYPE_F64), DTYPE_COUNT);
+    assert_int_equal(result(OP_ERF, DTYPE_C64, DTYPE_F64), DTYPE_COUNT);
+    assert_int_equal(result(OP_MAX, DTYPE_C64, DTYPE_C64), DTYPE_COUNT);
+    assert_int_equal(result(OP_NOT, DTYPE_BOOL, DTYPE_F64), DTYPE_BOOL);
+    assert_int_equal(result(OP_ADD, DTYPE_NONE, DTYPE_F64), DTYPE_NONE);
+    DType in[3] = {DTYPE_BOOL, DTYPE_F32, DTYPE_F32}, out = DTYPE_NONE;
+    assert_true(op_result_type(OP_SELECT, in, 3, &out));
+    assert_int_equal(out, DTYPE_F32);
+    in[0] = DTYPE_F32;
+    assert_false(op_result_type(OP_SELECT, in, 3, &out));
+    assert_false(op_result_type(OP_ADD, in, 3, &out));
+}
+
+static void casts_round_wrap_and_saturate(void **state)
+{
+    (void)state;
+    assert_int_equal(number_cast(number_int(DTYPE_I64, 4294967297), DTYPE_I32).i, 1);
+    assert_int_equal(number_cast(number_int(DTYPE_I64, 2147483648), DTYPE_I32).i, INT32_MIN);
+    assert_int_equal(number_real(DTYPE_I32, -2.9).i, -2);
+    assert_int_equal(number_real(DTYPE_I32, 1e20).i, INT32_MAX);
+    assert_true(number_real(DTYPE_I64, -1e300).i == INT64_MIN);
+    assert_int_equal(number_real(DTYPE_I64, (double)NAN).i, 0);
+    assert_true(number_real(DTYPE_F32, 0.1).re == (double)0.1f);
+    assert_true(number_real(DTYPE_F32, 1e-45).re == (double)1e-45f);
+    assert_true(number_real(DTYPE_F16, 65519.0).re == 65504.0);
+    assert_true(isinf(number_real(DTYPE_F16, 65520.0).re));
+    assert_true(number_real(DTYPE_F16, 2049.0).re == 2048.0); /* a tie, to even */
+    assert_true(number_real(DTYPE_F16, 0x1.8p-25).re == 0x1p-24);
+    assert_true(number_real(DTYPE_BF16, 257.0).re == 256.0);
+    assert_true(isnan(number_real(DTYPE_F16, (double)NAN).re));
+    assert_int_equal(number_real(DTYPE_BOOL, 0.5).i, 1);
+    assert_true(number_cast((Number){DTYPE_C128, 0, 1, 0.1}, DTYPE_C64).im == (double)0.1f);
+}
+
+static void nothing_reduces_to_the_neutral_element(void **state)
+{
+    (void)state;
+    assert_true(op_neutral(OP_RMAX, DTYPE_F32).re == -(double)INFINITY);
+    assert_true(op_neutral(OP_RMIN, DTYPE_F64).re == (double)INFINITY);
+    assert_int_equal(op_neutral(OP_RMAX, DTYPE_I32).i, INT32_MIN);
+    assert_true(op_neutral(OP_RMIN, DTYPE_I64).i == INT64_MAX);
+    assert_true(op_neutral(OP_PROD, DTYPE_C64).re == 1);
+    assert_int_equal(op_neutral(OP_ALL, DTYPE_BOOL).i, 1);
+    assert_true(number_is_zero(op_neutral(OP_ANY, DTYPE_BOOL)));
+    assert_true(number_is_zero(op_neutral(OP_EINSUM, DTYPE_C128)));
+}
+
+TESTS(TEST(names_of_types_and_ops_read_back), TEST(widening_loses_nothing),
+      TEST(rules_say_which_types_an_op_takes), TEST(casts_round_wrap_and_saturate),
+      TEST(nothing_reduces_to_the_neutral_element))
