@@ -261,10 +261,6 @@ static tdsl_status workspace_check(const Call *call)
     if (options == NULL || options->workspace == NULL) {
         return TDSL_OK;
     }
-    if (((uintptr_t)options->workspace & (WORKSPACE_ALIGNMENT - 1)) != 0) {
-        return tdsl_call_fail(call, TDSL_E_WORKSPACE, "workspace is not aligned to %zu bytes",
-                              WORKSPACE_ALIGNMENT);
-    }
     for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
         const tdsl_tensor *tensor = &call->args[i];
         if (tensor->data != NULL &&

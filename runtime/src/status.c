@@ -20,7 +20,7 @@ static const StatusRow status_rows[] = {
     {TDSL_E_DTYPE, "TDSL_E_DTYPE", "element type differs from the kernel's"},
     {TDSL_E_STRIDE, "TDSL_E_STRIDE", "layout is not C order, or a pointer is misaligned"},
     {TDSL_E_OVERLAP, "TDSL_E_OVERLAP", "a result overlaps another argument"},
-    {TDSL_E_WORKSPACE, "TDSL_E_WORKSPACE", "workspace is too small, null or misaligned"},
+    {TDSL_E_WORKSPACE, "TDSL_E_WORKSPACE", "workspace is too small or null"},
     {TDSL_E_OVERFLOW, "TDSL_E_OVERFLOW", "a size does not fit 64 bits"},
     {TDSL_E_MEMORY, "TDSL_E_MEMORY", "out of memory"},
     {TDSL_E_NOT_FOUND, "TDSL_E_NOT_FOUND", "no kernel of that name"},

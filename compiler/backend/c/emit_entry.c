@@ -93,6 +93,10 @@ static const char *upper(Arena *a, const char *name)
     return copy;
 }
 
+/* Buffers stand at multiples of this. A workspace may begin anywhere: what is asked for holds
+ * as much more, and the entry begins at the first multiple. */
+#define WORKSPACE_ALIGNMENT 64
+
 /* The workspace when no extent is open: the deepest stack of buffers. */
 static int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64_t at)
 {
@@ -119,14 +123,17 @@ void kernel_header_emit(Emitter *e, Text *out)
     const char *head = k->signature != NULL ? k->signature : k->name->text;
     text_comment(out, str_from(head));
     text_put(out,
-             "\n * Row-major. Inputs may overlap each other; nothing else may overlap. */\n");
+             "\n * Row-major. Inputs may overlap each other; nothing else may overlap. The "
+             "workspace may\n * begin at any address; a call needs it no longer than it "
+             "lasts. */\n");
     prototype_emit(e, out, true);
     text_printf(out, "size_t %s_workspace_bytes(%s);\n", e->symbol, dims_parameters(e));
     const char *macro = str_format(e->arena, "%s_WORKSPACE_BYTES", upper(e->arena, e->symbol));
     if (n_dims(k) == 0 &&
         names_claim(&e->help->macros, macro)) { /* kernels `a` and `A` share one */
+        int64_t bytes = stack_bytes(k, k->body, k->n_body, 0);
         text_printf(out, "#define %s ((size_t)%lld)\n", macro,
-                    (long long)stack_bytes(k, k->body, k->n_body, 0));
+                    (long long)(bytes == 0 ? 0 : sat_add(bytes, WORKSPACE_ALIGNMENT)));
     }
     text_printf(out, "extern const tdsl_kernel_info %s_info;\n", e->symbol);
 }
@@ -253,6 +260,11 @@ void kernel_sizes_emit(Emitter *e)
         check_buffer(e, &k->bufs.at[i]);
     }
     count_block(e, k->body, k->n_body, (Height){NULL, 0});
+    if (needs_workspace(k, k->body, k->n_body)) {
+        line_printf(e, "%s = %s == 0 ? 0 : %s(%s, %d); /* it may begin anywhere */",
+                    e->own.need, e->own.need, help_fixed(e->help, "tdsl_plus"), e->own.need,
+                    WORKSPACE_ALIGNMENT);
+    }
     line_printf(e, "*%s = %s;", e->own.bytes, e->own.need);
     line_printf(e, "return %s == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;", e->own.need);
     out->indent--;
@@ -306,10 +318,7 @@ static void entry_checks(Emitter *e)
             line_printf(e, "(void)%s;", e->buf[k->args.at[i].buf]);
         }
     }
-    line_printf(e,
-                "if (workspace_bytes < %s || (%s > 0 && workspace == NULL) || "
-                "((uintptr_t)workspace & 63u) != 0) {",
-                need, need);
+    line_printf(e, "if (workspace_bytes < %s || (%s > 0 && workspace == NULL)) {", need, need);
     line_printf(e, "    return TDSL_E_WORKSPACE;");
     line_printf(e, "}");
 }
@@ -425,9 +434,10 @@ void kernel_entry_emit(Emitter *e, const Text *body)
     if (needs_workspace(e->k, e->k->body, e->k->n_body)) {
         line_printf(e, "unsigned char %s[1];",
                     e->own.none); /* no arithmetic on a null pointer */
-        line_printf(
-            e, "unsigned char *const %s = workspace != NULL ? (unsigned char *)workspace : %s;",
-            e->own.ws, e->own.none);
+        line_printf(e,
+                    "unsigned char *const %s = workspace == NULL ? %s : "
+                    "(unsigned char *)workspace + (-(uintptr_t)workspace & %du);",
+                    e->own.ws, e->own.none, WORKSPACE_ALIGNMENT - 1);
     }
     out->indent--;
     text_put(out, body->at);

@@ -44,7 +44,7 @@ typedef int32_t tdsl_status;
 #define TDSL_E_DTYPE       (-3) /* element type differs */
 #define TDSL_E_STRIDE      (-4) /* layout is not C order, or a pointer is misaligned */
 #define TDSL_E_OVERLAP     (-5) /* a result overlaps another argument */
-#define TDSL_E_WORKSPACE   (-6) /* workspace too small, null or misaligned */
+#define TDSL_E_WORKSPACE   (-6) /* workspace too small or null */
 #define TDSL_E_OVERFLOW    (-7) /* a size computed from the extents does not fit 64 bits */
 #define TDSL_E_MEMORY      (-10)
 #define TDSL_E_NOT_FOUND   (-20) /* no kernel of that name */
@@ -106,8 +106,9 @@ typedef struct tdsl_arg_info {
 /* A kernel. `call` takes the open dimensions in the order of `dims` and one pointer per
  * argument in the order of `args` (scalars by pointer); it checks nothing but sizes, as the
  * typed entry does. `workspace_bytes` gives the bytes `call` needs for these dimensions,
- * SIZE_MAX when they overflow; workspace must be aligned to 64 bytes and may be null when 0
- * bytes are needed. `multiply_adds` counts what the kernel performs, saturating. */
+ * SIZE_MAX when they overflow; workspace may begin at any address, as `call` aligns within it
+ * what it needs aligned, and may be null when 0 bytes are needed. `multiply_adds` counts what
+ * the kernel performs, saturating. */
 typedef struct tdsl_kernel_info {
     uint32_t struct_size;
     uint32_t abi_version;

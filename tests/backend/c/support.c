@@ -287,13 +287,19 @@ static void job_run(Suite *s, const Job *job, const tdsl_kernel_info *info,
     size_t bytes = info->workspace_bytes(job->dims);
     assert_true(bytes != SIZE_MAX);
     assert_int_equal(bytes % 64, 0);
-    Guarded workspace = guarded_new(bytes);
+    /* Of exactly these bytes, at every address: what follows the last one must stay as it is.
+     */
+    size_t after = (size_t)(job - s->jobs.at) * 7 % 64;
+    Guarded workspace = guarded_new(bytes + after);
     int status = info->call(job->dims, args, bytes > 0 ? workspace.data : NULL, bytes);
     assert_int_equal(status, TDSL_OK);
     if (bytes > 0) { /* too little is refused */
         assert_int_equal(info->call(job->dims, args, workspace.data, bytes - 1),
                          TDSL_E_WORKSPACE);
         assert_int_equal(info->call(job->dims, args, NULL, bytes), TDSL_E_WORKSPACE);
+    }
+    for (size_t at = bytes; at < bytes + after; at++) {
+        assert_int_equal(workspace.data[at], 0xa5);
     }
     guarded_check_and_free(&workspace);
     for (uint32_t i = 0; i < k->args.n; i++) {
