@@ -71,6 +71,27 @@ static int64_t wrap_i32(int64_t v)
     return low >= 0x80000000u ? (int64_t)low - ((int64_t)1 << 32) : (int64_t)low;
 }
 
+/* A double that rounds to every type of at most 32 digits as v does: beyond 2^53, where a
+ * double would be rounded itself, what lies below 2^11 only says whether anything does. */
+static double double_near(int64_t v)
+{
+    const int64_t exact = (int64_t)1 << 53, low = v % 2048;
+    if (v >= -exact && v <= exact) {
+        return (double)v;
+    }
+    return (double)(v - low + (low > 0 ? 1024 : low < 0 ? -1024 : 0));
+}
+
+/* Rounded once, whatever it comes from. */
+static double real_to(Number from, DType to)
+{
+    if (!dtype_is_int(from.dtype) && from.dtype != DTYPE_BOOL) {
+        return round_to(from.re, to);
+    }
+    bool wide = to == DTYPE_F64 || to == DTYPE_C128;
+    return wide ? (double)from.i : round_to(double_near(from.i), to);
+}
+
 Number number_cast(Number from, DType to)
 {
     bool exact = dtype_is_int(from.dtype) || from.dtype == DTYPE_BOOL;
@@ -82,16 +103,14 @@ Number number_cast(Number from, DType to)
             to, exact ? wrap_i32(from.i) : truncate_to(from.re, INT32_MIN, INT32_MAX), 0, 0};
     case DTYPE_I64:
         return (Number){to, exact ? from.i : truncate_to(from.re, INT64_MIN, INT64_MAX), 0, 0};
-    case DTYPE_F32:
-        return (Number){to, 0, exact ? (double)(float)from.i : round_to(from.re, to), 0};
     case DTYPE_F64:
+    case DTYPE_F32:
     case DTYPE_F16:
     case DTYPE_BF16:
-        return (Number){to, 0, round_to(exact ? (double)from.i : from.re, to), 0};
+        return (Number){to, 0, real_to(from, to), 0};
     case DTYPE_C64:
     case DTYPE_C128:
-        return (Number){to, 0, round_to(exact ? (double)from.i : from.re, to),
-                        exact ? 0 : round_to(from.im, to)};
+        return (Number){to, 0, real_to(from, to), exact ? 0 : round_to(from.im, to)};
     case DTYPE_NONE:
     case DTYPE_COUNT:
         break;

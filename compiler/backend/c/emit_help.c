@@ -8,7 +8,7 @@
 
 typedef struct FixedHelper {
     const char *name;
-    const char *needs; /* another fixed helper, or null */
+    const char *needs; /* other fixed helpers with blanks between, or null */
     bool math;
     const char *text;
 } FixedHelper;
@@ -114,10 +114,27 @@ static const FixedHelper fixed_helpers[] = {
      "    const uint32_t half = (uint32_t)1 << (drop - 1u);\n"
      "    const uint32_t up = lost > half || (lost == half && (kept & 1u) != 0u) ? 1u : 0u;\n"
      "    return (uint16_t)(sign | (kept + up));\n}\n"},
-    {"tdsl_round_bf16", "tdsl_bf16_of_float", false,
+    {"tdsl_round_bf16", "tdsl_bf16_of_float tdsl_float_of_bf16", false,
      "TDSL_HELPER float tdsl_round_bf16(float x)\n{\n    return "
      "tdsl_float_of_bf16(tdsl_bf16_of_float(x));\n}\n"},
-    {"tdsl_round_f16", "tdsl_f16_of_float", false,
+    {"tdsl_cut_to_float", "tdsl_bits_of_float tdsl_float_of_bits", false,
+     "/* Cut to f32, with an odd last digit when anything was cut off: rounded from there to "
+     "16 "
+     "bits it\n * is x rounded. */\n"
+     "TDSL_HELPER float tdsl_cut_to_float(double x)\n{\n"
+     "    const float near = (float)x;\n    const double back = (double)near;\n"
+     "    uint32_t bits = tdsl_bits_of_float(near);\n"
+     "    if ((bits & 1u) == 0u && (back < x || back > x)) {\n"
+     "        bits = (back < x) == (x > 0.0) ? bits + 1u : bits - 1u;\n    }\n"
+     "    return tdsl_float_of_bits(bits);\n}\n"},
+    {"tdsl_double_near", NULL, false,
+     "/* Rounds to 16 bits as x does: digits that do not fit only say whether there are any. "
+     "*/\n"
+     "TDSL_HELPER double tdsl_double_near(int64_t x)\n{\n"
+     "    const int64_t exact = INT64_C(1) << 53, low = x % 2048;\n"
+     "    if (x >= -exact && x <= exact) {\n        return (double)x;\n    }\n"
+     "    return (double)(x - low + (low > 0 ? 1024 : low < 0 ? -1024 : 0));\n}\n"},
+    {"tdsl_round_f16", "tdsl_f16_of_float tdsl_float_of_f16", false,
      "TDSL_HELPER float tdsl_round_f16(float x)\n{\n    return "
      "tdsl_float_of_f16(tdsl_f16_of_float(x));\n}\n"},
 };
@@ -152,12 +169,9 @@ const char *help_fixed(Helpers *h, const char *name)
             continue;
         }
         if (helper_new(h, name)) {
-            if (f->needs != NULL) {
-                (void)help_fixed(h, f->needs);
-            }
-            if (strncmp(name, "tdsl_round_", 11) == 0) {
-                (void)help_fixed(h, strcmp(name, "tdsl_round_f16") == 0 ? "tdsl_float_of_f16"
-                                                                        : "tdsl_float_of_bf16");
+            for (const char *n = f->needs; n != NULL; n = strchr(n, ' ')) {
+                n += *n == ' ' ? 1 : 0;
+                (void)help_fixed(h, str_format(h->arena, "%.*s", (int)strcspn(n, " "), n));
             }
             h->math |= f->math;
             helper_put(h, f->text);
@@ -397,6 +411,26 @@ static const char *cast_from_complex(Helpers *h, DType from, DType to)
     return narrow_helper(h, name, c_compute(to), c_type(from), body);
 }
 
+/* Rounded once: f32 stands between only where it keeps all that decides. No integer that f32
+ * does not hold is below what f16 has. */
+static const char *cast_to_half(Helpers *h, DType from, DType to, const char *name)
+{
+    const char *round = help_fixed(h, to == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16");
+    const char *single = "(float)x";
+    if (from == DTYPE_F64 || (to == DTYPE_BF16 && dtype_is_int(from))) {
+        const char *cut = help_fixed(h, "tdsl_cut_to_float");
+        const char *wide = from == DTYPE_F64   ? "x"
+                           : from == DTYPE_I64 ? "tdsl_double_near(x)"
+                                               : "(double)x";
+        if (from == DTYPE_I64) {
+            (void)help_fixed(h, "tdsl_double_near");
+        }
+        single = str_format(h->arena, "%s(%s)", cut, wide);
+    }
+    return narrow_helper(h, name, "float", c_compute(from),
+                         str_format(h->arena, "%s(%s)", round, single));
+}
+
 const char *help_cast(Helpers *h, DType from, DType to)
 {
     const char *name = str_format(h->arena, "tdsl_%s_of_%s", dtype_name(to), dtype_name(from));
@@ -411,10 +445,7 @@ const char *help_cast(Helpers *h, DType from, DType to)
             str_format(h->arena, single ? "%s((float)x, 0.0f)" : "%s((double)x, 0.0)", make));
     }
     if (is_half(to)) {
-        const char *round =
-            help_fixed(h, to == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16");
-        return narrow_helper(h, name, "float", c_compute(from),
-                             str_format(h->arena, "%s((float)x)", round));
+        return cast_to_half(h, from, to, name);
     }
     if (to == DTYPE_BOOL) {
         bool real = dtype_is_float(from);
