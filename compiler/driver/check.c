@@ -14,16 +14,16 @@
 #define CHECK_EXTENT   5
 #define CHECK_ELEMENTS ((int64_t)1 << 22)
 
-typedef struct CheckedKernel {
+typedef struct KernelTrial {
     int64_t *dims;
     Tensor **args;
     Tensor **results;
     bool exact;
     bool skipped; /* too large to interpret */
-} CheckedKernel;
+} KernelTrial;
 
 typedef struct Checker {
-    CheckedKernel *kernels;
+    KernelTrial *kernels;
 } Checker;
 
 static bool is_exact(const Graph *g)
@@ -84,7 +84,7 @@ static bool is_small(const Graph *g, const int64_t *dims)
     return total <= CHECK_ELEMENTS;
 }
 
-static bool start_kernel(Compilation *c, const Graph *g, CheckedKernel *k)
+static bool start_kernel(Compilation *c, const Graph *g, KernelTrial *k)
 {
     k->dims = ARENA_ARRAY(c->arena, g->dims.list.n, int64_t);
     for (uint32_t d = 0; d < g->dims.list.n; d++) {
@@ -103,7 +103,7 @@ static bool start_kernel(Compilation *c, const Graph *g, CheckedKernel *k)
     return k->skipped || graph_eval(c->ctx, c->arena, g, k->dims, k->args, k->results);
 }
 
-static bool is_close(const CheckedKernel *k, DType t, Number a, Number b, double scale)
+static bool is_close(const KernelTrial *k, DType t, Number a, Number b, double scale)
 {
     if (t == DTYPE_BOOL || dtype_is_int(t)) {
         return a.i == b.i;
@@ -123,7 +123,7 @@ static bool is_close(const CheckedKernel *k, DType t, Number a, Number b, double
            (!isfinite(a.im) || fabs(a.im - b.im) <= bound);
 }
 
-static bool same(Compilation *c, const CheckedKernel *k, const char *kernel, const char *result,
+static bool same(Compilation *c, const KernelTrial *k, const char *kernel, const char *result,
                  const Tensor *a, const Tensor *b, const char *pass)
 {
     double scale = 1;
@@ -148,42 +148,19 @@ static bool same(Compilation *c, const CheckedKernel *k, const char *kernel, con
     return true;
 }
 
-/* A kernel's results are its inout and result arguments in calling order; a graph's are as the
- * program lists them. */
-static const Tensor *kernel_result(const Kernel *kernel, Tensor *const *results, Sym name)
-{
-    uint32_t at = 0;
-    for (uint32_t a = 0; a < kernel->args.n; a++) {
-        const Arg *arg = &kernel->args.at[a];
-        if (arg->role != ARG_INOUT && arg->role != ARG_RESULT) {
-            continue;
-        }
-        if (kernel->bufs.at[arg->buf].name == name) {
-            return results[at];
-        }
-        at++;
-    }
-    return NULL;
-}
-
 static bool check_kernel(Compilation *c, uint32_t at, Stage stage, const char *pass)
 {
-    const CheckedKernel *k = &c->checker->kernels[at];
+    const KernelTrial *k = &c->checker->kernels[at];
     const Graph *g = c->module->graphs.at[at];
-    Tensor **results = ARENA_ARRAY(c->arena, (size_t)g->results.n + g->params.n, Tensor *);
+    Tensor **results = ARENA_ARRAY(c->arena, g->results.n, Tensor *);
     if (k->skipped) {
         return true;
     }
-    const Kernel *kernel = stage == STAGE_LOOP    ? c->tiled->kernels.at[at]
-                           : stage == STAGE_LEGAL ? c->legal->kernels.at[at]
-                                                  : NULL;
-    bool ran = kernel == NULL ? graph_eval(c->ctx, c->arena, g, k->dims, k->args, results)
-                              : loop_eval(c->ctx, c->arena, kernel, k->dims, k->args, results);
+    bool ran = stage_info(stage)->eval(c, at, k->dims, k->args, results);
     for (uint32_t r = 0; ran && r < g->results.n; r++) {
-        Sym name = g->results.at[r].name;
-        const Tensor *now = kernel == NULL ? results[r] : kernel_result(kernel, results, name);
-        CHECK(now != NULL);
-        if (!same(c, k, g->name->text, name->text, k->results[r], now, pass)) {
+        CHECK(results[r] != NULL);
+        if (!same(c, k, g->name->text, g->results.at[r].name->text, k->results[r], results[r],
+                  pass)) {
             return false;
         }
     }
@@ -196,13 +173,13 @@ static bool check_kernel(Compilation *c, uint32_t at, Stage stage, const char *p
 
 bool compilation_check(Compilation *c, Stage stage, const char *pass)
 {
-    if (c->module == NULL) {
-        return true; /* read from a kernel dump: there is no graph to compare with */
+    if (c->module == NULL || stage_info(stage)->eval == NULL) {
+        return true; /* read from a kernel dump, there is no graph to compare with; or nothing new to run */
     }
     bool first = c->checker == NULL;
     if (first) {
         c->checker = ARENA_NEW(c->arena, Checker);
-        c->checker->kernels = ARENA_ARRAY(c->arena, c->module->graphs.n, CheckedKernel);
+        c->checker->kernels = ARENA_ARRAY(c->arena, c->module->graphs.n, KernelTrial);
     }
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         bool ok = first ? start_kernel(c, c->module->graphs.at[k], &c->checker->kernels[k])

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pipeline as a table. Every pass says which stage it ends in; the runner verifies what it
- * made, times it, and with
- * --check-each runs the program before going on. Names and types were settled before: the first
- * pass here makes graphs. */
+/* The passes of pipeline.def, and the runner: it verifies what each has made, times it, and with --check-each runs the
+ * program before going on. Names and types were settled before: the first pass here makes graphs. */
 #include "driver/compile.h"
 
 /* Each pass writes new graphs into an arena of their own, and the ones before go: a large
@@ -36,9 +34,11 @@ static void each_graph(Compilation *c, Graph *(*pass)(Ctx *, Arena *, const Grap
     replace_graphs(c, arena);
 }
 
-/* The front end has built the graphs; they are verified like any pass's. */
 static bool pass_build(Compilation *c)
 {
+    if (c->module == NULL) {
+        c->module = input_build(c->in, c->only_kernel);
+    }
     return c->module != NULL && c->ctx->diags.n_errors == 0;
 }
 
@@ -138,52 +138,27 @@ typedef struct Pass {
 } Pass;
 
 static const Pass passes[] = {
-    {"build", STAGE_CHECKED, STAGE_GRAPH, pass_build},
-    {"simplify", STAGE_GRAPH, STAGE_GRAPH, pass_simplify},
-    {"normalise", STAGE_GRAPH, STAGE_GRAPH, pass_normalise},
-    {"path", STAGE_GRAPH, STAGE_PATH, pass_path},
-    {"fuse", STAGE_PATH, STAGE_FUSE, pass_fuse},
-    {"schedule", STAGE_FUSE, STAGE_SCHEDULE, pass_schedule},
-    {"loop", STAGE_SCHEDULE, STAGE_LOOP, pass_loop},
-    {"legalise", STAGE_LOOP, STAGE_LEGAL, pass_legalise},
-    {"emit", STAGE_LEGAL, STAGE_OUTPUT, pass_emit},
+#define STAGE(...)
+#define PASS(name, from, to, run) {name, STAGE_##from, STAGE_##to, run},
+#include "driver/pipeline.def"
+#undef STAGE
+#undef PASS
 };
-
-static bool verify_kernels(Compilation *c, const KernelModule *m, const char *pass)
-{
-    for (uint32_t k = 0; k < m->kernels.n; k++) {
-        const Kernel *kernel = m->kernels.at[k];
-        bool legal = kernel->form == LOOP_LEGAL;
-        if (!loop_verify(c->ctx, kernel, pass) ||
-            (legal && !c->target->verify(c->ctx, kernel))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool verify(Compilation *c, Stage stage, const char *pass)
-{
-    if (stage == STAGE_LOOP || stage == STAGE_LEGAL) {
-        return verify_kernels(c, stage == STAGE_LOOP ? c->tiled : c->legal, pass);
-    }
-    for (uint32_t k = 0; stage < STAGE_LOOP && k < c->module->graphs.n; k++) {
-        bool ok = stage == STAGE_FUSE ? fuse_verify(c->ctx, c->partitions[k], pass)
-                  : stage == STAGE_SCHEDULE
-                      ? schedule_verify(c->ctx, c->schedules[k], pass)
-                      : graph_verify(c->ctx, c->module->graphs.at[k], pass);
-        if (!ok) {
-            return false;
-        }
-    }
-    return true;
-}
 
 void compilation_init(Compilation *c, Ctx *ctx, Arena *arena, const Target *target)
 {
     *c = (Compilation){.ctx = ctx, .arena = arena, .target = target, .source_name = "-"};
     c->outputs.arena = arena;
     c->path.options.effort = 1;
+}
+
+bool compilation_start(Compilation *c, Input *in, const char *only_kernel)
+{
+    c->in = in;
+    c->only_kernel = only_kernel;
+    c->source_name = in->name;
+    c->stage = STAGE_CHECKED;
+    return in->dump == NULL || compilation_read_dump(c, in->source, in->dump);
 }
 
 bool compilation_run(Compilation *c, Stage stage)
@@ -200,11 +175,8 @@ bool compilation_run(Compilation *c, Stage stage)
         PassTime time = {pass->name, c->clock == NULL ? 0 : c->clock() - start};
         vec_push(c->arena, &c->times, time);
         c->stage = pass->to;
-        if (c->stage != STAGE_OUTPUT && !verify(c, c->stage, pass->name)) {
-            return false;
-        }
-        if (c->check_each && c->stage != STAGE_OUTPUT &&
-            !compilation_check(c, c->stage, pass->name)) {
+        if (!compilation_verify(c, c->stage, pass->name) ||
+            (c->check_each && !compilation_check(c, c->stage, pass->name))) {
             return false;
         }
     }

@@ -5,30 +5,13 @@
 #ifndef DRIVER_COMPILE_H
 #define DRIVER_COMPILE_H
 
+#include "driver/input.h"
 #include "driver/targets.h"
-#include "graph/graph.h"
+#include "graph/tensor.h"
 #include "loop/loop.h"
 #include "loop/schedule.h"
 #include "opt/opt.h"
 #include "path/apply.h"
-
-/* ORDER STAGE: names in compile_dump.c. */
-typedef enum Stage {
-    STAGE_TOKENS, /* up to here the front end's own, see input.h */
-    STAGE_AST,
-    STAGE_CHECKED,
-    STAGE_GRAPH, /* form TENSOR */
-    STAGE_PATH,  /* form BINARY */
-    STAGE_FUSE,
-    STAGE_SCHEDULE,
-    STAGE_LOOP, /* form TILED */
-    STAGE_LEGAL,
-    STAGE_OUTPUT,
-    STAGE_COUNT
-} Stage;
-
-const char *stage_name(Stage s);
-bool stage_from_name(const char *name, Stage *out);
 
 typedef struct PassTime {
     const char *pass;
@@ -47,6 +30,8 @@ typedef struct Compilation {
     EmitOptions emit;
     /* what: filled from the stage the input is of, and on */
     Stage stage;
+    Input *in;               /* the program; null when only a module was given */
+    const char *only_kernel; /* of the program; null: all */
     const char *source_name;
     Module *module;
     Arena *graphs; /* of the module's graphs, when a pass here made them: released when the next
@@ -65,6 +50,24 @@ void compilation_init(Compilation *c, Ctx *ctx, Arena *arena, const Target *targ
 /* Frees what the passes hold beyond the arena. The module's graphs are gone. */
 void compilation_release(Compilation *c);
 
+/* One row of pipeline.def: what can be done with a stage, kernel by kernel. */
+typedef struct StageInfo {
+    const char *name;
+    StageForm form;
+    Stage onto;
+    void (*put)(const Compilation *, uint32_t kernel, Text *out);
+    bool (*take)(Compilation *, uint32_t kernel, DumpReader *r, const DumpLine *line);
+    bool (*verify)(Compilation *, uint32_t kernel, const char *pass);
+    /* Results in the order of the graph's. */
+    bool (*eval)(Compilation *, uint32_t kernel, const int64_t *dims, Tensor *const *args,
+                 Tensor **results);
+} StageInfo;
+
+const StageInfo *stage_info(Stage s);
+
+/* Starts from what was read: a program, whose graphs the first pass makes, or a dump. False after a diagnostic. */
+bool compilation_start(Compilation *c, Input *in, const char *only_kernel);
+
 /* Takes a dump of any stage, told by its first line. False after a diagnostic. */
 bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage);
 
@@ -72,7 +75,10 @@ bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage);
  * set. False after a diagnostic. */
 bool compilation_run(Compilation *c, Stage stage);
 
-/* Prints the stage that has been reached (or STAGE_GRAPH .. of what is kept). */
+/* Every kernel of stage `s`, which has been reached, by its verifier; `pass` made it. */
+bool compilation_verify(Compilation *c, Stage s, const char *pass);
+
+/* Prints the stage that has been reached (or STAGE_GRAPH .. of what is kept); the stages of FORM_TEXT need a program. */
 void compilation_dump(const Compilation *c, Stage stage, Text *out);
 
 /* Graphviz or JSON of the graphs. */

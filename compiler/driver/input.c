@@ -144,10 +144,11 @@ bool input_text(Input *in, const char *name, Str text)
     in->name = name;
     in->program_name = dumped == NULL ? name : dumped;
     in->source = source_add(&ctx->sources, name, text, (Span){0});
+    Stage known = STAGE_NONE;
     const char *stage = dump_stage(text, in->arena);
-    bool front = stage == NULL || strcmp(stage, "tokens") == 0 || strcmp(stage, "ast") == 0 ||
-                 strcmp(stage, "checked") == 0;
-    if (!front) {
+    bool is_program =
+        stage != NULL && stage_from_name(stage, &known) && stage_form(known) == FORM_TEXT;
+    if (stage != NULL && !is_program) {
         in->dump = stage;
         return true;
     }
@@ -224,24 +225,6 @@ bool input_read(Input *in, const TensorType *shapes, uint32_t n_shapes)
     }
     vec_push(in->arena, &in->files, path);
     return input_text(in, strcmp(path, "-") == 0 ? "<stdin>" : path, text);
-}
-
-void input_dump(Input *in, const char *stage, Text *out)
-{
-    Text text;
-    text_init(&text, in->arena);
-    if (strcmp(stage, "tokens") == 0) {
-        tokens_dump(in->ctx, in->source, &text);
-    } else if (strcmp(stage, "ast") == 0) {
-        ast_dump(&in->program->ast, &text);
-    } else {
-        program_dump(in->ctx, in->program, &text);
-    }
-    size_t first = (size_t)((const char *)memchr(text.at, '\n', text.n) - text.at);
-    text_put_n(out, text.at, first);
-    text_char(out, ' ');
-    text_quoted(out, str_from(in->program_name));
-    text_put_n(out, text.at + first, text.n - first);
 }
 
 Module *input_build(Input *in, const char *only_kernel)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is compiled: a .tdsl file, a dump, or an equation with shapes; read through files.h and
- * checked by the front end. Knows nothing of later stages. */
+ * checked by the front end. Of later stages it knows the names. */
 #ifndef DRIVER_INPUT_H
 #define DRIVER_INPUT_H
 
 #include "driver/options.h"
+#include "driver/stage.h"
 #include "graph/graph.h"
 
 struct Program;
@@ -31,8 +32,6 @@ bool input_read(Input *in, const TensorType *shapes, uint32_t n_shapes);
 /* The same for a text that is no file. */
 bool input_text(Input *in, const char *name, Str text);
 
-/* The program's text up to stage tokens, ast or checked. */
-void input_dump(Input *in, const char *stage, Text *out);
 /* Graphs of the program or equation; null after a diagnostic. */
 Module *input_build(Input *in, const char *only_kernel);
 

@@ -106,20 +106,6 @@ static void deliver(ToolRun *t, const Text *text)
     files_add(&t->files, option_last(&t->options, OPT_OUTPUT, "-"), text_str(text));
 }
 
-static bool dump_front(ToolRun *t, Input *in, Stage stage)
-{
-    Text text;
-    text_init(&text, &t->arena);
-    if (in->program == NULL) {
-        diag_error(&t->ctx.diags, E_DUMP, (Span){0},
-                   "stage '%s' is only there for a program as written", stage_name(stage));
-        return false;
-    }
-    input_dump(in, stage_name(stage), &text);
-    deliver(t, &text);
-    return true;
-}
-
 static void write_report(ToolRun *t, const Compilation *c)
 {
     const char *kind = option_last(&t->options, OPT_REPORT, "");
@@ -142,7 +128,7 @@ static void print_times(const Compilation *c)
     }
 }
 
-static bool setup(ToolRun *t, Compilation *c, Input *in)
+static bool setup(ToolRun *t, Compilation *c)
 {
     const Target *target = target_find(option_last(&t->options, OPT_TARGET, "c"));
     compilation_init(c, &t->ctx, &t->arena, target);
@@ -151,8 +137,6 @@ static bool setup(ToolRun *t, Compilation *c, Input *in)
     c->path.no_factor = option_given(&t->options, OPT_NO_FACTOR);
     c->check_each = option_given(&t->options, OPT_CHECK_EACH);
     c->clock = option_given(&t->options, OPT_TIME) ? tool_clock : NULL;
-    c->source_name = in->name;
-    c->emit.source_name = in->name;
     c->emit.tool_version = TDSL_VERSION;
     if (!parse_path_options(t, &c->path.options)) {
         return false;
@@ -173,18 +157,13 @@ static bool start(ToolRun *t, Compilation *c, Input *in)
         }
         uint32_t source = source_add(&t->ctx.sources, schedule, text, (Span){0});
         const char *stage = dump_stage(text, &t->arena);
-        if (stage == NULL || strcmp(stage, "schedule") != 0) {
+        if (stage == NULL || strcmp(stage, stage_name(STAGE_SCHEDULE)) != 0) {
             diag_error(&t->ctx.diags, E_PLAN, (Span){source, 0, 0}, "this is no schedule dump");
             return false;
         }
         return compilation_read_dump(c, source, stage);
     }
-    if (in->dump != NULL) {
-        return compilation_read_dump(c, in->source, in->dump);
-    }
-    c->module = input_build(in, option_last(&t->options, OPT_KERNEL, NULL));
-    c->stage = STAGE_CHECKED;
-    return c->module != NULL;
+    return compilation_start(c, in, option_last(&t->options, OPT_KERNEL, NULL));
 }
 
 /* A target that makes a folder of files: -o names that folder, or is '-' for the text of one
@@ -282,16 +261,10 @@ static bool compile(ToolRun *t, Compilation *c)
         return false;
     }
     Input in = {.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
-    if (!setup(t, c, &in) || !input_read(&in, NULL, 0)) {
+    if (!setup(t, c) || !input_read(&in, NULL, 0)) {
         return false;
     }
-    c->source_name = c->emit.source_name = in.name;
-    if (dump < STAGE_GRAPH) {
-        return dump_front(t, &in, dump);
-    }
-    if (stop < STAGE_GRAPH && in.dump == NULL) {
-        return true;
-    }
+    c->emit.source_name = in.name;
     if (!start(t, c, &in)) {
         return false;
     }
@@ -303,7 +276,12 @@ static bool compile(ToolRun *t, Compilation *c)
         last = report || option_given(&t->options, OPT_PLAN_OUT) ? STAGE_LEGAL : STAGE_OUTPUT;
         out = "-";
     }
-    if (last < c->stage) {
+    if (dump < STAGE_COUNT && stage_form(dump) == FORM_TEXT && in.program == NULL) {
+        diag_error(&t->ctx.diags, E_DUMP, (Span){0},
+                   "stage '%s' is only there for a program as written", stage_name(dump));
+        return false;
+    }
+    if (last < c->stage && stage_form(last) != FORM_TEXT) {
         diag_error(&t->ctx.diags, E_DUMP, (Span){0}, "the input is past stage '%s' already",
                    stage_name(last));
         return false;

@@ -15,6 +15,19 @@ typedef struct OptionInfo {
     const char *help;
 } OptionInfo;
 
+/* The stages that can be printed, from their table. */
+static const char stage_help[] = "print a stage:"
+#define HELP_TEXT(name)   " " name
+#define HELP_GRAPH(name)  " " name
+#define HELP_KERNEL(name) " " name
+#define HELP_FILES(name)
+#define STAGE(id, name, form, ...) HELP_##form(name)
+#define PASS(...)
+#include "driver/pipeline.def"
+#undef STAGE
+#undef PASS
+    ;
+
 #define C TOOL_TDSLC
 #define R TOOL_RUN
 #define B (TOOL_TDSLC | TOOL_RUN)

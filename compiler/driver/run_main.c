@@ -134,7 +134,7 @@ static bool bind_extents(Run *r)
     t->ctx.diags.no_warnings = true;
     r->in = (Input){.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
     bool ok = input_read(&r->in, r->shapes, r->n_shapes);
-    r->c.module = ok ? input_build(&r->in, option_last(&t->options, OPT_KERNEL, NULL)) : NULL;
+    r->c.module = ok ? input_build(&r->in, r->c.only_kernel) : NULL;
     t->ctx.diags.no_warnings = quiet;
     return r->c.module != NULL && choose_kernel(r, r->c.module) &&
            run_bind(&t->ctx, &t->arena, r->g, &r->values, &r->args);
@@ -251,13 +251,11 @@ static bool run_input(ToolRun *t, Run *r)
     }
     r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
     compilation_init(&r->c, &t->ctx, &t->arena, emulated != NULL ? emulated : target_find("c"));
-    if (r->in.dump != NULL) {
-        if (!compilation_read_dump(&r->c, r->in.source, r->in.dump)) {
-            return false;
-        }
-    } else {
-        r->c.module = input_build(&r->in, option_last(&t->options, OPT_KERNEL, NULL));
-        r->c.stage = STAGE_CHECKED;
+    if (!compilation_start(&r->c, &r->in, option_last(&t->options, OPT_KERNEL, NULL))) {
+        return false;
+    }
+    if (r->in.dump == NULL) {
+        r->c.module = input_build(&r->in, r->c.only_kernel);
     }
     if (r->c.module == NULL) {
         return t->ctx.diags.n_errors > 0

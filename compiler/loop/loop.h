@@ -211,6 +211,8 @@ bool arg_fits(const Kernel *k, const Arg *arg);
 void kernel_dump(const Kernel *k, Text *out);
 void kernel_module_dump(const KernelModule *m, Text *out);
 KernelModule *kernel_module_read(Ctx *ctx, uint32_t source);
+/* One kernel of a dump, verified; null after reporting. */
+Kernel *kernel_read(DumpReader *in, const DumpLine *line);
 
 /* ---- loop_verify.c: names, scopes, types; every access inside its buffer for all values of
  * the open dims; parallel loops write disjoint places; assigned places distinct; full tiles

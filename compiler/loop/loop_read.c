@@ -748,39 +748,36 @@ static Kernel *read_kernel(LoopReader *r, const DumpLine *line)
     return r->k;
 }
 
+Kernel *kernel_read(DumpReader *in, const DumpLine *line)
+{
+    LoopReader r = {.ctx = in->ctx, .arena = in->arena, .in = *in};
+    Kernel *k = read_kernel(&r, line);
+    *in = r.in;
+    if (k == NULL) {
+        return NULL;
+    }
+    Kernel shown = *k; /* a fault without a place of its own is shown in the dump */
+    shown.span = line->span;
+    return loop_verify(in->ctx, &shown, "read") ? k : NULL;
+}
+
 KernelModule *kernel_module_read(Ctx *ctx, uint32_t source)
 {
-    LoopReader r = {.ctx = ctx, .arena = &ctx->arena};
-    DumpTree *tree = dump_tree_read(ctx, r.arena, source);
-    if (tree == NULL) {
+    DumpReader in;
+    dump_reader_init(&in, ctx, &ctx->arena);
+    DumpTree *tree = dump_tree_read(ctx, in.arena, source);
+    KernelModule *m = ARENA_NEW(in.arena, KernelModule);
+    m->arena = in.arena;
+    uint32_t at = 0;
+    if (tree == NULL || !read_module_head(&in, tree, "loop", &m->source_name, &at)) {
         return NULL;
     }
-    KernelModule *m = ARENA_NEW(r.arena, KernelModule);
-    m->arena = r.arena;
-    uint32_t next = 0;
-    dump_reader_init(&r.in, ctx, r.arena);
-    if (!read_module_head(&r.in, tree, "loop", &m->source_name, &next)) {
-        return NULL;
-    }
-    Map names;
-    map_init(&names, r.arena);
-    for (uint32_t i = next; i < tree->n; i++) {
-        Kernel *k = read_kernel(&r, tree->line[i]);
+    for (; at < tree->n; at++) {
+        Kernel *k = kernel_read(&in, tree->line[at]);
         if (k == NULL) {
             return NULL;
         }
-        uint32_t before = 0;
-        if (map_get(&names, k->name->id, &before)) {
-            refuse_name(&r, tree->line[i]->span, "there are two kernels called", k->name);
-            return NULL;
-        }
-        map_put(&names, k->name->id, i);
-        Kernel shown = *k; /* a fault without a place of its own is shown in the dump */
-        shown.span = tree->line[i]->span;
-        if (!loop_verify(ctx, &shown, "read")) {
-            return NULL;
-        }
-        vec_push(r.arena, &m->kernels, k);
+        vec_push(in.arena, &m->kernels, k);
     }
     return m;
 }

@@ -478,6 +478,21 @@ def a_dump_of_every_stage_reads_back_and_gives_the_same_c():
 
 
 @test
+def two_kernels_of_one_name_and_a_cut_dump_are_refused():
+    write("t.tdsl", ONE)
+    for stage in STAGES[3:]:
+        tdslc("t.tdsl", "--dump=" + stage, "-o", "d.dump")
+        lines = read("d.dump").decode().splitlines(keepends=True)
+        start = next(k for k, line in enumerate(lines) if line.startswith("kernel "))
+        write("two.dump", "".join(lines + lines[start:]))
+        assert "two kernels called" in tdslc("two.dump", status=1).err.decode(), stage
+        end = lines.index("}\n") + 1
+        if end < len(lines):  # an overlay is missing
+            write("cut.dump", "".join(lines[:end]))
+            assert "the dump ends before" in tdslc("cut.dump", status=1).err.decode(), stage
+
+
+@test
 def a_dump_of_an_equation_gives_the_same_c():
     args = [*CHAIN[:2], "--shape=5x?", "--shape=?x3", "--shape=3x11", "--shape=11x2", "--dtype=f64"]
     tdslc(*args, "-o", "want.c", "--header=k.h")

@@ -50,14 +50,7 @@ static void fuzz_compile(Str bytes, bool equation)
         compilation_init(&job, &c, &arena, target_find("c"));
         job.emit.source_name = "fuzz";
         job.emit.tool_version = "fuzz";
-        if (ok && in.dump != NULL) {
-            ok = compilation_read_dump(&job, in.source, in.dump);
-        } else if (ok) {
-            job.module = input_build(&in, NULL);
-            job.stage = STAGE_CHECKED;
-            ok = job.module != NULL;
-        }
-        ok = ok && compilation_run(&job, STAGE_OUTPUT);
+        ok = ok && compilation_start(&job, &in, NULL) && compilation_run(&job, STAGE_OUTPUT);
         CHECK(ok == (c.diags.n_errors == 0));
         Text out;
         text_init(&out, &arena);

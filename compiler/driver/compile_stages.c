@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be done with each stage: the functions that pipeline.def names, and the walk over the kernels of a
+ * compilation that calls them. */
+#include <string.h>
+
+#include "driver/compile.h"
+#include "front/check.h"
+#include "graph/eval.h"
+
+/* ---- the program's text ---- */
+
+/* Tokens, AST and checked programs are TDSL again under a first line that is a comment; the program's name goes to its
+ * end, where input.c looks for it. */
+static void put_named(const Compilation *c, const Text *text, Text *out)
+{
+    size_t first = (size_t)((const char *)memchr(text->at, '\n', text->n) - text->at);
+    text_put_n(out, text->at, first);
+    text_char(out, ' ');
+    text_quoted(out, str_from(c->in->program_name));
+    text_put_n(out, text->at + first, text->n - first);
+}
+
+static void put_tokens(const Compilation *c, uint32_t k, Text *out)
+{
+    (void)k;
+    Text text;
+    text_init(&text, c->arena);
+    tokens_dump(c->ctx, c->in->source, &text);
+    put_named(c, &text, out);
+}
+
+static void put_ast(const Compilation *c, uint32_t k, Text *out)
+{
+    (void)k;
+    Text text;
+    text_init(&text, c->arena);
+    ast_dump(&c->in->program->ast, &text);
+    put_named(c, &text, out);
+}
+
+static void put_checked(const Compilation *c, uint32_t k, Text *out)
+{
+    (void)k;
+    Text text;
+    text_init(&text, c->arena);
+    program_dump(c->ctx, c->in->program, &text);
+    put_named(c, &text, out);
+}
+
+/* ---- graphs ---- */
+
+static void put_graph(const Compilation *c, uint32_t k, Text *out)
+{
+    graph_dump(c->module->graphs.at[k], out);
+}
+
+static bool take_graph(Compilation *c, uint32_t k, DumpReader *r, const DumpLine *line)
+{
+    (void)k; /* they come in order */
+    Graph *g = graph_read(r, c->arena, line);
+    if (g != NULL) {
+        vec_push(c->arena, &c->module->graphs, g);
+    }
+    return g != NULL;
+}
+
+static bool verify_graph(Compilation *c, uint32_t k, const char *pass)
+{
+    return graph_verify(c->ctx, c->module->graphs.at[k], pass);
+}
+
+static bool eval_graph(Compilation *c, uint32_t k, const int64_t *dims, Tensor *const *args,
+                       Tensor **results)
+{
+    return graph_eval(c->ctx, c->arena, c->module->graphs.at[k], dims, args, results);
+}
+
+/* ---- partitions ---- */
+
+static void put_partition(const Compilation *c, uint32_t k, Text *out)
+{
+    fuse_dump(c->partitions[k], out);
+}
+
+static bool take_partition(Compilation *c, uint32_t k, DumpReader *r, const DumpLine *line)
+{
+    (void)r;
+    c->partitions[k] = fuse_read(c->ctx, c->arena, c->module->graphs.at[k], line);
+    return c->partitions[k] != NULL;
+}
+
+static bool verify_partition(Compilation *c, uint32_t k, const char *pass)
+{
+    return fuse_verify(c->ctx, c->partitions[k], pass);
+}
+
+/* ---- schedules ---- */
+
+static void put_schedule(const Compilation *c, uint32_t k, Text *out)
+{
+    schedule_dump(c->schedules[k], out);
+}
+
+static bool take_schedule(Compilation *c, uint32_t k, DumpReader *r, const DumpLine *line)
+{
+    (void)r;
+    c->schedules[k] = schedule_read(c->ctx, c->arena, c->partitions[k], line);
+    return c->schedules[k] != NULL;
+}
+
+static bool verify_schedule(Compilation *c, uint32_t k, const char *pass)
+{
+    return schedule_verify(c->ctx, c->schedules[k], pass);
+}
+
+/* ---- kernels ---- */
+
+static void put_kernel(const KernelModule *m, uint32_t k, Text *out)
+{
+    text_char(out, '\n');
+    kernel_dump(m->kernels.at[k], out);
+}
+
+/* Into `tiled`, whichever form it has: compilation_read_dump moves the module when all are there. */
+static bool take_kernel(Compilation *c, uint32_t k, DumpReader *r, const DumpLine *line)
+{
+    (void)k;
+    Kernel *kernel = kernel_read(r, line);
+    if (kernel == NULL) {
+        return false;
+    }
+    vec_push(c->arena, &c->tiled->kernels, kernel);
+    bool legal = kernel->form == LOOP_LEGAL;
+    if (kernel->form != c->tiled->kernels.at[0]->form ||
+        (legal && strcmp(kernel->target, c->target->name) != 0)) {
+        diag_error(&c->ctx->diags, E_DUMP, kernel->span,
+                   "the kernels of a dump have one form, and a legal one is for this target");
+        return false;
+    }
+    return !legal || c->target->verify(c->ctx, kernel);
+}
+
+/* A kernel's results are its inout and result arguments in calling order; a graph's are as the
+ * program lists them. */
+static bool eval_kernel(Compilation *c, const KernelModule *m, uint32_t k, const int64_t *dims,
+                        Tensor *const *args, Tensor **results)
+{
+    const Kernel *kernel = m->kernels.at[k];
+    const Graph *g = c->module->graphs.at[k];
+    Tensor **given = ARENA_ARRAY(c->arena, kernel->args.n, Tensor *);
+    if (!loop_eval(c->ctx, c->arena, kernel, dims, args, given)) {
+        return false;
+    }
+    for (uint32_t a = 0, at = 0; a < kernel->args.n; a++) {
+        const Arg *arg = &kernel->args.at[a];
+        if (arg->role != ARG_INOUT && arg->role != ARG_RESULT) {
+            continue;
+        }
+        for (uint32_t r = 0; r < g->results.n; r++) {
+            if (g->results.at[r].name == kernel->bufs.at[arg->buf].name) {
+                results[r] = given[at];
+            }
+        }
+        at++;
+    }
+    return true;
+}
+
+static void put_tiled(const Compilation *c, uint32_t k, Text *out)
+{
+    put_kernel(c->tiled, k, out);
+}
+
+static bool verify_tiled(Compilation *c, uint32_t k, const char *pass)
+{
+    return loop_verify(c->ctx, c->tiled->kernels.at[k], pass);
+}
+
+static bool eval_tiled(Compilation *c, uint32_t k, const int64_t *dims, Tensor *const *args,
+                       Tensor **results)
+{
+    return eval_kernel(c, c->tiled, k, dims, args, results);
+}
+
+static void put_legal(const Compilation *c, uint32_t k, Text *out)
+{
+    put_kernel(c->legal, k, out);
+}
+
+static bool verify_legal(Compilation *c, uint32_t k, const char *pass)
+{
+    const Kernel *kernel = c->legal->kernels.at[k];
+    return loop_verify(c->ctx, kernel, pass) && c->target->verify(c->ctx, kernel);
+}
+
+static bool eval_legal(Compilation *c, uint32_t k, const int64_t *dims, Tensor *const *args,
+                       Tensor **results)
+{
+    return eval_kernel(c, c->legal, k, dims, args, results);
+}
+
+/* ---- the table ---- */
+
+static const StageInfo infos[STAGE_COUNT] = {
+#define STAGE(id, name, form, onto, put, take, verify, eval)                                   \
+    [STAGE_##id] = {name, FORM_##form, STAGE_##onto, put, take, verify, eval},
+#define PASS(...)
+#include "driver/pipeline.def"
+#undef STAGE
+#undef PASS
+};
+
+const StageInfo *stage_info(Stage s)
+{
+    return &infos[s];
+}
+
+const char *stage_name(Stage s)
+{
+    return infos[s].name;
+}
+
+StageForm stage_form(Stage s)
+{
+    return infos[s].form;
+}
+
+bool stage_from_name(const char *name, Stage *out)
+{
+    for (Stage s = 0; s < STAGE_COUNT; s++) {
+        if (infos[s].form != FORM_FILES && strcmp(name, infos[s].name) == 0) {
+            *out = s;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- all kernels ---- */
+
+/* What kernels are dumped as, whichever form they have: they say it themselves. */
+#define KERNEL_HEAD "loop"
+
+static const KernelModule *kernels_of(const Compilation *c, Stage s)
+{
+    return s == STAGE_LEGAL ? c->legal : c->tiled;
+}
+
+static uint32_t n_kernels(const Compilation *c, Stage s)
+{
+    return infos[s].form == FORM_KERNEL ? kernels_of(c, s)->kernels.n : c->module->graphs.n;
+}
+
+static void put_onto(const Compilation *c, Stage s, uint32_t k, Text *out)
+{
+    if (infos[s].onto != STAGE_NONE) {
+        put_onto(c, infos[s].onto, k, out);
+    }
+    infos[s].put(c, k, out);
+}
+
+void compilation_dump(const Compilation *c, Stage s, Text *out)
+{
+    if (infos[s].form == FORM_TEXT) {
+        infos[s].put(c, 0, out);
+        return;
+    }
+    bool kernels = infos[s].form == FORM_KERNEL;
+    dump_head(out, kernels ? KERNEL_HEAD : infos[s].name,
+              kernels ? kernels_of(c, s)->source_name : c->module->source_name);
+    for (uint32_t k = 0; k < n_kernels(c, s); k++) {
+        put_onto(c, s, k, out);
+    }
+}
+
+bool compilation_verify(Compilation *c, Stage s, const char *pass)
+{
+    for (uint32_t k = 0; infos[s].verify != NULL && k < n_kernels(c, s); k++) {
+        if (!infos[s].verify(c, k, pass)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the way back in ---- */
+
+/* Empty modules for a dump of stage `s` with at most `n` kernels. */
+static void make_room(Compilation *c, Stage s, const char *source_name, uint32_t n)
+{
+    if (infos[s].form == FORM_KERNEL) {
+        c->tiled = ARENA_NEW(c->arena, KernelModule);
+        *c->tiled = (KernelModule){.arena = c->arena, .source_name = source_name};
+        return;
+    }
+    c->module = ARENA_NEW(c->arena, Module);
+    *c->module = (Module){.arena = c->arena, .source_name = source_name};
+    c->partitions = ARENA_ARRAY(c->arena, n, const Partition *);
+    c->schedules = ARENA_ARRAY(c->arena, n, const Schedule *);
+}
+
+/* The parts of one kernel, from the graph on; *at is the line after. */
+static bool take_onto(Compilation *c, Stage s, uint32_t k, DumpReader *r, const DumpTree *tree,
+                      uint32_t *at)
+{
+    if (infos[s].onto != STAGE_NONE && !take_onto(c, infos[s].onto, k, r, tree, at)) {
+        return false;
+    }
+    if (*at == tree->n) {
+        diag_error(&c->ctx->diags, E_DUMP, tree->line[*at - 1]->span,
+                   "the dump ends before the '%s' of this kernel", infos[s].name);
+        return false;
+    }
+    return infos[s].take(c, k, r, tree->line[(*at)++]);
+}
+
+bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage)
+{
+    Stage s = STAGE_NONE;
+    if (!stage_from_name(stage, &s) || infos[s].take == NULL) {
+        diag_error(&c->ctx->diags, E_DUMP, (Span){source, 0, 0},
+                   "a dump of stage '%s' cannot be read", stage);
+        return false;
+    }
+    DumpTree *tree = dump_tree_read(c->ctx, c->arena, source);
+    DumpReader r;
+    dump_reader_init(&r, c->ctx, c->arena);
+    const char *name = NULL;
+    uint32_t at = 0;
+    if (tree == NULL || !read_module_head(&r, tree, stage, &name, &at)) {
+        return false;
+    }
+    make_room(c, s, name, tree->n - at);
+    Map names;
+    map_init(&names, c->arena);
+    for (uint32_t k = 0; at < tree->n; k++) {
+        const DumpLine *line = tree->line[at];
+        if (!take_onto(c, s, k, &r, tree, &at)) {
+            return false;
+        }
+        Sym kernel = infos[s].form == FORM_KERNEL ? c->tiled->kernels.at[k]->name
+                                                  : c->module->graphs.at[k]->name;
+        uint32_t before = 0;
+        if (map_get(&names, kernel->id, &before)) {
+            diag_error(&c->ctx->diags, E_DUMP, line->span, "there are two kernels called '%s'",
+                       kernel->text);
+            return false;
+        }
+        map_put(&names, kernel->id, k);
+    }
+    c->stage = s;
+    if (infos[s].form == FORM_KERNEL && c->tiled->kernels.n > 0 &&
+        c->tiled->kernels.at[0]->form == LOOP_LEGAL) {
+        c->stage = STAGE_LEGAL;
+        c->legal = c->tiled;
+        c->tiled = NULL;
+    }
+    return true;
+}
+
+void compilation_print_graph(const Compilation *c, bool dot, Text *out)
+{
+    if (!dot) {
+        module_dump_json(c->module, out);
+        return;
+    }
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        graph_dump_dot(c->module->graphs.at[k], out);
+    }
+}
