@@ -8,23 +8,9 @@
 
 #include "graph/build.h"
 #include "support.h"
+#include "support/golden.h"
 
 #define FOLDER TDSL_SOURCE_DIR "/tests/graph/build/"
-
-static char *file_text(Arena *a, const char *path, size_t *n)
-{
-    FILE *f = fopen(path, "rb");
-    if (f == NULL) {
-        return NULL;
-    }
-    fseek(f, 0, SEEK_END);
-    long size = ftell(f);
-    rewind(f);
-    char *text = arena_alloc(a, (size_t)size + 1);
-    *n = fread(text, 1, (size_t)size, f);
-    fclose(f);
-    return text;
-}
 
 static IncludeStatus read_include(void *user, const char *path, Str *text, const char **why)
 {
@@ -77,34 +63,6 @@ static const char *dump(Bench *b, const Program *p, bool names)
     return t.at;
 }
 
-/* Fails with the first line that differs. */
-static void assert_same_text(const char *got, const char *want)
-{
-    for (int line = 1; *got != '\0' || *want != '\0'; line++) {
-        int g = (int)strcspn(got, "\n"), w = (int)strcspn(want, "\n");
-        if (g != w || memcmp(got, want, (size_t)g) != 0) {
-            fail_msg("line %d:\n%.*s\nbut expected:\n%.*s", line, g, got, w, want);
-        }
-        got += g + (got[g] != '\0');
-        want += w + (want[w] != '\0');
-    }
-}
-
-static void compare(Bench *b, const char *name, const char *got)
-{
-    const char *path = str_format(&b->ctx.arena, FOLDER "%s.graph", name);
-    if (getenv("TDSL_BLESS") != NULL) {
-        FILE *f = fopen(path, "wb");
-        assert_non_null(f);
-        fputs(got, f);
-        fclose(f);
-    }
-    size_t n = 0;
-    const char *want = file_text(&b->ctx.arena, path, &n);
-    assert_non_null(want);
-    assert_same_text(got, want);
-}
-
 static void golden(const char *name, const FrontDefine *d, uint32_t n_defines)
 {
     Bench *b = bench_new();
@@ -114,7 +72,8 @@ static void golden(const char *name, const FrontDefine *d, uint32_t n_defines)
         file_text(&b->ctx.arena, str_format(&b->ctx.arena, FOLDER "%s", file), &n);
     assert_non_null(text);
     Program *p = check(b, file, text, d, n_defines);
-    compare(b, name, dump(b, p, true));
+    assert_golden(&b->ctx.arena, str_format(&b->ctx.arena, FOLDER "%s.graph", name),
+                  dump(b, p, true));
     const char *graph = dump(b, p, false);
 
     Text printed, again;
