@@ -1,32 +1,39 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Golden tests: a text file whose first line says how tdslc is run on it, and beside it what that prints.
+"""Golden tests: a text file whose first line (of a dump, the second) says how tdslc is run on it, and beside it what that prints.
 
     // run: --dump=graph            (; run: in a dump)          sums.tdsl, sums.tdsl.out
 
 golden.py --tdslc PATH [--bless] [FOLDER or FILE ...]
 
 tdslc runs in the file's folder with the options of the line (shell quoting) and the file's name, which is left out when
-the options have -e. Several lines of that form are several runs. The .out file holds, for each, standard output,
+the options have -e or --network. Several lines of that form are several runs. The .out file holds, for each, standard output,
 then `--- messages` and standard error if there is any, then `--- exit N` if N is not 0. --bless rewrites
 it; read the difference before you keep it. A file without such a line is an include of others.
+
+The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. A line that ends
+in `| digest` is for output too long to keep: of each function or kernel its name, its lines and a hash; of each file
+in the folder the same. When one changes, run tdslc before and after the change and compare.
 """
 import argparse
 import difflib
+import hashlib
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 RUN = re.compile(r"^(?://|;) run: ?(.*)$")
+TIMES = re.compile(r"(Search:.*, |\"seconds\": )[0-9.]+")
 SUFFIXES = (".tdsl", ".dump")
 
 
 def runs_of(path):
     """The options of each run line at the head of the file."""
     runs = []
-    for line in path.read_bytes().split(b"\n"):
+    for line in path.read_bytes().removeprefix(b"tdsl-dump loop 1\n").removeprefix(b"tdsl-dump graph 1\n").split(b"\n"):
         match = RUN.match(line.decode("utf-8", "replace"))
         if not match:
             break
@@ -34,12 +41,44 @@ def runs_of(path):
     return runs
 
 
+def title(stretch):
+    """The name of the function or of the kernel that stands there; None: neither."""
+    found = re.search(r"^(?:[^/ *#\n].*\n? +|[^/ *#\n].*?)(\w+)\(.*(?:\n .*)*\)\n\{|^kernel (\w+)", stretch, re.M)
+    return found and (found.group(1) or found.group(2))
+
+
+def digest_line(name, text):
+    return f"{name}: {text.count(chr(10)) + 1} lines, {hashlib.sha256(text.encode()).hexdigest()[:12]}\n"
+
+
+def digest(text):
+    """One line for each function, with what stands before it."""
+    out, before = [], []
+    for stretch in re.split(r"\n\n+", text.strip("\n")):
+        before.append(stretch)
+        if title(stretch) is not None:
+            out.append((title(stretch), "\n\n".join(before)))
+            before = []
+    out += [("rest", "\n\n".join(before))] if before else []
+    return "".join(digest_line(name, text) for name, text in out)
+
+
 def run(tdslc, path, options):
     """What the .out file should hold for one run."""
-    command = [tdslc, *options] + ([] if "-e" in options else [path.name])
-    done = subprocess.run(command, cwd=path.parent, stdin=subprocess.DEVNULL, timeout=60,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    text = done.stdout.decode("utf-8", "backslashreplace")
+    short = options[-2:] == ["|", "digest"]
+    options = options[:-2] if short else options
+    with tempfile.TemporaryDirectory() as folder:
+        command = [tdslc, *(word.replace("FOLDER", folder) for word in options)]
+        command += [] if any(w.startswith(("-e", "--network")) for w in options) else [path.name]
+        done = subprocess.run(command, cwd=path.parent, stdin=subprocess.DEVNULL, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        text = TIMES.sub(r"\1...", done.stdout.decode("utf-8", "backslashreplace"))
+        text = digest(text) if short and text else text
+        for file in sorted(pathlib.Path(folder).rglob("*")):
+            if file.is_file():
+                body = file.read_text(encoding="utf-8")
+                name = file.relative_to(folder)
+                text += digest_line(name, body) if short else f"--- file {name}\n{body}"
     messages = done.stderr.decode("utf-8", "backslashreplace")
     if messages:
         text += "--- messages\n" + messages
