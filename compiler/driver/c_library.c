@@ -3,16 +3,13 @@
  * object by the C compiler (an argument vector, no shell), loaded and called through its
  * metadata table, as any program would. POSIX. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdsl/abi.h>
 
 #include "driver/c_library.h"
-#include "driver/files.h"
+#include "driver/scratch.h"
 #include "driver/tool.h"
 
 static bool fail(CLibrary *b, const char *what, const char *detail)
@@ -21,74 +18,46 @@ static bool fail(CLibrary *b, const char *what, const char *detail)
     return false;
 }
 
-static bool write_source(CLibrary *b, Str text)
+static bool compile(CLibrary *b, const Scratch *s, Str text, const char *cc, const char *cflags,
+                    const char *object)
 {
-    const char *base = getenv("TMPDIR");
-    b->folder = str_format(b->arena, "%s/tdsl-run-XXXXXX",
-                           base == NULL || base[0] == '\0' ? "/tmp" : base);
-    if (mkdtemp(b->folder) == NULL) {
-        const char *why = strerror(errno);
-        b->folder = NULL;
-        return fail(b, "cannot make a temporary folder", why);
-    }
-    b->source = str_format(b->arena, "%s/kernel.c", b->folder);
-    b->object = str_format(b->arena, "%s/kernel.so", b->folder);
-    Files files = {.arena = b->arena};
-    const char *why = NULL;
-    files_add(&files, b->source, text);
-    return files_commit(&files, &why) || fail(b, "cannot write the kernel", why);
-}
-
-static bool compile(CLibrary *b, const char *cc, const char *cflags)
-{
+    const char *source = scratch_path(s, "kernel.c");
     VEC(const char *) argv = {0};
     vec_push(b->arena, &argv, cc);
     char *flags = str_dup(b->arena, str_from(cflags));
     for (char *flag = strtok(flags, " "); flag != NULL; flag = strtok(NULL, " ")) {
         vec_push(b->arena, &argv, flag);
     }
-    const char *rest[] = {"-shared", "-fPIC", "-o", b->object, b->source, "-lm", NULL};
+    const char *rest[] = {"-shared", "-fPIC", "-o", object, source, "-lm", NULL};
     for (size_t k = 0; k < sizeof rest / sizeof rest[0]; k++) {
         vec_push(b->arena, &argv, rest[k]);
     }
-    pid_t child = fork();
-    if (child == 0) {
-        (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-        (void)execvp(argv.at[0], (char *const *)(uintptr_t)argv.at);
-        _exit(127);
-    }
-    int status = 0;
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        return fail(b, "the C compiler failed",
-                    child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127
-                        ? str_format(b->arena, "cannot run '%s'", argv.at[0])
-                        : "its messages are above");
-    }
-    return true;
+    return scratch_write(s, source, text) && scratch_run(s, argv.at, "the C compiler");
 }
 
+/* The folder is gone before the kernel runs: what is loaded needs no file. */
 bool c_library_open(CLibrary *b, Ctx *ctx, Arena *arena, Str text, const char *cc,
                     const char *cflags)
 {
+    Scratch s;
     *b = (CLibrary){.ctx = ctx, .arena = arena};
-    if (!write_source(b, text) || !compile(b, cc, cflags)) {
+    if (!scratch_open(&s, ctx, arena)) {
         return false;
     }
-    b->handle = dlopen(b->object, RTLD_NOW | RTLD_LOCAL);
-    return b->handle != NULL || fail(b, "cannot load the compiled kernel", dlerror());
+    const char *object = scratch_path(&s, "kernel.so");
+    bool ok = compile(b, &s, text, cc, cflags, object);
+    b->handle = ok ? dlopen(object, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (ok && b->handle == NULL) {
+        (void)fail(b, "cannot load the compiled kernel", dlerror());
+    }
+    scratch_close(&s);
+    return b->handle != NULL;
 }
 
 void c_library_close(CLibrary *b)
 {
     if (b->handle != NULL) {
         (void)dlclose(b->handle);
-    }
-    if (b->folder != NULL) {
-        (void)unlink(b->source);
-        (void)unlink(b->object);
-        (void)rmdir(b->folder);
     }
 }
 

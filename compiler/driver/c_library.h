@@ -11,7 +11,6 @@
 typedef struct CLibrary {
     Ctx *ctx;
     Arena *arena;
-    char *folder, *source, *object;
     void *handle;
 } CLibrary;
 

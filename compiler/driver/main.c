@@ -10,19 +10,19 @@
 #include "driver/files.h"
 #include "driver/input.h"
 #include "driver/path_tool.h"
-#include "driver/targets.h"
+#include "driver/request.h"
 #include "driver/tool.h"
 
 /* Multiply-adds that the target does while it moves one element of 8 bytes: what traffic costs
  * in the objectives that count it. 0: unknown. */
 static double traffic_factor(const Target *target)
 {
-    const Machine *m = target == NULL ? NULL : target->machine;
-    bool known = m != NULL && m->multiply_adds_per_second > 0 && m->bytes_per_second > 0;
+    const Machine *m = target->machine;
+    bool known = m->multiply_adds_per_second > 0 && m->bytes_per_second > 0;
     return known ? m->multiply_adds_per_second * 8.0 / m->bytes_per_second : 0.0;
 }
 
-static bool parse_path_options(ToolRun *t, PathOptions *p)
+static bool parse_path_options(ToolRun *t, const Request *r, PathOptions *p)
 {
     int64_t seed = 0, effort = 1, limit = 0;
     bool ok = option_number(&t->options, OPT_SEED, 0, INT64_MAX, &seed, &t->errors) &&
@@ -34,7 +34,7 @@ static bool parse_path_options(ToolRun *t, PathOptions *p)
     p->effort = (uint32_t)effort;
     p->memory_limit = limit;
     p->search = option_last(&t->options, OPT_SEARCH, NULL);
-    p->factor = traffic_factor(target_find(option_last(&t->options, OPT_TARGET, "c")));
+    p->factor = traffic_factor(r->target);
     static const char *const objectives[] = {"flops", "size", "write", "combo", "roofline"};
     const char *name = option_last(&t->options, OPT_OBJECTIVE, "flops");
     for (uint32_t k = 0; k < sizeof objectives / sizeof objectives[0]; k++) {
@@ -49,17 +49,6 @@ static bool parse_path_options(ToolRun *t, PathOptions *p)
     return false;
 }
 
-static const char *header_path(ToolRun *t, const char *out)
-{
-    const char *header = option_last(&t->options, OPT_HEADER, NULL);
-    size_t n = strlen(out);
-    if (header != NULL || strcmp(out, "-") == 0) {
-        return header;
-    }
-    bool is_c = n > 2 && strcmp(out + n - 2, ".c") == 0;
-    return str_format(&t->arena, "%.*s.h", (int)(is_c ? n - 2 : n), out);
-}
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -68,26 +57,25 @@ static const char *base_name(const char *path)
 
 /* Where a file of the back end goes: the one output, its header beside it, or into the output
  * folder. */
-static const char *place_file(ToolRun *t, const OutputFile *file, const char *out,
-                              const char *header)
+static const char *place_file(ToolRun *t, const OutputFile *file, const Request *r)
 {
     if (file->name != NULL) {
-        return str_format(&t->arena, "%s/%s%s", out, file->name, file->suffix);
+        return str_format(&t->arena, "%s/%s%s", r->out, file->name, file->suffix);
     }
-    return strcmp(file->suffix, ".h") == 0 ? header : out;
+    return strcmp(file->suffix, ".h") == 0 ? r->header : r->out;
 }
 
-static void add_depfile(ToolRun *t, const Input *in, const char *out)
+/* A rule of make for what was written. */
+static void add_depfile(ToolRun *t, const Request *r, const Input *in)
 {
-    if (!option_given(&t->options, OPT_MD) && !option_given(&t->options, OPT_MF)) {
+    Text text;
+    if (r->depfile == NULL) {
         return;
     }
-    const char *path = option_last(&t->options, OPT_MF, NULL);
-    Text text;
     text_init(&text, &t->arena);
     for (uint32_t k = 0; k <= in->files.n; k++) {
         text_put(&text, k < 2 ? "" : " \\\n  ");
-        for (const char *c = k == 0 ? out : in->files.at[k - 1]; *c != '\0'; c++) {
+        for (const char *c = k == 0 ? r->rule : in->files.at[k - 1]; *c != '\0'; c++) {
             text_put(&text, *c == ' ' || *c == '#' || *c == ':' || *c == '\\' ? "\\"
                             : *c == '$'                                       ? "$"
                                                                               : "");
@@ -96,29 +84,28 @@ static void add_depfile(ToolRun *t, const Input *in, const char *out)
         text_put(&text, k == 0 ? ": " : "");
     }
     text_put(&text, "\n");
-    files_add(&t->files, path != NULL ? path : str_format(&t->arena, "%s.d", out),
-              text_str(&text));
+    files_add(&t->files, r->depfile, text_str(&text));
 }
 
-/* Text for -o or standard output. */
-static void deliver(ToolRun *t, const Text *text)
+static bool write_report(ToolRun *t, const Request *r, const Compilation *c)
 {
-    files_add(&t->files, option_last(&t->options, OPT_OUTPUT, "-"), text_str(text));
-}
-
-static void write_report(ToolRun *t, const Compilation *c)
-{
-    const char *kind = option_last(&t->options, OPT_REPORT, "");
     Text text;
     text_init(&text, &t->arena);
-    if (strcmp(kind, "json") == 0) {
+    if (c->module == NULL) {
+        diag_error(&t->ctx.diags, E_DUMP, (Span){0},
+                   "a kernel dump holds no decisions to report; a dump of an earlier stage "
+                   "does");
+        return false;
+    }
+    if (r->form == REPORT_JSON) {
         compilation_report_json(c, &text);
-    } else if (strcmp(kind, "html") == 0) {
+    } else if (r->form == REPORT_HTML) {
         compilation_report_html(c, &text);
     } else {
         compilation_report(c, &text);
     }
-    files_add(&t->files, "-", text_str(&text));
+    files_add(&t->files, r->report, text_str(&text));
+    return true;
 }
 
 static void print_times(const Compilation *c)
@@ -128,17 +115,16 @@ static void print_times(const Compilation *c)
     }
 }
 
-static bool setup(ToolRun *t, Compilation *c)
+static bool setup(ToolRun *t, const Request *r, Compilation *c)
 {
-    const Target *target = target_find(option_last(&t->options, OPT_TARGET, "c"));
-    compilation_init(c, &t->ctx, &t->arena, target);
+    compilation_init(c, &t->ctx, &t->arena, r->target);
     c->path.linear = option_last(&t->options, OPT_PATH, NULL);
     c->no_fuse = option_given(&t->options, OPT_NO_FUSE);
     c->path.no_factor = option_given(&t->options, OPT_NO_FACTOR);
     c->check_each = option_given(&t->options, OPT_CHECK_EACH);
     c->clock = option_given(&t->options, OPT_TIME) ? tool_clock : NULL;
     c->emit.tool_version = TDSL_VERSION;
-    if (!parse_path_options(t, &c->path.options)) {
+    if (!parse_path_options(t, r, &c->path.options)) {
         return false;
     }
     const char *plan = option_last(&t->options, OPT_PLAN_IN, NULL);
@@ -175,7 +161,6 @@ static bool check_folder(ToolRun *t, const Compilation *c, const char *out)
         return true;
     }
     size_t n = strlen(out), end = strlen(first->suffix);
-    const char *name = c->target->name;
     if (strcmp(out, "-") == 0 && c->legal != NULL && c->legal->kernels.n > 1) {
         text_printf(
             &t->errors,
@@ -188,121 +173,104 @@ static bool check_folder(ToolRun *t, const Compilation *c, const char *out)
         text_printf(&t->errors,
                     "tdslc: error: with --target=%s, -o names a folder for several files; '%s' "
                     "looks like a file\n",
-                    name, out);
-        return false;
-    }
-    if (option_given(&t->options, OPT_HEADER)) {
-        text_printf(&t->errors, "tdslc: error: target '%s' has no --header\n", name);
+                    c->target->name, out);
         return false;
     }
     return true;
 }
 
-static bool emit_files(ToolRun *t, Compilation *c, const Input *in, const char *out)
+static bool emit_files(ToolRun *t, const Request *r, Compilation *c)
 {
-    const char *header = header_path(t, out);
-    c->emit.header_name = header == NULL ? NULL : base_name(header);
-    if (!compilation_run(c, STAGE_OUTPUT) || !check_folder(t, c, out)) {
+    bool header = false;
+    if (!check_folder(t, c, r->out)) {
         return false;
     }
     for (uint32_t k = 0; k < c->outputs.files.n; k++) {
         const OutputFile *file = &c->outputs.files.at[k];
         if (file->name != NULL &&
-            strcmp(out, "-") == 0) { /* no folder: the first kernel alone */
+            strcmp(r->out, "-") == 0) { /* no folder: the first kernel alone */
             if (k == 0) {
-                files_add(&t->files, out, file->text);
+                files_add(&t->files, r->out, file->text);
             }
             continue;
         }
-        if (file->name != NULL && !tool_make_folder(t, out)) {
-            return false;
+        header |= strcmp(file->suffix, ".h") == 0;
+        if (file->name != NULL && k == 0) {
+            files_folder(&t->files, r->out);
         }
-        files_add(&t->files, place_file(t, file, out, header), file->text);
+        files_add(&t->files, place_file(t, file, r), file->text);
     }
-    add_depfile(t, in, out);
-    return true;
+    if (r->header_asked && !header) {
+        text_printf(&t->errors, "tdslc: error: target '%s' has no --header\n", c->target->name);
+    }
+    return header || !r->header_asked;
 }
 
-static void write_plan(ToolRun *t, const Compilation *c)
+static bool write_plan(ToolRun *t, const Request *r, const Compilation *c)
 {
-    const char *path = option_last(&t->options, OPT_PLAN_OUT, NULL);
     Text text;
     text_init(&text, &t->arena);
-    if (path == NULL) {
-        return;
-    }
     if (c->decisions.list.n != 1) {
         diag_error(
             &t->ctx.diags, E_PLAN, (Span){0},
             "a plan file holds one contraction of three operands or more, the program has %u",
             c->decisions.list.n);
-        return;
+        return false;
     }
     path_plan_write(&text, &c->decisions.list.at[0].problem, &c->decisions.list.at[0].result,
                     &t->arena);
-    files_add(&t->files, path, text_str(&text));
+    files_add(&t->files, r->plan, text_str(&text));
+    return true;
 }
 
-static bool wanted_stage(ToolRun *t, OptionId id, Stage *out)
+/* All that was asked for, as files to be written. */
+static bool deliver(ToolRun *t, const Request *r, const Input *in, Compilation *c)
 {
-    const char *name = option_last(&t->options, id, NULL);
-    if (name == NULL || stage_from_name(name, out)) {
-        return true;
-    }
-    text_printf(&t->errors, "tdslc: error: unknown stage '%s'\n", name);
-    return false;
-}
-
-static bool compile(ToolRun *t, Compilation *c)
-{
-    Stage dump = STAGE_COUNT, stop = STAGE_OUTPUT;
-    const char *emit = option_last(&t->options, OPT_EMIT, "c");
-    if (!wanted_stage(t, OPT_DUMP, &dump) || !wanted_stage(t, OPT_STOP, &stop)) {
+    Text text;
+    text_init(&text, &t->arena);
+    if (r->wanted == WANT_CODE && !emit_files(t, r, c)) {
         return false;
     }
+    if (r->wanted == WANT_DUMP) {
+        compilation_dump(c, r->last, &text);
+        files_add(&t->files, r->out, text_str(&text));
+    } else if (r->wanted == WANT_DOT || r->wanted == WANT_JSON) {
+        compilation_print_graph(c, r->wanted == WANT_DOT, &text);
+        files_add(&t->files, r->out, text_str(&text));
+    }
+    add_depfile(t, r, in);
+    return (r->report == NULL || write_report(t, r, c)) &&
+           (r->plan == NULL || write_plan(t, r, c));
+}
+
+static bool compile(ToolRun *t, const Request *r, Compilation *c)
+{
     Input in = {.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
-    if (!setup(t, c) || !input_read(&in, NULL, 0)) {
+    if (!setup(t, r, c) || !input_read(&in, NULL, 0)) {
         return false;
+    }
+    for (uint32_t k = 0; k < in.files.n; k++) {
+        files_input(&t->files, in.files.at[k]);
     }
     c->emit.source_name = in.name;
+    c->emit.header_name = r->header == NULL ? NULL : base_name(r->header);
     if (!start(t, c, &in)) {
         return false;
     }
-    bool as_graph = strcmp(emit, "dot") == 0 || strcmp(emit, "json") == 0;
-    Stage last = dump != STAGE_COUNT ? dump : as_graph ? STAGE_GRAPH : stop;
-    const char *out = option_last(&t->options, OPT_OUTPUT, NULL);
-    bool report = option_given(&t->options, OPT_REPORT);
-    if (last == STAGE_OUTPUT && out == NULL) {
-        last = report || option_given(&t->options, OPT_PLAN_OUT) ? STAGE_LEGAL : STAGE_OUTPUT;
-        out = "-";
-    }
-    if (dump < STAGE_COUNT && stage_form(dump) == FORM_TEXT && in.program == NULL) {
+    bool as_text = stage_form(r->last) == FORM_TEXT;
+    if (as_text && r->wanted == WANT_DUMP && in.program == NULL) {
         diag_error(&t->ctx.diags, E_DUMP, (Span){0},
-                   "stage '%s' is only there for a program as written", stage_name(dump));
+                   "stage '%s' is only there for a program as written", stage_name(r->last));
         return false;
     }
-    if (last < c->stage && stage_form(last) != FORM_TEXT) {
+    if (r->last < c->stage && !as_text) {
         diag_error(&t->ctx.diags, E_DUMP, (Span){0}, "the input is past stage '%s' already",
-                   stage_name(last));
+                   stage_name(r->last));
         return false;
     }
-    bool ok = last == STAGE_OUTPUT ? emit_files(t, c, &in, out) : compilation_run(c, last);
-    if (!ok) {
+    if (!compilation_run(c, r->last) || !deliver(t, r, &in, c)) {
         return false;
     }
-    Text text;
-    text_init(&text, &t->arena);
-    if (dump != STAGE_COUNT) {
-        compilation_dump(c, dump, &text);
-        deliver(t, &text);
-    } else if (as_graph) {
-        compilation_print_graph(c, strcmp(emit, "dot") == 0, &text);
-        deliver(t, &text);
-    }
-    if (report && c->module != NULL && c->stage >= STAGE_SCHEDULE) {
-        write_report(t, c);
-    }
-    write_plan(t, c);
     if (c->clock != NULL) {
         print_times(c);
     }
@@ -314,48 +282,26 @@ static bool check_usage(ToolRun *t)
     const Options *o = &t->options;
     uint32_t inputs = o->positional.n + (option_given(o, OPT_EQUATION) ? 1 : 0) +
                       (option_given(o, OPT_NETWORK) ? 1 : 0);
-    const char *emit = option_last(o, OPT_EMIT, "c");
     if (inputs != 1) {
         text_printf(&t->errors, "tdslc: error: %s\n",
                     inputs == 0 ? "no input: a FILE.tdsl, -e EQUATION or --network=FILE.json"
                                 : "more than one input");
-        return false;
     }
-    static const char *const kinds[] = {"c", "path", "dot", "json"};
-    bool known = false;
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        known |= strcmp(emit, kinds[k]) == 0;
-    }
-    const char *target = option_last(o, OPT_TARGET, "c");
-    const char *report = option_last(o, OPT_REPORT, "");
-    if (!known) {
-        text_printf(&t->errors, "tdslc: error: unknown kind of output '--emit=%s'\n", emit);
-    } else if (target_find(target) == NULL) {
-        text_printf(&t->errors, "tdslc: error: unknown target '%s'; there are%s\n", target,
-                    target_names(&t->arena));
-    } else if (report[0] != '\0' && strcmp(report, "json") != 0 &&
-               strcmp(report, "html") != 0) {
-        text_printf(&t->errors,
-                    "tdslc: error: '--report=%s': json, html, or nothing for text\n", report);
-    } else if (option_given(o, OPT_NETWORK) && strcmp(emit, "path") != 0) {
-        text_printf(&t->errors, "tdslc: error: --network needs --emit=path\n");
-    } else {
-        return true;
-    }
-    return false;
+    return inputs == 1;
 }
 
 static bool run(ToolRun *t)
 {
-    if (!check_usage(t)) {
+    Request r;
+    if (!check_usage(t) || !request_read(&r, &t->options, &t->arena, &t->errors)) {
         return false;
     }
-    if (strcmp(option_last(&t->options, OPT_EMIT, "c"), "path") == 0) {
+    if (r.wanted == WANT_PATH) {
         PathOptions p = {0};
-        return parse_path_options(t, &p) && path_tool(t, &p);
+        return parse_path_options(t, &r, &p) && path_tool(t, &r, &p);
     }
     Compilation c = {0};
-    bool ok = compile(t, &c);
+    bool ok = compile(t, &r, &c);
     compilation_release(&c);
     return ok;
 }

@@ -40,7 +40,7 @@ static const OptionInfo infos[OPTION_COUNT] = {
 #undef R
 #undef B
 
-static const char *tool_name(Tool tool)
+const char *tool_name(Tool tool)
 {
     return tool == TOOL_TDSLC ? "tdslc" : "tdsl-run";
 }

@@ -13,6 +13,7 @@ typedef enum OptionId {
 } OptionId;
 
 typedef enum Tool { TOOL_TDSLC = 1, TOOL_RUN = 2 } Tool;
+const char *tool_name(Tool tool);
 
 /* What was given: for each option its occurrences in order. */
 typedef struct OptionValues {

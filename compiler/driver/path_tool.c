@@ -36,6 +36,7 @@ static bool read_problem(ToolRun *t, PathProblem *p)
         if (!tool_read(t, network, &text)) {
             return false;
         }
+        files_input(&t->files, network);
         uint32_t source = source_add(&t->ctx.sources, network, text, (Span){0});
         return path_problem_from_json(text, (Span){source, 0, 0}, &t->ctx, p);
     }
@@ -66,7 +67,7 @@ static bool decide(ToolRun *t, const PathProblem *p, const PathOptions *o, PathR
     return path_search(p, o, &t->ctx, r);
 }
 
-bool path_tool(ToolRun *t, PathOptions *options)
+bool path_tool(ToolRun *t, const Request *request, PathOptions *options)
 {
     PathProblem p = {0};
     PathResult r = {0};
@@ -89,18 +90,17 @@ bool path_tool(ToolRun *t, PathOptions *options)
     }
     Text report;
     text_init(&report, &t->arena);
-    if (strcmp(option_last(&t->options, OPT_REPORT, ""), "json") == 0) {
+    if (request->form == REPORT_JSON) {
         path_report_json(&report, &p, &r, seconds, &t->arena);
     } else {
         path_report_text(&report, &p, &r, seconds, &t->arena);
     }
-    files_add(&t->files, option_last(&t->options, OPT_OUTPUT, "-"), text_str(&report));
-    const char *plan_out = option_last(&t->options, OPT_PLAN_OUT, NULL);
-    if (plan_out != NULL) {
+    files_add(&t->files, request->out, text_str(&report));
+    if (request->plan != NULL) {
         Text plan;
         text_init(&plan, &t->arena);
         path_plan_write(&plan, &p, &r, &t->arena);
-        files_add(&t->files, plan_out, text_str(&plan));
+        files_add(&t->files, request->plan, text_str(&plan));
     }
     return true;
 }

@@ -4,9 +4,10 @@
 #ifndef DRIVER_PATH_TOOL_H
 #define DRIVER_PATH_TOOL_H
 
+#include "driver/request.h"
 #include "driver/tool.h"
 #include "path/path.h"
 
-bool path_tool(ToolRun *t, PathOptions *options);
+bool path_tool(ToolRun *t, const Request *request, PathOptions *options);
 
 #endif

@@ -12,14 +12,14 @@
 #include <unistd.h>
 
 #include "driver/files.h"
+#include "driver/scratch.h"
 #include "driver/targets.h"
 
 typedef struct Emulation {
     Ctx *ctx;
     Arena *arena;
     const Graph *g;
-    char *folder;
-    VEC(const char *) made; /* files to remove */
+    Scratch scratch;
     VEC(const char *) argv;
 } Emulation;
 
@@ -40,13 +40,6 @@ static bool fail(Emulation *e, const char *what, const char *detail)
 {
     diag_error(&e->ctx->diags, E_RUN, (Span){0}, "%s: %s", what, detail);
     return false;
-}
-
-static const char *place(Emulation *e, const char *name)
-{
-    const char *path = str_format(e->arena, "%s/%s", e->folder, name);
-    vec_push(e->arena, &e->made, path);
-    return path;
 }
 
 static void word(Emulation *e, const char *text)
@@ -91,55 +84,33 @@ static const OutputFile *find_manifest(const OutputSet *set)
 /* The programs, their manifests and the arrays; the command line beside them. */
 static bool write_all(Emulation *e, const OutputSet *set, Tensor *const *args)
 {
-    Files files = {.arena = e->arena};
     const OutputFile *manifest = find_manifest(set);
     if (manifest == NULL) {
         return fail(e, "cannot emulate the kernel", "the target printed no program");
     }
     const OutputFile *program = program_of(set, manifest);
-    for (uint32_t k = 0; k < set->files.n; k++) {
+    bool ok = true;
+    for (uint32_t k = 0; ok && k < set->files.n; k++) {
         const OutputFile *f = &set->files.at[k];
         bool of_kernel =
             program == NULL || (f->name != NULL && strcmp(f->name, manifest->name) == 0);
         if (of_kernel && f->name != NULL &&
             (is_program(f) || strcmp(f->suffix, ".json") == 0)) {
-            files_add(&files, place(e, str_format(e->arena, "%s%s", f->name, f->suffix)),
-                      f->text);
+            const char *name = str_format(e->arena, "%s%s", f->name, f->suffix);
+            ok = scratch_write(&e->scratch, scratch_path(&e->scratch, name), f->text);
         }
     }
     word(e, "-");
     word(e, "--manifest");
-    word(e, str_format(e->arena, "%s/%s.json", e->folder, manifest->name));
+    word(e, scratch_path(&e->scratch, str_format(e->arena, "%s.json", manifest->name)));
     word(e, "--raw");
-    for (uint32_t k = 0; k < e->g->params.n; k++) {
-        const char *path = place(e, str_format(e->arena, "in%u", k));
-        files_add(&files, path, bytes_of(args[k]));
+    for (uint32_t k = 0; ok && k < e->g->params.n; k++) {
+        const char *path = scratch_path(&e->scratch, str_format(e->arena, "in%u", k));
+        ok = scratch_write(&e->scratch, path, bytes_of(args[k]));
         word(e, "--in");
         word(e, path);
     }
-    const char *why = NULL;
-    return files_commit(&files, &why) || fail(e, "cannot write the kernel", why);
-}
-
-static bool run_program(Emulation *e)
-{
-    word(e, NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-        (void)execvp(e->argv.at[0], (char *const *)(uintptr_t)e->argv.at);
-        _exit(127);
-    }
-    int status = 0;
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        return fail(e, "the emulator failed",
-                    child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127
-                        ? str_format(e->arena, "cannot run '%s'", e->argv.at[0])
-                        : "its messages are above");
-    }
-    return true;
+    return ok;
 }
 
 static bool read_result(Emulation *e, const char *path, const int64_t *dims, uint32_t r,
@@ -249,7 +220,6 @@ bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Graph *g,
 {
     Emulation e = {.ctx = ctx, .arena = arena, .g = g};
     const char *script = emulator_script(arena);
-    const char *base = getenv("TMPDIR");
     word(&e, choose_python());
     word(&e, "-B");
     word(&e, script);
@@ -258,27 +228,23 @@ bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Graph *g,
             &e, "where is the emulator? " TDSL_EMULATOR_VARIABLE " names its run.py; not here",
             e.argv.at[2]);
     }
-    e.folder = str_format(arena, "%s/tdsl-run-XXXXXX",
-                          base == NULL || base[0] == '\0' ? "/tmp" : base);
-    if (mkdtemp(e.folder) == NULL) {
-        return fail(&e, "cannot make a temporary folder", strerror(errno));
+    if (!scratch_open(&e.scratch, ctx, arena)) {
+        return false;
     }
     uint32_t *order = NULL, n = result_order(&e, &order);
     const char **out = ARENA_ARRAY(arena, n, const char *);
     bool ok = write_all(&e, set, args);
     for (uint32_t k = 0; k < n; k++) {
-        out[k] = place(&e, str_format(arena, "out%u", k));
+        out[k] = scratch_path(&e.scratch, str_format(arena, "out%u", k));
         word(&e, "--out");
         word(&e, out[k]);
     }
-    ok = ok && run_program(&e);
+    word(&e, NULL);
+    ok = ok && scratch_run(&e.scratch, e.argv.at, "the emulator");
     for (uint32_t k = 0; ok && k < n; k++) {
         ok = order[k] == NO_RESULT ||
              read_result(&e, out[k], dims, order[k], &results[order[k]]);
     }
-    for (uint32_t k = 0; k < e.made.n; k++) {
-        (void)unlink(e.made.at[k]);
-    }
-    (void)rmdir(e.folder);
+    scratch_close(&e.scratch);
     return ok;
 }

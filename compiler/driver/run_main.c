@@ -229,7 +229,9 @@ static bool show(Run *r)
         text_printf(&text, "time median=%.9g min=%.9g multiply_adds=%llu\n", r->timing.median,
                     r->timing.least, (unsigned long long)r->timing.multiply_adds);
     }
-    files_add(&t->files, "-", text_str(&text));
+    if (text.n > 0) {
+        files_add(&t->files, "-", text_str(&text));
+    }
     return true;
 }
 

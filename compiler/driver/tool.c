@@ -2,11 +2,9 @@
 /* See tool.h. The only place that prints messages and decides exit statuses. */
 #include "driver/tool.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,16 +37,6 @@ bool tool_read(ToolRun *t, const char *path, Str *out)
     return false;
 }
 
-bool tool_make_folder(ToolRun *t, const char *path)
-{
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) {
-        return true;
-    }
-    diag_error(&t->ctx.diags, E_FILE, (Span){0}, "cannot make the folder '%s': %s", path,
-               strerror(errno));
-    return false;
-}
-
 static void flush(FILE *to, const Text *text)
 {
     (void)fwrite(text->at, 1, text->n, to);
@@ -74,8 +62,8 @@ static bool set_warnings(ToolRun *t)
     for (uint32_t k = 0; k < v->at.n; k++) {
         const char *name = v->at.at[k];
         bool off = strncmp(name, "no-", 3) == 0;
-        bool known = strcmp(name, "error") == 0;
-        d->warnings_are_errors |= known;
+        bool known = strcmp(name + (off ? 3 : 0), "error") == 0;
+        d->warnings_are_errors = known ? !off : d->warnings_are_errors;
         for (DiagCode code = 0; !known && code < DIAG_COUNT; code++) {
             const char *text = diag_code_text(code);
             if (strncmp(text, "-W", 2) == 0 && strcmp(text + 2, name + (off ? 3 : 0)) == 0) {
@@ -84,7 +72,8 @@ static bool set_warnings(ToolRun *t)
             }
         }
         if (!known) {
-            text_printf(&t->errors, "error: unknown warning '-W%s'\n", name);
+            text_printf(&t->errors, "%s: error: unknown warning '-W%s'\n",
+                        tool_name(t->options.tool), name);
             return false;
         }
     }
@@ -106,13 +95,22 @@ static int exit_status(ToolRun *t, bool ok)
     return status == 0 && !ok ? 1 : status;
 }
 
+static void write_files(ToolRun *t)
+{
+    const char *why = NULL;
+    FilesStatus status = files_commit(&t->files, &why);
+    if (status == FILES_REFUSED) {
+        text_printf(&t->errors, "%s: error: %s\n", tool_name(t->options.tool), why);
+    } else if (status == FILES_FAILED) {
+        diag_error(&t->ctx.diags, E_FILE, (Span){0}, "%s", why);
+    }
+}
+
 static int answer(ToolRun *t, bool (*run)(ToolRun *))
 {
     bool ok = set_warnings(t) && run(t);
-    const char *why = NULL;
-    if (ok && t->errors.n == 0 && t->ctx.diags.n_errors == 0 &&
-        !files_commit(&t->files, &why)) {
-        diag_error(&t->ctx.diags, E_FILE, (Span){0}, "%s", why);
+    if (exit_status(t, ok) == 0) { /* nothing is written by a command that fails */
+        write_files(t);
     }
     const char *color = option_last(&t->options, OPT_COLOR, "auto");
     Text messages;
@@ -146,7 +144,7 @@ int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
         options_help(tool, &help);
         flush(stdout, &help);
     } else if (option_given(&t.options, OPT_VERSION)) {
-        printf("%s %s\n", tool == TOOL_TDSLC ? "tdslc" : "tdsl-run", TDSL_VERSION);
+        printf("%s %s\n", tool_name(tool), TDSL_VERSION);
     } else if (option_given(&t.options, OPT_EXPLAIN)) {
         status = explain(option_last(&t.options, OPT_EXPLAIN, ""));
     } else {

@@ -20,7 +20,6 @@ int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *));
 
 /* Reads a whole file; false after a diagnostic (E_FILE). */
 bool tool_read(ToolRun *t, const char *path, Str *out);
-bool tool_make_folder(ToolRun *t, const char *path);
 double tool_clock(void); /* seconds, monotonic */
 
 #endif

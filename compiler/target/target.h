@@ -69,6 +69,7 @@ typedef struct EmitOptions {
 typedef struct Target {
     const char *name;    /* as in --target= */
     const char *summary; /* for --help */
+    const char *suffix;  /* of its one file, ".c"; null: it writes a folder of files */
     const Machine *machine;
     /* What kernel `name` is called in the emitted text, where users link to it. Null: as it is.
      */

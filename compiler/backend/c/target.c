@@ -30,6 +30,7 @@ static const Machine machine_c = {
 const Target target_c = {
     .name = "c",
     .summary = "portable C11: one .c and one .h that need nothing but libm",
+    .suffix = ".c",
     .machine = &machine_c,
     .symbol = c_symbol,
     .legalise = c_legalise,

@@ -66,6 +66,7 @@ static bool emit(Ctx *ctx, const KernelModule *m, const EmitOptions *options, Ou
 const Target target_null = {
     .name = "null",
     .summary = "no machine: the kernels' own text, for reading and as a template",
+    .suffix = ".tir",
     .machine = &machine,
     .legalise = legalise,
     .verify = verify,

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See request.h. */
+#include "driver/request.h"
+
+#include <string.h>
+
+#include "driver/files.h"
+
+typedef struct Reader {
+    Request *r;
+    const Options *o;
+    Arena *arena;
+    Text *errors;
+} Reader;
+
+static bool refuse(const Reader *d, const char *what)
+{
+    text_printf(d->errors, "tdslc: error: %s\n", what);
+    return false;
+}
+
+static bool refuse_name(const Reader *d, const char *what, const char *name)
+{
+    text_printf(d->errors, "tdslc: error: %s '%s'\n", what, name);
+    return false;
+}
+
+static bool given(const Reader *d, OptionId id)
+{
+    return option_given(d->o, id);
+}
+
+static bool ends_in(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
+/* ---- what is wanted ---- */
+
+static bool read_target(const Reader *d)
+{
+    const char *name = option_last(d->o, OPT_TARGET, "c");
+    d->r->target = target_find(name);
+    if (d->r->target == NULL) {
+        text_printf(d->errors, "tdslc: error: unknown target '%s'; there are%s\n", name,
+                    target_names(d->arena));
+    }
+    return d->r->target != NULL;
+}
+
+static bool read_form(const Reader *d)
+{
+    const char *form = option_last(d->o, OPT_REPORT, "");
+    d->r->form = strcmp(form, "json") == 0   ? REPORT_JSON
+                 : strcmp(form, "html") == 0 ? REPORT_HTML
+                                             : REPORT_TEXT;
+    if (d->r->form == REPORT_TEXT && form[0] != '\0') {
+        text_printf(d->errors, "tdslc: error: '--report=%s': json, html, or nothing for text\n",
+                    form);
+        return false;
+    }
+    return true;
+}
+
+static bool read_kind(const Reader *d)
+{
+    static const struct {
+        const char *name;
+        Wanted wanted;
+    } kinds[] = {{"c", WANT_CODE}, {"path", WANT_PATH}, {"dot", WANT_DOT}, {"json", WANT_JSON}};
+    const char *name = option_last(d->o, OPT_EMIT, "c");
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        if (strcmp(name, kinds[k].name) == 0) {
+            d->r->wanted = kinds[k].wanted;
+            return true;
+        }
+    }
+    return refuse_name(d, "unknown kind of output: --emit", name);
+}
+
+static bool read_stage(const Reader *d, OptionId id, Stage *out)
+{
+    const char *name = option_last(d->o, id, NULL);
+    return name == NULL || stage_from_name(name, out) || refuse_name(d, "unknown stage", name);
+}
+
+/* Does -o name what the target writes, where a report was asked for too? */
+static bool names_code(const Target *target, const char *out)
+{
+    if (strcmp(out, "/dev/null") == 0) {
+        return true;
+    }
+    return target->suffix != NULL ? ends_in(out, target->suffix)
+                                  : strcmp(out, "-") != 0 && !ends_in(out, ".html") &&
+                                        !ends_in(out, ".json") && !ends_in(out, ".txt");
+}
+
+/* C is what is wanted where nothing else is said; a report or a plan is something else. */
+static bool code_is_wanted(const Reader *d)
+{
+    const char *out = option_last(d->o, OPT_OUTPUT, NULL);
+    if (given(d, OPT_EMIT) || given(d, OPT_HEADER) || given(d, OPT_MD) || given(d, OPT_MF)) {
+        return true;
+    }
+    return out == NULL ? !given(d, OPT_REPORT) && !given(d, OPT_PLAN_OUT)
+                       : !given(d, OPT_REPORT) || names_code(d->r->target, out);
+}
+
+static bool read_path_request(const Reader *d)
+{
+    static const OptionId others[] = {OPT_DUMP, OPT_STOP, OPT_HEADER, OPT_MD, OPT_MF};
+    static const char *const names[] = {"--dump", "--stop-after", "--header", "-MD", "-MF"};
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+        if (given(d, others[k])) {
+            return refuse_name(d, "--emit=path writes the report of a search only, without",
+                               names[k]);
+        }
+    }
+    return d->r->form != REPORT_HTML ||
+           refuse(d, "--emit=path has a report as text and as json, not as html");
+}
+
+static bool read_wanted(const Reader *d)
+{
+    Request *r = d->r;
+    Stage dump = STAGE_COUNT, stop = STAGE_OUTPUT;
+    if (!read_kind(d) || !read_stage(d, OPT_DUMP, &dump) || !read_stage(d, OPT_STOP, &stop)) {
+        return false;
+    }
+    if (r->wanted == WANT_PATH) {
+        return read_path_request(d);
+    }
+    if (given(d, OPT_NETWORK)) {
+        return refuse(d, "--network needs --emit=path");
+    }
+    if (dump != STAGE_COUNT && given(d, OPT_EMIT)) {
+        return refuse(d, "--dump and --emit ask for two things: one at a time");
+    }
+    if (dump != STAGE_COUNT) {
+        r->wanted = WANT_DUMP;
+        r->last = dump;
+    } else if (r->wanted != WANT_CODE) {
+        r->last = STAGE_GRAPH;
+    } else {
+        r->wanted = stop == STAGE_OUTPUT && code_is_wanted(d) ? WANT_CODE : WANT_NOTHING;
+        r->last = r->wanted == WANT_CODE ? STAGE_OUTPUT
+                  : stop == STAGE_OUTPUT ? STAGE_LEGAL
+                                         : stop;
+    }
+    if (stop < r->last) {
+        return refuse(d, "--stop-after names an earlier stage than what is asked for");
+    }
+    return true;
+}
+
+/* ---- where it goes ---- */
+
+static const char *const wanted_names[] = {"nothing",   "the C",     "the dump",
+                                           "the graph", "the graph", "the report"};
+
+static bool place_report(const Reader *d)
+{
+    Request *r = d->r;
+    if (!given(d, OPT_REPORT) || r->wanted == WANT_PATH) {
+        return true;
+    }
+    if (r->last < STAGE_SCHEDULE) {
+        return refuse(d, "--report tells what was decided: --dump, --emit or --stop-after ask "
+                         "for less");
+    }
+    if (r->wanted == WANT_NOTHING) {
+        r->report = r->out != NULL ? r->out : "-";
+        r->out = NULL;
+        return true;
+    }
+    r->report = "-";
+    bool looks = (r->form == REPORT_HTML && ends_in(r->out, ".html")) ||
+                 (r->form == REPORT_JSON && ends_in(r->out, ".json"));
+    if (looks || file_descriptor(r->out) == 1) {
+        text_printf(d->errors,
+                    "tdslc: error: %s and the report are two outputs: -o names a file for "
+                    "%s, the report goes to standard output\n",
+                    wanted_names[r->wanted], wanted_names[r->wanted]);
+        return false;
+    }
+    return true;
+}
+
+static bool place_header(const Reader *d)
+{
+    Request *r = d->r;
+    const char *asked = option_last(d->o, OPT_HEADER, NULL);
+    if (asked != NULL && r->wanted != WANT_CODE && !given(d, OPT_STOP)) {
+        return refuse(d, "--header goes with C only");
+    }
+    if (r->wanted != WANT_CODE) {
+        return true;
+    }
+    if (asked != NULL && (r->target->suffix == NULL || strcmp(asked, "-") == 0)) {
+        return r->target->suffix == NULL
+                   ? refuse_name(d, "--header goes with C only, not with target",
+                                 r->target->name)
+                   : refuse(d, "--header needs the name of a file: the C includes it");
+    }
+    r->header_asked = asked != NULL;
+    if (asked == NULL && r->target->suffix != NULL && !file_is_stream(r->out)) {
+        int n = (int)(strlen(r->out) -
+                      (ends_in(r->out, r->target->suffix) ? strlen(r->target->suffix) : 0));
+        asked = str_format(d->arena, "%.*s.h", n, r->out);
+    }
+    r->header = asked;
+    return true;
+}
+
+static bool place_depfile(const Reader *d)
+{
+    Request *r = d->r;
+    if ((!given(d, OPT_MD) && !given(d, OPT_MF)) ||
+        (r->wanted == WANT_NOTHING && r->report == NULL)) {
+        return true;
+    }
+    r->rule = r->out != NULL ? r->out : r->report;
+    r->depfile = option_last(d->o, OPT_MF, NULL);
+    if (strcmp(r->rule, "-") == 0 || (r->depfile == NULL && file_is_stream(r->rule))) {
+        return refuse(d, "-MD and -MF need -o FILE: a rule of make names what it makes");
+    }
+    if (r->depfile == NULL) {
+        r->depfile = str_format(d->arena, "%s.d", r->rule);
+    }
+    return true;
+}
+
+/* Two names of one place that are told apart by nothing but reading the command line; links and
+ * the like are seen when files are written. */
+static bool check_places(const Reader *d)
+{
+    const Request *r = d->r;
+    const char *const all[] = {r->out, r->header, r->depfile, r->report, r->plan};
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+        for (size_t j = 0; j < k && all[k] != NULL; j++) {
+            int fd = file_descriptor(all[k]);
+            if (all[j] != NULL &&
+                (fd >= 0 ? fd == file_descriptor(all[j]) : strcmp(all[k], all[j]) == 0)) {
+                return refuse_name(d, "two outputs go to", all[k]);
+            }
+        }
+    }
+    return true;
+}
+
+bool request_read(Request *r, const Options *o, Arena *arena, Text *errors)
+{
+    Reader d = {r, o, arena, errors};
+    *r = (Request){.plan = option_last(o, OPT_PLAN_OUT, NULL)};
+    if (!read_target(&d) || !read_form(&d) || !read_wanted(&d)) {
+        return false;
+    }
+    r->out = option_last(o, OPT_OUTPUT, r->wanted == WANT_NOTHING ? NULL : "-");
+    return place_report(&d) && place_header(&d) && place_depfile(&d) && check_places(&d);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command line of tdslc asks for and where each thing goes: the table "What goes where"
+ * of docs/tools.md as a function. Settled before anything is read, so that two things at one
+ * place, or a name that no output takes, cost nothing but a message. */
+#ifndef DRIVER_REQUEST_H
+#define DRIVER_REQUEST_H
+
+#include "driver/compile.h"
+#include "driver/options.h"
+
+typedef enum Wanted {
+    WANT_NOTHING, /* but the report, the plan, or the check of --stop-after */
+    WANT_CODE,
+    WANT_DUMP,
+    WANT_DOT,
+    WANT_JSON,
+    WANT_PATH
+} Wanted;
+
+typedef enum ReportForm { REPORT_TEXT, REPORT_JSON, REPORT_HTML } ReportForm;
+
+/* Places are paths, "-" for standard output; null: not asked for. */
+typedef struct Request {
+    const Target *target;
+    Wanted wanted;
+    Stage last;      /* the passes run up to here; of a dump: which one */
+    const char *out; /* of what is wanted */
+    const char *header;
+    bool header_asked; /* by name: that there is none is an error */
+    const char *depfile;
+    const char *rule; /* what the dependency file says is made */
+    const char *report;
+    ReportForm form;
+    const char *plan;
+} Request;
+
+/* False after a message on `errors` (exit 2). */
+bool request_read(Request *r, const Options *o, Arena *arena, Text *errors);
+
+#endif
