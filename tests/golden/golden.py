@@ -11,7 +11,7 @@ the options have -e or --network. Several lines of that form are several runs. T
 then `--- messages` and standard error if there is any, then `--- exit N` if N is not 0. --bless rewrites
 it; read the difference before you keep it. A file without such a line is an include of others.
 
-The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. A line that ends
+`run each:` is a run for each kernel of a dump by itself, from standard input. The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. A line that ends
 in `| digest` is for output too long to keep: of each function or kernel its name, its lines and a hash; of each file
 in the folder the same. When one changes, run tdslc before and after the change and compare.
 """
@@ -25,19 +25,19 @@ import subprocess
 import sys
 import tempfile
 
-RUN = re.compile(r"^(?://|;) run: ?(.*)$")
+RUN = re.compile(r"^(?://|;) run( each)?: ?(.*)$")
 TIMES = re.compile(r"(Search:.*, |\"seconds\": )[0-9.]+")
 SUFFIXES = (".tdsl", ".dump")
 
 
 def runs_of(path):
-    """The options of each run line at the head of the file."""
+    """Of each run line at the head of the file the options, and whether it is of each kernel."""
     runs = []
     for line in path.read_bytes().removeprefix(b"tdsl-dump loop 1\n").removeprefix(b"tdsl-dump graph 1\n").split(b"\n"):
         match = RUN.match(line.decode("utf-8", "replace"))
         if not match:
             break
-        runs.append(shlex.split(match.group(1)))
+        runs.append((shlex.split(match.group(2)), match.group(1) is not None))
     return runs
 
 
@@ -63,17 +63,21 @@ def digest(text):
     return "".join(digest_line(name, text) for name, text in out)
 
 
-def run(tdslc, path, options):
-    """What the .out file should hold for one run."""
+def run(tdslc, path, options, kernel=None):
+    """What the .out file should hold for one run; of a dump with this kernel only when one is given."""
     short = options[-2:] == ["|", "digest"]
     options = options[:-2] if short else options
     with tempfile.TemporaryDirectory() as folder:
         command = [tdslc, *(word.replace("FOLDER", folder) for word in options)]
-        command += [] if any(w.startswith(("-e", "--network")) for w in options) else [path.name]
-        done = subprocess.run(command, cwd=path.parent, stdin=subprocess.DEVNULL, timeout=60,
+        if kernel is not None:
+            command.append("-")
+        elif not any(word.startswith(("-e", "--network")) for word in options):
+            command.append(path.name)
+        done = subprocess.run(command, cwd=path.parent, input=(kernel or "").encode(), timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         text = TIMES.sub(r"\1...", done.stdout.decode("utf-8", "backslashreplace"))
-        text = digest(text) if short and text else text
+        if short and text:
+            text = digest(text) if kernel is None else digest_line(title(kernel), text)
         for file in sorted(pathlib.Path(folder).rglob("*")):
             if file.is_file():
                 body = file.read_text(encoding="utf-8")
@@ -87,9 +91,19 @@ def run(tdslc, path, options):
     return text
 
 
+def run_all(tdslc, path):
+    for options, each in runs_of(path):
+        if not each:
+            yield run(tdslc, path, options)
+            continue
+        head, *kernels = re.split(r"^(?=kernel )", path.read_text(encoding="utf-8"), flags=re.M)
+        for kernel in kernels:
+            yield run(tdslc, path, options, head + kernel)
+
+
 def check(tdslc, path, bless):
     """True when the file's runs print what is expected."""
-    got = "".join(run(tdslc, path, options) for options in runs_of(path))
+    got = "".join(run_all(tdslc, path))
     out = path.with_name(path.name + ".out")
     want = out.read_text(encoding="utf-8") if out.exists() else None
     if got == want:
