@@ -5,18 +5,21 @@
 #include "loop/bounds.h"
 
 #include "loop/affine.h"
+#include "loop/walk.h"
 
 /* Substitutions one proof may make. Kernels of real programs need fewer than 20. */
 #define PROOF_STEPS 500
-#define COUNT_DEPTH 100
 
 /* To a depth beyond which the verifier refuses. */
-static uint64_t count_statements(Stmt *const *body, uint32_t n, uint32_t depth)
+static uint64_t count_statements(const Kernel *k)
 {
-    uint64_t count = n;
-    for (uint32_t i = 0; i < n && depth < COUNT_DEPTH; i++) {
-        const Stmt *s = body[i];
-        count += s->kind == STMT_FOR ? count_statements(s->body, s->n_body, depth + 1) : 0;
+    StmtWalk w;
+    uint64_t count = 0;
+    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
+        count++;
+        if (w.depth > LOOP_DEPTH_LIMIT) {
+            stmt_skip(&w);
+        }
     }
     return count;
 }
@@ -24,7 +27,7 @@ static uint64_t count_statements(Stmt *const *body, uint32_t n, uint32_t depth)
 void bounds_init(Bounds *b, Arena *arena, const Kernel *k)
 {
     *b = (Bounds){.arena = arena, .k = k};
-    b->most = BOUNDS_STEPS + BOUNDS_STEPS_STATEMENT * count_statements(k->body, k->n_body, 0);
+    b->most = BOUNDS_STEPS + BOUNDS_STEPS_STATEMENT * count_statements(k);
     b->position = ARENA_ARRAY(arena, k->vars.n, uint32_t);
     b->dim_least = ARENA_ARRAY(arena, k->dims.list.n, int64_t);
 }

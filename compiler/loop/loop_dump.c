@@ -9,7 +9,7 @@
 #include "loop/loop.h"
 
 #include "dump/text.h"
-#include "loop/loop_text.h"
+#include "loop/walk.h"
 
 static void put_name(Text *out, char sigil, Sym name)
 {
@@ -315,24 +315,20 @@ static void appear(bool *seen, uint32_t *n, uint32_t number, bool *in_order)
     }
 }
 
-static void appear_block(Stmt *const *body, uint32_t n, uint32_t depth, Appearance *a)
+static void appear_stmt(const Stmt *s, Appearance *a)
 {
-    for (uint32_t i = 0; i < n && depth <= LOOP_DEPTH_LIMIT; i++) {
-        const Stmt *s = body[i];
-        switch (s->kind) {
-        case STMT_FOR:
-            appear(a->var_seen, &a->n_vars, s->var, &a->in_order);
-            appear_block(s->body, s->n_body, depth + 1, a);
-            break;
-        case STMT_ALLOC:
-            appear(a->buf_seen, &a->n_bufs, s->buf, &a->in_order);
-            break;
-        case STMT_TILE:
-            for (uint32_t x = 0; x < s->n_index; x++) {
-                appear(a->var_seen, &a->n_vars, s->index[x].var, &a->in_order);
-            }
-            break;
+    switch (s->kind) {
+    case STMT_FOR:
+        appear(a->var_seen, &a->n_vars, s->var, &a->in_order);
+        break;
+    case STMT_ALLOC:
+        appear(a->buf_seen, &a->n_bufs, s->buf, &a->in_order);
+        break;
+    case STMT_TILE:
+        for (uint32_t x = 0; x < s->n_index; x++) {
+            appear(a->var_seen, &a->n_vars, s->index[x].var, &a->in_order);
         }
+        break;
     }
 }
 
@@ -344,7 +340,13 @@ static void put_order(const Kernel *k, Text *out)
     for (uint32_t i = 0; i < k->args.n; i++) {
         appear(a.buf_seen, &a.n_bufs, k->args.at[i].buf, &a.in_order);
     }
-    appear_block(k->body, k->n_body, 0, &a);
+    StmtWalk w;
+    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
+        appear_stmt(s, &a);
+        if (w.depth > LOOP_DEPTH_LIMIT + 1) {
+            stmt_skip(&w); /* such a kernel is refused by loop_verify */
+        }
+    }
     if (a.in_order && a.n_vars == k->vars.n && a.n_bufs == k->bufs.n) {
         return;
     }

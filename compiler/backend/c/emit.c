@@ -167,22 +167,21 @@ static void source_text(File *f, Text *out, const char *list)
                 list, f->list.at);
 }
 
-static uint32_t count_tiles(Stmt *const *body, uint32_t n)
+static uint32_t count_tiles(const Kernel *k)
 {
+    StmtWalk w;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < n && count <= EMIT_STATEMENTS; i++) {
-        count += body[i]->kind == STMT_TILE ? 1 : 0;
-        count += body[i]->kind == STMT_FOR ? count_tiles(body[i]->body, body[i]->n_body) : 0;
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        count++;
     }
     return count;
 }
 
-/* The nesting of loops is limited (loop_verify), so the recursion is. */
 static bool is_printable(Ctx *ctx, const KernelModule *m)
 {
     uint32_t count = 0;
     for (uint32_t k = 0; k < m->kernels.n; k++) {
-        count += count_tiles(m->kernels.at[k]->body, m->kernels.at[k]->n_body);
+        count += count_tiles(m->kernels.at[k]);
         if (count > EMIT_STATEMENTS) {
             diag_limit(&ctx->diags, E_LIMIT_SIZE, m->kernels.at[k]->span,
                        "more than %d tile statements for one C file", EMIT_STATEMENTS);

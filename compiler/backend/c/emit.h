@@ -12,7 +12,7 @@
 #define BACKEND_C_EMIT_H
 
 #include "backend/c/names.h"
-#include "loop/loop.h"
+#include "loop/walk.h"
 
 /* The helper functions of one file, in order of first use (those they need come before). */
 typedef struct Helpers {

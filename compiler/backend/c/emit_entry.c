@@ -323,40 +323,17 @@ static void entry_checks(Emitter *e)
     line_printf(e, "}");
 }
 
-/* Does any expression or statement name the argument? */
-static bool expr_uses(Arena *a, const Expr *root, BufRef buf)
-{
-    VEC(const Expr *) stack = {0};
-    vec_push(a, &stack, root);
-    while (stack.n > 0) {
-        const Expr *x = stack.at[--stack.n];
-        if (x->kind == EXPR_LOAD && x->buf == buf) {
-            return true;
-        }
-        for (uint32_t i = 0; x->kind == EXPR_OP && i < x->n_args; i++) {
-            vec_push(a, &stack, x->arg[i]);
-        }
-    }
-    return false;
-}
-
-static bool body_uses(const Kernel *k, Stmt *const *body, uint32_t n, BufRef buf)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
-        if (s->kind == STMT_FOR && body_uses(k, s->body, s->n_body, buf)) {
-            return true;
-        }
-        if (s->kind == STMT_TILE && (s->dst == buf || expr_uses(k->arena, s->value, buf))) {
-            return true;
-        }
-    }
-    return false;
-}
-
+/* Does any statement name the argument? */
 static bool arg_is_used(const Kernel *k, uint32_t arg)
 {
-    return body_uses(k, k->body, k->n_body, k->args.at[arg].buf);
+    StmtWalk w;
+    BufRef buf = k->args.at[arg].buf;
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        if (s->dst == buf || expr_load_of(s->value, buf) != NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* With no element to write nothing is to be done, however long the other loops are. */

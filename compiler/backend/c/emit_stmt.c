@@ -105,11 +105,9 @@ static bool in_workspace(const Buffer *b)
 
 bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (body[i]->kind == STMT_ALLOC && in_workspace(&k->bufs.at[body[i]->buf])) {
-            return true;
-        }
-        if (body[i]->kind == STMT_FOR && needs_workspace(k, body[i]->body, body[i]->n_body)) {
+    StmtWalk w;
+    for (const Stmt *s = stmt_first(&w, body, n); s != NULL; s = stmt_next(&w)) {
+        if (s->kind == STMT_ALLOC && in_workspace(&k->bufs.at[s->buf])) {
             return true;
         }
     }

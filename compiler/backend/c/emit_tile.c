@@ -436,39 +436,38 @@ static void free_access(Free *f, BufRef buf, const Affine *at)
     }
 }
 
-static void free_expr(Free *f, const Expr *x)
+static void free_tile(Free *f, const Stmt *s)
 {
-    if (x->kind == EXPR_LOAD) {
-        free_access(f, x->buf, x->at);
-    } else if (x->kind == EXPR_EXTENT) {
-        f->dim[x->dim] = true;
+    for (uint32_t x = 0; x < s->n_index; x++) {
+        f->bound[s->index[x].var] = true;
+        free_range(f, s->index[x].range);
     }
-    for (uint32_t i = 0; x->kind == EXPR_OP && i < x->n_args; i++) {
-        free_expr(f, x->arg[i]);
+    free_access(f, s->dst, s->at);
+    f->written[s->dst] = true;
+    ExprWalk w;
+    for (const Expr *x = expr_first(&w, s->value); x != NULL; x = expr_next(&w)) {
+        if (x->kind == EXPR_LOAD) {
+            free_access(f, x->buf, x->at);
+        } else if (x->kind == EXPR_EXTENT) {
+            f->dim[x->dim] = true;
+        }
     }
 }
 
 static void free_block(Free *f, Stmt *const *body, uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
+    StmtWalk w;
+    for (const Stmt *s = stmt_first(&w, body, n); s != NULL; s = stmt_next(&w)) {
         switch (s->kind) {
         case STMT_FOR:
             f->bound[s->var] = true;
             free_range(f, s->range);
-            free_block(f, s->body, s->n_body);
             break;
         case STMT_ALLOC:
             f->own[s->buf] = true;
             break;
         case STMT_TILE:
-            for (uint32_t x = 0; x < s->n_index; x++) {
-                f->bound[s->index[x].var] = true;
-                free_range(f, s->index[x].range);
-            }
-            free_access(f, s->dst, s->at);
-            f->written[s->dst] = true;
-            free_expr(f, s->value);
+            free_tile(f, s);
             break;
         }
     }

@@ -10,7 +10,7 @@
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
 
-#include "loop/loop.h"
+#include "loop/walk.h"
 
 #define NONE UINT32_MAX
 
@@ -67,12 +67,11 @@ const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const 
 const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n);
 
 /* ---- legalise_access.c ---- */
-bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
 /* Does the element's address grow by exactly one when v does? */
 bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
 /* Can the value be computed for a vector of values of v: plain arithmetic on elements that
  * stand side by side or do not depend on v? *unit: at least one stands side by side. */
-bool expr_vectorises(const Kernel *k, const Expr *x, VarRef v, DType t, bool *unit);
+bool expr_vectorises(const Kernel *k, const Expr *value, VarRef v, DType t, bool *unit);
 /* The most values the range can have; INT64_MAX when only open dims bound it. */
 int64_t range_most(Range r);
 int64_t range_typical(const Kernel *k, Range r);

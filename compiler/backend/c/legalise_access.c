@@ -3,25 +3,7 @@
  * accesses use it and at which stride, and how far its range runs. */
 #include "backend/c/legalise.h"
 
-bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
-{
-    for (uint32_t d = 0; d < k->bufs.at[buf].rank; d++) {
-        if (affine_uses(at[d], v)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static int64_t coefficient(Affine x, VarRef v)
-{
-    for (uint32_t i = 0; i < x.n; i++) {
-        if (x.term[i].var == v) {
-            return x.term[i].coef;
-        }
-    }
-    return 0;
-}
+#include "loop/affine.h"
 
 bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
 {
@@ -30,7 +12,7 @@ bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
     while (last > 0 && dim_is(b->extent[last - 1], 1) && !affine_uses(at[last - 1], v)) {
         last--;
     }
-    if (last == 0 || coefficient(at[last - 1], v) != 1) {
+    if (last == 0 || affine_coef(at[last - 1], v) != 1) {
         return false;
     }
     for (uint32_t d = 0; d + 1 < last; d++) {
@@ -57,30 +39,23 @@ static bool op_vectorises(Op op, DType t)
            (op == OP_DIV && dtype_is_float(t));
 }
 
-bool expr_vectorises(const Kernel *k, const Expr *x, VarRef v, DType t, bool *unit)
+static bool part_vectorises(const Kernel *k, const Expr *x, VarRef v, DType t, bool *unit)
 {
-    if (x->dtype != t) {
-        return false;
-    }
-    switch (x->kind) {
-    case EXPR_CONST:
-    case EXPR_EXTENT:
-        return true;
-    case EXPR_LOAD:
-        if (!access_uses(k, x->buf, x->at, v)) {
-            return true;
-        }
+    if (x->kind == EXPR_LOAD && access_uses(k, x->buf, x->at, v)) {
         *unit = true;
-        return access_is_unit(k, x->buf, x->at, v);
-    case EXPR_OP:
-        for (uint32_t i = 0; i < x->n_args; i++) {
-            if (!expr_vectorises(k, x->arg[i], v, t, unit)) {
-                return false;
-            }
-        }
-        return op_vectorises(x->op, t);
+        return x->dtype == t && access_is_unit(k, x->buf, x->at, v);
     }
-    UNREACHABLE();
+    return x->dtype == t && (x->kind != EXPR_OP || op_vectorises(x->op, t));
+}
+
+bool expr_vectorises(const Kernel *k, const Expr *value, VarRef v, DType t, bool *unit)
+{
+    ExprWalk w;
+    const Expr *x = expr_first(&w, value);
+    while (x != NULL && part_vectorises(k, x, v, t, unit)) {
+        x = expr_next(&w);
+    }
+    return x == NULL;
 }
 
 /* ---- ranges ---- */

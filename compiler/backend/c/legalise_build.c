@@ -159,28 +159,22 @@ const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const 
     return out;
 }
 
-/* As deep as expressions of kernels may be (EXPR_DEPTH_LIMIT of loop/loop_text.h, checked by
- * loop_verify). */
+/* What to put into one value. */
+typedef struct SubstAll {
+    Legaliser *l;
+    const Subst *s;
+    uint32_t n;
+} SubstAll;
+
+static void load_subst(void *user, Expr *load)
+{
+    const SubstAll *all = user;
+    load->at =
+        access_subst(all->l, all->l->k->bufs.at[load->buf].rank, load->at, all->s, all->n);
+}
+
 const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n)
 {
-    switch (x->kind) {
-    case EXPR_CONST:
-    case EXPR_EXTENT:
-        return x;
-    case EXPR_LOAD: {
-        Expr *copy = arena_copy(l->arena, x, sizeof *x);
-        copy->at = access_subst(l, l->k->bufs.at[x->buf].rank, x->at, s, n);
-        return copy;
-    }
-    case EXPR_OP: {
-        Expr *copy = arena_copy(l->arena, x, sizeof *x);
-        const Expr **arg = ARENA_ARRAY(l->arena, x->n_args, const Expr *);
-        for (uint32_t i = 0; i < x->n_args; i++) {
-            arg[i] = expr_subst(l, x->arg[i], s, n);
-        }
-        copy->arg = arg;
-        return copy;
-    }
-    }
-    UNREACHABLE();
+    SubstAll all = {l, s, n};
+    return expr_with_loads(l->arena, x, load_subst, &all);
 }

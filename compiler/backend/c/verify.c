@@ -5,6 +5,7 @@
  * come from a file, so each rule ends in a diagnostic. */
 #include "backend/c/c.h"
 #include "backend/c/legalise.h"
+#include "loop/affine.h"
 
 #define MOST_DEPTH       120 /* blocks in blocks: C11 asks for 127 */
 #define MOST_PARAMETERS  120 /* C11 asks for 127 */
@@ -83,16 +84,6 @@ static const TileIndex *find_index(const Stmt *s, VarRef v)
     return NULL;
 }
 
-static int64_t coefficient(Affine x, VarRef v)
-{
-    for (uint32_t i = 0; i < x.n; i++) {
-        if (x.term[i].var == v) {
-            return x.term[i].coef;
-        }
-    }
-    return 0;
-}
-
 /* The expression with all local indices at their start; it must be a number. Allocates nothing
  * lasting. */
 static bool start_position(const Check *c, const Stmt *s, Affine x, int64_t *out)
@@ -124,7 +115,7 @@ static bool check_named(const Check *c, const Stmt *s, BufRef buf, const Affine 
         if (!start_position(c, s, at[d], &start)) {
             return refuse(c, s, "an accumulator is indexed by a loop");
         }
-        int64_t coef = vec != NULL ? coefficient(at[d], vec->var) : 0;
+        int64_t coef = vec != NULL ? affine_coef(at[d], vec->var) : 0;
         bool last = d + 1 == b->rank;
         if (coef != 0 && (!last || coef != 1 || at[d].n > 2 || start != 0 ||
                           vec->range.span != b->extent[d].n)) {
@@ -149,8 +140,7 @@ static bool check_access(const Check *c, const Stmt *s, BufRef buf, const Affine
     return true;
 }
 
-/* As deep as loop_verify allows expressions to be. */
-static bool check_expr(const Check *c, const Stmt *s, const Expr *x, bool unrolled)
+static bool check_part(const Check *c, const Stmt *s, const Expr *x, bool unrolled)
 {
     DType t = c->k->bufs.at[s->dst].dtype;
     if (unrolled && x->dtype != t) {
@@ -159,20 +149,19 @@ static bool check_expr(const Check *c, const Stmt *s, const Expr *x, bool unroll
     if (x->kind == EXPR_LOAD) {
         return check_access(c, s, x->buf, x->at, unrolled);
     }
-    if (x->kind != EXPR_OP) {
-        return true;
+    bool plain = x->kind != EXPR_OP || x->op == OP_ADD || x->op == OP_SUB || x->op == OP_MUL ||
+                 x->op == OP_NEG || (x->op == OP_DIV && dtype_is_float(t));
+    return !unrolled || plain || refuse(c, s, "more than arithmetic in an unrolled statement");
+}
+
+static bool check_expr(const Check *c, const Stmt *s, bool unrolled)
+{
+    ExprWalk w;
+    const Expr *x = expr_first(&w, s->value);
+    while (x != NULL && check_part(c, s, x, unrolled)) {
+        x = expr_next(&w);
     }
-    bool plain = x->op == OP_ADD || x->op == OP_SUB || x->op == OP_MUL || x->op == OP_NEG ||
-                 (x->op == OP_DIV && dtype_is_float(t));
-    if (unrolled && !plain) {
-        return refuse(c, s, "more than arithmetic in an unrolled statement");
-    }
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        if (!check_expr(c, s, x->arg[i], unrolled)) {
-            return false;
-        }
-    }
-    return true;
+    return x == NULL;
 }
 
 static bool check_tile(const Check *c, const Stmt *s)
@@ -206,7 +195,7 @@ static bool check_tile(const Check *c, const Stmt *s)
             return refuse(c, s, "a vector is folded into one element");
         }
     }
-    return check_access(c, s, s->dst, s->at, unrolled) && check_expr(c, s, s->value, unrolled);
+    return check_access(c, s, s->dst, s->at, unrolled) && check_expr(c, s, unrolled);
 }
 
 static bool check_alloc(Check *c, const Stmt *s)

@@ -7,18 +7,6 @@
 
 #define ROUNDS 16 /* a chain of so many values before a contraction */
 
-static bool uses(const Lower *l, const Expr *e, VarRef v)
-{
-    bool yes = false;
-    for (uint32_t d = 0; e->kind == EXPR_LOAD && d < l->from->bufs.at[e->buf].rank; d++) {
-        yes |= affine_uses(e->at[d], v);
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        yes |= uses(l, e->arg[i], v);
-    }
-    return yes;
-}
-
 /* Is a dimension that moves with `v` marked? With `mark`, all of them are. */
 static bool meet_at(Lower *l, BufRef buf, const Affine *at, VarRef v, bool mark)
 {
@@ -32,11 +20,12 @@ static bool meet_at(Lower *l, BufRef buf, const Affine *at, VarRef v, bool mark)
     return yes;
 }
 
-static bool meet(Lower *l, const Expr *e, VarRef v, bool mark)
+static bool meet(Lower *l, const Expr *value, VarRef v, bool mark)
 {
-    bool yes = e->kind == EXPR_LOAD && meet_at(l, e->buf, e->at, v, mark);
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        yes |= meet(l, e->arg[i], v, mark);
+    ExprWalk w;
+    bool yes = false;
+    for (const Expr *x = load_first(&w, value); x != NULL; x = load_next(&w)) {
+        yes |= meet_at(l, x->buf, x->at, v, mark);
     }
     return yes;
 }
@@ -47,11 +36,8 @@ static bool is_batch(const Lower *l, const Stmt *s, VarRef v)
     while (product->op == OP_CAST) {
         product = product->arg[0];
     }
-    bool kept = false;
-    for (uint32_t d = 0; d < l->from->bufs.at[s->dst].rank; d++) {
-        kept |= affine_uses(s->at[d], v);
-    }
-    return kept && uses(l, product->arg[0], v) && uses(l, product->arg[1], v);
+    return access_uses(l->from, s->dst, s->at, v) && expr_uses(l->from, product->arg[0], v) &&
+           expr_uses(l->from, product->arg[1], v);
 }
 
 static void mark_stmt(Lower *l, const Stmt *s)
@@ -67,14 +53,12 @@ static void mark_stmt(Lower *l, const Stmt *s)
     }
 }
 
-static void mark_block(Lower *l, Stmt *const *body, uint32_t n)
+static void mark_all(Lower *l)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (body[i]->kind == STMT_FOR) {
-            mark_block(l, body[i]->body, body[i]->n_body);
-        } else if (body[i]->kind == STMT_TILE) {
-            mark_stmt(l, body[i]);
-        }
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, l->from->body, l->from->n_body); s != NULL;
+         s = tile_next(&w)) {
+        mark_stmt(l, s);
     }
 }
 
@@ -95,7 +79,7 @@ void batch_mark(Lower *l)
     l->batch = ARENA_ARRAY(l->arena, l->from->bufs.n + 1, uint64_t);
     for (int i = 0; i < ROUNDS && (i == 0 || after != before); i++) {
         before = marks(l);
-        mark_block(l, l->from->body, l->from->n_body);
+        mark_all(l);
         after = marks(l);
     }
 }

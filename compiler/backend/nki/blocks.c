@@ -366,8 +366,8 @@ static View slab(Plan *p, uint32_t side, const Box *box, uint32_t strip)
     return v;
 }
 
-static bool tile_next(Plan *p, Labels x, const Box *strip, const int64_t *step, Box *box,
-                      bool first)
+static bool strip_next(Plan *p, Labels x, const Box *strip, const int64_t *step, Box *box,
+                       bool first)
 {
     return box_next(x, strip, step, box, first) && !p->l->failed;
 }
@@ -405,7 +405,7 @@ static void make_until(Plan *p, int64_t end)
                     continue;
                 }
                 const Box *strip = &p->cols.at[b->col];
-                for (bool t = true; tile_next(p, c->n, strip, p->nstep, &at, t); t = false) {
+                for (bool t = true; strip_next(p, c->n, strip, p->nstep, &at, t); t = false) {
                     (void)slab(p, side, &at, b->col);
                 }
             }
@@ -530,8 +530,8 @@ static uint32_t block_banks(Plan *p, const Block *b, Bank *bank)
     const Box *group = &p->groups.at[b->group];
     uint32_t n = 0;
     Box at = p->l->full;
-    for (bool r = true; tile_next(p, c->pm, rows, p->mstep, &at, r); r = false) {
-        for (bool t = true; tile_next(p, c->n, cols, p->nstep, &at, t); t = false) {
+    for (bool r = true; strip_next(p, c->pm, rows, p->mstep, &at, r); r = false) {
+        for (bool t = true; strip_next(p, c->n, cols, p->nstep, &at, t); t = false) {
             CHECK(n < NKI_PSUM_BANKS);
             if (p->symmetric && b->row == b->col) {
                 uint32_t j = c->n.at[0], i = c->pm.at[0];

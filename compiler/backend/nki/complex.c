@@ -25,11 +25,7 @@ TileIndex split_both_parts(VarRef v)
 /* Does the statement's destination have the index? */
 bool split_keeps(const Splitter *s, const Stmt *stmt, VarRef v)
 {
-    bool yes = false;
-    for (uint32_t d = 0; d < s->from->bufs.at[stmt->dst].rank; d++) {
-        yes = yes || affine_uses(stmt->at[d], v);
-    }
-    return yes;
+    return access_uses(s->from, stmt->dst, stmt->at, v);
 }
 
 /* A copy of the statement with the part as an index, after those of the destination. */
@@ -59,20 +55,21 @@ static Stmt *of_part(Splitter *s, const Stmt *old, int64_t part, const Expr *val
     Stmt *out = arena_copy(s->arena, old, sizeof *old);
     out->at = split_at(s, old->dst, old->at, affine_const(part));
     out->value = value == NULL ? expr_const(s->arena, number_real(DTYPE_F32, 0)) : value;
-    if (split_size(out->value, VALUE_LIMIT) >= VALUE_LIMIT) {
+    if (expr_size(out->value, VALUE_LIMIT) >= VALUE_LIMIT) {
         split_refuse(s, old->span, "values of so many complex products in one statement");
     }
     return out;
 }
 
-static bool reads_part(const Expr *e, BufRef buf, uint32_t rank, int64_t part)
+static bool reads_part(const Expr *value, BufRef buf, uint32_t rank, int64_t part)
 {
-    bool yes = e->kind == EXPR_LOAD && e->buf == buf && e->at[rank - 1].n == 0 &&
-               e->at[rank - 1].base == part;
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        yes = yes || reads_part(e->arg[i], buf, rank, part);
+    ExprWalk w;
+    for (const Expr *e = load_first(&w, value); e != NULL; e = load_next(&w)) {
+        if (e->buf == buf && e->at[rank - 1].n == 0 && e->at[rank - 1].base == part) {
+            return true;
+        }
     }
-    return yes;
+    return false;
 }
 
 void split_alloc(Splitter *s, BufRef buf, Span span)
@@ -219,15 +216,6 @@ static void split_value(Splitter *s, const Stmt *old)
 
 /* ---- blocks that rename an operand ---- */
 
-static uint32_t count_loads(const Expr *e, BufRef buf)
-{
-    uint32_t n = e->kind == EXPR_LOAD && e->buf == buf;
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        n += count_loads(e->arg[i], buf);
-    }
-    return n;
-}
-
 typedef struct Uses {
     uint32_t n, written;
     bool good; /* each is an operand of a contraction */
@@ -235,16 +223,10 @@ typedef struct Uses {
 
 static void find_uses(Splitter *s, Stmt *const *body, uint32_t n, BufRef buf, Uses *out)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        const Stmt *stmt = body[i];
-        if (stmt->kind == STMT_FOR) {
-            find_uses(s, stmt->body, stmt->n_body, buf, out);
-        }
-        if (stmt->kind != STMT_TILE) {
-            continue;
-        }
+    StmtWalk w;
+    for (const Stmt *stmt = tile_first(&w, body, n); stmt != NULL; stmt = tile_next(&w)) {
         out->written += stmt->dst == buf;
-        uint32_t loads = count_loads(stmt->value, buf);
+        uint32_t loads = expr_count_loads(stmt->value, buf);
         Factor a, b;
         out->n += loads;
         out->good = out->good && (loads == 0 || split_is_product(s, stmt, &a, &b));
@@ -368,11 +350,12 @@ static Stmt **split_block(Splitter *s, Stmt *const *body, uint32_t n, uint32_t *
     return list.at;
 }
 
-static uint32_t count_tiles(Stmt *const *body, uint32_t n)
+static uint32_t count_stmts(const Kernel *k)
 {
+    StmtWalk w;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        count += body[i]->kind == STMT_FOR ? count_tiles(body[i]->body, body[i]->n_body) : 1;
+    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
+        count++;
     }
     return count;
 }
@@ -413,7 +396,7 @@ static bool split_buffers(Splitter *s)
 bool complex_split(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target,
                    RealKernel *out)
 {
-    size_t most = (size_t)k->bufs.n + 2 * (size_t)count_tiles(k->body, k->n_body) + 1;
+    size_t most = (size_t)k->bufs.n + 2 * (size_t)count_stmts(k) + 1;
     *out = (RealKernel){.kernel = k, .part = UINT32_MAX, .turned = UINT32_MAX};
     out->pair = ARENA_ARRAY(arena, most, bool);
     out->turn = ARENA_ARRAY(arena, most, Turn);

@@ -15,7 +15,7 @@
 #ifndef BACKEND_NKI_COMPLEX_H
 #define BACKEND_NKI_COMPLEX_H
 
-#include "loop/loop.h"
+#include "loop/walk.h"
 #include "target/target.h"
 
 typedef struct Turn {
@@ -86,8 +86,6 @@ const Expr *split_real(Splitter *s, Span span, const Expr *e);
  * all have index `last`? Then it is one value with the part as a label. */
 bool split_is_uniform(const Splitter *s, const Expr *e, VarRef last);
 const Expr *split_uniform(Splitter *s, const Expr *e);
-/* Parts of a value, shared ones counted as often as they are used; at most `limit`. */
-uint32_t split_size(const Expr *e, uint32_t limit);
 
 /* ---- complex.c: statements ---- */
 

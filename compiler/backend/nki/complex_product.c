@@ -44,11 +44,7 @@ static Factor factor_of(Splitter *s, const Expr *e)
 
 static bool factor_has(const Splitter *s, const Factor *f, VarRef v)
 {
-    bool yes = false;
-    for (uint32_t d = 0; d < s->from->bufs.at[f->buf].rank; d++) {
-        yes = yes || affine_uses(f->at[d], v);
-    }
-    return yes;
+    return access_uses(s->from, f->buf, f->at, v);
 }
 
 /* Is it what a Tensor engine does: something is contracted, and all that is contracted is in

@@ -292,10 +292,7 @@ bool split_is_uniform(const Splitter *s, const Expr *e, VarRef last)
         return !(e->value.re < e->value.im) && !(e->value.re > e->value.im);
     }
     if (e->kind == EXPR_LOAD) {
-        bool has = last == UINT32_MAX;
-        for (uint32_t d = 0; d < s->from->bufs.at[e->buf].rank; d++) {
-            has = has || affine_uses(e->at[d], last);
-        }
+        bool has = last == UINT32_MAX || access_uses(s->from, e->buf, e->at, last);
         return has && split_is_complex(s, e->buf);
     }
     if (e->kind != EXPR_OP) {
@@ -335,13 +332,4 @@ const Expr *split_uniform(Splitter *s, const Expr *e)
         arg[i] = factor ? real_number(s, e->arg[i]) : split_uniform(s, e->arg[i]);
     }
     return e->op == OP_COPY ? arg[0] : expr_op(s->arena, e->op, DTYPE_F32, e->n_args, arg);
-}
-
-uint32_t split_size(const Expr *e, uint32_t limit)
-{
-    uint32_t n = 1;
-    for (uint32_t i = 0; i < e->n_args && n < limit; i++) {
-        n += split_size(e->arg[i], limit - n);
-    }
-    return n;
 }

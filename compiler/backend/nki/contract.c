@@ -179,41 +179,26 @@ static const Affine *rename_affines(Arena *a, const Affine *at, uint32_t rank,
     return out;
 }
 
-static const Expr *rename_expr(Lower *l, const Expr *e, const Stmt *epilogue, const VarRef *var,
-                               const Affine *by)
-{
-    Expr *out = ARENA_NEW(l->arena, Expr);
-    *out = *e;
-    if (e->kind == EXPR_LOAD) {
-        out->at =
-            rename_affines(l->arena, e->at, l->from->bufs.at[e->buf].rank, epilogue, var, by);
-    }
-    const Expr **arg = ARENA_ARRAY(l->arena, e->n_args, const Expr *);
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        arg[i] = rename_expr(l, e->arg[i], epilogue, var, by);
-    }
-    out->arg = arg;
-    return out;
-}
+/* The indices of an epilogue in terms of the contraction's. */
+typedef struct Renaming {
+    Lower *l;
+    const Stmt *epilogue;
+    const VarRef *var;
+    const Affine *by;
+} Renaming;
 
-/* The first load of `buf`, or null. */
-static const Expr *find_load(const Expr *e, BufRef buf)
+static void rename_load(void *user, Expr *load)
 {
-    if (e->kind == EXPR_LOAD && e->buf == buf) {
-        return e;
-    }
-    const Expr *found = NULL;
-    for (uint32_t i = 0; i < e->n_args && found == NULL; i++) {
-        found = find_load(e->arg[i], buf);
-    }
-    return found;
+    const Renaming *r = user;
+    load->at = rename_affines(r->l->arena, load->at, r->l->from->bufs.at[load->buf].rank,
+                              r->epilogue, r->var, r->by);
 }
 
 static void take_epilogue(Contraction *c)
 {
     Lower *l = c->l;
     const Stmt *e = c->epilogue;
-    const Expr *load = find_load(e->value, c->s->dst);
+    const Expr *load = expr_load_of(e->value, c->s->dst);
     VarRef *var = ARENA_ARRAY(l->arena, e->n_index, VarRef);
     Affine *by = ARENA_ARRAY(l->arena, e->n_index, Affine);
     for (uint32_t j = 0; j < e->n_index; j++) {
@@ -229,7 +214,8 @@ static void take_epilogue(Contraction *c)
             }
         }
     }
-    c->epilogue_value = rename_expr(l, e->value, e, var, by);
+    Renaming renaming = {l, e, var, by};
+    c->epilogue_value = expr_with_loads(l->arena, e->value, rename_load, &renaming);
     c->final = place_of(
         l, e->dst, rename_affines(l->arena, e->at, l->from->bufs.at[e->dst].rank, e, var, by));
 }

@@ -6,6 +6,8 @@
 
 #include "backend/nki/nki.h"
 
+#include "loop/walk.h"
+
 typedef struct Decoder {
     const Kernel *k;
     const Stmt *s;
@@ -535,17 +537,12 @@ bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
     return ok;
 }
 
-static uint32_t count_places(Stmt *const *body, uint32_t n)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        count += body[i]->kind == STMT_TILE;
-        count += body[i]->kind == STMT_FOR ? count_places(body[i]->body, body[i]->n_body) : 0;
-    }
-    return count;
-}
-
 uint32_t instr_places(const Kernel *k)
 {
-    return count_places(k->body, k->n_body);
+    StmtWalk w;
+    uint32_t count = 0;
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        count++;
+    }
+    return count;
 }

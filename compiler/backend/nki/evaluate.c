@@ -554,21 +554,17 @@ static const Val *eval_op(Evaluation *ev, const Expr *e, const View *into)
 /* What the value of `e` over the box depends on; false when it is too much to remember. */
 static bool expr_key(Evaluation *ev, const Expr *e, int64_t *key, uint32_t *n, uint32_t *seen)
 {
-    if (e->kind == EXPR_LOAD) {
-        Place x = place_of(ev->l, e->buf, e->at);
-        if (e->buf == ev->bound || *n + 2 + x.rank > KEY_LIMIT) {
+    ExprWalk w;
+    for (const Expr *load = load_first(&w, e); load != NULL; load = load_next(&w)) {
+        Place x = place_of(ev->l, load->buf, load->at);
+        if (load->buf == ev->bound || *n + 2 + x.rank > KEY_LIMIT) {
             return false;
         }
-        key[(*n)++] = (int64_t)e->buf;
-        key[(*n)++] = (int64_t)ev->l->home[e->buf].version;
+        key[(*n)++] = (int64_t)load->buf;
+        key[(*n)++] = (int64_t)ev->l->home[load->buf].version;
         for (uint32_t d = 0; d < x.rank; d++) {
             key[(*n)++] = x.base[d];
             *seen |= x.label[d] < 0 ? 0 : 1u << x.label[d];
-        }
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        if (!expr_key(ev, e->arg[i], key, n, seen)) {
-            return false;
         }
     }
     return true;

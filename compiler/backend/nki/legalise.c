@@ -48,34 +48,29 @@ Place place_of(Lower *l, BufRef buf, const Affine *at)
 
 /* ---- homes ---- */
 
-static void score_use(const Lower *l, const Stmt *s, const Expr *e, BufRef buf, double *score)
+static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *score)
 {
-    if (e->kind == EXPR_LOAD && e->buf == buf) {
-        for (uint32_t d = 0; d < l->from->bufs.at[buf].rank; d++) {
-            bool kept = false;
-            for (uint32_t t = 0; t < e->at[d].n; t++) {
-                for (uint32_t c = 0; c < l->from->bufs.at[s->dst].rank; c++) {
-                    kept |= affine_uses(s->at[c], e->at[d].term[t].var);
-                }
-            }
-            if (s->fold != OP_COPY && !kept && e->at[d].n > 0) {
-                score[d] *= tile_kind(s) == TILE_MATMUL ? 3.0 : 0.7;
-            }
+    for (uint32_t d = 0; d < l->from->bufs.at[load->buf].rank; d++) {
+        bool kept = false;
+        for (uint32_t t = 0; t < load->at[d].n; t++) {
+            kept |= access_uses(l->from, s->dst, s->at, load->at[d].term[t].var);
         }
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        score_use(l, s, e->arg[i], buf, score);
+        if (s->fold != OP_COPY && !kept && load->at[d].n > 0) {
+            score[d] *= tile_kind(s) == TILE_MATMUL ? 3.0 : 0.7;
+        }
     }
 }
 
-static void score_block(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf,
-                        double *score)
+static void score_uses(const Lower *l, BufRef buf, double *score)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (body[i]->kind == STMT_FOR) {
-            score_block(l, body[i]->body, body[i]->n_body, buf, score);
-        } else if (body[i]->kind == STMT_TILE) {
-            score_use(l, body[i], body[i]->value, buf, score);
+    StmtWalk w;
+    ExprWalk v;
+    for (const Stmt *s = tile_first(&w, l->from->body, l->from->n_body); s != NULL;
+         s = tile_next(&w)) {
+        for (const Expr *x = load_first(&v, s->value); x != NULL; x = load_next(&v)) {
+            if (x->buf == buf) {
+                score_load(l, s, x, score);
+            }
         }
     }
 }
@@ -92,31 +87,15 @@ static void home_in_hbm(Lower *l, BufRef buf)
     }
 }
 
-static const Expr *first_load(const Expr *e, BufRef buf)
-{
-    if (e->kind == EXPR_LOAD && e->buf == buf) {
-        return e;
-    }
-    const Expr *found = NULL;
-    for (uint32_t i = 0; i < e->n_args && found == NULL; i++) {
-        found = first_load(e->arg[i], buf);
-    }
-    return found;
-}
-
 /* The first statement that reads a buffer, with its load. */
-static const Stmt *first_reader(Stmt *const *body, uint32_t n, BufRef buf, const Expr **load)
+static const Stmt *first_reader(const Kernel *k, BufRef buf, const Expr **load)
 {
-    const Stmt *found = NULL;
-    for (uint32_t i = 0; i < n && found == NULL; i++) {
-        if (body[i]->kind == STMT_FOR) {
-            found = first_reader(body[i]->body, body[i]->n_body, buf, load);
-        } else if (body[i]->kind == STMT_TILE) {
-            *load = first_load(body[i]->value, buf);
-            found = *load == NULL ? NULL : body[i];
-        }
+    StmtWalk w;
+    const Stmt *s = tile_first(&w, k->body, k->n_body);
+    while (s != NULL && (*load = expr_load_of(s->value, buf)) == NULL) {
+        s = tile_next(&w);
     }
-    return found;
+    return s;
 }
 
 /* Where a dimension of a load lies in what its statement sets; what is reduced is last. */
@@ -139,7 +118,7 @@ static void dims_as_read(const Lower *l, BufRef buf, uint32_t *order)
     uint32_t rank = l->from->bufs.at[buf].rank, key[NKI_DIMS] = {0};
     const Expr *load = NULL;
     bool fixed = l->real.pair[buf] || l->from->bufs.at[buf].space == SPACE_ARGUMENT;
-    const Stmt *s = fixed ? NULL : first_reader(l->from->body, l->from->n_body, buf, &load);
+    const Stmt *s = fixed ? NULL : first_reader(l->from, buf, &load);
     for (uint32_t d = 0; d < rank; d++) {
         key[d] = s == NULL ? d : place_in_result(l, s, load->at[d]);
         uint32_t at = d;
@@ -165,7 +144,7 @@ static int64_t home_on_chip(Lower *l, BufRef buf)
     if (l->real.pair[buf]) {
         score[b->rank - 1] = 0; /* parts are never on partitions */
     }
-    score_block(l, l->from->body, l->from->n_body, buf, score);
+    score_uses(l, buf, score);
     for (uint32_t d = 0; d < b->rank && d < 64; d++) {
         score[d] *= l->batch[buf] >> d & 1 ? 0.02 : 1.0;
     }
@@ -213,27 +192,23 @@ static void home_make(Lower *l, BufRef buf)
 
 /* Is the buffer used in statements of one index only? Those are quick in HBM, where a vector
  * can be cut as one likes. */
-static bool only_vectors(Stmt *const *body, uint32_t n, BufRef buf)
+static bool only_vectors(const Kernel *k, BufRef buf)
 {
-    bool yes = true;
-    for (uint32_t i = 0; i < n && yes; i++) {
-        const Stmt *s = body[i];
-        if (s->kind == STMT_FOR) {
-            yes = only_vectors(s->body, s->n_body, buf);
-        } else if (s->kind == STMT_TILE) {
-            bool used = s->dst == buf || first_load(s->value, buf) != NULL;
-            yes = !used || s->n_index <= 1;
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        bool used = s->dst == buf || expr_load_of(s->value, buf) != NULL;
+        if (used && s->n_index > 1) {
+            return false;
         }
     }
-    return yes;
+    return true;
 }
 
 static int64_t enter_buffer(Lower *l, BufRef buf)
 {
     int64_t bytes = home_on_chip(l, buf);
     const Buffer *b = &l->from->bufs.at[buf];
-    bool vector = b->rank == 1 && b->extent[0].n >= LONG_VECTOR &&
-                  only_vectors(l->from->body, l->from->n_body, buf);
+    bool vector = b->rank == 1 && b->extent[0].n >= LONG_VECTOR && only_vectors(l->from, buf);
     if (vector || l->away[buf] || bytes > l->home_limit - l->home_bytes) {
         home_in_hbm(l, buf);
         bytes = 0;
@@ -320,24 +295,13 @@ bool lower_opens(const Lower *l, const Stmt *fill, const Stmt *fold)
     return true;
 }
 
-static uint32_t count_loads(const Expr *e, BufRef buf)
+/* Statements that read a buffer. */
+static uint32_t count_users(const Kernel *k, BufRef buf)
 {
-    uint32_t n = e->kind == EXPR_LOAD && e->buf == buf;
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        n += count_loads(e->arg[i], buf);
-    }
-    return n;
-}
-
-static uint32_t count_users(Stmt *const *body, uint32_t n, BufRef buf)
-{
+    StmtWalk w;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (body[i]->kind == STMT_FOR) {
-            count += count_users(body[i]->body, body[i]->n_body, buf);
-        } else if (body[i]->kind == STMT_TILE) {
-            count += count_loads(body[i]->value, buf) > 0;
-        }
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        count += expr_load_of(s->value, buf) != NULL;
     }
     return count;
 }
@@ -372,49 +336,45 @@ static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int6
     return true;
 }
 
-static bool same_loads(const Lower *l, const Stmt *matmul, const Stmt *s, const Expr *e)
+/* Does the load in `s` read exactly what the matmul makes, with an index of `s` in each
+ * dimension in which one moves? */
+static bool reads_result(const Lower *l, const Stmt *matmul, const Stmt *s, const Expr *load)
 {
-    if (e->kind == EXPR_LOAD && e->buf == matmul->dst) {
-        uint32_t indices = 0;
-        for (uint32_t d = 0; d < l->from->bufs.at[e->buf].rank; d++) {
-            int64_t lo, hi, lo2, hi2;
-            int32_t by, by2;
-            if (!positions(l, s, e->at[d], &lo, &hi, &by) ||
-                !positions(l, matmul, matmul->at[d], &lo2, &hi2, &by2) || lo != lo2 ||
-                hi != hi2 || (by >= 0) != (by2 >= 0)) {
-                return false;
-            }
-            for (uint32_t c = 0; c < d;
-                 c++) { /* no index twice, and the same order everywhere */
-                int32_t earlier;
-                if (positions(l, s, e->at[c], &lo, &hi, &earlier) && earlier == by && by >= 0) {
-                    return false;
-                }
-            }
-            indices += by >= 0;
-        }
-        return indices == s->n_index;
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        if (!same_loads(l, matmul, s, e->arg[i])) {
+    uint32_t indices = 0;
+    for (uint32_t d = 0; d < l->from->bufs.at[load->buf].rank; d++) {
+        int64_t lo, hi, lo2, hi2;
+        int32_t by, by2;
+        if (!positions(l, s, load->at[d], &lo, &hi, &by) ||
+            !positions(l, matmul, matmul->at[d], &lo2, &hi2, &by2) || lo != lo2 || hi != hi2 ||
+            (by >= 0) != (by2 >= 0)) {
             return false;
         }
-    }
-    return true;
-}
-
-static bool one_shape(const Lower *l, const Expr *e, const Expr **first, BufRef buf)
-{
-    if (e->kind == EXPR_LOAD && e->buf == buf) {
-        *first = *first == NULL ? e : *first;
-        for (uint32_t d = 0; d < l->from->bufs.at[buf].rank; d++) {
-            if (!affine_eq(e->at[d], (*first)->at[d])) {
+        for (uint32_t c = 0; c < d; c++) { /* no index twice */
+            int32_t earlier;
+            if (positions(l, s, load->at[c], &lo, &hi, &earlier) && earlier == by && by >= 0) {
                 return false;
             }
         }
+        indices += by >= 0;
     }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        if (!one_shape(l, e->arg[i], first, buf)) {
+    return indices == s->n_index;
+}
+
+/* All loads of the result in `s`: of all of it, and in one order of the indices. */
+static bool same_loads(const Lower *l, const Stmt *matmul, const Stmt *s)
+{
+    ExprWalk w;
+    const Expr *first = expr_load_of(s->value, matmul->dst);
+    for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
+        if (x->buf != matmul->dst) {
+            continue;
+        }
+        for (uint32_t d = 0; d < l->from->bufs.at[x->buf].rank; d++) {
+            if (!affine_eq(x->at[d], first->at[d])) {
+                return false;
+            }
+        }
+        if (!reads_result(l, matmul, s, x)) {
             return false;
         }
     }
@@ -424,12 +384,10 @@ static bool one_shape(const Lower *l, const Expr *e, const Expr **first, BufRef 
 /* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? */
 bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
 {
-    const Expr *first = NULL;
     return s->kind == STMT_TILE && s->fold == OP_COPY && s->dst != matmul->dst &&
            l->from->bufs.at[matmul->dst].space != SPACE_ARGUMENT &&
-           count_loads(s->value, matmul->dst) > 0 &&
-           count_users(l->from->body, l->from->n_body, matmul->dst) == 1 &&
-           one_shape(l, s->value, &first, matmul->dst) && same_loads(l, matmul, s, s->value);
+           expr_load_of(s->value, matmul->dst) != NULL &&
+           count_users(l->from, matmul->dst) == 1 && same_loads(l, matmul, s);
 }
 
 static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt *next,
@@ -587,16 +545,6 @@ static void enter_crossing(Lower *l)
     }
 }
 
-static void mark_loads(const Expr *e, bool *used)
-{
-    if (e->kind == EXPR_LOAD) {
-        used[e->buf] = true;
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        mark_loads(e->arg[i], used);
-    }
-}
-
 /* A block that matmuls leave in PSUM for the statement after them has got a home, and nothing
  * goes there: it was not made. */
 static void drop_unused(Lower *l)
@@ -606,7 +554,7 @@ static void drop_unused(Lower *l)
         const Stmt *s = l->out.at[i];
         if (s->kind == STMT_TILE) {
             used[s->dst] = true;
-            mark_loads(s->value, used);
+            expr_mark_loads(s->value, used);
         }
     }
     uint32_t kept = 0;

@@ -10,6 +10,7 @@
 
 #include "backend/nki/complex.h"
 #include "backend/nki/nki.h"
+#include "loop/walk.h"
 
 #define LABELS 32
 #define PART_LABEL                                                                             \

@@ -144,20 +144,27 @@ bool pair_is_split(const Lower *l, const Stmt *re, const Stmt *im)
            im->at[last].base == 1;
 }
 
-static void note_shared(Lower *l, const Expr *e)
+static Memo *find_memo(Lower *l, const Expr *e)
 {
-    if (e->kind != EXPR_OP) {
-        return;
-    }
     for (uint32_t i = 0; i < l->memo.n; i++) {
         if (l->memo.at[i].e == e) {
-            l->memo.at[i].shared = true;
-            return;
+            return &l->memo.at[i];
         }
     }
-    vec_push(l->arena, &l->memo, ((Memo){e, false, NULL}));
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        note_shared(l, e->arg[i]);
+    return NULL;
+}
+
+static void note_shared(Lower *l, const Expr *value)
+{
+    ExprWalk w;
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
+        Memo *known = e->kind == EXPR_OP ? find_memo(l, e) : NULL;
+        if (known != NULL) {
+            known->shared = true;
+            expr_skip(&w);
+        } else if (e->kind == EXPR_OP) {
+            vec_push(l->arena, &l->memo, ((Memo){e, false, NULL}));
+        }
     }
 }
 
@@ -177,10 +184,6 @@ void memo_clear(Lower *l)
 
 Memo *memo_of(Lower *l, const Expr *e)
 {
-    for (uint32_t i = 0; i < l->memo.n; i++) {
-        if (l->memo.at[i].e == e) {
-            return l->memo.at[i].shared ? &l->memo.at[i] : NULL;
-        }
-    }
-    return NULL;
+    Memo *known = find_memo(l, e);
+    return known != NULL && known->shared ? known : NULL;
 }

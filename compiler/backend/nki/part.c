@@ -3,7 +3,7 @@
  * first row to the last. */
 #include "backend/nki/part.h"
 
-#include "backend/nki/copy.h"
+#include "loop/walk.h"
 
 static bool is_part(const Stmt *s)
 {

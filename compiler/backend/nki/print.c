@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backend/nki/nki.h"
-#include "loop/loop_text.h"
+#include "loop/walk.h"
 
 /* What a tile is for, for a comment where it begins. */
 typedef struct TileUse {
@@ -487,15 +487,14 @@ static void put_block(Printer *p, Stmt *const *body, uint32_t n)
     }
 }
 
-static uint32_t loop_depth(Stmt *const *body, uint32_t n)
+static uint32_t loop_depth(const Kernel *k)
 {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t d =
-            body[i]->kind == STMT_FOR ? 1 + loop_depth(body[i]->body, body[i]->n_body) : 0;
-        most = d > most ? d : most;
+    StmtWalk w;
+    uint32_t most = 1;
+    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
+        most = w.depth > most ? w.depth : most;
     }
-    return most;
+    return most - 1;
 }
 
 /* Before anything is printed: which engine each plain copy is for, decided in the order in
@@ -549,7 +548,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     const char *why = NULL;
     p.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
     p.use = ARENA_ARRAY(k->arena, k->bufs.n + 1, TileUse);
-    p.at = ARENA_ARRAY(k->arena, loop_depth(k->body, k->n_body) + 1, Instr);
+    p.at = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
     CHECK(instr_walk(k, choose_engine, &p, &bad, &why));
     out->indent_width = 4;
     text_put(out, "\"\"\"");

@@ -4,7 +4,7 @@
  * allocation. */
 #include "backend/nki/roll.h"
 
-#include "loop/loop_text.h"
+#include "loop/walk.h"
 
 static bool on_chip(const Kernel *k, BufRef b)
 {
@@ -60,17 +60,17 @@ static void gather_access(Gather *g, BufRef buf, const Affine *at)
     }
 }
 
-static void gather_expr(Gather *g, const Expr *e)
+static void gather_value(Gather *g, const Expr *value)
 {
-    mix(g, (uint64_t)e->kind << 32 | (uint64_t)e->dtype << 16 | (uint64_t)e->op);
-    mix(g, hash_bytes(1, &e->value.re, sizeof e->value.re));
-    mix(g, (uint64_t)e->value.i);
-    mix(g, e->n_args);
-    if (e->kind == EXPR_LOAD) {
-        gather_access(g, e->buf, e->at);
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        gather_expr(g, e->arg[i]);
+    ExprWalk w;
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
+        mix(g, (uint64_t)e->kind << 32 | (uint64_t)e->dtype << 16 | (uint64_t)e->op);
+        mix(g, hash_bytes(1, &e->value.re, sizeof e->value.re));
+        mix(g, (uint64_t)e->value.i);
+        mix(g, e->n_args);
+        if (e->kind == EXPR_LOAD) {
+            gather_access(g, e->buf, e->at);
+        }
     }
 }
 
@@ -87,7 +87,7 @@ static void gather_tile(Gather *g, const Stmt *s)
     }
     mix(g, (uint64_t)s->fold);
     gather_access(g, s->dst, s->at);
-    gather_expr(g, s->value);
+    gather_value(g, s->value);
 }
 
 static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *fill)
@@ -132,16 +132,6 @@ static bool sets_all(const Kernel *k, const Stmt *s)
     return s->fold == OP_COPY && points == size;
 }
 
-static void see_loads(const Expr *e, bool *seen)
-{
-    if (e->kind == EXPR_LOAD) {
-        seen[e->buf] = true;
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        see_loads(e->arg[i], seen);
-    }
-}
-
 /* Where each tile is allocated, and what opens the only group of a PSUM tile. */
 static void find_allocations(Roll *r)
 {
@@ -152,7 +142,7 @@ static void find_allocations(Roll *r)
             r->buf.at[s->buf].alloc = s;
         }
         if (s->kind == STMT_TILE) {
-            see_loads(s->value, seen);
+            expr_mark_loads(s->value, seen);
             if (!seen[s->dst] && is_fill(s) && r->k->bufs.at[s->dst].space == SPACE_ACC &&
                 sets_all(r->k, s)) {
                 r->buf.at[s->dst].fill = s;
@@ -254,25 +244,16 @@ static const Affine *emit_access(Emit *e, const Affine *at, BufRef *buf)
     return out;
 }
 
-static const Expr *emit_expr(Emit *e, const Expr *x)
+static void emit_load(void *user, Expr *load)
 {
-    Expr *out = arena_copy(e->r->arena, x, sizeof *x);
-    if (x->kind == EXPR_LOAD) {
-        out->at = emit_access(e, x->at, &out->buf);
-    }
-    const Expr **arg = ARENA_ARRAY(e->r->arena, x->n_args, const Expr *);
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        arg[i] = emit_expr(e, x->arg[i]);
-    }
-    out->arg = arg;
-    return out;
+    load->at = emit_access(user, load->at, &load->buf);
 }
 
 static Stmt *emit_tile(Emit *e, const Stmt *s)
 {
     Stmt *out = arena_copy(e->r->arena, s, sizeof *s);
     out->at = emit_access(e, s->at, &out->dst);
-    out->value = emit_expr(e, s->value);
+    out->value = expr_with_loads(e->r->arena, s->value, emit_load, e);
     return out;
 }
 

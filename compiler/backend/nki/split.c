@@ -7,7 +7,6 @@
  * is lowered, with what is its own on chip. */
 #include <string.h>
 
-#include "backend/nki/copy.h"
 #include "backend/nki/lower.h"
 #include "backend/nki/part.h"
 
@@ -95,15 +94,6 @@ static bool is_var(Affine x, VarRef *v)
     return true;
 }
 
-static const Expr *load_of(const Expr *e, BufRef buf)
-{
-    const Expr *found = e->kind == EXPR_LOAD && e->buf == buf ? e : NULL;
-    for (uint32_t i = 0; i < e->n_args && found == NULL; i++) {
-        found = load_of(e->arg[i], buf);
-    }
-    return found;
-}
-
 /* Limits a statement to rows [lo, hi) of dimension `dim` of what it makes. */
 static bool limit_stmt(Split *s, const Stmt *t, uint32_t dim, int64_t lo, int64_t hi, Part *out)
 {
@@ -131,7 +121,7 @@ static bool limit_group(Split *s, const Part *item, int64_t lo, int64_t hi, Part
         const Stmt *t = item->body.at[i];
         uint32_t dim = row;
         if (t->dst != last->dst) {
-            const Expr *load = load_of(last->value, t->dst);
+            const Expr *load = expr_load_of(last->value, t->dst);
             dim = 0;
             while (load != NULL && dim < s->from->bufs.at[t->dst].rank &&
                    !affine_eq(load->at[dim], last->at[row])) {
@@ -151,40 +141,39 @@ static bool limit_group(Split *s, const Part *item, int64_t lo, int64_t hi, Part
 
 static bool allocates(const Stmt *loop, BufRef buf)
 {
-    for (uint32_t i = 0; i < loop->n_body; i++) {
-        const Stmt *t = loop->body[i];
-        if ((t->kind == STMT_ALLOC && t->buf == buf) ||
-            (t->kind == STMT_FOR && allocates(t, buf))) {
-            return true;
-        }
+    StmtWalk w;
+    const Stmt *s = stmt_first(&w, loop->body, loop->n_body);
+    while (s != NULL && !(s->kind == STMT_ALLOC && s->buf == buf)) {
+        s = stmt_next(&w);
     }
-    return false;
+    return s != NULL;
+}
+
+/* Does what the statement in the loop makes lie in the rows of the iteration? */
+static bool writes_rows(const Split *s, const Stmt *loop, const Stmt *t)
+{
+    const Buffer *b = &s->from->bufs.at[t->dst];
+    VarRef v = 0;
+    if (b->rank == 0 || !is_var(t->at[row_dim(b)], &v)) {
+        return false;
+    }
+    bool row = v == loop->var && loop->step == 1;
+    for (uint32_t j = 0; j < t->n_index; j++) {
+        const Range *r = &t->index[j].range;
+        VarRef from = 0;
+        row |= t->index[j].var == v && is_var(r->start, &from) && from == loop->var &&
+               r->span > 0 && r->span <= loop->step;
+    }
+    return row;
 }
 
 /* Does all that the loop leaves behind lie in the rows of its iterations? */
-static bool writes_rows(const Split *s, const Stmt *loop, const Stmt *inside)
+static bool leaves_rows(const Split *s, const Stmt *loop)
 {
-    for (uint32_t i = 0; i < inside->n_body; i++) {
-        const Stmt *t = inside->body[i];
-        if (t->kind == STMT_FOR ? !writes_rows(s, loop, t) : false) {
-            return false;
-        }
-        if (t->kind != STMT_TILE || allocates(loop, t->dst)) {
-            continue;
-        }
-        const Buffer *b = &s->from->bufs.at[t->dst];
-        VarRef v = 0;
-        if (b->rank == 0 || !is_var(t->at[row_dim(b)], &v)) {
-            return false;
-        }
-        bool row = v == loop->var && loop->step == 1;
-        for (uint32_t j = 0; j < t->n_index; j++) {
-            const Range *r = &t->index[j].range;
-            VarRef from = 0;
-            row |= t->index[j].var == v && is_var(r->start, &from) && from == loop->var &&
-                   r->span > 0 && r->span <= loop->step;
-        }
-        if (!row) {
+    StmtWalk w;
+    for (const Stmt *t = tile_first(&w, loop->body, loop->n_body); t != NULL;
+         t = tile_next(&w)) {
+        if (!allocates(loop, t->dst) && !writes_rows(s, loop, t)) {
             return false;
         }
     }
@@ -199,7 +188,7 @@ static int64_t item_rows(Split *s, const Part *item, int64_t *step)
     if (last->kind == STMT_FOR) {
         *step = last->step;
         if (last->range.start.n > 0 || last->range.start.base != 0 || last->range.span != 0 ||
-            last->part != FOR_ALL || !writes_rows(s, last, last)) {
+            last->part != FOR_ALL || !leaves_rows(s, last)) {
             s->why = "the iterations of a loop write more than rows of their own";
             return 0;
         }
@@ -333,29 +322,18 @@ typedef struct Touch {
     bool twice; /* something is written by two */
 } Touch;
 
-static void touch_loads(Touch *t, const Expr *e)
+static void touch_stmts(Touch *t, Stmt *const *body, uint32_t n)
 {
-    if (e->kind == EXPR_LOAD) {
-        t->crossing[e->buf] |= t->user[e->buf] != 0 && t->user[e->buf] != t->item;
-        t->user[e->buf] = t->item;
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        touch_loads(t, e->arg[i]);
-    }
-}
-
-static void touch_block(Touch *t, Stmt *const *body, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
-        if (s->kind == STMT_FOR) {
-            touch_block(t, s->body, s->n_body);
-        } else if (s->kind == STMT_TILE) {
-            touch_loads(t, s->value);
-            t->twice |= t->writer[s->dst] != 0 && t->writer[s->dst] != t->item;
-            t->crossing[s->dst] |= t->user[s->dst] != 0 && t->user[s->dst] != t->item;
-            t->writer[s->dst] = t->user[s->dst] = t->item;
+    StmtWalk w;
+    ExprWalk v;
+    for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
+        for (const Expr *x = load_first(&v, s->value); x != NULL; x = load_next(&v)) {
+            t->crossing[x->buf] |= t->user[x->buf] != 0 && t->user[x->buf] != t->item;
+            t->user[x->buf] = t->item;
         }
+        t->twice |= t->writer[s->dst] != 0 && t->writer[s->dst] != t->item;
+        t->crossing[s->dst] |= t->user[s->dst] != 0 && t->user[s->dst] != t->item;
+        t->writer[s->dst] = t->user[s->dst] = t->item;
     }
 }
 
@@ -370,7 +348,7 @@ static bool find_crossing(Split *s)
     memset(s->crossing, 0, (k->bufs.n + 1) * sizeof *s->crossing);
     for (uint32_t p = 0; p < s->parts.n; p++) {
         t.item = s->parts.at[p].item;
-        touch_block(&t, s->parts.at[p].body.at, s->parts.at[p].body.n);
+        touch_stmts(&t, s->parts.at[p].body.at, s->parts.at[p].body.n);
     }
     if (t.twice) {
         s->why = "a value is changed after another part has made it";

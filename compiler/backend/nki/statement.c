@@ -20,13 +20,11 @@ typedef struct Loads {
     Place at[32];
 } Loads;
 
-static void collect_loads(Lower *l, const Expr *e, Loads *out)
+static void collect_loads(Lower *l, const Expr *value, Loads *out)
 {
-    if (e->kind == EXPR_LOAD && out->n < 32) {
-        out->at[out->n++] = place_of(l, e->buf, e->at);
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        collect_loads(l, e->arg[i], out);
+    ExprWalk w;
+    for (const Expr *x = load_first(&w, value); x != NULL && out->n < 32; x = load_next(&w)) {
+        out->at[out->n++] = place_of(l, x->buf, x->at);
     }
 }
 
@@ -173,15 +171,6 @@ static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box 
     return p0 == 0;
 }
 
-static bool reads(const Expr *e, BufRef buf)
-{
-    bool yes = e->kind == EXPR_LOAD && e->buf == buf;
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        yes |= reads(e->arg[i], buf);
-    }
-    return yes;
-}
-
 static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape *shape)
 {
     int64_t pstep[LABELS], fstep[LABELS];
@@ -193,8 +182,8 @@ static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape 
         for (bool b = true; box_next(shape->keep, &l->full, fstep, &box, b) && !l->failed;
              b = false) {
             View into;
-            bool direct =
-                !reads(s->value, dst->buf) && direct_target(l, dst, shape, &box, &into);
+            bool direct = expr_load_of(s->value, dst->buf) == NULL &&
+                          direct_target(l, dst, shape, &box, &into);
             Evaluation ev = {l, shape->p, shape->keep, &box, LOWER_NONE, {0}};
             View v = evaluate(&ev, s->value, t, direct ? &into : NULL);
             if (direct) {
@@ -217,7 +206,8 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
     box_steps(shape.p, &l->full, NKI_PARTITIONS, pstep);
     box_steps(shape.keep, &l->full, l->tile_elements / 2, fstep);
     memo_begin(l, re->value, im->value);
-    bool reread = reads(re->value, re->dst) || reads(im->value, re->dst);
+    bool reread =
+        expr_load_of(re->value, re->dst) != NULL || expr_load_of(im->value, re->dst) != NULL;
     Box box = l->full;
     for (bool a = true; box_next(shape.p, &l->full, pstep, &box, a) && !l->failed; a = false) {
         for (bool b = true; box_next(shape.keep, &l->full, fstep, &box, b) && !l->failed;

@@ -19,38 +19,30 @@ static bool dtype_works(DType t, bool argument)
            (t == DTYPE_BOOL && !argument);
 }
 
-static bool check_expr(Lower *l, const Stmt *s, const Expr *e)
+static bool check_value(Lower *l, const Stmt *s)
 {
-    const char *why = NULL;
-    if (e->kind == EXPR_OP && !dtype_works(e->dtype, false)) {
-        why = dtype_name(e->dtype);
-    }
-    if (why != NULL) {
-        return lower_refuse(l, s->span,
-                            str_format(l->arena, "%s here; it goes to target 'c'", why));
-    }
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        bool folded = e->op == OP_CAST && e->arg[i]->kind == EXPR_CONST;
-        if (!folded && !check_expr(l, s, e->arg[i])) {
-            return false;
+    ExprWalk w;
+    for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
+        if (e->kind == EXPR_OP && !dtype_works(e->dtype, false)) {
+            return lower_refuse(
+                l, s->span,
+                str_format(l->arena, "%s here; it goes to target 'c'", dtype_name(e->dtype)));
         }
     }
     return true;
 }
 
-static bool check_block(Lower *l, Stmt *const *body, uint32_t n)
+static bool check_stmts(Lower *l)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
-        if (s->kind == STMT_FOR && !check_block(l, s->body, s->n_body)) {
-            return false;
-        }
-        if (s->kind == STMT_TILE && s->n_index > PART_LABEL) {
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, l->from->body, l->from->n_body); s != NULL;
+         s = tile_next(&w)) {
+        if (s->n_index > PART_LABEL) {
             return lower_refuse(l, s->span,
                                 str_format(l->arena, "statements of %u indices (at most %d)",
                                            s->n_index, PART_LABEL));
         }
-        if (s->kind == STMT_TILE && !check_expr(l, s, s->value)) {
+        if (!check_value(l, s)) {
             return false;
         }
     }
@@ -93,5 +85,5 @@ bool lower_check(Lower *l)
             return lower_refuse(l, b->span, "tensors of so many dimensions");
         }
     }
-    return check_block(l, k->body, k->n_body);
+    return check_stmts(l);
 }

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks with a stack of what is left at each level, see walk.h. */
+#include "loop/walk.h"
+
+#define LEVELS(w) (sizeof(w)->level / sizeof(w)->level[0])
+
+/* ---- values ---- */
+
+static const Expr *enter_expr(ExprWalk *w, const Expr *e)
+{
+    CHECK(w->depth < LEVELS(w));
+    w->level[w->depth].at = e->arg;
+    w->level[w->depth].left = e->n_args;
+    w->depth++;
+    return e;
+}
+
+const Expr *expr_first(ExprWalk *w, const Expr *value)
+{
+    w->depth = 0;
+    return enter_expr(w, value);
+}
+
+/* What comes next, not entered; null past the last. */
+static const Expr *step_expr(ExprWalk *w)
+{
+    while (w->depth > 0 && w->level[w->depth - 1].left == 0) {
+        w->depth--;
+    }
+    if (w->depth == 0) {
+        return NULL;
+    }
+    w->level[w->depth - 1].left--;
+    return *w->level[w->depth - 1].at++;
+}
+
+const Expr *expr_next(ExprWalk *w)
+{
+    const Expr *e = step_expr(w);
+    return e == NULL ? NULL : enter_expr(w, e);
+}
+
+void expr_skip(ExprWalk *w)
+{
+    w->level[w->depth - 1].left = 0;
+}
+
+static const Expr *next_load(ExprWalk *w, const Expr *e)
+{
+    while (e != NULL && e->kind != EXPR_LOAD) {
+        e = expr_next(w);
+    }
+    return e;
+}
+
+const Expr *load_first(ExprWalk *w, const Expr *value)
+{
+    return next_load(w, expr_first(w, value));
+}
+
+const Expr *load_next(ExprWalk *w)
+{
+    return next_load(w, expr_next(w));
+}
+
+bool expr_fits(const Expr *value)
+{
+    ExprWalk w;
+    uint32_t n = 0;
+    w.depth = 0;
+    for (const Expr *e = value; e != NULL; e = step_expr(&w)) {
+        if (w.depth > EXPR_DEPTH_LIMIT || n++ > EXPR_SIZE_LIMIT) {
+            return false;
+        }
+        (void)enter_expr(&w, e);
+    }
+    return true;
+}
+
+uint32_t expr_size(const Expr *value, uint32_t most)
+{
+    ExprWalk w;
+    uint32_t n = 0;
+    for (const Expr *e = expr_first(&w, value); e != NULL && n < most; e = expr_next(&w)) {
+        n++;
+    }
+    return n;
+}
+
+const Expr *expr_load_of(const Expr *value, BufRef buf)
+{
+    ExprWalk w;
+    const Expr *e = load_first(&w, value);
+    while (e != NULL && e->buf != buf) {
+        e = load_next(&w);
+    }
+    return e;
+}
+
+uint32_t expr_count_loads(const Expr *value, BufRef buf)
+{
+    ExprWalk w;
+    uint32_t n = 0;
+    for (const Expr *e = load_first(&w, value); e != NULL; e = load_next(&w)) {
+        n += e->buf == buf;
+    }
+    return n;
+}
+
+bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
+{
+    for (uint32_t d = 0; d < k->bufs.at[buf].rank; d++) {
+        if (affine_uses(at[d], v)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool expr_uses(const Kernel *k, const Expr *value, VarRef v)
+{
+    ExprWalk w;
+    for (const Expr *e = load_first(&w, value); e != NULL; e = load_next(&w)) {
+        if (access_uses(k, e->buf, e->at, v)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void expr_mark_loads(const Expr *value, bool *marked)
+{
+    ExprWalk w;
+    for (const Expr *e = load_first(&w, value); e != NULL; e = load_next(&w)) {
+        marked[e->buf] = true;
+    }
+}
+
+/* As deep as the value is. */
+const Expr *expr_with_loads(Arena *a, const Expr *value, LoadChange *change, void *user)
+{
+    Expr *out = arena_copy(a, value, sizeof *value);
+    if (value->kind == EXPR_LOAD) {
+        change(user, out);
+    } else if (value->kind == EXPR_OP) {
+        const Expr **arg = ARENA_ARRAY(a, value->n_args, const Expr *);
+        for (uint32_t i = 0; i < value->n_args; i++) {
+            arg[i] = expr_with_loads(a, value->arg[i], change, user);
+        }
+        out->arg = arg;
+    }
+    return out;
+}
+
+/* ---- statements ---- */
+
+static void enter_block(StmtWalk *w, Stmt *const *body, uint32_t n)
+{
+    CHECK(w->depth < LEVELS(w));
+    w->level[w->depth].at = body;
+    w->level[w->depth].left = n;
+    w->depth++;
+}
+
+const Stmt *stmt_first(StmtWalk *w, Stmt *const *body, uint32_t n)
+{
+    w->depth = 0;
+    enter_block(w, body, n);
+    return stmt_next(w);
+}
+
+const Stmt *stmt_next(StmtWalk *w)
+{
+    while (w->depth > 0 && w->level[w->depth - 1].left == 0) {
+        w->depth--;
+    }
+    if (w->depth == 0) {
+        return NULL;
+    }
+    w->level[w->depth - 1].left--;
+    const Stmt *s = *w->level[w->depth - 1].at++;
+    w->entered = s->kind == STMT_FOR;
+    if (w->entered) {
+        enter_block(w, s->body, s->n_body);
+    }
+    return s;
+}
+
+void stmt_skip(StmtWalk *w)
+{
+    w->depth -= w->entered ? 1 : 0;
+    w->entered = false;
+}
+
+static const Stmt *next_tile(StmtWalk *w, const Stmt *s)
+{
+    while (s != NULL && s->kind != STMT_TILE) {
+        s = stmt_next(w);
+    }
+    return s;
+}
+
+const Stmt *tile_first(StmtWalk *w, Stmt *const *body, uint32_t n)
+{
+    return next_tile(w, stmt_first(w, body, n));
+}
+
+const Stmt *tile_next(StmtWalk *w)
+{
+    return next_tile(w, stmt_next(w));
+}
+
+/* ---- copies ---- */
+
+static Affine copy_affine(const StmtCopy *c, Affine x, int64_t less)
+{
+    Affine out = affine_const(x.base - less);
+    for (uint32_t i = 0; i < x.n; i++) {
+        const AffineTerm term = {c->var[x.term[i].var], x.term[i].coef};
+        out = affine_add(c->arena, out, 1, (Affine){0, 1, &term});
+    }
+    return out;
+}
+
+static const Affine *copy_at(const StmtCopy *c, BufRef buf, const Affine *at)
+{
+    uint32_t rank = c->from->bufs.at[buf].rank;
+    Affine *out = rank == 0 ? NULL : ARENA_ARRAY(c->arena, rank, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        bool moved = c->shift != NULL && c->shift[buf].dim == d;
+        out[d] = copy_affine(c, at[d], moved ? c->shift[buf].by : 0);
+    }
+    return out;
+}
+
+static void copy_load(void *user, Expr *load)
+{
+    const StmtCopy *c = user;
+    load->at = copy_at(c, load->buf, load->at);
+    load->buf = c->buf[load->buf];
+}
+
+static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
+{
+    Stmt *out = arena_copy(c->arena, s, sizeof *s);
+    switch (s->kind) {
+    case STMT_FOR:
+        out->var = c->var[s->var];
+        out->range.start = copy_affine(c, s->range.start, 0);
+        out->body = stmts_copy(c, s->body, s->n_body);
+        return out;
+    case STMT_ALLOC:
+        out->buf = c->buf[s->buf];
+        return out;
+    case STMT_TILE:
+        break;
+    }
+    StmtCopy of_value = *c;
+    TileIndex *index = ARENA_ARRAY(c->arena, s->n_index, TileIndex);
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        index[i] = s->index[i];
+        index[i].range.start = copy_affine(c, s->index[i].range.start, 0);
+        index[i].var = c->var[s->index[i].var];
+    }
+    out->index = index;
+    out->dst = c->buf[s->dst];
+    out->at = copy_at(c, s->dst, s->at);
+    out->value = expr_with_loads(c->arena, s->value, copy_load, &of_value);
+    return out;
+}
+
+Stmt **stmts_copy(const StmtCopy *c, Stmt *const *body, uint32_t n)
+{
+    Stmt **out = ARENA_ARRAY(c->arena, n, Stmt *);
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = copy_stmt(c, body[i]);
+    }
+    return out;
+}

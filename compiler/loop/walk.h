@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks over the parts of a value and over statements, in the order of the text, each before
+ * what is inside it:
+ *
+ *     StmtWalk w;
+ *     for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w))
+ * ...
+ *
+ * and copies that put something else for what is read. A walk is a stack in the caller's frame.
+ * Loops may be nested as deep as loop_verify allows; values twice as deep as that, since passes
+ * look at what they are making; a part that is used twice is met twice. */
+#ifndef LOOP_WALK_H
+#define LOOP_WALK_H
+
+#include "loop/loop.h"
+#include "loop/loop_text.h"
+
+/* ---- values ---- */
+
+typedef struct ExprWalk {
+    uint32_t depth;
+    struct {
+        const Expr *const *at;
+        uint32_t left;
+    } level[2 * EXPR_DEPTH_LIMIT];
+} ExprWalk;
+
+/* The parts of a value; null past the last. */
+const Expr *expr_first(ExprWalk *w, const Expr *value);
+const Expr *expr_next(ExprWalk *w);
+/* Leaves out the operands of the part that was given last. */
+void expr_skip(ExprWalk *w);
+/* The loads alone. */
+const Expr *load_first(ExprWalk *w, const Expr *value);
+const Expr *load_next(ExprWalk *w);
+
+/* Is the value within the limits that loop_verify has for its depth and its parts? For values
+ * that nobody has verified; the walks above are for those that fit. */
+bool expr_fits(const Expr *value);
+/* Parts of the value; `most` when there are as many or more. */
+uint32_t expr_size(const Expr *value, uint32_t most);
+/* The first load of `buf`, or null. */
+const Expr *expr_load_of(const Expr *value, BufRef buf);
+uint32_t expr_count_loads(const Expr *value, BufRef buf);
+/* Does a load move with `v`? */
+bool expr_uses(const Kernel *k, const Expr *value, VarRef v);
+bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
+/* Sets marked[b] for each buffer that is read. */
+void expr_mark_loads(const Expr *value, bool *marked);
+
+/* A copy of the value, all of it in the arena. `change` is called with a copy of each load, in
+ * order, and may set its buffer and positions. */
+typedef void LoadChange(void *user, Expr *load);
+const Expr *expr_with_loads(Arena *a, const Expr *value, LoadChange *change, void *user);
+
+/* ---- statements ---- */
+
+typedef struct StmtWalk {
+    bool entered; /* was the statement given last a loop? */
+    uint32_t depth;
+    struct {
+        Stmt *const *at;
+        uint32_t left;
+    } level[LOOP_DEPTH_LIMIT + 2];
+} StmtWalk;
+
+/* The statements of a block and of all blocks inside; null past the last. */
+const Stmt *stmt_first(StmtWalk *w, Stmt *const *body, uint32_t n);
+const Stmt *stmt_next(StmtWalk *w);
+/* Leaves out the body of the loop that was given last. */
+void stmt_skip(StmtWalk *w);
+/* Tile statements alone. */
+const Stmt *tile_first(StmtWalk *w, Stmt *const *body, uint32_t n);
+const Stmt *tile_next(StmtWalk *w);
+
+/* Copies of statements, as statements of another kernel: buffers and variables by number, and
+ * positions in a buffer moved along one dimension. */
+typedef struct StmtCopy {
+    Arena *arena;
+    const Kernel *from;
+    const BufRef *buf; /* [from->bufs] */
+    const VarRef *var; /* [from->vars] */
+    /* [from->bufs], or null: positions in dimension `dim` become smaller by `by` */
+    const struct StmtShift {
+        uint32_t dim;
+        int64_t by;
+    } * shift;
+} StmtCopy;
+Stmt **stmts_copy(const StmtCopy *c, Stmt *const *body, uint32_t n);
+
+#endif
