@@ -75,6 +75,14 @@ static void pool_add(Pool *p, const Net *net, const PathStep *steps, Score score
     p->from[at] = from;
 }
 
+/* Adds the best of `from`, if any. */
+static void pool_join(Pool *p, const Net *net, const Pool *from)
+{
+    if (from->n > 0) {
+        pool_add(p, net, from->steps[0], from->score[0], from->from[0]);
+    }
+}
+
 /* A better tree takes the place of the one it was made from. */
 static void pool_better(Pool *p, const Net *net, uint32_t rank, const PathStep *steps,
                         Score score)
@@ -106,7 +114,10 @@ static void starts_note(Search *s, const Net *net, Pool *kind, Pool *pool,
     Score score = tree_score(&s->model, net, trial, s->arena);
     pool_add(kind, net, trial, score, from);
     pool_add(pool, net, trial, score, from);
+    search_count(s, net->n);
 }
+
+#define RUNS_MOST (GREEDY_MOST + ORDERS_MOST + 8) /* of starts_add */
 
 static void starts_add(Search *s, const Net *net, Starts *kinds, Pool *pool, uint64_t budget)
 {
@@ -154,7 +165,7 @@ uint64_t search_budget(const Search *s, const Net *net)
     uint64_t few = 200000 + all * all * 4000, many = all * 75000;
     uint64_t base = many < 26000000 ? 26000000 : many > 300000000 ? 300000000 : many;
     base = all < 75 && few < base ? few : base;
-    return base / all * net->n * s->effort;
+    return base / all * net->n;
 }
 
 static bool exact_pays(const Search *s, const Net *net)
@@ -165,6 +176,13 @@ static bool exact_pays(const Search *s, const Net *net)
     }
     uint32_t all = s->n_all < net->n ? net->n : s->n_all;
     return splits <= 1e5 || splits <= 4e9 * net->n / all;
+}
+
+/* Tells of the best tree of all, which may be one of an earlier stage. */
+static void search_note(Search *s, const Pool *pool)
+{
+    bool better = s->doing == NULL || score_less(pool->score[0], s->best);
+    search_progress(s, better ? pool->from[0] : s->doing, better ? pool->score[0] : s->best);
 }
 
 /* One fall of the temperature from a tree, exact re-optimisation before and after. */
@@ -182,6 +200,7 @@ static Score anneal_round(Search *s, Tree *t, const PathStep *from, Schedule pla
 static void anneal_starts(Search *s, const Net *net, const Starts *starts, Tree *t, Pool *pool,
                           double sweeps)
 {
+    uint64_t base = s->done - s->base;
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
     const Pool *kind[] = {&starts->greedy, &starts->eliminate, &starts->bisect};
     uint32_t n = kind[0]->n + kind[1]->n + kind[2]->n;
@@ -198,14 +217,16 @@ static void anneal_starts(Search *s, const Net *net, const Starts *starts, Tree 
         for (uint32_t k = 0; k < kind[i]->n && !search_stopped(s); k++) {
             Score score = anneal_round(s, t, kind[i]->steps[k], plan, trial);
             pool_add(pool, net, trial, score, "anneal");
-            search_progress(s, "anneal", pool->score[0]);
+            search_note(s, pool);
         }
     }
+    search_reach(s, base + (uint64_t)(sweeps * FIRST_SHARE) * LEVELS * net->n);
     pool_add(pool, net, first, first_score, first_from); /* when the search was stopped */
 }
 
-static void anneal_rounds(Search *s, const Net *net, const Starts *starts, Pool *pool,
-                          uint64_t budget)
+/* `best` (may be empty) is of an earlier stage. */
+static void anneal_rounds(Search *s, const Net *net, const Starts *starts, const Pool *best,
+                          Pool *pool, uint64_t budget)
 {
     ArenaMark mark = arena_mark(s->arena);
     Tree t;
@@ -213,6 +234,7 @@ static void anneal_rounds(Search *s, const Net *net, const Starts *starts, Pool 
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
     double sweeps = (double)budget / net->n / LEVELS;
     anneal_starts(s, net, starts, &t, pool, sweeps);
+    pool_join(pool, net, best);
     for (uint32_t r = 0; r < ROUNDS && !search_stopped(s); r++) {
         const Round *round = net->n <= SMALL ? &rounds_small[r] : &rounds_large[r];
         uint32_t rank = round->rank < pool->n ? round->rank : 0;
@@ -220,7 +242,7 @@ static void anneal_rounds(Search *s, const Net *net, const Starts *starts, Pool 
         Schedule plan = {round->hot, round->cold, round->depth, LEVELS, each};
         Score score = anneal_round(s, &t, pool->steps[rank], plan, trial);
         pool_better(pool, net, rank, trial, score);
-        search_progress(s, "anneal", pool->score[0]);
+        search_note(s, pool);
     }
     tree_set(&t, &s->model, pool->steps[0], s->arena);
     subtree_improve(s, &t, 10, 20);
@@ -235,23 +257,25 @@ static void large_rounds(Search *s, const Net *net, Pool *pool, uint64_t budget)
     ArenaMark mark = arena_mark(s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
     uint32_t starts = net->n <= WHOLE_TREE && pool->n > 2 ? 3 : 1;
-    for (uint32_t i = 0; i < starts; i++) {
+    for (uint32_t i = 0; i < starts && !search_stopped(s); i++) {
         memcpy(trial, pool->steps[i], (net->n - 1) * sizeof *trial);
         large_improve(s, net, trial, budget / starts, starts > 1 ? 2 : 6);
         pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena), "anneal");
+        search_note(s, pool);
     }
     arena_reset(s->arena, mark);
 }
 
-static void improve(Search *s, const Net *net, const Starts *starts, Pool *pool,
-                    uint64_t budget)
+static void improve(Search *s, const Net *net, const Starts *starts, const Pool *best,
+                    Pool *pool, uint64_t budget)
 {
     if (net->n > LARGE) {
+        pool_join(pool, net, best);
         large_rounds(s, net, pool, net->n > WHOLE_TREE ? budget : budget / 8);
     }
     if (net->n <= WHOLE_TREE) {
         uint64_t wide = net->n_labels / 1024 + 1; /* wide sets take longer to weigh */
-        anneal_rounds(s, net, starts, pool, budget / wide);
+        anneal_rounds(s, net, starts, best, pool, budget / wide);
     }
 }
 
@@ -261,19 +285,59 @@ static uint32_t pool_most(const Net *net)
     return net->n <= WHOLE_TREE ? POOL : 1;
 }
 
+static void pools_init(Starts *starts, Pool *pool, uint32_t most, uint32_t each, const Net *net,
+                       Arena *arena)
+{
+    pool_init(pool, net->n, most, arena);
+    pool_init(&starts->greedy, net->n, each, arena);
+    pool_init(&starts->eliminate, net->n, each, arena);
+    pool_init(&starts->bisect, net->n, each, arena);
+}
+
 bool anneal_search(Search *s, const Net *net, PathStep *out)
 {
     ArenaMark mark = arena_mark(s->arena);
-    Pool pool;
-    Starts starts = {0};
-    pool_init(&pool, net->n, pool_most(net), s->arena);
-    pool_init(&starts.greedy, net->n, 1, s->arena);
-    greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
-    starts_note(s, net, &starts.greedy, &pool, out, "greedy");
-    improve(s, net, &starts, &pool, search_budget(s, net));
-    memcpy(out, pool.steps[0], (net->n - 1) * sizeof *out);
+    Pool best;
+    pool_init(&best, net->n, 1, s->arena);
+    uint64_t unit = search_budget(s, net);
+    search_plan(s, net->n + s->effort * unit);
+    for (uint32_t k = 0; k == 0 || (search_stage(s->effort, k) > 0 && !search_stopped(s));
+         k++) {
+        ArenaMark stage = arena_mark(s->arena);
+        Pool pool;
+        Starts starts;
+        pools_init(&starts, &pool, pool_most(net), 1, net, s->arena);
+        greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
+        starts_note(s, net, &starts.greedy, &pool, out, "greedy");
+        search_note(s, &pool);
+        improve(s, net, &starts, &best, &pool, search_stage(s->effort, k) * unit);
+        pool_join(&best, net, &pool);
+        arena_reset(s->arena, stage);
+    }
+    memcpy(out, best.steps[0], (net->n - 1) * sizeof *out);
     arena_reset(s->arena, mark);
     return true;
+}
+
+/* One stage of the default: starts, and work on the best of them and on `best`, which takes the
+ * result when it is better. */
+static void auto_stage(Search *s, const Net *net, uint64_t budget, Pool *best)
+{
+    ArenaMark mark = arena_mark(s->arena);
+    uint64_t base = s->done - s->base;
+    Pool pool;
+    Starts starts; /* larger networks go on from the pool */
+    pools_init(&starts, &pool, pool_most(net), net->n <= LARGE ? STARTS_EACH : 0, net,
+               s->arena);
+    starts_add(s, net, &starts, &pool, budget);
+    search_reach(s, base + (uint64_t)RUNS_MOST * net->n);
+    search_note(s, &pool);
+    if (budget > 0) {
+        improve(s, net, &starts, best, &pool, budget);
+    }
+    pool_join(best, net, &pool);
+    search_reach(s, base + (uint64_t)RUNS_MOST * net->n + budget);
+    arena_reset(s->arena, mark);
 }
 
 bool auto_search(Search *s, const Net *net, PathStep *out)
@@ -283,23 +347,20 @@ bool auto_search(Search *s, const Net *net, PathStep *out)
         return exact_search(s, net, out);
     }
     ArenaMark mark = arena_mark(s->arena);
-    Pool pool;
-    Starts starts;
-    uint32_t each = net->n <= LARGE ? STARTS_EACH : 0; /* larger ones go on from the pool */
-    pool_init(&pool, net->n, pool_most(net), s->arena);
-    pool_init(&starts.greedy, net->n, each, s->arena);
-    pool_init(&starts.eliminate, net->n, each, s->arena);
-    pool_init(&starts.bisect, net->n, each, s->arena);
-    uint64_t budget = search_budget(s, net);
+    Pool best;
+    pool_init(&best, net->n, 1, s->arena);
     bool exact = exact_pays(s, net);
-    budget = exact && budget > 500000 ? 500000 : budget;
-    starts_add(s, net, &starts, &pool, budget);
-    if (s->effort > 0) {
-        improve(s, net, &starts, &pool, budget);
+    uint64_t unit = search_budget(s, net), subsets = exact ? (uint64_t)1 << net->n : 0;
+    uint32_t effort = exact && s->effort > 1 ? 1 : s->effort; /* it only bounds the exact one */
+    unit = exact && unit > 500000 ? 500000 : unit;
+    search_plan(s, (uint64_t)RUNS_MOST * net->n + effort * unit + subsets);
+    auto_stage(s, net, effort > 0 ? unit : 0, &best);
+    for (uint32_t k = 1; search_stage(effort, k) > 0 && !search_stopped(s); k++) {
+        auto_stage(s, net, search_stage(effort, k) * unit, &best);
     }
-    s->won = pool.from[0];
-    memcpy(out, pool.steps[0], (net->n - 1) * sizeof *out);
-    if (exact && exact_run(&s->model, net, pool.score[0].cost, s->arena, out)) {
+    s->won = best.from[0];
+    memcpy(out, best.steps[0], (net->n - 1) * sizeof *out);
+    if (exact && exact_run(&s->model, net, best.score[0].cost, s->arena, s, out)) {
         s->won = "exact";
         s->proved = true;
     }

@@ -291,7 +291,8 @@ static uint32_t range_solve(Bisect *b, uint32_t lo, uint32_t hi, PathStep *out,
     Model flops = {PATH_FLOPS, 0.0, INFINITY, NULL, NULL};
     PathStep *steps = ARENA_ARRAY(b->arena, n, PathStep);
     greedy_run(&net, (GreedyStyle){1.0, 0.0}, b->rng, b->arena, steps);
-    exact_run(&flops, &net, tree_score(&flops, &net, steps, b->arena).cost, b->arena, steps);
+    exact_run(&flops, &net, tree_score(&flops, &net, steps, b->arena).cost, b->arena, NULL,
+              steps);
     uint32_t base = b->net->n + *n_steps;
     for (uint32_t k = 0; k + 1 < n; k++) {
         uint32_t x = steps[k].a, y = steps[k].b;
@@ -374,14 +375,17 @@ bool bisect_search(Search *s, const Net *net, PathStep *out)
     ArenaMark mark = arena_mark(s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
     Score best = {0};
-    uint32_t runs = 1 + 16 * s->effort;
-    for (uint32_t i = 0; i < runs && (i == 0 || !search_stopped(s)); i++) {
+    uint64_t runs = 1 + (uint64_t)16 * s->effort;
+    search_plan(s, runs * net->n);
+    for (uint64_t i = 0; i < runs && (i == 0 || !search_stopped(s)); i++) {
         bisect_run(net, 0.02 + 0.38 * rng_unit(&s->rng), &s->rng, s->arena, trial);
         Score now = tree_score(&s->model, net, trial, s->arena);
         if (i == 0 || score_less(now, best)) {
             best = now;
             memcpy(out, trial, (net->n - 1) * sizeof *out);
         }
+        search_count(s, net->n);
+        search_progress(s, "bisect", best);
     }
     arena_reset(s->arena, mark);
     return true;

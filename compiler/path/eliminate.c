@@ -245,8 +245,10 @@ bool eliminate_search(Search *s, const Net *net, PathStep *out)
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
     bool cheap = eliminate_run(net, 0.0, &s->rng, s->arena, out) < RUN_WORK_MOST;
     Score best = tree_score(&s->model, net, out, s->arena);
-    uint32_t runs = 16 * s->effort;
-    for (uint32_t i = 0; cheap && i < runs && !search_stopped(s); i++) {
+    uint64_t runs = (uint64_t)16 * s->effort;
+    search_plan(s, (runs + 1) * net->n);
+    search_progress(s, "eliminate", best);
+    for (uint64_t i = 0; cheap && i < runs && !search_stopped(s); i++) {
         cheap = eliminate_run(net, exp2(-4.0 * rng_unit(&s->rng)), &s->rng, s->arena, trial) <
                 RUN_WORK_MOST;
         Score now = tree_score(&s->model, net, trial, s->arena);
@@ -254,6 +256,8 @@ bool eliminate_search(Search *s, const Net *net, PathStep *out)
             best = now;
             memcpy(out, trial, (net->n - 1) * sizeof *out);
         }
+        search_count(s, net->n);
+        search_progress(s, "eliminate", best);
     }
     arena_reset(s->arena, mark);
     return true;

@@ -182,7 +182,30 @@ static void exact_tree(const Exact *e, Arena *arena, PathStep *out)
     }
 }
 
-bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, PathStep *out)
+#define ROW 4096 /* subsets between looks at the watch */
+
+static bool exact_fill(Exact *e, Search *watch)
+{
+    uint32_t all = (uint32_t)1 << e->n;
+    for (uint32_t s = 1; s < all; s++) {
+        if (watch != NULL && s % ROW == 0) {
+            search_count(watch, ROW);
+            if (search_stopped(watch)) {
+                return false;
+            }
+        }
+        if ((s & (s - 1)) != 0) {
+            exact_subset(e, s, s == all - 1);
+        }
+    }
+    if (watch != NULL) {
+        search_count(watch, all < ROW ? all : ROW);
+    }
+    return e->cost[all - 1] < NO_COST;
+}
+
+bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, Search *watch,
+               PathStep *out)
 {
     CHECK(net->n >= 1 && net->n <= EXACT_MOST);
     if (net->n == 1) {
@@ -195,12 +218,7 @@ bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, Pat
     size_t all = (size_t)1 << e.n;
     e.cost = ARENA_ARRAY(scratch, all, double);
     e.split = ARENA_ARRAY(scratch, all, uint32_t);
-    for (uint32_t s = 1; s < all; s++) {
-        if ((s & (s - 1)) != 0) {
-            exact_subset(&e, s, s == all - 1);
-        }
-    }
-    bool found = e.cost[all - 1] < NO_COST;
+    bool found = exact_fill(&e, watch);
     if (found) {
         exact_tree(&e, scratch, out);
     }
@@ -229,8 +247,10 @@ bool exact_search(Search *s, const Net *net, PathStep *out)
     /* Under a limit the first trees may all be over it; then nothing bounds the search but a
      * cost far above. */
     double bound = best.over > 0.0 ? best.cost + 200.0 : best.cost;
-    bool found = exact_run(&s->model, net, bound, s->arena, out);
+    search_plan(s, (uint64_t)1 << net->n);
+    search_progress(s, "exact", best);
+    bool found = exact_run(&s->model, net, bound, s->arena, s, out);
     s->proved = found;
     arena_reset(s->arena, mark);
-    return found;
+    return found || (search_stopped(s) && best.over <= 0.0);
 }

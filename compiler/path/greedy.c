@@ -219,8 +219,10 @@ bool random_greedy_search(Search *s, const Net *net, PathStep *out)
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
     greedy_search(s, net, out);
     Score best = tree_score(&s->model, net, out, s->arena);
-    uint32_t runs = 128 * s->effort;
-    for (uint32_t i = 0; i < runs && !search_stopped(s); i++) {
+    uint64_t runs = (uint64_t)128 * s->effort;
+    search_plan(s, (runs + 1) * net->n);
+    search_progress(s, "greedy", best);
+    for (uint64_t i = 0; i < runs && !search_stopped(s); i++) {
         double u = rng_unit(&s->rng), w = rng_unit(&s->rng);
         GreedyStyle style = {0.1 + 3.9 * u, exp2(-10.0 * w)};
         if (greedy_run(net, style, &s->rng, s->arena, trial) == RUN_WORK_MOST) {
@@ -231,6 +233,7 @@ bool random_greedy_search(Search *s, const Net *net, PathStep *out)
             best = now;
             memcpy(out, trial, (net->n - 1) * sizeof *out);
         }
+        search_count(s, net->n);
         search_progress(s, "random-greedy", best);
     }
     arena_reset(s->arena, mark);

@@ -35,13 +35,54 @@ const PathStrategy *path_strategy_find(const char *name)
     return NULL;
 }
 
-void search_progress(Search *s, const char *strategy, Score best)
+#define TELL_EVERY 4000000u /* steps: a tenth of a second or two */
+
+static void search_tell(Search *s)
 {
-    if (s->options->progress != NULL) {
-        PathProgress now = {strategy, best.cost * 0.30102999566398119521, best.largest, s->done,
-                            s->planned};
+    s->told = s->done;
+    if (s->options->progress != NULL && s->doing != NULL) {
+        PathProgress now = {s->doing, s->best.cost * 0.30102999566398119521, s->best.largest,
+                            s->done, s->done > s->planned ? s->done : s->planned};
         s->options->progress(s->options->user, &now);
     }
+}
+
+void search_progress(Search *s, const char *strategy, Score best)
+{
+    s->doing = strategy;
+    s->best = best;
+    search_tell(s);
+}
+
+void search_plan(Search *s, uint64_t steps)
+{
+    s->planned = s->base + steps + s->later;
+}
+
+void search_count(Search *s, uint64_t steps)
+{
+    s->done += steps;
+    if (s->done - s->told >= TELL_EVERY) {
+        search_tell(s);
+    }
+}
+
+void search_reach(Search *s, uint64_t steps)
+{
+    if (!search_stopped(s) && s->done < s->base + steps) {
+        search_count(s, s->base + steps - s->done);
+    }
+}
+
+uint32_t search_stage(uint32_t effort, uint32_t stage)
+{
+    uint32_t done = 0, size = effort > 0 ? 1 : 0;
+    for (uint32_t i = 0; i < stage; i++) {
+        done += size;
+        uint32_t most = done > UINT32_MAX / 15 ? UINT32_MAX : done * 15;
+        size = effort - done < most ? effort - done : most;
+    }
+    return size;
 }
 
 typedef struct Job {
@@ -69,6 +110,12 @@ static void job_append(Job *j, uint32_t part, const PathStep *steps)
     j->root[part] = n == 1 ? at->operand[0] : j->p->n_operands + j->n_steps - 1;
 }
 
+/* Steps that a part may take, before its strategy says so. */
+static uint64_t search_guess(const Search *s, const Net *net)
+{
+    return net->n + s->effort * search_budget(s, net);
+}
+
 static bool job_part(Job *j, uint32_t part, const char **won, bool *proved)
 {
     const Net *net = &j->reduced.parts[part].net;
@@ -76,6 +123,10 @@ static bool job_part(Job *j, uint32_t part, const char **won, bool *proved)
     PathStep *steps = ARENA_ARRAY(j->search.arena, net->n, PathStep);
     j->search.won = NULL;
     j->search.proved = net->n <= 2;
+    j->search.doing = NULL;
+    j->search.base = j->search.done;
+    j->search.later -= search_guess(&j->search, net);
+    search_plan(&j->search, net->n);
     bool found = net->n == 1 || j->row->search(&j->search, net, steps);
     if (found) {
         job_append(j, part, steps);
@@ -87,6 +138,7 @@ static bool job_part(Job *j, uint32_t part, const char **won, bool *proved)
         }
         *proved = *proved && j->search.proved;
     }
+    search_plan(&j->search, j->search.done - j->search.base);
     arena_reset(j->search.arena, mark);
     return found;
 }
@@ -145,9 +197,12 @@ static bool job_limited(Job *j, PathResult *out, bool *proved)
     s->sliced = ARENA_ARRAY(s->arena, part->net.n_labels, uint8_t);
     s->effort = effort > 1 && slices ? 1 : effort;
     s->model.limit = slices ? INFINITY : limit;
+    s->later = slices ? effort * search_budget(s, &part->net) : 0;
     bool found = part->net.n == 1 || j->row->search(s, &part->net, steps);
     s->effort = effort;
     s->model.limit = limit;
+    s->later = 0;
+    s->base = s->done;
     if (!found) {
         arena_reset(s->arena, mark);
         return false;
@@ -156,7 +211,7 @@ static bool job_limited(Job *j, PathResult *out, bool *proved)
     out->strategy = s->won != NULL ? s->won : j->row->name;
     *proved = s->proved && score.over <= 0.0;
     if (score.over > 0.0 && slices) {
-        slice_search(s, &part->net, steps, search_budget(s, &part->net));
+        slice_search(s, &part->net, steps);
         out->strategy = "slice";
     }
     job_append(j, 0, steps);
@@ -173,6 +228,9 @@ static bool job_parts(Job *j, PathResult *out, bool *proved)
 {
     bool found = true;
     out->strategy = j->row->name;
+    for (uint32_t i = 0; i < j->reduced.n_parts; i++) {
+        j->search.later += search_guess(&j->search, &j->reduced.parts[i].net);
+    }
     for (uint32_t i = 0; found && i < j->reduced.n_parts; i++) {
         found = job_part(j, i, &out->strategy, proved);
     }
@@ -289,6 +347,10 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
     }
     out->proved = proved;
     out->interrupted = search_stopped(&j.search);
+    if (!out->interrupted) {
+        j.search.planned = j.search.done;
+        search_tell(&j.search);
+    }
     PathLabels sliced = {out->sliced, out->n_sliced};
     path_order_for_peak(p, &out->tree, sliced, arena);
     path_account(p, &out->tree, sliced, arena, &out->costs);

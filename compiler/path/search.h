@@ -17,7 +17,14 @@ struct Search {
     const PathOptions *options;
     const char *won; /* the row that found the tree */
     bool proved;
-    uint64_t done, planned; /* steps, for progress */
+    /* Steps, for progress: one is a proposal of the annealer, a contraction of a greedy or
+     * elimination run, a subset of the exact search. */
+    uint64_t done, planned;
+    uint64_t base;  /* done before the part at hand */
+    uint64_t later; /* guess for what comes after it */
+    uint64_t told;  /* done when progress was last told */
+    const char *doing;
+    Score best; /* as last told */
     /* Slicing (memory limit): labels of the net at hand with `sliced` set have extent 1 and
      * multiply the cost. */
     uint8_t *sliced; /* by label of the net; null: the strategy must not slice */
@@ -28,6 +35,12 @@ static inline bool search_stopped(const Search *s)
     return s->options->interrupt != NULL && *s->options->interrupt != 0;
 }
 
+/* A strategy says how many steps it plans, then counts them; one that ends a phase early
+ * reaches the phase's end at once. Progress is told when the best so far is, and every few
+ * million steps. */
+void search_plan(Search *s, uint64_t steps);
+void search_count(Search *s, uint64_t steps);
+void search_reach(Search *s, uint64_t steps);
 void search_progress(Search *s, const char *strategy, Score best);
 
 /* ---- a network under contraction, as sorted lists (any size) ---- */
@@ -140,9 +153,11 @@ uint64_t eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scra
 void bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, PathStep *out);
 
 /* Exact search over all subsets of at most EXACT_MOST operands; `bound` is the log2 cost of a
- * known tree. False when nothing at or below the bound and the limit exists. */
+ * known tree. False when nothing at or below the bound and the limit exists, or when `watch`
+ * (may be null: its steps are counted) was stopped. */
 #define EXACT_MOST 24
-bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, PathStep *out);
+bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, Search *watch,
+               PathStep *out);
 
 /* Replaces subtrees of up to `leaves` leaves by exact ones; rounds until nothing improves or
  * `rounds` is reached. Returns whether anything did. */
@@ -175,8 +190,12 @@ void anneal_sweeps(Search *s, Tree *t, Walk *walk, double heat, double depth, ui
 /* Finds a tree and the labels to slice (s->sliced, by label of the net) together, so that no
  * tensor is above the limit. `out` holds a first tree. Returns the log2 cost over all slices.
  */
-double slice_search(Search *s, const Net *net, PathStep *out, uint64_t budget);
-/* Proposals that the default effort grants. */
+double slice_search(Search *s, const Net *net, PathStep *out);
+/* Proposals that one unit of effort grants. */
 uint64_t search_budget(const Search *s, const Net *net);
+/* Work comes in stages, each a search of its own that goes on from the best so far: one unit of
+ * effort first, so that every effort begins with what the least does; then larger ones. Units
+ * of stage `stage`; 0: no more. */
+uint32_t search_stage(uint32_t effort, uint32_t stage);
 
 #endif

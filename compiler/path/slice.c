@@ -202,9 +202,43 @@ static Slicer slicer_new(Search *s, Tree *t, const Net *net)
     return z;
 }
 
-double slice_search(Search *s, const Net *net, PathStep *out, uint64_t budget)
+static void slicer_polish(Slicer *z, Tree *best, double *best_cost)
+{
+    slicer_load(z, best);
+    subtree_improve(z->s, z->t, 10, 20);
+    slicer_trim(z);
+    slicer_keep(z, best, best_cost);
+}
+
+/* Rounds from hot, each from the first tree, then as many from lower temperatures, each from
+ * the best. More effort: as much more rounds as longer ones. */
+static void slicer_stage(Slicer *z, const Tree *first, Tree *last, uint32_t units,
+                         uint64_t budget, Tree *best, double *best_cost)
+{
+    Search *s = z->s;
+    uint32_t rounds = MELTS;
+    while (rounds < 1000 && (uint64_t)(rounds / MELTS) * (rounds / MELTS) < units) {
+        rounds += MELTS;
+    }
+    uint32_t sweeps = (uint32_t)(budget / z->t->n / LEVELS / (2 * rounds)) + 1;
+    for (uint32_t r = 0; r < rounds && !search_stopped(s); r++) {
+        slicer_load(z, first);
+        slicer_round(z, (Schedule){2.0, 0.05, 1000.0, LEVELS, sweeps}, best, best_cost);
+    }
+    for (uint32_t r = 0; r < rounds && !search_stopped(s); r++) {
+        tree_copy(last, best);
+        slicer_load(z, last);
+        slicer_round(z, (Schedule){r % 2 == 0 ? 1.0 : 0.6, 0.02, 1000.0, LEVELS, sweeps}, best,
+                     best_cost);
+    }
+    slicer_polish(z, best, best_cost);
+}
+
+double slice_search(Search *s, const Net *net, PathStep *out)
 {
     ArenaMark mark = arena_mark(s->arena);
+    uint64_t unit = search_budget(s, net);
+    search_plan(s, s->effort * unit);
     Tree t;
     tree_init(&t, net, s->arena);
     tree_set(&t, &s->model, out, s->arena);
@@ -216,25 +250,16 @@ double slice_search(Search *s, const Net *net, PathStep *out, uint64_t budget)
     double best_cost = slicer_cost(&z);
     subtree_improve(s, &t, 8, 4);
     slicer_keep(&z, &best, &best_cost);
-    uint32_t rounds = MELTS; /* more effort: as much more rounds as longer ones */
-    while (rounds < 1000 && (uint64_t)(rounds / MELTS) * (rounds / MELTS) < s->effort) {
-        rounds += MELTS;
+    if (s->effort == 0) {
+        slicer_polish(&z, &best, &best_cost);
     }
-    uint32_t sweeps = (uint32_t)(budget / net->n / LEVELS / (2 * rounds)) + 1;
-    for (uint32_t r = 0; r < rounds && budget > 0 && !search_stopped(s); r++) {
-        slicer_load(&z, &first);
-        slicer_round(&z, (Schedule){2.0, 0.05, 1000.0, LEVELS, sweeps}, &best, &best_cost);
+    uint64_t done = 0;
+    for (uint32_t k = 0; search_stage(s->effort, k) > 0 && !search_stopped(s); k++) {
+        uint32_t units = search_stage(s->effort, k);
+        slicer_stage(&z, &first, &last, units, units * unit, &best, &best_cost);
+        done += units * unit;
+        search_reach(s, done);
     }
-    for (uint32_t r = 0; r < rounds && budget > 0 && !search_stopped(s); r++) {
-        tree_copy(&last, &best);
-        slicer_load(&z, &last);
-        slicer_round(&z, (Schedule){r % 2 == 0 ? 1.0 : 0.6, 0.02, 1000.0, LEVELS, sweeps},
-                     &best, &best_cost);
-    }
-    slicer_load(&z, &best);
-    subtree_improve(s, &t, 10, 20);
-    slicer_trim(&z);
-    slicer_keep(&z, &best, &best_cost);
     tree_get(&best, out, s->arena);
     for (uint32_t l = 0; l < net->n_labels; l++) {
         s->sliced[l] = !bits_has(best.keep, best.bit[l]);

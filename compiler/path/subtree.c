@@ -180,11 +180,11 @@ static bool region_improve(Improve *im, uint32_t root, double total)
     double bound = r.cost - 1e-7;
     bool found;
     if (r.largest > m.limit + 1e-9) { /* too large: a smaller one at any cost */
-        found = exact_run(&m, &net, r.cost + 200.0, im->s->arena, steps);
+        found = exact_run(&m, &net, r.cost + 200.0, im->s->arena, NULL, steps);
         m.limit = r.largest - 1e-6;
-        found = found || exact_run(&m, &net, r.cost + 200.0, im->s->arena, steps);
+        found = found || exact_run(&m, &net, r.cost + 200.0, im->s->arena, NULL, steps);
     } else {
-        found = exact_run(&m, &net, bound, im->s->arena, steps);
+        found = exact_run(&m, &net, bound, im->s->arena, NULL, steps);
     }
     if (found) {
         region_apply(im, &r, steps);
