@@ -100,7 +100,7 @@ def _guarded(path, action):
 
 
 def _returned(session, value, manifest):
-    """G15 and H3: what came back is what was promised, whole and written."""
+    """G15, H3 and H5: what came back is what was promised, whole, written, and once."""
     views = list(value) if isinstance(value, tuple) else [value]
     for view in views:
         if not isinstance(view, View) or view.tensor.space != "shared_hbm":
@@ -125,6 +125,10 @@ def _returned(session, value, manifest):
             if view.shape != wanted.shape or view.dtype is not wanted.dtype:
                 broken("H3", f"result {view.dtype.name} {list(view.shape)}, the manifest has "
                              f"{wanted}", line=view.tensor.line)
+            if view.tensor.stored_again and not manifest.updates(wanted):
+                again = session.records[view.tensor.stored_again_at]
+                broken("H5", f"{view} is stored again, and updates no argument",
+                       op=f"nisa.{again['op']}", line=again["line"])
     return views
 
 

@@ -63,6 +63,7 @@ RULES = {
     "D7": "dma_transpose reads a kernel argument, not scratch",
     "D8": "indirect access takes one kind of offset",
     "D9": "no zero-stride partition dimension of size 1",
+    "D10": "a kernel's parameters are read only",
     "P1": "an expression outside the subset",
     "P2": "a statement outside the subset",
     "P3": "`is` and `in` are not in the subset",
@@ -86,6 +87,7 @@ RULES = {
     "H2": "the number of instructions is capped",
     "H4": "the HBM a kernel allocates fits what is emulated",
     "H3": "a kernel's parameters and results agree with its manifest",
+    "H5": "an element of a result is stored once; an updated argument's is read in between",
 }
 
 

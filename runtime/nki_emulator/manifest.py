@@ -23,7 +23,9 @@ A kernel of several device programs has, in place of `file` and `function`, the 
 where an operand is `shape` consecutive elements of a tensor from element `first`.
 
 Every parameter and every result has a row; `name` of an input is the parameter's name. dtype
-is a name of nki.language. A row may say that its elements are the parts of complex numbers,
+is a name of nki.language. A row may say which argument of the caller it is, "argument": 0; an
+input and a result of the same one are an argument that the kernel updates, and only such a
+result may be stored again after it was read (H5). A row may say that its elements are the parts of complex numbers,
 along a last dimension of 2: "of": {"dtype": "complex64", "shape": [300]} beside "float32" and
 "shape": [300, 2] ([1, 2] for a single number). The device has no complex numbers; who has the
 array as complex64 gives and gets it so (as_device, as_caller). Where there is no manifest, one
@@ -41,9 +43,10 @@ from .machine import machine_named
 
 
 class Argument:
-    def __init__(self, name, role, dtype, shape, whole=None):
+    def __init__(self, name, role, dtype, shape, whole=None, number=None):
         self.name, self.role, self.dtype, self.shape = name, role, dtype, tuple(shape)
         self.whole = whole              # the shape in complex numbers, or None
+        self.number = number            # of the caller's argument, or None
 
     def __str__(self):
         return f"{self.name}: {self.dtype.name} {list(self.shape)}"
@@ -71,6 +74,10 @@ class Manifest:
         self.target, self.file = target, file
         self.counts = counts or {}          # "instructions", "matmul_macs": what must come out
 
+    def updates(self, output):
+        """Whether an output is what the kernel makes of an argument that it also reads."""
+        return output.number is not None and output.number in [a.number for a in self.inputs]
+
 
 def _argument(at, row):
     if not isinstance(row, dict):
@@ -86,7 +93,11 @@ def _argument(at, row):
     if (not isinstance(shape, list) or not shape or
             not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in shape)):
         raise UsageError(f"manifest: '{name}' has shape {shape!r}")
-    return Argument(name, role, TYPES[dtype], shape, _whole(name, dtype, shape, row.get("of")))
+    number = row.get("argument")
+    if number is not None:
+        _whole_number(number, f"'argument' of '{name}'")
+    return Argument(name, role, TYPES[dtype], shape, _whole(name, dtype, shape, row.get("of")),
+                    number)
 
 
 def _whole(name, dtype, shape, of):

@@ -2,15 +2,16 @@
 """Tensors, the views kernels take of them, and the rules every access obeys.
 
 A Tensor is the facts of an allocation; its Store owns the values (held form, see dtype.py), a
-`written` mask of the same shape, and, in PSUM, a `group` number per element that says which
-accumulation group produced it (0 nothing, -1 anything that is not a matmul). Only views keep
+`written` mask of the same shape, in PSUM a `group` number per element that says which
+accumulation group produced it (0 nothing, -1 anything that is not a matmul), and in shared_hbm,
+where results lie, a mask `pending` of what was stored and not read since. Only views keep
 a store alive, so a tile that the kernel has dropped costs no memory, while its facts stay for
 the live-range check. A View is a rectangular or strided window on one tensor; it shares memory
 with it, so that reading and writing through it is reading and writing the tensor. Kernels see
 views only (a whole tensor is its own full view) and can do nothing with them but index, ask for
 shape and dtype, and pass them to operations: everything else is P5.
 
-Space checks that do not depend on the operation live here: G1, G2, G5 to G12, G14, G16.
+Checks that do not depend on the operation live here: G1, G2, G5 to G12, G14, G16, D10, H5.
 """
 
 import math
@@ -33,6 +34,8 @@ class Tensor:
         self.born = None            # index of the first instruction that touches it
         self.died = None            # index of the last one
         self.read_count = 0
+        self.stored_again = False   # over elements that were stored before, and read since
+        self.stored_again_at = None # the first instruction that did
 
     @property
     def on_chip(self):
@@ -59,11 +62,12 @@ class Store:
         if values is not None:
             self.written[...] = True
         self.group = np.zeros(tensor.shape, np.int32) if tensor.space == "psum" else None
+        self.pending = np.zeros(tensor.shape, bool) if tensor.space == "shared_hbm" else None
 
     def window(self, function):
-        """(values, written, group) after the same selection from each."""
-        return (function(self.values), function(self.written),
-                None if self.group is None else function(self.group))
+        """(values, written, group, pending) after the same selection from each."""
+        return tuple(None if array is None else function(array) for array in
+                     (self.values, self.written, self.group, self.pending))
 
 
 def _refuse(what):
@@ -78,7 +82,7 @@ class View:
 
     def __init__(self, tensor, store, window, index, offset, whole, pattern=None):
         self.tensor, self.store = tensor, store
-        self.values, self.written, self.group = window
+        self.values, self.written, self.group, self.pending = window
         self.index, self.offset, self.whole, self.pattern = index, offset, whole, pattern
 
     @property
@@ -381,6 +385,8 @@ def read(view, op):
     if missing:
         broken("G12", missing, op=op)
     view.tensor.read_count += 1
+    if view.pending is not None:
+        view.pending[...] = False
     return np.array(view.values)
 
 
@@ -397,11 +403,23 @@ def check_exact(values, op):
         broken("E13", "an integer above 2^24 is not exact in float32 arithmetic", op=op)
 
 
+def _check_store(view, op):
+    """D10, and H5 where nothing was read between two stores. Whether a store after a read is
+    the update of an argument the manifest says, at the end of the run (emulate.py)."""
+    if view.tensor.role == "input":
+        broken("D10", f"{view} is a parameter", op=op)
+    if view.pending is not None and view.pending.any():
+        broken("H5", f"{view} was stored before and not read since", op=op)
+    if view.pending is not None and view.written.any():
+        view.tensor.stored_again = True
+
+
 def write(view, values, op, group=-1):
     """Store values through a view, rounded to its type; PSUM remembers who wrote."""
     if len(set(view.strides) & {0}) and view.values.size > 1:
         if any(s == 0 and n > 1 for s, n in zip(view.strides, view.shape)):
             broken("H1", f"{view} writes an element more than once", op=op)
+    _check_store(view, op)
     values = np.asarray(values).reshape(view.shape)
     if view.dtype.is_int and values.dtype.kind == "f":
         finite = values[np.isfinite(values)]
@@ -412,3 +430,5 @@ def write(view, values, op, group=-1):
     view.written[...] = True
     if view.group is not None:
         view.group[...] = group
+    if view.pending is not None:
+        view.pending[...] = True

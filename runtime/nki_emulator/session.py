@@ -134,6 +134,8 @@ class Session:
         if tensor.born is None:
             tensor.born = at
         tensor.died = at
+        if tensor.stored_again and tensor.stored_again_at is None:
+            tensor.stored_again_at = at
 
     def note_read(self, view):
         """An instruction read PSUM: its accumulation groups are closed (rule M9)."""

@@ -6,6 +6,14 @@ the rule must be raised for the line of the mark `#!`, or else of the first `<<`
 """
 
 from support import filled, tile
+from nki_emulator.dtype import TYPES
+from nki_emulator.manifest import Argument, Manifest
+
+
+
+def _square(name, number):
+    return Argument(name, "", TYPES["float32"], (8, 8), number=number)
+
 
 S = tile("s", (128, 512))
 SF = filled("s", (128, 512))
@@ -133,6 +141,9 @@ CASES = [
      "reduce_op=nl.add, reduce_res=t[0:128, <<7:8||8:9>>])\n"),
     ("H1", "a pattern that writes an element twice", "", S + "nisa.memset(dst=s.ap("
      "pattern=[[512, 128], [<<0||1>>, 8]], offset=0), value=1.0)\n"),
+    ("D10", "a copy into a parameter", "a:float32:8x8", filled("t", (8, 8)) +
+     tile("h", (8, 8), space="private_hbm") +
+     "nisa.dma_copy(dst=<<a||h>>[0:4, 0:8], src=t[0:4, 0:8])\n"),
     ("H4", "scratch beyond what is emulated", "", "h = nl.ndarray(shape=(1000, 1000, "
      "<<1000||10>>), dtype=nl.float32, buffer=nl.private_hbm)\n"),
     ("A1", "an operation nobody knows", "", "<<nisa.frobnicate(dst=1)||pass>>\n"),
@@ -164,6 +175,8 @@ CASES = [
      "op0=nl.<<exp||add>>, operand0=1.0)\n"),
 ]
 
+RESULT = "o = nl.ndarray(shape=(8, 8), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+
 # Rules that whole texts break: rule, sentence, inputs, options, text of a body with its return.
 WHOLE = [
     ("G15", "an output in plain hbm", "", {},
@@ -181,6 +194,19 @@ WHOLE = [
     ("G15", "nothing is returned", "", {},
      filled("t", (1, 1)) + "o = nl.ndarray(shape=(1, 1), dtype=nl.float32, "
      "buffer=nl.shared_hbm)\nnisa.dma_copy(dst=o[...], src=t[...])\n<<pass||return o>>\n"),
+    ("H5", "rows of a result are stored twice", "", {},
+     filled("t", (8, 8)) + RESULT + "nisa.dma_copy(dst=o[0:4, 0:8], src=t[0:4, 0:8])\n"
+     "nisa.dma_copy(dst=o[<<3||4>>:8, 0:8], src=t[<<3||4>>:8, 0:8])\nreturn o\n"),
+    ("H5", "an element read between two stores is not what the second one overwrites", "", {},
+     filled("t", (8, 8)) + RESULT + "nisa.dma_copy(dst=o[0:8, 0:8], src=t[...])\n"
+     "nisa.dma_copy(dst=t[0:8, 0:<<7||8>>], src=o[0:8, 0:<<7||8>>])\n"
+     "nisa.dma_copy(dst=o[0:8, 0:8], src=t[...])  #!\nreturn o\n"),
+    ("H5", "a result is summed up where it lies, and updates no argument", "a:float32:8x8",
+     {"manifest": Manifest("k", [_square("a", 0)], [_square("o", 1)])},
+     tile("t", (8, 8)) + RESULT + "nisa.dma_copy(dst=t[...], src=a[0:8, 0:8])\n"
+     "nisa.dma_copy(dst=o[0:8, 0:8], src=t[...])\n"
+     "nisa.dma_copy(dst=t[...], src=o[0:8, 0:8])\n"
+     "<<nisa.dma_copy(dst=o[0:8, 0:8], src=t[...])||pass>>\nreturn o\n"),
     ("H2", "too many instructions", "", {"max_instructions": 10},
      filled("t", (1, 1)) + "for i in range(<<10||8>>):\n    nisa.memset(dst=t[...], value=2.0)"
      "  #!\no = nl.ndarray(shape=(1, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"

@@ -8,7 +8,9 @@ import breaking_general
 import breaking_subset
 from support import CLOSING, arrays_of, kernel_text, marked_line, variant
 from nki_emulator import errors
+from nki_emulator.dtype import TYPES
 from nki_emulator.emulate import emulate
+from nki_emulator.manifest import Argument, Manifest
 
 # Rules tested elsewhere, with the place.
 ELSEWHERE = {}
@@ -75,6 +77,26 @@ class Rules(unittest.TestCase):
         result = _run(kernel_text(body), "", "trn2", {"ranges": "warn"}, "k.py")
         self.assertEqual(len(result.warnings), 1)
         self.assertIn("[E14]", result.warnings[0])
+
+    def test_an_argument_is_updated_where_it_was_copied_to(self):
+        body = ("o = nl.ndarray(shape=(8, 8), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+                "t = nl.ndarray(shape=(8, 8), dtype=nl.float32, buffer=nl.sbuf)\n"
+                "nisa.dma_copy(dst=o[...], src=a[...])\n"
+                "nisa.dma_copy(dst=t[...], src=o[0:8, 0:8])\n"
+                "nisa.tensor_scalar(dst=t[...], data=t[...], op0=nl.add, operand0=1.0)\n"
+                "nisa.dma_copy(dst=o[0:8, 0:8], src=t[...])\nreturn o\n")
+        arrays, _, plain = arrays_of("a:float32:8x8")
+        single = [TYPES["float32"], (8, 8)]
+        for number in (0, 1, None):
+            manifest = Manifest("k", [Argument("a", "input", *single, number=0)],
+                                [Argument("a_out", "output", *single, number=number)])
+            if number == 0:
+                result = emulate(kernel_text(body, "a", ""), arrays, manifest)
+                self.assertEqual(result.outputs[0].tolist(), (plain[0] + 1).tolist())
+                continue
+            with self.assertRaises(errors.H5) as caught:
+                emulate(kernel_text(body, "a", ""), arrays, manifest)
+            self.assertEqual((caught.exception.op, caught.exception.line), ("nisa.dma_copy", 13))
 
     def test_the_closing_lines_alone_are_a_legal_kernel(self):
         result = _run(kernel_text("", "", CLOSING), "", "trn2", {}, "k.py")

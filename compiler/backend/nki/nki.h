@@ -154,8 +154,10 @@ void nki_print_table(Ctx *, const KernelModule *m, const char *list, Text *out);
 void nki_print_ranges(const Kernel *k, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);
-/* What accesses call a buffer: an inout argument is copied to a result of another name first.
- */
+/* What accesses call a buffer: an inout argument is a result of another name. */
 const char *nki_result(const Kernel *k, BufRef buf);
+/* Does the printed kernel begin with a copy of an inout argument to that result? Not where it
+ * writes all of it before it reads any. */
+bool nki_copied(const Kernel *k, BufRef buf);
 
 #endif

@@ -578,7 +578,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
         if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
             put_new(&p, nki_result(k, buf), buf, "shared_hbm");
         }
-        if (k->args.at[i].role == ARG_INOUT) {
+        if (nki_copied(k, buf)) {
             text_printf(out, "nisa.dma_copy(dst=%s[...], src=%s[...])\n", nki_result(k, buf),
                         nki_param(k, buf));
         }
