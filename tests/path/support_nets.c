@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See support_nets.h. */
 #include "path/support_nets.h"
 
 #include <string.h>
