@@ -11,7 +11,6 @@ typedef struct Ctx {
     SymTable syms;
     Sources sources;
     Diags diags;
-    int64_t program_limit; /* instructions of a device program; 0: the target's own limit */
 } Ctx;
 
 void ctx_init(Ctx *c);

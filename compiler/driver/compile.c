@@ -113,7 +113,8 @@ static bool pass_legalise(Compilation *c)
     c->legal->arena = c->arena;
     c->legal->source_name = c->tiled->source_name;
     for (uint32_t k = 0; k < c->tiled->kernels.n; k++) {
-        Kernel *kernel = c->target->legalise(c->ctx, c->arena, c->tiled->kernels.at[k]);
+        Kernel *kernel =
+            c->target->legalise(c->target, c->ctx, c->arena, c->tiled->kernels.at[k]);
         if (kernel == NULL) {
             return false;
         }
@@ -128,7 +129,7 @@ static bool pass_emit(Compilation *c)
     if (c->legal->source_name != NULL) { /* a dump names the program it was made from */
         options.source_name = c->legal->source_name;
     }
-    return c->target->emit(c->ctx, c->legal, &options, &c->outputs);
+    return c->target->emit(c->target, c->ctx, c->legal, &options, &c->outputs);
 }
 
 typedef struct Pass {

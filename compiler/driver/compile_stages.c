@@ -137,7 +137,7 @@ static bool take_kernel(Compilation *c, uint32_t k, DumpReader *r, const DumpLin
                    "the kernels of a dump have one form, and a legal one is for this target");
         return false;
     }
-    return !legal || c->target->verify(c->ctx, kernel);
+    return !legal || c->target->verify(c->target, c->ctx, kernel);
 }
 
 /* A kernel's results are its inout and result arguments in calling order; a graph's are as the
@@ -190,7 +190,7 @@ static void put_legal(const Compilation *c, uint32_t k, Text *out)
 static bool verify_legal(Compilation *c, uint32_t k, const char *pass)
 {
     const Kernel *kernel = c->legal->kernels.at[k];
-    return loop_verify(c->ctx, kernel, pass) && c->target->verify(c->ctx, kernel);
+    return loop_verify(c->ctx, kernel, pass) && c->target->verify(c->target, c->ctx, kernel);
 }
 
 static bool eval_legal(Compilation *c, uint32_t k, const int64_t *dims, Tensor *const *args,

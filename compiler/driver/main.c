@@ -27,9 +27,7 @@ static bool parse_path_options(ToolRun *t, const Request *r, PathOptions *p)
     int64_t seed = 0, effort = 1, limit = 0;
     bool ok = option_number(&t->options, OPT_SEED, 0, INT64_MAX, &seed, &t->errors) &&
               option_number(&t->options, OPT_EFFORT, 0, 1000000, &effort, &t->errors) &&
-              option_number(&t->options, OPT_MEMORY_LIMIT, 1, INT64_MAX, &limit, &t->errors) &&
-              option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX,
-                            &t->ctx.program_limit, &t->errors);
+              option_number(&t->options, OPT_MEMORY_LIMIT, 1, INT64_MAX, &limit, &t->errors);
     p->seed = (uint64_t)seed;
     p->effort = (uint32_t)effort;
     p->memory_limit = limit;
@@ -117,7 +115,11 @@ static void print_times(const Compilation *c)
 
 static bool setup(ToolRun *t, const Request *r, Compilation *c)
 {
-    compilation_init(c, &t->ctx, &t->arena, r->target);
+    int64_t most = 0;
+    if (!option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->errors)) {
+        return false;
+    }
+    compilation_init(c, &t->ctx, &t->arena, target_limited(&t->arena, r->target, most));
     c->path.linear = option_last(&t->options, OPT_PATH, NULL);
     c->no_fuse = option_given(&t->options, OPT_NO_FUSE);
     c->path.no_factor = option_given(&t->options, OPT_NO_FACTOR);

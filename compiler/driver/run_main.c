@@ -244,15 +244,15 @@ static bool run_input(ToolRun *t, Run *r)
                                    "unknown target '%s'; there are c, interp and emulator",
                                    target));
     }
-    int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0;
+    int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0, most = 0;
     if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->errors) ||
-        !option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &t->ctx.program_limit,
-                       &t->errors) ||
+        !option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->errors) ||
         !read_input(r)) {
         return false;
     }
     r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
-    compilation_init(&r->c, &t->ctx, &t->arena, emulated != NULL ? emulated : target_find("c"));
+    const Target *run = emulated != NULL ? emulated : target_find("c");
+    compilation_init(&r->c, &t->ctx, &t->arena, target_limited(&t->arena, run, most));
     if (!compilation_start(&r->c, &r->in, option_last(&t->options, OPT_KERNEL, NULL))) {
         return false;
     }

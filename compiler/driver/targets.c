@@ -32,6 +32,18 @@ const Target *target_find(const char *name)
     return NULL;
 }
 
+const Target *target_limited(Arena *a, const Target *target, int64_t max_instructions)
+{
+    if (max_instructions == 0 || max_instructions >= target->machine->max_instructions) {
+        return target;
+    }
+    Machine *machine = arena_copy(a, target->machine, sizeof *machine);
+    Target *limited = arena_copy(a, target, sizeof *limited);
+    machine->max_instructions = max_instructions;
+    limited->machine = machine;
+    return limited;
+}
+
 const char *target_names(Arena *a)
 {
     Text t;

@@ -36,8 +36,9 @@ typedef struct Machine {
     uint32_t dtypes;      /* bit per DType that arguments may have */
     int64_t vector_bytes; /* width of a vector register the schedule plans for, 0: none */
     int64_t tile_m, tile_n,
-        tile_k;        /* block of one contraction step: 128, 512, 128 on a systolic array */
-    int64_t acc_tiles; /* accumulator tiles of tile_m x tile_n at once */
+        tile_k; /* block of one contraction step: 128, 512, 128 on a systolic array */
+    int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */
+    int64_t acc_tiles;        /* accumulator tiles of tile_m x tile_n at once */
     double multiply_adds_per_second;
     double bytes_per_second; /* main memory */
 } Machine;
@@ -66,7 +67,9 @@ typedef struct EmitOptions {
     const char *tool_version;
 } EmitOptions;
 
-typedef struct Target {
+/* Several targets may share functions (one back end, several machines), so each is handed the target it works for. */
+typedef struct Target Target;
+struct Target {
     const char *name;    /* as in --target= */
     const char *summary; /* for --help */
     const char *suffix;  /* of its one file, ".c"; null: it writes a folder of files */
@@ -75,11 +78,12 @@ typedef struct Target {
      */
     const char *(*symbol)(Arena *, const char *name);
     /* TILED -> LEGAL. Null result: reported as unsupported, with the construct's span. */
-    struct Kernel *(*legalise)(Ctx *, Arena *, const struct Kernel *);
+    struct Kernel *(*legalise)(const Target *, Ctx *, Arena *, const struct Kernel *);
     /* The target's own rules on a LEGAL kernel, beyond loop_verify. */
-    bool (*verify)(Ctx *, const struct Kernel *);
+    bool (*verify)(const Target *, Ctx *, const struct Kernel *);
     /* LEGAL kernels -> files in memory. */
-    bool (*emit)(Ctx *, const struct KernelModule *, const EmitOptions *, OutputSet *);
-} Target;
+    bool (*emit)(const Target *, Ctx *, const struct KernelModule *, const EmitOptions *,
+                 OutputSet *);
+};
 
 #endif

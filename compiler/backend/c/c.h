@@ -7,8 +7,9 @@
 
 extern const Target target_c;
 
-Kernel *c_legalise(Ctx *ctx, Arena *arena, const Kernel *k);
-bool c_verify(Ctx *ctx, const Kernel *k);
-bool c_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *o, OutputSet *set);
+Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+bool c_verify(const Target *target, Ctx *ctx, const Kernel *k);
+bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOptions *o,
+            OutputSet *set);
 
 #endif

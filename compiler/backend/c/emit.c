@@ -191,8 +191,10 @@ static bool is_printable(Ctx *ctx, const KernelModule *m)
     return true;
 }
 
-bool c_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *o, OutputSet *set)
+bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOptions *o,
+            OutputSet *set)
 {
+    (void)target;
     if (!is_printable(ctx, m)) {
         return false;
     }

@@ -67,12 +67,12 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
     }
 }
 
-Kernel *c_legalise(Ctx *ctx, Arena *arena, const Kernel *k)
+Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     CHECK(k->form == LOOP_TILED);
     Legaliser l = {.ctx = ctx, .arena = arena, .k = kernel_like(arena, k)};
     l.k->form = LOOP_LEGAL;
-    l.k->target = target_c.name;
+    l.k->target = target->name;
     block_open(&l, NULL);
     block_legalise(&l, k->body, k->n_body);
     l.k->body = l.block->list.at;

@@ -255,8 +255,9 @@ static bool check_args(const Check *c)
     return plain || refuse(c, NULL, "an argument given as the parts of complex numbers");
 }
 
-bool c_verify(Ctx *ctx, const Kernel *k)
+bool c_verify(const Target *target, Ctx *ctx, const Kernel *k)
 {
+    (void)target;
     Check c = {.ctx = ctx, .k = k};
     return check_sizes(&c) && check_args(&c) && check_block(&c, k->body, k->n_body, 1);
 }

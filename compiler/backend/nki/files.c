@@ -302,8 +302,10 @@ static void emit_parts(Ctx *ctx, const Kernel *k, const EmitOptions *options, Ou
     add_file(out, nki_function(k), ".json", &text);
 }
 
-bool nki_emit(Ctx *ctx, const KernelModule *m, const EmitOptions *options, OutputSet *out)
+bool nki_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOptions *options,
+              OutputSet *out)
 {
+    (void)target; /* each kernel names its chip */
     for (uint32_t i = 0; i < m->kernels.n; i++) {
         const Kernel *k = m->kernels.at[i];
         if (nki_parts(k) > 1) {

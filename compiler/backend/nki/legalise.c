@@ -638,9 +638,8 @@ Kernel *lower_all(const Lower *start, Lower *l)
     return made;
 }
 
-Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target)
+Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
-    bool own = ctx->program_limit > 0 && ctx->program_limit < NKI_INSTRUCTIONS;
     const NkiChip *chip = nki_chip(target->name);
     RealKernel real;
     if (!complex_split(ctx, arena, k, target, &real)) {
@@ -655,7 +654,7 @@ Kernel *nki_legalise(Ctx *ctx, Arena *arena, const Kernel *k, const Target *targ
     first.away = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     first.body = k->body;
     first.n_body = k->n_body;
-    first.most = own ? ctx->program_limit : NKI_INSTRUCTIONS;
+    first.most = target->machine->max_instructions;
     Lower l = first;
     Kernel *made = lower_all(&first, &l);
     if (l.too_many) {

@@ -132,13 +132,13 @@ int64_t nki_bytes(DType t);
 /* A kernel that takes more instructions than a device program may have (NKI_INSTRUCTIONS, or
  * what the user says) is a list of loops of one iteration each, its parts, after the
  * allocations of what they hand to each other, which is in HBM. */
-struct Kernel *nki_legalise(Ctx *, Arena *, const Kernel *, const Target *);
+struct Kernel *nki_legalise(const Target *, Ctx *, Arena *, const Kernel *);
 /* How many parts a kernel has: 1, or as many as there are loops in that list. */
 uint32_t nki_parts(const Kernel *k);
 /* The same instructions in loops; null where that cannot be. */
 struct Kernel *nki_roll(Ctx *, Arena *, const Kernel *, const NkiChip *, uint32_t parts);
-bool nki_verify(Ctx *, const Kernel *);
-bool nki_emit(Ctx *, const KernelModule *, const EmitOptions *, OutputSet *);
+bool nki_verify(const Target *, Ctx *, const Kernel *);
+bool nki_emit(const Target *, Ctx *, const KernelModule *, const EmitOptions *, OutputSet *);
 /* `note`: a line for the head, or null. */
 void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o,
                       const char *note, Text *out);

@@ -25,8 +25,9 @@ extern const Target target_trn1, target_trn2, target_trn3;
                                .partitions = 128,                                              \
                                .max_free = NKI_PSUM_BANK},                                     \
             },                                                                                 \
-        .dtypes = DTYPES, .tile_m = 128, .tile_n = 512, .tile_k = 128, .acc_tiles = 8,         \
-        .multiply_adds_per_second = (macs), .bytes_per_second = (bytes)                        \
+        .dtypes = DTYPES, .max_instructions = NKI_INSTRUCTIONS, .tile_m = 128, .tile_n = 512,  \
+        .tile_k = 128, .acc_tiles = 8, .multiply_adds_per_second = (macs),                     \
+        .bytes_per_second = (bytes)                                                            \
     }
 
 static const NkiChip chips[] = {
@@ -47,26 +48,11 @@ const NkiChip *nki_chip(const char *target)
     return NULL;
 }
 
-static Kernel *legalise1(Ctx *ctx, Arena *arena, const Kernel *k)
-{
-    return nki_legalise(ctx, arena, k, &target_trn1);
-}
-
-static Kernel *legalise2(Ctx *ctx, Arena *arena, const Kernel *k)
-{
-    return nki_legalise(ctx, arena, k, &target_trn2);
-}
-
-static Kernel *legalise3(Ctx *ctx, Arena *arena, const Kernel *k)
-{
-    return nki_legalise(ctx, arena, k, &target_trn3);
-}
-
 const Target target_trn1 = {
     .name = "trn1",
     .summary = "Trainium 1 (NeuronCore-v2): NKI kernels, a manifest and how to build them",
     .machine = &chips[0].machine,
-    .legalise = legalise1,
+    .legalise = nki_legalise,
     .verify = nki_verify,
     .emit = nki_emit,
 };
@@ -75,7 +61,7 @@ const Target target_trn2 = {
     .name = "trn2",
     .summary = "Trainium 2 (NeuronCore-v3): NKI kernels, a manifest and how to build them",
     .machine = &chips[1].machine,
-    .legalise = legalise2,
+    .legalise = nki_legalise,
     .verify = nki_verify,
     .emit = nki_emit,
 };
@@ -84,7 +70,7 @@ const Target target_trn3 = {
     .name = "trn3",
     .summary = "Trainium 3 (NeuronCore-v4): NKI kernels, a manifest and how to build them",
     .machine = &chips[2].machine,
-    .legalise = legalise3,
+    .legalise = nki_legalise,
     .verify = nki_verify,
     .emit = nki_emit,
 };

@@ -305,8 +305,9 @@ static bool verify_program(Ctx *ctx, const Kernel *k, const NkiChip *chip)
            refuse(ctx, k, "G4", "PSUM banks live at once", cost.psum_peak, NKI_PSUM_BANKS);
 }
 
-bool nki_verify(Ctx *ctx, const Kernel *k)
+bool nki_verify(const Target *target, Ctx *ctx, const Kernel *k)
 {
+    (void)target; /* the kernel names its chip */
     const NkiChip *chip = nki_chip(k->target);
     if (chip == NULL || k->dims.list.n > 0) {
         diag_unsupported(&ctx->diags, E_TARGET, k->span,

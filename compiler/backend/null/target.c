@@ -35,24 +35,27 @@ static const Machine machine = {
     .tile_k = 8,
 };
 
-static Kernel *legalise(Ctx *ctx, Arena *arena, const Kernel *k)
+static Kernel *legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     (void)ctx; /* nothing is refused */
     Kernel *legal = kernel_like(arena, k);
     legal->form = LOOP_LEGAL;
-    legal->target = target_null.name;
+    legal->target = target->name;
     return legal;
 }
 
-static bool verify(Ctx *ctx, const Kernel *k)
+static bool verify(const Target *target, Ctx *ctx, const Kernel *k)
 {
+    (void)target;
     (void)ctx;
     (void)k;
     return true; /* a machine without rules */
 }
 
-static bool emit(Ctx *ctx, const KernelModule *m, const EmitOptions *options, OutputSet *out)
+static bool emit(const Target *target, Ctx *ctx, const KernelModule *m,
+                 const EmitOptions *options, OutputSet *out)
 {
+    (void)target;
     (void)ctx;
     (void)options; /* the text names neither a header nor a version */
     Text text;

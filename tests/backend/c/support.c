@@ -99,9 +99,10 @@ CaseId suite_kernel(Suite *s, const char *body, DType t, const char *const *word
     text_put(&text, "}\n");
     KernelModule *m = read_module(&s->ctx, text.at);
     Kernel *k = m->kernels.at[0];
-    Kernel *legal = target_c.legalise(&s->ctx, &s->ctx.arena, k);
+    Kernel *legal = target_c.legalise(&target_c, &s->ctx, &s->ctx.arena, k);
     assert_non_null(legal);
-    if (!loop_verify(&s->ctx, legal, "legalise") || !target_c.verify(&s->ctx, legal)) {
+    if (!loop_verify(&s->ctx, legal, "legalise") ||
+        !target_c.verify(&target_c, &s->ctx, legal)) {
         Text dump;
         text_init(&dump, &s->ctx.arena);
         kernel_dump(legal, &dump);
@@ -200,7 +201,7 @@ void emit_module(Ctx *ctx, const KernelModule *m, bool with_header, Str *c, Str 
     OutputSet set = {.arena = &ctx->arena};
     EmitOptions options = {.source_name = "test.tdsl", .tool_version = "0"};
     options.header_name = with_header ? "kernels.h" : NULL;
-    assert_true(target_c.emit(ctx, m, &options, &set));
+    assert_true(target_c.emit(&target_c, ctx, m, &options, &set));
     assert_int_equal(set.files.n, with_header ? 2 : 1);
     *c = set.files.at[0].text;
     if (with_header) {

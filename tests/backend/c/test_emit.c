@@ -51,10 +51,10 @@ static KernelModule *legal_module(Ctx *ctx, const char *text)
 {
     KernelModule *m = read_module(ctx, text);
     for (uint32_t i = 0; i < m->kernels.n; i++) {
-        m->kernels.at[i] = target_c.legalise(ctx, &ctx->arena, m->kernels.at[i]);
+        m->kernels.at[i] = target_c.legalise(&target_c, ctx, &ctx->arena, m->kernels.at[i]);
         assert_non_null(m->kernels.at[i]);
         assert_true(loop_verify(ctx, m->kernels.at[i], "legalise"));
-        assert_true(target_c.verify(ctx, m->kernels.at[i]));
+        assert_true(target_c.verify(&target_c, ctx, m->kernels.at[i]));
     }
     return m;
 }
@@ -260,7 +260,7 @@ static void verify_refuses_what_cannot_be_printed(void **state)
         Ctx ctx;
         ctx_init(&ctx);
         const Kernel *k = read_module(&ctx, rows[i].text)->kernels.at[0];
-        bool fine = target_c.verify(&ctx, k);
+        bool fine = target_c.verify(&target_c, &ctx, k);
         if (fine != (rows[i].message == NULL)) {
             fail_msg("%s was %s", rows[i].text, fine ? "accepted" : "refused");
         }

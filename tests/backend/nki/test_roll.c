@@ -11,6 +11,8 @@
 
 #include "backend/nki/roll.h"
 
+extern const Target target_trn2;
+
 static KernelModule *read_text(Ctx *ctx, const char *text)
 {
     uint32_t source = source_add(&ctx->sources, "test.tir", str_from(text), (Span){0, 0, 0});
@@ -36,7 +38,7 @@ static Kernel *roll(Ctx *ctx, const Kernel *k)
     Kernel *rolled = nki_roll(ctx, &ctx->arena, k, nki_chip("trn2"), 1);
     assert_non_null(rolled);
     assert_true(loop_verify(ctx, rolled, "test"));
-    assert_true(nki_verify(ctx, rolled));
+    assert_true(nki_verify(&target_trn2, ctx, rolled));
     assert_true(roll_same(&ctx->arena, k, rolled));
     return rolled;
 }

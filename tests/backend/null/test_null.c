@@ -41,15 +41,15 @@ static void the_output_is_the_legal_kernels_as_a_dump(void **state)
     KernelModule *tiled = read_text(&ctx, str_from(program));
     assert_non_null(tiled);
     KernelModule legal = {.arena = &ctx.arena, .source_name = tiled->source_name};
-    Kernel *k = target_null.legalise(&ctx, &ctx.arena, tiled->kernels.at[0]);
+    Kernel *k = target_null.legalise(&target_null, &ctx, &ctx.arena, tiled->kernels.at[0]);
     assert_non_null(k);
     assert_int_equal(tiled->kernels.at[0]->form, LOOP_TILED);
-    assert_true(loop_verify(&ctx, k, "legalise") && target_null.verify(&ctx, k));
+    assert_true(loop_verify(&ctx, k, "legalise") && target_null.verify(&target_null, &ctx, k));
     vec_push(&ctx.arena, &legal.kernels, k);
 
     OutputSet out = {.arena = &ctx.arena};
     const EmitOptions options = {.source_name = "add.tdsl"};
-    assert_true(target_null.emit(&ctx, &legal, &options, &out));
+    assert_true(target_null.emit(&target_null, &ctx, &legal, &options, &out));
     assert_int_equal(out.files.n, 1);
     assert_string_equal(out.files.at[0].suffix, ".tir");
 
