@@ -9,9 +9,17 @@
 
 #define LABELS_MOST 100000000
 
+enum { HELD = 1, TAKEN }; /* a label that an input has; one that the output has too */
+
 static bool complain(Ctx *ctx, Span place, const char *what, size_t at)
 {
     diag_error(&ctx->diags, E_JSON, place, "network: %s (entry %zu)", what, at);
+    return false;
+}
+
+static bool refuse(Ctx *ctx, Span place, const char *what)
+{
+    diag_limit(&ctx->diags, E_LIMIT_SIZE, place, "network: %d %s or more", LABELS_MOST, what);
     return false;
 }
 
@@ -27,16 +35,17 @@ static bool read_sizes(const json_t *sizes, Span place, Ctx *ctx, PathProblem *o
         {
             char *end;
             unsigned long l = strtoul(key, &end, 10);
-            if (*key < '0' || *key > '9' || *end != '\0' || l >= LABELS_MOST) {
+            bool decimal = *key >= '0' && *key <= '9' && *end == '\0';
+            if (!decimal || (*key == '0' && key[1] != '\0')) { /* one key for each label */
                 return complain(ctx, place, "a key of 'sizes' is no label number", n);
             }
-            n = l + 1 > n ? l + 1 : n;
+            n = l >= LABELS_MOST ? LABELS_MOST : l + 1 > n ? l + 1 : n;
         }
     } else {
         return complain(ctx, place, "'sizes' is missing", 0);
     }
     if (n >= LABELS_MOST) {
-        return complain(ctx, place, "too many labels", n);
+        return refuse(ctx, place, "labels");
     }
     int64_t *to = ARENA_ARRAY(&ctx->arena, n, int64_t);
     for (size_t l = 0; l < n; l++) {
@@ -96,7 +105,7 @@ bool path_problem_from_value(const void *json, Span place, Ctx *ctx, PathProblem
     }
     size_t n = json_array_size(inputs);
     if (n >= LABELS_MOST) {
-        return complain(ctx, place, "too many operands", n);
+        return refuse(ctx, place, "operands");
     }
     PathLabels *operands = ARENA_ARRAY(&ctx->arena, n, PathLabels);
     uint8_t *held = ARENA_ARRAY(&ctx->arena, out->n_labels, uint8_t);
@@ -105,16 +114,20 @@ bool path_problem_from_value(const void *json, Span place, Ctx *ctx, PathProblem
             return false;
         }
         for (uint32_t i = 0; i < operands[k].n; i++) {
-            held[operands[k].at[i]] = 1;
+            held[operands[k].at[i]] = HELD;
         }
     }
     if (!read_labels(output, place, ctx, out, &out->output, 0)) {
         return false;
     }
     for (uint32_t i = 0; i < out->output.n; i++) {
-        if (!held[out->output.at[i]]) {
-            return complain(ctx, place, "a label of 'output' is in no input", i);
+        uint8_t *state = &held[out->output.at[i]];
+        if (*state != HELD) {
+            diag_error(&ctx->diags, E_EINSUM_OUTPUT, place, "network: label %u of 'output' %s",
+                       out->output.at[i], *state == 0 ? "is in no input" : "is there twice");
+            return false;
         }
+        *state = TAKEN;
     }
     out->operands = operands;
     out->n_operands = (uint32_t)n;
@@ -124,6 +137,13 @@ bool path_problem_from_value(const void *json, Span place, Ctx *ctx, PathProblem
 bool path_problem_from_json(Str text, Span place, Ctx *ctx, PathProblem *out)
 {
     json_error_t error;
+    const char *nul = text.n == 0 ? NULL : memchr(text.at, '\0', text.n);
+    if (nul != NULL) { /* jansson skips one after a number */
+        Span at = place;
+        at.hi = at.lo = (uint32_t)(nul - text.at);
+        diag_error(&ctx->diags, E_JSON, at, "network: a NUL byte");
+        return false;
+    }
     json_t *root = json_loadb(text.at, text.n, JSON_REJECT_DUPLICATES, &error);
     if (root == NULL) {
         Span at = place;

@@ -167,10 +167,26 @@ def bad_networks_are_refused():
            json.dumps({**good, "sizes": [2, "x", 4]}), json.dumps({**good, "output": [7]}),
            json.dumps({**good, "output": "02"}), json.dumps({**good, "sizes": [2, 3]}),
            json.dumps({**good, "inputs": [[0, -1], [1, 2]]}), json.dumps({**good, "inputs": [[0, 1.5], [1]]}),
-           json.dumps({**good, "sizes": [2, 10 ** 30, 4]})]
+           json.dumps({**good, "sizes": [2, 10 ** 30, 4]}), json.dumps({**good, "output": [0, 0]}),
+           json.dumps({**good, "output": [2, 0, 2]}),
+           json.dumps({**good, "sizes": {"0": 2, "1": 3, "02": 4}}), json.dumps({**good, "sizes": {"0": 2, "1": 3, "2": 4, "02": 4}}),
+           json.dumps({**good, "sizes": {"0": 2, "1": 3, "2": 4, "99999999999": 4}}), json.dumps({**good, "sizes": [2, 3.0, 4]}),
+           json.dumps({**good, "inputs": [[0, True], [1, 2]]}), json.dumps({**good, "sizes": [2, 2 ** 62 + 1, 4]}),
+           json.dumps(good) + "x", json.dumps(good) + json.dumps(good), json.dumps(good)[:-1] + ', "sizes": [2, 3, 4]}']
     for text in bad:
         write("n.json", text)
         tdslc("--emit=path", "--network=n.json", "-o", "r.json", status=(1, 4))
+    for output, why in (([0, 0], "label 0 of 'output' is there twice"), ([1, 2, 1], "label 1 of 'output' is there twice")):
+        write("n.json", json.dumps({**good, "output": output}))
+        done = tdslc("--emit=path", "--network=n.json", status=1)
+        assert "E0304" in done.messages and why in done.messages, done.messages
+    assert "E0304" in tdslc("-e", "i->ii", "--shape=2", status=1).messages
+    text = json.dumps(good)
+    for at in range(len(text) + 1):  # wherever it stands
+        write("n.json", text[:at] + "\0" + text[at:])
+        assert "NUL" in tdslc("--emit=path", "--network=n.json", status=1).messages
+    write("n.json", json.dumps({**good, "sizes": {"0": 2, "1": 3, "2": 4}}))
+    check_report(good, json.loads(tdslc("--emit=path", "--report=json", "--network=n.json").text))
     tdslc("--network=n.json", status=2)
     tdslc("--emit=path", "--network=absent.json", status=3)
     assert not os.path.exists("r.json")

@@ -455,7 +455,10 @@ static void test_network_files_are_checked(void **state)
         "{\"inputs\": [0], \"output\": [], \"sizes\": [2]}",
         "{\"inputs\": [[0.5]], \"output\": [], \"sizes\": [2]}",
         "{\"inputs\": [[0]], \"output\": [], \"sizes\": [2]} x",
-        "{\"inputs\": [[0]], \"output\": [], \"sizes\": {\"x\": 2}}"};
+        "{\"inputs\": [[0]], \"output\": [], \"sizes\": {\"x\": 2}}",
+        "{\"inputs\": [[0]], \"output\": [0, 0], \"sizes\": [2]}",
+        "{\"inputs\": [[1]], \"output\": [], \"sizes\": {\"1\": 2, \"01\": 3}}",
+        "{\"inputs\": [[0]], \"output\": [], \"sizes\": {\"0\": 2, \"99999999999\": 3}}"};
     PathProblem p;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_false(network(bad[i], &p));
