@@ -460,6 +460,24 @@ def exit_statuses_tell_whose_fault_it_is():
     tdslc("--explain=E9999", status=2)
 
 
+@test
+def what_c_has_no_room_for_is_a_stated_limit():
+    def kernel(n, open_dims):
+        shapes = [f"n{k}" if k < open_dims else "4" for k in range(n)]
+        return "dim " + ", ".join(f"n{k} ~ 4" for k in range(open_dims)) + ";\nkernel k(" + \
+            ", ".join(f"p{k}: f64[{x}]" for k, x in enumerate(shapes)) + ") -> (s: f64) {\n    s = " + \
+            " + ".join(f"sum[i](p{k}[i])" for k in range(n)) + ";\n}\n"
+    for n, open_dims, fits in ((109, 10, True), (110, 10, False), (59, 60, True), (60, 60, False), (600, 1, False)):
+        write("t.tdsl", kernel(n, open_dims))
+        done = tdslc("t.tdsl", "-o", "k.c", status=0 if fits else 4)
+        equal("at most 120 arguments and open dims" in done.messages, not fits)
+        if fits:
+            run("gcc", *STRICT, "k.c", "-o", "k.o")
+            os.unlink("k.c")
+        assert not os.path.exists("k.c")
+    assert "| 120: C promises 127 parameters" in (ROOT / "docs/language.md").read_text()
+
+
 # ---- dumps
 
 @test

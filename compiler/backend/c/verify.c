@@ -28,6 +28,15 @@ static bool refuse(const Check *c, const Stmt *s, const char *what)
     return false;
 }
 
+/* A limit that docs/language.md states. */
+static bool exceed(const Check *c, const Stmt *s, int most, const char *what)
+{
+    diag_limit(&c->ctx->diags, E_LIMIT_SIZE, s != NULL ? s->span : c->k->span,
+               "kernel '%.60s': target '%s' takes at most %d %s", c->k->name->text,
+               c->k->target, most, what);
+    return false;
+}
+
 /* Bytes of a buffer whose extents are all fixed; -1 otherwise. */
 static int64_t fixed_bytes(const Buffer *b)
 {
@@ -56,7 +65,7 @@ static bool check_sizes(const Check *c)
         }
     }
     return c->k->args.n + c->k->dims.list.n <= MOST_PARAMETERS ||
-           refuse(c, NULL, "more than 120 arguments and open dims");
+           exceed(c, NULL, MOST_PARAMETERS, "arguments and open dims");
 }
 
 static bool is_named(const Check *c, BufRef buf)
@@ -225,7 +234,7 @@ static bool check_block(Check *c, Stmt *const *body, uint32_t n, uint32_t depth)
         const Stmt *s = body[i];
         bool fine = true;
         if (depth + (s->kind == STMT_TILE ? s->n_index : 1) > MOST_DEPTH) {
-            return refuse(c, s, "loops nested more than 120 deep");
+            return exceed(c, s, MOST_DEPTH, "loops inside each other");
         }
         switch (s->kind) {
         case STMT_FOR:
