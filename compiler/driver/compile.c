@@ -3,6 +3,8 @@
  * program before going on. Names and types were settled before: the first pass here makes graphs. */
 #include "driver/compile.h"
 
+#include <string.h>
+
 /* Each pass writes new graphs into an arena of their own, and the ones before go: a large
  * program is there twice, not once per pass. The graphs that came from outside stay. */
 static Arena *next_graphs(Compilation *c)
@@ -153,13 +155,39 @@ void compilation_init(Compilation *c, Ctx *ctx, Arena *arena, const Target *targ
     c->path.options.effort = 1;
 }
 
+/* Of a dump, which has been read whole. */
+static bool keep_kernel(Compilation *c, const char *name)
+{
+    KernelModule *kernels = c->legal != NULL ? c->legal : c->tiled;
+    uint32_t n = kernels != NULL ? kernels->kernels.n : c->module->graphs.n;
+    for (uint32_t k = 0; k < n; k++) {
+        Sym at = kernels != NULL ? kernels->kernels.at[k]->name : c->module->graphs.at[k]->name;
+        if (strcmp(at->text, name) != 0) {
+            continue;
+        }
+        if (kernels != NULL) {
+            kernels->kernels.at[0] = kernels->kernels.at[k];
+            kernels->kernels.n = 1;
+        } else {
+            c->module->graphs.at[0] = c->module->graphs.at[k];
+            c->module->graphs.n = 1;
+            c->partitions[0] = c->partitions[k];
+            c->schedules[0] = c->schedules[k];
+        }
+        return true;
+    }
+    diag_error(&c->ctx->diags, E_UNKNOWN_NAME, (Span){0}, "there is no kernel '%s'", name);
+    return false;
+}
+
 bool compilation_start(Compilation *c, Input *in, const char *only_kernel)
 {
     c->in = in;
     c->only_kernel = only_kernel;
     c->source_name = in->name;
     c->stage = STAGE_CHECKED;
-    return in->dump == NULL || compilation_read_dump(c, in->source, in->dump);
+    return in->dump == NULL || (compilation_read_dump(c, in->source, in->dump) &&
+                                (only_kernel == NULL || keep_kernel(c, only_kernel)));
 }
 
 bool compilation_run(Compilation *c, Stage stage)

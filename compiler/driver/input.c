@@ -62,24 +62,23 @@ bool input_shapes(Ctx *ctx, Arena *arena, const Options *o, DType dtype, TensorT
     return true;
 }
 
-static bool parse_defines(Input *in, FrontOptions *front)
+bool input_defines(Ctx *ctx, Arena *arena, const Options *o, FrontDefine **out, uint32_t *n)
 {
-    const OptionValues *v = &in->options->given[OPT_DEFINE];
-    FrontDefine *defines = ARENA_ARRAY(in->arena, v->at.n, FrontDefine);
+    const OptionValues *v = &o->given[OPT_DEFINE];
+    FrontDefine *defines = ARENA_ARRAY(arena, v->at.n, FrontDefine);
     for (uint32_t k = 0; k < v->at.n; k++) {
         const char *equals = strchr(v->at.at[k], '=');
         if (equals == NULL || equals == v->at.at[k] ||
             !parse_i64(equals + 1, &defines[k].value) || defines[k].value < 0 ||
             defines[k].value > SIZE_LIMIT) {
-            diag_error(&in->ctx->diags, E_EXTENT_RANGE, (Span){0},
+            diag_error(&ctx->diags, E_EXTENT_RANGE, (Span){0},
                        "'-D %s': DIM=N with N from 0 to 2^62 is expected", v->at.at[k]);
             return false;
         }
-        defines[k].name =
-            str_dup(in->arena, (Str){v->at.at[k], (size_t)(equals - v->at.at[k])});
+        defines[k].name = str_dup(arena, (Str){v->at.at[k], (size_t)(equals - v->at.at[k])});
     }
-    front->defines = defines;
-    front->n_defines = v->at.n;
+    *out = defines;
+    *n = v->at.n;
     return true;
 }
 
@@ -148,6 +147,11 @@ bool input_text(Input *in, const char *name, Str text)
     const char *stage = dump_stage(text, in->arena);
     bool is_program =
         stage != NULL && stage_from_name(stage, &known) && stage_form(known) == FORM_TEXT;
+    FrontDefine *defines = NULL;
+    uint32_t n_defines = 0;
+    if (!input_defines(ctx, in->arena, in->options, &defines, &n_defines)) {
+        return false;
+    }
     if (stage != NULL && !is_program) {
         in->dump = stage;
         return true;
@@ -156,9 +160,8 @@ bool input_text(Input *in, const char *name, Str text)
     const OptionValues *dirs = &in->options->given[OPT_INCLUDE];
     options.include_dirs = dirs->at.at;
     options.n_include_dirs = dirs->at.n;
-    if (!parse_defines(in, &options)) {
-        return false;
-    }
+    options.defines = defines;
+    options.n_defines = n_defines;
     in->program = program_check(ctx, in->source, &options);
     return ctx->diags.n_errors == 0;
 }

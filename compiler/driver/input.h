@@ -8,6 +8,7 @@
 #include "driver/stage.h"
 #include "graph/graph.h"
 
+struct FrontDefine;
 struct Program;
 struct PathProblem;
 
@@ -38,6 +39,10 @@ Module *input_build(Input *in, const char *only_kernel);
 /* --shape=2x3: extents, '?' is open. False after a diagnostic. */
 bool input_shapes(Ctx *ctx, Arena *arena, const Options *o, DType dtype, TensorType **out,
                   uint32_t *n);
+
+/* -D DIM=N, in the order given: the last of a name counts. False after a diagnostic. */
+bool input_defines(Ctx *ctx, Arena *arena, const Options *o, struct FrontDefine **out,
+                   uint32_t *n);
 
 /* The equation of -e and its shapes as a problem of contraction order, without building a
  * graph. */

@@ -133,9 +133,21 @@ static bool setup(ToolRun *t, const Request *r, Compilation *c)
     return plan == NULL || tool_read(t, plan, &c->path.plan);
 }
 
+/* -D binds dims of a program while it is checked. */
+static void warn_defines(ToolRun *t, const Input *in)
+{
+    const OptionValues *v = &t->options.given[OPT_DEFINE];
+    for (uint32_t k = 0; in->program == NULL && k < v->at.n; k++) {
+        diag_warning(&t->ctx.diags, W_DEFINE, (Span){0}, "-D %s: %s", v->at.at[k],
+                     in->dump != NULL ? "the dims of a dump stay as they are"
+                                      : "the extents of -e are those of --shape");
+    }
+}
+
 static bool start(ToolRun *t, Compilation *c, Input *in)
 {
     const char *schedule = option_last(&t->options, OPT_SCHEDULE, NULL);
+    warn_defines(t, in);
     if (schedule != NULL) {
         /* A schedule dump holds the program it belongs to; compiling it is using its decisions.
          */

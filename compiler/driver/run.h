@@ -5,6 +5,7 @@
 #define DRIVER_RUN_H
 
 #include "driver/files.h"
+#include "driver/input.h"
 #include "driver/options.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
@@ -32,8 +33,9 @@ typedef struct RunArguments {
     uint32_t n_args;
 } RunArguments;
 
-/* Binds values to the kernel's parameters and open dims. False after diagnostics. */
-bool run_bind(Ctx *ctx, Arena *arena, const Graph *g, RunValues *values, RunArguments *out);
+/* Binds values to the parameters and open dims of `g`, which came from `in`; -D binds dims too.
+ * False after diagnostics. */
+bool run_bind(const Input *in, const Graph *g, RunValues *values, RunArguments *out);
 
 /* "name: dtype[shape] min max sum first elements" */
 void run_print_summary(const char *name, const Tensor *t, Text *out);

@@ -117,7 +117,7 @@ static bool read_input(Run *r)
 static bool bind_extents(Run *r)
 {
     ToolRun *t = r->t;
-    for (uint32_t d = 0; d < r->g->dims.list.n; d++) {
+    for (uint32_t d = 0; r->in.program != NULL && d < r->g->dims.list.n; d++) {
         const char *define = str_format(&t->arena, "%s=%lld", r->g->dims.list.at[d].name->text,
                                         (long long)r->args.dims[d]);
         vec_push(&t->arena, &t->options.given[OPT_DEFINE].at, define);
@@ -137,7 +137,7 @@ static bool bind_extents(Run *r)
     r->c.module = ok ? input_build(&r->in, r->c.only_kernel) : NULL;
     t->ctx.diags.no_warnings = quiet;
     return r->c.module != NULL && choose_kernel(r, r->c.module) &&
-           run_bind(&t->ctx, &t->arena, r->g, &r->values, &r->args);
+           run_bind(&r->in, r->g, &r->values, &r->args);
 }
 
 static bool run_kernel(Run *r, const char *target)
@@ -265,8 +265,7 @@ static bool run_input(ToolRun *t, Run *r)
                    : usage(t, "a kernel dump holds no program to run; a graph "
                               "or schedule dump does");
     }
-    if (!choose_kernel(r, r->c.module) ||
-        !run_bind(&t->ctx, &t->arena, r->g, &r->values, &r->args)) {
+    if (!choose_kernel(r, r->c.module) || !run_bind(&r->in, r->g, &r->values, &r->args)) {
         return false;
     }
     bool open = emulated != NULL && r->g->dims.list.n > 0 && r->in.dump == NULL;

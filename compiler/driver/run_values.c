@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "driver/npy.h"
 #include "driver/run.h"
+#include "front/check.h"
 
 /* How many bytes of one array tdsl-run reads or makes. */
 #define ARRAY_LIMIT ((size_t)1 << 36)
@@ -243,8 +244,36 @@ static void refuse_unused(Ctx *ctx, const Graph *g, const RunValues *values)
     }
 }
 
-bool run_bind(Ctx *ctx, Arena *arena, const Graph *g, RunValues *values, RunArguments *out)
+/* The dims that -D binds. Of a program they are numbers by now, and the front end has said which
+ * names are of no dim. */
+static bool bind_defines(const Input *in, const Graph *g, int64_t *dims, const char **from)
 {
+    FrontDefine *defines = NULL;
+    uint32_t n = 0;
+    if (!input_defines(in->ctx, in->arena, in->options, &defines, &n)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        bool found = in->program != NULL;
+        for (uint32_t d = 0; d < g->dims.list.n; d++) {
+            if (strcmp(defines[k].name, g->dims.list.at[d].name->text) == 0) {
+                dims[d] = defines[k].value;
+                from[d] = "-D";
+                found = true;
+            }
+        }
+        if (!found) {
+            diag_warning(&in->ctx->diags, W_DEFINE, (Span){0}, "-D %s: there is no such dim",
+                         defines[k].name);
+        }
+    }
+    return true;
+}
+
+bool run_bind(const Input *in, const Graph *g, RunValues *values, RunArguments *out)
+{
+    Ctx *ctx = in->ctx;
+    Arena *arena = in->arena;
     uint32_t errors = ctx->diags.n_errors;
     uint32_t n_dims = g->dims.list.n;
     out->dims = ARENA_ARRAY(arena, n_dims, int64_t);
@@ -254,6 +283,9 @@ bool run_bind(Ctx *ctx, Arena *arena, const Graph *g, RunValues *values, RunArgu
     RunValue **value = ARENA_ARRAY(arena, g->params.n, RunValue *);
     for (uint32_t d = 0; d < n_dims; d++) {
         out->dims[d] = -1;
+    }
+    if (!bind_defines(in, g, out->dims, from)) {
+        return false;
     }
     for (uint32_t k = 0; k < g->params.n; k++) {
         const Param *p = &g->params.at[k];

@@ -533,6 +533,35 @@ def tdsl_run_takes_dumps_too():
 
 
 @test
+def what_is_said_of_a_program_is_said_of_its_dump():
+    """-D, --kernel: for a dump of any stage as for the program."""
+    write("t.tdsl", TOUR)
+    args = ["--kernel=product", "-Dn=2", "-D", "m=9", "-Dm=3", "A=ones", "B=ones"]
+    want = tdsl_run("t.tdsl", *args).text
+    for stage in STAGES[:7]:
+        tdslc("t.tdsl", "--dump=" + stage, "-o", "d.dump")
+        done = tdsl_run("d.dump", *args)
+        equal((done.text, done.err), (want, b""), stage)
+        tdsl_run("d.dump", "A=ones", "B=ones", "-Dn=2", "-Dm=3", status=2)
+        done = tdsl_run("d.dump", *args, "-Dzz=3")
+        assert b"-D zz: there is no such dim" in done.err, stage
+        save("a.npy", fill((2, 5), 0))
+        assert "because of '-D'" in tdsl_run("d.dump", *args[:-2], "A=a.npy", "B=ones", status=1).messages or stage in STAGES[:3]
+        assert "no kernel 'other'" in tdsl_run("d.dump", "--kernel=other", "A=ones", "B=ones", status=1).messages
+        tdsl_run("d.dump", *args[:-4], "-Dm=x", "A=ones", "B=ones", status=1)
+        equal(tdsl_run("d.dump", *args, "--target=interp").text, want, stage)
+    for stage in STAGES:
+        tdslc("t.tdsl", "--dump=" + stage, "-o", "d.dump")
+        tdslc("d.dump", "--kernel=scaled", "-o", "got.c", "--header=k.h")
+        tdslc("t.tdsl", "--kernel=scaled", "-o", "want.c", "--header=k.h")
+        equal(read("got.c"), read("want.c"), stage)
+        tdslc("d.dump", "--kernel=other", "-o", "k.c", status=1)
+    assert b"stay as they are" in tdslc("d.dump", "-Dn=2", "-o", "got.c").err
+    equal(tdsl_run("-e", "ij->i", "--shape=?x3", "-Di=2", "ones").text, tdsl_run("-e", "ij->i", "--shape=2x3", "ones").text)
+    assert b"--shape" in tdslc("-e", "ij->i", "--shape=?x3", "-Di=2").err
+
+
+@test
 def names_of_programs_survive_in_dumps():
     name = 'a "b" \\ \té.tdsl'
     write(name, ONE)
