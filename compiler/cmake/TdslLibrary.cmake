@@ -15,8 +15,10 @@
 # among several, the library also holds the tables of their NKI forms, links Tdsl::runtime, and "NAME_register.h" has
 #     tdsl_status NAME_register(tdsl_context *context, tdsl_report *report)
 # which registers all kernels in all forms; target NAME_neff, on a host with the Neuron tools, makes the NEFFs that the
-# next build puts into the tables. The compiler is target Tdsl::tdslc, or the program TDSLC_EXECUTABLE (when
-# cross-compiling, for instance).
+# next build puts into the tables. The compiler is target Tdsl::tdslc, or the program TDSLC_EXECUTABLE.
+#
+# Kernels are compiled with -O2 where nobody says how: no build type, no -O in CMAKE_C_FLAGS, none in the options of
+# the folder or of NAME, which come later on the command line and win.
 #
 # How rebuilding works: the command's OUTPUT is a stamp, the .c and .h are BYPRODUCTS, and tdslc rewrites them only
 # when their bytes change. So a touched file costs one run of tdslc and no compilation, and the next
@@ -26,6 +28,19 @@ cmake_policy(PUSH)
 cmake_policy(VERSION 3.23) # functions keep the policies of the place where they are defined
 
 set(TDSL_LIBRARY_MODULE_DIR ${CMAKE_CURRENT_LIST_DIR} CACHE INTERNAL "Where TdslLibrary.cmake is")
+
+# -O2 before the target's other options, unless there is a build type or CMAKE_C_FLAGS speaks of optimisation.
+function(tdsl_optimise_by_default target)
+    if(CMAKE_BUILD_TYPE OR CMAKE_CONFIGURATION_TYPES OR CMAKE_C_FLAGS MATCHES "(^| )-O"
+       OR NOT CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
+        return()
+    endif()
+    get_target_property(options ${target} COMPILE_OPTIONS)
+    if(NOT options)
+        set(options "")
+    endif()
+    set_target_properties(${target} PROPERTIES COMPILE_OPTIONS "-O2;${options}")
+endfunction()
 
 # One run of tdslc: source, its stem, the target, the product (.c file or folder), byproducts as the rest.
 function(_tdsl_command source stem target product stamp_out)
@@ -192,6 +207,8 @@ function(tdsl_add_library name)
             target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${dir}>)
             target_compile_features(${name} PRIVATE c_std_11)
             set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE C)
+            # At the end of the folder, when its flags are final.
+            cmake_language(EVAL CODE "cmake_language(DEFER CALL tdsl_optimise_by_default [[${name}]])")
             if(UNIX)
                 target_link_libraries(${name} PUBLIC m)
             endif()
@@ -207,6 +224,10 @@ function(tdsl_add_library name)
         _tdsl_register_header(${name})
     endif()
     if(neff_needs)
+        if(NOT TARGET Tdsl::runtime)
+            message(FATAL_ERROR "tdsl_add_library(${name}): TARGETS ${arg_TARGETS} need libtdsl, and the package's is for another "
+                "machine than this project's; add_subdirectory(.../runtime) of TDSL's sources builds it")
+        endif()
         target_link_libraries(${name} PUBLIC Tdsl::runtime)
         add_custom_target(${name}_neff ${neff_commands} VERBATIM)
         add_dependencies(${name}_neff ${neff_needs})

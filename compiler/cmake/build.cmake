@@ -5,10 +5,11 @@ include_guard(GLOBAL)
 set(TDSL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
     -Wmissing-prototypes -Wvla -Wformat=2 -Wundef)
 
-# C11, every warning, and errors out of them when asked.
+# C11, every warning, and errors out of them when asked; optimised where a project around ours says nothing of it.
 function(tdsl_target_flags target)
     set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON
         C_EXTENSIONS OFF)
+    tdsl_optimise_by_default(${target})
     if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
         target_compile_options(${target} PRIVATE ${TDSL_WARNINGS})
         if(TDSL_WERROR)

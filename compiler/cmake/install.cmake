@@ -1,25 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` puts where: the tools, the runtime with its headers and emulator, the CMake package and
-# the pkg-config file. Nothing holds an absolute path, so the installed tree can be moved.
+# the pkg-config file. Nothing holds an absolute path, so the installed tree can be moved. Below another project nothing
+# is installed, unless that one sets TDSL_INSTALL: its prefix is its own.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tdsl)
-set(exported "")
-foreach(target tdslc tdsl-run tdsl_runtime tdsl_runtime_shared)
-    if(TARGET ${target})
-        list(APPEND exported ${target})
-    endif()
-endforeach()
 foreach(tool tdslc tdsl-run)
     if(TARGET ${tool})
         add_executable(Tdsl::${tool} ALIAS ${tool})
     endif()
 endforeach()
-if(exported)
-    install(TARGETS ${exported} EXPORT TdslTargets)
-    install(EXPORT TdslTargets NAMESPACE Tdsl:: DESTINATION ${package_dir})
+set(TDSL_NKI_EMULATOR ${PROJECT_SOURCE_DIR}/runtime/nki_emulator/run.py CACHE INTERNAL
+    "The emulator, where TDSL is a subdirectory of a project")
+if(NOT TDSL_INSTALL)
+    return()
 endif()
+
+# Below share, where packages are found whatever machine is compiled for. The tools run on the machine that compiles, the
+# runtime on the one that is compiled for, so each is an export of its own.
+set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/Tdsl)
+foreach(export tools:tdslc:tdsl-run runtime:tdsl_runtime:tdsl_runtime_shared)
+    string(REPLACE ":" ";" targets ${export})
+    list(POP_FRONT targets export)
+    foreach(target IN LISTS targets)
+        if(TARGET ${target})
+            install(TARGETS ${target} EXPORT tdsl_${export})
+        endif()
+    endforeach()
+    install(EXPORT tdsl_${export} NAMESPACE Tdsl:: FILE Tdsl-${export}.cmake DESTINATION ${package_dir})
+endforeach()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/tdsl TYPE INCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/nki_emulator DESTINATION ${CMAKE_INSTALL_DATADIR}/tdsl
@@ -29,10 +38,8 @@ set(TDSL_EMULATOR_INSTALLED ${CMAKE_INSTALL_DATADIR}/tdsl/nki_emulator/run.py)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TdslConfig.cmake.in
     ${TDSL_GENERATED_DIR}/package/TdslConfig.cmake INSTALL_DESTINATION ${package_dir}
     PATH_VARS TDSL_EMULATOR_INSTALLED)
-set(TDSL_NKI_EMULATOR ${PROJECT_SOURCE_DIR}/runtime/nki_emulator/run.py CACHE INTERNAL
-    "The emulator, where TDSL is a subdirectory of a project")
 write_basic_package_version_file(${TDSL_GENERATED_DIR}/package/TdslConfigVersion.cmake
-    COMPATIBILITY SameMinorVersion)
+    COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${TDSL_GENERATED_DIR}/package/TdslConfig.cmake
     ${TDSL_GENERATED_DIR}/package/TdslConfigVersion.cmake
     ${CMAKE_CURRENT_LIST_DIR}/TdslLibrary.cmake ${CMAKE_CURRENT_LIST_DIR}/TdslDepfile.cmake

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A project outside the tree uses TDSL: found as an installed package on both generators, or below it with
 add_subdirectory. What a rebuild does is counted: a tool that stands before tdslc notes each of its runs, and the
-times of the object files tell what was compiled."""
+times of the object files tell what was compiled. `options`: with which flags kernels are compiled; `cross`: a project for
+another machine."""
 import argparse
+import json
 import os
 import shlex
 import shutil
@@ -25,16 +27,20 @@ def run(*argv, env=None, cwd=None):
     return r.stdout
 
 
+HAS_RUNTIME = 'file(GENERATE OUTPUT has_runtime CONTENT "$<TARGET_EXISTS:Tdsl::runtime>")'
+
+
 class Project:
     """A copy of the example project, and what its last build did."""
 
-    def __init__(self, work, generator, cc, options, tdslc):
+    def __init__(self, work, generator, cc, options, tdslc=None, targets=()):
         self.source = os.path.join(work, "source")
         self.build_dir = os.path.join(work, "build")
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(os.path.join(HERE, "project"), self.source)
         self.log = os.path.join(work, "runs")
         self.counts = bool(tdslc)
+        self.targets = ["--target", *targets] if targets else []
         self.shared = any("TDSL_SHARED" in o for o in options)
         if tdslc:
             wrapper = os.path.join(work, "tdslc")
@@ -43,7 +49,13 @@ class Project:
             os.chmod(wrapper, 0o755)
             options = [*options, f"-DTDSLC_EXECUTABLE={wrapper}"]
         run("cmake", "-S", self.source, "-B", self.build_dir, "-G", generator, f"-DCMAKE_C_COMPILER={cc}",
-            "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror", *options)
+            "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *options)
+
+    def optimisation(self, file):
+        """The option that decides how a file is optimised."""
+        with open(os.path.join(self.build_dir, "compile_commands.json")) as f:
+            command = next(c["command"] for c in json.load(f) if c["file"].endswith("/" + file))
+        return ([""] + [word for word in shlex.split(command) if word.startswith("-O")])[-1]
 
     def objects(self):
         found = {}
@@ -56,15 +68,19 @@ class Project:
                     found[name] = os.stat(path).st_mtime_ns
         return found
 
-    def build(self, *options):
+    def build(self):
         """(sources the tool was run for, objects compiled), both sorted."""
         before = self.objects()
         open(self.log, "w").close()
-        run("cmake", "--build", self.build_dir, "-j2", *options)
+        run("cmake", "--build", self.build_dir, "-j2", *self.targets)
         with open(self.log) as f:
             ran = sorted(os.path.basename(w) for line in f for w in line.split() if w.endswith(".tdsl"))
         after = self.objects()
         return ran, sorted(n for n in after if after[n] != before.get(n))
+
+    def has_runtime(self):
+        with open(os.path.join(self.build_dir, "has_runtime")) as f:
+            return f.read()
 
     def edit(self, path, old=None, new=None):
         time.sleep(1.1)  # make compares whole seconds on some file systems
@@ -175,6 +191,50 @@ def installed_emulator(prefix):
         f.write(text)
 
 
+def kernel_options(prefix, work, a):
+    """Kernels are optimised where nothing is said of it; what is said, and where ever, wins."""
+    own = "set(CMAKE_C_FLAGS ${CMAKE_C_FLAGS}\\ -O1)"
+    for name, want, options in [
+            ("nothing said", "-O2", []),
+            ("a build type", "-O3", ["-DCMAKE_BUILD_TYPE=Release"]),
+            ("a build type without", "", ["-DCMAKE_BUILD_TYPE=Debug"]),
+            ("flags", "-O1", ["-DCMAKE_C_FLAGS=-g -O1"]),
+            ("other flags", "-O2", ["-DCMAKE_C_FLAGS=-g -Wno-O"]),
+            ("flags set before", "-O1", ["-DTDSL_BEFORE=" + own]),
+            ("flags set after", "-O1", ["-DTDSL_AFTER=" + own]),
+            ("options of the folder", "-O3", ["-DTDSL_BEFORE=add_compile_options(-O3)"]),
+            ("options of the library", "-Os", ["-DTDSL_AFTER=target_compile_options(vectors PRIVATE -Os)"])]:
+        p = Project(os.path.join(work, "options"), a.generator, a.cc,
+                    [f"-DCMAKE_PREFIX_PATH={prefix}", "-DTDSL_VECTORS_ONLY=ON", *options])
+        expect(f"kernels are compiled with, {name}", p.optimisation("vectors.c"), want)
+    for size, want in [(4, "0"), (8, "1")]:  # of this machine's 64 bits
+        p = Project(os.path.join(work, "options"), a.generator, a.cc,
+                    [f"-DCMAKE_PREFIX_PATH={prefix}", "-DTDSL_VECTORS_ONLY=ON", f"-DTDSL_BEFORE=set(CMAKE_SIZEOF_VOID_P {size})",
+                     f"-DTDSL_AFTER={HAS_RUNTIME}"])
+        expect(f"the runtime is there for pointers of {size} bytes", p.has_runtime(), want)
+
+
+def cross(prefix, work, a):
+    """Kernels for another machine, made by the tools of this one."""
+    if not (shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64")):
+        print("skipped: no aarch64-linux-gnu-gcc, or no qemu-aarch64")
+        sys.exit(77)
+    os.makedirs(work, exist_ok=True)
+    toolchain = os.path.join(work, "aarch64.cmake")
+    with open(toolchain, "w") as f:
+        f.write("set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR aarch64)\nset(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)\n"
+                "set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)\nset(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)\n")
+    p = Project(os.path.join(work, "project"), a.generator, "aarch64-linux-gnu-gcc",
+                [f"-DCMAKE_TOOLCHAIN_FILE={toolchain}", f"-DCMAKE_PREFIX_PATH={prefix}", "-DTDSL_VECTORS_ONLY=ON",
+                 f"-DTDSL_AFTER={HAS_RUNTIME}"])
+    expect("the runtime of this machine is not there", p.has_runtime(), "0")
+    p.build()
+    program = os.path.join(p.build_dir, "use_vectors")
+    with open(program, "rb") as f:
+        expect("machine of the program (183: aarch64)", int.from_bytes(f.read(20)[18:], "little"), 183)
+    expect("results under qemu", run("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", program).strip(), "56")
+
+
 def pkg_config(prefix, work, cc):
     libdir = next(d for d, _, names in os.walk(prefix) if "tdsl.pc" in names)
     env = dict(os.environ, PKG_CONFIG_PATH=libdir)
@@ -195,20 +255,25 @@ def pkg_config(prefix, work, cc):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("mode", choices=["installed", "subdirectory"])
+    p.add_argument("mode", choices=["installed", "subdirectory", "options", "cross"])
     p.add_argument("--generator", default="Ninja")
     p.add_argument("--build", required=True, help="build folder of TDSL")
     p.add_argument("--tree", required=True, help="source folder of TDSL")
     p.add_argument("--work", required=True)
     p.add_argument("--cc", default="cc")
     a = p.parse_args()
-    if a.mode == "installed":
+    if a.mode != "subdirectory":
         prefix = os.path.join(a.work, "prefix")
         shutil.rmtree(prefix, ignore_errors=True)
         run("cmake", "--install", a.build, "--prefix", prefix)
         moved = prefix + ".moved"  # an installed tree can be moved
         shutil.rmtree(moved, ignore_errors=True)
         os.rename(prefix, moved)
+    if a.mode == "options":
+        kernel_options(moved, a.work, a)
+    elif a.mode == "cross":
+        cross(moved, a.work, a)
+    elif a.mode == "installed":
         project = Project(os.path.join(a.work, "project"), a.generator, a.cc,
                           [f"-DCMAKE_PREFIX_PATH={moved}", "-DTDSL_SHARED=ON", f"-DTDSL_PYTHON={sys.executable}"],
                           os.path.join(moved, "bin", "tdslc"))
@@ -218,10 +283,18 @@ def main():
         broken_source_leaves_nothing(project)
         pkg_config(moved, a.work, a.cc)
     else:
-        project = Project(os.path.join(a.work, "project"), a.generator, a.cc, [f"-DTDSL_TREE={a.tree}", f"-DTDSL_PYTHON={sys.executable}"], None)
+        project = Project(os.path.join(a.work, "project"), a.generator, a.cc, [f"-DTDSL_TREE={a.tree}", f"-DTDSL_PYTHON={sys.executable}"],
+                          targets=["use_vectors", "use_fixed", "use_device"])
         project.build()
         expect("results", project.outputs(), ["56", "10"])
         expect("nothing changed", project.build()[1], [])
+        expect("optimised", {f: project.optimisation(f) for f in ("vectors.c", "driver/main.c", "src/dispatch.c")},
+               {f: "-O2" for f in ("vectors.c", "driver/main.c", "src/dispatch.c")})
+        prefix = os.path.join(a.work, "prefix")
+        shutil.rmtree(prefix, ignore_errors=True)
+        run("cmake", "--install", project.build_dir, "--prefix", prefix)
+        expect("installed with the project", [os.path.join(d, n) for d, _, names in os.walk(prefix) for n in names],
+               [os.path.join(prefix, "bin", "use_vectors")])
         device(project, a)
 
 
