@@ -109,7 +109,8 @@ function(_tdsl_register_header name)
         string(APPEND declarations "extern const tdsl_nki_form *const ${list}_forms[];\n")
         string(APPEND calls "    if (status == TDSL_OK) {\n        status = tdsl_register_nki_all(context, ${list}_forms, NULL, report);\n    }\n")
     endforeach()
-    file(CONFIGURE OUTPUT ${dir}/${name}_register.h @ONLY CONTENT [[/* Written by tdsl_add_library: registers the kernels of @name@ in all their forms. */
+    file(CONFIGURE OUTPUT ${dir}/${name}_register.h @ONLY CONTENT [[/* Written by tdsl_add_library: registers the kernels of @name@ in all their forms.
+ * Its terms of use are yours: TDSL's licence asks nothing of generated files. */
 #ifndef @guard@_REGISTER_H
 #define @guard@_REGISTER_H
 

@@ -7,6 +7,11 @@
 #include "base/ctx.h"
 #include "op/types.h"
 
+/* Stands in the first comment of every generated file that can hold one: docs/generated-code.md
+ * says it in full. */
+#define GENERATED_TERMS                                                                        \
+    "Its terms of use are yours: TDSL's licence asks nothing of generated files."
+
 /* Where a buffer of a kernel lives. The words are the middle's; a back end says what they are
  * on its machine (C: caller's arrays, workspace, cache-sized block of the workspace, registers;
  * Trainium: HBM, HBM, SBUF, PSUM). */

@@ -132,6 +132,20 @@ def rebuilds(p):
     expect("results after clean", p.outputs(), ["252", "10"])
 
 
+def terms(p):
+    """Every generated file that can say so says that its terms are the user's own, and none that they are TDSL's."""
+    said, count = "terms of use are yours: TDSL's licence asks nothing of generated files.", 0
+    for folder, _, names in os.walk(p.build_dir):
+        for name in names:
+            if ".tdsl" in os.path.basename(folder) + os.path.basename(os.path.dirname(folder)) and name.endswith((".c", ".h", ".py")):
+                with open(os.path.join(folder, name)) as f:
+                    text = f.read()
+                if text[:1500].count(said) != 1 or "SPDX" in text or "Apache" in text:
+                    expect("terms of " + name, text[:1500], said)
+                count += 1
+    expect("generated files whose terms were read", count, 15)
+
+
 def broken_source_leaves_nothing(p):
     p.edit("fixed.tdsl", "sum[i](X[i])", "sum[i](X[")
     r = subprocess.run(["cmake", "--build", p.build_dir], capture_output=True, text=True)
@@ -278,6 +292,7 @@ def main():
                           [f"-DCMAKE_PREFIX_PATH={moved}", "-DTDSL_SHARED=ON", f"-DTDSL_PYTHON={sys.executable}"],
                           os.path.join(moved, "bin", "tdslc"))
         rebuilds(project)
+        terms(project)
         device(project, a)
         installed_emulator(moved)
         broken_source_leaves_nothing(project)

@@ -127,13 +127,13 @@ static void first_line(Text *out, const EmitOptions *o, const char *source)
     text_comment(out, str_from(o->tool_version != NULL ? o->tool_version : ""));
     text_put(out, " from ");
     text_comment(out, str_from(source));
-    text_put(out, "; do not edit. */\n");
+    text_put(out, "; do not edit.\n * " GENERATED_TERMS " */\n");
 }
 
 static void header_text(File *f, Text *out, const char *guard, const char *list)
 {
     text_printf(out, "#ifndef %s\n#define %s\n\n", guard, guard);
-    text_put(out, abi_text);
+    text_put(out, strchr(abi_text, '\n') + 1); /* after the licence of the original */
     text_put(out, f->complex ? complex_types : "");
     text_put(out, "\nTDSL_BEGIN\n");
     text_put(out, f->header.at);

@@ -555,7 +555,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     put_safe(out, str_from(k->signature));
     text_put(out, "\n\nMade from ");
     put_safe(out, str_from(o->source_name == NULL ? "-" : o->source_name));
-    text_printf(out, " by tdslc %s for %s. Dialect: NKI 0.3.0 to 0.6.0.\n",
+    text_printf(out, " by tdslc %s for %s. Dialect: NKI 0.3.0 to 0.6.0.\n" GENERATED_TERMS "\n",
                 o->tool_version == NULL ? "" : o->tool_version, k->target);
     if (note != NULL) {
         text_printf(out, "%s\n", note);

@@ -16,7 +16,7 @@ static const char script_0[] =
     "KERNEL.neff beside its manifest; its path and SHA-256 go into the C table of this folder, for\n"
     "libtdsl, and the path of the compiler's input (of the NEFF, where none was kept) into\n"
     "KERNEL.hlo.txt. Exit 0: all built; 1: one was not, the others were; 2: no such kernel; 3: nki or\n"
-    "neuronx-cc is not installed here.\n"
+    "neuronx-cc is not installed here. " GENERATED_TERMS "\n"
     "\"\"\"\n"
     "import os\n"
     "import sys\n"

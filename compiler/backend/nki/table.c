@@ -212,9 +212,9 @@ static void put_form(Ctx *ctx, const Kernel *k, Text *out)
 void nki_print_table(Ctx *ctx, const KernelModule *m, const char *list, Text *out)
 {
     text_printf(out,
-                "/* SPDX-License-Identifier: Apache-2.0 */\n"
                 "/* NKI forms for tdsl_register_nki_all, written by tdslc beside the programs; "
                 "build_neff.py adds the NEFFs.\n"
+                " * " GENERATED_TERMS "\n"
                 " * Declare it as: extern const tdsl_nki_form *const %s_forms[]; */\n"
                 "#include <tdsl/tdsl.h>\n\n"
                 "#ifndef TDSL_NKI_FOLDER\n"

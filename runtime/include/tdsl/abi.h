@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The contract between generated kernels and everything that calls them: the one thing the
  * compiler's output and the runtime share. It needs nothing but two standard headers, allocates
- * nothing and defines no function. The compiler pastes this file, byte for byte, into each
- * header it writes, so that one .c and one .h are enough; the guard makes any number of copies
- * harmless.
+ * nothing and defines no function. The compiler pastes this text, without the line above, into
+ * each header it writes, so that one .c and one .h are enough; the guard makes any number of
+ * copies harmless.
  *
  * Versions: TDSL_ABI_VERSION grows when a structure grows at its end. A kernel's table starts
  * with the sizes of all structures it is made of, so a reader may meet an older or a newer
