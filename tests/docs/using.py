@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""using.py --tree TOP --tdslc PATH --cc CC: what docs/using.md shows is written to files, as it stands there, and run. A fenced block
+whose info string has a second word is a file of that name; a block `sh` is typed; `text` after it is what comes out. make runs the
+makefile through a user's edits, and what it ran each time is counted."""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def blocks(text):
+    """{file name or language: text} of the fenced blocks, those with a name under it."""
+    found = {}
+    for info, body in re.findall(r"^```(\S[^\n]*)\n(.*?)^```$", text, re.M | re.S):
+        found.setdefault(info.split()[-1], body)
+    return found
+
+
+def expect(what, got, want):
+    if got != want:
+        sys.exit(f"{what}:\n{got}\nexpected:\n{want}")
+    print(f"ok: {what}")
+
+
+def run(*argv, status=0, **options):
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120, **options)
+    if done.returncode != status:
+        sys.exit(f"{' '.join(argv)}: exit status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def write(folder, files, *names):
+    for name in names:
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(files[name])
+
+
+def call(folder, files, tdslc, cc):
+    """The C call, as the page types it; then its extents bound, and its failures."""
+    write(folder, files, "gram.tdsl", "main.c")
+    env = dict(os.environ, PATH=f"{os.path.dirname(tdslc)}:{os.environ['PATH']}")
+    expect("what the lines print", run("sh", "-e", input=files["sh"], cwd=folder, env=env), files["text"])
+    header = pathlib.Path(folder, "gram.h").read_text(encoding="utf-8")
+    expect("the prototype is the page's", files["gram.h"] in header, True)
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    run(cc, *flags, "-c", "main.c", "gram.c", cwd=folder)
+    run(tdslc, "gram.tdsl", "-D", "m=30", "-D", "k=20", "-D", "n=10", "-o", "fixed.c", cwd=folder)
+    checks = """#include <stdio.h>
+#include "HEADER"
+int main(void)
+{
+    static unsigned char space[1 << 20];
+    static double A[600], B[200], G[100];
+    CHECKS
+    return 0;
+}
+"""
+    need = lambda text: f"if (!({text})) {{ return puts({chr(34)}{text}{chr(34)}); }}"
+    fixed = ["GRAM_WORKSPACE_BYTES > 0", "GRAM_WORKSPACE_BYTES == gram_workspace_bytes()",
+             "gram(A, B, G, space + 1, GRAM_WORKSPACE_BYTES) == TDSL_OK",
+             "gram(A, B, G, space, GRAM_WORKSPACE_BYTES - 1) == TDSL_E_WORKSPACE"]
+    opened = ["gram(30, 20, 10, A, NULL, G, space, sizeof space) == TDSL_E_ARGUMENT && TDSL_E_ARGUMENT == -1",
+              "gram(30, 20, 0, A, NULL, NULL, space, sizeof space) == TDSL_OK && TDSL_OK == 0",
+              "gram(30, -1, 10, A, B, G, space, sizeof space) == TDSL_E_SHAPE && TDSL_E_SHAPE == -2",
+              "gram(30, 20, 10, A, B, G, NULL, sizeof space) == TDSL_E_WORKSPACE && TDSL_E_WORKSPACE == -6",
+              "gram(INT64_MAX, 20, 10, A, B, G, space, sizeof space) == TDSL_E_OVERFLOW && TDSL_E_OVERFLOW == -7",
+              "gram_workspace_bytes(INT64_MAX, 20, 10) == SIZE_MAX"]
+    for name, asked in (("fixed", fixed), ("gram", opened)):
+        text = checks.replace("HEADER", name + ".h").replace("CHECKS", "\n    ".join(map(need, asked)))
+        write(folder, {"checks.c": text}, "checks.c")
+        run(cc, "-o", "checks", "checks.c", name + ".c", "-lm", cwd=folder)
+        expect(f"statuses and sizes, {name}.h", run(os.path.join(folder, "checks"), cwd=folder), "")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tree", type=pathlib.Path, required=True)
+    parser.add_argument("--tdslc", type=pathlib.Path, required=True)
+    parser.add_argument("--cc", default="cc")
+    a = parser.parse_args()
+    files = blocks((a.tree / "docs" / "using.md").read_text(encoding="utf-8"))
+    tdslc = str(a.tdslc.resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        call(folder, files, tdslc, a.cc)
+
+
+if __name__ == "__main__":
+    main()
