@@ -48,8 +48,11 @@ class Project:
                 f.write(WRAPPER.format(log=self.log, tdslc=tdslc))
             os.chmod(wrapper, 0o755)
             options = [*options, f"-DTDSLC_EXECUTABLE={wrapper}"]
-        run("cmake", "-S", self.source, "-B", self.build_dir, "-G", generator, f"-DCMAKE_C_COMPILER={cc}",
-            "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *options)
+        self.configure("-G", generator, f"-DCMAKE_C_COMPILER={cc}", "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror",
+                       "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *options)
+
+    def configure(self, *options):
+        run("cmake", "-S", self.source, "-B", self.build_dir, *options)
 
     def optimisation(self, file):
         """The option that decides how a file is optimised."""
@@ -208,6 +211,7 @@ def installed_emulator(prefix):
 def kernel_options(prefix, work, a):
     """Kernels are optimised where nothing is said of it; what is said, and where ever, wins."""
     own = "set(CMAKE_C_FLAGS ${CMAKE_C_FLAGS}\\ -O1)"
+    p = Project(os.path.join(work, "options"), a.generator, a.cc, [f"-DCMAKE_PREFIX_PATH={prefix}", "-DTDSL_VECTORS_ONLY=ON"])
     for name, want, options in [
             ("nothing said", "-O2", []),
             ("a build type", "-O3", ["-DCMAKE_BUILD_TYPE=Release"]),
@@ -218,13 +222,10 @@ def kernel_options(prefix, work, a):
             ("flags set after", "-O1", ["-DTDSL_AFTER=" + own]),
             ("options of the folder", "-O3", ["-DTDSL_BEFORE=add_compile_options(-O3)"]),
             ("options of the library", "-Os", ["-DTDSL_AFTER=target_compile_options(vectors PRIVATE -Os)"])]:
-        p = Project(os.path.join(work, "options"), a.generator, a.cc,
-                    [f"-DCMAKE_PREFIX_PATH={prefix}", "-DTDSL_VECTORS_ONLY=ON", *options])
+        p.configure("-DCMAKE_BUILD_TYPE=", "-DCMAKE_C_FLAGS=", "-DTDSL_BEFORE=", "-DTDSL_AFTER=", *options)
         expect(f"kernels are compiled with, {name}", p.optimisation("vectors.c"), want)
     for size, want in [(4, "0"), (8, "1")]:  # of this machine's 64 bits
-        p = Project(os.path.join(work, "options"), a.generator, a.cc,
-                    [f"-DCMAKE_PREFIX_PATH={prefix}", "-DTDSL_VECTORS_ONLY=ON", f"-DTDSL_BEFORE=set(CMAKE_SIZEOF_VOID_P {size})",
-                     f"-DTDSL_AFTER={HAS_RUNTIME}"])
+        p.configure(f"-DTDSL_BEFORE=set(CMAKE_SIZEOF_VOID_P {size})", f"-DTDSL_AFTER={HAS_RUNTIME}")
         expect(f"the runtime is there for pointers of {size} bytes", p.has_runtime(), want)
 
 
