@@ -11,7 +11,8 @@ the options have -e or --network. Several lines of that form are several runs. T
 then `--- messages` and standard error if there is any, then `--- exit N` if N is not 0. --bless rewrites
 it; read the difference before you keep it. A file without such a line is an include of others.
 
-`run each:` is a run for each kernel of a dump by itself, from standard input. The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. A line that ends
+`run each:` is a run for each kernel of a dump by itself, from standard input. `run sweep:` is two runs for each word of the file,
+without that word and with another, and of each the first message, or a hash of what is printed. The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. A line that ends
 in `| digest` is for output too long to keep: of each function or kernel its name, its lines and a hash; of each file
 in the folder the same. When one changes, run tdslc before and after the change and compare.
 """
@@ -25,19 +26,19 @@ import subprocess
 import sys
 import tempfile
 
-RUN = re.compile(r"^(?://|;) run( each)?: ?(.*)$")
+RUN = re.compile(r"^(?://|;) run( each| sweep)?: ?(.*)$")
 TIMES = re.compile(r"(Search:.*, |\"seconds\": )[0-9.]+")
 SUFFIXES = (".tdsl", ".dump")
 
 
 def runs_of(path):
-    """Of each run line at the head of the file the options, and whether it is of each kernel."""
+    """Of each run line at the head of the file the options, and what it is of: None, " each" or " sweep"."""
     runs = []
     for line in path.read_bytes().removeprefix(b"tdsl-dump loop 1\n").removeprefix(b"tdsl-dump graph 1\n").split(b"\n"):
         match = RUN.match(line.decode("utf-8", "replace"))
         if not match:
             break
-        runs.append((shlex.split(match.group(2)), match.group(1) is not None))
+        runs.append((shlex.split(match.group(2)), match.group(1)))
     return runs
 
 
@@ -91,14 +92,31 @@ def run(tdslc, path, options, kernel=None):
     return text
 
 
+def sweep(tdslc, path, options):
+    """The file with one fault after the other."""
+    text = path.read_text(encoding="utf-8")
+    start = max(m.end() for m in re.finditer(r"^(?:tdsl-dump|; run|// run|//).*\n", text, re.M))
+    for word in re.finditer(r"\w+|[^\w\s]", text[start:]):
+        lo, hi, old = start + word.start(), start + word.end(), word.group()
+        other = str(int(old) + 1) if old.isdecimal() else "zz" if re.match(r"\w", old) else "?"
+        line, column = text.count("\n", 0, lo) + 1, lo - text.rfind("\n", 0, lo)
+        for new in ("", other):
+            said = run(tdslc, path, options, text[:lo] + new + text[hi:])
+            message = re.search(r"^--- exit (?!1$|4$).*|^(?!.*warning).*error.*$", said, re.M)
+            said = message.group() if message else "prints " + hashlib.sha256(said.encode()).hexdigest()[:12]
+            yield f"{line}:{column} {old} -> {new or 'nothing'}: {said}\n"
+
+
 def run_all(tdslc, path):
     for options, each in runs_of(path):
-        if not each:
+        if each is None:
             yield run(tdslc, path, options)
-            continue
-        head, *kernels = re.split(r"^(?=kernel )", path.read_text(encoding="utf-8"), flags=re.M)
-        for kernel in kernels:
-            yield run(tdslc, path, options, head + kernel)
+        elif each == " sweep":
+            yield from sweep(tdslc, path, options)
+        else:
+            head, *kernels = re.split(r"^(?=kernel )", path.read_text(encoding="utf-8"), flags=re.M)
+            for kernel in kernels:
+                yield run(tdslc, path, options, head + kernel)
 
 
 def check(tdslc, path, bless):
