@@ -108,7 +108,8 @@ typedef struct Expr {
     const Affine *at; /* [rank of buf] */
 } Expr;
 
-typedef enum StmtKind { STMT_FOR, STMT_ALLOC, STMT_TILE } StmtKind;
+/* A BLOCK groups statements: what is allocated in it ends with it. */
+typedef enum StmtKind { STMT_FOR, STMT_BLOCK, STMT_ALLOC, STMT_TILE } StmtKind;
 
 /* Which iterations a loop has, for step T: all (the last tile clipped), the full tiles only, or
  * the rest: at most one iteration, at the first position no full tile covers. */
@@ -135,6 +136,7 @@ typedef struct Stmt {
     int64_t step; /* >= 1 */
     ForPart part;
     bool parallel; /* iterations write disjoint places */
+    /* FOR, BLOCK; else null */
     struct Stmt **body;
     uint32_t n_body;
     /* ALLOC: from here to the end of the enclosing block; content undefined */
@@ -201,6 +203,11 @@ Expr *expr_const(Arena *a, Number v);
 Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at);
 Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);
 Expr *expr_cast(Arena *a, const Expr *e, DType t); /* e itself when it is of that type */
+/* A loop or a block. */
+static inline bool stmt_has_body(const Stmt *s)
+{
+    return s->kind == STMT_FOR || s->kind == STMT_BLOCK;
+}
 TileKind tile_kind(const Stmt *tile);
 const char *tile_kind_name(TileKind kind);
 /* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says

@@ -263,6 +263,9 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
     case STMT_FOR:
         put_for_head(k, s, out);
         return;
+    case STMT_BLOCK:
+        text_put(out, "block");
+        return;
     case STMT_ALLOC:
         text_put(out, "alloc ");
         put_declaration(k, s->buf, space_name(k->bufs.at[s->buf].space), out);
@@ -281,7 +284,7 @@ static void put_block(const Kernel *k, Stmt *const *body, uint32_t n, uint32_t d
         const Stmt *s = body[i];
         loop_text_stmt(k, s, out);
         dump_span(out, k->sources, s->span, k->span.source);
-        if (s->kind != STMT_FOR) {
+        if (!stmt_has_body(s)) {
             text_char(out, '\n');
             continue;
         }
@@ -320,6 +323,8 @@ static void appear_stmt(const Stmt *s, Appearance *a)
     switch (s->kind) {
     case STMT_FOR:
         appear(a->var_seen, &a->n_vars, s->var, &a->in_order);
+        break;
+    case STMT_BLOCK:
         break;
     case STMT_ALLOC:
         appear(a->buf_seen, &a->n_bufs, s->buf, &a->in_order);

@@ -458,6 +458,24 @@ static bool read_alloc(LoopReader *r, Cursor *c, Stmt *s)
 
 static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtList *out);
 
+/* After the head: AT { ... } */
+static bool read_body(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
+{
+    StmtList body = {0};
+    if (!read_end(r, c, &s->span)) {
+        return false;
+    }
+    if (!line->has_block) {
+        return refuse(r, line->span, "loops and blocks have a body in braces");
+    }
+    if (!read_block(r, line->body, line->n_body, &body)) {
+        return false;
+    }
+    s->body = body.list.at;
+    s->n_body = body.list.n;
+    return true;
+}
+
 static bool read_for(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
 {
     const Term *var = cursor_expect(c, TERM_VAR, NULL, "a loop variable such as $i");
@@ -476,19 +494,7 @@ static bool read_for(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
         s->part = FOR_REST;
     }
     s->parallel = cursor_take(c, TERM_NAME, "parallel");
-    if (!read_end(r, c, &s->span)) {
-        return false;
-    }
-    if (!line->has_block) {
-        return refuse(r, line->span, "a loop has a block in braces");
-    }
-    StmtList body = {0};
-    if (!read_block(r, line->body, line->n_body, &body)) {
-        return false;
-    }
-    s->body = body.list.at;
-    s->n_body = body.list.n;
-    return true;
+    return read_body(r, c, line, s);
 }
 
 static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
@@ -498,8 +504,12 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
     if (cursor_take(&c, TERM_NAME, "for")) {
         return read_for(r, &c, line, s);
     }
+    if (cursor_take(&c, TERM_NAME, "block")) {
+        s->kind = STMT_BLOCK;
+        return read_body(r, &c, line, s);
+    }
     if (line->has_block) {
-        return refuse(r, line->span, "only loops have a block");
+        return refuse(r, line->span, "only loops and blocks have a body");
     }
     if (cursor_take(&c, TERM_NAME, "alloc")) {
         return read_alloc(r, &c, s);
@@ -510,7 +520,8 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
             return read_tile(r, &c, keyword, s);
         }
     }
-    return refuse(r, place_of(&c), "expected a loop, an alloc or a tile statement here");
+    return refuse(r, place_of(&c),
+                  "expected a loop, a block, an alloc or a tile statement here");
 }
 
 static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtList *out)

@@ -29,6 +29,7 @@ typedef struct Verifier {
     bool *visible;      /* [bufs] */
     uint32_t *loops_at; /* [bufs]: loops around the alloc */
     uint32_t n_loops;   /* around this place */
+    uint32_t depth;     /* loops and blocks around this place */
     VEC(ParallelLoop *) parallel;
     const Stmt *at;      /* the statement at hand, or null */
     uint32_t expr_nodes; /* of the value at hand */
@@ -156,6 +157,8 @@ static bool stmt_refers(Verifier *v, const Stmt *s)
     switch (s->kind) {
     case STMT_FOR:
         return var_refers(v, s->var, true) && range_refers(v, &s->range);
+    case STMT_BLOCK:
+        return true;
     case STMT_ALLOC:
         return s->buf < v->k->bufs.n || malformed(v, "an alloc without a buffer");
     case STMT_TILE:
@@ -585,9 +588,6 @@ static bool verify_block(Verifier *v, Stmt *const *body, uint32_t n);
 
 static bool verify_for(Verifier *v, const Stmt *s)
 {
-    if (v->n_loops == LOOP_DEPTH_LIMIT) {
-        return broken(v, "loops are nested more than %d deep", LOOP_DEPTH_LIMIT);
-    }
     if (!verify_binding(v, s->var) || !verify_range(v, &s->range)) {
         return false;
     }
@@ -642,6 +642,8 @@ static bool verify_stmt(Verifier *v, const Stmt *s)
     switch (s->kind) {
     case STMT_FOR:
         return verify_for(v, s);
+    case STMT_BLOCK:
+        return verify_block(v, s->body, s->n_body);
     case STMT_ALLOC:
         return verify_alloc(v, s);
     case STMT_TILE:
@@ -654,9 +656,14 @@ static bool verify_block(Verifier *v, Stmt *const *body, uint32_t n)
 {
     bool ok = true;
     uint32_t done = 0;
+    if (v->depth > LOOP_DEPTH_LIMIT) {
+        return broken(v, "loops and blocks are nested more than %d deep", LOOP_DEPTH_LIMIT);
+    }
+    v->depth++;
     for (; ok && done < n; done++) {
         ok = verify_stmt(v, body[done]);
     }
+    v->depth--;
     for (uint32_t i = 0; i < done; i++) { /* what was allocated here ends here */
         if (body[i]->kind == STMT_ALLOC && body[i]->buf < v->k->bufs.n) {
             v->visible[body[i]->buf] = false;

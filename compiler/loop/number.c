@@ -56,6 +56,8 @@ static void number_stmt(Numbering *n, const Stmt *s)
         number_affine(n, s->range.start);
         number_var(n, s->var);
         break;
+    case STMT_BLOCK:
+        break;
     case STMT_ALLOC:
         (void)number_buf(n, s->buf);
         break;

@@ -179,7 +179,7 @@ const Stmt *stmt_next(StmtWalk *w)
     }
     w->level[w->depth - 1].left--;
     const Stmt *s = *w->level[w->depth - 1].at++;
-    w->entered = s->kind == STMT_FOR;
+    w->entered = stmt_has_body(s);
     if (w->entered) {
         enter_block(w, s->body, s->n_body);
     }
@@ -247,6 +247,9 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
     case STMT_FOR:
         out->var = c->var[s->var];
         out->range.start = copy_affine(c, s->range.start, 0);
+        out->body = stmts_copy(c, s->body, s->n_body);
+        return out;
+    case STMT_BLOCK:
         out->body = stmts_copy(c, s->body, s->n_body);
         return out;
     case STMT_ALLOC:

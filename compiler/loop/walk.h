@@ -56,7 +56,7 @@ const Expr *expr_with_loads(Arena *a, const Expr *value, LoadChange *change, voi
 /* ---- statements ---- */
 
 typedef struct StmtWalk {
-    bool entered; /* was the statement given last a loop? */
+    bool entered; /* was the statement given last a loop or a block? */
     uint32_t depth;
     struct {
         Stmt *const *at;
@@ -67,7 +67,7 @@ typedef struct StmtWalk {
 /* The statements of a block and of all blocks inside; null past the last. */
 const Stmt *stmt_first(StmtWalk *w, Stmt *const *body, uint32_t n);
 const Stmt *stmt_next(StmtWalk *w);
-/* Leaves out the body of the loop that was given last. */
+/* Leaves out the body of the loop or block that was given last. */
 void stmt_skip(StmtWalk *w);
 /* Tile statements alone. */
 const Stmt *tile_first(StmtWalk *w, Stmt *const *body, uint32_t n);

@@ -62,6 +62,8 @@ static int64_t work_of(const Kernel *k, Stmt *const *body, uint32_t n)
         int64_t work = 1;
         if (s->kind == STMT_FOR) {
             work = sat_mul(range_size(&s->range), 1 + work_of(k, s->body, s->n_body));
+        } else if (s->kind == STMT_BLOCK) {
+            work = 1 + work_of(k, s->body, s->n_body);
         } else if (s->kind == STMT_ALLOC) {
             for (uint32_t d = 0; d < k->bufs.at[s->buf].rank; d++) {
                 work = sat_mul(work, extent(k->bufs.at[s->buf].extent[d]) + 1);

@@ -127,6 +127,23 @@ static void nested_tiles_cover_each_element_once(void **state)
     }
 }
 
+/* Blocks in loops and in each other; one buffer is allocated in two of them. */
+static void a_block_runs_once_where_it_stands(void **state)
+{
+    (void)state;
+    for (int64_t n = 0; n < 30; n += 7) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        Run run;
+        assert_true(run_kernel(&ctx, read_one(&ctx, "scopes"), &n, 3, &run));
+        for (int64_t i = 0; i < n; i++) {
+            double x = tensor_get(run.args[0], i).re;
+            assert_true(tensor_get(run.results[0], i).re == 2 * x + x + 1);
+        }
+        ctx_release(&ctx);
+    }
+}
+
 static void constants_of_every_kind_arrive(void **state)
 {
     (void)state;
@@ -259,6 +276,7 @@ int main(void)
         cmocka_unit_test(mp2_sums_blocks_that_never_exist_whole),
         cmocka_unit_test(attention_keeps_its_scores_in_a_tile),
         cmocka_unit_test(nested_tiles_cover_each_element_once),
+        cmocka_unit_test(a_block_runs_once_where_it_stands),
         cmocka_unit_test(constants_of_every_kind_arrive),
         cmocka_unit_test(what_is_not_written_is_not_read),
         cmocka_unit_test(a_result_is_written_everywhere),

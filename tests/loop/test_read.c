@@ -21,8 +21,8 @@ static void assert_round_trip(const char *text)
 static void every_kernel_of_the_tests_reads_back_to_the_same_bytes(void **state)
 {
     (void)state;
-    static const char *const names[] = {"matmul",    "matmul_legal", "mlp",       "mp2",
-                                        "attention", "nested",       "constants", "parts"};
+    static const char *const names[] = {"matmul", "matmul_legal", "mlp",   "mp2",   "attention",
+                                        "nested", "constants",    "parts", "scopes"};
     Ctx ctx;
     ctx_init(&ctx);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -188,13 +188,13 @@ static const Refusal refusals[] = {
     {"tile\n", "tyle\n", "no space 'tyle'"},
     {"work [o,20,24]", "work o", "in brackets"},
     {"    alloc @acc : f32[8,20] tile\n", "    alloc @acc : f32[8,20] tile {\n    }\n",
-     "only loops have a block"},
+     "only loops and blocks have a body"},
     {"for $m in 0..o step 8 parallel {", "for m in 0..o step 8 parallel {", "a loop variable"},
     {"for $m in 0..o step", "for $m in 0..o stop", "'step'"},
     {"$m in 0..o step 8", "$m in 0:o step 8", "a span"},
     {"$m in 0..o step 8", "$m in 0:0 step 8", "at least 1"},
     {"0..o step 8", "0..o step 9223372036854775808", "64 bits"},
-    {"fill [", "clear [", "expected a loop, an alloc or a tile statement"},
+    {"fill [", "clear [", "expected a loop, a block, an alloc or a tile statement"},
     {"fill [", "map [", "is a 'fill'"},
     {"matmul [", "reduce [", "is a 'matmul'"},
     {"@acc[i-$m,j] = 0.0", "@acc[i-$n,j] = 0.0", "no loop 'n'"},

@@ -103,7 +103,7 @@ static int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64
     int64_t most = at;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
-        if (s->kind == STMT_FOR) {
+        if (stmt_has_body(s)) {
             int64_t inner = stack_bytes(k, s->body, s->n_body, at);
             most = inner > most ? inner : most;
         } else if (s->kind == STMT_ALLOC && k->bufs.at[s->buf].space != SPACE_ACC) {
@@ -209,7 +209,7 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
     bool raised = true;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
-        if (s->kind == STMT_FOR && needs_workspace(e->k, s->body, s->n_body)) {
+        if (stmt_has_body(s) && needs_workspace(e->k, s->body, s->n_body)) {
             count_block(e, s->body, s->n_body, h);
             raised = true;
         } else if (s->kind == STMT_ALLOC && e->k->bufs.at[s->buf].space != SPACE_ACC) {

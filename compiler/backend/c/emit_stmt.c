@@ -266,13 +266,6 @@ void tile_emit(Emitter *e, const Stmt *s)
     }
 }
 
-/* A loop that runs exactly once over a variable that only it knows: a block for its buffers. */
-static bool is_block(const Stmt *s)
-{
-    return s->range.start.n == 0 && s->range.start.base == 0 && s->range.span == 1 &&
-           !s->range.clipped && s->step == 1 && s->part == FOR_ALL;
-}
-
 void block_emit(Emitter *e, Stmt *const *body, uint32_t n, Place ws)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -286,12 +279,13 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, Place ws)
             ws = alloc_emit(e, s->buf, ws, needs_workspace(e->k, body + i + 1, n - i - 1));
             break;
         case STMT_FOR:
-            if (is_block(s)) {
-                line_put(e->out, "{");
-                open_block(e);
-            } else {
-                loop_open(e, s->var, s->range, s->step, s->part);
-            }
+            loop_open(e, s->var, s->range, s->step, s->part);
+            block_emit(e, s->body, s->n_body, ws);
+            close_block(e);
+            break;
+        case STMT_BLOCK:
+            line_put(e->out, "{");
+            open_block(e);
             block_emit(e, s->body, s->n_body, ws);
             close_block(e);
             break;

@@ -463,6 +463,8 @@ static void free_block(Free *f, Stmt *const *body, uint32_t n)
             f->bound[s->var] = true;
             free_range(f, s->range);
             break;
+        case STMT_BLOCK:
+            break;
         case STMT_ALLOC:
             f->own[s->buf] = true;
             break;

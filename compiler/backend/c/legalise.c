@@ -52,6 +52,7 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
         Stmt *copy = arena_copy(l->arena, body[i], sizeof *copy);
         switch (copy->kind) {
         case STMT_FOR:
+        case STMT_BLOCK:
             stmt_add(l, copy);
             block_open(l, copy);
             block_legalise(l, body[i]->body, body[i]->n_body);

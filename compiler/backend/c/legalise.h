@@ -16,7 +16,7 @@
 
 typedef struct StmtBlock {
     struct StmtBlock *outer;
-    Stmt *owner; /* the loop whose body this is, or null */
+    Stmt *owner; /* the loop or block whose body this is, or null */
     VEC(Stmt *) list;
 } StmtBlock;
 
@@ -40,6 +40,8 @@ typedef struct Legaliser {
 /* ---- legalise_build.c ---- */
 void block_open(Legaliser *l, Stmt *owner);
 void block_close(Legaliser *l);
+/* A block of its own, until block_close. */
+void scope_open(Legaliser *l);
 void stmt_add(Legaliser *l, Stmt *s);
 /* A loop that is open until loop_close; returns its variable. */
 VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part);

@@ -39,6 +39,13 @@ static Stmt *stmt_new(Legaliser *l, StmtKind kind)
     return s;
 }
 
+void scope_open(Legaliser *l)
+{
+    Stmt *s = stmt_new(l, STMT_BLOCK);
+    stmt_add(l, s);
+    block_open(l, s);
+}
+
 VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part)
 {
     uint32_t at = 0;

@@ -183,7 +183,7 @@ static void folded_emit(Reduce *r, const ReducePlan *p)
 {
     Legaliser *l = r->l;
     const TileIndex *vec = &r->s->index[p->vec];
-    (void)loop_open(l, "once", range_const(1), 1, FOR_ALL); /* a block for the accumulators */
+    scope_open(l); /* for the accumulators */
     BufRef c = buffer_alloc(l, "c", r->t, SPACE_ACC, 1, &p->width);
     BufRef acc = buffer_alloc(l, "s", r->t, SPACE_ACC, 0, NULL);
     VarRef zv = local_var(l, "v");
@@ -206,7 +206,7 @@ static void folded_emit(Reduce *r, const ReducePlan *p)
     lanes[0].mode = MODE_UNROLL;
     tile_add(l, 1, lanes, acc, NULL, r->s->fold, load_at(l, c, 1, lane));
     tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->s->fold, load_at(l, acc, 0, NULL));
-    loop_close(l);
+    block_close(l);
 }
 
 void legalise_reduce(Legaliser *l, const Stmt *s)

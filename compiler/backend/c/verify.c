@@ -238,6 +238,7 @@ static bool check_block(Check *c, Stmt *const *body, uint32_t n, uint32_t depth)
         }
         switch (s->kind) {
         case STMT_FOR:
+        case STMT_BLOCK:
             fine = check_block(&inner, s->body, s->n_body, depth + 1);
             break;
         case STMT_ALLOC:

@@ -311,7 +311,7 @@ static void try_forward(Splitter *s, Forward *forward, Stmt *const *body, uint32
 static void find_forwards(Splitter *s, Forward *forward, Stmt *const *body, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (body[i]->kind == STMT_FOR) {
+        if (stmt_has_body(body[i])) {
             find_forwards(s, forward, body[i]->body, body[i]->n_body);
         } else {
             try_forward(s, forward, body, n, i);
@@ -330,7 +330,7 @@ static Stmt **split_block(Splitter *s, Stmt *const *body, uint32_t n, uint32_t *
         const Stmt *old = body[i];
         BufRef makes = old->kind == STMT_ALLOC ? old->buf : old->dst;
         Factor a, b;
-        if (old->kind == STMT_FOR) {
+        if (stmt_has_body(old)) {
             Stmt *out = arena_copy(s->arena, old, sizeof *old);
             out->body = split_block(s, old->body, old->n_body, &out->n_body);
             s->body = &list;

@@ -502,6 +502,8 @@ static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint3
     switch (s->kind) {
     case STMT_FOR:
         return walk_for(w, s, place);
+    case STMT_BLOCK:
+        return walk_block(w, s->body, s->n_body, place);
     case STMT_ALLOC:
         return !on_chip(w->k, s->buf) || w->visit(w->user, &instr);
     case STMT_TILE:

@@ -440,6 +440,10 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
             lower_for(l, s);
             continue;
         }
+        if (s->kind == STMT_BLOCK) {
+            lower_block(l, s->body, s->n_body);
+            continue;
+        }
         if (l->real.turn[s->kind == STMT_ALLOC ? s->buf : s->dst].is) {
             continue; /* only views of it are made */
         }
@@ -469,8 +473,9 @@ static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRe
     bool yes = false;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
-        if (s->kind == STMT_FOR) {
-            yes |= folded_in_loops(l, s->body, s->n_body, buf, true);
+        if (stmt_has_body(s)) {
+            bool loop = inside || s->kind == STMT_FOR;
+            yes |= folded_in_loops(l, s->body, s->n_body, buf, loop);
         } else if (inside && s->kind == STMT_TILE && s->dst == buf && s->fold != OP_COPY) {
             yes |= i == 0 || !lower_opens(l, body[i - 1], s);
         }

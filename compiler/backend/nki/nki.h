@@ -130,10 +130,10 @@ const char *nki_dtype(DType t);
 int64_t nki_bytes(DType t);
 
 /* A kernel that takes more instructions than a device program may have (NKI_INSTRUCTIONS, or
- * what the user says) is a list of loops of one iteration each, its parts, after the
- * allocations of what they hand to each other, which is in HBM. */
+ * what the user says) is a list of blocks, its parts, after the allocations of what they hand
+ * to each other, which is in HBM. */
 struct Kernel *nki_legalise(const Target *, Ctx *, Arena *, const Kernel *);
-/* How many parts a kernel has: 1, or as many as there are loops in that list. */
+/* How many parts a kernel has: 1, or as many as there are blocks in that list. */
 uint32_t nki_parts(const Kernel *k);
 /* The same instructions in loops; null where that cannot be. */
 struct Kernel *nki_roll(Ctx *, Arena *, const Kernel *, const NkiChip *, uint32_t parts);

@@ -5,12 +5,6 @@
 
 #include "loop/walk.h"
 
-static bool is_part(const Stmt *s)
-{
-    return s->kind == STMT_FOR && s->range.start.n == 0 && s->range.start.base == 0 &&
-           s->range.limit.sym < 0 && s->range.limit.n == 1;
-}
-
 uint32_t nki_parts(const Kernel *k)
 {
     uint32_t n = 0;
@@ -18,10 +12,10 @@ uint32_t nki_parts(const Kernel *k)
         const Stmt *s = k->body[i];
         bool shared =
             s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_WORKSPACE && n == 0;
-        if (!shared && !is_part(s)) {
+        if (!shared && s->kind != STMT_BLOCK) {
             return 1;
         }
-        n += is_part(s);
+        n += s->kind == STMT_BLOCK;
     }
     return n > 1 ? n : 1;
 }
@@ -87,10 +81,10 @@ static bool reach_instr(void *user, const Instr *i)
 
 /* ---- the part's kernel ---- */
 
-static const Stmt *part_loop(const Kernel *k, uint32_t number)
+static const Stmt *part_block(const Kernel *k, uint32_t number)
 {
     for (uint32_t i = 0; i < k->n_body; i++) {
-        if (is_part(k->body[i]) && number-- == 0) {
+        if (k->body[i]->kind == STMT_BLOCK && number-- == 0) {
             return k->body[i];
         }
     }
@@ -151,11 +145,11 @@ static bool is_inout(const Kernel *k, BufRef buf)
     return false;
 }
 
-static bool walk_reach(const Kernel *k, const Stmt *loop, Reach *r)
+static bool walk_reach(const Kernel *k, const Stmt *block, Reach *r)
 {
     Kernel part = *k;
-    part.body = loop->body;
-    part.n_body = loop->n_body;
+    part.body = block->body;
+    part.n_body = block->n_body;
     *r = (Reach){.k = k};
     r->read = ARENA_ARRAY(k->arena, k->bufs.n, Extent);
     r->written = ARENA_ARRAY(k->arena, k->bufs.n, Extent);
@@ -189,7 +183,7 @@ bool nki_parts_sound(const Kernel *k)
     }
     for (uint32_t p = 0; p < nki_parts(k); p++) {
         Reach r;
-        if (!walk_reach(k, part_loop(k, p), &r)) {
+        if (!walk_reach(k, part_block(k, p), &r)) {
             return false;
         }
         for (uint32_t b = 0; b < k->bufs.n; b++) {
@@ -210,18 +204,18 @@ bool nki_parts_sound(const Kernel *k)
 
 void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, NkiPart *out)
 {
-    const Stmt *loop = part_loop(k, number);
+    const Stmt *block = part_block(k, number);
     Kernel *p = kernel_like(arena, k);
     *out = (NkiPart){.kernel = p, .number = number + 1, .of = nki_parts(k)};
     p->name = sym_cstr(syms, str_format(arena, "%s_part%u", k->name->text, number + 1));
     p->bufs.at = arena_copy(arena, k->bufs.at, k->bufs.n * sizeof *k->bufs.at);
     p->args.at = NULL;
     p->args.n = p->args.cap = 0;
-    p->body = loop->body;
-    p->n_body = loop->n_body;
+    p->body = block->body;
+    p->n_body = block->n_body;
     p->n_work = 0;
     Reach r;
-    CHECK(walk_reach(k, loop, &r));
+    CHECK(walk_reach(k, block, &r));
     BufRef *same = ARENA_ARRAY(arena, k->bufs.n, BufRef);
     bool *own = ARENA_ARRAY(arena, k->bufs.n, bool);
     for (uint32_t b = 0; b < k->bufs.n; b++) {
@@ -257,5 +251,5 @@ void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, Nk
         }
     }
     StmtCopy copy = {.arena = arena, .from = k, .buf = same, .var = var, .shift = shift};
-    p->body = stmts_copy(&copy, loop->body, loop->n_body);
+    p->body = stmts_copy(&copy, block->body, block->n_body);
 }

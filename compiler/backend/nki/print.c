@@ -481,6 +481,8 @@ static void put_block(Printer *p, Stmt *const *body, uint32_t n)
                                           : "private_hbm");
         } else if (s->kind == STMT_TILE) {
             put_tile(p, (StmtPlace){body, n, i});
+        } else if (s->kind == STMT_BLOCK) {
+            put_block(p, s->body, s->n_body);
         } else {
             put_for(p, s);
         }

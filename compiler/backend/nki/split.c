@@ -194,6 +194,10 @@ static int64_t item_rows(Split *s, const Part *item, int64_t *step)
         }
         return last->range.limit.n;
     }
+    if (last->kind == STMT_BLOCK) {
+        s->why = "the statements of a block stay together";
+        return 0;
+    }
     const Buffer *b = &s->from->bufs.at[last->dst];
     if (b->rank == 0 || b->extent[row_dim(b)].n < 2) {
         s->why = "its result is a single number";
@@ -385,8 +389,8 @@ static bool plan(Split *s)
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         s->crossing[b] = k->bufs.at[b].space != SPACE_ARGUMENT;
     }
-    for (uint32_t i = 0; i < k->n_body; i++) { /* what loops allocate is theirs */
-        for (uint32_t b = 0; k->body[i]->kind == STMT_FOR && b < k->bufs.n; b++) {
+    for (uint32_t i = 0; i < k->n_body; i++) { /* what loops and blocks allocate is theirs */
+        for (uint32_t b = 0; stmt_has_body(k->body[i]) && b < k->bufs.n; b++) {
             s->crossing[b] &= !allocates(k->body[i], b);
         }
     }
@@ -415,7 +419,7 @@ typedef struct Whole {
     Split *s;
     Kernel *to;
     SplitStmts shared; /* allocations of what crosses */
-    SplitStmts loops;
+    SplitStmts blocks;
 } Whole;
 
 static BufRef whole_buf(Whole *w, const Buffer *b, bool shared)
@@ -452,7 +456,7 @@ static bool is_shared(const Split *s, const Buffer *b)
     return b->param >= 0;
 }
 
-/* One part of the kernel: a loop of one iteration around its statements. */
+/* One part of the kernel: a block of its statements. */
 static void add_part(Whole *w, const Kernel *part)
 {
     Arena *a = w->s->arena;
@@ -479,12 +483,10 @@ static void add_part(Whole *w, const Kernel *part)
         var[v] = whole_var(w, &part->vars.at[v]);
     }
     StmtCopy copy = {.arena = a, .from = part, .buf = buf, .var = var};
-    Stmt *loop = ARENA_NEW(a, Stmt);
-    *loop = (Stmt){.kind = STMT_FOR, .step = 1, .part = FOR_ALL, .n_body = own.n};
-    loop->range = range_whole(dim_fixed(1));
-    loop->var = kernel_var(w->to, &w->s->start->ctx->syms, "part", true);
-    loop->body = stmts_copy(&copy, own.at, own.n);
-    vec_push(a, &w->loops, loop);
+    Stmt *block = ARENA_NEW(a, Stmt);
+    *block = (Stmt){.kind = STMT_BLOCK, .n_body = own.n};
+    block->body = stmts_copy(&copy, own.at, own.n);
+    vec_push(a, &w->blocks, block);
 }
 
 /* A part, lowered and rolled, in a kernel of its own. */
@@ -542,11 +544,11 @@ static Kernel *whole_kernel(Split *s)
             return NULL;
         }
     }
-    for (uint32_t i = 0; i < w.loops.n && w.loops.n > 1; i++) {
-        vec_push(s->arena, &w.shared, w.loops.at[i]);
+    for (uint32_t i = 0; i < w.blocks.n && w.blocks.n > 1; i++) {
+        vec_push(s->arena, &w.shared, w.blocks.at[i]);
     }
-    for (uint32_t i = 0; w.loops.n == 1 && i < w.loops.at[0]->n_body; i++) {
-        vec_push(s->arena, &w.shared, w.loops.at[0]->body[i]);
+    for (uint32_t i = 0; w.blocks.n == 1 && i < w.blocks.at[0]->n_body; i++) {
+        vec_push(s->arena, &w.shared, w.blocks.at[0]->body[i]);
     }
     w.to->body = w.shared.at;
     w.to->n_body = w.shared.n;

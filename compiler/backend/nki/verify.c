@@ -321,7 +321,7 @@ bool nki_verify(const Target *target, Ctx *ctx, const Kernel *k)
         Kernel part = *k;
         part.body = k->body[i]->body;
         part.n_body = k->body[i]->n_body;
-        if (k->body[i]->kind == STMT_FOR && !verify_program(ctx, &part, chip)) {
+        if (k->body[i]->kind == STMT_BLOCK && !verify_program(ctx, &part, chip)) {
             return false;
         }
     }

@@ -368,12 +368,12 @@ kernel x {
   form legal "trn2"
   arg @X : f32[256,512] in
   arg @Y : f32[256,512] result
-  for $part in 0..1 step 1 {
+  block {
     alloc @a : f32[128,512] tile
     copy [q0 in 0..128, q1 in 0..512] @a[q0,q1] = @X[q0,q1]
     copy [q0 in 0..128, q1 in 0..512] @Y[q0,q1] = @a[q0,q1]
   }
-  for $part2 in 0..1 step 1 {
+  block {
     alloc @b : f32[128,512] tile
     copy [q0 in 0..128, q1 in 0..512] @b[q0,q1] = @Y[q0+%d,q1]
     copy [q0 in 0..128, q1 in 0..512] @Y[q0+128,q1] = @b[q0,q1]
