@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "lower/lower.h"
+
 /* Each pass writes new graphs into an arena of their own, and the ones before go: a large
  * program is there twice, not once per pass. The graphs that came from outside stay. */
 static Arena *next_graphs(Compilation *c)
@@ -73,26 +75,15 @@ static bool pass_path(Compilation *c)
     return ok;
 }
 
-static bool pass_fuse(Compilation *c)
+static bool pass_nest(Compilation *c)
 {
     uint32_t n = c->module->graphs.n;
-    c->partitions = ARENA_ARRAY(c->arena, n, const Partition *);
+    c->nests = ARENA_ARRAY(c->arena, n, const Nest *);
     for (uint32_t k = 0; k < n; k++) {
         const Graph *g = c->module->graphs.at[k];
-        c->partitions[k] = c->no_fuse ? fuse_none(c->ctx, c->arena, g, c->target->machine)
-                                      : fuse_greedy(c->ctx, c->arena, g, c->target->machine);
-        fuse_warn_spills(c->ctx, c->partitions[k]);
-    }
-    return true;
-}
-
-static bool pass_schedule(Compilation *c)
-{
-    uint32_t n = c->module->graphs.n;
-    c->schedules = ARENA_ARRAY(c->arena, n, const Schedule *);
-    for (uint32_t k = 0; k < n; k++) {
-        c->schedules[k] =
-            schedule_choose(c->ctx, c->arena, c->partitions[k], c->target->machine);
+        c->nests[k] = c->no_fuse ? nest_unfused(c->ctx, c->arena, g, c->target->machine)
+                                 : nest_greedy(c->ctx, c->arena, g, c->target->machine);
+        nest_warn_spills(c->ctx, c->nests[k]);
     }
     return true;
 }
@@ -103,7 +94,7 @@ static bool pass_loop(Compilation *c)
     c->tiled->arena = c->arena;
     c->tiled->source_name = c->module->source_name;
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        Kernel *kernel = loop_build(c->ctx, c->arena, c->schedules[k]);
+        Kernel *kernel = nest_lower(c->ctx, c->arena, c->nests[k]);
         vec_push(c->arena, &c->tiled->kernels, kernel);
     }
     return true;
@@ -171,8 +162,7 @@ static bool keep_kernel(Compilation *c, const char *name)
         } else {
             c->module->graphs.at[0] = c->module->graphs.at[k];
             c->module->graphs.n = 1;
-            c->partitions[0] = c->partitions[k];
-            c->schedules[0] = c->schedules[k];
+            c->nests[0] = c->nests[k];
         }
         return true;
     }

@@ -9,7 +9,7 @@
 #include "driver/targets.h"
 #include "graph/tensor.h"
 #include "loop/loop.h"
-#include "loop/schedule.h"
+#include "nest/nest.h"
 #include "opt/opt.h"
 #include "path/apply.h"
 
@@ -36,8 +36,7 @@ typedef struct Compilation {
     Module *module;
     Arena *graphs; /* of the module's graphs, when a pass here made them: released when the next
                       has its own */
-    const Partition **partitions; /* [kernels] */
-    const Schedule **schedules;
+    const Nest **nests; /* [kernels] */
     KernelModule *tiled, *legal;
     OutputSet outputs;
     PathDecisions decisions;
@@ -92,8 +91,7 @@ bool compilation_check(Compilation *c, Stage stage, const char *pass);
 void compilation_report(const Compilation *c, Text *out);
 void compilation_report_json(const Compilation *c, Text *out);
 void compilation_report_html(const Compilation *c, Text *out); /* report_html.c */
-/* Shared by the forms of the report: what a value is called, and its bytes where it lives. */
+/* Shared by the forms of the report: what a value is called. */
 const char *report_value_name(const Graph *g, NodeRef n, Arena *arena);
-int64_t report_value_bytes(const Partition *p, const Schedule *s, NodeRef n);
 
 #endif

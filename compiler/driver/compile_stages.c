@@ -75,42 +75,23 @@ static bool eval_graph(Compilation *c, uint32_t k, const int64_t *dims, Tensor *
     return graph_eval(c->ctx, c->arena, c->module->graphs.at[k], dims, args, results);
 }
 
-/* ---- partitions ---- */
+/* ---- nests ---- */
 
-static void put_partition(const Compilation *c, uint32_t k, Text *out)
+static void put_nest(const Compilation *c, uint32_t k, Text *out)
 {
-    fuse_dump(c->partitions[k], out);
+    nest_dump(c->nests[k], out);
 }
 
-static bool take_partition(Compilation *c, uint32_t k, DumpReader *r, const DumpLine *line)
+static bool take_nest(Compilation *c, uint32_t k, DumpReader *r, const DumpLine *line)
 {
     (void)r;
-    c->partitions[k] = fuse_read(c->ctx, c->arena, c->module->graphs.at[k], line);
-    return c->partitions[k] != NULL;
+    c->nests[k] = nest_read(c->ctx, c->arena, c->module->graphs.at[k], line);
+    return c->nests[k] != NULL;
 }
 
-static bool verify_partition(Compilation *c, uint32_t k, const char *pass)
+static bool verify_nest(Compilation *c, uint32_t k, const char *pass)
 {
-    return fuse_verify(c->ctx, c->partitions[k], pass);
-}
-
-/* ---- schedules ---- */
-
-static void put_schedule(const Compilation *c, uint32_t k, Text *out)
-{
-    schedule_dump(c->schedules[k], out);
-}
-
-static bool take_schedule(Compilation *c, uint32_t k, DumpReader *r, const DumpLine *line)
-{
-    (void)r;
-    c->schedules[k] = schedule_read(c->ctx, c->arena, c->partitions[k], line);
-    return c->schedules[k] != NULL;
-}
-
-static bool verify_schedule(Compilation *c, uint32_t k, const char *pass)
-{
-    return schedule_verify(c->ctx, c->schedules[k], pass);
+    return nest_verify(c->ctx, c->nests[k], pass);
 }
 
 /* ---- kernels ---- */
@@ -295,8 +276,7 @@ static void make_room(Compilation *c, Stage s, const char *source_name, uint32_t
     }
     c->module = ARENA_NEW(c->arena, Module);
     *c->module = (Module){.arena = c->arena, .source_name = source_name};
-    c->partitions = ARENA_ARRAY(c->arena, n, const Partition *);
-    c->schedules = ARENA_ARRAY(c->arena, n, const Schedule *);
+    c->nests = ARENA_ARRAY(c->arena, n, const Nest *);
 }
 
 /* The parts of one kernel, from the graph on; *at is the line after. */

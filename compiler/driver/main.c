@@ -146,19 +146,19 @@ static void warn_defines(ToolRun *t, const Input *in)
 
 static bool start(ToolRun *t, Compilation *c, Input *in)
 {
-    const char *schedule = option_last(&t->options, OPT_SCHEDULE, NULL);
+    const char *nest = option_last(&t->options, OPT_NEST, NULL);
     warn_defines(t, in);
-    if (schedule != NULL) {
-        /* A schedule dump holds the program it belongs to; compiling it is using its decisions.
-         */
+    if (nest != NULL) {
+        /* A nest's dump holds the program it belongs to; compiling it is using its decisions. */
         Str text = {0};
-        if (!tool_read(t, schedule, &text)) {
+        if (!tool_read(t, nest, &text)) {
             return false;
         }
-        uint32_t source = source_add(&t->ctx.sources, schedule, text, (Span){0});
+        uint32_t source = source_add(&t->ctx.sources, nest, text, (Span){0});
         const char *stage = dump_stage(text, &t->arena);
-        if (stage == NULL || strcmp(stage, stage_name(STAGE_SCHEDULE)) != 0) {
-            diag_error(&t->ctx.diags, E_PLAN, (Span){source, 0, 0}, "this is no schedule dump");
+        if (stage == NULL || strcmp(stage, stage_name(STAGE_NEST)) != 0) {
+            diag_error(&t->ctx.diags, E_PLAN, (Span){source, 0, 0},
+                       "this is no dump of a nest");
             return false;
         }
         return compilation_read_dump(c, source, stage);

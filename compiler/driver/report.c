@@ -24,60 +24,25 @@ static int64_t type_bytes(const Graph *g, DType t, uint32_t rank, const Dim *sha
     return bytes;
 }
 
-/* Bytes of the value where it lives: a block for the tiles of its group's schedule. */
-int64_t report_value_bytes(const Partition *p, const Schedule *s, NodeRef n)
-{
-    const Graph *g = p->graph;
-    const Node *node = graph_node(g, n);
-    if (p->residence[n] != RESIDE_TILE) {
-        return type_bytes(g, node->dtype, node->rank, node->shape);
-    }
-    const Group *group = &p->groups[p->group_of[n]];
-    const GroupSchedule *plan = &s->groups[p->group_of[n]];
-    uint32_t at = 0;
-    while (group->nodes[at] != n) {
-        at++;
-    }
-    int64_t bytes = dtype_bytes(node->dtype);
-    for (uint32_t d = 0; d < node->rank; d++) {
-        int64_t extent = dim_typical(&g->dims, node->shape[d]);
-        for (uint32_t x = 0; x < plan->n_axes; x++) {
-            if (group->axes[plan->axes[x].axis].label[at] == node->out[d] &&
-                plan->axes[x].tile < extent) {
-                extent = plan->axes[x].tile;
-            }
-        }
-        bytes = sat_mul(bytes, extent);
-    }
-    return bytes;
-}
-
 /* How often the node is computed: once for each position of the loops around it whose axes it
  * lacks. */
-static int64_t repetitions(const Schedule *s, NodeRef n)
+static int64_t repetitions(const Nest *nest, NodeRef n)
 {
-    uint32_t number = s->partition->group_of[n], at = 0;
     int64_t count = 1;
-    if (number == NODE_NONE) {
-        return 1;
-    }
-    const Group *group = &s->partition->groups[number];
-    while (group->nodes[at] != n) {
-        at++;
-    }
-    for (uint32_t x = 0; x < schedule_depth(s, number, at); x++) {
-        const GroupAxis *axis = &group->axes[s->groups[number].axes[x].axis];
-        if (axis->label[at] < 0) {
-            count = sat_mul(count, dim_typical(&s->partition->graph->dims, axis->extent));
+    uint32_t item = nest->values[n].item;
+    for (uint32_t p = item == NEST_NONE ? NEST_NONE : nest->items[item].parent; p != NEST_NONE;
+         p = nest->items[p].parent) {
+        const NestAxis *axis = &nest->axes[nest->items[p].axis];
+        if (nest_axis_label(axis, n) < 0) {
+            count = sat_mul(count, dim_typical(&nest->graph->dims, axis->extent));
         }
     }
     return count;
 }
 
-static Traffic measure(const Schedule *s)
+static Traffic measure(const Nest *nest)
 {
-    const Partition *p = s->partition;
-    const Graph *g = p->graph;
+    const Graph *g = nest->graph;
     Traffic t = {0};
     for (uint32_t k = 0; k < g->params.n; k++) {
         const Param *param = &g->params.at[k];
@@ -93,13 +58,13 @@ static Traffic measure(const Schedule *s)
         t.compulsory = sat_add(t.compulsory, type_bytes(g, n->dtype, n->rank, n->shape));
     }
     for (NodeRef n = 0; n < g->nodes.n; n++) {
-        if (p->residence[n] == RESIDE_WORKSPACE) {
-            t.spilled = sat_add(t.spilled, sat_mul(2, fuse_node_bytes(g, n)));
+        if (nest->values[n].residence == RESIDE_WORKSPACE) {
+            t.spilled = sat_add(t.spilled, sat_mul(2, nest_node_bytes(g, n)));
         }
-        if (p->residence[n] != RESIDE_NONE) {
+        if (nest->values[n].residence != RESIDE_NONE) {
             int64_t work = node_multiply_adds(graph_node(g, n), open);
             t.multiply_adds = sat_add(t.multiply_adds, work);
-            t.executed = sat_add(t.executed, sat_mul(work, repetitions(s, n)));
+            t.executed = sat_add(t.executed, sat_mul(work, repetitions(nest, n)));
         }
     }
     return t;
@@ -130,53 +95,54 @@ const char *report_value_name(const Graph *g, NodeRef n, Arena *arena)
 
 static void report_values(const Compilation *c, uint32_t k, Text *out)
 {
-    const Partition *p = c->partitions[k];
-    const Graph *g = p->graph;
+    const Nest *nest = c->nests[k];
+    const Graph *g = nest->graph;
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
-        Residence r = p->residence[n];
+        const NestValue *v = &nest->values[n];
         bool leaf = node->op == OP_CONST || node->op == OP_EXTENT;
-        if (r == RESIDE_NONE || leaf) {
+        if (v->residence == RESIDE_NONE || leaf) {
             continue;
         }
         text_printf(out, "  %-12s ", report_value_name(g, n, c->arena));
         Text type;
         text_init(&type, c->arena);
         dump_type(&type, &g->dims, node->dtype, node->rank, node->shape);
-        text_printf(out, "%-22s %-10s ", type.at, residence_name(r));
-        if (residence_is_stored(r)) {
-            put_bytes(out, report_value_bytes(p, c->schedules[k], n));
-        }
-        if (p->group_of[n] != NODE_NONE) {
-            text_printf(out, ", group %u", p->group_of[n]);
+        text_printf(out, "%-22s %-10s ", type.at, residence_name(v->residence));
+        if (residence_is_stored(v->residence)) {
+            put_bytes(out, v->bytes);
         }
         if (node->acc != node->dtype) {
             text_printf(out, ", accumulated in %s", dtype_name(node->acc));
         }
-        if (p->reason[n] != NULL) {
-            text_printf(out, "; %s", p->reason[n]);
+        if (v->reason != NULL) {
+            text_printf(out, "; %s", v->reason);
         }
         text_char(out, '\n');
     }
 }
 
-static void report_groups(const Compilation *c, uint32_t k, Text *out)
+/* The tree, by the names of the source. */
+static void report_nest(const Compilation *c, uint32_t k, Text *out)
 {
-    const Partition *p = c->partitions[k];
-    const Graph *g = p->graph;
-    for (uint32_t i = 0; i < p->n_groups; i++) {
-        const GroupSchedule *plan = &c->schedules[k]->groups[i];
-        text_printf(out, "  group %u:", i);
-        for (uint32_t at = 0; at < p->groups[i].n_nodes; at++) {
-            text_printf(out, "%s %s", at == 0 ? "" : ",",
-                        report_value_name(g, p->groups[i].nodes[at], c->arena));
+    const Nest *nest = c->nests[k];
+    const Graph *g = nest->graph;
+    text_put(out, "  loops:\n");
+    for (uint32_t i = 0; i < nest->n_items; i++) {
+        const NestItem *item = &nest->items[i];
+        text_put(out, "    ");
+        for (uint32_t p = item->parent; p != NEST_NONE; p = nest->items[p].parent) {
+            text_put(out, "  ");
         }
-        for (uint32_t x = 0; x < plan->n_axes; x++) {
-            text_put(out, x == 0 ? "; loops over " : ", ");
-            dump_dim(out, &g->dims, p->groups[i].axes[plan->axes[x].axis].extent);
-            text_printf(out, " by %lld", (long long)plan->axes[x].tile);
+        if (!nest_is_loop(item)) {
+            text_printf(out, "%s%s\n", report_value_name(g, item->node, c->arena),
+                        item->again ? ", computed again" : "");
+            continue;
         }
-        text_char(out, '\n');
+        text_put(out, "for ");
+        dump_dim(out, &g->dims, nest->axes[item->axis].extent);
+        text_printf(out, " by %lld%s\n", (long long)item->tile,
+                    item->parallel ? ", parallel" : "");
     }
 }
 
@@ -202,7 +168,7 @@ void compilation_report(const Compilation *c, Text *out)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         const Graph *g = c->module->graphs.at[k];
-        Traffic t = measure(c->schedules[k]);
+        Traffic t = measure(c->nests[k]);
         text_printf(out, "kernel %s for %s%s\n", g->name->text, c->target->name,
                     has_open_dims(g) ? ", at typical extents" : "");
         for (uint32_t d = 0; d < g->dims.list.n; d++) {
@@ -211,7 +177,7 @@ void compilation_report(const Compilation *c, Text *out)
                         d + 1 == g->dims.list.n ? "\n" : "");
         }
         report_values(c, k, out);
-        report_groups(c, k, out);
+        report_nest(c, k, out);
         text_put(out, "  memory: arguments and results ");
         put_bytes(out, t.compulsory);
         text_put(out, ", spilled ");
@@ -236,16 +202,17 @@ void compilation_report(const Compilation *c, Text *out)
 
 static void json_value(const Compilation *c, uint32_t k, NodeRef n, Text *out)
 {
-    const Partition *p = c->partitions[k];
-    const Node *node = graph_node(p->graph, n);
+    const Nest *nest = c->nests[k];
+    const NestValue *v = &nest->values[n];
+    const Node *node = graph_node(nest->graph, n);
     text_put(out, "{\"name\": ");
-    text_json(out, report_value_name(p->graph, n, c->arena));
+    text_json(out, report_value_name(nest->graph, n, c->arena));
     text_printf(out, ", \"dtype\": \"%s\", \"accumulator\": \"%s\", \"shape\": [",
                 dtype_name(node->dtype), dtype_name(node->acc));
     for (uint32_t d = 0; d < node->rank; d++) {
         Text dim;
         text_init(&dim, c->arena);
-        dump_dim(&dim, &p->graph->dims, node->shape[d]);
+        dump_dim(&dim, &nest->graph->dims, node->shape[d]);
         text_put(out, d == 0 ? "" : ", ");
         if (node->shape[d].sym < 0) {
             text_put(out, dim.at);
@@ -253,39 +220,41 @@ static void json_value(const Compilation *c, uint32_t k, NodeRef n, Text *out)
             text_json(out, dim.at);
         }
     }
-    text_printf(out, "], \"residence\": \"%s\", \"bytes\": %lld",
-                residence_name(p->residence[n]),
-                (long long)(residence_is_stored(p->residence[n])
-                                ? report_value_bytes(p, c->schedules[k], n)
-                                : 0));
-    if (p->group_of[n] != NODE_NONE) {
-        text_printf(out, ", \"group\": %u", p->group_of[n]);
-    }
-    if (p->reason[n] != NULL) {
+    text_printf(out, "], \"residence\": \"%s\", \"bytes\": %lld", residence_name(v->residence),
+                (long long)(residence_is_stored(v->residence) ? v->bytes : 0));
+    if (v->reason != NULL) {
         text_put(out, ", \"reason\": ");
-        text_json(out, p->reason[n]);
+        text_json(out, v->reason);
     }
     text_char(out, '}');
 }
 
-static void json_groups(const Compilation *c, uint32_t k, Text *out)
+/* The tree as nested lists: a leaf is a name, a loop an object with its body. */
+static void json_nest(const Compilation *c, uint32_t k, Text *out)
 {
-    const Partition *p = c->partitions[k];
-    text_put(out, "], \"groups\": [");
-    for (uint32_t i = 0; i < p->n_groups; i++) {
-        const GroupSchedule *plan = &c->schedules[k]->groups[i];
-        text_put(out, i == 0 ? "{\"values\": [" : ", {\"values\": [");
-        for (uint32_t at = 0; at < p->groups[i].n_nodes; at++) {
-            text_put(out, at == 0 ? "" : ", ");
-            text_json(out, report_value_name(p->graph, p->groups[i].nodes[at], c->arena));
+    const Nest *nest = c->nests[k];
+    uint32_t open = NEST_NONE;
+    text_put(out, "], \"nest\": [");
+    for (uint32_t i = 0; i <= nest->n_items; i++) {
+        while (open != NEST_NONE && nest->items[open].end <= i) {
+            text_put(out, "]}");
+            open = nest->items[open].parent;
         }
-        text_put(out, "], \"loops\": [");
-        for (uint32_t x = 0; x < plan->n_axes; x++) {
-            text_put(out, x == 0 ? "{\"extent\": \"" : ", {\"extent\": \"");
-            dump_dim(out, &p->graph->dims, p->groups[i].axes[plan->axes[x].axis].extent);
-            text_printf(out, "\", \"tile\": %lld}", (long long)plan->axes[x].tile);
+        if (i == nest->n_items) {
+            break;
         }
-        text_put(out, "]}");
+        const NestItem *item = &nest->items[i];
+        bool first = i == 0 || open + 1 == i;
+        text_put(out, first ? "" : ", ");
+        if (!nest_is_loop(item)) {
+            text_json(out, report_value_name(nest->graph, item->node, c->arena));
+            continue;
+        }
+        text_put(out, "{\"extent\": \"");
+        dump_dim(out, &nest->graph->dims, nest->axes[item->axis].extent);
+        text_printf(out, "\", \"tile\": %lld, \"parallel\": %s, \"body\": [",
+                    (long long)item->tile, item->parallel ? "true" : "false");
+        open = i;
     }
 }
 
@@ -319,7 +288,7 @@ void compilation_report_json(const Compilation *c, Text *out)
     text_printf(out, "{\"target\": \"%s\", \"kernels\": [", c->target->name);
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         const Graph *g = c->module->graphs.at[k];
-        Traffic t = measure(c->schedules[k]);
+        Traffic t = measure(c->nests[k]);
         text_put(out, k == 0 ? "\n{\"name\": " : ",\n{\"name\": ");
         text_json(out, g->name->text);
         text_put(out, ", \"typical\": {");
@@ -332,7 +301,7 @@ void compilation_report_json(const Compilation *c, Text *out)
         bool first = true;
         for (NodeRef n = 0; n < g->nodes.n; n++) {
             Op op = graph_node(g, n)->op;
-            if (c->partitions[k]->residence[n] == RESIDE_NONE || op == OP_CONST ||
+            if (c->nests[k]->values[n].residence == RESIDE_NONE || op == OP_CONST ||
                 op == OP_EXTENT) {
                 continue;
             }
@@ -340,7 +309,7 @@ void compilation_report_json(const Compilation *c, Text *out)
             json_value(c, k, n, out);
             first = false;
         }
-        json_groups(c, k, out);
+        json_nest(c, k, out);
         text_printf(
             out,
             "], \"bytes_compulsory\": %lld, \"bytes_spilled\": %lld, \"multiply_adds\": %lld, "

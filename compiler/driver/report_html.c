@@ -66,33 +66,28 @@ static void html_row(const Compilation *c, uint32_t k, NodeRef n, Text *out)
                                                       [RESIDE_INLINE] = "register",
                                                       [RESIDE_TILE] = "tile",
                                                       [RESIDE_WORKSPACE] = "workspace"};
-    const Partition *p = c->partitions[k];
-    text_printf(out, "<tr class=\"%s\"><td>", classes[p->residence[n]]);
-    html_text(out, str_from(report_value_name(p->graph, n, c->arena)));
+    const Nest *nest = c->nests[k];
+    const NestValue *v = &nest->values[n];
+    text_printf(out, "<tr class=\"%s\"><td>", classes[v->residence]);
+    html_text(out, str_from(report_value_name(nest->graph, n, c->arena)));
     text_printf(out, "</td><td>%s</td><td>%s</td><td class=\"n\">%lld</td><td>",
-                dtype_name(graph_node(p->graph, n)->dtype), residence_name(p->residence[n]),
-                (long long)(residence_is_stored(p->residence[n])
-                                ? report_value_bytes(p, c->schedules[k], n)
-                                : 0));
-    if (p->group_of[n] != NODE_NONE) {
-        text_printf(out, "%u", p->group_of[n]);
-    }
-    text_put(out, "</td><td>");
-    html_text(out, str_from(p->reason[n] == NULL ? "" : p->reason[n]));
+                dtype_name(graph_node(nest->graph, n)->dtype), residence_name(v->residence),
+                (long long)(residence_is_stored(v->residence) ? v->bytes : 0));
+    html_text(out, str_from(v->reason == NULL ? "" : v->reason));
     text_put(out, "</td></tr>\n");
 }
 
 static void html_table(const Compilation *c, uint32_t k, Text *out)
 {
-    const Partition *p = c->partitions[k];
+    const Nest *nest = c->nests[k];
     text_put(out, "<section><h2>kernel ");
-    html_text(out, str_from(p->graph->name->text));
+    html_text(out, str_from(nest->graph->name->text));
     text_put(out, ": where every value "
                   "lives</h2>\n<table><tr><th>value</th><th>type</th><th>lives in</th>"
-                  "<th>bytes</th><th>group</th><th>why not on chip</th></tr>\n");
-    for (NodeRef n = 0; n < p->graph->nodes.n; n++) {
-        Op op = graph_node(p->graph, n)->op;
-        if (p->residence[n] != RESIDE_NONE && op != OP_CONST && op != OP_EXTENT) {
+                  "<th>bytes</th><th>why not on chip</th></tr>\n");
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
+        Op op = graph_node(nest->graph, n)->op;
+        if (nest->values[n].residence != RESIDE_NONE && op != OP_CONST && op != OP_EXTENT) {
             html_row(c, k, n, out);
         }
     }

@@ -165,7 +165,7 @@ static bool place_report(const Reader *d)
     if (!given(d, OPT_REPORT) || r->wanted == WANT_PATH) {
         return true;
     }
-    if (r->last < STAGE_SCHEDULE) {
+    if (r->last < STAGE_NEST) {
         return refuse(d, "--report tells what was decided: --dump, --emit or --stop-after ask "
                          "for less");
     }

@@ -263,7 +263,7 @@ static bool run_input(ToolRun *t, Run *r)
         return t->ctx.diags.n_errors > 0
                    ? false
                    : usage(t, "a kernel dump holds no program to run; a graph "
-                              "or schedule dump does");
+                              "or nest dump does");
     }
     if (!choose_kernel(r, r->c.module) || !run_bind(&r->in, r->g, &r->values, &r->args)) {
         return false;

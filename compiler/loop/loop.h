@@ -32,7 +32,6 @@
 #define LOOP_LOOP_H
 
 #include "op/op.h"
-#include "fuse/fuse.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
 #include "target/target.h"

@@ -525,7 +525,7 @@ def a_dump_of_an_equation_gives_the_same_c():
 def tdsl_run_takes_dumps_too():
     write("t.tdsl", ONE)
     want = tdsl_run("t.tdsl", "A=fill", "-Dn=3").text
-    for stage in STAGES[:7]:
+    for stage in STAGES[:STAGES.index("loop")]:
         tdslc("t.tdsl", "--dump=" + stage, "-o", "d.dump")
         bound = ["-Dn=3"] if stage in STAGES[:3] else []
         save("a.npy", fill((3, 3), 0))
@@ -610,31 +610,42 @@ def load_npz_run(args, dump):
 
 
 @test
-def a_schedule_edited_by_hand_gives_the_same_numbers():
-    schedule = tdslc("-e", "ij,jk->ik", "--shape=64x96", "--shape=96x80", "--dtype=f64", "--dump=schedule").text
-    numbers = sorted(set(re.findall(r"\btile[^\n]*", schedule))) or re.findall(r"schedule[^}]*", schedule, re.S)
-    assert numbers, schedule
-    edited, changed = [], 0
-    inside = False
-    for line in schedule.splitlines(True):
-        inside |= line.strip().startswith("schedule")
-        found = re.search(r"\b(8|16|32|64)\b", line) if inside and not changed else None
-        if found:
-            line = line[:found.start()] + str(int(found[1]) // 2) + line[found.end():]
-            changed += 1
-        edited.append(line)
-    save("a.npy", fill((64, 96), 0)), save("b.npy", fill((96, 80), 1))
-    write("s.dump", schedule)
-    tdslc("--schedule=s.dump", "s.dump", "-o", "k.c")
-    if changed:
-        write("e.dump", "".join(edited))
-        names = re.findall(r"param in @(\w+)", schedule)
-        tdsl_run("e.dump", f"{names[0]}=a.npy", f"{names[1]}=b.npy", "-o", "r.npy")
-        same(np.load("r.npy"), fill((64, 96), 0) @ fill((96, 80), 1))
-        tdslc("--schedule=e.dump", "-e", "ij,jk->ik", "--shape=64x96", "--shape=96x80", "--dtype=f64", "-o", "e.c")
-        assert read("e.c") != read("k.c")
-    write("junk", "no schedule")
-    tdslc("--schedule=junk", *CHAIN, "-o", "j.c", status=1)
+def a_nest_edited_by_hand_gives_the_same_numbers():
+    write("t.tdsl", """kernel f(A: f64[64,96], B: f64[96,80], C: f64[80,40]) -> (R: f64[64,40]) {
+    T[i,k] = A[i,j] * B[j,k];
+    R[i,l] = T[i,k] * C[k,l];
+}""")
+    nest = tdslc("t.tdsl", "--dump=nest").text
+    head, tree = nest[:nest.index("nest {")], nest[nest.index("nest {"):]
+    leaves = re.findall(r"(%\d+) (?:tile|workspace|result)", tree)
+    assert len(leaves) == 2, tree
+    first, last = leaves
+    shapes = [(64, 96), (96, 80), (80, 40)]
+    for k, shape in enumerate(shapes):
+        save(f"{k}.npy", fill(shape, k))
+    want = fill(shapes[0], 0) @ fill(shapes[1], 1) @ fill(shapes[2], 2)
+    T = re.search(rf"{first} = einsum \S+\[(.)(.)\], \S+\[(.)(.)\] -> \[(.),(.)\]".replace("(.)(.)", "(.),(.)"), head).groups()
+    R = re.search(rf"{last} = einsum {first}\[(.),(.)\], \S+\[(.),(.)\] -> \[(.),(.)\]", head).groups()
+    made = []
+    for tile in (1, 7, 32, 100):
+        write("e.dump", head + f"""nest {{
+  axis rows [{first}[{T[0]}], {last}[{R[0]}]]
+  axis k [{first}[{T[3]}], {last}[{R[1]}]]
+  for rows step {tile} parallel {{
+    for k step 16 {{
+      {first} tile
+      {last} result 0
+    }}
+  }}
+}}
+}}"""[:-2])
+        tdsl_run("e.dump", "A=0.npy", "B=1.npy", "C=2.npy", "-o", "r.npy")
+        same(np.load("r.npy"), want)
+        tdslc("--nest=e.dump", "t.tdsl", "-o", "e.c")
+        made.append(read("e.c"))
+    assert len(set(made)) == len(made)
+    write("junk", "no nest")
+    tdslc("--nest=junk", *CHAIN, "-o", "j.c", status=1)
     assert not os.path.exists("j.c")
 
 
@@ -674,7 +685,7 @@ def a_sliced_kernel_computes_little_again_and_gives_numpys_result():
     arrays = [fill((n,) * len(x), k) for k, x in enumerate(inputs)]
     for k, a in enumerate(arrays):
         save(f"{k}.npy", a)
-    write("d.dump", tdslc(*base, "--dump=schedule").text)
+    write("d.dump", tdslc(*base, "--dump=nest").text)
     names = re.findall(r"param in @(\w+)", read("d.dump").decode())
     tdsl_run("d.dump", *[f"{x}={k}.npy" for k, x in enumerate(names)], "-o", "r.npy")
     same(np.load("r.npy"), np.einsum(equation, *arrays, optimize=True))

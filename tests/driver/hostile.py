@@ -84,7 +84,7 @@ kernel k(A: f64[n, n], B: f64[n, n]) -> (C: f64[n, n], s: f64) {
     s = max[i, j](exp(C[i, j]));
 }
 """
-STAGES = "tokens ast checked graph path fuse schedule loop legal".split()
+STAGES = "tokens ast checked graph path nest loop legal".split()
 
 
 def npy(descr, shape, data=b"", order="False", version=1):

@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = []
 ARGS = None
 STRICT = "-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wvla -Werror -O2 -c".split()
-STAGES = "tokens ast checked graph path fuse schedule loop legal".split()
+STAGES = "tokens ast checked graph path nest loop legal".split()
 
 TOUR = """// two results, an inout, open dims
 dim n ~ 8, m ~ 12;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expansion of INLINE operands. The recursion follows expressions whose size fuse.c limits
+/* Expansion of INLINE operands. The recursion follows expressions whose size inline.c limits
  * (EXPRESSION_LIMIT), so its depth is bounded; an explicit stack keeps it off the C stack all
  * the same. */
-#include "fuse/uses.h"
+#include "nest/uses.h"
 
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer)
 {

@@ -3,7 +3,7 @@
  * same axis when one node reads the other with it: a union-find over (node, label). A class is
  * an axis when it has exactly one label in every node, is never read at a fixed position, and
  * is reduced only by nodes that no node of the set reads. */
-#include "fuse/fuse_parts.h"
+#include "nest/parts.h"
 
 typedef struct Classes {
     uint32_t n;       /* of (node, label) pairs */
@@ -101,10 +101,10 @@ static void break_classes(Classes *c, const Graph *g, uint32_t n_nodes, const No
     }
 }
 
-static GroupAxis axis_of_class(Arena *arena, Classes *c, const Graph *g, uint32_t n_nodes,
-                               const NodeRef *nodes, uint32_t root)
+static NestAxis axis_of_class(Arena *arena, Classes *c, const Graph *g, uint32_t n_nodes,
+                              const NodeRef *nodes, uint32_t root)
 {
-    GroupAxis axis = {0};
+    NestAxis axis = {.n = n_nodes};
     int32_t *label = ARENA_ARRAY(arena, n_nodes, int32_t);
     for (uint32_t k = 0; k < n_nodes; k++) {
         const Node *node = graph_node(g, nodes[k]);
@@ -112,17 +112,28 @@ static GroupAxis axis_of_class(Arena *arena, Classes *c, const Graph *g, uint32_
             if (find(c, c->first[k] + l) == root) {
                 label[k] = (int32_t)l;
                 axis.extent = node->extent[l];
-                axis.reduced |= node_reduces(node, (int32_t)l);
             }
         }
     }
+    axis.node = arena_copy(arena, nodes, n_nodes * sizeof *nodes);
     axis.label = label;
     return axis;
 }
 
-uint32_t fuse_common_axes(Arena *arena, const Graph *g, const UseList *uses, uint32_t n_nodes,
-                          const NodeRef *nodes, const GroupAxis **axes)
+bool nest_axis_is_folded(const Graph *g, const NestAxis *axis)
 {
+    for (uint32_t k = 0; k < axis->n; k++) {
+        if (node_reduces(graph_node(g, axis->node[k]), axis->label[k])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,
+                          const NodeRef *nodes, const NestAxis **axes)
+{
+    const Graph *g = f->g;
     Classes c = {0};
     c.first = ARENA_ARRAY(arena, n_nodes + 1, uint32_t);
     for (uint32_t k = 0; k < n_nodes; k++) {
@@ -136,9 +147,9 @@ uint32_t fuse_common_axes(Arena *arena, const Graph *g, const UseList *uses, uin
     }
     bool *is_read = ARENA_ARRAY(arena, n_nodes, bool);
     uint32_t *members = ARENA_ARRAY(arena, c.n, uint32_t);
-    join_uses(&c, g, uses, n_nodes, nodes, is_read);
+    join_uses(&c, g, f->uses, n_nodes, nodes, is_read);
     break_classes(&c, g, n_nodes, nodes, is_read, members);
-    GroupAxis *list = ARENA_ARRAY(arena, c.n, GroupAxis);
+    NestAxis *list = ARENA_ARRAY(arena, c.n, NestAxis);
     uint32_t n_axes = 0;
     /* In the order of the first node's labels, so that dumps read like the source. */
     for (uint32_t x = 0; x < c.first[n_nodes > 0 ? 1 : 0]; x++) {
@@ -148,26 +159,4 @@ uint32_t fuse_common_axes(Arena *arena, const Graph *g, const UseList *uses, uin
     }
     *axes = list;
     return n_axes;
-}
-
-int64_t fuse_node_bytes(const Graph *g, NodeRef n)
-{
-    return fuse_block_bytes(g, n, 0, 0, NULL);
-}
-
-int64_t fuse_block_bytes(const Graph *g, NodeRef n, uint32_t at, uint32_t n_axes,
-                         const GroupAxis *axes)
-{
-    const Node *node = graph_node(g, n);
-    int64_t bytes = dtype_bytes(node->acc);
-    for (uint32_t d = 0; d < node->rank; d++) {
-        bool cut = false;
-        for (uint32_t x = 0; x < n_axes; x++) {
-            cut |= axes[x].label[at] == node->out[d];
-        }
-        if (!cut) {
-            bytes = sat_mul(bytes, dim_typical(&g->dims, node->shape[d]));
-        }
-    }
-    return bytes;
 }

@@ -8,10 +8,10 @@
  * all axes. */
 #include <string.h>
 
-#include "fuse/fuse_parts.h"
+#include "nest/greedy.h"
 
 typedef struct Slices {
-    Fuser *f;
+    Greedy *f;
     const Node *root;
     uint32_t n;         /* sliced labels */
     VEC(NodeRef) nodes; /* found so far; worked through from the front */
@@ -39,7 +39,7 @@ static bool carried_labels(Slices *s, const int32_t *reader, const Use *use, int
 
 static bool add_producers(Slices *s, NodeRef reader)
 {
-    const UseList *u = &s->f->uses[reader];
+    const UseList *u = &s->f->facts->uses[reader];
     int32_t *label = ARENA_ARRAY(s->f->arena, s->n, int32_t);
     for (uint32_t i = 0; i < u->list.n; i++) {
         NodeRef p = u->list.at[i].node;
@@ -60,8 +60,8 @@ static bool add_producers(Slices *s, NodeRef reader)
 static bool read_by_others(Slices *s)
 {
     for (NodeRef n = 0; n < s->f->g->nodes.n; n++) {
-        for (uint32_t i = 0; s->label[n] == NULL && i < s->f->uses[n].list.n; i++) {
-            NodeRef p = s->f->uses[n].list.at[i].node;
+        for (uint32_t i = 0; s->label[n] == NULL && i < s->f->facts->uses[n].list.n; i++) {
+            NodeRef p = s->f->facts->uses[n].list.at[i].node;
             if (s->f->group_of[n] != NODE_NONE && s->label[p] != NULL) {
                 return true;
             }
@@ -70,17 +70,17 @@ static bool read_by_others(Slices *s)
     return false;
 }
 
-static void remove_from_drafts(Slices *s)
+static void remove_from_groups(Slices *s)
 {
-    for (uint32_t d = 0; d < s->f->drafts.n; d++) {
-        Draft *draft = &s->f->drafts.at[d];
+    for (uint32_t d = 0; d < s->f->groups.n; d++) {
+        Group *group = &s->f->groups.at[d];
         uint32_t kept = 0;
-        for (uint32_t k = 0; k < draft->nodes.n; k++) {
-            if (s->label[draft->nodes.at[k]] == NULL) {
-                draft->nodes.at[kept++] = draft->nodes.at[k];
+        for (uint32_t k = 0; k < group->nodes.n; k++) {
+            if (s->label[group->nodes.at[k]] == NULL) {
+                group->nodes.at[kept++] = group->nodes.at[k];
             }
         }
-        draft->nodes.n = kept;
+        group->nodes.n = kept;
     }
 }
 
@@ -106,7 +106,7 @@ static double elements(const Slices *s, NodeRef reader, const Use *use, bool who
  * `most`? */
 static bool can_stand_outside(const Slices *s, NodeRef n, const double *whole, double most)
 {
-    const UseList *u = &s->f->uses[n];
+    const UseList *u = &s->f->facts->uses[n];
     bool fits = s->label[n] != NULL && graph_node(s->f->g, n) != s->root && whole[n] <= most;
     for (uint32_t i = 0; fits && i < u->list.n; i++) {
         NodeRef p = u->list.at[i].node;
@@ -122,8 +122,8 @@ static void find_outside(Slices *s)
     s->can = ARENA_ARRAY(s->f->arena, n_nodes, bool);
     for (uint32_t i = 0; i < s->nodes.n; i++) {
         NodeRef n = s->nodes.at[i];
-        for (uint32_t k = 0; k < s->f->uses[n].list.n; k++) {
-            const Use *use = &s->f->uses[n].list.at[k];
+        for (uint32_t k = 0; k < s->f->facts->uses[n].list.n; k++) {
+            const Use *use = &s->f->facts->uses[n].list.at[k];
             double slice = elements(s, n, use, false);
             most = slice > most ? slice : most;
             whole[use->node] = elements(s, n, use, true);
@@ -242,8 +242,8 @@ static void keep_whole(Slices *s, const uint32_t *order)
     bool *keep = ARENA_ARRAY(s->f->arena, n_nodes, bool);
     for (NodeRef n = n_nodes; n-- > 0;) {
         keep[n] = s->can[n] && (keep[n] || computed_again(s, n, order));
-        for (uint32_t i = 0; keep[n] && i < s->f->uses[n].list.n; i++) {
-            keep[s->f->uses[n].list.at[i].node] = true;
+        for (uint32_t i = 0; keep[n] && i < s->f->facts->uses[n].list.n; i++) {
+            keep[s->f->facts->uses[n].list.at[i].node] = true;
         }
     }
     for (NodeRef n = 0; n < n_nodes; n++) {
@@ -251,28 +251,31 @@ static void keep_whole(Slices *s, const uint32_t *order)
     }
 }
 
-static const GroupAxis *make_axes(Slices *s, const Draft *draft, const uint32_t *order)
+static const SliceLoops *make_loops(Slices *s, const Group *group, const uint32_t *order)
 {
-    GroupAxis *axes = ARENA_ARRAY(s->f->keep, s->n, GroupAxis);
+    SliceLoops *loops = ARENA_NEW(s->f->arena, SliceLoops);
+    Dim *extent = ARENA_ARRAY(s->f->arena, s->n, Dim);
+    const int32_t **label = ARENA_ARRAY(s->f->arena, s->n, const int32_t *);
     for (uint32_t x = 0; x < s->n; x++) {
         uint32_t k = order[x];
-        int32_t *label = ARENA_ARRAY(s->f->keep, draft->nodes.n, int32_t);
-        for (uint32_t at = 0; at < draft->nodes.n; at++) {
-            NodeRef n = draft->nodes.at[at];
-            label[at] = s->label[n][k];
-            axes[x].reduced |=
-                label[at] >= 0 && node_reduces(graph_node(s->f->g, n), label[at]);
+        int32_t *of = ARENA_ARRAY(s->f->arena, group->nodes.n, int32_t);
+        for (uint32_t at = 0; at < group->nodes.n; at++) {
+            of[at] = s->label[group->nodes.at[at]][k];
         }
-        axes[x].extent = s->root->extent[s->root->sliced[k]];
-        axes[x].label = label;
+        extent[x] = s->root->extent[s->root->sliced[k]];
+        label[x] = of;
     }
-    return axes;
+    *loops = (SliceLoops){s->n, extent, label};
+    return loops;
 }
 
-bool fuse_slices(Fuser *f, NodeRef root)
+bool greedy_slices(Greedy *f, NodeRef root)
 {
     Slices s = {.f = f, .root = graph_node(f->g, root)};
     s.n = s.root->n_sliced;
+    if (s.n > NEST_DEPTH) {
+        return false;
+    }
     s.label = ARENA_ARRAY(f->arena, f->g->nodes.n, int32_t *);
     s.label[root] = arena_copy(f->arena, s.root->sliced, s.n * sizeof(int32_t));
     vec_push(f->arena, &s.nodes, root);
@@ -291,15 +294,61 @@ bool fuse_slices(Fuser *f, NodeRef root)
     find_outside(&s);
     choose_order(&s, order);
     keep_whole(&s, order);
-    remove_from_drafts(&s);
-    Draft draft = {.read_by = NODE_NONE, .n_axes = s.n};
+    remove_from_groups(&s);
+    Group group = {.read_by = NODE_NONE};
     for (NodeRef n = 0; n < f->g->nodes.n; n++) {
         if (s.label[n] != NULL) {
-            vec_push(f->arena, &draft.nodes, n);
-            f->group_of[n] = f->drafts.n;
+            vec_push(f->arena, &group.nodes, n);
+            f->group_of[n] = f->groups.n;
         }
     }
-    draft.axes = make_axes(&s, &draft, order);
-    vec_push(f->arena, &f->drafts, draft);
+    group.slices = make_loops(&s, &group, order);
+    vec_push(f->arena, &f->groups, group);
     return true;
+}
+
+/* ---- items ---- */
+
+/* Loops around node number `at`: up to the last that it has. */
+static uint32_t depth_of(const SliceLoops *loops, uint32_t at)
+{
+    uint32_t depth = 0;
+    for (uint32_t x = 0; x < loops->n; x++) {
+        depth = loops->label[x][at] >= 0 ? x + 1 : depth;
+    }
+    return depth;
+}
+
+static NestAxis axis_of(Greedy *f, const Group *group, uint32_t x)
+{
+    NodeRef *node = ARENA_ARRAY(f->keep, group->nodes.n, NodeRef);
+    int32_t *label = ARENA_ARRAY(f->keep, group->nodes.n, int32_t);
+    NestAxis axis = {.extent = group->slices->extent[x], .node = node, .label = label};
+    for (uint32_t at = 0; at < group->nodes.n; at++) {
+        if (group->slices->label[x][at] >= 0) {
+            node[axis.n] = group->nodes.at[at];
+            label[axis.n++] = group->slices->label[x][at];
+        }
+    }
+    return axis;
+}
+
+/* What stands further out than the innermost loop is computed before the loops inside it begin:
+ * a value reads none that stands further in. */
+void slices_items(Greedy *f, const Group *group, Tree *tree)
+{
+    for (uint32_t depth = 0; depth <= group->slices->n; depth++) {
+        if (depth > 0) {
+            tree_loop(f->keep, tree, depth - 1, axis_of(f, group, depth - 1), 1, false);
+        }
+        for (uint32_t at = 0; at < group->nodes.n; at++) {
+            bool again = false;
+            for (uint32_t x = 0; x < depth; x++) {
+                again |= group->slices->label[x][at] < 0;
+            }
+            if (depth_of(group->slices, at) == depth) {
+                tree_leaf(f->keep, tree, depth, group->nodes.at[at], again);
+            }
+        }
+    }
 }

@@ -2,10 +2,10 @@
 /* What a stored node reads once its INLINE operands are expanded: leaves of its expression,
  * each with its indices in the node's own labels. Fusion, its verifier and the loop builder all
  * reason on this list. */
-#ifndef FUSE_USES_H
-#define FUSE_USES_H
+#ifndef NEST_USES_H
+#define NEST_USES_H
 
-#include "fuse/fuse.h"
+#include "nest/nest.h"
 
 typedef struct Use {
     NodeRef node;  /* a stored node, or an INPUT */

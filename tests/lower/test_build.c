@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way from graph to kernel: each program is fused, scheduled and built for machines of
- * several sizes, so that its loops are cut in different ways, and the kernel must compute what
+/* The way from graph to kernel: each program is given nests for machines of several
+ * sizes, so that its loops are cut in different ways, and the kernel must compute what
  * the graph does, bit for bit, for many extents. */
 #include "support/test.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "graph/eval.h"
-#include "loop/schedule.h"
+#include "lower/lower.h"
 
 static const char head[] = "  dim m ~ 40\n  dim n ~ 30\n  dim k ~ 20\n";
 
@@ -196,11 +196,10 @@ static void check(const char *program, const char *lines, int64_t capacity, bool
     assert_non_null(m);
     b->g = m->graphs.at[0];
     Arena *arena = &b->ctx.arena;
-    Partition *p = no_fuse ? fuse_none(&b->ctx, arena, b->g, &b->machine)
-                           : fuse_greedy(&b->ctx, arena, b->g, &b->machine);
-    Schedule *s = schedule_choose(&b->ctx, arena, p, &b->machine);
-    bool ok = fuse_verify(&b->ctx, p, "test") && schedule_verify(&b->ctx, s, "test");
-    Kernel *k = ok ? loop_build(&b->ctx, arena, s) : NULL;
+    Nest *nest = no_fuse ? nest_unfused(&b->ctx, arena, b->g, &b->machine)
+                         : nest_greedy(&b->ctx, arena, b->g, &b->machine);
+    bool ok = nest_verify(&b->ctx, nest, "test");
+    Kernel *k = ok ? nest_lower(&b->ctx, arena, nest) : NULL;
     if (k == NULL || !loop_verify(&b->ctx, k, "test")) {
         Text out;
         text_init(&out, arena);

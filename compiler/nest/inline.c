@@ -3,7 +3,7 @@
  * Storing costs memory traffic or a block on chip; recomputing costs arithmetic, and blows up
  * when an expression is used often. So an expression is stored only when it must be (a
  * contraction reads tensors, results are tensors) or when recomputing it is dear. */
-#include "fuse/fuse_parts.h"
+#include "nest/parts.h"
 
 /* Nodes an expanded expression may have: bounds the recursion over expressions and the size of
  * statements. */
@@ -64,8 +64,8 @@ static void count_readers(const Graph *g, const bool *needed, Readers *r)
     }
 }
 
-void fuse_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
-                        Residence *residence, const int32_t *result_of)
+void nest_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
+                        const int32_t *result_of, Residence *residence)
 {
     uint32_t n_nodes = g->nodes.n;
     Readers r = {ARENA_ARRAY(scratch, n_nodes, uint32_t), ARENA_ARRAY(scratch, n_nodes, bool),

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusion: which nodes share a group, on which axes, and where every value lives; and that a
- * partition given from outside is checked. Graphs and partitions are texts. */
+/* Greedy nests: which nodes share loops, over which axes, and where every value lives; and that
+ * a nest given from outside is checked. Graphs and nests are texts. */
 #include "support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuse/fuse.h"
 #include "dump/text.h"
+#include "nest/nest.h"
 
 typedef struct Case {
     Ctx ctx;
     Graph *g;
-    Partition *p;
+    Nest *nest;
 } Case;
 
 static const Machine machine = {
@@ -34,8 +34,8 @@ static Case *case_new(const char *lines)
     }
     assert_non_null(m);
     c->g = m->graphs.at[0];
-    c->p = fuse_greedy(&c->ctx, &c->ctx.arena, c->g, &machine);
-    assert_true(fuse_verify(&c->ctx, c->p, "test"));
+    c->nest = nest_greedy(&c->ctx, &c->ctx.arena, c->g, &machine);
+    assert_true(nest_verify(&c->ctx, c->nest, "test"));
     return c;
 }
 
@@ -49,11 +49,11 @@ static const char *dumped(Case *c)
 {
     Text out;
     text_init(&out, &c->ctx.arena);
-    fuse_dump(c->p, &out);
+    nest_dump(c->nest, &out);
     return out.at;
 }
 
-static void assert_fused(const char *lines, const char *expected)
+static void assert_nest(const char *lines, const char *expected)
 {
     Case *c = case_new(lines);
     assert_string_equal(dumped(c), expected);
@@ -73,25 +73,22 @@ static const char mp2[] =
 static void a_transposed_use_leaves_the_other_indices_as_axes(void **state)
 {
     (void)state;
-    assert_fused(mp2, "partition {\n"
-                      "  group 0 [%2, %6] {\n"
-                      "    axis [a,a] ; o, reduced\n"
-                      "    axis [d,c] ; o, reduced\n"
-                      "  }\n"
-                      "  value %0 argument\n"
-                      "  value %1 argument\n"
-                      "  value %2 tile\n"
-                      "  value %3 register\n"
-                      "  value %4 register\n"
-                      "  value %5 register\n"
-                      "  value %6 result 0\n"
-                      "}\n");
+    assert_nest(mp2, "nest {\n"
+                     "  axis i [%2[a], %6[a]] ; o\n"
+                     "  axis j [%2[d], %6[c]] ; o\n"
+                     "  for i step 8 {\n"
+                     "    for j step 8 {\n"
+                     "      %2 tile ; T: [8,v,8,v], 36100 bytes\n"
+                     "      %6 result 0\n"
+                     "    }\n"
+                     "  }\n"
+                     "}\n");
 }
 
 static void a_chain_of_contractions_shares_its_outer_loops(void **state)
 {
     (void)state;
-    assert_fused(
+    assert_nest(
         "  dim o ~ 5\n  dim v ~ 19\n  dim n ~ 24\n  dim x ~ 84\n"
         "  param in @E : f64[n,n,x]\n  param in @Co : f64[n,o]\n  param in @Cv : f64[n,v]\n"
         "  %0 = input @E : f64[n,n,x]\n  %1 = input @Co : f64[n,o]\n"
@@ -99,17 +96,15 @@ static void a_chain_of_contractions_shares_its_outer_loops(void **state)
         "  %3 = einsum %1[a,b], %0[a,c,d] -> [b,c,d] : f64[o,n,x] as H\n"
         "  %4 = einsum %2[a,b], %3[c,a,d] -> [c,b,d] : f64[o,v,x]\n"
         "  result @B = %4\n",
-        "partition {\n"
-        "  group 0 [%3, %4] {\n"
-        "    axis [b,c] ; o\n"
-        "    axis [c,a] ; n, reduced\n"
-        "    axis [d,d] ; x\n"
+        "nest {\n"
+        "  axis i [%3[b], %4[c]] ; o\n"
+        "  axis j [%3[d], %4[d]] ; x\n"
+        "  for i step 8 parallel {\n"
+        "    for j step 64 {\n"
+        "      %3 tile ; H: [8,n,64], 61440 bytes\n"
+        "      %4 result 0\n"
+        "    }\n"
         "  }\n"
-        "  value %0 argument\n"
-        "  value %1 argument\n"
-        "  value %2 argument\n"
-        "  value %3 tile\n"
-        "  value %4 result 0\n"
         "}\n");
 }
 
@@ -117,18 +112,17 @@ static void what_is_reduced_before_it_is_read_is_no_axis(void **state)
 {
     (void)state;
     /* softmax: the row sum is complete only after the row */
-    assert_fused("  dim q ~ 8\n  dim k ~ 8\n  param in @S : f32[q,k]\n"
-                 "  %0 = input @S : f32[q,k]\n"
-                 "  %1 = reduce.sum %0[a,b] -> [a] : f32[q]\n"
-                 "  %2 = div %0[a,b], %1[a] -> [a,b] : f32[q,k]\n  result @P = %2\n",
-                 "partition {\n"
-                 "  group 0 [%1, %2] {\n"
-                 "    axis [a,a] ; q\n"
-                 "  }\n"
-                 "  value %0 argument\n"
-                 "  value %1 tile\n"
-                 "  value %2 result 0\n"
-                 "}\n");
+    assert_nest("  dim q ~ 8\n  dim k ~ 8\n  param in @S : f32[q,k]\n"
+                "  %0 = input @S : f32[q,k]\n"
+                "  %1 = reduce.sum %0[a,b] -> [a] : f32[q]\n"
+                "  %2 = div %0[a,b], %1[a] -> [a,b] : f32[q,k]\n  result @P = %2\n",
+                "nest {\n"
+                "  axis i [%1[a], %2[a]] ; q\n"
+                "  for i step 8 parallel {\n"
+                "    %1 tile ; [8], 32 bytes\n"
+                "    %2 result 0\n"
+                "  }\n"
+                "}\n");
 }
 
 /* R[e] = A[a,b] B[b,c] C[c,d] D[d,e] in slices of b and d: %5 lacks b, %4 lacks d. */
@@ -150,16 +144,21 @@ static const char *chain_in_slices(Arena *arena, int b)
 static void slices_are_ordered_so_that_little_is_computed_again(void **state)
 {
     (void)state;
-    static const char expected[] = "  group 0 [%4, %5, %6, %7] {\n"
-                                   "    axis [_,b,c,b] ; 5, reduced\n"
-                                   "    axis [b,_,a,a] ; 40, reduced\n";
+    static const char expected[] = "  for i step 1 {\n"
+                                   "    %5 tile ; [6,6], 288 bytes\n"
+                                   "    for j step 1 {\n"
+                                   "      %4 tile again ; [6], 48 bytes\n"
+                                   "      %6 tile ; [6], 48 bytes\n"
+                                   "      %7 result 0\n"
+                                   "    }\n"
+                                   "  }\n"
+                                   "}\n";
     Ctx ctx;
     ctx_init(&ctx);
     /* the other order would compute %5, the dearer one, at every position of b */
     Case *c = case_new(chain_in_slices(&ctx.arena, 40));
-    const char *at = strstr(dumped(c), "  group 0");
+    const char *at = strstr(dumped(c), expected);
     assert_non_null(at);
-    assert_memory_equal(at, expected, strlen(expected));
     case_free(c);
     ctx_release(&ctx);
 }
@@ -167,20 +166,20 @@ static void slices_are_ordered_so_that_little_is_computed_again(void **state)
 static void what_is_small_enough_is_kept_whole_before_the_slices(void **state)
 {
     (void)state;
-    static const char expected[] = "  group 0 [%4] {\n"
-                                   "    axis [a] ; 6, reduced\n"
-                                   "    axis [b] ; 4\n"
-                                   "    axis [c] ; 6\n"
+    static const char expected[] = "  %4 tile ; [4,6], 192 bytes\n"
+                                   "  for i step 1 {\n"
+                                   "    %5 tile ; [6,6], 288 bytes\n"
+                                   "    for j step 1 {\n"
+                                   "      %6 tile ; [6], 48 bytes\n"
+                                   "      %7 result 0\n"
+                                   "    }\n"
                                    "  }\n"
-                                   "  group 1 [%5, %6, %7] {\n"
-                                   "    axis [b,c,b] ; 5, reduced\n"
-                                   "    axis [_,a,a] ; 4, reduced\n";
+                                   "}\n";
     Ctx ctx;
     ctx_init(&ctx);
     Case *c = case_new(chain_in_slices(&ctx.arena, 4));
-    const char *at = strstr(dumped(c), "  group 0");
+    const char *at = strstr(dumped(c), expected);
     assert_non_null(at);
-    assert_memory_equal(at, expected, strlen(expected));
     case_free(c);
     ctx_release(&ctx);
 }
@@ -193,9 +192,9 @@ static void what_shares_no_loop_and_does_not_fit_is_a_spill(void **state)
                        "  %2 = einsum %1[a,b], %1[b,a] -> [] : f64[]\n"
                        "  %3 = einsum %1[a,b], %1[c,a] -> [c,b] : f64[n,n]\n"
                        "  result @x = %2\n  result @y = %3\n");
-    assert_int_equal(c->p->residence[1], RESIDE_WORKSPACE);
-    assert_non_null(c->p->reason[1]);
-    fuse_warn_spills(&c->ctx, c->p);
+    assert_int_equal(c->nest->values[1].residence, RESIDE_WORKSPACE);
+    assert_non_null(c->nest->values[1].reason);
+    nest_warn_spills(&c->ctx, c->nest);
     assert_int_equal(c->ctx.diags.list.n, 1);
     assert_int_equal(c->ctx.diags.list.at[0]->code, W_SPILL);
     assert_string_equal(c->ctx.diags.list.at[0]->message,
@@ -212,8 +211,8 @@ static void a_dear_expression_read_twice_is_stored(void **state)
         "  %3 = reduce.sum %1[a] -> [] : f64[]\n  %4 = reduce.max %1[a] -> [] : f64[]\n"
         "  %5 = reduce.sum %2[a] -> [] : f64[]\n  %6 = reduce.max %2[a] -> [] : f64[]\n"
         "  result @s = %3\n  result @t = %4\n  result @u = %5\n  result @v = %6\n");
-    assert_int_equal(c->p->residence[1], RESIDE_TILE);
-    assert_int_equal(c->p->residence[2], RESIDE_INLINE);
+    assert_true(residence_is_stored(c->nest->values[1].residence));
+    assert_int_equal(c->nest->values[2].residence, RESIDE_INLINE);
     case_free(c);
 }
 
@@ -222,20 +221,20 @@ static void a_parameter_is_updated_in_place_only_when_nothing_else_reads_it(void
     (void)state;
     Case *c = case_new("  dim n ~ 8\n  param inout @C : f64[n,n]\n  %0 = input @C : f64[n,n]\n"
                        "  %1 = add %0[a,b], %0[a,b] -> [a,b] : f64[n,n]\n  update @C = %1\n");
-    assert_int_equal(c->p->residence[1], RESIDE_RESULT);
+    assert_int_equal(c->nest->values[1].residence, RESIDE_RESULT);
     case_free(c);
     c = case_new("  dim n ~ 8\n  param inout @C : f64[n,n]\n  %0 = input @C : f64[n,n]\n"
                  "  %1 = add %0[a,b], %0[b,a] -> [a,b] : f64[n,n]\n  update @C = %1\n");
-    assert_int_equal(c->p->residence[1], RESIDE_WORKSPACE);
+    assert_int_equal(c->nest->values[1].residence, RESIDE_WORKSPACE);
     case_free(c);
     c = case_new(
         "  dim n ~ 8\n  param inout @C : f64[n,n]\n  %0 = input @C : f64[n,n]\n"
         "  %1 = neg %0[a,b] -> [a,b] : f64[n,n]\n  update @C = %1\n  result @old = %0\n");
-    assert_int_equal(c->p->residence[1], RESIDE_WORKSPACE);
+    assert_int_equal(c->nest->values[1].residence, RESIDE_WORKSPACE);
     case_free(c);
 }
 
-static void partitions_print_read_and_print_the_same(void **state)
+static void nests_print_read_and_print_the_same(void **state)
 {
     (void)state;
     Case *c = case_new(mp2);
@@ -243,18 +242,18 @@ static void partitions_print_read_and_print_the_same(void **state)
     uint32_t source = source_add(&c->ctx.sources, "p", str_from(text), (Span){0});
     DumpTree *tree = dump_tree_read(&c->ctx, &c->ctx.arena, source);
     assert_non_null(tree);
-    Partition *p = fuse_read(&c->ctx, &c->ctx.arena, c->g, tree->line[0]);
-    assert_non_null(p);
+    Nest *nest = nest_read(&c->ctx, &c->ctx.arena, c->g, tree->line[0]);
+    assert_non_null(nest);
     Text again;
     text_init(&again, &c->ctx.arena);
-    fuse_dump(p, &again);
+    nest_dump(nest, &again);
     assert_string_equal(again.at, text);
     case_free(c);
 }
 
-/* Replaces `from` by `to` in the partition of mp2; reading it must be refused with a message
+/* Replaces `from` by `to` in the nest of mp2; reading it must be refused with a message
  * that holds `why`. */
-static void assert_partition_refused(const char *from, const char *to, const char *why)
+static void assert_refused(const char *from, const char *to, const char *why)
 {
     Case *c = case_new(mp2);
     const char *text = dumped(c);
@@ -265,7 +264,7 @@ static void assert_partition_refused(const char *from, const char *to, const cha
     uint32_t source = source_add(&c->ctx.sources, "p", str_from(broken), (Span){0});
     DumpTree *tree = dump_tree_read(&c->ctx, &c->ctx.arena, source);
     assert_non_null(tree);
-    assert_null(fuse_read(&c->ctx, &c->ctx.arena, c->g, tree->line[0]));
+    assert_null(nest_read(&c->ctx, &c->ctx.arena, c->g, tree->line[0]));
     assert_int_equal(c->ctx.diags.list.n, 1);
     const char *message = c->ctx.diags.list.at[0]->message;
     if (strstr(message, why) == NULL) {
@@ -275,24 +274,29 @@ static void assert_partition_refused(const char *from, const char *to, const cha
     case_free(c);
 }
 
-static void a_partition_that_would_compute_something_else_is_refused(void **state)
+static void a_nest_that_would_compute_something_else_is_refused(void **state)
 {
     (void)state;
-    assert_partition_refused("axis [a,a]", "axis [b,b]", "at other indices");
-    assert_partition_refused("axis [a,a]", "axis [c,a]", "another extent");
-    assert_partition_refused("axis [d,c]", "axis [a,a]", "one index on two axes");
-    assert_partition_refused("[%2, %6]", "[%6, %2]", "lacks an axis");
-    assert_partition_refused("%2 tile", "%2 register", "cannot stay in registers");
-    assert_partition_refused("%2 tile", "%2 result 0", "not its own");
-    assert_partition_refused("%5 register", "%5 tile", "without a group");
-    assert_partition_refused("  value %2 tile\n", "", "or in a group and not stored");
-    assert_partition_refused("%0 argument", "%0 tile", "is a parameter");
-    assert_partition_refused(
-        "group 0 [%2, %6] {\n    axis [a,a] ; o, reduced\n    axis [d,c] ; o, "
-        "reduced\n  }\n",
-        "group 0 [%2] {\n  }\n  group 1 [%6] {\n  }\n", "block of another group");
-    assert_partition_refused("group 0 [%2, %6]", "group 1 [%2, %6]", "numbered from 0");
-    assert_partition_refused("[%2, %6]", "[%2, %77]", "a value of the graph");
+    assert_refused("axis i [%2[a], %6[a]]", "axis i [%2[b], %6[b]]", "at other indices");
+    assert_refused("axis i [%2[a], %6[a]]", "axis i [%2[b], %6[a]]", "another extent");
+    assert_refused("axis j [%2[d], %6[c]]", "axis k [%2[d], %6[c]]", "no axis of this name");
+    assert_refused("axis j [%2[d], %6[c]]", "axis j [%2[a], %6[c]]", "one index on two axes");
+    assert_refused("axis i [%2[a], %6[a]]", "axis i [%2[a]]", "lacks the axis");
+    assert_refused("axis i [%2[a], %6[a]]", "axis i [%6[a], %2[a]]", "ascending");
+    assert_refused("for i step 8 {", "for i step 8 parallel {", "at the same time");
+    assert_refused("for i step 8 {", "for i step 0 {", "by no tile");
+    assert_refused("for j step 8 {", "for i step 3 {", "unevenly");
+    assert_refused("%2 tile", "%2 tile again", "computed again and is not");
+    assert_refused("%2 tile", "%2 register", "one of result, tile, workspace");
+    assert_refused("%2 tile", "%2 result 0", "not its own");
+    assert_refused("%2 tile", "%2 workspace", "shares a loop with it");
+    assert_refused("      %2 tile ; T: [8,v,8,v], 36100 bytes\n", "", "has no leaf");
+    assert_refused("      %6 result 0\n", "      %6 result 0\n      %6 result 0\n",
+                   "two leaves");
+    assert_refused("      %2 tile ; T: [8,v,8,v], 36100 bytes\n      %6 result 0\n",
+                   "      %6 result 0\n      %2 tile\n", "before it is computed");
+    assert_refused("%6[a]", "%77[a]", "a value of the graph");
+    assert_refused("%6[a]", "%6[z]", "a label of that value");
 }
 
 int main(void)
@@ -306,8 +310,8 @@ int main(void)
         cmocka_unit_test(what_shares_no_loop_and_does_not_fit_is_a_spill),
         cmocka_unit_test(a_dear_expression_read_twice_is_stored),
         cmocka_unit_test(a_parameter_is_updated_in_place_only_when_nothing_else_reads_it),
-        cmocka_unit_test(partitions_print_read_and_print_the_same),
-        cmocka_unit_test(a_partition_that_would_compute_something_else_is_refused),
+        cmocka_unit_test(nests_print_read_and_print_the_same),
+        cmocka_unit_test(a_nest_that_would_compute_something_else_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a nest to a kernel of form LOOP_TILED. Mechanism only: every decision is in the nest.
+ *
+ * Each loop of the tree becomes a loop, each leaf one or two tile statements. A buffer is
+ * allocated in the body of its value's home, right before the first item that uses it; what is
+ * folded over loops gets its neutral element before the outermost of these, and is converted
+ * after it when it is folded in another type. A node's label is a loop variable (tile 1), a
+ * local index within the tile of the innermost loop that cuts it, or a local index over the
+ * whole extent. A block has no dimension where a loop at or around its home cuts to 1, and is
+ * indexed relative to the start of that loop's tile. */
+#include <stdio.h>
+
+#include "lower/lower.h"
+#include "nest/uses.h"
+
+/* How one label of the node being built is indexed. */
+typedef struct Position {
+    Affine at;  /* absolute position */
+    bool local; /* `at` is the local index `var` over `range` */
+    VarRef var;
+    Range range;
+} Position;
+
+/* Where a value is kept: its buffer, and the loop in whose body that lives. */
+typedef struct Place {
+    BufRef buf;
+    uint32_t home; /* NEST_NONE: the kernel's body */
+} Place;
+
+typedef struct Builder {
+    Ctx *ctx;
+    Arena *arena;
+    const Graph *g;
+    const Nest *nest;
+    Kernel *k;
+    Place *storage;     /* [nodes]: where the value is read */
+    Place *accumulator; /* [nodes]: where it is folded, when that is another buffer */
+    BufRef *result;     /* [results] */
+    VarRef *loop;       /* [items]: variables of the loops that are open */
+    VEC(VarRef) locals; /* local index for label 0, 1, ... : shared by all statements */
+} Builder;
+
+typedef struct Block {
+    VEC(Stmt *) list;
+} Block;
+
+#define BUF_NONE UINT32_MAX
+
+static VarRef local_var(Builder *b, uint32_t label)
+{
+    while (b->locals.n <= label) {
+        char name[16];
+        uint32_t l = b->locals.n;
+        if (l < 26) {
+            name[0] = (char)('a' + l);
+            name[1] = '\0';
+        } else {
+            (void)snprintf(name, sizeof name, "l%u", l);
+        }
+        VarRef v = kernel_var(b->k, &b->ctx->syms, name, false);
+        vec_push(b->arena, &b->locals, v);
+    }
+    return b->locals.at[label];
+}
+
+static Position whole_position(Builder *b, uint32_t label, Dim extent)
+{
+    Position p = {.local = true};
+    p.var = local_var(b, label);
+    p.range = range_whole(extent);
+    p.at = affine_var(b->arena, p.var);
+    return p;
+}
+
+/* As a statement in the body of loop `scope` sees it. */
+static Position label_position(Builder *b, NodeRef node, uint32_t scope, uint32_t label)
+{
+    Dim extent = graph_node(b->g, node)->extent[label];
+    uint32_t loop = nest_loop_of(b->nest, scope, node, (int32_t)label);
+    if (loop == NEST_NONE) {
+        return whole_position(b, label, extent);
+    }
+    Position p = {.at = affine_var(b->arena, b->loop[loop])};
+    int64_t tile = b->nest->items[loop].tile;
+    if (tile > 1) {
+        p.local = true;
+        p.range = (Range){.start = p.at, .span = tile, .clipped = true, .limit = extent};
+        p.var = local_var(b, label);
+        p.at = affine_var(b->arena, p.var);
+    }
+    return p;
+}
+
+static Position *node_positions(Builder *b, NodeRef node, uint32_t scope)
+{
+    const Node *n = graph_node(b->g, node);
+    Position *list = ARENA_ARRAY(b->arena, n->n_labels, Position);
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        list[l] = label_position(b, node, scope, l);
+    }
+    return list;
+}
+
+/* The loop that cuts dimension `d` of the node's block at `home`, or NEST_NONE. */
+static uint32_t cutting_loop(const Builder *b, NodeRef node, uint32_t home, uint32_t d)
+{
+    return nest_loop_of(b->nest, home, node, graph_node(b->g, node)->out[d]);
+}
+
+/* Indices of the buffer at `place`, which holds the value of `node`, read or written at
+ * `access`. */
+static const Affine *buffer_at(Builder *b, Place place, NodeRef node, Access access,
+                               const Position *pos)
+{
+    const Buffer *buffer = &b->k->bufs.at[place.buf];
+    Affine *at = ARENA_ARRAY(b->arena, buffer->rank, Affine);
+    uint32_t out = 0;
+    for (uint32_t d = 0; d < access.rank; d++) {
+        uint32_t loop =
+            buffer->space == SPACE_TILE ? cutting_loop(b, node, place.home, d) : NEST_NONE;
+        if (loop != NEST_NONE && b->nest->items[loop].tile == 1) {
+            continue;
+        }
+        Index index = access.index[d];
+        Affine x = affine_const(index.offset);
+        if (index.label >= 0) {
+            x = affine_add(b->arena, x, 1, pos[index.label].at);
+        }
+        at[out++] = loop == NEST_NONE
+                        ? x
+                        : affine_add(b->arena, x, -1, affine_var(b->arena, b->loop[loop]));
+    }
+    CHECK(out == buffer->rank);
+    return at;
+}
+
+/* ---- expressions ---- */
+
+static const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos);
+
+static const Expr *build_operation(Builder *b, const Node *n, Access access,
+                                   const Position *pos)
+{
+    const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
+    for (uint32_t i = 0; i < n->n_operands; i++) {
+        arg[i] = build_expr(b, n->operand[i], access_compose(b->arena, n, n->access[i], access),
+                            pos);
+    }
+    if (op_info(n->op)->kind == OPKIND_MAP) {
+        return n->op == OP_COPY ? arg[0]
+                                : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
+    }
+    const Expr *product = expr_cast(b->arena, arg[0], n->dtype);
+    for (uint32_t i = 1; i < n->n_operands; i++) {
+        const Expr *pair[2] = {product, expr_cast(b->arena, arg[i], n->dtype)};
+        product =
+            expr_op(b->arena, n->dtype == DTYPE_BOOL ? OP_AND : OP_MUL, n->dtype, 2, pair);
+    }
+    return product;
+}
+
+static const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos)
+{
+    const Node *n = graph_node(b->g, node);
+    if (n->op == OP_CONST) {
+        return expr_const(b->arena, n->value);
+    }
+    if (n->op == OP_EXTENT) {
+        Expr *e = ARENA_NEW(b->arena, Expr);
+        *e = (Expr){.kind = EXPR_EXTENT, .dtype = n->dtype, .dim = n->dim};
+        return e;
+    }
+    if (b->nest->values[node].residence == RESIDE_INLINE) {
+        return build_operation(b, n, access, pos);
+    }
+    Place place = b->storage[node];
+    CHECK(place.buf != BUF_NONE);
+    return expr_load(b->arena, b->k, place.buf, buffer_at(b, place, node, access, pos));
+}
+
+/* The value of one step of node `n`: what it assigns, or what joins its fold. */
+static const Expr *node_value(Builder *b, const Node *n, const Position *pos)
+{
+    Index *index = ARENA_ARRAY(b->arena, n->n_labels, Index);
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        index[l] = (Index){(int32_t)l, 0};
+    }
+    const Expr *value = NULL;
+    bool fold = !node_is_expression(n);
+    DType t = fold ? n->acc : n->dtype;
+    const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
+    for (uint32_t i = 0; i < n->n_operands; i++) {
+        arg[i] = build_expr(b, n->operand[i], n->access[i], pos);
+    }
+    if (op_info(n->op)->kind == OPKIND_MAP) {
+        return n->op == OP_COPY ? arg[0]
+                                : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
+    }
+    for (uint32_t i = 0; i < n->n_operands; i++) {
+        const Expr *x = expr_cast(b->arena, arg[i], t);
+        const Expr *pair[2] = {value, x};
+        value = value == NULL
+                    ? x
+                    : expr_op(b->arena, t == DTYPE_BOOL ? OP_AND : OP_MUL, t, 2, pair);
+    }
+    return value;
+}
+
+static Op node_fold(const Node *n)
+{
+    if (op_info(n->op)->kind == OPKIND_CONTRACT) {
+        return n->acc == DTYPE_BOOL ? OP_ANY : OP_SUM;
+    }
+    return n->op;
+}
+
+/* ---- statements ---- */
+
+static Stmt *stmt_new(Builder *b, StmtKind kind, Span span, Sym name)
+{
+    Stmt *s = ARENA_NEW(b->arena, Stmt);
+    s->kind = kind;
+    s->span = span;
+    s->name = name;
+    s->fold = OP_COPY;
+    return s;
+}
+
+static void emit_alloc(Builder *b, Block *to, BufRef buf)
+{
+    Stmt *s = stmt_new(b, STMT_ALLOC, b->k->bufs.at[buf].span, NULL);
+    s->buf = buf;
+    vec_push(b->arena, &to->list, s);
+}
+
+/* A tile statement over the labels of `n` (those of its output only, unless `all`). */
+static Stmt *emit_tile(Builder *b, Block *to, const Node *n, const Position *pos, bool all)
+{
+    Stmt *s = stmt_new(b, STMT_TILE, n->span, n->name);
+    TileIndex *index = ARENA_ARRAY(b->arena, n->n_labels, TileIndex);
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        /* output labels in output order, then the reduced ones */
+        uint32_t count = pass == 0 ? n->rank : all ? n->n_labels : 0;
+        for (uint32_t i = 0; i < count; i++) {
+            int32_t l = pass == 0 ? n->out[i] : (int32_t)i;
+            if (pos[l].local && (pass == 0 || node_reduces(n, l))) {
+                index[s->n_index++] =
+                    (TileIndex){.var = pos[l].var, .range = pos[l].range, .mode = MODE_LOOP};
+            }
+        }
+    }
+    s->index = index;
+    vec_push(b->arena, &to->list, s);
+    return s;
+}
+
+static Access output_access(Builder *b, const Node *n)
+{
+    Index *index = ARENA_ARRAY(b->arena, n->rank, Index);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        index[d] = (Index){n->out[d], 0};
+    }
+    return (Access){n->rank, index};
+}
+
+static void set_dst(Builder *b, Stmt *s, NodeRef node, Place place, const Position *pos)
+{
+    s->dst = place.buf;
+    s->at = buffer_at(b, place, node, output_access(b, graph_node(b->g, node)), pos);
+}
+
+static void emit_fill(Builder *b, Block *to, NodeRef node, Place place, const Position *pos)
+{
+    const Node *n = graph_node(b->g, node);
+    Stmt *s = emit_tile(b, to, n, pos, false);
+    set_dst(b, s, node, place, pos);
+    s->value = expr_const(b->arena, op_neutral(node_fold(n), n->acc));
+}
+
+/* dst = (dtype) accumulator */
+static void emit_convert(Builder *b, Block *to, NodeRef node, const Position *pos)
+{
+    const Node *n = graph_node(b->g, node);
+    Stmt *s = emit_tile(b, to, n, pos, false);
+    set_dst(b, s, node, b->storage[node], pos);
+    Place acc = b->accumulator[node];
+    const Affine *at = buffer_at(b, acc, node, output_access(b, n), pos);
+    s->value = expr_cast(b->arena, expr_load(b->arena, b->k, acc.buf, at), n->dtype);
+}
+
+static Place fold_target(const Builder *b, NodeRef node)
+{
+    return b->accumulator[node].buf != BUF_NONE ? b->accumulator[node] : b->storage[node];
+}
+
+/* The statements of a leaf in the body of loop `scope`. */
+static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
+{
+    const Node *n = graph_node(b->g, node);
+    Position *pos = node_positions(b, node, scope);
+    bool fold = !node_is_expression(n);
+    bool outer = fold && b->nest->values[node].fold != NEST_NONE;
+    Place dst = fold ? fold_target(b, node) : b->storage[node];
+    if (fold && !outer) {
+        emit_fill(b, to, node, dst, pos);
+    }
+    Stmt *s = emit_tile(b, to, n, pos, true);
+    set_dst(b, s, node, dst, pos);
+    s->value = node_value(b, n, pos);
+    s->fold = fold ? node_fold(n) : OP_COPY;
+    if (fold && !outer && dst.buf != b->storage[node].buf) {
+        emit_convert(b, to, node, pos);
+    }
+}
+
+/* ---- buffers ---- */
+
+static const char *node_hint(const Node *n)
+{
+    return n->name == NULL ? "t" : n->name->text;
+}
+
+/* The block of `node` that lives in the body of loop `home`, or all of it in memory. */
+static Place make_buffer(Builder *b, NodeRef node, uint32_t home, Space space, DType t,
+                         const char *hint)
+{
+    const Node *n = graph_node(b->g, node);
+    Dim *extent = ARENA_ARRAY(b->arena, n->rank, Dim);
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < n->rank; d++) {
+        uint32_t loop = space == SPACE_TILE ? cutting_loop(b, node, home, d) : NEST_NONE;
+        int64_t tile = loop == NEST_NONE ? 0 : b->nest->items[loop].tile;
+        if (tile == 1) {
+            continue;
+        }
+        bool whole = loop == NEST_NONE || (n->shape[d].sym < 0 && n->shape[d].n <= tile);
+        extent[rank++] = whole ? n->shape[d] : dim_fixed(tile);
+    }
+    Place place = {kernel_buffer(b->k, &b->ctx->syms, hint, t, space, rank, extent), home};
+    b->k->bufs.at[place.buf].span = n->span;
+    b->k->bufs.at[place.buf].may_spill = n->allow_spill;
+    return place;
+}
+
+/* The loop in whose body the fold begins and ends. */
+static uint32_t fold_scope(const Builder *b, NodeRef node)
+{
+    const NestValue *v = &b->nest->values[node];
+    return v->fold != NEST_NONE ? b->nest->items[v->fold].parent
+                                : b->nest->items[v->item].parent;
+}
+
+/* Buffers of `node` that live in the body of loop `scope`. */
+static void build_buffers(Builder *b, Block *to, NodeRef node, uint32_t scope)
+{
+    const Node *n = graph_node(b->g, node);
+    const NestValue *v = &b->nest->values[node];
+    bool fold = !node_is_expression(n);
+    if (v->residence == RESIDE_RESULT) {
+        b->storage[node] = (Place){b->result[v->result], NEST_NONE};
+    } else if (v->home == scope && v->in_place != NODE_NONE) {
+        b->storage[node] = b->storage[v->in_place];
+    } else if (v->home == scope) {
+        bool tile = v->residence == RESIDE_TILE;
+        b->storage[node] = make_buffer(b, node, scope, tile ? SPACE_TILE : SPACE_WORKSPACE,
+                                       n->dtype, node_hint(n));
+        emit_alloc(b, to, b->storage[node].buf);
+    }
+    if (fold && n->acc != n->dtype && fold_scope(b, node) == scope) {
+        /* Folded over all loops around it: nothing but the chip's memory bounds its block. */
+        bool tile = scope != NEST_NONE || v->fold == NEST_NONE;
+        b->accumulator[node] =
+            make_buffer(b, node, scope, tile ? SPACE_TILE : SPACE_WORKSPACE, n->acc, "acc");
+        emit_alloc(b, to, b->accumulator[node].buf);
+    }
+}
+
+/* ---- items ---- */
+
+/* Folds over item `k` of the body of loop `scope` begin before it and end after it. */
+static void build_folds(Builder *b, Block *to, uint32_t k, bool begin)
+{
+    const Nest *nest = b->nest;
+    for (uint32_t i = k; i < nest->items[k].end; i++) {
+        NodeRef node = nest->items[i].node;
+        if (nest_is_loop(&nest->items[i]) || nest->values[node].fold != k) {
+            continue;
+        }
+        Position *pos = node_positions(b, node, nest->items[k].parent);
+        if (begin) {
+            emit_fill(b, to, node, fold_target(b, node), pos);
+        } else if (b->accumulator[node].buf != BUF_NONE) {
+            emit_convert(b, to, node, pos);
+        }
+    }
+}
+
+static void build_items(Builder *b, Block *to, uint32_t first, uint32_t end);
+
+static void build_loop(Builder *b, Block *to, uint32_t k)
+{
+    static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
+    const NestItem *item = &b->nest->items[k];
+    uint32_t depth = 0;
+    for (uint32_t p = item->parent; p != NEST_NONE; p = b->nest->items[p].parent) {
+        depth++;
+    }
+    const NestAxis *axis = &b->nest->axes[item->axis];
+    Stmt *loop = stmt_new(b, STMT_FOR, graph_node(b->g, axis->node[0])->span, NULL);
+    Block body = {0};
+    b->loop[k] = kernel_var(b->k, &b->ctx->syms, names[depth < 8 ? depth : 7], true);
+    build_items(b, &body, k + 1, item->end);
+    loop->var = b->loop[k];
+    loop->range = range_whole(axis->extent);
+    for (uint32_t p = item->parent; p != NEST_NONE; p = b->nest->items[p].parent) {
+        if (b->nest->items[p].axis == item->axis) { /* a tile of a tile */
+            loop->range.start = affine_var(b->arena, b->loop[p]);
+            loop->range.span = b->nest->items[p].tile;
+            loop->range.clipped = true;
+            break;
+        }
+    }
+    loop->step = item->tile;
+    loop->part = FOR_ALL;
+    loop->parallel = item->parallel;
+    loop->body = body.list.at;
+    loop->n_body = body.list.n;
+    vec_push(b->arena, &to->list, loop);
+}
+
+/* The items of one body. The recursion is as deep as the tree: NEST_DEPTH. */
+static void build_items(Builder *b, Block *to, uint32_t first, uint32_t end)
+{
+    const Nest *nest = b->nest;
+    for (uint32_t k = first; k < end; k = nest->items[k].end) {
+        uint32_t scope = nest->items[k].parent;
+        for (uint32_t i = k; i < nest->items[k].end; i++) {
+            if (!nest_is_loop(&nest->items[i])) {
+                build_buffers(b, to, nest->items[i].node, scope);
+            }
+        }
+        build_folds(b, to, k, true);
+        if (nest_is_loop(&nest->items[k])) {
+            build_loop(b, to, k);
+        } else {
+            build_leaf(b, to, nest->items[k].node, scope);
+        }
+        build_folds(b, to, k, false);
+    }
+}
+
+/* ---- the kernel ---- */
+
+static void build_args(Builder *b)
+{
+    const Graph *g = b->g;
+    Kernel *k = b->k;
+    BufRef *param = ARENA_ARRAY(b->arena, g->params.n, BufRef);
+    for (uint32_t i = 0; i < g->params.n; i++) {
+        const Param *p = &g->params.at[i];
+        param[i] = kernel_buffer(k, &b->ctx->syms, p->name->text, p->dtype, SPACE_ARGUMENT,
+                                 p->rank, p->shape);
+        k->bufs.at[param[i]].span = p->span;
+        k->bufs.at[param[i]].param = (int32_t)i;
+        Arg arg = {.role = p->role == PARAM_SCALAR  ? ARG_SCALAR
+                           : p->role == PARAM_INOUT ? ARG_INOUT
+                                                    : ARG_IN,
+                   .buf = param[i]};
+        vec_push(b->arena, &k->args, arg);
+    }
+    for (uint32_t r = 0; r < g->results.n; r++) {
+        const Result *result = &g->results.at[r];
+        const Node *n = graph_node(g, result->node);
+        if (result->param >= 0) {
+            b->result[r] = param[result->param];
+            continue;
+        }
+        b->result[r] = kernel_buffer(k, &b->ctx->syms, result->name->text, n->dtype,
+                                     SPACE_ARGUMENT, n->rank, n->shape);
+        k->bufs.at[b->result[r]].span = result->span;
+        k->bufs.at[b->result[r]].param = (int32_t)k->args.n;
+        Arg arg = {.role = ARG_RESULT, .buf = b->result[r]};
+        vec_push(b->arena, &k->args, arg);
+    }
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        b->storage[n] = b->accumulator[n] = (Place){BUF_NONE, NEST_NONE};
+        if (graph_node(g, n)->op == OP_INPUT) {
+            b->storage[n].buf = param[graph_node(g, n)->param];
+        }
+    }
+}
+
+/* Results that no node wrote straight: a parameter or constant as it is, a value delivered
+ * twice, or an inout parameter whose old value was needed until now. Plain results first: they
+ * may still read old values. */
+static void build_late_results(Builder *b, Block *to)
+{
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t r = 0; r < b->g->results.n; r++) {
+            const Result *result = &b->g->results.at[r];
+            const Node *n = graph_node(b->g, result->node);
+            bool unchanged =
+                result->param >= 0 && n->op == OP_INPUT && n->param == (uint32_t)result->param;
+            if (b->nest->values[result->node].result == (int32_t)r || unchanged ||
+                (result->param >= 0) != (pass == 1)) {
+                continue;
+            }
+            Stmt *s = stmt_new(b, STMT_TILE, result->span, result->name);
+            Position *pos = ARENA_ARRAY(b->arena, n->rank, Position);
+            Index *index = ARENA_ARRAY(b->arena, n->rank, Index);
+            TileIndex *tile = ARENA_ARRAY(b->arena, n->rank, TileIndex);
+            for (uint32_t d = 0; d < n->rank; d++) {
+                pos[d] = whole_position(b, d, n->shape[d]);
+                index[d] = (Index){(int32_t)d, 0};
+                tile[d] = (TileIndex){.var = pos[d].var, .range = pos[d].range};
+            }
+            Access access = {n->rank, index};
+            s->n_index = n->rank;
+            s->index = tile;
+            s->dst = b->result[r];
+            s->at = buffer_at(b, (Place){s->dst, NEST_NONE}, result->node, access, pos);
+            s->value = build_expr(b, result->node, access, pos);
+            vec_push(b->arena, &to->list, s);
+        }
+    }
+}
+
+static void build_work(Builder *b)
+{
+    VEC(struct WorkTerm) work = {0};
+    for (NodeRef n = 0; n < b->g->nodes.n; n++) {
+        const Node *node = graph_node(b->g, n);
+        if (b->nest->values[n].residence == RESIDE_NONE || node->n_operands < 2 ||
+            op_info(node->op)->kind != OPKIND_CONTRACT) {
+            continue;
+        }
+        struct WorkTerm term = {
+            node->n_labels, arena_copy(b->arena, node->extent, node->n_labels * sizeof(Dim))};
+        vec_push(b->arena, &work, term);
+    }
+    b->k->n_work = work.n;
+    b->k->work = work.at;
+}
+
+Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
+{
+    const Graph *g = nest->graph;
+    Builder b = {.ctx = ctx, .arena = arena, .g = g, .nest = nest};
+    b.k = kernel_new(arena, g->name);
+    b.k->span = g->span;
+    b.k->sources = g->sources;
+    b.k->signature = g->signature;
+    for (uint32_t d = 0; d < g->dims.list.n; d++) {
+        vec_push(arena, &b.k->dims.list, g->dims.list.at[d]);
+    }
+    b.storage = ARENA_ARRAY(arena, g->nodes.n, Place);
+    b.accumulator = ARENA_ARRAY(arena, g->nodes.n, Place);
+    b.result = ARENA_ARRAY(arena, g->results.n, BufRef);
+    b.loop = ARENA_ARRAY(arena, nest->n_items, VarRef);
+    build_args(&b);
+    Block body = {0};
+    build_items(&b, &body, 0, nest->n_items);
+    build_late_results(&b, &body);
+    build_work(&b);
+    b.k->body = body.list.at;
+    b.k->n_body = body.list.n;
+    return kernel_numbered(arena, b.k);
+}

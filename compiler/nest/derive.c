@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows from the tree: home, fold, lifetime and block of every value. */
+#include "nest/parts.h"
+
+int32_t nest_axis_label(const NestAxis *axis, NodeRef n)
+{
+    uint32_t lo = 0, hi = axis->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (axis->node[mid] < n) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo < axis->n && axis->node[lo] == n ? axis->label[lo] : -1;
+}
+
+uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l)
+{
+    while (at != NEST_NONE) {
+        const NestItem *item = &nest->items[at];
+        if (nest_is_loop(item) && nest_axis_label(&nest->axes[item->axis], n) == l) {
+            return at;
+        }
+        at = item->parent;
+    }
+    return NEST_NONE;
+}
+
+static uint32_t depth_of(const NestItem *items, uint32_t at)
+{
+    uint32_t depth = 0;
+    for (; at != NEST_NONE; at = items[at].parent) {
+        depth++;
+    }
+    return depth;
+}
+
+/* The innermost loop that is at or around both. */
+static uint32_t common_loop(const NestItem *items, uint32_t x, uint32_t y)
+{
+    uint32_t dx = depth_of(items, x), dy = depth_of(items, y);
+    for (; dx > dy; dx--) {
+        x = items[x].parent;
+    }
+    for (; dy > dx; dy--) {
+        y = items[y].parent;
+    }
+    while (x != y) {
+        x = items[x].parent;
+        y = items[y].parent;
+    }
+    return x;
+}
+
+static uint32_t outermost_fold(const Nest *nest, uint32_t leaf)
+{
+    NodeRef n = nest->items[leaf].node;
+    uint32_t found = NEST_NONE;
+    for (uint32_t at = nest->items[leaf].parent; at != NEST_NONE; at = nest->items[at].parent) {
+        int32_t l = nest_axis_label(&nest->axes[nest->items[at].axis], n);
+        if (l >= 0 && node_reduces(graph_node(nest->graph, n), l)) {
+            found = at;
+        }
+    }
+    return found;
+}
+
+static void read_at(const Nest *nest, NestValue *values, NodeRef p, uint32_t scope,
+                    uint32_t item)
+{
+    if (values[p].item == NEST_NONE) {
+        return; /* a parameter */
+    }
+    values[p].home = common_loop(nest->items, values[p].home, scope);
+    if (values[p].last < item) {
+        values[p].last = item;
+    }
+}
+
+int64_t nest_node_bytes(const Graph *g, NodeRef n)
+{
+    const Node *node = graph_node(g, n);
+    int64_t bytes = dtype_bytes(node->dtype);
+    for (uint32_t d = 0; d < node->rank; d++) {
+        bytes = sat_mul(bytes, dim_typical(&g->dims, node->shape[d]));
+    }
+    return bytes;
+}
+
+int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home)
+{
+    const Node *node = graph_node(nest->graph, n);
+    int64_t count = 1;
+    for (uint32_t d = 0; d < node->rank; d++) {
+        int64_t extent = dim_typical(&nest->graph->dims, node->shape[d]);
+        uint32_t loop = nest_loop_of(nest, home, n, node->out[d]);
+        if (loop != NEST_NONE && nest->items[loop].tile < extent) {
+            extent = nest->items[loop].tile;
+        }
+        count = sat_mul(count, extent);
+    }
+    return count;
+}
+
+void nest_derive(const NestFacts *f, const Nest *nest, NestValue *values)
+{
+    const Graph *g = nest->graph;
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        values[n].item = values[n].home = values[n].fold = NEST_NONE;
+    }
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        const NestItem *item = &nest->items[k];
+        if (!nest_is_loop(item)) {
+            NestValue *v = &values[item->node];
+            v->item = v->last = k;
+            v->fold = outermost_fold(nest, k);
+            v->home = v->fold == NEST_NONE ? item->parent : nest->items[v->fold].parent;
+        }
+    }
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        const NestItem *item = &nest->items[k];
+        for (uint32_t i = 0; !nest_is_loop(item) && i < f->uses[item->node].list.n; i++) {
+            read_at(nest, values, f->uses[item->node].list.at[i].node, item->parent, k);
+        }
+    }
+    for (uint32_t i = 0; i < f->late.list.n; i++) {
+        read_at(nest, values, f->late.list.at[i].node, NEST_NONE, nest->n_items);
+    }
+}
+
+void nest_set_bytes(const Nest *nest, NestValue *values)
+{
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        if (!nest_is_loop(&nest->items[k])) {
+            NodeRef n = nest->items[k].node;
+            uint32_t home = values[n].residence == RESIDE_TILE ? values[n].home : NEST_NONE;
+            values[n].bytes = sat_mul(nest_block_elements(nest, n, home),
+                                      dtype_bytes(graph_node(nest->graph, n)->dtype));
+        }
+    }
+}
+
+/* ---- facts ---- */
+
+static bool is_leaf(const Node *n)
+{
+    return op_info(n->op)->kind == OPKIND_LEAF;
+}
+
+static bool *find_needed(Arena *arena, const Graph *g)
+{
+    bool *needed = ARENA_ARRAY(arena, g->nodes.n, bool);
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        needed[g->results.at[k].node] = true;
+    }
+    for (NodeRef n = g->nodes.n; n-- > 0;) {
+        const Node *node = graph_node(g, n);
+        for (uint32_t k = 0; needed[n] && k < node->n_operands; k++) {
+            needed[node->operand[k]] = true;
+        }
+    }
+    return needed;
+}
+
+static int32_t *find_results(Arena *arena, const Graph *g)
+{
+    int32_t *result_of = ARENA_ARRAY(arena, g->nodes.n, int32_t);
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        result_of[n] = -1;
+    }
+    for (uint32_t k = g->results.n; k-- > 0;) {
+        if (!is_leaf(graph_node(g, g->results.at[k].node))) {
+            result_of[g->results.at[k].node] = (int32_t)k;
+        }
+    }
+    return result_of;
+}
+
+void nest_facts_of(Arena *arena, const Graph *g, const Residence *residence, NestFacts *f)
+{
+    int32_t *result_of = find_results(arena, g);
+    UseList *uses = ARENA_ARRAY(arena, g->nodes.n, UseList);
+    NodeRef *stored = ARENA_ARRAY(arena, g->nodes.n, NodeRef);
+    *f = (NestFacts){
+        .g = g, .residence = residence, .uses = uses, .result_of = result_of, .stored = stored};
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        if (residence_is_stored(residence[n])) {
+            node_uses(arena, g, residence, n, &uses[n]);
+            stored[f->n_stored++] = n;
+        } else {
+            result_of[n] = -1;
+        }
+    }
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        NodeRef n = g->results.at[k].node;
+        if (result_of[n] != (int32_t)k) {
+            result_uses(arena, g, residence, n, &f->late);
+        }
+    }
+}
+
+void nest_facts(Arena *arena, const Graph *g, NestFacts *f)
+{
+    Residence *residence = ARENA_ARRAY(arena, g->nodes.n, Residence);
+    bool *needed = find_needed(arena, g);
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        residence[n] = !needed[n]             ? RESIDE_NONE
+                       : node->op == OP_INPUT ? RESIDE_ARGUMENT
+                       : is_leaf(node)        ? RESIDE_INLINE
+                                              : RESIDE_WORKSPACE;
+    }
+    nest_choose_inline(arena, g, needed, find_results(arena, g), residence);
+    nest_facts_of(arena, g, residence, f);
+}

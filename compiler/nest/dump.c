@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The nest as text, after its graph: axes by name, then the tree. A leaf line says where its
+ * value lives; comments say what follows from that: the value's name, its block and its bytes.
+ *
+ *     nest {
+ *       axis i [%3[a], %12[a]] ; o
+ *       for i step 2 parallel {
+ *         %3 tile              ; T: [2,v,o,v], 512.0 KiB
+ *         %12 result 0         ; E
+ *       }
+ *       %13 workspace "why"
+ *     } */
+#include "dump/text.h"
+#include "nest/nest.h"
+
+/* Names of axes: i, j, ... p, then i8, i9, ... */
+static void dump_axis_name(Text *out, uint32_t axis)
+{
+    if (axis < 8) {
+        text_char(out, (char)('i' + (int)axis));
+    } else {
+        text_printf(out, "i%u", axis);
+    }
+}
+
+static void dump_axis(const Nest *nest, uint32_t x, Text *out)
+{
+    const NestAxis *axis = &nest->axes[x];
+    text_put(out, "axis ");
+    dump_axis_name(out, x);
+    text_put(out, " [");
+    for (uint32_t k = 0; k < axis->n; k++) {
+        text_printf(out, "%s%%%u[", k == 0 ? "" : ", ", axis->node[k]);
+        dump_label(out, axis->label[k]);
+        text_char(out, ']');
+    }
+    text_put(out, "] ; ");
+    dump_dim(out, &nest->graph->dims, axis->extent);
+    text_char(out, '\n');
+}
+
+static void dump_block(const Nest *nest, NodeRef n, Text *out)
+{
+    const Node *node = graph_node(nest->graph, n);
+    uint32_t home = nest->values[n].home;
+    bool first = true;
+    text_char(out, '[');
+    for (uint32_t d = 0; d < node->rank; d++) {
+        uint32_t loop = nest_loop_of(nest, home, n, node->out[d]);
+        int64_t tile = loop == NEST_NONE ? 0 : nest->items[loop].tile;
+        if (tile == 1) {
+            continue;
+        }
+        text_put(out, first ? "" : ",");
+        first = false;
+        bool whole = loop == NEST_NONE || (node->shape[d].sym < 0 && node->shape[d].n <= tile);
+        dump_dim(out, &nest->graph->dims, whole ? node->shape[d] : dim_fixed(tile));
+    }
+    text_printf(out, "], %lld bytes", (long long)nest->values[n].bytes);
+}
+
+static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
+{
+    NodeRef n = item->node;
+    const NestValue *value = &nest->values[n];
+    Sym name = graph_node(nest->graph, n)->name;
+    text_printf(out, "%%%u %s", n, residence_name(value->residence));
+    if (value->residence == RESIDE_RESULT) {
+        text_printf(out, " %d", (int)value->result);
+    }
+    if (value->in_place != NODE_NONE) {
+        text_printf(out, " in %%%u", value->in_place);
+    }
+    text_put(out, item->again ? " again" : "");
+    if (value->reason != NULL) {
+        text_char(out, ' ');
+        text_quoted(out, str_from(value->reason));
+    }
+    if (name != NULL || value->residence == RESIDE_TILE) {
+        text_printf(out, " ;%s%s", name == NULL ? "" : " ", name == NULL ? "" : name->text);
+    }
+    if (value->residence == RESIDE_TILE) {
+        text_put(out, name == NULL ? " " : ": ");
+        dump_block(nest, n, out);
+    }
+    text_char(out, '\n');
+}
+
+void nest_dump(const Nest *nest, Text *out)
+{
+    text_put(out, "nest {\n");
+    out->indent++;
+    for (uint32_t x = 0; x < nest->n_axes; x++) {
+        dump_axis(nest, x, out);
+    }
+    uint32_t open = NEST_NONE;
+    for (uint32_t k = 0; k <= nest->n_items; k++) {
+        while (open != NEST_NONE && nest->items[open].end <= k) {
+            out->indent--;
+            text_put(out, "}\n");
+            open = nest->items[open].parent;
+        }
+        if (k == nest->n_items) {
+            break;
+        }
+        const NestItem *item = &nest->items[k];
+        if (!nest_is_loop(item)) {
+            dump_leaf(nest, item, out);
+            continue;
+        }
+        text_put(out, "for ");
+        dump_axis_name(out, item->axis);
+        text_printf(out, " step %lld%s {\n", (long long)item->tile,
+                    item->parallel ? " parallel" : "");
+        out->indent++;
+        open = k;
+    }
+    out->indent--;
+    text_put(out, "}\n");
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The nest: every decision below the contraction order, as one tree. An overlay on a BINARY
+ * graph: the graph is not cut, another nest is free to try.
+ *
+ *     nest {
+ *       axis i [%3[a], %12[a]]
+ *       axis j [%3[c], %12[c]]
+ *       for i step 2 parallel {
+ *         for j step 2 {
+ *           %3 tile              ; T: [2,v,2,v]
+ *           %12 result 0         ; E folds both loops
+ *         }
+ *       }
+ *     }
+ *
+ * Items are loops and leaves, in the order in which they run. A leaf computes one node; a loop
+ * runs over an axis in tiles. An axis is one label in each of several nodes: all of them are
+ * computed tile by tile along it. What a loop does not cut is whole inside the statement.
+ * Expressions that are recomputed where they are used (RESIDE_INLINE) have no leaf.
+ *
+ * From the tree follows (derive.c) where a value lives: its home is the innermost loop around
+ * its writer and all its readers (the writer of a fold over loops counts as standing outside of
+ * the outermost of these); its block has, along each dimension, the tile of the innermost loop
+ * of that axis at or around home, or the whole extent.
+ *
+ * What must hold (verify.c, which shares no code with the planners):
+ *   presence   every leaf under a loop has its axis, or says `again`: it is computed again at
+ *              each position, and nothing outside the loop reads it
+ *   agreement  a value made and read under a loop is read with the reader's label of the axis,
+ *              at offset 0
+ *   complete   nothing under a loop reads a value that is folded over it
+ *   order      writers come before readers
+ *   parallel   no leaf under a parallel loop folds over it
+ *   in place   an inout argument is overwritten only when nobody reads the old value later */
+#ifndef NEST_NEST_H
+#define NEST_NEST_H
+
+#include "dump/tree.h"
+#include "graph/graph.h"
+#include "target/target.h"
+
+typedef enum Residence {
+    RESIDE_NONE,      /* not needed */
+    RESIDE_ARGUMENT,  /* a parameter */
+    RESIDE_RESULT,    /* written straight into a result or inout argument */
+    RESIDE_INLINE,    /* an expression; lives in registers where it is used */
+    RESIDE_TILE,      /* a block on chip */
+    RESIDE_WORKSPACE, /* memory between top-level items: a spill */
+    RESIDE_COUNT
+} Residence;
+
+const char *
+residence_name(Residence r); /* "argument", "result", "register", "tile", "workspace" */
+
+static inline bool residence_is_stored(Residence r)
+{
+    return r == RESIDE_RESULT || r == RESIDE_TILE || r == RESIDE_WORKSPACE;
+}
+
+#define NEST_NONE UINT32_MAX
+
+/* Loops around one leaf. */
+#define NEST_DEPTH 64
+
+typedef struct NestAxis {
+    Dim extent;
+    uint32_t n;           /* nodes that have it, */
+    const NodeRef *node;  /* [n] ascending, */
+    const int32_t *label; /* [n] and which of their labels it is */
+} NestAxis;
+
+typedef struct NestItem {
+    uint32_t parent; /* the loop it stands in, or NEST_NONE */
+    uint32_t end;    /* first item after it and its body */
+    uint32_t axis;   /* of a loop; NEST_NONE: a leaf */
+    int64_t tile;    /* loop: positions of one iteration, >= 1 */
+    bool parallel;   /* loop: iterations may run at the same time */
+    NodeRef node;    /* leaf */
+    bool again;      /* leaf: computed again along axes around it that it lacks */
+} NestItem;
+
+/* Of a node of the graph. `residence`, `result` and `in_place` are decisions, the rest is
+ * derived. */
+typedef struct NestValue {
+    Residence residence;
+    int32_t result;     /* RESIDE_RESULT: of the graph's results, which; else -1 */
+    NodeRef in_place;   /* RESIDE_TILE: it takes this value's place, element by element; or
+                           NODE_NONE */
+    const char *reason; /* RESIDE_WORKSPACE: why; else null */
+    uint32_t item;      /* its leaf, or NEST_NONE */
+    uint32_t home;      /* loop in whose body the block lives; NEST_NONE: the kernel's */
+    uint32_t fold;      /* outermost loop around the leaf that it folds over, or NEST_NONE */
+    uint32_t last;      /* last item that reads it (its leaf when none does) */
+    int64_t bytes;      /* where it lives, for typical extents; saturating */
+} NestValue;
+
+typedef struct Nest {
+    const Graph *graph;
+    uint32_t n_axes, n_items;
+    const NestAxis *axes;
+    const NestItem *items;   /* preorder */
+    const NestValue *values; /* [nodes] */
+} Nest;
+
+static inline bool nest_is_loop(const NestItem *item)
+{
+    return item->axis != NEST_NONE;
+}
+
+/* ---- derive.c ---- */
+
+/* The node's label on the axis, or -1. */
+int32_t nest_axis_label(const NestAxis *axis, NodeRef n);
+/* The innermost loop at or around item `at` (NEST_NONE: none) that cuts label `l` of `n`, or
+ * NEST_NONE. */
+uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l);
+/* Elements of the node's block when it lives at `home`, for typical extents; saturating. */
+int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home);
+/* Bytes of the whole value, for typical extents; saturating. */
+int64_t nest_node_bytes(const Graph *g, NodeRef n);
+/* Is the value only an expression of its operands (MAP, or a product that sums nothing)? */
+bool node_is_expression(const Node *n);
+
+/* ---- verify.c ---- Reports the first broken rule as E_DUMP. */
+bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage);
+
+/* ---- dump.c, read.c ---- After the graph; byte for byte both ways. */
+void nest_dump(const Nest *nest, Text *out);
+Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line);
+
+/* ---- planners ---- All decide for the machine and typical extents, and count steps. */
+
+/* Every value in an item of its own: what --no-fuse gives. */
+Nest *nest_unfused(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine);
+/* In program order, each value joins the loops of what it reads while the blocks fit. */
+Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine);
+
+/* Warns -Wspill for every value in the workspace (bytes for typical extents, reason). */
+void nest_warn_spills(Ctx *ctx, const Nest *nest);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the folder: what planners, reader and verifier share. */
+#ifndef NEST_PARTS_H
+#define NEST_PARTS_H
+
+#include "nest/nest.h"
+#include "nest/uses.h"
+
+/* What holds for a graph whatever its nest is, once its expressions are chosen. */
+typedef struct NestFacts {
+    const Graph *g;
+    const Residence *residence; /* [nodes]: NONE, ARGUMENT, INLINE, or WORKSPACE: stored */
+    const UseList *uses;        /* [nodes], of stored nodes */
+    UseList late;             /* what is read after everything else, to deliver results that no
+                                 leaf writes straight */
+    const int32_t *result_of; /* [nodes]: the first result that delivers the stored node */
+    uint32_t n_stored;
+    const NodeRef *stored; /* [n_stored] ascending */
+} NestFacts;
+
+/* derive.c: `residence` says which nodes are stored. */
+void nest_facts_of(Arena *arena, const Graph *g, const Residence *residence, NestFacts *f);
+/* With expressions chosen by inline.c. */
+void nest_facts(Arena *arena, const Graph *g, NestFacts *f);
+
+/* Fills what is derived of the nest's `values`. */
+void nest_derive(const NestFacts *f, const Nest *nest, NestValue *values);
+/* Their bytes, when residences are known. */
+void nest_set_bytes(const Nest *nest, NestValue *values);
+
+/* place.c: values for the tree, as a planner wants them: derived, results written straight
+ * where they may be, and small values that cross top-level items on chip. `machine` null: all
+ * that cross are in memory. */
+NestValue *nest_place(Arena *arena, const NestFacts *f, const Machine *machine,
+                      const Nest *nest);
+
+/* inline.c: RESIDE_INLINE for the expressions that are not stored, WORKSPACE for all else that
+ * is needed. */
+void nest_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
+                        const int32_t *result_of, Residence *residence);
+
+/* in_place.c: may node `r` write inout parameter `param` in place? Not while anything still has
+ * to read the old value elsewhere than at the element being written. `top[n]` orders leaves by
+ * the top-level item they stand in. */
+bool nest_may_overwrite(Arena *arena, const NestFacts *f, const uint32_t *top, NodeRef r,
+                        uint32_t param);
+/* Top-level item of every stored node's leaf; NEST_NONE for others. */
+uint32_t *nest_top_items(Arena *arena, const Nest *nest);
+
+/* axes.c: the axes that all of `nodes` (ascending) have in common and could be looped over
+ * together. Returns their number, written to *axes (from `arena`). */
+uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,
+                          const NodeRef *nodes, const NestAxis **axes);
+/* Does one of its nodes fold over the axis? */
+bool nest_axis_is_folded(const Graph *g, const NestAxis *axis);
+
+/* tree.c: a tree being made or changed, as items with depths instead of links. */
+typedef struct Draft {
+    uint32_t depth; /* loops around it */
+    NestAxis axis;  /* of a loop */
+    bool is_loop;
+    int64_t tile;
+    bool parallel;
+    NodeRef node; /* leaf */
+    bool again;
+} Draft;
+
+typedef struct Tree {
+    VEC(Draft) list;
+} Tree;
+
+void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t tile,
+               bool parallel);
+void tree_leaf(Arena *arena, Tree *t, uint32_t depth, NodeRef node, bool again);
+/* Items with links, axes that are equal shared; values are not set. */
+Nest *tree_nest(Arena *arena, const Graph *g, const Tree *t);
+
+/* slices.c: items for a sliced contraction; see there. */
+
+#endif

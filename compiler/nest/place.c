@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where values live, given the tree: results are written straight where they may be, blocks
+ * inside loops are on chip, and what crosses top-level items goes to memory unless all of it is
+ * small and of known size. */
+#include "nest/parts.h"
+
+const char *residence_name(Residence r)
+{
+    switch (r) {
+    case RESIDE_NONE:
+        return "none";
+    case RESIDE_ARGUMENT:
+        return "argument";
+    case RESIDE_RESULT:
+        return "result";
+    case RESIDE_INLINE:
+        return "register";
+    case RESIDE_TILE:
+        return "tile";
+    case RESIDE_WORKSPACE:
+        return "workspace";
+    case RESIDE_COUNT:
+        break;
+    }
+    UNREACHABLE();
+}
+
+static bool place_result(Arena *arena, const NestFacts *f, const uint32_t *top, NodeRef n,
+                         NestValue *v)
+{
+    int32_t k = f->result_of[n];
+    int32_t param = k < 0 ? -1 : f->g->results.at[k].param;
+    if (k < 0) {
+        return false;
+    }
+    if (param < 0 || nest_may_overwrite(arena, f, top, n, (uint32_t)param)) {
+        v->residence = RESIDE_RESULT;
+        v->result = k;
+    } else {
+        v->residence = RESIDE_WORKSPACE;
+        v->reason = "the parameter it updates is still read elsewhere";
+    }
+    return true;
+}
+
+static bool is_open(const Node *n)
+{
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (n->shape[d].sym >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Values between top-level items: on chip, whole, while there is room for them. */
+static void place_crossing(const NestFacts *f, const Machine *machine, NestValue *values)
+{
+    int64_t capacity = machine == NULL ? 0 : machine->space[SPACE_TILE].capacity, used = 0;
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        NodeRef n = f->stored[k];
+        NestValue *v = &values[n];
+        const Node *node = graph_node(f->g, n);
+        if (v->residence != RESIDE_TILE || v->home != NEST_NONE) {
+            continue;
+        }
+        int64_t bytes = nest_node_bytes(f->g, n);
+        bool fits = machine != NULL && !is_open(node) && sat_add(used, bytes) <= capacity / 2;
+        used = fits ? sat_add(used, bytes) : used;
+        v->residence = fits ? RESIDE_TILE : RESIDE_WORKSPACE;
+        v->reason =
+            fits ? NULL : "what reads it shares no loop with it, or their blocks do not fit";
+    }
+}
+
+NestValue *nest_place(Arena *arena, const NestFacts *f, const Machine *machine,
+                      const Nest *nest)
+{
+    const Graph *g = f->g;
+    NestValue *values = ARENA_ARRAY(arena, g->nodes.n, NestValue);
+    uint32_t *top = nest_top_items(arena, nest);
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        values[n] =
+            (NestValue){.residence = f->residence[n], .result = -1, .in_place = NODE_NONE};
+    }
+    nest_derive(f, nest, values);
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        NodeRef n = f->stored[k];
+        if (!place_result(arena, f, top, n, &values[n])) {
+            values[n].residence = RESIDE_TILE;
+        }
+    }
+    place_crossing(f, machine, values);
+    nest_set_bytes(nest, values);
+    return values;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads what dump.c prints. Form is checked here, meaning by nest_verify. */
+#include "dump/text.h"
+#include "nest/parts.h"
+
+typedef struct Reader {
+    Ctx *ctx;
+    Arena *arena;
+    const Graph *g;
+    VEC(NestAxis) axes;
+    VEC(Sym) names; /* of the axes */
+    Tree tree;
+    NestValue *values;
+    Residence *residence;
+} Reader;
+
+static bool refuse(Reader *r, Span span, const char *what)
+{
+    diag_error(&r->ctx->diags, E_DUMP, span, "%s", what);
+    return false;
+}
+
+/* The number of a label by its printed name (dump_label), or -1. */
+static int32_t label_number(Sym name)
+{
+    const char *t = name->text;
+    if (name->n == 1 && t[0] >= 'a' && t[0] <= 'z') {
+        return t[0] - 'a';
+    }
+    if (name->n == 1 && t[0] >= 'A' && t[0] <= 'Z') {
+        return t[0] - 'A' + 26;
+    }
+    int32_t v = 0;
+    for (uint32_t k = 1; k < name->n; k++) {
+        if (t[0] != 'l' || t[k] < '0' || t[k] > '9' || v > 100000000) {
+            return -1;
+        }
+        v = v * 10 + (t[k] - '0');
+    }
+    return name->n > 1 && v >= 52 ? v : -1;
+}
+
+static bool read_node(Reader *r, const Term *t, NodeRef *out)
+{
+    if (t == NULL || t->kind != TERM_VALUE || t->value < 0 || t->value >= r->g->nodes.n) {
+        return refuse(r, t == NULL ? (Span){0} : t->span,
+                      "a value of the graph is expected here");
+    }
+    *out = (NodeRef)t->value;
+    return true;
+}
+
+/* %3[a] */
+static bool read_label(Reader *r, const Term *t, NodeRef *node, int32_t *label)
+{
+    if (t->kind != TERM_INDEX || t->n != 2 || t->child[1]->kind != TERM_NAME) {
+        return refuse(r, t->span, "a label of a value, %N[LABEL], is expected here");
+    }
+    if (!read_node(r, t->child[0], node)) {
+        return false;
+    }
+    *label = label_number(t->child[1]->text);
+    return (*label >= 0 && (uint32_t)*label < graph_node(r->g, *node)->n_labels) ||
+           refuse(r, t->child[1]->span, "a label of that value is expected here");
+}
+
+static uint32_t find_axis(const Reader *r, Sym name)
+{
+    uint32_t x = 0;
+    while (x < r->names.n && r->names.at[x] != name) {
+        x++;
+    }
+    return x;
+}
+
+static bool read_axis(Reader *r, const DumpLine *line)
+{
+    Cursor c = cursor_line(r->ctx, line);
+    const Term *name = NULL, *list = NULL;
+    if (cursor_expect(&c, TERM_NAME, "axis", "'axis'") == NULL ||
+        (name = cursor_expect(&c, TERM_NAME, NULL, "the name of an axis")) == NULL ||
+        (list = cursor_expect(&c, TERM_LIST, NULL, "a list of labels")) == NULL ||
+        !cursor_expect_end(&c)) {
+        return false;
+    }
+    if (list->n == 0 || find_axis(r, name->text) < r->names.n) {
+        return refuse(r, name->span, "an axis has labels, and a name of its own");
+    }
+    NodeRef *node = ARENA_ARRAY(r->arena, list->n, NodeRef);
+    int32_t *label = ARENA_ARRAY(r->arena, list->n, int32_t);
+    NestAxis axis = {.n = list->n, .node = node, .label = label};
+    for (uint32_t k = 0; k < list->n; k++) {
+        if (!read_label(r, list->child[k], &node[k], &label[k])) {
+            return false;
+        }
+        if (k > 0 && node[k] <= node[k - 1]) {
+            return refuse(r, list->child[k]->span, "values of an axis are in ascending order");
+        }
+        axis.extent = graph_node(r->g, node[k])->extent[label[k]];
+    }
+    vec_push(r->arena, &r->axes, axis);
+    vec_push(r->arena, &r->names, name->text);
+    return true;
+}
+
+static bool read_loop(Reader *r, const DumpLine *line, uint32_t depth)
+{
+    Cursor c = cursor_line(r->ctx, line);
+    const Term *name = NULL, *step = NULL;
+    if (cursor_expect(&c, TERM_NAME, "for", "'for' or a value") == NULL ||
+        (name = cursor_expect(&c, TERM_NAME, NULL, "the name of an axis")) == NULL ||
+        cursor_expect(&c, TERM_NAME, "step", "'step'") == NULL ||
+        (step = cursor_expect(&c, TERM_INT, NULL, "a tile size")) == NULL) {
+        return false;
+    }
+    uint32_t x = find_axis(r, name->text);
+    if (x == r->axes.n) {
+        return refuse(r, name->span, "no axis of this name");
+    }
+    if (depth >= NEST_DEPTH) {
+        return refuse(r, line->span, "too many loops around each other");
+    }
+    bool parallel = cursor_take(&c, TERM_NAME, "parallel");
+    tree_loop(r->arena, &r->tree, depth, r->axes.at[x], step->value, parallel);
+    return cursor_expect_end(&c);
+}
+
+static bool read_residence(Reader *r, Cursor *c, NestValue *value)
+{
+    const Term *word = cursor_expect(c, TERM_NAME, NULL, "where it lives");
+    value->residence = RESIDE_NONE;
+    for (Residence k = RESIDE_RESULT; word != NULL && k < RESIDE_COUNT; k++) {
+        if (residence_is_stored(k) &&
+            str_eq_cstr((Str){word->text->text, word->text->n}, residence_name(k))) {
+            value->residence = k;
+        }
+    }
+    if (value->residence == RESIDE_NONE) {
+        return word != NULL &&
+               refuse(r, word->span, "one of result, tile, workspace is expected");
+    }
+    if (value->residence == RESIDE_RESULT) {
+        const Term *k = cursor_expect(c, TERM_INT, NULL, "the number of the result");
+        if (k == NULL || k->value >= (int64_t)r->g->results.n) {
+            return k != NULL && refuse(r, k->span, "no such result");
+        }
+        value->result = (int32_t)k->value;
+    }
+    return true;
+}
+
+static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
+{
+    Cursor c = cursor_line(r->ctx, line);
+    NodeRef n = 0;
+    if (!read_node(r, cursor_expect(&c, TERM_VALUE, NULL, "a value or 'for'"), &n)) {
+        return false;
+    }
+    NestValue *value = &r->values[n];
+    if (!read_residence(r, &c, value)) {
+        return false;
+    }
+    r->residence[n] = value->residence;
+    if (cursor_take(&c, TERM_NAME, "in") &&
+        !read_node(r, cursor_expect(&c, TERM_VALUE, NULL, "a value"), &value->in_place)) {
+        return false;
+    }
+    bool again = cursor_take(&c, TERM_NAME, "again");
+    if (cursor_is(&c, TERM_STRING, NULL)) {
+        value->reason = cursor_peek(&c)->text->text;
+        (void)cursor_take(&c, TERM_STRING, NULL);
+    }
+    tree_leaf(r->arena, &r->tree, depth, n, again);
+    return cursor_expect_end(&c);
+}
+
+/* Nesting of the tree is limited by the reader of dumps. */
+static bool read_items(Reader *r, const DumpLine *block, uint32_t depth)
+{
+    for (uint32_t k = 0; k < block->n_body; k++) {
+        const DumpLine *line = block->body[k];
+        const Term *first = line->n == 0 ? NULL : line->term[0];
+        bool is_axis = depth == 0 && first != NULL && first->kind == TERM_NAME &&
+                       str_eq_cstr((Str){first->text->text, first->text->n}, "axis");
+        bool ok = is_axis                                      ? read_axis(r, line)
+                  : first != NULL && first->kind == TERM_VALUE ? read_leaf(r, line, depth)
+                  : read_loop(r, line, depth)                  ? read_items(r, line, depth + 1)
+                                                               : false;
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What has no leaf and is needed is an expression, computed where it is used. */
+static void find_inline(const Graph *g, Residence *residence)
+{
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        NodeRef n = g->results.at[k].node;
+        residence[n] = residence[n] == RESIDE_NONE ? RESIDE_INLINE : residence[n];
+    }
+    for (NodeRef n = g->nodes.n; n-- > 0;) {
+        const Node *node = graph_node(g, n);
+        for (uint32_t k = 0; residence[n] != RESIDE_NONE && k < node->n_operands; k++) {
+            NodeRef p = node->operand[k];
+            residence[p] = residence[p] == RESIDE_NONE ? RESIDE_INLINE : residence[p];
+        }
+        if (residence[n] == RESIDE_INLINE && node->op == OP_INPUT) {
+            residence[n] = RESIDE_ARGUMENT;
+        }
+    }
+}
+
+Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line)
+{
+    Reader r = {.ctx = ctx, .arena = arena, .g = g};
+    r.values = ARENA_ARRAY(arena, g->nodes.n, NestValue);
+    r.residence = ARENA_ARRAY(arena, g->nodes.n, Residence);
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        r.values[n] = (NestValue){.result = -1, .in_place = NODE_NONE};
+    }
+    if (!read_items(&r, line, 0)) {
+        return NULL;
+    }
+    find_inline(g, r.residence);
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        r.values[n].residence = r.residence[n];
+        if (r.residence[n] == RESIDE_INLINE && op_info(node->op)->kind != OPKIND_LEAF &&
+            !node_is_expression(node)) {
+            refuse(&r, line->span, str_format(arena, "value %%%u has no leaf in the nest", n));
+            return NULL;
+        }
+    }
+    NestFacts facts;
+    nest_facts_of(arena, g, r.residence, &facts);
+    Nest *nest = tree_nest(arena, g, &r.tree);
+    nest_derive(&facts, nest, r.values);
+    nest_set_bytes(nest, r.values);
+    nest->values = r.values;
+    return nest_verify(ctx, nest, "read") ? nest : NULL;
+}

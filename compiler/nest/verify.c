@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold for the overlay, checked without the code that made it: the rules of nest.h,
+ * leaf by leaf and use by use, and where values live derived a second time. */
+#include "nest/nest.h"
+#include "nest/uses.h"
+
+typedef struct Verifier {
+    Ctx *ctx;
+    Arena *arena;
+    const Nest *nest;
+    const Graph *g;
+    const char *stage;
+    UseList *uses;  /* [nodes] */
+    uint32_t *leaf; /* [nodes]: its item, or NEST_NONE */
+} Verifier;
+
+static bool refuse(Verifier *v, NodeRef n, const char *what)
+{
+    diag_error(&v->ctx->diags, E_DUMP, graph_node(v->g, n)->span, "%s: value %%%u %s", v->stage,
+               n, what);
+    return false;
+}
+
+static bool refuse_item(Verifier *v, uint32_t k, const char *what)
+{
+    diag_error(&v->ctx->diags, E_DUMP, v->g->span, "%s: item %u of the nest %s", v->stage, k,
+               what);
+    return false;
+}
+
+/* The node's label on the loop's axis, or -1. */
+static int32_t label_on(const Verifier *v, uint32_t loop, NodeRef n)
+{
+    const NestAxis *axis = &v->nest->axes[v->nest->items[loop].axis];
+    for (uint32_t k = 0; k < axis->n; k++) {
+        if (axis->node[k] == n) {
+            return axis->label[k];
+        }
+    }
+    return -1;
+}
+
+static bool is_reduced(const Node *n, int32_t label)
+{
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (n->out[d] == label) {
+            return false;
+        }
+    }
+    return label >= 0;
+}
+
+/* ---- form ---- */
+
+static bool check_axes(Verifier *v)
+{
+    for (uint32_t x = 0; x < v->nest->n_axes; x++) {
+        const NestAxis *axis = &v->nest->axes[x];
+        for (uint32_t k = 0; k < axis->n; k++) {
+            NodeRef n = axis->node[k];
+            if (n >= v->g->nodes.n || (k > 0 && axis->node[k - 1] >= n)) {
+                diag_error(&v->ctx->diags, E_DUMP, v->g->span,
+                           "%s: axis %u lists values that are not there or out of order",
+                           v->stage, x);
+                return false;
+            }
+            const Node *node = graph_node(v->g, n);
+            if (axis->label[k] < 0 || (uint32_t)axis->label[k] >= node->n_labels ||
+                !dim_eq(node->extent[axis->label[k]], axis->extent)) {
+                return refuse(v, n, "has an axis with a label of another extent");
+            }
+        }
+    }
+    return true;
+}
+
+static bool check_links(Verifier *v)
+{
+    const NestItem *items = v->nest->items;
+    for (uint32_t k = 0; k < v->nest->n_items; k++) {
+        uint32_t around = items[k].parent, last = k == 0 ? NEST_NONE : k - 1;
+        while (last != NEST_NONE && items[last].end <= k) {
+            last = items[last].parent;
+        }
+        if (around != last || items[k].end <= k || items[k].end > v->nest->n_items ||
+            (around != NEST_NONE && items[k].end > items[around].end)) {
+            return refuse_item(v, k, "does not fit into the loop around it");
+        }
+        if (nest_is_loop(&items[k])) {
+            if (items[k].axis >= v->nest->n_axes || items[k].tile < 1 ||
+                items[k].tile > SIZE_LIMIT) {
+                return refuse_item(v, k, "is a loop over no axis, or by no tile");
+            }
+            if (items[k].end == k + 1) {
+                return refuse_item(v, k, "is a loop around nothing");
+            }
+            for (uint32_t p = around; p != NEST_NONE; p = items[p].parent) {
+                if (items[p].axis == items[k].axis && items[p].tile % items[k].tile != 0) {
+                    return refuse_item(v, k, "cuts a tile of the same axis unevenly");
+                }
+            }
+        } else if (items[k].end != k + 1 || items[k].node >= v->g->nodes.n) {
+            return refuse_item(v, k, "is a leaf with a body or without a value");
+        } else if (v->leaf[items[k].node] != NEST_NONE) {
+            return refuse(v, items[k].node, "has two leaves");
+        } else {
+            v->leaf[items[k].node] = k;
+        }
+    }
+    return true;
+}
+
+static bool check_depths(Verifier *v)
+{
+    for (uint32_t k = 0; k < v->nest->n_items; k++) {
+        uint32_t depth = 0;
+        for (uint32_t p = v->nest->items[k].parent; p != NEST_NONE;
+             p = v->nest->items[p].parent) {
+            depth++;
+        }
+        if (depth > NEST_DEPTH) {
+            return refuse_item(v, k, "stands in too many loops");
+        }
+    }
+    return true;
+}
+
+static bool check_residence(Verifier *v, NodeRef n)
+{
+    const Node *node = graph_node(v->g, n);
+    const NestValue *value = &v->nest->values[n];
+    Residence r = value->residence;
+    bool leaf = op_info(node->op)->kind == OPKIND_LEAF;
+    bool has_item = v->leaf[n] != NEST_NONE;
+    if (r == RESIDE_NONE && !has_item) {
+        return true; /* whoever reads it is refused below */
+    }
+    if (node->op == OP_INPUT ? r != RESIDE_ARGUMENT : r == RESIDE_ARGUMENT) {
+        return refuse(v, n, "is a parameter and must be an argument, or is none and must not");
+    }
+    if (r == RESIDE_INLINE && !leaf && !node_is_expression(node)) {
+        return refuse(v, n, "is folded over indices and cannot stay in registers");
+    }
+    if (leaf && r != RESIDE_ARGUMENT && r != RESIDE_INLINE) {
+        return refuse(v, n, "is a constant and is never stored");
+    }
+    if (residence_is_stored(r) != has_item) {
+        return refuse(v, n, "is stored without a leaf, or has a leaf and is not stored");
+    }
+    int32_t k = value->result;
+    if ((r == RESIDE_RESULT) != (k >= 0) ||
+        (k >= 0 && ((uint32_t)k >= v->g->results.n || v->g->results.at[k].node != n))) {
+        return refuse(v, n, "names a result that is not its own");
+    }
+    return true;
+}
+
+/* ---- rules ---- */
+
+/* The loops around the leaf, one by one. */
+static bool check_leaf(Verifier *v, uint32_t item)
+{
+    NodeRef n = v->nest->items[item].node;
+    const Node *node = graph_node(v->g, n);
+    bool lacks = false;
+    for (uint32_t p = v->nest->items[item].parent; p != NEST_NONE;
+         p = v->nest->items[p].parent) {
+        int32_t l = label_on(v, p, n);
+        lacks |= l < 0;
+        if (l >= 0 && is_reduced(node, l) && v->nest->items[p].parallel) {
+            return refuse(v, n, "is folded over a loop whose iterations run at the same time");
+        }
+        for (uint32_t q = v->nest->items[p].parent; l >= 0 && q != NEST_NONE;
+             q = v->nest->items[q].parent) {
+            if (label_on(v, q, n) == l && v->nest->items[q].axis != v->nest->items[p].axis) {
+                return refuse(v, n, "has one index on two axes");
+            }
+        }
+    }
+    if (lacks != v->nest->items[item].again) {
+        return refuse(v, n,
+                      lacks ? "lacks the axis of a loop around it"
+                            : "is said to be computed again and is not");
+    }
+    return true;
+}
+
+/* Is the loop around item `at`? */
+static bool is_around(const Nest *nest, uint32_t loop, uint32_t at)
+{
+    return loop < at && at < nest->items[loop].end;
+}
+
+/* A use under loops that the producer stands in too. */
+static bool check_shared(Verifier *v, NodeRef reader, const Use *use, uint32_t loop)
+{
+    NodeRef p = use->node;
+    const Node *producer = graph_node(v->g, p);
+    int32_t made = label_on(v, loop, p), read = label_on(v, loop, reader);
+    if (made < 0) {
+        for (uint32_t d = 0; d < producer->rank; d++) {
+            if (read >= 0 && use->access.index[d].label == read) {
+                return refuse(v, reader, "reads along an axis a value that lacks the axis");
+            }
+        }
+        return true; /* computed again at each position */
+    }
+    if (is_reduced(producer, made)) {
+        return refuse(v, reader, "reads a value before its loops have completed it");
+    }
+    for (uint32_t d = 0; d < producer->rank; d++) {
+        Index index = use->access.index[d];
+        if (producer->out[d] == made &&
+            (read < 0 || index.label != read || index.offset != 0)) {
+            return refuse(v, reader,
+                          "reads a value of its loop along the axis at other "
+                          "indices");
+        }
+    }
+    return true;
+}
+
+/* A reader outside of a loop reads what the loop has left there: all of it. */
+static bool check_outside(Verifier *v, NodeRef reader, NodeRef p, uint32_t loop)
+{
+    if (label_on(v, loop, p) < 0) {
+        return refuse(v, reader, "reads a value outside of the loop that computes it again");
+    }
+    return true;
+}
+
+static bool check_use(Verifier *v, NodeRef reader, const Use *use)
+{
+    NodeRef p = use->node;
+    const Nest *nest = v->nest;
+    if (nest->values[p].residence == RESIDE_ARGUMENT) {
+        return true;
+    }
+    if (v->leaf[p] == NEST_NONE) {
+        return refuse(v, reader, "reads a value that is kept nowhere");
+    }
+    if (v->leaf[p] >= v->leaf[reader]) {
+        return refuse(v, reader, "reads a value before it is computed");
+    }
+    for (uint32_t loop = nest->items[v->leaf[p]].parent; loop != NEST_NONE;
+         loop = nest->items[loop].parent) {
+        bool ok = is_around(nest, loop, v->leaf[reader]) ? check_shared(v, reader, use, loop)
+                                                         : check_outside(v, reader, p, loop);
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- where values live ---- */
+
+/* Homes once more: the innermost loop around the writer, not counting loops the writer folds
+ * over or that stand in these, that is around all readers. */
+static uint32_t *find_homes(const Verifier *v, const bool *kept)
+{
+    const Nest *nest = v->nest;
+    uint32_t *home = ARENA_ARRAY(v->arena, v->g->nodes.n, uint32_t);
+    for (NodeRef n = 0; n < v->g->nodes.n; n++) {
+        uint32_t around = v->leaf[n] == NEST_NONE ? NEST_NONE : nest->items[v->leaf[n]].parent;
+        home[n] = around;
+        for (uint32_t p = around; p != NEST_NONE; p = nest->items[p].parent) {
+            if (is_reduced(graph_node(v->g, n), label_on(v, p, n))) {
+                home[n] = nest->items[p].parent;
+            }
+        }
+        home[n] = kept[n] ? NEST_NONE : home[n];
+    }
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        NodeRef r = nest->items[k].node;
+        for (uint32_t i = 0; !nest_is_loop(&nest->items[k]) && i < v->uses[r].list.n; i++) {
+            uint32_t *h = &home[v->uses[r].list.at[i].node];
+            while (*h != NEST_NONE && !is_around(nest, *h, k)) {
+                *h = nest->items[*h].parent;
+            }
+        }
+    }
+    return home;
+}
+
+static bool reads_parameter(const Verifier *v, NodeRef n, uint32_t param, const Use **use)
+{
+    for (uint32_t i = 0; i < v->uses[n].list.n; i++) {
+        *use = &v->uses[n].list.at[i];
+        const Node *p = graph_node(v->g, (*use)->node);
+        if (p->op == OP_INPUT && p->param == param) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An inout argument is written by `n`, element by element, after everybody else has read it. */
+static bool check_overwritten(Verifier *v, NodeRef n, uint32_t param)
+{
+    uint32_t top = v->leaf[n];
+    const Use *use = NULL;
+    while (v->nest->items[top].parent != NEST_NONE) {
+        top = v->nest->items[top].parent;
+    }
+    for (uint32_t k = top; k < v->nest->n_items; k++) {
+        const NestItem *item = &v->nest->items[k];
+        if (!nest_is_loop(item) && item->node != n &&
+            reads_parameter(v, item->node, param, &use)) {
+            return refuse(v, n, "overwrites a parameter that is still read");
+        }
+    }
+    const Node *node = graph_node(v->g, n);
+    for (uint32_t i = 0; i < v->uses[n].list.n; i++) {
+        use = &v->uses[n].list.at[i];
+        const Node *p = graph_node(v->g, use->node);
+        bool own = p->op == OP_INPUT && p->param == param;
+        bool same = node_is_expression(node) && use->access.rank == node->rank &&
+                    !v->nest->items[v->leaf[n]].again;
+        for (uint32_t d = 0; own && same && d < node->rank; d++) {
+            same =
+                use->access.index[d].label == node->out[d] && use->access.index[d].offset == 0;
+        }
+        if (own && !same) {
+            return refuse(v, n, "overwrites a parameter while it reads it elsewhere");
+        }
+    }
+    return true;
+}
+
+/* Results that no leaf writes are delivered last, plain ones before inout ones. */
+static bool check_delivered(Verifier *v, bool *kept)
+{
+    Residence *residence = ARENA_ARRAY(v->arena, v->g->nodes.n, Residence);
+    for (NodeRef n = 0; n < v->g->nodes.n; n++) {
+        residence[n] = v->nest->values[n].residence;
+    }
+    for (uint32_t k = 0; k < v->g->results.n; k++) {
+        NodeRef n = v->g->results.at[k].node;
+        const NestValue *value = &v->nest->values[n];
+        if (value->residence == RESIDE_RESULT && value->result == (int32_t)k) {
+            continue;
+        }
+        if (value->residence == RESIDE_NONE) {
+            return refuse(v, n, "is a result and not kept");
+        }
+        kept[n] = true;
+        UseList late = {0};
+        result_uses(v->arena, v->g, residence, n, &late);
+        for (uint32_t i = 0; i < late.list.n; i++) {
+            NodeRef p = late.list.at[i].node;
+            const Node *leaf = graph_node(v->g, p);
+            kept[p] = true;
+            for (uint32_t r = 0; leaf->op == OP_INPUT && r < v->g->results.n; r++) {
+                NodeRef writer = v->g->results.at[r].node;
+                if (v->g->results.at[r].param == (int32_t)leaf->param && r != k &&
+                    v->nest->values[writer].result == (int32_t)r) {
+                    return refuse(v, writer, "overwrites a parameter that is still read");
+                }
+            }
+        }
+    }
+    return true;
+}
+
+static bool check_values(Verifier *v)
+{
+    bool *kept = ARENA_ARRAY(v->arena, v->g->nodes.n, bool);
+    if (!check_delivered(v, kept)) {
+        return false;
+    }
+    const uint32_t *homes = find_homes(v, kept);
+    for (uint32_t k = 0; k < v->nest->n_items; k++) {
+        if (nest_is_loop(&v->nest->items[k])) {
+            continue;
+        }
+        NodeRef n = v->nest->items[k].node;
+        const NestValue *value = &v->nest->values[n];
+        uint32_t home = homes[n];
+        if (value->item != k || value->home != home) {
+            return refuse(v, n, "does not live where its readers are");
+        }
+        if (value->residence == RESIDE_WORKSPACE && home != NEST_NONE) {
+            return refuse(v, n, "is in memory though all that reads it shares a loop with it");
+        }
+        int32_t param = value->result < 0 ? -1 : v->g->results.at[value->result].param;
+        if (param >= 0 && !check_overwritten(v, n, (uint32_t)param)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool verify(Verifier *v)
+{
+    for (NodeRef n = 0; n < v->g->nodes.n; n++) {
+        v->leaf[n] = NEST_NONE;
+    }
+    if (!check_axes(v) || !check_links(v) || !check_depths(v)) {
+        return false;
+    }
+    Residence *residence = ARENA_ARRAY(v->arena, v->g->nodes.n, Residence);
+    for (NodeRef n = 0; n < v->g->nodes.n; n++) {
+        residence[n] = v->nest->values[n].residence;
+        if (!check_residence(v, n)) {
+            return false;
+        }
+    }
+    for (NodeRef n = 0; n < v->g->nodes.n; n++) {
+        if (residence_is_stored(residence[n])) {
+            node_uses(v->arena, v->g, residence, n, &v->uses[n]);
+        }
+    }
+    for (uint32_t k = 0; k < v->nest->n_items; k++) {
+        NodeRef n = v->nest->items[k].node;
+        if (nest_is_loop(&v->nest->items[k])) {
+            continue;
+        }
+        if (!check_leaf(v, k)) {
+            return false;
+        }
+        for (uint32_t i = 0; i < v->uses[n].list.n; i++) {
+            if (!check_use(v, n, &v->uses[n].list.at[i])) {
+                return false;
+            }
+        }
+    }
+    return check_values(v);
+}
+
+bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage)
+{
+    Arena scratch;
+    arena_init(&scratch, &ctx->budget);
+    Verifier v = {
+        .ctx = ctx, .arena = &scratch, .nest = nest, .g = nest->graph, .stage = stage};
+    v.uses = ARENA_ARRAY(&scratch, nest->graph->nodes.n, UseList);
+    v.leaf = ARENA_ARRAY(&scratch, nest->graph->nodes.n, uint32_t);
+    bool ok = verify(&v);
+    arena_release(&scratch);
+    return ok;
+}
