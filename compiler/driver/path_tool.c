@@ -4,11 +4,10 @@
 #include "driver/path_tool.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "driver/input.h"
+#include "driver/progress.h"
 
 static volatile sig_atomic_t interrupted;
 
@@ -16,16 +15,6 @@ static void on_interrupt(int signal_number)
 {
     (void)signal_number;
     interrupted = 1;
-}
-
-static void show_progress(void *user, const PathProgress *now)
-{
-    (void)user;
-    fprintf(stderr, "\r%-10s 10^%.3f  largest 2^%.1f  %3.0f %%\033[K", now->strategy,
-            now->log10_cost, now->log2_largest,
-            now->steps_planned == 0
-                ? 0
-                : 100.0 * (double)now->steps_done / (double)now->steps_planned);
 }
 
 static bool read_problem(ToolRun *t, PathProblem *p)
@@ -74,17 +63,15 @@ bool path_tool(ToolRun *t, const Request *request, PathOptions *options)
     if (!read_problem(t, &p)) {
         return false;
     }
-    bool terminal = isatty(STDERR_FILENO) != 0;
+    Progress progress;
     options->interrupt = &interrupted;
-    options->progress = terminal ? show_progress : NULL;
+    progress_watch(&progress, options);
     (void)signal(SIGINT, on_interrupt);
     double start = tool_clock();
     bool ok = decide(t, &p, options, &r);
     double seconds = tool_clock() - start;
     (void)signal(SIGINT, SIG_DFL);
-    if (terminal) {
-        fputs("\r\033[K", stderr);
-    }
+    progress_end(&progress);
     if (!ok) {
         return false;
     }

@@ -7,6 +7,7 @@
 #include "driver/compile.h"
 #include "driver/input.h"
 #include "driver/npy.h"
+#include "driver/progress.h"
 #include "driver/run.h"
 #include "driver/run_emulator.h"
 #include "driver/targets.h"
@@ -158,7 +159,11 @@ static bool run_kernel(Run *r, const char *target)
     }
     r->c.emit.source_name = r->in.name;
     r->c.emit.tool_version = TDSL_VERSION;
-    if (!compilation_run(&r->c, STAGE_OUTPUT)) {
+    Progress progress;
+    progress_watch(&progress, &r->c.path.options);
+    bool ok = compilation_run(&r->c, STAGE_OUTPUT);
+    progress_end(&progress);
+    if (!ok) {
         return false;
     }
     if (emulated_target(target) != NULL) {
@@ -175,11 +180,11 @@ static bool run_kernel(Run *r, const char *target)
     const char *symbol =
         r->c.target->symbol == NULL ? name : r->c.target->symbol(&t->arena, name);
     CLibrary library;
-    bool ok = c_library_open(&library, &t->ctx, &t->arena, text,
-                             option_last(&t->options, OPT_CC, "cc"),
-                             option_last(&t->options, OPT_CFLAGS, "-O2")) &&
-              c_library_call(&library, r->g, symbol, r->args.dims, r->args.args, r->results,
-                             &r->timing);
+    ok = c_library_open(&library, &t->ctx, &t->arena, text,
+                        option_last(&t->options, OPT_CC, "cc"),
+                        option_last(&t->options, OPT_CFLAGS, "-O2")) &&
+         c_library_call(&library, r->g, symbol, r->args.dims, r->args.args, r->results,
+                        &r->timing);
     c_library_close(&library);
     return ok;
 }

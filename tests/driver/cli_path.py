@@ -4,8 +4,12 @@
 import json
 import math
 import os
+import pty
+import re
+import subprocess
 import sys
 
+import support
 from support import *
 
 def network_of(inputs, output, sizes):
@@ -155,6 +159,46 @@ def traffic_costs_what_the_target_says():
                                 "--shape=1000x14", "--shape=14x2", "--shape=2x14").text)["written"]
                for target in ("c", "trn2")]
     equal(written, [16000, 14196])
+
+
+def on_terminal(tool, *args, term="xterm"):
+    """What a command writes on a terminal that is its standard error, and its exit status."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen([tool, *args], stderr=slave, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": term})
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        text += part
+    os.close(master)
+    return text.decode(), child.wait(60)
+
+
+@test
+def a_search_that_takes_long_shows_where_it_is():
+    operands = [sorted({k, (k + 1) % 60, (7 * k + 3) % 60, (11 * k + 5) % 60}) for k in range(60)]
+    write("n.json", json.dumps({"inputs": operands, "output": [], "sizes": [2] * 60}))
+    names = [chr(0x4e00 + k) for k in range(60)]
+    equation = ["-e", ",".join("".join(names[x] for x in o) for o in operands) + "->",
+                *("--shape=" + "x".join(["2"] * len(o)) for o in operands), "--effort=2", "-w"]
+    line = re.compile(r"\r([\w-]+) +10\^\d+\.\d{3}  largest 2\^\d+\.\d +(\d+) %  (\d+) s\033\[K")
+    for command in ([support.ARGS.tdslc, "--emit=path", "--network=n.json", "--effort=2"],
+                    [support.ARGS.tdslc, *equation, "--dump=path"]):
+        text, status = on_terminal(*command)
+        equal(status, 0)
+        shown = [(int(m[2]), int(m[3])) for m in line.finditer(text)]
+        assert len(shown) >= 3, text
+        equal(text, "".join(m[0] for m in line.finditer(text)) + "\r\033[K")
+        equal(shown, sorted(shown), "percent and seconds grow")
+        assert shown[0][0] < 60 and 80 <= shown[-1][0] <= 100, shown
+    equal(run(*command).err, b"")  # no terminal
+    equal(on_terminal(*command, term="dumb")[0], "")
+    equal(on_terminal(support.ARGS.tdslc, "--emit=path", *CHAIN)[0], "")  # soon done
 
 
 @test
