@@ -5,25 +5,30 @@ import os
 import re
 import tree
 
-# Words that belong to a back end, beside the folder's own name. A folder with a name too common to search for
-# (c, null) is looked for as an include and as a function prefix only.
-WORDS = {"nki": r"nki|trn[0-9]\w*|neuron\w*|sbuf|psum"}
+# A back end is a folder with a target.c. It is looked for as an include and as a function prefix; and by the words in the
+# words.list of its folder, one pattern a line, which are its own.
 ALLOWED = {"compiler/op/ops.def", "compiler/op/op.h", "compiler/op/op.c"}
 
 
-def patterns(backends):
+def words_of(folder):
+    path = os.path.join(folder, "words.list")
+    return open(path, encoding="utf-8").read().split() if os.path.exists(path) else []
+
+
+def patterns(home, backends):
     for b in backends:
+        words = words_of(os.path.join(home, b))
         yield b, re.compile(rf'#\s*include\s+"backend/{b}/')
         yield b, re.compile(rf"\b(?:target_{b}|{b}_target)\b")
-        if b in WORDS:
-            yield b, re.compile(rf"(?<![A-Za-z])(?:{WORDS[b]})(?![a-z])", re.I)
+        if words:
+            yield b, re.compile(rf"(?<![A-Za-z])(?:{'|'.join(words)})(?![a-z])", re.I)
 
 
 def main():
     a = tree.arguments()
     home = os.path.join(a.root, "compiler/backend")
-    backends = sorted(os.listdir(home)) if os.path.isdir(home) else []
-    rules = list(patterns(sorted(set(backends) | set(WORDS))))
+    backends = [b for b in sorted(os.listdir(home)) if os.path.exists(os.path.join(home, b, "target.c"))]
+    rules = list(patterns(home, backends))
     found, n = [], 0
     for path in tree.files(a.root, "compiler", ends=(".c", ".h", ".def")):
         if path in ALLOWED:

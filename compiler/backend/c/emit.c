@@ -24,36 +24,36 @@ typedef struct File {
 /* Names a caller sees first, so that they are changed least. */
 static void emitter_init(Emitter *e, File *f, const Kernel *k)
 {
-    *e = (Emitter){.ctx = f->ctx, .arena = &f->scratch, .k = k, .help = &f->help};
-    names_init(&e->names, &f->scratch);
+    *e = (Emitter){.w = {.arena = &f->scratch, .k = k, .help = &f->help}, .ctx = f->ctx};
+    names_init(&e->w.names, &f->scratch);
     map_init(&e->part_at, &f->scratch);
     e->symbol = names_take(&f->symbols, c_symbol(f->arena, k->name->text));
-    (void)names_take(&e->names, e->symbol);
-    e->dim = ARENA_ARRAY(&f->scratch, k->dims.list.n + 1, const char *);
-    e->var = ARENA_ARRAY(&f->scratch, k->vars.n + 1, const char *);
-    e->buf = ARENA_ARRAY(&f->scratch, k->bufs.n + 1, const char *);
-    e->scalar = ARENA_ARRAY(&f->scratch, k->bufs.n + 1, bool);
+    (void)names_take(&e->w.names, e->symbol);
+    e->w.dim = ARENA_ARRAY(&f->scratch, k->dims.list.n + 1, const char *);
+    e->w.var = ARENA_ARRAY(&f->scratch, k->vars.n + 1, const char *);
+    e->w.buf = ARENA_ARRAY(&f->scratch, k->bufs.n + 1, const char *);
+    e->w.scalar = ARENA_ARRAY(&f->scratch, k->bufs.n + 1, bool);
     for (uint32_t d = 0; d < k->dims.list.n; d++) {
-        e->dim[d] = names_take(&e->names, k->dims.list.at[d].name->text);
+        e->w.dim[d] = names_take(&e->w.names, k->dims.list.at[d].name->text);
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
         BufRef b = k->args.at[i].buf;
-        e->buf[b] = names_take(&e->names, k->bufs.at[b].name->text);
-        e->scalar[b] = k->args.at[i].role == ARG_SCALAR;
+        e->w.buf[b] = names_take(&e->w.names, k->bufs.at[b].name->text);
+        e->w.scalar[b] = k->args.at[i].role == ARG_SCALAR;
     }
-    e->own.bytes = names_take(&e->names, "bytes");
-    e->own.size = names_take(&e->names, "size");
-    e->own.need = names_take(&e->names, "need");
-    e->own.none = names_take(&e->names, "none");
-    e->own.ws = names_take(&e->names, "ws");
+    e->own.bytes = names_take(&e->w.names, "bytes");
+    e->own.size = names_take(&e->w.names, "size");
+    e->own.need = names_take(&e->w.names, "need");
+    e->own.none = names_take(&e->w.names, "none");
+    e->own.ws = names_take(&e->w.names, "ws");
     for (uint32_t b = 0; b < k->bufs.n; b++) {
-        if (e->buf[b] == NULL) {
-            e->buf[b] = names_take(&e->names, k->bufs.at[b].name->text);
-            e->scalar[b] = k->bufs.at[b].space == SPACE_ACC && k->bufs.at[b].rank == 0;
+        if (e->w.buf[b] == NULL) {
+            e->w.buf[b] = names_take(&e->w.names, k->bufs.at[b].name->text);
+            e->w.scalar[b] = k->bufs.at[b].space == SPACE_ACC && k->bufs.at[b].rank == 0;
         }
     }
     for (uint32_t v = 0; v < k->vars.n; v++) {
-        e->var[v] = names_take(&e->names, k->vars.at[v].name->text);
+        e->w.var[v] = names_take(&e->w.names, k->vars.at[v].name->text);
     }
 }
 
@@ -78,10 +78,10 @@ static void kernel_emit(File *f, const Kernel *k, const char *source)
     text_init(&entry, &f->scratch);
     functions.indent_width = body.indent_width = entry.indent_width = 4;
     e.functions = &functions;
-    e.out = &body;
+    e.w.out = &body;
     body.indent = 1;
     block_emit(&e, k->body, k->n_body, (Place){e.own.ws, 0});
-    e.out = &entry;
+    e.w.out = &entry;
     kernel_sizes_emit(&e);
     kernel_entry_emit(&e, &body);
     kernel_info_emit(&e, source);

@@ -18,9 +18,9 @@ static bool is_read_only(ArgRole role)
 static const char *shape_text(const Emitter *e, const Buffer *b)
 {
     Text t;
-    text_init(&t, e->arena);
+    text_init(&t, e->w.arena);
     for (uint32_t d = 0; d < b->rank; d++) {
-        text_printf(&t, "[%s]", c_dim_text(e, b->extent[d]));
+        text_printf(&t, "[%s]", c_dim_text(&e->w, b->extent[d]));
     }
     return t.at;
 }
@@ -34,9 +34,9 @@ static uint32_t n_dims(const Kernel *k)
 static const char *dims_parameters(const Emitter *e)
 {
     Text t;
-    text_init(&t, e->arena);
-    for (uint32_t d = 0; d < n_dims(e->k); d++) {
-        text_printf(&t, d == 0 ? "int64_t %s" : ", int64_t %s", e->dim[d]);
+    text_init(&t, e->w.arena);
+    for (uint32_t d = 0; d < n_dims(e->w.k); d++) {
+        text_printf(&t, d == 0 ? "int64_t %s" : ", int64_t %s", e->w.dim[d]);
     }
     return t.n == 0 ? "void" : t.at;
 }
@@ -45,13 +45,13 @@ static const char *dims_parameters(const Emitter *e)
 static const char *dims_arguments(const Emitter *e, bool by_pointer, const char *after)
 {
     Text t;
-    text_init(&t, e->arena);
-    for (uint32_t d = 0; d < n_dims(e->k); d++) {
+    text_init(&t, e->w.arena);
+    for (uint32_t d = 0; d < n_dims(e->w.k); d++) {
         text_put(&t, d == 0 ? "" : ", ");
         if (by_pointer) {
             text_printf(&t, "dims[%u]", d);
         } else {
-            text_put(&t, e->dim[d]);
+            text_put(&t, e->w.dim[d]);
         }
     }
     text_put(&t, t.n == 0 ? "" : after);
@@ -62,14 +62,14 @@ static const char *dims_arguments(const Emitter *e, bool by_pointer, const char 
 
 void prototype_emit(Emitter *e, Text *out, bool header)
 {
-    const Kernel *k = e->k;
+    const Kernel *k = e->w.k;
     text_printf(out, "%stdsl_status %s(\n", header ? "TDSL_NODISCARD " : "", e->symbol);
     for (uint32_t d = 0; d < n_dims(k); d++) {
-        text_printf(out, "    int64_t %s,\n", e->dim[d]);
+        text_printf(out, "    int64_t %s,\n", e->w.dim[d]);
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Buffer *b = arg_buffer(k, i);
-        const char *name = e->buf[k->args.at[i].buf];
+        const char *name = e->w.buf[k->args.at[i].buf];
         if (k->args.at[i].role == ARG_SCALAR) {
             text_printf(out, "    %s %s,\n", c_type(b->dtype), name);
             continue;
@@ -118,7 +118,7 @@ static int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64
 
 void kernel_header_emit(Emitter *e, Text *out)
 {
-    const Kernel *k = e->k;
+    const Kernel *k = e->w.k;
     text_put(out, "\n/* ");
     const char *head = k->signature != NULL ? k->signature : k->name->text;
     text_comment(out, str_from(head));
@@ -128,9 +128,10 @@ void kernel_header_emit(Emitter *e, Text *out)
              "lasts. */\n");
     prototype_emit(e, out, true);
     text_printf(out, "size_t %s_workspace_bytes(%s);\n", e->symbol, dims_parameters(e));
-    const char *macro = str_format(e->arena, "%s_WORKSPACE_BYTES", upper(e->arena, e->symbol));
+    const char *macro =
+        str_format(e->w.arena, "%s_WORKSPACE_BYTES", upper(e->w.arena, e->symbol));
     if (n_dims(k) == 0 &&
-        names_claim(&e->help->macros, macro)) { /* kernels `a` and `A` share one */
+        names_claim(&e->w.help->macros, macro)) { /* kernels `a` and `A` share one */
         int64_t bytes = stack_bytes(k, k->body, k->n_body, 0);
         text_printf(out, "#define %s ((size_t)%lld)\n", macro,
                     (long long)(bytes == 0 ? 0 : sat_add(bytes, WORKSPACE_ALIGNMENT)));
@@ -153,16 +154,17 @@ static void check_buffer(Emitter *e, const Buffer *b)
     if (!open) {
         return;
     }
-    line_printf(e, "%s = %lld;", e->own.size, (long long)fixed);
+    line_printf(&e->w, "%s = %lld;", e->own.size, (long long)fixed);
     for (uint32_t d = 0; d < b->rank; d++) {
         if (b->extent[d].sym >= 0) {
-            line_printf(e, "%s = %s(%s, %s);", e->own.size, help_fixed(e->help, "tdsl_grow"),
-                        e->own.size, e->dim[b->extent[d].sym]);
+            line_printf(&e->w, "%s = %s(%s, %s);", e->own.size,
+                        help_fixed(e->w.help, "tdsl_grow"), e->own.size,
+                        e->w.dim[b->extent[d].sym]);
         }
     }
-    line_printf(e, "if (%s < 0) {", e->own.size);
-    line_printf(e, "    return TDSL_E_OVERFLOW;");
-    line_printf(e, "}");
+    line_printf(&e->w, "if (%s < 0) {", e->own.size);
+    line_printf(&e->w, "    return TDSL_E_OVERFLOW;");
+    line_printf(&e->w, "}");
 }
 
 static bool any_open_buffer(const Kernel *k)
@@ -185,12 +187,12 @@ typedef struct Height {
 static const char *height_text(Emitter *e, Height h)
 {
     if (h.base == NULL) {
-        return str_format(e->arena, "%lld", (long long)h.offset);
+        return str_format(e->w.arena, "%lld", (long long)h.offset);
     }
     return h.offset == 0
                ? h.base
-               : str_format(e->arena, "%s(%s, %lld)", help_fixed(e->help, "tdsl_plus"), h.base,
-                            (long long)h.offset);
+               : str_format(e->w.arena, "%s(%s, %lld)", help_fixed(e->w.help, "tdsl_plus"),
+                            h.base, (long long)h.offset);
 }
 
 static void raise_need(Emitter *e, Height h)
@@ -199,7 +201,8 @@ static void raise_need(Emitter *e, Height h)
         return;
     }
     const char *top = height_text(e, h);
-    line_printf(e, "%s = %s < %s ? %s : %s;", e->own.need, e->own.need, top, top, e->own.need);
+    line_printf(&e->w, "%s = %s < %s ? %s : %s;", e->own.need, e->own.need, top, top,
+                e->own.need);
 }
 
 /* Prints the counting of one block's buffers; the highest point of each run of fixed sizes is
@@ -209,18 +212,18 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
     bool raised = true;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
-        if (stmt_has_body(s) && needs_workspace(e->k, s->body, s->n_body)) {
+        if (stmt_has_body(s) && needs_workspace(e->w.k, s->body, s->n_body)) {
             count_block(e, s->body, s->n_body, h);
             raised = true;
-        } else if (s->kind == STMT_ALLOC && e->k->bufs.at[s->buf].space != SPACE_ACC) {
-            const Buffer *b = &e->k->bufs.at[s->buf];
+        } else if (s->kind == STMT_ALLOC && e->w.k->bufs.at[s->buf].space != SPACE_ACC) {
+            const Buffer *b = &e->w.k->bufs.at[s->buf];
             int64_t bytes = 0;
             if (bytes_fixed(b, &bytes)) {
                 h.offset = sat_add(h.offset, bytes);
             } else {
-                const char *name = names_take(&e->names, "top");
-                line_printf(e, "const size_t %s = %s(%s, %s);", name,
-                            help_fixed(e->help, "tdsl_plus"), height_text(e, h),
+                const char *name = names_take(&e->w.names, "top");
+                line_printf(&e->w, "const size_t %s = %s(%s, %s);", name,
+                            help_fixed(e->w.help, "tdsl_plus"), height_text(e, h),
                             bytes_text(e, b));
                 h = (Height){name, 0};
             }
@@ -234,8 +237,8 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
 
 void kernel_sizes_emit(Emitter *e)
 {
-    Text *out = e->out;
-    const Kernel *k = e->k;
+    Text *out = e->w.out;
+    const Kernel *k = e->w.k;
     text_printf(out,
                 "\n/* Are the extents possible, and how much workspace do they need? */\n");
     const char *dims = dims_parameters(e);
@@ -243,30 +246,30 @@ void kernel_sizes_emit(Emitter *e)
                 n_dims(k) > 0 ? dims : "", n_dims(k) > 0 ? ", " : "", e->own.bytes);
     out->indent++;
     if (any_open_buffer(k)) {
-        line_printf(e, "int64_t %s;", e->own.size);
+        line_printf(&e->w, "int64_t %s;", e->own.size);
     }
-    line_printf(e, "size_t %s = 0;", e->own.need);
+    line_printf(&e->w, "size_t %s = 0;", e->own.need);
     Text t;
-    text_init(&t, e->arena);
+    text_init(&t, e->w.arena);
     for (uint32_t d = 0; d < n_dims(k); d++) {
-        text_printf(&t, d == 0 ? "%s < 0" : " || %s < 0", e->dim[d]);
+        text_printf(&t, d == 0 ? "%s < 0" : " || %s < 0", e->w.dim[d]);
     }
     if (n_dims(k) > 0) {
-        line_printf(e, "if (%s) {", t.at);
-        line_printf(e, "    return TDSL_E_SHAPE;");
-        line_printf(e, "}");
+        line_printf(&e->w, "if (%s) {", t.at);
+        line_printf(&e->w, "    return TDSL_E_SHAPE;");
+        line_printf(&e->w, "}");
     }
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         check_buffer(e, &k->bufs.at[i]);
     }
     count_block(e, k->body, k->n_body, (Height){NULL, 0});
     if (needs_workspace(k, k->body, k->n_body)) {
-        line_printf(e, "%s = %s == 0 ? 0 : %s(%s, %d); /* it may begin anywhere */",
-                    e->own.need, e->own.need, help_fixed(e->help, "tdsl_plus"), e->own.need,
+        line_printf(&e->w, "%s = %s == 0 ? 0 : %s(%s, %d); /* it may begin anywhere */",
+                    e->own.need, e->own.need, help_fixed(e->w.help, "tdsl_plus"), e->own.need,
                     WORKSPACE_ALIGNMENT);
     }
-    line_printf(e, "*%s = %s;", e->own.bytes, e->own.need);
-    line_printf(e, "return %s == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;", e->own.need);
+    line_printf(&e->w, "*%s = %s;", e->own.bytes, e->own.need);
+    line_printf(&e->w, "return %s == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;", e->own.need);
     out->indent--;
     text_put(out, "}\n");
     const char *bytes = e->own.bytes;
@@ -282,13 +285,13 @@ void kernel_sizes_emit(Emitter *e)
  * none. */
 static const char *missing_text(Emitter *e, uint32_t arg)
 {
-    const Buffer *b = arg_buffer(e->k, arg);
+    const Buffer *b = arg_buffer(e->w.k, arg);
     Text t;
-    text_init(&t, e->arena);
-    text_printf(&t, "%s == NULL", e->buf[e->k->args.at[arg].buf]);
+    text_init(&t, e->w.arena);
+    text_printf(&t, "%s == NULL", e->w.buf[e->w.k->args.at[arg].buf]);
     for (uint32_t d = 0; d < b->rank; d++) {
         if (b->extent[d].sym >= 0) {
-            text_printf(&t, " && %s > 0", e->dim[b->extent[d].sym]);
+            text_printf(&t, " && %s > 0", e->w.dim[b->extent[d].sym]);
         } else if (b->extent[d].n == 0) {
             return NULL;
         }
@@ -300,27 +303,28 @@ static bool arg_is_used(const Kernel *k, uint32_t arg);
 
 static void entry_checks(Emitter *e)
 {
-    const Kernel *k = e->k;
+    const Kernel *k = e->w.k;
     const char *need = e->own.need, *sizes = e->own.size;
-    line_printf(e, "size_t %s = 0;", need);
-    line_printf(e, "const tdsl_status %s = tdsl_sizes_%s(%s&%s);", sizes, e->symbol,
+    line_printf(&e->w, "size_t %s = 0;", need);
+    line_printf(&e->w, "const tdsl_status %s = tdsl_sizes_%s(%s&%s);", sizes, e->symbol,
                 dims_arguments(e, false, ", "), need);
-    line_printf(e, "if (%s != TDSL_OK) {", sizes);
-    line_printf(e, "    return %s;", sizes);
-    line_printf(e, "}");
+    line_printf(&e->w, "if (%s != TDSL_OK) {", sizes);
+    line_printf(&e->w, "    return %s;", sizes);
+    line_printf(&e->w, "}");
     for (uint32_t i = 0; i < k->args.n; i++) {
         const char *missing = k->args.at[i].role == ARG_SCALAR ? NULL : missing_text(e, i);
         if (missing != NULL) {
-            line_printf(e, "if (%s) {", missing);
-            line_printf(e, "    return TDSL_E_ARGUMENT;");
-            line_printf(e, "}");
+            line_printf(&e->w, "if (%s) {", missing);
+            line_printf(&e->w, "    return TDSL_E_ARGUMENT;");
+            line_printf(&e->w, "}");
         } else if (!arg_is_used(k, i)) {
-            line_printf(e, "(void)%s;", e->buf[k->args.at[i].buf]);
+            line_printf(&e->w, "(void)%s;", e->w.buf[k->args.at[i].buf]);
         }
     }
-    line_printf(e, "if (workspace_bytes < %s || (%s > 0 && workspace == NULL)) {", need, need);
-    line_printf(e, "    return TDSL_E_WORKSPACE;");
-    line_printf(e, "}");
+    line_printf(&e->w, "if (workspace_bytes < %s || (%s > 0 && workspace == NULL)) {", need,
+                need);
+    line_printf(&e->w, "    return TDSL_E_WORKSPACE;");
+    line_printf(&e->w, "}");
 }
 
 /* Does any statement name the argument? */
@@ -339,14 +343,14 @@ static bool arg_is_used(const Kernel *k, uint32_t arg)
 /* With no element to write nothing is to be done, however long the other loops are. */
 static void nothing_to_do_emit(Emitter *e)
 {
-    const Kernel *k = e->k;
+    const Kernel *k = e->w.k;
     uint32_t n_outputs = 0;
     for (uint32_t i = 0; i < k->args.n; i++) {
         n_outputs +=
             k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT ? 1 : 0;
     }
     Text t;
-    text_init(&t, e->arena);
+    text_init(&t, e->w.arena);
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Buffer *b = arg_buffer(k, i);
         if (k->args.at[i].role != ARG_RESULT && k->args.at[i].role != ARG_INOUT) {
@@ -354,11 +358,11 @@ static void nothing_to_do_emit(Emitter *e)
         }
         uint32_t n_open = 0;
         Text any;
-        text_init(&any, e->arena);
+        text_init(&any, e->w.arena);
         for (uint32_t d = 0; d < b->rank; d++) {
             if (b->extent[d].sym >= 0) {
                 text_printf(&any, n_open++ == 0 ? "%s == 0" : " || %s == 0",
-                            e->dim[b->extent[d].sym]);
+                            e->w.dim[b->extent[d].sym]);
             }
         }
         if (n_open == 0) {
@@ -368,16 +372,16 @@ static void nothing_to_do_emit(Emitter *e)
         text_printf(&t, n_open > 1 && n_outputs > 1 ? "(%s)" : "%s", any.at);
     }
     if (t.n > 0) {
-        line_printf(e, "if (%s) {", t.at);
-        line_printf(e, "    return TDSL_OK;");
-        line_printf(e, "}");
+        line_printf(&e->w, "if (%s) {", t.at);
+        line_printf(&e->w, "    return TDSL_OK;");
+        line_printf(&e->w, "}");
     }
 }
 
 static void call_emit(Emitter *e)
 {
-    Text *out = e->out;
-    const Kernel *k = e->k;
+    Text *out = e->w.out;
+    const Kernel *k = e->w.k;
     text_printf(out,
                 "\nstatic tdsl_status tdsl_call_%s(const int64_t *dims, void *const *args, "
                 "void *workspace,\n"
@@ -401,17 +405,17 @@ static void call_emit(Emitter *e)
 
 void kernel_entry_emit(Emitter *e, const Text *body)
 {
-    Text *out = e->out;
+    Text *out = e->w.out;
     text_put(out, "\n");
     prototype_emit(e, out, false);
     text_put(out, "{\n");
     out->indent++;
     entry_checks(e);
     nothing_to_do_emit(e);
-    if (needs_workspace(e->k, e->k->body, e->k->n_body)) {
-        line_printf(e, "unsigned char %s[1];",
+    if (needs_workspace(e->w.k, e->w.k->body, e->w.k->n_body)) {
+        line_printf(&e->w, "unsigned char %s[1];",
                     e->own.none); /* no arithmetic on a null pointer */
-        line_printf(e,
+        line_printf(&e->w,
                     "unsigned char *const %s = workspace == NULL ? %s : "
                     "(unsigned char *)workspace + (-(uintptr_t)workspace & %du);",
                     e->own.ws, e->own.none, WORKSPACE_ALIGNMENT - 1);
@@ -426,8 +430,8 @@ void kernel_entry_emit(Emitter *e, const Text *body)
 
 static void work_emit(Emitter *e)
 {
-    Text *out = e->out;
-    const Kernel *k = e->k;
+    Text *out = e->w.out;
+    const Kernel *k = e->w.k;
     text_printf(out,
                 "\nstatic size_t tdsl_bytes_%s(const int64_t *dims)\n{\n%s    return "
                 "%s_workspace_bytes(%s);\n}\n",
@@ -452,10 +456,11 @@ static void work_emit(Emitter *e)
             Dim d = k->work[i].factor[f];
             if (d.sym >= 0) {
                 text_printf(out, "    count = %s(count, dims[%d]);\n",
-                            help_fixed(e->help, "tdsl_count"), d.sym);
+                            help_fixed(e->w.help, "tdsl_count"), d.sym);
             }
         }
-        text_printf(out, "    total = %s(total, count);\n", help_fixed(e->help, "tdsl_tally"));
+        text_printf(out, "    total = %s(total, count);\n",
+                    help_fixed(e->w.help, "tdsl_tally"));
     }
     text_put(out, "    return total;\n}\n");
 }
@@ -486,8 +491,8 @@ static const char *dtype_text(DType t)
 
 static void tables_emit(Emitter *e)
 {
-    Text *out = e->out;
-    const Kernel *k = e->k;
+    Text *out = e->w.out;
+    const Kernel *k = e->w.k;
     if (n_dims(k) > 0) {
         text_printf(out, "\nstatic const tdsl_dim_info tdsl_dims_%s[] = {\n", e->symbol);
         for (uint32_t d = 0; d < n_dims(k); d++) {
@@ -534,18 +539,19 @@ static void tables_emit(Emitter *e)
 static const char *digest_text(const Emitter *e)
 {
     Text t;
-    Kernel plan = *e->k;
+    Kernel plan = *e->w.k;
     plan.sources = NULL;
-    text_init(&t, e->arena);
+    text_init(&t, e->w.arena);
     kernel_dump(&plan, &t);
     uint64_t a = hash_bytes(1, t.at, t.n), b = hash_bytes(2, t.at, t.n);
-    return str_format(e->arena, "%016llx%016llx", (unsigned long long)a, (unsigned long long)b);
+    return str_format(e->w.arena, "%016llx%016llx", (unsigned long long)a,
+                      (unsigned long long)b);
 }
 
 void kernel_info_emit(Emitter *e, const char *source)
 {
-    Text *out = e->out;
-    const Kernel *k = e->k;
+    Text *out = e->w.out;
+    const Kernel *k = e->w.k;
     const char *s = e->symbol;
     work_emit(e);
     tables_emit(e);

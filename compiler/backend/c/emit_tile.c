@@ -62,8 +62,8 @@ static const char *part_type(Emitter *e, DType t, int64_t lanes)
         return element_type(t);
     }
     uint32_t row = t == DTYPE_F32 ? 0 : t == DTYPE_F64 ? 1 : t == DTYPE_I32 ? 2 : 3;
-    e->help->vectors |= 1u << (row * 8 + log2_of(lanes));
-    return str_format(e->arena, "tdsl_%sx%lld", dtype_name(t), (long long)lanes);
+    e->w.help->vectors |= 1u << (row * 8 + log2_of(lanes));
+    return str_format(e->w.arena, "tdsl_%sx%lld", dtype_name(t), (long long)lanes);
 }
 
 void vector_types_emit(const Helpers *h, Text *out)
@@ -116,12 +116,12 @@ typedef struct Unrolled {
 
 static const Affine *unrolled_at(Emitter *e, const Unrolled *u, BufRef buf, const Affine *at)
 {
-    uint32_t rank = e->k->bufs.at[buf].rank;
-    Affine *out = ARENA_ARRAY(e->arena, (size_t)rank + 1, Affine);
+    uint32_t rank = e->w.k->bufs.at[buf].rank;
+    Affine *out = ARENA_ARRAY(e->w.arena, (size_t)rank + 1, Affine);
     for (uint32_t d = 0; d < rank; d++) {
         out[d] = at[d];
         for (uint32_t i = 0; i < u->s->n_index; i++) {
-            out[d] = affine_subst(e->arena, out[d], u->s->index[i].var, u->by[i]);
+            out[d] = affine_subst(e->w.arena, out[d], u->s->index[i].var, u->by[i]);
         }
     }
     return out;
@@ -129,7 +129,7 @@ static const Affine *unrolled_at(Emitter *e, const Unrolled *u, BufRef buf, cons
 
 static bool uses_vector(const Emitter *e, const Unrolled *u, BufRef buf, const Affine *at)
 {
-    for (uint32_t d = 0; u->vec < u->s->n_index && d < e->k->bufs.at[buf].rank; d++) {
+    for (uint32_t d = 0; u->vec < u->s->n_index && d < e->w.k->bufs.at[buf].rank; d++) {
         if (affine_uses(at[d], u->s->index[u->vec].var)) {
             return true;
         }
@@ -145,11 +145,12 @@ static const char *part_name(Emitter *e, BufRef buf, int64_t row, int64_t from)
     if (!map_get(&e->part_at, key, &at)) {
         at = e->part_names.n;
         map_put(&e->part_at, key, at);
-        const char *name = e->k->bufs.at[buf].rank == 1
-                               ? str_format(e->arena, "%s_%lld", e->buf[buf], (long long)from)
-                               : str_format(e->arena, "%s_%lld_%lld", e->buf[buf],
-                                            (long long)row, (long long)from);
-        vec_push(e->arena, &e->part_names, names_take(&e->names, name));
+        const char *name =
+            e->w.k->bufs.at[buf].rank == 1
+                ? str_format(e->w.arena, "%s_%lld", e->w.buf[buf], (long long)from)
+                : str_format(e->w.arena, "%s_%lld_%lld", e->w.buf[buf], (long long)row,
+                             (long long)from);
+        vec_push(e->w.arena, &e->part_names, names_take(&e->w.names, name));
     }
     return e->part_names.at[at];
 }
@@ -157,7 +158,7 @@ static const char *part_name(Emitter *e, BufRef buf, int64_t row, int64_t from)
 /* An element, or a part, of a named accumulator. All positions are numbers by now. */
 static const char *acc_text(Emitter *e, BufRef buf, const Affine *at)
 {
-    const Buffer *b = &e->k->bufs.at[buf];
+    const Buffer *b = &e->w.k->bufs.at[buf];
     int64_t row = 0, last = at[b->rank - 1].base, extent = b->extent[b->rank - 1].n, from = 0;
     for (uint32_t d = 0; d < b->rank; d++) {
         CHECK(at[d].n == 0);
@@ -175,7 +176,7 @@ static const char *acc_text(Emitter *e, BufRef buf, const Affine *at)
 
 static bool is_named(const Emitter *e, BufRef buf)
 {
-    return e->k->bufs.at[buf].space == SPACE_ACC && e->k->bufs.at[buf].rank > 0;
+    return e->w.k->bufs.at[buf].space == SPACE_ACC && e->w.k->bufs.at[buf].rank > 0;
 }
 
 /* A loaded value under a name of its own, so that equal loads are written once. */
@@ -188,12 +189,12 @@ static const char *loaded(Emitter *e, const char *type, const char *text)
     }
     uint32_t number = e->loads.n;
     while (e->load_names.n <= number) {
-        const char *wish = str_format(e->arena, "r%u", e->load_names.n);
-        vec_push(e->arena, &e->load_names, names_take(&e->names, wish));
+        const char *wish = str_format(e->w.arena, "r%u", e->load_names.n);
+        vec_push(e->w.arena, &e->load_names, names_take(&e->w.names, wish));
     }
     const char *name = e->load_names.at[number];
-    vec_push(e->arena, &e->loads, ((Temp){text, name}));
-    line_printf(e, "const %s %s = %s;", type, name, text);
+    vec_push(e->w.arena, &e->loads, ((Temp){text, name}));
+    line_printf(&e->w, "const %s %s = %s;", type, name, text);
     return name;
 }
 
@@ -212,21 +213,21 @@ static PartText part_load(Emitter *e, const Unrolled *u, const Expr *x)
         const char *name = acc_text(e, x->buf, at);
         bool lane = !vector && e->acc_lane >= 0;
         return (PartText){
-            {lane ? str_format(e->arena, "%s[%lld]", name, (long long)e->acc_lane) : name,
+            {lane ? str_format(e->w.arena, "%s[%lld]", name, (long long)e->acc_lane) : name,
              BIND_ATOM},
             vector};
     }
-    const char *element = element_text(e, x->buf, at);
+    const char *element = element_text(&e->w, x->buf, at);
     if (vector) {
         const char *part = part_type(e, x->dtype, u->lanes);
         const char *text =
-            str_format(e->arena, "*(const %s_at *)(const void *)&%s", part, element);
+            str_format(e->w.arena, "*(const %s_at *)(const void *)&%s", part, element);
         return (PartText){{loaded(e, part, text), BIND_ATOM}, true};
     }
     bool cast = dtype_is_int(x->dtype);
-    const char *text = cast ? str_format(e->arena, "(%s)%s", type, element) : element;
-    return (PartText){{e->scalar[x->buf] && !cast ? element : loaded(e, type, text), BIND_ATOM},
-                      false};
+    const char *text = cast ? str_format(e->w.arena, "(%s)%s", type, element) : element;
+    return (PartText){
+        {e->w.scalar[x->buf] && !cast ? element : loaded(e, type, text), BIND_ATOM}, false};
 }
 
 static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x);
@@ -236,7 +237,7 @@ static PartText part_op(Emitter *e, const Unrolled *u, const Expr *x)
     PartText a = part_expr(e, u, x->arg[0]);
     if (x->op == OP_NEG) {
         return (PartText){
-            {str_format(e->arena, "-%s", in_parens(e, a.text, BIND_ATOM)), BIND_UNARY},
+            {str_format(e->w.arena, "-%s", in_parens(&e->w, a.text, BIND_ATOM)), BIND_UNARY},
             a.vector};
     }
     PartText b = part_expr(e, u, x->arg[1]);
@@ -245,9 +246,9 @@ static PartText part_op(Emitter *e, const Unrolled *u, const Expr *x)
                        : x->op == OP_SUB ? "-"
                        : x->op == OP_MUL ? "*"
                                          : "/";
-    const char *text = str_format(e->arena, "%s %s %s",
-                                  in_parens(e, a.text, product ? BIND_PRODUCT : BIND_SUM), sign,
-                                  in_parens(e, b.text, product ? BIND_UNARY : BIND_PRODUCT));
+    const char *text = str_format(
+        e->w.arena, "%s %s %s", in_parens(&e->w, a.text, product ? BIND_PRODUCT : BIND_SUM),
+        sign, in_parens(&e->w, b.text, product ? BIND_UNARY : BIND_PRODUCT));
     return (PartText){{text, product ? BIND_PRODUCT : BIND_SUM}, a.vector || b.vector};
 }
 
@@ -256,16 +257,16 @@ static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x)
 {
     switch (x->kind) {
     case EXPR_CONST: {
-        const char *text = number_text(e, x->value);
+        const char *text = number_text(&e->w, x->value);
         if (dtype_is_int(x->dtype)) {
-            text = str_format(e->arena, "(%s)%s", element_type(x->dtype), text);
+            text = str_format(e->w.arena, "(%s)%s", element_type(x->dtype), text);
         }
         return (PartText){{text, text[0] == '-' || text[0] == '(' ? BIND_UNARY : BIND_ATOM},
                           false};
     }
     case EXPR_EXTENT:
         return (PartText){
-            {str_format(e->arena, "(%s)%s", element_type(x->dtype), e->dim[x->dim]),
+            {str_format(e->w.arena, "(%s)%s", element_type(x->dtype), e->w.dim[x->dim]),
              BIND_UNARY},
             false};
     case EXPR_LOAD:
@@ -284,11 +285,12 @@ static const char *part_target(Emitter *e, const Unrolled *u)
     if (is_named(e, s->dst)) {
         return acc_text(e, s->dst, at);
     }
-    const char *element = element_text(e, s->dst, at);
+    const char *element = element_text(&e->w, s->dst, at);
     if (u->lanes == 1) {
         return element;
     }
-    return str_format(e->arena, "*(%s_at *)(void *)&%s", part_type(e, u->t, u->lanes), element);
+    return str_format(e->w.arena, "*(%s_at *)(void *)&%s", part_type(e, u->t, u->lanes),
+                      element);
 }
 
 /* Adds the part's assignment to `row`; what it loads is printed at once. */
@@ -300,16 +302,18 @@ static void part_emit(Emitter *e, const Unrolled *u, Text *row)
     const char *target = part_target(e, u);
     if (u->lanes > 1 && !value.vector) {
         bool zero = s->value->kind == EXPR_CONST && number_is_zero(s->value->value);
-        text = str_format(e->arena, zero ? "(%s){0}" : "(%s){0} + %s",
-                          part_type(e, u->t, u->lanes), in_parens(e, value.text, BIND_PRODUCT));
+        text = str_format(e->w.arena, zero ? "(%s){0}" : "(%s){0} + %s",
+                          part_type(e, u->t, u->lanes),
+                          in_parens(&e->w, value.text, BIND_PRODUCT));
     }
     bool narrow = u->lanes == 1 && dtype_is_int(u->t) && !is_named(e, s->dst);
     if (narrow) { /* a signed element among unsigned arithmetic */
         const char *sign = s->fold == OP_SUM ? "+" : "*";
-        const char *old = str_format(e->arena, "(%s)%s %s ", element_type(u->t), target, sign);
+        const char *old =
+            str_format(e->w.arena, "(%s)%s %s ", element_type(u->t), target, sign);
         text_printf(row, "%s%s = (%s)(%s%s);", row->n > 0 ? " " : "", target, c_type(u->t),
                     s->fold == OP_COPY ? "" : old,
-                    s->fold == OP_COPY ? text : in_parens(e, value.text, BIND_UNARY));
+                    s->fold == OP_COPY ? text : in_parens(&e->w, value.text, BIND_UNARY));
         return;
     }
     text_printf(row, "%s%s %s= %s;", row->n > 0 ? " " : "", target,
@@ -336,9 +340,9 @@ static bool unroll_next(const Stmt *s, uint32_t vec, int64_t *at)
 
 void unrolled_emit(Emitter *e, const Stmt *s)
 {
-    Unrolled u = {.s = s, .vec = s->n_index, .lanes = 1, .t = e->k->bufs.at[s->dst].dtype};
-    u.by = ARENA_ARRAY(e->arena, (size_t)s->n_index + 1, Affine);
-    int64_t *at = ARENA_ARRAY(e->arena, (size_t)s->n_index + 1, int64_t);
+    Unrolled u = {.s = s, .vec = s->n_index, .lanes = 1, .t = e->w.k->bufs.at[s->dst].dtype};
+    u.by = ARENA_ARRAY(e->w.arena, (size_t)s->n_index + 1, Affine);
+    int64_t *at = ARENA_ARRAY(e->w.arena, (size_t)s->n_index + 1, int64_t);
     int64_t span = 1;
     e->loads.n = 0;
     for (uint32_t i = 0; i < s->n_index; i++) {
@@ -349,19 +353,19 @@ void unrolled_emit(Emitter *e, const Stmt *s)
     }
     do {
         for (uint32_t i = 0; i < s->n_index; i++) {
-            u.by[i] = affine_add(e->arena, s->index[i].range.start, 1, affine_const(at[i]));
+            u.by[i] = affine_add(e->w.arena, s->index[i].range.start, 1, affine_const(at[i]));
         }
         Text row;
-        text_init(&row, e->arena);
+        text_init(&row, e->w.arena);
         for (int64_t from = 0; from < span; from += u.lanes) {
             u.lanes = u.vec < s->n_index ? part_lanes(e, u.t, from, span) : 1;
             if (u.vec < s->n_index) {
                 u.by[u.vec] =
-                    affine_add(e->arena, s->index[u.vec].range.start, 1, affine_const(from));
+                    affine_add(e->w.arena, s->index[u.vec].range.start, 1, affine_const(from));
             }
             part_emit(e, &u, &row);
         }
-        line_put(e->out, row.at);
+        line_put(e->w.out, row.at);
     } while (unroll_next(s, u.vec, at));
 }
 
@@ -378,25 +382,25 @@ bool is_unrolled(const Stmt *s)
 /* Variables for all parts of an accumulator (an array in plain C). */
 void acc_declare(Emitter *e, BufRef buf)
 {
-    const Buffer *b = &e->k->bufs.at[buf];
+    const Buffer *b = &e->w.k->bufs.at[buf];
     int64_t rows = 1, extent = b->extent[b->rank - 1].n;
     for (uint32_t d = 0; d + 1 < b->rank; d++) {
         rows *= b->extent[d].n;
     }
     if (e->vector_bytes == 0) {
-        line_printf(e, "%s %s[%lld];", c_type(b->dtype), e->buf[buf],
+        line_printf(&e->w, "%s %s[%lld];", c_type(b->dtype), e->w.buf[buf],
                     (long long)(rows * extent));
         return;
     }
     for (int64_t row = 0; row < rows; row++) {
         Text t;
-        text_init(&t, e->arena);
+        text_init(&t, e->w.arena);
         for (int64_t from = 0, lanes = 1; from < extent; from += lanes) {
             lanes = part_lanes(e, b->dtype, from, extent);
             text_printf(&t, "%s%s %s;", t.n > 0 ? " " : "", part_type(e, b->dtype, lanes),
                         part_name(e, buf, row, from));
         }
-        line_put(e->out, t.at);
+        line_put(e->w.out, t.at);
     }
 }
 
@@ -426,7 +430,7 @@ static void free_range(Free *f, Range r)
 
 static void free_access(Free *f, BufRef buf, const Affine *at)
 {
-    const Buffer *b = &f->e->k->bufs.at[buf];
+    const Buffer *b = &f->e->w.k->bufs.at[buf];
     f->buf[buf] = true;
     for (uint32_t d = 0; d < b->rank; d++) {
         free_affine(f, at[d]);
@@ -478,19 +482,19 @@ static void free_block(Free *f, Stmt *const *body, uint32_t n)
 /* As parameters with types, or as arguments. */
 static const char *free_text(const Free *f, bool types)
 {
-    const Kernel *k = f->e->k;
+    const Kernel *k = f->e->w.k;
     Text t;
-    text_init(&t, f->e->arena);
+    text_init(&t, f->e->w.arena);
     for (uint32_t d = 0; d < k->dims.list.n; d++) {
         if (f->dim[d]) {
             text_printf(&t, "%s%s%s", t.n > 0 ? ", " : "", types ? "int64_t " : "",
-                        f->e->dim[d]);
+                        f->e->w.dim[d]);
         }
     }
     for (uint32_t v = 0; v < k->vars.n; v++) {
         if (f->var[v] && !f->bound[v]) {
             text_printf(&t, "%s%s%s", t.n > 0 ? ", " : "", types ? "int64_t " : "",
-                        f->e->var[v]);
+                        f->e->w.var[v]);
         }
     }
     for (uint32_t b = 0; b < k->bufs.n; b++) {
@@ -500,10 +504,10 @@ static const char *free_text(const Free *f, bool types)
         text_put(&t, t.n > 0 ? ", " : "");
         if (types) {
             const char *type = c_type(k->bufs.at[b].dtype);
-            text_printf(&t, f->e->scalar[b] ? "%s%s " : "%s%s *TDSL_RESTRICT ",
-                        f->written[b] || f->e->scalar[b] ? "" : "const ", type);
+            text_printf(&t, f->e->w.scalar[b] ? "%s%s " : "%s%s *TDSL_RESTRICT ",
+                        f->written[b] || f->e->w.scalar[b] ? "" : "const ", type);
         }
-        text_put(&t, f->e->buf[b]);
+        text_put(&t, f->e->w.buf[b]);
     }
     return t.n == 0 ? (types ? "void" : "") : t.at;
 }
@@ -513,63 +517,63 @@ static const char *free_text(const Free *f, bool types)
 static void variant_emit(Emitter *e, const Variant *v, const char *name, const char *parameters,
                          Stmt *const *body, uint32_t n)
 {
-    Text *outer = e->out;
+    Text *outer = e->w.out;
     int64_t bytes = e->vector_bytes;
-    e->out = e->functions;
+    e->w.out = e->functions;
     e->vector_bytes = v->bytes;
-    text_put(e->out, "\n");
-    line_printf(e, "%sstatic void %s%s_%s(%s)", v->attribute, name, v->suffix, e->symbol,
+    text_put(e->w.out, "\n");
+    line_printf(&e->w, "%sstatic void %s%s_%s(%s)", v->attribute, name, v->suffix, e->symbol,
                 parameters);
-    text_put(e->out, "{\n");
-    e->out->indent++;
+    text_put(e->w.out, "{\n");
+    e->w.out->indent++;
     e->in_tile = true;
     e->last_name = NULL;
     block_emit(e, body, n, (Place){NULL, 0});
     e->in_tile = false;
     e->last_name = NULL;
-    e->out->indent--;
-    text_put(e->out, "}\n");
-    e->out = outer;
+    e->w.out->indent--;
+    text_put(e->w.out, "}\n");
+    e->w.out = outer;
     e->vector_bytes = bytes;
 }
 
 static void dispatch_emit(Emitter *e, const char *name, const char *parameters,
                           const char *arguments)
 {
-    Text *outer = e->out;
-    e->out = e->functions;
-    text_put(e->out, "\n");
-    line_printf(e, "static void %s_%s(%s)", name, e->symbol, parameters);
-    text_put(e->out, "{\n");
-    e->out->indent++;
-    directive_put(e->out, "#if defined(TDSL_WIDE)");
-    line_printf(e, "if (tdsl_has_v64()) {");
-    line_printf(e, "    %s%s_%s(%s);", name, wide_vectors.suffix, e->symbol, arguments);
-    line_printf(e, "    return;");
-    line_printf(e, "}");
-    directive_put(e->out, "#endif");
-    directive_put(e->out, "#if defined(TDSL_VECTORS)");
-    line_printf(e, "%s%s_%s(%s);", name, any_vectors.suffix, e->symbol, arguments);
-    directive_put(e->out, "#else");
-    line_printf(e, "%s%s_%s(%s);", name, plain_c.suffix, e->symbol, arguments);
-    directive_put(e->out, "#endif");
-    e->out->indent--;
-    text_put(e->out, "}\n");
-    e->out = outer;
+    Text *outer = e->w.out;
+    e->w.out = e->functions;
+    text_put(e->w.out, "\n");
+    line_printf(&e->w, "static void %s_%s(%s)", name, e->symbol, parameters);
+    text_put(e->w.out, "{\n");
+    e->w.out->indent++;
+    directive_put(e->w.out, "#if defined(TDSL_WIDE)");
+    line_printf(&e->w, "if (tdsl_has_v64()) {");
+    line_printf(&e->w, "    %s%s_%s(%s);", name, wide_vectors.suffix, e->symbol, arguments);
+    line_printf(&e->w, "    return;");
+    line_printf(&e->w, "}");
+    directive_put(e->w.out, "#endif");
+    directive_put(e->w.out, "#if defined(TDSL_VECTORS)");
+    line_printf(&e->w, "%s%s_%s(%s);", name, any_vectors.suffix, e->symbol, arguments);
+    directive_put(e->w.out, "#else");
+    line_printf(&e->w, "%s%s_%s(%s);", name, plain_c.suffix, e->symbol, arguments);
+    directive_put(e->w.out, "#endif");
+    e->w.out->indent--;
+    text_put(e->w.out, "}\n");
+    e->w.out = outer;
 }
 
 void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
 {
-    const Kernel *k = e->k;
+    const Kernel *k = e->w.k;
     Free f = {.e = e};
-    f.var = ARENA_ARRAY(e->arena, (size_t)k->vars.n + 1, bool);
-    f.bound = ARENA_ARRAY(e->arena, (size_t)k->vars.n + 1, bool);
-    f.dim = ARENA_ARRAY(e->arena, (size_t)k->dims.list.n + 1, bool);
-    f.buf = ARENA_ARRAY(e->arena, (size_t)k->bufs.n + 1, bool);
-    f.own = ARENA_ARRAY(e->arena, (size_t)k->bufs.n + 1, bool);
-    f.written = ARENA_ARRAY(e->arena, (size_t)k->bufs.n + 1, bool);
+    f.var = ARENA_ARRAY(e->w.arena, (size_t)k->vars.n + 1, bool);
+    f.bound = ARENA_ARRAY(e->w.arena, (size_t)k->vars.n + 1, bool);
+    f.dim = ARENA_ARRAY(e->w.arena, (size_t)k->dims.list.n + 1, bool);
+    f.buf = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
+    f.own = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
+    f.written = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
     free_block(&f, body, n);
-    const char *name = str_format(e->arena, "tdsl_tile%u", ++e->n_tiles);
+    const char *name = str_format(e->w.arena, "tdsl_tile%u", ++e->n_tiles);
     const char *parameters = free_text(&f, true), *arguments = free_text(&f, false);
     text_put(e->functions, "\n#if defined(TDSL_VECTORS)\n");
     variant_emit(e, &any_vectors, name, parameters, body, n);
@@ -579,5 +583,5 @@ void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
     variant_emit(e, &plain_c, name, parameters, body, n);
     text_put(e->functions, "#endif\n");
     dispatch_emit(e, name, parameters, arguments);
-    line_printf(e, "%s_%s(%s);", name, e->symbol, arguments);
+    line_printf(&e->w, "%s_%s(%s);", name, e->symbol, arguments);
 }

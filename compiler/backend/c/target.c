@@ -2,7 +2,7 @@
 /* The C target as numbers. They describe no one machine but what any processor of the last ten
  * years has; a schedule made for them is good on all. */
 #include "backend/c/c.h"
-#include "backend/c/names.h"
+#include "backend/ctext/names.h"
 
 #define KIB ((int64_t)1024)
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/c/names.h"
+#include "backend/ctext/names.h"
 #include "tdsl/abi.h"
 
 static const char sample[] =

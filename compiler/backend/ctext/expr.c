@@ -5,7 +5,7 @@
  * lines and brackets short whatever the source was. */
 #include <string.h>
 
-#include "backend/c/emit.h"
+#include "backend/ctext/ctext.h"
 
 #define TEXT_MAX 90 /* characters of an operand before it becomes a temporary */
 
@@ -28,19 +28,19 @@ static CText ctext(const char *at, Binding binding)
     return (CText){at, binding};
 }
 
-const char *in_parens(Emitter *e, CText x, Binding within)
+const char *in_parens(CWriter *e, CText x, Binding within)
 {
     return x.binding <= within ? x.at : str_format(e->arena, "(%s)", x.at);
 }
 
 /* ---- affine expressions ---- */
 
-const char *c_dim_text(const Emitter *e, Dim d)
+const char *c_dim_text(const CWriter *e, Dim d)
 {
     return d.sym >= 0 ? e->dim[d.sym] : str_format(e->arena, "%lld", (long long)d.n);
 }
 
-static void term_put(const Emitter *e, Text *t, AffineTerm term, bool first)
+static void term_put(const CWriter *e, Text *t, AffineTerm term, bool first)
 {
     uint64_t size = term.coef < 0 ? 0 - (uint64_t)term.coef : (uint64_t)term.coef;
     if (first) {
@@ -55,7 +55,7 @@ static void term_put(const Emitter *e, Text *t, AffineTerm term, bool first)
 }
 
 /* Positive terms first, so that no intermediate result needs a sign. */
-const char *affine_text(const Emitter *e, Affine x, Binding within)
+const char *affine_text(const CWriter *e, Affine x, Binding within)
 {
     Text t;
     text_init(&t, e->arena);
@@ -85,12 +85,12 @@ const char *affine_text(const Emitter *e, Affine x, Binding within)
     return binding <= within ? t.at : str_format(e->arena, "(%s)", t.at);
 }
 
-const char *range_lo(const Emitter *e, Range r)
+const char *range_lo(const CWriter *e, Range r)
 {
     return affine_text(e, r.start, BIND_SUM);
 }
 
-const char *range_hi(Emitter *e, Range r)
+const char *range_hi(CWriter *e, Range r)
 {
     if (r.span == 0) {
         return c_dim_text(e, r.limit);
@@ -112,7 +112,7 @@ const char *range_hi(Emitter *e, Range r)
 
 /* The stride of dimension d: its fixed part, and the open part as text ("" when there is none).
  */
-static int64_t stride_of(const Emitter *e, const Buffer *b, uint32_t d, const char **open)
+static int64_t stride_of(const CWriter *e, const Buffer *b, uint32_t d, const char **open)
 {
     int64_t fixed = 1;
     Text t;
@@ -139,7 +139,7 @@ static bool affine_falls(Affine x)
     return x.base < 0;
 }
 
-const char *offset_text(const Emitter *e, BufRef buf, const Affine *at)
+const char *offset_text(const CWriter *e, BufRef buf, const Affine *at)
 {
     const Buffer *b = &e->k->bufs.at[buf];
     Text t;
@@ -173,7 +173,7 @@ const char *offset_text(const Emitter *e, BufRef buf, const Affine *at)
     return t.at;
 }
 
-const char *element_text(const Emitter *e, BufRef buf, const Affine *at)
+const char *element_text(const CWriter *e, BufRef buf, const Affine *at)
 {
     if (e->scalar[buf]) {
         return e->buf[buf];
@@ -183,7 +183,7 @@ const char *element_text(const Emitter *e, BufRef buf, const Affine *at)
 
 /* ---- numbers ---- */
 
-static const char *real_text(Emitter *e, double v, bool single)
+static const char *real_text(CWriter *e, double v, bool single)
 {
     if (v != v || v - v != 0) { /* not finite */
         e->help->math = true;
@@ -199,7 +199,7 @@ static const char *real_text(Emitter *e, double v, bool single)
     return t.at;
 }
 
-static const char *int_text(Emitter *e, DType t, int64_t v)
+static const char *int_text(CWriter *e, DType t, int64_t v)
 {
     if (t == DTYPE_I64) {
         if (v == INT64_MIN) {
@@ -214,7 +214,7 @@ static const char *int_text(Emitter *e, DType t, int64_t v)
     return str_format(e->arena, t == DTYPE_BOOL ? "(uint8_t)%lld" : "%lld", (long long)v);
 }
 
-const char *number_text(Emitter *e, Number n)
+const char *number_text(CWriter *e, Number n)
 {
     switch (n.dtype) {
     case DTYPE_F64:
@@ -240,7 +240,7 @@ const char *number_text(Emitter *e, Number n)
     UNREACHABLE();
 }
 
-static CText number_ctext(Emitter *e, Number n)
+static CText number_ctext(CWriter *e, Number n)
 {
     const char *text = number_text(e, n);
     return ctext(text, text[0] == '-' || text[0] == '(' ? BIND_UNARY : BIND_ATOM);
@@ -249,7 +249,7 @@ static CText number_ctext(Emitter *e, Number n)
 /* ---- expressions ---- */
 
 /* `x` in a temporary of its own when it has grown long. */
-static CText shorten(Emitter *e, CText x, DType t)
+static CText shorten(CWriter *e, CText x, DType t)
 {
     if (strlen(x.at) <= TEXT_MAX) {
         return x;
@@ -266,7 +266,7 @@ static CText shorten(Emitter *e, CText x, DType t)
     return ctext(name, BIND_ATOM);
 }
 
-static CText load_text(Emitter *e, const Expr *x)
+static CText load_text(CWriter *e, const Expr *x)
 {
     const char *raw = element_text(e, x->buf, x->at);
     bool half = x->dtype == DTYPE_F16 || x->dtype == DTYPE_BF16;
@@ -278,7 +278,7 @@ static CText load_text(Emitter *e, const Expr *x)
     return ctext(raw, BIND_ATOM);
 }
 
-static CText cast_text(Emitter *e, CText x, DType from, DType to)
+static CText cast_text(CWriter *e, CText x, DType from, DType to)
 {
     const char *f = help_cast(e->help, from, to);
     if (f != NULL) {
@@ -294,7 +294,7 @@ static bool is_plain_float(DType t)
 }
 
 /* Arithmetic that C's operators do as the op table means it. */
-static bool infix_text(Emitter *e, Op op, DType t, const CText *arg, CText *out)
+static bool infix_text(CWriter *e, Op op, DType t, const CText *arg, CText *out)
 {
     if (!is_plain_float(t)) {
         return false;
@@ -331,7 +331,7 @@ static bool is_word(const char *s)
     return strpbrk(s, " ()[]") == NULL;
 }
 
-static CText apply_text(Emitter *e, Op op, DType in, DType out, uint32_t n, const CText *arg)
+static CText apply_text(CWriter *e, Op op, DType in, DType out, uint32_t n, const CText *arg)
 {
     CText done;
     if (op == OP_COPY) {
@@ -367,7 +367,7 @@ static DType operand_type(const Expr *x)
     return x->arg[x->op == OP_SELECT ? 1 : 0]->dtype;
 }
 
-static CText leaf_text(Emitter *e, const Expr *x)
+static CText leaf_text(CWriter *e, const Expr *x)
 {
     switch (x->kind) {
     case EXPR_CONST:
@@ -389,7 +389,7 @@ typedef struct Walk {
     uint32_t next; /* operand to go to */
 } Walk;
 
-CText expr_text(Emitter *e, const Expr *root)
+CText expr_text(CWriter *e, const Expr *root)
 {
     Map done;
     e->temps.n = 0;
@@ -452,7 +452,7 @@ static Op fold_op(Op fold)
     }
 }
 
-CText fold_text(Emitter *e, Op fold, DType t, CText a, CText x)
+CText fold_text(CWriter *e, Op fold, DType t, CText a, CText x)
 {
     CText arg[2] = {a, x};
     if (fold == OP_RMIN || fold == OP_RMAX) { /* the new element is asked for NaN first */
@@ -462,7 +462,7 @@ CText fold_text(Emitter *e, Op fold, DType t, CText a, CText x)
     return apply_text(e, fold_op(fold), t, t, 2, arg);
 }
 
-const char *stored_text(Emitter *e, DType t, CText value)
+const char *stored_text(CWriter *e, DType t, CText value)
 {
     if (t == DTYPE_F16 || t == DTYPE_BF16) {
         return str_format(

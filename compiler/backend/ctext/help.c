@@ -4,7 +4,7 @@
  * its name, after those it needs itself. */
 #include <string.h>
 
-#include "backend/c/emit.h"
+#include "backend/ctext/ctext.h"
 
 typedef struct FixedHelper {
     const char *name;
@@ -321,7 +321,7 @@ static void op_body(Helpers *h, Text *out, Op op, DType in, DType result)
     bool real = dtype_is_float(in), whole = dtype_is_int(in);
     if (op == OP_SCALE) {
         DType t = in;
-        Emitter none = {.arena = h->arena, .help = h};
+        CWriter none = {.arena = h->arena, .help = h};
         text_printf(out, "%s(x, %s) != 0 ? ", help_op(h, OP_EQ, t, DTYPE_BOOL),
                     number_text(&none, number_int(t, 0)));
         text_printf(out, "%s : %s(x, y)", number_text(&none, number_int(t, 0)),

@@ -2,8 +2,8 @@
 /* Names and foreign text in generated C: identifiers that are unique and mean nothing else to a
  * C or C++ compiler, and the only filters through which text of the user reaches comments and
  * strings. */
-#ifndef BACKEND_C_NAMES_H
-#define BACKEND_C_NAMES_H
+#ifndef BACKEND_CTEXT_NAMES_H
+#define BACKEND_CTEXT_NAMES_H
 
 #include "base/map.h"
 #include "base/text.h"

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text that looks like C, for every back end whose language does: what its printer shares with
+ * others. A back end names things (names.h), fills in a CWriter and prints statements; which
+ * functions, qualifiers and files there are is its own.
+ *
+ *   names.c  identifiers, comments and strings
+ *   expr.c   types, numbers, addresses, scalar expressions
+ *   line.c   lines and scopes
+ *   stmt.c   loops and assignments
+ *   help.c   static inline functions, made when first used */
+#ifndef BACKEND_CTEXT_CTEXT_H
+#define BACKEND_CTEXT_CTEXT_H
+
+#include "backend/ctext/names.h"
+#include "loop/walk.h"
+
+/* The helper functions of one file, in order of first use (those they need come before). */
+typedef struct Helpers {
+    Arena *arena;
+    Names names;  /* of what is defined */
+    Names macros; /* of kernels' headers */
+    Text text;
+    bool math;        /* <math.h> is needed */
+    bool complex;     /* <complex.h> is needed */
+    uint32_t vectors; /* bit per VectorType used: see emit_tile.c */
+} Helpers;
+
+/* A long operand of the expression being printed, and what it was named. */
+typedef struct Temp {
+    const char *text;
+    const char *name;
+} Temp;
+
+/* The kernel being printed, and where to. */
+typedef struct CWriter {
+    Arena *arena;
+    const Kernel *k;
+    Helpers *help;
+    Names names; /* of the kernel: file scope and function scope in one */
+    const char **dim;
+    const char **var;
+    const char **buf;
+    bool *scalar; /* [bufs]: a variable rather than an array */
+    Text *out;    /* the function being printed */
+    VEC(Temp) temps;
+    uint32_t n_temps; /* t1, t2, ... in the function being printed */
+} CWriter;
+
+/* ---- expr.c ---- */
+
+/* C text and how tightly it binds. */
+typedef enum Binding { BIND_ATOM, BIND_UNARY, BIND_PRODUCT, BIND_SUM, BIND_LOOSE } Binding;
+typedef struct CText {
+    const char *at;
+    Binding binding;
+} CText;
+
+const char *c_type(DType t);    /* as stored: "float", "uint16_t", ... */
+const char *c_compute(DType t); /* as computed with: "float" for f16 and bf16 */
+const char *c_dim_text(const CWriter *e, Dim d);
+const char *affine_text(const CWriter *e, Affine x, Binding within);
+/* Start and end of a range as C; `atom_hi` is fit for the right side of '<'. */
+const char *range_lo(const CWriter *e, Range r);
+const char *range_hi(CWriter *e, Range r);
+/* The position of buf[at] counted in elements: "(i - m) * x + k". */
+const char *offset_text(const CWriter *e, BufRef buf, const Affine *at);
+/* The element itself, fit to be read (converted) or assigned (raw). */
+const char *element_text(const CWriter *e, BufRef buf, const Affine *at);
+const char *number_text(CWriter *e, Number n);
+/* May print temporaries before the statement that uses the value. */
+CText expr_text(CWriter *e, const Expr *x);
+const char *in_parens(CWriter *e, CText x, Binding within);
+/* "a fold x" as an expression of the accumulator's type. */
+CText fold_text(CWriter *e, Op fold, DType t, CText a, CText x);
+/* A value of type t as it is stored. */
+const char *stored_text(CWriter *e, DType t, CText value);
+
+/* ---- help.c: each returns the function's name ---- */
+void helpers_init(Helpers *h, Arena *arena);
+const char *help_op(Helpers *h, Op op, DType in, DType out);
+const char *help_cast(Helpers *h, DType from, DType to); /* null: a plain C cast does it */
+const char *help_fixed(Helpers *h, const char *name);    /* "tdsl_min", ... */
+
+/* ---- line.c ---- */
+/* One line of C, broken at blanks where it is too long. */
+void line_put(Text *out, const char *line);
+/* A line for the preprocessor. */
+void directive_put(Text *out, const char *line);
+void line_printf(CWriter *e, const char *format, ...) PRINTF_LIKE(2, 3);
+void scope_begin(CWriter *e); /* indents; the '{' is printed */
+void scope_end(CWriter *e);
+
+/* ---- stmt.c ---- */
+/* The head of a loop; scope_end ends it. */
+void loop_begin(CWriter *e, VarRef var, Range r, int64_t step, ForPart part);
+/* The statement for one value of its indices. */
+void assign_put(CWriter *e, const Stmt *s);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of text that looks like C: broken where they are too long, indented by scope. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/ctext/ctext.h"
+
+#define COLUMNS 100
+
+/* Where to break a line of more than `room` characters: after a ';' or ',', before "&&" or
+ * "||", else at the last blank before, else at the first one after. */
+static size_t break_at(const char *s, size_t n, size_t room)
+{
+    for (size_t k = room; k > room / 2; k--) {
+        bool logic = strncmp(s + k + 1, "&& ", 3) == 0 || strncmp(s + k + 1, "|| ", 3) == 0;
+        if (s[k] == ' ' && (s[k - 1] == ';' || s[k - 1] == ',' || logic)) {
+            return k;
+        }
+    }
+    for (size_t k = room; k > 0; k--) {
+        if (s[k] == ' ') {
+            return k;
+        }
+    }
+    for (size_t k = room; k < n; k++) {
+        if (s[k] == ' ') {
+            return k;
+        }
+    }
+    return n;
+}
+
+void line_put(Text *out, const char *line)
+{
+    size_t n = strlen(line);
+    size_t used = (size_t)out->indent * (size_t)out->indent_width;
+    size_t room = used + 40 < COLUMNS ? COLUMNS - used : 40;
+    bool first = true;
+    while (n > room && line[0] != '#' && line[0] != '/') {
+        size_t at = break_at(line, n, room - (first ? 0 : 4));
+        if (at >= n) {
+            break;
+        }
+        text_put(out, first ? "" : "    ");
+        text_put_n(out, line, at);
+        text_put(out, "\n");
+        line += at + 1;
+        n -= at + 1;
+        first = false;
+    }
+    text_put(out, first ? "" : "    ");
+    text_put_n(out, line, n);
+    text_put(out, "\n");
+}
+
+void directive_put(Text *out, const char *line)
+{
+    int indent = out->indent;
+    out->indent = 0;
+    text_put(out, line);
+    text_put(out, "\n");
+    out->indent = indent;
+}
+
+void line_printf(CWriter *e, const char *format, ...)
+{
+    char small[256];
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(small, sizeof small, format, args);
+    va_end(args);
+    CHECK(n >= 0);
+    char *line = small;
+    if ((size_t)n >= sizeof small) {
+        line = arena_alloc(e->arena, (size_t)n + 1);
+        (void)vsnprintf(line, (size_t)n + 1, format, again);
+    }
+    va_end(again);
+    line_put(e->out, line);
+}
+
+void scope_begin(CWriter *e)
+{
+    e->out->indent++;
+}
+
+void scope_end(CWriter *e)
+{
+    e->out->indent--;
+    line_put(e->out, "}");
+}
