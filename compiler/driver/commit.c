@@ -205,7 +205,8 @@ static bool is_unchanged(Arena *arena, const Place *p)
 /* What is known to be impossible before anything is written. */
 static bool check_writable(Commit *c, Place *p)
 {
-    p->changed = p->file != NULL && !(p->there && is_unchanged(c->files->arena, p));
+    p->changed =
+        p->file != NULL && (c->files->touch || !p->there || !is_unchanged(c->files->arena, p));
     if (p->changed && p->there && faccessat(AT_FDCWD, p->file, W_OK, AT_EACCESS) != 0) {
         return fail(c, p->path, strerror(errno));
     }

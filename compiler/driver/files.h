@@ -8,7 +8,7 @@
  *   a file that is there          is replaced by a new one of the same mode (and owner and
  *                                 group, where that is allowed); its other hard links keep the
  *                                 old bytes. One that may not be written is refused, one whose
- *                                 bytes would not change is not touched
+ *                                 bytes would not change is not touched, unless `touch` is set
  *   a new one                     gets its mode from the umask
  *
  * Two outputs at one place, and an output that is an input, are refused. */
@@ -36,6 +36,7 @@ typedef struct Files {
     VEC(PendingFile) list;
     VEC(const char *) folders; /* made when they are not there */
     VEC(const char *) inputs;  /* no output may be one of these */
+    bool touch;                /* unchanged ones are replaced too */
 } Files;
 
 void files_add(Files *f, const char *path, Str text);

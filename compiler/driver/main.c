@@ -64,7 +64,30 @@ static const char *place_file(ToolRun *t, const OutputFile *file, const Request 
     return strcmp(file->suffix, ".h") == 0 ? r->header : r->out;
 }
 
-/* A rule of make for what was written. */
+/* A name as make reads it. */
+static void put_name(Text *text, const char *name)
+{
+    for (const char *c = name; *c != '\0'; c++) {
+        text_put(text, *c == ' ' || *c == '#' || *c == ':' || *c == '\\' ? "\\"
+                       : *c == '$'                                       ? "$"
+                                                                         : "");
+        text_char(text, *c);
+    }
+}
+
+static void put_rule(Text *text, const char *made, const Input *in)
+{
+    put_name(text, made);
+    text_put(text, ": ");
+    for (uint32_t k = 0; k < in->files.n; k++) {
+        text_put(text, k == 0 ? "" : " \\\n  ");
+        put_name(text, in->files.at[k]);
+    }
+    text_put(text, "\n");
+}
+
+/* Rules of make for what was written. With -MP the header has one too, and each included file
+ * an empty one: make goes on when the file is gone. */
 static void add_depfile(ToolRun *t, const Request *r, const Input *in)
 {
     Text text;
@@ -72,17 +95,14 @@ static void add_depfile(ToolRun *t, const Request *r, const Input *in)
         return;
     }
     text_init(&text, &t->arena);
-    for (uint32_t k = 0; k <= in->files.n; k++) {
-        text_put(&text, k < 2 ? "" : " \\\n  ");
-        for (const char *c = k == 0 ? r->rule : in->files.at[k - 1]; *c != '\0'; c++) {
-            text_put(&text, *c == ' ' || *c == '#' || *c == ':' || *c == '\\' ? "\\"
-                            : *c == '$'                                       ? "$"
-                                                                              : "");
-            text_char(&text, *c);
-        }
-        text_put(&text, k == 0 ? ": " : "");
+    put_rule(&text, r->rule, in);
+    if (r->phony && r->header != NULL) {
+        put_rule(&text, r->header, in);
     }
-    text_put(&text, "\n");
+    for (uint32_t k = 1; r->phony && k < in->files.n; k++) {
+        put_name(&text, in->files.at[k]);
+        text_put(&text, ":\n");
+    }
     files_add(&t->files, r->depfile, text_str(&text));
 }
 
@@ -315,6 +335,7 @@ static bool run(ToolRun *t)
     if (!check_usage(t) || !request_read(&r, &t->options, &t->arena, &t->errors)) {
         return false;
     }
+    t->files.touch = option_given(&t->options, OPT_TOUCH);
     if (r.wanted == WANT_PATH) {
         PathOptions p = {0};
         return parse_path_options(t, &r, &p) && path_tool(t, &r, &p);

@@ -109,8 +109,9 @@ static bool code_is_wanted(const Reader *d)
 
 static bool read_path_request(const Reader *d)
 {
-    static const OptionId others[] = {OPT_DUMP, OPT_STOP, OPT_HEADER, OPT_MD, OPT_MF};
-    static const char *const names[] = {"--dump", "--stop-after", "--header", "-MD", "-MF"};
+    static const OptionId others[] = {OPT_DUMP, OPT_STOP, OPT_HEADER, OPT_MD, OPT_MF, OPT_MP};
+    static const char *const names[] = {"--dump", "--stop-after", "--header",
+                                        "-MD",    "-MF",          "-MP"};
     for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
         if (given(d, others[k])) {
             return refuse_name(d, "--emit=path writes the report of a search only, without",
@@ -216,6 +217,10 @@ static bool place_header(const Reader *d)
 static bool place_depfile(const Reader *d)
 {
     Request *r = d->r;
+    r->phony = given(d, OPT_MP);
+    if (r->phony && !given(d, OPT_MD) && !given(d, OPT_MF)) {
+        return refuse(d, "-MP says what stands in a dependency file: it needs -MD or -MF");
+    }
     if ((!given(d, OPT_MD) && !given(d, OPT_MF)) ||
         (r->wanted == WANT_NOTHING && r->report == NULL)) {
         return true;

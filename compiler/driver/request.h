@@ -29,6 +29,7 @@ typedef struct Request {
     bool header_asked; /* by name: that there is none is an error */
     const char *depfile;
     const char *rule; /* what the dependency file says is made */
+    bool phony;       /* it has rules for the header and for included files too */
     const char *report;
     ReportForm form;
     const char *plan;

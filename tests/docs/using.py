@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 
 def blocks(text):
@@ -76,6 +77,60 @@ int main(void)
         expect(f"statuses and sizes, {name}.h", run(os.path.join(folder, "checks"), cwd=folder), "")
 
 
+class Make:
+    """A folder with the page's makefile; what each run of make did."""
+
+    def __init__(self, folder, files, tdslc, cc):
+        self.folder, self.command = folder, ["make", f"TDSLC={tdslc}", f"CC={cc}"]
+        self.tdslc = tdslc
+        write(folder, files, "gram.tdsl", "main.c", "Makefile")
+
+    def make(self, *options):
+        """(runs of tdslc, files compiled)"""
+        time.sleep(0.02)  # times of files are those of the system's clock tick
+        lines = run(*self.command, *options, cwd=self.folder).splitlines()
+        return (sum(line.startswith(self.tdslc) for line in lines),
+                sorted(word for line in lines for word in line.split() if " -c " in line and word.endswith(".c")))
+
+    def edit(self, name, old="", new=""):
+        path = pathlib.Path(self.folder, name)
+        path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+    def program(self):
+        return run(os.path.join(self.folder, "app"))
+
+
+def make_rule(m, text):
+    nothing, both = (0, []), (1, ["gram.c", "main.c"])
+    expect("make: first", m.make(), both)
+    expect("make: the program", m.program(), text)
+    expect("make: again", m.make(), nothing)
+    m.edit("gram.tdsl")
+    expect("make: the source was touched", m.make("-j2"), both)
+    expect("make: again", m.make(), nothing)
+    write(m.folder, {"one.tdsl": "const one: f64 = 1;\n", "two.tdsl": "dim unused;\n"}, "one.tdsl", "two.tdsl")
+    m.edit("gram.tdsl", "dim m", 'include "one.tdsl";\ninclude "two.tdsl";\ndim m')
+    m.edit("gram.tdsl", "C[p,j]", "C[p,j] * one")
+    expect("make: includes were written", m.make(), both)
+    m.edit("one.tdsl")
+    expect("make: one was touched", m.make("main.o"), (1, ["main.c"]))
+    expect("make: the rest", m.make(), (0, ["gram.c"]))
+    m.edit("one.tdsl", "1;", "2;")
+    expect("make: one was changed", m.make(), both)
+    expect("make: the program of that", m.program(), "".join(f"{2 * int(a)} {2 * int(b)}\n" for a, b in map(str.split, text.splitlines())))
+    m.edit("gram.tdsl", 'include "two.tdsl";\n', "")
+    os.remove(os.path.join(m.folder, "two.tdsl"))
+    expect("make: the other was removed", m.make(), both)
+    os.remove(os.path.join(m.folder, "gram.h"))
+    expect("make: the header was removed", m.make(), both)
+    os.remove(os.path.join(m.folder, "gram.c"))  # the header, seen before that, comes anew with it
+    expect("make: the C was removed", [m.make(), m.make()], [(1, ["gram.c"]), (0, ["main.c"])])
+    expect("make: at last", m.make(), nothing)
+    write(m.folder, {"other.tdsl": "kernel other(A: f64[2]) -> (R: f64[2]) { R[i] = A[i]; }\n"}, "other.tdsl")
+    expect("make: a source whose files the makefile does not name", m.make("other.o"), (1, ["other.c"]))
+    expect("make: again", m.make("other.o"), nothing)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tree", type=pathlib.Path, required=True)
@@ -86,6 +141,8 @@ def main():
     tdslc = str(a.tdslc.resolve())
     with tempfile.TemporaryDirectory() as folder:
         call(folder, files, tdslc, a.cc)
+    with tempfile.TemporaryDirectory() as folder:
+        make_rule(Make(folder, files, tdslc, a.cc), files["text"])
 
 
 if __name__ == "__main__":

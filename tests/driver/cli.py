@@ -375,6 +375,11 @@ def dependency_files_name_everything_read():
     equal(text, ["out.c:", "main.tdsl", "inc/part.tdsl"])
     tdslc("main.tdsl", "-Iinc", "-o", "out.c", "-MD")
     equal(read("out.c.d"), read("deps.d"))
+    tdslc("main.tdsl", "-I", "inc", "-o", "out.c", "--header=a b.h", "-MD", "-MP", "-MF", "rules.d")
+    after = b"a\\ b.h: main.tdsl \\\n  inc/part.tdsl\ninc/part.tdsl:\n"
+    equal(read("rules.d"), read("deps.d") + after)
+    tdslc("main.tdsl", "-I", "inc", "--dump=graph", "-o", "out.dump", "-MD", "-MP")
+    equal(read("out.dump.d").split(b"\n")[-2:], [b"inc/part.tdsl:", b""])
 
 
 @test
@@ -386,6 +391,10 @@ def outputs_that_would_not_change_are_not_written():
         os.utime(name, (1000, 1000))
     tdslc("t.tdsl", "-o", "k.c", "-MD", "-MF", "k.d")
     equal([os.stat(n).st_mtime for n in names], [1000.0] * 3)
+    tdslc("t.tdsl", "-o", "k.c", "-MD", "-MF", "k.d", "--touch")
+    equal([os.stat(n).st_mtime == 1000.0 for n in names], [False] * 3)
+    for name in names:
+        os.utime(name, (1000, 1000))
     write("t.tdsl", ONE.replace("2 *", "3 *"))
     tdslc("t.tdsl", "-o", "k.c", "-MD", "-MF", "k.d")
     equal([os.stat(n).st_mtime == 1000.0 for n in names], [False, True, True])

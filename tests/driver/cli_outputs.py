@@ -146,7 +146,7 @@ REFUSED = [
     ["--dump=graph", "--report", "-o", "d"], ["--dump=legal", "--report"], ["--emit=dot", "--report", "-o", "g"],
     ["--emit=dot", "--header=x.h"], ["--dump=loop", "--stop-after=graph"], ["--emit=json", "--stop-after=ast"],
     ["--stop-after=graph", "--report"], ["--header=-", "-o", "k.c"], ["--header=x.h", "--target=trn2", "-Dn=128", "-o", "out"],
-    ["-MD"], ["-MF", "x.d"], ["-MD", "-o", "-"], ["-MD", "-o", "/dev/null"], ["--dump=graph", "-MD"],
+    ["-MD"], ["-MF", "x.d"], ["-MP", "-o", "k.c"], ["-MD", "-o", "-"], ["-MD", "-o", "/dev/null"], ["--dump=graph", "-MD"],
     ["-o", "k.c", "--header=k.c"], ["-o", "k.c", "-MF", "k.c"], ["-o", "k.c", "-MF", "k.h"], ["-o", "k.c", "--header=./k.c"],
     ["-o", "-", "--plan-out=-"], ["-o", "/dev/stdout", "--plan-out=-"], ["-o", "k.c", "--plan-out=k.c"],
     ["-o", "t.tdsl"], ["-o", "k.c", "--header=t.tdsl"], ["--dump=ast", "-o", "./t.tdsl"], ["--report", "-o", "t.tdsl"],
