@@ -11,8 +11,8 @@ the options have -e or --network. Several lines of that form are several runs. T
 then `--- messages` and standard error if there is any, then `--- exit N` if N is not 0. --bless rewrites
 it; read the difference before you keep it. A file without such a line is an include of others.
 
-`run each:` is a run for each kernel of a dump by itself, from standard input. `run sweep:` is two runs for each word of the file,
-without that word and with another, and of each the first message, or a hash of what is printed. The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. A line that ends
+`run each:` is a run for each kernel of a dump by itself, from standard input. `run sweep:` is two runs for each word of the file
+(after a line `; sweep` if there is one), without that word and with another, and of each the first message, or a hash of what is printed. The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. A line that ends
 in `| digest` is for output too long to keep: of each function or kernel its name, its lines and a hash; of each file
 in the folder the same. When one changes, run tdslc before and after the change and compare.
 """
@@ -34,7 +34,7 @@ SUFFIXES = (".tdsl", ".dump")
 def runs_of(path):
     """Of each run line at the head of the file the options, and what it is of: None, " each" or " sweep"."""
     runs = []
-    for line in path.read_bytes().removeprefix(b"tdsl-dump loop 1\n").removeprefix(b"tdsl-dump graph 1\n").split(b"\n"):
+    for line in re.sub(rb"\Atdsl-dump \w+ 1\n", b"", path.read_bytes()).split(b"\n"):
         match = RUN.match(line.decode("utf-8", "replace"))
         if not match:
             break
@@ -95,7 +95,7 @@ def run(tdslc, path, options, kernel=None):
 def sweep(tdslc, path, options):
     """The file with one fault after the other."""
     text = path.read_text(encoding="utf-8")
-    start = max(m.end() for m in re.finditer(r"^(?:tdsl-dump|; run|// run|//).*\n", text, re.M))
+    start = max(m.end() for m in re.finditer(r"^(?:tdsl-dump|; run|; sweep|//).*\n", text, re.M))
     for word in re.finditer(r"\w+|[^\w\s]", text[start:]):
         lo, hi, old = start + word.start(), start + word.end(), word.group()
         other = str(int(old) + 1) if old.isdecimal() else "zz" if re.match(r"\w", old) else "?"

@@ -120,7 +120,7 @@ static void folds_put(Text *t)
 
 static void casts_put(Text *t)
 {
-    for (int from = 1; from < DTYPE_COUNT; from++) {
+    for (int from = 0; from < DTYPE_COUNT; from++) {
         text_printf(t, "%s: %lld bytes, sums in %s, widens to", dtype_name((DType)from),
                     (long long)dtype_bytes((DType)from),
                     dtype_name(dtype_accumulator((DType)from)));
@@ -129,7 +129,7 @@ static void casts_put(Text *t)
                         dtype_name((DType)to));
         }
         text_put(t, "\n");
-        for (int to = 1; to < DTYPE_COUNT; to++) {
+        for (int to = 1; to < DTYPE_COUNT && from > 0; to++) {
             Number x[16];
             uint32_t n = grid((DType)from, x);
             text_printf(t, "cast %s to %s:", dtype_name((DType)from), dtype_name((DType)to));
