@@ -12,49 +12,8 @@ typedef struct Print {
 /* How strongly a node binds: what is weaker than its place gets parentheses. */
 static int strength(const AstNode *n)
 {
-    if (n->kind == AST_CHAIN) {
-        return n->op == OP_OR                       ? 1
-               : n->op == OP_AND                    ? 2
-               : n->op == OP_ADD || n->op == OP_SUB ? 4
-                                                    : 5;
-    }
-    return n->kind == AST_COMPARE ? 3 : n->kind == AST_UNARY ? 6 : 7;
-}
-
-static const char *symbol(Op op)
-{
-    switch ((int)op) {
-    case OP_ADD:
-        return "+";
-    case OP_SUB:
-        return "-";
-    case OP_MUL:
-        return "*";
-    case OP_DIV:
-        return "/";
-    case OP_AND:
-        return "&&";
-    case OP_OR:
-        return "||";
-    case OP_EQ:
-        return "==";
-    case OP_NE:
-        return "!=";
-    case OP_LT:
-        return "<";
-    case OP_LE:
-        return "<=";
-    case OP_GT:
-        return ">";
-    case OP_GE:
-        return ">=";
-    case OP_NEG:
-        return "-";
-    case OP_NOT:
-        return "!";
-    default:
-        UNREACHABLE();
-    }
+    bool infix = n->kind == AST_CHAIN || n->kind == AST_COMPARE || n->kind == AST_UNARY;
+    return infix ? op_info(n->op)->level : LEVEL_CALL;
 }
 
 static void print_expr(Print *p, AstId id, int place);
@@ -72,7 +31,8 @@ static void print_operands(Print *p, const AstNode *n)
     int own = strength(n);
     for (uint32_t k = 0; k < n->n; k++) {
         if (k > 0) {
-            text_printf(p->out, " %s ", symbol(n->kind == AST_CHAIN ? (Op)n->link[k] : n->op));
+            text_printf(p->out, " %s ",
+                        op_info(n->kind == AST_CHAIN ? (Op)n->link[k] : n->op)->symbol);
         }
         print_expr(p, n->child[k], own + (k > 0 || n->kind == AST_COMPARE));
     }
@@ -116,7 +76,7 @@ static void print_bare(Print *p, const AstNode *n)
         text_char(t, ')');
         break;
     case AST_UNARY:
-        text_put(t, symbol(n->op));
+        text_put(t, op_info(n->op)->symbol);
         print_expr(p, n->child[0], 6);
         break;
     case AST_COMPARE:

@@ -81,76 +81,31 @@ static void show_number(Show *w, const CheckedExpr *e)
     }
 }
 
-static const char *comparison(Op op)
-{
-    switch ((int)op) {
-    case OP_LT:
-        return " < ";
-    case OP_LE:
-        return " <= ";
-    case OP_GT:
-        return " > ";
-    case OP_GE:
-        return " >= ";
-    case OP_EQ:
-        return " == ";
-    case OP_NE:
-        return " != ";
-    default:
-        return NULL;
-    }
-}
-
-static const char *chain_symbol(Op op)
-{
-    switch ((int)op) {
-    case OP_ADD:
-        return " + ";
-    case OP_SUB:
-        return " - ";
-    case OP_MUL:
-        return " * ";
-    case OP_DIV:
-        return " / ";
-    case OP_AND:
-        return " && ";
-    case OP_OR:
-        return " || ";
-    default:
-        UNREACHABLE();
-    }
-}
-
 static int strength(const CheckedExpr *e)
 {
-    if (e->kind == CHECKED_CHAIN) {
-        return e->op == OP_OR                       ? 1
-               : e->op == OP_AND                    ? 2
-               : e->op == OP_ADD || e->op == OP_SUB ? 4
-                                                    : 5;
-    }
-    if (e->kind == CHECKED_MAP && comparison(e->op) != NULL) {
-        return 3;
+    if (e->kind == CHECKED_CHAIN || e->kind == CHECKED_MAP) {
+        return op_info(e->op)->level;
     }
     bool negative =
         e->kind == CHECKED_CONST && !e->typed && (e->value.i < 0 || e->value.re < 0);
-    return negative || (e->kind == CHECKED_MAP && (e->op == OP_NEG || e->op == OP_NOT)) ? 6 : 7;
+    return negative ? LEVEL_UNARY : LEVEL_CALL;
 }
 
 static void show_call(Show *w, const CheckedExpr *e)
 {
-    if (comparison(e->op) != NULL) {
-        show_expr(w, e->arg[0], 4);
-        text_put(w->out, comparison(e->op));
-        show_expr(w, e->arg[1], 4);
+    const OpInfo *info = op_info(e->op);
+    if (info->level == LEVEL_COMPARISON) {
+        show_expr(w, e->arg[0], LEVEL_SUM);
+        text_printf(w->out, " %s ", info->symbol);
+        show_expr(w, e->arg[1], LEVEL_SUM);
         return;
     }
-    if (e->op == OP_NEG || e->op == OP_NOT) {
-        text_put(w->out, e->op == OP_NEG ? "-" : "!");
-        show_expr(w, e->arg[0], 7);
+    if (info->level == LEVEL_UNARY) {
+        text_put(w->out, info->symbol);
+        show_expr(w, e->arg[0], LEVEL_CALL);
         return;
     }
-    text_printf(w->out, "%s(", e->op == OP_CAST ? dtype_name(e->dtype) : op_info(e->op)->name);
+    text_printf(w->out, "%s(", e->op == OP_CAST ? dtype_name(e->dtype) : info->name);
     for (uint32_t a = 0; a < e->n; a++) {
         text_put(w->out, a > 0 ? ", " : "");
         show_expr(w, e->arg[a], 0);
@@ -186,7 +141,9 @@ static void show_bare(Show *w, const CheckedExpr *e)
         break;
     case CHECKED_CHAIN:
         for (uint32_t a = 0; a < e->n; a++) {
-            text_put(w->out, a > 0 ? chain_symbol((Op)e->link[a]) : "");
+            if (a > 0) {
+                text_printf(w->out, " %s ", op_info((Op)e->link[a])->symbol);
+            }
             show_expr(w, e->arg[a], strength(e) + (a > 0));
         }
         break;

@@ -71,19 +71,9 @@ static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, Weak *weak)
 /* As the user wrote it: a function's name or an operator. */
 static const char *op_spelling(Kern *k, Op op, AstId ast)
 {
-    static const struct {
-        Op op;
-        const char *text;
-    } rows[] = {{OP_NEG, "-"}, {OP_NOT, "!"},  {OP_ADD, "+"}, {OP_SUB, "-"}, {OP_MUL, "*"},
-                {OP_DIV, "/"}, {OP_AND, "&&"}, {OP_OR, "||"}, {OP_LT, "<"},  {OP_LE, "<="},
-                {OP_GT, ">"},  {OP_GE, ">="},  {OP_EQ, "=="}, {OP_NE, "!="}};
+    const OpInfo *info = op_info(op);
     bool call = ast_node(&k->c->program->ast, ast)->kind == AST_CALL;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && !call; i++) {
-        if (rows[i].op == op) {
-            return rows[i].text;
-        }
-    }
-    return op_info(op)->name;
+    return call || info->symbol[0] == '\0' ? info->name : info->symbol;
 }
 
 static CheckedExpr *bad_type(Kern *k, Op op, AstId ast, Span span, Span at,
@@ -111,7 +101,9 @@ static Weak weak_result(Kern *k, Op op, CheckedExpr *const *arg, uint32_t n, Wea
         }
         return WEAK_NO;
     }
-    return rule == RULE_FLOAT || rule == RULE_RFLOAT || op == OP_DIV ? WEAK_FLOAT : weak;
+    return rule == RULE_FLOAT || rule == RULE_RFLOAT || op_info(op)->literal == LITERAL_FLOAT
+               ? WEAK_FLOAT
+               : weak;
 }
 
 CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr *const *arg,

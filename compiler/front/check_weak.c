@@ -99,91 +99,22 @@ bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why)
 
 /* ---- folding ---- */
 
-static double as_double(const CheckedExpr *e)
+/* What the op table computes of untyped numbers, as 64-bit integers or as f64. */
+static Number value_of(Op op, DType t, CheckedExpr *const *arg, uint32_t n)
 {
-    return e->weak == WEAK_INT ? (double)e->value.i : e->value.re;
+    Number in[2] = {{0}};
+    for (uint32_t a = 0; a < n; a++) {
+        in[a] = arg[a]->weak == WEAK_INT ? number_int(t, arg[a]->value.i)
+                                         : number_real(t, arg[a]->value.re);
+    }
+    return op_value(op, t, in);
 }
 
-/* 64-bit integers; false on overflow. */
-static bool int_op(Op op, int64_t x, int64_t y, int64_t *out)
+/* The op as 64-bit integers; false when the result does not fit: then it has wrapped, and is far from what floats give. */
+static bool whole_value(Op op, CheckedExpr *const *arg, uint32_t n, int64_t *out)
 {
-    if (op == OP_ADD) {
-        return !__builtin_add_overflow(x, y, out);
-    }
-    if (op == OP_SUB || op == OP_NEG) {
-        return !__builtin_sub_overflow(op == OP_NEG ? 0 : x, op == OP_NEG ? x : y, out);
-    }
-    if (op == OP_MUL) {
-        return !__builtin_mul_overflow(x, y, out);
-    }
-    if (op == OP_ABS) {
-        *out = x < 0 ? -x : x;
-        return x != INT64_MIN;
-    }
-    *out = (op == OP_MIN) == (x < y) ? x : y;
-    return true;
-}
-
-static bool float_op(Op op, double x, double y, double *out)
-{
-    switch ((int)op) {
-    case OP_NEG:
-        *out = -x;
-        return true;
-    case OP_ABS:
-        *out = fabs(x);
-        return true;
-    case OP_EXP:
-        *out = exp(x);
-        return true;
-    case OP_LOG:
-        *out = log(x);
-        return true;
-    case OP_SQRT:
-        *out = sqrt(x);
-        return true;
-    case OP_RSQRT:
-        *out = 1 / sqrt(x);
-        return true;
-    case OP_SIN:
-        *out = sin(x);
-        return true;
-    case OP_COS:
-        *out = cos(x);
-        return true;
-    case OP_TANH:
-        *out = tanh(x);
-        return true;
-    case OP_ADD:
-        *out = x + y;
-        return true;
-    case OP_SUB:
-        *out = x - y;
-        return true;
-    case OP_MUL:
-        *out = x * y;
-        return true;
-    case OP_DIV:
-        *out = x / y;
-        return true;
-    case OP_POW:
-        *out = pow(x, y);
-        return true;
-    case OP_MIN:
-        *out = x < y ? x : y;
-        return true;
-    case OP_MAX:
-        *out = x > y ? x : y;
-        return true;
-    default:
-        return false; /* stays an operation */
-    }
-}
-
-static bool stays_int(Op op)
-{
-    return op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG || op == OP_ABS ||
-           op == OP_MIN || op == OP_MAX;
+    *out = value_of(op, DTYPE_I64, arg, n).i;
+    return fabs(value_of(op, DTYPE_F64, arg, n).re - (double)*out) < 0x1p62;
 }
 
 CheckedExpr *weak_fold(Kern *k, Op op, AstId ast, Span span, CheckedExpr *const *arg,
@@ -196,30 +127,26 @@ CheckedExpr *weak_fold(Kern *k, Op op, AstId ast, Span span, CheckedExpr *const 
         }
         ints = ints && arg[a]->weak == WEAK_INT;
     }
-    if (n == 0 || n > 2) {
-        return NULL;
+    OpLiteral literal = op_info(op)->literal;
+    if (literal == LITERAL_NO) {
+        return NULL; /* stays an operation */
     }
-    int64_t x = arg[0]->value.i, y = n > 1 ? arg[1]->value.i : 0;
-    if (ints && op == OP_DIV && y == 0) {
-        diag_error(&k->c->ctx->diags, E_NUMBER, span, "division by zero");
-        return expr_poison(k, ast, span);
+    if (ints && op == OP_DIV) { /* whole when it divides */
+        int64_t x = arg[0]->value.i, y = arg[1]->value.i;
+        if (y == 0) {
+            diag_error(&k->c->ctx->diags, E_NUMBER, span, "division by zero");
+            return expr_poison(k, ast, span);
+        }
+        literal = y == -1 || x % y == 0 ? LITERAL_SAME : LITERAL_FLOAT;
     }
-    if (ints && (stays_int(op) || (op == OP_DIV && y != -1 && x % y == 0))) {
-        int64_t v = 0;
-        if (op == OP_DIV) {
-            v = x / y;
-        } else if (!int_op(op, x, y, &v)) {
+    int64_t v = 0;
+    if (ints && literal == LITERAL_SAME) {
+        if (!whole_value(op, arg, n, &v)) {
             diag_error(&k->c->ctx->diags, E_NUMBER, span, "the number does not fit 64 bits");
             return expr_poison(k, ast, span);
         }
         return weak_const(k, ast, span, WEAK_INT, v, 0);
     }
-    double f = 0;
-    if (!float_op(op, as_double(arg[0]), n > 1 ? as_double(arg[1]) : 0, &f)) {
-        return NULL;
-    }
-    if (ints && op == OP_DIV && y == -1) {
-        return weak_fold(k, OP_NEG, ast, span, arg, 1);
-    }
+    double f = value_of(op, DTYPE_F64, arg, n).re;
     return weak_const(k, ast, span, WEAK_FLOAT, 0, f);
 }

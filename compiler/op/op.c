@@ -5,10 +5,31 @@
 #include <math.h>
 
 static const OpInfo op_table[OP_COUNT] = {
-#define OP(id, name, kind, arity, rule, c, nki)                                                \
-    [id] = {name, OPKIND_##kind, arity, RULE_##rule, c, nki},
+#define LEAF(id, name_) [id] = {.name = name_, .kind = OPKIND_LEAF, .rule = RULE_ANY},
+#define MAP(id, name_, arity_, rule_, symbol_, level_, literal_, sign_, folds_, value, c_,     \
+            nki_)                                                                              \
+    [id] = {.name = name_,                                                                     \
+            .kind = OPKIND_MAP,                                                                \
+            .arity = arity_,                                                                   \
+            .rule = RULE_##rule_,                                                              \
+            .symbol = symbol_,                                                                 \
+            .level = level_,                                                                   \
+            .literal = LITERAL_##literal_,                                                     \
+            .sign = SIGN_##sign_,                                                              \
+            .folds = FOLDS_##folds_,                                                           \
+            .c = c_,                                                                           \
+            .nki = nki_},
+#define FOLD(id, name_, kind_, arity_, rule_, by_, by_bool, neutral_)                          \
+    [id] = {.name = name_,                                                                     \
+            .kind = OPKIND_##kind_,                                                            \
+            .arity = arity_,                                                                   \
+            .rule = RULE_##rule_,                                                              \
+            .by = {by_, by_bool},                                                              \
+            .neutral = NEUTRAL_##neutral_},
 #include "op/ops.def"
-#undef OP
+#undef LEAF
+#undef MAP
+#undef FOLD
 };
 
 const OpInfo *op_info(Op op)
@@ -125,11 +146,22 @@ static Number extreme(DType dtype, int sign)
 
 Number op_neutral(Op op, DType dtype)
 {
-    if (op == OP_PROD || op == OP_ALL) {
+    switch (op_info(op)->neutral) {
+    case NEUTRAL_ZERO:
+        return number_int(dtype, 0);
+    case NEUTRAL_ONE:
         return number_int(dtype, 1);
+    case NEUTRAL_LEAST:
+        return extreme(dtype, -1);
+    case NEUTRAL_MOST:
+        return extreme(dtype, 1);
     }
-    if (op == OP_RMIN || op == OP_RMAX) {
-        return extreme(dtype, op == OP_RMIN ? 1 : -1);
-    }
-    return number_int(dtype, 0); /* einsum, sum, any */
+    UNREACHABLE();
+}
+
+Op op_joined_by(Op op, DType acc)
+{
+    const OpInfo *info = op_info(op);
+    CHECK(info->kind == OPKIND_CONTRACT || info->kind == OPKIND_REDUCE);
+    return info->by[acc == DTYPE_BOOL];
 }

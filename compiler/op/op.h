@@ -7,9 +7,13 @@
 #include "op/number.h"
 
 typedef enum Op {
-#define OP(id, name, kind, arity, rule, c, nki) id,
+#define LEAF(id, ...) id,
+#define MAP(id, ...)  id,
+#define FOLD(id, ...) id,
 #include "op/ops.def"
-#undef OP
+#undef LEAF
+#undef MAP
+#undef FOLD
     OP_COUNT
 } Op;
 
@@ -29,6 +33,14 @@ typedef enum OpRule {
     RULE_CAST
 } OpRule;
 
+/* What becomes of numbers without a type: a whole number stays one, a float is made, or the operation stays. */
+typedef enum OpLiteral { LITERAL_NO, LITERAL_SAME, LITERAL_FLOAT } OpLiteral;
+/* Of real floats, in each operand. */
+typedef enum OpSign { SIGN_NONE, SIGN_EVEN, SIGN_ODD } OpSign;
+/* May constants be computed here instead of on the target's machine? */
+typedef enum OpFolds { FOLDS_NEVER, FOLDS_REAL, FOLDS_ALWAYS } OpFolds;
+typedef enum OpNeutral { NEUTRAL_ZERO, NEUTRAL_ONE, NEUTRAL_LEAST, NEUTRAL_MOST } OpNeutral;
+
 #define ARITY_ANY (-1)
 
 typedef struct OpInfo {
@@ -36,9 +48,19 @@ typedef struct OpInfo {
     OpKind kind;
     int arity;
     OpRule rule;
-    const char *c;
-    const char *nki;
+    /* of MAP */
+    const char *symbol; /* as an operator of the language; "": it is a call */
+    int level;          /* how strongly the operator binds: LEVEL_CALL for calls */
+    OpLiteral literal;
+    OpSign sign;
+    OpFolds folds;
+    const char *c, *nki;
+    /* of CONTRACT and REDUCE */
+    Op by[2]; /* what joins an element and the accumulator: of numbers, of bools */
+    OpNeutral neutral;
 } OpInfo;
+
+enum { LEVEL_COMPARISON = 3, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY, LEVEL_CALL };
 
 const OpInfo *op_info(Op op);
 bool op_from_name(Str name, Op *out); /* the table's names: "einsum", "reduce.sum", ... */
@@ -49,8 +71,9 @@ bool op_result_type(Op op, const DType *in, uint32_t n, DType *out);
 /* The neutral element of a reduction (or of einsum's sum) in `dtype`: 0, 1, +-infinity, the
  * least or largest integer, false, true. */
 Number op_neutral(Op op, DType dtype);
-/* The scalar meaning of a MAP op, in the type `out` (every elementary result is rounded to it).
- */
+/* The MAP op by which a reduction (or einsum's sum) takes a new element into an accumulator of type `acc`. */
+Op op_joined_by(Op op, DType acc);
+/* The scalar meaning of a MAP op, in the type `out` (every elementary result is rounded to it). */
 Number op_value(Op op, DType out, const Number *arg);
 /* The accumulator of a reduction (or of einsum's sum) after x has joined it. */
 Number op_fold(Op op, DType acc, Number a, Number x);

@@ -38,25 +38,6 @@ static bool is_zero(Number v, bool negative)
 
 /* ---- constants ---- */
 
-/* Ops whose result is the same on every machine. */
-static bool folds_exactly(Op op, DType in)
-{
-    static const Op exact[] = {OP_CAST, OP_NEG,   OP_ABS, OP_SQRT,  OP_RELU, OP_CONJ, OP_RE,
-                               OP_IM,   OP_NOT,   OP_ADD, OP_SUB,   OP_MUL,  OP_DIV,  OP_MIN,
-                               OP_MAX,  OP_SCALE, OP_LT,  OP_LE,    OP_GT,   OP_GE,   OP_EQ,
-                               OP_NE,   OP_AND,   OP_OR,  OP_SELECT};
-    if (dtype_is_complex(in) &&
-        (op == OP_ABS || op == OP_SQRT || op == OP_MUL || op == OP_DIV || op == OP_SCALE)) {
-        return false;
-    }
-    for (uint32_t k = 0; k < sizeof exact / sizeof exact[0]; k++) {
-        if (exact[k] == op) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static Verdict fold_constants(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;
@@ -69,7 +50,8 @@ static Verdict fold_constants(Rewriter *r, NodeSpec *s, NodeRef *done)
             return RULE_NO;
         }
     }
-    if (!folds_exactly(s->op, arg[0].dtype)) {
+    OpFolds folds = op_info(s->op)->folds;
+    if (folds == FOLDS_NEVER || (folds == FOLDS_REAL && dtype_is_complex(arg[0].dtype))) {
         return RULE_NO;
     }
     return spec_become_const(r, s, op_value(s->op, s->dtype, arg));
@@ -125,14 +107,28 @@ static Verdict drop_repetition(Rewriter *r, NodeSpec *s, NodeRef *done)
     return spec_operand(r, s, 0)->op == s->op ? become_copy_of(r, s, 0) : RULE_NO;
 }
 
-/* abs(-x) = abs(x) */
-static Verdict abs_of_neg(Rewriter *r, NodeSpec *s, NodeRef *done)
+/* abs(-x) = abs(x), and what else does not see a sign. */
+static Verdict even_of_neg(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;
-    if (spec_operand(r, s, 0)->op != OP_NEG) {
+    if (op_info(s->op)->sign != SIGN_EVEN || spec_operand(r, s, 0)->op != OP_NEG ||
+        dtype_is_complex(s->dtype)) {
         return RULE_NO;
     }
     spec_see_through(r, s, 0);
+    return RULE_SPEC;
+}
+
+/* -x * -y = x * y, and what else is odd in both. */
+static Verdict odd_of_two_negs(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    if (op_info(s->op)->sign != SIGN_ODD || s->n_operands != 2 || !dtype_is_float(s->dtype) ||
+        spec_operand(r, s, 0)->op != OP_NEG || spec_operand(r, s, 1)->op != OP_NEG) {
+        return RULE_NO;
+    }
+    spec_see_through(r, s, 0);
+    spec_see_through(r, s, 1);
     return RULE_SPEC;
 }
 
@@ -314,7 +310,8 @@ static const Rule rules[] = {
     {"conj-conj", OP_CONJ, drop_involution},
     {"abs-abs", OP_ABS, drop_repetition},
     {"relu-relu", OP_RELU, drop_repetition},
-    {"abs-neg", OP_ABS, abs_of_neg},
+    {"even-neg", OP_COUNT, even_of_neg},
+    {"odd-neg-neg", OP_COUNT, odd_of_two_negs},
     {"add-zero", OP_ADD, add_zero},
     {"sub-zero", OP_SUB, sub_zero},
     {"add-neg", OP_ADD, add_of_neg},

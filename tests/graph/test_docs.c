@@ -59,7 +59,11 @@ static void op_row(Op op, char *row, size_t size)
         strcpy(operands, "1 or more");
     }
     size_t n = 0;
-    for (const char *c = info->c; *c != '\0' && n + 8 < sizeof meaning; c++) {
+    bool folds = info->kind == OPKIND_CONTRACT || info->kind == OPKIND_REDUCE;
+    const char *text = info->kind == OPKIND_MAP ? info->c
+                       : folds                  ? op_info(info->by[0])->name
+                                                : "";
+    for (const char *c = text; *c != '\0' && n + 8 < sizeof meaning; c++) {
         n += (size_t)snprintf(meaning + n, sizeof meaning - n, "%.*s", *c == '|' ? 6 : 1,
                               *c == '|' ? "&#124;" : c);
     }

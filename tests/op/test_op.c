@@ -106,6 +106,107 @@ static void nothing_reduces_to_the_neutral_element(void **state)
     assert_true(number_is_zero(op_neutral(OP_EINSUM, DTYPE_C128)));
 }
 
+static const DType ALL_TYPES[] = {DTYPE_F64, DTYPE_F32,  DTYPE_F16, DTYPE_BF16, DTYPE_I32,
+                                  DTYPE_I64, DTYPE_BOOL, DTYPE_C64, DTYPE_C128};
+#define N_TYPES (sizeof ALL_TYPES / sizeof ALL_TYPES[0])
+
+/* Operands of type `t`, as far as the rule has a say. */
+static uint32_t operands_of(Op op, DType t, DType *in)
+{
+    uint32_t n = (uint32_t)op_info(op)->arity;
+    for (uint32_t k = 0; k < n; k++) {
+        in[k] = op_info(op)->rule == RULE_SELECT && k == 0 ? DTYPE_BOOL : t;
+    }
+    return n;
+}
+
+/* The row has a value for each class of numbers that its rule lets in: what is missing ends the program. */
+static void every_row_computes_what_its_rule_takes(void **state)
+{
+    (void)state;
+    for (int op = 0; op < OP_COUNT; op++) {
+        const OpInfo *info = op_info((Op)op);
+        uint32_t taken = 0;
+        for (size_t k = 0; info->kind == OPKIND_MAP && k < N_TYPES; k++) {
+            DType in[3], out = DTYPE_F32; /* a cast's own type */
+            uint32_t n = operands_of((Op)op, ALL_TYPES[k], in);
+            if (info->rule != RULE_CAST && !op_result_type((Op)op, in, n, &out)) {
+                continue;
+            }
+            taken++;
+            Number arg[3];
+            for (uint32_t a = 0; a < n; a++) {
+                arg[a] = number_int(in[a], 1);
+            }
+            assert_int_equal(op_value((Op)op, out, arg).dtype, out);
+        }
+        assert_true(info->kind != OPKIND_MAP || taken > 0);
+    }
+}
+
+static void every_row_is_complete(void **state)
+{
+    (void)state;
+    for (int op = 0; op < OP_COUNT; op++) {
+        const OpInfo *info = op_info((Op)op);
+        bool written = info->kind == OPKIND_MAP && info->symbol[0] != '\0';
+        assert_true(info->name != NULL && info->name[0] != '\0');
+        if (info->kind == OPKIND_MAP) {
+            assert_true(info->arity >= 1 && info->arity <= 3 && info->c != NULL &&
+                        info->nki != NULL);
+            assert_int_equal(written, info->level != LEVEL_CALL);
+            assert_true(info->level >= 1 && info->level <= LEVEL_CALL);
+        } else if (info->kind != OPKIND_LEAF) {
+            assert_int_equal(op_info(info->by[0])->kind, OPKIND_MAP);
+            assert_int_equal(op_info(info->by[0])->arity, 2);
+            assert_int_equal(op_info(info->by[1])->rule, RULE_LOGIC);
+            assert_true(op_info(info->by[0])->nki[0] != '\0');
+        }
+    }
+}
+
+/* What the column says of signs is what the values do: for each op of real floats at some places. */
+static void signs_pass_as_their_column_says(void **state)
+{
+    (void)state;
+    static const double at[] = {0.0, 0.25, 1.0, 2.5, 700.0};
+    for (int op = 0; op < OP_COUNT; op++) {
+        const OpInfo *info = op_info((Op)op);
+        bool even = true, odd = true;
+        DType in[3], out;
+        if (info->kind != OPKIND_MAP ||
+            !op_result_type((Op)op, in, operands_of((Op)op, DTYPE_F64, in), &out) ||
+            out != DTYPE_F64) {
+            continue;
+        }
+        for (size_t k = 0; k < sizeof at / sizeof at[0]; k++) {
+            for (int a = 0; a < info->arity; a++) {
+                Number arg[3];
+                for (int b = 0; b < info->arity; b++) {
+                    arg[b] = number_real(DTYPE_F64, b == a ? at[k] : 3.0);
+                }
+                if (in[a] == DTYPE_BOOL) {
+                    continue;
+                }
+                double plus = op_value((Op)op, out, arg).re;
+                arg[a].re = -arg[a].re;
+                double minus = op_value((Op)op, out, arg).re;
+                even =
+                    even && minus <= plus && minus >= plus && !signbit(minus) == !signbit(plus);
+                odd =
+                    odd &&
+                    ((minus <= -plus && minus >= -plus && !signbit(minus) == !signbit(-plus)) ||
+                     (isnan(minus) && isnan(plus)));
+            }
+        }
+        if (info->sign != SIGN_NONE && (info->sign == SIGN_EVEN ? !even : !odd)) {
+            fail_msg("%s is not as its row says", info->name);
+        }
+    }
+}
+
 TESTS(TEST(names_of_types_and_ops_read_back), TEST(widening_loses_nothing),
       TEST(rules_say_which_types_an_op_takes), TEST(casts_round_wrap_and_saturate),
-      TEST(nothing_reduces_to_the_neutral_element))
+      TEST(nothing_reduces_to_the_neutral_element),
+      TEST(every_row_computes_what_its_rule_takes), TEST(every_row_is_complete),
+      TEST(signs_pass_as_their_column_says))

@@ -192,6 +192,13 @@ static void pairs_of_operations_vanish(void **state)
     assert_simplifies(IN("c128") "%1 = neg %0[a,b] -> [a,b] : c128[3,3]\n"
                                  "%2 = abs %1[a,b] -> [a,b] : f64[3,3]\nresult @R = %2",
                       OUT("c128") "  %1 = abs %0[a,b] -> [a,b] : f64[3,3]\n  result @R = %1\n");
+    assert_simplifies(IN("f64") "%1 = neg %0[a,b] -> [b,a] : f64[3,3]\n"
+                                "%2 = cos %1[a,b] -> [a,b] : f64[3,3]\n"
+                                "%3 = mul %1[a,b], %1[b,a] -> [a,b] : f64[3,3]\n"
+                                "result @R = %2\nresult @S = %3",
+                      OUT("f64") "  %1 = cos %0[a,b] -> [b,a] : f64[3,3]\n"
+                                 "  %2 = mul %0[a,b], %0[b,a] -> [b,a] : f64[3,3]\n"
+                                 "  result @R = %1\n  result @S = %2\n");
     assert_simplifies(IN("f32") "%1 = relu %0[a,b] -> [a,b] : f32[3,3]\n"
                                 "%2 = relu %1[a,b] -> [a,b] : f32[3,3]\nresult @R = %2",
                       OUT("f32") "  %1 = relu %0[a,b] -> [a,b] : f32[3,3]\n  result @R = %1\n");

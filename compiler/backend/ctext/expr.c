@@ -432,26 +432,6 @@ CText expr_text(CWriter *e, const Expr *root)
 
 /* ---- folds ---- */
 
-static Op fold_op(Op fold)
-{
-    switch ((int)fold) {
-    case OP_SUM:
-        return OP_ADD;
-    case OP_PROD:
-        return OP_MUL;
-    case OP_RMIN:
-        return OP_MIN;
-    case OP_RMAX:
-        return OP_MAX;
-    case OP_ANY:
-        return OP_OR;
-    case OP_ALL:
-        return OP_AND;
-    default: /* not a reduction: refused by verify */
-        UNREACHABLE();
-    }
-}
-
 CText fold_text(CWriter *e, Op fold, DType t, CText a, CText x)
 {
     CText arg[2] = {a, x};
@@ -459,7 +439,7 @@ CText fold_text(CWriter *e, Op fold, DType t, CText a, CText x)
         arg[0] = x;
         arg[1] = a;
     }
-    return apply_text(e, fold_op(fold), t, t, 2, arg);
+    return apply_text(e, op_joined_by(fold, t), t, t, 2, arg);
 }
 
 const char *stored_text(CWriter *e, DType t, CText value)

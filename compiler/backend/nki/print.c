@@ -273,11 +273,18 @@ static void key(Printer *p, const char *name, Role role)
     put_operand(p, role);
 }
 
+/* The op's name in nki.language. An op without one is never an instruction of its own: decode takes none. */
+static const char *nki_word(Op op)
+{
+    CHECK(op_info(op)->nki != NULL && op_info(op)->nki[0] != '\0');
+    return op_info(op)->nki;
+}
+
 static void put_activation(Printer *p, const Instr *i)
 {
     text_put(p->out, "nisa.activation(");
     key(p, "dst", ROLE_DST);
-    text_printf(p->out, ", op=nl.%s, ", i->recip ? "reciprocal" : op_info(i->op)->nki);
+    text_printf(p->out, ", op=nl.%s, ", i->recip ? "reciprocal" : nki_word(i->op));
     key(p, "data", ROLE_A);
     if (i->s0.given) {
         text_put(p->out, ", scale=");
@@ -299,7 +306,7 @@ static void put_tensor_scalar(Printer *p, const Instr *i)
     for (int n = 0; n < 2; n++) {
         const ScalarOperand *s = n == 0 ? &i->s0 : &i->s1;
         if (s->given) {
-            text_printf(p->out, ", op%d=nl.%s, operand%d=", n, op_info(s->op)->nki, n);
+            text_printf(p->out, ", op%d=nl.%s, operand%d=", n, nki_word(s->op), n);
             put_scalar(p, n == 0 ? ROLE_S0 : ROLE_S1);
             text_put(p->out, s->reverse ? n == 0 ? ", reverse0=True" : ", reverse1=True" : "");
         }
@@ -316,7 +323,7 @@ static void put_two(Printer *p, const char *name, const char *first, const char 
 
 static const char *fold_name(Op fold)
 {
-    return fold == OP_ANY ? "maximum" : fold == OP_ALL ? "minimum" : op_info(fold)->nki;
+    return nki_word(op_joined_by(fold, DTYPE_F32));
 }
 
 static void put_both(Printer *p, const Instr *i)
@@ -324,9 +331,9 @@ static void put_both(Printer *p, const Instr *i)
     text_put(p->out, "nisa.scalar_tensor_tensor(");
     key(p, "dst", ROLE_DST);
     key(p, ", data", ROLE_A);
-    text_printf(p->out, ", op0=nl.%s, operand0=", op_info(i->s0.op)->nki);
+    text_printf(p->out, ", op0=nl.%s, operand0=", nki_word(i->s0.op));
     put_scalar(p, ROLE_S0);
-    text_printf(p->out, ", op1=nl.%s, ", op_info(i->op)->nki);
+    text_printf(p->out, ", op1=nl.%s, ", nki_word(i->op));
     key(p, "operand1", ROLE_B);
     text_put(p->out, i->s0.reverse ? ", reverse0=True" : "");
     text_put(p->out, i->reverse ? ", reverse1=True" : "");
@@ -381,7 +388,7 @@ static void put_instr(Printer *p)
         break;
     case INSTR_TENSOR:
         put_two(p, "tensor_tensor", ", data1", ", data2");
-        text_printf(p->out, ", op=nl.%s", op_info(i->op)->nki);
+        text_printf(p->out, ", op=nl.%s", nki_word(i->op));
         break;
     case INSTR_BOTH:
         put_both(p, i);

@@ -256,28 +256,11 @@ static View fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box)
     return acc;
 }
 
-static Op fold_map(Op fold)
-{
-    switch ((int)fold) {
-    case OP_PROD:
-        return OP_MUL;
-    case OP_RMIN:
-        return OP_MIN;
-    case OP_RMAX:
-    case OP_ANY:
-        return OP_MAX;
-    case OP_ALL:
-        return OP_MIN;
-    default:
-        return OP_ADD;
-    }
-}
-
 /* a = a op b */
 static void join(Lower *l, Op fold, View a, View b)
 {
     const Expr *arg[2] = {view_load(l, a, DTYPE_F32), view_load(l, b, DTYPE_F32)};
-    make_map(l, a, expr_op(l->arena, fold_map(fold), DTYPE_F32, 2, arg));
+    make_map(l, a, expr_op(l->arena, op_joined_by(fold, DTYPE_F32), DTYPE_F32, 2, arg));
 }
 
 static Op fold_f32(Op fold)
@@ -345,7 +328,8 @@ static void fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labe
         View old = view_of(l, dst, p, keep, box);
         View sum = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, v.np, v.nf);
         const Expr *arg[2] = {view_load(l, old, DTYPE_F32), view_load(l, v, DTYPE_F32)};
-        make_map(l, sum, expr_op(l->arena, fold_map(s->fold), DTYPE_F32, 2, arg));
+        make_map(l, sum,
+                 expr_op(l->arena, op_joined_by(s->fold, DTYPE_F32), DTYPE_F32, 2, arg));
         v = sum;
     }
     view_store(l, dst, p, keep, box, v);
