@@ -702,6 +702,16 @@ def a_sliced_kernel_computes_little_again_and_gives_numpys_result():
 
 
 @test
+def values_that_f32_does_not_hold_exactly_are_no_broken_pass():
+    write("t.tdsl", """kernel f(Z: f32[n], A: f32[m, m, n, n, n], B: f32[n, m, n]) -> (R: f32[n]) {
+    T[n,m] = A[j,i,l,n,m] * B[n,i,m] * A[i,j,n,l,m];
+    R[j] = T[k,j] * T[i,k];
+}
+""")
+    tdslc("t.tdsl", "--check-each", "-o", "k.c")
+
+
+@test
 def sums_are_factored_unless_forbidden_and_reported():
     write("t.tdsl", """kernel f(a: f64[6,7], b: f64[7,8], c: f64[6,7]) -> (R: f64[6,8]) {
     R[i,j] = a[i,k] * b[k,j];

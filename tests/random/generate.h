@@ -10,9 +10,9 @@
 #include "op/types.h"
 
 #define MAX_DIMS       6
-#define MAX_RANK       4
-#define MAX_TENSORS    16
-#define MAX_STATEMENTS 8
+#define MAX_RANK       5
+#define MAX_TENSORS    28
+#define MAX_STATEMENTS 10
 
 typedef struct RandomDim {
     int64_t extent;
@@ -35,12 +35,14 @@ typedef struct RandomTensor {
     uint32_t dim[MAX_RANK];
     double bound; /* |value| <= bound */
     bool defined; /* can be read */
+    bool dropped; /* a parameter that the reducer took out */
 } RandomTensor;
 
 typedef struct RandomStatement {
     char text[512];
     uint32_t target;
     uint32_t reads; /* bit per tensor */
+    bool assigns;   /* gives the target its value: '=' */
     bool dropped;   /* by the reducer */
 } RandomStatement;
 
@@ -64,5 +66,7 @@ void random_program_print(const RandomProgram *p, Text *out);
 /* Drops statement `k` and what then has no value or no use; false when nothing would be left.
  */
 bool random_program_drop(RandomProgram *p, uint32_t k);
+/* Drops parameter `k` when nothing uses it. */
+bool random_program_drop_param(RandomProgram *p, uint32_t k);
 
 #endif

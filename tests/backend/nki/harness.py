@@ -58,7 +58,7 @@ class Kernel:
     def unwritten(self, param):
         """An inout parameter that no statement gives a value: it is returned as it came."""
         body = self.text[self.text.index("{") + 1:]
-        return param.inout and not re.search(r"^\s*%s\s*(\[[^\]]*\])?\s*\+?=" % re.escape(param.name), body, re.M)
+        return param.inout and not re.search(r"^\s*%s\s*(\[[^\]]*\])?\s*[+-]?=" % re.escape(param.name), body, re.M)
 
 
 def _params(text):
