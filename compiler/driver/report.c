@@ -187,6 +187,12 @@ void compilation_report(const Compilation *c, Text *out)
             text_printf(out, ", %lld with what slices compute again", (long long)t.executed);
         }
         text_char(out, '\n');
+        const TextLength *length = output_length(&c->outputs, g->name->text);
+        if (length != NULL) {
+            text_printf(out, "  printed as %lld lines, ", (long long)length->lines);
+            put_bytes(out, length->bytes);
+            text_char(out, '\n');
+        }
     }
     for (uint32_t k = 0; k < c->decisions.together.n; k++) {
         report_together(&c->decisions.together.at[k], out);
@@ -313,9 +319,15 @@ void compilation_report_json(const Compilation *c, Text *out)
         text_printf(
             out,
             "], \"bytes_compulsory\": %lld, \"bytes_spilled\": %lld, \"multiply_adds\": %lld, "
-            "\"multiply_adds_executed\": %lld}",
+            "\"multiply_adds_executed\": %lld",
             (long long)t.compulsory, (long long)t.spilled, (long long)t.multiply_adds,
             (long long)t.executed);
+        const TextLength *length = output_length(&c->outputs, g->name->text);
+        if (length != NULL) {
+            text_printf(out, ", \"text_lines\": %lld, \"text_bytes\": %lld",
+                        (long long)length->lines, (long long)length->bytes);
+        }
+        text_char(out, '}');
     }
     json_together(c, out);
     text_put(out, "\n], \"contractions\": [");

@@ -146,8 +146,9 @@ static bool read_wanted(const Reader *d)
     } else {
         r->wanted = stop == STAGE_OUTPUT && code_is_wanted(d) ? WANT_CODE : WANT_NOTHING;
         r->last = r->wanted == WANT_CODE ? STAGE_OUTPUT
-                  : stop == STAGE_OUTPUT ? STAGE_LEGAL
-                                         : stop;
+                  : stop != STAGE_OUTPUT ? stop
+                  : given(d, OPT_REPORT) ? STAGE_OUTPUT /* it says how long the text is */
+                                         : STAGE_LEGAL;
     }
     if (stop < r->last) {
         return refuse(d, "--stop-after names an earlier stage than what is asked for");

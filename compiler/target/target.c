@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words for spaces. Which targets exist is the driver's table (driver/targets.c): this
+/* The words for spaces, and the lengths of what is printed. Which targets exist is the driver's table (driver/targets.c): this
  * folder knows none of them. */
 #include "target/target.h"
+
+#include <string.h>
 
 const char *space_name(Space s)
 {
@@ -29,4 +31,28 @@ bool space_from_name(Str name, Space *out)
         }
     }
     return false;
+}
+
+void output_count(OutputSet *set, const char *kernel, Str text)
+{
+    TextLength *length = set->lengths.n == 0 ? NULL : &set->lengths.at[set->lengths.n - 1];
+    if (length == NULL || strcmp(length->kernel, kernel) != 0) { /* kernels come one by one */
+        vec_push(set->arena, &set->lengths,
+                 ((TextLength){str_dup(set->arena, str_from(kernel)), 0, 0}));
+        length = &set->lengths.at[set->lengths.n - 1];
+    }
+    length->bytes += (int64_t)text.n;
+    for (size_t i = 0; i < text.n; i++) {
+        length->lines += text.at[i] == '\n' ? 1 : 0;
+    }
+}
+
+const TextLength *output_length(const OutputSet *set, const char *kernel)
+{
+    for (uint32_t k = 0; k < set->lengths.n; k++) {
+        if (strcmp(set->lengths.at[k].kernel, kernel) == 0) {
+            return &set->lengths.at[k];
+        }
+    }
+    return NULL;
 }

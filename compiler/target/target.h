@@ -60,10 +60,22 @@ typedef struct OutputFile {
     Str text;
 } OutputFile;
 
+/* How much text a kernel became: its own functions or programs, without what kernels share. */
+typedef struct TextLength {
+    const char *kernel;
+    int64_t bytes, lines;
+} TextLength;
+
 typedef struct OutputSet {
     Arena *arena;
     VEC(OutputFile) files;
+    VEC(TextLength) lengths; /* by kernel */
 } OutputSet;
+
+/* Counts `text` to the kernel's; called by back ends for each piece of it that they print. */
+void output_count(OutputSet *set, const char *kernel, Str text);
+/* Null: nothing was printed of it. */
+const TextLength *output_length(const OutputSet *set, const char *kernel);
 
 /* What the driver tells a back end beside the kernels. */
 typedef struct EmitOptions {

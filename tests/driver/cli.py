@@ -596,6 +596,34 @@ def stop_after_writes_nothing():
 
 
 @test
+def a_report_says_how_long_the_text_of_each_kernel_is():
+    write("t.tdsl", TOUR.replace("f64", "f32"))
+    for target, more, suffix in (("c", [], ".c"), ("null", [], ".tir"), ("trn2", ["-Dn=128", "-Dm=128", "--max-instructions=9"], "")):
+        args = ["t.tdsl", "--target=" + target, *more, "-w"]
+        whole = json.loads(tdslc(*args, "--report=json").text)["kernels"]
+        equal([k["name"] for k in whole], ["product", "scaled"])
+        text = tdslc(*args, "--report").text
+        page = tdslc(*args, "--report=html").text
+        out = "out" + suffix
+        again = json.loads(tdslc(*args, "--emit=c", "--report=json", "-o", out).text)["kernels"]
+        for kernel, same_kernel in zip(whole, again):
+            lines, size = kernel["text_lines"], kernel["text_bytes"]
+            equal((same_kernel["text_lines"], same_kernel["text_bytes"]), (lines, size), target)
+            assert f"  printed as {lines} lines, " in text and f"  printed as {lines} lines, " in page, text
+            if target == "trn2":  # the programs of the kernel
+                programs = [read(p) for p in files() if re.fullmatch(rf"out/{kernel['name']}(_part\d+)?\.py", p)]
+                equal((lines, size), (sum(p.count(b"\n") for p in programs), sum(map(len, programs))), str(files()))
+                assert len(programs) > 1 or kernel["name"] == "scaled"
+            else:  # all but the head, which is that of a program without kernels, and what they share
+                data = read(out)
+                assert 20 < lines < data.count(b"\n") or target == "null", (lines, data.count(b"\n"))
+                assert sum(k["text_bytes"] for k in whole) < len(data)
+    one, both = (json.loads(tdslc("t.tdsl", "--report=json", *more).text)["kernels"] for more in (["--kernel=scaled"], []))
+    equal(one[0]["text_bytes"], both[1]["text_bytes"])
+    assert "text_lines" not in json.loads(tdslc("t.tdsl", "--report=json", "--stop-after=legal").text)["kernels"][0]
+
+
+@test
 def reports_dot_and_json_are_printed():
     write("t.tdsl", TOUR)
     assert "product" in tdslc("t.tdsl", "--report").text

@@ -12,6 +12,7 @@ extern const char abi_text[]; /* tdsl/abi.h, embedded by the build */
 typedef struct File {
     Ctx *ctx;
     Arena *arena;
+    OutputSet *set;
     Arena scratch; /* of the kernel being printed */
     Helpers help;
     Text header;  /* of all kernels */
@@ -87,6 +88,8 @@ static void kernel_emit(File *f, const Kernel *k, const char *source)
     kernel_info_emit(&e, source);
     text_put(&f->kernels, functions.at);
     text_put(&f->kernels, entry.at);
+    output_count(f->set, k->name->text, text_str(&functions));
+    output_count(f->set, k->name->text, text_str(&entry));
     kernel_header_emit(&e, &f->header);
     text_printf(&f->list, "    &%s_info,\n", e.symbol);
     f->complex |= uses_complex(k);
@@ -199,7 +202,7 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
         return false;
     }
     Arena *a = set->arena;
-    File f = {.ctx = ctx, .arena = a};
+    File f = {.ctx = ctx, .arena = a, .set = set};
     arena_init(&f.scratch, &ctx->budget);
     helpers_init(&f.help, a);
     names_init(&f.symbols, a);

@@ -266,9 +266,9 @@ static void add_file(OutputSet *out, const char *name, const char *suffix, const
     vec_push(out->arena, &out->files, f);
 }
 
-/* One device program. */
+/* One device program, whole or a part of `kernel`. */
 static void emit_program(const Kernel *k, const EmitOptions *options, const char *note,
-                         OutputSet *out)
+                         const char *kernel, OutputSet *out)
 {
     const NkiChip *chip = nki_chip(k->target);
     const char *name = nki_function(k);
@@ -280,6 +280,7 @@ static void emit_program(const Kernel *k, const EmitOptions *options, const char
     nki_print_manifest(k, chip, NULL, &text[1]);
     nki_print_hlo(k, k->target, chip, &text[2]);
     add_file(out, name, ".py", &text[0]);
+    output_count(out, kernel, text_str(&text[0]));
     add_file(out, name, ".json", &text[1]);
     add_file(out, name, ".hlo.txt", &text[2]);
 }
@@ -294,7 +295,7 @@ static void emit_parts(Ctx *ctx, const Kernel *k, const EmitOptions *options, Ou
             "Part %u of %u of kernel %s, which is too long for one device program: they run in "
             "order, as\none call; see %s.json for the tensors of each.",
             part[i].number, part[i].of, nki_function(k), nki_function(k));
-        emit_program(part[i].kernel, options, note, out);
+        emit_program(part[i].kernel, options, note, k->name->text, out);
     }
     Text text;
     text_init(&text, out->arena);
@@ -311,7 +312,7 @@ bool nki_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitO
         if (nki_parts(k) > 1) {
             emit_parts(ctx, k, options, out);
         } else {
-            emit_program(k, options, NULL, out);
+            emit_program(k, options, NULL, k->name->text, out);
         }
     }
     if (m->kernels.n > 0) {

@@ -61,6 +61,12 @@ static bool emit(const Target *target, Ctx *ctx, const KernelModule *m,
     Text text;
     text_init(&text, out->arena);
     kernel_module_dump(m, &text);
+    for (uint32_t k = 0; k < m->kernels.n; k++) {
+        Text one;
+        text_init(&one, out->arena);
+        kernel_dump(m->kernels.at[k], &one);
+        output_count(out, m->kernels.at[k]->name->text, text_str(&one));
+    }
     OutputFile file = {.suffix = ".tir", .text = text_str(&text)};
     vec_push(out->arena, &out->files, file);
     return true;
