@@ -2,6 +2,8 @@
 /* What surrounds a kernel's loops: its prototype, the check of all sizes (which is also where
  * the workspace is counted), the entry that refuses what cannot be computed, the entry by
  * pointers, and the table that describes the kernel. */
+#include <string.h>
+
 #include "backend/c/emit.h"
 
 static const Buffer *arg_buffer(const Kernel *k, uint32_t i)
@@ -141,8 +143,41 @@ void kernel_header_emit(Emitter *e, Text *out)
 
 /* ---- sizes ---- */
 
-/* Every array's bytes and strides fit: otherwise no address may be computed. */
-static void check_buffer(Emitter *e, const Buffer *b)
+/* How often the open dim `sym` is among the extents from `d` on. */
+static uint32_t count_dim(const Buffer *b, uint32_t d, int32_t sym)
+{
+    uint32_t count = 0;
+    for (; d < b->rank; d++) {
+        count += b->extent[d].sym == sym ? 1 : 0;
+    }
+    return count;
+}
+
+/* Is the extent the first one that is this open dim? */
+static bool is_new_dim(const Buffer *b, uint32_t d)
+{
+    int32_t sym = b->extent[d].sym;
+    return sym >= 0 && count_dim(b, 0, sym) == count_dim(b, d, sym);
+}
+
+/* The same for arrays of as many bytes whatever the open dims are. */
+static const char *size_key(const Emitter *e, const Buffer *b, int64_t fixed)
+{
+    Text t;
+    text_init(&t, e->w.arena);
+    text_printf(&t, "%lld", (long long)fixed);
+    for (uint32_t s = 0; s < n_dims(e->w.k); s++) {
+        uint32_t count = count_dim(b, 0, (int32_t)s);
+        if (count > 0) {
+            text_printf(&t, " %u*%u", s, count);
+        }
+    }
+    return t.at;
+}
+
+/* Every array's bytes and strides fit: otherwise no address may be computed. `seen` holds the
+ * sizes that have been looked at. */
+static void check_buffer(Emitter *e, const Buffer *b, Names *seen)
 {
     bool open = false;
     int64_t fixed = dtype_bytes(b->dtype);
@@ -151,7 +186,7 @@ static void check_buffer(Emitter *e, const Buffer *b)
         fixed =
             b->extent[d].sym < 0 && b->extent[d].n > 0 ? sat_mul(fixed, b->extent[d].n) : fixed;
     }
-    if (!open) {
+    if (!open || !names_claim(seen, size_key(e, b, fixed))) {
         return;
     }
     line_printf(&e->w, "%s = %lld;", e->own.size, (long long)fixed);
@@ -259,8 +294,10 @@ void kernel_sizes_emit(Emitter *e)
         line_printf(&e->w, "    return TDSL_E_SHAPE;");
         line_printf(&e->w, "}");
     }
+    Names seen;
+    names_init(&seen, e->w.arena);
     for (uint32_t i = 0; i < k->bufs.n; i++) {
-        check_buffer(e, &k->bufs.at[i]);
+        check_buffer(e, &k->bufs.at[i], &seen);
     }
     count_block(e, k->body, k->n_body, (Height){NULL, 0});
     if (needs_workspace(k, k->body, k->n_body)) {
@@ -290,9 +327,9 @@ static const char *missing_text(Emitter *e, uint32_t arg)
     text_init(&t, e->w.arena);
     text_printf(&t, "%s == NULL", e->w.buf[e->w.k->args.at[arg].buf]);
     for (uint32_t d = 0; d < b->rank; d++) {
-        if (b->extent[d].sym >= 0) {
+        if (is_new_dim(b, d)) {
             text_printf(&t, " && %s > 0", e->w.dim[b->extent[d].sym]);
-        } else if (b->extent[d].n == 0) {
+        } else if (b->extent[d].sym < 0 && b->extent[d].n == 0) {
             return NULL;
         }
     }
@@ -340,36 +377,40 @@ static bool arg_is_used(const Kernel *k, uint32_t arg)
     return false;
 }
 
+/* "o == 0 || v == 0": no element; null when there always is one. */
+static const char *empty_text(const Emitter *e, const Buffer *b)
+{
+    Text t;
+    text_init(&t, e->w.arena);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (is_new_dim(b, d)) {
+            text_printf(&t, t.n == 0 ? "%s == 0" : " || %s == 0", e->w.dim[b->extent[d].sym]);
+        }
+    }
+    return t.n == 0 ? NULL : t.at;
+}
+
 /* With no element to write nothing is to be done, however long the other loops are. */
 static void nothing_to_do_emit(Emitter *e)
 {
     const Kernel *k = e->w.k;
-    uint32_t n_outputs = 0;
+    Names empty; /* each text once: a set */
+    names_init(&empty, e->w.arena);
     for (uint32_t i = 0; i < k->args.n; i++) {
-        n_outputs +=
-            k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT ? 1 : 0;
+        if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
+            const char *text = empty_text(e, arg_buffer(k, i));
+            if (text == NULL) {
+                return;
+            }
+            (void)names_claim(&empty, text);
+        }
     }
     Text t;
     text_init(&t, e->w.arena);
-    for (uint32_t i = 0; i < k->args.n; i++) {
-        const Buffer *b = arg_buffer(k, i);
-        if (k->args.at[i].role != ARG_RESULT && k->args.at[i].role != ARG_INOUT) {
-            continue;
-        }
-        uint32_t n_open = 0;
-        Text any;
-        text_init(&any, e->w.arena);
-        for (uint32_t d = 0; d < b->rank; d++) {
-            if (b->extent[d].sym >= 0) {
-                text_printf(&any, n_open++ == 0 ? "%s == 0" : " || %s == 0",
-                            e->w.dim[b->extent[d].sym]);
-            }
-        }
-        if (n_open == 0) {
-            return;
-        }
-        text_put(&t, t.n > 0 ? " && " : "");
-        text_printf(&t, n_open > 1 && n_outputs > 1 ? "(%s)" : "%s", any.at);
+    for (uint32_t i = 0; i < empty.list.n; i++) {
+        bool several = empty.list.n > 1 && strchr(empty.list.at[i], '|') != NULL;
+        text_put(&t, i > 0 ? " && " : "");
+        text_printf(&t, several ? "(%s)" : "%s", empty.list.at[i]);
     }
     if (t.n > 0) {
         line_printf(&e->w, "if (%s) {", t.at);
