@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An arena is a list of blocks, newest first; allocation moves an offset in the newest one.
- * Blocks double up to a limit, so that a small compilation costs little and a large one few
- * calls. A block keeps how far it was ever used: only that part has to be zeroed when it is
- * handed out again after a reset. The budget counts whole blocks, since that is what the
- * process really holds. Under AddressSanitizer everything not handed out is poisoned, with a
- * gap after each piece. */
+/* An arena is a list of blocks, newest first; allocation moves an offset in the newest one. Blocks double up
+ * to a limit, so that a small compilation costs little and a large one few calls. A block keeps how far it was
+ * ever used: only that part has to be zeroed when it is handed out again after a reset. The budget counts
+ * whole blocks, since that is what the process really holds. Under AddressSanitizer everything not handed out is
+ * poisoned, with a gap after each piece. */
 #include "base/arena.h"
 
 #include <stdio.h>
@@ -37,9 +36,8 @@
 #define GAP           (ARENA_POISONS ? ALIGNMENT : (size_t)0)
 #define FIRST_BLOCK   ((size_t)4096)
 #define LARGEST_BLOCK ((size_t)1 << 20)
-/* From here on a piece has a block of its own, which can be given back alone. Marks do not
- * point to such blocks; they know how many there were. Sanitized builds do so early, to find
- * pointers into what has grown since. */
+/* From here on a piece has a block of its own, which can be given back alone. Marks do not point to such blocks; they
+ * know how many there were. Sanitized builds do so early, to find pointers into what has grown since. */
 #ifndef LARGE
 #define LARGE ((size_t)1 << (ARENA_POISONS ? 12 : 17))
 #endif
@@ -52,8 +50,7 @@ struct ArenaBlock {
     size_t high;   /* bytes that may be other than zero */
 };
 
-/* The header is a multiple of the alignment, so the bytes after it are aligned as malloc's
- * result is. */
+/* The header is a multiple of the alignment, so the bytes after it are aligned as malloc's result is. */
 #define HEADER ((sizeof(ArenaBlock) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
 
 static char *block_bytes(ArenaBlock *b)

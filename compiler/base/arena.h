@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory by phase: an arena hands out zeroed bytes and is released whole. Nothing in the
- * compiler is freed singly. An arena counts its bytes and has a limit; past the limit, or when
- * the system has no memory, it calls the trap (longjmp-free: a function that must not return,
- * set by the driver, which reports the stated limit and ends with exit code 4). Library users
- * set a trap of their own. */
+/* Memory by phase: an arena hands out zeroed bytes and is released whole. Nothing in the compiler is freed
+ * singly. An arena counts its bytes and has a limit; past the limit, or when the system has no memory, it
+ * calls the trap (longjmp-free: a function that must not return, set by the driver, which reports the stated
+ * limit and ends with exit code 4). Library users set a trap of their own. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -47,9 +46,8 @@ void arena_reset(Arena *a, ArenaMark mark);
 void *arena_alloc(Arena *a, size_t size);
 void *arena_array(Arena *a, size_t count, size_t size);
 void *arena_copy(Arena *a, const void *from, size_t size);
-/* Gives a large piece of `size` bytes back to the system; a small one stays. For what grows by
- * doubling: it then holds at most three times its size, and less than twice once it has grown.
- */
+/* Gives a large piece of `size` bytes back to the system; a small one stays. For what grows by doubling: it then holds
+ * at most three times its size, and less than twice once it has grown. */
 void arena_drop(Arena *a, void *at, size_t size);
 
 #define ARENA_NEW(a, Type)          ((Type *)arena_alloc((a), sizeof(Type)))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Index sets: the operations too long for a header. Words beyond the last member are zero by
- * construction. */
+/* Index sets: the operations too long for a header. Words beyond the last member are zero by construction. */
 #include "base/bits.h"
 
 uint64_t *bits_new(Arena *a, uint32_t universe)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of small integers as arrays of 64-bit words. The caller knows the number of words; sets
- * of one universe share it. */
+/* Sets of small integers as arrays of 64-bit words. The caller knows the number of words; sets of one universe
+ * share it. */
 #ifndef BASE_BITS_H
 #define BASE_BITS_H
 

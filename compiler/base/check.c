@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checked and saturating 64-bit arithmetic, written without overflow so that no compiler
- * builtin is needed, and the end of the road for broken invariants. */
+/* Checked and saturating 64-bit arithmetic, written without overflow so that no compiler builtin is needed,
+ * and the end of the road for broken invariants. */
 #include "base/check.h"
 
 #include <stdio.h>

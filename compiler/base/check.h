@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checked 64-bit arithmetic on sizes, and CHECK for what must hold if the compiler is right. A
- * failed CHECK is our fault, never the user's: it prints where, and ends with exit code 70. */
+/* Checked 64-bit arithmetic on sizes, and CHECK for what must hold if the compiler is right. A failed
+ * CHECK is our fault, never the user's: it prints where, and ends with exit code 70. */
 #ifndef BASE_CHECK_H
 #define BASE_CHECK_H
 
@@ -28,13 +28,11 @@ NORETURN void check_failed(const char *file, int line, const char *what);
 /* The largest extent and the largest size in bytes the compiler handles. */
 #define SIZE_LIMIT ((int64_t)1 << 62)
 
-/* False, and *out untouched, when the result leaves [0, SIZE_LIMIT] (operands must be in it).
- */
+/* False, and *out untouched, when the result leaves [0, SIZE_LIMIT] (operands must be in it). */
 bool size_add(int64_t a, int64_t b, int64_t *out);
 bool size_mul(int64_t a, int64_t b, int64_t *out);
 
-/* Saturating at INT64_MAX: for costs and counts, where an overflow only has to compare as "very
- * many". */
+/* Saturating at INT64_MAX: for costs and counts, where an overflow only has to compare as "very many". */
 int64_t sat_add(int64_t a, int64_t b);
 int64_t sat_mul(int64_t a, int64_t b);
 

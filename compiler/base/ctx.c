@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a compilation's state. The budget starts without a limit; the driver sets one and
- * a trap. */
+/* The life of a compilation's state. The budget starts without a limit; the driver sets one and a trap. */
 #include "base/ctx.h"
 
 void ctx_init(Ctx *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of diagnostics: made, counted, kept up to a limit. Nothing here looks at lines or
- * columns. A record beyond the limit, switched off, or equal to one already kept is given back
- * as `dropped`, to which marks and notes are added in vain, so that callers need no test. */
+/* The records of diagnostics: made, counted, kept up to a limit. Nothing here looks at lines or columns. A
+ * record beyond the limit, switched off, or equal to one already kept is given back as `dropped`, to which marks
+ * and notes are added in vain, so that callers need no test. */
 #include "base/diag.h"
 
 #include <stdarg.h>

@@ -23,8 +23,7 @@ typedef enum Severity {
     SEVERITY_LIMIT
 } Severity;
 
-/* One row per code: enumerator, printed code or warning name, one line for `--explain` and
- * docs. */
+/* One row per code: enumerator, printed code or warning name, one line for `--explain` and docs. */
 typedef enum DiagCode {
 #define DIAG(id, code, about) id,
 #include "base/diag.def"
@@ -79,8 +78,7 @@ void diag_mark(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3,
 void diag_note(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* All records, ordered by source place, then by creation; one after the other, control
- * characters escaped.
+/* All records, ordered by source place, then by creation; one after the other, control characters escaped.
  *
  *     in file included from main.tdsl:1:9:
  *     mlp.tdsl:4:26: error[E0203]: index 'k' is 256 here
@@ -90,8 +88,7 @@ void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
  *        2 | ...
  *      = help: ...
  *
- * A record equal to an earlier one is kept once. `unsupported:` and `limit:` begin the messages
- * of those kinds. */
+ * A record equal to an earlier one is kept once. `unsupported:` and `limit:` begin the messages of those kinds. */
 void diags_render(Diags *d, Text *out, bool color);
 /* 0, 1 (input) or 4 (only limits were hit). */
 int diags_exit_code(const Diags *d);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records to text: the only code that knows lines, columns, tabs and width. A line is a row of
- * glyphs, each some bytes of the source shown in so many columns: tabs become blanks, control
- * and invisible characters and bytes that are no UTF-8 become escapes, so that no input can
- * disturb a terminal. A line wider than the page is shown as a window around the culprit. */
+/* Records to text: the only code that knows lines, columns, tabs and width. A line is a row of glyphs, each
+ * some bytes of the source shown in so many columns: tabs become blanks, control and invisible characters
+ * and bytes that are no UTF-8 become escapes, so that no input can disturb a terminal. A line wider than the page
+ * is shown as a window around the culprit. */
 #include "base/diag.h"
 
 #include <stdio.h>
@@ -197,8 +197,7 @@ static void put_window(Renderer *r, Str line, uint32_t number, Window w)
     end_line(out);
 }
 
-/* The rows below a line: signs and the rightmost label first, then a row for each other label.
- */
+/* The rows below a line: signs and the rightmost label first, then a row for each other label. */
 static void put_unders(Renderer *r, const Under *under, uint32_t n)
 {
     char row[PAGE_WIDTH + 1];
@@ -231,9 +230,8 @@ static void put_unders(Renderer *r, const Under *under, uint32_t n)
     }
 }
 
-/* The underline of a span in a line that begins at byte `start` of the source; false if it is
- * not in the window. An empty span is one sign wide, a span over several lines ends with the
- * line. */
+/* The underline of a span in a line that begins at byte `start` of the source; false if it is not in the window.
+ * An empty span is one sign wide, a span over several lines ends with the line. */
 static bool under_of(Str line, uint32_t start, Span span, Window w, Under *u)
 {
     if (span.lo < start || span.lo - start > line.n) {
@@ -252,8 +250,8 @@ static bool under_of(Str line, uint32_t start, Span span, Window w, Under *u)
     return true;
 }
 
-/* A line of a megabyte is cut by bytes first, so that the work for a message is bounded.
- * Returns how much was taken off in front. */
+/* A line of a megabyte is cut by bytes first, so that the work for a message is bounded. Returns how much
+ * was taken off in front. */
 static uint32_t line_crop(Str *line, uint32_t *offset)
 {
     uint32_t from = *offset > LINE_LONGEST / 2 ? *offset - LINE_LONGEST / 2 : 0;
@@ -269,8 +267,8 @@ static uint32_t line_crop(Str *line, uint32_t *offset)
 
 #define UNDERS 17 /* the culprit and all marks */
 
-/* Source line and underlines for `span`, with those marks of `d` (may be null) that are on the
- * same line; these are noted in `drawn`. */
+/* Source line and underlines for `span`, with those marks of `d` (may be null) that are on the same line; these are
+ * noted in `drawn`. */
 static void put_source(Renderer *r, Span span, char sign, const Diagnostic *d, bool *drawn)
 {
     if (span.source == 0 || source_get(r->diags->sources, span.source)->places_only) {

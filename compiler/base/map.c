@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open addressing with linear probing, at most three quarters full; keys are mixed first, since
- * callers' keys are often small numbers or packed pairs. Nothing is ever removed. */
+/* Open addressing with linear probing, at most three quarters full; keys are mixed first, since callers' keys
+ * are often small numbers or packed pairs. Nothing is ever removed. */
 #include "base/map.h"
 
 #include "base/check.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash map from 64-bit keys to 32-bit values, and a hash of bytes. Iteration over the map
- * does not exist on purpose: nothing may depend on hash order; keep a vector beside it when
- * order is wanted. */
+/* A hash map from 64-bit keys to 32-bit values, and a hash of bytes. Iteration over the map does not exist
+ * on purpose: nothing may depend on hash order; keep a vector beside it when order is wanted. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts and places in them. Line starts are found once per source, on first need: a compilation
- * without messages never looks for lines. */
+/* Texts and places in them. Line starts are found once per source, on first need: a compilation without
+ * messages never looks for lines. */
 #include "base/source.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where text came from. A span is two byte offsets and a source number; lines and columns exist
- * only when a message is printed. An einsum literal inside a .tdsl file is scanned in place, so
- * its spans are the file's. */
+/* Where text came from. A span is two byte offsets and a source number; lines and columns exist only when a
+ * message is printed. An einsum literal inside a .tdsl file is scanned in place, so its spans are the file's. */
 #ifndef BASE_SOURCE_H
 #define BASE_SOURCE_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices, the table of interned strings, edit distance for suggestions, and UTF-8. The symbol
- * table is open addressing over pointers; ids are dense in order of interning, so nothing
- * depends on hash order. */
+/* Slices, the table of interned strings, edit distance for suggestions, and UTF-8. The symbol table is open
+ * addressing over pointers; ids are dense in order of interning, so nothing depends on hash order. */
 #include "base/str.h"
 
 #include <stdarg.h>

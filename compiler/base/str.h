@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices, and interned strings as a type of their own: two Syms of one table are the same text
- * if and only if they are the same pointer. Sym text ends in NUL and holds none before. */
+/* Slices, and interned strings as a type of their own: two Syms of one table are the same text if and only
+ * if they are the same pointer. Sym text ends in NUL and holds none before. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
@@ -39,11 +39,9 @@ char *str_format(Arena *a, const char *format, ...) __attribute__((format(printf
 /* Damerau-Levenshtein distance, at most `limit` + 1: for "did you mean". */
 int str_distance(Str a, Str b, int limit);
 
-/* Valid UTF-8 (no surrogates, no overlong forms, no NUL)? If not, *bad is the offset of the
- * first bad byte. */
+/* Valid UTF-8 (no surrogates, no overlong forms, no NUL)? If not, *bad is the offset of the first bad byte. */
 bool utf8_valid(Str s, size_t *bad);
-/* Decodes the code point at `at` and its length in bytes; UTF8_BAD and length 1 where the bytes
- * are not valid. */
+/* Decodes the code point at `at` and its length in bytes; UTF8_BAD and length 1 where the bytes are not valid. */
 #define UTF8_BAD UINT32_MAX
 uint32_t utf8_decode(const char *at, const char *end, int *length);
 int utf8_encode(uint32_t code, char out[4]);

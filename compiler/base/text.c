@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text writer. Indentation is written when the first character of a line arrives, so empty
- * lines stay empty and the level may change in between. Floating-point numbers are the shortest
- * digits that read back as the same value, laid out by our own rules, so neither libc's taste
- * nor a locale shows. */
+/* The text writer. Indentation is written when the first character of a line arrives, so empty lines stay
+ * empty and the level may change in between. Floating-point numbers are the shortest digits that read back as
+ * the same value, laid out by our own rules, so neither libc's taste nor a locale shows. */
 #include "base/text.h"
 
 #include <math.h>
@@ -146,8 +145,7 @@ static Decimal decimal_of(double v, int n)
     return d;
 }
 
-/* The value the digits read as. They are given to strtod without a point, so the locale does
- * not matter. */
+/* The value the digits read as. They are given to strtod without a point, so the locale does not matter. */
 static double decimal_value(const Decimal *d)
 {
     char buffer[48];
@@ -171,10 +169,9 @@ static Decimal decimal_next(Decimal d)
     return d;
 }
 
-/* The fewest digits that read back as v (finite, positive). Where the shortest has at most 15
- * digits it is v at 15 digits without trailing zeros, except for the smallest numbers, which
- * carry fewer digits. Just below a power of two values lie twice as dense as above it, so there
- * the farther neighbour may still be v. */
+/* The fewest digits that read back as v (finite, positive). Where the shortest has at most 15 digits it is v at 15
+ * digits without trailing zeros, except for the smallest numbers, which carry fewer digits. Just below a
+ * power of two values lie twice as dense as above it, so there the farther neighbour may still be v. */
 static Decimal decimal_shortest(double v)
 {
     Decimal d;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing text with indentation, on an arena: every dump, report and output file is written
- * into one, then handed to the driver. Numbers are printed without locale. */
+/* A growing text with indentation, on an arena: every dump, report and output file is written into one, then
+ * handed to the driver. Numbers are printed without locale. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
@@ -24,8 +24,8 @@ void text_put_n(Text *t, const char *s, size_t n);
 void text_char(Text *t, char c);
 void text_printf(Text *t, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_i64(Text *t, int64_t v);
-/* The shortest decimal that reads back as the same double; "inf", "-inf", "nan" for those.
- * Always has a '.' or an exponent, so that it reads as a float. */
+/* The shortest decimal that reads back as the same double; "inf", "-inf", "nan" for those. Always has a '.' or
+ * an exponent, so that it reads as a float. */
 void text_f64(Text *t, double v);
 /* A double-quoted string with \" \\ \n \t \xNN escapes for all outside printable ASCII. */
 void text_quoted(Text *t, Str s);

@@ -10,8 +10,7 @@ void *vec_grow(Arena *a, void *at, uint32_t n, uint32_t *cap, size_t size)
         return at;
     }
     uint32_t grown = n < 4 ? 8 : n * 2;
-    /* Beyond 2^31 elements the count no longer fits: ask for more than any budget, which ends
-     * in the trap. */
+    /* Beyond 2^31 elements the count no longer fits: ask for more than any budget, which ends in the trap. */
     void *to = arena_array(a, n > UINT32_MAX / 2 ? SIZE_MAX : grown, size);
     if (n != 0) {
         memcpy(to, at, (size_t)n * size);

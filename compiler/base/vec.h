@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Growable arrays on an arena: `VEC(int) v = {0}; vec_push(arena, &v, 3); v.at[i]`. Growth
- * copies into a new place and drops the old, so pointers into a vector do not survive a push.
- */
+ * copies into a new place and drops the old, so pointers into a vector do not survive a push. */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
 

@@ -81,8 +81,7 @@ static bool shape_of(Ctx *ctx, Arena *arena, const Node *n, const int64_t *dims,
     return *out != NULL;
 }
 
-/* Results in the kernel's order; an inout parameter's result starts as a copy of the argument.
- */
+/* Results in the kernel's order; an inout parameter's result starts as a copy of the argument. */
 static bool make_call(CLibrary *b, const Graph *g, const int64_t *dims, Tensor *const *args,
                       Tensor **results, void **pointers)
 {

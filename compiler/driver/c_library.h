@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Emitted C as a loaded library: compiled by a C compiler into a private temporary folder,
- * called through the metadata table of a kernel as any program would. Errors are diagnostics
- * (E_RUN). */
+/* Emitted C as a loaded library: compiled by a C compiler into a private temporary folder, called through the metadata
+ * table of a kernel as any program would. Errors are diagnostics (E_RUN). */
 #ifndef DRIVER_C_LIBRARY_H
 #define DRIVER_C_LIBRARY_H
 
@@ -25,8 +24,7 @@ bool c_library_open(CLibrary *b, Ctx *ctx, Arena *arena, Str text, const char *c
                     const char *cflags);
 void c_library_close(CLibrary *b);
 
-/* Calls the kernel of graph `g` that is named `symbol` in the C text; results[k] as graph_eval.
- */
+/* Calls the kernel of graph `g` that is named `symbol` in the C text; results[k] as graph_eval. */
 bool c_library_call(CLibrary *b, const Graph *g, const char *symbol, const int64_t *dims,
                     Tensor *const *args, Tensor **results, CTiming *timing);
 

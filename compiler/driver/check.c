@@ -10,8 +10,7 @@
 #include "driver/compile.h"
 #include "graph/eval.h"
 
-/* The largest extent an open dim is given, and the elements a program may have to be checked.
- */
+/* The largest extent an open dim is given, and the elements a program may have to be checked. */
 #define CHECK_EXTENT   5
 #define CHECK_ELEMENTS ((int64_t)1 << 22)
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One compilation: what is known, which stage it has reached, and the passes that take it
- * further. A library of functions without files or exits; main.c and run_main.c are its users.
- */
+/* One compilation: what is known, which stage it has reached, and the passes that take it further. A library of functions
+ * without files or exits; main.c and run_main.c are its users. */
 #ifndef DRIVER_COMPILE_H
 #define DRIVER_COMPILE_H
 
@@ -70,8 +69,7 @@ bool compilation_start(Compilation *c, Input *in, const char *only_kernel);
 /* Takes a dump of any stage, told by its first line. False after a diagnostic. */
 bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage);
 
-/* Runs passes until `stage` is reached: each result is verified, and run when check_each is
- * set. False after a diagnostic. */
+/* Runs passes until `stage` is reached: each result is verified, and run when check_each is set. False after a diagnostic. */
 bool compilation_run(Compilation *c, Stage stage);
 
 /* Every kernel of stage `s`, which has been reached, by its verifier; `pass` made it. */
@@ -83,8 +81,7 @@ void compilation_dump(const Compilation *c, Stage stage, Text *out);
 /* Graphviz or JSON of the graphs. */
 void compilation_print_graph(const Compilation *c, bool dot, Text *out);
 
-/* check.c: --check-each. Runs the program on small integers and compares with the first run;
- * false (E_PASS_BROKE) names `pass`. */
+/* check.c: --check-each. Runs the program on small integers and compares with the first run; false (E_PASS_BROKE) names `pass`. */
 bool compilation_check(Compilation *c, Stage stage, const char *pass);
 
 /* report.c: residence, traffic, contraction order. */

@@ -19,8 +19,7 @@
 
 #define FILE_LIMIT ((size_t)1 << 30)
 
-/* Keeps the bytes in `arena`, a NUL after them. "-" is standard input. On failure *why says so.
- */
+/* Keeps the bytes in `arena`, a NUL after them. "-" is standard input. On failure *why says so. */
 bool file_read(Arena *arena, const char *path, size_t limit, Str *out, const char **why);
 
 /* False with errno set. */

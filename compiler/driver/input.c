@@ -105,10 +105,8 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Tokens, AST and checked programs are dumped as TDSL; the first line, a comment, ends with the
- * name of the program:
- * `// tdsl-dump ast 1 "tour.tdsl"`, quoted as text_quoted does. Null when `text` does not start
- * so. */
+/* Tokens, AST and checked programs are dumped as TDSL; the first line, a comment, ends with the name of the program:
+ * `// tdsl-dump ast 1 "tour.tdsl"`, quoted as text_quoted does. Null when `text` does not start so. */
 static const char *dumped_name(Arena *arena, Str text)
 {
     static const char head[] = "// tdsl-dump ";

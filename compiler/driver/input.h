@@ -26,8 +26,8 @@ typedef struct Input {
     VEC(const char *) files;       /* all files read, for the dependency file */
 } Input;
 
-/* Reads and checks. `shapes` (with `dtype`) are those of an equation's operands; null: from
- * --shape and --dtype. False after a diagnostic. */
+/* Reads and checks. `shapes` (with `dtype`) are those of an equation's operands; null: from --shape and --dtype. False
+ * after a diagnostic. */
 bool input_read(Input *in, const TensorType *shapes, uint32_t n_shapes);
 
 /* The same for a text that is no file. */
@@ -44,8 +44,7 @@ bool input_shapes(Ctx *ctx, Arena *arena, const Options *o, DType dtype, TensorT
 bool input_defines(Ctx *ctx, Arena *arena, const Options *o, struct FrontDefine **out,
                    uint32_t *n);
 
-/* The equation of -e and its shapes as a problem of contraction order, without building a
- * graph. */
+/* The equation of -e and its shapes as a problem of contraction order, without building a graph. */
 bool input_path_problem(Input *in, struct PathProblem *out);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See npy.h. The header is a Python dictionary literal with three keys; it is read by a strict
- * scanner, since the file may be hostile, and sizes are checked against the file's length
- * before any memory is taken. */
+/* See npy.h. The header is a Python dictionary literal with three keys; it is read by a strict scanner, since the file may
+ * be hostile, and sizes are checked against the file's length before any memory is taken. */
 #include "driver/npy.h"
 
 #include <string.h>

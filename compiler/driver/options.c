@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing and --help, both from options.def. Wrong use is answered with one line and a
- * suggestion. */
+/* Parsing and --help, both from options.def. Wrong use is answered with one line and a suggestion. */
 #include "driver/options.h"
 
 #include <stdio.h>
@@ -98,8 +97,7 @@ static bool unknown(Tool tool, Text *errors, const char *given, Str name)
     return false;
 }
 
-/* One argument that starts with '-'. *next is the following argument or null; *used says
- * whether it was taken. */
+/* One argument that starts with '-'. *next is the following argument or null; *used says whether it was taken. */
 static bool parse_one(Options *o, Arena *arena, const char *given, const char *next, bool *used,
                       Text *errors)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See path_tool.h. Ctrl-C ends the search and keeps the best order so far; progress goes to a
- * terminal only. */
+/* See path_tool.h. Ctrl-C ends the search and keeps the best order so far; progress goes to a terminal only. */
 #include "driver/path_tool.h"
 
 #include <signal.h>

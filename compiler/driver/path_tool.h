@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tdslc --emit=path: the contraction order of an equation or a network file, without any code
- * generation. */
+/* tdslc --emit=path: the contraction order of an equation or a network file, without any code generation. */
 #ifndef DRIVER_PATH_TOOL_H
 #define DRIVER_PATH_TOOL_H
 

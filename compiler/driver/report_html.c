@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --report=html: one self-contained page with the source, the residence of every value, the
- * graph and the loops, for reading side by side. No scripts, no links; all text of the user
- * passes the escape below. */
+/* --report=html: one self-contained page with the source, the residence of every value, the graph and the loops, for
+ * reading side by side. No scripts, no links; all text of the user passes the escape below. */
 #include "driver/compile.h"
 
 static void html_text(Text *out, Str s)

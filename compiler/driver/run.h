@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tdsl-run: the arguments of a kernel from words and files, its run by the interpreter or as
- * compiled C, and what is said of the results. */
+/* tdsl-run: the arguments of a kernel from words and files, its run by the interpreter or as compiled C, and what is
+ * said of the results. */
 #ifndef DRIVER_RUN_H
 #define DRIVER_RUN_H
 
@@ -22,8 +22,7 @@ typedef struct RunValues {
     VEC(RunValue) list;
 } RunValues;
 
-/* Reads the .npy files among the values; casts them to `cast` unless it is DTYPE_NONE. False
- * after a diagnostic. */
+/* Reads the .npy files among the values; casts them to `cast` unless it is DTYPE_NONE. False after a diagnostic. */
 bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType cast,
                      RunValues *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See run_emulator.h. The kernel is that of the last manifest of the output set, which names
- * its program, or several; results come in the order of the kernel's arguments: inout
+/* See run_emulator.h. The kernel is that of the last manifest of the output set, which names its
+ * program, or several; results come in the order of the kernel's arguments: inout
  * parameters, written or not, then plain results. POSIX. */
 #include "driver/run_emulator.h"
 
@@ -181,8 +181,7 @@ static bool has_numpy(const char *python)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* $TDSL_PYTHON, else a Python that has NumPy: the first one on the path need not be the
- * system's. */
+/* $TDSL_PYTHON, else a Python that has NumPy: the first one on the path need not be the system's. */
 static const char *choose_python(void)
 {
     const char *python = getenv("TDSL_PYTHON");
@@ -193,8 +192,7 @@ static const char *choose_python(void)
                                                                   : "python3";
 }
 
-/* What the variable names; else the installed one, seen from this program; else the source
- * tree's. */
+/* What the variable names; else the installed one, seen from this program; else the source tree's. */
 static const char *emulator_script(Arena *arena)
 {
     const char *named = getenv(TDSL_EMULATOR_VARIABLE);

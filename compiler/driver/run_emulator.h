@@ -9,12 +9,11 @@
 #include "graph/tensor.h"
 #include "target/target.h"
 
-/* The target of this name if its kernels are emulated; "emulator" is the first such target.
- * Null: none. */
+/* The target of this name if its kernels are emulated; "emulator" is the first such target. Null: none. */
 const Target *emulated_target(const char *name);
 
-/* Runs the kernel of graph `g`; results[k] as graph_eval. Environment: one variable names
- * run.py (the runtime has the same), TDSL_PYTHON the interpreter. */
+/* Runs the kernel of graph `g`; results[k] as graph_eval. Environment: one variable names run.py (the
+ * runtime has the same), TDSL_PYTHON the interpreter. */
 bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *files, const Graph *g,
                   const int64_t *dims, Tensor *const *args, Tensor **results);
 

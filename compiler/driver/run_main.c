@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tdsl-run: runs one kernel of a file, or an equation, on arrays and words, and shows what came
- * out. */
+/* tdsl-run: runs one kernel of a file, or an equation, on arrays and words, and shows what came out. */
 #include <string.h>
 
 #include "driver/c_library.h"
@@ -113,8 +112,8 @@ static bool read_input(Run *r)
     return true;
 }
 
-/* The program once more, with the extents that its arguments imply, as if -D had given them:
- * for targets that need every extent as a number. What there is to warn of has been said. */
+/* The program once more, with the extents that its arguments imply, as if -D had given them: for targets that need every
+ * extent as a number. What there is to warn of has been said. */
 static bool bind_extents(Run *r)
 {
     ToolRun *t = r->t;

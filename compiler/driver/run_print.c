@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tdsl-run says of a result. Checksums of integral results are exact (GMP): they are
- * compared as digits. */
+/* What tdsl-run says of a result. Checksums of integral results are exact (GMP): they are compared as digits. */
 #include <gmp.h>
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of targets, one row per folder of compiler/backend/ that holds a target.c
- * (backend/targets.inc is written by the build). */
+/* The table of targets, one row per folder of compiler/backend/ that holds a target.c (backend/targets.inc
+ * is written by the build). */
 #include "driver/targets.h"
 
 #include <string.h>

@@ -14,8 +14,7 @@ typedef struct ToolRun {
     Files files; /* written when the run has succeeded */
 } ToolRun;
 
-/* Parses arguments, answers --help, --version and --explain, runs `run`, writes files and
- * messages. Returns the exit status. */
+/* Parses arguments, answers --help, --version and --explain, runs `run`, writes files and messages. Returns the exit status. */
 int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *));
 
 /* Reads a whole file; false after a diagnostic (E_FILE). */

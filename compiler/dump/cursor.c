@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking a sequence of terms, and the terms all dumps share: names that may need quotes,
- * places. */
+/* Walking a sequence of terms, and the terms all dumps share: names that may need quotes, places. */
 #include "dump/tree.h"
 
 #include <string.h>

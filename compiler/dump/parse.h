@@ -32,8 +32,7 @@ typedef struct DumpScan {
     DumpLines *result;
 } DumpScan;
 
-/* for the scanner; functions that return int give a token, or the error token after reporting
- */
+/* for the scanner; functions that return int give a token, or the error token after reporting */
 void dump_scan_advance(DumpScan *s, Span *span, size_t n);
 void dump_scan_give_back(DumpScan *s, Span *span, size_t keep);
 bool dump_scan_term(DumpScan *s, Span span, TermKind kind, const char *text, size_t n,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the dumps of graphs, fusion, schedules and kernels have in common beyond terms: how
- * types, dims, numbers, values and the heads of modules and kernels are printed, and how they
- * are read back. */
+/* What the dumps of graphs, fusion, schedules and kernels have in common beyond terms: how types, dims, numbers, values
+ * and the heads of modules and kernels are printed, and how they are read back. */
 #ifndef DUMP_TEXT_H
 #define DUMP_TEXT_H
 
@@ -22,8 +21,7 @@ void dump_kernel_head(Text *out, Sym name, Sources *sources, Span span, const ch
 
 /* ---- reading (read.c); all report E_DUMP at the place and return false ---- */
 
-/* The state that reading a module's dump needs: dims of the kernel at hand by name, and places.
- */
+/* The state that reading a module's dump needs: dims of the kernel at hand by name, and places. */
 typedef struct DumpReader {
     Ctx *ctx;
     Arena *arena; /* of what is made */
@@ -31,8 +29,7 @@ typedef struct DumpReader {
     uint32_t home;  /* source of the kernel at hand */
     DimTable *dims; /* of the kernel at hand */
     Map dim_number; /* by Sym id */
-    /* Numbers of names within one line (labels of a node), valid where stamp[id] == now; made
-     * by graph_read. */
+    /* Numbers of names within one line (labels of a node), valid where stamp[id] == now; made by graph_read. */
     int32_t *label_of_sym; /* [syms] */
     uint32_t *stamp;       /* [syms] */
     uint32_t now;
@@ -41,12 +38,10 @@ typedef struct DumpReader {
 void dump_reader_init(DumpReader *r, Ctx *ctx, Arena *arena);
 /* Before the lines of a kernel: forgets the dims of the one before. */
 void dump_reader_kernel(DumpReader *r, DimTable *dims);
-/* The head of a dump of `stage`; *next is the first line after it. *name is null when there is
- * no source line. */
+/* The head of a dump of `stage`; *next is the first line after it. *name is null when there is no source line. */
 bool read_module_head(DumpReader *r, const DumpTree *tree, const char *stage, const char **name,
                       uint32_t *next);
-/* `kernel NAME [at ...] {`, and `signature "..."` as the first line of its block; *next is the
- * line after. */
+/* `kernel NAME [at ...] {`, and `signature "..."` as the first line of its block; *next is the line after. */
 bool read_kernel_head(DumpReader *r, const DumpLine *line, Sym *name, Span *span,
                       const char **signature, uint32_t *next);
 bool read_dim_line(DumpReader *r, Cursor *c); /* after `dim` */

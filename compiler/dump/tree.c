@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text of a dump to its tree: what the scanner and the grammar call. Everything is checked here
- * that holds for all dumps: UTF-8, nesting, numbers that fit, strings without NUL. */
+/* Text of a dump to its tree: what the scanner and the grammar call. Everything is checked here that holds for all
+ * dumps: UTF-8, nesting, numbers that fit, strings without NUL. */
 #include "dump/parse.h"
 
 #include <stdlib.h>

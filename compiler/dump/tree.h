@@ -63,8 +63,7 @@ typedef struct DumpTree {
 /* Null on a syntax error (reported). Nesting is limited to NESTING_LIMIT. */
 DumpTree *dump_tree_read(Ctx *ctx, Arena *arena, uint32_t source);
 
-/* A cursor over a sequence of terms, for readers: each of these reports E_DUMP at the place
- * when it fails. */
+/* A cursor over a sequence of terms, for readers: each of these reports E_DUMP at the place when it fails. */
 typedef struct Cursor {
     Ctx *ctx;
     Term *const *term;
@@ -80,16 +79,14 @@ bool cursor_take(Cursor *c, TermKind kind, const char *text);     /* advances if
 const Term *cursor_expect(Cursor *c, TermKind kind, const char *text, const char *what);
 bool cursor_expect_end(Cursor *c);
 
-/* A user's name where the grammar has NAME: quoted unless it is a plain identifier; and its
- * reading (null after reporting). After '@' and '$' the tree has resolved the quotes already.
- */
+/* A user's name where the grammar has NAME: quoted unless it is a plain identifier; and its reading (null after
+ * reporting). After '@' and '$' the tree has resolved the quotes already. */
 void dump_name(Text *out, Sym name);
 Sym cursor_name(Cursor *c, const char *what);
 
-/* A place in the user's program, ` at 4:12` in the source `home` and ` at "other.tdsl" 4:12`
- * elsewhere; nothing for a span without a source. Reading it gives a span that source_position
- * maps to the same line and column, so that what is made from a dump names the same places as
- * what is made from the program. `at` itself has been taken; home 0 expects a file name. */
+/* A place in the user's program, ` at 4:12` in the source `home` and ` at "other.tdsl" 4:12` elsewhere; nothing for a span
+ * without a source. Reading it gives a span that source_position maps to the same line and column, so that what is made from a
+ * dump names the same places as what is made from the program. `at` itself has been taken; home 0 expects a file name. */
 typedef struct Places {
     Ctx *ctx;
     Map number; /* file name -> source that has places and no text */
@@ -98,8 +95,8 @@ void dump_span(Text *out, Sources *sources, Span span, uint32_t home);
 void places_init(Places *p, Ctx *ctx, Arena *arena);
 bool cursor_span(Cursor *c, Places *p, uint32_t home, Span *out);
 
-/* The first line of every dump: `tdsl-dump graph 1`. Returns the stage's name, or null when the
- * text is no dump (without reporting): how the driver tells a dump from a .tdsl file. */
+/* The first line of every dump: `tdsl-dump graph 1`. Returns the stage's name, or null when the text is no dump
+ * (without reporting): how the driver tells a dump from a .tdsl file. */
 const char *dump_stage(Str text, Arena *arena);
 
 #endif

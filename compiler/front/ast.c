@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making AST nodes. The depth of a node is one more than that of its deepest child; past
- * NESTING_LIMIT it is not made, so that whoever walks the tree later may recurse. */
+/* Making AST nodes. The depth of a node is one more than that of its deepest child; past NESTING_LIMIT it is not
+ * made, so that whoever walks the tree later may recurse. */
 #include "front/ast.h"
 
 #include <string.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the grammar saw, and nothing more: no name is looked up, no type computed. Nodes are
- * uniform records with dense ids (0 is "none"), made once and not changed afterwards; all files
- * of a compilation share one Ast. Chains of equal precedence (a + b - c, a * b / c, a && b) are
- * one node with many children, so that depth measures nesting and not length; deeper than
- * NESTING_LIMIT a node is replaced by AST_BROKEN, once reported. */
+/* What the grammar saw, and nothing more: no name is looked up, no type computed. Nodes are uniform records with
+ * dense ids (0 is "none"), made once and not changed afterwards; all files of a compilation share one Ast. Chains of
+ * equal precedence (a + b - c, a * b / c, a && b) are one node with many children, so that depth measures nesting and
+ * not length; deeper than NESTING_LIMIT a node is replaced by AST_BROKEN, once reported. */
 #ifndef FRONT_AST_H
 #define FRONT_AST_H
 
@@ -65,8 +64,8 @@ typedef struct AstNode {
     } value;
 } AstNode;
 
-/* Nodes of one program, about half a mebibyte of dense source: more is a stated limit, so that
- * no text takes long or much memory. */
+/* Nodes of one program, about half a mebibyte of dense source: more is a stated limit, so that no text takes long or much
+ * memory. */
 #define AST_LIMIT 200000u
 
 typedef struct Ast {
@@ -94,8 +93,7 @@ void ast_append(Ctx *ctx, Ast *a, AstId list,
                 AstId child);                         /* to a LIST, FILE or CHAIN being made */
 void ast_set_file(Ast *a, AstId include, AstId file); /* the one thing known only later */
 
-/* ---- ast_dump.c: each stage's dump is TDSL text again, with a first line that says what it is
- * ---- */
+/* ---- ast_dump.c: each stage's dump is TDSL text again, with a first line that says what it is ---- */
 void tokens_dump(Ctx *ctx, uint32_t source, Text *out);    /* one token a line; reads back */
 void ast_dump(const Ast *a, Text *out);                    /* canonical layout; reads back */
 void ast_dump_head(const Ast *a, AstId kernel, Text *out); /* one line, without the body */

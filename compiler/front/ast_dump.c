@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The AST as TDSL in one layout: a statement a line, blanks around binary operators,
- * parentheses where the tree needs them. Included files stand where they were included.
- * Printing what was read from such a text gives the same text. */
+/* The AST as TDSL in one layout: a statement a line, blanks around binary operators, parentheses where the tree needs
+ * them. Included files stand where they were included. Printing what was read from such a text gives the same text. */
 #include "front/ast.h"
 
 typedef struct Print {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program: its files, its dims and constants (in any order, evaluated on first need), and
- * then its kernels one by one. Front does no input or output: an include is read through the
- * caller's function. */
+/* The program: its files, its dims and constants (in any order, evaluated on first need), and then its kernels one by
+ * one. Front does no input or output: an include is read through the caller's function. */
 #include "front/check.h"
 
 #include <string.h>

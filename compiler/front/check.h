@@ -112,8 +112,7 @@ typedef enum IncludeStatus {
     INCLUDE_ABSENT, /* no such file: look further */
     INCLUDE_REFUSED /* there, but not readable: *why says why not */
 } IncludeStatus;
-/* Reads the file `path` for an include; *text lives as long as the compilation, NUL-terminated
- * beyond its end. */
+/* Reads the file `path` for an include; *text lives as long as the compilation, NUL-terminated beyond its end. */
 typedef IncludeStatus (*IncludeReader)(void *user, const char *path, Str *text,
                                        const char **why);
 
@@ -126,12 +125,10 @@ typedef struct FrontOptions {
     uint32_t n_include_dirs;
 } FrontOptions;
 
-/* Parses and checks `source` and what it includes. Never null; when ctx->diags.n_errors grew,
- * it must not be built. */
+/* Parses and checks `source` and what it includes. Never null; when ctx->diags.n_errors grew, it must not be built. */
 Program *program_check(Ctx *ctx, uint32_t source, const FrontOptions *options);
 
-/* The checked program as TDSL with every sum written out and types in comments; reads back as
- * itself. */
+/* The checked program as TDSL with every sum written out and types in comments; reads back as itself. */
 void program_dump(Ctx *ctx, const Program *p, Text *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls: elementwise functions by the op table, casts, extent(d), and reductions with their
- * indices. Functions are looked up here only; their names are no keywords. */
+/* Calls: elementwise functions by the op table, casts, extent(d), and reductions with their indices.
+ * Functions are looked up here only; their names are no keywords. */
 #include <string.h>
 
 #include "front/check_parts.h"

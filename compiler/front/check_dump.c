@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checked program as TDSL: every sum written out, einsum strings in index notation, extents
- * as known, types of values in comments. Reading it back gives the same program and so the same
- * text. */
+/* The checked program as TDSL: every sum written out, einsum strings in index notation, extents as known, types of
+ * values in comments. Reading it back gives the same program and so the same text. */
 #include "front/check.h"
 
 typedef struct Show {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum strings as statements: the product of the operands, summed over what the output lacks.
- * Both the einsum() of the language and an equation of the command line become one, so they
- * mean the same as index notation does. */
+/* Einsum strings as statements: the product of the operands, summed over what the output lacks. Both the einsum() of
+ * the language and an equation of the command line become one, so they mean the same as index notation does. */
 #include <string.h>
 
 #include "front/check_parts.h"

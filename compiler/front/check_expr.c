@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions: what each names, which type it has, and which indices it reads. Poison goes in
- * silence: whatever touches it becomes poison, and nothing is reported twice. */
+/* Expressions: what each names, which type it has, and which indices it reads. Poison goes in silence: whatever
+ * touches it becomes poison, and nothing is reported twice. */
 #include <string.h>
 
 #include "front/check_parts.h"
@@ -37,8 +37,8 @@ static void mismatch(Kern *k, const CheckedExpr *a, const CheckedExpr *b)
               dtype_name(dtype_widens(a->dtype, b->dtype) ? b->dtype : a->dtype));
 }
 
-/* Gives all arguments one type: that of those that have one. False after a report or when
- * poisoned. When all are weak, *weak says how. */
+/* Gives all arguments one type: that of those that have one. False after a report or when poisoned. When all are
+ * weak, *weak says how. */
 static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, Weak *weak)
 {
     const CheckedExpr *strong = NULL;
@@ -303,8 +303,7 @@ static CheckedExpr *const_read(Kern *k, uint32_t global, AstId ast, Span at)
     return e;
 }
 
-/* The value of a dim where everything must be known: in constants and in arithmetic of extents.
- */
+/* The value of a dim where everything must be known: in constants and in arithmetic of extents. */
 static CheckedExpr *const_dim(Kern *k, AstId ast, const AstNode *n)
 {
     int64_t bound = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: the head, and what its body leaves behind. The statements between are
- * check_statement.c's. */
+/* Kernels: the head, and what its body leaves behind. The statements between are check_statement.c's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,9 +258,8 @@ static int compare_uses(const void *x, const void *y)
     return (a->global > b->global) - (a->global < b->global);
 }
 
-/* Open dimensions lead a kernel's C signature, so their order is a contract: the program's dims
- * as they are declared, whatever order the head uses them in; undeclared ones follow as they
- * appear. */
+/* Open dimensions lead a kernel's C signature, so their order is a contract: the program's dims as they are declared, whatever
+ * order the head uses them in; undeclared ones follow as they appear. */
 static void enter_declared_dims(Kern *k, const AstNode *decls, uint32_t n_decls)
 {
     VEC(DimUse) uses = {0};

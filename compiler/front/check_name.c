@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names mean, and what may have been meant. Values, dims, indices and functions are four
- * spaces of names. Each dim of a kernel is entered once: bound by -D, fixed or open by the
- * program's `dim`, a constant, or else a new open dimension of the kernel. */
+/* What names mean, and what may have been meant. Values, dims, indices and functions are four spaces of names. Each
+ * dim of a kernel is entered once: bound by -D, fixed or open by the program's `dim`, a constant, or else a new open
+ * dimension of the kernel. */
 #include <string.h>
 
 #include "front/check_parts.h"
@@ -164,8 +164,8 @@ const char *suggest_function(Kern *k, Sym name)
 
 /* ---- a name that means nothing here ---- */
 
-/* Does statement `from` need the value that statement `to` assigns, by way of later statements?
- * Each statement is looked at once. */
+/* Does statement `from` need the value that statement `to` assigns, by way of later statements? Each statement is
+ * looked at once. */
 typedef struct Needs {
     Kern *k;
     bool *seen;

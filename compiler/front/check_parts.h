@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the checker share: the state of checking a program and a kernel. check.c:
- * files, dims and constants; check_kernel.c: heads; check_statement.c: statements and indices;
- * check_expr.c: expressions; check_call.c: calls; check_einsum.c: einsum strings; check_sums.c:
- * which sums are silent; check_weak.c: numbers without a type; check_name.c: what names mean.
- * Nobody else includes this. */
+/* What the files of the checker share: the state of checking a program and a kernel. check.c: files, dims and
+ * constants; check_kernel.c: heads; check_statement.c: statements and indices; check_expr.c: expressions; check_call.c:
+ * calls; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
+ * check_name.c: what names mean. Nobody else includes this. */
 #ifndef FRONT_CHECK_PARTS_H
 #define FRONT_CHECK_PARTS_H
 
@@ -118,8 +117,7 @@ void statement_add(Kern *k, CheckedStatement s);
 Dim dim_named(Kern *k, Sym name, Span at, bool *ok);
 /* Known already, as the kernel's or the program's? */
 bool dim_known(Kern *k, Sym name);
-/* The nearest of the visible values and constants, functions, or dims; null when none is near.
- */
+/* The nearest of the visible values and constants, functions, or dims; null when none is near. */
 const char *suggest_value(Kern *k, Sym name);
 const char *suggest_function(Kern *k, Sym name);
 const char *suggest_dim(Kern *k, Sym name);
@@ -135,8 +133,7 @@ CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int3
 CheckedExpr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at);
 CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr *const *arg,
                       uint32_t n);
-/* The labels of the index list child[1..] of `ast`; false when something is not an index
- * (reported). */
+/* The labels of the index list child[1..] of `ast`; false when something is not an index (reported). */
 bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label);
 void chain_add(Kern *k, CheckedExpr *chain, Op link, CheckedExpr *arg);
 CheckedExpr *chain_type(Kern *k, CheckedExpr *chain); /* once all arguments are there */
@@ -145,8 +142,7 @@ CheckedExpr *chain_type(Kern *k, CheckedExpr *chain); /* once all arguments are 
 CheckedExpr *call_check(Kern *k, AstId ast);
 
 /* ---- check_einsum.c ---- */
-/* The product of the values, summed over what the output lacks; the target is the caller's to
- * set. */
+/* The product of the values, summed over what the output lacks; the target is the caller's to set. */
 CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
                                   DType dtype, AstId ast, Span span);
 CheckedExpr *einsum_check(Kern *k, AstId ast);
@@ -160,8 +156,7 @@ CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, boo
 
 /* ---- check_weak.c ---- */
 CheckedExpr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f);
-/* Gives all weak parts of `e` the type t; false when a decimal meets an integer or a number
- * does not fit (reported). */
+/* Gives all weak parts of `e` the type t; false when a decimal meets an integer or a number does not fit (reported). */
 bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why);
 /* The type of a weak expression nobody else decides. */
 DType weak_default(Weak w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One statement: its left side, its indices and their extents, which of its sums are silent,
- * and the element type of what it assigns. */
+/* One statement: its left side, its indices and their extents, which of its sums are silent, and the element type of
+ * what it assigns. */
 #include "front/check_parts.h"
 
 static const AstNode *node(const Kern *k, AstId id)
@@ -86,8 +86,7 @@ void label_use(Kern *k, int32_t label, Dim d, Span at, uint32_t of)
     }
 }
 
-/* Index names of labels [from, n) that are neither on the left nor bound mean nothing any more.
- */
+/* Index names of labels [from, n) that are neither on the left nor bound mean nothing any more. */
 static void forget_labels(Kern *k, uint32_t from, bool all)
 {
     for (uint32_t j = from; j < k->labels.n; j++) {

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Sums are never a surprise": which sums may be silent. A term is a plain product when all its
- * indices that are not on the left stand in factors that are tensors: `A[i,k] * B[k,j]`, in any
- * order with factors (of any form) and a minus that have none of them, and divided by such only
- * after the last of them. Its missing indices are summed. When the term is one of several, only
- * indices that occur twice in it are (each term is summed by itself, in the manner of Einstein;
- * an index that occurs once could mean the sum of all terms). Everything else names its
- * reductions. */
+/* "Sums are never a surprise": which sums may be silent. A term is a plain product when all its indices that are not
+ * on the left stand in factors that are tensors: `A[i,k] * B[k,j]`, in any order with factors (of any form) and a minus
+ * that have none of them, and divided by such only after the last of them. Its missing indices are summed. When the
+ * term is one of several, only indices that occur twice in it are (each term is summed by itself, in the manner of
+ * Einstein; an index that occurs once could mean the sum of all terms). Everything else names its reductions. */
 #include "front/check_parts.h"
 
 typedef struct Sums {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers without a type. Literals, constants and extent(d) take the element type of what they
- * meet; among themselves they are computed here, exactly for integers (whose quotient is a
- * decimal when it does not divide) and in f64 for decimals. */
+/* Numbers without a type. Literals, constants and extent(d) take the element type of what they meet; among themselves
+ * they are computed here, exactly for integers (whose quotient is a decimal when it does not divide) and in f64 for
+ * decimals. */
 #include <math.h>
 
 #include "front/check_parts.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum strings, the one meaning of them: for the einsum() of the language and for equations
- * of the command line. Parsing knows letters only; resolving matches them with the operands'
- * shapes. docs/language.md lists where NumPy, opt_einsum and torch disagree and what is done
- * here. Spans are those of the text the string stands in. */
+/* Einsum strings, the one meaning of them: for the einsum() of the language and for equations of the command line.
+ * Parsing knows letters only; resolving matches them with the operands' shapes. docs/language.md lists where NumPy,
+ * opt_einsum and torch disagree and what is done here. Spans are those of the text the string stands in. */
 #ifndef FRONT_EINSUM_H
 #define FRONT_EINSUM_H
 

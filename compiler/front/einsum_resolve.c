@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An einsum string meets its operands. Labels are collected over all terms; each gets the one
- * extent its uses agree on, where an extent of 1 stretches to any other (as in NumPy, also for
- * labels that are summed) and `?` becomes what the others say. Within one operand a repeated
- * label takes a diagonal and its extents must be equal. An ellipsis stands for labels of its
- * own, aligned at the right. Everything is linear in the length of the string. */
+/* An einsum string meets its operands. Labels are collected over all terms; each gets the one extent its uses agree
+ * on, where an extent of 1 stretches to any other (as in NumPy, also for labels that are summed) and `?` becomes what
+ * the others say. Within one operand a repeated label takes a diagonal and its extents must be equal. An ellipsis
+ * stands for labels of its own, aligned at the right. Everything is linear in the length of the string. */
 #include <stdlib.h>
 
 #include "base/map.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Equations of the command line: the operands get names, open extents become dims, and the rest
- * is einsum's. */
+/* Equations of the command line: the operands get names, open extents become dims, and the rest is einsum's. */
 #include "front/equation.h"
 
 #include "front/check_parts.h"

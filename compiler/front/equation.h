@@ -13,10 +13,9 @@ typedef struct Equation {
     const char *name;          /* of the kernel; null: einsum */
 } Equation;
 
-/* Operands are A, B, ... Z, op26, op27, ...; the result is R, or `out` when R is an operand. An
- * extent that is open in all its uses becomes a dim named after its label (d_... when that is
- * no small letter, e0, e1, ... under an ellipsis); one that is open in some takes the extent of
- * the others. Null on an error (reported). */
+/* Operands are A, B, ... Z, op26, op27, ...; the result is R, or `out` when R is an operand. An extent that is open in
+ * all its uses becomes a dim named after its label (d_... when that is no small letter, e0, e1, ... under an ellipsis); one
+ * that is open in some takes the extent of the others. Null on an error (reported). */
 Program *equation_check(Ctx *ctx, const Equation *equation);
 
 #endif

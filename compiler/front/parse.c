@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text to AST: the checks a text must pass before it is scanned, the values of tokens, and one
- * small function per grammar action. */
+/* Text to AST: the checks a text must pass before it is scanned, the values of tokens, and one small function per
+ * grammar action. */
 #include "front/parse.h"
 
 #include <math.h>
@@ -66,8 +66,7 @@ int parse_bad_number(Parse *p, ParseValue *value, Span span)
     return T_FLOAT;
 }
 
-/* An identifier with letters outside ASCII: reported, and kept as a name so that the statement
- * still parses. */
+/* An identifier with letters outside ASCII: reported, and kept as a name so that the statement still parses. */
 int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span)
 {
     size_t first = 0;

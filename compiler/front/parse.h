@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between grammar/tdsl.{l,y} and front/parse.c: the state of one parse, and the calls the
- * grammar's actions make. Nobody else includes this. */
+/* Between grammar/tdsl.{l,y} and front/parse.c: the state of one parse, and the calls the grammar's actions make.
+ * Nobody else includes this. */
 #ifndef FRONT_PARSE_H
 #define FRONT_PARSE_H
 
@@ -25,8 +25,7 @@ typedef struct Parse {
 
 typedef void *ParseScanner;
 
-/* ---- for the scanner: functions that return int give a token; T_TDSL_error after a report
- * ---- */
+/* ---- for the scanner: functions that return int give a token; T_TDSL_error after a report ---- */
 void parse_advance(Parse *p, Span *span, size_t n);
 int parse_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
 int parse_int(Parse *p, ParseValue *value, const char *text, size_t n, Span span);

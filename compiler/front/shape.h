@@ -19,8 +19,7 @@ void shape_print(Text *t, const DimTable *dims, const TensorType *type); /* "[o,
 void type_print(Text *t, const DimTable *dims, const TensorType *type); /* "f32[o, v]", "f64" */
 const char *dim_text(Arena *a, const DimTable *dims, Dim d); /* "dim o", "16", for messages */
 const char *shape_text(Arena *a, const DimTable *dims, const TensorType *type);
-/* Elements and bytes of a tensor whose open extents count as 1: false on overflow of
- * SIZE_LIMIT. */
+/* Elements and bytes of a tensor whose open extents count as 1: false on overflow of SIZE_LIMIT. */
 bool type_bytes(const TensorType *type, int64_t *bytes);
 
 #endif

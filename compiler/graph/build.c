@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From checked programs to tensor graphs. A kernel's statements are built in order; `current`
- * holds the node that is each value now, so an inout parameter is its input until it is
- * assigned. Within a statement an expression becomes a View: a node and the labels of the
- * statement it is read at. Nodes get their indices in the order of the left side, then of first
- * appearance, so the last one usually has the order of the left side; if not, a copy puts it
- * so. */
+/* From checked programs to tensor graphs. A kernel's statements are built in order; `current` holds the node that
+ * is each value now, so an inout parameter is its input until it is assigned. Within a statement an expression becomes a
+ * View: a node and the labels of the statement it is read at. Nodes get their indices in the order of the left
+ * side, then of first appearance, so the last one usually has the order of the left side; if not, a copy puts it so. */
 #include "graph/build.h"
 
 #include <string.h>

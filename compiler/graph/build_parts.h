@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What build.c (statements, nodes) and build_product.c (chains and reductions) share. Nobody
- * else includes this. */
+/* What build.c (statements, nodes) and build_product.c (chains and reductions) share. Nobody else includes this. */
 #ifndef GRAPH_BUILD_PARTS_H
 #define GRAPH_BUILD_PARTS_H
 
@@ -47,8 +46,7 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
 View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
              const Root *root);
 
-/* The value of `e` in type `want`, which is its own or a wider one. `root`: this is all of the
- * right side. */
+/* The value of `e` in type `want`, which is its own or a wider one. `root`: this is all of the right side. */
 View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root);
 View chain_build(Build *b, const CheckedExpr *e, const Root *root);
 View reduce_build(Build *b, const CheckedExpr *e, const Root *root);

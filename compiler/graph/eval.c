@@ -52,8 +52,7 @@ typedef struct Odometer {
     const int64_t *step; /* [n][n_at] */
 } Odometer;
 
-/* To the next value of the loops; false after the last, with all positions back at the start.
- */
+/* To the next value of the loops; false after the last, with all positions back at the start. */
 static bool odometer_next(Odometer *o)
 {
     for (uint32_t l = o->n; l-- > 0;) {
@@ -70,8 +69,7 @@ static bool odometer_next(Odometer *o)
     return false;
 }
 
-/* Loops over `n` labels (numbers in `label`) of these extents, moving `n_at` positions by
- * step[label][k]. */
+/* Loops over `n` labels (numbers in `label`) of these extents, moving `n_at` positions by step[label][k]. */
 static Odometer odometer_new(Arena *a, uint32_t n, const uint32_t *label, const int64_t *extent,
                              uint32_t n_at, int64_t *at, const int64_t *step)
 {
@@ -122,8 +120,7 @@ static Tensor *result_new(Evaluator *e, const Node *n)
     return tensor_new(e->ctx, e->arena, n->dtype, n->rank, extent);
 }
 
-/* The loops of a node whose positions are its operands': out labels first, then those it
- * reduces. */
+/* The loops of a node whose positions are its operands': out labels first, then those it reduces. */
 typedef struct Nest {
     int64_t *extent; /* [n_labels] */
     uint32_t *label; /* [n_labels]: out labels in order, then the others */
@@ -213,9 +210,8 @@ static bool eval_reduce(Evaluator *e, Arena *scratch, const Node *n, Tensor *to)
 
 /* ---- sums of products ---- */
 
-/* A tensor spread to 64-bit numbers: doubles, pairs of doubles, or integers (bool: 0 and 1).
- * Its dimensions are labels of the node; repeated labels and positions have been resolved, so
- * each label occurs once. */
+/* A tensor spread to 64-bit numbers: doubles, pairs of doubles, or integers (bool: 0 and 1). Its dimensions are labels of
+ * the node; repeated labels and positions have been resolved, so each label occurs once. */
 typedef struct Wide {
     DType type; /* F64, C128, I64 or BOOL */
     uint32_t rank;
@@ -225,8 +221,7 @@ typedef struct Wide {
     uint64_t *i;     /* modulo 2^64 */
 } Wide;
 
-/* A sum of products over labels of the node: everything in terms of label numbers below
- * n_labels. */
+/* A sum of products over labels of the node: everything in terms of label numbers below n_labels. */
 typedef struct Sum {
     Evaluator *e;
     Arena *arena;
@@ -412,8 +407,8 @@ static uint32_t kept_labels(Sum *s, const Wide *a, const Wide *b, const uint32_t
     return n;
 }
 
-/* What taking the operands two at a time, left to right, costs; last_use[label] is the last
- * operand that has it, n for those of the output. */
+/* What taking the operands two at a time, left to right, costs; last_use[label] is the last operand that has it, n for those
+ * of the output. */
 static int64_t pairwise_cost(Sum *s, const Wide *w, uint32_t n, const uint32_t *last_use)
 {
     uint8_t *live = ARENA_ARRAY(s->arena, s->n_labels, uint8_t);

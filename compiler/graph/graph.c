@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Building tensor graphs. Every node is made in a canonical form (labels numbered by first
- * appearance) and looked up in the graph's table before it is kept, so common subexpressions
- * never exist twice. A candidate's arrays are laid out in the graph's arena first and given
- * back when the node turns out to exist; everything is linear in the number of indices, for
- * many nodes and for one node with very many operands. */
+/* Building tensor graphs. Every node is made in a canonical form (labels numbered by first appearance) and
+ * looked up in the graph's table before it is kept, so common subexpressions never exist twice. A candidate's
+ * arrays are laid out in the graph's arena first and given back when the node turns out to exist; everything is
+ * linear in the number of indices, for many nodes and for one node with very many operands. */
 #include "graph/graph.h"
 
 #include <math.h>
@@ -127,9 +126,8 @@ bool node_equal(const Node *a, const Node *b)
            dims_equal(a->shape, b->shape, a->rank) && outs_equal(a, b);
 }
 
-/* The node in the graph that equals `n`, or `n` itself as a new one. `mark` is from before n's
- * arrays. A name and the permission to spill are kept from whoever brings them first: they do
- * not tell nodes apart. */
+/* The node in the graph that equals `n`, or `n` itself as a new one. `mark` is from before n's arrays. A name and the
+ * permission to spill are kept from whoever brings them first: they do not tell nodes apart. */
 static NodeRef graph_intern(Graph *g, const Node *n, ArenaMark mark)
 {
     uint64_t hash = node_hash(n);

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tensor graph: one per kernel of the source. A node is a tensor computed from tensors by
- * one op of the op table; every operand is read through index labels of the node, in the manner
- * of an einsum string:
+/* The tensor graph: one per kernel of the source. A node is a tensor computed from tensors by one op of the op
+ * table; every operand is read through index labels of the node, in the manner of an einsum string:
  *
  *     %4 = einsum %1[a,b,c], %1[d,e,c] -> [a,b,d,e]        : f32[o,v,o,v]
- *     %5 = sub %4[a,b,c,d], %4[a,d,c,b] -> [a,b,c,d]       : f32[o,v,o,v]      (a transposed
- * use is just indices) %6 = reduce.sum %5[a,b,c,d] -> []                    : f64[] %7 = copy
- * %1[a,a] -> [a]                             : f64[n]            (a diagonal)
+ *     %5 = sub %4[a,b,c,d], %4[a,d,c,b] -> [a,b,c,d]       : f32[o,v,o,v]      (a transposed use is just indices)
+ *     %6 = reduce.sum %5[a,b,c,d] -> []                    : f64[]
+ *     %7 = copy %1[a,a] -> [a]                             : f64[n]            (a diagonal)
  *
- * Meaning of a node with labels 0..n_labels-1 of extents `extent`: for every value of the
- * labels in `out`, combine the operands read at their indices: MAP applies the op; CONTRACT
- * multiplies all operands and sums over the labels that `out` lacks; REDUCE folds over them.
- * Operands are converted to the node's dtype first where dtype_widens (CONTRACT, REDUCE), sums
- * run in `acc`.
+ * Meaning of a node with labels 0..n_labels-1 of extents `extent`: for every value of the labels in `out`, combine
+ * the operands read at their indices: MAP applies the op; CONTRACT multiplies all operands and sums over the labels
+ * that `out` lacks; REDUCE folds over them. Operands are converted to the node's dtype first where dtype_widens
+ * (CONTRACT, REDUCE), sums run in `acc`.
  *
- * Invariants (graph_verify): operands come before their node; labels are numbered by first
- * appearance over operands, then output; `out` holds each label once at most; every label of a
- * MAP is in `out`; each label has one extent, equal (as a Dim) wherever it is used; an Index
- * with label -1 reads position `offset` of its dimension (broadcast of an extent-1 dimension,
- * later slices); nodes are hash-consed: equal nodes are one node, spans apart. All memory is
- * the graph's arena's.
+ * Invariants (graph_verify): operands come before their node; labels are numbered by first appearance over operands,
+ * then output; `out` holds each label once at most; every label of a MAP is in `out`; each label has one extent, equal (as a Dim)
+ * wherever it is used; an Index with label -1 reads position `offset` of its dimension (broadcast of an extent-1
+ * dimension, later slices); nodes are hash-consed: equal nodes are one node, spans apart. All memory is the graph's arena's.
  *
  * Forms: GRAPH_TENSOR as built. GRAPH_BINARY: CONTRACT nodes have exactly two operands. */
 #ifndef GRAPH_GRAPH_H
@@ -109,10 +105,9 @@ typedef struct Module {
     VEC(Graph *) graphs;
 } Module;
 
-/* ---- graph.c: building. Every builder returns an existing equal node if there is one. Labels
- * may be given with any numbering below n_labels; the builder renumbers canonically. Arrays are
- * copied. Extents of labels are taken from the operands, and from `out_shape` for labels that
- * no operand has (broadcast); CHECKs that they agree. ---- */
+/* ---- graph.c: building. Every builder returns an existing equal node if there is one. Labels may be given with any
+ * numbering below n_labels; the builder renumbers canonically. Arrays are copied. Extents of labels are taken from the operands,
+ * and from `out_shape` for labels that no operand has (broadcast); CHECKs that they agree. ---- */
 
 Graph *graph_new(Arena *arena, Sym name);
 NodeRef graph_input(Graph *g, uint32_t param, Span span);
@@ -151,21 +146,20 @@ uint64_t node_hash(const Node *n);
 bool node_equal(const Node *a, const Node *b);
 /* Copies the results of `from`, nodes given by `map[old] = new`. */
 void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map);
-/* Copies `node` of `from` into `to`, operands given by `map[old] = new`. Returns the new node.
- */
+/* Copies `node` of `from` into `to`, operands given by `map[old] = new`. Returns the new node. */
 NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeRef *map);
 /* Nodes no result needs are dropped (inputs stay only if used). */
 Graph *graph_prune(Arena *arena, const Graph *g);
 /* True when label `l` of the node is not in its output: it is summed or folded. */
 bool node_reduces(const Node *n, int32_t label);
-/* Multiply-adds of the node for these values of the open dims (saturating): the product of all
- * its label extents for CONTRACT with two or more operands, else 0. */
+/* Multiply-adds of the node for these values of the open dims (saturating): the product of all its label extents for
+ * CONTRACT with two or more operands, else 0. */
 int64_t node_multiply_adds(const Node *n, const int64_t *dims);
 
 /* The classification every back end reduces a two-operand contraction to. */
 typedef enum LabelRole { ROLE_BATCH, ROLE_M, ROLE_N, ROLE_K, ROLE_SUM_A, ROLE_SUM_B } LabelRole;
-/* role[n_labels]: BATCH in both operands and out; M in the first and out; N in the second and
- * out; K in both, summed; SUM_A / SUM_B in one operand only, summed. */
+/* role[n_labels]: BATCH in both operands and out; M in the first and out; N in the second and out; K in both,
+ * summed; SUM_A / SUM_B in one operand only, summed. */
 void node_label_roles(const Node *n, LabelRole *role);
 
 /* ---- graph_dump.c, graph_read.c: text, byte for byte both ways ---- */
@@ -180,8 +174,7 @@ void graph_dump_dot(const Graph *g, Text *out);
 void module_dump_json(const Module *m, Text *out);
 
 /* ---- graph_verify.c ---- */
-/* Reports the first broken invariant of `g` in its form as E_DUMP; `stage` names who made it.
- */
+/* Reports the first broken invariant of `g` in its form as E_DUMP; `stage` names who made it. */
 bool graph_verify(Ctx *ctx, const Graph *g, const char *stage);
 /* The same with a place for each node to report at (null: the node's span). */
 bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *place);

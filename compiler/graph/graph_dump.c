@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The canonical text of graphs (grammar in docs/ir.md): graph_read.c reads it back to the same
- * graph, so it holds everything that later stages look at. Values are numbered by node, labels
- * are named per node in order of appearance. */
+/* The canonical text of graphs (grammar in docs/ir.md): graph_read.c reads it back to the same graph, so it holds
+ * everything that later stages look at. Values are numbered by node, labels are named per node in order of
+ * appearance. */
 #include "graph/graph.h"
 
 static void dump_access(const Access *a, Text *out)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of graphs back to graphs. Nodes go through the builder, so all that the builder
- * takes for granted (operands exist, ranks and extents agree, labels of the output are
- * distinct) is checked here with a place in the text; all that a finished graph must satisfy is
- * left to the verifier. A text written by hand may number values and name labels as it likes.
- */
+/* The text of graphs back to graphs. Nodes go through the builder, so all that the builder takes for granted (operands
+ * exist, ranks and extents agree, labels of the output are distinct) is checked here with a place in the text; all that a
+ * finished graph must satisfy is left to the verifier. A text written by hand may number values and name labels as it likes. */
 #include "graph/graph.h"
 
 #include "dump/text.h"

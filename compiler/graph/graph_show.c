@@ -8,8 +8,7 @@
 
 /* ---- Graphviz ---- */
 
-/* Inside a double-quoted string of dot: quotes and backslashes escaped, other bytes as they
- * are. */
+/* Inside a double-quoted string of dot: quotes and backslashes escaped, other bytes as they are. */
 static void dot_text(Text *out, const char *s)
 {
     for (; *s != '\0'; s++) {

@@ -2,15 +2,14 @@
 /* What must hold of a graph between any two passes. In order:
  *   the kernel has a name; dims have different names and typical sizes of at least 1;
  *   parameters have different names, shapes within the limits, scalars no dimension;
- *   nodes have a known operation with its number of operands, each from before the node and
- * read with one index a dimension; labels are numbered by first appearance and have one extent,
- * that of every dimension they index; positions are inside their dimension; the result's labels
- * are distinct and its shape is theirs; a MAP leaves no label out, others have no label that no
- * operand has; element types follow the op table; the accumulator holds the node's type; no
+ *   nodes have a known operation with its number of operands, each from before the node and read with one index a
+ *   dimension; labels are numbered by first appearance and have one extent, that of every dimension they index; positions
+ *   are inside their dimension; the result's labels are distinct and its shape is theirs; a MAP leaves no label out, others
+ *   have no label that no operand has; element types follow the op table; the accumulator holds the node's type; no
  *   tensor is too large; no two nodes are equal;
  *   in form BINARY a contraction has two operands;
- *   there is a result; results have different names; an update is of an inout parameter, of its
- * type, once. Linear in the graph's text. */
+ *   there is a result; results have different names; an update is of an inout parameter, of its type, once.
+ * Linear in the graph's text. */
 #include "graph/graph.h"
 
 #include <math.h>

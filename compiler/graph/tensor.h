@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dense tensor in C order: what the interpreters compute with and the tools read and write.
- */
+/* A dense tensor in C order: what the interpreters compute with and the tools read and write. */
 #ifndef GRAPH_TENSOR_H
 #define GRAPH_TENSOR_H
 
@@ -15,8 +14,7 @@ typedef struct Tensor {
     void *data;    /* in the layout of tdsl/abi.h */
 } Tensor;
 
-/* Zeroed. Null (and reported as E_LIMIT_SIZE) when bytes overflow SIZE_LIMIT or pass
- * `max_bytes`. */
+/* Zeroed. Null (and reported as E_LIMIT_SIZE) when bytes overflow SIZE_LIMIT or pass `max_bytes`. */
 Tensor *tensor_new(Ctx *ctx, Arena *arena, DType dtype, uint32_t rank, const int64_t *extent);
 Number tensor_get(const Tensor *t, int64_t at);
 void tensor_set(Tensor *t, int64_t at, Number v); /* rounds or wraps to t's type */

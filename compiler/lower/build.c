@@ -490,9 +490,8 @@ static void build_args(Builder *b)
     }
 }
 
-/* Results that no node wrote straight: a parameter or constant as it is, a value delivered
- * twice, or an inout parameter whose old value was needed until now. Plain results first: they
- * may still read old values. */
+/* Results that no node wrote straight: a parameter or constant as it is, a value delivered twice, or an inout
+ * parameter whose old value was needed until now. Plain results first: they may still read old values. */
 static void build_late_results(Builder *b, Block *to)
 {
     for (uint32_t pass = 0; pass < 2; pass++) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The axes that a set of nodes can be looped over together. Labels of different nodes are the
- * same axis when one node reads the other with it: a union-find over (node, label). A class is
- * an axis when it has exactly one label in every node, is never read at a fixed position, and
- * is reduced only by nodes that no node of the set reads. */
+/* The axes that a set of nodes can be looped over together. Labels of different nodes are the same axis when one node reads
+ * the other with it: a union-find over (node, label). A class is an axis when it has exactly one label in
+ * every node, is never read at a fixed position, and is reduced only by nodes that no node of the set reads. */
 #include "nest/parts.h"
 
 typedef struct Classes {
@@ -73,8 +72,7 @@ static void join_uses(Classes *c, const Graph *g, const UseList *uses, uint32_t 
     }
 }
 
-/* Breaks classes that have two labels in one node, or that a node reduces although it is read.
- */
+/* Breaks classes that have two labels in one node, or that a node reduces although it is read. */
 static void break_classes(Classes *c, const Graph *g, uint32_t n_nodes, const NodeRef *nodes,
                           const bool *is_read, uint32_t *members)
 {

@@ -32,9 +32,8 @@ typedef struct Greedy {
     VEC(Group) groups;
 } Greedy;
 
-/* slices.c: makes one group of a sliced contraction, all of whose nodes with a sliced label
- * lead to `root`, with the sliced labels as its axes. False, and nothing changed, when
- * something else reads one of them. */
+/* slices.c: makes one group of a sliced contraction, all of whose nodes with a sliced label lead to `root`, with the sliced
+ * labels as its axes. False, and nothing changed, when something else reads one of them. */
 bool greedy_slices(Greedy *f, NodeRef root);
 /* Its loops and leaves: each stands inside the loops up to the last of those it has. */
 void slices_items(Greedy *f, const Group *group, Tree *tree);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updating an inout parameter where it lies: `C = alpha*A*B + beta*C` may, `C = C + transpose
- * of C` may not. */
+/* Updating an inout parameter where it lies: `C = alpha*A*B + beta*C` may, `C = C + transpose of C` may not. */
 #include "nest/parts.h"
 
 static bool is_identity(const Node *n, Access a)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which expressions are recomputed where they are used (INLINE) and which values are stored.
- * Storing costs memory traffic or a block on chip; recomputing costs arithmetic, and blows up
- * when an expression is used often. So an expression is stored only when it must be (a
- * contraction reads tensors, results are tensors) or when recomputing it is dear. */
+/* Which expressions are recomputed where they are used (INLINE) and which values are stored. Storing costs memory
+ * traffic or a block on chip; recomputing costs arithmetic, and blows up when an expression is used often. So an expression is
+ * stored only when it must be (a contraction reads tensors, results are tensors) or when recomputing it is dear. */
 #include "nest/parts.h"
 
-/* Nodes an expanded expression may have: bounds the recursion over expressions and the size of
- * statements. */
+/* Nodes an expanded expression may have: bounds the recursion over expressions and the size of statements. */
 #define EXPRESSION_LIMIT 48
 
 bool node_is_expression(const Node *n)

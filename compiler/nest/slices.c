@@ -19,8 +19,7 @@ typedef struct Slices {
     bool *can;          /* [nodes of the graph]: it may stand before the loops, whole */
 } Slices;
 
-/* The labels of `use`'s producer that its reader's sliced labels fall on; -1 where it has none.
- */
+/* The labels of `use`'s producer that its reader's sliced labels fall on; -1 where it has none. */
 static bool carried_labels(Slices *s, const int32_t *reader, const Use *use, int32_t *out)
 {
     const Node *producer = graph_node(s->f->g, use->node);
@@ -102,8 +101,7 @@ static double elements(const Slices *s, NodeRef reader, const Use *use, bool who
     return count;
 }
 
-/* May `n` stand before the loops: it and, before it, all that leads to it, no larger than
- * `most`? */
+/* May `n` stand before the loops: it and, before it, all that leads to it, no larger than `most`? */
 static bool can_stand_outside(const Slices *s, NodeRef n, const double *whole, double most)
 {
     const UseList *u = &s->f->facts->uses[n];
@@ -171,8 +169,7 @@ static double axis_extent(const Slices *s, uint32_t k)
     return (double)typical(s, s->root, s->root->sliced[k]);
 }
 
-/* Operations of all nodes for this order of loops. What can stand outside is never computed
- * again. */
+/* Operations of all nodes for this order of loops. What can stand outside is never computed again. */
 static double order_work(const Slices *s, const uint32_t *order)
 {
     double total = 0.0;

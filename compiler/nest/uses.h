@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a stored node reads once its INLINE operands are expanded: leaves of its expression,
- * each with its indices in the node's own labels. Fusion, its verifier and the loop builder all
- * reason on this list. */
+/* What a stored node reads once its INLINE operands are expanded: leaves of its expression, each with its
+ * indices in the node's own labels. Fusion, its verifier and the loop builder all reason on this list. */
 #ifndef NEST_USES_H
 #define NEST_USES_H
 
@@ -16,17 +15,15 @@ typedef struct UseList {
     VEC(Use) list;
 } UseList;
 
-/* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which
- * reads that node at `outer`: label out[d] of the node becomes outer.index[d]. */
+/* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which reads that node at
+ * `outer`: label out[d] of the node becomes outer.index[d]. */
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer);
 
-/* Appends the leaves `n` reads. residence[x] == RESIDE_INLINE says which operands are expanded.
- */
+/* Appends the leaves `n` reads. residence[x] == RESIDE_INLINE says which operands are expanded. */
 void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
                UseList *out);
 
-/* The same for an INLINE or leaf node that a result delivers as it is: in the node's own output
- * labels 0..rank-1. */
+/* The same for an INLINE or leaf node that a result delivers as it is: in the node's own output labels 0..rank-1. */
 void result_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
                  UseList *out);
 

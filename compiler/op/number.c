@@ -19,8 +19,8 @@ bool number_is_zero(Number n)
     return dtype_is_int(n.dtype) || n.dtype == DTYPE_BOOL ? n.i == 0 : n.re == 0 && n.im == 0;
 }
 
-/* `v` rounded to a binary format of `digits` bits and least normal exponent `least`, to nearest
- * even; beyond `most` it becomes infinite. */
+/* `v` rounded to a binary format of `digits` bits and least normal exponent `least`, to nearest even; beyond
+ * `most` it becomes infinite. */
 static double round_binary(double v, int digits, int least, double most)
 {
     if (!isfinite(v) || v == 0) {

@@ -64,12 +64,11 @@ enum { LEVEL_COMPARISON = 3, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY, LEVEL_CALL }
 
 const OpInfo *op_info(Op op);
 bool op_from_name(Str name, Op *out); /* the table's names: "einsum", "reduce.sum", ... */
-/* The result type for operand types `in`; false when the rule refuses them. CAST and leaves:
- * the caller knows. */
+/* The result type for operand types `in`; false when the rule refuses them. CAST and leaves: the caller knows. */
 bool op_result_type(Op op, const DType *in, uint32_t n, DType *out);
 
-/* The neutral element of a reduction (or of einsum's sum) in `dtype`: 0, 1, +-infinity, the
- * least or largest integer, false, true. */
+/* The neutral element of a reduction (or of einsum's sum) in `dtype`: 0, 1, +-infinity, the least or largest
+ * integer, false, true. */
 Number op_neutral(Op op, DType dtype);
 /* The MAP op by which a reduction (or einsum's sum) takes a new element into an accumulator of type `acc`. */
 Op op_joined_by(Op op, DType acc);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element types, extents and tensor types: what the checker reasons about and every later stage
- * keeps. */
+/* Element types, extents and tensor types: what the checker reasons about and every later stage keeps. */
 #ifndef OP_TYPES_H
 #define OP_TYPES_H
 
@@ -10,8 +9,7 @@
 #include "base/source.h"
 #include "base/vec.h"
 
-/* ORDER DTYPE: the numbers are tdsl_dtype of runtime/include/tdsl/abi.h (checked in backend/c).
- */
+/* ORDER DTYPE: the numbers are tdsl_dtype of runtime/include/tdsl/abi.h (checked in backend/c). */
 typedef enum DType {
     DTYPE_NONE = 0, /* poison: already reported */
     DTYPE_F64,
@@ -32,11 +30,10 @@ int64_t dtype_bytes(DType t);
 bool dtype_is_float(DType t); /* f64 f32 f16 bf16 */
 bool dtype_is_int(DType t);   /* i32 i64 */
 bool dtype_is_complex(DType t);
-/* May a value of `from` become `to` without a cast, losing nothing (f32 -> f64, f16 -> f32, i32
- * -> i64, c64 -> c128, f32 -> c64, and a type to itself)? */
+/* May a value of `from` become `to` without a cast, losing nothing (f32 -> f64, f16 -> f32, i32 -> i64,
+ * c64 -> c128, f32 -> c64, and a type to itself)? */
 bool dtype_widens(DType from, DType to);
-/* The type sums of `t` are accumulated in unless said otherwise: f32 for f16 and bf16, else
- * `t`. */
+/* The type sums of `t` are accumulated in unless said otherwise: f32 for f16 and bf16, else `t`. */
 DType dtype_accumulator(DType t);
 
 /* An extent: a number, or an open dimension of the kernel's DimTable, bound at each call. */

@@ -59,8 +59,7 @@ static double gelu(DType t, double x)
 
 /* ---- complex ---- */
 
-/* Not re + im * I, which mixes the parts when one is infinite; CMPLX is missing with some
- * compilers. */
+/* Not re + im * I, which mixes the parts when one is infinite; CMPLX is missing with some compilers. */
 static double complex complex_of(Number v)
 {
     double parts[2] = {v.re, v.im};

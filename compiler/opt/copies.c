@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules about copies, which every pass applies: a value that only moves another's elements
- * is read through, and one that does not even move them goes. */
+/* The rules about copies, which every pass applies: a value that only moves another's elements is read through, and one
+ * that does not even move them goes. */
 #include "opt/rewrite.h"
 
-/* Do all labels of `a` still occur in an operand when it is replaced by `by`? Notes those that
- * left it. */
+/* Do all labels of `a` still occur in an operand when it is replaced by `by`? Notes those that left it. */
 static bool labels_survive(Uses *u, const Access *a, const Access *by, uint32_t *stamp,
                            uint32_t now)
 {

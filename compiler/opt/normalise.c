@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisation of sums: what the path search and the loop builder may rely on, and work that
- * no order of contraction can save. Rules apply to contractions (and reduce.sum) as they come;
- * what they make goes through the rules again. */
+/* Normalisation of sums: what the path search and the loop builder may rely on, and work that no order of
+ * contraction can save. Rules apply to contractions (and reduce.sum) as they come; what they make goes through the rules
+ * again. */
 #include "opt/opt.h"
 
 #include "opt/rewrite.h"
@@ -13,9 +13,8 @@ static bool is_exact_type(DType t)
 
 /* ---- indices of extent 1 ---- */
 
-/* An index of extent 1 that is summed is position 0. The last summed index of a sum of floats
- * stays, since a sum of one term, 0 + x, is not x when x is -0. One of the result keeps a
- * single operand: then it is no batch index. */
+/* An index of extent 1 that is summed is position 0. The last summed index of a sum of floats stays, since a sum of one
+ * term, 0 + x, is not x when x is -0. One of the result keeps a single operand: then it is no batch index. */
 static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;
@@ -63,8 +62,7 @@ static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
 
 /* ---- contractions of one operand ---- */
 
-/* A sum of one operand is reduce.sum (bool: reduce.any), or a copy or cast when it sums
- * nothing. */
+/* A sum of one operand is reduce.sum (bool: reduce.any), or a copy or cast when it sums nothing. */
 static Verdict lone_operand(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;
@@ -85,8 +83,7 @@ static Verdict lone_operand(Rewriter *r, NodeSpec *s, NodeRef *done)
 
 /* ---- factors that are 1 ---- */
 
-/* A constant factor 1 (or true) goes; not in complex products, where 1 + 0i makes NaN of
- * infinities. */
+/* A constant factor 1 (or true) goes; not in complex products, where 1 + 0i makes NaN of infinities. */
 static Verdict drop_ones(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;
@@ -114,8 +111,7 @@ static Verdict drop_ones(Rewriter *r, NodeSpec *s, NodeRef *done)
 
 /* ---- sums that concern one operand alone ---- */
 
-/* The state of one look at a spec; `seen[l] == k + 1` when operand k has been found to have
- * label l. */
+/* The state of one look at a spec; `seen[l] == k + 1` when operand k has been found to have label l. */
 typedef struct OwnSums {
     Uses u;
     uint32_t *seen;
@@ -138,8 +134,7 @@ static OwnSums own_sums_new(Rewriter *r, const NodeSpec *s)
     return o;
 }
 
-/* Is operand k's own sum less work taken first? Then `kept` (of k's labels) is filled with
- * those that stay. */
+/* Is operand k's own sum less work taken first? Then `kept` (of k's labels) is filled with those that stay. */
 static bool own_sum_pays(Rewriter *r, const NodeSpec *s, OwnSums *o, uint32_t k, int32_t *kept,
                          uint32_t *n_kept)
 {
@@ -161,8 +156,7 @@ static bool own_sum_pays(Rewriter *r, const NodeSpec *s, OwnSums *o, uint32_t k,
     return own > 1 && size < o->all / own * (own - 1);
 }
 
-/* The number of `label` among the first n of `list`, at most RANK_LIMIT of them; appended if it
- * is new. */
+/* The number of `label` among the first n of `list`, at most RANK_LIMIT of them; appended if it is new. */
 static int32_t label_in(int32_t *list, uint32_t *n, int32_t label)
 {
     for (uint32_t k = 0; k < *n; k++) {
@@ -174,9 +168,8 @@ static int32_t label_in(int32_t *list, uint32_t *n, int32_t label)
     return (int32_t)(*n)++;
 }
 
-/* The node for operand k summed over its own labels, in the accumulator's type: nothing is
- * rounded that was not. Its labels are numbered anew, since those of a long product are large.
- */
+/* The node for operand k summed over its own labels, in the accumulator's type: nothing is rounded that was not. Its labels
+ * are numbered anew, since those of a long product are large. */
 static NodeRef own_sum(Rewriter *r, const NodeSpec *s, const Uses *u, uint32_t k,
                        const int32_t *kept, uint32_t n_kept)
 {
@@ -233,8 +226,8 @@ static void take_in_accumulator(Rewriter *r, NodeSpec *s)
     s->access = read;
 }
 
-/* sum_k A[i,k] * (sum_l B[k,l]) for sum_kl A[i,k] * B[k,l]. When the accumulator is wider than
- * the result, the product is taken in its type and converted at the end. */
+/* sum_k A[i,k] * (sum_l B[k,l]) for sum_kl A[i,k] * B[k,l]. When the accumulator is wider than the result, the product is
+ * taken in its type and converted at the end. */
 static Verdict own_sums_first(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;

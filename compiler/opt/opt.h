@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph to graph: passes that make a program smaller or plainer and never change what it
- * computes, signs of zero and infinities included. Each writes a new graph into `arena`; what
- * no result needs is gone from it. */
+/* Graph to graph: passes that make a program smaller or plainer and never change what it computes, signs of zero and
+ * infinities included. Each writes a new graph into `arena`; what no result needs is gone from it. */
 #ifndef OPT_OPT_H
 #define OPT_OPT_H
 
 #include "graph/graph.h"
 
-/* simplify.c. GRAPH_TENSOR -> GRAPH_TENSOR (BINARY works as well): constants folded where the
- * machine's arithmetic is exact, identities of the algebra that hold bit for bit, copies read
- * through by their users' indices. */
+/* simplify.c. GRAPH_TENSOR -> GRAPH_TENSOR (BINARY works as well): constants folded where the machine's arithmetic is
+ * exact, identities of the algebra that hold bit for bit, copies read through by their users' indices. */
 Graph *opt_simplify(Ctx *ctx, Arena *arena, const Graph *g);
 
-/* normalise.c. GRAPH_TENSOR -> GRAPH_TENSOR. Afterwards every contraction has two operands or
- * more and is a sum; sums that concern one operand alone are taken first where that is less
- * work; summed indices of extent 1 are positions. */
+/* normalise.c. GRAPH_TENSOR -> GRAPH_TENSOR. Afterwards every contraction has two operands or more and is a sum; sums that
+ * concern one operand alone are taken first where that is less work; summed indices of extent 1 are positions. */
 Graph *opt_normalise(Ctx *ctx, Arena *arena, const Graph *g);
 
 #endif

@@ -8,8 +8,7 @@
     100 /* rules applied to one node; far above what terminating rules need                    \
          */
 
-/* A value that is another's now passes its name on, if the other has none: reports speak of
- * user's names. */
+/* A value that is another's now passes its name on, if the other has none: reports speak of user's names. */
 static void name_pass_on(Graph *to, NodeRef r, const NodeSpec *s)
 {
     Node *n = &to->nodes.at[r];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rewriting, for the passes of this folder: one walk over the nodes in order. Each node is made
- * anew over operands that are rewritten already, as a spec to which rules apply until none
- * does. A rule looks at the spec and at finished nodes, and either changes the spec, or says
- * that a finished node is the value. Since operands are done, one walk reaches everything;
+/* Rewriting, for the passes of this folder: one walk over the nodes in order. Each node is made anew over operands that are
+ * rewritten already, as a spec to which rules apply until none does. A rule looks at the spec and at finished nodes, and
+ * either changes the spec, or says that a finished node is the value. Since operands are done, one walk reaches everything;
  * every rule makes its spec smaller or plainer, so the rounds are few (and bounded). */
 #ifndef OPT_REWRITE_H
 #define OPT_REWRITE_H
@@ -50,11 +49,9 @@ bool spec_same(const NodeSpec *s, uint32_t k, uint32_t l);
 Verdict spec_become(Rewriter *r, NodeSpec *s, Op op, uint32_t n, const uint32_t *operands);
 /* The spec becomes this constant, everywhere. */
 Verdict spec_become_const(Rewriter *r, NodeSpec *s, Number v);
-/* Indices for the operand of `through`, a MAP of one operand, when `through` itself is read by
- * `a`. */
+/* Indices for the operand of `through`, a MAP of one operand, when `through` itself is read by `a`. */
 Access access_see_through(Rewriter *r, const Node *through, const Access *a);
-/* Operand k of a MAP, itself a MAP of one operand, is replaced by that operand read through it.
- */
+/* Operand k of a MAP, itself a MAP of one operand, is replaced by that operand read through it. */
 void spec_see_through(Rewriter *r, NodeSpec *s, uint32_t k);
 
 /* Where the labels of a spec occur. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simplification: the rules, by family, and their table. A rule may rely on nothing that IEEE
- * arithmetic does not give: x + 0 is not x (for x = -0), x * 0 is not 0, x - x is not 0.
- * Functions of libm are not folded, since their last bit is the machine's. */
+/* Simplification: the rules, by family, and their table. A rule may rely on nothing that IEEE arithmetic does not give:
+ * x + 0 is not x (for x = -0), x * 0 is not 0, x - x is not 0. Functions of libm are not folded, since their last
+ * bit is the machine's. */
 #include "opt/opt.h"
 
 #include <math.h>
@@ -184,8 +184,7 @@ static Verdict sub_self(Rewriter *r, NodeSpec *s, NodeRef *done)
 
 /* ---- products and quotients ---- */
 
-/* x * 1 (not complex: the product with 1 + 0i makes NaN of infinities), x * -1, x * 0 for
- * integers; either side. */
+/* x * 1 (not complex: the product with 1 + 0i makes NaN of infinities), x * -1, x * 0 for integers; either side. */
 static Verdict mul_unit(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     (void)done;

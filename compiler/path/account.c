@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exact account of a tree: big integers, from the problem and the steps alone, sharing with
- * the searches only the free preparation. Reported numbers come from here. */
+/* The exact account of a tree: big integers, from the problem and the steps alone, sharing with the searches only the
+ * free preparation. Reported numbers come from here. */
 #include <gmp.h>
 #include <string.h>
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See apply.h. Labels that one operand alone has and the output lacks are summed first, by a
- * node of their own, as the cost model counts them; all steps are in the accumulator's type,
- * and the last is converted back when that differs. Sliced labels stay in every step, so that
- * each step is one slice's when the kernel loops over them; the last node names them, for
- * fusion to put that loop around all of it, and sums those that the output lacks. */
+/* See apply.h. Labels that one operand alone has and the output lacks are summed first, by a node of their own, as the
+ * cost model counts them; all steps are in the accumulator's type, and the last is converted back when that differs.
+ * Sliced labels stay in every step, so that each step is one slice's when the kernel loops over them; the last node names
+ * them, for fusion to put that loop around all of it, and sums those that the output lacks. */
 #include "path/apply.h"
 
 #include <string.h>
@@ -28,8 +27,7 @@ typedef struct Applier {
     uint32_t term;
 } Applier;
 
-/* A tensor on its way through the tree: a node of the new graph, and which label each of its
- * dimensions is. */
+/* A tensor on its way through the tree: a node of the new graph, and which label each of its dimensions is. */
 typedef struct Partial {
     NodeRef node;
     Access access; /* in the labels of the contraction */
@@ -166,8 +164,7 @@ static Partial sum_private(Applier *a, Partial t)
     return sums ? add_step(a, op, &t, 1, n, kept) : t;
 }
 
-/* The result of all steps with its sliced labels: summed, or as they are when the output has
- * them. */
+/* The result of all steps with its sliced labels: summed, or as they are when the output has them. */
 static Partial finish_slices(Applier *a, const Partial *t, uint32_t n)
 {
     const Node *node = a->node;
@@ -273,8 +270,7 @@ static NodeRef build_tree(Applier *a, const NodeRef *map, const PathTree *tree)
         count_holders(a, &pair[0], -1);
         count_holders(a, &pair[1], -1);
         if (pair[0].node > pair[1].node) {
-            /* One order for equal pairs, so that equal intermediates are one node across the
-             * kernel. */
+            /* One order for equal pairs, so that equal intermediates are one node across the kernel. */
             Partial swap = pair[0];
             pair[0] = pair[1];
             pair[1] = swap;
@@ -315,8 +311,7 @@ static bool decide(Ctx *ctx, const PathControl *control, Sharing *sharing, uint3
     return path_search(&d->problem, &control->options, ctx, &d->result);
 }
 
-/* An inout parameter that gets another parameter's or a constant's value needs a node to hold
- * it. */
+/* An inout parameter that gets another parameter's or a constant's value needs a node to hold it. */
 static NodeRef result_node(Graph *to, NodeRef node, int32_t param)
 {
     const Node *n = graph_node(to, node);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pass between the two forms of the tensor graph: every contraction of three operands or
- * more becomes a tree of contractions of two, in the order that the search (or a decision from
- * outside) gives. */
+/* The pass between the two forms of the tensor graph: every contraction of three operands or more becomes a tree of
+ * contractions of two, in the order that the search (or a decision from outside) gives. */
 #ifndef PATH_APPLY_H
 #define PATH_APPLY_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Canonical keys of small networks. Colours of operands are refined over shared labels until
- * they settle; operands in order of colour name the labels in order of first use, which gives a
- * text; where colours tie, all orders inside the ties are tried (up to a bound: past it keys
- * stay sound, only some equalities go unseen) and the least text wins. */
+/* Canonical keys of small networks. Colours of operands are refined over shared labels until they settle; operands in
+ * order of colour name the labels in order of first use, which gives a text; where colours tie, all orders inside the
+ * ties are tried (up to a bound: past it keys stay sound, only some equalities go unseen) and the least text wins. */
 #include <string.h>
 
 #include "base/map.h"
@@ -147,8 +146,7 @@ static bool order_next(const Canon *c, uint32_t *order)
     return false;
 }
 
-/* Marks: 1 + output position (context) or 1 (open), and one bit for labels of the unknown
- * tensor. */
+/* Marks: 1 + output position (context) or 1 (open), and one bit for labels of the unknown tensor. */
 static void canon_marks(Canon *c, uint32_t member, bool context)
 {
     const PathTerm *t = c->t;

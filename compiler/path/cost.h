@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cost model of the search: the cost of one step from the log2 sizes of the tensors about
- * it, as a log2. A tree costs the sum of its steps; every objective is of this form, so that
- * each strategy serves all. The size objective takes a high power of the result, whose sum
- * stands for the maximum. The exact account of the chosen tree is path/account.c's. */
+/* The cost model of the search: the cost of one step from the log2 sizes of the tensors about it, as a log2. A
+ * tree costs the sum of its steps; every objective is of this form, so that each strategy serves
+ * all. The size objective takes a high power of the result, whose sum stands for the maximum. The exact account of the
+ * chosen tree is path/account.c's. */
 #ifndef PATH_COST_H
 #define PATH_COST_H
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elimination order: sum away the label whose bucket (the product of all tensors that hold it)
- * is smallest, merging the bucket smallest first. The method of choice for graphical models and
- * circuits with hyperedges, where greedy on pairs is tens of orders of magnitude off. Labels of
- * the output are never eliminated; what is left at the end is merged smallest first. Keys are
- * kept fresh for the labels of a new tensor while that is cheap, else refreshed when they come
- * up; a work bound keeps hostile networks near linear. */
+/* Elimination order: sum away the label whose bucket (the product of all tensors that hold it) is smallest, merging the
+ * bucket smallest first. The method of choice for graphical models and circuits with hyperedges, where greedy on
+ * pairs is tens of orders of magnitude off. Labels of the output are never eliminated; what is left at the end is
+ * merged smallest first. Keys are kept fresh for the labels of a new tensor while that is cheap, else refreshed when
+ * they come up; a work bound keeps hostile networks near linear. */
 #include <string.h>
 
 #include "path/search.h"

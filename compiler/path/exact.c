@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exact search: for every subset of the operands the cheapest tree, by all splits in two, outer
- * products included. 3^n / 2 splits, cut down by a bound: a subset whose result alone costs
- * more than a known tree is never split. Labels with the same occurrences are one, so that the
- * sets stay a word or two. Costs are kept relative to the bound, which keeps them in range
- * however large they are. */
+/* Exact search: for every subset of the operands the cheapest tree, by all splits in two, outer products
+ * included. 3^n / 2 splits, cut down by a bound: a subset whose result alone costs more than a known
+ * tree is never split. Labels with the same occurrences are one, so that the sets stay a word or two. Costs are kept
+ * relative to the bound, which keeps them in range however large they are. */
 #include <string.h>
 
 #include "base/bits.h"
@@ -81,8 +80,7 @@ static double exact_weigh(const Exact *e, const uint64_t *set)
     return sum;
 }
 
-/* Legs and sizes of all subsets: inside(S) by dropping the lowest operand, outside likewise
- * from the complement. */
+/* Legs and sizes of all subsets: inside(S) by dropping the lowest operand, outside likewise from the complement. */
 static void exact_tables(Exact *e, Arena *arena)
 {
     size_t all = (size_t)1 << e->n;
@@ -244,8 +242,7 @@ bool exact_search(Search *s, const Net *net, PathStep *out)
             memcpy(out, trial, (net->n - 1) * sizeof *out);
         }
     }
-    /* Under a limit the first trees may all be over it; then nothing bounds the search but a
-     * cost far above. */
+    /* Under a limit the first trees may all be over it; then nothing bounds the search but a cost far above. */
     double bound = best.over > 0.0 ? best.cost + 200.0 : best.cost;
     search_plan(s, (uint64_t)1 << net->n);
     search_progress(s, "exact", best);

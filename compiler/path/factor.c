@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See factor.h. A term of the plan is a tensor that grows: first a value, made of its operands
- * alone, then one contraction after the other with another value. Terms whose next contraction
- * is the same ("apply") are added up before it. Labels here are those of the whole plan; the
- * axes of a sum are numbers from 0. */
+ * alone, then one contraction after the other with another value. Terms whose next contraction is
+ * the same ("apply") are added up before it. Labels here are those of the whole plan; the axes of
+ * a sum are numbers from 0. */
 #include "path/factor.h"
 
 #include <math.h>
@@ -257,8 +257,8 @@ static void tell_factored(Factor *f, const Members *inner, const Member *outer)
 
 static Read members_add(Factor *f, Members *members, uint32_t rank);
 
-/* The members from `first` on that have its next contraction, added and contracted. They are
- * done then. */
+/* The members from `first` on that have its next contraction, added and contracted. They are done
+ * then. */
 static Read members_apply(Factor *f, Members *members, uint32_t first)
 {
     Member *head = &members->at[first];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds a sum of contractions as planned: what several of them are contracted with is taken
- * out, what is added in several orders of axes is made once. */
+/* Builds a sum of contractions as planned: what several of them are contracted with is taken out,
+ * what is added in several orders of axes is made once. */
 #ifndef PATH_FACTOR_H
 #define PATH_FACTOR_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Greedy: contract the pair whose result is smallest against what it replaces. Candidates are
- * pairs that share a label (at most NEIGHBOURS for each label, so that a label held by
- * everybody stays harmless), in a heap; entries of dead tensors are dropped when they come up.
- * The random form bends the score and adds noise; runs differ by seed only. */
+/* Greedy: contract the pair whose result is smallest against what it replaces. Candidates are pairs that share a label
+ * (at most NEIGHBOURS for each label, so that a label held by everybody stays harmless), in a heap; entries of dead
+ * tensors are dropped when they come up. The random form bends the score and adds noise; runs differ by seed
+ * only. */
 #include <string.h>
 
 #include "path/search.h"
@@ -121,8 +121,7 @@ static double pair_key(Greedy *g, uint32_t a, uint32_t b)
     return key;
 }
 
-/* Pairs `t` with its neighbours; those above `from` only when `once`, so that each first pair
- * comes once. */
+/* Pairs `t` with its neighbours; those above `from` only when `once`, so that each first pair comes once. */
 static void pair_up(Greedy *g, uint32_t t, bool once)
 {
     for (uint32_t i = 0; i < g->live.n_legs[t]; i++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks too large for bitsets over all labels: the tree is improved piece by piece. A piece
- * is a node with the part of the tree below it, opened at the costliest leaf until it has PIECE
- * leaves; it is a network of its own with few labels, annealed and re-optimised like any other,
- * and put back. Pieces go from the root down, so that every node is in one; a second pass with
- * other sizes moves the seams. Time and memory stay near linear. */
+/* Networks too large for bitsets over all labels: the tree is improved piece by piece. A piece is a node with the part
+ * of the tree below it, opened at the costliest leaf until it has PIECE leaves; it is a network of its own with
+ * few labels, annealed and re-optimised like any other, and put back. Pieces go from the root down, so that every
+ * node is in one; a second pass with other sizes moves the seams. Time and memory stay near linear. */
 #include <string.h>
 
 #include "path/search.h"
@@ -55,8 +54,7 @@ static bool large_lists(Large *g, Arena *arena)
     return true;
 }
 
-/* Opens the costliest leaf until there are `most`; returns the number of leaves. inner[0] is
- * the root. */
+/* Opens the costliest leaf until there are `most`; returns the number of leaves. inner[0] is the root. */
 static uint32_t piece_grow(const Large *g, uint32_t root, uint32_t most, uint32_t *leaf,
                            uint32_t *inner)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths as text and lists: the linear convention of numpy and opt_einsum (positions in the
- * current list of operands, removed, the result appended) to and from steps, and the test that
- * steps are a tree. Positions are counted with a Fenwick tree, so that a million steps stay
- * cheap. */
+/* Paths as text and lists: the linear convention of numpy and opt_einsum (positions in the current list of operands,
+ * removed, the result appended) to and from steps, and the test that steps are a tree. Positions are
+ * counted with a Fenwick tree, so that a million steps stay cheap. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network under contraction as sorted label lists with holder counts: what greedy and
- * elimination orders walk on, at any number of labels. Lists of dead tensors go back to a pool
- * of size classes. */
+/* A network under contraction as sorted label lists with holder counts: what greedy and elimination orders walk on,
+ * at any number of labels. Lists of dead tensors go back to a pool of size classes. */
 #include <string.h>
 
 #include "path/search.h"

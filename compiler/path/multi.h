@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several statements at once: sums of contractions over shared tensors. Each term gets a tree;
- * an intermediate that is equal to another up to renaming of labels is computed once; and by
- * linearity, terms of one sum that end in the same contraction with the same factor are added
- * before it (a B + c B = (a + c) B), to any depth. Additions, scalings and permutations are
- * free, a contraction costs the product of its labels' extents. */
+/* Several statements at once: sums of contractions over shared tensors. Each term gets a tree; an intermediate that is
+ * equal to another up to renaming of labels is computed once; and by linearity, terms of one sum that end in the same
+ * contraction with the same factor are added before it (a B + c B = (a + c) B), to any depth. Additions, scalings
+ * and permutations are free, a contraction costs the product of its labels' extents. */
 #ifndef PATH_MULTI_H
 #define PATH_MULTI_H
 
@@ -38,10 +37,9 @@ typedef struct PathMulti {
     const PathChoice *choices;
 } PathMulti;
 
-/* A step of a term's tree. Steps of equal `value` make the same tensor, `legs` matching one by
- * one. A step with an `apply` other than PATH_NONE contracts a sum: the operand `a` of all
- * steps with that number is added up first (their legs match one by one), then contracted once
- * with `b`. */
+/* A step of a term's tree. Steps of equal `value` make the same tensor, `legs` matching one by one. A step with an
+ * `apply` other than PATH_NONE contracts a sum: the operand `a` of all steps with that number is added up first (their
+ * legs match one by one), then contracted once with `b`. */
 #define PATH_NONE UINT32_MAX
 typedef struct PathTermStep {
     uint32_t a, b; /* as in PathStep */
@@ -93,11 +91,10 @@ typedef struct PathMerged {
 void path_merge(const PathMulti *m, const PathSummand *summands, uint32_t n, Ctx *ctx,
                 PathMerged *out);
 
-/* A network of one term, reduced to what renaming cannot change. `member`: the operands of
- * interest, as bits. With `context` the key is of all the others and the output, with the
- * members as one unknown tensor (a linear map); else of the members. legs: the labels that
- * members share with the rest, in the key's order; order: the operands in the key's order (room
- * for MULTI_MOST). Both may be null. */
+/* A network of one term, reduced to what renaming cannot change. `member`: the operands of interest, as bits. With
+ * `context` the key is of all the others and the output, with the members as one unknown tensor (a linear
+ * map); else of the members. legs: the labels that members share with the rest, in the key's order; order: the
+ * operands in the key's order (room for MULTI_MOST). Both may be null. */
 Sym canon_key(SymTable *table, const PathMulti *m, const PathTerm *t, uint32_t member,
               bool context, Arena *arena, PathLabels *legs, uint32_t *order);
 

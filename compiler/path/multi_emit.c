@@ -16,8 +16,7 @@ typedef struct Emit {
     uint32_t number[(size_t)1 << MULTI_MOST]; /* by subset: tensor */
 } Emit;
 
-/* The part of `set` that its value's maker took, in this term's operands: by places in the key.
- */
+/* The part of `set` that its value's maker took, in this term's operands: by places in the key. */
 static uint32_t value_part(Emit *e, uint32_t set)
 {
     Multi *g = e->g;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network files: a JSON object with `inputs` (lists of label numbers), `output` and `sizes` (by
- * label number, a list or an object with numbers as keys); other fields are ignored. Every
- * number is checked before it is used. */
+/* Network files: a JSON object with `inputs` (lists of label numbers), `output` and `sizes` (by label number, a list or
+ * an object with numbers as keys); other fields are ignored. Every number is checked before it is used. */
 #include <jansson.h>
 #include <string.h>
 

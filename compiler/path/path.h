@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contraction order. A problem is a list of operands (label lists), an output and an extent for
- * each label; its answer is a binary tree of contractions and, under a memory limit, the labels
- * that become outer loops. The core knows nothing of programs, machines or files: the graph
- * pass, the command line and the benchmark all come through this header.
+/* Contraction order. A problem is a list of operands (label lists), an output and an extent for each label;
+ * its answer is a binary tree of contractions and, under a memory limit, the labels that become outer loops.
+ * The core knows nothing of programs, machines or files: the graph pass, the command line and the
+ * benchmark all come through this header.
  *
- *   problem --prepare--> networks (connected, reduced) --strategy--> trees --join--> tree,
- * slices --account--> costs
+ *   problem --prepare--> networks (connected, reduced) --strategy--> trees --join--> tree, slices --account--> costs
  *
  * What is free of charge and what counts:
- *   size-1 labels are dropped, a label repeated inside one operand is collapsed, and a label
- * that occurs in one operand only and not in the output is summed there: all free, before the
- * first step. A step that contracts A and B costs the product of the extents of all labels of A
- * and B (its multiply-adds) and writes the product of the extents of those that are still
- * needed. A sliced label has extent 1 inside a slice; totals are over all slices.
+ *   size-1 labels are dropped, a label repeated inside one operand is collapsed, and a label that occurs in one
+ *   operand only and not in the output is summed there: all free, before the first step. A step that contracts
+ *   A and B costs the product of the extents of all labels of A and B (its multiply-adds) and writes the product of the
+ *   extents of those that are still needed. A sliced label has extent 1 inside a slice; totals are over all slices.
  *
- * Searches count steps, never seconds: the answer depends on the problem, the options and the
- * seed only. */
+ * Searches count steps, never seconds: the answer depends on the problem, the options and the seed only. */
 #ifndef PATH_PATH_H
 #define PATH_PATH_H
 
@@ -38,8 +35,7 @@ typedef struct PathProblem {
     bool typical;             /* some sizes are only typical: the report says so */
 } PathProblem;
 
-/* Operands are tensors 0 .. n_leaves - 1, step k makes tensor n_leaves + k, each tensor is used
- * once ("SSA"). */
+/* Operands are tensors 0 .. n_leaves - 1, step k makes tensor n_leaves + k, each tensor is used once ("SSA"). */
 typedef struct PathStep {
     uint32_t a, b;
 } PathStep;
@@ -121,21 +117,20 @@ const PathStrategy *path_strategy_find(const char *name); /* null: none */
 /* False after a diagnostic: unknown search, a limit that nothing meets. */
 bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResult *out);
 
-/* A decision from outside instead of a search: `tree` and `sliced` are checked against the
- * problem (and the limit of the options), then accounted for. False after a diagnostic. */
+/* A decision from outside instead of a search: `tree` and `sliced` are checked against the problem (and the limit of
+ * the options), then accounted for. False after a diagnostic. */
 bool path_accept(const PathProblem *p, const PathOptions *o, PathTree tree, PathLabels sliced,
                  Ctx *ctx, PathResult *out);
 
-/* "(0,1)(0,1)", also "[(0, 1), (0, 1)]": opt_einsum's linear convention. A last step of more
- * than two positions is contracted from the left. False after a diagnostic. */
+/* "(0,1)(0,1)", also "[(0, 1), (0, 1)]": opt_einsum's linear convention. A last step of more than two positions
+ * is contracted from the left. False after a diagnostic. */
 bool path_parse_linear(const char *text, uint32_t n_operands, Ctx *ctx, PathTree *out);
 /* The linear positions of each step, smaller first; 2 * n_steps numbers. O(n log n). */
 uint32_t *path_linear(const PathTree *t, Arena *arena);
 /* Each tensor used once, before it exists never. */
 bool path_tree_valid(const PathTree *t, uint32_t n_operands);
 
-/* Sorts the steps for the least peak (optimal over all orders of this tree), renumbering
- * results. */
+/* Sorts the steps for the least peak (optimal over all orders of this tree), renumbering results. */
 void path_order_for_peak(const PathProblem *p, PathTree *t, PathLabels sliced, Arena *arena);
 /* Exact costs of a tree. */
 void path_account(const PathProblem *p, const PathTree *t, PathLabels sliced, Arena *arena,
@@ -152,8 +147,7 @@ void path_plan_write(Text *out, const PathProblem *p, const PathResult *r, Arena
 bool path_plan_read(Str text, const PathProblem *p, Ctx *ctx, PathTree *tree,
                     PathLabels *sliced);
 
-/* A network file: {"inputs": [[0, 1], ...], "output": [...], "sizes": [...]}. `source` has been
- * added to ctx. */
+/* A network file: {"inputs": [[0, 1], ...], "output": [...], "sizes": [...]}. `source` has been added to ctx. */
 bool path_problem_from_json(Str text, Span place, Ctx *ctx, PathProblem *out);
 /* The same from one already parsed value (jansson's json_t), for files of many networks. */
 bool path_problem_from_value(const void *json, Span place, Ctx *ctx, PathProblem *out);

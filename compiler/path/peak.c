@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of a tree's steps with the least peak memory, over all orders. A step is a job that
- * first adds its result and then takes its operands away; jobs under a node must come before
- * it. Runs of jobs that belong together are strings with a hill (highest level inside, from its
- * start) and a drop (net change); strings that end lower than they begin come first, small
- * hills first, the others last, large hill - drop first. Two strings of a chain in the wrong
- * order become one. Merging children and appending the node's job this way is optimal for trees
- * (Monma and Sidney's series-parallel sequencing for the maximum cumulative cost). Each
- * subtree's strings are a leftist heap, last string on top: O(n log n). */
+/* The order of a tree's steps with the least peak memory, over all orders. A step is a job that first adds its result
+ * and then takes its operands away; jobs under a node must come before it. Runs of jobs that belong together are
+ * strings with a hill (highest level inside, from its start) and a drop (net change); strings that end lower than they
+ * begin come first, small hills first, the others last, large hill - drop first. Two strings of a chain in the wrong
+ * order become one. Merging children and appending the node's job this way is optimal for trees (Monma and Sidney's
+ * series-parallel sequencing for the maximum cumulative cost). Each subtree's strings are a leftist heap, last string
+ * on top: O(n log n). */
 #include <string.h>
 
 #include "path/search.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions from outside: a plan file holds the whole problem and then the decision, as text;
- * reading it compares the problem byte for byte, so that a plan for anything else is refused.
+/* Decisions from outside: a plan file holds the whole problem and then the decision, as text; reading it compares the
+ * problem byte for byte, so that a plan for anything else is refused.
  *
  *     tdsl plan 1
  *     inputs 3

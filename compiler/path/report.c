@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports: JSON for programs, with numbers that follow from its path alone, and text for
- * people, in the words and the order that a user of opt_einsum knows. */
+/* Reports: JSON for programs, with numbers that follow from its path alone, and text for people, in the words and the
+ * order that a user of opt_einsum knows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

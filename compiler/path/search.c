@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strategy table, and the way from a problem to a result: prepare, search each connected
- * network, join the results, order the steps, account. */
+/* The strategy table, and the way from a problem to a result: prepare, search each connected network, join the results,
+ * order the steps, account. */
 #include "path/search.h"
 
 #include <string.h>
 
-/* Up to here disconnected networks are searched whole: outer products of parts may pay inside.
- */
+/* Up to here disconnected networks are searched whole: outer products of parts may pay inside. */
 #define WHOLE         20
 #define OPERANDS_MOST 20000000u
 
@@ -182,9 +181,8 @@ static void job_join(Job *j)
     }
 }
 
-/* Under a limit the whole network is searched at once, since a sliced label of one part
- * multiplies the others. First without the limit; when that does not fit, with it. False: only
- * where slices are not allowed. */
+/* Under a limit the whole network is searched at once, since a sliced label of one part multiplies the others. First
+ * without the limit; when that does not fit, with it. False: only where slices are not allowed. */
 static bool job_limited(Job *j, PathResult *out, bool *proved)
 {
     Search *s = &j->search;

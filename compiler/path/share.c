@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See share.h. The terms go to multi.c with their labels numbered apart; operands are equal
- * when they are the same node read at positions in the same dimensions, in the same accumulator
- * type. */
+/* See share.h. The terms go to multi.c with their labels numbered apart; operands are equal when they are the same node
+ * read at positions in the same dimensions, in the same accumulator type. */
 #include "path/share.h"
 
 #include <string.h>
@@ -25,8 +24,7 @@ static bool decided_otherwise(const PathControl *c)
            c->options.search != NULL || c->options.objective != PATH_FLOPS;
 }
 
-/* A number for the operand as it is read: dimensions at fixed positions are not seen as labels.
- */
+/* A number for the operand as it is read: dimensions at fixed positions are not seen as labels. */
 static uint32_t tensor_number(Map *numbers, uint32_t *next, const Node *n, uint32_t operand)
 {
     uint64_t key = hash_mix(n->operand[operand], (uint64_t)n->acc);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contractions of one kernel planned together: which intermediates are equal up to
- * renaming, so that apply.c computes them once; and in sums of contractions, what is added
- * before it is contracted, which factor.c builds. */
+/* The contractions of one kernel planned together: which intermediates are equal up to renaming, so that apply.c computes
+ * them once; and in sums of contractions, what is added before it is contracted, which factor.c builds. */
 #ifndef PATH_SHARE_H
 #define PATH_SHARE_H
 
@@ -34,16 +33,14 @@ typedef struct Sharing {
     Map told; /* values that the report has */
 } Sharing;
 
-/* Inactive when the control decides otherwise, or when nothing is shared. False after a
- * diagnostic. */
+/* Inactive when the control decides otherwise, or when nothing is shared. False after a diagnostic. */
 bool share_plan(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *control,
                 Sharing *out);
 
 /* The tree of contraction `term` as a path. */
 PathTree share_tree(Sharing *s, uint32_t term, uint32_t n_operands);
 
-/* The node of step `step` if it has been made already: its dimensions as labels of the
- * contraction go to `labels`
+/* The node of step `step` if it has been made already: its dimensions as labels of the contraction go to `labels`
  * ([rank], room for RANK_LIMIT). NODE_NONE when it has not. */
 NodeRef share_find(Sharing *s, const Graph *g, uint32_t term, uint32_t step, int32_t *labels,
                    uint32_t *rank);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slicing inside the search. The state is a tree and a set of sliced labels such that no tensor
- * is above the limit. Two kinds of moves alternate under one falling temperature: sweeps of
- * tree moves, which may not make a tensor too large, and slice moves, which give up one or two
- * sliced labels at random and slice others, cheapest first, until everything fits again; the
- * cost of a state is over all slices. A tree that is good unsliced is a bad start (its large
- * tensors share no labels), so the first rounds melt it; the best of several is then refined
- * from lower temperatures. */
+/* Slicing inside the search. The state is a tree and a set of sliced labels such that no tensor is above the limit.
+ * Two kinds of moves alternate under one falling temperature: sweeps of tree moves, which may not make a tensor too
+ * large, and slice moves, which give up one or two sliced labels at random and slice others, cheapest first,
+ * until everything fits again; the cost of a state is over all slices. A tree that is good unsliced is a bad
+ * start (its large tensors share no labels), so the first rounds melt it; the best of several is then refined from lower
+ * temperatures. */
 #include <string.h>
 
 #include "base/bits.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See sums.h. A node is taken apart when the sum alone reads it, in all its dimensions. Roots
- * are found from the end, so that every sum is as large as it can be. Floats and complex
- * numbers only. */
+/* See sums.h. A node is taken apart when the sum alone reads it, in all its dimensions. Roots are
+ * found from the end, so that every sum is as large as it can be. Floats and complex numbers only. */
 #include "path/sums.h"
 
 #include <string.h>
@@ -26,8 +25,7 @@ static bool type_adds(DType t)
     return t == DTYPE_F32 || t == DTYPE_F64 || dtype_is_complex(t);
 }
 
-/* The factor of a product with a constant, and which operand is the other; 0: no such product.
- */
+/* The factor of a product with a constant, and which operand is the other; 0: no such product. */
 static double scale_of(const Graph *g, const Node *n, uint32_t *other)
 {
     for (uint32_t k = 0; n->op == OP_MUL && k < 2; k++) {

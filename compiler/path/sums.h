@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of contractions in a graph: trees of additions, subtractions, negations and products
- * with constants, taken apart into what they add. What the distributive law may be used on. */
+/* Sums of contractions in a graph: trees of additions, subtractions, negations and products with
+ * constants, taken apart into what they add. What the distributive law may be used on. */
 #ifndef PATH_SUMS_H
 #define PATH_SUMS_H
 
@@ -8,8 +8,8 @@
 
 #define SUM_OPERANDS 8 /* of a contraction that is taken into a sum */
 
-/* One thing that is added. A contraction is there for the sum alone and has all its dimensions,
- * in the order `axis`: result dimension d is its dimension axis[d]. Anything else is read by
+/* One thing that is added. A contraction is there for the sum alone and has all its dimensions, in
+ * the order `axis`: result dimension d is its dimension axis[d]. Anything else is read by
  * `access`, its labels the result's dimensions. */
 typedef struct SumPiece {
     NodeRef node;

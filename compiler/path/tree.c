@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tree with label bitsets, for the searches that move subtrees about. Words are laid out by
- * weight: labels of equal weight share words, so that a size is a population count times a
- * weight; the few words at the end hold labels of rare weights, weighed bit by bit. Sliced
- * labels are left out of all sets. */
+/* A tree with label bitsets, for the searches that move subtrees about. Words are laid out by weight: labels of equal
+ * weight share words, so that a size is a population count times a weight; the few words at the end hold
+ * labels of rare weights, weighed bit by bit. Sliced labels are left out of all sets. */
 #include <string.h>
 
 #include "base/bits.h"
@@ -206,8 +205,7 @@ static void node_refresh(Tree *t, const Model *m, uint32_t x, uint64_t *left_ove
         model_step(m, t->both[x], t->size[t->left[x]], t->size[t->right[x]], t->size[x]);
 }
 
-/* Top down: what is open at a node is open below it or shared between its children; holders
- * need no count. */
+/* Top down: what is open at a node is open below it or shared between its children; holders need no count. */
 void tree_refresh(Tree *t, const Model *m, Arena *scratch)
 {
     ArenaMark mark = arena_mark(scratch);

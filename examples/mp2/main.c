@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DF-MP2 correlation energy of one molecule from its integrals, by kernels that tdslc made from
- * mp2.tdsl.
+/* DF-MP2 correlation energy of one molecule from its integrals, by kernels that tdslc made from mp2.tdsl.
  *
  *     B0[i,a,P] = Co[m,i] Cv[n,a] (mn|P)      kernel ao_to_mo
- *     J = L L^T,  L B = B0 over P             here: the language has no Cholesky factorisation
- * yet E = sum T (2T - T^x) / D                kernel mp2_energy
+ *     J = L L^T,  L B = B0 over P             here: the language has no Cholesky factorisation yet
+ *     E = sum T (2T - T^x) / D                kernel mp2_energy
  *
- * usage: mp2 FOLDER; files and units as in h2o-cc-pvdz/README.md. Exit 5 when a recorded energy
- * is missed. */
+ * usage: mp2 FOLDER; files and units as in h2o-cc-pvdz/README.md. Exit 5 when a recorded energy is missed. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of one call, before anything runs: each argument against the kernel's table, the
- * open dimensions deduced from the extents (the first argument that has one binds it, later
- * ones must agree), and no result overlapping another argument. The path without a failure
- * allocates and formats nothing; it is what every call pays. */
+/* The checks of one call, before anything runs: each argument against the kernel's table, the open
+ * dimensions deduced from the extents (the first argument that has one binds it, later ones must agree),
+ * and no result overlapping another argument. The path without a failure allocates and formats nothing;
+ * it is what every call pays. */
 #include "internal.h"
 
 #define DIM_UNBOUND INT64_MIN
@@ -127,8 +127,8 @@ static tdsl_status pointer_check(Call *call, size_t index, const tdsl_tensor *te
     return TDSL_OK;
 }
 
-/* What went wrong with an argument, found again step by step; also decides the cases the quick
- * pass leaves open (strides of axes without steps, zero beside huge extents). */
+/* What went wrong with an argument, found again step by step; also decides the cases the quick pass
+ * leaves open (strides of axes without steps, zero beside huge extents). */
 static tdsl_status arg_check_slowly(Call *call, size_t index, const tdsl_tensor *tensor)
 {
     tdsl_status status = extents_check(call, index, tensor);
@@ -144,8 +144,7 @@ static tdsl_status arg_check_slowly(Call *call, size_t index, const tdsl_tensor 
     return pointer_check(call, index, tensor);
 }
 
-/* One pass over the axes, for arguments that are as they should be: extents, layout and size at
- * once. */
+/* One pass over the axes, for arguments that are as they should be: extents, layout and size at once. */
 static bool arg_is_plain(Call *call, size_t index, const tdsl_tensor *tensor)
 {
     const tdsl_extent *wants = call->info->args[index].extents;
@@ -253,8 +252,7 @@ static tdsl_status dims_check(const Call *call)
     return TDSL_OK;
 }
 
-/* A workspace of the caller's must not overlap an argument either; its size is checked when it
- * is used. */
+/* A workspace of the caller's must not overlap an argument either; its size is checked when it is used. */
 static tdsl_status workspace_check(const Call *call)
 {
     const tdsl_call_options *options = call->options;

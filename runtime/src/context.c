@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The context: owner of everything the runtime holds. Creation reads the configuration and the
- * environment once; destruction gives all of it back in reverse order. All memory goes through
- * the context's two functions, so a program can count it, bound it, or take it from where it
- * likes. */
+ * environment once; destruction gives all of it back in reverse order. All memory goes through the
+ * context's two functions, so a program can count it, bound it, or take it from where it likes. */
 #include "device.h"
 
 #include <stdio.h>

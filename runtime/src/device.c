@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a context's device: made at its first use, lost at most once, closed with the
- * context. A device that could not be opened is not tried again by the same context: a machine
- * without one would otherwise pay for the search at every call. A child process made by fork
- * inherits a context whose device belongs to its parent; it is told so, and takes no lock
- * another thread may have held. */
+/* The life of a context's device: made at its first use, lost at most once, closed with the context. A
+ * device that could not be opened is not tried again by the same context: a machine without one would
+ * otherwise pay for the search at every call. A child process made by fork inherits a context whose
+ * device belongs to its parent; it is told so, and takes no lock another thread may have held. */
 #include "device.h"
 
 #include <string.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device as the dispatcher sees it: memory that can be allocated, written and read, and forms
- * that can be prepared and run. Two kinds: nrt_device.c (a NeuronCore through libnrt) and
- * emulator.c (the printed program, run by the NKI emulator, with memory of this machine).
- * Everything here happens under the context's device_lock, so a device need not be safe for
- * threads itself.
+/* A device as the dispatcher sees it: memory that can be allocated, written and read, and forms that can
+ * be prepared and run. Two kinds: nrt_device.c (a NeuronCore through libnrt) and emulator.c (the printed
+ * program, run by the NKI emulator, with memory of this machine). Everything here happens under the
+ * context's device_lock, so a device need not be safe for threads itself.
  *
- * A device that is lost (`lost.status` is not TDSL_OK) takes no more work; a device that hangs
- * is lost, and then what it holds is never touched again. */
+ * A device that is lost (`lost.status` is not TDSL_OK) takes no more work; a device that hangs is lost,
+ * and then what it holds is never touched again. */
 #ifndef TDSL_RUNTIME_DEVICE_H
 #define TDSL_RUNTIME_DEVICE_H
 
@@ -39,8 +38,7 @@ typedef struct DeviceOps {
                   Fault *fault);
     bool (*read)(Device *device, DeviceMemory memory, void *data, size_t bytes, Fault *fault);
     bool (*prepare)(Device *device, NkiPart *part, Fault *fault);
-    /* True with a fault of TDSL_E_NUMERICAL when results are there but hold a NaN of the
-     * device's own. */
+    /* True with a fault of TDSL_E_NUMERICAL when results are there but hold a NaN of the device's own. */
     bool (*run)(Device *device, const DeviceRun *run, NkiPart *part, Fault *fault);
     void (*unload)(Device *device, NkiPart *part);
 } DeviceOps;
@@ -56,8 +54,7 @@ struct Device {
     void *state; /* the kind's own */
 };
 
-/* Device memory of a tensor. The flags are atomic because a call reads them before it takes the
- * lock. */
+/* Device memory of a tensor. The flags are atomic because a call reads them before it takes the lock. */
 struct tdsl_buffer {
     tdsl_context *context;
     DeviceMemory memory;
@@ -74,8 +71,7 @@ extern const DeviceOps tdsl_emulator_device;
 /* The kind of device this context's settings ask for. */
 int32_t tdsl_device_backend(const tdsl_context *context);
 
-/* Takes the device lock and opens the device if it is not open. With a fault the lock is not
- * held. */
+/* Takes the device lock and opens the device if it is not open. With a fault the lock is not held. */
 bool tdsl_device_acquire(tdsl_context *context, Device **device, Fault *fault);
 /* Gives the lock back; a fault that says so makes the device lost. `fault` may be null. */
 void tdsl_device_release(Device *device, const Fault *fault);

@@ -82,8 +82,7 @@ static void memory_give(Device *device, NkiTensor *tensor, DeviceMemory memory, 
     device->ops->release(device, memory, tensor->bytes);
 }
 
-/* Memory for argument i where the run reads it: the tensor's own, written if the host's value
- * is newer. */
+/* Memory for argument i where the run reads it: the tensor's own, written if the host's value is newer. */
 static bool input_provide(Device *device, DeviceRun *run, size_t i, Fault *fault)
 {
     const Call *call = run->call;

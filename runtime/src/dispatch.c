@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call from end to end: check, choose, run, report. The choice is made in one function from
- * the settings, the kernel's forms, the arguments' residence and the work, in that order, and
- * is data: what tdsl_dispatch_explain prints is what tdsl_call does. A call that was meant for
- * the device and runs in C says so in its report and to the context's log; where the device is
- * required it fails instead. */
+/* One call from end to end: check, choose, run, report. The choice is made in one function from the
+ * settings, the kernel's forms, the arguments' residence and the work, in that order, and is data: what
+ * tdsl_dispatch_explain prints is what tdsl_call does. A call that was meant for the device and runs in C
+ * says so in its report and to the context's log; where the device is required it fails instead. */
 #include "device.h"
 
 #include <stdio.h>

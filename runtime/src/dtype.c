@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element types: name, size, alignment. One row each; the numbers are those of abi.h, and row 0
- * stands for every number that is none. A complex number is two reals in a row. */
+/* Element types: name, size, alignment. One row each; the numbers are those of abi.h, and row 0 stands
+ * for every number that is none. A complex number is two reals in a row. */
 #include "internal.h"
 
 const DtypeRow tdsl_dtype_rows[DTYPE_ROWS] = {

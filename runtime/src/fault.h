@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What went wrong on the way to or on a device, before it is decided whether the call fails
- * with it or runs in C instead and reports it. */
+/* What went wrong on the way to or on a device, before it is decided whether the call fails with it or
+ * runs in C instead and reports it. */
 #ifndef TDSL_RUNTIME_FAULT_H
 #define TDSL_RUNTIME_FAULT_H
 

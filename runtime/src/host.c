@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the C form of a kernel: workspace, pointers, call. A workspace the runtime made is kept
- * with its kernel, one at a time behind an atomic pointer: a thread that finds none makes its
- * own. */
+/* Runs the C form of a kernel: workspace, pointers, call. A workspace the runtime made is kept with its
+ * kernel, one at a time behind an atomic pointer: a thread that finds none makes its own. */
 #include "internal.h"
 
 /* The header of a workspace block takes one alignment unit, its memory the rest. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the runtime share: the context, the kernel, one call in flight, and the few
- * helpers everything uses. Idea: a call is one plain structure on the caller's stack, filled by
- * check.c, decided by dispatch.c and then run either directly (C form) or by resident.c on the
- * context's device.
+/* What the files of the runtime share: the context, the kernel, one call in flight, and the few helpers
+ * everything uses. Idea: a call is one plain structure on the caller's stack, filled by check.c, decided
+ * by dispatch.c and then run either directly (C form) or by resident.c on the context's device.
  *
- * Locks, in the order they may be taken: registry_lock (kernels and forms), device_lock (the
- * device, its tensors, the loaded models). A call of a C form takes neither. */
+ * Locks, in the order they may be taken: registry_lock (kernels and forms), device_lock (the device, its
+ * tensors, the loaded models). A call of a C form takes neither. */
 #ifndef TDSL_RUNTIME_INTERNAL_H
 #define TDSL_RUNTIME_INTERNAL_H
 
@@ -29,8 +28,7 @@
 typedef struct Device Device;   /* device.h */
 typedef struct NkiForm NkiForm; /* forms.h */
 
-/* The context's configuration after defaults and environment: no zero stands for a default
- * here. */
+/* The context's configuration after defaults and environment: no zero stands for a default here. */
 typedef struct Settings {
     int32_t backend;
     bool require_nki;
@@ -162,8 +160,7 @@ void tdsl_kernel_free(tdsl_kernel *kernel);
 
 /* --- check.c --- */
 typedef enum LayoutFault { LAYOUT_GOOD, LAYOUT_STRIDE, LAYOUT_OVERFLOW } LayoutFault;
-/* Bytes of a tensor whose extents are 0 or more; else the axis and the stride it should have.
- */
+/* Bytes of a tensor whose extents are 0 or more; else the axis and the stride it should have. */
 LayoutFault tdsl_tensor_layout(const tdsl_tensor *tensor, size_t *bytes, int32_t *axis,
                                size_t *stride);
 tdsl_status tdsl_call_check(Call *call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the emulator is when nobody says so: beside the file that this code was loaded from, as
- * the installed tree has it (lib/libtdsl.so and share/tdsl/nki_emulator/run.py). So an
- * installed tree can be moved. A program that links libtdsl.a is such a file itself. */
+ * the installed tree has it (lib/libtdsl.so and share/tdsl/nki_emulator/run.py). So an installed
+ * tree can be moved. A program that links libtdsl.a is such a file itself. */
 #define _GNU_SOURCE /* dladdr, realpath */
 #include "internal.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a NEFF and decides whether it may go to the device: there, whole, and of the digest the
- * program gave. The header's own fields are read only to say better what is wrong; trust rests
- * on the digest. */
+/* Reads a NEFF and decides whether it may go to the device: there, whole, and of the digest the program
+ * gave. The header's own fields are read only to say better what is wrong; trust rests on the digest. */
 #include "neff.h"
 
 #include "sha256.h"
@@ -113,8 +112,7 @@ static bool neff_check(const NkiPart *part, const NeffBytes *neff, Fault *fault)
     return true;
 }
 
-/* Embedded bytes are the program's: a load that hangs may still read them when it has freed
- * them. */
+/* Embedded bytes are the program's: a load that hangs may still read them when it has freed them. */
 static bool neff_copy(NeffBytes *neff, Fault *fault)
 {
     neff->owned = malloc(neff->bytes);

@@ -12,8 +12,7 @@ typedef struct NeffBytes {
                     copy */
 } NeffBytes;
 
-/* False with a fault of TDSL_E_NEFF when it is missing, damaged, or not the one that was meant.
- */
+/* False with a fault of TDSL_E_NEFF when it is missing, damaged, or not the one that was meant. */
 bool tdsl_neff_read(const NkiPart *part, NeffBytes *neff, Fault *fault);
 
 #endif

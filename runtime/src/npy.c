@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing and reading of .npy files. bf16 has no name there and travels as its 16 bits,
- * unsigned. */
+/* Writing and reading of .npy files. bf16 has no name there and travels as its 16 bits, unsigned. */
 #include "npy.h"
 
 #include <stdio.h>

@@ -7,8 +7,7 @@
 
 bool tdsl_npy_write(const char *path, int32_t dtype, int32_t rank, const int64_t *extents,
                     const void *data, size_t bytes, Fault *fault);
-/* Reads exactly `bytes` bytes of elements as wide as dtype's; any shape of that size will do.
- */
+/* Reads exactly `bytes` bytes of elements as wide as dtype's; any shape of that size will do. */
 bool tdsl_npy_read(const char *path, int32_t dtype, void *data, size_t bytes, Fault *fault);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of libnrt's binary interface that this runtime uses, in prototypes of our own:
- * written from its published documentation, needing none of its headers, so that one binary
- * runs with and without it. Layouts are for 64-bit Linux and asserted. All functions return an
- * NRT status unless said otherwise. */
+/* The part of libnrt's binary interface that this runtime uses, in prototypes of our own: written from
+ * its published documentation, needing none of its headers, so that one binary runs with and without it.
+ * Layouts are for 64-bit Linux and asserted. All functions return an NRT status unless said otherwise. */
 #ifndef TDSL_RUNTIME_NRT_ABI_H
 #define TDSL_RUNTIME_NRT_ABI_H
 

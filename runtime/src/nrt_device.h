@@ -11,8 +11,7 @@
 NrtCall *tdsl_nrt_device_call(const Device *device, NrtFunction function, Fault *fault);
 /* As tdsl_nrt_call_run, with the device's library and deadline. */
 bool tdsl_nrt_device_run(const Device *device, NrtCall **call, Fault *fault);
-/* A call that frees something. There is nobody to tell that it failed, and nothing is freed
- * twice. */
+/* A call that frees something. There is nobody to tell that it failed, and nothing is freed twice. */
 void tdsl_nrt_device_free(Device *device, NrtFunction function, void *handle,
                           NrtTensorInfoArray *info);
 void tdsl_nrt_call_name(NrtCall *call, const char *name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnrt's initialisation belongs to the process, not to a context: initialising twice, or
- * closing while somebody else has a model loaded, is undefined by its documentation. So the
- * libraries that are open are counted here, in the one piece of global state of the runtime. A
- * library that hung stays in the list for ever, dead, so that nobody calls into it again; one
- * that was closed is not unmapped, since its own threads may still run. */
+/* libnrt's initialisation belongs to the process, not to a context: initialising twice, or closing while
+ * somebody else has a model loaded, is undefined by its documentation. So the libraries that are open are
+ * counted here, in the one piece of global state of the runtime. A library that hung stays in the list
+ * for ever, dead, so that nobody calls into it again; one that was closed is not unmapped, since its own
+ * threads may still run. */
 #include "nrt_library.h"
 
 #include "nrt_status.h"

@@ -21,9 +21,9 @@ struct NrtLibrary {
 NrtLibrary *tdsl_nrt_library_acquire(const char *path, int64_t timeout_ms, Fault *fault);
 void tdsl_nrt_library_release(NrtLibrary *library, int64_t timeout_ms);
 
-/* One call into the library: retried while its queue is full, its status turned into a fault.
- * On true the call's results may be read. The call must be freed by tdsl_nrt_call_free unless
- * *call has become null, which it does when it hangs. */
+/* One call into the library: retried while its queue is full, its status turned into a fault. On true the
+ * call's results may be read. The call must be freed by tdsl_nrt_call_free unless *call has become null,
+ * which it does when it hangs. */
 bool tdsl_nrt_call_run(NrtLibrary *library, NrtCall **call, int64_t timeout_ms, Fault *fault);
 /* Null without memory. */
 NrtCall *tdsl_nrt_call_make(const NrtLibrary *library, NrtFunction function);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of libnrt's statuses. The library's own nrt_get_status_as_str is declared in its
- * header but not exported by every release, so the names are here. */
+/* The table of libnrt's statuses. The library's own nrt_get_status_as_str is declared in its header but
+ * not exported by every release, so the names are here. */
 #include "nrt_status.h"
 
 #define ROW(name, status, retry, lost, text)                                                   \

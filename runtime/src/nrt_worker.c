@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that calls libnrt. One mutex, one condition for the thread, one for callers; a
- * worker has two owners, the library and the thread, and the last to leave frees it. */
+/* The thread that calls libnrt. One mutex, one condition for the thread, one for callers; a worker has two
+ * owners, the library and the thread, and the last to leave frees it. */
 #include "nrt_worker.h"
 
 #include <pthread.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls into libnrt with a deadline. libnrt's calls may never return, so they are made by a
- * thread of ours, one at a time, and the caller waits no longer than it was told. A call whose
- * caller has given up owns everything it may still touch (NrtCall and `data`), never memory of
- * the program; the thread that makes it frees that if it ever returns, and ends. From then on
- * the worker is dead. */
+/* Calls into libnrt with a deadline. libnrt's calls may never return, so they are made by a thread of
+ * ours, one at a time, and the caller waits no longer than it was told. A call whose caller has given up
+ * owns everything it may still touch (NrtCall and `data`), never memory of the program; the thread that
+ * makes it frees that if it ever returns, and ends. From then on the worker is dead. */
 #ifndef TDSL_RUNTIME_NRT_WORKER_H
 #define TDSL_RUNTIME_NRT_WORKER_H
 
@@ -60,8 +59,8 @@ NrtWorker *tdsl_nrt_worker_start(void); /* null when there is no thread to be ha
 /* Ends the thread and frees the worker; of a dead one only what the thread does not use. */
 void tdsl_nrt_worker_stop(NrtWorker *worker);
 bool tdsl_nrt_worker_is_dead(NrtWorker *worker);
-/* False when the deadline passed (the call is then no longer the caller's) or the worker is
- * dead (it still is). */
+/* False when the deadline passed (the call is then no longer the caller's) or the worker is dead (it
+ * still is). */
 bool tdsl_nrt_worker_call(NrtWorker *worker, NrtCall *call, int64_t timeout_ms,
                           bool *abandoned);
 void tdsl_nrt_call_free(NrtCall *call);

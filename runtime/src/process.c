@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* posix_spawn and a patient wait. The child gets a group of its own, so that when it is late it
- * is ended with whatever it started itself. */
+/* posix_spawn and a patient wait. The child gets a group of its own, so that when it is late it is ended
+ * with whatever it started itself. */
 #include "process.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report as one line for people: what ran, or would run, and why. Numbers of operations are
- * whole, so that the locale has no say in them. */
+/* A report as one line for people: what ran, or would run, and why. Numbers of operations are whole, so
+ * that the locale has no say in them. */
 #include "internal.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device tensors: where the current value of a tensor is, and the copies that bring it where it
- * is needed. Host memory is written only when the whole of a transfer is here: a read that
- * fails or hangs half way leaves the program's array as it was. */
+/* Device tensors: where the current value of a tensor is, and the copies that bring it where it is
+ * needed. Host memory is written only when the whole of a transfer is here: a read that fails or hangs
+ * half way leaves the program's array as it was. */
 #include "device.h"
 
 #include <string.h>

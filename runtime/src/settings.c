@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configuration and environment, turned into settings once, at context creation. What the
- * program sets wins; what it leaves at its default is taken from the environment; what neither
- * says has a default here. A variable that makes no sense is an error that names it: a misspelt
- * TDSL_BACKEND must not quietly mean "auto". Programs running with another user's rights read
- * no variable. */
+/* Configuration and environment, turned into settings once, at context creation. What the program sets
+ * wins; what it leaves at its default is taken from the environment; what neither says has a default
+ * here. A variable that makes no sense is an error that names it: a misspelt TDSL_BACKEND must not
+ * quietly mean "auto". Programs running with another user's rights read no variable. */
 #define _GNU_SOURCE /* secure_getenv */
 #include "internal.h"
 

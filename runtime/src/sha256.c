@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 as FIPS 180-4 words it: the constants are the first 32 bits of the fractional parts
- * of the square roots (state) and cube roots (round constants) of the first primes. */
+/* SHA-256 as FIPS 180-4 words it: the constants are the first 32 bits of the fractional parts of the
+ * square roots (state) and cube roots (round constants) of the first primes. */
 #include "sha256.h"
 
 #include <stdint.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 (FIPS 180-4) of bytes in memory. Our own, because it is a page of code and the
- * runtime links nothing but libc: a NEFF is code for the device, and is loaded only if it is
- * the one that was meant. */
+/* SHA-256 (FIPS 180-4) of bytes in memory. Our own, because it is a page of code and the runtime links
+ * nothing but libc: a NEFF is code for the device, and is loaded only if it is the one that was meant. */
 #ifndef TDSL_RUNTIME_SHA256_H
 #define TDSL_RUNTIME_SHA256_H
 

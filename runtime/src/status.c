@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Status codes as words, and the one way a failure is made: a status, and a message in the
- * caller's report. Messages are truncated, never lost, and hold no state of the library. */
+/* Status codes as words, and the one way a failure is made: a status, and a message in the caller's
+ * report. Messages are truncated, never lost, and hold no state of the library. */
 #include "internal.h"
 
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a TDSL program, as far as its graphs. What is accepted builds well-formed
- * graphs, and its tree and its checked form print as texts that are accepted again and print
- * the same. */
+/* Any bytes as a TDSL program, as far as its graphs. What is accepted builds well-formed graphs, and its tree and its
+ * checked form print as texts that are accepted again and print the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a dump of graphs. What reads prints as a text that reads and prints the same,
- * passes of opt leave it well-formed, and it can be evaluated when it is small. */
+/* Any bytes as a dump of graphs. What reads prints as a text that reads and prints the same, passes of opt leave it
+ * well-formed, and it can be evaluated when it is small. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

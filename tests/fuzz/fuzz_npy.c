@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a .npy file: read or refused with a message; what is read is written and read
- * again the same. */
+/* Any bytes as a .npy file: read or refused with a message; what is read is written and read again the same. */
 #include <string.h>
 
 #include "driver/npy.h"

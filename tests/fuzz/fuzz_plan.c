@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a plan file, and as a linear path, for one fixed problem: refused with a
- * message, or a tree of it. */
+/* Any bytes as a plan file, and as a linear path, for one fixed problem: refused with a message, or a tree of it. */
 #include "fuzz/fuzz.h"
 #include "path/path.h"
 

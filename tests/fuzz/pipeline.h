@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fuzz targets of whole programs share: text of a program or of any dump, through
- * every pass, to C. */
+/* What the fuzz targets of whole programs share: text of a program or of any dump, through every pass, to C. */
 #ifndef FUZZ_PIPELINE_H
 #define FUZZ_PIPELINE_H
 
@@ -10,8 +9,7 @@
 #include "driver/input.h"
 #include "driver/targets.h"
 
-/* Memory one input may take; past it the input ends as it would in the tools, with a stated
- * limit. */
+/* Memory one input may take; past it the input ends as it would in the tools, with a stated limit. */
 #define FUZZ_MEMORY ((size_t)512 << 20)
 
 static jmp_buf fuzz_out_of_memory;

@@ -32,14 +32,13 @@ void assert_round_trip(const char *text);
 
 /* ---- running ---- */
 
-/* A tensor of `dtype` from a text: extents in brackets, then its elements in C order as numbers
- * of the dump language without commas: "[2,2] 1 2 3 -0.5"; complex numbers as two. */
+/* A tensor of `dtype` from a text: extents in brackets, then its elements in C order as numbers of the dump language
+ * without commas: "[2,2] 1 2 3 -0.5"; complex numbers as two. */
 Tensor *bench_tensor(Bench *b, DType dtype, const char *text);
-/* Results of the graph for arguments given as texts (types are the parameters'), dims as
- * numbers; null when evaluation is refused. */
+/* Results of the graph for arguments given as texts (types are the parameters'), dims as numbers; null when evaluation
+ * is refused. */
 Tensor **bench_eval(Bench *b, const Graph *g, const int64_t *dims, const char *const *args);
-/* The only result of the kernel of `lines` with these arguments prints as `expected` ("[2]
- * 1 2.5"). */
+/* The only result of the kernel of `lines` with these arguments prints as `expected` ("[2] 1 2.5"). */
 void assert_evaluates(const char *lines, const char *const *args, const char *expected);
 const char *bench_print(Bench *b, const Tensor *t);
 

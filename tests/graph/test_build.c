@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which graph a program becomes: build/NAME.tdsl against build/NAME.graph, before any pass; and
- * that the checked program, printed, becomes the same graph. With TDSL_BLESS=1 in the
- * environment the .graph files are rewritten. */
+/* Which graph a program becomes: build/NAME.tdsl against build/NAME.graph, before any pass; and that the checked
+ * program, printed, becomes the same graph. With TDSL_BLESS=1 in the environment the .graph files are rewritten. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +31,8 @@ static Program *check(Bench *b, const char *name, const char *text, const FrontD
     return p;
 }
 
-/* The dump of the module without places, which differ between a source and its print (as do the
- * names of what einsum strings inside an expression give). */
+/* The dump of the module without places, which differ between a source and its print (as do the names of what
+ * einsum strings inside an expression give). */
 static const char *dump(Bench *b, const Program *p, bool names)
 {
     Module *m = module_build(&b->ctx, &b->ctx.arena, p, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docs/ir.md is true: its graphs read and print as themselves, its table of operations is the
- * op table. */
+/* docs/ir.md is true: its graphs read and print as themselves, its table of operations is the op table. */
 #include "graph/support.h"
 
 #include <stdio.h>

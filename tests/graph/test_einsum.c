@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum strings gathered from public test suites (einsum/cases.txt): each becomes a graph or
- * is refused, and what is small enough for the interpreter gives its recorded sums. The
- * compiled kernels run all of them elsewhere. */
+/* Einsum strings gathered from public test suites (einsum/cases.txt): each becomes a graph or is refused, and what is
+ * small enough for the interpreter gives its recorded sums. The compiled kernels run all of them elsewhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

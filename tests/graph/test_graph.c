@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder of graphs: equal nodes are one, labels are canonical, copies keep everything;
- * large graphs stay quick. */
+/* The builder of graphs: equal nodes are one, labels are canonical, copies keep everything; large graphs stay quick. */
 #include "graph/support.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dumps of graphs: what is printed reads back to the same bytes, what is broken is refused with
- * a message, and nothing that can be written brings the reader down. */
+/* Dumps of graphs: what is printed reads back to the same bytes, what is broken is refused with a message, and nothing
+ * that can be written brings the reader down. */
 #include "graph/support.h"
 
 #include <string.h>

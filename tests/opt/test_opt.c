@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each rule: the graph it leaves, and that the value is the same, bit for bit, on small
- * integers and on the awkward values of floating point. */
+/* Each rule: the graph it leaves, and that the value is the same, bit for bit, on small integers and on the awkward values
+ * of floating point. */
 #include "../graph/support.h"
 
 #include "opt/opt.h"

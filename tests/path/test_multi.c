@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Terms planned together: recorded equation sets, counts against references, and by numbers
- * that steps of one value are equal tensors and that steps of one apply go on alike whatever is
- * put in. */
+/* Terms planned together: recorded equation sets, counts against references, and by numbers that steps of one value are
+ * equal tensors and that steps of one apply go on alike whatever is put in. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,8 +92,7 @@ static size_t offset(const PathMulti *m, PathLabels legs, const int64_t *at)
     return n;
 }
 
-/* result[legs] = sum over the other labels of a * b (b may be null), one loop over all labels
- * met. */
+/* result[legs] = sum over the other labels of a * b (b may be null), one loop over all labels met. */
 static Tensor contract(const PathMulti *m, const Tensor *a, const Tensor *b, PathLabels legs)
 {
     Tensor r = {legs, ARENA_ARRAY(&ctx.arena, count(m, legs), double)};
@@ -130,9 +128,8 @@ static Tensor filled(const PathMulti *m, PathLabels legs, uint64_t seed)
     return t;
 }
 
-/* Labels as axes: operands are filled by axis, so that equal tensors get equal numbers.
- * Evaluates the term; from step `from` on when `put` is given, which is then that step's
- * operand a. Returns the result in output order. */
+/* Labels as axes: operands are filled by axis, so that equal tensors get equal numbers. Evaluates the term; from step
+ * `from` on when `put` is given, which is then that step's operand a. Returns the result in output order. */
 static Tensor evaluate(const PathMulti *m, const PathTerm *t, const PathTermStep *steps,
                        uint32_t from, const Tensor *put, Tensor *made)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contraction order against oracles that share nothing with it: costs by sets of labels, the
- * optimum by trying all orders, the least peak by trying all schedules; and the corners: empty,
- * scalar, repeated, extent 0 and 1, huge, hostile. */
+/* Contraction order against oracles that share nothing with it: costs by sets of labels, the optimum by trying
+ * all orders, the least peak by trying all schedules; and the corners: empty, scalar, repeated, extent 0 and 1,
+ * huge, hostile. */
 #include <stdio.h>
 #include <string.h>
 
@@ -582,8 +582,7 @@ static void test_bad_options_are_refused_with_a_reason(void **state)
     ctx = saved;
 }
 
-/* A ring of rings with mixed extents, 48 operands: no optimum known to the test, the answer is
- * fixed all the same. */
+/* A ring of rings with mixed extents, 48 operands: no optimum known to the test, the answer is fixed all the same. */
 static PathProblem rings(void)
 {
     uint32_t n = 48, at = 0, *labels = ARENA_ARRAY(&ctx.arena, (size_t)n * 4, uint32_t);

@@ -58,13 +58,12 @@ typedef struct RandomProgram {
 } RandomProgram;
 
 void random_program(RandomProgram *p, uint64_t seed);
-/* For targets whose machines have tiles of 128 partitions: f32, c64, f16 and bf16, extents
- * about theirs, all fixed, none empty. Parameters of 16 bits hold -1, 0 and 1. */
+/* For targets whose machines have tiles of 128 partitions: f32, c64, f16 and bf16, extents about theirs, all fixed, none empty.
+ * Parameters of 16 bits hold -1, 0 and 1. */
 void random_program_device(RandomProgram *p, uint64_t seed);
 /* The kernel as TDSL, with its dims in the kernel's own names. */
 void random_program_print(const RandomProgram *p, Text *out);
-/* Drops statement `k` and what then has no value or no use; false when nothing would be left.
- */
+/* Drops statement `k` and what then has no value or no use; false when nothing would be left. */
 bool random_program_drop(RandomProgram *p, uint32_t k);
 /* Drops parameter `k` when nothing uses it. */
 bool random_program_drop_param(RandomProgram *p, uint32_t k);

@@ -155,8 +155,7 @@ static bool interpret(Trial *t, const RandomProgram *p, const Graph *g, Expected
     return graph_eval(&t->ctx, &t->arena, g, e->dims, e->args, e->results);
 }
 
-/* Negative zeros compare equal to zeros: a sum that starts from 0 and one that does not differ
- * in that alone. */
+/* Negative zeros compare equal to zeros: a sum that starts from 0 and one that does not differ in that alone. */
 static bool same(const Tensor *a, const Tensor *b, int64_t *at)
 {
     for (*at = 0; *at < a->count; ++*at) {
@@ -193,8 +192,7 @@ static bool compare(Trial *t, CLibrary *library, const Graph *g, const Expected 
     return true;
 }
 
-/* Index of the first program that fails, n when none does, or -1 when they do not compile
- * together. */
+/* Index of the first program that fails, n when none does, or -1 when they do not compile together. */
 static int64_t try_programs(const Setup *s, const RandomProgram *p, uint32_t n, char *why,
                             size_t room)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime's tests share: cmocka, and a few checks that print the message when they
- * fail. */
+/* What the runtime's tests share: cmocka, and a few checks that print the message when they fail. */
 #ifndef RUNTIME_CHECK_H
 #define RUNTIME_CHECK_H
 

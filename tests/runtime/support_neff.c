@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the NEFF-shaped files that the stub libnrt runs: the header of a NEFF, then a tar
- * archive. */
+/* Makes the NEFF-shaped files that the stub libnrt runs: the header of a NEFF, then a tar archive. */
 #include "support_neff.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stub libnrt in tests. Each test takes a copy of the file, so that each has a library of
- * its own: one that hung is of no use to the next. */
+/* The stub libnrt in tests. Each test takes a copy of the file, so that each has a library of its own:
+ * one that hung is of no use to the next. */
 #ifndef SUPPORT_STUB_H
 #define SUPPORT_STUB_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checked call: right arguments give the kernel's result, every wrong one a status and a
- * message that names kernel and argument, and leaves the results as they were. */
+/* The checked call: right arguments give the kernel's result, every wrong one a status and a message
+ * that names kernel and argument, and leaves the results as they were. */
 #include "check.h"
 
 typedef struct Fixture {

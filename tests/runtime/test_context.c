@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts, status texts and the registry: what they own, what they refuse, and that running
- * out of memory anywhere is a status that leaks nothing. */
+/* Contexts, status texts and the registry: what they own, what they refuse, and that running out of
+ * memory anywhere is a status that leaks nothing. */
 #include "support_stub.h"
 
 #include <pthread.h>

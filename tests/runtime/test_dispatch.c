@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dispatcher: which backend runs and why, for each setting; that explaining and calling
- * agree; and that nothing meant for the device runs in C without saying so. */
+/* The dispatcher: which backend runs and why, for each setting; that explaining and calling agree; and
+ * that nothing meant for the device runs in C without saying so. */
 #include "support_stub.h"
 
 #include <fcntl.h>

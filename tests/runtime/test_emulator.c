@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The emulator as a backend: its command line, its answers good and bad, and nothing left in
- * the folder for temporary files. Most tests put a shell script in the emulator's place; the
- * last ones run the real one, and are skipped with the reason where there is no NumPy. */
+/* The emulator as a backend: its command line, its answers good and bad, and nothing left in the folder
+ * for temporary files. Most tests put a shell script in the emulator's place; the last ones run the real
+ * one, and are skipped with the reason where there is no NumPy. */
 #include "support_stub.h"
 
 #include <dirent.h>
@@ -86,8 +86,7 @@ static void fails(const char *script, const char *python, int64_t timeout_ms,
     bench_close(&b);
 }
 
-/* Answers with the first input: the arguments are PROGRAM --function F --target T --in A --in B
- * --out R */
+/* Answers with the first input: the arguments are PROGRAM --function F --target T --in A --in B --out R */
 static const char copy_script[] =
     "test \"$2 $3 $4 $5\" = '--function matmul --target trn2' || exit 9\n"
     "test \"$6 $8 ${10}\" = '--in --in --out' || exit 9\n"

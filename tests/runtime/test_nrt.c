@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way to a device, through the stub libnrt: it works, and when it does not, at whatever
- * call and in whatever way, there is a status and a message naming kernel and cause, host
- * memory is as it was, nothing is left behind, and other kernels go on. */
+/* The way to a device, through the stub libnrt: it works, and when it does not, at whatever call and in
+ * whatever way, there is a status and a message naming kernel and cause, host memory is as it was, nothing
+ * is left behind, and other kernels go on. */
 #include "support_stub.h"
 
 #include "../../runtime/src/nrt_status.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device tensors: copies happen once, chained kernels make no host trip, the current value is
- * always the one that is read, and running out of memory anywhere leaves nothing behind. */
+/* Device tensors: copies happen once, chained kernels make no host trip, the current value is always the
+ * one that is read, and running out of memory anywhere leaves nothing behind. */
 #include "support_stub.h"
 
 #include <stdlib.h>

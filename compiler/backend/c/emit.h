@@ -34,8 +34,7 @@ typedef struct Emitter {
                          element */
 } Emitter;
 
-/* More tile statements than this are not printed into one file: no C compiler takes it in
- * reasonable time. */
+/* More tile statements than this are not printed into one file: no C compiler takes it in reasonable time. */
 #define EMIT_STATEMENTS 40000
 
 /* ---- emit_stmt.c ---- */

@@ -93,8 +93,8 @@ static Place alloc_emit(Emitter *e, BufRef buf, Place ws, bool more)
     return ws;
 }
 
-/* Which value the next statements compute; said once. Not its line: a token, AST or checked
- * dump is laid out in another way than its program, and the C of all dumps is the same. */
+/* Which value the next statements compute; said once. Not its line: a token, AST or checked dump is laid out in another
+ * way than its program, and the C of all dumps is the same. */
 static void name_comment(Emitter *e, const Stmt *s)
 {
     if (s->name == NULL || s->name == e->last_name) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Register tiles. The statements that use an accumulator of rank >= 1 become a function, in
- * which each vector of the accumulator is a variable with a name: arrays and loops would be
- * left to the compiler's vectoriser, which cannot be trusted with them. The function is printed
- * in variants, one per width of vectors and once as plain C for compilers without vectors; the
- * best one the processor has is called. All variants add in the same order. */
+/* Register tiles. The statements that use an accumulator of rank >= 1 become a function, in which each vector of the
+ * accumulator is a variable with a name: arrays and loops would be left to the compiler's vectoriser, which cannot be
+ * trusted with them. The function is printed in variants, one per width of vectors and once as plain C for compilers
+ * without vectors; the best one the processor has is called. All variants add in the same order. */
 #include <string.h>
 
 #include "backend/c/emit.h"
@@ -32,8 +31,7 @@ static const char *element_type(DType t)
     return t == DTYPE_I32 ? "uint32_t" : t == DTYPE_I64 ? "uint64_t" : c_type(t);
 }
 
-/* Lanes of the part that starts at `at` of `span` lanes: the widest vector that fits, else a
- * single element. */
+/* Lanes of the part that starts at `at` of `span` lanes: the widest vector that fits, else a single element. */
 static int64_t part_lanes(const Emitter *e, DType t, int64_t at, int64_t span)
 {
     int64_t size = dtype_bytes(t);

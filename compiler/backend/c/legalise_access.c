@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be said of an index of a tile statement without knowing what it means: which
- * accesses use it and at which stride, and how far its range runs. */
+/* What can be said of an index of a tile statement without knowing what it means: which accesses use it and at which
+ * stride, and how far its range runs. */
 #include "backend/c/legalise.h"
 
 #include "loop/affine.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sum of products of two operands. Of the indices that stay, one becomes the row of a
- * register tile and one its vector; the operand with the vector index (B) is copied block by
- * block into panels of NR columns, the other (A) into panels of MR rows, both in the order in
- * which they are then read and padded with zeros at the edges. So there is one register tile,
- * always full, whatever the strides, types and extents of the operands are; edges are cut where
- * its result joins the destination.
+/* A sum of products of two operands. Of the indices that stay, one becomes the row of a register tile and one its vector; the
+ * operand with the vector index (B) is copied block by block into panels
+ * of NR columns, the other (A) into panels of MR rows, both in the order in which they are then read and padded with zeros at the
+ * edges. So there is one register tile, always full, whatever the strides, types and
+ * extents of the operands are; edges are cut where its result joins the destination.
  *
  *     for each index in both operands, each further summed index
  *       for k by KC
@@ -72,8 +71,8 @@ static uint32_t longest_sum(const Kernel *k, const Stmt *s)
     return found;
 }
 
-/* How well an index serves as the vector: its length, as far as a tile uses it; unit stride in
- * the destination counts most, since the operand is packed anyway. */
+/* How well an index serves as the vector: its length, as far as a tile uses it; unit stride in the destination counts most,
+ * since the operand is packed anyway. */
 static int64_t vector_score(const Kernel *k, const Stmt *s, uint32_t i, const Expr *operand)
 {
     VarRef v = s->index[i].var;
@@ -84,8 +83,7 @@ static int64_t vector_score(const Kernel *k, const Stmt *s, uint32_t i, const Ex
     return score * (access_is_unit(k, load->buf, load->at, v) ? 2 : 1);
 }
 
-/* And as the row: packing must not fetch a line of memory for each element, so it or the summed
- * index runs along lines. */
+/* And as the row: packing must not fetch a line of memory for each element, so it or the summed index runs along lines. */
 static int64_t row_score(const Kernel *k, const Stmt *s, uint32_t i, const Expr *operand,
                          uint32_t sum)
 {
@@ -152,8 +150,7 @@ static bool is_direct(const Kernel *k, const Stmt *s, const MatmulPlan *p)
            (range_most(rr) <= TILE_ROWS || sat_mul(most_k, range_most(rv)) <= DIRECT_ELEMENTS);
 }
 
-/* A product that no index leaves on one side alone, or of a type without vectors, is not for
- * register tiles. */
+/* A product that no index leaves on one side alone, or of a type without vectors, is not for register tiles. */
 static bool plan_choose(const Kernel *k, const Stmt *s, MatmulPlan *p)
 {
     DType t = k->bufs.at[s->dst].dtype;
@@ -344,8 +341,7 @@ static BufRef register_tile(Matmul *m, const Side *a, const Side *b, Affine kbas
     return e;
 }
 
-/* Inside the loops over blocks of k and j: the panels of B are packed; A's follow row by row.
- */
+/* Inside the loops over blocks of k and j: the panels of B are packed; A's follow row by row. */
 static void rows_and_tiles(Matmul *m, Side *b, Affine jbase, Range jrange, Affine kbase,
                            Range krange, int64_t most_k)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the printer of C relies on, beyond what loop_verify has seen: unrolled indices are few
- * and known, a vector index has unit stride or none, accumulators are small and every element
- * of them is a name, and nothing exceeds what C11 compilers must accept. A LEGAL kernel may
- * come from a file, so each rule ends in a diagnostic. */
+/* What the printer of C relies on, beyond what loop_verify has seen: unrolled indices are few and known, a vector index has unit
+ * stride or none, accumulators are small and every element of them is a name, and nothing exceeds what C11 compilers
+ * must accept. A LEGAL kernel may come from a file, so each rule ends in a diagnostic. */
 #include "backend/c/c.h"
 #include "backend/c/legalise.h"
 #include "loop/affine.h"
@@ -93,8 +92,7 @@ static const TileIndex *find_index(const Stmt *s, VarRef v)
     return NULL;
 }
 
-/* The expression with all local indices at their start; it must be a number. Allocates nothing
- * lasting. */
+/* The expression with all local indices at their start; it must be a number. Allocates nothing lasting. */
 static bool start_position(const Check *c, const Stmt *s, Affine x, int64_t *out)
 {
     ArenaMark mark = arena_mark(&c->ctx->arena);
@@ -107,8 +105,7 @@ static bool start_position(const Check *c, const Stmt *s, Affine x, int64_t *out
     return constant;
 }
 
-/* Every element of a named accumulator that the statement touches has a name when it is
- * unrolled. */
+/* Every element of a named accumulator that the statement touches has a name when it is unrolled. */
 static bool check_named(const Check *c, const Stmt *s, BufRef buf, const Affine *at)
 {
     const Buffer *b = &c->k->bufs.at[buf];

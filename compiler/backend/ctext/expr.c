@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses and scalar expressions as C. An address is a sum over the dimensions, each an
- * affine expression in parentheses times a stride, so that every intermediate number lies
- * inside the buffer. A long expression is cut into temporaries by its text alone, which keeps
- * lines and brackets short whatever the source was. */
+/* Addresses and scalar expressions as C. An address is a sum over the dimensions, each an affine expression in
+ * parentheses times a stride, so that every intermediate number lies inside the buffer. A long expression is cut into
+ * temporaries by its text alone, which keeps lines and brackets short whatever the source was. */
 #include <string.h>
 
 #include "backend/ctext/ctext.h"
@@ -110,8 +109,7 @@ const char *range_hi(CWriter *e, Range r)
 
 /* ---- addresses ---- */
 
-/* The stride of dimension d: its fixed part, and the open part as text ("" when there is none).
- */
+/* The stride of dimension d: its fixed part, and the open part as text ("" when there is none). */
 static int64_t stride_of(const CWriter *e, const Buffer *b, uint32_t d, const char **open)
 {
     int64_t fixed = 1;
@@ -382,8 +380,7 @@ static CText leaf_text(CWriter *e, const Expr *x)
     UNREACHABLE();
 }
 
-/* Nodes in an order with operands first; shared nodes once. No recursion: expressions may be
- * deep. */
+/* Nodes in an order with operands first; shared nodes once. No recursion: expressions may be deep. */
 typedef struct Walk {
     const Expr *x;
     uint32_t next; /* operand to go to */

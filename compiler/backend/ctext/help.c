@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The static inline functions of a generated file: the scalar ops as their row of the op table
- * says, wrapping integer arithmetic, conversions. One is defined when something first asks for
- * its name, after those it needs itself. */
+/* The static inline functions of a generated file: the scalar ops as their row of the op table says, wrapping integer
+ * arithmetic, conversions. One is defined when something first asks for its name, after those it needs itself. */
 #include <string.h>
 
 #include "backend/ctext/ctext.h"

@@ -8,8 +8,8 @@
 
 #define COLUMNS 100
 
-/* Where to break a line of more than `room` characters: after a ';' or ',', before "&&" or
- * "||", else at the last blank before, else at the first one after. */
+/* Where to break a line of more than `room` characters: after a ';' or ',', before "&&" or "||", else at the last blank
+ * before, else at the first one after. */
 static size_t break_at(const char *s, size_t n, size_t room)
 {
     for (size_t k = room; k > room / 2; k--) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of generated C. A word is changed only when it has to be, and always in the same way,
- * so that the names in a header are those of the source wherever possible and never depend on
- * anything but the source. */
+/* Names of generated C. A word is changed only when it has to be, and always in the same way, so that the names in a
+ * header are those of the source wherever possible and never depend on anything but the source. */
 #include "backend/ctext/names.h"
 
 #include <stdio.h>

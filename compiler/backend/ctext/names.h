@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and foreign text in generated C: identifiers that are unique and mean nothing else to a
- * C or C++ compiler, and the only filters through which text of the user reaches comments and
- * strings. */
+/* Names and foreign text in generated C: identifiers that are unique and mean nothing else to a C or C++ compiler,
+ * and the only filters through which text of the user reaches comments and strings. */
 #ifndef BACKEND_CTEXT_NAMES_H
 #define BACKEND_CTEXT_NAMES_H
 
@@ -22,14 +21,12 @@ const char *names_take(Names *n, const char *wish);
 /* Takes `word` as it is; false when it is taken. */
 bool names_claim(Names *n, const char *word);
 
-/* Keywords of C and C++, names and macros of the standard headers, names that generated text
- * uses itself. */
+/* Keywords of C and C++, names and macros of the standard headers, names that generated text uses itself. */
 bool c_name_reserved(const char *word);
 /* What the function of kernel `name` is called in C: the name itself unless it is reserved. */
 const char *c_symbol(Arena *a, const char *name);
 
-/* Printable ASCII as it is; all else, and what could end a comment or splice a line, as <hex>.
- */
+/* Printable ASCII as it is; all else, and what could end a comment or splice a line, as <hex>. */
 void text_comment(Text *out, Str s);
 /* A C string literal without trigraphs and escapes that a following digit could extend. */
 void text_literal(Text *out, const char *s);

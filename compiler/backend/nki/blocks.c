@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of a contraction's tiles. A block is a strip of row tiles times a strip of column
- * tiles, each pair with a PSUM bank of its own. Inside a block K is the outer loop: a step
- * needs one slab of either operand and makes all of the block's matmuls, so that the first
- * matmul starts when the first slabs are in and the copies keep ahead of the Tensor engine. The
- * last steps are taken tile by tile, so that one tile is emptied while the next is finished and
- * the next block finds its banks free. What a step needs is made AHEAD steps early: transposes
- * fall between the matmuls of an earlier step, also over the border of blocks.
+ * tiles, each pair with a PSUM bank of its own. Inside a block K is the outer loop: a step needs
+ * one slab of either operand and makes all of the block's matmuls, so that the first matmul
+ * starts when the first slabs are in and the copies keep ahead of the Tensor engine. The last
+ * steps are taken tile by tile, so that one tile is emptied while the next is finished and the
+ * next block finds its banks free. What a step needs is made AHEAD steps early: transposes fall
+ * between the matmuls of an earlier step, also over the border of blocks.
  *
  * Batches, and rows that are taken one by one, share a PSUM tile side by side while they fit
  * (`outer`): one instruction empties it.
@@ -259,8 +259,8 @@ static void plan_strips(Plan *p)
     p->groups.at = at;
 }
 
-/* Are the operands one, with the labels of rows and columns exchanged, and is a transpose
- * cheaper than the product? */
+/* Are the operands one, with the labels of rows and columns exchanged, and is a transpose cheaper
+ * than the product? */
 static bool is_symmetric(const Plan *p)
 {
     const Contraction *c = p->c;

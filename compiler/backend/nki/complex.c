@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements of a complex kernel as statements of a real one; see complex.h. A value that
- * treats both parts alike keeps one statement, with the part as a label more. Any other is two
+/* Statements of a complex kernel as statements of a real one; see complex.h. A value that treats
+ * both parts alike keeps one statement, with the part as a label more. Any other is two
  * statements, one after the other over the same indices, that the legaliser takes together. A
  * block that only renames a contraction's operand (conjugated or widened to complex) is not
  * made: its users read the operand. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Complex kernels as real ones, before legalisation. A buffer of c64 becomes one of f32 with a
- * last dimension of 2, the parts: the same bytes, so arguments need no conversion. The result
- * is a TILED kernel like any other: the interpreter runs it on the same arguments.
+ * last dimension of 2, the parts: the same bytes, so arguments need no conversion. The result is
+ * a TILED kernel like any other: the interpreter runs it on the same arguments.
  *
  * A product of two complex operands is one contraction with two labels more,
  *
@@ -9,8 +9,8 @@
  *
  * where E holds the right operand and, at s = 1, i times it: E[.., r, s] is plus or minus
  * B[.., r] for s = 0 and B[.., 1-r] for s = 1. Signs take in conjugation of either. So both
- * operands are read in the order they lie, all parts of the result accumulate together, and
- * come out in the order they are stored. E is written down (and interpreted) as a buffer; the
+ * operands are read in the order they lie, all parts of the result accumulate together, and come
+ * out in the order they are stored. E is written down (and interpreted) as a buffer; the
  * legaliser knows it as a `Turn` and makes only the tiles of it that are not B itself. */
 #ifndef BACKEND_NKI_COMPLEX_H
 #define BACKEND_NKI_COMPLEX_H
@@ -31,8 +31,7 @@ typedef struct RealKernel {
     VarRef part, turned; /* the labels r and s; UINT32_MAX when the kernel was real */
 } RealKernel;
 
-/* False, and reported, when the kernel does something with complex numbers that `target` lacks.
- */
+/* False, and reported, when the kernel does something with complex numbers that `target` lacks. */
 bool complex_split(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target,
                    RealKernel *out);
 

@@ -110,8 +110,7 @@ static void choose_roles(Contraction *c)
     c->pm = pm;
 }
 
-/* Which contracted labels lie on partitions together. A block on chip has one; it is taken as
- * it is. */
+/* Which contracted labels lie on partitions together. A block on chip has one; it is taken as it is. */
 static void choose_k(Contraction *c)
 {
     Lower *l = c->l;
@@ -159,8 +158,7 @@ static void choose_k(Contraction *c)
 
 /* ---- the epilogue, over the labels of the matmul ---- */
 
-/* Label of the epilogue -> affine in labels of the matmul: both statements' positions in the
- * accumulator are the same. */
+/* Label of the epilogue -> affine in labels of the matmul: both statements' positions in the accumulator are the same. */
 static const Affine *rename_affines(Arena *a, const Affine *at, uint32_t rank,
                                     const Stmt *epilogue, const VarRef *var, const Affine *by)
 {

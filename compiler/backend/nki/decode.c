@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a statement of a LEGAL kernel to the instruction it is. The forms are few (instr_make.c
- * writes them); what matches none is refused with a phrase, since a LEGAL kernel may come from
- * a dump that somebody wrote. */
+/* From a statement of a LEGAL kernel to the instruction it is. The forms are few (instr_make.c writes them); what matches none is
+ * refused with a phrase, since a LEGAL kernel may come from a dump that somebody wrote. */
 #include <math.h>
 
 #include "backend/nki/nki.h"

@@ -69,8 +69,7 @@ static void leaves_of(const Val *v, Leaves *out)
     }
 }
 
-/* How many trailing labels of `f` can lie on the free axis of one instruction: each leaf has
- * all of them or none. */
+/* How many trailing labels of `f` can lie on the free axis of one instruction: each leaf has all of them or none. */
 static uint32_t suffix(const Leaves *leaves, Labels f)
 {
     uint32_t best = 0;
@@ -435,12 +434,12 @@ static const Val *turned_by(Evaluation *ev, const Val *x, const Val *k, double b
     return force(ev, binary(ev, OP_ADD, product, x), DTYPE_F32, NULL);
 }
 
-/* x, or a quarter of a turn more, less whole turns: for a table of one period. Two pi is
- * 201/32, whose products with whole numbers to 2^16 are exact, and a rest. For |x| <= 25000, k
- * < 2^12: the rest is off by 2^-34, so k times it by 2^-22; its product is rounded by 2^-22,
- * the sum by 2^-23; a quarter more adds 2^-22 and 2^-24. As k comes from a rounded quotient,
- * the result is up to 0.003 outside; one more turn brings it back, by 2^-22.4 and 2^-23, and
- * the last 2^-21 are cut off. In all less than 2^-19; nothing where |x| <= 3.14. */
+/* x, or a quarter of a turn more, less whole turns: for a table of one period. Two pi is 201/32,
+ * whose products with whole numbers to 2^16 are exact, and a rest. For |x| <= 25000, k < 2^12: the
+ * rest is off by 2^-34, so k times it by 2^-22; its product is rounded by 2^-22, the sum by 2^-23;
+ * a quarter more adds 2^-22 and 2^-24. As k comes from a rounded quotient, the result is up to
+ * 0.003 outside; one more turn brings it back, by 2^-22.4 and 2^-23, and the last 2^-21 are cut
+ * off. In all less than 2^-19; nothing where |x| <= 3.14. */
 static const Val *one_period(Evaluation *ev, const Val *x, bool quarter)
 {
     const double first = 6.28125;

@@ -270,8 +270,7 @@ static bool in_order(const Transfer *t, uint32_t loose)
     return true;
 }
 
-/* The labels of one copy must make a rectangle of the tile: the innermost ones of the
- * partitions, neighbours on the free axis. */
+/* The labels of one copy must make a rectangle of the tile: the innermost ones of the partitions, neighbours on the free axis. */
 static bool is_rectangle(const Transfer *t, uint32_t loose)
 {
     bool ended = false, begun = false;
@@ -294,8 +293,7 @@ static bool is_rectangle(const Transfer *t, uint32_t loose)
     return true;
 }
 
-/* The set of labels to take one by one so that the rest are slices; all bits set: none is cheap
- * enough. */
+/* The set of labels to take one by one so that the rest are slices; all bits set: none is cheap enough. */
 static uint32_t choose_loose(const Transfer *t)
 {
     uint32_t best = UINT32_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names in the printed text. A kernel, its parameters and its results are called as in the
- * program unless Python, NKI or another name of the kernel is in the way; tiles and blocks have
- * names that end in a number (instr_make.c, legalise.c), which none made here does. */
+/* Names in the printed text. A kernel, its parameters and its results are called as in the program unless Python, NKI
+ * or another name of the kernel is in the way; tiles and blocks have names that end in a number (instr_make.c,
+ * legalise.c), which none made here does. */
 #include <string.h>
 
 #include "backend/nki/nki.h"

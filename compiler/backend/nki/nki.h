@@ -48,8 +48,7 @@ typedef enum InstrKind {
 
 #define NKI_DIMS 36
 
-/* One operand. On chip: partitions [p, p+np), elements f, f+step, ... In HBM: one slice per
- * dimension, or strides. */
+/* One operand. On chip: partitions [p, p+np), elements f, f+step, ... In HBM: one slice per dimension, or strides. */
 typedef struct Operand {
     BufRef buf;
     bool on_chip;

@@ -23,8 +23,8 @@ typedef struct NkiPart {
 } NkiPart;
 
 void nki_part(Arena *arena, SymTable *syms, const Kernel *k, uint32_t number, NkiPart *out);
-/* Does each part read, of a tensor that it writes and of inout arguments, only the rows that
- * are its own? */
+/* Does each part read, of a tensor that it writes and of inout arguments, only the rows that are
+ * its own? */
 bool nki_parts_sound(const Kernel *k);
 /* The temporaries that parts hand to each other, in order; false past the last. */
 bool nki_temporary(const Kernel *k, uint32_t i, BufRef *out);

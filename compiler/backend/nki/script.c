@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_neff.py, the script that turns the printed kernels of a folder into NEFFs on a host
- * with the Neuron tools. It is the same for every folder: what it needs to know is in the
- * manifests. */
+/* build_neff.py, the script that turns the printed kernels of a folder into NEFFs on a host with
+ * the Neuron tools. It is the same for every folder: what it needs to know is in the manifests. */
 #include "backend/nki/nki.h"
 
 /* clang-format off */

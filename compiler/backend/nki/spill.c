@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warnings of values that fusion kept on chip and this target does not. Fusion has warned of
- * the others. */
+/* Warnings of values that fusion kept on chip and this target does not. Fusion has warned of the
+ * others. */
 #include "backend/nki/lower.h"
 
 void spill_warn(const Lower *l, BufRef buf, const char *why)

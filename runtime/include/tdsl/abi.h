@@ -59,8 +59,8 @@ typedef int32_t tdsl_status;
 #define TDSL_E_NEFF        (-36) /* NEFF missing, damaged, or of another kernel */
 #define TDSL_E_INTERNAL    (-99)
 
-/* Element types. Complex numbers are (real, imaginary) pairs; bool is one byte, 0 or 1; f16 and
- * bf16 are their 16-bit patterns. */
+/* Element types. Complex numbers are (real, imaginary) pairs; bool is one byte, 0 or 1; f16 and bf16 are
+ * their 16-bit patterns. */
 typedef enum tdsl_dtype {
     TDSL_F64 = 1,
     TDSL_F32 = 2,
@@ -80,8 +80,7 @@ typedef enum tdsl_role {
     TDSL_SCALAR = 4 /* by value in the typed entry, by pointer in `call` */
 } tdsl_role;
 
-/* One extent of an argument: number `fixed` when `dim` is -1, else the value of open dimension
- * `dim`. */
+/* One extent of an argument: number `fixed` when `dim` is -1, else the value of open dimension `dim`. */
 typedef struct tdsl_extent {
     int32_t dim;
     int32_t reserved;

@@ -121,8 +121,8 @@ typedef struct tdsl_config {
     void *user;         /* handed to the functions below */
     void *(*allocate)(void *user, size_t bytes, size_t alignment); /* both or neither */
     void (*release)(void *user, void *memory, size_t bytes);
-    /* Told once for each kernel and cause when a call meant for the device runs in C instead.
-     * Default: one line on standard error, for nothing falls back in silence. */
+    /* Told once for each kernel and cause when a call meant for the device runs in C instead. Default:
+     * one line on standard error, for nothing falls back in silence. */
     void (*log)(void *user, const char *message);
 } tdsl_config;
 
@@ -136,15 +136,13 @@ typedef struct tdsl_config {
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_context_create(const tdsl_config *config,
                                                         tdsl_context **context,
                                                         tdsl_report *report);
-/* Frees everything made through the context, device memory included. Null is allowed. Never
- * hangs. */
+/* Frees everything made through the context, device memory included. Null is allowed. Never hangs. */
 TDSL_API void tdsl_context_destroy(tdsl_context *context);
 
 /* --- kernels --- */
 
-/* Adds a generated kernel under its name; the table must outlive the context. The same table
- * twice is no error, another table of the same name is. A kernel without a C form has a null
- * `call`. */
+/* Adds a generated kernel under its name; the table must outlive the context. The same table twice is
+ * no error, another table of the same name is. A kernel without a C form has a null `call`. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_register(tdsl_context *context,
                                                   const tdsl_kernel_info *info,
                                                   tdsl_report *report);
@@ -160,8 +158,7 @@ TDSL_API tdsl_kernel *tdsl_kernel_at(tdsl_context *context, size_t index);
 TDSL_API const tdsl_kernel_info *tdsl_kernel_table(const tdsl_kernel *kernel);
 
 /* One tensor that a device program takes or gives: an argument of the kernel or a temporary of
- * the form, or, with `extents`, consecutive elements of one (rows of a result, for instance).
- */
+ * the form, or, with `extents`, consecutive elements of one (rows of a result, for instance). */
 typedef struct tdsl_nki_operand {
     const char *name; /* of the program's parameter; null: as the argument or temporary */
     int32_t role;     /* TDSL_IN or TDSL_OUT; what is read and written has two operands */
@@ -172,8 +169,8 @@ typedef struct tdsl_nki_operand {
     const int64_t *extents; /* null: the whole tensor */
 } tdsl_nki_operand;
 
-/* A device program: a NEFF for the device, the printed text for the emulator, or both. A NEFF
- * is code for the device, so its SHA-256 is asked for and checked before it is loaded. */
+/* A device program: a NEFF for the device, the printed text for the emulator, or both. A NEFF is
+ * code for the device, so its SHA-256 is asked for and checked before it is loaded. */
 typedef struct tdsl_nki_part {
     const void *neff; /* embedded bytes, which must outlive the context, or null */
     size_t neff_bytes;
@@ -200,9 +197,9 @@ typedef struct tdsl_nki_temporary {
 #define TDSL_NKI_VERSION 1
 
 /* The NKI form of a kernel, for one choice of its open dimensions: one device program or, where
- * one would be too long for the device, several that run in order. Every element of a result
- * and of a temporary is written once, and read only after that; an element of an inout argument
- * is the caller's until it is written. Everything but embedded bytes is copied. */
+ * one would be too long for the device, several that run in order. Every element of a result and
+ * of a temporary is written once, and read only after that; an element of an inout argument is
+ * the caller's until it is written. Everything but embedded bytes is copied. */
 typedef struct tdsl_nki_form {
     uint32_t struct_size;
     uint32_t version;   /* TDSL_NKI_VERSION: of this structure and those it points to */
@@ -237,8 +234,7 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_nki(tdsl_context *context, con
                                                       const tdsl_nki_form *form,
                                                       tdsl_report *report);
 /* The list of forms that tdslc --target=trn2 writes beside the programs: a null pointer ends
- * it. Paths that do not begin with '/' are taken from `folder`, which may be null: as they are.
- */
+ * it. Paths that do not begin with '/' are taken from `folder`, which may be null: as they are. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_register_nki_all(tdsl_context *context,
                                                           const tdsl_nki_form *const *forms,
                                                           const char *folder,
@@ -287,9 +283,9 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_call(tdsl_kernel *kernel, tdsl_tensor *
                                               size_t n_args, const tdsl_call_options *options,
                                               tdsl_report *report);
 
-/* The same decision for the same arguments without running anything: the report names the
- * backend and the reason. The device's library is opened if the decision depends on it. The
- * status is that with which tdsl_call would refuse. */
+/* The same decision for the same arguments without running anything: the report names the backend and
+ * the reason. The device's library is opened if the decision depends on it. The status is that with which
+ * tdsl_call would refuse. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_dispatch_explain(tdsl_kernel *kernel,
                                                           tdsl_tensor *args, size_t n_args,
                                                           const tdsl_call_options *options,
@@ -303,12 +299,12 @@ TDSL_API TDSL_NODISCARD tdsl_status tdsl_dispatch_explain(tdsl_kernel *kernel,
  * threshold says. A kernel run in C fetches first, which its report counts, and leaves its
  * results on the host.
  *
- * Tensors of one device memory must not be used by two calls at once if either writes. A copy
- * of a tensor shares its device memory, and is not to be used once that was given back. */
+ * Tensors of one device memory must not be used by two calls at once if either writes. A copy of
+ * a tensor shares its device memory, and is not to be used once that was given back. */
 
-/* Gives the tensor device memory and copies its data there. No copy when they are there
- * already; with null `data` there is nothing to copy. With the backend set to c there is no
- * device: nothing happens, TDSL_OK, and the report says so. */
+/* Gives the tensor device memory and copies its data there. No copy when they are there already; with
+ * null `data` there is nothing to copy. With the backend set to c there is no device: nothing happens,
+ * TDSL_OK, and the report says so. */
 TDSL_API TDSL_NODISCARD tdsl_status tdsl_to_device(tdsl_context *context, tdsl_tensor *tensor,
                                                    tdsl_report *report);
 /* Copies back what the device has and the host has not; else does nothing. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the C target share: kernels from text, taken through every stage. A suite
- * collects kernels with the extents they are to run with; run at the end, it prints all of them
- * into one file, compiles that with every warning, loads it and compares each result, bit for
- * bit, with what the interpreter made of the kernel as it was given. */
+/* What the tests of the C target share: kernels from text, taken through every stage. A suite collects kernels with
+ * the extents they are to run with; run at the end, it prints all of them into one file, compiles that with every warning,
+ * loads it and compares each result, bit for bit, with what the interpreter made of the kernel as it was given. */
 #ifndef TESTS_BACKEND_C_SUPPORT_H
 #define TESTS_BACKEND_C_SUPPORT_H
 
@@ -16,9 +15,8 @@
 typedef struct Suite Suite;
 
 Suite *suite_new(const char *name);
-/* `body` is a kernel of form tiled without its first line; placeholders: {T} the type, {0} its
- * zero, and $1 .. $9 in `words`. The kernel is given a name of its own. Reads, legalises,
- * verifies. */
+/* `body` is a kernel of form tiled without its first line; placeholders: {T} the type, {0} its zero, and $1 .. $9 in
+ * `words`. The kernel is given a name of its own. Reads, legalises, verifies. */
 typedef struct CaseId {
     uint32_t kernel;
 } CaseId;
@@ -33,8 +31,7 @@ KernelModule *read_module(Ctx *ctx, const char *text);
 const char *messages(Ctx *ctx);
 /* The files of a module, legalised: .c and .h (h null: one file). */
 void emit_module(Ctx *ctx, const KernelModule *m, bool with_header, Str *c, Str *h);
-/* Writes, compiles with `flags`, returns 0 when the compiler was content; *library then names
- * what was made. */
+/* Writes, compiles with `flags`, returns 0 when the compiler was content; *library then names what was made. */
 int compile_text(const char *compiler, const char *flags, Str c, Str h, const char *name,
                  char *library, size_t size);
 

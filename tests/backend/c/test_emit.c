@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of the C target as files: warnings at every level of optimisation, C++ headers, one
- * file or two, names that mean something in C, text that wants to be code, what entries refuse,
- * and what verify refuses before. */
+/* The files of the C target as files: warnings at every level of optimisation, C++ headers, one file or two, names that mean
+ * something in C, text that wants to be code, what entries refuse, and what verify refuses before. */
 #include "support.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of the C target run: contractions in every arrangement of their indices, folds, maps,
- * blocks; all element types, extents around the register tile's, open and fixed. */
+/* Kernels of the C target run: contractions in every arrangement of their indices, folds, maps, blocks; all element
+ * types, extents around the register tile's, open and fixed. */
 #include "support.h"
 
 #include <stdio.h>

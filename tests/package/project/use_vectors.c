@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls kernels with an open extent directly through their headers, with workspace of the size
- * they say. */
+/* Calls kernels with an open extent directly through their headers, with workspace of the size they say. */
 #include <stdio.h>
 #include <stdlib.h>
 

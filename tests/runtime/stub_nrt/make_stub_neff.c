@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* make_stub_neff OUT < LINES: a NEFF-shaped file for the stub libnrt, from the lines of
- * stub_file.c. Prints its SHA-256, which a program registering it must give. */
+/* make_stub_neff OUT < LINES: a NEFF-shaped file for the stub libnrt, from the lines of stub_file.c. Prints
+ * its SHA-256, which a program registering it must give. */
 #include "../../../runtime/src/sha256.h"
 #include "../support_neff.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NEFF-shaped test files: the 1024-byte header of a NEFF, then a tar archive with one member,
- * stub.txt, whose lines have fields separated by tabs:
+/* NEFF-shaped test files: the 1024-byte header of a NEFF, then a tar archive with one member, stub.txt,
+ * whose lines have fields separated by tabs:
  *
  *     program builtin matmul
  *     program emulator PYTHON RUN.PY PROGRAM.PY FUNCTION TARGET

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stub's calls: handles in a table, host memory for tensors, and a complaint about
- * everything the documentation forbids (a handle twice freed or never made, a tensor freed
- * while a set has it, closing with something loaded). A failing call does nothing, but for an
- * execution that finished with a numerical error, which has written its results. */
+/* The stub's calls: handles in a table, host memory for tensors, and a complaint about everything the
+ * documentation forbids (a handle twice freed or never made, a tensor freed while a set has it, closing
+ * with something loaded). A failing call does nothing, but for an execution that finished with a numerical
+ * error, which has written its results. */
 #include "stub.h"
 
 #include <pthread.h>
@@ -99,8 +99,7 @@ static void handle_drop(void *handle)
     free(handle);
 }
 
-/* Every call begins so: what the script says, and that the library is open. Leaves the lock
- * held on 0. */
+/* Every call begins so: what the script says, and that the library is open. Leaves the lock held on 0. */
 static NrtStatus enter(const char *function)
 {
     NrtStatus status = stub_enter(function);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a NEFF-shaped test file runs: a program of this file, or the printed NKI program in the
- * emulator, so that the runtime's way to a device is tested with the program the device would
- * get. */
+/* What a NEFF-shaped test file runs: a program of this file, or the printed NKI program in the emulator,
+ * so that the runtime's way to a device is tested with the program the device would get. */
 #define _GNU_SOURCE /* mkdtemp */
 #include "stub.h"
 
