@@ -244,6 +244,9 @@ def cross(prefix, work, a):
                  f"-DTDSL_AFTER={HAS_RUNTIME}"])
     expect("the runtime of this machine is not there", p.has_runtime(), "0")
     p.build()
+    p.configure(f"-DTDSL_AFTER=add_subdirectory({a.tree}/runtime tdsl EXCLUDE_FROM_ALL)")
+    p.targets = ["--target", "tdsl_runtime"]
+    p.build()  # the runtime for the other machine, from its sources
     program = os.path.join(p.build_dir, "use_vectors")
     with open(program, "rb") as f:
         expect("machine of the program (183: aarch64)", int.from_bytes(f.read(20)[18:], "little"), 183)
