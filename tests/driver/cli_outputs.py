@@ -371,11 +371,11 @@ def alive(pid):
         return False
 
 
-SLOW_CC = """#!/bin/sh
+SLOW = """#!/bin/sh
 echo $$ > '{here}/pid'
 sleep 300 &
 echo $! > '{here}/grandchild'
-: > "$TMPDIR/of the compiler"
+: > "$TMPDIR/of the program"
 mkdir "$TMPDIR/below" && : > "$TMPDIR/below/file"
 : > '{here}/started'
 {then}
@@ -383,20 +383,23 @@ mkdir "$TMPDIR/below" && : > "$TMPDIR/below/file"
 
 
 @test
-def a_run_that_is_stopped_takes_folder_and_compiler_with_it():
+def a_run_that_is_stopped_takes_folder_and_program_with_it():
     os.mkdir("tmp")
     here = os.getcwd()
-    command = [support.ARGS.tdsl_run, "--cc=./cc", "-e", "ij->i", "--shape=3x4", "-o", "r.npy", "ones"]
-    for number, then in ((signal.SIGINT, "wait"), (signal.SIGTERM, "wait"), (signal.SIGHUP, "wait"), (signal.SIGQUIT, "wait"),
-                         (signal.SIGTERM, "trap '' TERM; while :; do sleep 0.1; done")):
-        write("cc", SLOW_CC.format(here=here, then=then))
-        os.chmod("cc", 0o755)
-        child = subprocess.Popen(command, env={**os.environ, "TMPDIR": here + "/tmp"}, stderr=subprocess.PIPE)
+    by_cc, by_emulator = ["--cc=./slow"], ["--target=emulator"]
+    stubborn = "trap '' TERM; while :; do sleep 0.1; done"
+    for number, then, more in ((signal.SIGINT, "wait", by_cc), (signal.SIGTERM, "wait", by_cc), (signal.SIGHUP, "wait", by_cc),
+                               (signal.SIGQUIT, "wait", by_cc), (signal.SIGTERM, stubborn, by_cc),
+                               (signal.SIGINT, "wait", by_emulator), (signal.SIGTERM, stubborn, by_emulator)):
+        write("slow", SLOW.format(here=here, then=then))
+        os.chmod("slow", 0o755)
+        child = subprocess.Popen([support.ARGS.tdsl_run, *more, "-e", "ij->i", "--shape=3x4", "-o", "r.npy", "ones"],
+                                 env={**os.environ, "TMPDIR": here + "/tmp", "TDSL_PYTHON": here + "/slow"}, stderr=subprocess.PIPE)
         wait_until(lambda: os.path.exists("started"))
         equal(len(os.listdir("tmp")), 1)
         child.send_signal(number)
         _, err = child.communicate(timeout=60)
-        equal((child.returncode, os.listdir("tmp"), os.path.exists("r.npy"), err), (-number, [], False, b""), str(number))
+        equal((child.returncode, os.listdir("tmp"), os.path.exists("r.npy"), err), (-number, [], False, b""), f"{number} {more}")
         for name in ("pid", "grandchild"):
             pid = int(read(name))
             wait_until(lambda: not alive(pid))
@@ -405,10 +408,25 @@ def a_run_that_is_stopped_takes_folder_and_compiler_with_it():
 
 
 @test
+def a_kernel_that_runs_has_no_folder_and_can_be_stopped():
+    os.mkdir("tmp")
+    here = os.getcwd()
+    write("cc", '#!/bin/sh\ncc "$@" && : > compiled\n')
+    os.chmod("cc", 0o755)
+    child = subprocess.Popen([support.ARGS.tdsl_run, "--cc=./cc", "--cflags=-O0", "-e", "ij,jk->ik", "--shape=200x200", "--shape=200x200",
+                              "--time", "--repeat=1000000", "-o", "r.npy", "ones", "ones"], env={**os.environ, "TMPDIR": here + "/tmp"})
+    wait_until(lambda: os.path.exists("compiled"))
+    wait_until(lambda: os.listdir("tmp") == [])
+    equal(child.poll(), None)
+    child.send_signal(signal.SIGTERM)
+    equal((child.wait(60), os.listdir("tmp"), os.path.exists("r.npy")), (-signal.SIGTERM, [], False))
+
+
+@test
 def a_signal_that_is_ignored_stops_nothing():
     os.mkdir("tmp")
     here = os.getcwd()
-    write("cc", SLOW_CC.format(here=here, then='kill $!; while [ ! -e go ]; do sleep 0.01; done; exec cc "$@"'))
+    write("cc", SLOW.format(here=here, then='kill $!; while [ ! -e go ]; do sleep 0.01; done; exec cc "$@"'))
     os.chmod("cc", 0o755)
     child = subprocess.Popen(["nohup", support.ARGS.tdsl_run, "--cc=./cc", "--cflags=-O0", "-e", "ij->i", "--shape=3x4",
                               "-o", "r.npy", "ones"], env={**os.environ, "TMPDIR": here + "/tmp"},
