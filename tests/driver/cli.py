@@ -547,7 +547,7 @@ def what_is_said_of_a_program_is_said_of_its_dump():
     write("t.tdsl", TOUR)
     args = ["--kernel=product", "-Dn=2", "-D", "m=9", "-Dm=3", "A=ones", "B=ones"]
     want = tdsl_run("t.tdsl", *args).text
-    for stage in STAGES[:7]:
+    for stage in STAGES[:STAGES.index("loop")]:
         tdslc("t.tdsl", "--dump=" + stage, "-o", "d.dump")
         done = tdsl_run("d.dump", *args)
         equal((done.text, done.err), (want, b""), stage)

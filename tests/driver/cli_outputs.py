@@ -60,6 +60,8 @@ def a_folder_of_files_is_made_by_a_command_that_succeeds_only():
     assert not os.path.exists("out")
     tdslc("t.tdsl", "--target=trn2", "-Dn=128", "-o", "out", "-MF", "d")
     assert os.path.exists("out/twice.py") and read("d").startswith(b"out: t.tdsl")
+    done = tdslc("t.tdsl", "--target=trn2", "-Dn=128", "-o", "other", "--report=json")
+    assert os.path.exists("other/twice.py") and kind(done.out) == "json"
     write("file", "")
     tdslc("t.tdsl", "--target=trn2", "-Dn=128", "-o", "file", status=3)
     equal(read("file"), b"")
