@@ -100,6 +100,23 @@ static bool pass_loop(Compilation *c)
     return true;
 }
 
+/* For targets whose machines have no complex numbers. */
+static bool pass_complex(Compilation *c)
+{
+    const uint32_t complex = 1u << DTYPE_C64 | 1u << DTYPE_C128;
+    if ((c->target->machine->dtypes & complex) == complex) {
+        return true;
+    }
+    for (uint32_t k = 0; k < c->tiled->kernels.n; k++) {
+        Kernel *real = lower_complex(c->ctx, c->arena, c->tiled->kernels.at[k], c->target);
+        if (real == NULL) {
+            return false;
+        }
+        c->tiled->kernels.at[k] = real;
+    }
+    return true;
+}
+
 static bool pass_legalise(Compilation *c)
 {
     c->legal = ARENA_NEW(c->arena, KernelModule);

@@ -119,6 +119,12 @@ Range range_whole(Dim extent)
     return (Range){affine_const(0), 0, true, extent};
 }
 
+bool range_eq(const Range *x, const Range *y)
+{
+    return affine_eq(x->start, y->start) && x->span == y->span && x->clipped == y->clipped &&
+           dim_eq(x->limit, y->limit);
+}
+
 Expr *expr_const(Arena *a, Number v)
 {
     Expr *e = ARENA_NEW(a, Expr);
@@ -230,4 +236,10 @@ bool arg_fits(const Kernel *k, const Arg *arg)
     }
     return arg->whole_rank == 0 ? b->rank == 2 && dim_is(b->extent[0], 1)
                                 : arg->whole_rank + 1 == b->rank;
+}
+
+bool buffer_has_parts(const Kernel *k, BufRef buf)
+{
+    const Buffer *b = &k->bufs.at[buf];
+    return b->parts || (b->param >= 0 && k->args.at[b->param].whole != DTYPE_NONE);
 }

@@ -77,6 +77,7 @@ typedef struct Buffer {
     uint32_t rank;
     const Dim *extent; /* C order, dense */
     int32_t param;     /* ARGUMENT: index into Kernel.args, else -1 */
+    bool parts;        /* allocated: the last dimension holds the parts of complex numbers */
     bool may_spill;    /* the user wrote `spill`: no warning when it goes to memory */
     Span span;
 } Buffer;
@@ -198,6 +199,7 @@ Affine affine_subst(Arena *a, Affine x, VarRef v, Affine by); /* v := by */
 bool affine_eq(Affine x, Affine y);
 bool affine_uses(Affine x, VarRef v);
 Range range_whole(Dim extent);
+bool range_eq(const Range *x, const Range *y);
 Expr *expr_const(Arena *a, Number v);
 Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at);
 Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);
@@ -212,6 +214,8 @@ const char *tile_kind_name(TileKind kind);
 /* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says
  * nothing? */
 bool arg_fits(const Kernel *k, const Arg *arg);
+/* Does its last dimension hold the parts of complex numbers? */
+bool buffer_has_parts(const Kernel *k, BufRef buf);
 
 /* ---- loop_dump.c, loop_read.c: byte for byte both ways ---- */
 void kernel_dump(const Kernel *k, Text *out);

@@ -269,6 +269,7 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
     case STMT_ALLOC:
         text_put(out, "alloc ");
         put_declaration(k, s->buf, space_name(k->bufs.at[s->buf].space), out);
+        text_put(out, k->bufs.at[s->buf].parts ? " parts" : "");
         text_put(out, k->bufs.at[s->buf].may_spill ? " spill" : "");
         return;
     case STMT_TILE:

@@ -413,7 +413,7 @@ static bool read_space(LoopReader *r, Cursor *c, Space *out)
 static bool same_declaration(const Buffer *a, const Buffer *b)
 {
     bool same = a->dtype == b->dtype && a->space == b->space && a->rank == b->rank &&
-                a->param == b->param;
+                a->param == b->param && a->parts == b->parts;
     for (uint32_t d = 0; same && d < a->rank; d++) {
         same = dim_eq(a->extent[d], b->extent[d]);
     }
@@ -448,6 +448,7 @@ static bool read_alloc(LoopReader *r, Cursor *c, Stmt *s)
     if (!read_declaration(r, c, &name, &b) || !read_space(r, c, &b.space)) {
         return false;
     }
+    b.parts = cursor_take(c, TERM_NAME, "parts");
     b.may_spill = cursor_take(c, TERM_NAME, "spill");
     if (!read_end(r, c, &s->span)) {
         return false;

@@ -211,7 +211,10 @@ static bool verify_buffer(Verifier *v, const Buffer *b)
             return broken(v, "'@%.60s' is too large", name);
         }
     }
-    return true;
+    bool pairs = b->rank > 0 && dim_is(b->extent[b->rank - 1], 2) &&
+                 (b->dtype == DTYPE_F32 || b->dtype == DTYPE_F64);
+    return !b->parts || (pairs && b->param < 0) ||
+           broken(v, "'@%.60s' does not hold the parts of complex numbers", name);
 }
 
 static bool is_identifier(Sym name)

@@ -2,6 +2,8 @@
 /* Walks with a stack of what is left at each level, see walk.h. */
 #include "loop/walk.h"
 
+#include <string.h>
+
 #define LEVELS(w) (sizeof(w)->level / sizeof(w)->level[0])
 
 /* ---- values ---- */
@@ -126,6 +128,73 @@ bool expr_uses(const Kernel *k, const Expr *value, VarRef v)
         }
     }
     return false;
+}
+
+static bool same_part(const Kernel *k, const Expr *x, const Expr *y)
+{
+    if (x->kind != y->kind || x->dtype != y->dtype || x->n_args != y->n_args) {
+        return false;
+    }
+    switch (x->kind) {
+    case EXPR_CONST:
+        return memcmp(&x->value.re, &y->value.re, sizeof x->value.re) == 0 &&
+               memcmp(&x->value.im, &y->value.im, sizeof x->value.im) == 0 &&
+               x->value.i == y->value.i;
+    case EXPR_EXTENT:
+        return x->dim == y->dim;
+    case EXPR_LOAD:
+        for (uint32_t d = 0; x->buf == y->buf && d < k->bufs.at[x->buf].rank; d++) {
+            if (!affine_eq(x->at[d], y->at[d])) {
+                return false;
+            }
+        }
+        return x->buf == y->buf;
+    case EXPR_OP:
+        return x->op == y->op;
+    }
+    UNREACHABLE();
+}
+
+bool expr_eq(const Kernel *k, const Expr *x, const Expr *y)
+{
+    ExprWalk v, w;
+    x = expr_first(&v, x);
+    y = expr_first(&w, y);
+    while (x != NULL && same_part(k, x, y)) {
+        x = expr_next(&v);
+        y = expr_next(&w);
+    }
+    return x == NULL;
+}
+
+static uint64_t affine_hash(uint64_t h, Affine x)
+{
+    h = hash_mix(h, (uint64_t)x.base);
+    for (uint32_t i = 0; i < x.n; i++) {
+        h = hash_mix(hash_mix(h, x.term[i].var), (uint64_t)x.term[i].coef);
+    }
+    return h;
+}
+
+uint64_t expr_hash(const Kernel *k, const Expr *value)
+{
+    ExprWalk w;
+    uint64_t h = 0;
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
+        h = hash_mix(h, (uint64_t)e->kind << 32 | (uint64_t)e->dtype << 16 | e->n_args);
+        if (e->kind == EXPR_OP) {
+            h = hash_mix(h, (uint64_t)e->op);
+        } else if (e->kind == EXPR_CONST) {
+            h = hash_bytes(h, &e->value.re, sizeof e->value.re);
+            h = hash_mix(hash_bytes(h, &e->value.im, sizeof e->value.im), (uint64_t)e->value.i);
+        } else if (e->kind == EXPR_EXTENT) {
+            h = hash_mix(h, (uint64_t)e->dim);
+        }
+        for (uint32_t d = 0; e->kind == EXPR_LOAD && d < k->bufs.at[e->buf].rank; d++) {
+            h = affine_hash(hash_mix(h, e->buf), e->at[d]);
+        }
+    }
+    return h;
 }
 
 void expr_mark_loads(const Expr *value, bool *marked)

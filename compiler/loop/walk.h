@@ -44,6 +44,9 @@ const Expr *expr_load_of(const Expr *value, BufRef buf);
 uint32_t expr_count_loads(const Expr *value, BufRef buf);
 /* Does a load move with `v`? */
 bool expr_uses(const Kernel *k, const Expr *value, VarRef v);
+/* Are two values of a kernel the same computation? Equal ones have equal hashes. */
+bool expr_eq(const Kernel *k, const Expr *x, const Expr *y);
+uint64_t expr_hash(const Kernel *k, const Expr *value);
 bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
 /* Sets marked[b] for each buffer that is read. */
 void expr_mark_loads(const Expr *value, bool *marked);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From decisions to kernels. Mechanism only: nothing is chosen here. */
+/* From decisions to kernels, and from kernels to kernels for any target that needs it. Mechanism only:
+ * nothing is chosen here. */
 #ifndef LOWER_LOWER_H
 #define LOWER_LOWER_H
 
@@ -8,5 +9,10 @@
 
 /* build.c: the kernel, in form LOOP_TILED, that a verified nest describes. */
 Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest);
+
+/* complex.c: the same computation in real numbers, for targets that have no complex ones: each
+ * buffer of c64 or c128 holds the parts of its elements. Null, and reported for `target`, when
+ * the kernel does something with complex numbers that has no such form. */
+Kernel *lower_complex(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target);
 
 #endif

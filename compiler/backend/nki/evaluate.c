@@ -610,6 +610,8 @@ static const Val *eval(Evaluation *ev, const Expr *e, const View *into)
     if (e->kind == EXPR_LOAD) {
         return eval_load(ev, e);
     }
+    Memo *memo = memo_of(ev->l, e);
+    e = memo == NULL ? e : memo->e; /* one of several that are equal */
     int64_t key[KEY_LIMIT];
     uint32_t n = 2, seen = 0;
     bool keep =
@@ -628,7 +630,6 @@ static const Val *eval(Evaluation *ev, const Expr *e, const View *into)
     if (keep && cache_find(ev->l, key, n, &found)) {
         return val_tile(ev, found, hp, f);
     }
-    Memo *memo = memo_of(ev->l, e);
     if (memo != NULL && memo->value != NULL) {
         return memo->value;
     }

@@ -117,7 +117,7 @@ static void dims_as_read(const Lower *l, BufRef buf, uint32_t *order)
 {
     uint32_t rank = l->from->bufs.at[buf].rank, key[NKI_DIMS] = {0};
     const Expr *load = NULL;
-    bool fixed = l->real.pair[buf] || l->from->bufs.at[buf].space == SPACE_ARGUMENT;
+    bool fixed = l->pair[buf] || l->from->bufs.at[buf].space == SPACE_ARGUMENT;
     const Stmt *s = fixed ? NULL : first_reader(l->from, buf, &load);
     for (uint32_t d = 0; d < rank; d++) {
         key[d] = s == NULL ? d : place_in_result(l, s, load->at[d]);
@@ -141,7 +141,7 @@ static int64_t home_on_chip(Lower *l, BufRef buf)
         int64_t n = b->extent[d].n;
         score[d] = (double)(n < NKI_PARTITIONS ? n : NKI_PARTITIONS);
     }
-    if (l->real.pair[buf]) {
+    if (l->pair[buf]) {
         score[b->rank - 1] = 0; /* parts are never on partitions */
     }
     score_uses(l, buf, score);
@@ -283,10 +283,8 @@ bool lower_opens(const Lower *l, const Stmt *fill, const Stmt *fold)
     for (uint32_t i = 0; i < fill->n_index; i++) {
         bool same = false;
         for (uint32_t j = 0; j < fold->n_index; j++) {
-            const Range *a = &fill->index[i].range, *b = &fold->index[j].range;
-            same |= fill->index[i].var == fold->index[j].var && affine_eq(a->start, b->start) &&
-                    a->span == b->span && a->clipped == b->clipped &&
-                    dim_eq(a->limit, b->limit);
+            same |= fill->index[i].var == fold->index[j].var &&
+                    range_eq(&fill->index[i].range, &fold->index[j].range);
         }
         if (!same) {
             return false;
@@ -444,7 +442,7 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
             lower_block(l, s->body, s->n_body);
             continue;
         }
-        if (l->real.turn[s->kind == STMT_ALLOC ? s->buf : s->dst].is) {
+        if (l->turn[s->kind == STMT_ALLOC ? s->buf : s->dst].is) {
             continue; /* only views of it are made */
         }
         if (s->kind == STMT_ALLOC) {
@@ -646,16 +644,11 @@ Kernel *lower_all(const Lower *start, Lower *l)
 Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     const NkiChip *chip = nki_chip(target->name);
-    RealKernel real;
-    if (!complex_split(ctx, arena, k, target, &real)) {
-        return NULL;
-    }
-    k = real.kernel;
-    Lower first = {
-        .ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k, .real = real};
+    Lower first = {.ctx = ctx, .arena = arena, .target = target, .chip = chip, .from = k};
     if (!lower_check(&first)) {
         return NULL;
     }
+    pair_find(&first);
     first.away = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
     first.body = k->body;
     first.n_body = k->n_body;

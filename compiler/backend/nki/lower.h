@@ -8,7 +8,6 @@
 #ifndef BACKEND_NKI_LOWER_H
 #define BACKEND_NKI_LOWER_H
 
-#include "backend/nki/complex.h"
 #include "backend/nki/nki.h"
 #include "loop/walk.h"
 
@@ -66,7 +65,15 @@ typedef struct CacheEntry {
     int64_t left; /* ... no columns of it are left to transpose */
 } CacheEntry;
 
-/* A subexpression of the statement at hand; `value` once it is known, in this box. */
+/* E[.., r, s] = plus or minus B[.., s == 0 ? r : 1 - r]: the operand of a contraction of complex
+ * numbers of which only the tiles that are not B itself are made. */
+typedef struct Turn {
+    bool is;          /* is the buffer one? */
+    BufRef of;        /* B */
+    bool minus[2][2]; /* [s][r]: negated */
+} Turn;
+
+/* A subexpression of the statement at hand, or several that are equal; `value` once it is known, in this box. */
 typedef struct Memo {
     const Expr *e;
     bool shared; /* used more than once */
@@ -120,9 +127,11 @@ typedef struct Lower {
     Box full;
     int64_t flat; /* > 0: label 0 is cut into rows of so many, which are label 1 */
     /* complex numbers */
-    RealKernel real;      /* what `from` was made of */
-    int32_t part, turned; /* labels of the statement, or -1 */
+    const bool *pair;     /* [from->bufs]: the last dimension holds parts */
+    const Turn *turn;     /* [from->bufs] */
+    int32_t part, turned; /* labels of the statement at hand, r and s, or -1 */
     VEC(Memo) memo;
+    Map memo_hash, memo_at; /* by hash, and by address of the subexpression: place in `memo` */
 } Lower;
 
 /* ---- supported.c ---- */
@@ -189,6 +198,7 @@ bool box_next(Labels x, const Box *full, const int64_t *step, Box *box, bool fir
 uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, int64_t *key);
 
 /* ---- pairs.c ---- */
+void pair_find(Lower *l);  /* l->pair and l->turn */
 void pair_enter(Lower *l); /* the labels of l->stmt */
 void pair_refresh(Lower *l, BufRef buf);
 /* An access of one part in HBM, as one of a label at one position. */

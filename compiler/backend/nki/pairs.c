@@ -7,13 +7,127 @@
 
 #define FRONT 3 /* words before the operand's own key */
 
+/* ---- finding them ---- */
+
+/* One of the four statements that make a `Turn`: E[at, r, s] = plus or minus B[at, other part]. */
+static bool turn_part(const Kernel *k, const Stmt *s, BufRef e, Turn *t, uint32_t *seen)
+{
+    const Expr *x = s->kind == STMT_TILE && s->dst == e && s->fold == OP_COPY ? s->value : NULL;
+    bool minus = x != NULL && x->kind == EXPR_OP && x->op == OP_NEG;
+    x = minus ? x->arg[0] : x;
+    uint32_t rank = k->bufs.at[e].rank;
+    if (x == NULL || x->kind != EXPR_LOAD || k->bufs.at[x->buf].rank + 1 != rank ||
+        !buffer_has_parts(k, x->buf) || (*seen != 0 && t->of != x->buf)) {
+        return false;
+    }
+    const Affine *r = &s->at[rank - 2], *i = &s->at[rank - 1], *from = &x->at[rank - 2];
+    if (r->n + i->n + from->n > 0 || from->base != (i->base == 0 ? r->base : 1 - r->base)) {
+        return false;
+    }
+    for (uint32_t d = 0; d + 2 < rank; d++) {
+        if (!affine_eq(x->at[d], s->at[d]) ||
+            !dim_eq(k->bufs.at[e].extent[d], k->bufs.at[x->buf].extent[d])) {
+            return false;
+        }
+    }
+    t->of = x->buf;
+    t->minus[i->base][r->base] = minus;
+    *seen |= 1u << (2 * i->base + r->base);
+    return true;
+}
+
+/* body[0] allocates it, the four statements after that make it, and nothing changes it or its
+ * operand while it lives. */
+static bool is_turn(const Kernel *k, Stmt *const *body, uint32_t n, Turn *t)
+{
+    BufRef e = body[0]->buf;
+    const Buffer *b = &k->bufs.at[e];
+    uint32_t seen = 0;
+    if (n < 5 || b->rank < 3 || !dim_is(b->extent[b->rank - 1], 2) ||
+        !dim_is(b->extent[b->rank - 2], 2)) {
+        return false;
+    }
+    for (uint32_t i = 1; i < 5; i++) {
+        if (!turn_part(k, body[i], e, t, &seen)) {
+            return false;
+        }
+    }
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, body + 5, n - 5); s != NULL; s = tile_next(&w)) {
+        if (s->dst == e || s->dst == t->of) {
+            return false;
+        }
+    }
+    return seen == 15;
+}
+
+static void find_turns(const Kernel *k, Stmt *const *body, uint32_t n, Turn *turn)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        Turn t = {.is = true};
+        if (stmt_has_body(body[i])) {
+            find_turns(k, body[i]->body, body[i]->n_body, turn);
+        } else if (body[i]->kind == STMT_ALLOC && is_turn(k, body + i, n - i, &t)) {
+            turn[body[i]->buf] = t;
+        }
+    }
+}
+
+void pair_find(Lower *l)
+{
+    const Kernel *k = l->from;
+    bool *pair = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
+    Turn *turn = ARENA_ARRAY(l->arena, k->bufs.n + 1, Turn);
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        pair[b] = buffer_has_parts(k, b);
+    }
+    find_turns(k, k->body, k->n_body, turn);
+    l->pair = pair;
+    l->turn = turn;
+}
+
+/* The label that a dimension is, or -1. */
+static int32_t label_alone(const Lower *l, Affine x)
+{
+    for (uint32_t i = 0; i < l->n_labels; i++) {
+        if (x.n == 1 && x.base == 0 && x.term[0].coef == 1 &&
+            x.term[0].var == l->stmt->index[i].var) {
+            return (int32_t)i;
+        }
+    }
+    return -1;
+}
+
+/* Notes the label of the parts; two of them have no place on the device. */
+static void note_part(Lower *l, int32_t label)
+{
+    if (label >= 0 && label != l->turned) {
+        if (l->part >= 0 && l->part != label) {
+            lower_refuse(l, l->stmt->span, "parts of complex numbers in such an order");
+        }
+        l->part = label;
+    }
+}
+
 void pair_enter(Lower *l)
 {
+    ExprWalk w;
+    const Stmt *s = l->stmt;
     l->part = l->turned = -1;
-    for (uint32_t i = 0; i < l->n_labels; i++) {
-        VarRef v = l->stmt->index[i].var;
-        l->part = v == l->real.part ? (int32_t)i : l->part;
-        l->turned = v == l->real.turned ? (int32_t)i : l->turned;
+    for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
+        uint32_t rank = l->from->bufs.at[x->buf].rank;
+        if (l->turn[x->buf].is) {
+            l->turned = label_alone(l, x->at[rank - 1]);
+            note_part(l, label_alone(l, x->at[rank - 2]));
+        }
+    }
+    for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
+        if (l->pair[x->buf]) {
+            note_part(l, label_alone(l, x->at[l->from->bufs.at[x->buf].rank - 1]));
+        }
+    }
+    if (l->pair[s->dst]) {
+        note_part(l, label_alone(l, s->at[l->from->bufs.at[s->dst].rank - 1]));
     }
     l->full.s[PART_LABEL] = 0;
     l->full.n[PART_LABEL] = 2;
@@ -21,7 +135,7 @@ void pair_enter(Lower *l)
 
 void pair_refresh(Lower *l, BufRef buf)
 {
-    const Turn *t = &l->real.turn[buf];
+    const Turn *t = &l->turn[buf];
     if (t->is) {
         uint32_t rank = l->from->bufs.at[buf].rank;
         l->home[buf] = l->home[t->of];
@@ -32,7 +146,7 @@ void pair_refresh(Lower *l, BufRef buf)
 bool pair_one_part(Lower *l, const Place *x, const Box *box, Place *y, Box *at)
 {
     uint32_t last = x->rank - 1;
-    if (!l->real.pair[x->buf] || x->label[last] >= 0 || l->home[x->buf].on_chip) {
+    if (!l->pair[x->buf] || x->label[last] >= 0 || l->home[x->buf].on_chip) {
         return false;
     }
     *y = *x;
@@ -47,7 +161,7 @@ bool pair_one_part(Lower *l, const Place *x, const Box *box, Place *y, Box *at)
 /* Is the label, beside the parts, the one that lies contiguous in HBM? */
 bool pair_is_unit(const Lower *l, const Place *x, uint32_t label)
 {
-    return l->real.pair[x->buf] && x->rank > 1 && x->label[x->rank - 2] == (int32_t)label &&
+    return l->pair[x->buf] && x->rank > 1 && x->label[x->rank - 2] == (int32_t)label &&
            !l->home[x->buf].on_chip;
 }
 
@@ -90,7 +204,7 @@ static View turn_single(Lower *l, const Place *y, Labels p, Labels f, const Box 
 
 View turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
-    const Turn *t = &l->real.turn[x->buf];
+    const Turn *t = &l->turn[x->buf];
     Place y = *x;
     y.buf = t->of;
     y.rank = x->rank - 1;
@@ -130,9 +244,15 @@ View turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 bool pair_is_split(const Lower *l, const Stmt *re, const Stmt *im)
 {
     if (re->kind != STMT_TILE || im->kind != STMT_TILE || re->dst != im->dst ||
-        re->fold != OP_COPY || im->fold != OP_COPY || re->index != im->index ||
-        re->n_index != im->n_index || !l->real.pair[re->dst]) {
+        re->fold != OP_COPY || im->fold != OP_COPY || re->n_index != im->n_index ||
+        !l->pair[re->dst]) {
         return false;
+    }
+    for (uint32_t i = 0; i < re->n_index; i++) {
+        if (re->index[i].var != im->index[i].var ||
+            !range_eq(&re->index[i].range, &im->index[i].range)) {
+            return false;
+        }
     }
     uint32_t last = l->from->bufs.at[re->dst].rank - 1;
     for (uint32_t d = 0; d < last; d++) {
@@ -144,33 +264,32 @@ bool pair_is_split(const Lower *l, const Stmt *re, const Stmt *im)
            im->at[last].base == 1;
 }
 
-static Memo *find_memo(Lower *l, const Expr *e)
-{
-    for (uint32_t i = 0; i < l->memo.n; i++) {
-        if (l->memo.at[i].e == e) {
-            return &l->memo.at[i];
-        }
-    }
-    return NULL;
-}
-
 static void note_shared(Lower *l, const Expr *value)
 {
     ExprWalk w;
     for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
-        Memo *known = e->kind == EXPR_OP ? find_memo(l, e) : NULL;
-        if (known != NULL) {
-            known->shared = true;
-            expr_skip(&w);
-        } else if (e->kind == EXPR_OP) {
-            vec_push(l->arena, &l->memo, ((Memo){e, false, NULL}));
+        if (e->kind != EXPR_OP) {
+            continue;
         }
+        uint32_t at = l->memo.n;
+        uint64_t hash = expr_hash(l->from, e);
+        if (map_get(&l->memo_hash, hash, &at) && expr_eq(l->from, e, l->memo.at[at].e)) {
+            l->memo.at[at].shared = true;
+            expr_skip(&w);
+        } else {
+            at = l->memo.n;
+            vec_push(l->arena, &l->memo, ((Memo){e, false, NULL}));
+            map_put(&l->memo_hash, hash, at);
+        }
+        map_put(&l->memo_at, (uint64_t)(uintptr_t)e, at);
     }
 }
 
 void memo_begin(Lower *l, const Expr *re, const Expr *im)
 {
     l->memo.n = 0;
+    map_init(&l->memo_hash, l->arena);
+    map_init(&l->memo_at, l->arena);
     note_shared(l, re);
     note_shared(l, im);
 }
@@ -184,6 +303,7 @@ void memo_clear(Lower *l)
 
 Memo *memo_of(Lower *l, const Expr *e)
 {
-    Memo *known = find_memo(l, e);
-    return known != NULL && known->shared ? known : NULL;
+    uint32_t at = 0;
+    bool known = l->memo.n > 0 && map_get(&l->memo_at, (uint64_t)(uintptr_t)e, &at);
+    return known && l->memo.at[at].shared ? &l->memo.at[at] : NULL;
 }

@@ -399,7 +399,7 @@ static bool flat_place(const Lower *l, const Place *x)
             return false;
         }
     }
-    return count <= 1 && !l->real.pair[x->buf] && !l->real.turn[x->buf].is;
+    return count <= 1 && !l->pair[x->buf] && !l->turn[x->buf].is;
 }
 
 bool lower_is_flat(Lower *l, const Stmt *s)

@@ -68,11 +68,13 @@ bool lower_check(Lower *l)
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         const Buffer *b = &k->bufs.at[i];
         if (!dtype_works(b->dtype, b->space == SPACE_ARGUMENT)) {
+            DType whole = b->param < 0 ? DTYPE_NONE : k->args.at[b->param].whole;
+            DType t = whole == DTYPE_NONE ? b->dtype : whole;
             return lower_refuse(l, b->span,
                                 str_format(l->arena,
                                            "%s (of '%s'): its engines compute in f32, "
                                            "tiles are f32, f16 or bf16; it goes to target 'c'",
-                                           dtype_name(b->dtype), b->name->text));
+                                           dtype_name(t), b->name->text));
         }
         for (uint32_t d = 0; d < b->rank; d++) {
             if (b->extent[d].n < 1) {

@@ -372,7 +372,7 @@ static Labels turned_together(const Lower *l, const Place *x, Labels f, const Bo
 {
     Labels all = varying(x, f, box), one = {0};
     int32_t part = x->label[x->rank - 1];
-    if (!l->real.pair[x->buf] || part < 0 || !labels_have(all, (uint32_t)part)) {
+    if (!l->pair[x->buf] || part < 0 || !labels_have(all, (uint32_t)part)) {
         return all;
     }
     for (uint32_t i = 0; i < all.n; i++) {
@@ -475,7 +475,7 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
 {
     int32_t unit = loose_unit(l, x, box);
     Labels moving = varying(x, f, box);
-    bool pair = l->real.pair[x->buf];
+    bool pair = l->pair[x->buf];
     if (unit < 0 || (labels_count(p, box) == 1 && !pair) || !all_there(x, p, box) ||
         !all_there(x, f, box)) {
         return false;
@@ -661,7 +661,7 @@ View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
     Place y;
     Box at;
     View v;
-    if (l->real.turn[x->buf].is) {
+    if (l->turn[x->buf].is) {
         return turn_view(l, x, p, f, box);
     }
     if (pair_one_part(l, x, box, &y, &at)) {

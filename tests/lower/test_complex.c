@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "backend/nki/complex.h"
-#include "backend/nki/nki.h"
+#include "loop/walk.h"
+#include "lower/lower.h"
 
-extern const Target target_trn2;
+static const Target target = {.name = "real"};
 
 static const Kernel *read_kernel(Ctx *ctx, const char *head, const char *body)
 {
@@ -44,8 +44,8 @@ static Tensor *data(Ctx *ctx, const Kernel *k, uint32_t arg)
     for (int64_t i = 0; i < t->count; i++) {
         int64_t v = i * 7 + arg * 3;
         Number n = {
-            .dtype = DTYPE_C64, .re = (double)(v % 5 - 2), .im = (double)(v / 5 % 5 - 2)};
-        n.dtype = b->dtype == DTYPE_C64 ? DTYPE_C64 : DTYPE_F64;
+            .dtype = DTYPE_C128, .re = (double)(v % 5 - 2), .im = (double)(v / 5 % 5 - 2)};
+        n.dtype = dtype_is_complex(b->dtype) ? b->dtype : DTYPE_F64;
         tensor_set(t, i, number_cast(n, b->dtype));
     }
     return t;
@@ -57,23 +57,22 @@ static void assert_same(Ctx *ctx, const char *head, const char *body, bool exact
     if (k == NULL) {
         fail_msg("%s\n%s", body, messages(ctx));
     }
-    RealKernel real;
-    if (!complex_split(ctx, &ctx->arena, k, &target_trn2, &real) ||
-        !loop_verify(ctx, real.kernel, "complex")) {
+    const Kernel *real = lower_complex(ctx, &ctx->arena, k, &target);
+    if (real == NULL || !loop_verify(ctx, real, "complex")) {
         fail_msg("%s\n%s", body, messages(ctx));
     }
-    for (uint32_t i = 0; i < real.kernel->bufs.n; i++) {
-        assert_int_not_equal(real.kernel->bufs.at[i].dtype, DTYPE_C64);
+    for (uint32_t i = 0; i < real->bufs.n; i++) {
+        assert_false(dtype_is_complex(real->bufs.at[i].dtype));
     }
     Tensor *args[8] = {NULL}, *before[8] = {NULL}, *after[8] = {NULL};
     for (uint32_t i = 0; i < k->args.n; i++) {
         args[i] = k->args.at[i].role == ARG_RESULT ? NULL : data(ctx, k, i);
     }
     if (!loop_eval(ctx, &ctx->arena, k, NULL, args, before) ||
-        !loop_eval(ctx, &ctx->arena, real.kernel, NULL, args, after)) {
+        !loop_eval(ctx, &ctx->arena, real, NULL, args, after)) {
         Text out;
         text_init(&out, &ctx->arena);
-        kernel_dump(real.kernel, &out);
+        kernel_dump(real, &out);
         fail_msg("%s\n%s\n%s", body, messages(ctx), out.at);
     }
     for (uint32_t r = 0; r < 8 && before[r] != NULL; r++) {
@@ -88,7 +87,7 @@ static void assert_same(Ctx *ctx, const char *head, const char *body, bool exact
             if (!(re <= most && re >= -most && im <= most && im >= -most)) {
                 Text out;
                 text_init(&out, &ctx->arena);
-                kernel_dump(real.kernel, &out);
+                kernel_dump(real, &out);
                 fail_msg("result %u, element %d: (%g, %g), was (%g, %g)\n%s", r, (int)i, y.re,
                          y.im, x.re, x.im, out.at);
             }
@@ -112,14 +111,20 @@ static void a_product_is_one_contraction_with_two_labels_more(void **state)
     assert_same(&ctx, HEAD, PRODUCT "@A[i,l], @B[l,j])", true);
     assert_same(&ctx, HEAD, PRODUCT "@B[l,j], @A[i,l])", true);
     const Kernel *k = read_kernel(&ctx, HEAD, PRODUCT "@A[i,l], @B[l,j])");
-    RealKernel real;
-    assert_true(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
-    const Stmt *last = real.kernel->body[real.kernel->n_body - 1];
+    const Kernel *real = lower_complex(&ctx, &ctx.arena, k, &target);
+    const Stmt *last = real->body[real->n_body - 1];
     assert_int_equal(tile_kind(last), TILE_MATMUL);
     assert_int_equal(last->n_index, 5);
     const Expr *turned = last->value->arg[1];
-    assert_true(real.turn[turned->buf].is);
-    assert_int_equal(real.turn[turned->buf].of, 1);
+    assert_int_equal(real->bufs.at[turned->buf].rank, 4);
+    assert_false(buffer_has_parts(real, turned->buf));
+    StmtWalk w;
+    uint32_t makers = 0;
+    for (const Stmt *s = tile_first(&w, real->body, real->n_body); s != NULL;
+         s = tile_next(&w)) {
+        makers += s->dst == turned->buf && expr_load_of(s->value, 1) != NULL;
+    }
+    assert_int_equal(makers, 4);
     ctx_release(&ctx);
 }
 
@@ -141,12 +146,11 @@ static void conjugated_operands_are_signs_and_no_blocks(void **state)
         Ctx ctx;
         ctx_init(&ctx);
         assert_same(&ctx, HEAD, body[i], true);
-        RealKernel real;
         const Kernel *k = read_kernel(&ctx, HEAD, body[i]);
-        assert_true(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
-        for (uint32_t s = 0; s < real.kernel->n_body; s++) {
-            const Stmt *stmt = real.kernel->body[s];
-            assert_true(stmt->kind != STMT_ALLOC || real.turn[stmt->buf].is ||
+        const Kernel *real = lower_complex(&ctx, &ctx.arena, k, &target);
+        for (uint32_t s = 0; s < real->n_body; s++) {
+            const Stmt *stmt = real->body[s];
+            assert_true(stmt->kind != STMT_ALLOC || real->bufs.at[stmt->buf].rank == 4 ||
                         i < 2); /* t or u is there, unused */
         }
         ctx_release(&ctx);
@@ -204,6 +208,78 @@ static void the_real_kernel_computes_the_same_numbers(void **state)
     }
 }
 
+/* The text with 64 bits for each part. */
+static const char *widened(Arena *a, const char *text)
+{
+    Text out;
+    text_init(&out, a);
+    for (; *text != '\0'; text++) {
+        bool complex = strncmp(text, "c64", 3) == 0, real = strncmp(text, "f32", 3) == 0;
+        text_put(&out, complex ? "c128" : real ? "f64" : "");
+        if (complex || real) {
+            text += 2;
+        } else {
+            text_char(&out, *text);
+        }
+    }
+    return out.at;
+}
+
+static void wide_parts_are_numbers_of_64_bits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof exact_bodies / sizeof exact_bodies[0]; i++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        assert_same(&ctx, widened(&ctx.arena, HEAD), widened(&ctx.arena, exact_bodies[i]),
+                    true);
+        ctx_release(&ctx);
+    }
+    Ctx ctx;
+    ctx_init(&ctx);
+    assert_same(&ctx,
+                "arg @A : c64[3] in\narg @B : c128[3] in\narg @C : c64[3] result\n"
+                "arg @D : c128[3] result\n",
+                "map [i in 0..3] @C[i] = cast.c64(mul(cast.c128(@A[i]), @B[i]))\n"
+                "map [i in 0..3] @D[i] = mul(cast.c128(conj(@A[i])), @B[i])",
+                true);
+    ctx_release(&ctx);
+}
+
+/* Each product makes a value two deeper and twice as large. */
+static void too_deep_a_value_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        int depth, products;
+        bool fits;
+    } rows[] = {{120, 4, true}, {126, 1, true}, {126, 3, false}, {60, 20, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        Text body;
+        text_init(&body, &ctx.arena);
+        text_put(&body, "map [i in 0..3, j in 0..5] @C[i,j] = ");
+        for (int depth = 0; depth < rows[i].depth; depth++) {
+            text_put(&body, depth < rows[i].products ? "mul(@s[], " : "neg(");
+        }
+        text_put(&body, "@c[j]");
+        for (int depth = 0; depth < rows[i].depth; depth++) {
+            text_char(&body, ')');
+        }
+        const Kernel *k = read_kernel(&ctx, HEAD, body.at);
+        assert_non_null(k);
+        const Kernel *real = lower_complex(&ctx, &ctx.arena, k, &target);
+        assert_int_equal(real != NULL, rows[i].fits);
+        if (rows[i].fits) {
+            assert_true(loop_verify(&ctx, real, "complex"));
+        } else {
+            assert_non_null(strstr(messages(&ctx), "so many complex products"));
+        }
+        ctx_release(&ctx);
+    }
+}
+
 static void quotients_and_magnitudes_are_close(void **state)
 {
     (void)state;
@@ -241,17 +317,16 @@ static void a_product_with_real_numbers_gathers_both_parts_in_blocks(void **stat
                        "mul(@A[i,l], cast.c64(@X[j,l]))",
                        size[i].m, size[i].n, size[i].m, size[i].n);
         assert_same(&ctx, head, body, true);
-        RealKernel real;
         const Kernel *k = read_kernel(&ctx, head, body);
-        assert_true(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
+        const Kernel *real = lower_complex(&ctx, &ctx.arena, k, &target);
         uint32_t loops = 0;
-        Stmt *const *at = real.kernel->body;
+        Stmt *const *at = real->body;
         for (; (*at)->kind == STMT_FOR; at = (*at)->body) {
             loops++;
         }
         assert_int_equal(loops, size[i].loops);
         assert_int_equal((*at)->kind, STMT_ALLOC);
-        assert_true(real.pair[(*at)->buf]);
+        assert_true(buffer_has_parts(real, (*at)->buf));
         ctx_release(&ctx);
     }
 }
@@ -282,10 +357,9 @@ static void what_has_no_real_form_is_refused_by_name(void **state)
     for (size_t i = 0; i < sizeof body / sizeof body[0]; i++) {
         Ctx ctx;
         ctx_init(&ctx);
-        RealKernel real;
         const Kernel *k = read_kernel(&ctx, HEAD, body[i][0]);
         assert_non_null(k);
-        assert_false(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
+        assert_null(lower_complex(&ctx, &ctx.arena, k, &target));
         assert_non_null(strstr(messages(&ctx), body[i][1]));
         ctx_release(&ctx);
     }
@@ -298,9 +372,12 @@ static void a_real_kernel_is_left_alone(void **state)
     ctx_init(&ctx);
     const Kernel *k =
         read_kernel(&ctx, "arg @X : f32[4] result\n", "fill [i in 0..4] @X[i] = 0.0");
-    RealKernel real;
-    assert_true(complex_split(&ctx, &ctx.arena, k, &target_trn2, &real));
-    assert_ptr_equal(real.kernel, k);
+    Text before, after;
+    text_init(&before, &ctx.arena);
+    text_init(&after, &ctx.arena);
+    kernel_dump(k, &before);
+    kernel_dump(lower_complex(&ctx, &ctx.arena, k, &target), &after);
+    assert_string_equal(after.at, before.at);
     ctx_release(&ctx);
 }
 
@@ -310,6 +387,8 @@ int main(void)
         cmocka_unit_test(a_product_is_one_contraction_with_two_labels_more),
         cmocka_unit_test(conjugated_operands_are_signs_and_no_blocks),
         cmocka_unit_test(the_real_kernel_computes_the_same_numbers),
+        cmocka_unit_test(wide_parts_are_numbers_of_64_bits),
+        cmocka_unit_test(too_deep_a_value_is_refused),
         cmocka_unit_test(quotients_and_magnitudes_are_close),
         cmocka_unit_test(a_product_with_real_numbers_gathers_both_parts_in_blocks),
         cmocka_unit_test(inout_and_scalar_results_keep_their_parts),

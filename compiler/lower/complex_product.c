@@ -3,7 +3,7 @@
  * the operand that has the result's last label turned (complex.h). One complex operand that has
  * the result's last label: one statement with r. One that has not: a statement for each part
  * into a block on chip, which then leaves with both parts beside each other. */
-#include "backend/nki/complex.h"
+#include "lower/complex.h"
 
 #include <string.h>
 
@@ -65,8 +65,8 @@ static bool is_contraction(const Splitter *s, const Stmt *stmt, const Factor *a,
             return false;
         }
     }
-    return any && s->to->bufs.at[a->buf].dtype == DTYPE_F32 &&
-           s->to->bufs.at[b->buf].dtype == DTYPE_F32;
+    DType t = s->to->bufs.at[stmt->dst].dtype;
+    return any && s->to->bufs.at[a->buf].dtype == t && s->to->bufs.at[b->buf].dtype == t;
 }
 
 /* Does the result's last index of only one operand come from `a`? */
@@ -89,7 +89,8 @@ static BufRef emit_turn(Splitter *s, const Stmt *stmt, const Factor *f, bool oth
 {
     const Buffer like = s->to->bufs.at[f->buf];
     BufRef e = split_new_block(s, "turned", &like, true);
-    Turn turn = {true, f->buf, {{false, f->conj}, {f->conj == other_conj, other_conj}}};
+    const bool minus[2][2] = {{false, f->conj},
+                              {f->conj == other_conj, other_conj}}; /* [s][r] */
     split_alloc(s, e, stmt->span);
     uint32_t n = 0;
     TileIndex *index = ARENA_ARRAY(s->arena, stmt->n_index, TileIndex);
@@ -113,10 +114,9 @@ static BufRef emit_turn(Splitter *s, const Stmt *stmt, const Factor *f, bool oth
                       .dst = e,
                       .at = to,
                       .fold = OP_COPY};
-        def->value = turn.minus[i][r] ? expr_op(s->arena, OP_NEG, DTYPE_F32, 1, &x) : x;
+        def->value = minus[i][r] ? expr_op(s->arena, OP_NEG, like.dtype, 1, &x) : x;
         split_emit(s, def);
     }
-    s->out->turn[e] = turn;
     return e;
 }
 
@@ -146,12 +146,13 @@ static void contract_both(Splitter *s, const Stmt *old, const Factor *a, const F
     memcpy(index, out->index, out->n_index * sizeof *index);
     index[out->n_index++] = split_both_parts(s->turned);
     out->index = index;
-    out->value = expr_op(s->arena, OP_MUL, DTYPE_F32, 2, pair);
+    out->value = expr_op(s->arena, OP_MUL, pair[0]->dtype, 2, pair);
     split_emit(s, out);
 }
 
 /* ---- a complex operand that lacks the result's last label ---- */
 
+/* Blocks of what a systolic array of 128 rows makes at a time, as wide as its accumulators. */
 #define BLOCK_ROWS     128
 #define BLOCK_ELEMENTS 2048 /* of a row, each of two parts */
 
@@ -279,8 +280,8 @@ static void emit_half(Splitter *s, const Stmt *old, const TileIndex *index, BufR
         half[i]->n_index = i == 0 ? n : old->n_index;
     }
     half[0]->fold = OP_COPY;
-    half[0]->value = expr_const(s->arena, number_real(DTYPE_F32, 0));
-    half[1]->value = expr_op(s->arena, OP_MUL, DTYPE_F32, 2, pair);
+    half[0]->value = expr_const(s->arena, number_real(pair[0]->dtype, 0));
+    half[1]->value = expr_op(s->arena, OP_MUL, pair[0]->dtype, 2, pair);
     if (fill) {
         split_emit(s, half[0]);
     }
@@ -351,7 +352,7 @@ static void contract_mixed(Splitter *s, const Stmt *old, const Factor *a, const 
         Stmt *out = split_with_part(s, old);
         const Expr *pair[2] = {load_part(s, a, affine_var(s->arena, s->part)),
                                load_part(s, b, affine_var(s->arena, s->part))};
-        out->value = expr_op(s->arena, OP_MUL, DTYPE_F32, 2, pair);
+        out->value = expr_op(s->arena, OP_MUL, pair[0]->dtype, 2, pair);
         split_emit(s, out);
         return;
     }

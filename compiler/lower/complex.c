@@ -4,7 +4,8 @@
  * statements, one after the other over the same indices, that the legaliser takes together. A
  * block that only renames a contraction's operand (conjugated or widened to complex) is not
  * made: its users read the operand. */
-#include "backend/nki/complex.h"
+#include "lower/complex.h"
+#include "lower/lower.h"
 
 #include <string.h>
 
@@ -50,14 +51,21 @@ Stmt *split_with_part(Splitter *s, const Stmt *old)
     return out;
 }
 
+static void check_size(Splitter *s, const Stmt *old, const Expr *value)
+{
+    if (!expr_fits(value) || expr_size(value, VALUE_LIMIT) >= VALUE_LIMIT) {
+        split_refuse(s, old->span, "values of so many complex products in one statement");
+    }
+}
+
 static Stmt *of_part(Splitter *s, const Stmt *old, int64_t part, const Expr *value)
 {
     Stmt *out = arena_copy(s->arena, old, sizeof *old);
     out->at = split_at(s, old->dst, old->at, affine_const(part));
-    out->value = value == NULL ? expr_const(s->arena, number_real(DTYPE_F32, 0)) : value;
-    if (expr_size(out->value, VALUE_LIMIT) >= VALUE_LIMIT) {
-        split_refuse(s, old->span, "values of so many complex products in one statement");
-    }
+    out->value = value == NULL
+                     ? expr_const(s->arena, number_real(s->to->bufs.at[old->dst].dtype, 0))
+                     : value;
+    check_size(s, old, out->value);
     return out;
 }
 
@@ -87,9 +95,10 @@ BufRef split_new_block(Splitter *s, const char *hint, const Buffer *like, bool t
     }
     extent[like->rank] = dim_fixed(2);
     Span span = like->span;
-    BufRef buf = kernel_buffer(s->to, &s->ctx->syms, hint, DTYPE_F32, SPACE_TILE,
+    BufRef buf = kernel_buffer(s->to, &s->ctx->syms, hint, like->dtype, SPACE_TILE,
                                like->rank + (turned ? 1 : 0), extent);
     s->to->bufs.at[buf].span = span;
+    s->to->bufs.at[buf].parts = !turned;
     s->to->bufs.at[buf].may_spill = like->may_spill;
     return buf;
 }
@@ -131,14 +140,12 @@ static void emit_copy_back(Splitter *s, const Stmt *stmt, BufRef from)
 
 static bool has_index(const Stmt *fold, const TileIndex *x)
 {
-    bool yes = false;
     for (uint32_t i = 0; i < fold->n_index; i++) {
-        const Range *a = &fold->index[i].range, *b = &x->range;
-        yes = yes ||
-              (fold->index[i].var == x->var && affine_eq(a->start, b->start) &&
-               a->span == b->span && a->clipped == b->clipped && dim_eq(a->limit, b->limit));
+        if (fold->index[i].var == x->var && range_eq(&fold->index[i].range, &x->range)) {
+            return true;
+        }
     }
-    return yes;
+    return false;
 }
 
 Stmt *split_fill_behind(const Splitter *s, const Stmt *fold)
@@ -197,6 +204,7 @@ static void split_value(Splitter *s, const Stmt *old)
     if (!split_is_complex(s, old->dst)) {
         Stmt *out = arena_copy(s->arena, old, sizeof *old);
         out->value = split_real(s, old->span, old->value);
+        check_size(s, old, out->value);
         split_emit(s, out);
         return;
     }
@@ -210,6 +218,7 @@ static void split_value(Splitter *s, const Stmt *old)
         return;
     }
     Stmt *out = split_with_part(s, old);
+    s->type = split_part_type(old->value->dtype);
     out->value = split_uniform(s, old->value);
     split_emit(s, out);
 }
@@ -350,16 +359,6 @@ static Stmt **split_block(Splitter *s, Stmt *const *body, uint32_t n, uint32_t *
     return list.at;
 }
 
-static uint32_t count_stmts(const Kernel *k)
-{
-    StmtWalk w;
-    uint32_t count = 0;
-    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
-        count++;
-    }
-    return count;
-}
-
 /* Buffers and arguments; false when the kernel has nothing complex. */
 static bool split_buffers(Splitter *s)
 {
@@ -369,14 +368,14 @@ static bool split_buffers(Splitter *s)
     to->args.at = arena_copy(s->arena, to->args.at, to->args.n * sizeof *to->args.at);
     for (uint32_t i = 0; i < to->args.n; i++) {
         const Buffer *b = &to->bufs.at[to->args.at[i].buf];
-        if (b->dtype == DTYPE_C64) {
-            to->args.at[i].whole = DTYPE_C64;
+        if (dtype_is_complex(b->dtype)) {
+            to->args.at[i].whole = b->dtype;
             to->args.at[i].whole_rank = b->rank;
         }
     }
     for (uint32_t i = 0; i < to->bufs.n; i++) {
         Buffer *b = &to->bufs.at[i];
-        if (b->dtype != DTYPE_C64) {
+        if (!dtype_is_complex(b->dtype)) {
             continue;
         }
         uint32_t rank = b->rank == 0 ? 1 : b->rank;
@@ -385,35 +384,27 @@ static bool split_buffers(Splitter *s)
             extent[d] = b->rank == 0 ? dim_fixed(1) : b->extent[d];
         }
         extent[rank] = dim_fixed(2);
-        b->dtype = DTYPE_F32;
+        b->dtype = split_part_type(b->dtype);
+        b->parts = b->param < 0;
         b->extent = extent;
         b->rank = rank + 1;
-        any = s->out->pair[i] = true;
+        any = true;
     }
     return any;
 }
 
-bool complex_split(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target,
-                   RealKernel *out)
+Kernel *lower_complex(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target)
 {
-    size_t most = (size_t)k->bufs.n + 2 * (size_t)count_stmts(k) + 1;
-    *out = (RealKernel){.kernel = k, .part = UINT32_MAX, .turned = UINT32_MAX};
-    out->pair = ARENA_ARRAY(arena, most, bool);
-    out->turn = ARENA_ARRAY(arena, most, Turn);
-    Splitter s = {.ctx = ctx, .arena = arena, .target = target, .from = k, .out = out};
+    Splitter s = {.ctx = ctx, .arena = arena, .target = target, .from = k};
     s.to = kernel_like(arena, k);
     if (!split_buffers(&s)) {
-        return true;
+        return s.to;
     }
-    out->part = s.part = kernel_var(s.to, &ctx->syms, "r", false);
-    out->turned = s.turned = kernel_var(s.to, &ctx->syms, "s", false);
+    s.part = kernel_var(s.to, &ctx->syms, "r", false);
+    s.turned = kernel_var(s.to, &ctx->syms, "s", false);
     Forward *forward = ARENA_ARRAY(arena, k->bufs.n, Forward);
     s.forward = forward;
     find_forwards(&s, forward, k->body, k->n_body);
     s.to->body = split_block(&s, k->body, k->n_body, &s.to->n_body);
-    for (uint32_t i = k->bufs.n; i < s.to->bufs.n; i++) {
-        out->pair[i] = !out->turn[i].is;
-    }
-    out->kernel = s.to;
-    return !s.failed;
+    return s.failed ? NULL : kernel_numbered(arena, s.to);
 }

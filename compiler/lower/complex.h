@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Complex kernels as real ones, before legalisation. A buffer of c64 becomes one of f32 with a
- * last dimension of 2, the parts: the same bytes, so arguments need no conversion. The result is
- * a TILED kernel like any other: the interpreter runs it on the same arguments.
+/* Complex kernels as real ones, inside (lower.h has the pass). A buffer of c64 becomes one of f32
+ * with a last dimension of 2, the parts, and c128 becomes f64: the same bytes, so arguments need
+ * no conversion. The result is a TILED kernel like any other: the interpreter runs it on the
+ * same arguments.
  *
  * A product of two complex operands is one contraction with two labels more,
  *
@@ -9,31 +10,14 @@
  *
  * where E holds the right operand and, at s = 1, i times it: E[.., r, s] is plus or minus
  * B[.., r] for s = 0 and B[.., 1-r] for s = 1. Signs take in conjugation of either. So both
- * operands are read in the order they lie, all parts of the result accumulate together, and come
- * out in the order they are stored. E is written down (and interpreted) as a buffer; the
- * legaliser knows it as a `Turn` and makes only the tiles of it that are not B itself. */
-#ifndef BACKEND_NKI_COMPLEX_H
-#define BACKEND_NKI_COMPLEX_H
+ * operands are read in the order they lie, all parts of the result accumulate together, and
+ * come out in the order they are stored. E is written down (and interpreted) as a buffer; a
+ * back end may know it by the four statements that make it, and make only what is not B. */
+#ifndef LOWER_COMPLEX_H
+#define LOWER_COMPLEX_H
 
 #include "loop/walk.h"
 #include "target/target.h"
-
-typedef struct Turn {
-    bool is;          /* is the buffer one? */
-    BufRef of;        /* E[.., r, s] is that of B[.., s == 0 ? r : 1 - r], */
-    bool minus[2][2]; /* [s][r]: negated */
-} Turn;
-
-typedef struct RealKernel {
-    const Kernel *kernel;
-    bool *pair;          /* [bufs]: the last dimension holds the parts of complex numbers */
-    Turn *turn;          /* [bufs] */
-    VarRef part, turned; /* the labels r and s; UINT32_MAX when the kernel was real */
-} RealKernel;
-
-/* False, and reported, when the kernel does something with complex numbers that `target` lacks. */
-bool complex_split(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target,
-                   RealKernel *out);
 
 /* ---- complex_value.c: one value ---- */
 
@@ -48,8 +32,8 @@ typedef struct Splitter {
     const Target *target;
     const Kernel *from;
     Kernel *to; /* buffers of `from` have the same numbers here */
-    RealKernel *out;
     VarRef part, turned;
+    DType type; /* of the parts of the value at hand */
     bool failed;
     const struct Forward *forward; /* [bufs]: blocks that are only another operand, renamed */
     StmtList *body;                /* where statements go */
@@ -76,6 +60,8 @@ typedef struct Parts {
 
 bool split_refuse(Splitter *s, Span span, const char *what);
 bool split_is_complex(const Splitter *s, BufRef buf);
+/* f32 for c64, f64 for c128. */
+DType split_part_type(DType complex);
 /* The position of a part: index `r` added to those of a complex buffer. */
 const Affine *split_at(Splitter *s, BufRef buf, const Affine *at, Affine r);
 /* A complex value as parts; a real value that may have complex ones in it. */

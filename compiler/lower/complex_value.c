@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One complex value as two real ones, by the definitions of arithmetic. Each operand is split
  * once and its parts are shared, so a product of products is a graph of linear size. */
-#include "backend/nki/complex.h"
+#include "lower/complex.h"
 
 bool split_refuse(Splitter *s, Span span, const char *what)
 {
@@ -15,7 +15,12 @@ bool split_refuse(Splitter *s, Span span, const char *what)
 
 bool split_is_complex(const Splitter *s, BufRef buf)
 {
-    return buf < s->from->bufs.n && s->from->bufs.at[buf].dtype == DTYPE_C64;
+    return buf < s->from->bufs.n && dtype_is_complex(s->from->bufs.at[buf].dtype);
+}
+
+DType split_part_type(DType complex)
+{
+    return complex == DTYPE_C128 ? DTYPE_F64 : DTYPE_F32;
 }
 
 const Affine *split_at(Splitter *s, BufRef buf, const Affine *at, Affine r)
@@ -34,18 +39,18 @@ const Affine *split_at(Splitter *s, BufRef buf, const Affine *at, Affine r)
 
 static const Expr *number(Splitter *s, double v)
 {
-    return expr_const(s->arena, number_real(DTYPE_F32, v));
+    return expr_const(s->arena, number_real(s->type, v));
 }
 
 static const Expr *op1(Splitter *s, Op op, const Expr *x)
 {
-    return expr_op(s->arena, op, DTYPE_F32, 1, &x);
+    return expr_op(s->arena, op, s->type, 1, &x);
 }
 
 static const Expr *op2(Splitter *s, Op op, const Expr *x, const Expr *y)
 {
     const Expr *arg[2] = {x, y};
-    return expr_op(s->arena, op, DTYPE_F32, 2, arg);
+    return expr_op(s->arena, op, s->type, 2, arg);
 }
 
 static const Expr *compare(Splitter *s, Op op, const Expr *x, const Expr *y)
@@ -108,14 +113,14 @@ static Parts quotient(Splitter *s, Parts x, Parts y)
 static const Expr *magnitude(Splitter *s, Parts x)
 {
     const Expr *q = square(s, x);
-    const Expr *zero = expr_cast(s->arena, compare(s, OP_EQ, q, number(s, 0)), DTYPE_F32);
+    const Expr *zero = expr_cast(s->arena, compare(s, OP_EQ, q, number(s, 0)), s->type);
     return difference(s, op1(s, OP_SQRT, sum(s, q, zero)), zero);
 }
 
 static const Expr *choose(Splitter *s, const Expr *c, const Expr *x, const Expr *y)
 {
     const Expr *arg[3] = {c, given(s, x), given(s, y)};
-    return x == NULL && y == NULL ? NULL : expr_op(s->arena, OP_SELECT, DTYPE_F32, 3, arg);
+    return x == NULL && y == NULL ? NULL : expr_op(s->arena, OP_SELECT, s->type, 3, arg);
 }
 
 static Parts constant(Splitter *s, Number v)
@@ -137,13 +142,19 @@ static Parts refused_parts(Splitter *s, Span span, const char *what)
     return (Parts){number(s, 0), NULL};
 }
 
+static Parts cast_parts(Splitter *s, Parts x)
+{
+    return (Parts){x.re == NULL ? NULL : expr_cast(s->arena, x.re, s->type),
+                   x.im == NULL ? NULL : expr_cast(s->arena, x.im, s->type)};
+}
+
 static Parts operation(Splitter *s, Span span, const Expr *e)
 {
     if (e->op == OP_CAST) {
         const Expr *x = e->arg[0];
         return dtype_is_complex(x->dtype)
-                   ? split_parts(s, span, x)
-                   : (Parts){expr_cast(s->arena, split_real(s, span, x), DTYPE_F32), NULL};
+                   ? cast_parts(s, split_parts(s, span, x))
+                   : (Parts){expr_cast(s->arena, split_real(s, span, x), s->type), NULL};
     }
     if (e->op == OP_SELECT) {
         const Expr *c = split_real(s, span, e->arg[0]);
@@ -197,7 +208,7 @@ static Parts operation(Splitter *s, Span span, const Expr *e)
                                     op_info(e->op)->name));
 }
 
-Parts split_parts(Splitter *s, Span span, const Expr *e)
+static Parts parts_of(Splitter *s, Span span, const Expr *e)
 {
     switch (e->kind) {
     case EXPR_CONST:
@@ -205,7 +216,7 @@ Parts split_parts(Splitter *s, Span span, const Expr *e)
     case EXPR_EXTENT: {
         Expr *x = ARENA_NEW(s->arena, Expr);
         *x = *e;
-        x->dtype = DTYPE_F32;
+        x->dtype = s->type;
         return (Parts){x, NULL};
     }
     case EXPR_LOAD:
@@ -213,7 +224,7 @@ Parts split_parts(Splitter *s, Span span, const Expr *e)
     case EXPR_OP:
         break;
     }
-    if (e->dtype != DTYPE_C64) {
+    if (!dtype_is_complex(e->dtype)) {
         return refused_parts(
             s, span,
             str_format(s->arena, "%s here; it goes to target 'c'", dtype_name(e->dtype)));
@@ -221,10 +232,20 @@ Parts split_parts(Splitter *s, Span span, const Expr *e)
     return operation(s, span, e);
 }
 
+Parts split_parts(Splitter *s, Span span, const Expr *e)
+{
+    DType outer = s->type;
+    s->type = split_part_type(e->dtype);
+    Parts out = parts_of(s, span, e);
+    s->type = outer;
+    return out;
+}
+
 /* ---- real values ---- */
 
 static const Expr *real_of_complex(Splitter *s, Span span, const Expr *e)
 {
+    s->type = split_part_type(e->arg[0]->dtype);
     Parts x = split_parts(s, span, e->arg[0]), y = {NULL, NULL};
     if (e->n_args > 1) {
         y = split_parts(s, span, e->arg[1]);
@@ -256,8 +277,11 @@ const Expr *split_real(Splitter *s, Span span, const Expr *e)
         return e;
     }
     for (uint32_t i = 0; i < e->n_args; i++) {
-        if (e->arg[i]->dtype == DTYPE_C64) {
-            return real_of_complex(s, span, e);
+        if (dtype_is_complex(e->arg[i]->dtype)) {
+            DType outer = s->type;
+            const Expr *out = real_of_complex(s, span, e);
+            s->type = outer;
+            return out;
         }
     }
     const Expr **arg = ARENA_ARRAY(s->arena, e->n_args, const Expr *);
@@ -282,8 +306,7 @@ static const Expr *real_number(Splitter *s, const Expr *e)
     while (e->kind == EXPR_OP && e->op == OP_CAST) {
         e = e->arg[0];
     }
-    return expr_cast(s->arena, expr_const(s->arena, number_cast(e->value, DTYPE_F32)),
-                     DTYPE_F32);
+    return expr_const(s->arena, number_cast(e->value, s->type));
 }
 
 bool split_is_uniform(const Splitter *s, const Expr *e, VarRef last)
@@ -331,5 +354,5 @@ const Expr *split_uniform(Splitter *s, const Expr *e)
                       (e->op == OP_DIV ? i == 1 : i == 0 || !is_real_number(e->arg[0]));
         arg[i] = factor ? real_number(s, e->arg[i]) : split_uniform(s, e->arg[i]);
     }
-    return e->op == OP_COPY ? arg[0] : expr_op(s->arena, e->op, DTYPE_F32, e->n_args, arg);
+    return e->op == OP_COPY ? arg[0] : expr_op(s->arena, e->op, s->type, e->n_args, arg);
 }
