@@ -99,7 +99,8 @@ static const char *upper(Arena *a, const char *name)
  * as much more, and the entry begins at the first multiple. */
 #define WORKSPACE_ALIGNMENT 64
 
-/* The workspace when no extent is open: the deepest stack of buffers. */
+/* The deepest stack of buffers, of those whose extents are numbers: the workspace when no extent
+ * is open. */
 static int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64_t at)
 {
     int64_t most = at;
@@ -110,8 +111,7 @@ static int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64
             most = inner > most ? inner : most;
         } else if (s->kind == STMT_ALLOC && k->bufs.at[s->buf].space != SPACE_ACC) {
             int64_t bytes = 0;
-            CHECK(bytes_fixed(&k->bufs.at[s->buf], &bytes));
-            at = sat_add(at, bytes);
+            at = bytes_fixed(&k->bufs.at[s->buf], &bytes) ? sat_add(at, bytes) : at;
             most = at > most ? at : most;
         }
     }
@@ -270,6 +270,25 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
     }
 }
 
+/* Numbers that a size_t of 32 bits cannot hold are not printed for it: such a kernel has no
+ * workspace there. True: directive_put "#endif" after what is. */
+static bool large_sizes_emit(Emitter *e)
+{
+    const Kernel *k = e->w.k;
+    int64_t most = stack_bytes(k, k->body, k->n_body, 0);
+    if (most <= INT32_MAX / 2) {
+        return false;
+    }
+    directive_put(e->w.out, str_format(e->w.arena, "#if SIZE_MAX / 2 < %lld", (long long)most));
+    for (uint32_t d = 0; d < n_dims(k); d++) {
+        line_printf(&e->w, "(void)%s;", e->w.dim[d]);
+    }
+    line_printf(&e->w, "(void)%s;", e->own.bytes);
+    line_printf(&e->w, "return TDSL_E_OVERFLOW;");
+    directive_put(e->w.out, "#else");
+    return true;
+}
+
 void kernel_sizes_emit(Emitter *e)
 {
     Text *out = e->w.out;
@@ -280,6 +299,7 @@ void kernel_sizes_emit(Emitter *e)
     text_printf(out, "static tdsl_status tdsl_sizes_%s(%s%ssize_t *%s)\n{\n", e->symbol,
                 n_dims(k) > 0 ? dims : "", n_dims(k) > 0 ? ", " : "", e->own.bytes);
     out->indent++;
+    bool large = large_sizes_emit(e);
     if (any_open_buffer(k)) {
         line_printf(&e->w, "int64_t %s;", e->own.size);
     }
@@ -307,6 +327,9 @@ void kernel_sizes_emit(Emitter *e)
     }
     line_printf(&e->w, "*%s = %s;", e->own.bytes, e->own.need);
     line_printf(&e->w, "return %s == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;", e->own.need);
+    if (large) {
+        directive_put(out, "#endif");
+    }
     out->indent--;
     text_put(out, "}\n");
     const char *bytes = e->own.bytes;

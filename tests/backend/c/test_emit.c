@@ -91,6 +91,32 @@ static void nothing_is_warned_of_at_any_level(void **state)
     ctx_release(&ctx);
 }
 
+/* Without libc's headers, which a machine of 64 bits need not have for one of 32. */
+static void sizes_beyond_a_size_t_of_32_bits_are_refused_there(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    Str c, h;
+    char library[600];
+    const char *wide =
+        "tdsl-dump loop 1\nkernel k {\n  form tiled\n  dim n ~ 8\n  arg @A : f64[n] in\n"
+        "  arg @B : f64[n] result\n  alloc @W : f64[60000,60000] workspace\n"
+        "  alloc @V : f64[n] workspace\n  alloc @U : f64[60000,60000] workspace\n"
+        "  copy [i in 0..n] @V[i] = @A[i]\n  fill [i in 0..60000] @W[i,i] = 0.0\n"
+        "  fill [i in 0..60000] @U[i,i] = 0.0\n  copy [i in 0..n] @B[i] = @V[i]\n}\n";
+    emit_module(&ctx, legal_module(&ctx, wide), true, &c, &h);
+    assert_int_equal(compile_text("gcc", "-O1", c, h, "wide", library, sizeof library), 0);
+    assert_non_null(strstr(c.at, "#if SIZE_MAX / 2 < 57600000000\n    (void)n;\n"
+                                 "    (void)bytes;\n    return TDSL_E_OVERFLOW;\n#else\n"));
+#if defined(__x86_64__)
+    assert_int_equal(compile_text("gcc", "-m32 -ffreestanding -fsyntax-only", c, h, "wide",
+                                  library, sizeof library),
+                     0);
+#endif
+    ctx_release(&ctx);
+}
+
 static void the_same_kernels_give_the_same_bytes(void **state)
 {
     (void)state;
@@ -270,7 +296,9 @@ static void verify_refuses_what_cannot_be_printed(void **state)
     }
 }
 
-TESTS(TEST(nothing_is_warned_of_at_any_level), TEST(the_same_kernels_give_the_same_bytes),
+TESTS(TEST(nothing_is_warned_of_at_any_level),
+      TEST(sizes_beyond_a_size_t_of_32_bits_are_refused_there),
+      TEST(the_same_kernels_give_the_same_bytes),
       TEST(text_of_the_user_stays_in_comments_and_strings),
       TEST(names_are_unique_and_never_reserved), TEST(entries_refuse_what_they_cannot_compute),
       TEST(verify_refuses_what_cannot_be_printed))
