@@ -128,6 +128,12 @@ void nest_derive(const NestFacts *f, const Nest *nest, NestValue *values)
     for (uint32_t i = 0; i < f->late.list.n; i++) {
         read_at(nest, values, f->late.list.at[i].node, NEST_NONE, nest->n_items);
     }
+    for (uint32_t k = 0; k < g->results.n; k++) { /* copied to where it belongs at the end */
+        NodeRef n = g->results.at[k].node;
+        if (values[n].residence == RESIDE_WORKSPACE) {
+            read_at(nest, values, n, NEST_NONE, nest->n_items);
+        }
+    }
 }
 
 void nest_set_bytes(const Nest *nest, NestValue *values)

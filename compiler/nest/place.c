@@ -83,13 +83,13 @@ NestValue *nest_place(Arena *arena, const NestFacts *f, const Machine *machine,
         values[n] =
             (NestValue){.residence = f->residence[n], .result = -1, .in_place = NODE_NONE};
     }
-    nest_derive(f, nest, values);
     for (uint32_t k = 0; k < f->n_stored; k++) {
         NodeRef n = f->stored[k];
         if (!place_result(arena, f, top, n, &values[n])) {
             values[n].residence = RESIDE_TILE;
         }
     }
+    nest_derive(f, nest, values);
     place_crossing(f, machine, values);
     nest_set_bytes(nest, values);
     return values;

@@ -740,6 +740,19 @@ def values_that_f32_does_not_hold_exactly_are_no_broken_pass():
 
 
 @test
+def an_update_by_its_own_transpose_that_is_read_again_is_copied_at_the_end():
+    write("t.tdsl", "kernel f(C: inout i32[m, m]) -> (T: i32[m, m]) { C[x,b] -= C[b,x]; T = 7 * C; }\n")
+    tdslc("t.tdsl", "--check-each", "-o", "k.c")
+    write("d.dump", tdslc("t.tdsl", "--dump=nest").text)
+    equal(tdslc("d.dump", "--dump=nest").out, read("d.dump"))
+    c = fill((5, 5), 0, np.int32)
+    save("c.npy", c)
+    tdsl_run("t.tdsl", "C=c.npy", "-o", "C=r.npy", "-o", "T=t.npy")
+    same(np.load("r.npy"), c - c.T)
+    same(np.load("t.npy"), 7 * (c - c.T))
+
+
+@test
 def sums_are_factored_unless_forbidden_and_reported():
     write("t.tdsl", """kernel f(a: f64[6,7], b: f64[7,8], c: f64[6,7]) -> (R: f64[6,8]) {
     R[i,j] = a[i,k] * b[k,j];

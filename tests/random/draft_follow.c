@@ -274,7 +274,7 @@ bool draft_follow(Gen *g, Draft *d, bool *product)
     RandomTensor *base = NULL;
     for (uint32_t k = g->p->n_tensors; k-- > 0 && base == NULL;) {
         RandomTensor *r = &g->p->tensors[k];
-        bool last = r->kind == TENSOR_LOCAL || r->kind == TENSOR_RESULT;
+        bool last = r->kind != TENSOR_IN && r->kind != TENSOR_SCALAR;
         base = r->dtype == d->dtype && r->defined && last && chance(g, g->chain ? 95 : 50)
                    ? r
                    : NULL;

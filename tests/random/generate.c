@@ -29,11 +29,11 @@ static void make_dims(Gen *g)
     }
 }
 
-/* A device's program is emulated: no tensor of gigabytes. */
+/* No tensor of gigabytes. */
 static void keep_small(Gen *g, RandomTensor *r)
 {
     double size = 1;
-    for (uint32_t d = 0; g->device && d < r->rank; d++) {
+    for (uint32_t d = 0; d < r->rank; d++) {
         size *= (double)g->p->dims[r->dim[d]].extent;
         r->rank = size > g->points ? d : r->rank;
     }
@@ -56,7 +56,7 @@ static void make_params(Gen *g)
         keep_small(g, r);
         r->defined = true;
     }
-    if (chance(g, 25)) {
+    if (chance(g, 35)) {
         RandomTensor *r = new_tensor(g, TENSOR_INOUT, 'C', g->dtype);
         r->rank = 1 + below(g, 3);
         for (uint32_t d = 0; d < r->rank; d++) {
