@@ -72,7 +72,7 @@ const Expr *split_real(Splitter *s, Span span, const Expr *e);
 bool split_is_uniform(const Splitter *s, const Expr *e, VarRef last);
 const Expr *split_uniform(Splitter *s, const Expr *e);
 
-/* ---- complex.c: statements ---- */
+/* ---- complex_stmt.c: statements ---- */
 
 void split_emit(Splitter *s, Stmt *stmt);
 void split_alloc(Splitter *s, BufRef buf, Span span);

@@ -3,11 +3,13 @@
  * others. A back end names things (names.h), fills in a CWriter and prints statements; which
  * functions, qualifiers and files there are is its own.
  *
- *   names.c  identifiers, comments and strings
- *   expr.c   types, numbers, addresses, scalar expressions
- *   line.c   lines and scopes
- *   stmt.c   loops and assignments
- *   help.c   static inline functions, made when first used */
+ *   names.c       identifiers, comments and strings
+ *   number.c      types and numbers
+ *   expr.c        addresses and scalar expressions
+ *   line.c        lines and scopes
+ *   stmt.c        loops and assignments
+ *   help.c        static inline functions of operations, made when first used
+ *   help_fixed.c  and those whose text is fixed */
 #ifndef BACKEND_CTEXT_CTEXT_H
 #define BACKEND_CTEXT_CTEXT_H
 
@@ -75,8 +77,13 @@ CText fold_text(CWriter *e, Op fold, DType t, CText a, CText x);
 /* A value of type t as it is stored. */
 const char *stored_text(CWriter *e, DType t, CText value);
 
-/* ---- help.c: each returns the function's name ---- */
+/* ---- help_fixed.c ---- */
 void helpers_init(Helpers *h, Arena *arena);
+/* Takes the name; false when there is such a function. */
+bool helper_new(Helpers *h, const char *name);
+/* Its text, after what it needs. */
+void helper_put(Helpers *h, const char *text);
+/* ---- help.c, help_fixed.c: each returns the function's name ---- */
 const char *help_op(Helpers *h, Op op, DType in, DType out);
 const char *help_cast(Helpers *h, DType from, DType to); /* null: a plain C cast does it */
 const char *help_fixed(Helpers *h, const char *name);    /* "tdsl_min", ... */

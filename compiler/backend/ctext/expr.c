@@ -8,20 +8,6 @@
 
 #define TEXT_MAX 90 /* characters of an operand before it becomes a temporary */
 
-const char *c_type(DType t)
-{
-    static const char *const names[DTYPE_COUNT] = {
-        "void",    "double",  "float",   "uint16_t", "uint16_t",
-        "int32_t", "int64_t", "uint8_t", "tdsl_c64", "tdsl_c128",
-    };
-    return names[t];
-}
-
-const char *c_compute(DType t)
-{
-    return t == DTYPE_F16 || t == DTYPE_BF16 ? "float" : c_type(t);
-}
-
 static CText ctext(const char *at, Binding binding)
 {
     return (CText){at, binding};
@@ -179,72 +165,13 @@ const char *element_text(const CWriter *e, BufRef buf, const Affine *at)
     return str_format(e->arena, "%s[%s]", e->buf[buf], offset_text(e, buf, at));
 }
 
-/* ---- numbers ---- */
-
-static const char *real_text(CWriter *e, double v, bool single)
-{
-    if (v != v || v - v != 0) { /* not finite */
-        e->help->math = true;
-        const char *name = v != v ? "NAN" : v < 0 ? "-INFINITY" : "INFINITY";
-        return single ? name
-                      : str_format(e->arena, v < 0 ? "-(double)%s" : "(double)%s",
-                                   name[0] == '-' ? name + 1 : name);
-    }
-    Text t;
-    text_init(&t, e->arena);
-    text_f64(&t, v);
-    text_put(&t, single ? "f" : "");
-    return t.at;
-}
-
-static const char *int_text(CWriter *e, DType t, int64_t v)
-{
-    if (t == DTYPE_I64) {
-        if (v == INT64_MIN) {
-            return "INT64_MIN";
-        }
-        return str_format(e->arena, v < 0 ? "-INT64_C(%llu)" : "INT64_C(%llu)",
-                          (unsigned long long)(v < 0 ? -v : v));
-    }
-    if (t == DTYPE_I32 && v == INT32_MIN) {
-        return "INT32_MIN";
-    }
-    return str_format(e->arena, t == DTYPE_BOOL ? "(uint8_t)%lld" : "%lld", (long long)v);
-}
-
-const char *number_text(CWriter *e, Number n)
-{
-    switch (n.dtype) {
-    case DTYPE_F64:
-    case DTYPE_F32:
-    case DTYPE_F16:
-    case DTYPE_BF16:
-        return real_text(e, n.re, n.dtype != DTYPE_F64);
-    case DTYPE_I32:
-    case DTYPE_I64:
-    case DTYPE_BOOL:
-        return int_text(e, n.dtype, n.i);
-    case DTYPE_C64:
-    case DTYPE_C128: {
-        bool single = n.dtype == DTYPE_C64;
-        return str_format(e->arena, "%s(%s, %s)",
-                          help_fixed(e->help, single ? "tdsl_make_c64" : "tdsl_make_c128"),
-                          real_text(e, n.re, single), real_text(e, n.im, single));
-    }
-    case DTYPE_NONE:
-    case DTYPE_COUNT:
-        break;
-    }
-    UNREACHABLE();
-}
+/* ---- expressions ---- */
 
 static CText number_ctext(CWriter *e, Number n)
 {
     const char *text = number_text(e, n);
     return ctext(text, text[0] == '-' || text[0] == '(' ? BIND_UNARY : BIND_ATOM);
 }
-
-/* ---- expressions ---- */
 
 /* `x` in a temporary of its own when it has grown long. */
 static CText shorten(CWriter *e, CText x, DType t)

@@ -18,7 +18,6 @@
 #include "backend/nki/contract.h"
 
 #define STRIP_ROWS 4
-#define STRIP_COLS 8
 #define TAIL       4     /* K steps taken tile by tile: longer than emptying a bank takes */
 #define AHEAD      2     /* K steps */
 #define SLAB_MOST  32768 /* bytes of a partition, of one slab for several batches */

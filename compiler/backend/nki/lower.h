@@ -139,13 +139,35 @@ typedef struct Lower {
 bool lower_refuse(Lower *l, Span span, const char *what);
 bool lower_check(Lower *l);
 
-/* ---- legalise.c ---- */
-/* Null when it failed, was too long (`too_many`), or must be tried again (`again`). */
-Kernel *lower_once(Lower *l);
-/* The same, until it need not be tried again, within what SBUF holds. */
-Kernel *lower_all(const Lower *start, Lower *l);
+/* ---- place.c ---- */
+/* Loads of an expression. */
+typedef struct Loads {
+    uint32_t n;
+    Place at[32];
+} Loads;
+void collect_loads(Lower *l, const Expr *value, Loads *out);
+/* With the loops around at their values. */
+int64_t position_value(const Lower *l, Affine x);
+/* The values [lo, hi) that a statement's variable takes. */
+void lower_range(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_t *lo,
+                 int64_t *hi);
+/* Is it a statement over one long vector, to be cut as one likes? */
+/* Does the fold meet exactly the places the fill sets? */
 bool lower_opens(const Lower *l, const Stmt *fill, const Stmt *fold);
+/* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? */
 bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s);
+/* ---- home.c ---- */
+/* The layout on chip; the bytes of a partition it takes. */
+int64_t home_on_chip(Lower *l, BufRef buf);
+void home_in_hbm(Lower *l, BufRef buf);
+/* Allocates it where it lives. */
+void home_make(Lower *l, BufRef buf);
+/* All of these, where an alloc stands; the bytes of a partition. */
+int64_t home_enter(Lower *l, BufRef buf);
+/* ---- lower.c ---- */
+/* The instructions of l->body, tried again until they need not be, within what SBUF holds; null
+ * when that failed, or was too long (`too_many`). */
+Kernel *lower_all(const Lower *start, Lower *l);
 /* ---- batch.c ---- */
 void batch_mark(Lower *l);
 /* ---- split.c ---- */

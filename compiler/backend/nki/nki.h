@@ -20,6 +20,7 @@
 
 /* What differs between generations, as numbers; rates in Gcycles/s and GB/s. */
 typedef struct NkiChip {
+    const char *target; /* its name */
     int gen;
     int64_t sbuf_bytes; /* usable per partition */
     double tensor_ghz, vector_ghz, scalar_ghz, gpsimd_ghz;
@@ -27,6 +28,7 @@ typedef struct NkiChip {
     Machine machine;
 } NkiChip;
 
+extern const NkiChip nki_chips[3]; /* chip.c */
 /* The chip of a target of this folder, by name. */
 const NkiChip *nki_chip(const char *target);
 

@@ -63,7 +63,7 @@ typedef struct Roll {
     bool outer;       /* also those that began before the runs that use them? */
 } Roll;
 
-/* roll.c */
+/* roll_join.c */
 bool roll_may_join(Roll *r, const BufRef *part, uint32_t n);
 /* Joins tiles of one shape, the i-th at i times their length. */
 BufRef roll_join(Roll *r, const BufRef *part, uint32_t n);

@@ -14,20 +14,6 @@ static void add_label(Labels *x, uint32_t label)
     x->at[x->n++] = (uint8_t)label;
 }
 
-/* Loads of an expression. */
-typedef struct Loads {
-    uint32_t n;
-    Place at[32];
-} Loads;
-
-static void collect_loads(Lower *l, const Expr *value, Loads *out)
-{
-    ExprWalk w;
-    for (const Expr *x = load_first(&w, value); x != NULL && out->n < 32; x = load_next(&w)) {
-        out->at[out->n++] = place_of(l, x->buf, x->at);
-    }
-}
-
 /* How well a label suits the partitions with regard to one access. */
 static double suits(const Lower *l, const Place *x, uint32_t label)
 {
@@ -386,39 +372,6 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
 }
 
 /* ---- vectors ---- */
-
-#define FLAT_LEAST 1024 /* elements worth spreading */
-
-static bool flat_place(const Lower *l, const Place *x)
-{
-    const Home *h = &l->home[x->buf];
-    uint32_t count = 0;
-    for (uint32_t d = 0; d < x->rank; d++) {
-        count += x->label[d] == 0;
-        if (x->label[d] == 0 && (h->on_chip || h->stride[d] != 1)) {
-            return false;
-        }
-    }
-    return count <= 1 && !l->pair[x->buf] && !l->turn[x->buf].is;
-}
-
-bool lower_is_flat(Lower *l, const Stmt *s)
-{
-    Loads loads = {0};
-    if (l->n_labels != 1 || l->full.n[0] < FLAT_LEAST) {
-        return false;
-    }
-    Place dst = place_of(l, s->dst, s->at);
-    collect_loads(l, s->value, &loads);
-    bool flat = flat_place(l, &dst) && loads.n < 32;
-    for (uint32_t i = 0; i < loads.n; i++) {
-        flat &= flat_place(l, &loads.at[i]);
-        for (uint32_t d = 0; d < dst.rank && loads.at[i].buf == dst.buf; d++) { /* in place */
-            flat &= loads.at[i].base[d] == dst.base[d] && loads.at[i].label[d] == dst.label[d];
-        }
-    }
-    return flat && (s->fold != OP_COPY || place_has(&dst, 0));
-}
 
 /* The next piece of a vector: rows of one length that follow each other, as many as there are
  * partitions; at last what is less than one element for each. */

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The helper functions whose text is fixed: sizes, 16-bit floats, conversions that C leaves
+ * undefined. One is defined when something first asks for its name, after those it needs itself. */
+#include <string.h>
+
+#include "backend/ctext/ctext.h"
+
+typedef struct FixedHelper {
+    const char *name;
+    const char *needs; /* other fixed helpers with blanks between, or null */
+    bool math;
+    const char *text;
+} FixedHelper;
+
+static const FixedHelper fixed_helpers[] = {
+    {"tdsl_min", NULL, false,
+     "TDSL_HELPER int64_t tdsl_min(int64_t x, int64_t y)\n{\n    return x < y ? x : y;\n}\n"},
+    {"tdsl_pad", NULL, false,
+     "/* Rounded up to whole lines of 64 bytes. */\n"
+     "TDSL_HELPER size_t tdsl_pad(int64_t bytes)\n{\n    return ((size_t)bytes + 63) & "
+     "~(size_t)63;\n}\n"},
+    {"tdsl_grow", NULL, false,
+     "/* size * extent, or -1 when that is too large for one object. An extent of 0 counts as "
+     "1: strides must be in\n"
+     " * range too. */\n"
+     "TDSL_HELPER int64_t tdsl_grow(int64_t size, int64_t extent)\n{\n"
+     "    const int64_t most = (int64_t)(PTRDIFF_MAX / 2);\n"
+     "    if (extent < 1) {\n        return size;\n    }\n"
+     "    return size < 0 || size > most / extent ? -1 : size * extent;\n}\n"},
+    {"tdsl_plus", NULL, false,
+     "/* x + y, or SIZE_MAX when that is too large. */\n"
+     "TDSL_HELPER size_t tdsl_plus(size_t x, size_t y)\n{\n    return x > SIZE_MAX - y ? "
+     "SIZE_MAX : x + y;\n}\n"},
+    {"tdsl_count", NULL, false,
+     "/* count * extent, or UINT64_MAX when that is too large. */\n"
+     "TDSL_HELPER uint64_t tdsl_count(uint64_t count, int64_t extent)\n{\n"
+     "    if (extent <= 0) {\n        return 0;\n    }\n"
+     "    return count > UINT64_MAX / (uint64_t)extent ? UINT64_MAX : count * "
+     "(uint64_t)extent;\n}\n"},
+    {"tdsl_tally", NULL, false,
+     "/* x + y, or UINT64_MAX when that is too large. */\n"
+     "TDSL_HELPER uint64_t tdsl_tally(uint64_t x, uint64_t y)\n{\n    return x > UINT64_MAX - "
+     "y ? UINT64_MAX : x + y;\n}\n"},
+    {"tdsl_make_c64", NULL, false,
+     "TDSL_HELPER tdsl_c64 tdsl_make_c64(float re, float im)\n{\n"
+     "    union {\n        float part[2];\n        tdsl_c64 whole;\n    } z;\n"
+     "    z.part[0] = re;\n    z.part[1] = im;\n    return z.whole;\n}\n"},
+    {"tdsl_make_c128", NULL, false,
+     "TDSL_HELPER tdsl_c128 tdsl_make_c128(double re, double im)\n{\n"
+     "    union {\n        double part[2];\n        tdsl_c128 whole;\n    } z;\n"
+     "    z.part[0] = re;\n    z.part[1] = im;\n    return z.whole;\n}\n"},
+    {"tdsl_i32_of_f64", NULL, true,
+     "/* Truncated; beyond the range the nearest end; 0 for NaN. */\n"
+     "TDSL_HELPER int32_t tdsl_i32_of_f64(double x)\n{\n"
+     "    if (isnan(x)) {\n        return 0;\n    }\n"
+     "    if (x <= -2147483648.0) {\n        return INT32_MIN;\n    }\n"
+     "    return x >= 2147483647.0 ? INT32_MAX : (int32_t)x;\n}\n"},
+    {"tdsl_i64_of_f64", NULL, true,
+     "/* Truncated; beyond the range the nearest end; 0 for NaN. */\n"
+     "TDSL_HELPER int64_t tdsl_i64_of_f64(double x)\n{\n"
+     "    if (isnan(x)) {\n        return 0;\n    }\n"
+     "    if (x <= -9223372036854775808.0) {\n        return INT64_MIN;\n    }\n"
+     "    return x >= 9223372036854775808.0 ? INT64_MAX : (int64_t)x;\n}\n"},
+    {"tdsl_bool_of_f64", NULL, false,
+     "TDSL_HELPER uint8_t tdsl_bool_of_f64(double x)\n{\n    return (uint8_t)!(x <= 0.0 && x "
+     ">= 0.0);\n}\n"},
+    {"tdsl_bool_of_i64", NULL, false,
+     "TDSL_HELPER uint8_t tdsl_bool_of_i64(int64_t x)\n{\n    return (uint8_t)(x != 0);\n}\n"},
+    {"tdsl_bits_of_float", NULL, false,
+     "TDSL_HELPER uint32_t tdsl_bits_of_float(float x)\n{\n"
+     "    union {\n        float x;\n        uint32_t bits;\n    } u;\n    u.x = x;\n    "
+     "return u.bits;\n}\n"},
+    {"tdsl_float_of_bits", NULL, false,
+     "TDSL_HELPER float tdsl_float_of_bits(uint32_t bits)\n{\n"
+     "    union {\n        float x;\n        uint32_t bits;\n    } u;\n    u.bits = bits;\n    "
+     "return u.x;\n}\n"},
+    {"tdsl_float_of_bf16", "tdsl_float_of_bits", false,
+     "TDSL_HELPER float tdsl_float_of_bf16(uint16_t x)\n{\n    return "
+     "tdsl_float_of_bits((uint32_t)x << 16);\n}\n"},
+    {"tdsl_bf16_of_float", "tdsl_bits_of_float", false,
+     "/* To nearest, ties to even. */\n"
+     "TDSL_HELPER uint16_t tdsl_bf16_of_float(float x)\n{\n"
+     "    const uint32_t bits = tdsl_bits_of_float(x);\n"
+     "    if ((bits & 0x7fffffffu) > 0x7f800000u) {\n        return (uint16_t)((bits >> 16) | "
+     "0x40u);\n    }\n"
+     "    return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}\n"},
+    {"tdsl_float_of_f16", "tdsl_float_of_bits", false,
+     "TDSL_HELPER float tdsl_float_of_f16(uint16_t x)\n{\n"
+     "    const uint32_t sign = (uint32_t)(x & 0x8000u) << 16;\n"
+     "    const uint32_t exponent = (x >> 10) & 31u;\n"
+     "    const uint32_t digits = x & 1023u;\n"
+     "    if (exponent == 31u) {\n        return tdsl_float_of_bits(sign | 0x7f800000u | "
+     "(digits << 13));\n    }\n"
+     "    if (exponent == 0u) {\n        const float small = (float)digits * 0x1p-24f;\n"
+     "        return sign != 0u ? -small : small;\n    }\n"
+     "    return tdsl_float_of_bits(sign | ((exponent + 112u) << 23) | (digits << 13));\n}\n"},
+    {"tdsl_f16_of_float", "tdsl_bits_of_float", false,
+     "/* To nearest, ties to even. */\n"
+     "TDSL_HELPER uint16_t tdsl_f16_of_float(float x)\n{\n"
+     "    const uint32_t bits = tdsl_bits_of_float(x);\n"
+     "    const uint32_t sign = (bits >> 16) & 0x8000u;\n"
+     "    const uint32_t size = bits & 0x7fffffffu;\n"
+     "    if (size > 0x7f800000u) {\n        return (uint16_t)(sign | 0x7e00u);\n    }\n"
+     "    if (size >= 0x477ff000u) {\n        return (uint16_t)(sign | 0x7c00u);\n    }\n"
+     "    if (size >= 0x38800000u) {\n"
+     "        return (uint16_t)(sign | ((size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> "
+     "13));\n    }\n"
+     "    if (size < 0x33000000u) {\n        return (uint16_t)sign;\n    }\n"
+     "    const uint32_t digits = (size & 0x7fffffu) | 0x800000u;\n"
+     "    const uint32_t drop = 126u - (size >> 23);\n"
+     "    const uint32_t kept = digits >> drop;\n"
+     "    const uint32_t lost = digits & (((uint32_t)1 << drop) - 1u);\n"
+     "    const uint32_t half = (uint32_t)1 << (drop - 1u);\n"
+     "    const uint32_t up = lost > half || (lost == half && (kept & 1u) != 0u) ? 1u : 0u;\n"
+     "    return (uint16_t)(sign | (kept + up));\n}\n"},
+    {"tdsl_round_bf16", "tdsl_bf16_of_float tdsl_float_of_bf16", false,
+     "TDSL_HELPER float tdsl_round_bf16(float x)\n{\n    return "
+     "tdsl_float_of_bf16(tdsl_bf16_of_float(x));\n}\n"},
+    {"tdsl_cut_to_float", "tdsl_bits_of_float tdsl_float_of_bits", false,
+     "/* Cut to f32, with an odd last digit when anything was cut off: rounded from there to "
+     "16 "
+     "bits it\n * is x rounded. */\n"
+     "TDSL_HELPER float tdsl_cut_to_float(double x)\n{\n"
+     "    const float near = (float)x;\n    const double back = (double)near;\n"
+     "    uint32_t bits = tdsl_bits_of_float(near);\n"
+     "    if ((bits & 1u) == 0u && (back < x || back > x)) {\n"
+     "        bits = (back < x) == (x > 0.0) ? bits + 1u : bits - 1u;\n    }\n"
+     "    return tdsl_float_of_bits(bits);\n}\n"},
+    {"tdsl_double_near", NULL, false,
+     "/* Rounds to 16 bits as x does: digits that do not fit only say whether there are any. "
+     "*/\n"
+     "TDSL_HELPER double tdsl_double_near(int64_t x)\n{\n"
+     "    const int64_t exact = INT64_C(1) << 53, low = x % 2048;\n"
+     "    if (x >= -exact && x <= exact) {\n        return (double)x;\n    }\n"
+     "    return (double)(x - low + (low > 0 ? 1024 : low < 0 ? -1024 : 0));\n}\n"},
+    {"tdsl_round_f16", "tdsl_f16_of_float tdsl_float_of_f16", false,
+     "TDSL_HELPER float tdsl_round_f16(float x)\n{\n    return "
+     "tdsl_float_of_f16(tdsl_f16_of_float(x));\n}\n"},
+};
+
+void helpers_init(Helpers *h, Arena *arena)
+{
+    *h = (Helpers){.arena = arena};
+    names_init(&h->names, arena);
+    names_init(&h->macros, arena);
+    text_init(&h->text, arena);
+}
+
+/* True the first time. */
+bool helper_new(Helpers *h, const char *name)
+{
+    const char *key = name + strlen("tdsl_"); /* the scope of names refuses our own prefix */
+    char *tagged = str_format(h->arena, "h_%s", key);
+    return names_claim(&h->names, tagged);
+}
+
+void helper_put(Helpers *h, const char *text)
+{
+    text_put(&h->text, "\n");
+    text_put(&h->text, text);
+}
+
+const char *help_fixed(Helpers *h, const char *name)
+{
+    for (size_t k = 0; k < sizeof fixed_helpers / sizeof *fixed_helpers; k++) {
+        const FixedHelper *f = &fixed_helpers[k];
+        if (strcmp(f->name, name) != 0) {
+            continue;
+        }
+        if (helper_new(h, name)) {
+            for (const char *n = f->needs; n != NULL; n = strchr(n, ' ')) {
+                n += *n == ' ' ? 1 : 0;
+                (void)help_fixed(h, str_format(h->arena, "%.*s", (int)strcspn(n, " "), n));
+            }
+            h->math |= f->math;
+            helper_put(h, f->text);
+        }
+        return f->name;
+    }
+    UNREACHABLE();
+}

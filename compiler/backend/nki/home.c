@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where each buffer lives, and how it lies there: on chip while there is room, with one dimension
+ * on partitions; else in HBM, as a tensor does. */
+#include "backend/nki/lower.h"
+
+static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *score)
+{
+    for (uint32_t d = 0; d < l->from->bufs.at[load->buf].rank; d++) {
+        bool kept = false;
+        for (uint32_t t = 0; t < load->at[d].n; t++) {
+            kept |= access_uses(l->from, s->dst, s->at, load->at[d].term[t].var);
+        }
+        if (s->fold != OP_COPY && !kept && load->at[d].n > 0) {
+            score[d] *= tile_kind(s) == TILE_MATMUL ? 3.0 : 0.7;
+        }
+    }
+}
+
+static void score_uses(const Lower *l, BufRef buf, double *score)
+{
+    StmtWalk w;
+    ExprWalk v;
+    for (const Stmt *s = tile_first(&w, l->from->body, l->from->n_body); s != NULL;
+         s = tile_next(&w)) {
+        for (const Expr *x = load_first(&v, s->value); x != NULL; x = load_next(&v)) {
+            if (x->buf == buf) {
+                score_load(l, s, x, score);
+            }
+        }
+    }
+}
+
+void home_in_hbm(Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    Home *h = &l->home[buf];
+    int64_t flat = 1;
+    h->on_chip = false;
+    for (uint32_t d = b->rank; d-- > 0;) {
+        h->stride[d] = flat;
+        flat = sat_mul(flat, b->extent[d].n);
+    }
+}
+
+/* The first statement that reads a buffer, with its load. */
+static const Stmt *first_reader(const Kernel *k, BufRef buf, const Expr **load)
+{
+    StmtWalk w;
+    const Stmt *s = tile_first(&w, k->body, k->n_body);
+    while (s != NULL && (*load = expr_load_of(s->value, buf)) == NULL) {
+        s = tile_next(&w);
+    }
+    return s;
+}
+
+/* Where a dimension of a load lies in what its statement sets; what is reduced is last. */
+static uint32_t place_in_result(const Lower *l, const Stmt *s, Affine at)
+{
+    uint32_t rank = l->from->bufs.at[s->dst].rank;
+    for (uint32_t d = 0; d < rank; d++) {
+        for (uint32_t t = 0; t < at.n; t++) {
+            if (affine_uses(s->at[d], at.term[t].var)) {
+                return d;
+            }
+        }
+    }
+    return at.n == 0 ? 0 : rank;
+}
+
+/* The dimensions in the order in which the first reader wants them on the free axis. */
+static void dims_as_read(const Lower *l, BufRef buf, uint32_t *order)
+{
+    uint32_t rank = l->from->bufs.at[buf].rank, key[NKI_DIMS] = {0};
+    const Expr *load = NULL;
+    bool fixed = l->pair[buf] || l->from->bufs.at[buf].space == SPACE_ARGUMENT;
+    const Stmt *s = fixed ? NULL : first_reader(l->from, buf, &load);
+    for (uint32_t d = 0; d < rank; d++) {
+        key[d] = s == NULL ? d : place_in_result(l, s, load->at[d]);
+        uint32_t at = d;
+        for (; at > 0 && key[order[at - 1]] > key[d]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = d;
+    }
+}
+
+/* Layout on chip; the bytes of a partition it takes. */
+int64_t home_on_chip(Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    Home *h = &l->home[buf];
+    double score[NKI_DIMS];
+    h->on_chip = true;
+    h->pdim = UINT32_MAX;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        int64_t n = b->extent[d].n;
+        score[d] = (double)(n < NKI_PARTITIONS ? n : NKI_PARTITIONS);
+    }
+    if (l->pair[buf]) {
+        score[b->rank - 1] = 0; /* parts are never on partitions */
+    }
+    score_uses(l, buf, score);
+    for (uint32_t d = 0; d < b->rank && d < 64; d++) {
+        score[d] *= l->batch[buf] >> d & 1 ? 0.02 : 1.0;
+    }
+    for (uint32_t d = 0; d < b->rank; d++) {
+        h->pdim = h->pdim == UINT32_MAX || score[d] > score[h->pdim] ? d : h->pdim;
+    }
+    uint32_t order[NKI_DIMS];
+    dims_as_read(l, buf, order);
+    int64_t flat = 1;
+    for (uint32_t i = b->rank; i-- > 0;) {
+        uint32_t d = order[i];
+        h->stride[d] = d == h->pdim ? 0 : flat;
+        flat = d == h->pdim ? flat : sat_mul(flat, b->extent[d].n);
+    }
+    int64_t n = b->rank == 0 ? 1 : b->extent[h->pdim].n;
+    h->chunks = (n + NKI_PARTITIONS - 1) / NKI_PARTITIONS;
+    h->chunk_stride = flat;
+    return sat_mul(sat_mul(flat, h->chunks), nki_bytes(b->dtype));
+}
+
+void home_make(Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    Home *h = &l->home[buf];
+    h->version++;
+    h->made = true;
+    if (h->on_chip) {
+        int64_t n = b->rank == 0 ? 1 : b->extent[h->pdim].n;
+        int64_t np = n < NKI_PARTITIONS ? n : NKI_PARTITIONS;
+        h->buf =
+            tile_new(l, b->name->text, b->dtype, SPACE_TILE, np, h->chunks * h->chunk_stride)
+                .buf;
+        return;
+    }
+    const char *name = str_format(l->arena, "%s_hbm%u", b->name->text, l->names++);
+    h->buf = kernel_buffer(l->to, &l->ctx->syms, name, b->dtype, SPACE_WORKSPACE, b->rank,
+                           b->extent);
+    l->to->bufs.at[h->buf].span = b->span;
+    Stmt *s = ARENA_NEW(l->arena, Stmt);
+    *s = (Stmt){.kind = STMT_ALLOC, .span = b->span, .buf = h->buf};
+    vec_push(l->arena, &l->out, s);
+}
+
+#define LONG_VECTOR 4096
+
+/* Is the buffer used in statements of one index only? Those are quick in HBM, where a vector
+ * can be cut as one likes. */
+static bool only_vectors(const Kernel *k, BufRef buf)
+{
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        bool used = s->dst == buf || expr_load_of(s->value, buf) != NULL;
+        if (used && s->n_index > 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int64_t home_enter(Lower *l, BufRef buf)
+{
+    int64_t bytes = home_on_chip(l, buf);
+    const Buffer *b = &l->from->bufs.at[buf];
+    bool vector = b->rank == 1 && b->extent[0].n >= LONG_VECTOR && only_vectors(l->from, buf);
+    if (vector || l->away[buf] || bytes > l->home_limit - l->home_bytes) {
+        home_in_hbm(l, buf);
+        bytes = 0;
+    }
+    home_make(l, buf);
+    l->home_bytes += bytes;
+    return bytes;
+}

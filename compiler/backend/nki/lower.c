@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A TILED kernel, or some of its statements, as instructions: loops are unrolled, buffers come
+ * and go, and one statement is lowered after the other. A fill is taken into the fold that
+ * follows it, an elementwise statement into the contraction before it. When the result does not
+ * fit SBUF it is made again with less kept on chip. */
+#include "backend/nki/lower.h"
+
+/* ---- statements ---- */
+
+static void enter_stmt(Lower *l, const Stmt *s)
+{
+    l->stmt = s;
+    l->n_labels = s->n_index;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        int64_t start = 0, end = 0;
+        lower_range(l, s, s->index[i].var, &s->index[i].range, &start, &end);
+        l->full.s[i] = start;
+        l->full.n[i] = end - start;
+    }
+    pair_enter(l);
+}
+
+static bool is_empty(const Lower *l)
+{
+    for (uint32_t i = 0; i < l->n_labels; i++) {
+        if (l->full.n[i] < 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt *next,
+                            bool *took)
+{
+    *took = false;
+    enter_stmt(l, s);
+    if (is_empty(l)) {
+        return;
+    }
+    if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL) {
+        bool epilogue = overwrite && next != NULL && lower_is_epilogue(l, s, next);
+        if (lower_matmul(l, s, overwrite, epilogue ? next : NULL)) {
+            *took = epilogue;
+            return;
+        }
+    }
+    lower_map(l, s, overwrite);
+}
+
+static void lower_parts_stmt(Lower *l, const Stmt *re, const Stmt *im)
+{
+    enter_stmt(l, re);
+    if (!is_empty(l)) {
+        lower_parts(l, re, im);
+    }
+}
+
+static void lower_block(Lower *l, Stmt *const *body, uint32_t n);
+
+static void lower_for(Lower *l, const Stmt *s)
+{
+    int64_t start = 0, end = 0;
+    lower_range(l, s, s->var, &s->range, &start, &end);
+    for (int64_t v = start; v < end && !l->failed; v += s->step) {
+        bool full = v + s->step <= end;
+        if (s->part == FOR_ALL || (s->part == FOR_FULL) == full) {
+            l->value[s->var] = v;
+            lower_block(l, s->body, s->n_body);
+        }
+    }
+}
+
+static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < n && !l->failed; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR) {
+            lower_for(l, s);
+            continue;
+        }
+        if (s->kind == STMT_BLOCK) {
+            lower_block(l, s->body, s->n_body);
+            continue;
+        }
+        if (l->turn[s->kind == STMT_ALLOC ? s->buf : s->dst].is) {
+            continue; /* only views of it are made */
+        }
+        if (s->kind == STMT_ALLOC) {
+            bytes += home_enter(l, s->buf);
+            continue;
+        }
+        if (i + 1 < n && pair_is_split(l, s, body[i + 1])) {
+            lower_parts_stmt(l, s, body[++i]);
+            continue;
+        }
+        bool overwrite = i + 1 < n && lower_opens(l, s, body[i + 1]);
+        bool took = false;
+        uint32_t at = overwrite ? i + 1 : i;
+        lower_fold_stmt(l, body[at], overwrite, at + 1 < n ? body[at + 1] : NULL, &took);
+        i = took ? at + 1 : at;
+    }
+    l->home_bytes -= bytes;
+}
+
+/* ---- arguments ---- */
+
+/* Is `buf` folded into inside loops (so that it is better kept on chip until the end)? */
+static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf,
+                            bool inside)
+{
+    bool yes = false;
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (stmt_has_body(s)) {
+            bool loop = inside || s->kind == STMT_FOR;
+            yes |= folded_in_loops(l, s->body, s->n_body, buf, loop);
+        } else if (inside && s->kind == STMT_TILE && s->dst == buf && s->fold != OP_COPY) {
+            yes |= i == 0 || !lower_opens(l, body[i - 1], s);
+        }
+    }
+    return yes;
+}
+
+static void enter_args(Lower *l)
+{
+    for (uint32_t i = 0; i < l->from->args.n; i++) {
+        Arg arg = l->from->args.at[i];
+        const Buffer *b = &l->from->bufs.at[arg.buf];
+        Home *h = &l->home[arg.buf];
+        BufRef made = kernel_buffer(l->to, &l->ctx->syms, b->name->text, b->dtype,
+                                    SPACE_ARGUMENT, b->rank, b->extent);
+        l->to->bufs.at[made].span = b->span;
+        l->to->bufs.at[made].param = (int32_t)i;
+        arg.buf = made;
+        vec_push(l->arena, &l->to->args, arg);
+        BufRef old = l->from->args.at[i].buf;
+        h->hbm = h->buf = made;
+        int64_t room = l->home_limit / 4;
+        if (arg.role == ARG_RESULT &&
+            folded_in_loops(l, l->from->body, l->from->n_body, old, false) && !l->away[old] &&
+            home_on_chip(l, old) <= room) {
+            home_make(l, old);
+            h->flush = true;
+        } else {
+            home_in_hbm(l, old);
+        }
+    }
+}
+
+static void flush_result(Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    Home chip = l->home[buf];
+    Place x = {.buf = buf, .rank = b->rank};
+    Labels p = {0}, f = {0};
+    Box box = {.s = {0}, .n = {0}};
+    l->stmt = NULL;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        x.label[d] = (int32_t)d;
+        Labels *to = d == chip.pdim ? &p : &f;
+        to->at[to->n++] = (uint8_t)d;
+        box.n[d] = b->extent[d].n;
+    }
+    home_in_hbm(l, buf);
+    l->home[buf].buf = chip.hbm;
+    for (int64_t c = 0; c < chip.chunks; c++) {
+        int64_t np = 1;
+        if (b->rank > 0) {
+            box.s[chip.pdim] = c * NKI_PARTITIONS;
+            int64_t left = b->extent[chip.pdim].n - box.s[chip.pdim];
+            np = box.n[chip.pdim] = left < NKI_PARTITIONS ? left : NKI_PARTITIONS;
+        }
+        View v = {chip.buf, 0, np, c * chip.chunk_stride, chip.chunk_stride, 1};
+        make_dma(l, &x, p, f, &box, v, true);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* Buffers that other parts make or use. */
+static void enter_crossing(Lower *l)
+{
+    for (uint32_t b = 0; l->crossing != NULL && b < l->from->bufs.n; b++) {
+        if (l->crossing[b] && l->from->bufs.at[b].space != SPACE_ARGUMENT) {
+            home_in_hbm(l, b);
+            home_make(l, b);
+        }
+    }
+}
+
+/* A block that matmuls leave in PSUM for the statement after them has got a home, and nothing
+ * goes there: it was not made. */
+static void drop_unused(Lower *l)
+{
+    bool *used = ARENA_ARRAY(l->arena, l->to->bufs.n, bool);
+    for (uint32_t i = 0; i < l->out.n; i++) {
+        const Stmt *s = l->out.at[i];
+        if (s->kind == STMT_TILE) {
+            used[s->dst] = true;
+            expr_mark_loads(s->value, used);
+        }
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < l->out.n; i++) {
+        Stmt *s = l->out.at[i];
+        if (s->kind != STMT_ALLOC || used[s->buf]) {
+            l->out.at[kept++] = s;
+        }
+    }
+    l->out.n = kept;
+    for (uint32_t i = 0; i < l->from->bufs.n; i++) {
+        l->home[i].made = l->home[i].made && used[l->home[i].buf];
+    }
+}
+
+/* Null when it failed, was too long (`too_many`), or must be tried again (`again`). */
+static Kernel *lower_once(Lower *l)
+{
+    const Kernel *k = l->from;
+    l->to = kernel_new(l->arena, k->name);
+    l->to->span = k->span;
+    l->to->sources = k->sources;
+    l->to->signature = k->signature;
+    l->to->n_work = k->n_work;
+    l->to->work = k->work;
+    l->to->form = LOOP_LEGAL;
+    l->to->target = l->target->name;
+    l->home = ARENA_ARRAY(l->arena, k->bufs.n, Home);
+    batch_mark(l);
+    l->value = ARENA_ARRAY(l->arena, k->vars.n, int64_t);
+    enter_args(l); /* first, so that they keep their names */
+    l->p = kernel_var(l->to, &l->ctx->syms, "p", false);
+    l->f = kernel_var(l->to, &l->ctx->syms, "f", false);
+    l->k = kernel_var(l->to, &l->ctx->syms, "k", false);
+    for (uint32_t i = 0; i < LABELS; i++) {
+        l->q[i] = kernel_var(l->to, &l->ctx->syms, str_format(l->arena, "q%u", i), false);
+    }
+    enter_crossing(l);
+    lower_block(l, l->body, l->n_body);
+    for (uint32_t i = 0; i < k->args.n && !l->failed; i++) {
+        if (l->home[k->args.at[i].buf].flush) {
+            flush_result(l, k->args.at[i].buf);
+        }
+    }
+    drop_unused(l);
+    l->to->body = l->out.at;
+    l->to->n_body = l->out.n;
+    return l->failed ? NULL : kernel_numbered(l->arena, l->to);
+}
+
+/* Blocks that the engines cannot read as some statement wants them go through HBM: one more in
+ * each try. */
+static Kernel *lower_again(const Lower *start, Lower *l)
+{
+    Kernel *made = NULL;
+    for (uint32_t i = 0; i <= start->from->bufs.n; i++) {
+        *l = *start;
+        made = lower_once(l);
+        if (!l->again) {
+            break;
+        }
+    }
+    return made;
+}
+
+Kernel *lower_all(const Lower *start, Lower *l)
+{
+    Kernel *made = NULL;
+    Lower first = *start;
+    static const int64_t kept[5] = {14, 12, 6, 3, 1}; /* sixteenths of SBUF for loaded tiles */
+    for (int64_t part = 1, at = 0; at < 5; part *= at == 0 ? 1 : 2, at++) {
+        first.cache_limit = start->chip->sbuf_bytes * kept[at] / 16;
+        first.home_limit = start->chip->sbuf_bytes / 4 / part;
+        first.tile_elements = 2048 / part;
+        made = lower_again(&first, l);
+        NkiCost cost;
+        if (made == NULL || !nki_cost(made, l->chip, &cost) ||
+            cost.sbuf_peak <= l->chip->sbuf_bytes) {
+            break;
+        }
+    }
+    return made;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a statement is, with the loops around it at their values: the places its accesses are,
+ * the positions its indices take, and which statements belong together. Looks, and makes nothing. */
+#include "backend/nki/lower.h"
+
+int64_t position_value(const Lower *l, Affine x)
+{
+    int64_t v = x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        v += x.term[i].coef * l->value[x.term[i].var];
+    }
+    return v;
+}
+
+Place place_of(Lower *l, BufRef buf, const Affine *at)
+{
+    Place out = {.buf = buf, .rank = l->from->bufs.at[buf].rank};
+    pair_refresh(l, buf);
+    for (uint32_t d = 0; d < out.rank; d++) {
+        out.base[d] = at[d].base;
+        out.label[d] = -1;
+        for (uint32_t i = 0; i < at[d].n; i++) {
+            VarRef v = at[d].term[i].var;
+            uint32_t label = l->n_labels;
+            for (uint32_t j = 0; j < l->n_labels; j++) {
+                label = l->stmt->index[j].var == v ? j : label;
+            }
+            if (label == l->n_labels) {
+                out.base[d] += at[d].term[i].coef * l->value[v];
+            } else if (out.label[d] >= 0 || at[d].term[i].coef != 1) {
+                lower_refuse(l, l->stmt->span, "an index that is a sum of indices");
+            } else {
+                out.label[d] = (int32_t)label;
+            }
+        }
+        if (l->flat > 0 && out.label[d] == 0) {
+            out.high_label = 1;
+            out.high_dim = d;
+            out.high_step = l->flat;
+        }
+    }
+    return out;
+}
+
+/* The values a statement's variable takes. */
+void lower_range(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_t *lo,
+                 int64_t *hi)
+{
+    *lo = position_value(l, r->start);
+    *hi = r->span == 0 ? r->limit.n : *lo + r->span;
+    *hi = r->clipped && r->limit.n < *hi ? r->limit.n : *hi;
+    for (uint32_t i = 0; i < l->n_limits; i++) {
+        const Limit *x = &l->limits[i];
+        if (x->stmt == s && x->var == v) {
+            *lo = x->lo > *lo ? x->lo : *lo;
+            *hi = x->hi < *hi ? x->hi : *hi;
+        }
+    }
+}
+
+/* ---- vectors ---- */
+
+#define FLAT_LEAST 1024 /* elements worth spreading */
+
+void collect_loads(Lower *l, const Expr *value, Loads *out)
+{
+    ExprWalk w;
+    for (const Expr *x = load_first(&w, value); x != NULL && out->n < 32; x = load_next(&w)) {
+        out->at[out->n++] = place_of(l, x->buf, x->at);
+    }
+}
+
+static bool flat_place(const Lower *l, const Place *x)
+{
+    const Home *h = &l->home[x->buf];
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        count += x->label[d] == 0;
+        if (x->label[d] == 0 && (h->on_chip || h->stride[d] != 1)) {
+            return false;
+        }
+    }
+    return count <= 1 && !l->pair[x->buf] && !l->turn[x->buf].is;
+}
+
+bool lower_is_flat(Lower *l, const Stmt *s)
+{
+    Loads loads = {0};
+    if (l->n_labels != 1 || l->full.n[0] < FLAT_LEAST) {
+        return false;
+    }
+    Place dst = place_of(l, s->dst, s->at);
+    collect_loads(l, s->value, &loads);
+    bool flat = flat_place(l, &dst) && loads.n < 32;
+    for (uint32_t i = 0; i < loads.n; i++) {
+        flat &= flat_place(l, &loads.at[i]);
+        for (uint32_t d = 0; d < dst.rank && loads.at[i].buf == dst.buf; d++) { /* in place */
+            flat &= loads.at[i].base[d] == dst.base[d] && loads.at[i].label[d] == dst.label[d];
+        }
+    }
+    return flat && (s->fold != OP_COPY || place_has(&dst, 0));
+}
+
+/* ---- statements that belong together ---- */
+
+static bool is_neutral(const Stmt *fill, const Stmt *fold)
+{
+    if (fill->kind != STMT_TILE || fold->kind != STMT_TILE || fill->value->kind != EXPR_CONST ||
+        fill->fold != OP_COPY || fold->fold == OP_COPY || fill->dst != fold->dst) {
+        return false;
+    }
+    Number want = op_neutral(fold->fold, fill->value->dtype), have = fill->value->value;
+    return want.i == have.i && !(want.re < have.re) && !(want.re > have.re);
+}
+
+/* Does the fold meet exactly the places the fill sets? */
+bool lower_opens(const Lower *l, const Stmt *fill, const Stmt *fold)
+{
+    if (!is_neutral(fill, fold)) {
+        return false;
+    }
+    for (uint32_t d = 0; d < l->from->bufs.at[fill->dst].rank; d++) {
+        if (!affine_eq(fill->at[d], fold->at[d])) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < fill->n_index; i++) {
+        bool same = false;
+        for (uint32_t j = 0; j < fold->n_index; j++) {
+            same |= fill->index[i].var == fold->index[j].var &&
+                    range_eq(&fill->index[i].range, &fold->index[j].range);
+        }
+        if (!same) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Statements that read a buffer. */
+static uint32_t count_users(const Kernel *k, BufRef buf)
+{
+    StmtWalk w;
+    uint32_t count = 0;
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        count += expr_load_of(s->value, buf) != NULL;
+    }
+    return count;
+}
+
+/* The positions an affine of one statement takes in a dimension: [lo, hi), by one index or
+ * none. */
+static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int64_t *hi,
+                      int32_t *by)
+{
+    *by = -1;
+    *lo = x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        int32_t index = -1;
+        for (uint32_t j = 0; j < s->n_index; j++) {
+            index = s->index[j].var == x.term[i].var ? (int32_t)j : index;
+        }
+        if (index < 0) {
+            *lo += x.term[i].coef * l->value[x.term[i].var];
+        } else if (*by >= 0 || x.term[i].coef != 1) {
+            return false;
+        } else {
+            *by = index;
+        }
+    }
+    *hi = *lo + 1;
+    if (*by >= 0) {
+        int64_t first = 0, end = 0;
+        lower_range(l, s, s->index[*by].var, &s->index[*by].range, &first, &end);
+        *hi = *lo + end;
+        *lo += first;
+    }
+    return true;
+}
+
+/* Does the load in `s` read exactly what the matmul makes, with an index of `s` in each
+ * dimension in which one moves? */
+static bool reads_result(const Lower *l, const Stmt *matmul, const Stmt *s, const Expr *load)
+{
+    uint32_t indices = 0;
+    for (uint32_t d = 0; d < l->from->bufs.at[load->buf].rank; d++) {
+        int64_t lo, hi, lo2, hi2;
+        int32_t by, by2;
+        if (!positions(l, s, load->at[d], &lo, &hi, &by) ||
+            !positions(l, matmul, matmul->at[d], &lo2, &hi2, &by2) || lo != lo2 || hi != hi2 ||
+            (by >= 0) != (by2 >= 0)) {
+            return false;
+        }
+        for (uint32_t c = 0; c < d; c++) { /* no index twice */
+            int32_t earlier;
+            if (positions(l, s, load->at[c], &lo, &hi, &earlier) && earlier == by && by >= 0) {
+                return false;
+            }
+        }
+        indices += by >= 0;
+    }
+    return indices == s->n_index;
+}
+
+/* All loads of the result in `s`: of all of it, and in one order of the indices. */
+static bool same_loads(const Lower *l, const Stmt *matmul, const Stmt *s)
+{
+    ExprWalk w;
+    const Expr *first = expr_load_of(s->value, matmul->dst);
+    for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
+        if (x->buf != matmul->dst) {
+            continue;
+        }
+        for (uint32_t d = 0; d < l->from->bufs.at[x->buf].rank; d++) {
+            if (!affine_eq(x->at[d], first->at[d])) {
+                return false;
+            }
+        }
+        if (!reads_result(l, matmul, s, x)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? */
+bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
+{
+    return s->kind == STMT_TILE && s->fold == OP_COPY && s->dst != matmul->dst &&
+           l->from->bufs.at[matmul->dst].space != SPACE_ARGUMENT &&
+           expr_load_of(s->value, matmul->dst) != NULL &&
+           count_users(l->from, matmul->dst) == 1 && same_loads(l, matmul, s);
+}
