@@ -14,6 +14,14 @@
 #define ORDERS_MOST       16
 #define WORK_PER_PROPOSAL 2 /* list elements that starts of one kind may touch */
 
+/* Networks of more operands whose first plan has no step over more labels are narrow: small
+ * treewidth leaves little to find, and working on pieces finds it. Their unit of effort: */
+#define NARROW_FROM  600
+#define NARROW_WIDTH 20
+#define NARROW_BASE  12000000u
+#define NARROW_EACH  300u
+#define SWEEP_EACH   2000u /* list elements of a sweep that goes on */
+
 /* First each start is annealed from hot, which settles what region of the trees it ends in;
  * then the best few go on from lower temperatures, each in its own region. Shares of the budget
  * sum to 1. */
@@ -117,9 +125,41 @@ static void starts_note(Search *s, const Net *net, Pool *kind, Pool *pool,
     search_count(s, net->n);
 }
 
-#define RUNS_MOST (GREEDY_MOST + ORDERS_MOST + 8) /* of starts_add */
+#define RUNS_MOST (GREEDY_MOST + ORDERS_MOST + 8) /* of all starts */
 
-static void starts_add(Search *s, const Net *net, Starts *kinds, Pool *pool, uint64_t budget)
+/* Most labels in a step of the tree. */
+static uint32_t tree_width(const Net *net, const PathStep *steps, Arena *scratch)
+{
+    ArenaMark mark = arena_mark(scratch);
+    Live v;
+    live_init(&v, net, scratch);
+    uint32_t most = 0;
+    for (uint32_t k = 0; k + 1 < net->n; k++) {
+        uint32_t a = steps[k].a, b = steps[k].b, i = 0, j = 0, n = 0;
+        for (; i < v.n_legs[a] || j < v.n_legs[b]; n++) {
+            bool x = j == v.n_legs[b] || (i < v.n_legs[a] && v.legs[a][i] <= v.legs[b][j]);
+            bool y = i == v.n_legs[a] || (j < v.n_legs[b] && v.legs[b][j] <= v.legs[a][i]);
+            i += x;
+            j += y;
+        }
+        most = n > most ? n : most;
+        live_merge(&v, a, b);
+    }
+    arena_reset(scratch, mark);
+    return most;
+}
+
+static bool is_narrow(Search *s, const Net *net, const Pool *pool)
+{
+    return net->n > NARROW_FROM && tree_width(net, pool->steps[0], s->arena) <= NARROW_WIDTH;
+}
+
+typedef struct Effort { /* list elements touched by the starts so far */
+    uint64_t greedy, order;
+} Effort;
+
+/* Both kinds without noise. */
+static Effort starts_first(Search *s, const Net *net, Starts *kinds, Pool *pool)
 {
     ArenaMark mark = arena_mark(s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
@@ -127,7 +167,22 @@ static void starts_add(Search *s, const Net *net, Starts *kinds, Pool *pool, uin
     starts_note(s, net, &kinds->greedy, pool, trial, "greedy");
     uint64_t order = eliminate_run(net, 0.0, &s->rng, s->arena, trial);
     starts_note(s, net, &kinds->eliminate, pool, trial, "eliminate");
-    uint64_t most = budget * WORK_PER_PROPOSAL, least = budget / 1000 / net->n;
+    for (uint32_t ahead = 0; ahead <= 8 && net->n > NARROW_FROM; ahead += ahead < 4 ? 2 : 4) {
+        if (sweep_run(net, ahead, (uint64_t)SWEEP_EACH * net->n, s->arena, trial)) {
+            starts_note(s, net, &kinds->bisect, pool, trial, "sweep");
+        }
+    }
+    arena_reset(s->arena, mark);
+    return (Effort){greedy, order};
+}
+
+/* `most`: list elements that each kind may touch once it has a few runs. */
+static void starts_more(Search *s, const Net *net, Starts *kinds, Pool *pool, uint64_t budget,
+                        uint64_t most, Effort first)
+{
+    ArenaMark mark = arena_mark(s->arena);
+    PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
+    uint64_t greedy = first.greedy, order = first.order, least = budget / 1000 / net->n;
     least = least > 6 ? 6 : least;
     bool cheap = greedy < RUN_WORK_MOST, cheap_order = order < RUN_WORK_MOST;
     for (uint64_t i = 0; i < GREEDY_MOST && cheap && !search_stopped(s); i++) {
@@ -252,14 +307,14 @@ static void anneal_rounds(Search *s, const Net *net, const Starts *starts, const
 }
 
 /* Improves the best few by pieces: which start is best shows only after a little work. */
-static void large_rounds(Search *s, const Net *net, Pool *pool, uint64_t budget)
+static void large_rounds(Search *s, const Net *net, Pool *pool, uint64_t budget,
+                         uint32_t starts, uint32_t passes)
 {
     ArenaMark mark = arena_mark(s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
-    uint32_t starts = net->n <= WHOLE_TREE && pool->n > 2 ? 3 : 1;
-    for (uint32_t i = 0; i < starts && !search_stopped(s); i++) {
+    for (uint32_t i = 0; i < starts && i < pool->n && !search_stopped(s); i++) {
         memcpy(trial, pool->steps[i], (net->n - 1) * sizeof *trial);
-        large_improve(s, net, trial, budget / starts, starts > 1 ? 2 : 6);
+        large_improve(s, net, trial, budget / starts, passes);
         pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena), "anneal");
         search_note(s, pool);
     }
@@ -270,8 +325,10 @@ static void improve(Search *s, const Net *net, const Starts *starts, const Pool 
                     Pool *pool, uint64_t budget)
 {
     if (net->n > LARGE) {
+        uint32_t tries = net->n <= WHOLE_TREE && pool->n > 2 ? 3 : 1;
         pool_join(pool, net, best);
-        large_rounds(s, net, pool, net->n > WHOLE_TREE ? budget : budget / 8);
+        large_rounds(s, net, pool, net->n > WHOLE_TREE ? budget : budget / 8, tries,
+                     tries > 1 ? 2 : 6);
     }
     if (net->n <= WHOLE_TREE) {
         uint64_t wide = net->n_labels / 1024 + 1; /* wide sets take longer to weigh */
@@ -321,22 +378,33 @@ bool anneal_search(Search *s, const Net *net, PathStep *out)
 
 /* One stage of the default: starts, and work on the best of them and on `best`, which takes the
  * result when it is better. */
-static void auto_stage(Search *s, const Net *net, uint64_t budget, Pool *best)
+static void auto_stage(Search *s, const Net *net, uint64_t unit, uint32_t units, Pool *best)
 {
     ArenaMark mark = arena_mark(s->arena);
-    uint64_t base = s->done - s->base;
+    uint64_t base = s->done - s->base, budget = units * unit, most = budget * WORK_PER_PROPOSAL;
     Pool pool;
     Starts starts; /* larger networks go on from the pool */
     pools_init(&starts, &pool, pool_most(net), net->n <= LARGE ? STARTS_EACH : 0, net,
                s->arena);
-    starts_add(s, net, &starts, &pool, budget);
+    Effort first = starts_first(s, net, &starts, &pool);
+    search_note(s, &pool);
+    bool narrow = is_narrow(s, net, &pool);
+    if (narrow) {
+        uint64_t enough = units * (NARROW_BASE + (uint64_t)NARROW_EACH * net->n);
+        budget = budget < enough ? budget : enough;
+        most = budget / 4;
+    }
+    starts_more(s, net, &starts, &pool, budget, most, first);
     search_reach(s, base + (uint64_t)RUNS_MOST * net->n);
     search_note(s, &pool);
-    if (budget > 0) {
+    if (budget > 0 && narrow) {
+        pool_join(&pool, net, best);
+        large_rounds(s, net, &pool, budget, pool.n > 1 ? 2 : 1, 2);
+    } else if (budget > 0) {
         improve(s, net, &starts, best, &pool, budget);
     }
     pool_join(best, net, &pool);
-    search_reach(s, base + (uint64_t)RUNS_MOST * net->n + budget);
+    search_reach(s, base + (uint64_t)RUNS_MOST * net->n + units * unit);
     arena_reset(s->arena, mark);
 }
 
@@ -346,6 +414,13 @@ bool auto_search(Search *s, const Net *net, PathStep *out)
         s->won = "exact";
         return exact_search(s, net, out);
     }
+    bool free = s->model.limit >= INFINITY && s->model.objective == PATH_FLOPS;
+    if (free && (chain_run(net, s->arena, out) || inward_run(&s->model, net, s->arena, out))) {
+        s->won = "structure";
+        s->proved = true;
+        search_count(s, net->n);
+        return true;
+    }
     ArenaMark mark = arena_mark(s->arena);
     Pool best;
     pool_init(&best, net->n, 1, s->arena);
@@ -354,9 +429,9 @@ bool auto_search(Search *s, const Net *net, PathStep *out)
     uint32_t effort = exact && s->effort > 1 ? 1 : s->effort; /* it only bounds the exact one */
     unit = exact && unit > 500000 ? 500000 : unit;
     search_plan(s, (uint64_t)RUNS_MOST * net->n + effort * unit + subsets);
-    auto_stage(s, net, effort > 0 ? unit : 0, &best);
+    auto_stage(s, net, unit, search_stage(effort, 0), &best);
     for (uint32_t k = 1; search_stage(effort, k) > 0 && !search_stopped(s); k++) {
-        auto_stage(s, net, search_stage(effort, k) * unit, &best);
+        auto_stage(s, net, unit, search_stage(effort, k), &best);
     }
     s->won = best.from[0];
     memcpy(out, best.steps[0], (net->n - 1) * sizeof *out);

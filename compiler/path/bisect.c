@@ -308,31 +308,11 @@ typedef struct Range {
     bool split;
 } Range;
 
-static void holders_build(Bisect *b)
-{
-    const Net *net = b->net;
-    uint32_t *start = ARENA_ARRAY(b->arena, (size_t)net->n_labels + 2, uint32_t);
-    uint32_t *holder = ARENA_ARRAY(b->arena, net->start[net->n], uint32_t);
-    for (uint32_t i = 0; i < net->start[net->n]; i++) {
-        start[net->label[i] + 2]++;
-    }
-    for (uint32_t l = 2; l < net->n_labels + 2; l++) {
-        start[l] += start[l - 1];
-    }
-    for (uint32_t k = 0; k < net->n; k++) {
-        for (uint32_t i = 0; i < net_degree(net, k); i++) {
-            holder[start[net_legs(net, k)[i] + 1]++] = k;
-        }
-    }
-    b->holder_start = start;
-    b->holder = holder;
-}
-
 void bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, PathStep *out)
 {
     ArenaMark mark = arena_mark(scratch);
     Bisect b = {.net = net, .rng = rng, .arena = scratch, .imbalance = imbalance};
-    holders_build(&b);
+    net_holders(net, scratch, &b.holder_start, &b.holder);
     b.member = ARENA_ARRAY(scratch, net->n, uint32_t);
     b.set = ARENA_ARRAY(scratch, net->n, uint32_t);
     b.side = ARENA_ARRAY(scratch, net->n, uint8_t);

@@ -325,3 +325,22 @@ void net_reduce(const Net *net, bool simplify, bool split, Arena *arena, Reduced
         part->net.weight = weight;
     }
 }
+
+void net_holders(const Net *net, Arena *arena, const uint32_t **start, const uint32_t **holder)
+{
+    uint32_t *first = ARENA_ARRAY(arena, (size_t)net->n_labels + 2, uint32_t);
+    uint32_t *all = ARENA_ARRAY(arena, net->start[net->n], uint32_t);
+    for (uint32_t i = 0; i < net->start[net->n]; i++) {
+        first[net->label[i] + 2]++;
+    }
+    for (uint32_t l = 2; l < net->n_labels + 2; l++) {
+        first[l] += first[l - 1];
+    }
+    for (uint32_t k = 0; k < net->n; k++) {
+        for (uint32_t i = 0; i < net_degree(net, k); i++) {
+            all[first[net_legs(net, k)[i] + 1]++] = k;
+        }
+    }
+    *start = first;
+    *holder = all;
+}

@@ -56,4 +56,7 @@ typedef struct Reduced {
  * add); not where labels may be sliced. `split`: into connected parts. */
 void net_reduce(const Net *net, bool simplify, bool split, Arena *arena, Reduced *out);
 
+/* The operands of label l: holder[start[l] .. start[l + 1]), ascending. */
+void net_holders(const Net *net, Arena *arena, const uint32_t **start, const uint32_t **holder);
+
 #endif

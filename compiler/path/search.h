@@ -150,7 +150,22 @@ typedef struct GreedyStyle {
 uint64_t greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, PathStep *out);
 uint64_t eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scratch,
                        PathStep *out);
+/* Looks `ahead` of the nearest operand left. False when `most` list elements were touched
+ * before the end. */
+bool sweep_run(const Net *net, uint32_t ahead, uint64_t most, Arena *scratch, PathStep *out);
 void bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, PathStep *out);
+
+/* Corners of a triangle. */
+typedef struct PolygonTriangle {
+    uint32_t at[3];
+} PolygonTriangle;
+/* n - 2 triangles of least total product of their corners' weights (all above 0); n >= 3. */
+void polygon_triangulate(const double *weight, uint32_t n, Arena *scratch,
+                         PolygonTriangle *out);
+/* The optimum for multiply-adds of a chain or ring of matrices; false: it is none. */
+bool chain_run(const Net *net, Arena *scratch, PathStep *out);
+/* The same of a tree without open labels whose operands have few labels each. */
+bool inward_run(const Model *m, const Net *net, Arena *scratch, PathStep *out);
 
 /* Exact search over all subsets of at most EXACT_MOST operands; `bound` is the log2 cost of a
  * known tree. False when nothing at or below the bound and the limit exists, or when `watch`

@@ -153,6 +153,24 @@ def every_search_and_objective_gives_a_true_report():
 
 
 @test
+def a_long_chain_is_solved_exactly():
+    sizes = [2 + (k * k * 7919 + 31 * k) % 97 for k in range(121)]
+    n = len(sizes) - 1
+    least = [[0] * (n + 1) for _ in sizes]
+    for length in range(2, n + 1):
+        for i in range(n - length + 1):
+            j = i + length
+            least[i][j] = min(least[i][k] + least[k][j] + sizes[i] * sizes[k] * sizes[j] for k in range(i + 1, j))
+    order = sorted(range(n), key=lambda k: (k * 37) % n)
+    network = network_of([[k, k + 1] for k in order], [0, n], sizes)
+    write("n.json", json.dumps(network))
+    report = json.loads(tdslc("--emit=path", "--report=json", "--network=n.json").text)
+    check_report(network, report)
+    equal(report["multiply_adds"], str(least[0][n]), "a chain")
+    equal(report["strategy"], "structure")
+
+
+@test
 def traffic_costs_what_the_target_says():
     """(ab bc) cd does less and writes more than ab (bc cd); a machine short of bandwidth takes the second."""
     written = [json.loads(tdslc("--emit=path", "--report=json", "--objective=combo", "--target=" + target, "-e", "ab,bc,cd->ad",

@@ -85,3 +85,76 @@ PathProblem nets_shuffled(Arena *arena, const PathProblem *p, uint64_t seed)
                          p->n_labels,   sizes,    NULL,
                          false};
 }
+
+#define LEGS_MOST 6
+
+typedef struct Maker {
+    uint32_t *legs, *n_legs; /* by operand */
+    int64_t *sizes;
+    uint32_t n_labels;
+} Maker;
+
+static Maker maker_new(Arena *arena, uint32_t n)
+{
+    return (Maker){ARENA_ARRAY(arena, (size_t)n * LEGS_MOST, uint32_t),
+                   ARENA_ARRAY(arena, n, uint32_t), ARENA_ARRAY(arena, (size_t)n * 2, int64_t),
+                   0};
+}
+
+static void hold(Maker *m, uint32_t k, uint32_t label)
+{
+    m->legs[(size_t)k * LEGS_MOST + m->n_legs[k]++] = label;
+}
+
+static void join(Maker *m, uint32_t a, uint32_t b, int64_t size)
+{
+    hold(m, a, m->n_labels);
+    hold(m, b, m->n_labels);
+    m->sizes[m->n_labels++] = size;
+}
+
+static PathProblem maker_problem(const Maker *m, uint32_t n, PathLabels output, Arena *arena)
+{
+    PathLabels *operands = ARENA_ARRAY(arena, n, PathLabels);
+    for (uint32_t k = 0; k < n; k++) {
+        operands[k] = (PathLabels){m->legs + (size_t)k * LEGS_MOST, m->n_legs[k]};
+    }
+    return (PathProblem){n, operands, output, m->n_labels, m->sizes, NULL, false};
+}
+
+PathProblem nets_shape(Arena *arena, NetsShape shape, uint32_t n, uint64_t seed)
+{
+    Rng rng = {seed};
+    Maker m = maker_new(arena, n);
+    uint32_t *open = ARENA_ARRAY(arena, 2, uint32_t), n_open = 0;
+    for (uint32_t k = 1; k < n; k++) {
+        uint32_t to = k - 1, back = 0;
+        while (shape == NETS_TREE && (back == 0 || m.n_legs[to] >= LEGS_MOST)) {
+            back = 1 + (uint32_t)rng_below(&rng, 30);
+            to = k - 1 - (back < k ? back - 1 : k - 1);
+        }
+        join(&m, k, to, 2 + (int64_t)rng_below(&rng, 8));
+    }
+    if (shape == NETS_RING) {
+        join(&m, n - 1, 0, 2 + (int64_t)rng_below(&rng, 8));
+    }
+    uint32_t ends = shape == NETS_CHAIN ? 2 : shape == NETS_SPAN ? (uint32_t)(seed & 1) : 0;
+    for (uint32_t i = 0; i < ends; i++) {
+        open[n_open++] = m.n_labels;
+        hold(&m, i == 0 ? 0 : n - 1, m.n_labels);
+        m.sizes[m.n_labels++] = 2 + (int64_t)rng_below(&rng, 8);
+    }
+    return maker_problem(&m, n, (PathLabels){open, n_open}, arena);
+}
+
+PathProblem nets_ladder(Arena *arena, uint32_t n, int64_t rung, int64_t rail)
+{
+    Maker m = maker_new(arena, n);
+    for (uint32_t k = 0; k + 1 < n; k += 2) {
+        join(&m, k, k + 1, rung);
+        for (uint32_t side = 0; side < 2 && k + 2 < n; side++) {
+            join(&m, k + side, k + 2 + side, rail);
+        }
+    }
+    return maker_problem(&m, n, (PathLabels){NULL, 0}, arena);
+}

@@ -14,4 +14,16 @@ PathProblem nets_twice(Arena *arena, const PathProblem *p);
 /* The same network with operands and labels renumbered at random. */
 PathProblem nets_shuffled(Arena *arena, const PathProblem *p, uint64_t seed);
 
+typedef enum NetsShape {
+    NETS_CHAIN, /* matrices, both ends open */
+    NETS_SPAN,  /* a chain with one end open or none */
+    NETS_RING,
+    NETS_TREE, /* closed, labels of an operand to six */
+    NETS_SHAPES
+} NetsShape;
+/* Extents 2 to 9, in no order. */
+PathProblem nets_shape(Arena *arena, NetsShape shape, uint32_t n, uint64_t seed);
+/* Two rails of n / 2 operands each. */
+PathProblem nets_ladder(Arena *arena, uint32_t n, int64_t rung, int64_t rail);
+
 #endif
