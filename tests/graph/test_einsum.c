@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum strings gathered from public test suites (einsum/cases.txt): each becomes a graph or is refused, and what is
- * small enough for the interpreter gives its recorded sums. The compiled kernels run all of them elsewhere. */
+/* Einsum strings that are easily got wrong (einsum/cases.txt): each becomes a graph or is refused, and gives its recorded
+ * sums of integers. Those of public test suites are in tests/einsum. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +126,7 @@ static void check_shape(Bench *b, const Case *c, const Graph *g)
     }
 }
 
-static void public_einsum_strings_mean_what_numpy_says(void **state)
+static void einsum_strings_mean_what_numpy_says(void **state)
 {
     (void)state;
     FILE *f = fopen(TDSL_SOURCE_DIR "/tests/graph/einsum/cases.txt", "r");
@@ -163,9 +163,9 @@ static void public_einsum_strings_mean_what_numpy_says(void **state)
         bench_free(b);
     }
     fclose(f);
-    assert_int_equal(ok, 762);
-    assert_int_equal(refused, 74);
-    assert_true(run > 580);
+    assert_int_equal(ok, 23);
+    assert_int_equal(refused, 6);
+    assert_int_equal(run, 23);
 }
 
-TESTS(TEST(public_einsum_strings_mean_what_numpy_says))
+TESTS(TEST(einsum_strings_mean_what_numpy_says))
