@@ -4,45 +4,6 @@
 #include "front/ast.h"
 
 #include <string.h>
-
-static const char *const kind_names[AST_KIND_COUNT] = {
-    [AST_NONE] = "none",
-    [AST_BROKEN] = "broken",
-    [AST_FILE] = "file",
-    [AST_INCLUDE] = "include",
-    [AST_DIM] = "dim",
-    [AST_CONST] = "const",
-    [AST_KERNEL] = "kernel",
-    [AST_LIST] = "list",
-    [AST_PARAM] = "parameter",
-    [AST_TYPE] = "type",
-    [AST_ATTRIBUTE] = "attribute",
-    [AST_ASSIGN] = "assignment",
-    [AST_SPILL] = "spill",
-    [AST_INT] = "number",
-    [AST_FLOAT] = "number",
-    [AST_BOOL] = "truth value",
-    [AST_STRING] = "string",
-    [AST_NAME] = "name",
-    [AST_INDEXED] = "indexed tensor",
-    [AST_CALL] = "call",
-    [AST_REDUCE] = "reduction",
-    [AST_UNARY] = "operation",
-    [AST_COMPARE] = "comparison",
-    [AST_CHAIN] = "chain",
-};
-
-const char *ast_kind_name(AstKind kind)
-{
-    CHECK((unsigned)kind < AST_KIND_COUNT);
-    return kind_names[kind];
-}
-
-bool ast_is_expression(AstKind kind)
-{
-    return kind >= AST_INT && kind < AST_KIND_COUNT;
-}
-
 void ast_init(Ast *a, Arena *arena)
 {
     *a = (Ast){.arena = arena};

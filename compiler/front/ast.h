@@ -79,8 +79,6 @@ typedef struct Ast {
 
 void ast_init(Ast *a, Arena *arena);
 const AstNode *ast_node(const Ast *a, AstId id);
-const char *ast_kind_name(AstKind kind);
-bool ast_is_expression(AstKind kind);
 
 /* Parses `source`; what did not parse is reported. Returns the AST_FILE. */
 AstId ast_parse(Ctx *ctx, Ast *a, uint32_t source);

@@ -448,33 +448,3 @@ int64_t node_multiply_adds(const Node *n, const int64_t *dims)
     }
     return count;
 }
-
-void node_label_roles(const Node *n, LabelRole *role)
-{
-    enum { IN_A = 1, IN_B = 2, IN_OUT = 4 };
-    static const LabelRole role_of[8] = {
-        [IN_A] = ROLE_SUM_A,      [IN_B] = ROLE_SUM_B,      [IN_A | IN_B] = ROLE_K,
-        [IN_A | IN_OUT] = ROLE_M, [IN_B | IN_OUT] = ROLE_N, [IN_A | IN_B | IN_OUT] = ROLE_BATCH,
-    };
-    CHECK(n->n_operands == 2);
-    /* role[] first holds sets of the places where the label occurs. */
-    for (uint32_t l = 0; l < n->n_labels; l++) {
-        role[l] = (LabelRole)0;
-    }
-    for (uint32_t k = 0; k < 2; k++) {
-        for (uint32_t d = 0; d < n->access[k].rank; d++) {
-            int32_t l = n->access[k].index[d].label;
-            if (l >= 0) {
-                role[l] = (LabelRole)((unsigned)role[l] | (k == 0 ? IN_A : IN_B));
-            }
-        }
-    }
-    for (uint32_t d = 0; d < n->rank; d++) {
-        role[n->out[d]] = (LabelRole)((unsigned)role[n->out[d]] | IN_OUT);
-    }
-    for (uint32_t l = 0; l < n->n_labels; l++) {
-        unsigned places = (unsigned)role[l];
-        CHECK((places & (IN_A | IN_B)) != 0);
-        role[l] = role_of[places];
-    }
-}

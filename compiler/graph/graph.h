@@ -156,12 +156,6 @@ bool node_reduces(const Node *n, int32_t label);
  * CONTRACT with two or more operands, else 0. */
 int64_t node_multiply_adds(const Node *n, const int64_t *dims);
 
-/* The classification every back end reduces a two-operand contraction to. */
-typedef enum LabelRole { ROLE_BATCH, ROLE_M, ROLE_N, ROLE_K, ROLE_SUM_A, ROLE_SUM_B } LabelRole;
-/* role[n_labels]: BATCH in both operands and out; M in the first and out; N in the second and out; K in both,
- * summed; SUM_A / SUM_B in one operand only, summed. */
-void node_label_roles(const Node *n, LabelRole *role);
-
 /* ---- graph_dump.c, graph_read.c: text, byte for byte both ways ---- */
 const char *graph_form_name(GraphForm form); /* "tensor", "binary" */
 void graph_dump(const Graph *g, Text *out);

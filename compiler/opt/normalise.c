@@ -13,6 +13,9 @@ static bool is_exact_type(DType t)
 
 /* ---- indices of extent 1 ---- */
 
+/* Where an index of extent 1 stays an index; elsewhere it is position 0. */
+typedef enum Stays { STAYS, STAYS_ONCE, GOES } Stays;
+
 /* An index of extent 1 that is summed is position 0. The last summed index of a sum of floats stays, since a sum of one
  * term, 0 + x, is not x when x is -0. One of the result keeps a single operand: then it is no batch index. */
 static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
@@ -23,8 +26,7 @@ static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
     for (uint32_t l = 0; l < u.n; l++) {
         summed += u.of[l].operands > 0 && !u.of[l].out ? 1 : 0;
     }
-    uint8_t *drop =
-        ARENA_ARRAY(&r->scratch, u.n, uint8_t); /* 1: everywhere, 2: after the first operand */
+    Stays *stays = ARENA_ARRAY(&r->scratch, u.n, Stays);
     bool any = false;
     for (uint32_t l = 0; l < u.n; l++) {
         const LabelUse *use = &u.of[l];
@@ -32,12 +34,12 @@ static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
             continue;
         }
         if (use->out) {
-            drop[l] = use->operands > 1 ? 2 : 0;
+            stays[l] = use->operands > 1 ? STAYS_ONCE : STAYS;
         } else if (summed > 1 || is_exact_type(s->dtype)) {
-            drop[l] = 1;
+            stays[l] = GOES;
             summed--;
         }
-        any = any || drop[l] != 0;
+        any = any || stays[l] != STAYS;
     }
     if (!any) {
         return RULE_NO;
@@ -48,10 +50,10 @@ static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
         Index *index = arena_copy(&r->scratch, s->access[k].index, rank * sizeof *index);
         for (uint32_t d = 0; d < rank; d++) {
             int32_t l = index[d].label;
-            if (l >= 0 && (drop[l] == 1 || drop[l] == 3)) {
+            if (l >= 0 && stays[l] == GOES) {
                 index[d] = (Index){.label = -1, .offset = 0};
-            } else if (l >= 0 && drop[l] == 2) {
-                drop[l] = 3;
+            } else if (l >= 0 && stays[l] == STAYS_ONCE) {
+                stays[l] = GOES; /* this was the once */
             }
         }
         access[k] = (Access){rank, index};

@@ -158,11 +158,6 @@ void make_reduce(Lower *l, View dst, Op fold, View src)
     s->value = view_load(l, src, view_dtype(l, dst));
 }
 
-void make_move(Lower *l, View dst, View src)
-{
-    make_copy(l, dst, src);
-}
-
 View view_ones(Lower *l)
 {
     if (!l->has_ones) {

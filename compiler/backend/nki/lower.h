@@ -192,8 +192,6 @@ void make_reduce(Lower *l, View dst, Op fold, View src);
  * the box. */
 void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, View tile,
               bool store);
-/* On chip to on chip, any partitions. */
-void make_move(Lower *l, View dst, View src);
 View view_ones(Lower *l);
 
 /* ---- view.c ---- */
