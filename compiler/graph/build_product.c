@@ -21,8 +21,8 @@ static bool is_scalar_param(const Build *b, const CheckedExpr *e)
            b->k->values.at[e->read].kind == VALUE_PARAM;
 }
 
-/* `beta * C[i,j]`: one factor is the old value of the inout parameter being assigned, all
- * others are scalars, and one at least is a parameter. Gives that factor, or UINT32_MAX. */
+/* `beta * C[i,j]`: one factor is what the value being assigned held until now, all others are
+ * scalars, and one at least is a parameter. Gives that factor, or UINT32_MAX. */
 static uint32_t scaled_factor(const Build *b, const CheckedExpr *e)
 {
     uint32_t found = UINT32_MAX;
@@ -33,7 +33,7 @@ static uint32_t scaled_factor(const Build *b, const CheckedExpr *e)
             return UINT32_MAX;
         }
         if (f->kind == CHECKED_READ && f->read == b->s->target) {
-            if (found != UINT32_MAX || graph_node(b->g, b->current[f->read])->op != OP_INPUT) {
+            if (found != UINT32_MAX) {
                 return UINT32_MAX;
             }
             found = k;
