@@ -78,5 +78,6 @@ Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k
     block_legalise(&l, k->body, k->n_body);
     l.k->body = l.block->list.at;
     l.k->n_body = l.block->list.n;
+    legalise_sums(&l);
     return l.k;
 }

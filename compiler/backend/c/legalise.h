@@ -6,7 +6,8 @@
  *   legalise_build.c   making loops, buffers and statements; substitution
  *   legalise_access.c  what is known of an index: who uses it, at what stride, how far it runs
  *   legalise_matmul.c  products of two operands: packed panels and register tiles
- *   legalise_reduce.c  all other folds: vectors over a kept or a folded index, or a scalar */
+ *   legalise_reduce.c  all other folds: vectors over a kept or a folded index, or a scalar
+ *   legalise_sums.c    afterwards: long sums are added in blocks */
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
 
@@ -46,9 +47,14 @@ void stmt_add(Legaliser *l, Stmt *s);
 /* A loop that is open until loop_close; returns its variable. */
 VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part);
 void loop_close(Legaliser *l);
+/* The variable alone, for a loop that is made by hand; used again after loop_var_give. */
+VarRef loop_var_take(Legaliser *l, const char *hint);
+void loop_var_give(Legaliser *l, VarRef v);
 VarRef local_var(Legaliser *l, const char *hint);
 BufRef buffer_alloc(Legaliser *l, const char *hint, DType t, Space s, uint32_t rank,
                     const int64_t *extent);
+BufRef buffer_declare(Legaliser *l, const char *hint, DType t, Space s, uint32_t rank,
+                      const Dim *extent);
 TileIndex index_of(VarRef v, Range range, IndexMode mode);
 /* [0, n) */
 Range range_const(int64_t n);
@@ -100,5 +106,8 @@ void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, 
  */
 bool legalise_matmul(Legaliser *l, const Stmt *s);
 void legalise_reduce(Legaliser *l, const Stmt *s);
+
+/* ---- legalise_sums.c: rewrites the body of l->k ---- */
+void legalise_sums(Legaliser *l);
 
 #endif

@@ -46,7 +46,7 @@ void scope_open(Legaliser *l)
     block_open(l, s);
 }
 
-VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part)
+VarRef loop_var_take(Legaliser *l, const char *hint)
 {
     uint32_t at = 0;
     while (at < l->loop_vars.n &&
@@ -58,8 +58,23 @@ VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForP
         vec_push(l->arena, &l->loop_vars, v);
     }
     l->loop_vars.at[at].open = true;
+    return l->loop_vars.at[at].var;
+}
+
+void loop_var_give(Legaliser *l, VarRef v)
+{
+    for (uint32_t i = 0; i < l->loop_vars.n; i++) {
+        if (l->loop_vars.at[i].var == v) {
+            l->loop_vars.at[i].open = false;
+        }
+    }
+}
+
+VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part)
+{
+    VarRef v = loop_var_take(l, hint);
     Stmt *s = stmt_new(l, STMT_FOR);
-    s->var = l->loop_vars.at[at].var;
+    s->var = v;
     s->range = range;
     s->step = step;
     s->part = part;
@@ -70,11 +85,7 @@ VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForP
 
 void loop_close(Legaliser *l)
 {
-    for (uint32_t i = 0; i < l->loop_vars.n; i++) {
-        if (l->loop_vars.at[i].var == l->block->owner->var) {
-            l->loop_vars.at[i].open = false;
-        }
-    }
+    loop_var_give(l, l->block->owner->var);
     block_close(l);
 }
 
@@ -98,6 +109,12 @@ BufRef buffer_alloc(Legaliser *l, const char *hint, DType t, Space space, uint32
     for (uint32_t d = 0; d < rank; d++) {
         dims[d] = dim_fixed(extent[d]);
     }
+    return buffer_declare(l, hint, t, space, rank, dims);
+}
+
+BufRef buffer_declare(Legaliser *l, const char *hint, DType t, Space space, uint32_t rank,
+                      const Dim *dims)
+{
     const char *name = str_format(l->arena, "%s%u", hint, ++l->n_buffers);
     BufRef b = kernel_buffer(l->k, &l->ctx->syms, name, t, space, rank, dims);
     Stmt *s = stmt_new(l, STMT_ALLOC);

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folds that are not register tiles of a product. One position of the destination (or a vector
- * of them, side by side) is folded completely before it joins what is there, in one of three
+ * of them, side by side) is folded completely before it joins what is there, in one of four
  * ways:
  *
  *   KEPT    a vector along an index of the destination; elements left over one by one
  *   FOLDED  a vector of partial results along a summed index, which are folded last; elements
- * left over join them SCALAR  one accumulator */
+ *           left over join them
+ *   TURNS   a few accumulators that take turns along a summed index, where there are no vectors
+ *   SCALAR  one accumulator */
 #include "backend/c/legalise.h"
 
-typedef enum ReduceWay { WAY_SCALAR, WAY_KEPT, WAY_FOLDED } ReduceWay;
+typedef enum ReduceWay { WAY_SCALAR, WAY_KEPT, WAY_FOLDED, WAY_TURNS } ReduceWay;
 
 typedef struct ReducePlan {
     ReduceWay way;
-    uint32_t vec; /* KEPT, FOLDED: place of the vector index */
+    uint32_t vec; /* KEPT, FOLDED: place of the vector index; TURNS: of the summed one */
     int64_t width;
 } ReducePlan;
 
-#define FOLD_VECTORS  2 /* partial results hide the latency of additions */
-#define FOLD_SHORTEST 2 /* widths a folded index must have */
+#define FOLD_VECTORS  2  /* partial results hide the latency of additions */
+#define FOLD_SHORTEST 2  /* widths a folded index must have */
+#define TURNS         4  /* accumulators, for the same reason */
+#define TURNS_NODES   12 /* of a value that is written out so many times */
 
 static bool is_kept(const Legaliser *l, const Stmt *s, uint32_t i)
 {
@@ -36,10 +40,27 @@ static int64_t plan_width(Range r, DType t)
     return width * FOLD_VECTORS < vector_lanes(t) ? 0 : width;
 }
 
+/* The last summed index, which is innermost, when it is long enough. */
+static ReducePlan plan_turns(const Legaliser *l, const Stmt *s, DType t)
+{
+    ReducePlan plan = {.way = WAY_SCALAR, .vec = NONE};
+    bool rounded = dtype_is_float(t) || dtype_is_complex(t);
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        plan.vec = is_kept(l, s, i) ? plan.vec : i;
+    }
+    if (s->fold == OP_SUM && rounded && plan.vec != NONE &&
+        range_typical(l->k, s->index[plan.vec].range) >= TURNS * TURNS &&
+        expr_size(s->value, TURNS_NODES) < TURNS_NODES) {
+        plan.way = WAY_TURNS;
+        plan.width = TURNS;
+    }
+    return plan;
+}
+
 static ReducePlan plan_choose(const Legaliser *l, const Stmt *s)
 {
     DType t = l->k->bufs.at[s->dst].dtype;
-    ReducePlan plan = {.way = WAY_SCALAR, .vec = NONE};
+    ReducePlan plan = plan_turns(l, s, t);
     if ((s->fold != OP_SUM && s->fold != OP_PROD) || !dtype_has_vectors(t)) {
         return plan;
     }
@@ -179,23 +200,63 @@ static void kept_emit(Reduce *r, const ReducePlan *p)
     loop_close(l);
 }
 
+/* The partial results of a fold along a vector: `rows` vectors of `lanes` elements. */
+typedef struct Lanes {
+    BufRef buf;
+    int64_t rows, lanes;
+    TileIndex index[2];
+    Affine at[2];
+} Lanes;
+
+static Lanes lanes_alloc(Legaliser *l, DType t, int64_t width)
+{
+    int64_t rows = width > vector_lanes(t) ? width / vector_lanes(t) : 1;
+    int64_t extent[2] = {rows, width / rows};
+    Lanes p = {.rows = rows, .lanes = width / rows};
+    VarRef u = local_var(l, "u"), v = local_var(l, "v");
+    p.buf = buffer_alloc(l, "c", t, SPACE_ACC, 2, extent);
+    p.index[0] = index_of(u, range_const(p.rows), MODE_UNROLL);
+    p.index[1] = index_of(v, range_const(p.lanes), MODE_VECTOR);
+    p.at[0] = affine_var(l->arena, u);
+    p.at[1] = affine_var(l->arena, v);
+    return p;
+}
+
+/* acc = fold(acc, all lanes): the vectors first, then the elements of what is left. */
+static void lanes_fold(Reduce *r, Lanes *p, BufRef acc)
+{
+    Legaliser *l = r->l;
+    Affine first[2] = {affine_const(0), p->at[1]};
+    if (p->rows > 1) {
+        TileIndex others[2] = {p->index[0], p->index[1]};
+        others[0].range = (Range){.start = affine_const(1), .span = p->rows - 1};
+        others[0].range.limit = dim_fixed(0);
+        BufRef whole = buffer_alloc(l, "h", r->t, SPACE_ACC, 1, &p->lanes);
+        tile_add(l, 1, others + 1, whole, p->at + 1, OP_COPY, load_at(l, p->buf, 2, first));
+        tile_add(l, 2, others, whole, p->at + 1, r->s->fold, load_at(l, p->buf, 2, p->at));
+        p->index[1].mode = MODE_UNROLL;
+        tile_add(l, 1, p->index + 1, acc, NULL, r->s->fold, load_at(l, whole, 1, p->at + 1));
+        return;
+    }
+    p->index[1].mode = MODE_UNROLL;
+    tile_add(l, 1, p->index + 1, acc, NULL, r->s->fold, load_at(l, p->buf, 2, first));
+}
+
 static void folded_emit(Reduce *r, const ReducePlan *p)
 {
     Legaliser *l = r->l;
     const TileIndex *vec = &r->s->index[p->vec];
     scope_open(l); /* for the accumulators */
-    BufRef c = buffer_alloc(l, "c", r->t, SPACE_ACC, 1, &p->width);
+    Lanes c = lanes_alloc(l, r->t, p->width);
     BufRef acc = buffer_alloc(l, "s", r->t, SPACE_ACC, 0, NULL);
-    VarRef zv = local_var(l, "v");
-    TileIndex lanes[1] = {index_of(zv, range_const(p->width), MODE_VECTOR)};
-    Affine lane[1] = {affine_var(l->arena, zv)};
-    tile_add(l, 1, lanes, c, lane, OP_COPY, neutral(r));
+    tile_add(l, 2, c.index, c.buf, c.at, OP_COPY, neutral(r));
     tile_add(l, 0, NULL, acc, NULL, OP_COPY, neutral(r));
     uint32_t n = open_indices(r, false, p->vec);
     Affine k0 = affine_var(l->arena, loop_open(l, "k", vec->range, p->width, FOR_FULL));
-    TileIndex index[1] = {index_of(vec->var, vector_range(k0, p->width), MODE_VECTOR)};
-    Affine at[1] = {var_minus(l, vec->var, k0)};
-    tile_add(l, 1, index, c, at, r->s->fold, value_at(r));
+    Affine lane = affine_add(l->arena, affine_add(l->arena, k0, c.lanes, c.at[0]), 1, c.at[1]);
+    r->subst[r->n_subst++] = (Subst){vec->var, lane};
+    tile_add(l, 2, c.index, c.buf, c.at, r->s->fold, value_at(r));
+    r->n_subst--;
     loop_close(l);
     k0 = affine_var(l->arena, loop_open(l, "k", vec->range, p->width, FOR_REST));
     TileIndex left = *vec;
@@ -203,10 +264,41 @@ static void folded_emit(Reduce *r, const ReducePlan *p)
     tile_add(l, 1, &left, acc, NULL, r->s->fold, value_at(r));
     loop_close(l);
     close_indices(r, n);
-    lanes[0].mode = MODE_UNROLL;
-    tile_add(l, 1, lanes, acc, NULL, r->s->fold, load_at(l, c, 1, lane));
+    lanes_fold(r, &c, acc);
     tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->s->fold, load_at(l, acc, 0, NULL));
     block_close(l);
+}
+
+static void turns_emit(Reduce *r, const ReducePlan *p)
+{
+    Legaliser *l = r->l;
+    const TileIndex *sum = &r->s->index[p->vec];
+    BufRef acc[TURNS];
+    for (uint32_t u = 0; u < TURNS; u++) {
+        acc[u] = buffer_alloc(l, "s", r->t, SPACE_ACC, 0, NULL);
+        tile_add(l, 0, NULL, acc[u], NULL, OP_COPY, neutral(r));
+    }
+    uint32_t n = open_indices(r, false, p->vec);
+    Affine k0 = affine_var(l->arena, loop_open(l, "k", sum->range, p->width, FOR_FULL));
+    for (uint32_t u = 0; u < TURNS; u++) {
+        Affine at = affine_add(l->arena, k0, 1, affine_const(u));
+        r->subst[r->n_subst++] = (Subst){sum->var, at};
+        tile_add(l, 0, NULL, acc[u], NULL, r->s->fold, value_at(r));
+        r->n_subst--;
+    }
+    loop_close(l);
+    k0 = affine_var(l->arena, loop_open(l, "k", sum->range, p->width, FOR_REST));
+    TileIndex left = *sum;
+    left.range = left_range(&sum->range, k0, p->width);
+    tile_add(l, 1, &left, acc[0], NULL, r->s->fold, value_at(r));
+    loop_close(l);
+    close_indices(r, n);
+    for (uint32_t half = TURNS / 2; half > 0; half /= 2) {
+        for (uint32_t u = 0; u < half; u++) {
+            tile_add(l, 0, NULL, acc[u], NULL, r->s->fold, load_at(l, acc[u + half], 0, NULL));
+        }
+    }
+    tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->s->fold, load_at(l, acc[0], 0, NULL));
 }
 
 void legalise_reduce(Legaliser *l, const Stmt *s)
@@ -221,6 +313,9 @@ void legalise_reduce(Legaliser *l, const Stmt *s)
         break;
     case WAY_FOLDED:
         folded_emit(&r, &plan);
+        break;
+    case WAY_TURNS:
+        turns_emit(&r, &plan);
         break;
     case WAY_SCALAR: {
         TileIndex *rest = ARENA_ARRAY(l->arena, (size_t)s->n_index + 1, TileIndex);
