@@ -225,5 +225,32 @@ def whole_numbers_are_added_exactly():
             assert compute(text, kind, {"x": x}) == x.astype(np.int64).sum(), (kind, shape)
 
 
+VARIANTS = {  # docs/using.md, "What decides the bits"
+    "as this machine takes it": [],
+    "narrow vectors": ["-DTDSL_NO_WIDE"],
+    "no vectors": ["-DTDSL_NO_VECTORS"],
+    "64-byte vectors anywhere": ["-Dtarget(x)=", "-D__builtin_cpu_supports(x)=1", "-Wno-psabi"],
+    "not optimized": ["-O0"],
+}
+
+
+@test
+def without_contraction_every_variant_gives_the_same_bits():
+    rng = np.random.default_rng(3)
+    text = "kernel k(A: {t}[m,k], B: {t}[k,n]) -> (R: {t}[m,n], S: {t}, T: {t}[k]) {{\n" \
+           "R[i,j] = A[i,p] * B[p,j]; S = sum[i,j](R[i,j]); T[p] = sum[i](A[i,p]); }}"
+    for kind in ("f32", "f64"):
+        write("k.tdsl", text.format(t=kind))
+        save("A.npy", rng.standard_normal((37, 1031)).astype(DTYPE[kind]))
+        save("B.npy", rng.standard_normal((1031, 45)).astype(DTYPE[kind]))
+        results = {}
+        for what, flags in VARIANTS.items():
+            tdsl_run("k.tdsl", "--cflags=" + " ".join(["-O2", "-ffp-contract=off", *flags]), "A=A.npy", "B=B.npy",
+                     "-o", "R=R.npy", "-o", "S=S.npy", "-o", "T=T.npy")
+            results[what] = [np.load(f"{name}.npy").tobytes() for name in "RST"]
+        first = next(iter(results.values()))
+        assert all(r == first for r in results.values()), [what for what, r in results.items() if r != first]
+
+
 if __name__ == "__main__":
     raise SystemExit(main())
