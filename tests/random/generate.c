@@ -232,6 +232,43 @@ static void make_program(Gen *g)
     deliver(p);
 }
 
+/* Casts of casts between all types, of numbers that lie between those of a type. */
+static void make_casts(Gen *g)
+{
+    RandomProgram *p = g->p;
+    (void)snprintf(p->name, sizeof p->name, "p%llu", (unsigned long long)p->seed);
+    p->between = true;
+    p->n_dims = 1;
+    p->dims[0] = (RandomDim){.extent = 97 + (int64_t)below(g, 64), .open = chance(g, 50)};
+    uint32_t n_params = 2 + below(g, 3);
+    for (uint32_t k = 0; k < n_params; k++) {
+        RandomTensor *r =
+            new_tensor(g, TENSOR_IN, 'A', (DType)(DTYPE_F64 + below(g, DTYPE_COUNT - 1)));
+        r->rank = 1;
+        r->defined = true;
+    }
+    for (uint32_t k = 0; k < 8; k++) {
+        uint32_t from = below(g, n_params), casts = 1 + below(g, 3);
+        DType t = p->tensors[from].dtype;
+        char text[200];
+        (void)snprintf(text, sizeof text, "%s[i]", p->tensors[from].name);
+        for (uint32_t c = 0; c < casts; c++) {
+            char inner[200];
+            bool complex = dtype_is_complex(t); /* which no real type takes */
+            t = complex ? (DType)(DTYPE_C64 + below(g, 2))
+                        : (DType)(DTYPE_F64 + below(g, DTYPE_COUNT - 1));
+            memcpy(inner, text, sizeof inner);
+            (void)snprintf(text, sizeof text, "%s(%.150s)", dtype_name(t), inner);
+        }
+        RandomTensor *r = new_tensor(g, TENSOR_RESULT, 'T', t);
+        r->rank = 1;
+        RandomStatement *s = &p->statements[p->n_statements++];
+        *s =
+            (RandomStatement){.target = p->n_tensors - 1, .reads = 1u << from, .assigns = true};
+        append(s->text, sizeof s->text, "%s[i] = %s;", r->name, text);
+    }
+}
+
 void random_program(RandomProgram *p, uint64_t seed)
 {
     static const DType types[] = {DTYPE_F64,  DTYPE_F64, DTYPE_F32,  DTYPE_F32,
@@ -242,7 +279,11 @@ void random_program(RandomProgram *p, uint64_t seed)
     g.dtype = types[below(&g, sizeof types / sizeof types[0])];
     g.other = chance(&g, 50) ? types[below(&g, sizeof types / sizeof types[0])] : g.dtype;
     g.chain = chance(&g, 45);
-    make_program(&g);
+    if (chance(&g, 3)) {
+        make_casts(&g);
+    } else {
+        make_program(&g);
+    }
 }
 
 void random_program_device(RandomProgram *p, uint64_t seed)

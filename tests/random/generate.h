@@ -49,6 +49,7 @@ typedef struct RandomStatement {
 typedef struct RandomProgram {
     uint64_t seed;
     char name[24]; /* of the kernel */
+    bool between; /* parameters are not small integers, but halfway between numbers of a type */
     uint32_t n_dims;
     RandomDim dims[MAX_DIMS];
     uint32_t n_tensors;

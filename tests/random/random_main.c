@@ -8,6 +8,7 @@
  *
  * The second form only prints programs, for tests of other targets.
  * Exit 1 when a program failed. Programs are compiled in batches, one C file each. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,41 @@ static bool compile(Trial *t, const RandomProgram *p, uint32_t n)
     return t->c_text.n > 0;
 }
 
+/* An odd number of one bit more than bf16, f16 or f32 holds. */
+static int64_t halfway(Rng *rng)
+{
+    static const int digits[] = {8, 11, 24};
+    uint64_t least = UINT64_C(1) << (digits[rng_below(rng, 3)] - 1);
+    return (int64_t)(2 * (least + rng_below(rng, least)) + 1);
+}
+
+/* Halfway between two neighbours in bf16, f16 or f32, or next to that, of either sign; also
+ * where they are subnormal, and beyond the largest. */
+static double between(Rng *rng)
+{
+    double x = (double)halfway(rng) * ldexp(1, (int)rng_below(rng, 60) - 38);
+    x = rng_below(rng, 3) == 0 ? nextafter(x, rng_below(rng, 2) == 0 ? 0 : INFINITY) : x;
+    return rng_below(rng, 2) == 0 ? -x : x;
+}
+
+static Number between_number(Rng *rng, DType t)
+{
+    if (t == DTYPE_BOOL) {
+        return number_int(t, (int64_t)rng_below(rng, 2));
+    }
+    if (t == DTYPE_I32) {
+        int64_t v = halfway(rng) << rng_below(rng, 6);
+        return number_int(t, rng_below(rng, 2) == 0 ? v : -v);
+    }
+    if (t == DTYPE_I64) {
+        int64_t v = (halfway(rng) << rng_below(rng, 36)) + (int64_t)rng_below(rng, 3) - 1;
+        return number_int(t, v);
+    }
+    Number x = number_real(t, between(rng));
+    x.im = dtype_is_complex(t) ? number_real(t, between(rng)).re : 0;
+    return x;
+}
+
 static Tensor *argument(Trial *t, const RandomProgram *p, const Param *param,
                         const int64_t *dims)
 {
@@ -114,7 +150,10 @@ static Tensor *argument(Trial *t, const RandomProgram *p, const Param *param,
     Tensor *out = tensor_new(&t->ctx, &t->arena, param->dtype, param->rank, extent);
     Rng rng = {hash_mix(p->seed, strtoull(param->name->text + 1, NULL, 10))};
     bool whole = param->dtype == DTYPE_BOOL || dtype_is_int(param->dtype);
-    for (int64_t k = 0; k < out->count; k++) {
+    for (int64_t k = 0; k < out->count && p->between; k++) {
+        tensor_set(out, k, between_number(&rng, param->dtype));
+    }
+    for (int64_t k = 0; k < out->count && !p->between; k++) {
         int64_t most = dtype_bytes(param->dtype) == 2 ? 1 : 3; /* -3 .. 3 without 0 */
         int64_t v = (int64_t)rng_below(&rng, 2 * (uint64_t)most);
         v = v < most ? v - most : v - most + 1;
