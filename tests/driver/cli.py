@@ -208,26 +208,6 @@ def an_inout_parameter_leaves_its_input_file_alone():
 
 
 @test
-def a_scalar_of_0_keeps_out_whatever_the_older_value_is():
-    """It came in, or the kernel computed it before: docs/language.md, Assignment."""
-    write("t.tdsl", "kernel older(C: inout f32[128], D: inout f32[128], X: f32[128], s: f32) -> (R: f32[128]) {\n"
-                    "    C[i] += X[i];\n    C[i] = s * C[i] + 1;\n    D[i] = 2 * s * D[i] + 3;\n"
-                    "    R[i] = X[i];\n}\n")
-    write("z.tdsl", "kernel z(C: inout f64[n], s: f64) {\n    C[i] -= C[i] / s;\n    C[i] = s * C[i] + 1;\n}\n")
-    x = np.ones(128, np.float32)
-    x[::3], x[1::3] = np.nan, np.inf
-    save("x.npy", x), save("z.npy", np.array([0.0, 1.0, -2.0]))
-    for target in ("interp", "c", "emulator"):
-        for s, c, d in ((0, np.full(128, 1), np.full(128, 3)), (2, 4 * x + 1, 4 * x + 3)):
-            tdsl_run("t.tdsl", f"--target={target}", "C=x.npy", "D=x.npy", "X=x.npy", f"s={s}", "-o", "C=c.npy", "-o", "D=d.npy")
-            for name, want in (("c.npy", c), ("d.npy", d)):
-                assert np.array_equal(np.load(name), want.astype(np.float32), equal_nan=True), (target, s, name, np.load(name))
-        if target != "emulator":
-            tdsl_run("z.tdsl", f"--target={target}", "C=z.npy", "s=0", "-o", "C=r.npy")
-            same(np.load("r.npy"), np.ones(3))
-
-
-@test
 def dtype_casts_the_arrays_of_a_file():
     write("t.tdsl", ONE)
     save("a.npy", fill((3, 3), 0, np.int32))

@@ -6,11 +6,12 @@ usage: sums.py --tdslc TDSLC --tdsl-run TDSL-RUN [--only TEST]
 
 A sum of numbers with exact value S is off by at most d * u / (1 - d * u) times the sum of their absolute values, plus one rounding of
 the result; d is how many additions a number passes through. The data are chosen to err: all equal and not exact, so that each
-rounding of a running sum goes the same way for long."""
+rounding of a running sum goes the same way for long. Two promises about single operations are here too: what scalars of 0 keep out,
+and which flags of the C compiler leave the bits alone."""
 from fractions import Fraction
 from math import prod
 
-from support import main, np, save, tdsl_run, test, write
+from support import main, np, same, save, tdsl_run, test, write
 
 UNIT = {"f32": 2.0 ** -24, "f64": 2.0 ** -53, "c64": 2.0 ** -24, "c128": 2.0 ** -53, "f16": 2.0 ** -24, "bf16": 2.0 ** -24}
 RESULT = {**UNIT, "f16": 2.0 ** -11, "bf16": 2.0 ** -8}  # of the type that is stored
@@ -223,6 +224,26 @@ def whole_numbers_are_added_exactly():
             text = f"kernel k(x: {kind}[n]) -> (R: {kind}) {{ R = sum[i](x[i]); }}"
             x = (np.arange(shape[0]) % 11 - 4).astype(np.float32 if kind == "f32" else np.int64)
             assert compute(text, kind, {"x": x}) == x.astype(np.int64).sum(), (kind, shape)
+
+
+@test
+def a_scalar_of_0_keeps_out_whatever_the_older_value_is():
+    """It came in, or the kernel computed it before: docs/language.md, Assignment."""
+    write("t.tdsl", "kernel older(C: inout f32[128], D: inout f32[128], X: f32[128], s: f32) -> (R: f32[128]) {\n"
+                    "    C[i] += X[i];\n    C[i] = s * C[i] + 1;\n    D[i] = 2 * s * D[i] + 3;\n"
+                    "    R[i] = X[i];\n}\n")
+    write("z.tdsl", "kernel z(C: inout f64[n], s: f64) {\n    C[i] -= C[i] / s;\n    C[i] = s * C[i] + 1;\n}\n")
+    x = np.ones(128, np.float32)
+    x[::3], x[1::3] = np.nan, np.inf
+    save("x.npy", x), save("z.npy", np.array([0.0, 1.0, -2.0]))
+    for target in ("interp", "c", "emulator"):
+        for s, c, d in ((0, np.full(128, 1), np.full(128, 3)), (2, 4 * x + 1, 4 * x + 3)):
+            tdsl_run("t.tdsl", f"--target={target}", "C=x.npy", "D=x.npy", "X=x.npy", f"s={s}", "-o", "C=c.npy", "-o", "D=d.npy")
+            for name, want in (("c.npy", c), ("d.npy", d)):
+                assert np.array_equal(np.load(name), want.astype(np.float32), equal_nan=True), (target, s, name, np.load(name))
+        if target != "emulator":
+            tdsl_run("z.tdsl", f"--target={target}", "C=z.npy", "s=0", "-o", "C=r.npy")
+            same(np.load("r.npy"), np.ones(3))
 
 
 VARIANTS = {  # docs/using.md, "What decides the bits"
