@@ -37,7 +37,7 @@ static bool refuse_name(LoopReader *r, Span span, const char *what, Sym name)
     return false;
 }
 
-static Span place_of(const Cursor *c)
+static Span cursor_place(const Cursor *c)
 {
     const Term *t = cursor_peek(c);
     return t == NULL ? c->end : t->span;
@@ -73,7 +73,7 @@ static bool find_var(LoopReader *r, const Term *t, VarRef *out)
 
 static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum)
 {
-    Span span = place_of(c);
+    Span span = cursor_place(c);
     Affine one = affine_const(1);
     int64_t factor = sign;
     const Term *t = cursor_peek(c);
@@ -85,7 +85,7 @@ static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum
     if (!number || cursor_take(c, TERM_PUNCT, "*")) {
         t = cursor_peek(c);
         if (t == NULL || (t->kind != TERM_NAME && t->kind != TERM_VAR)) {
-            return refuse(r, place_of(c), "expected an index, a loop or a number here");
+            return refuse(r, cursor_place(c), "expected an index, a loop or a number here");
         }
         VarRef v = 0;
         if (!find_var(r, t, &v)) {
@@ -107,7 +107,7 @@ static bool read_affine(LoopReader *r, Cursor *c, Affine *out)
             return false;
         }
         if (out->n > AFFINE_TERMS_LIMIT) {
-            diag_limit(&r->ctx->diags, E_LIMIT_SIZE, place_of(c),
+            diag_limit(&r->ctx->diags, E_LIMIT_SIZE, cursor_place(c),
                        "an index of more than %d terms", AFFINE_TERMS_LIMIT);
             return false;
         }
@@ -195,7 +195,7 @@ static const Expr *read_child(LoopReader *r, const Term *call, uint32_t i, DType
 /* A number, which must be one of `wanted`. */
 static const Expr *read_const(LoopReader *r, Cursor *c, DType wanted)
 {
-    Span span = place_of(c);
+    Span span = cursor_place(c);
     Number v;
     if (!read_number(c, &v)) {
         return NULL;
@@ -521,7 +521,7 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
             return read_tile(r, &c, keyword, s);
         }
     }
-    return refuse(r, place_of(&c),
+    return refuse(r, cursor_place(&c),
                   "expected a loop, a block, an alloc or a tile statement here");
 }
 
@@ -558,7 +558,7 @@ static bool read_form(LoopReader *r, Cursor *c)
 static bool read_whole(LoopReader *r, Cursor *c, const Buffer *b, Arg *arg)
 {
     const Dim *extent = NULL;
-    Span span = place_of(c);
+    Span span = cursor_place(c);
     if (!cursor_take(c, TERM_NAME, "of")) {
         return true;
     }
@@ -588,7 +588,7 @@ static bool read_arg(LoopReader *r, Cursor *c)
         arg.role++;
     }
     if (arg.role > ARG_RESULT) {
-        return refuse(r, place_of(c), "expected in, inout, scalar or result here");
+        return refuse(r, cursor_place(c), "expected in, inout, scalar or result here");
     }
     b.space = SPACE_ARGUMENT;
     b.param = (int32_t)r->k->args.n;

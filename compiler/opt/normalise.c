@@ -29,7 +29,7 @@ static Verdict fix_unit_indices(Rewriter *r, NodeSpec *s, NodeRef *done)
     Stays *stays = ARENA_ARRAY(&r->scratch, u.n, Stays);
     bool any = false;
     for (uint32_t l = 0; l < u.n; l++) {
-        const LabelUse *use = &u.of[l];
+        const LabelCount *use = &u.of[l];
         if (use->operands == 0 || !dim_is(use->extent, 1)) {
             continue;
         }

@@ -170,7 +170,7 @@ Uses spec_uses(Rewriter *r, const NodeSpec *s)
         most = s->out[d] > most ? s->out[d] : most;
     }
     Uses u = {.n = (uint32_t)(most + 1)};
-    u.of = ARENA_ARRAY(&r->scratch, u.n, LabelUse);
+    u.of = ARENA_ARRAY(&r->scratch, u.n, LabelCount);
     for (uint32_t d = 0; d < s->rank; d++) {
         u.of[s->out[d]].out = true;
         u.of[s->out[d]].extent = s->out_shape[d];
@@ -179,7 +179,7 @@ Uses spec_uses(Rewriter *r, const NodeSpec *s)
         for (uint32_t d = 0; d < s->access[k].rank; d++) {
             int32_t l = s->access[k].index[d].label;
             if (l >= 0) {
-                LabelUse *use = &u.of[l];
+                LabelCount *use = &u.of[l];
                 use->operands += use->operands == 0 || use->last != k ? 1 : 0;
                 use->last = k;
                 use->extent = spec_operand(r, s, k)->shape[d];

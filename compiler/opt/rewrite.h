@@ -55,16 +55,16 @@ Access access_see_through(Rewriter *r, const Node *through, const Access *a);
 void spec_see_through(Rewriter *r, NodeSpec *s, uint32_t k);
 
 /* Where the labels of a spec occur. */
-typedef struct LabelUse {
+typedef struct LabelCount {
     uint32_t operands; /* operands that have it */
     uint32_t last;     /* the last of them */
     bool out;
     Dim extent;
-} LabelUse;
+} LabelCount;
 
 typedef struct Uses {
     uint32_t n; /* labels are below n */
-    LabelUse *of;
+    LabelCount *of;
 } Uses;
 Uses spec_uses(Rewriter *r, const NodeSpec *s);
 

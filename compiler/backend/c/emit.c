@@ -81,7 +81,7 @@ static void kernel_emit(File *f, const Kernel *k, const char *source)
     e.functions = &functions;
     e.w.out = &body;
     body.indent = 1;
-    block_emit(&e, k->body, k->n_body, (Place){e.own.ws, 0});
+    block_emit(&e, k->body, k->n_body, (WorkspaceTop){e.own.ws, 0});
     e.w.out = &entry;
     kernel_sizes_emit(&e);
     kernel_entry_emit(&e, &body);

@@ -39,11 +39,11 @@ typedef struct Emitter {
 
 /* ---- emit_stmt.c ---- */
 /* Where the next buffer of the workspace goes: `base` + `offset`. */
-typedef struct Place {
+typedef struct WorkspaceTop {
     const char *base;
     int64_t offset;
-} Place;
-void block_emit(Emitter *e, Stmt *const *body, uint32_t n, Place ws);
+} WorkspaceTop;
+void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws);
 void tile_emit(Emitter *e, const Stmt *s);
 /* Are there buffers of the workspace among these statements? */
 bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n);

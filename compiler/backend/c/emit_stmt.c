@@ -53,14 +53,14 @@ const char *bytes_text(Emitter *e, const Buffer *b)
 }
 
 /* The address where the buffer starts. */
-static const char *place_text(Emitter *e, Place ws)
+static const char *place_text(Emitter *e, WorkspaceTop ws)
 {
     return ws.offset == 0 ? ws.base
                           : str_format(e->w.arena, "%s + %lld", ws.base, (long long)ws.offset);
 }
 
 /* Declares the buffer; returns where the next one goes. `more`: there is a next one. */
-static Place alloc_emit(Emitter *e, BufRef buf, Place ws, bool more)
+static WorkspaceTop alloc_emit(Emitter *e, BufRef buf, WorkspaceTop ws, bool more)
 {
     const Buffer *b = &e->w.k->bufs.at[buf];
     const char *name = e->w.buf[buf];
@@ -88,7 +88,7 @@ static Place alloc_emit(Emitter *e, BufRef buf, Place ws, bool more)
         const char *base = names_take(&e->w.names, "ws");
         line_printf(&e->w, "unsigned char *const %s = %s + %s;", base, place_text(e, ws),
                     bytes_text(e, b));
-        ws = (Place){base, 0};
+        ws = (WorkspaceTop){base, 0};
     }
     return ws;
 }
@@ -123,7 +123,7 @@ void tile_emit(Emitter *e, const Stmt *s)
     }
 }
 
-void block_emit(Emitter *e, Stmt *const *body, uint32_t n, Place ws)
+void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
 {
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];

@@ -526,7 +526,7 @@ static void variant_emit(Emitter *e, const Variant *v, const char *name, const c
     e->w.out->indent++;
     e->in_tile = true;
     e->last_name = NULL;
-    block_emit(e, body, n, (Place){NULL, 0});
+    block_emit(e, body, n, (WorkspaceTop){NULL, 0});
     e->in_tile = false;
     e->last_name = NULL;
     e->w.out->indent--;

@@ -43,8 +43,8 @@ typedef struct Side {
 /* One bank's worth of a block. */
 typedef struct Bank {
     Box box; /* its rows and columns */
-    View psum;
-    View row; /* of a symmetric result: what was stored */
+    TileView psum;
+    TileView row; /* of a symmetric result: what was stored */
 } Bank;
 
 typedef struct Plan {
@@ -73,7 +73,7 @@ static void box_take(Box *to, const Box *from, Labels x)
 
 /* Where the box `part` lies on the free axis of a view of `whole` with labels `f`, if it lies
  * at equal steps. */
-static bool part_run(Labels f, const Box *whole, const Box *part, View of, View *out)
+static bool part_run(Labels f, const Box *whole, const Box *part, TileView of, TileView *out)
 {
     int64_t start = 0, stride = 1, expect = 0, count = 1, step = 1;
     for (uint32_t i = f.n; i-- > 0;) {
@@ -132,7 +132,7 @@ static Labels as_placed(const Lower *l, const Place *place, Labels x, Labels y)
             apart |= ended || out.at[i] != y.at[at];
             at++;
             begun = true;
-        } else if (l->full.n[out.at[i]] > 1) {
+        } else if (l->now.full.n[out.at[i]] > 1) {
             ended |= begun;
         }
     }
@@ -150,14 +150,14 @@ static bool on_chip(const Lower *l, const Place *x)
 static double side_bytes(const Plan *p, uint32_t side, Labels own)
 {
     const Place *x = p->side[side].place;
-    if (on_chip(p->l, x) && !view_turns(p->l, x, p->c->pk, own, &p->l->full)) {
+    if (on_chip(p->l, x) && !view_turns(p->l, x, p->c->pk, own, &p->l->now.full)) {
         return 0;
     }
     double positions = 1;
     for (uint32_t i = 0; i < p->outer.n && p->side[side].together; i++) {
         positions *= place_has(x, p->outer.at[i]) ? (double)p->gstep[i] : 1;
     }
-    return (double)p->k.n * (double)labels_count(own, &p->l->full) * positions *
+    return (double)p->k.n * (double)labels_count(own, &p->l->now.full) * positions *
            (double)nki_bytes(p->l->from->bufs.at[x->buf].dtype);
 }
 
@@ -173,12 +173,12 @@ static void plan_side(Plan *p, uint32_t side, const Place *x, Labels own)
         if (place_has(x, label)) {
             here.at[here.n++] = (uint8_t)label;
             count *= p->gstep[i];
-            shortened |= p->gstep[i] < l->full.n[label] && p->gstep[i] * size < SHORT_ROW &&
+            shortened |= p->gstep[i] < l->now.full.n[label] && p->gstep[i] * size < SHORT_ROW &&
                          x->label[x->rank - 1] == (int32_t)label;
         }
     }
     int64_t most = side == STATIONARY ? STRIP_ROWS * NKI_STATIONARY : NKI_PSUM_BANK / 4;
-    int64_t wide = labels_count(own, &l->full);
+    int64_t wide = labels_count(own, &l->now.full);
     count *= (wide < most ? wide : most) * size;
     *s = (Side){.place = x, .own = own};
     s->together = !on_chip(l, x) && !shortened && count <= SLAB_MOST;
@@ -188,8 +188,8 @@ static void plan_side(Plan *p, uint32_t side, const Place *x, Labels own)
 static void list_boxes(Lower *l, Labels x, const int64_t *step, Box **at, uint32_t *n)
 {
     VEC(Box) list = {0};
-    Box box = l->full;
-    for (bool a = true; box_next(x, &l->full, step, &box, a); a = false) {
+    Box box = l->now.full;
+    for (bool a = true; box_next(x, &l->now.full, step, &box, a); a = false) {
         vec_push(l->arena, &list, box);
     }
     *at = list.at;
@@ -202,7 +202,7 @@ static void strip_steps(const Lower *l, Labels x, const int64_t *tile, int64_t t
 {
     bool cut = false;
     for (uint32_t i = x.n; i-- > 0;) {
-        int64_t n = l->full.n[x.at[i]];
+        int64_t n = l->now.full.n[x.at[i]];
         out[i] = tile[i];
         if (!cut && tile[i] < n) {
             out[i] = sat_mul(tile[i], times) < n ? tile[i] * times : n;
@@ -229,7 +229,7 @@ static void plan_k(Plan *p)
     for (uint32_t i = 0; i < c->ok.n; i++) {
         step[i] = 1;
     }
-    box_steps(c->pk, &p->l->full, NKI_PARTITIONS, step + c->ok.n);
+    box_steps(c->pk, &p->l->now.full, NKI_PARTITIONS, step + c->ok.n);
     all = join_labels(all, c->pk);
     Box *at = NULL;
     list_boxes(p->l, all, step, &at, &p->k.n);
@@ -241,11 +241,11 @@ static void plan_strips(Plan *p)
     Contraction *c = p->c;
     Lower *l = p->l;
     int64_t step[LABELS];
-    bool turns = view_turns(l, &c->stationary, c->pk, c->pm, &l->full) ||
-                 view_turns(l, &c->moving, c->pk, c->n, &l->full);
+    bool turns = view_turns(l, &c->stationary, c->pk, c->pm, &l->now.full) ||
+                 view_turns(l, &c->moving, c->pk, c->n, &l->now.full);
     bool plain = c->overwrite && c->epilogue == NULL && !on_chip(l, &c->final);
     int64_t banks = plain && !turns ? NKI_PSUM_BANKS : NKI_PSUM_BANKS / 2;
-    int64_t rows = tiles_of(c->pm, &l->full, p->mstep);
+    int64_t rows = tiles_of(c->pm, &l->now.full, p->mstep);
     rows = rows < STRIP_ROWS ? rows : STRIP_ROWS;
     Box *at = NULL;
     strip_steps(l, c->pm, p->mstep, rows, step);
@@ -266,8 +266,8 @@ static bool is_symmetric(const Plan *p)
     const Place *a = &c->stationary, *b = &c->moving;
     const Lower *l = p->l;
     if (c->pm.n != 1 || c->n.n != 1 || p->outer.n > 0 || !c->overwrite || c->epilogue != NULL ||
-        on_chip(l, &c->final) || a->buf != b->buf || c->final.buf == a->buf || l->part >= 0 ||
-        l->turned >= 0) {
+        on_chip(l, &c->final) || a->buf != b->buf || c->final.buf == a->buf ||
+        l->now.part >= 0 || l->now.turned >= 0) {
         return false;
     }
     int32_t i = c->pm.at[0], j = c->n.at[0];
@@ -277,11 +277,11 @@ static bool is_symmetric(const Plan *p)
             return false;
         }
     }
-    double n = (double)l->full.n[i];
+    double n = (double)l->now.full.n[i];
     double passes = (l->from->bufs.at[a->buf].dtype == DTYPE_F32 ? 4.0 : 1.0) * p->k.n;
     double saved = (passes - 1) * n * n / (2 * NKI_STATIONARY); /* cycles */
-    return l->full.s[i] == l->full.s[j] && l->full.n[i] == l->full.n[j] &&
-           l->full.n[i] > NKI_STATIONARY && saved >= MIRROR_CYCLES;
+    return l->now.full.s[i] == l->now.full.s[j] && l->now.full.n[i] == l->now.full.n[j] &&
+           l->now.full.n[i] > NKI_STATIONARY && saved >= MIRROR_CYCLES;
 }
 
 /* How many strips of the operand that stays fit at once. */
@@ -301,7 +301,7 @@ static uint32_t bands(uint32_t strips, uint32_t band)
 /* The order of blocks: which operand stays in SBUF and which streams past it. */
 static void plan_order(Plan *p)
 {
-    double room = (double)p->l->cache_limit;
+    double room = (double)p->l->room.cache_limit;
     double a = side_bytes(p, STATIONARY, p->side[STATIONARY].own);
     double b = side_bytes(p, MOVING, p->side[MOVING].own);
     uint32_t rows = p->rows.n, cols = p->cols.n;
@@ -337,7 +337,7 @@ static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
     Contraction *c = p->c;
     const Side *s = &p->side[side];
     int64_t size = nki_bytes(p->l->from->bufs.at[s->place->buf].dtype), bytes = 512;
-    bool turns = view_turns(p->l, s->place, c->pk, s->own, &p->l->full);
+    bool turns = view_turns(p->l, s->place, c->pk, s->own, &p->l->now.full);
     Labels along = turns ? c->pk : s->own;
     if (along.n != 1 || (turns && c->ok.n > 0)) {
         return 0;
@@ -345,7 +345,7 @@ static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
     if (s->streams && !turns) {
         return bytes; /* a strip by itself: what is beside it is forgotten with it */
     }
-    int64_t at = (box->s[along.at[0]] - p->l->full.s[along.at[0]]) * size;
+    int64_t at = (box->s[along.at[0]] - p->l->now.full.s[along.at[0]]) * size;
     while (bytes < 2048 && bytes * 2 <= at) {
         bytes *= 2;
     }
@@ -353,22 +353,22 @@ static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
 }
 
 /* The slab of an operand: all of a strip's rows, or one tile's columns. */
-static View slab(Plan *p, uint32_t side, const Box *box, uint32_t strip)
+static TileView slab(Plan *p, uint32_t side, const Box *box, uint32_t strip)
 {
     Lower *l = p->l;
     const Side *s = &p->side[side];
-    l->tag = s->streams ? strip + 1 : 0;
-    l->slab_bytes = slab_bytes(p, side, box);
-    View v = view_of(l, s->place, p->c->pk, s->slab, box);
-    l->slab_bytes = 0;
-    l->tag = 0;
+    l->room.tag = s->streams ? strip + 1 : 0;
+    l->room.slab_bytes = slab_bytes(p, side, box);
+    TileView v = view_of(l, s->place, p->c->pk, s->slab, box);
+    l->room.slab_bytes = 0;
+    l->room.tag = 0;
     return v;
 }
 
 static bool strip_next(Plan *p, Labels x, const Box *strip, const int64_t *step, Box *box,
                        bool first)
 {
-    return box_next(x, strip, step, box, first) && !p->l->failed;
+    return box_next(x, strip, step, box, first) && !p->l->tried.failed;
 }
 
 static bool position_next(Plan *p, const Box *group, Box *at, bool first)
@@ -377,7 +377,7 @@ static bool position_next(Plan *p, const Box *group, Box *at, bool first)
     for (uint32_t i = 0; i < p->outer.n; i++) {
         one[i] = 1;
     }
-    return box_next(p->outer, group, one, at, first) && !p->l->failed;
+    return box_next(p->outer, group, one, at, first) && !p->l->tried.failed;
 }
 
 /* Asks for the slabs of the steps before `end`. */
@@ -385,7 +385,7 @@ static void make_until(Plan *p, int64_t end)
 {
     int64_t all = (int64_t)p->blocks.n * p->k.n;
     Contraction *c = p->c;
-    for (; p->made < end && p->made < all && !p->l->failed; p->made++) {
+    for (; p->made < end && p->made < all && !p->l->tried.failed; p->made++) {
         const Block *b = &p->blocks.at[p->made / p->k.n];
         const Box *k = &p->k.at[p->made % p->k.n], *group = &p->groups.at[b->group];
         Box box = *k;
@@ -425,7 +425,7 @@ static void step_bank(Plan *p, const Block *b, const Box *k, bool first, const B
     Box result = at;
     box_take(&result, group, p->outer);
     for (bool a = true; position_next(p, group, &at, a); a = false) {
-        View v[2], dst = {0};
+        TileView v[2], dst = {0};
         bool good = part_run(p->result, &result, &at, bank->psum, &dst);
         for (uint32_t side = 0; side < 2; side++) {
             const Side *s = &p->side[side];
@@ -438,11 +438,11 @@ static void step_bank(Plan *p, const Block *b, const Box *k, bool first, const B
                     side == STATIONARY ? &p->rows.at[b->row] : &p->cols.at[b->col];
                 box_take(&whole, strip, s->own);
             }
-            View all = slab(p, side, &whole, side == STATIONARY ? b->row : b->col);
+            TileView all = slab(p, side, &whole, side == STATIONARY ? b->row : b->col);
             good = part_run(s->slab, &whole, &at, all, &v[side]) && good;
         }
-        CHECK(good || p->l->failed);
-        if (!p->l->failed) {
+        CHECK(good || p->l->tried.failed);
+        if (!p->l->tried.failed) {
             make_matmul(p->l, dst, v[STATIONARY], v[MOVING], first);
         }
     }
@@ -454,7 +454,7 @@ static void finish(Plan *p, const Block *b, Bank *bank)
     Contraction *c = p->c;
     Lower *l = p->l;
     Box box = bank->box;
-    View psum = bank->psum;
+    TileView psum = bank->psum;
     box_take(&box, &p->groups.at[b->group], p->outer);
     if (p->symmetric) {
         DType t = l->from->bufs.at[c->final.buf].dtype;
@@ -467,13 +467,13 @@ static void finish(Plan *p, const Block *b, Bank *bank)
     if (c->epilogue != NULL) {
         Evaluation ev = {l, c->pm, p->result, &box, c->dst.buf, psum};
         DType t = l->from->bufs.at[c->final.buf].dtype;
-        View v = evaluate(&ev, c->epilogue_value, t, NULL);
+        TileView v = evaluate(&ev, c->epilogue_value, t, NULL);
         view_store(l, &c->final, c->pm, p->result, &box, v);
         return;
     }
     if (!c->overwrite) {
-        View old = view_of(l, &c->dst, c->pm, p->result, &box);
-        View sum = tile_new(l, "sum", view_dtype(l, old), SPACE_TILE, psum.np, psum.nf);
+        TileView old = view_of(l, &c->dst, c->pm, p->result, &box);
+        TileView sum = tile_new(l, "sum", view_dtype(l, old), SPACE_TILE, psum.np, psum.nf);
         const Expr *pair[2] = {view_load(l, psum, DTYPE_F32), view_load(l, old, DTYPE_F32)};
         make_map(l, sum, expr_op(l->arena, OP_ADD, DTYPE_F32, 2, pair));
         psum = sum;
@@ -495,12 +495,13 @@ static void mirror(Plan *p)
                                             : label;
     }
     const Box *last = p->n_below == 0 ? NULL : &p->below[p->n_below - 1].box;
-    for (int64_t at = 0; last != NULL && at < last->n[j] && !l->failed; at += NKI_PARTITIONS) {
+    for (int64_t at = 0; last != NULL && at < last->n[j] && !l->tried.failed;
+         at += NKI_PARTITIONS) {
         Box box = *last;
         box.s[j] += at;
         box.n[j] = last->n[j] - at < NKI_PARTITIONS ? last->n[j] - at : NKI_PARTITIONS;
         box.n[i] = 0;
-        View psum = {0};
+        TileView psum = {0};
         for (uint32_t r = 0; r < p->n_below; r++) {
             const Bank *bank = &p->below[r];
             if (bank->box.s[i] <= box.s[j]) {
@@ -528,7 +529,7 @@ static uint32_t block_banks(Plan *p, const Block *b, Bank *bank)
     const Box *rows = &p->rows.at[b->row], *cols = &p->cols.at[b->col];
     const Box *group = &p->groups.at[b->group];
     uint32_t n = 0;
-    Box at = p->l->full;
+    Box at = p->l->now.full;
     for (bool r = true; strip_next(p, c->pm, rows, p->mstep, &at, r); r = false) {
         for (bool t = true; strip_next(p, c->n, cols, p->nstep, &at, t); t = false) {
             CHECK(n < NKI_PSUM_BANKS);
@@ -558,9 +559,9 @@ static void emit_block(Plan *p, uint32_t number)
     if (p->side[MOVING].streams) {
         cache_drop(p->l, p->side[MOVING].place->buf, b->col + 1);
     }
-    for (int64_t k = 0; k < split && !p->l->failed; k++) {
+    for (int64_t k = 0; k < split && !p->l->tried.failed; k++) {
         make_until(p, base + k + AHEAD + 1);
-        for (uint32_t i = 0; i < n && !p->l->failed; i++) {
+        for (uint32_t i = 0; i < n && !p->l->tried.failed; i++) {
             step_bank(p, b, &p->k.at[k], k == 0, &bank[i]);
         }
         if (k == 1) {
@@ -568,8 +569,8 @@ static void emit_block(Plan *p, uint32_t number)
         }
     }
     make_until(p, base + n_k);
-    for (uint32_t i = 0; i < n && !p->l->failed; i++) {
-        for (int64_t k = split; k < n_k && !p->l->failed; k++) {
+    for (uint32_t i = 0; i < n && !p->l->tried.failed; i++) {
+        for (int64_t k = split; k < n_k && !p->l->tried.failed; k++) {
             step_bank(p, b, &p->k.at[k], k == 0, &bank[i]);
         }
         if (i == 0) {
@@ -584,19 +585,19 @@ void contract_blocks(Contraction *c)
 {
     Lower *l = c->l;
     Plan p = {.c = c, .l = l};
-    box_steps(c->pm, &l->full, NKI_STATIONARY, p.mstep);
-    box_steps(c->n, &l->full, NKI_PSUM_BANK / 4, p.nstep);
+    box_steps(c->pm, &l->now.full, NKI_STATIONARY, p.mstep);
+    box_steps(c->n, &l->now.full, NKI_PSUM_BANK / 4, p.nstep);
     p.outer = as_placed(l, &c->final, join_labels(c->batch, c->om), (Labels){0});
-    int64_t columns = labels_count(c->n, &l->full);
+    int64_t columns = labels_count(c->n, &l->now.full);
     int64_t most = columns < NKI_PSUM_BANK / 4 ? NKI_PSUM_BANK / 4 / columns : 1;
-    box_steps(p.outer, &l->full, most, p.gstep);
+    box_steps(p.outer, &l->now.full, most, p.gstep);
     int64_t count =
-        sat_mul(tiles_of(c->pm, &l->full, p.mstep), tiles_of(c->n, &l->full, p.nstep));
-    count = sat_mul(count, labels_count(p.outer, &l->full));
-    count = sat_mul(count, labels_count(c->ok, &l->full));
-    count = sat_mul(count, labels_count(c->pk, &l->full) / NKI_PARTITIONS);
-    if (count > l->most) {
-        l->too_many = l->failed = true;
+        sat_mul(tiles_of(c->pm, &l->now.full, p.mstep), tiles_of(c->n, &l->now.full, p.nstep));
+    count = sat_mul(count, labels_count(p.outer, &l->now.full));
+    count = sat_mul(count, labels_count(c->ok, &l->now.full));
+    count = sat_mul(count, labels_count(c->pk, &l->now.full) / NKI_PARTITIONS);
+    if (count > l->task.most) {
+        l->tried.too_many = l->tried.failed = true;
         return;
     }
     p.result = as_placed(l, &c->final, p.outer, c->n);
@@ -606,7 +607,7 @@ void contract_blocks(Contraction *c)
     p.symmetric = is_symmetric(&p);
     plan_strips(&p);
     plan_order(&p);
-    for (uint32_t i = 0; i < p.blocks.n && !l->failed; i++) {
+    for (uint32_t i = 0; i < p.blocks.n && !l->tried.failed; i++) {
         emit_block(&p, i);
     }
     mirror(&p);

@@ -36,7 +36,7 @@ static Labels rows_of(const Place *dst, const Place *x, const Place *y)
 
 static bool classify(Contraction *c)
 {
-    for (uint32_t label = 0; label < c->l->n_labels; label++) {
+    for (uint32_t label = 0; label < c->l->now.n_labels; label++) {
         bool in_a = place_has(&c->stationary, label), in_b = place_has(&c->moving, label);
         bool out = place_has(&c->dst, label);
         if (out && in_a && in_b) {
@@ -81,7 +81,7 @@ static void choose_roles(Contraction *c)
         int32_t last = -1;
         for (uint32_t d = 0; d < c->final.rank; d++) {
             int32_t label = c->final.label[d];
-            last = label >= 0 && l->full.n[label] > 1 ? label : last;
+            last = label >= 0 && l->now.full.n[label] > 1 ? label : last;
         }
         if (last >= 0 && labels_have(c->m, (uint32_t)last)) {
             swap_roles(c);
@@ -91,14 +91,14 @@ static void choose_roles(Contraction *c)
     int64_t count = 1;
     for (uint32_t i = c->m.n; i-- > 0;) {
         uint32_t label = c->m.at[i];
-        bool fits = c->pm.n == 0 || count * l->full.n[label] <= NKI_STATIONARY;
+        bool fits = c->pm.n == 0 || count * l->now.full.n[label] <= NKI_STATIONARY;
         bool alone = l->home[c->final.buf].on_chip;
         if (alone ? (int32_t)label == want : fits) {
             add(&c->pm, label);
-            count *= l->full.n[label];
+            count *= l->now.full.n[label];
         }
     }
-    bool cut = !l->home[c->final.buf].on_chip && l->part < 0 && count * 2 <= NKI_STATIONARY;
+    bool cut = !l->home[c->final.buf].on_chip && l->now.part < 0 && count * 2 <= NKI_STATIONARY;
     Labels pm = {0};
     for (uint32_t i = 0; i < c->m.n; i++) {
         if (cut || labels_have(c->pm, c->m.at[i])) { /* a piece of one more label */
@@ -119,29 +119,29 @@ static void choose_k(Contraction *c)
         fixed = partition_label(l, &c->moving);
     }
     bool chip = l->home[c->stationary.buf].on_chip || l->home[c->moving.buf].on_chip;
-    uint32_t best = c->k.at[(int32_t)c->k.at[0] == l->turned && c->k.n > 1];
+    uint32_t best = c->k.at[(int32_t)c->k.at[0] == l->now.turned && c->k.n > 1];
     for (uint32_t i = 0; i < c->k.n; i++) {
-        bool whole = (int32_t)c->k.at[i] != l->turned; /* parts are never on partitions */
-        if (whole && l->full.n[c->k.at[i]] > l->full.n[best]) {
+        bool whole = (int32_t)c->k.at[i] != l->now.turned; /* parts are never on partitions */
+        if (whole && l->now.full.n[c->k.at[i]] > l->now.full.n[best]) {
             best = c->k.at[i];
         }
     }
     if (fixed >= 0 && labels_have(c->k, (uint32_t)fixed)) {
         best = (uint32_t)fixed;
     }
-    int64_t count = l->full.n[best];
+    int64_t count = l->now.full.n[best];
     Labels with = labels_one(best);
     for (uint32_t i = 0; i < c->k.n && !chip; i++) {
         uint32_t label = c->k.at[i];
-        if (label != best && (int32_t)label != l->turned &&
-            count * l->full.n[label] <= NKI_PARTITIONS) {
+        if (label != best && (int32_t)label != l->now.turned &&
+            count * l->now.full.n[label] <= NKI_PARTITIONS) {
             add(&with, label);
-            count *= l->full.n[label];
+            count *= l->now.full.n[label];
         }
     }
-    for (uint32_t i = 0; i < c->k.n && !chip && l->part < 0; i++) {
+    for (uint32_t i = 0; i < c->k.n && !chip && l->now.part < 0; i++) {
         uint32_t label = c->k.at[i];
-        if (!labels_have(with, label) && (int32_t)label != l->turned &&
+        if (!labels_have(with, label) && (int32_t)label != l->now.turned &&
             count * 2 <= NKI_PARTITIONS) {
             add(&with, label); /* a piece of one more label, in front of the others */
             add(&c->pk, label);

@@ -13,7 +13,7 @@ typedef enum ValKind { VAL_NUMBER, VAL_TILE, VAL_PENDING } ValKind;
 typedef struct Val {
     ValKind kind;
     double number;
-    View v;
+    TileView v;
     bool hp;  /* varies over partitions */
     Labels f; /* the labels of the free axis it varies over, in the evaluation's order */
     Op op;    /* PENDING: x op y, both numbers or tiles, or x pending with a number */
@@ -96,7 +96,7 @@ static bool is_column(const Val *leaf, Labels f, uint32_t n)
 }
 
 /* The piece of a leaf at one position of the labels before the suffix. */
-static View leaf_piece(const Evaluation *ev, const Val *leaf, const Box *part)
+static TileView leaf_piece(const Evaluation *ev, const Val *leaf, const Box *part)
 {
     int64_t at = 0, stride = 1, n = 1;
     for (uint32_t i = leaf->f.n; i-- > 0;) {
@@ -115,7 +115,7 @@ static const Expr *piece_expr(Evaluation *ev, const Val *v, const Box *part, int
         return expr_const(l->arena, number_real(DTYPE_F32, v->number));
     }
     if (v->kind == VAL_TILE) {
-        View piece = leaf_piece(ev, v, part);
+        TileView piece = leaf_piece(ev, v, part);
         return piece.nf == nf ? view_load(l, piece, DTYPE_F32)
                               : view_column(l, piece, DTYPE_F32);
     }
@@ -125,7 +125,7 @@ static const Expr *piece_expr(Evaluation *ev, const Val *v, const Box *part, int
     return expr_cast(l->arena, expr_op(l->arena, v->op, t, 2, arg), DTYPE_F32);
 }
 
-static Val *val_tile(Evaluation *ev, View v, bool hp, Labels f)
+static Val *val_tile(Evaluation *ev, TileView v, bool hp, Labels f)
 {
     Val *out = val_new(ev, VAL_TILE);
     out->v = v;
@@ -147,13 +147,13 @@ static const Val *widen_columns(Evaluation *ev, const Val *v, Labels f, uint32_t
     if (!is_column(v, f, n) || view_dtype(ev->l, v->v) == DTYPE_F32) {
         return v;
     }
-    View copy = tile_new(ev->l, "t", DTYPE_F32, SPACE_TILE, v->v.np, v->v.nf);
+    TileView copy = tile_new(ev->l, "t", DTYPE_F32, SPACE_TILE, v->v.np, v->v.nf);
     make_copy(ev->l, copy, v->v);
     return val_tile(ev, copy, v->hp, v->f);
 }
 
 /* Calls for each piece: dst[...] = fn(value). OP_COPY: the value itself. */
-static void emit_pieces(Evaluation *ev, const Val *v, Op fn, View dst, Labels f)
+static void emit_pieces(Evaluation *ev, const Val *v, Op fn, TileView dst, Labels f)
 {
     Lower *l = ev->l;
     Leaves leaves = {0};
@@ -172,7 +172,7 @@ static void emit_pieces(Evaluation *ev, const Val *v, Op fn, View dst, Labels f)
         nf *= ev->box->n[f.at[i]];
     }
     int64_t at = 0;
-    for (bool first = true; box_next(outer, ev->box, step, &part, first) && !l->failed;
+    for (bool first = true; box_next(outer, ev->box, step, &part, first) && !l->tried.failed;
          first = false) {
         const Expr *e = piece_expr(ev, v, &part, nf);
         if (fn != OP_COPY) {
@@ -183,7 +183,7 @@ static void emit_pieces(Evaluation *ev, const Val *v, Op fn, View dst, Labels f)
     }
 }
 
-static View result_tile(Evaluation *ev, bool hp, Labels f, DType t, const View *into)
+static TileView result_tile(Evaluation *ev, bool hp, Labels f, DType t, const TileView *into)
 {
     if (into != NULL) {
         return *into;
@@ -198,12 +198,12 @@ static bool is_full(const Evaluation *ev, bool hp, Labels f)
     return (hp || partitions(ev) == 1) && f.n == ev->f.n;
 }
 
-static Val *force(Evaluation *ev, const Val *v, DType t, const View *into)
+static Val *force(Evaluation *ev, const Val *v, DType t, const TileView *into)
 {
     if (v->kind != VAL_PENDING) {
         return (Val *)(uintptr_t)v;
     }
-    View dst = result_tile(ev, v->hp, v->f, t, is_full(ev, v->hp, v->f) ? into : NULL);
+    TileView dst = result_tile(ev, v->hp, v->f, t, is_full(ev, v->hp, v->f) ? into : NULL);
     emit_pieces(ev, v, OP_COPY, dst, v->f);
     return val_tile(ev, dst, v->hp, v->f);
 }
@@ -248,7 +248,7 @@ static const Val *out_of_psum(Evaluation *ev, const Val *v)
     if (!in_psum(ev, v)) {
         return v;
     }
-    View copy = tile_new(ev->l, "t", DTYPE_F32, SPACE_TILE, v->v.np, v->v.nf);
+    TileView copy = tile_new(ev->l, "t", DTYPE_F32, SPACE_TILE, v->v.np, v->v.nf);
     make_copy(ev->l, copy, v->v);
     return val_tile(ev, copy, v->hp, v->f);
 }
@@ -256,7 +256,7 @@ static const Val *out_of_psum(Evaluation *ev, const Val *v)
 static Val *binary(Evaluation *ev, Op op, const Val *x, const Val *y)
 {
     if (x->kind == VAL_NUMBER && y->kind == VAL_NUMBER) {
-        View v = tile_new(ev->l, "number", DTYPE_F32, SPACE_TILE, 1, 1);
+        TileView v = tile_new(ev->l, "number", DTYPE_F32, SPACE_TILE, 1, 1);
         make_memset(ev->l, v, x->number);
         x = val_tile(ev, v, false, (Labels){0});
     }
@@ -310,18 +310,19 @@ static bool feeds_activation(const Evaluation *ev, const Val *v, Op fn)
 }
 
 /* Results of functions. The reciprocal is written 1 / x. */
-static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const View *into)
+static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const TileView *into)
 {
     Lower *l = ev->l;
     if (x->kind == VAL_NUMBER) {
-        View v = tile_new(l, "number", DTYPE_F32, SPACE_TILE, 1, 1);
+        TileView v = tile_new(l, "number", DTYPE_F32, SPACE_TILE, 1, 1);
         make_memset(l, v, x->number);
         x = val_tile(ev, v, false, (Labels){0});
     }
     if (!feeds_activation(ev, x, recip ? OP_COPY : fn)) {
         x = force(ev, x, DTYPE_F32, NULL);
     }
-    View dst = result_tile(ev, x->hp, x->f, DTYPE_F32, is_full(ev, x->hp, x->f) ? into : NULL);
+    TileView dst =
+        result_tile(ev, x->hp, x->f, DTYPE_F32, is_full(ev, x->hp, x->f) ? into : NULL);
     if (!recip) {
         emit_pieces(ev, x, fn, dst, x->f);
         return val_tile(ev, dst, x->hp, x->f);
@@ -338,14 +339,14 @@ static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const View
 }
 
 /* A tile of the full box, of type t. */
-static View full_tile(Evaluation *ev, const Val *v, DType t, const View *into)
+static TileView full_tile(Evaluation *ev, const Val *v, DType t, const TileView *into)
 {
     Lower *l = ev->l;
     if (v->kind == VAL_PENDING) {
         v = force(ev, v, t, into);
     }
     if (v->kind == VAL_NUMBER) {
-        View dst = result_tile(ev, true, ev->f, t, into);
+        TileView dst = result_tile(ev, true, ev->f, t, into);
         make_memset(l, dst, v->number);
         return dst;
     }
@@ -357,12 +358,12 @@ static View full_tile(Evaluation *ev, const Val *v, DType t, const View *into)
         if (into != NULL && v->v.buf == into->buf && v->v.f0 == into->f0) {
             return v->v;
         }
-        View dst = result_tile(ev, true, ev->f, t, into);
+        TileView dst = result_tile(ev, true, ev->f, t, into);
         make_copy(l, dst, v->v);
         return dst;
     }
-    View dst = result_tile(ev, true, ev->f, t, into);
-    View zero = dst;
+    TileView dst = result_tile(ev, true, ev->f, t, into);
+    TileView zero = dst;
     if (dst.step != 1 || t != DTYPE_F32) {
         zero = tile_new(l, "zero", DTYPE_F32, SPACE_TILE, dst.np, dst.nf);
     }
@@ -377,19 +378,19 @@ static View full_tile(Evaluation *ev, const Val *v, DType t, const View *into)
     return dst;
 }
 
-static const Val *eval(Evaluation *ev, const Expr *e, const View *into);
+static const Val *eval(Evaluation *ev, const Expr *e, const TileView *into);
 
 static const Val *select_value(Evaluation *ev, const Val *c, const Val *x, const Val *y,
-                               const View *into)
+                               const TileView *into)
 {
     Lower *l = ev->l;
-    View p = full_tile(ev, c, DTYPE_BOOL, NULL);
+    TileView p = full_tile(ev, c, DTYPE_BOOL, NULL);
     x = out_of_psum(ev, force(ev, x, DTYPE_F32, NULL));
-    View a = full_tile(ev, x, DTYPE_F32, NULL);
-    View dst =
+    TileView a = full_tile(ev, x, DTYPE_F32, NULL);
+    TileView dst =
         tile_new(l, "t", DTYPE_F32, SPACE_TILE, partitions(ev), labels_count(ev->f, ev->box));
     (void)into;
-    View b = full_tile(ev, y, DTYPE_F32, NULL);
+    TileView b = full_tile(ev, y, DTYPE_F32, NULL);
     make_copy(l, dst, b);
     const Expr *arg[3] = {view_load(l, p, DTYPE_BOOL), view_load(l, a, DTYPE_F32),
                           view_load(l, dst, DTYPE_F32)};
@@ -459,14 +460,14 @@ static double number_of(const Number *n)
     return n->dtype == DTYPE_BOOL || dtype_is_int(n->dtype) ? (double)n->i : n->re;
 }
 
-static const Val *eval_unary(Evaluation *ev, const Expr *e, const View *into)
+static const Val *eval_unary(Evaluation *ev, const Expr *e, const TileView *into)
 {
     const Val *x = eval(ev, e->arg[0], NULL);
     switch ((int)e->op) {
     case OP_CAST:
         if (x->kind == VAL_TILE && dtype_bytes(e->dtype) < 4 && e->dtype != DTYPE_BOOL &&
             view_dtype(ev->l, x->v) == DTYPE_F32 && into == NULL) {
-            View dst = result_tile(ev, x->hp, x->f, e->dtype, NULL);
+            TileView dst = result_tile(ev, x->hp, x->f, e->dtype, NULL);
             make_copy(ev->l, dst, x->v);
             return val_tile(ev, dst, x->hp, x->f);
         }
@@ -516,7 +517,7 @@ static const Val *eval_divide(Evaluation *ev, const Val *x, const Val *y)
     return binary(ev, OP_MUL, x, inverse);
 }
 
-static const Val *eval_op(Evaluation *ev, const Expr *e, const View *into)
+static const Val *eval_op(Evaluation *ev, const Expr *e, const TileView *into)
 {
     if (e->n_args == 1) {
         return eval_unary(ev, e, into);
@@ -585,7 +586,7 @@ static bool key_finish(Evaluation *ev, const Expr *e, int64_t *key, uint32_t *n,
         }
     }
     /* labels at one position, which are on neither axis */
-    for (uint32_t label = 0; label < ev->l->n_labels; label++) {
+    for (uint32_t label = 0; label < ev->l->now.n_labels; label++) {
         if (*n + 2 > KEY_LIMIT) {
             return false;
         }
@@ -599,7 +600,7 @@ static bool key_finish(Evaluation *ev, const Expr *e, int64_t *key, uint32_t *n,
     return missing > 0;
 }
 
-static const Val *eval(Evaluation *ev, const Expr *e, const View *into)
+static const Val *eval(Evaluation *ev, const Expr *e, const TileView *into)
 {
     if (e->kind == EXPR_CONST) {
         return val_number(ev, number_of(&e->value));
@@ -626,7 +627,7 @@ static const Val *eval(Evaluation *ev, const Expr *e, const View *into)
     for (uint32_t i = 0; i < ev->p.n; i++) {
         hp |= (seen >> ev->p.at[i] & 1) != 0;
     }
-    View found;
+    TileView found;
     if (keep && cache_find(ev->l, key, n, &found)) {
         return val_tile(ev, found, hp, f);
     }
@@ -647,7 +648,7 @@ static const Val *eval(Evaluation *ev, const Expr *e, const View *into)
     return v;
 }
 
-View evaluate(Evaluation *ev, const Expr *e, DType t, const View *into)
+TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into)
 {
     Labels f = {0};
     for (uint32_t i = 0; i < ev->f.n; i++) {

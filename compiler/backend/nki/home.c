@@ -3,6 +3,16 @@
  * on partitions; else in HBM, as a tensor does. */
 #include "backend/nki/lower.h"
 
+/* The dimension that goes on partitions is the one that fills most of them, each weighed by how
+ * the engines use it. The weights are chosen by hand, from what an operand costs that lies the
+ * other way (a transpose for each tile), and not measured:
+ *   a matmul contracts over partitions: an operand that has the dimension elsewhere is turned;
+ *   other folds run along the free axis;
+ *   batches are taken one by one: any other dimension of 4 or more is better. */
+#define WEIGHT_CONTRACTED 3.0
+#define WEIGHT_FOLDED     0.7
+#define WEIGHT_BATCH      0.02
+
 static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *score)
 {
     for (uint32_t d = 0; d < l->from->bufs.at[load->buf].rank; d++) {
@@ -11,7 +21,7 @@ static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *
             kept |= access_uses(l->from, s->dst, s->at, load->at[d].term[t].var);
         }
         if (s->fold != OP_COPY && !kept && load->at[d].n > 0) {
-            score[d] *= tile_kind(s) == TILE_MATMUL ? 3.0 : 0.7;
+            score[d] *= tile_kind(s) == TILE_MATMUL ? WEIGHT_CONTRACTED : WEIGHT_FOLDED;
         }
     }
 }
@@ -101,7 +111,7 @@ int64_t home_on_chip(Lower *l, BufRef buf)
     }
     score_uses(l, buf, score);
     for (uint32_t d = 0; d < b->rank && d < 64; d++) {
-        score[d] *= l->batch[buf] >> d & 1 ? 0.02 : 1.0;
+        score[d] *= l->batch[buf] >> d & 1 ? WEIGHT_BATCH : 1.0;
     }
     for (uint32_t d = 0; d < b->rank; d++) {
         h->pdim = h->pdim == UINT32_MAX || score[d] > score[h->pdim] ? d : h->pdim;
@@ -164,11 +174,11 @@ int64_t home_enter(Lower *l, BufRef buf)
     int64_t bytes = home_on_chip(l, buf);
     const Buffer *b = &l->from->bufs.at[buf];
     bool vector = b->rank == 1 && b->extent[0].n >= LONG_VECTOR && only_vectors(l->from, buf);
-    if (vector || l->away[buf] || bytes > l->home_limit - l->home_bytes) {
+    if (vector || l->tried.away[buf] || bytes > l->room.home_limit - l->room.home_bytes) {
         home_in_hbm(l, buf);
         bytes = 0;
     }
     home_make(l, buf);
-    l->home_bytes += bytes;
+    l->room.home_bytes += bytes;
     return bytes;
 }

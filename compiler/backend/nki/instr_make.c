@@ -2,7 +2,7 @@
 /* Statements of a LEGAL kernel, one instruction each, in the forms that decode.c reads back. */
 #include "backend/nki/lower.h"
 
-View tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf)
+TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf)
 {
     CHECK(np >= 1 && np <= NKI_PARTITIONS && nf >= 1);
     Dim extent[2] = {dim_fixed(np), dim_fixed(nf)};
@@ -10,31 +10,31 @@ View tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int6
     BufRef buf = kernel_buffer(l->to, &l->ctx->syms, name, t, space, 2, extent);
     Stmt *s = ARENA_NEW(l->arena, Stmt);
     s->kind = STMT_ALLOC;
-    s->span = l->stmt == NULL ? (Span){0} : l->stmt->span;
+    s->span = l->now.stmt == NULL ? (Span){0} : l->now.stmt->span;
     s->buf = buf;
     vec_push(l->arena, &l->out, s);
-    return (View){buf, 0, np, 0, nf, 1};
+    return (TileView){buf, 0, np, 0, nf, 1};
 }
 
-View view_part(View v, int64_t f, int64_t nf)
+TileView view_part(TileView v, int64_t f, int64_t nf)
 {
     v.f0 += f * v.step;
     v.nf = nf;
     return v;
 }
 
-View view_rows(View v, int64_t np)
+TileView view_rows(TileView v, int64_t np)
 {
     v.np = np;
     return v;
 }
 
-DType view_dtype(const Lower *l, View v)
+DType view_dtype(const Lower *l, TileView v)
 {
     return l->to->bufs.at[v.buf].dtype;
 }
 
-Space view_space(const Lower *l, View v)
+Space view_space(const Lower *l, TileView v)
 {
     return l->to->bufs.at[v.buf].space;
 }
@@ -45,7 +45,7 @@ static Affine line(Lower *l, int64_t base, VarRef v, int64_t coef)
     return affine_add(l->arena, affine_const(base), coef, affine_var(l->arena, v));
 }
 
-static const Affine *at_of(Lower *l, View v, VarRef p, VarRef f)
+static const Affine *at_of(Lower *l, TileView v, VarRef p, VarRef f)
 {
     Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
     at[0] = line(l, v.p0, p, 1);
@@ -53,17 +53,17 @@ static const Affine *at_of(Lower *l, View v, VarRef p, VarRef f)
     return at;
 }
 
-static const Expr *load_at(Lower *l, View v, const Affine *at, DType as)
+static const Expr *load_at(Lower *l, TileView v, const Affine *at, DType as)
 {
     return expr_cast(l->arena, expr_load(l->arena, l->to, v.buf, at), as);
 }
 
-const Expr *view_load(Lower *l, View v, DType as)
+const Expr *view_load(Lower *l, TileView v, DType as)
 {
     return load_at(l, v, at_of(l, v, l->p, l->f), as);
 }
 
-const Expr *view_column(Lower *l, View v, DType as)
+const Expr *view_column(Lower *l, TileView v, DType as)
 {
     Affine at[2] = {line(l, v.p0, l->p, 1), affine_const(v.f0)};
     return load_at(l, v, at, as);
@@ -78,52 +78,52 @@ static Stmt *make(Lower *l, BufRef dst, const Affine *at, uint32_t n, const Tile
 {
     Stmt *s = ARENA_NEW(l->arena, Stmt);
     s->kind = STMT_TILE;
-    s->span = l->stmt == NULL ? (Span){0} : l->stmt->span;
-    s->name = l->stmt == NULL ? NULL : l->stmt->name;
+    s->span = l->now.stmt == NULL ? (Span){0} : l->now.stmt->span;
+    s->name = l->now.stmt == NULL ? NULL : l->now.stmt->name;
     s->n_index = n;
     s->index = arena_copy(l->arena, index, n * sizeof *index);
     s->dst = dst;
     s->at = at;
     s->fold = OP_COPY;
-    if (++l->count > l->most) {
-        l->too_many = l->failed = true;
+    if (++l->tried.count > l->task.most) {
+        l->tried.too_many = l->tried.failed = true;
     }
-    if (!l->failed) { /* nobody reads the rest */
+    if (!l->tried.failed) { /* nobody reads the rest */
         vec_push(l->arena, &l->out, s);
     }
     return s;
 }
 
-static Stmt *make_2d(Lower *l, View dst)
+static Stmt *make_2d(Lower *l, TileView dst)
 {
     TileIndex index[2] = {index_of(l->p, dst.np), index_of(l->f, dst.nf)};
     return make(l, dst.buf, at_of(l, dst, l->p, l->f), 2, index);
 }
 
-void make_map(Lower *l, View dst, const Expr *value)
+void make_map(Lower *l, TileView dst, const Expr *value)
 {
     make_2d(l, dst)->value = expr_cast(l->arena, value, view_dtype(l, dst));
 }
 
-void make_copy(Lower *l, View dst, View src)
+void make_copy(Lower *l, TileView dst, TileView src)
 {
     make_map(l, dst, view_load(l, src, view_dtype(l, dst)));
 }
 
-void make_memset(Lower *l, View dst, double value)
+void make_memset(Lower *l, TileView dst, double value)
 {
     DType t = view_dtype(l, dst);
     make_2d(l, dst)->value = expr_const(l->arena, t == DTYPE_BOOL ? number_int(t, value != 0)
                                                                   : number_real(t, value));
 }
 
-static void open_fold(Lower *l, View dst, Op fold)
+static void open_fold(Lower *l, TileView dst, Op fold)
 {
     make_2d(l, dst)->value = expr_const(l->arena, op_neutral(fold, view_dtype(l, dst)));
-    l->count--;
+    l->tried.count--;
 }
 
-void make_matmul(Lower *l, View dst, View stationary, View moving, bool first)
+void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first)
 {
     CHECK(stationary.np == moving.np && dst.np == stationary.nf && dst.nf == moving.nf);
     if (first) {
@@ -138,14 +138,14 @@ void make_matmul(Lower *l, View dst, View stationary, View moving, bool first)
     s->value = expr_op(l->arena, OP_MUL, DTYPE_F32, 2, pair);
 }
 
-void make_transpose(Lower *l, View dst, View src)
+void make_transpose(Lower *l, TileView dst, TileView src)
 {
     CHECK(dst.np == src.nf && dst.nf == src.np);
     Stmt *s = make_2d(l, dst);
     s->value = load_at(l, src, at_of(l, src, l->f, l->p), view_dtype(l, dst));
 }
 
-void make_reduce(Lower *l, View dst, Op fold, View src)
+void make_reduce(Lower *l, TileView dst, Op fold, TileView src)
 {
     CHECK(dst.np == src.np && dst.nf == 1);
     open_fold(l, dst, fold);
@@ -158,7 +158,7 @@ void make_reduce(Lower *l, View dst, Op fold, View src)
     s->value = view_load(l, src, view_dtype(l, dst));
 }
 
-View view_ones(Lower *l)
+TileView view_ones(Lower *l)
 {
     if (!l->has_ones) {
         l->ones = tile_new(l, "ones", DTYPE_F32, SPACE_TILE, NKI_PARTITIONS, NKI_PARTITIONS);
@@ -179,7 +179,7 @@ typedef struct Transfer {
     uint32_t n, n_p; /* labels in the tile's order; the first n_p on partitions */
     uint32_t label[LABELS];
     int64_t coef[LABELS]; /* on the tile */
-    View tile;
+    TileView tile;
     bool store;
 } Transfer;
 
@@ -306,7 +306,7 @@ static uint32_t choose_loose(const Transfer *t)
     return best;
 }
 
-void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, View tile,
+void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, TileView tile,
               bool store)
 {
     Transfer t = {.l = l, .place = place, .box = box, .tile = tile, .store = store};
@@ -330,7 +330,7 @@ void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, 
         loose = 0; /* an access pattern: what HBM lacks has stride 0 */
     }
     int64_t value[LABELS] = {0};
-    for (bool more = true; more && !l->failed;) {
+    for (bool more = true; more && !l->tried.failed;) {
         transfer_one(&t, loose, value);
         more = false;
         for (uint32_t i = t.n; i-- > 0 && !more;) {

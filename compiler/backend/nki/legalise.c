@@ -11,13 +11,13 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
         return NULL;
     }
     pair_find(&first);
-    first.away = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
-    first.body = k->body;
-    first.n_body = k->n_body;
-    first.most = target->machine->max_instructions;
+    first.tried.away = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
+    first.task.body = k->body;
+    first.task.n_body = k->n_body;
+    first.task.most = target->machine->max_instructions;
     Lower l = first;
     Kernel *made = lower_all(&first, &l);
-    if (l.too_many) {
+    if (l.tried.too_many) {
         return lower_split(&first);
     }
     spill_warn_all(&l);

@@ -9,21 +9,21 @@
 
 static void enter_stmt(Lower *l, const Stmt *s)
 {
-    l->stmt = s;
-    l->n_labels = s->n_index;
+    l->now.stmt = s;
+    l->now.n_labels = s->n_index;
     for (uint32_t i = 0; i < s->n_index; i++) {
         int64_t start = 0, end = 0;
         lower_range(l, s, s->index[i].var, &s->index[i].range, &start, &end);
-        l->full.s[i] = start;
-        l->full.n[i] = end - start;
+        l->now.full.s[i] = start;
+        l->now.full.n[i] = end - start;
     }
     pair_enter(l);
 }
 
 static bool is_empty(const Lower *l)
 {
-    for (uint32_t i = 0; i < l->n_labels; i++) {
-        if (l->full.n[i] < 1) {
+    for (uint32_t i = 0; i < l->now.n_labels; i++) {
+        if (l->now.full.n[i] < 1) {
             return true;
         }
     }
@@ -62,7 +62,7 @@ static void lower_for(Lower *l, const Stmt *s)
 {
     int64_t start = 0, end = 0;
     lower_range(l, s, s->var, &s->range, &start, &end);
-    for (int64_t v = start; v < end && !l->failed; v += s->step) {
+    for (int64_t v = start; v < end && !l->tried.failed; v += s->step) {
         bool full = v + s->step <= end;
         if (s->part == FOR_ALL || (s->part == FOR_FULL) == full) {
             l->value[s->var] = v;
@@ -74,7 +74,7 @@ static void lower_for(Lower *l, const Stmt *s)
 static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
 {
     int64_t bytes = 0;
-    for (uint32_t i = 0; i < n && !l->failed; i++) {
+    for (uint32_t i = 0; i < n && !l->tried.failed; i++) {
         const Stmt *s = body[i];
         if (s->kind == STMT_FOR) {
             lower_for(l, s);
@@ -101,7 +101,7 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
         lower_fold_stmt(l, body[at], overwrite, at + 1 < n ? body[at + 1] : NULL, &took);
         i = took ? at + 1 : at;
     }
-    l->home_bytes -= bytes;
+    l->room.home_bytes -= bytes;
 }
 
 /* ---- arguments ---- */
@@ -137,10 +137,10 @@ static void enter_args(Lower *l)
         vec_push(l->arena, &l->to->args, arg);
         BufRef old = l->from->args.at[i].buf;
         h->hbm = h->buf = made;
-        int64_t room = l->home_limit / 4;
+        int64_t room = l->room.home_limit / 4;
         if (arg.role == ARG_RESULT &&
-            folded_in_loops(l, l->from->body, l->from->n_body, old, false) && !l->away[old] &&
-            home_on_chip(l, old) <= room) {
+            folded_in_loops(l, l->from->body, l->from->n_body, old, false) &&
+            !l->tried.away[old] && home_on_chip(l, old) <= room) {
             home_make(l, old);
             h->flush = true;
         } else {
@@ -156,7 +156,7 @@ static void flush_result(Lower *l, BufRef buf)
     Place x = {.buf = buf, .rank = b->rank};
     Labels p = {0}, f = {0};
     Box box = {.s = {0}, .n = {0}};
-    l->stmt = NULL;
+    l->now.stmt = NULL;
     for (uint32_t d = 0; d < b->rank; d++) {
         x.label[d] = (int32_t)d;
         Labels *to = d == chip.pdim ? &p : &f;
@@ -172,7 +172,7 @@ static void flush_result(Lower *l, BufRef buf)
             int64_t left = b->extent[chip.pdim].n - box.s[chip.pdim];
             np = box.n[chip.pdim] = left < NKI_PARTITIONS ? left : NKI_PARTITIONS;
         }
-        View v = {chip.buf, 0, np, c * chip.chunk_stride, chip.chunk_stride, 1};
+        TileView v = {chip.buf, 0, np, c * chip.chunk_stride, chip.chunk_stride, 1};
         make_dma(l, &x, p, f, &box, v, true);
     }
 }
@@ -182,8 +182,8 @@ static void flush_result(Lower *l, BufRef buf)
 /* Buffers that other parts make or use. */
 static void enter_crossing(Lower *l)
 {
-    for (uint32_t b = 0; l->crossing != NULL && b < l->from->bufs.n; b++) {
-        if (l->crossing[b] && l->from->bufs.at[b].space != SPACE_ARGUMENT) {
+    for (uint32_t b = 0; l->task.crossing != NULL && b < l->from->bufs.n; b++) {
+        if (l->task.crossing[b] && l->from->bufs.at[b].space != SPACE_ARGUMENT) {
             home_in_hbm(l, b);
             home_make(l, b);
         }
@@ -238,8 +238,8 @@ static Kernel *lower_once(Lower *l)
         l->q[i] = kernel_var(l->to, &l->ctx->syms, str_format(l->arena, "q%u", i), false);
     }
     enter_crossing(l);
-    lower_block(l, l->body, l->n_body);
-    for (uint32_t i = 0; i < k->args.n && !l->failed; i++) {
+    lower_block(l, l->task.body, l->task.n_body);
+    for (uint32_t i = 0; i < k->args.n && !l->tried.failed; i++) {
         if (l->home[k->args.at[i].buf].flush) {
             flush_result(l, k->args.at[i].buf);
         }
@@ -247,7 +247,7 @@ static Kernel *lower_once(Lower *l)
     drop_unused(l);
     l->to->body = l->out.at;
     l->to->n_body = l->out.n;
-    return l->failed ? NULL : kernel_numbered(l->arena, l->to);
+    return l->tried.failed ? NULL : kernel_numbered(l->arena, l->to);
 }
 
 /* Blocks that the engines cannot read as some statement wants them go through HBM: one more in
@@ -258,7 +258,7 @@ static Kernel *lower_again(const Lower *start, Lower *l)
     for (uint32_t i = 0; i <= start->from->bufs.n; i++) {
         *l = *start;
         made = lower_once(l);
-        if (!l->again) {
+        if (!l->tried.again) {
             break;
         }
     }
@@ -271,9 +271,9 @@ Kernel *lower_all(const Lower *start, Lower *l)
     Lower first = *start;
     static const int64_t kept[5] = {14, 12, 6, 3, 1}; /* sixteenths of SBUF for loaded tiles */
     for (int64_t part = 1, at = 0; at < 5; part *= at == 0 ? 1 : 2, at++) {
-        first.cache_limit = start->chip->sbuf_bytes * kept[at] / 16;
-        first.home_limit = start->chip->sbuf_bytes / 4 / part;
-        first.tile_elements = 2048 / part;
+        first.room.cache_limit = start->chip->sbuf_bytes * kept[at] / 16;
+        first.room.home_limit = start->chip->sbuf_bytes / 4 / part;
+        first.room.tile_elements = 2048 / part;
         made = lower_again(&first, l);
         NkiCost cost;
         if (made == NULL || !nki_cost(made, l->chip, &cost) ||

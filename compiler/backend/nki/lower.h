@@ -36,10 +36,10 @@ typedef struct Place {
     int64_t high_step;
 } Place;
 
-typedef struct View {
+typedef struct TileView {
     BufRef buf; /* of the LEGAL kernel, on chip */
     int64_t p0, np, f0, nf, step;
-} View;
+} TileView;
 
 /* Where a buffer of the TILED kernel lives. */
 typedef struct Home {
@@ -57,7 +57,7 @@ typedef struct Home {
 typedef struct CacheEntry {
     uint32_t n;
     const int64_t *key;
-    View view;
+    TileView view;
     int64_t bytes;
     uint64_t used;
     uint32_t tag; /* strip of an operand that streams, or 0 */
@@ -87,51 +87,70 @@ typedef struct Limit {
     int64_t lo, hi;
 } Limit;
 
-typedef struct Lower {
-    Ctx *ctx;
-    Arena *arena;
-    const Target *target;
-    const NkiChip *chip;
-    const Kernel *from;
-    Kernel *to;
-    Home *home;       /* [from->bufs] */
-    uint64_t *batch;  /* [from->bufs]: bits of dimensions that are batches */
-    int64_t *value;   /* [from->vars] of loops entered */
-    VarRef p, f, k;   /* local indices of 2-D statements */
-    VarRef q[LABELS]; /* of copies */
-    VEC(Stmt *) out;
+/* A partition of SBUF: what is kept there of what was made, and what may be. */
+typedef struct Room {
     VEC(CacheEntry) cache;
     int64_t cache_bytes, cache_limit;
-    uint32_t tag;          /* of entries made or found now */
-    int64_t slab_bytes;    /* of a partition, of a widened load; 0: SLAB_BYTES */
-    int64_t tile_elements; /* of an elementwise step */
+    int64_t home_bytes, home_limit; /* blocks in scope */
+    int64_t slab_bytes;             /* of a widened load; 0: SLAB_BYTES */
+    int64_t tile_elements;          /* of an elementwise step */
+    uint32_t tag;                   /* of entries made or found now */
     uint64_t clock;
-    uint32_t names;
-    int64_t count;
-    bool failed, too_many;
-    /* What is lowered: all of `from`, or some of its statements under limits, as one part of a
-     * kernel. `crossing` buffers are in HBM, made by another part or for it. */
+} Room;
+
+/* What is lowered: all of `from`, or some of its statements under limits, as one part of a
+ * kernel. `crossing` buffers are in HBM, made by another part or for it. */
+typedef struct Task {
     Stmt *const *body;
     uint32_t n_body, n_limits;
     const Limit *limits;
     const bool *crossing; /* [from->bufs], or null */
     int64_t most;         /* instructions */
+} Task;
+
+/* How it goes. */
+typedef struct Tried {
+    int64_t count; /* instructions so far */
+    bool failed, too_many;
     bool *away; /* [from->bufs]: not to be kept on chip; set by a try, for the next one */
     bool again; /* the try ended for that */
-    View ones;
-    bool has_ones;
-    int64_t home_bytes, home_limit; /* of a partition, blocks in scope */
-    /* the TILED statement being lowered */
+} Tried;
+
+/* The TILED statement being lowered. */
+typedef struct Now {
     const Stmt *stmt;
     uint32_t n_labels;
     Box full;
-    int64_t flat; /* > 0: label 0 is cut into rows of so many, which are label 1 */
-    /* complex numbers */
-    const bool *pair;     /* [from->bufs]: the last dimension holds parts */
-    const Turn *turn;     /* [from->bufs] */
-    int32_t part, turned; /* labels of the statement at hand, r and s, or -1 */
+    int64_t flat;         /* > 0: label 0 is cut into rows of so many, which are label 1 */
+    int32_t part, turned; /* labels of parts of complex numbers, r and s, or -1 */
     VEC(Memo) memo;
     Map memo_hash, memo_at; /* by hash, and by address of the subexpression: place in `memo` */
+} Now;
+
+typedef struct Lower {
+    Ctx *ctx;
+    Arena *arena;
+    const Target *target;
+    const NkiChip *chip;
+    /* the TILED kernel and what is known of it */
+    const Kernel *from;
+    uint64_t *batch;  /* [from->bufs]: bits of dimensions that are batches */
+    const bool *pair; /* [from->bufs]: the last dimension holds parts */
+    const Turn *turn; /* [from->bufs] */
+    int64_t *value;   /* [from->vars] of loops entered */
+    Home *home;       /* [from->bufs] */
+    /* the LEGAL one */
+    Kernel *to;
+    VEC(Stmt *) out;
+    VarRef p, f, k;   /* local indices of 2-D statements */
+    VarRef q[LABELS]; /* of copies */
+    uint32_t names;
+    TileView ones;
+    bool has_ones;
+    Room room;
+    Task task;
+    Tried tried;
+    Now now;
 } Lower;
 
 /* ---- supported.c ---- */
@@ -165,48 +184,48 @@ void home_make(Lower *l, BufRef buf);
 /* All of these, where an alloc stands; the bytes of a partition. */
 int64_t home_enter(Lower *l, BufRef buf);
 /* ---- lower.c ---- */
-/* The instructions of l->body, tried again until they need not be, within what SBUF holds; null
+/* The instructions of l->task.body, tried again until they need not be, within what SBUF holds; null
  * when that failed, or was too long (`too_many`). */
 Kernel *lower_all(const Lower *start, Lower *l);
 /* ---- batch.c ---- */
 void batch_mark(Lower *l);
 /* ---- split.c ---- */
-/* The kernel as device programs of at most l->most instructions each. */
+/* The kernel as device programs of at most l->task.most instructions each. */
 Kernel *lower_split(const Lower *l);
 
 /* ---- instr_make.c ---- */
-View tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
-View view_part(View v, int64_t f, int64_t nf);
-View view_rows(View v, int64_t np);
-DType view_dtype(const Lower *l, View v);
-Space view_space(const Lower *l, View v);
-const Expr *view_load(Lower *l, View v, DType as);   /* [p, f] */
-const Expr *view_column(Lower *l, View v, DType as); /* [p, 0] */
-void make_map(Lower *l, View dst, const Expr *value);
-void make_copy(Lower *l, View dst, View src);
-void make_memset(Lower *l, View dst, double value);
-void make_matmul(Lower *l, View dst, View stationary, View moving, bool first);
-void make_transpose(Lower *l, View dst, View src);
-void make_reduce(Lower *l, View dst, Op fold, View src);
+TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
+TileView view_part(TileView v, int64_t f, int64_t nf);
+TileView view_rows(TileView v, int64_t np);
+DType view_dtype(const Lower *l, TileView v);
+Space view_space(const Lower *l, TileView v);
+const Expr *view_load(Lower *l, TileView v, DType as);   /* [p, f] */
+const Expr *view_column(Lower *l, TileView v, DType as); /* [p, 0] */
+void make_map(Lower *l, TileView dst, const Expr *value);
+void make_copy(Lower *l, TileView dst, TileView src);
+void make_memset(Lower *l, TileView dst, double value);
+void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first);
+void make_transpose(Lower *l, TileView dst, TileView src);
+void make_reduce(Lower *l, TileView dst, Op fold, TileView src);
 /* Between HBM buffer `place` and the tile: p labels on partitions, f labels on the free axis of
  * the box. */
-void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, View tile,
+void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, TileView tile,
               bool store);
-View view_ones(Lower *l);
+TileView view_ones(Lower *l);
 
 /* ---- view.c ---- */
 int64_t labels_count(Labels x, const Box *b);
 bool labels_have(Labels x, uint32_t label);
 Labels labels_one(uint32_t label);
 bool place_has(const Place *x, uint32_t label);
-View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* Does the view take transposes on the Tensor engine? */
 bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* Writes a tile of the box to where `x` lives. */
-void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View src);
-View view_broadcast(Lower *l, View row, int64_t np);
-bool cache_find(Lower *l, const int64_t *key, uint32_t n, View *out);
-void cache_put(Lower *l, const int64_t *key, uint32_t n, View v);
+void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView src);
+TileView view_broadcast(Lower *l, TileView row, int64_t np);
+bool cache_find(Lower *l, const int64_t *key, uint32_t n, TileView *out);
+void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v);
 /* Forgets tagged views of a buffer, but those of `tag`. */
 void cache_drop(Lower *l, BufRef buf, uint32_t tag);
 /* Cuts labels into boxes of at most `most` points: step sizes. */
@@ -219,12 +238,12 @@ uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, 
 
 /* ---- pairs.c ---- */
 void pair_find(Lower *l);  /* l->pair and l->turn */
-void pair_enter(Lower *l); /* the labels of l->stmt */
+void pair_enter(Lower *l); /* the labels of l->now.stmt */
 void pair_refresh(Lower *l, BufRef buf);
 /* An access of one part in HBM, as one of a label at one position. */
 bool pair_one_part(Lower *l, const Place *x, const Box *box, Place *y, Box *at);
 bool pair_is_unit(const Lower *l, const Place *x, uint32_t label);
-View turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+TileView turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* Do two statements assign the two parts of the same elements? */
 bool pair_is_split(const Lower *l, const Stmt *re, const Stmt *im);
 /* Subexpressions that two values share are computed once for each box. */
@@ -248,9 +267,9 @@ typedef struct Evaluation {
     Labels p, f;
     const Box *box;
     BufRef bound;
-    View bound_view;
+    TileView bound_view;
 } Evaluation;
-View evaluate(Evaluation *ev, const Expr *e, DType t, const View *into);
+TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
 
 /* ---- spill.c: -Wspill ---- */
 void spill_warn(const Lower *l, BufRef buf, const char *why);

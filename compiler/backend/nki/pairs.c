@@ -89,9 +89,9 @@ void pair_find(Lower *l)
 /* The label that a dimension is, or -1. */
 static int32_t label_alone(const Lower *l, Affine x)
 {
-    for (uint32_t i = 0; i < l->n_labels; i++) {
+    for (uint32_t i = 0; i < l->now.n_labels; i++) {
         if (x.n == 1 && x.base == 0 && x.term[0].coef == 1 &&
-            x.term[0].var == l->stmt->index[i].var) {
+            x.term[0].var == l->now.stmt->index[i].var) {
             return (int32_t)i;
         }
     }
@@ -101,23 +101,23 @@ static int32_t label_alone(const Lower *l, Affine x)
 /* Notes the label of the parts; two of them have no place on the device. */
 static void note_part(Lower *l, int32_t label)
 {
-    if (label >= 0 && label != l->turned) {
-        if (l->part >= 0 && l->part != label) {
-            lower_refuse(l, l->stmt->span, "parts of complex numbers in such an order");
+    if (label >= 0 && label != l->now.turned) {
+        if (l->now.part >= 0 && l->now.part != label) {
+            lower_refuse(l, l->now.stmt->span, "parts of complex numbers in such an order");
         }
-        l->part = label;
+        l->now.part = label;
     }
 }
 
 void pair_enter(Lower *l)
 {
     ExprWalk w;
-    const Stmt *s = l->stmt;
-    l->part = l->turned = -1;
+    const Stmt *s = l->now.stmt;
+    l->now.part = l->now.turned = -1;
     for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
         uint32_t rank = l->from->bufs.at[x->buf].rank;
         if (l->turn[x->buf].is) {
-            l->turned = label_alone(l, x->at[rank - 1]);
+            l->now.turned = label_alone(l, x->at[rank - 1]);
             note_part(l, label_alone(l, x->at[rank - 2]));
         }
     }
@@ -129,8 +129,8 @@ void pair_enter(Lower *l)
     if (l->pair[s->dst]) {
         note_part(l, label_alone(l, s->at[l->from->bufs.at[s->dst].rank - 1]));
     }
-    l->full.s[PART_LABEL] = 0;
-    l->full.n[PART_LABEL] = 2;
+    l->now.full.s[PART_LABEL] = 0;
+    l->now.full.n[PART_LABEL] = 2;
 }
 
 void pair_refresh(Lower *l, BufRef buf)
@@ -166,7 +166,7 @@ bool pair_is_unit(const Lower *l, const Place *x, uint32_t label)
 }
 
 /* Every second element, from element r. */
-static View one_part(View v, int64_t r)
+static TileView one_part(TileView v, int64_t r)
 {
     v.f0 += r * v.step;
     v.step *= 2;
@@ -174,7 +174,7 @@ static View one_part(View v, int64_t r)
     return v;
 }
 
-static void turn_into(Lower *l, View to, View from, bool minus)
+static void turn_into(Lower *l, TileView to, TileView from, bool minus)
 {
     const Expr *x = view_load(l, from, DTYPE_F32);
     if (!minus) {
@@ -186,10 +186,10 @@ static void turn_into(Lower *l, View to, View from, bool minus)
 }
 
 /* A view at one part only: another part of the operand, perhaps negated. */
-static View turn_single(Lower *l, const Place *y, Labels p, Labels f, const Box *box,
-                        const int64_t *key, uint32_t n, bool minus)
+static TileView turn_single(Lower *l, const Place *y, Labels p, Labels f, const Box *box,
+                            const int64_t *key, uint32_t n, bool minus)
 {
-    View src = view_of(l, y, p, f, box), out;
+    TileView src = view_of(l, y, p, f, box), out;
     if (!minus) {
         return src;
     }
@@ -202,7 +202,7 @@ static View turn_single(Lower *l, const Place *y, Labels p, Labels f, const Box 
     return out;
 }
 
-View turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+TileView turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     const Turn *t = &l->turn[x->buf];
     Place y = *x;
@@ -213,7 +213,7 @@ View turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
     int64_t r = y.base[y.rank - 1] + (part < 0 ? 0 : box->s[part]);
     bool single = part < 0 || box->n[part] == 1;
     if ((label >= 0 && box->n[label] != 1) || (!single && !labels_have(f, (uint32_t)part))) {
-        lower_refuse(l, l->stmt->span, "a contraction of complex numbers in such an order");
+        lower_refuse(l, l->now.stmt->span, "a contraction of complex numbers in such an order");
         return view_ones(l);
     }
     int64_t key[4 * LABELS + 8 + FRONT] = {-11, 2 * t->minus[i][0] + t->minus[i][1], i};
@@ -223,7 +223,7 @@ View turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
         y.base[y.rank - 1] = i == 0 ? r : 1 - r;
         return turn_single(l, &y, p, f, box, key, n, t->minus[i][r]);
     }
-    View out, src;
+    TileView out, src;
     if (i == 0 && !t->minus[0][0] && !t->minus[0][1]) {
         return view_of(l, &y, p, f, box);
     }
@@ -232,7 +232,7 @@ View turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
     }
     src = view_of(l, &y, p, f, box);
     out = tile_new(l, "turned", DTYPE_F32, SPACE_TILE, src.np, src.nf);
-    for (r = 0; r < 2 && !l->failed; r++) {
+    for (r = 0; r < 2 && !l->tried.failed; r++) {
         turn_into(l, one_part(out, r), one_part(src, i == 0 ? r : 1 - r), t->minus[i][r]);
     }
     cache_put(l, key, n, out);
@@ -271,39 +271,40 @@ static void note_shared(Lower *l, const Expr *value)
         if (e->kind != EXPR_OP) {
             continue;
         }
-        uint32_t at = l->memo.n;
+        uint32_t at = l->now.memo.n;
         uint64_t hash = expr_hash(l->from, e);
-        if (map_get(&l->memo_hash, hash, &at) && expr_eq(l->from, e, l->memo.at[at].e)) {
-            l->memo.at[at].shared = true;
+        if (map_get(&l->now.memo_hash, hash, &at) &&
+            expr_eq(l->from, e, l->now.memo.at[at].e)) {
+            l->now.memo.at[at].shared = true;
             expr_skip(&w);
         } else {
-            at = l->memo.n;
-            vec_push(l->arena, &l->memo, ((Memo){e, false, NULL}));
-            map_put(&l->memo_hash, hash, at);
+            at = l->now.memo.n;
+            vec_push(l->arena, &l->now.memo, ((Memo){e, false, NULL}));
+            map_put(&l->now.memo_hash, hash, at);
         }
-        map_put(&l->memo_at, (uint64_t)(uintptr_t)e, at);
+        map_put(&l->now.memo_at, (uint64_t)(uintptr_t)e, at);
     }
 }
 
 void memo_begin(Lower *l, const Expr *re, const Expr *im)
 {
-    l->memo.n = 0;
-    map_init(&l->memo_hash, l->arena);
-    map_init(&l->memo_at, l->arena);
+    l->now.memo.n = 0;
+    map_init(&l->now.memo_hash, l->arena);
+    map_init(&l->now.memo_at, l->arena);
     note_shared(l, re);
     note_shared(l, im);
 }
 
 void memo_clear(Lower *l)
 {
-    for (uint32_t i = 0; i < l->memo.n; i++) {
-        l->memo.at[i].value = NULL;
+    for (uint32_t i = 0; i < l->now.memo.n; i++) {
+        l->now.memo.at[i].value = NULL;
     }
 }
 
 Memo *memo_of(Lower *l, const Expr *e)
 {
     uint32_t at = 0;
-    bool known = l->memo.n > 0 && map_get(&l->memo_at, (uint64_t)(uintptr_t)e, &at);
-    return known && l->memo.at[at].shared ? &l->memo.at[at] : NULL;
+    bool known = l->now.memo.n > 0 && map_get(&l->now.memo_at, (uint64_t)(uintptr_t)e, &at);
+    return known && l->now.memo.at[at].shared ? &l->now.memo.at[at] : NULL;
 }

@@ -21,22 +21,22 @@ Place place_of(Lower *l, BufRef buf, const Affine *at)
         out.label[d] = -1;
         for (uint32_t i = 0; i < at[d].n; i++) {
             VarRef v = at[d].term[i].var;
-            uint32_t label = l->n_labels;
-            for (uint32_t j = 0; j < l->n_labels; j++) {
-                label = l->stmt->index[j].var == v ? j : label;
+            uint32_t label = l->now.n_labels;
+            for (uint32_t j = 0; j < l->now.n_labels; j++) {
+                label = l->now.stmt->index[j].var == v ? j : label;
             }
-            if (label == l->n_labels) {
+            if (label == l->now.n_labels) {
                 out.base[d] += at[d].term[i].coef * l->value[v];
             } else if (out.label[d] >= 0 || at[d].term[i].coef != 1) {
-                lower_refuse(l, l->stmt->span, "an index that is a sum of indices");
+                lower_refuse(l, l->now.stmt->span, "an index that is a sum of indices");
             } else {
                 out.label[d] = (int32_t)label;
             }
         }
-        if (l->flat > 0 && out.label[d] == 0) {
+        if (l->now.flat > 0 && out.label[d] == 0) {
             out.high_label = 1;
             out.high_dim = d;
-            out.high_step = l->flat;
+            out.high_step = l->now.flat;
         }
     }
     return out;
@@ -49,8 +49,8 @@ void lower_range(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_
     *lo = position_value(l, r->start);
     *hi = r->span == 0 ? r->limit.n : *lo + r->span;
     *hi = r->clipped && r->limit.n < *hi ? r->limit.n : *hi;
-    for (uint32_t i = 0; i < l->n_limits; i++) {
-        const Limit *x = &l->limits[i];
+    for (uint32_t i = 0; i < l->task.n_limits; i++) {
+        const Limit *x = &l->task.limits[i];
         if (x->stmt == s && x->var == v) {
             *lo = x->lo > *lo ? x->lo : *lo;
             *hi = x->hi < *hi ? x->hi : *hi;
@@ -86,7 +86,7 @@ static bool flat_place(const Lower *l, const Place *x)
 bool lower_is_flat(Lower *l, const Stmt *s)
 {
     Loads loads = {0};
-    if (l->n_labels != 1 || l->full.n[0] < FLAT_LEAST) {
+    if (l->now.n_labels != 1 || l->now.full.n[0] < FLAT_LEAST) {
         return false;
     }
     Place dst = place_of(l, s->dst, s->at);

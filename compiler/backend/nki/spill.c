@@ -21,11 +21,11 @@ void spill_warn(const Lower *l, BufRef buf, const char *why)
 
 void spill_warn_all(const Lower *l)
 {
-    for (uint32_t i = 0; !l->failed && i < l->from->bufs.n; i++) {
+    for (uint32_t i = 0; !l->tried.failed && i < l->from->bufs.n; i++) {
         if (l->home[i].made && !l->home[i].on_chip) {
             spill_warn(l, i,
-                       l->away[i] ? "a statement reads it in a way that only a DMA can"
-                                  : "it does not fit on chip beside what else is there");
+                       l->tried.away[i] ? "a statement reads it in a way that only a DMA can"
+                                        : "it does not fit on chip beside what else is there");
         }
     }
 }

@@ -49,14 +49,14 @@ static Lower lower_for_part(const Split *s, Arena *arena, const Part *p)
 {
     Lower l = *s->start;
     l.arena = arena;
-    l.body = p->body.at;
-    l.n_body = p->body.n;
-    l.limits = p->limits.at;
-    l.n_limits = p->limits.n;
-    l.crossing = s->crossing;
-    l.away = ARENA_ARRAY(arena, s->from->bufs.n + 1, bool);
+    l.task.body = p->body.at;
+    l.task.n_body = p->body.n;
+    l.task.limits = p->limits.at;
+    l.task.n_limits = p->limits.n;
+    l.task.crossing = s->crossing;
+    l.tried.away = ARENA_ARRAY(arena, s->from->bufs.n + 1, bool);
     for (uint32_t i = 0; i < s->from->args.n; i++) {
-        l.away[s->from->args.at[i].buf] = true;
+        l.tried.away[s->from->args.at[i].buf] = true;
     }
     return l;
 }
@@ -68,7 +68,7 @@ static bool fits(Split *s, const Part *p)
     arena_init(&scratch, s->start->arena->budget);
     Lower start = lower_for_part(s, &scratch, p), l = start;
     bool made = lower_all(&start, &l) != NULL;
-    s->failed |= !made && !l.too_many;
+    s->failed |= !made && !l.tried.too_many;
     arena_release(&scratch);
     return made;
 }
@@ -495,7 +495,7 @@ static Kernel *make_part(Split *s, Arena *scratch, const Part *p)
     for (int all_away = 0; all_away < 2; all_away++) {
         Lower start = lower_for_part(s, scratch, p), l = start;
         for (uint32_t b = 0; b < s->from->bufs.n; b++) {
-            start.away[b] |= all_away > 0 || s->crossing[b];
+            start.tried.away[b] |= all_away > 0 || s->crossing[b];
         }
         Kernel *made = lower_all(&start, &l);
         for (uint32_t b = 0; made != NULL && b < s->from->bufs.n; b++) {
@@ -506,7 +506,7 @@ static Kernel *make_part(Split *s, Arena *scratch, const Part *p)
             Kernel *rolled = nki_roll(s->start->ctx, scratch, made, s->start->chip, s->parts.n);
             return rolled == NULL ? made : rolled;
         }
-        if (!l.too_many) {
+        if (!l.tried.too_many) {
             break;
         }
     }
@@ -574,12 +574,12 @@ Kernel *lower_split(const Lower *l)
                    "kernel '%s' takes more than %lld instructions for target '%s' (its loops "
                    "are unrolled), and is not cut into several programs: %s; make two "
                    "kernels of it, or its extents smaller",
-                   l->from->name->text, (long long)l->most, l->target->name, s.why);
+                   l->from->name->text, (long long)l->task.most, l->target->name, s.why);
     } else if (made != NULL && s.parts.n > 1) {
         Diagnostic *d = diag_warning(
             &l->ctx->diags, W_SPLIT, l->from->span,
             "kernel '%s' is %u device programs: it takes more than %lld instructions",
-            l->from->name->text, s.parts.n, (long long)l->most);
+            l->from->name->text, s.parts.n, (long long)l->task.most);
         diag_help(d, "they run in order as one call; what crosses a cut goes through memory");
         for (uint32_t b = 0; b < l->from->bufs.n; b++) {
             if (s.crossing[b]) {

@@ -14,21 +14,28 @@ static void add_label(Labels *x, uint32_t label)
     x->at[x->n++] = (uint8_t)label;
 }
 
+/* What a label that fills the partitions is worth with regard to one access, chosen by hand as
+ * those of homes are (home.c): 1 where the access lies so already. */
+#define WEIGHT_ELSEWHERE  0.3  /* on chip with another dimension there: turned */
+#define WEIGHT_CONTIGUOUS 0.2  /* it runs along lines of HBM: better on the free axis */
+#define WEIGHT_NOT_KEPT   0.5  /* reduced: partitions are folded at the end */
+#define WEIGHT_SCATTERED  0.02 /* elements are taken one by one */
+
 /* How well a label suits the partitions with regard to one access. */
 static double suits(const Lower *l, const Place *x, uint32_t label)
 {
     const Home *h = &l->home[x->buf];
     if (h->on_chip) {
         bool here = x->rank > 0 && x->label[h->pdim] == (int32_t)label;
-        return here ? 1.0 : 0.3;
+        return here ? 1.0 : WEIGHT_ELSEWHERE;
     }
     for (uint32_t d = 0; d < x->rank; d++) {
         if (x->label[d] == (int32_t)label && h->stride[d] == 1) {
-            return 0.2;
+            return WEIGHT_CONTIGUOUS;
         }
     }
     if (pair_is_unit(l, x, label)) {
-        return 0.2;
+        return WEIGHT_CONTIGUOUS;
     }
     return 1.0;
 }
@@ -41,15 +48,15 @@ static double keeps_runs(const Lower *l, const Place *dst, const Place *x, uint3
     uint32_t unit = n;
     for (uint32_t d = 0; d < x->rank; d++) {
         bool here = x->label[d] >= 0 && l->home[x->buf].stride[d] == 1;
-        unit = here && l->full.n[x->label[d]] > 1 ? (uint32_t)x->label[d] : unit;
+        unit = here && l->now.full.n[x->label[d]] > 1 ? (uint32_t)x->label[d] : unit;
     }
     if (l->home[x->buf].on_chip || unit == n || unit == p || !place_has(dst, unit)) {
         return 1.0;
     }
     for (uint32_t label = 0; label < n; label++) {
         if (label != p && !place_has(dst, label) && place_has(x, label) &&
-            l->full.n[label] > 1) {
-            return 0.02;
+            l->now.full.n[label] > 1) {
+            return WEIGHT_SCATTERED;
         }
     }
     return 1.0;
@@ -60,12 +67,12 @@ static uint32_t choose_partition(Lower *l, const Place *dst, const Loads *loads,
     double best = -1;
     uint32_t chosen = 0;
     for (uint32_t label = 0; label < n; label++) {
-        if ((int32_t)label == l->part) {
+        if ((int32_t)label == l->now.part) {
             continue; /* parts are never on partitions */
         }
-        int64_t extent = l->full.n[label];
+        int64_t extent = l->now.full.n[label];
         double score = (double)(extent < NKI_PARTITIONS ? extent : NKI_PARTITIONS);
-        score *= suits(l, dst, label) * (place_has(dst, label) ? 1.0 : 0.5);
+        score *= suits(l, dst, label) * (place_has(dst, label) ? 1.0 : WEIGHT_NOT_KEPT);
         for (uint32_t i = 0; i < loads->n; i++) {
             score *= suits(l, &loads->at[i], label);
             score *= keeps_runs(l, dst, &loads->at[i], label, n);
@@ -92,19 +99,20 @@ static Shape choose_shape(Lower *l, const Place *dst, const Expr *value, uint32_
     Loads loads = {0};
     collect_loads(l, value, &loads);
     Shape s = {0};
-    if (n == 0 || (n == 1 && l->part == 0)) {
+    if (n == 0 || (n == 1 && l->now.part == 0)) {
         s.keep.n = n; /* label 0, if any */
         return s;
     }
     uint32_t p = choose_partition(l, dst, &loads, n);
     s.fold_p = !place_has(dst, p);
-    int64_t count = l->full.n[p];
+    int64_t count = l->now.full.n[p];
     Labels extra = {0};
     for (uint32_t label = 0; label < n; label++) { /* more labels beside a small one */
         if (label != p && all_in_hbm(l, dst, &loads) && suits(l, dst, label) > 0.5 &&
-            place_has(dst, label) == !s.fold_p && count * l->full.n[label] <= NKI_PARTITIONS) {
+            place_has(dst, label) == !s.fold_p &&
+            count * l->now.full.n[label] <= NKI_PARTITIONS) {
             add_label(&extra, label);
-            count *= l->full.n[label];
+            count *= l->now.full.n[label];
         }
     }
     for (uint32_t label = 0; label < n; label++) {
@@ -128,7 +136,8 @@ static Shape choose_shape(Lower *l, const Place *dst, const Expr *value, uint32_
 
 /* ---- without a fold ---- */
 
-static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box *box, View *out)
+static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box *box,
+                          TileView *out)
 {
     const Home *h = &l->home[dst->buf];
     if (!h->on_chip || (dst->rank > 0 && s->p.n != 1)) {
@@ -153,25 +162,27 @@ static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box 
         }
         count *= box->n[s->keep.at[i]];
     }
-    *out = (View){h->buf, 0, labels_count(s->p, box), f0, count, 1};
+    *out = (TileView){h->buf, 0, labels_count(s->p, box), f0, count, 1};
     return p0 == 0;
 }
 
 static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape *shape)
 {
     int64_t pstep[LABELS], fstep[LABELS];
-    box_steps(shape->p, &l->full, NKI_PARTITIONS, pstep);
-    box_steps(shape->keep, &l->full, l->tile_elements, fstep);
+    box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
+    box_steps(shape->keep, &l->now.full, l->room.tile_elements, fstep);
     DType t = l->from->bufs.at[dst->buf].dtype;
-    Box box = l->full;
-    for (bool a = true; box_next(shape->p, &l->full, pstep, &box, a) && !l->failed; a = false) {
-        for (bool b = true; box_next(shape->keep, &l->full, fstep, &box, b) && !l->failed;
+    Box box = l->now.full;
+    for (bool a = true; box_next(shape->p, &l->now.full, pstep, &box, a) && !l->tried.failed;
+         a = false) {
+        for (bool b = true;
+             box_next(shape->keep, &l->now.full, fstep, &box, b) && !l->tried.failed;
              b = false) {
-            View into;
+            TileView into;
             bool direct = expr_load_of(s->value, dst->buf) == NULL &&
                           direct_target(l, dst, shape, &box, &into);
             Evaluation ev = {l, shape->p, shape->keep, &box, LOWER_NONE, {0}};
-            View v = evaluate(&ev, s->value, t, direct ? &into : NULL);
+            TileView v = evaluate(&ev, s->value, t, direct ? &into : NULL);
             if (direct) {
                 l->home[dst->buf].version++;
             } else {
@@ -186,28 +197,30 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
 {
     Place dst = place_of(l, re->dst, re->at), both = dst;
     both.label[dst.rank - 1] = PART_LABEL;
-    Shape shape = choose_shape(l, &dst, re->value, l->n_labels), with = shape;
+    Shape shape = choose_shape(l, &dst, re->value, l->now.n_labels), with = shape;
     add_label(&with.keep, PART_LABEL);
     int64_t pstep[LABELS], fstep[LABELS];
-    box_steps(shape.p, &l->full, NKI_PARTITIONS, pstep);
-    box_steps(shape.keep, &l->full, l->tile_elements / 2, fstep);
+    box_steps(shape.p, &l->now.full, NKI_PARTITIONS, pstep);
+    box_steps(shape.keep, &l->now.full, l->room.tile_elements / 2, fstep);
     memo_begin(l, re->value, im->value);
     bool reread =
         expr_load_of(re->value, re->dst) != NULL || expr_load_of(im->value, re->dst) != NULL;
-    Box box = l->full;
-    for (bool a = true; box_next(shape.p, &l->full, pstep, &box, a) && !l->failed; a = false) {
-        for (bool b = true; box_next(shape.keep, &l->full, fstep, &box, b) && !l->failed;
+    Box box = l->now.full;
+    for (bool a = true; box_next(shape.p, &l->now.full, pstep, &box, a) && !l->tried.failed;
+         a = false) {
+        for (bool b = true;
+             box_next(shape.keep, &l->now.full, fstep, &box, b) && !l->tried.failed;
              b = false) {
             int64_t nf = labels_count(shape.keep, &box);
-            View tile;
+            TileView tile;
             bool direct = !reread && direct_target(l, &both, &with, &box, &tile);
             if (!direct) {
                 tile = tile_new(l, "parts", DTYPE_F32, SPACE_TILE, labels_count(shape.p, &box),
                                 2 * nf);
             }
             memo_clear(l);
-            for (int64_t r = 0; r < 2 && !l->failed; r++) {
-                View half = view_part(tile, r, nf);
+            for (int64_t r = 0; r < 2 && !l->tried.failed; r++) {
+                TileView half = view_part(tile, r, nf);
                 half.step = 2 * tile.step;
                 Evaluation ev = {l, shape.p, shape.keep, &box, LOWER_NONE, {0}};
                 (void)evaluate(&ev, r == 0 ? re->value : im->value, DTYPE_F32, &half);
@@ -219,31 +232,31 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
             }
         }
     }
-    l->memo.n = 0;
+    l->now.memo.n = 0;
 }
 
 /* ---- with a fold ---- */
 
 /* The fold of each part by itself, side by side. */
-static View fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box);
-static View fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box)
+static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box);
+static TileView fold_parts(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 {
     int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
-    View acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
-    for (int64_t r = 0; r < 2 && !l->failed; r++) {
-        box->s[l->part] = r;
-        box->n[l->part] = 1;
-        View half = view_part(acc, r, nk / 2);
+    TileView acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    for (int64_t r = 0; r < 2 && !l->tried.failed; r++) {
+        box->s[l->now.part] = r;
+        box->n[l->now.part] = 1;
+        TileView half = view_part(acc, r, nk / 2);
         half.step = 2;
         make_copy(l, half, fold_free(l, s, shape, box));
     }
-    box->s[l->part] = 0;
-    box->n[l->part] = 2;
+    box->s[l->now.part] = 0;
+    box->n[l->now.part] = 2;
     return acc;
 }
 
 /* a = a op b */
-static void join(Lower *l, Op fold, View a, View b)
+static void join(Lower *l, Op fold, TileView a, TileView b)
 {
     const Expr *arg[2] = {view_load(l, a, DTYPE_F32), view_load(l, b, DTYPE_F32)};
     make_map(l, a, expr_op(l->arena, op_joined_by(fold, DTYPE_F32), DTYPE_F32, 2, arg));
@@ -255,26 +268,27 @@ static Op fold_f32(Op fold)
 }
 
 /* One column per position of `keep`: the fold over the boxes of the reduced labels. */
-static View fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
+static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 {
     int64_t np = labels_count(shape->p, box), nk = labels_count(shape->keep, box);
-    if (l->part >= 0 && box->n[l->part] == 2 && labels_count(shape->fold, &l->full) > 1) {
+    if (l->now.part >= 0 && box->n[l->now.part] == 2 &&
+        labels_count(shape->fold, &l->now.full) > 1) {
         return fold_parts(l, s, shape, box);
     }
-    View acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    TileView acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
     Labels f = shape->keep;
     for (uint32_t i = 0; i < shape->fold.n; i++) {
         add_label(&f, shape->fold.at[i]);
     }
-    int64_t step[LABELS], most = l->tile_elements / nk;
-    box_steps(shape->fold, &l->full, most < 1 ? 1 : most, step);
-    for (bool a = true; box_next(shape->fold, &l->full, step, box, a) && !l->failed;
+    int64_t step[LABELS], most = l->room.tile_elements / nk;
+    box_steps(shape->fold, &l->now.full, most < 1 ? 1 : most, step);
+    for (bool a = true; box_next(shape->fold, &l->now.full, step, box, a) && !l->tried.failed;
          a = false) {
         Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}};
-        View v = evaluate(&ev, s->value, DTYPE_F32, NULL);
+        TileView v = evaluate(&ev, s->value, DTYPE_F32, NULL);
         int64_t nr = labels_count(shape->fold, box);
-        View part = a ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
-        for (int64_t k = 0; k < nk && nr > 1 && !l->failed; k++) {
+        TileView part = a ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
+        for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
             make_reduce(l, view_part(part, k, 1), fold_f32(s->fold), view_part(v, k * nr, nr));
         }
         if (nr == 1 && a) {
@@ -287,20 +301,20 @@ static View fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 }
 
 /* [P, n] -> [1, n] for folds that a matmul cannot do. */
-static View fold_rows(Lower *l, Op fold, View acc)
+static TileView fold_rows(Lower *l, Op fold, TileView acc)
 {
-    View out = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, 1, acc.nf);
-    for (int64_t f = 0; f < acc.nf && !l->failed; f += NKI_PARTITIONS) {
+    TileView out = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, 1, acc.nf);
+    for (int64_t f = 0; f < acc.nf && !l->tried.failed; f += NKI_PARTITIONS) {
         int64_t n = acc.nf - f < NKI_PARTITIONS ? acc.nf - f : NKI_PARTITIONS;
-        View turned = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, n, acc.np);
+        TileView turned = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, n, acc.np);
         make_transpose(l, turned, view_part(acc, f, n));
-        View column = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, n, 1);
+        TileView column = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, n, 1);
         if (acc.np > 1) {
             make_reduce(l, column, fold_f32(fold), turned);
         } else {
             make_copy(l, column, turned);
         }
-        View back = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, n);
+        TileView back = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, n);
         make_transpose(l, back, column);
         make_copy(l, view_part(out, f, n), back);
     }
@@ -308,11 +322,11 @@ static View fold_rows(Lower *l, Op fold, View acc)
 }
 
 static void fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labels keep,
-                       const Box *box, View v, bool overwrite)
+                       const Box *box, TileView v, bool overwrite)
 {
     if (!overwrite) {
-        View old = view_of(l, dst, p, keep, box);
-        View sum = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, v.np, v.nf);
+        TileView old = view_of(l, dst, p, keep, box);
+        TileView sum = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, v.np, v.nf);
         const Expr *arg[2] = {view_load(l, old, DTYPE_F32), view_load(l, v, DTYPE_F32)};
         make_map(l, sum,
                  expr_op(l->arena, op_joined_by(s->fold, DTYPE_F32), DTYPE_F32, 2, arg));
@@ -325,18 +339,19 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
                                  Box *box, bool overwrite)
 {
     int64_t pstep[LABELS];
-    box_steps(shape->p, &l->full, NKI_PARTITIONS, pstep);
-    View total = {0};
+    box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
+    TileView total = {0};
     bool sum = s->fold == OP_SUM;
-    for (bool a = true; box_next(shape->p, &l->full, pstep, box, a) && !l->failed; a = false) {
-        View acc = fold_free(l, s, shape, box);
+    for (bool a = true; box_next(shape->p, &l->now.full, pstep, box, a) && !l->tried.failed;
+         a = false) {
+        TileView acc = fold_free(l, s, shape, box);
         if (sum) {
             total = a ? tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, acc.nf) : total;
-            View ones = view_rows(view_part(view_ones(l), 0, 1), acc.np);
+            TileView ones = view_rows(view_part(view_ones(l), 0, 1), acc.np);
             make_matmul(l, total, ones, acc, a);
             continue;
         }
-        View row = fold_rows(l, s->fold, acc);
+        TileView row = fold_rows(l, s->fold, acc);
         if (a) {
             total = row;
         } else {
@@ -350,22 +365,23 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
 static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
                        bool overwrite)
 {
-    int64_t red = labels_count(shape->fold, &l->full);
-    int64_t most = l->tile_elements / (red < l->tile_elements ? red : l->tile_elements);
+    int64_t red = labels_count(shape->fold, &l->now.full);
+    int64_t most =
+        l->room.tile_elements / (red < l->room.tile_elements ? red : l->room.tile_elements);
     most = most > 512 ? 512 : most;
     int64_t kstep[LABELS], pstep[LABELS];
-    box_steps(shape->keep, &l->full, most, kstep);
-    box_steps(shape->p, &l->full, NKI_PARTITIONS, pstep);
-    Box box = l->full;
-    for (bool b = true; box_next(shape->keep, &l->full, kstep, &box, b) && !l->failed;
+    box_steps(shape->keep, &l->now.full, most, kstep);
+    box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
+    Box box = l->now.full;
+    for (bool b = true; box_next(shape->keep, &l->now.full, kstep, &box, b) && !l->tried.failed;
          b = false) {
         if (shape->fold_p) {
             fold_over_partitions(l, s, dst, shape, &box, overwrite);
             continue;
         }
-        for (bool a = true; box_next(shape->p, &l->full, pstep, &box, a) && !l->failed;
-             a = false) {
-            View acc = fold_free(l, s, shape, &box);
+        for (bool a = true;
+             box_next(shape->p, &l->now.full, pstep, &box, a) && !l->tried.failed; a = false) {
+            TileView acc = fold_free(l, s, shape, &box);
             fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
         }
     }
@@ -377,22 +393,23 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
  * partitions; at last what is less than one element for each. */
 static bool flat_next(Lower *l, int64_t end)
 {
-    int64_t at = l->flat == 0 ? l->full.s[0] : l->full.s[0] + l->full.n[0] * l->full.n[1];
+    int64_t at = l->now.flat == 0 ? l->now.full.s[0]
+                                  : l->now.full.s[0] + l->now.full.n[0] * l->now.full.n[1];
     int64_t left = end - at, row = left / NKI_PARTITIONS;
-    row = row < l->tile_elements ? row : l->tile_elements;
-    l->full.s[0] = at;
-    l->full.s[1] = 0;
-    l->full.n[1] = row > 0 ? NKI_PARTITIONS : 1;
-    l->full.n[0] = l->flat = row > 0 ? row : left;
+    row = row < l->room.tile_elements ? row : l->room.tile_elements;
+    l->now.full.s[0] = at;
+    l->now.full.s[1] = 0;
+    l->now.full.n[1] = row > 0 ? NKI_PARTITIONS : 1;
+    l->now.full.n[0] = l->now.flat = row > 0 ? row : left;
     return left > 0;
 }
 
 static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, bool overwrite)
 {
-    View acc = {0}, total;
-    for (bool first = true; flat_next(l, end) && !l->failed; first = false) {
-        Box box = l->full;
-        View part = fold_free(l, s, shape, &box);
+    TileView acc = {0}, total;
+    for (bool first = true; flat_next(l, end) && !l->tried.failed; first = false) {
+        Box box = l->now.full;
+        TileView part = fold_free(l, s, shape, &box);
         if (first) {
             acc = part;
         } else {
@@ -405,23 +422,23 @@ static void flat_fold(Lower *l, const Stmt *s, const Shape *shape, int64_t end, 
     } else {
         total = fold_rows(l, s->fold, acc);
     }
-    l->flat = 0;
+    l->now.flat = 0;
     Place dst = place_of(l, s->dst, s->at);
     Labels none = {0};
-    fold_store(l, s, &dst, none, none, &l->full, total, overwrite);
+    fold_store(l, s, &dst, none, none, &l->now.full, total, overwrite);
 }
 
 /* A statement over vectors, which alone would keep one partition busy. */
 static void lower_flat(Lower *l, const Stmt *s, bool overwrite)
 {
     Place whole = place_of(l, s->dst, s->at);
-    int64_t end = l->full.s[0] + l->full.n[0];
+    int64_t end = l->now.full.s[0] + l->now.full.n[0];
     Shape shape = {.p = labels_one(1), .keep = labels_one(0)};
     if (!place_has(&whole, 0)) {
         shape = (Shape){.p = labels_one(1), .fold = labels_one(0), .fold_p = true};
         flat_fold(l, s, &shape, end, overwrite);
     }
-    while (place_has(&whole, 0) && flat_next(l, end) && !l->failed) {
+    while (place_has(&whole, 0) && flat_next(l, end) && !l->tried.failed) {
         Place dst = place_of(l, s->dst, s->at);
         if (s->fold == OP_COPY) {
             lower_assign(l, s, &dst, &shape);
@@ -429,7 +446,7 @@ static void lower_flat(Lower *l, const Stmt *s, bool overwrite)
             lower_fold(l, s, &dst, &shape, overwrite);
         }
     }
-    l->flat = 0;
+    l->now.flat = 0;
 }
 
 void lower_map(Lower *l, const Stmt *s, bool overwrite)
@@ -439,7 +456,7 @@ void lower_map(Lower *l, const Stmt *s, bool overwrite)
         return;
     }
     Place dst = place_of(l, s->dst, s->at);
-    Shape shape = choose_shape(l, &dst, s->value, l->n_labels);
+    Shape shape = choose_shape(l, &dst, s->value, l->now.n_labels);
     if (s->fold == OP_COPY) {
         lower_assign(l, s, &dst, &shape);
     } else {

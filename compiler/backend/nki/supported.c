@@ -5,11 +5,11 @@
 
 bool lower_refuse(Lower *l, Span span, const char *what)
 {
-    if (!l->failed) {
+    if (!l->tried.failed) {
         diag_unsupported(&l->ctx->diags, E_TARGET, span, "target '%s' does not have %s",
                          l->target->name, what);
     }
-    l->failed = true;
+    l->tried.failed = true;
     return false;
 }
 

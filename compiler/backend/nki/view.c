@@ -83,13 +83,13 @@ bool box_next(Labels x, const Box *full, const int64_t *step, Box *box, bool fir
 
 /* ---- the cache ---- */
 
-bool cache_find(Lower *l, const int64_t *key, uint32_t n, View *out)
+bool cache_find(Lower *l, const int64_t *key, uint32_t n, TileView *out)
 {
-    for (uint32_t i = l->cache.n; i-- > 0;) {
-        CacheEntry *e = &l->cache.at[i];
+    for (uint32_t i = l->room.cache.n; i-- > 0;) {
+        CacheEntry *e = &l->room.cache.at[i];
         if (e->n == n && memcmp(e->key, key, n * sizeof *key) == 0) {
-            e->used = ++l->clock;
-            e->tag = l->tag != 0 ? l->tag : e->tag;
+            e->used = ++l->room.clock;
+            e->tag = l->room.tag != 0 ? l->room.tag : e->tag;
             *out = e->view;
             return true;
         }
@@ -99,8 +99,8 @@ bool cache_find(Lower *l, const int64_t *key, uint32_t n, View *out)
 
 static void cache_remove(Lower *l, uint32_t at)
 {
-    l->cache_bytes -= l->cache.at[at].bytes;
-    l->cache.at[at] = l->cache.at[--l->cache.n];
+    l->room.cache_bytes -= l->room.cache.at[at].bytes;
+    l->room.cache.at[at] = l->room.cache.at[--l->room.cache.n];
 }
 
 /* The entry to forget: one that has been transposed, else the oldest. */
@@ -108,10 +108,10 @@ static uint32_t cache_victim(const Lower *l)
 {
     uint32_t oldest = 0;
     bool spent = false;
-    for (uint32_t i = 0; i < l->cache.n; i++) {
-        const CacheEntry *e = &l->cache.at[i];
+    for (uint32_t i = 0; i < l->room.cache.n; i++) {
+        const CacheEntry *e = &l->room.cache.at[i];
         bool done = e->raw && e->left <= 0;
-        bool older = e->used < l->cache.at[oldest].used;
+        bool older = e->used < l->room.cache.at[oldest].used;
         if (spent ? done && older : done || older) {
             oldest = i;
             spent = done;
@@ -120,35 +120,40 @@ static uint32_t cache_victim(const Lower *l)
     return oldest;
 }
 
-void cache_put(Lower *l, const int64_t *key, uint32_t n, View v)
+void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v)
 {
     int64_t bytes = l->to->bufs.at[v.buf].extent[1].n * nki_bytes(view_dtype(l, v));
-    while (l->cache.n > 0 && l->cache_bytes + bytes > l->cache_limit) {
+    while (l->room.cache.n > 0 && l->room.cache_bytes + bytes > l->room.cache_limit) {
         cache_remove(l, cache_victim(l));
     }
-    CacheEntry e = {
-        n,   arena_copy(l->arena, key, n * sizeof *key), v, bytes, ++l->clock, l->tag, false,
-        v.nf};
-    vec_push(l->arena, &l->cache, e);
-    l->cache_bytes += bytes;
+    CacheEntry e = {n,
+                    arena_copy(l->arena, key, n * sizeof *key),
+                    v,
+                    bytes,
+                    ++l->room.clock,
+                    l->room.tag,
+                    false,
+                    v.nf};
+    vec_push(l->arena, &l->room.cache, e);
+    l->room.cache_bytes += bytes;
 }
 
 void cache_drop(Lower *l, BufRef buf, uint32_t tag)
 {
-    for (uint32_t i = l->cache.n; i-- > 0;) {
-        const CacheEntry *e = &l->cache.at[i];
+    for (uint32_t i = l->room.cache.n; i-- > 0;) {
+        const CacheEntry *e = &l->room.cache.at[i];
         if (e->key[0] == (int64_t)buf && e->tag != 0 && e->tag != tag) {
             cache_remove(l, i);
         }
     }
 }
 
-static void cache_mark_raw(Lower *l, View part)
+static void cache_mark_raw(Lower *l, TileView part)
 {
-    for (uint32_t i = l->cache.n; i-- > 0;) {
-        if (l->cache.at[i].view.buf == part.buf) {
-            l->cache.at[i].raw = true;
-            l->cache.at[i].left -= part.nf;
+    for (uint32_t i = l->room.cache.n; i-- > 0;) {
+        if (l->room.cache.at[i].view.buf == part.buf) {
+            l->room.cache.at[i].raw = true;
+            l->room.cache.at[i].left -= part.nf;
         }
     }
 }
@@ -194,27 +199,27 @@ uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, 
 
 /* ---- the partition broadcast ---- */
 
-View view_broadcast(Lower *l, View row, int64_t np)
+TileView view_broadcast(Lower *l, TileView row, int64_t np)
 {
     if (np == 1) {
         return row;
     }
     int64_t key[8] = {-7, (int64_t)row.buf, row.p0, row.f0, row.nf, row.step, np, 0};
-    View out;
+    TileView out;
     if (cache_find(l, key, 7, &out)) {
         return out;
     }
-    View from = row;
+    TileView from = row;
     if (view_dtype(l, row) != DTYPE_F32) {
         from = tile_new(l, "row", DTYPE_F32, SPACE_TILE, 1, row.nf);
         make_copy(l, from, row);
     }
     DType t = view_dtype(l, row);
     out = tile_new(l, "spread", t, SPACE_TILE, np, row.nf);
-    View ones = view_part(view_rows(view_ones(l), 1), 0, np);
+    TileView ones = view_part(view_rows(view_ones(l), 1), 0, np);
     for (int64_t f = 0; f < row.nf; f += 512) {
         int64_t n = row.nf - f < 512 ? row.nf - f : 512;
-        View acc = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, np, n);
+        TileView acc = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, np, n);
         make_matmul(l, acc, ones, view_part(from, f, n), true);
         make_copy(l, view_part(out, f, n), acc);
     }
@@ -224,7 +229,7 @@ View view_broadcast(Lower *l, View row, int64_t np)
 
 /* ---- transposes ---- */
 
-static View make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+static TileView make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 
 /* Position of a box's first point on the free axis `f` of `whole`, and the stride of its label
  * `along` there. */
@@ -245,12 +250,12 @@ static int64_t linear(Labels f, const Box *whole, const Box *part, uint32_t alon
 
 /* Tiles waiting in one PSUM tile to be copied out together. */
 typedef struct Batch {
-    View psum;
+    TileView psum;
     int64_t used, start;
     bool open;
 } Batch;
 
-static void batch_close(Lower *l, Batch *b, View to)
+static void batch_close(Lower *l, Batch *b, TileView to)
 {
     if (b->open && b->used > 0) {
         make_copy(l, view_part(to, b->start, b->used), view_part(b->psum, 0, b->used));
@@ -261,7 +266,7 @@ static void batch_close(Lower *l, Batch *b, View to)
 /* dst[p, f] of a box from views with labels of `f` on partitions: only those in `together` vary
  * in one transpose. */
 static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                           View dst, Labels together)
+                           TileView dst, Labels together)
 {
     DType t = view_dtype(l, dst);
     int64_t step[LABELS], wide[LABELS];
@@ -275,8 +280,9 @@ static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const B
     }
     Box part = *box;
     Batch batch = {.open = false};
-    for (bool first = true; box_next(f, box, step, &part, first) && !l->failed; first = false) {
-        View src = view_of(l, x, together, p, &part);
+    for (bool first = true; box_next(f, box, step, &part, first) && !l->tried.failed;
+         first = false) {
+        TileView src = view_of(l, x, together, p, &part);
         cache_mark_raw(l, src);
         int64_t stride = 1, n = src.np;
         int64_t at = linear(f, box, &part, together.n == 1 ? together.at[0] : LABELS, &stride);
@@ -294,7 +300,7 @@ static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const B
         make_transpose(l, view_part(batch.psum, batch.used, n), src);
         batch.used += n;
         if (!packed) {
-            View to = view_part(dst, at, n);
+            TileView to = view_part(dst, at, n);
             to.step *= stride;
             make_copy(l, to, view_part(batch.psum, 0, n));
             batch.open = false;
@@ -360,7 +366,7 @@ static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *b
     for (uint32_t i = 0; i < p.n; i++) { /* parts lie between one element and the next */
         unit |= box->n[p.at[i]] > 1 && pair_is_unit(l, x, p.at[i]);
     }
-    int64_t all = labels_count(p, &l->full); /* a remainder goes the way of the rest */
+    int64_t all = labels_count(p, &l->now.full); /* a remainder goes the way of the rest */
     return (all > np ? all : np) * nf > 1024 && np > 1 && all_there(x, p, box) &&
            all_there(x, f, box) && unit && labels_count(varying(x, f, box), box) > 1 &&
            l->from->bufs.at[x->buf].dtype != DTYPE_BOOL;
@@ -382,12 +388,12 @@ static Labels turned_together(const Lower *l, const Place *x, Labels f, const Bo
     return one;
 }
 
-static View load_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+static TileView load_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     DType t = l->from->bufs.at[x->buf].dtype;
     const char *hint = l->from->bufs.at[x->buf].name->text;
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
-    View tile = tile_new(l, hint, t, SPACE_TILE, np, nf);
+    TileView tile = tile_new(l, hint, t, SPACE_TILE, np, nf);
     if (is_turned(l, x, p, f, box)) {
         transpose_into(l, x, p, f, box, tile, turned_together(l, x, f, box));
     } else {
@@ -405,20 +411,20 @@ static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, Box 
     bool wider = false, last = false;
     for (uint32_t i = f.n; i-- > 0 && !last;) {
         uint32_t label = f.at[i];
-        int64_t full = l->full.n[label], at = box->s[label] - l->full.s[label];
-        int64_t most = l->slab_bytes > 0 ? l->slab_bytes : SLAB_BYTES;
+        int64_t full = l->now.full.n[label], at = box->s[label] - l->now.full.s[label];
+        int64_t most = l->room.slab_bytes > 0 ? l->room.slab_bytes : SLAB_BYTES;
         int64_t room = most / (bytes * inner);
         if (full <= room) {
             wider |= box->n[label] < full;
-            out->s[label] = l->full.s[label];
+            out->s[label] = l->now.full.s[label];
             out->n[label] = full;
         } else if (box->n[label] < full) {
             int64_t chunk = room / NKI_PARTITIONS * NKI_PARTITIONS;
             if (chunk == 0 || at / chunk != (at + box->n[label] - 1) / chunk) {
                 break;
             }
-            out->s[label] = l->full.s[label] + at / chunk * chunk;
-            int64_t left = l->full.s[label] + full - out->s[label];
+            out->s[label] = l->now.full.s[label] + at / chunk * chunk;
+            int64_t left = l->now.full.s[label] + full - out->s[label];
             out->n[label] = left < chunk ? left : chunk;
             wider |= out->n[label] > box->n[label];
             last = true;
@@ -446,7 +452,7 @@ static int32_t loose_unit(const Lower *l, const Place *x, const Box *box)
     for (uint32_t d = 0; d < x->rank; d++) {
         int32_t label = x->label[d];
         if (label >= 0 && l->home[x->buf].stride[d] == 1 && box->n[label] == 1 &&
-            l->full.n[label] > 1) {
+            l->now.full.n[label] > 1) {
             return label;
         }
     }
@@ -471,7 +477,7 @@ static Labels as_they_lie(const Place *x, Labels list, uint32_t last)
 /* A tile with more positions of the contiguous label than asked for, of which the view is every
  * n-th element. */
 static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
-                         View *out)
+                         TileView *out)
 {
     int32_t unit = loose_unit(l, x, box);
     Labels moving = varying(x, f, box);
@@ -483,16 +489,16 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     Labels order = as_they_lie(x, f, (uint32_t)unit);
     Box wide = *box;
     int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype) * labels_count(f, box);
-    int64_t chunk = STRIDED_BYTES / bytes, at = box->s[unit] - l->full.s[unit];
+    int64_t chunk = STRIDED_BYTES / bytes, at = box->s[unit] - l->now.full.s[unit];
     int64_t run = SHORT_BYTES / nki_bytes(l->from->bufs.at[x->buf].dtype);
     chunk = chunk < run && run * bytes <= STRIDED_MOST ? run : chunk;
-    int64_t full = l->full.n[unit];
+    int64_t full = l->now.full.n[unit];
     chunk = chunk < full && !pair ? chunk : full;
     if (chunk < 2 || labels_have(p, (uint32_t)unit)) {
         return false;
     }
-    wide.s[unit] = l->full.s[unit] + at / chunk * chunk;
-    int64_t left = l->full.s[unit] + full - wide.s[unit];
+    wide.s[unit] = l->now.full.s[unit] + at / chunk * chunk;
+    int64_t left = l->now.full.s[unit] + full - wide.s[unit];
     wide.n[unit] = left < chunk ? left : chunk;
     if (wide.n[unit] == 1) {
         return false; /* the last position of an odd many: nothing is beside it */
@@ -504,26 +510,26 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     if (next < moving.n) {
         return false;
     }
-    View slab = view_of(l, x, p, order, &wide);
+    TileView slab = view_of(l, x, p, order, &wide);
     *out = view_part(slab, box->s[unit] - wide.s[unit], labels_count(f, box));
     out->step = slab.step * wide.n[unit];
     return true;
 }
 
-static View hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     Box wide;
-    View out;
+    TileView out;
     if (is_turned(l, x, p, f, box)) {
         return load_view(l, x, p, f, box);
     }
     if (strided_view(l, x, p, f, box, &out)) {
         return out;
     }
-    if (!all_there(x, f, &l->full) || !widen(l, x, f, box, &wide)) {
+    if (!all_there(x, f, &l->now.full) || !widen(l, x, f, box, &wide)) {
         return load_view(l, x, p, f, box);
     }
-    View slab = view_of(l, x, p, f, &wide);
+    TileView slab = view_of(l, x, p, f, &wide);
     int64_t unused = 0;
     return view_part(slab, linear(f, &wide, box, LABELS, &unused), labels_count(f, box));
 }
@@ -531,7 +537,7 @@ static View hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box *bo
 /* ---- from blocks on chip ---- */
 
 /* The run of the free axis of a block that the labels `f` of the box are, if they are one. */
-static bool block_run(const Lower *l, const Place *x, Labels f, const Box *box, View *out)
+static bool block_run(const Lower *l, const Place *x, Labels f, const Box *box, TileView *out)
 {
     const Home *h = &l->home[x->buf];
     int64_t expect = 0, count = 1;
@@ -573,12 +579,12 @@ static void block_start(const Lower *l, const Place *x, const Box *box, int64_t 
 }
 
 /* Copies rows [p0, p0 + n) of a block to the start of `to`, f by runs. */
-static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, View to,
+static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, TileView to,
                         int64_t rows)
 {
     Labels inner = f;
     Labels outer = {0};
-    View run = {.buf = l->home[x->buf].buf};
+    TileView run = {.buf = l->home[x->buf].buf};
     while (!block_run(l, x, inner, box, &run)) {
         CHECK(inner.n > 0);
         outer.at[outer.n++] = inner.at[0];
@@ -590,7 +596,7 @@ static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, View
         step[i] = 1;
     }
     Box part = *box;
-    for (bool first = true; box_next(outer, box, step, &part, first) && !l->failed;
+    for (bool first = true; box_next(outer, box, step, &part, first) && !l->tried.failed;
          first = false) {
         int64_t unused = 0;
         block_start(l, x, &part, &run.p0, &run.f0);
@@ -610,14 +616,14 @@ static bool is_diagonal(const Place *x, uint32_t pdim)
     return false;
 }
 
-static View block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     const Home *h = &l->home[x->buf];
     int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
     int64_t rows = lp < 0 ? 1 : box->n[lp];
     DType t = l->from->bufs.at[x->buf].dtype;
-    View v = {.buf = h->buf, .np = np, .step = 1};
+    TileView v = {.buf = h->buf, .np = np, .step = 1};
     block_start(l, x, box, &v.p0, &v.f0);
     bool on_p = rows == 1 || labels_have(p, (uint32_t)lp), straight = np == rows && on_p;
     bool misses = !all_there(x, p, box) || !all_there(x, f, box);
@@ -626,9 +632,9 @@ static View block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *
     if (straight && !misses && !across && v.p0 == 0 && block_run(l, x, f, box, &v)) {
         return v;
     }
-    View tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, np, nf);
+    TileView tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, np, nf);
     if (misses || across || (!straight && (t == DTYPE_BOOL || (rows > 1 && on_p)))) {
-        l->away[x->buf] = l->again = l->failed = true; /* any DMA does it */
+        l->tried.away[x->buf] = l->tried.again = l->tried.failed = true; /* any DMA does it */
     } else if (straight) {
         gather_rows(l, x, f, box, tile, rows);
     } else if (lp >= 0 && labels_have(f, (uint32_t)lp)) {
@@ -640,7 +646,7 @@ static View block_view(Lower *l, const Place *x, Labels p, Labels f, const Box *
     return tile;
 }
 
-static View make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+static TileView make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     return l->home[x->buf].on_chip ? block_view(l, x, p, f, box) : hbm_view(l, x, p, f, box);
 }
@@ -655,12 +661,12 @@ bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
     return lp < 0 || !labels_have(p, (uint32_t)lp);
 }
 
-View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
+TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     int64_t key[4 * LABELS + 8];
     Place y;
     Box at;
-    View v;
+    TileView v;
     if (l->turn[x->buf].is) {
         return turn_view(l, x, p, f, box);
     }
@@ -684,18 +690,18 @@ View view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 
 /* Rows of a tile into a block, from partition run.p0 on and past the last one into the next
  * chunk. */
-static void store_rows(Lower *l, const Home *h, View run, View from)
+static void store_rows(Lower *l, const Home *h, TileView run, TileView from)
 {
     int64_t rows = from.np;
     if (run.p0 != 0 && view_space(l, from) == SPACE_ACC) {
-        View copy = tile_new(l, "row", view_dtype(l, run), SPACE_TILE, rows, run.nf);
+        TileView copy = tile_new(l, "row", view_dtype(l, run), SPACE_TILE, rows, run.nf);
         make_copy(l, copy, from);
         from = copy;
     }
     for (int64_t done = 0; done < rows; done += run.np) {
         int64_t room = NKI_PARTITIONS - run.p0;
         run.np = rows - done < room ? rows - done : room;
-        View part = view_rows(from, run.np);
+        TileView part = view_rows(from, run.np);
         part.p0 += done;
         make_copy(l, run, part);
         run.p0 = 0;
@@ -703,14 +709,15 @@ static void store_rows(Lower *l, const Home *h, View run, View from)
     }
 }
 
-static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View src)
+static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                        TileView src)
 {
     const Home *h = &l->home[x->buf];
     int32_t lp = x->rank == 0 ? -1 : x->label[h->pdim];
     int64_t rows = lp < 0 ? 1 : box->n[lp];
     if (src.np == rows && (rows == 1 || labels_have(p, (uint32_t)lp))) {
         Labels inner = f, outer = {0};
-        View run = {.buf = h->buf};
+        TileView run = {.buf = h->buf};
         while (!block_run(l, x, inner, box, &run)) {
             outer.at[outer.n++] = inner.at[0];
             inner.n--;
@@ -721,7 +728,8 @@ static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box 
             step[i] = 1;
         }
         Box part = *box;
-        for (bool go = true; box_next(outer, box, step, &part, go) && !l->failed; go = false) {
+        for (bool go = true; box_next(outer, box, step, &part, go) && !l->tried.failed;
+             go = false) {
             block_start(l, x, &part, &run.p0, &run.f0);
             store_rows(l, h, run,
                        view_part(src, linear(f, box, &part, LABELS, &unused), run.nf));
@@ -732,7 +740,7 @@ static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box 
     Labels along =
         lp >= 0 && labels_have(f, (uint32_t)lp) ? labels_one((uint32_t)lp) : (Labels){0};
     if (view_space(l, src) == SPACE_ACC) {
-        View copy = tile_new(l, "turn", view_dtype(l, src), SPACE_TILE, src.np, src.nf);
+        TileView copy = tile_new(l, "turn", view_dtype(l, src), SPACE_TILE, src.np, src.nf);
         make_copy(l, copy, src);
         src = copy;
     }
@@ -742,18 +750,19 @@ static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box 
         step[i] = along.n == 1 && f.at[i] == along.at[0] ? wide[0] : 1;
     }
     Box part = *box;
-    for (bool go = true; box_next(f, box, step, &part, go) && !l->failed; go = false) {
+    for (bool go = true; box_next(f, box, step, &part, go) && !l->tried.failed; go = false) {
         int64_t stride = 1;
         int64_t at = linear(f, box, &part, along.n == 1 ? along.at[0] : LABELS, &stride);
-        View piece = view_part(src, at, labels_count(f, &part));
+        TileView piece = view_part(src, at, labels_count(f, &part));
         piece.step *= stride;
-        View turned = tile_new(l, "psum", view_dtype(l, src), SPACE_ACC, piece.nf, piece.np);
+        TileView turned =
+            tile_new(l, "psum", view_dtype(l, src), SPACE_ACC, piece.nf, piece.np);
         make_transpose(l, turned, piece);
         block_store(l, x, along, p, &part, turned);
     }
 }
 
-void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, View src)
+void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView src)
 {
     Home *h = &l->home[x->buf];
     h->version++;
@@ -764,7 +773,7 @@ void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Vi
     DType t = l->from->bufs.at[x->buf].dtype;
     bool stepped = src.step != 1 && src.nf > 1; /* no element goes by itself */
     if (view_space(l, src) == SPACE_ACC || view_dtype(l, src) != t || stepped) {
-        View row =
+        TileView row =
             tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, src.np, src.nf);
         make_copy(l, row, src);
         src = row;
