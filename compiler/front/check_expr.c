@@ -5,21 +5,6 @@
 
 #include "front/check_parts.h"
 
-CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span)
-{
-    CheckedExpr *e = ARENA_NEW(k->c->arena, CheckedExpr);
-    e->kind = kind;
-    e->ast = ast;
-    e->span = span;
-    return e;
-}
-
-CheckedExpr *expr_poison(Kern *k, AstId ast, Span span)
-{
-    k->poisoned = true;
-    return expr_new(k, CHECKED_POISON, ast, span);
-}
-
 static bool is_poison(const CheckedExpr *e)
 {
     return e->weak == WEAK_NO && e->dtype == DTYPE_NONE;

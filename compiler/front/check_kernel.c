@@ -5,16 +5,6 @@
 
 #include "front/check_parts.h"
 
-uint32_t value_new(Kern *k, Value v)
-{
-    uint32_t id = k->k->values.n;
-    vec_push(k->c->arena, &k->k->values, v);
-    if (v.name != NULL) {
-        map_put(&k->value_by_name, v.name->id, id);
-    }
-    return id;
-}
-
 static const AstNode *node(const Kern *k, AstId id)
 {
     return ast_node(&k->c->program->ast, id);

@@ -93,25 +93,34 @@ typedef struct Kern {
     VEC(SilentSum) silent; /* warned of when the statement is right otherwise */
 } Kern;
 
-/* ---- check.c ---- */
-void global_evaluate(Check *c, uint32_t global, Span at);
-bool define_find(Check *c, Sym name, int64_t *value);
-/* Is an extent within its bounds? */
-bool extent_check(Check *c, int64_t n, Span at);
-
-/* Marks the other party; the text is for a line of its own only. */
-void mark_other(Check *c, Diagnostic *d, Span other, const char *text);
-
-/* ---- check_kernel.c ---- */
-void kernel_check(Check *c, AstId ast);
+/* ---- check_make.c ---- */
+CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span);
+CheckedExpr *expr_poison(Kern *k, AstId ast, Span span);
 uint32_t value_new(Kern *k, Value v);
-
-/* ---- check_statement.c ---- */
-void statement_check(Kern *k, AstId ast);
+void statement_add(Kern *k, CheckedStatement s);
 int32_t label_new(Kern *k, Sym name, Span span, bool left);
 /* The label takes part in a dimension of extent d of value `of`; a misfit is reported. */
 void label_use(Kern *k, int32_t label, Dim d, Span at, uint32_t of);
-void statement_add(Kern *k, CheckedStatement s);
+/* "index i is 3 in A[3,4] but 4 in B[...]": label `l` has extents `d` and `other`, read in values `of` and `other_of`. */
+void extent_mismatch(Kern *k, const Label *l, Dim d, Span at, uint32_t of, Dim other,
+                     Span other_at, uint32_t other_of);
+/* Notes how a value was declared. */
+void note_shape(Kern *k, Diagnostic *d, uint32_t value);
+/* What -D says of a dim. */
+bool define_find(Check *c, Sym name, int64_t *value);
+/* Is an extent within its bounds? */
+bool extent_check(Check *c, int64_t n, Span at);
+/* Marks the other party; the text is for a line of its own only. */
+void mark_other(Check *c, Diagnostic *d, Span other, const char *text);
+
+/* ---- check_global.c ---- */
+void global_evaluate(Check *c, uint32_t global, Span at);
+
+/* ---- check_kernel.c ---- */
+void kernel_check(Check *c, AstId ast);
+
+/* ---- check_statement.c ---- */
+void statement_check(Kern *k, AstId ast);
 
 /* ---- check_name.c ---- */
 Dim dim_named(Kern *k, Sym name, Span at, bool *ok);
@@ -124,8 +133,6 @@ const char *suggest_dim(Kern *k, Sym name);
 CheckedExpr *unknown_value(Kern *k, Sym name, Span at);
 
 /* ---- check_expr.c ---- */
-CheckedExpr *expr_new(Kern *k, CheckedKind kind, AstId ast, Span span);
-CheckedExpr *expr_poison(Kern *k, AstId ast, Span span);
 CheckedExpr *expr_check(Kern *k, AstId ast);
 CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int32_t *label,
                        uint32_t rank);
