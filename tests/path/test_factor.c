@@ -163,6 +163,23 @@ static void test_a_contraction_that_others_read_is_left_as_it_is(void **state)
            2 * 64 * 27, "");
 }
 
+static void test_what_is_not_linear_is_added_as_it_is(void **state)
+{
+    (void)state;
+    /* also where it reads one operand, or two as a sum does */
+    expect("  %5 = einsum %2[a,b,c,d], %3[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
+           "  %6 = einsum %2[a,b,c,d], %2[b,e,c,f] -> [a,e,d,f] : f64[4,4,3,3]\n"
+           "  %7 = abs %3[a,b,c,d] -> [a,b,c,d] : f64[4,4,3,3]\n"
+           "  %8 = max %2[a,b,c,d], %3[b,a,c,d] -> [a,b,c,d] : f64[4,4,3,3]\n"
+           "  %9 = mul %2[a,b,c,d], %3[a,b,d,c] -> [a,b,c,d] : f64[4,4,3,3]\n"
+           "  %10 = add %5[a,b,c,d], %7[a,b,c,d] -> [a,b,c,d] : f64[4,4,3,3]\n"
+           "  %11 = sub %10[a,b,c,d], %8[a,b,c,d] -> [a,b,c,d] : f64[4,4,3,3]\n"
+           "  %12 = add %11[a,b,c,d], %9[a,b,c,d] -> [a,b,c,d] : f64[4,4,3,3]\n"
+           "  %13 = add %12[a,b,c,d], %6[a,b,c,d] -> [a,b,c,d] : f64[4,4,3,3]\n"
+           "  result @R = %13\n",
+           64 * 27, "sum (z + t) * t\n");
+}
+
 static void test_two_factors_in_one_sum_do_not_meet(void **state)
 {
     (void)state;
@@ -221,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_signs_factors_and_orders_of_axes_are_kept),
         cmocka_unit_test(test_orders_of_unequal_factors_do_not_round),
         cmocka_unit_test(test_a_contraction_that_others_read_is_left_as_it_is),
+        cmocka_unit_test(test_what_is_not_linear_is_added_as_it_is),
         cmocka_unit_test(test_two_factors_in_one_sum_do_not_meet),
         cmocka_unit_test(test_sums_nest),
         cmocka_unit_test(test_equal_intermediates_of_several_results_are_made_once),
