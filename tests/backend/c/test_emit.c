@@ -296,9 +296,41 @@ static void verify_refuses_what_cannot_be_printed(void **state)
     }
 }
 
+/* Statements of the first kernel and of the second; what is said, null: nothing. */
+static void more_statements_than_a_file_takes_are_a_limit(void **state)
+{
+    (void)state;
+    static const struct {
+        int n[2];
+        bool fits;
+    } rows[] = {{{40001, 1}, false}, {{1, 40000}, false}, {{30000, 10000}, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        Text t;
+        text_init(&t, &ctx.arena);
+        text_put(&t, "tdsl-dump loop 1\n");
+        for (int k = 0; k < 2; k++) {
+            text_printf(&t, "kernel k%d {\n  form legal \"c\"\n  arg @s : f64[] result\n", k);
+            text_put(&t, "  arg @n : f64[] result\n  for $i in 0..2 step 1 {\n");
+            for (int n = 1; n < rows[i].n[k]; n++) {
+                text_put(&t, "    fill [] @s[] = 1.0\n");
+            }
+            text_put(&t, "  }\n  fill [] @n[] = 1.0\n}\n");
+        }
+        OutputSet set = {.arena = &ctx.arena};
+        EmitOptions options = {.source_name = "test.tdsl", .tool_version = "0"};
+        KernelModule *m = read_module(&ctx, t.at);
+        assert_int_equal(target_c.emit(&target_c, &ctx, m, &options, &set), rows[i].fits);
+        assert_true(rows[i].fits || strstr(messages(&ctx), "more than 40000 tile statements"));
+        ctx_release(&ctx);
+    }
+}
+
 TESTS(TEST(nothing_is_warned_of_at_any_level),
       TEST(sizes_beyond_a_size_t_of_32_bits_are_refused_there),
       TEST(the_same_kernels_give_the_same_bytes),
       TEST(text_of_the_user_stays_in_comments_and_strings),
       TEST(names_are_unique_and_never_reserved), TEST(entries_refuse_what_they_cannot_compute),
-      TEST(verify_refuses_what_cannot_be_printed))
+      TEST(verify_refuses_what_cannot_be_printed),
+      TEST(more_statements_than_a_file_takes_are_a_limit))
