@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains and reductions. A chain is computed from left to right, one MAP node per link. A sum
- * over a product is taken apart first: tensors, and whatever else has summed indices, become
- * the operands of one einsum (in which the order of work is for others to choose); everything
- * that lacks them is applied to its result, scalars multiplied among themselves before. Only
- * where a factor that is no tensor meets one that has all the indices, nothing would be
+/* Chains and reductions. A chain is computed from left to right, one MAP node per link. A sum over a product is taken
+ * apart first: tensors, and whatever else has summed indices, become the operands of one einsum (in which the order of
+ * work is for others to choose); everything that lacks them is applied to its result, scalars multiplied among
+ * themselves before. Only where a factor that is no tensor meets one that has all the indices, nothing would be
  * contracted: that is elementwise work and a reduction. */
 #include "graph/build_parts.h"
 
@@ -137,8 +136,8 @@ static bool has_division(const CheckedExpr *e)
     return false;
 }
 
-/* Summed labels carry the stamp. `top`: nothing but minus signs around; there a divisor of a
- * float may be taken out of the sum. */
+/* Summed labels carry the stamp. `top`: nothing but minus signs around; there a divisor of a float may be taken out of
+ * the sum. */
 static void take_apart(Build *b, Product *p, const CheckedExpr *e, bool top)
 {
     bool exact = dtype_is_int(e->dtype) || e->dtype == DTYPE_BOOL;
@@ -220,8 +219,7 @@ static uint32_t count_labels(Build *b, const View *v, uint32_t n)
     return count;
 }
 
-/* Does one factor alone have all the indices? Then this is no contraction, but elementwise work
- * with a sum after it. */
+/* Does one factor alone have all the indices? Then this is no contraction, but elementwise work with a sum after it. */
 static bool is_elementwise(Build *b, const View *v, uint32_t n)
 {
     uint32_t all = count_labels(b, v, n);

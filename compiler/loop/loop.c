@@ -59,9 +59,8 @@ static char *word_from(Arena *a, const char *hint)
     return word;
 }
 
-/* Names are entered in the kernel's index when they are first looked for: readers and copies
- * make lists of their own. The value is the number to try next when the name is wished for
- * again. */
+/* Names are entered in the kernel's index when they are first looked for: readers and copies make lists of their own. The
+ * value is the number to try next when the name is wished for again. */
 static void index_names(Kernel *k)
 {
     if (k->names.arena == NULL) {

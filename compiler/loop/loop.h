@@ -14,16 +14,15 @@
  *     }
  *   (the dump writes values as calls: `mul(@X[i,k], @W[k,j])`.)
  *
- * Variables run over absolute positions, so a tile of a tile is still a position: a range
- * [start, start+span) clipped to
- * [.., limit). Loop variables are printed $m, the local indices of a tile statement without
- * '$'; both are Vars.
+ * Variables run over absolute positions, so a tile of a tile is still a position: a range [start, start+span) clipped
+ * to [.., limit). Loop variables are printed $m, the local indices of a tile statement without '$'; both are Vars.
  *
- * A tile statement means: for every value of its local indices, in any order,  dst[at] = value
- * (fold OP_COPY)  or dst[at] = fold(dst[at], value). With a fold, local indices that `at` lacks
- * are reduced; without one, `at` must be different for different index values. The value must
- * not read `dst` (unless at the very element it assigns). Keyword by shape (tile_kind): fill,
- * copy, map, reduce, matmul.
+ * A tile statement means: for every value of its local indices, in any order,
+ *     dst[at] = value                  (fold OP_COPY), or
+ *     dst[at] = fold(dst[at], value)
+ * With a fold, local indices that `at` lacks are reduced; without one, `at` must be different for different index values.
+ * The value must not read `dst` (unless at the very element it assigns). Keyword by shape (tile_kind): fill, copy, map,
+ * reduce, matmul.
  *
  * Forms. LOOP_TILED: as built. LOOP_LEGAL: as a target's legalise leaves it; local indices then
  * have a mode (loop, unroll, vector), a target's verify has the rest. All sizes 64-bit. Extents
@@ -61,8 +60,7 @@ typedef struct Affine {
 /* start <= v < start + span (span 0: no such bound), and v < limit (when clipped).
  *     0..N        whole: start 0, span 0, limit N
  *     $m:16<N     clipped tile
- *     $m:16       full tile: the enclosing `full` loop, or constant extents, prove that it fits
- */
+ *     $m:16       full tile: the enclosing `full` loop, or constant extents, prove that it fits */
 typedef struct Range {
     Affine start;
     int64_t span;
@@ -82,10 +80,9 @@ typedef struct Buffer {
     Span span;
 } Buffer;
 
-/* An argument of the kernel in calling order: parameters, then results. `whole`: the caller has
- * complex numbers of this type and of rank `whole_rank`, the buffer their parts along a last
- * dimension of extent 2 (same bytes; a rank of 0 is f32[1,2]). DTYPE_NONE: the caller has the
- * buffer as it is. */
+/* An argument of the kernel in calling order: parameters, then results. `whole`: the caller has complex numbers of this type
+ * and of rank `whole_rank`, the buffer their parts along a last dimension of extent 2 (same bytes; a rank of 0 is f32[1,2]).
+ * DTYPE_NONE: the caller has the buffer as it is. */
 typedef enum ArgRole { ARG_IN, ARG_INOUT, ARG_SCALAR, ARG_RESULT } ArgRole;
 typedef struct Arg {
     ArgRole role;
@@ -111,8 +108,8 @@ typedef struct Expr {
 /* A BLOCK groups statements: what is allocated in it ends with it. */
 typedef enum StmtKind { STMT_FOR, STMT_BLOCK, STMT_ALLOC, STMT_TILE } StmtKind;
 
-/* Which iterations a loop has, for step T: all (the last tile clipped), the full tiles only, or
- * the rest: at most one iteration, at the first position no full tile covers. */
+/* Which iterations a loop has, for step T: all (the last tile clipped), the full tiles only, or the rest: at most one
+ * iteration, at the first position no full tile covers. */
 typedef enum ForPart { FOR_ALL, FOR_FULL, FOR_REST } ForPart;
 
 typedef enum IndexMode { MODE_LOOP, MODE_UNROLL, MODE_VECTOR } IndexMode;
@@ -184,8 +181,7 @@ typedef struct KernelModule {
 Kernel *kernel_new(Arena *arena, Sym name);
 /* A copy whose lists may grow on their own; statements and expressions are shared. */
 Kernel *kernel_like(Arena *arena, const Kernel *k);
-/* A copy with variables and buffers numbered as its text names them, unused ones left out: the
- * last step of a builder. */
+/* A copy with variables and buffers numbered as its text names them, unused ones left out: the last step of a builder. */
 Kernel *kernel_numbered(Arena *arena, const Kernel *k);
 /* Names are made identifiers and unique among variables and buffers: a, a2, a3, ... */
 VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop);
@@ -211,8 +207,7 @@ static inline bool stmt_has_body(const Stmt *s)
 }
 TileKind tile_kind(const Stmt *tile);
 const char *tile_kind_name(TileKind kind);
-/* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says
- * nothing? */
+/* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says nothing? */
 bool arg_fits(const Kernel *k, const Arg *arg);
 /* Does its last dimension hold the parts of complex numbers? */
 bool buffer_has_parts(const Kernel *k, BufRef buf);
@@ -224,14 +219,12 @@ KernelModule *kernel_module_read(Ctx *ctx, uint32_t source);
 /* One kernel of a dump, verified; null after reporting. */
 Kernel *kernel_read(DumpReader *in, const DumpLine *line);
 
-/* ---- loop_verify.c: names, scopes, types; every access inside its buffer for all values of
- * the open dims; parallel loops write disjoint places; assigned places distinct; full tiles
- * proved. Reports E_DUMP. ---- */
+/* ---- loop_verify.c: names, scopes, types; every access inside its buffer for all values of the open dims; parallel loops write
+ * disjoint places; assigned places distinct; full tiles proved. Reports E_DUMP. ---- */
 bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage);
 
-/* ---- loop_eval.c: the reference interpreter: checks every access again as it runs, and that
- * nothing is read before it is written (alloc and results start as undefined). args in
- * Kernel.args order without results; results as graph_eval. ---- */
+/* ---- loop_eval.c: the reference interpreter: checks every access again as it runs, and that nothing is read before it is written
+ * (alloc and results start as undefined). args in Kernel.args order without results; results as graph_eval. ---- */
 bool loop_eval(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims,
                Tensor *const *args, Tensor **results);
 

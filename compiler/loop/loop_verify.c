@@ -464,8 +464,7 @@ static int64_t constant_values(const Stmt *s, VarRef var)
     return 0;
 }
 
-/* Do the local indices of `x` make a number digit by digit, as in 20*i + 4*j + k with j below 5
- * and k below 4? */
+/* Do the local indices of `x` make a number digit by digit, as in 20*i + 4*j + k with j below 5 and k below 4? */
 static bool is_mixed_radix(Verifier *v, const Stmt *s, Affine x)
 {
     int64_t reach = 0; /* of the digits so far: all less than the next coefficient */

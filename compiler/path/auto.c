@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The default: exact where the optimum is affordable; else starts from greedy, elimination and
- * bisection, then rounds of annealing and exact subtree re-optimisation from the best trees.
- * Work is counted in proposals. */
+/* The default: exact where the optimum is affordable; else starts from greedy, elimination and bisection, then rounds of
+ * annealing and exact subtree re-optimisation from the best trees. Work is counted in proposals. */
 #include <string.h>
 
 #include "path/search.h"

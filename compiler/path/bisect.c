@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recursive bisection: split the operands in two so that the labels across weigh little, then
- * split the halves. The labels already open count in every split's step alike, so the cut is
- * what a split pays. Halves are found by growing from a random operand and Fiduccia-Mattheyses
- * passes (each operand moved at most once, best prefix kept); small sets are left to the exact
- * search. An explicit stack holds the ranges still to be split. */
+/* Recursive bisection: split the operands in two so that the labels across weigh little, then split the halves. The
+ * labels already open count in every split's step alike, so the cut is what a split pays. Halves are found by growing
+ * from a random operand and Fiduccia-Mattheyses passes (each operand moved at most once, best prefix kept); small sets
+ * are left to the exact search. An explicit stack holds the ranges still to be split. */
 #include <string.h>
 
 #include "path/search.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preparation, all of it exact: the free steps (extent 1, repeats, lone labels), then
- * multiplying operands of equal label sets, which some best tree always begins with (moving
- * such an operand next to its twin never raises the cost of another step, and its own step
- * cannot be cheaper), then the split into connected parts. */
+/* Preparation, all of it exact: the free steps (extent 1, repeats, lone labels), then multiplying operands of equal
+ * label sets, which some best tree always begins with (moving such an operand next to its twin never raises the
+ * cost of another step, and its own step cannot be cheaper), then the split into connected parts. */
 #include "path/net.h"
 
 #include <math.h>
@@ -104,8 +103,7 @@ void net_prepare(const PathProblem *p, const uint8_t *skip, Arena *arena, Prepar
     out->net = (Net){p->n_operands, n_kept, start, label, weight, open};
 }
 
-/* The tensors alive while equal ones are multiplied: lists shrink in place as labels become
- * lone. */
+/* The tensors alive while equal ones are multiplied: lists shrink in place as labels become lone. */
 typedef struct Alive {
     uint32_t n;
     uint32_t *tensor; /* number in the tree */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What strategies search: a network whose labels all have extents above 1 (or 0), occur in two
- * operands or in one and the output, and never twice in one operand. Label lists are sorted.
- * Sizes are log2 doubles; exact numbers come back with path/account.c. */
+/* What strategies search: a network whose labels all have extents above 1 (or 0), occur in two operands or in
+ * one and the output, and never twice in one operand. Label lists are sorted. Sizes are log2 doubles; exact
+ * numbers come back with path/account.c. */
 #ifndef PATH_NET_H
 #define PATH_NET_H
 
@@ -35,8 +35,8 @@ typedef struct Prepared {
 /* Labels with `skip` set (may be null) count as extent 1. */
 void net_prepare(const PathProblem *p, const uint8_t *skip, Arena *arena, Prepared *out);
 
-/* Steps that any best tree may begin with: operands of equal label sets are multiplied, to a
- * fixpoint. What is left is split into connected parts, each a Net of its own. */
+/* Steps that any best tree may begin with: operands of equal label sets are multiplied, to a fixpoint. What is
+ * left is split into connected parts, each a Net of its own. */
 typedef struct Part {
     Net net;
     uint32_t
@@ -52,8 +52,8 @@ typedef struct Reduced {
     uint32_t n_parts;
 } Reduced;
 
-/* `simplify`: multiply twins, and make labels with the same occurrences one (their weights
- * add); not where labels may be sliced. `split`: into connected parts. */
+/* `simplify`: multiply twins, and make labels with the same occurrences one (their weights add); not where labels may
+ * be sliced. `split`: into connected parts. */
 void net_reduce(const Net *net, bool simplify, bool split, Arena *arena, Reduced *out);
 
 /* The operands of label l: holder[start[l] .. start[l + 1]), ascending. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generator. Boundary extents are favoured (0, 1, a tile, a tile and one), as are shared
- * and transposed uses, since that is where compilers of loops go wrong. */
+/* The generator. Boundary extents are favoured (0, 1, a tile, a tile and one), as are shared and transposed uses, since
+ * that is where compilers of loops go wrong. */
 #include "draft.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files: one .c and one .h for all kernels of a compilation, or both texts in one file.
- * Text is gathered in parts, since what the top of a file needs is known when its end has been
- * printed. */
+/* The files: one .c and one .h for all kernels of a compilation, or both texts in one file. Text is gathered in parts,
+ * since what the top of a file needs is known when its end has been printed. */
 #include <string.h>
 
 #include "backend/c/c.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What surrounds a kernel's loops: its prototype, the check of all sizes (which is also where
- * the workspace is counted), the entry that refuses what cannot be computed, the entry by
- * pointers, and the table that describes the kernel. */
+/* What surrounds a kernel's loops: its prototype, the check of all sizes (which is also where the workspace is counted),
+ * the entry that refuses what cannot be computed, the entry by pointers, and the table that describes the kernel. */
 #include <string.h>
 
 #include "backend/c/emit.h"
@@ -240,8 +239,7 @@ static void raise_need(Emitter *e, Height h)
                 e->own.need);
 }
 
-/* Prints the counting of one block's buffers; the highest point of each run of fixed sizes is
- * compared once. */
+/* Prints the counting of one block's buffers; the highest point of each run of fixed sizes is compared once. */
 static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
 {
     bool raised = true;
@@ -341,8 +339,7 @@ void kernel_sizes_emit(Emitter *e)
 
 /* ---- entries ---- */
 
-/* "B == NULL && o > 0 && v > 0": a null pointer where there are elements; null when there are
- * none. */
+/* "B == NULL && o > 0 && v > 0": a null pointer where there are elements; null when there are none. */
 static const char *missing_text(Emitter *e, uint32_t arg)
 {
     const Buffer *b = arg_buffer(e->w.k, arg);
@@ -598,8 +595,7 @@ static void tables_emit(Emitter *e)
     text_put(out, "};\n");
 }
 
-/* Of the plan as it is dumped, without places: equal plans have equal digests, wherever they
- * came from. */
+/* Of the plan as it is dumped, without places: equal plans have equal digests, wherever they came from. */
 static const char *digest_text(const Emitter *e)
 {
     Text t;

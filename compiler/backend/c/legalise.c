@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TILED to LEGAL for C: the walk. Loops and buffers stay as they are; a tile statement becomes
- * statements that a printer can print one for one. */
+/* TILED to LEGAL for C: the walk. Loops and buffers stay as they are; a tile statement becomes statements that a
+ * printer can print one for one. */
 #include "backend/c/legalise.h"
 
 #include "backend/c/c.h"
@@ -16,8 +16,7 @@ static bool folds_indices(const Kernel *k, const Stmt *s)
     return false;
 }
 
-/* Elements side by side are written one after the other: the index with unit stride in the
- * destination goes innermost. */
+/* Elements side by side are written one after the other: the index with unit stride in the destination goes innermost. */
 static void plain_emit(Legaliser *l, const Stmt *s)
 {
     TileIndex *index = ARENA_ARRAY(l->arena, (size_t)s->n_index + 1, TileIndex);

@@ -77,8 +77,8 @@ const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n);
 /* ---- legalise_access.c ---- */
 /* Does the element's address grow by exactly one when v does? */
 bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
-/* Can the value be computed for a vector of values of v: plain arithmetic on elements that
- * stand side by side or do not depend on v? *unit: at least one stands side by side. */
+/* Can the value be computed for a vector of values of v: plain arithmetic on elements that stand side by side or
+ * do not depend on v? *unit: at least one stands side by side. */
 bool expr_vectorises(const Kernel *k, const Expr *value, VarRef v, DType t, bool *unit);
 /* The most values the range can have; INT64_MAX when only open dims bound it. */
 int64_t range_most(Range r);
@@ -102,8 +102,7 @@ Blocks range_blocks(Range r, int64_t want, int64_t unit);
 /* Opens the loop if there is one: *base is where the block starts, *block its positions. */
 void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, Range *block);
 
-/* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ----
- */
+/* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ---- */
 bool legalise_matmul(Legaliser *l, const Stmt *s);
 void legalise_reduce(Legaliser *l, const Stmt *s);
 

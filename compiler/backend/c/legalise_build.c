@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making LEGAL statements: a stack of open loops, variables used again where loops stand beside
- * each other, and the accesses of a statement with some of its variables replaced. */
+/* Making LEGAL statements: a stack of open loops, variables used again where loops stand beside each other, and the
+ * accesses of a statement with some of its variables replaced. */
 #include "backend/c/legalise.h"
 
 #include <string.h>

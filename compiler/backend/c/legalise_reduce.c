@@ -135,8 +135,7 @@ static const Expr *neutral(Reduce *r)
     return expr_const(r->l->arena, op_neutral(r->s->fold, r->t));
 }
 
-/* An accumulator for one position: what is left of the statement's indices is folded into it.
- */
+/* An accumulator for one position: what is left of the statement's indices is folded into it. */
 static void scalar_emit(Reduce *r, uint32_t n, const TileIndex *rest)
 {
     Legaliser *l = r->l;

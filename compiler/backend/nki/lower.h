@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the legaliser. A TILED statement has labels (its local indices, with ranges that are
- * numbers once the loops around are unrolled). It is cut into boxes of labels; in a box, an
- * operand is a view: some labels on partitions, the others on the free axis, both in row-major
- * order. `view_of` finds or makes the tile that holds it: by DMA, from a block on chip, or by
- * transposing on the Tensor engine; what it made is remembered until the buffer changes or room
- * is needed. */
+/* Inside the legaliser. A TILED statement has labels (its local indices, with ranges that are numbers once the loops around are
+ * unrolled). It is cut into boxes of labels; in a box, an operand is a view: some labels on partitions, the others on the free
+ * axis, both in row-major order. `view_of` finds or makes the tile that holds it: by DMA, from a block on chip, or by
+ * transposing on the Tensor engine; what it made is remembered until the buffer changes or room is needed. */
 #ifndef BACKEND_NKI_LOWER_H
 #define BACKEND_NKI_LOWER_H
 
@@ -207,8 +205,7 @@ void make_memset(Lower *l, TileView dst, double value);
 void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first);
 void make_transpose(Lower *l, TileView dst, TileView src);
 void make_reduce(Lower *l, TileView dst, Op fold, TileView src);
-/* Between HBM buffer `place` and the tile: p labels on partitions, f labels on the free axis of
- * the box. */
+/* Between HBM buffer `place` and the tile: p labels on partitions, f labels on the free axis of the box. */
 void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, TileView tile,
               bool store);
 TileView view_ones(Lower *l);
@@ -259,8 +256,7 @@ void lower_map(Lower *l, const Stmt *s, bool overwrite);
 /* Is the statement one over vectors in HBM, long enough to be spread over partitions? */
 bool lower_is_flat(Lower *l, const Stmt *s);
 void lower_parts(Lower *l, const Stmt *re, const Stmt *im);
-/* Evaluates `e` over a box; `bound` (or BUF_NONE) is a buffer whose value is the tile
- * `bound_view`. */
+/* Evaluates `e` over a box; `bound` (or BUF_NONE) is a buffer whose value is the tile `bound_view`. */
 #define LOWER_NONE UINT32_MAX
 typedef struct Evaluation {
     Lower *l;

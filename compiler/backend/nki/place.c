@@ -148,8 +148,7 @@ static uint32_t count_users(const Kernel *k, BufRef buf)
     return count;
 }
 
-/* The positions an affine of one statement takes in a dimension: [lo, hi), by one index or
- * none. */
+/* The positions an affine of one statement takes in a dimension: [lo, hi), by one index or none. */
 static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int64_t *hi,
                       int32_t *by)
 {

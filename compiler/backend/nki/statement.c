@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements that are no matmul: maps, copies, fills and reductions, box by box. Which label
- * goes on partitions is chosen by how many of them it fills, what lies contiguous in HBM and
- * how blocks on chip already lie; reduced labels go last on the free axis. */
+/* Statements that are no matmul: maps, copies, fills and reductions, box by box. Which label goes on partitions is chosen by how
+ * many of them it fills, what lies contiguous in HBM and how blocks on chip already lie; reduced labels go last on the free
+ * axis. */
 #include "backend/nki/lower.h"
 
 typedef struct Shape {
@@ -40,8 +40,8 @@ static double suits(const Lower *l, const Place *x, uint32_t label)
     return 1.0;
 }
 
-/* With `p` on partitions, does the free axis have a reduced label, which goes last, where
- * another lies contiguous? Then an access takes its elements one by one. */
+/* With `p` on partitions, does the free axis have a reduced label, which goes last, where another
+ * lies contiguous? Then an access takes its elements one by one. */
 static double keeps_runs(const Lower *l, const Place *dst, const Place *x, uint32_t p,
                          uint32_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the target has: element types, operations, extents and ranks of a TILED kernel, looked
- * at before anything is lowered. */
+/* What the target has: element types, operations, extents and ranks of a TILED kernel, looked at
+ * before anything is lowered. */
 #include "backend/nki/lower.h"
 
 bool lower_refuse(Lower *l, Span span, const char *what)

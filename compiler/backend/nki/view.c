@@ -158,8 +158,7 @@ static void cache_mark_raw(Lower *l, TileView part)
     }
 }
 
-/* What tells one view of a buffer from another: its version, and strides and counts in the flat
- * tensor. */
+/* What tells one view of a buffer from another: its version, and strides and counts in the flat tensor. */
 uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, int64_t *key)
 {
     const Buffer *b = &l->from->bufs.at[x->buf];
@@ -231,8 +230,7 @@ TileView view_broadcast(Lower *l, TileView row, int64_t np)
 
 static TileView make_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 
-/* Position of a box's first point on the free axis `f` of `whole`, and the stride of its label
- * `along` there. */
+/* Position of a box's first point on the free axis `f` of `whole`, and the stride of its label `along` there. */
 static int64_t linear(Labels f, const Box *whole, const Box *part, uint32_t along,
                       int64_t *stride)
 {
@@ -263,8 +261,7 @@ static void batch_close(Lower *l, Batch *b, TileView to)
     b->open = false;
 }
 
-/* dst[p, f] of a box from views with labels of `f` on partitions: only those in `together` vary
- * in one transpose. */
+/* dst[p, f] of a box from views with labels of `f` on partitions: only those in `together` vary in one transpose. */
 static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
                            TileView dst, Labels together)
 {
@@ -357,8 +354,7 @@ static bool all_there(const Place *x, Labels list, const Box *box)
     return true;
 }
 
-/* Does the contiguous label lie on partitions, so that the tile is loaded as it lies and
- * transposed? */
+/* Does the contiguous label lie on partitions, so that the tile is loaded as it lies and transposed? */
 static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
@@ -402,8 +398,7 @@ static TileView load_view(Lower *l, const Place *x, Labels p, Labels f, const Bo
     return tile;
 }
 
-/* The box of a longer load that has `box` as a run of its free axis; false when there is none.
- */
+/* The box of a longer load that has `box` as a run of its free axis; false when there is none. */
 static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, Box *out)
 {
     int64_t bytes = nki_bytes(l->from->bufs.at[x->buf].dtype), inner = 1;
@@ -445,8 +440,7 @@ static bool widen(const Lower *l, const Place *x, Labels f, const Box *box, Box 
     return wider;
 }
 
-/* The contiguous label of an access when it is at one position in this box but moves over
- * others; else -1. */
+/* The contiguous label of an access when it is at one position in this box but moves over others; else -1. */
 static int32_t loose_unit(const Lower *l, const Place *x, const Box *box)
 {
     for (uint32_t d = 0; d < x->rank; d++) {
@@ -474,8 +468,7 @@ static Labels as_they_lie(const Place *x, Labels list, uint32_t last)
     return out;
 }
 
-/* A tile with more positions of the contiguous label than asked for, of which the view is every
- * n-th element. */
+/* A tile with more positions of the contiguous label than asked for, of which the view is every n-th element. */
 static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
                          TileView *out)
 {

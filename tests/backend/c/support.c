@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Suites of kernels for the C target (support.h). Arguments lie right before a page that must
- * not be touched, with a pattern before them; the data are small integers, so that every order
- * of sums gives the same bits. */
+/* Suites of kernels for the C target (support.h). Arguments lie right before a page that must not be touched, with a
+ * pattern before them; the data are small integers, so that every order of sums gives the same bits. */
 #define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
 #include "support.h"
 
@@ -342,8 +341,8 @@ void suite_finish(Suite *s)
 {
     Str c, h;
     emit_module(&s->ctx, &s->legal, true, &c, &h);
-    /* A library under AddressSanitizer can only be loaded into a program that is, too; the rest
-     * is then left to builds that are not. */
+    /* A library under AddressSanitizer can only be loaded into a program that is, too; the rest is then left to builds
+     * that are not. */
 #if defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
     bool sanitized = true;
 #else
