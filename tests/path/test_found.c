@@ -11,9 +11,9 @@
 #define FOUND TDSL_SOURCE_DIR "/tests/path/found.txt"
 #define MOST  7000
 
-typedef enum Kind { CHAIN, RING, TREE, LATTICE, REGULAR, HYPER, MIXED, PARTS } Kind;
-static const char *const kind_names[] = {"chain",   "ring",  "tree",  "lattice",
-                                         "regular", "hyper", "mixed", "parts"};
+typedef enum Kind { CHAIN, RING, TREE, LATTICE, REGULAR, HYPER, MIXED, PARTS, DENSE } Kind;
+static const char *const kind_names[] = {"chain", "ring",  "tree",  "lattice", "regular",
+                                         "hyper", "mixed", "parts", "dense"};
 
 /* Labels are added with their holders; operands list them in that order. */
 typedef struct Maker {
@@ -112,6 +112,11 @@ static void make_pairs(Maker *m, Kind kind, int64_t most)
         case PARTS: /* rings of five, twins among them */
             join(m, k, k % 5 == 4 || k + 1 == m->n ? k - k % 5 : k + 1, some_size(m, most));
             break;
+        case DENSE: /* every pair of operands: more labels than a word has bits */
+            for (uint32_t i = 0; i < k; i++) {
+                join(m, i, k, some_size(m, most));
+            }
+            break;
         default:
             break;
         }
@@ -173,6 +178,8 @@ static const Case cases[] = {
     {TREE, 24, 6, 3, NULL, {0}},
     {REGULAR, 26, 2, 0, NULL, {0}},
     {HYPER, 22, 4, 1, NULL, {0}},
+    {DENSE, 13, 3, 2, "exact", {.effort = 1}},
+    {DENSE, 13, 3, 2, "exact", {.effort = 1, .objective = PATH_WRITE}},
     {REGULAR, 60, 5, 4, NULL, {0}},
     {HYPER, 70, 3, 0, NULL, {0}},
     {MIXED, 50, 4, 3, NULL, {0}},
@@ -253,6 +260,34 @@ static void case_run(Text *t, const Case *c)
     ctx_release(&ctx);
 }
 
+/* A greedy tree improved by exact subtrees under limits that some, or all, of its tensors break. */
+static void limits_put(Text *t)
+{
+    for (int limit = 0; limit < 12; limit++) {
+        ctx_init(&ctx);
+        PathProblem p = problem_make(limit % 2 == 0 ? REGULAR : LATTICE, 36, 3, 2);
+        Prepared prepared;
+        net_prepare(&p, NULL, &ctx.arena, &prepared);
+        const Net *net = &prepared.net;
+        PathOptions o = {.effort = 1};
+        Search s = {.arena = &ctx.arena, .options = &o, .rng = {5}};
+        s.model = (Model){PATH_FLOPS, 6.0, limit, soft_table_new(&ctx.arena, SOFT_STEPS),
+                          soft_table_new(&ctx.arena, ROUGH_STEPS)};
+        PathStep *steps = ARENA_ARRAY(&ctx.arena, net->n, PathStep);
+        greedy_run(net, (GreedyStyle){1.0, 0.0}, &s.rng, &ctx.arena, steps);
+        Tree tree;
+        tree_init(&tree, net, &ctx.arena);
+        tree_set(&tree, &s.model, steps, &ctx.arena);
+        Score before = tree_total(&tree, &s.model);
+        subtree_improve(&s, &tree, 6, 20);
+        Score after = tree_total(&tree, &s.model);
+        assert_false(score_less(before, after));
+        text_printf(t, "subtrees within 2^%d: over %.4f to %.4f, cost %.4f to %.4f\n", limit,
+                    before.over, after.over, before.cost, after.cost);
+        ctx_release(&ctx);
+    }
+}
+
 static void test_searches_find_what_they_found(void **state)
 {
     (void)state;
@@ -280,6 +315,7 @@ static void test_searches_find_what_they_found(void **state)
             case_run(&t, &c);
         }
     }
+    limits_put(&t);
     assert_golden(&out, FOUND, t.at);
     arena_release(&out);
 }
