@@ -105,6 +105,10 @@ void tree_set(Tree *t, const Model *m, const PathStep *steps, Arena *scratch);
 void tree_get(const Tree *t, PathStep *steps, Arena *scratch);
 /* Recomputes legs, sizes and costs bottom up, after a change of shape or of `keep`. */
 void tree_refresh(Tree *t, const Model *m, Arena *scratch);
+/* One label is sliced, or no more: what tree_refresh would make of it, in time independent of
+ * the number of labels. */
+void tree_slice(Tree *t, const Model *m, uint32_t bit);
+void tree_unslice(Tree *t, const Model *m, uint32_t bit, Arena *scratch);
 Score tree_total(const Tree *t, const Model *m);
 /* Nodes with children before parents: inner nodes only, n - 1 of them. */
 void tree_postorder(const Tree *t, uint32_t *order, uint32_t *stack);

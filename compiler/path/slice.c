@@ -66,9 +66,8 @@ static uint32_t largest_node(const Tree *t)
 
 static void slicer_add(Slicer *z, uint32_t bit)
 {
-    bits_clear(z->t->keep, bit);
     z->bit[z->n_bits++] = bit;
-    tree_refresh(z->t, &z->s->model, z->s->arena);
+    tree_slice(z->t, &z->s->model, bit);
 }
 
 /* Slices labels of the largest tensor, the cheapest first, until everything fits. */
@@ -105,7 +104,7 @@ static void slicer_fill(Slicer *z, double heat)
 
 static void slicer_drop(Slicer *z, uint32_t i)
 {
-    bits_set(z->t->keep, z->bit[i]);
+    tree_unslice(z->t, &z->s->model, z->bit[i], z->s->arena);
     z->bit[i] = z->bit[--z->n_bits];
 }
 
@@ -115,14 +114,12 @@ static void slicer_trim(Slicer *z)
     for (uint32_t i = 0; i < z->n_bits;) {
         uint32_t bit = z->bit[i], last = z->bit[z->n_bits - 1];
         slicer_drop(z, i);
-        tree_refresh(z->t, &z->s->model, z->s->arena);
         if (z->t->size[largest_node(z->t)] <= z->s->model.limit + 1e-9) {
             continue;
         }
         z->bit[z->n_bits++] = last;
         z->bit[i] = bit;
-        bits_clear(z->t->keep, bit);
-        tree_refresh(z->t, &z->s->model, z->s->arena);
+        tree_slice(z->t, &z->s->model, bit);
         i++;
     }
 }
@@ -141,7 +138,6 @@ static void slicer_move(Slicer *z, double heat)
     for (uint32_t k = 0; k < drops && z->n_bits > 0; k++) {
         slicer_drop(z, (uint32_t)rng_below(&z->s->rng, z->n_bits));
     }
-    tree_refresh(z->t, &z->s->model, z->s->arena);
     slicer_fill(z, FILL_HEAT);
     double now = slicer_cost(z);
     if (now - was <= heat * z->walk.table[rng_next(&z->s->rng) & (WALK_STEPS - 1)]) {

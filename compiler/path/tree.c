@@ -249,6 +249,76 @@ void tree_refresh(Tree *t, const Model *m, Arena *scratch)
     arena_reset(scratch, mark);
 }
 
+static void node_recost(Tree *t, const Model *m, uint32_t x)
+{
+    if (x >= t->n) {
+        t->cost[x] =
+            model_step(m, t->both[x], t->size[t->left[x]], t->size[t->right[x]], t->size[x]);
+    }
+}
+
+void tree_slice(Tree *t, const Model *m, uint32_t bit)
+{
+    uint32_t last = 2 * t->n - 2;
+    double weight = t->bit_weight[bit];
+    bits_clear(t->keep, bit);
+    for (uint32_t x = t->n; x <= last; x++) {
+        bool held =
+            bits_has(tree_legs(t, t->left[x]), bit) || bits_has(tree_legs(t, t->right[x]), bit);
+        t->both[x] -= held ? weight : 0.0;
+    }
+    for (uint32_t x = 0; x <= last; x++) {
+        if (bits_has(tree_legs(t, x), bit)) {
+            bits_clear(tree_legs(t, x), bit);
+            t->size[x] -= weight;
+            tree_mark(t, x);
+        }
+    }
+    for (uint32_t x = t->n; x <= last; x++) {
+        node_recost(t, m, x);
+    }
+}
+
+void tree_unslice(Tree *t, const Model *m, uint32_t bit, Arena *scratch)
+{
+    ArenaMark mark = arena_mark(scratch);
+    uint32_t *order = ARENA_ARRAY(scratch, t->n, uint32_t), last = 2 * t->n - 2;
+    uint8_t *inside = ARENA_ARRAY(scratch, (size_t)last + 1, uint8_t);
+    uint8_t *outside = ARENA_ARRAY(scratch, (size_t)last + 1, uint8_t);
+    double weight = t->bit_weight[bit];
+    tree_postorder(t, order, ARENA_ARRAY(scratch, (size_t)t->n + 1, uint32_t));
+    bits_set(t->keep, bit);
+    for (uint32_t k = 0; k < t->n; k++) {
+        inside[k] = bits_has(t->leaf + (size_t)k * t->words, bit);
+    }
+    for (uint32_t i = 0; i + 1 < t->n; i++) {
+        inside[order[i]] = inside[t->left[order[i]]] | inside[t->right[order[i]]];
+    }
+    outside[last] = bits_has(t->open, bit);
+    for (uint32_t i = t->n - 1; i-- > 0;) {
+        uint32_t x = order[i], a = t->left[x], b = t->right[x];
+        outside[a] = outside[x] | inside[b];
+        outside[b] = outside[x] | inside[a];
+    }
+    for (uint32_t x = 0; x <= last; x++) { /* a leaf holds its labels whatever is outside */
+        if (inside[x] && (outside[x] || x < t->n)) {
+            bits_set(tree_legs(t, x), bit);
+            t->size[x] += weight;
+            tree_mark(t, x);
+        }
+    }
+    for (uint32_t i = 0; i + 1 < t->n; i++) {
+        uint32_t x = order[i];
+        bool held =
+            bits_has(tree_legs(t, t->left[x]), bit) || bits_has(tree_legs(t, t->right[x]), bit);
+        t->both[x] += held ? weight : 0.0;
+    }
+    for (uint32_t i = 0; i + 1 < t->n; i++) {
+        node_recost(t, m, order[i]);
+    }
+    arena_reset(scratch, mark);
+}
+
 void tree_set(Tree *t, const Model *m, const PathStep *steps, Arena *scratch)
 {
     for (uint32_t k = 0; k + 1 < t->n; k++) {
