@@ -195,7 +195,7 @@ static bool job_limited(Job *j, PathResult *out, bool *proved)
     s->sliced = ARENA_ARRAY(s->arena, part->net.n_labels, uint8_t);
     s->effort = effort > 1 && slices ? 1 : effort;
     s->model.limit = slices ? INFINITY : limit;
-    s->later = slices ? effort * search_budget(s, &part->net) : 0;
+    s->later = slices ? slice_budget(s, &part->net) : 0;
     bool found = part->net.n == 1 || j->row->search(s, &part->net, steps);
     s->effort = effort;
     s->model.limit = limit;

@@ -210,6 +210,8 @@ void anneal_sweeps(Search *s, Tree *t, Walk *walk, double heat, double depth, ui
  * tensor is above the limit. `out` holds a first tree. Returns the log2 cost over all slices.
  */
 double slice_search(Search *s, const Net *net, PathStep *out);
+/* The proposals that it plans. */
+uint64_t slice_budget(const Search *s, const Net *net);
 /* Proposals that one unit of effort grants. */
 uint64_t search_budget(const Search *s, const Net *net);
 /* Work comes in stages, each a search of its own that goes on from the best so far: one unit of

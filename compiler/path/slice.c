@@ -13,7 +13,10 @@
 #define LEVELS    100
 #define GROUP     6   /* sweeps between slice moves */
 #define FILL_HEAT 0.1 /* noise in the choice of what to slice */
-#define MELTS     6   /* rounds from high temperature, and as many from lower ones */
+#define MELTS     9   /* rounds from high temperature, and as many from lower ones */
+#define SHARE     5   /* of the work, against that of a search without slices */
+#define FEW_SHARE 2   /* the same below MANY operands */
+#define MANY      200
 
 typedef struct Slicer {
     Search *s;
@@ -229,11 +232,21 @@ static void slicer_stage(Slicer *z, const Tree *first, Tree *last, uint32_t unit
     slicer_polish(z, best, best_cost);
 }
 
+static uint64_t slice_unit(const Search *s, const Net *net)
+{
+    return (net->n < MANY ? FEW_SHARE : SHARE) * search_budget(s, net);
+}
+
+uint64_t slice_budget(const Search *s, const Net *net)
+{
+    return s->options->effort * slice_unit(s, net);
+}
+
 double slice_search(Search *s, const Net *net, PathStep *out)
 {
     ArenaMark mark = arena_mark(s->arena);
-    uint64_t unit = search_budget(s, net);
-    search_plan(s, s->effort * unit);
+    uint64_t unit = slice_unit(s, net);
+    search_plan(s, slice_budget(s, net));
     Tree t;
     tree_init(&t, net, s->arena);
     tree_set(&t, &s->model, out, s->arena);

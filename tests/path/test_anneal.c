@@ -140,6 +140,35 @@ static void test_what_sweeps_keep_up_to_date_is_what_a_tree_from_scratch_has(voi
     }
 }
 
+static void test_slicing_one_label_is_what_a_refresh_makes_of_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        static Bench b;
+        bench_open(&b, &cases[i], false);
+        Tree *t = &b.tree;
+        for (uint32_t l = 0; l < 12; l++) {
+            tree_slice(t, &b.search.model, t->bit[l * 3]);
+        }
+        for (uint32_t l = 0; l < 12; l += 2) {
+            tree_unslice(t, &b.search.model, t->bit[l * 3], &b.ctx.arena);
+        }
+        Tree fresh = tree_clone(t, &b.ctx.arena);
+        tree_refresh(&fresh, &b.search.model, &b.ctx.arena);
+        for (uint32_t x = 0; x < 2 * t->n - 1; x++) {
+            assert_memory_equal(tree_legs(t, x), tree_legs(&fresh, x),
+                                t->words * sizeof(uint64_t));
+            assert_true(t->some[x] == fresh.some[x]);
+            same(t->size[x], fresh.size[x], "size", i, x);
+            if (x >= t->n) {
+                same(t->both[x], fresh.both[x], "the step's labels", i, x);
+                same(t->cost[x], fresh.cost[x], "cost", i, x);
+            }
+        }
+        ctx_release(&b.ctx);
+    }
+}
+
 static void test_trees_are_the_same_with_and_without_special_instructions(void **state)
 {
     (void)state;
@@ -175,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_sweeps_keep_up_to_date_is_what_a_tree_from_scratch_has),
+        cmocka_unit_test(test_slicing_one_label_is_what_a_refresh_makes_of_it),
         cmocka_unit_test(test_trees_are_the_same_with_and_without_special_instructions),
         cmocka_unit_test(test_sweeps_move_and_keep_the_limit),
     };
