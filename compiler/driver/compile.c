@@ -82,7 +82,8 @@ static bool pass_nest(Compilation *c)
     for (uint32_t k = 0; k < n; k++) {
         const Graph *g = c->module->graphs.at[k];
         c->nests[k] = c->no_fuse ? nest_unfused(c->ctx, c->arena, g, c->target->machine)
-                                 : nest_greedy(c->ctx, c->arena, g, c->target->machine);
+                                 : nest_choose(c->ctx, c->arena, g, c->target->machine,
+                                               c->path.options.effort);
         nest_warn_spills(c->ctx, c->nests[k]);
     }
     return true;
@@ -103,8 +104,7 @@ static bool pass_loop(Compilation *c)
 /* For targets whose machines have no complex numbers. */
 static bool pass_complex(Compilation *c)
 {
-    const uint32_t complex = 1u << DTYPE_C64 | 1u << DTYPE_C128;
-    if ((c->target->machine->dtypes & complex) == complex) {
+    if (c->target->machine->complex_numbers) {
         return true;
     }
     for (uint32_t k = 0; k < c->tiled->kernels.n; k++) {

@@ -85,8 +85,12 @@ static void put_nest(const Compilation *c, uint32_t k, Text *out)
 static bool take_nest(Compilation *c, uint32_t k, DumpReader *r, const DumpLine *line)
 {
     (void)r;
-    c->nests[k] = nest_read(c->ctx, c->arena, c->module->graphs.at[k], line);
-    return c->nests[k] != NULL;
+    Nest *nest = nest_read(c->ctx, c->arena, c->module->graphs.at[k], line);
+    c->nests[k] = nest;
+    if (nest != NULL) {
+        nest_estimate(c->ctx, c->target->machine, nest);
+    }
+    return nest != NULL;
 }
 
 static bool verify_nest(Compilation *c, uint32_t k, const char *pass)

@@ -19,8 +19,8 @@
 static double traffic_factor(const Target *target)
 {
     const Machine *m = target->machine;
-    bool known = m->multiply_adds_per_second > 0 && m->bytes_per_second > 0;
-    return known ? m->multiply_adds_per_second * 8.0 / m->bytes_per_second : 0.0;
+    bool known = m->time.multiply_add > 0 && m->n_levels > 0;
+    return known ? 8.0 / (m->time.multiply_add * m->level[0].bytes_per_second) : 0.0;
 }
 
 static bool parse_path_options(ToolRun *t, const Request *r, PathOptions *p)

@@ -146,6 +146,25 @@ static void report_nest(const Compilation *c, uint32_t k, Text *out)
     }
 }
 
+static void put_price(const Machine *m, const char *what, const NestCost *cost, Text *out)
+{
+    text_printf(out, "  %-8s %.3g s by the model", what, cost->seconds);
+    for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
+        text_printf(out, ", %s ", m->level[v].name);
+        put_bytes(out, cost->bytes[v] < 9e18 ? (int64_t)cost->bytes[v] : INT64_MAX);
+    }
+    text_char(out, '\n');
+}
+
+static void report_price(const Compilation *c, uint32_t k, Text *out)
+{
+    const Nest *nest = c->nests[k];
+    if (nest->cost.seconds > 0) {
+        put_price(c->target->machine, "chosen:", &nest->cost, out);
+        put_price(c->target->machine, "unfused:", &nest->unfused, out);
+    }
+}
+
 static bool has_open_dims(const Graph *g)
 {
     return g->dims.list.n > 0;
@@ -178,6 +197,7 @@ void compilation_report(const Compilation *c, Text *out)
         }
         report_values(c, k, out);
         report_nest(c, k, out);
+        report_price(c, k, out);
         text_put(out, "  memory: arguments and results ");
         put_bytes(out, t.compulsory);
         text_put(out, ", spilled ");
@@ -319,9 +339,9 @@ void compilation_report_json(const Compilation *c, Text *out)
         text_printf(
             out,
             "], \"bytes_compulsory\": %lld, \"bytes_spilled\": %lld, \"multiply_adds\": %lld, "
-            "\"multiply_adds_executed\": %lld",
+            "\"multiply_adds_executed\": %lld, \"seconds\": %.9g, \"seconds_unfused\": %.9g",
             (long long)t.compulsory, (long long)t.spilled, (long long)t.multiply_adds,
-            (long long)t.executed);
+            (long long)t.executed, c->nests[k]->cost.seconds, c->nests[k]->unfused.seconds);
         const TextLength *length = output_length(&c->outputs, g->name->text);
         if (length != NULL) {
             text_printf(out, ", \"text_lines\": %lld, \"text_bytes\": %lld",

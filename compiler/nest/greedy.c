@@ -61,7 +61,7 @@ static bool fits(Greedy *f, uint32_t n_nodes, const NodeRef *nodes)
         bytes = sat_add(bytes, least_bytes(f->g, nodes[k], n_axes, axes));
         internal_open |= n_axes == 0 && has_open_dim(graph_node(f->g, nodes[k]));
     }
-    int64_t capacity = f->machine->space[SPACE_TILE].capacity;
+    int64_t capacity = machine_tile_capacity(f->machine);
     arena_reset(f->arena, mark);
     return !internal_open && (capacity == 0 || bytes <= capacity);
 }

@@ -94,12 +94,23 @@ typedef struct NestValue {
     int64_t bytes;      /* where it lives, for typical extents; saturating */
 } NestValue;
 
+/* For typical extents; price.c says how. */
+typedef struct NestCost {
+    double seconds;
+    double arithmetic;            /* seconds of it that no traffic hides */
+    double bytes[MACHINE_LEVELS]; /* that leave each level for the one inside of it, or come
+                                     back */
+} NestCost;
+
 typedef struct Nest {
     const Graph *graph;
     uint32_t n_axes, n_items;
     const NestAxis *axes;
     const NestItem *items;   /* preorder */
     const NestValue *values; /* [nodes] */
+    NestCost cost;           /* of this nest, when a planner made it */
+    NestCost unfused;        /* and of none at all */
+    uint64_t steps;          /* of the search: trees priced */
 } Nest;
 
 static inline bool nest_is_loop(const NestItem *item)
@@ -128,12 +139,18 @@ bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage);
 void nest_dump(const Nest *nest, Text *out);
 Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line);
 
+/* ---- price.c ---- Sets `cost` and `unfused`. */
+void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest);
+
 /* ---- planners ---- All decide for the machine and typical extents, and count steps. */
 
 /* Every value in an item of its own: what --no-fuse gives. */
 Nest *nest_unfused(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine);
 /* In program order, each value joins the loops of what it reads while the blocks fit. */
 Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine);
+/* The cheapest that a search of so much effort finds, never worse than these two by the model. */
+Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
+                  uint32_t effort);
 
 /* Warns -Wspill for every value in the workspace (bytes for typical extents, reason). */
 void nest_warn_spills(Ctx *ctx, const Nest *nest);

@@ -56,7 +56,7 @@ static bool is_open(const Node *n)
 /* Values between top-level items: on chip, whole, while there is room for them. */
 static void place_crossing(const NestFacts *f, const Machine *machine, NestValue *values)
 {
-    int64_t capacity = machine == NULL ? 0 : machine->space[SPACE_TILE].capacity, used = 0;
+    int64_t capacity = machine == NULL ? 0 : machine_tile_capacity(machine), used = 0;
     for (uint32_t k = 0; k < f->n_stored; k++) {
         NodeRef n = f->stored[k];
         NestValue *v = &values[n];

@@ -140,8 +140,8 @@ void greedy_tiles(Greedy *f, const Group *group, uint32_t n_axes, const NestAxis
         c.extent[x] = dim_typical(&f->g->dims, axes[x].extent);
     }
     find_internal(&c);
-    int64_t capacity = f->machine->space[SPACE_TILE].capacity / 2;
-    int64_t most = f->machine->tile_n > TILE_MAX ? f->machine->tile_n : TILE_MAX;
+    int64_t capacity = machine_tile_capacity(f->machine) / 2;
+    int64_t most = f->machine->tile.n > TILE_MAX ? f->machine->tile.n : TILE_MAX;
     choose_cuts(&c, capacity);
     for (uint32_t pass = 0; pass < 2; pass++) {
         bool grown = true;

@@ -26,27 +26,54 @@ typedef enum Space {
 const char *space_name(Space s); /* "arg", "workspace", "tile", "acc" */
 bool space_from_name(Str name, Space *out);
 
-typedef struct SpaceInfo {
-    const char *name;   /* the machine's own word: "L2", "SBUF" */
-    int64_t capacity;   /* bytes; 0: no limit */
-    int64_t partitions; /* size of a partition dimension (128), or 0: flat memory */
-    int64_t max_free;   /* bytes per partition of one tile, or 0 */
-} SpaceInfo;
+/* One level of memory, seen from the level inside of it. */
+typedef struct MemoryLevel {
+    const char *name;        /* the machine's own word: "memory", "L2", "SBUF" */
+    int64_t capacity;        /* bytes; 0: no limit */
+    double bytes_per_second; /* from it to the level inside of it */
+    int64_t granule;         /* bytes that every run of contiguous ones costs beside its own */
+} MemoryLevel;
 
-/* A machine as numbers. Times are in seconds, rates per second; 0 means unknown or unlimited.
- */
+#define MACHINE_LEVELS 4
+
+/* What one contraction is cut into inside of its shared loops: a register tile of m x n, over k
+ * at a time, from a packed block of k x block_n. */
+typedef struct ContractionTiles {
+    int64_t m, n, k, block_n;
+    int64_t direct; /* elements of an operand up to which nothing is packed */
+} ContractionTiles;
+
+/* Seconds of one element (f32; wider ones in proportion), of one execution. */
+typedef struct MachineTimes {
+    double multiply_add; /* in a full register tile */
+    double pack,
+        pack_line; /* into a panel along lines of memory, and one line for each element */
+    double row;    /* a run of elements of a panel or a register tile, however short */
+    double join, join_edge;    /* of a register tile into the result, once for each block of k:
+                               where its columns are full, and where they are not */
+    double op, scalar_op;      /* an addition, as vectors and one by one */
+    double divide, function;   /* a division; exp and the like */
+    double tile;               /* a register tile, whatever its depth */
+    double statement, product; /* an elementwise statement, a contraction, whatever its size */
+} MachineTimes;
+
+/* A machine as numbers. */
 typedef struct Machine {
-    SpaceInfo space[SPACE_COUNT];
-    bool open_extents;    /* may extents stay open until run time? */
-    uint32_t dtypes;      /* bit per DType that arguments may have */
-    int64_t vector_bytes; /* width of a vector register the schedule plans for, 0: none */
-    int64_t tile_m, tile_n,
-        tile_k; /* block of one contraction step: 128, 512, 128 on a systolic array */
+    uint32_t n_levels;
+    MemoryLevel level[MACHINE_LEVELS]; /* outermost first */
+    uint32_t tile_level;               /* the level that holds SPACE_TILE: blocks of the nest */
+    ContractionTiles tile;
+    MachineTimes time;
+    bool complex_numbers;     /* has it any? else kernels compute with pairs of reals */
+    bool open_extents;        /* may extents stay open until run time? */
     int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */
-    int64_t acc_tiles;        /* accumulator tiles of tile_m x tile_n at once */
-    double multiply_adds_per_second;
-    double bytes_per_second; /* main memory */
 } Machine;
+
+/* Capacity of the level that holds blocks; 0: no limit. */
+static inline int64_t machine_tile_capacity(const Machine *m)
+{
+    return m->n_levels == 0 ? 0 : m->level[m->tile_level].capacity;
+}
 
 struct Kernel; /* loop/loop.h */
 struct KernelModule;

@@ -185,7 +185,8 @@ static void check(const char *program, const char *lines, int64_t capacity, bool
 {
     Build *b = calloc(1, sizeof *b);
     ctx_init(&b->ctx);
-    b->machine.space[SPACE_TILE].capacity = capacity;
+    b->machine.n_levels = 1;
+    b->machine.level[0].capacity = capacity;
     const char *text = str_format(
         &b->ctx.arena, "tdsl-dump graph 1\n\nkernel k {\n  form binary\n%s%s}\n", head, lines);
     Module *m =

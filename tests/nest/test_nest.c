@@ -16,7 +16,7 @@ typedef struct Case {
 } Case;
 
 static const Machine machine = {
-    .space = {[SPACE_TILE] = {.name = "cache", .capacity = 512 << 10}}, .open_extents = true};
+    .n_levels = 1, .level = {{.name = "cache", .capacity = 512 << 10}}, .open_extents = true};
 
 static Case *case_new(const char *lines)
 {

@@ -7,24 +7,28 @@
 #define KIB ((int64_t)1024)
 
 static const Machine machine_c = {
-    .space =
-        {
-            [SPACE_ARGUMENT] = {.name = "memory"},
-            [SPACE_WORKSPACE] = {.name = "memory"},
-            [SPACE_TILE] = {.name = "cache", .capacity = 512 * KIB},
-            [SPACE_ACC] = {.name = "registers", .capacity = 2 * KIB},
-        },
+    .n_levels = 3,
+    .level =
+        {{.name = "memory", .bytes_per_second = 1.5e10, .granule = 128},
+         {.name = "L3", .capacity = 16384 * KIB, .bytes_per_second = 4e10, .granule = 128},
+         {.name = "L2", .capacity = 512 * KIB, .bytes_per_second = 1.2e11, .granule = 128}},
+    .tile_level = 2,
+    .tile = {.m = 8, .n = 32, .k = 256, .block_n = 256, .direct = 4096},
+    .time = {.multiply_add = 2e-11,
+             .pack = 1.5e-10,
+             .pack_line = 1.5e-9,
+             .row = 8e-9,
+             .join = 2e-10,
+             .join_edge = 3e-9,
+             .op = 5e-11,
+             .scalar_op = 4e-10,
+             .divide = 5e-10,
+             .function = 8e-9,
+             .tile = 5e-8,
+             .statement = 5e-8,
+             .product = 3e-7},
+    .complex_numbers = true,
     .open_extents = true,
-    .dtypes = 1u << DTYPE_F64 | 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16 |
-              1u << DTYPE_I32 | 1u << DTYPE_I64 | 1u << DTYPE_BOOL | 1u << DTYPE_C64 |
-              1u << DTYPE_C128,
-    .vector_bytes = 64,
-    .tile_m = 8,
-    .tile_n = 32,
-    .tile_k = 256,
-    .acc_tiles = 1,
-    .multiply_adds_per_second = 5e10,
-    .bytes_per_second = 1e10,
 };
 
 const Target target_c = {

@@ -4,28 +4,25 @@
 
 #include "backend/nki/nki.h"
 
-#define DTYPES (1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16)
-#define MIB    ((int64_t)1 << 20)
+#define MIB ((int64_t)1 << 20)
 
 /* SBUF as the schedule sees it is smaller than it is: blocks are rarely 128 partitions high. */
 #define MACHINE(macs, bytes)                                                                   \
     {                                                                                          \
-        .space =                                                                               \
-            {                                                                                  \
-                [SPACE_ARGUMENT] = {.name = "HBM"},                                            \
-                [SPACE_WORKSPACE] = {.name = "HBM"},                                           \
-                [SPACE_TILE] = {.name = "SBUF",                                                \
-                                .capacity = 8 * MIB,                                           \
-                                .partitions = 128,                                             \
-                                .max_free = 64 * 1024},                                        \
-                [SPACE_ACC] = {.name = "PSUM",                                                 \
-                               .capacity = 2 * MIB,                                            \
-                               .partitions = 128,                                              \
-                               .max_free = NKI_PSUM_BANK},                                     \
-            },                                                                                 \
-        .dtypes = DTYPES, .max_instructions = NKI_INSTRUCTIONS, .tile_m = 128, .tile_n = 512,  \
-        .tile_k = 128, .acc_tiles = 8, .multiply_adds_per_second = (macs),                     \
-        .bytes_per_second = (bytes)                                                            \
+        .n_levels = 2,                                                                         \
+        .level =                                                                               \
+            {{.name = "HBM", .bytes_per_second = (bytes), .granule = 512},                     \
+             {.name = "SBUF", .capacity = 8 * MIB, .bytes_per_second = 4e12, .granule = 1}},   \
+        .tile_level = 1, .tile = {128, 512, 128, 512, 0},                                      \
+        .time = {.multiply_add = 1 / (macs),                                                   \
+                 .join = 1e-11,                                                                \
+                 .op = 1e-11,                                                                  \
+                 .scalar_op = 1e-11,                                                           \
+                 .divide = 1e-11,                                                              \
+                 .function = 1e-11,                                                            \
+                 .statement = 1e-7,                                                            \
+                 .product = 2e-7},                                                             \
+        .max_instructions = NKI_INSTRUCTIONS                                                   \
     }
 
 const NkiChip nki_chips[3] = {

@@ -21,18 +21,11 @@
 extern const Target target_null;
 
 static const Machine machine = {
-    .space =
-        {
-            [SPACE_ARGUMENT] = {.name = "memory"},
-            [SPACE_WORKSPACE] = {.name = "memory"},
-            [SPACE_TILE] = {.name = "memory"},
-            [SPACE_ACC] = {.name = "memory"},
-        },
+    .n_levels = 1,
+    .level = {{.name = "memory", .bytes_per_second = 1e10, .granule = 64}},
+    .tile = {8, 8, 8, 8, 0},
+    .complex_numbers = true,
     .open_extents = true,
-    .dtypes = (1u << DTYPE_COUNT) - 2, /* all but DTYPE_NONE */
-    .tile_m = 8,
-    .tile_n = 8,
-    .tile_k = 8,
 };
 
 static Kernel *legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the folder: how a contraction is blocked below its shared loops, and what that
+ * takes. */
+#ifndef NEST_CONTRACTION_H
+#define NEST_CONTRACTION_H
+
+#include "nest/parts.h"
+
+typedef struct ContractionPrice {
+    double seconds;                   /* of one execution, without traffic */
+    double a_times, b_times, c_times; /* how often one that fits no level reads each operand,
+                                         and its result, in the order of the uses */
+} ContractionPrice;
+
+/* For the extents of its labels in one execution. False when the node is no sum of products of
+ * two operands with an index of its own each. */
+bool contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
+                       const double *extent, ContractionPrice *out);
+/* A fold that runs along lines of memory: some label is last in all that it reads, or last in
+ * its result and in what it reads. */
+/* Operands of which a loop along the last label of the result, or the last that is folded, reads
+ * one element of a line at a time. */
+uint32_t contraction_columns(const NestFacts *f, NodeRef node);
+/* The label that a plain loop nest over the node runs along innermost, or UINT32_MAX. */
+uint32_t contraction_innermost(const Node *n);
+bool contraction_has_rows(const NestFacts *f, NodeRef node);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moves:
+ *   tile    a loop gets a longer or shorter tile
+ *   unwrap  a loop goes, its body takes its place
+ *   wrap    a loop is put around a run of neighbours that have an axis in common
+ *   fuse    two neighbours lose their outer loops and get common ones around both
+ *   swap    two loops directly inside each other change places
+ *   order   two neighbours that do not read each other change places */
+#include "nest/moves.h"
+
+/* Runs of neighbours longer than this are wrapped only as a whole body. */
+#define RUN_MOST 8
+
+typedef struct Moves {
+    Arena *scratch, *keep;
+    const NestFacts *f;
+    const Tree *t;
+    void (*take)(void *, const Tree *);
+    void *self;
+} Moves;
+
+static uint32_t end_of(const Tree *t, uint32_t k)
+{
+    uint32_t end = k + 1;
+    while (end < t->list.n && t->list.at[end].depth > t->list.at[k].depth) {
+        end++;
+    }
+    return end;
+}
+
+/* Appends items [from, to) with `by` added to their depths. */
+static void copy_items(Arena *arena, Tree *out, const Tree *t, uint32_t from, uint32_t to,
+                       int32_t by)
+{
+    for (uint32_t k = from; k < to; k++) {
+        Draft d = t->list.at[k];
+        d.depth = (uint32_t)((int32_t)d.depth + by);
+        vec_push(arena, &out->list, d);
+    }
+}
+
+static void give(Moves *m, const Tree *t)
+{
+    m->take(m->self, t);
+}
+
+/* ---- tile ---- */
+
+static void move_tile(Moves *m, uint32_t k)
+{
+    const Draft *d = &m->t->list.at[k];
+    int64_t extent = dim_typical(&m->f->g->dims, d->axis.extent);
+    int64_t most = d->axis.extent.sym < 0 ? extent : INT64_MAX;
+    int64_t tiles[] = {d->tile / 4, d->tile / 2, d->tile * 2, d->tile * 4, d->tile * 16, 1};
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+        int64_t tile = tiles[i];
+        if (tile < 1 || tile == d->tile || tile >= most || tile / 2 >= extent) {
+            continue;
+        }
+        Tree out = {0};
+        copy_items(m->scratch, &out, m->t, 0, m->t->list.n, 0);
+        out.list.at[k].tile = tile;
+        give(m, &out);
+    }
+}
+
+/* ---- unwrap, swap ---- */
+
+static void move_unwrap(Moves *m, uint32_t k)
+{
+    uint32_t end = end_of(m->t, k);
+    Tree out = {0};
+    copy_items(m->scratch, &out, m->t, 0, k, 0);
+    copy_items(m->scratch, &out, m->t, k + 1, end, -1);
+    copy_items(m->scratch, &out, m->t, end, m->t->list.n, 0);
+    give(m, &out);
+}
+
+static void move_swap(Moves *m, uint32_t k)
+{
+    const Draft *outer = &m->t->list.at[k];
+    if (k + 1 >= m->t->list.n || !m->t->list.at[k + 1].is_loop ||
+        m->t->list.at[k + 1].depth != outer->depth + 1 ||
+        end_of(m->t, k) != end_of(m->t, k + 1)) {
+        return;
+    }
+    Tree out = {0};
+    copy_items(m->scratch, &out, m->t, 0, m->t->list.n, 0);
+    Draft inner = out.list.at[k + 1];
+    out.list.at[k + 1] = out.list.at[k];
+    out.list.at[k + 1].depth++;
+    inner.depth--;
+    out.list.at[k] = inner;
+    give(m, &out);
+}
+
+/* ---- order ---- */
+
+static bool reads_from(const Moves *m, uint32_t reader, uint32_t reader_end, uint32_t writer,
+                       uint32_t writer_end)
+{
+    for (uint32_t r = reader; r < reader_end; r++) {
+        const Draft *d = &m->t->list.at[r];
+        const UseList *u = d->is_loop ? NULL : &m->f->uses[d->node];
+        for (uint32_t i = 0; u != NULL && i < u->list.n; i++) {
+            for (uint32_t w = writer; w < writer_end; w++) {
+                if (!m->t->list.at[w].is_loop && m->t->list.at[w].node == u->list.at[i].node) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+static void move_order(Moves *m, uint32_t k)
+{
+    uint32_t next = end_of(m->t, k);
+    if (next >= m->t->list.n || m->t->list.at[next].depth != m->t->list.at[k].depth) {
+        return;
+    }
+    uint32_t end = end_of(m->t, next);
+    if (reads_from(m, next, end, k, next)) {
+        return;
+    }
+    Tree out = {0};
+    copy_items(m->scratch, &out, m->t, 0, k, 0);
+    copy_items(m->scratch, &out, m->t, next, end, 0);
+    copy_items(m->scratch, &out, m->t, k, next, 0);
+    copy_items(m->scratch, &out, m->t, end, m->t->list.n, 0);
+    give(m, &out);
+}
+
+/* ---- wrap ---- */
+
+/* Nodes of items [from, to), ascending. */
+static NodeRef *nodes_of(Moves *m, uint32_t from, uint32_t to, uint32_t *n)
+{
+    NodeRef *nodes = ARENA_ARRAY(m->scratch, to - from, NodeRef);
+    *n = 0;
+    for (uint32_t k = from; k < to; k++) {
+        const Draft *d = &m->t->list.at[k];
+        uint32_t at = *n;
+        if (d->is_loop) {
+            continue;
+        }
+        for (; at > 0 && nodes[at - 1] > d->node; at--) {
+            nodes[at] = nodes[at - 1];
+        }
+        nodes[at] = d->node;
+        (*n)++;
+    }
+    return nodes;
+}
+
+/* Has a loop at, around or inside items [from, to), other than in `except`, a label of the axis
+ * already? */
+static bool is_cut(const Moves *m, uint32_t from, uint32_t to, const bool *except,
+                   const NestAxis *axis)
+{
+    for (uint32_t k = 0; k < m->t->list.n; k++) {
+        const Draft *d = &m->t->list.at[k];
+        if (!d->is_loop || (except != NULL && except[k])) {
+            continue;
+        }
+        uint32_t end = end_of(m->t, k);
+        bool around = k < from && end >= to, inside = k >= from && k < to;
+        for (uint32_t i = 0; (around || inside) && i < axis->n; i++) {
+            if (nest_axis_label(&d->axis, axis->node[i]) == axis->label[i]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int64_t first_tile(const Moves *m, const NestAxis *axis, int64_t want)
+{
+    int64_t extent = dim_typical(&m->f->g->dims, axis->extent), tile = want;
+    while (tile > 1 && tile >= extent) {
+        tile /= 2;
+    }
+    return tile;
+}
+
+static void wrap_with(Moves *m, uint32_t from, uint32_t to, const NestAxis *axis, int64_t tile)
+{
+    Tree out = {0};
+    uint32_t depth = m->t->list.at[from].depth;
+    copy_items(m->scratch, &out, m->t, 0, from, 0);
+    tree_loop(m->scratch, &out, depth, *axis, tile, false);
+    copy_items(m->scratch, &out, m->t, from, to, 1);
+    copy_items(m->scratch, &out, m->t, to, m->t->list.n, 0);
+    give(m, &out);
+}
+
+static bool is_deep(const Moves *m, uint32_t from, uint32_t to)
+{
+    for (uint32_t k = from; k < to; k++) {
+        if (m->t->list.at[k].depth + 1 >= NEST_DEPTH) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void wrap_run(Moves *m, uint32_t from, uint32_t to)
+{
+    const NestAxis *axes = NULL;
+    uint32_t n_nodes = 0;
+    NodeRef *nodes = nodes_of(m, from, to, &n_nodes);
+    if (n_nodes < 2 || is_deep(m, from, to)) {
+        return; /* a loop around one value is below the nest: the levels of its statement */
+    }
+    uint32_t n = nest_common_axes(m->keep, m->f, n_nodes, nodes, &axes);
+    for (uint32_t x = 0; x < n; x++) {
+        if (!is_cut(m, from, to, NULL, &axes[x])) {
+            wrap_with(m, from, to, &axes[x], first_tile(m, &axes[x], 16));
+            wrap_with(m, from, to, &axes[x], first_tile(m, &axes[x], 128));
+        }
+    }
+}
+
+static void move_wrap(Moves *m, uint32_t k)
+{
+    uint32_t to = k, count = 0;
+    while (to < m->t->list.n && m->t->list.at[to].depth == m->t->list.at[k].depth &&
+           count < RUN_MOST) {
+        to = end_of(m->t, to);
+        count++;
+        wrap_run(m, k, to);
+    }
+}
+
+/* ---- fuse ---- */
+
+/* The items inside the loops directly around each other at `k`; the loops are marked. */
+static uint32_t strip(const Moves *m, uint32_t k, bool *gone)
+{
+    uint32_t end = end_of(m->t, k);
+    while (m->t->list.at[k].is_loop) {
+        gone[k] = true;
+        k++;
+        if (!m->t->list.at[k].is_loop || end_of(m->t, k) != end) {
+            break;
+        }
+    }
+    return k;
+}
+
+/* Both neighbours without their outer loops, in loops over the axes of `chosen`. */
+static void fuse_with(Moves *m, uint32_t k, uint32_t next, uint32_t end, const bool *gone,
+                      uint32_t n, const NestAxis *const *chosen, int64_t want)
+{
+    Tree out = {0};
+    uint32_t depth = m->t->list.at[k].depth;
+    copy_items(m->scratch, &out, m->t, 0, k, 0);
+    for (uint32_t x = 0; x < n; x++) {
+        tree_loop(m->scratch, &out, depth + x, *chosen[x], first_tile(m, chosen[x], want),
+                  false);
+    }
+    for (uint32_t half = 0; half < 2; half++) {
+        uint32_t from = half == 0 ? k : next, to = half == 0 ? next : end, inner = from;
+        while (inner < to && gone[inner]) {
+            inner++;
+        }
+        copy_items(m->scratch, &out, m->t, inner, to,
+                   (int32_t)n - (int32_t)(m->t->list.at[inner].depth - depth));
+    }
+    copy_items(m->scratch, &out, m->t, end, m->t->list.n, 0);
+    give(m, &out);
+}
+
+static void move_fuse(Moves *m, uint32_t k)
+{
+    uint32_t next = end_of(m->t, k), n_nodes = 0, n_kept = 0, n_all = 0;
+    if (next >= m->t->list.n || m->t->list.at[next].depth != m->t->list.at[k].depth) {
+        return;
+    }
+    uint32_t end = end_of(m->t, next);
+    bool *gone = ARENA_ARRAY(m->scratch, m->t->list.n, bool);
+    (void)strip(m, k, gone);
+    (void)strip(m, next, gone);
+    const NestAxis *axes = NULL;
+    NodeRef *nodes = nodes_of(m, k, end, &n_nodes);
+    uint32_t n = nest_common_axes(m->keep, m->f, n_nodes, nodes, &axes);
+    const NestAxis **kept = ARENA_ARRAY(m->scratch, n, const NestAxis *);
+    const NestAxis **all = ARENA_ARRAY(m->scratch, n, const NestAxis *);
+    for (uint32_t pass = 0; pass < 2; pass++) { /* folded axes innermost */
+        for (uint32_t x = 0; x < n; x++) {
+            bool folded = nest_axis_is_folded(m->f->g, &axes[x]);
+            if (folded != (pass == 1) || is_cut(m, k, end, gone, &axes[x])) {
+                continue;
+            }
+            all[n_all++] = &axes[x];
+            if (!folded) {
+                kept[n_kept++] = &axes[x];
+            }
+        }
+    }
+    if (n_all == 0 || m->t->list.at[k].depth + n_all + 8 >= NEST_DEPTH) {
+        return;
+    }
+    static const int64_t wants[] = {1, 8, 64};
+    for (size_t w = 0; w < sizeof wants / sizeof wants[0]; w++) {
+        if (n_kept > 0) {
+            fuse_with(m, k, next, end, gone, n_kept, kept, wants[w]);
+        }
+        if (n_all > n_kept) {
+            fuse_with(m, k, next, end, gone, n_all, all, wants[w]);
+        }
+    }
+    for (uint32_t x = 0; n_all > 1 && x < n_all; x++) {
+        fuse_with(m, k, next, end, gone, 1, &all[x], 16);
+        fuse_with(m, k, next, end, gone, 1, &all[x], 128);
+    }
+}
+
+void moves_each(Arena *scratch, Arena *keep, const NestFacts *f, const Tree *t,
+                void (*take)(void *, const Tree *), void *self)
+{
+    Arena own;
+    arena_init(&own, scratch->budget);
+    Moves m = {&own, keep, f, t, take, self};
+    static void (*const of_loops[])(Moves *, uint32_t) = {move_tile, move_unwrap, move_swap};
+    static void (*const of_items[])(Moves *, uint32_t) = {move_fuse, move_wrap, move_order};
+    for (uint32_t k = 0; k < t->list.n; k++) {
+        for (size_t i = 0; i < 3; i++) {
+            ArenaMark mark = arena_mark(&own);
+            if (t->list.at[k].is_loop) {
+                of_loops[i](&m, k);
+            }
+            of_items[i](&m, k);
+            arena_reset(&own, mark);
+        }
+    }
+    arena_release(&own);
+}

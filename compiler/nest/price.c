@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The traffic model. Leaf by leaf, for each level of memory:
+ *
+ *     F(X, p)   bytes of operand X that one iteration of the outermost p loops touches: along
+ *               each dimension the tile of the innermost of these loops, else the extent
+ *     cut       the outermost p for which all that the body touches fits the level
+ *     bytes(X)  F(X, cut) times the trips of the loops around cut, leaving out the innermost of
+ *               these while they do not move X and X fits beside the rest
+ *
+ * A value whose block fits a level together with what is around it never leaves that level. A
+ * statement that does not fit is read as contraction.c says that it is blocked. Time is the
+ * larger of what the arithmetic takes and what each level takes, summed over leaves: a leaf
+ * waits for the one before.
+ *
+ * The formula is that of Chimera (Zheng et al., HPCA 2023), level by level as in Welder (Shi et
+ * al., OSDI 2023); lives in closed form because a nest has no other loops. */
+#include "nest/price.h"
+
+#include "nest/contraction.h"
+#include "nest/greedy.h"
+
+/* A part of a level that one operand may fill and still find itself there the next time. */
+#define KEPT 0.5
+
+static double typical(const Graph *g, Dim d)
+{
+    return (double)dim_typical(&g->dims, d);
+}
+
+/* ---- arithmetic of expressions ---- */
+
+static double op_seconds(const MachineTimes *t, Op op, bool scalar)
+{
+    switch (op_info(op)->rule) {
+    case RULE_FLOAT:
+    case RULE_RFLOAT:
+        return t->function;
+    case RULE_ANY:
+    case RULE_REAL:
+    case RULE_NUMBER:
+    case RULE_ORDER:
+    case RULE_EQUAL:
+    case RULE_LOGIC:
+    case RULE_SELECT:
+    case RULE_PART:
+    case RULE_CAST:
+        return op == OP_DIV ? t->divide : scalar ? t->scalar_op : t->op;
+    }
+    UNREACHABLE();
+}
+
+void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Pricer *p)
+{
+    const Graph *g = f->g;
+    double *ops = ARENA_ARRAY(arena, g->nodes.n, double);
+    double *scalar = ARENA_ARRAY(arena, g->nodes.n, double);
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        if (op_info(node->op)->kind == OPKIND_LEAF || f->residence[n] == RESIDE_NONE) {
+            continue;
+        }
+        double words = (double)dtype_bytes(node->acc) / 4.0;
+        bool folds = !node_is_expression(node);
+        uint32_t times = op_info(node->op)->kind == OPKIND_CONTRACT ? node->n_operands : 1;
+        Op op = folds || times > 1 ? OP_ADD : node->op;
+        ops[n] = words * times * op_seconds(&machine->time, op, false);
+        scalar[n] = words * times * op_seconds(&machine->time, op, true);
+        for (uint32_t k = 0; k < node->n_operands; k++) {
+            if (f->residence[node->operand[k]] == RESIDE_INLINE) {
+                ops[n] += ops[node->operand[k]];
+                scalar[n] += scalar[node->operand[k]];
+            }
+        }
+    }
+    *p = (Pricer){f, machine, ops, scalar};
+}
+
+/* ---- one leaf ---- */
+
+/* An operand or the result of a leaf. */
+typedef struct Touch {
+    NodeRef node;
+    bool written;
+    uint32_t home;                /* depth of its home: loops around it */
+    double block;                 /* bytes of its block */
+    double times;                 /* how often a statement that does not fit reads it */
+    double bytes[NEST_DEPTH + 1]; /* F(X, p) */
+    bool moves[NEST_DEPTH + 1];   /* does loop p - 1 have an axis of it? */
+} Touch;
+
+typedef struct LeafPrice {
+    const Pricer *p;
+    const Nest *nest;
+    uint32_t item;
+    NodeRef node;
+    uint32_t depth;
+    uint32_t loop[NEST_DEPTH]; /* outermost first */
+    double trips[NEST_DEPTH];
+    uint32_t n;
+    Touch *touch;
+} LeafPrice;
+
+static void find_loops(LeafPrice *l)
+{
+    const Nest *nest = l->nest;
+    l->depth = 0;
+    for (uint32_t at = nest->items[l->item].parent; at != NEST_NONE;
+         at = nest->items[at].parent) {
+        l->depth++;
+    }
+    uint32_t k = l->depth;
+    for (uint32_t at = nest->items[l->item].parent; at != NEST_NONE;
+         at = nest->items[at].parent) {
+        l->loop[--k] = at;
+    }
+    for (k = 0; k < l->depth; k++) {
+        const NestItem *item = &nest->items[l->loop[k]];
+        double extent = typical(nest->graph, nest->axes[item->axis].extent);
+        for (uint32_t o = 0; o < k; o++) { /* a tile of a tile */
+            const NestItem *outer = &nest->items[l->loop[o]];
+            if (outer->axis == item->axis && (double)outer->tile < extent) {
+                extent = (double)outer->tile;
+            }
+        }
+        double tile = (double)item->tile;
+        l->trips[k] = extent <= tile ? 1.0 : (double)(int64_t)((extent + tile - 1.0) / tile);
+    }
+}
+
+/* Positions of label `label` in one iteration of the outermost p loops. */
+static double positions(const LeafPrice *l, int32_t label, uint32_t p)
+{
+    const Graph *g = l->nest->graph;
+    double extent = typical(g, graph_node(g, l->node)->extent[label]);
+    while (p > 0) {
+        const NestItem *item = &l->nest->items[l->loop[--p]];
+        if (nest_axis_label(&l->nest->axes[item->axis], l->node) == label) {
+            return (double)item->tile < extent ? (double)item->tile : extent;
+        }
+    }
+    return extent;
+}
+
+static bool has_label(const Access *a, int32_t label)
+{
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (a->index[d].label == label) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Each run of contiguous bytes costs a granule beside its own. */
+static double touched_bytes(const LeafPrice *l, const Access *a, const Node *n, uint32_t p)
+{
+    double bytes = (double)dtype_bytes(n->dtype), run = bytes;
+    bool contiguous = true;
+    for (uint32_t d = a->rank; d-- > 0;) {
+        double part = a->index[d].label < 0 ? 1.0 : positions(l, a->index[d].label, p);
+        bytes *= part;
+        run *= contiguous ? part : 1.0;
+        contiguous = contiguous && part >= typical(l->nest->graph, n->shape[d]);
+    }
+    return run > 0 ? bytes + bytes / run * (double)l->p->machine->level[0].granule : bytes;
+}
+
+static uint32_t depth_of(const Nest *nest, uint32_t at)
+{
+    uint32_t depth = 0;
+    for (; at != NEST_NONE; at = nest->items[at].parent) {
+        depth++;
+    }
+    return depth;
+}
+
+static void add_touch(LeafPrice *l, NodeRef node, const Access *a, bool written)
+{
+    const NestValue *v = &l->nest->values[node];
+    const Node *n = graph_node(l->nest->graph, node);
+    Touch *t = &l->touch[l->n++];
+    *t = (Touch){.node = node, .written = written, .times = 1.0};
+    bool block = v->residence == RESIDE_TILE;
+    t->home = block ? depth_of(l->nest, v->home) : 0;
+    t->block = block ? (double)v->bytes : (double)nest_node_bytes(l->nest->graph, node);
+    for (uint32_t p = 0; p <= l->depth; p++) {
+        t->bytes[p] = touched_bytes(l, a, n, p);
+        if (p > 0) {
+            const NestItem *item = &l->nest->items[l->loop[p - 1]];
+            int32_t label = nest_axis_label(&l->nest->axes[item->axis], l->node);
+            t->moves[p] = label < 0 || has_label(a, label);
+        }
+    }
+}
+
+static void find_touches(Arena *scratch, LeafPrice *l)
+{
+    const Node *n = graph_node(l->nest->graph, l->node);
+    const UseList *u = &l->p->facts->uses[l->node];
+    l->touch = ARENA_ARRAY(scratch, u->list.n + 1, Touch);
+    for (uint32_t i = 0; i < u->list.n; i++) {
+        add_touch(l, u->list.at[i].node, &u->list.at[i].access, false);
+    }
+    Index *index = ARENA_ARRAY(scratch, n->rank, Index);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        index[d] = (Index){n->out[d], 0};
+    }
+    Access out = {n->rank, index};
+    add_touch(l, l->node, &out, true);
+}
+
+/* Bytes of the operand that come from the level outside of one of this capacity. */
+static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
+                          const double *body)
+{
+    bool computed = l->nest->values[t->node].item != NEST_NONE;
+    bool inner = computed && l->nest->values[t->node].residence != RESIDE_RESULT;
+    if (inner && t->block <= KEPT * capacity) {
+        return 0.0; /* it never leaves */
+    }
+    uint32_t cut = 0;
+    while (cut < l->depth && body[cut] > capacity) {
+        cut++;
+    }
+    bool fits = body[cut] <= capacity;
+    double trips = 1.0;
+    bool kept = fits && t->bytes[cut] <= KEPT * capacity;
+    for (uint32_t p = cut; p > 0; p--) {
+        kept = kept && !t->moves[p];
+        trips *= kept ? 1.0 : l->trips[p - 1];
+    }
+    double times = fits || t->bytes[cut] <= KEPT * capacity ? 1.0 : t->times;
+    return t->bytes[cut] * trips * times;
+}
+
+/* What one execution of the leaf computes: seconds, without traffic. */
+static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
+{
+    const Pricer *p = l->p;
+    const Node *n = graph_node(l->nest->graph, l->node);
+    double *extent = ARENA_ARRAY(scratch, n->n_labels, double), count = 1.0;
+    for (uint32_t k = 0; k < n->n_labels; k++) {
+        extent[k] = positions(l, (int32_t)k, l->depth);
+        count *= extent[k];
+    }
+    ContractionPrice c;
+    if (contraction_price(p->facts, p->machine, l->node, extent, &c)) {
+        l->touch[0].times = c.a_times;
+        l->touch[1].times = c.b_times;
+        l->touch[2].times = c.c_times;
+        return c.seconds;
+    }
+    bool vector = node_is_expression(n) || contraction_has_rows(p->facts, l->node);
+    double element = (vector ? p->ops : p->scalar)[l->node];
+    if (!vector || node_is_expression(n)) {
+        element += contraction_columns(p->facts, l->node) * p->machine->time.pack_line *
+                   (double)dtype_bytes(n->dtype) / 4.0;
+    }
+    uint32_t inner = contraction_innermost(n);
+    if (inner < n->n_labels && extent[inner] > 0) { /* short loops cost their start */
+        element += p->machine->time.row / extent[inner];
+    }
+    return p->machine->time.statement + count * element;
+}
+
+/* ---- all of them ---- */
+
+/* What the body of each loop touches: every leaf's operands in one iteration. */
+static double *body_bytes(Arena *scratch, const Nest *nest, LeafPrice *leaves, uint32_t n)
+{
+    double *body = ARENA_ARRAY(scratch, nest->n_items, double);
+    for (uint32_t k = 0; k < n; k++) {
+        const LeafPrice *l = &leaves[k];
+        for (uint32_t p = 0; p < l->depth; p++) {
+            for (uint32_t i = 0; i < l->n; i++) {
+                body[l->loop[p]] += l->touch[i].bytes[p + 1];
+            }
+        }
+    }
+    return body;
+}
+
+/* Arguments that fit a level come in once, whoever reads them. */
+static bool comes_once(const LeafPrice *l, const Touch *t, double capacity)
+{
+    return l->nest->values[t->node].item == NEST_NONE && t->block <= KEPT * capacity;
+}
+
+static void price_leaf(LeafPrice *l, const double *body, double arithmetic, bool *seen,
+                       NestCost *cost)
+{
+    const Machine *m = l->p->machine;
+    double inside[NEST_DEPTH + 1], trips = 1.0, seconds;
+    uint32_t nodes = l->nest->graph->nodes.n;
+    inside[0] = 0.0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        inside[0] += l->touch[i].bytes[0];
+    }
+    for (uint32_t p = 0; p < l->depth; p++) {
+        inside[p + 1] = body[l->loop[p]];
+        trips *= l->trips[p];
+    }
+    double slowest = 0.0;
+    seconds = trips * arithmetic;
+    cost->arithmetic += seconds;
+    for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
+        double capacity = (double)m->level[v + 1].capacity, bytes = 0.0;
+        for (uint32_t i = 0; i < l->n; i++) {
+            const Touch *t = &l->touch[i];
+            double b = level_bytes(l, t, capacity, inside);
+            if (comes_once(l, t, capacity)) {
+                bool *was = &seen[v * nodes + t->node];
+                b = *was ? 0.0 : t->block;
+                *was = true;
+            }
+            bytes += t->written ? 2.0 * b : b;
+        }
+        cost->bytes[v] += bytes;
+        double wait = bytes / m->level[v].bytes_per_second;
+        slowest = wait > slowest ? wait : slowest;
+    }
+    cost->seconds += seconds + slowest;
+}
+
+NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
+{
+    NestCost cost = {0};
+    ArenaMark mark = arena_mark(scratch);
+    LeafPrice *leaves = ARENA_ARRAY(scratch, nest->n_items, LeafPrice);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        if (!nest_is_loop(&nest->items[k])) {
+            LeafPrice *l = &leaves[n++];
+            l->p = p;
+            l->nest = nest;
+            l->item = k;
+            l->node = nest->items[k].node;
+            find_loops(l);
+            find_touches(scratch, l);
+        }
+    }
+    const double *body = body_bytes(scratch, nest, leaves, n);
+    bool *seen = ARENA_ARRAY(scratch, (size_t)nest->graph->nodes.n * MACHINE_LEVELS, bool);
+    for (uint32_t k = 0; k < n; k++) {
+        double arithmetic = leaf_arithmetic(scratch, &leaves[k]);
+        price_leaf(&leaves[k], body, arithmetic, seen, &cost);
+    }
+    arena_reset(scratch, mark);
+    return cost;
+}
+
+double nest_compulsory(const Graph *g)
+{
+    double bytes = 0.0;
+    for (uint32_t k = 0; k < g->params.n; k++) {
+        const Param *param = &g->params.at[k];
+        double b = (double)dtype_bytes(param->dtype);
+        for (uint32_t d = 0; d < param->rank; d++) {
+            b *= typical(g, param->shape[d]);
+        }
+        bytes += b;
+    }
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        bytes += 2.0 * (double)nest_node_bytes(g, g->results.at[k].node);
+    }
+    return bytes;
+}
+
+void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
+{
+    Arena scratch;
+    Pricer pricer;
+    NestFacts facts;
+    Tree none = {0};
+    arena_init(&scratch, &ctx->budget);
+    Residence *residence = ARENA_ARRAY(&scratch, nest->graph->nodes.n, Residence);
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
+        residence[n] = nest->values[n].residence;
+    }
+    nest_facts_of(&scratch, nest->graph, residence, &facts);
+    pricer_init(&scratch, &facts, machine, &pricer);
+    nest->cost = nest_price(&scratch, &pricer, nest);
+    unfused_tree(ctx, &scratch, &facts, machine, &none);
+    Nest *plain = tree_nest(&scratch, nest->graph, &none);
+    plain->values = nest_place(&scratch, &facts, NULL, plain);
+    nest->unfused = nest_price(&scratch, &pricer, plain);
+    arena_release(&scratch);
+}

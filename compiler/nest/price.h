@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a nest costs, by one model for every target: bytes that cross each level of memory, and
+ * seconds. For typical extents. */
+#ifndef NEST_PRICE_H
+#define NEST_PRICE_H
+
+#include "nest/parts.h"
+
+/* What is known of a graph and a machine before any nest: shared by the prices of all. */
+typedef struct Pricer {
+    const NestFacts *facts;
+    const Machine *machine;
+    const double *ops;    /* [nodes]: seconds of one evaluation of an expression, expanded, as
+                             vectors */
+    const double *scalar; /* [nodes]: and one by one */
+} Pricer;
+
+void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Pricer *p);
+
+/* Fills `cost` of the nest, whose values are placed. */
+NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest);
+/* Bytes that no nest can avoid: every argument and result once. */
+double nest_compulsory(const Graph *g);
+
+#endif

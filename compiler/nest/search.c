@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for a cheap nest: trees are changed by small moves (moves.c), every tree that comes
+ * out is priced, and the cheapest few go on. It starts from no fusion and from greedy fusion, so
+ * that by the model it is never worse than either. A step is a tree that was priced; steps are
+ * counted, and bound the search.
+ *
+ * A kernel of many values is planned in windows of WINDOW of them, in program order: what
+ * crosses windows is in memory. */
+#include <string.h>
+
+#include "base/map.h"
+#include "nest/greedy.h"
+#include "nest/moves.h"
+#include "nest/price.h"
+
+#define WINDOW 12
+#define BEAM   6
+/* Steps of one window at effort 1. */
+#define STEPS 1500
+/* Rounds without a better tree after which a window is done. */
+#define PATIENCE 2
+/* What a tree must save to be preferred to a simpler one: the model is no better than that. */
+#define WORTH 0.88
+
+typedef struct State {
+    Tree tree;
+    double seconds;
+    bool expanded;
+} State;
+
+typedef struct Search {
+    Ctx *ctx;
+    Arena *arena;   /* of the states */
+    Arena *scratch; /* of one price */
+    const NestFacts *facts;
+    const Machine *machine;
+    Pricer pricer;
+    uint64_t steps, most;
+    VEC(State) beam; /* ascending in price */
+    Map seen;
+} Search;
+
+static uint64_t tree_hash(const Tree *t)
+{
+    uint64_t h = 14695981039346656037u;
+    for (uint32_t k = 0; k < t->list.n; k++) {
+        const Draft *d = &t->list.at[k];
+        uint64_t words[4] = {d->depth, d->is_loop ? (uint64_t)d->tile : d->node, d->is_loop, 0};
+        for (uint32_t i = 0; d->is_loop && i < d->axis.n; i++) {
+            words[3] = words[3] * 1099511628211u + d->axis.node[i] * 64u +
+                       (uint64_t)d->axis.label[i] + 1;
+        }
+        for (uint32_t i = 0; i < 4; i++) {
+            h = (h ^ words[i]) * 1099511628211u;
+            h ^= h >> 29;
+        }
+    }
+    return h;
+}
+
+static double tree_price(Search *s, const Tree *t)
+{
+    ArenaMark mark = arena_mark(s->scratch);
+    Nest *nest = tree_nest(s->scratch, s->facts->g, t);
+    nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
+    double seconds = nest_price(s->scratch, &s->pricer, nest).seconds;
+    arena_reset(s->scratch, mark);
+    return seconds;
+}
+
+/* Trees of the same price are kept in the order in which they were found, simpler ones first. */
+static bool is_before(const State *a, const State *b)
+{
+    return a->seconds < b->seconds ||
+           (a->seconds == b->seconds && a->tree.list.n < b->tree.list.n);
+}
+
+static void keep(Search *s, State fresh)
+{
+    uint32_t at = s->beam.n;
+    vec_push(s->arena, &s->beam, fresh);
+    while (at > 0 && is_before(&fresh, &s->beam.at[at - 1])) {
+        s->beam.at[at] = s->beam.at[at - 1];
+        at--;
+    }
+    s->beam.at[at] = fresh;
+    s->beam.n = s->beam.n > BEAM ? BEAM : s->beam.n;
+}
+
+static void consider(void *self, const Tree *t)
+{
+    Search *s = self;
+    uint64_t hash = tree_hash(t);
+    uint32_t was = 0;
+    if (s->steps >= s->most || map_get(&s->seen, hash, &was)) {
+        return;
+    }
+    map_put(&s->seen, hash, 1);
+    s->steps++;
+    State fresh = {.seconds = tree_price(s, t)};
+    if (s->beam.n == BEAM && !is_before(&fresh, &s->beam.at[BEAM - 1])) {
+        return;
+    }
+    for (uint32_t k = 0; k < t->list.n; k++) {
+        vec_push(s->arena, &fresh.tree.list, t->list.at[k]);
+    }
+    keep(s, fresh);
+}
+
+static State *next_state(Search *s)
+{
+    for (uint32_t k = 0; k < s->beam.n; k++) {
+        if (!s->beam.at[k].expanded) {
+            return &s->beam.at[k];
+        }
+    }
+    return NULL;
+}
+
+static void search_run(Search *s)
+{
+    uint32_t idle = 0;
+    for (State *at = next_state(s); at != NULL && idle < PATIENCE * BEAM && s->steps < s->most;
+         at = next_state(s)) {
+        double best = s->beam.at[0].seconds;
+        Tree from = at->tree;
+        at->expanded = true;
+        moves_each(s->scratch, s->arena, s->facts, &from, consider, s);
+        idle = s->beam.at[0].seconds < best ? 0 : idle + 1;
+    }
+}
+
+/* ---- windows ---- */
+
+/* The facts of `n` stored nodes from the first-th on: what others read of them is delivered
+ * late. */
+static NestFacts window_facts(Arena *arena, const NestFacts *f, uint32_t first, uint32_t n)
+{
+    NestFacts w = *f;
+    w.stored = f->stored + first;
+    w.n_stored = n;
+    UseList late = {0};
+    for (uint32_t i = 0; i < f->late.list.n; i++) {
+        vec_push(arena, &late.list, f->late.list.at[i]);
+    }
+    for (uint32_t k = first + n; k < f->n_stored; k++) {
+        const UseList *u = &f->uses[f->stored[k]];
+        for (uint32_t i = 0; i < u->list.n; i++) {
+            if (u->list.at[i].node >= w.stored[0] && u->list.at[i].node <= w.stored[n - 1]) {
+                vec_push(arena, &late.list, u->list.at[i]);
+            }
+        }
+    }
+    w.late = late;
+    return w;
+}
+
+/* Appends what is kept in another arena. */
+static void append(Arena *arena, Tree *to, const Tree *from)
+{
+    for (uint32_t k = 0; k < from->list.n; k++) {
+        Draft d = from->list.at[k];
+        if (d.is_loop) {
+            d.axis.node = arena_copy(arena, d.axis.node, d.axis.n * sizeof *d.axis.node);
+            d.axis.label = arena_copy(arena, d.axis.label, d.axis.n * sizeof *d.axis.label);
+        }
+        vec_push(arena, &to->list, d);
+    }
+}
+
+/* The best tree of one window, appended to `out`. */
+static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
+                              const Machine *machine, uint32_t effort, Tree *out)
+{
+    Arena states, scratch;
+    Tree none = {0}, greedy = {0};
+    uint64_t steps = 0;
+    arena_init(&states, &ctx->budget);
+    arena_init(&scratch, &ctx->budget);
+    unfused_tree(ctx, arena, facts, machine, &none);
+    if (facts->n_stored == 1 || effort == 0) {
+        append(arena, out, &none);
+    } else {
+        Search s = {.ctx = ctx,
+                    .arena = &states,
+                    .scratch = &scratch,
+                    .facts = facts,
+                    .machine = machine,
+                    .most = (uint64_t)STEPS * effort};
+        map_init(&s.seen, &states);
+        pricer_init(&states, facts, machine, &s.pricer);
+        greedy_tree(ctx, arena, facts, machine, &greedy);
+        consider(&s, &none);
+        double plain = s.beam.at[0].seconds;
+        consider(&s, &greedy);
+        search_run(&s);
+        append(arena, out, s.beam.at[0].seconds < WORTH * plain ? &s.beam.at[0].tree : &none);
+        steps = s.steps;
+    }
+    arena_release(&scratch);
+    arena_release(&states);
+    return steps;
+}
+
+static bool is_sliced(const NestFacts *f)
+{
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        if (graph_node(f->g, f->stored[k])->n_sliced > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Outermost loops over which nothing folds may run in parallel. */
+static void mark_parallel(const Graph *g, Tree *t)
+{
+    for (uint32_t k = 0; k < t->list.n; k++) {
+        Draft *d = &t->list.at[k];
+        if (d->is_loop && d->depth == 0) {
+            d->parallel = !nest_axis_is_folded(g, &d->axis);
+        }
+    }
+}
+
+Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
+                  uint32_t effort)
+{
+    NestFacts *facts = ARENA_NEW(arena, NestFacts);
+    Tree tree = {0};
+    uint64_t steps = 0;
+    nest_facts(arena, g, facts);
+    if (is_sliced(facts)) {
+        return nest_greedy(ctx, arena, g, machine);
+    }
+    for (uint32_t first = 0; first < facts->n_stored; first += WINDOW) {
+        uint32_t n = facts->n_stored - first < WINDOW ? facts->n_stored - first : WINDOW;
+        NestFacts window = *facts;
+        if (n < facts->n_stored) {
+            window = window_facts(arena, facts, first, n);
+        }
+        steps += search_window(ctx, arena, &window, machine, effort, &tree);
+    }
+    mark_parallel(g, &tree);
+    Nest *nest = tree_nest(arena, g, &tree);
+    nest->values = nest_place(arena, facts, machine, nest);
+    nest->steps = steps;
+    nest_estimate(ctx, machine, nest);
+    return nest;
+}
