@@ -19,8 +19,11 @@
 #define STEPS 1500
 /* Rounds without a better tree after which a window is done. */
 #define PATIENCE 2
-/* What a tree must save to be preferred to a simpler one: the model is no better than that. */
+/* What a tree with contractions in its loops must save to be preferred to none: how much cutting
+ * these costs is where the model is least sure. */
 #define WORTH 0.88
+/* What loops that cut none may cost: they keep values on chip at whatever extents a kernel meets. */
+#define KEEP 1.25
 
 typedef struct State {
     Tree tree;
@@ -168,6 +171,33 @@ static void append(Arena *arena, Tree *to, const Tree *from)
     }
 }
 
+/* Does a loop cut a contraction? */
+static bool cuts_contractions(const Graph *g, const Tree *t)
+{
+    for (uint32_t k = 0; k < t->list.n; k++) {
+        const Draft *d = &t->list.at[k];
+        if (!d->is_loop && d->depth > 0 && !node_is_expression(graph_node(g, d->node)) &&
+            op_info(graph_node(g, d->node)->op)->kind == OPKIND_CONTRACT) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The cheapest tree, unless it saves too little for what is known of it. */
+static const Tree *choose(Search *s, double plain, const Tree *none, const Tree *greedy)
+{
+    for (uint32_t k = 0; k < s->beam.n; k++) {
+        const State *at = &s->beam.at[k];
+        bool sure = !cuts_contractions(s->facts->g, &at->tree);
+        if (at->seconds < (sure ? 1.0 : WORTH) * plain) {
+            return &at->tree;
+        }
+    }
+    bool keep = !cuts_contractions(s->facts->g, greedy) && tree_price(s, greedy) < KEEP * plain;
+    return keep ? greedy : none;
+}
+
 /* The best tree of one window, appended to `out`. */
 static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
                               const Machine *machine, uint32_t effort, Tree *out)
@@ -194,7 +224,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
         double plain = s.beam.at[0].seconds;
         consider(&s, &greedy);
         search_run(&s);
-        append(arena, out, s.beam.at[0].seconds < WORTH * plain ? &s.beam.at[0].tree : &none);
+        append(arena, out, choose(&s, plain, &none, &greedy));
         steps = s.steps;
     }
     arena_release(&scratch);

@@ -222,11 +222,13 @@ static bool same_loads(const Lower *l, const Stmt *matmul, const Stmt *s)
     return true;
 }
 
-/* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? */
+/* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? Tile by tile, so it must not
+ * overwrite what the tiles after it read. */
 bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s)
 {
     return s->kind == STMT_TILE && s->fold == OP_COPY && s->dst != matmul->dst &&
            l->from->bufs.at[matmul->dst].space != SPACE_ARGUMENT &&
            expr_load_of(s->value, matmul->dst) != NULL &&
+           expr_load_of(matmul->value, s->dst) == NULL &&
            count_users(l->from, matmul->dst) == 1 && same_loads(l, matmul, s);
 }
