@@ -50,11 +50,10 @@ static void move_tile(Moves *m, uint32_t k)
 {
     const Draft *d = &m->t->list.at[k];
     int64_t extent = dim_typical(&m->f->g->dims, d->axis.extent);
-    int64_t most = d->axis.extent.sym < 0 ? extent : INT64_MAX;
     int64_t tiles[] = {d->tile / 4, d->tile / 2, d->tile * 2, d->tile * 4, d->tile * 16, 1};
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
         int64_t tile = tiles[i];
-        if (tile < 1 || tile == d->tile || tile >= most || tile / 2 >= extent) {
+        if (tile < 1 || tile == d->tile || tile >= extent) {
             continue;
         }
         Tree out = {0};

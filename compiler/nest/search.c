@@ -21,7 +21,11 @@
 #define PATIENCE 2
 /* What a tree with contractions in its loops must save to be preferred to none: how much cutting
  * these costs is where the model is least sure. */
-#define WORTH 0.88
+#define WORTH 0.92
+/* What a value in memory costs beside its traffic: the promise of a kernel is to have none. */
+#define SPILL 1.2
+/* Times the capacity for blocks that one may have before it counts as a value in memory. */
+#define BLOCK 4
 /* What loops that cut none may cost: they keep values on chip at whatever extents a kernel meets. */
 #define KEEP 1.25
 
@@ -61,12 +65,28 @@ static uint64_t tree_hash(const Tree *t)
     return h;
 }
 
+/* Does a value go to memory that is larger than the level that blocks live in, or is a block far
+ * larger than that? */
+static bool spills(const Search *s, const Nest *nest)
+{
+    int64_t capacity = machine_tile_capacity(s->machine);
+    for (uint32_t k = 0; capacity > 0 && k < s->facts->n_stored; k++) {
+        const NestValue *v = &nest->values[s->facts->stored[k]];
+        int64_t most = v->residence == RESIDE_TILE ? sat_mul(capacity, BLOCK) : capacity;
+        if (v->residence != RESIDE_RESULT && v->bytes > most) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static double tree_price(Search *s, const Tree *t)
 {
     ArenaMark mark = arena_mark(s->scratch);
     Nest *nest = tree_nest(s->scratch, s->facts->g, t);
     nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
     double seconds = nest_price(s->scratch, &s->pricer, nest).seconds;
+    seconds *= spills(s, nest) ? SPILL : 1.0;
     arena_reset(s->scratch, mark);
     return seconds;
 }

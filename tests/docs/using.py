@@ -54,7 +54,7 @@ def call(folder, files, tdslc, cc):
 #include "HEADER"
 int main(void)
 {
-    static unsigned char space[1 << 20];
+    static unsigned char space[1 << 22];
     static double A[600], B[200], G[100];
     CHECKS
     return 0;
