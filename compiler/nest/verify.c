@@ -95,8 +95,9 @@ static bool check_links(Verifier *v)
                 return refuse_item(v, k, "is a loop around nothing");
             }
             for (uint32_t p = around; p != NEST_NONE; p = items[p].parent) {
-                if (items[p].axis == items[k].axis && items[p].tile % items[k].tile != 0) {
-                    return refuse_item(v, k, "cuts a tile of the same axis unevenly");
+                if (items[p].axis == items[k].axis && (items[p].tile % items[k].tile != 0 ||
+                                                       items[p].tile == items[k].tile)) {
+                    return refuse_item(v, k, "cuts a tile of the same axis unevenly or not");
                 }
             }
         } else if (items[k].end != k + 1 || items[k].node >= v->g->nodes.n) {

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random graphs under random legal nests. Each nest is accepted, prints, reads and prints the
+ * same, and becomes a kernel that is accepted and computes what the graph does, to the bit, for
+ * extents around the tiles of its loops. On failure the seed, the graph and the nest are
+ * printed; test_lower_random SEED runs that one alone. */
+#include "support/test.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../nest/support_graphs.h"
+#include "graph/eval.h"
+#include "lower/lower.h"
+#include "nest/greedy.h"
+
+#define GRAPHS 400
+#define NESTS  5 /* of each */
+/* Elements that the interpreter visits for one set of extents. */
+#define POINTS 1500
+
+static uint64_t first_seed = 1, n_seeds = GRAPHS;
+
+/* What the nests had in them: the test is of no use without. */
+typedef struct Seen {
+    uint32_t nests, shared, folded, tiles_of_tiles, again, parallel, in_place, late, blocks;
+} Seen;
+
+typedef struct Trial {
+    Ctx ctx;
+    Rng rng;
+    uint64_t seed;
+    Graph *g;
+    NestFacts facts;
+    const Machine *machine;
+    Nest *nest;
+    Kernel *k;
+    Seen *seen;
+} Trial;
+
+static const Machine machine = {
+    .n_levels = 1, .level = {{.name = "cache", .capacity = 64 << 10}}, .open_extents = true};
+
+static void broken(Trial *t, const char *what)
+{
+    Text out;
+    text_init(&out, &t->ctx.arena);
+    diags_render(&t->ctx.diags, &out, false);
+    graph_dump(t->g, &out);
+    if (t->nest != NULL) {
+        nest_dump(t->nest, &out);
+    }
+    if (t->k != NULL) {
+        kernel_dump(t->k, &out);
+    }
+    fprintf(stderr, "%s", out.at); /* print_error cuts long texts */
+    fail_msg("seed %" PRIu64 ": %s", t->seed, what);
+}
+
+/* ---- text ---- */
+
+static Nest *read_back(Trial *t)
+{
+    Text text, again;
+    text_init(&text, &t->ctx.arena);
+    text_init(&again, &t->ctx.arena);
+    nest_dump(t->nest, &text);
+    uint32_t source = source_add(&t->ctx.sources, "nest", text_str(&text), (Span){0});
+    DumpTree *tree = dump_tree_read(&t->ctx, &t->ctx.arena, source);
+    Nest *nest =
+        tree == NULL ? NULL : nest_read(&t->ctx, &t->ctx.arena, t->g, tree->line[0]);
+    if (nest == NULL) {
+        broken(t, "the nest that was printed is not read");
+        return NULL;
+    }
+    nest_dump(nest, &again);
+    if (strcmp(text.at, again.at) != 0) {
+        broken(t, "the nest prints, reads and prints something else");
+    }
+    return nest;
+}
+
+/* ---- values ---- */
+
+static Tensor *argument(Trial *t, const Param *p, const int64_t *dims)
+{
+    int64_t extent[8];
+    for (uint32_t d = 0; d < p->rank; d++) {
+        extent[d] = p->shape[d].sym < 0 ? p->shape[d].n : dims[p->shape[d].sym];
+    }
+    Tensor *x = tensor_new(&t->ctx, &t->ctx.arena, p->dtype, p->rank, extent);
+    for (int64_t k = 0; k < x->count; k++) {
+        tensor_set(x, k, number_int(p->dtype, (int64_t)rng_below(&t->rng, 9) - 3));
+    }
+    return x;
+}
+
+/* Kernel results come in calling order, parameters first. */
+static const Tensor *by_name(const Kernel *k, Tensor **results, Sym name)
+{
+    uint32_t at = 0;
+    for (uint32_t a = 0; a < k->args.n; a++) {
+        ArgRole role = k->args.at[a].role;
+        if (role != ARG_INOUT && role != ARG_RESULT) {
+            continue;
+        }
+        if (strcmp(k->bufs.at[k->args.at[a].buf].name->text, name->text) == 0) {
+            return results[at];
+        }
+        at++;
+    }
+    return NULL;
+}
+
+static void compare(Trial *t, const int64_t *dims)
+{
+    Arena *arena = &t->ctx.arena;
+    Tensor **args = ARENA_ARRAY(arena, t->g->params.n, Tensor *);
+    Tensor **expected = ARENA_ARRAY(arena, t->g->results.n, Tensor *);
+    Tensor **got = ARENA_ARRAY(arena, t->k->args.n, Tensor *);
+    for (uint32_t p = 0; p < t->g->params.n; p++) {
+        args[p] = argument(t, &t->g->params.at[p], dims);
+    }
+    if (!graph_eval(&t->ctx, arena, t->g, dims, args, expected) ||
+        !loop_eval(&t->ctx, arena, t->k, dims, args, got)) {
+        broken(t, "the interpreter refuses it");
+    }
+    for (uint32_t r = 0; r < t->g->results.n; r++) {
+        const Tensor *x = by_name(t->k, got, t->g->results.at[r].name);
+        if (x == NULL || x->count != expected[r]->count ||
+            (x->count > 0 && memcmp(x->data, expected[r]->data,
+                                    (size_t)(x->count * dtype_bytes(x->dtype))) != 0)) {
+            broken(t, str_format(arena, "result %u differs for %lld, %lld, %lld", r,
+                                 (long long)dims[0], (long long)dims[1], (long long)dims[2]));
+        }
+    }
+}
+
+/* 0, 1 and what lies around the tile of some loop over the dimension. */
+static int64_t random_extent(Trial *t, int32_t dim)
+{
+    int64_t tile = 1 + (int64_t)rng_below(&t->rng, 5);
+    uint32_t seen = 0;
+    for (uint32_t k = 0; k < t->nest->n_items; k++) {
+        const NestItem *item = &t->nest->items[k];
+        if (nest_is_loop(item) && t->nest->axes[item->axis].extent.sym == dim &&
+            rng_below(&t->rng, ++seen) == 0) {
+            tile = item->tile;
+        }
+    }
+    const int64_t extents[] = {0, 1, tile - 1, tile, tile + 1, 2 * tile + 1, tile + 1};
+    return extents[rng_below(&t->rng, sizeof extents / sizeof extents[0])];
+}
+
+static void random_extents(Trial *t, int64_t *dims)
+{
+    uint32_t n = t->g->dims.list.n, largest = 0;
+    for (uint32_t d = 0; d < n; d++) {
+        dims[d] = random_extent(t, (int32_t)d);
+    }
+    while (graph_points(t->g, dims) > POINTS) {
+        for (uint32_t d = 0; d < n; d++) {
+            largest = dims[d] > dims[largest] ? d : largest;
+        }
+        if (dims[largest] <= 1) {
+            break;
+        }
+        dims[largest] -= 1 + dims[largest] / 3;
+    }
+}
+
+/* ---- one nest, one graph ---- */
+
+static void count(Seen *seen, const Nest *nest)
+{
+    seen->nests++;
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        const NestItem *item = &nest->items[k];
+        if (!nest_is_loop(item)) {
+            const NestValue *v = &nest->values[item->node];
+            const Node *n = graph_node(nest->graph, item->node);
+            seen->again += item->again;
+            seen->folded += v->fold != NEST_NONE;
+            seen->blocks += v->residence == RESIDE_TILE && v->home != NEST_NONE && n->rank > 0;
+            seen->late += v->residence == RESIDE_WORKSPACE && v->last == nest->n_items;
+            seen->in_place += v->result >= 0 && nest->graph->results.at[v->result].param >= 0;
+            continue;
+        }
+        seen->parallel += item->parallel;
+        seen->shared += item->end > k + 2;
+        for (uint32_t p = item->parent; p != NEST_NONE; p = nest->items[p].parent) {
+            seen->tiles_of_tiles += nest->items[p].axis == item->axis;
+        }
+    }
+}
+
+static void check(Trial *t, const Tree *tree)
+{
+    Arena *arena = &t->ctx.arena;
+    t->k = NULL;
+    t->nest = tree_nest(arena, t->g, tree);
+    t->nest->values = nest_place(arena, &t->facts, t->machine, t->nest);
+    if (!nest_verify(&t->ctx, t->nest, "test")) {
+        broken(t, "the nest is refused");
+    }
+    count(t->seen, t->nest);
+    t->k = nest_lower(&t->ctx, arena, read_back(t));
+    if (!loop_verify(&t->ctx, t->k, "test")) {
+        broken(t, "its kernel is refused");
+    }
+    int64_t dims[8] = {0};
+    for (uint32_t k = 0; k < 3; k++) {
+        random_extents(t, dims);
+        compare(t, dims);
+    }
+}
+
+static void run_seed(uint64_t seed, Seen *seen)
+{
+    Trial *t = calloc(1, sizeof *t);
+    Tree none = {0};
+    t->seed = seed;
+    t->seen = seen;
+    t->rng.state = seed;
+    ctx_init(&t->ctx);
+    Arena *arena = &t->ctx.arena;
+    t->g = random_graph(&t->ctx, &t->rng, 7);
+    t->machine = seed % 2 == 0 ? &machine : NULL;
+    if (!graph_verify(&t->ctx, t->g, "test")) {
+        broken(t, "the graph is refused");
+    }
+    nest_facts(arena, t->g, &t->facts);
+    unfused_tree(&t->ctx, arena, &t->facts, &machine, &none);
+    for (uint32_t k = 0; k < NESTS && none.list.n > 0; k++) {
+        uint32_t steps = (uint32_t)rng_below(&t->rng, 12);
+        Tree tree = random_walk(arena, &t->rng, &t->facts, &none, steps);
+        check(t, &tree);
+        tree = random_extras(arena, &t->rng, &t->facts, &tree);
+        check(t, &tree);
+    }
+    ctx_release(&t->ctx);
+    free(t);
+}
+
+static void a_kernel_computes_what_its_graph_does_whatever_its_nest(void **state)
+{
+    (void)state;
+    Seen seen = {0};
+    for (uint64_t k = 0; k < n_seeds; k++) {
+        run_seed(first_seed + k, &seen);
+    }
+    if (n_seeds == GRAPHS) { /* about half of what is usual */
+        assert_true(seen.nests > 3000 && seen.shared > 1800 && seen.folded > 700);
+        assert_true(seen.tiles_of_tiles > 350 && seen.again > 20 && seen.parallel > 500);
+        assert_true(seen.in_place > 700 && seen.late > 400 && seen.blocks > 400);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_computes_what_its_graph_does_whatever_its_nest),
+    };
+    if (argc > 1) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        n_seeds = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

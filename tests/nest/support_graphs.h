@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small random graphs of integers, exact whatever the order of sums: contractions, elementwise
+ * operations, folds, values read in two orders, diagonals, broadcasts, results of the same value,
+ * updates; ranks 0 to 4, extents open and fixed. And random trees of loops over them, each legal
+ * by construction. */
+#ifndef NEST_SUPPORT_GRAPHS_H
+#define NEST_SUPPORT_GRAPHS_H
+
+#include "base/ctx.h"
+#include "nest/parts.h"
+
+/* With at most `most` computed values, but for what updates of parameters take. */
+Graph *random_graph(Ctx *ctx, Rng *rng, uint32_t most);
+/* The same program: values in another order that keeps writers before readers, all names others
+ * of the same alphabetical order or not. */
+Graph *random_order(Ctx *ctx, Rng *rng, const Graph *g);
+/* A tree that random moves make of `t`, at most `steps` of them. */
+Tree random_walk(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t, uint32_t steps);
+/* The tree with what no search makes but a reader may: tiles of tiles, tiles that are no power of
+ * two, values computed again inside a loop, loops around one value, parallel loops. */
+Tree random_extras(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t);
+/* Multiply-adds and the like of the graph. */
+int64_t graph_points(const Graph *g, const int64_t *dims);
+
+#endif
