@@ -381,6 +381,9 @@ static bool check_values(Verifier *v)
         if (value->item != k || value->home != home) {
             return refuse(v, n, "does not live where its readers are");
         }
+        if (v->nest->items[k].again && (kept[n] || value->residence == RESIDE_RESULT)) {
+            return refuse(v, n, "is a result, which a loop without its axis may never compute");
+        }
         if (value->residence == RESIDE_WORKSPACE && home != NEST_NONE) {
             return refuse(v, n, "is in memory though all that reads it shares a loop with it");
         }

@@ -25,6 +25,7 @@ static uint64_t first_seed = 1, n_seeds = GRAPHS;
 /* What the nests had in them: the test is of no use without. */
 typedef struct Seen {
     uint32_t nests, shared, folded, tiles_of_tiles, again, parallel, in_place, late, blocks;
+    uint32_t accepted, refused; /* of those changed at random */
 } Seen;
 
 typedef struct Trial {
@@ -216,6 +217,21 @@ static void check(Trial *t, const Tree *tree)
     }
 }
 
+/* Whatever is changed, a nest is refused or right. */
+static bool check_changed(Trial *t, const Tree *tree)
+{
+    Arena *arena = &t->ctx.arena;
+    t->k = NULL;
+    t->nest = tree_nest(arena, t->g, tree);
+    t->nest->values = nest_place(arena, &t->facts, t->machine, t->nest);
+    if (!nest_verify(&t->ctx, t->nest, "test")) {
+        t->ctx.diags.list.n = 0;
+        return false;
+    }
+    check(t, tree);
+    return true;
+}
+
 static void run_seed(uint64_t seed, Seen *seen)
 {
     Trial *t = calloc(1, sizeof *t);
@@ -238,6 +254,13 @@ static void run_seed(uint64_t seed, Seen *seen)
         check(t, &tree);
         tree = random_extras(arena, &t->rng, &t->facts, &tree);
         check(t, &tree);
+        for (uint32_t i = 0; i < 4; i++) {
+            Tree changed = random_fault(arena, &t->rng, &t->facts, &tree);
+            changed = i < 2 ? changed : random_fault(arena, &t->rng, &t->facts, &changed);
+            bool accepted = check_changed(t, &changed);
+            seen->accepted += accepted;
+            seen->refused += !accepted;
+        }
     }
     ctx_release(&t->ctx);
     free(t);

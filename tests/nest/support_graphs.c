@@ -533,3 +533,118 @@ Tree random_extras(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t)
     }
     return out;
 }
+
+/* ---- faults ---- */
+
+/* Labels of the loop's values, chosen at random where the extent allows it. */
+static NestAxis random_axis(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t,
+                            uint32_t from, uint32_t to)
+{
+    NodeRef *node = ARENA_ARRAY(arena, to - from, NodeRef);
+    int32_t *label = ARENA_ARRAY(arena, to - from, int32_t);
+    NestAxis axis = {.node = node, .label = label};
+    for (NodeRef n = 0; n < f->g->nodes.n; n++) {
+        const Node *x = graph_node(f->g, n);
+        for (uint32_t k = from; k < to; k++) {
+            if (t->list.at[k].is_loop || t->list.at[k].node != n || x->n_labels == 0) {
+                continue;
+            }
+            int32_t l = (int32_t)below(rng, x->n_labels);
+            if (axis.n == 0) {
+                axis.extent = x->extent[l];
+            }
+            for (uint32_t tries = 0; tries < x->n_labels; tries++) {
+                if (dim_eq(x->extent[l], axis.extent)) {
+                    node[axis.n] = n;
+                    label[axis.n++] = l;
+                    break;
+                }
+                l = (int32_t)(((uint32_t)l + 1) % x->n_labels);
+            }
+        }
+    }
+    return axis;
+}
+
+static void fault_loop(Arena *arena, Rng *rng, const NestFacts *f, Tree *t)
+{
+    uint32_t from = below(rng, t->list.n), to = end_of(t, from);
+    while (to < t->list.n && t->list.at[to].depth == t->list.at[from].depth &&
+           chance(rng, 60)) {
+        to = end_of(t, to);
+    }
+    NestAxis axis = random_axis(arena, rng, f, t, from, to);
+    if (axis.n > 0) {
+        Draft loop = {
+            .axis = axis, .is_loop = true, .tile = 1 + below(rng, 4), .node = NODE_NONE};
+        for (uint32_t k = from; k < to; k++) {
+            Draft *d = &t->list.at[k];
+            d->again |= !d->is_loop && nest_axis_label(&axis, d->node) < 0;
+        }
+        wrap(arena, t, from, to, loop);
+    }
+}
+
+/* One label of a loop's axis is another, everywhere in the tree or in that loop alone. */
+static void fault_label(Arena *arena, Rng *rng, const NestFacts *f, Draft *loop)
+{
+    NestAxis *axis = &loop->axis;
+    uint32_t k = below(rng, axis->n);
+    int32_t *label = arena_copy(arena, axis->label, axis->n * sizeof *label);
+    label[k] = (int32_t)below(rng, graph_node(f->g, axis->node[k])->n_labels);
+    axis->label = label;
+}
+
+/* A leaf goes one place on, whatever is there: into a loop, out of one, or past a leaf. */
+static void fault_place(Rng *rng, Tree *t, uint32_t k)
+{
+    if (k + 1 >= t->list.n || t->list.at[k].is_loop) {
+        return;
+    }
+    Draft leaf = t->list.at[k], next = t->list.at[k + 1];
+    if (next.depth < leaf.depth) { /* out of its loop, unless it is alone there */
+        if (k > 0 && !t->list.at[k - 1].is_loop && t->list.at[k - 1].depth == leaf.depth) {
+            t->list.at[k].depth = next.depth;
+        }
+        return;
+    }
+    leaf.depth = next.depth + next.is_loop;
+    leaf.again = leaf.again != (next.is_loop && chance(rng, 70));
+    if (k > 0 && t->list.at[k - 1].is_loop && t->list.at[k - 1].depth + 1 == next.depth + 1) {
+        return; /* the loop before would be empty */
+    }
+    t->list.at[k] = next;
+    t->list.at[k + 1] = leaf;
+}
+
+Tree random_fault(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t)
+{
+    Tree out = {0};
+    copy_tree(arena, &out, t);
+    uint32_t k = below(rng, out.list.n);
+    Draft *d = &out.list.at[k];
+    switch (below(rng, 5)) {
+    case 0:
+        fault_loop(arena, rng, f, &out);
+        break;
+    case 1:
+        d->parallel = d->is_loop;
+        break;
+    case 2:
+        if (d->is_loop) {
+            fault_label(arena, rng, f, d);
+        } else {
+            d->again = !d->again;
+        }
+        break;
+    case 3:
+        fault_place(rng, &out, k);
+        break;
+    default:
+        if (d->is_loop) {
+            d->tile = 1 + below(rng, 7);
+        }
+        break;
+    }
+    return out;
+}

@@ -19,6 +19,8 @@ Tree random_walk(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t, uint
 /* The tree with what no search makes but a reader may: tiles of tiles, tiles that are no power of
  * two, values computed again inside a loop, loops around one value, parallel loops. */
 Tree random_extras(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t);
+/* The tree with one thing changed at random, which may make it illegal. */
+Tree random_fault(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t);
 /* Multiply-adds and the like of the graph. */
 int64_t graph_points(const Graph *g, const int64_t *dims);
 
