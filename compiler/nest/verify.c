@@ -95,8 +95,8 @@ static bool check_links(Verifier *v)
                 return refuse_item(v, k, "is a loop around nothing");
             }
             for (uint32_t p = around; p != NEST_NONE; p = items[p].parent) {
-                if (items[p].axis == items[k].axis && (items[p].tile % items[k].tile != 0 ||
-                                                       items[p].tile == items[k].tile)) {
+                if (items[p].axis == items[k].axis &&
+                    (items[p].tile % items[k].tile != 0 || items[p].tile == items[k].tile)) {
                     return refuse_item(v, k, "cuts a tile of the same axis unevenly or not");
                 }
             }
@@ -364,6 +364,59 @@ static bool check_delivered(Verifier *v, bool *kept)
     return true;
 }
 
+/* Are the blocks of `n` and `p`, which live in the same body, cut alike? */
+static bool is_same_block(const Verifier *v, NodeRef n, NodeRef p, uint32_t home)
+{
+    const Node *a = graph_node(v->g, n), *b = graph_node(v->g, p);
+    bool same = a->rank == b->rank && a->dtype == b->dtype;
+    for (uint32_t d = 0; same && d < a->rank; d++) {
+        same = dim_eq(a->shape[d], b->shape[d]);
+        for (uint32_t loop = home; same && loop != NEST_NONE;
+             loop = v->nest->items[loop].parent) {
+            same = (label_on(v, loop, n) == a->out[d]) == (label_on(v, loop, p) == b->out[d]);
+        }
+    }
+    return same;
+}
+
+/* `n` takes the place of `p`, whose last reader it is, if not later than that. */
+static bool check_in_place(Verifier *v, NodeRef n, const bool *kept, const uint32_t *homes)
+{
+    const Nest *nest = v->nest;
+    NodeRef p = nest->values[n].in_place;
+    if (p == NODE_NONE) {
+        return true;
+    }
+    const Node *node = graph_node(v->g, n);
+    if (p >= v->g->nodes.n || v->leaf[p] == NEST_NONE || v->leaf[p] >= v->leaf[n] || kept[p] ||
+        nest->values[n].residence != RESIDE_TILE || nest->values[p].residence != RESIDE_TILE ||
+        !node_is_expression(node) || homes[p] != homes[n] ||
+        nest->items[v->leaf[n]].parent != homes[n] || !is_same_block(v, n, p, homes[n])) {
+        return refuse(v, n, "takes the place of a value whose block is not like its own");
+    }
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        NodeRef r = nest->items[k].node;
+        if (nest_is_loop(&nest->items[k])) {
+            continue;
+        }
+        if (r != n && nest->values[r].in_place == p) {
+            return refuse(v, n, "takes a place that another value takes");
+        }
+        for (uint32_t i = 0; i < v->uses[r].list.n; i++) {
+            const Use *use = &v->uses[r].list.at[i];
+            bool same = r == n;
+            for (uint32_t d = 0; same && use->node == p && d < use->access.rank; d++) {
+                Index index = use->access.index[d];
+                same = index.label == node->out[d] && index.offset == 0;
+            }
+            if (use->node == p && k >= v->leaf[n] && !same) {
+                return refuse(v, n, "takes the place of a value that is still read");
+            }
+        }
+    }
+    return true;
+}
+
 static bool check_values(Verifier *v)
 {
     bool *kept = ARENA_ARRAY(v->arena, v->g->nodes.n, bool);
@@ -386,6 +439,9 @@ static bool check_values(Verifier *v)
         }
         if (value->residence == RESIDE_WORKSPACE && home != NEST_NONE) {
             return refuse(v, n, "is in memory though all that reads it shares a loop with it");
+        }
+        if (!check_in_place(v, n, kept, homes)) {
+            return false;
         }
         int32_t param = value->result < 0 ? -1 : v->g->results.at[value->result].param;
         if (param >= 0 && !check_overwritten(v, n, (uint32_t)param)) {

@@ -64,9 +64,7 @@ static void make_params(Making *m)
                    .dtype = m->dtype,
                    .rank = below(m->rng, 4),
                    .shape = shape};
-        p.role = p.rank == 0             ? PARAM_SCALAR
-                 : chance(m->rng, 30)    ? PARAM_INOUT
-                                         : PARAM_IN;
+        p.role = p.rank == 0 ? PARAM_SCALAR : chance(m->rng, 30) ? PARAM_INOUT : PARAM_IN;
         for (uint32_t d = 0; d < p.rank; d++) {
             shape[d] = m->pool[below(m->rng, POOL_DIMS)];
         }
@@ -139,7 +137,9 @@ static bool add_node(Making *m, const Sketch *s, Op op, uint32_t rank, const int
     bool folds = op_info(op)->kind != OPKIND_MAP;
     NodeSpec spec = {.op = op,
                      .dtype = m->dtype,
-                     .acc = sums ? m->acc : folds ? m->dtype : DTYPE_NONE,
+                     .acc = sums    ? m->acc
+                            : folds ? m->dtype
+                                    : DTYPE_NONE,
                      .n_operands = s->n_operands,
                      .operand = s->operand,
                      .access = s->access,
@@ -200,8 +200,7 @@ static bool add_value(Making *m)
 static void deliver(Making *m, NodeRef n, int32_t param)
 {
     const char *name = str_format(m->g->arena, "R%u", m->g->results.n);
-    Result r = {.name = param < 0 ? sym_cstr(&m->ctx->syms, name)
-                                  : m->g->params.at[param].name,
+    Result r = {.name = param < 0 ? sym_cstr(&m->ctx->syms, name) : m->g->params.at[param].name,
                 .node = n,
                 .param = param};
     vec_push(m->g->arena, &m->g->results, r);
@@ -417,8 +416,7 @@ static void wrap_leaf(Arena *arena, Rng *rng, const NestFacts *f, Tree *t)
     }
     NestAxis axis = {.extent = n->extent[*label], .n = 1, .label = label};
     axis.node = arena_copy(arena, &d->node, sizeof d->node);
-    Draft loop = {
-        .axis = axis, .is_loop = true, .tile = 1 + below(rng, 4), .node = NODE_NONE};
+    Draft loop = {.axis = axis, .is_loop = true, .tile = 1 + below(rng, 4), .node = NODE_NONE};
     wrap(arena, t, k, k + 1, loop);
 }
 
