@@ -31,7 +31,10 @@
  *   complete   nothing under a loop reads a value that is folded over it
  *   order      writers come before readers
  *   parallel   no leaf under a parallel loop folds over it
- *   in place   an inout argument is overwritten only when nobody reads the old value later */
+ *   in place   an inout argument, or the block of another value, is overwritten only when nobody
+ *              reads the old value later
+ *   delivered  what is computed again is no result
+ *   tiles      a tile is cut again only into equal, smaller ones */
 #ifndef NEST_NEST_H
 #define NEST_NEST_H
 
