@@ -21,11 +21,11 @@
 #define PATIENCE 2
 /* What a tree with contractions in its loops must save to be preferred to none: how much cutting
  * these costs is where the model is least sure. */
-#define WORTH 0.92
+#define WORTH 0.95
 /* What a value in memory costs beside its traffic: the promise of a kernel is to have none. */
 #define SPILL 1.2
 /* Times the capacity for blocks that one may have before it counts as a value in memory. */
-#define BLOCK 4
+#define BLOCK 8
 /* What loops that cut none may cost: they keep values on chip at whatever extents a kernel meets. */
 #define KEEP 1.25
 

@@ -8,15 +8,16 @@
 
 static const Machine machine_c = {
     .n_levels = 3,
-    .level = {{.name = "memory", .bytes_per_second = 1.5e10, .granule = 64},
-              {.name = "L3", .capacity = 16384 * KIB, .bytes_per_second = 4e10, .granule = 64},
-              {.name = "L2", .capacity = 512 * KIB, .bytes_per_second = 1.2e11, .granule = 64}},
+    .level =
+        {{.name = "memory", .bytes_per_second = 1.5e10, .granule = 128},
+         {.name = "L3", .capacity = 16384 * KIB, .bytes_per_second = 4e10, .granule = 128},
+         {.name = "L2", .capacity = 512 * KIB, .bytes_per_second = 1.2e11, .granule = 128}},
     .tile_level = 2,
     .tile = {.m = 8, .n = 32, .k = 256, .block_n = 256, .direct = 4096},
     .time = {.multiply_add = 2e-11,
              .pack = 1.5e-10,
              .pack_line = 1e-9,
-             .row = 3e-9,
+             .row = 5e-9,
              .join = 2e-10,
              .join_edge = 5e-10,
              .op = 5e-11,
