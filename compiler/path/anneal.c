@@ -280,7 +280,7 @@ static void visit(Search *s, Tree *t, Walk *walk, double heat, double floor, boo
 
 void anneal_sweeps(Search *s, Tree *t, Walk *walk, double heat, double depth, uint32_t sweeps)
 {
-    double total = tree_total(t, &s->model).cost;
+    double total = tree_energy(t);
     bool native = sweep_has_native() && !s->options->portable;
     uint64_t left = (uint64_t)sweeps * t->n;
     walk->least = total < walk->least ? total : walk->least;

@@ -251,6 +251,22 @@ static Score anneal_round(Search *s, Tree *t, const PathStep *from, Schedule pla
     return tree_total(t, &s->model);
 }
 
+/* Under the size objective some rounds anneal for multiply-adds, with no tensor larger than the
+ * tree's largest, or each below it; all trees are scored alike. */
+static Score anneal_mixed(Search *s, Tree *t, const Pool *pool, uint32_t rank, uint32_t r,
+                          Schedule plan, PathStep *trial)
+{
+    Model asked = s->model;
+    if (asked.objective == PATH_SIZE && r % 2 == 1) {
+        double most = pool->score[rank].largest - (r % 4 == 1 ? 1e-6 : 0.0);
+        s->model.objective = PATH_FLOPS;
+        s->model.limit = most < asked.limit ? most : asked.limit;
+    }
+    anneal_round(s, t, pool->steps[rank], plan, trial);
+    s->model = asked;
+    return tree_total(t, &s->model);
+}
+
 static void anneal_starts(Search *s, const Net *net, const Starts *starts, Tree *t, Pool *pool,
                           double sweeps)
 {
@@ -294,7 +310,7 @@ static void anneal_rounds(Search *s, const Net *net, const Starts *starts, const
         uint32_t rank = round->rank < pool->n ? round->rank : 0;
         uint32_t each = (uint32_t)(sweeps * round->share) + 1;
         Schedule plan = {round->hot, round->cold, round->depth, LEVELS, each};
-        Score score = anneal_round(s, &t, pool->steps[rank], plan, trial);
+        Score score = anneal_mixed(s, &t, pool, rank, r, plan, trial);
         pool_better(pool, net, rank, trial, score);
         search_note(s, pool);
     }
@@ -434,7 +450,7 @@ bool auto_search(Search *s, const Net *net, PathStep *out)
     }
     s->won = best.from[0];
     memcpy(out, best.steps[0], (net->n - 1) * sizeof *out);
-    if (exact && exact_run(&s->model, net, best.score[0].cost, s->arena, s, out)) {
+    if (exact && exact_run(&s->model, net, best.score[0], s->arena, s, out)) {
         s->won = "exact";
         s->proved = true;
     }

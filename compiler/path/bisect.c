@@ -290,8 +290,7 @@ static uint32_t range_solve(Bisect *b, uint32_t lo, uint32_t hi, PathStep *out,
     Model flops = {PATH_FLOPS, 0.0, INFINITY, NULL, NULL};
     PathStep *steps = ARENA_ARRAY(b->arena, n, PathStep);
     greedy_run(&net, (GreedyStyle){1.0, 0.0}, b->rng, b->arena, steps);
-    exact_run(&flops, &net, tree_score(&flops, &net, steps, b->arena).cost, b->arena, NULL,
-              steps);
+    exact_run(&flops, &net, tree_score(&flops, &net, steps, b->arena), b->arena, NULL, steps);
     uint32_t base = b->net->n + *n_steps;
     for (uint32_t k = 0; k + 1 < n; k++) {
         uint32_t x = steps[k].a, y = steps[k].b;

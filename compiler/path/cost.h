@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost model of the search: the cost of one step from the log2 sizes of the tensors about it, as a log2. A
  * tree costs the sum of its steps; every objective is of this form, so that each strategy serves
- * all. The size objective takes a high power of the result, whose sum stands for the maximum. The exact account of the
- * chosen tree is path/account.c's. */
+ * all. The size objective has a score of its own, the largest tensor and then the multiply-adds; its steps cost a power
+ * of the result, which only says where annealing moves. The exact account of the chosen tree is path/account.c's. */
 #ifndef PATH_COST_H
 #define PATH_COST_H
 
@@ -10,7 +10,7 @@
 
 #include "path/net.h"
 
-#define SIZE_POWER 16.0
+#define SIZE_POWER 4.0
 
 /* A sum of numbers given by their log2. */
 typedef struct LogSum {
@@ -97,16 +97,36 @@ static inline double model_least(const Model *m, double u)
     return m->objective == PATH_WRITE ? -INFINITY : u;
 }
 
-/* Of a whole tree. Smaller `over` first, then smaller `cost`. */
+/* What a step adds to the score of its tree. */
+static inline double model_part(const Model *m, double step, double u)
+{
+    return m->objective == PATH_SIZE ? u : step;
+}
+
+/* Of a whole tree. Smaller `over` first, then smaller `first`, then smaller `cost`. */
 typedef struct Score {
     double over; /* log2 by which the largest tensor exceeds the limit, 0 when it does not */
     double cost;
     double largest;
+    double first; /* `largest` where that is the objective, else 0 */
 } Score;
+
+static inline Score model_score(const Model *m, LogSum parts, double largest)
+{
+    double over = largest > m->limit + 1e-9 ? largest - m->limit : 0.0;
+    return (Score){over, logsum_value(parts), largest,
+                   m->objective == PATH_SIZE ? largest : 0.0};
+}
 
 static inline bool score_less(Score x, Score y)
 {
-    return x.over < y.over - 1e-9 || (x.over <= y.over + 1e-9 && x.cost < y.cost - 1e-9);
+    if (x.over < y.over - 1e-9 || x.over > y.over + 1e-9) {
+        return x.over < y.over;
+    }
+    if (x.first < y.first - 1e-9 || x.first > y.first + 1e-9) {
+        return x.first < y.first;
+    }
+    return x.cost < y.cost - 1e-9;
 }
 
 #endif

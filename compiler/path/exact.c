@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exact search: for every subset of the operands the cheapest tree, by all splits in two, outer products
  * included. 3^n / 2 splits, cut down by a bound: a subset whose result alone costs more than a known
- * tree is never split. Labels with the same occurrences are one, so that the sets stay a word or two. Costs are kept
+ * tree is never split. For size the least largest tensor comes first, then the fewest multiply-adds within it. Labels with the same occurrences are one, so that the sets stay a word or two. Costs are kept
  * relative to the bound, which keeps them in range however large they are. */
 #include <string.h>
 
@@ -18,11 +18,13 @@ typedef struct Exact {
     double *size;    /* by subset, log2 */
     double *cost;    /* by subset, over the bound; 2: out of the question */
     uint32_t *split; /* by subset: one half of the best split */
-    const Model *m;
+    Model m;
     double base;
+    double fixed; /* log2 of the largest of the operands and the result */
 } Exact;
 
 #define NO_COST 2.0
+#define UNBOUND 200.0 /* log2 above a cost that does not bound the search */
 
 /* Labels into groups of equal occurrence. */
 static void exact_group(Exact *e, const Net *net, Arena *arena)
@@ -117,19 +119,19 @@ static double exact_step(const Exact *e, uint32_t a, uint32_t b, uint32_t s)
             size += e->weight[w * 64 + (uint32_t)__builtin_ctzll(set)];
         }
     }
-    return exp2(model_step(e->m, size, e->size[a], e->size[b], e->size[s]) - e->base);
+    return exp2(model_step(&e->m, size, e->size[a], e->size[b], e->size[s]) - e->base);
 }
 
 static void exact_subset(Exact *e, uint32_t s, bool whole)
 {
-    double least = exp2(model_step(e->m, e->size[s], -1e9, -1e9, e->size[s]) - e->base);
+    double least = exp2(model_step(&e->m, e->size[s], -1e9, -1e9, e->size[s]) - e->base);
     double best = 1.0 + 1e-9;
     e->cost[s] = NO_COST;
     if (!whole) { /* it will be used, and where all labels count, that costs its size again */
-        bool all = e->m->objective != PATH_WRITE && e->m->objective != PATH_SIZE;
+        bool all = e->m.objective != PATH_WRITE;
         best -= all ? exp2(e->size[s] - e->base) : 0.0;
     }
-    if (least > best || (!whole && e->size[s] > e->m->limit + 1e-9)) {
+    if (least > best || (!whole && e->size[s] > e->m.limit + 1e-9)) {
         return;
     }
     double open = best - least;
@@ -148,6 +150,23 @@ static void exact_subset(Exact *e, uint32_t s, bool whole)
             e->split[s] = b;
         }
     }
+}
+
+/* cost[s] for the moment: log2 of the largest tensor at or below s in the tree where that is least. */
+static void exact_narrow(Exact *e, uint32_t s, bool whole)
+{
+    double own = whole || e->size[s] < e->fixed ? e->fixed : e->size[s], best = INFINITY;
+    if (own > e->m.limit + 1e-9 && !whole) {
+        e->cost[s] = INFINITY;
+        return;
+    }
+    uint32_t rest = s & (s - 1);
+    const double *cost = e->cost;
+    for (uint32_t b = rest; b != 0 && best > own; b = (b - 1) & rest) {
+        double most = cost[b] > cost[s ^ b] ? cost[b] : cost[s ^ b];
+        best = most < best ? most : best;
+    }
+    e->cost[s] = best > own ? best : own;
 }
 
 /* The tree below the full set, children first. */
@@ -182,27 +201,57 @@ static void exact_tree(const Exact *e, Arena *arena, PathStep *out)
 
 #define ROW 4096 /* subsets between looks at the watch */
 
-static bool exact_fill(Exact *e, Search *watch)
+/* False when stopped. */
+static bool exact_fill(Exact *e, void (*subset)(Exact *e, uint32_t s, bool whole),
+                       Search *watch, bool count)
 {
     uint32_t all = (uint32_t)1 << e->n;
     for (uint32_t s = 1; s < all; s++) {
         if (watch != NULL && s % ROW == 0) {
-            search_count(watch, ROW);
+            search_count(watch, count ? ROW : 0);
             if (search_stopped(watch)) {
                 return false;
             }
         }
         if ((s & (s - 1)) != 0) {
-            exact_subset(e, s, s == all - 1);
+            subset(e, s, s == all - 1);
         }
     }
-    if (watch != NULL) {
+    if (watch != NULL && count) {
         search_count(watch, all < ROW ? all : ROW);
     }
-    return e->cost[all - 1] < NO_COST;
+    return true;
 }
 
-bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, Search *watch,
+/* Makes of the size objective multiply-adds within the least limit. */
+static bool exact_least(Exact *e, Score known, Search *watch)
+{
+    size_t all = (size_t)1 << e->n;
+    bool is_known = known.over <= 0.0;
+    double limit = is_known && known.largest < e->m.limit ? known.largest : e->m.limit;
+    e->fixed = e->size[all - 1];
+    for (uint32_t k = 0; k < e->n; k++) {
+        double size = e->size[(size_t)1 << k];
+        e->fixed = size > e->fixed ? size : e->fixed;
+    }
+    e->m.limit = limit > e->fixed ? limit : e->fixed;
+    for (uint32_t k = 0; k < e->n; k++) {
+        e->cost[(size_t)1 << k] = e->fixed;
+    }
+    if (!exact_fill(e, exact_narrow, watch, false)) {
+        return false;
+    }
+    double least = e->cost[all - 1];
+    for (uint32_t k = 0; k < e->n; k++) {
+        e->cost[(size_t)1 << k] = 0.0;
+    }
+    e->base += is_known && least < known.largest - 1e-9 ? UNBOUND : 0.0;
+    e->m.objective = PATH_FLOPS;
+    e->m.limit = least < e->m.limit ? least : e->m.limit;
+    return least < INFINITY;
+}
+
+bool exact_run(const Model *m, const Net *net, Score known, Arena *scratch, Search *watch,
                PathStep *out)
 {
     CHECK(net->n >= 1 && net->n <= EXACT_MOST);
@@ -210,13 +259,15 @@ bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, Sea
         return true;
     }
     ArenaMark mark = arena_mark(scratch);
-    Exact e = {.n = net->n, .m = m, .base = bound};
+    Exact e = {.n = net->n, .m = *m};
+    e.base = known.cost + (known.over > 0.0 ? UNBOUND : 0.0);
     exact_group(&e, net, scratch);
     exact_tables(&e, scratch);
     size_t all = (size_t)1 << e.n;
     e.cost = ARENA_ARRAY(scratch, all, double);
     e.split = ARENA_ARRAY(scratch, all, uint32_t);
-    bool found = exact_fill(&e, watch);
+    bool found = m->objective != PATH_SIZE || exact_least(&e, known, watch);
+    found = found && exact_fill(&e, exact_subset, watch, true) && e.cost[all - 1] < NO_COST;
     if (found) {
         exact_tree(&e, scratch, out);
     }
@@ -242,11 +293,9 @@ bool exact_search(Search *s, const Net *net, PathStep *out)
             memcpy(out, trial, (net->n - 1) * sizeof *out);
         }
     }
-    /* Under a limit the first trees may all be over it; then nothing bounds the search but a cost far above. */
-    double bound = best.over > 0.0 ? best.cost + 200.0 : best.cost;
     search_plan(s, (uint64_t)1 << net->n);
     search_progress(s, "exact", best);
-    bool found = exact_run(&s->model, net, bound, s->arena, s, out);
+    bool found = exact_run(&s->model, net, best, s->arena, s, out);
     s->proved = found;
     arena_reset(s->arena, mark);
     return found || (search_stopped(s) && best.over <= 0.0);

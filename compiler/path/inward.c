@@ -97,12 +97,12 @@ static double star_solve(const Inward *t, uint32_t k, uint32_t out, PathStep *st
     for (uint32_t i = 0; i + 1 < n; i++) { /* a first plan: one after the other */
         steps[i] = (PathStep){i == 0 ? 0 : n + i - 1, i + 1};
     }
-    double bound = tree_score(&t->model, &net, steps, t->arena).cost;
+    Score best = tree_score(&t->model, &net, steps, t->arena);
     if (n > 2) {
-        exact_run(&t->model, &net, bound, t->arena, NULL, steps);
-        bound = tree_score(&t->model, &net, steps, t->arena).cost;
+        exact_run(&t->model, &net, best, t->arena, NULL, steps);
+        best = tree_score(&t->model, &net, steps, t->arena);
     }
-    return n > 1 ? bound : -INFINITY;
+    return n > 1 ? best.cost : -INFINITY;
 }
 
 /* Moving the centre from one end of a label to the other changes the directions of these two

@@ -191,11 +191,11 @@ Score tree_score(const Model *m, const Net *net, const PathStep *steps, Arena *s
     for (uint32_t k = 0; k + 1 < net->n; k++) {
         double result, size_a = v.size[steps[k].a], size_b = v.size[steps[k].b];
         double both = live_sizes(&v, steps[k].a, steps[k].b, &result);
-        logsum_add(&sum, model_step(m, both, size_a, size_b, result));
+        double step = model_step(m, both, size_a, size_b, result);
+        logsum_add(&sum, model_part(m, step, both));
         live_merge(&v, steps[k].a, steps[k].b);
         largest = result > largest ? result : largest;
     }
     arena_reset(scratch, mark);
-    double over = largest > m->limit + 1e-9 ? largest - m->limit : 0.0;
-    return (Score){over, logsum_value(sum), largest};
+    return model_score(m, sum, largest);
 }

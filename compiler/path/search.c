@@ -209,6 +209,8 @@ static bool job_limited(Job *j, PathResult *out, bool *proved)
     out->strategy = s->won != NULL ? s->won : j->row->name;
     *proved = s->proved && score.over <= 0.0;
     if (score.over > 0.0 && slices) {
+        /* The limit says how large tensors are; what is left to minimise is the work. */
+        s->model.objective = s->model.objective == PATH_SIZE ? PATH_FLOPS : s->model.objective;
         slice_search(s, &part->net, steps);
         out->strategy = "slice";
     }

@@ -110,6 +110,8 @@ void tree_refresh(Tree *t, const Model *m, Arena *scratch);
 void tree_slice(Tree *t, const Model *m, uint32_t bit);
 void tree_unslice(Tree *t, const Model *m, uint32_t bit, Arena *scratch);
 Score tree_total(const Tree *t, const Model *m);
+/* log2 of the sum of what the steps cost: of the score only where that is the objective. */
+double tree_energy(const Tree *t);
 /* Nodes with children before parents: inner nodes only, n - 1 of them. */
 void tree_postorder(const Tree *t, uint32_t *order, uint32_t *stack);
 
@@ -171,11 +173,11 @@ bool chain_run(const Net *net, Arena *scratch, PathStep *out);
 /* The same of a tree without open labels whose operands have few labels each. */
 bool inward_run(const Model *m, const Net *net, Arena *scratch, PathStep *out);
 
-/* Exact search over all subsets of at most EXACT_MOST operands; `bound` is the log2 cost of a
- * known tree. False when nothing at or below the bound and the limit exists, or when `watch`
- * (may be null: its steps are counted) was stopped. */
+/* Exact search over all subsets of at most EXACT_MOST operands; `known` is the score of a known
+ * tree, which bounds the search where it is not over the limit. False when nothing as good
+ * within the limit exists, or when `watch` (may be null: its steps are counted) was stopped. */
 #define EXACT_MOST 24
-bool exact_run(const Model *m, const Net *net, double bound, Arena *scratch, Search *watch,
+bool exact_run(const Model *m, const Net *net, Score known, Arena *scratch, Search *watch,
                PathStep *out);
 
 /* Replaces subtrees of up to `leaves` leaves by exact ones; rounds until nothing improves or

@@ -187,7 +187,7 @@ static void slicer_round(Slicer *z, Schedule plan, Tree *best, double *best_cost
     subtree_improve(z->s, z->t, 8, 20);
     slicer_trim(z);
     slicer_keep(z, best, best_cost);
-    search_progress(z->s, "slice", (Score){0.0, *best_cost, z->s->model.limit});
+    search_progress(z->s, "slice", (Score){0.0, *best_cost, z->s->model.limit, 0.0});
 }
 
 static Slicer slicer_new(Search *s, Tree *t, const Net *net)

@@ -14,7 +14,7 @@ typedef struct Region {
     uint32_t n_inner, n_leaves;
     uint32_t inner[EXACT_MOST]; /* the root first */
     uint32_t leaf[EXACT_MOST];
-    double cost;    /* log2 of the sum */
+    double cost;    /* log2 of the sum, as in a score */
     double largest; /* log2, of inner nodes but the root */
 } Region;
 
@@ -27,6 +27,10 @@ typedef struct Improve {
     uint32_t clock;
     uint32_t *local;   /* by bit: label of the region + 1 */
     uint64_t *outside; /* room for one set */
+    /* Under the size objective: */
+    double room;  /* log2 of the largest tensor of the tree */
+    double fixed; /* of its operands and result */
+    bool lower;   /* less room is looked for, else fewer multiply-adds within it */
 } Improve;
 
 /* Opens the costliest leaf that is an inner node until there are `most` leaves. */
@@ -58,7 +62,8 @@ static void region_grow(const Improve *im, uint32_t root, Region *r)
     LogSum sum = LOGSUM_ZERO;
     r->largest = 0.0;
     for (uint32_t i = 0; i < r->n_inner; i++) {
-        logsum_add(&sum, t->cost[r->inner[i]]);
+        uint32_t x = r->inner[i];
+        logsum_add(&sum, model_part(&im->s->model, t->cost[x], t->both[x]));
         if (i > 0 && t->size[r->inner[i]] > r->largest) {
             r->largest = t->size[r->inner[i]];
         }
@@ -176,14 +181,20 @@ static bool region_improve(Improve *im, uint32_t root, double total)
     Net net;
     region_net(im, &r, &net, im->s->arena);
     Model m = im->s->model;
-    double bound = r.cost - 1e-7;
+    Score known = {0.0, r.cost - 1e-7, r.largest, 0.0};
     bool found;
+    if (m.objective == PATH_SIZE &&
+        !(im->lower && r.largest > im->fixed && r.largest > im->room - 1e-9)) {
+        m.objective = PATH_FLOPS;
+        m.limit = im->room < m.limit ? im->room : m.limit;
+    }
     if (r.largest > m.limit + 1e-9) { /* too large: a smaller one at any cost */
-        found = exact_run(&m, &net, r.cost + 200.0, im->s->arena, NULL, steps);
+        known.over = r.largest - m.limit;
+        found = exact_run(&m, &net, known, im->s->arena, NULL, steps);
         m.limit = r.largest - 1e-6;
-        found = found || exact_run(&m, &net, r.cost + 200.0, im->s->arena, NULL, steps);
+        found = found || exact_run(&m, &net, known, im->s->arena, NULL, steps);
     } else {
-        found = exact_run(&m, &net, bound, im->s->arena, NULL, steps);
+        found = exact_run(&m, &net, known, im->s->arena, NULL, steps);
     }
     if (found) {
         region_apply(im, &r, steps);
@@ -192,6 +203,16 @@ static bool region_improve(Improve *im, uint32_t root, double total)
     }
     arena_reset(im->s->arena, mark);
     return found;
+}
+
+/* log2 of the largest tensor that no tree is without. */
+static double tree_fixed(const Tree *t)
+{
+    double most = t->size[2 * t->n - 2];
+    for (uint32_t k = 0; k < t->n; k++) {
+        most = t->size[k] > most ? t->size[k] : most;
+    }
+    return most;
 }
 
 bool subtree_improve(Search *s, Tree *t, uint32_t leaves, uint32_t rounds)
@@ -208,8 +229,13 @@ bool subtree_improve(Search *s, Tree *t, uint32_t leaves, uint32_t rounds)
     uint32_t *order = ARENA_ARRAY(s->arena, t->n, uint32_t);
     uint32_t *stack = ARENA_ARRAY(s->arena, (size_t)t->n + 1, uint32_t);
     bool any = false, again = true;
+    im.room = INFINITY;
+    im.fixed = tree_fixed(t);
     for (uint32_t round = 0; round < rounds && again && !search_stopped(s); round++) {
-        double total = tree_total(t, &s->model).cost;
+        Score now = tree_total(t, &s->model);
+        double total = now.cost;
+        im.lower = now.largest < im.room - 1e-9; /* as long as it helps */
+        im.room = now.largest;
         again = false;
         tree_postorder(t, order, stack);
         for (uint32_t k = t->n - 1; k-- > 0 && !search_stopped(s);) {

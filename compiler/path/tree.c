@@ -352,9 +352,17 @@ Score tree_total(const Tree *t, const Model *m)
     for (uint32_t k = 0; k < 2 * t->n - 1; k++) {
         largest = t->size[k] > largest ? t->size[k] : largest;
         if (k >= t->n) {
-            logsum_add(&sum, t->cost[k]);
+            logsum_add(&sum, model_part(m, t->cost[k], t->both[k]));
         }
     }
-    double over = largest > m->limit + 1e-9 ? largest - m->limit : 0.0;
-    return (Score){over, logsum_value(sum), largest};
+    return model_score(m, sum, largest);
+}
+
+double tree_energy(const Tree *t)
+{
+    LogSum sum = LOGSUM_ZERO;
+    for (uint32_t x = t->n; x < 2 * t->n - 1; x++) {
+        logsum_add(&sum, t->cost[x]);
+    }
+    return logsum_value(sum);
 }
