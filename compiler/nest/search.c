@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The search for a cheap nest: trees are changed by small moves (moves.c), every tree that comes
- * out is priced, and the cheapest few go on. It starts from no fusion and from greedy fusion, so
- * that by the model it is never worse than either. A step is a tree that was priced; steps are
- * counted, and bound the search.
+ * out is priced, and the cheapest few go on: the more, the more effort. It starts from no fusion
+ * and from greedy fusion. A step is a tree that was priced; steps are counted, and bound the
+ * search.
  *
  * A kernel of many values is planned in windows of WINDOW of them, in program order: what
  * crosses windows is in memory. */
@@ -14,8 +14,8 @@
 #include "nest/price.h"
 
 #define WINDOW 12
-#define BEAM   6
-/* Steps of one window at effort 1. */
+/* Trees that go on and steps of one window, at effort 1. */
+#define BEAM  6
 #define STEPS 1500
 /* Rounds without a better tree after which a window is done. */
 #define PATIENCE 2
@@ -43,6 +43,7 @@ typedef struct Search {
     const Machine *machine;
     Pricer pricer;
     uint64_t steps, most;
+    uint32_t width;  /* of the beam */
     VEC(State) beam; /* ascending in price */
     Map seen;
 } Search;
@@ -107,7 +108,7 @@ static void keep(Search *s, State fresh)
         at--;
     }
     s->beam.at[at] = fresh;
-    s->beam.n = s->beam.n > BEAM ? BEAM : s->beam.n;
+    s->beam.n = s->beam.n > s->width ? s->width : s->beam.n;
 }
 
 static void consider(void *self, const Tree *t)
@@ -121,7 +122,7 @@ static void consider(void *self, const Tree *t)
     map_put(&s->seen, hash, 1);
     s->steps++;
     State fresh = {.seconds = tree_price(s, t)};
-    if (s->beam.n == BEAM && !is_before(&fresh, &s->beam.at[BEAM - 1])) {
+    if (s->beam.n == s->width && !is_before(&fresh, &s->beam.at[s->width - 1])) {
         return;
     }
     for (uint32_t k = 0; k < t->list.n; k++) {
@@ -143,8 +144,8 @@ static State *next_state(Search *s)
 static void search_run(Search *s)
 {
     uint32_t idle = 0;
-    for (State *at = next_state(s); at != NULL && idle < PATIENCE * BEAM && s->steps < s->most;
-         at = next_state(s)) {
+    for (State *at = next_state(s);
+         at != NULL && idle < PATIENCE * s->width && s->steps < s->most; at = next_state(s)) {
         double best = s->beam.at[0].seconds;
         Tree from = at->tree;
         at->expanded = true;
@@ -236,6 +237,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
                     .scratch = &scratch,
                     .facts = facts,
                     .machine = machine,
+                    .width = BEAM * (effort < 64 ? effort : 64),
                     .most = (uint64_t)STEPS * effort};
         map_init(&s.seen, &states);
         pricer_init(&states, facts, machine, &s.pricer);
