@@ -17,6 +17,8 @@
 /* Trees that go on and steps of one window, at effort 1. */
 #define BEAM  6
 #define STEPS 1500
+/* Nodes of a graph that gets all of them. */
+#define SMALL 128
 /* Rounds without a better tree after which a window is done. */
 #define PATIENCE 2
 /* What a tree with contractions in its loops must save to be preferred to none: how much cutting
@@ -219,6 +221,13 @@ static const Tree *choose(Search *s, double plain, const Tree *none, const Tree 
     return keep ? greedy : none;
 }
 
+/* A step takes as long as the graph is large: kernels of very many values get fewer. */
+static uint64_t steps_of(const Graph *g, uint32_t effort)
+{
+    uint64_t steps = (uint64_t)STEPS * effort;
+    return g->nodes.n <= SMALL ? steps : steps * SMALL / g->nodes.n + 2;
+}
+
 /* The best tree of one window, appended to `out`. */
 static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
                               const Machine *machine, uint32_t effort, Tree *out)
@@ -238,7 +247,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
                     .facts = facts,
                     .machine = machine,
                     .width = BEAM * (effort < 64 ? effort : 64),
-                    .most = (uint64_t)STEPS * effort};
+                    .most = steps_of(facts->g, effort)};
         map_init(&s.seen, &states);
         pricer_init(&states, facts, machine, &s.pricer);
         greedy_tree(ctx, arena, facts, machine, &greedy);
