@@ -417,6 +417,18 @@ static bool check_in_place(Verifier *v, NodeRef n, const bool *kept, const uint3
     return true;
 }
 
+/* The outermost loop around the leaf that it folds over. */
+static uint32_t folded_over(const Verifier *v, uint32_t leaf)
+{
+    NodeRef n = v->nest->items[leaf].node;
+    uint32_t found = NEST_NONE;
+    for (uint32_t p = v->nest->items[leaf].parent; p != NEST_NONE;
+         p = v->nest->items[p].parent) {
+        found = is_reduced(graph_node(v->g, n), label_on(v, p, n)) ? p : found;
+    }
+    return found;
+}
+
 static bool check_values(Verifier *v)
 {
     bool *kept = ARENA_ARRAY(v->arena, v->g->nodes.n, bool);
@@ -433,6 +445,9 @@ static bool check_values(Verifier *v)
         uint32_t home = homes[n];
         if (value->item != k || value->home != home) {
             return refuse(v, n, "does not live where its readers are");
+        }
+        if (value->fold != folded_over(v, k)) {
+            return refuse(v, n, "does not begin its fold where its loops do");
         }
         if (v->nest->items[k].again && (kept[n] || value->residence == RESIDE_RESULT)) {
             return refuse(v, n, "is a result, which a loop without its axis may never compute");

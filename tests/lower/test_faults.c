@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Faults planted on purpose, of the kind that fusers have: in the text of a good nest, in what
+ * was derived from it, and in the kernel that it becomes. Each row says who must find it; a row
+ * that nobody finds fails the test, and so does one that another finds (then the table is
+ * mended). The nests are first shown to be good. */
+#include "support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/eval.h"
+#include "lower/lower.h"
+#include "nest/parts.h"
+
+typedef enum Finder {
+    BY_NEST,    /* nest_verify refuses it */
+    BY_KERNEL,  /* loop_verify refuses its kernel */
+    BY_RUNNING, /* loop_eval stops: what is read was not written */
+    BY_NUMBERS  /* it runs, and computes something else */
+} Finder;
+
+static const char *const finder_names[] = {"nest_verify", "loop_verify", "loop_eval",
+                                           "the numbers"};
+
+typedef struct Good {
+    const char *name, *graph, *nest;
+} Good;
+
+#define SQUARE                                                                                 \
+    "  dim m ~ 8\n  dim n ~ 8\n  param in @A : i64[m,n]\n  %0 = input @A : i64[m,n]\n"         \
+    "  %1 = einsum %0[a,b], %0[c,b] -> [a,c] : i64[m,m]\n"
+
+static const Good goods[] = {
+    /* %1 labels a, c of m and b of n; %2 keeps the first */
+    {"chain", SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %2\n",
+     "nest {\n  axis i [%1[a], %2[a]]\n  for i step 4 {\n    %1 tile\n    %2 result 0\n  }\n"
+     "}\n"},
+    /* %2 folds what the loop cuts */
+    {"fold", SQUARE "  %2 = einsum %1[a,b], %0[a,c] -> [b,c] : i64[m,n]\n  result @R = %2\n",
+     "nest {\n  axis i [%1[a], %2[a]]\n  for i step 4 {\n    %1 tile\n    %2 result 0\n  }\n"
+     "}\n"},
+    /* the fold lives in the outer loop */
+    {"fold inside",
+     SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n"
+            "  %3 = einsum %2[a,b], %2[a,b] -> [a] : i64[m]\n  result @R = %3\n",
+     "nest {\n  axis i [%1[a], %2[a], %3[a]]\n  axis j [%1[c], %2[b]]\n"
+     "  for i step 2 {\n    for j step 4 {\n      %1 tile\n      %2 tile\n    }\n"
+     "    %3 result 0\n  }\n}\n"},
+    /* read in two orders: the first label agrees, the second does not */
+    {"two orders",
+     "  dim o ~ 4\n  dim v ~ 4\n  param in @B : i64[o,v]\n  %0 = input @B : i64[o,v]\n"
+     "  %1 = einsum %0[a,b], %0[c,d] -> [a,b,c,d] : i64[o,v,o,v]\n"
+     "  %2 = einsum %1[a,b,c,d], %1[a,d,c,b] -> [a,c] : i64[o,o]\n  result @R = %2\n",
+     "nest {\n  axis i [%1[a], %2[a]]\n  axis j [%1[c], %2[c]]\n"
+     "  for i step 2 {\n    for j step 1 {\n      %1 tile\n      %2 result 0\n    }\n  }\n}\n"},
+    {"update",
+     "  dim m ~ 8\n  param inout @C : i64[m,m]\n  %0 = input @C : i64[m,m]\n"
+     "  %1 = reduce.sum %0[a,b] -> [b] : i64[m]\n"
+     "  %2 = add %0[a,b], %1[b] -> [a,b] : i64[m,m]\n  update @C = %2\n",
+     "nest {\n  axis i [%2[a]]\n  %1 workspace \"it is read later\"\n"
+     "  for i step 2 {\n    %2 result 0\n  }\n}\n"},
+    {"again",
+     SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n"
+            "  %3 = reduce.sum %0[a,b] -> [a] : i64[m]\n  result @R = %2\n  result @S = %3\n",
+     "nest {\n  axis i [%2[c]]\n  for i step 4 {\n    %1 tile again\n    %2 result 0\n  }\n"
+     "  %3 result 1\n}\n"},
+    /* %2 in the place of %1 */
+    {"in place",
+     SQUARE "  %2 = neg %1[a,b] -> [a,b] : i64[m,m]\n"
+            "  %3 = einsum %2[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %3\n",
+     "nest {\n  axis i [%1[a], %2[a], %3[a]]\n  for i step 2 {\n    %1 tile\n"
+     "    %2 tile in %1\n    %3 result 0\n  }\n}\n"},
+    {"in two places",
+     SQUARE "  %2 = neg %1[a,b] -> [a,b] : i64[m,m]\n"
+            "  %3 = einsum %2[a,b], %1[b,c] -> [a,c] : i64[m,m]\n  result @R = %3\n",
+     "nest {\n  %1 tile\n  %2 tile\n  %3 result 0\n}\n"},
+    {"turned",
+     SQUARE "  %2 = neg %1[a,b] -> [b,a] : i64[m,m]\n"
+            "  %3 = einsum %2[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %3\n",
+     "nest {\n  %1 tile\n  %2 tile\n  %3 result 0\n}\n"},
+    {"tile of a tile",
+     SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %2\n",
+     "nest {\n  axis i [%1[a], %2[a]]\n  for i step 4 {\n    %1 tile\n    for i step 2 {\n"
+     "      %2 result 0\n    }\n  }\n}\n"},
+};
+
+/* The fault in the text of a nest, or of its kernel. */
+typedef struct Fault {
+    const char *what, *good, *from, *to;
+    Finder finder;
+    const char *why; /* in the message of nest_verify */
+} Fault;
+
+static const Fault nest_faults[] = {
+    {"a reader before the loop of its writer's fold has ended", "chain", "[%1[a], %2[a]]",
+     "[%1[b], %2[c]]", BY_NEST, "before its loops have completed it"},
+    {"an axis along which the reader reads elsewhere", "chain", "[%1[a], %2[a]]",
+     "[%1[c], %2[a]]", BY_NEST, "at other indices"},
+    {"one extent for writer and reader that have two", "chain", "[%1[a], %2[a]]",
+     "[%1[a], %2[c]]", BY_NEST, "another extent"},
+    {"a writer without the axis, once for all positions", "chain", "[%1[a], %2[a]]", "[%2[a]]",
+     BY_NEST, "lacks the axis"},
+    {"a reader before its writer", "chain", "    %1 tile\n    %2 result 0\n",
+     "    %2 result 0\n    %1 tile\n", BY_NEST, "before it is computed"},
+    {"a block in memory", "chain", "%1 tile", "%1 workspace", BY_NEST, "shares a loop with it"},
+    {"parallel over what is folded", "fold", "step 4 {", "step 4 parallel {", BY_NEST,
+     "at the same time"},
+    {"parallel inside a fold's loop", "fold inside", "step 4 {", "step 4 parallel {", BY_NEST,
+     "at the same time"},
+    {"a fold read in its loop", "fold inside", "    }\n    %3 result 0\n  }\n",
+     "    %3 result 0\n    }\n  }\n", BY_NEST, "lacks the axis"},
+    {"a fold read in its loop, again and again", "fold inside", "    }\n    %3 result 0\n  }\n",
+     "    %3 result 0 again\n    }\n  }\n", BY_NEST, "before its loops have completed it"},
+    {"a value in two orders, shared where they disagree", "two orders", "axis j [%1[c], %2[c]]",
+     "axis j [%1[b], %2[b]]", BY_NEST, "at other indices"},
+    {"the two orders of another label", "two orders", "axis j [%1[c], %2[c]]",
+     "axis j [%1[d], %2[b]]", BY_NEST, "at other indices"},
+    {"one label on two axes", "two orders", "axis j [%1[c], %2[c]]", "axis j [%1[a], %2[c]]",
+     BY_NEST, "one index on two axes"},
+    {"a parameter overwritten while each iteration reads it all", "update",
+     "  %1 workspace \"it is read later\"\n  for i step 2 {\n",
+     "  for i step 2 {\n    %1 tile again\n", BY_NEST, "still read"},
+    {"what is computed again is read outside", "again", "    %2 result 0\n  }\n  %3 result 1\n",
+     "    %3 result 1 again\n  }\n  %2 result 0\n", BY_NEST,
+     "outside of the loop that computes it again"},
+    {"a result in a loop that may have no position", "again", "  }\n  %3 result 1\n",
+     "    %3 result 1 again\n  }\n", BY_NEST, "may never compute"},
+    {"computed again and not said so", "again", "%1 tile again", "%1 tile", BY_NEST,
+     "lacks the axis"},
+    {"computed once and said to be again", "chain", "%1 tile", "%1 tile again", BY_NEST,
+     "computed again and is not"},
+    {"a tile of a tile, uneven", "tile of a tile", "step 2", "step 3", BY_NEST, "unevenly"},
+    {"a tile of a tile, longer", "tile of a tile", "step 2", "step 8", BY_NEST, "unevenly"},
+    {"a tile of a tile, the same", "tile of a tile", "step 2", "step 4", BY_NEST, "unevenly"},
+    {"in the place of a parameter", "in place", "in %1", "in %0", BY_NEST, "like its own"},
+    {"in the place of what is made later", "in place", "in %1", "in %3", BY_NEST,
+     "like its own"},
+    {"in the place of a value that is read later", "in two places", "%2 tile", "%2 tile in %1",
+     BY_NEST, "still read"},
+    {"in the place of a value read in another order", "turned", "%2 tile", "%2 tile in %1",
+     BY_NEST, "still read"},
+};
+
+static const Fault kernel_faults[] = {
+    {"a block sized by the tile of the inner loop", "tile of a tile", "i64[4,m] tile",
+     "i64[2,m] tile", BY_KERNEL, NULL},
+    {"a block indexed from the start of the inner loop", "tile of a tile", "@t[a-$i,b]",
+     "@t[a-$j,b]", BY_NUMBERS, NULL},
+    {"a tile of a tile from 0", "tile of a tile", "$j in $i:4<m", "$j in 0..m", BY_KERNEL,
+     NULL},
+    {"a tile of a tile that runs over", "tile of a tile", "$j in $i:4<m", "$j in $i:5<m",
+     BY_KERNEL, NULL},
+    {"the neutral element written inside the folded loop", "fold",
+     "  fill [b in 0..m, c in 0..n] @R[b,c] = 0\n  for $i in 0..m step 4 {\n",
+     "  for $i in 0..m step 4 {\n    fill [b in 0..m, c in 0..n] @R[b,c] = 0\n", BY_NUMBERS,
+     NULL},
+    {"the neutral element not written", "fold", "  fill [b in 0..m, c in 0..n] @R[b,c] = 0\n",
+     "", BY_RUNNING, NULL},
+    {"a block that loops carry filled again", "fold inside",
+     "      alloc @t2 : i64[2,4] tile\n",
+     "      alloc @t2 : i64[2,4] tile\n"
+     "      fill [a in $i:2<m, c in 0..n] @t[a-$i,c] = 0\n",
+     BY_NUMBERS, NULL},
+    {"a block that loops carry filled outside of its home's loop", "fold inside",
+     "  for $i in 0..m step 2 {\n    alloc @t : i64[2,n] tile\n"
+     "    fill [a in $i:2<m, c in 0..n] @t[a-$i,c] = 0\n",
+     "  alloc @t : i64[2,n] tile\n  fill [a in 0..2, c in 0..n] @t[a,c] = 0\n"
+     "  for $i in 0..m step 2 {\n",
+     BY_NUMBERS, NULL},
+    {"a home one loop too deep", "fold inside",
+     "    alloc @t : i64[2,n] tile\n    fill [a in $i:2<m, c in 0..n] @t[a-$i,c] = 0\n"
+     "    for $j in 0..m step 4 {\n",
+     "    for $j in 0..m step 4 {\n    alloc @t : i64[2,n] tile\n"
+     "    fill [a in $i:2<m, c in 0..n] @t[a-$i,c] = 0\n",
+     BY_KERNEL, NULL},
+    {"parallel over what is folded", "fold", "step 4 {", "step 4 parallel {", BY_KERNEL, NULL},
+    {"the reader's extent for the writer", "chain", "c in 0..m, b in 0..n] @t",
+     "c in 0..n, b in 0..n] @t", BY_KERNEL, NULL},
+    {"the writer's tile one short", "chain", "a in $i:4<m, c in 0..m, b in 0..n] @t",
+     "a in $i:3<m, c in 0..m, b in 0..n] @t", BY_NUMBERS, NULL},
+    {"a parameter overwritten while each iteration reads it all", "update",
+     "  fill [b in 0..m] @t[b] = 0\n  reduce [b in 0..m, a in 0..m] @t[b] += @C[a,b]\n"
+     "  for $i in 0..m step 2 {\n",
+     "  for $i in 0..m step 2 {\n    fill [b in 0..m] @t[b] = 0\n"
+     "    reduce [b in 0..m, a in 0..m] @t[b] += @C[a,b]\n",
+     BY_NUMBERS, NULL},
+    {"a value in two orders, read in one", "two orders", "@t[a-$i,d,b]", "@t[a-$i,b,d]",
+     BY_NUMBERS, NULL},
+};
+
+/* What was derived is of another value. */
+typedef struct Derived {
+    const char *what, *good;
+    NodeRef node;
+    uint32_t home, fold; /* UINT32_MAX - 1: as it is */
+} Derived;
+
+#define AS_IT_IS (NEST_NONE - 1)
+
+static const Derived derived_faults[] = {
+    {"a home one loop too deep", "fold inside", 2, 1, AS_IT_IS},
+    {"a home too far out", "fold inside", 1, 0, AS_IT_IS},
+    {"a block that lives in the kernel", "chain", 1, NEST_NONE, AS_IT_IS},
+    {"a fold that is none", "fold inside", 2, AS_IT_IS, NEST_NONE},
+    {"a fold from too far out", "fold inside", 2, AS_IT_IS, 0},
+    {"a fold where there is none", "chain", 2, AS_IT_IS, 0},
+};
+
+typedef struct Run {
+    Ctx ctx;
+    const Good *good;
+    Graph *g;
+    Nest *nest;
+    Kernel *k;
+} Run;
+
+static void show(Run *r, const char *what)
+{
+    Text out;
+    text_init(&out, &r->ctx.arena);
+    diags_render(&r->ctx.diags, &out, false);
+    if (r->k != NULL) {
+        kernel_dump(r->k, &out);
+    }
+    print_error("%s: %s", what, out.at);
+}
+
+static Run *run_new(const char *name)
+{
+    Run *r = calloc(1, sizeof *r);
+    ctx_init(&r->ctx);
+    for (size_t k = 0; k < sizeof goods / sizeof goods[0]; k++) {
+        r->good = strcmp(goods[k].name, name) == 0 ? &goods[k] : r->good;
+    }
+    assert_non_null(r->good);
+    const char *text = str_format(
+        &r->ctx.arena, "tdsl-dump graph 1\n\nkernel k {\n  form binary\n%s}\n", r->good->graph);
+    Module *m =
+        module_read(&r->ctx, source_add(&r->ctx.sources, "g", str_from(text), (Span){0}));
+    if (m == NULL) {
+        show(r, name);
+    }
+    assert_non_null(m);
+    r->g = m->graphs.at[0];
+    return r;
+}
+
+static void run_free(Run *r)
+{
+    ctx_release(&r->ctx);
+    free(r);
+}
+
+/* False when the nest is refused. */
+static bool read_nest(Run *r, const char *text)
+{
+    uint32_t source = source_add(&r->ctx.sources, "n", str_from(text), (Span){0});
+    DumpTree *tree = dump_tree_read(&r->ctx, &r->ctx.arena, source);
+    assert_non_null(tree);
+    r->nest = nest_read(&r->ctx, &r->ctx.arena, r->g, tree->line[0]);
+    return r->nest != NULL;
+}
+
+/* The argument and all results of as many elements: parameters first. */
+static Finder compare(Run *r, const int64_t *dims, bool *same)
+{
+    Arena *arena = &r->ctx.arena;
+    Tensor *arg[1], *expected[2], *got[2];
+    const Param *p = &r->g->params.at[0];
+    int64_t extent[2] = {dims[p->shape[0].sym], dims[p->shape[1].sym]};
+    arg[0] = tensor_new(&r->ctx, arena, p->dtype, 2, extent);
+    for (int64_t k = 0; k < arg[0]->count; k++) {
+        tensor_set(arg[0], k, number_int(p->dtype, k * k % 7 + 1));
+    }
+    assert_true(graph_eval(&r->ctx, arena, r->g, dims, arg, expected));
+    *same = loop_eval(&r->ctx, arena, r->k, dims, arg, got);
+    if (!*same) {
+        return BY_RUNNING;
+    }
+    for (uint32_t k = 0; k < r->g->results.n; k++) {
+        const Tensor *a = expected[k], *b = got[k];
+        *same = *same && a->count == b->count &&
+                (a->count == 0 || memcmp(a->data, b->data, (size_t)a->count * 8) == 0);
+    }
+    return BY_NUMBERS;
+}
+
+/* Who finds a fault in what the kernel is now: loop_verify, or running it. */
+static bool find(Run *r, Finder *finder)
+{
+    static const int64_t extents[][2] = {{5, 3}, {8, 8}, {9, 4}, {1, 1}};
+    bool same = true;
+    *finder = BY_KERNEL;
+    if (!loop_verify(&r->ctx, r->k, "test")) {
+        return true;
+    }
+    for (size_t k = 0; same && k < sizeof extents / sizeof extents[0]; k++) {
+        *finder = compare(r, extents[k], &same);
+    }
+    return !same;
+}
+
+static void good_nests_are_good(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof goods / sizeof goods[0]; k++) {
+        Run *r = run_new(goods[k].name);
+        Finder finder = BY_NEST;
+        bool bad = !read_nest(r, goods[k].nest);
+        if (!bad) {
+            r->k = nest_lower(&r->ctx, &r->ctx.arena, r->nest);
+            bad = find(r, &finder);
+        }
+        if (bad) {
+            show(r, goods[k].name);
+        }
+        assert_false(bad);
+        run_free(r);
+    }
+}
+
+/* `text` with the one `from` in it replaced. */
+static const char *planted(Run *r, const char *text, const Fault *f)
+{
+    const char *at = strstr(text, f->from);
+    if (at == NULL || strstr(at + 1, f->from) != NULL) {
+        fail_msg("%s: '%s' is not there, or twice, in\n%s", f->what, f->from, text);
+        return NULL;
+    }
+    return str_format(&r->ctx.arena, "%.*s%s%s", (int)(at - text), text, f->to,
+                      at + strlen(f->from));
+}
+
+static void a_fault_in_a_nest_is_found(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof nest_faults / sizeof nest_faults[0]; k++) {
+        const Fault *f = &nest_faults[k];
+        Run *r = run_new(f->good);
+        if (read_nest(r, planted(r, r->good->nest, f))) {
+            fail_msg("%s: nobody finds it", f->what);
+        }
+        assert_true(f->finder == BY_NEST && r->ctx.diags.list.n == 1);
+        const char *message = r->ctx.diags.list.at[0]->message;
+        if (strstr(message, f->why) == NULL) {
+            fail_msg("%s: '%s' is not in '%s'", f->what, f->why, message);
+        }
+        run_free(r);
+    }
+}
+
+static void what_is_derived_wrong_is_found(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof derived_faults / sizeof derived_faults[0]; k++) {
+        const Derived *f = &derived_faults[k];
+        Run *r = run_new(f->good);
+        assert_true(read_nest(r, r->good->nest));
+        NestValue *values =
+            arena_copy(&r->ctx.arena, r->nest->values, r->g->nodes.n * sizeof *r->nest->values);
+        NestValue *v = &values[f->node];
+        v->home = f->home == AS_IT_IS ? v->home : f->home;
+        v->fold = f->fold == AS_IT_IS ? v->fold : f->fold;
+        r->nest->values = values;
+        if (nest_verify(&r->ctx, r->nest, "test")) {
+            fail_msg("%s: nest_verify does not find it", f->what);
+        }
+        run_free(r);
+    }
+}
+
+static void a_fault_of_lowering_is_found(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof kernel_faults / sizeof kernel_faults[0]; k++) {
+        const Fault *f = &kernel_faults[k];
+        Run *r = run_new(f->good);
+        assert_true(read_nest(r, r->good->nest));
+        r->k = nest_lower(&r->ctx, &r->ctx.arena, r->nest);
+        Text text;
+        text_init(&text, &r->ctx.arena);
+        text_put(&text, "tdsl-dump loop 1\n\n");
+        kernel_dump(r->k, &text);
+        const char *broken = planted(r, text.at, f);
+        uint32_t source = source_add(&r->ctx.sources, "k", str_from(broken), (Span){0});
+        KernelModule *m = kernel_module_read(&r->ctx, source);
+        Finder finder = BY_KERNEL;
+        bool found = m == NULL;
+        if (m != NULL) {
+            r->k = m->kernels.at[0];
+            found = find(r, &finder);
+        }
+        if (!found || finder != f->finder) {
+            show(r, f->what);
+            fail_msg("%s: found by %s", f->what, found ? finder_names[finder] : "nobody");
+        }
+        run_free(r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_nests_are_good),
+        cmocka_unit_test(a_fault_in_a_nest_is_found),
+        cmocka_unit_test(what_is_derived_wrong_is_found),
+        cmocka_unit_test(a_fault_of_lowering_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
