@@ -153,10 +153,13 @@ static NodeRef *nodes_of(Moves *m, uint32_t from, uint32_t to, uint32_t *n)
 }
 
 /* Has a loop at, around or inside items [from, to), other than in `except`, a label of the axis
- * already? */
+ * already, or is there nothing to cut? */
 static bool is_cut(const Moves *m, uint32_t from, uint32_t to, const bool *except,
                    const NestAxis *axis)
 {
+    if (dim_typical(&m->f->g->dims, axis->extent) <= 1) {
+        return true;
+    }
     for (uint32_t k = 0; k < m->t->list.n; k++) {
         const Draft *d = &m->t->list.at[k];
         if (!d->is_loop || (except != NULL && except[k])) {
