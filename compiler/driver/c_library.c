@@ -71,27 +71,18 @@ static const tdsl_kernel_info *find_kernel(CLibrary *b, const char *symbol)
     return info;
 }
 
-static bool shape_of(Ctx *ctx, Arena *arena, const Node *n, const int64_t *dims, Tensor **out)
-{
-    int64_t *extent = ARENA_ARRAY(arena, n->rank, int64_t);
-    for (uint32_t d = 0; d < n->rank; d++) {
-        extent[d] = n->shape[d].sym < 0 ? n->shape[d].n : dims[n->shape[d].sym];
-    }
-    *out = tensor_new(ctx, arena, n->dtype, n->rank, extent);
-    return *out != NULL;
-}
-
 /* Results in the kernel's order; an inout parameter's result starts as a copy of the argument. */
-static bool make_call(CLibrary *b, const Graph *g, const int64_t *dims, Tensor *const *args,
+static bool make_call(CLibrary *b, const Head *h, const int64_t *dims, Tensor *const *args,
                       Tensor **results, void **pointers)
 {
     uint32_t n = 0;
-    for (uint32_t k = 0; k < g->params.n; k++) {
+    for (uint32_t k = 0; k < h->n_params; k++) {
         pointers[n++] = args[k]->data;
     }
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        const Result *r = &g->results.at[k];
-        if (!shape_of(b->ctx, b->arena, graph_node(g, r->node), dims, &results[k])) {
+    for (uint32_t k = 0; k < h->n_results; k++) {
+        const HeadResult *r = &h->results[k];
+        results[k] = head_new_result(b->ctx, b->arena, r, dims);
+        if (results[k] == NULL) {
             return false;
         }
         if (r->param >= 0) {
@@ -103,10 +94,10 @@ static bool make_call(CLibrary *b, const Graph *g, const int64_t *dims, Tensor *
     return true;
 }
 
-static void reset_inout(const Graph *g, Tensor *const *args, Tensor **results)
+static void reset_inout(const Head *h, Tensor *const *args, Tensor **results)
 {
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        int32_t param = g->results.at[k].param;
+    for (uint32_t k = 0; k < h->n_results; k++) {
+        int32_t param = h->results[k].param;
         if (param >= 0 && results[k]->count > 0) {
             memcpy(results[k]->data, args[param]->data,
                    (size_t)(results[k]->count * dtype_bytes(results[k]->dtype)));
@@ -120,19 +111,19 @@ static int compare_times(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-bool c_library_call(CLibrary *b, const Graph *g, const char *symbol, const int64_t *dims,
+bool c_library_call(CLibrary *b, const Head *h, const char *symbol, const int64_t *dims,
                     Tensor *const *args, Tensor **results, CTiming *timing)
 {
     const tdsl_kernel_info *info = find_kernel(b, symbol);
     if (info == NULL) {
         return false;
     }
-    void **pointers = ARENA_ARRAY(b->arena, (size_t)g->params.n + g->results.n, void *);
+    void **pointers = ARENA_ARRAY(b->arena, (size_t)h->n_params + h->n_results, void *);
     size_t bytes = info->workspace_bytes(dims);
     if (bytes == SIZE_MAX) {
         return fail(b, "cannot run the kernel", "the size of its workspace overflows");
     }
-    if (!make_call(b, g, dims, args, results, pointers)) {
+    if (!make_call(b, h, dims, args, results, pointers)) {
         return false;
     }
     void *workspace = NULL;
@@ -143,7 +134,7 @@ bool c_library_call(CLibrary *b, const Graph *g, const char *symbol, const int64
     double *seconds = ARENA_ARRAY(b->arena, (size_t)timing->repeat + 1, double);
     tdsl_status status = TDSL_OK;
     for (int64_t k = 0; k <= timing->repeat && status == TDSL_OK; k++) {
-        reset_inout(g, args, results);
+        reset_inout(h, args, results);
         double start = tool_clock();
         status = info->call(dims, pointers, workspace, bytes);
         seconds[k] = tool_clock() - start; /* the first is the warm call */

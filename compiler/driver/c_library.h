@@ -4,8 +4,7 @@
 #ifndef DRIVER_C_LIBRARY_H
 #define DRIVER_C_LIBRARY_H
 
-#include "graph/graph.h"
-#include "graph/tensor.h"
+#include "driver/head.h"
 
 typedef struct CLibrary {
     Ctx *ctx;
@@ -24,8 +23,8 @@ bool c_library_open(CLibrary *b, Ctx *ctx, Arena *arena, Str text, const char *c
                     const char *cflags);
 void c_library_close(CLibrary *b);
 
-/* Calls the kernel of graph `g` that is named `symbol` in the C text; results[k] as graph_eval. */
-bool c_library_call(CLibrary *b, const Graph *g, const char *symbol, const int64_t *dims,
+/* Calls the kernel of that head that is named `symbol` in the C text; results as the head lists them. */
+bool c_library_call(CLibrary *b, const Head *h, const char *symbol, const int64_t *dims,
                     Tensor *const *args, Tensor **results, CTiming *timing);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "driver/compile.h"
+#include "driver/head.h"
 #include "front/check.h"
 #include "graph/eval.h"
 
@@ -125,13 +126,14 @@ static bool take_kernel(Compilation *c, uint32_t k, DumpReader *r, const DumpLin
     return !legal || c->target->verify(c->target, c->ctx, kernel);
 }
 
-/* A kernel's results are its inout and result arguments in calling order; a graph's are as the
- * program lists them. */
+/* The interpreter gives inout and result arguments in calling order; results are those of the graph, or of the head where there is
+ * no graph. */
 static bool eval_kernel(Compilation *c, const KernelModule *m, uint32_t k, const int64_t *dims,
                         Tensor *const *args, Tensor **results)
 {
     const Kernel *kernel = m->kernels.at[k];
-    const Graph *g = c->module->graphs.at[k];
+    Head h = c->module == NULL ? head_of_kernel(c->arena, kernel)
+                               : head_of_graph(c->arena, c->module->graphs.at[k]);
     Tensor **given = ARENA_ARRAY(c->arena, kernel->args.n, Tensor *);
     if (!loop_eval(c->ctx, c->arena, kernel, dims, args, given)) {
         return false;
@@ -141,8 +143,8 @@ static bool eval_kernel(Compilation *c, const KernelModule *m, uint32_t k, const
         if (arg->role != ARG_INOUT && arg->role != ARG_RESULT) {
             continue;
         }
-        for (uint32_t r = 0; r < g->results.n; r++) {
-            if (g->results.at[r].name == kernel->bufs.at[arg->buf].name) {
+        for (uint32_t r = 0; r < h.n_results; r++) {
+            if (h.results[r].name == kernel->bufs.at[arg->buf].name) {
                 results[r] = given[at];
             }
         }

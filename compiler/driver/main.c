@@ -7,46 +7,13 @@
 #include <unistd.h>
 
 #include "driver/compile.h"
+#include "driver/decisions.h"
 #include "driver/files.h"
 #include "driver/input.h"
 #include "driver/path_tool.h"
 #include "driver/progress.h"
 #include "driver/request.h"
 #include "driver/tool.h"
-
-/* Multiply-adds that the target does while it moves one element of 8 bytes: what traffic costs
- * in the objectives that count it. 0: unknown. */
-static double traffic_factor(const Target *target)
-{
-    const Machine *m = target->machine;
-    bool known = m->time.multiply_add > 0 && m->n_levels > 0;
-    return known ? 8.0 / (m->time.multiply_add * m->level[0].bytes_per_second) : 0.0;
-}
-
-static bool parse_path_options(ToolRun *t, const Request *r, PathOptions *p)
-{
-    int64_t seed = 0, effort = 1, limit = 0;
-    bool ok = option_number(&t->options, OPT_SEED, 0, INT64_MAX, &seed, &t->errors) &&
-              option_number(&t->options, OPT_EFFORT, 0, 1000000, &effort, &t->errors) &&
-              option_number(&t->options, OPT_MEMORY_LIMIT, 1, INT64_MAX, &limit, &t->errors);
-    p->seed = (uint64_t)seed;
-    p->effort = (uint32_t)effort;
-    p->memory_limit = limit;
-    p->search = option_last(&t->options, OPT_SEARCH, NULL);
-    p->factor = traffic_factor(r->target);
-    static const char *const objectives[] = {"flops", "size", "write", "combo", "roofline"};
-    const char *name = option_last(&t->options, OPT_OBJECTIVE, "flops");
-    for (uint32_t k = 0; k < sizeof objectives / sizeof objectives[0]; k++) {
-        if (strcmp(name, objectives[k]) == 0) {
-            p->objective = (PathObjective)k;
-            return ok;
-        }
-    }
-    text_printf(&t->errors,
-                "tdslc: error: '--objective=%s': flops, size, write, combo or roofline\n",
-                name);
-    return false;
-}
 
 static const char *base_name(const char *path)
 {
@@ -141,17 +108,10 @@ static bool setup(ToolRun *t, const Request *r, Compilation *c)
         return false;
     }
     compilation_init(c, &t->ctx, &t->arena, target_limited(&t->arena, r->target, most));
-    c->path.linear = option_last(&t->options, OPT_PATH, NULL);
-    c->no_fuse = option_given(&t->options, OPT_NO_FUSE);
-    c->path.no_factor = option_given(&t->options, OPT_NO_FACTOR);
     c->check_each = option_given(&t->options, OPT_CHECK_EACH);
     c->clock = option_given(&t->options, OPT_TIME) ? tool_clock : NULL;
     c->emit.tool_version = TDSL_VERSION;
-    if (!parse_path_options(t, r, &c->path.options)) {
-        return false;
-    }
-    const char *plan = option_last(&t->options, OPT_PLAN_IN, NULL);
-    return plan == NULL || tool_read(t, plan, &c->path.plan);
+    return decisions_read(t, c);
 }
 
 /* -D binds dims of a program while it is checked. */
@@ -163,28 +123,6 @@ static void warn_defines(ToolRun *t, const Input *in)
                      in->dump != NULL ? "the dims of a dump stay as they are"
                                       : "the extents of -e are those of --shape");
     }
-}
-
-static bool start(ToolRun *t, Compilation *c, Input *in)
-{
-    const char *nest = option_last(&t->options, OPT_NEST, NULL);
-    warn_defines(t, in);
-    if (nest != NULL) {
-        /* A nest's dump holds the program it belongs to; compiling it is using its decisions. */
-        Str text = {0};
-        if (!tool_read(t, nest, &text)) {
-            return false;
-        }
-        uint32_t source = source_add(&t->ctx.sources, nest, text, (Span){0});
-        const char *stage = dump_stage(text, &t->arena);
-        if (stage == NULL || strcmp(stage, stage_name(STAGE_NEST)) != 0) {
-            diag_error(&t->ctx.diags, E_PLAN, (Span){source, 0, 0},
-                       "this is no dump of a nest");
-            return false;
-        }
-        return compilation_read_dump(c, source, stage);
-    }
-    return compilation_start(c, in, option_last(&t->options, OPT_KERNEL, NULL));
 }
 
 /* A target that makes a folder of files: -o names that folder, or is '-' for the text of one
@@ -289,7 +227,8 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     }
     c->emit.source_name = in.name;
     c->emit.header_name = r->header == NULL ? NULL : base_name(r->header);
-    if (!start(t, c, &in)) {
+    warn_defines(t, &in);
+    if (!decisions_start(t, c, &in)) {
         return false;
     }
     bool as_text = stage_form(r->last) == FORM_TEXT;
@@ -338,7 +277,7 @@ static bool run(ToolRun *t)
     t->files.touch = option_given(&t->options, OPT_TOUCH);
     if (r.wanted == WANT_PATH) {
         PathOptions p = {0};
-        return parse_path_options(t, &r, &p) && path_tool(t, &r, &p);
+        return decisions_path(t, r.target, &p) && path_tool(t, &r, &p);
     }
     Compilation c = {0};
     bool ok = compile(t, &r, &c);

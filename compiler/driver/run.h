@@ -5,10 +5,9 @@
 #define DRIVER_RUN_H
 
 #include "driver/files.h"
+#include "driver/head.h"
 #include "driver/input.h"
 #include "driver/options.h"
-#include "graph/graph.h"
-#include "graph/tensor.h"
 
 /* One NAME=VALUE, or a positional VALUE of -e with an empty name. */
 typedef struct RunValue {
@@ -32,9 +31,9 @@ typedef struct RunArguments {
     uint32_t n_args;
 } RunArguments;
 
-/* Binds values to the parameters and open dims of `g`, which came from `in`; -D binds dims too.
+/* Binds values to the parameters and open dims of the kernel, which came from `in`; -D binds dims too.
  * False after diagnostics. */
-bool run_bind(const Input *in, const Graph *g, RunValues *values, RunArguments *out);
+bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *out);
 
 /* "name: dtype[shape] min max sum first elements" */
 void run_print_summary(const char *name, const Tensor *t, Text *out);

@@ -18,7 +18,7 @@
 typedef struct Emulation {
     Ctx *ctx;
     Arena *arena;
-    const Graph *g;
+    const Head *h;
     Scratch scratch;
     VEC(const char *) argv;
 } Emulation;
@@ -104,7 +104,7 @@ static bool write_all(Emulation *e, const OutputSet *set, Tensor *const *args)
     word(e, "--manifest");
     word(e, scratch_path(&e->scratch, str_format(e->arena, "%s.json", manifest->name)));
     word(e, "--raw");
-    for (uint32_t k = 0; ok && k < e->g->params.n; k++) {
+    for (uint32_t k = 0; ok && k < e->h->n_params; k++) {
         const char *path = scratch_path(&e->scratch, str_format(e->arena, "in%u", k));
         ok = scratch_write(&e->scratch, path, bytes_of(args[k]));
         word(e, "--in");
@@ -116,12 +116,7 @@ static bool write_all(Emulation *e, const OutputSet *set, Tensor *const *args)
 static bool read_result(Emulation *e, const char *path, const int64_t *dims, uint32_t r,
                         Tensor **out)
 {
-    const Node *n = graph_node(e->g, e->g->results.at[r].node);
-    int64_t *extent = ARENA_ARRAY(e->arena, n->rank, int64_t);
-    for (uint32_t d = 0; d < n->rank; d++) {
-        extent[d] = n->shape[d].sym < 0 ? n->shape[d].n : dims[n->shape[d].sym];
-    }
-    *out = tensor_new(e->ctx, e->arena, n->dtype, n->rank, extent);
+    *out = head_new_result(e->ctx, e->arena, &e->h->results[r], dims);
     Str bytes = {0};
     const char *why = NULL;
     if (*out == NULL || !file_read(e->arena, path, FILE_LIMIT, &bytes, &why)) {
@@ -137,10 +132,10 @@ static bool read_result(Emulation *e, const char *path, const int64_t *dims, uin
 #define NO_RESULT                                                                              \
     UINT32_MAX /* an inout parameter that no statement writes comes back as it was */
 
-static uint32_t result_of(const Graph *g, int32_t param)
+static uint32_t result_of(const Head *h, int32_t param)
 {
-    for (uint32_t r = 0; r < g->results.n; r++) {
-        if (g->results.at[r].param == param) {
+    for (uint32_t r = 0; r < h->n_results; r++) {
+        if (h->results[r].param == param) {
             return r;
         }
     }
@@ -151,14 +146,14 @@ static uint32_t result_of(const Graph *g, int32_t param)
 static uint32_t result_order(Emulation *e, uint32_t **order)
 {
     uint32_t n = 0;
-    *order = ARENA_ARRAY(e->arena, e->g->results.n + e->g->params.n, uint32_t);
-    for (uint32_t p = 0; p < e->g->params.n; p++) {
-        if (e->g->params.at[p].role == PARAM_INOUT) {
-            (*order)[n++] = result_of(e->g, (int32_t)p);
+    *order = ARENA_ARRAY(e->arena, e->h->n_results + e->h->n_params, uint32_t);
+    for (uint32_t p = 0; p < e->h->n_params; p++) {
+        if (e->h->params[p].role == PARAM_INOUT) {
+            (*order)[n++] = result_of(e->h, (int32_t)p);
         }
     }
-    for (uint32_t r = 0; r < e->g->results.n; r++) {
-        if (e->g->results.at[r].param < 0) {
+    for (uint32_t r = 0; r < e->h->n_results; r++) {
+        if (e->h->results[r].param < 0) {
             (*order)[n++] = r;
         }
     }
@@ -213,10 +208,10 @@ static const char *emulator_script(Arena *arena)
     return TDSL_EMULATOR;
 }
 
-bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Graph *g,
+bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Head *h,
                   const int64_t *dims, Tensor *const *args, Tensor **results)
 {
-    Emulation e = {.ctx = ctx, .arena = arena, .g = g};
+    Emulation e = {.ctx = ctx, .arena = arena, .h = h};
     const char *script = emulator_script(arena);
     word(&e, choose_python());
     word(&e, "-B");

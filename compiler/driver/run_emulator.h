@@ -5,16 +5,15 @@
 #ifndef DRIVER_RUN_EMULATOR_H
 #define DRIVER_RUN_EMULATOR_H
 
-#include "graph/graph.h"
-#include "graph/tensor.h"
+#include "driver/head.h"
 #include "target/target.h"
 
 /* The target of this name if its kernels are emulated; "emulator" is the first such target. Null: none. */
 const Target *emulated_target(const char *name);
 
-/* Runs the kernel of graph `g`; results[k] as graph_eval. Environment: one variable names run.py (the
+/* Runs the kernel of that head; results as it lists them. Environment: one variable names run.py (the
  * runtime has the same), TDSL_PYTHON the interpreter. */
-bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *files, const Graph *g,
+bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *files, const Head *h,
                   const int64_t *dims, Tensor *const *args, Tensor **results);
 
 #endif

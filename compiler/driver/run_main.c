@@ -4,6 +4,7 @@
 
 #include "driver/c_library.h"
 #include "driver/compile.h"
+#include "driver/decisions.h"
 #include "driver/input.h"
 #include "driver/npy.h"
 #include "driver/progress.h"
@@ -11,7 +12,6 @@
 #include "driver/run_emulator.h"
 #include "driver/targets.h"
 #include "driver/tool.h"
-#include "graph/eval.h"
 
 typedef struct Run {
     ToolRun *t;
@@ -19,7 +19,7 @@ typedef struct Run {
     TensorType *shapes; /* of an equation's operands */
     uint32_t n_shapes;
     RunValues values;
-    const Graph *g;
+    Head head;
     Compilation c;
     RunArguments args;
     Tensor **results;
@@ -78,20 +78,29 @@ static bool equation_shapes(Run *r, DType cast, TensorType **shapes, uint32_t *n
     return true;
 }
 
-static bool choose_kernel(Run *r, const Module *m)
+/* What there is to run: graphs, or the kernels of a dump that holds nothing earlier. */
+static bool choose_kernel(Run *r)
 {
-    if (m->graphs.n == 1) {
-        r->g = m->graphs.at[0];
+    Arena *arena = &r->t->arena;
+    const Compilation *c = &r->c;
+    const KernelModule *kernels = c->legal != NULL ? c->legal : c->tiled;
+    uint32_t n = c->module != NULL ? c->module->graphs.n : kernels->kernels.n;
+    if (n == 1) {
+        r->head = c->module != NULL ? head_of_graph(arena, c->module->graphs.at[0])
+                                    : head_of_kernel(arena, kernels->kernels.at[0]);
         return true;
     }
     Text names;
-    text_init(&names, &r->t->arena);
-    for (uint32_t k = 0; k < m->graphs.n; k++) {
-        text_printf(&names, " %s", m->graphs.at[k]->name->text);
+    text_init(&names, arena);
+    for (uint32_t k = 0; k < n; k++) {
+        Sym name =
+            c->module != NULL ? c->module->graphs.at[k]->name : kernels->kernels.at[k]->name;
+        text_printf(&names, " %s", name->text);
     }
-    return usage(
-        r->t,
-        str_format(&r->t->arena, "the file has several kernels: --kernel= one of%s", names.at));
+    return usage(r->t,
+                 n == 0 ? "the file has no kernel"
+                        : str_format(arena, "the file has several kernels: --kernel= one of%s",
+                                     names.at));
 }
 
 static bool read_input(Run *r)
@@ -117,9 +126,10 @@ static bool read_input(Run *r)
 static bool bind_extents(Run *r)
 {
     ToolRun *t = r->t;
-    for (uint32_t d = 0; r->in.program != NULL && d < r->g->dims.list.n; d++) {
-        const char *define = str_format(&t->arena, "%s=%lld", r->g->dims.list.at[d].name->text,
-                                        (long long)r->args.dims[d]);
+    for (uint32_t d = 0; r->in.program != NULL && d < r->head.dims->list.n; d++) {
+        const char *define =
+            str_format(&t->arena, "%s=%lld", r->head.dims->list.at[d].name->text,
+                       (long long)r->args.dims[d]);
         vec_push(&t->arena, &t->options.given[OPT_DEFINE].at, define);
     }
     for (uint32_t k = 0; k < r->n_shapes && k < r->args.n_args; k++) { /* of an equation */
@@ -136,38 +146,66 @@ static bool bind_extents(Run *r)
     bool ok = input_read(&r->in, r->shapes, r->n_shapes);
     r->c.module = ok ? input_build(&r->in, r->c.only_kernel) : NULL;
     t->ctx.diags.no_warnings = quiet;
-    return r->c.module != NULL && choose_kernel(r, r->c.module) &&
-           run_bind(&r->in, r->g, &r->values, &r->args);
+    return r->c.module != NULL && choose_kernel(r) &&
+           run_bind(&r->in, &r->head, &r->values, &r->args);
+}
+
+static bool compile(Run *r, Stage stage)
+{
+    Progress progress;
+    progress_watch(&progress, &r->c.path.options);
+    bool ok = compilation_run(&r->c, stage);
+    progress_end(&progress);
+    return ok;
+}
+
+static uint64_t count_work(const Run *r)
+{
+    const Compilation *c = &r->c;
+    const int64_t *dims = r->args.dims;
+    int64_t count = 0;
+    if (c->module == NULL) {
+        return (uint64_t)kernel_multiply_adds(
+            (c->legal != NULL ? c->legal : c->tiled)->kernels.at[0], dims);
+    }
+    const Graph *g = c->module->graphs.at[0];
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        count = sat_add(count, node_multiply_adds(graph_node(g, n), dims));
+    }
+    return (uint64_t)count;
+}
+
+/* The program as it is written, or as what was decided has made it, by the interpreter of that stage. */
+static bool interpret(Run *r)
+{
+    Stage decided = decisions_stage(r->t);
+    Stage stage = decided == STAGE_NONE || decided < r->c.stage ? r->c.stage : decided;
+    stage = stage < STAGE_GRAPH ? STAGE_GRAPH : stage == STAGE_NEST ? STAGE_LOOP : stage;
+    if (stage > STAGE_GRAPH && !compile(r, stage)) {
+        return false;
+    }
+    double start = tool_clock();
+    bool ok = stage_info(stage)->eval(&r->c, 0, r->args.dims, r->args.args, r->results);
+    r->timing.median = r->timing.least = tool_clock() - start;
+    r->timing.multiply_adds = count_work(r);
+    return ok;
 }
 
 static bool run_kernel(Run *r, const char *target)
 {
     ToolRun *t = r->t;
-    r->results = ARENA_ARRAY(&t->arena, r->g->results.n, Tensor *);
+    r->results = ARENA_ARRAY(&t->arena, r->head.n_results, Tensor *);
     if (strcmp(target, "interp") == 0) {
-        int64_t calls = r->timing.repeat;
-        double least = 0, start = tool_clock();
-        bool ok = graph_eval(&t->ctx, &t->arena, r->g, r->args.dims, r->args.args, r->results);
-        least = tool_clock() - start;
-        r->timing.median = r->timing.least = calls > 0 ? least : 0;
-        for (NodeRef n = 0; n < r->g->nodes.n; n++) {
-            r->timing.multiply_adds +=
-                (uint64_t)node_multiply_adds(graph_node(r->g, n), r->args.dims);
-        }
-        return ok;
+        return interpret(r);
     }
     r->c.emit.source_name = r->in.name;
     r->c.emit.tool_version = TDSL_VERSION;
-    Progress progress;
-    progress_watch(&progress, &r->c.path.options);
-    bool ok = compilation_run(&r->c, STAGE_OUTPUT);
-    progress_end(&progress);
-    if (!ok) {
+    if (!compile(r, STAGE_OUTPUT)) {
         return false;
     }
     if (emulated_target(target) != NULL) {
-        return run_emulator(&t->ctx, &t->arena, &r->c.outputs, r->g, r->args.dims, r->args.args,
-                            r->results);
+        return run_emulator(&t->ctx, &t->arena, &r->c.outputs, &r->head, r->args.dims,
+                            r->args.args, r->results);
     }
     Str text = {0};
     for (uint32_t k = 0; k < r->c.outputs.files.n; k++) {
@@ -175,15 +213,15 @@ static bool run_kernel(Run *r, const char *target)
             text = r->c.outputs.files.at[k].text;
         }
     }
-    const char *name = r->g->name->text;
+    const char *name = r->head.name->text;
     const char *symbol =
         r->c.target->symbol == NULL ? name : r->c.target->symbol(&t->arena, name);
     CLibrary library;
-    ok = c_library_open(&library, &t->ctx, &t->arena, text,
-                        option_last(&t->options, OPT_CC, "cc"),
-                        option_last(&t->options, OPT_CFLAGS, "-O2")) &&
-         c_library_call(&library, r->g, symbol, r->args.dims, r->args.args, r->results,
-                        &r->timing);
+    bool ok = c_library_open(&library, &t->ctx, &t->arena, text,
+                             option_last(&t->options, OPT_CC, "cc"),
+                             option_last(&t->options, OPT_CFLAGS, "-O2")) &&
+              c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args, r->results,
+                             &r->timing);
     c_library_close(&library);
     return ok;
 }
@@ -194,9 +232,9 @@ static bool add_output(Run *r, const char *option)
     ToolRun *t = r->t;
     const char *equals = strchr(option, '=');
     Str name = {option, equals == NULL ? 0 : (size_t)(equals - option)};
-    for (uint32_t k = 0; k < r->g->results.n; k++) {
-        bool match = equals == NULL ? r->g->results.n == 1
-                                    : str_eq_cstr(name, r->g->results.at[k].name->text);
+    for (uint32_t k = 0; k < r->head.n_results; k++) {
+        bool match = equals == NULL ? r->head.n_results == 1
+                                    : str_eq_cstr(name, r->head.results[k].name->text);
         if (match) {
             files_add(&t->files, equals == NULL ? option : equals + 1,
                       npy_format(&t->arena, r->results[k]));
@@ -221,8 +259,8 @@ static bool show(Run *r)
         }
     }
     bool checksum = option_given(&t->options, OPT_CHECKSUM);
-    for (uint32_t k = 0; k < r->g->results.n; k++) {
-        const char *name = r->g->results.at[k].name->text;
+    for (uint32_t k = 0; k < r->head.n_results; k++) {
+        const char *name = r->head.results[k].name->text;
         if (checksum) {
             run_print_checksum(name, r->results[k], &text);
         } else if (outputs->at.n == 0) {
@@ -257,22 +295,18 @@ static bool run_input(ToolRun *t, Run *r)
     r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
     const Target *run = emulated != NULL ? emulated : target_find("c");
     compilation_init(&r->c, &t->ctx, &t->arena, target_limited(&t->arena, run, most));
-    if (!compilation_start(&r->c, &r->in, option_last(&t->options, OPT_KERNEL, NULL))) {
+    if (!decisions_read(t, &r->c) || !decisions_start(t, &r->c, &r->in)) {
         return false;
     }
-    if (r->in.dump == NULL) {
+    bool program = r->in.dump == NULL && r->c.stage == STAGE_CHECKED;
+    if (program) {
         r->c.module = input_build(&r->in, r->c.only_kernel);
     }
-    if (r->c.module == NULL) {
-        return t->ctx.diags.n_errors > 0
-                   ? false
-                   : usage(t, "a kernel dump holds no program to run; a graph "
-                              "or nest dump does");
-    }
-    if (!choose_kernel(r, r->c.module) || !run_bind(&r->in, r->g, &r->values, &r->args)) {
+    if (t->ctx.diags.n_errors > 0 || !choose_kernel(r) ||
+        !run_bind(&r->in, &r->head, &r->values, &r->args)) {
         return false;
     }
-    bool open = emulated != NULL && r->g->dims.list.n > 0 && r->in.dump == NULL;
+    bool open = emulated != NULL && r->head.dims->list.n > 0 && program;
     return (!open || bind_extents(r)) && run_kernel(r, target) && show(r);
 }
 

@@ -138,7 +138,7 @@ static RunValue *find_value(RunValues *values, const Param *p, uint32_t at)
     return NULL;
 }
 
-static bool bind_array_dims(Ctx *ctx, const Graph *g, const Param *p, const Tensor *t,
+static bool bind_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tensor *t,
                             int64_t *dims, const char **from)
 {
     if (t->rank != p->rank) {
@@ -153,7 +153,7 @@ static bool bind_array_dims(Ctx *ctx, const Graph *g, const Param *p, const Tens
             dims[dim.sym] = t->extent[d];
             from[dim.sym] = p->name->text;
         } else if (want != t->extent[d]) {
-            const char *name = dim.sym < 0 ? NULL : g->dims.list.at[dim.sym].name->text;
+            const char *name = dim.sym < 0 ? NULL : h->dims->list.at[dim.sym].name->text;
             Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
                                        "dimension %u of '%s' is %lld, its array has %lld", d,
                                        p->name->text, (long long)want, (long long)t->extent[d]);
@@ -167,7 +167,7 @@ static bool bind_array_dims(Ctx *ctx, const Graph *g, const Param *p, const Tens
     return true;
 }
 
-static Tensor *make_argument(Ctx *ctx, Arena *arena, const Graph *g, const Param *p,
+static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param *p,
                              const RunValue *v, uint32_t tensor, const int64_t *dims)
 {
     if (v->array != NULL) {
@@ -185,7 +185,7 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Graph *g, const Param
         Dim dim = p->shape[d];
         extent[d] = dim.sym < 0 ? dim.n : dims[dim.sym];
         if (extent[d] < 0) {
-            const char *name = g->dims.list.at[dim.sym].name->text;
+            const char *name = h->dims->list.at[dim.sym].name->text;
             Diagnostic *e =
                 diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
                            "the extent '%s' of '%s' is not known", name, p->name->text);
@@ -217,7 +217,7 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Graph *g, const Param
     return t;
 }
 
-static void refuse_unused(Ctx *ctx, const Graph *g, const RunValues *values)
+static void refuse_unused(Ctx *ctx, const Head *h, const RunValues *values)
 {
     for (uint32_t k = 0; k < values->list.n; k++) {
         const RunValue *v = &values->list.at[k];
@@ -227,14 +227,14 @@ static void refuse_unused(Ctx *ctx, const Graph *g, const RunValues *values)
         if (v->name.at == NULL) {
             diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
                        "%u operands are given, the equation has %u", values->list.n,
-                       g->params.n);
+                       h->n_params);
             return;
         }
         Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, (Span){0},
-                                   "kernel '%s' has no parameter '%.*s'", g->name->text,
+                                   "kernel '%s' has no parameter '%.*s'", h->name->text,
                                    (int)v->name.n, v->name.at);
-        for (uint32_t p = 0; p < g->params.n; p++) {
-            Sym name = g->params.at[p].name;
+        for (uint32_t p = 0; p < h->n_params; p++) {
+            Sym name = h->params[p].name;
             if (str_distance(v->name, (Str){name->text, name->n}, 2) <= 2) {
                 diag_help(e, "did you mean '%s'?", name->text);
                 break;
@@ -245,7 +245,7 @@ static void refuse_unused(Ctx *ctx, const Graph *g, const RunValues *values)
 
 /* The dims that -D binds. Of a program they are numbers by now, and the front end has said which
  * names are of no dim. */
-static bool bind_defines(const Input *in, const Graph *g, int64_t *dims, const char **from)
+static bool bind_defines(const Input *in, const Head *h, int64_t *dims, const char **from)
 {
     FrontDefine *defines = NULL;
     uint32_t n = 0;
@@ -254,8 +254,8 @@ static bool bind_defines(const Input *in, const Graph *g, int64_t *dims, const c
     }
     for (uint32_t k = 0; k < n; k++) {
         bool found = in->program != NULL;
-        for (uint32_t d = 0; d < g->dims.list.n; d++) {
-            if (strcmp(defines[k].name, g->dims.list.at[d].name->text) == 0) {
+        for (uint32_t d = 0; d < h->dims->list.n; d++) {
+            if (strcmp(defines[k].name, h->dims->list.at[d].name->text) == 0) {
                 dims[d] = defines[k].value;
                 from[d] = "-D";
                 found = true;
@@ -269,46 +269,46 @@ static bool bind_defines(const Input *in, const Graph *g, int64_t *dims, const c
     return true;
 }
 
-bool run_bind(const Input *in, const Graph *g, RunValues *values, RunArguments *out)
+bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *out)
 {
     Ctx *ctx = in->ctx;
     Arena *arena = in->arena;
     uint32_t errors = ctx->diags.n_errors;
-    uint32_t n_dims = g->dims.list.n;
+    uint32_t n_dims = h->dims->list.n;
     out->dims = ARENA_ARRAY(arena, n_dims, int64_t);
-    out->args = ARENA_ARRAY(arena, g->params.n, Tensor *);
-    out->n_args = g->params.n;
+    out->args = ARENA_ARRAY(arena, h->n_params, Tensor *);
+    out->n_args = h->n_params;
     const char **from = ARENA_ARRAY(arena, n_dims, const char *);
-    RunValue **value = ARENA_ARRAY(arena, g->params.n, RunValue *);
+    RunValue **value = ARENA_ARRAY(arena, h->n_params, RunValue *);
     for (uint32_t d = 0; d < n_dims; d++) {
         out->dims[d] = -1;
     }
-    if (!bind_defines(in, g, out->dims, from)) {
+    if (!bind_defines(in, h, out->dims, from)) {
         return false;
     }
-    for (uint32_t k = 0; k < g->params.n; k++) {
-        const Param *p = &g->params.at[k];
+    for (uint32_t k = 0; k < h->n_params; k++) {
+        const Param *p = &h->params[k];
         value[k] = find_value(values, p, k);
         if (value[k] == NULL) {
             diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span, "no value is given for '%s'",
                        p->name->text);
         } else if (value[k]->array != NULL) {
-            (void)bind_array_dims(ctx, g, p, value[k]->array, out->dims, from);
+            (void)bind_array_dims(ctx, h, p, value[k]->array, out->dims, from);
         }
     }
-    refuse_unused(ctx, g, values);
+    refuse_unused(ctx, h, values);
     uint32_t tensor = 0;
-    for (uint32_t k = 0; k < g->params.n && ctx->diags.n_errors == errors; k++) {
-        const Param *p = &g->params.at[k];
-        out->args[k] = make_argument(ctx, arena, g, p, value[k], tensor, out->dims);
+    for (uint32_t k = 0; k < h->n_params && ctx->diags.n_errors == errors; k++) {
+        const Param *p = &h->params[k];
+        out->args[k] = make_argument(ctx, arena, h, p, value[k], tensor, out->dims);
         bool operand =
             value[k]->name.at == NULL; /* of an equation, where scalars are operands too */
         tensor += p->role == PARAM_SCALAR && !operand ? 0 : 1;
     }
     for (uint32_t d = 0; d < n_dims && ctx->diags.n_errors == errors; d++) {
         if (out->dims[d] < 0) {
-            const char *name = g->dims.list.at[d].name->text;
-            diag_error(&ctx->diags, E_ARGUMENT_VALUE, g->dims.list.at[d].span,
+            const char *name = h->dims->list.at[d].name->text;
+            diag_error(&ctx->diags, E_ARGUMENT_VALUE, h->dims->list.at[d].span,
                        "the extent '%s' is not known: give it with -D %s=N", name, name);
         }
     }

@@ -242,3 +242,17 @@ bool buffer_has_parts(const Kernel *k, BufRef buf)
     const Buffer *b = &k->bufs.at[buf];
     return b->parts || (b->param >= 0 && k->args.at[b->param].whole != DTYPE_NONE);
 }
+
+int64_t kernel_multiply_adds(const Kernel *k, const int64_t *dims)
+{
+    int64_t count = 0;
+    for (uint32_t i = 0; i < k->n_work; i++) {
+        int64_t term = 1;
+        for (uint32_t f = 0; f < k->work[i].n; f++) {
+            Dim d = k->work[i].factor[f];
+            term = sat_mul(term, d.sym < 0 ? d.n : dims[d.sym]);
+        }
+        count = sat_add(count, term);
+    }
+    return count;
+}

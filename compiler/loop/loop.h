@@ -212,6 +212,9 @@ bool arg_fits(const Kernel *k, const Arg *arg);
 /* Does its last dimension hold the parts of complex numbers? */
 bool buffer_has_parts(const Kernel *k, BufRef buf);
 
+/* For these values of the open dims; saturating. */
+int64_t kernel_multiply_adds(const Kernel *k, const int64_t *dims);
+
 /* ---- loop_dump.c, loop_read.c: byte for byte both ways ---- */
 void kernel_dump(const Kernel *k, Text *out);
 void kernel_module_dump(const KernelModule *m, Text *out);

@@ -311,6 +311,21 @@ static bool decide(Ctx *ctx, const PathControl *control, Sharing *sharing, uint3
     return path_search(&d->problem, &control->options, ctx, &d->result);
 }
 
+/* An order from outside is for the contractions that have one to decide; where there is none, for those of two operands, so that
+ * a wrong one is told. */
+static uint32_t least_decided(const Graph *g, const PathControl *control)
+{
+    if (control->options.memory_limit != 0) {
+        return 0;
+    }
+    bool given = control->linear != NULL || control->plan.at != NULL;
+    for (NodeRef k = 0; given && k < g->nodes.n; k++) {
+        const Node *n = graph_node(g, k);
+        given = op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands < 3;
+    }
+    return given ? 2 : 3;
+}
+
 /* An inout parameter that gets another parameter's or a constant's value needs a node to hold it. */
 static NodeRef result_node(Graph *to, NodeRef node, int32_t param)
 {
@@ -343,6 +358,7 @@ Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *con
     Graph *to = graph_like(arena, g);
     to->form = GRAPH_BINARY;
     NodeRef *map = ARENA_ARRAY(arena, g->nodes.n, NodeRef);
+    uint32_t least = least_decided(g, control);
     Sharing sharing;
     if (!share_plan(ctx, arena, g, control, &sharing)) {
         return NULL;
@@ -356,8 +372,7 @@ Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *con
             continue; /* a part of the sum: nobody else reads it */
         }
         bool split = op_info(n->op)->kind == OPKIND_CONTRACT &&
-                     (n->n_operands != 2 || control->linear != NULL ||
-                      control->plan.at != NULL || control->options.memory_limit != 0 ||
+                     (n->n_operands == 1 || n->n_operands >= least ||
                       (sharing.active && sharing.term[k] != PATH_NONE));
         if (!split) {
             map[k] = graph_clone_node(to, g, k, map);

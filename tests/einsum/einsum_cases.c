@@ -172,7 +172,8 @@ static bool run_batch(Batch *b, Tally *tally)
         CTiming timing = {0};
         const char *symbol =
             c.target->symbol == NULL ? one->id : c.target->symbol(&b->arena, one->id);
-        ok = c_library_call(&library, one->graph, symbol, NULL, one->args, &result, &timing);
+        Head head = head_of_graph(&b->arena, one->graph);
+        ok = c_library_call(&library, &head, symbol, NULL, one->args, &result, &timing);
         if (ok && !matches(b, one, result, "compiled C")) {
             tally->failed++;
         }

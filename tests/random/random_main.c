@@ -213,7 +213,8 @@ static bool compare(Trial *t, CLibrary *library, const Graph *g, const Expected 
     CTiming timing = {0};
     const char *name = g->name->text;
     const char *symbol = t->target->symbol == NULL ? name : t->target->symbol(&t->arena, name);
-    if (!c_library_call(library, g, symbol, e->dims, e->args, results, &timing)) {
+    Head head = head_of_graph(&t->arena, g);
+    if (!c_library_call(library, &head, symbol, e->dims, e->args, results, &timing)) {
         (void)snprintf(why, room, "%s", messages(t));
         return false;
     }

@@ -38,19 +38,6 @@ static bool is_output(ArgRole r)
     return r == ARG_RESULT || r == ARG_INOUT;
 }
 
-static int64_t exact_macs(const Kernel *k)
-{
-    int64_t sum = 0;
-    for (uint32_t i = 0; i < k->n_work; i++) {
-        int64_t term = 1;
-        for (uint32_t f = 0; f < k->work[i].n; f++) {
-            term = sat_mul(term, k->work[i].factor[f].n);
-        }
-        sum = sat_add(sum, term);
-    }
-    return sum;
-}
-
 static void put_shape(const Buffer *b, Text *out)
 {
     text_put(out, "[");
@@ -110,7 +97,7 @@ void nki_print_manifest(const Kernel *k, const NkiChip *chip, const NkiPart *par
                 k->target);
     text_printf(out, "  \"instructions\": %lld,\n", (long long)c.instructions);
     text_printf(out, "  \"matmul_macs\": %lld,\n", (long long)c.matmul_macs);
-    text_printf(out, "  \"multiply_adds\": %lld,\n", (long long)exact_macs(k));
+    text_printf(out, "  \"multiply_adds\": %lld,\n", (long long)kernel_multiply_adds(k, NULL));
     text_put(out, "  \"predicted\": {");
     for (int e = 0; e < 4; e++) {
         text_printf(out, "\"%s_cycles\": %lld, ", nki_engine_names[e], (long long)c.cycles[e]);
@@ -204,7 +191,7 @@ static void put_config(const Kernel *k, const char *target, Text *out)
     text_printf(
         out,
         "], \"version_identifier\": \"\"}, \"mac_count\": %lld, \"platform_target\": \"%s\"}",
-        (long long)exact_macs(k), target);
+        (long long)kernel_multiply_adds(k, NULL), target);
 }
 
 static uint32_t count_outputs(const Kernel *k)

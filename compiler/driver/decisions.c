@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See decisions.h. */
+#include "driver/decisions.h"
+
+#include <string.h>
+
+#include "driver/head.h"
+#include "front/check.h"
+
+/* In which stage what the option decides is settled. --effort is for both searches. */
+static const struct {
+    OptionId id;
+    const char *name;
+    Stage stage;
+} rows[] = {
+    {OPT_NO_FACTOR, "--no-factor", STAGE_PATH},
+    {OPT_SEARCH, "--search", STAGE_PATH},
+    {OPT_OBJECTIVE, "--objective", STAGE_PATH},
+    {OPT_MEMORY_LIMIT, "--memory-limit", STAGE_PATH},
+    {OPT_SEED, "--seed", STAGE_PATH},
+    {OPT_PATH, "--path", STAGE_PATH},
+    {OPT_PLAN_IN, "--plan-in", STAGE_PATH},
+    {OPT_PLAN_OUT, "--plan-out", STAGE_PATH},
+    {OPT_EFFORT, "--effort", STAGE_NEST},
+    {OPT_NO_FUSE, "--no-fuse", STAGE_NEST},
+};
+
+static bool refuse(ToolRun *t, const char *what)
+{
+    text_printf(&t->errors, "%s: error: %s\n", tool_name(t->options.tool), what);
+    return false;
+}
+
+/* Multiply-adds that the target does while it moves one element of 8 bytes: what traffic costs
+ * in the objectives that count it. 0: unknown. */
+static double traffic_factor(const Target *target)
+{
+    const Machine *m = target->machine;
+    bool known = m->time.multiply_add > 0 && m->n_levels > 0;
+    return known ? 8.0 / (m->time.multiply_add * m->level[0].bytes_per_second) : 0.0;
+}
+
+bool decisions_path(ToolRun *t, const Target *target, PathOptions *out)
+{
+    int64_t seed = 0, effort = 1, limit = 0;
+    bool ok = option_number(&t->options, OPT_SEED, 0, INT64_MAX, &seed, &t->errors) &&
+              option_number(&t->options, OPT_EFFORT, 0, 1000000, &effort, &t->errors) &&
+              option_number(&t->options, OPT_MEMORY_LIMIT, 1, INT64_MAX, &limit, &t->errors);
+    out->seed = (uint64_t)seed;
+    out->effort = (uint32_t)effort;
+    out->memory_limit = limit;
+    out->search = option_last(&t->options, OPT_SEARCH, NULL);
+    out->factor = traffic_factor(target);
+    if (option_given(&t->options, OPT_PATH) && option_given(&t->options, OPT_PLAN_IN)) {
+        return refuse(t, "--path and --plan-in decide the same: one at a time");
+    }
+    static const char *const objectives[] = {"flops", "size", "write", "combo", "roofline"};
+    const char *name = option_last(&t->options, OPT_OBJECTIVE, "flops");
+    for (uint32_t k = 0; k < sizeof objectives / sizeof objectives[0]; k++) {
+        if (strcmp(name, objectives[k]) == 0) {
+            out->objective = (PathObjective)k;
+            return ok;
+        }
+    }
+    return refuse(
+        t,
+        str_format(&t->arena, "'--objective=%s': flops, size, write, combo or roofline", name));
+}
+
+/* A file that decides is an input; tdsl-run writes arrays, which may stand where they were read. */
+static bool read_decision(ToolRun *t, const char *path, Str *out)
+{
+    if (t->options.tool == TOOL_TDSLC) {
+        files_input(&t->files, path);
+    }
+    return tool_read(t, path, out);
+}
+
+bool decisions_read(ToolRun *t, Compilation *c)
+{
+    const char *plan = option_last(&t->options, OPT_PLAN_IN, NULL);
+    c->path.linear = option_last(&t->options, OPT_PATH, NULL);
+    c->no_fuse = option_given(&t->options, OPT_NO_FUSE);
+    c->path.no_factor = option_given(&t->options, OPT_NO_FACTOR);
+    return decisions_path(t, c->target, &c->path.options) &&
+           (plan == NULL || read_decision(t, plan, &c->path.plan));
+}
+
+Stage decisions_stage(const ToolRun *t)
+{
+    Stage last = option_given(&t->options, OPT_NEST) ? STAGE_NEST : STAGE_NONE;
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        bool later = last == STAGE_NONE || rows[k].stage > last;
+        last = option_given(&t->options, rows[k].id) && later ? rows[k].stage : last;
+    }
+    return last;
+}
+
+/* `settled` by what `who` holds. */
+static bool refuse_late(ToolRun *t, Stage settled, const char *who)
+{
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        if (option_given(&t->options, rows[k].id) && rows[k].stage <= settled) {
+            return refuse(t,
+                          str_format(&t->arena, "%s has nothing to decide: %s holds %s already",
+                                     rows[k].name, who,
+                                     rows[k].stage == STAGE_PATH ? "its contraction order"
+                                                                 : "its loops"));
+        }
+    }
+    return true;
+}
+
+/* What -D binds of the dims of a nest when it is run; null: not while compiling. */
+static bool bound_dims(ToolRun *t, const Head *h, int64_t **bound)
+{
+    FrontDefine *defines = NULL;
+    uint32_t n = 0;
+    *bound = NULL;
+    if (t->options.tool == TOOL_TDSLC) {
+        return true;
+    }
+    if (!input_defines(&t->ctx, &t->arena, &t->options, &defines, &n)) {
+        return false;
+    }
+    *bound = ARENA_ARRAY(&t->arena, h->dims->list.n, int64_t);
+    for (uint32_t d = 0; d < h->dims->list.n; d++) {
+        (*bound)[d] = -1;
+        for (uint32_t k = 0; k < n; k++) {
+            bool match = strcmp(defines[k].name, h->dims->list.at[d].name->text) == 0;
+            (*bound)[d] = match ? defines[k].value : (*bound)[d];
+        }
+    }
+    return true;
+}
+
+/* The kernels of the nest are those of the program. */
+static bool check_nest(ToolRun *t, const Module *made, const Module *program, Span place)
+{
+    uint32_t n = program->graphs.n;
+    if (made->graphs.n != n) {
+        diag_error(&t->ctx.diags, E_PLAN, place,
+                   "the nest has %u kernels, the program %u; --kernel chooses one",
+                   made->graphs.n, n);
+        return false;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const Graph *g = made->graphs.at[k];
+        Head has = head_of_graph(&t->arena, g);
+        Head asked = head_of_graph(&t->arena, program->graphs.at[k]);
+        const char *what = "the program has another one at its place";
+        int64_t *bound = NULL;
+        if (!bound_dims(t, &has, &bound)) {
+            return false;
+        }
+        if (has.name != asked.name || !head_serves(&t->arena, &has, bound, &asked, &what)) {
+            diag_error(&t->ctx.diags, E_PLAN, place,
+                       "the nest is of another program: kernel '%s': %s", g->name->text, what);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A nest's dump holds the program that it belongs to; compiling that is using its decisions. */
+static bool start_from_nest(ToolRun *t, Compilation *c, Input *in, const char *path)
+{
+    Str text = {0};
+    const char *only = option_last(&t->options, OPT_KERNEL, NULL);
+    const Module *program = c->module;
+    if (program == NULL) {
+        program = input_build(in, only);
+    }
+    if (program == NULL || !read_decision(t, path, &text)) {
+        return false;
+    }
+    Input nest = *in;
+    nest.source = source_add(&t->ctx.sources, path, text, (Span){0});
+    nest.dump = dump_stage(text, &t->arena);
+    Span place = {nest.source, 0, 0};
+    if (nest.dump == NULL || strcmp(nest.dump, stage_name(STAGE_NEST)) != 0) {
+        diag_error(&t->ctx.diags, E_PLAN, place, "this is no dump of a nest");
+        return false;
+    }
+    bool ok = compilation_start(c, &nest, only) && check_nest(t, c->module, program, place);
+    c->in = in;
+    c->source_name = in->name;
+    return ok;
+}
+
+bool decisions_start(ToolRun *t, Compilation *c, Input *in)
+{
+    const char *nest = option_last(&t->options, OPT_NEST, NULL);
+    if (!compilation_start(c, in, option_last(&t->options, OPT_KERNEL, NULL))) {
+        return false;
+    }
+    if (in->dump != NULL) {
+        const char *who = str_format(&t->arena, "a dump of stage '%s'", stage_name(c->stage));
+        if (nest != NULL && c->stage >= STAGE_NEST) {
+            return refuse(
+                t, str_format(&t->arena,
+                              "--nest has nothing to decide: %s holds its loops already", who));
+        }
+        if (!refuse_late(t, c->stage, who)) {
+            return false;
+        }
+    }
+    return nest == NULL || (refuse_late(t, STAGE_NEST, "the nest of --nest") &&
+                            start_from_nest(t, c, in, nest));
+}

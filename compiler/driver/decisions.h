@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options that set decisions, alike in both tools: what they say, the nest that --nest brings, and whether there is
+ * anything left to decide. */
+#ifndef DRIVER_DECISIONS_H
+#define DRIVER_DECISIONS_H
+
+#include "driver/compile.h"
+#include "driver/tool.h"
+
+/* How the contraction order is searched. False after a message (exit 2). */
+bool decisions_path(ToolRun *t, const Target *target, PathOptions *out);
+
+/* What they say is said to `c`. False after a message or a diagnostic. */
+bool decisions_read(ToolRun *t, Compilation *c);
+
+/* compilation_start, from the nest of --nest where there is one. An option whose decision the input holds already is refused
+ * (exit 2). False after a message or a diagnostic. */
+bool decisions_start(ToolRun *t, Compilation *c, Input *in);
+
+/* The stage that the options are obeyed in at the latest; STAGE_NONE: none is given. */
+Stage decisions_stage(const ToolRun *t);
+
+#endif

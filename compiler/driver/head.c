@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See head.h. */
+#include "driver/head.h"
+
+#include "loop/walk.h"
+
+Head head_of_graph(Arena *arena, const Graph *g)
+{
+    HeadResult *results = ARENA_ARRAY(arena, g->results.n, HeadResult);
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const Result *r = &g->results.at[k];
+        const Node *n = graph_node(g, r->node);
+        results[k] = (HeadResult){r->name, n->dtype, n->rank, n->shape, r->param};
+    }
+    return (Head){g->name, &g->dims, g->params.n, g->results.n, g->params.at, results};
+}
+
+static ParamRole param_role(ArgRole role)
+{
+    return role == ARG_INOUT ? PARAM_INOUT : role == ARG_SCALAR ? PARAM_SCALAR : PARAM_IN;
+}
+
+static bool is_written(const Kernel *k, BufRef buf)
+{
+    StmtWalk w;
+    const Stmt *s = tile_first(&w, k->body, k->n_body);
+    while (s != NULL && s->dst != buf) {
+        s = tile_next(&w);
+    }
+    return s != NULL;
+}
+
+Head head_of_kernel(Arena *arena, const Kernel *k)
+{
+    Param *params = ARENA_ARRAY(arena, k->args.n, Param);
+    HeadResult *results = ARENA_ARRAY(arena, k->args.n, HeadResult);
+    Head h = {.name = k->name, .dims = &k->dims, .params = params, .results = results};
+    for (uint32_t a = 0; a < k->args.n; a++) {
+        const Arg *arg = &k->args.at[a];
+        const Buffer *b = &k->bufs.at[arg->buf];
+        bool parts = arg->whole != DTYPE_NONE; /* the caller has complex numbers */
+        DType dtype = parts ? arg->whole : b->dtype;
+        uint32_t rank = parts ? arg->whole_rank : b->rank;
+        if (arg->role == ARG_RESULT || (arg->role == ARG_INOUT && is_written(k, arg->buf))) {
+            int32_t param = arg->role == ARG_INOUT ? (int32_t)h.n_params : -1;
+            results[h.n_results++] = (HeadResult){b->name, dtype, rank, b->extent, param};
+        }
+        if (arg->role != ARG_RESULT) {
+            params[h.n_params++] =
+                (Param){b->name, param_role(arg->role), dtype, rank, b->extent, b->span};
+        }
+    }
+    return h;
+}
+
+/* ---- one head for another ---- */
+
+typedef struct Match {
+    const Head *made, *asked;
+    const int64_t *bound;
+    Dim *is; /* [asked dims]: what each is in `made`; sym -2: nothing yet */
+} Match;
+
+static bool dims_match(Match *m, Dim made, Dim asked)
+{
+    if (made.sym >= 0 && m->bound != NULL && m->bound[made.sym] >= 0) {
+        made = dim_fixed(m->bound[made.sym]);
+    }
+    if (asked.sym < 0) {
+        return made.sym < 0 && made.n == asked.n;
+    }
+    Dim *is = &m->is[asked.sym];
+    if (is->sym == -2) {
+        *is = made;
+        return made.sym < 0 ||
+               m->made->dims->list.at[made.sym].name == m->asked->dims->list.at[asked.sym].name;
+    }
+    return is->sym == made.sym && is->n == made.n;
+}
+
+static bool shapes_match(Match *m, uint32_t rank, const Dim *made, const Dim *asked)
+{
+    for (uint32_t d = 0; d < rank; d++) {
+        if (!dims_match(m, made[d], asked[d])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool param_matches(Match *m, const Param *made, const Param *asked)
+{
+    return made->name == asked->name && made->role == asked->role &&
+           made->dtype == asked->dtype && made->rank == asked->rank &&
+           shapes_match(m, made->rank, made->shape, asked->shape);
+}
+
+static bool result_matches(Match *m, const HeadResult *made, const HeadResult *asked)
+{
+    return made->name == asked->name && made->param == asked->param &&
+           made->dtype == asked->dtype && made->rank == asked->rank &&
+           shapes_match(m, made->rank, made->shape, asked->shape);
+}
+
+/* "result 'R' is f64[n] here, f64[5] there" */
+static const char *difference(Arena *arena, const char *kind, const Match *m, Sym names[2],
+                              const TensorType types[2])
+{
+    Text t;
+    text_init(&t, arena);
+    if (names[0] != names[1]) {
+        text_printf(&t, "%s '%s' is '%s' there", kind, names[1]->text, names[0]->text);
+        return t.at;
+    }
+    text_printf(&t, "%s '%s' is ", kind, names[0]->text);
+    dump_type(&t, m->asked->dims, types[1].dtype, types[1].rank, types[1].dims);
+    text_put(&t, " here, ");
+    dump_type(&t, m->made->dims, types[0].dtype, types[0].rank, types[0].dims);
+    text_put(&t, " there");
+    return t.at;
+}
+
+bool head_serves(Arena *arena, const Head *made, const int64_t *bound, const Head *asked,
+                 const char **what)
+{
+    Match m = {made, asked, bound, ARENA_ARRAY(arena, asked->dims->list.n, Dim)};
+    for (uint32_t d = 0; d < asked->dims->list.n; d++) {
+        m.is[d].sym = -2;
+    }
+    if (made->n_params != asked->n_params || made->n_results != asked->n_results) {
+        *what = "it has another number of parameters or results";
+        return false;
+    }
+    for (uint32_t k = 0; k < made->n_params; k++) {
+        const Param *x = &made->params[k], *y = &asked->params[k];
+        if (!param_matches(&m, x, y)) {
+            Sym names[] = {x->name, y->name};
+            TensorType types[] = {{x->dtype, x->rank, x->shape}, {y->dtype, y->rank, y->shape}};
+            *what = x->name == y->name && x->role != y->role
+                        ? str_format(arena, "parameter '%s' has another role", y->name->text)
+                        : difference(arena, "parameter", &m, names, types);
+            return false;
+        }
+    }
+    for (uint32_t k = 0; k < made->n_results; k++) {
+        const HeadResult *x = &made->results[k], *y = &asked->results[k];
+        if (!result_matches(&m, x, y)) {
+            Sym names[] = {x->name, y->name};
+            TensorType types[] = {{x->dtype, x->rank, x->shape}, {y->dtype, y->rank, y->shape}};
+            *what = difference(arena, "result", &m, names, types);
+            return false;
+        }
+    }
+    return true;
+}
+
+Tensor *head_new_result(Ctx *ctx, Arena *arena, const HeadResult *r, const int64_t *dims)
+{
+    int64_t *extent = ARENA_ARRAY(arena, r->rank, int64_t);
+    for (uint32_t d = 0; d < r->rank; d++) {
+        extent[d] = r->shape[d].sym < 0 ? r->shape[d].n : dims[r->shape[d].sym];
+    }
+    return tensor_new(ctx, arena, r->dtype, r->rank, extent);
+}
