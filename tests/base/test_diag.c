@@ -141,6 +141,42 @@ static void tabs_wide_and_hidden_characters_keep_the_caret_in_its_column(void **
                                     "      |                                ^\n");
 }
 
+/* From which code point on a character takes how many columns, to the next line of the table; an escape takes
+ * those of its text. */
+static const struct {
+    uint32_t from, width;
+} columns[] = {
+    {0x0e, 4},    {0x20, 1},    {0x7f, 4},    {0x80, 8},    {0xa0, 1},    {0xad, 8},
+    {0xae, 1},    {0x300, 0},   {0x370, 1},   {0x1100, 2},  {0x1160, 1},  {0x200b, 8},
+    {0x2010, 1},  {0x2028, 8},  {0x202f, 1},  {0x2060, 8},  {0x2070, 1},  {0x20d0, 0},
+    {0x2100, 1},  {0x2e80, 2},  {0xa4d0, 1},  {0xac00, 2},  {0xd7a4, 1},  {0xf900, 2},
+    {0xfb00, 1},  {0xfe00, 0},  {0xfe10, 1},  {0xfe30, 2},  {0xfe70, 1},  {0xfeff, 8},
+    {0xff00, 2},  {0xff61, 1},  {0xfff9, 8},  {0xfffc, 1},  {0x1f300, 2}, {0x1fb00, 1},
+    {0x20000, 2}, {0x3fffe, 1}, {0xe0000, 9}, {0xe1000, 1}, {0x110000, 0}};
+
+static void every_character_takes_its_columns(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i + 1 < sizeof columns / sizeof *columns; i++) {
+        uint32_t from = columns[i].from, to = columns[i + 1].from;
+        const uint32_t codes[] = {from, from + (to - from) / 2, to - 1};
+        for (size_t k = 0; k < 3; k++) {
+            char text[8] = "";
+            uint32_t n = (uint32_t)utf8_encode(codes[k], text);
+            text[n] = 'Q';
+            uint32_t s = add("a.tdsl", text);
+            ctx.diags.list.n = ctx.diags.n_errors = 0;
+            diag_error(&ctx.diags, E_SYNTAX, (Span){s, n, n + 1}, "here");
+            const char *under = strstr(rendered(), "\n      | ") + 9,
+                       *caret = strchr(under, '^');
+            if (caret == NULL || (uint32_t)(caret - under) != columns[i].width) {
+                fail_msg("U+%04X: %d columns, not %u", codes[k],
+                         caret ? (int)(caret - under) : -1, columns[i].width);
+            }
+        }
+    }
+}
+
 static void a_wide_line_is_shown_around_the_culprit(void **state)
 {
     (void)state;
@@ -303,6 +339,7 @@ TESTS(DIAG_TEST(positions_count_lines_and_code_points),
       DIAG_TEST(a_note_has_its_own_line_even_beside_the_culprit),
       DIAG_TEST(several_labels_on_one_line_are_all_printed),
       DIAG_TEST(tabs_wide_and_hidden_characters_keep_the_caret_in_its_column),
+      DIAG_TEST(every_character_takes_its_columns),
       DIAG_TEST(a_wide_line_is_shown_around_the_culprit),
       DIAG_TEST(spans_at_odd_places_are_harmless),
       DIAG_TEST(records_are_ordered_by_place_and_kept_once),
