@@ -53,7 +53,7 @@ typedef struct PathMultiResult {
     const char *separate; /* multiply-adds, each term (of first choices) by itself at its best,
                              as digits */
     const char *shared;   /* multiply-adds of this result */
-    double log10_separate, log10_shared;
+    double log10_shared;
 } PathMultiResult;
 
 /* False after a diagnostic (a term of too many operands). */

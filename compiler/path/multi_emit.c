@@ -136,7 +136,6 @@ void multi_separate(Multi *g, PathMultiResult *out)
     }
     char *text = ARENA_ARRAY(&g->ctx->arena, mpz_sizeinbase(sum, 10) + 2, char);
     out->separate = mpz_get_str(text, 10, sum);
-    out->log10_separate = mpz_sgn(sum) > 0 ? log10(mpz_get_d(sum)) : 0.0;
     mpz_clears(sum, one, NULL);
 }
 
