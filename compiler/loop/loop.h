@@ -138,6 +138,8 @@ typedef struct Stmt {
     uint32_t n_body;
     /* ALLOC: from here to the end of the enclosing block; content undefined */
     BufRef buf;
+    uint32_t over; /* 0, or 1 + the buffer whose bytes it may take: allocated in the same block,
+                      of the same element type, and not used from here on */
     /* TILE */
     uint32_t n_index;
     const TileIndex *index;

@@ -271,6 +271,10 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
         put_declaration(k, s->buf, space_name(k->bufs.at[s->buf].space), out);
         text_put(out, k->bufs.at[s->buf].parts ? " parts" : "");
         text_put(out, k->bufs.at[s->buf].may_spill ? " spill" : "");
+        if (s->over > 0) {
+            text_put(out, " over ");
+            put_name(out, '@', k->bufs.at[s->over - 1].name);
+        }
         return;
     case STMT_TILE:
         put_tile(k, s, out);

@@ -18,6 +18,7 @@
 typedef struct Memory {
     Tensor *tensor;
     uint8_t *written; /* [count]; null: all of it */
+    bool taken;       /* another buffer lies there now */
 } Memory;
 
 typedef struct Interpreter {
@@ -130,6 +131,9 @@ static bool element(Interpreter *m, BufRef buf, const Affine *at, int64_t *out)
     int64_t offset = 0;
     if (t == NULL) {
         return fail_access(m, buf, at, "is used before its alloc");
+    }
+    if (m->memory[buf].taken) {
+        return fail_access(m, buf, at, "is used when another buffer has its place");
     }
     for (uint32_t d = 0; d < t->rank; d++) {
         int64_t index = 0;
@@ -262,6 +266,10 @@ static bool new_memory(Interpreter *m, BufRef buf, Arena *arena)
 static bool run_alloc(Interpreter *m, const Stmt *s)
 {
     Memory *memory = &m->memory[s->buf];
+    memory->taken = false;
+    if (s->over > 0) {
+        m->memory[s->over - 1].taken = true;
+    }
     if (memory->tensor == NULL) {
         return new_memory(m, s->buf, &m->scratch);
     }

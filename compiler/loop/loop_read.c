@@ -3,29 +3,18 @@
  * same grammar. Only what is needed to make the structure is checked here (names, ranks,
  * operand types); whether it means anything is loop_verify's business, which has the last word.
  */
-#include "loop/loop.h"
+#include "loop/loop_read.h"
 
 #include <string.h>
 
-#include "dump/text.h"
 #include "loop/affine.h"
 #include "loop/loop_text.h"
-
-typedef struct LoopReader {
-    DumpReader in;
-    Ctx *ctx;
-    Arena *arena;
-    Kernel *k;
-    Map var_of;         /* Sym id -> VarRef */
-    Map buf_of;         /* Sym id -> BufRef */
-    VEC(bool) declared; /* [bufs]: false while only an `order` line has named it */
-} LoopReader;
 
 typedef struct StmtList {
     VEC(Stmt *) list;
 } StmtList;
 
-static bool refuse(LoopReader *r, Span span, const char *what)
+bool reader_refuse(LoopReader *r, Span span, const char *what)
 {
     diag_error(&r->ctx->diags, E_DUMP, span, "%s", what);
     return false;
@@ -37,7 +26,7 @@ static bool refuse_name(LoopReader *r, Span span, const char *what, Sym name)
     return false;
 }
 
-static Span cursor_place(const Cursor *c)
+Span reader_place(const Cursor *c)
 {
     const Term *t = cursor_peek(c);
     return t == NULL ? c->end : t->span;
@@ -45,8 +34,7 @@ static Span cursor_place(const Cursor *c)
 
 /* ---- variables and affine expressions ---- */
 
-/* The variable that a term `$x` or `x` binds: a new one, or the one of this name. */
-static bool bind_var(LoopReader *r, const Term *t, VarRef *out)
+bool reader_bind_var(LoopReader *r, const Term *t, VarRef *out)
 {
     bool is_loop = t->kind == TERM_VAR;
     if (map_get(&r->var_of, t->text->id, out)) {
@@ -73,7 +61,7 @@ static bool find_var(LoopReader *r, const Term *t, VarRef *out)
 
 static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum)
 {
-    Span span = cursor_place(c);
+    Span span = reader_place(c);
     Affine one = affine_const(1);
     int64_t factor = sign;
     const Term *t = cursor_peek(c);
@@ -85,7 +73,8 @@ static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum
     if (!number || cursor_take(c, TERM_PUNCT, "*")) {
         t = cursor_peek(c);
         if (t == NULL || (t->kind != TERM_NAME && t->kind != TERM_VAR)) {
-            return refuse(r, cursor_place(c), "expected an index, a loop or a number here");
+            return reader_refuse(r, reader_place(c),
+                                 "expected an index, a loop or a number here");
         }
         VarRef v = 0;
         if (!find_var(r, t, &v)) {
@@ -95,7 +84,7 @@ static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum
         c->at++;
     }
     return affine_try_add(r->arena, *sum, factor, one, sum) ||
-           refuse(r, span, "this index does not fit 64 bits");
+           reader_refuse(r, span, "this index does not fit 64 bits");
 }
 
 static bool read_affine(LoopReader *r, Cursor *c, Affine *out)
@@ -107,7 +96,7 @@ static bool read_affine(LoopReader *r, Cursor *c, Affine *out)
             return false;
         }
         if (out->n > AFFINE_TERMS_LIMIT) {
-            diag_limit(&r->ctx->diags, E_LIMIT_SIZE, cursor_place(c),
+            diag_limit(&r->ctx->diags, E_LIMIT_SIZE, reader_place(c),
                        "an index of more than %d terms", AFFINE_TERMS_LIMIT);
             return false;
         }
@@ -125,7 +114,7 @@ static bool read_limit(LoopReader *r, Cursor *c, Dim *out)
 {
     const Term *t = cursor_peek(c);
     if (t == NULL) {
-        return refuse(r, c->end, "expected an extent before the end of the line");
+        return reader_refuse(r, c->end, "expected an extent before the end of the line");
     }
     c->at++;
     return read_dim(&r->in, t, out);
@@ -147,7 +136,7 @@ static bool read_range(LoopReader *r, Cursor *c, Range *out)
         return false;
     }
     if (span->value < 1) {
-        return refuse(r, span->span, "a span is at least 1");
+        return reader_refuse(r, span->span, "a span is at least 1");
     }
     out->span = span->value;
     out->clipped = cursor_take(c, TERM_PUNCT, "<");
@@ -157,14 +146,20 @@ static bool read_range(LoopReader *r, Cursor *c, Range *out)
 
 /* ---- values ---- */
 
+static bool find_buffer(LoopReader *r, const Term *t, BufRef *out)
+{
+    return (map_get(&r->buf_of, t->text->id, out) && r->declared.at[*out]) ||
+           refuse_name(r, t->span, "there is no buffer", t->text);
+}
+
 static bool read_access(LoopReader *r, const Term *t, BufRef *buf, const Affine **at)
 {
     if (t->kind != TERM_INDEX || t->child[0]->kind != TERM_AT) {
-        return refuse(r, t->span, "expected an access such as @T[i,j] here");
+        return reader_refuse(r, t->span, "expected an access such as @T[i,j] here");
     }
     Sym name = t->child[0]->text;
-    if (!map_get(&r->buf_of, name->id, buf) || !r->declared.at[*buf]) {
-        return refuse_name(r, t->child[0]->span, "there is no buffer", name);
+    if (!find_buffer(r, t->child[0], buf)) {
+        return false;
     }
     uint32_t rank = r->k->bufs.at[*buf].rank;
     if (t->n - 1 != rank) {
@@ -195,13 +190,14 @@ static const Expr *read_child(LoopReader *r, const Term *call, uint32_t i, DType
 /* A number, which must be one of `wanted`. */
 static const Expr *read_const(LoopReader *r, Cursor *c, DType wanted)
 {
-    Span span = cursor_place(c);
+    Span span = reader_place(c);
     Number v;
     if (!read_number(c, &v)) {
         return NULL;
     }
     if (wanted == DTYPE_NONE) {
-        refuse(r, span, "the type of this number is not known here: write f64(1.0), say");
+        reader_refuse(r, span,
+                      "the type of this number is not known here: write f64(1.0), say");
         return NULL;
     }
     return number_fit(r->ctx, v, wanted, span, &v) ? expr_const(r->arena, v) : NULL;
@@ -211,13 +207,13 @@ static const Expr *read_extent(LoopReader *r, const Term *call, DType t)
 {
     Dim d;
     if (call->n != 1 || !read_dim(&r->in, call->child[0], &d)) {
-        refuse(r, call->span, "extent(o) is of one dim");
+        reader_refuse(r, call->span, "extent(o) is of one dim");
         return NULL;
     }
     if (d.sym < 0 || t == DTYPE_NONE || t == DTYPE_BOOL) {
-        refuse(r, call->span,
-               d.sym < 0 ? "the extent of an open dim is expected here"
-                         : "extent.i64(o), say: its type is not known here");
+        reader_refuse(r, call->span,
+                      d.sym < 0 ? "the extent of an open dim is expected here"
+                                : "extent.i64(o), say: its type is not known here");
         return NULL;
     }
     Expr *e = ARENA_NEW(r->arena, Expr);
@@ -272,7 +268,7 @@ static const Expr *read_call(LoopReader *r, const Term *call, DType wanted)
     }
     if (dtype_from_name(name, &t)) {
         if (call->n != 1) {
-            refuse(r, call->span, "one number is expected here");
+            reader_refuse(r, call->span, "one number is expected here");
             return NULL;
         }
         Cursor c = cursor_seq(r->ctx, call->child[0]);
@@ -309,7 +305,7 @@ static const Expr *read_value(LoopReader *r, Cursor *c, DType wanted)
 
 /* ---- statements ---- */
 
-static bool read_end(LoopReader *r, Cursor *c, Span *span)
+bool reader_end(LoopReader *r, Cursor *c, Span *span)
 {
     *span = (Span){0, 0, 0};
     if (cursor_take(c, TERM_NAME, "at") && !read_span(&r->in, c, span)) {
@@ -324,7 +320,7 @@ static bool read_index(LoopReader *r, Term *seq, TileIndex *out)
     const Term *t = cursor_expect(&c, TERM_NAME, NULL, "the name of an index");
     *out = (TileIndex){.mode = MODE_LOOP};
     if (t == NULL || cursor_expect(&c, TERM_NAME, "in", "'in'") == NULL ||
-        !read_range(r, &c, &out->range) || !bind_var(r, t, &out->var)) {
+        !read_range(r, &c, &out->range) || !reader_bind_var(r, t, &out->var)) {
         return false;
     }
     if (cursor_take(&c, TERM_NAME, "unroll")) {
@@ -385,11 +381,10 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
         diag_error(&r->ctx->diags, E_DUMP, keyword->span, "this statement is a '%s'", kind);
         return false;
     }
-    return read_end(r, c, &s->span);
+    return reader_end(r, c, &s->span);
 }
 
-/* @T : f64[i,j] then a last word, which the caller reads */
-static bool read_declaration(LoopReader *r, Cursor *c, const Term **name, Buffer *out)
+bool reader_declaration(LoopReader *r, Cursor *c, const Term **name, Buffer *out)
 {
     *name = cursor_expect(c, TERM_AT, NULL, "a buffer such as @T");
     *out = (Buffer){.param = -1};
@@ -400,7 +395,7 @@ static bool read_declaration(LoopReader *r, Cursor *c, const Term **name, Buffer
     return read_type(&r->in, c, &out->dtype, &out->rank, &out->extent);
 }
 
-static bool read_space(LoopReader *r, Cursor *c, Space *out)
+bool reader_space(LoopReader *r, Cursor *c, Space *out)
 {
     const Term *t = cursor_expect(c, TERM_NAME, NULL, "a space");
     if (t == NULL) {
@@ -420,9 +415,7 @@ static bool same_declaration(const Buffer *a, const Buffer *b)
     return same;
 }
 
-/* A buffer of this name: a new number, the one an `order` line gave it, or the one of an alloc
- * in another block. */
-static bool declare_buffer(LoopReader *r, Span span, const Buffer *b, BufRef *out)
+bool reader_buffer(LoopReader *r, Span span, const Buffer *b, BufRef *out)
 {
     if (!map_get(&r->buf_of, b->name->id, out)) {
         *out = r->k->bufs.n;
@@ -445,16 +438,23 @@ static bool read_alloc(LoopReader *r, Cursor *c, Stmt *s)
     const Term *name = NULL;
     Buffer b;
     s->kind = STMT_ALLOC;
-    if (!read_declaration(r, c, &name, &b) || !read_space(r, c, &b.space)) {
+    if (!reader_declaration(r, c, &name, &b) || !reader_space(r, c, &b.space)) {
         return false;
     }
     b.parts = cursor_take(c, TERM_NAME, "parts");
     b.may_spill = cursor_take(c, TERM_NAME, "spill");
-    if (!read_end(r, c, &s->span)) {
+    if (cursor_take(c, TERM_NAME, "over")) {
+        const Term *t = cursor_expect(c, TERM_AT, NULL, "a buffer such as @T");
+        if (t == NULL || !find_buffer(r, t, &s->over)) {
+            return false;
+        }
+        s->over++;
+    }
+    if (!reader_end(r, c, &s->span)) {
         return false;
     }
     b.span = s->span;
-    return declare_buffer(r, name->span, &b, &s->buf);
+    return reader_buffer(r, name->span, &b, &s->buf);
 }
 
 static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtList *out);
@@ -463,11 +463,11 @@ static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtLis
 static bool read_body(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
 {
     StmtList body = {0};
-    if (!read_end(r, c, &s->span)) {
+    if (!reader_end(r, c, &s->span)) {
         return false;
     }
     if (!line->has_block) {
-        return refuse(r, line->span, "loops and blocks have a body in braces");
+        return reader_refuse(r, line->span, "loops and blocks have a body in braces");
     }
     if (!read_block(r, line->body, line->n_body, &body)) {
         return false;
@@ -485,7 +485,7 @@ static bool read_for(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
     if (var == NULL || cursor_expect(c, TERM_NAME, "in", "'in'") == NULL ||
         !read_range(r, c, &s->range) || cursor_expect(c, TERM_NAME, "step", "'step'") == NULL ||
         (step = cursor_expect(c, TERM_INT, NULL, "a step")) == NULL ||
-        !bind_var(r, var, &s->var)) {
+        !reader_bind_var(r, var, &s->var)) {
         return false;
     }
     s->step = step->value;
@@ -510,7 +510,7 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
         return read_body(r, &c, line, s);
     }
     if (line->has_block) {
-        return refuse(r, line->span, "only loops and blocks have a body");
+        return reader_refuse(r, line->span, "only loops and blocks have a body");
     }
     if (cursor_take(&c, TERM_NAME, "alloc")) {
         return read_alloc(r, &c, s);
@@ -521,8 +521,8 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
             return read_tile(r, &c, keyword, s);
         }
     }
-    return refuse(r, cursor_place(&c),
-                  "expected a loop, a block, an alloc or a tile statement here");
+    return reader_refuse(r, reader_place(&c),
+                         "expected a loop, a block, an alloc or a tile statement here");
 }
 
 static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtList *out)
@@ -537,188 +537,7 @@ static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtLis
     return true;
 }
 
-/* ---- the head of a kernel ---- */
-
-static bool read_form(LoopReader *r, Cursor *c)
-{
-    if (cursor_take(c, TERM_NAME, "legal")) {
-        r->k->form = LOOP_LEGAL;
-        const Term *t = cursor_peek(c);
-        if (t != NULL && t->kind == TERM_STRING) {
-            r->k->target = t->text->text;
-            c->at++;
-        }
-    } else if (cursor_expect(c, TERM_NAME, "tiled", "'tiled' or 'legal'") == NULL) {
-        return false;
-    }
-    return cursor_expect_end(c);
-}
-
-/* ` of c64[i,j]`: what the caller has, whose parts the buffer `b` holds. */
-static bool read_whole(LoopReader *r, Cursor *c, const Buffer *b, Arg *arg)
-{
-    const Dim *extent = NULL;
-    Span span = cursor_place(c);
-    if (!cursor_take(c, TERM_NAME, "of")) {
-        return true;
-    }
-    if (!read_type(&r->in, c, &arg->whole, &arg->whole_rank, &extent)) {
-        return false;
-    }
-    bool same = arg->whole_rank <= b->rank;
-    for (uint32_t d = 0; same && d < arg->whole_rank; d++) {
-        same = dim_eq(extent[d], b->extent[d]);
-    }
-    return same || refuse(r, span, "the buffer does not hold the parts of such a tensor");
-}
-
-static bool read_arg(LoopReader *r, Cursor *c)
-{
-    static const char *const role[] = {[ARG_IN] = "in",
-                                       [ARG_INOUT] = "inout",
-                                       [ARG_SCALAR] = "scalar",
-                                       [ARG_RESULT] = "result"};
-    const Term *name = NULL;
-    Buffer b;
-    if (!read_declaration(r, c, &name, &b)) {
-        return false;
-    }
-    Arg arg = {.role = ARG_IN};
-    while (arg.role <= ARG_RESULT && !cursor_take(c, TERM_NAME, role[arg.role])) {
-        arg.role++;
-    }
-    if (arg.role > ARG_RESULT) {
-        return refuse(r, cursor_place(c), "expected in, inout, scalar or result here");
-    }
-    b.space = SPACE_ARGUMENT;
-    b.param = (int32_t)r->k->args.n;
-    if (!read_whole(r, c, &b, &arg) || !read_end(r, c, &b.span) ||
-        !declare_buffer(r, name->span, &b, &arg.buf)) {
-        return false;
-    }
-    vec_push(r->arena, &r->k->args, arg);
-    return true;
-}
-
-static bool read_unused(LoopReader *r, Cursor *c)
-{
-    const Term *name = NULL;
-    Buffer b;
-    BufRef buf = 0;
-    return read_declaration(r, c, &name, &b) && read_space(r, c, &b.space) &&
-           cursor_expect_end(c) && declare_buffer(r, name->span, &b, &buf);
-}
-
-static bool read_work(LoopReader *r, Cursor *c)
-{
-    VEC(struct WorkTerm) work = {0};
-    while (!cursor_done(c)) {
-        const Term *t = cursor_expect(c, TERM_LIST, NULL, "extents in brackets");
-        if (t == NULL) {
-            return false;
-        }
-        Dim *factor = ARENA_ARRAY(r->arena, t->n, Dim);
-        for (uint32_t i = 0; i < t->n; i++) {
-            if (!read_dim(&r->in, t->child[i], &factor[i])) {
-                return false;
-            }
-        }
-        struct WorkTerm term = {t->n, factor};
-        vec_push(r->arena, &work, term);
-    }
-    r->k->n_work = work.n;
-    r->k->work = work.at;
-    return true;
-}
-
-/* Buffers in the order of the list; those not declared so far are to come. */
-static bool order_buffers(LoopReader *r, const Term *list)
-{
-    Kernel *k = r->k;
-    VEC(Buffer) bufs = {0};
-    VEC(bool) declared = {0};
-    BufRef *moved = ARENA_ARRAY(r->arena, (size_t)k->bufs.n + 1, BufRef);
-    Map seen;
-    map_init(&seen, r->arena);
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < list->n; i++) {
-        const Term *t = list->child[i];
-        uint32_t old = 0;
-        if (t->kind != TERM_AT || map_get(&seen, t->text->id, &old)) {
-            return refuse(r, t->span, "each buffer once is expected here");
-        }
-        map_put(&seen, t->text->id, i);
-        Buffer b = {.name = t->text, .param = -1};
-        bool is_known = map_get(&r->buf_of, t->text->id, &old);
-        if (is_known) {
-            b = k->bufs.at[old];
-            moved[old] = i;
-            known++;
-        }
-        vec_push(r->arena, &bufs, b);
-        vec_push(r->arena, &declared, is_known);
-    }
-    if (known != k->bufs.n) {
-        return refuse(r, list->span, "the order lacks a buffer");
-    }
-    for (uint32_t i = 0; i < k->args.n; i++) {
-        k->args.at[i].buf = moved[k->args.at[i].buf];
-    }
-    k->bufs.at = bufs.at;
-    k->bufs.n = bufs.n;
-    k->bufs.cap = bufs.cap;
-    r->declared.at = declared.at;
-    r->declared.n = declared.n;
-    r->declared.cap = declared.cap;
-    r->buf_of = seen;
-    return true;
-}
-
-static bool read_order(LoopReader *r, Cursor *c)
-{
-    const Term *vars = cursor_expect(c, TERM_LIST, NULL, "the variables in brackets");
-    if (vars == NULL) {
-        return false;
-    }
-    for (uint32_t i = 0; i < vars->n; i++) {
-        const Term *t = vars->child[i];
-        VarRef v = 0;
-        if ((t->kind != TERM_NAME && t->kind != TERM_VAR) || !bind_var(r, t, &v) || v != i) {
-            return refuse(r, t->span, "each variable once is expected here");
-        }
-    }
-    const Term *bufs = cursor_expect(c, TERM_LIST, NULL, "the buffers in brackets");
-    return bufs != NULL && cursor_expect_end(c) && order_buffers(r, bufs);
-}
-
-/* Reads one line of the head; *is_head is false, and nothing done, when it is a statement. */
-static bool read_head_line(LoopReader *r, const DumpLine *line, bool *is_head)
-{
-    static const struct {
-        const char *word;
-        bool (*read)(LoopReader *, Cursor *);
-    } rows[] = {{"form", read_form},
-                {"arg", read_arg},
-                {"work", read_work},
-                {"unused", read_unused},
-                {"order", read_order}};
-    Cursor c = cursor_line(r->ctx, line);
-    *is_head = true;
-    if (line->has_block) {
-        *is_head = false;
-        return true;
-    }
-    if (cursor_take(&c, TERM_NAME, "dim")) {
-        return read_dim_line(&r->in, &c) && cursor_expect_end(&c);
-    }
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (cursor_take(&c, TERM_NAME, rows[i].word)) {
-            return rows[i].read(r, &c);
-        }
-    }
-    *is_head = false;
-    return true;
-}
+/* ---- kernels ---- */
 
 static Kernel *read_kernel(LoopReader *r, const DumpLine *line)
 {
@@ -738,7 +557,7 @@ static Kernel *read_kernel(LoopReader *r, const DumpLine *line)
     map_init(&r->buf_of, r->arena);
     r->declared.n = 0;
     for (bool is_head = true; at < line->n_body; at += is_head ? 1 : 0) {
-        if (!read_head_line(r, line->body[at], &is_head)) {
+        if (!reader_head_line(r, line->body[at], &is_head)) {
             return NULL;
         }
         if (!is_head) {

@@ -27,6 +27,10 @@ typedef struct Verifier {
     Arena scratch;
     Bounds bounds;
     bool *visible;      /* [bufs] */
+    bool *taken;        /* [bufs]: allocated, and another lies there now */
+    uint32_t *block_of; /* [bufs]: where it is allocated */
+    uint32_t block;     /* this one: a number of its own, from 1 */
+    uint32_t n_blocks;
     uint32_t *loops_at; /* [bufs]: loops around the alloc */
     uint32_t n_loops;   /* around this place */
     uint32_t depth;     /* loops and blocks around this place */
@@ -160,7 +164,8 @@ static bool stmt_refers(Verifier *v, const Stmt *s)
     case STMT_BLOCK:
         return true;
     case STMT_ALLOC:
-        return s->buf < v->k->bufs.n || malformed(v, "an alloc without a buffer");
+        return (s->buf < v->k->bufs.n && s->over <= v->k->bufs.n) ||
+               malformed(v, "an alloc without a buffer");
     case STMT_TILE:
         for (uint32_t i = 0; i < s->n_index; i++) {
             if (!var_refers(v, s->index[i].var, false) ||
@@ -352,7 +357,10 @@ static bool verify_access(Verifier *v, BufRef buf, const Affine *at, bool writes
 {
     const Buffer *b = &v->k->bufs.at[buf];
     if (!v->visible[buf]) {
-        return broken(v, "'@%.60s' is used outside the block that allocates it", b->name->text);
+        return broken(v,
+                      v->taken[buf] ? "'@%.60s' is used when another buffer has its place"
+                                    : "'@%.60s' is used outside the block that allocates it",
+                      b->name->text);
     }
     for (uint32_t d = 0; d < b->rank; d++) {
         if (!verify_affine(v, at[d])) {
@@ -622,15 +630,41 @@ static bool verify_for(Verifier *v, const Stmt *s)
     return ok;
 }
 
+static bool is_memory(const Buffer *b)
+{
+    return b->space == SPACE_TILE || b->space == SPACE_WORKSPACE;
+}
+
+/* The buffer that lies there now ends with this; what it lay over has ended before. */
+static bool verify_over(Verifier *v, const Stmt *s, BufRef over)
+{
+    const Buffer *a = &v->k->bufs.at[over], *b = &v->k->bufs.at[s->buf];
+    if (over == s->buf || !v->visible[over] || v->block_of[over] != v->block) {
+        return broken(v, "'@%.60s' does not live in this block, so nothing can lie over it",
+                      a->name->text);
+    }
+    if (!is_memory(a) || !is_memory(b) || a->dtype != b->dtype) {
+        return broken(v, "'@%.60s' and '@%.60s' are not of one element type in memory",
+                      b->name->text, a->name->text);
+    }
+    v->visible[over] = false;
+    v->taken[over] = true;
+    return true;
+}
+
 static bool verify_alloc(Verifier *v, const Stmt *s)
 {
     if (v->k->bufs.at[s->buf].space == SPACE_ARGUMENT) {
         return broken(v, "only buffers that are no arguments are allocated");
     }
-    if (v->visible[s->buf]) {
+    if (v->visible[s->buf] || v->taken[s->buf]) {
         return broken(v, "'@%.60s' is allocated twice", v->k->bufs.at[s->buf].name->text);
     }
+    if (s->over > 0 && !verify_over(v, s, s->over - 1)) {
+        return false;
+    }
     v->visible[s->buf] = true;
+    v->block_of[s->buf] = v->block;
     v->loops_at[s->buf] = v->n_loops;
     return true;
 }
@@ -661,14 +695,17 @@ static bool verify_block(Verifier *v, Stmt *const *body, uint32_t n)
     if (v->depth > LOOP_DEPTH_LIMIT) {
         return broken(v, "loops and blocks are nested more than %d deep", LOOP_DEPTH_LIMIT);
     }
+    uint32_t outer = v->block;
+    v->block = ++v->n_blocks;
     v->depth++;
     for (; ok && done < n; done++) {
         ok = verify_stmt(v, body[done]);
     }
     v->depth--;
+    v->block = outer;
     for (uint32_t i = 0; i < done; i++) { /* what was allocated here ends here */
         if (body[i]->kind == STMT_ALLOC && body[i]->buf < v->k->bufs.n) {
-            v->visible[body[i]->buf] = false;
+            v->visible[body[i]->buf] = v->taken[body[i]->buf] = false;
         }
     }
     return ok;
@@ -680,6 +717,8 @@ bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage)
     arena_init(&v.scratch, &ctx->budget);
     bounds_init(&v.bounds, &v.scratch, k);
     v.visible = ARENA_ARRAY(&v.scratch, k->bufs.n, bool);
+    v.taken = ARENA_ARRAY(&v.scratch, k->bufs.n, bool);
+    v.block_of = ARENA_ARRAY(&v.scratch, k->bufs.n, uint32_t);
     v.alone = ARENA_ARRAY(&v.scratch, k->vars.n, uint32_t);
     v.loops_at = ARENA_ARRAY(&v.scratch, k->bufs.n, uint32_t);
     bool ok = verify_head(&v) && verify_block(&v, k->body, k->n_body);

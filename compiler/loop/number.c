@@ -60,6 +60,9 @@ static void number_stmt(Numbering *n, const Stmt *s)
         break;
     case STMT_ALLOC:
         (void)number_buf(n, s->buf);
+        if (s->over > 0) {
+            (void)number_buf(n, s->over - 1);
+        }
         break;
     case STMT_TILE:
         for (uint32_t i = 0; i < s->n_index; i++) {

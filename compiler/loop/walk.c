@@ -323,6 +323,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
         return out;
     case STMT_ALLOC:
         out->buf = c->buf[s->buf];
+        out->over = s->over == 0 ? 0 : 1 + c->buf[s->over - 1];
         return out;
     case STMT_TILE:
         break;

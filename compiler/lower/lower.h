@@ -15,4 +15,8 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest);
  * the kernel does something with complex numbers that has no such form. */
 Kernel *lower_complex(Ctx *ctx, Arena *arena, const Kernel *k, const Target *target);
 
+/* share.c: buffers that do not live together share bytes: fills `over` of the kernel's allocs,
+ * whatever it was. */
+void kernel_share(Ctx *ctx, Kernel *k);
+
 #endif

@@ -224,6 +224,39 @@ static void an_alloc_forgets_what_it_held(void **state)
                      "read before it is written");
 }
 
+/* What lies over another takes its bytes, whoever says that nobody needs them: a kernel that
+ * loop_verify would refuse. */
+static void what_another_lies_over_is_gone(void **state)
+{
+    (void)state;
+    static const char *const last[] = {"copy [i in 0..n] @y[i] = @a[i]",
+                                       "copy [i in 0..n] @a[i] = @x[i]"};
+    for (size_t k = 0; k < sizeof last / sizeof last[0]; k++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        const char *text =
+            str_format(&ctx.arena,
+                       "tdsl-dump loop 1\nkernel k {\n dim n ~ 4\n arg @x : f64[n] in\n"
+                       " arg @y : f64[n] result\n fill [i in 0..n] @y[i] = 0.0\n"
+                       " for $r in 0:2 step 1 {\n  alloc @a : f64[n] tile\n"
+                       "  copy [i in 0..n] @a[i] = @x[i]\n  alloc @b : f64[n] tile\n"
+                       "  %s\n }\n}\n",
+                       last[k]);
+        KernelModule *m = read_text(&ctx, text);
+        if (m == NULL) {
+            fail_msg("%s", messages(&ctx));
+        }
+        Kernel *kernel = m->kernels.at[0];
+        const int64_t n = 3;
+        Run run;
+        assert_true(run_kernel(&ctx, kernel, &n, 1, &run)); /* a is fresh at each alloc */
+        kernel->body[1]->body[2]->over = 1 + kernel->body[1]->body[0]->buf;
+        assert_false(run_kernel(&ctx, kernel, &n, 1, &run));
+        assert_non_null(strstr(messages(&ctx), "is used when another buffer has its place"));
+        ctx_release(&ctx);
+    }
+}
+
 static void an_argument_of_another_shape_is_refused(void **state)
 {
     (void)state;
@@ -281,6 +314,7 @@ int main(void)
         cmocka_unit_test(what_is_not_written_is_not_read),
         cmocka_unit_test(a_result_is_written_everywhere),
         cmocka_unit_test(an_alloc_forgets_what_it_held),
+        cmocka_unit_test(what_another_lies_over_is_gone),
         cmocka_unit_test(an_argument_of_another_shape_is_refused),
         cmocka_unit_test(an_inout_argument_of_the_caller_is_not_changed),
         cmocka_unit_test(work_without_end_is_a_stated_limit),

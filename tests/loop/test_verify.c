@@ -56,6 +56,13 @@ static const char *const proved[] = {
     "for $i in 0..n step 2 full {\nalloc @t : f64[2] acc\n}\nfor $i in 0..n step 2 rest "
     "{\nalloc "
     "@t : f64[2] acc\n}",
+    /* one over another that has ended, and so on */
+    "alloc @a : f64[n] tile\ncopy [i in 0..n] @a[i] = @x[i]\nalloc @b : f64[m,2] workspace "
+    "over "
+    "@a\nfill [i in 0..m] @b[i,0] = 0.0\nalloc @d : f64[8] tile over @b\nfill [i in 0:8] @d[i] "
+    "= 0.0",
+    "for $i in 0..n step 2 full {\nalloc @a : f64[2] tile\nalloc @b : f64[2] tile over @a\n}\n"
+    "alloc @b : f64[2] tile\nalloc @a : f64[2] tile over @b",
     /* parallel loops */
     "for $i in 0..n step 16 parallel {\ncopy [j in $i:16<n] @y[j] = @x[j]\n}",
     "for $i in 0..n step 16 parallel {\nalloc @t : f64[3] tile\nfill [j in 0:3] @t[j] = 0.0\n}",
@@ -130,6 +137,28 @@ static const struct {
     {"alloc @t : f64[3] acc\nfill [t in 0:3] @t[t] = 0.0", "are called 't'"},
     {"alloc @t : f64[4611686018427387904,4] tile", "too large"},
     {"alloc @\"t t\" : f64[3] acc", "identifier"},
+    /* one over another */
+    {"alloc @a : f64[4] tile\nalloc @b : f64[4] tile over @a\nfill [i in 0:4] @a[i] = 0.0",
+     "'@a' is used when another buffer has its place"},
+    {"alloc @a : f64[4] tile\nfill [i in 0:4] @a[i] = 0.0\nalloc @b : f64[4] tile over @a\n"
+     "copy [i in 0:4] @b[i] = @a[i]",
+     "'@a' is used when"},
+    {"alloc @a : f64[4] tile\nalloc @b : f64[4] tile over @a\nalloc @d : f64[4] tile over @a",
+     "'@a' does not live in this block"},
+    {"alloc @a : f64[4] tile\nalloc @b : f64[4] tile over @a\nalloc @d : f64[4] tile over @b\n"
+     "fill [i in 0:4] @a[i] = 0.0",
+     "'@a' is used when"},
+    {"alloc @a : f64[4] tile\nalloc @b : f64[4] tile over @a\nalloc @a : f64[4] tile",
+     "'@a' is allocated twice"},
+    {"alloc @a : f64[4] tile\nblock {\nalloc @b : f64[4] tile over @a\n}", "in this block"},
+    {"alloc @a : f64[4] tile\nfor $i in 0..n step 1 {\nalloc @b : f64[4] tile over @a\n}",
+     "in this block"},
+    {"block {\nalloc @a : f64[4] tile\n}\nalloc @b : f64[4] tile over @a", "in this block"},
+    {"alloc @a : f64[4] tile over @c", "'@c' does not live in this block"},
+    {"alloc @a : f64[4] tile\nalloc @b : f32[8] tile over @a", "not of one element type"},
+    {"alloc @a : f64[4] acc\nalloc @b : f64[4] tile over @a", "in memory"},
+    {"alloc @a : f64[4] tile\nalloc @b : f64[4] acc over @a", "in memory"},
+    {"alloc @b : f64[4] tile over @a", "there is no buffer 'a'"},
     /* loops */
     {"for $i in 0..n step 0 {\n}", "a step of 0"},
     {"fill [i in 0..n unroll] @y[i] = 0.0", "constant span"},

@@ -12,6 +12,7 @@
 
 #include "../nest/support_graphs.h"
 #include "graph/eval.h"
+#include "loop/walk.h"
 #include "lower/lower.h"
 #include "nest/greedy.h"
 
@@ -26,6 +27,7 @@ static uint64_t first_seed = 1, n_seeds = GRAPHS;
 typedef struct Seen {
     uint32_t nests, shared, folded, tiles_of_tiles, again, parallel, in_place, late, blocks;
     uint32_t places_taken, accepted, refused; /* of those changed at random */
+    uint32_t over;                            /* buffers that lie over others */
 } Seen;
 
 typedef struct Trial {
@@ -196,6 +198,20 @@ static void count(Seen *seen, const Nest *nest)
     }
 }
 
+/* From here on buffers share bytes. */
+static void share(Trial *t)
+{
+    StmtWalk w;
+    kernel_share(&t->ctx, t->k);
+    if (!loop_verify(&t->ctx, t->k, "share")) {
+        broken(t, "its kernel is refused when buffers share bytes");
+    }
+    for (const Stmt *s = stmt_first(&w, t->k->body, t->k->n_body); s != NULL;
+         s = stmt_next(&w)) {
+        t->seen->over += s->kind == STMT_ALLOC && s->over > 0;
+    }
+}
+
 static void check_accepted(Trial *t)
 {
     count(t->seen, t->nest);
@@ -207,6 +223,9 @@ static void check_accepted(Trial *t)
     for (uint32_t k = 0; k < 3; k++) {
         random_extents(t, dims);
         compare(t, dims);
+        if (k == 0) {
+            share(t);
+        }
     }
 }
 
@@ -317,6 +336,7 @@ static void a_kernel_computes_what_its_graph_does_whatever_its_nest(void **state
         assert_true(seen.tiles_of_tiles > 1000 && seen.again > 60 && seen.parallel > 1700);
         assert_true(seen.in_place > 1500 && seen.late > 900 && seen.blocks > 900);
         assert_true(seen.accepted > 1800 && seen.refused > 2000);
+        assert_true(seen.over > 900);
     }
 }
 

@@ -4,6 +4,7 @@
  *
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_entry.c   signatures, checks of sizes, workspace, tables
+ *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
  *   emit_tile.c    register tiles: functions of named vectors, in variants by instruction set
  *
@@ -37,6 +38,20 @@ typedef struct Emitter {
 /* More tile statements than this are not printed into one file: no C compiler takes it in reasonable time. */
 #define EMIT_STATEMENTS 40000
 
+/* ---- emit_space.c: the workspace ---- */
+/* Are there buffers among these statements that lie over no other? */
+bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n);
+/* What body[0]'s buffer and all over it in the block need, together: `text` when an extent is
+ * open, else `bytes`. */
+typedef struct Room {
+    const char *text;
+    int64_t bytes;
+    bool shared; /* there is one over it */
+} Room;
+Room room_of(Emitter *e, Stmt *const *body, uint32_t n);
+bool bytes_fixed(const Buffer *b, int64_t *bytes); /* rounded up to 64 */
+int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64_t at);
+
 /* ---- emit_stmt.c ---- */
 /* Where the next buffer of the workspace goes: `base` + `offset`. */
 typedef struct WorkspaceTop {
@@ -45,10 +60,6 @@ typedef struct WorkspaceTop {
 } WorkspaceTop;
 void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws);
 void tile_emit(Emitter *e, const Stmt *s);
-/* Are there buffers of the workspace among these statements? */
-bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n);
-bool bytes_fixed(const Buffer *b, int64_t *bytes); /* rounded up to 64 */
-const char *bytes_text(Emitter *e, const Buffer *b);
 
 /* ---- emit_tile.c ---- */
 /* Does this block, from an ACC buffer of rank >= 1 on, make a register tile? */

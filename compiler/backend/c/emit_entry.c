@@ -98,25 +98,6 @@ static const char *upper(Arena *a, const char *name)
  * as much more, and the entry begins at the first multiple. */
 #define WORKSPACE_ALIGNMENT 64
 
-/* The deepest stack of buffers, of those whose extents are numbers: the workspace when no extent
- * is open. */
-static int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64_t at)
-{
-    int64_t most = at;
-    for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
-        if (stmt_has_body(s)) {
-            int64_t inner = stack_bytes(k, s->body, s->n_body, at);
-            most = inner > most ? inner : most;
-        } else if (s->kind == STMT_ALLOC && k->bufs.at[s->buf].space != SPACE_ACC) {
-            int64_t bytes = 0;
-            at = bytes_fixed(&k->bufs.at[s->buf], &bytes) ? sat_add(at, bytes) : at;
-            most = at > most ? at : most;
-        }
-    }
-    return most;
-}
-
 void kernel_header_emit(Emitter *e, Text *out)
 {
     const Kernel *k = e->w.k;
@@ -248,16 +229,14 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
         if (stmt_has_body(s) && needs_workspace(e->w.k, s->body, s->n_body)) {
             count_block(e, s->body, s->n_body, h);
             raised = true;
-        } else if (s->kind == STMT_ALLOC && e->w.k->bufs.at[s->buf].space != SPACE_ACC) {
-            const Buffer *b = &e->w.k->bufs.at[s->buf];
-            int64_t bytes = 0;
-            if (bytes_fixed(b, &bytes)) {
-                h.offset = sat_add(h.offset, bytes);
+        } else if (needs_workspace(e->w.k, body + i, 1)) {
+            Room room = room_of(e, body + i, n - i);
+            if (room.text == NULL) {
+                h.offset = sat_add(h.offset, room.bytes);
             } else {
                 const char *name = names_take(&e->w.names, "top");
                 line_printf(&e->w, "const size_t %s = %s(%s, %s);", name,
-                            help_fixed(e->w.help, "tdsl_plus"), height_text(e, h),
-                            bytes_text(e, b));
+                            help_fixed(e->w.help, "tdsl_plus"), height_text(e, h), room.text);
                 h = (Height){name, 0};
             }
             raised = false;

@@ -1,56 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers and statements. Buffers of the workspace are laid out as a stack
- * that follows the blocks: each starts where the one before it in the same scope ends, so what
- * scopes beside each other use is shared. */
+/* Buffers and statements; where in the workspace a buffer lies says emit_space.c. */
 #include "backend/c/emit.h"
 
 /* ---- buffers ---- */
-
-static bool in_workspace(const Buffer *b)
-{
-    return b->space == SPACE_WORKSPACE || b->space == SPACE_TILE;
-}
-
-bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n)
-{
-    StmtWalk w;
-    for (const Stmt *s = stmt_first(&w, body, n); s != NULL; s = stmt_next(&w)) {
-        if (s->kind == STMT_ALLOC && in_workspace(&k->bufs.at[s->buf])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool bytes_fixed(const Buffer *b, int64_t *bytes)
-{
-    int64_t size = dtype_bytes(b->dtype);
-    for (uint32_t d = 0; d < b->rank; d++) {
-        if (b->extent[d].sym >= 0) {
-            return false;
-        }
-        size = sat_mul(size, b->extent[d].n);
-    }
-    CHECK(size <= SIZE_LIMIT);
-    *bytes = (size + 63) / 64 * 64;
-    return true;
-}
-
-const char *bytes_text(Emitter *e, const Buffer *b)
-{
-    int64_t size = dtype_bytes(b->dtype);
-    Text t;
-    text_init(&t, e->w.arena);
-    for (uint32_t d = 0; d < b->rank; d++) {
-        if (b->extent[d].sym < 0) {
-            size = sat_mul(size, b->extent[d].n);
-        } else {
-            text_printf(&t, " * %s", e->w.dim[b->extent[d].sym]);
-        }
-    }
-    return str_format(e->w.arena, "%s(%lld%s)", help_fixed(e->w.help, "tdsl_pad"),
-                      (long long)size, t.at);
-}
 
 /* The address where the buffer starts. */
 static const char *place_text(Emitter *e, WorkspaceTop ws)
@@ -59,9 +11,11 @@ static const char *place_text(Emitter *e, WorkspaceTop ws)
                           : str_format(e->w.arena, "%s + %lld", ws.base, (long long)ws.offset);
 }
 
-/* Declares the buffer; returns where the next one goes. `more`: there is a next one. */
-static WorkspaceTop alloc_emit(Emitter *e, BufRef buf, WorkspaceTop ws, bool more)
+/* Declares the buffer of body[0]; returns where the next one goes. Pointers to one place are not
+ * restricted: what is written through one is written through the others, earlier or later. */
+static WorkspaceTop alloc_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
 {
+    BufRef buf = body[0]->buf;
     const Buffer *b = &e->w.k->bufs.at[buf];
     const char *name = e->w.buf[buf];
     if (b->space == SPACE_ACC) {
@@ -79,15 +33,20 @@ static WorkspaceTop alloc_emit(Emitter *e, BufRef buf, WorkspaceTop ws, bool mor
                     (long long)(size / dtype_bytes(b->dtype)));
         return ws;
     }
-    line_printf(&e->w, "%s *TDSL_RESTRICT const %s = (%s *)(void *)(%s);", c_type(b->dtype),
-                name, c_type(b->dtype), place_text(e, ws));
-    int64_t bytes = 0;
-    if (bytes_fixed(b, &bytes)) {
-        ws.offset += bytes;
-    } else if (more) {
+    if (body[0]->over > 0) {
+        line_printf(&e->w, "%s *const %s = %s;", c_type(b->dtype), name,
+                    e->w.buf[body[0]->over - 1]);
+        return ws;
+    }
+    Room room = room_of(e, body, n);
+    line_printf(&e->w, "%s *%sconst %s = (%s *)(void *)(%s);", c_type(b->dtype),
+                room.shared ? "" : "TDSL_RESTRICT ", name, c_type(b->dtype), place_text(e, ws));
+    if (room.text == NULL) {
+        ws.offset += room.bytes;
+    } else if (needs_workspace(e->w.k, body + 1, n - 1)) {
         const char *base = names_take(&e->w.names, "ws");
         line_printf(&e->w, "unsigned char *const %s = %s + %s;", base, place_text(e, ws),
-                    bytes_text(e, b));
+                    room.text);
         ws = (WorkspaceTop){base, 0};
     }
     return ws;
@@ -133,7 +92,7 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
                 register_tile_emit(e, body + i, n - i);
                 return;
             }
-            ws = alloc_emit(e, s->buf, ws, needs_workspace(e->w.k, body + i + 1, n - i - 1));
+            ws = alloc_emit(e, body + i, n - i, ws);
             break;
         case STMT_FOR:
             loop_begin(&e->w, s->var, s->range, s->step, s->part);

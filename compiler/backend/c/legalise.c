@@ -4,6 +4,7 @@
 #include "backend/c/legalise.h"
 
 #include "backend/c/c.h"
+#include "lower/lower.h"
 
 /* Does any local index not appear in the destination? */
 static bool folds_indices(const Kernel *k, const Stmt *s)
@@ -58,6 +59,7 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
             block_close(l);
             break;
         case STMT_ALLOC:
+            copy->over = 0; /* decided when all of its readers are known */
             stmt_add(l, copy);
             break;
         case STMT_TILE:
@@ -78,5 +80,6 @@ Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k
     l.k->body = l.block->list.at;
     l.k->n_body = l.block->list.n;
     legalise_sums(&l);
+    kernel_share(ctx, l.k);
     return l.k;
 }

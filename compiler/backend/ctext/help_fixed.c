@@ -31,6 +31,8 @@ static const FixedHelper fixed_helpers[] = {
      "/* x + y, or SIZE_MAX when that is too large. */\n"
      "TDSL_HELPER size_t tdsl_plus(size_t x, size_t y)\n{\n    return x > SIZE_MAX - y ? "
      "SIZE_MAX : x + y;\n}\n"},
+    {"tdsl_larger", NULL, false,
+     "TDSL_HELPER size_t tdsl_larger(size_t x, size_t y)\n{\n    return x < y ? y : x;\n}\n"},
     {"tdsl_count", NULL, false,
      "/* count * extent, or UINT64_MAX when that is too large. */\n"
      "TDSL_HELPER uint64_t tdsl_count(uint64_t count, int64_t extent)\n{\n"

@@ -29,8 +29,9 @@
 typedef struct Job {
     uint32_t kernel;
     int64_t dims[MOST_DIMS];
-    Tensor **args;    /* [args of the kernel]; null for results */
-    Tensor **results; /* of results and inout arguments, in their order */
+    Tensor **args;     /* [args of the kernel]; null for results */
+    Tensor **results;  /* of results and inout arguments, in their order */
+    int64_t workspace; /* bytes it must ask for, or -1: as it likes */
 } Job;
 
 struct Suite {
@@ -167,7 +168,7 @@ void suite_run(Suite *s, CaseId id, const int64_t *dims)
 {
     const Kernel *k = s->tiled.kernels.at[id.kernel], *legal = s->legal.kernels.at[id.kernel];
     Arena *a = &s->ctx.arena;
-    Job job = {.kernel = id.kernel};
+    Job job = {.kernel = id.kernel, .workspace = -1};
     for (uint32_t d = 0; d < k->dims.list.n; d++) {
         job.dims[d] = dims[d];
     }
@@ -196,6 +197,12 @@ void suite_run(Suite *s, CaseId id, const int64_t *dims)
         }
     }
     vec_push(a, &s->jobs, job);
+}
+
+void suite_run_in(Suite *s, CaseId id, const int64_t *dims, int64_t workspace)
+{
+    suite_run(s, id, dims);
+    s->jobs.at[s->jobs.n - 1].workspace = workspace;
 }
 
 /* ---- compiling ---- */
@@ -292,6 +299,11 @@ static void job_run(Suite *s, const Job *job, const tdsl_kernel_info *info,
     size_t bytes = info->workspace_bytes(job->dims);
     assert_true(bytes != SIZE_MAX);
     assert_int_equal(bytes % 64, 0);
+    if (job->workspace >= 0 && job->workspace != (int64_t)bytes) {
+        Text dump;
+        dump_both(s, job->kernel, &dump);
+        fail_msg("%s%zu bytes, not %lld", dump.at, bytes, (long long)job->workspace);
+    }
     /* Of exactly these bytes, at every address: what follows the last one must stay as it is.
      */
     size_t after = (size_t)(job - s->jobs.at) * 7 % 64;

@@ -23,6 +23,8 @@ typedef struct CaseId {
 CaseId suite_kernel(Suite *s, const char *body, DType t, const char *const *words);
 /* One run with these values of the open dims. Both forms are interpreted now and must agree. */
 void suite_run(Suite *s, CaseId id, const int64_t *dims);
+/* And it asks for so many bytes of workspace. */
+void suite_run_in(Suite *s, CaseId id, const int64_t *dims, int64_t workspace);
 /* Compiles with gcc and clang and runs everything. */
 void suite_finish(Suite *s);
 

@@ -189,6 +189,75 @@ static void blocks_inside_loops_are_right(void **state)
     suite_finish(s);
 }
 
+static int64_t padded(int64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static int64_t larger(int64_t x, int64_t y)
+{
+    return x < y ? y : x;
+}
+
+/* The workspace holds what lives at once, and 64 bytes to begin anywhere. */
+static void buffers_that_do_not_live_together_share_bytes(void **state)
+{
+    (void)state;
+    /* a and b, then d in the place of a and e in that of b */
+    static const char fixed[] =
+        "  arg @A : {T}[12,20] in\n  arg @C : {T}[12,20] result\n  alloc @a : {T}[12,20] tile\n"
+        "  map [i in 0..12, j in 0..20] @a[i,j] = add(@A[i,j], @A[i,j])\n"
+        "  alloc @b : {T}[20,12] workspace\n"
+        "  map [i in 0..12, j in 0..20] @b[j,i] = sub(@a[i,j], @A[0,j])\n"
+        "  alloc @d : {T}[12,20] tile\n"
+        "  map [i in 0..12, j in 0..20] @d[i,j] = sub(@b[j,i], @b[j,0])\n"
+        "  alloc @e : {T}[240] tile\n"
+        "  map [i in 0..12, j in 0..20] @e[20*i+j] = add(@d[i,j], @d[0,j])\n"
+        "  copy [i in 0..12, j in 0..20] @C[i,j] = @e[20*i+j]\n";
+    /* d in the place of a, which is larger or smaller */
+    static const char open[] = OPEN
+        "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,n] in\n  arg @C : {T}[m,n] result\n"
+        "  alloc @a : {T}[m,k] workspace\n"
+        "  map [i in 0..m, c in 0..k] @a[i,c] = add(@A[i,c], @A[i,c])\n"
+        "  alloc @b : {T}[k,n] workspace\n  copy [c in 0..k, j in 0..n] @b[c,j] = @B[c,j]\n"
+        "  reduce [c in 0..k, j in 0..n, i in 0..m] @b[c,j] += @a[i,c]\n"
+        "  alloc @d : {T}[m,n] workspace\n  fill [i in 0..m, j in 0..n] @d[i,j] = {0}\n"
+        "  reduce [c in 0..k, j in 0..n, i in 0..m] @d[i,j] += @b[c,j]\n"
+        "  copy [i in 0..m, j in 0..n] @C[i,j] = @d[i,j]\n";
+    /* p and u in one place, q and r in another on top of it while p lives */
+    static const char nested[] =
+        OPEN "  arg @A : {T}[m,n] in\n  arg @C : {T}[m,n] result\n"
+             "  for $i in 0..m step 4 {\n    alloc @p : {T}[4,n] tile\n"
+             "    copy [a in $i:4<m, j in 0..n] @p[a-$i,j] = @A[a,j]\n"
+             "    for $l in 0..n step 8 {\n      alloc @q : {T}[4,8] tile\n"
+             "      copy [a in $i:4<m, b in $l:8<n] @q[a-$i,b-$l] = @p[a-$i,b]\n"
+             "      copy [a in $i:4<m, b in $l:8<n] @C[a,b] = @q[a-$i,b-$l]\n"
+             "      alloc @r : {T}[8,4] tile\n"
+             "      map [a in $i:4<m, b in $l:8<n] @r[b-$l,a-$i] = sub(@p[a-$i,b], @C[a,b])\n"
+             "      copy [a in $i:4<m, b in $l:8<n] @p[a-$i,b] = @r[b-$l,a-$i]\n    }\n"
+             "    map [a in $i:4<m, j in 0..n] @C[a,j] = add(@C[a,j], @p[a-$i,j])\n"
+             "    alloc @u : {T}[n,4] tile\n"
+             "    map [a in $i:4<m, j in 0..n] @u[j,a-$i] = add(@C[a,j], @C[a,j])\n"
+             "    copy [a in $i:4<m, j in 0..n] @C[a,j] = @u[j,a-$i]\n  }\n";
+    Suite *s = suite_new("shared");
+    for (size_t t = 0; t < N_TYPES; t++) {
+        int64_t size = dtype_bytes(all_types[t]);
+        suite_run_in(s, suite_kernel(s, fixed, all_types[t], NULL), NULL,
+                     2 * padded(240 * size) + 64);
+        CaseId opened = suite_kernel(s, open, all_types[t], NULL);
+        CaseId inside = suite_kernel(s, nested, all_types[t], NULL);
+        for (size_t d = 0; d < N_TRIPLES; d++) {
+            int64_t m = triples[d][0], k = triples[d][1], n = triples[d][2];
+            int64_t need = larger(padded(size * m * k), padded(size * m * n));
+            need += padded(size * k * n);
+            suite_run_in(s, opened, triples[d], need == 0 ? 0 : need + 64);
+            need = padded(size * 4 * n) + padded(size * 32);
+            suite_run_in(s, inside, triples[d], need + 64);
+        }
+    }
+    suite_finish(s);
+}
+
 static void folds_are_right(void **state)
 {
     (void)state;
@@ -317,5 +386,6 @@ static void half_operands_are_summed_in_f32(void **state)
 
 TESTS(TEST(products_of_two_matrices_are_right_in_every_arrangement),
       TEST(fixed_extents_are_right), TEST(contractions_of_many_indices_are_right),
-      TEST(blocks_inside_loops_are_right), TEST(folds_are_right),
-      TEST(scalar_functions_are_right), TEST(half_operands_are_summed_in_f32))
+      TEST(blocks_inside_loops_are_right), TEST(buffers_that_do_not_live_together_share_bytes),
+      TEST(folds_are_right), TEST(scalar_functions_are_right),
+      TEST(half_operands_are_summed_in_f32))

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The workspace. Buffers are laid out as a stack that follows the blocks: each starts where the
+ * one before it in the same block ends, so what blocks beside each other use is shared; and a
+ * buffer that lies over another starts where that one does. A room is what the buffers over each
+ * other need: as much as the largest. Addresses and sizes are both counted with it. */
+#include <string.h>
+
+#include "backend/c/emit.h"
+
+static bool in_workspace(const Buffer *b)
+{
+    return b->space == SPACE_WORKSPACE || b->space == SPACE_TILE;
+}
+
+bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n)
+{
+    StmtWalk w;
+    for (const Stmt *s = stmt_first(&w, body, n); s != NULL; s = stmt_next(&w)) {
+        if (s->kind == STMT_ALLOC && s->over == 0 && in_workspace(&k->bufs.at[s->buf])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bytes_fixed(const Buffer *b, int64_t *bytes)
+{
+    int64_t size = dtype_bytes(b->dtype);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (b->extent[d].sym >= 0) {
+            return false;
+        }
+        size = sat_mul(size, b->extent[d].n);
+    }
+    CHECK(size <= SIZE_LIMIT);
+    *bytes = (size + 63) / 64 * 64;
+    return true;
+}
+
+static const char *bytes_text(Emitter *e, const Buffer *b)
+{
+    int64_t size = dtype_bytes(b->dtype);
+    Text t;
+    text_init(&t, e->w.arena);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (b->extent[d].sym < 0) {
+            size = sat_mul(size, b->extent[d].n);
+        } else {
+            text_printf(&t, " * %s", e->w.dim[b->extent[d].sym]);
+        }
+    }
+    return str_format(e->w.arena, "%s(%lld%s)", help_fixed(e->w.help, "tdsl_pad"),
+                      (long long)size, t.at);
+}
+
+/* The next alloc that lies over what was allocated last in the room of `*buf`, from statement i
+ * on; n when there is none. */
+static uint32_t next_over(Stmt *const *body, uint32_t n, uint32_t i, BufRef *buf)
+{
+    while (i < n && !(body[i]->kind == STMT_ALLOC && body[i]->over == 1 + *buf)) {
+        i++;
+    }
+    *buf = i < n ? body[i]->buf : *buf;
+    return i;
+}
+
+/* Of those in the room whose extents are numbers. */
+static int64_t room_fixed(const Kernel *k, Stmt *const *body, uint32_t n)
+{
+    BufRef buf = body[0]->buf;
+    int64_t most = 0, bytes = 0;
+    for (uint32_t i = 0; i < n; i = next_over(body, n, i + 1, &buf)) {
+        if (bytes_fixed(&k->bufs.at[buf], &bytes) && bytes > most) {
+            most = bytes;
+        }
+    }
+    return most;
+}
+
+/* Those whose extents are open, each size once. */
+static const char *room_text(Emitter *e, Stmt *const *body, uint32_t n, int64_t fixed)
+{
+    BufRef buf = body[0]->buf;
+    int64_t bytes = 0;
+    VEC(const char *) seen = {0};
+    const char *text = NULL;
+    if (fixed > 0) {
+        text = str_format(e->w.arena, "%lld", (long long)fixed);
+    }
+    for (uint32_t i = 0; i < n; i = next_over(body, n, i + 1, &buf)) {
+        const Buffer *b = &e->w.k->bufs.at[buf];
+        const char *own = bytes_fixed(b, &bytes) ? NULL : bytes_text(e, b);
+        for (uint32_t k = 0; own != NULL && k < seen.n; k++) {
+            own = strcmp(own, seen.at[k]) == 0 ? NULL : own;
+        }
+        if (own != NULL) {
+            vec_push(e->w.arena, &seen, own);
+            text = text == NULL ? own
+                                : str_format(e->w.arena, "%s(%s, %s)",
+                                             help_fixed(e->w.help, "tdsl_larger"), text, own);
+        }
+    }
+    return seen.n > 0 ? text : NULL;
+}
+
+Room room_of(Emitter *e, Stmt *const *body, uint32_t n)
+{
+    BufRef buf = body[0]->buf;
+    Room room = {.bytes = room_fixed(e->w.k, body, n)};
+    room.shared = next_over(body, n, 1, &buf) < n;
+    room.text = room_text(e, body, n, room.bytes);
+    return room;
+}
+
+/* The deepest stack of buffers, of those whose extents are numbers: the workspace when no extent
+ * is open. */
+int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64_t at)
+{
+    int64_t most = at;
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (stmt_has_body(s)) {
+            int64_t inner = stack_bytes(k, s->body, s->n_body, at);
+            most = inner > most ? inner : most;
+        } else if (s->kind == STMT_ALLOC && s->over == 0 && in_workspace(&k->bufs.at[s->buf])) {
+            at = sat_add(at, room_fixed(k, body + i, n - i));
+            most = at > most ? at : most;
+        }
+    }
+    return most;
+}

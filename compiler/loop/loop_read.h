@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the reader of kernels: what its two files share. Functions report what is wrong and
+ * return false then. */
+#ifndef LOOP_LOOP_READ_H
+#define LOOP_LOOP_READ_H
+
+#include "base/map.h"
+#include "dump/text.h"
+#include "loop/loop.h"
+
+typedef struct LoopReader {
+    DumpReader in;
+    Ctx *ctx;
+    Arena *arena;
+    Kernel *k;
+    Map var_of;         /* Sym id -> VarRef */
+    Map buf_of;         /* Sym id -> BufRef */
+    VEC(bool) declared; /* [bufs]: false while only an `order` line has named it */
+} LoopReader;
+
+/* ---- loop_read.c ---- */
+bool reader_refuse(LoopReader *r, Span span, const char *what);
+/* The variable that a term `$x` or `x` binds: a new one, or the one of this name. */
+bool reader_bind_var(LoopReader *r, const Term *t, VarRef *out);
+/* `@T : f64[i,j]`, then a last word, which the caller reads. */
+bool reader_declaration(LoopReader *r, Cursor *c, const Term **name, Buffer *out);
+bool reader_space(LoopReader *r, Cursor *c, Space *out);
+/* A buffer of this name: a new number, the one an `order` line gave it, or the one of an alloc
+ * in another block. */
+bool reader_buffer(LoopReader *r, Span span, const Buffer *b, BufRef *out);
+/* End of a statement, with its place in the program. */
+bool reader_end(LoopReader *r, Cursor *c, Span *span);
+Span reader_place(const Cursor *c);
+
+/* ---- loop_read_head.c ---- */
+/* One line of the head; *is_head is false, and nothing done, when it is a statement. */
+bool reader_head_line(LoopReader *r, const DumpLine *line, bool *is_head);
+
+#endif
