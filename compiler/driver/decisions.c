@@ -2,9 +2,11 @@
 /* See decisions.h. */
 #include "driver/decisions.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "driver/head.h"
+#include "driver/progress.h"
 #include "front/check.h"
 
 /* In which stage what the option decides is settled. --effort is for both searches. */
@@ -207,4 +209,23 @@ bool decisions_start(ToolRun *t, Compilation *c, Input *in)
     }
     return nest == NULL || (refuse_late(t, STAGE_NEST, "the nest of --nest") &&
                             start_from_nest(t, c, in, nest));
+}
+
+bool decisions_make(ToolRun *t, Compilation *c, Stage last)
+{
+    Progress progress;
+    bool kept = false;
+    progress_watch(&progress, &c->path.options);
+    bool ok = compilation_run(c, last < STAGE_PATH ? last : STAGE_PATH);
+    for (uint32_t k = 0; k < c->decisions.list.n; k++) {
+        kept |= c->decisions.list.at[k].result.interrupted;
+    }
+    progress_end(&progress, ok && kept);
+    if (ok && kept) {
+        /* who stops one search does not want the next one to be as long */
+        c->path.options.effort = c->path.options.effort < 1 ? 0 : 1;
+        fprintf(stderr, "%s: interrupted: the best contraction order so far is used\n",
+                tool_name(t->options.tool));
+    }
+    return ok && compilation_run(c, last);
 }

@@ -11,7 +11,6 @@
 #include "driver/files.h"
 #include "driver/input.h"
 #include "driver/path_tool.h"
-#include "driver/progress.h"
 #include "driver/request.h"
 #include "driver/tool.h"
 
@@ -242,11 +241,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
                    stage_name(r->last));
         return false;
     }
-    Progress progress;
-    progress_watch(&progress, &c->path.options);
-    bool ok = compilation_run(c, r->last);
-    progress_end(&progress);
-    if (!ok || !deliver(t, r, &in, c)) {
+    if (!decisions_make(t, c, r->last) || !deliver(t, r, &in, c)) {
         return false;
     }
     if (c->clock != NULL) {

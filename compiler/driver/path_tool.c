@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See path_tool.h. Ctrl-C ends the search and keeps the best order so far; progress goes to a terminal only. */
+/* See path_tool.h. */
 #include "driver/path_tool.h"
 
-#include <signal.h>
 #include <string.h>
 
 #include "driver/input.h"
 #include "driver/progress.h"
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    interrupted = 1;
-}
 
 static bool read_problem(ToolRun *t, PathProblem *p)
 {
@@ -63,14 +54,11 @@ bool path_tool(ToolRun *t, const Request *request, PathOptions *options)
         return false;
     }
     Progress progress;
-    options->interrupt = &interrupted;
     progress_watch(&progress, options);
-    (void)signal(SIGINT, on_interrupt);
     double start = tool_clock();
     bool ok = decide(t, &p, options, &r);
     double seconds = tool_clock() - start;
-    (void)signal(SIGINT, SIG_DFL);
-    progress_end(&progress);
+    progress_end(&progress, r.interrupted);
     if (!ok) {
         return false;
     }

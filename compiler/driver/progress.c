@@ -2,6 +2,7 @@
 /* See progress.h. */
 #include "driver/progress.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,15 @@
 
 #define SECONDS_BEFORE  0.5
 #define SECONDS_BETWEEN 0.1
+
+static volatile sig_atomic_t interrupted;
+static struct sigaction before;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
 
 static void show(void *user, const PathProgress *now)
 {
@@ -38,13 +48,24 @@ void progress_watch(Progress *p, PathOptions *o)
         o->progress = show;
         o->user = p;
     }
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    interrupted = 0;
+    o->interrupt = &interrupted;
+    (void)sigaction(SIGINT, NULL, &before);
+    if (before.sa_handler != SIG_IGN) {
+        (void)sigaction(SIGINT, &action, NULL);
+    }
 }
 
-void progress_end(Progress *p)
+void progress_end(Progress *p, bool kept)
 {
     if (p->shown) {
         fputs("\r\033[K", stderr);
         (void)fflush(stderr);
         p->shown = false;
+    }
+    (void)sigaction(SIGINT, &before, NULL);
+    if (interrupted != 0 && !kept) {
+        (void)raise(SIGINT);
     }
 }

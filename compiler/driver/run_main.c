@@ -7,7 +7,6 @@
 #include "driver/decisions.h"
 #include "driver/input.h"
 #include "driver/npy.h"
-#include "driver/progress.h"
 #include "driver/run.h"
 #include "driver/run_emulator.h"
 #include "driver/targets.h"
@@ -150,15 +149,6 @@ static bool bind_extents(Run *r)
            run_bind(&r->in, &r->head, &r->values, &r->args);
 }
 
-static bool compile(Run *r, Stage stage)
-{
-    Progress progress;
-    progress_watch(&progress, &r->c.path.options);
-    bool ok = compilation_run(&r->c, stage);
-    progress_end(&progress);
-    return ok;
-}
-
 static uint64_t count_work(const Run *r)
 {
     const Compilation *c = &r->c;
@@ -181,7 +171,7 @@ static bool interpret(Run *r)
     Stage decided = decisions_stage(r->t);
     Stage stage = decided == STAGE_NONE || decided < r->c.stage ? r->c.stage : decided;
     stage = stage < STAGE_GRAPH ? STAGE_GRAPH : stage == STAGE_NEST ? STAGE_LOOP : stage;
-    if (stage > STAGE_GRAPH && !compile(r, stage)) {
+    if (stage > STAGE_GRAPH && !decisions_make(r->t, &r->c, stage)) {
         return false;
     }
     double start = tool_clock();
@@ -200,7 +190,7 @@ static bool run_kernel(Run *r, const char *target)
     }
     r->c.emit.source_name = r->in.name;
     r->c.emit.tool_version = TDSL_VERSION;
-    if (!compile(r, STAGE_OUTPUT)) {
+    if (!decisions_make(t, &r->c, STAGE_OUTPUT)) {
         return false;
     }
     if (emulated_target(target) != NULL) {

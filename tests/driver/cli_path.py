@@ -6,8 +6,10 @@ import math
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import support
 from support import *
@@ -197,13 +199,82 @@ def on_terminal(tool, *args, term="xterm"):
     return text.decode(), child.wait(60)
 
 
+OPERANDS = [sorted({k, (k + 1) % 60, (7 * k + 3) % 60, (11 * k + 5) % 60}) for k in range(60)]
+LETTERS = [chr(0x4e00 + k) for k in range(60)]
+EQUATION = ["-e", ",".join("".join(LETTERS[x] for x in o) for o in OPERANDS) + "->",
+            *("--shape=" + "x".join(["2"] * len(o)) for o in OPERANDS), "-w"]
+
+
+def press(command, after, key=b"\x03"):
+    """What a command writes on its terminal, where the key is pressed as soon as `after` is seen, and its wait status."""
+    child, master = pty.fork()
+    if child == 0:
+        os.environ["TERM"] = "xterm"
+        os.execv(command[0], command)
+    text, end = b"", time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            part = os.read(master, 65536)
+        except OSError:
+            break
+        text += part
+        if key and re.search(after, text):
+            os.write(master, key)
+            key = b""
+    os.close(master)
+    return text.decode(), os.waitpid(child, 0)[1]
+
+
+@test
+def ctrl_c_ends_the_search_of_a_kernels_order_with_the_best_so_far():
+    long = [*EQUATION, "--dtype=i64", "--effort=100000"]
+    said = "interrupted: the best contraction order so far is used"
+    text, status = press([support.ARGS.tdslc, *long, "-o", "k.c"], rb" 1 s\x1b\[K")
+    equal(status, 0, text)
+    assert "tdslc: " + said in text.split("\033[K")[-1], text
+    run("cc", "-c", "-O0", "k.c", "-o", "k.o")
+    want = tdsl_run(*EQUATION, "--dtype=i64", *["fill"] * 60, "--checksum").text
+    text, status = press([support.ARGS.tdsl_run, *long, *["fill"] * 60, "--cflags=-O0", "--checksum"], rb" 1 s\x1b\[K")
+    equal(status, 0, text)
+    assert "tdsl-run: " + said in text and text.replace("\r\n", "\n").endswith(want), text
+    write("t.tdsl", "kernel f(%s) -> (R: i64) {\n    R = %s;\n}\n" % (
+        ", ".join(f"p{k}: i64[{', '.join(['2'] * len(o))}]" for k, o in enumerate(OPERANDS)),
+        " * ".join(f"p{k}[{', '.join(f'i{x}' for x in o)}]" for k, o in enumerate(OPERANDS))))
+    child = subprocess.Popen([support.ARGS.tdslc, "t.tdsl", "-w", "--effort=100000", "--report=json", "-o", "t.c"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1)  # without a terminal too
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    equal((child.returncode, err.decode()), (0, f"tdslc: {said}\n"))
+    equal(json.loads(out)["contractions"][0]["interrupted"], True)
+    assert files() == ["k.c", "k.h", "k.o", "t.c", "t.h", "t.tdsl"], files()
+
+
+@test
+def ctrl_c_that_no_search_hears_ends_the_program_without_output():
+    """The order is given: what takes long is the search of the loops."""
+    path = "".join("(0,1)" for _ in range(59))
+    child = subprocess.Popen([support.ARGS.tdslc, *EQUATION, "--effort=100000", "--path=" + path, "-o", "k.c"],
+                             stderr=subprocess.PIPE)
+    time.sleep(1)
+    equal(child.poll(), None, "it takes long")
+    child.send_signal(signal.SIGINT)
+    equal((child.wait(60), child.stderr.read()), (-signal.SIGINT, b""))
+    child.stderr.close()
+    child = subprocess.Popen([support.ARGS.tdslc, *EQUATION, "--effort=100000", "-o", "k.c"], stderr=subprocess.PIPE)
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    assert b"best contraction order so far" in child.stderr.readline()
+    child.send_signal(signal.SIGINT)  # once more: the loops are searched for now
+    equal((child.wait(60), child.stderr.read(), files()), (-signal.SIGINT, b"", []))
+    child.stderr.close()
+
+
 @test
 def a_search_that_takes_long_shows_where_it_is():
-    operands = [sorted({k, (k + 1) % 60, (7 * k + 3) % 60, (11 * k + 5) % 60}) for k in range(60)]
+    operands = OPERANDS
     write("n.json", json.dumps({"inputs": operands, "output": [], "sizes": [2] * 60}))
-    names = [chr(0x4e00 + k) for k in range(60)]
-    equation = ["-e", ",".join("".join(names[x] for x in o) for o in operands) + "->",
-                *("--shape=" + "x".join(["2"] * len(o)) for o in operands), "--effort=2", "-w"]
+    equation = [*EQUATION, "--effort=2"]
     line = re.compile(r"\r([\w-]+) +10\^\d+\.\d{3}  largest 2\^\d+\.\d +(\d+) %  (\d+) s\033\[K")
     for command in ([support.ARGS.tdslc, "--emit=path", "--network=n.json", "--effort=2"],
                     [support.ARGS.tdslc, *equation, "--dump=path"]):
