@@ -12,7 +12,8 @@
  *         map [i in $m:16<o, j in 0..512] @Y[i,j] = relu(@acc[i-$m, j] + @b[j])
  *       }
  *     }
- *   (the dump writes values as calls: `mul(@X[i,k], @W[k,j])`.)
+ *   (the dump writes values as calls: `mul(@X[i,k], @W[k,j])`; a matmul may say how it is cut
+ *   into blocks: target/blocking.h.)
  *
  * Variables run over absolute positions, so a tile of a tile is still a position: a range [start, start+span) clipped
  * to [.., limit). Loop variables are printed $m, the local indices of a tile statement without '$'; both are Vars.
@@ -33,6 +34,7 @@
 #include "op/op.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
+#include "target/blocking.h"
 #include "target/target.h"
 
 typedef enum LoopForm { LOOP_TILED, LOOP_LEGAL } LoopForm;
@@ -147,6 +149,7 @@ typedef struct Stmt {
     const Affine *at; /* [rank of dst] */
     Op fold;          /* OP_COPY: assign; else a REDUCE op */
     const Expr *value;
+    const Blocking *blocking; /* TILED form: how a sum of products is cut, over its indices */
 } Stmt;
 
 typedef struct Kernel {

@@ -231,6 +231,18 @@ static void put_for_head(const Kernel *k, const Stmt *s, Text *out)
                 s->parallel ? " parallel" : "");
 }
 
+/* A statement's indices by name. */
+typedef struct Indices {
+    const Kernel *k;
+    const Stmt *s;
+} Indices;
+
+static void put_index(void *user, uint32_t index, Text *out)
+{
+    const Indices *x = user;
+    put_var(x->k, x->s->index[index].var, out);
+}
+
 static void put_tile(const Kernel *k, const Stmt *s, Text *out)
 {
     text_printf(out, "%s [", tile_kind_name(tile_kind(s)));
@@ -251,6 +263,11 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_printf(out, " %s= ", op_info(s->fold)->name);
     }
     put_expr(k, s->value, k->bufs.at[s->dst].dtype, 0, out);
+    if (s->blocking != NULL) {
+        Indices indices = {k, s};
+        text_char(out, ' ');
+        blocking_dump(s->blocking, put_index, &indices, out);
+    }
     if (s->name != NULL) {
         text_put(out, " as ");
         dump_name(out, s->name);

@@ -349,7 +349,25 @@ static bool read_fold(LoopReader *r, Cursor *c, Op *fold)
     return cursor_expect(c, TERM_PUNCT, "=", "'=' or '+='") != NULL;
 }
 
-/* After the keyword: [indices] @dst[at] = value as NAME at PLACE */
+/* Statements' indices by name. */
+typedef struct Indices {
+    LoopReader *r;
+    const Stmt *s;
+} Indices;
+
+static int64_t index_named(void *user, const Term *name)
+{
+    const Indices *x = user;
+    VarRef v = 0;
+    for (uint32_t i = 0; map_get(&x->r->var_of, name->text->id, &v) && i < x->s->n_index; i++) {
+        if (x->s->index[i].var == v) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* After the keyword: [indices] @dst[at] = value BLOCKING as NAME at PLACE */
 static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
 {
     const Term *list = cursor_expect(c, TERM_LIST, NULL, "the indices in brackets");
@@ -370,7 +388,8 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
         return false;
     }
     s->value = read_value(r, c, r->k->bufs.at[s->dst].dtype);
-    if (s->value == NULL) {
+    Indices indices = {r, s};
+    if (s->value == NULL || !blocking_read(c, r->arena, index_named, &indices, &s->blocking)) {
         return false;
     }
     if (cursor_take(c, TERM_NAME, "as") && (s->name = cursor_name(c, "a name")) == NULL) {

@@ -19,6 +19,7 @@
 #include "loop/affine.h"
 #include "loop/loop_text.h"
 #include "loop/parallel.h"
+#include "loop/walk.h"
 
 typedef struct Verifier {
     Ctx *ctx;
@@ -547,6 +548,40 @@ static bool verify_fold(Verifier *v, const Stmt *s)
     return true;
 }
 
+static const Expr *factor_load(const Expr *x)
+{
+    return x->kind == EXPR_OP && x->op == OP_CAST ? x->arg[0] : x;
+}
+
+/* A blocking is of a sum of products of two loads, and gives each index the role that it has. */
+static bool verify_blocking(Verifier *v, const Stmt *s)
+{
+    const Blocking *b = s->blocking;
+    const Expr *e = s->value;
+    if (b == NULL) {
+        return true;
+    }
+    bool product = s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL &&
+                   factor_load(e->arg[0])->kind == EXPR_LOAD &&
+                   factor_load(e->arg[1])->kind == EXPR_LOAD;
+    if (!product || v->k->form != LOOP_TILED || b->n_labels[BLOCK_ROWS] == 0 ||
+        b->n_labels[BLOCK_COLUMNS] == 0 || b->n_labels[BLOCK_SUM] == 0 ||
+        b->label[BLOCK_ROWS][0] >= s->n_index) {
+        return broken(v, "only a sum of products with rows, columns and a sum has levels");
+    }
+    VarRef row = s->index[b->label[BLOCK_ROWS][0]].var;
+    bool rows_in_left = expr_uses(v->k, e->arg[0], row);
+    BlockRole *role = ARENA_ARRAY(&v->scratch, s->n_index, BlockRole);
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        VarRef x = s->index[i].var;
+        role[i] =
+            blocking_role(access_uses(v->k, s->dst, s->at, x), expr_uses(v->k, e->arg[0], x),
+                          expr_uses(v->k, e->arg[1], x), rows_in_left);
+    }
+    const char *problem = blocking_problem(b, s->n_index, role);
+    return problem == NULL || broken(v, "%s", problem);
+}
+
 /* The statement's own indices are in scope. */
 static bool verify_tile_body(Verifier *v, const Stmt *s)
 {
@@ -558,6 +593,9 @@ static bool verify_tile_body(Verifier *v, const Stmt *s)
         return broken(v, "'@%.60s' is only read by this kernel", dst->name->text);
     }
     if (!verify_fold(v, s) || !verify_expr(v, s->value)) {
+        return false;
+    }
+    if (!verify_blocking(v, s)) {
         return false;
     }
     return s->value->dtype == dst->dtype ||

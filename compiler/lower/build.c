@@ -293,6 +293,29 @@ static Place fold_target(const Builder *b, NodeRef node)
     return b->accumulator[node].buf != BUF_NONE ? b->accumulator[node] : b->storage[node];
 }
 
+/* The node's blocking, in the indices of its statement. */
+static const Blocking *build_blocking(Builder *b, NodeRef node, const Stmt *s,
+                                      const Position *pos)
+{
+    const Blocking *from = b->nest->values[node].blocking;
+    if (from == NULL) {
+        return NULL;
+    }
+    Blocking *to = arena_copy(b->arena, from, sizeof *from);
+    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+        uint32_t *index = ARENA_ARRAY(b->arena, from->n_labels[r], uint32_t);
+        for (uint32_t i = 0; i < from->n_labels[r]; i++) {
+            VarRef v = pos[from->label[r][i]].var;
+            while (s->index[index[i]].var != v) {
+                index[i]++;
+                CHECK(index[i] < s->n_index);
+            }
+        }
+        to->label[r] = index;
+    }
+    return to;
+}
+
 /* The statements of a leaf in the body of loop `scope`. */
 static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
@@ -308,6 +331,7 @@ static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
     set_dst(b, s, node, dst, pos);
     s->value = node_value(b, n, pos);
     s->fold = fold ? node_fold(n) : OP_COPY;
+    s->blocking = build_blocking(b, node, s, pos);
     if (fold && !outer && dst.buf != b->storage[node].buf) {
         emit_convert(b, to, node, pos);
     }

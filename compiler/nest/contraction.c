@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sum of products of two operands. One label that stays is the row of a register tile, one
- * its vector; the operand with the vector (B) is packed block by block into panels, the other
- * (A) into panels of rows. The order of loops, outermost first:
- *
- *     labels of both operands, further summed labels, k by tile.k, further labels of B,
- *     columns by block_n: pack B; further labels of A, rows by tile.m: pack A; register tiles
- *
- * Hence A is read once for each block of columns, B once, the result once for each block of k. */
+/* What a sum of products costs that is cut as its blocking says, apart from the traffic between
+ * levels of memory: multiply-adds of full register tiles, packing, joining tiles to the result. */
 #include "nest/contraction.h"
 
 #define NONE UINT32_MAX
-
-typedef struct Product {
-    const Node *node;
-    const Access *a, *b; /* a has the row, b the vector */
-    uint32_t row, col, k;
-} Product;
 
 static bool reads(const Access *a, uint32_t label)
 {
@@ -42,164 +30,134 @@ static bool is_last_kept(const Node *n, uint32_t label)
     return n->rank > 0 && n->out[n->rank - 1] == (int32_t)label;
 }
 
-static double smaller(double x, double y)
+/* How often what a loop over the label of a role repeats. */
+static double trips(double extent, int64_t tile)
 {
-    return x < y ? x : y;
-}
-
-/* The best vector, or row, of `own` that `other` lacks. */
-static uint32_t best_label(const Product *p, const double *extent, const Access *own,
-                           const Access *other, bool vector, double *best)
-{
-    uint32_t found = NONE;
-    *best = 0.0;
-    for (uint32_t l = 0; l < p->node->n_labels; l++) {
-        if (!is_kept(p->node, l) || !reads(own, l) || reads(other, l) || extent[l] <= 1.0) {
-            continue;
-        }
-        double score = vector
-                           ? smaller(extent[l], 32.0) * (is_last_kept(p->node, l) ? 8.0 : 1.0) *
-                                 (is_last(own, l) ? 2.0 : 1.0)
-                           : smaller(extent[l], 64.0) *
-                                 (is_last(own, l) || is_last(own, p->k) ? 16.0 : 1.0);
-        if (found == NONE || score > *best) {
-            *best = score;
-            found = l;
-        }
-    }
-    return found;
-}
-
-static bool find_product(const NestFacts *f, NodeRef node, const double *extent, Product *p)
-{
-    const Node *n = graph_node(f->g, node);
-    const UseList *u = &f->uses[node];
-    *p = (Product){.node = n, .k = NONE};
-    if (op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands != 2 || u->list.n != 2 ||
-        dtype_is_complex(n->acc)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        if (f->residence[n->operand[i]] == RESIDE_INLINE) {
-            return false;
-        }
-    }
-    for (uint32_t l = 0; l < n->n_labels; l++) {
-        if (!is_kept(n, l) && (p->k == NONE || extent[l] > extent[p->k])) {
-            p->k = l;
-        }
-    }
-    if (p->k == NONE) {
-        return false;
-    }
-    const Access *left = &u->list.at[0].access, *right = &u->list.at[1].access;
-    double in_left = 0.0, in_right = 0.0, row = 0.0;
-    uint32_t l = best_label(p, extent, left, right, true, &in_left);
-    uint32_t r = best_label(p, extent, right, left, true, &in_right);
-    bool swap = in_left > in_right;
-    p->a = swap ? right : left;
-    p->b = swap ? left : right;
-    p->col = swap ? l : r;
-    p->row = best_label(p, extent, p->a, p->b, false, &row);
-    return l != NONE && r != NONE;
-}
-
-static double blocks(double extent, int64_t by)
-{
-    double n = extent / (double)by;
+    double n = extent / (double)tile;
     double whole = (double)(int64_t)n;
     return whole < n ? whole + 1.0 : whole < 1.0 ? 1.0 : whole;
 }
 
-/* Columns that register tiles compute for `extent` of them, and the part of these that fills
- * no tile: tiles are halved while that wastes less than shorter vectors cost. */
-static double padded_columns(double extent, int64_t widest, double *edge)
+/* Positions of all labels of a role but the first. */
+static double further(const Blocking *b, BlockRole role, const double *extent)
 {
-    double best = 0.0, price = 1.0;
-    for (int64_t nr = widest; nr >= widest / 8 && nr >= 2; nr /= 2, price *= 1.5) {
-        double cost = blocks(extent, nr) * (double)nr * price;
-        if (best == 0.0 || cost < best) {
-            double full = (double)((int64_t)extent / nr * nr);
-            best = cost;
-            *edge = (extent - full) / extent;
-        }
+    double n = 1.0;
+    for (uint32_t i = 1; i < b->n_labels[role]; i++) {
+        n *= extent[b->label[role][i]];
     }
-    return best;
+    return n;
 }
 
-/* Both operands are read where they are: the vector lies along lines in B and in the result, and
- * B is small or read for few rows. */
-static bool is_direct(const Machine *machine, const Product *p, const double *extent)
+static double first_extent(const Blocking *b, BlockRole role, const double *extent)
 {
-    return is_last(p->b, p->col) && is_last_kept(p->node, p->col) &&
-           (extent[p->row] <= (double)machine->tile.m ||
-            extent[p->k] * extent[p->col] <= (double)machine->tile.direct);
+    return extent[b->label[role][0]];
+}
+
+static bool is_packed(const Blocking *b, BlockRole role)
+{
+    for (uint32_t i = 0; i < b->n_levels; i++) {
+        if (b->level[i].role == role && b->level[i].pack) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How often the operand with role `own` is read: once for each position of the loops over the
+ * other one's labels that stand around where it is packed, or around its first level when it is
+ * not. */
+static double reads_of(const Blocking *b, BlockRole own, const double *extent)
+{
+    BlockRole other = own == BLOCK_ROWS ? BLOCK_COLUMNS : BLOCK_ROWS;
+    uint32_t end = b->n_levels;
+    for (uint32_t i = 0; i < end; i++) {
+        bool mine = b->level[i].role == own;
+        end = mine && (b->level[i].pack || !is_packed(b, own)) ? i : end;
+    }
+    double times = 1.0;
+    for (uint32_t i = 0; i < end; i++) {
+        if (b->level[i].role == other) {
+            times = further(b, other, extent) *
+                    trips(first_extent(b, other, extent), b->level[i].tile);
+        }
+    }
+    return blocking_outermost(b, other) == NULL ? further(b, other, extent) : times;
 }
 
 /* Of one element that is copied into a panel of `width` positions of label `own`: in runs along
  * memory, if its last label is that of the panel or the summed one. */
-static double pack_seconds(const MachineTimes *t, const Product *p, const double *extent,
-                           const Access *a, uint32_t own, double width)
+static double pack_seconds(const MachineTimes *t, const Node *n, const Access *a, uint32_t own,
+                           uint32_t sum, const double *extent, double width)
 {
-    double words = (double)dtype_bytes(p->node->acc) / 4.0;
+    double words = (double)dtype_bytes(n->acc) / 4.0;
     if (is_last(a, own)) {
-        return t->pack + t->row / smaller(extent[own], width) / words;
+        return t->pack + t->row / (extent[own] < width ? extent[own] : width) / words;
     }
-    if (is_last(a, p->k)) {
-        return t->pack + t->row / extent[p->k] / words;
+    if (is_last(a, sum)) {
+        return t->pack + t->row / extent[sum] / words;
     }
     return t->pack_line;
 }
 
-bool contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
-                       const double *extent, ContractionPrice *out)
+static double positions(const Access *a, const Node *n, const double *extent)
 {
-    Product p;
-    if (!find_product(f, node, extent, &p)) {
-        return false;
+    double count = 1.0;
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        count *= a == NULL ? (is_kept(n, l) ? extent[l] : 1.0) : reads(a, l) ? extent[l] : 1.0;
     }
-    const MachineTimes *t = &machine->time;
-    const ContractionTiles *tile = &machine->tile;
-    double words = (double)dtype_bytes(p.node->acc) / 4.0;
-    double a = 1.0, b = 1.0, c = 1.0, all = 1.0, b_blocks = 1.0, k_blocks = 1.0;
-    for (uint32_t l = 0; l < p.node->n_labels; l++) {
-        bool in_a = reads(p.a, l), in_b = reads(p.b, l), kept = is_kept(p.node, l);
-        a *= in_a ? extent[l] : 1.0;
-        b *= in_b ? extent[l] : 1.0;
-        c *= kept ? extent[l] : 1.0;
-        all *= l == p.row || l == p.col ? 1.0 : extent[l];
-        b_blocks *= in_b && !in_a && l != p.col ? extent[l] : 1.0;
-        k_blocks *= !kept && l != p.k ? extent[l] : 1.0;
-    }
-    b_blocks *= blocks(extent[p.col], tile->block_n);
-    k_blocks *= blocks(extent[p.k], tile->k);
-    double rows = blocks(extent[p.row], tile->m) * (double)tile->m;
-    rows = extent[p.row] < (double)tile->m ? extent[p.row] : rows;
-    /* A tile with few rows waits for its operands: no less than half of the tile's time. */
-    double busy = rows < (double)tile->m ? 0.5 * (rows + (double)tile->m) : rows;
-    double edge = 0.0;
-    double columns =
-        padded_columns(extent[p.col], tile->n * 4 / dtype_bytes(p.node->acc), &edge);
-    double lanes = (double)(tile->n * 4 / dtype_bytes(p.node->acc));
-    double a_pack = pack_seconds(t, &p, extent, p.a, p.row, (double)tile->m);
-    double b_pack = pack_seconds(t, &p, extent, p.b, p.col, lanes);
-    double join = (is_last_kept(p.node, p.col) ? t->join : t->join + t->pack_line) +
-                  t->row / smaller(extent[p.col], lanes) / words + edge * t->join_edge;
-    double tiles = all * blocks(extent[p.row], tile->m) *
-                   blocks(extent[p.col], (int64_t)lanes) /
-                   smaller(extent[p.k], (double)tile->k);
-    if (is_direct(machine, &p, extent)) {
-        a_pack = b_pack = 0.0;
-    }
-    out->seconds = t->product + tiles * t->tile +
-                   words * (all * busy * columns * t->multiply_add + a * b_blocks * a_pack +
-                            b * b_pack + c * k_blocks * join);
-    bool swapped = p.a != &f->uses[node].list.at[0].access;
-    out->a_times = swapped ? 1.0 : b_blocks;
-    out->b_times = swapped ? b_blocks : 1.0;
-    out->c_times = k_blocks;
-    return true;
+    return count;
 }
+
+void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
+                       const Blocking *b, const double *extent, ContractionPrice *out)
+{
+    const MachineTimes *t = &machine->time;
+    const Node *n = graph_node(f->g, node);
+    double words = (double)dtype_bytes(n->acc) / 4.0;
+    uint32_t row = b->label[BLOCK_ROWS][0], col = b->label[BLOCK_COLUMNS][0];
+    uint32_t sum = b->label[BLOCK_SUM][0];
+    const Use *left = &f->uses[node].list.at[0], *right = &f->uses[node].list.at[1];
+    bool swapped = !reads(&left->access, row);
+    const Access *a = &(swapped ? right : left)->access, *v = &(swapped ? left : right)->access;
+    const BlockLevel *rows = blocking_innermost(b, BLOCK_ROWS),
+                     *columns = blocking_innermost(b, BLOCK_COLUMNS),
+                     *k = blocking_outermost(b, BLOCK_SUM);
+    double all = positions(NULL, n, extent) / extent[row] / extent[col];
+    double k_times =
+        further(b, BLOCK_SUM, extent) * (k == NULL ? 1.0 : trips(extent[sum], k->tile));
+    double depth = k == NULL || (double)k->tile > extent[sum] ? extent[sum] : (double)k->tile;
+    all *= further(b, BLOCK_SUM, extent) * extent[sum];
+    double mr = (double)rows->tile, nr = (double)columns->tile;
+    double high = trips(extent[row], rows->tile) * mr;
+    /* A tile with few rows waits for its operands: no less than half of the tile's time. */
+    double most = (double)(machine->tile.bytes / machine->tile.line);
+    high = extent[row] < mr ? extent[row] : high;
+    high = mr < most ? 0.5 * (high + trips(extent[row], rows->tile) * most) : high;
+    double widest = (double)(machine->tile.line / dtype_bytes(n->acc)), wide = nr;
+    double padded = trips(extent[col], columns->tile) * nr, edge = 1.0;
+    for (; wide < widest; wide *= 2.0) {
+        padded *= 1.5;
+    }
+    edge -= (double)((int64_t)extent[col] / columns->tile * columns->tile) / extent[col];
+    double a_pack = pack_seconds(t, n, a, row, sum, extent, mr);
+    double b_pack = pack_seconds(t, n, v, col, sum, extent, nr);
+    double join = (is_last_kept(n, col) ? t->join : t->join + t->pack_line) +
+                  t->row / (extent[col] < nr ? extent[col] : nr) / words + edge * t->join_edge;
+    double tiles =
+        all * trips(extent[row], rows->tile) * trips(extent[col], columns->tile) / depth;
+    double a_times = reads_of(b, BLOCK_ROWS, extent),
+           b_times = reads_of(b, BLOCK_COLUMNS, extent);
+    a_pack = is_packed(b, BLOCK_ROWS) ? positions(a, n, extent) * a_times * a_pack : 0.0;
+    b_pack = is_packed(b, BLOCK_COLUMNS) ? positions(v, n, extent) * b_times * b_pack : 0.0;
+    out->seconds = t->product + tiles * t->tile +
+                   words * (all * high * padded * t->multiply_add + a_pack + b_pack +
+                            positions(NULL, n, extent) * k_times * join);
+    out->a_times = swapped ? b_times : a_times;
+    out->b_times = swapped ? a_times : b_times;
+    out->c_times = k_times;
+}
+
+/* ---- other statements ---- */
 
 uint32_t contraction_innermost(const Node *n)
 {

@@ -12,10 +12,13 @@ typedef struct ContractionPrice {
                                          and its result, in the order of the uses */
 } ContractionPrice;
 
-/* For the extents of its labels in one execution. False when the node is no sum of products of
- * two operands with an index of its own each. */
-bool contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
-                       const double *extent, ContractionPrice *out);
+/* blocking.c: how the leaf at `item` is cut inside of its loops; null when it is no sum of
+ * products, of a type that has register tiles, of two operands with an index of its own each. */
+const Blocking *contraction_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
+                                     const Nest *nest, uint32_t item);
+/* For the extents of its labels in one execution, cut so. */
+void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
+                       const Blocking *b, const double *extent, ContractionPrice *out);
 /* A fold that runs along lines of memory: some label is last in all that it reads, or last in
  * its result and in what it reads. */
 /* Operands of which a loop along the last label of the result, or the last that is folded, reads

@@ -9,6 +9,8 @@
  *         %12 result 0         ; E
  *       }
  *       %13 workspace "why"
+ *
+ * and a contraction's how it is cut inside of its loops (target/blocking.h).
  *     } */
 #include "dump/text.h"
 #include "nest/nest.h"
@@ -59,6 +61,12 @@ static void dump_block(const Nest *nest, NodeRef n, Text *out)
     text_printf(out, "], %lld bytes", (long long)nest->values[n].bytes);
 }
 
+static void put_label(void *user, uint32_t label, Text *out)
+{
+    (void)user;
+    dump_label(out, (int32_t)label);
+}
+
 static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
 {
     NodeRef n = item->node;
@@ -75,6 +83,10 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
     if (value->reason != NULL) {
         text_char(out, ' ');
         text_quoted(out, str_from(value->reason));
+    }
+    if (value->blocking != NULL) {
+        text_char(out, ' ');
+        blocking_dump(value->blocking, put_label, NULL, out);
     }
     if (name != NULL || value->residence == RESIDE_TILE) {
         text_printf(out, " ;%s%s", name == NULL ? "" : " ", name == NULL ? "" : name->text);

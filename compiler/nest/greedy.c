@@ -234,6 +234,7 @@ static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     greedy_run(ctx, arena, facts, machine, fuse, &tree);
     Nest *nest = tree_nest(arena, g, &tree);
     nest->values = nest_place(arena, facts, fuse ? machine : NULL, nest);
+    nest_block(arena, machine, nest);
     return nest;
 }
 

@@ -40,6 +40,7 @@
 
 #include "dump/tree.h"
 #include "graph/graph.h"
+#include "target/blocking.h"
 #include "target/target.h"
 
 typedef enum Residence {
@@ -82,13 +83,16 @@ typedef struct NestItem {
     bool again;      /* leaf: computed again along axes around it that it lacks */
 } NestItem;
 
-/* Of a node of the graph. `residence`, `result` and `in_place` are decisions, the rest is
- * derived. */
+/* Of a node of the graph. `residence`, `result`, `in_place` and `blocking` are decisions, the rest
+ * is derived. */
 typedef struct NestValue {
     Residence residence;
-    int32_t result;     /* RESIDE_RESULT: of the graph's results, which; else -1 */
-    NodeRef in_place;   /* RESIDE_TILE: it takes this value's place, element by element; or
+    int32_t result;   /* RESIDE_RESULT: of the graph's results, which; else -1 */
+    NodeRef in_place; /* RESIDE_TILE: it takes this value's place, element by element; or
                            NODE_NONE */
+    const Blocking
+        *blocking;      /* of a contraction, over the labels that its loops leave more than
+                                 one position of; null: plain loops */
     const char *reason; /* RESIDE_WORKSPACE: why; else null */
     uint32_t item;      /* its leaf, or NEST_NONE */
     uint32_t home;      /* loop in whose body the block lives; NEST_NONE: the kernel's */
@@ -141,6 +145,9 @@ bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage);
 /* ---- dump.c, read.c ---- After the graph; byte for byte both ways. */
 void nest_dump(const Nest *nest, Text *out);
 Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line);
+
+/* ---- blocking.c ---- Cuts contractions that have no blocking yet. */
+void nest_block(Arena *arena, const Machine *machine, Nest *nest);
 
 /* ---- price.c ---- Sets `cost` and `unfused`. */
 void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest);

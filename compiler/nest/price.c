@@ -243,8 +243,13 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         extent[k] = positions(l, (int32_t)k, l->depth);
         count *= extent[k];
     }
-    ContractionPrice c;
-    if (contraction_price(p->facts, p->machine, l->node, extent, &c)) {
+    const Blocking *blocking = l->nest->values[l->node].blocking;
+    if (blocking == NULL) {
+        blocking = contraction_blocking(scratch, p->facts, p->machine, l->nest, l->item);
+    }
+    if (blocking != NULL && blocking->n_levels > 0) {
+        ContractionPrice c;
+        contraction_price(p->facts, p->machine, l->node, blocking, extent, &c);
         l->touch[0].times = c.a_times;
         l->touch[1].times = c.b_times;
         l->touch[2].times = c.c_times;

@@ -149,6 +149,14 @@ static bool read_residence(Reader *r, Cursor *c, NestValue *value)
     return true;
 }
 
+/* A label of the node that `user` points to. */
+static int64_t label_named(void *user, const Term *name)
+{
+    const Node *n = *(const Node *const *)user;
+    int32_t label = label_number(name->text);
+    return label >= 0 && (uint32_t)label < n->n_labels ? label : -1;
+}
+
 static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
 {
     Cursor c = cursor_line(r->ctx, line);
@@ -170,8 +178,10 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
         value->reason = cursor_peek(&c)->text->text;
         (void)cursor_take(&c, TERM_STRING, NULL);
     }
+    const Node *node = graph_node(r->g, n);
     tree_leaf(r->arena, &r->tree, depth, n, again);
-    return cursor_expect_end(&c);
+    return blocking_read(&c, r->arena, label_named, &node, &value->blocking) &&
+           cursor_expect_end(&c);
 }
 
 /* Nesting of the tree is limited by the reader of dumps. */

@@ -306,6 +306,7 @@ Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     Nest *nest = tree_nest(arena, g, &tree);
     nest->values = nest_place(arena, facts, machine, nest);
     nest->steps = steps;
+    nest_block(arena, machine, nest);
     nest_estimate(ctx, machine, nest);
     return nest;
 }

@@ -141,7 +141,8 @@ void greedy_tiles(Greedy *f, const Group *group, uint32_t n_axes, const NestAxis
     }
     find_internal(&c);
     int64_t capacity = machine_tile_capacity(f->machine) / 2;
-    int64_t most = f->machine->tile.n > TILE_MAX ? f->machine->tile.n : TILE_MAX;
+    int64_t line = f->machine->tile.line / dtype_bytes(DTYPE_F32);
+    int64_t most = line > TILE_MAX ? line : TILE_MAX;
     choose_cuts(&c, capacity);
     for (uint32_t pass = 0; pass < 2; pass++) {
         bool grown = true;

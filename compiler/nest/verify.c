@@ -186,6 +186,58 @@ static bool check_leaf(Verifier *v, uint32_t item)
     return true;
 }
 
+static bool has_label(const Access *a, uint32_t label)
+{
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (a->index[d].label == (int32_t)label) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is the label cut to one position by a loop around the item? */
+static bool is_position(const Verifier *v, uint32_t item, NodeRef n, uint32_t label)
+{
+    for (uint32_t p = v->nest->items[item].parent; p != NEST_NONE;
+         p = v->nest->items[p].parent) {
+        if (label_on(v, p, n) == (int32_t)label && v->nest->items[p].tile == 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A blocking's labels have the roles that they have in the contraction. */
+static bool check_blocking(Verifier *v, uint32_t item)
+{
+    NodeRef n = v->nest->items[item].node;
+    const Node *node = graph_node(v->g, n);
+    const Blocking *b = v->nest->values[n].blocking;
+    const UseList *u = &v->uses[n];
+    if (b == NULL) {
+        return true;
+    }
+    if (op_info(node->op)->kind != OPKIND_CONTRACT || node->n_operands != 2 || u->list.n != 2 ||
+        b->n_labels[BLOCK_ROWS] == 0 || b->n_labels[BLOCK_COLUMNS] == 0 ||
+        b->n_labels[BLOCK_SUM] == 0) {
+        return refuse(v, n,
+                      "is no product with rows, columns and a sum that could be cut into "
+                      "blocks");
+    }
+    const Access *x = &u->list.at[0].access, *y = &u->list.at[1].access;
+    bool rows_in_x = has_label(x, b->label[BLOCK_ROWS][0]);
+    BlockRole *role = ARENA_ARRAY(v->arena, node->n_labels, BlockRole);
+    for (uint32_t l = 0; l < node->n_labels; l++) {
+        role[l] = is_position(v, item, n, l)
+                      ? BLOCK_ROLES
+                      : blocking_role(!is_reduced(node, (int32_t)l), has_label(x, l),
+                                      has_label(y, l), rows_in_x);
+    }
+    const char *problem = blocking_problem(b, node->n_labels, role);
+    return problem == NULL || refuse(v, n, problem);
+}
+
 /* Is the loop around item `at`? */
 static bool is_around(const Nest *nest, uint32_t loop, uint32_t at)
 {
@@ -492,6 +544,9 @@ static bool verify(Verifier *v)
             continue;
         }
         if (!check_leaf(v, k)) {
+            return false;
+        }
+        if (!check_blocking(v, k)) {
             return false;
         }
         for (uint32_t i = 0; i < v->uses[n].list.n; i++) {

@@ -36,11 +36,15 @@ typedef struct MemoryLevel {
 
 #define MACHINE_LEVELS 4
 
-/* What one contraction is cut into inside of its shared loops: a register tile of m x n, over k
- * at a time, from a packed block of k x block_n. */
+/* What the inside of one contraction is cut into: a register tile, over a packed block of the
+ * columns' operand. */
 typedef struct ContractionTiles {
-    int64_t m, n, k, block_n;
-    int64_t direct; /* elements of an operand up to which nothing is packed */
+    uint32_t types; /* that have register tiles: bit 1 << DType of what is added up; 0: none */
+    int64_t line;   /* bytes of a register tile's row: columns; an eighth of it is the least */
+    int64_t bytes;  /* of a register tile, at most */
+    int64_t rows;   /* at most */
+    int64_t sum, columns; /* positions of a packed block */
+    int64_t direct;       /* elements of an operand up to which nothing is packed */
 } ContractionTiles;
 
 /* Seconds of one element (f32; wider ones in proportion), of one execution. */

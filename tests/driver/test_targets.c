@@ -20,7 +20,7 @@ static void every_target_is_found_by_its_name_and_complete(void **state)
         assert_ptr_equal(target_find(t->name), t);
         assert_true(t->summary != NULL && t->machine != NULL && t->legalise != NULL &&
                     t->verify != NULL && t->emit != NULL);
-        assert_true(t->machine->tile.m > 0 && t->machine->tile.n > 0 && t->machine->tile.k > 0);
+        assert_true(t->machine->tile.line > 0 && t->machine->tile.rows > 0);
     }
     assert_true(n >= 2);
     assert_null(target_at(n + 1));

@@ -79,6 +79,9 @@ Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k
     block_legalise(&l, k->body, k->n_body);
     l.k->body = l.block->list.at;
     l.k->n_body = l.block->list.n;
+    if (l.failed) {
+        return NULL;
+    }
     legalise_sums(&l);
     kernel_share(ctx, l.k);
     return l.k;

@@ -36,6 +36,7 @@ typedef struct Legaliser {
     VEC(LoopVar) local_vars;
     uint32_t n_buffers;
     const Stmt *from; /* being legalised: gives place and name */
+    bool failed;      /* reported */
 } Legaliser;
 
 /* ---- legalise_build.c ---- */
@@ -90,7 +91,10 @@ int64_t vector_lanes(DType t); /* of the widest vector */
 /* The largest divisor of n that is at most `most`. */
 int64_t divisor_at_most(int64_t n, int64_t most);
 
-/* A range in blocks: either one block, or a loop of them. */
+/* To whole units; saturating. */
+int64_t round_up(int64_t n, int64_t unit);
+
+/* A range in blocks of `tile` positions: either one block, or a loop of them. */
 typedef struct Blocks {
     bool looped;
     Range loop; /* of the loop's variable */
@@ -98,7 +102,7 @@ typedef struct Blocks {
     int64_t most; /* positions of one block, rounded up to `unit` */
     Range whole;  /* the block itself when there is no loop */
 } Blocks;
-Blocks range_blocks(Range r, int64_t want, int64_t unit);
+Blocks range_blocks(Range r, int64_t tile, int64_t unit);
 /* Opens the loop if there is one: *base is where the block starts, *block its positions. */
 void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, Range *block);
 

@@ -100,18 +100,18 @@ int64_t divisor_at_most(int64_t n, int64_t most)
     return 1;
 }
 
-static int64_t round_up(int64_t n, int64_t unit)
+int64_t round_up(int64_t n, int64_t unit)
 {
-    return (n + unit - 1) / unit * unit;
+    int64_t over = n % unit;
+    return over == 0 ? n : sat_add(n, unit - over);
 }
 
-Blocks range_blocks(Range r, int64_t want, int64_t unit)
+Blocks range_blocks(Range r, int64_t tile, int64_t unit)
 {
     Blocks b = {.loop = r};
     int64_t most = range_most(r);
-    if (most <= want * 2) {
-        most = most < 1 ? 1 : most;
-        b.most = round_up(most, unit);
+    if (most <= tile) {
+        b.most = round_up(most < 1 ? 1 : most, unit);
         b.whole = r;
         if (r.span == 0 || r.span > b.most) { /* a bound that buffers can be measured by */
             b.whole.span = b.most;
@@ -119,8 +119,8 @@ Blocks range_blocks(Range r, int64_t want, int64_t unit)
         return b;
     }
     b.looped = true;
-    b.step = r.span > 0 ? divisor_at_most(r.span, want) : want;
-    b.most = round_up(b.step, unit);
+    b.step = tile;
+    b.most = round_up(tile, unit);
     return b;
 }
 

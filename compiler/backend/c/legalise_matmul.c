@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sum of products of two operands. Of the indices that stay, one becomes the row of a register tile and one its vector; the
- * operand with the vector index (B) is copied block by block into panels
- * of NR columns, the other (A) into panels of MR rows, both in the order in which they are then read and padded with zeros at the
- * edges. So there is one register tile, always full, whatever the strides, types and
- * extents of the operands are; edges are cut where its result joins the destination.
+/* A sum of products of two operands that says how it is cut (target/blocking.h): that becomes
+ * loops. What is packed is copied block by block into panels as wide as the register tile, in the
+ * order in which they are then read and padded with zeros at the edges, so that there is one
+ * register tile, always full, whatever the strides, types and extents of the operands are; edges
+ * are cut where its result joins the destination:
  *
- *     for each index in both operands, each further summed index
+ *     for each batch, each further summed index
  *       for k by KC
- *         for each further index of B
+ *         for each further column
  *           for j by NC:  pack B[KC x NC]
- *             for each further index of A
+ *             for each further row
  *               for i by MR:  pack A[MR x KC]
  *                 for j by NR:  c[MR x NR] = sum over k of a[k,i] * b[k,j];  dst += c
  *
- * Small extents that are all known skip the panels and read both operands where they are. */
+ * Where nothing is packed both operands are read where they are; that needs known extents. */
 #include "backend/c/legalise.h"
 
-typedef enum Role { ROLE_OUTER, ROLE_ROW, ROLE_COLUMN, ROLE_SUM } Role;
+#define TILE_BYTES     1024 /* of a register tile: 16 vectors of 64 bytes */
+#define TILE_MOST_ROWS 16
+#define TILE_ROWS      8 /* where nothing is packed */
+#define TILE_VECTORS   2
+#define PANEL_MOST     ((int64_t)1 << 28) /* elements */
 
-/* The decisions. Everything below `plan_choose` obeys them. */
-typedef struct MatmulPlan {
-    const Expr *a, *b; /* a has the row index, b the vector index */
-    uint32_t row, vec,
-        k; /* places in the statement's list of indices; k NONE: nothing is summed */
-    int64_t mr, nr, kc, nc;
-    bool direct;   /* no panels */
-    bool unit_dst; /* the vector index has unit stride in the destination */
-} MatmulPlan;
+/* Rows are the operand's that is packed row by row, columns the vectors'. */
+#define SIDES 2
 
-#define TILE_BYTES                                                                             \
-    1024 /* 16 vectors of 64 bytes: half the registers of the widest machines                  \
-          */
-#define TILE_ROWS       8
-#define TILE_MOST_ROWS  16
-#define TILE_VECTORS    2
-#define BLOCK_K         256
-#define BLOCK_N         256
-#define DIRECT_ELEMENTS 4096 /* of B: stays in the first cache */
+typedef struct Matmul {
+    Legaliser *l;
+    const Stmt *s;
+    const Blocking *b;
+    DType t;
+    const Expr *x[SIDES];  /* by role: BLOCK_ROWS, BLOCK_COLUMNS */
+    uint32_t index[3];     /* that is cut, by role */
+    int64_t tile[SIDES];   /* of the register tile */
+    bool packed, unit_dst; /* the columns have unit stride in the destination */
+    Subst *subst;          /* of the indices that have become loops */
+    uint32_t n_subst;
+} Matmul;
 
 static const Expr *factor_load(const Expr *x)
 {
@@ -49,191 +49,85 @@ static bool factor_uses(const Kernel *k, const Expr *x, VarRef v)
     return access_uses(k, load->buf, load->at, v);
 }
 
-static bool is_factor(const Expr *x)
-{
-    return factor_load(x)->kind == EXPR_LOAD;
-}
-
-/* ---- deciding ---- */
-
-/* The longest summed index. */
-static uint32_t longest_sum(const Kernel *k, const Stmt *s)
-{
-    uint32_t found = NONE;
-    int64_t best = -1;
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        int64_t length = range_typical(k, s->index[i].range);
-        if (!access_uses(k, s->dst, s->at, s->index[i].var) && length > best) {
-            best = length;
-            found = i;
-        }
-    }
-    return found;
-}
-
-/* How well an index serves as the vector: its length, as far as a tile uses it; unit stride in the destination counts most,
- * since the operand is packed anyway. */
-static int64_t vector_score(const Kernel *k, const Stmt *s, uint32_t i, const Expr *operand)
-{
-    VarRef v = s->index[i].var;
-    const Expr *load = factor_load(operand);
-    int64_t length = range_typical(k, s->index[i].range);
-    int64_t score = length < 32 ? length : 32;
-    score *= access_is_unit(k, s->dst, s->at, v) ? 8 : 1;
-    return score * (access_is_unit(k, load->buf, load->at, v) ? 2 : 1);
-}
-
-/* And as the row: packing must not fetch a line of memory for each element, so it or the summed index runs along lines. */
-static int64_t row_score(const Kernel *k, const Stmt *s, uint32_t i, const Expr *operand,
-                         uint32_t sum)
-{
-    const Expr *load = factor_load(operand);
-    int64_t length = range_typical(k, s->index[i].range);
-    bool lines = access_is_unit(k, load->buf, load->at, s->index[i].var) ||
-                 (sum != NONE && access_is_unit(k, load->buf, load->at, s->index[sum].var));
-    return (length < 64 ? length : 64) * (lines ? 16 : 1);
-}
-
-/* The best vector (or row) index of `operand` that `other` lacks, or NONE. */
-static uint32_t best_index(const Kernel *k, const Stmt *s, const Expr *operand,
-                           const Expr *other, bool as_vector, uint32_t sum, int64_t *best)
-{
-    uint32_t found = NONE;
-    *best = 0;
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        VarRef v = s->index[i].var;
-        if (!access_uses(k, s->dst, s->at, v) || !factor_uses(k, operand, v) ||
-            factor_uses(k, other, v) || range_most(s->index[i].range) == 1) {
-            continue;
-        }
-        int64_t score =
-            as_vector ? vector_score(k, s, i, operand) : row_score(k, s, i, operand, sum);
-        if (score > *best || found == NONE) {
-            *best = score;
-            found = i;
-        }
-    }
-    return found;
-}
-
-/* Columns of a register tile: few are padding, and few vectors are short. */
-static int64_t choose_columns(const Kernel *k, Range r, int64_t lanes)
-{
-    int64_t widest = lanes * TILE_VECTORS;
-    int64_t n = range_typical(k, r);
-    int64_t best = 0, best_cost = INT64_MAX;
-    for (int64_t nr = widest, price = 4; nr >= lanes / 4 && nr >= 2;
-         nr /= 2, price += price / 2) {
-        int64_t cost = sat_mul((n + nr - 1) / nr, nr * price);
-        if (cost < best_cost && (r.span == 0 || r.span % nr == 0)) {
-            best = nr;
-            best_cost = cost;
-        }
-    }
-    if (best == 0) {
-        best = divisor_at_most(r.span, widest);
-    }
-    return best;
-}
-
-static bool is_direct(const Kernel *k, const Stmt *s, const MatmulPlan *p)
-{
-    const Expr *b = factor_load(p->b);
-    Range rv = s->index[p->vec].range, rk = s->index[p->k].range, rr = s->index[p->row].range;
-    if (p->a->kind != EXPR_LOAD || p->b->kind != EXPR_LOAD || !range_is_exact(rv) ||
-        !range_is_exact(rr)) {
-        return false;
-    }
-    bool unit = p->unit_dst && access_is_unit(k, b->buf, b->at, s->index[p->vec].var);
-    int64_t most_k = range_most(rk);
-    return unit &&
-           (range_most(rr) <= TILE_ROWS || sat_mul(most_k, range_most(rv)) <= DIRECT_ELEMENTS);
-}
-
-/* A product that no index leaves on one side alone, or of a type without vectors, is not for register tiles. */
-static bool plan_choose(const Kernel *k, const Stmt *s, MatmulPlan *p)
-{
-    DType t = k->bufs.at[s->dst].dtype;
-    const Expr *v = s->value;
-    if (s->fold != OP_SUM || v->kind != EXPR_OP || v->op != OP_MUL || v->dtype != t ||
-        !dtype_has_vectors(t) || !is_factor(v->arg[0]) || !is_factor(v->arg[1])) {
-        return false;
-    }
-    int64_t left = 0, right = 0, other = 0;
-    uint32_t sum = longest_sum(k, s);
-    uint32_t in_left = best_index(k, s, v->arg[0], v->arg[1], true, sum, &left);
-    uint32_t in_right = best_index(k, s, v->arg[1], v->arg[0], true, sum, &right);
-    if (in_left == NONE || in_right == NONE || sum == NONE) {
-        return false;
-    }
-    bool swap = left > right;
-    *p = (MatmulPlan){
-        .a = v->arg[swap ? 1 : 0], .b = v->arg[swap ? 0 : 1], .vec = swap ? in_left : in_right};
-    p->k = sum;
-    p->row = best_index(k, s, p->a, p->b, false, sum, &other);
-    Range rows = s->index[p->row].range;
-    p->unit_dst = access_is_unit(k, s->dst, s->at, s->index[p->vec].var);
-    p->nr = choose_columns(k, s->index[p->vec].range, vector_lanes(t));
-    int64_t most_rows = TILE_BYTES / dtype_bytes(t) / p->nr;
-    most_rows = most_rows > TILE_MOST_ROWS ? TILE_MOST_ROWS : most_rows;
-    p->mr = rows.span > 0 ? divisor_at_most(rows.span, most_rows) : most_rows;
-    p->mr = range_most(rows) < p->mr ? range_most(rows) : p->mr;
-    p->mr = p->mr < 1 ? 1 : p->mr;
-    p->kc = BLOCK_K;
-    p->nc = BLOCK_N;
-    p->direct = is_direct(k, s, p);
-    return true;
-}
-
-/* ---- doing ---- */
-
-typedef struct Matmul {
-    Legaliser *l;
-    const Stmt *s;
-    const MatmulPlan *p;
-    DType t;
-    Subst *subst; /* of the indices that have become loops */
-    uint32_t n_subst;
-} Matmul;
-
 static VarRef index_var(const Matmul *m, uint32_t i)
 {
     return m->s->index[i].var;
 }
 
-/* Loops over all indices for which `wanted` holds, one position at a time. */
-static void outer_loops(Matmul *m, bool (*wanted)(const Matmul *, uint32_t))
+static Range index_range(const Matmul *m, BlockRole role)
 {
-    for (uint32_t i = 0; i < m->s->n_index; i++) {
-        if (i == m->p->row || i == m->p->vec || i == m->p->k || !wanted(m, i)) {
-            continue;
-        }
-        VarRef v = loop_open(m->l, "x", m->s->index[i].range, 1, FOR_ALL);
-        m->subst[m->n_subst++] = (Subst){index_var(m, i), affine_var(m->l->arena, v)};
+    return m->s->index[m->index[role]].range;
+}
+
+/* ---- what this target cannot do ---- */
+
+static const char *shape_problem(const Matmul *m)
+{
+    int64_t bytes = dtype_bytes(m->t), mr = m->tile[BLOCK_ROWS], nr = m->tile[BLOCK_COLUMNS];
+    if (!dtype_has_vectors(m->t) || m->s->value->dtype != m->t) {
+        return "has no register tiles of this type";
     }
+    if (nr > TILE_VECTORS * vector_lanes(m->t) || mr > TILE_MOST_ROWS ||
+        mr * nr * bytes > TILE_BYTES) {
+        return "has no registers for so large a tile";
+    }
+    for (uint32_t i = 0; i < m->b->n_levels; i++) {
+        Range r = index_range(m, m->b->level[i].role);
+        if (r.span > 0 && m->b->level[i].tile < r.span && r.span % m->b->level[i].tile != 0) {
+            return "cuts a tile of a loop into equal parts only";
+        }
+    }
+    return NULL;
 }
 
-static bool is_own(const Matmul *m, uint32_t i, const Expr *mine, const Expr *other)
+static const char *packed_problem(const Matmul *m)
 {
-    const Kernel *k = m->l->k;
-    VarRef v = index_var(m, i);
-    return access_uses(k, m->s->dst, m->s->at, v) && factor_uses(k, mine, v) &&
-           !factor_uses(k, other, v);
+    int64_t elements[SIDES] = {1, 1}, k = range_most(index_range(m, BLOCK_SUM));
+    uint32_t packs[SIDES] = {0};
+    for (uint32_t i = 0; i < m->b->n_levels; i++) {
+        const BlockLevel *l = &m->b->level[i];
+        if (l->role == BLOCK_SUM) {
+            k = l->tile < k ? l->tile : k;
+        } else if (l->pack) {
+            packs[l->role]++;
+            elements[l->role] = sat_mul(k, l->tile);
+        }
+    }
+    if (packs[BLOCK_ROWS] != 1 || packs[BLOCK_COLUMNS] != 1) {
+        return "packs both operands once each, or none";
+    }
+    return elements[BLOCK_ROWS] > PANEL_MOST || elements[BLOCK_COLUMNS] > PANEL_MOST
+               ? "has no panels of so many elements: levels of the sum, or of less, come before"
+               : NULL;
 }
 
-static bool is_own_of_a(const Matmul *m, uint32_t i)
+static const char *direct_problem(const Matmul *m)
 {
-    return is_own(m, i, m->p->a, m->p->b);
+    const Expr *b = m->x[BLOCK_COLUMNS];
+    if (m->x[BLOCK_ROWS]->kind != EXPR_LOAD || b->kind != EXPR_LOAD ||
+        !range_is_exact(index_range(m, BLOCK_ROWS)) ||
+        !range_is_exact(index_range(m, BLOCK_COLUMNS))) {
+        return "packs what has another type or no known number of rows and columns";
+    }
+    if (!m->unit_dst ||
+        !access_is_unit(m->l->k, b->buf, b->at, index_var(m, m->index[BLOCK_COLUMNS]))) {
+        return "packs what has its columns not side by side";
+    }
+    return m->b->n_levels != 2 || m->tile[BLOCK_ROWS] > TILE_ROWS
+               ? "has two levels where nothing is packed, of at most eight rows"
+               : NULL;
 }
 
-static bool is_own_of_b(const Matmul *m, uint32_t i)
-{
-    return is_own(m, i, m->p->b, m->p->a);
-}
+/* ---- doing ---- */
 
-static bool is_shared(const Matmul *m, uint32_t i)
+/* Loops over the indices of a role that are not cut, one position at a time. */
+static void further_loops(Matmul *m, BlockRole role)
 {
-    return !is_own_of_a(m, i) && !is_own_of_b(m, i);
+    for (uint32_t i = role == BLOCK_BATCH ? 0 : 1; i < m->b->n_labels[role]; i++) {
+        uint32_t index = m->b->label[role][i];
+        VarRef v = loop_open(m->l, "x", m->s->index[index].range, 1, FOR_ALL);
+        m->subst[m->n_subst++] = (Subst){index_var(m, index), affine_var(m->l->arena, v)};
+    }
 }
 
 static void add_subst(Matmul *m, uint32_t i, Affine by)
@@ -247,13 +141,15 @@ static const Expr *factor_at(Matmul *m, const Expr *x)
     return expr_cast(m->l->arena, expr_subst(m->l, x, m->subst, m->n_subst), m->t);
 }
 
-/* One side of the product as it is packed: which index, its panel's width and the buffer. */
+/* One operand as it is packed. */
 typedef struct Side {
     const Expr *x;
-    uint32_t index;
-    int64_t width;
+    uint32_t index; /* its rows or columns */
+    int64_t width;  /* of its panels */
     BufRef buf;
-    Affine row; /* first row of the panel, without k */
+    Affine base, kbase; /* where what is packed starts */
+    int64_t most_k;     /* rows of a panel */
+    Affine row;         /* first row of the panel, without k */
 } Side;
 
 /* panel[row + (k - base), c - start] = x, zero where the range ends before the panel does. */
@@ -261,7 +157,7 @@ static void pack_panel(Matmul *m, const Side *side, Affine start, const Range *l
                        Affine kbase, Range krange)
 {
     Legaliser *l = m->l;
-    VarRef kv = index_var(m, m->p->k), cv = index_var(m, side->index);
+    VarRef kv = index_var(m, m->index[BLOCK_SUM]), cv = index_var(m, side->index);
     Affine row = affine_add(l->arena, side->row, 1, var_minus(l, kv, kbase));
     Range columns = range_at(start, side->width, limits);
     if (limits->clipped &&
@@ -289,26 +185,26 @@ static void join_tile(Matmul *m, BufRef e, Affine i0, Affine j0, const Range *ro
                       const Range *columns)
 {
     Legaliser *l = m->l;
-    const MatmulPlan *p = m->p;
     uint32_t rank = l->k->bufs.at[m->s->dst].rank, mark = m->n_subst;
-    VarRef iv = index_var(m, p->row), jv = index_var(m, p->vec);
-    Range ri = range_at(i0, p->mr, rows), rj = range_at(j0, p->nr, columns);
+    int64_t nr = m->tile[BLOCK_COLUMNS];
+    VarRef iv = index_var(m, m->index[BLOCK_ROWS]), jv = index_var(m, m->index[BLOCK_COLUMNS]);
+    Range ri = range_at(i0, m->tile[BLOCK_ROWS], rows), rj = range_at(j0, nr, columns);
     Affine at[2] = {var_minus(l, iv, i0), var_minus(l, jv, j0)};
     TileIndex index[2] = {index_of(iv, ri, MODE_LOOP), index_of(jv, rj, MODE_LOOP)};
     const Affine *dst = access_subst(l, rank, m->s->at, m->subst, m->n_subst);
-    if (!p->unit_dst) {
+    if (!m->unit_dst) {
         tile_add(l, 2, index, m->s->dst, dst, OP_SUM, load_at(l, e, 2, at));
         return;
     }
     Affine i = affine_var(l->arena, loop_open(l, "row", ri, 1, FOR_ALL));
-    add_subst(m, p->row, i);
+    add_subst(m, m->index[BLOCK_ROWS], i);
     at[0] = affine_minus(l, i, i0);
     for (int part = 0; part < (columns->clipped ? 2 : 1); part++) {
-        Affine j = affine_var(l->arena,
-                              loop_open(l, "col", rj, p->nr, part == 0 ? FOR_FULL : FOR_REST));
+        Affine j =
+            affine_var(l->arena, loop_open(l, "col", rj, nr, part == 0 ? FOR_FULL : FOR_REST));
         at[1] = var_minus(l, jv, j0);
-        Range inner = part == 0 ? (Range){.start = j, .span = p->nr, .limit = dim_fixed(0)}
-                                : range_at(j, p->nr, columns);
+        Range inner = part == 0 ? (Range){.start = j, .span = nr, .limit = dim_fixed(0)}
+                                : range_at(j, nr, columns);
         index[1] = index_of(jv, inner, part == 0 ? MODE_VECTOR : MODE_LOOP);
         dst = access_subst(l, rank, m->s->at, m->subst, m->n_subst);
         tile_add(l, 1, index + 1, m->s->dst, dst, OP_SUM, load_at(l, e, 2, at));
@@ -319,21 +215,20 @@ static void join_tile(Matmul *m, BufRef e, Affine i0, Affine j0, const Range *ro
 }
 
 /* e = the sum over one block of k, from panels. */
-static BufRef register_tile(Matmul *m, const Side *a, const Side *b, Affine kbase, Range krange)
+static BufRef register_tile(Matmul *m, const Side *a, const Side *b, Range krange)
 {
     Legaliser *l = m->l;
-    int64_t extent[2] = {m->p->mr, m->p->nr};
+    int64_t extent[2] = {m->tile[BLOCK_ROWS], m->tile[BLOCK_COLUMNS]};
     VarRef iv = local_var(l, "u"), jv = local_var(l, "v");
-    TileIndex index[2] = {index_of(iv, range_const(m->p->mr), MODE_UNROLL),
-                          index_of(jv, range_const(m->p->nr), MODE_VECTOR)};
+    TileIndex index[2] = {index_of(iv, range_const(extent[0]), MODE_UNROLL),
+                          index_of(jv, range_const(extent[1]), MODE_VECTOR)};
     Affine at[2] = {affine_var(l->arena, iv), affine_var(l->arena, jv)};
     BufRef c = buffer_alloc(l, "c", m->t, SPACE_ACC, 2, extent);
     BufRef e = buffer_alloc(l, "e", m->t, SPACE_TILE, 2, extent);
     tile_add(l, 2, index, c, at, OP_COPY, expr_const(l->arena, number_int(m->t, 0)));
     VarRef kv = loop_open(l, "kk", krange, 1, FOR_ALL);
-    Affine k = var_minus(l, kv, kbase);
-    Affine at_a[2] = {affine_add(l->arena, a->row, 1, k), at[0]};
-    Affine at_b[2] = {affine_add(l->arena, b->row, 1, k), at[1]};
+    Affine at_a[2] = {affine_add(l->arena, a->row, 1, var_minus(l, kv, a->kbase)), at[0]};
+    Affine at_b[2] = {affine_add(l->arena, b->row, 1, var_minus(l, kv, b->kbase)), at[1]};
     const Expr *pair[2] = {load_at(l, a->buf, 2, at_a), load_at(l, b->buf, 2, at_b)};
     tile_add(l, 2, index, c, at, OP_SUM, expr_op(l->arena, OP_MUL, m->t, 2, pair));
     loop_close(l);
@@ -341,67 +236,136 @@ static BufRef register_tile(Matmul *m, const Side *a, const Side *b, Affine kbas
     return e;
 }
 
-/* Inside the loops over blocks of k and j: the panels of B are packed; A's follow row by row. */
-static void rows_and_tiles(Matmul *m, Side *b, Affine jbase, Range jrange, Affine kbase,
-                           Range krange, int64_t most_k)
+/* Where the loops over levels stand: the block of each role that is open. */
+typedef struct Open {
+    Affine base[3];
+    Range range[3];
+    int64_t most[3]; /* positions of the block, rounded up to whole panels */
+    Side side[SIDES];
+} Open;
+
+/* Panels of several rows each lie behind each other, k by k: so k is padded to whole panels. */
+static int64_t sum_unit(const Matmul *m)
+{
+    int64_t unit = m->tile[BLOCK_COLUMNS];
+    for (uint32_t i = 0; i < m->b->n_levels; i++) {
+        const BlockLevel *l = &m->b->level[i];
+        if (l->pack && l->role == BLOCK_ROWS && l->tile > m->tile[BLOCK_ROWS]) {
+            unit *= unit % m->tile[BLOCK_ROWS] == 0 ? 1 : m->tile[BLOCK_ROWS];
+        }
+    }
+    return unit;
+}
+
+static void open_block(Matmul *m, Open *o, const BlockLevel *level)
+{
+    BlockRole r = level->role;
+    int64_t unit = r == BLOCK_SUM ? sum_unit(m) : m->tile[r];
+    const char *hint = r == BLOCK_SUM ? "kb" : r == BLOCK_COLUMNS ? "jb" : "ib";
+    Blocks b = range_blocks(o->range[r], level->tile, unit);
+    blocks_open(m->l, hint, &b, &o->base[r], &o->range[r]);
+    o->most[r] = b.most;
+}
+
+static Affine open_tile(Matmul *m, BlockRole r, Range range)
+{
+    VarRef v = loop_open(m->l, r == BLOCK_ROWS ? "i" : "j", range, m->tile[r],
+                         range.clipped ? FOR_ALL : FOR_FULL);
+    return affine_var(m->l->arena, v);
+}
+
+/* Copies what the operand holds within the open blocks; `single`: that is one panel, at `start`. */
+static void pack(Matmul *m, Open *o, BlockRole r, const Affine *single)
 {
     Legaliser *l = m->l;
-    const MatmulPlan *p = m->p;
-    const Range *rows = &m->s->index[p->row].range;
-    outer_loops(m, is_own_of_a);
-    Affine i0 = affine_var(l->arena,
-                           loop_open(l, "i", *rows, p->mr, rows->clipped ? FOR_ALL : FOR_FULL));
-    int64_t extent[2] = {most_k, p->mr};
-    Side a = {.x = p->a, .index = p->row, .width = p->mr, .row = affine_const(0)};
-    a.buf = buffer_alloc(l, "pa", m->t, SPACE_TILE, 2, extent);
-    pack_panel(m, &a, i0, rows, kbase, krange);
-    Affine j0 = affine_var(
-        l->arena, loop_open(l, "j", jrange, p->nr, jrange.clipped ? FOR_ALL : FOR_FULL));
-    b->row = affine_add(l->arena, affine_const(0), most_k / p->nr, affine_minus(l, j0, jbase));
-    BufRef e = register_tile(m, &a, b, kbase, krange);
-    join_tile(m, e, i0, j0, rows, &jrange);
+    Side *side = &o->side[r];
+    int64_t most_k = o->most[BLOCK_SUM], width = m->tile[r];
+    int64_t extent[2] = {single != NULL ? most_k : most_k / width * o->most[r], width};
+    *side = (Side){.x = m->x[r],
+                   .index = m->index[r],
+                   .width = width,
+                   .most_k = most_k,
+                   .base = single != NULL ? *single : o->base[r],
+                   .kbase = o->base[BLOCK_SUM]};
+    side->buf = buffer_alloc(l, r == BLOCK_ROWS ? "pa" : "pb", m->t, SPACE_TILE, 2, extent);
+    Affine start = single != NULL ? *single : open_tile(m, r, o->range[r]);
+    side->row = affine_add(l->arena, affine_const(0), most_k / width,
+                           affine_minus(l, start, side->base));
+    pack_panel(m, side, start, &o->range[r], side->kbase, o->range[BLOCK_SUM]);
+    if (single == NULL) {
+        loop_close(l);
+    }
+}
+
+/* Is something packed before the sum is cut? */
+static bool packs_whole_sums(const Blocking *b)
+{
+    for (uint32_t i = 0; i < b->n_levels && b->level[i].role != BLOCK_SUM; i++) {
+        if (b->level[i].pack) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Opens loops that legalise_matmul closes. */
 static void packed_emit(Matmul *m)
 {
     Legaliser *l = m->l;
-    const MatmulPlan *p = m->p;
-    Affine kbase, jbase;
-    Range krange, jrange;
-    outer_loops(m, is_shared);
-    Blocks kb = range_blocks(m->s->index[p->k].range, p->kc, p->nr);
-    blocks_open(l, "kb", &kb, &kbase, &krange);
-    outer_loops(m, is_own_of_b);
-    Blocks jb = range_blocks(m->s->index[p->vec].range, p->nc, p->nr);
-    blocks_open(l, "jb", &jb, &jbase, &jrange);
-    int64_t extent[2] = {kb.most / p->nr * jb.most, p->nr};
-    Side b = {.x = p->b, .index = p->vec, .width = p->nr};
-    b.buf = buffer_alloc(l, "pb", m->t, SPACE_TILE, 2, extent);
-    Affine j0 = affine_var(
-        l->arena, loop_open(l, "j", jrange, p->nr, jrange.clipped ? FOR_ALL : FOR_FULL));
-    b.row = affine_add(l->arena, affine_const(0), kb.most / p->nr, affine_minus(l, j0, jbase));
-    pack_panel(m, &b, j0, &jrange, kbase, krange);
-    loop_close(l);
-    rows_and_tiles(m, &b, jbase, jrange, kbase, krange, kb.most);
+    const Blocking *b = m->b;
+    Open o;
+    Affine tile[SIDES];
+    further_loops(m, BLOCK_BATCH);
+    further_loops(m, BLOCK_SUM);
+    for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
+        o.range[r] = index_range(m, r);
+        o.base[r] = o.range[r].start;
+    }
+    if (packs_whole_sums(b)) {
+        BlockLevel whole = {BLOCK_SUM, range_most(o.range[BLOCK_SUM]), false};
+        open_block(m, &o, &whole);
+    }
+    for (uint32_t i = 0; i < b->n_levels; i++) {
+        const BlockLevel *level = &b->level[i];
+        BlockRole r = level->role;
+        if (r != BLOCK_SUM && level == blocking_outermost(b, r)) {
+            further_loops(m, r);
+        }
+        if (level != blocking_innermost(b, r) || r == BLOCK_SUM) {
+            open_block(m, &o, level);
+        } else {
+            tile[r] = open_tile(m, r, o.range[r]);
+        }
+        if (level->pack) {
+            pack(m, &o, r, level == blocking_innermost(b, r) ? &tile[r] : NULL);
+        }
+    }
+    for (BlockRole r = 0; r < SIDES; r++) {
+        Side *side = &o.side[r];
+        side->row = affine_add(l->arena, affine_const(0), side->most_k / side->width,
+                               affine_minus(l, tile[r], side->base));
+    }
+    BufRef e =
+        register_tile(m, &o.side[BLOCK_ROWS], &o.side[BLOCK_COLUMNS], o.range[BLOCK_SUM]);
+    join_tile(m, e, tile[BLOCK_ROWS], tile[BLOCK_COLUMNS], &o.range[BLOCK_ROWS],
+              &o.range[BLOCK_COLUMNS]);
 }
 
 /* One register tile of a direct product: `rows` by `columns` from known positions. */
 static void direct_tile(Matmul *m, Affine i0, int64_t rows, Affine j0, int64_t columns)
 {
     Legaliser *l = m->l;
-    const MatmulPlan *p = m->p;
     int64_t extent[2] = {rows, columns};
-    VarRef iv = index_var(m, p->row), jv = index_var(m, p->vec);
+    VarRef iv = index_var(m, m->index[BLOCK_ROWS]), jv = index_var(m, m->index[BLOCK_COLUMNS]);
     Range clip = {.clipped = false};
     TileIndex index[2] = {index_of(iv, range_at(i0, rows, &clip), MODE_UNROLL),
                           index_of(jv, range_at(j0, columns, &clip), MODE_VECTOR)};
     Affine at[2] = {var_minus(l, iv, i0), var_minus(l, jv, j0)};
     BufRef c = buffer_alloc(l, "c", m->t, SPACE_ACC, 2, extent);
     tile_add(l, 2, index, c, at, OP_COPY, expr_const(l->arena, number_int(m->t, 0)));
-    VarRef kv = loop_open(l, "kk", m->s->index[p->k].range, 1, FOR_ALL);
-    add_subst(m, p->k, affine_var(l->arena, kv));
-    const Expr *pair[2] = {factor_at(m, p->a), factor_at(m, p->b)};
+    VarRef kv = loop_open(l, "kk", index_range(m, BLOCK_SUM), 1, FOR_ALL);
+    add_subst(m, m->index[BLOCK_SUM], affine_var(l->arena, kv));
+    const Expr *pair[2] = {factor_at(m, m->x[BLOCK_ROWS]), factor_at(m, m->x[BLOCK_COLUMNS])};
     tile_add(l, 2, index, c, at, OP_SUM, expr_op(l->arena, OP_MUL, m->t, 2, pair));
     m->n_subst--;
     loop_close(l);
@@ -431,48 +395,80 @@ static uint32_t cut_range(Legaliser *l, Range r, int64_t step, Cut cut[2])
     return n;
 }
 
-static bool is_any(const Matmul *m, uint32_t i)
-{
-    (void)m;
-    (void)i;
-    return true;
-}
-
 static void direct_emit(Matmul *m)
 {
     Legaliser *l = m->l;
-    const MatmulPlan *p = m->p;
-    Cut rows[2], columns[2];
-    outer_loops(m, is_any);
-    int64_t width = vector_lanes(m->t) * TILE_VECTORS;
-    uint32_t n_rows = cut_range(l, m->s->index[p->row].range, TILE_ROWS, rows);
-    uint32_t n_columns = cut_range(l, m->s->index[p->vec].range, width, columns);
-    for (uint32_t i = 0; i < n_rows; i++) {
-        Affine i0 =
-            affine_var(l->arena, loop_open(l, "i", rows[i].range, rows[i].step, FOR_FULL));
-        for (uint32_t j = 0; j < n_columns; j++) {
-            Affine j0 = affine_var(
-                l->arena, loop_open(l, "j", columns[j].range, columns[j].step, FOR_FULL));
-            direct_tile(m, i0, rows[i].step, j0, columns[j].step);
+    BlockRole outer = m->b->level[0].role, inner = m->b->level[1].role;
+    Cut cut[SIDES][2];
+    uint32_t n[SIDES];
+    Affine at[SIDES];
+    int64_t size[SIDES];
+    further_loops(m, BLOCK_BATCH);
+    further_loops(m, BLOCK_SUM);
+    further_loops(m, BLOCK_ROWS);
+    further_loops(m, BLOCK_COLUMNS);
+    for (BlockRole r = 0; r < SIDES; r++) {
+        n[r] = cut_range(l, index_range(m, r), m->tile[r], cut[r]);
+    }
+    for (uint32_t i = 0; i < n[outer]; i++) {
+        const Cut *x = &cut[outer][i];
+        size[outer] = x->step;
+        at[outer] = affine_var(l->arena, loop_open(l, outer == BLOCK_ROWS ? "i" : "j", x->range,
+                                                   x->step, FOR_FULL));
+        for (uint32_t j = 0; j < n[inner]; j++) {
+            const Cut *y = &cut[inner][j];
+            size[inner] = y->step;
+            at[inner] = affine_var(l->arena, loop_open(l, inner == BLOCK_ROWS ? "i" : "j",
+                                                       y->range, y->step, FOR_FULL));
+            direct_tile(m, at[BLOCK_ROWS], size[BLOCK_ROWS], at[BLOCK_COLUMNS],
+                        size[BLOCK_COLUMNS]);
             loop_close(l);
         }
         loop_close(l);
     }
 }
 
+static void matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
+{
+    const Blocking *b = s->blocking;
+    *m = (Matmul){.l = l, .s = s, .b = b, .t = l->k->bufs.at[s->dst].dtype};
+    for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
+        m->index[r] = b->label[r][0];
+    }
+    VarRef row = index_var(m, m->index[BLOCK_ROWS]);
+    bool left = factor_uses(l->k, s->value->arg[0], row);
+    m->x[BLOCK_ROWS] = s->value->arg[left ? 0 : 1];
+    m->x[BLOCK_COLUMNS] = s->value->arg[left ? 1 : 0];
+    m->unit_dst = access_is_unit(l->k, s->dst, s->at, index_var(m, m->index[BLOCK_COLUMNS]));
+    for (uint32_t i = 0; i < b->n_levels; i++) {
+        m->packed |= b->level[i].pack;
+        if (b->level[i].role < SIDES) {
+            m->tile[b->level[i].role] = b->level[i].tile;
+        }
+    }
+    m->subst = ARENA_ARRAY(l->arena, (size_t)s->n_index + 4, Subst);
+}
+
 bool legalise_matmul(Legaliser *l, const Stmt *s)
 {
-    MatmulPlan plan;
-    if (!plan_choose(l->k, s, &plan)) {
+    if (s->blocking == NULL || s->blocking->n_levels == 0) {
         return false;
     }
-    Matmul m = {.l = l, .s = s, .p = &plan, .t = l->k->bufs.at[s->dst].dtype};
-    m.subst = ARENA_ARRAY(l->arena, (size_t)s->n_index + 4, Subst);
+    Matmul m;
+    matmul_of(l, s, &m);
+    const char *problem = shape_problem(&m);
+    problem = problem != NULL ? problem : m.packed ? packed_problem(&m) : direct_problem(&m);
+    if (problem != NULL) {
+        diag_unsupported(&l->ctx->diags, E_TARGET, s->span,
+                         "levels of a contraction: target '%s' %s", l->k->target, problem);
+        l->failed = true;
+        return true;
+    }
     StmtBlock *outside = l->block;
-    if (plan.direct) {
-        direct_emit(&m);
-    } else {
+    if (m.packed) {
         packed_emit(&m);
+    } else {
+        direct_emit(&m);
     }
     while (l->block != outside) {
         loop_close(l);

@@ -13,7 +13,7 @@
         .level =                                                                               \
             {{.name = "HBM", .bytes_per_second = (bytes), .granule = 512},                     \
              {.name = "SBUF", .capacity = 8 * MIB, .bytes_per_second = 4e12, .granule = 1}},   \
-        .tile_level = 1, .tile = {128, 512, 128, 512, 0},                                      \
+        .tile_level = 1, .tile = {1u << DTYPE_F32, 2048, 262144, 128, 128, 512, 0},            \
         .time = {.multiply_add = 1 / (macs),                                                   \
                  .join = 1e-11,                                                                \
                  .op = 1e-11,                                                                  \

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sum of products of two operands: how it is cut below its shared loops. Of the
+ * labels that stay, the one that runs along lines in the result is the vector of a
+ * register tile; the operand that has it (B) is packed block by block into panels of columns,
+ * the other (A) into panels of rows:
+ *
+ *     batches, further summed labels; sum; further columns; columns: pack B;
+ *     further rows; rows: pack A; columns of one register tile
+ *
+ * Hence A is read once for each block of columns, B once, the result once for each block of the
+ * sum. Where both operands are small, or few rows are read once, nothing is packed. The scheme is
+ * that of Goto and van de Geijn (ACM TOMS 34, 2008). */
+#include "nest/contraction.h"
+
+#define NONE UINT32_MAX
+
+/* One label in one execution of the leaf. */
+typedef struct Extent {
+    int64_t typical;
+    int64_t most;  /* INT64_MAX: open */
+    int64_t tile;  /* of the loop that cuts it, or 0 */
+    bool exact;    /* always `most` positions */
+    bool position; /* cut to one: no label of the statement */
+} Extent;
+
+typedef struct Product {
+    Arena *arena;
+    const NestFacts *f;
+    const Machine *machine;
+    const Nest *nest;
+    uint32_t item;
+    const Node *node;
+    const Use *a, *b; /* a has the row, b the vector */
+    uint32_t row, col, sum;
+    const Extent *extent; /* [labels] */
+} Product;
+
+/* ---- labels ---- */
+
+static bool reads(const Access *a, uint32_t label)
+{
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (a->index[d].label == (int32_t)label) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_kept(const Node *n, uint32_t label)
+{
+    return !node_reduces(n, (int32_t)label);
+}
+
+static int64_t smaller(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static Extent extent_of(const Product *p, uint32_t label)
+{
+    const Graph *g = p->f->g;
+    NodeRef n = p->nest->items[p->item].node;
+    Dim d = p->node->extent[label];
+    uint32_t loop = nest_loop_of(p->nest, p->nest->items[p->item].parent, n, (int32_t)label);
+    Extent x = {.typical = dim_typical(&g->dims, d),
+                .most = d.sym < 0 ? d.n : INT64_MAX,
+                .exact = d.sym < 0};
+    if (loop != NEST_NONE) {
+        x.tile = p->nest->items[loop].tile;
+        x.exact = false;
+        x.most = smaller(x.most, x.tile);
+        x.typical = smaller(x.typical, x.tile);
+        x.position = x.tile == 1;
+    }
+    return x;
+}
+
+/* Do elements of the value side by side along `label` stand side by side where it is kept, in the
+ * body of loop `home`, when it is read or written at `access`? */
+static bool is_unit(const Product *p, NodeRef value, uint32_t home, bool block,
+                    const Access *access, uint32_t label)
+{
+    const Node *n = graph_node(p->f->g, value);
+    bool found = false, last = true;
+    for (uint32_t d = access->rank; d-- > 0;) {
+        uint32_t loop = block ? nest_loop_of(p->nest, home, value, n->out[d]) : NEST_NONE;
+        if (loop != NEST_NONE && p->nest->items[loop].tile == 1) {
+            continue;
+        }
+        bool here = access->index[d].label == (int32_t)label;
+        if (here && (found || !last)) {
+            return false;
+        }
+        found |= here;
+        last = last && !here && dim_is(n->shape[d], 1);
+    }
+    return found;
+}
+
+static bool operand_is_unit(const Product *p, const Use *u, uint32_t label)
+{
+    const NestValue *v = &p->nest->values[u->node];
+    return is_unit(p, u->node, v->home, v->residence == RESIDE_TILE, &u->access, label);
+}
+
+/* In the result, or where it is folded when that has another type. */
+static bool result_is_unit(const Product *p, uint32_t label)
+{
+    NodeRef n = p->nest->items[p->item].node;
+    const NestValue *v = &p->nest->values[n];
+    bool apart = p->node->acc != p->node->dtype;
+    uint32_t around = p->nest->items[v->fold != NEST_NONE ? v->fold : v->item].parent;
+    Index *index = ARENA_ARRAY(p->arena, p->node->rank, Index);
+    for (uint32_t d = 0; d < p->node->rank; d++) {
+        index[d] = (Index){p->node->out[d], 0};
+    }
+    Access out = {p->node->rank, index};
+    return is_unit(p, n, apart ? around : v->home, apart || v->residence == RESIDE_TILE, &out,
+                   label);
+}
+
+/* ---- roles ---- */
+
+/* Its length as far as a tile uses it; unit stride in the result counts most, since the operand
+ * is packed anyway. */
+static int64_t column_score(const Product *p, const Use *own, uint32_t label)
+{
+    return smaller(p->extent[label].typical, 32) * (result_is_unit(p, label) ? 8 : 1) *
+           (operand_is_unit(p, own, label) ? 2 : 1);
+}
+
+/* Packing must not fetch a line of memory for each element, so it or the summed label runs along
+ * lines. */
+static int64_t row_score(const Product *p, const Use *own, uint32_t label)
+{
+    bool lines = operand_is_unit(p, own, label) || operand_is_unit(p, own, p->sum);
+    return smaller(p->extent[label].typical, 64) * (lines ? 16 : 1);
+}
+
+/* The best column, or row, of `own` that `other` lacks. */
+static uint32_t best_label(const Product *p, const Use *own, const Use *other, bool column,
+                           int64_t *best)
+{
+    uint32_t found = NONE;
+    *best = 0;
+    for (uint32_t d = 0; d < p->node->rank; d++) {
+        uint32_t l = (uint32_t)p->node->out[d];
+        if (p->extent[l].position || p->extent[l].most == 1 || !reads(&own->access, l) ||
+            reads(&other->access, l)) {
+            continue;
+        }
+        int64_t score = column ? column_score(p, own, l) : row_score(p, own, l);
+        if (found == NONE || score > *best) {
+            *best = score;
+            found = l;
+        }
+    }
+    return found;
+}
+
+static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)
+{
+    const Node *n = graph_node(f->g, node);
+    if (op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands != 2 ||
+        f->uses[node].list.n != 2 || (machine->tile.types >> n->acc & 1u) == 0 ||
+        node_is_expression(n)) {
+        return false;
+    }
+    return f->residence[n->operand[0]] != RESIDE_INLINE &&
+           f->residence[n->operand[1]] != RESIDE_INLINE;
+}
+
+static bool find_product(Product *p)
+{
+    NodeRef node = p->nest->items[p->item].node;
+    const Node *n = p->node = graph_node(p->f->g, node);
+    if (!is_product(p->f, p->machine, node)) {
+        return false;
+    }
+    Extent *extent = ARENA_ARRAY(p->arena, n->n_labels, Extent);
+    p->extent = extent;
+    p->sum = NONE;
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        extent[l] = extent_of(p, l);
+        if (!is_kept(n, l) && !extent[l].position &&
+            (p->sum == NONE || extent[l].typical > extent[p->sum].typical)) {
+            p->sum = l;
+        }
+    }
+    if (p->sum == NONE) {
+        return false;
+    }
+    const Use *left = &p->f->uses[node].list.at[0], *right = &p->f->uses[node].list.at[1];
+    int64_t in_left = 0, in_right = 0, row = 0;
+    uint32_t l = best_label(p, left, right, true, &in_left);
+    uint32_t r = best_label(p, right, left, true, &in_right);
+    bool swap = in_left > in_right;
+    p->a = swap ? right : left;
+    p->b = swap ? left : right;
+    p->col = swap ? l : r;
+    if (l == NONE || r == NONE) {
+        return false;
+    }
+    p->row = best_label(p, p->a, p->b, false, &row);
+    return true;
+}
+
+static BlockRole role_of(const Product *p, uint32_t label)
+{
+    bool in_a = reads(&p->a->access, label), in_b = reads(&p->b->access, label);
+    if (!is_kept(p->node, label)) {
+        return BLOCK_SUM;
+    }
+    return in_a == in_b ? BLOCK_BATCH : in_a ? BLOCK_ROWS : BLOCK_COLUMNS;
+}
+
+/* The labels by role: the one that is cut first, then as the statement has them. */
+static void set_labels(const Product *p, Blocking *b)
+{
+    const Node *n = p->node;
+    const uint32_t first[BLOCK_ROLES] = {[BLOCK_ROWS] = p->row,
+                                         [BLOCK_COLUMNS] = p->col,
+                                         [BLOCK_SUM] = p->sum,
+                                         [BLOCK_BATCH] = NONE};
+    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+        uint32_t *label = ARENA_ARRAY(p->arena, n->n_labels, uint32_t), count = 0;
+        if (first[r] != NONE) {
+            label[count++] = first[r];
+        }
+        for (uint32_t i = 0; i < n->rank + n->n_labels; i++) {
+            uint32_t l = i < n->rank ? (uint32_t)n->out[i] : i - n->rank;
+            bool again = i >= n->rank && is_kept(n, l);
+            if (!again && l != first[r] && !p->extent[l].position && role_of(p, l) == r) {
+                label[count++] = l;
+            }
+        }
+        b->label[r] = label;
+        b->n_labels[r] = count;
+    }
+}
+
+/* ---- levels ---- */
+
+static int64_t divisor_at_most(int64_t n, int64_t most)
+{
+    for (int64_t d = smaller(most, n); d > 1; d--) {
+        if (n % d == 0) {
+            return d;
+        }
+    }
+    return 1;
+}
+
+static int64_t round_up(int64_t n, int64_t unit)
+{
+    return sat_mul((n + unit - 1) / unit, unit);
+}
+
+/* Columns of a register tile: few are padding, and few vectors are short. */
+static int64_t tile_columns(const Extent *x, int64_t widest)
+{
+    int64_t best = 0, best_cost = INT64_MAX;
+    for (int64_t n = widest, price = 4; n >= widest / 8 && n >= 2; n /= 2, price += price / 2) {
+        int64_t cost = sat_mul((x->typical + n - 1) / n, n * price);
+        if (cost < best_cost && (x->tile == 0 || x->tile % n == 0)) {
+            best = n;
+            best_cost = cost;
+        }
+    }
+    return best != 0 ? best : divisor_at_most(x->tile, widest);
+}
+
+static int64_t tile_rows(const Extent *x, int64_t most)
+{
+    int64_t n = smaller(x->tile > 0 ? divisor_at_most(x->tile, most) : most, x->most);
+    return n < 1 ? 1 : n;
+}
+
+/* A block of about `want` positions: all of them while that is no more than two, in whole
+ * register tiles. */
+static int64_t block_of(const Extent *x, int64_t want, int64_t unit)
+{
+    if (x->most <= want * 2) {
+        return round_up(x->most < 1 ? 1 : x->most, unit);
+    }
+    int64_t block = x->tile > 0 ? divisor_at_most(x->tile, want) : want;
+    return block % unit == 0 ? block : unit * divisor_at_most(x->tile / unit, want / unit);
+}
+
+/* Both operands are read where they are: the vector lies along lines in B and in the result, and
+ * B is small or read for few rows. */
+static bool is_direct(const Product *p, int64_t rows)
+{
+    const Extent *col = &p->extent[p->col], *row = &p->extent[p->row];
+    const Graph *g = p->f->g;
+    bool plain = graph_node(g, p->a->node)->dtype == p->node->acc &&
+                 graph_node(g, p->b->node)->dtype == p->node->acc;
+    return plain && col->exact && row->exact && result_is_unit(p, p->col) &&
+           operand_is_unit(p, p->b, p->col) &&
+           (row->most <= rows ||
+            sat_mul(p->extent[p->sum].most, col->most) <= p->machine->tile.direct);
+}
+
+static void add_level(BlockLevel *level, uint32_t *n, BlockRole role, int64_t tile, bool pack)
+{
+    level[(*n)++] = (BlockLevel){role, tile, pack};
+}
+
+static void set_levels(const Product *p, Blocking *b)
+{
+    const ContractionTiles *t = &p->machine->tile;
+    int64_t size = dtype_bytes(p->node->acc), widest = t->line / size;
+    const Extent *row = &p->extent[p->row], *col = &p->extent[p->col],
+                 *sum = &p->extent[p->sum];
+    BlockLevel *level = ARENA_ARRAY(p->arena, 4, BlockLevel);
+    uint32_t n = 0;
+    if (is_direct(p, t->bytes / t->line)) {
+        add_level(level, &n, BLOCK_ROWS, smaller(t->bytes / t->line, row->most), false);
+        add_level(level, &n, BLOCK_COLUMNS, smaller(widest, col->most), false);
+    } else {
+        int64_t columns = tile_columns(col, widest);
+        int64_t most = smaller(t->bytes / size / columns, t->rows);
+        int64_t block = block_of(col, t->columns, columns), k = block_of(sum, t->sum, 1);
+        if (k < sum->most) {
+            add_level(level, &n, BLOCK_SUM, k, false);
+        }
+        add_level(level, &n, BLOCK_COLUMNS, block, true);
+        add_level(level, &n, BLOCK_ROWS, tile_rows(row, most), true);
+        if (block > columns) {
+            add_level(level, &n, BLOCK_COLUMNS, columns, false);
+        }
+    }
+    b->level = level;
+    b->n_levels = n;
+}
+
+const Blocking *contraction_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
+                                     const Nest *nest, uint32_t item)
+{
+    Product p = {.arena = arena, .f = f, .machine = machine, .nest = nest, .item = item};
+    if (!find_product(&p)) {
+        return NULL;
+    }
+    Blocking *b = ARENA_NEW(arena, Blocking);
+    set_labels(&p, b);
+    set_levels(&p, b);
+    return b;
+}
+
+void nest_block(Arena *arena, const Machine *machine, Nest *nest)
+{
+    uint32_t n = nest->graph->nodes.n;
+    NestFacts facts;
+    Residence *residence = ARENA_ARRAY(arena, n, Residence);
+    NestValue *values = arena_copy(arena, nest->values, n * sizeof *values);
+    for (NodeRef k = 0; k < n; k++) {
+        residence[k] = values[k].residence;
+    }
+    nest_facts_of(arena, nest->graph, residence, &facts);
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        NodeRef node = nest->items[k].node;
+        if (!nest_is_loop(&nest->items[k]) && values[node].blocking == NULL) {
+            values[node].blocking = contraction_blocking(arena, &facts, machine, nest, k);
+        }
+    }
+    nest->values = values;
+}

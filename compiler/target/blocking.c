@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of a blocking, its reading, and what is wrong with one. */
+#include "target/blocking.h"
+
+const char *block_role_name(BlockRole role)
+{
+    switch (role) {
+    case BLOCK_ROWS:
+        return "rows";
+    case BLOCK_COLUMNS:
+        return "columns";
+    case BLOCK_SUM:
+        return "sum";
+    case BLOCK_BATCH:
+        return "batch";
+    case BLOCK_ROLES:
+        break;
+    }
+    UNREACHABLE();
+}
+
+const BlockLevel *blocking_innermost(const Blocking *b, BlockRole role)
+{
+    for (uint32_t i = b->n_levels; i-- > 0;) {
+        if (b->level[i].role == role) {
+            return &b->level[i];
+        }
+    }
+    return NULL;
+}
+
+const BlockLevel *blocking_outermost(const Blocking *b, BlockRole role)
+{
+    for (uint32_t i = 0; i < b->n_levels; i++) {
+        if (b->level[i].role == role) {
+            return &b->level[i];
+        }
+    }
+    return NULL;
+}
+
+bool blocking_eq(const Blocking *x, const Blocking *y)
+{
+    bool same = x->n_levels == y->n_levels;
+    for (uint32_t i = 0; same && i < x->n_levels; i++) {
+        const BlockLevel *p = &x->level[i], *q = &y->level[i];
+        same = p->role == q->role && p->tile == q->tile && p->pack == q->pack;
+    }
+    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+        same = same && x->n_labels[r] == y->n_labels[r];
+        for (uint32_t i = 0; same && i < x->n_labels[r]; i++) {
+            same = x->label[r][i] == y->label[r][i];
+        }
+    }
+    return same;
+}
+
+void blocking_dump(const Blocking *b, BlockingLabel *put, void *user, Text *out)
+{
+    const char *space = "";
+    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+        if (b->n_labels[r] == 0) {
+            continue;
+        }
+        text_printf(out, "%s%s [", space, block_role_name(r));
+        space = " ";
+        for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+            text_put(out, i == 0 ? "" : ", ");
+            put(user, b->label[r][i], out);
+        }
+        text_char(out, ']');
+    }
+    text_put(out, " levels [");
+    for (uint32_t i = 0; i < b->n_levels; i++) {
+        const BlockLevel *l = &b->level[i];
+        text_printf(out, "%s%s %lld%s", i == 0 ? "" : ", ", block_role_name(l->role),
+                    (long long)l->tile, l->pack ? " pack" : "");
+    }
+    text_char(out, ']');
+}
+
+/* ---- reading ---- */
+
+static bool refuse(const Cursor *c, Span span, const char *what)
+{
+    diag_error(&c->ctx->diags, E_DUMP, span, "%s", what);
+    return false;
+}
+
+static bool take_role(Cursor *c, BlockRole *out)
+{
+    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+        if (cursor_take(c, TERM_NAME, block_role_name(r))) {
+            *out = r;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_labels(Cursor *c, Arena *arena, BlockingNumber *number, void *user,
+                        BlockRole role, Blocking *b)
+{
+    const Term *list = cursor_expect(c, TERM_LIST, NULL, "a list of labels");
+    if (list == NULL) {
+        return false;
+    }
+    if (list->n == 0 || b->n_labels[role] > 0) {
+        return refuse(c, list->span, "each role is named once, with its labels");
+    }
+    uint32_t *label = ARENA_ARRAY(arena, list->n, uint32_t);
+    for (uint32_t i = 0; i < list->n; i++) {
+        int64_t n = list->child[i]->kind == TERM_NAME ? number(user, list->child[i]) : -1;
+        if (n < 0) {
+            return refuse(c, list->child[i]->span, "a label of the contraction is expected");
+        }
+        label[i] = (uint32_t)n;
+    }
+    b->n_labels[role] = list->n;
+    b->label[role] = label;
+    return true;
+}
+
+static bool read_level(Cursor *line, Term *t, BlockLevel *out)
+{
+    Cursor c = cursor_seq(line->ctx, t);
+    if (!take_role(&c, &out->role) || out->role == BLOCK_BATCH) {
+        return refuse(line, t->span, "rows, columns or sum and a tile size are expected");
+    }
+    const Term *tile = cursor_expect(&c, TERM_INT, NULL, "a tile size");
+    if (tile == NULL) {
+        return false;
+    }
+    out->tile = tile->value;
+    out->pack = cursor_take(&c, TERM_NAME, "pack");
+    if (out->pack && out->role == BLOCK_SUM) {
+        return refuse(line, t->span, "rows and columns are packed, the sum is part of both");
+    }
+    return cursor_expect_end(&c);
+}
+
+bool blocking_read(Cursor *c, Arena *arena, BlockingNumber *number, void *user,
+                   const Blocking **out)
+{
+    Blocking *b = ARENA_NEW(arena, Blocking);
+    BlockRole role = BLOCK_ROLES;
+    bool any = false;
+    while (take_role(c, &role)) {
+        any = true;
+        if (!read_labels(c, arena, number, user, role, b)) {
+            return false;
+        }
+    }
+    *out = NULL;
+    if (!any) {
+        return true;
+    }
+    const Term *list = NULL;
+    if (cursor_expect(c, TERM_NAME, "levels", "'levels'") == NULL ||
+        (list = cursor_expect(c, TERM_LIST, NULL, "a list of levels")) == NULL) {
+        return false;
+    }
+    BlockLevel *level = ARENA_ARRAY(arena, list->n, BlockLevel);
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (!read_level(c, list->child[i], &level[i])) {
+            return false;
+        }
+    }
+    b->n_levels = list->n;
+    b->level = level;
+    *out = b;
+    return true;
+}
+
+/* ---- checking ---- */
+
+BlockRole blocking_role(bool in_result, bool in_left, bool in_right, bool rows_in_left)
+{
+    if (!in_result) {
+        return BLOCK_SUM;
+    }
+    return in_left == in_right       ? BLOCK_BATCH
+           : in_left == rows_in_left ? BLOCK_ROWS
+                                     : BLOCK_COLUMNS;
+}
+
+static const char *labels_problem(const Blocking *b, uint32_t n, const BlockRole *role)
+{
+    uint32_t count = 0, want = 0;
+    for (uint32_t l = 0; l < n; l++) {
+        want += role[l] != BLOCK_ROLES ? 1 : 0;
+    }
+    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+        for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+            uint32_t l = b->label[r][i];
+            if (l >= n || role[l] != r) {
+                return "a label is not of the role that it is given";
+            }
+            for (uint32_t j = 0; j < i; j++) {
+                if (b->label[r][j] == l) {
+                    return "a label is there twice";
+                }
+            }
+            count++;
+        }
+    }
+    return count == want ? NULL : "a label has no role";
+}
+
+const char *blocking_problem(const Blocking *b, uint32_t n, const BlockRole *role)
+{
+    const char *problem = labels_problem(b, n, role);
+    int64_t last[BLOCK_ROLES] = {0};
+    for (uint32_t i = 0; problem == NULL && i < b->n_levels; i++) {
+        const BlockLevel *l = &b->level[i];
+        if (l->role >= BLOCK_BATCH || b->n_labels[l->role] == 0) {
+            return "a level is of a role that has no labels";
+        }
+        int64_t outer = last[l->role];
+        if (l->tile < 1 || (outer > 0 && (outer <= l->tile || outer % l->tile != 0))) {
+            return "a tile is cut again only into equal, smaller ones";
+        }
+        last[l->role] = l->tile;
+    }
+    bool tile = last[BLOCK_ROWS] > 0 && last[BLOCK_COLUMNS] > 0;
+    return problem == NULL && b->n_levels > 0 && !tile
+               ? "levels are of rows and columns at least, or there are none"
+               : problem;
+}
