@@ -125,8 +125,9 @@ static void casts_put(Text *t)
                     (long long)dtype_bytes((DType)from),
                     dtype_name(dtype_accumulator((DType)from)));
         for (int to = 1; to < DTYPE_COUNT; to++) {
-            text_printf(t, dtype_widens((DType)from, (DType)to) ? " %s" : "",
-                        dtype_name((DType)to));
+            if (dtype_widens((DType)from, (DType)to)) {
+                text_printf(t, " %s", dtype_name((DType)to));
+            }
         }
         text_put(t, "\n");
         for (int to = 1; to < DTYPE_COUNT && from > 0; to++) {
