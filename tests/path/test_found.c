@@ -225,12 +225,17 @@ static void line_put(Text *t, const Case *c, const PathResult *r)
     static const char *const objectives[] = {"flops", "size", "write", "combo", "roofline"};
     text_printf(t, "%s %u of %lld, %u open: %s", kind_names[c->kind], c->n, (long long)c->most,
                 c->n_output, c->search);
-    text_printf(t, c->options.effort == 1 ? "" : " effort %u", c->options.effort);
-    text_printf(t, c->options.seed == 0 ? "" : " seed %llu",
-                (unsigned long long)c->options.seed);
+    if (c->options.effort != 1) {
+        text_printf(t, " effort %u", c->options.effort);
+    }
+    if (c->options.seed != 0) {
+        text_printf(t, " seed %llu", (unsigned long long)c->options.seed);
+    }
     if (c->options.objective != PATH_FLOPS) {
         text_printf(t, " %s", objectives[c->options.objective]);
-        text_printf(t, c->options.factor > 0.0 ? " of %g" : "", c->options.factor);
+        if (c->options.factor > 0.0) {
+            text_printf(t, " of %g", c->options.factor);
+        }
     }
     if (c->options.memory_limit > 0) {
         text_printf(t, " within %lld%s", (long long)c->options.memory_limit,
