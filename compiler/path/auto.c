@@ -188,7 +188,9 @@ static void starts_more(Search *s, const Net *net, Starts *kinds, Pool *pool, ui
         if (i >= least && greedy >= most) {
             break;
         }
-        GreedyStyle style = {0.1 + 3.9 * rng_unit(&s->rng), exp2(-10.0 * rng_unit(&s->rng))};
+        double cost_mod = 0.1 + 3.9 * rng_unit(&s->rng);
+        double temperature = exp2(-10.0 * rng_unit(&s->rng));
+        GreedyStyle style = {cost_mod, temperature};
         uint64_t work = greedy_run(net, style, &s->rng, s->arena, trial);
         cheap = work < RUN_WORK_MOST;
         greedy += work;

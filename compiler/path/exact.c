@@ -285,7 +285,9 @@ bool exact_search(Search *s, const Net *net, PathStep *out)
     greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
     Score best = tree_score(&s->model, net, out, s->arena);
     for (int i = 0; i < 24; i++) {
-        GreedyStyle style = {0.1 + 3.9 * rng_unit(&s->rng), exp2(-10.0 * rng_unit(&s->rng))};
+        double cost_mod = 0.1 + 3.9 * rng_unit(&s->rng);
+        double temperature = exp2(-10.0 * rng_unit(&s->rng));
+        GreedyStyle style = {cost_mod, temperature};
         greedy_run(net, style, &s->rng, s->arena, trial);
         Score now = tree_score(&s->model, net, trial, s->arena);
         if (score_less(now, best)) {

@@ -175,8 +175,9 @@ static Read value_read(Factor *f, uint32_t term, uint32_t at)
     if (node != NODE_NONE) {
         return read_whole(f, node, out, rank);
     }
-    Read part[2] = {value_read(f, term, step->a), /* as deep as a term has operands */
-                    value_read(f, term, step->b)};
+    Read part[2];
+    part[0] = value_read(f, term, step->a); /* as deep as a term has operands */
+    part[1] = value_read(f, term, step->b);
     for (uint32_t k = 0; k < 2; k++) {
         for (uint32_t d = 0; d < part[k].access.rank; d++) {
             int32_t l = part[k].access.index[d].label;

@@ -235,8 +235,9 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
                 h.offset = sat_add(h.offset, room.bytes);
             } else {
                 const char *name = names_take(&e->w.names, "top");
+                const char *top = height_text(e, h);
                 line_printf(&e->w, "const size_t %s = %s(%s, %s);", name,
-                            help_fixed(e->w.help, "tdsl_plus"), height_text(e, h), room.text);
+                            help_fixed(e->w.help, "tdsl_plus"), top, room.text);
                 h = (Height){name, 0};
             }
             raised = false;

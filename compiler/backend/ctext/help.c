@@ -146,10 +146,9 @@ static void op_body(Helpers *h, Text *out, Op op, DType in, DType result)
     if (op == OP_SCALE) {
         DType t = in;
         CWriter none = {.arena = h->arena, .help = h};
-        text_printf(out, "%s(x, %s) != 0 ? ", help_op(h, OP_EQ, t, DTYPE_BOOL),
-                    number_text(&none, number_int(t, 0)));
-        text_printf(out, "%s : %s(x, y)", number_text(&none, number_int(t, 0)),
-                    help_op(h, OP_MUL, t, t));
+        const char *zero = number_text(&none, number_int(t, 0));
+        const char *equal = help_op(h, OP_EQ, t, DTYPE_BOOL), *times = help_op(h, OP_MUL, t, t);
+        text_printf(out, "%s(x, %s) != 0 ? %s : %s(x, y)", equal, zero, zero, times);
         return;
     }
     if ((whole && int_body(out, op, in)) || (real && float_body(h, out, op, in)) ||

@@ -62,9 +62,9 @@ const char *number_text(CWriter *e, Number n)
     case DTYPE_C64:
     case DTYPE_C128: {
         bool single = n.dtype == DTYPE_C64;
-        return str_format(e->arena, "%s(%s, %s)",
-                          help_fixed(e->help, single ? "tdsl_make_c64" : "tdsl_make_c128"),
-                          real_text(e, n.re, single), real_text(e, n.im, single));
+        const char *make = help_fixed(e->help, single ? "tdsl_make_c64" : "tdsl_make_c128");
+        return str_format(e->arena, "%s(%s, %s)", make, real_text(e, n.re, single),
+                          real_text(e, n.im, single));
     }
     case DTYPE_NONE:
     case DTYPE_COUNT:

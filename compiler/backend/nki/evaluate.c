@@ -517,6 +517,14 @@ static const Val *eval_divide(Evaluation *ev, const Val *x, const Val *y)
     return binary(ev, OP_MUL, x, inverse);
 }
 
+/* x * y, and 0 where x is 0, whatever y is there. */
+static const Val *scaled_value(Evaluation *ev, const Val *x, const Val *y)
+{
+    const Val *zero = val_number(ev, 0);
+    const Val *is_zero = binary(ev, OP_EQ, x, zero), *times = binary(ev, OP_MUL, x, y);
+    return select_value(ev, is_zero, zero, times, NULL);
+}
+
 static const Val *eval_op(Evaluation *ev, const Expr *e, const TileView *into)
 {
     if (e->n_args == 1) {
@@ -531,9 +539,7 @@ static const Val *eval_op(Evaluation *ev, const Expr *e, const TileView *into)
         if (x->kind == VAL_NUMBER) {
             return x->number == 0 ? x : binary(ev, OP_MUL, x, y);
         }
-        return select_value(ev,
-                            binary(ev, OP_EQ, force(ev, x, DTYPE_F32, NULL), val_number(ev, 0)),
-                            val_number(ev, 0), binary(ev, OP_MUL, x, y), NULL);
+        return scaled_value(ev, force(ev, x, DTYPE_F32, NULL), y);
     case OP_DIV:
         return eval_divide(ev, x, y);
     case OP_POW:
