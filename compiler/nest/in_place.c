@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updating an inout parameter where it lies: `C = alpha*A*B + beta*C` may, `C = C + transpose of C` may not. */
+/* Results in the place of an operand: an inout parameter is updated where it lies (`C =
+ * alpha*A*B + beta*C` may, `C = C + transpose of C` may not), and a value takes the place of one
+ * that nothing reads later. */
 #include "nest/parts.h"
 
 static bool is_identity(const Node *n, Access a)
@@ -81,4 +83,70 @@ bool nest_may_overwrite(Arena *arena, const NestFacts *f, const uint32_t *top, N
         }
     }
     return true;
+}
+
+/* ---- the place of another value ---- */
+
+/* Are the blocks that the two have in the body of loop `home` cut alike? */
+static bool is_same_block(const Nest *nest, NodeRef n, NodeRef p, uint32_t home)
+{
+    const Node *a = graph_node(nest->graph, n), *b = graph_node(nest->graph, p);
+    bool same = a->rank == b->rank && a->dtype == b->dtype;
+    for (uint32_t d = 0; same && d < a->rank; d++) {
+        same = dim_eq(a->shape[d], b->shape[d]) &&
+               nest_loop_of(nest, home, n, a->out[d]) == nest_loop_of(nest, home, p, b->out[d]);
+    }
+    return same;
+}
+
+/* The item of the body of loop `home` that is item `at` or has it inside. */
+static uint32_t item_in(const Nest *nest, uint32_t home, uint32_t at)
+{
+    while (nest->items[at].parent != home) {
+        at = nest->items[at].parent;
+    }
+    return at;
+}
+
+/* Is all that `n` reads of `p` the element it writes? */
+static bool reads_own_element(const NestFacts *f, NodeRef n, NodeRef p)
+{
+    bool same = true;
+    for (uint32_t i = 0; same && i < f->uses[n].list.n; i++) {
+        const Use *use = &f->uses[n].list.at[i];
+        same = use->node != p || is_identity(graph_node(f->g, n), use->access);
+    }
+    return same;
+}
+
+/* Does anything but `n` read `p` from item `from` on? */
+static bool is_read_from(const NestFacts *f, const Nest *nest, NodeRef p, NodeRef n,
+                         uint32_t from)
+{
+    for (uint32_t k = from; k < nest->n_items; k++) {
+        NodeRef r = nest->items[k].node;
+        for (uint32_t i = 0; !nest_is_loop(&nest->items[k]) && r != n && i < f->uses[r].list.n;
+             i++) {
+            if (f->uses[r].list.at[i].node == p) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool nest_may_take(const NestFacts *f, const Nest *nest, const NestValue *values, NodeRef n,
+                   NodeRef p)
+{
+    const NestValue *v = &values[n], *old = &values[p];
+    bool kept = v->residence == RESIDE_TILE || v->residence == RESIDE_WORKSPACE;
+    if (!kept || old->residence != v->residence || old->item == NEST_NONE ||
+        old->home != v->home || old->last != v->item ||
+        !node_is_expression(graph_node(f->g, n)) || !is_same_block(nest, n, p, v->home) ||
+        !reads_own_element(f, n, p)) {
+        return false;
+    }
+    /* Inside a loop the place is taken bit by bit: all else has happened before the loop. */
+    uint32_t from = item_in(nest, v->home, v->item);
+    return from == v->item || (old->item < from && !is_read_from(f, nest, p, n, from));
 }

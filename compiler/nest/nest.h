@@ -88,8 +88,8 @@ typedef struct NestItem {
 typedef struct NestValue {
     Residence residence;
     int32_t result;   /* RESIDE_RESULT: of the graph's results, which; else -1 */
-    NodeRef in_place; /* RESIDE_TILE: it takes this value's place, element by element; or
-                           NODE_NONE */
+    NodeRef in_place; /* RESIDE_TILE, RESIDE_WORKSPACE: it takes this value's place, element by
+                         element; or NODE_NONE */
     const Blocking
         *blocking;      /* of a contraction, over the labels that its loops leave more than
                                  one position of; null: plain loops */

@@ -44,6 +44,10 @@ void nest_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
  * the top-level item they stand in. */
 bool nest_may_overwrite(Arena *arena, const NestFacts *f, const uint32_t *top, NodeRef r,
                         uint32_t param);
+/* May `n` take the place of `p`, element by element? Residences, homes and last readers are
+ * known, and nobody else has taken it. */
+bool nest_may_take(const NestFacts *f, const Nest *nest, const NestValue *values, NodeRef n,
+                   NodeRef p);
 /* Top-level item of every stored node's leaf; NEST_NONE for others. */
 uint32_t *nest_top_items(Arena *arena, const Nest *nest);
 

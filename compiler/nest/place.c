@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where values live, given the tree: results are written straight where they may be, blocks
- * inside loops are on chip, and what crosses top-level items goes to memory unless all of it is
- * small and of known size. */
+ * inside loops are on chip, what crosses top-level items goes to memory unless all of it is
+ * small and of known size, and an expression takes the place of an operand that ends there if
+ * the machine allows it. */
 #include "nest/parts.h"
 
 const char *residence_name(Residence r)
@@ -73,6 +74,23 @@ static void place_crossing(const NestFacts *f, const Machine *machine, NestValue
     }
 }
 
+/* Results of expressions in the place of an operand, the first that allows it. */
+static void take_places(Arena *arena, const NestFacts *f, const Nest *nest, NestValue *values)
+{
+    bool *taken = ARENA_ARRAY(arena, f->g->nodes.n, bool);
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        NodeRef n = nest->items[k].node;
+        for (uint32_t i = 0; !nest_is_loop(&nest->items[k]) && i < f->uses[n].list.n; i++) {
+            NodeRef p = f->uses[n].list.at[i].node;
+            if (!taken[p] && nest_may_take(f, nest, values, n, p)) {
+                taken[p] = true;
+                values[n].in_place = p;
+                break;
+            }
+        }
+    }
+}
+
 NestValue *nest_place(Arena *arena, const NestFacts *f, const Machine *machine,
                       const Nest *nest)
 {
@@ -91,6 +109,9 @@ NestValue *nest_place(Arena *arena, const NestFacts *f, const Machine *machine,
     }
     nest_derive(f, nest, values);
     place_crossing(f, machine, values);
+    if (machine != NULL && machine->overwrites) {
+        take_places(arena, f, nest, values);
+    }
     nest_set_bytes(nest, values);
     return values;
 }

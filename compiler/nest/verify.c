@@ -431,7 +431,21 @@ static bool is_same_block(const Verifier *v, NodeRef n, NodeRef p, uint32_t home
     return same;
 }
 
-/* `n` takes the place of `p`, whose last reader it is, if not later than that. */
+/* Does `n` read of `p` the element that it writes, and no other? */
+static bool check_own_element(const Verifier *v, NodeRef n, const Use *use)
+{
+    const Node *node = graph_node(v->g, n);
+    bool same = true;
+    for (uint32_t d = 0; same && d < use->access.rank; d++) {
+        Index index = use->access.index[d];
+        same = index.label == node->out[d] && index.offset == 0;
+    }
+    return same;
+}
+
+/* `n` takes the place of `p`, whose last reader it is, element by element. Where loops of the
+ * body of their home are around it, it does so over all of their iterations: nothing else in
+ * there may touch the place. */
 static bool check_in_place(Verifier *v, NodeRef n, const bool *kept, const uint32_t *homes)
 {
     const Nest *nest = v->nest;
@@ -439,29 +453,31 @@ static bool check_in_place(Verifier *v, NodeRef n, const bool *kept, const uint3
     if (p == NODE_NONE) {
         return true;
     }
-    const Node *node = graph_node(v->g, n);
+    Residence r = nest->values[n].residence;
     if (p >= v->g->nodes.n || v->leaf[p] == NEST_NONE || v->leaf[p] >= v->leaf[n] || kept[p] ||
-        nest->values[n].residence != RESIDE_TILE || nest->values[p].residence != RESIDE_TILE ||
-        !node_is_expression(node) || homes[p] != homes[n] ||
-        nest->items[v->leaf[n]].parent != homes[n] || !is_same_block(v, n, p, homes[n])) {
+        (r != RESIDE_TILE && r != RESIDE_WORKSPACE) || nest->values[p].residence != r ||
+        !node_is_expression(graph_node(v->g, n)) || homes[p] != homes[n] ||
+        !is_same_block(v, n, p, homes[n])) {
         return refuse(v, n, "takes the place of a value whose block is not like its own");
     }
+    uint32_t first = v->leaf[n];
+    while (nest->items[first].parent != homes[n]) {
+        first = nest->items[first].parent;
+    }
+    if (v->leaf[p] > first) {
+        return refuse(v, n, "takes the place of a value that its loop still computes");
+    }
     for (uint32_t k = 0; k < nest->n_items; k++) {
-        NodeRef r = nest->items[k].node;
+        NodeRef reader = nest->items[k].node;
         if (nest_is_loop(&nest->items[k])) {
             continue;
         }
-        if (r != n && nest->values[r].in_place == p) {
+        if (reader != n && nest->values[reader].in_place == p) {
             return refuse(v, n, "takes a place that another value takes");
         }
-        for (uint32_t i = 0; i < v->uses[r].list.n; i++) {
-            const Use *use = &v->uses[r].list.at[i];
-            bool same = r == n;
-            for (uint32_t d = 0; same && use->node == p && d < use->access.rank; d++) {
-                Index index = use->access.index[d];
-                same = index.label == node->out[d] && index.offset == 0;
-            }
-            if (use->node == p && k >= v->leaf[n] && !same) {
+        for (uint32_t i = 0; k >= first && i < v->uses[reader].list.n; i++) {
+            const Use *use = &v->uses[reader].list.at[i];
+            if (use->node == p && (reader != n || !check_own_element(v, n, use))) {
                 return refuse(v, n, "takes the place of a value that is still read");
             }
         }

@@ -78,6 +78,25 @@ static const Good goods[] = {
      SQUARE "  %2 = neg %1[a,b] -> [b,a] : i64[m,m]\n"
             "  %3 = einsum %2[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %3\n",
      "nest {\n  %1 tile\n  %2 tile\n  %3 result 0\n}\n"},
+    /* %2 in the place of %1, over the iterations of a loop */
+    {"in memory, in a loop",
+     SQUARE "  %2 = neg %1[a,b] -> [a,b] : i64[m,m]\n"
+            "  %3 = reduce.sum %1[a,b] -> [b] : i64[m]\n"
+            "  %4 = einsum %2[a,b], %3[a] -> [b] : i64[m]\n  result @R = %4\n",
+     "nest {\n  axis i [%2[a]]\n  %1 workspace\n  %3 workspace\n  for i step 2 {\n"
+     "    %2 workspace in %1\n  }\n  %4 result 0\n}\n"},
+    {"read in a loop",
+     SQUARE "  %2 = neg %1[a,b] -> [a,b] : i64[m,m]\n"
+            "  %3 = reduce.sum %1[a,b] -> [b] : i64[m]\n"
+            "  %4 = einsum %2[a,b], %3[a] -> [b] : i64[m]\n  result @R = %4\n",
+     "nest {\n  axis i [%2[a], %3[b]]\n  %1 workspace\n  for i step 2 {\n    %3 workspace\n"
+     "    %2 workspace\n  }\n  %4 result 0\n}\n"},
+    {"made in a loop",
+     SQUARE "  %2 = neg %1[a,b] -> [a,b] : i64[m,m]\n"
+            "  %3 = reduce.sum %1[a,b] -> [a] : i64[m]\n"
+            "  %4 = einsum %2[a,b], %3[a] -> [b] : i64[m]\n  result @R = %4\n",
+     "nest {\n  axis i [%1[a], %2[a]]\n  for i step 2 {\n    %1 workspace\n"
+     "    %2 workspace\n  }\n  %3 workspace\n  %4 result 0\n}\n"},
     {"tile of a tile",
      SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %2\n",
      "nest {\n  axis i [%1[a], %2[a]]\n  for i step 4 {\n    %1 tile\n    for i step 2 {\n"
@@ -139,6 +158,13 @@ static const Fault nest_faults[] = {
      BY_NEST, "still read"},
     {"in the place of a value read in another order", "turned", "%2 tile", "%2 tile in %1",
      BY_NEST, "still read"},
+    {"in the place of memory that a result needs later", "in memory, in a loop",
+     "  %3 workspace\n  for i step 2 {\n    %2 workspace in %1\n  }\n",
+     "  for i step 2 {\n    %2 workspace in %1\n  }\n  %3 workspace\n", BY_NEST, "still read"},
+    {"in the place of memory one iteration early", "read in a loop", "    %2 workspace\n",
+     "    %2 workspace in %1\n", BY_NEST, "still read"},
+    {"in the place of memory that the loop still makes", "made in a loop", "    %2 workspace\n",
+     "    %2 workspace in %1\n", BY_NEST, "still computes"},
 };
 
 static const Fault kernel_faults[] = {
@@ -184,6 +210,11 @@ static const Fault kernel_faults[] = {
      "  for $i in 0..m step 2 {\n    fill [b in 0..m] @t[b] = 0\n"
      "    reduce [b in 0..m, a in 0..m] @t[b] += @C[a,b]\n",
      BY_NUMBERS, NULL},
+    {"memory overwritten one iteration early", "read in a loop",
+     "  alloc @t3 : i64[m,m] workspace\n", "  alloc @t3 : i64[m,m] workspace over @t\n",
+     BY_KERNEL, NULL},
+    {"a value in the place of another one iteration early", "read in a loop", "@t3[a,b] = neg",
+     "@t[a,b] = neg", BY_RUNNING, NULL},
     {"a value in two orders, read in one", "two orders", "@t[a-$i,d,b]", "@t[a-$i,b,d]",
      BY_NUMBERS, NULL},
 };

@@ -36,6 +36,7 @@ static const Machine machine_c = {
              .product = 3e-7},
     .complex_numbers = true,
     .open_extents = true,
+    .overwrites = true,
 };
 
 const Target target_c = {

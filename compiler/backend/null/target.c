@@ -27,6 +27,7 @@ static const Machine machine = {
         {.types = 1u << DTYPE_F32, .line = 32, .bytes = 256, .rows = 8, .sum = 8, .columns = 8},
     .complex_numbers = true,
     .open_extents = true,
+    .overwrites = true,
 };
 
 static Kernel *legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
