@@ -103,7 +103,7 @@ statement:  left '=' expr ';'           { $$ = parse_assign(p, @$, OP_COPY, @2, 
         |   left MINUS_SET expr ';'     { $$ = parse_assign(p, @$, OP_SUB, @2, $1, $3); }
         |   SPILL names ';'             { $$ = parse_named(p, AST_SPILL, @$, NULL, @1, $2); }
         ;
-names:      NAME                        { $$ = parse_add(p, parse_list(p, AST_LIST, @1), parse_leaf(p, AST_NAME, @1, $1), @1); }
+names:      NAME                        { AstId list = parse_list(p, AST_LIST, @1); $$ = parse_add(p, list, parse_leaf(p, AST_NAME, @1, $1), @1); }
         |   names ',' NAME              { $$ = parse_add(p, $1, parse_leaf(p, AST_NAME, @3, $3), @3); }
         ;
 left:       NAME                        { $$ = parse_leaf(p, AST_NAME, @1, $1); }

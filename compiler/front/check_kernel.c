@@ -245,7 +245,10 @@ typedef struct DimUse {
 static int compare_uses(const void *x, const void *y)
 {
     const DimUse *a = x, *b = y;
-    return (a->global > b->global) - (a->global < b->global);
+    if (a->global != b->global) {
+        return a->global < b->global ? -1 : 1;
+    }
+    return a->at.lo < b->at.lo ? -1 : a->at.lo > b->at.lo;
 }
 
 /* Open dimensions lead a kernel's C signature, so their order is a contract: the program's dims as they are declared, whatever

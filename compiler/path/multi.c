@@ -92,7 +92,8 @@ void multi_term_give(Multi *g, uint32_t term)
     Held *h = &g->held[term];
     held_note(g, term);
     for (uint32_t i = 0; i + 1 < h->n_spine; i++) {
-        MultiNode *f = &g->apply.at[multi_apply(g, term, h->spine[i], h->spine[i + 1])];
+        uint32_t id = multi_apply(g, term, h->spine[i], h->spine[i + 1]);
+        MultiNode *f = &g->apply.at[id];
         node_note(g, f);
         if (--f->refs == 0) {
             g->total -= f->cost;

@@ -130,7 +130,8 @@ static bool choice_meets(Multi *g, PathChoice c)
         uint32_t term = c.first + i, all = ((uint32_t)1 << g->m->terms[term].n_operands) - 1;
         bool meets = false;
         for (uint32_t inner = (all - 1) & all; inner != 0; inner = (inner - 1) & all) {
-            meets = meets || g->apply.at[multi_apply(g, term, all, inner)].places > 1;
+            uint32_t id = multi_apply(g, term, all, inner);
+            meets = meets || g->apply.at[id].places > 1;
         }
         if (!meets) {
             return false;
