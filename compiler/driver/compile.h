@@ -88,7 +88,5 @@ bool compilation_check(Compilation *c, Stage stage, const char *pass);
 void compilation_report(const Compilation *c, Text *out);
 void compilation_report_json(const Compilation *c, Text *out);
 void compilation_report_html(const Compilation *c, Text *out); /* report_html.c */
-/* Shared by the forms of the report: what a value is called. */
-const char *report_value_name(const Graph *g, NodeRef n, Arena *arena);
 
 #endif

@@ -5,14 +5,11 @@
  * printed as text or JSON. */
 #include <string.h>
 
-#include "driver/compile.h"
-#include "dump/text.h"
+#include "driver/report.h"
 
 typedef struct Traffic {
     int64_t compulsory; /* every argument read or written once */
-    int64_t spilled;    /* every value in the workspace written and read once per reader */
     int64_t multiply_adds;
-    int64_t executed; /* with what slices compute again */
 } Traffic;
 
 static int64_t type_bytes(const Graph *g, DType t, uint32_t rank, const Dim *shape)
@@ -22,22 +19,6 @@ static int64_t type_bytes(const Graph *g, DType t, uint32_t rank, const Dim *sha
         bytes = sat_mul(bytes, dim_typical(&g->dims, shape[d]));
     }
     return bytes;
-}
-
-/* How often the node is computed: once for each position of the loops around it whose axes it
- * lacks. */
-static int64_t repetitions(const Nest *nest, NodeRef n)
-{
-    int64_t count = 1;
-    uint32_t item = nest->values[n].item;
-    for (uint32_t p = item == NEST_NONE ? NEST_NONE : nest->items[item].parent; p != NEST_NONE;
-         p = nest->items[p].parent) {
-        const NestAxis *axis = &nest->axes[nest->items[p].axis];
-        if (nest_axis_label(axis, n) < 0) {
-            count = sat_mul(count, dim_typical(&nest->graph->dims, axis->extent));
-        }
-    }
-    return count;
 }
 
 static Traffic measure(const Nest *nest)
@@ -58,19 +39,15 @@ static Traffic measure(const Nest *nest)
         t.compulsory = sat_add(t.compulsory, type_bytes(g, n->dtype, n->rank, n->shape));
     }
     for (NodeRef n = 0; n < g->nodes.n; n++) {
-        if (nest->values[n].residence == RESIDE_WORKSPACE) {
-            t.spilled = sat_add(t.spilled, sat_mul(2, nest_node_bytes(g, n)));
-        }
         if (nest->values[n].residence != RESIDE_NONE) {
-            int64_t work = node_multiply_adds(graph_node(g, n), open);
-            t.multiply_adds = sat_add(t.multiply_adds, work);
-            t.executed = sat_add(t.executed, sat_mul(work, repetitions(nest, n)));
+            t.multiply_adds =
+                sat_add(t.multiply_adds, node_multiply_adds(graph_node(g, n), open));
         }
     }
     return t;
 }
 
-static void put_bytes(Text *out, int64_t bytes)
+void report_bytes(Text *out, int64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     uint32_t u = 0;
@@ -110,7 +87,7 @@ static void report_values(const Compilation *c, uint32_t k, Text *out)
         dump_type(&type, &g->dims, node->dtype, node->rank, node->shape);
         text_printf(out, "%-22s %-10s ", type.at, residence_name(v->residence));
         if (residence_is_stored(v->residence)) {
-            put_bytes(out, v->bytes);
+            report_bytes(out, v->bytes);
         }
         if (node->acc != node->dtype) {
             text_printf(out, ", accumulated in %s", dtype_name(node->acc));
@@ -146,25 +123,6 @@ static void report_nest(const Compilation *c, uint32_t k, Text *out)
     }
 }
 
-static void put_price(const Machine *m, const char *what, const NestCost *cost, Text *out)
-{
-    text_printf(out, "  %-8s %.3g s by the model", what, cost->seconds);
-    for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
-        text_printf(out, ", %s ", m->level[v].name);
-        put_bytes(out, cost->bytes[v] < 9e18 ? (int64_t)cost->bytes[v] : INT64_MAX);
-    }
-    text_char(out, '\n');
-}
-
-static void report_price(const Compilation *c, uint32_t k, Text *out)
-{
-    const Nest *nest = c->nests[k];
-    if (nest->cost.seconds > 0) {
-        put_price(c->target->machine, "chosen:", &nest->cost, out);
-        put_price(c->target->machine, "unfused:", &nest->unfused, out);
-    }
-}
-
 static bool has_open_dims(const Graph *g)
 {
     return g->dims.list.n > 0;
@@ -197,20 +155,21 @@ void compilation_report(const Compilation *c, Text *out)
         }
         report_values(c, k, out);
         report_nest(c, k, out);
-        report_price(c, k, out);
+        report_price_text(c->target->machine, c->nests[k], c->arena, out);
         text_put(out, "  memory: arguments and results ");
-        put_bytes(out, t.compulsory);
+        report_bytes(out, t.compulsory);
         text_put(out, ", spilled ");
-        put_bytes(out, t.spilled);
+        report_bytes(out, c->nests[k]->cost.spilled);
         text_printf(out, "; %lld multiply-adds", (long long)t.multiply_adds);
-        if (t.executed != t.multiply_adds) {
-            text_printf(out, ", %lld with what slices compute again", (long long)t.executed);
+        int64_t executed = c->nests[k]->cost.multiply_adds;
+        if (executed != t.multiply_adds) {
+            text_printf(out, ", %lld with what slices compute again", (long long)executed);
         }
         text_char(out, '\n');
         const TextLength *length = output_length(&c->outputs, g->name->text);
         if (length != NULL) {
             text_printf(out, "  printed as %lld lines, ", (long long)length->lines);
-            put_bytes(out, length->bytes);
+            report_bytes(out, length->bytes);
             text_char(out, '\n');
         }
     }
@@ -340,8 +299,10 @@ void compilation_report_json(const Compilation *c, Text *out)
             out,
             "], \"bytes_compulsory\": %lld, \"bytes_spilled\": %lld, \"multiply_adds\": %lld, "
             "\"multiply_adds_executed\": %lld, \"seconds\": %.9g, \"seconds_unfused\": %.9g",
-            (long long)t.compulsory, (long long)t.spilled, (long long)t.multiply_adds,
-            (long long)t.executed, c->nests[k]->cost.seconds, c->nests[k]->unfused.seconds);
+            (long long)t.compulsory, (long long)c->nests[k]->cost.spilled,
+            (long long)t.multiply_adds, (long long)c->nests[k]->cost.multiply_adds,
+            c->nests[k]->cost.seconds, c->nests[k]->unfused.seconds);
+        report_price_json(c->target->machine, c->nests[k], c->arena, out);
         const TextLength *length = output_length(&c->outputs, g->name->text);
         if (length != NULL) {
             text_printf(out, ", \"text_lines\": %lld, \"text_bytes\": %lld",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --report=html: one self-contained page with the source, the residence of every value, the graph and the loops, for
  * reading side by side. No scripts, no links; all text of the user passes the escape below. */
-#include "driver/compile.h"
+#include "driver/report.h"
 
 static void html_text(Text *out, Str s)
 {
@@ -93,6 +93,21 @@ static void html_table(const Compilation *c, uint32_t k, Text *out)
     text_put(out, "</table></section>\n");
 }
 
+/* The nests that the prices in the report are of. */
+static void html_nests(const Compilation *c, uint32_t k, Text *out)
+{
+    const Nest *nests[] = {c->nests[k], c->nests[k]->second};
+    static const char *const titles[] = {"chosen nest", "turned down"};
+    for (uint32_t i = 0; i < 2 && nests[i] != NULL; i++) {
+        Text dump;
+        text_init(&dump, c->arena);
+        nest_dump(nests[i], &dump);
+        html_section(
+            out, str_format(c->arena, "kernel %s: %s", nests[i]->graph->name->text, titles[i]),
+            text_str(&dump));
+    }
+}
+
 void compilation_report_html(const Compilation *c, Text *out)
 {
     text_put(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta "
@@ -113,6 +128,9 @@ void compilation_report_html(const Compilation *c, Text *out)
     text_init(&report, c->arena);
     compilation_report(c, &report);
     html_section(out, "report", text_str(&report));
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        html_nests(c, k, out);
+    }
     html_source(c, out);
     html_dump(c, out, "tensor graph, two operands at a time", STAGE_PATH);
     html_dump(c, out, "loops", STAGE_LOOP);

@@ -235,6 +235,7 @@ static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     Nest *nest = tree_nest(arena, g, &tree);
     nest->values = nest_place(arena, facts, fuse ? machine : NULL, nest);
     nest_block(arena, machine, nest);
+    nest_estimate(ctx, machine, nest);
     return nest;
 }
 

@@ -103,21 +103,27 @@ typedef struct NestValue {
 
 /* For typical extents; price.c says how. */
 typedef struct NestCost {
-    double seconds;
+    double seconds;               /* arithmetic and all waits */
     double arithmetic;            /* seconds of it that no traffic hides */
+    double waits[MACHINE_LEVELS]; /* seconds that leaves wait for each level, their slowest */
     double bytes[MACHINE_LEVELS]; /* that leave each level for the one inside of it, or come
                                      back */
+    int64_t multiply_adds;        /* with what loops compute again; saturating */
+    int64_t spilled; /* bytes of values in the workspace, written once and read once */
 } NestCost;
 
 typedef struct Nest {
     const Graph *graph;
     uint32_t n_axes, n_items;
     const NestAxis *axes;
-    const NestItem *items;   /* preorder */
-    const NestValue *values; /* [nodes] */
-    NestCost cost;           /* of this nest, when a planner made it */
-    NestCost unfused;        /* and of none at all */
-    uint64_t steps;          /* of the search: trees priced */
+    const NestItem *items;     /* preorder */
+    const NestValue *values;   /* [nodes] */
+    NestCost cost;             /* of this nest */
+    NestCost unfused;          /* and of none at all */
+    double compulsory;         /* bytes of the outermost level that every nest moves */
+    uint64_t steps;            /* of the search: trees priced */
+    const struct Nest *second; /* of the search: the cheapest that it turned down, or null, */
+    const char *turned_down;   /* and why, as a phrase */
 } Nest;
 
 static inline bool nest_is_loop(const NestItem *item)
@@ -149,7 +155,7 @@ Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line);
 /* ---- blocking.c ---- Cuts contractions that have no blocking yet. */
 void nest_block(Arena *arena, const Machine *machine, Nest *nest);
 
-/* ---- price.c ---- Sets `cost` and `unfused`. */
+/* ---- price.c ---- Sets `cost`, `unfused` and `compulsory`. */
 void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest);
 
 /* ---- planners ---- All decide for the machine and typical extents, and count steps. */

@@ -296,6 +296,7 @@ static void price_leaf(LeafPrice *l, const double *body, double arithmetic, bool
 {
     const Machine *m = l->p->machine;
     double inside[NEST_DEPTH + 1], trips = 1.0, seconds;
+    uint32_t last = 0;
     uint32_t nodes = l->nest->graph->nodes.n;
     inside[0] = 0.0;
     for (uint32_t i = 0; i < l->n; i++) {
@@ -318,13 +319,53 @@ static void price_leaf(LeafPrice *l, const double *body, double arithmetic, bool
                 b = *was ? 0.0 : t->block;
                 *was = true;
             }
-            bytes += t->written ? 2.0 * b : b;
+            bytes += t->written && m->reads_before_writing ? 2.0 * b : b;
         }
         cost->bytes[v] += bytes;
         double wait = bytes / m->level[v].bytes_per_second;
+        last = wait > slowest ? v : last;
         slowest = wait > slowest ? wait : slowest;
     }
+    cost->waits[last] += slowest;
     cost->seconds += seconds + slowest;
+}
+
+/* How often loops that lack its labels compute the node again. */
+static int64_t repetitions(const LeafPrice *l)
+{
+    int64_t count = 1;
+    for (uint32_t p = 0; p < l->depth; p++) {
+        const NestAxis *axis = &l->nest->axes[l->nest->items[l->loop[p]].axis];
+        count =
+            nest_axis_label(axis, l->node) < 0 ? sat_mul(count, (int64_t)l->trips[p]) : count;
+    }
+    return count;
+}
+
+/* What does not depend on levels: operations, and bytes of the workspace. */
+static void count_values(Arena *scratch, const Nest *nest, const LeafPrice *leaves, uint32_t n,
+                         NestCost *cost)
+{
+    const Graph *g = nest->graph;
+    int64_t *dims = ARENA_ARRAY(scratch, g->dims.list.n, int64_t);
+    for (uint32_t d = 0; d < g->dims.list.n; d++) {
+        dims[d] = g->dims.list.at[d].typical;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        NodeRef node = leaves[k].node;
+        int64_t once = node_multiply_adds(graph_node(g, node), dims);
+        cost->multiply_adds =
+            sat_add(cost->multiply_adds, sat_mul(once, repetitions(&leaves[k])));
+        if (nest->values[node].residence == RESIDE_WORKSPACE) {
+            cost->spilled = sat_add(cost->spilled, sat_mul(2, nest_node_bytes(g, node)));
+        }
+    }
+    for (NodeRef k = 0; k < g->nodes.n; k++) {
+        if (nest->values[k].residence == RESIDE_INLINE) {
+            cost->multiply_adds =
+                sat_add(cost->multiply_adds, node_multiply_adds(graph_node(g, k), dims));
+        }
+    }
 }
 
 NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
@@ -350,25 +391,42 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
         double arithmetic = leaf_arithmetic(scratch, &leaves[k]);
         price_leaf(&leaves[k], body, arithmetic, seen, &cost);
     }
+    count_values(scratch, nest, leaves, n, &cost);
     arena_reset(scratch, mark);
     return cost;
 }
 
-double nest_compulsory(const Graph *g)
+/* Of a value of which an access reads what its labels reach: one line of a diagonal. */
+static double reached_bytes(const Graph *g, const Node *reader, const Use *use)
 {
-    double bytes = 0.0;
-    for (uint32_t k = 0; k < g->params.n; k++) {
-        const Param *param = &g->params.at[k];
-        double b = (double)dtype_bytes(param->dtype);
-        for (uint32_t d = 0; d < param->rank; d++) {
-            b *= typical(g, param->shape[d]);
-        }
-        bytes += b;
-    }
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        bytes += 2.0 * (double)nest_node_bytes(g, g->results.at[k].node);
+    double bytes = (double)dtype_bytes(graph_node(g, use->node)->dtype);
+    for (uint32_t l = 0; l < reader->n_labels; l++) {
+        bytes *= has_label(&use->access, (int32_t)l) ? typical(g, reader->extent[l]) : 1.0;
     }
     return bytes;
+}
+
+double nest_compulsory(Arena *scratch, const NestFacts *f, const Machine *machine)
+{
+    const Graph *g = f->g;
+    double *most = ARENA_ARRAY(scratch, g->nodes.n, double), sum = 0.0;
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        const UseList *u = &f->uses[f->stored[k]];
+        for (uint32_t i = 0; i < u->list.n; i++) {
+            const Use *use = &u->list.at[i];
+            double b = reached_bytes(g, graph_node(g, f->stored[k]), use);
+            bool more = f->residence[use->node] == RESIDE_ARGUMENT && b > most[use->node];
+            most[use->node] = more ? b : most[use->node];
+        }
+        if (f->result_of[f->stored[k]] >= 0) {
+            most[f->stored[k]] = (double)nest_node_bytes(g, f->stored[k]) *
+                                 (machine->reads_before_writing ? 2.0 : 1.0);
+        }
+    }
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        sum += most[n];
+    }
+    return sum;
 }
 
 void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
@@ -385,6 +443,7 @@ void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
     nest_facts_of(&scratch, nest->graph, residence, &facts);
     pricer_init(&scratch, &facts, machine, &pricer);
     nest->cost = nest_price(&scratch, &pricer, nest);
+    nest->compulsory = nest_compulsory(&scratch, &facts, machine);
     unfused_tree(ctx, &scratch, &facts, machine, &none);
     Nest *plain = tree_nest(&scratch, nest->graph, &none);
     plain->values = nest_place(&scratch, &facts, NULL, plain);

@@ -19,7 +19,8 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
 
 /* Fills `cost` of the nest, whose values are placed. */
 NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest);
-/* Bytes that no nest can avoid: every argument and result once. */
-double nest_compulsory(const Graph *g);
+/* Bytes of the outermost level that every nest moves: what is read of each argument once, each
+ * result once. */
+double nest_compulsory(Arena *scratch, const NestFacts *f, const Machine *machine);
 
 #endif

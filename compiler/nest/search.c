@@ -70,11 +70,11 @@ static uint64_t tree_hash(const Tree *t)
 
 /* Does a value go to memory that is larger than the level that blocks live in, or is a block far
  * larger than that? */
-static bool spills(const Search *s, const Nest *nest)
+static bool spills(const NestFacts *f, const Machine *machine, const Nest *nest)
 {
-    int64_t capacity = machine_tile_capacity(s->machine);
-    for (uint32_t k = 0; capacity > 0 && k < s->facts->n_stored; k++) {
-        const NestValue *v = &nest->values[s->facts->stored[k]];
+    int64_t capacity = machine_tile_capacity(machine);
+    for (uint32_t k = 0; capacity > 0 && k < f->n_stored; k++) {
+        const NestValue *v = &nest->values[f->stored[k]];
         int64_t most = v->residence == RESIDE_TILE ? sat_mul(capacity, BLOCK) : capacity;
         if (v->residence != RESIDE_RESULT && v->bytes > most) {
             return true;
@@ -89,7 +89,7 @@ static double tree_price(Search *s, const Tree *t)
     Nest *nest = tree_nest(s->scratch, s->facts->g, t);
     nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
     double seconds = nest_price(s->scratch, &s->pricer, nest).seconds;
-    seconds *= spills(s, nest) ? SPILL : 1.0;
+    seconds *= spills(s->facts, s->machine, nest) ? SPILL : 1.0;
     arena_reset(s->scratch, mark);
     return seconds;
 }
@@ -221,6 +221,51 @@ static const Tree *choose(Search *s, double plain, const Tree *none, const Tree 
     return keep ? greedy : none;
 }
 
+/* What loops a tree has around which leaves, whatever the order of its lines. */
+static uint64_t loops_hash(const Tree *t)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < t->list.n; k++) {
+        const Draft *d = &t->list.at[k];
+        uint64_t leaves = 0, h = hash_mix(d->depth, (uint64_t)d->tile);
+        for (uint32_t i = k + 1; i < t->list.n && t->list.at[i].depth > d->depth; i++) {
+            leaves += t->list.at[i].is_loop ? 0 : hash_mix(1, t->list.at[i].node);
+        }
+        for (uint32_t i = 0; d->is_loop && i < d->axis.n; i++) {
+            h = hash_mix(h, d->axis.node[i] * 64u + (uint64_t)d->axis.label[i]);
+        }
+        sum += d->is_loop ? hash_mix(h, leaves) : 0;
+    }
+    return sum;
+}
+
+/* What one window gives: the tree that it takes, and of those with other loops that it had in
+ * hand at the end the cheapest, or an empty one. */
+typedef struct Window {
+    Tree taken, second;
+    double loss; /* seconds by which the second is dearer */
+} Window;
+
+static void find_second(Search *s, Arena *arena, const Tree *none, const Tree *greedy,
+                        Window *out)
+{
+    const Tree *best = NULL;
+    double least = 0.0;
+    uint64_t own = loops_hash(&out->taken);
+    for (uint32_t k = 0; k < s->beam.n + 2; k++) {
+        const Tree *t = k < s->beam.n ? &s->beam.at[k].tree : k == s->beam.n ? none : greedy;
+        double seconds = k < s->beam.n ? s->beam.at[k].seconds : tree_price(s, t);
+        if ((best == NULL || seconds < least) && loops_hash(t) != own) {
+            best = t;
+            least = seconds;
+        }
+    }
+    if (best != NULL) {
+        append(arena, &out->second, best);
+        out->loss = least - tree_price(s, &out->taken);
+    }
+}
+
 /* A step takes as long as the graph is large: kernels of very many values get fewer. */
 static uint64_t steps_of(const Graph *g, uint32_t effort)
 {
@@ -228,9 +273,8 @@ static uint64_t steps_of(const Graph *g, uint32_t effort)
     return g->nodes.n <= SMALL ? steps : steps * SMALL / g->nodes.n + 2;
 }
 
-/* The best tree of one window, appended to `out`. */
 static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
-                              const Machine *machine, uint32_t effort, Tree *out)
+                              const Machine *machine, uint32_t effort, Window *out)
 {
     Arena states, scratch;
     Tree none = {0}, greedy = {0};
@@ -239,7 +283,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     arena_init(&scratch, &ctx->budget);
     unfused_tree(ctx, arena, facts, machine, &none);
     if (facts->n_stored == 1 || effort == 0) {
-        append(arena, out, &none);
+        append(arena, &out->taken, &none);
     } else {
         Search s = {.ctx = ctx,
                     .arena = &states,
@@ -255,7 +299,8 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
         double plain = s.beam.at[0].seconds;
         consider(&s, &greedy);
         search_run(&s);
-        append(arena, out, choose(&s, plain, &none, &greedy));
+        append(arena, &out->taken, choose(&s, plain, &none, &greedy));
+        find_second(&s, arena, &none, &greedy, out);
         steps = s.steps;
     }
     arena_release(&scratch);
@@ -284,6 +329,45 @@ static void mark_parallel(const Graph *g, Tree *t)
     }
 }
 
+static Nest *make_nest(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
+                       Tree *tree)
+{
+    mark_parallel(facts->g, tree);
+    Nest *nest = tree_nest(arena, facts->g, tree);
+    nest->values = nest_place(arena, facts, machine, nest);
+    nest_block(arena, machine, nest);
+    nest_estimate(ctx, machine, nest);
+    return nest;
+}
+
+/* The second best of the window that loses least by it, the others as they are. */
+static void set_second(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
+                       const Window *windows, uint32_t n, Nest *nest)
+{
+    uint32_t least = n;
+    Tree tree = {0};
+    for (uint32_t w = 0; w < n; w++) {
+        bool any = windows[w].second.list.n > 0;
+        least = any && (least == n || windows[w].loss < windows[least].loss) ? w : least;
+    }
+    if (least == n) {
+        return;
+    }
+    for (uint32_t w = 0; w < n; w++) {
+        append(arena, &tree, w == least ? &windows[w].second : &windows[w].taken);
+    }
+    const Nest *second = make_nest(ctx, arena, facts, machine, &tree);
+    double by = second->cost.seconds - nest->cost.seconds;
+    nest->second = second;
+    nest->turned_down = by > 0    ? "takes longer"
+                        : by == 0 ? "takes as long"
+                        : spills(facts, machine, second) && !spills(facts, machine, nest)
+                            ? "has values too large to stay on chip"
+                        : cuts_contractions(facts->g, &tree)
+                            ? "saves too little for cutting contractions"
+                            : "keeps less on chip";
+}
+
 Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                   uint32_t effort)
 {
@@ -294,19 +378,19 @@ Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     if (is_sliced(facts)) {
         return nest_greedy(ctx, arena, g, machine);
     }
-    for (uint32_t first = 0; first < facts->n_stored; first += WINDOW) {
-        uint32_t n = facts->n_stored - first < WINDOW ? facts->n_stored - first : WINDOW;
+    uint32_t n_windows = (facts->n_stored + WINDOW - 1) / WINDOW;
+    Window *windows = ARENA_ARRAY(arena, n_windows, Window);
+    for (uint32_t w = 0; w < n_windows; w++) {
+        uint32_t first = w * WINDOW, left = facts->n_stored - first;
         NestFacts window = *facts;
-        if (n < facts->n_stored) {
-            window = window_facts(arena, facts, first, n);
+        if (n_windows > 1) {
+            window = window_facts(arena, facts, first, left < WINDOW ? left : WINDOW);
         }
-        steps += search_window(ctx, arena, &window, machine, effort, &tree);
+        steps += search_window(ctx, arena, &window, machine, effort, &windows[w]);
+        append(arena, &tree, &windows[w].taken);
     }
-    mark_parallel(g, &tree);
-    Nest *nest = tree_nest(arena, g, &tree);
-    nest->values = nest_place(arena, facts, machine, nest);
+    Nest *nest = make_nest(ctx, arena, facts, machine, &tree);
     nest->steps = steps;
-    nest_block(arena, machine, nest);
-    nest_estimate(ctx, machine, nest);
+    set_second(ctx, arena, facts, machine, windows, n_windows, nest);
     return nest;
 }

@@ -66,6 +66,7 @@ typedef struct Machine {
     uint32_t n_levels;
     MemoryLevel level[MACHINE_LEVELS]; /* outermost first */
     uint32_t tile_level;               /* the level that holds SPACE_TILE: blocks of the nest */
+    bool reads_before_writing;         /* does what is written to a level come from it first? */
     ContractionTiles tile;
     MachineTimes time;
     bool complex_numbers;     /* has it any? else kernels compute with pairs of reals */

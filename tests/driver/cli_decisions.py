@@ -166,6 +166,45 @@ def a_nest_is_of_the_program_beside_it():
 
 
 @test
+def the_nests_that_a_report_prices_cost_that_when_they_are_read_back():
+    programs = ROOT / "tests/programs"
+    sizes = json.loads((programs / "sizes.json").read_text())
+    unlike = 0
+    for name, extents in sizes.items():
+        if name == "meta":
+            continue
+        for target in ("c", "trn2"):
+            command = [str(programs / "programs.tdsl"), "-w", f"--kernel={name}", f"--target={target}"]
+            command += [f"-D{d}={n}" for d, n in extents["small"].items()]
+            report = ["--report=json", "--stop-after=nest"]
+            model = json.loads(tdslc(*command, *report).text)["kernels"][0]["model"]
+            plain = json.loads(tdslc(*command, *report, "--no-fuse").text)["kernels"][0]["model"]
+            priced = {key: value for key, value in plain["chosen"].items() if key != "nest"}
+            equal(priced, model["unfused"], name)
+            equal(plain["turned_down"], None)
+            dump = tdslc(*command, "--dump=nest").text
+            head = dump[:dump.index("\nnest {") + 1]
+            equal(head + model["chosen"]["nest"], dump, name)
+            for form in ("chosen", "turned_down"):
+                want = model[form]
+                if want is not None:
+                    write("form.nest", head + want["nest"])
+                    got = json.loads(tdslc("form.nest", "-w", f"--target={target}", *report).text)["kernels"][0]["model"]
+                    want.pop("because", None)
+                    equal(got["chosen"], want, f"{name} {form}")
+                    equal([got["unfused"], got["compulsory_bytes"]], [model["unfused"], model["compulsory_bytes"]])
+            unlike += model["turned_down"] is not None and model["turned_down"]["nest"] != model["chosen"]["nest"]
+            for form in ("chosen", "unfused", "turned_down"):
+                got = model[form]
+                if got is not None:
+                    waits = got["arithmetic_seconds"] + sum(got["wait_seconds"].values())
+                    assert abs(got["total_seconds"] - waits) <= 1e-6 * waits, (name, form)
+                    least = model["compulsory_bytes"] * (1 - 1e-6)
+                    assert all(b >= least for b in list(got["bytes"].values())[:1]), (name, form, got, least)
+    assert unlike > len(sizes), unlike
+
+
+@test
 def a_file_that_decides_is_not_written_over():
     write("p.tdsl", PROGRAM)
     for made, option in (("--dump=nest", "--nest"), ("--plan-out", "--plan-in")):

@@ -13,6 +13,7 @@ static const Machine machine_c = {
          {.name = "L3", .capacity = 16384 * KIB, .bytes_per_second = 4e10, .granule = 128},
          {.name = "L2", .capacity = 512 * KIB, .bytes_per_second = 1.2e11, .granule = 128}},
     .tile_level = 2,
+    .reads_before_writing = true,
     /* Two vectors of 64 bytes by eight rows: half the registers of the widest machines. */
     .tile = {.types = 1u << DTYPE_F32 | 1u << DTYPE_F64 | 1u << DTYPE_I32 | 1u << DTYPE_I64,
              .line = 128,

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The price part of --report: what the model says of the nest that was chosen, of none at all and
+ * of the best that the search turned down, beside the bytes that every nest moves. docs/tools.md
+ * says what each number means. */
+#include <inttypes.h>
+
+#include "driver/report.h"
+
+#define FORMS 3
+
+typedef struct Form {
+    const char *name, *key; /* as a line of text, as a member of JSON */
+    const NestCost *cost;   /* null: there is none */
+} Form;
+
+static void list_forms(const Nest *nest, Form *form)
+{
+    form[0] = (Form){"chosen", "chosen", &nest->cost};
+    form[1] = (Form){"unfused", "unfused", &nest->unfused};
+    form[2] =
+        (Form){"turned down", "turned_down", nest->second == NULL ? NULL : &nest->second->cost};
+}
+
+static int64_t whole(double bytes)
+{
+    return bytes < 9e18 ? (int64_t)bytes : INT64_MAX;
+}
+
+/* What the form spends most of its time on. */
+static const char *binding(const Machine *m, const NestCost *cost)
+{
+    const char *name = "arithmetic";
+    double most = cost->arithmetic;
+    for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
+        name = cost->waits[v] > most ? m->level[v].name : name;
+        most = cost->waits[v] > most ? cost->waits[v] : most;
+    }
+    return name;
+}
+
+static bool is_priced(const Nest *nest)
+{
+    return nest->cost.seconds > 0;
+}
+
+/* ---- a tree in one line ---- */
+
+void report_tree_line(const Nest *nest, Arena *arena, Text *out)
+{
+    const Graph *g = nest->graph;
+    uint32_t open = NEST_NONE;
+    for (uint32_t k = 0; k <= nest->n_items; k++) {
+        while (open != NEST_NONE && nest->items[open].end <= k) {
+            text_put(out, " }");
+            open = nest->items[open].parent;
+        }
+        if (k == nest->n_items) {
+            return;
+        }
+        const NestItem *item = &nest->items[k];
+        text_put(out, k == 0 ? "" : " ");
+        if (!nest_is_loop(item)) {
+            text_put(out, report_value_name(g, item->node, arena));
+            continue;
+        }
+        text_put(out, "for ");
+        dump_dim(out, &g->dims, nest->axes[item->axis].extent);
+        text_printf(out, " by %" PRId64 " {", item->tile);
+        open = k;
+    }
+}
+
+/* ---- text ---- */
+
+static void put_column(Text *out, Arena *arena, int64_t bytes)
+{
+    Text t;
+    text_init(&t, arena);
+    report_bytes(&t, bytes);
+    text_printf(out, "%12s", t.at);
+}
+
+static void put_form(const Machine *m, const Form *form, Arena *arena, Text *out)
+{
+    const NestCost *cost = form->cost;
+    text_printf(out, "  %-14s %10.3g %10.3g %16" PRId64, form->name, cost->seconds,
+                cost->arithmetic, cost->multiply_adds);
+    for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
+        put_column(out, arena, whole(cost->bytes[v]));
+    }
+    put_column(out, arena, cost->spilled);
+    text_printf(out, "  %s\n", binding(m, cost));
+}
+
+void report_price_text(const Machine *m, const Nest *nest, Arena *arena, Text *out)
+{
+    Form form[FORMS];
+    if (!is_priced(nest)) {
+        return;
+    }
+    list_forms(nest, form);
+    text_printf(out, "  %-14s %10s %10s %16s", "by the model", "seconds", "arithmetic",
+                "multiply-adds");
+    for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
+        text_printf(out, "%12s", m->level[v].name);
+    }
+    text_printf(out, "%12s  binds\n", "spilled");
+    for (uint32_t f = 0; f < FORMS; f++) {
+        if (form[f].cost != NULL) {
+            put_form(m, &form[f], arena, out);
+        }
+    }
+    if (m->n_levels > 1) {
+        text_printf(out, "  %-14s %10s %10s %16s", "compulsory", "", "", "");
+        put_column(out, arena, whole(nest->compulsory));
+        text_char(out, '\n');
+    }
+    if (nest->second != NULL) {
+        text_put(out, "  turned down: ");
+        report_tree_line(nest->second, arena, out);
+        text_printf(out, "; it %s\n", nest->turned_down);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void json_levels(const Machine *m, const char *name, const double *number, Text *out)
+{
+    text_printf(out, ", \"%s\": {", name);
+    for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
+        text_put(out, v == 0 ? "" : ", ");
+        text_json(out, m->level[v].name);
+        text_printf(out, ": %.9g", number[v]);
+    }
+    text_char(out, '}');
+}
+
+static void json_nest_text(const Nest *nest, Arena *arena, Text *out)
+{
+    Text dump;
+    text_init(&dump, arena);
+    nest_dump(nest, &dump);
+    text_put(out, ", \"nest\": ");
+    text_json(out, dump.at);
+}
+
+void report_price_json(const Machine *m, const Nest *nest, Arena *arena, Text *out)
+{
+    Form form[FORMS];
+    list_forms(nest, form);
+    text_put(out, ", \"model\": {");
+    for (uint32_t f = 0; f < FORMS; f++) {
+        const NestCost *cost = form[f].cost;
+        text_printf(out, "%s\n  \"%s\": ", f == 0 ? "" : ",", form[f].key);
+        if (cost == NULL) {
+            text_put(out, "null");
+            continue;
+        }
+        text_printf(out, "{\"total_seconds\": %.9g, \"arithmetic_seconds\": %.9g, \"binds\": ",
+                    cost->seconds, cost->arithmetic);
+        text_json(out, binding(m, cost));
+        text_printf(out, ", \"multiply_adds\": %" PRId64 ", \"bytes_spilled\": %" PRId64,
+                    cost->multiply_adds, cost->spilled);
+        json_levels(m, "bytes", cost->bytes, out);
+        json_levels(m, "wait_seconds", cost->waits, out);
+        if (f != 1) {
+            json_nest_text(f == 0 ? nest : nest->second, arena, out);
+        }
+        if (f == 2) {
+            text_put(out, ", \"because\": ");
+            text_json(out, nest->turned_down);
+        }
+        text_char(out, '}');
+    }
+    text_printf(out, ",\n  \"compulsory_bytes\": %.9g}", nest->compulsory);
+}
