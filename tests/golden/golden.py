@@ -12,7 +12,8 @@ then `--- messages` and standard error if there is any, then `--- exit N` if N i
 it; read the difference before you keep it. A file without such a line is an include of others.
 
 `run each:` is a run for each kernel of a dump by itself, from standard input. `run sweep:` is two runs for each word of the file
-(after a line `; sweep` if there is one), without that word and with another, and of each the first message, or a hash of what is printed. The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. A line that ends
+(after a line `; sweep` if there is one), without that word and with another, and of each the first message, or a hash of what is printed. The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. THIS is the
+file's name, when it is not to stand last. A line that ends
 in `| digest` is for output too long to keep: of each function or kernel its name, its lines and a hash; of each file
 in the folder the same. When one changes, run tdslc before and after the change and compare.
 """
@@ -69,10 +70,10 @@ def run(tdslc, path, options, kernel=None):
     short = options[-2:] == ["|", "digest"]
     options = options[:-2] if short else options
     with tempfile.TemporaryDirectory() as folder:
-        command = [tdslc, *(word.replace("FOLDER", folder) for word in options)]
+        command = [tdslc, *(word.replace("FOLDER", folder).replace("THIS", path.name) for word in options)]
         if kernel is not None:
             command.append("-")
-        elif not any(word.startswith(("-e", "--network")) for word in options):
+        elif not any(word.startswith(("-e", "--network")) or "THIS" in word for word in options):
             command.append(path.name)
         done = subprocess.run(command, cwd=path.parent, input=(kernel or "").encode(), timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
