@@ -82,10 +82,15 @@ Stmt *split_fill_behind(const Splitter *s, const Stmt *fold)
         fill->value->value.re > 0) {
         return NULL;
     }
+    bool both = false; /* parts; else the other one was filled with something else before */
     for (uint32_t i = 0; i < fill->n_index; i++) {
+        both = both || fill->index[i].var == s->part;
         if (fill->index[i].var != s->part && !has_index(fold, &fill->index[i])) {
             return NULL;
         }
+    }
+    if (!both) {
+        return NULL;
     }
     for (uint32_t d = 0; d < s->from->bufs.at[fold->dst].rank; d++) {
         if (!affine_eq(fill->at[d], fold->at[d])) {

@@ -174,6 +174,14 @@ static const char *const exact_bodies[] = {
     "matmul [i in $a:2<3, j in 0..5, l in $b:3<4] @C[i,j] += mul(@t[i-$a,l], @B[l,j])\n}\n}",
     "for $p in 0..5 step 2 {\nfill [i in 0..3, j in $p:2<5] @C[i,j] = complex(0.0, 0.0)\n"
     "matmul [i in 0..3, j in $p:2<5, l in 0..4] @C[i,j] += mul(@A[i,l], cast.c64(@X[l,j]))\n}",
+    /* blocks that stay: written again, read by something else too, read outside of the loop */
+    "alloc @t : c64[3,4] tile\nmap [i in 0..3, l in 0..4] @t[i,l] = conj(@A[i,l])\n" PRODUCT
+    "@t[i,l], @B[l,j])\nmap [i in 0..3, l in 0..4] @t[i,l] = neg(@A[i,l])\n"
+    "matmul [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(@t[i,l], @B[l,j])",
+    "alloc @t : c64[3,4] tile\nmap [i in 0..3, l in 0..4] @t[i,l] = conj(@A[i,l])\n" PRODUCT
+    "@t[i,l], @B[l,j])\nmap [i in 0..3, j in 0..5] @C[i,j] = add(@C[i,j], @t[i,0])",
+    "alloc @t : c64[3,4] tile\nfor $a in 0..3 step 2 {\n"
+    "map [i in $a:2<3, l in 0..4] @t[i,l] = conj(@A[i,l])\n}\n" PRODUCT "@t[i,l], @B[l,j])",
     /* elementwise: alike for both parts, and not */
     "map [i in 0..3, j in 0..5] @C[i,j] = mul(complex(3.0, 0.0), add(@c[j], neg(@B[i,j])))",
     "map [i in 0..3, j in 0..5] @C[i,j] = sub(mul(@c[j], @B[i,j]), conj(@A[i,0]))",
@@ -195,6 +203,37 @@ static const char *const exact_bodies[] = {
     "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
     "matmul [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(@B[l,j], @s[])",
+    /* onto what is not zero, or elsewhere */
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(1.0, 1.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(-1.0, -1.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(1.0, 0.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(-1.0, 0.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 1.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, -2.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
+    "map [i in 0..3, j in 0..5] @C[i,j] = conj(@B[0,j])\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(3.0, 0.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += complex(0.0, 0.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
+    "alloc @t : c64[5] tile\nfill [j in 0..5] @t[j] = complex(0.0, 0.0)\n"
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(2.0, 1.0)\n"
+    "fill [i in 0..2, j in 0..5] @C[i+1,j] = complex(0.0, 0.0)\n"
+    "reduce [i in 0..2, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(2.0, 1.0)\n"
+    "fill [i in 0..3, j in 0..4] @C[i,j+1] = complex(0.0, 0.0)\n"
+    "reduce [i in 0..3, j in 0..4, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    /* over a part of what was filled */
+    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
+    "reduce [i in 0..3, j in 0..3, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
 };
 
 static void the_real_kernel_computes_the_same_numbers(void **state)
