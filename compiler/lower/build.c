@@ -181,10 +181,6 @@ static const Expr *build_expr(Builder *b, NodeRef node, Access access, const Pos
 /* The value of one step of node `n`: what it assigns, or what joins its fold. */
 static const Expr *node_value(Builder *b, const Node *n, const Position *pos)
 {
-    Index *index = ARENA_ARRAY(b->arena, n->n_labels, Index);
-    for (uint32_t l = 0; l < n->n_labels; l++) {
-        index[l] = (Index){(int32_t)l, 0};
-    }
     const Expr *value = NULL;
     bool fold = !node_is_expression(n);
     DType t = fold ? n->acc : n->dtype;
@@ -440,7 +436,6 @@ static void build_loop(Builder *b, Block *to, uint32_t k)
         if (b->nest->items[p].axis == item->axis) { /* a tile of a tile */
             loop->range.start = affine_var(b->arena, b->loop[p]);
             loop->range.span = b->nest->items[p].tile;
-            loop->range.clipped = true;
             break;
         }
     }
