@@ -65,6 +65,25 @@ static void positions_count_lines_and_code_points(void **state)
     assert_true(str_eq_cstr(source_line(&ctx.sources, s, 4), "last"));
 }
 
+/* Where lines begin is kept when it is first asked for: whatever takes memory after that leaves it alone. */
+static void positions_of_files_of_any_length_stay(void **state)
+{
+    (void)state;
+    for (uint32_t n = 0; n < 20; n++) {
+        char *text = arena_alloc(&ctx.arena, n + 2);
+        memset(text, '\n', n);
+        text[n] = 'x';
+        uint32_t s = add("a.tdsl", text);
+        for (int again = 0; again < 2; again++) {
+            uint32_t line, column;
+            source_position(&ctx.sources, (Span){s, n, n + 1}, &line, &column);
+            assert_int_equal(line, n + 1);
+            assert_int_equal(column, 1);
+            memset(arena_alloc(&ctx.arena, 64), 0xff, 64);
+        }
+    }
+}
+
 static void a_mismatch_shows_both_parties_the_declaration_and_help(void **state)
 {
     (void)state;
@@ -334,6 +353,7 @@ static void every_code_is_unique_and_explained(void **state)
 
 #define DIAG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 TESTS(DIAG_TEST(positions_count_lines_and_code_points),
+      DIAG_TEST(positions_of_files_of_any_length_stay),
       DIAG_TEST(a_mismatch_shows_both_parties_the_declaration_and_help),
       DIAG_TEST(a_mark_on_another_line_gets_a_line_of_its_own),
       DIAG_TEST(a_note_has_its_own_line_even_beside_the_culprit),
