@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels that random nests become, and those of the same in complex numbers, before and after these are made
- * real: a line for each in found.txt, so that a change of either pass shows as the kernels that it changes, and a
- * hash for each fifty of many more. Complex kernels compute the same made real, to the bit where all numbers are
- * small integers. TDSL_BLESS=1 writes the file. */
+ * real and their buffers share bytes: a line for each graph in found.txt, so that a change of a pass shows as the
+ * kernels that it changes, and a hash for each fifty of many more. Complex kernels compute the same at the end, to
+ * the bit where all numbers are small integers. TDSL_BLESS=1 writes the file. */
 #include "base/map.h"
 #include "lower/lower.h"
 #include "nest/greedy.h"
@@ -166,6 +166,9 @@ static void put_lowered(Found *f, bool complex)
             }
             assert_true(loop_verify(&f->ctx, real, "complex"));
             put_kernel(f, "real", real);
+            kernel_share(&f->ctx, real);
+            assert_true(loop_verify(&f->ctx, real, "share"));
+            put_kernel(f, "shared", real);
             if (graph_points(f->g, dims) < POINTS) {
                 compare(f, built, real);
             }
