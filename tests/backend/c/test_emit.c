@@ -280,6 +280,26 @@ static void verify_refuses_what_cannot_be_printed(void **state)
         {LEGAL("4,4", "    for $q in 0:4 step 1 {\n      fill [v in 0:4 vector] @c[$q,v] = "
                       "0.0\n    }\n"),
          "by a loop"},
+        /* the vector is not the first index */
+        {LEGAL("4,16",
+               "    fill [u in 0:4 unroll, v in 0:16 vector] @c[u,v] = 0.0\n    copy [u in "
+               "0:1 unroll, v in 0:16 vector] @C[$r+u,v] = @c[u,v]\n"),
+         NULL},
+        {LEGAL("4,16", "    fill [u in 0:4 unroll, v in 0:8 vector] @c[u,v] = 0.0\n"),
+         "whole row"},
+        {LEGAL("4,16",
+               "    fill [u in 0:4 unroll, v in 0:16 vector] @c[u,v] = 0.0\n    copy [u in "
+               "0:1 unroll, v in 0:8 vector] @C[$r+u,v] = @B[v,u]\n"),
+         "side by side"},
+        {LEGAL("4,16",
+               "    fill [u in 0:4 unroll, v in 0:16 vector] @c[u,v] = 0.0\n    reduce [u in "
+               "0:1 unroll, v in 0:16 vector] @C[$r+u,0] += @c[u,v]\n"),
+         "folded"},
+        {LEGAL("4,16", "    fill [u in 0:4 unroll, v in 0:16] @c[u,v] = 0.0\n"), "too much"},
+        {LEGAL("4,16", "    fill [u in 0:4 vector, v in 0:16 vector] @c[u,v] = 0.0\n"),
+         "too much"},
+        {LEGAL("4,16", "    fill [u in 0:4 unroll, v in 0..16 vector] @c[u,v] = 0.0\n"),
+         "constant length"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Ctx ctx;
