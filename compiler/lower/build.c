@@ -84,7 +84,11 @@ static Position label_position(Builder *b, NodeRef node, uint32_t scope, uint32_
     int64_t tile = b->nest->items[loop].tile;
     if (tile > 1) {
         p.local = true;
-        p.range = (Range){.start = p.at, .span = tile, .clipped = true, .limit = extent};
+        bool clipped = !nest_loop_is_full(b->nest, loop);
+        p.range = (Range){.start = p.at,
+                          .span = tile,
+                          .clipped = clipped,
+                          .limit = clipped ? extent : dim_fixed(0)};
         p.var = local_var(b, label);
         p.at = affine_var(b->arena, p.var);
     }

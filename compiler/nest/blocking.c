@@ -68,7 +68,7 @@ static Extent extent_of(const Product *p, uint32_t label)
                 .exact = d.sym < 0};
     if (loop != NEST_NONE) {
         x.tile = p->nest->items[loop].tile;
-        x.exact = false;
+        x.exact = nest_loop_is_full(p->nest, loop);
         x.most = smaller(x.most, x.tile);
         x.typical = smaller(x.typical, x.tile);
         x.position = x.tile == 1;

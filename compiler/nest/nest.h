@@ -138,6 +138,8 @@ int32_t nest_axis_label(const NestAxis *axis, NodeRef n);
 /* The innermost loop at or around item `at` (NEST_NONE: none) that cuts label `l` of `n`, or
  * NEST_NONE. */
 uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l);
+/* Is every tile of the loop whole, whatever the open extents are? */
+bool nest_loop_is_full(const Nest *nest, uint32_t loop);
 /* Elements of the node's block when it lives at `home`, for typical extents; saturating. */
 int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home);
 /* Bytes of the whole value, for typical extents; saturating. */
