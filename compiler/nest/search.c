@@ -26,8 +26,10 @@
 #define WORTH 0.95
 /* What a value in memory costs beside its traffic: the promise of a kernel is to have none. */
 #define SPILL 1.2
-/* Times the capacity for blocks that one may have before it counts as a value in memory. */
-#define BLOCK 8
+/* And how much more each time its size doubles; of a block, beyond so many times the level that
+ * blocks live in. */
+#define DOUBLED 0.02
+#define BLOCK   8
 /* What loops that cut none may cost: they keep values on chip at whatever extents a kernel meets. */
 #define KEEP 1.25
 
@@ -68,19 +70,23 @@ static uint64_t tree_hash(const Tree *t)
     return h;
 }
 
-/* Does a value go to memory that is larger than the level that blocks live in, or is a block far
- * larger than that? */
-static bool spills(const NestFacts *f, const Machine *machine, const Nest *nest)
+/* What values and blocks that outgrow the level of blocks cost beside their traffic. */
+static double footprint(const NestFacts *f, const Machine *machine, const Nest *nest)
 {
     int64_t capacity = machine_tile_capacity(machine);
+    double worst = 1.0;
     for (uint32_t k = 0; capacity > 0 && k < f->n_stored; k++) {
         const NestValue *v = &nest->values[f->stored[k]];
-        int64_t most = v->residence == RESIDE_TILE ? sat_mul(capacity, BLOCK) : capacity;
-        if (v->residence != RESIDE_RESULT && v->bytes > most) {
-            return true;
+        bool block = v->residence == RESIDE_TILE;
+        double factor = block || v->bytes <= capacity ? 1.0 : SPILL, grown = 1.0;
+        for (int64_t size = block ? sat_mul(capacity, BLOCK) : capacity; size < v->bytes;
+             size = sat_mul(size, 2)) {
+            grown += DOUBLED;
         }
+        factor = grown > factor ? grown : factor;
+        worst = v->residence != RESIDE_RESULT && factor > worst ? factor : worst;
     }
-    return false;
+    return worst;
 }
 
 static double tree_price(Search *s, const Tree *t)
@@ -88,8 +94,8 @@ static double tree_price(Search *s, const Tree *t)
     ArenaMark mark = arena_mark(s->scratch);
     Nest *nest = tree_nest(s->scratch, s->facts->g, t);
     nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
-    double seconds = nest_price(s->scratch, &s->pricer, nest).seconds;
-    seconds *= spills(s->facts, s->machine, nest) ? SPILL : 1.0;
+    double seconds = nest_price(s->scratch, &s->pricer, nest).seconds *
+                     footprint(s->facts, s->machine, nest);
     arena_reset(s->scratch, mark);
     return seconds;
 }
@@ -361,7 +367,7 @@ static void set_second(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
     nest->second = second;
     nest->turned_down = by > 0    ? "takes longer"
                         : by == 0 ? "takes as long"
-                        : spills(facts, machine, second) && !spills(facts, machine, nest)
+                        : footprint(facts, machine, second) > footprint(facts, machine, nest)
                             ? "has values too large to stay on chip"
                         : cuts_contractions(facts->g, &tree)
                             ? "saves too little for cutting contractions"
