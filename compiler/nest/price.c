@@ -85,6 +85,7 @@ typedef struct Touch {
     double block;                 /* bytes of its block */
     double times;                 /* how often a statement that does not fit reads it */
     double bytes[NEST_DEPTH + 1]; /* F(X, p) */
+    double runs[NEST_DEPTH + 1];  /* of contiguous ones among them */
     bool moves[NEST_DEPTH + 1];   /* does loop p - 1 have an axis of it? */
 } Touch;
 
@@ -151,18 +152,26 @@ static bool has_label(const Access *a, int32_t label)
     return false;
 }
 
-/* Each run of contiguous bytes costs a granule beside its own. */
-static double touched_bytes(const LeafPrice *l, const Access *a, const Node *n, uint32_t p)
+/* What one iteration of the outermost p loops touches. A block is dense: its rows are as long as
+ * the tiles around its home. */
+static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t)
 {
-    double bytes = (double)dtype_bytes(n->dtype), run = bytes;
+    const NestValue *v = &l->nest->values[t->node];
+    const Node *n = graph_node(l->nest->graph, t->node);
+    double runs = 1.0, run = (double)dtype_bytes(n->dtype);
     bool contiguous = true;
     for (uint32_t d = a->rank; d-- > 0;) {
-        double part = a->index[d].label < 0 ? 1.0 : positions(l, a->index[d].label, p);
-        bytes *= part;
+        int32_t label = a->index[d].label;
+        double part = label < 0 ? 1.0 : positions(l, label, p);
+        double whole = v->residence == RESIDE_TILE && label >= 0
+                           ? positions(l, label, t->home)
+                           : typical(l->nest->graph, n->shape[d]);
         run *= contiguous ? part : 1.0;
-        contiguous = contiguous && part >= typical(l->nest->graph, n->shape[d]);
+        runs *= contiguous ? 1.0 : part;
+        contiguous = contiguous && part >= whole;
     }
-    return run > 0 ? bytes + bytes / run * (double)l->p->machine->level[0].granule : bytes;
+    t->bytes[p] = runs * run;
+    t->runs[p] = run > 0 ? runs : 0.0;
 }
 
 static uint32_t depth_of(const Nest *nest, uint32_t at)
@@ -177,14 +186,13 @@ static uint32_t depth_of(const Nest *nest, uint32_t at)
 static void add_touch(LeafPrice *l, NodeRef node, const Access *a, bool written)
 {
     const NestValue *v = &l->nest->values[node];
-    const Node *n = graph_node(l->nest->graph, node);
     Touch *t = &l->touch[l->n++];
     *t = (Touch){.node = node, .written = written, .times = 1.0};
     bool block = v->residence == RESIDE_TILE;
     t->home = block ? depth_of(l->nest, v->home) : 0;
     t->block = block ? (double)v->bytes : (double)nest_node_bytes(l->nest->graph, node);
     for (uint32_t p = 0; p <= l->depth; p++) {
-        t->bytes[p] = touched_bytes(l, a, n, p);
+        find_bytes(l, a, p, t);
         if (p > 0) {
             const NestItem *item = &l->nest->items[l->loop[p - 1]];
             int32_t label = nest_axis_label(&l->nest->axes[item->axis], l->node);
@@ -209,10 +217,12 @@ static void find_touches(Arena *scratch, LeafPrice *l)
     add_touch(l, l->node, &out, true);
 }
 
-/* Bytes of the operand that come from the level outside of one of this capacity. */
+/* Bytes of the operand that come from the level outside of one of this capacity, and in how many
+ * runs. */
 static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
-                          const double *body)
+                          const double *body, double *runs)
 {
+    *runs = 0.0;
     bool computed = l->nest->values[t->node].item != NEST_NONE;
     bool inner = computed && l->nest->values[t->node].residence != RESIDE_RESULT;
     if (inner && t->block <= KEPT * capacity) {
@@ -230,6 +240,7 @@ static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
         trips *= kept ? 1.0 : l->trips[p - 1];
     }
     double times = fits || t->bytes[cut] <= KEPT * capacity ? 1.0 : t->times;
+    *runs = t->runs[cut] * trips * times;
     return t->bytes[cut] * trips * times;
 }
 
@@ -310,19 +321,23 @@ static void price_leaf(LeafPrice *l, const double *body, double arithmetic, bool
     seconds = trips * arithmetic;
     cost->arithmetic += seconds;
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
-        double capacity = (double)m->level[v + 1].capacity, bytes = 0.0;
+        double capacity = (double)m->level[v + 1].capacity, bytes = 0.0, granules = 0.0;
         for (uint32_t i = 0; i < l->n; i++) {
             const Touch *t = &l->touch[i];
-            double b = level_bytes(l, t, capacity, inside);
+            double runs, b = level_bytes(l, t, capacity, inside, &runs);
             if (comes_once(l, t, capacity)) {
                 bool *was = &seen[v * nodes + t->node];
                 b = *was ? 0.0 : t->block;
+                runs = 0.0;
                 *was = true;
             }
-            bytes += t->written && m->reads_before_writing ? 2.0 * b : b;
+            double twice = t->written && m->reads_before_writing ? 2.0 : 1.0;
+            bytes += twice * b;
+            granules += twice * runs;
         }
         cost->bytes[v] += bytes;
-        double wait = bytes / m->level[v].bytes_per_second;
+        double slow = granules * (double)m->level[v].granule;
+        double wait = (bytes + slow) / m->level[v].bytes_per_second;
         last = wait > slowest ? v : last;
         slowest = wait > slowest ? wait : slowest;
     }

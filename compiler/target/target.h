@@ -31,7 +31,7 @@ typedef struct MemoryLevel {
     const char *name;        /* the machine's own word: "memory", "L2", "SBUF" */
     int64_t capacity;        /* bytes; 0: no limit */
     double bytes_per_second; /* from it to the level inside of it */
-    int64_t granule;         /* bytes that every run of contiguous ones costs beside its own */
+    int64_t granule; /* bytes whose time every run of contiguous ones costs beside its own */
 } MemoryLevel;
 
 #define MACHINE_LEVELS 4
