@@ -271,10 +271,16 @@ static int64_t tile_columns(const Extent *x, int64_t widest)
     return best != 0 ? best : divisor_at_most(x->tile, widest);
 }
 
+/* At most so many, and no more than there are. */
+static int64_t tile_of(const Extent *x, int64_t most)
+{
+    int64_t n = smaller(most, x->most);
+    return n < 1 ? 1 : n;
+}
+
 static int64_t tile_rows(const Extent *x, int64_t most)
 {
-    int64_t n = smaller(x->tile > 0 ? divisor_at_most(x->tile, most) : most, x->most);
-    return n < 1 ? 1 : n;
+    return tile_of(x, x->tile > 0 ? divisor_at_most(x->tile, most) : most);
 }
 
 /* A block of about `want` positions: all of them while that is no more than two, in whole
@@ -316,8 +322,8 @@ static void set_levels(const Product *p, Blocking *b)
     BlockLevel *level = ARENA_ARRAY(p->arena, 4, BlockLevel);
     uint32_t n = 0;
     if (is_direct(p, t->bytes / t->line)) {
-        add_level(level, &n, BLOCK_ROWS, smaller(t->bytes / t->line, row->most), false);
-        add_level(level, &n, BLOCK_COLUMNS, smaller(widest, col->most), false);
+        add_level(level, &n, BLOCK_ROWS, tile_of(row, t->bytes / t->line), false);
+        add_level(level, &n, BLOCK_COLUMNS, tile_of(col, widest), false);
     } else {
         int64_t columns = tile_columns(col, widest);
         int64_t most = smaller(t->bytes / size / columns, t->rows);

@@ -38,7 +38,7 @@ REFUSED = [  # levels, a part of the message
 def kernel(rng, n):
     parameters, result, statement = rng.choice(EQUATIONS)
     t = rng.choice(list(BYTES))
-    extent = {x: rng.choice([1, 2, 5, 8, 13, 31, 40]) for x in "abk"} | {"c": rng.choice([1, 3])}
+    extent = {x: rng.choice([0, 1, 2, 5, 8, 13, 31, 40]) for x in "abk"} | {"c": rng.choice([1, 3])}
     free = [x for x in "abk" if rng.random() < 0.3]
     names = {x: f"{x}{n}" if x in free else extent[x] for x in extent}
     head = "".join(f"dim {x}{n} ~ {extent[x]};\n" for x in free)
