@@ -44,7 +44,7 @@ typedef struct Diagnostic {
     Span span; /* source 0: no place, only a message */
     const char *message;
     VEC(DiagMark) marks;
-    const char *help; /* null: none */
+    const char *because, *help; /* null: none */
 } Diagnostic;
 
 typedef struct Diags {
@@ -76,6 +76,8 @@ Diagnostic *diag_limit(Diags *d, DiagCode code, Span span, const char *format, .
     PRINTF_LIKE(4, 5);
 void diag_mark(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_note(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Of the facts, what no place shows. */
+void diag_because(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
 void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* All records, ordered by source place, then by creation; one after the other, control characters escaped.
@@ -86,6 +88,7 @@ void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
  *          |              ^ ~ but 128 here
  *     mlp.tdsl:2:1: note: 'W' is declared here with shape [128, 512]
  *        2 | ...
+ *      = note: ...
  *      = help: ...
  *
  * A record equal to an earlier one is kept once. `unsupported:` and `limit:` begin the messages of those kinds. */

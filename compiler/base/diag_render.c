@@ -366,10 +366,13 @@ static void put_diagnostic(Renderer *r, const Diagnostic *d)
         end_line(r->out);
         put_source(r, m->span, m->is_note ? '^' : '~', NULL, NULL);
     }
-    if (d->help != NULL) {
-        text_printf(r->out, "      %s= help:%s ", r->color->note, r->color->off);
-        put_escaped(r->out, d->help);
-        end_line(r->out);
+    const char *const more[] = {d->because, d->help}, *const word[] = {"note", "help"};
+    for (uint32_t k = 0; k < 2; k++) {
+        if (more[k] != NULL) {
+            text_printf(r->out, "      %s= %s:%s ", r->color->note, word[k], r->color->off);
+            put_escaped(r->out, more[k]);
+            end_line(r->out);
+        }
     }
 }
 

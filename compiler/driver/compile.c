@@ -84,7 +84,9 @@ static bool pass_nest(Compilation *c)
         c->nests[k] = c->no_fuse ? nest_unfused(c->ctx, c->arena, g, c->target->machine)
                                  : nest_choose(c->ctx, c->arena, g, c->target->machine,
                                                c->path.options.effort);
-        nest_warn_spills(c->ctx, c->nests[k]);
+        if (!c->no_fuse) { /* who says so wants values in memory */
+            nest_warn_spills(c->ctx, c->nests[k], c->target->machine);
+        }
     }
     return true;
 }

@@ -68,6 +68,29 @@ const char *report_value_name(const Graph *g, NodeRef n, Arena *arena)
     return node->name != NULL ? node->name->text : str_format(arena, "%%%u", n);
 }
 
+const char *report_residence(const Nest *nest, NodeRef n)
+{
+    Residence r = nest->values[n].residence;
+    return r == RESIDE_TILE && nest_grows(nest, n) ? "block" : residence_name(r);
+}
+
+const char *report_reason(const Compilation *c, uint32_t k, NodeRef n)
+{
+    const Nest *nest = c->nests[k];
+    Residence r = nest->values[n].residence;
+    if (r == RESIDE_TILE && nest_grows(nest, n)) {
+        return nest_stays_words(c->arena, nest, c->target->machine, n);
+    }
+    if (r != RESIDE_WORKSPACE) {
+        return NULL;
+    }
+    if (c->no_fuse) {
+        return "--no-fuse";
+    }
+    NestSpill s = nest_spill(c->arena, nest, c->target->machine, n);
+    return s.size == NULL ? s.why : str_format(c->arena, "%s; %s", s.why, s.size);
+}
+
 /* ---- text ---- */
 
 static void report_values(const Compilation *c, uint32_t k, Text *out)
@@ -85,17 +108,15 @@ static void report_values(const Compilation *c, uint32_t k, Text *out)
         Text type;
         text_init(&type, c->arena);
         dump_type(&type, &g->dims, node->dtype, node->rank, node->shape);
-        text_printf(out, "%-22s %-10s ", type.at, residence_name(v->residence));
+        text_printf(out, "%-22s %-10s ", type.at, report_residence(nest, n));
         if (residence_is_stored(v->residence)) {
             report_bytes(out, v->bytes);
         }
         if (node->acc != node->dtype) {
             text_printf(out, ", accumulated in %s", dtype_name(node->acc));
         }
-        if (v->reason != NULL) {
-            text_printf(out, "; %s", v->reason);
-        }
-        text_char(out, '\n');
+        const char *reason = report_reason(c, k, n);
+        text_printf(out, "%s%s\n", reason == NULL ? "" : "; ", reason == NULL ? "" : reason);
     }
 }
 
@@ -185,6 +206,30 @@ void compilation_report(const Compilation *c, Text *out)
 
 /* ---- JSON ---- */
 
+/* The level of blocks, and the sizes of open dims at which what grows leaves it. */
+static void json_stays(const Compilation *c, const Nest *nest, NodeRef n, Text *out)
+{
+    const Machine *m = c->target->machine;
+    int64_t capacity = machine_tile_capacity(m);
+    const DimTable *dims = &nest->graph->dims;
+    Residence r = nest->values[n].residence;
+    bool first = true;
+    for (uint32_t d = 0; d < dims->list.n && capacity > 0; d++) {
+        bool memory = r == RESIDE_TILE || r == RESIDE_WORKSPACE;
+        if (memory && nest_grows_with(nest, n, (int32_t)d)) {
+            text_put(out, first ? ", \"stays_in\": " : ", ");
+            if (first) {
+                text_json(out, m->level[m->tile_level].name);
+                text_put(out, ", \"up_to\": {");
+            }
+            text_json(out, dims->list.at[d].name->text);
+            text_printf(out, ": %lld", (long long)nest_stays_to(nest, n, (int32_t)d, capacity));
+            first = false;
+        }
+    }
+    text_put(out, first ? "" : "}");
+}
+
 static void json_value(const Compilation *c, uint32_t k, NodeRef n, Text *out)
 {
     const Nest *nest = c->nests[k];
@@ -205,12 +250,14 @@ static void json_value(const Compilation *c, uint32_t k, NodeRef n, Text *out)
             text_json(out, dim.at);
         }
     }
-    text_printf(out, "], \"residence\": \"%s\", \"bytes\": %lld", residence_name(v->residence),
+    text_printf(out, "], \"residence\": \"%s\", \"bytes\": %lld", report_residence(nest, n),
                 (long long)(residence_is_stored(v->residence) ? v->bytes : 0));
-    if (v->reason != NULL) {
+    const char *reason = report_reason(c, k, n);
+    if (reason != NULL) {
         text_put(out, ", \"reason\": ");
-        text_json(out, v->reason);
+        text_json(out, reason);
     }
+    json_stays(c, nest, n, out);
     text_char(out, '}');
 }
 

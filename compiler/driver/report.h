@@ -8,6 +8,10 @@
 
 /* What a value is called. */
 const char *report_value_name(const Graph *g, NodeRef n, Arena *arena);
+/* "tile", "workspace", ...; what grows with an open dim is a "block". */
+const char *report_residence(const Nest *nest, NodeRef n);
+/* Why it is in memory, and up to which sizes it stays on chip all the same; null: nothing to say. */
+const char *report_reason(const Compilation *c, uint32_t kernel, NodeRef n);
 /* In the largest unit of which there is one. */
 void report_bytes(Text *out, int64_t bytes);
 

@@ -70,9 +70,10 @@ static void html_row(const Compilation *c, uint32_t k, NodeRef n, Text *out)
     text_printf(out, "<tr class=\"%s\"><td>", classes[v->residence]);
     html_text(out, str_from(report_value_name(nest->graph, n, c->arena)));
     text_printf(out, "</td><td>%s</td><td>%s</td><td class=\"n\">%lld</td><td>",
-                dtype_name(graph_node(nest->graph, n)->dtype), residence_name(v->residence),
+                dtype_name(graph_node(nest->graph, n)->dtype), report_residence(nest, n),
                 (long long)(residence_is_stored(v->residence) ? v->bytes : 0));
-    html_text(out, str_from(v->reason == NULL ? "" : v->reason));
+    const char *reason = report_reason(c, k, n);
+    html_text(out, str_from(reason == NULL ? "" : reason));
     text_put(out, "</td></tr>\n");
 }
 
@@ -83,7 +84,7 @@ static void html_table(const Compilation *c, uint32_t k, Text *out)
     html_text(out, str_from(nest->graph->name->text));
     text_put(out, ": where every value "
                   "lives</h2>\n<table><tr><th>value</th><th>type</th><th>lives in</th>"
-                  "<th>bytes</th><th>why not on chip</th></tr>\n");
+                  "<th>bytes</th><th>why not on chip, or how long</th></tr>\n");
     for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
         Op op = graph_node(nest->graph, n)->op;
         if (nest->values[n].residence != RESIDE_NONE && op != OP_CONST && op != OP_EXTENT) {

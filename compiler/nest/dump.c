@@ -80,10 +80,6 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
         text_printf(out, " in %%%u", value->in_place);
     }
     text_put(out, item->again ? " again" : "");
-    if (value->reason != NULL) {
-        text_char(out, ' ');
-        text_quoted(out, str_from(value->reason));
-    }
     if (value->blocking != NULL) {
         text_char(out, ' ');
         blocking_dump(value->blocking, put_label, NULL, out);

@@ -91,14 +91,13 @@ typedef struct NestValue {
     NodeRef in_place; /* RESIDE_TILE, RESIDE_WORKSPACE: it takes this value's place, element by
                          element; or NODE_NONE */
     const Blocking
-        *blocking;      /* of a contraction, over the labels that its loops leave more than
+        *blocking; /* of a contraction, over the labels that its loops leave more than
                                  one position of; null: plain loops */
-    const char *reason; /* RESIDE_WORKSPACE: why; else null */
-    uint32_t item;      /* its leaf, or NEST_NONE */
-    uint32_t home;      /* loop in whose body the block lives; NEST_NONE: the kernel's */
-    uint32_t fold;      /* outermost loop around the leaf that it folds over, or NEST_NONE */
-    uint32_t last;      /* last item that reads it (its leaf when none does) */
-    int64_t bytes;      /* where it lives, for typical extents; saturating */
+    uint32_t item; /* its leaf, or NEST_NONE */
+    uint32_t home; /* loop in whose body the block lives; NEST_NONE: the kernel's */
+    uint32_t fold; /* outermost loop around the leaf that it folds over, or NEST_NONE */
+    uint32_t last; /* last item that reads it (its leaf when none does) */
+    int64_t bytes; /* where it lives, for typical extents; saturating */
 } NestValue;
 
 /* For typical extents; price.c says how. */
@@ -172,7 +171,28 @@ Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
 Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                   uint32_t effort);
 
-/* Warns -Wspill for every value in the workspace (bytes for typical extents, reason). */
-void nest_warn_spills(Ctx *ctx, const Nest *nest);
+/* ---- spill.c ---- */
+/* Does the block of a stored value, where it lives, grow with this open dim; with any? */
+bool nest_grows_with(const Nest *nest, NodeRef n, int32_t dim);
+bool nest_grows(const Nest *nest, NodeRef n);
+/* The largest size of the open dim at which the block takes no more than `bytes`, the others being typical. */
+int64_t nest_stays_to(const Nest *nest, NodeRef n, int32_t dim, int64_t bytes);
+
+/* ---- warn.c ---- */
+/* "stays in L2 up to n = 512 (typical sizes else)", of blocks that grow; else null. */
+const char *nest_stays_words(Arena *arena, const Nest *nest, const Machine *machine, NodeRef n);
+
+/* Of a value in the workspace, in words, from the tree as it is. */
+typedef struct NestSpill {
+    NodeRef reader;    /* that shares no loop with the writer, or NODE_NONE */
+    const char *why;   /* no loop holds the value */
+    const char *size;  /* all of it is not on chip, or null */
+    const char *avoid; /* what would help, or null */
+} NestSpill;
+NestSpill nest_spill(Arena *arena, const Nest *nest, const Machine *machine, NodeRef n);
+
+/* Warns -Wspill for values in the workspace, but not for those that grow and stay in the level of blocks at typical extents; and for
+ * blocks that grow and are larger then than any level. */
+void nest_warn_spills(Ctx *ctx, const Nest *nest, const Machine *machine);
 
 #endif

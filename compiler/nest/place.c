@@ -39,7 +39,6 @@ static bool place_result(Arena *arena, const NestFacts *f, const uint32_t *top, 
         v->result = k;
     } else {
         v->residence = RESIDE_WORKSPACE;
-        v->reason = "the parameter it updates is still read elsewhere";
     }
     return true;
 }
@@ -69,8 +68,6 @@ static void place_crossing(const NestFacts *f, const Machine *machine, NestValue
         bool fits = machine != NULL && !is_open(node) && sat_add(used, bytes) <= capacity / 2;
         used = fits ? sat_add(used, bytes) : used;
         v->residence = fits ? RESIDE_TILE : RESIDE_WORKSPACE;
-        v->reason =
-            fits ? NULL : "what reads it shares no loop with it, or their blocks do not fit";
     }
 }
 

@@ -174,10 +174,6 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
         return false;
     }
     bool again = cursor_take(&c, TERM_NAME, "again");
-    if (cursor_is(&c, TERM_STRING, NULL)) {
-        value->reason = cursor_peek(&c)->text->text;
-        (void)cursor_take(&c, TERM_STRING, NULL);
-    }
     const Node *node = graph_node(r->g, n);
     tree_leaf(r->arena, &r->tree, depth, n, again);
     return blocking_read(&c, r->arena, label_named, &node, &value->blocking) &&

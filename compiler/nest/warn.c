@@ -1,25 +1,554 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* -Wspill: values that go to memory although nobody asked for it. */
-#include "nest/nest.h"
+/* -Wspill: values that go to memory although nobody asked for it; why, and what would avoid it, in words. */
+#include "dump/text.h"
+#include "nest/spill.h"
 
-void nest_warn_spills(Ctx *ctx, const Nest *nest)
+typedef struct Words {
+    Arena *arena;
+    const Nest *nest;
+    const Machine *machine;
+    const NestFacts *f;
+    NodeRef n;
+    NestSpill *out;
+} Words;
+
+/* ---- names ---- */
+
+/* Of the value, or of the result that it is. */
+static const char *name_of(const Graph *g, NodeRef n)
+{
+    const Node *node = graph_node(g, n);
+    for (uint32_t k = 0; k < g->results.n && node->name == NULL; k++) {
+        if (g->results.at[k].node == n) {
+            return g->results.at[k].name->text;
+        }
+    }
+    return node->name == NULL ? NULL : node->name->text;
+}
+
+/* 'T', or what the value is a part of: the first one after it that has a name. */
+static const char *quoted(const Words *w, NodeRef n)
+{
+    const Graph *g = w->nest->graph;
+    NodeRef at = n;
+    while (at < g->nodes.n && name_of(g, at) == NULL) {
+        NodeRef next = at + 1;
+        bool reads = false;
+        for (; next < g->nodes.n && !reads; next++) {
+            for (uint32_t k = 0; k < graph_node(g, next)->n_operands; k++) {
+                reads |= graph_node(g, next)->operand[k] == at;
+            }
+        }
+        at = reads ? next - 1 : NODE_NONE;
+    }
+    if (at >= g->nodes.n) {
+        return "an intermediate";
+    }
+    return str_format(w->arena, at == n ? "'%s'" : "a part of '%s'", name_of(g, at));
+}
+
+static void put_list(Text *t, uint32_t k, uint32_t n)
+{
+    text_put(t, k == 0 ? "" : k + 1 == n ? " and " : ", ");
+}
+
+/* "a and b of it[a,b]" */
+static void put_dims(const Words *w, const bool *which, Text *t)
+{
+    const Node *node = graph_node(w->nest->graph, w->n);
+    uint32_t n = 0, k = 0;
+    for (uint32_t d = 0; d < node->rank; d++) {
+        n += which[d];
+    }
+    for (uint32_t d = 0; d < node->rank; d++) {
+        if (which[d]) {
+            put_list(t, k++, n);
+            dump_label(t, (int32_t)d);
+        }
+    }
+    text_printf(t, " of %s[", node->name == NULL ? "it" : node->name->text);
+    for (uint32_t d = 0; d < node->rank; d++) {
+        text_put(t, d == 0 ? "" : ",");
+        dump_label(t, (int32_t)d);
+    }
+    text_put(t, "]");
+}
+
+static void put_bytes(Text *out, int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    uint32_t u = 0;
+    double v = (double)bytes;
+    while (v >= 1024 && u < 6) {
+        v /= 1024;
+        u++;
+    }
+    text_printf(out, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
+}
+
+static const MemoryLevel *tile_level(const Machine *m)
+{
+    return &m->level[m->tile_level];
+}
+
+/* ---- readers ---- */
+
+/* Does the tree have a loop around the writer, outside of its fold, and the reader? */
+static bool share_loop(const Nest *nest, NodeRef writer, NodeRef reader)
+{
+    const NestValue *v = &nest->values[writer];
+    uint32_t from =
+        v->fold == NEST_NONE ? nest->items[v->item].parent : nest->items[v->fold].parent;
+    for (; from != NEST_NONE; from = nest->items[from].parent) {
+        uint32_t at = nest->items[nest->values[reader].item].parent;
+        while (at != NEST_NONE && at != from) {
+            at = nest->items[at].parent;
+        }
+        if (at == from) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const Use *use_of(const NestFacts *f, NodeRef reader, NodeRef n, uint32_t skip)
+{
+    for (uint32_t i = 0; i < f->uses[reader].list.n; i++) {
+        const Use *use = &f->uses[reader].list.at[i];
+        if (use->node == n && skip-- == 0) {
+            return use;
+        }
+    }
+    return NULL;
+}
+
+/* The values that read it, in order; those that share no loop with it alone when `far`. */
+static uint32_t readers_of(const Words *w, bool far, NodeRef *out)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < w->f->n_stored; k++) {
+        NodeRef r = w->f->stored[k];
+        if (use_of(w->f, r, w->n, 0) != NULL && !(far && share_loop(w->nest, w->n, r))) {
+            out[n++] = r;
+        }
+    }
+    return n;
+}
+
+/* ---- why no loop is possible ---- */
+
+/* "[a,b]" of the second reading in the letters of the first; false when they read alike. */
+static bool put_orders(const Words *w, NodeRef reader, Text *t)
+{
+    const Node *node = graph_node(w->nest->graph, w->n);
+    const Use *first = use_of(w->f, reader, w->n, 0), *other = NULL;
+    bool differ = false;
+    for (uint32_t k = 1; first != NULL && !differ; k++) {
+        other = use_of(w->f, reader, w->n, k);
+        if (other == NULL) {
+            return false;
+        }
+        for (uint32_t d = 0; d < node->rank; d++) {
+            differ |= other->access.index[d].label != first->access.index[d].label;
+        }
+    }
+    int32_t letter = (int32_t)node->rank;
+    const char *name = node->name == NULL ? "it" : node->name->text;
+    for (uint32_t pass = 0; differ && pass < 2; pass++) {
+        text_printf(t, pass == 0 ? "%s[" : " and %s[", name);
+        for (uint32_t d = 0; d < node->rank; d++) {
+            int32_t at = (int32_t)d;
+            if (pass == 1) {
+                at = -1;
+                for (uint32_t e = 0; e < node->rank; e++) {
+                    bool same = first->access.index[e].label == other->access.index[d].label;
+                    at = at < 0 && same ? (int32_t)e : at;
+                }
+                at = at < 0 ? letter++ : at;
+            }
+            text_put(t, d == 0 ? "" : ",");
+            dump_label(t, at);
+        }
+        text_put(t, "]");
+    }
+    return differ;
+}
+
+static void put_barrier(const Words *w, const NestBarrier *b, NodeRef reader, const bool *dims,
+                        Text *t)
+{
+    switch (b->kind) {
+    case BARRIER_FOLD:
+        text_printf(t, "%s waits for %s, which folds ", quoted(w, reader), quoted(w, b->at));
+        put_dims(w, dims, t);
+        break;
+    case BARRIER_ORDERS:
+        text_printf(t, "%s reads ", quoted(w, b->at));
+        if (!put_orders(w, b->at, t)) {
+            text_put(t, "it and what is made of it along different indices: ");
+            put_dims(w, dims, t);
+        }
+        break;
+    case BARRIER_DIAGONAL:
+        text_printf(t, "%s reads a diagonal along ", quoted(w, b->at));
+        put_dims(w, dims, t);
+        break;
+    case BARRIER_POSITION:
+        text_printf(t, "%s reads one position of ", quoted(w, b->at));
+        put_dims(w, dims, t);
+        break;
+    case BARRIER_NONE:
+        break;
+    }
+}
+
+static const char *hint_of(const Words *w, const NestBarrier *b)
+{
+    switch (b->kind) {
+    case BARRIER_FOLD:
+        return str_format(w->arena,
+                          "use %s later, on a sum or contraction of what reads it now",
+                          quoted(w, b->at));
+    case BARRIER_DIAGONAL:
+        return "compute the diagonal by a statement of its own";
+    case BARRIER_ORDERS:
+    case BARRIER_POSITION:
+    case BARRIER_NONE:
+        break;
+    }
+    return "read it in one order of indices";
+}
+
+/* Every barrier once, with its dimensions; three say enough. */
+static void put_barriers(Words *w, const NestBarrier *dim, NodeRef reader, Text *t)
+{
+    uint32_t rank = graph_node(w->nest->graph, w->n)->rank, parts = 0, first = 0;
+    bool *which = ARENA_ARRAY(w->arena, rank, bool), *done = ARENA_ARRAY(w->arena, rank, bool);
+    for (uint32_t d = 0; d < rank && parts < 3; d++) {
+        if (done[d] || dim[d].kind == BARRIER_NONE) {
+            continue;
+        }
+        first = parts == 0 ? d : first;
+        for (uint32_t e = 0; e < rank; e++) {
+            which[e] = dim[e].kind == dim[d].kind && dim[e].at == dim[d].at;
+            done[e] = done[e] || which[e];
+        }
+        text_put(t, parts++ == 0 ? "" : "; ");
+        put_barrier(w, &dim[d], reader, which, t);
+    }
+    w->out->reader = reader;
+    w->out->avoid = hint_of(w, &dim[first]);
+}
+
+static bool any_dim(const Words *w, const NestBarrier *dim, bool *free)
+{
+    bool any = false;
+    for (uint32_t d = 0; d < graph_node(w->nest->graph, w->n)->rank; d++) {
+        free[d] = dim[d].kind == BARRIER_NONE;
+        any |= free[d];
+    }
+    return any;
+}
+
+/* Each reader could share some loop, no loop is for all: those that may not go along every dimension. */
+static void put_split(Words *w, uint32_t n, const NodeRef *readers, NestBarrier *dim, Text *t)
+{
+    uint32_t rank = graph_node(w->nest->graph, w->n)->rank, told = 0;
+    bool *free = ARENA_ARRAY(w->arena, rank, bool);
+    text_put(t, "no loop is for all that read it");
+    for (uint32_t k = 0; k < n && told < 3; k++) {
+        bool some =
+            nest_trace(w->arena, w->f, w->n, 1, &readers[k], dim) && any_dim(w, dim, free);
+        bool all = true;
+        for (uint32_t d = 0; d < rank; d++) {
+            all &= free[d];
+        }
+        if (some && !all) {
+            text_printf(t, "%s %s may go along ", told++ == 0 ? ":" : ",",
+                        quoted(w, readers[k]));
+            put_dims(w, free, t);
+            text_put(t, " only");
+        }
+    }
+    w->out->avoid = "let all that reads it go along one index";
+}
+
+static bool in_slices(const Nest *nest, NodeRef n)
+{
+    uint32_t top = nest->values[n].item;
+    while (nest->items[top].parent != NEST_NONE) {
+        top = nest->items[top].parent;
+    }
+    for (uint32_t k = top; k < nest->items[top].end; k++) {
+        if (!nest_is_loop(&nest->items[k]) &&
+            graph_node(nest->graph, nest->items[k].node)->n_sliced > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Loops are possible: over the dimensions `free`, those without a barrier. */
+static void put_possible(Words *w, const NestBarrier *dim, const bool *free, NodeRef reader,
+                         Text *t)
+{
+    const Node *node = graph_node(w->nest->graph, w->n);
+    int64_t least = dtype_bytes(node->dtype), capacity = machine_tile_capacity(w->machine);
+    for (uint32_t d = 0; d < node->rank; d++) {
+        if (!free[d]) {
+            least = sat_mul(least, dim_typical(&w->nest->graph->dims, node->shape[d]));
+        }
+    }
+    w->out->reader = reader;
+    if (in_slices(w->nest, w->n) || in_slices(w->nest, reader)) {
+        text_printf(t, "nothing else runs in the loops of slices, and %s does not",
+                    quoted(w, in_slices(w->nest, w->n) ? reader : w->n));
+        w->out->avoid = "a larger --memory-limit needs no slices";
+        return;
+    }
+    if (capacity > 0 && least > capacity) {
+        text_put(t, "one position along ");
+        put_dims(w, free, t);
+        text_put(t, " is still a block of ");
+        put_bytes(t, least);
+        text_printf(t, ", and %s holds ", tile_level(w->machine)->name);
+        put_bytes(t, capacity);
+        text_put(t, ": ");
+        put_barriers(w, dim, reader, t);
+        return;
+    }
+    text_printf(t, "%s could share loops over ", quoted(w, reader));
+    put_dims(w, free, t);
+    text_put(t, ", and no such nest was found cheaper");
+    w->out->avoid = "--effort=N searches longer, --nest=FILE takes a nest made by hand";
+}
+
+static bool explain_loops(Words *w, Text *t)
+{
+    uint32_t n_all = 0, n_far = 0;
+    NodeRef *all = ARENA_ARRAY(w->arena, w->f->n_stored, NodeRef);
+    NodeRef *far = ARENA_ARRAY(w->arena, w->f->n_stored, NodeRef);
+    uint32_t rank = graph_node(w->nest->graph, w->n)->rank;
+    NestBarrier *dim = ARENA_ARRAY(w->arena, rank, NestBarrier);
+    bool *free = ARENA_ARRAY(w->arena, RANK_LIMIT, bool);
+    n_all = readers_of(w, false, all);
+    n_far = readers_of(w, true, far);
+    for (uint32_t k = 0; k < n_far; k++) {
+        if (!nest_trace(w->arena, w->f, w->n, 1, &far[k], dim)) {
+            text_printf(t, "%s is hundreds of values later", quoted(w, far[k]));
+            w->out->reader = far[k];
+            return true;
+        }
+        if (!any_dim(w, dim, free)) {
+            put_barriers(w, dim, far[k], t);
+            return true;
+        }
+    }
+    if (n_far == 0) {
+        return false;
+    }
+    if (n_all == 1 || !nest_trace(w->arena, w->f, w->n, n_all, all, dim)) {
+        (void)nest_trace(w->arena, w->f, w->n, 1, &far[0], dim);
+    }
+    if (any_dim(w, dim, free)) {
+        put_possible(w, dim, free, far[0], t);
+    } else {
+        w->out->reader = far[0];
+        put_split(w, n_all, all, dim, t);
+    }
+    return true;
+}
+
+/* ---- updates, results ---- */
+
+static bool explain_update(Words *w, Text *t)
+{
+    const Graph *g = w->nest->graph;
+    int32_t k = w->f->result_of[w->n], param = k < 0 ? -1 : g->results.at[k].param;
+    if (param < 0) {
+        return false;
+    }
+    const char *name = g->params.at[param].name->text;
+    for (uint32_t s = 0; s < w->f->n_stored; s++) {
+        NodeRef r = w->f->stored[s];
+        bool later = w->nest->values[r].item > w->nest->values[w->n].item;
+        for (uint32_t i = 0; i < w->f->uses[r].list.n && (later || r == w->n); i++) {
+            const Node *p = graph_node(g, w->f->uses[r].list.at[i].node);
+            if (p->op == OP_INPUT && p->param == (uint32_t)param) {
+                w->out->reader = r;
+                text_printf(t,
+                            later ? "%s reads the old '%s' after it"
+                                  : "%s reads the old '%s' elsewhere than where it writes",
+                            quoted(w, r), name);
+                w->out->avoid = "a result of its own instead of 'inout'";
+                return true;
+            }
+        }
+    }
+    text_printf(t, "the old '%s' is still read", name);
+    w->out->avoid = "a result of its own instead of 'inout'";
+    return true;
+}
+
+/* No search leaves a plain result to be copied, a nest made by hand may. */
+static bool explain_copy(Words *w, Text *t)
+{
+    const Graph *g = w->nest->graph;
+    int32_t k = w->f->result_of[w->n];
+    if (k >= 0) {
+        text_printf(t, "the nest has '%s' copied from it at the end",
+                    g->results.at[k].name->text);
+    }
+    return k >= 0;
+}
+
+/* ---- the whole ---- */
+
+const char *nest_stays_words(Arena *arena, const Nest *nest, const Machine *machine, NodeRef n)
 {
     const Graph *g = nest->graph;
+    int64_t capacity = machine_tile_capacity(machine);
+    uint32_t count = 0;
+    Text t;
+    text_init(&t, arena);
+    for (uint32_t k = 0; k < g->dims.list.n && capacity > 0; k++) {
+        if (nest_grows_with(nest, n, (int32_t)k)) {
+            text_put(&t, count == 0 ? "stays in " : " or ");
+            text_printf(&t, count++ == 0 ? "%s up to " : "", tile_level(machine)->name);
+            text_printf(&t, "%s = %lld", g->dims.list.at[k].name->text,
+                        (long long)nest_stays_to(nest, n, (int32_t)k, capacity));
+        }
+    }
+    text_put(&t, count > 0 ? " (typical sizes else)" : "");
+    return count == 0 ? NULL : t.at;
+}
+
+/* Why it is not whole on chip either. */
+static const char *explain_size(const Words *w)
+{
+    int64_t capacity = machine_tile_capacity(w->machine), used = 0;
+    const Graph *g = w->nest->graph;
+    const char *stays = nest_stays_words(w->arena, w->nest, w->machine, w->n);
+    if (stays != NULL || capacity == 0) {
+        return stays;
+    }
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const NestValue *v = &w->nest->values[n];
+        used = v->residence == RESIDE_TILE && v->home == NEST_NONE ? sat_add(used, v->bytes)
+                                                                   : used;
+    }
+    Text t;
+    text_init(&t, w->arena);
+    text_put(&t, "all of it is ");
+    put_bytes(&t, nest_node_bytes(g, w->n));
+    text_printf(&t, ", and %s has ", tile_level(w->machine)->name);
+    put_bytes(&t, capacity / 2);
+    text_put(&t, " for such values");
+    if (used > 0) {
+        text_put(&t, ", of which ");
+        put_bytes(&t, used);
+        text_put(&t, " are taken");
+    }
+    return t.at;
+}
+
+NestSpill nest_spill(Arena *arena, const Nest *nest, const Machine *machine, NodeRef n)
+{
+    const Graph *g = nest->graph;
+    NestSpill out = {.reader = NODE_NONE};
+    Residence *residence = ARENA_ARRAY(arena, g->nodes.n, Residence);
+    for (NodeRef k = 0; k < g->nodes.n; k++) {
+        Residence r = nest->values[k].residence;
+        residence[k] = residence_is_stored(r) ? RESIDE_WORKSPACE : r;
+    }
+    NestFacts f;
+    nest_facts_of(arena, g, residence, &f);
+    Words w = {arena, nest, machine, &f, n, &out};
+    Text t;
+    text_init(&t, arena);
+    if (!explain_update(&w, &t) && !explain_copy(&w, &t)) {
+        out.size = explain_size(&w);
+        if (!explain_loops(&w, &t)) {
+            text_put(&t, "the nest says so: all that read it share a loop with it");
+        }
+    }
+    out.why = t.at;
+    if (out.size != NULL && nest_grows(nest, n) && nest->values[n].home == NEST_NONE) {
+        out.avoid = "-D makes the extents known: what is small then stays on chip";
+    }
+    return out;
+}
+
+static void warn_spill(Ctx *ctx, const Nest *nest, const Machine *machine, NodeRef n)
+{
+    const Node *node = graph_node(nest->graph, n);
+    Words w = {.arena = &ctx->arena, .nest = nest};
+    Diagnostic *d =
+        diag_warning(&ctx->diags, W_SPILL, node->span, "%s goes to memory: %lld bytes%s",
+                     quoted(&w, n), (long long)nest_node_bytes(nest->graph, n),
+                     nest_grows(nest, n) ? " for the typical extents" : "");
+    if (d == NULL || d == ctx->diags.dropped) {
+        return;
+    }
+    NestSpill s = nest_spill(&ctx->arena, nest, machine, n);
+    if (s.reader != NODE_NONE) {
+        diag_mark(d, graph_node(nest->graph, s.reader)->span, "read here");
+    }
+    diag_because(d, "%s%s%s", s.why, s.size == NULL ? "" : "; ", s.size == NULL ? "" : s.size);
+    diag_help(d, "%s%s%s%s", s.avoid == NULL ? "" : s.avoid, s.avoid == NULL ? "" : "; ",
+              node->name == NULL
+                  ? ""
+                  : str_format(&ctx->arena, "'spill %s;' in the kernel or ", node->name->text),
+              "-Wno-spill silences this");
+}
+
+/* The last level before memory. */
+static const MemoryLevel *last_level(const Machine *m)
+{
+    const MemoryLevel *last = tile_level(m);
+    for (uint32_t k = 0; k < m->n_levels; k++) {
+        last = m->level[k].capacity > last->capacity ? &m->level[k] : last;
+    }
+    return last;
+}
+
+/* A block in loops that is in memory at typical extents, although the nest has it on chip. */
+static void warn_block(Ctx *ctx, const Nest *nest, const Machine *machine, NodeRef n)
+{
+    const Node *node = graph_node(nest->graph, n);
+    const MemoryLevel *last = last_level(machine);
+    Words w = {.arena = &ctx->arena, .nest = nest};
+    Diagnostic *d = diag_warning(
+        &ctx->diags, W_SPILL, node->span,
+        "%s goes to memory: blocks of %lld bytes for the typical extents, %s holds %lld",
+        quoted(&w, n), (long long)nest->values[n].bytes, last->name, (long long)last->capacity);
+    if (d != NULL && d != ctx->diags.dropped) {
+        diag_because(d, "it %s", nest_stays_words(&ctx->arena, nest, machine, n));
+        diag_help(d,
+                  "smaller steps of the loops around it by --nest; %s-Wno-spill silences this",
+                  node->name == NULL ? ""
+                                     : str_format(&ctx->arena, "'spill %s;' in the kernel or ",
+                                                  node->name->text));
+    }
+}
+
+void nest_warn_spills(Ctx *ctx, const Nest *nest, const Machine *machine)
+{
+    const Graph *g = nest->graph;
+    int64_t capacity = machine_tile_capacity(machine);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
         const NestValue *v = &nest->values[n];
-        if (v->residence != RESIDE_WORKSPACE || node->allow_spill || node->rank == 0) {
+        bool grows = residence_is_stored(v->residence) && nest_grows(nest, n);
+        bool small = grows && capacity > 0 && v->bytes <= capacity;
+        if (node->allow_spill || node->rank == 0 || small) {
             continue;
         }
-        const char *name = node->name == NULL ? "an intermediate" : node->name->text;
-        Diagnostic *d =
-            diag_warning(&ctx->diags, W_SPILL, node->span,
-                         "%s%s%s goes to memory: %lld bytes for the typical extents",
-                         node->name == NULL ? "" : "'", name, node->name == NULL ? "" : "'",
-                         (long long)nest_node_bytes(g, n));
-        if (d != NULL && v->reason != NULL) {
-            diag_help(d, "%s%s", v->reason,
-                      node->name == NULL ? "" : "; 'spill NAME' in the kernel allows it");
+        if (v->residence == RESIDE_WORKSPACE) {
+            warn_spill(ctx, nest, machine, n);
+        } else if (v->residence == RESIDE_TILE && grows && capacity > 0 &&
+                   v->bytes > last_level(machine)->capacity) {
+            warn_block(ctx, nest, machine, n);
         }
     }
 }

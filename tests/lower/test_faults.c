@@ -57,7 +57,7 @@ static const Good goods[] = {
      "  dim m ~ 8\n  param inout @C : i64[m,m]\n  %0 = input @C : i64[m,m]\n"
      "  %1 = reduce.sum %0[a,b] -> [b] : i64[m]\n"
      "  %2 = add %0[a,b], %1[b] -> [a,b] : i64[m,m]\n  update @C = %2\n",
-     "nest {\n  axis i [%2[a]]\n  %1 workspace \"it is read later\"\n"
+     "nest {\n  axis i [%2[a]]\n  %1 workspace\n"
      "  for i step 2 {\n    %2 result 0\n  }\n}\n"},
     {"again",
      SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n"
@@ -137,8 +137,8 @@ static const Fault nest_faults[] = {
     {"one label on two axes", "two orders", "axis j [%1[c], %2[c]]", "axis j [%1[a], %2[c]]",
      BY_NEST, "one index on two axes"},
     {"a parameter overwritten while each iteration reads it all", "update",
-     "  %1 workspace \"it is read later\"\n  for i step 2 {\n",
-     "  for i step 2 {\n    %1 tile again\n", BY_NEST, "still read"},
+     "  %1 workspace\n  for i step 2 {\n", "  for i step 2 {\n    %1 tile again\n", BY_NEST,
+     "still read"},
     {"what is computed again is read outside", "again", "    %2 result 0\n  }\n  %3 result 1\n",
      "    %3 result 1 again\n  }\n  %2 result 0\n", BY_NEST,
      "outside of the loop that computes it again"},

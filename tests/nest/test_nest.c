@@ -193,8 +193,7 @@ static void what_shares_no_loop_and_does_not_fit_is_a_spill(void **state)
                        "  %3 = einsum %1[a,b], %1[c,a] -> [c,b] : f64[n,n]\n"
                        "  result @x = %2\n  result @y = %3\n");
     assert_int_equal(c->nest->values[1].residence, RESIDE_WORKSPACE);
-    assert_non_null(c->nest->values[1].reason);
-    nest_warn_spills(&c->ctx, c->nest);
+    nest_warn_spills(&c->ctx, c->nest, &machine);
     assert_int_equal(c->ctx.diags.list.n, 1);
     assert_int_equal(c->ctx.diags.list.at[0]->code, W_SPILL);
     assert_string_equal(c->ctx.diags.list.at[0]->message,
