@@ -2,6 +2,8 @@
 /* See tool.h. The only place that prints messages and decides exit statuses. */
 #include "driver/tool.h"
 
+#include "driver/explain.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,18 +42,6 @@ bool tool_read(ToolRun *t, const char *path, Str *out)
 static void flush(FILE *to, const Text *text)
 {
     (void)fwrite(text->at, 1, text->n, to);
-}
-
-static int explain(const char *code)
-{
-    for (DiagCode k = 0; k < DIAG_COUNT; k++) {
-        if (strcmp(diag_code_text(k), code) == 0) {
-            printf("%s: %s\n", code, diag_code_about(k));
-            return 0;
-        }
-    }
-    fprintf(stderr, "tdslc: error: no message has the code '%s'\n", code);
-    return 2;
 }
 
 static bool set_warnings(ToolRun *t)
@@ -146,7 +136,13 @@ int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
     } else if (option_given(&t.options, OPT_VERSION)) {
         printf("%s %s\n", tool_name(tool), TDSL_VERSION);
     } else if (option_given(&t.options, OPT_EXPLAIN)) {
-        status = explain(option_last(&t.options, OPT_EXPLAIN, ""));
+        const char *code = option_last(&t.options, OPT_EXPLAIN, "");
+        if (explain_code(code, &help)) {
+            flush(stdout, &help);
+        } else {
+            fprintf(stderr, "tdslc: error: no message has the code '%s'\n", code);
+            status = 2;
+        }
     } else {
         status = answer(&t, run);
     }
