@@ -176,6 +176,9 @@ int64_t home_enter(Lower *l, BufRef buf)
     bool vector = b->rank == 1 && b->extent[0].n >= LONG_VECTOR && only_vectors(l->from, buf);
     if (vector || l->tried.away[buf] || bytes > l->room.home_limit - l->room.home_bytes) {
         home_in_hbm(l, buf);
+        bool full = !vector && !l->tried.away[buf];
+        l->home[buf].wanted = full ? bytes : 0;
+        l->home[buf].left = l->room.home_limit - l->room.home_bytes;
         bytes = 0;
     }
     home_make(l, buf);

@@ -12,6 +12,7 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
     }
     pair_find(&first);
     first.tried.away = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
+    first.tried.why = ARENA_ARRAY(arena, k->bufs.n + 1, Away);
     first.task.body = k->body;
     first.task.n_body = k->n_body;
     first.task.most = target->machine->max_instructions;

@@ -49,6 +49,7 @@ typedef struct Home {
     uint32_t pdim; /* dimension on partitions (on chip, rank > 0) */
     int64_t chunks, chunk_stride;
     int64_t stride[NKI_DIMS]; /* on chip: elements on the free axis; HBM: of the flat tensor */
+    int64_t wanted, left;     /* not on chip for want of room: bytes of a partition */
     uint64_t version;
 } Home;
 
@@ -106,11 +107,25 @@ typedef struct Task {
     int64_t most;         /* instructions */
 } Task;
 
+/* What a block on chip cannot give a statement, that a DMA from HBM can. */
+typedef enum AwayKind {
+    AWAY_DIAGONAL, /* a diagonal of partitions */
+    AWAY_ACROSS,   /* rows from two groups of 128 partitions as one */
+    AWAY_BOOL,     /* booleans turned */
+    AWAY_OTHER     /* several indices on partitions, of which it has one there, and the like */
+} AwayKind;
+
+typedef struct Away {
+    AwayKind kind;
+    const Stmt *stmt;
+} Away;
+
 /* How it goes. */
 typedef struct Tried {
     int64_t count; /* instructions so far */
     bool failed, too_many;
-    bool *away; /* [from->bufs]: not to be kept on chip; set by a try, for the next one */
+    bool *away; /* [from->bufs]: not to be kept on chip; set by a try, for the next one, */
+    Away *why;  /* [from->bufs] and for what */
     bool again; /* the try ended for that */
 } Tried;
 
@@ -268,7 +283,7 @@ typedef struct Evaluation {
 TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
 
 /* ---- spill.c: -Wspill ---- */
-void spill_warn(const Lower *l, BufRef buf, const char *why);
-void spill_warn_all(const Lower *l); /* of a finished try */
+void spill_warn_crossing(const Lower *l, BufRef buf); /* of a kernel of several programs */
+void spill_warn_all(const Lower *l);                  /* of a finished try */
 
 #endif

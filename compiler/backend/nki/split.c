@@ -55,6 +55,7 @@ static Lower lower_for_part(const Split *s, Arena *arena, const Part *p)
     l.task.n_limits = p->limits.n;
     l.task.crossing = s->crossing;
     l.tried.away = ARENA_ARRAY(arena, s->from->bufs.n + 1, bool);
+    l.tried.why = ARENA_ARRAY(arena, s->from->bufs.n + 1, Away);
     for (uint32_t i = 0; i < s->from->args.n; i++) {
         l.tried.away[s->from->args.at[i].buf] = true;
     }
@@ -583,7 +584,7 @@ Kernel *lower_split(const Lower *l)
         diag_help(d, "they run in order as one call; what crosses a cut goes through memory");
         for (uint32_t b = 0; b < l->from->bufs.n; b++) {
             if (s.crossing[b]) {
-                spill_warn(l, b, "one program of the kernel hands it to another");
+                spill_warn_crossing(l, b);
             }
         }
     }

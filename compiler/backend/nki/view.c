@@ -628,6 +628,11 @@ static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const B
     TileView tile = tile_new(l, l->from->bufs.at[x->buf].name->text, t, SPACE_TILE, np, nf);
     if (misses || across || (!straight && (t == DTYPE_BOOL || (rows > 1 && on_p)))) {
         l->tried.away[x->buf] = l->tried.again = l->tried.failed = true; /* any DMA does it */
+        AwayKind kind = rows > 1 && is_diagonal(x, h->pdim) ? AWAY_DIAGONAL
+                        : across && !misses                 ? AWAY_ACROSS
+                        : t == DTYPE_BOOL && !misses        ? AWAY_BOOL
+                                                            : AWAY_OTHER;
+        l->tried.why[x->buf] = (Away){kind, l->now.stmt};
     } else if (straight) {
         gather_rows(l, x, f, box, tile, rows);
     } else if (lp >= 0 && labels_have(f, (uint32_t)lp)) {
