@@ -15,7 +15,7 @@
  *
  * Nothing outside the folder changes: the build finds target.c and makes the driver's table
  * from what it finds. */
-#include "loop/loop.h"
+#include "loop/walk.h"
 #include "target/target.h"
 
 extern const Target target_null;
@@ -30,10 +30,32 @@ static const Machine machine = {
     .overwrites = true,
 };
 
+/* Levels are decisions for a back end to obey; nothing of them is left in a legal kernel. */
+static void drop_levels(Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        body[i]->blocking = NULL;
+        if (stmt_has_body(body[i])) {
+            drop_levels(body[i]->body, body[i]->n_body);
+        }
+    }
+}
+
 static Kernel *legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     (void)ctx; /* nothing is refused */
     Kernel *legal = kernel_like(arena, k);
+    BufRef *buf = ARENA_ARRAY(arena, k->bufs.n, BufRef);
+    VarRef *var = ARENA_ARRAY(arena, k->vars.n, VarRef);
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        buf[b] = b;
+    }
+    for (uint32_t v = 0; v < k->vars.n; v++) {
+        var[v] = v;
+    }
+    StmtCopy copy = {.arena = arena, .from = k, .buf = buf, .var = var};
+    legal->body = stmts_copy(&copy, k->body, k->n_body);
+    drop_levels(legal->body, legal->n_body);
     legal->form = LOOP_LEGAL;
     legal->target = target->name;
     return legal;
