@@ -703,7 +703,7 @@ static void test_the_answer_depends_on_the_seed_only(void **state)
     /* Fixed numbers, for every compiler; a change of the search changes them knowingly. */
     assert_string_equal(search(&p, (PathOptions){.effort = 1}).costs.multiply_adds,
                         "204317604");
-    assert_string_equal(r.costs.multiply_adds, "217140912");
+    assert_string_equal(r.costs.multiply_adds, "217142208");
 }
 
 static void test_an_interrupted_search_keeps_its_best(void **state)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a search runs: what it says of its steps, what an interruption leaves, and that every
  * effort begins with what the least does. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -138,6 +139,16 @@ static void test_an_interrupted_search_keeps_its_best(void **state)
         assert_true(r.costs.log10_multiply_adds <= greedy.costs.log10_multiply_adds);
         assert_true(r.costs.log10_multiply_adds < told.at[calls - 1].log10_cost + 1e-4);
     }
+    PathOptions sliced = {.effort = 100, .memory_limit = 16};
+    for (uint32_t calls = 8; calls < 40; calls += 10) { /* some of them among the slices */
+        told.stop_after = calls;
+        PathResult r = run(&p, sliced, &told);
+        assert_true(r.interrupted && strtod(r.costs.largest, NULL) <= 16.0);
+        const PathProgress *last = &told.at[calls - 1];
+        assert_true(strcmp(last->strategy, "slice") != 0 ||
+                    r.costs.log10_multiply_adds < last->log10_cost + 1e-4);
+    }
+    assert_string_equal(told.at[told.n - 1].strategy, "slice");
     PathProblem hard = nets_regular(&ctx.arena, 24, 3, 2, 7); /* the exact one stops too */
     told.stop_after = 3;
     PathResult r = run(&hard, (PathOptions){.search = "exact", .effort = 1}, &told);
