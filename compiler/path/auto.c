@@ -408,7 +408,9 @@ static void auto_stage(Search *s, const Net *net, uint64_t unit, uint32_t units,
     bool narrow = is_narrow(s, net, &pool);
     if (narrow) {
         uint64_t enough = units * (NARROW_BASE + (uint64_t)NARROW_EACH * net->n);
-        budget = budget < enough ? budget : enough;
+        enough = budget < enough ? budget : enough;
+        s->planned -= budget - enough;
+        budget = enough;
         most = budget / 4;
     }
     starts_more(s, net, &starts, &pool, budget, most, first);
@@ -421,7 +423,7 @@ static void auto_stage(Search *s, const Net *net, uint64_t unit, uint32_t units,
         improve(s, net, &starts, best, &pool, budget);
     }
     pool_join(best, net, &pool);
-    search_reach(s, base + (uint64_t)RUNS_MOST * net->n + units * unit);
+    search_reach(s, base + (uint64_t)RUNS_MOST * net->n + budget);
     arena_reset(s->arena, mark);
 }
 
