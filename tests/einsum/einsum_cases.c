@@ -231,10 +231,10 @@ static bool run_good(json_t *cases, Tally *tally)
         if (b.cases.n == BATCH) {
             bool ok = run_batch(&b, tally);
             batch_release(&b);
-            batch_init(&b);
             if (!ok) {
                 return false;
             }
+            batch_init(&b);
         }
     }
     bool ok = run_batch(&b, tally);
