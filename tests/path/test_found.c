@@ -98,7 +98,8 @@ static void make_pairs(Maker *m, Kind kind, int64_t most)
             break;
         case TREE:
             if (k > 0) {
-                join(m, k, (uint32_t)rng_below(&m->rng, k), some_size(m, most));
+                int64_t size = some_size(m, most);
+                join(m, k, (uint32_t)rng_below(&m->rng, k), size);
             }
             break;
         case LATTICE:

@@ -132,8 +132,9 @@ static Number between_number(Rng *rng, DType t)
         return number_int(t, rng_below(rng, 2) == 0 ? v : -v);
     }
     if (t == DTYPE_I64) {
-        int64_t v = (halfway(rng) << rng_below(rng, 36)) + (int64_t)rng_below(rng, 3) - 1;
-        return number_int(t, v);
+        int64_t v = halfway(rng);
+        v <<= rng_below(rng, 36);
+        return number_int(t, v + (int64_t)rng_below(rng, 3) - 1);
     }
     Number x = number_real(t, between(rng));
     x.im = dtype_is_complex(t) ? number_real(t, between(rng)).re : 0;
