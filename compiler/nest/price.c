@@ -9,8 +9,10 @@
  *
  * A value whose block fits a level together with what is around it never leaves that level. A
  * statement that does not fit is read as contraction.c says that it is blocked. Time is the
- * larger of what the arithmetic takes and what each level takes, summed over leaves: a leaf
- * waits for the one before.
+ * sum of what the arithmetic takes and what the slowest level takes, summed over leaves: a leaf
+ * waits for the one before. What a leaf reads twice in the same way it touches once, and so does
+ * a body what several leaves read; a line that holds positions of labels that run one by one is
+ * met again for each of them when the lines of one position do not fit.
  *
  * The formula is that of Chimera (Zheng et al., HPCA 2023), level by level as in Welder (Shi et
  * al., OSDI 2023); lives in closed form because a nest has no other loops. */
@@ -80,10 +82,13 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
 /* An operand or the result of a leaf. */
 typedef struct Touch {
     NodeRef node;
+    const Access *access;
     bool written;
-    uint32_t home;                /* depth of its home: loops around it */
-    double block;                 /* bytes of its block */
-    double times;                 /* how often a statement that does not fit reads it */
+    uint32_t home;      /* depth of its home: loops around it */
+    double block;       /* bytes of its block */
+    double times;       /* how often a statement that does not fit reads it, */
+    double part, lines; /* and what one position of labels that run one by one touches, and
+                           how often each line is when that does not fit */
     double bytes[NEST_DEPTH + 1]; /* F(X, p) */
     double runs[NEST_DEPTH + 1];  /* of contiguous ones among them */
     bool moves[NEST_DEPTH + 1];   /* does loop p - 1 have an axis of it? */
@@ -187,7 +192,7 @@ static void add_touch(LeafPrice *l, NodeRef node, const Access *a, bool written)
 {
     const NestValue *v = &l->nest->values[node];
     Touch *t = &l->touch[l->n++];
-    *t = (Touch){.node = node, .written = written, .times = 1.0};
+    *t = (Touch){.node = node, .access = a, .written = written, .times = 1.0, .lines = 1.0};
     bool block = v->residence == RESIDE_TILE;
     t->home = block ? depth_of(l->nest, v->home) : 0;
     t->block = block ? (double)v->bytes : (double)nest_node_bytes(l->nest->graph, node);
@@ -201,20 +206,41 @@ static void add_touch(LeafPrice *l, NodeRef node, const Access *a, bool written)
     }
 }
 
+/* Is it read so already? */
+static bool is_touched(const LeafPrice *l, NodeRef node, const Access *a)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        const Touch *t = &l->touch[i];
+        bool same = t->node == node && t->access->rank == a->rank;
+        for (uint32_t d = 0; same && d < a->rank; d++) {
+            same = t->access->index[d].label == a->index[d].label &&
+                   t->access->index[d].offset == a->index[d].offset;
+        }
+        if (same) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void find_touches(Arena *scratch, LeafPrice *l)
 {
     const Node *n = graph_node(l->nest->graph, l->node);
     const UseList *u = &l->p->facts->uses[l->node];
     l->touch = ARENA_ARRAY(scratch, u->list.n + 1, Touch);
     for (uint32_t i = 0; i < u->list.n; i++) {
-        add_touch(l, u->list.at[i].node, &u->list.at[i].access, false);
+        const Use *use = &u->list.at[i];
+        if (!is_touched(l, use->node, &use->access)) {
+            add_touch(l, use->node, &use->access, false);
+        }
     }
     Index *index = ARENA_ARRAY(scratch, n->rank, Index);
     for (uint32_t d = 0; d < n->rank; d++) {
         index[d] = (Index){n->out[d], 0};
     }
-    Access out = {n->rank, index};
-    add_touch(l, l->node, &out, true);
+    Access *out = ARENA_NEW(scratch, Access);
+    *out = (Access){n->rank, index};
+    add_touch(l, l->node, out, true);
 }
 
 /* Bytes of the operand that come from the level outside of one of this capacity, and in how many
@@ -240,8 +266,41 @@ static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
         trips *= kept ? 1.0 : l->trips[p - 1];
     }
     double times = fits || t->bytes[cut] <= KEPT * capacity ? 1.0 : t->times;
+    times *= times > 0.0 && !fits && t->part > KEPT * capacity ? t->lines : 1.0;
     *runs = t->runs[cut] * trips * times;
     return t->bytes[cut] * trips * times;
+}
+
+static bool is_one_by_one(const Blocking *b, int32_t label)
+{
+    for (uint32_t r = 0; r < BLOCK_ROLES; r++) {
+        for (uint32_t i = r == BLOCK_BATCH ? 0 : 1; i < b->n_labels[r]; i++) {
+            if ((int32_t)b->label[r][i] == label) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Labels that run position by position around all else meet the same lines of memory again. */
+static void set_lines(const LeafPrice *l, const Blocking *b, const double *extent, Touch *t)
+{
+    double run = (double)dtype_bytes(graph_node(l->nest->graph, t->node)->dtype);
+    double granule = (double)l->p->machine->level[0].granule, runs = 1.0, again = 1.0;
+    bool inside = true;
+    for (uint32_t d = t->access->rank; d-- > 0;) {
+        int32_t label = t->access->index[d].label;
+        double n = label < 0 ? 1.0 : extent[label];
+        bool alone = label >= 0 && is_one_by_one(b, label);
+        again *= alone && again * run < granule ? n : 1.0;
+        inside = inside && !alone;
+        run *= inside ? n : 1.0;
+        runs *= inside || alone ? 1.0 : n;
+    }
+    double lines = run < granule ? granule / run : 1.0;
+    t->lines = again < lines ? again : lines;
+    t->part = runs * (run < granule ? granule : run);
 }
 
 /* What one execution of the leaf computes: seconds, without traffic. */
@@ -264,6 +323,9 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         l->touch[0].times = c.a_times;
         l->touch[1].times = c.b_times;
         l->touch[2].times = c.c_times;
+        for (uint32_t i = 0; i < 3; i++) {
+            set_lines(l, blocking, extent, &l->touch[i]);
+        }
         return c.seconds;
     }
     bool vector = node_is_expression(n) || contraction_has_rows(p->facts, l->node);
@@ -274,45 +336,73 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
     }
     uint32_t inner = contraction_innermost(n);
     if (inner < n->n_labels && extent[inner] > 0) { /* short loops cost their start */
-        element += p->machine->time.row / extent[inner];
+        element += p->machine->time.loop / extent[inner];
     }
     return p->machine->time.statement + count * element;
 }
 
 /* ---- all of them ---- */
 
-/* What the body of each loop touches: every leaf's operands in one iteration. */
-static double *body_bytes(Arena *scratch, const Nest *nest, LeafPrice *leaves, uint32_t n)
+/* Adds what the leaf touches in one iteration of its outermost `p` loops, each value once:
+ * `most[node]` is how much of it was added before. */
+static double add_touched(const LeafPrice *l, uint32_t p, double *most)
+{
+    double sum = 0.0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const Touch *t = &l->touch[i];
+        double more = t->bytes[p] - most[t->node];
+        sum += more > 0.0 ? more : 0.0;
+        most[t->node] += more > 0.0 ? more : 0.0;
+    }
+    return sum;
+}
+
+static void forget_touched(const LeafPrice *l, double *most)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        most[l->touch[i].node] = 0.0;
+    }
+}
+
+/* What the body of each loop touches: every value that leaves in it read or write, in one
+ * iteration. */
+static double *body_bytes(Arena *scratch, const Nest *nest, const LeafPrice *leaves, uint32_t n)
 {
     double *body = ARENA_ARRAY(scratch, nest->n_items, double);
-    for (uint32_t k = 0; k < n; k++) {
-        const LeafPrice *l = &leaves[k];
-        for (uint32_t p = 0; p < l->depth; p++) {
-            for (uint32_t i = 0; i < l->n; i++) {
-                body[l->loop[p]] += l->touch[i].bytes[p + 1];
-            }
+    double *most = ARENA_ARRAY(scratch, nest->graph->nodes.n, double);
+    for (uint32_t k = 0, first = 0; k < nest->n_items; k++) {
+        const NestItem *item = &nest->items[k];
+        while (first < n && leaves[first].item < k) {
+            first++;
+        }
+        uint32_t depth = depth_of(nest, item->parent) + 1, end = first;
+        for (; nest_is_loop(item) && end < n && leaves[end].item < item->end; end++) {
+            body[k] += add_touched(&leaves[end], depth, most);
+        }
+        for (uint32_t i = first; i < end; i++) {
+            forget_touched(&leaves[i], most);
         }
     }
     return body;
 }
 
-/* Arguments that fit a level come in once, whoever reads them. */
+/* What fits a level comes in once, whoever reads it: arguments, and results that are written. */
 static bool comes_once(const LeafPrice *l, const Touch *t, double capacity)
 {
-    return l->nest->values[t->node].item == NEST_NONE && t->block <= KEPT * capacity;
+    const NestValue *v = &l->nest->values[t->node];
+    bool outer = v->item == NEST_NONE || v->residence == RESIDE_RESULT;
+    return outer && t->block <= KEPT * capacity;
 }
 
-static void price_leaf(LeafPrice *l, const double *body, double arithmetic, bool *seen,
-                       NestCost *cost)
+static void price_leaf(LeafPrice *l, const double *body, double *most, double arithmetic,
+                       bool *seen, NestCost *cost)
 {
     const Machine *m = l->p->machine;
     double inside[NEST_DEPTH + 1], trips = 1.0, seconds;
     uint32_t last = 0;
     uint32_t nodes = l->nest->graph->nodes.n;
-    inside[0] = 0.0;
-    for (uint32_t i = 0; i < l->n; i++) {
-        inside[0] += l->touch[i].bytes[0];
-    }
+    inside[0] = add_touched(l, 0, most);
+    forget_touched(l, most);
     for (uint32_t p = 0; p < l->depth; p++) {
         inside[p + 1] = body[l->loop[p]];
         trips *= l->trips[p];
@@ -401,10 +491,11 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
         }
     }
     const double *body = body_bytes(scratch, nest, leaves, n);
+    double *most = ARENA_ARRAY(scratch, nest->graph->nodes.n, double);
     bool *seen = ARENA_ARRAY(scratch, (size_t)nest->graph->nodes.n * MACHINE_LEVELS, bool);
     for (uint32_t k = 0; k < n; k++) {
         double arithmetic = leaf_arithmetic(scratch, &leaves[k]);
-        price_leaf(&leaves[k], body, arithmetic, seen, &cost);
+        price_leaf(&leaves[k], body, most, arithmetic, seen, &cost);
     }
     count_values(scratch, nest, leaves, n, &cost);
     arena_reset(scratch, mark);

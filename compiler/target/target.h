@@ -53,6 +53,7 @@ typedef struct MachineTimes {
     double pack,
         pack_line; /* into a panel along lines of memory, and one line for each element */
     double row;    /* a run of elements of a panel or a register tile, however short */
+    double loop;   /* and of a plain innermost loop */
     double join, join_edge;    /* of a register tile into the result, once for each block of k:
                                where its columns are full, and where they are not */
     double op, scalar_op;      /* an addition, as vectors and one by one */

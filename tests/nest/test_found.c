@@ -33,6 +33,7 @@ static const Machine machines[] = {
               .pack = 2.3e-10,
               .pack_line = 2.9e-9,
               .row = 3.1e-9,
+              .loop = 3.3e-9,
               .join = 3.7e-10,
               .join_edge = 4.1e-9,
               .op = 4.3e-11,
