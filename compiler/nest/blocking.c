@@ -9,7 +9,11 @@
  *
  * Hence A is read once for each block of columns, B once, the result once for each block of the
  * sum. Where both operands are small, or few rows are read once, nothing is packed. The scheme is
- * that of Goto and van de Geijn (ACM TOMS 34, 2008). */
+ * that of Goto and van de Geijn (ACM TOMS 34, 2008).
+ *
+ * An engine for matrices has many tiles that live at once (target/strips.c). There the columns
+ * are those that lie along lines where the result is in memory; a value on chip has its first
+ * row on partitions, and that is the label that its readers sum over, if they do. */
 #include "nest/contraction.h"
 
 #define NONE UINT32_MAX
@@ -32,7 +36,9 @@ typedef struct Product {
     const Node *node;
     const Use *a, *b; /* a has the row, b the vector */
     uint32_t row, col, sum;
-    const Extent *extent; /* [labels] */
+    const Extent *extent;  /* [labels] */
+    const uint32_t *order; /* [rank] of an engine: labels that are kept, the fastest first */
+    bool chip;             /* of an engine: the result may be on chip */
 } Product;
 
 /* ---- labels ---- */
@@ -159,6 +165,11 @@ static uint32_t best_label(const Product *p, const Use *own, const Use *other, b
     return found;
 }
 
+static bool is_engine(const Machine *machine)
+{
+    return machine->tile.tiles > 0;
+}
+
 static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)
 {
     const Node *n = graph_node(f->g, node);
@@ -169,6 +180,163 @@ static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)
     }
     return f->residence[n->operand[0]] != RESIDE_INLINE &&
            f->residence[n->operand[1]] != RESIDE_INLINE;
+}
+
+/* ---- roles for an engine ---- */
+
+static BlockRole role_of(const Product *p, uint32_t label)
+{
+    bool in_a = reads(&p->a->access, label), in_b = reads(&p->b->access, label);
+    if (!is_kept(p->node, label)) {
+        return BLOCK_SUM;
+    }
+    return in_a == in_b ? BLOCK_BATCH : in_a ? BLOCK_ROWS : BLOCK_COLUMNS;
+}
+
+/* The statement right after the product that computes with its result, and nothing else does:
+ * the tiles are emptied into what it makes. Null: there is none. */
+static const Use *following(const Product *p, NodeRef *reader)
+{
+    const Nest *nest = p->nest;
+    NodeRef n = nest->items[p->item].node;
+    uint32_t next = p->item + 1;
+    if (next >= nest->n_items || nest_is_loop(&nest->items[next]) ||
+        nest->items[next].parent != nest->items[p->item].parent ||
+        nest->values[n].last != next || nest->values[n].residence == RESIDE_RESULT ||
+        !node_is_expression(graph_node(p->f->g, nest->items[next].node))) {
+        return NULL;
+    }
+    *reader = nest->items[next].node;
+    const UseList *u = &p->f->uses[*reader];
+    for (uint32_t i = 0; i < u->list.n; i++) {
+        if (u->list.at[i].node == n) {
+            return &u->list.at[i];
+        }
+    }
+    return NULL;
+}
+
+/* Might the value be on chip, as far as its size says? */
+static bool fits_chip(const Product *p, NodeRef n)
+{
+    const NestValue *v = &p->nest->values[n];
+    bool memory = v->residence == RESIDE_WORKSPACE ||
+                  (v->residence == RESIDE_RESULT && v->fold != NEST_NONE);
+    return v->residence == RESIDE_TILE ||
+           (memory && nest_node_bytes(p->f->g, n) <= machine_tile_capacity(p->machine));
+}
+
+/* How well label `label` of a value lies on partitions: it fills them, is summed by products
+ * that read it, and not folded otherwise, along the free axis. */
+static double partition_score(const Product *p, NodeRef n, int32_t label, double extent)
+{
+    const NestValue *v = &p->nest->values[n];
+    double most = (double)(p->machine->tile.bytes / p->machine->tile.line);
+    double score = extent < most ? extent : most;
+    for (uint32_t k = v->item + 1; k <= v->last && k < p->nest->n_items; k++) {
+        NodeRef r = p->nest->items[k].node;
+        if (nest_is_loop(&p->nest->items[k]) || node_is_expression(graph_node(p->f->g, r))) {
+            continue;
+        }
+        const UseList *u = &p->f->uses[r];
+        for (uint32_t i = 0; i < u->list.n; i++) {
+            const Access *a = &u->list.at[i].access;
+            for (uint32_t d = 0; u->list.at[i].node == n && d < a->rank; d++) {
+                bool here = graph_node(p->f->g, n)->out[d] == label && a->index[d].label >= 0;
+                if (here && node_reduces(graph_node(p->f->g, r), a->index[d].label)) {
+                    score *= u->list.n == 2 ? 3.0 : 0.7;
+                }
+            }
+        }
+    }
+    return score;
+}
+
+/* The labels of the product in the order of what its tiles are emptied into, and the one that
+ * goes on partitions there, or NONE in memory. */
+static uint32_t final_labels(const Product *p, uint32_t *label, uint32_t *count)
+{
+    const Node *n = p->node;
+    NodeRef node = p->nest->items[p->item].node, into = node;
+    const Use *u = following(p, &into);
+    const Node *final = graph_node(p->f->g, into);
+    uint32_t best = NONE;
+    double most = 0;
+    bool chip = fits_chip(p, into);
+    *count = 0;
+    for (uint32_t d = 0; d < final->rank; d++) {
+        uint32_t l = u == NULL ? (uint32_t) final->out[d] : NONE;
+        for (uint32_t e = 0; u != NULL && e < u->access.rank; e++) {
+            l = u->access.index[e].label == final->out[d] ? (uint32_t)n->out[e] : l;
+        }
+        if (l == NONE) {
+            continue;
+        }
+        label[(*count)++] = l;
+        bool side = reads(&p->a->access, l) != reads(&p->b->access, l);
+        if (chip && side && !p->extent[l].position) {
+            double score =
+                partition_score(p, into, final->out[d], (double)p->extent[l].typical);
+            best = best == NONE || score > most ? l : best;
+            most = best == l ? score : most;
+        }
+    }
+    return best;
+}
+
+/* Which operand has the rows; false: the engine does not do such a product. */
+static bool find_sides(Product *p)
+{
+    const Node *n = p->node;
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        bool both = reads(&p->a->access, l) && reads(&p->b->access, l);
+        if (!is_kept(n, l) && !p->extent[l].position && !both) {
+            return false;
+        }
+    }
+    if (graph_node(p->f->g, p->a->node)->dtype != graph_node(p->f->g, p->b->node)->dtype) {
+        return false;
+    }
+    const Use *left = &p->f->uses[p->nest->items[p->item].node].list.at[0];
+    uint32_t *label = ARENA_ARRAY(p->arena, n->rank + 1, uint32_t), count = 0, last = NONE;
+    uint32_t partition = final_labels(p, label, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        last =
+            p->extent[label[i]].typical > 1 && !p->extent[label[i]].position ? label[i] : last;
+    }
+    const Use *rows = left;
+    if (partition != NONE) {
+        rows = reads(&p->a->access, partition) ? p->a : p->b;
+    } else if (last != NONE && reads(&p->a->access, last) != reads(&p->b->access, last)) {
+        rows = reads(&p->a->access, last) ? p->b : p->a;
+    }
+    if (rows != p->a) {
+        p->b = p->a;
+        p->a = rows;
+    }
+    uint32_t *order = ARENA_ARRAY(p->arena, n->rank + 1, uint32_t), at = 0;
+    for (uint32_t i = count; i-- > 0;) {
+        order[at++] = label[i];
+    }
+    for (uint32_t d = n->rank; d-- > 0;) { /* what is not there */
+        bool there = false;
+        for (uint32_t i = 0; i < count; i++) {
+            there |= label[i] == (uint32_t)n->out[d];
+        }
+        if (!there) {
+            order[at++] = (uint32_t)n->out[d];
+        }
+    }
+    p->order = order;
+    p->chip = partition != NONE;
+    p->row = partition;
+    p->col = NONE;
+    for (uint32_t i = 0; i < at; i++) {
+        BlockRole r = p->extent[order[i]].position ? BLOCK_ROLES : role_of(p, order[i]);
+        p->row = r == BLOCK_ROWS && p->row == NONE ? order[i] : p->row;
+        p->col = r == BLOCK_COLUMNS && p->col == NONE ? order[i] : p->col;
+    }
+    return p->row != NONE && p->col != NONE;
 }
 
 static bool find_product(Product *p)
@@ -203,16 +371,7 @@ static bool find_product(Product *p)
         return false;
     }
     p->row = best_label(p, p->a, p->b, false, &row);
-    return true;
-}
-
-static BlockRole role_of(const Product *p, uint32_t label)
-{
-    bool in_a = reads(&p->a->access, label), in_b = reads(&p->b->access, label);
-    if (!is_kept(p->node, label)) {
-        return BLOCK_SUM;
-    }
-    return in_a == in_b ? BLOCK_BATCH : in_a ? BLOCK_ROWS : BLOCK_COLUMNS;
+    return !is_engine(p->machine) || find_sides(p);
 }
 
 /* The labels by role: the one that is cut first, then as the statement has them. */
@@ -229,7 +388,9 @@ static void set_labels(const Product *p, Blocking *b)
             label[count++] = first[r];
         }
         for (uint32_t i = 0; i < n->rank + n->n_labels; i++) {
-            uint32_t l = i < n->rank ? (uint32_t)n->out[i] : i - n->rank;
+            uint32_t l = i >= n->rank       ? i - n->rank
+                         : p->order != NULL ? p->order[i]
+                                            : (uint32_t)n->out[i];
             bool again = i >= n->rank && is_kept(n, l);
             if (!again && l != first[r] && !p->extent[l].position && role_of(p, l) == r) {
                 label[count++] = l;
@@ -313,8 +474,97 @@ static void add_level(BlockLevel *level, uint32_t *n, BlockRole role, int64_t ti
     level[(*n)++] = (BlockLevel){role, tile, pack};
 }
 
+/* Are the operands one, with the labels of rows and columns exchanged? */
+static bool is_mirrored(const Product *p, const Blocking *b)
+{
+    const Access *x = &p->a->access, *y = &p->b->access;
+    bool same = p->a->node == p->b->node && b->n_labels[BLOCK_ROWS] == 1 &&
+                b->n_labels[BLOCK_COLUMNS] == 1 && b->n_labels[BLOCK_BATCH] == 0;
+    for (uint32_t d = 0; same && d < x->rank; d++) {
+        int32_t want =
+            x->index[d].label == (int32_t)p->row ? (int32_t)p->col : x->index[d].label;
+        same = y->index[d].label == want && y->index[d].offset == x->index[d].offset;
+    }
+    return same;
+}
+
+/* Does its contiguous label lie on partitions, or might it on chip? */
+static bool may_turn(const Product *p, const Blocking *b, const Use *u)
+{
+    const NestValue *v = &p->nest->values[u->node];
+    bool turns = v->residence != RESIDE_ARGUMENT && fits_chip(p, u->node);
+    for (uint32_t i = 0; i < b->n_labels[BLOCK_SUM]; i++) {
+        turns |= operand_is_unit(p, u, b->label[BLOCK_SUM][i]);
+    }
+    return turns || v->residence == RESIDE_RESULT;
+}
+
+static int64_t boxes_of(const Product *p, const Blocking *b, BlockRole r, uint32_t n,
+                        int64_t most, int64_t *count)
+{
+    int64_t *extent = ARENA_ARRAY(p->arena, n + 1, int64_t);
+    *count = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        extent[i] = p->extent[b->label[r][i]].typical;
+        extent[i] = extent[i] < 1 ? 1 : extent[i];
+        *count = sat_mul(*count, extent[i]);
+    }
+    return blocking_boxes(n, extent, most);
+}
+
+/* How many labels of rows share a tile: on chip one has the partitions. */
+static uint32_t shared_rows(const Product *p, const Blocking *b)
+{
+    uint32_t n = 1;
+    int64_t count = p->extent[p->row].typical, most = p->machine->tile.rows;
+    while (!p->chip && n < b->n_labels[BLOCK_ROWS] &&
+           sat_mul(count, p->extent[b->label[BLOCK_ROWS][n]].typical) <= most) {
+        count *= p->extent[b->label[BLOCK_ROWS][n++]].typical;
+    }
+    return p->chip || count * 2 > most ? n : b->n_labels[BLOCK_ROWS];
+}
+
+/* The price of an operand's bytes in SBUF: each step of the sum takes all partitions. */
+static double packed_bytes(const Product *p, const Use *u, int64_t steps, int64_t positions)
+{
+    bool there = p->nest->values[u->node].residence == RESIDE_TILE;
+    int64_t size = dtype_bytes(graph_node(p->f->g, u->node)->dtype);
+    return there ? 0
+                 : (double)sat_mul(steps, p->machine->tile.sum) * (double)positions *
+                       (double)size;
+}
+
+static void set_engine_levels(const Product *p, Blocking *b)
+{
+    const ContractionTiles *t = &p->machine->tile;
+    NodeRef node = p->nest->items[p->item].node, into = node;
+    const NestValue *v = &p->nest->values[node];
+    Strips x = {.most_rows = t->tile_rows, .room = (double)t->packed};
+    x.tile[BLOCK_ROWS] = smaller(t->rows, t->bytes / t->line);
+    x.tile[BLOCK_COLUMNS] = t->line / dtype_bytes(p->node->acc);
+    x.tile[BLOCK_SUM] = t->sum;
+    int64_t rows = 0, columns = 0, sums = 0;
+    x.tiles[BLOCK_ROWS] =
+        boxes_of(p, b, BLOCK_ROWS, shared_rows(p, b), x.tile[BLOCK_ROWS], &rows);
+    x.tiles[BLOCK_COLUMNS] = boxes_of(p, b, BLOCK_COLUMNS, b->n_labels[BLOCK_COLUMNS],
+                                      x.tile[BLOCK_COLUMNS], &columns);
+    int64_t steps = boxes_of(p, b, BLOCK_SUM, b->n_labels[BLOCK_SUM], t->sum, &sums);
+    x.bytes[BLOCK_ROWS] = packed_bytes(p, p->a, steps, rows);
+    x.bytes[BLOCK_COLUMNS] = packed_bytes(p, p->b, steps, columns);
+    bool plain = v->fold == NEST_NONE && following(p, &into) == NULL && !p->chip;
+    x.live = plain && !may_turn(p, b, p->a) && !may_turn(p, b, p->b) ? t->tiles : t->tiles_busy;
+    x.mirrored = plain && is_mirrored(p, b);
+    BlockLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, BlockLevel);
+    b->n_levels = blocking_strips(&x, level);
+    b->level = level;
+}
+
 static void set_levels(const Product *p, Blocking *b)
 {
+    if (is_engine(p->machine)) {
+        set_engine_levels(p, b);
+        return;
+    }
     const ContractionTiles *t = &p->machine->tile;
     int64_t size = dtype_bytes(p->node->acc), widest = t->line / size;
     const Extent *row = &p->extent[p->row], *col = &p->extent[p->col],

@@ -38,19 +38,23 @@ static double trips(double extent, int64_t tile)
     return whole < n ? whole + 1.0 : whole < 1.0 ? 1.0 : whole;
 }
 
-/* Positions of all labels of a role but the first. */
-static double further(const Blocking *b, BlockRole role, const double *extent)
-{
-    double n = 1.0;
-    for (uint32_t i = 1; i < b->n_labels[role]; i++) {
-        n *= extent[b->label[role][i]];
-    }
-    return n;
-}
+/* Extents by role, of the label that is cut and of the others together; where labels share
+ * tiles, all are cut. */
+typedef struct RoleExtents {
+    double first[BLOCK_BATCH], further[BLOCK_BATCH];
+} RoleExtents;
 
-static double first_extent(const Blocking *b, BlockRole role, const double *extent)
+static RoleExtents extents_of(const Blocking *b, const double *extent, bool shared)
 {
-    return extent[b->label[role][0]];
+    RoleExtents x;
+    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+        x.first[r] = extent[b->label[r][0]];
+        x.further[r] = 1.0;
+        for (uint32_t i = 1; i < b->n_labels[r]; i++) {
+            *(shared ? &x.first[r] : &x.further[r]) *= extent[b->label[r][i]];
+        }
+    }
+    return x;
 }
 
 static bool is_packed(const Blocking *b, BlockRole role)
@@ -66,7 +70,7 @@ static bool is_packed(const Blocking *b, BlockRole role)
 /* How often the operand with role `own` is read: once for each position of the loops over the
  * other one's labels that stand around where it is packed, or around its first level when it is
  * not. */
-static double reads_of(const Blocking *b, BlockRole own, const double *extent)
+static double reads_of(const Blocking *b, BlockRole own, const RoleExtents *x)
 {
     BlockRole other = own == BLOCK_ROWS ? BLOCK_COLUMNS : BLOCK_ROWS;
     uint32_t end = b->n_levels;
@@ -77,11 +81,10 @@ static double reads_of(const Blocking *b, BlockRole own, const double *extent)
     double times = 1.0;
     for (uint32_t i = 0; i < end; i++) {
         if (b->level[i].role == other) {
-            times = further(b, other, extent) *
-                    trips(first_extent(b, other, extent), b->level[i].tile);
+            times = x->further[other] * trips(x->first[other], b->level[i].tile);
         }
     }
-    return blocking_outermost(b, other) == NULL ? further(b, other, extent) : times;
+    return blocking_outermost(b, other) == NULL ? x->further[other] : times;
 }
 
 /* Of one element that is copied into a panel of `width` positions of label `own`: in runs along
@@ -122,31 +125,33 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     const BlockLevel *rows = blocking_innermost(b, BLOCK_ROWS),
                      *columns = blocking_innermost(b, BLOCK_COLUMNS),
                      *k = blocking_outermost(b, BLOCK_SUM);
-    double all = positions(NULL, n, extent) / extent[row] / extent[col];
-    double k_times =
-        further(b, BLOCK_SUM, extent) * (k == NULL ? 1.0 : trips(extent[sum], k->tile));
-    double depth = k == NULL || (double)k->tile > extent[sum] ? extent[sum] : (double)k->tile;
-    all *= further(b, BLOCK_SUM, extent) * extent[sum];
+    bool engine = machine->tile.tiles > 0; /* adds up in tiles, and takes columns as they are */
+    RoleExtents x = extents_of(b, extent, engine);
+    double high_of = x.first[BLOCK_ROWS], wide_of = x.first[BLOCK_COLUMNS],
+           deep = x.first[BLOCK_SUM];
+    double all = positions(NULL, n, extent) / high_of / wide_of;
+    double k_times = engine || k == NULL ? 1.0 : trips(deep, k->tile);
+    double depth = engine || k == NULL || (double)k->tile > deep ? deep : (double)k->tile;
+    k_times *= x.further[BLOCK_SUM];
+    all *= x.further[BLOCK_SUM] * deep;
     double mr = (double)rows->tile, nr = (double)columns->tile;
-    double high = trips(extent[row], rows->tile) * mr;
+    double high = trips(high_of, rows->tile) * mr;
     /* A tile with few rows waits for its operands: no less than half of the tile's time. */
     double most = (double)(machine->tile.bytes / machine->tile.line);
-    high = extent[row] < mr ? extent[row] : high;
-    high = mr < most ? 0.5 * (high + trips(extent[row], rows->tile) * most) : high;
+    high = high_of < mr ? high_of : high;
+    high = mr < most ? 0.5 * (high + trips(high_of, rows->tile) * most) : high;
     double widest = (double)(machine->tile.line / dtype_bytes(n->acc)), wide = nr;
-    double padded = trips(extent[col], columns->tile) * nr, edge = 1.0;
-    for (; wide < widest; wide *= 2.0) {
+    double padded = engine ? wide_of : trips(wide_of, columns->tile) * nr, edge = 1.0;
+    for (; wide < widest && !engine; wide *= 2.0) {
         padded *= 1.5;
     }
-    edge -= (double)((int64_t)extent[col] / columns->tile * columns->tile) / extent[col];
+    edge -= (double)((int64_t)wide_of / columns->tile * columns->tile) / wide_of;
     double a_pack = pack_seconds(t, n, a, row, sum, extent, mr);
     double b_pack = pack_seconds(t, n, v, col, sum, extent, nr);
     double join = (is_last_kept(n, col) ? t->join : t->join + t->pack_line) +
                   t->row / (extent[col] < nr ? extent[col] : nr) / words + edge * t->join_edge;
-    double tiles =
-        all * trips(extent[row], rows->tile) * trips(extent[col], columns->tile) / depth;
-    double a_times = reads_of(b, BLOCK_ROWS, extent),
-           b_times = reads_of(b, BLOCK_COLUMNS, extent);
+    double tiles = all * trips(high_of, rows->tile) * trips(wide_of, columns->tile) / depth;
+    double a_times = reads_of(b, BLOCK_ROWS, &x), b_times = reads_of(b, BLOCK_COLUMNS, &x);
     a_pack = is_packed(b, BLOCK_ROWS) ? positions(a, n, extent) * a_times * a_pack : 0.0;
     b_pack = is_packed(b, BLOCK_COLUMNS) ? positions(v, n, extent) * b_times * b_pack : 0.0;
     out->seconds = t->product + tiles * t->tile +

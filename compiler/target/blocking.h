@@ -7,13 +7,17 @@
  * Labels have roles: rows are in the result and one operand, columns in the result and the other,
  * the sum in both operands alone; batches are all else. Of a role's labels the first is cut; the
  * others run position by position: further rows and columns around the first level of their role,
- * further sums and batches around all.
+ * further sums and batches around all. Where tiles are shared (Trainium) a tile is of at most so
+ * many positions of all labels of its role, the first the fastest, and outer levels are of as
+ * many whole tiles as the numbers say; rows and sums that do not fit beside the first run
+ * position by position.
  *
  * A level is a loop over the label of its role in tiles, outermost first. `pack`: in each of its
  * iterations, what the operand that has this role holds within all tiles open then is copied
  * into panels (C: a buffer in the order it is read; Trainium: SBUF). The innermost tiles of rows
- * and columns are the register tile (Trainium: a matmul into PSUM). A role without a level is
- * whole; no levels at all: plain loops. */
+ * and columns are the register tile (Trainium: a matmul into a bank of PSUM); tiles inside of a
+ * level of the sum live at once there. A role without a level is whole; no levels at all: plain
+ * loops. */
 #ifndef TARGET_BLOCKING_H
 #define TARGET_BLOCKING_H
 
@@ -62,6 +66,30 @@ bool blocking_read(Cursor *c, Arena *arena, BlockingNumber *number, void *user,
  * there): each is there once with that role, tiles of a role shrink inwards by whole numbers, levels have a register tile.
  * Null: nothing. */
 const char *blocking_problem(const Blocking *b, uint32_t n, const BlockRole *role);
+/* ---- strips.c: levels for an engine for matrices ---- */
+
+#define STRIP_LEVELS 7 /* at most */
+
+typedef struct Strips {
+    int64_t tiles[2];  /* of all rows, of all columns */
+    double bytes[2];   /* of the operand with the rows, with the columns, when all of it is
+                             packed; 0: it is in place */
+    double room;       /* for both */
+    int64_t live;      /* tiles that may live at once */
+    int64_t most_rows; /* tiles of rows among these */
+    int64_t tile[BLOCK_BATCH]; /* positions, by role */
+    bool mirrored; /* the operands are one, and the result is its own transpose: square
+                             blocks, of which half are computed */
+} Strips;
+
+/* A strip of row tiles times one of column tiles lives at once, the sum inside. Both operands
+ * are packed where they fit; else one is, as much as fits, and the other passes by strip by
+ * strip, the one of which less is read again; where no two strips fit, none is. Writes the
+ * levels, at most STRIP_LEVELS; returns how many. */
+uint32_t blocking_strips(const Strips *x, BlockLevel *level);
+/* How many boxes of at most `most` points the labels are cut into, the first the fastest. */
+int64_t blocking_boxes(uint32_t n, const int64_t *extent, int64_t most);
+
 /* The role of a label by who has it. */
 BlockRole blocking_role(bool in_result, bool in_left, bool in_right, bool rows_in_left);
 

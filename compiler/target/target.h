@@ -45,6 +45,14 @@ typedef struct ContractionTiles {
     int64_t rows;   /* at most */
     int64_t sum, columns; /* positions of a packed block */
     int64_t direct;       /* elements of an operand up to which nothing is packed */
+    /* Of an engine for matrices, else 0: */
+    int64_t tiles; /* register tiles that live at once, so that the sum is cut inside of
+                           them, in steps of `sum`. Labels of a role share a tile, and both
+                           operands are of one type. */
+    int64_t
+        tiles_busy; /* ... where the operands are turned, or tiles do not leave as they are */
+    int64_t tile_rows; /* tiles of rows of these, at most */
+    int64_t packed;    /* bytes of packed operands, at most */
 } ContractionTiles;
 
 /* Seconds of one element (f32; wider ones in proportion), of one execution. */

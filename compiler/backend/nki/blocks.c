@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of a contraction's tiles. A block is a strip of row tiles times a strip of column
- * tiles, each pair with a PSUM bank of its own. Inside a block K is the outer loop: a step needs
+/* The order of a contraction's tiles, as its levels say (target/blocking.h). A block is what is
+ * open at the level of the sum: a strip of row tiles times a strip of column tiles, each pair
+ * with a PSUM bank of its own. Inside a block K is the outer loop: a step needs
  * one slab of either operand and makes all of the block's matmuls, so that the first matmul
  * starts when the first slabs are in and the copies keep ahead of the Tensor engine. The last
  * steps are taken tile by tile, so that one tile is emptied while the next is finished and the
@@ -13,31 +14,32 @@
  * X X^T, the same operand on both sides, is computed in blocks on and below the diagonal; the
  * others are their transposes, made during the block that follows.
  *
- * Of the operands the one that fits SBUF is kept, the other streams past it strip by strip and
- * is forgotten strip by strip; where neither fits, strips are taken in bands that do. */
+ * What is packed is kept in SBUF until the level that packs it goes on, what is not until the
+ * block ends; it is loaded when a step first needs it. */
 #include "backend/nki/contract.h"
 
-#define STRIP_ROWS 4
-#define TAIL       4     /* K steps taken tile by tile: longer than emptying a bank takes */
-#define AHEAD      2     /* K steps */
-#define SLAB_MOST  32768 /* bytes of a partition, of one slab for several batches */
-#define SHORT_ROW  512   /* bytes that follow each other: copies of less are slow */
+#define TAIL      4     /* K steps taken tile by tile: longer than emptying a bank takes */
+#define AHEAD     2     /* K steps */
+#define SLAB_MOST 32768 /* bytes of a partition, of one slab for several batches */
+#define SHORT_ROW 512   /* bytes that follow each other: copies of less are slow */
 #define MIRROR_CYCLES                                                                          \
     4096 /* of the Tensor engine: saved by less, a mirror image costs more                     \
           */
 
-enum { STATIONARY, MOVING };
+enum { STATIONARY = BLOCK_ROWS, MOVING = BLOCK_COLUMNS };
 
 typedef struct Block {
-    uint32_t group, row, col; /* strips */
+    uint32_t group, strip[2]; /* of rows, of columns */
+    uint32_t tag[2]; /* of what is kept for it alone, or 0: for all of the contraction */
 } Block;
 
 typedef struct Side {
     const Place *place;
-    Labels own;    /* its rows or columns */
-    Labels slab;   /* with the outer labels, as they lie in a slab */
-    bool together; /* a slab holds all positions of a group */
-    bool streams;  /* strips are forgotten when they have passed */
+    Labels own;     /* its rows or columns */
+    Labels slab;    /* with the outer labels, as they lie in a slab */
+    bool together;  /* a slab holds all positions of a group */
+    bool streams;   /* strips are forgotten when they have passed */
+    uint32_t packs; /* how often it has been packed */
 } Side;
 
 /* One bank's worth of a block. */
@@ -53,10 +55,15 @@ typedef struct Plan {
     Side side[2];
     Labels outer, result; /* `result`: outer labels and columns, as they lie in a PSUM tile */
     int64_t mstep[LABELS], nstep[LABELS], gstep[LABELS]; /* of one tile */
-    VEC(Box) rows, cols, groups, k;                      /* strips, and K steps */
+    VEC(Box) strips[2], groups, k; /* by role; positions of `outer`; K steps */
     VEC(Block) blocks;
+    BlockLevel level[STRIP_LEVELS]; /* where the statement has none */
+    Blocking own;
+    const Blocking *levels;
+    int64_t strip[2]; /* tiles of a strip, by role */
     bool symmetric;
-    Bank below[STRIP_ROWS]; /* banks of a symmetric block whose mirror image is to be made */
+    Bank
+        below[NKI_PSUM_BANKS]; /* banks of a symmetric block whose mirror image is to be made */
     uint32_t n_below;
     int64_t made; /* steps (block times K step) whose slabs have been asked for */
 } Plan;
@@ -161,7 +168,8 @@ static double side_bytes(const Plan *p, uint32_t side, Labels own)
            (double)nki_bytes(p->l->from->bufs.at[x->buf].dtype);
 }
 
-static void plan_side(Plan *p, uint32_t side, const Place *x, Labels own)
+/* `most`: its positions in one slab. */
+static void plan_side(Plan *p, uint32_t side, const Place *x, Labels own, int64_t most)
 {
     Lower *l = p->l;
     Side *s = &p->side[side];
@@ -177,7 +185,6 @@ static void plan_side(Plan *p, uint32_t side, const Place *x, Labels own)
                          x->label[x->rank - 1] == (int32_t)label;
         }
     }
-    int64_t most = side == STATIONARY ? STRIP_ROWS * NKI_STATIONARY : NKI_PSUM_BANK / 4;
     int64_t wide = labels_count(own, &l->now.full);
     count *= (wide < most ? wide : most) * size;
     *s = (Side){.place = x, .own = own};
@@ -229,33 +236,11 @@ static void plan_k(Plan *p)
     for (uint32_t i = 0; i < c->ok.n; i++) {
         step[i] = 1;
     }
-    box_steps(c->pk, &p->l->now.full, NKI_PARTITIONS, step + c->ok.n);
+    box_steps(c->pk, &p->l->now.full, c->tile[BLOCK_SUM], step + c->ok.n);
     all = join_labels(all, c->pk);
     Box *at = NULL;
     list_boxes(p->l, all, step, &at, &p->k.n);
     p->k.at = at;
-}
-
-static void plan_strips(Plan *p)
-{
-    Contraction *c = p->c;
-    Lower *l = p->l;
-    int64_t step[LABELS];
-    bool turns = view_turns(l, &c->stationary, c->pk, c->pm, &l->now.full) ||
-                 view_turns(l, &c->moving, c->pk, c->n, &l->now.full);
-    bool plain = c->overwrite && c->epilogue == NULL && !on_chip(l, &c->final);
-    int64_t banks = plain && !turns ? NKI_PSUM_BANKS : NKI_PSUM_BANKS / 2;
-    int64_t rows = tiles_of(c->pm, &l->now.full, p->mstep);
-    rows = rows < STRIP_ROWS ? rows : STRIP_ROWS;
-    Box *at = NULL;
-    strip_steps(l, c->pm, p->mstep, rows, step);
-    list_boxes(l, c->pm, step, &at, &p->rows.n);
-    p->rows.at = at;
-    strip_steps(l, c->n, p->nstep, p->symmetric ? 1 : banks / rows, step);
-    list_boxes(l, c->n, step, &at, &p->cols.n);
-    p->cols.at = at;
-    list_boxes(l, p->outer, p->gstep, &at, &p->groups.n);
-    p->groups.at = at;
 }
 
 /* Are the operands one, with the labels of rows and columns exchanged, and is a transpose cheaper
@@ -284,45 +269,205 @@ static bool is_symmetric(const Plan *p)
            l->now.full.n[i] > NKI_STATIONARY && saved >= MIRROR_CYCLES;
 }
 
-/* How many strips of the operand that stays fit at once. */
-static uint32_t band_of(double bytes, uint32_t strips, double other, uint32_t other_strips,
-                        double room)
+/* Banks that may be in use at once: transposes need some, and tiles that do not leave as they
+ * are wait longer. */
+static int64_t live_banks(const Plan *p)
 {
-    room -= other / other_strips;
-    double fit = bytes > 0 ? room / (bytes / strips) : strips;
-    return fit >= strips ? strips : fit < 1 ? 1 : (uint32_t)fit;
+    const Contraction *c = p->c;
+    Lower *l = p->l;
+    const ContractionTiles *t = &l->target->machine->tile;
+    bool turns = view_turns(l, &c->stationary, c->pk, c->pm, &l->now.full) ||
+                 view_turns(l, &c->moving, c->pk, c->n, &l->now.full);
+    bool plain = c->overwrite && c->epilogue == NULL && !on_chip(l, &c->final);
+    return plain && !turns ? t->tiles : t->tiles_busy;
 }
 
-static uint32_t bands(uint32_t strips, uint32_t band)
+/* The levels of a statement that has none, as nest/blocking.c would make them. */
+static void make_levels(Plan *p, int64_t live)
 {
-    return (strips + band - 1) / band;
+    Contraction *c = p->c;
+    const Box *full = &p->l->now.full;
+    Strips x = {.live = live,
+                .most_rows = p->l->target->machine->tile.tile_rows,
+                .room = (double)p->l->room.cache_limit,
+                .mirrored = p->symmetric};
+    x.tiles[BLOCK_ROWS] = tiles_of(c->pm, full, p->mstep);
+    x.tiles[BLOCK_COLUMNS] = tiles_of(c->n, full, p->nstep);
+    x.bytes[BLOCK_ROWS] = side_bytes(p, STATIONARY, c->pm);
+    x.bytes[BLOCK_COLUMNS] = side_bytes(p, MOVING, c->n);
+    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+        x.tile[r] = c->tile[r];
+    }
+    p->own.n_levels = blocking_strips(&x, p->level);
+    p->own.level = p->level;
+    p->levels = &p->own;
 }
 
-/* The order of blocks: which operand stays in SBUF and which streams past it. */
+/* Levels before that of the sum: of blocks. */
+static uint32_t outer_levels(const Blocking *b)
+{
+    uint32_t n = 0;
+    while (n < b->n_levels && b->level[n].role != BLOCK_SUM) {
+        n++;
+    }
+    return n;
+}
+
+/* The tile that is open at the sum. */
+static int64_t strip_tile(const Blocking *b, BlockRole role)
+{
+    int64_t tile = 0;
+    for (uint32_t i = 0; i < outer_levels(b); i++) {
+        tile = b->level[i].role == role ? b->level[i].tile : tile;
+    }
+    return tile;
+}
+
+static const char *levels_problem(const Plan *p, int64_t live)
+{
+    const Blocking *b = p->levels;
+    const ContractionTiles *t = &p->l->target->machine->tile;
+    int64_t most[BLOCK_BATCH] = {t->rows, t->line / dtype_bytes(DTYPE_F32), t->sum}, banks = 1;
+    uint32_t n = outer_levels(b), packs[2] = {0};
+    for (uint32_t i = 0; i < b->n_levels; i++) {
+        const BlockLevel *l = &b->level[i];
+        if (l->pack && i > n) {
+            return "packs outside of the sum";
+        }
+        if (i > n && l->role == BLOCK_SUM) {
+            return "cuts the sum once: tiles are added up in PSUM";
+        }
+        if (l->pack && ++packs[l->role] > 1) {
+            return "packs an operand once";
+        }
+    }
+    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+        const BlockLevel *l = blocking_innermost(b, r);
+        if (l == NULL || l->tile > most[r]) {
+            return str_format(
+                p->l->arena, "has tiles of at most %lld rows, %lld columns and %lld of the sum",
+                (long long)most[BLOCK_ROWS], (long long)most[BLOCK_COLUMNS],
+                (long long)most[BLOCK_SUM]);
+        }
+        if (r < BLOCK_SUM && strip_tile(b, r) == 0) {
+            return "has rows and columns outside of the sum, which banks of PSUM hold";
+        }
+        banks = r < BLOCK_SUM ? sat_mul(banks, strip_tile(b, r) / l->tile) : banks;
+    }
+    return banks > live ? str_format(p->l->arena,
+                                     "has %lld banks of PSUM here for tiles inside of the sum",
+                                     (long long)live)
+                        : NULL;
+}
+
+/* Is there room for what is packed at a time? */
+static bool has_room(const Plan *p)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < p->levels->n_levels; i++) {
+        const BlockLevel *l = &p->levels->level[i];
+        const Place *x = p->side[l->role].place;
+        if (!l->pack || on_chip(p->l, x)) {
+            continue;
+        }
+        int64_t all = labels_count(p->side[l->role].own, &p->l->now.full);
+        bytes += (double)p->k.n * (double)(l->tile < all ? l->tile : all) *
+                 (double)nki_bytes(p->l->from->bufs.at[x->buf].dtype);
+    }
+    return bytes <= (double)p->l->chip->sbuf_bytes;
+}
+
+static void list_strips(Plan *p)
+{
+    Contraction *c = p->c;
+    Lower *l = p->l;
+    int64_t step[LABELS];
+    Box *at = NULL;
+    strip_steps(l, c->pm, p->mstep, p->strip[BLOCK_ROWS], step);
+    list_boxes(l, c->pm, step, &at, &p->strips[BLOCK_ROWS].n);
+    p->strips[BLOCK_ROWS].at = at;
+    strip_steps(l, c->n, p->nstep, p->strip[BLOCK_COLUMNS], step);
+    list_boxes(l, c->n, step, &at, &p->strips[BLOCK_COLUMNS].n);
+    p->strips[BLOCK_COLUMNS].at = at;
+    list_boxes(l, p->outer, p->gstep, &at, &p->groups.n);
+    p->groups.at = at;
+}
+
+/* False: refused. */
+static bool plan_levels(Plan *p)
+{
+    Contraction *c = p->c;
+    int64_t live = live_banks(p);
+    p->levels = c->levels;
+    p->symmetric = is_symmetric(p);
+    if (p->levels == NULL) {
+        make_levels(p, live);
+    } else {
+        const char *problem = levels_problem(p, live);
+        problem =
+            problem != NULL || has_room(p) ? problem : "has no room in SBUF for what is packed";
+        if (problem != NULL) {
+            return contract_refuse(c, problem);
+        }
+    }
+    for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+        p->strip[r] = strip_tile(p->levels, r) / blocking_innermost(p->levels, r)->tile;
+    }
+    /* blocks on the diagonal must be square */
+    int64_t square = c->tile[BLOCK_COLUMNS];
+    p->symmetric = p->symmetric && p->strip[BLOCK_COLUMNS] == 1 &&
+                   p->strip[BLOCK_ROWS] * c->tile[BLOCK_ROWS] == square &&
+                   c->tile[BLOCK_ROWS] == NKI_PARTITIONS;
+    return true;
+}
+
+/* Strips that are open, by role. */
+typedef struct Open {
+    uint32_t from[2], to[2], tag[2];
+} Open;
+
+/* Blocks in the order of the levels from `at` on. */
+static void order_blocks(Plan *p, uint32_t group, uint32_t at, const Open *o)
+{
+    const BlockLevel *l = &p->levels->level[at];
+    if (at == outer_levels(p->levels)) {
+        Block b = {group, {o->from[0], o->from[1]}, {o->tag[0], o->tag[1]}};
+        if (!p->symmetric || b.strip[BLOCK_ROWS] >= b.strip[BLOCK_COLUMNS]) {
+            vec_push(p->l->arena, &p->blocks, b);
+        }
+        return;
+    }
+    BlockRole r = l->role;
+    int64_t strips = l->tile / strip_tile(p->levels, r);
+    for (int64_t x = o->from[r]; x < o->to[r]; x += strips) {
+        Open in = *o;
+        in.from[r] = (uint32_t)x;
+        in.to[r] = x + strips < o->to[r] ? (uint32_t)(x + strips) : o->to[r];
+        in.tag[r] = l->pack ? ++p->side[r].packs : in.tag[r];
+        order_blocks(p, group, at + 1, &in);
+    }
+}
+
 static void plan_order(Plan *p)
 {
-    double room = (double)p->l->room.cache_limit;
-    double a = side_bytes(p, STATIONARY, p->side[STATIONARY].own);
-    double b = side_bytes(p, MOVING, p->side[MOVING].own);
-    uint32_t rows = p->rows.n, cols = p->cols.n;
-    uint32_t keep_cols = band_of(b, cols, a, rows, room);
-    uint32_t keep_rows = band_of(a, rows, b, cols, room);
-    b = p->symmetric ? 0 : b; /* the same tiles */
-    bool rows_stream = b + a * bands(cols, keep_cols) < a + b * bands(rows, keep_rows);
-    p->side[STATIONARY].streams = rows_stream && a + b > room;
-    p->side[MOVING].streams = !rows_stream && a + b > room;
-    uint32_t band = rows_stream ? keep_cols : keep_rows;
-    uint32_t kept = rows_stream ? cols : rows, other = rows_stream ? rows : cols;
+    bool packed[2] = {false};
     for (uint32_t g = 0; g < p->groups.n; g++) {
-        for (uint32_t from = 0; from < kept; from += band) {
-            for (uint32_t x = 0; x < other; x++) {
-                for (uint32_t y = from; y < from + band && y < kept; y++) {
-                    Block block = {g, rows_stream ? x : y, rows_stream ? y : x};
-                    if (!p->symmetric || block.row >= block.col) {
-                        vec_push(p->l->arena, &p->blocks, block);
-                    }
-                }
-            }
+        Open all = {.to = {p->strips[BLOCK_ROWS].n, p->strips[BLOCK_COLUMNS].n}};
+        order_blocks(p, g, 0, &all);
+    }
+    for (uint32_t i = 0; i < outer_levels(p->levels); i++) {
+        const BlockLevel *l = &p->levels->level[i];
+        bool strip = l->tile == strip_tile(p->levels, l->role);
+        packed[l->role] |= l->pack;
+        p->side[l->role].streams |= l->pack && strip;
+    }
+    for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+        Side *s = &p->side[r];
+        s->streams = (s->streams && s->packs > p->groups.n) || !packed[r];
+        for (uint32_t i = 0; i < p->blocks.n; i++) { /* sides may be of one buffer */
+            uint32_t tag = packed[r] ? p->blocks.at[i].tag[r] : i + 1;
+            bool once = packed[r] && s->packs <= p->groups.n;
+            p->blocks.at[i].tag[r] = once ? 0 : 2 * tag + r;
         }
     }
 }
@@ -353,11 +498,11 @@ static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
 }
 
 /* The slab of an operand: all of a strip's rows, or one tile's columns. */
-static TileView slab(Plan *p, uint32_t side, const Box *box, uint32_t strip)
+static TileView slab(Plan *p, uint32_t side, const Box *box, uint32_t tag)
 {
     Lower *l = p->l;
     const Side *s = &p->side[side];
-    l->room.tag = s->streams ? strip + 1 : 0;
+    l->room.tag = tag;
     l->room.slab_bytes = slab_bytes(p, side, box);
     TileView v = view_of(l, s->place, p->c->pk, s->slab, box);
     l->room.slab_bytes = 0;
@@ -399,13 +544,13 @@ static void make_until(Plan *p, int64_t end)
                     more = false;
                 }
                 if (side == STATIONARY) {
-                    box_take(&at, &p->rows.at[b->row], c->pm);
-                    (void)slab(p, side, &at, b->row);
+                    box_take(&at, &p->strips[BLOCK_ROWS].at[b->strip[BLOCK_ROWS]], c->pm);
+                    (void)slab(p, side, &at, b->tag[side]);
                     continue;
                 }
-                const Box *strip = &p->cols.at[b->col];
+                const Box *strip = &p->strips[BLOCK_COLUMNS].at[b->strip[BLOCK_COLUMNS]];
                 for (bool t = true; strip_next(p, c->n, strip, p->nstep, &at, t); t = false) {
-                    (void)slab(p, side, &at, b->col);
+                    (void)slab(p, side, &at, b->tag[side]);
                 }
             }
         }
@@ -434,11 +579,12 @@ static void step_bank(Plan *p, const Block *b, const Box *k, bool first, const B
                 box_take(&whole, group, p->outer);
             }
             if (side == STATIONARY || p->symmetric) {
-                const Box *strip =
-                    side == STATIONARY ? &p->rows.at[b->row] : &p->cols.at[b->col];
+                const Box *strip = side == STATIONARY
+                                       ? &p->strips[BLOCK_ROWS].at[b->strip[BLOCK_ROWS]]
+                                       : &p->strips[BLOCK_COLUMNS].at[b->strip[BLOCK_COLUMNS]];
                 box_take(&whole, strip, s->own);
             }
-            TileView all = slab(p, side, &whole, side == STATIONARY ? b->row : b->col);
+            TileView all = slab(p, side, &whole, b->tag[side]);
             good = part_run(s->slab, &whole, &at, all, &v[side]) && good;
         }
         CHECK(good || p->l->tried.failed);
@@ -526,14 +672,15 @@ static void mirror(Plan *p)
 static uint32_t block_banks(Plan *p, const Block *b, Bank *bank)
 {
     Contraction *c = p->c;
-    const Box *rows = &p->rows.at[b->row], *cols = &p->cols.at[b->col];
+    const Box *rows = &p->strips[BLOCK_ROWS].at[b->strip[BLOCK_ROWS]],
+              *cols = &p->strips[BLOCK_COLUMNS].at[b->strip[BLOCK_COLUMNS]];
     const Box *group = &p->groups.at[b->group];
     uint32_t n = 0;
     Box at = p->l->now.full;
     for (bool r = true; strip_next(p, c->pm, rows, p->mstep, &at, r); r = false) {
         for (bool t = true; strip_next(p, c->n, cols, p->nstep, &at, t); t = false) {
             CHECK(n < NKI_PSUM_BANKS);
-            if (p->symmetric && b->row == b->col) {
+            if (p->symmetric && b->strip[0] == b->strip[1]) {
                 uint32_t j = c->n.at[0], i = c->pm.at[0];
                 at.n[j] = at.s[i] + at.n[i] - at.s[j];
             }
@@ -553,11 +700,10 @@ static void emit_block(Plan *p, uint32_t number)
     Bank bank[NKI_PSUM_BANKS];
     uint32_t n = block_banks(p, b, bank);
     int64_t split = n < 2 ? n_k : n_k > TAIL ? n_k - TAIL : 0;
-    if (p->side[STATIONARY].streams) {
-        cache_drop(p->l, p->side[STATIONARY].place->buf, b->row + 1);
-    }
-    if (p->side[MOVING].streams) {
-        cache_drop(p->l, p->side[MOVING].place->buf, b->col + 1);
+    for (uint32_t side = 0; side < 2 && number > 0; side++) {
+        if (b->tag[side] != p->blocks.at[number - 1].tag[side]) {
+            cache_drop(p->l, p->side[side].place->buf, b->tag[side]);
+        }
     }
     for (int64_t k = 0; k < split && !p->l->tried.failed; k++) {
         make_until(p, base + k + AHEAD + 1);
@@ -585,27 +731,30 @@ void contract_blocks(Contraction *c)
 {
     Lower *l = c->l;
     Plan p = {.c = c, .l = l};
-    box_steps(c->pm, &l->now.full, NKI_STATIONARY, p.mstep);
-    box_steps(c->n, &l->now.full, NKI_PSUM_BANK / 4, p.nstep);
+    box_steps(c->pm, &l->now.full, c->tile[BLOCK_ROWS], p.mstep);
+    box_steps(c->n, &l->now.full, c->tile[BLOCK_COLUMNS], p.nstep);
     p.outer = as_placed(l, &c->final, join_labels(c->batch, c->om), (Labels){0});
     int64_t columns = labels_count(c->n, &l->now.full);
-    int64_t most = columns < NKI_PSUM_BANK / 4 ? NKI_PSUM_BANK / 4 / columns : 1;
+    int64_t most = columns < c->tile[BLOCK_COLUMNS] ? c->tile[BLOCK_COLUMNS] / columns : 1;
     box_steps(p.outer, &l->now.full, most, p.gstep);
     int64_t count =
         sat_mul(tiles_of(c->pm, &l->now.full, p.mstep), tiles_of(c->n, &l->now.full, p.nstep));
     count = sat_mul(count, labels_count(p.outer, &l->now.full));
     count = sat_mul(count, labels_count(c->ok, &l->now.full));
-    count = sat_mul(count, labels_count(c->pk, &l->now.full) / NKI_PARTITIONS);
+    count = sat_mul(count, labels_count(c->pk, &l->now.full) / c->tile[BLOCK_SUM]);
     if (count > l->task.most) {
         l->tried.too_many = l->tried.failed = true;
         return;
     }
     p.result = as_placed(l, &c->final, p.outer, c->n);
-    plan_side(&p, STATIONARY, &c->stationary, c->pm);
-    plan_side(&p, MOVING, &c->moving, c->n);
+    int64_t rows = l->target->machine->tile.tile_rows * c->tile[BLOCK_ROWS];
+    plan_side(&p, STATIONARY, &c->stationary, c->pm, rows);
+    plan_side(&p, MOVING, &c->moving, c->n, c->tile[BLOCK_COLUMNS]);
     plan_k(&p);
-    p.symmetric = is_symmetric(&p);
-    plan_strips(&p);
+    if (!plan_levels(&p)) {
+        return;
+    }
+    list_strips(&p);
     plan_order(&p);
     for (uint32_t i = 0; i < p.blocks.n && !l->tried.failed; i++) {
         emit_block(&p, i);

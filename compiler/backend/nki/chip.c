@@ -7,13 +7,22 @@
 #define MIB ((int64_t)1 << 20)
 
 /* SBUF as the schedule sees it is smaller than it is: blocks are rarely 128 partitions high. */
-#define MACHINE(macs, bytes)                                                                   \
+#define MACHINE(macs, rate, sbuf)                                                              \
     {                                                                                          \
         .n_levels = 2,                                                                         \
         .level =                                                                               \
-            {{.name = "HBM", .bytes_per_second = (bytes), .granule = 512},                     \
+            {{.name = "HBM", .bytes_per_second = (rate), .granule = 512},                      \
              {.name = "SBUF", .capacity = 8 * MIB, .bytes_per_second = 4e12, .granule = 1}},   \
-        .tile_level = 1, .tile = {1u << DTYPE_F32, 2048, 262144, 128, 128, 512, 0},            \
+        .tile_level = 1,                                                                       \
+        .tile = {.types = 1u << DTYPE_F32,                                                     \
+                 .line = NKI_PSUM_BANK,                                                        \
+                 .bytes = NKI_PSUM_BANK * NKI_STATIONARY,                                      \
+                 .rows = NKI_STATIONARY,                                                       \
+                 .sum = NKI_PARTITIONS,                                                        \
+                 .tiles = NKI_PSUM_BANKS,                                                      \
+                 .tiles_busy = NKI_PSUM_BANKS / 2,                                             \
+                 .tile_rows = 4,                                                               \
+                 .packed = (int64_t)(sbuf)*NKI_PARTITIONS / 16 * 14},                          \
         .time = {.multiply_add = 1 / (macs),                                                   \
                  .join = 1e-11,                                                                \
                  .op = 1e-11,                                                                  \
@@ -26,9 +35,9 @@
     }
 
 const NkiChip nki_chips[3] = {
-    {"trn1", 2, 180224, 2.8, 1.12, 1.4, 1.4, 272, 410, MACHINE(4.6e13, 2.72e11)},
-    {"trn2", 3, 212984, 2.4, 0.96, 1.2, 1.2, 368, 716, MACHINE(3.95e13, 3.68e11)},
-    {"trn3", 4, 245752, 2.4, 1.2, 1.2, 1.2, 528, 1178, MACHINE(3.95e13, 5.28e11)},
+    {"trn1", 2, 180224, 2.8, 1.12, 1.4, 1.4, 272, 410, MACHINE(4.6e13, 2.72e11, 180224)},
+    {"trn2", 3, 212984, 2.4, 0.96, 1.2, 1.2, 368, 716, MACHINE(3.95e13, 3.68e11, 212984)},
+    {"trn3", 4, 245752, 2.4, 1.2, 1.2, 1.2, 528, 1178, MACHINE(3.95e13, 5.28e11, 245752)},
 };
 
 const NkiChip *nki_chip(const char *target)

@@ -69,6 +69,8 @@ static int32_t partition_label(const Lower *l, const Place *x)
     return h->on_chip && x->rank > 0 ? x->label[h->pdim] : -1;
 }
 
+/* Of the operands the one that moves has the result's contiguous label; a block on chip has one
+ * of the other's on partitions. */
 static void choose_roles(Contraction *c)
 {
     Lower *l = c->l;
@@ -77,28 +79,34 @@ static void choose_roles(Contraction *c)
         if (want >= 0 && labels_have(c->n, (uint32_t)want)) {
             swap_roles(c);
         }
-    } else {
-        int32_t last = -1;
-        for (uint32_t d = 0; d < c->final.rank; d++) {
-            int32_t label = c->final.label[d];
-            last = label >= 0 && l->now.full.n[label] > 1 ? label : last;
-        }
-        if (last >= 0 && labels_have(c->m, (uint32_t)last)) {
-            swap_roles(c);
-        }
+        return;
     }
-    want = partition_label(l, &c->final);
-    int64_t count = 1;
+    int32_t last = -1;
+    for (uint32_t d = 0; d < c->final.rank; d++) {
+        int32_t label = c->final.label[d];
+        last = label >= 0 && l->now.full.n[label] > 1 ? label : last;
+    }
+    if (last >= 0 && labels_have(c->m, (uint32_t)last)) {
+        swap_roles(c);
+    }
+}
+
+/* Which rows share a tile: the last ones as long as they fit, and a piece of one more; where
+ * they go to a block on chip, `want` alone. */
+static void share_rows(Contraction *c, int32_t want)
+{
+    Lower *l = c->l;
+    int64_t count = 1, most = c->tile[BLOCK_ROWS];
     for (uint32_t i = c->m.n; i-- > 0;) {
         uint32_t label = c->m.at[i];
-        bool fits = c->pm.n == 0 || count * l->now.full.n[label] <= NKI_STATIONARY;
+        bool fits = c->pm.n == 0 || count * l->now.full.n[label] <= most;
         bool alone = l->home[c->final.buf].on_chip;
         if (alone ? (int32_t)label == want : fits) {
             add(&c->pm, label);
             count *= l->now.full.n[label];
         }
     }
-    bool cut = !l->home[c->final.buf].on_chip && l->now.part < 0 && count * 2 <= NKI_STATIONARY;
+    bool cut = !l->home[c->final.buf].on_chip && l->now.part < 0 && count * 2 <= most;
     Labels pm = {0};
     for (uint32_t i = 0; i < c->m.n; i++) {
         if (cut || labels_have(c->pm, c->m.at[i])) { /* a piece of one more label */
@@ -110,15 +118,18 @@ static void choose_roles(Contraction *c)
     c->pm = pm;
 }
 
-/* Which contracted labels lie on partitions together. A block on chip has one; it is taken as it is. */
-static void choose_k(Contraction *c)
+/* The first of the contracted labels: the longest, or the one that a block on chip has on
+ * partitions. */
+static uint32_t first_k(const Contraction *c)
 {
-    Lower *l = c->l;
+    const Lower *l = c->l;
     int32_t fixed = partition_label(l, &c->stationary);
     if (fixed < 0 || !labels_have(c->k, (uint32_t)fixed)) {
         fixed = partition_label(l, &c->moving);
     }
-    bool chip = l->home[c->stationary.buf].on_chip || l->home[c->moving.buf].on_chip;
+    if (fixed >= 0 && labels_have(c->k, (uint32_t)fixed)) {
+        return (uint32_t)fixed;
+    }
     uint32_t best = c->k.at[(int32_t)c->k.at[0] == l->now.turned && c->k.n > 1];
     for (uint32_t i = 0; i < c->k.n; i++) {
         bool whole = (int32_t)c->k.at[i] != l->now.turned; /* parts are never on partitions */
@@ -126,26 +137,31 @@ static void choose_k(Contraction *c)
             best = c->k.at[i];
         }
     }
-    if (fixed >= 0 && labels_have(c->k, (uint32_t)fixed)) {
-        best = (uint32_t)fixed;
-    }
+    return best;
+}
+
+/* Which contracted labels lie on partitions together with `best`. A block on chip has one there. */
+static void share_k(Contraction *c, uint32_t best)
+{
+    Lower *l = c->l;
+    int64_t most = c->tile[BLOCK_SUM];
+    bool chip = l->home[c->stationary.buf].on_chip || l->home[c->moving.buf].on_chip;
     int64_t count = l->now.full.n[best];
     Labels with = labels_one(best);
     for (uint32_t i = 0; i < c->k.n && !chip; i++) {
         uint32_t label = c->k.at[i];
         if (label != best && (int32_t)label != l->now.turned &&
-            count * l->now.full.n[label] <= NKI_PARTITIONS) {
+            count * l->now.full.n[label] <= most) {
             add(&with, label);
             count *= l->now.full.n[label];
         }
     }
     for (uint32_t i = 0; i < c->k.n && !chip && l->now.part < 0; i++) {
         uint32_t label = c->k.at[i];
-        if (!labels_have(with, label) && (int32_t)label != l->now.turned &&
-            count * 2 <= NKI_PARTITIONS) {
+        if (!labels_have(with, label) && (int32_t)label != l->now.turned && count * 2 <= most) {
             add(&with, label); /* a piece of one more label, in front of the others */
             add(&c->pk, label);
-            count = NKI_PARTITIONS;
+            count = most;
         }
     }
     for (uint32_t d = 0; d < c->moving.rank; d++) { /* in the order they lie */
@@ -154,6 +170,38 @@ static void choose_k(Contraction *c)
             add(labels_have(with, (uint32_t)label) ? &c->pk : &c->ok, (uint32_t)label);
         }
     }
+}
+
+/* ---- levels ---- */
+
+static Labels labels_reversed(uint32_t n, const uint32_t *label)
+{
+    Labels out = {0};
+    while (n-- > 0) {
+        add(&out, label[n]);
+    }
+    return out;
+}
+
+/* Labels by role as the statement says, in the order in which it has them. */
+static void obey_roles(Contraction *c)
+{
+    const Blocking *b = c->levels;
+    if (!labels_have(c->m, b->label[BLOCK_ROWS][0])) {
+        swap_roles(c);
+    }
+    c->m = labels_reversed(b->n_labels[BLOCK_ROWS], b->label[BLOCK_ROWS]);
+    c->n = labels_reversed(b->n_labels[BLOCK_COLUMNS], b->label[BLOCK_COLUMNS]);
+    c->k = (Labels){0};
+    for (uint32_t i = 0; i < b->n_labels[BLOCK_SUM]; i++) {
+        add(&c->k, b->label[BLOCK_SUM][i]);
+    }
+    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+        const BlockLevel *level = blocking_innermost(b, r);
+        c->tile[r] = level != NULL && level->tile < c->tile[r] ? level->tile : c->tile[r];
+    }
+    share_rows(c, (int32_t)b->label[BLOCK_ROWS][0]);
+    share_k(c, c->k.at[0]);
 }
 
 /* ---- the epilogue, over the labels of the matmul ---- */
@@ -218,6 +266,17 @@ static void take_epilogue(Contraction *c)
         l, e->dst, rename_affines(l->arena, e->at, l->from->bufs.at[e->dst].rank, e, var, by));
 }
 
+bool contract_refuse(Contraction *c, const char *why)
+{
+    Lower *l = c->l;
+    if (!l->tried.failed) {
+        diag_unsupported(&l->ctx->diags, E_TARGET, c->s->span,
+                         "levels of a contraction: target '%s' %s", l->target->name, why);
+    }
+    l->tried.failed = true;
+    return false;
+}
+
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
 {
     const Expr *product = s->value;
@@ -231,9 +290,13 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
     c.dst = c.final = place_of(l, s->dst, s->at);
     c.stationary = operand_place(l, product->arg[0]);
     c.moving = operand_place(l, product->arg[1]);
-    DType t = l->from->bufs.at[c.stationary.buf].dtype;
-    bool typed = t == l->from->bufs.at[c.moving.buf].dtype && dtype_is_float(t);
+    DType type = l->from->bufs.at[c.stationary.buf].dtype;
+    bool typed = type == l->from->bufs.at[c.moving.buf].dtype && dtype_is_float(type);
     if (s->fold != OP_SUM || !typed || !classify(&c)) {
+        return s->blocking != NULL && s->blocking->n_levels > 0 &&
+               !contract_refuse(&c, "has no matmul for it");
+    }
+    if (s->blocking != NULL && s->blocking->n_levels == 0) {
         return false;
     }
     if (epilogue != NULL) {
@@ -242,8 +305,18 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
         e = e->kind == EXPR_OP && e->op == OP_CAST ? e->arg[0] : e;
         c.epilogue = e->kind == EXPR_LOAD ? NULL : epilogue; /* emptying a tile casts */
     }
-    choose_roles(&c);
-    choose_k(&c);
+    const ContractionTiles *t = &l->target->machine->tile;
+    c.tile[BLOCK_ROWS] = t->rows;
+    c.tile[BLOCK_COLUMNS] = t->line / dtype_bytes(DTYPE_F32);
+    c.tile[BLOCK_SUM] = t->sum;
+    c.levels = s->blocking;
+    if (c.levels != NULL) {
+        obey_roles(&c);
+    } else {
+        choose_roles(&c);
+        share_rows(&c, partition_label(l, &c.final));
+        share_k(&c, first_k(&c));
+    }
     contract_blocks(&c);
     return true;
 }

@@ -8,10 +8,23 @@
  * other way (a transpose for each tile), and not measured:
  *   a matmul contracts over partitions: an operand that has the dimension elsewhere is turned;
  *   other folds run along the free axis;
- *   batches are taken one by one: any other dimension of 4 or more is better. */
+ *   batches are taken one by one: any other dimension of 4 or more is better.
+ * What a contraction with levels makes has the first of its rows there. */
 #define WEIGHT_CONTRACTED 3.0
+#define WEIGHT_SECOND     2.9 /* where levels name another label of the sum first */
 #define WEIGHT_FOLDED     0.7
 #define WEIGHT_BATCH      0.02
+
+static bool has_levels(const Stmt *s)
+{
+    return s->blocking != NULL && s->blocking->n_levels > 0;
+}
+
+/* The first index of a role in a statement with levels. */
+static VarRef role_var(const Stmt *s, BlockRole role)
+{
+    return s->index[s->blocking->label[role][0]].var;
+}
 
 static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *score)
 {
@@ -21,9 +34,42 @@ static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *
             kept |= access_uses(l->from, s->dst, s->at, load->at[d].term[t].var);
         }
         if (s->fold != OP_COPY && !kept && load->at[d].n > 0) {
-            score[d] *= tile_kind(s) == TILE_MATMUL ? WEIGHT_CONTRACTED : WEIGHT_FOLDED;
+            bool second = has_levels(s) && !affine_uses(load->at[d], role_var(s, BLOCK_SUM));
+            score[d] *= tile_kind(s) != TILE_MATMUL ? WEIGHT_FOLDED
+                        : second                    ? WEIGHT_SECOND
+                                                    : WEIGHT_CONTRACTED;
         }
     }
+}
+
+/* The dimension that the first row of a contraction with levels has in the block, when the
+ * contraction, or the statement right after it that reads its tiles, sets it. Else UINT32_MAX. */
+static uint32_t dim_of_rows(const Lower *l, BufRef buf)
+{
+    StmtWalk w;
+    const Stmt *product = NULL;
+    for (const Stmt *s = tile_first(&w, l->from->body, l->from->n_body); s != NULL;
+         s = tile_next(&w)) {
+        const Expr *load =
+            product == NULL || s->fold != OP_COPY ? NULL : expr_load_of(s->value, product->dst);
+        for (uint32_t d = 0; s->dst == buf && d < l->from->bufs.at[buf].rank; d++) {
+            if (has_levels(s) && affine_uses(s->at[d], role_var(s, BLOCK_ROWS))) {
+                return d;
+            }
+            uint32_t rank = load == NULL ? 0 : l->from->bufs.at[load->buf].rank;
+            for (uint32_t e = 0; e < rank; e++) {
+                for (uint32_t i = 0; i < s->n_index; i++) {
+                    if (affine_uses(product->at[e], role_var(product, BLOCK_ROWS)) &&
+                        affine_uses(load->at[e], s->index[i].var) &&
+                        affine_uses(s->at[d], s->index[i].var)) {
+                        return d;
+                    }
+                }
+            }
+        }
+        product = has_levels(s) ? s : NULL;
+    }
+    return UINT32_MAX;
 }
 
 static void score_uses(const Lower *l, BufRef buf, double *score)
@@ -101,7 +147,6 @@ int64_t home_on_chip(Lower *l, BufRef buf)
     Home *h = &l->home[buf];
     double score[NKI_DIMS];
     h->on_chip = true;
-    h->pdim = UINT32_MAX;
     for (uint32_t d = 0; d < b->rank; d++) {
         int64_t n = b->extent[d].n;
         score[d] = (double)(n < NKI_PARTITIONS ? n : NKI_PARTITIONS);
@@ -113,9 +158,11 @@ int64_t home_on_chip(Lower *l, BufRef buf)
     for (uint32_t d = 0; d < b->rank && d < 64; d++) {
         score[d] *= l->batch[buf] >> d & 1 ? WEIGHT_BATCH : 1.0;
     }
+    uint32_t best = UINT32_MAX, rows = dim_of_rows(l, buf);
     for (uint32_t d = 0; d < b->rank; d++) {
-        h->pdim = h->pdim == UINT32_MAX || score[d] > score[h->pdim] ? d : h->pdim;
+        best = best == UINT32_MAX || score[d] > score[best] ? d : best;
     }
+    h->pdim = rows != UINT32_MAX ? rows : best;
     uint32_t order[NKI_DIMS];
     dims_as_read(l, buf, order);
     int64_t flat = 1;

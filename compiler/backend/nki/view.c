@@ -83,11 +83,18 @@ bool box_next(Labels x, const Box *full, const int64_t *step, Box *box, bool fir
 
 /* ---- the cache ---- */
 
+/* Was the entry kept for another pass of the operand (even tags: of one side, odd: the other)? */
+static bool is_past(const CacheEntry *e, uint32_t tag)
+{
+    return e->tag != 0 && tag != 0 && e->tag != tag && e->tag % 2 == tag % 2;
+}
+
 bool cache_find(Lower *l, const int64_t *key, uint32_t n, TileView *out)
 {
     for (uint32_t i = l->room.cache.n; i-- > 0;) {
         CacheEntry *e = &l->room.cache.at[i];
-        if (e->n == n && memcmp(e->key, key, n * sizeof *key) == 0) {
+        if (e->n == n && !is_past(e, l->room.tag) &&
+            memcmp(e->key, key, n * sizeof *key) == 0) {
             e->used = ++l->room.clock;
             e->tag = l->room.tag != 0 ? l->room.tag : e->tag;
             *out = e->view;
@@ -142,7 +149,7 @@ void cache_drop(Lower *l, BufRef buf, uint32_t tag)
 {
     for (uint32_t i = l->room.cache.n; i-- > 0;) {
         const CacheEntry *e = &l->room.cache.at[i];
-        if (e->key[0] == (int64_t)buf && e->tag != 0 && e->tag != tag) {
+        if (e->key[0] == (int64_t)buf && is_past(e, tag)) {
             cache_remove(l, i);
         }
     }

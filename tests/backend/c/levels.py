@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contractions cut in other ways than the compiler would: levels at random, written into nests.
 
-    levels.py --tdslc PATH [--count=N] [--seed=S]
+    levels.py --tdslc PATH [--target=c|trn1|trn2|trn3] [--count=N] [--seed=S]
 
 Whatever the levels are, a kernel computes the same sums of small integers, exactly: every pass is checked by running the
-program after it (`--check-each`). What C cannot do is refused with a message, and nothing is written.
+program after it (`--check-each`). What a target cannot do is refused with a message, and nothing is written. For Trainium the
+traffic that the manifest counts is what the levels say.
 """
 import argparse
+import json
 import os
 import random
 import re
@@ -23,6 +25,8 @@ EQUATIONS = [  # parameters, result, statement; letters are extents
     ("A: {t}[{a}, {k}], B: {t}[{k}, {b}, {c}]", "C: {t}[{c}, {a}, {b}]", "C[h,i,j] = A[i,k] * B[k,j,h];"),
 ]
 BYTES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8}
+SMALL = "kernel k(A: f32[37, 53], B: f32[53, 70]) -> (C: f32[37, 70]) { C[i,j] = A[i,k] * B[k,j]; }\n"
+DEEP = "kernel k(A: f32[60000, 128], B: f32[60000, 130]) -> (C: f32[128, 130]) { C[i,j] = A[k,i] * B[k,j]; }\n"
 REFUSED = [  # levels, a part of the message
     ("rows 8, columns 32 pack", "packs both operands once each, or none"),
     ("rows 80 pack, columns 32 pack", "has no registers for so large a tile"),
@@ -32,6 +36,18 @@ REFUSED = [  # levels, a part of the message
     ("rows 16, columns 16", "at most eight rows"),
     ("sum 900000000000, rows 8 pack, columns 32 pack, rows 4, columns 8", None),
     ("sum 4 pack, rows 8, columns 32", "rows and columns are packed"),
+]
+REFUSED_NKI = [
+    ("rows 256 pack, columns 512 pack, sum 128", "has tiles of at most 128 rows, 512 columns and 128 of the sum"),
+    ("rows 128 pack, columns 1024 pack, sum 128", "has tiles of at most 128 rows"),
+    ("rows 128 pack, columns 512 pack, sum 256", "has tiles of at most 128 rows"),
+    ("rows 128 pack, columns 512 pack", "has tiles of at most 128 rows"),
+    ("sum 128, rows 128, columns 512", "has rows and columns outside of the sum"),
+    ("sum 256, rows 128 pack, columns 512 pack, sum 128", "packs outside of the sum"),
+    ("rows 128 pack, columns 512 pack, sum 128, sum 64", "cuts the sum once"),
+    ("rows 256 pack, rows 128 pack, columns 512 pack, sum 128", "packs an operand once"),
+    ("rows 1024 pack, columns 512 pack, sum 128, rows 128", "has 4 banks of PSUM here"),
+    ("rows 64, columns 70, sum 5, columns 35, rows 32", None),
 ]
 
 
@@ -67,51 +83,118 @@ def levels(rng, size, sum_first):
     return ", ".join(out)
 
 
+def kernel_nki(rng, n):
+    parameters, result, statement = rng.choice(EQUATIONS)
+    extent = {x: rng.choice([1, 2, 5, 13, 40, 70, 130, 150]) for x in "abk"} | {"c": rng.choice([1, 3])}
+    t = rng.choice(["f32", "f32", "bf16", "f16"])
+    twice = rng.choice(["", "", " D[i,j] = 2 * C[i,j];" if "[h" not in result and ", {c}" not in result else ""])
+    result = result.format(t=t, **extent)
+    if twice and statement.startswith("C[i,j]"):
+        result, statement = result.replace("C:", "D:"), statement + twice
+    return f"kernel k{n}({parameters.format(t=t, **extent)}) -> ({result}) {{ {statement} }}\n", extent
+
+
+def levels_nki(rng, extent):
+    """Any order of levels that the device has, with as many banks as it always has."""
+    strips, place = 1, {}
+    for role, most in (("rows", 128), ("columns", 512), ("sum", 128)):
+        n = max(extent.values())
+        place[role] = [min(most, rng.choice([most, n, n // 2 + 1, n // 3 + 1]))]
+    inside = []
+    for role in ("rows", "columns"):
+        tiles = place[role]
+        times = rng.choice([x for x in (1, 2, 3, 4) if strips * x <= 4])
+        strips *= times
+        if times > 1:
+            tiles.insert(0, tiles[0] * times)
+            inside.append(f"{role} {tiles.pop()}")
+        while rng.random() < 0.5 and len(tiles) < 3:
+            tiles.insert(0, tiles[0] * rng.randint(2, 4))
+        packed = rng.randrange(-1, len(tiles))
+        place[role] = [f"{role} {x}{' pack' if i == packed else ''}" for i, x in enumerate(tiles)]
+    rng.shuffle(inside)
+    out, outside = [], [r for r in ("rows", "columns") for _ in place[r]]
+    rng.shuffle(outside)
+    for role in outside:
+        out.append(place[role].pop(0))
+    return ", ".join([*out, f"sum {place['sum'][0]}", *inside])
+
+
 def run(tdslc, folder, *args):
     return subprocess.run([tdslc, *args], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
 
 
-def check(tdslc, seed, count):
+def check(tdslc, target, seed, count):
     rng = random.Random(seed)
+    make, cut = (kernel, levels) if target == "c" else (kernel_nki, levels_nki)
     with tempfile.TemporaryDirectory() as folder:
-        made = [kernel(rng, n) for n in range(count)]
+        made = [make(rng, n) for n in range(count)]
         with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
             f.write("".join(k[0] for k in made))
-        nest = run(tdslc, folder, "k.tdsl", "--dump=nest")
+        nest = run(tdslc, folder, "k.tdsl", "-w", f"--target={target}", "--dump=nest")
         if nest.returncode != 0:
             return nest.stderr
         parts = re.split(r"(?=^kernel )", nest.stdout, flags=re.M)
         changed = 0
         for i, part in enumerate(parts[1:], 1):
-            parts[i], n = re.subn(r"levels \[.*\]", f"levels [{levels(rng, *made[i - 1][1:])}]", part)
+            parts[i], n = re.subn(r"levels \[[^]]*\]", f"levels [{cut(rng, *made[i - 1][1:])}]", part)
             changed += n
         if changed < count // 2:
             return f"only {changed} of {count} kernels have levels"
         with open(os.path.join(folder, "k.dump"), "w", encoding="utf-8") as f:
             f.write("".join(parts))
-        done = run(tdslc, folder, "k.dump", "--check-each", "-o", "k.c")
-        again = run(tdslc, folder, "k.dump", "--dump=nest")
+        done = run(tdslc, folder, "k.dump", "-w", f"--target={target}", "--check-each", "-o", "k.c")
+        again = run(tdslc, folder, "k.dump", "-w", f"--target={target}", "--dump=nest")
         if done.returncode != 0:
             return f"{done.stderr}\n{''.join(parts)}"
         return "" if again.stdout == "".join(parts) else "a nest with other levels is not printed as it was read"
 
 
-def refusals(tdslc):
-    with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
-            f.write("kernel k(A: f32[37, 53], B: f32[53, 70]) -> (C: f32[37, 70]) { C[i,j] = A[i,k] * B[k,j]; }\n")
-        nest = run(tdslc, folder, "k.tdsl", "--dump=nest").stdout
-        for text, message in REFUSED:
-            with open(os.path.join(folder, "k.dump"), "w", encoding="utf-8") as f:
-                f.write(re.sub(r"levels \[.*\]", f"levels [{text}]", nest))
-            done = run(tdslc, folder, "k.dump", "-o", "k.c")
-            if message is None:
-                if done.returncode != 0:
-                    return f"levels [{text}]: {done.stderr}"
-            elif done.returncode != 1 or message not in done.stderr or os.path.exists(os.path.join(folder, "k.c")):
+def with_levels(tdslc, target, folder, program, text):
+    """Compiles the program with these levels to `k.c`, a file or a folder."""
+    with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
+        f.write(program)
+    nest = run(tdslc, folder, "k.tdsl", f"--target={target}", "--dump=nest").stdout
+    with open(os.path.join(folder, "k.dump"), "w", encoding="utf-8") as f:
+        f.write(re.sub(r"levels \[[^]]*\]", f"levels [{text}]", nest))
+    return run(tdslc, folder, "k.dump", f"--target={target}", "-o", "k.c")
+
+
+def refusals(tdslc, target):
+    rows = REFUSED if target == "c" else REFUSED_NKI
+    cases = [(SMALL, *row) for row in rows]
+    if target != "c":
+        cases.append((DEEP, "rows 128 pack, columns 512 pack, sum 128", "has no room in SBUF for what is packed"))
+        cases.append((DEEP, "rows 128, columns 512, sum 128", None))
+    for program, text, message in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            done = with_levels(tdslc, target, folder, program, text)
+            written = os.path.exists(os.path.join(folder, "k.c"))
+            if done.returncode != (0 if message is None else 1) or (message or "") not in done.stderr or written != (message is None):
                 return f"levels [{text}]: exit {done.returncode}, {done.stderr}"
-            if message is None:
-                os.remove(os.path.join(folder, "k.c"))
+    return ""
+
+
+def traffic(tdslc, target):
+    """What is packed is read once where its level is, what is not is read in each block."""
+    a, b, rows, columns = 600 * 1300 * 4, 1300 * 1400 * 4, 5, 3    # operands' bytes; tiles of 128 and 512
+    program = "kernel k(A: f32[1300, 600], B: f32[1300, 1400]) -> (C: f32[600, 1400]) { C[i,j] = A[k,i] * B[k,j]; }\n"
+    for text, read, banks in (
+            ("rows 640 pack, columns 1536 pack, rows 128, columns 512, sum 128", a + b, 1),
+            ("columns 512, rows 128, sum 128", columns * a + rows * b, 1),
+            ("columns 512 pack, rows 128, sum 128", columns * a + b, 1),
+            ("rows 128 pack, columns 512, sum 128", a + rows * b, 1),
+            ("columns 1536 pack, rows 128 pack, columns 512, sum 128", a + b, 1),
+            ("rows 256, columns 1024, sum 128, columns 512, rows 128", 2 * a + 3 * b, 4),
+            ("rows 512, columns 1024, sum 128, columns 512, rows 128", 2 * a + 2 * b, 8)):
+        with tempfile.TemporaryDirectory() as folder:
+            done = with_levels(tdslc, target, folder, program, text)
+            if done.returncode != 0:
+                return f"levels [{text}]: {done.stderr}"
+            with open(os.path.join(folder, "k.c", "k.json"), encoding="utf-8") as f:
+                said = json.load(f)["predicted"]
+        if (said["hbm_read_bytes"], said["psum_banks"]) != (read, banks):
+            return f"levels [{text}]: {said['hbm_read_bytes']} bytes read, not {read}; {said['psum_banks']} banks, not {banks}"
     return ""
 
 
@@ -120,9 +203,11 @@ def main():
     parser.add_argument("--tdslc", required=True)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--target", default="c")
     options = parser.parse_args()
     tdslc = os.path.abspath(options.tdslc)
-    problem = check(tdslc, options.seed, options.count) or refusals(tdslc)
+    problem = check(tdslc, options.target, options.seed, options.count) or refusals(tdslc, options.target)
+    problem = problem or ("" if options.target == "c" else traffic(tdslc, options.target))
     print(problem)
     return 1 if problem else 0
 
