@@ -371,7 +371,10 @@ static void contract_mixed(Splitter *s, const Stmt *old, const Factor *a, const 
 
 void split_contract(Splitter *s, const Stmt *old, Factor a, Factor b)
 {
-    if (!a.complex || !b.complex) {
+    if (old->blocking != NULL) {
+        split_refuse(s, old->span,
+                     "levels of a contraction of complex numbers, which are pairs of reals");
+    } else if (!a.complex || !b.complex) {
         contract_mixed(s, old, &a, &b);
     } else if (ends_in(s, old, &a, &b)) {
         contract_both(s, old, &b, &a);

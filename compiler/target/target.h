@@ -28,8 +28,9 @@ bool space_from_name(Str name, Space *out);
 
 /* One level of memory, seen from the level inside of it. */
 typedef struct MemoryLevel {
-    const char *name;        /* the machine's own word: "memory", "L2", "SBUF" */
-    int64_t capacity;        /* bytes; 0: no limit */
+    const char *name; /* the machine's own word: "memory", "L2", "SBUF" */
+    int64_t capacity; /* bytes; 0: no limit */
+    /* Of all but the innermost: */
     double bytes_per_second; /* from it to the level inside of it */
     int64_t granule; /* bytes whose time every run of contiguous ones costs beside its own */
 } MemoryLevel;

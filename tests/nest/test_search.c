@@ -21,7 +21,7 @@
 static const Machine machine = {
     .n_levels = 2,
     .level = {{.name = "memory", .bytes_per_second = 1e9, .granule = 8},
-              {.name = "cache", .capacity = 256, .bytes_per_second = 1e11, .granule = 8}},
+              {.name = "cache", .capacity = 256}},
     .tile = {.types = 1u << DTYPE_F32,
              .line = 16,
              .bytes = 32,

@@ -72,7 +72,8 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
 Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     CHECK(k->form == LOOP_TILED);
-    Legaliser l = {.ctx = ctx, .arena = arena, .k = kernel_like(arena, k)};
+    Legaliser l = {
+        .ctx = ctx, .arena = arena, .k = kernel_like(arena, k), .machine = target->machine};
     l.k->form = LOOP_LEGAL;
     l.k->target = target->name;
     block_open(&l, NULL);

@@ -31,6 +31,7 @@ typedef struct Legaliser {
     Ctx *ctx;
     Arena *arena;
     Kernel *k; /* the new kernel */
+    const Machine *machine;
     StmtBlock *block;
     VEC(LoopVar) loop_vars; /* ours: used again in loops beside each other */
     VEC(LoopVar) local_vars;

@@ -16,11 +16,7 @@
  * Where nothing is packed both operands are read where they are; that needs known extents. */
 #include "backend/c/legalise.h"
 
-#define TILE_BYTES     1024 /* of a register tile: 16 vectors of 64 bytes */
-#define TILE_MOST_ROWS 16
-#define TILE_ROWS      8 /* where nothing is packed */
-#define TILE_VECTORS   2
-#define PANEL_MOST     ((int64_t)1 << 28) /* elements */
+#define PANEL_MOST ((int64_t)1 << 28) /* elements */
 
 /* Rows are the operand's that is packed row by row, columns the vectors'. */
 #define SIDES 2
@@ -67,8 +63,8 @@ static const char *shape_problem(const Matmul *m)
     if (!dtype_has_vectors(m->t) || m->s->value->dtype != m->t) {
         return "has no register tiles of this type";
     }
-    if (nr > TILE_VECTORS * vector_lanes(m->t) || mr > TILE_MOST_ROWS ||
-        mr * nr * bytes > TILE_BYTES) {
+    const ContractionTiles *most = &m->l->machine->tile;
+    if (nr * bytes > most->line || mr > most->rows || mr * nr * bytes > most->bytes) {
         return "has no registers for so large a tile";
     }
     for (uint32_t i = 0; i < m->b->n_levels; i++) {
@@ -104,6 +100,7 @@ static const char *packed_problem(const Matmul *m)
 static const char *direct_problem(const Matmul *m)
 {
     const Expr *b = m->x[BLOCK_COLUMNS];
+    const ContractionTiles *most = &m->l->machine->tile;
     if (m->x[BLOCK_ROWS]->kind != EXPR_LOAD || b->kind != EXPR_LOAD ||
         !range_is_exact(index_range(m, BLOCK_ROWS)) ||
         !range_is_exact(index_range(m, BLOCK_COLUMNS))) {
@@ -113,7 +110,7 @@ static const char *direct_problem(const Matmul *m)
         !access_is_unit(m->l->k, b->buf, b->at, index_var(m, m->index[BLOCK_COLUMNS]))) {
         return "packs what has its columns not side by side";
     }
-    return m->b->n_levels != 2 || m->tile[BLOCK_ROWS] > TILE_ROWS
+    return m->b->n_levels != 2 || m->tile[BLOCK_ROWS] > most->bytes / most->line
                ? "has two levels where nothing is packed, of at most eight rows"
                : NULL;
 }

@@ -8,10 +8,9 @@
 
 static const Machine machine_c = {
     .n_levels = 3,
-    .level =
-        {{.name = "memory", .bytes_per_second = 1.5e10, .granule = 128},
-         {.name = "L3", .capacity = 16384 * KIB, .bytes_per_second = 4e10, .granule = 128},
-         {.name = "L2", .capacity = 512 * KIB, .bytes_per_second = 1.2e11, .granule = 128}},
+    .level = {{.name = "memory", .bytes_per_second = 1.5e10, .granule = 128},
+              {.name = "L3", .capacity = 16384 * KIB, .bytes_per_second = 4e10, .granule = 128},
+              {.name = "L2", .capacity = 512 * KIB}},
     .tile_level = 2,
     .reads_before_writing = true,
     /* Two vectors of 64 bytes by eight rows: half the registers of the widest machines. */

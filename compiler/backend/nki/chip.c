@@ -10,9 +10,8 @@
 #define MACHINE(macs, rate, sbuf)                                                              \
     {                                                                                          \
         .n_levels = 2,                                                                         \
-        .level =                                                                               \
-            {{.name = "HBM", .bytes_per_second = (rate), .granule = 512},                      \
-             {.name = "SBUF", .capacity = 8 * MIB, .bytes_per_second = 4e12, .granule = 1}},   \
+        .level = {{.name = "HBM", .bytes_per_second = (rate), .granule = 512},                 \
+                  {.name = "SBUF", .capacity = 8 * MIB}},                                      \
         .tile_level = 1,                                                                       \
         .tile = {.types = 1u << DTYPE_F32,                                                     \
                  .line = NKI_PSUM_BANK,                                                        \

@@ -22,7 +22,7 @@ extern const Target target_null;
 
 static const Machine machine = {
     .n_levels = 1,
-    .level = {{.name = "memory", .bytes_per_second = 1e10, .granule = 64}},
+    .level = {{.name = "memory", .bytes_per_second = 1e10}},
     .tile =
         {.types = 1u << DTYPE_F32, .line = 32, .bytes = 256, .rows = 8, .sum = 8, .columns = 8},
     .complex_numbers = true,

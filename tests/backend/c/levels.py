@@ -27,6 +27,7 @@ EQUATIONS = [  # parameters, result, statement; letters are extents
 BYTES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8}
 SMALL = "kernel k(A: f32[37, 53], B: f32[53, 70]) -> (C: f32[37, 70]) { C[i,j] = A[i,k] * B[k,j]; }\n"
 DEEP = "kernel k(A: f32[60000, 128], B: f32[60000, 130]) -> (C: f32[128, 130]) { C[i,j] = A[k,i] * B[k,j]; }\n"
+PAIRS = "kernel k(A: c64[37, 53], B: c64[53, 70]) -> (C: c64[37, 70]) { C[i,j] = A[i,k] * B[k,j]; }\n"
 REFUSED = [  # levels, a part of the message
     ("rows 8, columns 32 pack", "packs both operands once each, or none"),
     ("rows 80 pack, columns 32 pack", "has no registers for so large a tile"),
@@ -155,6 +156,7 @@ def with_levels(tdslc, target, folder, program, text):
     with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
         f.write(program)
     nest = run(tdslc, folder, "k.tdsl", f"--target={target}", "--dump=nest").stdout
+    nest = nest.replace("result 0 ; C", "result 0 rows [a] columns [c] sum [b] levels [] ; C")
     with open(os.path.join(folder, "k.dump"), "w", encoding="utf-8") as f:
         f.write(re.sub(r"levels \[[^]]*\]", f"levels [{text}]", nest))
     return run(tdslc, folder, "k.dump", f"--target={target}", "-o", "k.c")
@@ -166,6 +168,7 @@ def refusals(tdslc, target):
     if target != "c":
         cases.append((DEEP, "rows 128 pack, columns 512 pack, sum 128", "has no room in SBUF for what is packed"))
         cases.append((DEEP, "rows 128, columns 512, sum 128", None))
+        cases.append((PAIRS, "rows 128 pack, columns 512 pack, sum 128", "does not have levels of a contraction of complex numbers"))
     for program, text, message in cases:
         with tempfile.TemporaryDirectory() as folder:
             done = with_levels(tdslc, target, folder, program, text)
@@ -198,6 +201,23 @@ def traffic(tdslc, target):
     return ""
 
 
+def tiles(tdslc, target):
+    """A matmul has the innermost tiles, and stationary is the operand that has the rows."""
+    program = "kernel k(A: f32[53, 60], B: f32[53, 70]) -> (C: f32[60, 70]) { C[i,j] = A[k,i] * B[k,j]; }\n"
+    for roles, rows, columns, stationary in (("rows [b] columns [c]", 20, 30, "a"), ("rows [c] columns [b]", 14, 60, "b")):
+        with tempfile.TemporaryDirectory() as folder:
+            with_levels(tdslc, target, folder, program, f"rows {rows} pack, columns {columns} pack, sum 16")
+            with open(os.path.join(folder, "k.dump"), encoding="utf-8") as f:
+                nest = f.read()
+            with open(os.path.join(folder, "k.dump"), "w", encoding="utf-8") as f:
+                f.write(nest.replace("rows [b] columns [c]", roles))
+            legal = run(tdslc, folder, "k.dump", f"--target={target}", "--dump=legal")
+        first = f"matmul [p in 0..{rows}, f in 0..{columns}, k in 0..16] @acc[p,f] += mul(@{stationary}_tiles["
+        if first not in legal.stdout:
+            return f"{roles}: {legal.stderr}{legal.stdout}"
+    return ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tdslc", required=True)
@@ -207,7 +227,8 @@ def main():
     options = parser.parse_args()
     tdslc = os.path.abspath(options.tdslc)
     problem = check(tdslc, options.target, options.seed, options.count) or refusals(tdslc, options.target)
-    problem = problem or ("" if options.target == "c" else traffic(tdslc, options.target))
+    if options.target != "c":
+        problem = problem or traffic(tdslc, options.target) or tiles(tdslc, options.target)
     print(problem)
     return 1 if problem else 0
 
