@@ -30,6 +30,8 @@
  * blocks live in. */
 #define DOUBLED 0.02
 #define BLOCK   8
+/* What having no value in memory may cost, when no contraction is cut for it. */
+#define CHIP 1.05
 /* What loops that cut none may cost: they keep values on chip at whatever extents a kernel meets. */
 #define KEEP 1.25
 
@@ -49,6 +51,7 @@ typedef struct Search {
     uint64_t steps, most;
     uint32_t width;  /* of the beam */
     VEC(State) beam; /* ascending in price */
+    State on_chip; /* the cheapest without values in memory that cuts no contraction, if any */
     Map seen;
 } Search;
 
@@ -89,15 +92,71 @@ static double footprint(const NestFacts *f, const Machine *machine, const Nest *
     return worst;
 }
 
-static double tree_price(Search *s, const Tree *t)
+/* Is a value in memory? */
+static bool spills(const NestFacts *f, const Nest *nest)
+{
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        if (nest->values[f->stored[k]].residence == RESIDE_WORKSPACE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Seconds, and whether a value is in memory. */
+static double tree_price(Search *s, const Tree *t, bool *spilled)
 {
     ArenaMark mark = arena_mark(s->scratch);
     Nest *nest = tree_nest(s->scratch, s->facts->g, t);
     nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
     double seconds = nest_price(s->scratch, &s->pricer, nest).seconds *
                      footprint(s->facts, s->machine, nest);
+    *spilled = spills(s->facts, nest);
     arena_reset(s->scratch, mark);
     return seconds;
+}
+
+/* Does a loop around the leaf, item `at`, cut what makes it a contraction: a label that is summed,
+ * or that one operand lacks? Labels of all operands are run position by position anyway. */
+static bool is_cut_contraction(const Graph *g, const Tree *t, uint32_t at)
+{
+    const Draft *leaf = &t->list.at[at];
+    const Node *n = graph_node(g, leaf->node);
+    uint32_t depth = leaf->depth;
+    for (uint32_t k = at; k-- > 0 && depth > 0;) {
+        const Draft *d = &t->list.at[k];
+        if (!d->is_loop || d->depth >= depth) {
+            continue;
+        }
+        depth = d->depth;
+        int32_t label = nest_axis_label(&d->axis, leaf->node);
+        uint32_t readers = 0;
+        for (uint32_t i = 0; i < n->n_operands; i++) {
+            bool reads = false;
+            for (uint32_t x = 0; x < n->access[i].rank; x++) {
+                reads |= n->access[i].index[x].label == label;
+            }
+            readers += reads ? 1 : 0;
+        }
+        if (label < 0 || node_reduces(n, label) || readers < n->n_operands) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does a loop cut a contraction? */
+static bool cuts_contractions(const Graph *g, const Tree *t)
+{
+    for (uint32_t k = 0; k < t->list.n; k++) {
+        const Draft *d = &t->list.at[k];
+        if (!d->is_loop && !node_is_expression(graph_node(g, d->node)) &&
+            op_info(graph_node(g, d->node)->op)->kind == OPKIND_CONTRACT &&
+            is_cut_contraction(g, t, k)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Trees of the same price are kept in the order in which they were found, simpler ones first. */
@@ -129,7 +188,16 @@ static void consider(void *self, const Tree *t)
     }
     map_put(&s->seen, hash, 1);
     s->steps++;
-    State fresh = {.seconds = tree_price(s, t)};
+    bool spilled = false;
+    State fresh = {.seconds = tree_price(s, t, &spilled)};
+    bool chip = !spilled && (s->on_chip.tree.list.n == 0 || is_before(&fresh, &s->on_chip)) &&
+                !cuts_contractions(s->facts->g, t);
+    if (chip) {
+        s->on_chip = fresh;
+        for (uint32_t k = 0; k < t->list.n; k++) {
+            vec_push(s->arena, &s->on_chip.tree.list, t->list.at[k]);
+        }
+    }
     if (s->beam.n == s->width && !is_before(&fresh, &s->beam.at[s->width - 1])) {
         return;
     }
@@ -200,22 +268,10 @@ static void append(Arena *arena, Tree *to, const Tree *from)
     }
 }
 
-/* Does a loop cut a contraction? */
-static bool cuts_contractions(const Graph *g, const Tree *t)
-{
-    for (uint32_t k = 0; k < t->list.n; k++) {
-        const Draft *d = &t->list.at[k];
-        if (!d->is_loop && d->depth > 0 && !node_is_expression(graph_node(g, d->node)) &&
-            op_info(graph_node(g, d->node)->op)->kind == OPKIND_CONTRACT) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The cheapest tree, unless it saves too little for what is known of it. */
-static const Tree *choose(Search *s, double plain, const Tree *none, const Tree *greedy)
+static const Tree *cheapest(Search *s, double plain, const Tree *none, const Tree *greedy)
 {
+    bool spilled;
     for (uint32_t k = 0; k < s->beam.n; k++) {
         const State *at = &s->beam.at[k];
         bool sure = !cuts_contractions(s->facts->g, &at->tree);
@@ -223,8 +279,19 @@ static const Tree *choose(Search *s, double plain, const Tree *none, const Tree 
             return &at->tree;
         }
     }
-    bool keep = !cuts_contractions(s->facts->g, greedy) && tree_price(s, greedy) < KEEP * plain;
+    bool keep = !cuts_contractions(s->facts->g, greedy) &&
+                tree_price(s, greedy, &spilled) < KEEP * plain;
     return keep ? greedy : none;
+}
+
+/* That tree; or, when a value of it is in memory, one without that is hardly dearer. */
+static const Tree *choose(Search *s, double plain, const Tree *none, const Tree *greedy)
+{
+    const Tree *best = cheapest(s, plain, none, greedy);
+    bool spilled = false;
+    double seconds = tree_price(s, best, &spilled);
+    bool chip = spilled && s->on_chip.tree.list.n > 0 && s->on_chip.seconds < CHIP * seconds;
+    return chip ? &s->on_chip.tree : best;
 }
 
 /* What loops a tree has around which leaves, whatever the order of its lines. */
@@ -256,11 +323,12 @@ static void find_second(Search *s, Arena *arena, const Tree *none, const Tree *g
                         Window *out)
 {
     const Tree *best = NULL;
+    bool spilled;
     double least = 0.0;
     uint64_t own = loops_hash(&out->taken);
     for (uint32_t k = 0; k < s->beam.n + 2; k++) {
         const Tree *t = k < s->beam.n ? &s->beam.at[k].tree : k == s->beam.n ? none : greedy;
-        double seconds = k < s->beam.n ? s->beam.at[k].seconds : tree_price(s, t);
+        double seconds = k < s->beam.n ? s->beam.at[k].seconds : tree_price(s, t, &spilled);
         if ((best == NULL || seconds < least) && loops_hash(t) != own) {
             best = t;
             least = seconds;
@@ -268,7 +336,7 @@ static void find_second(Search *s, Arena *arena, const Tree *none, const Tree *g
     }
     if (best != NULL) {
         append(arena, &out->second, best);
-        out->loss = least - tree_price(s, &out->taken);
+        out->loss = least - tree_price(s, &out->taken, &spilled);
     }
 }
 

@@ -153,7 +153,18 @@ static void assert_at_most(uint64_t seed, double seconds, double most, const cha
     }
 }
 
-/* What cuts contractions is chosen when it saves a fifth, at the latest. */
+static bool has_value_in_memory(const Nest *nest)
+{
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
+        if (nest->values[n].residence == RESIDE_WORKSPACE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What cuts contractions is chosen when it saves a fifth, at the latest; what has no value in
+ * memory may be a twentieth dearer. */
 static void no_tree_within_reach_is_cheaper_than_the_choice(void **state)
 {
     (void)state;
@@ -164,13 +175,14 @@ static void no_tree_within_reach_is_cheaper_than_the_choice(void **state)
         if (c->facts.n_stored >= 2 && c->facts.n_stored <= STORED && close_over_moves(c)) {
             Nest *nest = choose(c, EFFORT);
             double plain = nest->unfused.seconds, got = nest->cost.seconds;
+            double slack = has_value_in_memory(nest) ? 1.0 : 1.05;
             whole++;
             gains += got < plain;
             if (c->sure < plain) {
-                assert_at_most(seed, got, c->sure, "a tree that cuts no contraction");
+                assert_at_most(seed, got, slack * c->sure, "a tree that cuts no contraction");
             }
             if (c->unsure < 0.8 * plain) {
-                assert_at_most(seed, got, c->unsure, "a tree that cuts contractions");
+                assert_at_most(seed, got, slack * c->unsure, "a tree that cuts contractions");
             }
         }
         closure_free(c);
@@ -193,7 +205,8 @@ static void the_choice_is_no_worse_than_no_fusion_and_greedy_fusion(void **state
         assert_true(nest_verify(&c->ctx, nest, "test"));
         assert_at_most(seed, nest->cost.seconds, 1.25 * plain, "no fusion and a quarter");
         if (greedy->cost.seconds < 0.9 * plain && c->facts.n_stored <= 12) {
-            assert_at_most(seed, nest->cost.seconds, greedy->cost.seconds, "greedy fusion");
+            assert_at_most(seed, nest->cost.seconds, 1.05 * greedy->cost.seconds,
+                           "greedy fusion and a twentieth");
         }
         gains += nest->cost.seconds < plain;
         closure_free(c);
