@@ -188,6 +188,11 @@ void compilation_report(const Compilation *c, Text *out)
         }
         text_char(out, '\n');
         const TextLength *length = output_length(&c->outputs, g->name->text);
+        if (length != NULL && length->workspace >= 0) {
+            text_put(out, "  workspace: ");
+            report_bytes(out, length->workspace);
+            text_char(out, '\n');
+        }
         if (length != NULL) {
             text_printf(out, "  printed as %lld lines, ", (long long)length->lines);
             report_bytes(out, length->bytes);
@@ -354,6 +359,9 @@ void compilation_report_json(const Compilation *c, Text *out)
         if (length != NULL) {
             text_printf(out, ", \"text_lines\": %lld, \"text_bytes\": %lld",
                         (long long)length->lines, (long long)length->bytes);
+        }
+        if (length != NULL && length->workspace >= 0) {
+            text_printf(out, ", \"workspace_bytes\": %lld", (long long)length->workspace);
         }
         text_char(out, '}');
     }

@@ -33,14 +33,25 @@ bool space_from_name(Str name, Space *out)
     return false;
 }
 
-void output_count(OutputSet *set, const char *kernel, Str text)
+static TextLength *length_of(OutputSet *set, const char *kernel)
 {
     TextLength *length = set->lengths.n == 0 ? NULL : &set->lengths.at[set->lengths.n - 1];
     if (length == NULL || strcmp(length->kernel, kernel) != 0) { /* kernels come one by one */
         vec_push(set->arena, &set->lengths,
-                 ((TextLength){str_dup(set->arena, str_from(kernel)), 0, 0}));
+                 ((TextLength){str_dup(set->arena, str_from(kernel)), 0, 0, -1}));
         length = &set->lengths.at[set->lengths.n - 1];
     }
+    return length;
+}
+
+void output_workspace(OutputSet *set, const char *kernel, int64_t bytes)
+{
+    length_of(set, kernel)->workspace = bytes;
+}
+
+void output_count(OutputSet *set, const char *kernel, Str text)
+{
+    TextLength *length = length_of(set, kernel);
     length->bytes += (int64_t)text.n;
     for (size_t i = 0; i < text.n; i++) {
         length->lines += text.at[i] == '\n' ? 1 : 0;

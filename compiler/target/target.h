@@ -107,6 +107,8 @@ typedef struct OutputFile {
 typedef struct TextLength {
     const char *kernel;
     int64_t bytes, lines;
+    int64_t workspace; /* bytes that a caller gives it, for typical extents; -1: none are asked
+                          for */
 } TextLength;
 
 typedef struct OutputSet {
@@ -117,6 +119,7 @@ typedef struct OutputSet {
 
 /* Counts `text` to the kernel's; called by back ends for each piece of it that they print. */
 void output_count(OutputSet *set, const char *kernel, Str text);
+void output_workspace(OutputSet *set, const char *kernel, int64_t bytes);
 /* Null: nothing was printed of it. */
 const TextLength *output_length(const OutputSet *set, const char *kernel);
 

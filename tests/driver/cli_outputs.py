@@ -23,6 +23,30 @@ def mode(name):
     return stat.S_IMODE(os.stat(name).st_mode)
 
 
+# ---- what the report says of it
+
+@test
+def a_report_says_how_much_workspace_a_kernel_asks_for():
+    # the blocks of two chains: each block takes the place of one before
+    write("t.tdsl", "kernel k(A: f32[64, 700]) -> (R: f32[64, 700]) {\n"
+          "    B[i,j] = exp(A[i,j]);\n    C[i,j] = exp(B[i,j] / max[l](B[i,l]));\n"
+          "    D[i,j] = exp(C[i,j] / max[l](C[i,l]));\n    R[i,j] = D[i,j] / sum[l](D[i,l]);\n}\n")
+    for more in ([], ["--no-fuse"]):
+        kernel = json.loads(tdslc("t.tdsl", "-w", "--report=json", "--emit=c", "-o", "out.c", *more).text)["kernels"][0]
+        need = kernel["workspace_bytes"]
+        assert f"#define K_WORKSPACE_BYTES ((size_t){need})\n".encode() in read("out.h"), need
+        whole = 64 * 700 * 4
+        # one block for B, C, D; in memory two, since nothing is computed in place there
+        assert 0 < need < (1 if more == [] else 2) * whole + 2000, need
+        assert "  workspace: " in tdslc("t.tdsl", "-w", "--report", *more).text
+    opened = json.loads(tdslc("t.tdsl", "-w", "--report=json").text)["kernels"][0]["workspace_bytes"]
+    write("t.tdsl", read("t.tdsl").replace(b"kernel", b"dim n ~ 700;\nkernel").replace(b"64, 700", b"64, n").decode())
+    equal(json.loads(tdslc("t.tdsl", "-w", "--report=json").text)["kernels"][0]["workspace_bytes"], opened)
+    write("t.tdsl", "kernel k(a: f32[4]) -> (r: f32[4]) {\n    r[i] = 2*a[i];\n}\n")
+    equal(json.loads(tdslc("t.tdsl", "--report=json").text)["kernels"][0]["workspace_bytes"], 0)
+    assert "workspace_bytes" not in tdslc("t.tdsl", "--report=json", "--target=trn2").text
+
+
 # ---- a failed command writes nothing
 
 @test

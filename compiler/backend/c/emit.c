@@ -89,6 +89,7 @@ static void kernel_emit(File *f, const Kernel *k, const char *source)
     text_put(&f->kernels, entry.at);
     output_count(f->set, k->name->text, text_str(&functions));
     output_count(f->set, k->name->text, text_str(&entry));
+    output_workspace(f->set, k->name->text, workspace_bytes(k, true));
     kernel_header_emit(&e, &f->header);
     text_printf(&f->list, "    &%s_info,\n", e.symbol);
     f->complex |= uses_complex(k);

@@ -50,7 +50,13 @@ typedef struct Room {
 } Room;
 Room room_of(Emitter *e, Stmt *const *body, uint32_t n);
 bool bytes_fixed(const Buffer *b, int64_t *bytes); /* rounded up to 64 */
-int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64_t at);
+/* The deepest stack of buffers, of those whose extents are numbers, or with typical ones for the
+ * others; and what is asked for then. */
+int64_t stack_bytes(const Kernel *k, bool typical);
+int64_t workspace_bytes(const Kernel *k, bool typical);
+/* Buffers stand at multiples of this. A workspace may begin anywhere: what is asked for holds
+ * as much more, and the entry begins at the first multiple. */
+#define WORKSPACE_ALIGNMENT 64
 
 /* ---- emit_stmt.c ---- */
 /* Where the next buffer of the workspace goes: `base` + `offset`. */

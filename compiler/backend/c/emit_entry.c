@@ -94,10 +94,6 @@ static const char *upper(Arena *a, const char *name)
     return copy;
 }
 
-/* Buffers stand at multiples of this. A workspace may begin anywhere: what is asked for holds
- * as much more, and the entry begins at the first multiple. */
-#define WORKSPACE_ALIGNMENT 64
-
 void kernel_header_emit(Emitter *e, Text *out)
 {
     const Kernel *k = e->w.k;
@@ -114,9 +110,8 @@ void kernel_header_emit(Emitter *e, Text *out)
         str_format(e->w.arena, "%s_WORKSPACE_BYTES", upper(e->w.arena, e->symbol));
     if (n_dims(k) == 0 &&
         names_claim(&e->w.help->macros, macro)) { /* kernels `a` and `A` share one */
-        int64_t bytes = stack_bytes(k, k->body, k->n_body, 0);
         text_printf(out, "#define %s ((size_t)%lld)\n", macro,
-                    (long long)(bytes == 0 ? 0 : sat_add(bytes, WORKSPACE_ALIGNMENT)));
+                    (long long)workspace_bytes(k, false));
     }
     text_printf(out, "extern const tdsl_kernel_info %s_info;\n", e->symbol);
 }
@@ -253,7 +248,7 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
 static bool large_sizes_emit(Emitter *e)
 {
     const Kernel *k = e->w.k;
-    int64_t most = stack_bytes(k, k->body, k->n_body, 0);
+    int64_t most = stack_bytes(k, false);
     if (most <= INT32_MAX / 2) {
         return false;
     }

@@ -23,18 +23,25 @@ bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n)
     return false;
 }
 
-bool bytes_fixed(const Buffer *b, int64_t *bytes)
+/* With typical extents for open ones if `k` is given. */
+static bool bytes_known(const Kernel *k, const Buffer *b, int64_t *bytes)
 {
     int64_t size = dtype_bytes(b->dtype);
     for (uint32_t d = 0; d < b->rank; d++) {
-        if (b->extent[d].sym >= 0) {
+        if (b->extent[d].sym >= 0 && k == NULL) {
             return false;
         }
-        size = sat_mul(size, b->extent[d].n);
+        size = sat_mul(size, k == NULL ? b->extent[d].n : dim_typical(&k->dims, b->extent[d]));
     }
-    CHECK(size <= SIZE_LIMIT);
-    *bytes = (size + 63) / 64 * 64;
+    *bytes = size > SIZE_LIMIT - 63 ? SIZE_LIMIT : (size + 63) / 64 * 64;
     return true;
+}
+
+bool bytes_fixed(const Buffer *b, int64_t *bytes)
+{
+    bool fixed = bytes_known(NULL, b, bytes);
+    CHECK(!fixed || *bytes < SIZE_LIMIT);
+    return fixed;
 }
 
 static const char *bytes_text(Emitter *e, const Buffer *b)
@@ -64,13 +71,13 @@ static uint32_t next_over(Stmt *const *body, uint32_t n, uint32_t i, BufRef *buf
     return i;
 }
 
-/* Of those in the room whose extents are numbers. */
-static int64_t room_fixed(const Kernel *k, Stmt *const *body, uint32_t n)
+/* Of those in the room whose extents are numbers, or typical ones. */
+static int64_t room_fixed(const Kernel *k, Stmt *const *body, uint32_t n, bool typical)
 {
     BufRef buf = body[0]->buf;
     int64_t most = 0, bytes = 0;
     for (uint32_t i = 0; i < n; i = next_over(body, n, i + 1, &buf)) {
-        if (bytes_fixed(&k->bufs.at[buf], &bytes) && bytes > most) {
+        if (bytes_known(typical ? k : NULL, &k->bufs.at[buf], &bytes) && bytes > most) {
             most = bytes;
         }
     }
@@ -106,26 +113,35 @@ static const char *room_text(Emitter *e, Stmt *const *body, uint32_t n, int64_t 
 Room room_of(Emitter *e, Stmt *const *body, uint32_t n)
 {
     BufRef buf = body[0]->buf;
-    Room room = {.bytes = room_fixed(e->w.k, body, n)};
+    Room room = {.bytes = room_fixed(e->w.k, body, n, false)};
     room.shared = next_over(body, n, 1, &buf) < n;
     room.text = room_text(e, body, n, room.bytes);
     return room;
 }
 
-/* The deepest stack of buffers, of those whose extents are numbers: the workspace when no extent
- * is open. */
-int64_t stack_bytes(const Kernel *k, Stmt *const *body, uint32_t n, int64_t at)
+static int64_t stack_height(const Kernel *k, Stmt *const *body, uint32_t n, int64_t at,
+                            bool typical)
 {
     int64_t most = at;
     for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
-        if (stmt_has_body(s)) {
-            int64_t inner = stack_bytes(k, s->body, s->n_body, at);
+        if (stmt_has_body(body[i])) {
+            int64_t inner = stack_height(k, body[i]->body, body[i]->n_body, at, typical);
             most = inner > most ? inner : most;
-        } else if (s->kind == STMT_ALLOC && s->over == 0 && in_workspace(&k->bufs.at[s->buf])) {
-            at = sat_add(at, room_fixed(k, body + i, n - i));
+        } else if (needs_workspace(k, body + i, 1)) {
+            at = sat_add(at, room_fixed(k, body + i, n - i, typical));
             most = at > most ? at : most;
         }
     }
     return most;
+}
+
+int64_t stack_bytes(const Kernel *k, bool typical)
+{
+    return stack_height(k, k->body, k->n_body, 0, typical);
+}
+
+int64_t workspace_bytes(const Kernel *k, bool typical)
+{
+    int64_t bytes = stack_bytes(k, typical);
+    return bytes == 0 ? 0 : sat_add(bytes, WORKSPACE_ALIGNMENT);
 }
