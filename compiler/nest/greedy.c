@@ -40,6 +40,47 @@ static bool has_open_dim(const Node *node)
     return false;
 }
 
+/* The node among `nodes` whose place nodes[at] takes, or n_nodes. */
+static uint32_t place_taken(const Greedy *f, uint32_t n_nodes, const NodeRef *nodes,
+                            const int64_t *bytes, const uint32_t *last, uint32_t at)
+{
+    const Node *n = graph_node(f->g, nodes[at]);
+    for (uint32_t p = 0; f->machine->overwrites && node_is_expression(n) && p < at; p++) {
+        if (last[p] == at && bytes[p] == bytes[at] &&
+            graph_node(f->g, nodes[p])->dtype == n->dtype &&
+            nest_reads_own_element(f->facts, nodes[at], nodes[p])) {
+            return p;
+        }
+    }
+    return n_nodes;
+}
+
+int64_t greedy_peak(Greedy *f, uint32_t n_nodes, const NodeRef *nodes, const int64_t *bytes,
+                    const int64_t *more)
+{
+    uint32_t *last = ARENA_ARRAY(f->arena, n_nodes, uint32_t);
+    int64_t *end = ARENA_ARRAY(f->arena, n_nodes + 1, int64_t); /* what ends before each */
+    int64_t live = 0, peak = 0;
+    for (uint32_t at = 0; at < n_nodes; at++) {
+        const UseList *u = &f->facts->uses[nodes[at]];
+        last[at] = at;
+        for (uint32_t i = 0; i < u->list.n; i++) {
+            for (uint32_t p = 0; p < at; p++) {
+                last[p] = nodes[p] == u->list.at[i].node ? at : last[p];
+            }
+        }
+    }
+    for (uint32_t at = 0; at < n_nodes; at++) {
+        bool takes = place_taken(f, n_nodes, nodes, bytes, last, at) < n_nodes;
+        live -= end[at];
+        live = sat_add(live, takes ? 0 : bytes[at]); /* else it ends here and begins at once */
+        end[last[at] + 1] = sat_add(end[last[at] + 1], bytes[at]);
+        end[at + 1] -= takes ? bytes[at] : 0;
+        peak = sat_add(live, more[at]) > peak ? sat_add(live, more[at]) : peak;
+    }
+    return peak;
+}
+
 /* Would `nodes` (ascending) be a legal group, with its internal values on chip? */
 static bool fits(Greedy *f, uint32_t n_nodes, const NodeRef *nodes)
 {
@@ -55,15 +96,17 @@ static bool fits(Greedy *f, uint32_t n_nodes, const NodeRef *nodes)
     ArenaMark mark = arena_mark(f->arena);
     const NestAxis *axes = NULL;
     uint32_t n_axes = nest_common_axes(f->arena, f->facts, n_nodes, nodes, &axes);
-    int64_t bytes = 0;
+    int64_t *bytes = ARENA_ARRAY(f->arena, n_nodes, int64_t);
+    int64_t *more = ARENA_ARRAY(f->arena, n_nodes, int64_t);
     bool internal_open = false;
     for (uint32_t k = 0; k + 1 < n_nodes; k++) {
-        bytes = sat_add(bytes, least_bytes(f->g, nodes[k], n_axes, axes));
+        bytes[k] = least_bytes(f->g, nodes[k], n_axes, axes);
         internal_open |= n_axes == 0 && has_open_dim(graph_node(f->g, nodes[k]));
     }
     int64_t capacity = machine_tile_capacity(f->machine);
+    bool small = capacity == 0 || greedy_peak(f, n_nodes, nodes, bytes, more) <= capacity;
     arena_reset(f->arena, mark);
-    return !internal_open && (capacity == 0 || bytes <= capacity);
+    return !internal_open && small;
 }
 
 static NodeRef *merged(Greedy *f, const Group *a, const Group *b, NodeRef extra, uint32_t *n)

@@ -42,6 +42,11 @@ void slices_items(Greedy *f, const Group *group, Tree *tree);
 void greedy_tiles(Greedy *f, const Group *group, uint32_t n_axes, const NestAxis *axes,
                   int64_t *tile);
 
+/* greedy.c: the most bytes that live at once when nodes are computed in this order: `bytes` of
+ * each node's block, until its last reader among them, and `more` while it is computed. An
+ * expression takes the place of a block of the same size where it may. */
+int64_t greedy_peak(Greedy *f, uint32_t n_nodes, const NodeRef *nodes, const int64_t *bytes,
+                    const int64_t *more);
 /* greedy.c: items of the whole graph, appended to `tree`. */
 void greedy_tree(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
                  Tree *tree);

@@ -99,17 +99,7 @@ static bool is_same_block(const Nest *nest, NodeRef n, NodeRef p, uint32_t home)
     return same;
 }
 
-/* The item of the body of loop `home` that is item `at` or has it inside. */
-static uint32_t item_in(const Nest *nest, uint32_t home, uint32_t at)
-{
-    while (nest->items[at].parent != home) {
-        at = nest->items[at].parent;
-    }
-    return at;
-}
-
-/* Is all that `n` reads of `p` the element it writes? */
-static bool reads_own_element(const NestFacts *f, NodeRef n, NodeRef p)
+bool nest_reads_own_element(const NestFacts *f, NodeRef n, NodeRef p)
 {
     bool same = true;
     for (uint32_t i = 0; same && i < f->uses[n].list.n; i++) {
@@ -143,10 +133,10 @@ bool nest_may_take(const NestFacts *f, const Nest *nest, const NestValue *values
     if (!kept || old->residence != v->residence || old->item == NEST_NONE ||
         old->home != v->home || old->last != v->item ||
         !node_is_expression(graph_node(f->g, n)) || !is_same_block(nest, n, p, v->home) ||
-        !reads_own_element(f, n, p)) {
+        !nest_reads_own_element(f, n, p)) {
         return false;
     }
     /* Inside a loop the place is taken bit by bit: all else has happened before the loop. */
-    uint32_t from = item_in(nest, v->home, v->item);
+    uint32_t from = nest_item_in(nest, v->home, v->item);
     return from == v->item || (old->item < from && !is_read_from(f, nest, p, n, from));
 }

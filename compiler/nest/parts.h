@@ -48,8 +48,29 @@ bool nest_may_overwrite(Arena *arena, const NestFacts *f, const uint32_t *top, N
  * known, and nobody else has taken it. */
 bool nest_may_take(const NestFacts *f, const Nest *nest, const NestValue *values, NodeRef n,
                    NodeRef p);
+/* Is all that `n` reads of `p` the element it writes? */
+bool nest_reads_own_element(const NestFacts *f, NodeRef n, NodeRef p);
 /* Top-level item of every stored node's leaf; NEST_NONE for others. */
 uint32_t *nest_top_items(Arena *arena, const Nest *nest);
+
+/* live.c: places of blocks, each in the body of a loop (NEST_NONE: the kernel's), and the items
+ * from..to-1 during which something lives in it. Of a nest whose values are placed. */
+typedef struct NestPlaceLife {
+    uint32_t home, from, to;
+    int64_t bytes; /* of the largest block in it, for typical extents */
+} NestPlaceLife;
+typedef struct NestPlaces {
+    VEC(NestPlaceLife) list;
+    const uint32_t *of; /* [nodes]: 1 + the place of its block, or 0 */
+} NestPlaces;
+void nest_places(Arena *arena, const Nest *nest, NestPlaces *out);
+/* The most bytes of blocks of loop `loop` and of loops inside that live at once. */
+int64_t nest_peak(const Nest *nest, const NestPlaces *places, uint32_t loop);
+/* [nodes]: the most bytes that live at any time while its block does, of blocks of up to `most`
+ * bytes. */
+int64_t *nest_beside(Arena *arena, const Nest *nest, const NestPlaces *places, double most);
+/* The item of the body of loop `home` that is item `at` or has it inside. */
+uint32_t nest_item_in(const Nest *nest, uint32_t home, uint32_t at);
 
 /* axes.c: the axes that all of `nodes` (ascending) have in common and could be looped over
  * together. Returns their number, written to *axes (from `arena`). */

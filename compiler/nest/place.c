@@ -53,37 +53,79 @@ static bool is_open(const Node *n)
     return false;
 }
 
-/* Values between top-level items: on chip, whole, while there is room for them. */
-static void place_crossing(const NestFacts *f, const Machine *machine, NestValue *values)
+typedef struct Placer {
+    const NestFacts *f;
+    const Machine *machine; /* or null */
+    const Nest *nest;
+    NestValue *values;
+    bool *taken;   /* [nodes]: another value has its place */
+    int64_t *live; /* [items]: bytes on chip between top-level items while it runs */
+} Placer;
+
+/* The operand whose place the value takes, the first that allows it, or NODE_NONE. */
+static NodeRef find_place(const Placer *p, NodeRef n)
 {
-    int64_t capacity = machine == NULL ? 0 : machine_tile_capacity(machine), used = 0;
-    for (uint32_t k = 0; k < f->n_stored; k++) {
-        NodeRef n = f->stored[k];
-        NestValue *v = &values[n];
-        const Node *node = graph_node(f->g, n);
-        if (v->residence != RESIDE_TILE || v->home != NEST_NONE) {
-            continue;
+    const UseList *u = &p->f->uses[n];
+    for (uint32_t i = 0; p->machine != NULL && p->machine->overwrites && i < u->list.n; i++) {
+        NodeRef old = u->list.at[i].node;
+        if (!p->taken[old] && nest_may_take(p->f, p->nest, p->values, n, old)) {
+            return old;
         }
-        int64_t bytes = nest_node_bytes(f->g, n);
-        bool fits = machine != NULL && !is_open(node) && sat_add(used, bytes) <= capacity / 2;
-        used = fits ? sat_add(used, bytes) : used;
-        v->residence = fits ? RESIDE_TILE : RESIDE_WORKSPACE;
     }
+    return NODE_NONE;
 }
 
-/* Results of expressions in the place of an operand, the first that allows it. */
-static void take_places(Arena *arena, const NestFacts *f, const Nest *nest, NestValue *values)
+/* Is there room for so many bytes from item `from` to item `last`, to the end of the top-level
+ * item it is in? Takes it then. */
+static bool take_room(Placer *p, uint32_t from, uint32_t last, int64_t bytes)
 {
-    bool *taken = ARENA_ARRAY(arena, f->g->nodes.n, bool);
-    for (uint32_t k = 0; k < nest->n_items; k++) {
-        NodeRef n = nest->items[k].node;
-        for (uint32_t i = 0; !nest_is_loop(&nest->items[k]) && i < f->uses[n].list.n; i++) {
-            NodeRef p = f->uses[n].list.at[i].node;
-            if (!taken[p] && nest_may_take(f, nest, values, n, p)) {
-                taken[p] = true;
-                values[n].in_place = p;
-                break;
-            }
+    const NestItem *items = p->nest->items;
+    uint32_t end = last < p->nest->n_items ? items[nest_item_in(p->nest, NEST_NONE, last)].end
+                                           : p->nest->n_items;
+    int64_t capacity = machine_tile_capacity(p->machine) / 2;
+    for (uint32_t k = from; k < end; k++) {
+        if (sat_add(p->live[k], bytes) > capacity) {
+            return false;
+        }
+    }
+    for (uint32_t k = from; k < end; k++) {
+        p->live[k] = sat_add(p->live[k], bytes);
+    }
+    return true;
+}
+
+/* A value between top-level items: on chip, whole, while there is room for what lives at once. */
+static bool fits_on_chip(Placer *p, NodeRef n, NodeRef old)
+{
+    const NestValue *v = &p->values[n];
+    if (p->machine == NULL || is_open(graph_node(p->f->g, n))) {
+        return false;
+    }
+    uint32_t from = nest_item_in(p->nest, NEST_NONE, v->fold != NEST_NONE ? v->fold : v->item);
+    if (old != NODE_NONE) { /* until its own top-level item has ended there is room already */
+        from = p->nest->items[from].end;
+    }
+    return take_room(p, from, v->last, nest_node_bytes(p->f->g, n));
+}
+
+/* In the order in which values are computed: which of those that cross top-level items stay on
+ * chip, and which take the place of an operand. */
+static void place_blocks(Placer *p)
+{
+    for (uint32_t k = 0; k < p->nest->n_items; k++) {
+        NodeRef n = p->nest->items[k].node;
+        NestValue *v = &p->values[n];
+        if (nest_is_loop(&p->nest->items[k]) || v->residence == RESIDE_RESULT) {
+            continue;
+        }
+        NodeRef old = find_place(p, n);
+        if (v->residence == RESIDE_TILE && v->home == NEST_NONE && !fits_on_chip(p, n, old)) {
+            v->residence = RESIDE_WORKSPACE;
+            old = find_place(p, n);
+        }
+        if (old != NODE_NONE) {
+            p->taken[old] = true;
+            v->in_place = old;
         }
     }
 }
@@ -105,10 +147,10 @@ NestValue *nest_place(Arena *arena, const NestFacts *f, const Machine *machine,
         }
     }
     nest_derive(f, nest, values);
-    place_crossing(f, machine, values);
-    if (machine != NULL && machine->overwrites) {
-        take_places(arena, f, nest, values);
-    }
+    Placer p = {.f = f, .machine = machine, .nest = nest, .values = values};
+    p.taken = ARENA_ARRAY(arena, g->nodes.n, bool);
+    p.live = ARENA_ARRAY(arena, nest->n_items + 1, int64_t);
+    place_blocks(&p);
     nest_set_bytes(nest, values);
     return values;
 }

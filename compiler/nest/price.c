@@ -7,12 +7,13 @@
  *     bytes(X)  F(X, cut) times the trips of the loops around cut, leaving out the innermost of
  *               these while they do not move X and X fits beside the rest
  *
- * A value whose block fits a level together with what is around it never leaves that level. A
- * statement that does not fit is read as contraction.c says that it is blocked. Time is the
- * sum of what the arithmetic takes and what the slowest level takes, summed over leaves: a leaf
- * waits for the one before. What a leaf reads twice in the same way it touches once, and so does
- * a body what several leaves read; a line that holds positions of labels that run one by one is
- * met again for each of them when the lines of one position do not fit.
+ * What a body needs at once is what its leaves touch of values from outside, each once, and of
+ * its own blocks those that live at the same time. A value whose block fits a level together
+ * with what is around it never leaves that level. A statement that does not fit is read as
+ * contraction.c says that it is blocked. Time is the sum of what the arithmetic takes and what
+ * the slowest level takes, summed over leaves: a leaf waits for the one before. What a leaf reads
+ * twice in the same way it touches once; a line that holds positions of labels that run one by
+ * one is met again for each of them when the lines of one position do not fit.
  *
  * The formula is that of Chimera (Zheng et al., HPCA 2023), level by level as in Welder (Shi et
  * al., OSDI 2023); lives in closed form because a nest has no other loops. */
@@ -246,12 +247,12 @@ static void find_touches(Arena *scratch, LeafPrice *l)
 /* Bytes of the operand that come from the level outside of one of this capacity, and in how many
  * runs. */
 static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
-                          const double *body, double *runs)
+                          const double *body, const int64_t *beside, double *runs)
 {
     *runs = 0.0;
     bool computed = l->nest->values[t->node].item != NEST_NONE;
     bool inner = computed && l->nest->values[t->node].residence != RESIDE_RESULT;
-    if (inner && t->block <= KEPT * capacity) {
+    if (inner && t->block <= KEPT * capacity && (double)beside[t->node] <= capacity) {
         return 0.0; /* it never leaves */
     }
     uint32_t cut = 0;
@@ -343,16 +344,26 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
 
 /* ---- all of them ---- */
 
-/* Adds what the leaf touches in one iteration of its outermost `p` loops, each value once:
- * `most[node]` is how much of it was added before. */
-static double add_touched(const LeafPrice *l, uint32_t p, double *most)
+/* Is the touched value a block that comes and goes with the iterations of `loop`? */
+static bool is_block_inside(const Nest *nest, NodeRef n, uint32_t loop)
+{
+    const NestValue *v = &nest->values[n];
+    return loop != NEST_NONE && v->item != NEST_NONE && v->residence == RESIDE_TILE &&
+           v->home != NEST_NONE && loop <= v->home && v->home < nest->items[loop].end;
+}
+
+/* Adds what the leaf touches in one iteration of its outermost `p` loops, each value once, but
+ * not blocks inside of `loop`: `most[node]` is how much of it was added before. */
+static double add_touched(const LeafPrice *l, uint32_t p, uint32_t loop, double *most)
 {
     double sum = 0.0;
     for (uint32_t i = 0; i < l->n; i++) {
         const Touch *t = &l->touch[i];
         double more = t->bytes[p] - most[t->node];
-        sum += more > 0.0 ? more : 0.0;
-        most[t->node] += more > 0.0 ? more : 0.0;
+        if (more > 0.0 && !is_block_inside(l->nest, t->node, loop)) {
+            sum += more;
+            most[t->node] += more;
+        }
     }
     return sum;
 }
@@ -364,9 +375,10 @@ static void forget_touched(const LeafPrice *l, double *most)
     }
 }
 
-/* What the body of each loop touches: every value that leaves in it read or write, in one
- * iteration. */
-static double *body_bytes(Arena *scratch, const Nest *nest, const LeafPrice *leaves, uint32_t n)
+/* What the body of each loop needs at once: every value from outside that leaves in it read or
+ * write, in one iteration, and the most that its blocks take together. */
+static double *body_bytes(Arena *scratch, const Nest *nest, const LeafPrice *leaves, uint32_t n,
+                          const NestPlaces *places)
 {
     double *body = ARENA_ARRAY(scratch, nest->n_items, double);
     double *most = ARENA_ARRAY(scratch, nest->graph->nodes.n, double);
@@ -376,8 +388,9 @@ static double *body_bytes(Arena *scratch, const Nest *nest, const LeafPrice *lea
             first++;
         }
         uint32_t depth = depth_of(nest, item->parent) + 1, end = first;
+        body[k] = nest_is_loop(item) ? (double)nest_peak(nest, places, k) : 0.0;
         for (; nest_is_loop(item) && end < n && leaves[end].item < item->end; end++) {
-            body[k] += add_touched(&leaves[end], depth, most);
+            body[k] += add_touched(&leaves[end], depth, k, most);
         }
         for (uint32_t i = first; i < end; i++) {
             forget_touched(&leaves[i], most);
@@ -394,14 +407,14 @@ static bool comes_once(const LeafPrice *l, const Touch *t, double capacity)
     return outer && t->block <= KEPT * capacity;
 }
 
-static void price_leaf(LeafPrice *l, const double *body, double *most, double arithmetic,
-                       bool *seen, NestCost *cost)
+static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside, double *most,
+                       double arithmetic, bool *seen, NestCost *cost)
 {
     const Machine *m = l->p->machine;
     double inside[NEST_DEPTH + 1], trips = 1.0, seconds;
     uint32_t last = 0;
     uint32_t nodes = l->nest->graph->nodes.n;
-    inside[0] = add_touched(l, 0, most);
+    inside[0] = add_touched(l, 0, NEST_NONE, most);
     forget_touched(l, most);
     for (uint32_t p = 0; p < l->depth; p++) {
         inside[p + 1] = body[l->loop[p]];
@@ -414,7 +427,7 @@ static void price_leaf(LeafPrice *l, const double *body, double *most, double ar
         double capacity = (double)m->level[v + 1].capacity, bytes = 0.0, granules = 0.0;
         for (uint32_t i = 0; i < l->n; i++) {
             const Touch *t = &l->touch[i];
-            double runs, b = level_bytes(l, t, capacity, inside, &runs);
+            double runs, b = level_bytes(l, t, capacity, inside, beside[v], &runs);
             if (comes_once(l, t, capacity)) {
                 bool *was = &seen[v * nodes + t->node];
                 b = *was ? 0.0 : t->block;
@@ -490,12 +503,19 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
             find_touches(scratch, l);
         }
     }
-    const double *body = body_bytes(scratch, nest, leaves, n);
+    NestPlaces places = {0};
+    nest_places(scratch, nest, &places);
+    const double *body = body_bytes(scratch, nest, leaves, n, &places);
+    int64_t *beside[MACHINE_LEVELS];
+    for (uint32_t v = 0; v + 1 < p->machine->n_levels; v++) {
+        double largest = KEPT * (double)p->machine->level[v + 1].capacity;
+        beside[v] = nest_beside(scratch, nest, &places, largest);
+    }
     double *most = ARENA_ARRAY(scratch, nest->graph->nodes.n, double);
     bool *seen = ARENA_ARRAY(scratch, (size_t)nest->graph->nodes.n * MACHINE_LEVELS, bool);
     for (uint32_t k = 0; k < n; k++) {
         double arithmetic = leaf_arithmetic(scratch, &leaves[k]);
-        price_leaf(&leaves[k], body, most, arithmetic, seen, &cost);
+        price_leaf(&leaves[k], body, beside, most, arithmetic, seen, &cost);
     }
     count_values(scratch, nest, leaves, n, &cost);
     arena_reset(scratch, mark);

@@ -9,6 +9,7 @@
 #define TILE_MAX 64
 
 typedef struct Chooser {
+    Greedy *greedy;
     const Graph *g;
     const NestFacts *facts;
     const Group *group;
@@ -36,19 +37,21 @@ static int64_t block_elements(const Chooser *c, uint32_t at)
     return count;
 }
 
+/* The most that live at once. */
 static int64_t blocks_bytes(const Chooser *c)
 {
-    int64_t bytes = 0;
+    ArenaMark mark = arena_mark(c->greedy->arena);
+    int64_t *bytes = ARENA_ARRAY(c->greedy->arena, c->group->nodes.n, int64_t);
+    int64_t *more = ARENA_ARRAY(c->greedy->arena, c->group->nodes.n, int64_t);
     for (uint32_t at = 0; at < c->group->nodes.n; at++) {
         const Node *n = graph_node(c->g, c->group->nodes.at[at]);
-        if (c->internal[at]) {
-            bytes = sat_add(bytes, sat_mul(block_elements(c, at), dtype_bytes(n->dtype)));
-        }
-        if (n->acc != n->dtype) {
-            bytes = sat_add(bytes, sat_mul(block_elements(c, at), dtype_bytes(n->acc)));
-        }
+        int64_t count = block_elements(c, at);
+        bytes[at] = c->internal[at] ? sat_mul(count, dtype_bytes(n->dtype)) : 0;
+        more[at] = n->acc != n->dtype ? sat_mul(count, dtype_bytes(n->acc)) : 0;
     }
-    return bytes;
+    int64_t peak = greedy_peak(c->greedy, c->group->nodes.n, c->group->nodes.at, bytes, more);
+    arena_reset(c->greedy->arena, mark);
+    return peak;
 }
 
 /* Is the axis the last dimension of what some node of the group writes? */
@@ -127,7 +130,8 @@ static void find_internal(Chooser *c)
 void greedy_tiles(Greedy *f, const Group *group, uint32_t n_axes, const NestAxis *axes,
                   int64_t *tile)
 {
-    Chooser c = {.g = f->g,
+    Chooser c = {.greedy = f,
+                 .g = f->g,
                  .facts = f->facts,
                  .group = group,
                  .n_axes = n_axes,

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nest/greedy.h"
 #include "nest/parts.h"
+#include "support_graphs.h"
 
 static const Machine machine = {.n_levels = 1,
                                 .level = {{.name = "cache", .capacity = 512 << 10}},
@@ -163,5 +165,190 @@ static void a_machine_that_writes_once_takes_no_places(void **state)
     ctx_release(&ctx);
 }
 
+/* ---- what lives at once ---- */
+
+/* Which item of the body of `home` has item `at` inside, counted from 0; past the last: after
+ * all of them. */
+static uint32_t turn(const Nest *nest, uint32_t home, uint32_t at)
+{
+    uint32_t count = 0;
+    uint32_t k = home == NEST_NONE ? 0 : home + 1;
+    uint32_t end = home == NEST_NONE ? nest->n_items : nest->items[home].end;
+    for (; k < end && nest->items[k].end <= at; k = nest->items[k].end) {
+        count++;
+    }
+    return count;
+}
+
+static bool is_in(const Nest *nest, uint32_t loop, uint32_t item)
+{
+    return loop == NEST_NONE || (item > loop && item < nest->items[loop].end);
+}
+
+/* Is the block of `n`, or one that takes its place, needed while leaf `at` runs? */
+static bool lives(const Nest *nest, const NestFacts *f, NodeRef n, uint32_t at)
+{
+    const NestValue *v = &nest->values[n];
+    uint32_t first = turn(nest, v->home, v->fold != NEST_NONE ? v->fold : v->item);
+    bool needed = false;
+    for (NodeRef r = 0; r < nest->graph->nodes.n; r++) { /* up to some reader, or itself */
+        for (uint32_t i = 0; i < f->uses[r].list.n; i++) {
+            if (f->uses[r].list.at[i].node == n && nest->values[r].item != NEST_NONE) {
+                needed = needed ||
+                         turn(nest, v->home, at) <= turn(nest, v->home, nest->values[r].item);
+            }
+        }
+        needed = needed || (nest->values[r].in_place == n && lives(nest, f, r, at));
+    }
+    needed = needed || turn(nest, v->home, at) == first;
+    for (uint32_t i = 0; i < f->late.list.n; i++) {
+        needed = needed || f->late.list.at[i].node == n;
+    }
+    return needed && first <= turn(nest, v->home, at) && is_in(nest, v->home, at);
+}
+
+static int64_t live_bytes(const Nest *nest, const NestFacts *f, uint32_t loop, uint32_t at)
+{
+    int64_t bytes = 0;
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
+        const NestValue *v = &nest->values[n];
+        const Node *node = graph_node(nest->graph, n);
+        if (v->item == NEST_NONE) {
+            continue;
+        }
+        bool inside = loop == NEST_NONE || v->home == loop || is_in(nest, loop, v->home);
+        if (v->residence == RESIDE_TILE && v->in_place == NODE_NONE &&
+            (loop == NEST_NONE || (v->home != NEST_NONE && inside)) && lives(nest, f, n, at)) {
+            bytes += v->bytes;
+        }
+        uint32_t runs = v->fold != NEST_NONE ? v->fold : v->item;
+        uint32_t scope = nest->items[runs].parent;
+        bool sums = node->acc != node->dtype && !node_is_expression(node);
+        if (sums && at >= runs && at < nest->items[runs].end &&
+            (scope != NEST_NONE || v->fold == NEST_NONE) &&
+            (loop == NEST_NONE || scope == loop ||
+             (scope != NEST_NONE && is_in(nest, loop, scope)))) {
+            bytes += nest_block_elements(nest, n, scope) * dtype_bytes(node->acc);
+        }
+    }
+    return bytes;
+}
+
+static void the_peak_is_the_most_that_lives_at_any_leaf(void **state)
+{
+    (void)state;
+    uint32_t loops = 0, shared = 0, places = 0;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        Arena *a = &ctx.arena;
+        Rng rng = {seed};
+        NestFacts facts;
+        Tree none = {0};
+        Graph *g = random_graph(&ctx, &rng, 8);
+        nest_facts(a, g, &facts);
+        unfused_tree(&ctx, a, &facts, &machine, &none);
+        for (uint32_t k = 0; k < 4 && none.list.n > 0; k++) {
+            Tree tree = random_walk(a, &rng, &facts, &none, 1 + (uint32_t)rng_below(&rng, 12));
+            Nest *nest = tree_nest(a, g, &tree);
+            NestPlaces live = {0};
+            nest->values = nest_place(a, &facts, &machine, nest);
+            nest_places(a, nest, &live);
+            for (uint32_t loop = 0; loop <= nest->n_items; loop++) {
+                uint32_t body = loop < nest->n_items ? loop : NEST_NONE;
+                int64_t most = 0, sum = 0;
+                if (body != NEST_NONE && !nest_is_loop(&nest->items[loop])) {
+                    continue;
+                }
+                for (uint32_t at = 0; at < nest->n_items; at++) {
+                    if (!nest_is_loop(&nest->items[at]) && is_in(nest, body, at)) {
+                        int64_t bytes = live_bytes(nest, &facts, body, at);
+                        most = bytes > most ? bytes : most;
+                    }
+                }
+                for (uint32_t i = 0; i < live.list.n; i++) {
+                    sum += body == NEST_NONE ? live.list.at[i].bytes : 0;
+                }
+                int64_t peak = nest_peak(nest, &live, body);
+                if (peak != most) {
+                    Text out;
+                    text_init(&out, a);
+                    graph_dump(g, &out);
+                    nest_dump(nest, &out);
+                    fail_msg("seed %d, loop %d: %lld, not %lld\n%s", (int)seed, (int)body,
+                             (long long)peak, (long long)most, out.at);
+                }
+                loops += body != NEST_NONE;
+                shared += peak < sum;
+            }
+            for (NodeRef n = 0; n < g->nodes.n; n++) {
+                places += nest->values[n].in_place != NODE_NONE;
+            }
+        }
+        ctx_release(&ctx);
+    }
+    assert_true(loops > 600 && shared > 100 && places > 15);
+}
+
+/* Four rows of what lives at once fit where two fitted side by side. */
+static void blocks_that_share_bytes_have_longer_tiles(void **state)
+{
+    (void)state;
+    static const char graph[] =
+        "  param in @A : f32[64,8192]\n  %0 = input @A : f32[64,8192]\n"
+        "  %1 = exp %0[a,b] -> [a,b] : f32[64,8192]\n"
+        "  %2 = reduce.max %1[a,b] -> [a] : f32[64]\n"
+        "  %3 = div %1[a,b], %2[a] -> [a,b] : f32[64,8192]\n"
+        "  %4 = exp %3[a,b] -> [a,b] : f32[64,8192]\n"
+        "  %5 = reduce.sum %4[a,b] -> [a] : f32[64]\n"
+        "  %6 = div %4[a,b], %5[a] -> [a,b] : f32[64,8192]\n  result @R = %6\n";
+    for (int k = 0; k < 2; k++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        Machine m = machine;
+        m.overwrites = k == 1;
+        const char *text = str_format(
+            &ctx.arena, "tdsl-dump graph 1\n\nkernel k {\n  form binary\n%s}\n", graph);
+        Module *module =
+            module_read(&ctx, source_add(&ctx.sources, "g", str_from(text), (Span){0}));
+        Nest *nest = nest_greedy(&ctx, &ctx.arena, module->graphs.at[0], &m);
+        assert_true(nest_is_loop(&nest->items[0]));
+        assert_int_equal(nest->items[0].tile, k == 1 ? 4 : 2);
+        ctx_release(&ctx);
+    }
+}
+
+/* What crosses top-level items stays on chip while what lives at once fits. */
+static void values_on_chip_one_after_the_other_need_room_once(void **state)
+{
+    (void)state;
+    /* 160 KiB each, of 256: %1, %2 and %3 follow each other, and only %2 reads %1 */
+    static const char graph[] =
+        "  param in @A : f32[200,200]\n  %0 = input @A : f32[200,200]\n"
+        "  %1 = einsum %0[a,b], %0[b,c] -> [a,c] : f32[200,200]\n"
+        "  %2 = reduce.sum %1[a,b] -> [b] : f32[200]\n"
+        "  %3 = einsum %0[a,b], %0[c,b], %2[c] -> [a,c] : f32[200,200]\n"
+        "  %4 = einsum %3[a,b], %3[a,c] -> [b,c] : f32[200,200]\n  result @R = %4\n";
+    Ctx ctx;
+    ctx_init(&ctx);
+    Arena *a = &ctx.arena;
+    const char *text =
+        str_format(a, "tdsl-dump graph 1\n\nkernel k {\n  form tensor\n%s}\n", graph);
+    Module *m = module_read(&ctx, source_add(&ctx.sources, "g", str_from(text), (Span){0}));
+    NestFacts facts;
+    Tree none = {0};
+    nest_facts(a, m->graphs.at[0], &facts);
+    unfused_tree(&ctx, a, &facts, &machine, &none);
+    Nest *nest = tree_nest(a, m->graphs.at[0], &none);
+    const NestValue *values = nest_place(a, &facts, &machine, nest);
+    for (NodeRef n = 1; n <= 3; n++) {
+        assert_int_equal(values[n].residence, RESIDE_TILE);
+    }
+    ctx_release(&ctx);
+}
+
 TESTS(TEST(an_expression_takes_the_place_of_what_ends_there),
-      TEST(a_machine_that_writes_once_takes_no_places))
+      TEST(a_machine_that_writes_once_takes_no_places),
+      TEST(the_peak_is_the_most_that_lives_at_any_leaf),
+      TEST(blocks_that_share_bytes_have_longer_tiles),
+      TEST(values_on_chip_one_after_the_other_need_room_once))

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What lives at once. A place holds a block, and after it the blocks that take its place: from
+ * the item of its home's body in which the first is begun to the one in which the last is read
+ * last. A fold in a type of its own has a second block while it runs. Places count once, and
+ * only while they are needed. */
+#include "nest/parts.h"
+
+/* The item of the body of loop `home` that is item `at` or has it inside. */
+uint32_t nest_item_in(const Nest *nest, uint32_t home, uint32_t at)
+{
+    while (nest->items[at].parent != home) {
+        at = nest->items[at].parent;
+    }
+    return at;
+}
+
+static void add(Arena *arena, NestPlaces *out, const Nest *nest, uint32_t home, uint32_t first,
+                uint32_t last, int64_t bytes)
+{
+    NestPlaceLife life = {.home = home,
+                          .from = nest_item_in(nest, home, first),
+                          .to = last >= nest->n_items
+                                    ? nest->n_items
+                                    : nest->items[nest_item_in(nest, home, last)].end,
+                          .bytes = bytes};
+    vec_push(arena, &out->list, life);
+}
+
+void nest_places(Arena *arena, const Nest *nest, NestPlaces *out)
+{
+    const Graph *g = nest->graph;
+    uint32_t *until = ARENA_ARRAY(arena, g->nodes.n, uint32_t);
+    int64_t *most = ARENA_ARRAY(arena, g->nodes.n, int64_t);
+    for (uint32_t k = nest->n_items; k-- > 0;) { /* who takes a place comes later */
+        NodeRef n = nest->items[k].node;
+        if (nest_is_loop(&nest->items[k])) {
+            continue;
+        }
+        const NestValue *v = &nest->values[n];
+        until[n] = v->last > until[n] ? v->last : until[n];
+        most[n] = v->bytes > most[n] ? v->bytes : most[n];
+        if (v->in_place != NODE_NONE) {
+            until[v->in_place] = until[n];
+            most[v->in_place] = most[n];
+        }
+    }
+    uint32_t *place = ARENA_ARRAY(arena, g->nodes.n, uint32_t); /* and 1 */
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        NodeRef n = nest->items[k].node;
+        if (nest_is_loop(&nest->items[k])) {
+            continue;
+        }
+        const NestValue *v = &nest->values[n];
+        const Node *node = graph_node(g, n);
+        uint32_t begin = v->fold == NEST_NONE ? k : v->fold;
+        uint32_t scope = nest->items[begin].parent;
+        if (v->residence == RESIDE_TILE && v->in_place == NODE_NONE) {
+            add(arena, out, nest, v->home, begin, until[n], most[n]);
+            place[n] = out->list.n;
+        } else if (v->residence == RESIDE_TILE) {
+            place[n] = place[v->in_place];
+        }
+        if (node->acc != node->dtype && !node_is_expression(node) &&
+            (scope != NEST_NONE || v->fold == NEST_NONE)) {
+            int64_t bytes =
+                sat_mul(nest_block_elements(nest, n, scope), dtype_bytes(node->acc));
+            add(arena, out, nest, scope, begin, begin, bytes);
+        }
+    }
+    out->of = place;
+}
+
+/* Is `loop` (NEST_NONE: the kernel) at or around the loop `at`? */
+static bool is_inside(const Nest *nest, uint32_t loop, uint32_t at)
+{
+    return loop == NEST_NONE || (at != NEST_NONE && loop <= at && at < nest->items[loop].end);
+}
+
+int64_t nest_peak(const Nest *nest, const NestPlaces *places, uint32_t loop)
+{
+    uint32_t first = loop == NEST_NONE ? 0 : loop + 1;
+    uint32_t end = loop == NEST_NONE ? nest->n_items : nest->items[loop].end;
+    int64_t peak = 0;
+    for (uint32_t k = first; k < end; k++) {
+        int64_t bytes = 0;
+        for (uint32_t i = 0; !nest_is_loop(&nest->items[k]) && i < places->list.n; i++) {
+            const NestPlaceLife *p = &places->list.at[i];
+            if (p->from <= k && k < p->to && is_inside(nest, loop, p->home)) {
+                bytes = sat_add(bytes, p->bytes);
+            }
+        }
+        peak = bytes > peak ? bytes : peak;
+    }
+    return peak;
+}
+
+int64_t *nest_beside(Arena *arena, const Nest *nest, const NestPlaces *places, double most)
+{
+    int64_t *live = ARENA_ARRAY(arena, nest->n_items + 1, int64_t);
+    int64_t *beside = ARENA_ARRAY(arena, nest->graph->nodes.n, int64_t);
+    for (uint32_t i = 0; i < places->list.n; i++) {
+        const NestPlaceLife *p = &places->list.at[i];
+        for (uint32_t k = p->from; (double)p->bytes <= most && k < p->to; k++) {
+            live[k] = sat_add(live[k], p->bytes);
+        }
+    }
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
+        const NestPlaceLife *p =
+            places->of[n] == 0 ? NULL : &places->list.at[places->of[n] - 1];
+        for (uint32_t k = p == NULL ? 0 : p->from; p != NULL && k < p->to; k++) {
+            beside[n] = live[k] > beside[n] ? live[k] : beside[n];
+        }
+    }
+    return beside;
+}
