@@ -71,28 +71,78 @@ static void lower_for(Lower *l, const Stmt *s)
     }
 }
 
+/* Does the statement, or one inside, name the buffer? */
+static bool names(const Stmt *s, BufRef buf)
+{
+    StmtWalk w;
+    Stmt *one = (Stmt *)(uintptr_t)s;
+    const Stmt *t = tile_first(&w, &one, 1);
+    while (t != NULL && t->dst != buf && expr_load_of(t->value, buf) == NULL) {
+        t = tile_next(&w);
+    }
+    return t != NULL;
+}
+
+/* A block that has been made in this body, until the last statement that names it. */
+typedef struct Living {
+    uint32_t last;
+    int64_t bytes;
+} Living;
+
+typedef struct Livings {
+    VEC(Living) list;
+} Livings;
+
+static void block_enter(Lower *l, Livings *living, Stmt *const *body, uint32_t n, uint32_t at)
+{
+    uint32_t last = n - 1;
+    while (last > at && !names(body[last], body[at]->buf)) {
+        last--;
+    }
+    Living b = {last, home_enter(l, body[at]->buf)};
+    if (b.bytes > 0) {
+        vec_push(l->arena, &living->list, b);
+    }
+}
+
+/* What is named no more after statement `at` makes room. */
+static void blocks_leave(Lower *l, Livings *living, uint32_t at)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < living->list.n; i++) {
+        Living b = living->list.at[i];
+        l->room.home_bytes -= b.last <= at ? b.bytes : 0;
+        living->list.at[kept] = b;
+        kept += b.last > at;
+    }
+    living->list.n = kept;
+}
+
 static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
 {
-    int64_t bytes = 0;
+    Livings living = {0};
     for (uint32_t i = 0; i < n && !l->tried.failed; i++) {
         const Stmt *s = body[i];
         if (s->kind == STMT_FOR) {
             lower_for(l, s);
+            blocks_leave(l, &living, i);
             continue;
         }
         if (s->kind == STMT_BLOCK) {
             lower_block(l, s->body, s->n_body);
+            blocks_leave(l, &living, i);
             continue;
         }
         if (l->turn[s->kind == STMT_ALLOC ? s->buf : s->dst].is) {
             continue; /* only views of it are made */
         }
         if (s->kind == STMT_ALLOC) {
-            bytes += home_enter(l, s->buf);
+            block_enter(l, &living, body, n, i);
             continue;
         }
         if (i + 1 < n && pair_is_split(l, s, body[i + 1])) {
             lower_parts_stmt(l, s, body[++i]);
+            blocks_leave(l, &living, i);
             continue;
         }
         bool overwrite = i + 1 < n && lower_opens(l, s, body[i + 1]);
@@ -100,8 +150,9 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
         uint32_t at = overwrite ? i + 1 : i;
         lower_fold_stmt(l, body[at], overwrite, at + 1 < n ? body[at + 1] : NULL, &took);
         i = took ? at + 1 : at;
+        blocks_leave(l, &living, i);
     }
-    l->room.home_bytes -= bytes;
+    blocks_leave(l, &living, n);
 }
 
 /* ---- arguments ---- */

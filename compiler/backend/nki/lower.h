@@ -90,7 +90,7 @@ typedef struct Limit {
 typedef struct Room {
     VEC(CacheEntry) cache;
     int64_t cache_bytes, cache_limit;
-    int64_t home_bytes, home_limit; /* blocks in scope */
+    int64_t home_bytes, home_limit; /* blocks that live now */
     int64_t slab_bytes;             /* of a widened load; 0: SLAB_BYTES */
     int64_t tile_elements;          /* of an elementwise step */
     uint32_t tag;                   /* of entries made or found now */
