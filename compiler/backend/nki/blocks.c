@@ -366,8 +366,8 @@ static bool has_room(const Plan *p)
     double bytes = 0;
     for (uint32_t i = 0; i < p->levels->n_levels; i++) {
         const BlockLevel *l = &p->levels->level[i];
-        const Place *x = p->side[l->role].place;
-        if (!l->pack || on_chip(p->l, x)) {
+        const Place *x = l->pack ? p->side[l->role].place : NULL;
+        if (x == NULL || on_chip(p->l, x)) {
             continue;
         }
         int64_t all = labels_count(p->side[l->role].own, &p->l->now.full);
