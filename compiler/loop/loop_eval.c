@@ -31,6 +31,7 @@ typedef struct Interpreter {
     Memory *memory; /* [bufs] */
     const Stmt *at;
     int64_t work;
+    LoopCounts *counts; /* or null */
 } Interpreter;
 
 /* ---- failures ---- */
@@ -149,6 +150,17 @@ static bool element(Interpreter *m, BufRef buf, const Affine *at, int64_t *out)
     return true;
 }
 
+static void count_access(Interpreter *m, BufRef buf, int64_t offset, bool stores)
+{
+    LoopCounts *c = m->counts;
+    if (c != NULL) {
+        (stores ? c->stored : c->loaded)[buf] += dtype_bytes(m->k->bufs.at[buf].dtype);
+        if (c->access != NULL) {
+            c->access(c->user, m->at, buf, offset, stores);
+        }
+    }
+}
+
 static bool load(Interpreter *m, BufRef buf, const Affine *at, Number *out)
 {
     int64_t offset = 0;
@@ -160,6 +172,7 @@ static bool load(Interpreter *m, BufRef buf, const Affine *at, Number *out)
         return fail_access(m, buf, at, "is read before it is written");
     }
     *out = tensor_get(memory->tensor, offset);
+    count_access(m, buf, offset, false);
     return true;
 }
 
@@ -213,6 +226,10 @@ static bool run_element(Interpreter *m, const Stmt *s)
         value = op_fold(s->fold, to->tensor->dtype, before, value);
     }
     tensor_set(to->tensor, offset, value);
+    count_access(m, s->dst, offset, true);
+    if (m->counts != NULL && tile_kind(s) == TILE_MATMUL) {
+        m->counts->multiply_adds++;
+    }
     if (to->written != NULL) {
         to->written[offset] = 1;
     }
@@ -282,6 +299,9 @@ static bool run_block(Interpreter *m, Stmt *const *body, uint32_t n);
 static bool run_iteration(Interpreter *m, const Stmt *s, int64_t at)
 {
     m->var[s->var] = at;
+    if (m->counts != NULL && m->counts->iteration != NULL) {
+        m->counts->iteration(m->counts->user, s);
+    }
     return work(m, 1) && run_block(m, s->body, s->n_body);
 }
 
@@ -430,10 +450,10 @@ static bool take_results(Interpreter *m, Tensor **results)
     return true;
 }
 
-bool loop_eval(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims,
-               Tensor *const *args, Tensor **results)
+bool loop_eval_counted(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims,
+                       Tensor *const *args, Tensor **results, LoopCounts *counts)
 {
-    Interpreter m = {.ctx = ctx, .arena = arena, .k = k, .dims = dims};
+    Interpreter m = {.ctx = ctx, .arena = arena, .k = k, .dims = dims, .counts = counts};
     arena_init(&m.scratch, &ctx->budget);
     m.var = ARENA_ARRAY(&m.scratch, k->vars.n, int64_t);
     m.memory = ARENA_ARRAY(&m.scratch, k->bufs.n, Memory);
@@ -441,4 +461,10 @@ bool loop_eval(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims,
         bind_args(&m, args) && run_block(&m, k->body, k->n_body) && take_results(&m, results);
     arena_release(&m.scratch);
     return ok;
+}
+
+bool loop_eval(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *dims,
+               Tensor *const *args, Tensor **results)
+{
+    return loop_eval_counted(ctx, arena, k, dims, args, results, NULL);
 }

@@ -168,7 +168,9 @@ static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t
     bool contiguous = true;
     for (uint32_t d = a->rank; d-- > 0;) {
         int32_t label = a->index[d].label;
-        double part = label < 0 ? 1.0 : positions(l, label, p);
+        Access after = {a->rank - d - 1, a->index + d + 1};
+        bool diagonal = label >= 0 && has_label(&after, label);
+        double part = label < 0 || diagonal ? 1.0 : positions(l, label, p);
         double whole = v->residence == RESIDE_TILE && label >= 0
                            ? positions(l, label, t->home)
                            : typical(l->nest->graph, n->shape[d]);
@@ -352,14 +354,16 @@ static bool is_block_inside(const Nest *nest, NodeRef n, uint32_t loop)
            v->home != NEST_NONE && loop <= v->home && v->home < nest->items[loop].end;
 }
 
-/* Adds what the leaf touches in one iteration of its outermost `p` loops, each value once, but
- * not blocks inside of `loop`: `most[node]` is how much of it was added before. */
+/* Adds what the leaf touches in one iteration of its outermost `p` loops, each value once, no
+ * more of a block than there is, and no blocks inside of `loop`: `most[node]` is how much of it was added before. */
 static double add_touched(const LeafPrice *l, uint32_t p, uint32_t loop, double *most)
 {
     double sum = 0.0;
     for (uint32_t i = 0; i < l->n; i++) {
         const Touch *t = &l->touch[i];
-        double more = t->bytes[p] - most[t->node];
+        bool tile = l->nest->values[t->node].residence == RESIDE_TILE;
+        double bytes = tile && t->block < t->bytes[p] ? t->block : t->bytes[p];
+        double more = bytes - most[t->node];
         if (more > 0.0 && !is_block_inside(l->nest, t->node, loop)) {
             sum += more;
             most[t->node] += more;
@@ -408,7 +412,7 @@ static bool comes_once(const LeafPrice *l, const Touch *t, double capacity)
 }
 
 static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside, double *most,
-                       double arithmetic, bool *seen, NestCost *cost)
+                       double arithmetic, double *seen, NestCost *cost)
 {
     const Machine *m = l->p->machine;
     double inside[NEST_DEPTH + 1], trips = 1.0, seconds;
@@ -429,10 +433,10 @@ static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside,
             const Touch *t = &l->touch[i];
             double runs, b = level_bytes(l, t, capacity, inside, beside[v], &runs);
             if (comes_once(l, t, capacity)) {
-                bool *was = &seen[v * nodes + t->node];
-                b = *was ? 0.0 : t->block;
+                double *was = &seen[v * nodes + t->node];
+                b = t->bytes[0] > *was ? t->bytes[0] - *was : 0.0;
                 runs = 0.0;
-                *was = true;
+                *was += b;
             }
             double twice = t->written && m->reads_before_writing ? 2.0 : 1.0;
             bytes += twice * b;
@@ -512,7 +516,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
         beside[v] = nest_beside(scratch, nest, &places, largest);
     }
     double *most = ARENA_ARRAY(scratch, nest->graph->nodes.n, double);
-    bool *seen = ARENA_ARRAY(scratch, (size_t)nest->graph->nodes.n * MACHINE_LEVELS, bool);
+    double *seen = ARENA_ARRAY(scratch, (size_t)nest->graph->nodes.n * MACHINE_LEVELS, double);
     for (uint32_t k = 0; k < n; k++) {
         double arithmetic = leaf_arithmetic(scratch, &leaves[k]);
         price_leaf(&leaves[k], body, beside, most, arithmetic, seen, &cost);
