@@ -164,23 +164,43 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
 
 /* ---- other statements ---- */
 
-uint32_t contraction_innermost(const Node *n)
+uint32_t contraction_innermost(const Node *n, const double *extent)
 {
     for (uint32_t l = n->n_labels; l-- > 0;) {
         if (!is_kept(n, l)) {
             return l;
         }
     }
-    return n->rank == 0 ? NONE : (uint32_t)n->out[n->rank - 1];
+    uint32_t d = n->rank;
+    while (d > 1 && extent[n->out[d - 1]] <= 1.0) {
+        d--;
+    }
+    return d == 0 ? NONE : (uint32_t)n->out[d - 1];
 }
 
-uint32_t contraction_columns(const NestFacts *f, NodeRef node)
+/* Are neighbours along the label neighbours in memory? Of a block, what loops cut to one position
+ * takes no room. */
+static bool runs_along(const Access *a, uint32_t label, bool block, const double *extent)
+{
+    uint32_t rank = a->rank;
+    while (block && rank > 0 && a->index[rank - 1].label >= 0 &&
+           a->index[rank - 1].label != (int32_t)label &&
+           extent[a->index[rank - 1].label] <= 1.0) {
+        rank--;
+    }
+    return rank > 0 && a->index[rank - 1].label == (int32_t)label;
+}
+
+uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,
+                             const double *extent)
 {
     const UseList *u = &f->uses[node];
-    uint32_t inner = contraction_innermost(graph_node(f->g, node)), strided = 0;
+    uint32_t inner = contraction_innermost(graph_node(f->g, node), extent), strided = 0;
     for (uint32_t i = 0; inner != NONE && i < u->list.n; i++) {
-        const Access *a = &u->list.at[i].access;
-        strided += reads(a, inner) && !is_last(a, inner) ? 1 : 0;
+        const Use *use = &u->list.at[i];
+        bool block = nest->values[use->node].residence == RESIDE_TILE;
+        bool along = runs_along(&use->access, inner, block, extent);
+        strided += reads(&use->access, inner) && !along ? 1 : 0;
     }
     return strided;
 }

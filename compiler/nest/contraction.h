@@ -19,13 +19,15 @@ const Blocking *contraction_blocking(Arena *arena, const NestFacts *f, const Mac
 /* For the extents of its labels in one execution, cut so. */
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Blocking *b, const double *extent, ContractionPrice *out);
+/* For the extents of its labels in one execution: operands of which a loop along the innermost
+ * label reads one element of a line at a time. */
+uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,
+                             const double *extent);
+/* The label that a plain loop nest over the node runs along innermost: the last that is folded, or
+ * the last of the result of more than one position; or UINT32_MAX. */
+uint32_t contraction_innermost(const Node *n, const double *extent);
 /* A fold that runs along lines of memory: some label is last in all that it reads, or last in
  * its result and in what it reads. */
-/* Operands of which a loop along the last label of the result, or the last that is folded, reads
- * one element of a line at a time. */
-uint32_t contraction_columns(const NestFacts *f, NodeRef node);
-/* The label that a plain loop nest over the node runs along innermost, or UINT32_MAX. */
-uint32_t contraction_innermost(const Node *n);
 bool contraction_has_rows(const NestFacts *f, NodeRef node);
 
 #endif

@@ -334,10 +334,10 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
     bool vector = node_is_expression(n) || contraction_has_rows(p->facts, l->node);
     double element = (vector ? p->ops : p->scalar)[l->node];
     if (!vector || node_is_expression(n)) {
-        element += contraction_columns(p->facts, l->node) * p->machine->time.pack_line *
-                   (double)dtype_bytes(n->dtype) / 4.0;
+        element += contraction_columns(p->facts, l->nest, l->node, extent) *
+                   p->machine->time.pack_line * (double)dtype_bytes(n->dtype) / 4.0;
     }
-    uint32_t inner = contraction_innermost(n);
+    uint32_t inner = contraction_innermost(n, extent);
     if (inner < n->n_labels && extent[inner] > 0) { /* short loops cost their start */
         element += p->machine->time.loop / extent[inner];
     }
