@@ -89,7 +89,7 @@ static bool take_nest(Compilation *c, uint32_t k, DumpReader *r, const DumpLine 
     Nest *nest = nest_read(c->ctx, c->arena, c->module->graphs.at[k], line);
     c->nests[k] = nest;
     if (nest != NULL) {
-        nest_block(c->arena, c->target->machine, nest);
+        nest_block(c->ctx, c->arena, c->target->machine, nest);
         nest_estimate(c->ctx, c->target->machine, nest);
     }
     return nest != NULL;

@@ -604,21 +604,30 @@ const Blocking *contraction_blocking(Arena *arena, const NestFacts *f, const Mac
     return b;
 }
 
-void nest_block(Arena *arena, const Machine *machine, Nest *nest)
+void nest_set_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
+                       const Nest *nest, NestValue *values)
 {
-    uint32_t n = nest->graph->nodes.n;
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        NodeRef node = nest->items[k].node;
+        if (!nest_is_loop(&nest->items[k]) && values[node].blocking == NULL) {
+            values[node].blocking = contraction_blocking(arena, f, machine, nest, k);
+        }
+    }
+}
+
+void nest_block(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest)
+{
+    Arena scratch;
     NestFacts facts;
-    Residence *residence = ARENA_ARRAY(arena, n, Residence);
+    uint32_t n = nest->graph->nodes.n;
+    arena_init(&scratch, &ctx->budget);
+    Residence *residence = ARENA_ARRAY(&scratch, n, Residence);
     NestValue *values = arena_copy(arena, nest->values, n * sizeof *values);
     for (NodeRef k = 0; k < n; k++) {
         residence[k] = values[k].residence;
     }
-    nest_facts_of(arena, nest->graph, residence, &facts);
-    for (uint32_t k = 0; k < nest->n_items; k++) {
-        NodeRef node = nest->items[k].node;
-        if (!nest_is_loop(&nest->items[k]) && values[node].blocking == NULL) {
-            values[node].blocking = contraction_blocking(arena, &facts, machine, nest, k);
-        }
-    }
+    nest_facts_of(&scratch, nest->graph, residence, &facts);
+    nest_set_blocking(arena, &facts, machine, nest, values);
     nest->values = values;
+    arena_release(&scratch);
 }

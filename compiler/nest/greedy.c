@@ -276,8 +276,9 @@ static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     nest_facts(arena, g, facts);
     greedy_run(ctx, arena, facts, machine, fuse, &tree);
     Nest *nest = tree_nest(arena, g, &tree);
-    nest->values = nest_place(arena, facts, fuse ? machine : NULL, nest);
-    nest_block(arena, machine, nest);
+    NestValue *values = nest_place(arena, facts, fuse ? machine : NULL, nest);
+    nest->values = values;
+    nest_set_blocking(arena, facts, machine, nest, values);
     nest_estimate(ctx, machine, nest);
     return nest;
 }

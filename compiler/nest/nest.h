@@ -154,7 +154,7 @@ void nest_dump(const Nest *nest, Text *out);
 Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line);
 
 /* ---- blocking.c ---- Cuts contractions that have no blocking yet. */
-void nest_block(Arena *arena, const Machine *machine, Nest *nest);
+void nest_block(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest);
 
 /* ---- price.c ---- Sets `cost`, `unfused` and `compulsory`. */
 void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest);

@@ -75,7 +75,16 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
             }
         }
     }
-    *p = (Pricer){f, machine, ops, scalar};
+    int64_t *dims = ARENA_ARRAY(arena, g->dims.list.n, int64_t), inlined = 0;
+    for (uint32_t d = 0; d < g->dims.list.n; d++) {
+        dims[d] = g->dims.list.at[d].typical;
+    }
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        if (f->residence[n] == RESIDE_INLINE) {
+            inlined = sat_add(inlined, node_multiply_adds(graph_node(g, n), dims));
+        }
+    }
+    *p = (Pricer){f, machine, ops, scalar, dims, inlined};
 }
 
 /* ---- one leaf ---- */
@@ -465,27 +474,18 @@ static int64_t repetitions(const LeafPrice *l)
 }
 
 /* What does not depend on levels: operations, and bytes of the workspace. */
-static void count_values(Arena *scratch, const Nest *nest, const LeafPrice *leaves, uint32_t n,
+static void count_values(const Pricer *p, const Nest *nest, const LeafPrice *leaves, uint32_t n,
                          NestCost *cost)
 {
     const Graph *g = nest->graph;
-    int64_t *dims = ARENA_ARRAY(scratch, g->dims.list.n, int64_t);
-    for (uint32_t d = 0; d < g->dims.list.n; d++) {
-        dims[d] = g->dims.list.at[d].typical;
-    }
+    cost->multiply_adds = p->inlined;
     for (uint32_t k = 0; k < n; k++) {
         NodeRef node = leaves[k].node;
-        int64_t once = node_multiply_adds(graph_node(g, node), dims);
+        int64_t once = node_multiply_adds(graph_node(g, node), p->dims);
         cost->multiply_adds =
             sat_add(cost->multiply_adds, sat_mul(once, repetitions(&leaves[k])));
         if (nest->values[node].residence == RESIDE_WORKSPACE) {
             cost->spilled = sat_add(cost->spilled, sat_mul(2, nest_node_bytes(g, node)));
-        }
-    }
-    for (NodeRef k = 0; k < g->nodes.n; k++) {
-        if (nest->values[k].residence == RESIDE_INLINE) {
-            cost->multiply_adds =
-                sat_add(cost->multiply_adds, node_multiply_adds(graph_node(g, k), dims));
         }
     }
 }
@@ -521,7 +521,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
         double arithmetic = leaf_arithmetic(scratch, &leaves[k]);
         price_leaf(&leaves[k], body, beside, most, arithmetic, seen, &cost);
     }
-    count_values(scratch, nest, leaves, n, &cost);
+    count_values(p, nest, leaves, n, &cost);
     arena_reset(scratch, mark);
     return cost;
 }

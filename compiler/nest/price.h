@@ -13,6 +13,8 @@ typedef struct Pricer {
     const double *ops;    /* [nodes]: seconds of one evaluation of an expression, expanded, as
                              vectors */
     const double *scalar; /* [nodes]: and one by one */
+    const int64_t *dims;  /* typical extents */
+    int64_t inlined;      /* multiply-adds of expressions that no nest stores */
 } Pricer;
 
 void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Pricer *p);

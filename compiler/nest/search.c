@@ -19,6 +19,9 @@
 #define STEPS 1500
 /* Nodes of a graph that gets all of them. */
 #define SMALL 128
+/* And of one for which all is priced twice, no fusion and greedy fusion: a price takes as long as
+ * the graph is large. */
+#define LARGE 4096
 /* Rounds without a better tree after which a window is done. */
 #define PATIENCE 2
 /* What a tree with contractions in its loops must save to be preferred to none: how much cutting
@@ -408,8 +411,9 @@ static Nest *make_nest(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
 {
     mark_parallel(facts->g, tree);
     Nest *nest = tree_nest(arena, facts->g, tree);
-    nest->values = nest_place(arena, facts, machine, nest);
-    nest_block(arena, machine, nest);
+    NestValue *values = nest_place(arena, facts, machine, nest);
+    nest->values = values;
+    nest_set_blocking(arena, facts, machine, nest, values);
     nest_estimate(ctx, machine, nest);
     return nest;
 }
@@ -442,9 +446,24 @@ static void set_second(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
                             : "keeps less on chip";
 }
 
+static Nest *choose_large(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine)
+{
+    Nest *nest = nest_greedy(ctx, arena, g, machine);
+    nest_estimate(ctx, machine, nest);
+    if (nest->unfused.seconds < nest->cost.seconds) {
+        nest = nest_unfused(ctx, arena, g, machine);
+        nest_estimate(ctx, machine, nest);
+    }
+    nest->steps = 2;
+    return nest;
+}
+
 Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                   uint32_t effort)
 {
+    if (g->nodes.n > LARGE) {
+        return choose_large(ctx, arena, g, machine);
+    }
     NestFacts *facts = ARENA_NEW(arena, NestFacts);
     Tree tree = {0};
     uint64_t steps = 0;

@@ -4,14 +4,20 @@
 #include "nest/nest.h"
 #include "nest/uses.h"
 
+/* The last two leaves that read a value, or NEST_NONE, and how many values take its place. */
+typedef struct Readers {
+    uint32_t last, before, takers;
+} Readers;
+
 typedef struct Verifier {
     Ctx *ctx;
     Arena *arena;
     const Nest *nest;
     const Graph *g;
     const char *stage;
-    UseList *uses;  /* [nodes] */
-    uint32_t *leaf; /* [nodes]: its item, or NEST_NONE */
+    UseList *uses;    /* [nodes] */
+    uint32_t *leaf;   /* [nodes]: its item, or NEST_NONE */
+    Readers *readers; /* [nodes] */
 } Verifier;
 
 static bool refuse(Verifier *v, NodeRef n, const char *what)
@@ -467,22 +473,42 @@ static bool check_in_place(Verifier *v, NodeRef n, const bool *kept, const uint3
     if (v->leaf[p] > first) {
         return refuse(v, n, "takes the place of a value that its loop still computes");
     }
-    for (uint32_t k = 0; k < nest->n_items; k++) {
-        NodeRef reader = nest->items[k].node;
-        if (nest_is_loop(&nest->items[k])) {
+    const Readers *of = &v->readers[p];
+    if (of->takers > 1) {
+        return refuse(v, n, "takes a place that another value takes");
+    }
+    uint32_t last = of->last == v->leaf[n] ? of->before : of->last;
+    bool read = last != NEST_NONE && last >= first;
+    for (uint32_t i = 0; i < v->uses[n].list.n; i++) {
+        const Use *use = &v->uses[n].list.at[i];
+        read |= use->node == p && !check_own_element(v, n, use);
+    }
+    return !read || refuse(v, n, "takes the place of a value that is still read");
+}
+
+static void find_readers(Verifier *v)
+{
+    v->readers = ARENA_ARRAY(v->arena, v->g->nodes.n, Readers);
+    for (NodeRef n = 0; n < v->g->nodes.n; n++) {
+        v->readers[n] = (Readers){NEST_NONE, NEST_NONE, 0};
+    }
+    for (uint32_t k = 0; k < v->nest->n_items; k++) {
+        NodeRef n = v->nest->items[k].node;
+        if (nest_is_loop(&v->nest->items[k])) {
             continue;
         }
-        if (reader != n && nest->values[reader].in_place == p) {
-            return refuse(v, n, "takes a place that another value takes");
+        NodeRef place = v->nest->values[n].in_place;
+        if (place != NODE_NONE && place < v->g->nodes.n) {
+            v->readers[place].takers++;
         }
-        for (uint32_t i = 0; k >= first && i < v->uses[reader].list.n; i++) {
-            const Use *use = &v->uses[reader].list.at[i];
-            if (use->node == p && (reader != n || !check_own_element(v, n, use))) {
-                return refuse(v, n, "takes the place of a value that is still read");
+        for (uint32_t i = 0; i < v->uses[n].list.n; i++) {
+            Readers *of = &v->readers[v->uses[n].list.at[i].node];
+            if (of->last != k) {
+                of->before = of->last;
+                of->last = k;
             }
         }
     }
-    return true;
 }
 
 /* The outermost loop around the leaf that it folds over. */
@@ -504,6 +530,7 @@ static bool check_values(Verifier *v)
         return false;
     }
     const uint32_t *homes = find_homes(v, kept);
+    find_readers(v);
     for (uint32_t k = 0; k < v->nest->n_items; k++) {
         if (nest_is_loop(&v->nest->items[k])) {
             continue;
