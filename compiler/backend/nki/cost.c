@@ -328,7 +328,7 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
         for (uint32_t d = 0; d < b->rank; d++) {
             bytes = sat_mul(bytes, b->extent[d].n);
         }
-        bool copied = nki_copied(k, k->args.at[i].buf);
+        bool copied = nki_copied(k, k->args.at[i].buf, NULL);
         out->compulsory_bytes += bytes * (copied ? 2 : 1);
         if (copied) { /* the printed kernel begins with a copy, one run of HBM to another */
             out->instructions++;

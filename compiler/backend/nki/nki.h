@@ -155,10 +155,11 @@ void nki_print_table(Ctx *, const KernelModule *m, const char *list, Text *out);
 void nki_print_ranges(const Kernel *k, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);
-/* What accesses call a buffer: an inout argument is a result of another name. */
+/* What stores call a buffer: an inout argument is a result of another name. */
 const char *nki_result(const Kernel *k, BufRef buf);
 /* Does the printed kernel begin with a copy of an inout argument to that result? Not where it
- * writes all of it before it reads any. */
-bool nki_copied(const Kernel *k, BufRef buf);
+ * writes all of it, and each statement reads either what came in or what was written; those
+ * that read what came in are then set in `came_in`, [instr_places] or null. */
+bool nki_copied(const Kernel *k, BufRef buf, bool *came_in);
 
 #endif

@@ -21,7 +21,8 @@ typedef struct Printer {
     const NkiChip *chip;
     Text *out;
     NkiBalance balance;
-    TileUse *use; /* [bufs] */
+    TileUse *use;  /* [bufs] */
+    bool *came_in; /* [instr_places]: reads an inout argument where it came in */
     uint32_t place;
     int64_t *env;
     uint32_t depth;
@@ -77,11 +78,17 @@ static void put_use(Printer *p, BufRef buf)
     }
 }
 
+static const char *source_name(const Printer *p, const Instr *i)
+{
+    bool came_in = i->kind == INSTR_DMA && p->came_in[i->place];
+    return came_in ? nki_param(p->k, i->a.buf) : nki_result(p->k, i->a.buf);
+}
+
 /* Notes the uses of an instruction's operands. */
 static void note_use(Printer *p, const Instr *i)
 {
     TileUse *dst = &p->use[i->dst.buf];
-    const char *from = i->kind == INSTR_MEMSET ? "" : nki_result(p->k, i->a.buf);
+    const char *from = i->kind == INSTR_MEMSET ? "" : source_name(p, i);
     if (i->kind == INSTR_DMA && !i->dst.on_chip) {
         TileUse *src = &p->use[i->a.buf];
         src->to = src->to == NULL ? nki_result(p->k, i->dst.buf) : src->to;
@@ -233,7 +240,7 @@ static bool is_whole(const Printer *p, Role role)
 static void put_operand(Printer *p, Role role)
 {
     const Operand *o = operand_of(&p->at[0], role);
-    text_put(p->out, nki_result(p->k, o->buf));
+    text_put(p->out, role == ROLE_A ? source_name(p, &p->at[0]) : nki_result(p->k, o->buf));
     if (!o->on_chip) {
         put_hbm(p, role);
         return;
@@ -558,6 +565,11 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     p.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
     p.use = ARENA_ARRAY(k->arena, k->bufs.n + 1, TileUse);
     p.at = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
+    p.came_in = ARENA_ARRAY(k->arena, instr_places(k) + 1, bool);
+    bool *copied = ARENA_ARRAY(k->arena, k->args.n + 1, bool);
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        copied[i] = nki_copied(k, k->args.at[i].buf, p.came_in);
+    }
     CHECK(instr_walk(k, choose_engine, &p, &bad, &why));
     out->indent_width = 4;
     text_put(out, "\"\"\"");
@@ -587,7 +599,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
         if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
             put_new(&p, nki_result(k, buf), buf, "shared_hbm");
         }
-        if (nki_copied(k, buf)) {
+        if (copied[i]) {
             text_printf(out, "nisa.dma_copy(dst=%s[...], src=%s[...])\n", nki_result(k, buf),
                         nki_param(k, buf));
         }
