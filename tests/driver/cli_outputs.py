@@ -39,9 +39,11 @@ def a_report_says_how_much_workspace_a_kernel_asks_for():
         # one block for B, C, D; in memory two, since nothing is computed in place there
         assert 0 < need < (1 if more == [] else 2) * whole + 2000, need
         assert "  workspace: " in tdslc("t.tdsl", "-w", "--report", *more).text
-    opened = json.loads(tdslc("t.tdsl", "-w", "--report=json").text)["kernels"][0]["workspace_bytes"]
+    known = json.loads(tdslc("t.tdsl", "-w", "--report=json").text)["kernels"][0]["workspace_bytes"]
     write("t.tdsl", read("t.tdsl").replace(b"kernel", b"dim n ~ 700;\nkernel").replace(b"64, 700", b"64, n").decode())
-    equal(json.loads(tdslc("t.tdsl", "-w", "--report=json").text)["kernels"][0]["workspace_bytes"], opened)
+    # for the typical extent; what is open is kept on chip by rows, not whole
+    opened = json.loads(tdslc("t.tdsl", "-w", "--report=json").text)["kernels"][0]["workspace_bytes"]
+    assert 0 < opened <= known, opened
     write("t.tdsl", "kernel k(a: f32[4]) -> (r: f32[4]) {\n    r[i] = 2*a[i];\n}\n")
     equal(json.loads(tdslc("t.tdsl", "--report=json").text)["kernels"][0]["workspace_bytes"], 0)
     assert "workspace_bytes" not in tdslc("t.tdsl", "--report=json", "--target=trn2").text
