@@ -69,3 +69,19 @@ int64_t sat_mul(int64_t a, int64_t b)
     }
     return p == most ? INT64_MIN : -(int64_t)p;
 }
+
+int64_t round_up(int64_t n, int64_t unit)
+{
+    int64_t over = n % unit;
+    return over == 0 ? n : sat_add(n, unit - over);
+}
+
+int64_t divisor_at_most(int64_t n, int64_t most)
+{
+    for (int64_t d = most < n ? most : n; d > 1; d--) {
+        if (n % d == 0) {
+            return d;
+        }
+    }
+    return 1;
+}

@@ -35,5 +35,9 @@ bool size_mul(int64_t a, int64_t b, int64_t *out);
 /* Saturating at INT64_MAX: for costs and counts, where an overflow only has to compare as "very many". */
 int64_t sat_add(int64_t a, int64_t b);
 int64_t sat_mul(int64_t a, int64_t b);
+/* To whole units; saturating. */
+int64_t round_up(int64_t n, int64_t unit);
+/* The largest divisor of n that is at most `most`. */
+int64_t divisor_at_most(int64_t n, int64_t most);
 
 #endif

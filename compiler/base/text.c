@@ -122,6 +122,18 @@ void text_i64(Text *t, int64_t v)
     text_put_n(t, digits + at, sizeof digits - at);
 }
 
+void text_bytes(Text *t, int64_t bytes, const char *one)
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    uint32_t u = 0;
+    double v = (double)bytes;
+    while (v >= 1024 && u < 6) {
+        v /= 1024;
+        u++;
+    }
+    text_printf(t, u == 0 ? "%.0f %s" : "%.1f %s", v, u == 0 ? one : units[u]);
+}
+
 /* 0.d1 d2 ... dn times 10^exponent */
 typedef struct Decimal {
     char digit[20];

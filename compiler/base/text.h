@@ -24,6 +24,8 @@ void text_put_n(Text *t, const char *s, size_t n);
 void text_char(Text *t, char c);
 void text_printf(Text *t, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_i64(Text *t, int64_t v);
+/* 17 bytes, 1.5 KiB, ...; `one` is the word for less than 1 KiB. */
+void text_bytes(Text *t, int64_t bytes, const char *one);
 /* The shortest decimal that reads back as the same double; "inf", "-inf", "nan" for those. Always has a '.' or
  * an exponent, so that it reads as a float. */
 void text_f64(Text *t, double v);

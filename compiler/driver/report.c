@@ -49,14 +49,7 @@ static Traffic measure(const Nest *nest)
 
 void report_bytes(Text *out, int64_t bytes)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    uint32_t u = 0;
-    double v = (double)bytes;
-    while (v >= 1024 && u < 6) {
-        v /= 1024;
-        u++;
-    }
-    text_printf(out, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
+    text_bytes(out, bytes, "B");
 }
 
 const char *report_value_name(const Graph *g, NodeRef n, Arena *arena)

@@ -548,11 +548,6 @@ static bool verify_fold(Verifier *v, const Stmt *s)
     return true;
 }
 
-static const Expr *factor_load(const Expr *x)
-{
-    return x->kind == EXPR_OP && x->op == OP_CAST ? x->arg[0] : x;
-}
-
 /* A blocking is of a sum of products of two loads, and gives each index the role that it has. */
 static bool verify_blocking(Verifier *v, const Stmt *s)
 {
@@ -562,8 +557,8 @@ static bool verify_blocking(Verifier *v, const Stmt *s)
         return true;
     }
     bool product = s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL &&
-                   factor_load(e->arg[0])->kind == EXPR_LOAD &&
-                   factor_load(e->arg[1])->kind == EXPR_LOAD;
+                   expr_uncast(e->arg[0])->kind == EXPR_LOAD &&
+                   expr_uncast(e->arg[1])->kind == EXPR_LOAD;
     if (!product || v->k->form != LOOP_TILED || b->n_labels[BLOCK_ROWS] == 0 ||
         b->n_labels[BLOCK_COLUMNS] == 0 || b->n_labels[BLOCK_SUM] == 0 ||
         b->label[BLOCK_ROWS][0] >= s->n_index) {

@@ -119,6 +119,11 @@ bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
     return false;
 }
 
+const Expr *expr_uncast(const Expr *value)
+{
+    return value->kind == EXPR_OP && value->op == OP_CAST ? value->arg[0] : value;
+}
+
 bool expr_uses(const Kernel *k, const Expr *value, VarRef v)
 {
     ExprWalk w;

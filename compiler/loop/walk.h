@@ -42,6 +42,8 @@ uint32_t expr_size(const Expr *value, uint32_t most);
 /* The first load of `buf`, or null. */
 const Expr *expr_load_of(const Expr *value, BufRef buf);
 uint32_t expr_count_loads(const Expr *value, BufRef buf);
+/* What a conversion converts; any other value as it is. */
+const Expr *expr_uncast(const Expr *value);
 /* Does a load move with `v`? */
 bool expr_uses(const Kernel *k, const Expr *value, VarRef v);
 /* Are two values of a kernel the same computation? Equal ones have equal hashes. */

@@ -43,16 +43,6 @@ typedef struct Product {
 
 /* ---- labels ---- */
 
-static bool reads(const Access *a, uint32_t label)
-{
-    for (uint32_t d = 0; d < a->rank; d++) {
-        if (a->index[d].label == (int32_t)label) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_kept(const Node *n, uint32_t label)
 {
     return !node_reduces(n, (int32_t)label);
@@ -152,8 +142,9 @@ static uint32_t best_label(const Product *p, const Use *own, const Use *other, b
     *best = 0;
     for (uint32_t d = 0; d < p->node->rank; d++) {
         uint32_t l = (uint32_t)p->node->out[d];
-        if (p->extent[l].position || p->extent[l].most == 1 || !reads(&own->access, l) ||
-            reads(&other->access, l)) {
+        if (p->extent[l].position || p->extent[l].most == 1 ||
+            !access_has_label(&own->access, (int32_t)l) ||
+            access_has_label(&other->access, (int32_t)l)) {
             continue;
         }
         int64_t score = column ? column_score(p, own, l) : row_score(p, own, l);
@@ -186,7 +177,8 @@ static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)
 
 static BlockRole role_of(const Product *p, uint32_t label)
 {
-    bool in_a = reads(&p->a->access, label), in_b = reads(&p->b->access, label);
+    bool in_a = access_has_label(&p->a->access, (int32_t)label),
+         in_b = access_has_label(&p->b->access, (int32_t)label);
     if (!is_kept(p->node, label)) {
         return BLOCK_SUM;
     }
@@ -273,7 +265,8 @@ static uint32_t final_labels(const Product *p, uint32_t *label, uint32_t *count)
             continue;
         }
         label[(*count)++] = l;
-        bool side = reads(&p->a->access, l) != reads(&p->b->access, l);
+        bool side = access_has_label(&p->a->access, (int32_t)l) !=
+                    access_has_label(&p->b->access, (int32_t)l);
         if (chip && side && !p->extent[l].position) {
             double score =
                 partition_score(p, into, final->out[d], (double)p->extent[l].typical);
@@ -289,7 +282,8 @@ static bool find_sides(Product *p)
 {
     const Node *n = p->node;
     for (uint32_t l = 0; l < n->n_labels; l++) {
-        bool both = reads(&p->a->access, l) && reads(&p->b->access, l);
+        bool both = access_has_label(&p->a->access, (int32_t)l) &&
+                    access_has_label(&p->b->access, (int32_t)l);
         if (!is_kept(n, l) && !p->extent[l].position && !both) {
             return false;
         }
@@ -306,9 +300,10 @@ static bool find_sides(Product *p)
     }
     const Use *rows = left;
     if (partition != NONE) {
-        rows = reads(&p->a->access, partition) ? p->a : p->b;
-    } else if (last != NONE && reads(&p->a->access, last) != reads(&p->b->access, last)) {
-        rows = reads(&p->a->access, last) ? p->b : p->a;
+        rows = access_has_label(&p->a->access, (int32_t)partition) ? p->a : p->b;
+    } else if (last != NONE && access_has_label(&p->a->access, (int32_t)last) !=
+                                   access_has_label(&p->b->access, (int32_t)last)) {
+        rows = access_has_label(&p->a->access, (int32_t)last) ? p->b : p->a;
     }
     if (rows != p->a) {
         p->b = p->a;
@@ -402,21 +397,6 @@ static void set_labels(const Product *p, Blocking *b)
 }
 
 /* ---- levels ---- */
-
-static int64_t divisor_at_most(int64_t n, int64_t most)
-{
-    for (int64_t d = smaller(most, n); d > 1; d--) {
-        if (n % d == 0) {
-            return d;
-        }
-    }
-    return 1;
-}
-
-static int64_t round_up(int64_t n, int64_t unit)
-{
-    return sat_mul((n + unit - 1) / unit, unit);
-}
 
 /* Columns of a register tile: few are padding, and few vectors are short. */
 static int64_t tile_columns(const Extent *x, int64_t widest)

@@ -5,16 +5,6 @@
 
 #define NONE UINT32_MAX
 
-static bool reads(const Access *a, uint32_t label)
-{
-    for (uint32_t d = 0; d < a->rank; d++) {
-        if (a->index[d].label == (int32_t)label) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_last(const Access *a, uint32_t label)
 {
     return a->rank > 0 && a->index[a->rank - 1].label == (int32_t)label;
@@ -106,7 +96,9 @@ static double positions(const Access *a, const Node *n, const double *extent)
 {
     double count = 1.0;
     for (uint32_t l = 0; l < n->n_labels; l++) {
-        count *= a == NULL ? (is_kept(n, l) ? extent[l] : 1.0) : reads(a, l) ? extent[l] : 1.0;
+        count *= a == NULL                         ? (is_kept(n, l) ? extent[l] : 1.0)
+                 : access_has_label(a, (int32_t)l) ? extent[l]
+                                                   : 1.0;
     }
     return count;
 }
@@ -120,7 +112,7 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     uint32_t row = b->label[BLOCK_ROWS][0], col = b->label[BLOCK_COLUMNS][0];
     uint32_t sum = b->label[BLOCK_SUM][0];
     const Use *left = &f->uses[node].list.at[0], *right = &f->uses[node].list.at[1];
-    bool swapped = !reads(&left->access, row);
+    bool swapped = !access_has_label(&left->access, (int32_t)row);
     const Access *a = &(swapped ? right : left)->access, *v = &(swapped ? left : right)->access;
     const BlockLevel *rows = blocking_innermost(b, BLOCK_ROWS),
                      *columns = blocking_innermost(b, BLOCK_COLUMNS),
@@ -200,7 +192,7 @@ uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,
         const Use *use = &u->list.at[i];
         bool block = nest->values[use->node].residence == RESIDE_TILE;
         bool along = runs_along(&use->access, inner, block, extent);
-        strided += reads(&use->access, inner) && !along ? 1 : 0;
+        strided += access_has_label(&use->access, (int32_t)inner) && !along ? 1 : 0;
     }
     return strided;
 }
@@ -212,7 +204,7 @@ bool contraction_has_rows(const NestFacts *f, NodeRef node)
     for (uint32_t l = 0; l < n->n_labels; l++) {
         bool all = !is_kept(n, l) || is_last_kept(n, l), any = false;
         for (uint32_t i = 0; i < u->list.n; i++) {
-            bool read = reads(&u->list.at[i].access, l);
+            bool read = access_has_label(&u->list.at[i].access, (int32_t)l);
             all &= !read || is_last(&u->list.at[i].access, l);
             any |= read;
         }

@@ -157,16 +157,6 @@ static double positions(const LeafPrice *l, int32_t label, uint32_t p)
     return extent;
 }
 
-static bool has_label(const Access *a, int32_t label)
-{
-    for (uint32_t d = 0; d < a->rank; d++) {
-        if (a->index[d].label == label) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* What one iteration of the outermost p loops touches. A block is dense: its rows are as long as
  * the tiles around its home. */
 static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t)
@@ -178,7 +168,7 @@ static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t
     for (uint32_t d = a->rank; d-- > 0;) {
         int32_t label = a->index[d].label;
         Access after = {a->rank - d - 1, a->index + d + 1};
-        bool diagonal = label >= 0 && has_label(&after, label);
+        bool diagonal = label >= 0 && access_has_label(&after, label);
         double part = label < 0 || diagonal ? 1.0 : positions(l, label, p);
         double whole = v->residence == RESIDE_TILE && label >= 0
                            ? positions(l, label, t->home)
@@ -213,7 +203,7 @@ static void add_touch(LeafPrice *l, NodeRef node, const Access *a, bool written)
         if (p > 0) {
             const NestItem *item = &l->nest->items[l->loop[p - 1]];
             int32_t label = nest_axis_label(&l->nest->axes[item->axis], l->node);
-            t->moves[p] = label < 0 || has_label(a, label);
+            t->moves[p] = label < 0 || access_has_label(a, label);
         }
     }
 }
@@ -531,7 +521,8 @@ static double reached_bytes(const Graph *g, const Node *reader, const Use *use)
 {
     double bytes = (double)dtype_bytes(graph_node(g, use->node)->dtype);
     for (uint32_t l = 0; l < reader->n_labels; l++) {
-        bytes *= has_label(&use->access, (int32_t)l) ? typical(g, reader->extent[l]) : 1.0;
+        bytes *=
+            access_has_label(&use->access, (int32_t)l) ? typical(g, reader->extent[l]) : 1.0;
     }
     return bytes;
 }

@@ -135,11 +135,7 @@ static bool is_cut_contraction(const Graph *g, const Tree *t, uint32_t at)
         int32_t label = nest_axis_label(&d->axis, leaf->node);
         uint32_t readers = 0;
         for (uint32_t i = 0; i < n->n_operands; i++) {
-            bool reads = false;
-            for (uint32_t x = 0; x < n->access[i].rank; x++) {
-                reads |= n->access[i].index[x].label == label;
-            }
-            readers += reads ? 1 : 0;
+            readers += access_has_label(&n->access[i], label) ? 1 : 0;
         }
         if (label < 0 || node_reduces(n, label) || readers < n->n_operands) {
             return true;

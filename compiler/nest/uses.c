@@ -4,6 +4,16 @@
  * the same. */
 #include "nest/uses.h"
 
+bool access_has_label(const Access *a, int32_t label)
+{
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (a->index[d].label == label) {
+            return true;
+        }
+    }
+    return false;
+}
+
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer)
 {
     Index *index = ARENA_ARRAY(arena, inner.rank, Index);

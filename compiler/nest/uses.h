@@ -19,6 +19,9 @@ typedef struct UseList {
  * `outer`: label out[d] of the node becomes outer.index[d]. */
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer);
 
+/* Does the access move with the label? */
+bool access_has_label(const Access *a, int32_t label);
+
 /* Appends the leaves `n` reads. residence[x] == RESIDE_INLINE says which operands are expanded. */
 void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
                UseList *out);

@@ -192,16 +192,6 @@ static bool check_leaf(Verifier *v, uint32_t item)
     return true;
 }
 
-static bool has_label(const Access *a, uint32_t label)
-{
-    for (uint32_t d = 0; d < a->rank; d++) {
-        if (a->index[d].label == (int32_t)label) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Is the label cut to one position by a loop around the item? */
 static bool is_position(const Verifier *v, uint32_t item, NodeRef n, uint32_t label)
 {
@@ -232,13 +222,14 @@ static bool check_blocking(Verifier *v, uint32_t item)
                       "blocks");
     }
     const Access *x = &u->list.at[0].access, *y = &u->list.at[1].access;
-    bool rows_in_x = has_label(x, b->label[BLOCK_ROWS][0]);
+    bool rows_in_x = access_has_label(x, (int32_t)b->label[BLOCK_ROWS][0]);
     BlockRole *role = ARENA_ARRAY(v->arena, node->n_labels, BlockRole);
     for (uint32_t l = 0; l < node->n_labels; l++) {
-        role[l] = is_position(v, item, n, l)
-                      ? BLOCK_ROLES
-                      : blocking_role(!is_reduced(node, (int32_t)l), has_label(x, l),
-                                      has_label(y, l), rows_in_x);
+        role[l] =
+            is_position(v, item, n, l)
+                ? BLOCK_ROLES
+                : blocking_role(!is_reduced(node, (int32_t)l), access_has_label(x, (int32_t)l),
+                                access_has_label(y, (int32_t)l), rows_in_x);
     }
     const char *problem = blocking_problem(b, node->n_labels, role);
     return problem == NULL || refuse(v, n, problem);

@@ -74,18 +74,6 @@ static void put_dims(const Words *w, const bool *which, Text *t)
     text_put(t, "]");
 }
 
-static void put_bytes(Text *out, int64_t bytes)
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    uint32_t u = 0;
-    double v = (double)bytes;
-    while (v >= 1024 && u < 6) {
-        v /= 1024;
-        u++;
-    }
-    text_printf(out, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
-}
-
 static const MemoryLevel *tile_level(const Machine *m)
 {
     return &m->level[m->tile_level];
@@ -310,9 +298,9 @@ static void put_possible(Words *w, const NestBarrier *dim, const bool *free, Nod
         text_put(t, "one position along ");
         put_dims(w, free, t);
         text_put(t, " is still a block of ");
-        put_bytes(t, least);
+        text_bytes(t, least, "bytes");
         text_printf(t, ", and %s holds ", tile_level(w->machine)->name);
-        put_bytes(t, capacity);
+        text_bytes(t, capacity, "bytes");
         text_put(t, ": ");
         put_barriers(w, dim, reader, t);
         return;
@@ -440,13 +428,13 @@ static const char *explain_size(const Words *w)
     Text t;
     text_init(&t, w->arena);
     text_put(&t, "all of it is ");
-    put_bytes(&t, nest_node_bytes(g, w->n));
+    text_bytes(&t, nest_node_bytes(g, w->n), "bytes");
     text_printf(&t, ", and %s has ", tile_level(w->machine)->name);
-    put_bytes(&t, capacity / 2);
+    text_bytes(&t, capacity / 2, "bytes");
     text_put(&t, " for such values");
     if (used > 0) {
         text_put(&t, ", of which ");
-        put_bytes(&t, used);
+        text_bytes(&t, used, "bytes");
         text_put(&t, " are taken");
     }
     return t.at;

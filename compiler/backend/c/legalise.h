@@ -89,11 +89,6 @@ int64_t range_typical(const Kernel *k, Range r);
 bool range_is_exact(Range r);
 bool dtype_has_vectors(DType t);
 int64_t vector_lanes(DType t); /* of the widest vector */
-/* The largest divisor of n that is at most `most`. */
-int64_t divisor_at_most(int64_t n, int64_t most);
-
-/* To whole units; saturating. */
-int64_t round_up(int64_t n, int64_t unit);
 
 /* A range in blocks of `tile` positions: either one block, or a loop of them. */
 typedef struct Blocks {

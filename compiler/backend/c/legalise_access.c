@@ -90,22 +90,6 @@ bool range_is_exact(Range r)
            (r.span == 0 || r.start.base + r.span <= r.limit.n);
 }
 
-int64_t divisor_at_most(int64_t n, int64_t most)
-{
-    for (int64_t d = most < n ? most : n; d > 1; d--) {
-        if (n % d == 0) {
-            return d;
-        }
-    }
-    return 1;
-}
-
-int64_t round_up(int64_t n, int64_t unit)
-{
-    int64_t over = n % unit;
-    return over == 0 ? n : sat_add(n, unit - over);
-}
-
 Blocks range_blocks(Range r, int64_t tile, int64_t unit)
 {
     Blocks b = {.loop = r};

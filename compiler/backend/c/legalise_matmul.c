@@ -34,14 +34,9 @@ typedef struct Matmul {
     uint32_t n_subst;
 } Matmul;
 
-static const Expr *factor_load(const Expr *x)
-{
-    return x->kind == EXPR_OP && x->op == OP_CAST ? x->arg[0] : x;
-}
-
 static bool factor_uses(const Kernel *k, const Expr *x, VarRef v)
 {
-    const Expr *load = factor_load(x);
+    const Expr *load = expr_uncast(x);
     return access_uses(k, load->buf, load->at, v);
 }
 
@@ -168,7 +163,7 @@ static void pack_panel(Matmul *m, const Side *side, Affine start, const Range *l
                  expr_const(l->arena, number_int(m->t, 0)));
         loop_close(l);
     }
-    const Expr *load = factor_load(side->x);
+    const Expr *load = expr_uncast(side->x);
     bool k_inner = access_is_unit(l->k, load->buf, load->at, kv);
     TileIndex over_k = index_of(kv, krange, MODE_LOOP),
               over_c = index_of(cv, columns, MODE_LOOP);

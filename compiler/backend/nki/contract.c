@@ -302,7 +302,7 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
     if (epilogue != NULL) {
         take_epilogue(&c);
         const Expr *e = c.epilogue_value;
-        e = e->kind == EXPR_OP && e->op == OP_CAST ? e->arg[0] : e;
+        e = expr_uncast(e);
         c.epilogue = e->kind == EXPR_LOAD ? NULL : epilogue; /* emptying a tile casts */
     }
     const ContractionTiles *t = &l->target->machine->tile;
