@@ -5,7 +5,8 @@
  * search.
  *
  * A kernel of many values is planned in windows of WINDOW of them, in program order: what
- * crosses windows is in memory. */
+ * crosses windows is in memory. Sliced contractions have loops that no move makes: of a kernel
+ * that has some no fusion and greedy fusion are priced, no more. */
 #include <string.h>
 
 #include "base/map.h"
@@ -41,6 +42,7 @@
 typedef struct State {
     Tree tree;
     double seconds;
+    bool spilled; /* a value is in memory */
     bool expanded;
 } State;
 
@@ -106,17 +108,32 @@ static bool spills(const NestFacts *f, const Nest *nest)
     return false;
 }
 
-/* Seconds, and whether a value is in memory. */
-static double tree_price(Search *s, const Tree *t, bool *spilled)
+/* The tree with its price. */
+static State tree_price(Search *s, const Tree *t)
 {
     ArenaMark mark = arena_mark(s->scratch);
     Nest *nest = tree_nest(s->scratch, s->facts->g, t);
     nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
-    double seconds = nest_price(s->scratch, &s->pricer, nest).seconds *
-                     footprint(s->facts, s->machine, nest);
-    *spilled = spills(s->facts, nest);
+    State priced = {.tree = *t,
+                    .seconds = nest_price(s->scratch, &s->pricer, nest).seconds *
+                               footprint(s->facts, s->machine, nest),
+                    .spilled = spills(s->facts, nest)};
     arena_reset(s->scratch, mark);
-    return seconds;
+    return priced;
+}
+
+/* Is the loop one of a sliced contraction, which all its trees have? */
+static bool is_slice(const Graph *g, const NestAxis *axis)
+{
+    for (uint32_t i = 0; i < axis->n; i++) {
+        const Node *n = graph_node(g, axis->node[i]);
+        for (uint32_t k = 0; k < n->n_sliced; k++) {
+            if (n->sliced[k] == axis->label[i]) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 /* Does a loop around the leaf, item `at`, cut what makes it a contraction: a label that is summed,
@@ -132,6 +149,9 @@ static bool is_cut_contraction(const Graph *g, const Tree *t, uint32_t at)
             continue;
         }
         depth = d->depth;
+        if (is_slice(g, &d->axis)) {
+            continue;
+        }
         int32_t label = nest_axis_label(&d->axis, leaf->node);
         uint32_t readers = 0;
         for (uint32_t i = 0; i < n->n_operands; i++) {
@@ -177,33 +197,47 @@ static void keep(Search *s, State fresh)
     s->beam.n = s->beam.n > s->width ? s->width : s->beam.n;
 }
 
-static void consider(void *self, const Tree *t)
+static bool is_new(Search *s, const Tree *t)
 {
-    Search *s = self;
     uint64_t hash = tree_hash(t);
     uint32_t was = 0;
-    if (s->steps >= s->most || map_get(&s->seen, hash, &was)) {
-        return;
+    if (map_get(&s->seen, hash, &was)) {
+        return false;
     }
     map_put(&s->seen, hash, 1);
     s->steps++;
-    bool spilled = false;
-    State fresh = {.seconds = tree_price(s, t, &spilled)};
-    bool chip = !spilled && (s->on_chip.tree.list.n == 0 || is_before(&fresh, &s->on_chip)) &&
-                !cuts_contractions(s->facts->g, t);
-    if (chip) {
-        s->on_chip = fresh;
-        for (uint32_t k = 0; k < t->list.n; k++) {
-            vec_push(s->arena, &s->on_chip.tree.list, t->list.at[k]);
-        }
+    return true;
+}
+
+/* The state with a tree of its own. */
+static State copied(Search *s, const State *from)
+{
+    State to = *from;
+    to.tree = (Tree){0};
+    for (uint32_t k = 0; k < from->tree.list.n; k++) {
+        vec_push(s->arena, &to.tree.list, from->tree.list.at[k]);
     }
-    if (s->beam.n == s->width && !is_before(&fresh, &s->beam.at[s->width - 1])) {
-        return;
+    return to;
+}
+
+static void offer(Search *s, const State *fresh)
+{
+    bool first = s->on_chip.tree.list.n == 0 || is_before(fresh, &s->on_chip);
+    if (!fresh->spilled && first && !cuts_contractions(s->facts->g, &fresh->tree)) {
+        s->on_chip = copied(s, fresh);
     }
-    for (uint32_t k = 0; k < t->list.n; k++) {
-        vec_push(s->arena, &fresh.tree.list, t->list.at[k]);
+    if (s->beam.n < s->width || is_before(fresh, &s->beam.at[s->width - 1])) {
+        keep(s, copied(s, fresh));
     }
-    keep(s, fresh);
+}
+
+static void consider(void *self, const Tree *t)
+{
+    Search *s = self;
+    if (s->steps < s->most && is_new(s, t)) {
+        State fresh = tree_price(s, t);
+        offer(s, &fresh);
+    }
 }
 
 static State *next_state(Search *s)
@@ -230,6 +264,16 @@ static void search_run(Search *s)
 }
 
 /* ---- windows ---- */
+
+static bool is_sliced(const NestFacts *f)
+{
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        if (graph_node(f->g, f->stored[k])->n_sliced > 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /* The facts of `n` stored nodes from the first-th on: what others read of them is delivered
  * late. */
@@ -268,29 +312,27 @@ static void append(Arena *arena, Tree *to, const Tree *from)
 }
 
 /* The cheapest tree, unless it saves too little for what is known of it. */
-static const Tree *cheapest(Search *s, double plain, const Tree *none, const Tree *greedy)
+static const State *cheapest(Search *s, const State *none, const State *greedy)
 {
-    bool spilled;
     for (uint32_t k = 0; k < s->beam.n; k++) {
         const State *at = &s->beam.at[k];
         bool sure = !cuts_contractions(s->facts->g, &at->tree);
-        if (at->seconds < (sure ? 1.0 : WORTH) * plain) {
-            return &at->tree;
+        if (at->seconds < (sure ? 1.0 : WORTH) * none->seconds) {
+            return at;
         }
     }
-    bool keep = !cuts_contractions(s->facts->g, greedy) &&
-                tree_price(s, greedy, &spilled) < KEEP * plain;
+    bool keep = !cuts_contractions(s->facts->g, &greedy->tree) &&
+                greedy->seconds < KEEP * none->seconds;
     return keep ? greedy : none;
 }
 
 /* That tree; or, when a value of it is in memory, one without that is hardly dearer. */
-static const Tree *choose(Search *s, double plain, const Tree *none, const Tree *greedy)
+static const State *choose(Search *s, const State *none, const State *greedy)
 {
-    const Tree *best = cheapest(s, plain, none, greedy);
-    bool spilled = false;
-    double seconds = tree_price(s, best, &spilled);
-    bool chip = spilled && s->on_chip.tree.list.n > 0 && s->on_chip.seconds < CHIP * seconds;
-    return chip ? &s->on_chip.tree : best;
+    const State *best = cheapest(s, none, greedy);
+    bool chip = best->spilled && s->on_chip.tree.list.n > 0 &&
+                s->on_chip.seconds < CHIP * best->seconds;
+    return chip ? &s->on_chip : best;
 }
 
 /* What loops a tree has around which leaves, whatever the order of its lines. */
@@ -318,24 +360,19 @@ typedef struct Window {
     double loss; /* seconds by which the second is dearer */
 } Window;
 
-static void find_second(Search *s, Arena *arena, const Tree *none, const Tree *greedy,
-                        Window *out)
+static void find_second(Search *s, Arena *arena, const State *none, const State *greedy,
+                        const State *taken, Window *out)
 {
-    const Tree *best = NULL;
-    bool spilled;
-    double least = 0.0;
-    uint64_t own = loops_hash(&out->taken);
+    const State *best = NULL;
+    uint64_t own = loops_hash(&taken->tree);
     for (uint32_t k = 0; k < s->beam.n + 2; k++) {
-        const Tree *t = k < s->beam.n ? &s->beam.at[k].tree : k == s->beam.n ? none : greedy;
-        double seconds = k < s->beam.n ? s->beam.at[k].seconds : tree_price(s, t, &spilled);
-        if ((best == NULL || seconds < least) && loops_hash(t) != own) {
-            best = t;
-            least = seconds;
-        }
+        const State *at = k < s->beam.n ? &s->beam.at[k] : k == s->beam.n ? none : greedy;
+        bool less = best == NULL || at->seconds < best->seconds;
+        best = less && loops_hash(&at->tree) != own ? at : best;
     }
     if (best != NULL) {
-        append(arena, &out->second, best);
-        out->loss = least - tree_price(s, &out->taken, &spilled);
+        append(arena, &out->second, &best->tree);
+        out->loss = best->seconds - taken->seconds;
     }
 }
 
@@ -344,6 +381,17 @@ static uint64_t steps_of(const Graph *g, uint32_t effort)
 {
     uint64_t steps = (uint64_t)STEPS * effort;
     return g->nodes.n <= SMALL ? steps : steps * SMALL / g->nodes.n + 2;
+}
+
+/* A tree to start from, if it is not the one before. */
+static State start(Search *s, const Tree *t, const State *before)
+{
+    if (!is_new(s, t)) {
+        return *before;
+    }
+    State at = tree_price(s, t);
+    offer(s, &at);
+    return at;
 }
 
 static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
@@ -368,12 +416,13 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
         map_init(&s.seen, &states);
         pricer_init(&states, facts, machine, &s.pricer);
         greedy_tree(ctx, arena, facts, machine, &greedy);
-        consider(&s, &none);
-        double plain = s.beam.at[0].seconds;
-        consider(&s, &greedy);
-        search_run(&s);
-        append(arena, &out->taken, choose(&s, plain, &none, &greedy));
-        find_second(&s, arena, &none, &greedy, out);
+        State plain = start(&s, &none, NULL), fused = start(&s, &greedy, &plain);
+        if (!is_sliced(facts)) {
+            search_run(&s);
+        }
+        const State *taken = choose(&s, &plain, &fused);
+        append(arena, &out->taken, &taken->tree);
+        find_second(&s, arena, &plain, &fused, taken, out);
         steps = s.steps;
     }
     arena_release(&scratch);
@@ -381,23 +430,14 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     return steps;
 }
 
-static bool is_sliced(const NestFacts *f)
-{
-    for (uint32_t k = 0; k < f->n_stored; k++) {
-        if (graph_node(f->g, f->stored[k])->n_sliced > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Outermost loops over which nothing folds may run in parallel. */
+/* Outermost loops over which nothing folds may run in parallel; slices are there to have little
+ * in memory at once. */
 static void mark_parallel(const Graph *g, Tree *t)
 {
     for (uint32_t k = 0; k < t->list.n; k++) {
         Draft *d = &t->list.at[k];
         if (d->is_loop && d->depth == 0) {
-            d->parallel = !nest_axis_is_folded(g, &d->axis);
+            d->parallel = !nest_axis_is_folded(g, &d->axis) && !is_slice(g, &d->axis);
         }
     }
 }
@@ -464,16 +504,14 @@ Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     Tree tree = {0};
     uint64_t steps = 0;
     nest_facts(arena, g, facts);
-    if (is_sliced(facts)) {
-        return nest_greedy(ctx, arena, g, machine);
-    }
-    uint32_t n_windows = (facts->n_stored + WINDOW - 1) / WINDOW;
+    uint32_t n = facts->n_stored, size = is_sliced(facts) ? n : WINDOW;
+    uint32_t n_windows = n == 0 ? 0 : (n + size - 1) / size;
     Window *windows = ARENA_ARRAY(arena, n_windows, Window);
     for (uint32_t w = 0; w < n_windows; w++) {
-        uint32_t first = w * WINDOW, left = facts->n_stored - first;
+        uint32_t first = w * size, left = n - first;
         NestFacts window = *facts;
         if (n_windows > 1) {
-            window = window_facts(arena, facts, first, left < WINDOW ? left : WINDOW);
+            window = window_facts(arena, facts, first, left < size ? left : size);
         }
         steps += search_window(ctx, arena, &window, machine, effort, &windows[w]);
         append(arena, &tree, &windows[w].taken);

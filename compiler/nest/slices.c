@@ -36,21 +36,36 @@ static bool carried_labels(Slices *s, const int32_t *reader, const Use *use, int
     return any;
 }
 
-static bool add_producers(Slices *s, NodeRef reader)
+/* Values with sliced labels that `reader` reads. */
+static void add_producers(Slices *s, NodeRef reader)
 {
     const UseList *u = &s->f->facts->uses[reader];
     int32_t *label = ARENA_ARRAY(s->f->arena, s->n, int32_t);
     for (uint32_t i = 0; i < u->list.n; i++) {
         NodeRef p = u->list.at[i].node;
-        if (s->f->group_of[p] == NODE_NONE ||
+        if (s->f->group_of[p] == NODE_NONE || s->label[p] != NULL ||
             !carried_labels(s, s->label[reader], &u->list.at[i], label)) {
-            continue; /* a parameter, or a step without sliced labels */
+            continue; /* a parameter, known, or a step without sliced labels */
         }
-        if (s->label[p] == NULL) {
-            s->label[p] = arena_copy(s->f->arena, label, s->n * sizeof *label);
-            vec_push(s->f->arena, &s->nodes, p);
-        } else if (memcmp(s->label[p], label, s->n * sizeof *label) != 0) {
-            return false; /* read along the slices in two ways */
+        s->label[p] = arena_copy(s->f->arena, label, s->n * sizeof *label);
+        vec_push(s->f->arena, &s->nodes, p);
+    }
+}
+
+/* Is every value read along the slices in one way? */
+static bool slices_agree(Slices *s)
+{
+    int32_t *label = ARENA_ARRAY(s->f->arena, s->n, int32_t);
+    for (uint32_t k = 0; k < s->nodes.n; k++) {
+        const UseList *u = &s->f->facts->uses[s->nodes.at[k]];
+        for (uint32_t i = 0; i < u->list.n; i++) {
+            const int32_t *own = s->label[u->list.at[i].node];
+            if (own != NULL) {
+                carried_labels(s, s->label[s->nodes.at[k]], &u->list.at[i], label);
+                if (memcmp(own, label, s->n * sizeof *label) != 0) {
+                    return false;
+                }
+            }
         }
     }
     return true;
@@ -277,11 +292,9 @@ bool greedy_slices(Greedy *f, NodeRef root)
     s.label[root] = arena_copy(f->arena, s.root->sliced, s.n * sizeof(int32_t));
     vec_push(f->arena, &s.nodes, root);
     for (uint32_t k = 0; k < s.nodes.n; k++) {
-        if (!add_producers(&s, s.nodes.at[k])) {
-            return false;
-        }
+        add_producers(&s, s.nodes.at[k]);
     }
-    if (read_by_others(&s)) {
+    if (!slices_agree(&s) || read_by_others(&s)) {
         return false;
     }
     uint32_t *order = ARENA_ARRAY(f->arena, s.n, uint32_t);

@@ -191,6 +191,18 @@ static void no_tree_within_reach_is_cheaper_than_the_choice(void **state)
 }
 
 /* Values on chip may cost a quarter more than values in memory. */
+static void assert_no_worse(uint64_t seed, Closure *c, const Nest *nest, const Nest *greedy)
+{
+    double plain = nest->unfused.seconds;
+    assert_true(nest_verify(&c->ctx, nest, "test"));
+    assert_true(nest_verify(&c->ctx, greedy, "test"));
+    assert_at_most(seed, nest->cost.seconds, 1.25 * plain, "no fusion and a quarter");
+    if (greedy->cost.seconds < 0.9 * plain && c->facts.n_stored <= 12) {
+        assert_at_most(seed, nest->cost.seconds, 1.05 * greedy->cost.seconds,
+                       "greedy fusion and a twentieth");
+    }
+}
+
 static void the_choice_is_no_worse_than_no_fusion_and_greedy_fusion(void **state)
 {
     (void)state;
@@ -198,20 +210,56 @@ static void the_choice_is_no_worse_than_no_fusion_and_greedy_fusion(void **state
     for (uint64_t seed = 1; seed <= 500; seed++) {
         Rng rng = {seed};
         Closure *c = closure_new(&rng, 10);
-        Nest *nest = choose(c, 1),
-             *greedy = nest_greedy(&c->ctx, &c->ctx.arena, c->g, &machine);
-        double plain = nest->unfused.seconds;
-        nest_estimate(&c->ctx, &machine, greedy);
-        assert_true(nest_verify(&c->ctx, nest, "test"));
-        assert_at_most(seed, nest->cost.seconds, 1.25 * plain, "no fusion and a quarter");
-        if (greedy->cost.seconds < 0.9 * plain && c->facts.n_stored <= 12) {
-            assert_at_most(seed, nest->cost.seconds, 1.05 * greedy->cost.seconds,
-                           "greedy fusion and a twentieth");
-        }
-        gains += nest->cost.seconds < plain;
+        Nest *nest = choose(c, 1);
+        assert_no_worse(seed, c, nest, nest_greedy(&c->ctx, &c->ctx.arena, c->g, &machine));
+        gains += nest->cost.seconds < nest->unfused.seconds;
         closure_free(c);
     }
     assert_true(gains > 100);
+}
+
+/* A label that a value folds over becomes a loop around all that leads to that value. */
+static bool slice_fold(Closure *c, Rng *rng)
+{
+    Graph *g = c->g;
+    uint32_t seen = 0;
+    Node *root = NULL;
+    int32_t label = 0;
+    for (uint32_t k = 0; k < c->facts.n_stored; k++) {
+        Node *n = &g->nodes.at[c->facts.stored[k]];
+        for (int32_t l = 0; l < (int32_t)n->n_labels; l++) {
+            if (node_reduces(n, l) && rng_below(rng, ++seen) == 0) {
+                root = n;
+                label = l;
+            }
+        }
+    }
+    if (root != NULL) {
+        root->n_sliced = 1;
+        root->sliced = arena_copy(g->arena, &label, sizeof label);
+    }
+    return root != NULL;
+}
+
+static void of_a_kernel_with_slices_both_are_priced_too(void **state)
+{
+    (void)state;
+    uint32_t sliced = 0, losses = 0, gains = 0;
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        Rng rng = {seed};
+        Closure *c = closure_new(&rng, 10);
+        if (slice_fold(c, &rng)) {
+            Nest *nest = choose(c, 1);
+            Nest *greedy = nest_greedy(&c->ctx, &c->ctx.arena, c->g, &machine);
+            assert_no_worse(seed, c, nest, greedy);
+            assert_true(nest->steps <= 2);
+            sliced++;
+            losses += greedy->cost.seconds > nest->cost.seconds;
+            gains += nest->cost.seconds < nest->unfused.seconds;
+        }
+        closure_free(c);
+    }
+    assert_true(sliced > 300 && losses > 2 && gains > 20);
 }
 
 static void the_same_is_chosen_every_time_and_under_other_names(void **state)
@@ -270,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_tree_within_reach_is_cheaper_than_the_choice),
         cmocka_unit_test(the_choice_is_no_worse_than_no_fusion_and_greedy_fusion),
+        cmocka_unit_test(of_a_kernel_with_slices_both_are_priced_too),
         cmocka_unit_test(the_same_is_chosen_every_time_and_under_other_names),
         cmocka_unit_test(the_price_does_not_depend_on_the_order_of_lines),
     };
