@@ -145,6 +145,54 @@ bool read_dim(DumpReader *r, const Term *t, Dim *out)
     return true;
 }
 
+/* A number of a test, at least `least`; *out when there is none. */
+static bool read_bound(Cursor *c, int64_t least, bool *is, int64_t *out)
+{
+    const Term *t = cursor_peek(c);
+    *is = t != NULL && t->kind == TERM_INT;
+    if (*is && (t->value < least || t->value > SIZE_LIMIT)) {
+        diag_error(&c->ctx->diags, E_DUMP, t->span,
+                   "no size is on the other side of this number");
+        return false;
+    }
+    *out = *is ? t->value : *out;
+    c->at += *is ? 1 : 0;
+    return true;
+}
+
+bool read_dim_test(Cursor *c, const DimTable *dims, DimTest *out)
+{
+    bool below = false, above = false;
+    Sym name = NULL;
+    *out = (DimTest){.dim = -1, .least = -1, .most = DIM_ANY_SIZE};
+    if (!read_bound(c, 0, &above, &out->least) ||
+        (above && cursor_expect(c, TERM_PUNCT, "<", "'<'") == NULL) ||
+        (name = cursor_name(c, "the name of an open dim")) == NULL) {
+        return false;
+    }
+    out->least++;
+    for (uint32_t d = 0; d < dims->list.n; d++) {
+        out->dim = dims->list.at[d].name == name ? (int32_t)d : out->dim;
+    }
+    if (out->dim < 0) {
+        diag_error(&c->ctx->diags, E_DUMP, c->term[c->at - 1]->span, "there is no dim '%s'",
+                   name->text);
+        return false;
+    }
+    bool less = cursor_take(c, TERM_PUNCT, "<");
+    if (!less && above) {
+        return true;
+    }
+    if (!less && cursor_expect(c, TERM_PUNCT, "<", "'<'") == NULL) {
+        return false;
+    }
+    if (!read_bound(c, 1, &below, &out->most)) {
+        return false;
+    }
+    out->most--;
+    return below || cursor_expect(c, TERM_INT, NULL, "a number") != NULL;
+}
+
 bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim **shape)
 {
     const Term *t = cursor_peek(c);

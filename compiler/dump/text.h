@@ -11,6 +11,7 @@
 void dump_label(Text *out, int32_t label); /* a..z, A..Z, l52, l53, ... */
 void dump_dim(Text *out, const DimTable *dims, Dim d);
 void dump_type(Text *out, const DimTable *dims, DType dtype, uint32_t rank, const Dim *shape);
+void dump_dim_test(Text *out, const DimTable *dims, const DimTest *test); /* when 15 < o < 64 */
 void dump_number(Text *out, Number v);
 void dump_value(Text *out, uint32_t value);      /* %4 */
 void dump_dims(Text *out, const DimTable *dims); /* a line `dim o ~ 16` for each */
@@ -46,6 +47,8 @@ bool read_kernel_head(DumpReader *r, const DumpLine *line, Sym *name, Span *span
                       const char **signature, uint32_t *next);
 bool read_dim_line(DumpReader *r, Cursor *c); /* after `dim` */
 bool read_dim(DumpReader *r, const Term *t, Dim *out);
+/* After `when`, of these dims. */
+bool read_dim_test(Cursor *c, const DimTable *dims, DimTest *out);
 bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim **shape);
 /* A number; int, float, bool and complex as I64, F64, BOOL and C128. */
 bool read_number(Cursor *c, Number *out);

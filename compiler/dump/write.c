@@ -57,6 +57,18 @@ void dump_type(Text *out, const DimTable *dims, DType dtype, uint32_t rank, cons
     text_char(out, ']');
 }
 
+void dump_dim_test(Text *out, const DimTable *dims, const DimTest *test)
+{
+    text_put(out, "when ");
+    if (test->least > 0) {
+        text_printf(out, "%lld < ", (long long)test->least - 1);
+    }
+    dump_dim(out, dims, dim_open(test->dim));
+    if (test->most != DIM_ANY_SIZE) {
+        text_printf(out, " < %lld", (long long)test->most + 1);
+    }
+}
+
 void dump_number(Text *out, Number v)
 {
     if (v.dtype == DTYPE_BOOL) {

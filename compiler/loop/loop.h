@@ -107,7 +107,9 @@ typedef struct Expr {
     const Affine *at; /* [rank of buf] */
 } Expr;
 
-/* A BLOCK groups statements: what is allocated in it ends with it. */
+/* A BLOCK groups statements: what is allocated in it ends with it. One with a test is run for
+ * these sizes only. Such blocks stand beside each other so that exactly one is run; each is right
+ * for every size, the test says for which it is fast. */
 typedef enum StmtKind { STMT_FOR, STMT_BLOCK, STMT_ALLOC, STMT_TILE } StmtKind;
 
 /* Which iterations a loop has, for step T: all (the last tile clipped), the full tiles only, or the rest: at most one
@@ -138,6 +140,7 @@ typedef struct Stmt {
     /* FOR, BLOCK; else null */
     struct Stmt **body;
     uint32_t n_body;
+    const DimTest *when; /* BLOCK: or null, always */
     /* ALLOC: from here to the end of the enclosing block; content undefined */
     BufRef buf;
     uint32_t over; /* 0, or 1 + the buffer whose bytes it may take: allocated in the same block,

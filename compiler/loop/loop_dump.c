@@ -282,6 +282,10 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
         return;
     case STMT_BLOCK:
         text_put(out, "block");
+        if (s->when != NULL) {
+            text_char(out, ' ');
+            dump_dim_test(out, &k->dims, s->when);
+        }
         return;
     case STMT_ALLOC:
         text_put(out, "alloc ");

@@ -335,7 +335,8 @@ static bool run_stmt(Interpreter *m, const Stmt *s)
     case STMT_FOR:
         return run_for(m, s);
     case STMT_BLOCK:
-        return run_block(m, s->body, s->n_body);
+        return (s->when != NULL && !dim_test_holds(s->when, m->dims[s->when->dim])) ||
+               run_block(m, s->body, s->n_body);
     case STMT_ALLOC:
         return run_alloc(m, s);
     case STMT_TILE:

@@ -517,6 +517,17 @@ static bool read_for(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
     return read_body(r, c, line, s);
 }
 
+/* Of a block: `when` TEST, or nothing. */
+static bool read_when(LoopReader *r, Cursor *c, Stmt *s)
+{
+    if (!cursor_take(c, TERM_NAME, "when")) {
+        return true;
+    }
+    DimTest *when = ARENA_NEW(r->arena, DimTest);
+    s->when = when;
+    return read_dim_test(c, &r->k->dims, when);
+}
+
 static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
 {
     Cursor c = cursor_line(r->ctx, line);
@@ -526,7 +537,7 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
     }
     if (cursor_take(&c, TERM_NAME, "block")) {
         s->kind = STMT_BLOCK;
-        return read_body(r, &c, line, s);
+        return read_when(r, &c, s) && read_body(r, &c, line, s);
     }
     if (line->has_block) {
         return reader_refuse(r, line->span, "only loops and blocks have a body");

@@ -721,6 +721,25 @@ static bool verify_stmt(Verifier *v, const Stmt *s)
     UNREACHABLE();
 }
 
+static bool has_test(Stmt *const *body, uint32_t n, uint32_t i)
+{
+    return i < n && body[i]->kind == STMT_BLOCK && body[i]->when != NULL;
+}
+
+/* Where statement i is the first of some blocks with tests, exactly one of them is run. */
+static bool verify_tests(Verifier *v, Stmt *const *body, uint32_t n, uint32_t i)
+{
+    VEC(const DimTest *) tests = {0};
+    if (i > 0 && has_test(body, n, i - 1)) {
+        return true;
+    }
+    for (uint32_t k = i; has_test(body, n, k); k++) {
+        vec_push(&v->scratch, &tests, body[k]->when);
+    }
+    const char *problem = dim_tests_problem(&v->k->dims, tests.n, tests.at);
+    return problem == NULL || malformed(v, problem);
+}
+
 static bool verify_block(Verifier *v, Stmt *const *body, uint32_t n)
 {
     bool ok = true;
@@ -732,7 +751,7 @@ static bool verify_block(Verifier *v, Stmt *const *body, uint32_t n)
     v->block = ++v->n_blocks;
     v->depth++;
     for (; ok && done < n; done++) {
-        ok = verify_stmt(v, body[done]);
+        ok = verify_tests(v, body, n, done) && verify_stmt(v, body[done]);
     }
     v->depth--;
     v->block = outer;

@@ -83,3 +83,27 @@ int64_t dim_typical(const DimTable *t, Dim d)
     CHECK((uint32_t)d.sym < t->list.n);
     return t->list.at[d.sym].typical;
 }
+
+const char *dim_tests_problem(const DimTable *t, uint32_t n, const DimTest *const *test)
+{
+    int64_t next = n == 0 ? DIM_ANY_SIZE : 0; /* the least size that no test has held for */
+    for (uint32_t k = 0; k < n; k++) {
+        if (test[k]->dim < 0 || (uint32_t)test[k]->dim >= t->list.n) {
+            return "a test is of no open dim";
+        }
+        if (test[k]->dim != test[0]->dim) {
+            return "tests beside each other are of two dims";
+        }
+        if (test[k]->most < test[k]->least) {
+            return "a test holds for no size";
+        }
+        if (test[k]->least < next) {
+            return "two tests hold for one size, or they are not in ascending order";
+        }
+        if (test[k]->least > next) {
+            break;
+        }
+        next = test[k]->most == DIM_ANY_SIZE ? DIM_ANY_SIZE : test[k]->most + 1;
+    }
+    return next == DIM_ANY_SIZE ? NULL : "there is a size for which no test holds";
+}

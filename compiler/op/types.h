@@ -77,6 +77,23 @@ typedef struct DimTable {
 /* The number to plan with: the extent itself, or the typical size. */
 int64_t dim_typical(const DimTable *t, Dim d);
 
+/* Some sizes of an open dim: least <= size <= most. */
+typedef struct DimTest {
+    int32_t dim;
+    int64_t least, most; /* DIM_ANY_SIZE: all above */
+} DimTest;
+
+#define DIM_ANY_SIZE INT64_MAX
+
+static inline bool dim_test_holds(const DimTest *test, int64_t size)
+{
+    return test->least <= size && size <= test->most;
+}
+
+/* What the tests lack that exactly one of them holds for each size of one dim, in ascending
+ * order; null: nothing. */
+const char *dim_tests_problem(const DimTable *t, uint32_t n, const DimTest *const *test);
+
 /* Highest rank of a tensor and deepest nesting anywhere (language.md, limits). */
 #define RANK_LIMIT    64
 #define NESTING_LIMIT 256

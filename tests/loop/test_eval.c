@@ -144,6 +144,31 @@ static void a_block_runs_once_where_it_stands(void **state)
     }
 }
 
+/* The kernel writes another number for each range of sizes. */
+static void of_blocks_with_tests_the_one_for_the_size_runs(void **state)
+{
+    (void)state;
+    for (int64_t n = 0; n < 13; n++) {
+        for (int64_t m = 0; m < 4; m++) {
+            Ctx ctx;
+            ctx_init(&ctx);
+            Run run;
+            const int64_t dims[] = {n, m};
+            assert_true(run_kernel(&ctx, read_one(&ctx, "sizes"), dims, 3, &run));
+            for (int64_t i = 0; i < n; i++) {
+                double sum = 0;
+                for (int64_t j = 0; j < m; j++) {
+                    sum += tensor_get(run.args[0], j * n + i).re;
+                }
+                double small = n < 4 ? 1 : n < 9 ? 2 : m == 0 ? 0 : sum + 3;
+                double expected = m < 2 ? small : sum;
+                assert_true(tensor_get(run.results[0], i).re == expected);
+            }
+            ctx_release(&ctx);
+        }
+    }
+}
+
 static void constants_of_every_kind_arrive(void **state)
 {
     (void)state;
@@ -310,6 +335,7 @@ int main(void)
         cmocka_unit_test(attention_keeps_its_scores_in_a_tile),
         cmocka_unit_test(nested_tiles_cover_each_element_once),
         cmocka_unit_test(a_block_runs_once_where_it_stands),
+        cmocka_unit_test(of_blocks_with_tests_the_one_for_the_size_runs),
         cmocka_unit_test(constants_of_every_kind_arrive),
         cmocka_unit_test(what_is_not_written_is_not_read),
         cmocka_unit_test(a_result_is_written_everywhere),

@@ -63,6 +63,11 @@ static const char *const proved[] = {
     "= 0.0",
     "for $i in 0..n step 2 full {\nalloc @a : f64[2] tile\nalloc @b : f64[2] tile over @a\n}\n"
     "alloc @b : f64[2] tile\nalloc @a : f64[2] tile over @b",
+    /* blocks for some sizes each */
+    "block when n < 4 {\n}\nblock when 3 < n < 4611686018427387904 {\n}\n"
+    "block when 4611686018427387903 < n {\n}\nfill [i in 0..n] @y[i] = 0.0\n"
+    "block when m < 1 {\n}\nblock when 0 < m {\nblock when m < 9 {\n}\nblock when 8 < m "
+    "{\n}\n}",
     /* parallel loops */
     "for $i in 0..n step 16 parallel {\ncopy [j in $i:16<n] @y[j] = @x[j]\n}",
     "for $i in 0..n step 16 parallel {\nalloc @t : f64[3] tile\nfill [j in 0:3] @t[j] = 0.0\n}",
@@ -137,6 +142,24 @@ static const struct {
     {"alloc @t : f64[3] acc\nfill [t in 0:3] @t[t] = 0.0", "are called 't'"},
     {"alloc @t : f64[4611686018427387904,4] tile", "too large"},
     {"alloc @\"t t\" : f64[3] acc", "identifier"},
+    /* tests of sizes: exactly one holds */
+    {"block when n < 4 {\n}", "there is a size for which no test holds"},
+    {"block when 3 < n {\n}", "there is a size for which no test holds"},
+    {"block when n < 4 {\n}\nblock when 4 < n {\n}", "a size for which no test holds"},
+    {"block when n < 4 {\n}\nblock when 3 < n < 9 {\n}", "a size for which no test holds"},
+    {"block when n < 4 {\n}\nblock when 2 < n {\n}", "two tests hold for one size"},
+    {"block when n < 4 {\n}\nblock when n < 4 {\n}\nblock when 3 < n {\n}", "two tests hold"},
+    {"block when 3 < n {\n}\nblock when n < 4 {\n}", "a size for which no test holds"},
+    {"block when n < 4 {\n}\nblock when 3 < m {\n}", "are of two dims"},
+    {"block when n < 4 {\n}\nblock {\n}\nblock when 3 < n {\n}", "no test holds"},
+    {"block when 5 < n < 6 {\n}", "a test holds for no size"},
+    {"block when n < 0 {\n}", "no size is on the other side of this number"},
+    {"block when 4611686018427387905 < n {\n}", "no size is on the other side"},
+    {"block when n {\n}", "expected '<'"},
+    {"block when 3 n {\n}", "expected '<' here"},
+    {"block when 3 < n < {\n}", "expected a number"},
+    {"block when < 3 {\n}", "the name of an open dim"},
+    {"block when o < 3 {\n}", "there is no dim 'o'"},
     /* one over another */
     {"alloc @a : f64[4] tile\nalloc @b : f64[4] tile over @a\nfill [i in 0:4] @a[i] = 0.0",
      "'@a' is used when another buffer has its place"},
@@ -216,7 +239,7 @@ static void what_is_not_proved_is_refused_with_the_access(void **state)
 }
 
 /* Kernels that no text gives: they come from a pass that is wrong. */
-#define N_STRUCTURE_FAULTS 12
+#define N_STRUCTURE_FAULTS 13
 static void break_structure(Arena *a, Kernel *k, int fault)
 {
     Stmt *loop = k->body[0], *tile = loop->body[0];
@@ -270,6 +293,12 @@ static void break_structure(Arena *a, Kernel *k, int fault)
             tile->value = expr_op(a, OP_NEG, DTYPE_F64, 1, &arg);
         }
         return;
+    case 12: {
+        const DimTest test = {.dim = 2, .most = DIM_ANY_SIZE};
+        loop->kind = STMT_BLOCK;
+        loop->when = arena_copy(a, &test, sizeof test);
+        return;
+    }
     }
 }
 

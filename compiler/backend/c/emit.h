@@ -64,6 +64,8 @@ typedef struct WorkspaceTop {
     const char *base;
     int64_t offset;
 } WorkspaceTop;
+/* The head of a block that is run for these sizes (null: all); scope_end ends it. */
+void test_begin(Emitter *e, const DimTest *when);
 void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws);
 void tile_emit(Emitter *e, const Stmt *s);
 

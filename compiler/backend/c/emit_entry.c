@@ -222,8 +222,15 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         if (stmt_has_body(s) && needs_workspace(e->w.k, s->body, s->n_body)) {
+            bool tested = s->kind == STMT_BLOCK && s->when != NULL;
+            if (tested) {
+                test_begin(e, s->when);
+            }
             count_block(e, s->body, s->n_body, h);
-            raised = true;
+            if (tested) {
+                scope_end(&e->w);
+            }
+            raised = raised || !tested;
         } else if (needs_workspace(e->w.k, body + i, 1)) {
             Room room = room_of(e, body + i, n - i);
             if (room.text == NULL) {

@@ -124,6 +124,11 @@ static int64_t stack_height(const Kernel *k, Stmt *const *body, uint32_t n, int6
 {
     int64_t most = at;
     for (uint32_t i = 0; i < n; i++) {
+        const DimTest *when = body[i]->kind == STMT_BLOCK ? body[i]->when : NULL;
+        if (typical && when != NULL &&
+            !dim_test_holds(when, dim_typical(&k->dims, dim_open(when->dim)))) {
+            continue;
+        }
         if (stmt_has_body(body[i])) {
             int64_t inner = stack_height(k, body[i]->body, body[i]->n_body, at, typical);
             most = inner > most ? inner : most;

@@ -82,6 +82,22 @@ void tile_emit(Emitter *e, const Stmt *s)
     }
 }
 
+void test_begin(Emitter *e, const DimTest *when)
+{
+    const char *dim = when == NULL ? NULL : e->w.dim[when->dim];
+    if (when == NULL) {
+        line_put(e->w.out, "{");
+    } else if (when->least == 0) {
+        line_printf(&e->w, "if (%s <= %lld) {", dim, (long long)when->most);
+    } else if (when->most == DIM_ANY_SIZE) {
+        line_printf(&e->w, "if (%s >= %lld) {", dim, (long long)when->least);
+    } else {
+        line_printf(&e->w, "if (%s >= %lld && %s <= %lld) {", dim, (long long)when->least, dim,
+                    (long long)when->most);
+    }
+    scope_begin(&e->w);
+}
+
 void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -100,8 +116,7 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
             scope_end(&e->w);
             break;
         case STMT_BLOCK:
-            line_put(e->w.out, "{");
-            scope_begin(&e->w);
+            test_begin(e, s->when);
             block_emit(e, s->body, s->n_body, ws);
             scope_end(&e->w);
             break;

@@ -258,6 +258,43 @@ static void buffers_that_do_not_live_together_share_bytes(void **state)
     suite_finish(s);
 }
 
+/* Of blocks for some sizes each, one runs, and the workspace is what that one needs. */
+static void the_block_for_the_size_at_hand_runs(void **state)
+{
+    (void)state;
+    static const char body[] = OPEN
+        "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,n] in\n  arg @C : {T}[m,n] result\n"
+        "  arg @D : {T}[2] result\n  alloc @d : {T}[2] tile\n  fill [i in 0:2] @d[i] = {0}\n"
+        "  block when m < 8 {\n    fill [a in 0..m, b in 0..n] @C[a,b] = {0}\n"
+        "    matmul [a in 0..m, b in 0..n, c in 0..k] @C[a,b] += mul(@A[a,c], @B[c,b])\n  }\n"
+        "  block when 7 < m < 17 {\n    alloc @t : {T}[m,n] workspace\n"
+        "    fill [a in 0..m, b in 0..n] @t[a,b] = {0}\n"
+        "    matmul [b in 0..n, a in 0..m, c in 0..k] @t[a,b] += mul(@A[a,c], @B[c,b])\n"
+        "    map [a in 0..m, b in 0..n] @C[a,b] = add(@t[a,b], @t[a,b])\n"
+        "    alloc @u : {T}[33] tile\n    fill [i in 0:33] @u[i] = {0}\n"
+        "    copy [i in 0:2] @d[i] = @u[i]\n  }\n"
+        "  block when 16 < m {\n    alloc @w : {T}[512] workspace\n"
+        "    fill [i in 0:512] @w[i] = {0}\n"
+        "    fill [a in 0..m, b in 0..n] @C[a,b] = {0}\n"
+        "    reduce [a in 0..m, b in 0..n, c in 0..k] @C[a,b] += sub(@w[7], @B[c,b])\n  }\n"
+        "  copy [i in 0:2] @D[i] = @d[i]\n";
+    static const int64_t some[][3] = {{0, 2, 3},  {7, 9, 70}, {8, 9, 70},  {9, 1, 2},
+                                      {16, 3, 0}, {16, 5, 9}, {17, 4, 33}, {40, 1, 5}};
+    Suite *s = suite_new("sizes");
+    for (size_t t = 0; t < N_TYPES; t++) {
+        int64_t size = dtype_bytes(all_types[t]);
+        CaseId id = suite_kernel(s, body, all_types[t], NULL);
+        for (size_t d = 0; d < sizeof some / sizeof *some; d++) {
+            int64_t m = some[d][0], n = some[d][2];
+            int64_t need = m < 8    ? 0
+                           : m < 17 ? larger(padded(size * m * n), padded(size * 33))
+                                    : padded(size * 512);
+            suite_run_in(s, id, some[d], padded(2 * size) + need + 64);
+        }
+    }
+    suite_finish(s);
+}
+
 static void folds_are_right(void **state)
 {
     (void)state;
@@ -387,5 +424,5 @@ static void half_operands_are_summed_in_f32(void **state)
 TESTS(TEST(products_of_two_matrices_are_right_in_every_arrangement),
       TEST(fixed_extents_are_right), TEST(contractions_of_many_indices_are_right),
       TEST(blocks_inside_loops_are_right), TEST(buffers_that_do_not_live_together_share_bytes),
-      TEST(folds_are_right), TEST(scalar_functions_are_right),
-      TEST(half_operands_are_summed_in_f32))
+      TEST(the_block_for_the_size_at_hand_runs), TEST(folds_are_right),
+      TEST(scalar_functions_are_right), TEST(half_operands_are_summed_in_f32))
