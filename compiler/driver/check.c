@@ -288,6 +288,26 @@ static bool check_kernel(Compilation *c, uint32_t at, Stage stage, const char *p
     return ran;
 }
 
+/* The kernel as it is, and with each of several nests alone: the small sizes that are checked
+ * here are those of one of them. */
+static bool check_nests(Compilation *c, uint32_t at, Stage stage, const char *pass)
+{
+    KernelModule *m = stage_form(stage) != FORM_KERNEL ? NULL
+                      : stage == STAGE_LEGAL           ? c->legal
+                                                       : c->tiled;
+    bool ok = check_kernel(c, at, stage, pass);
+    if (m == NULL) {
+        return ok;
+    }
+    Kernel *whole = m->kernels.at[at];
+    for (uint32_t n = 0; ok && (m->kernels.at[at] = kernel_alone(c->arena, whole, n)) != NULL;
+         n++) {
+        ok = check_kernel(c, at, stage, pass);
+    }
+    m->kernels.at[at] = whole;
+    return ok;
+}
+
 bool compilation_check(Compilation *c, Stage stage, const char *pass)
 {
     if (c->module == NULL || stage_info(stage)->eval == NULL) {
@@ -300,7 +320,7 @@ bool compilation_check(Compilation *c, Stage stage, const char *pass)
     }
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         bool ok = first ? start_kernel(c, c->module->graphs.at[k], &c->checker->kernels[k])
-                        : check_kernel(c, k, stage, pass);
+                        : check_nests(c, k, stage, pass);
         if (!ok) {
             return false;
         }

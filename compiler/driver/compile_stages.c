@@ -88,9 +88,10 @@ static bool take_nest(Compilation *c, uint32_t k, DumpReader *r, const DumpLine 
     (void)r;
     Nest *nest = nest_read(c->ctx, c->arena, c->module->graphs.at[k], line);
     c->nests[k] = nest;
-    if (nest != NULL) {
-        nest_block(c->ctx, c->arena, c->target->machine, nest);
-        nest_estimate(c->ctx, c->target->machine, nest);
+    for (uint32_t i = 0; nest != NULL && i < nest_count(nest); i++) {
+        Nest *at = nest->n_sizes == 0 ? nest : nest->sizes[i].nest;
+        nest_block(c->ctx, c->arena, c->target->machine, at);
+        nest_estimate(c->ctx, c->target->machine, at);
     }
     return nest != NULL;
 }

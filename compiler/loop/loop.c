@@ -37,6 +37,24 @@ Kernel *kernel_like(Arena *arena, const Kernel *k)
     return copy;
 }
 
+Kernel *kernel_alone(Arena *arena, const Kernel *k, uint32_t n)
+{
+    Kernel *alone = kernel_like(arena, k);
+    uint32_t seen = 0;
+    alone->body = ARENA_ARRAY(arena, k->n_body + 1, Stmt *);
+    alone->n_body = 0;
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        bool tested = k->body[i]->kind == STMT_BLOCK && k->body[i]->when != NULL;
+        if (!tested || seen == n) {
+            Stmt *s = arena_copy(arena, k->body[i], sizeof *s);
+            s->when = NULL;
+            alone->body[alone->n_body++] = s;
+        }
+        seen += tested ? 1 : 0;
+    }
+    return seen > n ? alone : NULL;
+}
+
 static bool is_word_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -191,6 +191,9 @@ Kernel *kernel_new(Arena *arena, Sym name);
 Kernel *kernel_like(Arena *arena, const Kernel *k);
 /* A copy with variables and buffers numbered as its text names them, unused ones left out: the last step of a builder. */
 Kernel *kernel_numbered(Arena *arena, const Kernel *k);
+/* The kernel with the n-th outermost block that has a test in place of all of these; null: it has
+ * fewer. */
+Kernel *kernel_alone(Arena *arena, const Kernel *k, uint32_t n);
 /* Names are made identifiers and unique among variables and buffers: a, a2, a3, ... */
 VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop);
 BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s,

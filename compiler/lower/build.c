@@ -33,11 +33,12 @@ typedef struct Builder {
     const Graph *g;
     const Nest *nest;
     Kernel *k;
-    Place *storage;     /* [nodes]: where the value is read */
-    Place *accumulator; /* [nodes]: where it is folded, when that is another buffer */
-    BufRef *result;     /* [results] */
-    VarRef *loop;       /* [items]: variables of the loops that are open */
-    VEC(VarRef) locals; /* local index for label 0, 1, ... : shared by all statements */
+    Place *storage;      /* [nodes]: where the value is read */
+    Place *accumulator;  /* [nodes]: where it is folded, when that is another buffer */
+    const BufRef *param; /* [params] */
+    BufRef *result;      /* [results] */
+    VarRef *loop;        /* [items]: variables of the loops that are open */
+    VEC(VarRef) locals;  /* local index for label 0, 1, ... : shared by all statements */
 } Builder;
 
 typedef struct Block {
@@ -505,10 +506,16 @@ static void build_args(Builder *b)
         Arg arg = {.role = ARG_RESULT, .buf = b->result[r]};
         vec_push(b->arena, &k->args, arg);
     }
-    for (NodeRef n = 0; n < g->nodes.n; n++) {
+    b->param = param;
+}
+
+/* Nothing has been computed yet. */
+static void build_inputs(Builder *b)
+{
+    for (NodeRef n = 0; n < b->g->nodes.n; n++) {
         b->storage[n] = b->accumulator[n] = (Place){BUF_NONE, NEST_NONE};
-        if (graph_node(g, n)->op == OP_INPUT) {
-            b->storage[n].buf = param[graph_node(g, n)->param];
+        if (graph_node(b->g, n)->op == OP_INPUT) {
+            b->storage[n].buf = b->param[graph_node(b->g, n)->param];
         }
     }
 }
@@ -564,6 +571,30 @@ static void build_work(Builder *b)
     b->k->work = work.at;
 }
 
+/* One nest of the kernel. */
+static void build_nest(Builder *b, Block *to, const Nest *nest)
+{
+    b->nest = nest;
+    b->loop = ARENA_ARRAY(b->arena, nest->n_items, VarRef);
+    build_inputs(b);
+    build_items(b, to, 0, nest->n_items);
+    build_late_results(b, to);
+}
+
+/* A block for each nest of several. */
+static void build_sizes(Builder *b, Block *to, const Nest *nest)
+{
+    for (uint32_t k = 0; k < nest->n_sizes; k++) {
+        Block body = {0};
+        Stmt *s = stmt_new(b, STMT_BLOCK, (Span){0}, NULL);
+        build_nest(b, &body, nest->sizes[k].nest);
+        s->when = &nest->sizes[k].when;
+        s->body = body.list.at;
+        s->n_body = body.list.n;
+        vec_push(b->arena, &to->list, s);
+    }
+}
+
 Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
 {
     const Graph *g = nest->graph;
@@ -578,11 +609,14 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
     b.storage = ARENA_ARRAY(arena, g->nodes.n, Place);
     b.accumulator = ARENA_ARRAY(arena, g->nodes.n, Place);
     b.result = ARENA_ARRAY(arena, g->results.n, BufRef);
-    b.loop = ARENA_ARRAY(arena, nest->n_items, VarRef);
     build_args(&b);
     Block body = {0};
-    build_items(&b, &body, 0, nest->n_items);
-    build_late_results(&b, &body);
+    if (nest->n_sizes == 0) {
+        build_nest(&b, &body, nest);
+    } else {
+        build_sizes(&b, &body, nest);
+    }
+    b.nest = nest;
     build_work(&b);
     b.k->body = body.list.at;
     b.k->n_body = body.list.n;

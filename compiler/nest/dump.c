@@ -10,8 +10,10 @@
  *       }
  *       %13 workspace "why"
  *
- * and a contraction's how it is cut inside of its loops (target/blocking.h).
- *     } */
+ *     }
+ *
+ * and a contraction's how it is cut inside of its loops (target/blocking.h). Several nests stand
+ * in blocks of one nest, each after the sizes that it is for. */
 #include "dump/text.h"
 #include "nest/nest.h"
 
@@ -94,9 +96,8 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
     text_char(out, '\n');
 }
 
-void nest_dump(const Nest *nest, Text *out)
+static void dump_tree(const Nest *nest, Text *out)
 {
-    text_put(out, "nest {\n");
     out->indent++;
     for (uint32_t x = 0; x < nest->n_axes; x++) {
         dump_axis(nest, x, out);
@@ -125,4 +126,22 @@ void nest_dump(const Nest *nest, Text *out)
     }
     out->indent--;
     text_put(out, "}\n");
+}
+
+void nest_dump(const Nest *nest, Text *out)
+{
+    text_put(out, "nest {\n");
+    for (uint32_t k = 0; k < nest->n_sizes; k++) {
+        const NestSize *s = &nest->sizes[k];
+        out->indent++;
+        dump_dim_test(out, &nest->graph->dims, &s->when);
+        text_printf(out, " ~ %lld {\n", (long long)s->size);
+        dump_tree(s->nest, out);
+        out->indent--;
+    }
+    if (nest->n_sizes == 0) {
+        dump_tree(nest, out);
+    } else {
+        text_put(out, "}\n");
+    }
 }

@@ -23,6 +23,16 @@
  * the outermost of these); its block has, along each dimension, the tile of the innermost loop
  * of that axis at or around home, or the whole extent.
  *
+ * Where sizes of an open dim differ much, a kernel has a nest for each of some ranges of them:
+ *
+ *     nest {
+ *       when o < 17 ~ 8 {      ; made for o = 8
+ *         ...
+ *       }
+ *       when 16 < o ~ 64 {     ; the one for the typical size
+ *
+ * One of them is run in a call. Each is a legal nest by itself, right for every size.
+ *
  * What must hold (verify.c, which shares no code with the planners):
  *   presence   every leaf under a loop has its axis, or says `again`: it is computed again at
  *              each position, and nothing outside the loop reads it
@@ -65,6 +75,9 @@ static inline bool residence_is_stored(Residence r)
 
 /* Loops around one leaf. */
 #define NEST_DEPTH 64
+
+/* Nests of one kernel. */
+#define NEST_SIZES 8
 
 typedef struct NestAxis {
     Dim extent;
@@ -111,6 +124,13 @@ typedef struct NestCost {
     int64_t spilled; /* bytes of values in the workspace, written once and read once */
 } NestCost;
 
+/* One nest of several. */
+typedef struct NestSize {
+    DimTest when;
+    int64_t size; /* that it is made for: the typical one of its graph */
+    struct Nest *nest;
+} NestSize;
+
 typedef struct Nest {
     const Graph *graph;
     uint32_t n_axes, n_items;
@@ -123,7 +143,22 @@ typedef struct Nest {
     uint64_t steps;            /* of the search: trees priced */
     const struct Nest *second; /* of the search: the cheapest that it turned down, or null, */
     const char *turned_down;   /* and why, as a phrase */
+    /* Of the nest for typical extents, where other sizes of a dim have others: all of them in
+     * ascending order, itself too. The graphs of the others differ in the typical size. */
+    uint32_t n_sizes;
+    const NestSize *sizes;
 } Nest;
+
+/* The nests of a kernel, of which `nest` is the one for typical extents. */
+static inline uint32_t nest_count(const Nest *nest)
+{
+    return nest->n_sizes == 0 ? 1 : nest->n_sizes;
+}
+
+static inline const Nest *nest_at(const Nest *nest, uint32_t k)
+{
+    return nest->n_sizes == 0 ? nest : nest->sizes[k].nest;
+}
 
 static inline bool nest_is_loop(const NestItem *item)
 {
@@ -145,6 +180,11 @@ int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home);
 int64_t nest_node_bytes(const Graph *g, NodeRef n);
 /* Is the value only an expression of its operands (MAP, or a product that sums nothing)? */
 bool node_is_expression(const Node *n);
+
+/* ---- sizes.c ---- */
+
+/* The same graph with another typical size of an open dim. */
+const Graph *nest_graph_at(Arena *arena, const Graph *g, int32_t dim, int64_t size);
 
 /* ---- verify.c ---- Reports the first broken rule as E_DUMP. */
 bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what dump.c prints. Form is checked here, meaning by nest_verify. */
+#include <string.h>
+
 #include "dump/text.h"
 #include "nest/parts.h"
 
@@ -218,7 +220,7 @@ static void find_inline(const Graph *g, Residence *residence)
     }
 }
 
-Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line)
+static Nest *read_tree(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line)
 {
     Reader r = {.ctx = ctx, .arena = arena, .g = g};
     r.values = ARENA_ARRAY(arena, g->nodes.n, NestValue);
@@ -245,5 +247,60 @@ Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line)
     nest_derive(&facts, nest, r.values);
     nest_set_bytes(nest, r.values);
     nest->values = r.values;
-    return nest_verify(ctx, nest, "read") ? nest : NULL;
+    return nest;
+}
+
+/* when TEST ~ SIZE { ... } */
+static bool read_size(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line,
+                      NestSize *out)
+{
+    Cursor c = cursor_line(ctx, line);
+    const Term *size = NULL;
+    if (cursor_expect(&c, TERM_NAME, "when", "'when'") == NULL ||
+        !read_dim_test(&c, &g->dims, &out->when) ||
+        cursor_expect(&c, TERM_PUNCT, "~", "'~'") == NULL ||
+        (size = cursor_expect(&c, TERM_INT, NULL, "a typical size")) == NULL ||
+        !cursor_expect_end(&c)) {
+        return false;
+    }
+    if (!line->has_block || size->value < 1 || !dim_test_holds(&out->when, size->value)) {
+        diag_error(&ctx->diags, E_DUMP, size->span,
+                   "a nest for some sizes is made for one of them, and stands in braces");
+        return false;
+    }
+    out->size = size->value;
+    bool typical = g->dims.list.at[out->when.dim].typical == out->size;
+    out->nest = read_tree(
+        ctx, arena, typical ? g : nest_graph_at(arena, g, out->when.dim, out->size), line);
+    return out->nest != NULL;
+}
+
+/* The nest for typical extents, with all of them. */
+static Nest *read_sizes(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line)
+{
+    NestSize *sizes = ARENA_ARRAY(arena, line->n_body, NestSize);
+    Nest *own = NULL;
+    for (uint32_t k = 0; k < line->n_body; k++) {
+        if (!read_size(ctx, arena, g, line->body[k], &sizes[k])) {
+            return NULL;
+        }
+        own = sizes[k].nest->graph == g ? sizes[k].nest : own;
+    }
+    if (own == NULL) {
+        diag_error(&ctx->diags, E_DUMP, line->span,
+                   "none of the nests is for the typical size");
+        return NULL;
+    }
+    own->n_sizes = line->n_body;
+    own->sizes = sizes;
+    return own;
+}
+
+Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line)
+{
+    bool several = line->n_body > 0 && line->body[0]->n > 0 &&
+                   line->body[0]->term[0]->kind == TERM_NAME &&
+                   strcmp(line->body[0]->term[0]->text->text, "when") == 0;
+    Nest *nest = several ? read_sizes(ctx, arena, g, line) : read_tree(ctx, arena, g, line);
+    return nest != NULL && nest_verify(ctx, nest, "read") ? nest : NULL;
 }

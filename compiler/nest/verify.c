@@ -15,6 +15,7 @@ typedef struct Verifier {
     const Nest *nest;
     const Graph *g;
     const char *stage;
+    uint32_t depth;   /* loops around each other, at most */
     UseList *uses;    /* [nodes] */
     uint32_t *leaf;   /* [nodes]: its item, or NEST_NONE */
     Readers *readers; /* [nodes] */
@@ -125,7 +126,7 @@ static bool check_depths(Verifier *v)
              p = v->nest->items[p].parent) {
             depth++;
         }
-        if (depth > NEST_DEPTH) {
+        if (depth > v->depth) {
             return refuse_item(v, k, "stands in too many loops");
         }
     }
@@ -592,15 +593,60 @@ static bool verify(Verifier *v)
     return check_values(v);
 }
 
-bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage)
+static bool verify_one(Ctx *ctx, const Nest *nest, const char *stage, uint32_t depth)
 {
     Arena scratch;
     arena_init(&scratch, &ctx->budget);
-    Verifier v = {
-        .ctx = ctx, .arena = &scratch, .nest = nest, .g = nest->graph, .stage = stage};
+    Verifier v = {.ctx = ctx,
+                  .arena = &scratch,
+                  .nest = nest,
+                  .g = nest->graph,
+                  .stage = stage,
+                  .depth = depth};
     v.uses = ARENA_ARRAY(&scratch, nest->graph->nodes.n, UseList);
     v.leaf = ARENA_ARRAY(&scratch, nest->graph->nodes.n, uint32_t);
     bool ok = verify(&v);
     arena_release(&scratch);
+    return ok;
+}
+
+/* What is wrong with the sizes that the nests are for, or null. */
+static const char *sizes_problem(const Nest *nest)
+{
+    const DimTable *dims = &nest->graph->dims;
+    const DimTest *tests[NEST_SIZES];
+    bool own = false;
+    if (nest->n_sizes > NEST_SIZES) {
+        return "there are too many nests";
+    }
+    for (uint32_t k = 0; k < nest->n_sizes; k++) {
+        tests[k] = &nest->sizes[k].when;
+    }
+    const char *problem = dim_tests_problem(dims, nest->n_sizes, tests);
+    for (uint32_t k = 0; problem == NULL && k < nest->n_sizes; k++) {
+        const NestSize *s = &nest->sizes[k];
+        const Graph *g = s->nest->graph;
+        bool is_own = s->nest == nest;
+        if (!dim_test_holds(&s->when, s->size) || g->nodes.at != nest->graph->nodes.at ||
+            g->dims.list.at[s->when.dim].typical != s->size ||
+            (!is_own && s->nest->n_sizes > 0)) {
+            problem = "a nest is not made for a size that it is for";
+        }
+        own = own || is_own;
+    }
+    return problem != NULL || own ? problem : "none of the nests is for the typical size";
+}
+
+bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage)
+{
+    const char *problem = nest->n_sizes == 0 ? NULL : sizes_problem(nest);
+    bool ok = problem == NULL;
+    if (!ok) {
+        diag_error(&ctx->diags, E_DUMP, nest->graph->span, "%s: %s", stage, problem);
+    }
+    for (uint32_t k = 0; ok && k < nest_count(nest);
+         k++) { /* a block of a kernel around each */
+        ok = verify_one(ctx, nest_at(nest, k), stage, NEST_DEPTH - (nest->n_sizes > 0 ? 1 : 0));
+    }
     return ok;
 }

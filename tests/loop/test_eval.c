@@ -169,6 +169,29 @@ static void of_blocks_with_tests_the_one_for_the_size_runs(void **state)
     }
 }
 
+/* For whoever checks each of them at small sizes. */
+static void each_block_with_a_test_can_run_alone(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    const int64_t dims[] = {2, 3};
+    const Kernel *k = read_one(&ctx, "sizes");
+    for (uint32_t block = 0; block < 2; block++) {
+        Run run;
+        Kernel *alone = kernel_alone(&ctx.arena, k, block);
+        assert_true(loop_verify(&ctx, alone, "test"));
+        assert_true(run_kernel(&ctx, alone, dims, 3, &run));
+        double sum = 0;
+        for (int64_t j = 0; j < 3; j++) {
+            sum += tensor_get(run.args[0], j * 2).re;
+        }
+        assert_true(tensor_get(run.results[0], 0).re == (block == 0 ? 1 : sum));
+    }
+    assert_null(kernel_alone(&ctx.arena, k, 2));
+    ctx_release(&ctx);
+}
+
 static void constants_of_every_kind_arrive(void **state)
 {
     (void)state;
@@ -336,6 +359,7 @@ int main(void)
         cmocka_unit_test(nested_tiles_cover_each_element_once),
         cmocka_unit_test(a_block_runs_once_where_it_stands),
         cmocka_unit_test(of_blocks_with_tests_the_one_for_the_size_runs),
+        cmocka_unit_test(each_block_with_a_test_can_run_alone),
         cmocka_unit_test(constants_of_every_kind_arrive),
         cmocka_unit_test(what_is_not_written_is_not_read),
         cmocka_unit_test(a_result_is_written_everywhere),

@@ -28,6 +28,7 @@ typedef struct Seen {
     uint32_t nests, shared, folded, tiles_of_tiles, again, parallel, in_place, late, blocks;
     uint32_t places_taken, accepted, refused; /* of those changed at random */
     uint32_t over;                            /* buffers that lie over others */
+    uint32_t several;                         /* nests for some sizes each */
 } Seen;
 
 typedef struct Trial {
@@ -292,6 +293,59 @@ static bool check_changed(Trial *t, const Tree *tree)
     return true;
 }
 
+/* The nest on a graph whose typical size of `dim` is another. */
+static Nest *made_for(Trial *t, const Tree *tree, int32_t dim, int64_t size, bool typical)
+{
+    Arena *arena = &t->ctx.arena;
+    const Graph *g = typical ? t->g : nest_graph_at(arena, t->g, dim, size);
+    NestFacts facts;
+    nest_facts(arena, g, &facts);
+    Nest *nest = tree_nest(arena, g, tree);
+    nest->values = nest_place(arena, &facts, t->machine, nest);
+    return nest;
+}
+
+/* One tree for small sizes of a dim and others for larger ones, run on both sides of the borders. */
+static void check_sizes(Trial *t, const Tree *trees, uint32_t n)
+{
+    Arena *arena = &t->ctx.arena;
+    int32_t dim = (int32_t)rng_below(&t->rng, t->g->dims.list.n);
+    int64_t typical = t->g->dims.list.at[dim].typical, from = 0;
+    NestSize *s = ARENA_ARRAY(arena, n, NestSize);
+    Nest *own = NULL;
+    for (uint32_t k = 0; k < n; k++) {
+        int64_t next = from + 2 + (int64_t)rng_below(&t->rng, 3);
+        int64_t most = k + 1 < n ? next - 1 : DIM_ANY_SIZE;
+        bool is_own = from <= typical && typical <= most;
+        s[k].when = (DimTest){dim, from, most};
+        s[k].size = is_own ? typical : from + 1;
+        s[k].nest = made_for(t, &trees[k], dim, s[k].size, is_own);
+        own = is_own ? s[k].nest : own;
+        from = next;
+    }
+    own->n_sizes = n;
+    own->sizes = s;
+    t->nest = own;
+    t->k = NULL;
+    if (!nest_verify(&t->ctx, own, "test")) {
+        broken(t, "the nests for several sizes are refused");
+    }
+    t->k = nest_lower(&t->ctx, arena, read_back(t));
+    if (!loop_verify(&t->ctx, t->k, "test")) {
+        broken(t, "the kernel of several nests is refused");
+    }
+    int64_t dims[8] = {0};
+    for (uint32_t k = 0; k + 1 < n; k++) {
+        for (int64_t at = s[k].when.most - 1; at <= s[k].when.most + 2; at++) {
+            random_extents(t, dims);
+            dims[dim] = at;
+            compare(t, dims);
+        }
+        share(t);
+    }
+    t->seen->several++;
+}
+
 static void run_seed(uint64_t seed, Seen *seen)
 {
     Trial *t = calloc(1, sizeof *t);
@@ -308,12 +362,15 @@ static void run_seed(uint64_t seed, Seen *seen)
     }
     nest_facts(arena, t->g, &t->facts);
     unfused_tree(&t->ctx, arena, &t->facts, &machine, &none);
+    Tree trees[NESTS];
+    uint32_t n_trees = 0;
     for (uint32_t k = 0; k < NESTS && none.list.n > 0; k++) {
         uint32_t steps = (uint32_t)rng_below(&t->rng, 12);
         Tree tree = random_walk(arena, &t->rng, &t->facts, &none, steps);
         check(t, &tree);
         tree = random_extras(arena, &t->rng, &t->facts, &tree);
         check(t, &tree);
+        trees[n_trees++] = tree;
         for (uint32_t i = 0; i < 4; i++) {
             Tree changed = random_fault(arena, &t->rng, &t->facts, &tree);
             changed = i < 2 ? changed : random_fault(arena, &t->rng, &t->facts, &changed);
@@ -321,6 +378,9 @@ static void run_seed(uint64_t seed, Seen *seen)
             seen->accepted += accepted;
             seen->refused += !accepted;
         }
+    }
+    if (n_trees > 0 && t->g->dims.list.n > 0) {
+        check_sizes(t, trees, 2 + (uint32_t)rng_below(&t->rng, 2));
     }
     ctx_release(&t->ctx);
     free(t);
@@ -339,6 +399,7 @@ static void a_kernel_computes_what_its_graph_does_whatever_its_nest(void **state
         assert_true(seen.in_place > 1500 && seen.late > 900 && seen.blocks > 900);
         assert_true(seen.accepted > 1800 && seen.refused > 2000);
         assert_true(seen.over > 900 && seen.places_taken > 40);
+        assert_true(seen.several > 100);
     }
 }
 

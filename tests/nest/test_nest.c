@@ -298,6 +298,106 @@ static void a_nest_that_would_compute_something_else_is_refused(void **state)
     assert_refused("%6[a]", "%6[z]", "a label of that value");
 }
 
+/* mp2's nest three times, for sizes of v; `at` of these texts is replaced by `to`. */
+static Nest *read_sizes(Case *c, const char *from, const char *to)
+{
+    const char *body = strchr(dumped(c), '\n') + 1;
+    Arena *a = &c->ctx.arena;
+    body = str_format(a, "%.*s}\n", (int)(strrchr(body, '}') - body), body);
+    const char *text = str_format(a,
+                                  "nest {\n  when v < 10 ~ 7 {\n%s  when 9 < v < 40 ~ 19 {\n%s"
+                                  "  when 39 < v ~ 400 {\n%s}\n",
+                                  body, body, body);
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    text = str_format(a, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    uint32_t source = source_add(&c->ctx.sources, "p", str_from(text), (Span){0});
+    DumpTree *tree = dump_tree_read(&c->ctx, a, source);
+    assert_non_null(tree);
+    return nest_read(&c->ctx, a, c->g, tree->line[0]);
+}
+
+static void a_kernel_may_have_a_nest_for_each_of_some_sizes(void **state)
+{
+    (void)state;
+    Case *c = case_new(mp2);
+    Nest *nest = read_sizes(c, "", "");
+    assert_non_null(nest);
+    assert_int_equal(nest->n_sizes, 3);
+    assert_ptr_equal(nest->sizes[1].nest, nest);
+    assert_ptr_equal(nest->graph, c->g);
+    /* bytes are for the size that each is made for: [8,v,8,v] of ... */
+    assert_int_equal(nest->sizes[0].nest->values[2].bytes, 100 * 7 * 7);
+    assert_int_equal(nest->values[2].bytes, 100 * 19 * 19);
+    assert_int_equal(nest->sizes[2].nest->values[2].bytes, 100 * 400 * 400);
+    Text once, again;
+    text_init(&once, &c->ctx.arena);
+    text_init(&again, &c->ctx.arena);
+    nest_dump(nest, &once);
+    uint32_t source = source_add(&c->ctx.sources, "p", text_str(&once), (Span){0});
+    DumpTree *tree = dump_tree_read(&c->ctx, &c->ctx.arena, source);
+    nest_dump(nest_read(&c->ctx, &c->ctx.arena, c->g, tree->line[0]), &again);
+    assert_string_equal(once.at, again.at);
+    case_free(c);
+}
+
+static void nests_whose_sizes_overlap_or_leave_a_gap_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to, *why;
+    } rows[] = {
+        {"when v < 10", "when v < 11", "two tests hold for one size"},
+        {"when v < 10", "when v < 9", "there is a size for which no test holds"},
+        {"when v < 10", "when 1 < v < 10", "there is a size for which no test holds"},
+        {"when 39 < v ~", "when 39 < v < 500 ~", "there is a size for which no test holds"},
+        {"when 39 < v", "when 39 < o", "two dims"},
+        {"when v < 10", "when w < 10", "no dim 'w'"},
+        {"~ 7", "~ 10", "is made for one of them"},
+        {"~ 7", "~ 0", "is made for one of them"},
+        {"~ 19", "~ 20", "none of the nests is for the typical size"},
+        {"~ 7", "", "'~'"},
+        {"~ 7", "~ v", "a typical size"},
+        {"%2 tile", "%2 workspace", "shares a loop with it"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        Case *c = case_new(mp2);
+        assert_null(read_sizes(c, rows[k].from, rows[k].to));
+        assert_int_equal(c->ctx.diags.list.n, 1);
+        if (strstr(c->ctx.diags.list.at[0]->message, rows[k].why) == NULL) {
+            fail_msg("'%s' is not in '%s'", rows[k].why, c->ctx.diags.list.at[0]->message);
+        }
+        case_free(c);
+    }
+}
+
+/* What no text gives: a nest that is made for another size than it says, one inside another, or
+ * of another graph. */
+static void nests_for_sizes_that_they_are_not_made_for_are_refused(void **state)
+{
+    (void)state;
+    for (int fault = 0; fault < 4; fault++) {
+        Case *c = case_new(mp2), *other = case_new(mp2);
+        Nest *nest = read_sizes(c, "", "");
+        NestSize *s = arena_copy(&c->ctx.arena, nest->sizes, 3 * sizeof *s);
+        nest->sizes = s;
+        if (fault == 0) {
+            s[0].size = 6;
+        } else if (fault == 1) {
+            s[0].nest->n_sizes = 3;
+            s[0].nest->sizes = s;
+        } else if (fault == 2) {
+            s[0].nest->graph = nest_graph_at(&other->ctx.arena, other->g, 1, 7);
+        } else {
+            s[1].nest = arena_copy(&c->ctx.arena, nest, sizeof *nest);
+            s[1].nest->n_sizes = 0;
+        }
+        assert_false(nest_verify(&c->ctx, nest, "test"));
+        case_free(c);
+        case_free(other);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +411,9 @@ int main(void)
         cmocka_unit_test(a_parameter_is_updated_in_place_only_when_nothing_else_reads_it),
         cmocka_unit_test(nests_print_read_and_print_the_same),
         cmocka_unit_test(a_nest_that_would_compute_something_else_is_refused),
+        cmocka_unit_test(a_kernel_may_have_a_nest_for_each_of_some_sizes),
+        cmocka_unit_test(nests_whose_sizes_overlap_or_leave_a_gap_are_refused),
+        cmocka_unit_test(nests_for_sizes_that_they_are_not_made_for_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

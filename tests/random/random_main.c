@@ -65,6 +65,42 @@ static const char *messages(Trial *t)
     return out.n == 0 ? "no message" : out.at;
 }
 
+/* The nest for small sizes of an open dim and the one for large sizes are two, fused and not, and
+ * the border is next to the size that the kernel is called with. */
+static const Nest *two_nests(Trial *t, const Nest *fused, int32_t dim, int64_t least)
+{
+    const DimInfo *d = &fused->graph->dims.list.at[dim];
+    bool other_first = d->typical >= least;
+    int64_t size = other_first ? least - 1 : least + 1;
+    const Graph *g = nest_graph_at(&t->arena, fused->graph, dim, size);
+    Nest *nest = arena_copy(&t->arena, fused, sizeof *fused);
+    Nest *other = nest_unfused(&t->ctx, &t->arena, g, t->target->machine);
+    NestSize *s = ARENA_ARRAY(&t->arena, 2, NestSize);
+    if (size < 1) {
+        return fused;
+    }
+    s[0].when = (DimTest){dim, 0, least - 1};
+    s[1].when = (DimTest){dim, least, DIM_ANY_SIZE};
+    for (uint32_t k = 0; k < 2; k++) {
+        bool is_other = (k == 0) == other_first;
+        s[k].size = is_other ? size : d->typical;
+        s[k].nest = is_other ? other : nest;
+    }
+    nest->n_sizes = 2;
+    nest->sizes = s;
+    return nest;
+}
+
+static int64_t *bind_dims(Trial *t, const RandomProgram *p, const Graph *g)
+{
+    int64_t *dims = ARENA_ARRAY(&t->arena, g->dims.list.n, int64_t);
+    for (uint32_t d = 0; d < g->dims.list.n; d++) {
+        const char *name = strrchr(g->dims.list.at[d].name->text, 'd');
+        dims[d] = p->dims[name[1] - '0'].extent;
+    }
+    return dims;
+}
+
 /* Text -> graphs -> C, every pass checked. */
 static bool compile(Trial *t, const RandomProgram *p, uint32_t n)
 {
@@ -92,7 +128,17 @@ static bool compile(Trial *t, const RandomProgram *p, uint32_t n)
     c.stage = STAGE_CHECKED;
     c.emit.source_name = "random.tdsl";
     c.emit.tool_version = "test";
-    bool ok = compilation_run(&c, STAGE_OUTPUT);
+    bool ok = compilation_run(&c, STAGE_NEST);
+    for (uint32_t k = 0; ok && k < n; k++) {
+        uint32_t n_dims = c.nests[k]->graph->dims.list.n;
+        if (n_dims > 0 && p[k].seed % 2 == 0) {
+            uint32_t d = (uint32_t)(p[k].seed / 4 % n_dims);
+            int64_t extent = bind_dims(t, &p[k], c.nests[k]->graph)[d];
+            c.nests[k] =
+                two_nests(t, c.nests[k], (int32_t)d, extent + (int64_t)(p[k].seed / 2 % 2));
+        }
+    }
+    ok = ok && compilation_verify(&c, STAGE_NEST, "test") && compilation_run(&c, STAGE_OUTPUT);
     compilation_release(&c);
     if (!ok) {
         return false;
@@ -166,16 +212,6 @@ static Tensor *argument(Trial *t, const RandomProgram *p, const Param *param,
         tensor_set(out, k, x);
     }
     return out;
-}
-
-static int64_t *bind_dims(Trial *t, const RandomProgram *p, const Graph *g)
-{
-    int64_t *dims = ARENA_ARRAY(&t->arena, g->dims.list.n, int64_t);
-    for (uint32_t d = 0; d < g->dims.list.n; d++) {
-        const char *name = strrchr(g->dims.list.at[d].name->text, 'd');
-        dims[d] = p->dims[name[1] - '0'].extent;
-    }
-    return dims;
 }
 
 typedef struct Expected {
