@@ -3,7 +3,9 @@
  * of them, side by side) is folded completely before it joins what is there, in one of four
  * ways:
  *
- *   KEPT    a vector along an index of the destination; elements left over one by one
+ *   KEPT    a vector along an index of the destination; elements left over one by one. Where
+ *           the fold jumps from line to line of memory, a few lines are folded at a time,
+ *           along the whole of the vectors' index: memory is read in runs, not in columns
  *   FOLDED  a vector of partial results along a summed index, which are folded last; elements
  *           left over join them
  *   TURNS   a few accumulators that take turns along a summed index, where there are no vectors
@@ -16,12 +18,17 @@ typedef struct ReducePlan {
     ReduceWay way;
     uint32_t vec; /* KEPT, FOLDED: place of the vector index; TURNS: of the summed one */
     int64_t width;
+    uint32_t swept; /* KEPT: place of the summed index that jumps, or NONE */
+    int64_t lines;  /* ... folded at a time */
 } ReducePlan;
 
-#define FOLD_VECTORS  2  /* partial results hide the latency of additions */
-#define FOLD_SHORTEST 2  /* widths a folded index must have */
-#define TURNS         4  /* accumulators, for the same reason */
-#define TURNS_NODES   12 /* of a value that is written out so many times */
+#define FOLD_VECTORS  2    /* partial results hide the latency of additions */
+#define FOLD_SHORTEST 2    /* widths a folded index must have */
+#define TURNS         4    /* accumulators, for the same reason */
+#define TURNS_NODES   12   /* of a value that is written out so many times */
+#define SWEEP_LINES   8    /* streams of memory that any machine prefetches */
+#define SWEEP_WIDTHS  8    /* shorter runs of vectors are no runs of memory */
+#define SWEEP_RUN     2048 /* positions of the destination that stay in the first cache */
 
 static bool is_kept(const Legaliser *l, const Stmt *s, uint32_t i)
 {
@@ -43,7 +50,7 @@ static int64_t plan_width(Range r, DType t)
 /* The last summed index, which is innermost, when it is long enough. */
 static ReducePlan plan_turns(const Legaliser *l, const Stmt *s, DType t)
 {
-    ReducePlan plan = {.way = WAY_SCALAR, .vec = NONE};
+    ReducePlan plan = {.way = WAY_SCALAR, .vec = NONE, .swept = NONE};
     bool rounded = dtype_is_float(t) || dtype_is_complex(t);
     for (uint32_t i = 0; i < s->n_index; i++) {
         plan.vec = is_kept(l, s, i) ? plan.vec : i;
@@ -55,6 +62,39 @@ static ReducePlan plan_turns(const Legaliser *l, const Stmt *s, DType t)
         plan.width = TURNS;
     }
     return plan;
+}
+
+/* Does the value read memory along this index in steps longer than a line? */
+static bool jumps(const Legaliser *l, const Stmt *s, VarRef v, VarRef vec)
+{
+    ExprWalk w;
+    for (const Expr *x = expr_first(&w, s->value); x != NULL; x = expr_next(&w)) {
+        if (x->kind == EXPR_LOAD && access_uses(l->k, x->buf, x->at, v) &&
+            access_is_unit(l->k, x->buf, x->at, vec)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The last summed index, when it jumps and both it and the vectors' are long. */
+static void plan_sweep(const Legaliser *l, const Stmt *s, ReducePlan *p)
+{
+    uint32_t last = NONE;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        last = is_kept(l, s, i) ? last : i;
+    }
+    const Range *run = &s->index[p->vec].range;
+    if (last == NONE || range_typical(l->k, *run) < p->width * SWEEP_WIDTHS ||
+        !jumps(l, s, s->index[last].var, s->index[p->vec].var)) {
+        return;
+    }
+    const Range *r = &s->index[last].range;
+    int64_t lines = r->span > 0 ? divisor_at_most(r->span, SWEEP_LINES) : SWEEP_LINES;
+    if (lines * 2 >= SWEEP_LINES && range_typical(l->k, *r) >= 2 * lines) {
+        p->swept = last;
+        p->lines = lines;
+    }
 }
 
 static ReducePlan plan_choose(const Legaliser *l, const Stmt *s)
@@ -76,9 +116,12 @@ static ReducePlan plan_choose(const Legaliser *l, const Stmt *s)
         }
         if (kept ? length >= width && access_is_unit(l->k, s->dst, s->at, s->index[i].var)
                  : length >= width * FOLD_SHORTEST) {
-            plan = (ReducePlan){kept ? WAY_KEPT : WAY_FOLDED, i, width};
+            plan = (ReducePlan){kept ? WAY_KEPT : WAY_FOLDED, i, width, NONE, 0};
             best = length;
         }
+    }
+    if (plan.way == WAY_KEPT) {
+        plan_sweep(l, s, &plan);
     }
     return plan;
 }
@@ -93,10 +136,10 @@ typedef struct Reduce {
     uint32_t n_subst;
 } Reduce;
 
-static void open_index(Reduce *r, uint32_t i)
+static void open_range(Reduce *r, VarRef var, Range range)
 {
-    VarRef v = loop_open(r->l, "x", r->s->index[i].range, 1, FOR_ALL);
-    r->subst[r->n_subst++] = (Subst){r->s->index[i].var, affine_var(r->l->arena, v)};
+    VarRef v = loop_open(r->l, "x", range, 1, FOR_ALL);
+    r->subst[r->n_subst++] = (Subst){var, affine_var(r->l->arena, v)};
 }
 
 /* Loops over the kept (or the folded) indices but `skip`; returns how many. */
@@ -105,7 +148,7 @@ static uint32_t open_indices(Reduce *r, bool kept, uint32_t skip)
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->s->n_index; i++) {
         if (i != skip && is_kept(r->l, r->s, i) == kept) {
-            open_index(r, i);
+            open_range(r, r->s->index[i].var, r->s->index[i].range);
             n++;
         }
     }
@@ -173,30 +216,59 @@ static Range left_range(const Range *whole, Affine start, int64_t width)
     return left;
 }
 
-static void kept_emit(Reduce *r, const ReducePlan *p)
+/* Vectors over `run` positions of the destination, each folded over what is left; `lines`: a few
+ * positions of one index, or null for all of all. */
+static void kept_run(Reduce *r, const ReducePlan *p, const Range *run, const TileIndex *lines)
 {
     Legaliser *l = r->l;
-    const TileIndex *vec = &r->s->index[p->vec];
-    Affine j0 = affine_var(l->arena, loop_open(l, "j", vec->range, p->width, FOR_FULL));
-    TileIndex index[1] = {index_of(vec->var, vector_range(j0, p->width), MODE_VECTOR)};
-    Affine at[1] = {var_minus(l, vec->var, j0)};
+    VarRef var = r->s->index[p->vec].var;
+    Affine j0 = affine_var(l->arena, loop_open(l, "j", *run, p->width, FOR_FULL));
+    TileIndex index[1] = {index_of(var, vector_range(j0, p->width), MODE_VECTOR)};
+    Affine at[1] = {var_minus(l, var, j0)};
     BufRef c = buffer_alloc(l, "c", r->t, SPACE_ACC, 1, &p->width);
     tile_add(l, 1, index, c, at, OP_COPY, neutral(r));
-    uint32_t n = open_indices(r, false, p->vec);
+    uint32_t n = 1;
+    if (lines != NULL) {
+        open_range(r, lines->var, lines->range);
+    } else {
+        n = open_indices(r, false, p->vec);
+    }
     tile_add(l, 1, index, c, at, r->s->fold, value_at(r));
     close_indices(r, n);
     tile_add(l, 1, index, r->s->dst, dst_at(r), r->s->fold, load_at(l, c, 1, at));
     loop_close(l);
-    j0 = affine_var(l->arena, loop_open(l, "j", vec->range, p->width, FOR_REST));
-    TileIndex left = *vec;
-    left.range = left_range(&vec->range, j0, p->width);
-    VarRef v = loop_open(l, "x", left.range, 1, FOR_ALL);
-    r->subst[r->n_subst++] = (Subst){vec->var, affine_var(l->arena, v)};
+    j0 = affine_var(l->arena, loop_open(l, "j", *run, p->width, FOR_REST));
+    open_range(r, var, left_range(run, j0, p->width));
     TileIndex *rest = ARENA_ARRAY(l->arena, (size_t)r->s->n_index + 1, TileIndex);
-    scalar_emit(r, folded_indices(r, p->vec, rest), rest);
+    if (lines != NULL) {
+        scalar_emit(r, 1, lines);
+    } else {
+        scalar_emit(r, folded_indices(r, p->vec, rest), rest);
+    }
+    close_indices(r, 1);
     loop_close(l);
-    r->n_subst--;
-    loop_close(l);
+}
+
+static void swept_emit(Reduce *r, const ReducePlan *p)
+{
+    Legaliser *l = r->l;
+    StmtBlock *outside = l->block;
+    const TileIndex *vec = &r->s->index[p->vec];
+    TileIndex lines = r->s->index[p->swept];
+    int64_t span = vec->range.span;
+    Blocks runs = range_blocks(
+        vec->range, span > 0 ? divisor_at_most(span, SWEEP_RUN) : SWEEP_RUN, p->width);
+    Blocks blocks = range_blocks(lines.range, p->lines, 1);
+    Affine start;
+    Range run;
+    blocks_open(l, "jb", &runs, &start, &run);
+    uint32_t n = open_indices(r, false, p->swept);
+    blocks_open(l, "k", &blocks, &start, &lines.range);
+    kept_run(r, p, &run, &lines);
+    while (l->block != outside) {
+        loop_close(l);
+    }
+    r->n_subst -= n;
 }
 
 /* The partial results of a fold along a vector: `rows` vectors of `lanes` elements. */
@@ -308,7 +380,11 @@ void legalise_reduce(Legaliser *l, const Stmt *s)
     uint32_t n = open_indices(&r, true, plan.way == WAY_KEPT ? plan.vec : NONE);
     switch (plan.way) {
     case WAY_KEPT:
-        kept_emit(&r, &plan);
+        if (plan.swept != NONE) {
+            swept_emit(&r, &plan);
+        } else {
+            kept_run(&r, &plan, &s->index[plan.vec].range, NULL);
+        }
         break;
     case WAY_FOLDED:
         folded_emit(&r, &plan);

@@ -248,12 +248,12 @@ typedef struct Rule {
     uint32_t levels;
 } Rule;
 
-/* One element, or few; registers that hold a whole tile, where each level costs a move of all
- * of them; many elements, where it costs memory. */
+/* One element, or as many as stay in the first cache; registers that hold a whole tile, where
+ * each level costs a move of all of them; many elements, where it costs memory. */
 static const Rule rule_few = {128, 32, 8, 3}, rule_tile = {512, 256, 16, 2},
                   rule_many = {512, 256, 16, 1};
 
-#define FEW_ELEMENTS 256
+#define FEW_ELEMENTS 2048
 #define FEW_BYTES    256 /* of registers */
 #define MOST_LEVELS  3
 

@@ -335,6 +335,40 @@ static void folds_are_right(void **state)
     suite_finish(s);
 }
 
+/* Planned for many columns, so that a few lines at a time are folded along all of them. */
+static void folds_of_long_lines_are_right(void **state)
+{
+    (void)state;
+    static const char body[] =
+        "  dim m ~ 40\n  dim k ~ 2\n  dim n ~ 3000\n"
+        "  arg @A : {T}[m,n] in\n  arg @v : {T}[k,m] in\n  arg @c : {T}[n] result\n"
+        "  arg @d : {T}[n] result\n  arg @e : {T}[n] result\n"
+        "  fill [b in 0..n] @c[b] = {0}\n  fill [b in 0..n] @d[b] = {0}\n"
+        "  fill [b in 0..n] @e[b] = #2\n"
+        "  reduce [a in 0..m, b in 0..n] @c[b] += @A[a,b]\n"
+        "  matmul [a in 0..m, b in 0..n, x in 0..k] @d[b] += mul(@A[a,b], @v[x,a])\n"
+        "  for $i in 0..n step 300 {\n"
+        "    reduce [a in 0..m, b in $i:300<n] @e[b] #1 sub(@A[a,b], @A[a,0])\n  }\n";
+    static const struct {
+        DType type;
+        const char *words[3];
+    } rows[] = {
+        {DTYPE_F32, {"+=", "1.0"}},         {DTYPE_F64, {"+=", "2.0"}},
+        {DTYPE_I32, {"reduce.prod=", "1"}}, /* wraps */
+        {DTYPE_I64, {"reduce.prod=", "1"}}, {DTYPE_C64, {"+=", "complex(0.0, 1.0)"}},
+    };
+    static const int64_t some[][3] = {{0, 2, 3},    {3, 1, 0},    {1, 1, 1},     {7, 2, 31},
+                                      {8, 1, 2047}, {9, 2, 2049}, {33, 1, 4100}, {150, 1, 130}};
+    Suite *s = suite_new("lines");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CaseId id = suite_kernel(s, body, rows[i].type, rows[i].words);
+        for (size_t d = 0; d < sizeof some / sizeof *some; d++) {
+            suite_run(s, id, some[d]);
+        }
+    }
+    suite_finish(s);
+}
+
 static void scalar_functions_are_right(void **state)
 {
     (void)state;
@@ -425,4 +459,5 @@ TESTS(TEST(products_of_two_matrices_are_right_in_every_arrangement),
       TEST(fixed_extents_are_right), TEST(contractions_of_many_indices_are_right),
       TEST(blocks_inside_loops_are_right), TEST(buffers_that_do_not_live_together_share_bytes),
       TEST(the_block_for_the_size_at_hand_runs), TEST(folds_are_right),
-      TEST(scalar_functions_are_right), TEST(half_operands_are_summed_in_f32))
+      TEST(folds_of_long_lines_are_right), TEST(scalar_functions_are_right),
+      TEST(half_operands_are_summed_in_f32))
