@@ -75,7 +75,6 @@ static double terms_of(const Node *node, const int64_t *dims)
 static double node_magnitude(const Node *node, const int64_t *dims, const double *of,
                              int64_t most)
 {
-    OpRule rule = op_info(node->op)->rule;
     bool whole = dtype_is_int(node->dtype) || node->dtype == DTYPE_BOOL;
     double sum = 0, product = 1, largest = 0, terms = terms_of(node, dims);
     for (uint32_t k = 0; k < node->n_operands; k++) {
@@ -104,10 +103,25 @@ static double node_magnitude(const Node *node, const int64_t *dims, const double
         return sum * terms;
     case OP_PROD:
         return pow(sum > 1 ? sum : 1, terms);
+    case OP_COPY:
+    case OP_CAST:
+    case OP_NEG:
+    case OP_ABS:
+    case OP_RELU:
+    case OP_CONJ:
+    case OP_RE:
+    case OP_IM:
+    case OP_DIV: /* of whole numbers: of others nothing is exact */
+    case OP_MIN:
+    case OP_MAX:
+    case OP_SELECT:
+    case OP_RMIN:
+    case OP_RMAX:
+    case OP_ANY:
+    case OP_ALL:
+        return node->dtype == DTYPE_BOOL ? 1 : largest;
     default:
-        return rule == RULE_FLOAT || rule == RULE_RFLOAT ? INFINITY
-               : node->dtype == DTYPE_BOOL               ? 1
-                                                         : largest;
+        return node->dtype == DTYPE_BOOL ? 1 : INFINITY;
     }
 }
 

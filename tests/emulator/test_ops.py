@@ -2,11 +2,13 @@
 """Every operation computes what NumPy computes, exactly on small integers."""
 
 import math
+import pathlib
+import re
 import unittest
 
 import numpy as np
 from support import TYPES, arrays_of, cast, run_body, tile
-from nki_emulator.alu import ACTIVATIONS, RANGES
+from nki_emulator.alu import ACTIVATIONS, ARITHMETIC, RANGES
 from nki_emulator.optable import OPERATIONS
 
 F = np.float32
@@ -380,6 +382,14 @@ class Rounding(unittest.TestCase):
         # and 1.015625: 1.015625
         got = (result.outputs[0].astype(np.uint32) << 16).view(F)
         self.assertEqual(float(got[0, 0]), 1.015625)
+
+    def test_the_words_of_the_compilers_op_table_are_in_the_dialect(self):
+        table = pathlib.Path(__file__).parents[2] / "compiler/op/ops.def"
+        rows = re.findall(r'^MAP\(\w+, "(\w+)", (\d),[^\n]*?(?:\n [^\n]*?)?"(\w*)"\)$', table.read_text(), re.M)
+        self.assertEqual(len(rows), table.read_text().count("\nMAP("))
+        for name, arity, word in rows:
+            known = ACTIVATIONS if arity == "1" else ARITHMETIC
+            self.assertTrue(word == "" or word in known, f"{name}: nl.{word}")
 
     def test_arrays_of_support_are_the_values_they_say(self):
         arrays, _, plain = arrays_of("x:bfloat16:2x3")

@@ -460,6 +460,17 @@ static double number_of(const Number *n)
     return n->dtype == DTYPE_BOOL || dtype_is_int(n->dtype) ? (double)n->i : n->re;
 }
 
+/* What is made of other operations below, or is none to real numbers. */
+static const bool made[OP_COUNT] = {
+    [OP_CONJ] = true, [OP_RE] = true,  [OP_IM] = true,    [OP_NEG] = true,    [OP_NOT] = true,
+    [OP_COS] = true,  [OP_DIV] = true, [OP_SCALE] = true, [OP_SELECT] = true,
+};
+
+bool evaluate_has(Op op)
+{
+    return made[op] || (op_info(op)->nki[0] != '\0' && op_info(op)->arity <= 2);
+}
+
 static const Val *eval_unary(Evaluation *ev, const Expr *e, const TileView *into)
 {
     const Val *x = eval(ev, e->arg[0], NULL);

@@ -281,6 +281,8 @@ typedef struct Evaluation {
     TileView bound_view;
 } Evaluation;
 TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
+/* Can it be evaluated? */
+bool evaluate_has(Op op);
 
 /* ---- spill.c: -Wspill ---- */
 void spill_warn_crossing(const Lower *l, BufRef buf); /* of a kernel of several programs */

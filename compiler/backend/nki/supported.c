@@ -23,10 +23,13 @@ static bool check_value(Lower *l, const Stmt *s)
 {
     ExprWalk w;
     for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
-        if (e->kind == EXPR_OP && !dtype_works(e->dtype, false)) {
-            return lower_refuse(
-                l, s->span,
-                str_format(l->arena, "%s here; it goes to target 'c'", dtype_name(e->dtype)));
+        const char *what = e->kind != EXPR_OP              ? NULL
+                           : !dtype_works(e->dtype, false) ? dtype_name(e->dtype)
+                           : !evaluate_has(e->op)          ? op_info(e->op)->name
+                                                           : NULL;
+        if (what != NULL) {
+            return lower_refuse(l, s->span,
+                                str_format(l->arena, "%s here; it goes to target 'c'", what));
         }
     }
     return true;
