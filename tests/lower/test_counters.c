@@ -208,11 +208,7 @@ static bool list_nest(Count *c)
 
 static Tensor *argument(Count *c, const Param *p, const int64_t *dims)
 {
-    int64_t extent[8];
-    for (uint32_t d = 0; d < p->rank; d++) {
-        extent[d] = p->shape[d].sym < 0 ? p->shape[d].n : dims[p->shape[d].sym];
-    }
-    Tensor *x = tensor_new(&c->ctx, &c->ctx.arena, p->dtype, p->rank, extent);
+    Tensor *x = param_tensor(&c->ctx, p, dims);
     for (int64_t k = 0; k < x->count; k++) { /* what is scaled by 0 is not looked at */
         tensor_set(x, k, number_int(p->dtype, 1));
     }

@@ -61,11 +61,7 @@ static void make_complex(Graph *g)
 
 static Tensor *argument(Found *f, const Param *p, const int64_t *dims)
 {
-    int64_t extent[8];
-    for (uint32_t d = 0; d < p->rank; d++) {
-        extent[d] = p->shape[d].sym < 0 ? p->shape[d].n : dims[p->shape[d].sym];
-    }
-    Tensor *x = tensor_new(&f->ctx, &f->ctx.arena, p->dtype, p->rank, extent);
+    Tensor *x = param_tensor(&f->ctx, p, dims);
     for (int64_t k = 0; k < x->count; k++) {
         Number n = {.dtype = p->dtype,
                     .re = (double)rng_below(&f->rng, 5) - 2,

@@ -90,11 +90,7 @@ static Nest *read_back(Trial *t)
 
 static Tensor *argument(Trial *t, const Param *p, const int64_t *dims)
 {
-    int64_t extent[8];
-    for (uint32_t d = 0; d < p->rank; d++) {
-        extent[d] = p->shape[d].sym < 0 ? p->shape[d].n : dims[p->shape[d].sym];
-    }
-    Tensor *x = tensor_new(&t->ctx, &t->ctx.arena, p->dtype, p->rank, extent);
+    Tensor *x = param_tensor(&t->ctx, p, dims);
     for (int64_t k = 0; k < x->count; k++) {
         tensor_set(x, k, number_int(p->dtype, (int64_t)rng_below(&t->rng, 9) - 3));
     }

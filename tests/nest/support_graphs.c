@@ -318,6 +318,15 @@ int64_t graph_points(const Graph *g, const int64_t *dims)
     return points;
 }
 
+Tensor *param_tensor(Ctx *ctx, const Param *p, const int64_t *dims)
+{
+    int64_t extent[MOST_RANK];
+    for (uint32_t d = 0; d < p->rank; d++) {
+        extent[d] = p->shape[d].sym < 0 ? p->shape[d].n : dims[p->shape[d].sym];
+    }
+    return tensor_new(ctx, &ctx->arena, p->dtype, p->rank, extent);
+}
+
 /* ---- trees ---- */
 
 typedef struct Choice {

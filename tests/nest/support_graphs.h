@@ -7,7 +7,23 @@
 #define NEST_SUPPORT_GRAPHS_H
 
 #include "base/ctx.h"
+#include "graph/tensor.h"
 #include "nest/parts.h"
+
+/* Of a machine: so small and so slow at its memory that loops over a few positions pay. */
+#define SMALL_MACHINE                                                                          \
+    .n_levels = 2,                                                                             \
+    .level = {{.name = "memory", .bytes_per_second = 1e9, .granule = 8},                       \
+              {.name = "cache", .capacity = 256}},                                             \
+    .tile = {.types = 1u << DTYPE_F32,                                                         \
+             .line = 16,                                                                       \
+             .bytes = 32,                                                                      \
+             .rows = 2,                                                                        \
+             .sum = 4,                                                                         \
+             .columns = 4,                                                                     \
+             .direct = 64},                                                                    \
+    .time = {.multiply_add = 2e-11, .op = 5e-11, .scalar_op = 1e-10, .statement = 1e-10},      \
+    .open_extents = true
 
 /* With at most `most` computed values, but for what updates of parameters take. */
 Graph *random_graph(Ctx *ctx, Rng *rng, uint32_t most);
@@ -21,6 +37,8 @@ Tree random_walk(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t, uint
 Tree random_extras(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t);
 /* The tree with one thing changed at random, which may make it illegal. */
 Tree random_fault(Arena *arena, Rng *rng, const NestFacts *f, const Tree *t);
+/* An argument for the parameter, when open dims are so large; zeros. */
+Tensor *param_tensor(Ctx *ctx, const Param *p, const int64_t *dims);
 /* Multiply-adds and the like of the graph. */
 int64_t graph_points(const Graph *g, const int64_t *dims);
 

@@ -44,20 +44,7 @@ static const Machine machines[] = {
               .statement = 6.7e-8,
               .product = 7.1e-8},
      .open_extents = true},
-    {.n_levels = 2,
-     .level = {{.name = "memory", .bytes_per_second = 1e9, .granule = 8},
-               {.name = "cache", .capacity = 256}},
-     .tile_level = 1,
-     .reads_before_writing = true,
-     .tile = {.types = 1u << DTYPE_F32,
-              .line = 16,
-              .bytes = 32,
-              .rows = 2,
-              .sum = 4,
-              .columns = 4,
-              .direct = 64},
-     .time = {.multiply_add = 2e-11, .op = 5e-11, .scalar_op = 1e-10, .statement = 1e-10},
-     .open_extents = true}};
+    {SMALL_MACHINE, .tile_level = 1, .reads_before_writing = true}};
 
 typedef struct Found {
     Ctx ctx;

@@ -18,20 +18,8 @@
 #define STORED 5
 #define EFFORT 16
 
-static const Machine machine = {
-    .n_levels = 2,
-    .level = {{.name = "memory", .bytes_per_second = 1e9, .granule = 8},
-              {.name = "cache", .capacity = 256}},
-    .tile = {.types = 1u << DTYPE_F32,
-             .line = 16,
-             .bytes = 32,
-             .rows = 2,
-             .sum = 4,
-             .columns = 4,
-             .direct = 64},
-    .time = {.multiply_add = 2e-11, .op = 5e-11, .scalar_op = 1e-10, .statement = 1e-10},
-    .open_extents = true,
-};
+/* Any block is on chip. */
+static const Machine machine = {SMALL_MACHINE};
 
 typedef struct Closure {
     Ctx ctx;
