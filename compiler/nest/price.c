@@ -12,7 +12,8 @@
  * with what is around it never leaves that level. A statement that does not fit is read as
  * contraction.c says that it is blocked. Time is the sum of what the arithmetic takes and what
  * the slowest level takes, summed over leaves: a leaf waits for the one before. What a leaf reads
- * twice in the same way it touches once; a line that holds positions of labels that run one by
+ * twice in the same way it touches once; a result that comes in again, to be added to, is read
+ * and written each time, after it was filled; a line that holds positions of labels that run one by
  * one is met again for each of them when the lines of one position do not fit.
  *
  * The formula is that of Chimera (Zheng et al., HPCA 2023), level by level as in Welder (Shi et
@@ -245,12 +246,13 @@ static void find_touches(Arena *scratch, LeafPrice *l)
     add_touch(l, l->node, out, true);
 }
 
-/* Bytes of the operand that come from the level outside of one of this capacity, and in how many
- * runs. */
+/* Bytes of the operand that come from the level outside of one of this capacity, in how many
+ * runs, and how many of these bytes are there for the first time. */
 static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
-                          const double *body, const int64_t *beside, double *runs)
+                          const double *body, const int64_t *beside, double *runs,
+                          double *first)
 {
-    *runs = 0.0;
+    *runs = *first = 0.0;
     bool computed = l->nest->values[t->node].item != NEST_NONE;
     bool inner = computed && l->nest->values[t->node].residence != RESIDE_RESULT;
     if (inner && t->block <= KEPT * capacity && (double)beside[t->node] <= capacity) {
@@ -261,15 +263,17 @@ static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
         cut++;
     }
     bool fits = body[cut] <= capacity;
-    double trips = 1.0;
+    double trips = 1.0, fresh = 1.0;
     bool kept = fits && t->bytes[cut] <= KEPT * capacity;
     for (uint32_t p = cut; p > 0; p--) {
         kept = kept && !t->moves[p];
         trips *= kept ? 1.0 : l->trips[p - 1];
+        fresh *= t->moves[p] ? l->trips[p - 1] : 1.0;
     }
     double times = fits || t->bytes[cut] <= KEPT * capacity ? 1.0 : t->times;
     times *= times > 0.0 && !fits && t->part > KEPT * capacity ? t->lines : 1.0;
     *runs = t->runs[cut] * trips * times;
+    *first = t->bytes[cut] * fresh * times;
     return t->bytes[cut] * trips * times;
 }
 
@@ -430,16 +434,19 @@ static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside,
         double capacity = (double)m->level[v + 1].capacity, bytes = 0.0, granules = 0.0;
         for (uint32_t i = 0; i < l->n; i++) {
             const Touch *t = &l->touch[i];
-            double runs, b = level_bytes(l, t, capacity, inside, beside[v], &runs);
+            double runs, first;
+            double b = level_bytes(l, t, capacity, inside, beside[v], &runs, &first);
             if (comes_once(l, t, capacity)) {
                 double *was = &seen[v * nodes + t->node];
                 b = t->bytes[0] > *was ? t->bytes[0] - *was : 0.0;
                 runs = 0.0;
+                first = b;
                 *was += b;
             }
+            bool folds = t->written && b > first; /* it is filled, and then added to */
             double twice = t->written && m->reads_before_writing ? 2.0 : 1.0;
-            bytes += twice * b;
-            granules += twice * runs;
+            bytes += folds ? 2.0 * b + twice * first : twice * b;
+            granules += (folds ? 2.0 : twice) * runs;
         }
         cost->bytes[v] += bytes;
         double slow = granules * (double)m->level[v].granule;
