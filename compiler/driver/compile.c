@@ -81,9 +81,13 @@ static bool pass_nest(Compilation *c)
     c->nests = ARENA_ARRAY(c->arena, n, const Nest *);
     for (uint32_t k = 0; k < n; k++) {
         const Graph *g = c->module->graphs.at[k];
-        c->nests[k] = c->no_fuse ? nest_unfused(c->ctx, c->arena, g, c->target->machine)
-                                 : nest_choose(c->ctx, c->arena, g, c->target->machine,
-                                               c->path.options.effort);
+        uint32_t effort = c->path.options.effort;
+        Nest *nest = c->no_fuse ? nest_unfused(c->ctx, c->arena, g, c->target->machine)
+                                : nest_choose(c->ctx, c->arena, g, c->target->machine, effort);
+        c->nests[k] = nest;
+        if (!c->no_fuse && !c->one_nest) {
+            nest_choose_sizes(c->ctx, c->arena, c->target->machine, effort, nest);
+        }
         if (!c->no_fuse) { /* who says so wants values in memory */
             nest_warn_spills(c->ctx, c->nests[k], c->target->machine);
         }

@@ -24,6 +24,7 @@ typedef struct Compilation {
     const Target *target;
     PathControl path;
     bool no_fuse;
+    bool one_nest; /* for all sizes of open dims */
     bool check_each;
     double (*clock)(void); /* null: times are 0 */
     EmitOptions emit;

@@ -153,6 +153,7 @@ void compilation_report(const Compilation *c, Text *out)
         report_values(c, k, out);
         report_nest(c, k, out);
         report_price_text(c->target->machine, c->nests[k], c->arena, out);
+        report_sizes_text(c->target->machine, c->nests[k], c->arena, out);
         text_put(out, "  memory: arguments and results ");
         report_bytes(out, arguments_bytes(g));
         text_put(out, ", spilled ");
@@ -325,6 +326,7 @@ void compilation_report_json(const Compilation *c, Text *out)
             (long long)c->nests[k]->cost.multiply_adds, c->nests[k]->cost.seconds,
             c->nests[k]->unfused.seconds);
         report_price_json(c->target->machine, c->nests[k], c->arena, out);
+        report_sizes_json(c->target->machine, c->nests[k], c->arena, out);
         const TextLength *length = output_length(&c->outputs, g->name->text);
         if (length != NULL) {
             text_printf(out, ", \"text_lines\": %lld, \"text_bytes\": %lld",

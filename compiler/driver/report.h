@@ -22,4 +22,8 @@ void report_price_json(const Machine *m, const Nest *nest, Arena *arena, Text *o
 /* The tree of loops and values, by the names of the source. */
 void report_tree_line(const Nest *nest, Arena *arena, Text *out);
 
+/* report_sizes.c, of a kernel with several nests: lines of text, a member `nests`. */
+void report_sizes_text(const Machine *m, const Nest *nest, Arena *arena, Text *out);
+void report_sizes_json(const Machine *m, const Nest *nest, Arena *arena, Text *out);
+
 #endif

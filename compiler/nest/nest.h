@@ -185,6 +185,10 @@ bool node_is_expression(const Node *n);
 
 /* The same graph with another typical size of an open dim. */
 const Graph *nest_graph_at(Arena *arena, const Graph *g, int32_t dim, int64_t size);
+/* Looks, for each open dim, at an eighth and at eight times its typical size; where a nest made for that is predicted to
+ * save much, the one dim where it saves most gets it: the chosen nest becomes one of two or three. */
+void nest_choose_sizes(Ctx *ctx, Arena *arena, const Machine *machine, uint32_t effort,
+                       Nest *chosen);
 
 /* ---- verify.c ---- Reports the first broken rule as E_DUMP. */
 bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage);
@@ -198,6 +202,9 @@ void nest_block(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest);
 
 /* ---- price.c ---- Sets `cost`, `unfused` and `compulsory`. */
 void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest);
+/* What the nest costs where an open dim has this size. */
+NestCost nest_cost_at(Arena *scratch, const Machine *machine, const Nest *nest, int32_t dim,
+                      int64_t size);
 
 /* ---- planners ---- All decide for the machine and typical extents, and count steps. */
 

@@ -557,6 +557,36 @@ double nest_compulsory(Arena *scratch, const NestFacts *f, const Machine *machin
     return sum;
 }
 
+/* For the expressions that this nest has chosen. */
+static void pricer_of(Arena *scratch, const Nest *nest, const Machine *machine,
+                      NestFacts *facts, Pricer *pricer)
+{
+    Residence *residence = ARENA_ARRAY(scratch, nest->graph->nodes.n, Residence);
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
+        residence[n] = nest->values[n].residence;
+    }
+    nest_facts_of(scratch, nest->graph, residence, facts);
+    pricer_init(scratch, facts, machine, pricer);
+}
+
+NestCost nest_cost_at(Arena *scratch, const Machine *machine, const Nest *nest, int32_t dim,
+                      int64_t size)
+{
+    ArenaMark mark = arena_mark(scratch);
+    Pricer pricer;
+    NestFacts facts;
+    Nest at = *nest;
+    NestValue *values =
+        arena_copy(scratch, nest->values, nest->graph->nodes.n * sizeof *values);
+    at.graph = nest_graph_at(scratch, nest->graph, dim, size);
+    at.values = values;
+    nest_set_bytes(&at, values);
+    pricer_of(scratch, &at, machine, &facts, &pricer);
+    NestCost cost = nest_price(scratch, &pricer, &at);
+    arena_reset(scratch, mark);
+    return cost;
+}
+
 void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
 {
     Arena scratch;
@@ -564,12 +594,7 @@ void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
     NestFacts facts;
     Tree none = {0};
     arena_init(&scratch, &ctx->budget);
-    Residence *residence = ARENA_ARRAY(&scratch, nest->graph->nodes.n, Residence);
-    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
-        residence[n] = nest->values[n].residence;
-    }
-    nest_facts_of(&scratch, nest->graph, residence, &facts);
-    pricer_init(&scratch, &facts, machine, &pricer);
+    pricer_of(&scratch, nest, machine, &facts, &pricer);
     nest->cost = nest_price(&scratch, &pricer, nest);
     nest->compulsory = nest_compulsory(&scratch, &facts, machine);
     unfused_tree(ctx, &scratch, &facts, machine, &none);

@@ -20,9 +20,6 @@
 #define STEPS 1500
 /* Nodes of a graph that gets all of them. */
 #define SMALL 128
-/* And of one for which all is priced twice, no fusion and greedy fusion: a price takes as long as
- * the graph is large. */
-#define LARGE 4096
 /* Rounds without a better tree after which a window is done. */
 #define PATIENCE 2
 /* What a tree with contractions in its loops must save to be preferred to none: how much cutting
@@ -395,7 +392,8 @@ static State start(Search *s, const Tree *t, const State *before)
 }
 
 static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
-                              const Machine *machine, uint32_t effort, Window *out)
+                              const Machine *machine, uint32_t effort, uint64_t most,
+                              Window *out)
 {
     Arena states, scratch;
     Tree none = {0}, greedy = {0};
@@ -413,6 +411,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
                     .machine = machine,
                     .width = BEAM * (effort < 64 ? effort : 64),
                     .most = steps_of(facts->g, effort)};
+        s.most = s.most < most ? s.most : most;
         map_init(&s.seen, &states);
         pricer_init(&states, facts, machine, &s.pricer);
         greedy_tree(ctx, arena, facts, machine, &greedy);
@@ -497,7 +496,13 @@ static Nest *choose_large(Ctx *ctx, Arena *arena, const Graph *g, const Machine 
 Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                   uint32_t effort)
 {
-    if (g->nodes.n > LARGE) {
+    return nest_choose_within(ctx, arena, g, machine, effort, UINT64_MAX);
+}
+
+Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
+                         uint32_t effort, uint64_t most)
+{
+    if (g->nodes.n > NEST_LARGE) {
         return choose_large(ctx, arena, g, machine);
     }
     NestFacts *facts = ARENA_NEW(arena, NestFacts);
@@ -513,11 +518,14 @@ Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
         if (n_windows > 1) {
             window = window_facts(arena, facts, first, left < size ? left : size);
         }
-        steps += search_window(ctx, arena, &window, machine, effort, &windows[w]);
+        steps +=
+            search_window(ctx, arena, &window, machine, effort, most / n_windows, &windows[w]);
         append(arena, &tree, &windows[w].taken);
     }
     Nest *nest = make_nest(ctx, arena, facts, machine, &tree);
     nest->steps = steps;
-    set_second(ctx, arena, facts, machine, windows, n_windows, nest);
+    if (most == UINT64_MAX) {
+        set_second(ctx, arena, facts, machine, windows, n_windows, nest);
+    }
     return nest;
 }

@@ -1,6 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nests for other sizes of an open dim than its typical one. */
-#include "nest/nest.h"
+/* Nests for other sizes of an open dim than its typical one. On either side of that, some doublings
+ * away, a nest is searched and priced beside the one for typical extents. One that saves much is
+ * kept, for sizes as far in as it is the cheaper one; one that is cheaper for typical extents too
+ * is chosen for these. All searches together take twice the steps that the one for typical
+ * extents took. */
+#include "nest/parts.h"
+
+/* Doublings from the typical size to the one that a nest is made for. */
+#define AWAY 3
+/* Open dims that are looked at, the first ones. */
+#define DIMS 8
+/* How many times longer the nest for typical extents must take to have another beside it, and how
+ * many seconds: a kernel becomes as much longer. */
+#define GAIN  1.3
+#define SAVED 1e-6
+/* What the nest for typical extents is replaced for. */
+#define BETTER 0.95
+/* Steps that every search may take. */
+#define STEPS 8
+
+/* Sizes on one side of the typical one. */
+typedef struct Side {
+    int32_t dim;
+    bool above;
+    uint32_t away; /* doublings to where the nest is made for */
+    Nest *nest;    /* null: none is worth it */
+    double gain;
+    int64_t border; /* it is for sizes from there on */
+} Side;
+
+typedef struct Sizes {
+    Ctx *ctx;
+    Arena *arena;
+    const Machine *machine;
+    Nest *chosen;
+    uint32_t effort;
+    uint64_t steps; /* of one search, at most */
+} Sizes;
 
 const Graph *nest_graph_at(Arena *arena, const Graph *g, int32_t dim, int64_t size)
 {
@@ -9,4 +45,181 @@ const Graph *nest_graph_at(Arena *arena, const Graph *g, int32_t dim, int64_t si
         arena_copy(arena, g->dims.list.at, g->dims.list.n * sizeof *g->dims.list.at);
     at->dims.list.at[dim].typical = size;
     return at;
+}
+
+static int64_t size_at(const Sizes *s, const Side *side, uint32_t away)
+{
+    int64_t typical = s->chosen->graph->dims.list.at[side->dim].typical;
+    return side->above ? typical << away : typical >> away;
+}
+
+static NestCost cost_at(const Sizes *s, const Nest *nest, const Side *side, uint32_t away)
+{
+    return nest_cost_at(s->arena, s->machine, nest, side->dim, size_at(s, side, away));
+}
+
+/* Is the side's nest no dearer there than the chosen one? */
+static bool is_cheaper(const Sizes *s, const Side *side, uint32_t away)
+{
+    double own = cost_at(s, s->chosen, side, away).seconds;
+    return cost_at(s, side->nest, side, away).seconds <= own;
+}
+
+/* No nest takes less: all contractions in full register tiles. */
+static double least_seconds(const Sizes *s, const Graph *g)
+{
+    int64_t *dims = ARENA_ARRAY(s->arena, g->dims.list.n, int64_t);
+    double sum = 0;
+    for (uint32_t d = 0; d < g->dims.list.n; d++) {
+        dims[d] = g->dims.list.at[d].typical;
+    }
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        if (s->chosen->values[n].residence != RESIDE_NONE && !node_is_expression(node)) {
+            sum +=
+                (double)node_multiply_adds(node, dims) * (double)dtype_bytes(node->acc) / 4.0;
+        }
+    }
+    return sum * s->machine->time.multiply_add;
+}
+
+/* Sets how far away a nest is made for; 0: there are no such sizes. */
+static void set_away(const Sizes *s, Side *side)
+{
+    int64_t most = SIZE_LIMIT >> 2 * AWAY;
+    side->away = AWAY;
+    while (side->away > 0 && (size_at(s, side, side->away) < 1 || size_at(s, side, 0) > most)) {
+        side->away--;
+    }
+}
+
+/* Unless there is nothing to gain. */
+static void search_side(const Sizes *s, Side *side)
+{
+    set_away(s, side);
+    if (side->away == 0) {
+        return;
+    }
+    int64_t size = size_at(s, side, side->away);
+    const Graph *g = nest_graph_at(s->arena, s->chosen->graph, side->dim, size);
+    double own = cost_at(s, s->chosen, side, side->away).seconds, least = least_seconds(s, g);
+    if (own >= GAIN * least && own - least >= SAVED) {
+        side->nest = nest_choose_within(s->ctx, s->arena, g, s->machine, s->effort, s->steps);
+        s->chosen->steps += side->nest->steps;
+    }
+}
+
+/* A search is no proof: what is found for another size may be the cheapest for the typical one
+ * too, and is then chosen. */
+static void adopt(const Sizes *s, const Side *sides, uint32_t n)
+{
+    Nest *chosen = s->chosen, *was = arena_copy(s->arena, chosen, sizeof *chosen);
+    const Side *best = NULL;
+    double least = BETTER * chosen->cost.seconds;
+    for (uint32_t k = 0; k < n; k++) {
+        NestCost cost = {0};
+        if (sides[k].nest != NULL) {
+            cost = cost_at(s, sides[k].nest, &sides[k], 0);
+        }
+        if (sides[k].nest != NULL && cost.seconds < least &&
+            cost.spilled <= chosen->cost.spilled) {
+            best = &sides[k];
+            least = cost.seconds;
+        }
+    }
+    if (best == NULL) {
+        return;
+    }
+    uint32_t n_nodes = chosen->graph->nodes.n;
+    NestValue *values = arena_copy(s->arena, best->nest->values, n_nodes * sizeof *values);
+    *chosen = *best->nest;
+    chosen->graph = was->graph;
+    chosen->values = values;
+    nest_set_bytes(chosen, values);
+    nest_estimate(s->ctx, s->machine, chosen);
+    chosen->steps = was->steps;
+    chosen->second = was;
+    chosen->turned_down = "takes longer";
+}
+
+/* Keeps the side's nest if it is worth it, and finds the border. */
+static void weigh_side(const Sizes *s, Side *side)
+{
+    if (side->nest == NULL) {
+        return;
+    }
+    double own = cost_at(s, s->chosen, side, side->away).seconds;
+    double other = side->nest->cost.seconds;
+    uint32_t beyond = 2 * side->away, out = 0, in = side->away;
+    side->gain = own / other;
+    if (side->gain < GAIN || own - other < SAVED ||
+        (size_at(s, side, beyond) > 0 && !is_cheaper(s, side, beyond))) {
+        side->nest = NULL;
+        return;
+    }
+    while (in - out > 1) {
+        uint32_t middle = (out + in) / 2;
+        bool cheaper = is_cheaper(s, side, middle);
+        out = cheaper ? out : middle;
+        in = cheaper ? middle : in;
+    }
+    side->border = size_at(s, side, in);
+}
+
+static void add_size(const Sizes *s, NestSize *sizes, const Side *side, int64_t least,
+                     int64_t most)
+{
+    NestSize *to = &sizes[s->chosen->n_sizes++];
+    bool own = side->nest == NULL;
+    to->when = (DimTest){side->dim, least, most};
+    to->size = size_at(s, side, own ? 0 : side->away);
+    to->nest = own ? s->chosen : side->nest;
+}
+
+static void set_sizes(const Sizes *s, const Side *below, const Side *above)
+{
+    NestSize *sizes = ARENA_ARRAY(s->arena, 3, NestSize);
+    Side own = {.dim = below->dim};
+    int64_t least = below->nest == NULL ? 0 : below->border + 1;
+    int64_t most = above->nest == NULL ? DIM_ANY_SIZE : above->border - 1;
+    s->chosen->sizes = sizes;
+    if (below->nest != NULL) {
+        add_size(s, sizes, below, 0, below->border);
+    }
+    add_size(s, sizes, &own, least, most);
+    if (above->nest != NULL) {
+        add_size(s, sizes, above, above->border, DIM_ANY_SIZE);
+    }
+}
+
+void nest_choose_sizes(Ctx *ctx, Arena *arena, const Machine *machine, uint32_t effort,
+                       Nest *chosen)
+{
+    uint32_t n_dims = chosen->graph->dims.list.n < DIMS ? chosen->graph->dims.list.n : DIMS;
+    if (!machine->open_extents || n_dims == 0 || effort == 0 ||
+        chosen->graph->nodes.n > NEST_LARGE) {
+        return;
+    }
+    Sizes s = {.ctx = ctx,
+               .arena = arena,
+               .machine = machine,
+               .chosen = chosen,
+               .effort = effort,
+               .steps = chosen->steps / n_dims};
+    s.steps = s.steps < STEPS ? STEPS : s.steps;
+    Side sides[2 * DIMS] = {{0}};
+    const Side *best = NULL;
+    for (uint32_t k = 0; k < 2 * n_dims; k++) {
+        sides[k] = (Side){.dim = (int32_t)(k / 2), .above = k % 2 == 1};
+        search_side(&s, &sides[k]);
+    }
+    adopt(&s, sides, 2 * n_dims);
+    for (uint32_t k = 0; k < 2 * n_dims; k++) {
+        weigh_side(&s, &sides[k]);
+        bool more = sides[k].nest != NULL && (best == NULL || sides[k].gain > best->gain);
+        best = more ? &sides[k] : best;
+    }
+    if (best != NULL) {
+        set_sizes(&s, &sides[2 * best->dim], &sides[2 * best->dim + 1]);
+    }
 }

@@ -29,7 +29,7 @@ def tdsl_run_takes_the_decisions_that_tdslc_takes():
     tdslc("p.tdsl", "-w", "--no-fuse", "--dump=nest", "-o", "flat.nest")
     tdslc("p.tdsl", "-w", *VALUES[4:], "--plan-out=plan")  # it is for these sizes
     for option in ("--no-fuse", "--no-factor", "--search=greedy", "--objective=write", "--memory-limit=100000",
-                   "--seed=3", "--effort=0", "--effort=2", "--plan-in=plan", "--nest=flat.nest"):
+                   "--seed=3", "--effort=0", "--effort=2", "--one-nest", "--plan-in=plan", "--nest=flat.nest"):
         for target in ("--target=c", "--target=interp"):
             equal(tdsl_run("p.tdsl", "-w", "--checksum", *VALUES, option, target).text, want, option + target)
     for bad in ("--seed=x", "--effort=-1", "--objective=tea", "--memory-limit=0", "--no-fuse=1", "--plan-out=p"):
@@ -112,7 +112,7 @@ def options_with_nothing_left_to_decide_are_refused_alike():
     tdslc("p.tdsl", "-w", "--dump=nest", "-o", "n.nest")
     order = ["--no-factor", "--search=greedy", "--objective=size", "--memory-limit=99999", "--seed=1",
              "--path=(0,1)", "--plan-in=plan"]
-    loops = ["--effort=2", "--no-fuse", "--nest=n.nest"]
+    loops = ["--effort=2", "--no-fuse", "--one-nest", "--nest=n.nest"]
     write("plan", "tdsl plan 1\n")
     for stage in STAGES[STAGES.index("graph"):]:
         tdslc("p.tdsl", "-w", "--dump=" + stage, "-o", "d.dump")
@@ -125,7 +125,7 @@ def options_with_nothing_left_to_decide_are_refused_alike():
                     name = option.split("=")[0]
                     assert f"{name} has nothing to decide: a dump of stage '{stage}' holds its" in done.messages, done.messages
                     assert done.messages.count("\n") == 1, done.messages
-    for option in order + loops[:2]:
+    for option in order + loops[:3]:
         for done in (tdslc("p.tdsl", "--nest=n.nest", option, "-o", "k.c", status=2),
                      tdsl_run("p.tdsl", *VALUES, "--nest=n.nest", option, status=2)):
             assert "the nest of --nest holds its" in done.messages
@@ -202,6 +202,40 @@ def the_nests_that_a_report_prices_cost_that_when_they_are_read_back():
                     least = model["compulsory_bytes"] * (1 - 1e-6)
                     assert all(b >= least for b in list(got["bytes"].values())[:1]), (name, form, got, least)
     assert unlike > len(sizes), unlike
+
+
+@test
+def open_dims_whose_sizes_differ_much_have_several_nests():
+    """One of which runs; where the dim is bound, or another decision says so, there is one."""
+    write("p.tdsl", "kernel f(A: f32[m,k], B: f32[k,n]) -> (C: f32[m,n]) { C[i,j] = A[i,p] * B[p,j]; }\n")
+    report = ["--report=json", "--stop-after=nest"]
+    kernel = json.loads(tdslc("p.tdsl", *report).text)["kernels"][0]
+    nests = kernel["nests"]
+    equal([n["from"] for n in nests], [0] + [n["to"] + 1 for n in nests[:-1]])
+    equal(nests[-1]["to"], None)
+    dim = nests[0]["dim"]
+    for n in nests:
+        at = str(n["made_for"])
+        assert n["from"] <= n["made_for"] <= (n["to"] or 1 << 62)
+        typical = next(x for x in nests if x["made_for"] == kernel["typical"][dim])
+        assert n is typical or typical["seconds"][at] >= 1.3 * n["seconds"][at], nests
+        if n is typical:
+            assert abs(n["seconds"][at] - kernel["seconds"]) <= 1e-6 * n["seconds"][at]
+    assert "one of which is chosen at the call" in tdslc("p.tdsl", "--report", "--stop-after=nest").text
+    bound = ["-Dm=64", "-Dk=64", "-Dn=64"]
+    for options in (bound, bound + ["--target=trn2"], ["--one-nest"], ["--no-fuse"], ["--effort=0"]):
+        assert "nests" not in json.loads(tdslc("p.tdsl", *report, *options).text)["kernels"][0], options
+        assert "when " not in tdslc("p.tdsl", "--dump=nest", *options).text, options
+    tdslc("p.tdsl", "--dump=nest", "-o", "several.nest")
+    tdslc("p.tdsl", "--dump=nest", "--one-nest", "-o", "one.nest")
+    for size in [2] + [n["to"] + more for n in nests[:-1] for more in (0, 1)]:
+        sizes = [f"-D{d}={size if d == dim else 3}" for d in "mkn"]
+        want = tdsl_run("p.tdsl", *sizes, "A=fill", "B=fill", "--checksum", "--target=interp").text
+        for program in ("several.nest", "one.nest"):
+            equal(tdsl_run(program, *sizes, "A=fill", "B=fill", "--checksum").text, want, f"{program} {size}")
+    tdslc("p.tdsl", "--check-each", "-o", "k.c")
+    equal(tdslc("p.tdsl", "--nest=one.nest", "-o", "-").text, tdslc("p.tdsl", "--one-nest", "-o", "-").text)
+    equal(tdslc("p.tdsl", "--nest=several.nest", "-o", "-").text, tdslc("p.tdsl", "-o", "-").text)
 
 
 @test

@@ -3,12 +3,16 @@
 """Runs every kernel of programs.tdsl at small extents, by the interpreter and as C, and compares.
 
 usage: run.py TDSL-RUN [KERNEL...]
+       run.py --sizes TDSLC TDSL-RUN [KERNEL...]
 
 Arguments are small integers ("fill"), so kernels of sums and products agree exactly (--checksum prints exact digits); kernels that
-divide or call exp agree to 1e-5 of the largest sum. Two sets of extents: all different, and with a 1."""
+divide or call exp agree to 1e-5 of the largest sum. Two sets of extents: all different, and with a 1.
+
+With --sizes the extents stay open in the C: kernels that have several nests are run on both sides of each border between them."""
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -26,9 +30,9 @@ def kernels(text):
             d.strip() for _, dims in params for d in dims.split(",") if not d.strip().isdigit()}
 
 
-def run(tool, kernel, names, dims, target):
+def run(tool, kernel, names, dims, target, program=HERE / "programs.tdsl"):
     values = "random:7" if kernel in INEXACT else "fill"
-    command = [tool, str(HERE / "programs.tdsl"), f"--kernel={kernel}", f"--target={target}", "-w", "--checksum"]
+    command = [tool, str(program), f"--kernel={kernel}", f"--target={target}", "-w", "--checksum"]
     command += [f"-D{d}={n}" for d, n in dims.items()] + [f"{name}={values}" for name in names]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if result.returncode != 0:
@@ -43,7 +47,35 @@ def close(a, b):
     return len(x) == len(y) and all(abs(p - q) <= 1e-5 * scale for p, q in zip(x, y))
 
 
+def both_sides():
+    tdslc, tool, only = sys.argv[2], sys.argv[3], set(sys.argv[4:])
+    failed = count = several = 0
+    for kernel, names, used in kernels((HERE / "programs.tdsl").read_text()):
+        if only and kernel not in only:
+            continue
+        dump = subprocess.run([tdslc, str(HERE / "programs.tdsl"), "-w", f"--kernel={kernel}", "--dump=nest"],
+                              capture_output=True, text=True, check=True, timeout=120).stdout
+        tests = re.findall(r"^  when (?:\d+ < )?(\w+)(?: < (\d+))? ~", dump, re.M)
+        several += len(tests) > 1
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "open.nest"
+            program.write_text(dump)
+            for dim, border in ((d, int(b)) for d, b in tests if b):
+                for n in (border - 1, border):
+                    dims = {d: 2 for d in sorted(used)} | {dim: n}
+                    expected = run(tool, kernel, names, dims, "interp", program)
+                    got = run(tool, kernel, names, dims, "c", program)
+                    count += 1
+                    if not (close(expected, got) if kernel in INEXACT else expected == got):
+                        failed += 1
+                        print(f"FAILED {kernel} {dims}\n  interpreter {expected}  C           {got}", end="")
+    print(f"{several} kernels with several nests: {count - failed} passed, {failed} failed")
+    return failed > 0 or (several < 5 and not only)
+
+
 def main():
+    if sys.argv[1] == "--sizes":
+        return both_sides()
     tool, only = sys.argv[1], set(sys.argv[2:])
     failed = count = 0
     for kernel, names, used in kernels((HERE / "programs.tdsl").read_text()):
