@@ -600,13 +600,18 @@ static bool verify_tile_body(Verifier *v, const Stmt *s)
 
 static bool verify_tile(Verifier *v, const Stmt *s)
 {
+    bool has_loop = false; /* a product's tile may be cut: it adds up more than it joins */
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        has_loop |= s->index[i].mode == MODE_LOOP;
+    }
     for (uint32_t i = 0; i < s->n_index; i++) {
         const TileIndex *x = &s->index[i];
         if (!verify_binding(v, x->var) || !verify_range(v, &x->range)) {
             return false;
         }
         if (v->k->form == LOOP_TILED ? x->mode != MODE_LOOP
-                                     : x->mode != MODE_LOOP && !is_constant_span(&x->range)) {
+                                     : x->mode != MODE_LOOP && !is_constant_span(&x->range) &&
+                                           !(has_loop && x->range.span > 0)) {
             return broken(v,
                           "'%.60s' is unrolled or a vector, which needs form legal and a full "
                           "tile of constant span",

@@ -419,9 +419,23 @@ static int64_t tile_of(const Extent *x, int64_t most)
     return n < 1 ? 1 : n;
 }
 
+/* Rows of a register tile: few are padding, or left over. What a step costs beside its rows, the columns' operand,
+ * counts as two. */
 static int64_t tile_rows(const Extent *x, int64_t most)
 {
-    return tile_of(x, x->tile > 0 ? divisor_at_most(x->tile, most) : most);
+    if (x->tile > 0 || !x->exact || x->most <= most) {
+        return tile_of(x, x->tile > 0 ? divisor_at_most(x->tile, most) : most);
+    }
+    int64_t best = most, best_cost = INT64_MAX;
+    for (uint32_t sixths = 6; sixths >= 3; sixths--) {
+        int64_t n = most * sixths / 6;
+        int64_t cost = sat_mul((x->most - 1) / n + 1, n + 2);
+        if (n > 0 && n % 2 == 0 && cost < best_cost) {
+            best = n;
+            best_cost = cost;
+        }
+    }
+    return best;
 }
 
 /* A block of about `want` positions: all of them while that is no more than two, in whole
@@ -552,7 +566,7 @@ static void set_levels(const Product *p, Blocking *b)
     BlockLevel *level = ARENA_ARRAY(p->arena, 4, BlockLevel);
     uint32_t n = 0;
     if (is_direct(p, t->bytes / t->line)) {
-        add_level(level, &n, BLOCK_ROWS, tile_of(row, t->bytes / t->line), false);
+        add_level(level, &n, BLOCK_ROWS, tile_rows(row, t->bytes / t->line), false);
         add_level(level, &n, BLOCK_COLUMNS, tile_of(col, widest), false);
     } else {
         int64_t columns = tile_columns(col, widest);

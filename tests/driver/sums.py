@@ -250,8 +250,10 @@ def a_scalar_of_0_keeps_out_whatever_the_older_value_is():
 
 VARIANTS = {  # docs/using.md, "What decides the bits"
     "as this machine takes it": [],
-    "narrow vectors": ["-DTDSL_NO_WIDE"],
-    "no vectors": ["-DTDSL_NO_VECTORS"],
+    "16-byte vectors": ["-DTDSL_ISA=vectors"],
+    "16-byte vectors, more registers": ["-DTDSL_ISA=neon"],
+    "32-byte vectors anywhere": ["-DTDSL_ISA=avx2", "-Dtarget(x)=", "-Wno-psabi"],
+    "no vectors": ["-DTDSL_ISA=plain"],
     "64-byte vectors anywhere": ["-Dtarget(x)=", "-D__builtin_cpu_supports(x)=1", "-Wno-psabi"],
     "not optimized": ["-O0"],
 }
@@ -268,7 +270,7 @@ def without_contraction_every_variant_gives_the_same_bits():
         save("B.npy", rng.standard_normal((1031, 45)).astype(DTYPE[kind]))
         results = {}
         for what, flags in VARIANTS.items():
-            tdsl_run("k.tdsl", "--cflags=" + " ".join(["-O2", "-ffp-contract=off", *flags]), "A=A.npy", "B=B.npy",
+            tdsl_run("k.tdsl", "--cflags=" + " ".join(["-O2", "-ffp-contract=off", "-DTDSL_NO_FMA", *flags]), "A=A.npy", "B=B.npy",
                      "-o", "R=R.npy", "-o", "S=S.npy", "-o", "T=T.npy")
             results[what] = [np.load(f"{name}.npy").tobytes() for name in "RST"]
         first = next(iter(results.values()))

@@ -14,6 +14,7 @@ typedef struct File {
     OutputSet *set;
     Arena scratch; /* of the kernel being printed */
     Helpers help;
+    Tiles tiles;
     Text header;  /* of all kernels */
     Text kernels; /* of all kernels */
     Text list;    /* rows of the table of kernels */
@@ -24,7 +25,9 @@ typedef struct File {
 /* Names a caller sees first, so that they are changed least. */
 static void emitter_init(Emitter *e, File *f, const Kernel *k)
 {
-    *e = (Emitter){.w = {.arena = &f->scratch, .k = k, .help = &f->help}, .ctx = f->ctx};
+    *e = (Emitter){.w = {.arena = &f->scratch, .k = k, .help = &f->help},
+                   .ctx = f->ctx,
+                   .tiles = &f->tiles};
     names_init(&e->w.names, &f->scratch);
     map_init(&e->part_at, &f->scratch);
     e->symbol = names_take(&f->symbols, c_symbol(f->arena, k->name->text));
@@ -46,6 +49,7 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k)
     e->own.need = names_take(&e->w.names, "need");
     e->own.none = names_take(&e->w.names, "none");
     e->own.ws = names_take(&e->w.names, "ws");
+    e->own.isa = names_take(&e->w.names, "isa");
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         if (e->w.buf[b] == NULL) {
             e->w.buf[b] = names_take(&e->w.names, k->bufs.at[b].name->text);
@@ -72,12 +76,11 @@ static void kernel_emit(File *f, const Kernel *k, const char *source)
     Emitter e;
     ArenaMark mark = arena_mark(&f->scratch);
     emitter_init(&e, f, k);
-    Text functions, body, entry;
-    text_init(&functions, &f->scratch);
+    Text body, entry;
+    size_t folds = f->tiles.folds.n;
     text_init(&body, &f->scratch);
     text_init(&entry, &f->scratch);
-    functions.indent_width = body.indent_width = entry.indent_width = 4;
-    e.functions = &functions;
+    body.indent_width = entry.indent_width = 4;
     e.w.out = &body;
     body.indent = 1;
     block_emit(&e, k->body, k->n_body, (WorkspaceTop){e.own.ws, 0});
@@ -85,9 +88,8 @@ static void kernel_emit(File *f, const Kernel *k, const char *source)
     kernel_sizes_emit(&e);
     kernel_entry_emit(&e, &body);
     kernel_info_emit(&e, source);
-    text_put(&f->kernels, functions.at);
     text_put(&f->kernels, entry.at);
-    output_count(f->set, k->name->text, text_str(&functions));
+    output_count(f->set, k->name->text, str_from(f->tiles.folds.at + folds));
     output_count(f->set, k->name->text, text_str(&entry));
     output_workspace(f->set, k->name->text, workspace_bytes(k, true));
     kernel_header_emit(&e, &f->header);
@@ -151,7 +153,8 @@ static const char about_sums[] =
     "type of their accumulator;\n"
     " * vectors and blocks hold partial sums, which are added in order. Products may be "
     "contracted into fused\n"
-    " * multiply-adds where the C compiler is allowed to (-ffp-contract). Integers wrap. */\n";
+    " * multiply-adds: in register tiles unless TDSL_NO_FMA is defined, elsewhere where the C "
+    "compiler is allowed to\n * (-ffp-contract). Integers wrap. */\n";
 
 static void source_text(File *f, Text *out, const char *list)
 {
@@ -163,8 +166,14 @@ static void source_text(File *f, Text *out, const char *list)
                   "defined(__GNUC__)\n"
                   "#define TDSL_HELPER static inline __attribute__((unused))\n#else\n"
                   "#define TDSL_HELPER static inline\n#endif\n");
-    vector_types_emit(&f->help, out);
+    Text tiles;
+    text_init(&tiles, f->arena);
+    tiles.indent_width = 4;
+    tiles_emit(&f->tiles, &tiles); /* says which vectors are used */
+    isa_names_emit(&f->help, out);
     text_put(out, f->help.text.at);
+    text_put(out, tiles.at);
+    isa_tables_emit(&f->tiles, out);
     text_put(out, f->kernels.at);
     text_printf(out, "\nconst tdsl_kernel_info *const %s_kernels[] = {\n%s    NULL,\n};\n",
                 list, f->list.at);
@@ -205,6 +214,7 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     File f = {.ctx = ctx, .arena = a, .set = set};
     arena_init(&f.scratch, &ctx->budget);
     helpers_init(&f.help, a);
+    tiles_init(&f.tiles, a, &f.help);
     names_init(&f.symbols, a);
     text_init(&f.header, a);
     text_init(&f.kernels, a);

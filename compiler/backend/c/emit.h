@@ -6,7 +6,8 @@
  *   emit_entry.c   signatures, checks of sizes, workspace, tables
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
- *   emit_tile.c    register tiles: functions of named vectors, in variants by instruction set
+ *   emit_product.c products: functions of named vectors that all kernels of the file share, by instruction set
+ *   emit_tile.c    other register tiles: the same, of one statement each
  *
  * Names, expressions, lines, loops and helper functions are those of backend/ctext. */
 #ifndef BACKEND_C_EMIT_H
@@ -14,14 +15,33 @@
 
 #include "backend/ctext/ctext.h"
 
+/* A register tile that products share. */
+typedef struct TileShape {
+    DType t;
+    int64_t rows, columns;
+    bool side; /* rows are side by side in their operand */
+} TileShape;
+
+/* The functions of one file that are there once for each instruction set. */
+typedef struct Tiles {
+    Arena *arena;
+    Helpers *help;
+    VEC(TileShape) shapes;
+    uint32_t joins; /* bit 1 << DType: of a tile not all may join */
+    int64_t join_bytes;
+    Text folds, members; /* functions of single statements; as members of the table */
+    VEC(const char *) fold_names;
+} Tiles;
+
 typedef struct Emitter {
     CWriter w;
     Ctx *ctx;
+    Tiles *tiles;
+    bool uses_isa;
     const char *symbol; /* of the kernel */
     struct {
-        const char *bytes, *size, *need, *none, *ws;
+        const char *bytes, *size, *need, *none, *ws, *isa;
     } own;            /* variables of the entry functions */
-    Text *functions;  /* register tiles, printed before the function */
     Sym last_name;    /* the last value announced in a comment */
     uint32_t n_tiles; /* register tiles of the kernel */
     /* register tiles */
@@ -69,6 +89,13 @@ void test_begin(Emitter *e, const DimTest *when);
 void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws);
 void tile_emit(Emitter *e, const Stmt *s);
 
+/* ---- emit_product.c ---- */
+void tiles_init(Tiles *t, Arena *a, Helpers *help);
+void product_emit(Emitter *e, const Stmt *s);
+/* All functions of register tiles, then the tables of them: once every kernel has been printed. */
+void tiles_emit(Tiles *t, Text *out);
+void isa_tables_emit(Tiles *t, Text *out);
+
 /* ---- emit_tile.c ---- */
 /* Does this block, from an ACC buffer of rank >= 1 on, make a register tile? */
 bool is_register_alloc(const Kernel *k, const Stmt *s);
@@ -77,7 +104,14 @@ void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n);
 bool is_unrolled(const Stmt *s);
 void unrolled_emit(Emitter *e, const Stmt *s);
 void acc_declare(Emitter *e, BufRef buf);
-void vector_types_emit(const Helpers *h, Text *out);
+/* As computed with in registers: integers without a sign, which wrap. */
+const char *element_type(DType t);
+/* Lanes of the widest vector of at most `bytes` that fits into `span` lanes, else 1. */
+int64_t vector_part(int64_t bytes, DType t, int64_t span);
+/* "tdsl_f32x16"; noted as used. */
+const char *vector_type(Helpers *h, DType t, int64_t lanes);
+/* The instruction sets that the C compiler is to know, and the vectors that are used. */
+void isa_names_emit(const Helpers *h, Text *out);
 
 /* ---- emit_entry.c: what has no `out` prints to e->out ---- */
 void prototype_emit(Emitter *e, Text *out, bool header);

@@ -463,6 +463,9 @@ void kernel_entry_emit(Emitter *e, const Text *body)
                     "(unsigned char *)workspace + (-(uintptr_t)workspace & %du);",
                     e->own.ws, e->own.none, WORKSPACE_ALIGNMENT - 1);
     }
+    if (e->uses_isa) {
+        line_printf(&e->w, "const tdsl_isa *const %s = tdsl_isa_here();", e->own.isa);
+    }
     out->indent--;
     text_put(out, body->at);
     text_put(out, "    return TDSL_OK;\n}\n");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers and statements; where in the workspace a buffer lies says emit_space.c. */
 #include "backend/c/emit.h"
+#include "backend/c/product.h"
 
 /* ---- buffers ---- */
 
@@ -69,6 +70,10 @@ static void name_comment(Emitter *e, const Stmt *s)
 void tile_emit(Emitter *e, const Stmt *s)
 {
     name_comment(e, s);
+    if (stmt_is_product(s)) {
+        product_emit(e, s);
+        return;
+    }
     if (e->vector_bytes > 0 && is_unrolled(s)) {
         unrolled_emit(e, s);
         return;

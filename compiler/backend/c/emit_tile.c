@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Register tiles. The statements that use an accumulator of rank >= 1 become a function, in which each vector of the
- * accumulator is a variable with a name: arrays and loops would be left to the compiler's vectoriser, which cannot be
- * trusted with them. The function is printed in variants, one per width of vectors and once as plain C for compilers
- * without vectors; the best one the processor has is called. All variants add in the same order. */
+/* Register tiles that are no products (emit_product.c). The statements that use an accumulator of rank >= 1 become a
+ * function, in which each vector of the accumulator is a variable with a name. It is printed once for each width of
+ * vectors that an instruction set has, and once as plain C. */
 #include <string.h>
 
 #include "backend/c/emit.h"
-
-typedef struct Variant {
-    const char *suffix;
-    int64_t bytes; /* of the widest vector; 0: plain C */
-    const char *attribute;
-} Variant;
-
-static const Variant plain_c = {"plain", 0, ""};
-static const Variant any_vectors = {"v16", 16, ""};
-static const Variant wide_vectors = {
-    "v64", 64, "__attribute__((target(\"avx512f,avx512dq,avx512vl,avx512bw,avx2,fma\"))) "};
+#include "backend/c/isa.h"
 
 bool is_register_alloc(const Kernel *k, const Stmt *s)
 {
@@ -26,21 +15,26 @@ bool is_register_alloc(const Kernel *k, const Stmt *s)
 
 /* ---- vectors and their parts ---- */
 
-static const char *element_type(DType t)
+const char *element_type(DType t)
 {
     return t == DTYPE_I32 ? "uint32_t" : t == DTYPE_I64 ? "uint64_t" : c_type(t);
 }
 
-/* Lanes of the part that starts at `at` of `span` lanes: the widest vector that fits, else a single element. */
-static int64_t part_lanes(const Emitter *e, DType t, int64_t at, int64_t span)
+int64_t vector_part(int64_t bytes, DType t, int64_t span)
 {
     int64_t size = dtype_bytes(t);
-    for (int64_t bytes = e->vector_bytes; bytes >= 16; bytes /= 2) {
-        if (bytes / size <= span - at) {
+    for (; bytes >= 16; bytes /= 2) {
+        if (bytes / size <= span) {
             return bytes / size;
         }
     }
     return 1;
+}
+
+/* Lanes of the part that starts at `at` of `span` lanes. */
+static int64_t part_lanes(const Emitter *e, DType t, int64_t at, int64_t span)
+{
+    return vector_part(e->vector_bytes, t, span - at);
 }
 
 static uint32_t log2_of(int64_t n)
@@ -53,32 +47,26 @@ static uint32_t log2_of(int64_t n)
     return k;
 }
 
-/* "tdsl_f32x16"; noted as used. */
-static const char *part_type(Emitter *e, DType t, int64_t lanes)
+const char *vector_type(Helpers *h, DType t, int64_t lanes)
 {
-    if (lanes == 1) {
-        return element_type(t);
-    }
     uint32_t row = t == DTYPE_F32 ? 0 : t == DTYPE_F64 ? 1 : t == DTYPE_I32 ? 2 : 3;
-    e->w.help->vectors |= 1u << (row * 8 + log2_of(lanes));
-    return str_format(e->w.arena, "tdsl_%sx%lld", dtype_name(t), (long long)lanes);
+    h->vectors |= 1u << (row * 8 + log2_of(lanes));
+    return str_format(h->arena, "tdsl_%sx%lld", dtype_name(t), (long long)lanes);
 }
 
-void vector_types_emit(const Helpers *h, Text *out)
+static const char *part_type(Emitter *e, DType t, int64_t lanes)
+{
+    return lanes == 1 ? element_type(t) : vector_type(e->w.help, t, lanes);
+}
+
+static void vector_types_emit(uint32_t vectors, Text *out)
 {
     static const DType types[4] = {DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_I64};
-    if (h->vectors == 0) {
-        return;
-    }
-    text_put(out,
-             "\n#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n#define TDSL_VECTORS 1\n"
-             "#if defined(__x86_64__) && !defined(TDSL_NO_WIDE)\n#define TDSL_WIDE "
-             "1\n#endif\n#endif\n");
     text_put(out, "\n/* Vectors, and the same as they stand in arrays: aligned as their "
                   "elements are. */\n"
-                  "#if defined(TDSL_VECTORS)\n");
+                  "#if !(TDSL_ROWS & TDSL_ISA_plain)\n");
     for (uint32_t bit = 0; bit < 32; bit++) {
-        if ((h->vectors >> bit & 1u) == 0) {
+        if ((vectors >> bit & 1u) == 0) {
             continue;
         }
         DType t = types[bit / 8];
@@ -91,14 +79,61 @@ void vector_types_emit(const Helpers *h, Text *out)
                     "aligned(%lld), may_alias));\n",
                     element_type(t), name, lanes, lanes * size, size);
     }
-    text_put(out, "#if defined(TDSL_WIDE)\n"
-                  "/* Are there 64-byte vectors with all operations used here? */\n"
-                  "static inline int tdsl_has_v64(void)\n{\n"
-                  "    return __builtin_cpu_supports(\"avx512f\") && "
-                  "__builtin_cpu_supports(\"avx512dq\") &&\n"
-                  "           __builtin_cpu_supports(\"avx512vl\") && "
-                  "__builtin_cpu_supports(\"avx512bw\");\n}\n"
-                  "#endif\n#endif\n");
+    text_put(out, "#define TDSL_AT(T, p) (*(const T##_at *)(const void *)(p))\n"
+                  "#define TDSL_TO(T, p) (*(T##_at *)(void *)(p))\n#endif\n");
+}
+
+static const char about_rows[] =
+    "\n/* Functions of register tiles are there for each of these instruction sets that the "
+    "compiler "
+    "has, and what the\n"
+    " * processor has is found at the first call; TDSL_ISA (-DTDSL_ISA=avx2) takes one "
+    "without asking. */\n";
+
+/* `optimize` and the pragma say it to compilers that do not contract, or not across statements, by themselves. */
+static const char about_tiles[] =
+    "#define TDSL_PASTE_(x, y) x##y\n#define TDSL_PASTE(x, y) TDSL_PASTE_(x, y)\n"
+    "#if !defined(TDSL_ISA)\n#if !defined(__GNUC__)\n#define TDSL_ISA plain\n"
+    "#elif defined(__aarch64__)\n#define TDSL_ISA neon\n"
+    "#elif !defined(__x86_64__)\n#define TDSL_ISA vectors\n#endif\n#endif\n"
+    "#if defined(TDSL_ISA)\n#define TDSL_ROWS TDSL_PASTE(TDSL_ISA_, TDSL_ISA)\n#else\n"
+    "#define TDSL_ROWS (TDSL_ISA_vectors | TDSL_ISA_avx2 | TDSL_ISA_avx512)\n#endif\n"
+    "#if TDSL_ROWS == 0\n#error \"TDSL_ISA is none of plain, vectors, neon, avx2, avx512\"\n"
+    "#endif\n"
+    "\n/* Products in them are fused multiply-adds where there are any, whatever -std and "
+    "-ffp-contract say, but\n * not with TDSL_NO_FMA. */\n"
+    "#if defined(TDSL_NO_FMA)\n#define TDSL_FP_CONTRACT off\n#else\n"
+    "#define TDSL_FP_CONTRACT fast\n#endif\n"
+    "#define TDSL_TEXT_(x) #x\n#define TDSL_TEXT(x) TDSL_TEXT_(x)\n"
+    "#if defined(__clang__)\n#define TDSL_TILE\n"
+    "#define TDSL_CONTRACT _Pragma(TDSL_TEXT(clang fp contract(TDSL_FP_CONTRACT)))\n"
+    "#elif defined(__GNUC__)\n"
+    "#define TDSL_TILE __attribute__((optimize(TDSL_TEXT(fp-contract=TDSL_FP_CONTRACT))))\n"
+    "#define TDSL_CONTRACT\n#else\n#define TDSL_TILE\n#define TDSL_CONTRACT\n#endif\n";
+
+void isa_names_emit(const Helpers *h, Text *out)
+{
+    if (h->vectors == 0) {
+        return;
+    }
+    text_put(out, about_rows);
+    for (uint32_t r = 0; r < ISA_COUNT; r++) {
+        text_printf(out, "#define TDSL_ISA_%s %u\n", isa_table[r].name, 1u << r);
+    }
+    text_put(out, about_tiles);
+    for (uint32_t r = 0; r < ISA_COUNT; r++) {
+        text_printf(out,
+                    isa_table[r].attribute[0] != '\0'
+                        ? "#define TDSL_FOR_%s TDSL_TILE \\\n    %s\n"
+                        : "#define TDSL_FOR_%s TDSL_TILE%s\n",
+                    isa_table[r].name, isa_table[r].attribute);
+    }
+    text_put(out, "\n/* A register tile: c[r, v], or c[r, v] + what is there, = the sum over k "
+                  "of a[k, r] * b[k, v]. */\n"
+                  "#define TDSL_TILE_OF(T) int64_t n, const T *TDSL_RESTRICT a, int64_t sak, "
+                  "int64_t sar, \\\n    const T *TDSL_RESTRICT b, int64_t sbk, T "
+                  "*TDSL_RESTRICT c, int64_t scr, int add\n");
+    vector_types_emit(h->vectors, out);
 }
 
 /* ---- one statement, unrolled ---- */
@@ -218,8 +253,7 @@ static PartText part_load(Emitter *e, const Unrolled *u, const Expr *x)
     const char *element = element_text(&e->w, x->buf, at);
     if (vector) {
         const char *part = part_type(e, x->dtype, u->lanes);
-        const char *text =
-            str_format(e->w.arena, "*(const %s_at *)(const void *)&%s", part, element);
+        const char *text = str_format(e->w.arena, "TDSL_AT(%s, &%s)", part, element);
         return (PartText){{loaded(e, part, text), BIND_ATOM}, true};
     }
     bool cast = dtype_is_int(x->dtype);
@@ -287,8 +321,7 @@ static const char *part_target(Emitter *e, const Unrolled *u)
     if (u->lanes == 1) {
         return element;
     }
-    return str_format(e->w.arena, "*(%s_at *)(void *)&%s", part_type(e, u->t, u->lanes),
-                      element);
+    return str_format(e->w.arena, "TDSL_TO(%s, &%s)", part_type(e, u->t, u->lanes), element);
 }
 
 /* Adds the part's assignment to `row`; what it loads is printed at once. */
@@ -512,52 +545,50 @@ static const char *free_text(const Free *f, bool types)
 
 /* ---- the functions ---- */
 
-static void variant_emit(Emitter *e, const Variant *v, const char *name, const char *parameters,
-                         Stmt *const *body, uint32_t n)
+/* For vectors of at most so many bytes; `rows`: whose they are. */
+static void variant_emit(Emitter *e, const Isa *isa, const char *rows, const char *name,
+                         const char *parameters, Stmt *const *body, uint32_t n)
 {
-    Text *outer = e->w.out;
+    Text *outer = e->w.out, *out = &e->tiles->folds;
     int64_t bytes = e->vector_bytes;
-    e->w.out = e->functions;
-    e->vector_bytes = v->bytes;
-    text_put(e->w.out, "\n");
-    line_printf(&e->w, "%sstatic void %s%s_%s(%s)", v->attribute, name, v->suffix, e->symbol,
-                parameters);
-    text_put(e->w.out, "{\n");
-    e->w.out->indent++;
+    e->w.out = out;
+    e->vector_bytes = isa->vector_bytes;
+    text_printf(out, "\n#if TDSL_ROWS & (%s)\n", rows);
+    line_printf(&e->w, "TDSL_FOR_%s static void %s_%lld(%s)", isa->name, name,
+                (long long)isa->vector_bytes, parameters);
+    text_put(out, "{\n");
+    out->indent++;
+    line_put(out, "TDSL_CONTRACT");
     e->in_tile = true;
     e->last_name = NULL;
     block_emit(e, body, n, (WorkspaceTop){NULL, 0});
     e->in_tile = false;
     e->last_name = NULL;
-    e->w.out->indent--;
-    text_put(e->w.out, "}\n");
+    out->indent--;
+    text_put(out, "}\n#endif\n");
     e->w.out = outer;
     e->vector_bytes = bytes;
 }
 
-static void dispatch_emit(Emitter *e, const char *name, const char *parameters,
-                          const char *arguments)
+/* Once for each width of vectors: rows that have the same share it. */
+static void variants_emit(Emitter *e, const char *name, const char *parameters,
+                          Stmt *const *body, uint32_t n)
 {
-    Text *outer = e->w.out;
-    e->w.out = e->functions;
-    text_put(e->w.out, "\n");
-    line_printf(&e->w, "static void %s_%s(%s)", name, e->symbol, parameters);
-    text_put(e->w.out, "{\n");
-    e->w.out->indent++;
-    directive_put(e->w.out, "#if defined(TDSL_WIDE)");
-    line_printf(&e->w, "if (tdsl_has_v64()) {");
-    line_printf(&e->w, "    %s%s_%s(%s);", name, wide_vectors.suffix, e->symbol, arguments);
-    line_printf(&e->w, "    return;");
-    line_printf(&e->w, "}");
-    directive_put(e->w.out, "#endif");
-    directive_put(e->w.out, "#if defined(TDSL_VECTORS)");
-    line_printf(&e->w, "%s%s_%s(%s);", name, any_vectors.suffix, e->symbol, arguments);
-    directive_put(e->w.out, "#else");
-    line_printf(&e->w, "%s%s_%s(%s);", name, plain_c.suffix, e->symbol, arguments);
-    directive_put(e->w.out, "#endif");
-    e->w.out->indent--;
-    text_put(e->w.out, "}\n");
-    e->w.out = outer;
+    for (uint32_t r = 0; r < ISA_COUNT; r++) {
+        Text rows;
+        text_init(&rows, e->w.arena);
+        bool first = true;
+        for (uint32_t q = 0; q < ISA_COUNT; q++) {
+            if (isa_table[q].vector_bytes == isa_table[r].vector_bytes) {
+                first &= q >= r;
+                text_printf(&rows, rows.n > 0 ? " | TDSL_ISA_%s" : "TDSL_ISA_%s",
+                            isa_table[q].name);
+            }
+        }
+        if (first) {
+            variant_emit(e, &isa_table[r], rows.at, name, parameters, body, n);
+        }
+    }
 }
 
 void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
@@ -571,15 +602,12 @@ void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n)
     f.own = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
     f.written = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
     free_block(&f, body, n);
-    const char *name = str_format(e->w.arena, "tdsl_tile%u", ++e->n_tiles);
+    const char *name = str_format(e->tiles->arena, "tdsl_tile%u_%s", ++e->n_tiles, e->symbol);
     const char *parameters = free_text(&f, true), *arguments = free_text(&f, false);
-    text_put(e->functions, "\n#if defined(TDSL_VECTORS)\n");
-    variant_emit(e, &any_vectors, name, parameters, body, n);
-    text_put(e->functions, "\n#if defined(TDSL_WIDE)\n");
-    variant_emit(e, &wide_vectors, name, parameters, body, n);
-    text_put(e->functions, "#endif\n#else\n");
-    variant_emit(e, &plain_c, name, parameters, body, n);
-    text_put(e->functions, "#endif\n");
-    dispatch_emit(e, name, parameters, arguments);
-    line_printf(&e->w, "%s_%s(%s);", name, e->symbol, arguments);
+    variants_emit(e, name, parameters, body, n);
+    vec_push(e->tiles->arena, &e->tiles->fold_names, name);
+    text_printf(&e->tiles->members, "    void (*%s)(%s);\n", name + strlen("tdsl_"),
+                parameters);
+    line_printf(&e->w, "%s->%s(%s);", e->own.isa, name + strlen("tdsl_"), arguments);
+    e->uses_isa = true;
 }

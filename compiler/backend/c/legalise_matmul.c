@@ -2,8 +2,8 @@
 /* A sum of products of two operands that says how it is cut (target/blocking.h): that becomes
  * loops. What is packed is copied block by block into panels as wide as the register tile, in the
  * order in which they are then read and padded with zeros at the edges, so that there is one
- * register tile, always full, whatever the strides, types and extents of the operands are; edges
- * are cut where its result joins the destination:
+ * register tile, always full, whatever the strides, types and extents of the operands are; what
+ * is padding joins nothing:
  *
  *     for each batch, each further summed index
  *       for k by KC
@@ -11,7 +11,7 @@
  *           for j by NC:  pack B[KC x NC]
  *             for each further row
  *               for i by MR:  pack A[MR x KC]
- *                 for j by NR:  c[MR x NR] = sum over k of a[k,i] * b[k,j];  dst += c
+ *                 for j by NR:  dst[MR x NR] += sum over k of a[k,i] * b[k,j]  (product.h)
  *
  * Where nothing is packed both operands are read where they are; that needs known extents. */
 #include "backend/c/legalise.h"
@@ -95,7 +95,6 @@ static const char *packed_problem(const Matmul *m)
 static const char *direct_problem(const Matmul *m)
 {
     const Expr *b = m->x[BLOCK_COLUMNS];
-    const ContractionTiles *most = &m->l->machine->tile;
     if (m->x[BLOCK_ROWS]->kind != EXPR_LOAD || b->kind != EXPR_LOAD ||
         !range_is_exact(index_range(m, BLOCK_ROWS)) ||
         !range_is_exact(index_range(m, BLOCK_COLUMNS))) {
@@ -105,9 +104,7 @@ static const char *direct_problem(const Matmul *m)
         !access_is_unit(m->l->k, b->buf, b->at, index_var(m, m->index[BLOCK_COLUMNS]))) {
         return "packs what has its columns not side by side";
     }
-    return m->b->n_levels != 2 || m->tile[BLOCK_ROWS] > most->bytes / most->line
-               ? "has two levels where nothing is packed, of at most eight rows"
-               : NULL;
+    return m->b->n_levels != 2 ? "has two levels where nothing is packed" : NULL;
 }
 
 /* ---- doing ---- */
@@ -120,11 +117,6 @@ static void further_loops(Matmul *m, BlockRole role)
         VarRef v = loop_open(m->l, "x", m->s->index[index].range, 1, FOR_ALL);
         m->subst[m->n_subst++] = (Subst){index_var(m, index), affine_var(m->l->arena, v)};
     }
-}
-
-static void add_subst(Matmul *m, uint32_t i, Affine by)
-{
-    m->subst[m->n_subst++] = (Subst){index_var(m, i), by};
 }
 
 /* The factor with the loops' variables in place, converted to the type of the sum. */
@@ -172,60 +164,46 @@ static void pack_panel(Matmul *m, const Side *side, Affine start, const Range *l
     tile_add(l, 2, index, side->buf, at, OP_COPY, factor_at(m, side->x));
 }
 
-/* dst[row i, column j] += e[i - i0, j - j0] within the limits. */
-static void join_tile(Matmul *m, BufRef e, Affine i0, Affine j0, const Range *rows,
-                      const Range *columns)
+/* Where sums are not cut shorter, blocks of so many join the destination one after the other: registers hold one
+ * sum each. */
+#define SUM_MOST  512
+#define SUM_BLOCK 256
+
+/* Opens a loop over blocks of a long sum; else there is one block. */
+static Range sum_block(Matmul *m, Range sum)
 {
-    Legaliser *l = m->l;
-    uint32_t rank = l->k->bufs.at[m->s->dst].rank, mark = m->n_subst;
-    int64_t nr = m->tile[BLOCK_COLUMNS];
-    VarRef iv = index_var(m, m->index[BLOCK_ROWS]), jv = index_var(m, m->index[BLOCK_COLUMNS]);
-    Range ri = range_at(i0, m->tile[BLOCK_ROWS], rows), rj = range_at(j0, nr, columns);
-    Affine at[2] = {var_minus(l, iv, i0), var_minus(l, jv, j0)};
-    TileIndex index[2] = {index_of(iv, ri, MODE_LOOP), index_of(jv, rj, MODE_LOOP)};
-    const Affine *dst = access_subst(l, rank, m->s->at, m->subst, m->n_subst);
-    if (!m->unit_dst) {
-        tile_add(l, 2, index, m->s->dst, dst, OP_SUM, load_at(l, e, 2, at));
-        return;
+    if (range_most(sum) <= SUM_MOST) {
+        return sum;
     }
-    Affine i = affine_var(l->arena, loop_open(l, "row", ri, 1, FOR_ALL));
-    add_subst(m, m->index[BLOCK_ROWS], i);
-    at[0] = affine_minus(l, i, i0);
-    for (int part = 0; part < (columns->clipped ? 2 : 1); part++) {
-        Affine j =
-            affine_var(l->arena, loop_open(l, "col", rj, nr, part == 0 ? FOR_FULL : FOR_REST));
-        at[1] = var_minus(l, jv, j0);
-        Range inner = part == 0 ? (Range){.start = j, .span = nr, .limit = dim_fixed(0)}
-                                : range_at(j, nr, columns);
-        index[1] = index_of(jv, inner, part == 0 ? MODE_VECTOR : MODE_LOOP);
-        dst = access_subst(l, rank, m->s->at, m->subst, m->n_subst);
-        tile_add(l, 1, index + 1, m->s->dst, dst, OP_SUM, load_at(l, e, 2, at));
-        loop_close(l);
-    }
-    m->n_subst = mark;
-    loop_close(l);
+    int64_t step =
+        sum.clipped || sum.span == 0 ? SUM_BLOCK : divisor_at_most(sum.span, SUM_BLOCK);
+    VarRef v = loop_open(m->l, "kb", sum, step, FOR_ALL);
+    return range_at(affine_var(m->l->arena, v), step, &sum);
 }
 
-/* e = the sum over one block of k, from panels. */
-static BufRef register_tile(Matmul *m, const Side *a, const Side *b, Range krange)
+/* dst[row, column] += sum of a * b, for a register tile. */
+static void product(Matmul *m, const Range range[3], const Expr *a, const Expr *b)
 {
     Legaliser *l = m->l;
-    int64_t extent[2] = {m->tile[BLOCK_ROWS], m->tile[BLOCK_COLUMNS]};
-    VarRef iv = local_var(l, "u"), jv = local_var(l, "v");
-    TileIndex index[2] = {index_of(iv, range_const(extent[0]), MODE_UNROLL),
-                          index_of(jv, range_const(extent[1]), MODE_VECTOR)};
-    Affine at[2] = {affine_var(l->arena, iv), affine_var(l->arena, jv)};
-    BufRef c = buffer_alloc(l, "c", m->t, SPACE_ACC, 2, extent);
-    BufRef e = buffer_alloc(l, "e", m->t, SPACE_TILE, 2, extent);
-    tile_add(l, 2, index, c, at, OP_COPY, expr_const(l->arena, number_int(m->t, 0)));
-    VarRef kv = loop_open(l, "kk", krange, 1, FOR_ALL);
-    Affine at_a[2] = {affine_add(l->arena, a->row, 1, var_minus(l, kv, a->kbase)), at[0]};
-    Affine at_b[2] = {affine_add(l->arena, b->row, 1, var_minus(l, kv, b->kbase)), at[1]};
-    const Expr *pair[2] = {load_at(l, a->buf, 2, at_a), load_at(l, b->buf, 2, at_b)};
-    tile_add(l, 2, index, c, at, OP_SUM, expr_op(l->arena, OP_MUL, m->t, 2, pair));
-    loop_close(l);
-    tile_add(l, 2, index, e, at, OP_COPY, load_at(l, c, 2, at));
-    return e;
+    uint32_t rank = l->k->bufs.at[m->s->dst].rank;
+    static const IndexMode mode[3] = {MODE_UNROLL, MODE_VECTOR, MODE_LOOP};
+    TileIndex index[3];
+    for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
+        index[r] = index_of(index_var(m, m->index[r]), range[r], mode[r]);
+    }
+    const Expr *pair[2] = {a, b};
+    tile_add(l, 3, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
+             OP_SUM, expr_op(l->arena, OP_MUL, m->t, 2, pair));
+}
+
+/* panel[row + (k - base), c - start] */
+static const Expr *panel_load(Matmul *m, BlockRole r, const Side *side, Affine start)
+{
+    Legaliser *l = m->l;
+    VarRef kv = index_var(m, m->index[BLOCK_SUM]);
+    Affine at[2] = {affine_add(l->arena, side->row, 1, var_minus(l, kv, side->kbase)),
+                    var_minus(l, index_var(m, m->index[r]), start)};
+    return load_at(l, side->buf, 2, at);
 }
 
 /* Where the loops over levels stand: the block of each role that is open. */
@@ -289,6 +267,19 @@ static void pack(Matmul *m, Open *o, BlockRole r, const Affine *single)
     }
 }
 
+/* Without a limit where levels of the role cut it evenly. */
+static Range whole_range(const Matmul *m, BlockRole r)
+{
+    Range x = index_range(m, r);
+    int64_t most = range_most(x);
+    bool even = range_is_exact(x) && most > 0;
+    for (uint32_t i = 0; i < m->b->n_levels; i++) {
+        const BlockLevel *level = &m->b->level[i];
+        even &= level->role != r || most % level->tile == 0;
+    }
+    return even ? (Range){.start = x.start, .span = most, .limit = dim_fixed(0)} : x;
+}
+
 /* Is something packed before the sum is cut? */
 static bool packs_whole_sums(const Blocking *b)
 {
@@ -310,7 +301,7 @@ static void packed_emit(Matmul *m)
     further_loops(m, BLOCK_BATCH);
     further_loops(m, BLOCK_SUM);
     for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
-        o.range[r] = index_range(m, r);
+        o.range[r] = r == BLOCK_SUM ? index_range(m, r) : whole_range(m, r);
         o.base[r] = o.range[r].start;
     }
     if (packs_whole_sums(b)) {
@@ -337,33 +328,12 @@ static void packed_emit(Matmul *m)
         side->row = affine_add(l->arena, affine_const(0), side->most_k / side->width,
                                affine_minus(l, tile[r], side->base));
     }
-    BufRef e =
-        register_tile(m, &o.side[BLOCK_ROWS], &o.side[BLOCK_COLUMNS], o.range[BLOCK_SUM]);
-    join_tile(m, e, tile[BLOCK_ROWS], tile[BLOCK_COLUMNS], &o.range[BLOCK_ROWS],
-              &o.range[BLOCK_COLUMNS]);
-}
-
-/* One register tile of a direct product: `rows` by `columns` from known positions. */
-static void direct_tile(Matmul *m, Affine i0, int64_t rows, Affine j0, int64_t columns)
-{
-    Legaliser *l = m->l;
-    int64_t extent[2] = {rows, columns};
-    VarRef iv = index_var(m, m->index[BLOCK_ROWS]), jv = index_var(m, m->index[BLOCK_COLUMNS]);
-    Range clip = {.clipped = false};
-    TileIndex index[2] = {index_of(iv, range_at(i0, rows, &clip), MODE_UNROLL),
-                          index_of(jv, range_at(j0, columns, &clip), MODE_VECTOR)};
-    Affine at[2] = {var_minus(l, iv, i0), var_minus(l, jv, j0)};
-    BufRef c = buffer_alloc(l, "c", m->t, SPACE_ACC, 2, extent);
-    tile_add(l, 2, index, c, at, OP_COPY, expr_const(l->arena, number_int(m->t, 0)));
-    VarRef kv = loop_open(l, "kk", index_range(m, BLOCK_SUM), 1, FOR_ALL);
-    add_subst(m, m->index[BLOCK_SUM], affine_var(l->arena, kv));
-    const Expr *pair[2] = {factor_at(m, m->x[BLOCK_ROWS]), factor_at(m, m->x[BLOCK_COLUMNS])};
-    tile_add(l, 2, index, c, at, OP_SUM, expr_op(l->arena, OP_MUL, m->t, 2, pair));
-    m->n_subst--;
-    loop_close(l);
-    uint32_t rank = l->k->bufs.at[m->s->dst].rank;
-    tile_add(l, 2, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-             OP_SUM, load_at(l, c, 2, at));
+    const Range range[3] = {
+        range_at(tile[BLOCK_ROWS], m->tile[BLOCK_ROWS], &o.range[BLOCK_ROWS]),
+        range_at(tile[BLOCK_COLUMNS], m->tile[BLOCK_COLUMNS], &o.range[BLOCK_COLUMNS]),
+        sum_block(m, o.range[BLOCK_SUM])};
+    product(m, range, panel_load(m, BLOCK_ROWS, &o.side[BLOCK_ROWS], tile[BLOCK_ROWS]),
+            panel_load(m, BLOCK_COLUMNS, &o.side[BLOCK_COLUMNS], tile[BLOCK_COLUMNS]));
 }
 
 /* Loops over full tiles of an exact range, then what is left: at most two rounds. */
@@ -395,10 +365,12 @@ static void direct_emit(Matmul *m)
     uint32_t n[SIDES];
     Affine at[SIDES];
     int64_t size[SIDES];
+    Range uncut = {.clipped = false};
     further_loops(m, BLOCK_BATCH);
     further_loops(m, BLOCK_SUM);
     further_loops(m, BLOCK_ROWS);
     further_loops(m, BLOCK_COLUMNS);
+    Range sum = sum_block(m, index_range(m, BLOCK_SUM));
     for (BlockRole r = 0; r < SIDES; r++) {
         n[r] = cut_range(l, index_range(m, r), m->tile[r], cut[r]);
     }
@@ -412,8 +384,11 @@ static void direct_emit(Matmul *m)
             size[inner] = y->step;
             at[inner] = affine_var(l->arena, loop_open(l, inner == BLOCK_ROWS ? "i" : "j",
                                                        y->range, y->step, FOR_FULL));
-            direct_tile(m, at[BLOCK_ROWS], size[BLOCK_ROWS], at[BLOCK_COLUMNS],
-                        size[BLOCK_COLUMNS]);
+            const Range range[3] = {range_at(at[BLOCK_ROWS], size[BLOCK_ROWS], &uncut),
+                                    range_at(at[BLOCK_COLUMNS], size[BLOCK_COLUMNS], &uncut),
+                                    sum};
+            product(m, range, factor_at(m, m->x[BLOCK_ROWS]),
+                    factor_at(m, m->x[BLOCK_COLUMNS]));
             loop_close(l);
         }
         loop_close(l);

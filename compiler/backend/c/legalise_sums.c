@@ -16,6 +16,7 @@
  * What decides is how often a loop runs at most, and for results of many elements, whose blocks
  * take memory, how often it is planned to run. Integers need none of this. */
 #include "backend/c/legalise.h"
+#include "backend/c/product.h"
 
 #define STEP_MOST ((int64_t)1 << 32)
 
@@ -223,8 +224,11 @@ static void scan_block(Scan *c, Stmt *const *body, uint32_t n)
             break;
         case STMT_TILE:
             for (uint32_t x = 0; x < s->n_index; x++) {
-                vec_push(c->l->arena, &c->inner,
-                         ((Inner){s->index[x].var, s->index[x].range, 1, FOR_ALL}));
+                /* registers add up a product's sum: that is one number */
+                bool one = stmt_is_product(s) && s->index[x].mode == MODE_LOOP;
+                vec_push(
+                    c->l->arena, &c->inner,
+                    ((Inner){s->index[x].var, s->index[x].range, 1, one ? FOR_REST : FOR_ALL}));
             }
             expr_mark_loads(s->value, c->refused);
             if (s->fold == OP_SUM && is_rounded(c->l->k->bufs.at[s->dst].dtype)) {

@@ -4,6 +4,7 @@
  * must accept. A LEGAL kernel may come from a file, so each rule ends in a diagnostic. */
 #include "backend/c/c.h"
 #include "backend/c/legalise.h"
+#include "backend/c/product.h"
 #include "loop/affine.h"
 
 #define MOST_DEPTH       120 /* blocks in blocks: C11 asks for 127 */
@@ -170,8 +171,23 @@ static bool check_expr(const Check *c, const Stmt *s, bool unrolled)
     return x == NULL;
 }
 
+static bool check_product(const Check *c, const Stmt *s)
+{
+    Product p;
+    const char *problem = c->in_tile ? "too much is unrolled" : product_of(c->k, s, &p);
+    if (problem != NULL) {
+        return refuse(c, s, problem);
+    }
+    int64_t count = sat_mul(p.row->range.span, p.column->range.span);
+    return sat_mul(count, dtype_bytes(p.t)) <= MOST_ACC_BYTES ||
+           refuse(c, s, "a product that does not fit registers");
+}
+
 static bool check_tile(const Check *c, const Stmt *s)
 {
+    if (stmt_is_product(s)) {
+        return check_product(c, s);
+    }
     int64_t count = 1;
     uint32_t n_loops = 0, n_vectors = 0;
     for (uint32_t i = 0; i < s->n_index; i++) {

@@ -66,6 +66,8 @@ const char *range_lo(const CWriter *e, Range r);
 const char *range_hi(CWriter *e, Range r);
 /* The position of buf[at] counted in elements: "(i - m) * x + k". */
 const char *offset_text(const CWriter *e, BufRef buf, const Affine *at);
+/* How many elements further it is for the next value of v. */
+const char *stride_text(const CWriter *e, BufRef buf, const Affine *at, VarRef v);
 /* The element itself, fit to be read (converted) or assigned (raw). */
 const char *element_text(const CWriter *e, BufRef buf, const Affine *at);
 const char *number_text(CWriter *e, Number n);

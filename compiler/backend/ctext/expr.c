@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/ctext/ctext.h"
+#include "loop/affine.h"
 
 #define TEXT_MAX 90 /* characters of an operand before it becomes a temporary */
 
@@ -149,6 +150,31 @@ const char *offset_text(const CWriter *e, BufRef buf, const Affine *at)
             text_printf(&t, strchr(open, ' ') != NULL ? " * (%s)" : " * %s", open);
         } else if (fixed != 1) {
             text_printf(&t, " * %lld", (long long)fixed);
+        }
+    }
+    if (constant != 0 || t.n == 0) {
+        text_printf(&t, t.n == 0 ? "%lld" : " + %lld", (long long)constant);
+    }
+    return t.at;
+}
+
+const char *stride_text(const CWriter *e, BufRef buf, const Affine *at, VarRef v)
+{
+    const Buffer *b = &e->k->bufs.at[buf];
+    Text t;
+    text_init(&t, e->arena);
+    int64_t constant = 0;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        const char *open = NULL;
+        int64_t fixed = sat_mul(stride_of(e, b, d, &open), affine_coef(at[d], v));
+        if (open[0] == '\0') {
+            constant = sat_add(constant, fixed);
+        } else if (fixed != 0) {
+            text_put(&t, t.n == 0 ? "" : " + ");
+            if (fixed != 1) {
+                text_printf(&t, "%lld * ", (long long)fixed);
+            }
+            text_put(&t, open);
         }
     }
     if (constant != 0 || t.n == 0) {

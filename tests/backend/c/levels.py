@@ -34,7 +34,7 @@ REFUSED = [  # levels, a part of the message
     ("rows 8", "levels are of rows and columns at least"),
     ("rows 8 pack, columns 12, columns 5 pack", "cut again only into equal, smaller ones"),
     ("rows 0 pack, columns 8 pack", "cut again only into equal, smaller ones"),
-    ("rows 16, columns 16", "at most eight rows"),
+    ("rows 13, columns 16", "has no registers for so large a tile"),
     ("sum 900000000000, rows 8 pack, columns 32 pack, rows 4, columns 8", None),
     ("sum 4 pack, rows 8, columns 32", "rows and columns are packed"),
 ]
@@ -66,8 +66,8 @@ def levels(rng, size, sum_first):
     """Any order of levels that C has: panels have as many rows as the sum that is left to them, which must be known."""
     if rng.random() < 0.1:
         return ""
-    mr = rng.randint(1, 16)
-    nr = rng.randint(1, min(128, 1024 // mr) // size)
+    mr = rng.randint(1, 12)
+    nr = rng.randint(1, 128 // size)
     place = {}
     for role, tile in (("rows", mr), ("columns", nr)):
         tiles = [tile]

@@ -349,7 +349,34 @@ static void library_run(Suite *s, const char *library, const char *compiler)
     assert_int_equal(dlclose(handle), 0);
 }
 
-void suite_finish(Suite *s)
+/* Has this machine what C for `isa` needs? Else the vectors are there all the same, as the compiler makes them. */
+static const char *isa_flags(const char *isa, char *text, size_t size)
+{
+    bool there = true;
+#if defined(__x86_64__)
+    there = strcmp(isa, "avx512") == 0
+                ? __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")
+                : strcmp(isa, "avx2") != 0 ||
+                      (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+#endif
+    (void)snprintf(text, size, "-O1 -DTDSL_ISA=%s %s", isa, there ? "" : ANY_MACHINE);
+    return text;
+}
+
+/* The kernels' C is in the folder: compiled with these flags it gives the right numbers. */
+static void compiler_run(Suite *s, uint32_t number, const char *compiler, const char *flags,
+                         const char *what, Str c, Str h)
+{
+    char library[600], name[64];
+    (void)snprintf(name, sizeof name, "%s%u", s->name, number);
+    if (compile_text(compiler, flags, c, h, name, library, sizeof library) != 0) {
+        fail_msg("%s does not like %s/tests/c-%s/kernels.c", what, TDSL_BINARY_DIR, name);
+    }
+    library_run(s, library, what);
+}
+
+static void suite_compile(Suite *s, bool all)
 {
     Str c, h;
     emit_module(&s->ctx, &s->legal, true, &c, &h);
@@ -366,8 +393,8 @@ void suite_finish(Suite *s)
     } rows[] = {
         {false, true, "gcc", "-O2 -Wstack-usage=4096", "gcc"},
         {false, true, "clang", "-O1", "clang"},
-        {true, true, "gcc", "-O0 -DTDSL_NO_VECTORS", "gcc without vectors"},
-        {false, true, "gcc", "-O0 -DTDSL_NO_WIDE", "gcc with narrow vectors"},
+        {true, true, "gcc", "-O0 -DTDSL_ISA=plain", "gcc without vectors"},
+        {false, true, "gcc", "-O0 -DTDSL_ISA=vectors", "gcc with narrow vectors"},
         {false, true, "gcc", ANY_MACHINE " -O1", "gcc with 64-byte vectors on any machine"},
         {false, true, "clang", ANY_MACHINE " -O1", "clang with 64-byte vectors on any machine"},
         {true, false, "gcc", "-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all",
@@ -377,15 +404,26 @@ void suite_finish(Suite *s)
         if (sanitized ? !rows[i].sanitized : !rows[i].plain) {
             continue;
         }
-        char library[600], name[64];
-        (void)snprintf(name, sizeof name, "%s%zu", s->name, i);
-        if (compile_text(rows[i].compiler, rows[i].flags, c, h, name, library,
-                         sizeof library) != 0) {
-            fail_msg("%s does not like %s/tests/c-%s/kernels.c", rows[i].what, TDSL_BINARY_DIR,
-                     name);
-        }
-        library_run(s, library, rows[i].what);
+        compiler_run(s, (uint32_t)i, rows[i].compiler, rows[i].flags, rows[i].what, c, h);
+    }
+    static const char *const isas[] = {"plain", "vectors", "neon", "avx2", "avx512"};
+    for (uint32_t i = 0; i < 10 && all && !sanitized; i++) {
+        char flags[200], what[64];
+        const char *compiler = i % 2 == 0 ? "gcc" : "clang";
+        (void)snprintf(what, sizeof what, "%s for %s", compiler, isas[i / 2]);
+        compiler_run(s, 20 + i, compiler, isa_flags(isas[i / 2], flags, sizeof flags), what, c,
+                     h);
     }
     ctx_release(&s->ctx);
     free(s);
+}
+
+void suite_finish(Suite *s)
+{
+    suite_compile(s, false);
+}
+
+void suite_finish_all(Suite *s)
+{
+    suite_compile(s, true);
 }

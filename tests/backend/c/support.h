@@ -27,6 +27,8 @@ void suite_run(Suite *s, CaseId id, const int64_t *dims);
 void suite_run_in(Suite *s, CaseId id, const int64_t *dims, int64_t workspace);
 /* Compiles with gcc and clang and runs everything. */
 void suite_finish(Suite *s);
+/* The same, with every instruction set. */
+void suite_finish_all(Suite *s);
 
 /* ---- for single kernels ---- */
 KernelModule *read_module(Ctx *ctx, const char *text);

@@ -68,7 +68,7 @@ static void nothing_is_warned_of_at_any_level(void **state)
     emit_module(&ctx, m, true, &c, &h);
     static const char *const compilers[] = {"gcc", "clang"};
     static const char *const levels[] = {"-O0", "-O3", "-O2 -std=gnu17", "-O2 -march=native",
-                                         "-O3 -DTDSL_NO_VECTORS"};
+                                         "-O3 -DTDSL_ISA=plain"};
     char library[600];
     for (size_t k = 0; k < 2; k++) {
         for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {

@@ -9,7 +9,7 @@ static const DType all_types[] = {DTYPE_F64, DTYPE_F32, DTYPE_I32,
                                   DTYPE_I64, DTYPE_C64, DTYPE_C128};
 #define N_TYPES (sizeof all_types / sizeof *all_types)
 
-/* Extents around the tile of 8 rows, 32 columns and blocks of 256. */
+/* Extents around the tile of 12 rows, 32 columns and blocks of 256. */
 static const int64_t triples[][3] = {
     {0, 3, 4},  {3, 0, 4},   {3, 4, 0},    {0, 0, 0},   {1, 1, 1},    {2, 3, 5},
     {7, 5, 31}, {8, 8, 32},  {9, 1, 33},   {17, 2, 65}, {16, 16, 64}, {1, 40, 33},

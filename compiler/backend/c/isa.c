@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of the table, and how one covers a tile. */
+#include "backend/c/isa.h"
+
+#include <stddef.h>
+
+const Isa isa_table[ISA_COUNT] = {
+    {"plain", 0, 0, "", NULL},
+    {"vectors", 16, 16, "", NULL},
+    {"neon", 16, 32, "", NULL},
+    {"avx2", 32, 16, "__attribute__((target(\"avx2,fma\")))",
+     "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")"},
+    {"avx512", 64, 32,
+     "__attribute__((target(\"avx512f,avx512dq,avx512vl,avx512bw,avx2,fma\")))",
+     "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") && "
+     "__builtin_cpu_supports(\"avx512vl\") && __builtin_cpu_supports(\"avx512bw\") && "
+     "__builtin_cpu_supports(\"fma\")"},
+};
+
+/* Vectors of a group of columns, where not all fit: two hide the time that a load takes. */
+#define GROUP 2
+/* Registers beside sums and the columns' operand: an element of the rows' operand, and what compilers need to move. */
+#define SPARE 2
+
+IsaCover isa_cover(const Isa *isa, int64_t rows, int64_t vectors)
+{
+    if (isa->vector_bytes == 0 || (rows + 1) * vectors + 1 <= isa->registers) {
+        return (IsaCover){rows, vectors};
+    }
+    int64_t group = vectors < GROUP ? vectors : GROUP;
+    int64_t most = (isa->registers - SPARE - group) / group;
+    int64_t times = (rows + most - 1) / most;
+    return (IsaCover){(rows + times - 1) / times, group};
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a product is, and what is none. */
+#include "backend/c/product.h"
+
+#include "backend/c/legalise.h"
+#include "loop/affine.h"
+
+bool stmt_is_product(const Stmt *s)
+{
+    bool loop = false, other = false;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        loop |= s->index[i].mode == MODE_LOOP;
+        other |= s->index[i].mode != MODE_LOOP;
+    }
+    return s->kind == STMT_TILE && loop && other;
+}
+
+static bool load_uses(const Kernel *k, const Expr *x, const TileIndex *i)
+{
+    return access_uses(k, x->buf, x->at, i->var);
+}
+
+/* Has the operand elements for all positions of a tile that the range may cut? */
+static bool holds_tile(const Kernel *k, const Expr *x, const TileIndex *i)
+{
+    const Buffer *b = &k->bufs.at[x->buf];
+    if (!i->range.clipped) {
+        return true;
+    }
+    for (uint32_t d = 0; d + 1 < b->rank; d++) {
+        if (affine_uses(x->at[d], i->var)) {
+            return false;
+        }
+    }
+    if (b->rank == 0 || affine_coef(x->at[b->rank - 1], i->var) != 1 ||
+        !dim_is(b->extent[b->rank - 1], i->range.span)) {
+        return false;
+    }
+    Affine last = x->at[b->rank - 1], start = i->range.start;
+    bool same = last.n == start.n + 1 && last.base == -start.base; /* var - start */
+    for (uint32_t n = 0; n < start.n && same; n++) {
+        same = affine_coef(last, start.term[n].var) == -start.term[n].coef;
+    }
+    return same;
+}
+
+static const char *shape_problem(const Kernel *k, const Product *p)
+{
+    const Stmt *s = p->s;
+    if (p->row->range.span <= 0 || p->column->range.span <= 0) {
+        return "an unrolled index without a constant length";
+    }
+    if (!access_uses(k, s->dst, s->at, p->row->var) ||
+        !access_uses(k, s->dst, s->at, p->column->var) ||
+        access_uses(k, s->dst, s->at, p->sum->var) || load_uses(k, p->b, p->row) ||
+        load_uses(k, p->a, p->column)) {
+        return "a product of which rows, columns and sum are not in their places";
+    }
+    if (!access_is_unit(k, p->b->buf, p->b->at, p->column->var)) {
+        return "a vector does not stand side by side in memory";
+    }
+    return holds_tile(k, p->a, p->row) && holds_tile(k, p->b, p->column)
+               ? NULL
+               : "a clipped product of what is no panel";
+}
+
+const char *product_of(const Kernel *k, const Stmt *s, Product *out)
+{
+    const Expr *x = s->value;
+    bool order = s->n_index == 3 && s->index[0].mode == MODE_UNROLL &&
+                 s->index[1].mode == MODE_VECTOR && s->index[2].mode == MODE_LOOP;
+    DType t = k->bufs.at[s->dst].dtype;
+    if (!order || s->fold != OP_SUM || x->kind != EXPR_OP || x->op != OP_MUL ||
+        x->arg[0]->kind != EXPR_LOAD || x->arg[1]->kind != EXPR_LOAD || x->arg[0]->dtype != t ||
+        x->arg[1]->dtype != t || !dtype_has_vectors(t)) {
+        return "too much is unrolled";
+    }
+    *out = (Product){s, t, &s->index[0], &s->index[1], &s->index[2], x->arg[0], x->arg[1]};
+    if (!load_uses(k, out->a, out->row)) {
+        out->a = x->arg[1];
+        out->b = x->arg[0];
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        Space space = k->bufs.at[i == 0 ? out->a->buf : out->b->buf].space;
+        if (space == SPACE_ACC || k->bufs.at[s->dst].space == SPACE_ACC) {
+            return "a product of accumulators";
+        }
+    }
+    return shape_problem(k, out);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products: the one statement of a LEGAL kernel that runs on a register tile of its own,
+ *
+ *     matmul [i in $i:12<m unroll, j in $j:32<n vector, k in 0..256] @C[i,j] += mul(@A[k,i-$i], @B[k,j-$j])
+ *
+ * Rows, columns, sum in this order. The sum is added up in registers, then joins the destination: one number for each
+ * element. Where rows or columns are clipped, registers hold the whole tile none the less, so their operand must have
+ * all of it: a panel as wide as the tile, of which that dimension is the last. */
+#ifndef BACKEND_C_PRODUCT_H
+#define BACKEND_C_PRODUCT_H
+
+#include "loop/walk.h"
+
+typedef struct Product {
+    const Stmt *s;
+    DType t;
+    const TileIndex *row, *column, *sum;
+    const Expr *a, *b; /* loads: of the rows, of the columns */
+} Product;
+
+/* Is it meant to be one: unrolled, over a sum that is not? */
+bool stmt_is_product(const Stmt *s);
+/* Null, or what is wrong with a statement that is meant to be one. */
+const char *product_of(const Kernel *k, const Stmt *s, Product *out);
+
+#endif
