@@ -178,7 +178,8 @@ static bool read_sliced(GraphReader *r, Cursor *c, NodeSpec *spec)
             return refuse(r, t->span, "a label of this value is expected here, once");
         }
     }
-    spec->sliced = (Slices){list->n, sliced};
+    spec->n_sliced = list->n;
+    spec->sliced = sliced;
     return true;
 }
 

@@ -116,13 +116,13 @@ typedef enum StmtKind { STMT_FOR, STMT_BLOCK, STMT_ALLOC, STMT_TILE } StmtKind;
  * iteration, at the first position no full tile covers. */
 typedef enum ForPart { FOR_ALL, FOR_FULL, FOR_REST } ForPart;
 
-typedef enum IndexMode { MODE_LOOP, MODE_UNROLL, MODE_VECTOR } IndexMode;
+/* LANES: a loop of any length that the target runs as vectors, in any order. */
+typedef enum IndexMode { MODE_LOOP, MODE_UNROLL, MODE_VECTOR, MODE_LANES } IndexMode;
 
 typedef struct TileIndex {
     VarRef var;
     Range range;
-    IndexMode
-        mode; /* MODE_LOOP in TILED form; UNROLL and VECTOR need full tiles of constant span */
+    IndexMode mode; /* LOOP in TILED form; UNROLL and VECTOR need full tiles of constant span */
 } TileIndex;
 
 typedef enum TileKind { TILE_FILL, TILE_COPY, TILE_MAP, TILE_REDUCE, TILE_MATMUL } TileKind;

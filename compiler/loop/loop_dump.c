@@ -180,6 +180,8 @@ static const char *mode_suffix(IndexMode mode)
         return " unroll";
     case MODE_VECTOR:
         return " vector";
+    case MODE_LANES:
+        return " lanes";
     }
     UNREACHABLE();
 }

@@ -327,6 +327,8 @@ static bool read_index(LoopReader *r, Term *seq, TileIndex *out)
         out->mode = MODE_UNROLL;
     } else if (cursor_take(&c, TERM_NAME, "vector")) {
         out->mode = MODE_VECTOR;
+    } else if (cursor_take(&c, TERM_NAME, "lanes")) {
+        out->mode = MODE_LANES;
     }
     return cursor_expect_end(&c);
 }

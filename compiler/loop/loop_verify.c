@@ -609,9 +609,10 @@ static bool verify_tile(Verifier *v, const Stmt *s)
         if (!verify_binding(v, x->var) || !verify_range(v, &x->range)) {
             return false;
         }
-        if (v->k->form == LOOP_TILED ? x->mode != MODE_LOOP
-                                     : x->mode != MODE_LOOP && !is_constant_span(&x->range) &&
-                                           !(has_loop && x->range.span > 0)) {
+        if (v->k->form == LOOP_TILED
+                ? x->mode != MODE_LOOP
+                : (x->mode == MODE_UNROLL || x->mode == MODE_VECTOR) &&
+                      !is_constant_span(&x->range) && !(has_loop && x->range.span > 0)) {
             return broken(v,
                           "'%.60s' is unrolled or a vector, which needs form legal and a full "
                           "tile of constant span",

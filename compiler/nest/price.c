@@ -38,7 +38,7 @@ static double op_seconds(const MachineTimes *t, Op op, bool scalar)
     switch (op_info(op)->rule) {
     case RULE_FLOAT:
     case RULE_RFLOAT:
-        return t->function;
+        return op == OP_EXP || op == OP_SIGMOID ? t->exp : t->function;
     case RULE_ANY:
     case RULE_REAL:
     case RULE_NUMBER:

@@ -10,18 +10,17 @@
 
 #include "nest/greedy.h"
 
-typedef struct Slicing {
+typedef struct Slices {
     Greedy *f;
     const Node *root;
-    Slices sliced;      /* its labels, */
-    uint32_t n;         /* so many */
+    uint32_t n;         /* sliced labels */
     VEC(NodeRef) nodes; /* found so far; worked through from the front */
     int32_t **label;    /* [nodes of the graph]: per sliced label, or null */
     bool *can;          /* [nodes of the graph]: it may stand before the loops, whole */
-} Slicing;
+} Slices;
 
 /* The labels of `use`'s producer that its reader's sliced labels fall on; -1 where it has none. */
-static bool carried_labels(Slicing *s, const int32_t *reader, const Use *use, int32_t *out)
+static bool carried_labels(Slices *s, const int32_t *reader, const Use *use, int32_t *out)
 {
     const Node *producer = graph_node(s->f->g, use->node);
     bool any = false;
@@ -38,7 +37,7 @@ static bool carried_labels(Slicing *s, const int32_t *reader, const Use *use, in
 }
 
 /* Values with sliced labels that `reader` reads. */
-static void add_producers(Slicing *s, NodeRef reader)
+static void add_producers(Slices *s, NodeRef reader)
 {
     const UseList *u = &s->f->facts->uses[reader];
     int32_t *label = ARENA_ARRAY(s->f->arena, s->n, int32_t);
@@ -54,7 +53,7 @@ static void add_producers(Slicing *s, NodeRef reader)
 }
 
 /* Is every value read along the slices in one way? */
-static bool slices_agree(Slicing *s)
+static bool slices_agree(Slices *s)
 {
     int32_t *label = ARENA_ARRAY(s->f->arena, s->n, int32_t);
     for (uint32_t k = 0; k < s->nodes.n; k++) {
@@ -72,7 +71,7 @@ static bool slices_agree(Slicing *s)
     return true;
 }
 
-static bool read_by_others(Slicing *s)
+static bool read_by_others(Slices *s)
 {
     for (NodeRef n = 0; n < s->f->g->nodes.n; n++) {
         for (uint32_t i = 0; s->label[n] == NULL && i < s->f->facts->uses[n].list.n; i++) {
@@ -85,7 +84,7 @@ static bool read_by_others(Slicing *s)
     return false;
 }
 
-static void remove_from_groups(Slicing *s)
+static void remove_from_groups(Slices *s)
 {
     for (uint32_t d = 0; d < s->f->groups.n; d++) {
         Group *group = &s->f->groups.at[d];
@@ -102,7 +101,7 @@ static void remove_from_groups(Slicing *s)
 /* ---- what can be kept whole ---- */
 
 /* Elements of a tensor read by or made in the loops: of one slice, or whole. */
-static double elements(const Slicing *s, NodeRef reader, const Use *use, bool whole)
+static double elements(const Slices *s, NodeRef reader, const Use *use, bool whole)
 {
     const Node *n = graph_node(s->f->g, use->node);
     double count = 1.0;
@@ -118,7 +117,7 @@ static double elements(const Slicing *s, NodeRef reader, const Use *use, bool wh
 }
 
 /* May `n` stand before the loops: it and, before it, all that leads to it, no larger than `most`? */
-static bool can_stand_outside(const Slicing *s, NodeRef n, const double *whole, double most)
+static bool can_stand_outside(const Slices *s, NodeRef n, const double *whole, double most)
 {
     const UseList *u = &s->f->facts->uses[n];
     bool fits = s->label[n] != NULL && graph_node(s->f->g, n) != s->root && whole[n] <= most;
@@ -129,7 +128,7 @@ static bool can_stand_outside(const Slicing *s, NodeRef n, const double *whole, 
     return fits;
 }
 
-static void find_outside(Slicing *s)
+static void find_outside(Slices *s)
 {
     uint32_t n_nodes = s->f->g->nodes.n;
     double *whole = ARENA_ARRAY(s->f->arena, n_nodes, double), most = 0.0;
@@ -150,13 +149,13 @@ static void find_outside(Slicing *s)
 
 /* ---- the order of the loops ---- */
 
-static int64_t typical(const Slicing *s, const Node *n, int32_t l)
+static int64_t typical(const Slices *s, const Node *n, int32_t l)
 {
     return dim_typical(&s->f->g->dims, n->extent[l]);
 }
 
 /* Sliced labels that the node has, as bits of their numbers. */
-static uint64_t axes_of(const Slicing *s, NodeRef n)
+static uint64_t axes_of(const Slices *s, NodeRef n)
 {
     uint64_t bits = 0;
     for (uint32_t k = 0; k < s->n; k++) {
@@ -166,7 +165,7 @@ static uint64_t axes_of(const Slicing *s, NodeRef n)
 }
 
 /* Operations of the node in one slice. */
-static double slice_work(const Slicing *s, NodeRef n)
+static double slice_work(const Slices *s, NodeRef n)
 {
     const Node *node = graph_node(s->f->g, n);
     double work = 1.0;
@@ -180,13 +179,13 @@ static double slice_work(const Slicing *s, NodeRef n)
     return work;
 }
 
-static double axis_extent(const Slicing *s, uint32_t k)
+static double axis_extent(const Slices *s, uint32_t k)
 {
-    return (double)typical(s, s->root, s->sliced.label[k]);
+    return (double)typical(s, s->root, s->root->sliced[k]);
 }
 
 /* Operations of all nodes for this order of loops. What can stand outside is never computed again. */
-static double order_work(const Slicing *s, const uint32_t *order)
+static double order_work(const Slices *s, const uint32_t *order)
 {
     double total = 0.0;
     for (uint32_t i = 0; i < s->nodes.n; i++) {
@@ -215,7 +214,7 @@ static void order_move(uint32_t *order, uint32_t from, uint32_t to)
 }
 
 /* Axes are moved to better places, one at a time, until no move helps. */
-static void choose_order(const Slicing *s, uint32_t *order)
+static void choose_order(const Slices *s, uint32_t *order)
 {
     double best = order_work(s, order);
     bool better = true;
@@ -236,7 +235,7 @@ static void choose_order(const Slicing *s, uint32_t *order)
     }
 }
 
-static bool computed_again(const Slicing *s, NodeRef n, const uint32_t *order)
+static bool computed_again(const Slices *s, NodeRef n, const uint32_t *order)
 {
     uint64_t left = axes_of(s, n);
     for (uint32_t x = 0; left != 0; x++) {
@@ -249,7 +248,7 @@ static bool computed_again(const Slicing *s, NodeRef n, const uint32_t *order)
 }
 
 /* What would be computed again and can stand outside does, and what leads to it. */
-static void keep_whole(Slicing *s, const uint32_t *order)
+static void keep_whole(Slices *s, const uint32_t *order)
 {
     uint32_t n_nodes = s->f->g->nodes.n;
     bool *keep = ARENA_ARRAY(s->f->arena, n_nodes, bool);
@@ -264,7 +263,7 @@ static void keep_whole(Slicing *s, const uint32_t *order)
     }
 }
 
-static const SliceLoops *make_loops(Slicing *s, const Group *group, const uint32_t *order)
+static const SliceLoops *make_loops(Slices *s, const Group *group, const uint32_t *order)
 {
     SliceLoops *loops = ARENA_NEW(s->f->arena, SliceLoops);
     Dim *extent = ARENA_ARRAY(s->f->arena, s->n, Dim);
@@ -275,7 +274,7 @@ static const SliceLoops *make_loops(Slicing *s, const Group *group, const uint32
         for (uint32_t at = 0; at < group->nodes.n; at++) {
             of[at] = s->label[group->nodes.at[at]][k];
         }
-        extent[x] = s->root->extent[s->sliced.label[k]];
+        extent[x] = s->root->extent[s->root->sliced[k]];
         label[x] = of;
     }
     *loops = (SliceLoops){s->n, extent, label};
@@ -284,14 +283,13 @@ static const SliceLoops *make_loops(Slicing *s, const Group *group, const uint32
 
 bool greedy_slices(Greedy *f, NodeRef root)
 {
-    Slicing s = {.f = f, .root = graph_node(f->g, root)};
-    s.sliced = graph_slices(f->g, root);
-    s.n = s.sliced.n;
+    Slices s = {.f = f, .root = graph_node(f->g, root)};
+    s.n = s.root->n_sliced;
     if (s.n > NEST_DEPTH) {
         return false;
     }
     s.label = ARENA_ARRAY(f->arena, f->g->nodes.n, int32_t *);
-    s.label[root] = arena_copy(f->arena, s.sliced.label, s.n * sizeof(int32_t));
+    s.label[root] = arena_copy(f->arena, s.root->sliced, s.n * sizeof(int32_t));
     vec_push(f->arena, &s.nodes, root);
     for (uint32_t k = 0; k < s.nodes.n; k++) {
         add_producers(&s, s.nodes.at[k]);

@@ -145,7 +145,8 @@ static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_
                      .out = labels,
                      .span = a->node->span,
                      .allow_spill = a->node->allow_spill,
-                     .sliced = {a->marked != NULL ? a->n_sliced : 0, sliced}};
+                     .n_sliced = a->marked != NULL ? a->n_sliced : 0,
+                     .sliced = sliced};
     return (Partial){graph_add(a->to, &spec), {rank, result}};
 }
 

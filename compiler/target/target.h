@@ -66,7 +66,8 @@ typedef struct MachineTimes {
     double join, join_edge;    /* of a register tile into the result, once for each block of k:
                                where its columns are full, and where they are not */
     double op, scalar_op;      /* an addition, as vectors and one by one */
-    double divide, function;   /* a division; exp and the like */
+    double divide, function;   /* a division; a function of the libraries */
+    double exp;                /* and what is made of it: sigmoid */
     double tile;               /* a register tile, whatever its depth */
     double statement, product; /* an elementwise statement, a contraction, whatever its size */
 } MachineTimes;

@@ -40,6 +40,7 @@ static const Machine machines[] = {
               .scalar_op = 4.7e-10,
               .divide = 5.3e-10,
               .function = 5.9e-9,
+              .exp = 5.9e-9,
               .tile = 6.1e-9,
               .statement = 6.7e-8,
               .product = 7.1e-8},

@@ -162,15 +162,16 @@ static void source_text(File *f, Text *out, const char *list)
     text_put(out, f->help.complex ? "#include <complex.h>\n" : "");
     text_put(out, f->help.math ? "#include <math.h>\n" : "");
     text_put(out, about_sums);
-    text_put(out, "\n/* Some helpers are used in one of several variants only. */\n#if "
-                  "defined(__GNUC__)\n"
-                  "#define TDSL_HELPER static inline __attribute__((unused))\n#else\n"
-                  "#define TDSL_HELPER static inline\n#endif\n");
+    text_put(out,
+             "\n/* Some helpers are used in one of several variants only. */\n#if "
+             "defined(__GNUC__)\n"
+             "#define TDSL_HELPER static inline __attribute__((unused, always_inline))\n#else\n"
+             "#define TDSL_HELPER static inline\n#endif\n");
     Text tiles;
     text_init(&tiles, f->arena);
     tiles.indent_width = 4;
     tiles_emit(&f->tiles, &tiles); /* says which vectors are used */
-    isa_names_emit(&f->help, out);
+    isa_names_emit(&f->tiles, out);
     text_put(out, f->help.text.at);
     text_put(out, tiles.at);
     isa_tables_emit(&f->tiles, out);

@@ -20,8 +20,6 @@ typedef struct TileShape {
     DType t;
     int64_t rows, columns;
     bool side; /* rows are side by side in their operand */
-    /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
-    int64_t sum, sak, sar, sbk, scr;
 } TileShape;
 
 /* The functions of one file that are there once for each instruction set. */
@@ -113,7 +111,7 @@ int64_t vector_part(int64_t bytes, DType t, int64_t span);
 /* "tdsl_f32x16"; noted as used. */
 const char *vector_type(Helpers *h, DType t, int64_t lanes);
 /* The instruction sets that the C compiler is to know, and the vectors that are used. */
-void isa_names_emit(const Helpers *h, Text *out);
+void isa_names_emit(const Tiles *t, Text *out);
 
 /* ---- emit_entry.c: what has no `out` prints to e->out ---- */
 void prototype_emit(Emitter *e, Text *out, bool header);

@@ -78,6 +78,11 @@ void tile_emit(Emitter *e, const Stmt *s)
         unrolled_emit(e, s);
         return;
     }
+    if (!e->in_tile && s->n_index > 0 && s->index[s->n_index - 1].mode == MODE_LANES) {
+        Stmt *body[1] = {arena_copy(e->w.arena, s, sizeof *s)};
+        register_tile_emit(e, body, 1);
+        return;
+    }
     for (uint32_t i = 0; i < s->n_index; i++) {
         loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
     }

@@ -93,6 +93,9 @@ static const char about_rows[] =
 /* `optimize` and the pragma say it to compilers that do not contract, or not across statements, by themselves. */
 static const char about_tiles[] =
     "#define TDSL_PASTE_(x, y) x##y\n#define TDSL_PASTE(x, y) TDSL_PASTE_(x, y)\n"
+    "#if !defined(TDSL_ISA)\n#if !defined(__GNUC__)\n#define TDSL_ISA plain\n"
+    "#elif defined(__aarch64__)\n#define TDSL_ISA neon\n"
+    "#elif !defined(__x86_64__)\n#define TDSL_ISA vectors\n#endif\n#endif\n"
     "#if defined(TDSL_ISA)\n#define TDSL_ROWS TDSL_PASTE(TDSL_ISA_, TDSL_ISA)\n#else\n"
     "#define TDSL_ROWS (TDSL_ISA_vectors | TDSL_ISA_avx2 | TDSL_ISA_avx512)\n#endif\n"
     "#if TDSL_ROWS == 0\n#error \"TDSL_ISA is none of plain, vectors, neon, avx2, avx512\"\n"
@@ -106,43 +109,39 @@ static const char about_tiles[] =
     "#define TDSL_CONTRACT _Pragma(TDSL_TEXT(clang fp contract(TDSL_FP_CONTRACT)))\n"
     "#elif defined(__GNUC__)\n"
     "#define TDSL_TILE __attribute__((optimize(TDSL_TEXT(fp-contract=TDSL_FP_CONTRACT))))\n"
-    "#define TDSL_CONTRACT\n#else\n#define TDSL_TILE\n#define TDSL_CONTRACT\n#endif\n";
+    "#define TDSL_CONTRACT\n#else\n#define TDSL_TILE\n#define TDSL_CONTRACT\n#endif\n"
+    "\n/* Loops that compilers make vectors of: nothing is contracted, so that a position has "
+    "the "
+    "same bits in each of\n * these instruction sets, wherever it stands in a vector. */\n"
+    "#if defined(__clang__)\n#define TDSL_LANES\n"
+    "#define TDSL_EXACT _Pragma(\"clang fp contract(off)\")\n"
+    "#elif defined(__GNUC__)\n"
+    "#define TDSL_LANES \\\n    __attribute__((optimize(\"O3\", \"fp-contract=off\", "
+    "\"no-trapping-math\", \"no-math-errno\")))\n"
+    "#define TDSL_EXACT\n#else\n#define TDSL_LANES\n#define TDSL_EXACT\n#endif\n";
 
-void isa_names_emit(const Helpers *h, Text *out)
+void isa_names_emit(const Tiles *t, Text *out)
 {
-    if (h->vectors == 0) {
+    if (t->shapes.n == 0 && t->fold_names.n == 0) {
         return;
     }
     text_put(out, about_rows);
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         text_printf(out, "#define TDSL_ISA_%s %u\n", isa_table[r].name, 1u << r);
     }
-    const char *word = "#if";
-    text_put(out, "#if !defined(TDSL_ISA)\n");
-    for (uint32_t i = 0; i < ISA_COUNT; i++) {
-        const Isa *isa = &isa_table[i == 0 ? 0 : ISA_COUNT - i]; /* plain C, else the best */
-        if (isa->promised != NULL) {
-            text_printf(out, "%s %s\n#define TDSL_ISA %s\n", word, isa->promised, isa->name);
-            word = "#elif";
-        }
-    }
-    text_put(out, "#endif\n#endif\n");
     text_put(out, about_tiles);
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         text_printf(out,
-                    isa_table[r].attribute[0] != '\0'
-                        ? "#define TDSL_FOR_%s TDSL_TILE \\\n    %s\n"
-                        : "#define TDSL_FOR_%s TDSL_TILE%s\n",
+                    isa_table[r].attribute[0] != '\0' ? "#define TDSL_FOR_%s \\\n    %s\n"
+                                                      : "#define TDSL_FOR_%s%s\n",
                     isa_table[r].name, isa_table[r].attribute);
     }
     text_put(out, "\n/* A register tile: c[r, v], or c[r, v] + what is there, = the sum over k "
                   "of a[k, r] * b[k, v]. */\n"
                   "#define TDSL_TILE_OF(T) int64_t n, const T *TDSL_RESTRICT a, int64_t sak, "
                   "int64_t sar, \\\n    const T *TDSL_RESTRICT b, int64_t sbk, T "
-                  "*TDSL_RESTRICT c, int64_t scr, int add\n"
-                  "#define TDSL_SHORT_OF(T) const T *TDSL_RESTRICT a, const T *TDSL_RESTRICT "
-                  "b, T *TDSL_RESTRICT c\n");
-    vector_types_emit(h->vectors, out);
+                  "*TDSL_RESTRICT c, int64_t scr, int add\n");
+    vector_types_emit(t->help->vectors, out);
 }
 
 /* ---- one statement, unrolled ---- */
@@ -412,7 +411,7 @@ void unrolled_emit(Emitter *e, const Stmt *s)
 bool is_unrolled(const Stmt *s)
 {
     for (uint32_t i = 0; i < s->n_index; i++) {
-        if (s->index[i].mode != MODE_LOOP) {
+        if (s->index[i].mode == MODE_UNROLL || s->index[i].mode == MODE_VECTOR) {
             return true;
         }
     }
@@ -554,20 +553,28 @@ static const char *free_text(const Free *f, bool types)
 
 /* ---- the functions ---- */
 
+static bool has_lanes(const Stmt *s)
+{
+    return s->kind == STMT_TILE && s->n_index > 0 &&
+           s->index[s->n_index - 1].mode == MODE_LANES;
+}
+
 /* For vectors of at most so many bytes; `rows`: whose they are. */
 static void variant_emit(Emitter *e, const Isa *isa, const char *rows, const char *name,
                          const char *parameters, Stmt *const *body, uint32_t n)
 {
+    bool lanes = has_lanes(body[0]);
     Text *outer = e->w.out, *out = &e->tiles->folds;
     int64_t bytes = e->vector_bytes;
     e->w.out = out;
     e->vector_bytes = isa->vector_bytes;
     text_printf(out, "\n#if TDSL_ROWS & (%s)\n", rows);
-    line_printf(&e->w, "TDSL_FOR_%s static void %s_%lld(%s)", isa->name, name,
+    line_printf(&e->w, "%s TDSL_FOR_%s static void %s_%lld(%s)",
+                lanes ? "TDSL_LANES" : "TDSL_TILE", isa->name, name,
                 (long long)isa->vector_bytes, parameters);
     text_put(out, "{\n");
     out->indent++;
-    line_put(out, "TDSL_CONTRACT");
+    line_put(out, lanes ? "TDSL_EXACT" : "TDSL_CONTRACT");
     e->in_tile = true;
     e->last_name = NULL;
     block_emit(e, body, n, (WorkspaceTop){NULL, 0});

@@ -17,6 +17,49 @@ static bool folds_indices(const Kernel *k, const Stmt *s)
     return false;
 }
 
+/* Operations that are done for a vector of positions in hardly more time than for one, and those
+ * for which that is worth a function for each instruction set. */
+static bool op_has_lanes(Op op, bool *worth)
+{
+    static const struct {
+        Op op;
+        bool worth;
+    } rows[] = {{OP_COPY, false}, {OP_NEG, false},   {OP_ABS, false}, {OP_ADD, false},
+                {OP_SUB, false},  {OP_MUL, false},   {OP_DIV, true},  {OP_MIN, false},
+                {OP_MAX, false},  {OP_RELU, false},  {OP_SQRT, true}, {OP_RSQRT, true},
+                {OP_EXP, true},   {OP_SIGMOID, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].op == op) {
+            *worth |= rows[i].worth;
+            return true;
+        }
+    }
+    return false;
+}
+
+#define LANES_SHORTEST 16 /* positions for which a call is worth it */
+
+/* May, and should, a map run over `x`, its innermost index, as vectors? */
+static bool has_lanes(const Legaliser *l, const Stmt *s, const TileIndex *x)
+{
+    DType t = l->k->bufs.at[s->dst].dtype;
+    bool worth = false;
+    if (s->fold != OP_COPY || (t != DTYPE_F32 && t != DTYPE_F64) ||
+        range_typical(l->k, x->range) < LANES_SHORTEST) {
+        return false;
+    }
+    ExprWalk w;
+    for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
+        bool load = e->kind == EXPR_LOAD;
+        if (e->dtype != t || (e->kind == EXPR_OP && !op_has_lanes(e->op, &worth)) ||
+            (load && access_uses(l->k, e->buf, e->at, x->var) &&
+             !access_is_unit(l->k, e->buf, e->at, x->var))) {
+            return false;
+        }
+    }
+    return worth;
+}
+
 /* Elements side by side are written one after the other: the index with unit stride in the destination goes innermost. */
 static void plain_emit(Legaliser *l, const Stmt *s)
 {
@@ -30,7 +73,9 @@ static void plain_emit(Legaliser *l, const Stmt *s)
         }
     }
     if (last != NONE) {
-        index[n++] = s->index[last];
+        index[n] = s->index[last];
+        index[n].mode = has_lanes(l, s, &index[n]) ? MODE_LANES : MODE_LOOP;
+        n++;
     }
     tile_add(l, n, index, s->dst, s->at, s->fold, s->value);
 }

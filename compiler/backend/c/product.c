@@ -10,7 +10,7 @@ bool stmt_is_product(const Stmt *s)
     bool loop = false, other = false;
     for (uint32_t i = 0; i < s->n_index; i++) {
         loop |= s->index[i].mode == MODE_LOOP;
-        other |= s->index[i].mode != MODE_LOOP;
+        other |= s->index[i].mode == MODE_UNROLL || s->index[i].mode == MODE_VECTOR;
     }
     return s->kind == STMT_TILE && loop && other;
 }

@@ -33,6 +33,7 @@ static const Machine machine_c = {
              .scalar_op = 4e-10,
              .divide = 5e-10,
              .function = 8e-9,
+             .exp = 1e-9,
              .tile = 1e-8,
              .statement = 5e-8,
              .product = 3e-7},

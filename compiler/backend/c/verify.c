@@ -189,11 +189,15 @@ static bool check_tile(const Check *c, const Stmt *s)
         return check_product(c, s);
     }
     int64_t count = 1;
-    uint32_t n_loops = 0, n_vectors = 0;
+    uint32_t n_loops = 0, n_vectors = 0, n_lanes = 0;
     for (uint32_t i = 0; i < s->n_index; i++) {
         const TileIndex *index = &s->index[i];
         if (index->mode == MODE_LOOP) {
             n_loops++;
+            continue;
+        }
+        if (index->mode == MODE_LANES) {
+            n_lanes++;
             continue;
         }
         if (index->range.span == 0 || index->range.clipped) {
@@ -201,6 +205,14 @@ static bool check_tile(const Check *c, const Stmt *s)
         }
         n_vectors += index->mode == MODE_VECTOR ? 1 : 0;
         count = sat_mul(count, index->range.span);
+    }
+    if (n_lanes > 0) {
+        DType t = c->k->bufs.at[s->dst].dtype;
+        bool last = s->index[s->n_index - 1].mode == MODE_LANES;
+        return n_lanes == 1 && last && n_loops + 1 == s->n_index && s->fold == OP_COPY &&
+                       (t == DTYPE_F32 || t == DTYPE_F64) && !is_named(c, s->dst)
+                   ? check_access(c, s, s->dst, s->at, false) && check_expr(c, s, false)
+                   : refuse(c, s, "lanes are of the innermost index of a map of real numbers");
     }
     bool unrolled = n_loops < s->n_index;
     if (unrolled) {

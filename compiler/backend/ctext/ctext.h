@@ -89,6 +89,7 @@ void helper_put(Helpers *h, const char *text);
 const char *help_op(Helpers *h, Op op, DType in, DType out);
 const char *help_cast(Helpers *h, DType from, DType to); /* null: a plain C cast does it */
 const char *help_fixed(Helpers *h, const char *name);    /* "tdsl_min", ... */
+bool help_is_fixed(const char *name);                    /* is there one? */
 
 /* ---- line.c ---- */
 /* One line of C, broken at blanks where it is too long. */

@@ -12,14 +12,17 @@ static bool is_half(DType t)
     return t == DTYPE_F16 || t == DTYPE_BF16;
 }
 
-/* The template of the op table with its four signs replaced. */
-static void expand(Text *out, const char *c, DType in, DType result)
+/* The template of the op table with its four signs replaced, and exp by our own. */
+static void expand(Helpers *h, Text *out, const char *c, DType in, DType result)
 {
     bool complex = dtype_is_complex(in);
     bool single = in == DTYPE_F32 || in == DTYPE_C64 || is_half(in);
     for (const char *p = c; *p != '\0'; p++) {
         bool word = p > c && ((p[-1] >= 'a' && p[-1] <= 'z') || (p[-1] >= '0' && p[-1] <= '9'));
-        if (*p == '@') {
+        if (!complex && !word && strncmp(p, "exp@", 4) == 0) {
+            text_put(out, help_fixed(h, single ? "tdsl_exp_f32" : "tdsl_exp_f64"));
+            p += 3;
+        } else if (*p == '@') {
             text_put(out, single ? "f" : "");
         } else if (*p == '^') {
             text_put(out, complex ? "c" : "");
@@ -161,7 +164,7 @@ static void op_body(Helpers *h, Text *out, Op op, DType in, DType result)
     } else if (op == OP_SELECT) {
         text_put(out, "x != 0 ? y : z");
     } else {
-        expand(out, info->c, in, result);
+        expand(h, out, info->c, in, result);
     }
 }
 
@@ -169,6 +172,9 @@ const char *help_op(Helpers *h, Op op, DType in, DType out)
 {
     const OpInfo *info = op_info(op);
     const char *name = str_format(h->arena, "tdsl_%s_%s", info->name, dtype_name(in));
+    if (help_is_fixed(name)) {
+        return help_fixed(h, name);
+    }
     if (!helper_new(h, name)) {
         return name;
     }

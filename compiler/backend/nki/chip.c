@@ -28,6 +28,7 @@
                  .scalar_op = 1e-11,                                                           \
                  .divide = 1e-11,                                                              \
                  .function = 1e-11,                                                            \
+                 .exp = 1e-11,                                                                 \
                  .statement = 1e-7,                                                            \
                  .product = 2e-7},                                                             \
         .max_instructions = NKI_INSTRUCTIONS                                                   \

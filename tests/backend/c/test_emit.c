@@ -300,6 +300,15 @@ static void verify_refuses_what_cannot_be_printed(void **state)
          "too much"},
         {LEGAL("4,16", "    fill [u in 0:4 unroll, v in 0..16 vector] @c[u,v] = 0.0\n"),
          "constant length"},
+        {LEGAL("64", "    map [v in 0..64 lanes] @C[$r,v] = exp(@A[$r,v])\n"), NULL},
+        {LEGAL("64", "    map [u in 0:1 lanes, v in 0..64] @C[$r+u,v] = exp(@A[$r,v])\n"),
+         "innermost"},
+        {LEGAL("64", "    map [u in 0:1 lanes, v in 0..64 lanes] @C[$r+u,v] = exp(@A[$r,v])\n"),
+         "innermost"},
+        {LEGAL("64",
+               "    map [u in 0:1 unroll, v in 0..64 lanes] @C[$r+u,v] = exp(@A[$r,v])\n"),
+         "innermost"},
+        {LEGAL("64", "    reduce [v in 0..64 lanes] @C[$r,0] += exp(@A[$r,v])\n"), "innermost"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Ctx ctx;

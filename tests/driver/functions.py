@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of our own in compiled C, and maps that run as vectors: each position has the same bits wherever it stands and for every
+instruction set, and exp is at most 0.8 units in the last place off.
+
+usage: functions.py --tdslc TDSLC --tdsl-run TDSL-RUN [--only TEST]"""
+import os
+import pathlib
+import platform
+
+from support import main, np, save, tdsl_run, test, write
+
+STEP = 1009
+ROWS = {"plain": ["-DTDSL_ISA=plain"], "vectors": ["-DTDSL_ISA=vectors"], "clang": ["--cc=clang"]}
+CPU = pathlib.Path("/proc/cpuinfo").read_text() if platform.machine() == "x86_64" and os.path.exists("/proc/cpuinfo") else ""
+for row, flag in {"avx2": " avx2", "avx512": " avx512vl"}.items():
+    if flag in CPU:
+        ROWS[row] = [f"-DTDSL_ISA={row}"]
+
+
+def compute(text, arrays, names, row):
+    """The results of a kernel that runs on one row of instruction sets."""
+    write("k.tdsl", text)
+    for name, a in arrays.items():
+        save(f"{name}.npy", a)
+    flags = [f for f in ROWS[row] if f.startswith("-D")]
+    cc = [f for f in ROWS[row] if f.startswith("--cc")]
+    tdsl_run("k.tdsl", *cc, "--cflags=" + " ".join(["-O2", *flags]), *[f"{n}={n}.npy" for n in arrays],
+             *[part for n in names for part in ("-o", f"{n}={n}.npy")])
+    return [np.load(f"{n}.npy") for n in names]
+
+
+def same_everywhere(text, arrays, names):
+    results = {row: compute(text, arrays, names, row) for row in ROWS}
+    first = results["plain"]
+    for row, got in results.items():
+        for name, a, b in zip(names, first, got):
+            same = (a == b) | (np.isnan(a) & np.isnan(b)) if a.dtype.kind == "f" else a == b
+            assert same.all(), (text, row, name, a[~same][:4], b[~same][:4])
+    return first
+
+
+def units_off(got, exact, kind):
+    """Units in the last place of the result between what came out and what is exact (of more digits)."""
+    least = np.finfo(kind).smallest_subnormal.astype(exact.dtype)
+    with np.errstate(divide="ignore"):
+        unit = np.exp2(np.floor(np.log2(np.abs(exact))) - np.finfo(kind).nmant)
+    return np.abs(got.astype(exact.dtype) - exact) / np.maximum(unit, least)
+
+
+def check_exp(x, got, kind):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        exact = np.exp(x.astype(np.longdouble if kind is np.float64 else np.float64))
+        nearest = exact.astype(kind)
+    assert (np.isnan(got) == np.isnan(x)).all()
+    assert (got[np.isinf(nearest)] == np.inf).all() and (got[x == -np.inf] == 0).all() and (got[x == 0] == 1).all()
+    here = np.isfinite(nearest) & ~np.isnan(x)
+    off = units_off(got[here], exact[here], kind)
+    assert off.max() <= 0.8, (x[here][off.argmax()], got[here][off.argmax()], off.max())
+
+
+@test
+def exp_of_f32_is_close_everywhere():
+    x = np.arange(0, 1 << 32, STEP, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 88.72283, 88.722839, 88.72284, 89, 1e30, -103.97208, -103.97207, -87.33655, -104, -1e30,
+                      1e-40, 0.34657359, -0.34657359], np.float32)
+    x = np.concatenate([x, edges])
+    got, = same_everywhere("kernel k(x: f32[n]) -> (R: f32[n]) { R[i] = exp(x[i]); }", {"x": x}, ["R"])
+    check_exp(x, got, np.float32)
+
+
+@test
+def exp_of_f64_is_close():
+    rng = np.random.default_rng(5)
+    x = np.concatenate([rng.uniform(-760, 720, 400000), rng.uniform(-1, 1, 400000), rng.standard_normal(100000) * 1e-5,
+                        [0.0, -0.0, np.inf, -np.inf, np.nan, 709.782712893384, 709.7827128933841, 710, 1e300, -745.1332191019412, -746, -1e300]])
+    got, = same_everywhere("kernel k(x: f64[n]) -> (R: f64[n]) { R[i] = exp(x[i]); }", {"x": x}, ["R"])
+    if np.finfo(np.longdouble).nmant > 52:
+        check_exp(x, got, np.float64)
+
+
+@test
+def maps_have_the_same_bits_at_every_place():
+    """Lengths around vectors; each operation rounds once, as NumPy's do."""
+    rng = np.random.default_rng(7)
+    for kind, dtype in (("f32", np.float32), ("f64", np.float64)):
+        for n in (1, 15, 16, 17, 31, 33, 100):
+            a, b = rng.standard_normal((2, 5, n)).astype(dtype)
+            c = rng.standard_normal(5).astype(dtype)
+            text = f"kernel k(a: {kind}[m,{n}], b: {kind}[m,{n}], c: {kind}[m]) -> (Q: {kind}[m,{n}], S: {kind}[m,{n}], U: {kind}[m,{n}]) {{\n" \
+                   "Q[i,j] = (a[i,j] * b[i,j] + c[i]) / b[i,j]; S[i,j] = sqrt(max(a[i,j] * a[i,j], b[i,j])) - c[i];\n" \
+                   "U[i,j] = sigmoid(min(a[i,j], c[i])); }"
+            q, s, u = same_everywhere(text, {"a": a, "b": b, "c": c}, "QSU")
+            wide = c[:, None]
+            assert (q == (a * b + wide) / b).all() and (s == np.sqrt(np.maximum(a * a, b)) - wide).all(), (kind, n)
+            exact = 1 / (1 + np.exp(-np.minimum(a, wide).astype(np.longdouble)))
+            assert units_off(u, exact, dtype).max() <= 3
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
