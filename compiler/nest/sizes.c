@@ -16,6 +16,10 @@
 #define SAVED 1e-6
 /* What the nest for typical extents is replaced for. */
 #define BETTER 0.95
+/* How many times longer it takes at the border: prices are no better known. The border is found
+ * to one part in so many of it. */
+#define EDGE 1.15
+#define NEAR 8
 /* Steps that every search may take. */
 #define STEPS 8
 
@@ -53,16 +57,16 @@ static int64_t size_at(const Sizes *s, const Side *side, uint32_t away)
     return side->above ? typical << away : typical >> away;
 }
 
-static NestCost cost_at(const Sizes *s, const Nest *nest, const Side *side, uint32_t away)
+static NestCost cost_at(const Sizes *s, const Nest *nest, const Side *side, int64_t size)
 {
-    return nest_cost_at(s->arena, s->machine, nest, side->dim, size_at(s, side, away));
+    return nest_cost_at(s->arena, s->machine, nest, side->dim, size);
 }
 
-/* Is the side's nest no dearer there than the chosen one? */
-static bool is_cheaper(const Sizes *s, const Side *side, uint32_t away)
+/* How many times longer the chosen nest takes there than the side's. */
+static double gain_at(const Sizes *s, const Side *side, int64_t size)
 {
-    double own = cost_at(s, s->chosen, side, away).seconds;
-    return cost_at(s, side->nest, side, away).seconds <= own;
+    return cost_at(s, s->chosen, side, size).seconds /
+           cost_at(s, side->nest, side, size).seconds;
 }
 
 /* No nest takes less: all contractions in full register tiles. */
@@ -102,7 +106,7 @@ static void search_side(const Sizes *s, Side *side)
     }
     int64_t size = size_at(s, side, side->away);
     const Graph *g = nest_graph_at(s->arena, s->chosen->graph, side->dim, size);
-    double own = cost_at(s, s->chosen, side, side->away).seconds, least = least_seconds(s, g);
+    double own = cost_at(s, s->chosen, side, size).seconds, least = least_seconds(s, g);
     if (own >= GAIN * least && own - least >= SAVED) {
         side->nest = nest_choose_within(s->ctx, s->arena, g, s->machine, s->effort, s->steps);
         s->chosen->steps += side->nest->steps;
@@ -119,7 +123,7 @@ static void adopt(const Sizes *s, const Side *sides, uint32_t n)
     for (uint32_t k = 0; k < n; k++) {
         NestCost cost = {0};
         if (sides[k].nest != NULL) {
-            cost = cost_at(s, sides[k].nest, &sides[k], 0);
+            cost = cost_at(s, sides[k].nest, &sides[k], size_at(s, &sides[k], 0));
         }
         if (sides[k].nest != NULL && cost.seconds < least &&
             cost.spilled <= chosen->cost.spilled) {
@@ -142,28 +146,35 @@ static void adopt(const Sizes *s, const Side *sides, uint32_t n)
     chosen->turned_down = "takes longer";
 }
 
-/* Keeps the side's nest if it is worth it, and finds the border. */
+/* A size for which the side's nest is clearly the cheaper one, next to one for which it is not. */
+static int64_t find_border(const Sizes *s, const Side *side)
+{
+    int64_t in = size_at(s, side, side->away), out = size_at(s, side, 0);
+    for (int64_t room = in; room > 1 && room > in / NEAR;) {
+        int64_t middle = in + (out - in) / 2;
+        bool cheaper = gain_at(s, side, middle) >= EDGE;
+        in = cheaper ? middle : in;
+        out = cheaper ? out : middle;
+        room = in < out ? out - in : in - out;
+    }
+    return in;
+}
+
+/* Keeps the side's nest if it is worth it. */
 static void weigh_side(const Sizes *s, Side *side)
 {
     if (side->nest == NULL) {
         return;
     }
-    double own = cost_at(s, s->chosen, side, side->away).seconds;
-    double other = side->nest->cost.seconds;
-    uint32_t beyond = 2 * side->away, out = 0, in = side->away;
-    side->gain = own / other;
-    if (side->gain < GAIN || own - other < SAVED ||
-        (size_at(s, side, beyond) > 0 && !is_cheaper(s, side, beyond))) {
+    double saved = side->nest->cost.seconds;
+    int64_t beyond = size_at(s, side, 2 * side->away);
+    side->gain = gain_at(s, side, size_at(s, side, side->away));
+    saved *= side->gain - 1.0;
+    if (side->gain < GAIN || saved < SAVED || (beyond > 0 && gain_at(s, side, beyond) < 1.0)) {
         side->nest = NULL;
         return;
     }
-    while (in - out > 1) {
-        uint32_t middle = (out + in) / 2;
-        bool cheaper = is_cheaper(s, side, middle);
-        out = cheaper ? out : middle;
-        in = cheaper ? middle : in;
-    }
-    side->border = size_at(s, side, in);
+    side->border = find_border(s, side);
 }
 
 static void add_size(const Sizes *s, NestSize *sizes, const Side *side, int64_t least,

@@ -78,7 +78,7 @@ static void check_other(Case *c, const NestSize *s)
     if (own < 1.3 * other || own - other < 1e-6) {
         fail_msg("seed %" PRIu64 ": %g s and %g s: not worth a nest", c->seed, own, other);
     }
-    if (seconds(c, s->nest, border) > seconds(c, c->nest, border)) {
+    if (1.15 * seconds(c, s->nest, border) > seconds(c, c->nest, border)) {
         fail_msg("seed %" PRIu64 ": the border %lld is too near", c->seed, (long long)border);
     }
     if (far > 0 && seconds(c, s->nest, far) > seconds(c, c->nest, far)) {
