@@ -18,7 +18,7 @@ import tempfile
 
 import numpy as np
 
-from harness import Failure, HERE, ROOT, compare, compile_for, emulated, kernels_of, run
+from harness import Failure, HERE, ROOT, compare, compile_for, einsum_cases, emulated, kernels_of, run
 
 PROGRAMS = os.path.join(HERE, "complex.tdsl")
 FACTORS = (1 + 1j, 1 - 1j, 1 + 2j, 2 - 1j)
@@ -114,46 +114,8 @@ def programs(options):
     return failed + (done == 0)
 
 
-def fill(shape, k):
-    """The data the cases' sums are of."""
-    n = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
-    return ((7 * n + 13 * k + 3) % 11 - 5).astype(np.float64)
-
-
-def einsum_case(options, row):
-    shapes = row["shapes"]
-    with tempfile.TemporaryDirectory() as folder:
-        shape = [w for s in shapes for w in ("--shape", "x".join(map(str, s)))]
-        out = os.path.join(folder, "out")
-        manifest = compile_for(options.bin, "trn2", out, ["-e", row["eq"], *shape, "--dtype=c64"])["einsum"]
-        factors = [FACTORS[k % len(FACTORS)] for k in range(len(shapes))]
-        operands = [fill(s, k) * f for k, (s, f) in enumerate(zip(shapes, factors))]
-        flat = emulated(manifest, operands, "trn2")[0][0].reshape(-1)
-        scale = np.prod(factors)
-        weights = np.arange(flat.size) % 97 + 1
-        got, wanted = (flat.sum(), (flat * weights).sum()), (row["sum"] * scale, row["wsum"] * scale)
-        if np.abs(flat).max(initial=0) < 2 ** 23 and any(abs(a - b) > 0.5 for a, b in zip(got, wanted)):
-            raise Failure(f"sums {got}, expected {wanted}")
-
-
 def einsum(options):
-    with open(os.path.join(ROOT, "tests/data/einsum.json"), encoding="utf-8") as stream:
-        rows = json.load(stream)["cases"]
-    done = failed = 0
-    for row in rows:
-        shapes = row["shapes"]
-        good = (row["status"] == "ok" and "sum" in row and all(s and min(s) > 0 for s in shapes) and
-                (row["iter_space"] or 0) <= options.space and all(n <= 600 for s in shapes for n in s))
-        if not good or options.only not in (None, row["id"]):
-            continue
-        done += 1
-        try:
-            einsum_case(options, row)
-        except Exception as error:                           # noqa: BLE001
-            failed += 1
-            print(f"FAILED {row['id']} {row['eq']!r} {shapes}: {type(error).__name__}: {error}"[:300])
-    print(f"{done - failed} of {done} einsum cases are exact in c64")
-    return failed + (done == 0)
+    return einsum_cases(options.bin, "c64", FACTORS, options.space, options.only)
 
 
 def judge(options):

@@ -5,10 +5,12 @@ A case is a TDSL text (or an equation), extents, data; what comes back is an Out
 the reference. The reference is `tdsl-run` of the same program, by the interpreter in the same element type or as C in a wider one.
 Arrays are float64 or complex128 here, small integers mostly, and become the kernel's types on the way in.
 """
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -177,3 +179,48 @@ class Clock:
 
     def over(self):
         return self.end is not None and time.monotonic() > self.end
+
+
+# ---- the cases of tests/data/einsum.json: small integers, times a factor for each operand, so that sums are known exactly ----
+
+def fill(shape, k):
+    """The data that the cases' sums are of."""
+    n = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
+    return ((7 * n + 13 * k + 3) % 11 - 5).astype(np.float64)
+
+
+def einsum_case(tools, row, dtype, factors):
+    shapes = row["shapes"]
+    with tempfile.TemporaryDirectory() as folder:
+        shape = [w for s in shapes for w in ("--shape", "x".join(map(str, s)))]
+        out = os.path.join(folder, "out")
+        manifest = compile_for(tools, "trn2", out, ["-e", row["eq"], *shape, f"--dtype={dtype}"])["einsum"]
+        factors = [factors[k % len(factors)] for k in range(len(shapes))]
+        operands = [fill(s, k) * f for k, (s, f) in enumerate(zip(shapes, factors))]
+        flat = emulated(manifest, operands, "trn2")[0][0].reshape(-1)
+        weights = np.arange(flat.size) % 97 + 1
+        got = (flat.sum(), (flat * weights).sum())
+        wanted = (row["sum"] * np.prod(factors), row["wsum"] * np.prod(factors))
+        if np.abs(flat).max(initial=0) < 2 ** 23 and any(abs(a - b) > 0.5 for a, b in zip(got, wanted)):
+            raise Failure(f"sums {got}, expected {wanted}")
+
+
+def einsum_cases(tools, dtype, factors, space, only=None):
+    """How many of the cases with at most so many points failed; 1 when there is none."""
+    with open(os.path.join(ROOT, "tests/data/einsum.json"), encoding="utf-8") as stream:
+        rows = json.load(stream)["cases"]
+    done = failed = 0
+    for row in rows:
+        shapes = row["shapes"]
+        good = (row["status"] == "ok" and "sum" in row and all(s and min(s) > 0 for s in shapes) and
+                (row["iter_space"] or 0) <= space and all(n <= 600 for s in shapes for n in s))
+        if not good or only not in (None, row["id"]):
+            continue
+        done += 1
+        try:
+            einsum_case(tools, row, dtype, factors)
+        except Exception as error:                           # noqa: BLE001 (a wrong shape is a failure as well)
+            failed += 1
+            print(f"FAILED {row['id']} {row['eq']!r} {shapes}: {type(error).__name__}: {error}"[:300])
+    print(f"{done - failed} of {done} einsum cases are exact in {dtype}")
+    return failed + (done == 0)

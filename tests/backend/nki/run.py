@@ -28,6 +28,7 @@ from nki_emulator.emulate import emulate            # noqa: E402
 from nki_emulator.errors import RuleError as Broken  # noqa: E402
 from nki_emulator.manifest import read_manifest     # noqa: E402
 from nki_emulator.parts import emulate_parts         # noqa: E402
+from harness import einsum_cases                     # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs.tdsl")
 
@@ -230,50 +231,8 @@ def split(options):
     return failed
 
 
-def fill(shape, k):
-    """The data the cases' sums are of."""
-    n = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
-    return ((7 * n + 13 * k + 3) % 11 - 5).astype(np.float32)
-
-
 def einsum(options):
-    with open(os.path.join(ROOT, "tests/data/einsum.json"), encoding="utf-8") as stream:
-        rows = json.load(stream)["cases"]
-    done = failed = 0
-    for row in rows:
-        shapes = row["shapes"]
-        good = (row["status"] == "ok" and "sum" in row and all(s and min(s) > 0 for s in shapes) and
-                (row["iter_space"] or 0) <= options.space and
-                all(n <= 600 for s in shapes for n in s))
-        if not good or (options.only and options.only != row["id"]):
-            continue
-        done += 1
-        try:
-            einsum_case(options, row)
-        except (RuntimeError, Broken, ValueError) as error:
-            failed += 1
-            print(f"FAILED {row['id']} {row['eq']!r} {shapes}: {error}")
-    print(f"{done - failed} of {done} einsum cases are exact")
-    return failed + (done == 0)
-
-
-def einsum_case(options, row):
-    with tempfile.TemporaryDirectory() as folder:
-        shape = [w for s in row["shapes"] for w in ("--shape", "x".join(map(str, s)))]
-        status, _, text = run([os.path.join(options.bin, "tdslc"), "-e", row["eq"], *shape, "-w",
-                               "--target=trn2", "-o", folder])
-        if status != 0:
-            raise RuntimeError(f"tdslc ends with {status}: {text.strip()}")
-        manifest = read_manifest(os.path.join(folder, "einsum.json"))
-        with open(manifest.file, encoding="utf-8") as stream:
-            kernel = stream.read()
-        operands = [fill(s, k) for k, s in enumerate(row["shapes"])]
-        out = emulate(kernel, operands, manifest, target="trn2", path=manifest.file).outputs[0]
-        flat = np.rint(out.astype(np.float64)).astype(np.int64).reshape(-1)
-        weights = np.arange(flat.size) % 97 + 1
-        got = (int(flat.sum()), int((flat * weights).sum()))
-        if got != (row["sum"], row["wsum"]) and np.abs(flat).max(initial=0) < 2 ** 24:
-            raise RuntimeError(f"sums {got}, expected {(row['sum'], row['wsum'])}")
+    return einsum_cases(options.bin, "f32", (1,), options.space, options.only)
 
 
 REFUSED = [
