@@ -70,6 +70,8 @@ typedef struct Range {
     Dim limit;
 } Range;
 
+/* Panels: a buffer of rank 2 and known extents [K, M], M a multiple of the width W, holds M / W panels of K lines of W
+ * elements one behind the other: element (k, m) lies at (m / W) * (K * W) + k * W + m % W. Only printers see that. */
 typedef struct Buffer {
     Sym name; /* unique in the kernel */
     DType dtype;
@@ -78,6 +80,7 @@ typedef struct Buffer {
     const Dim *extent; /* C order, dense */
     int32_t param;     /* ARGUMENT: index into Kernel.args, else -1 */
     bool parts;        /* allocated: the last dimension holds the parts of complex numbers */
+    int64_t panels;    /* width of its panels; 0: C order */
     bool may_spill;    /* the user wrote `spill`: no warning when it goes to memory */
     Span span;
 } Buffer;

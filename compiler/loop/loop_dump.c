@@ -293,6 +293,9 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
         text_put(out, "alloc ");
         put_declaration(k, s->buf, space_name(k->bufs.at[s->buf].space), out);
         text_put(out, k->bufs.at[s->buf].parts ? " parts" : "");
+        if (k->bufs.at[s->buf].panels != 0) {
+            text_printf(out, " panels %lld", (long long)k->bufs.at[s->buf].panels);
+        }
         text_put(out, k->bufs.at[s->buf].may_spill ? " spill" : "");
         if (s->over > 0) {
             text_put(out, " over ");

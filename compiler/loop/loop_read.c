@@ -429,7 +429,7 @@ bool reader_space(LoopReader *r, Cursor *c, Space *out)
 static bool same_declaration(const Buffer *a, const Buffer *b)
 {
     bool same = a->dtype == b->dtype && a->space == b->space && a->rank == b->rank &&
-                a->param == b->param && a->parts == b->parts;
+                a->param == b->param && a->parts == b->parts && a->panels == b->panels;
     for (uint32_t d = 0; same && d < a->rank; d++) {
         same = dim_eq(a->extent[d], b->extent[d]);
     }
@@ -463,6 +463,14 @@ static bool read_alloc(LoopReader *r, Cursor *c, Stmt *s)
         return false;
     }
     b.parts = cursor_take(c, TERM_NAME, "parts");
+    if (cursor_take(c, TERM_NAME, "panels")) {
+        const Term *width = cursor_expect(c, TERM_INT, NULL, "the width of panels");
+        if (width == NULL || width->value < 1) {
+            return width != NULL &&
+                   reader_refuse(r, width->span, "the width of panels is 1 or more");
+        }
+        b.panels = width->value;
+    }
     b.may_spill = cursor_take(c, TERM_NAME, "spill");
     if (cursor_take(c, TERM_NAME, "over")) {
         const Term *t = cursor_expect(c, TERM_AT, NULL, "a buffer such as @T");

@@ -217,6 +217,11 @@ static bool verify_buffer(Verifier *v, const Buffer *b)
             return broken(v, "'@%.60s' is too large", name);
         }
     }
+    bool panels = b->rank == 2 && b->param < 0 && b->space != SPACE_ACC &&
+                  b->extent[0].sym < 0 && b->extent[1].sym < 0;
+    if (b->panels != 0 && (!panels || b->panels < 0 || b->extent[1].n % b->panels != 0)) {
+        return broken(v, "'@%.60s' is not made of whole panels", name);
+    }
     bool pairs = b->rank > 0 && dim_is(b->extent[b->rank - 1], 2) &&
                  (b->dtype == DTYPE_F32 || b->dtype == DTYPE_F64);
     return !b->parts || (pairs && b->param < 0) ||
@@ -473,8 +478,9 @@ static int64_t constant_values(const Stmt *s, VarRef var)
     return 0;
 }
 
-/* Do the local indices of `x` make a number digit by digit, as in 20*i + 4*j + k with j below 5 and k below 4? */
-static bool is_mixed_radix(Verifier *v, const Stmt *s, Affine x)
+/* Do the local indices of `x` make a number digit by digit, as in 20*i + 4*j + k with j below 5 and k below 4? Of the
+ * greatest digit the values need not be known. */
+static bool is_mixed_radix(Verifier *v, const Stmt *s, Affine x, uint32_t n_moving)
 {
     int64_t reach = 0; /* of the digits so far: all less than the next coefficient */
     uint64_t done = 0;
@@ -495,6 +501,9 @@ static bool is_mixed_radix(Verifier *v, const Stmt *s, Affine x)
         done |= (uint64_t)1 << least;
         int64_t coef = x.term[least].coef, values = constant_values(s, x.term[least].var),
                 width;
+        if (round + 1 == n_moving) {
+            return coef > reach;
+        }
         if (values < 1 || coef <= reach || !i64_try_mul(coef, values - 1, &width) ||
             !i64_try_add(reach, width, &reach)) {
             return false;
@@ -514,7 +523,8 @@ static bool verify_distinct(Verifier *v, const Stmt *s)
         for (uint32_t i = 0; i < s->at[d].n; i++) {
             n_moving += !v->k->vars.at[s->at[d].term[i].var].is_loop;
         }
-        bool alone = n_moving == 1 || (n_moving > 1 && is_mixed_radix(v, s, s->at[d]));
+        bool alone =
+            n_moving == 1 || (n_moving > 1 && is_mixed_radix(v, s, s->at[d], n_moving));
         for (uint32_t i = 0; alone && i < s->at[d].n; i++) {
             v->alone[s->at[d].term[i].var] = now;
         }

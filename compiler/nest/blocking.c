@@ -385,7 +385,7 @@ static void set_labels(const Product *p, Blocking *b)
         for (uint32_t i = 0; i < n->rank + n->n_labels; i++) {
             uint32_t l = i >= n->rank       ? i - n->rank
                          : p->order != NULL ? p->order[i]
-                                            : (uint32_t)n->out[i];
+                                            : (uint32_t)n->out[n->rank - 1 - i];
             bool again = i >= n->rank && is_kept(n, l);
             if (!again && l != first[r] && !p->extent[l].position && role_of(p, l) == r) {
                 label[count++] = l;
@@ -451,7 +451,7 @@ static int64_t block_of(const Extent *x, int64_t want, int64_t unit)
 
 /* Both operands are read where they are: the vector lies along lines in B and in the result, and
  * B is small or read for few rows. */
-static bool is_direct(const Product *p, int64_t rows)
+static bool is_direct(const Product *p, const Extent group[BLOCK_BATCH], int64_t rows)
 {
     const Extent *col = &p->extent[p->col], *row = &p->extent[p->row];
     const Graph *g = p->f->g;
@@ -459,8 +459,9 @@ static bool is_direct(const Product *p, int64_t rows)
                  graph_node(g, p->b->node)->dtype == p->node->acc;
     return plain && col->exact && row->exact && result_is_unit(p, p->col) &&
            operand_is_unit(p, p->b, p->col) &&
-           (row->most <= rows ||
-            sat_mul(p->extent[p->sum].most, col->most) <= p->machine->tile.direct);
+           (group[BLOCK_ROWS].most <= rows ||
+            sat_mul(group[BLOCK_SUM].most, group[BLOCK_COLUMNS].most) <=
+                p->machine->tile.direct);
 }
 
 static void add_level(BlockLevel *level, uint32_t *n, BlockRole role, int64_t tile, bool pack)
@@ -553,6 +554,153 @@ static void set_engine_levels(const Product *p, Blocking *b)
     b->level = level;
 }
 
+/* ---- boxes of several labels ---- */
+
+/* All labels of a role together: numbered as one while their extents are known. */
+static Extent group_of(const Product *p, const Blocking *b, BlockRole r)
+{
+    Extent x = p->extent[b->label[r][0]];
+    for (uint32_t i = 1; i < b->n_labels[r]; i++) {
+        const Extent *y = &p->extent[b->label[r][i]];
+        x.typical = sat_mul(x.typical, y->typical);
+        x.most = sat_mul(x.most, y->most);
+        x.exact = x.exact && y->exact;
+    }
+    return x;
+}
+
+/* Labels of more than one position, that may share boxes. */
+static uint32_t several_labels(const Product *p, const Blocking *b, BlockRole r)
+{
+    uint32_t n = 0;
+    if (!p->extent[b->label[r][0]].exact) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+        n += p->extent[b->label[r][i]].most > 1 ? 1 : 0;
+    }
+    return n;
+}
+
+/* A box of at most `tile` positions: how many it has, how many boxes there are, and the positions
+ * of all of them in whole tiles of `unit`. */
+typedef struct Cut {
+    int64_t count, boxes, padded;
+} Cut;
+
+static Cut cut_of(const Product *p, const Blocking *b, BlockRole r, int64_t tile, int64_t unit)
+{
+    Cut x = {1, 1, 0};
+    int64_t full = 1, rest = 0;
+    bool cut = false;
+    for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+        const Extent *y = &p->extent[b->label[r][i]];
+        int64_t n = smaller(y->most, y->typical < 1 ? 1 : y->typical), step = tile / x.count;
+        n = n < 1 ? 1 : n;
+        if (!cut && n <= step && y->exact) {
+            x.count *= n;
+            continue;
+        }
+        if (cut || step < 2) {
+            x.boxes = sat_mul(x.boxes, n);
+        } else {
+            step = smaller(y->tile > 0 ? divisor_at_most(y->tile, step) : step, n);
+            full = n / step;
+            rest = n % step * x.count;
+            x.count *= step;
+            x.boxes = sat_mul(x.boxes, full + (rest > 0 ? 1 : 0));
+        }
+        cut = true;
+    }
+    int64_t pieces = full + (rest > 0 ? 1 : 0);
+    x.padded = sat_mul(x.boxes / pieces, full * round_up(x.count, unit) + round_up(rest, unit));
+    return x;
+}
+
+/* The box of about `want` positions, in whole tiles, that wastes least: positions of tiles that
+ * are none, and for each box as much as `each` positions cost. */
+static int64_t box_of(const Product *p, const Blocking *b, BlockRole r, int64_t want,
+                      int64_t unit, int64_t each)
+{
+    int64_t best = unit, least = INT64_MAX;
+    for (int64_t tile = unit; tile <= want + want / 4; tile += unit) {
+        Cut x = cut_of(p, b, r, tile, unit);
+        int64_t cost = sat_add(x.padded, sat_mul(x.boxes, each));
+        if (cost < least) {
+            least = cost;
+            best = tile;
+        }
+    }
+    return best;
+}
+
+/* Would tiles of `unit` positions reach from label to label within such a box? */
+static bool crosses(const Product *p, const Blocking *b, BlockRole r, int64_t tile,
+                    int64_t unit)
+{
+    uint32_t several = 0;
+    int64_t first = 1, count = 1;
+    for (uint32_t i = 0; i < b->n_labels[r] && count <= tile; i++) {
+        const Extent *x = &p->extent[b->label[r][i]];
+        bool there = x->most > 1 && tile / count > 1;
+        first = there && several == 0 ? x->most : first;
+        several += there ? 1 : 0;
+        count = sat_mul(count, x->exact ? x->most : INT64_MAX);
+    }
+    return several > 1 && first % unit != 0;
+}
+
+/* Of one label: blocks as long as it allows. Of several: boxes. */
+static int64_t sum_box(const Product *p, const Blocking *b, const Extent *group)
+{
+    int64_t want = p->machine->tile.sum;
+    if (several_labels(p, b, BLOCK_SUM) < 2) {
+        return block_of(&p->extent[p->sum], want, 1);
+    }
+    return group->most <= want + want / 2 ? group->most
+                                          : box_of(p, b, BLOCK_SUM, want, 1, want / 8);
+}
+
+static int64_t columns_box(const Product *p, const Blocking *b, int64_t unit)
+{
+    int64_t want = p->machine->tile.columns;
+    return several_labels(p, b, BLOCK_COLUMNS) < 2
+               ? block_of(&p->extent[p->col], want, unit)
+               : box_of(p, b, BLOCK_COLUMNS, want, unit, want / 16);
+}
+
+static void set_packed_levels(const Product *p, Blocking *b, const Extent group[BLOCK_BATCH])
+{
+    const ContractionTiles *t = &p->machine->tile;
+    int64_t size = dtype_bytes(p->node->acc), widest = t->line / size;
+    BlockLevel *level = ARENA_ARRAY(p->arena, 5, BlockLevel);
+    uint32_t n = 0;
+    bool wide = several_labels(p, b, BLOCK_COLUMNS) > 1,
+         high = several_labels(p, b, BLOCK_ROWS) > 1;
+    int64_t columns = wide ? tile_columns(&group[BLOCK_COLUMNS], widest)
+                           : tile_columns(&p->extent[p->col], widest);
+    int64_t most = smaller(t->bytes / size / columns, t->rows);
+    int64_t rows =
+        high ? tile_of(&group[BLOCK_ROWS], most) : tile_rows(&p->extent[p->row], most);
+    int64_t block = columns_box(p, b, columns), k = sum_box(p, b, &group[BLOCK_SUM]);
+    int64_t box = box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), rows, rows);
+    bool gathers =
+        crosses(p, b, BLOCK_COLUMNS, block, columns) || crosses(p, b, BLOCK_ROWS, box, rows);
+    if (k < group[BLOCK_SUM].most) {
+        add_level(level, &n, BLOCK_SUM, k, false);
+    }
+    add_level(level, &n, BLOCK_COLUMNS, block, true);
+    add_level(level, &n, BLOCK_ROWS, gathers ? box : rows, true);
+    if (gathers && box > rows) {
+        add_level(level, &n, BLOCK_ROWS, rows, false);
+    }
+    if (block > columns) {
+        add_level(level, &n, BLOCK_COLUMNS, columns, false);
+    }
+    b->level = level;
+    b->n_levels = n;
+}
+
 static void set_levels(const Product *p, Blocking *b)
 {
     if (is_engine(p->machine)) {
@@ -560,27 +708,19 @@ static void set_levels(const Product *p, Blocking *b)
         return;
     }
     const ContractionTiles *t = &p->machine->tile;
-    int64_t size = dtype_bytes(p->node->acc), widest = t->line / size;
-    const Extent *row = &p->extent[p->row], *col = &p->extent[p->col],
-                 *sum = &p->extent[p->sum];
-    BlockLevel *level = ARENA_ARRAY(p->arena, 4, BlockLevel);
-    uint32_t n = 0;
-    if (is_direct(p, t->bytes / t->line)) {
-        add_level(level, &n, BLOCK_ROWS, tile_rows(row, t->bytes / t->line), false);
-        add_level(level, &n, BLOCK_COLUMNS, tile_of(col, widest), false);
-    } else {
-        int64_t columns = tile_columns(col, widest);
-        int64_t most = smaller(t->bytes / size / columns, t->rows);
-        int64_t block = block_of(col, t->columns, columns), k = block_of(sum, t->sum, 1);
-        if (k < sum->most) {
-            add_level(level, &n, BLOCK_SUM, k, false);
-        }
-        add_level(level, &n, BLOCK_COLUMNS, block, true);
-        add_level(level, &n, BLOCK_ROWS, tile_rows(row, most), true);
-        if (block > columns) {
-            add_level(level, &n, BLOCK_COLUMNS, columns, false);
-        }
+    Extent group[BLOCK_BATCH];
+    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+        group[r] = group_of(p, b, r);
     }
+    if (!is_direct(p, group, t->bytes / t->line)) {
+        set_packed_levels(p, b, group);
+        return;
+    }
+    BlockLevel *level = ARENA_ARRAY(p->arena, 2, BlockLevel);
+    uint32_t n = 0;
+    add_level(level, &n, BLOCK_ROWS, tile_rows(&p->extent[p->row], t->bytes / t->line), false);
+    add_level(level, &n, BLOCK_COLUMNS,
+              tile_of(&p->extent[p->col], t->line / dtype_bytes(p->node->acc)), false);
     b->level = level;
     b->n_levels = n;
 }

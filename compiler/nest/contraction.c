@@ -28,23 +28,43 @@ static double trips(double extent, int64_t tile)
     return whole < n ? whole + 1.0 : whole < 1.0 ? 1.0 : whole;
 }
 
-/* Extents by role, of the label that is cut and of the others together; where labels share
- * tiles, all are cut. */
+/* Positions by role, of all labels together. */
 typedef struct RoleExtents {
-    double first[BLOCK_BATCH], further[BLOCK_BATCH];
+    const Blocking *b;
+    const double *extent;
+    bool shared; /* all labels of a role are numbered as one */
+    double all[BLOCK_BATCH];
 } RoleExtents;
 
 static RoleExtents extents_of(const Blocking *b, const double *extent, bool shared)
 {
-    RoleExtents x;
+    RoleExtents x = {.b = b, .extent = extent, .shared = shared};
     for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
-        x.first[r] = extent[b->label[r][0]];
-        x.further[r] = 1.0;
-        for (uint32_t i = 1; i < b->n_labels[r]; i++) {
-            *(shared ? &x.first[r] : &x.further[r]) *= extent[b->label[r][i]];
+        x.all[r] = 1.0;
+        for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+            x.all[r] *= extent[b->label[r][i]];
         }
     }
     return x;
+}
+
+/* Boxes of at most `tile` positions: the first labels whole, one cut, the others position by
+ * position. */
+static double boxes_of(const RoleExtents *x, BlockRole r, int64_t tile)
+{
+    double count = 1.0, boxes = 1.0;
+    bool cut = x->shared;
+    for (uint32_t i = 0; i < x->b->n_labels[r] && !x->shared; i++) {
+        double n = x->extent[x->b->label[r][i]];
+        if (!cut && count * n <= (double)tile) {
+            count *= n;
+        } else {
+            int64_t step = (int64_t)((double)tile / count);
+            boxes *= cut || step < 2 ? n : trips(n, step);
+            cut = true;
+        }
+    }
+    return x->shared ? trips(x->all[r], tile) : boxes;
 }
 
 static bool is_packed(const Blocking *b, BlockRole role)
@@ -71,23 +91,28 @@ static double reads_of(const Blocking *b, BlockRole own, const RoleExtents *x)
     double times = 1.0;
     for (uint32_t i = 0; i < end; i++) {
         if (b->level[i].role == other) {
-            times = x->further[other] * trips(x->first[other], b->level[i].tile);
+            times = boxes_of(x, other, b->level[i].tile);
         }
     }
-    return blocking_outermost(b, other) == NULL ? x->further[other] : times;
+    return times;
 }
 
-/* Of one element that is copied into a panel of `width` positions of label `own`: in runs along
- * memory, if its last label is that of the panel or the summed one. */
-static double pack_seconds(const MachineTimes *t, const Node *n, const Access *a, uint32_t own,
-                           uint32_t sum, const double *extent, double width)
+/* Of one element that is copied into a panel of `width` positions: in runs along memory, if its
+ * last label is the first of the panel or a summed one. */
+static double pack_seconds(const MachineTimes *t, const Node *n, const Access *a,
+                           const Blocking *b, BlockRole role, const double *extent,
+                           double width)
 {
     double words = (double)dtype_bytes(n->acc) / 4.0;
+    uint32_t own = b->label[role][0];
     if (is_last(a, own)) {
         return t->pack + t->row / (extent[own] < width ? extent[own] : width) / words;
     }
-    if (is_last(a, sum)) {
-        return t->pack + t->row / extent[sum] / words;
+    for (uint32_t i = 0; i < b->n_labels[BLOCK_SUM]; i++) {
+        uint32_t sum = b->label[BLOCK_SUM][i];
+        if (is_last(a, sum)) {
+            return t->pack + t->row / extent[sum] / words;
+        }
     }
     return t->pack_line;
 }
@@ -103,6 +128,30 @@ static double positions(const Access *a, const Node *n, const double *extent)
     return count;
 }
 
+/* Register tiles of all boxes that are packed, the last of each filled up. */
+static double tiles_of(const RoleExtents *x, BlockRole r)
+{
+    int64_t tile = blocking_innermost(x->b, r)->tile, box = tile;
+    for (uint32_t i = 0; i < x->b->n_levels; i++) {
+        box = x->b->level[i].role == r && x->b->level[i].pack ? x->b->level[i].tile : box;
+    }
+    double boxes = boxes_of(x, r, box);
+    return x->b->n_labels[r] == 1 ? trips(x->all[r], tile)
+                                  : boxes * trips(x->all[r] / boxes, tile);
+}
+
+/* Do results of a box go through a block of their own, since tiles reach from label to label? */
+static bool gathers(const Blocking *b, const RoleExtents *x)
+{
+    bool across = false;
+    for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+        double tile = (double)blocking_innermost(b, r)->tile, first = x->extent[b->label[r][0]];
+        across |=
+            b->n_labels[r] > 1 && is_packed(b, r) && trips(first, (int64_t)tile) * tile > first;
+    }
+    return across;
+}
+
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Blocking *b, const double *extent, ContractionPrice *out)
 {
@@ -110,7 +159,6 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     const Node *n = graph_node(f->g, node);
     double words = (double)dtype_bytes(n->acc) / 4.0;
     uint32_t row = b->label[BLOCK_ROWS][0], col = b->label[BLOCK_COLUMNS][0];
-    uint32_t sum = b->label[BLOCK_SUM][0];
     const Use *left = &f->uses[node].list.at[0], *right = &f->uses[node].list.at[1];
     bool swapped = !access_has_label(&left->access, (int32_t)row);
     const Access *a = &(swapped ? right : left)->access, *v = &(swapped ? left : right)->access;
@@ -119,31 +167,33 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                      *k = blocking_outermost(b, BLOCK_SUM);
     bool engine = machine->tile.tiles > 0; /* adds up in tiles, and takes columns as they are */
     RoleExtents x = extents_of(b, extent, engine);
-    double high_of = x.first[BLOCK_ROWS], wide_of = x.first[BLOCK_COLUMNS],
-           deep = x.first[BLOCK_SUM];
-    double all = positions(NULL, n, extent) / high_of / wide_of;
-    double k_times = engine || k == NULL ? 1.0 : trips(deep, k->tile);
-    double depth = engine || k == NULL || (double)k->tile > deep ? deep : (double)k->tile;
-    k_times *= x.further[BLOCK_SUM];
-    all *= x.further[BLOCK_SUM] * deep;
+    double high_of = x.all[BLOCK_ROWS], wide_of = x.all[BLOCK_COLUMNS], deep = x.all[BLOCK_SUM];
+    double k_times = engine || k == NULL ? 1.0 : boxes_of(&x, BLOCK_SUM, k->tile);
+    if (!engine && !is_packed(b, BLOCK_ROWS)) { /* further labels run around */
+        k_times = deep / extent[b->label[BLOCK_SUM][0]];
+    }
+    double depth = deep / k_times;
+    double all = positions(NULL, n, extent) / high_of / wide_of * deep;
     double mr = (double)rows->tile, nr = (double)columns->tile;
-    double high = trips(high_of, rows->tile) * mr;
+    double row_tiles = tiles_of(&x, BLOCK_ROWS), column_tiles = tiles_of(&x, BLOCK_COLUMNS);
+    double high = row_tiles * mr;
     /* A tile with few rows waits for its operands: no less than half of the tile's time. Of C's two thirds suffice. */
     double most =
         (double)(machine->tile.bytes / machine->tile.line) * (engine ? 1.0 : 2.0 / 3.0);
     high = high_of < mr ? high_of : high;
-    high = mr < most ? 0.5 * (high + trips(high_of, rows->tile) * most) : high;
+    high = mr < most ? 0.5 * (high + row_tiles * most) : high;
     double widest = (double)(machine->tile.line / dtype_bytes(n->acc)), wide = nr;
-    double padded = engine ? wide_of : trips(wide_of, columns->tile) * nr, edge = 1.0;
+    double padded = engine ? wide_of : column_tiles * nr, edge = 1.0;
     for (; wide < widest && !engine; wide *= 2.0) {
         padded *= 1.5;
     }
     edge -= (double)((int64_t)wide_of / columns->tile * columns->tile) / wide_of;
-    double a_pack = pack_seconds(t, n, a, row, sum, extent, mr);
-    double b_pack = pack_seconds(t, n, v, col, sum, extent, nr);
+    double a_pack = pack_seconds(t, n, a, b, BLOCK_ROWS, extent, mr);
+    double b_pack = pack_seconds(t, n, v, b, BLOCK_COLUMNS, extent, nr);
     double join = (is_last_kept(n, col) ? t->join : t->join + t->pack_line) +
                   t->row / (extent[col] < nr ? extent[col] : nr) / words + edge * t->join_edge;
-    double tiles = all * trips(high_of, rows->tile) * trips(wide_of, columns->tile) / depth;
+    join += gathers(b, &x) && !engine ? t->pack : 0.0;
+    double tiles = all * row_tiles * column_tiles / depth;
     double a_times = reads_of(b, BLOCK_ROWS, &x), b_times = reads_of(b, BLOCK_COLUMNS, &x);
     a_pack = is_packed(b, BLOCK_ROWS) ? positions(a, n, extent) * a_times * a_pack : 0.0;
     b_pack = is_packed(b, BLOCK_COLUMNS) ? positions(v, n, extent) * b_times * b_pack : 0.0;

@@ -7,10 +7,12 @@
  * Labels have roles: rows are in the result and one operand, columns in the result and the other,
  * the sum in both operands alone; batches are all else. Of a role's labels the first is cut; the
  * others run position by position: further rows and columns around the first level of their role,
- * further sums and batches around all. Where tiles are shared (Trainium) a tile is of at most so
- * many positions of all labels of its role, the first the fastest, and outer levels are of as
- * many whole tiles as the numbers say; rows and sums that do not fit beside the first run
- * position by position.
+ * further sums and batches around all. Where labels share tiles a tile is of at most so many
+ * positions of all labels of its role, the first the fastest. C: of packed operands the levels
+ * down to the one that packs are boxes: the first labels whole as far as they fit, one cut, the
+ * others position by position; a label of open extent is the last in its box; tiles inside cut
+ * the positions of the box as one. Trainium: outer levels are of as many whole tiles as the
+ * numbers say; rows and sums that do not fit beside the first run position by position.
  *
  * A level is a loop over the label of its role in tiles, outermost first. `pack`: in each of its
  * iterations, what the operand that has this role holds within all tiles open then is copied

@@ -29,6 +29,9 @@ static const char *const proved[] = {
     /* clipped tiles in a block and in the whole */
     "for $i in 0..n step 16 {\nalloc @t : f64[16] tile\nfill [j in $i:16<n] @t[j-$i] = 0.0\n"
     "copy [j in $i:16<n] @y[j] = @t[j-$i]\n}",
+    "alloc @t : f64[3,8] tile panels 4\nfill [i in 0:3, j in 0:8] @t[i,j] = 0.0",
+    "for $i in 0..n step 4 {\nalloc @t : f64[12] tile\nfill [j in $i:4<n, l in 0:3] "
+    "@t[3*j-3*$i+l] = 0.0\n}",
     /* full tiles: the loop's part, or numbers that divide */
     "for $i in 0..n step 16 full {\nfill [j in $i:16 vector] @y[j] = 0.0\n}",
     "for $i in 0..64 step 16 {\nfill [j in $i:16 vector] @c[j] = 0.0\n}",
@@ -160,6 +163,19 @@ static const struct {
     {"block when 3 < n < {\n}", "expected a number"},
     {"block when < 3 {\n}", "the name of an open dim"},
     {"block when o < 3 {\n}", "there is no dim 'o'"},
+    /* panels are whole, of two known extents, and memory */
+    {"alloc @t : f64[3,8] tile panels 3", "'@t' is not made of whole panels"},
+    {"alloc @t : f64[3,8] tile panels 0", "the width of panels"},
+    {"alloc @t : f64[8] tile panels 4", "whole panels"},
+    {"alloc @t : f64[n,8] tile panels 4", "whole panels"},
+    {"alloc @t : f64[3,8] acc panels 4", "whole panels"},
+    {"alloc @t : f64[3,8] tile panels\n", "the width of panels"},
+    {"alloc @t : f64[3,8] tile panels 4\nfill [i in 0:3, j in 0:9] @t[i,j] = 0.0",
+     "past the end"},
+    /* the greatest digit of a number may have any values, the others may not */
+    {"alloc @t : f64[80] tile\nfor $i in 0..n step 4 {\nfill [j in $i:4<n, l in 0:3] "
+     "@t[j-$i+3*l] = 0.0\n}",
+     "may be assigned to one place"},
     /* one over another */
     {"alloc @a : f64[4] tile\nalloc @b : f64[4] tile over @a\nfill [i in 0:4] @a[i] = 0.0",
      "'@a' is used when another buffer has its place"},

@@ -8,6 +8,7 @@
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
  *   emit_product.c products: functions of named vectors that all kernels of the file share, by instruction set
  *   emit_tile.c    other register tiles: the same, of one statement each
+ *   emit_pack.c    copies into panels: calls of functions that all kernels share
  *
  * Names, expressions, lines, loops and helper functions are those of backend/ctext. */
 #ifndef BACKEND_C_EMIT_H
@@ -112,6 +113,10 @@ int64_t vector_part(int64_t bytes, DType t, int64_t span);
 const char *vector_type(Helpers *h, DType t, int64_t lanes);
 /* The instruction sets that the C compiler is to know, and the vectors that are used. */
 void isa_names_emit(const Tiles *t, Text *out);
+
+/* ---- emit_pack.c ---- */
+/* A copy into panels, as the call of a function; false: it is none of the kind. */
+bool pack_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_entry.c: what has no `out` prints to e->out ---- */
 void prototype_emit(Emitter *e, Text *out, bool header);

@@ -424,6 +424,8 @@ void tiles_emit(Tiles *t, Text *out)
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         DType type = t->shapes.at[i].t;
         if ((types >> type & 1u) == 0) {
+            (void)vector_type(t->help, type,
+                              16 / dtype_bytes(type)); /* tiles may be narrower */
             text_printf(out, types == 0 ? "\n" : "");
             text_printf(out, "typedef void tdsl_tile_%s(TDSL_TILE_OF(%s));\n", dtype_name(type),
                         c_type(type));

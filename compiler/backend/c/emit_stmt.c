@@ -83,6 +83,9 @@ void tile_emit(Emitter *e, const Stmt *s)
         register_tile_emit(e, body, 1);
         return;
     }
+    if (pack_emit(e, s)) {
+        return;
+    }
     for (uint32_t i = 0; i < s->n_index; i++) {
         loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
     }

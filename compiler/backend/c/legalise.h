@@ -57,6 +57,9 @@ BufRef buffer_alloc(Legaliser *l, const char *hint, DType t, Space s, uint32_t r
                     const int64_t *extent);
 BufRef buffer_declare(Legaliser *l, const char *hint, DType t, Space s, uint32_t rank,
                       const Dim *extent);
+/* Of whole panels. */
+BufRef panels_alloc(Legaliser *l, const char *hint, DType t, int64_t lines, int64_t columns,
+                    int64_t width);
 TileIndex index_of(VarRef v, Range range, IndexMode mode);
 /* [0, n) */
 Range range_const(int64_t n);

@@ -123,6 +123,15 @@ BufRef buffer_declare(Legaliser *l, const char *hint, DType t, Space space, uint
     return b;
 }
 
+BufRef panels_alloc(Legaliser *l, const char *hint, DType t, int64_t lines, int64_t columns,
+                    int64_t width)
+{
+    const int64_t extent[2] = {lines, round_up(columns, width)};
+    BufRef b = buffer_alloc(l, hint, t, SPACE_TILE, 2, extent);
+    l->k->bufs.at[b].panels = width;
+    return b;
+}
+
 TileIndex index_of(VarRef v, Range range, IndexMode mode)
 {
     return (TileIndex){.var = v, .range = range, .mode = mode};

@@ -13,11 +13,18 @@
 #define MOST_LOCAL_BYTES 2048 /* of all arrays of a register tile */
 #define MOST_UNROLLED    1024
 
+/* The loops around a place. */
+typedef struct Around {
+    const Stmt *loop;
+    const struct Around *outer;
+} Around;
+
 typedef struct Check {
     Ctx *ctx;
     const Kernel *k;
-    bool in_tile;        /* after an accumulator of rank >= 1, up to the end of its block */
-    int64_t local_bytes; /* of that register tile's arrays so far */
+    const Around *around; /* or null */
+    bool in_tile;         /* after an accumulator of rank >= 1, up to the end of its block */
+    int64_t local_bytes;  /* of that register tile's arrays so far */
 } Check;
 
 static bool refuse(const Check *c, const Stmt *s, const char *what)
@@ -132,6 +139,57 @@ static bool check_named(const Check *c, const Stmt *s, BufRef buf, const Affine 
     return true;
 }
 
+/* Is it a multiple of `unit` wherever the loops around stand? A loop's variable is its start and some steps. */
+static bool is_multiple(const Check *c, Affine x, int64_t unit)
+{
+    bool steps = true;
+    for (const Around *a = c->around; a != NULL; a = a->outer) {
+        int64_t coef = affine_coef(x, a->loop->var);
+        steps = steps && (coef % unit) * (a->loop->step % unit) % unit == 0;
+        x = coef == 0 ? x : affine_subst(&c->ctx->arena, x, a->loop->var, a->loop->range.start);
+    }
+    return steps && x.n == 0 && x.base % unit == 0;
+}
+
+/* From the first element on, are so many in one panel? */
+static bool in_panel(const Check *c, const Stmt *s, BufRef buf, const Affine *at, int64_t reach)
+{
+    int64_t width = c->k->bufs.at[buf].panels;
+    ArenaMark mark = arena_mark(&c->ctx->arena);
+    Affine first = at[1];
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        first = affine_subst(&c->ctx->arena, first, s->index[i].var, s->index[i].range.start);
+    }
+    bool fits = reach <= width && is_multiple(c, first, width);
+    arena_reset(&c->ctx->arena, mark);
+    return fits || refuse(c, s, "what is unrolled is not in one panel");
+}
+
+/* All that is unrolled. */
+static bool check_panel(const Check *c, const Stmt *s, BufRef buf, const Affine *at)
+{
+    int64_t reach = 1;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        int64_t coef = affine_coef(at[1], s->index[i].var);
+        reach =
+            coef < 0 ? INT64_MAX : sat_add(reach, sat_mul(coef, s->index[i].range.span - 1));
+    }
+    return in_panel(c, s, buf, at, reach);
+}
+
+/* An operand of a product: of a panel its lines, and a tile side by side in it. */
+static bool check_side(const Check *c, const Stmt *s, const Expr *x, const TileIndex *own,
+                       const TileIndex *sum)
+{
+    if (c->k->bufs.at[x->buf].panels == 0) {
+        return true;
+    }
+    bool lines = affine_coef(x->at[1], own->var) == 1 && affine_coef(x->at[0], own->var) == 0 &&
+                 affine_coef(x->at[1], sum->var) == 0;
+    return lines ? in_panel(c, s, x->buf, x->at, own->range.span)
+                 : refuse(c, s, "a product of what is no lines of a panel");
+}
+
 static bool check_access(const Check *c, const Stmt *s, BufRef buf, const Affine *at,
                          bool unrolled)
 {
@@ -143,6 +201,9 @@ static bool check_access(const Check *c, const Stmt *s, BufRef buf, const Affine
     if (vec != NULL && access_uses(c->k, buf, at, vec->var) &&
         !access_is_unit(c->k, buf, at, vec->var)) {
         return refuse(c, s, "a vector does not stand side by side in memory");
+    }
+    if (unrolled && c->k->bufs.at[buf].panels != 0) {
+        return check_panel(c, s, buf, at);
     }
     return true;
 }
@@ -177,6 +238,9 @@ static bool check_product(const Check *c, const Stmt *s)
     const char *problem = c->in_tile ? "too much is unrolled" : product_of(c->k, s, &p);
     if (problem != NULL) {
         return refuse(c, s, problem);
+    }
+    if (!check_side(c, s, p.a, p.row, p.sum) || !check_side(c, s, p.b, p.column, p.sum)) {
+        return false;
     }
     int64_t count = sat_mul(p.row->range.span, p.column->range.span);
     return sat_mul(count, dtype_bytes(p.t)) <= MOST_ACC_BYTES ||
@@ -262,7 +326,13 @@ static bool check_block(Check *c, Stmt *const *body, uint32_t n, uint32_t depth)
             return exceed(c, s, MOST_DEPTH, "loops inside each other");
         }
         switch (s->kind) {
-        case STMT_FOR:
+        case STMT_FOR: {
+            Check within = inner;
+            Around around = {s, inner.around};
+            within.around = &around;
+            fine = check_block(&within, s->body, s->n_body, depth + 1);
+            break;
+        }
         case STMT_BLOCK:
             fine = check_block(&inner, s->body, s->n_body, depth + 1);
             break;

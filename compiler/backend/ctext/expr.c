@@ -124,9 +124,20 @@ static bool affine_falls(Affine x)
     return x.base < 0;
 }
 
+static const char *in_panels(const CWriter *e, const Buffer *b, const Affine *at)
+{
+    const char *m = affine_text(e, at[1], BIND_ATOM);
+    long long width = (long long)b->panels, size = (long long)b->extent[0].n * width;
+    return str_format(e->arena, "%s / %lld * %lld + %s * %lld + %s %% %lld", m, width, size,
+                      affine_text(e, at[0], BIND_ATOM), width, m, width);
+}
+
 const char *offset_text(const CWriter *e, BufRef buf, const Affine *at)
 {
     const Buffer *b = &e->k->bufs.at[buf];
+    if (b->panels != 0) {
+        return in_panels(e, b, at);
+    }
     Text t;
     text_init(&t, e->arena);
     int64_t constant = 0;
@@ -166,7 +177,9 @@ const char *stride_text(const CWriter *e, BufRef buf, const Affine *at, VarRef v
     int64_t constant = 0;
     for (uint32_t d = 0; d < b->rank; d++) {
         const char *open = NULL;
-        int64_t fixed = sat_mul(stride_of(e, b, d, &open), affine_coef(at[d], v));
+        int64_t step = stride_of(e, b, d, &open);
+        step = b->panels != 0 && d == 0 ? b->panels : step; /* within one panel */
+        int64_t fixed = sat_mul(step, affine_coef(at[d], v));
         if (open[0] == '\0') {
             constant = sat_add(constant, fixed);
         } else if (fixed != 0) {

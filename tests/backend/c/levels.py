@@ -23,6 +23,9 @@ EQUATIONS = [  # parameters, result, statement; letters are extents
     ("A: {t}[{a}, {c}, {k}], B: {t}[{b}, {k}]", "C: {t}[{a}, {b}, {c}]", "C[i,j,h] = A[i,h,k] * B[j,k];"),
     ("A: {t}[{a}, {k}, {c}], B: {t}[{c}, {k}, {b}]", "C: {t}[{a}, {b}]", "C[i,j] = A[i,k,h] * B[h,k,j];"),
     ("A: {t}[{a}, {k}], B: {t}[{k}, {b}, {c}]", "C: {t}[{c}, {a}, {b}]", "C[h,i,j] = A[i,k] * B[k,j,h];"),
+    ("A: {t}[{a}, {k}, {d}, {e}], B: {t}[{e}, {b}, {k}, {c}]", "C: {t}[{b}, {d}, {a}, {c}]", "C[j,h,i,g] = A[i,k,h,l] * B[l,j,k,g];"),
+    ("A: {t}[{d}, {a}, {e}], B: {t}[{e}, {c}, {b}]", "C: {t}[{b}, {a}, {c}, {d}]", "C[j,i,g,h] = A[h,i,l] * B[l,g,j];"),
+    ("A: {t}[{k}, {d}, {e}, {c}], B: {t}[{k}, {e}, {c}, {b}]", "C: {t}[{b}, {d}]", "C[j,i] = A[k,i,l,m] * B[k,l,m,j];"),
 ]
 BYTES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8}
 SMALL = "kernel k(A: f32[37, 53], B: f32[53, 70]) -> (C: f32[37, 70]) { C[i,j] = A[i,k] * B[k,j]; }\n"
@@ -55,7 +58,7 @@ REFUSED_NKI = [
 def kernel(rng, n):
     parameters, result, statement = rng.choice(EQUATIONS)
     t = rng.choice(list(BYTES))
-    extent = {x: rng.choice([0, 1, 2, 5, 8, 13, 31, 40]) for x in "abk"} | {"c": rng.choice([1, 3])}
+    extent = {x: rng.choice([0, 1, 2, 5, 8, 13, 31, 40]) for x in "abk"} | {x: rng.choice([1, 2, 3, 4, 7]) for x in "cde"}
     free = [x for x in "abk" if rng.random() < 0.3]
     names = {x: f"{x}{n}" if x in free else extent[x] for x in extent}
     head = "".join(f"dim {x}{n} ~ {extent[x]};\n" for x in free)
@@ -63,7 +66,8 @@ def kernel(rng, n):
 
 
 def levels(rng, size, sum_first):
-    """Any order of levels that C has: panels have as many rows as the sum that is left to them, which must be known."""
+    """Any order of levels that C always has: panels have as many rows as the sum that is left to them, which must be known; tiles
+    that cross labels are cut after both operands are packed."""
     if rng.random() < 0.1:
         return ""
     mr = rng.randint(1, 12)
@@ -78,15 +82,17 @@ def levels(rng, size, sum_first):
     sums = [f"sum {rng.randint(1, 24)}"] if sum_first or rng.random() < 0.6 else []
     place["sum"] = [] if sum_first else sums
     out = sums if sum_first else []
+    packs = {r: any("pack" in x for x in place[r]) for r in place}
     while any(place.values()):
-        role = rng.choice([r for r in place if place[r]])
+        role = rng.choice([r for r in place if place[r] and (r == "sum" or packs[r] or not any(packs.values()))])
         out.append(place[role].pop(0))
+        packs[role] = packs[role] and "pack" not in out[-1]
     return ", ".join(out)
 
 
 def kernel_nki(rng, n):
     parameters, result, statement = rng.choice(EQUATIONS)
-    extent = {x: rng.choice([1, 2, 5, 13, 40, 70, 130, 150]) for x in "abk"} | {"c": rng.choice([1, 3])}
+    extent = {x: rng.choice([1, 2, 5, 13, 40, 70, 130, 150]) for x in "abk"} | {x: rng.choice([1, 3]) for x in "cde"}
     t = rng.choice(["f32", "f32", "bf16", "f16"])
     twice = rng.choice(["", "", " D[i,j] = 2 * C[i,j];" if "[h" not in result and ", {c}" not in result else ""])
     result = result.format(t=t, **extent)

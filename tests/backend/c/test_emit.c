@@ -255,6 +255,15 @@ static void entries_refuse_what_they_cannot_compute(void **state)
     "  fill [i in 0..n, j in 0..64] @C[i,j] = 0.0\n"                                           \
     "  for $r in 0..n step 1 {\n    alloc @c : f32[" alloc "] acc\n" body "  }\n}\n"
 
+/* A loop over a buffer in panels of 16, inside of which `n` elements at `at` make a register tile. */
+#define PANEL(range, step, at, n)                                                              \
+    "tdsl-dump loop 1\nkernel k {\n  form legal \"c\"\n  arg @C : f32[16] result\n"            \
+    "  fill [i in 0..16] @C[i] = 0.0\n  alloc @b : f32[3,80] tile panels 16\n"                 \
+    "  fill [i in 0..3, j in 0..80] @b[i,j] = 1.0\n  for $p in " range " step " #step          \
+    " full {\n"                                                                                \
+    "    alloc @c : f32[" #n "] acc\n    copy [v in 0:" #n " vector] @c[v] = @b[2," at "]\n"   \
+    "    reduce [v in 0:" #n " vector] @C[v] += @c[v]\n  }\n}\n"
+
 static void verify_refuses_what_cannot_be_printed(void **state)
 {
     (void)state;
@@ -296,6 +305,14 @@ static void verify_refuses_what_cannot_be_printed(void **state)
                "0:1 unroll, v in 0:16 vector] @C[$r+u,0] += @c[u,v]\n"),
          "folded"},
         {LEGAL("4,16", "    fill [u in 0:4 unroll, v in 0:16] @c[u,v] = 0.0\n"), "too much"},
+        /* panels */
+        {PANEL("0:64", 16, "$p+v", 16), NULL},
+        {PANEL("0:64", 16, "$p+v", 8), NULL},
+        {PANEL("0:64", 8, "$p+v", 16), "not in one panel"},
+        {PANEL("0:64", 16, "$p+v+4", 8), "not in one panel"},
+        {PANEL("8:40", 16, "$p+v", 16), "not in one panel"},
+        {PANEL("8:40", 16, "$p+v-8", 16), NULL},
+        {PANEL("0:60", 12, "$p+v", 8), "not in one panel"},
         {LEGAL("4,16", "    fill [u in 0:4 vector, v in 0:16 vector] @c[u,v] = 0.0\n"),
          "too much"},
         {LEGAL("4,16", "    fill [u in 0:4 unroll, v in 0..16 vector] @c[u,v] = 0.0\n"),

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packing. A statement that copies elements into panels is the call of a function, one for each element type of a file:
+ * it splits runs at the borders of panels, copies lines with vectors where the operand has them along columns, and
+ * transposes blocks in registers where it has them along the sum. */
+#include "backend/c/emit.h"
+
+#include "backend/c/legalise.h"
+#include "loop/affine.h"
+
+static const char pack_shuffles[] =
+    "\n#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n"
+    "#if defined(__clang__)\n"
+    "#define TDSL_SHUFFLE2(a, b, i, j, mask) __builtin_shufflevector(a, b, i, j)\n"
+    "#define TDSL_SHUFFLE4(a, b, i, j, k, l, mask) __builtin_shufflevector(a, b, i, j, k, l)\n"
+    "#else\n"
+    "#define TDSL_SHUFFLE2(a, b, i, j, mask) __builtin_shuffle(a, b, (mask){i, j})\n"
+    "#define TDSL_SHUFFLE4(a, b, i, j, k, l, mask) __builtin_shuffle(a, b, (mask){i, j, k, "
+    "l})\n"
+    "#endif\n#endif\n";
+
+/* $N: the element type in names; $T: in C; $M: an integer as large; $L: lanes of a vector; $S: bytes of an
+ * element. */
+static const char pack_types[] =
+    "\n#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n"
+    "typedef $T tdsl_pack_$N_v __attribute__((vector_size(16)));\n"
+    "typedef $T tdsl_pack_$N_at __attribute__((vector_size(16), aligned($S), may_alias));\n"
+    "typedef $M tdsl_pack_$N_mask __attribute__((vector_size(16)));\n";
+
+static const char pack_block4[] =
+    "/* to[j * line + i] = from[i * step + j] for all i, j below 4 */\n"
+    "TDSL_HELPER void tdsl_turn_$N($T *to, int64_t line, const $T *from, int64_t step)\n"
+    "{\n"
+    "    const tdsl_pack_$N_v a = *(const tdsl_pack_$N_at *)(const void *)from;\n"
+    "    const tdsl_pack_$N_v b = *(const tdsl_pack_$N_at *)(const void *)(from + step);\n"
+    "    const tdsl_pack_$N_v c = *(const tdsl_pack_$N_at *)(const void *)(from + 2 * step);\n"
+    "    const tdsl_pack_$N_v d = *(const tdsl_pack_$N_at *)(const void *)(from + 3 * step);\n"
+    "    const tdsl_pack_$N_v p = TDSL_SHUFFLE4(a, b, 0, 4, 1, 5, tdsl_pack_$N_mask);\n"
+    "    const tdsl_pack_$N_v q = TDSL_SHUFFLE4(c, d, 0, 4, 1, 5, tdsl_pack_$N_mask);\n"
+    "    const tdsl_pack_$N_v r = TDSL_SHUFFLE4(a, b, 2, 6, 3, 7, tdsl_pack_$N_mask);\n"
+    "    const tdsl_pack_$N_v s = TDSL_SHUFFLE4(c, d, 2, 6, 3, 7, tdsl_pack_$N_mask);\n"
+    "    *(tdsl_pack_$N_at *)(void *)to = TDSL_SHUFFLE4(p, q, 0, 1, 4, 5, tdsl_pack_$N_mask);\n"
+    "    *(tdsl_pack_$N_at *)(void *)(to + line) =\n"
+    "        TDSL_SHUFFLE4(p, q, 2, 3, 6, 7, tdsl_pack_$N_mask);\n"
+    "    *(tdsl_pack_$N_at *)(void *)(to + 2 * line) =\n"
+    "        TDSL_SHUFFLE4(r, s, 0, 1, 4, 5, tdsl_pack_$N_mask);\n"
+    "    *(tdsl_pack_$N_at *)(void *)(to + 3 * line) =\n"
+    "        TDSL_SHUFFLE4(r, s, 2, 3, 6, 7, tdsl_pack_$N_mask);\n"
+    "}\n#endif\n";
+
+static const char pack_block2[] =
+    "/* to[j * line + i] = from[i * step + j] for all i, j below 2 */\n"
+    "TDSL_HELPER void tdsl_turn_$N($T *to, int64_t line, const $T *from, int64_t step)\n"
+    "{\n"
+    "    const tdsl_pack_$N_v a = *(const tdsl_pack_$N_at *)(const void *)from;\n"
+    "    const tdsl_pack_$N_v b = *(const tdsl_pack_$N_at *)(const void *)(from + step);\n"
+    "    *(tdsl_pack_$N_at *)(void *)to = TDSL_SHUFFLE2(a, b, 0, 2, tdsl_pack_$N_mask);\n"
+    "    *(tdsl_pack_$N_at *)(void *)(to + line) =\n"
+    "        TDSL_SHUFFLE2(a, b, 1, 3, tdsl_pack_$N_mask);\n"
+    "}\n#endif\n";
+
+static const char pack_text[] =
+    "\n/* Element (c, y) for c below nc and y below ny goes to column `first` + c + column * "
+    "y, line\n"
+    " * line * y: to[column / width * panel + line * width + column % width] = from[c * step_c "
+    "+ y * "
+    "step_y].\n"
+    " */\n"
+    "static void tdsl_pack_$N($T *TDSL_RESTRICT to, int64_t width, int64_t panel,\n"
+    "                   int64_t first, int64_t nc, int64_t ny, int64_t column, int64_t line,\n"
+    "                   const $T *TDSL_RESTRICT from, int64_t step_c, int64_t step_y)\n"
+    "{\n"
+    "    line *= width;\n"
+    "    if (step_y == 1 && column == 0 && step_c != 1) {\n"
+    "        for (int64_t c = 0; c < nc;) {\n"
+    "            const int64_t at = first + c, rest = width - at % width;\n"
+    "            $T *const panel_at = to + at / width * panel + at % width;\n"
+    "            const $T *const lines = from + c * step_c;\n"
+    "            const int64_t n = rest < nc - c ? rest : nc - c;\n"
+    "            int64_t i = 0;\n"
+    "#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n"
+    "            for (; i + $L <= n; i += $L) {\n"
+    "                int64_t y = 0;\n"
+    "                for (; y + $L <= ny; y += $L) {\n"
+    "                    tdsl_turn_$N(panel_at + i + y * line, line, lines + i * step_c + y, "
+    "step_c);\n"
+    "                }\n"
+    "                for (; y < ny; ++y) {\n"
+    "                    for (int64_t j = i; j < i + $L; ++j) {\n"
+    "                        panel_at[j + y * line] = lines[j * step_c + y];\n"
+    "                    }\n"
+    "                }\n"
+    "            }\n"
+    "#endif\n"
+    "            for (; i < n; ++i) {\n"
+    "                for (int64_t y = 0; y < ny; ++y) {\n"
+    "                    panel_at[i + y * line] = lines[i * step_c + y];\n"
+    "                }\n"
+    "            }\n"
+    "            c += n;\n"
+    "        }\n"
+    "        return;\n"
+    "    }\n"
+    "    for (int64_t y = 0; y < ny; ++y) {\n"
+    "        int64_t at = (first + column * y) % width;\n"
+    "        $T *panel_at = to + (first + column * y) / width * panel + y * line;\n"
+    "        for (int64_t c = 0; c < nc;) {\n"
+    "            const $T *const element = from + c * step_c + y * step_y;\n"
+    "            const int64_t n = width - at < nc - c ? width - at : nc - c;\n"
+    "            int64_t i = 0;\n"
+    "#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n"
+    "            for (; step_c == 1 && i + $L <= n; i += $L) {\n"
+    "                *(tdsl_pack_$N_at *)(void *)(panel_at + at + i) =\n"
+    "                    *(const tdsl_pack_$N_at *)(const void *)(element + i);\n"
+    "            }\n"
+    "#endif\n"
+    "            for (; i < n; ++i) {\n"
+    "                panel_at[at + i] = element[i * step_c];\n"
+    "            }\n"
+    "            c += n;\n"
+    "            panel_at += panel;\n"
+    "            at = 0;\n"
+    "        }\n"
+    "    }\n"
+    "}\n";
+
+static void pack_put(Emitter *e, const char *text, DType t)
+{
+    int64_t size = dtype_bytes(t);
+    Text out;
+    text_init(&out, e->w.arena);
+    for (; *text != '\0'; text++) {
+        if (*text != '$') {
+            text_char(&out, *text);
+            continue;
+        }
+        switch (*++text) {
+        case 'N':
+            text_put(&out, dtype_name(t));
+            break;
+        case 'T':
+            text_put(&out, c_type(t));
+            break;
+        case 'M':
+            text_put(&out, size == 4 ? "int32_t" : "int64_t");
+            break;
+        case 'L':
+            text_printf(&out, "%lld", (long long)(16 / size));
+            break;
+        default:
+            text_printf(&out, "%lld", (long long)size);
+        }
+    }
+    helper_put(e->w.help, out.at);
+}
+
+static const char *pack_function(Emitter *e, DType t)
+{
+    const char *name = str_format(e->w.arena, "tdsl_pack_%s", dtype_name(t));
+    if (helper_new(e->w.help, name)) {
+        if (helper_new(e->w.help, "TDSL_SHUFFLE2")) {
+            helper_put(e->w.help, pack_shuffles);
+        }
+        pack_put(e, pack_types, t);
+        pack_put(e, dtype_bytes(t) == 4 ? pack_block4 : pack_block2, t);
+        pack_put(e, pack_text, t);
+    }
+    return name;
+}
+
+static const char *count_text(Emitter *e, Range r)
+{
+    const char *hi = range_hi(&e->w, r);
+    if (r.start.n == 0 && r.start.base == 0) {
+        return hi;
+    }
+    return !r.clipped ? str_format(e->w.arena, "%lld", (long long)r.span)
+                      : str_format(e->w.arena, "%s - %s", hi,
+                                   affine_text(&e->w, r.start, BIND_PRODUCT));
+}
+
+static const Affine *first_at(Emitter *e, const Stmt *s, uint32_t rank, const Affine *at)
+{
+    Affine *out = ARENA_ARRAY(e->w.arena, (size_t)rank + 1, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[d] = at[d];
+        for (uint32_t i = 0; i < s->n_index; i++) {
+            out[d] = affine_subst(e->w.arena, out[d], s->index[i].var, s->index[i].range.start);
+        }
+    }
+    return out;
+}
+
+bool pack_emit(Emitter *e, const Stmt *s)
+{
+    const Kernel *k = e->w.k;
+    const Buffer *to = &k->bufs.at[s->dst];
+    const Expr *load = s->value;
+    if (to->panels == 0 || s->n_index != 2 || s->fold != OP_COPY || load->kind != EXPR_LOAD ||
+        load->dtype != to->dtype || !dtype_has_vectors(to->dtype) || e->w.scalar[load->buf] ||
+        k->bufs.at[load->buf].panels != 0) {
+        return false;
+    }
+    uint32_t c = affine_coef(s->at[1], s->index[0].var) == 1 ? 0 : 1;
+    const TileIndex *column = &s->index[c], *other = &s->index[1 - c];
+    int64_t lines = affine_coef(s->at[0], other->var),
+            columns = affine_coef(s->at[1], other->var);
+    if (affine_coef(s->at[1], column->var) != 1 || affine_coef(s->at[0], column->var) != 0 ||
+        lines < 0 || columns < 0) {
+        return false;
+    }
+    const char *function = pack_function(e, to->dtype);
+    const Affine *at = first_at(e, s, 2, s->at);
+    const Affine *from = first_at(e, s, k->bufs.at[load->buf].rank, load->at);
+    Affine line = affine_add(e->w.arena, affine_const(0), to->panels, at[0]);
+    bool begin = line.n == 0 && line.base == 0;
+    line_printf(&e->w, "%s(%s%s%s, %lld, %lld, %s, %s, %s, %lld, %lld, &%s, %s, %s);", function,
+                e->w.buf[s->dst], begin ? "" : " + ",
+                begin ? "" : affine_text(&e->w, line, BIND_PRODUCT), (long long)to->panels,
+                (long long)(to->panels * to->extent[0].n), affine_text(&e->w, at[1], BIND_SUM),
+                count_text(e, column->range), count_text(e, other->range), (long long)columns,
+                (long long)lines, element_text(&e->w, load->buf, from),
+                stride_text(&e->w, load->buf, load->at, column->var),
+                stride_text(&e->w, load->buf, load->at, other->var));
+    return true;
+}

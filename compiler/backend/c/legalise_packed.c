@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sum of products whose operands are packed. Blocks of them are copied into panels as wide as
+ * the register tile, in the order in which they are then read and padded with zeros at the edges,
+ * so that there is one register tile, always full, whatever the strides, types and extents of the
+ * operands are; edges are cut where its result joins the destination:
+ *
+ *     for each batch
+ *       for k by KC
+ *         for j by NC:  pack B[KC x NC]
+ *           for i by MC:  pack A[MC x KC]
+ *             for i by MR, for j by NR:  dst[MR x NR] += sum over k of a[k,i] * b[k,j]
+ *
+ * A level outside of a role's packing, or the one that packs, is a box of labels: the first whole
+ * as far as they fit, one cut, the others position by position. Inside of a box positions are
+ * numbered, the first label the fastest, and panels hold them in that order. Where tiles stay
+ * within one label their results join the destination at once. Where one crosses from label to
+ * label the levels inside cut numbers instead of labels; the results of the box are gathered in a
+ * block, which joins label by label. */
+#include "backend/c/matmul.h"
+
+/* The labels of one role inside of the loops that are open. */
+typedef struct Box {
+    uint32_t n;
+    const uint32_t *index; /* of the statement */
+    Range *range;
+    int64_t *stride; /* in the box's numbers; 0: one position, that of a loop around */
+    int64_t count;   /* numbers, at most */
+} Box;
+
+/* An operand as it is packed: lines of the sum, columns of its own role. */
+typedef struct Side {
+    BufRef buf;
+    Box own, sum; /* as they were then */
+} Side;
+
+typedef struct Packed {
+    Matmul *m;
+    Box box[3]; /* by role */
+    Side side[SIDES];
+    bool done[SIDES]; /* packed */
+    /* Tiles that cross labels: */
+    bool gathers;
+    BufRef block;        /* their results, */
+    Range number[SIDES]; /* by numbers, from the start of the boxes, inside of the open loops */
+    StmtBlock *outside;
+} Packed;
+
+/* ---- boxes ---- */
+
+static Box box_copy(Arena *a, const Box *x)
+{
+    Box out = *x;
+    out.range = arena_copy(a, x->range, x->n * sizeof *x->range);
+    out.stride = arena_copy(a, x->stride, x->n * sizeof *x->stride);
+    return out;
+}
+
+static bool is_open(Range r)
+{
+    return r.clipped && r.limit.sym >= 0;
+}
+
+/* A label is cut into tiles of `step`: a loop, unless all of it is one. */
+static void label_cut(Packed *p, BlockRole r, uint32_t i, int64_t step)
+{
+    static const char *const hint[3] = {"ib", "jb", "kb"};
+    Box *x = &p->box[r];
+    Range range = x->range[i];
+    int64_t most = range_most(range);
+    if (most <= step) {
+        x->range[i].span =
+            range.span == 0 || range.span > most ? (most < 1 ? 1 : most) : range.span;
+        return;
+    }
+    bool full = range_is_exact(range) && most % step == 0;
+    VarRef v = loop_open(p->m->l, hint[r], range, step, full ? FOR_FULL : FOR_ALL);
+    Affine start = affine_var(p->m->l->arena, v);
+    x->range[i] = full ? (Range){.start = start, .span = step, .limit = dim_fixed(0)}
+                       : range_at(start, step, &range);
+}
+
+/* One position of a label at a time; which one. */
+static Affine label_loop(Packed *p, const Box *x, uint32_t i)
+{
+    Range r = x->range[i];
+    if (!range_is_exact(r) || range_most(r) != 1) {
+        return matmul_loop(p->m, x->index[i], r);
+    }
+    matmul_subst(p->m, x->index[i], r.start);
+    return r.start;
+}
+
+/* From here on. */
+static void label_fix(Packed *p, Box *x, uint32_t i)
+{
+    Affine at = label_loop(p, x, i);
+    x->range[i] = (Range){.start = at, .span = 1, .limit = dim_fixed(0)};
+    x->stride[i] = 0;
+}
+
+/* A box of at most `tile` positions. */
+static void box_open(Packed *p, BlockRole r, int64_t tile)
+{
+    Box *x = &p->box[r];
+    int64_t count = 1;
+    bool cut = false;
+    for (uint32_t i = 0; i < x->n; i++) {
+        Range range = x->range[i];
+        int64_t most = range_most(range), step = tile / count;
+        if (x->stride[i] == 0) {
+            continue;
+        }
+        if (!cut && range_is_exact(range) && most <= step) {
+            x->stride[i] = count;
+            count *= most < 1 ? 1 : most;
+        } else if (cut || (count > 1 && (is_open(range) || step == 1))) {
+            label_fix(p, x, i);
+            cut = true;
+        } else {
+            bool within = range.span > 0 && most > step; /* a block: in equal parts */
+            step = within ? divisor_at_most(range.span, step) : step;
+            x->stride[i] = count;
+            label_cut(p, r, i, step);
+            count *= most < step ? (most < 1 ? 1 : most) : step;
+            cut = true;
+        }
+    }
+    x->count = count;
+}
+
+/* The numbers that the box has: those of its last label times what stands before it. */
+static Range box_numbers(Packed *p, const Box *x)
+{
+    uint32_t last = x->n - 1;
+    while (x->stride[last] == 0) {
+        last--;
+    }
+    Range r = x->range[last];
+    int64_t stride = x->stride[last];
+    Affine start = affine_add(p->m->l->arena, affine_const(0), stride, r.start);
+    if (range_is_exact(r)) {
+        return (Range){.start = start, .span = x->count, .limit = dim_fixed(0)};
+    }
+    Dim limit = stride == 1 ? r.limit : dim_fixed(sat_mul(stride, r.limit.n));
+    return (Range){
+        .start = start, .span = sat_mul(stride, r.span), .clipped = true, .limit = limit};
+}
+
+/* Where the box `x` begins within `around`, of the same role. */
+static Affine box_offset(Packed *p, const Box *around, const Box *x)
+{
+    Arena *a = p->m->l->arena;
+    Affine at = affine_const(0);
+    for (uint32_t i = 0; i < x->n; i++) {
+        Affine step = affine_minus(p->m->l, x->range[i].start, around->range[i].start);
+        at = around->stride[i] == 0 ? at : affine_add(a, at, around->stride[i], step);
+    }
+    return at;
+}
+
+/* The number within the box of the position that the statement's indices say. */
+static Affine box_number(Packed *p, const Box *x)
+{
+    Affine at = affine_const(0);
+    for (uint32_t i = 0; i < x->n; i++) {
+        Affine step = var_minus(p->m->l, matmul_var(p->m, x->index[i]), x->range[i].start);
+        at = x->stride[i] == 0 ? at : affine_add(p->m->l->arena, at, x->stride[i], step);
+    }
+    return at;
+}
+
+/* The label that a tile runs along: the first of several positions. */
+static uint32_t box_main(const Box *x)
+{
+    uint32_t first = NONE;
+    for (uint32_t i = x->n; i-- > 0;) {
+        first = x->stride[i] != 0 && (first == NONE || range_most(x->range[i]) > 1 ||
+                                      range_most(x->range[first]) <= 1)
+                    ? i
+                    : first;
+    }
+    return first;
+}
+
+/* Are there tiles of `width` numbers that are no tiles of one label? */
+static bool box_crosses(const Box *x, int64_t width)
+{
+    uint32_t several = 0, first = box_main(x);
+    for (uint32_t i = 0; i < x->n; i++) {
+        several += x->stride[i] != 0 && range_most(x->range[i]) > 1 ? 1 : 0;
+    }
+    int64_t most = range_most(x->range[first]), span = x->range[first].span;
+    return several > 1 ? most % width != 0 : most > width && span % width != 0;
+}
+
+/* ---- packing ---- */
+
+/* The label of the box along which the operand's elements stand side by side, or NONE. */
+static uint32_t unit_label(const Packed *p, const Box *x, const Expr *load)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (x->stride[i] != 0 && range_most(x->range[i]) > 1 &&
+            access_is_unit(p->m->l->k, load->buf, load->at, matmul_var(p->m, x->index[i]))) {
+            return i;
+        }
+    }
+    return NONE;
+}
+
+/* Loops over all labels of the box but those to be copied along. */
+static void pack_loops(Packed *p, const Box *x, uint32_t but, uint32_t but_too)
+{
+    for (uint32_t i = x->n; i-- > 0;) {
+        if (x->stride[i] != 0 && i != but && i != but_too) {
+            (void)label_loop(p, x, i);
+        }
+    }
+}
+
+/* Zeros in the last panel after the last column. */
+static void pack_edge(Packed *p, const Side *side, int64_t width)
+{
+    Legaliser *l = p->m->l;
+    Range columns = box_numbers(p, &side->own);
+    VarRef kv = local_var(l, "y"), zv = local_var(l, "z");
+    bool exact = range_is_exact(columns);
+    int64_t rest = columns.span % width;
+    if (exact && rest == 0) {
+        return;
+    }
+    StmtBlock *outside = l->block;
+    Affine first = affine_const(columns.span - rest);
+    int64_t n = width;
+    if (exact) {
+        first = affine_const(columns.span);
+        n = width - rest;
+    } else {
+        VarRef v = loop_open(l, "edge", columns, width, FOR_REST);
+        first = var_minus(l, v, columns.start);
+    }
+    TileIndex index[2] = {index_of(kv, range_const(side->sum.count), MODE_LOOP),
+                          index_of(zv, range_const(n), MODE_LOOP)};
+    Affine at[2] = {affine_var(l->arena, kv),
+                    affine_add(l->arena, first, 1, affine_var(l->arena, zv))};
+    tile_add(l, 2, index, side->buf, at, OP_COPY, expr_const(l->arena, number_int(p->m->t, 0)));
+    while (l->block != outside) {
+        loop_close(l);
+    }
+}
+
+/* Copies what the operand holds within the open boxes, along two labels: that in which it lies
+ * in lines, and the first other one in the order of panels. */
+static void pack(Packed *p, BlockRole r)
+{
+    Matmul *m = p->m;
+    Legaliser *l = m->l;
+    Side *side = &p->side[r];
+    side->own = box_copy(l->arena, &p->box[r]);
+    side->sum = box_copy(l->arena, &p->box[BLOCK_SUM]);
+    const Box *own = &side->own, *sum = &side->sum;
+    side->buf = panels_alloc(l, r == BLOCK_ROWS ? "pa" : "pb", m->t, sum->count, own->count,
+                             m->tile[r]);
+    p->done[r] = true;
+    pack_edge(p, side, m->tile[r]);
+    StmtBlock *outside = l->block;
+    uint32_t mark = m->n_subst, unit = unit_label(p, own, expr_uncast(m->x[r]));
+    uint32_t c = box_main(own), k = unit_label(p, sum, expr_uncast(m->x[r]));
+    bool along_k = k != NONE, across = unit != NONE && unit != c;
+    k = along_k ? k : box_main(sum);
+    pack_loops(p, sum, across ? NONE : k, NONE);
+    pack_loops(p, own, c, across ? unit : NONE);
+    TileIndex over_c = index_of(matmul_var(m, own->index[c]), own->range[c], MODE_LOOP);
+    TileIndex over_k =
+        across ? index_of(matmul_var(m, own->index[unit]), own->range[unit], MODE_LOOP)
+               : index_of(matmul_var(m, sum->index[k]), sum->range[k], MODE_LOOP);
+    bool k_inner = along_k || across;
+    TileIndex index[2] = {k_inner ? over_c : over_k, k_inner ? over_k : over_c};
+    const Affine number[2] = {box_number(p, sum), box_number(p, own)};
+    const Affine *at = access_subst(l, 2, number, m->subst, m->n_subst);
+    tile_add(l, 2, index, side->buf, at, OP_COPY, matmul_factor(m, m->x[r]));
+    m->n_subst = mark;
+    while (l->block != outside) {
+        loop_close(l);
+    }
+}
+
+/* ---- the register tile ---- */
+
+/* The operand's element in line `k` of the open sum, column `c` of the open tile. */
+static const Expr *panel_load(Packed *p, BlockRole r, Affine k, Affine c)
+{
+    Legaliser *l = p->m->l;
+    const Side *side = &p->side[r];
+    Affine line = affine_add(l->arena, box_offset(p, &side->sum, &p->box[BLOCK_SUM]), 1, k);
+    Affine column = box_offset(p, &side->own, &p->box[r]);
+    if (p->gathers) {
+        Affine begun = box_numbers(p, &p->box[r]).start;
+        column = affine_add(l->arena, column, 1, affine_minus(l, p->number[r].start, begun));
+    }
+    Affine at[2] = {line, affine_add(l->arena, column, 1, c)};
+    return load_at(l, side->buf, 2, at);
+}
+
+/* The one label of the open tile that has several positions. */
+static uint32_t tile_label(Packed *p, BlockRole r)
+{
+    const Box *x = &p->box[r];
+    uint32_t first = box_main(x);
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (x->stride[i] != 0 && i != first) {
+            (void)label_loop(p, x, i);
+        }
+    }
+    return first;
+}
+
+/* Its positions: a whole tile, cut by what there are. */
+static Range tile_range(Packed *p, BlockRole r, uint32_t label)
+{
+    Range x = p->box[r].range[label];
+    int64_t width = p->m->tile[r];
+    if (!x.clipped) {
+        x.span = x.span < width ? x.span : width;
+        return x;
+    }
+    bool full = range_is_exact(x) && range_most(x) == width;
+    return full ? (Range){.start = x.start, .span = width, .limit = dim_fixed(0)}
+                : range_at(x.start, width, &x);
+}
+
+/* Sums over the open box of the sum, from panels, into the destination. */
+static void tile_product(Packed *p)
+{
+    Matmul *m = p->m;
+    Legaliser *l = m->l;
+    VarRef var[3];
+    Range range[3];
+    Affine at[SIDES];
+    for (BlockRole r = 0; r < SIDES; r++) {
+        if (p->gathers) {
+            var[r] = local_var(l, r == BLOCK_ROWS ? "u" : "v");
+            range[r] = range_const(m->tile[r]);
+            Affine begun = box_numbers(p, &p->box[r]).start;
+            at[r] = affine_add(l->arena, affine_minus(l, p->number[r].start, begun), 1,
+                               affine_var(l->arena, var[r]));
+        } else {
+            uint32_t label = tile_label(p, r);
+            var[r] = matmul_var(m, p->box[r].index[label]);
+            range[r] = tile_range(p, r, label);
+        }
+    }
+    Range lines = box_numbers(p, &p->box[BLOCK_SUM]);
+    var[BLOCK_SUM] = local_var(l, "kk");
+    range[BLOCK_SUM] = matmul_sum_block(m, lines);
+    const Expr *x[SIDES];
+    for (BlockRole r = 0; r < SIDES; r++) {
+        x[r] = panel_load(p, r, var_minus(l, var[BLOCK_SUM], lines.start),
+                          p->gathers ? affine_var(l->arena, var[r])
+                                     : var_minus(l, var[r], range[r].start));
+    }
+    uint32_t rank = l->k->bufs.at[m->s->dst].rank;
+    matmul_product(m, var, range, p->gathers ? p->block : m->s->dst,
+                   p->gathers ? at : access_subst(l, rank, m->s->at, m->subst, m->n_subst),
+                   x[BLOCK_ROWS], x[BLOCK_COLUMNS]);
+}
+
+/* ---- results of a box, gathered ---- */
+
+/* Both operands are packed: from here on tiles run over numbers. */
+static bool gather_begin(Packed *p)
+{
+    Matmul *m = p->m;
+    Legaliser *l = m->l;
+    int64_t extent[2];
+    for (BlockRole r = 0; r < SIDES; r++) {
+        Range numbers = box_numbers(p, &p->box[r]);
+        extent[r] = round_up(p->box[r].count, m->tile[r]);
+        numbers.span = extent[r];
+        p->number[r] = numbers;
+    }
+    if (sat_mul(extent[0], extent[1]) > PANEL_MOST) {
+        matmul_refuse(m, "gathers no blocks of so many elements");
+        return false;
+    }
+    p->gathers = true;
+    p->block = buffer_alloc(l, "s", m->t, SPACE_TILE, 2, extent);
+    VarRef v[2] = {local_var(l, "y"), local_var(l, "z")};
+    TileIndex index[2];
+    Affine at[2];
+    for (uint32_t d = 0; d < 2; d++) {
+        index[d] = index_of(v[d], range_const(extent[d]), MODE_LOOP);
+        at[d] = affine_var(l->arena, v[d]);
+    }
+    tile_add(l, 2, index, p->block, at, OP_COPY, expr_const(l->arena, number_int(m->t, 0)));
+    p->outside = l->block;
+    return true;
+}
+
+/* In equal parts of whole tiles. */
+static void numbers_open(Packed *p, BlockRole r, int64_t tile)
+{
+    Range *x = &p->number[r];
+    int64_t width = p->m->tile[r];
+    tile = x->span <= tile ? x->span : width * divisor_at_most(x->span / width, tile / width);
+    VarRef v = loop_open(p->m->l, r == BLOCK_ROWS ? "i" : "j", *x, tile,
+                         x->clipped ? FOR_ALL : FOR_FULL);
+    *x = range_at(affine_var(p->m->l->arena, v), tile, x);
+}
+
+/* dst[labels] += block[numbers], along lines of dst. */
+static void gather_join(Packed *p)
+{
+    Matmul *m = p->m;
+    Legaliser *l = m->l;
+    uint32_t rank = l->k->bufs.at[m->s->dst].rank, n = 0;
+    while (l->block != p->outside) {
+        loop_close(l);
+    }
+    TileIndex *index = ARENA_ARRAY(l->arena, m->s->n_index, TileIndex), last = {0};
+    bool unit = false;
+    for (BlockRole r = 0; r < SIDES; r++) {
+        const Box *x = &p->box[r];
+        for (uint32_t i = x->n; i-- > 0;) {
+            if (x->stride[i] == 0) {
+                continue;
+            }
+            VarRef v = matmul_var(m, x->index[i]);
+            TileIndex here = index_of(v, x->range[i], MODE_LOOP);
+            if (!unit && access_is_unit(l->k, m->s->dst, m->s->at, v)) {
+                last = here;
+                unit = true;
+            } else {
+                index[n++] = here;
+            }
+        }
+    }
+    if (unit) {
+        index[n++] = last;
+    }
+    Affine at[2] = {box_number(p, &p->box[BLOCK_ROWS]), box_number(p, &p->box[BLOCK_COLUMNS])};
+    tile_add(l, n, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
+             OP_SUM, load_at(l, p->block, 2, at));
+}
+
+/* ---- levels ---- */
+
+/* Is something packed before the sum is cut? */
+static bool packs_whole_sums(const Blocking *b)
+{
+    uint32_t i = 0;
+    while (i < b->n_levels && b->level[i].role != BLOCK_SUM && !b->level[i].pack) {
+        i++;
+    }
+    return i == b->n_levels || b->level[i].role != BLOCK_SUM;
+}
+
+/* False: reported. */
+static bool level_open(Packed *p, uint32_t at)
+{
+    Matmul *m = p->m;
+    const BlockLevel *level = &m->b->level[at];
+    BlockRole r = level->role;
+    if (r != BLOCK_SUM && p->gathers) {
+        numbers_open(p, r, level->tile);
+        return true;
+    }
+    if (r != BLOCK_SUM && p->done[r] && box_crosses(&p->box[r], m->tile[r])) {
+        matmul_refuse(m, "packs both operands before it cuts tiles that cross labels");
+        return false;
+    }
+    box_open(p, r, level->tile);
+    if (!level->pack) {
+        return true;
+    }
+    pack(p, r);
+    bool crosses = p->done[0] && p->done[1];
+    return !crosses ||
+           (!box_crosses(&p->box[0], m->tile[0]) && !box_crosses(&p->box[1], m->tile[1])) ||
+           gather_begin(p);
+}
+
+/* Is nothing added to anything? */
+static bool is_empty(const Matmul *m)
+{
+    for (uint32_t i = 0; i < m->s->n_index; i++) {
+        if (range_most(m->s->index[i].range) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void packed_emit(Matmul *m)
+{
+    Packed p = {.m = m};
+    const Blocking *b = m->b;
+    for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
+        Box *x = &p.box[r];
+        *x = (Box){.n = b->n_labels[r], .index = b->label[r]};
+        x->range = ARENA_ARRAY(m->l->arena, x->n, Range);
+        x->stride = ARENA_ARRAY(m->l->arena, x->n, int64_t);
+        for (uint32_t i = 0; i < x->n; i++) {
+            x->range[i] = m->s->index[x->index[i]].range;
+            x->stride[i] = 1;
+        }
+    }
+    if (is_empty(m)) {
+        return;
+    }
+    if (packs_whole_sums(b)) {
+        box_open(&p, BLOCK_SUM, INT64_MAX);
+    }
+    for (uint32_t i = 0; i < b->n_levels; i++) {
+        if (!level_open(&p, i)) {
+            return;
+        }
+    }
+    tile_product(&p);
+    if (p.gathers) {
+        gather_join(&p);
+    }
+}

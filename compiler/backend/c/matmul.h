@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sum of products of two operands that is cut by levels, as the files see it that make loops of it. */
+#ifndef BACKEND_C_MATMUL_H
+#define BACKEND_C_MATMUL_H
+
+#include "backend/c/legalise.h"
+
+#define PANEL_MOST ((int64_t)1 << 28) /* elements */
+
+/* Rows are the operand's that is packed row by row, columns the vectors'. */
+#define SIDES 2
+
+typedef struct Matmul {
+    Legaliser *l;
+    const Stmt *s;
+    const Blocking *b;
+    DType t;
+    const Expr *x[SIDES];  /* by role: BLOCK_ROWS, BLOCK_COLUMNS */
+    uint32_t index[3];     /* the first label, by role */
+    int64_t tile[SIDES];   /* of the register tile */
+    bool packed, unit_dst; /* the first column has unit stride in the destination */
+    Subst *subst;          /* of the indices that have become loops */
+    uint32_t n_subst;
+} Matmul;
+
+/* ---- legalise_matmul.c ---- */
+VarRef matmul_var(const Matmul *m, uint32_t index);
+void matmul_subst(Matmul *m, uint32_t index, Affine by);
+/* A loop over an index, one position at a time. */
+Affine matmul_loop(Matmul *m, uint32_t index, Range range);
+/* The factor with the loops' variables in place, converted to the type of the sum. */
+const Expr *matmul_factor(Matmul *m, const Expr *x);
+/* Says what the target cannot do. */
+void matmul_refuse(Matmul *m, const char *problem);
+
+/* Opens a loop over blocks of a long sum; else there is one block. */
+Range matmul_sum_block(Matmul *m, Range sum);
+/* dst[at] += sum of a * b, for a register tile (product.h). By role: the indices and their ranges. */
+void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
+                    const Affine *at, const Expr *a, const Expr *b);
+
+/* ---- legalise_packed.c: both operands are packed; opens loops that the caller closes ---- */
+void packed_emit(Matmul *m);
+
+#endif
