@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts, status texts and the registry: what they own, what they refuse, and that running out of
  * memory anywhere is a status that leaks nothing. */
+#include "support_counter.h"
 #include "support_stub.h"
 
 #include <pthread.h>
@@ -260,40 +261,11 @@ static void a_report_or_configuration_of_another_version_is_refused(void **state
     assert_null(context);
 }
 
-/* An allocator that counts, and fails from a given allocation on. */
-typedef struct Counter {
-    long live;
-    long bytes;
-    long made;
-    long fail_at;
-} Counter;
-
-static void *counter_allocate(void *user, size_t bytes, size_t alignment)
-{
-    Counter *counter = user;
-    if (counter->made++ == counter->fail_at) {
-        return NULL;
-    }
-    counter->live++;
-    counter->bytes += (long)bytes;
-    return aligned_alloc(alignment, bytes);
-}
-
-static void counter_release(void *user, void *memory, size_t bytes)
-{
-    Counter *counter = user;
-    counter->live--;
-    counter->bytes -= (long)bytes;
-    free(memory);
-}
-
 /* Create, register, find, call: the status of the first failure. */
 static tdsl_status whole_session(Counter *counter, tdsl_report *report)
 {
     tdsl_config config = TDSL_CONFIG_INIT;
-    config.user = counter;
-    config.allocate = counter_allocate;
-    config.release = counter_release;
+    counter_give(counter, &config);
     tdsl_context *context = NULL;
     tdsl_kernel *kernel = NULL;
     tdsl_status status = tdsl_context_create(&config, &context, report);
@@ -321,7 +293,7 @@ static void running_out_of_memory_anywhere_is_a_status_and_leaks_nothing(void **
     (void)state;
     long failures = 0;
     for (long i = 0;; i++) {
-        Counter counter = {0, 0, 0, i};
+        Counter counter = {.fail_at = i};
         tdsl_report report = TDSL_REPORT_INIT;
         tdsl_status status = whole_session(&counter, &report);
         assert_int_equal(counter.live, 0);
@@ -338,7 +310,7 @@ static void running_out_of_memory_anywhere_is_a_status_and_leaks_nothing(void **
 static void a_workspace_is_kept_between_calls(void **state)
 {
     (void)state;
-    Counter counter = {0, 0, 0, -1};
+    Counter counter = {.fail_at = -1};
     tdsl_report report = TDSL_REPORT_INIT;
     expect_ok(whole_session(&counter, &report), &report);
     assert_int_equal(counter.made, 8); /* one workspace for three calls */

@@ -3,6 +3,7 @@
  * consecutive elements of arguments travel from part to part on the device; a form that reads
  * what nobody wrote, or writes twice, is refused when it is registered. And forms for other
  * targets than the device's. */
+#include "support_counter.h"
 #include "support_stub.h"
 
 #include <stdlib.h>
@@ -428,38 +429,13 @@ static void a_list_of_forms_is_registered_with_its_folder(void **state)
 
 /* --- memory --- */
 
-typedef struct Counter {
-    long live;
-    long made;
-    long fail_at;
-} Counter;
-
-static void *counter_allocate(void *user, size_t bytes, size_t alignment)
-{
-    Counter *counter = user;
-    if (counter->made++ == counter->fail_at) {
-        return NULL;
-    }
-    counter->live++;
-    return aligned_alloc(alignment, bytes);
-}
-
-static void counter_release(void *user, void *memory, size_t bytes)
-{
-    (void)bytes;
-    ((Counter *)user)->live--;
-    free(memory);
-}
-
 static tdsl_status counted_session(Bench *b, Counter *counter)
 {
     tdsl_config config = stub_config(&b->stub);
     tdsl_context *context = NULL;
     tdsl_kernel *kernel = NULL;
     config.backend = TDSL_BACKEND_NKI;
-    config.user = counter;
-    config.allocate = counter_allocate;
-    config.release = counter_release;
+    counter_give(counter, &config);
     b->r[0] = -7;
     tdsl_status status = tdsl_context_create(&config, &context, NULL);
     status = status != TDSL_OK ? status : tdsl_register(context, &matmul_info, NULL);
@@ -481,7 +457,7 @@ static void parts_run_out_of_memory_anywhere_and_leak_nothing(void **state)
     long i = 0;
     bench_open(&b, square_text, "");
     for (; status != TDSL_OK; i++) {
-        Counter counter = {0, 0, i};
+        Counter counter = {.fail_at = i};
         status = counted_session(&b, &counter);
         assert_true(status == TDSL_OK || status == TDSL_E_MEMORY);
         assert_int_equal(counter.live, 0);

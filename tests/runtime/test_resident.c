@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device tensors: copies happen once, chained kernels make no host trip, the current value is always the
  * one that is read, and running out of memory anywhere leaves nothing behind. */
+#include "support_counter.h"
 #include "support_stub.h"
 
 #include <stdlib.h>
@@ -427,29 +428,6 @@ static void an_inout_argument_is_updated_in_a_new_tensor_or_in_place(void **stat
 
 /* --- memory --- */
 
-typedef struct Counter {
-    long live;
-    long made;
-    long fail_at;
-} Counter;
-
-static void *counter_allocate(void *user, size_t bytes, size_t alignment)
-{
-    Counter *counter = user;
-    if (counter->made++ == counter->fail_at) {
-        return NULL;
-    }
-    counter->live++;
-    return aligned_alloc(alignment, bytes);
-}
-
-static void counter_release(void *user, void *memory, size_t bytes)
-{
-    (void)bytes;
-    ((Counter *)user)->live--;
-    free(memory);
-}
-
 static tdsl_status whole_session(const Stub *stub, const StubNeff *neff, Counter *counter)
 {
     tdsl_config config = stub_config(stub);
@@ -459,9 +437,7 @@ static tdsl_status whole_session(const Stub *stub, const StubNeff *neff, Counter
     float c[4] = {0};
     float d[4] = {0};
     config.backend = TDSL_BACKEND_NKI;
-    config.user = counter;
-    config.allocate = counter_allocate;
-    config.release = counter_release;
+    counter_give(counter, &config);
     tdsl_status status = tdsl_context_create(&config, &context, NULL);
     status = status != TDSL_OK ? status : tdsl_register(context, &matmul_info, NULL);
     status =
@@ -490,7 +466,7 @@ static void running_out_of_memory_anywhere_is_a_status_and_leaks_nothing(void **
     stub_neff_open(&neff, square_text, square_dims);
     long i = 0;
     for (; status != TDSL_OK; i++) {
-        Counter counter = {0, 0, i};
+        Counter counter = {.fail_at = i};
         status = whole_session(&stub, &neff, &counter);
         assert_true(status == TDSL_OK || status == TDSL_E_MEMORY);
         assert_int_equal(counter.live, 0);
