@@ -284,7 +284,7 @@ void anneal_sweeps(Search *s, Tree *t, Walk *walk, double heat, double depth, ui
     bool native = sweep_has_native() && !s->options->portable;
     uint64_t left = (uint64_t)sweeps * t->n;
     walk->least = total < walk->least ? total : walk->least;
-    search_count(s, left);
+    search_count(s, left + left * t->words / ANNEAL_WIDE);
     while (left > 0) {
         walk->n_nodes = t->n - 1;
         for (uint32_t i = 0; i < walk->n_nodes; i++) {

@@ -6,20 +6,34 @@
 #include "path/search.h"
 
 #define POOL              6
-#define LARGE             1500   /* operands from which trees are improved by pieces */
-#define WHOLE_TREE        6000   /* operands to which they are annealed whole */
+#define LARGE             600 /* operands to which trees are annealed whole, else by pieces */
+#define FAR               1.25 /* times the log of the best cost: a kind of starts that is given up */
+#define WHOLE_TREE        2500   /* operands to which the tree is one piece */
+#define PIECE             1500   /* leaves of a piece of larger ones */
+#define PIECE_MANY        600    /* of those of more than LARGE_MANY operands */
+#define FEW_TREES         6000   /* operands to which several are kept */
 #define EVERY             1000.0 /* a depth that lets no step drift */
 #define GREEDY_MOST       128
 #define ORDERS_MOST       16
 #define WORK_PER_PROPOSAL 2 /* list elements that starts of one kind may touch */
 
+/* What takes two seconds to so many operands, and more in proportion. */
+#define LARGE_MANY 10000
+#define LARGE_BASE 90000000u
+#define LARGE_EACH 1000u
+#define LARGE_MOST 240000000u
+
 /* Networks of more operands whose first plan has no step over more labels are narrow: small
  * treewidth leaves little to find, and working on pieces finds it. Their unit of effort: */
-#define NARROW_FROM  600
 #define NARROW_WIDTH 20
-#define NARROW_BASE  12000000u
-#define NARROW_EACH  300u
-#define SWEEP_EACH   2000u /* list elements of a sweep that goes on */
+#define NARROW_BASE  14000000u
+#define NARROW_EACH  1000u
+#define NARROW_PIECE 320
+
+/* Elements of lists that starts touch while a proposal is made. */
+#define GREEDY_PACE 8
+#define LIST_PACE   3
+#define SWEEP_STEPS 40u /* proposals that take as long as one operand of a sweep */
 
 /* First each start is annealed from hot, which settles what region of the trees it ends in;
  * then the best few go on from lower temperatures, each in its own region. Shares of the budget
@@ -116,12 +130,12 @@ typedef struct Starts { /* the best few of each kind: kinds end in different reg
 } Starts;
 
 static void starts_note(Search *s, const Net *net, Pool *kind, Pool *pool,
-                        const PathStep *trial, const char *from)
+                        const PathStep *trial, const char *from, uint64_t work)
 {
     Score score = tree_score(&s->model, net, trial, s->arena);
     pool_add(kind, net, trial, score, from);
     pool_add(pool, net, trial, score, from);
-    search_count(s, net->n);
+    search_count(s, net->n + work);
 }
 
 #define RUNS_MOST (GREEDY_MOST + ORDERS_MOST + 8) /* of all starts */
@@ -150,29 +164,54 @@ static uint32_t tree_width(const Net *net, const PathStep *steps, Arena *scratch
 
 static bool is_narrow(Search *s, const Net *net, const Pool *pool)
 {
-    return net->n > NARROW_FROM && tree_width(net, pool->steps[0], s->arena) <= NARROW_WIDTH;
+    return net->n > LARGE && tree_width(net, pool->steps[0], s->arena) <= NARROW_WIDTH;
 }
 
 typedef struct Effort { /* list elements touched by the starts so far */
     uint64_t greedy, order;
+    double greedy_cost, order_cost; /* log2, of the first of each kind */
 } Effort;
+
+/* Sweeps from one end, and away from a light cut. */
+static void starts_swept(Search *s, const Net *net, Starts *kinds, Pool *pool)
+{
+    ArenaMark mark = arena_mark(s->arena);
+    PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
+    uint8_t *side = ARENA_ARRAY(s->arena, net->n, uint8_t);
+    uint32_t *level = ARENA_ARRAY(s->arena, net->n, uint32_t);
+    for (int cut = 0; cut < 2 && !search_stopped(s); cut++) {
+        if (cut) {
+            search_count(s, bisect_halves(net, 0.1, &s->rng, s->arena, side) / LIST_PACE);
+        }
+        sweep_levels(net, cut ? side : NULL, s->arena, level);
+        for (uint32_t ahead = 0; ahead <= 8; ahead += ahead < 4 ? 2 : 4) {
+            Score score;
+            if (sweep_run(&s->model, net, level, ahead, s->arena, trial, &score)) {
+                pool_add(&kinds->bisect, net, trial, score, "sweep");
+                pool_add(pool, net, trial, score, "sweep");
+            }
+            search_count(s, SWEEP_STEPS * (uint64_t)net->n);
+        }
+    }
+    arena_reset(s->arena, mark);
+}
 
 /* Both kinds without noise. */
 static Effort starts_first(Search *s, const Net *net, Starts *kinds, Pool *pool)
 {
     ArenaMark mark = arena_mark(s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
-    uint64_t greedy = greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, trial);
-    starts_note(s, net, &kinds->greedy, pool, trial, "greedy");
+    uint64_t greedy = greedy_run(net, (GreedyStyle){1.0, 0.0, 0}, &s->rng, s->arena, trial);
+    starts_note(s, net, &kinds->greedy, pool, trial, "greedy", greedy / GREEDY_PACE);
+    double greedy_cost = tree_score(&s->model, net, trial, s->arena).cost;
     uint64_t order = eliminate_run(net, 0.0, &s->rng, s->arena, trial);
-    starts_note(s, net, &kinds->eliminate, pool, trial, "eliminate");
-    for (uint32_t ahead = 0; ahead <= 8 && net->n > NARROW_FROM; ahead += ahead < 4 ? 2 : 4) {
-        if (sweep_run(net, ahead, (uint64_t)SWEEP_EACH * net->n, s->arena, trial)) {
-            starts_note(s, net, &kinds->bisect, pool, trial, "sweep");
-        }
+    starts_note(s, net, &kinds->eliminate, pool, trial, "eliminate", order / LIST_PACE);
+    double order_cost = tree_score(&s->model, net, trial, s->arena).cost;
+    if (net->n > LARGE) {
+        starts_swept(s, net, kinds, pool);
     }
     arena_reset(s->arena, mark);
-    return (Effort){greedy, order};
+    return (Effort){greedy, order, greedy_cost, order_cost};
 }
 
 /* `most`: list elements that each kind may touch once it has a few runs. */
@@ -182,19 +221,25 @@ static void starts_more(Search *s, const Net *net, Starts *kinds, Pool *pool, ui
     ArenaMark mark = arena_mark(s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
     uint64_t greedy = first.greedy, order = first.order, least = budget / 1000 / net->n;
-    least = least > 6 ? 6 : least;
-    bool cheap = greedy < RUN_WORK_MOST, cheap_order = order < RUN_WORK_MOST;
+    bool large = net->n > LARGE;
+    uint64_t few = net->n > FEW_TREES ? 1 : 2;
+    least = large && budget > 0 ? 1 : least > 6 ? 6 : least;
+    uint64_t halvings = net->n <= 20 || budget == 0 ? 0 : large ? few : least;
+    double far = large ? pool->score[0].cost * FAR : INFINITY;
+    bool cheap = greedy < RUN_WORK_MOST && first.greedy_cost <= far;
+    bool cheap_order = order < RUN_WORK_MOST && first.order_cost <= far;
     for (uint64_t i = 0; i < GREEDY_MOST && cheap && !search_stopped(s); i++) {
         if (i >= least && greedy >= most) {
             break;
         }
         double cost_mod = 0.1 + 3.9 * rng_unit(&s->rng);
         double temperature = exp2(-10.0 * rng_unit(&s->rng));
-        GreedyStyle style = {cost_mod, temperature};
+        GreedyStyle style = {cost_mod, temperature, large ? most / 4 : 0};
         uint64_t work = greedy_run(net, style, &s->rng, s->arena, trial);
         cheap = work < RUN_WORK_MOST;
         greedy += work;
-        starts_note(s, net, &kinds->greedy, pool, trial, "random-greedy");
+        work = large && !cheap ? most / 4 : work;
+        starts_note(s, net, &kinds->greedy, pool, trial, "random-greedy", work / GREEDY_PACE);
     }
     for (uint64_t i = 0; i < ORDERS_MOST && cheap_order && !search_stopped(s); i++) {
         if (i >= least && order >= most) {
@@ -204,22 +249,26 @@ static void starts_more(Search *s, const Net *net, Starts *kinds, Pool *pool, ui
             eliminate_run(net, exp2(-4.0 * rng_unit(&s->rng)), &s->rng, s->arena, trial);
         cheap_order = work < RUN_WORK_MOST;
         order += work;
-        starts_note(s, net, &kinds->eliminate, pool, trial, "eliminate");
+        starts_note(s, net, &kinds->eliminate, pool, trial, "eliminate", work / LIST_PACE);
     }
-    for (uint64_t i = 0; i < least && net->n > 20 && !search_stopped(s); i++) {
-        bisect_run(net, 0.02 + 0.38 * rng_unit(&s->rng), &s->rng, s->arena, trial);
-        starts_note(s, net, &kinds->bisect, pool, trial, "bisect");
+    for (uint64_t i = 0; i < halvings && !search_stopped(s); i++) {
+        double imbalance = (large ? 0.01 : 0.02) + (large ? 0.04 : 0.38) * rng_unit(&s->rng);
+        uint64_t work = bisect_run(net, imbalance, &s->rng, s->arena, trial);
+        starts_note(s, net, &kinds->bisect, pool, trial, "bisect", work / LIST_PACE);
     }
     arena_reset(s->arena, mark);
 }
 
-/* Proposals: with the square of the operands to about a second at 75, then in proportion; a
- * part gets its share. */
+/* Proposals: with the square of the operands to about a second at 75, then in proportion to
+ * LARGE; from there all that is done counts, and the bound is in steps: see docs/paths.md. A part
+ * gets its share. */
 uint64_t search_budget(const Search *s, const Net *net)
 {
     uint64_t all = s->n_all < net->n ? net->n : s->n_all;
     uint64_t few = 200000 + all * all * 4000, many = all * 75000;
-    uint64_t base = many < 26000000 ? 26000000 : many > 300000000 ? 300000000 : many;
+    uint64_t more = all > LARGE_MANY ? (all - LARGE_MANY) * LARGE_EACH : 0;
+    uint64_t large = LARGE_BASE + (more < LARGE_MOST ? more : LARGE_MOST);
+    uint64_t base = many < 26000000 ? 26000000 : all <= LARGE ? many : large;
     base = all < 75 && few < base ? few : base;
     return base / all * net->n;
 }
@@ -325,13 +374,13 @@ static void anneal_rounds(Search *s, const Net *net, const Starts *starts, const
 
 /* Improves the best few by pieces: which start is best shows only after a little work. */
 static void large_rounds(Search *s, const Net *net, Pool *pool, uint64_t budget,
-                         uint32_t starts, uint32_t passes)
+                         uint32_t starts, uint32_t piece)
 {
     ArenaMark mark = arena_mark(s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
     for (uint32_t i = 0; i < starts && i < pool->n && !search_stopped(s); i++) {
         memcpy(trial, pool->steps[i], (net->n - 1) * sizeof *trial);
-        large_improve(s, net, trial, budget / starts, passes);
+        large_improve(s, net, trial, budget / starts, piece);
         pool_add(pool, net, trial, tree_score(&s->model, net, trial, s->arena), "anneal");
         search_note(s, pool);
     }
@@ -342,12 +391,10 @@ static void improve(Search *s, const Net *net, const Starts *starts, const Pool 
                     Pool *pool, uint64_t budget)
 {
     if (net->n > LARGE) {
-        uint32_t tries = net->n <= WHOLE_TREE && pool->n > 2 ? 3 : 1;
         pool_join(pool, net, best);
-        large_rounds(s, net, pool, net->n > WHOLE_TREE ? budget : budget / 8, tries,
-                     tries > 1 ? 2 : 6);
-    }
-    if (net->n <= WHOLE_TREE) {
+        uint32_t piece = net->n <= LARGE_MANY ? PIECE : PIECE_MANY;
+        large_rounds(s, net, pool, budget, 1, net->n <= WHOLE_TREE ? net->n : piece);
+    } else {
         uint64_t wide = net->n_labels / 1024 + 1; /* wide sets take longer to weigh */
         anneal_rounds(s, net, starts, best, pool, budget / wide);
     }
@@ -356,7 +403,7 @@ static void improve(Search *s, const Net *net, const Starts *starts, const Pool 
 /* Trees of large networks take room, and few of them are gone on with. */
 static uint32_t pool_most(const Net *net)
 {
-    return net->n <= WHOLE_TREE ? POOL : 1;
+    return net->n <= FEW_TREES ? POOL : 1;
 }
 
 static void pools_init(Starts *starts, Pool *pool, uint32_t most, uint32_t each, const Net *net,
@@ -381,8 +428,8 @@ bool anneal_search(Search *s, const Net *net, PathStep *out)
         Pool pool;
         Starts starts;
         pools_init(&starts, &pool, pool_most(net), 1, net, s->arena);
-        greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
-        starts_note(s, net, &starts.greedy, &pool, out, "greedy");
+        greedy_run(net, (GreedyStyle){1.0, 0.0, 0}, &s->rng, s->arena, out);
+        starts_note(s, net, &starts.greedy, &pool, out, "greedy", 0);
         search_note(s, &pool);
         improve(s, net, &starts, &best, &pool, search_stage(s->effort, k) * unit);
         pool_join(&best, net, &pool);
@@ -398,7 +445,7 @@ bool anneal_search(Search *s, const Net *net, PathStep *out)
 static void auto_stage(Search *s, const Net *net, uint64_t unit, uint32_t units, Pool *best)
 {
     ArenaMark mark = arena_mark(s->arena);
-    uint64_t base = s->done - s->base, budget = units * unit, most = budget * WORK_PER_PROPOSAL;
+    uint64_t base = s->done - s->base, budget = units * unit;
     Pool pool;
     Starts starts; /* larger networks go on from the pool */
     pools_init(&starts, &pool, pool_most(net), net->n <= LARGE ? STARTS_EACH : 0, net,
@@ -411,16 +458,21 @@ static void auto_stage(Search *s, const Net *net, uint64_t unit, uint32_t units,
         enough = budget < enough ? budget : enough;
         s->planned -= budget - enough;
         budget = enough;
-        most = budget / 4;
     }
+    uint64_t most = net->n > LARGE ? budget / 4 : budget * WORK_PER_PROPOSAL;
     starts_more(s, net, &starts, &pool, budget, most, first);
     search_reach(s, base + (uint64_t)RUNS_MOST * net->n);
     search_note(s, &pool);
     if (budget > 0 && narrow) {
         pool_join(&pool, net, best);
-        large_rounds(s, net, &pool, budget, pool.n > 1 ? 2 : 1, 2);
+        large_rounds(s, net, &pool, budget, pool.n > 1 ? 2 : 1, NARROW_PIECE);
     } else if (budget > 0) {
-        improve(s, net, &starts, best, &pool, budget);
+        uint64_t used = s->done - s->base - base;
+        bool shared = net->n > LARGE && used < budget / 2;
+        improve(s, net, &starts, best, &pool,
+                net->n <= LARGE ? budget
+                : shared        ? budget - used
+                                : budget / 2);
     }
     pool_join(best, net, &pool);
     search_reach(s, base + (uint64_t)RUNS_MOST * net->n + budget);

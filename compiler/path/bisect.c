@@ -5,15 +5,10 @@
  * are left to the exact search. An explicit stack holds the ranges still to be split. */
 #include <string.h>
 
+#include "path/cut.h"
 #include "path/search.h"
 
-#define LEAF   8
-#define PASSES 8
-
-typedef struct Gain {
-    double gain;
-    uint32_t v, version;
-} Gain;
+#define LEAF 8
 
 typedef struct Bisect {
     const Net *net;
@@ -23,230 +18,66 @@ typedef struct Bisect {
     const uint32_t *holder_start, *holder; /* by label */
     uint32_t *member;                      /* operands, ranges of which are sets */
     uint32_t *set;                         /* by operand: number of the range it is in */
-    uint8_t *side, *moved;
-    uint32_t *count[2]; /* by label: operands of the current set on each side */
-    uint32_t *version;
-    Gain *heap;
-    uint32_t n_heap, cap_heap;
-    uint32_t *local; /* by label: number in a leaf's net + 1 */
+    uint32_t *at;                          /* by operand: place in its range */
+    uint32_t *seen;                        /* by label: range that it was last met in */
+    uint32_t *local;                       /* by label: number in a leaf's net + 1 */
+    uint64_t work;
 } Bisect;
 
-static bool gain_more(Gain x, Gain y)
+/* The labels that two members of a range or more have. */
+static Hyper range_hyper(Bisect *b, uint32_t lo, uint32_t hi)
 {
-    if (x.gain > y.gain || y.gain > x.gain) {
-        return x.gain > y.gain;
+    uint32_t total = 0, n = hi - lo;
+    for (uint32_t i = lo; i < hi; i++) {
+        b->at[b->member[i]] = i - lo;
+        total += net_degree(b->net, b->member[i]);
     }
-    return x.v < y.v;
-}
-
-static void heap_push(Bisect *b, Gain g)
-{
-    if (b->n_heap == b->cap_heap) {
-        b->heap = vec_grow(b->arena, b->heap, b->n_heap, &b->cap_heap, sizeof *b->heap);
-    }
-    uint32_t at = b->n_heap++;
-    while (at > 0 && gain_more(g, b->heap[(at - 1) / 2])) {
-        b->heap[at] = b->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    b->heap[at] = g;
-}
-
-static Gain heap_pop(Bisect *b)
-{
-    Gain top = b->heap[0], last = b->heap[--b->n_heap];
-    uint32_t at = 0, child;
-    while ((child = 2 * at + 1) < b->n_heap) {
-        if (child + 1 < b->n_heap && gain_more(b->heap[child + 1], b->heap[child])) {
-            child++;
-        }
-        if (!gain_more(b->heap[child], last)) {
-            break;
-        }
-        b->heap[at] = b->heap[child];
-        at = child;
-    }
-    b->heap[at] = last;
-    return top;
-}
-
-static void gain_push(Bisect *b, uint32_t v)
-{
-    double gain = 0.0;
-    uint8_t from = b->side[v];
-    for (uint32_t i = 0; i < net_degree(b->net, v); i++) {
-        uint32_t l = net_legs(b->net, v)[i];
-        double w = b->net->weight[l];
-        bool alone = b->count[from][l] == 1, none_there = b->count[1 - from][l] == 0;
-        gain += alone && !none_there ? w : none_there && !alone ? -w : 0.0;
-    }
-    heap_push(b, (Gain){gain, v, ++b->version[v]});
-}
-
-static void vertex_move(Bisect *b, uint32_t v)
-{
-    uint8_t from = b->side[v];
-    b->side[v] = 1 - from;
-    for (uint32_t i = 0; i < net_degree(b->net, v); i++) {
-        uint32_t l = net_legs(b->net, v)[i];
-        b->count[from][l]--;
-        b->count[1 - from][l]++;
-    }
-}
-
-/* Gains of operands next to v change only where a count is about 0 or 1. */
-static void neighbours_push(Bisect *b, uint32_t v)
-{
-    for (uint32_t i = 0; i < net_degree(b->net, v); i++) {
-        uint32_t l = net_legs(b->net, v)[i];
-        if (b->count[0][l] > 2 && b->count[1][l] > 2) {
-            continue;
-        }
-        for (uint32_t k = b->holder_start[l]; k < b->holder_start[l + 1]; k++) {
-            uint32_t u = b->holder[k];
-            if (u != v && b->set[u] == b->set[v] && !b->moved[u]) {
-                gain_push(b, u);
-            }
-        }
-    }
-}
-
-/* One pass; returns the gain kept. */
-static double fm_pass(Bisect *b, uint32_t lo, uint32_t hi, uint32_t *trail)
-{
-    uint32_t n = hi - lo, on[2] = {0, 0}, n_trail = 0, keep = 0;
-    double sum = 0.0, best = 0.0;
-    double share = 0.5 - b->imbalance;
-    uint32_t least = (uint32_t)(share * (double)n);
-    least = least < 1 ? 1 : least;
-    b->n_heap = 0;
+    Hyper h = {.n = n};
+    h.first = ARENA_ARRAY(b->arena, (size_t)total + 1, uint32_t);
+    h.pin = ARENA_ARRAY(b->arena, total, uint32_t);
+    h.weight = ARENA_ARRAY(b->arena, total, double);
+    h.mass = ARENA_ARRAY(b->arena, n, uint32_t);
     for (uint32_t i = lo; i < hi; i++) {
         uint32_t v = b->member[i];
-        on[b->side[v]]++;
-        b->moved[v] = 0;
-        gain_push(b, v);
-    }
-    while (b->n_heap > 0 && n_trail < n && n_trail < keep + 50 + n / 4) {
-        Gain g = heap_pop(b);
-        if (b->moved[g.v] || g.version != b->version[g.v] || on[b->side[g.v]] <= least) {
-            continue;
-        }
-        on[b->side[g.v]]--;
-        vertex_move(b, g.v);
-        on[b->side[g.v]]++;
-        b->moved[g.v] = 1;
-        trail[n_trail++] = g.v;
-        sum += g.gain;
-        if (sum > best + 1e-9) {
-            best = sum;
-            keep = n_trail;
-        }
-        neighbours_push(b, g.v);
-    }
-    while (n_trail > keep) {
-        vertex_move(b, trail[--n_trail]);
-    }
-    return best;
-}
-
-/* Grows side 1 breadth first from a random operand to half of the set. */
-static void grow_half(Bisect *b, uint32_t lo, uint32_t hi, uint32_t *queue)
-{
-    uint32_t n = hi - lo, head = 0, tail = 0, taken = 0;
-    uint32_t half = n / 2;
-    for (uint32_t i = lo; i < hi; i++) {
-        b->side[b->member[i]] = 0;
-        b->moved[b->member[i]] = 0;
-    }
-    uint32_t next = (uint32_t)rng_below(b->rng, n);
-    while (taken < half) {
-        if (head == tail) {
-            while (b->moved[b->member[lo + next]]) {
-                next = (next + 1) % n;
+        h.mass[i - lo] = 1;
+        for (uint32_t k = 0; k < net_degree(b->net, v); k++) {
+            uint32_t l = net_legs(b->net, v)[k], at = h.first[h.n_nets];
+            if (b->seen[l] == b->set[v]) {
+                continue;
             }
-            queue[tail++] = b->member[lo + next];
-            b->moved[b->member[lo + next]] = 1;
-        }
-        uint32_t v = queue[head++];
-        b->side[v] = 1;
-        taken++;
-        for (uint32_t i = 0; i < net_degree(b->net, v); i++) {
-            uint32_t l = net_legs(b->net, v)[i];
-            for (uint32_t k = b->holder_start[l]; k < b->holder_start[l + 1] && tail < n; k++) {
-                uint32_t u = b->holder[k];
-                if (b->set[u] == b->set[v] && !b->moved[u]) {
-                    b->moved[u] = 1;
-                    queue[tail++] = u;
+            b->seen[l] = b->set[v];
+            for (uint32_t j = b->holder_start[l]; j < b->holder_start[l + 1]; j++) {
+                uint32_t u = b->holder[j];
+                if (b->set[u] == b->set[v]) {
+                    h.pin[at++] = b->at[u];
                 }
             }
+            if (at - h.first[h.n_nets] > 1) {
+                h.weight[h.n_nets++] = b->net->weight[l];
+                h.first[h.n_nets] = at;
+            }
         }
     }
-}
-
-static double cut_weight(Bisect *b, uint32_t lo, uint32_t hi)
-{
-    double cut = 0.0;
-    for (uint32_t i = lo; i < hi; i++) {
-        for (uint32_t k = 0; k < net_degree(b->net, b->member[i]); k++) {
-            uint32_t l = net_legs(b->net, b->member[i])[k];
-            b->count[0][l] = b->count[1][l] = 0;
-        }
-    }
-    for (uint32_t i = lo; i < hi; i++) {
-        uint32_t v = b->member[i];
-        for (uint32_t k = 0; k < net_degree(b->net, v); k++) {
-            b->count[b->side[v]][net_legs(b->net, v)[k]]++;
-        }
-    }
-    for (uint32_t i = lo; i < hi; i++) {
-        uint32_t v = b->member[i];
-        for (uint32_t k = 0; k < net_degree(b->net, v); k++) {
-            uint32_t l = net_legs(b->net, v)[k];
-            bool cuts = b->count[0][l] > 0 && b->count[1][l] > 0;
-            cut += cuts ? b->net->weight[l] / (b->count[0][l] + b->count[1][l]) : 0.0;
-        }
-    }
-    return cut;
+    return h;
 }
 
 /* Splits the range; returns where the second half begins. */
 static uint32_t range_split(Bisect *b, uint32_t lo, uint32_t hi)
 {
     ArenaMark mark = arena_mark(b->arena);
-    uint32_t n = hi - lo;
+    uint32_t n = hi - lo, first = 0, second = 0;
     uint32_t *room = ARENA_ARRAY(b->arena, n, uint32_t);
-    uint8_t *best = ARENA_ARRAY(b->arena, n, uint8_t);
-    double least = INFINITY;
-    b->heap = NULL;
-    b->cap_heap = 0;
-    for (int trial = 0; trial < 3; trial++) {
-        grow_half(b, lo, hi, room);
-        double cut = cut_weight(b, lo, hi);
-        for (int pass = 0; pass < PASSES; pass++) {
-            double gain = fm_pass(b, lo, hi, room);
-            cut -= gain;
-            if (gain <= 0.0) {
-                break;
-            }
-        }
-        if (cut < least - 1e-9) {
-            least = cut;
-            for (uint32_t i = 0; i < n; i++) {
-                best[i] = b->side[b->member[lo + i]];
-            }
-        }
-    }
-    uint32_t first = 0, second = 0;
+    uint8_t *side = ARENA_ARRAY(b->arena, n, uint8_t);
+    Hyper h = range_hyper(b, lo, hi);
+    b->work += cut_run(&h, b->imbalance, b->rng, b->arena, side);
     for (uint32_t i = 0; i < n; i++) {
-        if (best[i] == 0) {
+        if (side[i] == 0) {
             b->member[lo + first++] = b->member[lo + i];
         } else {
             room[second++] = b->member[lo + i];
         }
     }
     memcpy(b->member + lo + first, room, second * sizeof *room);
-    b->heap = NULL;
-    b->cap_heap = 0;
     arena_reset(b->arena, mark);
     return lo + first;
 }
@@ -289,7 +120,7 @@ static uint32_t range_solve(Bisect *b, uint32_t lo, uint32_t hi, PathStep *out,
     Net net = {n, n_labels, start, label, weight, open};
     Model flops = {PATH_FLOPS, 0.0, INFINITY, NULL, NULL};
     PathStep *steps = ARENA_ARRAY(b->arena, n, PathStep);
-    greedy_run(&net, (GreedyStyle){1.0, 0.0}, b->rng, b->arena, steps);
+    greedy_run(&net, (GreedyStyle){1.0, 0.0, 0}, b->rng, b->arena, steps);
     exact_run(&flops, &net, tree_score(&flops, &net, steps, b->arena), b->arena, NULL, steps);
     uint32_t base = b->net->n + *n_steps;
     for (uint32_t k = 0; k + 1 < n; k++) {
@@ -301,30 +132,47 @@ static uint32_t range_solve(Bisect *b, uint32_t lo, uint32_t hi, PathStep *out,
     return n == 1 ? b->member[lo] : b->net->n + *n_steps - 1;
 }
 
+static Bisect bisect_new(const Net *net, double imbalance, Rng *rng, Arena *scratch)
+{
+    Bisect b = {.net = net, .rng = rng, .arena = scratch, .imbalance = imbalance};
+    net_holders(net, scratch, &b.holder_start, &b.holder);
+    b.member = ARENA_ARRAY(scratch, net->n, uint32_t);
+    b.set = ARENA_ARRAY(scratch, net->n, uint32_t);
+    b.at = ARENA_ARRAY(scratch, net->n, uint32_t);
+    b.seen = ARENA_ARRAY(scratch, net->n_labels, uint32_t);
+    b.local = ARENA_ARRAY(scratch, net->n_labels, uint32_t);
+    for (uint32_t k = 0; k < net->n; k++) {
+        b.member[k] = k;
+        b.set[k] = 1;
+    }
+    return b;
+}
+
+uint64_t bisect_halves(const Net *net, double imbalance, Rng *rng, Arena *scratch,
+                       uint8_t *side)
+{
+    ArenaMark mark = arena_mark(scratch);
+    Bisect b = bisect_new(net, imbalance, rng, scratch);
+    uint32_t mid = range_split(&b, 0, net->n);
+    for (uint32_t i = 0; i < net->n; i++) {
+        side[b.member[i]] = i >= mid;
+    }
+    arena_reset(scratch, mark);
+    return b.work;
+}
+
 typedef struct Range {
     uint32_t lo, hi;
     bool split;
 } Range;
 
-void bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, PathStep *out)
+uint64_t bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, PathStep *out)
 {
     ArenaMark mark = arena_mark(scratch);
-    Bisect b = {.net = net, .rng = rng, .arena = scratch, .imbalance = imbalance};
-    net_holders(net, scratch, &b.holder_start, &b.holder);
-    b.member = ARENA_ARRAY(scratch, net->n, uint32_t);
-    b.set = ARENA_ARRAY(scratch, net->n, uint32_t);
-    b.side = ARENA_ARRAY(scratch, net->n, uint8_t);
-    b.moved = ARENA_ARRAY(scratch, net->n, uint8_t);
-    b.version = ARENA_ARRAY(scratch, net->n, uint32_t);
-    b.count[0] = ARENA_ARRAY(scratch, net->n_labels, uint32_t);
-    b.count[1] = ARENA_ARRAY(scratch, net->n_labels, uint32_t);
-    b.local = ARENA_ARRAY(scratch, net->n_labels, uint32_t);
+    Bisect b = bisect_new(net, imbalance, rng, scratch);
     Range *stack = ARENA_ARRAY(scratch, (size_t)net->n * 2 + 2, Range);
     uint32_t *value = ARENA_ARRAY(scratch, (size_t)net->n + 1, uint32_t);
-    uint32_t depth = 0, n_values = 0, n_steps = 0, n_sets = 0;
-    for (uint32_t k = 0; k < net->n; k++) {
-        b.member[k] = k;
-    }
+    uint32_t depth = 0, n_values = 0, n_steps = 0, n_sets = 1;
     stack[depth++] = (Range){0, net->n, false};
     while (depth > 0) {
         Range r = stack[--depth];
@@ -346,6 +194,7 @@ void bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, Path
         }
     }
     arena_reset(scratch, mark);
+    return b.work;
 }
 
 bool bisect_search(Search *s, const Net *net, PathStep *out)

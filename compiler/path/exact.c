@@ -11,6 +11,7 @@
 typedef struct Exact {
     uint32_t n, words;
     uint32_t n_groups;
+    bool edges;      /* no label has more than two holders, the output being one */
     double *weight;  /* by group */
     uint64_t *leaf;  /* by operand: its groups */
     uint64_t *open;  /* groups of the output */
@@ -59,7 +60,9 @@ static void exact_group(Exact *e, const Net *net, Arena *arena)
     e->words = bits_words(e->n_groups);
     e->leaf = ARENA_ARRAY(arena, (size_t)net->n * e->words, uint64_t);
     e->open = ARENA_ARRAY(arena, e->words, uint64_t);
+    e->edges = true;
     for (uint32_t g = 0; g < e->n_groups; g++) {
+        e->edges = e->edges && word_bits(sign[g]) <= 2;
         for (uint32_t k = 0; k < net->n; k++) {
             if ((sign[g] >> (k + 1)) & 1) {
                 bits_set(e->leaf + (size_t)k * e->words, g);
@@ -110,8 +113,12 @@ static void exact_tables(Exact *e, Arena *arena)
     }
 }
 
-static double exact_step(const Exact *e, uint32_t a, uint32_t b, uint32_t s)
+/* What the halves share leaves both and the whole; weights are multiples of a small power of two, so that this is exact. */
+static double exact_union(const Exact *e, uint32_t a, uint32_t b, uint32_t s)
 {
+    if (e->edges) {
+        return 0.5 * (e->size[a] + e->size[b] + e->size[s]);
+    }
     const uint64_t *x = e->legs + (size_t)a * e->words, *y = e->legs + (size_t)b * e->words;
     double size = 0.0;
     for (uint32_t w = 0; w < e->words; w++) {
@@ -119,6 +126,12 @@ static double exact_step(const Exact *e, uint32_t a, uint32_t b, uint32_t s)
             size += e->weight[w * 64 + (uint32_t)__builtin_ctzll(set)];
         }
     }
+    return size;
+}
+
+static double exact_step(const Exact *e, uint32_t a, uint32_t b, uint32_t s)
+{
+    double size = exact_union(e, a, b, s);
     return exp2(model_step(&e->m, size, e->size[a], e->size[b], e->size[s]) - e->base);
 }
 
@@ -282,12 +295,12 @@ bool exact_search(Search *s, const Net *net, PathStep *out)
     }
     ArenaMark mark = arena_mark(s->arena);
     PathStep *trial = ARENA_ARRAY(s->arena, net->n, PathStep);
-    greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
+    greedy_run(net, (GreedyStyle){1.0, 0.0, 0}, &s->rng, s->arena, out);
     Score best = tree_score(&s->model, net, out, s->arena);
     for (int i = 0; i < 24; i++) {
         double cost_mod = 0.1 + 3.9 * rng_unit(&s->rng);
         double temperature = exp2(-10.0 * rng_unit(&s->rng));
-        GreedyStyle style = {cost_mod, temperature};
+        GreedyStyle style = {cost_mod, temperature, 0};
         greedy_run(net, style, &s->rng, s->arena, trial);
         Score now = tree_score(&s->model, net, trial, s->arena);
         if (score_less(now, best)) {

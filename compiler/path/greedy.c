@@ -190,7 +190,8 @@ uint64_t greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch,
         pair_up(&g, k, true);
     }
     uint32_t n_steps = 0;
-    while (g.n_heap > 0 && g.live.work < RUN_WORK_MOST) {
+    uint64_t most = style.most > 0 ? style.most : RUN_WORK_MOST;
+    while (g.n_heap > 0 && g.live.work < most) {
         Pair p = heap_pop(&g);
         if (g.live.dead[p.a] || g.live.dead[p.b]) {
             continue;
@@ -200,7 +201,7 @@ uint64_t greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch,
         hold(&g, made);
         pair_up(&g, made, false);
     }
-    uint64_t work = g.live.work < RUN_WORK_MOST ? g.live.work : RUN_WORK_MOST;
+    uint64_t work = g.live.work < most ? g.live.work : RUN_WORK_MOST;
     live_finish(&g.live, out, &n_steps);
     arena_reset(scratch, mark);
     return work;
@@ -208,7 +209,7 @@ uint64_t greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch,
 
 bool greedy_search(Search *s, const Net *net, PathStep *out)
 {
-    greedy_run(net, (GreedyStyle){1.0, 0.0}, &s->rng, s->arena, out);
+    greedy_run(net, (GreedyStyle){1.0, 0.0, 0}, &s->rng, s->arena, out);
     return true;
 }
 
@@ -223,7 +224,7 @@ bool random_greedy_search(Search *s, const Net *net, PathStep *out)
     search_progress(s, "greedy", best);
     for (uint64_t i = 0; i < runs && !search_stopped(s); i++) {
         double u = rng_unit(&s->rng), w = rng_unit(&s->rng);
-        GreedyStyle style = {0.1 + 3.9 * u, exp2(-10.0 * w)};
+        GreedyStyle style = {0.1 + 3.9 * u, exp2(-10.0 * w), 0};
         if (greedy_run(net, style, &s->rng, s->arena, trial) == RUN_WORK_MOST) {
             break;
         }

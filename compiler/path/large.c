@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Networks too large for bitsets over all labels: the tree is improved piece by piece. A piece is a node with the part
- * of the tree below it, opened at the costliest leaf until it has PIECE leaves; it is a network of its own with
- * few labels, annealed and re-optimised like any other, and put back. Pieces go from the root down, so that every
- * node is in one; a second pass with other sizes moves the seams. Time and memory stay near linear. */
+ * of the tree below it, opened at the costliest leaf until it has so many leaves; it is a network of its own with
+ * fewer labels, annealed and re-optimised like any other, and put back. Pieces go from the root down to where nothing costs
+ * enough to show in the whole; the next pass with other sizes moves the seams. Time and memory stay near linear. */
 #include <string.h>
 
 #include "path/search.h"
 
-#define PIECE     320
-#define LEGS_MOST 60000000u
+#define LEGS_MOST   60000000u
+#define LEVELS      50
+#define PASSES_MOST 16
+#define NEGLIGIBLE  20.0 /* log2 below the whole tree's cost */
 
 typedef struct Large {
     Search *s;
@@ -16,10 +18,22 @@ typedef struct Large {
     uint32_t *left, *right; /* by node, as in Tree */
     uint32_t **legs;        /* by node */
     uint32_t *n_legs;
-    double *cost;    /* by node */
-    uint32_t *local; /* by label: number in the piece + 1 */
-    uint64_t budget; /* proposals per leaf of a piece */
+    double *cost;      /* by node */
+    double *below;     /* by node: the costliest at or below it */
+    double total;      /* log2 of the sum of all */
+    uint32_t n_matter; /* nodes with costs at or below them that matter */
+    uint32_t *local;   /* by label: number in the piece + 1 */
+    uint64_t budget;   /* proposals of a pass */
+    uint64_t end;      /* steps done after which no piece is begun */
+    double hot;
+    uint32_t piece; /* leaves of one */
 } Large;
+
+/* Whether better trees below a node could show in the whole. */
+static bool matters(const Large *g, uint32_t x)
+{
+    return g->below[x] > g->total - NEGLIGIBLE;
+}
 
 /* Legs and costs of all nodes; false when that is too much to hold. */
 static bool large_lists(Large *g, Arena *arena)
@@ -34,6 +48,7 @@ static bool large_lists(Large *g, Arena *arena)
     for (uint32_t k = 0; k < n; k++) {
         number[k] = k;
         g->n_legs[k] = net_degree(g->net, k);
+        g->below[k] = -INFINITY;
         g->legs[k] =
             arena_copy(arena, net_legs(g->net, k), (size_t)g->n_legs[k] * sizeof(uint32_t));
     }
@@ -50,6 +65,18 @@ static bool large_lists(Large *g, Arena *arena)
             return false;
         }
         g->legs[x] = arena_copy(arena, v.legs[made], (size_t)v.n_legs[made] * sizeof(uint32_t));
+    }
+    LogSum sum = LOGSUM_ZERO;
+    for (uint32_t k = 0; k + 1 < n; k++) {
+        uint32_t x = order[k];
+        double a = g->below[g->left[x]], b = g->below[g->right[x]], most = a > b ? a : b;
+        g->below[x] = most > g->cost[x] ? most : g->cost[x];
+        logsum_add(&sum, g->cost[x]);
+    }
+    g->total = logsum_value(sum);
+    g->n_matter = 0;
+    for (uint32_t k = 0; k + 1 < n; k++) {
+        g->n_matter += matters(g, order[k]);
     }
     return true;
 }
@@ -139,11 +166,11 @@ static void piece_improve(Large *g, uint32_t root, uint32_t *leaf, uint32_t n,
     Tree t;
     tree_init(&t, &net, s->arena);
     tree_set(&t, &s->model, steps, s->arena);
-    uint32_t sweeps = (uint32_t)(g->budget / 50 / 2) + 1;
-    for (int r = 0; r < 2; r++) {
-        anneal_run(s, &t, (Schedule){r == 0 ? 1.0 : 0.3, 0.02, 1000.0, 50, sweeps});
-        subtree_improve(s, &t, 8, 4);
-    }
+    uint32_t matter = g->n_matter > g->piece ? g->n_matter : g->piece;
+    uint64_t each = g->budget / matter / LEVELS;
+    uint32_t sweeps = (uint32_t)(each * ANNEAL_WIDE / (ANNEAL_WIDE + t.words)) + 1;
+    anneal_run(s, &t, (Schedule){g->hot, 0.02, 1000.0, LEVELS, sweeps});
+    subtree_improve(s, &t, 8, 4);
     tree_get(&t, steps, s->arena);
     for (uint32_t k = 0; k + 1 < n; k++) {
         uint32_t x = inner[n - 2 - k], a = steps[k].a, b = steps[k].b;
@@ -158,20 +185,21 @@ static void large_pass(Large *g, uint32_t most)
     Arena *arena = g->s->arena;
     ArenaMark mark = arena_mark(arena);
     uint32_t n = g->net->n, depth = 0;
+    g->piece = most;
     uint32_t *stack = ARENA_ARRAY(arena, n, uint32_t),
              *number = ARENA_ARRAY(arena, (size_t)n * 2, uint32_t);
     uint32_t *leaf = ARENA_ARRAY(arena, (size_t)most + 1, uint32_t),
              *inner = ARENA_ARRAY(arena, (size_t)most + 1, uint32_t);
     bool fits = large_lists(g, arena);
     stack[depth++] = 2 * n - 2;
-    while (fits && depth > 0 && !search_stopped(g->s)) {
+    while (fits && depth > 0 && g->s->done < g->end && !search_stopped(g->s)) {
         uint32_t root = stack[--depth];
         uint32_t m = piece_grow(g, root, most, leaf, inner);
         if (m > 2) {
             piece_improve(g, root, leaf, m, inner, number);
         }
         for (uint32_t i = 0; i < m; i++) {
-            if (leaf[i] >= n) {
+            if (leaf[i] >= n && matters(g, leaf[i])) {
                 stack[depth++] = leaf[i];
             }
         }
@@ -179,7 +207,7 @@ static void large_pass(Large *g, uint32_t most)
     arena_reset(arena, mark);
 }
 
-void large_improve(Search *s, const Net *net, PathStep *steps, uint64_t budget, uint32_t passes)
+void large_improve(Search *s, const Net *net, PathStep *steps, uint64_t budget, uint32_t piece)
 {
     ArenaMark mark = arena_mark(s->arena);
     size_t nodes = (size_t)net->n * 2;
@@ -190,13 +218,18 @@ void large_improve(Search *s, const Net *net, PathStep *steps, uint64_t budget, 
     g.n_legs = ARENA_ARRAY(s->arena, nodes, uint32_t);
     g.cost = ARENA_ARRAY(s->arena, nodes, double);
     g.local = ARENA_ARRAY(s->arena, net->n_labels, uint32_t);
-    g.budget = budget / net->n / passes;
+    g.below = ARENA_ARRAY(s->arena, nodes, double);
+    g.end = s->done + budget;
     for (uint32_t k = 0; k + 1 < net->n; k++) {
         g.left[net->n + k] = steps[k].a;
         g.right[net->n + k] = steps[k].b;
     }
-    for (uint32_t pass = 0; pass < passes; pass++) {
-        large_pass(&g, pass % 2 == 0 ? PIECE : PIECE / 3 * 2);
+    for (uint32_t pass = 0; pass < PASSES_MOST && s->done < g.end && !search_stopped(s);
+         pass++) {
+        uint64_t left = (g.end - s->done) * 2 / 3;
+        g.budget = left > budget / 8 ? left : budget / 8;
+        g.hot = pass == 0 ? 4.0 : pass % 2 == 0 ? 1.0 : 0.3;
+        large_pass(&g, pass % 2 == 0 ? piece : piece / 3 * 2);
     }
     Tree shape = {.n = net->n, .left = g.left, .right = g.right};
     tree_get(&shape, steps, s->arena);

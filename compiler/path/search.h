@@ -149,6 +149,7 @@ bool auto_search(Search *s, const Net *net, PathStep *out);
 typedef struct GreedyStyle {
     double cost_mod;    /* 1: opt_einsum's */
     double temperature; /* 0: none */
+    uint64_t most;      /* list elements that it may touch; 0: RUN_WORK_MOST */
 } GreedyStyle;
 /* Both return the work done, in elements of lists touched; RUN_WORK_MOST when a run was cut
  * short because it took more (the tree is complete all the same). */
@@ -156,10 +157,15 @@ typedef struct GreedyStyle {
 uint64_t greedy_run(const Net *net, GreedyStyle style, Rng *rng, Arena *scratch, PathStep *out);
 uint64_t eliminate_run(const Net *net, double temperature, Rng *rng, Arena *scratch,
                        PathStep *out);
-/* Looks `ahead` of the nearest operand left. False when `most` list elements were touched
- * before the end. */
-bool sweep_run(const Net *net, uint32_t ahead, uint64_t most, Arena *scratch, PathStep *out);
-void bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, PathStep *out);
+/* By operand: how far it is from one end, or, where `side` is not null, from the cut between sides. */
+void sweep_levels(const Net *net, const uint8_t *side, Arena *scratch, uint32_t *level);
+/* Looks `ahead` of the nearest operand left. False where the network is in parts. */
+bool sweep_run(const Model *m, const Net *net, const uint32_t *level, uint32_t ahead,
+               Arena *scratch, PathStep *out, Score *score);
+uint64_t bisect_run(const Net *net, double imbalance, Rng *rng, Arena *scratch, PathStep *out);
+/* Sides of a light cut through the whole network. */
+uint64_t bisect_halves(const Net *net, double imbalance, Rng *rng, Arena *scratch,
+                       uint8_t *side);
 
 /* Corners of a triangle. */
 typedef struct PolygonTriangle {
@@ -189,12 +195,13 @@ typedef struct Schedule {
     double depth;     /* steps cheaper than the tree by more than this (log2) move freely */
     uint32_t levels, sweeps;
 } Schedule;
+/* Words of a set that take as long to weigh as all else of a proposal. */
+#define ANNEAL_WIDE 24u
 double schedule_heat(const Schedule *plan, uint32_t level);
 void anneal_run(Search *s, Tree *t, Schedule plan);
 
-/* The same for networks of any size, piece by piece, on steps. */
-void large_improve(Search *s, const Net *net, PathStep *steps, uint64_t budget,
-                   uint32_t passes);
+/* The same for networks of any size on steps, piece by piece of `piece` leaves, until `budget` steps are done. */
+void large_improve(Search *s, const Net *net, PathStep *steps, uint64_t budget, uint32_t piece);
 
 #define WALK_STEPS 512
 typedef struct Walk {    /* what sweeps carry along */

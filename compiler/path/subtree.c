@@ -168,6 +168,16 @@ static void region_apply(Improve *im, const Region *r, const PathStep *steps)
     }
 }
 
+/* Proposals of the annealer that take as long as an exact search. */
+static uint64_t exact_steps(uint32_t n)
+{
+    uint64_t splits = 1;
+    for (uint32_t k = 0; k < n; k++) {
+        splits *= 3;
+    }
+    return splits / 6;
+}
+
 static bool region_improve(Improve *im, uint32_t root, double total)
 {
     Region r;
@@ -176,6 +186,7 @@ static bool region_improve(Improve *im, uint32_t root, double total)
     if (r.n_leaves < 3 || r.cost < total - NEGLIGIBLE || region_known(im, &r)) {
         return false;
     }
+    search_count(im->s, exact_steps(r.n_leaves));
     ArenaMark mark = arena_mark(im->s->arena);
     PathStep *steps = ARENA_ARRAY(im->s->arena, r.n_leaves, PathStep);
     Net net;

@@ -158,3 +158,17 @@ PathProblem nets_ladder(Arena *arena, uint32_t n, int64_t rung, int64_t rail)
     }
     return maker_problem(&m, n, (PathLabels){NULL, 0}, arena);
 }
+
+PathProblem nets_lattice(Arena *arena, uint32_t rows, uint32_t columns, int64_t size)
+{
+    Maker m = maker_new(arena, rows * columns);
+    for (uint32_t k = 0; k < rows * columns; k++) {
+        if (k % columns + 1 < columns) {
+            join(&m, k, k + 1, size);
+        }
+        if (k + columns < rows * columns) {
+            join(&m, k, k + columns, size);
+        }
+    }
+    return maker_problem(&m, rows * columns, (PathLabels){NULL, 0}, arena);
+}

@@ -25,5 +25,6 @@ typedef enum NetsShape {
 PathProblem nets_shape(Arena *arena, NetsShape shape, uint32_t n, uint64_t seed);
 /* Two rails of n / 2 operands each. */
 PathProblem nets_ladder(Arena *arena, uint32_t n, int64_t rung, int64_t rail);
+PathProblem nets_lattice(Arena *arena, uint32_t rows, uint32_t columns, int64_t size);
 
 #endif

@@ -96,7 +96,7 @@ static void bench_open(Bench *b, const Case *c, bool portable)
                  .model = {c->objective, 6.0, c->limit, soft_table_new(arena, SOFT_STEPS),
                            soft_table_new(arena, ROUGH_STEPS)}};
     PathStep *steps = ARENA_ARRAY(arena, b->net.n, PathStep);
-    greedy_run(&b->net, (GreedyStyle){1.0, 0.0}, &b->search.rng, arena, steps);
+    greedy_run(&b->net, (GreedyStyle){1.0, 0.0, 0}, &b->search.rng, arena, steps);
     tree_init(&b->tree, &b->net, arena);
     tree_set(&b->tree, &b->search.model, steps, arena);
     Walk walk = walk_new(&b->search, b->net.n);

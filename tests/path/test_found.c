@@ -280,7 +280,7 @@ static void limits_put(Text *t)
         s.model = (Model){PATH_FLOPS, 6.0, limit, soft_table_new(&ctx.arena, SOFT_STEPS),
                           soft_table_new(&ctx.arena, ROUGH_STEPS)};
         PathStep *steps = ARENA_ARRAY(&ctx.arena, net->n, PathStep);
-        greedy_run(net, (GreedyStyle){1.0, 0.0}, &s.rng, &ctx.arena, steps);
+        greedy_run(net, (GreedyStyle){1.0, 0.0, 0}, &s.rng, &ctx.arena, steps);
         Tree tree;
         tree_init(&tree, net, &ctx.arena);
         tree_set(&tree, &s.model, steps, &ctx.arena);
