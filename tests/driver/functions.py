@@ -97,5 +97,20 @@ def maps_have_the_same_bits_at_every_place():
             assert units_off(u, exact, dtype).max() <= 3
 
 
+@test
+def extremes_are_those_of_numpy():
+    """Along both axes; a NaN wins wherever it stands."""
+    rng = np.random.default_rng(9)
+    for kind, m, n in (("f32", 3, 15), ("f32", 33, 31), ("f64", 5, 64), ("f32", 40, 300), ("f64", 7, 1000)):
+        a, b = rng.standard_normal((2, m, n)).astype({"f32": np.float32, "f64": np.float64}[kind])
+        for at in ((0, 0), (m // 2, n // 3), (m - 1, n - 1)):
+            b[at] = np.nan
+        text = f"kernel k(a: {kind}[{m},{n}], b: {kind}[{m},{n}]) -> (P: {kind}[{m}], Q: {kind}[{n}], R: {kind}[{m}], S: {kind}[{n}], T: {kind}) {{\n" \
+               "P[i] = max[j](2 * a[i,j]); Q[j] = min[i](a[i,j]); R[i] = min[j](b[i,j]); S[j] = max[i](-b[i,j]); T = max[i,j](a[i,j] * a[i,j]); }"
+        p, q, r, s, t = same_everywhere(text, {"a": a, "b": b}, "PQRST")
+        for got, want in ((p, 2 * a.max(1)), (q, a.min(0)), (r, b.min(1)), (s, -b.min(0)), (t, (a * a).max())):
+            assert ((got == want) | (np.isnan(got) & np.isnan(want))).all(), (kind, m, n)
+
+
 if __name__ == "__main__":
     raise SystemExit(main())

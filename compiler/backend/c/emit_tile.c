@@ -59,14 +59,14 @@ static const char *part_type(Emitter *e, DType t, int64_t lanes)
     return lanes == 1 ? element_type(t) : vector_type(e->w.help, t, lanes);
 }
 
-static void vector_types_emit(uint32_t vectors, Text *out)
+static void vector_types_emit(const Helpers *h, Text *out)
 {
     static const DType types[4] = {DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_I64};
     text_put(out, "\n/* Vectors, and the same as they stand in arrays: aligned as their "
                   "elements are. */\n"
                   "#if !(TDSL_ROWS & TDSL_ISA_plain)\n");
     for (uint32_t bit = 0; bit < 32; bit++) {
-        if ((vectors >> bit & 1u) == 0) {
+        if ((h->vectors >> bit & 1u) == 0) {
             continue;
         }
         DType t = types[bit / 8];
@@ -80,7 +80,21 @@ static void vector_types_emit(uint32_t vectors, Text *out)
                     element_type(t), name, lanes, lanes * size, size);
     }
     text_put(out, "#define TDSL_AT(T, p) (*(const T##_at *)(const void *)(p))\n"
-                  "#define TDSL_TO(T, p) (*(T##_at *)(void *)(p))\n#endif\n");
+                  "#define TDSL_TO(T, p) (*(T##_at *)(void *)(p))\n");
+    if (h->least || h->most) {
+        text_put(out, "/* The new element where it wins over the old one; a NaN wins. */\n"
+                      "#define TDSL_FOLD(T, old, new, sign) \\\n"
+                      "    do { \\\n"
+                      "        const T new_ = (new); \\\n"
+                      "        const __typeof__(new_ > new_) wins_ = (new_ sign (old)) | "
+                      "~(new_ <= new_); \\\n"
+                      "        (old) = (T)((wins_ & (__typeof__(new_ > new_))new_) | \\\n"
+                      "                    (~wins_ & (__typeof__(new_ > new_))(old))); \\\n"
+                      "    } while (0)\n"
+                      "#define TDSL_LEAST(T, old, new) TDSL_FOLD(T, old, new, <)\n"
+                      "#define TDSL_MOST(T, old, new) TDSL_FOLD(T, old, new, >)\n");
+    }
+    text_put(out, "#endif\n");
 }
 
 static const char about_rows[] =
@@ -141,7 +155,7 @@ void isa_names_emit(const Tiles *t, Text *out)
                   "#define TDSL_TILE_OF(T) int64_t n, const T *TDSL_RESTRICT a, int64_t sak, "
                   "int64_t sar, \\\n    const T *TDSL_RESTRICT b, int64_t sbk, T "
                   "*TDSL_RESTRICT c, int64_t scr, int add\n");
-    vector_types_emit(t->help->vectors, out);
+    vector_types_emit(t->help, out);
 }
 
 /* ---- one statement, unrolled ---- */
@@ -353,6 +367,21 @@ static void part_emit(Emitter *e, const Unrolled *u, Text *row)
         text_printf(row, "%s%s = (%s)(%s%s);", row->n > 0 ? " " : "", target, c_type(u->t),
                     s->fold == OP_COPY ? "" : old,
                     s->fold == OP_COPY ? text : in_parens(&e->w, value.text, BIND_UNARY));
+        return;
+    }
+    if (s->fold == OP_RMIN || s->fold == OP_RMAX) {
+        const char *space = row->n > 0 ? " " : "";
+        if (u->lanes > 1) {
+            e->w.help->least |= s->fold == OP_RMIN;
+            e->w.help->most |= s->fold == OP_RMAX;
+            text_printf(row, "%sTDSL_%s(%s, %s, %s);", space,
+                        s->fold == OP_RMIN ? "LEAST" : "MOST", part_type(e, u->t, u->lanes),
+                        target, text);
+        } else {
+            CText folded =
+                fold_text(&e->w, s->fold, u->t, (CText){target, BIND_ATOM}, value.text);
+            text_printf(row, "%s%s = %s;", space, target, folded.at);
+        }
         return;
     }
     text_printf(row, "%s%s %s= %s;", row->n > 0 ? " " : "", target,

@@ -24,6 +24,7 @@ typedef struct Helpers {
     Text text;
     bool math;        /* <math.h> is needed */
     bool complex;     /* <complex.h> is needed */
+    bool least, most; /* so are TDSL_LEAST, TDSL_MOST */
     uint32_t vectors; /* bit per VectorType used: see emit_tile.c */
 } Helpers;
 
