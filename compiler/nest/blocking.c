@@ -419,23 +419,24 @@ static int64_t tile_of(const Extent *x, int64_t most)
     return n < 1 ? 1 : n;
 }
 
-/* Rows of a register tile: few are padding, or left over. What a step costs beside its rows, the columns' operand,
- * counts as two. */
-static int64_t tile_rows(const Extent *x, int64_t most)
+/* Rows of a register tile. All that it can have where they are few. Of many, half: more of them would read a panel of
+ * columns less often, which caches hand out fast enough, but rows that are a power of two apart meet in one set of
+ * the first cache, and more would be padding. `along`: panels are copied along them, in short runs if they are narrow.
+ * Two thirds, where a fiftieth less is padding. */
+static int64_t tile_rows(const Extent *x, int64_t most, bool along)
 {
-    if (x->tile > 0 || !x->exact || x->most <= most) {
+    if (x->tile > 0 || (x->exact && x->most <= most)) {
         return tile_of(x, x->tile > 0 ? divisor_at_most(x->tile, most) : most);
     }
-    int64_t best = most, best_cost = INT64_MAX;
-    for (uint32_t sixths = 6; sixths >= 3; sixths--) {
-        int64_t n = most * sixths / 6;
-        int64_t cost = sat_mul((x->most - 1) / n + 1, n + 2);
-        if (n > 0 && n % 2 == 0 && cost < best_cost) {
-            best = n;
-            best_cost = cost;
-        }
+    int64_t n = along || most < 4 ? most : most / 2, other = most * 2 / 3;
+    if (!x->exact || most < 4) {
+        return n;
     }
-    return best;
+    if (x->most <= 4 * most && x->most % most == 0) {
+        return most;
+    }
+    int64_t padded = round_up(x->most, n);
+    return padded - round_up(x->most, other) > padded / 50 ? other : n;
 }
 
 /* A block of about `want` positions: all of them while that is no more than two, in whole
@@ -680,8 +681,8 @@ static void set_packed_levels(const Product *p, Blocking *b, const Extent group[
     int64_t columns = wide ? tile_columns(&group[BLOCK_COLUMNS], widest)
                            : tile_columns(&p->extent[p->col], widest);
     int64_t most = smaller(t->bytes / size / columns, t->rows);
-    int64_t rows =
-        high ? tile_of(&group[BLOCK_ROWS], most) : tile_rows(&p->extent[p->row], most);
+    int64_t rows = high ? tile_of(&group[BLOCK_ROWS], most)
+                        : tile_rows(&p->extent[p->row], most, operand_is_unit(p, p->a, p->row));
     int64_t block = columns_box(p, b, columns), k = sum_box(p, b, &group[BLOCK_SUM]);
     int64_t box = box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), rows, rows);
     bool gathers =
@@ -718,7 +719,8 @@ static void set_levels(const Product *p, Blocking *b)
     }
     BlockLevel *level = ARENA_ARRAY(p->arena, 2, BlockLevel);
     uint32_t n = 0;
-    add_level(level, &n, BLOCK_ROWS, tile_rows(&p->extent[p->row], t->bytes / t->line), false);
+    add_level(level, &n, BLOCK_ROWS, tile_rows(&p->extent[p->row], t->bytes / t->line, false),
+              false);
     add_level(level, &n, BLOCK_COLUMNS,
               tile_of(&p->extent[p->col], t->line / dtype_bytes(p->node->acc)), false);
     b->level = level;

@@ -177,9 +177,8 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     double mr = (double)rows->tile, nr = (double)columns->tile;
     double row_tiles = tiles_of(&x, BLOCK_ROWS), column_tiles = tiles_of(&x, BLOCK_COLUMNS);
     double high = row_tiles * mr;
-    /* A tile with few rows waits for its operands: no less than half of the tile's time. Of C's two thirds suffice. */
-    double most =
-        (double)(machine->tile.bytes / machine->tile.line) * (engine ? 1.0 : 2.0 / 3.0);
+    /* A tile with few rows waits for its operands: no less than half of the tile's time. Of C's half suffice. */
+    double most = (double)(machine->tile.bytes / machine->tile.line) * (engine ? 1.0 : 0.5);
     high = high_of < mr ? high_of : high;
     high = mr < most ? 0.5 * (high + row_tiles * most) : high;
     double widest = (double)(machine->tile.line / dtype_bytes(n->acc)), wide = nr;

@@ -8,7 +8,7 @@
 #include "loop/affine.h"
 
 static const char pack_shuffles[] =
-    "\n#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n"
+    "\n#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
     "#if defined(__clang__)\n"
     "#define TDSL_SHUFFLE2(a, b, i, j, mask) __builtin_shufflevector(a, b, i, j)\n"
     "#define TDSL_SHUFFLE4(a, b, i, j, k, l, mask) __builtin_shufflevector(a, b, i, j, k, l)\n"
@@ -21,7 +21,7 @@ static const char pack_shuffles[] =
 /* $N: the element type in names; $T: in C; $M: an integer as large; $L: lanes of a vector; $S: bytes of an
  * element. */
 static const char pack_types[] =
-    "\n#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n"
+    "\n#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
     "typedef $T tdsl_pack_$N_v __attribute__((vector_size(16)));\n"
     "typedef $T tdsl_pack_$N_at __attribute__((vector_size(16), aligned($S), may_alias));\n"
     "typedef $M tdsl_pack_$N_mask __attribute__((vector_size(16)));\n";
@@ -77,7 +77,7 @@ static const char pack_text[] =
     "            const $T *const lines = from + c * step_c;\n"
     "            const int64_t n = rest < nc - c ? rest : nc - c;\n"
     "            int64_t i = 0;\n"
-    "#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n"
+    "#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
     "            for (; i + $L <= n; i += $L) {\n"
     "                int64_t y = 0;\n"
     "                for (; y + $L <= ny; y += $L) {\n"
@@ -107,7 +107,7 @@ static const char pack_text[] =
     "            const $T *const element = from + c * step_c + y * step_y;\n"
     "            const int64_t n = width - at < nc - c ? width - at : nc - c;\n"
     "            int64_t i = 0;\n"
-    "#if defined(__GNUC__) && !defined(TDSL_NO_VECTORS)\n"
+    "#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
     "            for (; step_c == 1 && i + $L <= n; i += $L) {\n"
     "                *(tdsl_pack_$N_at *)(void *)(panel_at + at + i) =\n"
     "                    *(const tdsl_pack_$N_at *)(const void *)(element + i);\n"

@@ -13,8 +13,8 @@ static const Machine machine_c = {
               {.name = "L2", .capacity = 512 * KIB}},
     .tile_level = 2,
     .reads_before_writing = true,
-    /* Two vectors of 64 bytes by twelve rows: most registers of the widest machines; others cover it by parts
-     * (isa.h). */
+    /* Two vectors of 64 bytes by twelve rows at most, which the widest machines have registers for; others cover it by
+     * parts (isa.h). */
     .tile = {.types = 1u << DTYPE_F32 | 1u << DTYPE_F64 | 1u << DTYPE_I32 | 1u << DTYPE_I64,
              .line = 128,
              .bytes = 1536,
