@@ -180,6 +180,10 @@ typedef struct Refusal {
 static const Refusal refusals[] = {
     {"tdsl-dump loop 1", "tdsl-dump graph 1", "'tdsl-dump loop 1'"},
     {"loop 1", "loop 2", "version"},
+    {"loop 1\n", "loop 1 {\n}\n", "this line has no block"},
+    {"loop 1\n", "loop 1\nsource x\n", "a file name in quotes"},
+    {"loop 1\n", "loop 1\nsource \"x\" {\n}\n", "this line has no block"},
+    {"loop 1\n", "loop 1\nsource \"x\" x\n", "end"},
     {"form tiled", "form round", "'tiled' or 'legal'"},
     {"dim o ~ 16", "dim o ~ 16 16", "end"},
     {"dim o ~ 16", "dim p ~ 16", "no dim 'o'"},
@@ -239,6 +243,19 @@ static void each_malformed_text_is_refused_with_a_message(void **state)
     }
 }
 
+static void a_text_without_a_line_is_an_empty_dump(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "\n\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        assert_null(read_text(&ctx, texts[i]));
+        assert_non_null(strstr(messages(&ctx), "an empty dump"));
+        ctx_release(&ctx);
+    }
+}
+
 /* Cut anywhere, with a byte changed anywhere: read or refused, never worse. */
 static void damaged_text_is_read_or_refused(void **state)
 {
@@ -281,6 +298,7 @@ int main(void)
         cmocka_unit_test(places_in_the_program_survive),
         cmocka_unit_test(the_documentation_shows_a_kernel_that_is_tested),
         cmocka_unit_test(each_malformed_text_is_refused_with_a_message),
+        cmocka_unit_test(a_text_without_a_line_is_an_empty_dump),
         cmocka_unit_test(damaged_text_is_read_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

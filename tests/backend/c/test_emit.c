@@ -305,6 +305,17 @@ static void verify_refuses_what_cannot_be_printed(void **state)
                "0:1 unroll, v in 0:16 vector] @C[$r+u,0] += @c[u,v]\n"),
          "folded"},
         {LEGAL("4,16", "    fill [u in 0:4 unroll, v in 0:16] @c[u,v] = 0.0\n"), "too much"},
+        /* the vector is all of the last axis, once, with one index of length 1 beside it */
+        {LEGAL("16,4", "    fill [v in 0:16 vector, u in 0:4 unroll] @c[v,u] = 0.0\n"),
+         "whole row"},
+        {LEGAL("16", "    fill [u in 0:1 unroll, v in 0:16 vector] @c[v+u] = 0.0\n"), NULL},
+        {LEGAL(
+             "16",
+             "    fill [u in 0:1 unroll, w in 0:1 unroll, v in 0:16 vector] @c[v+u+w] = 0.0\n"),
+         "whole row"},
+        {LEGAL("16", "    fill [v in 1:16 vector] @c[v-1] = 0.0\n"), NULL},
+        {LEGAL("31", "    fill [v in 0:16 vector] @c[2*v] = 0.0\n"), "whole row"},
+        {LEGAL("4,16", "    fill [q in 0..4, v in 0:16 vector] @c[q,v] = 0.0\n"), "too much"},
         /* panels */
         {PANEL("0:64", 16, "$p+v", 16), NULL},
         {PANEL("0:64", 16, "$p+v", 8), NULL},
