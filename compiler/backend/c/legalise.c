@@ -80,6 +80,37 @@ static void plain_emit(Legaliser *l, const Stmt *s)
     tile_add(l, n, index, s->dst, s->at, s->fold, s->value);
 }
 
+/* Does a dimension of both run over the same positions, alone? */
+static bool same_positions(const Stmt *x, const Stmt *y, uint32_t d)
+{
+    const TileIndex *index[2] = {NULL, NULL};
+    for (uint32_t side = 0; side < 2; side++) {
+        const Stmt *s = side == 0 ? x : y;
+        for (uint32_t i = 0; i < s->n_index && s->at[d].n == 1; i++) {
+            index[side] = s->at[d].term[0].var == s->index[i].var ? &s->index[i] : index[side];
+        }
+    }
+    return index[0] != NULL && index[1] != NULL && x->at[d].base == y->at[d].base &&
+           x->at[d].term[0].coef == 1 && y->at[d].term[0].coef == 1 &&
+           range_eq(&index[0]->range, &index[1]->range);
+}
+
+/* Does `fill` put zeros where `s` adds, and nowhere else? */
+static bool is_zero_of(const Kernel *k, const Stmt *fill, const Stmt *s)
+{
+    bool same = fill->kind == STMT_TILE && fill->fold == OP_COPY && fill->dst == s->dst &&
+                s->kind == STMT_TILE && fill->value->kind == EXPR_CONST &&
+                number_is_zero(fill->value->value);
+    for (uint32_t d = 0; same && d < k->bufs.at[s->dst].rank; d++) {
+        same = same_positions(fill, s, d);
+        for (uint32_t e = 0; e < d; e++) { /* no diagonal */
+            same = same && s->at[e].term[0].var != s->at[d].term[0].var &&
+                   fill->at[e].term[0].var != fill->at[d].term[0].var;
+        }
+    }
+    return same;
+}
+
 static void tile_legalise(Legaliser *l, const Stmt *s)
 {
     l->from = s;
@@ -108,6 +139,7 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
             stmt_add(l, copy);
             break;
         case STMT_TILE:
+            l->zero = i > 0 && is_zero_of(l->k, body[i - 1], body[i]) ? l->block->list.n : 0;
             tile_legalise(l, body[i]);
             break;
         }

@@ -36,6 +36,8 @@ typedef struct Legaliser {
     VEC(LoopVar) loop_vars; /* ours: used again in loops beside each other */
     VEC(LoopVar) local_vars;
     uint32_t n_buffers;
+    uint32_t zero;    /* 0, or so many statements of the block end with zeros just where the one
+                         at hand adds */
     const Stmt *from; /* being legalised: gives place and name */
     bool failed;      /* reported */
 } Legaliser;

@@ -241,7 +241,7 @@ bool legalise_matmul(Legaliser *l, const Stmt *s)
     StmtBlock *outside = l->block;
     further_loops(&m, BLOCK_BATCH);
     if (m.packed) {
-        packed_emit(&m);
+        packed_emit(&m, outside);
     } else {
         direct_emit(&m);
     }

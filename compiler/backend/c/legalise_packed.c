@@ -38,11 +38,13 @@ typedef struct Packed {
     Box box[3]; /* by role */
     Side side[SIDES];
     bool done[SIDES]; /* packed */
+    bool sums;        /* loops over parts of the sum are open */
     /* Tiles that cross labels: */
     bool gathers;
     BufRef block;        /* their results, */
     Range number[SIDES]; /* by numbers, from the start of the boxes, inside of the open loops */
     StmtBlock *outside;
+    StmtBlock *around; /* of the statement */
 } Packed;
 
 /* ---- boxes ---- */
@@ -73,6 +75,7 @@ static void label_cut(Packed *p, BlockRole r, uint32_t i, int64_t step)
         return;
     }
     bool full = range_is_exact(range) && most % step == 0;
+    p->sums |= r == BLOCK_SUM;
     VarRef v = loop_open(p->m->l, hint[r], range, step, full ? FOR_FULL : FOR_ALL);
     Affine start = affine_var(p->m->l->arena, v);
     x->range[i] = full ? (Range){.start = start, .span = step, .limit = dim_fixed(0)}
@@ -94,6 +97,7 @@ static Affine label_loop(Packed *p, const Box *x, uint32_t i)
 static void label_fix(Packed *p, Box *x, uint32_t i)
 {
     Affine at = label_loop(p, x, i);
+    p->sums |= x == &p->box[BLOCK_SUM];
     x->range[i] = (Range){.start = at, .span = 1, .limit = dim_fixed(0)};
     x->stride[i] = 0;
 }
@@ -407,7 +411,40 @@ static void numbers_open(Packed *p, BlockRole r, int64_t tile)
     *x = range_at(affine_var(p->m->l->arena, v), tile, x);
 }
 
-/* dst[labels] += block[numbers], along lines of dst. */
+/* The zeros that the destination holds are not needed: takes them out of the block around. */
+static bool zeros_go(Packed *p)
+{
+    StmtBlock *around = p->around;
+    uint32_t at = p->m->l->zero;
+    if (p->sums || at == 0) {
+        return false;
+    }
+    for (uint32_t i = at; i < around->list.n; i++) {
+        around->list.at[i - 1] = around->list.at[i];
+    }
+    around->list.n--;
+    return true;
+}
+
+/* The box's labels of which the destination's dimension d is the last that has them. */
+static uint32_t labels_of(Packed *p, const Box *x, uint32_t d, TileIndex *out)
+{
+    const Stmt *s = p->m->s;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < x->n; i++) {
+        VarRef v = matmul_var(p->m, x->index[i]);
+        bool here = x->stride[i] != 0 && affine_uses(s->at[d], v);
+        for (uint32_t e = d + 1; e < p->m->l->k->bufs.at[s->dst].rank; e++) {
+            here = here && !affine_uses(s->at[e], v);
+        }
+        if (here) {
+            out[n++] = index_of(v, x->range[i], MODE_LOOP);
+        }
+    }
+    return n;
+}
+
+/* dst[labels] += block[numbers], along lines of dst; or is that, when it is the only one. */
 static void gather_join(Packed *p)
 {
     Matmul *m = p->m;
@@ -416,30 +453,15 @@ static void gather_join(Packed *p)
     while (l->block != p->outside) {
         loop_close(l);
     }
-    TileIndex *index = ARENA_ARRAY(l->arena, m->s->n_index, TileIndex), last = {0};
-    bool unit = false;
-    for (BlockRole r = 0; r < SIDES; r++) {
-        const Box *x = &p->box[r];
-        for (uint32_t i = x->n; i-- > 0;) {
-            if (x->stride[i] == 0) {
-                continue;
-            }
-            VarRef v = matmul_var(m, x->index[i]);
-            TileIndex here = index_of(v, x->range[i], MODE_LOOP);
-            if (!unit && access_is_unit(l->k, m->s->dst, m->s->at, v)) {
-                last = here;
-                unit = true;
-            } else {
-                index[n++] = here;
-            }
+    TileIndex *index = ARENA_ARRAY(l->arena, m->s->n_index, TileIndex);
+    for (uint32_t d = 0; d < rank; d++) {
+        for (BlockRole r = 0; r < SIDES; r++) {
+            n += labels_of(p, &p->box[r], d, index + n);
         }
-    }
-    if (unit) {
-        index[n++] = last;
     }
     Affine at[2] = {box_number(p, &p->box[BLOCK_ROWS]), box_number(p, &p->box[BLOCK_COLUMNS])};
     tile_add(l, n, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-             OP_SUM, load_at(l, p->block, 2, at));
+             zeros_go(p) ? OP_COPY : OP_SUM, load_at(l, p->block, 2, at));
 }
 
 /* ---- levels ---- */
@@ -490,9 +512,9 @@ static bool is_empty(const Matmul *m)
     return false;
 }
 
-void packed_emit(Matmul *m)
+void packed_emit(Matmul *m, StmtBlock *around)
 {
-    Packed p = {.m = m};
+    Packed p = {.m = m, .around = around};
     const Blocking *b = m->b;
     for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
         Box *x = &p.box[r];

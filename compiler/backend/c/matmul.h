@@ -39,7 +39,8 @@ Range matmul_sum_block(Matmul *m, Range sum);
 void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
                     const Affine *at, const Expr *a, const Expr *b);
 
-/* ---- legalise_packed.c: both operands are packed; opens loops that the caller closes ---- */
-void packed_emit(Matmul *m);
+/* ---- legalise_packed.c: both operands are packed; opens loops that the caller closes, within the
+ * statement's block `around` ---- */
+void packed_emit(Matmul *m, StmtBlock *around);
 
 #endif

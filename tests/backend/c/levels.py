@@ -184,6 +184,22 @@ def refusals(tdslc, target):
     return ""
 
 
+def stores(tdslc, target):
+    """What is gathered from a whole sum is the result, from parts of it joins zeros; lines of the result are written one by one."""
+    program = "kernel k(A: f32[9, 5, 40], B: f32[40, 7, 6]) -> (C: f32[9, 7, 5, 6]) { C[a,d,b,e] = A[a,b,c] * B[c,d,e]; }\n"
+    for text, kinds in (("columns 64 pack, rows 32 pack, rows 8, columns 16", ["copy"]), ("sum 16, columns 64 pack, rows 32 pack, rows 8, columns 16", ["fill", "reduce"])):
+        with tempfile.TemporaryDirectory() as folder:
+            with_levels(tdslc, target, folder, program, text)
+            legal = run(tdslc, folder, "k.dump", f"--target={target}", "--dump=legal").stdout
+        found = re.findall(r"(\w+) \[[^]]*\] @C\[([^]]*)\]", legal)
+        if [kind for kind, _ in found] != kinds:
+            return f"levels [{text}]: the result is written by {found}"
+        order = re.findall(r"(\w+) in", re.search(kinds[-1] + r" \[([^]]*)\] @C", legal)[1])
+        if order != [x for x in found[-1][1].split(",") if x in order]:
+            return f"levels [{text}]: the result [{found[-1][1]}] is written in the order of {order}"
+    return ""
+
+
 def traffic(tdslc, target):
     """What is packed is read once where its level is, what is not is read in each block."""
     a, b, rows, columns = 600 * 1300 * 4, 1300 * 1400 * 4, 5, 3    # operands' bytes; tiles of 128 and 512
@@ -233,7 +249,9 @@ def main():
     options = parser.parse_args()
     tdslc = os.path.abspath(options.tdslc)
     problem = check(tdslc, options.target, options.seed, options.count) or refusals(tdslc, options.target)
-    if options.target != "c":
+    if options.target == "c":
+        problem = problem or stores(tdslc, options.target)
+    else:
         problem = problem or traffic(tdslc, options.target) or tiles(tdslc, options.target)
     print(problem)
     return 1 if problem else 0
