@@ -21,6 +21,8 @@ typedef struct TileShape {
     DType t;
     int64_t rows, columns;
     bool side; /* rows are side by side in their operand */
+    /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
+    int64_t sum, sak, sar, sbk, scr;
 } TileShape;
 
 /* The functions of one file that are there once for each instruction set. */

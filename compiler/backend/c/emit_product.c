@@ -20,13 +20,20 @@ void tiles_init(Tiles *t, Arena *a, Helpers *help)
 
 static const char *shape_name(const Tiles *t, const TileShape *s)
 {
-    return str_format(t->arena, "%s_%lldx%lld%s", dtype_name(s->t), (long long)s->rows,
-                      (long long)s->columns, s->side ? "s" : "");
+    const char *name =
+        str_format(t->arena, "%s_%lldx%lld%s", dtype_name(s->t), (long long)s->rows,
+                   (long long)s->columns, s->side ? "s" : "");
+    return s->sum == 0 ? name
+                       : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld", name,
+                                    (long long)s->sum, (long long)s->sak, (long long)s->sar,
+                                    (long long)s->sbk, (long long)s->scr);
 }
 
 static bool shape_eq(const TileShape *x, const TileShape *y)
 {
-    return x->t == y->t && x->rows == y->rows && x->columns == y->columns && x->side == y->side;
+    return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
+           x->side == y->side && x->sum == y->sum && x->sak == y->sak && x->sar == y->sar &&
+           x->sbk == y->sbk && x->scr == y->scr;
 }
 
 static const char *shape_use(Tiles *t, TileShape s)
@@ -71,43 +78,93 @@ static const char *first_text(Emitter *e, const Product *p, BufRef buf, const Af
     return str_format(e->w.arena, "&%s", element_text(&e->w, buf, out));
 }
 
+#define SHORT_SUM 16 /* a tile of so few steps is printed with its numbers */
+
+/* The number that the text is; -1: it is none. */
+static int64_t number_of(const char *text)
+{
+    int64_t n = 0;
+    for (; *text >= '0' && *text <= '9' && n < INT32_MAX; text++) {
+        n = n * 10 + (*text - '0');
+    }
+    return *text == '\0' ? n : -1;
+}
+
+/* The texts of a call: counts and strides. */
+typedef struct Call {
+    const char *a, *b, *c, *sum, *sak, *sar, *sbk, *scr, *scc;
+} Call;
+
+static void shape_fix(TileShape *s, const Call *x)
+{
+    TileShape f = *s;
+    f.sum = number_of(x->sum);
+    f.sak = number_of(x->sak);
+    f.sar = number_of(x->sar);
+    f.sbk = number_of(x->sbk);
+    f.scr = number_of(x->scr);
+    if (f.sum > 0 && f.sum <= SHORT_SUM && f.sak >= 0 && f.sar >= 0 && f.sbk >= 0 &&
+        f.scr >= 0) {
+        *s = f;
+    }
+}
+
+static void join_call(Emitter *e, const Product *p, const TileShape *shape, const Call *x)
+{
+    Tiles *t = e->tiles;
+    int64_t most = shape->rows * shape->columns * dtype_bytes(p->t);
+    t->joins |= 1u << p->t;
+    t->join_bytes = most > t->join_bytes ? most : t->join_bytes;
+    const char *name = shape_use(t, *shape);
+    line_printf(
+        &e->w, "tdsl_join_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);",
+        dtype_name(p->t), e->own.isa, name, (long long)shape->rows, (long long)shape->columns,
+        count_text(e, p->row->range), count_text(e, p->column->range), x->sum, x->a, x->sak,
+        x->sar, x->b, x->sbk, x->c, x->scr, x->scc);
+}
+
 void product_emit(Emitter *e, const Stmt *s)
 {
     Product p;
     CHECK(product_of(e->w.k, s, &p) == NULL);
-    Tiles *t = e->tiles;
-    const char *sar = stride_text(&e->w, p.a->buf, p.a->at, p.row->var);
-    TileShape shape = {p.t, p.row->range.span, p.column->range.span, strcmp(sar, "1") == 0};
+    CWriter *w = &e->w;
+    const Call x = {.a = first_text(e, &p, p.a->buf, p.a->at),
+                    .b = first_text(e, &p, p.b->buf, p.b->at),
+                    .c = first_text(e, &p, s->dst, s->at),
+                    .sum = count_text(e, p.sum->range),
+                    .sak = stride_text(w, p.a->buf, p.a->at, p.sum->var),
+                    .sar = stride_text(w, p.a->buf, p.a->at, p.row->var),
+                    .sbk = stride_text(w, p.b->buf, p.b->at, p.sum->var),
+                    .scr = stride_text(w, s->dst, s->at, p.row->var),
+                    .scc = stride_text(w, s->dst, s->at, p.column->var)};
+    TileShape shape = {.t = p.t,
+                       .rows = p.row->range.span,
+                       .columns = p.column->range.span,
+                       .side = strcmp(x.sar, "1") == 0};
     bool full = range_is_exact(p.row->range) && range_is_exact(p.column->range) &&
                 access_is_unit(e->w.k, s->dst, s->at, p.column->var);
-    const char *name = shape_use(t, shape);
-    const char *sum = count_text(e, p.sum->range);
+    const Range *sum = &p.sum->range;
+    bool empty = sum->limit.sym >= 0 && sum->clipped && sum->start.n == 0;
     e->uses_isa = true;
-    Text x;
-    text_init(&x, e->w.arena);
-    if (p.sum->range.limit.sym >= 0 && p.sum->range.clipped && p.sum->range.start.n == 0) {
-        text_printf(&x, "if (%s > 0) ", sum); /* an empty operand has no such address */
+    if (empty) { /* an operand without elements has no such address */
+        line_printf(w, "if (%s > 0) {", x.sum);
+        scope_begin(w);
     }
     if (full) {
-        text_printf(&x, "%s->%s(%s", e->own.isa, name, sum);
+        shape_fix(&shape, &x);
+        const char *name = shape_use(e->tiles, shape);
+        if (shape.sum > 0) {
+            line_printf(w, "%s->%s(%s, %s, %s);", e->own.isa, name, x.a, x.b, x.c);
+        } else {
+            line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, 1);", e->own.isa, name,
+                        x.sum, x.a, x.sak, x.sar, x.b, x.sbk, x.c, x.scr);
+        }
     } else {
-        t->joins |= 1u << p.t;
-        int64_t most = shape.rows * shape.columns * dtype_bytes(p.t);
-        t->join_bytes = most > t->join_bytes ? most : t->join_bytes;
-        (void)help_fixed(e->w.help, "tdsl_min");
-        text_printf(&x, "tdsl_join_%s(%s->%s, %lld, %lld, %s", dtype_name(p.t), e->own.isa,
-                    name, (long long)shape.rows, (long long)shape.columns,
-                    count_text(e, p.row->range));
-        text_printf(&x, ", %s, %s", count_text(e, p.column->range), sum);
+        join_call(e, &p, &shape, &x);
     }
-    text_printf(&x, ", %s, %s, %s", first_text(e, &p, p.a->buf, p.a->at),
-                stride_text(&e->w, p.a->buf, p.a->at, p.sum->var), sar);
-    text_printf(&x, ", %s, %s", first_text(e, &p, p.b->buf, p.b->at),
-                stride_text(&e->w, p.b->buf, p.b->at, p.sum->var));
-    text_printf(&x, ", %s, %s, %s);", first_text(e, &p, s->dst, s->at),
-                stride_text(&e->w, s->dst, s->at, p.row->var),
-                full ? "1" : stride_text(&e->w, s->dst, s->at, p.column->var));
-    line_put(e->w.out, x.at);
+    if (empty) {
+        scope_end(w);
+    }
 }
 
 /* ---- a function ---- */
@@ -365,11 +422,20 @@ static void function_emit(Printer *p)
 {
     Arena *a = p->tiles->arena;
     text_put(p->out, "\n");
-    put(p, str_format(a, "TDSL_TILE TDSL_FOR_%s static void tdsl_%s_%s(TDSL_TILE_OF(%s))",
-                      p->isa->name, shape_name(p->tiles, p->s), p->isa->name, c_type(p->s->t)));
+    const TileShape *s = p->s;
+    put(p, str_format(a, "TDSL_TILE TDSL_FOR_%s static void tdsl_%s_%s(TDSL_%s_OF(%s))",
+                      p->isa->name, shape_name(p->tiles, s), p->isa->name,
+                      s->sum > 0 ? "SHORT" : "TILE", c_type(s->t)));
     put(p, "{");
     p->out->indent++;
     put(p, "TDSL_CONTRACT");
+    if (s->sum > 0) {
+        put(p, str_format(a,
+                          "const int64_t n = %lld, sak = %lld, sar = %lld, sbk = %lld, scr = "
+                          "%lld, add = 1;",
+                          (long long)s->sum, (long long)s->sak, (long long)s->sar,
+                          (long long)s->sbk, (long long)s->scr));
+    }
     if (p->isa->vector_bytes == 0) {
         plain_emit(p);
     } else {
@@ -427,8 +493,10 @@ void tiles_emit(Tiles *t, Text *out)
             (void)vector_type(t->help, type,
                               16 / dtype_bytes(type)); /* tiles may be narrower */
             text_printf(out, types == 0 ? "\n" : "");
-            text_printf(out, "typedef void tdsl_tile_%s(TDSL_TILE_OF(%s));\n", dtype_name(type),
-                        c_type(type));
+            text_printf(out,
+                        "typedef void tdsl_tile_%s(TDSL_TILE_OF(%s));\n"
+                        "typedef void tdsl_short_%s(TDSL_SHORT_OF(%s));\n",
+                        dtype_name(type), c_type(type), dtype_name(type), c_type(type));
         }
         types |= 1u << type;
     }
@@ -470,8 +538,9 @@ void isa_tables_emit(Tiles *t, Text *out)
     }
     text_put(out, "\n/* The functions of one instruction set. */\ntypedef struct tdsl_isa {\n");
     for (uint32_t i = 0; i < t->shapes.n; i++) {
-        text_printf(out, "    tdsl_tile_%s *%s;\n", dtype_name(t->shapes.at[i].t),
-                    shape_name(t, &t->shapes.at[i]));
+        const TileShape *s = &t->shapes.at[i];
+        text_printf(out, "    tdsl_%s_%s *%s;\n", s->sum > 0 ? "short" : "tile",
+                    dtype_name(s->t), shape_name(t, s));
     }
     text_put(out, t->members.at);
     text_put(out, "} tdsl_isa;\n\n");

@@ -107,9 +107,6 @@ static const char about_rows[] =
 /* `optimize` and the pragma say it to compilers that do not contract, or not across statements, by themselves. */
 static const char about_tiles[] =
     "#define TDSL_PASTE_(x, y) x##y\n#define TDSL_PASTE(x, y) TDSL_PASTE_(x, y)\n"
-    "#if !defined(TDSL_ISA)\n#if !defined(__GNUC__)\n#define TDSL_ISA plain\n"
-    "#elif defined(__aarch64__)\n#define TDSL_ISA neon\n"
-    "#elif !defined(__x86_64__)\n#define TDSL_ISA vectors\n#endif\n#endif\n"
     "#if defined(TDSL_ISA)\n#define TDSL_ROWS TDSL_PASTE(TDSL_ISA_, TDSL_ISA)\n#else\n"
     "#define TDSL_ROWS (TDSL_ISA_vectors | TDSL_ISA_avx2 | TDSL_ISA_avx512)\n#endif\n"
     "#if TDSL_ROWS == 0\n#error \"TDSL_ISA is none of plain, vectors, neon, avx2, avx512\"\n"
@@ -143,6 +140,16 @@ void isa_names_emit(const Tiles *t, Text *out)
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         text_printf(out, "#define TDSL_ISA_%s %u\n", isa_table[r].name, 1u << r);
     }
+    const char *word = "#if";
+    text_put(out, "#if !defined(TDSL_ISA)\n");
+    for (uint32_t i = 0; i < ISA_COUNT; i++) {
+        const Isa *isa = &isa_table[i == 0 ? 0 : ISA_COUNT - i]; /* plain C, else the best */
+        if (isa->promised != NULL) {
+            text_printf(out, "%s %s\n#define TDSL_ISA %s\n", word, isa->promised, isa->name);
+            word = "#elif";
+        }
+    }
+    text_put(out, "#endif\n#endif\n");
     text_put(out, about_tiles);
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         text_printf(out,
@@ -154,7 +161,9 @@ void isa_names_emit(const Tiles *t, Text *out)
                   "of a[k, r] * b[k, v]. */\n"
                   "#define TDSL_TILE_OF(T) int64_t n, const T *TDSL_RESTRICT a, int64_t sak, "
                   "int64_t sar, \\\n    const T *TDSL_RESTRICT b, int64_t sbk, T "
-                  "*TDSL_RESTRICT c, int64_t scr, int add\n");
+                  "*TDSL_RESTRICT c, int64_t scr, int add\n"
+                  "#define TDSL_SHORT_OF(T) const T *TDSL_RESTRICT a, const T *TDSL_RESTRICT "
+                  "b, T *TDSL_RESTRICT c\n");
     vector_types_emit(t->help, out);
 }
 

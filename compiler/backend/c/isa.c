@@ -5,16 +5,18 @@
 #include <stddef.h>
 
 const Isa isa_table[ISA_COUNT] = {
-    {"plain", 0, 0, "", NULL},
-    {"vectors", 16, 16, "", NULL},
-    {"neon", 16, 32, "", NULL},
+    {"plain", 0, 0, "", NULL, "!defined(__GNUC__)"},
+    {"vectors", 16, 16, "", NULL, "!defined(__x86_64__)"},
+    {"neon", 16, 32, "", NULL, "defined(__aarch64__)"},
     {"avx2", 32, 16, "__attribute__((target(\"avx2,fma\")))",
-     "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")"},
+     "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")", NULL},
     {"avx512", 64, 32,
      "__attribute__((target(\"avx512f,avx512dq,avx512vl,avx512bw,avx2,fma\")))",
      "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512dq\") && "
      "__builtin_cpu_supports(\"avx512vl\") && __builtin_cpu_supports(\"avx512bw\") && "
-     "__builtin_cpu_supports(\"fma\")"},
+     "__builtin_cpu_supports(\"fma\")",
+     "defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && "
+     "defined(__AVX512BW__) && defined(__FMA__)"},
 };
 
 /* Vectors of a group of columns, where not all fit: two hide the time that a load takes. */

@@ -16,6 +16,8 @@ typedef struct Isa {
     int64_t registers;     /* vectors that they hold */
     const char *attribute; /* of functions */
     const char *test;      /* does the processor have it? Null: it has where the compiler has */
+    const char
+        *promised; /* where the compiler knows that it runs: nothing else is compiled then */
 } Isa;
 
 #define ISA_COUNT 5

@@ -88,6 +88,36 @@ static void products_of_unpacked_operands_are_right_at_every_size(void **state)
     suite_finish_all(s);
 }
 
+/* Sums of so few steps that a tile is printed with its strides. */
+static void short_sums_are_right(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        "  arg @A : {T}[2,#1,#3] in\n  arg @B : {T}[#3,#2,2] in\n  arg @C : {T}[#1,3,#2] "
+        "inout\n"
+        "  for $h in 0..2 step 1 {\n    alloc @D : {T}[#3,#2] tile\n"
+        "    copy [c in 0..#3, b in 0..#2] @D[c,b] = @B[c,b,$h]\n"
+        "    matmul [a in 0..#1, b in 0..#2, c in 0..#3] @C[a,$h,b] += mul(@A[$h,a,c], "
+        "@D[c,b])" TILES("rows #4, columns #5") "  }\n",
+        "  arg @A : {T}[#3,#1] in\n  arg @B : {T}[#3,#2] in\n  arg @C : {T}[#1,#2] inout\n"
+        "  matmul [a in 0..#1, b in 0..#2, c in 0..#3] @C[a,b] += mul(@A[c,a], @B[c,b])" TILES(
+            "rows #4, columns #5"),
+    };
+    static const DType types[] = {DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_I64};
+    static const int64_t sizes[][5] = {{1, 1, 1, 1, 1},     {4, 4, 4, 4, 4}, {7, 9, 2, 3, 8},
+                                       {12, 16, 3, 12, 16}, {8, 8, 8, 8, 8}, {25, 5, 16, 12, 5},
+                                       {5, 33, 17, 5, 13}};
+    Suite *s = suite_new("short");
+    for (size_t i = 0; i < 14; i++) {
+        const char *words[5];
+        for (size_t k = 0; k < 5; k++) {
+            words[k] = number(sizes[i / 2][k]);
+        }
+        suite_run(s, suite_kernel(s, bodies[i % 2], types[(i + i / 4) % 4], words), NULL);
+    }
+    suite_finish_all(s);
+}
+
 static uint32_t count(const char *text, const char *word)
 {
     uint32_t n = 0;
@@ -140,4 +170,5 @@ static void a_tile_is_printed_once(void **state)
 }
 
 TESTS(TEST(products_on_register_tiles_are_right_at_every_size),
-      TEST(products_of_unpacked_operands_are_right_at_every_size), TEST(a_tile_is_printed_once))
+      TEST(products_of_unpacked_operands_are_right_at_every_size), TEST(short_sums_are_right),
+      TEST(a_tile_is_printed_once))

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of instruction sets the other tests do not see: multiply-adds are fused whatever the language mode is, or never; NEON's functions run.
+
+    isa.py --tdslc PATH
+
+Exit 77: there is no compiler or emulator for NEON; the rest passed.
+"""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = """dim m ~ 50, k ~ 60, n ~ 70;
+kernel open_{t}(A: {t}[m, k], B: {t}[k, n]) -> (C: {t}[m, n]) {{ C[i,j] = A[i,p] * B[p,j]; }}
+kernel fixed_{t}(A: {t}[13, 9], B: {t}[9, 21]) -> (C: {t}[13, 21]) {{ C[i,j] = A[i,p] * B[p,j]; }}
+kernel sums_{t}(A: {t}[m, n]) -> (s: {t}, t: {t}[n]) {{ s = sum[i,j](A[i,j] * A[i,j]); t[j] = sum[i](A[i,j]); }}
+"""
+MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "k.h"
+static int wrong;
+#define CHECK(T, t, name, M, K, N, ...)                                                        \\
+    do {                                                                                       \\
+        T *a = malloc((M * K + 1) * sizeof(T)), *b = malloc((K * N + 1) * sizeof(T)),           \\
+          *c = malloc((M * N + 1) * sizeof(T)), s = 0, sum = 0;                                 \\
+        for (long x = 0; x < M * K; x++) a[x] = (T)(x * 7 % 11 - 4);                            \\
+        for (long x = 0; x < K * N; x++) b[x] = (T)(x * 5 % 13 - 6);                            \\
+        wrong += name##_##t(__VA_ARGS__ a, b, c, malloc(1 << 22), 1 << 22) != TDSL_OK;          \\
+        for (long i = 0; i < M; i++)                                                            \\
+            for (long j = 0; j < N; j++) {                                                      \\
+                T e = 0;                                                                        \\
+                for (long p = 0; p < K; p++) e += a[i * K + p] * b[p * N + j];                  \\
+                wrong += c[i * N + j] != e;                                                     \\
+            }                                                                                   \\
+        wrong += sums_##t(M, K, a, &s, b, malloc(1 << 22), 1 << 22) != TDSL_OK;                 \\
+        for (long x = 0; x < M * K; x++) sum += a[x] * a[x];                                    \\
+        wrong += s != sum;                                                                      \\
+    } while (0)
+int main(void)
+{
+    static const long sizes[][3] = {{1, 1, 1}, {12, 5, 32}, {13, 300, 33}, {25, 7, 65}, {5, 64, 3}, {24, 2, 16}};
+    for (unsigned k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        long m = sizes[k][0], d = sizes[k][1], n = sizes[k][2];
+        CHECK(float, f32, open, m, d, n, m, d, n, );
+        CHECK(double, f64, open, m, d, n, m, d, n, );
+        CHECK(int32_t, i32, open, m, d, n, m, d, n, );
+        CHECK(int64_t, i64, open, m, d, n, m, d, n, );
+    }
+    CHECK(float, f32, fixed, 13, 9, 21, );
+    CHECK(double, f64, fixed, 13, 9, 21, );
+    CHECK(int32_t, i32, fixed, 13, 9, 21, );
+    CHECK(int64_t, i64, fixed, 13, 9, 21, );
+    return wrong != 0;
+}
+"""
+FUSED = {"x86": "vfmadd", "aarch64": "fmla"}
+
+
+def compile_to(folder, cc, flags, *args):
+    subprocess.run([*cc.split(), *flags.split(), *args], cwd=folder, check=True)
+
+
+def fused(folder, cc, flags):
+    """Are there fused multiply-adds in what is made of the kernels?"""
+    compile_to(folder, cc, flags, "-S", "k.c", "-o", "k.s")
+    with open(os.path.join(folder, "k.s"), encoding="utf-8") as f:
+        text = f.read()
+    return any(word in text for word in FUSED.values())
+
+
+def fusion(folder, cc, target):
+    for mode in ("-std=c11", "-std=gnu17", "-std=c11 -ffp-contract=off"):
+        if not fused(folder, cc, f"-O2 {mode} {target}"):
+            return f"{cc} {mode} {target}: no fused multiply-adds"
+        if fused(folder, cc, f"-O2 {mode} {target} -DTDSL_NO_FMA"):
+            return f"{cc} {mode} {target}: fused in spite of TDSL_NO_FMA"
+    return ""
+
+
+def check(folder, tdslc):
+    with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
+        text = PROGRAM.format(t="f32")
+        f.write(text + "".join(PROGRAM.format(t=t).split("\n", 1)[1] for t in ("f64", "i32", "i64")))
+    with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
+        f.write(MAIN)
+    subprocess.run([tdslc, "-w", "k.tdsl", "-o", "k.c"], cwd=folder, check=True)
+    for cc in ("gcc", "clang"):
+        for target in ("-DTDSL_ISA=avx2", "-DTDSL_ISA=avx512") if os.uname().machine == "x86_64" and shutil.which(cc) else ():
+            problem = fusion(folder, cc, target)
+            if problem:
+                return problem
+    cross = "aarch64-linux-gnu-gcc"
+    if not shutil.which(cross) or not shutil.which("qemu-aarch64"):
+        return None
+    for flags in ("-O2", "-O2 -std=c11 -DTDSL_NO_FMA", "-O1 -DTDSL_ISA=vectors"):
+        compile_to(folder, cross, flags + " -static", "k.c", "main.c", "-o", "app", "-lm")
+        if subprocess.run(["qemu-aarch64", "./app"], cwd=folder, check=False).returncode != 0:
+            return f"{cross} {flags}: wrong numbers"
+    return fusion(folder, cross, "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tdslc", required=True)
+    a = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        problem = check(folder, os.path.abspath(a.tdslc))
+    print(problem or ("passed" if problem == "" else "no NEON here"))
+    return 77 if problem is None else 1 if problem else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
