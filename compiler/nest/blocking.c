@@ -369,6 +369,20 @@ static bool find_product(Product *p)
     return !is_engine(p->machine) || find_sides(p);
 }
 
+/* After the first the label in which an operand that is packed lies along lines: a box has runs of it. */
+static void lines_second(const Product *p, BlockRole r, uint32_t *label, uint32_t n)
+{
+    for (uint32_t i = 2; i < n; i++) {
+        bool lines = (r != BLOCK_COLUMNS && operand_is_unit(p, p->a, label[i])) ||
+                     (r != BLOCK_ROWS && operand_is_unit(p, p->b, label[i]));
+        for (uint32_t k = i; lines && k > 1; k--) {
+            uint32_t before = label[k - 1];
+            label[k - 1] = label[k];
+            label[k] = before;
+        }
+    }
+}
+
 /* The labels by role: the one that is cut first, then as the statement has them. */
 static void set_labels(const Product *p, Blocking *b)
 {
@@ -390,6 +404,9 @@ static void set_labels(const Product *p, Blocking *b)
             if (!again && l != first[r] && !p->extent[l].position && role_of(p, l) == r) {
                 label[count++] = l;
             }
+        }
+        if (p->order == NULL && r != BLOCK_BATCH) {
+            lines_second(p, r, label, count);
         }
         b->label[r] = label;
         b->n_labels[r] = count;

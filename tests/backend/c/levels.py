@@ -200,6 +200,16 @@ def stores(tdslc, target):
     return ""
 
 
+def lines(tdslc, target):
+    """The first column lies along lines of the result, the second along those of the operand."""
+    program = "kernel k(A: f32[24, 20, 84, 48], B: f32[84, 24]) -> (C: f32[48, 20, 24, 24]) { C[d,c,b,a] = A[a,c,e,d] * B[e,b]; }\n"
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
+            f.write(program)
+        nest = run(tdslc, folder, "k.tdsl", f"--target={target}", "--dump=nest").stdout
+    return "" if "columns [a, d, b] sum [c]" in nest else f"not in the order of lines: {nest}"
+
+
 def traffic(tdslc, target):
     """What is packed is read once where its level is, what is not is read in each block."""
     a, b, rows, columns = 600 * 1300 * 4, 1300 * 1400 * 4, 5, 3    # operands' bytes; tiles of 128 and 512
@@ -250,7 +260,7 @@ def main():
     tdslc = os.path.abspath(options.tdslc)
     problem = check(tdslc, options.target, options.seed, options.count) or refusals(tdslc, options.target)
     if options.target == "c":
-        problem = problem or stores(tdslc, options.target)
+        problem = problem or stores(tdslc, options.target) or lines(tdslc, options.target)
     else:
         problem = problem or traffic(tdslc, options.target) or tiles(tdslc, options.target)
     print(problem)
