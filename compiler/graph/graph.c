@@ -138,16 +138,6 @@ static NodeRef graph_intern(Graph *g, const Node *n, ArenaMark mark)
             if (node_equal(old, n)) {
                 old->name = old->name != NULL ? old->name : n->name;
                 old->allow_spill = old->allow_spill || n->allow_spill;
-                if (old->n_sliced == 0 && n->n_sliced > 0) {
-                    /* `n`'s arrays go with the mark below */
-                    int32_t kept[RANK_LIMIT];
-                    uint32_t n_kept = n->n_sliced;
-                    memcpy(kept, n->sliced, n_kept * sizeof *kept);
-                    arena_reset(g->arena, mark);
-                    old->n_sliced = n_kept;
-                    old->sliced = arena_copy(g->arena, kept, n_kept * sizeof *kept);
-                    return r;
-                }
                 arena_reset(g->arena, mark);
                 return r;
             }
@@ -173,6 +163,7 @@ Graph *graph_new(Arena *arena, Sym name)
     g->signature = "";
     g->form = GRAPH_TENSOR;
     map_init(&g->consed, arena);
+    map_init(&g->slices_of, arena);
     return g;
 }
 
@@ -278,13 +269,12 @@ static void take_extents(Graph *g, const NodeSpec *spec, Node *n)
     n->shape = shape;
 }
 
-/* Sliced labels are labels of the node by now; kept in ascending order. */
-static void take_sliced(Graph *g, const NodeSpec *spec, Renumber *labels, Node *n)
+/* Sliced labels are labels of the node by now; to be kept in ascending order. */
+static void renumber_sliced(Slices given, Renumber *labels, int32_t *sliced)
 {
-    CHECK(spec->n_sliced <= RANK_LIMIT);
-    int32_t *sliced = ARENA_ARRAY(g->arena, spec->n_sliced, int32_t);
-    for (uint32_t k = 0; k < spec->n_sliced; k++) {
-        int32_t l = renumber_label(labels, spec->sliced[k]);
+    CHECK(given.n <= RANK_LIMIT);
+    for (uint32_t k = 0; k < given.n; k++) {
+        int32_t l = renumber_label(labels, given.label[k]);
         uint32_t at = k;
         while (at > 0 && sliced[at - 1] > l) {
             sliced[at] = sliced[at - 1];
@@ -292,8 +282,22 @@ static void take_sliced(Graph *g, const NodeSpec *spec, Renumber *labels, Node *
         }
         sliced[at] = l;
     }
-    n->n_sliced = spec->n_sliced;
-    n->sliced = sliced;
+}
+
+static void keep_sliced(Graph *g, NodeRef r, uint32_t n, const int32_t *sliced)
+{
+    if (n > 0 && graph_slices(g, r).n == 0) {
+        Slices kept = {n, arena_copy(g->arena, sliced, n * sizeof *sliced)};
+        map_put(&g->slices_of, r, g->slices.n);
+        vec_push(g->arena, &g->slices, kept);
+    }
+}
+
+Slices graph_slices(const Graph *g, NodeRef n)
+{
+    uint32_t at = 0;
+    bool any = g->slices.n > 0 && map_get(&g->slices_of, n, &at);
+    return any ? g->slices.at[at] : (Slices){0, NULL};
 }
 
 NodeRef graph_add(Graph *g, const NodeSpec *spec)
@@ -315,10 +319,13 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
         out[d] = renumber_label(&labels, spec->out[d]);
     }
     n.out = out;
-    take_sliced(g, spec, &labels, &n);
+    int32_t sliced[RANK_LIMIT];
+    renumber_sliced(spec->sliced, &labels, sliced);
     n.n_labels = (uint32_t)labels.n;
     take_extents(g, spec, &n);
-    return graph_intern(g, &n, mark);
+    NodeRef r = graph_intern(g, &n, mark);
+    keep_sliced(g, r, spec->sliced.n, sliced);
+    return r;
 }
 
 /* ---- copying ---- */
@@ -361,18 +368,19 @@ NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeR
     for (uint32_t k = 0; k < n->n_operands; k++) {
         operand[k] = map[n->operand[k]];
     }
-    NodeSpec spec = node_spec(n);
+    NodeSpec spec = graph_spec(from, node);
     spec.operand = operand;
     uint32_t before = to->nodes.n;
     NodeRef r = graph_add(to, &spec);
-    if (to->nodes.n == before) {
+    if (to->nodes.n == before && spec.sliced.n == 0) {
         arena_reset(to->arena, mark);
     }
     return r;
 }
 
-NodeSpec node_spec(const Node *n)
+NodeSpec graph_spec(const Graph *g, NodeRef at)
 {
+    const Node *n = graph_node(g, at);
     return (NodeSpec){.op = n->op,
                       .dtype = n->dtype,
                       .acc = n->acc,
@@ -385,8 +393,7 @@ NodeSpec node_spec(const Node *n)
                       .span = n->span,
                       .name = n->name,
                       .allow_spill = n->allow_spill,
-                      .n_sliced = n->n_sliced,
-                      .sliced = n->sliced};
+                      .sliced = graph_slices(g, at)};
 }
 
 void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map)

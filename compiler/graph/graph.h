@@ -43,11 +43,8 @@ typedef struct Access {
 typedef struct Node {
     Op op;
     DType dtype;
-    DType acc;             /* accumulator of CONTRACT and REDUCE; == dtype otherwise */
-    bool allow_spill;      /* the user wrote `spill`: no warning when it goes to memory */
-    uint32_t n_sliced;     /* labels sliced by the contraction order: loops of the kernel around
-                              everything that has them */
-    const int32_t *sliced; /* [n_sliced], ascending */
+    DType acc;        /* accumulator of CONTRACT and REDUCE; == dtype otherwise */
+    bool allow_spill; /* the user wrote `spill`: no warning when it goes to memory */
     Span span;
     Sym name; /* as the user called it, or null; for dumps' comments and reports */
     uint32_t n_operands;
@@ -82,6 +79,13 @@ typedef struct Result {
     Span span;
 } Result;
 
+/* On the last node of a sliced contraction: labels that its order made loops of the kernel, around everything that has
+ * them. */
+typedef struct Slices {
+    uint32_t n;
+    const int32_t *label; /* [n] ascending */
+} Slices;
+
 typedef struct Graph {
     Arena *arena;
     Sym name; /* of the kernel */
@@ -96,6 +100,8 @@ typedef struct Graph {
     VEC(Node) nodes; /* topological order */
     Map consed;      /* hash -> first node of the chain */
     VEC(uint32_t) next_consed;
+    VEC(Slices) slices;
+    Map slices_of; /* node -> its place there */
 } Graph;
 
 /* What flows through the pipeline: the kernels of one compilation, in source order. */
@@ -127,8 +133,7 @@ typedef struct NodeSpec {
     Span span;
     Sym name;
     bool allow_spill;
-    uint32_t n_sliced; /* on the last node of a sliced contraction: see Node */
-    const int32_t *sliced;
+    Slices sliced; /* the first to bring any decide */
 } NodeSpec;
 NodeRef graph_add(Graph *g, const NodeSpec *spec);
 
@@ -140,7 +145,9 @@ static inline const Node *graph_node(const Graph *g, NodeRef r)
 /* A new graph with the same name, dims, params and signature, without nodes or results. */
 Graph *graph_like(Arena *arena, const Graph *g);
 /* The spec that would build this node again: start of every rewrite. Points into the node. */
-NodeSpec node_spec(const Node *n);
+NodeSpec graph_spec(const Graph *g, NodeRef n);
+/* None of most nodes. */
+Slices graph_slices(const Graph *g, NodeRef n);
 /* The hash and equality of hash-consing: all but span, name and allow_spill. */
 uint64_t node_hash(const Node *n);
 bool node_equal(const Node *a, const Node *b);

@@ -36,6 +36,7 @@ static void dump_operands(const Node *n, Text *out)
 static void dump_node(const Graph *g, NodeRef r, Text *out)
 {
     const Node *n = graph_node(g, r);
+    Slices sliced = graph_slices(g, r);
     dump_value(out, r);
     text_printf(out, " = %s", op_info(n->op)->name);
     if (n->op == OP_INPUT) {
@@ -56,10 +57,10 @@ static void dump_node(const Graph *g, NodeRef r, Text *out)
         text_printf(out, " acc %s", dtype_name(n->acc));
     }
     text_put(out, n->allow_spill ? " spill" : "");
-    for (uint32_t k = 0; k < n->n_sliced; k++) {
+    for (uint32_t k = 0; k < sliced.n; k++) {
         text_put(out, k == 0 ? " slice [" : ",");
-        dump_label(out, n->sliced[k]);
-        text_put(out, k + 1 == n->n_sliced ? "]" : "");
+        dump_label(out, sliced.label[k]);
+        text_put(out, k + 1 == sliced.n ? "]" : "");
     }
     if (n->name != NULL && n->op != OP_INPUT) {
         text_put(out, " as ");

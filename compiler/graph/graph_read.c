@@ -178,8 +178,7 @@ static bool read_sliced(GraphReader *r, Cursor *c, NodeSpec *spec)
             return refuse(r, t->span, "a label of this value is expected here, once");
         }
     }
-    spec->n_sliced = list->n;
-    spec->sliced = sliced;
+    spec->sliced = (Slices){list->n, sliced};
     return true;
 }
 

@@ -171,7 +171,7 @@ static void note_reads(Greedy *f, NodeRef n)
 
 static void place(Greedy *f, NodeRef n, bool fuse)
 {
-    if (graph_node(f->g, n)->n_sliced > 0 && greedy_slices(f, n)) {
+    if (graph_slices(f->g, n).n > 0 && greedy_slices(f, n)) {
         const Group *slices = &f->groups.at[f->groups.n - 1];
         for (uint32_t k = 0; k < slices->nodes.n; k++) {
             note_reads(f, slices->nodes.at[k]);

@@ -123,9 +123,9 @@ static State tree_price(Search *s, const Tree *t)
 static bool is_slice(const Graph *g, const NestAxis *axis)
 {
     for (uint32_t i = 0; i < axis->n; i++) {
-        const Node *n = graph_node(g, axis->node[i]);
-        for (uint32_t k = 0; k < n->n_sliced; k++) {
-            if (n->sliced[k] == axis->label[i]) {
+        Slices sliced = graph_slices(g, axis->node[i]);
+        for (uint32_t k = 0; k < sliced.n; k++) {
+            if (sliced.label[k] == axis->label[i]) {
                 return true;
             }
         }
@@ -265,7 +265,7 @@ static void search_run(Search *s)
 static bool is_sliced(const NestFacts *f)
 {
     for (uint32_t k = 0; k < f->n_stored; k++) {
-        if (graph_node(f->g, f->stored[k])->n_sliced > 0) {
+        if (graph_slices(f->g, f->stored[k]).n > 0) {
             return true;
         }
     }

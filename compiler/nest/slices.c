@@ -10,17 +10,18 @@
 
 #include "nest/greedy.h"
 
-typedef struct Slices {
+typedef struct Slicing {
     Greedy *f;
     const Node *root;
-    uint32_t n;         /* sliced labels */
+    Slices sliced;      /* its labels, */
+    uint32_t n;         /* so many */
     VEC(NodeRef) nodes; /* found so far; worked through from the front */
     int32_t **label;    /* [nodes of the graph]: per sliced label, or null */
     bool *can;          /* [nodes of the graph]: it may stand before the loops, whole */
-} Slices;
+} Slicing;
 
 /* The labels of `use`'s producer that its reader's sliced labels fall on; -1 where it has none. */
-static bool carried_labels(Slices *s, const int32_t *reader, const Use *use, int32_t *out)
+static bool carried_labels(Slicing *s, const int32_t *reader, const Use *use, int32_t *out)
 {
     const Node *producer = graph_node(s->f->g, use->node);
     bool any = false;
@@ -37,7 +38,7 @@ static bool carried_labels(Slices *s, const int32_t *reader, const Use *use, int
 }
 
 /* Values with sliced labels that `reader` reads. */
-static void add_producers(Slices *s, NodeRef reader)
+static void add_producers(Slicing *s, NodeRef reader)
 {
     const UseList *u = &s->f->facts->uses[reader];
     int32_t *label = ARENA_ARRAY(s->f->arena, s->n, int32_t);
@@ -53,7 +54,7 @@ static void add_producers(Slices *s, NodeRef reader)
 }
 
 /* Is every value read along the slices in one way? */
-static bool slices_agree(Slices *s)
+static bool slices_agree(Slicing *s)
 {
     int32_t *label = ARENA_ARRAY(s->f->arena, s->n, int32_t);
     for (uint32_t k = 0; k < s->nodes.n; k++) {
@@ -71,7 +72,7 @@ static bool slices_agree(Slices *s)
     return true;
 }
 
-static bool read_by_others(Slices *s)
+static bool read_by_others(Slicing *s)
 {
     for (NodeRef n = 0; n < s->f->g->nodes.n; n++) {
         for (uint32_t i = 0; s->label[n] == NULL && i < s->f->facts->uses[n].list.n; i++) {
@@ -84,7 +85,7 @@ static bool read_by_others(Slices *s)
     return false;
 }
 
-static void remove_from_groups(Slices *s)
+static void remove_from_groups(Slicing *s)
 {
     for (uint32_t d = 0; d < s->f->groups.n; d++) {
         Group *group = &s->f->groups.at[d];
@@ -101,7 +102,7 @@ static void remove_from_groups(Slices *s)
 /* ---- what can be kept whole ---- */
 
 /* Elements of a tensor read by or made in the loops: of one slice, or whole. */
-static double elements(const Slices *s, NodeRef reader, const Use *use, bool whole)
+static double elements(const Slicing *s, NodeRef reader, const Use *use, bool whole)
 {
     const Node *n = graph_node(s->f->g, use->node);
     double count = 1.0;
@@ -117,7 +118,7 @@ static double elements(const Slices *s, NodeRef reader, const Use *use, bool who
 }
 
 /* May `n` stand before the loops: it and, before it, all that leads to it, no larger than `most`? */
-static bool can_stand_outside(const Slices *s, NodeRef n, const double *whole, double most)
+static bool can_stand_outside(const Slicing *s, NodeRef n, const double *whole, double most)
 {
     const UseList *u = &s->f->facts->uses[n];
     bool fits = s->label[n] != NULL && graph_node(s->f->g, n) != s->root && whole[n] <= most;
@@ -128,7 +129,7 @@ static bool can_stand_outside(const Slices *s, NodeRef n, const double *whole, d
     return fits;
 }
 
-static void find_outside(Slices *s)
+static void find_outside(Slicing *s)
 {
     uint32_t n_nodes = s->f->g->nodes.n;
     double *whole = ARENA_ARRAY(s->f->arena, n_nodes, double), most = 0.0;
@@ -149,13 +150,13 @@ static void find_outside(Slices *s)
 
 /* ---- the order of the loops ---- */
 
-static int64_t typical(const Slices *s, const Node *n, int32_t l)
+static int64_t typical(const Slicing *s, const Node *n, int32_t l)
 {
     return dim_typical(&s->f->g->dims, n->extent[l]);
 }
 
 /* Sliced labels that the node has, as bits of their numbers. */
-static uint64_t axes_of(const Slices *s, NodeRef n)
+static uint64_t axes_of(const Slicing *s, NodeRef n)
 {
     uint64_t bits = 0;
     for (uint32_t k = 0; k < s->n; k++) {
@@ -165,7 +166,7 @@ static uint64_t axes_of(const Slices *s, NodeRef n)
 }
 
 /* Operations of the node in one slice. */
-static double slice_work(const Slices *s, NodeRef n)
+static double slice_work(const Slicing *s, NodeRef n)
 {
     const Node *node = graph_node(s->f->g, n);
     double work = 1.0;
@@ -179,13 +180,13 @@ static double slice_work(const Slices *s, NodeRef n)
     return work;
 }
 
-static double axis_extent(const Slices *s, uint32_t k)
+static double axis_extent(const Slicing *s, uint32_t k)
 {
-    return (double)typical(s, s->root, s->root->sliced[k]);
+    return (double)typical(s, s->root, s->sliced.label[k]);
 }
 
 /* Operations of all nodes for this order of loops. What can stand outside is never computed again. */
-static double order_work(const Slices *s, const uint32_t *order)
+static double order_work(const Slicing *s, const uint32_t *order)
 {
     double total = 0.0;
     for (uint32_t i = 0; i < s->nodes.n; i++) {
@@ -214,7 +215,7 @@ static void order_move(uint32_t *order, uint32_t from, uint32_t to)
 }
 
 /* Axes are moved to better places, one at a time, until no move helps. */
-static void choose_order(const Slices *s, uint32_t *order)
+static void choose_order(const Slicing *s, uint32_t *order)
 {
     double best = order_work(s, order);
     bool better = true;
@@ -235,7 +236,7 @@ static void choose_order(const Slices *s, uint32_t *order)
     }
 }
 
-static bool computed_again(const Slices *s, NodeRef n, const uint32_t *order)
+static bool computed_again(const Slicing *s, NodeRef n, const uint32_t *order)
 {
     uint64_t left = axes_of(s, n);
     for (uint32_t x = 0; left != 0; x++) {
@@ -248,7 +249,7 @@ static bool computed_again(const Slices *s, NodeRef n, const uint32_t *order)
 }
 
 /* What would be computed again and can stand outside does, and what leads to it. */
-static void keep_whole(Slices *s, const uint32_t *order)
+static void keep_whole(Slicing *s, const uint32_t *order)
 {
     uint32_t n_nodes = s->f->g->nodes.n;
     bool *keep = ARENA_ARRAY(s->f->arena, n_nodes, bool);
@@ -263,7 +264,7 @@ static void keep_whole(Slices *s, const uint32_t *order)
     }
 }
 
-static const SliceLoops *make_loops(Slices *s, const Group *group, const uint32_t *order)
+static const SliceLoops *make_loops(Slicing *s, const Group *group, const uint32_t *order)
 {
     SliceLoops *loops = ARENA_NEW(s->f->arena, SliceLoops);
     Dim *extent = ARENA_ARRAY(s->f->arena, s->n, Dim);
@@ -274,7 +275,7 @@ static const SliceLoops *make_loops(Slices *s, const Group *group, const uint32_
         for (uint32_t at = 0; at < group->nodes.n; at++) {
             of[at] = s->label[group->nodes.at[at]][k];
         }
-        extent[x] = s->root->extent[s->root->sliced[k]];
+        extent[x] = s->root->extent[s->sliced.label[k]];
         label[x] = of;
     }
     *loops = (SliceLoops){s->n, extent, label};
@@ -283,13 +284,14 @@ static const SliceLoops *make_loops(Slices *s, const Group *group, const uint32_
 
 bool greedy_slices(Greedy *f, NodeRef root)
 {
-    Slices s = {.f = f, .root = graph_node(f->g, root)};
-    s.n = s.root->n_sliced;
+    Slicing s = {.f = f, .root = graph_node(f->g, root)};
+    s.sliced = graph_slices(f->g, root);
+    s.n = s.sliced.n;
     if (s.n > NEST_DEPTH) {
         return false;
     }
     s.label = ARENA_ARRAY(f->arena, f->g->nodes.n, int32_t *);
-    s.label[root] = arena_copy(f->arena, s.root->sliced, s.n * sizeof(int32_t));
+    s.label[root] = arena_copy(f->arena, s.sliced.label, s.n * sizeof(int32_t));
     vec_push(f->arena, &s.nodes, root);
     for (uint32_t k = 0; k < s.nodes.n; k++) {
         add_producers(&s, s.nodes.at[k]);

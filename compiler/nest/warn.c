@@ -269,7 +269,7 @@ static bool in_slices(const Nest *nest, NodeRef n)
     }
     for (uint32_t k = top; k < nest->items[top].end; k++) {
         if (!nest_is_loop(&nest->items[k]) &&
-            graph_node(nest->graph, nest->items[k].node)->n_sliced > 0) {
+            graph_slices(nest->graph, nest->items[k].node).n > 0) {
             return true;
         }
     }

@@ -62,7 +62,7 @@ Graph *rewrite_graph(Ctx *ctx, Arena *arena, const Graph *g, const Rule *rules,
             continue;
         }
         ArenaMark mark = arena_mark(&r.scratch);
-        NodeSpec s = node_spec(n);
+        NodeSpec s = graph_spec(g, k);
         NodeRef *operand = ARENA_ARRAY(&r.scratch, n->n_operands, NodeRef);
         for (uint32_t i = 0; i < n->n_operands; i++) {
             operand[i] = map[n->operand[i]];

@@ -145,8 +145,7 @@ static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_
                      .out = labels,
                      .span = a->node->span,
                      .allow_spill = a->node->allow_spill,
-                     .n_sliced = a->marked != NULL ? a->n_sliced : 0,
-                     .sliced = sliced};
+                     .sliced = {a->marked != NULL ? a->n_sliced : 0, sliced}};
     return (Partial){graph_add(a->to, &spec), {rank, result}};
 }
 

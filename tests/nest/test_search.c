@@ -211,22 +211,23 @@ static bool slice_fold(Closure *c, Rng *rng)
 {
     Graph *g = c->g;
     uint32_t seen = 0;
-    Node *root = NULL;
+    NodeRef root = NODE_NONE;
     int32_t label = 0;
     for (uint32_t k = 0; k < c->facts.n_stored; k++) {
-        Node *n = &g->nodes.at[c->facts.stored[k]];
+        const Node *n = graph_node(g, c->facts.stored[k]);
         for (int32_t l = 0; l < (int32_t)n->n_labels; l++) {
             if (node_reduces(n, l) && rng_below(rng, ++seen) == 0) {
-                root = n;
+                root = c->facts.stored[k];
                 label = l;
             }
         }
     }
-    if (root != NULL) {
-        root->n_sliced = 1;
-        root->sliced = arena_copy(g->arena, &label, sizeof label);
+    if (root != NODE_NONE) {
+        NodeSpec spec = graph_spec(g, root);
+        spec.sliced = (Slices){1, &label};
+        assert_int_equal(graph_add(g, &spec), root);
     }
-    return root != NULL;
+    return root != NODE_NONE;
 }
 
 static void of_a_kernel_with_slices_both_are_priced_too(void **state)
