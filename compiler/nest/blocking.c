@@ -583,6 +583,7 @@ static Extent group_of(const Product *p, const Blocking *b, BlockRole r)
         x.typical = sat_mul(x.typical, y->typical);
         x.most = sat_mul(x.most, y->most);
         x.exact = x.exact && y->exact;
+        x.tile = y->most > 1 ? 0 : x.tile; /* tiles reach from one to the next */
     }
     return x;
 }
