@@ -274,9 +274,9 @@ def ctrl_c_that_no_search_hears_ends_the_program_without_output():
 def a_search_that_takes_long_shows_where_it_is():
     operands = OPERANDS
     write("n.json", json.dumps({"inputs": operands, "output": [], "sizes": [2] * 60}))
-    equation = [*EQUATION, "--effort=2"]
+    equation = [*EQUATION, "--effort=4"]
     line = re.compile(r"\r([\w-]+) +10\^\d+\.\d{3}  largest 2\^\d+\.\d +(\d+) %  (\d+) s\033\[K")
-    for command in ([support.ARGS.tdslc, "--emit=path", "--network=n.json", "--effort=2"],
+    for command in ([support.ARGS.tdslc, "--emit=path", "--network=n.json", "--effort=4"],
                     [support.ARGS.tdslc, *equation, "--dump=path"]):
         text, status = on_terminal(*command)
         equal(status, 0)
