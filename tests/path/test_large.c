@@ -151,29 +151,8 @@ static void test_wide_networks_take_the_steps_they_plan(void **state)
     }
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    ctx_init(&ctx);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    ctx_release(&ctx);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_lattice_is_cut_straight_across),
-        TEST(test_a_cut_goes_through_the_lightest_nets),
-        TEST(test_a_sweep_crosses_a_lattice_with_a_straight_front),
-        TEST(test_a_sweep_knows_its_cost),
-        TEST(test_the_unit_of_work_grows_in_steps),
-        TEST(test_wide_networks_take_the_steps_they_plan),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_IN_CTX(TEST(test_a_lattice_is_cut_straight_across),
+             TEST(test_a_cut_goes_through_the_lightest_nets),
+             TEST(test_a_sweep_crosses_a_lattice_with_a_straight_front),
+             TEST(test_a_sweep_knows_its_cost), TEST(test_the_unit_of_work_grows_in_steps),
+             TEST(test_wide_networks_take_the_steps_they_plan))

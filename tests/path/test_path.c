@@ -731,40 +731,19 @@ static void test_the_text_report_names_what_people_look_for(void **state)
     assert_non_null(strstr(t.at, "gemm"));
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    ctx_init(&ctx);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    ctx_release(&ctx);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_the_default_is_optimal_on_small_networks),
-        TEST(test_every_search_and_objective_gives_honest_numbers),
-        TEST(test_size_and_write_are_minimised_when_asked_for),
-        TEST(test_the_largest_tensor_comes_first_when_size_is_asked_for),
-        TEST(test_a_memory_limit_holds_and_costs_are_over_all_slices),
-        TEST(test_slices_of_small_networks_are_the_best),
-        TEST(test_the_order_of_steps_has_the_least_peak),
-        TEST(test_linear_paths_are_read_back),
-        TEST(test_paths_that_do_not_fit_are_refused),
-        TEST(test_network_files_are_checked),
-        TEST(test_corners_have_the_right_numbers),
-        TEST(test_a_long_chain_takes_linear_time),
-        TEST(test_costs_beyond_a_double_are_exact),
-        TEST(test_bad_options_are_refused_with_a_reason),
-        TEST(test_the_answer_depends_on_the_seed_only),
-        TEST(test_an_interrupted_search_keeps_its_best),
-        TEST(test_the_text_report_names_what_people_look_for),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_IN_CTX(TEST(test_the_default_is_optimal_on_small_networks),
+             TEST(test_every_search_and_objective_gives_honest_numbers),
+             TEST(test_size_and_write_are_minimised_when_asked_for),
+             TEST(test_the_largest_tensor_comes_first_when_size_is_asked_for),
+             TEST(test_a_memory_limit_holds_and_costs_are_over_all_slices),
+             TEST(test_slices_of_small_networks_are_the_best),
+             TEST(test_the_order_of_steps_has_the_least_peak),
+             TEST(test_linear_paths_are_read_back),
+             TEST(test_paths_that_do_not_fit_are_refused), TEST(test_network_files_are_checked),
+             TEST(test_corners_have_the_right_numbers),
+             TEST(test_a_long_chain_takes_linear_time),
+             TEST(test_costs_beyond_a_double_are_exact),
+             TEST(test_bad_options_are_refused_with_a_reason),
+             TEST(test_the_answer_depends_on_the_seed_only),
+             TEST(test_an_interrupted_search_keeps_its_best),
+             TEST(test_the_text_report_names_what_people_look_for))

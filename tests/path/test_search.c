@@ -155,27 +155,7 @@ static void test_an_interrupted_search_keeps_its_best(void **state)
     assert_true(r.interrupted || told.n < 3);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    ctx_init(&ctx);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    ctx_release(&ctx);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_steps_done_and_planned_are_true),
-        TEST(test_every_effort_begins_with_what_the_least_does),
-        TEST(test_stages_add_up_to_the_effort),
-        TEST(test_an_interrupted_search_keeps_its_best),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_IN_CTX(TEST(test_steps_done_and_planned_are_true),
+             TEST(test_every_effort_begins_with_what_the_least_does),
+             TEST(test_stages_add_up_to_the_effort),
+             TEST(test_an_interrupted_search_keeps_its_best))

@@ -147,28 +147,8 @@ static void test_narrow_networks_take_few_steps(void **state)
     }
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    ctx_init(&ctx);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    ctx_release(&ctx);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_polygons_are_cut_as_the_recurrence_says),
-        TEST(test_structure_is_as_good_as_the_exhaustive_search),
-        TEST(test_other_objectives_and_limits_take_their_own_way),
-        TEST(test_long_ones_take_near_linear_time),
-        TEST(test_narrow_networks_take_few_steps),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_IN_CTX(TEST(test_polygons_are_cut_as_the_recurrence_says),
+             TEST(test_structure_is_as_good_as_the_exhaustive_search),
+             TEST(test_other_objectives_and_limits_take_their_own_way),
+             TEST(test_long_ones_take_near_linear_time),
+             TEST(test_narrow_networks_take_few_steps))

@@ -19,4 +19,24 @@
     }
 #define TEST(name) cmocka_unit_test(name)
 
+/* The same where all tests of the file share its `static Ctx ctx`. */
+#define TESTS_IN_CTX(...)                                                                      \
+    static int set_up(void **state)                                                            \
+    {                                                                                          \
+        (void)state;                                                                           \
+        ctx_init(&ctx);                                                                        \
+        return 0;                                                                              \
+    }                                                                                          \
+    static int tear_down(void **state)                                                         \
+    {                                                                                          \
+        (void)state;                                                                           \
+        ctx_release(&ctx);                                                                     \
+        return 0;                                                                              \
+    }                                                                                          \
+    int main(void)                                                                             \
+    {                                                                                          \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};                                       \
+        return cmocka_run_group_tests(tests, set_up, tear_down);                               \
+    }
+
 #endif
