@@ -28,6 +28,12 @@ bool dtype_has_vectors(DType t)
     return t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_I32 || t == DTYPE_I64;
 }
 
+bool fold_has_vectors(Op fold, DType t)
+{
+    bool extreme = (fold == OP_RMIN || fold == OP_RMAX) && dtype_is_float(t);
+    return dtype_has_vectors(t) && (fold == OP_SUM || fold == OP_PROD || extreme);
+}
+
 int64_t vector_lanes(DType t)
 {
     return 64 / dtype_bytes(t);

@@ -101,8 +101,7 @@ static ReducePlan plan_choose(const Legaliser *l, const Stmt *s)
 {
     DType t = l->k->bufs.at[s->dst].dtype;
     ReducePlan plan = plan_turns(l, s, t);
-    bool extreme = (s->fold == OP_RMIN || s->fold == OP_RMAX) && dtype_is_float(t);
-    if ((s->fold != OP_SUM && s->fold != OP_PROD && !extreme) || !dtype_has_vectors(t)) {
+    if (!fold_has_vectors(s->fold, t)) {
         return plan;
     }
     int64_t best = 0;

@@ -269,9 +269,7 @@ static bool check_tile(const Check *c, const Stmt *s)
         if (n_loops > 0 || n_vectors > 1 || count > MOST_UNROLLED) {
             return refuse(c, s, "too much is unrolled");
         }
-        bool extreme = (s->fold == OP_RMIN || s->fold == OP_RMAX) && dtype_is_float(t);
-        if (!dtype_has_vectors(t) ||
-            (s->fold != OP_COPY && s->fold != OP_SUM && s->fold != OP_PROD && !extreme)) {
+        if (s->fold == OP_COPY ? !dtype_has_vectors(t) : !fold_has_vectors(s->fold, t)) {
             return refuse(c, s, "this cannot be unrolled");
         }
         if (vec != NULL && !access_uses(c->k, s->dst, s->at, vec->var)) {
