@@ -95,6 +95,10 @@ void tile_emit(Emitter *e, const Stmt *s);
 /* ---- emit_product.c ---- */
 void tiles_init(Tiles *t, Arena *a, Helpers *help);
 void product_emit(Emitter *e, const Stmt *s);
+/* Of a call in place of a statement: positions of a range that there are, as a number or text;
+ * where an access is at the first positions of all indices. */
+const char *count_text(Emitter *e, Range r);
+const Affine *access_first(Emitter *e, const Stmt *s, BufRef buf, const Affine *at);
 /* All functions of register tiles, then the tables of them: once every kernel has been printed. */
 void tiles_emit(Tiles *t, Text *out);
 void isa_tables_emit(Tiles *t, Text *out);
@@ -105,6 +109,8 @@ bool is_register_alloc(const Kernel *k, const Stmt *s);
 /* Prints the statements as a function, and its call where we are. */
 void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n);
 bool is_unrolled(const Stmt *s);
+/* Is its innermost index run as vectors? */
+bool stmt_has_lanes(const Stmt *s);
 void unrolled_emit(Emitter *e, const Stmt *s);
 void acc_declare(Emitter *e, BufRef buf);
 /* As computed with in registers: integers without a sign, which wrap. */

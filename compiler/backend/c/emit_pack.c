@@ -167,29 +167,6 @@ static const char *pack_function(Emitter *e, DType t)
     return name;
 }
 
-static const char *count_text(Emitter *e, Range r)
-{
-    const char *hi = range_hi(&e->w, r);
-    if (r.start.n == 0 && r.start.base == 0) {
-        return hi;
-    }
-    return !r.clipped ? str_format(e->w.arena, "%lld", (long long)r.span)
-                      : str_format(e->w.arena, "%s - %s", hi,
-                                   affine_text(&e->w, r.start, BIND_PRODUCT));
-}
-
-static const Affine *first_at(Emitter *e, const Stmt *s, uint32_t rank, const Affine *at)
-{
-    Affine *out = ARENA_ARRAY(e->w.arena, (size_t)rank + 1, Affine);
-    for (uint32_t d = 0; d < rank; d++) {
-        out[d] = at[d];
-        for (uint32_t i = 0; i < s->n_index; i++) {
-            out[d] = affine_subst(e->w.arena, out[d], s->index[i].var, s->index[i].range.start);
-        }
-    }
-    return out;
-}
-
 bool pack_emit(Emitter *e, const Stmt *s)
 {
     const Kernel *k = e->w.k;
@@ -209,8 +186,8 @@ bool pack_emit(Emitter *e, const Stmt *s)
         return false;
     }
     const char *function = pack_function(e, to->dtype);
-    const Affine *at = first_at(e, s, 2, s->at);
-    const Affine *from = first_at(e, s, k->bufs.at[load->buf].rank, load->at);
+    const Affine *at = access_first(e, s, s->dst, s->at);
+    const Affine *from = access_first(e, s, load->buf, load->at);
     Affine line = affine_add(e->w.arena, affine_const(0), to->panels, at[0]);
     bool begin = line.n == 0 && line.base == 0;
     line_printf(&e->w, "%s(%s%s%s, %lld, %lld, %s, %s, %s, %lld, %lld, &%s, %s, %s);", function,

@@ -50,8 +50,7 @@ static const char *shape_use(Tiles *t, TileShape s)
 
 /* ---- a call ---- */
 
-/* Positions of the range that there are: a number, or text. */
-static const char *count_text(Emitter *e, Range r)
+const char *count_text(Emitter *e, Range r)
 {
     if (range_is_exact(r) || (r.start.n == 0 && r.limit.sym < 0)) {
         return str_format(e->w.arena, "%lld", (long long)range_most(r));
@@ -63,19 +62,23 @@ static const char *count_text(Emitter *e, Range r)
                       affine_text(&e->w, r.start, BIND_PRODUCT));
 }
 
-/* Where the access is at the first positions of the product's ranges. */
-static const char *first_text(Emitter *e, const Product *p, BufRef buf, const Affine *at)
+const Affine *access_first(Emitter *e, const Stmt *s, BufRef buf, const Affine *at)
 {
     uint32_t rank = e->w.k->bufs.at[buf].rank;
     Affine *out = ARENA_ARRAY(e->w.arena, (size_t)rank + 1, Affine);
     for (uint32_t d = 0; d < rank; d++) {
         out[d] = at[d];
-        for (uint32_t i = 0; i < p->s->n_index; i++) {
-            out[d] = affine_subst(e->w.arena, out[d], p->s->index[i].var,
-                                  p->s->index[i].range.start);
+        for (uint32_t i = 0; i < s->n_index; i++) {
+            out[d] = affine_subst(e->w.arena, out[d], s->index[i].var, s->index[i].range.start);
         }
     }
-    return str_format(e->w.arena, "&%s", element_text(&e->w, buf, out));
+    return out;
+}
+
+static const char *first_text(Emitter *e, const Product *p, BufRef buf, const Affine *at)
+{
+    return str_format(e->w.arena, "&%s",
+                      element_text(&e->w, buf, access_first(e, p->s, buf, at)));
 }
 
 #define SHORT_SUM 16 /* a tile of so few steps is printed with its numbers */

@@ -78,7 +78,7 @@ void tile_emit(Emitter *e, const Stmt *s)
         unrolled_emit(e, s);
         return;
     }
-    if (!e->in_tile && s->n_index > 0 && s->index[s->n_index - 1].mode == MODE_LANES) {
+    if (!e->in_tile && stmt_has_lanes(s)) {
         Stmt *body[1] = {arena_copy(e->w.arena, s, sizeof *s)};
         register_tile_emit(e, body, 1);
         return;

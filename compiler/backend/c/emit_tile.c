@@ -591,7 +591,7 @@ static const char *free_text(const Free *f, bool types)
 
 /* ---- the functions ---- */
 
-static bool has_lanes(const Stmt *s)
+bool stmt_has_lanes(const Stmt *s)
 {
     return s->kind == STMT_TILE && s->n_index > 0 &&
            s->index[s->n_index - 1].mode == MODE_LANES;
@@ -601,7 +601,7 @@ static bool has_lanes(const Stmt *s)
 static void variant_emit(Emitter *e, const Isa *isa, const char *rows, const char *name,
                          const char *parameters, Stmt *const *body, uint32_t n)
 {
-    bool lanes = has_lanes(body[0]);
+    bool lanes = stmt_has_lanes(body[0]);
     Text *outer = e->w.out, *out = &e->tiles->folds;
     int64_t bytes = e->vector_bytes;
     e->w.out = out;
