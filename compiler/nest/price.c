@@ -25,6 +25,9 @@
 
 /* A part of a level that one operand may fill and still find itself there the next time. */
 #define KEPT 0.5
+/* What bytes of memory that need not move cost beside their time, if all were such: they are counted exactly where time is a
+ * guess, and threads share the memory. */
+#define NEEDLESS 0.12
 
 static double typical(const Graph *g, Dim d)
 {
@@ -555,6 +558,13 @@ double nest_compulsory(Arena *scratch, const NestFacts *f, const Machine *machin
         sum += most[n];
     }
     return sum;
+}
+
+double nest_preference(const NestCost *cost, double compulsory)
+{
+    double moved = cost->bytes[0];
+    return cost->seconds *
+           (moved > compulsory ? 1.0 + NEEDLESS * (1.0 - compulsory / moved) : 1.0);
 }
 
 /* For the expressions that this nest has chosen. */

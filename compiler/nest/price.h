@@ -24,5 +24,8 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest);
 /* Bytes of the outermost level that every nest moves: what is read of each argument once, each
  * result once. */
 double nest_compulsory(Arena *scratch, const NestFacts *f, const Machine *machine);
+/* Seconds by which nests are compared: those of the price, and up to some per cent of them more for
+ * bytes beyond the `compulsory`. */
+double nest_preference(const NestCost *cost, double compulsory);
 
 #endif

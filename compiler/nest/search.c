@@ -30,7 +30,7 @@
 /* And how much more each time its size doubles; of a block, beyond so many times the level that
  * blocks live in. */
 #define DOUBLED 0.02
-#define BLOCK   8
+#define BLOCK   16
 /* What having no value in memory may cost, when no contraction is cut for it. */
 #define CHIP 1.05
 /* What loops that cut none may cost: they keep values on chip at whatever extents a kernel meets. */
@@ -50,6 +50,7 @@ typedef struct Search {
     const NestFacts *facts;
     const Machine *machine;
     Pricer pricer;
+    double compulsory; /* bytes of memory that any tree moves */
     uint64_t steps, most;
     uint32_t width;  /* of the beam */
     VEC(State) beam; /* ascending in price */
@@ -111,8 +112,9 @@ static State tree_price(Search *s, const Tree *t)
     ArenaMark mark = arena_mark(s->scratch);
     Nest *nest = tree_nest(s->scratch, s->facts->g, t);
     nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
+    NestCost cost = nest_price(s->scratch, &s->pricer, nest);
     State priced = {.tree = *t,
-                    .seconds = nest_price(s->scratch, &s->pricer, nest).seconds *
+                    .seconds = nest_preference(&cost, s->compulsory) *
                                footprint(s->facts, s->machine, nest),
                     .spilled = spills(s->facts, nest)};
     arena_reset(s->scratch, mark);
@@ -414,6 +416,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
         s.most = s.most < most ? s.most : most;
         map_init(&s.seen, &states);
         pricer_init(&states, facts, machine, &s.pricer);
+        s.compulsory = nest_compulsory(&states, facts, machine);
         greedy_tree(ctx, arena, facts, machine, &greedy);
         State plain = start(&s, &none, NULL), fused = start(&s, &greedy, &plain);
         if (!is_sliced(facts)) {

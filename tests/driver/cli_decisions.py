@@ -205,6 +205,19 @@ def the_nests_that_a_report_prices_cost_that_when_they_are_read_back():
 
 
 @test
+def integrals_are_transformed_in_one_pass():
+    """Whatever the size: no pass over the integrals is a second one, and the half-transformed ones fit where they are."""
+    for dtype in ("f32", "f64"):
+        write("t.tdsl", f"kernel f(E: {dtype}[n,n,x], C: {dtype}[n,o], D: {dtype}[n,v]) -> (B: {dtype}[o,v,x]) {{\n"
+              "    H[i,n,P] = C[m,i] * E[m,n,P];\n    B[i,a,P] = D[n,a] * H[i,n,P];\n}\n")
+        for n in (64, 96, 128, 256, 400, 512):
+            extents = [f"-D{d}={n}" for d in "nxov"]
+            model = json.loads(tdslc("t.tdsl", "-w", *extents, "--report=json", "--stop-after=nest").text)["kernels"][0]["model"]
+            bytes_moved = next(iter(model["chosen"]["bytes"].values()))
+            assert bytes_moved <= 1.3 * model["compulsory_bytes"], (dtype, n, model)
+
+
+@test
 def open_dims_whose_sizes_differ_much_have_several_nests():
     """One of which runs; where the dim is bound, or another decision says so, there is one."""
     write("p.tdsl", "kernel f(A: f32[m,k], B: f32[k,n]) -> (C: f32[m,n]) { C[i,j] = A[i,p] * B[p,j]; }\n")

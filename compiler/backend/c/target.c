@@ -9,7 +9,7 @@
 static const Machine machine_c = {
     .n_levels = 3,
     .level = {{.name = "memory", .bytes_per_second = 1.5e10, .granule = 128},
-              {.name = "L3", .capacity = 16384 * KIB, .bytes_per_second = 4e10, .granule = 128},
+              {.name = "L3", .capacity = 32768 * KIB, .bytes_per_second = 4e10, .granule = 128},
               {.name = "L2", .capacity = 512 * KIB}},
     .tile_level = 2,
     .reads_before_writing = true,
