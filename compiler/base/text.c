@@ -17,8 +17,7 @@ void text_init(Text *t, Arena *arena)
     t->at = arena_alloc(arena, t->cap);
 }
 
-/* Room for n more bytes and the NUL. */
-static void text_reserve(Text *t, size_t n)
+void text_reserve(Text *t, size_t n)
 {
     if (n < t->cap - t->n) {
         return;
@@ -33,6 +32,7 @@ static void text_reserve(Text *t, size_t n)
     }
     char *at = arena_alloc(t->arena, cap);
     memcpy(at, t->at, t->n);
+    arena_drop(t->arena, t->at, t->cap);
     t->at = at;
     t->cap = cap;
 }

@@ -61,6 +61,9 @@ AstId ast_new(Ctx *ctx, Ast *a, AstKind kind, Span span, Sym name, Span at, cons
 
 void ast_append(Ctx *ctx, Ast *a, AstId list, AstId child)
 {
+    if (a->too_large != 0) { /* what follows is not kept: the list may be what stands for it */
+        return;
+    }
     const AstNode *c = ast_node(a, child);
     uint16_t depth = (uint16_t)(c->depth + 1);
     bool broken = c->kind == AST_BROKEN;

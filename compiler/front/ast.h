@@ -64,9 +64,9 @@ typedef struct AstNode {
     } value;
 } AstNode;
 
-/* Nodes of one program, about half a mebibyte of dense source: more is a stated limit, so that no text takes long or much
+/* Nodes of one program, about a mebibyte of dense source, or ten thousand products as kernels of their own: more is a stated limit, so that no text takes long or much
  * memory. */
-#define AST_LIMIT 200000u
+#define AST_LIMIT 420000u
 
 typedef struct Ast {
     Arena *arena;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile input: about 1 MiB of one kind at a time, as program, dump, equation, network and .npy file. Each run must end with
 status 0 to 5, with a message unless it succeeds, within 2 s of user time (the least of three runs: the machine may be
-busy) and 512 MiB, and leave no output when it fails.
+busy) and 576 MiB, and leave no output when it fails.
 
     hostile.py --tdslc PATH --tdsl-run PATH [--only TEXT] [--all]
 
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 MIB = 1 << 20
-SECONDS, MEMORY = 2.0, 512
+SECONDS, MEMORY = 2.0, 576
 HEAD = "kernel k(A: f64[4], B: f64[4]) -> (R: f64[4]) {\n"
 
 
@@ -55,6 +55,9 @@ PROGRAMS = {
     "a doubling chain": body("t0[i] = A[i];\n" + each("t##[i] = t#[i]*t#[i];\n", 25000) + "R[i] = t25000[i];\n"),
     "a chain of products": "kernel k(A: f64[4, 4]) -> (R: f64[4, 4]) {t0[i,j]=A[i,j];"
                            + each("t##[i,j] = t#[i,k]*A[k,j];\n", 20000) + "R[i,j] = t20000[i,j];}\n",
+    "a chain of large products": "kernel k(A: f32[1000, 1000]) -> (R: f32[1000, 1000]) {t0[i,j]=A[i,j];"
+                                 + each("t##[i,j] = t#[i,k]*A[k,j];\n", 10000) + "R[i,j] = t10000[i,j];}\n",
+    "too many kernels": each("kernel k#(A:f64[4])->(R:f64[4]){R[i]=A[i];}\n", 45000),
     "kernels": each("kernel k#(A:f64[4])->(R:f64[4]){R[i]=A[i];}\n", 20000),
     "product kernels": "dim n;\n" + each("kernel k#(A:f64[n,n],B:f64[n,n])->(R:f64[n,n]){R[i,j]=A[i,k]*B[k,j];}\n", 12000),
     "unknown names": body("R[i] = Q[i];\n" * 70000), "no statements": "x;\n" * 300000,

@@ -76,21 +76,19 @@ static void kernel_emit(File *f, const Kernel *k, const char *source)
     Emitter e;
     ArenaMark mark = arena_mark(&f->scratch);
     emitter_init(&e, f, k);
-    Text body, entry;
-    size_t folds = f->tiles.folds.n;
+    Text body;
+    size_t folds = f->tiles.folds.n, from = f->kernels.n;
     text_init(&body, &f->scratch);
-    text_init(&entry, &f->scratch);
-    body.indent_width = entry.indent_width = 4;
+    body.indent_width = 4;
     e.w.out = &body;
     body.indent = 1;
     block_emit(&e, k->body, k->n_body, (WorkspaceTop){e.own.ws, 0});
-    e.w.out = &entry;
+    e.w.out = &f->kernels;
     kernel_sizes_emit(&e);
     kernel_entry_emit(&e, &body);
     kernel_info_emit(&e, source);
-    text_put(&f->kernels, entry.at);
     output_count(f->set, k->name->text, str_from(f->tiles.folds.at + folds));
-    output_count(f->set, k->name->text, text_str(&entry));
+    output_count(f->set, k->name->text, str_from(f->kernels.at + from));
     output_workspace(f->set, k->name->text, workspace_bytes(k, true));
     kernel_header_emit(&e, &f->header);
     text_printf(&f->list, "    &%s_info,\n", e.symbol);
@@ -219,6 +217,7 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     names_init(&f.symbols, a);
     text_init(&f.header, a);
     text_init(&f.kernels, a);
+    f.kernels.indent_width = 4;
     text_init(&f.list, a);
     const char *source = o->source_name != NULL   ? o->source_name
                          : m->source_name != NULL ? m->source_name
@@ -232,6 +231,7 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     Text c, h;
     text_init(&c, a);
     text_init(&h, a);
+    text_reserve(&c, f.kernels.n + f.kernels.n / 16);
     first_line(&h, o, source);
     header_text(&f, &h, guard, base);
     if (o->header_name == NULL) {

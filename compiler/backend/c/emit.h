@@ -59,7 +59,7 @@ typedef struct Emitter {
 } Emitter;
 
 /* More tile statements than this are not printed into one file: no C compiler takes it in reasonable time. */
-#define EMIT_STATEMENTS 40000
+#define EMIT_STATEMENTS 100000
 
 /* ---- emit_space.c: the workspace ---- */
 /* Are there buffers among these statements that lie over no other? */

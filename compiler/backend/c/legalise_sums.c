@@ -50,9 +50,8 @@ typedef struct Scan {
     const Stmt *loop;
     VEC(Inner) inner;
     VEC(Sum) sums;
-    bool *own;     /* [bufs]: allocated inside */
-    bool *refused; /* [bufs]: used otherwise than to add to it, each iteration at the same place
-                    */
+    Map refused; /* buffers allocated inside, or used otherwise than to add to them, each
+                    iteration at the same place */
 } Scan;
 
 typedef struct Sums {
@@ -179,6 +178,17 @@ static bool sum_count(Scan *c, const Stmt *s, Sum *sum)
     return !moves;
 }
 
+static void refuse(Scan *c, BufRef buf)
+{
+    map_put(&c->refused, buf, 1);
+}
+
+static bool is_refused(const Scan *c, BufRef buf)
+{
+    uint32_t was;
+    return map_get(&c->refused, buf, &was);
+}
+
 static void scan_sum(Scan *c, const Stmt *s)
 {
     uint32_t rank = c->l->k->bufs.at[s->dst].rank;
@@ -196,19 +206,23 @@ static void scan_sum(Scan *c, const Stmt *s)
             fits = sum.place == NULL || places_eq(sum.place, other->place, rank);
             other->most = sat_add(other->most, sum.most);
             other->typical = sat_add(other->typical, sum.typical);
-            c->refused[s->dst] |= !fits;
+            if (!fits) {
+                refuse(c, s->dst);
+            }
             return;
         }
     }
-    c->refused[s->dst] |= !fits;
     if (fits) {
         vec_push(c->l->arena, &c->sums, sum);
+    } else {
+        refuse(c, s->dst);
     }
 }
 
 static void scan_block(Scan *c, Stmt *const *body, uint32_t n)
 {
     uint32_t mark = c->inner.n;
+    ExprWalk w;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         switch (s->kind) {
@@ -220,7 +234,7 @@ static void scan_block(Scan *c, Stmt *const *body, uint32_t n)
             scan_block(c, s->body, s->n_body);
             break;
         case STMT_ALLOC:
-            c->own[s->buf] = true;
+            refuse(c, s->buf);
             break;
         case STMT_TILE:
             for (uint32_t x = 0; x < s->n_index; x++) {
@@ -230,11 +244,13 @@ static void scan_block(Scan *c, Stmt *const *body, uint32_t n)
                     c->l->arena, &c->inner,
                     ((Inner){s->index[x].var, s->index[x].range, 1, one ? FOR_REST : FOR_ALL}));
             }
-            expr_mark_loads(s->value, c->refused);
+            for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
+                refuse(c, e->buf);
+            }
             if (s->fold == OP_SUM && is_rounded(c->l->k->bufs.at[s->dst].dtype)) {
                 scan_sum(c, s);
             } else {
-                c->refused[s->dst] = true;
+                refuse(c, s->dst);
             }
             break;
         }
@@ -324,7 +340,7 @@ static Cut choose_cut(const Sums *z, const Stmt *loop, Scan *c)
         bool at_most = rule != &rule_many;
         int64_t each = at_most ? sum->most : sum->typical;
         int64_t count = loop_trips(z->l, loop, at_most);
-        if (c->own[sum->buf] || c->refused[sum->buf] || sat_mul(each, count) <= rule->leave) {
+        if (is_refused(c, sum->buf) || sat_mul(each, count) <= rule->leave) {
             continue;
         }
         bool is_block = false;
@@ -523,9 +539,9 @@ static void loop_cut(Sums *z, const Stmt *loop, Sum *sum, uint32_t n, const Cut 
 static void loop_in_blocks(Sums *z, const Stmt *loop)
 {
     Legaliser *l = z->l;
+    ArenaMark mark = arena_mark(l->arena);
     Scan c = {.l = l, .loop = loop};
-    c.own = ARENA_ARRAY(l->arena, (size_t)l->k->bufs.n + 1, bool);
-    c.refused = ARENA_ARRAY(l->arena, (size_t)l->k->bufs.n + 1, bool);
+    map_init(&c.refused, l->arena);
     bool once = loop->part == FOR_REST || loop->parallel || loop->step > STEP_MOST ||
                 trips(range_most(loop->range), loop->step) <= 1;
     if (!once) {
@@ -536,6 +552,7 @@ static void loop_in_blocks(Sums *z, const Stmt *loop)
         loop_cut(z, loop, c.sums.at, c.sums.n, &cut);
         return;
     }
+    arena_reset(l->arena, mark);
     (void)copy_open(l, loop);
     body_in_blocks(z, loop->body, loop->n_body);
     block_close(l);
