@@ -39,22 +39,6 @@ const BlockLevel *blocking_outermost(const Blocking *b, BlockRole role)
     return NULL;
 }
 
-bool blocking_eq(const Blocking *x, const Blocking *y)
-{
-    bool same = x->n_levels == y->n_levels;
-    for (uint32_t i = 0; same && i < x->n_levels; i++) {
-        const BlockLevel *p = &x->level[i], *q = &y->level[i];
-        same = p->role == q->role && p->tile == q->tile && p->pack == q->pack;
-    }
-    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
-        same = same && x->n_labels[r] == y->n_labels[r];
-        for (uint32_t i = 0; same && i < x->n_labels[r]; i++) {
-            same = x->label[r][i] == y->label[r][i];
-        }
-    }
-    return same;
-}
-
 void blocking_dump(const Blocking *b, BlockingLabel *put, void *user, Text *out)
 {
     const char *space = "";

@@ -52,7 +52,6 @@ const char *block_role_name(BlockRole role); /* "rows", "columns", "sum", "batch
 const BlockLevel *blocking_innermost(const Blocking *b, BlockRole role);
 /* The outermost. */
 const BlockLevel *blocking_outermost(const Blocking *b, BlockRole role);
-bool blocking_eq(const Blocking *x, const Blocking *y);
 
 /* How the owner of the labels writes and reads them. */
 typedef void BlockingLabel(void *user, uint32_t label, Text *out);
