@@ -8,6 +8,7 @@
 #       [TARGETS c trn2 ...]            (c unless said) what to compile for
 #       [TARGET_DEFINES m=256 ...]      dims bound for targets other than c alone
 #       [OPTIONS --report ...]          more options of tdslc
+#       [OPENMP]                        compile the kernels with OpenMP, for calls on several threads
 #       [KERNELS_OUT variable])         the generated C files
 #
 # For target c the library NAME holds the kernels of all sources; whoever links to it can include "a.h". For every other
@@ -147,7 +148,7 @@ function(_tdsl_nki_tables name)
 endfunction()
 
 function(tdsl_add_library name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TYPE;KERNELS_OUT"
+    cmake_parse_arguments(PARSE_ARGV 1 arg "OPENMP" "TYPE;KERNELS_OUT"
         "SOURCES;DEFINES;TARGET_DEFINES;INCLUDE_DIRS;TARGETS;OPTIONS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "tdsl_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -212,6 +213,10 @@ function(tdsl_add_library name)
             cmake_language(EVAL CODE "cmake_language(DEFER CALL tdsl_optimise_by_default [[${name}]])")
             if(UNIX)
                 target_link_libraries(${name} PUBLIC m)
+            endif()
+            if(arg_OPENMP)
+                find_package(OpenMP REQUIRED COMPONENTS C)
+                target_link_libraries(${name} PRIVATE OpenMP::OpenMP_C)
             endif()
             if(arg_KERNELS_OUT)
                 set(${arg_KERNELS_OUT} ${files} PARENT_SCOPE)

@@ -56,7 +56,7 @@ bool c_library_open(CLibrary *b, Ctx *ctx, Arena *arena, Str text, const char *c
 
 void c_library_close(CLibrary *b)
 {
-    if (b->handle != NULL) {
+    if (b->handle != NULL && !b->has_threads) {
         (void)dlclose(b->handle);
     }
 }
@@ -119,7 +119,9 @@ bool c_library_call(CLibrary *b, const Head *h, const char *symbol, const int64_
         return false;
     }
     void **pointers = ARENA_ARRAY(b->arena, (size_t)h->n_params + h->n_results, void *);
-    size_t bytes = info->workspace_bytes(dims);
+    b->has_threads |= timing->threads > 1;
+    const tdsl_threads threads = {.count = timing->threads};
+    size_t bytes = info->workspace_bytes_threads(dims, threads.count);
     if (bytes == SIZE_MAX) {
         return fail(b, "cannot run the kernel", "the size of its workspace overflows");
     }
@@ -136,7 +138,7 @@ bool c_library_call(CLibrary *b, const Head *h, const char *symbol, const int64_
     for (int64_t k = 0; k <= timing->repeat && status == TDSL_OK; k++) {
         reset_inout(h, args, results);
         double start = tool_clock();
-        status = info->call(dims, pointers, workspace, bytes);
+        status = info->call_threads(dims, pointers, workspace, bytes, &threads);
         seconds[k] = tool_clock() - start; /* the first is the warm call */
     }
     free(workspace);

@@ -10,10 +10,12 @@ typedef struct CLibrary {
     Ctx *ctx;
     Arena *arena;
     void *handle;
+    bool has_threads; /* that OpenMP keeps: they run its code until the process ends */
 } CLibrary;
 
 typedef struct CTiming {
-    int64_t repeat; /* calls to time after a warm one; 0: one call, not timed */
+    int64_t repeat;  /* calls to time after a warm one; 0: one call, not timed */
+    int32_t threads; /* of a call, at most; more than 1 need OpenMP */
     double median, least;
     uint64_t multiply_adds;
 } CTiming;

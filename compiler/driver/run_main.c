@@ -207,9 +207,10 @@ static bool run_kernel(Run *r, const char *target)
     const char *symbol =
         r->c.target->symbol == NULL ? name : r->c.target->symbol(&t->arena, name);
     CLibrary library;
+    const char *flags = option_last(&t->options, OPT_CFLAGS, "-O2");
+    flags = r->timing.threads > 1 ? str_format(&t->arena, "%s -fopenmp", flags) : flags;
     bool ok = c_library_open(&library, &t->ctx, &t->arena, text,
-                             option_last(&t->options, OPT_CC, "cc"),
-                             option_last(&t->options, OPT_CFLAGS, "-O2")) &&
+                             option_last(&t->options, OPT_CC, "cc"), flags) &&
               c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args, r->results,
                              &r->timing);
     c_library_close(&library);
@@ -276,13 +277,15 @@ static bool run_input(ToolRun *t, Run *r)
                                    "unknown target '%s'; there are c, interp and emulator",
                                    target));
     }
-    int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0, most = 0;
+    int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0, most = 0, threads = 1;
     if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->errors) ||
+        !option_number(&t->options, OPT_THREADS, 1, 1024, &threads, &t->errors) ||
         !option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->errors) ||
         !read_input(r)) {
         return false;
     }
     r->timing.repeat = option_given(&t->options, OPT_TIME) ? repeat : 0;
+    r->timing.threads = (int32_t)threads;
     const Target *run = emulated != NULL ? emulated : target_find("c");
     compilation_init(&r->c, &t->ctx, &t->arena, target_limited(&t->arena, run, most));
     if (!decisions_read(t, &r->c) || !decisions_start(t, &r->c, &r->in)) {

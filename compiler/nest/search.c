@@ -432,27 +432,31 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     return steps;
 }
 
-/* Outermost loops over which nothing folds may run in parallel; slices are there to have little
- * in memory at once. */
-static void mark_parallel(const Graph *g, Tree *t)
+/* Outermost loops over which nothing folds may run in parallel, in a kernel that is worth a second
+ * thread; slices are there to have little in memory at once. */
+static void mark_parallel(Arena *arena, const Graph *g, const Machine *machine, Nest *nest)
 {
-    for (uint32_t k = 0; k < t->list.n; k++) {
-        Draft *d = &t->list.at[k];
-        if (d->is_loop && d->depth == 0) {
-            d->parallel = !nest_axis_is_folded(g, &d->axis) && !is_slice(g, &d->axis);
+    NestItem *items = arena_copy(arena, nest->items, nest->n_items * sizeof *items);
+    bool worth = nest->cost.seconds >= 2 * machine->time.piece;
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        NestItem *item = &items[k];
+        if (nest_is_loop(item) && item->parent == NEST_NONE) {
+            const NestAxis *axis = &nest->axes[item->axis];
+            item->parallel = worth && !nest_axis_is_folded(g, axis) && !is_slice(g, axis);
         }
     }
+    nest->items = items;
 }
 
 static Nest *make_nest(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
                        Tree *tree)
 {
-    mark_parallel(facts->g, tree);
     Nest *nest = tree_nest(arena, facts->g, tree);
     NestValue *values = nest_place(arena, facts, machine, nest);
     nest->values = values;
     nest_set_blocking(arena, facts, machine, nest, values);
     nest_estimate(ctx, machine, nest);
+    mark_parallel(arena, facts->g, machine, nest);
     return nest;
 }
 

@@ -71,6 +71,8 @@ typedef struct MachineTimes {
     double exp;                /* and what is made of it: sigmoid */
     double tile;               /* a register tile, whatever its depth */
     double statement, product; /* an elementwise statement, a contraction, whatever its size */
+    double
+        piece; /* work that is worth a thread of its own; 0: loops need no worth to be parallel */
 } MachineTimes;
 
 /* A machine as numbers. */

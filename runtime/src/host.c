@@ -34,13 +34,25 @@ static void workspace_give(tdsl_kernel *kernel, Workspace *workspace)
     }
 }
 
+/* Null: the caller's alone. */
+static const tdsl_threads *call_threads(const Call *call)
+{
+    const tdsl_threads *threads = call->options == NULL ? NULL : call->options->threads;
+    bool several = threads != NULL && threads->count > 1 && call->info->call_threads != NULL;
+    return several ? threads : NULL;
+}
+
 static tdsl_status host_run(Call *call, void *workspace, size_t bytes)
 {
     void *pointers[TDSL_MAX_ARGS];
     for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
         pointers[i] = call->args[i].data;
     }
-    tdsl_status status = call->info->call(call->dims, pointers, workspace, bytes);
+    const tdsl_threads *threads = call_threads(call);
+    tdsl_status status =
+        threads == NULL
+            ? call->info->call(call->dims, pointers, workspace, bytes)
+            : call->info->call_threads(call->dims, pointers, workspace, bytes, threads);
     if (status != TDSL_OK) {
         return tdsl_call_fail(call, status, "its C form returned %s: %s",
                               tdsl_status_name(status), tdsl_status_text(status));
@@ -64,6 +76,11 @@ tdsl_status tdsl_call_host(Call *call)
                                   options->workspace_bytes, need);
         }
         return host_run(call, options->workspace, options->workspace_bytes);
+    }
+    const tdsl_threads *threads = call_threads(call);
+    if (threads != NULL) {
+        size_t more = call->info->workspace_bytes_threads(call->dims, threads->count);
+        need = more == SIZE_MAX ? need : more; /* else as many as there is memory for */
     }
     if (need == 0) {
         return host_run(call, NULL, 0);

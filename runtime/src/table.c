@@ -32,7 +32,8 @@ static tdsl_status head_validate(const tdsl_kernel_info *info, tdsl_report *repo
             "their tables",
             info->name, (int)info->n_args, (int)info->n_dims, TDSL_MAX_ARGS, TDSL_MAX_DIMS);
     }
-    if (info->multiply_adds == NULL || (info->call != NULL && info->workspace_bytes == NULL)) {
+    if (info->multiply_adds == NULL || (info->call != NULL && info->workspace_bytes == NULL) ||
+        (info->call_threads != NULL && info->workspace_bytes_threads == NULL)) {
         return tdsl_fail(report, TDSL_E_ABI, "kernel '%s': a function of its table is null",
                          info->name);
     }

@@ -47,6 +47,7 @@ def call(folder, files, tdslc, cc):
     expect("what the lines print", run("sh", "-e", input=files["sh"], cwd=folder, env=env), files["text"])
     header = pathlib.Path(folder, "gram.h").read_text(encoding="utf-8")
     expect("the prototype is the page's", files["gram.h"] in header, True)
+    expect("and that for threads", files["threads.h"] in header, True)
     flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     run(cc, *flags, "-c", "main.c", "gram.c", cwd=folder)
     run(tdslc, "gram.tdsl", "-D", "m=30", "-D", "k=20", "-D", "n=10", "-o", "fixed.c", cwd=folder)

@@ -67,6 +67,8 @@ const tdsl_kernel_info matmul_info = {
     matmul_workspace,
     matmul_madds,
     matmul_call,
+    NULL,
+    NULL,
 };
 
 const tdsl_kernel_info device_only_info = {
@@ -81,6 +83,8 @@ const tdsl_kernel_info device_only_info = {
     matmul_args,
     NULL,
     matmul_madds,
+    NULL,
+    NULL,
     NULL,
 };
 
@@ -141,6 +145,8 @@ const tdsl_kernel_info small_info = {
     no_workspace,
     small_madds,
     small_call,
+    NULL,
+    NULL,
 };
 
 static const tdsl_dim_info update_dims[] = {{"i", 10}};
@@ -183,4 +189,6 @@ const tdsl_kernel_info update_info = {
     no_workspace,
     update_madds,
     update_call,
+    NULL,
+    NULL,
 };

@@ -360,6 +360,67 @@ static void a_failing_c_form_is_reported(void **state)
                    "failing", "TDSL_E_OVERFLOW", NULL);
 }
 
+static int32_t threads_seen;
+static size_t bytes_seen;
+
+static size_t workspace_of_threads(const int64_t *dims, int32_t threads)
+{
+    return threads > 100 ? SIZE_MAX : matmul_info.workspace_bytes(dims) + 64 * (size_t)threads;
+}
+
+static tdsl_status call_of_threads(const int64_t *dims, void *const *args, void *workspace,
+                                   size_t workspace_bytes, const tdsl_threads *threads)
+{
+    threads_seen = threads->count;
+    bytes_seen = workspace_bytes;
+    return matmul_info.call(dims, args, workspace, workspace_bytes);
+}
+
+static void a_call_hands_its_threads_to_the_c_form(void **state)
+{
+    Fixture *f = *state;
+    static tdsl_kernel_info info;
+    info = matmul_info;
+    info.name = "threads";
+    info.workspace_bytes_threads = workspace_of_threads;
+    info.call_threads = call_of_threads;
+    tdsl_kernel *kernel = make_kernel(f->context, &info);
+    tdsl_threads threads = {.count = 3};
+    tdsl_call_options options = TDSL_CALL_OPTIONS_INIT;
+    const int64_t dims[3] = {2, 3, 2};
+    size_t one = matmul_info.workspace_bytes(dims);
+    options.threads = &threads;
+    expect_ok(tdsl_call(kernel, f->args, 3, &options, &f->report), &f->report);
+    assert_int_equal(threads_seen, 3);
+    assert_true(bytes_seen >= 64 * 3);
+    /* one has no need of it; nobody has as much memory as very many want */
+    threads.count = 1;
+    threads_seen = 0;
+    expect_ok(tdsl_call(kernel, f->args, 3, &options, &f->report), &f->report);
+    assert_int_equal(threads_seen, 0);
+    threads.count = 101;
+    expect_ok(tdsl_call(kernel, f->args, 3, &options, &f->report), &f->report);
+    assert_int_equal(threads_seen, 101);
+    /* a workspace of the caller's need only be enough for one */
+    unsigned char memory[4096];
+    options.workspace = memory;
+    options.workspace_bytes = sizeof memory;
+    threads.count = 64;
+    assert_true(one < sizeof memory);
+    expect_ok(tdsl_call(kernel, f->args, 3, &options, &f->report), &f->report);
+    assert_int_equal(threads_seen, 64);
+    assert_int_equal(bytes_seen, sizeof memory);
+    /* a kernel without such an entry, and a table with half of one */
+    options.workspace = NULL;
+    expect_ok(tdsl_call(f->kernel, f->args, 3, &options, &f->report), &f->report);
+    static tdsl_kernel_info half;
+    half = info;
+    half.name = "half";
+    half.workspace_bytes_threads = NULL;
+    expect_failure(tdsl_register(f->context, &half, &f->report), TDSL_E_ABI, &f->report, "half",
+                   "null", NULL);
+}
+
 static void scalars_and_inout_arguments_are_passed(void **state)
 {
     Fixture *f = *state;
@@ -407,6 +468,8 @@ int main(void)
         TEST(dimensions_may_be_given_and_must_then_agree),
         TEST(a_workspace_that_cannot_be_is_a_status),
         TEST(a_failing_c_form_is_reported),
+        TEST(a_call_hands_its_threads_to_the_c_form),
+        TEST(a_call_hands_its_threads_to_the_c_form),
         TEST(scalars_and_inout_arguments_are_passed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

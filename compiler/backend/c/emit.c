@@ -59,6 +59,13 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k)
     for (uint32_t v = 0; v < k->vars.n; v++) {
         e->w.var[v] = names_take(&e->w.names, k->vars.at[v].name->text);
     }
+    e->own.each = names_take(&e->w.names, "each");
+    e->own.more = names_take(&e->w.names, "more");
+    e->own.crew = names_take(&e->w.names, "crew");
+    e->own.common = names_take(&e->w.names, "common");
+    e->own.work = names_take(&e->w.names, "work");
+    e->own.number = names_take(&e->w.names, "number");
+    text_init(&e->parts, e->w.arena);
 }
 
 static bool uses_complex(const Kernel *k)

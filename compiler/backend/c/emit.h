@@ -6,6 +6,7 @@
  *   emit_entry.c   signatures, checks of sizes, workspace, tables
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
+ *   emit_part.c    parallel loops: a function of a range of iterations, which threads run
  *   emit_product.c products: functions of named vectors that all kernels of the file share, by instruction set
  *   emit_tile.c    other register tiles: the same, of one statement each
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
@@ -44,7 +45,11 @@ typedef struct Emitter {
     const char *symbol; /* of the kernel */
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
+        const char *each, *more, *crew, *common, *work, *number; /* where loops are parallel */
     } own;            /* variables of the entry functions */
+    Text parts;       /* functions of parallel loops, */
+    uint32_t n_parts; /* how many */
+    bool in_part;     /* one is being printed */
     Sym last_name;    /* the last value announced in a comment */
     uint32_t n_tiles; /* register tiles of the kernel */
     /* register tiles */
@@ -92,6 +97,13 @@ void test_begin(Emitter *e, const DimTest *when);
 void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws);
 void tile_emit(Emitter *e, const Stmt *s);
 
+/* ---- emit_part.c ---- */
+/* Is the loop one that threads may share? */
+bool loop_is_split(const Kernel *k, const Stmt *s);
+/* Is there such a loop among these statements; with buffers inside? */
+bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers);
+void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws);
+
 /* ---- emit_product.c ---- */
 void tiles_init(Tiles *t, Arena *a, Helpers *help);
 void product_emit(Emitter *e, const Stmt *s);
@@ -127,7 +139,6 @@ void isa_names_emit(const Tiles *t, Text *out);
 bool pack_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_entry.c: what has no `out` prints to e->out ---- */
-void prototype_emit(Emitter *e, Text *out, bool header);
 void kernel_header_emit(Emitter *e, Text *out);
 void kernel_sizes_emit(Emitter *e);
 void kernel_entry_emit(Emitter *e, const Text *body);

@@ -61,10 +61,11 @@ static const char *dims_arguments(const Emitter *e, bool by_pointer, const char 
 
 /* ---- prototypes ---- */
 
-void prototype_emit(Emitter *e, Text *out, bool header)
+static void prototype_emit(Emitter *e, Text *out, bool header, bool threads)
 {
     const Kernel *k = e->w.k;
-    text_printf(out, "%stdsl_status %s(\n", header ? "TDSL_NODISCARD " : "", e->symbol);
+    text_printf(out, "%stdsl_status %s%s(\n", header ? "TDSL_NODISCARD " : "", e->symbol,
+                threads ? "_threads" : "");
     for (uint32_t d = 0; d < n_dims(k); d++) {
         text_printf(out, "    int64_t %s,\n", e->w.dim[d]);
     }
@@ -79,8 +80,8 @@ void prototype_emit(Emitter *e, Text *out, bool header)
                     is_read_only(k->args.at[i].role) ? "const " : "", c_type(b->dtype), name);
         text_printf(out, header && b->rank > 0 ? " /* %s */\n" : "\n", shape_text(e, b));
     }
-    text_printf(out, "    void *TDSL_RESTRICT workspace, size_t workspace_bytes)%s\n",
-                header ? ";" : "");
+    text_printf(out, "    void *TDSL_RESTRICT workspace, size_t workspace_bytes%s)%s\n",
+                threads ? ",\n    const tdsl_threads *threads" : "", header ? ";" : "");
 }
 
 static const char *upper(Arena *a, const char *name)
@@ -104,8 +105,11 @@ void kernel_header_emit(Emitter *e, Text *out)
              "\n * Row-major. Inputs may overlap each other; nothing else may overlap. The "
              "workspace may\n * begin at any address; a call needs it no longer than it "
              "lasts. */\n");
-    prototype_emit(e, out, true);
+    prototype_emit(e, out, true, false);
     text_printf(out, "size_t %s_workspace_bytes(%s);\n", e->symbol, dims_parameters(e));
+    prototype_emit(e, out, true, true);
+    text_printf(out, "size_t %s_workspace_bytes_threads(%sint32_t threads);\n", e->symbol,
+                n_dims(k) == 0 ? "" : str_format(e->w.arena, "%s, ", dims_parameters(e)));
     const char *macro =
         str_format(e->w.arena, "%s_WORKSPACE_BYTES", upper(e->w.arena, e->symbol));
     if (n_dims(k) == 0 &&
@@ -215,12 +219,29 @@ static void raise_need(Emitter *e, Height h)
                 e->own.need);
 }
 
+static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h);
+
+/* What each further thread needs: the most of all parallel loops. */
+static void count_each(Emitter *e, const Stmt *s)
+{
+    if (!e->in_part && loop_is_split(e->w.k, s) &&
+        needs_workspace(e->w.k, s->body, s->n_body)) {
+        const char *need = e->own.need;
+        e->own.need = e->own.each;
+        e->in_part = true;
+        count_block(e, s->body, s->n_body, (Height){NULL, 0});
+        e->in_part = false;
+        e->own.need = need;
+    }
+}
+
 /* Prints the counting of one block's buffers; the highest point of each run of fixed sizes is compared once. */
 static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
 {
     bool raised = true;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
+        count_each(e, s);
         if (stmt_has_body(s) && needs_workspace(e->w.k, s->body, s->n_body)) {
             bool tested = s->kind == STMT_BLOCK && s->when != NULL;
             if (tested) {
@@ -252,7 +273,7 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h)
 
 /* Numbers that a size_t of 32 bits cannot hold are not printed for it: such a kernel has no
  * workspace there. True: directive_put "#endif" after what is. */
-static bool large_sizes_emit(Emitter *e)
+static bool large_sizes_emit(Emitter *e, bool each)
 {
     const Kernel *k = e->w.k;
     int64_t most = stack_bytes(k, false);
@@ -264,9 +285,42 @@ static bool large_sizes_emit(Emitter *e)
         line_printf(&e->w, "(void)%s;", e->w.dim[d]);
     }
     line_printf(&e->w, "(void)%s;", e->own.bytes);
+    if (each) {
+        line_printf(&e->w, "(void)%s;", e->own.more);
+    }
     line_printf(&e->w, "return TDSL_E_OVERFLOW;");
     directive_put(e->w.out, "#else");
     return true;
+}
+
+/* The functions that say how much workspace a call needs. */
+static void bytes_emit(Emitter *e, bool each)
+{
+    Text *out = e->w.out;
+    bool dims = n_dims(e->w.k) > 0;
+    const char *bytes = e->own.bytes, *more = e->own.each;
+    const char *parameters = dims ? dims_parameters(e) : "";
+    text_printf(out,
+                "\nsize_t %s_workspace_bytes_threads(%s%sint32_t threads)\n{\n    size_t %s = "
+                "0%s;\n",
+                e->symbol, parameters, dims ? ", " : "", bytes,
+                each ? str_format(e->w.arena, ", %s = 0", more) : "");
+    text_put(out, each ? "" : "    (void)threads;\n");
+    text_printf(out, "    return tdsl_sizes_%s(%s&%s%s) == TDSL_OK ? ", e->symbol,
+                dims_arguments(e, false, ", "), bytes,
+                each ? str_format(e->w.arena, ", &%s", more) : "");
+    if (each) {
+        text_printf(out, "%s(%s, %s, threads)", help_fixed(e->w.help, "tdsl_room"), bytes,
+                    more);
+    } else {
+        text_put(out, bytes);
+    }
+    text_printf(out, " : SIZE_MAX;\n}\n");
+    text_printf(out,
+                "\nsize_t %s_workspace_bytes(%s)\n{\n    return "
+                "%s_workspace_bytes_threads(%s1);\n}\n",
+                e->symbol, dims ? parameters : "void", e->symbol,
+                dims_arguments(e, false, ", "));
 }
 
 void kernel_sizes_emit(Emitter *e)
@@ -276,14 +330,17 @@ void kernel_sizes_emit(Emitter *e)
     text_printf(out,
                 "\n/* Are the extents possible, and how much workspace do they need? */\n");
     const char *dims = dims_parameters(e);
-    text_printf(out, "static tdsl_status tdsl_sizes_%s(%s%ssize_t *%s)\n{\n", e->symbol,
-                n_dims(k) > 0 ? dims : "", n_dims(k) > 0 ? ", " : "", e->own.bytes);
+    bool each = any_split(k, k->body, k->n_body, true);
+    text_printf(out, "static tdsl_status tdsl_sizes_%s(%s%ssize_t *%s%s)\n{\n", e->symbol,
+                n_dims(k) > 0 ? dims : "", n_dims(k) > 0 ? ", " : "", e->own.bytes,
+                each ? str_format(e->w.arena, ", size_t *%s", e->own.more) : "");
     out->indent++;
-    bool large = large_sizes_emit(e);
+    bool large = large_sizes_emit(e, each);
     if (any_open_buffer(k)) {
         line_printf(&e->w, "int64_t %s;", e->own.size);
     }
-    line_printf(&e->w, "size_t %s = 0;", e->own.need);
+    line_printf(&e->w, each ? "size_t %s = 0, %s = 0;" : "size_t %s = 0;", e->own.need,
+                e->own.each);
     Text t;
     text_init(&t, e->w.arena);
     for (uint32_t d = 0; d < n_dims(k); d++) {
@@ -306,17 +363,16 @@ void kernel_sizes_emit(Emitter *e)
                     WORKSPACE_ALIGNMENT);
     }
     line_printf(&e->w, "*%s = %s;", e->own.bytes, e->own.need);
+    if (each) {
+        line_printf(&e->w, "*%s = %s;", e->own.more, e->own.each);
+    }
     line_printf(&e->w, "return %s == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;", e->own.need);
     if (large) {
         directive_put(out, "#endif");
     }
     out->indent--;
     text_put(out, "}\n");
-    const char *bytes = e->own.bytes;
-    text_printf(out, "\nsize_t %s_workspace_bytes(%s)\n{\n    size_t %s = 0;\n", e->symbol,
-                dims, bytes);
-    text_printf(out, "    return tdsl_sizes_%s(%s&%s) == TDSL_OK ? %s : SIZE_MAX;\n}\n",
-                e->symbol, dims_arguments(e, false, ", "), bytes, bytes);
+    bytes_emit(e, each);
 }
 
 /* ---- entries ---- */
@@ -340,13 +396,14 @@ static const char *missing_text(Emitter *e, uint32_t arg)
 
 static bool arg_is_used(const Kernel *k, uint32_t arg);
 
-static void entry_checks(Emitter *e)
+static void entry_checks(Emitter *e, bool each)
 {
     const Kernel *k = e->w.k;
     const char *need = e->own.need, *sizes = e->own.size;
-    line_printf(&e->w, "size_t %s = 0;", need);
-    line_printf(&e->w, "const tdsl_status %s = tdsl_sizes_%s(%s&%s);", sizes, e->symbol,
-                dims_arguments(e, false, ", "), need);
+    const char *more = each ? str_format(e->w.arena, ", &%s", e->own.each) : "";
+    line_printf(&e->w, each ? "size_t %s = 0, %s = 0;" : "size_t %s = 0;", need, e->own.each);
+    line_printf(&e->w, "const tdsl_status %s = tdsl_sizes_%s(%s&%s%s);", sizes, e->symbol,
+                dims_arguments(e, false, ", "), need, more);
     line_printf(&e->w, "if (%s != TDSL_OK) {", sizes);
     line_printf(&e->w, "    return %s;", sizes);
     line_printf(&e->w, "}");
@@ -421,14 +478,15 @@ static void nothing_to_do_emit(Emitter *e)
     }
 }
 
+/* The entry that takes arguments by pointer, as tables hold it, for one thread and for several. */
 static void call_emit(Emitter *e)
 {
     Text *out = e->w.out;
     const Kernel *k = e->w.k;
     text_printf(out,
-                "\nstatic tdsl_status tdsl_call_%s(const int64_t *dims, void *const *args, "
-                "void *workspace,\n"
-                "    size_t workspace_bytes)\n{\n",
+                "\nstatic tdsl_status tdsl_call_threads_%s(const int64_t *dims, void *const "
+                "*args, void *workspace,\n"
+                "    size_t workspace_bytes, const tdsl_threads *threads)\n{\n",
                 e->symbol);
     if (n_dims(k) == 0) {
         text_put(out, "    (void)dims;\n");
@@ -436,26 +494,62 @@ static void call_emit(Emitter *e)
     if (k->args.n == 0) {
         text_put(out, "    (void)args;\n");
     }
-    text_printf(out, "    return %s(%s", e->symbol, dims_arguments(e, true, ","));
+    text_printf(out, "    return %s_threads(%s", e->symbol, dims_arguments(e, true, ","));
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Arg *a = &k->args.at[i];
         const char *type = c_type(arg_buffer(k, i)->dtype);
         text_printf(out, "\n        %s(%s%s *)args[%u],", a->role == ARG_SCALAR ? "*" : "",
                     a->role == ARG_SCALAR || is_read_only(a->role) ? "const " : "", type, i);
     }
-    text_printf(out, "\n        workspace, workspace_bytes);\n}\n");
+    text_printf(out,
+                "\n        workspace, workspace_bytes, threads);\n}\n\n"
+                "static tdsl_status tdsl_call_%s(const int64_t *dims, void *const *args, "
+                "void *workspace,\n    size_t workspace_bytes)\n{\n"
+                "    return tdsl_call_threads_%s(dims, args, workspace, workspace_bytes, "
+                "NULL);\n}\n",
+                e->symbol, e->symbol);
 }
 
+/* One of the two entries: it calls the other one. */
+static void other_entry_emit(Emitter *e, bool threads)
+{
+    Text *out = e->w.out, t;
+    const Kernel *k = e->w.k;
+    text_init(&t, e->w.arena);
+    text_put(out, "\n");
+    prototype_emit(e, out, false, threads);
+    text_put(out, "{\n");
+    text_put(out, threads ? "    (void)threads;\n" : "");
+    text_printf(&t, "    return %s%s(%s", e->symbol, threads ? "" : "_threads",
+                dims_arguments(e, false, ", "));
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        text_printf(&t, "%s, ", e->w.buf[k->args.at[i].buf]);
+    }
+    text_printf(&t, "workspace, workspace_bytes%s);", threads ? "" : ", NULL");
+    line_put(out, t.at);
+    text_put(out, "}\n");
+}
+
+/* The loops, and the checks before them: for several threads where there are loops for them. */
 void kernel_entry_emit(Emitter *e, const Text *body)
 {
     Text *out = e->w.out;
+    const Kernel *k = e->w.k;
+    bool split = e->n_parts > 0, each = any_split(k, k->body, k->n_body, true);
+    text_put(out, e->parts.at);
     text_put(out, "\n");
-    prototype_emit(e, out, false);
+    prototype_emit(e, out, false, split);
     text_put(out, "{\n");
     out->indent++;
-    entry_checks(e);
+    entry_checks(e, each);
     nothing_to_do_emit(e);
-    if (needs_workspace(e->w.k, e->w.k->body, e->w.k->n_body)) {
+    if (split) {
+        line_printf(&e->w, "const int32_t %s = %s(threads, %s, %s);", e->own.crew,
+                    help_fixed(e->w.help, "tdsl_crew"),
+                    each ? str_format(e->w.arena, "workspace_bytes - %s", e->own.need) : "0",
+                    each ? e->own.each : "0");
+    }
+    if (needs_workspace(k, k->body, k->n_body)) {
         line_printf(&e->w, "unsigned char %s[1];",
                     e->own.none); /* no arithmetic on a null pointer */
         line_printf(&e->w,
@@ -469,6 +563,7 @@ void kernel_entry_emit(Emitter *e, const Text *body)
     out->indent--;
     text_put(out, body->at);
     text_put(out, "    return TDSL_OK;\n}\n");
+    other_entry_emit(e, !split);
     call_emit(e);
 }
 
@@ -478,11 +573,16 @@ static void work_emit(Emitter *e)
 {
     Text *out = e->w.out;
     const Kernel *k = e->w.k;
+    text_printf(
+        out,
+        "\nstatic size_t tdsl_bytes_threads_%s(const int64_t *dims, int32_t threads)\n{\n"
+        "%s    return %s_workspace_bytes_threads(%sthreads);\n}\n",
+        e->symbol, n_dims(k) == 0 ? "    (void)dims;\n" : "", e->symbol,
+        dims_arguments(e, true, ", "));
     text_printf(out,
-                "\nstatic size_t tdsl_bytes_%s(const int64_t *dims)\n{\n%s    return "
-                "%s_workspace_bytes(%s);\n}\n",
-                e->symbol, n_dims(k) == 0 ? "    (void)dims;\n" : "", e->symbol,
-                dims_arguments(e, true, ""));
+                "\nstatic size_t tdsl_bytes_%s(const int64_t *dims)\n{\n"
+                "    return tdsl_bytes_threads_%s(dims, 1);\n}\n",
+                e->symbol, e->symbol);
     text_printf(
         out,
         "\nstatic uint64_t tdsl_work_%s(const int64_t *dims)\n{\n    uint64_t total = 0;\n",
@@ -612,5 +712,8 @@ void kernel_info_emit(Emitter *e, const char *source)
                 k->args.n);
     text_printf(out, n_dims(k) > 0 ? "    tdsl_dims_%s,\n" : "    NULL,\n", s);
     text_printf(out, k->args.n > 0 ? "    tdsl_args_%s,\n" : "    NULL,\n", s);
-    text_printf(out, "    tdsl_bytes_%s,\n    tdsl_work_%s,\n    tdsl_call_%s,\n};\n", s, s, s);
+    text_printf(out,
+                "    tdsl_bytes_%s,\n    tdsl_work_%s,\n    tdsl_call_%s,\n"
+                "    tdsl_bytes_threads_%s,\n    tdsl_call_threads_%s,\n};\n",
+                s, s, s, s, s);
 }

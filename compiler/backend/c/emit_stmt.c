@@ -124,6 +124,10 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
             ws = alloc_emit(e, body + i, n - i, ws);
             break;
         case STMT_FOR:
+            if (!e->in_part && !e->in_tile && loop_is_split(e->w.k, s)) {
+                shared_loop_emit(e, s, ws);
+                break;
+            }
             loop_begin(&e->w, s->var, s->range, s->step, s->part);
             block_emit(e, s->body, s->n_body, ws);
             scope_end(&e->w);

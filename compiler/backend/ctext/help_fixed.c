@@ -43,6 +43,46 @@ static const FixedHelper fixed_helpers[] = {
      "/* x + y, or UINT64_MAX when that is too large. */\n"
      "TDSL_HELPER uint64_t tdsl_tally(uint64_t x, uint64_t y)\n{\n    return x > UINT64_MAX - "
      "y ? UINT64_MAX : x + y;\n}\n"},
+    {"tdsl_steps", NULL, false,
+     "TDSL_HELPER int64_t tdsl_steps(int64_t from, int64_t to, int64_t step)\n{\n"
+     "    return from < to ? (to - from - 1) / step + 1 : 0;\n}\n"},
+    {"tdsl_first", NULL, false,
+     "/* Where piece `number` of `count` iterations begins. */\n"
+     "TDSL_HELPER int64_t tdsl_first(int64_t count, int32_t number, int32_t pieces)\n{\n"
+     "    const int64_t more = count % pieces;\n"
+     "    return count / pieces * number + (number < more ? number : more);\n}\n"},
+    {"tdsl_crew", NULL, false,
+     "/* Threads for which there is memory: `each` bytes for all but one, `left` are there. "
+     "*/\n"
+     "TDSL_HELPER int32_t tdsl_crew(const tdsl_threads *threads, size_t left, size_t each)\n{\n"
+     "    int32_t n = threads == NULL || threads->count < 1 ? 1 : threads->count;\n"
+     "#if !defined(_OPENMP)\n"
+     "    n = n > 1 && threads->run == NULL ? 1 : n;\n#endif\n"
+     "    return each > 0 && left / each < (size_t)(n - 1) ? (int32_t)(left / each) + 1 : "
+     "n;\n}\n"},
+    {"tdsl_pieces", NULL, false,
+     "/* Into how many pieces a loop of `count` iterations is cut; `most` are worth a thread. "
+     "*/\n"
+     "TDSL_HELPER int32_t tdsl_pieces(int32_t crew, int64_t count, double most)\n{\n"
+     "    crew = crew > count ? (int32_t)count : crew;\n"
+     "    crew = crew > most ? (int32_t)most : crew;\n"
+     "    return crew < 1 ? 1 : crew;\n}\n"},
+    {"tdsl_run", NULL, false,
+     "static void tdsl_run(const tdsl_threads *threads, void (*part)(void *, int32_t), void "
+     "*work, "
+     "int32_t pieces)\n{\n"
+     "    if (pieces == 1) {\n        part(work, 0);\n        return;\n    }\n"
+     "    if (threads->run != NULL) {\n"
+     "        threads->run(threads->pool, part, work, pieces);\n        return;\n    }\n"
+     "#if defined(_OPENMP)\n"
+     "#pragma omp parallel for num_threads(pieces) schedule(static, 1)\n#endif\n"
+     "    for (int32_t i = 0; i < pieces; ++i) {\n        part(work, i);\n    }\n}\n"},
+    {"tdsl_room", NULL, false,
+     "/* bytes + each * (threads - 1), or SIZE_MAX when that is too large. */\n"
+     "TDSL_HELPER size_t tdsl_room(size_t bytes, size_t each, int32_t threads)\n{\n"
+     "    const size_t more = threads < 2 ? 0 : (size_t)threads - 1;\n"
+     "    return each > 0 && more > (SIZE_MAX - bytes) / each ? SIZE_MAX : bytes + each * "
+     "more;\n}\n"},
     {"tdsl_make_c64", NULL, false,
      "TDSL_HELPER tdsl_c64 tdsl_make_c64(float re, float im)\n{\n"
      "    union {\n        float part[2];\n        tdsl_c64 whole;\n    } z;\n"

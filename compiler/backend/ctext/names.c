@@ -42,7 +42,7 @@ static const char *const reserved =
     "intmax_t uintmax_t "
     "size_t ptrdiff_t ssize_t max_align_t float_t double_t std "
     /* parameters and locals of the generated text */
-    " workspace workspace_bytes args dims status ";
+    " workspace workspace_bytes threads args dims status ";
 
 /* Functions: variables may have these names, kernels may not. */
 static const char *const functions =

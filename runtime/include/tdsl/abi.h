@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDSL_ABI_VERSION 1
+#define TDSL_ABI_VERSION 2
 
 #ifdef __cplusplus
 #define TDSL_BEGIN extern "C" {
@@ -102,12 +102,26 @@ typedef struct tdsl_arg_info {
     const tdsl_extent *extents; /* [rank], C order; null when rank is 0 */
 } tdsl_arg_info;
 
+/* The threads of one call. Which thread computes what changes no bit of the results. */
+typedef struct tdsl_threads {
+    int32_t count; /* at most so many, the caller's among them; 0 and 1: the caller's alone */
+    int32_t reserved;
+    /* Calls part(work, 0) to part(work, parts - 1), each once, in any order and at the same time
+     * as it likes, and returns after the last has. Null: OpenMP does, if the kernels were compiled
+     * with it, else the caller's thread computes alone. */
+    void (*run)(void *pool, void (*part)(void *work, int32_t number), void *work,
+                int32_t parts);
+    void *pool;
+} tdsl_threads;
+
 /* A kernel. `call` takes the open dimensions in the order of `dims` and one pointer per
  * argument in the order of `args` (scalars by pointer); it checks nothing but sizes, as the
  * typed entry does. `workspace_bytes` gives the bytes `call` needs for these dimensions,
  * SIZE_MAX when they overflow; workspace may begin at any address, as `call` aligns within it
  * what it needs aligned, and may be null when 0 bytes are needed. `multiply_adds` counts what
- * the kernel performs, saturating. */
+ * the kernel performs, saturating. `call` computes in the caller's thread, `call_threads` in as many of
+ * those it is given as are worth it, and for which there is workspace: so many threads need
+ * `workspace_bytes_threads`. */
 typedef struct tdsl_kernel_info {
     uint32_t struct_size;
     uint32_t abi_version;
@@ -127,6 +141,10 @@ typedef struct tdsl_kernel_info {
     uint64_t (*multiply_adds)(const int64_t *dims);
     tdsl_status (*call)(const int64_t *dims, void *const *args, void *workspace,
                         size_t workspace_bytes);
+    /* Since version 2: */
+    size_t (*workspace_bytes_threads)(const int64_t *dims, int32_t threads);
+    tdsl_status (*call_threads)(const int64_t *dims, void *const *args, void *workspace,
+                                size_t workspace_bytes, const tdsl_threads *threads);
 } tdsl_kernel_info;
 
 /* The first members of a tdsl_kernel_info. */

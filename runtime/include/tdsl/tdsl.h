@@ -267,11 +267,12 @@ typedef struct tdsl_call_options {
     const int64_t *dims; /* values of the open dimensions; null: deduced from the arguments */
     void *workspace;     /* null: from the context */
     size_t workspace_bytes;
+    const tdsl_threads *threads; /* that the C form may use; null: the caller's alone */
 } tdsl_call_options;
 
 #define TDSL_CALL_OPTIONS_INIT                                                                 \
     {                                                                                          \
-        (uint32_t)sizeof(tdsl_call_options), 0, NULL, NULL, 0                                  \
+        (uint32_t)sizeof(tdsl_call_options), 0, NULL, NULL, 0, NULL                            \
     }
 
 /* Checks the arguments (dtype, rank, extents that agree and give the open dimensions, C order,

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parallel loops. Their iterations write disjoint places, so any thread may run any of them: a function runs a piece of the
+ * range, with buffers of its own in the workspace, and what it needs from outside is handed to it. How many pieces there
+ * are is found at the call: as many as it has threads and workspace for, each worth a thread. An iteration computes the
+ * same in every piece, so bits do not depend on their number. A parallel loop inside of another is a plain one. */
+#include <ctype.h>
+#include <string.h>
+
+#include "backend/c/c.h"
+#include "backend/c/emit.h"
+#include "backend/c/product.h"
+
+/* ---- what a loop is worth ---- */
+
+/* Different products of extents that are counted; of more the rest is left out. */
+#define TERMS 32
+/* Multiply-adds in whose time an element of another statement comes from memory and goes there. */
+#define ELEMENT 16.0
+
+/* Threads that the work of a loop is worth: a sum of products of extents. */
+typedef struct Worth {
+    Emitter *e; /* null: only the number, without end when an extent is open */
+    Arena *arena;
+    uint32_t n;
+    struct {
+        double number;
+        const char *factors; /* " * (double)m", or "" */
+    } term[TERMS];
+} Worth;
+
+typedef struct Length {
+    double number;
+    VEC(const char *) factors; /* in the order of their texts */
+} Length;
+
+static void factor_add(Arena *a, Length *x, const char *text)
+{
+    uint32_t at = x->factors.n;
+    vec_push(a, &x->factors, text);
+    while (at > 0 && strcmp(x->factors.at[at - 1], text) > 0) {
+        x->factors.at[at] = x->factors.at[at - 1];
+        at--;
+    }
+    x->factors.at[at] = text;
+}
+
+/* Positions of a range, whose start moves with a loop inside of the part if `inner`. */
+static void length_times(Worth *w, Length *x, Range r, bool inner)
+{
+    bool open = r.clipped && r.limit.sym >= 0;
+    if (!r.clipped || inner) {
+        x->number *= r.span > 0 ? (double)r.span : 1.0;
+    } else if (!open) {
+        x->number *= r.span > 0 && r.span < r.limit.n ? (double)r.span : (double)r.limit.n;
+    } else if (w->e == NULL) {
+        x->number *= 1e300;
+    } else if (r.span > 0) {
+        factor_add(w->arena, x,
+                   str_format(w->arena, " * (double)%s(%s, %lld)",
+                              help_fixed(w->e->w.help, "tdsl_min"), w->e->w.dim[r.limit.sym],
+                              (long long)r.span));
+    } else {
+        factor_add(w->arena, x,
+                   str_format(w->arena, " * (double)%s", w->e->w.dim[r.limit.sym]));
+    }
+}
+
+static bool starts_inside(const bool *inside, Range r)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < r.start.n; i++) {
+        any |= inside[r.start.term[i].var];
+    }
+    return any;
+}
+
+static void worth_add(Worth *w, double number, const Length *x)
+{
+    Text t;
+    uint32_t i = 0;
+    text_init(&t, w->arena);
+    for (uint32_t f = 0; f < x->factors.n; f++) {
+        text_put(&t, x->factors.at[f]);
+    }
+    const char *factors = t.at;
+    while (i < w->n && strcmp(w->term[i].factors, factors) != 0) {
+        i++;
+    }
+    if (i == w->n && w->n < TERMS) {
+        w->term[w->n].number = 0;
+        w->term[w->n++].factors = factors;
+    }
+    if (i < w->n) {
+        w->term[i].number += number;
+    }
+}
+
+static void worth_block(Worth *w, bool *inside, const Length *around, Stmt *const *body,
+                        uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        Length x = {.number = around->number};
+        for (uint32_t f = 0; f < around->factors.n; f++) {
+            vec_push(w->arena, &x.factors, around->factors.at[f]);
+        }
+        if (s->kind == STMT_FOR) {
+            length_times(w, &x, s->range, starts_inside(inside, s->range));
+            x.number /= s->part == FOR_REST ? 1e3 : (double)s->step; /* the rest is rare */
+            inside[s->var] = true;
+        }
+        if (stmt_has_body(s)) {
+            worth_block(w, inside, &x, s->body, s->n_body);
+        } else if (s->kind == STMT_TILE) {
+            for (uint32_t k = 0; k < s->n_index; k++) {
+                Range r = s->index[k].range;
+                length_times(w, &x, r, starts_inside(inside, r));
+            }
+            worth_add(w, stmt_is_product(s) ? x.number : ELEMENT * x.number, &x);
+        }
+    }
+}
+
+static Worth loop_worth(Emitter *e, Arena *a, const Kernel *k, const Stmt *s)
+{
+    Worth w = {.e = e, .arena = a};
+    Length one = {.number = target_c.machine->time.multiply_add / target_c.machine->time.piece};
+    bool *inside = ARENA_ARRAY(a, (size_t)k->vars.n + 1, bool);
+    Stmt *body[1] = {arena_copy(a, s, sizeof *s)};
+    worth_block(&w, inside, &one, body, 1);
+    return w;
+}
+
+static const char *worth_text(Emitter *e, const Stmt *s)
+{
+    Worth w = loop_worth(e, e->w.arena, e->w.k, s);
+    Text t;
+    text_init(&t, e->w.arena);
+    for (uint32_t i = 0; i < w.n; i++) {
+        text_printf(&t, "%s%.3e%s", i > 0 ? " + " : "", w.term[i].number, w.term[i].factors);
+    }
+    return t.n == 0 ? "0.0" : t.at;
+}
+
+/* ---- which loops ---- */
+
+bool loop_is_split(const Kernel *k, const Stmt *s)
+{
+    if (s->kind != STMT_FOR || !s->parallel || s->part == FOR_REST) {
+        return false;
+    }
+    ArenaMark mark = arena_mark(k->arena);
+    Worth w = loop_worth(NULL, k->arena, k, s);
+    double most = 0;
+    for (uint32_t i = 0; i < w.n; i++) {
+        most += w.term[i].number;
+    }
+    arena_reset(k->arena, mark);
+    return most >= 2;
+}
+
+bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers)
+{
+    StmtWalk w;
+    for (const Stmt *s = stmt_first(&w, body, n); s != NULL; s = stmt_next(&w)) {
+        if (s->kind == STMT_FOR && s->parallel && loop_is_split(k, s) &&
+            (!with_buffers || needs_workspace(k, s->body, s->n_body))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what a part needs from outside ---- */
+
+/* Does the text, without its comments and members of structures, have the word? */
+static bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    const char *end = NULL;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (at[0] == '/' && at[1] == '*' && (end = strstr(at + 2, "*/")) != NULL) {
+            at = end + 1;
+        } else if (isalnum((unsigned char)*at) || *at == '_') {
+            size_t length = 1;
+            while (isalnum((unsigned char)at[length]) || at[length] == '_') {
+                length++;
+            }
+            bool member = at - text >= 2 && at[-1] == '>' && at[-2] == '-';
+            if (length == n && !member && memcmp(at, word, n) == 0) {
+                return true;
+            }
+            at += length - 1;
+        }
+    }
+    return false;
+}
+
+typedef struct Outside {
+    Emitter *e;
+    const char *body;
+    Text members, values, locals;
+} Outside;
+
+static void hand_over(Outside *o, const char *type, const char *restricted, const char *name)
+{
+    if (has_word(o->body, name)) {
+        text_printf(&o->members, "    %s%s;\n", type, name);
+        text_printf(&o->values, ", .%s = %s", name, name);
+        text_printf(&o->locals, "    %s%sconst %s = %s->%s;\n", type, restricted, name,
+                    o->e->own.common, name);
+    }
+}
+
+/* Is there another name for the buffer's place? */
+static bool shares_place(const Kernel *k, BufRef buf)
+{
+    StmtWalk w;
+    for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
+        if (s->kind == STMT_ALLOC && ((s->buf == buf && s->over != 0) || s->over == 1 + buf)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void hand_over_buffers(Outside *o, const bool *inside)
+{
+    const Emitter *e = o->e;
+    const Kernel *k = e->w.k;
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        const Buffer *buf = &k->bufs.at[b];
+        if (inside[b]) {
+            continue;
+        }
+        bool reads = buf->space == SPACE_ARGUMENT && k->args.at[buf->param].role == ARG_IN;
+        const char *type =
+            str_format(e->w.arena, "%s%s %s", reads ? "const " : "",
+                       buf->space == SPACE_ACC ? c_compute(buf->dtype) : c_type(buf->dtype),
+                       e->w.scalar[b] ? "" : "*");
+        const char *restricted = e->w.scalar[b] || shares_place(k, b) ? "" : "TDSL_RESTRICT ";
+        hand_over(o, type, restricted, e->w.buf[b]);
+    }
+}
+
+/* All that the text names and the part does not declare itself. */
+static void hand_over_all(Outside *o, const Stmt *s)
+{
+    Emitter *e = o->e;
+    const Kernel *k = e->w.k;
+    StmtWalk w;
+    bool *vars = ARENA_ARRAY(e->w.arena, (size_t)k->vars.n + 1, bool);
+    bool *bufs = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
+    vars[s->var] = true;
+    for (const Stmt *x = stmt_first(&w, s->body, s->n_body); x != NULL; x = stmt_next(&w)) {
+        if (x->kind == STMT_ALLOC) {
+            bufs[x->buf] = true;
+        }
+        if (x->kind == STMT_FOR) {
+            vars[x->var] = true;
+        }
+        for (uint32_t i = 0; x->kind == STMT_TILE && i < x->n_index; i++) {
+            vars[x->index[i].var] = true;
+        }
+    }
+    for (uint32_t d = 0; d < k->dims.list.n; d++) {
+        hand_over(o, "int64_t ", "", e->w.dim[d]);
+    }
+    for (uint32_t v = 0; v < k->vars.n; v++) {
+        if (!vars[v]) {
+            hand_over(o, "int64_t ", "", e->w.var[v]);
+        }
+    }
+    hand_over_buffers(o, bufs);
+    hand_over(o, "const tdsl_isa *", "", e->own.isa);
+}
+
+/* ---- the function, and where it is run ---- */
+
+static void body_emit(Emitter *e, const Stmt *s, Text *body)
+{
+    Text *outer = e->w.out;
+    const char *v = e->w.var[s->var], *common = e->own.common, *number = e->own.number;
+    const char *first = help_fixed(e->w.help, "tdsl_first");
+    const char *i = names_take(&e->w.names, "i"), *until = names_take(&e->w.names, "until");
+    text_init(body, e->w.arena);
+    body->indent_width = 4;
+    body->indent = 1;
+    e->w.out = body;
+    e->in_part = true;
+    e->last_name = NULL;
+    line_printf(&e->w, "const int64_t %s = %s(%s->tdsl_count, %s + 1, %s->tdsl_pieces);", until,
+                first, common, number, common);
+    line_printf(&e->w,
+                "for (int64_t %s = %s(%s->tdsl_count, %s, %s->tdsl_pieces); %s < %s; ++%s) {",
+                i, first, common, number, common, i, until, i);
+    body->indent++;
+    const char *start = range_lo(&e->w, s->range);
+    const char *steps =
+        s->step == 1 ? i : str_format(e->w.arena, "%s * %lld", i, (long long)s->step);
+    bool zero = strcmp(start, "0") == 0;
+    line_printf(&e->w, "const int64_t %s = %s%s%s;", v, zero ? "" : start, zero ? "" : " + ",
+                steps);
+    block_emit(e, s->body, s->n_body, (WorkspaceTop){e->own.ws, 0});
+    scope_end(&e->w);
+    e->in_part = false;
+    e->last_name = NULL;
+    e->w.out = outer;
+}
+
+static void function_emit(Emitter *e, const Outside *o, const char *name, bool buffers)
+{
+    Text *out = &e->parts;
+    const char *common = e->own.common;
+    text_printf(out,
+                "\nstruct tdsl_%s {\n%s    int64_t tdsl_count;\n    int32_t tdsl_pieces;\n",
+                name, o->members.at);
+    text_put(out, buffers ? "    unsigned char *tdsl_memory;\n    size_t tdsl_each;\n" : "");
+    text_printf(out, "};\n\nstatic void tdsl_%s(void *%s, int32_t %s)\n{\n", name, e->own.work,
+                e->own.number);
+    text_printf(out, "    const struct tdsl_%s *const %s = %s;\n%s", name, common, e->own.work,
+                o->locals.at);
+    if (buffers) {
+        text_printf(
+            out,
+            "    unsigned char *const %s = %s->tdsl_memory + (size_t)%s * %s->tdsl_each;\n",
+            e->own.ws, common, e->own.number, common);
+    }
+    text_printf(out, "%s}\n", o->body);
+}
+
+void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
+{
+    Arena *a = e->w.arena;
+    bool buffers = needs_workspace(e->w.k, s->body, s->n_body);
+    const char *name = str_format(a, "part%u_%s", ++e->n_parts, e->symbol);
+    Outside o = {.e = e};
+    Text body;
+    body_emit(e, s, &body);
+    o.body = body.at;
+    text_init(&o.members, a);
+    text_init(&o.values, a);
+    text_init(&o.locals, a);
+    hand_over_all(&o, s);
+    function_emit(e, &o, name, buffers);
+    const char *lo = range_lo(&e->w, s->range), *hi = range_hi(&e->w, s->range);
+    const char *count = names_take(&e->w.names, "count");
+    line_put(e->w.out, "{");
+    e->w.out->indent++;
+    if (s->part == FOR_FULL) { /* whole steps: as many as begin before the last begin */
+        line_printf(&e->w, "const int64_t %s = %s(%s, %s - %lld, %lld);", count,
+                    help_fixed(e->w.help, "tdsl_steps"), lo, hi, (long long)(s->step - 1),
+                    (long long)s->step);
+    } else {
+        line_printf(&e->w, "const int64_t %s = %s(%s, %s, %lld);", count,
+                    help_fixed(e->w.help, "tdsl_steps"), lo, hi, (long long)s->step);
+    }
+    line_printf(
+        &e->w,
+        "struct tdsl_%s %s = {.tdsl_count = %s, .tdsl_pieces = %s(%s, %s, %s)%s%s%s%s%s};",
+        name, e->own.common, count, help_fixed(e->w.help, "tdsl_pieces"), e->own.crew, count,
+        worth_text(e, s), o.values.at, buffers ? ", .tdsl_memory = " : "",
+        !buffers         ? ""
+        : ws.offset == 0 ? ws.base
+                         : str_format(a, "%s + %lld", ws.base, (long long)ws.offset),
+        buffers ? ", .tdsl_each = " : "", buffers ? e->own.each : "");
+    line_printf(&e->w, "%s(threads, tdsl_%s, &%s, %s.tdsl_pieces);",
+                help_fixed(e->w.help, "tdsl_run"), name, e->own.common, e->own.common);
+    e->w.out->indent--;
+    line_put(e->w.out, "}");
+}

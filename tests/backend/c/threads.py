@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels on several threads: the same bits as on one for 1 to 7 threads, by OpenMP and by a pool of the caller's, in exactly
+the workspace that was asked for and with less of it; a small call stays in the caller's thread; without OpenMP the
+text compiles and means the same.
+
+    threads.py --tdslc PATH
+
+Exit 77: a compiler has no OpenMP; the rest passed.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+# Shared loops with private blocks; of open and of known extents; a value that all threads read; no private block.
+PROGRAM = """dim m ~ 300, n ~ 200, k ~ 100, h ~ 8;
+kernel chain(A: f32[h, m, k], B: f32[h, k, n], S: f32[m]) -> (O: f32[h, m, k]) {
+    T[z,i,j] = S[i] * A[z,i,p] * B[z,p,j];
+    M[z,i] = max[j](T[z,i,j]);
+    W[z,i,j] = exp(T[z,i,j] - M[z,i]);
+    O[z,i,p] = W[z,i,j] * B[z,p,j];
+}
+kernel fixed(A: f64[16, 70, 60], B: f64[16, 60, 80]) -> (O: f64[16, 70]) {
+    T[z,i,j] = A[z,i,p] * B[z,p,j];
+    O[z,i] = sum[j](T[z,i,j] * T[z,i,j]);
+}
+kernel plain(A: f64[m, n], B: f64[n]) -> (O: f64[m, n], s: f64[m]) {
+    O[i,j] = A[i,j] / B[j];
+    s[i] = max[j](O[i,j]);
+}
+"""
+MAIN = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "k.h"
+
+static int most; /* parts that one call of the pool was asked for */
+typedef struct { void (*part)(void *, int32_t); void *work; int32_t number; } Task;
+static void *task(void *t) { Task *x = t; x->part(x->work, x->number); return NULL; }
+static void pool_run(void *pool, void (*part)(void *, int32_t), void *work, int32_t parts)
+{
+    pthread_t thread[64];
+    Task t[64];
+    if (pool != &most) abort();
+    most = parts > most ? parts : most;
+    for (int32_t i = parts; i-- > 0;) {
+        t[i] = (Task){part, work, i};
+        if (pthread_create(&thread[i], NULL, task, &t[i]) != 0) abort();
+    }
+    for (int32_t i = 0; i < parts; i++) pthread_join(thread[i], NULL);
+}
+
+static double *numbers(size_t n, int f32, unsigned seed)
+{
+    double *d = malloc(n * 8 + 8);
+    for (size_t i = 0; i < n; i++) {
+        double x = (double)((i * 7919 + seed) % 1009) / 1009.0 + 0.01;
+        if (f32) ((float *)d)[i] = (float)x; else d[i] = x;
+    }
+    return d;
+}
+
+#define FAIL(...) (fprintf(stderr, __VA_ARGS__), exit(1))
+
+/* All that is said above, of one kernel, whose loop has so many parts at most. */
+static void check(const tdsl_kernel_info *info, const int64_t *dims, int parts)
+{
+    void *args[8], *first[8];
+    size_t bytes[8], one = info->workspace_bytes(dims);
+    for (int i = 0; i < info->n_args; i++) {
+        const tdsl_arg_info *a = &info->args[i];
+        size_t n = 1;
+        for (int d = 0; d < a->rank; d++)
+            n *= (size_t)(a->extents[d].dim < 0 ? a->extents[d].fixed : dims[a->extents[d].dim]);
+        bytes[i] = n * (a->dtype == TDSL_F32 ? 4 : 8);
+        args[i] = numbers(n, a->dtype == TDSL_F32, (unsigned)i * 31u);
+        first[i] = malloc(bytes[i] + 1);
+    }
+    char *w = malloc(one + 1);
+    if (info->call(dims, args, w, one) != TDSL_OK) FAIL("%s: fails\n", info->name);
+    free(w);
+    for (int i = 0; i < info->n_args; i++) memcpy(first[i], args[i], bytes[i]);
+    if (info->workspace_bytes_threads(dims, 1) != one || info->workspace_bytes_threads(dims, 0) != one)
+        FAIL("%s: one thread needs more than none\n", info->name);
+    for (int pool = 0; pool < 2; pool++)
+        for (int32_t t = 0; t <= 8; t++)
+            for (int less = 0; less < 2; less++) {
+                tdsl_threads threads = {t == 8 ? INT32_MAX : t, 0, pool ? pool_run : NULL, pool ? &most : NULL};
+                size_t asked = info->workspace_bytes_threads(dims, t == 8 ? 2 : t);
+                size_t each = info->workspace_bytes_threads(dims, 2) - one;
+                if (t > 1 && t < 8 && asked != one + each * (size_t)(t - 1)) FAIL("%s: workspace\n", info->name);
+                size_t have = less && each > 0 && asked > one ? asked - 1 : asked;
+                int32_t fit = each > 0 ? (int32_t)((have - one) / each) + 1 : t;
+                if (t == 8 && each == 0) continue;
+                unsigned char *space = malloc(have + 64);
+                memset(space, 0xa5, have + 64);
+                for (int i = 0; i < info->n_args; i++)
+                    if (info->args[i].role == TDSL_OUT) memset(args[i], 0xff, bytes[i]);
+                most = 0;
+                if (info->call_threads(dims, args, space, have, &threads) != TDSL_OK) FAIL("%s: %d threads fail\n", info->name, t);
+                for (size_t b = have; b < have + 64; b++) if (space[b] != 0xa5) FAIL("%s: writes past the workspace\n", info->name);
+                for (int i = 0; i < info->n_args; i++)
+                    if (memcmp(first[i], args[i], bytes[i]) != 0)
+                        FAIL("%s: argument %d differs for %d threads, pool %d\n", info->name, i, t, pool);
+                int want = fit > parts ? parts : fit;
+                if (pool && (want > 1 ? most != want : most > 1)) FAIL("%s: %d parts for %d threads\n", info->name, most, fit);
+                free(space);
+            }
+    if (info->call_threads(dims, args, NULL, one > 0 ? one - 1 : 0, NULL) != (one > 0 ? TDSL_E_WORKSPACE : TDSL_OK)) FAIL("%s: too little\n", info->name);
+}
+
+int main(void)
+{
+    const int64_t large[] = {150, 130, 70, 9}, small[] = {4, 3, 2, 7}, tall[] = {9000, 5}, flat[] = {3, 4}, none[1] = {0};
+    check(&chain_info, large, 9);
+    check(&chain_info, small, 1);
+    check(&fixed_info, none, 4);
+    check(&plain_info, tall, 99);
+    check(&plain_info, flat, 1);
+    float *c = (float *)numbers(9 * 150 * 70, 1, 0), *r = (float *)numbers(9 * 150 * 70, 1, 1);
+    float *b = (float *)numbers(9 * 70 * 130, 1, 2), *s = (float *)numbers(150, 1, 3);
+    size_t bytes = chain_workspace_bytes_threads(DIMS 3);
+    tdsl_threads three = {3, 0, NULL, NULL};
+    void *w = malloc(bytes);
+    if (chain_threads(DIMS c, b, s, r, w, bytes, &three) != TDSL_OK) FAIL("the typed entry fails\n");
+    if (fixed_workspace_bytes_threads(1) != FIXED_WORKSPACE_BYTES) FAIL("FIXED_WORKSPACE_BYTES\n");
+    return 0;
+}
+"""
+WARNINGS = "-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Werror"
+
+
+def run(folder, *command):
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def build(folder, cc, flags):
+    """None, or what went wrong."""
+    made = run(folder, *f"{cc} {WARNINGS} {flags} -c k.c -o k.o".split())
+    if made.returncode == 0:
+        made = run(folder, *f"{cc} -std=c11 -O1 {flags} main.c k.o -o main -lm -lpthread".split())
+    return made.stderr or None if made.returncode != 0 else None
+
+
+def has_openmp(folder, cc):
+    with open(os.path.join(folder, "omp.c"), "w", encoding="utf-8") as f:
+        f.write("int main(void)\n{\n#pragma omp parallel\n    {\n    }\n    return 0;\n}\n")
+    made = run(folder, *f"{cc} -fopenmp omp.c -o omp".split())
+    return made.returncode == 0 and run(folder, "./omp").returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tdslc", required=True)
+    args = parser.parse_args()
+    skipped = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "k.tdsl")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(PROGRAM)
+        subprocess.run([args.tdslc, "-w", path, "-o", os.path.join(folder, "k.c")], check=True)
+        with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
+            f.write(MAIN.replace("DIMS", "150, 130, 70, 9,"))
+        for cc in ("gcc", "clang"):
+            openmp = has_openmp(folder, cc)
+            if not openmp:
+                skipped.append(cc)
+            sanitizer = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+            rows = ["-O2", "-O2 -DTDSL_ISA=plain", sanitizer] + (["-O2 -fopenmp", "-O0 -fopenmp"] if openmp else [])
+            if cc == "gcc":
+                rows.append("-O1 -g -fsanitize=thread")
+            for flags in rows:
+                wrong = build(folder, cc, flags)
+                if wrong is None:
+                    made = run(folder, "./main")
+                    wrong = None if made.returncode == 0 else f"exit {made.returncode}: {made.stderr}"
+                if wrong is not None:
+                    print(f"{cc} {flags}: {wrong}", file=sys.stderr)
+                    return 1
+    if skipped:
+        print("no OpenMP: " + ", ".join(skipped))
+    return 77 if skipped else 0
+
+
+sys.exit(main())
