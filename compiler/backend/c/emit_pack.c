@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packing. A statement that copies elements into panels is the call of a function, one for each element type of a file:
  * it splits runs at the borders of panels, copies lines with vectors where the operand has them along columns, and
- * transposes blocks in registers where it has them along the sum. */
+ * transposes blocks in registers where it has them along the sum, or along columns that are whole panels apart. Lines
+ * that are a long way from each other are asked for ahead. */
 #include "backend/c/emit.h"
 
 #include "backend/c/legalise.h"
@@ -70,7 +71,8 @@ static const char pack_text[] =
     "                   const $T *TDSL_RESTRICT from, int64_t step_c, int64_t step_y)\n"
     "{\n"
     "    line *= width;\n"
-    "    if (step_y == 1 && column == 0 && step_c != 1) {\n"
+    "    if (step_y == 1 && column % width == 0 && step_c != 1) {\n"
+    "        line += column / width * panel;\n"
     "        for (int64_t c = 0; c < nc;) {\n"
     "            const int64_t at = first + c, rest = width - at % width;\n"
     "            $T *const panel_at = to + at / width * panel + at % width;\n"
@@ -81,6 +83,11 @@ static const char pack_text[] =
     "            for (; i + $L <= n; i += $L) {\n"
     "                const int64_t whole = ny - ny % $L;\n"
     "                for (int64_t y = 0; y < whole; y += $L) {\n"
+    "                    for (int64_t j = 8; y * $S % 64 == 0 && c + i + 8 + $L <= nc && j < 8 "
+    "+ "
+    "$L; ++j) {\n"
+    "                        __builtin_prefetch(lines + (i + j) * step_c + y);\n"
+    "                    }\n"
     "                    tdsl_turn_$N(panel_at + i + y * line, line, lines + i * step_c + y, "
     "step_c);\n"
     "                }\n"
