@@ -14,43 +14,13 @@
  * An engine for matrices has many tiles that live at once (target/strips.c). There the columns
  * are those that lie along lines where the result is in memory; a value on chip has its first
  * row on partitions, and that is the label that its readers sum over, if they do. */
-#include "nest/contraction.h"
-
-#define NONE UINT32_MAX
-
-/* One label in one execution of the leaf. */
-typedef struct Extent {
-    int64_t typical;
-    int64_t most;  /* INT64_MAX: open */
-    int64_t tile;  /* of the loop that cuts it, or 0 */
-    bool exact;    /* always `most` positions */
-    bool position; /* cut to one: no label of the statement */
-} Extent;
-
-typedef struct Product {
-    Arena *arena;
-    const NestFacts *f;
-    const Machine *machine;
-    const Nest *nest;
-    uint32_t item;
-    const Node *node;
-    const Use *a, *b; /* a has the row, b the vector */
-    uint32_t row, col, sum;
-    const Extent *extent;  /* [labels] */
-    const uint32_t *order; /* [rank] of an engine: labels that are kept, the fastest first */
-    bool chip;             /* of an engine: the result may be on chip */
-} Product;
+#include "nest/levels.h"
 
 /* ---- labels ---- */
 
 static bool is_kept(const Node *n, uint32_t label)
 {
     return !node_reduces(n, (int32_t)label);
-}
-
-static int64_t smaller(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
 }
 
 static Extent extent_of(const Product *p, uint32_t label)
@@ -94,14 +64,14 @@ static bool is_unit(const Product *p, NodeRef value, uint32_t home, bool block,
     return found;
 }
 
-static bool operand_is_unit(const Product *p, const Use *u, uint32_t label)
+bool operand_is_unit(const Product *p, const Use *u, uint32_t label)
 {
     const NestValue *v = &p->nest->values[u->node];
     return is_unit(p, u->node, v->home, v->residence == RESIDE_TILE, &u->access, label);
 }
 
 /* In the result, or where it is folded when that has another type. */
-static bool result_is_unit(const Product *p, uint32_t label)
+bool result_is_unit(const Product *p, uint32_t label)
 {
     NodeRef n = p->nest->items[p->item].node;
     const NestValue *v = &p->nest->values[n];
@@ -148,7 +118,8 @@ static uint32_t best_label(const Product *p, const Use *own, const Use *other, b
             continue;
         }
         int64_t score = column ? column_score(p, own, l) : row_score(p, own, l);
-        if (found == NONE || score > *best) {
+        /* Of rows that are as good, those side by side in the result. */
+        if (found == NONE || score > *best || (!column && score == *best)) {
             *best = score;
             found = l;
         }
@@ -156,7 +127,7 @@ static uint32_t best_label(const Product *p, const Use *own, const Use *other, b
     return found;
 }
 
-static bool is_engine(const Machine *machine)
+bool is_engine(const Machine *machine)
 {
     return machine->tile.tiles > 0;
 }
@@ -185,9 +156,7 @@ static BlockRole role_of(const Product *p, uint32_t label)
     return in_a == in_b ? BLOCK_BATCH : in_a ? BLOCK_ROWS : BLOCK_COLUMNS;
 }
 
-/* The statement right after the product that computes with its result, and nothing else does:
- * the tiles are emptied into what it makes. Null: there is none. */
-static const Use *following(const Product *p, NodeRef *reader)
+const Use *product_following(const Product *p, NodeRef *reader)
 {
     const Nest *nest = p->nest;
     NodeRef n = nest->items[p->item].node;
@@ -208,8 +177,7 @@ static const Use *following(const Product *p, NodeRef *reader)
     return NULL;
 }
 
-/* Might the value be on chip, as far as its size says? */
-static bool fits_chip(const Product *p, NodeRef n)
+bool fits_chip(const Product *p, NodeRef n)
 {
     const NestValue *v = &p->nest->values[n];
     bool memory = v->residence == RESIDE_WORKSPACE ||
@@ -250,7 +218,7 @@ static uint32_t final_labels(const Product *p, uint32_t *label, uint32_t *count)
 {
     const Node *n = p->node;
     NodeRef node = p->nest->items[p->item].node, into = node;
-    const Use *u = following(p, &into);
+    const Use *u = product_following(p, &into);
     const Node *final = graph_node(p->f->g, into);
     uint32_t best = NONE;
     double most = 0;
@@ -411,338 +379,6 @@ static void set_labels(const Product *p, Blocking *b)
         b->label[r] = label;
         b->n_labels[r] = count;
     }
-}
-
-/* ---- levels ---- */
-
-/* Columns of a register tile: few are padding, and few vectors are short. */
-static int64_t tile_columns(const Extent *x, int64_t widest)
-{
-    int64_t best = 0, best_cost = INT64_MAX;
-    for (int64_t n = widest, price = 4; n >= widest / 8 && n >= 2; n /= 2, price += price / 2) {
-        int64_t cost = sat_mul((x->typical + n - 1) / n, n * price);
-        if (cost < best_cost && (x->tile == 0 || x->tile % n == 0)) {
-            best = n;
-            best_cost = cost;
-        }
-    }
-    return best != 0 ? best : divisor_at_most(x->tile, widest);
-}
-
-/* At most so many, and no more than there are. */
-static int64_t tile_of(const Extent *x, int64_t most)
-{
-    int64_t n = smaller(most, x->most);
-    return n < 1 ? 1 : n;
-}
-
-/* Rows of a register tile. All that it can have where they are few. Of many, half: more of them would read a panel of
- * columns less often, which caches hand out fast enough, but rows that are a power of two apart meet in one set of
- * the first cache, and more would be padding. `along`: panels are copied along them, in short runs if they are narrow.
- * Two thirds, where a fiftieth less is padding. */
-static int64_t tile_rows(const Extent *x, int64_t most, bool along)
-{
-    if (x->tile > 0 || (x->exact && x->most <= most)) {
-        return tile_of(x, x->tile > 0 ? divisor_at_most(x->tile, most) : most);
-    }
-    int64_t n = along || most < 4 ? most : most / 2, other = most * 2 / 3;
-    if (!x->exact || most < 4) {
-        return n;
-    }
-    if (x->most <= 4 * most && x->most % most == 0) {
-        return most;
-    }
-    int64_t padded = round_up(x->most, n);
-    return padded - round_up(x->most, other) > padded / 50 ? other : n;
-}
-
-/* A block of about `want` positions: all of them while that is no more than two, in whole
- * register tiles. */
-static int64_t block_of(const Extent *x, int64_t want, int64_t unit)
-{
-    if (x->most <= want * 2) {
-        return round_up(x->most < 1 ? 1 : x->most, unit);
-    }
-    int64_t block = x->tile > 0 ? divisor_at_most(x->tile, want) : want;
-    return block % unit == 0 ? block : unit * divisor_at_most(x->tile / unit, want / unit);
-}
-
-/* Both operands are read where they are: the vector lies along lines in B and in the result, and
- * B is small or read for few rows. */
-static bool is_direct(const Product *p, const Extent group[BLOCK_BATCH], int64_t rows)
-{
-    const Extent *col = &p->extent[p->col], *row = &p->extent[p->row];
-    const Graph *g = p->f->g;
-    bool plain = graph_node(g, p->a->node)->dtype == p->node->acc &&
-                 graph_node(g, p->b->node)->dtype == p->node->acc;
-    return plain && col->exact && row->exact && result_is_unit(p, p->col) &&
-           operand_is_unit(p, p->b, p->col) &&
-           (group[BLOCK_ROWS].most <= rows ||
-            sat_mul(group[BLOCK_SUM].most, group[BLOCK_COLUMNS].most) <=
-                p->machine->tile.direct);
-}
-
-static void add_level(BlockLevel *level, uint32_t *n, BlockRole role, int64_t tile, bool pack)
-{
-    level[(*n)++] = (BlockLevel){role, tile, pack};
-}
-
-/* Are the operands one, with the labels of rows and columns exchanged? */
-static bool is_mirrored(const Product *p, const Blocking *b)
-{
-    const Access *x = &p->a->access, *y = &p->b->access;
-    bool same = p->a->node == p->b->node && b->n_labels[BLOCK_ROWS] == 1 &&
-                b->n_labels[BLOCK_COLUMNS] == 1 && b->n_labels[BLOCK_BATCH] == 0;
-    for (uint32_t d = 0; same && d < x->rank; d++) {
-        int32_t want =
-            x->index[d].label == (int32_t)p->row ? (int32_t)p->col : x->index[d].label;
-        same = y->index[d].label == want && y->index[d].offset == x->index[d].offset;
-    }
-    return same;
-}
-
-/* Does its contiguous label lie on partitions, or might it on chip? */
-static bool may_turn(const Product *p, const Blocking *b, const Use *u)
-{
-    const NestValue *v = &p->nest->values[u->node];
-    bool turns = v->residence != RESIDE_ARGUMENT && fits_chip(p, u->node);
-    for (uint32_t i = 0; i < b->n_labels[BLOCK_SUM]; i++) {
-        turns |= operand_is_unit(p, u, b->label[BLOCK_SUM][i]);
-    }
-    return turns || v->residence == RESIDE_RESULT;
-}
-
-static int64_t boxes_of(const Product *p, const Blocking *b, BlockRole r, uint32_t n,
-                        int64_t most, int64_t *count)
-{
-    int64_t *extent = ARENA_ARRAY(p->arena, n + 1, int64_t);
-    *count = 1;
-    for (uint32_t i = 0; i < n; i++) {
-        extent[i] = p->extent[b->label[r][i]].typical;
-        extent[i] = extent[i] < 1 ? 1 : extent[i];
-        *count = sat_mul(*count, extent[i]);
-    }
-    return blocking_boxes(n, extent, most);
-}
-
-/* How many labels of rows share a tile: on chip one has the partitions. */
-static uint32_t shared_rows(const Product *p, const Blocking *b)
-{
-    uint32_t n = 1;
-    int64_t count = p->extent[p->row].typical, most = p->machine->tile.rows;
-    while (!p->chip && n < b->n_labels[BLOCK_ROWS] &&
-           sat_mul(count, p->extent[b->label[BLOCK_ROWS][n]].typical) <= most) {
-        count *= p->extent[b->label[BLOCK_ROWS][n++]].typical;
-    }
-    return p->chip || count * 2 > most ? n : b->n_labels[BLOCK_ROWS];
-}
-
-/* The price of an operand's bytes in SBUF: each step of the sum takes all partitions. */
-static double packed_bytes(const Product *p, const Use *u, int64_t steps, int64_t positions)
-{
-    bool there = p->nest->values[u->node].residence == RESIDE_TILE;
-    int64_t size = dtype_bytes(graph_node(p->f->g, u->node)->dtype);
-    return there ? 0
-                 : (double)sat_mul(steps, p->machine->tile.sum) * (double)positions *
-                       (double)size;
-}
-
-static void set_engine_levels(const Product *p, Blocking *b)
-{
-    const ContractionTiles *t = &p->machine->tile;
-    NodeRef node = p->nest->items[p->item].node, into = node;
-    const NestValue *v = &p->nest->values[node];
-    Strips x = {.most_rows = t->tile_rows, .room = (double)t->packed};
-    x.tile[BLOCK_ROWS] = smaller(t->rows, t->bytes / t->line);
-    x.tile[BLOCK_COLUMNS] = t->line / dtype_bytes(p->node->acc);
-    x.tile[BLOCK_SUM] = t->sum;
-    int64_t rows = 0, columns = 0, sums = 0;
-    x.tiles[BLOCK_ROWS] =
-        boxes_of(p, b, BLOCK_ROWS, shared_rows(p, b), x.tile[BLOCK_ROWS], &rows);
-    x.tiles[BLOCK_COLUMNS] = boxes_of(p, b, BLOCK_COLUMNS, b->n_labels[BLOCK_COLUMNS],
-                                      x.tile[BLOCK_COLUMNS], &columns);
-    int64_t steps = boxes_of(p, b, BLOCK_SUM, b->n_labels[BLOCK_SUM], t->sum, &sums);
-    x.bytes[BLOCK_ROWS] = packed_bytes(p, p->a, steps, rows);
-    x.bytes[BLOCK_COLUMNS] = packed_bytes(p, p->b, steps, columns);
-    bool plain = v->fold == NEST_NONE && following(p, &into) == NULL && !p->chip;
-    x.live = plain && !may_turn(p, b, p->a) && !may_turn(p, b, p->b) ? t->tiles : t->tiles_busy;
-    x.mirrored = plain && is_mirrored(p, b);
-    BlockLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, BlockLevel);
-    b->n_levels = blocking_strips(&x, level);
-    b->level = level;
-}
-
-/* ---- boxes of several labels ---- */
-
-/* All labels of a role together: numbered as one while their extents are known. */
-static Extent group_of(const Product *p, const Blocking *b, BlockRole r)
-{
-    Extent x = p->extent[b->label[r][0]];
-    for (uint32_t i = 1; i < b->n_labels[r]; i++) {
-        const Extent *y = &p->extent[b->label[r][i]];
-        x.typical = sat_mul(x.typical, y->typical);
-        x.most = sat_mul(x.most, y->most);
-        x.exact = x.exact && y->exact;
-        x.tile = y->most > 1 ? 0 : x.tile; /* tiles reach from one to the next */
-    }
-    return x;
-}
-
-/* Labels of more than one position, that may share boxes. */
-static uint32_t several_labels(const Product *p, const Blocking *b, BlockRole r)
-{
-    uint32_t n = 0;
-    if (!p->extent[b->label[r][0]].exact) {
-        return 1;
-    }
-    for (uint32_t i = 0; i < b->n_labels[r]; i++) {
-        n += p->extent[b->label[r][i]].most > 1 ? 1 : 0;
-    }
-    return n;
-}
-
-/* A box of at most `tile` positions: how many it has, how many boxes there are, and the positions
- * of all of them in whole tiles of `unit`. */
-typedef struct Cut {
-    int64_t count, boxes, padded;
-} Cut;
-
-static Cut cut_of(const Product *p, const Blocking *b, BlockRole r, int64_t tile, int64_t unit)
-{
-    Cut x = {1, 1, 0};
-    int64_t full = 1, rest = 0;
-    bool cut = false;
-    for (uint32_t i = 0; i < b->n_labels[r]; i++) {
-        const Extent *y = &p->extent[b->label[r][i]];
-        int64_t n = smaller(y->most, y->typical < 1 ? 1 : y->typical), step = tile / x.count;
-        n = n < 1 ? 1 : n;
-        if (!cut && n <= step && y->exact) {
-            x.count *= n;
-            continue;
-        }
-        if (cut || step < 2) {
-            x.boxes = sat_mul(x.boxes, n);
-        } else {
-            step = smaller(y->tile > 0 ? divisor_at_most(y->tile, step) : step, n);
-            full = n / step;
-            rest = n % step * x.count;
-            x.count *= step;
-            x.boxes = sat_mul(x.boxes, full + (rest > 0 ? 1 : 0));
-        }
-        cut = true;
-    }
-    int64_t pieces = full + (rest > 0 ? 1 : 0);
-    x.padded = sat_mul(x.boxes / pieces, full * round_up(x.count, unit) + round_up(rest, unit));
-    return x;
-}
-
-/* The box of about `want` positions, in whole tiles, that wastes least: positions of tiles that
- * are none, and for each box as much as `each` positions cost. */
-static int64_t box_of(const Product *p, const Blocking *b, BlockRole r, int64_t want,
-                      int64_t unit, int64_t each)
-{
-    int64_t best = unit, least = INT64_MAX;
-    for (int64_t tile = unit; tile <= want + want / 4; tile += unit) {
-        Cut x = cut_of(p, b, r, tile, unit);
-        int64_t cost = sat_add(x.padded, sat_mul(x.boxes, each));
-        if (cost < least) {
-            least = cost;
-            best = tile;
-        }
-    }
-    return best;
-}
-
-/* Would tiles of `unit` positions reach from label to label within such a box? */
-static bool crosses(const Product *p, const Blocking *b, BlockRole r, int64_t tile,
-                    int64_t unit)
-{
-    uint32_t several = 0;
-    int64_t first = 1, count = 1;
-    for (uint32_t i = 0; i < b->n_labels[r] && count <= tile; i++) {
-        const Extent *x = &p->extent[b->label[r][i]];
-        bool there = x->most > 1 && tile / count > 1;
-        first = there && several == 0 ? x->most : first;
-        several += there ? 1 : 0;
-        count = sat_mul(count, x->exact ? x->most : INT64_MAX);
-    }
-    return several > 1 && first % unit != 0;
-}
-
-/* Of one label: blocks as long as it allows. Of several: boxes. */
-static int64_t sum_box(const Product *p, const Blocking *b, const Extent *group)
-{
-    int64_t want = p->machine->tile.sum;
-    if (several_labels(p, b, BLOCK_SUM) < 2) {
-        return block_of(&p->extent[p->sum], want, 1);
-    }
-    return group->most <= want + want / 2 ? group->most
-                                          : box_of(p, b, BLOCK_SUM, want, 1, want / 8);
-}
-
-static int64_t columns_box(const Product *p, const Blocking *b, int64_t unit)
-{
-    int64_t want = p->machine->tile.columns;
-    return several_labels(p, b, BLOCK_COLUMNS) < 2
-               ? block_of(&p->extent[p->col], want, unit)
-               : box_of(p, b, BLOCK_COLUMNS, want, unit, want / 16);
-}
-
-static void set_packed_levels(const Product *p, Blocking *b, const Extent group[BLOCK_BATCH])
-{
-    const ContractionTiles *t = &p->machine->tile;
-    int64_t size = dtype_bytes(p->node->acc), widest = t->line / size;
-    BlockLevel *level = ARENA_ARRAY(p->arena, 5, BlockLevel);
-    uint32_t n = 0;
-    bool wide = several_labels(p, b, BLOCK_COLUMNS) > 1,
-         high = several_labels(p, b, BLOCK_ROWS) > 1;
-    int64_t columns = wide ? tile_columns(&group[BLOCK_COLUMNS], widest)
-                           : tile_columns(&p->extent[p->col], widest);
-    int64_t most = smaller(t->bytes / size / columns, t->rows);
-    int64_t rows = high ? tile_of(&group[BLOCK_ROWS], most)
-                        : tile_rows(&p->extent[p->row], most, operand_is_unit(p, p->a, p->row));
-    int64_t block = columns_box(p, b, columns), k = sum_box(p, b, &group[BLOCK_SUM]);
-    int64_t box = box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), rows, rows);
-    bool gathers =
-        crosses(p, b, BLOCK_COLUMNS, block, columns) || crosses(p, b, BLOCK_ROWS, box, rows);
-    if (k < group[BLOCK_SUM].most) {
-        add_level(level, &n, BLOCK_SUM, k, false);
-    }
-    add_level(level, &n, BLOCK_COLUMNS, block, true);
-    add_level(level, &n, BLOCK_ROWS, gathers ? box : rows, true);
-    if (gathers && box > rows) {
-        add_level(level, &n, BLOCK_ROWS, rows, false);
-    }
-    if (block > columns) {
-        add_level(level, &n, BLOCK_COLUMNS, columns, false);
-    }
-    b->level = level;
-    b->n_levels = n;
-}
-
-static void set_levels(const Product *p, Blocking *b)
-{
-    if (is_engine(p->machine)) {
-        set_engine_levels(p, b);
-        return;
-    }
-    const ContractionTiles *t = &p->machine->tile;
-    Extent group[BLOCK_BATCH];
-    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
-        group[r] = group_of(p, b, r);
-    }
-    if (!is_direct(p, group, t->bytes / t->line)) {
-        set_packed_levels(p, b, group);
-        return;
-    }
-    BlockLevel *level = ARENA_ARRAY(p->arena, 2, BlockLevel);
-    uint32_t n = 0;
-    add_level(level, &n, BLOCK_ROWS, tile_rows(&p->extent[p->row], t->bytes / t->line, false),
-              false);
-    add_level(level, &n, BLOCK_COLUMNS,
-              tile_of(&p->extent[p->col], t->line / dtype_bytes(p->node->acc)), false);
-    b->level = level;
-    b->n_levels = n;
 }
 
 const Blocking *contraction_blocking(Arena *arena, const NestFacts *f, const Machine *machine,

@@ -24,6 +24,7 @@ typedef struct TileShape {
     bool side; /* rows are side by side in their operand */
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
     int64_t sum, sak, sar, sbk, scr;
+    bool stores; /* such a one: does not add to what is there */
 } TileShape;
 
 /* The functions of one file that are there once for each instruction set. */
@@ -106,7 +107,10 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws);
 
 /* ---- emit_product.c ---- */
 void tiles_init(Tiles *t, Arena *a, Helpers *help);
-void product_emit(Emitter *e, const Stmt *s);
+/* `stores`: in place of the zeros that stand before it. */
+void product_emit(Emitter *e, const Stmt *s, bool stores);
+/* Does the product add to zeros that `fill`, right before it, puts there for it alone? */
+bool product_stores(const Kernel *k, const Stmt *fill, const Stmt *s);
 /* Of a call in place of a statement: positions of a range that there are, as a number or text;
  * where an access is at the first positions of all indices. */
 const char *count_text(Emitter *e, Range r);

@@ -23,17 +23,18 @@ static const char *shape_name(const Tiles *t, const TileShape *s)
     const char *name =
         str_format(t->arena, "%s_%lldx%lld%s", dtype_name(s->t), (long long)s->rows,
                    (long long)s->columns, s->side ? "s" : "");
-    return s->sum == 0 ? name
-                       : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld", name,
-                                    (long long)s->sum, (long long)s->sak, (long long)s->sar,
-                                    (long long)s->sbk, (long long)s->scr);
+    return s->sum == 0
+               ? name
+               : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s", name, (long long)s->sum,
+                            (long long)s->sak, (long long)s->sar, (long long)s->sbk,
+                            (long long)s->scr, s->stores ? "_first" : "");
 }
 
 static bool shape_eq(const TileShape *x, const TileShape *y)
 {
     return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
            x->side == y->side && x->sum == y->sum && x->sak == y->sak && x->sar == y->sar &&
-           x->sbk == y->sbk && x->scr == y->scr;
+           x->sbk == y->sbk && x->scr == y->scr && x->stores == y->stores;
 }
 
 static const char *shape_use(Tiles *t, TileShape s)
@@ -98,9 +99,10 @@ typedef struct Call {
     const char *a, *b, *c, *sum, *sak, *sar, *sbk, *scr, *scc;
 } Call;
 
-static void shape_fix(TileShape *s, const Call *x)
+static void shape_fix(TileShape *s, const Call *x, bool stores)
 {
     TileShape f = *s;
+    f.stores = stores;
     f.sum = number_of(x->sum);
     f.sak = number_of(x->sak);
     f.sar = number_of(x->sar);
@@ -112,7 +114,8 @@ static void shape_fix(TileShape *s, const Call *x)
     }
 }
 
-static void join_call(Emitter *e, const Product *p, const TileShape *shape, const Call *x)
+static void join_call(Emitter *e, const Product *p, const TileShape *shape, const Call *x,
+                      bool stores)
 {
     Tiles *t = e->tiles;
     int64_t most = shape->rows * shape->columns * dtype_bytes(p->t);
@@ -120,13 +123,43 @@ static void join_call(Emitter *e, const Product *p, const TileShape *shape, cons
     t->join_bytes = most > t->join_bytes ? most : t->join_bytes;
     const char *name = shape_use(t, *shape);
     line_printf(
-        &e->w, "tdsl_join_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);",
+        &e->w,
+        "tdsl_join_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d);",
         dtype_name(p->t), e->own.isa, name, (long long)shape->rows, (long long)shape->columns,
         count_text(e, p->row->range), count_text(e, p->column->range), x->sum, x->a, x->sak,
-        x->sar, x->b, x->sbk, x->c, x->scr, x->scc);
+        x->sar, x->b, x->sbk, x->c, x->scr, x->scc, !stores);
 }
 
-void product_emit(Emitter *e, const Stmt *s)
+static bool index_is(const TileIndex *x, const TileIndex *y)
+{
+    return x->var == y->var && range_eq(&x->range, &y->range);
+}
+
+/* Can the sum be of nothing, as the caller's sizes are? */
+static bool may_be_empty(const Range *sum)
+{
+    return sum->limit.sym >= 0 && sum->clipped && sum->start.n == 0;
+}
+
+bool product_stores(const Kernel *k, const Stmt *fill, const Stmt *s)
+{
+    Product p;
+    if (s->kind != STMT_TILE || !stmt_is_product(s) || fill->kind != STMT_TILE ||
+        fill->fold != OP_COPY || fill->dst != s->dst || fill->n_index != 2 ||
+        fill->value->kind != EXPR_CONST || !number_is_zero(fill->value->value) ||
+        product_of(k, s, &p) != NULL || may_be_empty(&p.sum->range) ||
+        !index_is(&fill->index[0], p.row) || !index_is(&fill->index[1], p.column)) {
+        return false;
+    }
+    for (uint32_t d = 0; d < k->bufs.at[s->dst].rank; d++) {
+        if (!affine_eq(fill->at[d], s->at[d])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void product_emit(Emitter *e, const Stmt *s, bool stores)
 {
     Product p;
     CHECK(product_of(e->w.k, s, &p) == NULL);
@@ -146,24 +179,23 @@ void product_emit(Emitter *e, const Stmt *s)
                        .side = strcmp(x.sar, "1") == 0};
     bool full = range_is_exact(p.row->range) && range_is_exact(p.column->range) &&
                 access_is_unit(e->w.k, s->dst, s->at, p.column->var);
-    const Range *sum = &p.sum->range;
-    bool empty = sum->limit.sym >= 0 && sum->clipped && sum->start.n == 0;
+    bool empty = may_be_empty(&p.sum->range);
     e->uses_isa = true;
     if (empty) { /* an operand without elements has no such address */
         line_printf(w, "if (%s > 0) {", x.sum);
         scope_begin(w);
     }
     if (full) {
-        shape_fix(&shape, &x);
+        shape_fix(&shape, &x, stores);
         const char *name = shape_use(e->tiles, shape);
         if (shape.sum > 0) {
             line_printf(w, "%s->%s(%s, %s, %s);", e->own.isa, name, x.a, x.b, x.c);
         } else {
-            line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, 1);", e->own.isa, name,
-                        x.sum, x.a, x.sak, x.sar, x.b, x.sbk, x.c, x.scr);
+            line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, %d);", e->own.isa, name,
+                        x.sum, x.a, x.sak, x.sar, x.b, x.sbk, x.c, x.scr, !stores);
         }
     } else {
-        join_call(e, &p, &shape, &x);
+        join_call(e, &p, &shape, &x, stores);
     }
     if (empty) {
         scope_end(w);
@@ -435,9 +467,9 @@ static void function_emit(Printer *p)
     if (s->sum > 0) {
         put(p, str_format(a,
                           "const int64_t n = %lld, sak = %lld, sar = %lld, sbk = %lld, scr = "
-                          "%lld, add = 1;",
+                          "%lld, add = %d;",
                           (long long)s->sum, (long long)s->sak, (long long)s->sar,
-                          (long long)s->sbk, (long long)s->scr));
+                          (long long)s->sbk, (long long)s->scr, !s->stores));
     }
     if (p->isa->vector_bytes == 0) {
         plain_emit(p);
@@ -457,32 +489,36 @@ static void join_emit(Tiles *t, DType type, Text *out)
     bool whole = dtype_is_int(type);
     text_printf(out,
                 "\n/* The m x n elements there are of a tile of rows x columns join what is "
-                "there. */\n"
+                "there, if `add`. */\n"
                 "static void tdsl_join_%s(tdsl_tile_%s *tile, int64_t rows, int64_t columns, "
                 "int64_t m, int64_t n,\n"
                 "    int64_t k, const %s *a, int64_t sak, int64_t sar, const %s *b, int64_t "
-                "sbk,\n    %s *c, int64_t scr, int64_t scc)\n{\n"
+                "sbk,\n    %s *c, int64_t scr, int64_t scc, int add)\n{\n"
                 "    %s e[%lld];\n",
                 name, name, c, c, c, c, (long long)(t->join_bytes / dtype_bytes(type)));
     text_put(out, "    if (m == rows && n == columns && scc == 1) {\n"
-                  "        tile(k, a, sak, sar, b, sbk, c, scr, 1);\n        return;\n    }\n"
+                  "        tile(k, a, sak, sar, b, sbk, c, scr, add);\n        return;\n    }\n"
                   "    tile(k, a, sak, sar, b, sbk, e, columns, 0);\n"
                   "    for (int64_t i = 0; i < m; ++i) {\n");
     text_printf(out, "        const %s *x = e + i * columns;\n        %s *d = c + i * scr;\n",
                 c, c);
     long long lanes = (long long)(16 / dtype_bytes(type));
-    text_printf(out,
-                "#if TDSL_ROWS & TDSL_ISA_plain\n        const int64_t whole = 0;\n#else\n"
-                "        const int64_t whole = scc == 1 ? n - n %% %lld : 0;\n"
-                "        for (int64_t j = 0; j < whole; j += %lld) {\n"
-                "            TDSL_TO(%s, d + j) += TDSL_AT(%s, x + j);\n        }\n#endif\n",
-                lanes, lanes, v, v);
+    text_printf(
+        out,
+        "#if TDSL_ROWS & TDSL_ISA_plain\n        const int64_t whole = 0;\n#else\n"
+        "        const int64_t whole = scc == 1 ? n - n %% %lld : 0;\n"
+        "        for (int64_t j = 0; j < whole; j += %lld) {\n"
+        "            if (add) {\n                TDSL_TO(%s, d + j) += TDSL_AT(%s, x + j);\n"
+        "            } else {\n                TDSL_TO(%s, d + j) = TDSL_AT(%s, x + j);\n"
+        "            }\n        }\n#endif\n",
+        lanes, lanes, v, v, v, v);
     text_put(out, "        for (int64_t j = whole; j < n; ++j) {\n");
     if (whole) {
-        text_printf(out, "            d[j * scc] = (%s)((%s)d[j * scc] + (%s)x[j]);\n", c, u,
-                    u);
+        text_printf(out,
+                    "            d[j * scc] = add ? (%s)((%s)d[j * scc] + (%s)x[j]) : x[j];\n",
+                    c, u, u);
     } else {
-        text_put(out, "            d[j * scc] += x[j];\n");
+        text_put(out, "            d[j * scc] = add ? d[j * scc] + x[j] : x[j];\n");
     }
     text_put(out, "        }\n    }\n}\n");
 }

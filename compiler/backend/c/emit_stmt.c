@@ -71,7 +71,7 @@ void tile_emit(Emitter *e, const Stmt *s)
 {
     name_comment(e, s);
     if (stmt_is_product(s)) {
-        product_emit(e, s);
+        product_emit(e, s, false);
         return;
     }
     if (e->vector_bytes > 0 && is_unrolled(s)) {
@@ -138,6 +138,11 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
             scope_end(&e->w);
             break;
         case STMT_TILE:
+            if (i + 1 < n && product_stores(e->w.k, s, body[i + 1])) {
+                name_comment(e, s);
+                product_emit(e, body[++i], true);
+                break;
+            }
             tile_emit(e, s);
             break;
         }

@@ -116,10 +116,14 @@ static void further_loops(Matmul *m, BlockRole role)
 #define SUM_MOST  512
 #define SUM_BLOCK 256
 
-/* Opens a loop over blocks of a long sum; else there is one block. */
+bool matmul_sum_is_one(Range sum)
+{
+    return range_most(sum) <= SUM_MOST;
+}
+
 Range matmul_sum_block(Matmul *m, Range sum)
 {
-    if (range_most(sum) <= SUM_MOST) {
+    if (matmul_sum_is_one(sum)) {
         return sum;
     }
     int64_t step =
@@ -128,13 +132,32 @@ Range matmul_sum_block(Matmul *m, Range sum)
     return range_at(affine_var(m->l->arena, v), step, &sum);
 }
 
+bool matmul_zeros_go(Matmul *m)
+{
+    uint32_t at = m->l->zero;
+    if (at == 0) {
+        return false;
+    }
+    for (uint32_t i = at; i < m->around->list.n; i++) {
+        m->around->list.at[i - 1] = m->around->list.at[i];
+    }
+    m->around->list.n--;
+    return true;
+}
+
 void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
-                    const Affine *at, const Expr *a, const Expr *b)
+                    const Affine *at, const Expr *a, const Expr *b, bool zeros)
 {
     static const IndexMode mode[3] = {MODE_UNROLL, MODE_VECTOR, MODE_LOOP};
     TileIndex index[3];
     for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
         index[r] = index_of(var[r], range[r], mode[r]);
+    }
+    if (zeros) {
+        TileIndex side[SIDES] = {index_of(var[0], range[0], MODE_LOOP),
+                                 index_of(var[1], range[1], MODE_LOOP)};
+        tile_add(m->l, SIDES, side, dst, at, OP_COPY,
+                 expr_const(m->l->arena, number_int(m->t, 0)));
     }
     const Expr *pair[2] = {a, b};
     tile_add(m->l, 3, index, dst, at, OP_SUM, expr_op(m->l->arena, OP_MUL, m->t, 2, pair));
@@ -178,6 +201,8 @@ static void direct_emit(Matmul *m)
     further_loops(m, BLOCK_SUM);
     further_loops(m, BLOCK_ROWS);
     further_loops(m, BLOCK_COLUMNS);
+    bool first = matmul_sum_is_one(index_range(m, BLOCK_SUM)) &&
+                 m->b->n_labels[BLOCK_SUM] == 1 && matmul_zeros_go(m);
     Range sum = matmul_sum_block(m, index_range(m, BLOCK_SUM));
     for (BlockRole r = 0; r < SIDES; r++) {
         n[r] = cut_range(l, index_range(m, r), m->tile[r], cut[r]);
@@ -195,9 +220,10 @@ static void direct_emit(Matmul *m)
             const Range range[3] = {range_at(at[BLOCK_ROWS], size[BLOCK_ROWS], &uncut),
                                     range_at(at[BLOCK_COLUMNS], size[BLOCK_COLUMNS], &uncut),
                                     sum};
-            matmul_product(
-                m, var, range, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-                matmul_factor(m, m->x[BLOCK_ROWS]), matmul_factor(m, m->x[BLOCK_COLUMNS]));
+            matmul_product(m, var, range, m->s->dst,
+                           access_subst(l, rank, m->s->at, m->subst, m->n_subst),
+                           matmul_factor(m, m->x[BLOCK_ROWS]),
+                           matmul_factor(m, m->x[BLOCK_COLUMNS]), first);
             loop_close(l);
         }
         loop_close(l);
@@ -207,7 +233,7 @@ static void direct_emit(Matmul *m)
 static void matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
 {
     const Blocking *b = s->blocking;
-    *m = (Matmul){.l = l, .s = s, .b = b, .t = l->k->bufs.at[s->dst].dtype};
+    *m = (Matmul){.l = l, .s = s, .b = b, .t = l->k->bufs.at[s->dst].dtype, .around = l->block};
     for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
         m->index[r] = b->label[r][0];
     }
@@ -241,7 +267,7 @@ bool legalise_matmul(Legaliser *l, const Stmt *s)
     StmtBlock *outside = l->block;
     further_loops(&m, BLOCK_BATCH);
     if (m.packed) {
-        packed_emit(&m, outside);
+        packed_emit(&m);
     } else {
         direct_emit(&m);
     }

@@ -44,7 +44,6 @@ typedef struct Packed {
     BufRef block;        /* their results, */
     Range number[SIDES]; /* by numbers, from the start of the boxes, inside of the open loops */
     StmtBlock *outside;
-    StmtBlock *around; /* of the statement */
 } Packed;
 
 /* ---- boxes ---- */
@@ -102,32 +101,41 @@ static void label_fix(Packed *p, Box *x, uint32_t i)
     x->stride[i] = 0;
 }
 
-/* A box of at most `tile` positions. */
+/* A box of at most `tile` positions. Labels that are taken position by position run around the one that is cut, so that
+ * lines of memory of which a box takes a part are there for the next. */
 static void box_open(Packed *p, BlockRole r, int64_t tile)
 {
     Box *x = &p->box[r];
-    int64_t count = 1;
-    bool cut = false;
-    for (uint32_t i = 0; i < x->n; i++) {
+    int64_t count = 1, step_of = 0;
+    uint32_t cut = NONE, end = x->n;
+    for (uint32_t i = 0; i < x->n && end == x->n; i++) {
         Range range = x->range[i];
         int64_t most = range_most(range), step = tile / count;
         if (x->stride[i] == 0) {
             continue;
         }
-        if (!cut && range_is_exact(range) && most <= step) {
+        if (range_is_exact(range) && most <= step) {
             x->stride[i] = count;
             count *= most < 1 ? 1 : most;
-        } else if (cut || (count > 1 && (is_open(range) || step == 1))) {
-            label_fix(p, x, i);
-            cut = true;
+        } else if (count > 1 && (is_open(range) || step == 1)) {
+            end = i;
         } else {
             bool within = range.span > 0 && most > step; /* a block: in equal parts */
-            step = within ? divisor_at_most(range.span, step) : step;
-            x->stride[i] = count;
-            label_cut(p, r, i, step);
-            count *= most < step ? (most < 1 ? 1 : most) : step;
-            cut = true;
+            step_of = within ? divisor_at_most(range.span, step) : step;
+            cut = i;
+            end = i + 1;
         }
+    }
+    for (uint32_t i = x->n; i-- > end;) {
+        if (x->stride[i] != 0) {
+            label_fix(p, x, i);
+        }
+    }
+    if (cut != NONE) {
+        int64_t most = range_most(x->range[cut]);
+        x->stride[cut] = count;
+        label_cut(p, r, cut, step_of);
+        count *= most < step_of ? (most < 1 ? 1 : most) : step_of;
     }
     x->count = count;
 }
@@ -363,9 +371,11 @@ static void tile_product(Packed *p)
                                      : var_minus(l, var[r], range[r].start));
     }
     uint32_t rank = l->k->bufs.at[m->s->dst].rank;
+    bool one = matmul_sum_is_one(lines);
     matmul_product(m, var, range, p->gathers ? p->block : m->s->dst,
                    p->gathers ? at : access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-                   x[BLOCK_ROWS], x[BLOCK_COLUMNS]);
+                   x[BLOCK_ROWS], x[BLOCK_COLUMNS],
+                   one && (p->gathers || (!p->sums && matmul_zeros_go(m))));
 }
 
 /* ---- results of a box, gathered ---- */
@@ -388,15 +398,17 @@ static bool gather_begin(Packed *p)
     }
     p->gathers = true;
     p->block = buffer_alloc(l, "s", m->t, SPACE_TILE, 2, extent);
-    VarRef v[2] = {local_var(l, "y"), local_var(l, "z")};
-    TileIndex index[2];
-    Affine at[2];
-    for (uint32_t d = 0; d < 2; d++) {
-        index[d] = index_of(v[d], range_const(extent[d]), MODE_LOOP);
-        at[d] = affine_var(l->arena, v[d]);
-    }
-    tile_add(l, 2, index, p->block, at, OP_COPY, expr_const(l->arena, number_int(m->t, 0)));
     p->outside = l->block;
+    if (!matmul_sum_is_one(box_numbers(p, &p->box[BLOCK_SUM]))) {
+        VarRef v[2] = {local_var(l, "y"), local_var(l, "z")};
+        TileIndex index[2];
+        Affine at[2];
+        for (uint32_t d = 0; d < 2; d++) {
+            index[d] = index_of(v[d], range_const(extent[d]), MODE_LOOP);
+            at[d] = affine_var(l->arena, v[d]);
+        }
+        tile_add(l, 2, index, p->block, at, OP_COPY, expr_const(l->arena, number_int(m->t, 0)));
+    }
     return true;
 }
 
@@ -409,21 +421,6 @@ static void numbers_open(Packed *p, BlockRole r, int64_t tile)
     VarRef v = loop_open(p->m->l, r == BLOCK_ROWS ? "i" : "j", *x, tile,
                          x->clipped ? FOR_ALL : FOR_FULL);
     *x = range_at(affine_var(p->m->l->arena, v), tile, x);
-}
-
-/* The zeros that the destination holds are not needed: takes them out of the block around. */
-static bool zeros_go(Packed *p)
-{
-    StmtBlock *around = p->around;
-    uint32_t at = p->m->l->zero;
-    if (p->sums || at == 0) {
-        return false;
-    }
-    for (uint32_t i = at; i < around->list.n; i++) {
-        around->list.at[i - 1] = around->list.at[i];
-    }
-    around->list.n--;
-    return true;
 }
 
 /* The box's labels of which the destination's dimension d is the last that has them. */
@@ -461,7 +458,7 @@ static void gather_join(Packed *p)
     }
     Affine at[2] = {box_number(p, &p->box[BLOCK_ROWS]), box_number(p, &p->box[BLOCK_COLUMNS])};
     tile_add(l, n, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-             zeros_go(p) ? OP_COPY : OP_SUM, load_at(l, p->block, 2, at));
+             !p->sums && matmul_zeros_go(m) ? OP_COPY : OP_SUM, load_at(l, p->block, 2, at));
 }
 
 /* ---- levels ---- */
@@ -512,9 +509,9 @@ static bool is_empty(const Matmul *m)
     return false;
 }
 
-void packed_emit(Matmul *m, StmtBlock *around)
+void packed_emit(Matmul *m)
 {
-    Packed p = {.m = m, .around = around};
+    Packed p = {.m = m};
     const Blocking *b = m->b;
     for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
         Box *x = &p.box[r];

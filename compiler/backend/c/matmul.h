@@ -21,6 +21,7 @@ typedef struct Matmul {
     bool packed, unit_dst; /* the first column has unit stride in the destination */
     Subst *subst;          /* of the indices that have become loops */
     uint32_t n_subst;
+    StmtBlock *around; /* where the statement stands */
 } Matmul;
 
 /* ---- legalise_matmul.c ---- */
@@ -33,14 +34,19 @@ const Expr *matmul_factor(Matmul *m, const Expr *x);
 /* Says what the target cannot do. */
 void matmul_refuse(Matmul *m, const char *problem);
 
+/* Is the sum so short that matmul_sum_block opens no loop? */
+bool matmul_sum_is_one(Range sum);
 /* Opens a loop over blocks of a long sum; else there is one block. */
 Range matmul_sum_block(Matmul *m, Range sum);
-/* dst[at] += sum of a * b, for a register tile (product.h). By role: the indices and their ranges. */
+/* The zeros to which the statement adds: takes them out where they stand, if they are right before it. The caller then
+ * writes each element once, or puts zeros of its own. */
+bool matmul_zeros_go(Matmul *m);
+/* dst[at] += sum of a * b, for a register tile (product.h). By role: the indices and their ranges.
+ * `zeros`: right before it zeros are put there; both are then one store. */
 void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
-                    const Affine *at, const Expr *a, const Expr *b);
+                    const Affine *at, const Expr *a, const Expr *b, bool zeros);
 
-/* ---- legalise_packed.c: both operands are packed; opens loops that the caller closes, within the
- * statement's block `around` ---- */
-void packed_emit(Matmul *m, StmtBlock *around);
+/* ---- legalise_packed.c: both operands are packed; opens loops that the caller closes ---- */
+void packed_emit(Matmul *m);
 
 #endif

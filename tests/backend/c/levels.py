@@ -157,6 +157,28 @@ def check(tdslc, target, seed, count):
         return "" if again.stdout == "".join(parts) else "a nest with other levels is not printed as it was read"
 
 
+ONCE = [  # a program whose tiles are whole, is its result written once?
+    ("A: f32[24, 48], B: f32[48, 64]", "C: f32[24, 64]", "C[i,j] = A[i,k] * B[k,j];", True),
+    ("A: f32[8, 24, 10, 24], B: f32[10, 4, 20, 24]", "C: f32[4, 10, 20, 10, 24, 8]", "C[a,b,c,d,e,f] = A[f,g,b,e] * B[d,a,c,g];", True),
+    ("A: f32[9, 5, 40], B: f32[40, 7, 6]", "C: f32[9, 7, 5, 6]", "C[a,d,b,e] = A[a,b,c] * B[c,d,e];", True),
+    ("A: f32[48, 4000], B: f32[4000, 64]", "C: f32[48, 64]", "C[i,j] = A[i,k] * B[k,j];", False),
+]
+
+
+def written_once(tdslc):
+    """Where one block has all of the sum, tiles store into the result: nothing puts zeros there first."""
+    for parameters, result, statement, once in ONCE:
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
+                f.write(f"kernel k({parameters}) -> ({result}) {{ {statement} }}\n")
+            done = run(tdslc, folder, "k.tdsl", "-w", "--check-each", "-o", "k.c")
+            with open(os.path.join(folder, "k.c"), encoding="utf-8") as f:
+                zeros = re.search(r"\bC\[.*\] = 0\.0f;", f.read())
+        if done.returncode != 0 or (zeros is None) != once:
+            return f"{statement}: {done.stderr or zeros}"
+    return ""
+
+
 def with_levels(tdslc, target, folder, program, text):
     """Compiles the program with these levels to `k.c`, a file or a folder."""
     with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:
@@ -260,7 +282,7 @@ def main():
     tdslc = os.path.abspath(options.tdslc)
     problem = check(tdslc, options.target, options.seed, options.count) or refusals(tdslc, options.target)
     if options.target == "c":
-        problem = problem or stores(tdslc, options.target) or lines(tdslc, options.target)
+        problem = problem or stores(tdslc, options.target) or written_once(tdslc) or lines(tdslc, options.target)
     else:
         problem = problem or traffic(tdslc, options.target) or tiles(tdslc, options.target)
     print(problem)

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the labels of a contraction are cut, by role: register tiles, what is packed in blocks of which size, boxes of
+ * several labels. */
+#include "nest/levels.h"
+
+/* Columns of a register tile: few are padding, and few vectors are short. *cost: of all columns, in quarters of one
+ * of the widest tile. Two short vectors side by side, three quarters of the widest, are worth it where that is
+ * exact. */
+static int64_t tile_columns(const Extent *x, int64_t widest, int64_t *cost)
+{
+    int64_t best = 0, third = widest / 4 * 3;
+    *cost = INT64_MAX;
+    for (int64_t n = widest, price = 4; n >= widest / 8 && n >= 2; n /= 2, price += price / 2) {
+        int64_t all = sat_mul((x->typical + n - 1) / n, n * price);
+        if (all < *cost && (x->tile == 0 || x->tile % n == 0)) {
+            best = n;
+            *cost = all;
+        }
+    }
+    if (third >= 2 && x->exact && x->most % third == 0 && sat_mul(x->most, 5) < *cost &&
+        x->tile == 0) {
+        *cost = x->most * 5;
+        return third;
+    }
+    return best != 0 ? best : divisor_at_most(x->tile, widest);
+}
+
+/* At most so many, and no more than there are. */
+static int64_t tile_of(const Extent *x, int64_t most)
+{
+    int64_t n = smaller(most, x->most);
+    return n < 1 ? 1 : n;
+}
+
+/* As many parts as there must be, of equal length but for the last. */
+static int64_t even_part(int64_t n, int64_t most)
+{
+    int64_t best = most;
+    for (int64_t i = most; i > most / 2; i--) {
+        best = round_up(n, i) < round_up(n, best) ? i : best;
+    }
+    return best;
+}
+
+/* Rows of a register tile. All that it can have where they are few. Of many, half: more of them would read a panel of
+ * columns less often, which caches hand out fast enough, but rows that are a power of two apart meet in one set of
+ * the first cache, and more would be padding. `along`: panels are copied along them, in short runs if they are narrow.
+ * Two thirds, where a fiftieth less is padding. */
+static int64_t tile_rows(const Extent *x, int64_t most, bool along)
+{
+    if (x->tile > 0 || (x->exact && x->most <= most)) {
+        return tile_of(x, x->tile > 0 ? divisor_at_most(x->tile, most) : most);
+    }
+    int64_t n = along || most < 4 ? most : most / 2, other = most * 2 / 3;
+    if (!x->exact || most < 4) {
+        return n;
+    }
+    if (x->most <= 8 * most) {
+        return even_part(x->most, most);
+    }
+    int64_t padded = round_up(x->most, n);
+    return padded - round_up(x->most, other) > padded / 50 ? other : n;
+}
+
+/* A block of about `want` positions: all of them while that is no more than two, in whole
+ * register tiles. */
+static int64_t block_of(const Extent *x, int64_t want, int64_t unit)
+{
+    if (x->most <= want * 2) {
+        return round_up(x->most < 1 ? 1 : x->most, unit);
+    }
+    int64_t block = x->tile > 0 ? divisor_at_most(x->tile, want) : want;
+    return block % unit == 0 ? block : unit * divisor_at_most(x->tile / unit, want / unit);
+}
+
+/* Both operands are read where they are: the vector lies along lines in B and in the result, and
+ * B is small or read for few rows. */
+static bool is_direct(const Product *p, const Extent group[BLOCK_BATCH], int64_t rows)
+{
+    const Extent *col = &p->extent[p->col], *row = &p->extent[p->row];
+    const Graph *g = p->f->g;
+    bool plain = graph_node(g, p->a->node)->dtype == p->node->acc &&
+                 graph_node(g, p->b->node)->dtype == p->node->acc;
+    return plain && col->exact && row->exact && result_is_unit(p, p->col) &&
+           operand_is_unit(p, p->b, p->col) &&
+           (group[BLOCK_ROWS].most <= rows ||
+            sat_mul(group[BLOCK_SUM].most, group[BLOCK_COLUMNS].most) <=
+                p->machine->tile.direct);
+}
+
+static void add_level(BlockLevel *level, uint32_t *n, BlockRole role, int64_t tile, bool pack)
+{
+    level[(*n)++] = (BlockLevel){role, tile, pack};
+}
+
+/* Are the operands one, with the labels of rows and columns exchanged? */
+static bool is_mirrored(const Product *p, const Blocking *b)
+{
+    const Access *x = &p->a->access, *y = &p->b->access;
+    bool same = p->a->node == p->b->node && b->n_labels[BLOCK_ROWS] == 1 &&
+                b->n_labels[BLOCK_COLUMNS] == 1 && b->n_labels[BLOCK_BATCH] == 0;
+    for (uint32_t d = 0; same && d < x->rank; d++) {
+        int32_t want =
+            x->index[d].label == (int32_t)p->row ? (int32_t)p->col : x->index[d].label;
+        same = y->index[d].label == want && y->index[d].offset == x->index[d].offset;
+    }
+    return same;
+}
+
+/* Does its contiguous label lie on partitions, or might it on chip? */
+static bool may_turn(const Product *p, const Blocking *b, const Use *u)
+{
+    const NestValue *v = &p->nest->values[u->node];
+    bool turns = v->residence != RESIDE_ARGUMENT && fits_chip(p, u->node);
+    for (uint32_t i = 0; i < b->n_labels[BLOCK_SUM]; i++) {
+        turns |= operand_is_unit(p, u, b->label[BLOCK_SUM][i]);
+    }
+    return turns || v->residence == RESIDE_RESULT;
+}
+
+static int64_t boxes_of(const Product *p, const Blocking *b, BlockRole r, uint32_t n,
+                        int64_t most, int64_t *count)
+{
+    int64_t *extent = ARENA_ARRAY(p->arena, n + 1, int64_t);
+    *count = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        extent[i] = p->extent[b->label[r][i]].typical;
+        extent[i] = extent[i] < 1 ? 1 : extent[i];
+        *count = sat_mul(*count, extent[i]);
+    }
+    return blocking_boxes(n, extent, most);
+}
+
+/* How many labels of rows share a tile: on chip one has the partitions. */
+static uint32_t shared_rows(const Product *p, const Blocking *b)
+{
+    uint32_t n = 1;
+    int64_t count = p->extent[p->row].typical, most = p->machine->tile.rows;
+    while (!p->chip && n < b->n_labels[BLOCK_ROWS] &&
+           sat_mul(count, p->extent[b->label[BLOCK_ROWS][n]].typical) <= most) {
+        count *= p->extent[b->label[BLOCK_ROWS][n++]].typical;
+    }
+    return p->chip || count * 2 > most ? n : b->n_labels[BLOCK_ROWS];
+}
+
+/* The price of an operand's bytes in SBUF: each step of the sum takes all partitions. */
+static double packed_bytes(const Product *p, const Use *u, int64_t steps, int64_t positions)
+{
+    bool there = p->nest->values[u->node].residence == RESIDE_TILE;
+    int64_t size = dtype_bytes(graph_node(p->f->g, u->node)->dtype);
+    return there ? 0
+                 : (double)sat_mul(steps, p->machine->tile.sum) * (double)positions *
+                       (double)size;
+}
+
+static void set_engine_levels(const Product *p, Blocking *b)
+{
+    const ContractionTiles *t = &p->machine->tile;
+    NodeRef node = p->nest->items[p->item].node, into = node;
+    const NestValue *v = &p->nest->values[node];
+    Strips x = {.most_rows = t->tile_rows, .room = (double)t->packed};
+    x.tile[BLOCK_ROWS] = smaller(t->rows, t->bytes / t->line);
+    x.tile[BLOCK_COLUMNS] = t->line / dtype_bytes(p->node->acc);
+    x.tile[BLOCK_SUM] = t->sum;
+    int64_t rows = 0, columns = 0, sums = 0;
+    x.tiles[BLOCK_ROWS] =
+        boxes_of(p, b, BLOCK_ROWS, shared_rows(p, b), x.tile[BLOCK_ROWS], &rows);
+    x.tiles[BLOCK_COLUMNS] = boxes_of(p, b, BLOCK_COLUMNS, b->n_labels[BLOCK_COLUMNS],
+                                      x.tile[BLOCK_COLUMNS], &columns);
+    int64_t steps = boxes_of(p, b, BLOCK_SUM, b->n_labels[BLOCK_SUM], t->sum, &sums);
+    x.bytes[BLOCK_ROWS] = packed_bytes(p, p->a, steps, rows);
+    x.bytes[BLOCK_COLUMNS] = packed_bytes(p, p->b, steps, columns);
+    bool plain = v->fold == NEST_NONE && product_following(p, &into) == NULL && !p->chip;
+    x.live = plain && !may_turn(p, b, p->a) && !may_turn(p, b, p->b) ? t->tiles : t->tiles_busy;
+    x.mirrored = plain && is_mirrored(p, b);
+    BlockLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, BlockLevel);
+    b->n_levels = blocking_strips(&x, level);
+    b->level = level;
+}
+
+/* ---- boxes of several labels ---- */
+
+/* All labels of a role together: numbered as one while their extents are known. */
+static Extent group_of(const Product *p, const Blocking *b, BlockRole r)
+{
+    Extent x = p->extent[b->label[r][0]];
+    for (uint32_t i = 1; i < b->n_labels[r]; i++) {
+        const Extent *y = &p->extent[b->label[r][i]];
+        x.typical = sat_mul(x.typical, y->typical);
+        x.most = sat_mul(x.most, y->most);
+        x.exact = x.exact && y->exact;
+        x.tile = y->most > 1 ? 0 : x.tile; /* tiles reach from one to the next */
+    }
+    return x;
+}
+
+/* Labels of more than one position, that may share boxes. */
+static uint32_t several_labels(const Product *p, const Blocking *b, BlockRole r)
+{
+    uint32_t n = 0;
+    if (!p->extent[b->label[r][0]].exact) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+        n += p->extent[b->label[r][i]].most > 1 ? 1 : 0;
+    }
+    return n;
+}
+
+/* A box of at most `tile` positions: how many it has, how many boxes there are, and the positions
+ * of all of them in whole tiles of `unit`. */
+typedef struct Cut {
+    int64_t count, boxes, padded;
+} Cut;
+
+static Cut cut_of(const Product *p, const Blocking *b, BlockRole r, int64_t tile, int64_t unit)
+{
+    Cut x = {1, 1, 0};
+    int64_t full = 1, rest = 0;
+    bool cut = false;
+    for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+        const Extent *y = &p->extent[b->label[r][i]];
+        int64_t n = smaller(y->most, y->typical < 1 ? 1 : y->typical), step = tile / x.count;
+        n = n < 1 ? 1 : n;
+        if (!cut && n <= step && y->exact) {
+            x.count *= n;
+            continue;
+        }
+        if (cut || step < 2) {
+            x.boxes = sat_mul(x.boxes, n);
+        } else {
+            step = smaller(y->tile > 0 ? divisor_at_most(y->tile, step) : step, n);
+            full = n / step;
+            rest = n % step * x.count;
+            x.count *= step;
+            x.boxes = sat_mul(x.boxes, full + (rest > 0 ? 1 : 0));
+        }
+        cut = true;
+    }
+    int64_t pieces = full + (rest > 0 ? 1 : 0);
+    x.padded = sat_mul(x.boxes / pieces, full * round_up(x.count, unit) + round_up(rest, unit));
+    return x;
+}
+
+/* The box of about `want` positions, in whole tiles, that wastes least: positions of tiles that
+ * are none, and for each box as much as `each` positions cost. */
+static int64_t box_of(const Product *p, const Blocking *b, BlockRole r, int64_t want,
+                      int64_t unit, int64_t each)
+{
+    int64_t best = unit, least = INT64_MAX;
+    for (int64_t tile = unit; tile <= want + want / 4; tile += unit) {
+        Cut x = cut_of(p, b, r, tile, unit);
+        int64_t cost = sat_add(x.padded, sat_mul(x.boxes, each));
+        if (cost < least) {
+            least = cost;
+            best = tile;
+        }
+    }
+    return best;
+}
+
+/* Would tiles of `unit` positions reach from label to label within such a box? */
+static bool crosses(const Product *p, const Blocking *b, BlockRole r, int64_t tile,
+                    int64_t unit)
+{
+    uint32_t several = 0;
+    int64_t first = 1, count = 1;
+    for (uint32_t i = 0; i < b->n_labels[r] && count <= tile; i++) {
+        const Extent *x = &p->extent[b->label[r][i]];
+        bool there = x->most > 1 && tile / count > 1;
+        first = there && several == 0 ? x->most : first;
+        several += there ? 1 : 0;
+        count = sat_mul(count, x->exact ? x->most : INT64_MAX);
+    }
+    return several > 1 && first % unit != 0;
+}
+
+/* Of one label: blocks as long as it allows. Of several: boxes. */
+static int64_t sum_box(const Product *p, const Blocking *b, const Extent *group)
+{
+    int64_t want = p->machine->tile.sum;
+    if (several_labels(p, b, BLOCK_SUM) < 2) {
+        return block_of(&p->extent[p->sum], want, 1);
+    }
+    return group->most <= want + want / 2 ? group->most
+                                          : box_of(p, b, BLOCK_SUM, want, 1, want / 8);
+}
+
+/* Columns and rows of a register tile. `gathers`: tiles reach from label to label. */
+typedef struct TileChoice {
+    int64_t columns, rows;
+    bool gathers;
+} TileChoice;
+
+static int64_t tile_most_rows(const Product *p, int64_t columns)
+{
+    const ContractionTiles *t = &p->machine->tile;
+    return smaller(t->bytes / dtype_bytes(p->node->acc) / columns, t->rows);
+}
+
+/* Tiles along the first labels alone. *cost: of a step of the sum with all of the first labels' positions over what full
+ * tiles of the widest kind would take, in quarters. */
+static TileChoice tile_along(const Product *p, int64_t widest, double *cost)
+{
+    const Extent *column = &p->extent[p->col], *row = &p->extent[p->row];
+    TileChoice x = {0};
+    int64_t quarters = 0;
+    x.columns = tile_columns(column, widest, &quarters);
+    x.rows = tile_rows(row, tile_most_rows(p, x.columns), operand_is_unit(p, p->a, p->row));
+    double padded = (double)((row->typical + x.rows - 1) / x.rows * x.rows);
+    *cost = (double)quarters / (double)column->typical * padded / (double)row->typical;
+    return x;
+}
+
+/* A result that is gathered in a block and then moved takes as long as so many steps of the sum. */
+#define GATHER_STEPS 24.0
+
+static int64_t columns_box(const Product *p, const Blocking *b, int64_t unit, int64_t want)
+{
+    return several_labels(p, b, BLOCK_COLUMNS) < 2
+               ? block_of(&p->extent[p->col], want, unit)
+               : box_of(p, b, BLOCK_COLUMNS, want, unit, want / 16);
+}
+
+static TileChoice tile_choice(const Product *p, const Blocking *b,
+                              const Extent group[BLOCK_BATCH], int64_t k)
+{
+    const ContractionTiles *t = &p->machine->tile;
+    int64_t size = dtype_bytes(p->node->acc), widest = t->line / size, quarters = 0;
+    bool wide = several_labels(p, b, BLOCK_COLUMNS) > 1,
+         high = several_labels(p, b, BLOCK_ROWS) > 1;
+    double along_cost = 0;
+    TileChoice along = tile_along(p, widest, &along_cost), x = along;
+    if (!wide && !high) {
+        return along;
+    }
+    if (wide) {
+        x.columns = tile_columns(&group[BLOCK_COLUMNS], widest, &quarters);
+    }
+    if (high) {
+        x.rows = tile_of(&group[BLOCK_ROWS], tile_most_rows(p, x.columns));
+    }
+    int64_t block = columns_box(p, b, x.columns, t->columns);
+    int64_t box = box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), x.rows, x.rows);
+    x.gathers = crosses(p, b, BLOCK_COLUMNS, block, x.columns) ||
+                crosses(p, b, BLOCK_ROWS, box, x.rows);
+    bool one = wide && p->extent[p->col].most % along.columns != 0;
+    double gather_cost = 4.0 * (1.0 + GATHER_STEPS / (double)k);
+    return x.gathers && !one && along_cost <= gather_cost ? along : x;
+}
+
+static void set_packed_levels(const Product *p, Blocking *b, const Extent group[BLOCK_BATCH])
+{
+    const ContractionTiles *t = &p->machine->tile;
+    int64_t size = dtype_bytes(p->node->acc), k = sum_box(p, b, &group[BLOCK_SUM]);
+    BlockLevel *level = ARENA_ARRAY(p->arena, 5, BlockLevel);
+    uint32_t n = 0;
+    TileChoice x = tile_choice(p, b, group, k);
+    int64_t want = x.gathers ? t->columns : t->panels / size / smaller(k, 8 * t->sum);
+    want = smaller(round_up(want > t->columns ? want : t->columns, x.columns), 8192);
+    int64_t block = columns_box(p, b, x.columns, want);
+    int64_t box = box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), x.rows, x.rows);
+    if (k < group[BLOCK_SUM].most) {
+        add_level(level, &n, BLOCK_SUM, k, false);
+    }
+    add_level(level, &n, BLOCK_COLUMNS, block, true);
+    add_level(level, &n, BLOCK_ROWS, x.gathers ? box : x.rows, true);
+    if (x.gathers && box > x.rows) {
+        add_level(level, &n, BLOCK_ROWS, x.rows, false);
+    }
+    if (block > x.columns) {
+        add_level(level, &n, BLOCK_COLUMNS, x.columns, false);
+    }
+    b->level = level;
+    b->n_levels = n;
+}
+
+void set_levels(const Product *p, Blocking *b)
+{
+    if (is_engine(p->machine)) {
+        set_engine_levels(p, b);
+        return;
+    }
+    const ContractionTiles *t = &p->machine->tile;
+    Extent group[BLOCK_BATCH];
+    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+        group[r] = group_of(p, b, r);
+    }
+    if (!is_direct(p, group, t->bytes / t->line)) {
+        set_packed_levels(p, b, group);
+        return;
+    }
+    BlockLevel *level = ARENA_ARRAY(p->arena, 2, BlockLevel);
+    uint32_t n = 0;
+    add_level(level, &n, BLOCK_ROWS, tile_rows(&p->extent[p->row], t->bytes / t->line, false),
+              false);
+    add_level(level, &n, BLOCK_COLUMNS,
+              tile_of(&p->extent[p->col], t->line / dtype_bytes(p->node->acc)), false);
+    b->level = level;
+    b->n_levels = n;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A contraction as the files see it that choose its blocking: blocking.c finds which labels are rows, columns and sum,
+ * levels.c how they are cut. */
+#ifndef NEST_LEVELS_H
+#define NEST_LEVELS_H
+
+#include "nest/contraction.h"
+
+#define NONE UINT32_MAX
+
+/* One label in one execution of the leaf. */
+typedef struct Extent {
+    int64_t typical;
+    int64_t most;  /* INT64_MAX: open */
+    int64_t tile;  /* of the loop that cuts it, or 0 */
+    bool exact;    /* always `most` positions */
+    bool position; /* cut to one: no label of the statement */
+} Extent;
+
+typedef struct Product {
+    Arena *arena;
+    const NestFacts *f;
+    const Machine *machine;
+    const Nest *nest;
+    uint32_t item;
+    const Node *node;
+    const Use *a, *b; /* a has the row, b the vector */
+    uint32_t row, col, sum;
+    const Extent *extent;  /* [labels] */
+    const uint32_t *order; /* [rank] of an engine: labels that are kept, the fastest first */
+    bool chip;             /* of an engine: the result may be on chip */
+} Product;
+
+static inline int64_t smaller(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+/* ---- blocking.c ---- */
+/* Do elements of the operand side by side along `label` stand side by side where it is kept? */
+bool operand_is_unit(const Product *p, const Use *u, uint32_t label);
+bool result_is_unit(const Product *p, uint32_t label);
+bool is_engine(const Machine *machine);
+/* Might the value be on chip, as far as its size says? */
+bool fits_chip(const Product *p, NodeRef n);
+/* The statement right after the product that computes with its result, and nothing else does: the
+ * tiles are emptied into what it makes. Null: there is none. */
+const Use *product_following(const Product *p, NodeRef *reader);
+
+/* ---- levels.c: from the labels by role ---- */
+void set_levels(const Product *p, Blocking *b);
+
+#endif
