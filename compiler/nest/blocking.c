@@ -400,7 +400,10 @@ void nest_set_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
     for (uint32_t k = 0; k < nest->n_items; k++) {
         NodeRef node = nest->items[k].node;
         if (!nest_is_loop(&nest->items[k]) && values[node].blocking == NULL) {
-            values[node].blocking = contraction_blocking(arena, f, machine, nest, k);
+            const Blocking *b = contraction_blocking(arena, f, machine, nest, k);
+            bool alone = b != NULL && nest->items[k].parent == NEST_NONE;
+            values[node].blocking =
+                alone ? contraction_threads(arena, f->g, machine, node, b) : b;
         }
     }
 }

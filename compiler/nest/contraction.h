@@ -16,6 +16,10 @@ typedef struct ContractionPrice {
  * products, of a type that has register tiles, of two operands with an index of its own each. */
 const Blocking *contraction_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
                                      const Nest *nest, uint32_t item);
+/* threads.c: the same with the loop that threads are to share, if one is worth it, of a leaf in no
+ * loop. */
+const Blocking *contraction_threads(Arena *arena, const Graph *g, const Machine *machine,
+                                    NodeRef node, const Blocking *b);
 /* For the extents of its labels in one execution, cut so. */
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Blocking *b, const double *extent, ContractionPrice *out);

@@ -90,7 +90,7 @@ static bool is_direct(const Product *p, const Extent group[BLOCK_BATCH], int64_t
 
 static void add_level(BlockLevel *level, uint32_t *n, BlockRole role, int64_t tile, bool pack)
 {
-    level[(*n)++] = (BlockLevel){role, tile, pack};
+    level[(*n)++] = (BlockLevel){.role = role, .tile = tile, .pack = pack};
 }
 
 /* Are the operands one, with the labels of rows and columns exchanged? */

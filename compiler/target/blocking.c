@@ -52,13 +52,13 @@ void blocking_dump(const Blocking *b, BlockingLabel *put, void *user, Text *out)
             text_put(out, i == 0 ? "" : ", ");
             put(user, b->label[r][i], out);
         }
-        text_char(out, ']');
+        text_put(out, r == BLOCK_BATCH && b->parallel_batches ? "] parallel" : "]");
     }
     text_put(out, " levels [");
     for (uint32_t i = 0; i < b->n_levels; i++) {
         const BlockLevel *l = &b->level[i];
-        text_printf(out, "%s%s %lld%s", i == 0 ? "" : ", ", block_role_name(l->role),
-                    (long long)l->tile, l->pack ? " pack" : "");
+        text_printf(out, "%s%s %lld%s%s", i == 0 ? "" : ", ", block_role_name(l->role),
+                    (long long)l->tile, l->pack ? " pack" : "", l->parallel ? " parallel" : "");
     }
     text_char(out, ']');
 }
@@ -102,6 +102,7 @@ static bool read_labels(Cursor *c, Arena *arena, BlockingNumber *number, void *u
     }
     b->n_labels[role] = list->n;
     b->label[role] = label;
+    b->parallel_batches |= role == BLOCK_BATCH && cursor_take(c, TERM_NAME, "parallel");
     return true;
 }
 
@@ -119,6 +120,11 @@ static bool read_level(Cursor *line, Term *t, BlockLevel *out)
     out->pack = cursor_take(&c, TERM_NAME, "pack");
     if (out->pack && out->role == BLOCK_SUM) {
         return refuse(line, t->span, "rows and columns are packed, the sum is part of both");
+    }
+    out->parallel = cursor_take(&c, TERM_NAME, "parallel");
+    if (out->parallel && out->role == BLOCK_SUM) {
+        return refuse(line, t->span,
+                      "iterations of a sum write the same places: it is not parallel");
     }
     return cursor_expect_end(&c);
 }
@@ -201,10 +207,20 @@ const char *blocking_problem(const Blocking *b, uint32_t n, const BlockRole *rol
             return "a level is of a role that has no labels";
         }
         int64_t outer = last[l->role];
+        if (l->parallel && l->role == BLOCK_SUM) {
+            return "a sum is not parallel";
+        }
         if (l->tile < 1 || (outer > 0 && (outer <= l->tile || outer % l->tile != 0))) {
             return "a tile is cut again only into equal, smaller ones";
         }
         last[l->role] = l->tile;
+    }
+    uint32_t parallel = b->parallel_batches ? 1 : 0;
+    for (uint32_t i = 0; i < b->n_levels; i++) {
+        parallel += b->level[i].parallel ? 1 : 0;
+    }
+    if (problem == NULL && parallel > 1) {
+        return "of one contraction one loop is parallel";
     }
     bool tile = last[BLOCK_ROWS] > 0 && last[BLOCK_COLUMNS] > 0;
     return problem == NULL && b->n_levels > 0 && !tile

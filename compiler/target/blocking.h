@@ -19,7 +19,8 @@
  * into panels (C: a buffer in the order it is read; Trainium: SBUF). The innermost tiles of rows
  * and columns are the register tile (Trainium: a matmul into a bank of PSUM); tiles inside of a
  * level of the sum live at once there. A role without a level is whole; no levels at all: plain
- * loops. */
+ * loops. `parallel`, of one level of rows or columns, or of the batches (`batch [h] parallel`): threads may share one
+ * of its loops, the outermost that has enough iterations; what is packed inside each packs for itself. */
 #ifndef TARGET_BLOCKING_H
 #define TARGET_BLOCKING_H
 
@@ -37,6 +38,7 @@ typedef struct BlockLevel {
     BlockRole role; /* no batch */
     int64_t tile;   /* positions of one iteration, >= 1 */
     bool pack;      /* rows or columns */
+    bool parallel;  /* rows or columns */
 } BlockLevel;
 
 typedef struct Blocking {
@@ -44,6 +46,7 @@ typedef struct Blocking {
     const uint32_t *label[BLOCK_ROLES]; /* of a node: its labels; of a statement: its indices */
     uint32_t n_levels;
     const BlockLevel *level;
+    bool parallel_batches;
 } Blocking;
 
 const char *block_role_name(BlockRole role); /* "rows", "columns", "sum", "batch" */

@@ -41,7 +41,7 @@ typedef struct Levels {
 static void add(Levels *l, BlockRole role, int64_t tile, bool pack)
 {
     if (pack || l->last[role] != tile) {
-        l->at[l->n++] = (BlockLevel){role, tile, pack};
+        l->at[l->n++] = (BlockLevel){.role = role, .tile = tile, .pack = pack};
         l->last[role] = tile;
     }
 }

@@ -39,6 +39,9 @@ static const Good goods[] = {
     {"fold", SQUARE "  %2 = einsum %1[a,b], %0[a,c] -> [b,c] : i64[m,n]\n  result @R = %2\n",
      "nest {\n  axis i [%1[a], %2[a]]\n  for i step 4 {\n    %1 tile\n    %2 result 0\n  }\n"
      "}\n"},
+    {"product", SQUARE "  result @R = %1\n",
+     "nest {\n  %1 result 0 rows [a] columns [c] sum [b] levels [rows 4 parallel, columns 4]\n"
+     "}\n"},
     /* the fold lives in the outer loop */
     {"fold inside",
      SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n"
@@ -124,6 +127,10 @@ static const Fault nest_faults[] = {
     {"a block in memory", "chain", "%1 tile", "%1 workspace", BY_NEST, "shares a loop with it"},
     {"parallel over what is folded", "fold", "step 4 {", "step 4 parallel {", BY_NEST,
      "at the same time"},
+    {"a sum whose iterations run at the same time", "product", "levels [rows 4 parallel",
+     "levels [sum 4 parallel, rows 4", BY_NEST, "not parallel"},
+    {"two parallel loops of one product", "product", "columns 4]", "columns 4 parallel]",
+     BY_NEST, "one loop is parallel"},
     {"parallel inside a fold's loop", "fold inside", "step 4 {", "step 4 parallel {", BY_NEST,
      "at the same time"},
     {"a fold read in its loop", "fold inside", "    }\n    %3 result 0\n  }\n",

@@ -89,6 +89,28 @@ Affine matmul_loop(Matmul *m, uint32_t index, Range range)
     return v;
 }
 
+#define ENOUGH_ITERATIONS 8
+
+void matmul_share(Matmul *m, const StmtBlock *outside)
+{
+    Stmt *best = NULL;
+    int64_t most = 1;
+    for (StmtBlock *at = m->l->block; at != outside; at = at->outer) {
+        Stmt *s = at->owner;
+        if (s == NULL || s->kind != STMT_FOR) {
+            continue;
+        }
+        int64_t n = (range_typical(m->l->k, s->range) + s->step - 1) / s->step;
+        if (n >= most || n >= ENOUGH_ITERATIONS) { /* from the innermost outwards */
+            best = s;
+            most = n;
+        }
+    }
+    if (best != NULL) {
+        best->parallel = true;
+    }
+}
+
 const Expr *matmul_factor(Matmul *m, const Expr *x)
 {
     return expr_cast(m->l->arena, expr_subst(m->l, x, m->subst, m->n_subst), m->t);
@@ -210,13 +232,21 @@ static void direct_emit(Matmul *m)
     for (uint32_t i = 0; i < n[outer]; i++) {
         const Cut *x = &cut[outer][i];
         size[outer] = x->step;
+        StmtBlock *outside = l->block;
         at[outer] = affine_var(l->arena, loop_open(l, outer == BLOCK_ROWS ? "i" : "j", x->range,
                                                    x->step, FOR_FULL));
+        if (m->b->level[0].parallel) {
+            matmul_share(m, outside);
+        }
         for (uint32_t j = 0; j < n[inner]; j++) {
             const Cut *y = &cut[inner][j];
             size[inner] = y->step;
+            outside = l->block;
             at[inner] = affine_var(l->arena, loop_open(l, inner == BLOCK_ROWS ? "i" : "j",
                                                        y->range, y->step, FOR_FULL));
+            if (m->b->level[1].parallel) {
+                matmul_share(m, outside);
+            }
             const Range range[3] = {range_at(at[BLOCK_ROWS], size[BLOCK_ROWS], &uncut),
                                     range_at(at[BLOCK_COLUMNS], size[BLOCK_COLUMNS], &uncut),
                                     sum};
@@ -266,6 +296,9 @@ bool legalise_matmul(Legaliser *l, const Stmt *s)
     }
     StmtBlock *outside = l->block;
     further_loops(&m, BLOCK_BATCH);
+    if (s->blocking->parallel_batches) {
+        matmul_share(&m, outside);
+    }
     if (m.packed) {
         packed_emit(&m);
     } else {

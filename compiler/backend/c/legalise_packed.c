@@ -479,8 +479,12 @@ static bool level_open(Packed *p, uint32_t at)
     Matmul *m = p->m;
     const BlockLevel *level = &m->b->level[at];
     BlockRole r = level->role;
+    StmtBlock *outside = m->l->block;
     if (r != BLOCK_SUM && p->gathers) {
         numbers_open(p, r, level->tile);
+        if (level->parallel) {
+            matmul_share(m, outside);
+        }
         return true;
     }
     if (r != BLOCK_SUM && p->done[r] && box_crosses(&p->box[r], m->tile[r])) {
@@ -488,6 +492,9 @@ static bool level_open(Packed *p, uint32_t at)
         return false;
     }
     box_open(p, r, level->tile);
+    if (level->parallel) {
+        matmul_share(m, outside);
+    }
     if (!level->pack) {
         return true;
     }

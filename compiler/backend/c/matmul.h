@@ -29,6 +29,9 @@ VarRef matmul_var(const Matmul *m, uint32_t index);
 void matmul_subst(Matmul *m, uint32_t index, Affine by);
 /* A loop over an index, one position at a time. */
 Affine matmul_loop(Matmul *m, uint32_t index, Range range);
+/* Marks as parallel, of the loops that were opened inside of `outside`, the outermost that has enough iterations to be cut
+ * well, or else the longest. */
+void matmul_share(Matmul *m, const StmtBlock *outside);
 /* The factor with the loops' variables in place, converted to the type of the sum. */
 const Expr *matmul_factor(Matmul *m, const Expr *x);
 /* Says what the target cannot do. */

@@ -29,6 +29,11 @@ kernel plain(A: f64[m, n], B: f64[n]) -> (O: f64[m, n], s: f64[m]) {
     O[i,j] = A[i,j] / B[j];
     s[i] = max[j](O[i,j]);
 }
+kernel tall(A: f32[m, n], B: f32[n, k]) -> (C: f32[m, k]) { C[i,j] = A[i,p] * B[p,j]; }
+kernel wide(A: f32[10, k], B: f32[k, 9000]) -> (C: f32[10, 9000]) { C[i,j] = A[i,p] * B[p,j]; }
+kernel many(A: f64[2, h, 40, k], B: f64[2, h, k, 30]) -> (C: f64[2, h, 40, 30]) { C[y,z,i,j] = A[y,z,i,p] * B[y,z,p,j]; }
+kernel labels(A: f32[24, 16, 24, k], B: f32[k, 16, 24]) -> (C: f32[24, 16, 16, 24, 24]) { C[a,b,c,d,e] = A[e,b,a,p] * B[p,c,d]; }
+kernel near(A: i32[50000, 30], B: i32[30, 32]) -> (C: i32[50000, 32]) { C[i,j] = A[i,p] * B[p,j]; }
 """
 MAIN = r"""
 #include <pthread.h>
@@ -63,6 +68,7 @@ static double *numbers(size_t n, int f32, unsigned seed)
     return d;
 }
 
+#define LOOPS 99 /* more parts than threads */
 #define FAIL(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 
 /* All that is said above, of one kernel, whose loop has so many parts at most. */
@@ -75,7 +81,7 @@ static void check(const tdsl_kernel_info *info, const int64_t *dims, int parts)
         size_t n = 1;
         for (int d = 0; d < a->rank; d++)
             n *= (size_t)(a->extents[d].dim < 0 ? a->extents[d].fixed : dims[a->extents[d].dim]);
-        bytes[i] = n * (a->dtype == TDSL_F32 ? 4 : 8);
+        bytes[i] = n * (a->dtype == TDSL_F32 || a->dtype == TDSL_I32 ? 4 : 8);
         args[i] = numbers(n, a->dtype == TDSL_F32, (unsigned)i * 31u);
         first[i] = malloc(bytes[i] + 1);
     }
@@ -118,8 +124,14 @@ int main(void)
     check(&chain_info, large, 9);
     check(&chain_info, small, 1);
     check(&fixed_info, none, 4);
-    check(&plain_info, tall, 99);
+    check(&plain_info, tall, LOOPS);
     check(&plain_info, flat, 1);
+    const int64_t some[] = {90}, few[] = {300, 9};
+    check(&tall_info, (const int64_t[]){1500, 260, 70}, LOOPS);
+    check(&wide_info, some, LOOPS);
+    check(&many_info, few, 9);
+    check(&labels_info, some, LOOPS);
+    check(&near_info, none, LOOPS);
     float *c = (float *)numbers(9 * 150 * 70, 1, 0), *r = (float *)numbers(9 * 150 * 70, 1, 1);
     float *b = (float *)numbers(9 * 70 * 130, 1, 2), *s = (float *)numbers(150, 1, 3);
     size_t bytes = chain_workspace_bytes_threads(DIMS 3);
@@ -169,10 +181,8 @@ def main():
             openmp = has_openmp(folder, cc)
             if not openmp:
                 skipped.append(cc)
-            sanitizer = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-            rows = ["-O2", "-O2 -DTDSL_ISA=plain", sanitizer] + (["-O2 -fopenmp", "-O0 -fopenmp"] if openmp else [])
-            if cc == "gcc":
-                rows.append("-O1 -g -fsanitize=thread")
+            sanitizer = "thread" if cc == "gcc" else "address,undefined -fno-sanitize-recover=all"
+            rows = ["-O1", f"-O1 -fsanitize={sanitizer}"] + (["-O2 -fopenmp"] if openmp else [])
             for flags in rows:
                 wrong = build(folder, cc, flags)
                 if wrong is None:
