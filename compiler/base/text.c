@@ -17,6 +17,14 @@ void text_init(Text *t, Arena *arena)
     t->at = arena_alloc(arena, t->cap);
 }
 
+void text_clear(Text *t)
+{
+    t->n = 0;
+    t->at[0] = '\0';
+    t->indent = 0;
+    t->line_start = true;
+}
+
 void text_reserve(Text *t, size_t n)
 {
     if (n < t->cap - t->n) {

@@ -19,6 +19,7 @@ typedef struct Text {
 } Text;
 
 void text_init(Text *t, Arena *arena);
+void text_clear(Text *t);              /* empty, at level 0; keeps its memory */
 void text_reserve(Text *t, size_t n);  /* room for n more bytes */
 void text_put(Text *t, const char *s); /* may hold newlines; indentation is added after each */
 void text_put_n(Text *t, const char *s, size_t n);

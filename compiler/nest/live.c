@@ -68,6 +68,15 @@ void nest_places(Arena *arena, const Nest *nest, NestPlaces *out)
         }
     }
     out->of = place;
+    uint32_t *before = ARENA_ARRAY(arena, nest->n_items + 1, uint32_t);
+    for (uint32_t i = 0; i < out->list.n; i++) {
+        uint32_t home = out->list.at[i].home;
+        before[home == NEST_NONE ? 0 : home + 1] += home != NEST_NONE;
+    }
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        before[k + 1] += before[k];
+    }
+    out->homes_before = before;
 }
 
 /* Is `loop` (NEST_NONE: the kernel) at or around the loop `at`? */
@@ -76,20 +85,25 @@ static bool is_inside(const Nest *nest, uint32_t loop, uint32_t at)
     return loop == NEST_NONE || (at != NEST_NONE && loop <= at && at < nest->items[loop].end);
 }
 
-int64_t nest_peak(const Nest *nest, const NestPlaces *places, uint32_t loop)
+double nest_peak(Arena *scratch, const Nest *nest, const NestPlaces *places, uint32_t loop)
 {
     uint32_t first = loop == NEST_NONE ? 0 : loop + 1;
     uint32_t end = loop == NEST_NONE ? nest->n_items : nest->items[loop].end;
-    int64_t peak = 0;
-    for (uint32_t k = first; k < end; k++) {
-        int64_t bytes = 0;
-        for (uint32_t i = 0; !nest_is_loop(&nest->items[k]) && i < places->list.n; i++) {
-            const NestPlaceLife *p = &places->list.at[i];
-            if (p->from <= k && k < p->to && is_inside(nest, loop, p->home)) {
-                bytes = sat_add(bytes, p->bytes);
-            }
+    double peak = 0, bytes = 0;
+    if (loop != NEST_NONE && places->homes_before[loop] == places->homes_before[end]) {
+        return 0; /* none: asked for each loop of a long kernel */
+    }
+    double *change = ARENA_ARRAY(scratch, (size_t)(end - first) + 1, double);
+    for (uint32_t i = 0; i < places->list.n; i++) {
+        const NestPlaceLife *p = &places->list.at[i];
+        if (is_inside(nest, loop, p->home)) {
+            change[p->from - first] += (double)p->bytes;
+            change[p->to - first] -= (double)p->bytes;
         }
-        peak = bytes > peak ? bytes : peak;
+    }
+    for (uint32_t k = first; k < end; k++) {
+        bytes += change[k - first];
+        peak = !nest_is_loop(&nest->items[k]) && bytes > peak ? bytes : peak;
     }
     return peak;
 }

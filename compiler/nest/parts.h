@@ -65,11 +65,12 @@ typedef struct NestPlaceLife {
 } NestPlaceLife;
 typedef struct NestPlaces {
     VEC(NestPlaceLife) list;
-    const uint32_t *of; /* [nodes]: 1 + the place of its block, or 0 */
+    const uint32_t *of;           /* [nodes]: 1 + the place of its block, or 0 */
+    const uint32_t *homes_before; /* [items + 1]: places whose home is a loop before the item */
 } NestPlaces;
 void nest_places(Arena *arena, const Nest *nest, NestPlaces *out);
 /* The most bytes of blocks of loop `loop` and of loops inside that live at once. */
-int64_t nest_peak(const Nest *nest, const NestPlaces *places, uint32_t loop);
+double nest_peak(Arena *scratch, const Nest *nest, const NestPlaces *places, uint32_t loop);
 /* [nodes]: the most bytes that live at any time while its block does, of blocks of up to `most`
  * bytes. */
 int64_t *nest_beside(Arena *arena, const Nest *nest, const NestPlaces *places, double most);

@@ -27,7 +27,7 @@
 #define KEPT 0.5
 /* What bytes of memory that need not move cost beside their time, if all were such: they are counted exactly where time is a
  * guess, and threads share the memory. */
-#define NEEDLESS 0.12
+#define NEEDLESS 0.2
 
 static double typical(const Graph *g, Dim d)
 {
@@ -398,7 +398,7 @@ static double *body_bytes(Arena *scratch, const Nest *nest, const LeafPrice *lea
             first++;
         }
         uint32_t depth = depth_of(nest, item->parent) + 1, end = first;
-        body[k] = nest_is_loop(item) ? (double)nest_peak(nest, places, k) : 0.0;
+        body[k] = nest_is_loop(item) ? nest_peak(scratch, nest, places, k) : 0.0;
         for (; nest_is_loop(item) && end < n && leaves[end].item < item->end; end++) {
             body[k] += add_touched(&leaves[end], depth, k, most);
         }

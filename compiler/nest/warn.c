@@ -444,13 +444,15 @@ NestSpill nest_spill(Arena *arena, const Nest *nest, const Machine *machine, Nod
 {
     const Graph *g = nest->graph;
     NestSpill out = {.reader = NODE_NONE};
-    Residence *residence = ARENA_ARRAY(arena, g->nodes.n, Residence);
+    Arena scratch; /* facts of a large graph, for each value anew */
+    arena_init(&scratch, arena->budget);
+    Residence *residence = ARENA_ARRAY(&scratch, g->nodes.n, Residence);
     for (NodeRef k = 0; k < g->nodes.n; k++) {
         Residence r = nest->values[k].residence;
         residence[k] = residence_is_stored(r) ? RESIDE_WORKSPACE : r;
     }
     NestFacts f;
-    nest_facts_of(arena, g, residence, &f);
+    nest_facts_of(&scratch, g, residence, &f);
     Words w = {arena, nest, machine, &f, n, &out};
     Text t;
     text_init(&t, arena);
@@ -464,6 +466,7 @@ NestSpill nest_spill(Arena *arena, const Nest *nest, const Machine *machine, Nod
     if (out.size != NULL && nest_grows(nest, n) && nest->values[n].home == NEST_NONE) {
         out.avoid = "-D makes the extents known: what is small then stays on chip";
     }
+    arena_release(&scratch);
     return out;
 }
 

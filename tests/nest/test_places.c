@@ -269,8 +269,8 @@ static void the_peak_is_the_most_that_lives_at_any_leaf(void **state)
                 for (uint32_t i = 0; i < live.list.n; i++) {
                     sum += body == NEST_NONE ? live.list.at[i].bytes : 0;
                 }
-                int64_t peak = nest_peak(nest, &live, body);
-                if (peak != most) {
+                double peak = nest_peak(a, nest, &live, body);
+                if (peak != (double)most) {
                     Text out;
                     text_init(&out, a);
                     graph_dump(g, &out);
@@ -279,7 +279,7 @@ static void the_peak_is_the_most_that_lives_at_any_leaf(void **state)
                              (long long)peak, (long long)most, out.at);
                 }
                 loops += body != NEST_NONE;
-                shared += peak < sum;
+                shared += peak < (double)sum;
             }
             for (NodeRef n = 0; n < g->nodes.n; n++) {
                 places += nest->values[n].in_place != NODE_NONE;

@@ -65,7 +65,14 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k)
     e->own.common = names_take(&e->w.names, "common");
     e->own.work = names_take(&e->w.names, "work");
     e->own.number = names_take(&e->w.names, "number");
+    e->own.first = names_take(&e->w.names, "i");
+    e->own.until = names_take(&e->w.names, "until");
+    e->own.count = names_take(&e->w.names, "count");
     text_init(&e->parts, e->w.arena);
+    text_init(&e->part.body, e->w.arena);
+    text_init(&e->part.members, e->w.arena);
+    text_init(&e->part.values, e->w.arena);
+    text_init(&e->part.locals, e->w.arena);
 }
 
 static bool uses_complex(const Kernel *k)

@@ -47,9 +47,15 @@ typedef struct Emitter {
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *more, *crew, *common, *work, *number; /* where loops are parallel */
+        const char *first, *until, *count;
     } own;            /* variables of the entry functions */
     Text parts;       /* functions of parallel loops, */
     uint32_t n_parts; /* how many */
+    struct {
+        Text body, members, values, locals;
+    } part;              /* the one being printed, and what it gets from outside */
+    struct Known *known; /* by number of the name, of the first n_known: see emit_part.c */
+    uint32_t n_known;
     bool in_part;     /* one is being printed */
     Sym last_name;    /* the last value announced in a comment */
     uint32_t n_tiles; /* register tiles of the kernel */

@@ -4,6 +4,7 @@
  * are is found at the call: as many as it has threads and workspace for, each worth a thread. An iteration computes the
  * same in every piece, so bits do not depend on their number. A parallel loop inside of another is a plain one. */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/c/c.h"
@@ -65,11 +66,19 @@ static void length_times(Worth *w, Length *x, Range r, bool inner)
     }
 }
 
-static bool starts_inside(const bool *inside, Range r)
+/* The loops of the part around a statement, from inside out. */
+typedef struct Loops {
+    uint32_t var;
+    const struct Loops *outer;
+} Loops;
+
+static bool starts_inside(const Loops *loops, Range r)
 {
     bool any = false;
-    for (uint32_t i = 0; i < r.start.n; i++) {
-        any |= inside[r.start.term[i].var];
+    for (; loops != NULL; loops = loops->outer) {
+        for (uint32_t i = 0; i < r.start.n; i++) {
+            any |= r.start.term[i].var == loops->var;
+        }
     }
     return any;
 }
@@ -95,11 +104,12 @@ static void worth_add(Worth *w, double number, const Length *x)
     }
 }
 
-static void worth_block(Worth *w, bool *inside, const Length *around, Stmt *const *body,
+static void worth_block(Worth *w, const Loops *loops, const Length *around, Stmt *const *body,
                         uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
+        const Loops own = {.var = s->var, .outer = loops}, *inside = loops;
         Length x = {.number = around->number};
         for (uint32_t f = 0; f < around->factors.n; f++) {
             vec_push(w->arena, &x.factors, around->factors.at[f]);
@@ -107,7 +117,7 @@ static void worth_block(Worth *w, bool *inside, const Length *around, Stmt *cons
         if (s->kind == STMT_FOR) {
             length_times(w, &x, s->range, starts_inside(inside, s->range));
             x.number /= s->part == FOR_REST ? 1e3 : (double)s->step; /* the rest is rare */
-            inside[s->var] = true;
+            inside = &own;
         }
         if (stmt_has_body(s)) {
             worth_block(w, inside, &x, s->body, s->n_body);
@@ -121,19 +131,18 @@ static void worth_block(Worth *w, bool *inside, const Length *around, Stmt *cons
     }
 }
 
-static Worth loop_worth(Emitter *e, Arena *a, const Kernel *k, const Stmt *s)
+static Worth loop_worth(Emitter *e, Arena *a, const Stmt *s)
 {
     Worth w = {.e = e, .arena = a};
     Length one = {.number = target_c.machine->time.multiply_add / target_c.machine->time.piece};
-    bool *inside = ARENA_ARRAY(a, (size_t)k->vars.n + 1, bool);
     Stmt *body[1] = {arena_copy(a, s, sizeof *s)};
-    worth_block(&w, inside, &one, body, 1);
+    worth_block(&w, NULL, &one, body, 1);
     return w;
 }
 
 static const char *worth_text(Emitter *e, const Stmt *s)
 {
-    Worth w = loop_worth(e, e->w.arena, e->w.k, s);
+    Worth w = loop_worth(e, e->w.arena, s);
     Text t;
     text_init(&t, e->w.arena);
     for (uint32_t i = 0; i < w.n; i++) {
@@ -150,7 +159,7 @@ bool loop_is_split(const Kernel *k, const Stmt *s)
         return false;
     }
     ArenaMark mark = arena_mark(k->arena);
-    Worth w = loop_worth(NULL, k->arena, k, s);
+    Worth w = loop_worth(NULL, k->arena, s);
     double most = 0;
     for (uint32_t i = 0; i < w.n; i++) {
         most += w.term[i].number;
@@ -173,120 +182,171 @@ bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers
 
 /* ---- what a part needs from outside ---- */
 
-/* Does the text, without its comments and members of structures, have the word? */
-static bool has_word(const char *text, const char *word)
+/* A variable of the kernel that a part may need. */
+typedef struct Known {
+    enum { KNOWN_NOT, KNOWN_DIM, KNOWN_VAR, KNOWN_BUF, KNOWN_ISA } kind;
+    uint32_t number; /* of the dim, loop variable or buffer */
+    bool shares;     /* a buffer: its place has another name */
+    uint32_t part;   /* the last one that declares it itself or was handed it */
+} Known;
+
+static Known *known(const Emitter *e, const char *name)
 {
-    size_t n = strlen(word);
-    const char *end = NULL;
-    for (const char *at = text; *at != '\0'; at++) {
-        if (at[0] == '/' && at[1] == '*' && (end = strstr(at + 2, "*/")) != NULL) {
-            at = end + 1;
-        } else if (isalnum((unsigned char)*at) || *at == '_') {
-            size_t length = 1;
-            while (isalnum((unsigned char)at[length]) || at[length] == '_') {
-                length++;
-            }
-            bool member = at - text >= 2 && at[-1] == '>' && at[-2] == '-';
-            if (length == n && !member && memcmp(at, word, n) == 0) {
-                return true;
-            }
-            at += length - 1;
-        }
-    }
-    return false;
+    uint32_t number = 0;
+    return names_find(&e->w.names, name, strlen(name), &number) ? &e->known[number] : NULL;
 }
 
-typedef struct Outside {
-    Emitter *e;
-    const char *body;
-    Text members, values, locals;
-} Outside;
-
-static void hand_over(Outside *o, const char *type, const char *restricted, const char *name)
+static void known_set(const Emitter *e, const char *name, Known value)
 {
-    if (has_word(o->body, name)) {
-        text_printf(&o->members, "    %s%s;\n", type, name);
-        text_printf(&o->values, ", .%s = %s", name, name);
-        text_printf(&o->locals, "    %s%sconst %s = %s->%s;\n", type, restricted, name,
-                    o->e->own.common, name);
+    Known *x = name != NULL ? known(e, name) : NULL;
+    if (x != NULL) {
+        *x = value;
     }
 }
 
-/* Is there another name for the buffer's place? */
-static bool shares_place(const Kernel *k, BufRef buf)
+/* Once per kernel: by number of the name. Names that are taken later are of statements. */
+static void known_init(Emitter *e)
 {
+    const Kernel *k = e->w.k;
+    bool *shares = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
     StmtWalk w;
     for (const Stmt *s = stmt_first(&w, k->body, k->n_body); s != NULL; s = stmt_next(&w)) {
-        if (s->kind == STMT_ALLOC && ((s->buf == buf && s->over != 0) || s->over == 1 + buf)) {
-            return true;
+        if (s->kind == STMT_ALLOC && s->over != 0) {
+            shares[s->buf] = shares[s->over - 1] = true;
         }
     }
-    return false;
-}
-
-static void hand_over_buffers(Outside *o, const bool *inside)
-{
-    const Emitter *e = o->e;
-    const Kernel *k = e->w.k;
-    for (uint32_t b = 0; b < k->bufs.n; b++) {
-        const Buffer *buf = &k->bufs.at[b];
-        if (inside[b]) {
-            continue;
-        }
-        bool reads = buf->space == SPACE_ARGUMENT && k->args.at[buf->param].role == ARG_IN;
-        const char *type =
-            str_format(e->w.arena, "%s%s %s", reads ? "const " : "",
-                       buf->space == SPACE_ACC ? c_compute(buf->dtype) : c_type(buf->dtype),
-                       e->w.scalar[b] ? "" : "*");
-        const char *restricted = e->w.scalar[b] || shares_place(k, b) ? "" : "TDSL_RESTRICT ";
-        hand_over(o, type, restricted, e->w.buf[b]);
-    }
-}
-
-/* All that the text names and the part does not declare itself. */
-static void hand_over_all(Outside *o, const Stmt *s)
-{
-    Emitter *e = o->e;
-    const Kernel *k = e->w.k;
-    StmtWalk w;
-    bool *vars = ARENA_ARRAY(e->w.arena, (size_t)k->vars.n + 1, bool);
-    bool *bufs = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
-    vars[s->var] = true;
-    for (const Stmt *x = stmt_first(&w, s->body, s->n_body); x != NULL; x = stmt_next(&w)) {
-        if (x->kind == STMT_ALLOC) {
-            bufs[x->buf] = true;
-        }
-        if (x->kind == STMT_FOR) {
-            vars[x->var] = true;
-        }
-        for (uint32_t i = 0; x->kind == STMT_TILE && i < x->n_index; i++) {
-            vars[x->index[i].var] = true;
-        }
-    }
+    e->n_known = e->w.names.list.n;
+    e->known = ARENA_ARRAY(e->w.arena, (size_t)e->n_known + 1, Known);
     for (uint32_t d = 0; d < k->dims.list.n; d++) {
-        hand_over(o, "int64_t ", "", e->w.dim[d]);
+        known_set(e, e->w.dim[d], (Known){KNOWN_DIM, d, false, 0});
     }
     for (uint32_t v = 0; v < k->vars.n; v++) {
-        if (!vars[v]) {
-            hand_over(o, "int64_t ", "", e->w.var[v]);
+        known_set(e, e->w.var[v], (Known){KNOWN_VAR, v, false, 0});
+    }
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        known_set(e, e->w.buf[b], (Known){KNOWN_BUF, b, shares[b], 0});
+    }
+    known_set(e, e->own.isa, (Known){KNOWN_ISA, 0, false, 0});
+}
+
+/* Marks what the part declares itself as handed over. */
+static void mark_own(Emitter *e, const Stmt *s)
+{
+    StmtWalk w;
+    known(e, e->w.var[s->var])->part = e->n_parts;
+    for (const Stmt *x = stmt_first(&w, s->body, s->n_body); x != NULL; x = stmt_next(&w)) {
+        if (x->kind == STMT_ALLOC) {
+            known(e, e->w.buf[x->buf])->part = e->n_parts;
+        }
+        if (x->kind == STMT_FOR) {
+            known(e, e->w.var[x->var])->part = e->n_parts;
+        }
+        for (uint32_t i = 0; x->kind == STMT_TILE && i < x->n_index; i++) {
+            known(e, e->w.var[x->index[i].var])->part = e->n_parts;
         }
     }
-    hand_over_buffers(o, bufs);
-    hand_over(o, "const tdsl_isa *", "", e->own.isa);
+}
+
+/* The next word of C text from `at` on that is neither in a comment nor a member of a structure: its length, 0 at the end. */
+static size_t next_word(const char **at)
+{
+    const char *from = *at, *end = NULL;
+    for (; *from != '\0'; from++) {
+        if (from[0] == '/' && from[1] == '*' && (end = strstr(from + 2, "*/")) != NULL) {
+            from = end + 1;
+        } else if (isalnum((unsigned char)*from) || *from == '_') {
+            size_t length = 1;
+            while (isalnum((unsigned char)from[length]) || from[length] == '_') {
+                length++;
+            }
+            if (from - *at < 2 || from[-1] != '>' || from[-2] != '-') {
+                *at = from;
+                return length;
+            }
+            from += length - 1;
+        }
+    }
+    return 0;
+}
+
+static const char *known_type(const Emitter *e, const Known *x)
+{
+    if (x->kind == KNOWN_ISA) {
+        return "const tdsl_isa *";
+    }
+    if (x->kind != KNOWN_BUF) {
+        return "int64_t ";
+    }
+    const Kernel *k = e->w.k;
+    const Buffer *buf = &k->bufs.at[x->number];
+    bool reads = buf->space == SPACE_ARGUMENT && k->args.at[buf->param].role == ARG_IN;
+    return str_format(e->w.arena, "%s%s %s", reads ? "const " : "",
+                      buf->space == SPACE_ACC ? c_compute(buf->dtype) : c_type(buf->dtype),
+                      e->w.scalar[x->number] ? "" : "*");
+}
+
+static void hand_over(Emitter *e, uint32_t number)
+{
+    const Known *x = &e->known[number];
+    const char *type = known_type(e, x), *name = e->w.names.list.at[number];
+    bool only = x->kind == KNOWN_BUF && !e->w.scalar[x->number] && !x->shares;
+    text_printf(&e->part.members, "    %s%s;\n", type, name);
+    text_printf(&e->part.values, ", .%s = %s", name, name);
+    text_printf(&e->part.locals, "    %s%sconst %s = %s->%s;\n", type,
+                only ? "TDSL_RESTRICT " : "", name, e->own.common, name);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Hands over all that the body of the part names and does not declare itself, in the order of names. */
+static void hand_over_all(Emitter *e, const Stmt *s)
+{
+    VEC(uint32_t) used = {0};
+    size_t n = 0;
+    if (e->known == NULL) {
+        known_init(e);
+    }
+    mark_own(e, s);
+    for (const char *at = e->part.body.at; (n = next_word(&at)) > 0; at += n) {
+        uint32_t number = 0;
+        if (names_find(&e->w.names, at, n, &number) && number < e->n_known &&
+            e->known[number].kind != KNOWN_NOT && e->known[number].part != e->n_parts) {
+            e->known[number].part = e->n_parts;
+            vec_push(e->w.arena, &used, number);
+        }
+    }
+    if (used.n > 1) {
+        qsort(used.at, used.n, sizeof *used.at, by_number);
+    }
+    for (uint32_t i = 0; i < used.n; i++) {
+        hand_over(e, used.at[i]);
+    }
 }
 
 /* ---- the function, and where it is run ---- */
 
-static void body_emit(Emitter *e, const Stmt *s, Text *body)
+static void part_begin(Emitter *e)
+{
+    text_clear(&e->part.body);
+    text_clear(&e->part.members);
+    text_clear(&e->part.values);
+    text_clear(&e->part.locals);
+    e->n_parts++;
+}
+
+static void body_emit(Emitter *e, const Stmt *s)
 {
     Text *outer = e->w.out;
     const char *v = e->w.var[s->var], *common = e->own.common, *number = e->own.number;
     const char *first = help_fixed(e->w.help, "tdsl_first");
-    const char *i = names_take(&e->w.names, "i"), *until = names_take(&e->w.names, "until");
-    text_init(body, e->w.arena);
-    body->indent_width = 4;
-    body->indent = 1;
-    e->w.out = body;
+    const char *i = e->own.first, *until = e->own.until;
+    e->w.out = &e->part.body;
+    e->w.out->indent_width = 4;
+    e->w.out->indent = 1;
     e->in_part = true;
     e->last_name = NULL;
     line_printf(&e->w, "const int64_t %s = %s(%s->tdsl_count, %s + 1, %s->tdsl_pieces);", until,
@@ -294,7 +354,7 @@ static void body_emit(Emitter *e, const Stmt *s, Text *body)
     line_printf(&e->w,
                 "for (int64_t %s = %s(%s->tdsl_count, %s, %s->tdsl_pieces); %s < %s; ++%s) {",
                 i, first, common, number, common, i, until, i);
-    body->indent++;
+    e->w.out->indent++;
     const char *start = range_lo(&e->w, s->range);
     const char *steps =
         s->step == 1 ? i : str_format(e->w.arena, "%s * %lld", i, (long long)s->step);
@@ -308,43 +368,39 @@ static void body_emit(Emitter *e, const Stmt *s, Text *body)
     e->w.out = outer;
 }
 
-static void function_emit(Emitter *e, const Outside *o, const char *name, bool buffers)
+static void function_emit(Emitter *e, const char *name, bool buffers)
 {
     Text *out = &e->parts;
     const char *common = e->own.common;
     text_printf(out,
                 "\nstruct tdsl_%s {\n%s    int64_t tdsl_count;\n    int32_t tdsl_pieces;\n",
-                name, o->members.at);
+                name, e->part.members.at);
     text_put(out, buffers ? "    unsigned char *tdsl_memory;\n    size_t tdsl_each;\n" : "");
     text_printf(out, "};\n\nstatic void tdsl_%s(void *%s, int32_t %s)\n{\n", name, e->own.work,
                 e->own.number);
     text_printf(out, "    const struct tdsl_%s *const %s = %s;\n%s", name, common, e->own.work,
-                o->locals.at);
+                e->part.locals.at);
     if (buffers) {
         text_printf(
             out,
             "    unsigned char *const %s = %s->tdsl_memory + (size_t)%s * %s->tdsl_each;\n",
             e->own.ws, common, e->own.number, common);
     }
-    text_printf(out, "%s}\n", o->body);
+    text_put(out, e->part.body.at);
+    text_put(out, "}\n");
 }
 
 void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
 {
     Arena *a = e->w.arena;
     bool buffers = needs_workspace(e->w.k, s->body, s->n_body);
-    const char *name = str_format(a, "part%u_%s", ++e->n_parts, e->symbol);
-    Outside o = {.e = e};
-    Text body;
-    body_emit(e, s, &body);
-    o.body = body.at;
-    text_init(&o.members, a);
-    text_init(&o.values, a);
-    text_init(&o.locals, a);
-    hand_over_all(&o, s);
-    function_emit(e, &o, name, buffers);
+    part_begin(e);
+    const char *name = str_format(a, "part%u_%s", e->n_parts, e->symbol);
+    body_emit(e, s);
+    hand_over_all(e, s);
+    function_emit(e, name, buffers);
     const char *lo = range_lo(&e->w, s->range), *hi = range_hi(&e->w, s->range);
-    const char *count = names_take(&e->w.names, "count");
+    const char *count = e->own.count;
     line_put(e->w.out, "{");
     e->w.out->indent++;
     if (s->part == FOR_FULL) { /* whole steps: as many as begin before the last begin */
@@ -359,7 +415,7 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
         &e->w,
         "struct tdsl_%s %s = {.tdsl_count = %s, .tdsl_pieces = %s(%s, %s, %s)%s%s%s%s%s};",
         name, e->own.common, count, help_fixed(e->w.help, "tdsl_pieces"), e->own.crew, count,
-        worth_text(e, s), o.values.at, buffers ? ", .tdsl_memory = " : "",
+        worth_text(e, s), e->part.values.at, buffers ? ", .tdsl_memory = " : "",
         !buffers         ? ""
         : ws.offset == 0 ? ws.base
                          : str_format(a, "%s + %lld", ws.base, (long long)ws.offset),

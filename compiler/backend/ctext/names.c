@@ -150,17 +150,36 @@ void names_init(Names *n, Arena *arena)
     map_init(&n->at, arena);
 }
 
+/* *key: where the word is, or would be. */
+static bool find(const Names *names, const char *word, size_t n, uint64_t *key,
+                 uint32_t *number)
+{
+    *key = hash_bytes(0, word, n);
+    for (; map_get(&names->at, *key, number); ++*key) {
+        const char *name = names->list.at[*number];
+        if (strncmp(name, word, n) == 0 && name[n] == '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool names_find(const Names *names, const char *word, size_t n, uint32_t *number)
+{
+    uint64_t key = 0;
+    return find(names, word, n, &key, number);
+}
+
 bool names_claim(Names *n, const char *word)
 {
-    uint64_t key = hash_bytes(0, word, strlen(word));
-    uint32_t found = 0;
-    for (; map_get(&n->at, key, &found); key++) {
-        if (strcmp(n->list.at[found], word) == 0) {
-            return false;
-        }
+    uint64_t key = 0;
+    uint32_t number = 0;
+    if (find(n, word, strlen(word), &key, &number)) {
+        return false;
     }
     map_put(&n->at, key, n->list.n);
     vec_push(n->arena, &n->list, word);
+    vec_push(n->arena, &n->next, 2);
     return true;
 }
 
@@ -171,8 +190,10 @@ const char *names_take(Names *n, const char *wish)
                            ? str_format(n->arena, wish[0] == '_' ? "v%s_" : "%s_", wish)
                            : wish;
     const char *tried = word;
-    for (uint32_t k = 2; !names_claim(n, tried); k++) {
-        tried = str_format(n->arena, "%s_%u", word, k);
+    uint32_t number = 0;
+    (void)names_find(n, word, strlen(word), &number);
+    while (!names_claim(n, tried)) {
+        tried = str_format(n->arena, "%s_%u", word, n->next.at[number]++);
     }
     return tried;
 }

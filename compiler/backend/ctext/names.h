@@ -13,6 +13,7 @@ typedef struct Names {
     Arena *arena;
     Map at; /* hash of the text -> its number in `list` */
     VEC(const char *) list;
+    VEC(uint32_t) next; /* by number: what follows the name when it is wished for again */
 } Names;
 
 void names_init(Names *n, Arena *arena);
@@ -20,6 +21,8 @@ void names_init(Names *n, Arena *arena);
 const char *names_take(Names *n, const char *wish);
 /* Takes `word` as it is; false when it is taken. */
 bool names_claim(Names *n, const char *word);
+/* Is the word of n bytes a name of this scope? *number: its place in `list`. */
+bool names_find(const Names *names, const char *word, size_t n, uint32_t *number);
 
 /* Keywords of C and C++, names and macros of the standard headers, names that generated text uses itself. */
 bool c_name_reserved(const char *word);
