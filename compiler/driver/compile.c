@@ -75,6 +75,14 @@ static bool pass_path(Compilation *c)
     return ok;
 }
 
+static bool pass_symmetry(Compilation *c)
+{
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        opt_symmetry(c->ctx, c->module->graphs.at[k], !c->no_symmetry);
+    }
+    return true;
+}
+
 static bool pass_nest(Compilation *c)
 {
     uint32_t n = c->module->graphs.n;

@@ -25,6 +25,7 @@ typedef struct Compilation {
     PathControl path;
     bool no_fuse;
     bool one_nest; /* for all sizes of open dims */
+    bool no_symmetry;
     bool check_each;
     double (*clock)(void); /* null: times are 0 */
     EmitOptions emit;

@@ -25,6 +25,7 @@ static const struct {
     {OPT_PLAN_OUT, "--plan-out", STAGE_PATH},
     {OPT_EFFORT, "--effort", STAGE_NEST},
     {OPT_NO_FUSE, "--no-fuse", STAGE_NEST},
+    {OPT_NO_SYMMETRY, "--no-symmetry", STAGE_NEST},
     {OPT_ONE_NEST, "--one-nest", STAGE_NEST},
 };
 
@@ -84,6 +85,7 @@ bool decisions_read(ToolRun *t, Compilation *c)
     const char *plan = option_last(&t->options, OPT_PLAN_IN, NULL);
     c->path.linear = option_last(&t->options, OPT_PATH, NULL);
     c->no_fuse = option_given(&t->options, OPT_NO_FUSE);
+    c->no_symmetry = option_given(&t->options, OPT_NO_SYMMETRY);
     c->one_nest = option_given(&t->options, OPT_ONE_NEST);
     c->path.no_factor = option_given(&t->options, OPT_NO_FACTOR);
     return decisions_path(t, c->target, &c->path.options) &&

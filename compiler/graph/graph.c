@@ -328,6 +328,19 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
     return r;
 }
 
+void graph_add_generator(Graph *g, NodeRef r, const Generator *generator)
+{
+    Node *n = &g->nodes.at[r];
+    Generator *list = ARENA_ARRAY(g->arena, n->n_generators + 1, Generator);
+    for (uint32_t k = 0; k < n->n_generators; k++) {
+        list[k] = n->generator[k];
+    }
+    list[n->n_generators] = (Generator){
+        arena_copy(g->arena, generator->to, n->rank * sizeof *generator->to), generator->sign};
+    n->generator = list;
+    n->n_generators++;
+}
+
 /* ---- copying ---- */
 
 Graph *graph_like(Arena *arena, const Graph *g)

@@ -40,6 +40,14 @@ typedef struct Access {
     const Index *index;
 } Access;
 
+/* The value read with dimension to[d] in the place of each dimension d is itself, or its negative: dimensions exchanged in
+ * pairs. What a node's generators and their products do is at most SYMMETRY_LIMIT permutations. */
+typedef struct Generator {
+    const uint32_t *to; /* [rank]: to[to[d]] is d; not all are their own */
+    int sign;           /* 1 or -1 */
+} Generator;
+#define SYMMETRY_LIMIT 128
+
 typedef struct Node {
     Op op;
     DType dtype;
@@ -58,6 +66,9 @@ typedef struct Node {
     Number value;       /* CONST */
     int32_t dim;        /* EXTENT: open dimension */
     uint32_t param;     /* INPUT */
+    /* What is known of its symmetry (opt/symmetry.c); graphs that are made from this one begin without. */
+    uint32_t n_generators;
+    const Generator *generator;
 } Node;
 
 typedef enum ParamRole { PARAM_IN, PARAM_INOUT, PARAM_SCALAR } ParamRole;
@@ -148,7 +159,9 @@ Graph *graph_like(Arena *arena, const Graph *g);
 NodeSpec graph_spec(const Graph *g, NodeRef n);
 /* None of most nodes. */
 Slices graph_slices(const Graph *g, NodeRef n);
-/* The hash and equality of hash-consing: all but span, name and allow_spill. */
+/* Adds to what is known of the symmetry of a node; `to` is copied. */
+void graph_add_generator(Graph *g, NodeRef n, const Generator *generator);
+/* The hash and equality of hash-consing: all but span, name, allow_spill and symmetry. */
 uint64_t node_hash(const Node *n);
 bool node_equal(const Node *a, const Node *b);
 /* Copies the results of `from`, nodes given by `map[old] = new`. */

@@ -33,6 +33,23 @@ static void dump_operands(const Node *n, Text *out)
     text_char(out, ']');
 }
 
+/* sym(a c, b d): pairs of dimensions, by their labels, that are exchanged at once */
+static void dump_generator(const Node *n, const Generator *generator, Text *out)
+{
+    text_put(out, generator->sign > 0 ? " sym(" : " antisym(");
+    bool first = true;
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (generator->to[d] > d) {
+            text_put(out, first ? "" : ", ");
+            dump_label(out, n->out[d]);
+            text_char(out, ' ');
+            dump_label(out, n->out[generator->to[d]]);
+            first = false;
+        }
+    }
+    text_char(out, ')');
+}
+
 static void dump_node(const Graph *g, NodeRef r, Text *out)
 {
     const Node *n = graph_node(g, r);
@@ -61,6 +78,9 @@ static void dump_node(const Graph *g, NodeRef r, Text *out)
         text_put(out, k == 0 ? " slice [" : ",");
         dump_label(out, sliced.label[k]);
         text_put(out, k + 1 == sliced.n ? "]" : "");
+    }
+    for (uint32_t k = 0; n->out != NULL && k < n->n_generators; k++) {
+        dump_generator(n, &n->generator[k], out);
     }
     if (n->name != NULL && n->op != OP_INPUT) {
         text_put(out, " as ");

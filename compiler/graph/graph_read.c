@@ -17,6 +17,7 @@ typedef struct GraphReader {
     /* The labels of the node at hand; their numbers are in the DumpReader. */
     VEC(Dim) extent; /* of each label; -1: not known */
     VEC(uint8_t) in_out;
+    VEC(Generator) generators; /* of it */
 } GraphReader;
 
 static bool refuse(GraphReader *r, Span span, const char *what)
@@ -182,7 +183,55 @@ static bool read_sliced(GraphReader *r, Cursor *c, NodeSpec *spec)
     return true;
 }
 
-/* What may follow the type: `acc f32`, `spill`, `as NAME`, `at 4:12`. */
+/* The dimension of a label of the result, or the rank. */
+static uint32_t dim_of_label(GraphReader *r, const NodeSpec *spec, const Term *t)
+{
+    uint32_t d = 0, known = r->extent.n;
+    int32_t label = t->kind == TERM_NAME ? label_number(r, t->text) : -1;
+    while (d < spec->rank && (label < 0 || (uint32_t)label >= known || spec->out == NULL ||
+                              spec->out[d] != label)) {
+        d++;
+    }
+    return d;
+}
+
+/* `sym(a c, b d)` or `antisym(a c, b d)`: pairs of labels of the result, each label once. */
+static bool read_generator(GraphReader *r, const Term *call, int sign, NodeSpec *spec)
+{
+    uint32_t *to = ARENA_ARRAY(r->scratch, spec->rank, uint32_t);
+    for (uint32_t d = 0; d < spec->rank; d++) {
+        to[d] = d;
+    }
+    bool ok = call->n > 0;
+    for (uint32_t k = 0; ok && k < call->n; k++) {
+        const Term *pair = call->child[k];
+        ok = pair->kind == TERM_SEQ && pair->n == 2;
+        uint32_t a = ok ? dim_of_label(r, spec, pair->child[0]) : spec->rank;
+        uint32_t b = ok ? dim_of_label(r, spec, pair->child[1]) : spec->rank;
+        ok = ok && a < spec->rank && b < spec->rank && a != b && to[a] == a && to[b] == b;
+        if (ok) {
+            to[a] = b;
+            to[b] = a;
+        }
+    }
+    vec_push(r->scratch, &r->generators, ((Generator){to, sign}));
+    return ok ||
+           refuse(r, call->span, "pairs of indices of the result are expected, each once");
+}
+
+static bool read_generators(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    bool ok = true;
+    r->generators.n = 0;
+    while (ok && (cursor_is(c, TERM_CALL, "sym") || cursor_is(c, TERM_CALL, "antisym"))) {
+        int sign = cursor_is(c, TERM_CALL, "sym") ? 1 : -1;
+        ok = read_generator(r, cursor_peek(c), sign, spec);
+        c->at++;
+    }
+    return ok;
+}
+
+/* What may follow the type: `acc f32`, `spill`, `slice [a]`, `sym(a b)`, `as NAME`, `at 4:12`. */
 static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
 {
     if (cursor_take(c, TERM_NAME, "acc")) {
@@ -196,6 +245,9 @@ static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
     }
     spec->allow_spill = cursor_take(c, TERM_NAME, "spill");
     if (cursor_take(c, TERM_NAME, "slice") && !read_sliced(r, c, spec)) {
+        return false;
+    }
+    if (!read_generators(r, c, spec)) {
         return false;
     }
     if (cursor_take(c, TERM_NAME, "as") && (spec->name = cursor_name(c, "a name")) == NULL) {
@@ -292,7 +344,11 @@ static bool read_computed(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *ou
             return false;
         }
     }
+    uint32_t before = r->g->nodes.n;
     *out = graph_add(r->g, spec);
+    for (uint32_t k = 0; r->g->nodes.n > before && k < r->generators.n; k++) {
+        graph_add_generator(r->g, *out, &r->generators.at[k]);
+    }
     return true;
 }
 

@@ -8,6 +8,7 @@
  *   have no label that no operand has; element types follow the op table; the accumulator holds the node's type; no
  *   tensor is too large; no two nodes are equal;
  *   in form BINARY a contraction has two operands;
+ *   what is said of a value's symmetry is true (verify_symmetry.c);
  *   there is a result; results have different names; an update is of an inout parameter, of its type, once.
  * Linear in the graph's text. */
 #include "graph/graph.h"
@@ -17,6 +18,7 @@
 #include <stdio.h>
 
 #include "dump/text.h"
+#include "graph/verify_symmetry.h"
 
 typedef struct Verifier {
     Ctx *ctx;
@@ -371,6 +373,16 @@ static bool verify_nodes(Verifier *v)
     return ok;
 }
 
+static bool verify_symmetry(Verifier *v)
+{
+    const char *problem = graph_symmetry_problem(&v->scratch, v->g, &v->at);
+    if (problem != NULL) {
+        return broken(v, "%s", problem);
+    }
+    v->at = NODE_NONE;
+    return true;
+}
+
 bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *place)
 {
     Verifier v = {.ctx = ctx, .g = g, .stage = stage, .place = place, .at = NODE_NONE};
@@ -379,7 +391,7 @@ bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *pl
     map_init(&seen, &v.scratch);
     bool ok = g->name != NULL && g->name->n > 0;
     ok = ok ? verify_dims(&v) && verify_params(&v, &seen) && verify_nodes(&v) &&
-                  verify_results(&v, &seen)
+                  verify_results(&v, &seen) && verify_symmetry(&v)
             : broken(&v, "the kernel has no name");
     arena_release(&v.scratch);
     return ok;

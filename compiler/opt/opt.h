@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph to graph: passes that make a program smaller or plainer and never change what it computes, signs of zero and
+/* Graph to graph: passes that make a program smaller or plainer, or say what is known of it, and never change what it computes, signs of zero and
  * infinities included. Each writes a new graph into `arena`; what no result needs is gone from it. */
 #ifndef OPT_OPT_H
 #define OPT_OPT_H
@@ -13,5 +13,9 @@ Graph *opt_simplify(Ctx *ctx, Arena *arena, const Graph *g);
 /* normalise.c. GRAPH_TENSOR -> GRAPH_TENSOR. Afterwards every contraction has two operands or more and is a sum; sums that
  * concern one operand alone are taken first where that is less work; summed indices of extent 1 are positions. */
 Graph *opt_normalise(Ctx *ctx, Arena *arena, const Graph *g);
+
+/* symmetry.c. Of any form, in place: says of every value which exchanges of its labels leave it as it is, or make it its
+ * negative. Values stay; what was said before is dropped, and all of it unless `look`. */
+void opt_symmetry(Ctx *ctx, Graph *g, bool look);
 
 #endif

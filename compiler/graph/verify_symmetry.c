@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a value has the symmetry that it is said to have: it is computed at two places, one the image of the other, in
+ * the integers modulo a prime, where sums and products are exact in any order. Labels are at random places, summed
+ * ones run over two of them; parameters, and other values that are not looked into, are random functions of their
+ * places that have the symmetry said of them. Two places give equal numbers by chance once in 2^60. Nothing here is shared
+ * with what finds symmetry. */
+#include "graph/verify_symmetry.h"
+
+#include <string.h>
+
+#define PRIME UINT64_C(2147483647)
+/* Expressions up to this many operations are computed, larger ones are values as they are. */
+#define EXPRESSION 64
+#define STEPS      (1u << 18)
+/* Places of a value that its symmetry makes one. */
+#define GROUP SYMMETRY_LIMIT
+
+typedef struct Sampler {
+    const Graph *g;
+    Arena *arena;
+    uint64_t seed;
+    NodeRef root;
+    const uint32_t *size; /* [nodes] of expressions, else 0 */
+    NodeRef inside[2];    /* contractions that are computed, beside the root */
+    uint32_t steps;
+    bool failed; /* out of steps */
+} Sampler;
+
+static uint64_t power(uint64_t x, uint64_t e)
+{
+    uint64_t y = 1;
+    for (; e > 0; e >>= 1) {
+        y = (e & 1) != 0 ? y * x % PRIME : y;
+        x = x * x % PRIME;
+    }
+    return y;
+}
+
+static uint64_t negated(uint64_t x)
+{
+    return (PRIME - x) % PRIME;
+}
+
+static uint64_t hashed(const Sampler *s, uint64_t what, uint64_t x)
+{
+    return hash_mix(hash_mix(s->seed, what), x) % PRIME;
+}
+
+/* ---- values as they are ---- */
+
+static uint64_t place_hash(const Sampler *s, NodeRef r, const uint64_t *at)
+{
+    uint64_t h = hash_mix(s->seed, r);
+    for (uint32_t d = 0; d < graph_node(s->g, r)->rank; d++) {
+        h = hash_mix(h, at[d]);
+    }
+    return h;
+}
+
+/* One number for all places that the generators make one. */
+static uint64_t sample_opaque(Sampler *s, NodeRef r, const uint64_t *at)
+{
+    const Node *n = graph_node(s->g, r);
+    uint64_t least = place_hash(s, r, at);
+    if (n->n_generators == 0) {
+        return least % PRIME;
+    }
+    ArenaMark mark = arena_mark(s->arena);
+    uint64_t *place[GROUP + 1];
+    int sign[GROUP + 1], best = 1;
+    uint32_t count = 1;
+    bool zero = false;
+    place[0] = arena_copy(s->arena, at, n->rank * sizeof *at);
+    sign[0] = 1;
+    for (uint32_t k = 0; k < count; k++) {
+        uint64_t h = place_hash(s, r, place[k]);
+        best = h < least ? sign[k] : best;
+        least = h < least ? h : least;
+        for (uint32_t i = 0; i < n->n_generators && count <= GROUP; i++) {
+            uint32_t known = 0;
+            place[count] = ARENA_ARRAY(s->arena, n->rank, uint64_t);
+            for (uint32_t d = 0; d < n->rank; d++) {
+                place[count][d] = place[k][n->generator[i].to[d]];
+            }
+            while (memcmp(place[known], place[count], n->rank * sizeof *at) != 0) {
+                known++;
+            }
+            int of = sign[k] * n->generator[i].sign;
+            zero = zero || (known < count && sign[known] != of);
+            sign[count] = known == count ? of : sign[count];
+            count += known == count ? 1 : 0;
+        }
+    }
+    arena_reset(s->arena, mark);
+    return zero ? 0 : best < 0 ? negated(least % PRIME) : least % PRIME;
+}
+
+/* ---- values by what they compute ---- */
+
+static uint64_t sample(Sampler *s, NodeRef r, const uint64_t *at);
+
+static uint64_t sample_operand(Sampler *s, const Node *n, uint32_t k, const uint64_t *label)
+{
+    uint64_t at[RANK_LIMIT];
+    const Access *a = &n->access[k];
+    for (uint32_t d = 0; d < a->rank; d++) {
+        at[d] = a->index[d].label < 0 ? hash_mix(1, (uint64_t)a->index[d].offset)
+                                      : label[a->index[d].label];
+    }
+    return sample(s, n->operand[k], at);
+}
+
+/* A function whose parity is that of the operation. */
+static uint64_t sample_function(const Sampler *s, const Node *n, const uint64_t *x)
+{
+    uint64_t h = hash_mix((uint64_t)n->op, (uint64_t)n->dtype), odd = 1;
+    OpSign parity = dtype_is_float(n->dtype) ? op_info(n->op)->sign : SIGN_NONE;
+    bool commutes = n->op == OP_MIN || n->op == OP_MAX || n->op == OP_EQ || n->op == OP_NE ||
+                    n->op == OP_AND || n->op == OP_OR;
+    if (n->op == OP_SELECT) {
+        return (hashed(s, h, x[0]) * x[1] + hashed(s, h + 1, x[0]) * x[2]) % PRIME;
+    }
+    if (commutes) {
+        return (hashed(s, h, x[0]) + hashed(s, h, x[1])) % PRIME;
+    }
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        bool none = parity == SIGN_NONE;
+        h = hash_mix(h, none ? x[k] : x[k] * x[k] % PRIME);
+        odd = parity == SIGN_ODD ? odd * x[k] % PRIME : odd;
+    }
+    return hashed(s, h, 0) * odd % PRIME;
+}
+
+static uint64_t sample_map(Sampler *s, const Node *n, const uint64_t *label)
+{
+    uint64_t x[3] = {0};
+    for (uint32_t k = 0; k < n->n_operands && k < 3; k++) {
+        x[k] = sample_operand(s, n, k, label);
+    }
+    switch (n->op) {
+    case OP_ADD:
+        return (x[0] + x[1]) % PRIME;
+    case OP_SUB:
+        return (x[0] + negated(x[1])) % PRIME;
+    case OP_NEG:
+        return negated(x[0]);
+    case OP_MUL:
+        return x[0] * x[1] % PRIME;
+    case OP_DIV:
+        return dtype_is_int(n->dtype) ? sample_function(s, n, x)
+                                      : x[0] * power(x[1], PRIME - 2) % PRIME;
+    default:
+        return sample_function(s, n, x);
+    }
+}
+
+static uint64_t sample_terms(Sampler *s, const Node *n, const uint64_t *label)
+{
+    uint64_t product = 1;
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        product = product * sample_operand(s, n, k, label) % PRIME;
+    }
+    bool folds = op_info(n->op)->kind == OPKIND_REDUCE && n->op != OP_SUM;
+    return folds ? hashed(s, (uint64_t)n->op, product) : product;
+}
+
+/* The sum over two places of each label that the result lacks. */
+static uint64_t sample_sum(Sampler *s, const Node *n, uint64_t *label)
+{
+    uint32_t summed[32], n_summed = 0;
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        if (node_reduces(n, (int32_t)l)) {
+            if (n_summed == 16) {
+                s->failed = true;
+                return 0;
+            }
+            summed[n_summed++] = l;
+        }
+    }
+    uint64_t sum = 0;
+    for (uint32_t bits = 0; bits < 1u << n_summed && !s->failed; bits++) {
+        for (uint32_t k = 0; k < n_summed; k++) {
+            label[summed[k]] = hash_mix(2, bits >> k & 1);
+        }
+        sum += sample_terms(s, n, label);
+    }
+    return sum % PRIME;
+}
+
+static uint64_t sample(Sampler *s, NodeRef r, const uint64_t *at)
+{
+    const Node *n = graph_node(s->g, r);
+    OpKind kind = op_info(n->op)->kind;
+    if (s->failed || s->steps == 0) {
+        s->failed = true;
+        return 0;
+    }
+    s->steps--;
+    bool map = kind == OPKIND_MAP && (s->size[r] > 0 || r == s->root);
+    bool sum =
+        r == s->root || (kind == OPKIND_CONTRACT && (r == s->inside[0] || r == s->inside[1]));
+    if (!map && (!sum || kind == OPKIND_MAP)) {
+        return sample_opaque(s, r, at);
+    }
+    ArenaMark mark = arena_mark(s->arena);
+    uint64_t *label = ARENA_ARRAY(s->arena, n->n_labels, uint64_t);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        label[n->out[d]] = at[d];
+    }
+    uint64_t v = map ? sample_map(s, n, label) : sample_sum(s, n, label);
+    arena_reset(s->arena, mark);
+    return v;
+}
+
+/* ---- claims ---- */
+
+/* The value at a random place and at its image are equal up to the sign. */
+static bool holds(Sampler *s, const Generator *generator)
+{
+    const Node *n = graph_node(s->g, s->root);
+    uint64_t at[RANK_LIMIT], image[RANK_LIMIT];
+    s->steps = STEPS;
+    s->failed = false;
+    for (uint32_t d = 0; d < n->rank; d++) {
+        at[d] = hash_mix(3, d);
+    }
+    for (uint32_t d = 0; d < n->rank; d++) {
+        image[d] = at[generator->to[d]];
+    }
+    uint64_t x = sample(s, s->root, at), y = sample(s, s->root, image);
+    return !s->failed && x == (generator->sign < 0 ? negated(y) : y);
+}
+
+static bool is_exchange(const Node *n, const Generator *generator)
+{
+    bool moves = false, ok = generator->sign == 1 || generator->sign == -1;
+    for (uint32_t d = 0; d < n->rank && ok; d++) {
+        uint32_t to = generator->to[d];
+        ok = to < n->rank && generator->to[to] == d && dim_eq(n->shape[d], n->shape[to]);
+        moves = moves || to != d;
+    }
+    return ok && moves;
+}
+
+/* Operations of the expression that a node is, 0 when it is none or a larger one. */
+static uint32_t expression_size(const Graph *g, const Node *n, const uint32_t *size)
+{
+    uint32_t sum = 1;
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        bool map = op_info(graph_node(g, n->operand[k])->op)->kind == OPKIND_MAP;
+        if (map && size[n->operand[k]] == 0) {
+            return 0;
+        }
+        sum += map ? size[n->operand[k]] : 0;
+    }
+    return op_info(n->op)->kind == OPKIND_MAP && sum <= EXPRESSION ? sum : 0;
+}
+
+/* Is the claim true when these operands are looked into? Twice, with other random numbers. */
+static bool holds_with(Sampler *s, const Generator *generator, uint32_t operands)
+{
+    const Node *n = graph_node(s->g, s->root);
+    for (uint32_t k = 0; k < 2; k++) {
+        bool is = (operands >> k & 1) != 0 && k < n->n_operands;
+        s->inside[k] = is ? n->operand[k] : NODE_NONE;
+    }
+    s->seed = 1;
+    bool ok = holds(s, generator);
+    s->seed = 2;
+    return ok && holds(s, generator);
+}
+
+static const char *node_problem(Sampler *s, const Node *n)
+{
+    uint32_t most = op_info(n->op)->kind == OPKIND_CONTRACT ? 4 : 1;
+    for (uint32_t k = 0; k < n->n_generators; k++) {
+        if (n->rank > RANK_LIMIT || !is_exchange(n, &n->generator[k])) {
+            return "its symmetry exchanges no dimensions of equal extents";
+        }
+        bool true_of_it = false;
+        for (uint32_t operands = 0; operands < most && !true_of_it; operands++) {
+            true_of_it = holds_with(s, &n->generator[k], operands);
+        }
+        if (!true_of_it) {
+            return "it does not have the symmetry that is said of it";
+        }
+    }
+    return NULL;
+}
+
+const char *graph_symmetry_problem(Arena *scratch, const Graph *g, NodeRef *at)
+{
+    uint32_t *size = ARENA_ARRAY(scratch, g->nodes.n, uint32_t);
+    const char *problem = NULL;
+    for (NodeRef r = 0; r < g->nodes.n && problem == NULL; r++) {
+        const Node *n = graph_node(g, r);
+        Sampler s = {.g = g, .arena = scratch, .root = r, .size = size};
+        size[r] = expression_size(g, n, size);
+        *at = r;
+        problem = n->op == OP_INPUT ? NULL : node_problem(&s, n);
+    }
+    return problem;
+}
