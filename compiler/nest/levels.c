@@ -32,34 +32,39 @@ static int64_t tile_of(const Extent *x, int64_t most)
     return n < 1 ? 1 : n;
 }
 
-/* As many parts as there must be, of equal length but for the last. */
-static int64_t even_part(int64_t n, int64_t most)
+/* What a tile of so many rows takes: registers may be few, then it is done in halves; and fewer rows than five have too
+ * few sums under way to keep the multipliers busy. */
+static int64_t tile_time(int64_t rows, int64_t most)
 {
-    int64_t best = most;
-    for (int64_t i = most; i > most / 2; i--) {
-        best = round_up(n, i) < round_up(n, best) ? i : best;
+    int64_t busy = most * 5 / 12, half = rows / 2, rest = rows - half;
+    if (rows <= most / 2) {
+        return rows > busy ? rows : busy;
     }
-    return best;
+    return (half > busy ? half : busy) + (rest > busy ? rest : busy);
 }
 
 /* Rows of a register tile. All that it can have where they are few. Of many, half: more of them would read a panel of
- * columns less often, which caches hand out fast enough, but rows that are a power of two apart meet in one set of
- * the first cache, and more would be padding. `along`: panels are copied along them, in short runs if they are narrow.
- * Two thirds, where a fiftieth less is padding. */
+ * columns less often, which caches hand out fast enough, but rows of the result that are a power of two apart meet in
+ * one set of the first cache. `along`: panels are copied along them, in short runs if they are narrow. Others where a
+ * fiftieth of the time is gained: less is padding. */
 static int64_t tile_rows(const Extent *x, int64_t most, bool along)
 {
     if (x->tile > 0 || (x->exact && x->most <= most)) {
         return tile_of(x, x->tile > 0 ? divisor_at_most(x->tile, most) : most);
     }
-    int64_t n = along || most < 4 ? most : most / 2, other = most * 2 / 3;
+    int64_t best = along || most < 4 ? most : most / 2;
     if (!x->exact || most < 4) {
-        return n;
+        return best;
     }
-    if (x->most <= 8 * most) {
-        return even_part(x->most, most);
+    int64_t least = sat_mul((x->most + best - 1) / best, tile_time(best, most));
+    for (int64_t i = most / 2; i <= most; i++) {
+        int64_t cost = sat_mul((x->most + i - 1) / i, tile_time(i, most));
+        if (cost < least - least / 50) {
+            best = i;
+            least = cost;
+        }
     }
-    int64_t padded = round_up(x->most, n);
-    return padded - round_up(x->most, other) > padded / 50 ? other : n;
+    return best;
 }
 
 /* A block of about `want` positions: all of them while that is no more than two, in whole
@@ -349,6 +354,26 @@ static TileChoice tile_choice(const Product *p, const Blocking *b,
     return x.gathers && !one && along_cost <= gather_cost ? along : x;
 }
 
+/* Rows that are packed at once: their block stays in a near cache, and each panel of columns is read once for all of them.
+ * Of several labels it is a box in which tiles cross none. */
+static int64_t rows_block(const Product *p, const Blocking *b, int64_t unit, int64_t k)
+{
+    const Extent *row = &p->extent[p->row];
+    int64_t size = dtype_bytes(p->node->acc);
+    int64_t want = p->machine->tile.block / size / k / unit * unit;
+    want = want < unit ? unit : want;
+    if (several_labels(p, b, BLOCK_ROWS) > 1) {
+        int64_t box = box_of(p, b, BLOCK_ROWS, want, unit, unit);
+        return crosses(p, b, BLOCK_ROWS, box, unit) ? smaller(want, round_up(row->most, unit))
+                                                    : box;
+    }
+    if (row->tile > 0 || !row->exact) {
+        return block_of(row, want, unit);
+    }
+    int64_t parts = (row->most + want - 1) / want;
+    return parts < 1 ? unit : round_up((row->most + parts - 1) / parts, unit);
+}
+
 static void set_packed_levels(const Product *p, Blocking *b, const Extent group[BLOCK_BATCH])
 {
     const ContractionTiles *t = &p->machine->tile;
@@ -359,17 +384,19 @@ static void set_packed_levels(const Product *p, Blocking *b, const Extent group[
     int64_t want = x.gathers ? t->columns : t->panels / size / smaller(k, 8 * t->sum);
     want = smaller(round_up(want > t->columns ? want : t->columns, x.columns), 8192);
     int64_t block = columns_box(p, b, x.columns, want);
-    int64_t box = box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), x.rows, x.rows);
+    int64_t box = x.gathers
+                      ? box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), x.rows, x.rows)
+                      : rows_block(p, b, x.rows, k);
     if (k < group[BLOCK_SUM].most) {
         add_level(level, &n, BLOCK_SUM, k, false);
     }
     add_level(level, &n, BLOCK_COLUMNS, block, true);
-    add_level(level, &n, BLOCK_ROWS, x.gathers ? box : x.rows, true);
-    if (x.gathers && box > x.rows) {
-        add_level(level, &n, BLOCK_ROWS, x.rows, false);
-    }
+    add_level(level, &n, BLOCK_ROWS, box, true);
     if (block > x.columns) {
         add_level(level, &n, BLOCK_COLUMNS, x.columns, false);
+    }
+    if (box > x.rows) {
+        add_level(level, &n, BLOCK_ROWS, x.rows, false);
     }
     b->level = level;
     b->n_levels = n;

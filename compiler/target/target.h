@@ -47,6 +47,7 @@ typedef struct ContractionTiles {
     int64_t sum, columns; /* positions of a packed block */
     int64_t panels;       /* bytes of one of columns; more than `columns` of them where sums are
                              short */
+    int64_t block;        /* bytes of one of rows */
     int64_t gathered;     /* bytes of the results of a block, where tiles cross labels */
     int64_t direct;       /* elements of an operand up to which nothing is packed */
     /* Of an engine for matrices, else 0: */

@@ -252,9 +252,9 @@ VARIANTS = {  # docs/using.md, "What decides the bits"
     "as this machine takes it": [],
     "16-byte vectors": ["-DTDSL_ISA=vectors"],
     "16-byte vectors, more registers": ["-DTDSL_ISA=neon"],
-    "32-byte vectors anywhere": ["-DTDSL_ISA=avx2", "-Dtarget(x)=", "-Wno-psabi"],
+    "32-byte vectors anywhere": ["-DTDSL_ISA=avx2", "-Dtarget(x)=", "-DTDSL_HOLD(x)=(void)(x)", "-Wno-psabi"],
     "no vectors": ["-DTDSL_ISA=plain"],
-    "64-byte vectors anywhere": ["-Dtarget(x)=", "-D__builtin_cpu_supports(x)=1", "-Wno-psabi"],
+    "64-byte vectors anywhere": ["-Dtarget(x)=", "-DTDSL_HOLD(x)=(void)(x)", "-D__builtin_cpu_supports(x)=1", "-Wno-psabi"],
     "not optimized": ["-O0"],
 }
 

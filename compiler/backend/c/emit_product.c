@@ -316,8 +316,12 @@ static void steps_emit(Printer *p, int64_t rows, const Parts *x)
     for (uint32_t v = 0; v < x->n; at += x->lanes[v++]) {
         const char *type = type_of(p, x->lanes[v]);
         const char *cast = x->lanes[v] == 1 && is_int(p) ? str_format(a, "(%s)", type) : "";
-        put(p, str_format(a, "const %s y%u = %s%s;", type, v, cast,
+        bool held = rows > 1 && x->lanes[v] > 1;
+        put(p, str_format(a, "%s%s y%u = %s%s;", held ? "" : "const ", type, v, cast,
                           part_text(p, "q", at, x->lanes[v], false)));
+        if (held) {
+            put(p, str_format(a, "TDSL_HOLD(y%u);", v));
+        }
     }
     for (int64_t r = 0; r < rows; r++) {
         Text t;
@@ -363,10 +367,28 @@ static void store_emit(Printer *p, int64_t rows, const Parts *x, bool add)
     }
 }
 
+/* Asks for the lines of the result while the sum runs: they are far from each other, so nothing else foresees them. */
+static void foresee_emit(Printer *p, int64_t rows, const Parts *x, const char *i, const char *j)
+{
+    Arena *a = p->tiles->arena;
+    if (p->s->sum > 0) {
+        return;
+    }
+    put(p, str_format(a, "for (int64_t r = 0; r < %lld; ++r) {", (long long)rows));
+    p->out->indent++;
+    put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s, 1);", i, j));
+    if (x->width * dtype_bytes(p->s->t) > 32) {
+        put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s + %lld, 1);", i, j,
+                          (long long)(x->width - 1)));
+    }
+    close_scope(p);
+}
+
 /* One part of the tile that fits registers. */
 static void block_of_rows(Printer *p, int64_t rows, const Parts *x, const char *i,
                           const char *j)
 {
+    foresee_emit(p, rows, x, i, j);
     pointers_emit(p, rows, i, j);
     sums_emit(p, rows, x);
     steps_emit(p, rows, x);

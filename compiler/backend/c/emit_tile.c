@@ -81,6 +81,13 @@ static void vector_types_emit(const Helpers *h, Text *out)
     }
     text_put(out, "#define TDSL_AT(T, p) (*(const T##_at *)(const void *)(p))\n"
                   "#define TDSL_TO(T, p) (*(T##_at *)(void *)(p))\n");
+    text_put(
+        out,
+        "/* Loaded once, into a register: compilers would read it again for each product. */\n"
+        "#if defined(TDSL_HOLD)\n#elif defined(__x86_64__)\n#define TDSL_HOLD(x) __asm__(\"\" "
+        ": \"+v\"(x))\n"
+        "#elif defined(__aarch64__)\n#define TDSL_HOLD(x) __asm__(\"\" : \"+w\"(x))\n"
+        "#else\n#define TDSL_HOLD(x) (void)(x)\n#endif\n");
     if (h->least || h->most) {
         text_put(out, "/* The new element where it wins over the old one; a NaN wins. */\n"
                       "#define TDSL_FOLD(T, old, new, sign) \\\n"

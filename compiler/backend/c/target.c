@@ -22,6 +22,7 @@ static const Machine machine_c = {
              .sum = 256,
              .columns = 256,
              .panels = 1024 * KIB,
+             .block = 128 * KIB,
              .gathered = 96 * KIB,
              .direct = 4096},
     .time = {.multiply_add = 2e-11,
