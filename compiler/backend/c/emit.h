@@ -10,6 +10,7 @@
  *   emit_product.c products: functions of named vectors that all kernels of the file share, by instruction set
  *   emit_tile.c    other register tiles: the same, of one statement each
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
+ *   emit_transpose.c  copies that read along another index than they write along: the same
  *
  * Names, expressions, lines, loops and helper functions are those of backend/ctext. */
 #ifndef BACKEND_C_EMIT_H
@@ -36,6 +37,7 @@ typedef struct Tiles {
     int64_t join_bytes;
     Text folds, members; /* functions of single statements; as members of the table */
     VEC(const char *) fold_names;
+    bool turns; /* there is a function without rows of its own that asks which they are */
 } Tiles;
 
 typedef struct Emitter {
@@ -147,6 +149,14 @@ void isa_names_emit(const Tiles *t, Text *out);
 /* ---- emit_pack.c ---- */
 /* A copy into panels, as the call of a function; false: it is none of the kind. */
 bool pack_emit(Emitter *e, const Stmt *s);
+/* The function that turns a block of a few elements in registers; the types of its vectors. */
+void turn_put(Emitter *e, DType t);
+/* A helper function's text, with its signs replaced for the element type. */
+void template_put(Emitter *e, const char *text, DType t);
+
+/* ---- emit_transpose.c ---- */
+/* A transposing copy, as the call of a function; false: it is none. */
+bool transpose_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_entry.c: what has no `out` prints to e->out ---- */
 void kernel_header_emit(Emitter *e, Text *out);

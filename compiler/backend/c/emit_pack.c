@@ -20,7 +20,7 @@ static const char pack_shuffles[] =
     "#endif\n#endif\n";
 
 /* $N: the element type in names; $T: in C; $M: an integer as large; $L: lanes of a vector; $S: bytes of an
- * element. */
+ * element; $H: lines of 64 elements that are 16 KiB, at most 64. */
 static const char pack_types[] =
     "\n#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
     "typedef $T tdsl_pack_$N_v __attribute__((vector_size(16)));\n"
@@ -132,7 +132,7 @@ static const char pack_text[] =
     "    }\n"
     "}\n";
 
-static void pack_put(Emitter *e, const char *text, DType t)
+void template_put(Emitter *e, const char *text, DType t)
 {
     int64_t size = dtype_bytes(t);
     Text out;
@@ -155,6 +155,9 @@ static void pack_put(Emitter *e, const char *text, DType t)
         case 'L':
             text_printf(&out, "%lld", (long long)(16 / size));
             break;
+        case 'H':
+            text_printf(&out, "%lld", (long long)(size > 4 ? 256 / size : 64));
+            break;
         default:
             text_printf(&out, "%lld", (long long)size);
         }
@@ -162,16 +165,23 @@ static void pack_put(Emitter *e, const char *text, DType t)
     helper_put(e->w.help, out.at);
 }
 
+void turn_put(Emitter *e, DType t)
+{
+    if (helper_new(e->w.help, str_format(e->w.arena, "tdsl_turn_%s", dtype_name(t)))) {
+        if (helper_new(e->w.help, "TDSL_SHUFFLE2")) {
+            helper_put(e->w.help, pack_shuffles);
+        }
+        template_put(e, pack_types, t);
+        template_put(e, dtype_bytes(t) == 4 ? pack_block4 : pack_block2, t);
+    }
+}
+
 static const char *pack_function(Emitter *e, DType t)
 {
     const char *name = str_format(e->w.arena, "tdsl_pack_%s", dtype_name(t));
     if (helper_new(e->w.help, name)) {
-        if (helper_new(e->w.help, "TDSL_SHUFFLE2")) {
-            helper_put(e->w.help, pack_shuffles);
-        }
-        pack_put(e, pack_types, t);
-        pack_put(e, dtype_bytes(t) == 4 ? pack_block4 : pack_block2, t);
-        pack_put(e, pack_text, t);
+        turn_put(e, t);
+        template_put(e, pack_text, t);
     }
     return name;
 }

@@ -140,7 +140,7 @@ static const char about_tiles[] =
 
 void isa_names_emit(const Tiles *t, Text *out)
 {
-    if (t->shapes.n == 0 && t->fold_names.n == 0) {
+    if (t->shapes.n == 0 && t->fold_names.n == 0 && !t->turns) {
         return;
     }
     text_put(out, about_rows);

@@ -40,16 +40,17 @@ static bool op_has_lanes(Op op, bool *worth)
 #define LANES_SHORTEST 16 /* positions for which a call is worth it */
 
 /* May, and should, a map run over `x`, its innermost index, as vectors? */
-static bool has_lanes(const Legaliser *l, const Stmt *s, const TileIndex *x)
+static bool has_lanes(const Legaliser *l, BufRef dst, Op fold, const Expr *value,
+                      const TileIndex *x)
 {
-    DType t = l->k->bufs.at[s->dst].dtype;
+    DType t = l->k->bufs.at[dst].dtype;
     bool worth = false;
-    if (s->fold != OP_COPY || (t != DTYPE_F32 && t != DTYPE_F64) ||
+    if (fold != OP_COPY || (t != DTYPE_F32 && t != DTYPE_F64) ||
         range_typical(l->k, x->range) < LANES_SHORTEST) {
         return false;
     }
     ExprWalk w;
-    for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
         bool load = e->kind == EXPR_LOAD;
         if (e->dtype != t || (e->kind == EXPR_OP && !op_has_lanes(e->op, &worth)) ||
             (load && access_uses(l->k, e->buf, e->at, x->var) &&
@@ -58,6 +59,14 @@ static bool has_lanes(const Legaliser *l, const Stmt *s, const TileIndex *x)
         }
     }
     return worth;
+}
+
+void written_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
+                 Op fold, const Expr *value)
+{
+    TileIndex *copy = arena_copy(l->arena, index, n * sizeof *index);
+    copy[n - 1].mode = has_lanes(l, dst, fold, value, &copy[n - 1]) ? MODE_LANES : MODE_LOOP;
+    tile_add(l, n, copy, dst, at, fold, value);
 }
 
 /* Elements side by side are written one after the other: the index with unit stride in the destination goes innermost. */
@@ -72,12 +81,12 @@ static void plain_emit(Legaliser *l, const Stmt *s)
             index[n++] = s->index[i];
         }
     }
-    if (last != NONE) {
-        index[n] = s->index[last];
-        index[n].mode = has_lanes(l, s, &index[n]) ? MODE_LANES : MODE_LOOP;
-        n++;
+    if (last == NONE) {
+        tile_add(l, n, index, s->dst, s->at, s->fold, s->value);
+    } else if (!legalise_transpose(l, s, last)) {
+        index[n++] = s->index[last];
+        written_add(l, n, index, s->dst, s->at, s->fold, s->value);
     }
-    tile_add(l, n, index, s->dst, s->at, s->fold, s->value);
 }
 
 /* Does a dimension of both run over the same positions, alone? */

@@ -7,6 +7,7 @@
  *   legalise_access.c  what is known of an index: who uses it, at what stride, how far it runs
  *   legalise_matmul.c  products of two operands: packed panels and register tiles
  *   legalise_reduce.c  all other folds: vectors over a kept or a folded index, or a scalar
+ *   legalise_transpose.c  elementwise statements that read along one index and write along another
  *   legalise_sums.c    afterwards: long sums are added in blocks */
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
@@ -108,6 +109,17 @@ typedef struct Blocks {
 Blocks range_blocks(Range r, int64_t tile, int64_t unit);
 /* Opens the loop if there is one: *base is where the block starts, *block its positions. */
 void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, Range *block);
+
+/* ---- legalise.c ---- */
+/* An elementwise statement whose last index runs along the elements it writes: as vectors where that pays. */
+void written_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
+                 Op fold, const Expr *value);
+
+/* ---- legalise_transpose.c ---- */
+/* An elementwise statement that writes along its index x and reads across it; false: it does not. */
+bool legalise_transpose(Legaliser *l, const Stmt *s, uint32_t x);
+/* Is it a copy that reads along the last index but one, and writes along the last? */
+bool copy_is_transposed(const Kernel *k, const Stmt *s);
 
 /* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ---- */
 bool legalise_matmul(Legaliser *l, const Stmt *s);

@@ -16,6 +16,7 @@ PROGRAM = """dim m ~ 50, k ~ 60, n ~ 70;
 kernel open_{t}(A: {t}[m, k], B: {t}[k, n]) -> (C: {t}[m, n]) {{ C[i,j] = A[i,p] * B[p,j]; }}
 kernel fixed_{t}(A: {t}[13, 9], B: {t}[9, 21]) -> (C: {t}[13, 21]) {{ C[i,j] = A[i,p] * B[p,j]; }}
 kernel sums_{t}(A: {t}[m, n]) -> (s: {t}, t: {t}[n]) {{ s = sum[i,j](A[i,j] * A[i,j]); t[j] = sum[i](A[i,j]); }}
+kernel turned_{t}(A: {t}[m, n]) -> (B: {t}[n, m]) {{ B[j,i] = A[i,j]; }}
 """
 MAIN = """
 #include <stdio.h>
@@ -39,8 +40,18 @@ static int wrong;
         for (long x = 0; x < M * K; x++) sum += a[x] * a[x];                                    \\
         wrong += s != sum;                                                                      \\
     } while (0)
-int main(void)
+/* Larger than the last cache, so that it is stored past it; first, last and middle lines begin anywhere. */
+#define TURN(T, t, M, N)                                                                       \\
+    do {                                                                                       \\
+        T *a = malloc((long)M * N * sizeof(T)), *b = malloc((long)M * N * sizeof(T) + 64);      \\
+        for (long x = 0; x < (long)M * N; x++) a[x] = (T)(x % 8191);                           \\
+        wrong += turned_##t(M, N, a, b + 1, NULL, 0) != TDSL_OK;                                        \\
+        for (long j = 0; j < N; j++)                                                           \\
+            for (long i = 0; i < M; i++) wrong += b[1 + j * M + i] != a[i * N + j];            \\
+    } while (0)
+int main(int argc, char **argv)
 {
+    (void)argv;
     static const long sizes[][3] = {{1, 1, 1}, {12, 5, 32}, {13, 300, 33}, {25, 7, 65}, {5, 64, 3}, {24, 2, 16}};
     for (unsigned k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         long m = sizes[k][0], d = sizes[k][1], n = sizes[k][2];
@@ -48,6 +59,10 @@ int main(void)
         CHECK(double, f64, open, m, d, n, m, d, n, );
         CHECK(int32_t, i32, open, m, d, n, m, d, n, );
         CHECK(int64_t, i64, open, m, d, n, m, d, n, );
+    }
+    if (argc > 1) {
+        TURN(float, f32, 2999, 3003);
+        TURN(double, f64, 3000, 1501);
     }
     CHECK(float, f32, fixed, 13, 9, 21, );
     CHECK(double, f64, fixed, 13, 9, 21, );
@@ -92,6 +107,10 @@ def check(folder, tdslc):
             problem = fusion(folder, cc, target)
             if problem:
                 return problem
+    for cc in filter(shutil.which, ("gcc", "clang")):
+        compile_to(folder, cc, "-O1", "k.c", "main.c", "-o", "app", "-lm")
+        if subprocess.run(["./app", "large"], cwd=folder, check=False).returncode != 0:
+            return f"{cc}: wrong numbers"
     cross = "aarch64-linux-gnu-gcc"
     if not shutil.which(cross) or not shutil.which("qemu-aarch64"):
         return None

@@ -392,7 +392,7 @@ static void suite_compile(Suite *s, bool all)
         bool sanitized, plain;
         const char *compiler, *flags, *what;
     } rows[] = {
-        {false, true, "gcc", "-O2 -Wstack-usage=4096", "gcc"},
+        {false, true, "gcc", "-O2 -Wstack-usage=20480", "gcc"},
         {false, true, "clang", "-O1", "clang"},
         {true, true, "gcc", "-O0 -DTDSL_ISA=plain", "gcc without vectors"},
         {false, true, "gcc", "-O0 -DTDSL_ISA=vectors", "gcc with narrow vectors"},
