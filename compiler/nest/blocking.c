@@ -88,6 +88,11 @@ bool result_is_unit(const Product *p, uint32_t label)
 
 /* ---- roles ---- */
 
+bool is_engine(const Machine *machine)
+{
+    return machine->tile.tiles > 0;
+}
+
 /* Its length as far as a tile uses it; unit stride in the result counts most, since the operand
  * is packed anyway. */
 static int64_t column_score(const Product *p, const Use *own, uint32_t label)
@@ -96,10 +101,24 @@ static int64_t column_score(const Product *p, const Use *own, uint32_t label)
            (operand_is_unit(p, own, label) ? 2 : 1);
 }
 
+bool result_dominates(const Product *p, const Use *own)
+{
+    int64_t read = 4, written = 1;
+    for (uint32_t l = 0; l < p->node->n_labels; l++) {
+        int64_t n = p->extent[l].typical;
+        read = access_has_label(&own->access, (int32_t)l) ? sat_mul(read, n) : read;
+        written = is_kept(p->node, l) ? sat_mul(written, n) : written;
+    }
+    return !is_engine(p->machine) && read <= written;
+}
+
 /* Packing must not fetch a line of memory for each element, so it or the summed label runs along
- * lines. */
+ * lines. Where little is packed, rows are those that follow each other in the result. */
 static int64_t row_score(const Product *p, const Use *own, uint32_t label)
 {
+    if (result_dominates(p, own)) {
+        return smaller(p->extent[label].typical, p->machine->tile.rows);
+    }
     bool lines = operand_is_unit(p, own, label) || operand_is_unit(p, own, p->sum);
     return smaller(p->extent[label].typical, 64) * (lines ? 16 : 1);
 }
@@ -125,11 +144,6 @@ static uint32_t best_label(const Product *p, const Use *own, const Use *other, b
         }
     }
     return found;
-}
-
-bool is_engine(const Machine *machine)
-{
-    return machine->tile.tiles > 0;
 }
 
 static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)

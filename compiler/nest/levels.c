@@ -374,6 +374,21 @@ static int64_t rows_block(const Product *p, const Blocking *b, int64_t unit, int
     return parts < 1 ? unit : round_up((row->most + parts - 1) / parts, unit);
 }
 
+/* Do tiles side by side go on with lines of the result, which are what takes time? */
+static bool columns_go_on(const Product *p, const Blocking *b)
+{
+    uint32_t d = p->node->rank;
+    while (d > 0 && ((uint32_t)p->node->out[d - 1] == p->col ||
+                     p->extent[p->node->out[d - 1]].most == 1)) {
+        d--;
+    }
+    bool goes_on = false;
+    for (uint32_t i = 0; d > 0 && i < b->n_labels[BLOCK_COLUMNS]; i++) {
+        goes_on |= b->label[BLOCK_COLUMNS][i] == (uint32_t)p->node->out[d - 1];
+    }
+    return goes_on && result_dominates(p, p->a);
+}
+
 static void set_packed_levels(const Product *p, Blocking *b, const Extent group[BLOCK_BATCH])
 {
     const ContractionTiles *t = &p->machine->tile;
@@ -392,10 +407,14 @@ static void set_packed_levels(const Product *p, Blocking *b, const Extent group[
     }
     add_level(level, &n, BLOCK_COLUMNS, block, true);
     add_level(level, &n, BLOCK_ROWS, box, true);
+    bool rows_first = columns_go_on(p, b);
+    if (box > x.rows && rows_first) {
+        add_level(level, &n, BLOCK_ROWS, x.rows, false);
+    }
     if (block > x.columns) {
         add_level(level, &n, BLOCK_COLUMNS, x.columns, false);
     }
-    if (box > x.rows) {
+    if (box > x.rows && !rows_first) {
         add_level(level, &n, BLOCK_ROWS, x.rows, false);
     }
     b->level = level;

@@ -41,6 +41,8 @@ static inline int64_t smaller(int64_t x, int64_t y)
 bool operand_is_unit(const Product *p, const Use *u, uint32_t label);
 bool result_is_unit(const Product *p, uint32_t label);
 bool is_engine(const Machine *machine);
+/* Is the result so much larger than the operand that how it is written counts, not how the operand is read? */
+bool result_dominates(const Product *p, const Use *own);
 /* Might the value be on chip, as far as its size says? */
 bool fits_chip(const Product *p, NodeRef n);
 /* The statement right after the product that computes with its result, and nothing else does: the
