@@ -328,17 +328,30 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
     return r;
 }
 
+/* The list with one more, `rank` entries long. */
+static const Generator *add_generator(Arena *arena, const Generator *list, uint32_t n,
+                                      const Generator *one, uint32_t rank)
+{
+    Generator *longer = ARENA_ARRAY(arena, n + 1, Generator);
+    for (uint32_t k = 0; k < n; k++) {
+        longer[k] = list[k];
+    }
+    longer[n] = (Generator){arena_copy(arena, one->to, rank * sizeof *one->to), one->sign};
+    return longer;
+}
+
 void graph_add_generator(Graph *g, NodeRef r, const Generator *generator)
 {
     Node *n = &g->nodes.at[r];
-    Generator *list = ARENA_ARRAY(g->arena, n->n_generators + 1, Generator);
-    for (uint32_t k = 0; k < n->n_generators; k++) {
-        list[k] = n->generator[k];
-    }
-    list[n->n_generators] = (Generator){
-        arena_copy(g->arena, generator->to, n->rank * sizeof *generator->to), generator->sign};
-    n->generator = list;
+    n->generator = add_generator(g->arena, n->generator, n->n_generators, generator, n->rank);
     n->n_generators++;
+}
+
+void graph_add_exchange(Graph *g, NodeRef r, const Generator *exchange)
+{
+    Node *n = &g->nodes.at[r];
+    n->exchange = add_generator(g->arena, n->exchange, n->n_exchanges, exchange, n->n_labels);
+    n->n_exchanges++;
 }
 
 /* ---- copying ---- */
@@ -451,6 +464,12 @@ bool node_reduces(const Node *n, int32_t label)
         }
     }
     return true;
+}
+
+bool node_sums_reals(const Node *n)
+{
+    return (n->op == OP_SUM || n->op == OP_EINSUM) && n->dtype != DTYPE_BOOL &&
+           !dtype_is_complex(n->dtype);
 }
 
 int64_t node_multiply_adds(const Node *n, const int64_t *dims)

@@ -69,6 +69,9 @@ typedef struct Node {
     /* What is known of its symmetry (opt/symmetry.c); graphs that are made from this one begin without. */
     uint32_t n_generators;
     const Generator *generator;
+    /* Of a sum: exchanges of labels that it adds up over which leave its terms as they are; their `to` has all labels. */
+    uint32_t n_exchanges;
+    const Generator *exchange;
 } Node;
 
 typedef enum ParamRole { PARAM_IN, PARAM_INOUT, PARAM_SCALAR } ParamRole;
@@ -159,8 +162,11 @@ Graph *graph_like(Arena *arena, const Graph *g);
 NodeSpec graph_spec(const Graph *g, NodeRef n);
 /* None of most nodes. */
 Slices graph_slices(const Graph *g, NodeRef n);
-/* Adds to what is known of the symmetry of a node; `to` is copied. */
+/* Add to what is known of the symmetry of a node; `to` is copied. */
 void graph_add_generator(Graph *g, NodeRef n, const Generator *generator);
+void graph_add_exchange(Graph *g, NodeRef n, const Generator *exchange);
+/* Does it sum numbers that are real, and nothing else? */
+bool node_sums_reals(const Node *n);
 /* The hash and equality of hash-consing: all but span, name, allow_spill and symmetry. */
 uint64_t node_hash(const Node *n);
 bool node_equal(const Node *a, const Node *b);

@@ -33,17 +33,19 @@ static void dump_operands(const Node *n, Text *out)
     text_char(out, ']');
 }
 
-/* sym(a c, b d): pairs of dimensions, by their labels, that are exchanged at once */
-static void dump_generator(const Node *n, const Generator *generator, Text *out)
+/* sym(a c, b d): pairs of labels, of dimensions or all, that are exchanged at once */
+static void dump_exchange(const char *word, const Generator *generator, uint32_t n,
+                          const int32_t *label, Text *out)
 {
-    text_put(out, generator->sign > 0 ? " sym(" : " antisym(");
+    text_printf(out, " %s(", word);
     bool first = true;
-    for (uint32_t d = 0; d < n->rank; d++) {
-        if (generator->to[d] > d) {
+    for (uint32_t d = 0; d < n; d++) {
+        uint32_t to = generator->to[d];
+        if (to > d) {
             text_put(out, first ? "" : ", ");
-            dump_label(out, n->out[d]);
+            dump_label(out, label == NULL ? (int32_t)d : label[d]);
             text_char(out, ' ');
-            dump_label(out, n->out[generator->to[d]]);
+            dump_label(out, label == NULL ? (int32_t)to : label[to]);
             first = false;
         }
     }
@@ -80,7 +82,11 @@ static void dump_node(const Graph *g, NodeRef r, Text *out)
         text_put(out, k + 1 == sliced.n ? "]" : "");
     }
     for (uint32_t k = 0; n->out != NULL && k < n->n_generators; k++) {
-        dump_generator(n, &n->generator[k], out);
+        const Generator *s = &n->generator[k];
+        dump_exchange(s->sign > 0 ? "sym" : "antisym", s, n->rank, n->out, out);
+    }
+    for (uint32_t k = 0; k < n->n_exchanges; k++) {
+        dump_exchange("terms", &n->exchange[k], n->n_labels, NULL, out);
     }
     if (n->name != NULL && n->op != OP_INPUT) {
         text_put(out, " as ");

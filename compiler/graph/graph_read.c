@@ -17,7 +17,8 @@ typedef struct GraphReader {
     /* The labels of the node at hand; their numbers are in the DumpReader. */
     VEC(Dim) extent; /* of each label; -1: not known */
     VEC(uint8_t) in_out;
-    VEC(Generator) generators; /* of it */
+    VEC(Generator) generators; /* of it, and of its terms */
+    VEC(Generator) exchanges;
 } GraphReader;
 
 static bool refuse(GraphReader *r, Span span, const char *what)
@@ -183,49 +184,62 @@ static bool read_sliced(GraphReader *r, Cursor *c, NodeSpec *spec)
     return true;
 }
 
-/* The dimension of a label of the result, or the rank. */
-static uint32_t dim_of_label(GraphReader *r, const NodeSpec *spec, const Term *t)
+/* The dimension of a label of the result, or its place among all labels; or `n`. */
+static uint32_t place_of_label(GraphReader *r, const int32_t *out, uint32_t n, const Term *t)
 {
     uint32_t d = 0, known = r->extent.n;
     int32_t label = t->kind == TERM_NAME ? label_number(r, t->text) : -1;
-    while (d < spec->rank && (label < 0 || (uint32_t)label >= known || spec->out == NULL ||
-                              spec->out[d] != label)) {
+    bool is_known = label >= 0 && (uint32_t)label < known;
+    while (d < n && (!is_known || (out == NULL ? (int32_t)d : out[d]) != label)) {
         d++;
     }
     return d;
 }
 
-/* `sym(a c, b d)` or `antisym(a c, b d)`: pairs of labels of the result, each label once. */
-static bool read_generator(GraphReader *r, const Term *call, int sign, NodeSpec *spec)
+/* `sym(a c, b d)`, `antisym(a c, b d)` or `terms(a c, b d)`: pairs of labels, each once. Those of terms are numbered as
+ * the text has them, the operands' first, then the result's; so are those of a node. */
+static bool read_exchange(GraphReader *r, const Term *call, int sign, const int32_t *out,
+                          uint32_t n)
 {
-    uint32_t *to = ARENA_ARRAY(r->scratch, spec->rank, uint32_t);
-    for (uint32_t d = 0; d < spec->rank; d++) {
+    uint32_t *to = ARENA_ARRAY(r->scratch, n, uint32_t);
+    for (uint32_t d = 0; d < n; d++) {
         to[d] = d;
     }
     bool ok = call->n > 0;
     for (uint32_t k = 0; ok && k < call->n; k++) {
         const Term *pair = call->child[k];
         ok = pair->kind == TERM_SEQ && pair->n == 2;
-        uint32_t a = ok ? dim_of_label(r, spec, pair->child[0]) : spec->rank;
-        uint32_t b = ok ? dim_of_label(r, spec, pair->child[1]) : spec->rank;
-        ok = ok && a < spec->rank && b < spec->rank && a != b && to[a] == a && to[b] == b;
+        uint32_t a = ok ? place_of_label(r, out, n, pair->child[0]) : n;
+        uint32_t b = ok ? place_of_label(r, out, n, pair->child[1]) : n;
+        ok = ok && a < n && b < n && a != b && to[a] == a && to[b] == b;
         if (ok) {
             to[a] = b;
             to[b] = a;
         }
     }
-    vec_push(r->scratch, &r->generators, ((Generator){to, sign}));
-    return ok ||
-           refuse(r, call->span, "pairs of indices of the result are expected, each once");
+    Generator read = {to, sign};
+    if (out == NULL) {
+        vec_push(r->scratch, &r->exchanges, read);
+    } else {
+        vec_push(r->scratch, &r->generators, read);
+    }
+    return ok || refuse(r, call->span, "pairs of indices are expected, each once");
 }
 
-static bool read_generators(GraphReader *r, Cursor *c, NodeSpec *spec)
+static bool read_symmetry(GraphReader *r, Cursor *c, NodeSpec *spec)
 {
     bool ok = true;
-    r->generators.n = 0;
-    while (ok && (cursor_is(c, TERM_CALL, "sym") || cursor_is(c, TERM_CALL, "antisym"))) {
-        int sign = cursor_is(c, TERM_CALL, "sym") ? 1 : -1;
-        ok = read_generator(r, cursor_peek(c), sign, spec);
+    const int32_t none = 0, *out = spec->rank == 0 ? &none : spec->out;
+    r->generators.n = r->exchanges.n = 0;
+    while (ok && out != NULL) {
+        bool sym = cursor_is(c, TERM_CALL, "sym");
+        if (sym || cursor_is(c, TERM_CALL, "antisym")) {
+            ok = read_exchange(r, cursor_peek(c), sym ? 1 : -1, out, spec->rank);
+        } else if (cursor_is(c, TERM_CALL, "terms")) {
+            ok = read_exchange(r, cursor_peek(c), 1, NULL, r->extent.n);
+        } else {
+            break;
+        }
         c->at++;
     }
     return ok;
@@ -247,7 +261,7 @@ static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
     if (cursor_take(c, TERM_NAME, "slice") && !read_sliced(r, c, spec)) {
         return false;
     }
-    if (!read_generators(r, c, spec)) {
+    if (!read_symmetry(r, c, spec)) {
         return false;
     }
     if (cursor_take(c, TERM_NAME, "as") && (spec->name = cursor_name(c, "a name")) == NULL) {
@@ -348,6 +362,9 @@ static bool read_computed(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *ou
     *out = graph_add(r->g, spec);
     for (uint32_t k = 0; r->g->nodes.n > before && k < r->generators.n; k++) {
         graph_add_generator(r->g, *out, &r->generators.at[k]);
+    }
+    for (uint32_t k = 0; r->g->nodes.n > before && k < r->exchanges.n; k++) {
+        graph_add_exchange(r->g, *out, &r->exchanges.at[k]);
     }
     return true;
 }

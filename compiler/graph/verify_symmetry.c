@@ -231,12 +231,30 @@ static bool holds(Sampler *s, const Generator *generator)
     return !s->failed && x == (generator->sign < 0 ? negated(y) : y);
 }
 
-static bool is_exchange(const Node *n, const Generator *generator)
+/* The same for one term of a sum, at random places of all labels. */
+static bool terms_hold(Sampler *s, const Generator *exchange)
+{
+    const Node *n = graph_node(s->g, s->root);
+    uint64_t *at = ARENA_ARRAY(s->arena, n->n_labels, uint64_t);
+    uint64_t *image = ARENA_ARRAY(s->arena, n->n_labels, uint64_t);
+    s->steps = STEPS;
+    s->failed = false;
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        at[l] = hash_mix(3, l);
+    }
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        image[l] = at[exchange->to[l]];
+    }
+    uint64_t x = sample_terms(s, n, at), y = sample_terms(s, n, image);
+    return !s->failed && x == y;
+}
+
+static bool is_exchange(const Generator *generator, uint32_t n, const Dim *extent)
 {
     bool moves = false, ok = generator->sign == 1 || generator->sign == -1;
-    for (uint32_t d = 0; d < n->rank && ok; d++) {
+    for (uint32_t d = 0; d < n && ok; d++) {
         uint32_t to = generator->to[d];
-        ok = to < n->rank && generator->to[to] == d && dim_eq(n->shape[d], n->shape[to]);
+        ok = to < n && generator->to[to] == d && dim_eq(extent[d], extent[to]);
         moves = moves || to != d;
     }
     return ok && moves;
@@ -274,7 +292,7 @@ static const char *node_problem(Sampler *s, const Node *n)
 {
     uint32_t most = op_info(n->op)->kind == OPKIND_CONTRACT ? 4 : 1;
     for (uint32_t k = 0; k < n->n_generators; k++) {
-        if (n->rank > RANK_LIMIT || !is_exchange(n, &n->generator[k])) {
+        if (n->rank > RANK_LIMIT || !is_exchange(&n->generator[k], n->rank, n->shape)) {
             return "its symmetry exchanges no dimensions of equal extents";
         }
         bool true_of_it = false;
@@ -288,16 +306,44 @@ static const char *node_problem(Sampler *s, const Node *n)
     return NULL;
 }
 
+static const char *terms_problem(Sampler *s, const Node *n)
+{
+    for (uint32_t k = 0; k < n->n_exchanges; k++) {
+        const Generator *exchange = &n->exchange[k];
+        bool ok = node_sums_reals(n) && exchange->sign == 1 &&
+                  is_exchange(exchange, n->n_labels, n->extent);
+        for (uint32_t d = 0; ok && d < n->rank; d++) {
+            ok = exchange->to[n->out[d]] == (uint32_t)n->out[d];
+        }
+        if (!ok) {
+            return "its terms have no exchange of summed indices of equal extents";
+        }
+        for (s->seed = 1; s->seed <= 2; s->seed++) {
+            if (!terms_hold(s, exchange)) {
+                return "its terms do not have the symmetry that is said of them";
+            }
+        }
+    }
+    return NULL;
+}
+
 const char *graph_symmetry_problem(Arena *scratch, const Graph *g, NodeRef *at)
 {
     uint32_t *size = ARENA_ARRAY(scratch, g->nodes.n, uint32_t);
     const char *problem = NULL;
     for (NodeRef r = 0; r < g->nodes.n && problem == NULL; r++) {
         const Node *n = graph_node(g, r);
-        Sampler s = {.g = g, .arena = scratch, .root = r, .size = size};
+        Sampler s = {.g = g,
+                     .arena = scratch,
+                     .root = r,
+                     .size = size,
+                     .inside = {NODE_NONE, NODE_NONE}};
         size[r] = expression_size(g, n, size);
         *at = r;
+        ArenaMark mark = arena_mark(scratch);
         problem = n->op == OP_INPUT ? NULL : node_problem(&s, n);
+        problem = problem == NULL ? terms_problem(&s, n) : problem;
+        arena_reset(scratch, mark);
     }
     return problem;
 }

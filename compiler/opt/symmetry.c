@@ -17,6 +17,8 @@
 #define STEPS      20000
 /* Summed labels of a product that is looked at, those of products inside too. */
 #define SUMMED 8
+/* Exchanges of its terms that are kept. */
+#define EXCHANGES 8
 
 /* A value and the labels that it is read with; -1 - p: position p. */
 typedef struct View {
@@ -291,6 +293,7 @@ static int compare(Finder *f, View a, View b)
 typedef struct Reading {
     Views of; /* CONTRACT: its factors; REDUCE: its operand; MAP: values in its expression */
     int32_t n_labels;
+    bool through; /* a product inside: labels are not the node's alone */
 } Reading;
 
 static void read_factors(Finder *f, const Node *n, uint32_t inside, Reading *out)
@@ -308,7 +311,7 @@ static void read_factors(Finder *f, const Node *n, uint32_t inside, Reading *out
             for (uint32_t i = 0; i < o->n_operands; i++) {
                 vec_push(f->arena, &out->of.list, operand_view(f, o, inner, i));
             }
-        } else if (o->dtype == n->dtype) {
+        } else if (o->dtype == n->dtype && n->op == OP_EINSUM) {
             flatten(f, FAMILY_PRODUCT, v, &out->of);
         } else {
             vec_push(f->arena, &out->of.list, v);
@@ -470,6 +473,24 @@ static bool candidate_dims(const Node *n, const int32_t *to, uint32_t *dims)
     return moves;
 }
 
+/* Notes that the terms of a sum stay with the labels exchanged, when its result does not see it. */
+static void try_terms(Finder *f, NodeRef r, const Reading *reading, const int32_t *to)
+{
+    const Node *n = graph_node(f->g, r);
+    uint32_t *labels = ARENA_ARRAY(f->arena, n->n_labels, uint32_t);
+    bool ok = node_sums_reals(n) && !reading->through && n->n_exchanges < EXCHANGES;
+    for (uint32_t l = 0; l < n->n_labels && ok; l++) {
+        labels[l] = (uint32_t)to[l];
+        ok = dim_eq(n->extent[l], n->extent[to[l]]);
+    }
+    for (uint32_t d = 0; d < n->rank && ok; d++) {
+        ok = to[n->out[d]] == n->out[d];
+    }
+    if (ok && node_sign(f, r, reading, to) > 0) {
+        graph_add_exchange(f->g, r, &(Generator){labels, 1});
+    }
+}
+
 /* Permutations that the node's generators make; more than SYMMETRY_LIMIT count as that plus one. */
 static uint32_t group_order(Finder *f, NodeRef r)
 {
@@ -508,6 +529,7 @@ static void try_reading(Finder *f, NodeRef r, const Reading *reading)
     find_candidates(f, reading, &c);
     for (uint32_t k = 0; k < c.n; k++) {
         if (!candidate_dims(n, c.to[k], dims)) {
+            try_terms(f, r, reading, c.to[k]);
             continue;
         }
         View whole = whole_view(f, r);
@@ -542,7 +564,7 @@ static void find_generators(Finder *f, NodeRef r)
     const Node *n = graph_node(f->g, r);
     OpKind kind = op_info(n->op)->kind;
     f->steps = STEPS;
-    if (kind == OPKIND_LEAF || n->rank < 2 || n->n_operands > READS ||
+    if (kind == OPKIND_LEAF || n->n_labels < 2 || n->n_operands > READS ||
         (kind == OPKIND_MAP && !f->small[r]) ||
         (kind != OPKIND_MAP && n->n_labels - n->rank > SUMMED)) {
         return;
@@ -555,7 +577,7 @@ static void find_generators(Finder *f, NodeRef r)
     }
     uint32_t products = kind == OPKIND_CONTRACT ? inner_products(f->g, n) : 0;
     for (uint32_t inside = 0; inside < 4; inside++) {
-        Reading reading = {0};
+        Reading reading = {.through = inside != 0};
         if ((inside & ~products) != 0) {
             continue;
         }
@@ -592,7 +614,7 @@ void opt_symmetry(Ctx *ctx, Graph *g, bool look)
     Finder f = {.g = g, .arena = &scratch, .small = find_small(&keep, g)};
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         ArenaMark mark = arena_mark(&scratch);
-        g->nodes.at[r].n_generators = 0;
+        g->nodes.at[r].n_generators = g->nodes.at[r].n_exchanges = 0;
         if (look) {
             find_generators(&f, r);
         }

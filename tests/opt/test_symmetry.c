@@ -80,6 +80,20 @@ static const Case cases[] = {
      "%8 = mul %7[i,j], %5[k] -> [i,j,k] : f64[n,n,n]\n"
      "%9 = reduce.max %8[i,j,k] -> [i,j] : f64[n,n]\n",
      ""},
+    /* the terms of a sum */
+    {"%7 = einsum %1[i,a,P], %1[j,b,P] -> [i,a,j,b] : f64[o,v,o,v]\n"
+     "%8 = mul %7[i,a,j,b], %7[i,b,j,a] -> [i,a,j,b] : f64[o,v,o,v]\n"
+     "%9 = reduce.sum %8[i,a,j,b] -> [] : f64[]\n",
+     "terms(b d) terms(a c, b d)"},
+    {"%7 = einsum %0[i,k], %0[j,k] -> [i,j] : f64[n,n]\n"
+     "%8 = einsum %7[i,j], %7[i,j] -> [] : f64[]\n",
+     "terms(a b)"},
+    {"%7 = einsum %0[i,k], %0[j,k] -> [i,j] : f64[n,n]\n"
+     "%8 = einsum %7[i,j], %0[i,j] -> [] : f64[]\n",
+     ""},
+    {"%7 = sub %0[i,j], %0[j,i] -> [i,j] : f64[n,n]\n"
+     "%8 = reduce.sum %7[i,j] -> [] : f64[]\n",
+     ""},
     /* equal extents are not one dim */
     {"%7 = add %5[i], %5[i] -> [i,j] : f64[n,m]\n", ""},
     /* T[iajb] T[ibja] with a vector over a alone */
@@ -94,8 +108,9 @@ static const char *said(Bench *b, const Graph *g)
     const Node *n = graph_node(g, g->nodes.n - 1);
     const char *text = bench_dump(b, g);
     const char *line = strstr(text, str_format(&b->ctx.arena, "%%%u =", g->nodes.n - 1));
-    const char *from = strstr(line, "sym("), *end = strchr(line, '\n');
-    if (n->n_generators == 0) {
+    const char *from = strstr(line, n->n_generators > 0 ? "sym(" : "terms("),
+               *end = strchr(line, '\n');
+    if (n->n_generators + n->n_exchanges == 0) {
         return "";
     }
     from -= from[-1] == 'i' ? 4 : 0;
@@ -147,6 +162,10 @@ static void false_claims_are_refused(void **state)
         {"%1 = sub %0[a,b], %0[b,a] -> [a,b] : f64[3,3] antisym(a b)", NULL},
         {"%1 = einsum %0[a,b], %0[c,b] -> [a,c] : f64[3,3] sym(a c)", NULL},
         {"%1 = einsum %0[a,b], %0[b,c] -> [a,c] : f64[3,3] sym(a c)", nothing},
+        {"%1 = einsum %0[a,b], %0[b,a] -> [] : f64[] terms(a b)", NULL},
+        {"%1 = reduce.sum %0[a,b] -> [] : f64[] terms(a b)", "its terms do not have"},
+        {"%1 = reduce.max %0[a,b] -> [] : f64[] terms(a b)", "no exchange of summed"},
+        {"%1 = einsum %0[a,b], %0[b,a] -> [a] : f64[3] terms(a b)", "no exchange of summed"},
         {"%1 = mul %0[a,b], %0[c,a] -> [a,b,c] : f64[3,3,3] sym(a b, b c)", "each once"},
         {"%1 = mul %0[a,b], %0[b,a] -> [a,b] : f64[3,3] sym(a c)", "each once"},
         {"%1 = mul %0[a,b], %0[b,a] -> [a,b] : f64[3,3] sym()", "each once"},
