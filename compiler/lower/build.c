@@ -33,12 +33,13 @@ typedef struct Builder {
     const Graph *g;
     const Nest *nest;
     Kernel *k;
-    Place *storage;      /* [nodes]: where the value is read */
-    Place *accumulator;  /* [nodes]: where it is folded, when that is another buffer */
-    const BufRef *param; /* [params] */
-    BufRef *result;      /* [results] */
-    VarRef *loop;        /* [items]: variables of the loops that are open */
-    VEC(VarRef) locals;  /* local index for label 0, 1, ... : shared by all statements */
+    Place *storage;             /* [nodes]: where the value is read */
+    Place *accumulator;         /* [nodes]: where it is folded, when that is another buffer */
+    const BufRef *param;        /* [params] */
+    BufRef *result;             /* [results] */
+    VarRef *loop;               /* [items]: variables of the loops that are open */
+    BufRef weight[DTYPE_COUNT]; /* of a sum over pairs, in the loop over these that is open */
+    VEC(VarRef) locals;         /* local index for label 0, 1, ... : shared by all statements */
 } Builder;
 
 typedef struct Block {
@@ -317,6 +318,52 @@ static const Blocking *build_blocking(Builder *b, NodeRef node, const Stmt *s,
     return to;
 }
 
+/* Does the node sum over a loop at or around `scope` that has each pair once? */
+static bool is_weighted(const Builder *b, NodeRef node, uint32_t scope)
+{
+    for (uint32_t at = scope; at != NEST_NONE; at = b->nest->items[at].parent) {
+        const NestItem *item = &b->nest->items[at];
+        int32_t l = nest_axis_label(&b->nest->axes[item->axis], node);
+        if (item->from != 0 && l >= 0 && node_reduces(graph_node(b->g, node), l)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How often what is summed in type `t` counts. */
+static void set_weight(Builder *b, Block *to, DType t, int64_t value)
+{
+    Stmt *s = stmt_new(b, STMT_TILE, (Span){0}, NULL);
+    s->dst = b->weight[t];
+    s->value = expr_const(b->arena, number_int(t, value));
+    vec_push(b->arena, &to->list, s);
+}
+
+static const Expr *weighted(Builder *b, const Expr *value)
+{
+    const Expr *pair[2] = {expr_load(b->arena, b->k, b->weight[value->dtype], NULL), value};
+    return expr_op(b->arena, OP_MUL, value->dtype, 2, pair);
+}
+
+/* Weights for the sums of a loop over pairs: 1 in its first tile, which is the diagonal's. */
+static void begin_weights(Builder *b, Block *to, uint32_t k, bool *used)
+{
+    for (uint32_t i = k + 1; i < b->nest->items[k].end; i++) {
+        const NestItem *item = &b->nest->items[i];
+        if (!nest_is_loop(item) && is_weighted(b, item->node, item->parent)) {
+            used[graph_node(b->g, item->node)->acc] = true;
+        }
+    }
+    for (DType t = 0; t < DTYPE_COUNT; t++) {
+        if (used[t]) {
+            b->weight[t] = kernel_buffer(b->k, &b->ctx->syms, "weight", t, SPACE_TILE, 0, NULL);
+            emit_alloc(b, to, b->weight[t]);
+            set_weight(b, to, t, 1);
+        }
+    }
+}
+
 /* The statements of a leaf in the body of loop `scope`. */
 static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
@@ -331,6 +378,7 @@ static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
     Stmt *s = emit_tile(b, to, n, pos, true);
     set_dst(b, s, node, dst, pos);
     s->value = node_value(b, n, pos);
+    s->value = is_weighted(b, node, scope) ? weighted(b, s->value) : s->value;
     s->fold = fold ? node_fold(n) : OP_COPY;
     s->blocking = build_blocking(b, node, s, pos);
     if (fold && !outer && dst.buf != b->storage[node].buf) {
@@ -433,10 +481,22 @@ static void build_loop(Builder *b, Block *to, uint32_t k)
     const NestAxis *axis = &b->nest->axes[item->axis];
     Stmt *loop = stmt_new(b, STMT_FOR, graph_node(b->g, axis->node[0])->span, NULL);
     Block body = {0};
+    bool weights[DTYPE_COUNT] = {0};
+    if (item->from != 0) {
+        begin_weights(b, to, k, weights);
+    }
     b->loop[k] = kernel_var(b->k, &b->ctx->syms, names[depth < 8 ? depth : 7], true);
     build_items(b, &body, k + 1, item->end);
+    for (DType t = 0; t < DTYPE_COUNT; t++) {
+        if (weights[t]) {
+            set_weight(b, &body, t, 2);
+        }
+    }
     loop->var = b->loop[k];
     loop->range = range_whole(axis->extent);
+    if (item->from != 0) {
+        loop->range.start = affine_var(b->arena, b->loop[item->from - 1]);
+    }
     for (uint32_t p = item->parent; p != NEST_NONE; p = b->nest->items[p].parent) {
         if (b->nest->items[p].axis == item->axis) { /* a tile of a tile */
             loop->range.start = affine_var(b->arena, b->loop[p]);

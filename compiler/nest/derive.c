@@ -31,7 +31,8 @@ uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l)
 bool nest_loop_is_full(const Nest *nest, uint32_t loop)
 {
     Dim extent = nest->axes[nest->items[loop].axis].extent;
-    return extent.sym < 0 && extent.n % nest->items[loop].tile == 0;
+    return extent.sym < 0 && nest->items[loop].from == 0 &&
+           extent.n % nest->items[loop].tile == 0;
 }
 
 static uint32_t depth_of(const NestItem *items, uint32_t at)

@@ -119,8 +119,12 @@ static void dump_tree(const Nest *nest, Text *out)
         }
         text_put(out, "for ");
         dump_axis_name(out, item->axis);
-        text_printf(out, " step %lld%s {\n", (long long)item->tile,
-                    item->parallel ? " parallel" : "");
+        text_printf(out, " step %lld", (long long)item->tile);
+        if (item->from != 0) {
+            text_put(out, " from ");
+            dump_axis_name(out, nest->items[item->from - 1].axis);
+        }
+        text_put(out, item->parallel ? " parallel {\n" : " {\n");
         out->indent++;
         open = k;
     }

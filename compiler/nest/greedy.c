@@ -281,6 +281,7 @@ static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     Nest *nest = tree_nest(arena, g, &tree);
     NestValue *values = nest_place(arena, facts, fuse ? machine : NULL, nest);
     nest->values = values;
+    nest_set_pairs(arena, facts, machine, nest);
     nest_set_blocking(arena, facts, machine, nest, values);
     nest_estimate(ctx, machine, nest);
     return nest;

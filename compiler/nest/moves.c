@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves:
  *   tile    a loop gets a longer or shorter tile
+ *   tiles   two loops over equal extents get the same tile, where that lets pairs come once
  *   unwrap  a loop goes, its body takes its place
  *   wrap    a loop is put around a run of neighbours that have an axis in common
  *   fuse    two neighbours lose their outer loops and get common ones around both
@@ -60,6 +61,29 @@ static void move_tile(Moves *m, uint32_t k)
         copy_items(m->scratch, &out, m->t, 0, m->t->list.n, 0);
         out.list.at[k].tile = tile;
         give(m, &out);
+    }
+}
+
+/* Loops over pairs have the same tile: both change. */
+static void move_tiles(Moves *m, uint32_t k)
+{
+    const Draft *outer = &m->t->list.at[k];
+    int64_t extent = dim_typical(&m->f->g->dims, outer->axis.extent);
+    uint32_t end = nest_has_pairs(m->f) ? end_of(m->t, k) : 0;
+    for (uint32_t i = k + 1; i < end; i++) {
+        const Draft *inner = &m->t->list.at[i];
+        if (!inner->is_loop || !dim_eq(inner->axis.extent, outer->axis.extent)) {
+            continue;
+        }
+        int64_t tiles[] = {outer->tile / 2, outer->tile * 2, outer->tile};
+        for (size_t x = 0; x < sizeof tiles / sizeof tiles[0]; x++) {
+            if (tiles[x] >= 1 && tiles[x] < extent) {
+                Tree out = {0};
+                copy_items(m->scratch, &out, m->t, 0, m->t->list.n, 0);
+                out.list.at[k].tile = out.list.at[i].tile = tiles[x];
+                give(m, &out);
+            }
+        }
     }
 }
 
@@ -324,15 +348,18 @@ void moves_each(Arena *scratch, Arena *keep, const NestFacts *f, const Tree *t,
     Arena own;
     arena_init(&own, scratch->budget);
     Moves m = {&own, keep, f, t, take, self};
-    static void (*const of_loops[])(Moves *, uint32_t) = {move_tile, move_unwrap, move_swap};
+    static void (*const of_loops[])(Moves *, uint32_t) = {move_tile, move_unwrap, move_swap,
+                                                          move_tiles};
     static void (*const of_items[])(Moves *, uint32_t) = {move_fuse, move_wrap, move_order};
     for (uint32_t k = 0; k < t->list.n; k++) {
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < 4; i++) {
             ArenaMark mark = arena_mark(&own);
             if (t->list.at[k].is_loop) {
                 of_loops[i](&m, k);
             }
-            of_items[i](&m, k);
+            if (i < 3) {
+                of_items[i](&m, k);
+            }
             arena_reset(&own, mark);
         }
     }

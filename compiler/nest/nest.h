@@ -44,7 +44,11 @@
  *   in place   an inout argument, or the block of another value, is overwritten only when nobody
  *              reads the old value later
  *   delivered  what is computed again is no result
- *   tiles      a tile is cut again only into equal, smaller ones */
+ *   tiles      a tile is cut again only into equal, smaller ones
+ *   pairs      a loop `from` another around it, by equal tiles over an equal extent, begins at that
+ *              one's tile, each pair of tiles coming once: all that leaves its body are sums over
+ *              both whose terms stay with the two indices exchanged. Off the diagonal they count
+ *              twice. No other loop has either axis, and none around or inside is of this kind */
 #ifndef NEST_NEST_H
 #define NEST_NEST_H
 
@@ -92,6 +96,7 @@ typedef struct NestItem {
     uint32_t axis;   /* of a loop; NEST_NONE: a leaf */
     int64_t tile;    /* loop: positions of one iteration, >= 1 */
     bool parallel;   /* loop: iterations may run at the same time */
+    uint32_t from;   /* loop: 0, or 1 + the loop around it at whose tile it begins */
     NodeRef node;    /* leaf */
     bool again;      /* leaf: computed again along axes around it that it lacks */
 } NestItem;

@@ -91,7 +91,8 @@ typedef struct Draft {
     bool is_loop;
     int64_t tile;
     bool parallel;
-    NodeRef node; /* leaf */
+    uint32_t from; /* loop: 0, or 1 + the depth of the loop at whose tile it begins */
+    NodeRef node;  /* leaf */
     bool again;
 } Draft;
 
@@ -104,6 +105,11 @@ void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t til
 void tree_leaf(Arena *arena, Tree *t, uint32_t depth, NodeRef node, bool again);
 /* Items with links, axes that are equal shared; values are not set. */
 Nest *tree_nest(Arena *arena, const Graph *g, const Tree *t);
+
+/* triangle.c: is there a sum over pairs of which each need be looked at only once? */
+bool nest_has_pairs(const NestFacts *f);
+/* Loops over such pairs begin at each other's tiles, where the machine has such loops; the nest's values are placed. */
+void nest_set_pairs(Arena *arena, const NestFacts *f, const Machine *machine, Nest *nest);
 
 /* search.c: nest_choose, in `most` steps at most. */
 Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,

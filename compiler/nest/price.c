@@ -144,6 +144,7 @@ static void find_loops(LeafPrice *l)
         }
         double tile = (double)item->tile;
         l->trips[k] = extent <= tile ? 1.0 : (double)(int64_t)((extent + tile - 1.0) / tile);
+        l->trips[k] = item->from != 0 ? (l->trips[k] + 1.0) / 2.0 : l->trips[k];
     }
 }
 
@@ -473,6 +474,32 @@ static int64_t repetitions(const LeafPrice *l)
     return count;
 }
 
+/* Positions of pairs that a loop over each pair of tiles once looks at, of all extent * extent. */
+static int64_t pair_positions(int64_t extent, int64_t tile)
+{
+    int64_t full = extent / tile, rest = extent % tile, sum = sat_mul(rest, rest);
+    /* of each full tile, what is left of the extent from it on */
+    int64_t left = full % 2 == 0 ? sat_mul(full / 2, 2 * extent - (full - 1) * tile)
+                                 : sat_mul(full, extent - (full - 1) / 2 * tile);
+    return sat_add(sum, sat_mul(tile, left));
+}
+
+/* Multiply-adds of the leaf, of all its iterations. */
+static int64_t leaf_multiply_adds(const LeafPrice *l)
+{
+    const Graph *g = l->nest->graph;
+    int64_t count = node_multiply_adds(graph_node(g, l->node), l->p->dims);
+    for (uint32_t k = 0; k < l->depth && count > 0; k++) {
+        const NestItem *item = &l->nest->items[l->loop[k]];
+        if (item->from != 0) {
+            int64_t extent = dim_typical(&g->dims, l->nest->axes[item->axis].extent);
+            int64_t all = sat_mul(extent, extent);
+            count = sat_mul(count / all, pair_positions(extent, item->tile));
+        }
+    }
+    return sat_mul(count, repetitions(l));
+}
+
 /* What does not depend on levels: operations, and bytes of the workspace. */
 static void count_values(const Pricer *p, const Nest *nest, const LeafPrice *leaves, uint32_t n,
                          NestCost *cost)
@@ -481,9 +508,7 @@ static void count_values(const Pricer *p, const Nest *nest, const LeafPrice *lea
     cost->multiply_adds = p->inlined;
     for (uint32_t k = 0; k < n; k++) {
         NodeRef node = leaves[k].node;
-        int64_t once = node_multiply_adds(graph_node(g, node), p->dims);
-        cost->multiply_adds =
-            sat_add(cost->multiply_adds, sat_mul(once, repetitions(&leaves[k])));
+        cost->multiply_adds = sat_add(cost->multiply_adds, leaf_multiply_adds(&leaves[k]));
         if (nest->values[node].residence == RESIDE_WORKSPACE) {
             cost->spilled = sat_add(cost->spilled, sat_mul(2, nest_node_bytes(g, node)));
         }

@@ -105,6 +105,25 @@ static bool read_axis(Reader *r, const DumpLine *line)
     return true;
 }
 
+/* The axis of a loop around a line of this depth: 1 + its depth, the innermost of them. */
+static bool read_from(Reader *r, Cursor *c, uint32_t depth, uint32_t *out)
+{
+    const Term *name = cursor_expect(c, TERM_NAME, NULL, "the axis of a loop around this one");
+    uint32_t x = name == NULL ? r->axes.n : find_axis(r, name->text), around = depth;
+    for (uint32_t k = r->tree.list.n; k-- > 0 && x < r->axes.n && around > 0;) {
+        const Draft *d = &r->tree.list.at[k];
+        if (!d->is_loop || d->depth >= around) {
+            continue;
+        }
+        around = d->depth;
+        if (d->axis.node == r->axes.at[x].node) {
+            *out = 1 + d->depth;
+            return true;
+        }
+    }
+    return name != NULL && refuse(r, name->span, "no loop around this one has this axis");
+}
+
 static bool read_loop(Reader *r, const DumpLine *line, uint32_t depth)
 {
     Cursor c = cursor_line(r->ctx, line);
@@ -122,8 +141,13 @@ static bool read_loop(Reader *r, const DumpLine *line, uint32_t depth)
     if (depth >= NEST_DEPTH) {
         return refuse(r, line->span, "too many loops around each other");
     }
+    uint32_t from = 0;
+    if (cursor_take(&c, TERM_NAME, "from") && !read_from(r, &c, depth, &from)) {
+        return false;
+    }
     bool parallel = cursor_take(&c, TERM_NAME, "parallel");
     tree_loop(r->arena, &r->tree, depth, r->axes.at[x], step->value, parallel);
+    r->tree.list.at[r->tree.list.n - 1].from = from;
     return cursor_expect_end(&c);
 }
 

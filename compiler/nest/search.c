@@ -112,6 +112,7 @@ static State tree_price(Search *s, const Tree *t)
     ArenaMark mark = arena_mark(s->scratch);
     Nest *nest = tree_nest(s->scratch, s->facts->g, t);
     nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
+    nest_set_pairs(s->scratch, s->facts, s->machine, nest);
     NestCost cost = nest_price(s->scratch, &s->pricer, nest);
     State priced = {.tree = *t,
                     .seconds = nest_preference(&cost, s->compulsory) *
@@ -454,6 +455,7 @@ static Nest *make_nest(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
     Nest *nest = tree_nest(arena, facts->g, tree);
     NestValue *values = nest_place(arena, facts, machine, nest);
     nest->values = values;
+    nest_set_pairs(arena, facts, machine, nest);
     nest_set_blocking(arena, facts, machine, nest, values);
     nest_estimate(ctx, machine, nest);
     mark_parallel(arena, facts->g, machine, nest);

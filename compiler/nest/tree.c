@@ -63,6 +63,7 @@ Nest *tree_nest(Arena *arena, const Graph *g, const Tree *t)
             items[k].axis = share_axis(axes, first, &nest->n_axes, &d->axis);
             items[k].tile = d->tile;
             items[k].parallel = d->parallel;
+            items[k].from = d->from == 0 ? 0 : 1 + open[d->from];
             open[d->depth + 1] = k;
         }
         for (uint32_t p = items[k].parent; p != NEST_NONE; p = items[p].parent) {

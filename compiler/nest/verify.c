@@ -118,10 +118,40 @@ static bool check_links(Verifier *v)
     return true;
 }
 
+/* A loop over pairs: with the loop that it begins at it has equal tiles of equal extents, and nobody else has their axes. */
+static bool check_pairs(Verifier *v, uint32_t k)
+{
+    const NestItem *items = v->nest->items, *inner = &items[k];
+    uint32_t from = inner->from - 1, p = inner->parent;
+    if (inner->from == 0) {
+        return true;
+    }
+    while (p != NEST_NONE && p != from) {
+        p = items[p].parent;
+    }
+    if (!nest_is_loop(inner) || p == NEST_NONE || items[from].tile != inner->tile ||
+        items[from].axis == inner->axis || inner->parallel ||
+        !dim_eq(v->nest->axes[items[from].axis].extent, v->nest->axes[inner->axis].extent)) {
+        return refuse_item(v, k, "begins at no tile of a loop like it around it");
+    }
+    for (uint32_t i = 0; i < v->nest->n_items; i++) {
+        bool related = (i < k && k < items[i].end) || (k < i && i < inner->end);
+        bool axis = items[i].axis == inner->axis || items[i].axis == items[from].axis;
+        if (related && nest_is_loop(&items[i]) && i != from && (axis || items[i].from != 0)) {
+            return refuse_item(v, k, "is not the only loop over its axes, or over pairs");
+        }
+    }
+    return items[from].from == 0 ||
+           refuse_item(v, k, "begins at a loop that begins at another");
+}
+
 static bool check_depths(Verifier *v)
 {
     for (uint32_t k = 0; k < v->nest->n_items; k++) {
         uint32_t depth = 0;
+        if (!check_pairs(v, k)) {
+            return false;
+        }
         for (uint32_t p = v->nest->items[k].parent; p != NEST_NONE;
              p = v->nest->items[p].parent) {
             depth++;
@@ -515,6 +545,37 @@ static uint32_t folded_over(const Verifier *v, uint32_t leaf)
     return found;
 }
 
+/* What leaves a loop over pairs is a sum over both of what stays with the two exchanged: a fold of one value, or a product
+ * that is no matrix product. */
+static bool check_weighted(Verifier *v, uint32_t leaf, uint32_t home)
+{
+    const Nest *nest = v->nest;
+    NodeRef n = nest->items[leaf].node;
+    const Node *node = graph_node(v->g, n);
+    for (uint32_t k = nest->items[leaf].parent; k != NEST_NONE && k != home;
+         k = nest->items[k].parent) {
+        int32_t a = -1, b = -1;
+        bool same = false;
+        if (nest->items[k].from == 0) {
+            continue;
+        }
+        a = label_on(v, nest->items[k].from - 1, n);
+        b = label_on(v, k, n);
+        for (uint32_t x = 0; a >= 0 && b >= 0 && x < node->n_exchanges; x++) {
+            same = same || node->exchange[x].to[a] == (uint32_t)b;
+        }
+        for (uint32_t d = 0; node->op == OP_EINSUM && d < node->rank; d++) {
+            for (uint32_t i = 0; i < node->n_operands; i++) {
+                same = same && access_has_label(&node->access[i], node->out[d]);
+            }
+        }
+        if (!same) {
+            return refuse(v, n, "leaves a loop over pairs and is no sum over these");
+        }
+    }
+    return true;
+}
+
 static bool check_values(Verifier *v)
 {
     bool *kept = ARENA_ARRAY(v->arena, v->g->nodes.n, bool);
@@ -532,6 +593,9 @@ static bool check_values(Verifier *v)
         uint32_t home = homes[n];
         if (value->item != k || value->home != home) {
             return refuse(v, n, "does not live where its readers are");
+        }
+        if (!check_weighted(v, k, home)) {
+            return false;
         }
         if (value->fold != folded_over(v, k)) {
             return refuse(v, n, "does not begin its fold where its loops do");

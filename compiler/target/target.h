@@ -88,6 +88,7 @@ typedef struct Machine {
     MachineTimes time;
     bool complex_numbers;     /* has it any? else kernels compute with pairs of reals */
     bool open_extents;        /* may extents stay open until run time? */
+    bool pairs;               /* may a loop begin where one around it is? */
     bool overwrites;          /* may a value in memory be overwritten by another? */
     int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */
 } Machine;

@@ -28,6 +28,7 @@ static const Machine machine = {
     .complex_numbers = true,
     .open_extents = true,
     .overwrites = true,
+    .pairs = true,
 };
 
 /* Levels are decisions for a back end to obey; nothing of them is left in a legal kernel. */
