@@ -181,7 +181,7 @@ static void compare(Build *b, const Kernel *k, const int64_t *dims, const char *
     }
 }
 
-static void check(const char *program, const char *lines, int64_t capacity, bool no_fuse)
+static Build *build_new(const char *program, const char *lines, int64_t capacity)
 {
     Build *b = calloc(1, sizeof *b);
     ctx_init(&b->ctx);
@@ -196,10 +196,20 @@ static void check(const char *program, const char *lines, int64_t capacity, bool
     }
     assert_non_null(m);
     b->g = m->graphs.at[0];
+    return b;
+}
+
+static void build_free(Build *b)
+{
+    ctx_release(&b->ctx);
+    free(b);
+}
+
+/* The kernel of the nest, which is good. */
+static Kernel *lowered(Build *b, const Nest *nest, const char *program)
+{
     Arena *arena = &b->ctx.arena;
-    Nest *nest = no_fuse ? nest_unfused(&b->ctx, arena, b->g, &b->machine)
-                         : nest_greedy(&b->ctx, arena, b->g, &b->machine);
-    bool ok = nest_verify(&b->ctx, nest, "test");
+    bool ok = nest != NULL && nest_verify(&b->ctx, nest, "test");
     Kernel *k = ok ? nest_lower(&b->ctx, arena, nest) : NULL;
     if (k == NULL || !loop_verify(&b->ctx, k, "test")) {
         Text out;
@@ -211,11 +221,20 @@ static void check(const char *program, const char *lines, int64_t capacity, bool
         messages(b, program);
         fail();
     }
+    return k;
+}
+
+static void check(const char *program, const char *lines, int64_t capacity, bool no_fuse)
+{
+    Build *b = build_new(program, lines, capacity);
+    Arena *arena = &b->ctx.arena;
+    Nest *nest = no_fuse ? nest_unfused(&b->ctx, arena, b->g, &b->machine)
+                         : nest_greedy(&b->ctx, arena, b->g, &b->machine);
+    const Kernel *k = lowered(b, nest, program);
     for (size_t d = 0; d < sizeof dim_sets / sizeof dim_sets[0]; d++) {
         compare(b, k, dim_sets[d], program);
     }
-    ctx_release(&b->ctx);
-    free(b);
+    build_free(b);
 }
 
 static void a_kernel_computes_what_its_graph_does_however_its_loops_are_cut(void **state)
@@ -234,6 +253,80 @@ static void a_kernel_computes_what_its_graph_does_without_fusion(void **state)
     (void)state;
     for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
         check(programs[p].name, programs[p].lines, 4096, true);
+    }
+}
+
+/* ---- pairs once ---- */
+
+/* Sums over pairs of two labels, in a nest whose loops over them have tile T. */
+static const struct {
+    const char *name, *lines, *nest;
+} pairs[] = {
+    {"pair energies",
+     "  param in @B : f32[m,n,k]\n  param in @e : f32[m]\n"
+     "  %0 = input @B : f32[m,n,k]\n  %1 = input @e : f32[m]\n"
+     "  %2 = einsum %0[a,b,c], %0[d,e,c] -> [a,b,d,e] : f32[m,n,m,n] sym(a d, b e)\n"
+     "  %3 = add %1[a], %1[b] -> [a,c,b,d] : f32[m,n,m,n]\n"
+     "  %4 = sub %2[a,b,c,d], %2[a,d,c,b] -> [a,b,c,d] : f32[m,n,m,n]\n"
+     "  %5 = mul %4[a,b,c,d], %3[a,b,c,d] -> [a,b,c,d] : f32[m,n,m,n]\n"
+     "  %6 = reduce.sum %5[a,b,c,d] -> [] : f64[] terms(a c, b d)\n"
+     "  %7 = einsum %2[a,b,c,d], %2[a,b,c,d] -> [] : f32[] acc f32 terms(a c, b d)\n"
+     "  result @E = %6\n  result @S = %7\n",
+     "axis i [%2[a], %6[a], %7[a]]\naxis j [%2[d], %6[c], %7[c]]\n"
+     "for i step T {\nfor j step T from i {\n%2 tile\n%6 result 0\n%7 result 1\n}\n}\n"},
+    {"a product summed with an index kept, in a loop between",
+     "  param in @A : i32[m,k]\n  param in @w : i32[n,k]\n"
+     "  %0 = input @A : i32[m,k]\n  %1 = input @w : i32[n,k]\n"
+     "  %2 = einsum %0[a,b], %1[c,b] -> [c,a,b] : i32[n,m,k]\n"
+     "  %3 = einsum %2[a,b,c], %0[d,c] -> [a,b,d] : i32[n,m,m] sym(b d)\n"
+     "  %4 = einsum %3[a,b,c], %3[a,b,c] -> [a] : i32[n] terms(b c)\n"
+     "  result @R = %4\n",
+     "axis p [%3[a], %4[a]]\naxis i [%3[b], %4[b]]\naxis j [%3[d], %4[c]]\n%2 workspace\n"
+     "for i step T {\nfor p step 2 {\nfor j step T from i {\n%3 tile\n%4 result 0\n}\n}\n}\n"},
+    {"a fold in another type, and the larger of each pair",
+     "  param in @A : f16[m,k]\n  %0 = input @A : f16[m,k]\n"
+     "  %1 = einsum %0[a,b], %0[c,b] -> [a,c] : f16[m,m] acc f32 sym(a c)\n"
+     "  %2 = max %1[a,b], %1[a,b] -> [a,b] : f16[m,m]\n"
+     "  %3 = reduce.sum %2[a,b] -> [] : f16[] acc f32 terms(a b)\n  result @R = %3\n",
+     "axis i [%1[a], %3[a]]\naxis j [%1[c], %3[b]]\n"
+     "for j step T {\nfor i step T from j {\n%1 tile\n%3 result 0\n}\n}\n"},
+};
+
+static Nest *pairs_nest(Build *b, const char *nest, int tile)
+{
+    Text text;
+    text_init(&text, &b->ctx.arena);
+    text_put(&text, "nest {\n");
+    for (const char *at = nest; *at != '\0'; at++) {
+        if (*at == 'T') {
+            text_i64(&text, tile);
+        } else {
+            text_char(&text, *at);
+        }
+    }
+    text_put(&text, "}\n");
+    uint32_t source = source_add(&b->ctx.sources, "n", text_str(&text), (Span){0});
+    DumpTree *tree = dump_tree_read(&b->ctx, &b->ctx.arena, source);
+    return tree == NULL ? NULL : nest_read(&b->ctx, &b->ctx.arena, b->g, tree->line[0]);
+}
+
+static void a_sum_over_pairs_is_the_sum_over_all(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++) {
+        for (int tile = 1; tile <= 5; tile++) {
+            Build *b = build_new(pairs[p].name, pairs[p].lines, 0);
+            const Kernel *k = lowered(b, pairs_nest(b, pairs[p].nest, tile), pairs[p].name);
+            const int64_t extents[] = {0, 1, tile - 1, tile, tile + 1, 2 * tile + 1};
+            for (size_t x = 0; x < sizeof extents / sizeof extents[0]; x++) {
+                for (size_t y = 0; y < 3; y++) {
+                    compare(b, k, (const int64_t[]){extents[x], (int64_t)y, 2}, pairs[p].name);
+                }
+                compare(b, k, (const int64_t[]){3, extents[x], 1}, pairs[p].name);
+                compare(b, k, (const int64_t[]){3, 2, extents[x]}, pairs[p].name);
+            }
+            build_free(b);
+        }
     }
 }
 
@@ -266,6 +359,7 @@ static void a_kernel_made_like_another_grows_without_touching_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sum_over_pairs_is_the_sum_over_all),
         cmocka_unit_test(a_kernel_made_like_another_grows_without_touching_it),
         cmocka_unit_test(a_kernel_computes_what_its_graph_does_however_its_loops_are_cut),
         cmocka_unit_test(a_kernel_computes_what_its_graph_does_without_fusion),

@@ -28,7 +28,7 @@ typedef struct Good {
 
 #define SQUARE                                                                                 \
     "  dim m ~ 8\n  dim n ~ 8\n  param in @A : i64[m,n]\n  %0 = input @A : i64[m,n]\n"         \
-    "  %1 = einsum %0[a,b], %0[c,b] -> [a,c] : i64[m,m]\n"
+    "  %1 = einsum %0[a,b], %0[c,b] -> [a,c] : i64[m,m] sym(a c)\n"
 
 static const Good goods[] = {
     /* %1 labels a, c of m and b of n; %2 keeps the first */
@@ -100,6 +100,17 @@ static const Good goods[] = {
             "  %4 = einsum %2[a,b], %3[a] -> [b] : i64[m]\n  result @R = %4\n",
      "nest {\n  axis i [%1[a], %2[a]]\n  for i step 2 {\n    %1 workspace\n"
      "    %2 workspace\n  }\n  %3 workspace\n  %4 result 0\n}\n"},
+    /* the terms of %2 stay with a and b exchanged */
+    {"pairs",
+     SQUARE "  %2 = einsum %1[a,b], %1[a,b] -> [] : i64[] terms(a b)\n  result @R = %2\n",
+     "nest {\n  axis i [%1[a], %2[a]]\n  axis j [%1[c], %2[b]]\n  for i step 2 {\n"
+     "    for j step 2 from i {\n      %1 tile\n      %2 result 0\n    }\n  }\n}\n"},
+    {"two folds",
+     SQUARE "  %2 = einsum %1[a,b], %1[a,b] -> [] : i64[] terms(a b)\n"
+            "  %3 = reduce.max %1[a,b] -> [] : i64[]\n  result @R = %2\n  result @S = %3\n",
+     "nest {\n  axis i [%1[a], %2[a], %3[a]]\n  axis j [%1[c], %2[b], %3[b]]\n"
+     "  for i step 2 {\n    for j step 2 {\n      %1 tile\n      %2 result 0\n"
+     "      %3 result 1\n    }\n  }\n}\n"},
     {"tile of a tile",
      SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %2\n",
      "nest {\n  axis i [%1[a], %2[a]]\n  for i step 4 {\n    %1 tile\n    for i step 2 {\n"
@@ -155,6 +166,14 @@ static const Fault nest_faults[] = {
      "lacks the axis"},
     {"computed once and said to be again", "chain", "%1 tile", "%1 tile again", BY_NEST,
      "computed again and is not"},
+    {"pairs of other tiles", "pairs", "j step 2 from", "j step 4 from", BY_NEST,
+     "no tile of a loop like it"},
+    {"parallel over pairs", "pairs", "from i {", "from i parallel {", BY_NEST,
+     "no tile of a loop like it"},
+    {"pairs of what is no sum", "two folds", "j step 2 {", "j step 2 from i {", BY_NEST,
+     "no sum over these"},
+    {"pairs in pairs", "pairs", "%1 tile\n", "for i step 1 {\n %1 tile\n }\n", BY_NEST,
+     "the only loop over its axes"},
     {"a tile of a tile, uneven", "tile of a tile", "step 2", "step 3", BY_NEST, "unevenly"},
     {"a tile of a tile, longer", "tile of a tile", "step 2", "step 8", BY_NEST, "unevenly"},
     {"a tile of a tile, the same", "tile of a tile", "step 2", "step 4", BY_NEST, "unevenly"},
@@ -179,6 +198,18 @@ static const Fault kernel_faults[] = {
      "i64[2,m] tile", BY_KERNEL, NULL},
     {"a block indexed from the start of the inner loop", "tile of a tile", "@t[a-$i,b]",
      "@t[a-$j,b]", BY_NUMBERS, NULL},
+    {"pairs counted twice in the diagonal tile", "pairs", "@weight[] = 1\n", "@weight[] = 2\n",
+     BY_NUMBERS, NULL},
+    {"pairs counted once off the diagonal", "pairs", "      fill [] @weight[] = 2\n", "",
+     BY_NUMBERS, NULL},
+    {"pairs without the diagonal", "pairs", "$j in $i..m", "$j in $i+2..m", BY_NUMBERS, NULL},
+    {"pairs twice", "pairs", "$j in $i..m", "$j in 0..m", BY_NUMBERS, NULL},
+    {"a weight that is not set again for the next tile", "pairs",
+     "  for $i in 0..m step 2 {\n    alloc @weight : i64[] tile\n    fill [] @weight[] = 1\n",
+     "  alloc @weight : i64[] tile\n  fill [] @weight[] = 1\n  for $i in 0..m step 2 {\n",
+     BY_NUMBERS, NULL},
+    {"a weight that is not there", "pairs", "    fill [] @weight[] = 1\n", "", BY_RUNNING,
+     NULL},
     {"a tile of a tile from 0", "tile of a tile", "$j in $i:4<m", "$j in 0..m", BY_KERNEL,
      NULL},
     {"a tile of a tile that runs over", "tile of a tile", "$j in $i:4<m", "$j in $i:5<m",

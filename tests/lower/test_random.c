@@ -15,6 +15,7 @@
 #include "loop/walk.h"
 #include "lower/lower.h"
 #include "nest/greedy.h"
+#include "opt/opt.h"
 
 #define GRAPHS 400
 #define NESTS  5 /* of each */
@@ -29,6 +30,7 @@ typedef struct Seen {
     uint32_t places_taken, accepted, refused; /* of those changed at random */
     uint32_t over;                            /* buffers that lie over others */
     uint32_t several;                         /* nests for some sizes each */
+    uint32_t pairs;                           /* loops over each pair of tiles once */
 } Seen;
 
 typedef struct Trial {
@@ -46,6 +48,7 @@ typedef struct Trial {
 static const Machine machine = {.n_levels = 1,
                                 .level = {{.name = "cache", .capacity = 64 << 10}},
                                 .open_extents = true,
+                                .pairs = true,
                                 .overwrites = true};
 
 static void broken(Trial *t, const char *what)
@@ -190,6 +193,7 @@ static void count(Seen *seen, const Nest *nest)
             continue;
         }
         seen->parallel += item->parallel;
+        seen->pairs += item->from != 0;
         seen->shared += item->end > k + 2;
         for (uint32_t p = item->parent; p != NEST_NONE; p = nest->items[p].parent) {
             seen->tiles_of_tiles += nest->items[p].axis == item->axis;
@@ -234,6 +238,7 @@ static void check(Trial *t, const Tree *tree)
     t->k = NULL;
     t->nest = tree_nest(arena, t->g, tree);
     t->nest->values = nest_place(arena, &t->facts, t->machine, t->nest);
+    nest_set_pairs(arena, &t->facts, &machine, t->nest);
     if (!nest_verify(&t->ctx, t->nest, "test")) {
         broken(t, "the nest is refused");
     }
@@ -353,6 +358,10 @@ static void run_seed(uint64_t seed, Seen *seen)
     Arena *arena = &t->ctx.arena;
     t->g = random_graph(&t->ctx, &t->rng, 7);
     t->machine = seed % 2 == 0 ? &machine : NULL;
+    if (seed % 3 == 0) {
+        random_pairs(&t->ctx, &t->rng, t->g);
+    }
+    opt_symmetry(&t->ctx, t->g, true);
     if (!graph_verify(&t->ctx, t->g, "test")) {
         broken(t, "the graph is refused");
     }
@@ -395,7 +404,7 @@ static void a_kernel_computes_what_its_graph_does_whatever_its_nest(void **state
         assert_true(seen.in_place > 1500 && seen.late > 900 && seen.blocks > 900);
         assert_true(seen.accepted > 1800 && seen.refused > 2000);
         assert_true(seen.over > 900 && seen.places_taken > 40);
-        assert_true(seen.several > 100);
+        assert_true(seen.several > 100 && seen.pairs > 90);
     }
 }
 

@@ -273,6 +273,47 @@ Graph *random_graph(Ctx *ctx, Rng *rng, uint32_t most)
     return g;
 }
 
+/* X[a,b] = sum v[a,..] v[b,..], or with one index kept, times itself or raised, summed over a and b. */
+void random_pairs(Ctx *ctx, Rng *rng, Graph *g)
+{
+    NodeRef v = below(rng, g->nodes.n);
+    const Node *n = graph_node(g, v);
+    uint32_t rank = n->rank;
+    if (rank == 0 || rank > 3) {
+        return;
+    }
+    Index x[3], y[3];
+    for (uint32_t d = 0; d < rank; d++) {
+        x[d] = y[d] = (Index){(int32_t)d + 2, 0};
+    }
+    uint32_t at = below(rng, rank);
+    bool keep = rank > 1 && chance(rng, 40);
+    int32_t kept = (int32_t)((at + 1) % rank) + 2, out[3] = {0, 1, kept};
+    x[at].label = 0;
+    y[at].label = 1;
+    NodeSpec product = {.op = OP_EINSUM,
+                        .dtype = n->dtype,
+                        .n_operands = 2,
+                        .operand = (NodeRef[]){v, v},
+                        .access = (Access[]){{rank, x}, {rank, y}},
+                        .rank = keep ? 3 : 2,
+                        .out = out};
+    NodeRef of_pairs = graph_add(g, &product);
+    Index all[3] = {{0, 0}, {1, 0}, {2, 0}};
+    uint32_t n_all = keep ? 3 : 2;
+    const int32_t last = 2;
+    NodeSpec sum = {.op = chance(rng, 50) ? OP_EINSUM : OP_SUM,
+                    .dtype = n->dtype,
+                    .operand = (NodeRef[]){of_pairs, of_pairs},
+                    .access = (Access[]){{n_all, all}, {n_all, all}},
+                    .rank = keep ? 1 : 0,
+                    .out = &last};
+    sum.n_operands = sum.op == OP_SUM ? 1 : 2;
+    Result r = {.name = sym_cstr(&ctx->syms, "pairs"), .param = -1};
+    r.node = graph_add(g, &sum);
+    vec_push(g->arena, &g->results, r);
+}
+
 static bool is_ready(const Node *n, const NodeRef *map)
 {
     for (uint32_t k = 0; k < n->n_operands; k++) {

@@ -27,6 +27,8 @@
 
 /* With at most `most` computed values, but for what updates of parameters take. */
 Graph *random_graph(Ctx *ctx, Rng *rng, uint32_t most);
+/* Adds a sum over pairs whose terms stay with both exchanged, of products of a value's lines; a result. */
+void random_pairs(Ctx *ctx, Rng *rng, Graph *g);
 /* The same program: values in another order that keeps writers before readers, all names others
  * of the same alphabetical order or not. */
 Graph *random_order(Ctx *ctx, Rng *rng, const Graph *g);
