@@ -116,8 +116,33 @@ static void report_nest(const Compilation *c, uint32_t k, Text *out)
         }
         text_put(out, "for ");
         dump_dim(out, &g->dims, nest->axes[item->axis].extent);
-        text_printf(out, " by %lld%s\n", (long long)item->tile,
+        text_printf(out, " by %lld%s%s\n", (long long)item->tile,
+                    item->from != 0 ? ", each pair once" : "",
                     item->parallel ? ", parallel" : "");
+    }
+}
+
+/* Sums that look at each pair once. */
+static void report_pairs(const Compilation *c, uint32_t k, Text *out)
+{
+    const Nest *nest = c->nests[k];
+    bool any = false;
+    for (uint32_t i = 0; i < nest->n_items; i++) {
+        const NestItem *loop = &nest->items[i];
+        for (uint32_t x = i + 1; loop->from != 0 && x < loop->end; x++) {
+            NodeRef n = nest->items[x].node;
+            int32_t l = nest_is_loop(&nest->items[x])
+                            ? -1
+                            : nest_axis_label(&nest->axes[loop->axis], n);
+            if (l >= 0 && node_reduces(graph_node(nest->graph, n), l)) {
+                text_printf(out, "%s%s", any ? ", " : "  symmetry: pairs count once in ",
+                            report_value_name(nest->graph, n, c->arena));
+                any = true;
+            }
+        }
+    }
+    if (any) {
+        text_printf(out, "; %lld multiply-adds saved\n", (long long)nest->cost.saved);
     }
 }
 
@@ -152,6 +177,7 @@ void compilation_report(const Compilation *c, Text *out)
         }
         report_values(c, k, out);
         report_nest(c, k, out);
+        report_pairs(c, k, out);
         report_price_text(c->target->machine, c->nests[k], c->arena, out);
         report_sizes_text(c->target->machine, c->nests[k], c->arena, out);
         text_put(out, "  memory: arguments and results ");
@@ -261,8 +287,9 @@ static void json_nest(const Compilation *c, uint32_t k, Text *out)
         }
         text_put(out, "{\"extent\": \"");
         dump_dim(out, &nest->graph->dims, nest->axes[item->axis].extent);
-        text_printf(out, "\", \"tile\": %lld, \"parallel\": %s, \"body\": [",
-                    (long long)item->tile, item->parallel ? "true" : "false");
+        text_printf(out, "\", \"tile\": %lld, \"parallel\": %s, %s\"body\": [",
+                    (long long)item->tile, item->parallel ? "true" : "false",
+                    item->from != 0 ? "\"pairs_once\": true, " : "");
         open = i;
     }
 }

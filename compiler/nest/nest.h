@@ -126,6 +126,7 @@ typedef struct NestCost {
     double bytes[MACHINE_LEVELS]; /* that leave each level for the one inside of it, or come
                                      back */
     int64_t multiply_adds;        /* with what loops compute again; saturating */
+    int64_t saved;                /* multiply-adds that looking at each pair once saves */
     int64_t spilled; /* bytes of values in the workspace, written once and read once */
 } NestCost;
 

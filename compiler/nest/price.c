@@ -484,19 +484,24 @@ static int64_t pair_positions(int64_t extent, int64_t tile)
     return sat_add(sum, sat_mul(tile, left));
 }
 
-/* Multiply-adds of the leaf, of all its iterations. */
-static int64_t leaf_multiply_adds(const LeafPrice *l)
+/* Multiply-adds of the leaf, of all its iterations; *saved: by looking at each pair once. */
+static int64_t leaf_multiply_adds(const LeafPrice *l, int64_t *saved)
 {
     const Graph *g = l->nest->graph;
-    int64_t count = node_multiply_adds(graph_node(g, l->node), l->p->dims);
+    int64_t count = node_multiply_adds(graph_node(g, l->node), l->p->dims), all_pairs = count;
     for (uint32_t k = 0; k < l->depth && count > 0; k++) {
         const NestItem *item = &l->nest->items[l->loop[k]];
-        if (item->from != 0) {
-            int64_t extent = dim_typical(&g->dims, l->nest->axes[item->axis].extent);
+        const NestAxis *axis = &l->nest->axes[item->axis];
+        const NestAxis *from =
+            &l->nest->axes[item->from == 0 ? item->axis : l->nest->items[item->from - 1].axis];
+        if (item->from != 0 && nest_axis_label(axis, l->node) >= 0 &&
+            nest_axis_label(from, l->node) >= 0) {
+            int64_t extent = dim_typical(&g->dims, axis->extent);
             int64_t all = sat_mul(extent, extent);
             count = sat_mul(count / all, pair_positions(extent, item->tile));
         }
     }
+    *saved = sat_mul(all_pairs - count, repetitions(l));
     return sat_mul(count, repetitions(l));
 }
 
@@ -508,7 +513,9 @@ static void count_values(const Pricer *p, const Nest *nest, const LeafPrice *lea
     cost->multiply_adds = p->inlined;
     for (uint32_t k = 0; k < n; k++) {
         NodeRef node = leaves[k].node;
-        cost->multiply_adds = sat_add(cost->multiply_adds, leaf_multiply_adds(&leaves[k]));
+        int64_t saved = 0, done = leaf_multiply_adds(&leaves[k], &saved);
+        cost->multiply_adds = sat_add(cost->multiply_adds, done);
+        cost->saved = sat_add(cost->saved, saved);
         if (nest->values[node].residence == RESIDE_WORKSPACE) {
             cost->spilled = sat_add(cost->spilled, sat_mul(2, nest_node_bytes(g, node)));
         }

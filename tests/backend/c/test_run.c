@@ -455,47 +455,42 @@ static void half_operands_are_summed_in_f32(void **state)
     suite_finish(s);
 }
 
-/* Copies and maps that read along one index and write along another, around blocks of 64 by 32. */
-static void transposes_are_right(void **state)
+/* The triangle of a square of tiles, which must be summed as the whole. */
+static void pairs_once_are_right(void **state)
 {
     (void)state;
-    static const char *const bodies[] = {
-        OPEN "  arg @A : {T}[m,n] in\n  arg @C : {T}[n,m] result\n"
-             "  copy [a in 0..m, b in 0..n] @C[b,a] = @A[a,b]\n",
-        OPEN "  arg @A : {T}[3,m,n] in\n  arg @C : {T}[n,3,m] result\n"
-             "  for $i in 0..m step 40 {\n    copy [h in 0..3, a in $i:40<m, b in 0..n] "
-             "@C[b,2-h,a] = @A[h,a,b]\n  }\n",
-        OPEN "  arg @A : {T}[m,n] in\n  arg @B : {T}[n,m] in\n  arg @C : {T}[n,m] result\n"
-             "  map [a in 0..m, b in 0..n] @C[b,a] = sub(mul(@A[a,b], @B[b,a]), @A[a,b])\n",
-        OPEN "  arg @A : {T}[k,m,n] in\n  arg @B : {T}[m,n,k] in\n  arg @D : f64[m,n] in\n"
-             "  arg @C : {T}[n,k,m] result\n  fill [a in 0..m, b in 0..n, c in 0..k] @C[b,c,a] "
-             "= #1\n"
-             "  reduce [a in 0..m, b in 0..n, c in 0..k] @C[b,c,a] += add(add(@A[c,a,b], "
-             "@B[a,b,c]), cast.{T}(@D[a,b]))\n",
-    };
-    static const DType types[] = {DTYPE_F32,  DTYPE_F64, DTYPE_I32, DTYPE_I64,
-                                  DTYPE_C128, DTYPE_F16, DTYPE_BF16};
-    static const int64_t some[][3] = {{0, 2, 3},   {3, 1, 0},    {1, 1, 1},   {63, 2, 31},
-                                      {64, 3, 64}, {65, 1, 130}, {130, 2, 7}, {5, 3, 97}};
-    Suite *s = suite_new("transposes");
-    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
-        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-            bool complex = dtype_is_complex(types[t]);
-            const char *words[1] = {complex                  ? "complex(0.0, 1.0)"
-                                    : dtype_is_int(types[t]) ? "3"
-                                                             : "3.0"};
-            if (i < 3 || !complex) {
-                CaseId id = suite_kernel(s, bodies[i], types[t], words);
-                for (size_t d = 0; d < sizeof some / sizeof *some; d++) {
-                    suite_run(s, id, some[d]);
-                }
+    static const char body[] =
+        OPEN "  arg @B : {T}[m,n,k] in\n  arg @E : {T}[] result\n  fill [] @E[] = {0}\n"
+             "  for $i in 0..m step #1 {\n    alloc @w : {T}[] tile\n    fill [] @w[] = #2\n"
+             "    for $j in $i..m step #1 {\n      alloc @t : {T}[#1,n,#1,n] tile\n"
+             "      fill [a in $i:#1<m, b in 0..n, d in $j:#1<m, e in 0..n] "
+             "@t[a-$i,b,d-$j,e] = {0}\n"
+             "      matmul [a in $i:#1<m, b in 0..n, d in $j:#1<m, e in 0..n, c in 0..k] "
+             "@t[a-$i,b,d-$j,e] += mul(@B[a,b,c], @B[d,e,c])\n"
+             "      reduce [a in $i:#1<m, b in 0..n, d in $j:#1<m, e in 0..n] @E[] += "
+             "mul(@w[], mul(@t[a-$i,b,d-$j,e], @t[a-$i,e,d-$j,b]))\n"
+             "      fill [] @w[] = #3\n    }\n  }\n";
+    static const char *const tiles[] = {"1", "2", "5"};
+    static const DType types[] = {DTYPE_I32, DTYPE_I64, DTYPE_F32, DTYPE_F64};
+    Suite *s = suite_new("pairs");
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t t = 0; t < 4; t++) {
+            bool whole = dtype_is_int(types[t]);
+            const char *words[3] = {tiles[i], whole ? "1" : "1.0", whole ? "2" : "2.0"};
+            CaseId id = suite_kernel(s, body, types[t], words);
+            int64_t tile = tiles[i][0] - '0';
+            const int64_t extents[] = {0, 1, tile - 1, tile, tile + 1, 2 * tile + 1};
+            for (size_t x = 0; x < 6; x++) {
+                suite_run(s, id, (const int64_t[]){extents[x], 2, 3});
+                suite_run(s, id, (const int64_t[]){3, 2, extents[x]});
             }
+            suite_run(s, id, (const int64_t[]){3, 0, 3});
         }
     }
     suite_finish(s);
 }
 
-TESTS(TEST(products_of_two_matrices_are_right_in_every_arrangement),
+TESTS(TEST(pairs_once_are_right), TEST(products_of_two_matrices_are_right_in_every_arrangement),
       TEST(fixed_extents_are_right), TEST(contractions_of_many_indices_are_right),
       TEST(blocks_inside_loops_are_right), TEST(buffers_that_do_not_live_together_share_bytes),
       TEST(the_block_for_the_size_at_hand_runs), TEST(folds_are_right),
