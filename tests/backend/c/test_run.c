@@ -455,6 +455,46 @@ static void half_operands_are_summed_in_f32(void **state)
     suite_finish(s);
 }
 
+/* Copies and maps that read along one index and write along another, around blocks of 64 by 32. */
+static void transposes_are_right(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        OPEN "  arg @A : {T}[m,n] in\n  arg @C : {T}[n,m] result\n"
+             "  copy [a in 0..m, b in 0..n] @C[b,a] = @A[a,b]\n",
+        OPEN "  arg @A : {T}[3,m,n] in\n  arg @C : {T}[n,3,m] result\n"
+             "  for $i in 0..m step 40 {\n    copy [h in 0..3, a in $i:40<m, b in 0..n] "
+             "@C[b,2-h,a] = @A[h,a,b]\n  }\n",
+        OPEN "  arg @A : {T}[m,n] in\n  arg @B : {T}[n,m] in\n  arg @C : {T}[n,m] result\n"
+             "  map [a in 0..m, b in 0..n] @C[b,a] = sub(mul(@A[a,b], @B[b,a]), @A[a,b])\n",
+        OPEN "  arg @A : {T}[k,m,n] in\n  arg @B : {T}[m,n,k] in\n  arg @D : f64[m,n] in\n"
+             "  arg @C : {T}[n,k,m] result\n  fill [a in 0..m, b in 0..n, c in 0..k] @C[b,c,a] "
+             "= #1\n"
+             "  reduce [a in 0..m, b in 0..n, c in 0..k] @C[b,c,a] += add(add(@A[c,a,b], "
+             "@B[a,b,c]), cast.{T}(@D[a,b]))\n",
+    };
+    static const DType types[] = {DTYPE_F32,  DTYPE_F64, DTYPE_I32, DTYPE_I64,
+                                  DTYPE_C128, DTYPE_F16, DTYPE_BF16};
+    static const int64_t some[][3] = {{0, 2, 3},   {3, 1, 0},    {1, 1, 1},   {63, 2, 31},
+                                      {64, 3, 64}, {65, 1, 130}, {130, 2, 7}, {5, 3, 97}};
+    Suite *s = suite_new("transposes");
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+            bool complex = dtype_is_complex(types[t]);
+            const char *words[1] = {complex                  ? "complex(0.0, 1.0)"
+                                    : dtype_is_int(types[t]) ? "3"
+                                                             : "3.0"};
+            if (i < 3 || !complex) {
+                CaseId id = suite_kernel(s, bodies[i], types[t], words);
+                for (size_t d = 0; d < sizeof some / sizeof *some; d++) {
+                    suite_run(s, id, some[d]);
+                }
+            }
+        }
+    }
+    suite_finish(s);
+}
+
 /* The triangle of a square of tiles, which must be summed as the whole. */
 static void pairs_once_are_right(void **state)
 {
