@@ -152,6 +152,15 @@ static bool gathers(const Blocking *b, const RoleExtents *x)
     return across;
 }
 
+double contraction_width_price(int64_t columns, int64_t widest)
+{
+    double price = columns >= widest ? 1.0 : columns * 4 == widest * 3 ? 1.25 : 1.1;
+    for (int64_t wide = columns * 2; wide < widest && columns * 4 != widest * 3; wide *= 2) {
+        price *= 1.75;
+    }
+    return price;
+}
+
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Blocking *b, const double *extent, ContractionPrice *out)
 {
@@ -181,11 +190,10 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     double most = (double)(machine->tile.bytes / machine->tile.line) * (engine ? 1.0 : 0.5);
     high = high_of < mr ? high_of : high;
     high = mr < most ? 0.5 * (high + row_tiles * most) : high;
-    double widest = (double)(machine->tile.line / dtype_bytes(n->acc)), wide = nr;
-    double padded = engine ? wide_of : column_tiles * nr, edge = 1.0;
-    for (; wide < widest && !engine; wide *= 2.0) {
-        padded *= 1.5;
-    }
+    int64_t widest = machine->tile.line / dtype_bytes(n->acc);
+    double padded =
+        engine ? wide_of : column_tiles * nr * contraction_width_price(columns->tile, widest);
+    double edge = 1.0;
     edge -= (double)((int64_t)wide_of / columns->tile * columns->tile) / wide_of;
     double a_pack = pack_seconds(t, n, a, b, BLOCK_ROWS, extent, mr);
     double b_pack = pack_seconds(t, n, v, b, BLOCK_COLUMNS, extent, nr);

@@ -23,6 +23,10 @@ const Blocking *contraction_threads(Arena *arena, const Graph *g, const Machine 
 /* For the extents of its labels in one execution, cut so. */
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Blocking *b, const double *extent, ContractionPrice *out);
+/* Time of a register tile of so many columns of the widest's, for each column. Vectors half as long keep any machine
+ * busy if there are rows enough; shorter ones are a part of what wide registers hold. Two of different length side by
+ * side, three quarters, wait for each other. */
+double contraction_width_price(int64_t columns, int64_t widest);
 /* For the extents of its labels in one execution: operands of which a loop along the innermost
  * label reads one element of a line at a time. */
 uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,

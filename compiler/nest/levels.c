@@ -3,23 +3,23 @@
  * several labels. */
 #include "nest/levels.h"
 
-/* Columns of a register tile: few are padding, and few vectors are short. *cost: of all columns, in quarters of one
- * of the widest tile. Two short vectors side by side, three quarters of the widest, are worth it where that is
- * exact. */
-static int64_t tile_columns(const Extent *x, int64_t widest, int64_t *cost)
+/* Columns of a register tile: few are padding, and short vectors do less. *cost: of all columns, in such of the widest
+ * tile. Three quarters of that are worth it where they are exact. */
+static int64_t tile_columns(const Extent *x, int64_t widest, double *cost)
 {
     int64_t best = 0, third = widest / 4 * 3;
-    *cost = INT64_MAX;
-    for (int64_t n = widest, price = 4; n >= widest / 8 && n >= 2; n /= 2, price += price / 2) {
-        int64_t all = sat_mul((x->typical + n - 1) / n, n * price);
-        if (all < *cost && (x->tile == 0 || x->tile % n == 0)) {
+    *cost = 0;
+    for (int64_t n = widest; n >= widest / 8 && n >= 2; n /= 2) {
+        double all = (double)round_up(x->typical, n) * contraction_width_price(n, widest);
+        if ((best == 0 || all < *cost) && (x->tile == 0 || x->tile % n == 0)) {
             best = n;
             *cost = all;
         }
     }
-    if (third >= 2 && x->exact && x->most % third == 0 && sat_mul(x->most, 5) < *cost &&
-        x->tile == 0) {
-        *cost = x->most * 5;
+    double all = (double)x->most * contraction_width_price(third, widest);
+    if (third >= 2 && x->exact && x->most % third == 0 && x->tile == 0 &&
+        (best == 0 || all < *cost)) {
+        *cost = all;
         return third;
     }
     return best != 0 ? best : divisor_at_most(x->tile, widest);
@@ -45,14 +45,14 @@ static int64_t tile_time(int64_t rows, int64_t most)
 
 /* Rows of a register tile. All that it can have where they are few. Of many, half: more of them would read a panel of
  * columns less often, which caches hand out fast enough, but rows of the result that are a power of two apart meet in
- * one set of the first cache. `along`: panels are copied along them, in short runs if they are narrow. Others where a
- * fiftieth of the time is gained: less is padding. */
-static int64_t tile_rows(const Extent *x, int64_t most, bool along)
+ * one set of the first cache. All where that `pays`: panels are copied along them, in short runs if they are narrow, or
+ * vectors are short. Others where a fiftieth of the time is gained: less is padding. */
+static int64_t tile_rows(const Extent *x, int64_t most, bool pays)
 {
     if (x->tile > 0 || (x->exact && x->most <= most)) {
         return tile_of(x, x->tile > 0 ? divisor_at_most(x->tile, most) : most);
     }
-    int64_t best = along || most < 4 ? most : most / 2;
+    int64_t best = pays || most < 4 ? most : most / 2;
     if (!x->exact || most < 4) {
         return best;
     }
@@ -280,12 +280,16 @@ static bool crosses(const Product *p, const Blocking *b, BlockRole r, int64_t ti
     return several > 1 && first % unit != 0;
 }
 
-/* Of one label: blocks as long as it allows. Of several: boxes. */
+/* Of one label: blocks as long as it allows, and as long as each other: each of them is one pass over the result. Of
+ * several: boxes. */
 static int64_t sum_box(const Product *p, const Blocking *b, const Extent *group)
 {
+    const Extent *sum = &p->extent[p->sum];
     int64_t want = p->machine->tile.sum;
     if (several_labels(p, b, BLOCK_SUM) < 2) {
-        return block_of(&p->extent[p->sum], want, 1);
+        bool even = sum->exact && sum->tile == 0 && sum->most > want * 2;
+        int64_t parts = even ? sum->most / want + (sum->most % want >= want / 2) : 1;
+        return even ? (sum->most + parts - 1) / parts : block_of(sum, want, 1);
     }
     return group->most <= want + want / 2 ? group->most
                                           : box_of(p, b, BLOCK_SUM, want, 1, want / 8);
@@ -304,21 +308,22 @@ static int64_t tile_most_rows(const Product *p, int64_t columns)
 }
 
 /* Tiles along the first labels alone. *cost: of a step of the sum with all of the first labels' positions over what full
- * tiles of the widest kind would take, in quarters. */
+ * tiles of the widest kind would take. */
 static TileChoice tile_along(const Product *p, int64_t widest, double *cost)
 {
     const Extent *column = &p->extent[p->col], *row = &p->extent[p->row];
     TileChoice x = {0};
-    int64_t quarters = 0;
-    x.columns = tile_columns(column, widest, &quarters);
-    x.rows = tile_rows(row, tile_most_rows(p, x.columns), operand_is_unit(p, p->a, p->row));
+    double columns = 0;
+    x.columns = tile_columns(column, widest, &columns);
+    x.rows = tile_rows(row, tile_most_rows(p, x.columns),
+                       x.columns < widest || operand_is_unit(p, p->a, p->row));
     double padded = (double)((row->typical + x.rows - 1) / x.rows * x.rows);
-    *cost = (double)quarters / (double)column->typical * padded / (double)row->typical;
+    *cost = columns / (double)column->typical * padded / (double)row->typical;
     return x;
 }
 
 /* A result that is gathered in a block and then moved takes as long as so many steps of the sum. */
-#define GATHER_STEPS 24.0
+#define GATHER_STEPS 64.0
 
 static int64_t columns_box(const Product *p, const Blocking *b, int64_t unit, int64_t want)
 {
@@ -331,16 +336,16 @@ static TileChoice tile_choice(const Product *p, const Blocking *b,
                               const Extent group[BLOCK_BATCH], int64_t k)
 {
     const ContractionTiles *t = &p->machine->tile;
-    int64_t size = dtype_bytes(p->node->acc), widest = t->line / size, quarters = 0;
+    int64_t size = dtype_bytes(p->node->acc), widest = t->line / size;
     bool wide = several_labels(p, b, BLOCK_COLUMNS) > 1,
          high = several_labels(p, b, BLOCK_ROWS) > 1;
-    double along_cost = 0;
+    double along_cost = 0, columns = 0;
     TileChoice along = tile_along(p, widest, &along_cost), x = along;
     if (!wide && !high) {
         return along;
     }
     if (wide) {
-        x.columns = tile_columns(&group[BLOCK_COLUMNS], widest, &quarters);
+        x.columns = tile_columns(&group[BLOCK_COLUMNS], widest, &columns);
     }
     if (high) {
         x.rows = tile_of(&group[BLOCK_ROWS], tile_most_rows(p, x.columns));
@@ -350,7 +355,7 @@ static TileChoice tile_choice(const Product *p, const Blocking *b,
     x.gathers = crosses(p, b, BLOCK_COLUMNS, block, x.columns) ||
                 crosses(p, b, BLOCK_ROWS, box, x.rows);
     bool one = wide && p->extent[p->col].most % along.columns != 0;
-    double gather_cost = 4.0 * (1.0 + GATHER_STEPS / (double)k);
+    double gather_cost = 1.0 + GATHER_STEPS / (double)k;
     return x.gathers && !one && along_cost <= gather_cost ? along : x;
 }
 

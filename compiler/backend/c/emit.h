@@ -158,6 +158,10 @@ void template_put(Emitter *e, const char *text, DType t);
 /* A transposing copy, as the call of a function; false: it is none. */
 bool transpose_emit(Emitter *e, const Stmt *s);
 
+/* ---- emit_move.c ---- */
+/* A copy along lines beside products, as calls of a function; false: it is none. */
+bool move_emit(Emitter *e, const Stmt *s);
+
 /* ---- emit_entry.c: what has no `out` prints to e->out ---- */
 void kernel_header_emit(Emitter *e, Text *out);
 void kernel_sizes_emit(Emitter *e);

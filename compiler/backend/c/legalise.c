@@ -89,19 +89,21 @@ static void plain_emit(Legaliser *l, const Stmt *s)
     }
 }
 
-/* Does a dimension of both run over the same positions, alone? */
-static bool same_positions(const Stmt *x, const Stmt *y, uint32_t d)
+/* The index that dimension d of what is written runs along, alone and in steps of one; null: there is none. */
+static const TileIndex *written_along(const Stmt *s, uint32_t d)
 {
-    const TileIndex *index[2] = {NULL, NULL};
-    for (uint32_t side = 0; side < 2; side++) {
-        const Stmt *s = side == 0 ? x : y;
-        for (uint32_t i = 0; i < s->n_index && s->at[d].n == 1; i++) {
-            index[side] = s->at[d].term[0].var == s->index[i].var ? &s->index[i] : index[side];
+    const TileIndex *found = NULL;
+    for (uint32_t t = 0; t < s->at[d].n; t++) {
+        for (uint32_t i = 0; i < s->n_index; i++) {
+            if (s->at[d].term[t].var == s->index[i].var) {
+                if (found != NULL || s->at[d].term[t].coef != 1) {
+                    return NULL;
+                }
+                found = &s->index[i];
+            }
         }
     }
-    return index[0] != NULL && index[1] != NULL && x->at[d].base == y->at[d].base &&
-           x->at[d].term[0].coef == 1 && y->at[d].term[0].coef == 1 &&
-           range_eq(&index[0]->range, &index[1]->range);
+    return found;
 }
 
 /* Does `fill` put zeros where `s` adds, and nowhere else? */
@@ -111,10 +113,13 @@ static bool is_zero_of(const Kernel *k, const Stmt *fill, const Stmt *s)
                 s->kind == STMT_TILE && fill->value->kind == EXPR_CONST &&
                 number_is_zero(fill->value->value);
     for (uint32_t d = 0; same && d < k->bufs.at[s->dst].rank; d++) {
-        same = same_positions(fill, s, d);
-        for (uint32_t e = 0; e < d; e++) { /* no diagonal */
-            same = same && s->at[e].term[0].var != s->at[d].term[0].var &&
-                   fill->at[e].term[0].var != fill->at[d].term[0].var;
+        const TileIndex *x = written_along(fill, d), *y = written_along(s, d);
+        same =
+            x != NULL && y != NULL && range_eq(&x->range, &y->range) &&
+            affine_eq(affine_subst(k->arena, fill->at[d], x->var, affine_var(k->arena, y->var)),
+                      s->at[d]);
+        for (uint32_t e = 0; same && e < d; e++) { /* no diagonal */
+            same = written_along(fill, e) != x && written_along(s, e) != y;
         }
     }
     return same;

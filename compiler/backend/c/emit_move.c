@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs of elements that go from block to block as they are, or are added there: the call of a function, with vectors that
+ * compilers do not see in short loops over two places which might be one to them. */
+#include "backend/c/emit.h"
+#include "backend/c/legalise.h"
+
+/* Held, else compilers make it a string instruction, which is slow for short runs. */
+static const char move_text[] =
+    "\n/* to[i] = from[i], or += if it `adds`, for i below n. */\n"
+    "TDSL_HELPER void tdsl_move_$N($T *TDSL_RESTRICT to, const $T *TDSL_RESTRICT from, "
+    "int64_t n, int adds)\n"
+    "{\n"
+    "    int64_t i = 0;\n"
+    "#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
+    "    for (; i + $L <= n; i += $L) {\n"
+    "        tdsl_$Nx$L x = TDSL_AT(tdsl_$Nx$L, from + i);\n"
+    "        TDSL_HOLD(x);\n"
+    "        if (adds) {\n"
+    "            x += TDSL_AT(tdsl_$Nx$L, to + i);\n"
+    "        }\n"
+    "        TDSL_TO(tdsl_$Nx$L, to + i) = x;\n"
+    "    }\n"
+    "#endif\n"
+    "    for (; i < n; ++i) {\n"
+    "        to[i] = adds ? to[i] + from[i] : from[i];\n"
+    "    }\n"
+    "}\n";
+
+bool move_emit(Emitter *e, const Stmt *s)
+{
+    const Kernel *k = e->w.k;
+    const Expr *load = s->value;
+    DType t = k->bufs.at[s->dst].dtype;
+    if (!e->uses_isa || e->in_tile || s->n_index == 0 || load->kind != EXPR_LOAD ||
+        load->dtype != t || (t != DTYPE_F32 && t != DTYPE_F64) || e->w.scalar[load->buf] ||
+        e->w.scalar[s->dst] || load->buf == s->dst ||
+        (s->fold != OP_COPY && s->fold != OP_SUM) || k->bufs.at[s->dst].panels != 0 ||
+        k->bufs.at[load->buf].panels != 0) {
+        return false;
+    }
+    Stmt run = *s;
+    run.index = &s->index[s->n_index - 1];
+    run.n_index = 1;
+    VarRef x = run.index[0].var;
+    if (!access_is_unit(k, s->dst, s->at, x) || !access_is_unit(k, load->buf, load->at, x)) {
+        return false;
+    }
+    if (helper_new(e->w.help, str_format(e->w.arena, "tdsl_move_%s", dtype_name(t)))) {
+        (void)vector_type(e->w.help, t, 16 / dtype_bytes(t));
+        template_put(e, move_text, t);
+    }
+    for (uint32_t i = 0; i < s->n_index - 1; i++) {
+        loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
+    }
+    line_printf(&e->w, "tdsl_move_%s(&%s, &%s, %s, %d);", dtype_name(t),
+                element_text(&e->w, s->dst, access_first(e, &run, s->dst, s->at)),
+                element_text(&e->w, load->buf, access_first(e, &run, load->buf, load->at)),
+                count_text(e, run.index[0].range), s->fold == OP_SUM);
+    for (uint32_t i = 0; i < s->n_index - 1; i++) {
+        scope_end(&e->w);
+    }
+    return true;
+}
