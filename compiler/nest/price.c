@@ -38,22 +38,18 @@ static double typical(const Graph *g, Dim d)
 
 static double op_seconds(const MachineTimes *t, Op op, bool scalar)
 {
-    switch (op_info(op)->rule) {
-    case RULE_FLOAT:
-    case RULE_RFLOAT:
-        return op == OP_EXP || op == OP_SIGMOID ? t->exp : t->function;
-    case RULE_ANY:
-    case RULE_REAL:
-    case RULE_NUMBER:
-    case RULE_ORDER:
-    case RULE_EQUAL:
-    case RULE_LOGIC:
-    case RULE_SELECT:
-    case RULE_PART:
-    case RULE_CAST:
-        return op == OP_DIV ? t->divide : scalar ? t->scalar_op : t->op;
+    const OpInfo *info = op_info(op);
+    switch (info->lanes) {
+    case LANES_DIVIDE:
+        return t->divide;
+    case LANES_FUNCTION:
+        return t->exp;
+    case LANES_NO:
+    case LANES_CHEAP:
+        break;
     }
-    UNREACHABLE();
+    bool library = info->rule == RULE_FLOAT || info->rule == RULE_RFLOAT;
+    return library ? t->function : scalar ? t->scalar_op : t->op;
 }
 
 void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Pricer *p)

@@ -6,8 +6,8 @@
 
 static const OpInfo op_table[OP_COUNT] = {
 #define LEAF(id, name_) [id] = {.name = name_, .kind = OPKIND_LEAF, .rule = RULE_ANY},
-#define MAP(id, name_, arity_, rule_, symbol_, level_, literal_, sign_, folds_, value, c_,     \
-            nki_)                                                                              \
+#define MAP(id, name_, arity_, rule_, symbol_, level_, literal_, sign_, folds_, lanes_, value, \
+            c_, nki_)                                                                          \
     [id] = {.name = name_,                                                                     \
             .kind = OPKIND_MAP,                                                                \
             .arity = arity_,                                                                   \
@@ -17,6 +17,7 @@ static const OpInfo op_table[OP_COUNT] = {
             .literal = LITERAL_##literal_,                                                     \
             .sign = SIGN_##sign_,                                                              \
             .folds = FOLDS_##folds_,                                                           \
+            .lanes = LANES_##lanes_,                                                           \
             .c = c_,                                                                           \
             .nki = nki_},
 #define FOLD(id, name_, kind_, arity_, rule_, by_, by_bool, neutral_)                          \

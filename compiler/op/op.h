@@ -39,6 +39,8 @@ typedef enum OpLiteral { LITERAL_NO, LITERAL_SAME, LITERAL_FLOAT } OpLiteral;
 typedef enum OpSign { SIGN_NONE, SIGN_EVEN, SIGN_ODD } OpSign;
 /* May constants be computed here instead of on the target's machine? */
 typedef enum OpFolds { FOLDS_NEVER, FOLDS_REAL, FOLDS_ALWAYS } OpFolds;
+/* Of real floats, in a loop that becomes vectors: what an element costs. */
+typedef enum OpLanes { LANES_NO, LANES_CHEAP, LANES_DIVIDE, LANES_FUNCTION } OpLanes;
 typedef enum OpNeutral { NEUTRAL_ZERO, NEUTRAL_ONE, NEUTRAL_LEAST, NEUTRAL_MOST } OpNeutral;
 
 #define ARITY_ANY (-1)
@@ -54,6 +56,7 @@ typedef struct OpInfo {
     OpLiteral literal;
     OpSign sign;
     OpFolds folds;
+    OpLanes lanes;
     const char *c, *nki;
     /* of CONTRACT and REDUCE */
     Op by[2]; /* what joins an element and the accumulator: of numbers, of bools */

@@ -160,7 +160,7 @@ static int no_value(void)
 
 #define LEAF(...)
 #define FOLD(...)
-#define MAP(id, name, arity, rule, symbol, level, literal, sign, folds, value, ...)            \
+#define MAP(id, name, arity, rule, symbol, level, literal, sign, folds, lanes, value, ...)     \
     static Number value_of_##id(DType out, uint32_t n, const Number *arg)                      \
     {                                                                                          \
         value                                                                                  \

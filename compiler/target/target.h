@@ -70,8 +70,8 @@ typedef struct MachineTimes {
     double join, join_edge;    /* of a register tile into the result, once for each block of k:
                                where its columns are full, and where they are not */
     double op, scalar_op;      /* an addition, as vectors and one by one */
-    double divide, function;   /* a division; a function of the libraries */
-    double exp;                /* and what is made of it: sigmoid */
+    double divide, function;   /* a division or square root; a function of the libraries */
+    double exp;                /* and others that run as vectors: OpLanes */
     double tile;               /* a register tile, whatever its depth */
     double statement, product; /* an elementwise statement, a contraction, whatever its size */
     double

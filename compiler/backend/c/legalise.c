@@ -17,26 +17,6 @@ static bool folds_indices(const Kernel *k, const Stmt *s)
     return false;
 }
 
-/* Operations that are done for a vector of positions in hardly more time than for one, and those
- * for which that is worth a function for each instruction set. */
-static bool op_has_lanes(Op op, bool *worth)
-{
-    static const struct {
-        Op op;
-        bool worth;
-    } rows[] = {{OP_COPY, false}, {OP_NEG, false},   {OP_ABS, false}, {OP_ADD, false},
-                {OP_SUB, false},  {OP_MUL, false},   {OP_DIV, true},  {OP_MIN, false},
-                {OP_MAX, false},  {OP_RELU, false},  {OP_SQRT, true}, {OP_RSQRT, true},
-                {OP_EXP, true},   {OP_SIGMOID, true}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].op == op) {
-            *worth |= rows[i].worth;
-            return true;
-        }
-    }
-    return false;
-}
-
 #define LANES_SHORTEST 16 /* positions for which a call is worth it */
 
 /* May, and should, a map run over `x`, its innermost index, as vectors? */
@@ -52,7 +32,9 @@ static bool has_lanes(const Legaliser *l, BufRef dst, Op fold, const Expr *value
     ExprWalk w;
     for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
         bool load = e->kind == EXPR_LOAD;
-        if (e->dtype != t || (e->kind == EXPR_OP && !op_has_lanes(e->op, &worth)) ||
+        OpLanes lanes = e->kind == EXPR_OP ? op_info(e->op)->lanes : LANES_CHEAP;
+        worth |= lanes == LANES_DIVIDE || lanes == LANES_FUNCTION;
+        if (e->dtype != t || lanes == LANES_NO ||
             (load && access_uses(l->k, e->buf, e->at, x->var) &&
              !access_is_unit(l->k, e->buf, e->at, x->var))) {
             return false;

@@ -9,7 +9,8 @@
  *   line.c        lines and scopes
  *   stmt.c        loops and assignments
  *   help.c        static inline functions of operations, made when first used
- *   help_fixed.c  and those whose text is fixed */
+ *   help_fixed.c  and those whose text is fixed
+ *   help_math.c   functions of real numbers of our own */
 #ifndef BACKEND_CTEXT_CTEXT_H
 #define BACKEND_CTEXT_CTEXT_H
 

@@ -12,16 +12,26 @@ static bool is_half(DType t)
     return t == DTYPE_F16 || t == DTYPE_BF16;
 }
 
-/* The template of the op table with its four signs replaced, and exp by our own. */
+/* The function of our own that the name of a libm function at `p` stands for, or null. */
+static const char *own_function(Helpers *h, const char *p, bool single)
+{
+    size_t n = strcspn(p, "@");
+    const char *name =
+        str_format(h->arena, "tdsl_%.*s_%s", (int)(n < 8 ? n : 8), p, single ? "f32" : "f64");
+    return p[n] == '@' && help_is_fixed(name) ? help_fixed(h, name) : NULL;
+}
+
+/* The template of the op table with its four signs replaced, and libm's functions by our own where there are. */
 static void expand(Helpers *h, Text *out, const char *c, DType in, DType result)
 {
     bool complex = dtype_is_complex(in);
     bool single = in == DTYPE_F32 || in == DTYPE_C64 || is_half(in);
     for (const char *p = c; *p != '\0'; p++) {
         bool word = p > c && ((p[-1] >= 'a' && p[-1] <= 'z') || (p[-1] >= '0' && p[-1] <= '9'));
-        if (!complex && !word && strncmp(p, "exp@", 4) == 0) {
-            text_put(out, help_fixed(h, single ? "tdsl_exp_f32" : "tdsl_exp_f64"));
-            p += 3;
+        const char *own = complex || word ? NULL : own_function(h, p, single);
+        if (own != NULL) {
+            text_put(out, own);
+            p += strcspn(p, "@");
         } else if (*p == '@') {
             text_put(out, single ? "f" : "");
         } else if (*p == '^') {

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The helper functions whose text is fixed: sizes, 16-bit floats, conversions that C leaves
- * undefined. One is defined when something first asks for its name, after those it needs itself. */
+ * undefined. (help_math.c has more.) One is defined when something first asks for its name, after those it needs itself. */
 #include <string.h>
 
 #include "backend/ctext/ctext.h"
-
-typedef struct FixedHelper {
-    const char *name;
-    const char *needs; /* other fixed helpers with blanks between, or null */
-    bool math;
-    const char *text;
-} FixedHelper;
+#include "backend/ctext/help.h"
 
 static const FixedHelper fixed_helpers[] = {
     {"tdsl_min", NULL, false,
@@ -125,51 +119,6 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER uint64_t tdsl_bits_of_double(double x)\n{\n"
      "    union {\n        double x;\n        uint64_t bits;\n    } u;\n    u.x = x;\n    "
      "return u.bits;\n}\n"},
-    /* exp(x) = 2^n * exp(r), r = x - n * log 2 in [-0.35, 0.35], log 2 in two parts of which n *
-     * the first is exact (Cody and Waite 1980). n comes out of the low bits of x / log 2 + 1.5 *
-     * 2^23 (2^52), and 2^n is two factors, so that subnormal results and those next to infinity
-     * are right. No branches: loops over it become vectors. f32: the polynomial is that of
-     * Cephes (expf.c); f64: Taylor's series to r^13 / 13!, whose rest is under 2^-57. */
-    {"tdsl_exp_f32", "tdsl_bits_of_float tdsl_float_of_bits", false,
-     "/* At most 1 unit in the last place off. */\n"
-     "TDSL_HELPER float tdsl_exp_f32(float x)\n{\n"
-     "#if defined(__clang__)\n#pragma clang fp contract(off)\n#endif\n"
-     "    const float top = x > 89.0f ? 89.0f : x, c = top < -104.0f ? -104.0f : top;\n"
-     "    const float shifted = c * 1.44269504088896341f + 12582912.0f;\n"
-     "    const float n = shifted - 12582912.0f;\n"
-     "    const float high = c - n * 0.693359375f, low = n * 2.12194440e-4f;\n"
-     "    const float r = high + low, one = 1.0f + r;\n"
-     "    const float lost = ((1.0f - one) + r) + ((high - r) + low);\n"
-     "    float p = 1.9875691500e-4f;\n"
-     "    p = p * r + 1.3981999507e-3f;\n    p = p * r + 8.3334519073e-3f;\n"
-     "    p = p * r + 4.1665795894e-2f;\n    p = p * r + 1.6666665459e-1f;\n"
-     "    p = p * r + 5.0000001201e-1f;\n    p = one + (lost + p * (r * r));\n"
-     "    const uint32_t k = tdsl_bits_of_float(shifted) - 0x4b400000u;\n"
-     "    const uint32_t half = ((k + 256u) >> 1) - 128u;\n"
-     "    return p * tdsl_float_of_bits((half + 127u) << 23) *\n"
-     "           tdsl_float_of_bits((k - half + 127u) << 23);\n}\n"},
-    {"tdsl_exp_f64", "tdsl_bits_of_double tdsl_double_of_bits", false,
-     "/* At most 1 unit in the last place off. */\n"
-     "TDSL_HELPER double tdsl_exp_f64(double x)\n{\n"
-     "#if defined(__clang__)\n#pragma clang fp contract(off)\n#endif\n"
-     "    const double top = x > 710.0 ? 710.0 : x, c = top < -746.0 ? -746.0 : top;\n"
-     "    const double shifted = c * 1.4426950408889634074 + 6755399441055744.0;\n"
-     "    const double n = shifted - 6755399441055744.0;\n"
-     "    const double high = c - n * 6.93145751953125e-1, low = n * "
-     "-1.42860682030941723212e-6;\n"
-     "    const double r = high + low, one = 1.0 + r;\n"
-     "    const double lost = ((1.0 - one) + r) + ((high - r) + low);\n"
-     "    double p = 1.0 / 6227020800.0;\n"
-     "    p = p * r + 1.0 / 479001600.0;\n    p = p * r + 1.0 / 39916800.0;\n"
-     "    p = p * r + 1.0 / 3628800.0;\n    p = p * r + 1.0 / 362880.0;\n"
-     "    p = p * r + 1.0 / 40320.0;\n    p = p * r + 1.0 / 5040.0;\n"
-     "    p = p * r + 1.0 / 720.0;\n    p = p * r + 1.0 / 120.0;\n"
-     "    p = p * r + 1.0 / 24.0;\n    p = p * r + 1.0 / 6.0;\n"
-     "    p = p * r + 0.5;\n    p = one + (lost + p * (r * r));\n"
-     "    const uint64_t k = tdsl_bits_of_double(shifted) - UINT64_C(0x4338000000000000);\n"
-     "    const uint64_t half = ((k + 2048u) >> 1) - 1024u;\n"
-     "    return p * tdsl_double_of_bits((half + 1023u) << 52) *\n"
-     "           tdsl_double_of_bits((k - half + 1023u) << 52);\n}\n"},
     {"tdsl_float_of_bf16", "tdsl_float_of_bits", false,
      "TDSL_HELPER float tdsl_float_of_bf16(uint16_t x)\n{\n    return "
      "tdsl_float_of_bits((uint32_t)x << 16);\n}\n"},
@@ -263,7 +212,7 @@ static const FixedHelper *find_fixed(const char *name)
             return &fixed_helpers[k];
         }
     }
-    return NULL;
+    return math_helper(name);
 }
 
 bool help_is_fixed(const char *name)
