@@ -92,6 +92,13 @@ static const FixedHelper math_helpers[] = {
      "                                 UINT64_C(0x3ff0000000000000));\n"
      "    return *scale * (r * p);\n"
      "}\n"},
+    /* Declared so, a call sets no errno, and is an instruction. */
+    {"tdsl_sqrt_f32", NULL, true,
+     "#if defined(__GNUC__)\nfloat sqrtf(float) __attribute__((const));\n#endif\n"
+     "TDSL_HELPER float tdsl_sqrt_f32(float x)\n{\n    return sqrtf(x);\n}\n"},
+    {"tdsl_sqrt_f64", NULL, true,
+     "#if defined(__GNUC__)\ndouble sqrt(double) __attribute__((const));\n#endif\n"
+     "TDSL_HELPER double tdsl_sqrt_f64(double x)\n{\n    return sqrt(x);\n}\n"},
     /* x = 2^n * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)]; log(1 + f) by s = f / (2 + f) as fdlibm has it (e_log.c,
      * e_logf.c), polynomials included. Subnormal numbers are scaled first. */
     {"tdsl_log_f32", "tdsl_bits_of_float tdsl_float_of_bits", false,
