@@ -6,6 +6,7 @@
  *   wrap    a loop is put around a run of neighbours that have an axis in common
  *   fuse    two neighbours lose their outer loops and get common ones around both
  *   swap    two loops directly inside each other change places
+ *   pairs   a sum over pairs of equal terms, with what it reads, gets loops over both labels
  *   order   two neighbours that do not read each other change places */
 #include "nest/moves.h"
 
@@ -342,6 +343,101 @@ static void move_fuse(Moves *m, uint32_t k)
     }
 }
 
+/* ---- pairs ---- */
+
+/* The sum at `k`, and what it reads when that is the last leaf of the item before it, in loops of one tile over two labels
+ * whose exchange leaves its terms; the other leaves of that item stand before them without loops. */
+static void pairs_with(Moves *m, uint32_t from, uint32_t k, uint32_t first, const NestAxis *x,
+                       const NestAxis *y, int64_t tile)
+{
+    Tree out = {0};
+    uint32_t depth = m->t->list.at[k].depth;
+    copy_items(m->scratch, &out, m->t, 0, from, 0);
+    for (uint32_t i = from; i < first; i++) {
+        if (!m->t->list.at[i].is_loop) {
+            tree_leaf(m->scratch, &out, depth, m->t->list.at[i].node, false);
+        }
+    }
+    tree_loop(m->scratch, &out, depth, *x, tile, false);
+    tree_loop(m->scratch, &out, depth + 1, *y, tile, false);
+    for (uint32_t i = first; i <= k; i++) {
+        tree_leaf(m->scratch, &out, depth + 2, m->t->list.at[i].node, false);
+    }
+    copy_items(m->scratch, &out, m->t, k + 1, m->t->list.n, 0);
+    give(m, &out);
+}
+
+static const NestAxis *axis_with(const NestAxis *axes, uint32_t n, NodeRef node, uint32_t label)
+{
+    for (uint32_t x = 0; x < n; x++) {
+        if (nest_axis_label(&axes[x], node) == (int32_t)label) {
+            return &axes[x];
+        }
+    }
+    return NULL;
+}
+
+/* With items [first, k], all leaves, in the loops, and those from `from` on without. */
+static void pairs_of(Moves *m, uint32_t from, uint32_t k, uint32_t first)
+{
+    static const int64_t tiles[] = {1, 4, 16, 64, 256};
+    const Node *n = graph_node(m->f->g, m->t->list.at[k].node);
+    const NestAxis *axes = NULL;
+    uint32_t n_nodes = 0;
+    NodeRef *nodes = nodes_of(m, first, k + 1, &n_nodes);
+    bool *gone = ARENA_ARRAY(m->scratch, m->t->list.n, bool);
+    for (uint32_t i = from; i < k; i++) {
+        gone[i] = m->t->list.at[i].is_loop;
+    }
+    uint32_t n_axes = nest_common_axes(m->keep, m->f, n_nodes, nodes, &axes);
+    for (uint32_t e = 0; e < n->n_exchanges; e++) {
+        for (uint32_t l = 0; l < n->n_labels; l++) {
+            uint32_t to = n->exchange[e].to[l];
+            const NestAxis *x = axis_with(axes, n_axes, m->t->list.at[k].node, l);
+            const NestAxis *y = axis_with(axes, n_axes, m->t->list.at[k].node, to);
+            if (to <= l || x == NULL || y == NULL || is_cut(m, from, k + 1, gone, x) ||
+                is_cut(m, from, k + 1, gone, y)) {
+                continue;
+            }
+            for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+                if (tiles[i] < dim_typical(&m->f->g->dims, x->extent)) {
+                    pairs_with(m, from, k, first, x, y, tiles[i]);
+                }
+            }
+        }
+    }
+}
+
+static void move_pairs(Moves *m, uint32_t k)
+{
+    const Draft *leaf = &m->t->list.at[k];
+    if (leaf->is_loop || leaf->again || leaf->depth + 2 >= NEST_DEPTH ||
+        graph_node(m->f->g, leaf->node)->n_exchanges == 0) {
+        return;
+    }
+    bool alone = true;
+    for (uint32_t i = 0; i < m->f->uses[leaf->node].list.n; i++) {
+        NodeRef read = m->f->uses[leaf->node].list.at[i].node;
+        alone = alone && m->f->residence[read] == RESIDE_ARGUMENT;
+    }
+    if (alone) { /* else what it reads is most of the work */
+        pairs_of(m, k, k, k);
+        return;
+    }
+    uint32_t from = k;
+    while (from > 0 && m->t->list.at[from - 1].depth > leaf->depth) {
+        from--;
+    }
+    from -= from > 0 && m->t->list.at[from - 1].depth == leaf->depth ? 1 : 0;
+    bool any = from < k && m->t->list.at[from].depth == leaf->depth;
+    for (uint32_t i = from; i < k; i++) {
+        any = any && !m->t->list.at[i].again;
+    }
+    if (any && reads_from(m, k, k + 1, k - 1, k)) {
+        pairs_of(m, from, k, k - 1);
+    }
+}
+
 void moves_each(Arena *scratch, Arena *keep, const NestFacts *f, const Tree *t,
                 void (*take)(void *, const Tree *), void *self)
 {
@@ -350,16 +446,15 @@ void moves_each(Arena *scratch, Arena *keep, const NestFacts *f, const Tree *t,
     Moves m = {&own, keep, f, t, take, self};
     static void (*const of_loops[])(Moves *, uint32_t) = {move_tile, move_unwrap, move_swap,
                                                           move_tiles};
-    static void (*const of_items[])(Moves *, uint32_t) = {move_fuse, move_wrap, move_order};
+    static void (*const of_items[])(Moves *, uint32_t) = {move_fuse, move_wrap, move_order,
+                                                          move_pairs};
     for (uint32_t k = 0; k < t->list.n; k++) {
         for (size_t i = 0; i < 4; i++) {
             ArenaMark mark = arena_mark(&own);
             if (t->list.at[k].is_loop) {
                 of_loops[i](&m, k);
             }
-            if (i < 3) {
-                of_items[i](&m, k);
-            }
+            of_items[i](&m, k);
             arena_reset(&own, mark);
         }
     }

@@ -404,7 +404,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     arena_init(&states, &ctx->budget);
     arena_init(&scratch, &ctx->budget);
     unfused_tree(ctx, arena, facts, machine, &none);
-    if (facts->n_stored == 1 || effort == 0) {
+    if ((facts->n_stored == 1 && !nest_has_pairs(facts)) || effort == 0) {
         append(arena, &out->taken, &none);
     } else {
         Search s = {.ctx = ctx,
