@@ -318,76 +318,6 @@ static const Blocking *build_blocking(Builder *b, NodeRef node, const Stmt *s,
     return to;
 }
 
-/* Does the node sum over a loop at or around `scope` that has each pair once? */
-static bool is_weighted(const Builder *b, NodeRef node, uint32_t scope)
-{
-    for (uint32_t at = scope; at != NEST_NONE; at = b->nest->items[at].parent) {
-        const NestItem *item = &b->nest->items[at];
-        int32_t l = nest_axis_label(&b->nest->axes[item->axis], node);
-        if (item->from != 0 && l >= 0 && node_reduces(graph_node(b->g, node), l)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* How often what is summed in type `t` counts. */
-static void set_weight(Builder *b, Block *to, DType t, int64_t value)
-{
-    Stmt *s = stmt_new(b, STMT_TILE, (Span){0}, NULL);
-    s->dst = b->weight[t];
-    s->value = expr_const(b->arena, number_int(t, value));
-    vec_push(b->arena, &to->list, s);
-}
-
-static const Expr *weighted(Builder *b, const Expr *value)
-{
-    const Expr *pair[2] = {expr_load(b->arena, b->k, b->weight[value->dtype], NULL), value};
-    return expr_op(b->arena, OP_MUL, value->dtype, 2, pair);
-}
-
-/* Weights for the sums of a loop over pairs: 1 in its first tile, which is the diagonal's. */
-static void begin_weights(Builder *b, Block *to, uint32_t k, bool *used)
-{
-    for (uint32_t i = k + 1; i < b->nest->items[k].end; i++) {
-        const NestItem *item = &b->nest->items[i];
-        if (!nest_is_loop(item) && is_weighted(b, item->node, item->parent)) {
-            used[graph_node(b->g, item->node)->acc] = true;
-        }
-    }
-    for (DType t = 0; t < DTYPE_COUNT; t++) {
-        if (used[t]) {
-            b->weight[t] = kernel_buffer(b->k, &b->ctx->syms, "weight", t, SPACE_TILE, 0, NULL);
-            emit_alloc(b, to, b->weight[t]);
-            set_weight(b, to, t, 1);
-        }
-    }
-}
-
-/* The statements of a leaf in the body of loop `scope`. */
-static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
-{
-    const Node *n = graph_node(b->g, node);
-    Position *pos = node_positions(b, node, scope);
-    bool fold = !node_is_expression(n);
-    bool outer = fold && b->nest->values[node].fold != NEST_NONE;
-    Place dst = fold ? fold_target(b, node) : b->storage[node];
-    if (fold && !outer) {
-        emit_fill(b, to, node, dst, pos);
-    }
-    Stmt *s = emit_tile(b, to, n, pos, true);
-    set_dst(b, s, node, dst, pos);
-    s->value = node_value(b, n, pos);
-    s->value = is_weighted(b, node, scope) ? weighted(b, s->value) : s->value;
-    s->fold = fold ? node_fold(n) : OP_COPY;
-    s->blocking = build_blocking(b, node, s, pos);
-    if (fold && !outer && dst.buf != b->storage[node].buf) {
-        emit_convert(b, to, node, pos);
-    }
-}
-
-/* ---- buffers ---- */
-
 static const char *node_hint(const Node *n)
 {
     return n->name == NULL ? "t" : n->name->text;
@@ -414,6 +344,98 @@ static Place make_buffer(Builder *b, NodeRef node, uint32_t home, Space space, D
     b->k->bufs.at[place.buf].may_spill = n->allow_spill;
     return place;
 }
+
+/* Does the node sum over a loop at or around `scope` that has each pair once? */
+static bool is_weighted(const Builder *b, NodeRef node, uint32_t scope)
+{
+    for (uint32_t at = scope; at != NEST_NONE; at = b->nest->items[at].parent) {
+        const NestItem *item = &b->nest->items[at];
+        int32_t l = nest_axis_label(&b->nest->axes[item->axis], node);
+        if (item->from != 0 && l >= 0 && node_reduces(graph_node(b->g, node), l)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How often what is summed in type `t` counts. */
+static void set_weight(Builder *b, Block *to, DType t, int64_t value)
+{
+    Stmt *s = stmt_new(b, STMT_TILE, (Span){0}, NULL);
+    s->dst = b->weight[t];
+    s->value = expr_const(b->arena, number_int(t, value));
+    vec_push(b->arena, &to->list, s);
+}
+
+/* Weights for the sums of a loop over pairs: 1 in its first tile, which is the diagonal's. */
+static void begin_weights(Builder *b, Block *to, uint32_t k, bool *used)
+{
+    for (uint32_t i = k + 1; i < b->nest->items[k].end; i++) {
+        const NestItem *item = &b->nest->items[i];
+        if (!nest_is_loop(item) && is_weighted(b, item->node, item->parent)) {
+            used[graph_node(b->g, item->node)->acc] = true;
+        }
+    }
+    for (DType t = 0; t < DTYPE_COUNT; t++) {
+        if (used[t]) {
+            b->weight[t] = kernel_buffer(b->k, &b->ctx->syms, "weight", t, SPACE_TILE, 0, NULL);
+            emit_alloc(b, to, b->weight[t]);
+            set_weight(b, to, t, 1);
+        }
+    }
+}
+
+/* What one pair of tiles adds to a sum over pairs, in a place of its own. */
+static Place begin_part(Builder *b, Block *to, NodeRef node, uint32_t scope,
+                        const Position *pos)
+{
+    Place part = make_buffer(b, node, scope, SPACE_TILE, graph_node(b->g, node)->acc, "part");
+    emit_alloc(b, to, part.buf);
+    emit_fill(b, to, node, part, pos);
+    return part;
+}
+
+/* It joins the sum as often as it counts. */
+static void end_part(Builder *b, Block *to, NodeRef node, Place sum, Place part,
+                     const Position *pos)
+{
+    const Node *n = graph_node(b->g, node);
+    Stmt *s = emit_tile(b, to, n, pos, false);
+    set_dst(b, s, node, sum, pos);
+    const Affine *at = buffer_at(b, part, node, output_access(b, n), pos);
+    const Expr *pair[2] = {expr_load(b->arena, b->k, b->weight[n->acc], NULL),
+                           expr_load(b->arena, b->k, part.buf, at)};
+    s->value = expr_op(b->arena, OP_MUL, n->acc, 2, pair);
+    s->fold = node_fold(n);
+}
+
+/* The statements of a leaf in the body of loop `scope`. */
+static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
+{
+    const Node *n = graph_node(b->g, node);
+    Position *pos = node_positions(b, node, scope);
+    bool fold = !node_is_expression(n);
+    bool outer = fold && b->nest->values[node].fold != NEST_NONE;
+    Place dst = fold ? fold_target(b, node) : b->storage[node];
+    if (fold && !outer) {
+        emit_fill(b, to, node, dst, pos);
+    }
+    bool counts = is_weighted(b, node, scope);
+    Place part = counts ? begin_part(b, to, node, scope, pos) : dst;
+    Stmt *s = emit_tile(b, to, n, pos, true);
+    set_dst(b, s, node, part, pos);
+    s->value = node_value(b, n, pos);
+    s->fold = fold ? node_fold(n) : OP_COPY;
+    s->blocking = build_blocking(b, node, s, pos);
+    if (counts) {
+        end_part(b, to, node, dst, part, pos);
+    }
+    if (fold && !outer && dst.buf != b->storage[node].buf) {
+        emit_convert(b, to, node, pos);
+    }
+}
+
+/* ---- buffers of values ---- */
 
 /* The loop in whose body the fold begins and ends. */
 static uint32_t fold_scope(const Builder *b, NodeRef node)
