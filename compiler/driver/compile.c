@@ -83,6 +83,14 @@ static bool pass_symmetry(Compilation *c)
     return true;
 }
 
+static bool pass_online(Compilation *c)
+{
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        opt_online(c->ctx, c->module->graphs.at[k], !c->no_online);
+    }
+    return true;
+}
+
 static bool pass_nest(Compilation *c)
 {
     uint32_t n = c->module->graphs.n;

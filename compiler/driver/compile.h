@@ -26,6 +26,7 @@ typedef struct Compilation {
     bool no_fuse;
     bool one_nest; /* for all sizes of open dims */
     bool no_symmetry;
+    bool no_online; /* no sum follows a maximum over its axis */
     bool check_each;
     double (*clock)(void); /* null: times are 0 */
     EmitOptions emit;

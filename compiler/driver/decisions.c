@@ -26,6 +26,7 @@ static const struct {
     {OPT_EFFORT, "--effort", STAGE_NEST},
     {OPT_NO_FUSE, "--no-fuse", STAGE_NEST},
     {OPT_NO_SYMMETRY, "--no-symmetry", STAGE_NEST},
+    {OPT_NO_ONLINE, "--no-online", STAGE_NEST},
     {OPT_ONE_NEST, "--one-nest", STAGE_NEST},
 };
 
@@ -86,6 +87,7 @@ bool decisions_read(ToolRun *t, Compilation *c)
     c->path.linear = option_last(&t->options, OPT_PATH, NULL);
     c->no_fuse = option_given(&t->options, OPT_NO_FUSE);
     c->no_symmetry = option_given(&t->options, OPT_NO_SYMMETRY);
+    c->no_online = option_given(&t->options, OPT_NO_ONLINE);
     c->one_nest = option_given(&t->options, OPT_ONE_NEST);
     c->path.no_factor = option_given(&t->options, OPT_NO_FACTOR);
     return decisions_path(t, c->target, &c->path.options) &&

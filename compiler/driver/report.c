@@ -116,9 +116,9 @@ static void report_nest(const Compilation *c, uint32_t k, Text *out)
         }
         text_put(out, "for ");
         dump_dim(out, &g->dims, nest->axes[item->axis].extent);
-        text_printf(out, " by %lld%s%s\n", (long long)item->tile,
+        text_printf(out, " by %lld%s%s%s\n", (long long)item->tile,
                     item->from != 0 ? ", each pair once" : "",
-                    item->parallel ? ", parallel" : "");
+                    item->parallel ? ", parallel" : "", item->online ? ", online" : "");
     }
 }
 

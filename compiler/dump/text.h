@@ -9,6 +9,7 @@
 
 /* ---- printing (write.c) ---- */
 void dump_label(Text *out, int32_t label); /* a..z, A..Z, l52, l53, ... */
+int32_t dump_label_number(Sym name);       /* of a name that it prints, or -1 */
 void dump_dim(Text *out, const DimTable *dims, Dim d);
 void dump_type(Text *out, const DimTable *dims, DType dtype, uint32_t rank, const Dim *shape);
 void dump_dim_test(Text *out, const DimTable *dims, const DimTest *test); /* when 15 < o < 64 */

@@ -37,6 +37,26 @@ void dump_label(Text *out, int32_t label)
     }
 }
 
+/* The number of a label by its printed name (dump_label), or -1. */
+int32_t dump_label_number(Sym name)
+{
+    const char *t = name->text;
+    if (name->n == 1 && t[0] >= 'a' && t[0] <= 'z') {
+        return t[0] - 'a';
+    }
+    if (name->n == 1 && t[0] >= 'A' && t[0] <= 'Z') {
+        return t[0] - 'A' + 26;
+    }
+    int32_t v = 0;
+    for (uint32_t k = 1; k < name->n; k++) {
+        if (t[0] != 'l' || t[k] < '0' || t[k] > '9' || v > 100000000) {
+            return -1;
+        }
+        v = v * 10 + (t[k] - '0');
+    }
+    return name->n > 1 && v >= 52 ? v : -1;
+}
+
 void dump_dim(Text *out, const DimTable *dims, Dim d)
 {
     if (d.sym < 0) {

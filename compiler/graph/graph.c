@@ -300,6 +300,33 @@ Slices graph_slices(const Graph *g, NodeRef n)
     return any ? g->slices.at[at] : (Slices){0, NULL};
 }
 
+bool graph_is_positive(const Graph *g, NodeRef at)
+{
+    const Node *n = graph_node(g, at);
+    switch (n->op) {
+    case OP_CONST:
+        return dtype_is_float(n->dtype) && n->value.re > 0;
+    case OP_EXTENT:
+    case OP_ABS:
+    case OP_EXP:
+    case OP_SQRT:
+    case OP_RSQRT:
+        return dtype_is_float(n->dtype);
+    default:
+        return false;
+    }
+}
+
+const Online *graph_online(const Graph *g, NodeRef node, NodeRef base)
+{
+    for (uint32_t k = 0; k < g->online.n; k++) {
+        if (g->online.at[k].node == node && g->online.at[k].base == base) {
+            return &g->online.at[k];
+        }
+    }
+    return NULL;
+}
+
 NodeRef graph_add(Graph *g, const NodeSpec *spec)
 {
     OpKind kind = op_info(spec->op)->kind;

@@ -93,6 +93,21 @@ typedef struct Result {
     Span span;
 } Result;
 
+/* A sum that may run over the same axis as a maximum that it needs, in one pass: `node` sums over t
+ * what has the factor exp(-scale * y)^power, y the `base`, a maximum over t too (found by opt/online.c).
+ * Then node * exp(scale * power * (y_old - y_new)) is the sum so far of what y_new makes: the factors
+ * of several tiles telescope. What exp is taken of is never above 0, with any y of the elements so far. */
+typedef struct Online {
+    NodeRef node, base;
+    Access at;     /* dimensions of base in labels of node, all of them in its result */
+    int32_t t;     /* and the label of node that is the maximum's axis */
+    NodeRef scale; /* a positive number, of rank 0; NODE_NONE: 1 */
+    int32_t power;
+} Online;
+
+/* Of one rule: what is added to make the maximum, times the others. */
+#define ONLINE_POWER 8
+
 /* On the last node of a sliced contraction: labels that its order made loops of the kernel, around everything that has
  * them. */
 typedef struct Slices {
@@ -115,7 +130,8 @@ typedef struct Graph {
     Map consed;      /* hash -> first node of the chain */
     VEC(uint32_t) next_consed;
     VEC(Slices) slices;
-    Map slices_of; /* node -> its place there */
+    Map slices_of;      /* node -> its place there */
+    VEC(Online) online; /* by base, then by node */
 } Graph;
 
 /* What flows through the pipeline: the kernels of one compilation, in source order. */
@@ -167,6 +183,10 @@ void graph_add_generator(Graph *g, NodeRef n, const Generator *generator);
 void graph_add_exchange(Graph *g, NodeRef n, const Generator *exchange);
 /* Does it sum numbers that are real, and nothing else? */
 bool node_sums_reals(const Node *n);
+/* Is the value above 0, or perhaps 0 or NaN, by its operation? */
+bool graph_is_positive(const Graph *g, NodeRef n);
+/* The rule by which `node` may follow `base`, or null. */
+const Online *graph_online(const Graph *g, NodeRef node, NodeRef base);
 /* The hash and equality of hash-consing: all but span, name, allow_spill and symmetry. */
 uint64_t node_hash(const Node *n);
 bool node_equal(const Node *a, const Node *b);

@@ -96,6 +96,26 @@ static void dump_node(const Graph *g, NodeRef r, Text *out)
     text_char(out, '\n');
 }
 
+/* online %10 by %7[a,b] over c scale %5 power 2 */
+static void dump_online(const Online *o, Text *out)
+{
+    text_put(out, "online ");
+    dump_value(out, o->node);
+    text_put(out, " by ");
+    dump_value(out, o->base);
+    dump_access(&o->at, out);
+    text_put(out, " over ");
+    dump_label(out, o->t);
+    if (o->scale != NODE_NONE) {
+        text_put(out, " scale ");
+        dump_value(out, o->scale);
+    }
+    if (o->power != 1) {
+        text_printf(out, " power %d", (int)o->power);
+    }
+    text_char(out, '\n');
+}
+
 static const char *const role_names[] = {
     [PARAM_IN] = "in", [PARAM_INOUT] = "inout", [PARAM_SCALAR] = "scalar"};
 
@@ -115,6 +135,9 @@ void graph_dump(const Graph *g, Text *out)
     }
     for (uint32_t r = 0; r < g->nodes.n; r++) {
         dump_node(g, r, out);
+    }
+    for (uint32_t k = 0; k < g->online.n; k++) {
+        dump_online(&g->online.at[k], out);
     }
     for (uint32_t k = 0; k < g->results.n; k++) {
         const Result *result = &g->results.at[k];

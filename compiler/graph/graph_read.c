@@ -474,6 +474,58 @@ static bool read_result(GraphReader *r, Cursor *c, bool update)
     return true;
 }
 
+/* After `by`: `%7[a,b]`, in labels of the node as they are printed. */
+static bool read_base(GraphReader *r, Cursor *c, Online *o)
+{
+    const Term *t = cursor_peek(c);
+    const Term *base = t != NULL && t->kind == TERM_INDEX ? t->child[0] : t;
+    if (base == NULL || base->kind != TERM_VALUE || !read_value(r, base, &o->base)) {
+        return base != NULL && base->kind == TERM_VALUE
+                   ? false
+                   : refuse(r, t == NULL ? c->end : t->span,
+                            "a value with indices, %7[a], is expected here");
+    }
+    c->at++;
+    o->at.rank = t->kind == TERM_INDEX ? t->n - 1 : 0;
+    Index *index = ARENA_ARRAY(r->g->arena, o->at.rank, Index);
+    for (uint32_t d = 0; d < o->at.rank; d++) {
+        const Term *ix = t->child[d + 1];
+        index[d].label = ix->kind == TERM_NAME ? dump_label_number(ix->text) : -1;
+        if (index[d].label < 0) {
+            return refuse(r, ix->span, "an index of the value that follows is expected here");
+        }
+    }
+    o->at.index = index;
+    return true;
+}
+
+static bool read_online(GraphReader *r, Cursor *c)
+{
+    Online o = {.scale = NODE_NONE, .power = 1};
+    const Term *t = cursor_expect(c, TERM_VALUE, NULL, "a value such as %4");
+    if (t == NULL || !read_value(r, t, &o.node) ||
+        cursor_expect(c, TERM_NAME, "by", "'by'") == NULL || !read_base(r, c, &o) ||
+        cursor_expect(c, TERM_NAME, "over", "'over'") == NULL ||
+        (t = cursor_expect(c, TERM_NAME, NULL, "an index of the value that follows")) == NULL) {
+        return false;
+    }
+    o.t = dump_label_number(t->text);
+    if (cursor_take(c, TERM_NAME, "scale") &&
+        ((t = cursor_expect(c, TERM_VALUE, NULL, "a value such as %4")) == NULL ||
+         !read_value(r, t, &o.scale))) {
+        return false;
+    }
+    if (cursor_take(c, TERM_NAME, "power")) {
+        t = cursor_expect(c, TERM_INT, NULL, "a power");
+        if (t == NULL || t->value < 1 || t->value > ONLINE_POWER) {
+            return t != NULL && refuse(r, t->span, "a small power is expected here");
+        }
+        o.power = (int32_t)t->value;
+    }
+    vec_push(r->g->arena, &r->g->online, o);
+    return cursor_expect_end(c);
+}
+
 static bool read_line(GraphReader *r, const DumpLine *line)
 {
     if (line->has_block) {
@@ -492,13 +544,16 @@ static bool read_line(GraphReader *r, const DumpLine *line)
     if (cursor_take(&c, TERM_NAME, "param")) {
         return read_param(r, &c);
     }
+    if (cursor_take(&c, TERM_NAME, "online")) {
+        return read_online(r, &c);
+    }
     if (cursor_is(&c, TERM_NAME, "result") || cursor_is(&c, TERM_NAME, "update")) {
         bool update = cursor_is(&c, TERM_NAME, "update");
         c.at++;
         return read_result(r, &c, update);
     }
     return refuse(r, line->term[0]->span,
-                  "a line of a graph is form, dim, param, a value, result or update");
+                  "a line of a graph is form, dim, param, a value, online, result or update");
 }
 
 Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line)

@@ -9,6 +9,7 @@
  *   tensor is too large; no two nodes are equal;
  *   in form BINARY a contraction has two operands;
  *   what is said of a value's symmetry is true (verify_symmetry.c);
+ *   rules of online sums hold (verify_online.c);
  *   there is a result; results have different names; an update is of an inout parameter, of its type, once.
  * Linear in the graph's text. */
 #include "graph/graph.h"
@@ -18,6 +19,7 @@
 #include <stdio.h>
 
 #include "dump/text.h"
+#include "graph/verify_online.h"
 #include "graph/verify_symmetry.h"
 
 typedef struct Verifier {
@@ -383,6 +385,13 @@ static bool verify_symmetry(Verifier *v)
     return true;
 }
 
+static bool verify_online(Verifier *v)
+{
+    uint32_t at = 0;
+    const char *problem = graph_online_problem(v->g, &v->scratch, &at);
+    return problem == NULL || broken(v, "online rule %u %s", at, problem);
+}
+
 bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *place)
 {
     Verifier v = {.ctx = ctx, .g = g, .stage = stage, .place = place, .at = NODE_NONE};
@@ -391,7 +400,7 @@ bool graph_verify_at(Ctx *ctx, const Graph *g, const char *stage, const Span *pl
     map_init(&seen, &v.scratch);
     bool ok = g->name != NULL && g->name->n > 0;
     ok = ok ? verify_dims(&v) && verify_params(&v, &seen) && verify_nodes(&v) &&
-                  verify_results(&v, &seen) && verify_symmetry(&v)
+                  verify_online(&v) && verify_results(&v, &seen) && verify_symmetry(&v)
             : broken(&v, "the kernel has no name");
     arena_release(&v.scratch);
     return ok;

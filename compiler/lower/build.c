@@ -10,43 +10,8 @@
  * indexed relative to the start of that loop's tile. */
 #include <stdio.h>
 
-#include "lower/lower.h"
+#include "lower/build.h"
 #include "nest/uses.h"
-
-/* How one label of the node being built is indexed. */
-typedef struct Position {
-    Affine at;  /* absolute position */
-    bool local; /* `at` is the local index `var` over `range` */
-    VarRef var;
-    Range range;
-} Position;
-
-/* Where a value is kept: its buffer, and the loop in whose body that lives. */
-typedef struct Place {
-    BufRef buf;
-    uint32_t home; /* NEST_NONE: the kernel's body */
-} Place;
-
-typedef struct Builder {
-    Ctx *ctx;
-    Arena *arena;
-    const Graph *g;
-    const Nest *nest;
-    Kernel *k;
-    Place *storage;             /* [nodes]: where the value is read */
-    Place *accumulator;         /* [nodes]: where it is folded, when that is another buffer */
-    const BufRef *param;        /* [params] */
-    BufRef *result;             /* [results] */
-    VarRef *loop;               /* [items]: variables of the loops that are open */
-    BufRef weight[DTYPE_COUNT]; /* of a sum over pairs, in the loop over these that is open */
-    VEC(VarRef) locals;         /* local index for label 0, 1, ... : shared by all statements */
-} Builder;
-
-typedef struct Block {
-    VEC(Stmt *) list;
-} Block;
-
-#define BUF_NONE UINT32_MAX
 
 static VarRef local_var(Builder *b, uint32_t label)
 {
@@ -97,7 +62,7 @@ static Position label_position(Builder *b, NodeRef node, uint32_t scope, uint32_
     return p;
 }
 
-static Position *node_positions(Builder *b, NodeRef node, uint32_t scope)
+Position *build_positions(Builder *b, NodeRef node, uint32_t scope)
 {
     const Node *n = graph_node(b->g, node);
     Position *list = ARENA_ARRAY(b->arena, n->n_labels, Position);
@@ -115,8 +80,8 @@ static uint32_t cutting_loop(const Builder *b, NodeRef node, uint32_t home, uint
 
 /* Indices of the buffer at `place`, which holds the value of `node`, read or written at
  * `access`. */
-static const Affine *buffer_at(Builder *b, Place place, NodeRef node, Access access,
-                               const Position *pos)
+const Affine *build_at(Builder *b, Place place, NodeRef node, Access access,
+                       const Position *pos)
 {
     const Buffer *buffer = &b->k->bufs.at[place.buf];
     Affine *at = ARENA_ARRAY(b->arena, buffer->rank, Affine);
@@ -142,8 +107,6 @@ static const Affine *buffer_at(Builder *b, Place place, NodeRef node, Access acc
 
 /* ---- expressions ---- */
 
-static const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos);
-
 static const Expr *build_operation(Builder *b, const Node *n, Access access,
                                    const Position *pos)
 {
@@ -165,7 +128,7 @@ static const Expr *build_operation(Builder *b, const Node *n, Access access,
     return product;
 }
 
-static const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos)
+const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos)
 {
     const Node *n = graph_node(b->g, node);
     if (n->op == OP_CONST) {
@@ -179,9 +142,11 @@ static const Expr *build_expr(Builder *b, NodeRef node, Access access, const Pos
     if (b->nest->values[node].residence == RESIDE_INLINE) {
         return build_operation(b, n, access, pos);
     }
-    Place place = b->storage[node];
+    bool running = b->running[node].buf != BUF_NONE;
+    Place place = running ? b->running[node] : b->storage[node];
     CHECK(place.buf != BUF_NONE);
-    return expr_load(b->arena, b->k, place.buf, buffer_at(b, place, node, access, pos));
+    const Affine *at = build_at(b, place, node, access, pos);
+    return expr_cast(b->arena, expr_load(b->arena, b->k, place.buf, at), n->dtype);
 }
 
 /* The value of one step of node `n`: what it assigns, or what joins its fold. */
@@ -228,7 +193,7 @@ static Stmt *stmt_new(Builder *b, StmtKind kind, Span span, Sym name)
     return s;
 }
 
-static void emit_alloc(Builder *b, Block *to, BufRef buf)
+void build_alloc(Builder *b, Block *to, BufRef buf)
 {
     Stmt *s = stmt_new(b, STMT_ALLOC, b->k->bufs.at[buf].span, NULL);
     s->buf = buf;
@@ -236,7 +201,7 @@ static void emit_alloc(Builder *b, Block *to, BufRef buf)
 }
 
 /* A tile statement over the labels of `n` (those of its output only, unless `all`). */
-static Stmt *emit_tile(Builder *b, Block *to, const Node *n, const Position *pos, bool all)
+Stmt *build_tile(Builder *b, Block *to, const Node *n, const Position *pos, bool all)
 {
     Stmt *s = stmt_new(b, STMT_TILE, n->span, n->name);
     TileIndex *index = ARENA_ARRAY(b->arena, n->n_labels, TileIndex);
@@ -256,7 +221,7 @@ static Stmt *emit_tile(Builder *b, Block *to, const Node *n, const Position *pos
     return s;
 }
 
-static Access output_access(Builder *b, const Node *n)
+Access build_out(Builder *b, const Node *n)
 {
     Index *index = ARENA_ARRAY(b->arena, n->rank, Index);
     for (uint32_t d = 0; d < n->rank; d++) {
@@ -265,17 +230,17 @@ static Access output_access(Builder *b, const Node *n)
     return (Access){n->rank, index};
 }
 
-static void set_dst(Builder *b, Stmt *s, NodeRef node, Place place, const Position *pos)
+void build_dst(Builder *b, Stmt *s, NodeRef node, Place place, const Position *pos)
 {
     s->dst = place.buf;
-    s->at = buffer_at(b, place, node, output_access(b, graph_node(b->g, node)), pos);
+    s->at = build_at(b, place, node, build_out(b, graph_node(b->g, node)), pos);
 }
 
-static void emit_fill(Builder *b, Block *to, NodeRef node, Place place, const Position *pos)
+void build_fill(Builder *b, Block *to, NodeRef node, Place place, const Position *pos)
 {
     const Node *n = graph_node(b->g, node);
-    Stmt *s = emit_tile(b, to, n, pos, false);
-    set_dst(b, s, node, place, pos);
+    Stmt *s = build_tile(b, to, n, pos, false);
+    build_dst(b, s, node, place, pos);
     s->value = expr_const(b->arena, op_neutral(node_fold(n), n->acc));
 }
 
@@ -283,14 +248,14 @@ static void emit_fill(Builder *b, Block *to, NodeRef node, Place place, const Po
 static void emit_convert(Builder *b, Block *to, NodeRef node, const Position *pos)
 {
     const Node *n = graph_node(b->g, node);
-    Stmt *s = emit_tile(b, to, n, pos, false);
-    set_dst(b, s, node, b->storage[node], pos);
+    Stmt *s = build_tile(b, to, n, pos, false);
+    build_dst(b, s, node, b->storage[node], pos);
     Place acc = b->accumulator[node];
-    const Affine *at = buffer_at(b, acc, node, output_access(b, n), pos);
+    const Affine *at = build_at(b, acc, node, build_out(b, n), pos);
     s->value = expr_cast(b->arena, expr_load(b->arena, b->k, acc.buf, at), n->dtype);
 }
 
-static Place fold_target(const Builder *b, NodeRef node)
+Place build_target(const Builder *b, NodeRef node)
 {
     return b->accumulator[node].buf != BUF_NONE ? b->accumulator[node] : b->storage[node];
 }
@@ -324,8 +289,8 @@ static const char *node_hint(const Node *n)
 }
 
 /* The block of `node` that lives in the body of loop `home`, or all of it in memory. */
-static Place make_buffer(Builder *b, NodeRef node, uint32_t home, Space space, DType t,
-                         const char *hint)
+Place build_buffer(Builder *b, NodeRef node, uint32_t home, Space space, DType t,
+                   const char *hint)
 {
     const Node *n = graph_node(b->g, node);
     Dim *extent = ARENA_ARRAY(b->arena, n->rank, Dim);
@@ -379,7 +344,7 @@ static void begin_weights(Builder *b, Block *to, uint32_t k, bool *used)
     for (DType t = 0; t < DTYPE_COUNT; t++) {
         if (used[t]) {
             b->weight[t] = kernel_buffer(b->k, &b->ctx->syms, "weight", t, SPACE_TILE, 0, NULL);
-            emit_alloc(b, to, b->weight[t]);
+            build_alloc(b, to, b->weight[t]);
             set_weight(b, to, t, 1);
         }
     }
@@ -389,9 +354,9 @@ static void begin_weights(Builder *b, Block *to, uint32_t k, bool *used)
 static Place begin_part(Builder *b, Block *to, NodeRef node, uint32_t scope,
                         const Position *pos)
 {
-    Place part = make_buffer(b, node, scope, SPACE_TILE, graph_node(b->g, node)->acc, "part");
-    emit_alloc(b, to, part.buf);
-    emit_fill(b, to, node, part, pos);
+    Place part = build_buffer(b, node, scope, SPACE_TILE, graph_node(b->g, node)->acc, "part");
+    build_alloc(b, to, part.buf);
+    build_fill(b, to, node, part, pos);
     return part;
 }
 
@@ -400,9 +365,9 @@ static void end_part(Builder *b, Block *to, NodeRef node, Place sum, Place part,
                      const Position *pos)
 {
     const Node *n = graph_node(b->g, node);
-    Stmt *s = emit_tile(b, to, n, pos, false);
-    set_dst(b, s, node, sum, pos);
-    const Affine *at = buffer_at(b, part, node, output_access(b, n), pos);
+    Stmt *s = build_tile(b, to, n, pos, false);
+    build_dst(b, s, node, sum, pos);
+    const Affine *at = build_at(b, part, node, build_out(b, n), pos);
     const Expr *pair[2] = {expr_load(b->arena, b->k, b->weight[n->acc], NULL),
                            expr_load(b->arena, b->k, part.buf, at)};
     s->value = expr_op(b->arena, OP_MUL, n->acc, 2, pair);
@@ -413,17 +378,17 @@ static void end_part(Builder *b, Block *to, NodeRef node, Place sum, Place part,
 static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
     const Node *n = graph_node(b->g, node);
-    Position *pos = node_positions(b, node, scope);
+    Position *pos = build_positions(b, node, scope);
     bool fold = !node_is_expression(n);
     bool outer = fold && b->nest->values[node].fold != NEST_NONE;
-    Place dst = fold ? fold_target(b, node) : b->storage[node];
+    Place dst = fold ? build_target(b, node) : b->storage[node];
     if (fold && !outer) {
-        emit_fill(b, to, node, dst, pos);
+        build_fill(b, to, node, dst, pos);
     }
     bool counts = is_weighted(b, node, scope);
     Place part = counts ? begin_part(b, to, node, scope, pos) : dst;
-    Stmt *s = emit_tile(b, to, n, pos, true);
-    set_dst(b, s, node, part, pos);
+    Stmt *s = build_tile(b, to, n, pos, true);
+    build_dst(b, s, node, part, pos);
     s->value = node_value(b, n, pos);
     s->fold = fold ? node_fold(n) : OP_COPY;
     s->blocking = build_blocking(b, node, s, pos);
@@ -457,16 +422,16 @@ static void build_buffers(Builder *b, Block *to, NodeRef node, uint32_t scope)
         b->storage[node] = b->storage[v->in_place];
     } else if (v->home == scope) {
         bool tile = v->residence == RESIDE_TILE;
-        b->storage[node] = make_buffer(b, node, scope, tile ? SPACE_TILE : SPACE_WORKSPACE,
-                                       n->dtype, node_hint(n));
-        emit_alloc(b, to, b->storage[node].buf);
+        b->storage[node] = build_buffer(b, node, scope, tile ? SPACE_TILE : SPACE_WORKSPACE,
+                                        n->dtype, node_hint(n));
+        build_alloc(b, to, b->storage[node].buf);
     }
     if (fold && n->acc != n->dtype && fold_scope(b, node) == scope) {
         /* Folded over all loops around it: nothing but the chip's memory bounds its block. */
         bool tile = scope != NEST_NONE || v->fold == NEST_NONE;
         b->accumulator[node] =
-            make_buffer(b, node, scope, tile ? SPACE_TILE : SPACE_WORKSPACE, n->acc, "acc");
-        emit_alloc(b, to, b->accumulator[node].buf);
+            build_buffer(b, node, scope, tile ? SPACE_TILE : SPACE_WORKSPACE, n->acc, "acc");
+        build_alloc(b, to, b->accumulator[node].buf);
     }
 }
 
@@ -481,9 +446,9 @@ static void build_folds(Builder *b, Block *to, uint32_t k, bool begin)
         if (nest_is_loop(&nest->items[i]) || nest->values[node].fold != k) {
             continue;
         }
-        Position *pos = node_positions(b, node, nest->items[k].parent);
+        Position *pos = build_positions(b, node, nest->items[k].parent);
         if (begin) {
-            emit_fill(b, to, node, fold_target(b, node), pos);
+            build_fill(b, to, node, build_target(b, node), pos);
         } else if (b->accumulator[node].buf != BUF_NONE) {
             emit_convert(b, to, node, pos);
         }
@@ -546,12 +511,21 @@ static void build_items(Builder *b, Block *to, uint32_t first, uint32_t end)
             }
         }
         build_folds(b, to, k, true);
+        if (nest->items[k].online) {
+            build_online_begin(b, to, k);
+        }
         if (nest_is_loop(&nest->items[k])) {
             build_loop(b, to, k);
         } else {
             build_leaf(b, to, nest->items[k].node, scope);
         }
+        if (nest->items[k].online) {
+            build_online_end(b, to, k);
+        }
         build_folds(b, to, k, false);
+        if (scope != NEST_NONE && nest->items[scope].online) {
+            build_online_item(b, to, k);
+        }
     }
 }
 
@@ -595,7 +569,7 @@ static void build_args(Builder *b)
 static void build_inputs(Builder *b)
 {
     for (NodeRef n = 0; n < b->g->nodes.n; n++) {
-        b->storage[n] = b->accumulator[n] = (Place){BUF_NONE, NEST_NONE};
+        b->storage[n] = b->accumulator[n] = b->running[n] = (Place){BUF_NONE, NEST_NONE};
         if (graph_node(b->g, n)->op == OP_INPUT) {
             b->storage[n].buf = b->param[graph_node(b->g, n)->param];
         }
@@ -629,7 +603,7 @@ static void build_late_results(Builder *b, Block *to)
             s->n_index = n->rank;
             s->index = tile;
             s->dst = b->result[r];
-            s->at = buffer_at(b, (Place){s->dst, NEST_NONE}, result->node, access, pos);
+            s->at = build_at(b, (Place){s->dst, NEST_NONE}, result->node, access, pos);
             s->value = build_expr(b, result->node, access, pos);
             vec_push(b->arena, &to->list, s);
         }
@@ -690,6 +664,7 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
     }
     b.storage = ARENA_ARRAY(arena, g->nodes.n, Place);
     b.accumulator = ARENA_ARRAY(arena, g->nodes.n, Place);
+    b.running = ARENA_ARRAY(arena, g->nodes.n, Place);
     b.result = ARENA_ARRAY(arena, g->results.n, BufRef);
     build_args(&b);
     Block body = {0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The axes that a set of nodes can be looped over together. Labels of different nodes are the same axis when one node reads
  * the other with it: a union-find over (node, label). A class is an axis when it has exactly one label in
- * every node, is never read at a fixed position, and is reduced only by nodes that no node of the set reads. */
+ * every node, is never read at a fixed position, and is reduced only by nodes that no node of the set reads, or whose value
+ * so far others may follow. */
 #include "nest/parts.h"
 
 typedef struct Classes {
@@ -9,6 +10,7 @@ typedef struct Classes {
     uint32_t *first;  /* [n_nodes + 1]: pairs of node k are first[k] .. first[k+1]-1 */
     uint32_t *parent; /* [n] */
     bool *broken;     /* [n], at the root */
+    bool *online;     /* [n], at the root: one of its nodes is reduced and read */
 } Classes;
 
 static uint32_t find(Classes *c, uint32_t x)
@@ -72,9 +74,36 @@ static void join_uses(Classes *c, const Graph *g, const UseList *uses, uint32_t 
     }
 }
 
+/* Is there a rule by which sums follow the node? */
+static bool is_followed(const Graph *g, NodeRef n)
+{
+    for (uint32_t k = 0; k < g->online.n; k++) {
+        if (g->online.at[k].base == n) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What sums over the axis of a maximum that it follows, with no value between that both read. */
+static void join_rules(Classes *c, const Graph *g, uint32_t n_nodes, const NodeRef *nodes)
+{
+    for (uint32_t i = 0; i < g->online.n; i++) {
+        const Online *o = &g->online.at[i];
+        uint32_t r = position_of(n_nodes, nodes, o->node),
+                 y = position_of(n_nodes, nodes, o->base);
+        const Node *base = graph_node(g, o->base);
+        for (uint32_t l = 0; r != NODE_NONE && y != NODE_NONE && l < base->n_labels; l++) {
+            if (node_reduces(base, (int32_t)l)) {
+                unite(c, c->first[y] + l, c->first[r] + (uint32_t)o->t);
+            }
+        }
+    }
+}
+
 /* Breaks classes that have two labels in one node, or that a node reduces although it is read. */
 static void break_classes(Classes *c, const Graph *g, uint32_t n_nodes, const NodeRef *nodes,
-                          const bool *is_read, uint32_t *members)
+                          const bool *is_read, bool online, uint32_t *members)
 {
     uint32_t *last =
         members; /* [n]: 1 + last node seen in the class; reused below as a count */
@@ -87,7 +116,9 @@ static void break_classes(Classes *c, const Graph *g, uint32_t n_nodes, const No
             }
             last[root] = k + 1;
             if (is_read[k] && node_reduces(node, (int32_t)l)) {
-                c->broken[root] = true;
+                bool followed = online && is_followed(g, nodes[k]);
+                c->online[root] = true;
+                c->broken[root] |= !followed;
             }
         }
     }
@@ -102,7 +133,7 @@ static void break_classes(Classes *c, const Graph *g, uint32_t n_nodes, const No
 static NestAxis axis_of_class(Arena *arena, Classes *c, const Graph *g, uint32_t n_nodes,
                               const NodeRef *nodes, uint32_t root)
 {
-    NestAxis axis = {.n = n_nodes};
+    NestAxis axis = {.n = n_nodes, .online = c->online[root]};
     int32_t *label = ARENA_ARRAY(arena, n_nodes, int32_t);
     for (uint32_t k = 0; k < n_nodes; k++) {
         const Node *node = graph_node(g, nodes[k]);
@@ -129,7 +160,7 @@ bool nest_axis_is_folded(const Graph *g, const NestAxis *axis)
 }
 
 uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,
-                          const NodeRef *nodes, const NestAxis **axes)
+                          const NodeRef *nodes, bool online, const NestAxis **axes)
 {
     const Graph *g = f->g;
     Classes c = {0};
@@ -140,13 +171,17 @@ uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,
     c.n = c.first[n_nodes];
     c.parent = ARENA_ARRAY(arena, c.n, uint32_t);
     c.broken = ARENA_ARRAY(arena, c.n, bool);
+    c.online = ARENA_ARRAY(arena, c.n, bool);
     for (uint32_t x = 0; x < c.n; x++) {
         c.parent[x] = x;
     }
     bool *is_read = ARENA_ARRAY(arena, n_nodes, bool);
     uint32_t *members = ARENA_ARRAY(arena, c.n, uint32_t);
     join_uses(&c, g, f->uses, n_nodes, nodes, is_read);
-    break_classes(&c, g, n_nodes, nodes, is_read, members);
+    if (online) {
+        join_rules(&c, g, n_nodes, nodes);
+    }
+    break_classes(&c, g, n_nodes, nodes, is_read, online, members);
     NestAxis *list = ARENA_ARRAY(arena, c.n, NestAxis);
     uint32_t n_axes = 0;
     /* In the order of the first node's labels, so that dumps read like the source. */

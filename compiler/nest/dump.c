@@ -124,7 +124,8 @@ static void dump_tree(const Nest *nest, Text *out)
             text_put(out, " from ");
             dump_axis_name(out, nest->items[item->from - 1].axis);
         }
-        text_put(out, item->parallel ? " parallel {\n" : " {\n");
+        text_printf(out, "%s%s {\n", item->parallel ? " parallel" : "",
+                    item->online ? " online" : "");
         out->indent++;
         open = k;
     }

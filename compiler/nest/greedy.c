@@ -95,7 +95,7 @@ static bool fits(Greedy *f, uint32_t n_nodes, const NodeRef *nodes)
     }
     ArenaMark mark = arena_mark(f->arena);
     const NestAxis *axes = NULL;
-    uint32_t n_axes = nest_common_axes(f->arena, f->facts, n_nodes, nodes, &axes);
+    uint32_t n_axes = nest_common_axes(f->arena, f->facts, n_nodes, nodes, false, &axes);
     int64_t *bytes = ARENA_ARRAY(f->arena, n_nodes, int64_t);
     int64_t *more = ARENA_ARRAY(f->arena, n_nodes, int64_t);
     bool internal_open = false;
@@ -213,7 +213,8 @@ static void group_items(Greedy *f, const Group *group, Tree *tree)
     const NestAxis *axes = NULL;
     uint32_t n_axes = 0, n_loops = 0;
     if (group->nodes.n > 1) {
-        n_axes = nest_common_axes(f->keep, f->facts, group->nodes.n, group->nodes.at, &axes);
+        n_axes =
+            nest_common_axes(f->keep, f->facts, group->nodes.n, group->nodes.at, false, &axes);
     }
     int64_t *tile = ARENA_ARRAY(f->arena, n_axes, int64_t);
     greedy_tiles(f, group, n_axes, axes, tile);

@@ -239,7 +239,7 @@ static void wrap_run(Moves *m, uint32_t from, uint32_t to)
     if (n_nodes < 2 || is_deep(m, from, to)) {
         return; /* a loop around one value is below the nest: the levels of its statement */
     }
-    uint32_t n = nest_common_axes(m->keep, m->f, n_nodes, nodes, &axes);
+    uint32_t n = nest_common_axes(m->keep, m->f, n_nodes, nodes, true, &axes);
     for (uint32_t x = 0; x < n; x++) {
         if (!is_cut(m, from, to, NULL, &axes[x])) {
             wrap_with(m, from, to, &axes[x], first_tile(m, &axes[x], 16));
@@ -310,7 +310,7 @@ static void move_fuse(Moves *m, uint32_t k)
     (void)strip(m, next, gone);
     const NestAxis *axes = NULL;
     NodeRef *nodes = nodes_of(m, k, end, &n_nodes);
-    uint32_t n = nest_common_axes(m->keep, m->f, n_nodes, nodes, &axes);
+    uint32_t n = nest_common_axes(m->keep, m->f, n_nodes, nodes, true, &axes);
     const NestAxis **kept = ARENA_ARRAY(m->scratch, n, const NestAxis *);
     const NestAxis **all = ARENA_ARRAY(m->scratch, n, const NestAxis *);
     for (uint32_t pass = 0; pass < 2; pass++) { /* folded axes innermost */
@@ -389,7 +389,7 @@ static void pairs_of(Moves *m, uint32_t from, uint32_t k, uint32_t first)
     for (uint32_t i = from; i < k; i++) {
         gone[i] = m->t->list.at[i].is_loop;
     }
-    uint32_t n_axes = nest_common_axes(m->keep, m->f, n_nodes, nodes, &axes);
+    uint32_t n_axes = nest_common_axes(m->keep, m->f, n_nodes, nodes, false, &axes);
     for (uint32_t e = 0; e < n->n_exchanges; e++) {
         for (uint32_t l = 0; l < n->n_labels; l++) {
             uint32_t to = n->exchange[e].to[l];

@@ -38,7 +38,9 @@
  *              each position, and nothing outside the loop reads it
  *   agreement  a value made and read under a loop is read with the reader's label of the axis,
  *              at offset 0
- *   complete   nothing under a loop reads a value that is folded over it
+ *   complete   nothing under a loop reads a value that is folded over it; but if the loop says
+ *              `online`, folds do that follow it by a rule of the graph, and blocks that live in
+ *              the loop: they hold what an iteration knows
  *   order      writers come before readers
  *   parallel   no leaf under a parallel loop folds over it
  *   in place   an inout argument, or the block of another value, is overwritten only when nobody
@@ -88,6 +90,7 @@ typedef struct NestAxis {
     uint32_t n;           /* nodes that have it, */
     const NodeRef *node;  /* [n] ascending, */
     const int32_t *label; /* [n] and which of their labels it is */
+    bool online; /* of a planner: one of them is folded over it, and another reads that */
 } NestAxis;
 
 typedef struct NestItem {
@@ -97,6 +100,7 @@ typedef struct NestItem {
     int64_t tile;    /* loop: positions of one iteration, >= 1 */
     bool parallel;   /* loop: iterations may run at the same time */
     uint32_t from;   /* loop: 0, or 1 + the loop around it at whose tile it begins */
+    bool online;     /* loop: something in it reads a fold over it, so far */
     NodeRef node;    /* leaf */
     bool again;      /* leaf: computed again along axes around it that it lacks */
 } NestItem;

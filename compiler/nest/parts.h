@@ -78,11 +78,15 @@ int64_t *nest_beside(Arena *arena, const Nest *nest, const NestPlaces *places, d
 uint32_t nest_item_in(const Nest *nest, uint32_t home, uint32_t at);
 
 /* axes.c: the axes that all of `nodes` (ascending) have in common and could be looped over
- * together. Returns their number, written to *axes (from `arena`). */
+ * together. Returns their number, written to *axes (from `arena`). `online`: those too that one of
+ * them is folded over although another reads it, if the graph has a rule that may allow it. */
 uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,
-                          const NodeRef *nodes, const NestAxis **axes);
+                          const NodeRef *nodes, bool online, const NestAxis **axes);
 /* Does one of its nodes fold over the axis? */
 bool nest_axis_is_folded(const Graph *g, const NestAxis *axis);
+
+/* online.c: do all loops that say `online` hold only what may follow? The nest's values are placed. */
+bool nest_online_is_legal(Arena *scratch, const NestFacts *f, const Nest *nest);
 
 /* tree.c: a tree being made or changed, as items with depths instead of links. */
 typedef struct Draft {
@@ -90,7 +94,7 @@ typedef struct Draft {
     NestAxis axis;  /* of a loop */
     bool is_loop;
     int64_t tile;
-    bool parallel;
+    bool parallel, online;
     uint32_t from; /* loop: 0, or 1 + the depth of the loop at whose tile it begins */
     NodeRef node;  /* leaf */
     bool again;

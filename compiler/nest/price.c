@@ -347,6 +347,41 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
     return p->machine->time.statement + count * element;
 }
 
+/* What one execution of a sum that follows a maximum costs more: it is multiplied by the change,
+ * once in each iteration of its loop. */
+static double follow_seconds(const LeafPrice *l)
+{
+    const Graph *g = l->nest->graph;
+    uint32_t fold = l->nest->values[l->node].fold, p = 0;
+    double seconds = 0.0;
+    while (p < l->depth && l->loop[p] != fold) {
+        p++;
+    }
+    for (uint32_t k = 0; fold != NEST_NONE && l->nest->items[fold].online && k < g->online.n;
+         k++) {
+        const Online *o = &g->online.at[k];
+        if (o->node != l->node || l->nest->values[o->base].fold != fold) {
+            continue;
+        }
+        double count = 1.0, changes = 1.0, times = 1.0;
+        const Node *n = graph_node(g, l->node);
+        for (uint32_t d = 0; d < n->rank; d++) {
+            count *= positions(l, n->out[d], p + 1);
+            changes *=
+                access_has_label(&o->at, n->out[d]) ? positions(l, n->out[d], p + 1) : 1.0;
+        }
+        for (uint32_t i = p + 1; i < l->depth; i++) {
+            times *= l->trips[i];
+        }
+        const MachineTimes *t = &l->p->machine->time;
+        double words = (double)dtype_bytes(n->acc) / 4.0;
+        seconds += (words * (count * 2.0 * t->op + changes * (t->exp + 4.0 * t->op)) +
+                    3.0 * t->statement) /
+                   times;
+    }
+    return seconds;
+}
+
 /* ---- all of them ---- */
 
 /* Is the touched value a block that comes and goes with the iterations of `loop`? */
@@ -546,7 +581,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
     double *most = ARENA_ARRAY(scratch, nest->graph->nodes.n, double);
     double *seen = ARENA_ARRAY(scratch, (size_t)nest->graph->nodes.n * MACHINE_LEVELS, double);
     for (uint32_t k = 0; k < n; k++) {
-        double arithmetic = leaf_arithmetic(scratch, &leaves[k]);
+        double arithmetic = leaf_arithmetic(scratch, &leaves[k]) + follow_seconds(&leaves[k]);
         price_leaf(&leaves[k], body, beside, most, arithmetic, seen, &cost);
     }
     count_values(p, nest, leaves, n, &cost);

@@ -22,26 +22,6 @@ static bool refuse(Reader *r, Span span, const char *what)
     return false;
 }
 
-/* The number of a label by its printed name (dump_label), or -1. */
-static int32_t label_number(Sym name)
-{
-    const char *t = name->text;
-    if (name->n == 1 && t[0] >= 'a' && t[0] <= 'z') {
-        return t[0] - 'a';
-    }
-    if (name->n == 1 && t[0] >= 'A' && t[0] <= 'Z') {
-        return t[0] - 'A' + 26;
-    }
-    int32_t v = 0;
-    for (uint32_t k = 1; k < name->n; k++) {
-        if (t[0] != 'l' || t[k] < '0' || t[k] > '9' || v > 100000000) {
-            return -1;
-        }
-        v = v * 10 + (t[k] - '0');
-    }
-    return name->n > 1 && v >= 52 ? v : -1;
-}
-
 static bool read_node(Reader *r, const Term *t, NodeRef *out)
 {
     if (t == NULL || t->kind != TERM_VALUE || t->value < 0 || t->value >= r->g->nodes.n) {
@@ -61,7 +41,7 @@ static bool read_label(Reader *r, const Term *t, NodeRef *node, int32_t *label)
     if (!read_node(r, t->child[0], node)) {
         return false;
     }
-    *label = label_number(t->child[1]->text);
+    *label = dump_label_number(t->child[1]->text);
     return (*label >= 0 && (uint32_t)*label < graph_node(r->g, *node)->n_labels) ||
            refuse(r, t->child[1]->span, "a label of that value is expected here");
 }
@@ -146,7 +126,9 @@ static bool read_loop(Reader *r, const DumpLine *line, uint32_t depth)
         return false;
     }
     bool parallel = cursor_take(&c, TERM_NAME, "parallel");
-    tree_loop(r->arena, &r->tree, depth, r->axes.at[x], step->value, parallel);
+    NestAxis axis = r->axes.at[x];
+    axis.online = cursor_take(&c, TERM_NAME, "online");
+    tree_loop(r->arena, &r->tree, depth, axis, step->value, parallel);
     r->tree.list.at[r->tree.list.n - 1].from = from;
     return cursor_expect_end(&c);
 }
@@ -179,7 +161,7 @@ static bool read_residence(Reader *r, Cursor *c, NestValue *value)
 static int64_t label_named(void *user, const Term *name)
 {
     const Node *n = *(const Node *const *)user;
-    int32_t label = label_number(name->text);
+    int32_t label = dump_label_number(name->text);
     return label >= 0 && (uint32_t)label < n->n_labels ? label : -1;
 }
 

@@ -7,6 +7,7 @@
  * A kernel of many values is planned in windows of WINDOW of them, in program order: what
  * crosses windows is in memory. Sliced contractions have loops that no move makes: of a kernel
  * that has some no fusion and greedy fusion are priced, no more. */
+#include <math.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -106,18 +107,20 @@ static bool spills(const NestFacts *f, const Nest *nest)
     return false;
 }
 
-/* The tree with its price. */
+/* The tree with its price; infinite when a sum cannot follow what it reads. */
 static State tree_price(Search *s, const Tree *t)
 {
     ArenaMark mark = arena_mark(s->scratch);
     Nest *nest = tree_nest(s->scratch, s->facts->g, t);
     nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
     nest_set_pairs(s->scratch, s->facts, s->machine, nest);
-    NestCost cost = nest_price(s->scratch, &s->pricer, nest);
-    State priced = {.tree = *t,
-                    .seconds = nest_preference(&cost, s->compulsory) *
-                               footprint(s->facts, s->machine, nest),
-                    .spilled = spills(s->facts, nest)};
+    State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
+    if (nest_online_is_legal(s->scratch, s->facts, nest)) {
+        NestCost cost = nest_price(s->scratch, &s->pricer, nest);
+        priced.seconds =
+            nest_preference(&cost, s->compulsory) * footprint(s->facts, s->machine, nest);
+        priced.spilled = spills(s->facts, nest);
+    }
     arena_reset(s->scratch, mark);
     return priced;
 }
@@ -236,7 +239,9 @@ static void consider(void *self, const Tree *t)
     Search *s = self;
     if (s->steps < s->most && is_new(s, t)) {
         State fresh = tree_price(s, t);
-        offer(s, &fresh);
+        if (fresh.seconds < INFINITY) {
+            offer(s, &fresh);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ void tree_loop(Arena *arena, Tree *t, uint32_t depth, NestAxis axis, int64_t til
                .is_loop = true,
                .tile = tile,
                .parallel = parallel,
+               .online = axis.online,
                .node = NODE_NONE};
     vec_push(arena, &t->list, d);
 }
@@ -64,6 +65,7 @@ Nest *tree_nest(Arena *arena, const Graph *g, const Tree *t)
             items[k].tile = d->tile;
             items[k].parallel = d->parallel;
             items[k].from = d->from == 0 ? 0 : 1 + open[d->from];
+            items[k].online = d->online;
             open[d->depth + 1] = k;
         }
         for (uint32_t p = items[k].parent; p != NEST_NONE; p = items[p].parent) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold for the overlay, checked without the code that made it: the rules of nest.h,
  * leaf by leaf and use by use, and where values live derived a second time. */
-#include "nest/nest.h"
-#include "nest/uses.h"
+#include "nest/verify.h"
 
 /* The last two leaves that read a value, or NEST_NONE, and how many values take its place. */
 typedef struct Readers {
@@ -285,6 +284,9 @@ static bool check_shared(Verifier *v, NodeRef reader, const Use *use, uint32_t l
             }
         }
         return true; /* computed again at each position */
+    }
+    if (is_reduced(producer, made) && v->nest->items[loop].online) {
+        return true; /* checked with all that depends on it */
     }
     if (is_reduced(producer, made)) {
         return refuse(v, reader, "reads a value before its loops have completed it");
@@ -617,6 +619,23 @@ static bool check_values(Verifier *v)
     return true;
 }
 
+static bool check_online(Verifier *v)
+{
+    for (uint32_t k = 0; k < v->nest->n_items; k++) {
+        NodeRef n = 0;
+        const NestItem *item = &v->nest->items[k];
+        const char *problem =
+            !item->online ? NULL
+            : !nest_is_loop(item)
+                ? "is no loop and called online"
+                : nest_online_problem(v->arena, v->nest, v->uses, v->leaf, k, &n);
+        if (problem != NULL) {
+            return refuse(v, n, problem);
+        }
+    }
+    return true;
+}
+
 static bool verify(Verifier *v)
 {
     for (NodeRef n = 0; n < v->g->nodes.n; n++) {
@@ -654,7 +673,7 @@ static bool verify(Verifier *v)
             }
         }
     }
-    return check_values(v);
+    return check_values(v) && check_online(v);
 }
 
 static bool verify_one(Ctx *ctx, const Nest *nest, const char *stage, uint32_t depth)

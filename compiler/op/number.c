@@ -2,6 +2,7 @@
 /* Numbers of any element type: made, compared with zero, converted as C converts. */
 #include "op/number.h"
 
+#include <float.h>
 #include <math.h>
 
 Number number_int(DType dtype, int64_t v)
@@ -39,16 +40,24 @@ static double round_binary(double v, int digits, int least, double most)
     return r;
 }
 
+double number_most(DType t)
+{
+    return t == DTYPE_F32    ? 0x1.fffffep+127
+           : t == DTYPE_F16  ? 65504.0
+           : t == DTYPE_BF16 ? 0x1.fep+127
+                             : DBL_MAX;
+}
+
 static double round_to(double v, DType t)
 {
     if (t == DTYPE_F32 || t == DTYPE_C64) {
-        return round_binary(v, 24, -126, 0x1.fffffep+127);
+        return round_binary(v, 24, -126, number_most(DTYPE_F32));
     }
     if (t == DTYPE_F16) {
-        return round_binary(v, 11, -14, 65504.0);
+        return round_binary(v, 11, -14, number_most(t));
     }
     if (t == DTYPE_BF16) {
-        return round_binary(v, 8, -126, 0x1.fep+127);
+        return round_binary(v, 8, -126, number_most(t));
     }
     return v;
 }

@@ -15,6 +15,7 @@ typedef struct Number {
 
 Number number_int(DType dtype, int64_t v);
 Number number_real(DType dtype, double v);
+double number_most(DType t); /* the largest finite number of a real float type */
 bool number_is_zero(Number n);
 /* `from` rounded or wrapped to `to` as a C conversion would (float to int: truncation, saturating; NaN: 0). */
 Number number_cast(Number from, DType to);

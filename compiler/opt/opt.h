@@ -17,5 +17,8 @@ Graph *opt_normalise(Ctx *ctx, Arena *arena, const Graph *g);
 /* symmetry.c. Of any form, in place: says of every value which exchanges of its labels leave it as it is, or make it its
  * negative. Values stay; what was said before is dropped, and all of it unless `look`. */
 void opt_symmetry(Ctx *ctx, Graph *g, bool look);
+/* online.c. Of any form, in place: finds which sums may follow a maximum over the same axis (Online). Values stay; what was
+ * found before is dropped, and all of it unless `look`. */
+void opt_online(Ctx *ctx, Graph *g, bool look);
 
 #endif

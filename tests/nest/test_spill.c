@@ -28,7 +28,7 @@ static uint32_t count_axes(Arena *arena, const NestFacts *f, NodeRef from, uint3
     }
     assert_int_equal(n_nodes, count);
     assert_int_equal(nodes[0], from);
-    uint32_t n_axes = nest_common_axes(arena, f, n_nodes, nodes, &axes);
+    uint32_t n_axes = nest_common_axes(arena, f, n_nodes, nodes, false, &axes);
     for (uint32_t k = 0; k < n_axes; k++) {
         assert_false(node_reduces(graph_node(f->g, from), nest_axis_label(&axes[k], from)));
     }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the folder: the statements that nests become (build.c), and those that online loops
+ * have in addition (online.c). */
+#ifndef LOWER_BUILD_H
+#define LOWER_BUILD_H
+
+#include "lower/lower.h"
+
+/* How one label of the node being built is indexed. */
+typedef struct Position {
+    Affine at;  /* absolute position */
+    bool local; /* `at` is the local index `var` over `range` */
+    VarRef var;
+    Range range;
+} Position;
+
+/* Where a value is kept: its buffer, and the loop in whose body that lives. */
+typedef struct Place {
+    BufRef buf;
+    uint32_t home; /* NEST_NONE: the kernel's body */
+} Place;
+
+typedef struct Builder {
+    Ctx *ctx;
+    Arena *arena;
+    const Graph *g;
+    const Nest *nest;
+    Kernel *k;
+    Place *storage;      /* [nodes]: where the value is read */
+    Place *accumulator;  /* [nodes]: where it is folded, when that is another buffer */
+    Place *running;      /* [nodes]: a maximum so far, as leaves of its online loop read it */
+    const BufRef *param; /* [params] */
+    BufRef *result;      /* [results] */
+    VarRef *loop;        /* [items]: variables of the loops that are open */
+    BufRef weight[DTYPE_COUNT]; /* of a sum over pairs, in the loop over these that is open */
+    VEC(VarRef) locals;         /* local index for label 0, 1, ... : shared by all statements */
+} Builder;
+
+typedef struct Block {
+    VEC(Stmt *) list;
+} Block;
+
+#define BUF_NONE UINT32_MAX
+
+/* By label of the node, as statements in the body of loop `scope` see it. */
+Position *build_positions(Builder *b, NodeRef node, uint32_t scope);
+/* Indices of the buffer at `place`, which holds the value of `node`, read or written at
+ * `access`. */
+const Affine *build_at(Builder *b, Place place, NodeRef node, Access access,
+                       const Position *pos);
+/* What the node is at `access`. */
+const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos);
+/* The element of the node that a statement over its labels computes. */
+Access build_out(Builder *b, const Node *n);
+/* Where the node is folded. */
+Place build_target(const Builder *b, NodeRef node);
+/* A block of the node that lives in the body of loop `home`, or all of it in memory. */
+Place build_buffer(Builder *b, NodeRef node, uint32_t home, Space space, DType t,
+                   const char *hint);
+void build_alloc(Builder *b, Block *to, BufRef buf);
+/* A tile statement over the labels of `n` (those of its output only, unless `all`). */
+Stmt *build_tile(Builder *b, Block *to, const Node *n, const Position *pos, bool all);
+void build_dst(Builder *b, Stmt *s, NodeRef node, Place place, const Position *pos);
+/* The neutral element of a fold. */
+void build_fill(Builder *b, Block *to, NodeRef node, Place place, const Position *pos);
+
+/* ---- online.c ---- */
+
+/* Before and after online loop `k`. */
+void build_online_begin(Builder *b, Block *to, uint32_t k);
+void build_online_end(Builder *b, Block *to, uint32_t k);
+/* After item `k` of the body of an online loop. */
+void build_online_item(Builder *b, Block *to, uint32_t k);
+
+#endif
