@@ -85,8 +85,9 @@ static bool pass_symmetry(Compilation *c)
 
 static bool pass_online(Compilation *c)
 {
+    bool look = !c->no_online && c->target->machine->online;
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        opt_online(c->ctx, c->module->graphs.at[k], !c->no_online);
+        opt_online(c->ctx, c->module->graphs.at[k], look);
     }
     return true;
 }
@@ -111,12 +112,30 @@ static bool pass_nest(Compilation *c)
     return true;
 }
 
+/* Nests that were made for another target. */
+static bool has_online_loops(const Compilation *c, const Nest *nest)
+{
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        if (nest->items[k].online) {
+            diag_error(&c->ctx->diags, E_TARGET, nest->graph->span,
+                       "loops called online: target '%s' has no infinities", c->target->name);
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool pass_loop(Compilation *c)
 {
     c->tiled = ARENA_NEW(c->arena, KernelModule);
     c->tiled->arena = c->arena;
     c->tiled->source_name = c->module->source_name;
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        for (uint32_t i = 0; !c->target->machine->online && i < nest_count(c->nests[k]); i++) {
+            if (has_online_loops(c, nest_at(c->nests[k], i))) {
+                return false;
+            }
+        }
         Kernel *kernel = nest_lower(c->ctx, c->arena, c->nests[k]);
         vec_push(c->arena, &c->tiled->kernels, kernel);
     }

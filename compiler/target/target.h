@@ -90,6 +90,7 @@ typedef struct Machine {
     bool open_extents;        /* may extents stay open until run time? */
     bool pairs;               /* may a loop begin where one around it is? */
     bool overwrites;          /* may a value in memory be overwritten by another? */
+    bool online;              /* has it infinities, which maxima over loops begin with? */
     int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */
 } Machine;
 

@@ -44,6 +44,7 @@ static const Machine machine_c = {
     .complex_numbers = true,
     .open_extents = true,
     .overwrites = true,
+    .online = true,
     .pairs = true,
 };
 

@@ -28,6 +28,7 @@ static const Machine machine = {
     .complex_numbers = true,
     .open_extents = true,
     .overwrites = true,
+    .online = true,
     .pairs = true,
 };
 
