@@ -5,6 +5,8 @@
 
 /* Nodes between a sum and its maximum, visited. */
 #define VISITS_MOST 4096
+/* Nodes after the maxima of all rules: more than any finder looks at. */
+#define WORK_MOST (64 << 20)
 
 typedef struct Tracer {
     const Graph *g;
@@ -226,11 +228,15 @@ const char *graph_online_problem(const Graph *g, Arena *scratch, uint32_t *at)
 {
     bool *depends = ARENA_ARRAY(scratch, g->nodes.n, bool);
     const Online *before = NULL;
+    uint64_t work = 0;
     for (*at = 0; *at < g->online.n; ++*at) {
         const Online *o = &g->online.at[*at];
         const char *problem = form_problem(g, o, before);
         bool fresh = problem == NULL && (before == NULL || before->base != o->base);
-        for (NodeRef n = 0; fresh && n < g->nodes.n; n++) {
+        work += fresh ? g->nodes.n - o->base : 0;
+        problem = work > WORK_MOST ? "is one of too many" : problem;
+        for (NodeRef n = before == NULL ? 0 : before->base;
+             problem == NULL && fresh && n < g->nodes.n; n++) {
             const Node *node = graph_node(g, n);
             depends[n] = n == o->base;
             for (uint32_t k = 0; k < node->n_operands; k++) {

@@ -15,7 +15,7 @@
  * The algebra is that of cascaded reductions (RedFuser, ASPLOS 2026), with products alone. */
 #include "opt/opt.h"
 
-/* Operands looked at, in one graph: what depends on a maximum may be long. */
+/* Nodes and operands looked at, in one graph; maxima beyond that have no rules. */
 #define WORK_MOST (4 << 20)
 /* Nodes between a maximum and a sum: bounds the walk back of who checks. */
 #define FACTOR_MOST 64
@@ -246,7 +246,7 @@ static Mark mark_of(Finder *f, NodeRef r)
     for (uint32_t k = 0; k < n->n_operands; k++) {
         any |= !is_free(f, n->operand[k]);
     }
-    f->work += n->n_operands;
+    f->work += 1 + n->n_operands;
     if (!any) {
         return (Mark){.kind = MARK_NONE};
     }
