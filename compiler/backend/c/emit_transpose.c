@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transposes. A copy that reads along one index and writes along another is the call of a function, one for each element
- * type of a file: blocks that stay in the first cache are turned in registers (emit_pack.c) and leave it line by line,
+ * type of a file: indices that follow each other in both arrays are one; blocks that stay in the first cache are turned in registers (emit_pack.c) and leave it line by line,
  * past the caches where the whole result would not stay in them anyway. */
 #include "backend/c/c.h"
 #include "backend/c/emit.h"
 #include "backend/c/legalise.h"
+#include "loop/affine.h"
 
 /* Stores past the caches, 16 bytes at a time. */
 static const char stream_text[] =
@@ -154,28 +155,104 @@ static const char *streams_text(Emitter *e, BufRef buf)
                                     (long long)most);
 }
 
+/* How many elements further it is for the next value of v; false: an open extent says it. */
+static bool stride_known(const Kernel *k, BufRef buf, const Affine *at, VarRef v, int64_t *out)
+{
+    const Buffer *b = &k->bufs.at[buf];
+    int64_t step = 1;
+    bool open = false;
+    *out = 0;
+    for (uint32_t d = b->rank; d-- > 0;) {
+        int64_t coef = affine_coef(at[d], v);
+        if (open && coef != 0) {
+            return false;
+        }
+        *out = sat_add(*out, sat_mul(coef, step));
+        open |= b->extent[d].sym >= 0;
+        step = open ? step : sat_mul(step, b->extent[d].n);
+    }
+    return true;
+}
+
+/* Does index i go on, in both buffers, where n positions of index j end? */
+static bool goes_on(const Kernel *k, const Stmt *s, const TileIndex *i, const TileIndex *j,
+                    int64_t n)
+{
+    const Expr *load = s->value;
+    int64_t to[2], from[2];
+    return range_is_exact(i->range) && range_is_exact(j->range) && n > 0 &&
+           stride_known(k, s->dst, s->at, i->var, &to[0]) &&
+           stride_known(k, s->dst, s->at, j->var, &to[1]) &&
+           stride_known(k, load->buf, load->at, i->var, &from[0]) &&
+           stride_known(k, load->buf, load->at, j->var, &from[1]) &&
+           to[0] == sat_mul(n, to[1]) && from[0] == sat_mul(n, from[1]);
+}
+
+/* A copy as a transpose of two sides, y and x, of several indices each. */
+typedef struct Turn {
+    TileIndex *index; /* loops around it first, then the indices of the sides */
+    uint32_t n_loops;
+    const TileIndex *side[2];
+    int64_t count[2]; /* positions; of more than one index they are known */
+    bool several[2];
+} Turn;
+
+static Turn turn_of(Emitter *e, const Stmt *s)
+{
+    uint32_t n = s->n_index;
+    Turn t = {.index = arena_copy(e->w.arena, s->index, n * sizeof *s->index),
+              .n_loops = n - 2,
+              .side = {&s->index[n - 2], &s->index[n - 1]}};
+    for (uint32_t d = 0; d < 2; d++) {
+        t.count[d] = range_most(t.side[d]->range);
+    }
+    for (uint32_t i = 0; i < t.n_loops;) {
+        TileIndex x = t.index[i];
+        uint32_t d = goes_on(e->w.k, s, &x, t.side[0], t.count[0]) ? 0 : 1;
+        if (!goes_on(e->w.k, s, &x, t.side[d], t.count[d])) {
+            i++;
+            continue;
+        }
+        t.count[d] = sat_mul(t.count[d], range_most(x.range));
+        t.several[d] = true;
+        t.n_loops--;
+        for (uint32_t j = i; j < t.n_loops; j++) {
+            t.index[j] = t.index[j + 1];
+        }
+        t.index[t.n_loops] = x;
+        i = 0; /* others may go on now */
+    }
+    return t;
+}
+
+static const char *side_text(Emitter *e, const Turn *t, uint32_t d)
+{
+    return t->several[d] ? str_format(e->w.arena, "%lld", (long long)t->count[d])
+                         : count_text(e, t->side[d]->range);
+}
+
 bool transpose_emit(Emitter *e, const Stmt *s)
 {
     if (!copy_is_transposed(e->w.k, s) || e->w.scalar[s->value->buf] || e->in_tile) {
         return false;
     }
+    Turn t = turn_of(e, s);
     Stmt inner = *s;
-    inner.index = &s->index[s->n_index - 2];
-    inner.n_index = 2;
+    inner.index = &t.index[t.n_loops];
+    inner.n_index = s->n_index - t.n_loops;
     const Expr *load = s->value;
     const char *function = transpose_function(e, load->dtype);
-    for (uint32_t i = 0; i < s->n_index - 2; i++) {
-        loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
+    for (uint32_t i = 0; i < t.n_loops; i++) {
+        loop_begin(&e->w, t.index[i].var, t.index[i].range, 1, FOR_ALL);
     }
-    const TileIndex *y = &inner.index[0], *x = &inner.index[1];
     const Affine *at = access_first(e, &inner, s->dst, s->at);
     const Affine *from = access_first(e, &inner, load->buf, load->at);
-    line_printf(&e->w, "%s(&%s, %s, &%s, %s, %s, %s, %s);", function,
-                element_text(&e->w, s->dst, at), stride_text(&e->w, s->dst, s->at, y->var),
-                element_text(&e->w, load->buf, from),
-                stride_text(&e->w, load->buf, load->at, x->var), count_text(e, x->range),
-                count_text(e, y->range), streams_text(e, s->dst));
-    for (uint32_t i = 0; i < s->n_index - 2; i++) {
+    line_printf(
+        &e->w, "%s(&%s, %s, &%s, %s, %s, %s, %s);", function, element_text(&e->w, s->dst, at),
+        stride_text(&e->w, s->dst, s->at, t.side[0]->var), element_text(&e->w, load->buf, from),
+        stride_text(&e->w, load->buf, load->at, t.side[1]->var), side_text(e, &t, 1),
+        side_text(e, &t, 0), streams_text(e, s->dst));
+    for (uint32_t i = 0; i < t.n_loops; i++) {
         scope_end(&e->w);
     }
     return true;

@@ -472,6 +472,16 @@ static void transposes_are_right(void **state)
              "= #1\n"
              "  reduce [a in 0..m, b in 0..n, c in 0..k] @C[b,c,a] += add(add(@A[c,a,b], "
              "@B[a,b,c]), cast.{T}(@D[a,b]))\n",
+        /* indices that follow each other: all of two sides, some of them, in blocks */
+        "  arg @A : {T}[5,17,3,21] in\n  arg @C : {T}[3,21,5,17] result\n"
+        "  copy [a in 0..5, b in 0..17, c in 0..3, d in 0..21] @C[c,d,a,b] = @A[a,b,c,d]\n",
+        OPEN "  arg @A : {T}[m,19,7,9] in\n  arg @C : {T}[m,7,9,24] result\n"
+             "  fill [a in 0..m, b in 0..7, c in 0..9, d in 0..24] @C[a,b,c,d] = #1\n"
+             "  copy [a in 0..m, d in 0..19, b in 0..7, c in 0..9] @C[a,b,c,d] = @A[a,d,b,c]\n",
+        OPEN "  arg @A : {T}[17,6,9] in\n  arg @C : {T}[2,6,9,17] result\n"
+             "  fill [h in 0..2, a in 0..17, b in 0..6, c in 0..9] @C[h,b,c,a] = #1\n"
+             "  for $i in 0..6 step 4 {\n    copy [a in 0..17, b in $i:4<6, c in 0..9] "
+             "@C[1,b,c,a] = @A[a,b,c]\n  }\n",
     };
     static const DType types[] = {DTYPE_F32,  DTYPE_F64, DTYPE_I32, DTYPE_I64,
                                   DTYPE_C128, DTYPE_F16, DTYPE_BF16};
@@ -484,7 +494,7 @@ static void transposes_are_right(void **state)
             const char *words[1] = {complex                  ? "complex(0.0, 1.0)"
                                     : dtype_is_int(types[t]) ? "3"
                                                              : "3.0"};
-            if (i < 3 || !complex) {
+            if (i != 3 || !complex) {
                 CaseId id = suite_kernel(s, bodies[i], types[t], words);
                 for (size_t d = 0; d < sizeof some / sizeof *some; d++) {
                     suite_run(s, id, some[d]);
