@@ -100,6 +100,8 @@ def check_wrong(a, folder):
 def check_choice(a):
     done = bench(a, "--only=no such case")
     assert done.returncode == 1 and "no case has 'no such case' in its title" in done.stderr, done
+    done = bench(a, f"--only={CASES}", tdslc="/no/such/program")
+    assert done.returncode == 1 and done.stderr == "tdsl-bench: /no/such/program: No such file or directory\n", done
     titles = bench(a, "--list").stdout.splitlines()
     assert TITLES <= set(titles) and len(titles) == len(set(titles)), titles
     assert {title.split("/")[0] for title in titles} == set("gemm skinny small complex tccg transposes reductions elementwise functions mp2 aomo attention".split()), titles

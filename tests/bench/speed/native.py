@@ -19,7 +19,10 @@ class Failed(Exception):
 
 
 def tool(command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Failed(f"{command[0]}: {error.strerror}") from error
     if done.returncode != 0:
         raise Failed(f"{' '.join(map(str, command))}\n{done.stderr[:2000]}")
     return done.stdout

@@ -14,6 +14,7 @@ OURS = "tdsl"
 COPY = "memcpy"                                 # no peer: what moving as many bytes takes
 MOVING = ("transposes", "reductions", "elementwise")
 SAMPLE = 3e-4                                   # seconds of a sample, at least
+LONG = 3.0
 SETS = [1 << k for k in range(14, 30, 2)]       # bytes, for bandwidth
 
 
@@ -106,12 +107,15 @@ def contestants(case, operands, options, native, libraries, folder):
 
 
 def raced(runs, seconds, between):
-    """{name: Times}. Samples are as many calls as take SAMPLE seconds; the order turns by one each round."""
-    first = {name: min(run(1) for _ in range(2)) for name, run in runs.items()}
+    """{name: Times}. Samples are as many calls as take SAMPLE seconds; the order turns by one each round. Three rounds at least, where each
+    takes less than LONG seconds."""
+    first = {name: run(1) for name, run in runs.items()}
+    first = {name: t if t > LONG else run(1) for (name, run), t in zip(runs.items(), first.values())}
+    least = 1 if sum(first.values()) > LONG else 3
     calls = {name: max(1, int(SAMPLE / max(t, 1e-9))) for name, t in first.items()}
     samples = {name: [] for name in runs}
     names, begin, rounds = list(runs), time.perf_counter(), 0
-    while rounds < 3 or (time.perf_counter() - begin < seconds and rounds < 1000):
+    while rounds < least or (time.perf_counter() - begin < seconds and rounds < 1000):
         for name in names[rounds % len(names):] + names[:rounds % len(names)]:
             samples[name].append(runs[name](calls[name]))
         between()
