@@ -16,18 +16,10 @@
 
 #define THREADS 256
 
-static clockid_t clock_used = CLOCK_MONOTONIC;
-
-/* Time of the processor in this process, which other work does not lengthen, instead of time that passes. */
-void bench_processor_time(void)
-{
-    clock_used = CLOCK_PROCESS_CPUTIME_ID;
-}
-
 static double now(void)
 {
     struct timespec t;
-    (void)clock_gettime(clock_used, &t);
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

@@ -51,8 +51,6 @@ class Native:
         for name in "kernel calls copy map_f32 map_f64 mp2_f32 mp2_f64 peak bandwidth".split():
             getattr(self.library, "bench_" + name).restype = ctypes.c_double
         self.library.bench_workspace.restype = ctypes.c_size_t
-        if threads == 1:
-            self.library.bench_processor_time()
 
     def peak(self, wide, seconds):
         return self.library.bench_peak(ctypes.c_int32(wide), ctypes.c_int32(self.threads), ctypes.c_double(seconds))

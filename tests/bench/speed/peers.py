@@ -130,8 +130,6 @@ def onednn():
 class Python:
     """A library of Python. A formula is a function of it, of its functions (`xp`) and of arrays: what a user of it would write."""
 
-    clock = staticmethod(time.process_time)     # as native.c does for one thread
-
     def erf(self, x):
         raise NotImplementedError
 
@@ -145,10 +143,10 @@ class Python:
         arrays, last, call = [self.taken(x) for x in inputs], [None], self.compiled(formula)
 
         def run(n):
-            begin = self.clock()
+            begin = time.perf_counter()
             for _ in range(n):
                 last[0] = call(*arrays)
-            return (self.clock() - begin) / n
+            return (time.perf_counter() - begin) / n
         return run, lambda: np.asarray(last[0])
 
 
@@ -220,6 +218,4 @@ def found(threads, wanted):
                 python.append(made(importlib.import_module(name)))
             except ImportError:
                 missing.append(f"{name}: cannot be imported, left out")
-    if threads > 1:
-        Python.clock = staticmethod(time.perf_counter)
     return c, python, missing

@@ -36,6 +36,7 @@ class Row:
     written: int
     times: dict
     wrong: dict
+    share: float = 0.0                          # of a processor that the process had: well below 1, others were at work
     note: str = ""
 
     @property
@@ -107,20 +108,21 @@ def contestants(case, operands, options, native, libraries, folder):
 
 
 def raced(runs, seconds, between):
-    """{name: Times}. Samples are as many calls as take SAMPLE seconds; the order turns by one each round. Three rounds at least, where each
+    """({name: Times}, the processors that this process had meanwhile). Samples are as many calls as take SAMPLE seconds; the order turns by one each round. Three rounds at least, where each
     takes less than LONG seconds."""
     first = {name: run(1) for name, run in runs.items()}
     first = {name: t if t > LONG else run(1) for (name, run), t in zip(runs.items(), first.values())}
     least = 1 if sum(first.values()) > LONG else 3
     calls = {name: max(1, int(SAMPLE / max(t, 1e-9))) for name, t in first.items()}
     samples = {name: [] for name in runs}
-    names, begin, rounds = list(runs), time.perf_counter(), 0
+    names, begin, used, rounds = list(runs), time.perf_counter(), time.process_time(), 0
     while rounds < least or (time.perf_counter() - begin < seconds and rounds < 1000):
         for name in names[rounds % len(names):] + names[:rounds % len(names)]:
             samples[name].append(runs[name](calls[name]))
         between()
         rounds += 1
-    return {name: Times(min(s), statistics.median(s), len(s)) for name, s in samples.items()}
+    share = (time.process_time() - used) / (time.perf_counter() - begin)
+    return {name: Times(min(s), statistics.median(s), len(s)) for name, s in samples.items()}, share
 
 
 def distance(result, value, bound):
@@ -145,7 +147,7 @@ def measured(case, options, native, libraries, limits, seconds):
             row.wrong[OURS] = row.note = str(failure)
             return row
     try:
-        row.times = raced({name: run for name, (run, _) in found.items()}, seconds, lambda: limits.look_again(case.dtype))
+        row.times, row.share = raced({name: run for name, (run, _) in found.items()}, seconds, lambda: limits.look_again(case.dtype))
     except Failed as failure:
         row.wrong[OURS] = row.note = str(failure)
         return row

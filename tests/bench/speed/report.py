@@ -46,6 +46,14 @@ def line(row, limits):
     return f"{text}   {' '.join(others)}".rstrip()
 
 
+def disturbed(rows, threads):
+    """A line where other work had part of the processor, so that long calls were cut into and look slow."""
+    shares_had = sorted(row.share for row in rows if row.times)
+    middle = shares_had[len(shares_had) // 2] if shares_had else 1.0
+    if threads == 1 and middle < 0.9:
+        yield f"other work ran beside this: half of the cases had less than {100 * middle:.0f}% of the processor; times of calls longer than a few ms mean little"
+
+
 def summary(rows, limits):
     """A line for each group: geometric means, and how many cases are below the best peer."""
     out = [f"{'group':12} {'cases':>5} {'peak':>5} {'roof':>5} {'least roof':>10} {'best peer':>10} {'least':>6} {'below 1':>8}"]
