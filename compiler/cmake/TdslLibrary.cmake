@@ -8,6 +8,8 @@
 #       [TARGETS c trn2 ...]            (c unless said) what to compile for
 #       [TARGET_DEFINES m=256 ...]      dims bound for targets other than c alone
 #       [OPTIONS --report ...]          more options of tdslc
+#       [TUNE folder]                   plans of tdslc --tune, folder/a.nest: used where they are, made by target NAME_tune
+#       [TUNE_OPTIONS --tune-time=9]    more options of that run
 #       [OPENMP]                        compile the kernels with OpenMP, for calls on several threads
 #       [KERNELS_OUT variable])         the generated C files
 #
@@ -20,6 +22,10 @@
 #
 # Kernels are compiled with -O2 where nobody says how: no build type, no -O in CMAKE_C_FLAGS, none in the options of
 # the folder or of NAME, which come later on the command line and win.
+#
+# What is fast depends on the machine, so no build tunes by itself: NAME_tune does when it is asked for, with this project's C
+# compiler, and leaves its plans in the source tree to be kept with the sources. The next build takes them. A plan that is not of its
+# source fails the build.
 #
 # How rebuilding works: the command's OUTPUT is a stamp, the .c and .h are BYPRODUCTS, and tdslc rewrites them only
 # when their bytes change. So a touched file costs one run of tdslc and no compilation, and the next
@@ -60,15 +66,27 @@ function(_tdsl_command source stem target product stamp_out)
         cmake_path(ABSOLUTE_PATH folder BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
         list(APPEND options -I ${folder})
     endforeach()
-    if(target STREQUAL "c")
-        list(APPEND options --header=${dir}/${stem}.h)
-    else()
-        list(APPEND options --target=${target})
-    endif()
     if(TDSLC_EXECUTABLE)
         set(tool ${TDSLC_EXECUTABLE})
     else()
         set(tool Tdsl::tdslc)
+    endif()
+    set(plan "")
+    if(NOT target STREQUAL "c")
+        list(APPEND options --target=${target})
+    elseif(arg_TUNE)
+        cmake_path(ABSOLUTE_PATH arg_TUNE BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE plans)
+        set(tuning ${tuning}
+            COMMAND ${CMAKE_COMMAND} -E make_directory ${plans}
+            COMMAND ${tool} ${source} ${options} --tune -o ${plans}/${stem}.nest --cc=${CMAKE_C_COMPILER} ${arg_TUNE_OPTIONS})
+        set(tuning ${tuning} PARENT_SCOPE)
+        file(GLOB plan CONFIGURE_DEPENDS ${plans}/${stem}.nest)
+        if(plan)
+            list(APPEND options --nest=${plan})
+        endif()
+    endif()
+    if(target STREQUAL "c")
+        list(APPEND options --header=${dir}/${stem}.h)
     endif()
     # The tool names its own product in the dependency file; make needs the name of the stamp there.
     add_custom_command(
@@ -77,7 +95,7 @@ function(_tdsl_command source stem target product stamp_out)
         COMMAND ${tool} ${source} -o ${product} ${options} -MD -MF ${written} ${arg_OPTIONS}
         COMMAND ${CMAKE_COMMAND} -DFROM=${written} -DTO=${depfile} -DSTAMP=${stamp}
                 -P ${TDSL_LIBRARY_MODULE_DIR}/TdslDepfile.cmake
-        DEPENDS ${source} ${tool}
+        DEPENDS ${source} ${tool} ${plan}
         DEPFILE ${depfile}
         COMMENT "tdslc ${stem}.tdsl (${target})"
         VERBATIM)
@@ -148,8 +166,8 @@ function(_tdsl_nki_tables name)
 endfunction()
 
 function(tdsl_add_library name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "OPENMP" "TYPE;KERNELS_OUT"
-        "SOURCES;DEFINES;TARGET_DEFINES;INCLUDE_DIRS;TARGETS;OPTIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "OPENMP" "TYPE;KERNELS_OUT;TUNE"
+        "SOURCES;TUNE_OPTIONS;DEFINES;TARGET_DEFINES;INCLUDE_DIRS;TARGETS;OPTIONS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "tdsl_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -169,6 +187,7 @@ function(tdsl_add_library name)
     file(MAKE_DIRECTORY ${dir})
     set(tables "")
     set(neff_commands "")
+    set(tuning "")
     set(neff_needs "")
     set(TDSL_PYTHON python3 CACHE STRING "The Python that runs build_neff.py for tdsl_add_library")
     if("c" IN_LIST arg_TARGETS) # first, as the others' tables become part of its library
@@ -202,6 +221,9 @@ function(tdsl_add_library name)
             list(APPEND stamps ${stamp})
         endforeach()
         add_custom_target(${name}_${target} ALL DEPENDS ${stamps})
+        if(target STREQUAL "c" AND arg_TUNE)
+            add_custom_target(${name}_tune ${tuning} USES_TERMINAL VERBATIM)
+        endif()
         if(target STREQUAL "c")
             set_source_files_properties(${files} PROPERTIES GENERATED ON SKIP_LINTING ON)
             add_library(${name} ${arg_TYPE} ${files})

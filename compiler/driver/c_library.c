@@ -10,6 +10,7 @@
 
 #include "driver/c_library.h"
 #include "driver/scratch.h"
+#include "driver/targets.h"
 #include "driver/tool.h"
 
 static bool fail(CLibrary *b, const char *what, const char *detail)
@@ -33,6 +34,29 @@ static bool compile(CLibrary *b, const Scratch *s, Str text, const char *cc, con
         vec_push(b->arena, &argv, rest[k]);
     }
     return scratch_write(s, source, text) && scratch_run(s, argv.at, "the C compiler");
+}
+
+/* $CC may hold flags, as it does for make. */
+CCompiler c_compiler(Arena *arena, const Options *o)
+{
+    const char *given = option_last(o, OPT_CC, NULL), *cc = getenv("CC");
+    CCompiler c = {given, option_last(o, OPT_CFLAGS, "-O2")};
+    if (given == NULL) {
+        cc = cc == NULL || cc[strspn(cc, " ")] == '\0' ? "cc" : cc + strspn(cc, " ");
+        c.cc = str_dup(arena, (Str){cc, strcspn(cc, " ")});
+        c.cflags = str_format(arena, "%s %s", cc + strcspn(cc, " "), c.cflags);
+    }
+    return c;
+}
+
+Str c_library_text(const OutputSet *outputs)
+{
+    for (uint32_t k = 0; k < outputs->files.n; k++) {
+        if (strcmp(outputs->files.at[k].suffix, ".c") == 0) {
+            return outputs->files.at[k].text;
+        }
+    }
+    return (Str){0};
 }
 
 /* The folder is gone before the kernel runs: what is loaded needs no file. */
@@ -72,37 +96,85 @@ static const tdsl_kernel_info *find_kernel(CLibrary *b, const char *symbol)
 }
 
 /* Results in the kernel's order; an inout parameter's result starts as a copy of the argument. */
-static bool make_call(CLibrary *b, const Head *h, const int64_t *dims, Tensor *const *args,
-                      Tensor **results, void **pointers)
+static bool place_arguments(CLibrary *b, CCall *call)
 {
+    const Head *h = call->head;
     uint32_t n = 0;
+    call->pointers = ARENA_ARRAY(b->arena, (size_t)h->n_params + h->n_results, void *);
     for (uint32_t k = 0; k < h->n_params; k++) {
-        pointers[n++] = args[k]->data;
+        call->pointers[n++] = call->args[k]->data;
     }
     for (uint32_t k = 0; k < h->n_results; k++) {
         const HeadResult *r = &h->results[k];
-        results[k] = head_new_result(b->ctx, b->arena, r, dims);
-        if (results[k] == NULL) {
+        call->results[k] = head_new_result(b->ctx, b->arena, r, call->dims);
+        if (call->results[k] == NULL) {
             return false;
         }
         if (r->param >= 0) {
-            pointers[r->param] = results[k]->data;
+            call->pointers[r->param] = call->results[k]->data;
         } else {
-            pointers[n++] = results[k]->data;
+            call->pointers[n++] = call->results[k]->data;
         }
     }
     return true;
 }
 
-static void reset_inout(const Head *h, Tensor *const *args, Tensor **results)
+bool c_call_open(CCall *call, CLibrary *b, const char *symbol)
 {
+    call->library = b;
+    call->info = find_kernel(b, symbol);
+    if (call->info == NULL) {
+        return false;
+    }
+    b->has_threads |= call->threads > 1;
+    call->bytes = call->info->workspace_bytes_threads(call->dims, call->threads);
+    if (call->bytes == SIZE_MAX) {
+        return fail(b, "cannot run the kernel", "the size of its workspace overflows");
+    }
+    if (!place_arguments(b, call)) {
+        return false;
+    }
+    if (call->bytes > 0 && posix_memalign(&call->workspace, 64, call->bytes) != 0) {
+        call->workspace = NULL;
+        return fail(b, "cannot run the kernel",
+                    str_format(b->arena, "no memory for %zu bytes of workspace", call->bytes));
+    }
+    return true;
+}
+
+void c_call_close(CCall *call)
+{
+    free(call->workspace);
+    call->workspace = NULL;
+}
+
+static void reset_inout(const CCall *call)
+{
+    const Head *h = call->head;
     for (uint32_t k = 0; k < h->n_results; k++) {
         int32_t param = h->results[k].param;
-        if (param >= 0 && results[k]->count > 0) {
-            memcpy(results[k]->data, args[param]->data,
-                   (size_t)(results[k]->count * dtype_bytes(results[k]->dtype)));
+        const Tensor *to = call->results[k];
+        if (param >= 0 && to->count > 0) {
+            memcpy(to->data, call->args[param]->data,
+                   (size_t)(to->count * dtype_bytes(to->dtype)));
         }
     }
+}
+
+bool c_call_run(CCall *call, int64_t times, double *seconds)
+{
+    const tdsl_threads threads = {.count = call->threads};
+    reset_inout(call);
+    double start = tool_clock();
+    tdsl_status status = TDSL_OK;
+    for (int64_t k = 0; k < times && status == TDSL_OK; k++) {
+        status = call->info->call_threads(call->dims, call->pointers, call->workspace,
+                                          call->bytes, &threads);
+    }
+    *seconds = tool_clock() - start;
+    return status == TDSL_OK ||
+           fail(call->library, "the kernel returned a failure",
+                str_format(call->library->arena, "status %d", (int)status));
 }
 
 static int compare_times(const void *x, const void *y)
@@ -114,39 +186,18 @@ static int compare_times(const void *x, const void *y)
 bool c_library_call(CLibrary *b, const Head *h, const char *symbol, const int64_t *dims,
                     Tensor *const *args, Tensor **results, CTiming *timing)
 {
-    const tdsl_kernel_info *info = find_kernel(b, symbol);
-    if (info == NULL) {
-        return false;
-    }
-    void **pointers = ARENA_ARRAY(b->arena, (size_t)h->n_params + h->n_results, void *);
-    b->has_threads |= timing->threads > 1;
-    const tdsl_threads threads = {.count = timing->threads};
-    size_t bytes = info->workspace_bytes_threads(dims, threads.count);
-    if (bytes == SIZE_MAX) {
-        return fail(b, "cannot run the kernel", "the size of its workspace overflows");
-    }
-    if (!make_call(b, h, dims, args, results, pointers)) {
-        return false;
-    }
-    void *workspace = NULL;
-    if (bytes > 0 && posix_memalign(&workspace, 64, bytes) != 0) {
-        return fail(b, "cannot run the kernel",
-                    str_format(b->arena, "no memory for %zu bytes of workspace", bytes));
-    }
+    CCall call = {
+        .head = h, .dims = dims, .args = args, .results = results, .threads = timing->threads};
     double *seconds = ARENA_ARRAY(b->arena, (size_t)timing->repeat + 1, double);
-    tdsl_status status = TDSL_OK;
-    for (int64_t k = 0; k <= timing->repeat && status == TDSL_OK; k++) {
-        reset_inout(h, args, results);
-        double start = tool_clock();
-        status = info->call_threads(dims, pointers, workspace, bytes, &threads);
-        seconds[k] = tool_clock() - start; /* the first is the warm call */
+    bool ok = c_call_open(&call, b, symbol);
+    for (int64_t k = 0; k <= timing->repeat && ok; k++) {
+        ok = c_call_run(&call, 1, &seconds[k]); /* the first is the warm call */
     }
-    free(workspace);
-    if (status != TDSL_OK) {
-        return fail(b, "the kernel returned a failure",
-                    str_format(b->arena, "status %d", (int)status));
+    c_call_close(&call);
+    if (!ok) {
+        return false;
     }
-    timing->multiply_adds = info->multiply_adds(dims);
+    timing->multiply_adds = call.info->multiply_adds(dims);
     if (timing->repeat > 0) {
         size_t n = (size_t)timing->repeat;
         qsort(seconds + 1, n, sizeof *seconds, compare_times);

@@ -5,6 +5,7 @@
 #define DRIVER_C_LIBRARY_H
 
 #include "driver/head.h"
+#include "driver/options.h"
 
 typedef struct CLibrary {
     Ctx *ctx;
@@ -13,6 +14,20 @@ typedef struct CLibrary {
     bool has_threads; /* that OpenMP keeps: they run its code until the process ends */
 } CLibrary;
 
+/* A kernel with its arguments, to be called again and again. `head` to `threads` are the caller's to set; the results are
+ * made, as the head lists them. */
+typedef struct CCall {
+    const Head *head;
+    const int64_t *dims;
+    Tensor *const *args;
+    Tensor **results; /* [results] */
+    int32_t threads;  /* at most; more than 1 need OpenMP */
+    CLibrary *library;
+    const struct tdsl_kernel_info *info;
+    void **pointers, *workspace;
+    size_t bytes; /* of the workspace */
+} CCall;
+
 typedef struct CTiming {
     int64_t repeat;  /* calls to time after a warm one; 0: one call, not timed */
     int32_t threads; /* of a call, at most; more than 1 need OpenMP */
@@ -20,10 +35,25 @@ typedef struct CTiming {
     uint64_t multiply_adds;
 } CTiming;
 
+/* The C compiler and its flags by --cc and --cflags: by default $CC, or cc, and -O2. */
+typedef struct CCompiler {
+    const char *cc, *cflags;
+} CCompiler;
+CCompiler c_compiler(Arena *arena, const Options *o);
+
+/* The C file among what was emitted. */
+Str c_library_text(const struct OutputSet *outputs);
+
 /* `cflags` are separated by blanks. Close it even when this fails. */
 bool c_library_open(CLibrary *b, Ctx *ctx, Arena *arena, Str text, const char *cc,
                     const char *cflags);
 void c_library_close(CLibrary *b);
+
+/* The kernel that is named `symbol` in the C text. Close it even when this fails, before the library. */
+bool c_call_open(CCall *call, CLibrary *b, const char *symbol);
+/* So many times, from the arguments as they are where an inout changes them; *seconds: of all. */
+bool c_call_run(CCall *call, int64_t times, double *seconds);
+void c_call_close(CCall *call);
 
 /* Calls the kernel of that head that is named `symbol` in the C text; results as the head lists them. */
 bool c_library_call(CLibrary *b, const Head *h, const char *symbol, const int64_t *dims,

@@ -204,6 +204,22 @@ void compilation_init(Compilation *c, Ctx *ctx, Arena *arena, const Target *targ
     c->path.options.effort = 1;
 }
 
+void compilation_alone(Compilation *alone, const Compilation *c, Arena *arena, uint32_t kernel,
+                       const Nest *nest)
+{
+    compilation_init(alone, c->ctx, arena, c->target);
+    alone->stage = STAGE_NEST;
+    alone->in = c->in;
+    alone->source_name = c->source_name;
+    alone->emit = c->emit;
+    alone->emit.header_name = NULL;
+    alone->module = ARENA_NEW(arena, Module);
+    *alone->module = (Module){.arena = arena, .source_name = c->module->source_name};
+    vec_push(arena, &alone->module->graphs, c->module->graphs.at[kernel]);
+    alone->nests = ARENA_ARRAY(arena, 1, const Nest *);
+    alone->nests[0] = nest;
+}
+
 /* Of a dump, which has been read whole. */
 static bool keep_kernel(Compilation *c, const char *name)
 {

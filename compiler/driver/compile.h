@@ -72,6 +72,10 @@ bool compilation_start(Compilation *c, Input *in, const char *only_kernel);
 /* Takes a dump of any stage, told by its first line. False after a diagnostic. */
 bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage);
 
+/* At stage NEST: one kernel of `c` with this nest, which is of its graph, as a compilation of its own in `arena`. */
+void compilation_alone(Compilation *alone, const Compilation *c, Arena *arena, uint32_t kernel,
+                       const Nest *nest);
+
 /* Runs passes until `stage` is reached: each result is verified, and run when check_each is set. False after a diagnostic. */
 bool compilation_run(Compilation *c, Stage stage);
 

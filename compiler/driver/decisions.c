@@ -142,6 +142,20 @@ static bool bound_dims(ToolRun *t, const Head *h, int64_t **bound)
     return true;
 }
 
+/* A plan that was tuned says what its kernel computes: compiling a stale one would give the program of then. */
+static bool check_program(ToolRun *t, const Graph *made, const Graph *asked, Span place)
+{
+    if (made->program == NULL || strcmp(made->program, graph_digest(&t->arena, asked)) == 0) {
+        return true;
+    }
+    Diagnostic *d =
+        diag_error(&t->ctx.diags, E_PLAN, place,
+                   "the plan is of another program: kernel '%s' computes something else here",
+                   made->name->text);
+    diag_help(d, "tdslc --tune makes a new plan; without --nest the model decides");
+    return false;
+}
+
 /* The kernels of the nest are those of the program. */
 static bool check_nest(ToolRun *t, const Module *made, const Module *program, Span place)
 {
@@ -166,6 +180,12 @@ static bool check_nest(ToolRun *t, const Module *made, const Module *program, Sp
                        "the nest is of another program: kernel '%s': %s", g->name->text, what);
             return false;
         }
+        if (!check_program(t, g, program->graphs.at[k], place)) {
+            return false;
+        }
+    }
+    for (uint32_t k = 0; k < n && option_given(&t->options, OPT_TUNE); k++) {
+        made->graphs.at[k]->program = graph_digest(&t->arena, program->graphs.at[k]);
     }
     return true;
 }

@@ -13,6 +13,7 @@
 #include "driver/path_tool.h"
 #include "driver/request.h"
 #include "driver/tool.h"
+#include "driver/tune.h"
 
 static const char *base_name(const char *path)
 {
@@ -203,7 +204,7 @@ static bool deliver(ToolRun *t, const Request *r, const Input *in, Compilation *
     if (r->wanted == WANT_CODE && !emit_files(t, r, c)) {
         return false;
     }
-    if (r->wanted == WANT_DUMP) {
+    if (r->wanted == WANT_DUMP || r->wanted == WANT_TUNED) {
         compilation_dump(c, r->last, &text);
         files_add(&t->files, r->out, text_str(&text));
     } else if (r->wanted == WANT_DOT || r->wanted == WANT_JSON) {
@@ -241,7 +242,9 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
                    stage_name(r->last));
         return false;
     }
-    if (!decisions_make(t, c, r->last) || !deliver(t, r, &in, c)) {
+    bool tuned = r->wanted == WANT_TUNED;
+    if ((tuned && !tune_start(c)) || !decisions_make(t, c, r->last) ||
+        (tuned && !tune(t, c, (double)r->seconds)) || !deliver(t, r, &in, c)) {
         return false;
     }
     if (c->clock != NULL) {

@@ -109,9 +109,10 @@ static bool code_is_wanted(const Reader *d)
 
 static bool read_path_request(const Reader *d)
 {
-    static const OptionId others[] = {OPT_DUMP, OPT_STOP, OPT_HEADER, OPT_MD, OPT_MF, OPT_MP};
-    static const char *const names[] = {"--dump", "--stop-after", "--header",
-                                        "-MD",    "-MF",          "-MP"};
+    static const OptionId others[] = {OPT_DUMP, OPT_STOP, OPT_HEADER, OPT_MD,
+                                      OPT_MF,   OPT_MP,   OPT_TUNE};
+    static const char *const names[] = {"--dump", "--stop-after", "--header", "-MD",
+                                        "-MF",    "-MP",          "--tune"};
     for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
         if (given(d, others[k])) {
             return refuse_name(d, "--emit=path writes the report of a search only, without",
@@ -120,6 +121,30 @@ static bool read_path_request(const Reader *d)
     }
     return d->r->form != REPORT_HTML ||
            refuse(d, "--emit=path has a report as text and as json, not as html");
+}
+
+/* A nest goes to -o, and nothing beside it. */
+static bool read_tune_request(const Reader *d)
+{
+    static const OptionId others[] = {OPT_DUMP,   OPT_STOP,     OPT_HEADER,  OPT_EMIT,
+                                      OPT_REPORT, OPT_PLAN_OUT, OPT_NO_FUSE, OPT_CHECK_EACH};
+    static const char *const names[] = {"--dump",    "--stop-after", "--header",
+                                        "--emit",    "--report",     "--plan-out",
+                                        "--no-fuse", "--check-each"};
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+        if (given(d, others[k])) {
+            return refuse_name(d, "--tune writes a nest only, without", names[k]);
+        }
+    }
+    d->r->wanted = WANT_TUNED;
+    d->r->last = STAGE_NEST;
+    d->r->seconds = 60;
+    if (!option_number(d->o, OPT_TUNE_TIME, 1, 1000000, &d->r->seconds, d->errors)) {
+        return false;
+    }
+    return strcmp(d->r->target->name, "c") == 0 ||
+           refuse_name(d, "--tune runs what it tries: there is no way to run target",
+                       d->r->target->name);
 }
 
 static bool read_wanted(const Reader *d)
@@ -134,6 +159,12 @@ static bool read_wanted(const Reader *d)
     }
     if (given(d, OPT_NETWORK)) {
         return refuse(d, "--network needs --emit=path");
+    }
+    if (given(d, OPT_TUNE)) {
+        return read_tune_request(d);
+    }
+    if (given(d, OPT_TUNE_TIME) || given(d, OPT_CC) || given(d, OPT_CFLAGS)) {
+        return refuse(d, "--tune-time, --cc and --cflags say how --tune goes about it");
     }
     if (dump != STAGE_COUNT && given(d, OPT_EMIT)) {
         return refuse(d, "--dump and --emit ask for two things: one at a time");
@@ -158,8 +189,8 @@ static bool read_wanted(const Reader *d)
 
 /* ---- where it goes ---- */
 
-static const char *const wanted_names[] = {"nothing",   "the C",     "the dump",
-                                           "the graph", "the graph", "the report"};
+static const char *const wanted_names[] = {"nothing",   "the C",      "the dump", "the graph",
+                                           "the graph", "the report", "the nest"};
 
 static bool place_report(const Reader *d)
 {

@@ -14,7 +14,8 @@ typedef enum Wanted {
     WANT_DUMP,
     WANT_DOT,
     WANT_JSON,
-    WANT_PATH
+    WANT_PATH,
+    WANT_TUNED /* a nest */
 } Wanted;
 
 typedef enum ReportForm { REPORT_TEXT, REPORT_JSON, REPORT_HTML } ReportForm;
@@ -33,6 +34,7 @@ typedef struct Request {
     const char *report;
     ReportForm form;
     const char *plan;
+    int64_t seconds; /* of WANT_TUNED */
 } Request;
 
 /* False after a message on `errors` (exit 2). */

@@ -197,20 +197,14 @@ static bool run_kernel(Run *r, const char *target)
         return run_emulator(&t->ctx, &t->arena, &r->c.outputs, &r->head, r->args.dims,
                             r->args.args, r->results);
     }
-    Str text = {0};
-    for (uint32_t k = 0; k < r->c.outputs.files.n; k++) {
-        if (strcmp(r->c.outputs.files.at[k].suffix, ".c") == 0) {
-            text = r->c.outputs.files.at[k].text;
-        }
-    }
-    const char *name = r->head.name->text;
-    const char *symbol =
-        r->c.target->symbol == NULL ? name : r->c.target->symbol(&t->arena, name);
+    const char *symbol = target_symbol(&t->arena, r->c.target, r->head.name->text);
     CLibrary library;
-    const char *flags = option_last(&t->options, OPT_CFLAGS, "-O2");
-    flags = r->timing.threads > 1 ? str_format(&t->arena, "%s -fopenmp", flags) : flags;
-    bool ok = c_library_open(&library, &t->ctx, &t->arena, text,
-                             option_last(&t->options, OPT_CC, "cc"), flags) &&
+    CCompiler with = c_compiler(&t->arena, &t->options);
+    if (r->timing.threads > 1) {
+        with.cflags = str_format(&t->arena, "%s -fopenmp", with.cflags);
+    }
+    bool ok = c_library_open(&library, &t->ctx, &t->arena, c_library_text(&r->c.outputs),
+                             with.cc, with.cflags) &&
               c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args, r->results,
                              &r->timing);
     c_library_close(&library);

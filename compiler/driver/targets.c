@@ -53,3 +53,8 @@ const char *target_names(Arena *a)
     }
     return t.at;
 }
+
+const char *target_symbol(Arena *a, const Target *target, const char *name)
+{
+    return target->symbol == NULL ? name : target->symbol(a, name);
+}

@@ -10,6 +10,8 @@ const Target *target_find(const char *name); /* null when there is none of this 
 const Target *target_at(uint32_t number);
 /* The target with device programs of at most `max_instructions`; itself when that is 0 or its own limit is no higher. */
 const Target *target_limited(Arena *a, const Target *target, int64_t max_instructions);
+/* What kernel `name` is called in the emitted text. */
+const char *target_symbol(Arena *a, const Target *target, const char *name);
 /* " 'c', 'null'": to follow "there are". */
 const char *target_names(Arena *a);
 

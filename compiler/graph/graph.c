@@ -389,6 +389,7 @@ Graph *graph_like(Arena *arena, const Graph *g)
     to->span = g->span;
     to->sources = g->sources;
     to->signature = str_dup(arena, str_from(g->signature));
+    to->program = g->program == NULL ? NULL : str_dup(arena, str_from(g->program));
     to->form = g->form;
     for (uint32_t k = 0; k < g->dims.list.n; k++) {
         vec_push(arena, &to->dims.list, g->dims.list.at[k]);

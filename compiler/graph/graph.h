@@ -122,6 +122,9 @@ typedef struct Graph {
     Sources *sources; /* where spans point, for dumps (`at 4:12`); null: none are printed */
     const char *signature; /* the kernel's head as written, one line; printed into the generated
                               header */
+    const char *
+        program; /* graph_digest of the kernel in the program that decisions were taken for, which a
+                            program that uses them must have; null: not said */
     GraphForm form;
     DimTable dims; /* open dimensions of this kernel, in declaration order */
     VEC(Param) params;
@@ -201,6 +204,9 @@ bool node_reduces(const Node *n, int32_t label);
 /* Multiply-adds of the node for these values of the open dims (saturating): the product of all its label extents for
  * CONTRACT with two or more operands, else 0. */
 int64_t node_multiply_adds(const Node *n, const int64_t *dims);
+
+/* ---- digest.c ---- Names, places and extents apart, graphs that compute something else have another one. */
+const char *graph_digest(Arena *arena, const Graph *g);
 
 /* ---- graph_dump.c, graph_read.c: text, byte for byte both ways ---- */
 const char *graph_form_name(GraphForm form); /* "tensor", "binary" */

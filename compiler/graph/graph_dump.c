@@ -122,6 +122,11 @@ static const char *const role_names[] = {
 void graph_dump(const Graph *g, Text *out)
 {
     dump_kernel_head(out, g->name, g->sources, g->span, g->signature);
+    if (g->program != NULL) {
+        text_put(out, "program ");
+        text_quoted(out, str_from(g->program));
+        text_char(out, '\n');
+    }
     text_printf(out, "form %s\n", graph_form_name(g->form));
     dump_dims(out, &g->dims);
     for (uint32_t k = 0; k < g->params.n; k++) {

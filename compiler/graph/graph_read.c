@@ -425,6 +425,13 @@ static bool read_form(GraphReader *r, Cursor *c)
     return refuse(r, t->span, "a form is tensor or binary");
 }
 
+static bool read_program(GraphReader *r, Cursor *c)
+{
+    const Term *t = cursor_expect(c, TERM_STRING, NULL, "a string");
+    r->g->program = t == NULL ? NULL : t->text->text;
+    return t != NULL && cursor_expect_end(c);
+}
+
 static bool read_param(GraphReader *r, Cursor *c)
 {
     Param p = {.role = PARAM_IN};
@@ -538,6 +545,9 @@ static bool read_line(GraphReader *r, const DumpLine *line)
     if (cursor_take(&c, TERM_NAME, "form")) {
         return read_form(r, &c);
     }
+    if (cursor_take(&c, TERM_NAME, "program")) {
+        return read_program(r, &c);
+    }
     if (cursor_take(&c, TERM_NAME, "dim")) {
         return read_dim_line(r->in, &c) && cursor_expect_end(&c);
     }
@@ -552,8 +562,9 @@ static bool read_line(GraphReader *r, const DumpLine *line)
         c.at++;
         return read_result(r, &c, update);
     }
-    return refuse(r, line->term[0]->span,
-                  "a line of a graph is form, dim, param, a value, online, result or update");
+    return refuse(
+        r, line->term[0]->span,
+        "a line of a graph is program, form, dim, param, a value, online, result or update");
 }
 
 Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line)

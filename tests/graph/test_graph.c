@@ -184,8 +184,45 @@ static void pictures_and_json_hold_the_graph(void **state)
     bench_free(b);
 }
 
+/* What is computed tells programs apart; what it is called, where it stands and how large it is, do not. */
+static void a_digest_is_of_what_is_computed(void **state)
+{
+    (void)state;
+    Bench *b = bench_new();
+    static const char *const lines[] = {
+        "dim n ~ 9\n param in @A : f32[n,n]\n %0 = input @A : f32[n,n]\n"
+        "%1 = einsum %0[a,b], %0[b,c] -> [a,c] : f32[n,n] as T\n result @R = %1\n",
+        "param in @B : f32[3,3]\n %0 = input @B : f32[3,3]\n"
+        "%1 = einsum %0[a,b], %0[b,c] -> [a,c] : f32[3,3] as U\n result @R = %1\n",
+        "param in @A : f32[3,3]\n %0 = input @A : f32[3,3]\n"
+        "%1 = einsum %0[a,b], %0[c,b] -> [a,c] : f32[3,3]\n result @R = %1\n",
+        "param in @A : f32[3,3]\n %0 = input @A : f32[3,3]\n"
+        "%1 = einsum %0[a,b], %0[b,c] -> [a,c] : f32[3,3] acc f64\n result @R = %1\n",
+        "param in @A : f32[3,3]\n %0 = input @A : f32[3,3]\n"
+        "%1 = mul %0[a,b], %0[b,a] -> [a,b] : f32[3,3]\n result @R = %1\n",
+        "param in @A : f32[3,3]\n %0 = input @A : f32[3,3]\n %1 = const 2.0 : f32[]\n"
+        "%2 = mul %0[a,b], %1[] -> [a,b] : f32[3,3]\n result @R = %2\n",
+        "param in @A : f32[3,3]\n %0 = input @A : f32[3,3]\n %1 = const 3.0 : f32[]\n"
+        "%2 = mul %0[a,b], %1[] -> [a,b] : f32[3,3]\n result @R = %2\n",
+        "param inout @A : f32[3,3]\n %0 = input @A : f32[3,3]\n"
+        "%1 = einsum %0[a,b], %0[b,c] -> [a,c] : f32[3,3]\n update @A = %1\n"};
+    enum { COUNT = sizeof lines / sizeof lines[0] };
+    const char *digest[COUNT];
+    for (size_t k = 0; k < COUNT; k++) {
+        digest[k] = graph_digest(&b->ctx.arena, bench_graph(b, lines[k]));
+    }
+    assert_string_equal(digest[0], digest[1]);
+    for (size_t k = 1; k < COUNT; k++) {
+        for (size_t j = 1; j < k; j++) {
+            assert_string_not_equal(digest[k], digest[j]);
+        }
+    }
+    bench_free(b);
+}
+
 TESTS(TEST(equal_nodes_are_one_whatever_their_labels_are_called),
       TEST(constants_are_equal_by_value_and_sign),
       TEST(the_first_name_and_any_permission_to_spill_are_kept),
       TEST(pruning_keeps_what_results_need_and_nothing_else), TEST(a_product_has_a_cost),
-      TEST(large_graphs_and_long_products_stay_quick), TEST(pictures_and_json_hold_the_graph))
+      TEST(large_graphs_and_long_products_stay_quick), TEST(pictures_and_json_hold_the_graph),
+      TEST(a_digest_is_of_what_is_computed))

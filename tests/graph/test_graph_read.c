@@ -11,6 +11,7 @@ static const char everything[] =
     "\n"
     "kernel \"odd name\" at \"dir/all of it.tdsl\" 4:1 {\n"
     "  signature \"kernel odd(A: f32[o, v]) // \\\"quoted\\\" \\xc3\\xa4\"\n"
+    "  program \"0123abcd\"\n"
     "  form tensor\n"
     "  dim o ~ 16\n"
     "  dim \"v'\" ~ 128\n"

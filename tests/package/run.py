@@ -159,6 +159,26 @@ def broken_source_leaves_nothing(p):
     expect("mended", p.outputs()[1], "10")
 
 
+def tuned(p):
+    """A plan is made when it is asked for, taken by the next build, and refused once its source is another one."""
+    plan = os.path.join(p.source, "plans", "fixed.nest")
+    expect("no build tunes", os.path.exists(plan), False)
+    run("cmake", "--build", p.build_dir, "--target", "fixed_tune")
+    expect("a plan", os.path.exists(plan), True)
+    expect("the plan is taken", p.build()[0], ["fixed.tdsl"])
+    with open(p.log) as f:
+        expect("as a nest", f"--nest={plan}" in f.read(), True)
+    expect("results with a plan", p.outputs()[1], "10")
+    expect("nothing changed with a plan", p.build(), ([], []))
+    p.edit("fixed.tdsl", "sum[i](X[i])", "max[i](X[i])")
+    r = subprocess.run(["cmake", "--build", p.build_dir], capture_output=True, text=True)
+    expect("a stale plan fails the build", r.returncode != 0 and "another program" in r.stdout + r.stderr, True)
+    p.edit("fixed.tdsl", "max[i](X[i])", "sum[i](X[i])")
+    os.unlink(plan)
+    p.build()
+    expect("results without", p.outputs()[1], "10")
+
+
 def device(p, a):
     """The kernels of device.tdsl in their two forms: in C, in the emulator, and, once the NEFFs are made by a stand-in for the
     Neuron tools, on the stub of libnrt."""
@@ -299,6 +319,7 @@ def main():
         terms(project)
         device(project, a)
         installed_emulator(moved)
+        tuned(project)
         broken_source_leaves_nothing(project)
         pkg_config(moved, a.work, a.cc)
     else:

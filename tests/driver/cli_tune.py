@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tdslc --tune: what it writes, what later builds make of it, what it says, and that it fails like everything else. No time is
+asserted. See cli.py."""
+import signal
+import sys
+
+import support
+from support import *
+
+PROGRAM = """dim n ~ 40, m ~ 24;
+kernel f(A: f32[n,m], B: f32[m,n], X: inout f32[n,n]) -> (R: f32[n,n], s: f32) {
+    T[i,k] = A[i,j] * B[j,k];
+    R[i,l] = T[i,k] * X[k,l];
+    s = max[i,j](R[i,j]);
+    X[i,j] = X[i,j] + T[i,j];
+}
+kernel g(Z: f64[n]) -> (Q: f64[n]) { Q[i] = 2 * Z[i]; }
+"""
+QUICK = ["--tune", "--tune-time=3", "--cflags=-O0"]
+VALUES = ["--kernel=f", "-w", "--checksum", "-Dn=21", "-Dm=9", "A=fill", "B=fill", "X=fill"]
+TRIED = r"f +(\d+): predicted (\S+) ms, measured (\S+) ms, ratio (\S+?)(, best)?: (.*)"
+
+
+@test
+def a_plan_is_what_later_builds_use():
+    write("p.tdsl", PROGRAM)
+    done = tdslc("p.tdsl", "-w", *QUICK, "-o", "plan")
+    tried = re.findall(TRIED, done.messages)
+    assert len(tried) >= 2, done.messages
+    equal([int(t[0]) for t in tried], list(range(1, len(tried) + 1)), "numbers")
+    equal(tried[0][4:], (", best", "the model's choice"), "first")
+    for _, predicted, measured, ratio, _, what in tried:
+        assert float(measured) > 0 and what, what
+        got = float(predicted) / float(measured)
+        assert abs(got - float(ratio)) <= 0.006 + 0.01 * got, (got, ratio)
+    assert re.search(rf"f: {len(tried)} nests tried, .*geometric mean", done.messages), done.messages
+    assert re.search(r"^g: \d+ nests tried", done.messages, re.M), done.messages
+    equal(files(), ["p.tdsl", "plan"])
+    tdslc("p.tdsl", "-w", "--nest=plan", "-o", "p.c")
+    equal(tdslc("plan", "--dump=nest").out, read("plan"))
+    want = tdsl_run("p.tdsl", *VALUES).text
+    equal(tdsl_run("p.tdsl", *VALUES, "--nest=plan").text, want)
+    equal(tdsl_run("plan", *VALUES).text, want)
+    tdslc("p.tdsl", "-w", *QUICK, "--nest=plan", "--kernel=g", "-o", "again")  # starts from it
+    tdslc("p.tdsl", "-w", "--kernel=g", "--nest=again", "-o", "g.c")
+
+
+@test
+def a_plan_of_another_program_is_refused():
+    write("p.tdsl", PROGRAM)
+    tdslc("p.tdsl", "-w", *QUICK, "--tune-time=1", "-o", "plan")
+    for old, new, message in (("X[i,j] + T[i,j]", "X[i,j] - T[i,j]", "kernel 'f' computes something else"),
+                              ("2 * Z[i]", "3 * Z[i]", "kernel 'g' computes something else"),
+                              ("T[i,k] * X[k,l]", "T[k,i] * X[k,l]", "kernel 'f' computes something else"),
+                              ("Z: f64[n]", "Z: f64[m]", "kernel 'g'"), ("Z", "Y", "parameter 'Y'")):
+        assert old in PROGRAM
+        write("q.tdsl", PROGRAM.replace(old, new).replace("Q: f64[n]", "Q: f64[m]" if "[m]" in new and "Z" in old else "Q: f64[n]"))
+        both = [(tdslc, ["-o", "q.c"]), (tdsl_run, VALUES)]
+        for tool, more in both if "'f'" in message else both[:1]:  # VALUES are for kernel f
+            refused = tool("q.tdsl", "-w", "--nest=plan", *more, status=1).messages
+            assert "E0402" in refused and "another program" in refused and message in refused, refused
+    # Names of values, places and typical sizes are nothing that a plan depends on.
+    write("q.tdsl", "// moved\n" + PROGRAM.replace("T[", "Moved[").replace("~ 40", "~ 30"))
+    tdslc("q.tdsl", "-w", "--nest=plan", "-o", "q.c")
+
+
+@test
+def equations_dumps_and_bound_dims_are_tuned():
+    tdslc("-e", "ij,jk->ik", "--shape=30x20", "--shape=20x40", *QUICK, "-o", "plan")
+    tdslc("-e", "ij,jk->ik", "--shape=30x20", "--shape=20x40", "--nest=plan", "-o", "e.c")
+    refused = tdslc("-e", "ij,kj->ik", "--shape=30x20", "--shape=40x20", "--nest=plan", "-o", "e.c", status=1).messages
+    assert "another program" in refused, refused
+    write("p.tdsl", PROGRAM)
+    done = tdslc("p.tdsl", "-w", "--kernel=f", *QUICK, "--tune-time=1", "-Dn=12", "-Dm=7", "-o", "bound")
+    assert "f32[12,7]" in read("bound").decode()
+    tdslc("p.tdsl", "-w", "--kernel=f", "-Dn=12", "-Dm=7", "--nest=bound", "-o", "p.c")
+    for stage in ("graph", "path", "nest"):
+        tdslc("p.tdsl", "-w", "--dump=" + stage, "-o", "d.dump")
+        tdslc("d.dump", "-w", *QUICK, "--tune-time=1", "-o", "plan")
+        tdslc("plan", "-w", "-o", "p.c")
+    equal(re.findall(TRIED, done.messages)[0][5], "the model's choice")
+
+
+@test
+def what_cannot_be_tuned_is_refused_and_nothing_is_written():
+    write("p.tdsl", PROGRAM)
+    tdslc("p.tdsl", "-w", "--dump=loop", "-o", "loop.dump")
+    before = files()
+    for status, message, args in (
+            (2, "--tune-time=0", ["p.tdsl", "--tune", "--tune-time=0"]), (2, "--tune-time=soon", ["p.tdsl", "--tune", "--tune-time=soon"]),
+            (2, "--tune", ["p.tdsl", "--tune-time=3"]), (2, "--tune", ["p.tdsl", "--cc=cc"]),
+            (2, "--dump", ["p.tdsl", "--tune", "--dump=nest"]), (2, "--report", ["p.tdsl", "--tune", "--report"]),
+            (2, "--no-fuse", ["p.tdsl", "--tune", "--no-fuse"]), (2, "--header", ["p.tdsl", "--tune", "--header=p.h"]),
+            (2, "trn2", ["p.tdsl", "--tune", "--target=trn2"]), (2, "--tune", ["-e", "i->i", "--shape=3", "--emit=path", "--tune"]),
+            (3, "absent.tdsl", ["absent.tdsl", "--tune"]), (3, "absent.nest", ["p.tdsl", "--tune", "--nest=absent.nest"]),
+            (1, "past stage 'nest'", ["loop.dump", "--tune"]),
+            (5, "cannot run '/nowhere/cc'", ["p.tdsl", *QUICK, "--cc=/nowhere/cc"]),
+            (5, "the C compiler failed", ["p.tdsl", *QUICK, "--cflags=-no-such-flag"]),
+            (3, "nowhere/plan", ["p.tdsl", *QUICK, "--tune-time=1", "-o", "nowhere/plan"])):
+        done = tdslc("-w", *args, *(["-o", "plan"] if "-o" not in args else []), status=status)
+        assert message in done.messages, (args, done.messages)
+        equal(files(), before, str(args))
+
+
+@test
+def the_c_compiler_is_that_of_the_environment():
+    write("my cc", '#!/bin/sh\necho "$*" >> called\nexec cc "$@"\n')
+    os.chmod("my cc", 0o755)
+    os.rename("my cc", "mycc")
+    os.environ["CC"] = f"{os.getcwd()}/mycc -DFROM_CC"
+    try:
+        tdslc("-e", "ij,jk->ik", "--shape=3x2", "--shape=2x4", "--tune", "--tune-time=1", "-o", "plan")
+        assert "-DFROM_CC -O2 -shared" in read("called").decode()
+        os.unlink("called")
+        run("tdsl-run", "-e", "ij->i", "--shape=3x4", "ones")
+        assert "-DFROM_CC -O2 -shared" in read("called").decode()
+        os.unlink("called")
+        run("tdsl-run", "--cc=cc", "-e", "ij->i", "--shape=3x4", "ones")
+        equal(os.path.exists("called"), False)
+    finally:
+        del os.environ["CC"]
+
+
+def wait_until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.01)
+
+
+@test
+def a_signal_ends_it_and_leaves_nothing():
+    """While a C compiler runs, and while kernels do."""
+    os.mkdir("tmp")
+    write("p.tdsl", PROGRAM)
+    write("slow", f"#!/bin/sh\n: > '{os.getcwd()}/started'\nsleep 300\n")
+    os.chmod("slow", 0o755)
+    for more, number, ready in ((["--cc=./slow"], signal.SIGINT, lambda c: os.path.exists("started")),
+                                ([], signal.SIGINT, lambda c: b"f " in c.stderr.readline()),
+                                ([], signal.SIGTERM, lambda c: b"f " in c.stderr.readline())):
+        child = subprocess.Popen([support.ARGS.tdslc, "-w", "p.tdsl", "--tune", "--tune-time=100", *more, "-o", "plan"],
+                                 env={**os.environ, "TMPDIR": os.getcwd() + "/tmp"}, stderr=subprocess.PIPE)
+        wait_until(lambda: ready(child))
+        child.send_signal(number)
+        child.communicate(timeout=60)
+        equal((child.returncode, os.listdir("tmp"), os.path.exists("plan")), (-number, [], False))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
