@@ -67,11 +67,18 @@ class Limits:
         wide = dtype in ("f64", "c128")
         self.peaks[wide] = max(self.peaks[wide], self.native.peak(wide, 0))
 
+    @staticmethod
+    def size(case):
+        """The largest set measured that is no larger than operands and result together."""
+        return max([s for s in SETS if s <= case.read + case.written], default=SETS[0])
+
+    def look_at_memory(self, case):
+        size = self.size(case)
+        self.rates[size] = [max(rate, self.native.bandwidth(writes, size, 0)) for writes, rate in zip((False, True), self.rates[size])]
+
     def roofline(self, row):
-        """Least seconds: multiply-adds at the peak, or operands read and the result written once at the rates of the largest set measured
-        that is no larger than they are, whichever is longer."""
-        size = max([s for s in SETS if s <= row.read + row.written], default=SETS[0])
-        read, write = self.rates[size]
+        """Least seconds: multiply-adds at the peak, or operands read and the result written once at the rates of their size, whichever is longer."""
+        read, write = self.rates[self.size(row)]
         return max(row.flops / self.peak(row.dtype), row.read / read + row.written / write)
 
 
@@ -146,6 +153,7 @@ def measured(case, options, native, libraries, limits, seconds):
         except Failed as failure:
             row.wrong[OURS] = row.note = str(failure)
             return row
+    limits.look_at_memory(case)
     try:
         row.times, row.share = raced({name: run for name, (run, _) in found.items()}, seconds, lambda: limits.look_again(case.dtype))
     except Failed as failure:
