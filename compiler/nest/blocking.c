@@ -316,6 +316,24 @@ static bool find_sides(Product *p)
     return p->row != NONE && p->col != NONE;
 }
 
+/* Where the operands have their lines along different sums, the shorter one is first if boxes have room for half a granule
+ * of the other then. */
+static void first_of_lines(Product *p, NodeRef node)
+{
+    const UseList *u = &p->f->uses[node];
+    int64_t line = p->machine->level[0].granule / 2 / dtype_bytes(p->node->acc);
+    for (uint32_t i = 0; i < 2 && !is_engine(p->machine) && contraction_crosses_lines(p->f, node);
+         i++) {
+        const Access *a = &u->list.at[i].access;
+        uint32_t l = (uint32_t)a->index[a->rank - 1].label;
+        if (!p->extent[l].position && p->extent[l].exact &&
+            p->extent[l].most < p->extent[p->sum].most &&
+            sat_mul(p->extent[l].most, line) <= p->machine->tile.sum + p->machine->tile.sum / 2) {
+            p->sum = l;
+        }
+    }
+}
+
 static bool find_product(Product *p)
 {
     NodeRef node = p->nest->items[p->item].node;
@@ -336,6 +354,7 @@ static bool find_product(Product *p)
     if (p->sum == NONE) {
         return false;
     }
+    first_of_lines(p, node);
     const Use *left = &p->f->uses[node].list.at[0], *right = &p->f->uses[node].list.at[1];
     int64_t in_left = 0, in_right = 0, row = 0;
     uint32_t l = best_label(p, left, right, true, &in_left);
@@ -415,9 +434,8 @@ void nest_set_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
         NodeRef node = nest->items[k].node;
         if (!nest_is_loop(&nest->items[k]) && values[node].blocking == NULL) {
             const Blocking *b = contraction_blocking(arena, f, machine, nest, k);
-            bool alone = b != NULL && nest->items[k].parent == NEST_NONE;
             values[node].blocking =
-                alone ? contraction_threads(arena, f->g, machine, node, b) : b;
+                b != NULL ? contraction_threads(arena, machine, nest, k, b) : b;
         }
     }
 }

@@ -3,6 +3,8 @@
  * levels of memory: multiply-adds of full register tiles, packing, joining tiles to the result. */
 #include "nest/contraction.h"
 
+#include <math.h>
+
 #define NONE UINT32_MAX
 
 static bool is_last(const Access *a, uint32_t label)
@@ -97,24 +99,42 @@ static double reads_of(const Blocking *b, BlockRole own, const RoleExtents *x)
     return times;
 }
 
-/* Of one element that is copied into a panel of `width` positions: in runs along memory, if its
- * last label is the first of the panel or a summed one. */
+double contraction_together(const Blocking *b, int32_t label, const double *extent)
+{
+    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+        bool packed = false;
+        double tile = r == BLOCK_SUM ? INFINITY : 1.0, count = 1.0;
+        for (uint32_t i = b->n_levels; i-- > 0;) {
+            const BlockLevel *level = &b->level[i];
+            packed |= level->pack;
+            tile = level->role == r && (level->pack || r == BLOCK_SUM) ? (double)level->tile : tile;
+        }
+        for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+            double n = extent[b->label[r][i]], rest = floor(tile / count);
+            double held = !packed || r == BLOCK_BATCH ? (i == 0 && r != BLOCK_BATCH ? n : 1.0)
+                          : n <= rest                 ? n
+                          : rest < 1.0                ? 1.0
+                                                      : rest;
+            if ((int32_t)b->label[r][i] == label) {
+                return held;
+            }
+            count = held < n ? INFINITY : count * n;
+        }
+    }
+    return label < 0 ? 1.0 : extent[label];
+}
+
+/* Of one element that is copied into a panel of `width` positions: in runs along memory, of so many as are packed
+ * together, if that is several. */
 static double pack_seconds(const MachineTimes *t, const Node *n, const Access *a,
                            const Blocking *b, BlockRole role, const double *extent,
                            double width)
 {
     double words = (double)dtype_bytes(n->acc) / 4.0;
-    uint32_t own = b->label[role][0];
-    if (is_last(a, own)) {
-        return t->pack + t->row / (extent[own] < width ? extent[own] : width) / words;
-    }
-    for (uint32_t i = 0; i < b->n_labels[BLOCK_SUM]; i++) {
-        uint32_t sum = b->label[BLOCK_SUM][i];
-        if (is_last(a, sum)) {
-            return t->pack + t->row / extent[sum] / words;
-        }
-    }
-    return t->pack_line;
+    int32_t last = a->rank > 0 ? a->index[a->rank - 1].label : -1;
+    double run = last < 0 ? 1.0 : contraction_together(b, last, extent);
+    run = last == (int32_t)b->label[role][0] && run > width ? width : run;
+    return run > 1.0 ? t->pack + t->row / run / words : t->pack_line;
 }
 
 static double positions(const Access *a, const Node *n, const double *extent)
@@ -253,6 +273,19 @@ uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,
         strided += access_has_label(&use->access, (int32_t)inner) && !along ? 1 : 0;
     }
     return strided;
+}
+
+bool contraction_crosses_lines(const NestFacts *f, NodeRef node)
+{
+    const Node *n = graph_node(f->g, node);
+    const UseList *u = &f->uses[node];
+    int32_t last[2] = {-1, -1};
+    for (uint32_t i = 0; u->list.n == 2 && i < 2; i++) {
+        const Access *a = &u->list.at[i].access;
+        last[i] = a->rank > 0 ? a->index[a->rank - 1].label : -1;
+    }
+    return last[0] >= 0 && last[1] >= 0 && last[0] != last[1] && node_reduces(n, last[0]) &&
+           node_reduces(n, last[1]);
 }
 
 bool contraction_has_rows(const NestFacts *f, NodeRef node)

@@ -17,12 +17,15 @@ typedef struct ContractionPrice {
 const Blocking *contraction_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
                                      const Nest *nest, uint32_t item);
 /* threads.c: the same with the loop that threads are to share, if one is worth it, of a leaf in no
- * loop. */
-const Blocking *contraction_threads(Arena *arena, const Graph *g, const Machine *machine,
-                                    NodeRef node, const Blocking *b);
+ * loops but those over parts of its sum alone. */
+const Blocking *contraction_threads(Arena *arena, const Machine *machine, const Nest *nest,
+                                    uint32_t item, const Blocking *b);
 /* For the extents of its labels in one execution, cut so. */
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Blocking *b, const double *extent, ContractionPrice *out);
+/* Positions of the label that are packed together, of its extents in one execution: all of the first labels of a box, so
+ * many of the one that is cut; of what is not packed those of the first label of a role; one of the others. */
+double contraction_together(const Blocking *b, int32_t label, const double *extent);
 /* Time of a register tile of so many columns of the widest's, for each column. Vectors half as long keep any machine
  * busy if there are rows enough; shorter ones are a part of what wide registers hold. Two of different length side by
  * side, three quarters, wait for each other. */
@@ -34,6 +37,9 @@ uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,
 /* The label that a plain loop nest over the node runs along innermost: the last that is folded, or
  * the last of the result of more than one position; or UINT32_MAX. */
 uint32_t contraction_innermost(const Node *n, const double *extent);
+/* A sum of products of two operands whose elements stand side by side along different summed labels: only pieces of both
+ * labels read whole lines of both, and these are what a loop over one of them cuts, around a statement that cuts the other. */
+bool contraction_crosses_lines(const NestFacts *f, NodeRef node);
 /* A fold that runs along lines of memory: some label is last in all that it reads, or last in
  * its result and in what it reads. */
 bool contraction_has_rows(const NestFacts *f, NodeRef node);

@@ -3,12 +3,15 @@
  *   tile    a loop gets a longer or shorter tile
  *   tiles   two loops over equal extents get the same tile, where that lets pairs come once
  *   unwrap  a loop goes, its body takes its place
- *   wrap    a loop is put around a run of neighbours that have an axis in common
+ *   wrap    a loop is put around a run of neighbours that have an axis in common, or around one
+ *           whose statement cannot read whole lines of both operands
  *   fuse    two neighbours lose their outer loops and get common ones around both
  *   swap    two loops directly inside each other change places
  *   pairs   a sum over pairs of equal terms, with what it reads, gets loops over both labels
  *   order   two neighbours that do not read each other change places */
 #include "nest/moves.h"
+
+#include "nest/contraction.h"
 
 /* Runs of neighbours longer than this are wrapped only as a whole body. */
 #define RUN_MOST 8
@@ -236,12 +239,15 @@ static void wrap_run(Moves *m, uint32_t from, uint32_t to)
     const NestAxis *axes = NULL;
     uint32_t n_nodes = 0;
     NodeRef *nodes = nodes_of(m, from, to, &n_nodes);
-    if (n_nodes < 2 || is_deep(m, from, to)) {
+    bool one = n_nodes == 1;
+    if (n_nodes == 0 || is_deep(m, from, to) ||
+        (one && !contraction_crosses_lines(m->f, nodes[0]))) {
         return; /* a loop around one value is below the nest: the levels of its statement */
     }
     uint32_t n = nest_common_axes(m->keep, m->f, n_nodes, nodes, true, &axes);
     for (uint32_t x = 0; x < n; x++) {
-        if (!is_cut(m, from, to, NULL, &axes[x])) {
+        bool wanted = !one || nest_axis_is_folded(m->f->g, &axes[x]);
+        if (wanted && !is_cut(m, from, to, NULL, &axes[x])) {
             wrap_with(m, from, to, &axes[x], first_tile(m, &axes[x], 16));
             wrap_with(m, from, to, &axes[x], first_tile(m, &axes[x], 128));
         }

@@ -277,19 +277,7 @@ static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
     return t->bytes[cut] * trips * times;
 }
 
-static bool is_one_by_one(const Blocking *b, int32_t label)
-{
-    for (uint32_t r = 0; r < BLOCK_ROLES; r++) {
-        for (uint32_t i = r == BLOCK_BATCH ? 0 : 1; i < b->n_labels[r]; i++) {
-            if ((int32_t)b->label[r][i] == label) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* Labels that run position by position around all else meet the same lines of memory again. */
+/* Positions that are not read together meet the same lines of memory again. */
 static void set_lines(const LeafPrice *l, const Blocking *b, const double *extent, Touch *t)
 {
     double run = (double)dtype_bytes(graph_node(l->nest->graph, t->node)->dtype);
@@ -297,12 +285,11 @@ static void set_lines(const LeafPrice *l, const Blocking *b, const double *exten
     bool inside = true;
     for (uint32_t d = t->access->rank; d-- > 0;) {
         int32_t label = t->access->index[d].label;
-        double n = label < 0 ? 1.0 : extent[label];
-        bool alone = label >= 0 && is_one_by_one(b, label);
-        again *= alone && again * run < granule ? n : 1.0;
-        inside = inside && !alone;
-        run *= inside ? n : 1.0;
-        runs *= inside || alone ? 1.0 : n;
+        double n = label < 0 ? 1.0 : extent[label], held = contraction_together(b, label, extent);
+        again *= held < n && again * held * run < granule ? n / held : 1.0;
+        runs *= inside ? 1.0 : held;
+        run *= inside ? held : 1.0;
+        inside = inside && held >= n;
     }
     double lines = run < granule ? granule / run : 1.0;
     t->lines = again < lines ? again : lines;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "nest/contraction.h"
 #include "nest/greedy.h"
 #include "nest/moves.h"
 #include "nest/price.h"
@@ -399,6 +400,12 @@ static State start(Search *s, const Tree *t, const State *before)
     return at;
 }
 
+/* May loops change what the kernel costs? */
+static bool has_choice(const NestFacts *f)
+{
+    return f->n_stored != 1 || nest_has_pairs(f) || contraction_crosses_lines(f, f->stored[0]);
+}
+
 static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
                               const Machine *machine, uint32_t effort, uint64_t most,
                               Window *out)
@@ -409,7 +416,7 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     arena_init(&states, &ctx->budget);
     arena_init(&scratch, &ctx->budget);
     unfused_tree(ctx, arena, facts, machine, &none);
-    if ((facts->n_stored == 1 && !nest_has_pairs(facts)) || effort == 0) {
+    if (!has_choice(facts) || effort == 0) {
         append(arena, &out->taken, &none);
     } else {
         Search s = {.ctx = ctx,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which loop of a contraction that stands in no other is parallel: one over batches, rows or columns, whose iterations write
- * disjoint places; never the sum. What is packed inside of it each thread packs for itself, what is packed around it one thread
+/* Which loop of a contraction that stands in no other, or alone in loops over parts of its sum, is parallel: one over
+ * batches, rows or columns, whose iterations write disjoint places; never the sum. What is packed inside of it each thread packs for itself, what is packed around it one thread
  * packs for all, while the others wait; and each time the loop is met threads are started. The price for a
  * few threads decides. */
 #include "nest/contraction.h"
@@ -15,8 +15,9 @@
 typedef struct Shared {
     const Machine *machine;
     const Blocking *b;
-    double *extent; /* [labels] typical */
-    double work, words;
+    double *extent; /* [labels] typical, of one execution */
+    double times;   /* executions */
+    double work, words; /* of all of them */
 } Shared;
 
 static double pieces(double extent, double tile)
@@ -81,7 +82,7 @@ static double elements(const Shared *s, BlockRole role)
 
 static double price(const Shared *s, const Loops *x, double met, double alone)
 {
-    return met * x->around * s->machine->time.piece + alone +
+    return s->times * (met * x->around * s->machine->time.piece + alone) +
            s->work * pieces(x->iterations, THREADS) / x->iterations;
 }
 
@@ -112,12 +113,31 @@ static uint32_t choose(const Shared *s, double most)
     return best;
 }
 
-const Blocking *contraction_threads(Arena *arena, const Graph *g, const Machine *machine,
-                                    NodeRef node, const Blocking *b)
+/* Are all loops around the leaf over parts of its sum, with nothing else inside? */
+static bool is_alone(const Nest *nest, uint32_t item)
 {
-    const Node *n = graph_node(g, node);
-    Shared s = {.machine = machine, .b = b, .words = (double)dtype_bytes(n->acc) / 4.0};
-    if (machine->time.piece == 0 || b->n_levels == 0) {
+    const NestItem *leaf = &nest->items[item];
+    const Node *n = graph_node(nest->graph, leaf->node);
+    uint32_t depth = 0;
+    for (uint32_t k = leaf->parent; k != NEST_NONE; k = nest->items[k].parent) {
+        int32_t label = nest_axis_label(&nest->axes[nest->items[k].axis], leaf->node);
+        depth++;
+        if (label < 0 || !node_reduces(n, label) || nest->items[k].end != item + 1 ||
+            item - k != depth) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const Blocking *contraction_threads(Arena *arena, const Machine *machine, const Nest *nest,
+                                    uint32_t item, const Blocking *b)
+{
+    const Graph *g = nest->graph;
+    const Node *n = graph_node(g, nest->items[item].node);
+    Shared s = {
+        .machine = machine, .b = b, .times = 1.0, .words = (double)dtype_bytes(n->acc) / 4.0};
+    if (machine->time.piece == 0 || b->n_levels == 0 || !is_alone(nest, item)) {
         return b;
     }
     s.extent = ARENA_ARRAY(arena, n->n_labels + 1, double);
@@ -125,6 +145,12 @@ const Blocking *contraction_threads(Arena *arena, const Graph *g, const Machine 
     for (uint32_t l = 0; l < n->n_labels; l++) {
         s.extent[l] = (double)dim_typical(&g->dims, n->extent[l]);
         s.work *= s.extent[l];
+    }
+    for (uint32_t k = nest->items[item].parent; k != NEST_NONE; k = nest->items[k].parent) {
+        const NestItem *loop = &nest->items[k];
+        int32_t l = nest_axis_label(&nest->axes[loop->axis], nest->items[item].node);
+        s.times *= pieces(s.extent[l], (double)loop->tile);
+        s.extent[l] = (double)loop->tile;
     }
     uint32_t best = s.work < 2 * machine->time.piece ? UINT32_MAX : choose(&s, SAVES * s.work);
     if (best == UINT32_MAX) {

@@ -19,7 +19,7 @@ static const char pack_shuffles[] =
     "l})\n"
     "#endif\n#endif\n";
 
-/* $N: the element type in names; $T: in C; $M: an integer as large; $L: lanes of a vector; $S: bytes of an
+/* $N: the element type in names; $T: in C; $M: an integer as large; $L: lanes of a vector; $V: elements of a line; $S: bytes of an
  * element; $H: lines of 64 elements that are 16 KiB, at most 64. */
 static const char pack_types[] =
     "\n#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
@@ -79,17 +79,21 @@ static const char pack_text[] =
     "            const $T *const lines = from + c * step_c;\n"
     "            const int64_t n = rest < nc - c ? rest : nc - c;\n"
     "#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
-    "            for (int64_t i = 0, k = 0; n >= $L && ny >= $L && i < n; i += $L) {\n"
-    "                k = i + $L <= n ? i : n - $L; /* the last: some once more */\n"
-    "                for (int64_t y = 0; y < ny; y += $L) {\n"
-    "                    const int64_t z = y + $L <= ny ? y : ny - $L;\n"
-    "                    for (int64_t j = 8; y * $S % 64 == 0 && c + i + 8 + $L <= nc && j < 8 "
-    "+ "
-    "$L; ++j) {\n"
-    "                        __builtin_prefetch(lines + (i + j) * step_c + y);\n"
+    "            /* Blocks of a line of 8 columns: fewer lines of the panel are written in parts, and no\n"
+    "             * more lines are open than one set of a cache holds where columns are pages apart. */\n"
+    "            for (int64_t i = 0; n >= $L && ny >= $L && i < n; i += 8) {\n"
+    "                for (int64_t y = 0; y < ny; y += $V) {\n"
+    "                    for (int64_t j = c + i + 8; j < c + i + 16 && j < nc; ++j) {\n"
+    "                        __builtin_prefetch(from + j * step_c + y);\n"
     "                    }\n"
-    "                    tdsl_turn_$N(panel_at + k + z * line, line, lines + k * step_c + z, "
-    "step_c);\n"
+    "                    for (int64_t j = i; j < i + 8 && j < n; j += $L) {\n"
+    "                        const int64_t k = j + $L <= n ? j : n - $L; /* the last: some once more */\n"
+    "                        for (int64_t x = y; x < y + $V && x < ny; x += $L) {\n"
+    "                            const int64_t z = x + $L <= ny ? x : ny - $L;\n"
+    "                            tdsl_turn_$N(panel_at + k + z * line, line,\n"
+    "                                         lines + k * step_c + z, step_c);\n"
+    "                        }\n"
+    "                    }\n"
     "                }\n"
     "            }\n"
     "            c += n;\n"
@@ -157,6 +161,9 @@ void template_put(Emitter *e, const char *text, DType t)
             break;
         case 'M':
             text_put(&out, size == 4 ? "int32_t" : "int64_t");
+            break;
+        case 'V':
+            text_printf(&out, "%lld", (long long)(64 / size));
             break;
         case 'L':
             text_printf(&out, "%lld", (long long)(16 / size));
