@@ -60,17 +60,16 @@ static const char pack_block2[] =
     "}\n#endif\n";
 
 static const char pack_text[] =
-    "\n/* Element (c, y) for c below nc and y below ny goes to column `first` + c + column * "
-    "y, line\n"
-    " * line * y: to[column / width * panel + line * width + column % width] = from[c * step_c "
-    "+ y * "
-    "step_y].\n"
-    " */\n"
+    "\n/* Element (c, y, z) for c below nc, y below ny and z below nz goes to column first + c + column * y, line\n"
+    " * line * y + line_z * z: to[column / width * panel + line * width + column % width] =\n"
+    " * from[c * step_c + y * step_y + z * step_z]. */\n"
     "static void tdsl_pack_$N($T *TDSL_RESTRICT to, int64_t width, int64_t panel,\n"
-    "                   int64_t first, int64_t nc, int64_t ny, int64_t column, int64_t line,\n"
-    "                   const $T *TDSL_RESTRICT from, int64_t step_c, int64_t step_y)\n"
+    "                   int64_t first, int64_t nc, int64_t ny, int64_t nz, int64_t column,\n"
+    "                   int64_t line, int64_t line_z, const $T *TDSL_RESTRICT from,\n"
+    "                   int64_t step_c, int64_t step_y, int64_t step_z)\n"
     "{\n"
     "    line *= width;\n"
+    "    line_z *= width;\n"
     "    if (step_y == 1 && column % width == 0 && step_c != 1) {\n"
     "        line += column / width * panel;\n"
     "        for (int64_t c = 0; c < nc;) {\n"
@@ -78,62 +77,69 @@ static const char pack_text[] =
     "            $T *const panel_at = to + at / width * panel + at % width;\n"
     "            const $T *const lines = from + c * step_c;\n"
     "            const int64_t n = rest < nc - c ? rest : nc - c;\n"
+    "            c += n;\n"
     "#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
     "            /* Blocks of a line of 8 columns: fewer lines of the panel are written in parts, and no\n"
     "             * more lines are open than one set of a cache holds where columns are pages apart. */\n"
-    "            for (int64_t i = 0; n >= $L && ny >= $L && i < n; i += 8) {\n"
+    "            const int64_t left = nc - c + n;\n"
+    "            const int64_t groups = n >= $L && ny >= $L ? (n + 7) / 8 : 0;\n"
+    "            for (int64_t g = 0; g < groups * nz; ++g) {\n"
+    "                const int64_t i = g / nz * 8, z = g % nz, i1 = i + 8 < n ? i + 8 : n;\n"
+    "                /* The block to come: of the same columns, or of those after them. */\n"
+    "                const int64_t i2 = z + 1 < nz ? i : i + 8, z2 = z + 1 < nz ? z + 1 : 0;\n"
+    "                const int64_t i3 = i2 + 8 < left ? i2 + 8 : left;\n"
     "                for (int64_t y = 0; y < ny; y += $V) {\n"
-    "                    for (int64_t j = c + i + 8; j < c + i + 16 && j < nc; ++j) {\n"
-    "                        __builtin_prefetch(from + j * step_c + y);\n"
+    "                    for (int64_t j = i2; j < i3; ++j) {\n"
+    "                        __builtin_prefetch(lines + j * step_c + z2 * step_z + y);\n"
     "                    }\n"
-    "                    for (int64_t j = i; j < i + 8 && j < n; j += $L) {\n"
+    "                    for (int64_t j = i; j < i1; j += $L) {\n"
     "                        const int64_t k = j + $L <= n ? j : n - $L; /* the last: some once more */\n"
     "                        for (int64_t x = y; x < y + $V && x < ny; x += $L) {\n"
-    "                            const int64_t z = x + $L <= ny ? x : ny - $L;\n"
-    "                            tdsl_turn_$N(panel_at + k + z * line, line,\n"
-    "                                         lines + k * step_c + z, step_c);\n"
+    "                            const int64_t l = x + $L <= ny ? x : ny - $L;\n"
+    "                            tdsl_turn_$N(panel_at + k + l * line + z * line_z, line,\n"
+    "                                         lines + k * step_c + l + z * step_z, step_c);\n"
     "                        }\n"
     "                    }\n"
     "                }\n"
     "            }\n"
-    "            c += n;\n"
-    "            if (n >= $L && ny >= $L) {\n"
+    "            if (groups > 0) {\n"
     "                continue;\n"
     "            }\n"
-    "#else\n"
-    "            c += n;\n"
     "#endif\n"
-    "            for (int64_t i = 0; i < n; ++i) {\n"
+    "            for (int64_t i = 0; i < n * nz; ++i) {\n"
     "                for (int64_t y = 0; y < ny; ++y) {\n"
-    "                    panel_at[i + y * line] = lines[i * step_c + y];\n"
+    "                    panel_at[i / nz + y * line + i % nz * line_z] =\n"
+    "                        lines[i / nz * step_c + y + i % nz * step_z];\n"
     "                }\n"
     "            }\n"
     "        }\n"
     "        return;\n"
-    "    }\n"
-    "    for (int64_t y = 0; y < ny; ++y) {\n"
+    "    }\n";
+
+static const char pack_rows[] =
+    "    for (int64_t i = 0; i < nz * ny; ++i) {\n"
+    "        const int64_t y = i % ny, z = i / ny;\n"
+    "        const $T *const row = from + y * step_y + z * step_z;\n"
     "#if defined(__GNUC__)\n"
-    "        for (int64_t c = 0; step_c == 1 && c < nc && nc * $S <= 512 && y + 8 < ny; c += "
-    "64 / $S) {\n"
-    "            __builtin_prefetch(from + c + (y + 8) * step_y);\n"
+    "        for (int64_t c = 0; step_c == 1 && c < nc && nc * $S <= 512 && y + 8 < ny; c += $V) {\n"
+    "            __builtin_prefetch(row + c + 8 * step_y);\n"
     "        }\n"
     "#endif\n"
     "        int64_t at = (first + column * y) % width;\n"
-    "        $T *panel_at = to + (first + column * y) / width * panel + y * line;\n"
+    "        $T *panel_at = to + (first + column * y) / width * panel + y * line + z * line_z;\n"
     "        for (int64_t c = 0; c < nc;) {\n"
-    "            const $T *const element = from + c * step_c + y * step_y;\n"
+    "            const $T *const element = row + c * step_c;\n"
     "            const int64_t n = width - at < nc - c ? width - at : nc - c;\n"
-    "            int64_t i = 0;\n"
+    "            int64_t j = 0;\n"
     "#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
-    "            for (; step_c == 1 && n >= $L && i < n; i += $L) {\n"
-    "                const int64_t k = i + $L <= n ? i : n - $L; /* the last: some once more "
-    "*/\n"
+    "            for (; step_c == 1 && n >= $L && j < n; j += $L) {\n"
+    "                const int64_t k = j + $L <= n ? j : n - $L; /* the last: some once more */\n"
     "                *(tdsl_pack_$N_at *)(void *)(panel_at + at + k) =\n"
     "                    *(const tdsl_pack_$N_at *)(const void *)(element + k);\n"
     "            }\n"
     "#endif\n"
-    "            for (; i < n; ++i) {\n"
-    "                panel_at[at + i] = element[i * step_c];\n"
+    "            for (; j < n; ++j) {\n"
+    "                panel_at[at + j] = element[j * step_c];\n"
     "            }\n"
     "            c += n;\n"
     "            panel_at += panel;\n"
@@ -195,8 +201,40 @@ static const char *pack_function(Emitter *e, DType t)
     if (helper_new(e->w.help, name)) {
         turn_put(e, t);
         template_put(e, pack_text, t);
+        template_put(e, pack_rows, t);
     }
     return name;
+}
+
+/* Which index is what to the function. */
+typedef struct PackIndices {
+    const TileIndex *column, *other, *line; /* line: null, or goes from line to line alone */
+    int64_t columns, lines, lines_z;        /* of a step of `other`, of one of `line` */
+} PackIndices;
+
+static bool pack_indices(const Stmt *s, PackIndices *out)
+{
+    *out = (PackIndices){0};
+    for (uint32_t i = s->n_index; i-- > 0;) {
+        const TileIndex *x = &s->index[i];
+        int64_t line = affine_coef(s->at[0], x->var), column = affine_coef(s->at[1], x->var);
+        if (line < 0 || column < 0) {
+            return false;
+        }
+        if (column == 1 && line == 0 && out->column == NULL) {
+            out->column = x;
+        } else if (out->other == NULL && (column != 0 || s->n_index == 2)) {
+            out->other = x;
+            out->lines = line;
+            out->columns = column;
+        } else if (out->line == NULL && column == 0) {
+            out->line = x;
+            out->lines_z = line;
+        } else {
+            return false;
+        }
+    }
+    return out->column != NULL && out->other != NULL;
 }
 
 bool pack_emit(Emitter *e, const Stmt *s)
@@ -204,17 +242,10 @@ bool pack_emit(Emitter *e, const Stmt *s)
     const Kernel *k = e->w.k;
     const Buffer *to = &k->bufs.at[s->dst];
     const Expr *load = s->value;
-    if (to->panels == 0 || s->n_index != 2 || s->fold != OP_COPY || load->kind != EXPR_LOAD ||
-        load->dtype != to->dtype || !dtype_has_vectors(to->dtype) || e->w.scalar[load->buf] ||
-        k->bufs.at[load->buf].panels != 0) {
-        return false;
-    }
-    uint32_t c = affine_coef(s->at[1], s->index[0].var) == 1 ? 0 : 1;
-    const TileIndex *column = &s->index[c], *other = &s->index[1 - c];
-    int64_t lines = affine_coef(s->at[0], other->var),
-            columns = affine_coef(s->at[1], other->var);
-    if (affine_coef(s->at[1], column->var) != 1 || affine_coef(s->at[0], column->var) != 0 ||
-        lines < 0 || columns < 0) {
+    PackIndices x;
+    if (to->panels == 0 || s->n_index < 2 || s->n_index > 3 || s->fold != OP_COPY ||
+        load->kind != EXPR_LOAD || load->dtype != to->dtype || !dtype_has_vectors(to->dtype) ||
+        e->w.scalar[load->buf] || k->bufs.at[load->buf].panels != 0 || !pack_indices(s, &x)) {
         return false;
     }
     const char *function = pack_function(e, to->dtype);
@@ -222,13 +253,16 @@ bool pack_emit(Emitter *e, const Stmt *s)
     const Affine *from = access_first(e, s, load->buf, load->at);
     Affine line = affine_add(e->w.arena, affine_const(0), to->panels, at[0]);
     bool begin = line.n == 0 && line.base == 0;
-    line_printf(&e->w, "%s(%s%s%s, %lld, %lld, %s, %s, %s, %lld, %lld, &%s, %s, %s);", function,
-                e->w.buf[s->dst], begin ? "" : " + ",
+    line_printf(&e->w,
+                "%s(%s%s%s, %lld, %lld, %s, %s, %s, %s, %lld, %lld, %lld, &%s, %s, %s, %s);",
+                function, e->w.buf[s->dst], begin ? "" : " + ",
                 begin ? "" : affine_text(&e->w, line, BIND_PRODUCT), (long long)to->panels,
                 (long long)(to->panels * to->extent[0].n), affine_text(&e->w, at[1], BIND_SUM),
-                count_text(e, column->range), count_text(e, other->range), (long long)columns,
-                (long long)lines, element_text(&e->w, load->buf, from),
-                stride_text(&e->w, load->buf, load->at, column->var),
-                stride_text(&e->w, load->buf, load->at, other->var));
+                count_text(e, x.column->range), count_text(e, x.other->range),
+                x.line == NULL ? "1" : count_text(e, x.line->range), (long long)x.columns,
+                (long long)x.lines, (long long)x.lines_z, element_text(&e->w, load->buf, from),
+                stride_text(&e->w, load->buf, load->at, x.column->var),
+                stride_text(&e->w, load->buf, load->at, x.other->var),
+                x.line == NULL ? "0" : stride_text(&e->w, load->buf, load->at, x.line->var));
     return true;
 }

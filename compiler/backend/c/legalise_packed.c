@@ -260,8 +260,8 @@ static void pack_edge(Packed *p, const Side *side, int64_t width)
     }
 }
 
-/* Copies what the operand holds within the open boxes, along two labels: that in which it lies
- * in lines, and the first other one in the order of panels. */
+/* Copies what the operand holds within the open boxes, along two labels: that in which it lies in lines, and the first
+ * other one in the order of panels. Where both are columns the sum is a third, as lines of one column follow each other. */
 static void pack(Packed *p, BlockRole r)
 {
     Matmul *m = p->m;
@@ -279,17 +279,20 @@ static void pack(Packed *p, BlockRole r)
     uint32_t c = box_main(own), k = unit_label(p, sum, expr_uncast(m->x[r]));
     bool along_k = k != NONE, across = unit != NONE && unit != c;
     k = along_k ? k : box_main(sum);
-    pack_loops(p, sum, across ? NONE : k, NONE);
+    pack_loops(p, sum, k, NONE);
     pack_loops(p, own, c, across ? unit : NONE);
     TileIndex over_c = index_of(matmul_var(m, own->index[c]), own->range[c], MODE_LOOP);
-    TileIndex over_k =
-        across ? index_of(matmul_var(m, own->index[unit]), own->range[unit], MODE_LOOP)
-               : index_of(matmul_var(m, sum->index[k]), sum->range[k], MODE_LOOP);
-    bool k_inner = along_k || across;
-    TileIndex index[2] = {k_inner ? over_c : over_k, k_inner ? over_k : over_c};
+    TileIndex over_k = index_of(matmul_var(m, sum->index[k]), sum->range[k], MODE_LOOP);
+    TileIndex index[3] = {over_c, over_k};
+    if (across) {
+        index[2] = index_of(matmul_var(m, own->index[unit]), own->range[unit], MODE_LOOP);
+    } else if (!along_k) {
+        index[0] = over_k;
+        index[1] = over_c;
+    }
     const Affine number[2] = {box_number(p, sum), box_number(p, own)};
     const Affine *at = access_subst(l, 2, number, m->subst, m->n_subst);
-    tile_add(l, 2, index, side->buf, at, OP_COPY, matmul_factor(m, m->x[r]));
+    tile_add(l, across ? 3 : 2, index, side->buf, at, OP_COPY, matmul_factor(m, m->x[r]));
     m->n_subst = mark;
     while (l->block != outside) {
         loop_close(l);
