@@ -200,6 +200,7 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     double k_times = engine || k == NULL ? 1.0 : boxes_of(&x, BLOCK_SUM, k->tile);
     if (!engine && !is_packed(b, BLOCK_ROWS)) { /* further labels run around */
         k_times = deep / extent[b->label[BLOCK_SUM][0]];
+        k_times *= k == NULL ? 1.0 : trips(extent[b->label[BLOCK_SUM][0]], k->tile);
     }
     double depth = deep / k_times;
     double all = positions(NULL, n, extent) / high_of / wide_of * deep;

@@ -78,9 +78,24 @@ static int64_t block_of(const Extent *x, int64_t want, int64_t unit)
     return block % unit == 0 ? block : unit * divisor_at_most(x->tile / unit, want / unit);
 }
 
+static uint32_t several_labels(const Product *p, const Blocking *b, BlockRole r);
+
+/* Are there so few columns that rows, which lie along the sum, are read no more often in place than they would be to pack
+ * them? Tiles of half the rows: lines of rows that are a power of two apart meet in one set of the first cache. */
+static bool rows_in_place(const Product *p, const Blocking *b, const Extent group[BLOCK_BATCH])
+{
+    int64_t wide = p->machine->tile.line / dtype_bytes(p->node->acc);
+    int64_t rest = p->extent[p->col].most % wide; /* a tile of its own */
+    return group[BLOCK_COLUMNS].most <= p->machine->tile.columns / 2 &&
+           (rest == 0 || rest * 4 >= wide) &&
+           operand_is_unit(p, p->a, p->sum) && several_labels(p, b, BLOCK_SUM) < 2 &&
+           several_labels(p, b, BLOCK_COLUMNS) < 2;
+}
+
 /* Both operands are read where they are: the vector lies along lines in B and in the result, and
- * B is small or read for few rows. */
-static bool is_direct(const Product *p, const Extent group[BLOCK_BATCH], int64_t rows)
+ * B is small or read for few rows, or there are few columns. */
+static bool is_direct(const Product *p, const Blocking *b, const Extent group[BLOCK_BATCH],
+                      int64_t rows)
 {
     const Extent *col = &p->extent[p->col], *row = &p->extent[p->row];
     const Graph *g = p->f->g;
@@ -88,9 +103,27 @@ static bool is_direct(const Product *p, const Extent group[BLOCK_BATCH], int64_t
                  graph_node(g, p->b->node)->dtype == p->node->acc;
     return plain && col->exact && row->exact && result_is_unit(p, p->col) &&
            operand_is_unit(p, p->b, p->col) &&
-           (group[BLOCK_ROWS].most <= rows ||
+           (group[BLOCK_ROWS].most <= rows || rows_in_place(p, b, group) ||
             sat_mul(group[BLOCK_SUM].most, group[BLOCK_COLUMNS].most) <=
                 p->machine->tile.direct);
+}
+
+/* An operand that is read in place and fits no near cache comes from afar in lines of memory, one for each position of the
+ * sum: as many as processors follow at once, each to its end, before the next ones. */
+#define STREAMS 16
+
+/* What one level of the sum holds of such a product, or 0: all. Else what is read for each tile of rows stays near. */
+static int64_t direct_sum(const Product *p, const Extent group[BLOCK_BATCH])
+{
+    int64_t size = dtype_bytes(p->node->acc), line = sat_mul(p->extent[p->col].most, size);
+    int64_t bytes = sat_mul(sat_mul(group[BLOCK_SUM].typical, group[BLOCK_COLUMNS].typical), size);
+    if (bytes <= machine_tile_capacity(p->machine) || p->extent[p->sum].most <= STREAMS) {
+        return 0;
+    }
+    int64_t most = machine_tile_capacity(p->machine) / 2 / line;
+    return line >= p->machine->level[0].granule * STREAMS ? STREAMS
+           : most < p->machine->tile.sum                  ? p->machine->tile.sum
+                                                          : most;
 }
 
 static void add_level(BlockLevel *level, uint32_t *n, BlockRole role, int64_t tile, bool pack)
@@ -437,12 +470,15 @@ void set_levels(const Product *p, Blocking *b)
     for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
         group[r] = group_of(p, b, r);
     }
-    if (!is_direct(p, group, t->bytes / t->line)) {
+    if (!is_direct(p, b, group, t->bytes / t->line)) {
         set_packed_levels(p, b, group);
         return;
     }
-    BlockLevel *level = ARENA_ARRAY(p->arena, 2, BlockLevel);
+    BlockLevel *level = ARENA_ARRAY(p->arena, 3, BlockLevel);
     uint32_t n = 0;
+    if (direct_sum(p, group) > 0) {
+        add_level(level, &n, BLOCK_SUM, direct_sum(p, group), false);
+    }
     add_level(level, &n, BLOCK_ROWS, tile_rows(&p->extent[p->row], t->bytes / t->line, false),
               false);
     add_level(level, &n, BLOCK_COLUMNS,

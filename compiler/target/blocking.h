@@ -11,7 +11,8 @@
  * positions of all labels of its role, the first the fastest. C: of packed operands the levels
  * down to the one that packs are boxes: the first labels whole as far as they fit, one cut, the
  * others position by position; a label of open extent is the last in its box; tiles inside cut
- * the positions of the box as one. Trainium: outer levels are of as many whole tiles as the
+ * the positions of the box as one; of operands read in place one level of rows and one of columns, and one of
+ * the sum around them or none. Trainium: outer levels are of as many whole tiles as the
  * numbers say; rows and sums that do not fit beside the first run position by position.
  *
  * A level is a loop over the label of its role in tiles, outermost first. `pack`: in each of its

@@ -307,11 +307,37 @@ static void sums_emit(Printer *p, int64_t rows, const Parts *x)
     }
 }
 
+/* Lines of an operand that is read in place lie so far from each other that no hardware foresees them: those of the tile of
+ * columns after this one are asked for meanwhile. */
+#define FAR_BYTES 2048
+
+static void ahead_emit(Printer *p, const Parts *x)
+{
+    Arena *a = p->tiles->arena;
+    int64_t size = dtype_bytes(p->s->t), wide = p->s->columns;
+    Text t;
+    text_init(&t, a);
+    text_put(&t, "if (far) {");
+    for (int64_t at = 0; at < x->width; at += 64 / size) {
+        text_printf(&t, " __builtin_prefetch(q + %lld);", (long long)(wide + at));
+    }
+    text_put(&t, " }");
+    put(p, t.at);
+}
+
 static void steps_emit(Printer *p, int64_t rows, const Parts *x)
 {
     Arena *a = p->tiles->arena;
+    bool ahead = p->isa->vector_bytes > 0 && p->s->sum == 0;
+    if (ahead) {
+        put(p, str_format(a, "const int far = sbk >= %lld;",
+                          (long long)(FAR_BYTES / dtype_bytes(p->s->t))));
+    }
     put(p, "for (int64_t k = 0; k < n; ++k) {");
     p->out->indent++;
+    if (ahead) {
+        ahead_emit(p, x);
+    }
     int64_t at = 0;
     for (uint32_t v = 0; v < x->n; at += x->lanes[v++]) {
         const char *type = type_of(p, x->lanes[v]);

@@ -72,7 +72,14 @@ static const char *direct_problem(const Matmul *m)
         !access_is_unit(m->l->k, b->buf, b->at, matmul_var(m, m->index[BLOCK_COLUMNS]))) {
         return "packs what has its columns not side by side";
     }
-    return m->b->n_levels != 2 ? "has two levels where nothing is packed" : NULL;
+    uint32_t n = m->b->n_levels;
+    bool sum = n == 3 && m->b->level[0].role == BLOCK_SUM;
+    for (uint32_t i = sum ? 1 : 0; i < n; i++) {
+        sum = sum && m->b->level[i].role != BLOCK_SUM;
+    }
+    return n != 2 && !sum ? "has one level of rows, one of columns and, around them, one of the "
+                            "sum where nothing is packed"
+                          : NULL;
 }
 
 /* ---- doing ---- */
@@ -206,10 +213,26 @@ static uint32_t cut_range(Legaliser *l, Range r, int64_t step, Cut cut[2])
     return n;
 }
 
+/* The sum inside of its level, if it has one. */
+static Range direct_sum(Matmul *m)
+{
+    Range all = index_range(m, BLOCK_SUM);
+    int64_t step = m->b->level[0].tile;
+    if (m->b->level[0].role != BLOCK_SUM || range_most(all) <= step) {
+        return all;
+    }
+    bool full = range_is_exact(all) && range_most(all) % step == 0;
+    VarRef v = loop_open(m->l, "kb", all, step, full ? FOR_FULL : FOR_ALL);
+    Affine start = affine_var(m->l->arena, v);
+    return full ? (Range){.start = start, .span = step, .limit = dim_fixed(0)}
+                : range_at(start, step, &all);
+}
+
 static void direct_emit(Matmul *m)
 {
     Legaliser *l = m->l;
-    BlockRole outer = m->b->level[0].role, inner = m->b->level[1].role;
+    const BlockLevel *level = m->b->level + m->b->n_levels - SIDES;
+    BlockRole outer = level[0].role, inner = level[1].role;
     Cut cut[SIDES][2];
     uint32_t n[SIDES];
     Affine at[SIDES];
@@ -223,9 +246,9 @@ static void direct_emit(Matmul *m)
     further_loops(m, BLOCK_SUM);
     further_loops(m, BLOCK_ROWS);
     further_loops(m, BLOCK_COLUMNS);
-    bool first = matmul_sum_is_one(index_range(m, BLOCK_SUM)) &&
-                 m->b->n_labels[BLOCK_SUM] == 1 && matmul_zeros_go(m);
-    Range sum = matmul_sum_block(m, index_range(m, BLOCK_SUM));
+    bool one = m->b->n_levels == SIDES && matmul_sum_is_one(index_range(m, BLOCK_SUM));
+    bool first = one && m->b->n_labels[BLOCK_SUM] == 1 && matmul_zeros_go(m);
+    Range sum = direct_sum(m);
     for (BlockRole r = 0; r < SIDES; r++) {
         n[r] = cut_range(l, index_range(m, r), m->tile[r], cut[r]);
     }
@@ -235,7 +258,7 @@ static void direct_emit(Matmul *m)
         StmtBlock *outside = l->block;
         at[outer] = affine_var(l->arena, loop_open(l, outer == BLOCK_ROWS ? "i" : "j", x->range,
                                                    x->step, FOR_FULL));
-        if (m->b->level[0].parallel) {
+        if (level[0].parallel) {
             matmul_share(m, outside);
         }
         for (uint32_t j = 0; j < n[inner]; j++) {
@@ -244,16 +267,20 @@ static void direct_emit(Matmul *m)
             outside = l->block;
             at[inner] = affine_var(l->arena, loop_open(l, inner == BLOCK_ROWS ? "i" : "j",
                                                        y->range, y->step, FOR_FULL));
-            if (m->b->level[1].parallel) {
+            if (level[1].parallel) {
                 matmul_share(m, outside);
             }
+            outside = l->block;
             const Range range[3] = {range_at(at[BLOCK_ROWS], size[BLOCK_ROWS], &uncut),
                                     range_at(at[BLOCK_COLUMNS], size[BLOCK_COLUMNS], &uncut),
-                                    sum};
+                                    matmul_sum_block(m, sum)};
             matmul_product(m, var, range, m->s->dst,
                            access_subst(l, rank, m->s->at, m->subst, m->n_subst),
                            matmul_factor(m, m->x[BLOCK_ROWS]),
                            matmul_factor(m, m->x[BLOCK_COLUMNS]), first);
+            while (l->block != outside) {
+                loop_close(l);
+            }
             loop_close(l);
         }
         loop_close(l);
