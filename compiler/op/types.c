@@ -55,6 +55,11 @@ bool dtype_is_float(DType t)
     return dtype_info[t].kind == KIND_FLOAT;
 }
 
+bool dtype_is_half(DType t)
+{
+    return t == DTYPE_F16 || t == DTYPE_BF16;
+}
+
 bool dtype_is_int(DType t)
 {
     return dtype_info[t].kind == KIND_INT;

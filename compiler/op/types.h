@@ -29,6 +29,7 @@ bool dtype_from_name(Str name, DType *out);
 int64_t dtype_bytes(DType t);
 bool dtype_is_float(DType t); /* f64 f32 f16 bf16 */
 bool dtype_is_int(DType t);   /* i32 i64 */
+bool dtype_is_half(DType t);  /* f16 bf16 */
 bool dtype_is_complex(DType t);
 /* May a value of `from` become `to` without a cast, losing nothing (f32 -> f64, f16 -> f32, i32 -> i64,
  * c64 -> c128, f32 -> c64, and a type to itself)? */

@@ -19,12 +19,18 @@ static bool folds_indices(const Kernel *k, const Stmt *s)
 
 #define LANES_SHORTEST 16 /* positions for which a call is worth it */
 
+/* What vectors compute with values of the type: numbers of 16 bits are f32 on the way. */
+static DType lane_type(DType t)
+{
+    return dtype_is_half(t) ? DTYPE_F32 : t;
+}
+
 /* May, and should, a map run over `x`, its innermost index, as vectors? */
 static bool has_lanes(const Legaliser *l, BufRef dst, Op fold, const Expr *value,
                       const TileIndex *x)
 {
-    DType t = l->k->bufs.at[dst].dtype;
-    bool worth = false;
+    DType t = lane_type(l->k->bufs.at[dst].dtype);
+    bool worth = dtype_is_half(l->k->bufs.at[dst].dtype);
     if (fold != OP_COPY || (t != DTYPE_F32 && t != DTYPE_F64) ||
         range_typical(l->k, x->range) < LANES_SHORTEST) {
         return false;
@@ -33,8 +39,8 @@ static bool has_lanes(const Legaliser *l, BufRef dst, Op fold, const Expr *value
     for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
         bool load = e->kind == EXPR_LOAD;
         OpLanes lanes = e->kind == EXPR_OP ? op_info(e->op)->lanes : LANES_CHEAP;
-        worth |= lanes == LANES_DIVIDE || lanes == LANES_FUNCTION;
-        if (e->dtype != t || lanes == LANES_NO ||
+        worth |= lanes == LANES_DIVIDE || lanes == LANES_FUNCTION || dtype_is_half(e->dtype);
+        if (lane_type(e->dtype) != t || lanes == LANES_NO ||
             (load && access_uses(l->k, e->buf, e->at, x->var) &&
              !access_is_unit(l->k, e->buf, e->at, x->var))) {
             return false;

@@ -233,7 +233,7 @@ static CText shorten(CWriter *e, CText x, DType t)
 static CText load_text(CWriter *e, const Expr *x)
 {
     const char *raw = element_text(e, x->buf, x->at);
-    bool half = x->dtype == DTYPE_F16 || x->dtype == DTYPE_BF16;
+    bool half = dtype_is_half(x->dtype);
     if (half && e->k->bufs.at[x->buf].space != SPACE_ACC) {
         const char *f = help_fixed(e->help, x->dtype == DTYPE_F16 ? "tdsl_float_of_f16"
                                                                   : "tdsl_float_of_bf16");
@@ -407,7 +407,7 @@ CText fold_text(CWriter *e, Op fold, DType t, CText a, CText x)
 
 const char *stored_text(CWriter *e, DType t, CText value)
 {
-    if (t == DTYPE_F16 || t == DTYPE_BF16) {
+    if (dtype_is_half(t)) {
         return str_format(
             e->arena, "%s(%s)",
             help_fixed(e->help, t == DTYPE_F16 ? "tdsl_f16_of_float" : "tdsl_bf16_of_float"),

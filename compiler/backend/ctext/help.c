@@ -7,11 +7,6 @@
 
 /* ---- ops ---- */
 
-static bool is_half(DType t)
-{
-    return t == DTYPE_F16 || t == DTYPE_BF16;
-}
-
 /* The function of our own that the name of a libm function at `p` stands for, or null. */
 static const char *own_function(Helpers *h, const char *p, bool single)
 {
@@ -25,7 +20,7 @@ static const char *own_function(Helpers *h, const char *p, bool single)
 static void expand(Helpers *h, Text *out, const char *c, DType in, DType result)
 {
     bool complex = dtype_is_complex(in);
-    bool single = in == DTYPE_F32 || in == DTYPE_C64 || is_half(in);
+    bool single = in == DTYPE_F32 || in == DTYPE_C64 || dtype_is_half(in);
     for (const char *p = c; *p != '\0'; p++) {
         bool word = p > c && ((p[-1] >= 'a' && p[-1] <= 'z') || (p[-1] >= '0' && p[-1] <= '9'));
         const char *own = complex || word ? NULL : own_function(h, p, single);
@@ -198,7 +193,7 @@ const char *help_op(Helpers *h, Op op, DType in, DType out)
         text_printf(&t, k == 0 ? "%s %c" : ", %s %c", c_compute(condition ? DTYPE_BOOL : in),
                     "xyz"[k]);
     }
-    if (is_half(out)) {
+    if (dtype_is_half(out)) {
         const char *round =
             help_fixed(h, out == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16");
         text_printf(&t, ")\n{\n    return %s(%s);\n}\n", round, body.at);
@@ -283,7 +278,7 @@ const char *help_cast(Helpers *h, DType from, DType to)
             h, name, c_type(to), c_compute(from),
             str_format(h->arena, single ? "%s((float)x, 0.0f)" : "%s((double)x, 0.0)", make));
     }
-    if (is_half(to)) {
+    if (dtype_is_half(to)) {
         return cast_to_half(h, from, to, name);
     }
     if (to == DTYPE_BOOL) {

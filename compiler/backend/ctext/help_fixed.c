@@ -123,41 +123,28 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER float tdsl_float_of_bf16(uint16_t x)\n{\n    return "
      "tdsl_float_of_bits((uint32_t)x << 16);\n}\n"},
     {"tdsl_bf16_of_float", "tdsl_bits_of_float", false,
-     "/* To nearest, ties to even. */\n"
+     "/* To nearest, ties to even. No branches here and below: loops over them become vectors. */\n"
      "TDSL_HELPER uint16_t tdsl_bf16_of_float(float x)\n{\n"
      "    const uint32_t bits = tdsl_bits_of_float(x);\n"
-     "    if ((bits & 0x7fffffffu) > 0x7f800000u) {\n        return (uint16_t)((bits >> 16) | "
-     "0x40u);\n    }\n"
-     "    return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}\n"},
-    {"tdsl_float_of_f16", "tdsl_float_of_bits", false,
+     "    const uint32_t near = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;\n"
+     "    const uint32_t nan = (bits >> 16) | 0x40u;\n"
+     "    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : near);\n}\n"},
+    {"tdsl_float_of_f16", "tdsl_float_of_bits tdsl_bits_of_float", false,
      "TDSL_HELPER float tdsl_float_of_f16(uint16_t x)\n{\n"
-     "    const uint32_t sign = (uint32_t)(x & 0x8000u) << 16;\n"
-     "    const uint32_t exponent = (x >> 10) & 31u;\n"
-     "    const uint32_t digits = x & 1023u;\n"
-     "    if (exponent == 31u) {\n        return tdsl_float_of_bits(sign | 0x7f800000u | "
-     "(digits << 13));\n    }\n"
-     "    if (exponent == 0u) {\n        const float small = (float)digits * 0x1p-24f;\n"
-     "        return sign != 0u ? -small : small;\n    }\n"
-     "    return tdsl_float_of_bits(sign | ((exponent + 112u) << 23) | (digits << 13));\n}\n"},
-    {"tdsl_f16_of_float", "tdsl_bits_of_float", false,
-     "/* To nearest, ties to even. */\n"
+     "    const uint32_t sign = (uint32_t)(x & 0x8000u) << 16, size = x & 0x7fffu;\n"
+     "    const uint32_t small = tdsl_bits_of_float((float)(int32_t)size * 0x1p-24f);\n"
+     "    const uint32_t large = (size << 13) + (size >= 0x7c00u ? 0x70000000u : 0x38000000u);\n"
+     "    return tdsl_float_of_bits(sign | (size < 0x0400u ? small : large));\n}\n"},
+    {"tdsl_f16_of_float", "tdsl_float_of_bits tdsl_bits_of_float", false,
+     "/* To nearest, ties to even: where the last digits are those of 1/2, adding it rounds. */\n"
      "TDSL_HELPER uint16_t tdsl_f16_of_float(float x)\n{\n"
-     "    const uint32_t bits = tdsl_bits_of_float(x);\n"
-     "    const uint32_t sign = (bits >> 16) & 0x8000u;\n"
-     "    const uint32_t size = bits & 0x7fffffffu;\n"
-     "    if (size > 0x7f800000u) {\n        return (uint16_t)(sign | 0x7e00u);\n    }\n"
-     "    if (size >= 0x477ff000u) {\n        return (uint16_t)(sign | 0x7c00u);\n    }\n"
-     "    if (size >= 0x38800000u) {\n"
-     "        return (uint16_t)(sign | ((size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> "
-     "13));\n    }\n"
-     "    if (size < 0x33000000u) {\n        return (uint16_t)sign;\n    }\n"
-     "    const uint32_t digits = (size & 0x7fffffu) | 0x800000u;\n"
-     "    const uint32_t drop = 126u - (size >> 23);\n"
-     "    const uint32_t kept = digits >> drop;\n"
-     "    const uint32_t lost = digits & (((uint32_t)1 << drop) - 1u);\n"
-     "    const uint32_t half = (uint32_t)1 << (drop - 1u);\n"
-     "    const uint32_t up = lost > half || (lost == half && (kept & 1u) != 0u) ? 1u : 0u;\n"
-     "    return (uint16_t)(sign | (kept + up));\n}\n"},
+     "    const uint32_t bits = tdsl_bits_of_float(x), size = bits & 0x7fffffffu;\n"
+     "    const uint32_t near = (size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13;\n"
+     "    const uint32_t tiny = size < 0x38800000u ? size : 0u;\n"
+     "    const uint32_t small = tdsl_bits_of_float(tdsl_float_of_bits(tiny) + 0.5f) - 0x3f000000u;\n"
+     "    const uint32_t large = size >= 0x477ff000u ? 0x7c00u : near;\n"
+     "    const uint32_t value = size > 0x7f800000u ? 0x7e00u : size >= 0x38800000u ? large : small;\n"
+     "    return (uint16_t)(((bits >> 16) & 0x8000u) | value);\n}\n"},
     {"tdsl_round_bf16", "tdsl_bf16_of_float tdsl_float_of_bf16", false,
      "TDSL_HELPER float tdsl_round_bf16(float x)\n{\n    return "
      "tdsl_float_of_bf16(tdsl_bf16_of_float(x));\n}\n"},

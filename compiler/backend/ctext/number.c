@@ -13,7 +13,7 @@ const char *c_type(DType t)
 
 const char *c_compute(DType t)
 {
-    return t == DTYPE_F16 || t == DTYPE_BF16 ? "float" : c_type(t);
+    return dtype_is_half(t) ? "float" : c_type(t);
 }
 
 static const char *real_text(CWriter *e, double v, bool single)
