@@ -148,6 +148,40 @@ static const char pack_rows[] =
     "    }\n"
     "}\n";
 
+/* $N: f16 or bf16, which become f32 on the way: lines of the operand as vectors, of those along the sum a piece at a time. */
+static const char pack_half[] =
+    "\nTDSL_LANES static void tdsl_pack_$N(float *TDSL_RESTRICT to, int64_t width, int64_t panel,\n"
+    "                   int64_t first, int64_t nc, int64_t ny, int64_t nz, int64_t column,\n"
+    "                   int64_t line, int64_t line_z, const $T *TDSL_RESTRICT from,\n"
+    "                   int64_t step_c, int64_t step_y, int64_t step_z)\n"
+    "{\n"
+    "    float piece[64];\n"
+    "    const int64_t along = step_c != 1 && step_y == 1 ? 1 : 0;\n"
+    "    const int64_t n = along ? ny : nc, others = along ? nc : ny;\n"
+    "    for (int64_t i = 0; i < nz * others; ++i) {\n"
+    "        const int64_t x = i % others, z = i / others;\n"
+    "        const $T *const row = from + x * (along ? step_c : step_y) + z * step_z;\n"
+    "        const int64_t step = along ? 1 : step_c;\n"
+    "        for (int64_t k = 0; k < n; k += 64) {\n"
+    "            const int64_t m = n - k < 64 ? n - k : 64;\n"
+    "            if (step == 1) {\n"
+    "                for (int64_t j = 0; j < m; ++j) {\n"
+    "                    piece[j] = tdsl_float_of_$N(row[k + j]);\n"
+    "                }\n"
+    "            } else {\n"
+    "                for (int64_t j = 0; j < m; ++j) {\n"
+    "                    piece[j] = tdsl_float_of_$N(row[(k + j) * step]);\n"
+    "                }\n"
+    "            }\n"
+    "            for (int64_t j = 0; j < m; ++j) {\n"
+    "                const int64_t c = along ? x : k + j, y = along ? k + j : x;\n"
+    "                const int64_t at = first + c + column * y;\n"
+    "                to[at / width * panel + (line * y + line_z * z) * width + at % width] = piece[j];\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "}\n";
+
 void template_put(Emitter *e, const char *text, DType t)
 {
     int64_t size = dtype_bytes(t);
@@ -198,7 +232,15 @@ void turn_put(Emitter *e, DType t)
 static const char *pack_function(Emitter *e, DType t)
 {
     const char *name = str_format(e->w.arena, "tdsl_pack_%s", dtype_name(t));
-    if (helper_new(e->w.help, name)) {
+    if (dtype_is_half(t)) {
+        (void)help_fixed(e->w.help, str_format(e->w.arena, "tdsl_float_of_%s", dtype_name(t)));
+    }
+    if (!helper_new(e->w.help, name)) {
+        return name;
+    }
+    if (dtype_is_half(t)) {
+        template_put(e, pack_half, t);
+    } else {
         turn_put(e, t);
         template_put(e, pack_text, t);
         template_put(e, pack_rows, t);
@@ -241,14 +283,16 @@ bool pack_emit(Emitter *e, const Stmt *s)
 {
     const Kernel *k = e->w.k;
     const Buffer *to = &k->bufs.at[s->dst];
-    const Expr *load = s->value;
+    const Expr *load = expr_uncast(s->value);
+    bool converted = to->dtype == DTYPE_F32 && dtype_is_half(load->dtype);
     PackIndices x;
     if (to->panels == 0 || s->n_index < 2 || s->n_index > 3 || s->fold != OP_COPY ||
-        load->kind != EXPR_LOAD || load->dtype != to->dtype || !dtype_has_vectors(to->dtype) ||
+        load->kind != EXPR_LOAD || (!converted && s->value != load) ||
+        (!converted && load->dtype != to->dtype) || !dtype_has_vectors(to->dtype) ||
         e->w.scalar[load->buf] || k->bufs.at[load->buf].panels != 0 || !pack_indices(s, &x)) {
         return false;
     }
-    const char *function = pack_function(e, to->dtype);
+    const char *function = pack_function(e, load->dtype);
     const Affine *at = access_first(e, s, s->dst, s->at);
     const Affine *from = access_first(e, s, load->buf, load->at);
     Affine line = affine_add(e->w.arena, affine_const(0), to->panels, at[0]);
