@@ -322,13 +322,14 @@ static void first_of_lines(Product *p, NodeRef node)
 {
     const UseList *u = &p->f->uses[node];
     int64_t line = p->machine->level[0].granule / 2 / dtype_bytes(p->node->acc);
-    for (uint32_t i = 0; i < 2 && !is_engine(p->machine) && contraction_crosses_lines(p->f, node);
-         i++) {
+    for (uint32_t i = 0;
+         i < 2 && !is_engine(p->machine) && contraction_crosses_lines(p->f, node); i++) {
         const Access *a = &u->list.at[i].access;
         uint32_t l = (uint32_t)a->index[a->rank - 1].label;
         if (!p->extent[l].position && p->extent[l].exact &&
             p->extent[l].most < p->extent[p->sum].most &&
-            sat_mul(p->extent[l].most, line) <= p->machine->tile.sum + p->machine->tile.sum / 2) {
+            sat_mul(p->extent[l].most, line) <=
+                p->machine->tile.sum + p->machine->tile.sum / 2) {
             p->sum = l;
         }
     }

@@ -107,7 +107,8 @@ double contraction_together(const Blocking *b, int32_t label, const double *exte
         for (uint32_t i = b->n_levels; i-- > 0;) {
             const BlockLevel *level = &b->level[i];
             packed |= level->pack;
-            tile = level->role == r && (level->pack || r == BLOCK_SUM) ? (double)level->tile : tile;
+            tile = level->role == r && (level->pack || r == BLOCK_SUM) ? (double)level->tile
+                                                                       : tile;
         }
         for (uint32_t i = 0; i < b->n_labels[r]; i++) {
             double n = extent[b->label[r][i]], rest = floor(tile / count);

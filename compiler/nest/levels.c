@@ -87,9 +87,8 @@ static bool rows_in_place(const Product *p, const Blocking *b, const Extent grou
     int64_t wide = p->machine->tile.line / dtype_bytes(p->node->acc);
     int64_t rest = p->extent[p->col].most % wide; /* a tile of its own */
     return group[BLOCK_COLUMNS].most <= p->machine->tile.columns / 2 &&
-           (rest == 0 || rest * 4 >= wide) &&
-           operand_is_unit(p, p->a, p->sum) && several_labels(p, b, BLOCK_SUM) < 2 &&
-           several_labels(p, b, BLOCK_COLUMNS) < 2;
+           (rest == 0 || rest * 4 >= wide) && operand_is_unit(p, p->a, p->sum) &&
+           several_labels(p, b, BLOCK_SUM) < 2 && several_labels(p, b, BLOCK_COLUMNS) < 2;
 }
 
 /* Both operands are read where they are: the vector lies along lines in B and in the result, and
@@ -116,7 +115,8 @@ static bool is_direct(const Product *p, const Blocking *b, const Extent group[BL
 static int64_t direct_sum(const Product *p, const Extent group[BLOCK_BATCH])
 {
     int64_t size = dtype_bytes(p->node->acc), line = sat_mul(p->extent[p->col].most, size);
-    int64_t bytes = sat_mul(sat_mul(group[BLOCK_SUM].typical, group[BLOCK_COLUMNS].typical), size);
+    int64_t bytes =
+        sat_mul(sat_mul(group[BLOCK_SUM].typical, group[BLOCK_COLUMNS].typical), size);
     if (bytes <= machine_tile_capacity(p->machine) || p->extent[p->sum].most <= STREAMS) {
         return 0;
     }

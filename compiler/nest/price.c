@@ -285,7 +285,8 @@ static void set_lines(const LeafPrice *l, const Blocking *b, const double *exten
     bool inside = true;
     for (uint32_t d = t->access->rank; d-- > 0;) {
         int32_t label = t->access->index[d].label;
-        double n = label < 0 ? 1.0 : extent[label], held = contraction_together(b, label, extent);
+        double n = label < 0 ? 1.0 : extent[label],
+               held = contraction_together(b, label, extent);
         again *= held < n && again * held * run < granule ? n / held : 1.0;
         runs *= inside ? 1.0 : held;
         run *= inside ? held : 1.0;

@@ -15,8 +15,8 @@
 typedef struct Shared {
     const Machine *machine;
     const Blocking *b;
-    double *extent; /* [labels] typical, of one execution */
-    double times;   /* executions */
+    double *extent;     /* [labels] typical, of one execution */
+    double times;       /* executions */
     double work, words; /* of all of them */
 } Shared;
 

@@ -77,9 +77,10 @@ static const char *direct_problem(const Matmul *m)
     for (uint32_t i = sum ? 1 : 0; i < n; i++) {
         sum = sum && m->b->level[i].role != BLOCK_SUM;
     }
-    return n != 2 && !sum ? "has one level of rows, one of columns and, around them, one of the "
-                            "sum where nothing is packed"
-                          : NULL;
+    return n != 2 && !sum
+               ? "has one level of rows, one of columns and, around them, one of the "
+                 "sum where nothing is packed"
+               : NULL;
 }
 
 /* ---- doing ---- */

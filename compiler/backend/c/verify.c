@@ -258,7 +258,8 @@ static bool check_tile(const Check *c, const Stmt *s)
         DType t = c->k->bufs.at[s->dst].dtype;
         bool last = s->index[s->n_index - 1].mode == MODE_LANES;
         return n_lanes == 1 && last && n_loops + 1 == s->n_index && s->fold == OP_COPY &&
-                       (t == DTYPE_F32 || t == DTYPE_F64 || dtype_is_half(t)) && !is_named(c, s->dst)
+                       (t == DTYPE_F32 || t == DTYPE_F64 || dtype_is_half(t)) &&
+                       !is_named(c, s->dst)
                    ? check_access(c, s, s->dst, s->at, false) && check_expr(c, s, false)
                    : refuse(c, s, "lanes are of the innermost index of a map of real numbers");
     }

@@ -123,7 +123,8 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER float tdsl_float_of_bf16(uint16_t x)\n{\n    return "
      "tdsl_float_of_bits((uint32_t)x << 16);\n}\n"},
     {"tdsl_bf16_of_float", "tdsl_bits_of_float", false,
-     "/* To nearest, ties to even. No branches here and below: loops over them become vectors. */\n"
+     "/* To nearest, ties to even. No branches here and below: loops over them become vectors. "
+     "*/\n"
      "TDSL_HELPER uint16_t tdsl_bf16_of_float(float x)\n{\n"
      "    const uint32_t bits = tdsl_bits_of_float(x);\n"
      "    const uint32_t near = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;\n"
@@ -133,17 +134,21 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER float tdsl_float_of_f16(uint16_t x)\n{\n"
      "    const uint32_t sign = (uint32_t)(x & 0x8000u) << 16, size = x & 0x7fffu;\n"
      "    const uint32_t small = tdsl_bits_of_float((float)(int32_t)size * 0x1p-24f);\n"
-     "    const uint32_t large = (size << 13) + (size >= 0x7c00u ? 0x70000000u : 0x38000000u);\n"
+     "    const uint32_t large = (size << 13) + (size >= 0x7c00u ? 0x70000000u : "
+     "0x38000000u);\n"
      "    return tdsl_float_of_bits(sign | (size < 0x0400u ? small : large));\n}\n"},
     {"tdsl_f16_of_float", "tdsl_float_of_bits tdsl_bits_of_float", false,
-     "/* To nearest, ties to even: where the last digits are those of 1/2, adding it rounds. */\n"
+     "/* To nearest, ties to even: where the last digits are those of 1/2, adding it rounds. "
+     "*/\n"
      "TDSL_HELPER uint16_t tdsl_f16_of_float(float x)\n{\n"
      "    const uint32_t bits = tdsl_bits_of_float(x), size = bits & 0x7fffffffu;\n"
      "    const uint32_t near = (size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13;\n"
      "    const uint32_t tiny = size < 0x38800000u ? size : 0u;\n"
-     "    const uint32_t small = tdsl_bits_of_float(tdsl_float_of_bits(tiny) + 0.5f) - 0x3f000000u;\n"
+     "    const uint32_t small = tdsl_bits_of_float(tdsl_float_of_bits(tiny) + 0.5f) - "
+     "0x3f000000u;\n"
      "    const uint32_t large = size >= 0x477ff000u ? 0x7c00u : near;\n"
-     "    const uint32_t value = size > 0x7f800000u ? 0x7e00u : size >= 0x38800000u ? large : small;\n"
+     "    const uint32_t value = size > 0x7f800000u ? 0x7e00u : size >= 0x38800000u ? large : "
+     "small;\n"
      "    return (uint16_t)(((bits >> 16) & 0x8000u) | value);\n}\n"},
     {"tdsl_round_bf16", "tdsl_bf16_of_float tdsl_float_of_bf16", false,
      "TDSL_HELPER float tdsl_round_bf16(float x)\n{\n    return "
