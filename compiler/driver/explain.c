@@ -21,7 +21,7 @@ static const struct {
      "it.\n"
      "So all of X is made first, and it is larger than what stays on chip. The note says which "
      "reader\n"
-     "that is, and why; letters are the dimensions of the value in order. Where s is used "
+     "that is, and why. Where s is used "
      "later, on\n"
      "what is summed over X, blocks of X are enough:\n"
      "\n"

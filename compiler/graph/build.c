@@ -118,7 +118,8 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
                      .access = access,
                      .rank = out->n,
                      .out = out->label,
-                     .span = span};
+                     .span = span,
+                     .names = b->names};
     if (root != NULL) {
         spec.name = root->name;
         spec.allow_spill = root->allow_spill;
@@ -191,11 +192,25 @@ static bool is_left_order(const CheckedStatement *s, const View *v)
     return true;
 }
 
+/* The dimensions that `...` stands for have no names. */
+static LabelNames label_names(Build *b, const CheckedStatement *s)
+{
+    Sym *name = ARENA_ARRAY(b->arena, s->n_labels, Sym);
+    bool any = false;
+    for (uint32_t l = 0; l < s->n_labels; l++) {
+        bool named = s->label[l].name != NULL && s->label[l].name->text[0] != '.';
+        name[l] = named ? s->label[l].name : NULL;
+        any |= named;
+    }
+    return any ? (LabelNames){s->n_labels, name} : (LabelNames){0, NULL};
+}
+
 static void build_statement(Build *b, const CheckedStatement *s)
 {
     const Value *target = &b->k->values.at[s->target];
     Root root = {target->name, target->allow_spill};
     b->s = s;
+    b->names = label_names(b, s);
     b->order = ARENA_ARRAY(b->arena, s->n_labels, uint32_t);
     b->stamp = ARENA_ARRAY(b->arena, s->n_labels, uint32_t);
     b->serial = 0;

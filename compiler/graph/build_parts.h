@@ -35,6 +35,7 @@ typedef struct Build {
     uint32_t *order; /* of each label: position on the left, from 1; 0: not there */
     uint32_t *stamp; /* of each label, against `serial` */
     uint32_t serial;
+    LabelNames names; /* of the statement's labels */
     bool too_many, limited;
 } Build;
 

@@ -293,6 +293,31 @@ static void keep_sliced(Graph *g, NodeRef r, uint32_t n, const int32_t *sliced)
     }
 }
 
+/* The node's labels have been numbered anew: its operands and result say which is which. */
+static void keep_names(Graph *g, NodeRef r, const NodeSpec *spec)
+{
+    Node *n = &g->nodes.at[r];
+    if (spec->names.name == NULL || n->label_name != NULL || n->n_labels == 0) {
+        return;
+    }
+    Sym *name = ARENA_ARRAY(g->arena, n->n_labels, Sym);
+    const LabelNames *from = &spec->names;
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        for (uint32_t d = 0; d < n->access[k].rank; d++) {
+            int32_t l = spec->access[k].index[d].label;
+            if (l >= 0 && (uint32_t)l < from->n) {
+                name[n->access[k].index[d].label] = from->name[l];
+            }
+        }
+    }
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if ((uint32_t)spec->out[d] < from->n) {
+            name[n->out[d]] = from->name[spec->out[d]];
+        }
+    }
+    n->label_name = name;
+}
+
 Slices graph_slices(const Graph *g, NodeRef n)
 {
     uint32_t at = 0;
@@ -352,6 +377,7 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
     take_extents(g, spec, &n);
     NodeRef r = graph_intern(g, &n, mark);
     keep_sliced(g, r, spec->sliced.n, sliced);
+    keep_names(g, r, spec);
     return r;
 }
 
@@ -426,7 +452,7 @@ NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeR
     spec.operand = operand;
     uint32_t before = to->nodes.n;
     NodeRef r = graph_add(to, &spec);
-    if (to->nodes.n == before && spec.sliced.n == 0) {
+    if (to->nodes.n == before && spec.sliced.n == 0 && spec.names.name == NULL) {
         arena_reset(to->arena, mark);
     }
     return r;
@@ -447,7 +473,8 @@ NodeSpec graph_spec(const Graph *g, NodeRef at)
                       .span = n->span,
                       .name = n->name,
                       .allow_spill = n->allow_spill,
-                      .sliced = graph_slices(g, at)};
+                      .sliced = graph_slices(g, at),
+                      .names = {n->n_labels, n->label_name}};
 }
 
 void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map)

@@ -63,9 +63,11 @@ typedef struct Node {
     uint32_t rank;      /* of the result */
     const int32_t *out; /* [rank] labels, distinct; null for leaves (which have no labels) */
     const Dim *shape;   /* [rank]; shape[d] is extent[out[d]]; for INPUT the parameter's */
-    Number value;       /* CONST */
-    int32_t dim;        /* EXTENT: open dimension */
-    uint32_t param;     /* INPUT */
+    const Sym *
+        label_name; /* [n_labels] as the source calls them, nulls among them, or null: for people only */
+    Number value;   /* CONST */
+    int32_t dim;    /* EXTENT: open dimension */
+    uint32_t param; /* INPUT */
     /* What is known of its symmetry (opt/symmetry.c); graphs that are made from this one begin without. */
     uint32_t n_generators;
     const Generator *generator;
@@ -153,6 +155,12 @@ NodeRef graph_input(Graph *g, uint32_t param, Span span);
 NodeRef graph_const(Graph *g, Number value, Span span);
 NodeRef graph_extent(Graph *g, int32_t dim, DType dtype, Span span);
 
+/* What the labels of a spec are called in the source, those below n; null: not said. */
+typedef struct LabelNames {
+    uint32_t n;
+    const Sym *name;
+} LabelNames;
+
 typedef struct NodeSpec {
     Op op;
     DType dtype;
@@ -166,7 +174,8 @@ typedef struct NodeSpec {
     Span span;
     Sym name;
     bool allow_spill;
-    Slices sliced; /* the first to bring any decide */
+    Slices sliced;    /* the first to bring any decide */
+    LabelNames names; /* likewise */
 } NodeSpec;
 NodeRef graph_add(Graph *g, const NodeSpec *spec);
 
@@ -190,7 +199,7 @@ bool node_sums_reals(const Node *n);
 bool graph_is_positive(const Graph *g, NodeRef n);
 /* The rule by which `node` may follow `base`, or null. */
 const Online *graph_online(const Graph *g, NodeRef node, NodeRef base);
-/* The hash and equality of hash-consing: all but span, name, allow_spill and symmetry. */
+/* The hash and equality of hash-consing: all but span, names, allow_spill and symmetry. */
 uint64_t node_hash(const Node *n);
 bool node_equal(const Node *a, const Node *b);
 /* Copies the results of `from`, nodes given by `map[old] = new`. */
@@ -204,6 +213,14 @@ bool node_reduces(const Node *n, int32_t label);
 /* Multiply-adds of the node for these values of the open dims (saturating): the product of all its label extents for
  * CONTRACT with two or more operands, else 0. */
 int64_t node_multiply_adds(const Node *n, const int64_t *dims);
+
+/* ---- names.c ---- */
+/* [nodes][n_labels]: what to call the labels of each node when people read it; different in one node. A label that has no name
+ * of the source is called as those that read the value call it, or as what it reads was called; else by a letter. */
+typedef const char *const *const *GraphNames;
+GraphNames graph_names(Arena *arena, const Graph *g);
+/* Of one node by itself. */
+const char *const *node_names(Arena *arena, const Node *n);
 
 /* ---- digest.c ---- Names, places and extents apart, graphs that compute something else have another one. */
 const char *graph_digest(Arena *arena, const Graph *g);

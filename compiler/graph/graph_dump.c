@@ -52,6 +52,20 @@ static void dump_exchange(const char *word, const Generator *generator, uint32_t
     text_char(out, ')');
 }
 
+/* named [i,_,k]: what the source calls the labels, in their order */
+static void dump_label_names(const Node *n, Text *out)
+{
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        text_put(out, l == 0 ? " named [" : ",");
+        if (n->label_name[l] != NULL) {
+            dump_name(out, n->label_name[l]);
+        } else {
+            text_char(out, '_');
+        }
+    }
+    text_char(out, ']');
+}
+
 static void dump_node(const Graph *g, NodeRef r, Text *out)
 {
     const Node *n = graph_node(g, r);
@@ -91,6 +105,9 @@ static void dump_node(const Graph *g, NodeRef r, Text *out)
     if (n->name != NULL && n->op != OP_INPUT) {
         text_put(out, " as ");
         dump_name(out, n->name);
+    }
+    if (n->label_name != NULL) {
+        dump_label_names(n, out);
     }
     dump_span(out, g->sources, n->span, g->span.source);
     text_char(out, '\n');

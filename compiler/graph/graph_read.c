@@ -245,7 +245,28 @@ static bool read_symmetry(GraphReader *r, Cursor *c, NodeSpec *spec)
     return ok;
 }
 
-/* What may follow the type: `acc f32`, `spill`, `slice [a]`, `sym(a b)`, `as NAME`, `at 4:12`. */
+/* `named [i,_,k]`: what the source calls the labels, as many as there are. */
+static bool read_label_names(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    const Term *list = cursor_expect(c, TERM_LIST, NULL, "a list of names");
+    if (list == NULL || list->n != r->extent.n) {
+        return list != NULL && refuse(r, list->span, "a name is expected for each index");
+    }
+    Sym *name = ARENA_ARRAY(r->scratch, list->n, Sym);
+    for (uint32_t l = 0; l < list->n; l++) {
+        const Term *t = list->child[l];
+        if (t->kind != TERM_NAME && t->kind != TERM_STRING) {
+            return refuse(r, t->span, "a name or '_' is expected here");
+        }
+        name[l] = t->kind == TERM_NAME && str_eq_cstr((Str){t->text->text, t->text->n}, "_")
+                      ? NULL
+                      : t->text;
+    }
+    spec->names = (LabelNames){list->n, name};
+    return true;
+}
+
+/* What may follow the type: `acc f32`, `spill`, `slice [a]`, `sym(a b)`, `as NAME`, `named [i,j]`, `at 4:12`. */
 static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
 {
     if (cursor_take(c, TERM_NAME, "acc")) {
@@ -265,6 +286,9 @@ static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
         return false;
     }
     if (cursor_take(c, TERM_NAME, "as") && (spec->name = cursor_name(c, "a name")) == NULL) {
+        return false;
+    }
+    if (cursor_take(c, TERM_NAME, "named") && !read_label_names(r, c, spec)) {
         return false;
     }
     return read_place_and_end(r, c, &spec->span);

@@ -10,6 +10,7 @@ typedef struct Words {
     const NestFacts *f;
     NodeRef n;
     NestSpill *out;
+    GraphNames names;
 } Words;
 
 /* ---- names ---- */
@@ -52,10 +53,11 @@ static void put_list(Text *t, uint32_t k, uint32_t n)
     text_put(t, k == 0 ? "" : k + 1 == n ? " and " : ", ");
 }
 
-/* "a and b of it[a,b]" */
+/* "i and j of it[i,j]" */
 static void put_dims(const Words *w, const bool *which, Text *t)
 {
     const Node *node = graph_node(w->nest->graph, w->n);
+    const char *const *name = w->names[w->n];
     uint32_t n = 0, k = 0;
     for (uint32_t d = 0; d < node->rank; d++) {
         n += which[d];
@@ -63,13 +65,12 @@ static void put_dims(const Words *w, const bool *which, Text *t)
     for (uint32_t d = 0; d < node->rank; d++) {
         if (which[d]) {
             put_list(t, k++, n);
-            dump_label(t, (int32_t)d);
+            text_put(t, name[node->out[d]]);
         }
     }
     text_printf(t, " of %s[", node->name == NULL ? "it" : node->name->text);
     for (uint32_t d = 0; d < node->rank; d++) {
-        text_put(t, d == 0 ? "" : ",");
-        dump_label(t, (int32_t)d);
+        text_printf(t, "%s%s", d == 0 ? "" : ",", name[node->out[d]]);
     }
     text_put(t, "]");
 }
@@ -125,7 +126,7 @@ static uint32_t readers_of(const Words *w, bool far, NodeRef *out)
 
 /* ---- why no loop is possible ---- */
 
-/* "[a,b]" of the second reading in the letters of the first; false when they read alike. */
+/* "T[i,j] and T[j,i]", the first two readings that are not alike; false when all are. */
 static bool put_orders(const Words *w, NodeRef reader, Text *t)
 {
     const Node *node = graph_node(w->nest->graph, w->n);
@@ -140,22 +141,17 @@ static bool put_orders(const Words *w, NodeRef reader, Text *t)
             differ |= other->access.index[d].label != first->access.index[d].label;
         }
     }
-    int32_t letter = (int32_t)node->rank;
     const char *name = node->name == NULL ? "it" : node->name->text;
     for (uint32_t pass = 0; differ && pass < 2; pass++) {
         text_printf(t, pass == 0 ? "%s[" : " and %s[", name);
         for (uint32_t d = 0; d < node->rank; d++) {
-            int32_t at = (int32_t)d;
-            if (pass == 1) {
-                at = -1;
-                for (uint32_t e = 0; e < node->rank; e++) {
-                    bool same = first->access.index[e].label == other->access.index[d].label;
-                    at = at < 0 && same ? (int32_t)e : at;
-                }
-                at = at < 0 ? letter++ : at;
-            }
+            Index index = (pass == 0 ? first : other)->access.index[d];
             text_put(t, d == 0 ? "" : ",");
-            dump_label(t, at);
+            if (index.label < 0) {
+                text_i64(t, index.offset);
+            } else {
+                text_put(t, w->names[reader][index.label]);
+            }
         }
         text_put(t, "]");
     }
@@ -453,7 +449,7 @@ NestSpill nest_spill(Arena *arena, const Nest *nest, const Machine *machine, Nod
     }
     NestFacts f;
     nest_facts_of(&scratch, g, residence, &f);
-    Words w = {arena, nest, machine, &f, n, &out};
+    Words w = {arena, nest, machine, &f, n, &out, graph_names(&scratch, g)};
     Text t;
     text_init(&t, arena);
     if (!explain_update(&w, &t) && !explain_copy(&w, &t)) {

@@ -215,6 +215,7 @@ static void take_in_accumulator(Rewriter *r, NodeSpec *s)
                     .span = s->span,
                     .name = s->name,
                     .allow_spill = s->allow_spill,
+                    .names = s->names,
                     .n_operands = 1};
     NodeRef *one = ARENA_ARRAY(&r->scratch, 1, NodeRef);
     Index *same = ARENA_ARRAY(&r->scratch, s->rank, Index);

@@ -53,19 +53,14 @@ PathProblem path_problem_of(Arena *arena, const Graph *g, NodeRef ref)
         output[d] = (uint32_t)n->out[d];
     }
     int64_t *sizes = ARENA_ARRAY(arena, n->n_labels, int64_t);
-    const char **names = ARENA_ARRAY(arena, n->n_labels, const char *);
     for (uint32_t l = 0; l < n->n_labels; l++) {
-        Text name;
-        text_init(&name, arena);
-        dump_label(&name, (int32_t)l);
-        names[l] = name.at;
         sizes[l] = dim_typical(&g->dims, n->extent[l]);
         p.typical |= n->extent[l].sym >= 0;
     }
     p.operands = operands;
     p.output = (PathLabels){output, n->rank};
     p.sizes = sizes;
-    p.names = names;
+    p.names = node_names(arena, n);
     return p;
 }
 
@@ -131,6 +126,12 @@ static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_
         labels[d] = renumber[out[d]] - 1;
         result[d] = (Index){out[d], 0};
     }
+    Sym *name = ARENA_ARRAY(a->arena, a->node->n_labels, Sym);
+    for (uint32_t l = 0; l < a->node->n_labels && a->node->label_name != NULL; l++) {
+        if (renumber[l] != 0) {
+            name[renumber[l] - 1] = a->node->label_name[l];
+        }
+    }
     int32_t sliced[RANK_LIMIT];
     for (uint32_t k = 0; a->marked != NULL && k < a->n_sliced; k++) {
         sliced[k] = renumber[a->marked[k]] - 1;
@@ -145,6 +146,7 @@ static Partial add_step(Applier *a, Op op, const Partial *t, uint32_t n, uint32_
                      .out = labels,
                      .span = a->node->span,
                      .allow_spill = a->node->allow_spill,
+                     .names = {a->node->label_name == NULL ? 0 : (uint32_t)next, name},
                      .sliced = {a->marked != NULL ? a->n_sliced : 0, sliced}};
     return (Partial){graph_add(a->to, &spec), {rank, result}};
 }

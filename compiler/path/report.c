@@ -66,20 +66,32 @@ void path_report_json(Text *out, const PathProblem *p, const PathResult *r, doub
                 p->typical ? "true" : "false");
 }
 
+/* Is one of them more than one character, so that they cannot stand side by side? */
+static bool names_are_long(const PathProblem *p)
+{
+    for (uint32_t l = 0; p->names != NULL && l < p->n_labels; l++) {
+        uint32_t characters = 0;
+        for (const char *c = p->names[l]; *c != '\0'; c++) {
+            characters += ((unsigned char)*c & 0xc0) != 0x80;
+        }
+        if (characters > 1) {
+            return true;
+        }
+    }
+    return p->names == NULL;
+}
+
 typedef struct Lines {
     Text *out;
     const PathProblem *p;
     const uint32_t *origin;
+    bool apart;
 } Lines;
 
 static void put_legs(const Lines *s, const uint32_t *legs, uint32_t n)
 {
-    bool apart = s->p->names == NULL;
-    for (uint32_t i = 0; s->p->names != NULL && i < n && !apart; i++) {
-        apart = strlen(s->p->names[s->origin[legs[i]]]) > 4; /* longer than any one character */
-    }
     for (uint32_t i = 0; i < n; i++) {
-        text_put(s->out, apart && i > 0 ? "." : "");
+        text_put(s->out, s->apart && i > 0 ? "." : "");
         put_label(s->out, s->p, s->origin[legs[i]]);
     }
 }
@@ -157,14 +169,17 @@ static void put_equation(Text *out, const PathProblem *p)
         text_printf(out, "%u operands, %u labels", p->n_operands, p->n_labels);
         return;
     }
+    bool apart = names_are_long(p);
     for (uint32_t k = 0; k < p->n_operands; k++) {
         text_put(out, k > 0 ? "," : "");
         for (uint32_t i = 0; i < p->operands[k].n; i++) {
+            text_put(out, apart && i > 0 ? "." : "");
             put_label(out, p, p->operands[k].at[i]);
         }
     }
     text_put(out, "->");
     for (uint32_t i = 0; i < p->output.n; i++) {
+        text_put(out, apart && i > 0 ? "." : "");
         put_label(out, p, p->output.at[i]);
     }
 }
@@ -234,6 +249,6 @@ void path_report_text(Text *out, const PathProblem *p, const PathResult *r, doub
     text_put(
         out,
         "--------------------------------------------------------------------------------\n");
-    Lines s = {out, p, NULL};
+    Lines s = {out, p, NULL, names_are_long(p)};
     put_steps(&s, r, arena);
 }

@@ -39,8 +39,8 @@ def compile_text(tdslc, text, *options):
 
 
 def graph_lines(done):
-    """A graph dump without what differs between two spellings: places and signatures."""
-    kept = [re.sub(r" at .*$", "", line) for line in done.stdout.split("\n")]
+    """A graph dump without what differs between two spellings: places, names of indices and signatures."""
+    kept = [re.sub(r"( named \[[^\]]*\])?( at .*)?$", "", line) for line in done.stdout.split("\n")]
     return [line for line in kept if not line.lstrip().startswith("signature")]
 
 

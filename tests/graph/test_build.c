@@ -32,7 +32,7 @@ static Program *check(Bench *b, const char *name, const char *text, const FrontD
 }
 
 /* The dump of the module without places, which differ between a source and its print (as do the names of what
- * einsum strings inside an expression give). */
+ * einsum strings inside an expression give), and without what labels are called, which is not what is computed. */
 static const char *dump(Bench *b, const Program *p, bool names)
 {
     Module *m = module_build(&b->ctx, &b->ctx.arena, p, NULL);
@@ -45,6 +45,7 @@ static const char *dump(Bench *b, const Program *p, bool names)
         for (uint32_t n = 0; n < g->nodes.n; n++) {
             g->nodes.at[n].span = (Span){0};
             g->nodes.at[n].name = names ? g->nodes.at[n].name : NULL;
+            g->nodes.at[n].label_name = NULL;
         }
         for (uint32_t n = 0; n < g->params.n; n++) {
             g->params.at[n].span = (Span){0};

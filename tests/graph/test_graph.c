@@ -156,6 +156,63 @@ static void large_graphs_and_long_products_stay_quick(void **state)
     bench_free(b);
 }
 
+/* What labels of node `n` are called, joined by blanks. */
+static const char *named(Bench *b, const Graph *g, NodeRef n)
+{
+    GraphNames names = graph_names(&b->ctx.arena, g);
+    Text t;
+    text_init(&t, &b->ctx.arena);
+    for (uint32_t l = 0; l < graph_node(g, n)->n_labels; l++) {
+        text_printf(&t, "%s%s", l == 0 ? "" : " ", names[n][l]);
+    }
+    return t.at;
+}
+
+static void labels_are_called_as_the_program_calls_them(void **state)
+{
+    (void)state;
+    Bench *b = bench_new();
+    const Graph *g =
+        bench_graph(b, "param in @A : f64[2,3]\n%0 = input @A : f64[2,3]\n"
+                       "%1 = neg %0[a,b] -> [a,b] : f64[2,3]\n" /* from its reader */
+                       "%2 = exp %1[a,b] -> [b,a] : f64[3,2] named [i,q]\n"
+                       "%3 = log %2[a,b] -> [a,b] : f64[3,2]\n" /* from what it reads */
+                       "%4 = mul %0[a,b], %0[a,c] -> [a,b,c] : f64[2,3,3] named "
+                       "[k,b,b]\n" /* two of one name */
+                       "%5 = mul %0[a,b], %0[a,c] -> [a,c,b] : f64[2,3,3] named "
+                       "[_,a,_]\n" /* letters not in use */
+                       "result @R = %3\nresult @S = %4\nresult @T = %5\nresult @U = "
+                       "%2");
+    assert_string_equal(named(b, g, 1), "i q");
+    assert_string_equal(named(b, g, 2), "i q");
+    assert_string_equal(named(b, g, 3), "q i");
+    assert_string_equal(named(b, g, 4), "k b b'");
+    assert_string_equal(named(b, g, 5), "b a c");
+    assert_string_equal(node_names(&b->ctx.arena, graph_node(g, 1))[1], "b");
+    bench_free(b);
+}
+
+static void names_do_not_tell_nodes_apart(void **state)
+{
+    (void)state;
+    Bench *b = bench_new();
+    const Graph *one =
+        bench_graph(b, "param in @A : f64[2]\n%0 = input @A : f64[2]\n"
+                       "%1 = neg %0[a] -> [a] : f64[2] named [i]\nresult @R = %1");
+    const Graph *other =
+        bench_graph(b, "param in @A : f64[2]\n%0 = input @A : f64[2]\n"
+                       "%1 = neg %0[a] -> [a] : f64[2] named [k]\nresult @R = %1");
+    assert_true(node_hash(graph_node(one, 1)) == node_hash(graph_node(other, 1)));
+    assert_true(node_equal(graph_node(one, 1), graph_node(other, 1)));
+    assert_string_equal(graph_digest(&b->ctx.arena, one), graph_digest(&b->ctx.arena, other));
+    Graph *g = graph_like(&b->ctx.arena, one);
+    NodeRef map[2] = {graph_clone_node(g, one, 0, NULL), 0};
+    map[1] = graph_clone_node(g, one, 1, map);
+    assert_int_equal(graph_clone_node(g, other, 1, map), map[1]);
+    assert_string_equal(graph_node(g, map[1])->label_name[0]->text, "i");
+    bench_free(b);
+}
+
 static void pictures_and_json_hold_the_graph(void **state)
 {
     (void)state;
@@ -225,4 +282,5 @@ TESTS(TEST(equal_nodes_are_one_whatever_their_labels_are_called),
       TEST(the_first_name_and_any_permission_to_spill_are_kept),
       TEST(pruning_keeps_what_results_need_and_nothing_else), TEST(a_product_has_a_cost),
       TEST(large_graphs_and_long_products_stay_quick), TEST(pictures_and_json_hold_the_graph),
+      TEST(labels_are_called_as_the_program_calls_them), TEST(names_do_not_tell_nodes_apart),
       TEST(a_digest_is_of_what_is_computed))

@@ -20,7 +20,8 @@ static const char everything[] =
     "  param scalar @s : f64[]\n"
     "  param in @one : c128[1,3,3]\n"
     "  %0 = input @A : f32[o,\"v'\"]\n"
-    "  %1 = einsum %0[a,b], %0[c,b] -> [a,c] : f32[o,o] acc f64 spill as T at 5:17\n"
+    "  %1 = einsum %0[a,b], %0[c,b] -> [a,c] : f32[o,o] acc f64 spill as T named "
+    "[i,_,\"k\\xc3\\xa4\"] at 5:17\n"
     "  %2 = cast %1[a,b] -> [b,a] : f64[o,o] as \"T t\" at \"other.tdsl\" 6:1\n"
     "  %3 = const 0.1 : f64[]\n"
     "  %4 = const -0.0 : f64[]\n"
@@ -36,7 +37,7 @@ static const char everything[] =
     "  %14 = copy %3[] -> [a,b] : f64[o,5]\n"
     "  %15 = input @one : c128[1,3,3]\n"
     "  %16 = copy %15[0,a,a] -> [a] : c128[3]\n"
-    "  %17 = select %9[], %13[a,b], %13[b,a] -> [a,b] : f64[o,o]\n"
+    "  %17 = select %9[], %13[a,b], %13[b,a] -> [a,b] : f64[o,o] named [p,p]\n"
     "  update @\"C d\" = %17\n"
     "  result @E = %16 at \"other.tdsl\" 7:1\n"
     "  result @F = %1\n"
@@ -123,6 +124,15 @@ static void broken_text_is_refused_at_its_place(void **state)
     assert_refused("tdsl-dump graph 1\nkernel k at 3:1 {\n}\n", "expected a file name");
     assert_refused("tdsl-dump graph 1\nkernel k at \"f\" 0:1 {\n}\n", "from 1 to");
     assert_refused("tdsl-dump graph 1\nkernel k at \"f\" 1:5000 {\n}\n", "from 1 to 4095");
+    assert_lines_refused("param in @A : f64[2]\n%0 = input @A : f64[2]\n"
+                         "%1 = neg %0[a] -> [a] : f64[2] named [i,j]\nresult @R = %1",
+                         "a name is expected for each index");
+    assert_lines_refused("param in @A : f64[2]\n%0 = input @A : f64[2]\n"
+                         "%1 = neg %0[a] -> [a] : f64[2] named [7]\nresult @R = %1",
+                         "a name or '_' is expected here");
+    assert_lines_refused("param in @A : f64[2]\n%0 = input @A : f64[2]\n"
+                         "%1 = neg %0[a] -> [a] : f64[2] named i\nresult @R = %1",
+                         "a list of names");
 }
 
 static void broken_lines_are_refused_at_their_place(void **state)
