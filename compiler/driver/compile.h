@@ -85,15 +85,14 @@ bool compilation_verify(Compilation *c, Stage s, const char *pass);
 /* Prints the stage that has been reached (or STAGE_GRAPH .. of what is kept); the stages of FORM_TEXT need a program. */
 void compilation_dump(const Compilation *c, Stage stage, Text *out);
 
-/* Graphviz or JSON of the graphs. */
-void compilation_print_graph(const Compilation *c, bool dot, Text *out);
-
 /* check.c: --check-each. Runs the program on small integers and compares with the first run; false (E_PASS_BROKE) names `pass`. */
 bool compilation_check(Compilation *c, Stage stage, const char *pass);
 
 /* report.c: residence, traffic, contraction order. */
 void compilation_report(const Compilation *c, Text *out);
-void compilation_report_json(const Compilation *c, Text *out);
+void compilation_report_json(const Compilation *c, Text *out); /* report_json.c */
 void compilation_report_html(const Compilation *c, Text *out); /* report_html.c */
+/* report_dot.c: values and loops for Graphviz. */
+void compilation_dot(const Compilation *c, Text *out);
 
 #endif

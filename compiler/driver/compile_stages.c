@@ -345,14 +345,3 @@ bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage)
     }
     return true;
 }
-
-void compilation_print_graph(const Compilation *c, bool dot, Text *out)
-{
-    if (!dot) {
-        module_dump_json(c->module, out);
-        return;
-    }
-    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        graph_dump_dot(c->module->graphs.at[k], out);
-    }
-}

@@ -207,8 +207,11 @@ static bool deliver(ToolRun *t, const Request *r, const Input *in, Compilation *
     if (r->wanted == WANT_DUMP || r->wanted == WANT_TUNED) {
         compilation_dump(c, r->last, &text);
         files_add(&t->files, r->out, text_str(&text));
-    } else if (r->wanted == WANT_DOT || r->wanted == WANT_JSON) {
-        compilation_print_graph(c, r->wanted == WANT_DOT, &text);
+    } else if (r->wanted == WANT_DOT) {
+        compilation_dot(c, &text);
+        files_add(&t->files, r->out, text_str(&text));
+    } else if (r->wanted == WANT_JSON) {
+        module_dump_json(c->module, &text);
         files_add(&t->files, r->out, text_str(&text));
     }
     add_depfile(t, r, in);

@@ -1,21 +1,103 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the reports: what their forms share. */
+/* Private to the reports: what is told of a kernel, collected once and printed as text, as JSON, as a page and as a graph to be
+ * drawn. Nothing is computed by a printer. Names are those of the source; numbers are for typical extents. */
 #ifndef DRIVER_REPORT_H
 #define DRIVER_REPORT_H
 
 #include "driver/compile.h"
 #include "dump/text.h"
+#include "nest/uses.h"
 
-/* What a value is called. */
+/* A value that is somewhere: parameters that are used, expressions, what is stored. Words may be null: nothing to say. */
+typedef struct ReportValue {
+    NodeRef node;
+    Residence residence;
+    const char *name;    /* T; %4 */
+    const char *indices; /* [i,a], as it is computed; of a parameter none: "" */
+    const char *type;    /* f64[o,v] */
+    const char *lives; /* "tile", "workspace", ...; what grows with an open dim is a "block" */
+    const char *level; /* of memory, by the machine's word; "registers" */
+    const char
+        *computes; /* "sum[k](A[i,k] * B[k,j])", expressions expanded; cut where it gets long */
+    const char *in_place; /* the value or argument whose place it takes */
+    const char *symmetry; /* "T[i,j] = T[j,i]": what is known, one equation after the other */
+    const char
+        *reason; /* why it is in memory, and up to which sizes it stays on chip all the same */
+    const char *remedy; /* what would keep it out of memory */
+    int64_t bytes;      /* where it lives: of its block; 0 in registers */
+    int64_t whole;      /* of all of it */
+    uint32_t group; /* from 1: the top-level item of the nest that computes it; 0: none does */
+    uint32_t line;  /* of the source; 0: not known */
+    UseList reads;  /* stored values and parameters, expressions expanded */
+} ReportValue;
+
+/* An item of the nest. */
+typedef struct ReportItem {
+    uint32_t depth, group;
+    const char *index;  /* loop: i; i' inside of another i */
+    const char *from;   /* loop: the index of the loop at whose tile it begins */
+    const char *extent; /* loop: o, 16 */
+    int64_t typical;    /* and as a number */
+    uint32_t value;     /* leaf: which of the values */
+} ReportItem;
+
+/* A result that no leaf writes: it is delivered when all is done. */
+typedef struct ReportLate {
+    const char *name, *computes;
+    UseList reads;
+} ReportLate;
+
+typedef struct ReportKernel {
+    const Compilation *c;
+    uint32_t kernel;
+    const Nest *nest;
+    const Graph *g;
+    GraphNames names;
+    VEC(ReportValue) values;  /* in the order of the graph */
+    const uint32_t *value_of; /* [nodes]: 1 + its place there, or 0 */
+    const ReportItem *items;  /* [nest->n_items] */
+    uint32_t n_groups;
+    VEC(ReportLate) late;
+    Str source;                   /* its text, if the program is there: */
+    uint32_t first_line, n_lines; /* and which lines these are */
+    VEC(NodeRef) pairs;           /* sums that look at each pair once */
+    int64_t parameters, results;  /* bytes, each read or written once */
+} ReportKernel;
+
+/* Lines of a source that are shown. */
+#define REPORT_LINES 1500
+static inline bool report_line_is_shown(const ReportKernel *r, uint32_t line)
+{
+    return line >= r->first_line && line - r->first_line < r->n_lines &&
+           line - r->first_line < REPORT_LINES;
+}
+
+/* report_collect.c. In the compilation's arena. */
+const ReportKernel *report_collect(const Compilation *c, uint32_t kernel);
 const char *report_value_name(const Graph *g, NodeRef n, Arena *arena);
-/* "tile", "workspace", ...; what grows with an open dim is a "block". */
-const char *report_residence(const Nest *nest, NodeRef n);
-/* Why it is in memory, and up to which sizes it stays on chip all the same; null: nothing to say. */
-const char *report_reason(const Compilation *c, uint32_t kernel, NodeRef n);
 /* In the largest unit of which there is one. */
 void report_bytes(Text *out, int64_t bytes);
+/* The index of a loop: that of its first value. */
+const char *report_loop_index(const Nest *nest, GraphNames names, uint32_t loop);
+
+/* report_expression.c: what the node computes, as the language writes it; cut after some hundred bytes. */
+const char *report_expression(Arena *arena, const Nest *nest, GraphNames names, NodeRef n);
+/* The same of a result that node `n` is, which may be a parameter or a number. */
+const char *report_result(Arena *arena, const Nest *nest, GraphNames names, NodeRef n);
+/* T[i,a]: a value read there. */
+void report_access(const Access *access, const char *const *label, Text *out);
 
 /* report_price.c */
+#define REPORT_FORMS 3
+/* What the model says of a nest: of the chosen one, of none at all, of the best that was turned down. */
+typedef struct ReportForm {
+    const char *name, *key; /* as a line of text, as a member of JSON */
+    const NestCost *cost;   /* null: there is none */
+    const char *binds;      /* what takes most of its time: "arithmetic" or a level */
+} ReportForm;
+void report_forms(const Machine *m, const Nest *nest, ReportForm form[REPORT_FORMS]);
+/* Bytes of a cost as a whole number. */
+int64_t report_whole(double bytes);
 void report_price_text(const Machine *m, const Nest *nest, Arena *arena, Text *out);
 /* A member `model` of the kernel's object. */
 void report_price_json(const Machine *m, const Nest *nest, Arena *arena, Text *out);
@@ -25,5 +107,16 @@ void report_tree_line(const Nest *nest, Arena *arena, Text *out);
 /* report_sizes.c, of a kernel with several nests: lines of text, a member `nests`. */
 void report_sizes_text(const Machine *m, const Nest *nest, Arena *arena, Text *out);
 void report_sizes_json(const Machine *m, const Nest *nest, Arena *arena, Text *out);
+
+/* report.c: contractions planned together, and the order of each. */
+void report_orders_text(const Compilation *c, Text *out);
+
+/* html.c: text of the user in HTML; it may hold any bytes of UTF-8. */
+void html_text(Text *out, const char *s);
+void html_text_n(Text *out, Str s);
+/* report_picture.c: the nest as nested boxes, the values at the level where they live, and who reads whom. */
+void report_picture_nest(const ReportKernel *r, Text *out);
+void report_picture_memory(const ReportKernel *r, Text *out);
+void report_picture_graph(const ReportKernel *r, Text *out);
 
 #endif

@@ -6,22 +6,7 @@
 
 #include "driver/report.h"
 
-#define FORMS 3
-
-typedef struct Form {
-    const char *name, *key; /* as a line of text, as a member of JSON */
-    const NestCost *cost;   /* null: there is none */
-} Form;
-
-static void list_forms(const Nest *nest, Form *form)
-{
-    form[0] = (Form){"chosen", "chosen", &nest->cost};
-    form[1] = (Form){"unfused", "unfused", &nest->unfused};
-    form[2] =
-        (Form){"turned down", "turned_down", nest->second == NULL ? NULL : &nest->second->cost};
-}
-
-static int64_t whole(double bytes)
+int64_t report_whole(double bytes)
 {
     return bytes < 9e18 ? (int64_t)bytes : INT64_MAX;
 }
@@ -38,6 +23,17 @@ static const char *binding(const Machine *m, const NestCost *cost)
     return name;
 }
 
+void report_forms(const Machine *m, const Nest *nest, ReportForm form[REPORT_FORMS])
+{
+    form[0] = (ReportForm){"chosen", "chosen", &nest->cost, NULL};
+    form[1] = (ReportForm){"unfused", "unfused", &nest->unfused, NULL};
+    form[2] = (ReportForm){"turned down", "turned_down",
+                           nest->second == NULL ? NULL : &nest->second->cost, NULL};
+    for (uint32_t f = 0; f < REPORT_FORMS; f++) {
+        form[f].binds = form[f].cost == NULL ? NULL : binding(m, form[f].cost);
+    }
+}
+
 static bool is_priced(const Nest *nest)
 {
     return nest->cost.seconds > 0;
@@ -48,6 +44,7 @@ static bool is_priced(const Nest *nest)
 void report_tree_line(const Nest *nest, Arena *arena, Text *out)
 {
     const Graph *g = nest->graph;
+    GraphNames names = graph_names(arena, g);
     uint32_t open = NEST_NONE;
     for (uint32_t k = 0; k <= nest->n_items; k++) {
         while (open != NEST_NONE && nest->items[open].end <= k) {
@@ -63,7 +60,7 @@ void report_tree_line(const Nest *nest, Arena *arena, Text *out)
             text_put(out, report_value_name(g, item->node, arena));
             continue;
         }
-        text_put(out, "for ");
+        text_printf(out, "for %s of ", report_loop_index(nest, names, k));
         dump_dim(out, &g->dims, nest->axes[item->axis].extent);
         text_printf(out, " by %" PRId64 " {", item->tile);
         open = k;
@@ -80,39 +77,39 @@ static void put_column(Text *out, Arena *arena, int64_t bytes)
     text_printf(out, "%12s", t.at);
 }
 
-static void put_form(const Machine *m, const Form *form, Arena *arena, Text *out)
+static void put_form(const Machine *m, const ReportForm *form, Arena *arena, Text *out)
 {
     const NestCost *cost = form->cost;
     text_printf(out, "  %-14s %10.3g %10.3g %16" PRId64, form->name, cost->seconds,
                 cost->arithmetic, cost->multiply_adds);
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
-        put_column(out, arena, whole(cost->bytes[v]));
+        put_column(out, arena, report_whole(cost->bytes[v]));
     }
     put_column(out, arena, cost->spilled);
-    text_printf(out, "  %s\n", binding(m, cost));
+    text_printf(out, "  %s\n", form->binds);
 }
 
 void report_price_text(const Machine *m, const Nest *nest, Arena *arena, Text *out)
 {
-    Form form[FORMS];
+    ReportForm form[REPORT_FORMS];
     if (!is_priced(nest)) {
         return;
     }
-    list_forms(nest, form);
+    report_forms(m, nest, form);
     text_printf(out, "  %-14s %10s %10s %16s", "by the model", "seconds", "arithmetic",
                 "multiply-adds");
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
         text_printf(out, "%12s", m->level[v].name);
     }
     text_printf(out, "%12s  binds\n", "spilled");
-    for (uint32_t f = 0; f < FORMS; f++) {
+    for (uint32_t f = 0; f < REPORT_FORMS; f++) {
         if (form[f].cost != NULL) {
             put_form(m, &form[f], arena, out);
         }
     }
     if (m->n_levels > 1) {
         text_printf(out, "  %-14s %10s %10s %16s", "compulsory", "", "", "");
-        put_column(out, arena, whole(nest->compulsory));
+        put_column(out, arena, report_whole(nest->compulsory));
         text_char(out, '\n');
     }
     if (nest->second != NULL) {
@@ -146,10 +143,10 @@ static void json_nest_text(const Nest *nest, Arena *arena, Text *out)
 
 void report_price_json(const Machine *m, const Nest *nest, Arena *arena, Text *out)
 {
-    Form form[FORMS];
-    list_forms(nest, form);
+    ReportForm form[REPORT_FORMS];
+    report_forms(m, nest, form);
     text_put(out, ", \"model\": {");
-    for (uint32_t f = 0; f < FORMS; f++) {
+    for (uint32_t f = 0; f < REPORT_FORMS; f++) {
         const NestCost *cost = form[f].cost;
         text_printf(out, "%s\n  \"%s\": ", f == 0 ? "" : ",", form[f].key);
         if (cost == NULL) {
@@ -158,7 +155,7 @@ void report_price_json(const Machine *m, const Nest *nest, Arena *arena, Text *o
         }
         text_printf(out, "{\"total_seconds\": %.9g, \"arithmetic_seconds\": %.9g, \"binds\": ",
                     cost->seconds, cost->arithmetic);
-        text_json(out, binding(m, cost));
+        text_json(out, form[f].binds);
         text_printf(out, ", \"multiply_adds\": %" PRId64 ", \"bytes_spilled\": %" PRId64,
                     cost->multiply_adds, cost->spilled);
         json_levels(m, "bytes", cost->bytes, out);

@@ -173,7 +173,7 @@ static bool read_wanted(const Reader *d)
         r->wanted = WANT_DUMP;
         r->last = dump;
     } else if (r->wanted != WANT_CODE) {
-        r->last = STAGE_GRAPH;
+        r->last = r->wanted == WANT_DOT ? STAGE_NEST : STAGE_GRAPH;
     } else {
         r->wanted = stop == STAGE_OUTPUT && code_is_wanted(d) ? WANT_CODE : WANT_NOTHING;
         r->last = r->wanted == WANT_CODE ? STAGE_OUTPUT

@@ -233,7 +233,6 @@ void module_dump(const Module *m, Text *out); /* first line says what it is and 
 Module *module_read(Ctx *ctx, uint32_t source);
 /* One kernel of a dump that holds graphs, verified; null after reporting. */
 Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line);
-void graph_dump_dot(const Graph *g, Text *out);
 void module_dump_json(const Module *m, Text *out);
 
 /* ---- graph_verify.c ---- */

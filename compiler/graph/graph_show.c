@@ -1,102 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs for other tools: Graphviz to look at, JSON to compute with. One way only. */
+/* Graphs for other tools to compute with, as JSON. One way only. */
 #include "graph/graph.h"
 
 #include <math.h>
 
 #include "dump/text.h"
-
-/* ---- Graphviz ---- */
-
-/* Inside a double-quoted string of dot: quotes and backslashes escaped, other bytes as they are. */
-static void dot_text(Text *out, const char *s)
-{
-    for (; *s != '\0'; s++) {
-        if (*s == '"' || *s == '\\') {
-            text_char(out, '\\');
-        }
-        if (*s == '\n') {
-            text_put(out, "\\n");
-        } else {
-            text_char(out, *s);
-        }
-    }
-}
-
-static void access_text(Text *out, const Access *a)
-{
-    text_char(out, '[');
-    for (uint32_t d = 0; d < a->rank; d++) {
-        text_put(out, d == 0 ? "" : ",");
-        if (a->index[d].label >= 0) {
-            dump_label(out, a->index[d].label);
-        } else {
-            text_i64(out, a->index[d].offset);
-        }
-    }
-    text_char(out, ']');
-}
-
-static void out_text(Text *out, const Node *n)
-{
-    text_char(out, '[');
-    for (uint32_t d = 0; d < n->rank; d++) {
-        text_put(out, d == 0 ? "" : ",");
-        dump_label(out, n->out[d]);
-    }
-    text_char(out, ']');
-}
-
-static void dot_node(const Graph *g, NodeRef r, Text *out)
-{
-    const Node *n = graph_node(g, r);
-    Text label;
-    text_init(&label, out->arena);
-    bool leaf = op_info(n->op)->kind == OPKIND_LEAF;
-    if (n->op == OP_CONST) {
-        dump_number(&label, n->value);
-    } else if (n->op == OP_EXTENT) {
-        text_printf(&label, "extent %s", g->dims.list.at[n->dim].name->text);
-    } else if (n->op == OP_INPUT) {
-        text_put(&label, g->params.at[n->param].name->text);
-    } else {
-        text_printf(&label, "%s%s%s ", n->name != NULL ? n->name->text : "",
-                    n->name != NULL ? " = " : "", op_info(n->op)->name);
-        out_text(&label, n);
-    }
-    text_char(&label, '\n');
-    dump_type(&label, &g->dims, n->dtype, n->rank, n->shape);
-    text_printf(out, "n%u [label=\"", r);
-    dot_text(out, label.at);
-    text_printf(out, "\"%s]\n", leaf ? ", shape=ellipse" : "");
-    for (uint32_t k = 0; k < n->n_operands; k++) {
-        text_printf(out, "n%u -> n%u [label=\"", n->operand[k], r);
-        access_text(out, &n->access[k]);
-        text_put(out, "\"]\n");
-    }
-}
-
-void graph_dump_dot(const Graph *g, Text *out)
-{
-    text_put(out, "digraph \"");
-    dot_text(out, g->name->text);
-    text_put(out, "\" {\n");
-    out->indent++;
-    text_put(out, "node [shape=box, fontname=\"monospace\"]\n");
-    for (NodeRef r = 0; r < g->nodes.n; r++) {
-        dot_node(g, r, out);
-    }
-    for (uint32_t k = 0; k < g->results.n; k++) {
-        const Result *result = &g->results.at[k];
-        text_printf(out, "r%u [label=\"", k);
-        dot_text(out, result->name->text);
-        text_printf(out, "\", shape=ellipse, style=bold]\nn%u -> r%u\n", result->node, k);
-    }
-    out->indent--;
-    text_put(out, "}\n");
-}
-
-/* ---- JSON ---- */
 
 static void json_field(Text *out, const char *name, const char *value)
 {

@@ -274,7 +274,7 @@ def the_examples_of_explain_get_their_message_and_no_other():
         if k == 0:
             said = tdslc("k.tdsl", "--stop-after=nest").messages
             assert re.search(r"'X' goes to memory: \d+ bytes \[-Wspill\]", said), said
-            assert "'P' waits for 's', which folds a and b of X[a,b]" in said, said
+            assert "'P' waits for 's', which folds i and j of X[i,j]" in said, said
             equal(set(re.findall(r"\[(-W.*?)\]", said)), {"-Wspill"})
             tdslc("k.tdsl", "-Werror", "--stop-after=nest", status=1)
             equal(tdslc("k.tdsl", "-Wno-spill", "--stop-after=nest").messages, "")

@@ -85,7 +85,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         module_dump_json(m, &out);
         for (uint32_t k = 0; k < m->graphs.n; k++) {
             const Graph *g = m->graphs.at[k];
-            graph_dump_dot(g, &out);
             const Graph *simple = opt_simplify(&c, &c.arena, g);
             MUST(graph_verify(&c, simple, "simplify"));
             if (g->form == GRAPH_TENSOR) {
