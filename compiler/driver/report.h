@@ -19,6 +19,8 @@ typedef struct ReportValue {
     const char *level; /* of memory, by the machine's word; "registers" */
     const char
         *computes; /* "sum[k](A[i,k] * B[k,j])", expressions expanded; cut where it gets long */
+    const char
+        *levels; /* of a contraction: how it is cut inside of its loops, as nests write it */
     const char *in_place; /* the value or argument whose place it takes */
     const char *symmetry; /* "T[i,j] = T[j,i]": what is known, one equation after the other */
     const char

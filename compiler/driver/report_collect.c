@@ -115,6 +115,23 @@ static const char *symmetry_of(const ReportValue *v, const Node *n, const char *
     return t.n == 0 ? NULL : t.at;
 }
 
+static void put_label(void *user, uint32_t label, Text *out)
+{
+    const char *const *names = user;
+    text_put(out, names[label]);
+}
+
+static const char *levels_of(const NestValue *v, const char *const *label, Arena *arena)
+{
+    Text t;
+    if (v->blocking == NULL) {
+        return NULL;
+    }
+    text_init(&t, arena);
+    blocking_dump(v->blocking, put_label, (void *)label, &t);
+    return t.at;
+}
+
 static uint32_t line_of(const Graph *g, Span span)
 {
     uint32_t line = 0, column = 0;
@@ -144,6 +161,7 @@ static ReportValue collect_value(const ReportKernel *r, const Residence *residen
     v.symmetry = symmetry_of(&v, node, r->names[n], arena);
     if (node->op != OP_INPUT) {
         v.computes = report_expression(arena, r->nest, r->names, n);
+        v.levels = levels_of(at, r->names[n], arena);
         v.in_place = in_place_of(r->nest, n, arena);
         set_reason(r->c, r->nest, &v);
     }

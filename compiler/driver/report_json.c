@@ -54,6 +54,7 @@ static void json_value(const ReportKernel *r, const ReportValue *v, Text *out)
     json_words(out, "level", v->level);
     json_words(out, "indices", v->indices);
     json_words(out, "computes", v->computes);
+    json_words(out, "levels", v->levels);
     json_words(out, "in_place_of", v->in_place);
     json_words(out, "symmetry", v->symmetry);
     json_words(out, "reason", v->reason);

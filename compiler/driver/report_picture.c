@@ -130,6 +130,11 @@ static void put_leaf(const ReportKernel *r, uint32_t k, Text *out)
         text_printf(out, " <a href=\"#k%u-%u\">line %u</a>", r->kernel, v->line, v->line);
     }
     text_put(out, "</span>");
+    if (v->levels != NULL) {
+        text_put(out, "<span class=\"levels\">");
+        html_text(out, v->levels);
+        text_put(out, "</span>");
+    }
 }
 
 void report_picture_nest(const ReportKernel *r, Text *out)

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--report=html in a browser: it loads without messages on the console and without asking for anything, boxes, bars and tables are
+there and have a size, nothing is wider than the page, in light and dark, wide and narrow; and it prints. The pictures are left in the
+build folder, to be looked at. 77: no Chromium."""
+import argparse
+import html
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+PROGRAMS = ROOT / "tests/programs/programs.tdsl"
+PAGES = {
+    "mp2": [ROOT / "examples/mp2/mp2.tdsl"],
+    "attention": [ROOT / "examples/attention/attention.tdsl"],
+    "trainium": [ROOT / "examples/attention/attention.tdsl", "--target=trn2", "-Db=1", "-Dh=2", "-Ds=256", "-Dt=256", "-Dd=64"],
+    "ao_to_mo": [PROGRAMS, "--kernel=eri_ao_to_mo"],
+    "ccsd_t": [PROGRAMS, "--kernel=ccsd_t"],
+    "density": [PROGRAMS, "--kernel=dfmp2_density"],
+    "online": [PROGRAMS, "--kernel=attention", "-Db=1", "-Dh=4", "-Ds=4096", "-Dt=16384", "-Dd=64"],
+    "gemm": ["-e", "ij,jk->ik", "--shape=?x?", "--shape=?x?"],
+    "spills": ["spills.tdsl"],
+}
+SPILLS = """kernel fold(A: f64[900,30], B: f64[30,900], V: f64[900,30]) -> (R: f64[900,30]) {
+    X[i,j] = A[i,k] * B[k,j];
+    s = sum[i,j](X[i,j]);
+    P[i,j] = X[i,j] / s;
+    R[i,k] = P[i,j] * V[j,k];
+}
+"""
+# Runs in a copy of the page, which has no script of its own.
+LOOK = """<script>
+window.addEventListener("load", () => {
+const all = [...document.querySelectorAll('body *')], seen = {};
+document.querySelectorAll('details').forEach(e => e.open = true);
+const size = e => e.getBoundingClientRect();
+for (const q of ['.loop', '.nest li', '.bar > span', 'table', 'th', 'svg .band', 'svg .arc', '.facts div', '.source span', '.pill'])
+  seen[q] = [...document.querySelectorAll(q)].filter(e => size(e).width > 0 && size(e).height > 0).length;
+document.body.setAttribute('data-seen', JSON.stringify({
+  page: document.documentElement.scrollWidth, window: innerWidth, seen,
+  wide: all.filter(e => size(e).right > innerWidth + 1).slice(0, 5).map(e => e.tagName + '.' + e.getAttribute('class')),
+  loaded: performance.getEntriesByType('resource').map(e => e.name), foreign: document.querySelectorAll('[src],link,iframe,object').length, dark: matchMedia('(prefers-color-scheme: dark)').matches,
+  paper: getComputedStyle(document.body).backgroundColor}));
+});
+</script>"""
+
+
+def browse(browser, folder, page, *options):
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-extensions", "--no-first-run",
+               "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}/profile", "--enable-logging=stderr", *options,
+               page.as_uri()]
+    done = subprocess.run(command, capture_output=True, timeout=120, check=False)
+    messages = done.stderr.decode("utf-8", "replace")
+    assert done.returncode == 0, messages
+    console = [line for line in messages.split("\n") if "CONSOLE" in line]
+    assert not console, console
+    return done.stdout.decode()
+
+
+def look(browser, folder, page, width, *options):
+    copy = folder / "copy.html"
+    copy.write_text(page.read_text(encoding="utf-8").replace("</body>", LOOK + "</body>"), encoding="utf-8")
+    dom = browse(browser, folder, copy, f"--window-size={width},1000", "--dump-dom", *options)
+    found = json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dom).group(1)))
+    assert found["page"] <= found["window"] == width and not found["wide"], (width, found)
+    assert not found["loaded"] and not found["foreign"], found
+    return found
+
+
+def check(browser, tdslc, folder, out, name):
+    page = out / f"{name}.html"
+    args = [tdslc, *map(str, PAGES[name]), "-w"]
+    done = subprocess.run([*args, "--report=html", "-o", str(page)], cwd=folder, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    report = subprocess.run([*args, "--report=json"], cwd=folder, capture_output=True, timeout=120, check=True)
+    kernels = json.loads(report.stdout)["kernels"]
+    found = look(browser, folder, page, 1200)
+    values = sum(len(k["values"]) for k in kernels)
+    loops = json.dumps([k["nest"] for k in kernels]).count('"body"')
+    seen = found["seen"]
+    assert seen[".loop"] == loops and seen[".nest li"] >= loops + len(kernels), (loops, seen)
+    assert seen["th"] > values and seen["table"] >= 2 * len(kernels) and seen[".facts div"] >= 4 * len(kernels), seen
+    assert seen[".bar > span"] > 0 and seen[".pill"] > values and seen["svg .band"] >= len(kernels) and seen["svg .arc"] > 0, seen
+    look(browser, folder, page, 900)
+    dark = look(browser, folder, page, 1200, "--blink-settings=preferredColorScheme=0")
+    assert not found["dark"] and dark["dark"] and dark["paper"] != found["paper"], (found["paper"], dark["paper"])
+    for mode, option in (("", "1"), ("-dark", "0")):
+        picture = out / f"{name}{mode}.png"
+        browse(browser, folder, page, "--window-size=1200,2600", f"--screenshot={picture}", f"--blink-settings=preferredColorScheme={option}")
+        assert picture.stat().st_size > 20000, picture
+    browse(browser, folder, page, f"--print-to-pdf={out / (name + '.pdf')}")
+    assert (out / f"{name}.pdf").read_bytes()[:5] == b"%PDF-"
+    print(f"ok   {name}: {values} values, {loops} loops", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tdslc", required=True, type=pathlib.Path)
+    parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        print("skipped: no Chromium to look at pages with (Debian: chromium-headless-shell)")
+        return 77
+    out = args.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="tdsl-page-") as folder:
+        (pathlib.Path(folder) / "spills.tdsl").write_text(SPILLS, encoding="utf-8")
+        for name in PAGES:
+            if args.only not in name:
+                continue
+            try:
+                check(browser, str(args.tdslc.resolve()), pathlib.Path(folder), out, name)
+            except AssertionError as error:
+                failed += 1
+                print(f"FAIL {name}: {error}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
