@@ -63,14 +63,15 @@ static const char *level_of(const Machine *m, const NestValue *v)
     return m->level[at].name;
 }
 
-static void set_reason(const Compilation *c, const Nest *nest, ReportValue *v)
+static void set_reason(const Compilation *c, const Nest *nest, const NestSpills *spills,
+                       ReportValue *v)
 {
     if (v->residence == RESIDE_TILE && nest_grows(nest, v->node)) {
         v->reason = nest_stays_words(c->arena, nest, c->target->machine, v->node);
     } else if (v->residence == RESIDE_WORKSPACE && c->no_fuse) {
         v->reason = "--no-fuse";
     } else if (v->residence == RESIDE_WORKSPACE) {
-        NestSpill s = nest_spill(c->arena, nest, c->target->machine, v->node);
+        NestSpill s = nest_spill(spills, v->node);
         v->reason = s.size == NULL ? s.why : str_format(c->arena, "%s; %s", s.why, s.size);
         v->remedy = s.avoid;
     }
@@ -141,7 +142,8 @@ static uint32_t line_of(const Graph *g, Span span)
     return line;
 }
 
-static ReportValue collect_value(const ReportKernel *r, const Residence *residence, NodeRef n)
+static ReportValue collect_value(const ReportKernel *r, const Residence *residence,
+                                 const NestSpills *spills, NodeRef n)
 {
     Arena *arena = r->c->arena;
     const Node *node = graph_node(r->g, n);
@@ -163,7 +165,7 @@ static ReportValue collect_value(const ReportKernel *r, const Residence *residen
         v.computes = report_expression(arena, r->nest, r->names, n);
         v.levels = levels_of(at, r->names[n], arena);
         v.in_place = in_place_of(r->nest, n, arena);
-        set_reason(r->c, r->nest, &v);
+        set_reason(r->c, r->nest, spills, &v);
     }
     if (residence_is_stored(at->residence)) {
         node_uses(arena, r->g, residence, n, &v.reads);
@@ -179,10 +181,11 @@ static void collect_values(ReportKernel *r)
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         residence[n] = r->nest->values[n].residence;
     }
+    const NestSpills *spills = nest_spills(r->c->arena, r->nest, r->c->target->machine);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         Op op = graph_node(g, n)->op;
         if (residence[n] != RESIDE_NONE && op != OP_CONST && op != OP_EXTENT) {
-            ReportValue v = collect_value(r, residence, n);
+            ReportValue v = collect_value(r, residence, spills, n);
             vec_push(r->c->arena, &r->values, v);
             value_of[n] = r->values.n;
         }

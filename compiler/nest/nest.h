@@ -246,7 +246,11 @@ typedef struct NestSpill {
     const char *size;  /* all of it is not on chip, or null */
     const char *avoid; /* what would help, or null */
 } NestSpill;
-NestSpill nest_spill(Arena *arena, const Nest *nest, const Machine *machine, NodeRef n);
+/* What the words about all of them need. */
+typedef struct NestSpills NestSpills;
+const NestSpills *nest_spills(Arena *arena, const Nest *nest, const Machine *machine);
+/* In the arena of `spills`. */
+NestSpill nest_spill(const NestSpills *spills, NodeRef n);
 
 /* Warns -Wspill for values in the workspace, but not for those that grow and stay in the level of blocks at typical extents; and for
  * blocks that grow and are larger then than any level. */

@@ -4,7 +4,7 @@
 #include "nest/spill.h"
 
 typedef struct Words {
-    Arena *arena;
+    Arena *arena, *scratch;
     const Nest *nest;
     const Machine *machine;
     const NestFacts *f;
@@ -207,7 +207,8 @@ static const char *hint_of(const Words *w, const NestBarrier *b)
 static void put_barriers(Words *w, const NestBarrier *dim, NodeRef reader, Text *t)
 {
     uint32_t rank = graph_node(w->nest->graph, w->n)->rank, parts = 0, first = 0;
-    bool *which = ARENA_ARRAY(w->arena, rank, bool), *done = ARENA_ARRAY(w->arena, rank, bool);
+    bool *which = ARENA_ARRAY(w->scratch, rank, bool),
+         *done = ARENA_ARRAY(w->scratch, rank, bool);
     for (uint32_t d = 0; d < rank && parts < 3; d++) {
         if (done[d] || dim[d].kind == BARRIER_NONE) {
             continue;
@@ -238,11 +239,11 @@ static bool any_dim(const Words *w, const NestBarrier *dim, bool *free)
 static void put_split(Words *w, uint32_t n, const NodeRef *readers, NestBarrier *dim, Text *t)
 {
     uint32_t rank = graph_node(w->nest->graph, w->n)->rank, told = 0;
-    bool *free = ARENA_ARRAY(w->arena, rank, bool);
+    bool *free = ARENA_ARRAY(w->scratch, rank, bool);
     text_put(t, "no loop is for all that read it");
     for (uint32_t k = 0; k < n && told < 3; k++) {
         bool some =
-            nest_trace(w->arena, w->f, w->n, 1, &readers[k], dim) && any_dim(w, dim, free);
+            nest_trace(w->scratch, w->f, w->n, 1, &readers[k], dim) && any_dim(w, dim, free);
         bool all = true;
         for (uint32_t d = 0; d < rank; d++) {
             all &= free[d];
@@ -310,15 +311,15 @@ static void put_possible(Words *w, const NestBarrier *dim, const bool *free, Nod
 static bool explain_loops(Words *w, Text *t)
 {
     uint32_t n_all = 0, n_far = 0;
-    NodeRef *all = ARENA_ARRAY(w->arena, w->f->n_stored, NodeRef);
-    NodeRef *far = ARENA_ARRAY(w->arena, w->f->n_stored, NodeRef);
+    NodeRef *all = ARENA_ARRAY(w->scratch, w->f->n_stored, NodeRef);
+    NodeRef *far = ARENA_ARRAY(w->scratch, w->f->n_stored, NodeRef);
     uint32_t rank = graph_node(w->nest->graph, w->n)->rank;
-    NestBarrier *dim = ARENA_ARRAY(w->arena, rank, NestBarrier);
-    bool *free = ARENA_ARRAY(w->arena, RANK_LIMIT, bool);
+    NestBarrier *dim = ARENA_ARRAY(w->scratch, rank, NestBarrier);
+    bool *free = ARENA_ARRAY(w->scratch, RANK_LIMIT, bool);
     n_all = readers_of(w, false, all);
     n_far = readers_of(w, true, far);
     for (uint32_t k = 0; k < n_far; k++) {
-        if (!nest_trace(w->arena, w->f, w->n, 1, &far[k], dim)) {
+        if (!nest_trace(w->scratch, w->f, w->n, 1, &far[k], dim)) {
             text_printf(t, "%s is hundreds of values later", quoted(w, far[k]));
             w->out->reader = far[k];
             return true;
@@ -331,8 +332,8 @@ static bool explain_loops(Words *w, Text *t)
     if (n_far == 0) {
         return false;
     }
-    if (n_all == 1 || !nest_trace(w->arena, w->f, w->n, n_all, all, dim)) {
-        (void)nest_trace(w->arena, w->f, w->n, 1, &far[0], dim);
+    if (n_all == 1 || !nest_trace(w->scratch, w->f, w->n, n_all, all, dim)) {
+        (void)nest_trace(w->scratch, w->f, w->n, 1, &far[0], dim);
     }
     if (any_dim(w, dim, free)) {
         put_possible(w, dim, free, far[0], t);
@@ -436,22 +437,37 @@ static const char *explain_size(const Words *w)
     return t.at;
 }
 
-NestSpill nest_spill(Arena *arena, const Nest *nest, const Machine *machine, NodeRef n)
+struct NestSpills {
+    Arena *arena;
+    const Nest *nest;
+    const Machine *machine;
+    NestFacts f;
+    GraphNames names;
+};
+
+const NestSpills *nest_spills(Arena *arena, const Nest *nest, const Machine *machine)
 {
     const Graph *g = nest->graph;
-    NestSpill out = {.reader = NODE_NONE};
-    Arena scratch; /* facts of a large graph, for each value anew */
-    arena_init(&scratch, arena->budget);
-    Residence *residence = ARENA_ARRAY(&scratch, g->nodes.n, Residence);
+    NestSpills *s = ARENA_NEW(arena, NestSpills);
+    *s = (NestSpills){.arena = arena, .nest = nest, .machine = machine};
+    Residence *residence = ARENA_ARRAY(arena, g->nodes.n, Residence);
     for (NodeRef k = 0; k < g->nodes.n; k++) {
         Residence r = nest->values[k].residence;
         residence[k] = residence_is_stored(r) ? RESIDE_WORKSPACE : r;
     }
-    NestFacts f;
-    nest_facts_of(&scratch, g, residence, &f);
-    Words w = {arena, nest, machine, &f, n, &out, graph_names(&scratch, g)};
+    nest_facts_of(arena, g, residence, &s->f);
+    s->names = graph_names(arena, g);
+    return s;
+}
+
+NestSpill nest_spill(const NestSpills *s, NodeRef n)
+{
+    NestSpill out = {.reader = NODE_NONE};
+    Arena scratch; /* tables over a large graph, for each value anew */
+    arena_init(&scratch, s->arena->budget);
+    Words w = {s->arena, &scratch, s->nest, s->machine, &s->f, n, &out, s->names};
     Text t;
-    text_init(&t, arena);
+    text_init(&t, s->arena);
     if (!explain_update(&w, &t) && !explain_copy(&w, &t)) {
         out.size = explain_size(&w);
         if (!explain_loops(&w, &t)) {
@@ -459,14 +475,15 @@ NestSpill nest_spill(Arena *arena, const Nest *nest, const Machine *machine, Nod
         }
     }
     out.why = t.at;
-    if (out.size != NULL && nest_grows(nest, n) && nest->values[n].home == NEST_NONE) {
+    if (out.size != NULL && nest_grows(s->nest, n) && s->nest->values[n].home == NEST_NONE) {
         out.avoid = "-D makes the extents known: what is small then stays on chip";
     }
     arena_release(&scratch);
     return out;
 }
 
-static void warn_spill(Ctx *ctx, const Nest *nest, const Machine *machine, NodeRef n)
+static void warn_spill(Ctx *ctx, const Nest *nest, const Machine *machine,
+                       const NestSpills **spills, NodeRef n)
 {
     const Node *node = graph_node(nest->graph, n);
     Words w = {.arena = &ctx->arena, .nest = nest};
@@ -477,7 +494,8 @@ static void warn_spill(Ctx *ctx, const Nest *nest, const Machine *machine, NodeR
     if (d == NULL || d == ctx->diags.dropped) {
         return;
     }
-    NestSpill s = nest_spill(&ctx->arena, nest, machine, n);
+    *spills = *spills != NULL ? *spills : nest_spills(&ctx->arena, nest, machine);
+    NestSpill s = nest_spill(*spills, n);
     if (s.reader != NODE_NONE) {
         diag_mark(d, graph_node(nest->graph, s.reader)->span, "read here");
     }
@@ -522,6 +540,7 @@ static void warn_block(Ctx *ctx, const Nest *nest, const Machine *machine, NodeR
 void nest_warn_spills(Ctx *ctx, const Nest *nest, const Machine *machine)
 {
     const Graph *g = nest->graph;
+    const NestSpills *spills = NULL; /* of the first that is told */
     int64_t capacity = machine_tile_capacity(machine);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
@@ -532,7 +551,7 @@ void nest_warn_spills(Ctx *ctx, const Nest *nest, const Machine *machine)
             continue;
         }
         if (v->residence == RESIDE_WORKSPACE) {
-            warn_spill(ctx, nest, machine, n);
+            warn_spill(ctx, nest, machine, &spills, n);
         } else if (v->residence == RESIDE_TILE && grows && capacity > 0 &&
                    v->bytes > last_level(machine)->capacity) {
             warn_block(ctx, nest, machine, n);
