@@ -75,6 +75,18 @@ static bool pass_path(Compilation *c)
     return ok;
 }
 
+static bool pass_narrow(Compilation *c)
+{
+    if (c->target->machine->narrow) {
+        c->graphs =
+            c->graphs == NULL ? next_graphs(c) : c->graphs; /* the path's decisions are there */
+        for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+            c->module->graphs.at[k] = opt_narrow(c->ctx, c->graphs, c->module->graphs.at[k]);
+        }
+    }
+    return true;
+}
+
 static bool pass_symmetry(Compilation *c)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {

@@ -126,16 +126,18 @@ double contraction_together(const Blocking *b, int32_t label, const double *exte
 }
 
 /* Of one element that is copied into a panel of `width` positions: in runs along memory, of so many as are packed
- * together, if that is several. */
-static double pack_seconds(const MachineTimes *t, const Node *n, const Access *a,
+ * together, if that is several. One of another type is converted. */
+static double pack_seconds(const MachineTimes *t, const Graph *g, const Node *n, const Use *u,
                            const Blocking *b, BlockRole role, const double *extent,
                            double width)
 {
     double words = (double)dtype_bytes(n->acc) / 4.0;
+    const Access *a = &u->access;
+    double convert = graph_node(g, u->node)->dtype == n->acc ? 0.0 : t->convert;
     int32_t last = a->rank > 0 ? a->index[a->rank - 1].label : -1;
     double run = last < 0 ? 1.0 : contraction_together(b, last, extent);
     run = last == (int32_t)b->label[role][0] && run > width ? width : run;
-    return run > 1.0 ? t->pack + t->row / run / words : t->pack_line;
+    return convert + (run > 1.0 ? t->pack + t->row / run / words : t->pack_line);
 }
 
 static double positions(const Access *a, const Node *n, const double *extent)
@@ -191,7 +193,8 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     uint32_t row = b->label[BLOCK_ROWS][0], col = b->label[BLOCK_COLUMNS][0];
     const Use *left = &f->uses[node].list.at[0], *right = &f->uses[node].list.at[1];
     bool swapped = !access_has_label(&left->access, (int32_t)row);
-    const Access *a = &(swapped ? right : left)->access, *v = &(swapped ? left : right)->access;
+    const Use *of_rows = swapped ? right : left, *of_columns = swapped ? left : right;
+    const Access *a = &of_rows->access, *v = &of_columns->access;
     const BlockLevel *rows = blocking_innermost(b, BLOCK_ROWS),
                      *columns = blocking_innermost(b, BLOCK_COLUMNS),
                      *k = blocking_outermost(b, BLOCK_SUM);
@@ -217,8 +220,8 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
         engine ? wide_of : column_tiles * nr * contraction_width_price(columns->tile, widest);
     double edge = 1.0;
     edge -= (double)((int64_t)wide_of / columns->tile * columns->tile) / wide_of;
-    double a_pack = pack_seconds(t, n, a, b, BLOCK_ROWS, extent, mr);
-    double b_pack = pack_seconds(t, n, v, b, BLOCK_COLUMNS, extent, nr);
+    double a_pack = pack_seconds(t, f->g, n, of_rows, b, BLOCK_ROWS, extent, mr);
+    double b_pack = pack_seconds(t, f->g, n, of_columns, b, BLOCK_COLUMNS, extent, nr);
     double join = (is_last_kept(n, col) ? t->join : t->join + t->pack_line) +
                   t->row / (extent[col] < nr ? extent[col] : nr) / words + edge * t->join_edge;
     join += gathers(b, &x) && !engine ? t->pack : 0.0;

@@ -14,6 +14,10 @@ Graph *opt_simplify(Ctx *ctx, Arena *arena, const Graph *g);
  * concern one operand alone are taken first where that is less work; summed indices of extent 1 are positions. */
 Graph *opt_normalise(Ctx *ctx, Arena *arena, const Graph *g);
 
+/* narrow.c. Of any form: contractions of real numbers read what casts to their type only widened; for machines that say
+ * `narrow`. Each operand may then have a type of its own. The graph itself where there is nothing to do. */
+Graph *opt_narrow(Ctx *ctx, Arena *arena, Graph *g);
+
 /* symmetry.c. Of any form, in place: says of every value which exchanges of its labels leave it as it is, or make it its
  * negative. Values stay; what was said before is dropped, and all of it unless `look`. */
 void opt_symmetry(Ctx *ctx, Graph *g, bool look);

@@ -64,9 +64,10 @@ typedef struct ContractionTiles {
 typedef struct MachineTimes {
     double multiply_add; /* in a full register tile */
     double pack,
-        pack_line; /* into a panel along lines of memory, and one line for each element */
-    double row;    /* a run of elements of a panel or a register tile, however short */
-    double loop;   /* and of a plain innermost loop */
+        pack_line;  /* into a panel along lines of memory, and one line for each element */
+    double convert; /* beside that, of one that has another type */
+    double row;     /* a run of elements of a panel or a register tile, however short */
+    double loop;    /* and of a plain innermost loop */
     double join, join_edge;    /* of a register tile into the result, once for each block of k:
                                where its columns are full, and where they are not */
     double op, scalar_op;      /* an addition, as vectors and one by one */
@@ -90,6 +91,7 @@ typedef struct Machine {
     bool open_extents;        /* may extents stay open until run time? */
     bool pairs;               /* may a loop begin where one around it is? */
     bool overwrites;          /* may a value in memory be overwritten by another? */
+    bool narrow;              /* do contractions convert operands of narrower types? */
     bool online;              /* has it infinities, which maxima over loops begin with? */
     int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */
 } Machine;

@@ -2,7 +2,8 @@
 /* Packing. A statement that copies elements into panels is the call of a function, one for each element type of a file:
  * it splits runs at the borders of panels, copies lines with vectors where the operand has them along columns, and
  * transposes blocks in registers where it has them along the sum, or along columns that are whole panels apart. Lines
- * that are a long way from each other are asked for ahead. */
+ * that are a long way from each other are asked for ahead. Elements of another type are converted first, a block at a
+ * time, along lines of memory. */
 #include "backend/c/emit.h"
 
 #include "backend/c/legalise.h"
@@ -155,43 +156,47 @@ static const char pack_rows[] =
     "    }\n"
     "}\n";
 
-/* $N: f16 or bf16, which become f32 on the way: lines of the operand as vectors, of those along the sum a piece at a time. */
-static const char pack_half[] =
-    "\nTDSL_LANES static void tdsl_pack_$N(float *TDSL_RESTRICT to, int64_t width, int64_t "
-    "panel,\n"
-    "                   int64_t first, int64_t nc, int64_t ny, int64_t nz, int64_t column,\n"
-    "                   int64_t line, int64_t line_z, const $T *TDSL_RESTRICT from,\n"
-    "                   int64_t step_c, int64_t step_y, int64_t step_z)\n"
+/* $F: the element type that is there in names; $G: in C; $C: what converts one, to $T but for a cast. */
+static const char pack_converted[] =
+    "\n/* The same of elements of another type. */\n"
+    "TDSL_LANES static void tdsl_pack_$N_of_$F($T *TDSL_RESTRICT to, int64_t width,\n"
+    "    int64_t panel, int64_t first, int64_t nc, int64_t ny, int64_t nz, int64_t column,\n"
+    "    int64_t line, int64_t line_z, const $G *TDSL_RESTRICT from, int64_t step_c,\n"
+    "    int64_t step_y, int64_t step_z)\n"
     "{\n"
-    "    float piece[64];\n"
-    "    const int64_t along = step_c != 1 && step_y == 1 ? 1 : 0;\n"
-    "    const int64_t n = along ? ny : nc, others = along ? nc : ny;\n"
-    "    for (int64_t i = 0; i < nz * others; ++i) {\n"
-    "        const int64_t x = i % others, z = i / others;\n"
-    "        const $T *const row = from + x * (along ? step_c : step_y) + z * step_z;\n"
-    "        const int64_t step = along ? 1 : step_c;\n"
-    "        for (int64_t k = 0; k < n; k += 64) {\n"
-    "            const int64_t m = n - k < 64 ? n - k : 64;\n"
-    "            if (step == 1) {\n"
-    "                for (int64_t j = 0; j < m; ++j) {\n"
-    "                    piece[j] = tdsl_float_of_$N(row[k + j]);\n"
-    "                }\n"
-    "            } else {\n"
-    "                for (int64_t j = 0; j < m; ++j) {\n"
-    "                    piece[j] = tdsl_float_of_$N(row[(k + j) * step]);\n"
+    "    $T block[1024];\n"
+    "    const int64_t most_c = step_c == 1 ? 128 : 16, most_y = 1024 / most_c;\n"
+    "    const int64_t parts = (ny + most_y - 1) / most_y;\n"
+    "    for (int64_t c = 0; c < nc; c += most_c) {\n"
+    "        const int64_t n = c + most_c < nc ? most_c : nc - c;\n"
+    "        for (int64_t part = 0; part < parts * nz; ++part) {\n"
+    "            const int64_t y = part % parts * most_y, z = part / parts;\n"
+    "            const int64_t m = y + most_y < ny ? most_y : ny - y;\n"
+    "            const $G *const at = from + c * step_c + y * step_y + z * step_z;\n"
+    "            for (int64_t i = 0; step_c == 1 && i < m; ++i) {\n"
+    "                for (int64_t j = 0; j < n; ++j) {\n"
+    "                    block[i * 128 + j] = ($T)$C(at[i * step_y + j]);\n"
     "                }\n"
     "            }\n"
-    "            for (int64_t j = 0; j < m; ++j) {\n"
-    "                const int64_t c = along ? x : k + j, y = along ? k + j : x;\n"
-    "                const int64_t at = first + c + column * y;\n"
-    "                to[at / width * panel + (line * y + line_z * z) * width + at % width] = "
-    "piece[j];\n"
+    "            for (int64_t j = 0; step_c != 1 && step_y == 1 && j < n; ++j) {\n"
+    "                for (int64_t i = 0; i < m; ++i) {\n"
+    "                    block[j * 64 + i] = ($T)$C(at[j * step_c + i]);\n"
+    "                }\n"
     "            }\n"
+    "            for (int64_t j = 0; step_c != 1 && step_y != 1 && j < n; ++j) {\n"
+    "                for (int64_t i = 0; i < m; ++i) {\n"
+    "                    block[j * 64 + i] = ($T)$C(at[j * step_c + i * step_y]);\n"
+    "                }\n"
+    "            }\n"
+    "            tdsl_pack_$N(to + (line * y + line_z * z) * width, width, panel,\n"
+    "                         first + c + column * y, n, m, 1, column, line, 0, block,\n"
+    "                         step_c == 1 ? 1 : 64, step_c == 1 ? 128 : 1, 0);\n"
     "        }\n"
     "    }\n"
     "}\n";
 
-void template_put(Emitter *e, const char *text, DType t)
+/* With `from` where the template converts, else the type again. */
+static void converted_put(Emitter *e, const char *text, DType t, DType from)
 {
     int64_t size = dtype_bytes(t);
     Text out;
@@ -202,6 +207,17 @@ void template_put(Emitter *e, const char *text, DType t)
             continue;
         }
         switch (*++text) {
+        case 'F':
+            text_put(&out, dtype_name(from));
+            break;
+        case 'G':
+            text_put(&out, c_type(from));
+            break;
+        case 'C':
+            text_put(&out, from == DTYPE_F16    ? help_fixed(e->w.help, "tdsl_float_of_f16")
+                           : from == DTYPE_BF16 ? help_fixed(e->w.help, "tdsl_float_of_bf16")
+                                                : "");
+            break;
         case 'N':
             text_put(&out, dtype_name(t));
             break;
@@ -227,6 +243,11 @@ void template_put(Emitter *e, const char *text, DType t)
     helper_put(e->w.help, out.at);
 }
 
+void template_put(Emitter *e, const char *text, DType t)
+{
+    converted_put(e, text, t, t);
+}
+
 void turn_put(Emitter *e, DType t)
 {
     if (helper_new(e->w.help, str_format(e->w.arena, "tdsl_turn_%s", dtype_name(t)))) {
@@ -238,21 +259,19 @@ void turn_put(Emitter *e, DType t)
     }
 }
 
-static const char *pack_function(Emitter *e, DType t)
+static const char *pack_function(Emitter *e, DType t, DType from)
 {
     const char *name = str_format(e->w.arena, "tdsl_pack_%s", dtype_name(t));
-    if (dtype_is_half(t)) {
-        (void)help_fixed(e->w.help, str_format(e->w.arena, "tdsl_float_of_%s", dtype_name(t)));
-    }
-    if (!helper_new(e->w.help, name)) {
-        return name;
-    }
-    if (dtype_is_half(t)) {
-        template_put(e, pack_half, t);
-    } else {
+    if (helper_new(e->w.help, name)) {
         turn_put(e, t);
         template_put(e, pack_text, t);
         template_put(e, pack_rows, t);
+    }
+    if (from != t) {
+        name = str_format(e->w.arena, "%s_of_%s", name, dtype_name(from));
+        if (helper_new(e->w.help, name)) {
+            converted_put(e, pack_converted, t, from);
+        }
     }
     return name;
 }
@@ -293,15 +312,15 @@ bool pack_emit(Emitter *e, const Stmt *s)
     const Kernel *k = e->w.k;
     const Buffer *to = &k->bufs.at[s->dst];
     const Expr *load = expr_uncast(s->value);
-    bool converted = to->dtype == DTYPE_F32 && dtype_is_half(load->dtype);
     PackIndices x;
     if (to->panels == 0 || s->n_index < 2 || s->n_index > 3 || s->fold != OP_COPY ||
-        load->kind != EXPR_LOAD || (!converted && s->value != load) ||
-        (!converted && load->dtype != to->dtype) || !dtype_has_vectors(to->dtype) ||
-        e->w.scalar[load->buf] || k->bufs.at[load->buf].panels != 0 || !pack_indices(s, &x)) {
+        load->kind != EXPR_LOAD || !dtype_widens(load->dtype, to->dtype) ||
+        load->dtype == DTYPE_BOOL || s->value->dtype != to->dtype ||
+        !dtype_has_vectors(to->dtype) || e->w.scalar[load->buf] ||
+        k->bufs.at[load->buf].panels != 0 || !pack_indices(s, &x)) {
         return false;
     }
-    const char *function = pack_function(e, load->dtype);
+    const char *function = pack_function(e, to->dtype, load->dtype);
     const Affine *at = access_first(e, s, s->dst, s->at);
     const Affine *from = access_first(e, s, load->buf, load->at);
     Affine line = affine_add(e->w.arena, affine_const(0), to->panels, at[0]);

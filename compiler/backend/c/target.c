@@ -28,6 +28,7 @@ static const Machine machine_c = {
     .time = {.multiply_add = 2e-11,
              .pack = 1.5e-10,
              .pack_line = 1e-9,
+             .convert = 5e-10,
              .row = 1e-9,
              .loop = 2e-9,
              .join = 1e-10,
@@ -44,6 +45,7 @@ static const Machine machine_c = {
     .complex_numbers = true,
     .open_extents = true,
     .overwrites = true,
+    .narrow = true,
     .online = true,
     .pairs = true,
 };

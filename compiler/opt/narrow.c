@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Casts that lose nothing in front of products of matrices. A contraction reads tensors, so what is cast for it alone would
+ * be a tensor of its own, as wide as the sum; but it converts what it reads to its type anyway (graph.h), where it copies
+ * operands into panels. So it reads what the cast reads. Products with few rows or columns have no panels, and keep their
+ * casts; so do complex numbers: who reads a real operand of a complex product has to know that a half of it is zero. */
+#include "opt/opt.h"
+
+#include "opt/rewrite.h"
+
+/* Rows and columns from which on operands are worth panels. */
+#define FEW 8
+
+/* Has the product a sum, and each of its two operands FEW positions that the other one has not? */
+static bool is_product(Rewriter *r, const NodeSpec *s)
+{
+    Uses u = spec_uses(r, s);
+    int64_t own[2] = {1, 1};
+    bool sums = false;
+    for (uint32_t l = 0; l < u.n; l++) {
+        const LabelCount *use = &u.of[l];
+        sums = sums || (use->operands > 0 && !use->out);
+        if (use->operands == 1 && use->out && use->last < 2) {
+            own[use->last] = sat_mul(own[use->last], dim_typical(&r->to->dims, use->extent));
+        }
+    }
+    return sums && s->n_operands == 2 && own[0] >= FEW && own[1] >= FEW;
+}
+
+/* A cast that loses nothing and has all that it reads at indices of its own: no label goes with it. */
+static bool is_widening(const Graph *g, const Node *o)
+{
+    bool widens = o->op == OP_CAST && o->access[0].rank == o->rank &&
+                  dtype_widens(graph_node(g, o->operand[0])->dtype, o->dtype);
+    for (uint32_t d = 0; widens && d < o->rank; d++) {
+        uint32_t i = 0;
+        while (i < o->rank && o->access[0].index[i].label != o->out[d]) {
+            i++;
+        }
+        widens = i < o->rank;
+    }
+    return widens;
+}
+
+static Verdict read_through_casts(Rewriter *r, NodeSpec *s, NodeRef *done)
+{
+    (void)done;
+    NodeRef *operand = NULL;
+    Access *access = NULL;
+    for (uint32_t k = 0; k < s->n_operands && !dtype_is_complex(s->dtype); k++) {
+        const Node *o = spec_operand(r, s, k);
+        if (!is_widening(r->to, o)) {
+            continue;
+        }
+        if (operand == NULL) {
+            if (!is_product(r, s)) {
+                return RULE_NO;
+            }
+            operand = arena_copy(&r->scratch, s->operand, s->n_operands * sizeof *operand);
+            access = arena_copy(&r->scratch, s->access, s->n_operands * sizeof *access);
+        }
+        operand[k] = o->operand[0];
+        access[k] = access_see_through(r, o, &s->access[k]);
+    }
+    if (operand == NULL) {
+        return RULE_NO;
+    }
+    s->operand = operand;
+    s->access = access;
+    return RULE_SPEC;
+}
+
+static const Rule rules[] = {
+    {"read-through-casts", OP_EINSUM, read_through_casts},
+};
+
+/* Does a contraction read what is only widened? A large graph is not copied for nothing. */
+static bool any_widened(const Graph *g)
+{
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        const Node *node = graph_node(g, n);
+        for (uint32_t k = 0; node->op == OP_EINSUM && k < node->n_operands; k++) {
+            if (is_widening(g, graph_node(g, node->operand[k]))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+Graph *opt_narrow(Ctx *ctx, Arena *arena, Graph *g)
+{
+    if (!any_widened(g)) {
+        return g;
+    }
+    return rewrite_graph(ctx, arena, g, rules, sizeof rules / sizeof rules[0]);
+}
