@@ -266,6 +266,21 @@ static bool runs_along(const Access *a, uint32_t label, bool block, const double
     return rank > 0 && a->index[rank - 1].label == (int32_t)label;
 }
 
+/* Is use `i` one of those before it? */
+static bool is_again(const UseList *u, uint32_t i)
+{
+    bool again = false;
+    for (uint32_t k = 0; k < i && !again; k++) {
+        const Access *a = &u->list.at[k].access, *b = &u->list.at[i].access;
+        again = u->list.at[k].node == u->list.at[i].node;
+        for (uint32_t d = 0; again && d < a->rank; d++) {
+            again = a->index[d].label == b->index[d].label &&
+                    a->index[d].offset == b->index[d].offset;
+        }
+    }
+    return again;
+}
+
 uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,
                              const double *extent)
 {
@@ -275,7 +290,8 @@ uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,
         const Use *use = &u->list.at[i];
         bool block = nest->values[use->node].residence == RESIDE_TILE;
         bool along = runs_along(&use->access, inner, block, extent);
-        strided += access_has_label(&use->access, (int32_t)inner) && !along ? 1 : 0;
+        bool jumps = access_has_label(&use->access, (int32_t)inner) && !along;
+        strided += jumps && !is_again(u, i) ? 1 : 0;
     }
     return strided;
 }

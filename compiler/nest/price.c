@@ -52,6 +52,17 @@ static double op_seconds(const MachineTimes *t, Op op, bool scalar)
     return library ? t->function : scalar ? t->scalar_op : t->op;
 }
 
+/* Is operand `k` the first one again? */
+static bool is_squared(const Node *n, uint32_t k)
+{
+    bool same = k > 0 && n->operand[k] == n->operand[0];
+    for (uint32_t d = 0; same && d < n->access[k].rank; d++) {
+        same = n->access[k].index[d].label == n->access[0].index[d].label &&
+               n->access[k].index[d].offset == n->access[0].index[d].offset;
+    }
+    return same;
+}
+
 void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Pricer *p)
 {
     const Graph *g = f->g;
@@ -69,7 +80,7 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
         ops[n] = words * times * op_seconds(&machine->time, op, false);
         scalar[n] = words * times * op_seconds(&machine->time, op, true);
         for (uint32_t k = 0; k < node->n_operands; k++) {
-            if (f->residence[node->operand[k]] == RESIDE_INLINE) {
+            if (f->residence[node->operand[k]] == RESIDE_INLINE && !is_squared(node, k)) {
                 ops[n] += ops[node->operand[k]];
                 scalar[n] += scalar[node->operand[k]];
             }
