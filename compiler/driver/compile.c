@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "driver/orders.h"
 #include "lower/lower.h"
 
 /* Each pass writes new graphs into an arena of their own, and the ones before go: a large
@@ -113,6 +114,10 @@ static bool pass_nest(Compilation *c)
         uint32_t effort = c->path.options.effort;
         Nest *nest = c->no_fuse ? nest_unfused(c->ctx, c->arena, g, c->target->machine)
                                 : nest_choose(c->ctx, c->arena, g, c->target->machine, effort);
+        if (!c->no_fuse && effort > 0) {
+            nest = orders_choose(c, nest);
+            c->module->graphs.at[k] = (Graph *)nest->graph;
+        }
         c->nests[k] = nest;
         if (!c->no_fuse && !c->one_nest) {
             nest_choose_sizes(c->ctx, c->arena, c->target->machine, effort, nest);

@@ -82,6 +82,10 @@ static inline bool residence_is_stored(Residence r)
 /* Loops around one leaf. */
 #define NEST_DEPTH 64
 
+/* Nodes of a graph beyond which a price takes so long that two are all there is time for, of no
+ * fusion and of greedy fusion. */
+#define NEST_LARGE 4096
+
 /* Nests of one kernel. */
 #define NEST_SIZES 8
 
@@ -227,6 +231,9 @@ Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
  * fusion. */
 Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                   uint32_t effort);
+
+/* What a nest is chosen by, less is better: its price, with what needless bytes and large blocks add to it. */
+double nest_worth(const Machine *machine, const Nest *nest);
 
 /* ---- spill.c ---- */
 /* Does the block of a stored value, where it lives, grow with this open dim; with any? */

@@ -118,9 +118,6 @@ void nest_set_pairs(Arena *arena, const NestFacts *f, const Machine *machine, Ne
 /* search.c: nest_choose, in `most` steps at most. */
 Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                          uint32_t effort, uint64_t most);
-/* Nodes of a graph beyond which a price takes so long that two are all there is time for, of no
- * fusion and of greedy fusion. */
-#define NEST_LARGE 4096
 
 /* slices.c: items for a sliced contraction; see there. */
 

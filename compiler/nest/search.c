@@ -79,12 +79,15 @@ static uint64_t tree_hash(const Tree *t)
 }
 
 /* What values and blocks that outgrow the level of blocks cost beside their traffic. */
-static double footprint(const NestFacts *f, const Machine *machine, const Nest *nest)
+static double footprint(const Machine *machine, const Nest *nest)
 {
     int64_t capacity = machine_tile_capacity(machine);
     double worst = 1.0;
-    for (uint32_t k = 0; capacity > 0 && k < f->n_stored; k++) {
-        const NestValue *v = &nest->values[f->stored[k]];
+    for (uint32_t k = 0; capacity > 0 && k < nest->n_items; k++) {
+        if (nest_is_loop(&nest->items[k])) {
+            continue;
+        }
+        const NestValue *v = &nest->values[nest->items[k].node];
         bool block = v->residence == RESIDE_TILE;
         double factor = block || v->bytes <= capacity ? 1.0 : SPILL, grown = 1.0;
         for (int64_t size = block ? sat_mul(capacity, BLOCK) : capacity; size < v->bytes;
@@ -95,6 +98,11 @@ static double footprint(const NestFacts *f, const Machine *machine, const Nest *
         worst = v->residence != RESIDE_RESULT && factor > worst ? factor : worst;
     }
     return worst;
+}
+
+double nest_worth(const Machine *machine, const Nest *nest)
+{
+    return nest_preference(&nest->cost, nest->compulsory) * footprint(machine, nest);
 }
 
 /* Is a value in memory? */
@@ -118,8 +126,7 @@ static State tree_price(Search *s, const Tree *t)
     State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
     if (nest_online_is_legal(s->scratch, s->facts, nest)) {
         NestCost cost = nest_price(s->scratch, &s->pricer, nest);
-        priced.seconds =
-            nest_preference(&cost, s->compulsory) * footprint(s->facts, s->machine, nest);
+        priced.seconds = nest_preference(&cost, s->compulsory) * footprint(s->machine, nest);
         priced.spilled = spills(s->facts, nest);
     }
     arena_reset(s->scratch, mark);
@@ -495,7 +502,7 @@ static void set_second(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
     nest->second = second;
     nest->turned_down = by > 0    ? "takes longer"
                         : by == 0 ? "takes as long"
-                        : footprint(facts, machine, second) > footprint(facts, machine, nest)
+                        : footprint(machine, second) > footprint(machine, nest)
                             ? "has values too large to stay on chip"
                         : cuts_contractions(facts->g, &tree)
                             ? "saves too little for cutting contractions"

@@ -18,6 +18,11 @@ Graph *opt_normalise(Ctx *ctx, Arena *arena, const Graph *g);
  * `narrow`. Each operand may then have a type of its own. The graph itself where there is nothing to do. */
 Graph *opt_narrow(Ctx *ctx, Arena *arena, Graph *g);
 
+/* orders.c. GRAPH_BINARY -> GRAPH_BINARY: the value is computed once for each order in which elementwise operations read it, *n
+ * of them, and all of these read it in the order of their own dimensions. Null: there is one order, or too many, or slices, or the
+ * value is no operation's. */
+Graph *opt_split_orders(Ctx *ctx, Arena *arena, const Graph *g, NodeRef value, uint32_t *n);
+
 /* symmetry.c. Of any form, in place: says of every value which exchanges of its labels leave it as it is, or make it its
  * negative. Values stay; what was said before is dropped, and all of it unless `look`. */
 void opt_symmetry(Ctx *ctx, Graph *g, bool look);

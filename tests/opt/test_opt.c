@@ -181,6 +181,91 @@ static void random_programs_keep_their_value(void **state)
     }
 }
 
+/* ---- values for each order ---- */
+
+static const char several[] = "  param in @A : f64[3,5]\n"
+                              "  param in @B : f64[5,3]\n"
+                              "  %0 = input @A : f64[3,5]\n"
+                              "  %1 = input @B : f64[5,3]\n"
+                              "  %2 = einsum %0[a,b], %1[b,c] -> [a,c] : f64[3,3] as X\n"
+                              "  %3 = neg %2[a,b] -> [b,a] : f64[3,3]\n"
+                              "  %4 = sub %3[a,b], %2[a,b] -> [a,b] : f64[3,3]\n"
+                              "  %5 = mul %4[a,b], %4[b,a] -> [a,b] : f64[3,3]\n"
+                              "  %6 = reduce.sum %5[a,b] -> [] : f64[]\n"
+                              "  %7 = einsum %2[a,b], %4[b,c] -> [a,c] : f64[3,3]\n"
+                              "  result @R = %6\n"
+                              "  result @S = %7\n";
+
+/* Expressions of the value follow; a contraction reads it as it is. */
+static void a_value_is_computed_once_for_each_order_in_which_it_is_read(void **state)
+{
+    (void)state;
+    Bench *b = bench_new();
+    uint32_t n = 0;
+    const Graph *g = bench_graph(b, several);
+    const Graph *split = opt_split_orders(&b->ctx, &b->ctx.arena, g, 2, &n);
+    assert_non_null(split);
+    assert_int_equal(n, 2);
+    assert_true(graph_verify(&b->ctx, split, "the split"));
+    assert_string_equal(strstr(bench_dump(b, split), "  %2"),
+                        "  %2 = einsum %0[a,b], %1[b,c] -> [a,c] : f64[3,3] as X\n"
+                        "  %3 = einsum %0[a,b], %1[b,c] -> [c,a] : f64[3,3] as X\n"
+                        "  %4 = neg %3[a,b] -> [a,b] : f64[3,3]\n"
+                        "  %5 = neg %2[a,b] -> [a,b] : f64[3,3]\n"
+                        "  %6 = sub %4[a,b], %2[a,b] -> [a,b] : f64[3,3]\n"
+                        "  %7 = sub %5[a,b], %3[a,b] -> [a,b] : f64[3,3]\n"
+                        "  %8 = mul %6[a,b], %7[a,b] -> [a,b] : f64[3,3]\n"
+                        "  %9 = reduce.sum %8[a,b] -> [] : f64[]\n"
+                        "  %10 = einsum %2[a,b], %6[b,c] -> [a,c] : f64[3,3]\n"
+                        "  result @R = %9\n"
+                        "  result @S = %10\n"
+                        "}\n");
+    assert_same_value(b, g, split, true);
+    assert_null(opt_split_orders(&b->ctx, &b->ctx.arena, g, 6, &n)); /* nobody reads it twice */
+    bench_free(b);
+}
+
+static void graphs_with_a_value_for_each_order_compute_the_same(void **state)
+{
+    (void)state;
+    uint32_t made = 0;
+    static const char *const order[] = {"a,b,c", "a,c,b", "b,a,c", "b,c,a", "c,a,b", "c,b,a"};
+    static const char *const ops[] = {"add", "sub", "mul"};
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        Bench *b = bench_new();
+        Rng rng = {seed};
+        Text t;
+        text_init(&t, &b->ctx.arena);
+        text_put(
+            &t, "param in @A : f64[2,2,3]\nparam in @B : f64[3,2]\n%0 = input @A : f64[2,2,3]\n"
+                "%1 = input @B : f64[3,2]\n%2 = einsum %0[a,b,d], %1[d,c] -> [a,b,c] : "
+                "f64[2,2,2]\n");
+        uint64_t last = 3 + rng_below(&rng, 5);
+        for (uint64_t k = 3; k <= last; k++) {
+            uint64_t x = 2 + rng_below(&rng, k - 2), y = 2 + rng_below(&rng, k - 2);
+            text_printf(&t, "%%%d = %s %%%d[%s], %%%d[%s] -> [%s] : f64[2,2,2]\n", (int)k,
+                        ops[rng_below(&rng, 3)], (int)x, order[rng_below(&rng, 6)], (int)y,
+                        order[rng_below(&rng, 6)], order[rng_below(&rng, 6)]);
+        }
+        text_printf(&t, "result @R = %%%d\n%s", (int)last,
+                    seed % 3 == 0 ? "result @S = %2\n" : "");
+        const Graph *g = opt_simplify(&b->ctx, &b->ctx.arena, bench_graph(b, t.at));
+        for (NodeRef k = 2; k < g->nodes.n; k++) {
+            uint32_t n = 0;
+            const Graph *split = opt_split_orders(&b->ctx, &b->ctx.arena, g, k, &n);
+            if (split != NULL) {
+                made++;
+                assert_true(n > 1);
+                assert_true(graph_verify(&b->ctx, split, "the split"));
+                assert_same_value(b, g, split, false);
+            }
+        }
+        bench_free(b);
+    }
+    print_message("%u graphs with a value twice\n", made);
+    assert_true(made > 300);
+}
+
 /* Quadratic work would not end within the test's time. */
 static void long_products_of_own_sums_and_copies_stay_quick(void **state)
 {
@@ -210,4 +295,6 @@ static void long_products_of_own_sums_and_copies_stay_quick(void **state)
 
 TESTS(TEST(long_products_of_own_sums_and_copies_stay_quick),
       TEST(a_pass_makes_of_each_graph_what_its_case_says),
-      TEST(random_programs_keep_their_value))
+      TEST(random_programs_keep_their_value),
+      TEST(a_value_is_computed_once_for_each_order_in_which_it_is_read),
+      TEST(graphs_with_a_value_for_each_order_compute_the_same))
