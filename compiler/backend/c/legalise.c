@@ -25,14 +25,11 @@ static DType lane_type(DType t)
     return dtype_is_half(t) ? DTYPE_F32 : t;
 }
 
-/* May, and should, a map run over `x`, its innermost index, as vectors? */
-static bool has_lanes(const Legaliser *l, BufRef dst, Op fold, const Expr *value,
-                      const TileIndex *x)
+bool value_has_lanes(const Legaliser *l, const Expr *value, DType to, const TileIndex *x)
 {
-    DType t = lane_type(l->k->bufs.at[dst].dtype);
-    bool worth = dtype_is_half(l->k->bufs.at[dst].dtype);
-    if (fold != OP_COPY || (t != DTYPE_F32 && t != DTYPE_F64) ||
-        range_typical(l->k, x->range) < LANES_SHORTEST) {
+    DType t = lane_type(to);
+    bool worth = dtype_is_half(to);
+    if ((t != DTYPE_F32 && t != DTYPE_F64) || range_typical(l->k, x->range) < LANES_SHORTEST) {
         return false;
     }
     ExprWalk w;
@@ -53,7 +50,9 @@ void written_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, c
                  Op fold, const Expr *value)
 {
     TileIndex *copy = arena_copy(l->arena, index, n * sizeof *index);
-    copy[n - 1].mode = has_lanes(l, dst, fold, value, &copy[n - 1]) ? MODE_LANES : MODE_LOOP;
+    DType t = l->k->bufs.at[dst].dtype;
+    bool lanes = fold == OP_COPY && value_has_lanes(l, value, t, &copy[n - 1]);
+    copy[n - 1].mode = lanes ? MODE_LANES : MODE_LOOP;
     tile_add(l, n, copy, dst, at, fold, value);
 }
 

@@ -115,6 +115,9 @@ void blocks_open(Legaliser *l, const char *hint, const Blocks *b, Affine *base, 
 void written_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
                  Op fold, const Expr *value);
 
+/* May, and should, a map run over `x`, its innermost index, as vectors? `to`: the type that it is written in. */
+bool value_has_lanes(const Legaliser *l, const Expr *value, DType to, const TileIndex *x);
+
 /* ---- legalise_transpose.c ---- */
 /* An elementwise statement that writes along its index x and reads across it; false: it does not. */
 bool legalise_transpose(Legaliser *l, const Stmt *s, uint32_t x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folds that are not register tiles of a product. One position of the destination (or a vector
- * of them, side by side) is folded completely before it joins what is there, in one of four
+ * of them, side by side) is folded completely before it joins what is there, in one of five
  * ways:
  *
  *   KEPT    a vector along an index of the destination; elements left over one by one. Where
@@ -8,27 +8,30 @@
  *           along the whole of the vectors' index: memory is read in runs, not in columns
  *   FOLDED  a vector of partial results along a summed index, which are folded last; elements
  *           left over join them
+ *   BLOCK   what calls functions that run as vectors is computed for a block of positions, which is then folded
  *   TURNS   a few accumulators that take turns along a summed index, where there are no vectors
  *   SCALAR  one accumulator */
 #include "backend/c/legalise.h"
 
-typedef enum ReduceWay { WAY_SCALAR, WAY_KEPT, WAY_FOLDED, WAY_TURNS } ReduceWay;
+typedef enum ReduceWay { WAY_SCALAR, WAY_KEPT, WAY_FOLDED, WAY_BLOCK, WAY_TURNS } ReduceWay;
 
 typedef struct ReducePlan {
     ReduceWay way;
-    uint32_t vec; /* KEPT, FOLDED: place of the vector index; TURNS: of the summed one */
+    uint32_t vec; /* KEPT, FOLDED, BLOCK: place of the vector index; TURNS: of the summed one */
     int64_t width;
     uint32_t swept; /* KEPT: place of the summed index that jumps, or NONE */
     int64_t lines;  /* ... folded at a time */
 } ReducePlan;
 
-#define FOLD_VECTORS  2    /* partial results hide the latency of additions */
-#define FOLD_SHORTEST 2    /* widths a folded index must have */
-#define TURNS         4    /* accumulators, for the same reason */
-#define TURNS_NODES   12   /* of a value that is written out so many times */
-#define SWEEP_LINES   8    /* streams of memory that any machine prefetches */
-#define SWEEP_WIDTHS  8    /* shorter runs of vectors are no runs of memory */
-#define SWEEP_RUN     2048 /* positions of the destination that stay in the first cache */
+#define FOLD_VECTORS   2    /* partial results hide the latency of additions */
+#define FOLD_SHORTEST  2    /* widths a folded index must have */
+#define BLOCK          512  /* elements, which stay in the first cache */
+#define BLOCK_SHORTEST 32   /* what a block costs beside them is little */
+#define TURNS          4    /* accumulators, for the same reason */
+#define TURNS_NODES    12   /* of a value that is written out so many times */
+#define SWEEP_LINES    8    /* streams of memory that any machine prefetches */
+#define SWEEP_WIDTHS   8    /* shorter runs of vectors are no runs of memory */
+#define SWEEP_RUN      2048 /* positions of the destination that stay in the first cache */
 
 static bool is_kept(const Legaliser *l, const Stmt *s, uint32_t i)
 {
@@ -97,6 +100,37 @@ static void plan_sweep(const Legaliser *l, const Stmt *s, ReducePlan *p)
     }
 }
 
+/* Does the value read elements that stand side by side along this index? */
+static bool runs_along(const Legaliser *l, const Stmt *s, VarRef v)
+{
+    ExprWalk w;
+    for (const Expr *x = expr_first(&w, s->value); x != NULL; x = expr_next(&w)) {
+        if (x->kind == EXPR_LOAD && access_uses(l->k, x->buf, x->at, v)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The longest index along which the value's functions run as vectors. */
+static void plan_block(const Legaliser *l, const Stmt *s, DType t, ReducePlan *p)
+{
+    int64_t best = 0;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const TileIndex *x = &s->index[i];
+        int64_t length = range_typical(l->k, x->range);
+        bool kept = is_kept(l, s, i);
+        bool unit = !kept || access_is_unit(l->k, s->dst, s->at, x->var);
+        int64_t span = x->range.span, most = range_most(x->range);
+        int64_t width = most <= BLOCK || span == 0 ? BLOCK : divisor_at_most(span, BLOCK);
+        if (length > best && unit && width >= BLOCK_SHORTEST && runs_along(l, s, x->var) &&
+            value_has_lanes(l, s->value, t, x)) {
+            *p = (ReducePlan){.way = WAY_BLOCK, .vec = i, .width = width, .swept = NONE};
+            best = length;
+        }
+    }
+}
+
 static ReducePlan plan_choose(const Legaliser *l, const Stmt *s)
 {
     DType t = l->k->bufs.at[s->dst].dtype;
@@ -122,6 +156,8 @@ static ReducePlan plan_choose(const Legaliser *l, const Stmt *s)
     }
     if (plan.way == WAY_KEPT) {
         plan_sweep(l, s, &plan);
+    } else if (best == 0) {
+        plan_block(l, s, t, &plan);
     }
     return plan;
 }
@@ -340,6 +376,35 @@ static void folded_emit(Reduce *r, const ReducePlan *p)
     block_close(l);
 }
 
+/* For each block of the vectors' index and each position of the other folded ones: the values, then their fold. */
+static void block_emit(Reduce *r, const ReducePlan *p)
+{
+    Legaliser *l = r->l;
+    StmtBlock *outside = l->block;
+    TileIndex vec = r->s->index[p->vec];
+    Blocks blocks = range_blocks(vec.range, p->width, 1);
+    Affine start;
+    bool kept = is_kept(l, r->s, p->vec);
+    uint32_t n = kept ? 0 : open_indices(r, false, p->vec);
+    blocks_open(l, "jb", &blocks, &start, &vec.range);
+    n += kept ? open_indices(r, false, NONE) : 0;
+    Affine at[1] = {var_minus(l, vec.var, start)};
+    scope_open(l);
+    BufRef block = buffer_alloc(l, "e", r->t, SPACE_TILE, 1, &blocks.most);
+    written_add(l, 1, &vec, block, at, OP_COPY, value_at(r));
+    Stmt fold = *r->s;
+    fold.n_index = 1;
+    fold.index = &vec;
+    fold.at = dst_at(r);
+    fold.value = load_at(l, block, 1, at);
+    legalise_reduce(l, &fold);
+    block_close(l);
+    while (l->block != outside) {
+        loop_close(l);
+    }
+    r->n_subst -= n;
+}
+
 static void turns_emit(Reduce *r, const ReducePlan *p)
 {
     Legaliser *l = r->l;
@@ -377,7 +442,8 @@ void legalise_reduce(Legaliser *l, const Stmt *s)
     ReducePlan plan = plan_choose(l, s);
     Reduce r = {.l = l, .s = s, .t = l->k->bufs.at[s->dst].dtype};
     r.subst = ARENA_ARRAY(l->arena, (size_t)s->n_index + 2, Subst);
-    uint32_t n = open_indices(&r, true, plan.way == WAY_KEPT ? plan.vec : NONE);
+    bool along = plan.way == WAY_KEPT || (plan.way == WAY_BLOCK && is_kept(l, s, plan.vec));
+    uint32_t n = open_indices(&r, true, along ? plan.vec : NONE);
     switch (plan.way) {
     case WAY_KEPT:
         if (plan.swept != NONE) {
@@ -388,6 +454,9 @@ void legalise_reduce(Legaliser *l, const Stmt *s)
         break;
     case WAY_FOLDED:
         folded_emit(&r, &plan);
+        break;
+    case WAY_BLOCK:
+        block_emit(&r, &plan);
         break;
     case WAY_TURNS:
         turns_emit(&r, &plan);
