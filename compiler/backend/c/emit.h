@@ -7,7 +7,8 @@
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
  *   emit_part.c    parallel loops: a function of a range of iterations, which threads run
- *   emit_product.c products: functions of named vectors that all kernels of the file share, by instruction set
+ *   emit_product.c products: calls of functions that all kernels of the file share
+ *   emit_micro.c   these functions, of named vectors, by instruction set
  *   emit_tile.c    other register tiles: the same, of one statement each
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
  *   emit_transpose.c  copies that read along another index than they write along: the same
@@ -114,7 +115,6 @@ bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers
 void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws);
 
 /* ---- emit_product.c ---- */
-void tiles_init(Tiles *t, Arena *a, Helpers *help);
 /* `stores`: in place of the zeros that stand before it. */
 void product_emit(Emitter *e, const Stmt *s, bool stores);
 /* Does the product add to zeros that `fill`, right before it, puts there for it alone? */
@@ -123,6 +123,11 @@ bool product_stores(const Kernel *k, const Stmt *fill, const Stmt *s);
  * where an access is at the first positions of all indices. */
 const char *count_text(Emitter *e, Range r);
 const Affine *access_first(Emitter *e, const Stmt *s, BufRef buf, const Affine *at);
+
+/* ---- emit_micro.c ---- */
+void tiles_init(Tiles *t, Arena *a, Helpers *help);
+/* The name that the function has in the table of an instruction set; it is printed later. */
+const char *tile_use(Tiles *t, TileShape s);
 /* All functions of register tiles, then the tables of them: once every kernel has been printed. */
 void tiles_emit(Tiles *t, Text *out);
 void isa_tables_emit(Tiles *t, Text *out);

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions that products call: a register tile of one type and shape, printed once for each instruction set (isa.h),
+ * with every vector of sums a variable of its own: arrays and loops would be left to the compiler's vectoriser, which
+ * cannot be trusted with them. What the processor has is a table of functions, chosen at the first call and read at the
+ * entry of a kernel. All rows add in the same order. */
+#include <string.h>
+
+#include "backend/c/emit.h"
+#include "backend/c/isa.h"
+
+void tiles_init(Tiles *t, Arena *a, Helpers *help)
+{
+    *t = (Tiles){.arena = a, .help = help};
+    text_init(&t->folds, a);
+    text_init(&t->members, a);
+    t->folds.indent_width = 4;
+}
+
+static const char *shape_name(const Tiles *t, const TileShape *s)
+{
+    const char *name =
+        str_format(t->arena, "%s_%lldx%lld%s", dtype_name(s->t), (long long)s->rows,
+                   (long long)s->columns, s->side ? "s" : "");
+    return s->sum == 0
+               ? name
+               : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s", name, (long long)s->sum,
+                            (long long)s->sak, (long long)s->sar, (long long)s->sbk,
+                            (long long)s->scr, s->stores ? "_first" : "");
+}
+
+static bool shape_eq(const TileShape *x, const TileShape *y)
+{
+    return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
+           x->side == y->side && x->sum == y->sum && x->sak == y->sak && x->sar == y->sar &&
+           x->sbk == y->sbk && x->scr == y->scr && x->stores == y->stores;
+}
+
+const char *tile_use(Tiles *t, TileShape s)
+{
+    uint32_t i = 0;
+    while (i < t->shapes.n && !shape_eq(&t->shapes.at[i], &s)) {
+        i++;
+    }
+    if (i == t->shapes.n) {
+        vec_push(t->arena, &t->shapes, s);
+    }
+    return shape_name(t, &s);
+}
+
+/* ---- a function ---- */
+
+/* Vectors and single elements side by side: those of one group of columns. */
+typedef struct Parts {
+    int64_t from, width; /* elements */
+    uint32_t n;
+    int64_t lanes[16];
+} Parts;
+
+typedef struct Printer {
+    Tiles *tiles;
+    Text *out;
+    const TileShape *s;
+    const Isa *isa;
+} Printer;
+
+static void put(Printer *p, const char *line)
+{
+    line_put(p->out, line);
+}
+
+static void open_loop(Printer *p, const char *var, int64_t from, int64_t to, int64_t step)
+{
+    put(p, str_format(p->tiles->arena, "for (int64_t %s = %lld; %s < %lld; %s += %lld) {", var,
+                      (long long)from, var, (long long)to, var, (long long)step));
+    p->out->indent++;
+}
+
+static void close_scope(Printer *p)
+{
+    p->out->indent--;
+    put(p, "}");
+}
+
+static const char *at_text(Printer *p, const char *pointer, int64_t at)
+{
+    return at == 0 ? pointer : str_format(p->tiles->arena, "%s + %lld", pointer, (long long)at);
+}
+
+/* The part of the columns' operand, or of the destination, that starts `at` elements further. */
+static const char *part_text(Printer *p, const char *pointer, int64_t at, int64_t lanes,
+                             bool written)
+{
+    Arena *a = p->tiles->arena;
+    if (lanes == 1) {
+        return str_format(a, "%s[%lld]", pointer, (long long)at);
+    }
+    return str_format(a, "%s(%s, %s)", written ? "TDSL_TO" : "TDSL_AT",
+                      vector_type(p->tiles->help, p->s->t, lanes), at_text(p, pointer, at));
+}
+
+static const char *type_of(Printer *p, int64_t lanes)
+{
+    return lanes == 1 ? element_type(p->s->t) : vector_type(p->tiles->help, p->s->t, lanes);
+}
+
+static bool is_int(const Printer *p)
+{
+    return dtype_is_int(p->s->t);
+}
+
+/* Element r of the rows' operand at this k: pointers every three rows, since no machine has as many address registers
+ * as rows. */
+static const char *row_text(Printer *p, int64_t r)
+{
+    Arena *a = p->tiles->arena;
+    const char *cast = is_int(p) ? str_format(a, "(%s)", element_type(p->s->t)) : "";
+    if (p->s->side) {
+        return str_format(a, "%sp0[%lld]", cast, (long long)r);
+    }
+    static const char *const step[3] = {"0", "sar", "2 * sar"};
+    return str_format(a, "%sp%lld[%s]", cast, (long long)(r / 3 * 3), step[r % 3]);
+}
+
+static void pointers_emit(Printer *p, int64_t rows, const char *i, const char *j)
+{
+    Arena *a = p->tiles->arena;
+    const char *type = c_type(p->s->t);
+    Text t, step;
+    text_init(&t, a);
+    text_init(&step, a);
+    for (int64_t r = 0; r < (p->s->side ? 1 : rows); r += 3) {
+        const char *row = r == 0 ? i : str_format(a, "(%s + %lld)", i, (long long)r);
+        text_printf(&t, p->s->side ? "%s *p%lld = a + %s, " : "%s *p%lld = a + %s * sar, ",
+                    r == 0 ? str_format(a, "const %s", type) : "", (long long)r, row);
+        text_printf(&step, "p%lld += sak; ", (long long)r);
+    }
+    text_printf(&t, "*q = b + %s;", j);
+    put(p, t.at);
+}
+
+static void sums_emit(Printer *p, int64_t rows, const Parts *x)
+{
+    Arena *a = p->tiles->arena;
+    for (int64_t r = 0; r < rows; r++) {
+        Text t;
+        text_init(&t, a);
+        for (uint32_t v = 0; v < x->n; v++) {
+            text_printf(&t, x->lanes[v] > 1 ? "%s%s x%lld_%u = {0};" : "%s%s x%lld_%u = 0;",
+                        v > 0 ? " " : "", type_of(p, x->lanes[v]), (long long)r, v);
+        }
+        put(p, t.at);
+    }
+}
+
+/* Lines of an operand that is read in place lie so far from each other that no hardware foresees them: those of the tile of
+ * columns after this one are asked for meanwhile. */
+#define FAR_BYTES 2048
+
+static void ahead_emit(Printer *p, const Parts *x)
+{
+    Arena *a = p->tiles->arena;
+    int64_t size = dtype_bytes(p->s->t), wide = p->s->columns;
+    Text t;
+    text_init(&t, a);
+    text_put(&t, "if (far) {");
+    for (int64_t at = 0; at < x->width; at += 64 / size) {
+        text_printf(&t, " __builtin_prefetch(q + %lld);", (long long)(wide + at));
+    }
+    text_put(&t, " }");
+    put(p, t.at);
+}
+
+static void steps_emit(Printer *p, int64_t rows, const Parts *x)
+{
+    Arena *a = p->tiles->arena;
+    bool ahead = p->isa->vector_bytes > 0 && p->s->sum == 0;
+    if (ahead) {
+        put(p, str_format(a, "const int far = sbk >= %lld;",
+                          (long long)(FAR_BYTES / dtype_bytes(p->s->t))));
+    }
+    put(p, "for (int64_t k = 0; k < n; ++k) {");
+    p->out->indent++;
+    if (ahead) {
+        ahead_emit(p, x);
+    }
+    int64_t at = 0;
+    for (uint32_t v = 0; v < x->n; at += x->lanes[v++]) {
+        const char *type = type_of(p, x->lanes[v]);
+        const char *cast = x->lanes[v] == 1 && is_int(p) ? str_format(a, "(%s)", type) : "";
+        bool held = rows > 1 && x->lanes[v] > 1;
+        put(p, str_format(a, "%s%s y%u = %s%s;", held ? "" : "const ", type, v, cast,
+                          part_text(p, "q", at, x->lanes[v], false)));
+        if (held) {
+            put(p, str_format(a, "TDSL_HOLD(y%u);", v));
+        }
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        Text t;
+        text_init(&t, a);
+        text_printf(&t, "const %s z%lld = %s;", element_type(p->s->t), (long long)r,
+                    row_text(p, r));
+        for (uint32_t v = 0; v < x->n; v++) {
+            text_printf(&t, " x%lld_%u += z%lld * y%u;", (long long)r, v, (long long)r, v);
+        }
+        put(p, t.at);
+    }
+    Text t;
+    text_init(&t, a);
+    for (int64_t r = 0; r < (p->s->side ? 1 : rows); r += 3) {
+        text_printf(&t, "p%lld += sak; ", (long long)r);
+    }
+    text_put(&t, "q += sbk;");
+    put(p, t.at);
+    close_scope(p);
+}
+
+static void store_emit(Printer *p, int64_t rows, const Parts *x, bool add)
+{
+    Arena *a = p->tiles->arena;
+    for (int64_t r = 0; r < rows; r++) {
+        Text t;
+        text_init(&t, a);
+        int64_t at = 0;
+        for (uint32_t v = 0; v < x->n; at += x->lanes[v++]) {
+            const char *target = part_text(p, "d", at, x->lanes[v], true);
+            text_put(&t, v > 0 ? " " : "");
+            const char *value = str_format(a, "x%lld_%u", (long long)r, v);
+            if (x->lanes[v] == 1 && is_int(p)) {
+                const char *u = element_type(p->s->t);
+                const char *old = add ? str_format(a, "(%s)%s + ", u, target) : "";
+                text_printf(&t, "%s = (%s)(%s%s);", target, c_type(p->s->t), old, value);
+            } else {
+                text_printf(&t, add ? "%s += %s;" : "%s = %s;", target, value);
+            }
+        }
+        text_put(&t, r + 1 < rows ? " d += scr;" : "");
+        put(p, t.at);
+    }
+}
+
+/* Asks for the lines of the result while the sum runs: they are far from each other, so nothing else foresees them. */
+static void foresee_emit(Printer *p, int64_t rows, const Parts *x, const char *i, const char *j)
+{
+    Arena *a = p->tiles->arena;
+    if (p->s->sum > 0) {
+        return;
+    }
+    put(p, str_format(a, "for (int64_t r = 0; r < %lld; ++r) {", (long long)rows));
+    p->out->indent++;
+    put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s, 1);", i, j));
+    if (x->width * dtype_bytes(p->s->t) > 32) {
+        put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s + %lld, 1);", i, j,
+                          (long long)(x->width - 1)));
+    }
+    close_scope(p);
+}
+
+/* One part of the tile that fits registers. */
+static void block_of_rows(Printer *p, int64_t rows, const Parts *x, const char *i,
+                          const char *j)
+{
+    foresee_emit(p, rows, x, i, j);
+    pointers_emit(p, rows, i, j);
+    sums_emit(p, rows, x);
+    steps_emit(p, rows, x);
+    put(p, str_format(p->tiles->arena, "%s *d = c + %s * scr + %s;", c_type(p->s->t), i, j));
+    put(p, "if (add) {");
+    p->out->indent++;
+    store_emit(p, rows, x, true);
+    p->out->indent--;
+    put(p, "} else {");
+    p->out->indent++;
+    store_emit(p, rows, x, false);
+    close_scope(p);
+}
+
+/* The rows of one group of columns: parts of equal height, then what is left. */
+static void rows_emit(Printer *p, int64_t height, const Parts *x, const char *j)
+{
+    int64_t rows = p->s->rows, whole = rows / height * height;
+    open_loop(p, "i", 0, whole, height);
+    block_of_rows(p, height, x, "i", j);
+    close_scope(p);
+    if (whole < rows) {
+        open_loop(p, "i", whole, rows, rows - whole);
+        block_of_rows(p, rows - whole, x, "i", j);
+        close_scope(p);
+    }
+}
+
+/* The next group of columns from `from` on, of at most `most` parts. */
+static Parts next_parts(const Printer *p, int64_t from, int64_t most)
+{
+    Parts x = {.from = from};
+    while (from + x.width < p->s->columns && x.n < most) {
+        x.lanes[x.n] =
+            vector_part(p->isa->vector_bytes, p->s->t, p->s->columns - from - x.width);
+        x.width += x.lanes[x.n++];
+    }
+    return x;
+}
+
+static bool same_parts(const Parts *x, const Parts *y)
+{
+    return x->n == y->n && memcmp(x->lanes, y->lanes, x->n * sizeof x->lanes[0]) == 0;
+}
+
+static void vectors_emit(Printer *p)
+{
+    Parts all = next_parts(p, 0, 16);
+    int64_t parts = all.width < p->s->columns ? 16 : all.n;
+    IsaCover cover = isa_cover(p->isa, p->s->rows, parts);
+    for (int64_t from = 0; from < p->s->columns;) {
+        Parts x = next_parts(p, from, cover.vectors), y = x;
+        int64_t to = from;
+        while (to < p->s->columns && same_parts(&x, &y)) {
+            to += x.width;
+            y = next_parts(p, to, cover.vectors);
+        }
+        open_loop(p, "j", from, to, x.width);
+        rows_emit(p, cover.rows, &x, "j");
+        close_scope(p);
+        from = to;
+    }
+}
+
+static void plain_emit(Printer *p)
+{
+    Arena *a = p->tiles->arena;
+    const char *u = element_type(p->s->t), *t = c_type(p->s->t);
+    long long columns = (long long)p->s->columns;
+    const char *cast = is_int(p) ? str_format(a, "(%s)", u) : "";
+    open_loop(p, "i", 0, p->s->rows, 1);
+    put(p, str_format(a, "%s x[%lld] = {0};", u, columns));
+    put(p, "for (int64_t k = 0; k < n; ++k) {");
+    p->out->indent++;
+    put(p, str_format(a, "const %s z = %sa[k * sak + i * sar];", u, cast));
+    open_loop(p, "j", 0, columns, 1);
+    put(p, str_format(a, "x[j] += z * %sb[k * sbk + j];", cast));
+    close_scope(p);
+    close_scope(p);
+    open_loop(p, "j", 0, columns, 1);
+    put(p, str_format(a, "const %s y = add ? %sc[i * scr + j] + x[j] : x[j];", u, cast));
+    put(p, str_format(a, is_int(p) ? "c[i * scr + j] = (%s)y;" : "c[i * scr + j] = y;", t));
+    close_scope(p);
+    close_scope(p);
+}
+
+static void function_emit(Printer *p)
+{
+    Arena *a = p->tiles->arena;
+    text_put(p->out, "\n");
+    const TileShape *s = p->s;
+    put(p, str_format(a, "TDSL_TILE TDSL_FOR_%s static void tdsl_%s_%s(TDSL_%s_OF(%s))",
+                      p->isa->name, shape_name(p->tiles, s), p->isa->name,
+                      s->sum > 0 ? "SHORT" : "TILE", c_type(s->t)));
+    put(p, "{");
+    p->out->indent++;
+    put(p, "TDSL_CONTRACT");
+    if (s->sum > 0) {
+        put(p, str_format(a,
+                          "const int64_t n = %lld, sak = %lld, sar = %lld, sbk = %lld, scr = "
+                          "%lld, add = %d;",
+                          (long long)s->sum, (long long)s->sak, (long long)s->sar,
+                          (long long)s->sbk, (long long)s->scr, !s->stores));
+    }
+    if (p->isa->vector_bytes == 0) {
+        plain_emit(p);
+    } else {
+        if (p->s->side) {
+            put(p, "(void)sar;");
+        }
+        vectors_emit(p);
+    }
+    close_scope(p);
+}
+
+static void join_emit(Tiles *t, DType type, Text *out)
+{
+    const char *name = dtype_name(type), *c = c_type(type), *u = element_type(type);
+    const char *v = vector_type(t->help, type, 16 / dtype_bytes(type));
+    bool whole = dtype_is_int(type);
+    text_printf(out,
+                "\n/* The m x n elements there are of a tile of rows x columns join what is "
+                "there, if `add`. */\n"
+                "static void tdsl_join_%s(tdsl_tile_%s *tile, int64_t rows, int64_t columns, "
+                "int64_t m, int64_t n,\n"
+                "    int64_t k, const %s *a, int64_t sak, int64_t sar, const %s *b, int64_t "
+                "sbk,\n    %s *c, int64_t scr, int64_t scc, int add)\n{\n"
+                "    %s e[%lld];\n",
+                name, name, c, c, c, c, (long long)(t->join_bytes / dtype_bytes(type)));
+    text_put(out, "    if (m == rows && n == columns && scc == 1) {\n"
+                  "        tile(k, a, sak, sar, b, sbk, c, scr, add);\n        return;\n    }\n"
+                  "    tile(k, a, sak, sar, b, sbk, e, columns, 0);\n"
+                  "    for (int64_t i = 0; i < m; ++i) {\n");
+    text_printf(out, "        const %s *x = e + i * columns;\n        %s *d = c + i * scr;\n",
+                c, c);
+    long long lanes = (long long)(16 / dtype_bytes(type));
+    text_printf(
+        out,
+        "#if TDSL_ROWS & TDSL_ISA_plain\n        const int64_t whole = 0;\n#else\n"
+        "        const int64_t whole = scc == 1 ? n - n %% %lld : 0;\n"
+        "        for (int64_t j = 0; j < whole; j += %lld) {\n"
+        "            if (add) {\n                TDSL_TO(%s, d + j) += TDSL_AT(%s, x + j);\n"
+        "            } else {\n                TDSL_TO(%s, d + j) = TDSL_AT(%s, x + j);\n"
+        "            }\n        }\n#endif\n",
+        lanes, lanes, v, v, v, v);
+    text_put(out, "        for (int64_t j = whole; j < n; ++j) {\n");
+    if (whole) {
+        text_printf(out,
+                    "            d[j * scc] = add ? (%s)((%s)d[j * scc] + (%s)x[j]) : x[j];\n",
+                    c, u, u);
+    } else {
+        text_put(out, "            d[j * scc] = add ? d[j * scc] + x[j] : x[j];\n");
+    }
+    text_put(out, "        }\n    }\n}\n");
+}
+
+void tiles_emit(Tiles *t, Text *out)
+{
+    uint32_t types = 0;
+    for (uint32_t i = 0; i < t->shapes.n; i++) {
+        DType type = t->shapes.at[i].t;
+        if ((types >> type & 1u) == 0) {
+            (void)vector_type(t->help, type,
+                              16 / dtype_bytes(type)); /* tiles may be narrower */
+            text_printf(out, types == 0 ? "\n" : "");
+            text_printf(out,
+                        "typedef void tdsl_tile_%s(TDSL_TILE_OF(%s));\n"
+                        "typedef void tdsl_short_%s(TDSL_SHORT_OF(%s));\n",
+                        dtype_name(type), c_type(type), dtype_name(type), c_type(type));
+        }
+        types |= 1u << type;
+    }
+    for (uint32_t r = 0; r < ISA_COUNT && t->shapes.n > 0; r++) {
+        text_printf(out, "\n#if TDSL_ROWS & TDSL_ISA_%s\n", isa_table[r].name);
+        for (uint32_t i = 0; i < t->shapes.n; i++) {
+            Printer p = {t, out, &t->shapes.at[i], &isa_table[r]};
+            function_emit(&p);
+        }
+        text_put(out, "#endif\n");
+    }
+    for (DType type = 0; type < DTYPE_COUNT; type++) {
+        if (t->joins >> type & 1u) {
+            join_emit(t, type, out);
+        }
+    }
+    text_put(out, t->folds.at);
+}
+
+/* ---- which functions run ---- */
+
+static void table_row(Tiles *t, const Isa *isa, Text *out)
+{
+    text_printf(out, "#if TDSL_ROWS & TDSL_ISA_%s\nstatic const tdsl_isa tdsl_isa_%s = {\n",
+                isa->name, isa->name);
+    for (uint32_t i = 0; i < t->shapes.n; i++) {
+        text_printf(out, "    tdsl_%s_%s,\n", shape_name(t, &t->shapes.at[i]), isa->name);
+    }
+    for (uint32_t i = 0; i < t->fold_names.n; i++) {
+        text_printf(out, "    %s_%lld,\n", t->fold_names.at[i], (long long)isa->vector_bytes);
+    }
+    text_put(out, "};\n#endif\n");
+}
+
+void isa_tables_emit(Tiles *t, Text *out)
+{
+    if (t->shapes.n == 0 && t->fold_names.n == 0) {
+        return;
+    }
+    text_put(out, "\n/* The functions of one instruction set. */\ntypedef struct tdsl_isa {\n");
+    for (uint32_t i = 0; i < t->shapes.n; i++) {
+        const TileShape *s = &t->shapes.at[i];
+        text_printf(out, "    tdsl_%s_%s *%s;\n", s->sum > 0 ? "short" : "tile",
+                    dtype_name(s->t), shape_name(t, s));
+    }
+    text_put(out, t->members.at);
+    text_put(out, "} tdsl_isa;\n\n");
+    for (uint32_t r = 0; r < ISA_COUNT; r++) {
+        table_row(t, &isa_table[r], out);
+    }
+    text_put(out, "\n/* The best that this processor has. Found at the first call: threads "
+                  "that do not see it yet "
+                  "find the same. */\n"
+                  "static const tdsl_isa *tdsl_isa_here(void)\n{\n#if defined(TDSL_ISA)\n"
+                  "    return &TDSL_PASTE(tdsl_isa_, TDSL_ISA);\n#else\n"
+                  "    static const tdsl_isa *found;\n"
+                  "    const tdsl_isa *isa = __atomic_load_n(&found, __ATOMIC_RELAXED);\n"
+                  "    if (isa == NULL) {\n        isa = &tdsl_isa_vectors;\n");
+    for (uint32_t r = 0; r < ISA_COUNT; r++) {
+        if (isa_table[r].test != NULL) {
+            text_printf(out, "        isa = %s ? &tdsl_isa_%s : isa;\n", isa_table[r].test,
+                        isa_table[r].name);
+        }
+    }
+    text_put(out, "        __atomic_store_n(&found, isa, __ATOMIC_RELAXED);\n    }\n"
+                  "    return isa;\n#endif\n}\n");
+}
