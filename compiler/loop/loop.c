@@ -2,7 +2,7 @@
 /* Making kernels: names made unique, variables, buffers, expressions, and the keyword a tile
  * statement is printed with. A kernel is put together bottom-up by whoever builds it; nothing
  * here decides anything. */
-#include "loop/loop.h"
+#include "loop/walk.h"
 
 #include <string.h>
 
@@ -184,13 +184,11 @@ Expr *expr_cast(Arena *a, const Expr *e, DType t)
     return expr_op(a, OP_CAST, t, 1, &e);
 }
 
-/* A load, perhaps converted to the type the product is made in. */
+/* A load, perhaps converted to the type the product is made in, or conjugated. */
 static bool is_factor(const Expr *e)
 {
-    if (e->kind == EXPR_OP && e->op == OP_CAST) {
-        e = e->arg[0];
-    }
-    return e->kind == EXPR_LOAD;
+    bool conj = false;
+    return expr_factor(e, &conj)->kind == EXPR_LOAD;
 }
 
 static bool is_product_of_two(Op fold, const Expr *e)

@@ -566,9 +566,9 @@ static bool verify_blocking(Verifier *v, const Stmt *s)
     if (b == NULL) {
         return true;
     }
-    bool product = s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL &&
-                   expr_uncast(e->arg[0])->kind == EXPR_LOAD &&
-                   expr_uncast(e->arg[1])->kind == EXPR_LOAD;
+    bool conj = false, product = s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL &&
+                                 expr_factor(e->arg[0], &conj)->kind == EXPR_LOAD &&
+                                 expr_factor(e->arg[1], &conj)->kind == EXPR_LOAD;
     if (!product || v->k->form != LOOP_TILED || b->n_labels[BLOCK_ROWS] == 0 ||
         b->n_labels[BLOCK_COLUMNS] == 0 || b->n_labels[BLOCK_SUM] == 0 ||
         b->label[BLOCK_ROWS][0] >= s->n_index) {

@@ -124,6 +124,19 @@ const Expr *expr_uncast(const Expr *value)
     return value->kind == EXPR_OP && value->op == OP_CAST ? value->arg[0] : value;
 }
 
+const Expr *expr_factor(const Expr *value, bool *conj)
+{
+    bool cast = false;
+    *conj = false;
+    while (value->kind == EXPR_OP &&
+           (value->op == OP_CONJ || (value->op == OP_CAST && !cast))) {
+        *conj = *conj != (value->op == OP_CONJ);
+        cast |= value->op == OP_CAST;
+        value = value->arg[0];
+    }
+    return value;
+}
+
 bool expr_uses(const Kernel *k, const Expr *value, VarRef v)
 {
     ExprWalk w;

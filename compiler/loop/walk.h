@@ -44,6 +44,8 @@ const Expr *expr_load_of(const Expr *value, BufRef buf);
 uint32_t expr_count_loads(const Expr *value, BufRef buf);
 /* What a conversion converts; any other value as it is. */
 const Expr *expr_uncast(const Expr *value);
+/* Of a factor of a product: what it conjugates, converts once, or both. *conj: is it conjugated? */
+const Expr *expr_factor(const Expr *value, bool *conj);
 /* Does a load move with `v`? */
 bool expr_uses(const Kernel *k, const Expr *value, VarRef v);
 /* Are two values of a kernel the same computation? Equal ones have equal hashes. */

@@ -124,7 +124,7 @@ static void split_value(Splitter *s, const Stmt *old)
         return;
     }
     Stmt *out = split_with_part(s, old);
-    s->type = split_part_type(old->value->dtype);
+    s->type = dtype_part(old->value->dtype);
     out->value = split_uniform(s, old->value);
     split_emit(s, out);
 }
@@ -290,7 +290,7 @@ static bool split_buffers(Splitter *s)
             extent[d] = b->rank == 0 ? dim_fixed(1) : b->extent[d];
         }
         extent[rank] = dim_fixed(2);
-        b->dtype = split_part_type(b->dtype);
+        b->dtype = dtype_part(b->dtype);
         b->parts = b->param < 0;
         b->extent = extent;
         b->rank = rank + 1;

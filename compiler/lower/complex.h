@@ -47,8 +47,9 @@ typedef struct Forward {
     bool conj;
 } Forward;
 
+/* An operand of a product. `held`: the buffer, or a block that holds it conjugated. */
 typedef struct Factor {
-    BufRef buf;
+    BufRef buf, held;
     const Affine *at;
     bool conj, complex;
 } Factor;
@@ -60,8 +61,6 @@ typedef struct Parts {
 
 bool split_refuse(Splitter *s, Span span, const char *what);
 bool split_is_complex(const Splitter *s, BufRef buf);
-/* f32 for c64, f64 for c128. */
-DType split_part_type(DType complex);
 /* The position of a part: index `r` added to those of a complex buffer. */
 const Affine *split_at(Splitter *s, BufRef buf, const Affine *at, Affine r);
 /* A complex value as parts; a real value that may have complex ones in it. */

@@ -11,10 +11,10 @@
  * block has, put for the indices of the statement that makes it. */
 static Factor factor_of(Splitter *s, const Expr *e)
 {
-    while (e->kind == EXPR_OP) {
-        e = e->arg[0];
-    }
-    Factor f = {e->buf, e->at, false, split_is_complex(s, e->buf)};
+    bool conj = false;
+    e = expr_factor(e, &conj);
+    Factor f = {e->buf, e->buf, e->at, conj, split_is_complex(s, e->buf)};
+    f.conj = f.conj && f.complex;
     const Forward *w = &s->forward[e->buf];
     if (w->def == NULL) {
         return f;
@@ -39,7 +39,9 @@ static Factor factor_of(Splitter *s, const Expr *e)
             }
         }
     }
-    return (Factor){w->source, at, w->conj, split_is_complex(s, w->source)};
+    f = (Factor){w->source, w->source, at, w->conj != conj, split_is_complex(s, w->source)};
+    f.conj = f.conj && f.complex;
+    return f;
 }
 
 static bool factor_has(const Splitter *s, const Factor *f, VarRef v)
@@ -84,6 +86,37 @@ static bool ends_in(const Splitter *s, const Stmt *stmt, const Factor *a, const 
     return false;
 }
 
+/* dst[to] = x over the indices that the operand has. */
+static void emit_part(Splitter *s, const Stmt *stmt, const Factor *f, BufRef dst,
+                      const Affine *to, const Expr *x)
+{
+    TileIndex *index = ARENA_ARRAY(s->arena, stmt->n_index, TileIndex);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < stmt->n_index; i++) {
+        if (factor_has(s, f, stmt->index[i].var)) {
+            index[n++] = stmt->index[i];
+        }
+    }
+    Stmt *def = ARENA_NEW(s->arena, Stmt);
+    *def = (Stmt){.kind = STMT_TILE,
+                  .span = stmt->span,
+                  .n_index = n,
+                  .index = index,
+                  .dst = dst,
+                  .at = to,
+                  .fold = OP_COPY,
+                  .value = x};
+    split_emit(s, def);
+}
+
+/* A part of the operand, or minus it. */
+static const Expr *signed_part(Splitter *s, const Factor *f, int64_t part, bool minus)
+{
+    const Expr *x =
+        expr_load(s->arena, s->to, f->buf, split_at(s, f->buf, f->at, affine_const(part)));
+    return minus ? expr_op(s->arena, OP_NEG, x->dtype, 1, &x) : x;
+}
+
 /* E of an operand, and the statements that say what it is. */
 static BufRef emit_turn(Splitter *s, const Stmt *stmt, const Factor *f, bool other_conj)
 {
@@ -92,30 +125,12 @@ static BufRef emit_turn(Splitter *s, const Stmt *stmt, const Factor *f, bool oth
     const bool minus[2][2] = {{false, f->conj},
                               {f->conj == other_conj, other_conj}}; /* [s][r] */
     split_alloc(s, e, stmt->span);
-    uint32_t n = 0;
-    TileIndex *index = ARENA_ARRAY(s->arena, stmt->n_index, TileIndex);
-    for (uint32_t i = 0; i < stmt->n_index; i++) {
-        if (factor_has(s, f, stmt->index[i].var)) {
-            index[n++] = stmt->index[i];
-        }
-    }
     for (int64_t at = 0; at < 4; at++) {
         int64_t i = at / 2, r = at % 2, from = i == 0 ? r : 1 - r;
-        const Expr *x =
-            expr_load(s->arena, s->to, f->buf, split_at(s, f->buf, f->at, affine_const(from)));
         Affine *to = ARENA_ARRAY(s->arena, like.rank + 1, Affine);
         memcpy(to, split_at(s, f->buf, f->at, affine_const(r)), like.rank * sizeof *to);
         to[like.rank] = affine_const(i);
-        Stmt *def = ARENA_NEW(s->arena, Stmt);
-        *def = (Stmt){.kind = STMT_TILE,
-                      .span = stmt->span,
-                      .n_index = n,
-                      .index = index,
-                      .dst = e,
-                      .at = to,
-                      .fold = OP_COPY};
-        def->value = minus[i][r] ? expr_op(s->arena, OP_NEG, like.dtype, 1, &x) : x;
-        split_emit(s, def);
+        emit_part(s, stmt, f, e, to, signed_part(s, f, from, minus[i][r]));
     }
     return e;
 }
@@ -124,7 +139,7 @@ static BufRef emit_turn(Splitter *s, const Stmt *stmt, const Factor *f, bool oth
 static const Expr *load_part(Splitter *s, const Factor *f, Affine part)
 {
     const Affine *at = f->complex ? split_at(s, f->buf, f->at, part) : f->at;
-    return expr_load(s->arena, s->to, f->buf, at);
+    return expr_load(s->arena, s->to, f->held, at);
 }
 
 /* Two complex operands, `b` the one with the result's last label. */
@@ -369,12 +384,32 @@ static void contract_mixed(Splitter *s, const Stmt *old, const Factor *a, const 
     emit_gathering(s, &g, a, b);
 }
 
+/* The operand conjugated, in a block of its own. */
+static Factor emit_conj(Splitter *s, const Stmt *stmt, const Factor *f)
+{
+    const Buffer like = s->to->bufs.at[f->buf];
+    BufRef block = split_new_block(s, "conj", &like, false);
+    Stmt *fill = split_fill_behind(s, stmt);
+    s->body->n -= fill != NULL ? 1 : 0; /* a fill stays right before its fold */
+    split_alloc(s, block, stmt->span);
+    for (int64_t part = 0; part < 2; part++) {
+        emit_part(s, stmt, f, block, split_at(s, f->buf, f->at, affine_const(part)),
+                  signed_part(s, f, part, part == 1));
+    }
+    if (fill != NULL) {
+        split_emit(s, fill);
+    }
+    return (Factor){f->buf, block, f->at, false, true};
+}
+
 void split_contract(Splitter *s, const Stmt *old, Factor a, Factor b)
 {
     if (old->blocking != NULL) {
         split_refuse(s, old->span,
                      "levels of a contraction of complex numbers, which are pairs of reals");
     } else if (!a.complex || !b.complex) {
+        a = a.conj ? emit_conj(s, old, &a) : a;
+        b = b.conj ? emit_conj(s, old, &b) : b;
         contract_mixed(s, old, &a, &b);
     } else if (ends_in(s, old, &a, &b)) {
         contract_both(s, old, &b, &a);
@@ -395,7 +430,5 @@ bool split_is_product(Splitter *s, const Stmt *old, Factor *a, Factor *b)
     }
     *a = factor_of(s, e->arg[0]);
     *b = factor_of(s, e->arg[1]);
-    bool mixed = a->complex != b->complex;
-    return is_contraction(s, old, a, b) && (a->complex || b->complex) &&
-           !(mixed && (a->conj || b->conj));
+    return is_contraction(s, old, a, b) && (a->complex || b->complex);
 }

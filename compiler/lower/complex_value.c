@@ -18,11 +18,6 @@ bool split_is_complex(const Splitter *s, BufRef buf)
     return buf < s->from->bufs.n && dtype_is_complex(s->from->bufs.at[buf].dtype);
 }
 
-DType split_part_type(DType complex)
-{
-    return complex == DTYPE_C128 ? DTYPE_F64 : DTYPE_F32;
-}
-
 const Affine *split_at(Splitter *s, BufRef buf, const Affine *at, Affine r)
 {
     uint32_t rank = s->from->bufs.at[buf].rank, n = 0;
@@ -235,7 +230,7 @@ static Parts parts_of(Splitter *s, Span span, const Expr *e)
 Parts split_parts(Splitter *s, Span span, const Expr *e)
 {
     DType outer = s->type;
-    s->type = split_part_type(e->dtype);
+    s->type = dtype_part(e->dtype);
     Parts out = parts_of(s, span, e);
     s->type = outer;
     return out;
@@ -245,7 +240,7 @@ Parts split_parts(Splitter *s, Span span, const Expr *e)
 
 static const Expr *real_of_complex(Splitter *s, Span span, const Expr *e)
 {
-    s->type = split_part_type(e->arg[0]->dtype);
+    s->type = dtype_part(e->arg[0]->dtype);
     Parts x = split_parts(s, span, e->arg[0]), y = {NULL, NULL};
     if (e->n_args > 1) {
         y = split_parts(s, span, e->arg[1]);

@@ -146,16 +146,24 @@ static uint32_t best_label(const Product *p, const Use *own, const Use *other, b
     return found;
 }
 
+/* Is the operand a tensor, or all but one? */
+static bool is_tensor(const NestFacts *f, NodeRef n)
+{
+    return f->residence[n] != RESIDE_INLINE || nest_is_factor(f->g, f->residence, n);
+}
+
 static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)
 {
     const Node *n = graph_node(f->g, node);
-    if (op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands != 2 ||
-        f->uses[node].list.n != 2 || (machine->tile.types >> n->acc & 1u) == 0 ||
-        node_is_expression(n)) {
+    const UseList *u = &f->uses[node];
+    if (op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands != 2 || u->list.n != 2 ||
+        (machine->tile.types >> n->acc & 1u) == 0 || node_is_expression(n)) {
         return false;
     }
-    return f->residence[n->operand[0]] != RESIDE_INLINE &&
-           f->residence[n->operand[1]] != RESIDE_INLINE;
+    bool real = !dtype_is_complex(graph_node(f->g, u->list.at[0].node)->dtype) &&
+                !dtype_is_complex(graph_node(f->g, u->list.at[1].node)->dtype);
+    return is_tensor(f, n->operand[0]) && is_tensor(f, n->operand[1]) &&
+           !(real && dtype_is_complex(n->acc));
 }
 
 /* ---- roles for an engine ---- */

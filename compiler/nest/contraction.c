@@ -175,6 +175,15 @@ static bool gathers(const Blocking *b, const RoleExtents *x)
     return across;
 }
 
+/* Multiply-adds of vectors for each vector of the result: two where both operands are complex. */
+static double products_of(const NestFacts *f, NodeRef node)
+{
+    const Use *use = f->uses[node].list.at;
+    bool both = dtype_is_complex(graph_node(f->g, use[0].node)->dtype) &&
+                dtype_is_complex(graph_node(f->g, use[1].node)->dtype);
+    return both ? 2.0 : 1.0;
+}
+
 double contraction_width_price(int64_t columns, int64_t widest)
 {
     double price = columns >= widest ? 1.0 : columns * 4 == widest * 3 ? 1.25 : 1.1;
@@ -213,6 +222,8 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     double high = row_tiles * mr;
     /* A tile with few rows waits for its operands: no less than half of the tile's time. Of C's half suffice. */
     double most = (double)(machine->tile.bytes / machine->tile.line) * (engine ? 1.0 : 0.5);
+    double products = products_of(f, node);
+    most /= products;
     high = high_of < mr ? high_of : high;
     high = mr < most ? 0.5 * (high + row_tiles * most) : high;
     int64_t widest = machine->tile.line / dtype_bytes(n->acc);
@@ -230,7 +241,7 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     a_pack = is_packed(b, BLOCK_ROWS) ? positions(a, n, extent) * a_times * a_pack : 0.0;
     b_pack = is_packed(b, BLOCK_COLUMNS) ? positions(v, n, extent) * b_times * b_pack : 0.0;
     out->seconds = t->product + tiles * t->tile +
-                   words * (all * high * padded * t->multiply_add + a_pack + b_pack +
+                   words * (products * all * high * padded * t->multiply_add + a_pack + b_pack +
                             positions(NULL, n, extent) * k_times * join);
     out->a_times = swapped ? b_times : a_times;
     out->b_times = swapped ? a_times : b_times;

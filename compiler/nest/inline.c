@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which expressions are recomputed where they are used (INLINE) and which values are stored. Storing costs memory
  * traffic or a block on chip; recomputing costs arithmetic, and blows up when an expression is used often. So an expression is
- * stored only when it must be (a contraction reads tensors, results are tensors) or when recomputing it is dear. */
+ * stored only when it must be (a contraction reads tensors, results are tensors) or when recomputing it is dear. A tensor
+ * that is conjugated, or real where a product is complex, is a tensor still: there that is a sign, or nothing at all. */
 #include "nest/parts.h"
 
 /* Nodes an expanded expression may have: bounds the recursion over expressions and the size of statements. */
@@ -14,6 +15,23 @@ bool node_is_expression(const Node *n)
         return true;
     }
     return kind == OPKIND_CONTRACT && n->n_labels == n->rank && n->acc == n->dtype;
+}
+
+bool nest_is_factor(const Graph *g, const Residence *residence, NodeRef n)
+{
+    bool inner = false;
+    while (residence[n] == RESIDE_INLINE || !inner) {
+        const Node *node = graph_node(g, n);
+        bool conj = node->op == OP_CONJ && dtype_is_complex(node->dtype);
+        bool cast = node->op == OP_CAST && dtype_is_complex(node->dtype) &&
+                    graph_node(g, node->operand[0])->dtype == dtype_part(node->dtype);
+        if (!conj && !cast) {
+            return false;
+        }
+        n = node->operand[0];
+        inner = true;
+    }
+    return true;
 }
 
 /* Cost of one evaluation in units of an addition. */
@@ -86,7 +104,8 @@ void nest_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
         }
         uint32_t times = r.widened[n] && node->rank > 0 ? 4 : r.count[n];
         bool dear = cost[n] > 8 && times > 1 && node->rank > 0;
-        bool stored = result_of[n] >= 0 || r.by_sum[n] || dear || size[n] > EXPRESSION_LIMIT;
+        bool tensor = r.by_sum[n] && !nest_is_factor(g, residence, n);
+        bool stored = result_of[n] >= 0 || tensor || dear || size[n] > EXPRESSION_LIMIT;
         if (!stored) {
             residence[n] = RESIDE_INLINE;
         } else {

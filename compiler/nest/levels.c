@@ -25,6 +25,12 @@ static int64_t tile_columns(const Extent *x, int64_t widest, double *cost)
     return best != 0 ? best : divisor_at_most(x->tile, widest);
 }
 
+/* Are the rows complex? */
+static bool has_pairs(const Product *p)
+{
+    return dtype_is_complex(graph_node(p->f->g, p->a->node)->dtype);
+}
+
 /* At most so many, and no more than there are. */
 static int64_t tile_of(const Extent *x, int64_t most)
 {
@@ -34,8 +40,13 @@ static int64_t tile_of(const Extent *x, int64_t most)
 
 /* What a tile of so many rows takes: registers may be few, then it is done in halves; and fewer rows than five have too
  * few sums under way to keep the multipliers busy. */
-static int64_t tile_time(int64_t rows, int64_t most)
+static int64_t tile_time(int64_t rows, int64_t most, bool pairs)
 {
+    if (pairs) { /* twice the sums of each row: by quarters, and two rows are enough */
+        int64_t quarter = most / 4, times = (rows + quarter - 1) / quarter,
+                each = (rows + times - 1) / times, last = rows - (times - 1) * each;
+        return (times - 1) * each + (last > 2 ? last : 2);
+    }
     int64_t busy = most * 5 / 12, half = rows / 2, rest = rows - half;
     if (rows <= most / 2) {
         return rows > busy ? rows : busy;
@@ -47,7 +58,7 @@ static int64_t tile_time(int64_t rows, int64_t most)
  * columns less often, which caches hand out fast enough, but rows of the result that are a power of two apart meet in
  * one set of the first cache. All where that `pays`: panels are copied along them, in short runs if they are narrow, or
  * vectors are short. Others where a fiftieth of the time is gained: less is padding. */
-static int64_t tile_rows(const Extent *x, int64_t most, bool pays)
+static int64_t tile_rows(const Extent *x, int64_t most, bool pays, bool pairs)
 {
     if (x->tile > 0 || (x->exact && x->most <= most)) {
         return tile_of(x, x->tile > 0 ? divisor_at_most(x->tile, most) : most);
@@ -56,9 +67,9 @@ static int64_t tile_rows(const Extent *x, int64_t most, bool pays)
     if (!x->exact || most < 4) {
         return best;
     }
-    int64_t least = sat_mul((x->most + best - 1) / best, tile_time(best, most));
+    int64_t least = sat_mul((x->most + best - 1) / best, tile_time(best, most, pairs));
     for (int64_t i = most / 2; i <= most; i++) {
-        int64_t cost = sat_mul((x->most + i - 1) / i, tile_time(i, most));
+        int64_t cost = sat_mul((x->most + i - 1) / i, tile_time(i, most, pairs));
         if (cost < least - least / 50) {
             best = i;
             least = cost;
@@ -98,8 +109,10 @@ static bool is_direct(const Product *p, const Blocking *b, const Extent group[BL
 {
     const Extent *col = &p->extent[p->col], *row = &p->extent[p->row];
     const Graph *g = p->f->g;
-    bool plain = graph_node(g, p->a->node)->dtype == p->node->acc &&
-                 graph_node(g, p->b->node)->dtype == p->node->acc;
+    DType rows_type = graph_node(g, p->a->node)->dtype, type = p->node->acc,
+          columns_type = graph_node(g, p->b->node)->dtype;
+    bool plain = (rows_type == type || rows_type == dtype_part(type)) &&
+                 (columns_type == type || columns_type == dtype_part(type));
     return plain && col->exact && row->exact && result_is_unit(p, p->col) &&
            operand_is_unit(p, p->b, p->col) &&
            (group[BLOCK_ROWS].most <= rows || rows_in_place(p, b, group) ||
@@ -349,7 +362,7 @@ static TileChoice tile_along(const Product *p, int64_t widest, double *cost)
     double columns = 0;
     x.columns = tile_columns(column, widest, &columns);
     x.rows = tile_rows(row, tile_most_rows(p, x.columns),
-                       x.columns < widest || operand_is_unit(p, p->a, p->row));
+                       x.columns < widest || operand_is_unit(p, p->a, p->row), has_pairs(p));
     double padded = (double)((row->typical + x.rows - 1) / x.rows * x.rows);
     *cost = columns / (double)column->typical * padded / (double)row->typical;
     return x;
@@ -479,8 +492,8 @@ void set_levels(const Product *p, Blocking *b)
     if (direct_sum(p, group) > 0) {
         add_level(level, &n, BLOCK_SUM, direct_sum(p, group), false);
     }
-    add_level(level, &n, BLOCK_ROWS, tile_rows(&p->extent[p->row], t->bytes / t->line, false),
-              false);
+    add_level(level, &n, BLOCK_ROWS,
+              tile_rows(&p->extent[p->row], t->bytes / t->line, false, has_pairs(p)), false);
     add_level(level, &n, BLOCK_COLUMNS,
               tile_of(&p->extent[p->col], t->line / dtype_bytes(p->node->acc)), false);
     b->level = level;

@@ -43,6 +43,10 @@ void nest_set_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
 void nest_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
                         const int32_t *result_of, Residence *residence);
 
+/* Is the node a tensor but for being conjugated, or converted from the type of the parts: what a product of complex
+ * numbers reads as it reads that tensor? */
+bool nest_is_factor(const Graph *g, const Residence *residence, NodeRef n);
+
 /* in_place.c: may node `r` write inout parameter `param` in place? Not while anything still has
  * to read the old value elsewhere than at the element being written. `top[n]` orders leaves by
  * the top-level item they stand in. */

@@ -163,6 +163,12 @@ static const char *const exact_bodies[] = {
     PRODUCT "@A[i,l], cast.c64(@X[l,j]))",
     "alloc @u : c64[4,5] tile\nmap [l in 0..4, j in 0..5] @u[l,j] = add(cast.c64(@X[l,j]), "
     "@s[])\n" PRODUCT "@A[i,l], @u[l,j])",
+    PRODUCT "conj(@A[i,l]), cast.c64(@X[l,j]))",
+    PRODUCT "cast.c64(@X[i,l]), conj(@B[l,j]))",
+    PRODUCT "conj(cast.c64(@X[i,l])), conj(@B[l,j]))",
+    "for $a in 0..3 step 2 {\nfill [i in $a:2<3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
+    "matmul [i in $a:2<3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@A[i,l]), "
+    "cast.c64(@X[l,j]))\n}",
     /* conjugated and real: the block stays */
     "alloc @t : c64[3,4] tile\nmap [i in 0..3, l in 0..4] @t[i,l] = conj(@A[i,l])\n" PRODUCT
     "@t[i,l], cast.c64(@X[l,j]))",
@@ -200,40 +206,40 @@ static const char *const exact_bodies[] = {
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
     "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += @B[l,j]",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
     "matmul [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(@B[l,j], @s[])",
     /* onto what is not zero, or elsewhere */
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(1.0, 1.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(-1.0, -1.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(1.0, 0.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(-1.0, 0.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 1.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, -2.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
     "map [i in 0..3, j in 0..5] @C[i,j] = conj(@B[0,j])\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(3.0, 0.0)\n"
     "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += complex(0.0, 0.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
     "alloc @t : c64[5] tile\nfill [j in 0..5] @t[j] = complex(0.0, 0.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(2.0, 1.0)\n"
     "fill [i in 0..2, j in 0..5] @C[i+1,j] = complex(0.0, 0.0)\n"
-    "reduce [i in 0..2, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..2, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(2.0, 1.0)\n"
     "fill [i in 0..3, j in 0..4] @C[i,j+1] = complex(0.0, 0.0)\n"
-    "reduce [i in 0..3, j in 0..4, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..4, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
     /* over a part of what was filled */
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
-    "reduce [i in 0..3, j in 0..3, l in 0..4] @C[i,j] += mul(conj(@B[l,j]), @A[i,l])",
+    "reduce [i in 0..3, j in 0..3, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
 };
 
 static void the_real_kernel_computes_the_same_numbers(void **state)
@@ -378,7 +384,7 @@ static void inout_and_scalar_results_keep_their_parts(void **state)
     assert_same(&ctx, "arg @x : c64[6] in\narg @Y : c64[6] inout\narg @z : c64 result\n",
                 "map [i in 0..6] @Y[i] = mul(@Y[i], @x[i])\n"
                 "fill [] @z[] = complex(0.0, 0.0)\n"
-                "reduce [i in 0..6] @z[] += mul(conj(@x[i]), @Y[i])",
+                "reduce [i in 0..6] @z[] += mul(neg(conj(@x[i])), @Y[i])",
                 true);
     ctx_release(&ctx);
 }

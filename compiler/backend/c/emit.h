@@ -9,6 +9,7 @@
  *   emit_part.c    parallel loops: a function of a range of iterations, which threads run
  *   emit_product.c products: calls of functions that all kernels of the file share
  *   emit_micro.c   these functions, of named vectors, by instruction set
+ *   emit_pairs.c   what is special in them where numbers are complex
  *   emit_tile.c    other register tiles: the same, of one statement each
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
  *   emit_transpose.c  copies that read along another index than they write along: the same
@@ -19,15 +20,21 @@
 
 #include "backend/ctext/ctext.h"
 
-/* A register tile that products share. */
+/* A register tile that products share. Of complex numbers its function gets pointers to the parts, and strides in parts. */
 typedef struct TileShape {
     DType t;
     int64_t rows, columns;
-    bool side; /* rows are side by side in their operand */
+    bool parts[2]; /* t is complex: is the rows' operand, is the columns'? One is */
+    bool side;     /* rows are side by side in their operand */
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
     int64_t sum, sak, sar, sbk, scr;
-    bool stores; /* such a one: does not add to what is there */
+    int how; /* of such a one: TILE_ADDS and the others */
 } TileShape;
+
+/* What a tile's function does beside multiplying: it adds to what is there; an operand is conjugated. */
+#define TILE_ADDS     1
+#define TILE_CONJ_ROW 2
+#define TILE_CONJ_COL 4
 
 /* The functions of one file that are there once for each instruction set. */
 typedef struct Tiles {
@@ -35,6 +42,7 @@ typedef struct Tiles {
     Helpers *help;
     VEC(TileShape) shapes;
     uint32_t joins; /* bit 1 << DType: of a tile not all may join */
+    uint32_t pairs; /* bit per vector type whose neighbours change places */
     int64_t join_bytes;
     Text folds, members; /* functions of single statements; as members of the table */
     VEC(const char *) fold_names;
@@ -131,6 +139,10 @@ const char *tile_use(Tiles *t, TileShape s);
 /* All functions of register tiles, then the tables of them: once every kernel has been printed. */
 void tiles_emit(Tiles *t, Text *out);
 void isa_tables_emit(Tiles *t, Text *out);
+
+/* ---- emit_pairs.c ---- */
+/* The macros of vectors that tiles of complex numbers use. */
+void pairs_emit(const Tiles *t, Text *out);
 
 /* ---- emit_tile.c ---- */
 /* Does this block, from an ACC buffer of rank >= 1 on, make a register tile? */

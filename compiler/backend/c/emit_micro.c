@@ -2,11 +2,18 @@
 /* The functions that products call: a register tile of one type and shape, printed once for each instruction set (isa.h),
  * with every vector of sums a variable of its own: arrays and loops would be left to the compiler's vectoriser, which
  * cannot be trusted with them. What the processor has is a table of functions, chosen at the first call and read at the
- * entry of a kernel. All rows add in the same order. */
+ * entry of a kernel. All rows add in the same order.
+ *
+ * A tile of complex numbers adds up vectors of parts, in the order in which they stand in memory: x of the real part of a
+ * row's element times the columns, w of its imaginary part times the columns. So operands are read as they lie, packed or
+ * not, and a multiply-add of complex numbers is four of real ones. What is left is done once, when a sum is finished:
+ *
+ *     re = x.re - w.im,  im = x.im + w.re
+ *
+ * and there signs take in that operands are conjugated. Of real rows there is x alone; of real columns x is re, w im. */
 #include <string.h>
 
-#include "backend/c/emit.h"
-#include "backend/c/isa.h"
+#include "backend/c/micro.h"
 
 void tiles_init(Tiles *t, Arena *a, Helpers *help)
 {
@@ -18,21 +25,27 @@ void tiles_init(Tiles *t, Arena *a, Helpers *help)
 
 static const char *shape_name(const Tiles *t, const TileShape *s)
 {
+    const char *real = !dtype_is_complex(s->t) || (s->parts[0] && s->parts[1]) ? ""
+                       : s->parts[0]                                           ? "_real_columns"
+                                                                               : "_real_rows";
     const char *name =
-        str_format(t->arena, "%s_%lldx%lld%s", dtype_name(s->t), (long long)s->rows,
-                   (long long)s->columns, s->side ? "s" : "");
-    return s->sum == 0
-               ? name
-               : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s", name, (long long)s->sum,
-                            (long long)s->sak, (long long)s->sar, (long long)s->sbk,
-                            (long long)s->scr, s->stores ? "_first" : "");
+        str_format(t->arena, "%s_%lldx%lld%s%s", dtype_name(s->t), (long long)s->rows,
+                   (long long)s->columns, s->side ? "s" : "", real);
+    return s->sum == 0 ? name
+                       : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s%s%s", name,
+                                    (long long)s->sum, (long long)s->sak, (long long)s->sar,
+                                    (long long)s->sbk, (long long)s->scr,
+                                    (s->how & TILE_CONJ_ROW) != 0 ? "_conj_rows" : "",
+                                    (s->how & TILE_CONJ_COL) != 0 ? "_conj_columns" : "",
+                                    (s->how & TILE_ADDS) == 0 ? "_first" : "");
 }
 
 static bool shape_eq(const TileShape *x, const TileShape *y)
 {
     return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
-           x->side == y->side && x->sum == y->sum && x->sak == y->sak && x->sar == y->sar &&
-           x->sbk == y->sbk && x->scr == y->scr && x->stores == y->stores;
+           x->parts[0] == y->parts[0] && x->parts[1] == y->parts[1] && x->side == y->side &&
+           x->sum == y->sum && x->sak == y->sak && x->sar == y->sar && x->sbk == y->sbk &&
+           x->scr == y->scr && x->how == y->how;
 }
 
 const char *tile_use(Tiles *t, TileShape s)
@@ -49,36 +62,22 @@ const char *tile_use(Tiles *t, TileShape s)
 
 /* ---- a function ---- */
 
-/* Vectors and single elements side by side: those of one group of columns. */
-typedef struct Parts {
-    int64_t from, width; /* elements */
-    uint32_t n;
-    int64_t lanes[16];
-} Parts;
-
-typedef struct Printer {
-    Tiles *tiles;
-    Text *out;
-    const TileShape *s;
-    const Isa *isa;
-} Printer;
-
-static void put(Printer *p, const char *line)
+void micro_put(Printer *p, const char *line)
 {
     line_put(p->out, line);
 }
 
-static void open_loop(Printer *p, const char *var, int64_t from, int64_t to, int64_t step)
+void micro_open_loop(Printer *p, const char *var, int64_t from, int64_t to, int64_t step)
 {
-    put(p, str_format(p->tiles->arena, "for (int64_t %s = %lld; %s < %lld; %s += %lld) {", var,
-                      (long long)from, var, (long long)to, var, (long long)step));
+    micro_put(p, str_format(p->tiles->arena, "for (int64_t %s = %lld; %s < %lld; %s += %lld) {",
+                            var, (long long)from, var, (long long)to, var, (long long)step));
     p->out->indent++;
 }
 
-static void close_scope(Printer *p)
+void micro_close(Printer *p)
 {
     p->out->indent--;
-    put(p, "}");
+    micro_put(p, "}");
 }
 
 static const char *at_text(Printer *p, const char *pointer, int64_t at)
@@ -95,60 +94,67 @@ static const char *part_text(Printer *p, const char *pointer, int64_t at, int64_
         return str_format(a, "%s[%lld]", pointer, (long long)at);
     }
     return str_format(a, "%s(%s, %s)", written ? "TDSL_TO" : "TDSL_AT",
-                      vector_type(p->tiles->help, p->s->t, lanes), at_text(p, pointer, at));
+                      vector_type(p->tiles->help, p->part, lanes), at_text(p, pointer, at));
 }
 
-static const char *type_of(Printer *p, int64_t lanes)
+const char *micro_type(Printer *p, int64_t lanes)
 {
-    return lanes == 1 ? element_type(p->s->t) : vector_type(p->tiles->help, p->s->t, lanes);
+    return lanes == 1 ? element_type(p->part) : vector_type(p->tiles->help, p->part, lanes);
 }
 
 static bool is_int(const Printer *p)
 {
-    return dtype_is_int(p->s->t);
+    return dtype_is_int(p->part);
 }
 
-/* Element r of the rows' operand at this k: pointers every three rows, since no machine has as many address registers
- * as rows. */
-static const char *row_text(Printer *p, int64_t r)
+/* Element r of the rows' operand at this k, or its imaginary part: pointers every three rows, since no machine has as
+ * many address registers as rows. */
+static const char *row_text(Printer *p, int64_t r, bool imaginary)
 {
     Arena *a = p->tiles->arena;
-    const char *cast = is_int(p) ? str_format(a, "(%s)", element_type(p->s->t)) : "";
+    const char *cast = is_int(p) ? str_format(a, "(%s)", element_type(p->part)) : "";
     if (p->s->side) {
-        return str_format(a, "%sp0[%lld]", cast, (long long)r);
+        return str_format(a, "%sp0[%lld]", cast, (long long)(p->w ? 2 * r + imaginary : r));
     }
-    static const char *const step[3] = {"0", "sar", "2 * sar"};
-    return str_format(a, "%sp%lld[%s]", cast, (long long)(r / 3 * 3), step[r % 3]);
+    static const char *const step[2][3] = {{"0", "sar", "2 * sar"},
+                                           {"1", "sar + 1", "2 * sar + 1"}};
+    return str_format(a, "%sp%lld[%s]", cast, (long long)(r / 3 * 3), step[imaginary][r % 3]);
 }
 
 static void pointers_emit(Printer *p, int64_t rows, const char *i, const char *j)
 {
     Arena *a = p->tiles->arena;
-    const char *type = c_type(p->s->t);
-    Text t, step;
+    const char *type = c_type(p->part);
+    const char *by = !p->s->side ? " * sar" : p->w ? " * 2" : "";
+    Text t;
     text_init(&t, a);
-    text_init(&step, a);
     for (int64_t r = 0; r < (p->s->side ? 1 : rows); r += 3) {
         const char *row = r == 0 ? i : str_format(a, "(%s + %lld)", i, (long long)r);
-        text_printf(&t, p->s->side ? "%s *p%lld = a + %s, " : "%s *p%lld = a + %s * sar, ",
-                    r == 0 ? str_format(a, "const %s", type) : "", (long long)r, row);
-        text_printf(&step, "p%lld += sak; ", (long long)r);
+        text_printf(&t, "%s *p%lld = a + %s%s, ", r == 0 ? str_format(a, "const %s", type) : "",
+                    (long long)r, row, by);
     }
     text_printf(&t, "*q = b + %s;", j);
-    put(p, t.at);
+    micro_put(p, t.at);
+}
+
+/* The sums of a row: x, and w where it is complex. */
+static uint32_t sums_of(const Printer *p)
+{
+    return p->w ? 2 : 1;
 }
 
 static void sums_emit(Printer *p, int64_t rows, const Parts *x)
 {
     Arena *a = p->tiles->arena;
-    for (int64_t r = 0; r < rows; r++) {
+    for (int64_t r = 0; r < rows * sums_of(p); r++) {
         Text t;
         text_init(&t, a);
         for (uint32_t v = 0; v < x->n; v++) {
-            text_printf(&t, x->lanes[v] > 1 ? "%s%s x%lld_%u = {0};" : "%s%s x%lld_%u = 0;",
-                        v > 0 ? " " : "", type_of(p, x->lanes[v]), (long long)r, v);
+            text_printf(&t, "%s%s %c%lld_%u = %s;", v > 0 ? " " : "",
+                        micro_type(p, x->lanes[v]), r < rows ? 'x' : 'w', (long long)(r % rows),
+                        v, x->lanes[v] > 1 ? "{0}" : "0");
         }
-        put(p, t.at);
+        micro_put(p, t.at);
     }
 }
 
@@ -159,7 +165,7 @@ static void sums_emit(Printer *p, int64_t rows, const Parts *x)
 static void ahead_emit(Printer *p, const Parts *x)
 {
     Arena *a = p->tiles->arena;
-    int64_t size = dtype_bytes(p->s->t), wide = p->s->columns;
+    int64_t size = dtype_bytes(p->part), wide = p->width;
     Text t;
     text_init(&t, a);
     text_put(&t, "if (far) {");
@@ -167,7 +173,7 @@ static void ahead_emit(Printer *p, const Parts *x)
         text_printf(&t, " __builtin_prefetch(q + %lld);", (long long)(wide + at));
     }
     text_put(&t, " }");
-    put(p, t.at);
+    micro_put(p, t.at);
 }
 
 static void steps_emit(Printer *p, int64_t rows, const Parts *x)
@@ -175,34 +181,38 @@ static void steps_emit(Printer *p, int64_t rows, const Parts *x)
     Arena *a = p->tiles->arena;
     bool ahead = p->isa->vector_bytes > 0 && p->s->sum == 0;
     if (ahead) {
-        put(p, str_format(a, "const int far = sbk >= %lld;",
-                          (long long)(FAR_BYTES / dtype_bytes(p->s->t))));
+        micro_put(p, str_format(a, "const int far = sbk >= %lld;",
+                                (long long)(FAR_BYTES / dtype_bytes(p->part))));
     }
-    put(p, "for (int64_t k = 0; k < n; ++k) {");
+    micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
     p->out->indent++;
     if (ahead) {
         ahead_emit(p, x);
     }
     int64_t at = 0;
     for (uint32_t v = 0; v < x->n; at += x->lanes[v++]) {
-        const char *type = type_of(p, x->lanes[v]);
+        const char *type = micro_type(p, x->lanes[v]);
         const char *cast = x->lanes[v] == 1 && is_int(p) ? str_format(a, "(%s)", type) : "";
         bool held = rows > 1 && x->lanes[v] > 1;
-        put(p, str_format(a, "%s%s y%u = %s%s;", held ? "" : "const ", type, v, cast,
-                          part_text(p, "q", at, x->lanes[v], false)));
+        micro_put(p, str_format(a, "%s%s y%u = %s%s;", held ? "" : "const ", type, v, cast,
+                                part_text(p, "q", at, x->lanes[v], false)));
         if (held) {
-            put(p, str_format(a, "TDSL_HOLD(y%u);", v));
+            micro_put(p, str_format(a, "TDSL_HOLD(y%u);", v));
         }
     }
-    for (int64_t r = 0; r < rows; r++) {
+    for (int64_t i = 0; i < rows * sums_of(p); i++) {
         Text t;
+        long long r = (long long)(p->w ? i / 2 : i);
+        bool imaginary = p->w && i % 2 != 0;
         text_init(&t, a);
-        text_printf(&t, "const %s z%lld = %s;", element_type(p->s->t), (long long)r,
-                    row_text(p, r));
+        text_printf(&t, "const %s %c%lld = %s;", element_type(p->part), imaginary ? 'u' : 'z',
+                    r, row_text(p, r, imaginary));
         for (uint32_t v = 0; v < x->n; v++) {
-            text_printf(&t, " x%lld_%u += z%lld * y%u;", (long long)r, v, (long long)r, v);
+            text_printf(&t,
+                        imaginary ? " w%lld_%u += u%lld * y%u;" : " x%lld_%u += z%lld * y%u;",
+                        r, v, r, v);
         }
-        put(p, t.at);
+        micro_put(p, t.at);
     }
     Text t;
     text_init(&t, a);
@@ -210,31 +220,34 @@ static void steps_emit(Printer *p, int64_t rows, const Parts *x)
         text_printf(&t, "p%lld += sak; ", (long long)r);
     }
     text_put(&t, "q += sbk;");
-    put(p, t.at);
-    close_scope(p);
+    micro_put(p, t.at);
+    micro_close(p);
 }
 
 static void store_emit(Printer *p, int64_t rows, const Parts *x, bool add)
 {
     Arena *a = p->tiles->arena;
+    uint32_t each = p->w && !p->s->parts[1] ? 2 : 1; /* vectors stored of one of columns */
     for (int64_t r = 0; r < rows; r++) {
         Text t;
         text_init(&t, a);
         int64_t at = 0;
-        for (uint32_t v = 0; v < x->n; at += x->lanes[v++]) {
+        for (uint32_t i = 0; i < x->n * each; at += x->lanes[i++ / each]) {
+            uint32_t v = i / each;
             const char *target = part_text(p, "d", at, x->lanes[v], true);
-            text_put(&t, v > 0 ? " " : "");
-            const char *value = str_format(a, "x%lld_%u", (long long)r, v);
+            text_put(&t, i > 0 ? " " : "");
+            const char *value =
+                str_format(a, i % each == 0 ? "x%lld_%u" : "w%lld_%u", (long long)r, v);
             if (x->lanes[v] == 1 && is_int(p)) {
-                const char *u = element_type(p->s->t);
+                const char *u = element_type(p->part);
                 const char *old = add ? str_format(a, "(%s)%s + ", u, target) : "";
-                text_printf(&t, "%s = (%s)(%s%s);", target, c_type(p->s->t), old, value);
+                text_printf(&t, "%s = (%s)(%s%s);", target, c_type(p->part), old, value);
             } else {
                 text_printf(&t, add ? "%s += %s;" : "%s = %s;", target, value);
             }
         }
         text_put(&t, r + 1 < rows ? " d += scr;" : "");
-        put(p, t.at);
+        micro_put(p, t.at);
     }
 }
 
@@ -242,49 +255,55 @@ static void store_emit(Printer *p, int64_t rows, const Parts *x, bool add)
 static void foresee_emit(Printer *p, int64_t rows, const Parts *x, const char *i, const char *j)
 {
     Arena *a = p->tiles->arena;
+    int64_t width = p->w && !p->s->parts[1] ? 2 * x->width : x->width;
     if (p->s->sum > 0) {
         return;
     }
-    put(p, str_format(a, "for (int64_t r = 0; r < %lld; ++r) {", (long long)rows));
+    micro_put(p, str_format(a, "for (int64_t r = 0; r < %lld; ++r) {", (long long)rows));
     p->out->indent++;
-    put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s, 1);", i, j));
-    if (x->width * dtype_bytes(p->s->t) > 32) {
-        put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s + %lld, 1);", i, j,
-                          (long long)(x->width - 1)));
+    micro_put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s, 1);", i, j));
+    if (width * dtype_bytes(p->part) > 32) {
+        micro_put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s + %lld, 1);", i,
+                                j, (long long)(width - 1)));
     }
-    close_scope(p);
+    micro_close(p);
 }
 
 /* One part of the tile that fits registers. */
 static void block_of_rows(Printer *p, int64_t rows, const Parts *x, const char *i,
                           const char *j)
 {
-    foresee_emit(p, rows, x, i, j);
+    const char *at = p->w && !p->s->parts[1] ? "2 * j" : j; /* of the result */
+    foresee_emit(p, rows, x, i, at);
     pointers_emit(p, rows, i, j);
     sums_emit(p, rows, x);
     steps_emit(p, rows, x);
-    put(p, str_format(p->tiles->arena, "%s *d = c + %s * scr + %s;", c_type(p->s->t), i, j));
-    put(p, "if (add) {");
+    if (!p->whole) {
+        pairs_finish(p, rows, x);
+    }
+    micro_put(
+        p, str_format(p->tiles->arena, "%s *d = c + %s * scr + %s;", c_type(p->part), i, at));
+    micro_put(p, p->whole ? "if (add) {" : "if ((add & 1) != 0) {");
     p->out->indent++;
     store_emit(p, rows, x, true);
     p->out->indent--;
-    put(p, "} else {");
+    micro_put(p, "} else {");
     p->out->indent++;
     store_emit(p, rows, x, false);
-    close_scope(p);
+    micro_close(p);
 }
 
 /* The rows of one group of columns: parts of equal height, then what is left. */
 static void rows_emit(Printer *p, int64_t height, const Parts *x, const char *j)
 {
     int64_t rows = p->s->rows, whole = rows / height * height;
-    open_loop(p, "i", 0, whole, height);
+    micro_open_loop(p, "i", 0, whole, height);
     block_of_rows(p, height, x, "i", j);
-    close_scope(p);
+    micro_close(p);
     if (whole < rows) {
-        open_loop(p, "i", whole, rows, rows - whole);
+        micro_open_loop(p, "i", whole, rows, rows - whole);
         block_of_rows(p, rows - whole, x, "i", j);
-        close_scope(p);
+        micro_close(p);
     }
 }
 
@@ -292,9 +311,12 @@ static void rows_emit(Printer *p, int64_t height, const Parts *x, const char *j)
 static Parts next_parts(const Printer *p, int64_t from, int64_t most)
 {
     Parts x = {.from = from};
-    while (from + x.width < p->s->columns && x.n < most) {
-        x.lanes[x.n] =
-            vector_part(p->isa->vector_bytes, p->s->t, p->s->columns - from - x.width);
+    while (from + x.width < p->width && x.n < most) {
+        int64_t lanes = vector_part(p->isa->vector_bytes, p->part, p->width - from - x.width);
+        if (p->s->parts[1] && lanes == 1 && x.width % 2 == 0 && x.n + 1 == most) {
+            break; /* both parts of a number are in one group */
+        }
+        x.lanes[x.n] = lanes;
         x.width += x.lanes[x.n++];
     }
     return x;
@@ -308,18 +330,18 @@ static bool same_parts(const Parts *x, const Parts *y)
 static void vectors_emit(Printer *p)
 {
     Parts all = next_parts(p, 0, 16);
-    int64_t parts = all.width < p->s->columns ? 16 : all.n;
-    IsaCover cover = isa_cover(p->isa, p->s->rows, parts);
-    for (int64_t from = 0; from < p->s->columns;) {
+    int64_t parts = all.width < p->width ? 16 : all.n;
+    IsaCover cover = isa_cover(p->isa, p->s->rows, parts, sums_of(p));
+    for (int64_t from = 0; from < p->width;) {
         Parts x = next_parts(p, from, cover.vectors), y = x;
         int64_t to = from;
-        while (to < p->s->columns && same_parts(&x, &y)) {
+        while (to < p->width && same_parts(&x, &y)) {
             to += x.width;
             y = next_parts(p, to, cover.vectors);
         }
-        open_loop(p, "j", from, to, x.width);
+        micro_open_loop(p, "j", from, to, x.width);
         rows_emit(p, cover.rows, &x, "j");
-        close_scope(p);
+        micro_close(p);
         from = to;
     }
 }
@@ -327,23 +349,24 @@ static void vectors_emit(Printer *p)
 static void plain_emit(Printer *p)
 {
     Arena *a = p->tiles->arena;
-    const char *u = element_type(p->s->t), *t = c_type(p->s->t);
+    const char *u = element_type(p->part), *t = c_type(p->part);
     long long columns = (long long)p->s->columns;
     const char *cast = is_int(p) ? str_format(a, "(%s)", u) : "";
-    open_loop(p, "i", 0, p->s->rows, 1);
-    put(p, str_format(a, "%s x[%lld] = {0};", u, columns));
-    put(p, "for (int64_t k = 0; k < n; ++k) {");
+    micro_open_loop(p, "i", 0, p->s->rows, 1);
+    micro_put(p, str_format(a, "%s x[%lld] = {0};", u, columns));
+    micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
     p->out->indent++;
-    put(p, str_format(a, "const %s z = %sa[k * sak + i * sar];", u, cast));
-    open_loop(p, "j", 0, columns, 1);
-    put(p, str_format(a, "x[j] += z * %sb[k * sbk + j];", cast));
-    close_scope(p);
-    close_scope(p);
-    open_loop(p, "j", 0, columns, 1);
-    put(p, str_format(a, "const %s y = add ? %sc[i * scr + j] + x[j] : x[j];", u, cast));
-    put(p, str_format(a, is_int(p) ? "c[i * scr + j] = (%s)y;" : "c[i * scr + j] = y;", t));
-    close_scope(p);
-    close_scope(p);
+    micro_put(p, str_format(a, "const %s z = %sa[k * sak + i * sar];", u, cast));
+    micro_open_loop(p, "j", 0, columns, 1);
+    micro_put(p, str_format(a, "x[j] += z * %sb[k * sbk + j];", cast));
+    micro_close(p);
+    micro_close(p);
+    micro_open_loop(p, "j", 0, columns, 1);
+    micro_put(p, str_format(a, "const %s y = add ? %sc[i * scr + j] + x[j] : x[j];", u, cast));
+    micro_put(p,
+              str_format(a, is_int(p) ? "c[i * scr + j] = (%s)y;" : "c[i * scr + j] = y;", t));
+    micro_close(p);
+    micro_close(p);
 }
 
 static void function_emit(Printer *p)
@@ -351,35 +374,42 @@ static void function_emit(Printer *p)
     Arena *a = p->tiles->arena;
     text_put(p->out, "\n");
     const TileShape *s = p->s;
-    put(p, str_format(a, "TDSL_TILE TDSL_FOR_%s static void tdsl_%s_%s(TDSL_%s_OF(%s))",
-                      p->isa->name, shape_name(p->tiles, s), p->isa->name,
-                      s->sum > 0 ? "SHORT" : "TILE", c_type(s->t)));
-    put(p, "{");
+    micro_put(p, str_format(a, "TDSL_TILE TDSL_FOR_%s static void tdsl_%s_%s(TDSL_%s_OF(%s))",
+                            p->isa->name, shape_name(p->tiles, s), p->isa->name,
+                            s->sum > 0 ? "SHORT" : "TILE", c_type(p->part)));
+    micro_put(p, "{");
     p->out->indent++;
-    put(p, "TDSL_CONTRACT");
+    micro_put(p, "TDSL_CONTRACT");
     if (s->sum > 0) {
-        put(p, str_format(a,
+        micro_put(
+            p, str_format(a,
                           "const int64_t n = %lld, sak = %lld, sar = %lld, sbk = %lld, scr = "
                           "%lld, add = %d;",
                           (long long)s->sum, (long long)s->sak, (long long)s->sar,
-                          (long long)s->sbk, (long long)s->scr, !s->stores));
+                          (long long)s->sbk, (long long)s->scr, s->how));
     }
-    if (p->isa->vector_bytes == 0) {
+    if (!p->whole) {
+        pairs_signs(p);
+    }
+    if (p->isa->vector_bytes == 0 && p->whole) {
         plain_emit(p);
+    } else if (p->isa->vector_bytes == 0) {
+        pairs_plain(p);
     } else {
         if (p->s->side) {
-            put(p, "(void)sar;");
+            micro_put(p, "(void)sar;");
         }
         vectors_emit(p);
     }
-    close_scope(p);
+    micro_close(p);
 }
 
 static void join_emit(Tiles *t, DType type, Text *out)
 {
-    const char *name = dtype_name(type), *c = c_type(type), *u = element_type(type);
-    const char *v = vector_type(t->help, type, 16 / dtype_bytes(type));
-    bool whole = dtype_is_int(type);
+    DType part = dtype_part(type);
+    const char *name = dtype_name(type), *c = c_type(part), *u = element_type(part);
+    const char *v = vector_type(t->help, part, 16 / dtype_bytes(part));
+    bool whole = dtype_is_int(type), pairs = part != type;
     text_printf(out,
                 "\n/* The m x n elements there are of a tile of rows x columns join what is "
                 "there, if `add`. */\n"
@@ -388,28 +418,38 @@ static void join_emit(Tiles *t, DType type, Text *out)
                 "    int64_t k, const %s *a, int64_t sak, int64_t sar, const %s *b, int64_t "
                 "sbk,\n    %s *c, int64_t scr, int64_t scc, int add)\n{\n"
                 "    %s e[%lld];\n",
-                name, name, c, c, c, c, (long long)(t->join_bytes / dtype_bytes(type)));
-    text_put(out, "    if (m == rows && n == columns && scc == 1) {\n"
-                  "        tile(k, a, sak, sar, b, sbk, c, scr, add);\n        return;\n    }\n"
-                  "    tile(k, a, sak, sar, b, sbk, e, columns, 0);\n"
-                  "    for (int64_t i = 0; i < m; ++i) {\n");
-    text_printf(out, "        const %s *x = e + i * columns;\n        %s *d = c + i * scr;\n",
+                name, dtype_name(part), c, c, c, c,
+                (long long)(t->join_bytes / dtype_bytes(part)));
+    text_printf(out,
+                "    if (m == rows && n == columns && scc == %d) {\n"
+                "        tile(k, a, sak, sar, b, sbk, c, scr, add);\n        return;\n    }\n",
+                pairs ? 2 : 1);
+    text_put(out, pairs ? "    columns *= 2;\n    n *= 2;\n"
+                          "    tile(k, a, sak, sar, b, sbk, e, columns, add & ~1);\n"
+                          "    add &= 1;\n"
+                        : "    tile(k, a, sak, sar, b, sbk, e, columns, 0);\n");
+    text_printf(out,
+                "    for (int64_t i = 0; i < m; ++i) {\n"
+                "        const %s *x = e + i * columns;\n        %s *d = c + i * scr;\n",
                 c, c);
-    long long lanes = (long long)(16 / dtype_bytes(type));
+    long long lanes = (long long)(16 / dtype_bytes(part));
     text_printf(
         out,
         "#if TDSL_ROWS & TDSL_ISA_plain\n        const int64_t whole = 0;\n#else\n"
-        "        const int64_t whole = scc == 1 ? n - n %% %lld : 0;\n"
+        "        const int64_t whole = scc == %d ? n - n %% %lld : 0;\n"
         "        for (int64_t j = 0; j < whole; j += %lld) {\n"
         "            if (add) {\n                TDSL_TO(%s, d + j) += TDSL_AT(%s, x + j);\n"
         "            } else {\n                TDSL_TO(%s, d + j) = TDSL_AT(%s, x + j);\n"
         "            }\n        }\n#endif\n",
-        lanes, lanes, v, v, v, v);
+        pairs ? 2 : 1, lanes, lanes, v, v, v, v);
     text_put(out, "        for (int64_t j = whole; j < n; ++j) {\n");
     if (whole) {
         text_printf(out,
                     "            d[j * scc] = add ? (%s)((%s)d[j * scc] + (%s)x[j]) : x[j];\n",
                     c, u, u);
+    } else if (pairs) {
+        text_printf(out, "            %s *z = d + j / 2 * scc + j %% 2;\n", c);
+        text_put(out, "            *z = add ? *z + x[j] : x[j];\n");
     } else {
         text_put(out, "            d[j * scc] = add ? d[j * scc] + x[j] : x[j];\n");
     }
@@ -420,7 +460,7 @@ void tiles_emit(Tiles *t, Text *out)
 {
     uint32_t types = 0;
     for (uint32_t i = 0; i < t->shapes.n; i++) {
-        DType type = t->shapes.at[i].t;
+        DType type = dtype_part(t->shapes.at[i].t);
         if ((types >> type & 1u) == 0) {
             (void)vector_type(t->help, type,
                               16 / dtype_bytes(type)); /* tiles may be narrower */
@@ -435,7 +475,15 @@ void tiles_emit(Tiles *t, Text *out)
     for (uint32_t r = 0; r < ISA_COUNT && t->shapes.n > 0; r++) {
         text_printf(out, "\n#if TDSL_ROWS & TDSL_ISA_%s\n", isa_table[r].name);
         for (uint32_t i = 0; i < t->shapes.n; i++) {
-            Printer p = {t, out, &t->shapes.at[i], &isa_table[r]};
+            const TileShape *s = &t->shapes.at[i];
+            Printer p = {.tiles = t,
+                         .out = out,
+                         .s = s,
+                         .isa = &isa_table[r],
+                         .part = dtype_part(s->t),
+                         .width = s->parts[1] ? 2 * s->columns : s->columns,
+                         .w = s->parts[0],
+                         .whole = dtype_part(s->t) == s->t};
             function_emit(&p);
         }
         text_put(out, "#endif\n");
@@ -472,7 +520,7 @@ void isa_tables_emit(Tiles *t, Text *out)
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         const TileShape *s = &t->shapes.at[i];
         text_printf(out, "    tdsl_%s_%s *%s;\n", s->sum > 0 ? "short" : "tile",
-                    dtype_name(s->t), shape_name(t, s));
+                    dtype_name(dtype_part(s->t)), shape_name(t, s));
     }
     text_put(out, t->members.at);
     text_put(out, "} tdsl_isa;\n\n");

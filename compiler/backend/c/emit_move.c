@@ -30,10 +30,10 @@ bool move_emit(Emitter *e, const Stmt *s)
 {
     const Kernel *k = e->w.k;
     const Expr *load = s->value;
-    DType t = k->bufs.at[s->dst].dtype;
+    DType t = k->bufs.at[s->dst].dtype, part = dtype_part(t);
     if (!e->uses_isa || e->in_tile || s->n_index == 0 || load->kind != EXPR_LOAD ||
-        load->dtype != t || (t != DTYPE_F32 && t != DTYPE_F64) || e->w.scalar[load->buf] ||
-        e->w.scalar[s->dst] || load->buf == s->dst ||
+        load->dtype != t || (part != DTYPE_F32 && part != DTYPE_F64) ||
+        e->w.scalar[load->buf] || e->w.scalar[s->dst] || load->buf == s->dst ||
         (s->fold != OP_COPY && s->fold != OP_SUM) || k->bufs.at[s->dst].panels != 0 ||
         k->bufs.at[load->buf].panels != 0) {
         return false;
@@ -45,17 +45,22 @@ bool move_emit(Emitter *e, const Stmt *s)
     if (!access_is_unit(k, s->dst, s->at, x) || !access_is_unit(k, load->buf, load->at, x)) {
         return false;
     }
-    if (helper_new(e->w.help, str_format(e->w.arena, "tdsl_move_%s", dtype_name(t)))) {
-        (void)vector_type(e->w.help, t, 16 / dtype_bytes(t));
-        template_put(e, move_text, t);
+    if (helper_new(e->w.help, str_format(e->w.arena, "tdsl_move_%s", dtype_name(part)))) {
+        (void)vector_type(e->w.help, part, 16 / dtype_bytes(part));
+        template_put(e, move_text, part);
     }
     for (uint32_t i = 0; i < s->n_index - 1; i++) {
         loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
     }
-    line_printf(&e->w, "tdsl_move_%s(&%s, &%s, %s, %d);", dtype_name(t),
-                element_text(&e->w, s->dst, access_first(e, &run, s->dst, s->at)),
+    const char *count = count_text(e, run.index[0].range);
+    const char *pointer = part == t ? "" : str_format(e->w.arena, "%s *)", c_type(part));
+    line_printf(&e->w,
+                part == t ? "tdsl_move_%s(%s&%s, %s&%s, %s, %d);"
+                          : "tdsl_move_%s((%s&%s, (const %s&%s, 2 * (%s), %d);",
+                dtype_name(part), pointer,
+                element_text(&e->w, s->dst, access_first(e, &run, s->dst, s->at)), pointer,
                 element_text(&e->w, load->buf, access_first(e, &run, load->buf, load->at)),
-                count_text(e, run.index[0].range), s->fold == OP_SUM);
+                count, s->fold == OP_SUM);
     for (uint32_t i = 0; i < s->n_index - 1; i++) {
         scope_end(&e->w);
     }

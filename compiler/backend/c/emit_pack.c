@@ -20,12 +20,13 @@ static const char pack_shuffles[] =
     "l})\n"
     "#endif\n#endif\n";
 
-/* $N: the element type in names; $T: in C; $M: an integer as large; $L: lanes of a vector; $V: elements of a line; $S: bytes of an
- * element; $H: lines of 64 elements that are 16 KiB, at most 64. */
+/* $N: the element type in names; $T: in C; $W: lanes of vectors, as large (c128: half as large); $M: an integer as large as
+ * these; $A: bytes that elements are aligned to; $L: elements in a vector; $V: in a line; $S: bytes of an element; $H: lines
+ * of 64 elements that are 16 KiB, at most 64. */
 static const char pack_types[] =
     "\n#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
-    "typedef $T tdsl_pack_$N_v __attribute__((vector_size(16)));\n"
-    "typedef $T tdsl_pack_$N_at __attribute__((vector_size(16), aligned($S), may_alias));\n"
+    "typedef $W tdsl_pack_$N_v __attribute__((vector_size(16)));\n"
+    "typedef $W tdsl_pack_$N_at __attribute__((vector_size(16), aligned($A), may_alias));\n"
     "typedef $M tdsl_pack_$N_mask __attribute__((vector_size(16)));\n";
 
 static const char pack_block4[] =
@@ -58,6 +59,14 @@ static const char pack_block2[] =
     "    *(tdsl_pack_$N_at *)(void *)to = TDSL_SHUFFLE2(a, b, 0, 2, tdsl_pack_$N_mask);\n"
     "    *(tdsl_pack_$N_at *)(void *)(to + line) =\n"
     "        TDSL_SHUFFLE2(a, b, 1, 3, tdsl_pack_$N_mask);\n"
+    "}\n#endif\n";
+
+static const char pack_block1[] =
+    "TDSL_HELPER void tdsl_turn_$N($T *to, int64_t line, const $T *from, int64_t step)\n"
+    "{\n"
+    "    *(tdsl_pack_$N_at *)(void *)to = *(const tdsl_pack_$N_at *)(const void *)from;\n"
+    "    (void)line;\n"
+    "    (void)step;\n"
     "}\n#endif\n";
 
 static const char pack_text[] =
@@ -224,6 +233,12 @@ static void converted_put(Emitter *e, const char *text, DType t, DType from)
         case 'T':
             text_put(&out, c_type(t));
             break;
+        case 'W':
+            text_put(&out, dtype_is_complex(t) ? "double" : c_type(t));
+            break;
+        case 'A':
+            text_printf(&out, "%lld", (long long)dtype_bytes(dtype_part(t)));
+            break;
         case 'M':
             text_put(&out, size == 4 ? "int32_t" : "int64_t");
             break;
@@ -251,11 +266,12 @@ void template_put(Emitter *e, const char *text, DType t)
 void turn_put(Emitter *e, DType t)
 {
     if (helper_new(e->w.help, str_format(e->w.arena, "tdsl_turn_%s", dtype_name(t)))) {
-        if (helper_new(e->w.help, "TDSL_SHUFFLE2")) {
+        if (dtype_bytes(t) < 16 && helper_new(e->w.help, "TDSL_SHUFFLE2")) {
             helper_put(e->w.help, pack_shuffles);
         }
         template_put(e, pack_types, t);
-        template_put(e, dtype_bytes(t) == 4 ? pack_block4 : pack_block2, t);
+        int64_t size = dtype_bytes(t);
+        template_put(e, size == 4 ? pack_block4 : size == 8 ? pack_block2 : pack_block1, t);
     }
 }
 
@@ -316,7 +332,8 @@ bool pack_emit(Emitter *e, const Stmt *s)
     if (to->panels == 0 || s->n_index < 2 || s->n_index > 3 || s->fold != OP_COPY ||
         load->kind != EXPR_LOAD || !dtype_widens(load->dtype, to->dtype) ||
         load->dtype == DTYPE_BOOL || s->value->dtype != to->dtype ||
-        !dtype_has_vectors(to->dtype) || e->w.scalar[load->buf] ||
+        (dtype_is_complex(to->dtype) && load->dtype != to->dtype) ||
+        !dtype_has_products(to->dtype) || e->w.scalar[load->buf] ||
         k->bufs.at[load->buf].panels != 0 || !pack_indices(s, &x)) {
         return false;
     }

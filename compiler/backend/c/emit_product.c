@@ -55,10 +55,10 @@ typedef struct Call {
     const char *a, *b, *c, *sum, *sak, *sar, *sbk, *scr, *scc;
 } Call;
 
-static void shape_fix(TileShape *s, const Call *x, bool stores)
+static void shape_fix(TileShape *s, const Call *x, int how)
 {
     TileShape f = *s;
-    f.stores = stores;
+    f.how = how;
     f.sum = number_of(x->sum);
     f.sak = number_of(x->sak);
     f.sar = number_of(x->sar);
@@ -71,7 +71,7 @@ static void shape_fix(TileShape *s, const Call *x, bool stores)
 }
 
 static void join_call(Emitter *e, const Product *p, const TileShape *shape, const Call *x,
-                      bool stores)
+                      int how)
 {
     Tiles *t = e->tiles;
     int64_t most = shape->rows * shape->columns * dtype_bytes(p->t);
@@ -83,7 +83,7 @@ static void join_call(Emitter *e, const Product *p, const TileShape *shape, cons
         "tdsl_join_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d);",
         dtype_name(p->t), e->own.isa, name, (long long)shape->rows, (long long)shape->columns,
         count_text(e, p->row->range), count_text(e, p->column->range), x->sum, x->a, x->sak,
-        x->sar, x->b, x->sbk, x->c, x->scr, x->scc, !stores);
+        x->sar, x->b, x->sbk, x->c, x->scr, x->scc, how);
 }
 
 static bool index_is(const TileIndex *x, const TileIndex *y)
@@ -115,24 +115,61 @@ bool product_stores(const Kernel *k, const Stmt *fill, const Stmt *s)
     return true;
 }
 
+/* The same in parts of complex numbers. */
+static const char *stride_in_parts(Emitter *e, const char *stride)
+{
+    int64_t n = number_of(stride);
+    return n < 0 ? str_format(e->w.arena, "2 * (%s)", stride)
+                 : str_format(e->w.arena, "%lld", (long long)(2 * n));
+}
+
+static const char *pointer_to_parts(Emitter *e, DType t, const char *pointer, bool written)
+{
+    return str_format(e->w.arena, written ? "(%s *)%s" : "(const %s *)%s",
+                      c_type(dtype_part(t)), pointer);
+}
+
+static void call_in_parts(Emitter *e, const TileShape *shape, Call *x)
+{
+    x->c = pointer_to_parts(e, shape->t, x->c, true);
+    x->scr = stride_in_parts(e, x->scr);
+    x->scc = stride_in_parts(e, x->scc);
+    if (shape->parts[0]) {
+        x->a = pointer_to_parts(e, shape->t, x->a, false);
+        x->sak = stride_in_parts(e, x->sak);
+        x->sar = stride_in_parts(e, x->sar);
+    }
+    if (shape->parts[1]) {
+        x->b = pointer_to_parts(e, shape->t, x->b, false);
+        x->sbk = stride_in_parts(e, x->sbk);
+    }
+}
+
 void product_emit(Emitter *e, const Stmt *s, bool stores)
 {
     Product p;
     CHECK(product_of(e->w.k, s, &p) == NULL);
     CWriter *w = &e->w;
-    const Call x = {.a = first_text(e, &p, p.a->buf, p.a->at),
-                    .b = first_text(e, &p, p.b->buf, p.b->at),
-                    .c = first_text(e, &p, s->dst, s->at),
-                    .sum = count_text(e, p.sum->range),
-                    .sak = stride_text(w, p.a->buf, p.a->at, p.sum->var),
-                    .sar = stride_text(w, p.a->buf, p.a->at, p.row->var),
-                    .sbk = stride_text(w, p.b->buf, p.b->at, p.sum->var),
-                    .scr = stride_text(w, s->dst, s->at, p.row->var),
-                    .scc = stride_text(w, s->dst, s->at, p.column->var)};
+    Call x = {.a = first_text(e, &p, p.a->buf, p.a->at),
+              .b = first_text(e, &p, p.b->buf, p.b->at),
+              .c = first_text(e, &p, s->dst, s->at),
+              .sum = count_text(e, p.sum->range),
+              .sak = stride_text(w, p.a->buf, p.a->at, p.sum->var),
+              .sar = stride_text(w, p.a->buf, p.a->at, p.row->var),
+              .sbk = stride_text(w, p.b->buf, p.b->at, p.sum->var),
+              .scr = stride_text(w, s->dst, s->at, p.row->var),
+              .scc = stride_text(w, s->dst, s->at, p.column->var)};
     TileShape shape = {.t = p.t,
                        .rows = p.row->range.span,
                        .columns = p.column->range.span,
                        .side = strcmp(x.sar, "1") == 0};
+    int how = (stores ? 0 : TILE_ADDS) | (p.a_conj ? TILE_CONJ_ROW : 0) |
+              (p.b_conj ? TILE_CONJ_COL : 0);
+    if (dtype_is_complex(p.t)) {
+        shape.parts[0] = p.a->dtype == p.t;
+        shape.parts[1] = p.b->dtype == p.t;
+        call_in_parts(e, &shape, &x);
+    }
     bool full = range_is_exact(p.row->range) && range_is_exact(p.column->range) &&
                 access_is_unit(e->w.k, s->dst, s->at, p.column->var);
     bool empty = may_be_empty(&p.sum->range);
@@ -142,16 +179,16 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
         scope_begin(w);
     }
     if (full) {
-        shape_fix(&shape, &x, stores);
+        shape_fix(&shape, &x, how);
         const char *name = tile_use(e->tiles, shape);
         if (shape.sum > 0) {
             line_printf(w, "%s->%s(%s, %s, %s);", e->own.isa, name, x.a, x.b, x.c);
         } else {
             line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, %d);", e->own.isa, name,
-                        x.sum, x.a, x.sak, x.sar, x.b, x.sbk, x.c, x.scr, !stores);
+                        x.sum, x.a, x.sak, x.sar, x.b, x.sbk, x.c, x.scr, how);
         }
     } else {
-        join_call(e, &p, &shape, &x, stores);
+        join_call(e, &p, &shape, &x, how);
     }
     if (empty) {
         scope_end(w);

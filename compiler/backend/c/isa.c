@@ -24,13 +24,13 @@ const Isa isa_table[ISA_COUNT] = {
 /* Registers beside sums and the columns' operand: an element of the rows' operand, and what compilers need to move. */
 #define SPARE 2
 
-IsaCover isa_cover(const Isa *isa, int64_t rows, int64_t vectors)
+IsaCover isa_cover(const Isa *isa, int64_t rows, int64_t vectors, int64_t sums)
 {
-    if (isa->vector_bytes == 0 || (rows + 1) * vectors + 1 <= isa->registers) {
+    if (isa->vector_bytes == 0 || (sums * rows + 1) * vectors + 1 <= isa->registers) {
         return (IsaCover){rows, vectors};
     }
     int64_t group = vectors < GROUP ? vectors : GROUP;
-    int64_t most = (isa->registers - SPARE - group) / group;
+    int64_t most = (isa->registers - SPARE - group) / (sums * group);
     int64_t times = (rows + most - 1) / most;
     return (IsaCover){(rows + times - 1) / times, group};
 }

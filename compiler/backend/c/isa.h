@@ -23,10 +23,11 @@ typedef struct Isa {
 #define ISA_COUNT 5
 extern const Isa isa_table[ISA_COUNT];
 
-/* How a row covers a tile of `rows` times `vectors` (the last of them may be narrow). */
+/* How a row covers a tile of `rows` times `vectors` (the last of them may be narrow), each of which takes `sums`
+ * registers: two of complex rows. */
 typedef struct IsaCover {
     int64_t rows, vectors; /* at once */
 } IsaCover;
-IsaCover isa_cover(const Isa *isa, int64_t rows, int64_t vectors);
+IsaCover isa_cover(const Isa *isa, int64_t rows, int64_t vectors, int64_t sums);
 
 #endif

@@ -28,6 +28,11 @@ bool dtype_has_vectors(DType t)
     return t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_I32 || t == DTYPE_I64;
 }
 
+bool dtype_has_products(DType t)
+{
+    return dtype_has_vectors(dtype_part(t));
+}
+
 bool fold_has_vectors(Op fold, DType t)
 {
     bool extreme = (fold == OP_RMIN || fold == OP_RMAX) && dtype_is_float(t);

@@ -6,7 +6,8 @@
 
 static bool factor_uses(const Kernel *k, const Expr *x, VarRef v)
 {
-    const Expr *load = expr_uncast(x);
+    bool conj = false;
+    const Expr *load = expr_factor(x, &conj);
     return access_uses(k, load->buf, load->at, v);
 }
 
@@ -25,7 +26,10 @@ static Range index_range(const Matmul *m, BlockRole role)
 static const char *shape_problem(const Matmul *m)
 {
     int64_t bytes = dtype_bytes(m->t), mr = m->tile[BLOCK_ROWS], nr = m->tile[BLOCK_COLUMNS];
-    if (!dtype_has_vectors(m->t) || m->s->value->dtype != m->t) {
+    bool real = !dtype_is_complex(matmul_load(m, BLOCK_ROWS)->dtype) &&
+                !dtype_is_complex(matmul_load(m, BLOCK_COLUMNS)->dtype);
+    if (!dtype_has_products(m->t) || m->s->value->dtype != m->t ||
+        (real && dtype_is_complex(m->t))) {
         return "has no register tiles of this type";
     }
     const ContractionTiles *most = &m->l->machine->tile;
@@ -62,8 +66,9 @@ static const char *packed_problem(const Matmul *m)
 
 static const char *direct_problem(const Matmul *m)
 {
-    const Expr *b = m->x[BLOCK_COLUMNS];
-    if (m->x[BLOCK_ROWS]->kind != EXPR_LOAD || b->kind != EXPR_LOAD ||
+    const Expr *a = matmul_load(m, BLOCK_ROWS), *b = matmul_load(m, BLOCK_COLUMNS);
+    if (a->dtype != matmul_panel_type(m, BLOCK_ROWS) ||
+        b->dtype != matmul_panel_type(m, BLOCK_COLUMNS) ||
         !range_is_exact(index_range(m, BLOCK_ROWS)) ||
         !range_is_exact(index_range(m, BLOCK_COLUMNS))) {
         return "packs what has another type or no known number of rows and columns";
@@ -119,9 +124,30 @@ void matmul_share(Matmul *m, const StmtBlock *outside)
     }
 }
 
-const Expr *matmul_factor(Matmul *m, const Expr *x)
+const Expr *matmul_load(const Matmul *m, BlockRole side)
 {
-    return expr_cast(m->l->arena, expr_subst(m->l, x, m->subst, m->n_subst), m->t);
+    bool conj = false;
+    return expr_factor(m->x[side], &conj);
+}
+
+DType matmul_panel_type(const Matmul *m, BlockRole side)
+{
+    return dtype_is_complex(matmul_load(m, side)->dtype) ? m->t : dtype_part(m->t);
+}
+
+const Expr *matmul_packed(Matmul *m, BlockRole side)
+{
+    const Expr *load = expr_subst(m->l, matmul_load(m, side), m->subst, m->n_subst);
+    return expr_cast(m->l->arena, load, matmul_panel_type(m, side));
+}
+
+const Expr *matmul_factor(Matmul *m, BlockRole side, const Expr *held)
+{
+    bool conj = false;
+    (void)expr_factor(m->x[side], &conj);
+    const Expr *x = expr_cast(m->l->arena, held, m->t);
+    return conj && dtype_is_complex(held->dtype) ? expr_op(m->l->arena, OP_CONJ, m->t, 1, &x)
+                                                 : x;
 }
 
 void matmul_refuse(Matmul *m, const char *problem)
@@ -275,10 +301,10 @@ static void direct_emit(Matmul *m)
             const Range range[3] = {range_at(at[BLOCK_ROWS], size[BLOCK_ROWS], &uncut),
                                     range_at(at[BLOCK_COLUMNS], size[BLOCK_COLUMNS], &uncut),
                                     matmul_sum_block(m, sum)};
-            matmul_product(m, var, range, m->s->dst,
-                           access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-                           matmul_factor(m, m->x[BLOCK_ROWS]),
-                           matmul_factor(m, m->x[BLOCK_COLUMNS]), first);
+            matmul_product(
+                m, var, range, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
+                matmul_factor(m, BLOCK_ROWS, matmul_packed(m, BLOCK_ROWS)),
+                matmul_factor(m, BLOCK_COLUMNS, matmul_packed(m, BLOCK_COLUMNS)), first);
             while (l->block != outside) {
                 loop_close(l);
             }

@@ -254,7 +254,8 @@ static void pack_edge(Packed *p, const Side *side, int64_t width)
                           index_of(zv, range_const(n), MODE_LOOP)};
     Affine at[2] = {affine_var(l->arena, kv),
                     affine_add(l->arena, first, 1, affine_var(l->arena, zv))};
-    tile_add(l, 2, index, side->buf, at, OP_COPY, expr_const(l->arena, number_int(p->m->t, 0)));
+    tile_add(l, 2, index, side->buf, at, OP_COPY,
+             expr_const(l->arena, number_int(l->k->bufs.at[side->buf].dtype, 0)));
     while (l->block != outside) {
         loop_close(l);
     }
@@ -270,13 +271,13 @@ static void pack(Packed *p, BlockRole r)
     side->own = box_copy(l->arena, &p->box[r]);
     side->sum = box_copy(l->arena, &p->box[BLOCK_SUM]);
     const Box *own = &side->own, *sum = &side->sum;
-    side->buf = panels_alloc(l, r == BLOCK_ROWS ? "pa" : "pb", m->t, sum->count, own->count,
-                             m->tile[r]);
+    side->buf = panels_alloc(l, r == BLOCK_ROWS ? "pa" : "pb", matmul_panel_type(m, r),
+                             sum->count, own->count, m->tile[r]);
     p->done[r] = true;
     pack_edge(p, side, m->tile[r]);
     StmtBlock *outside = l->block;
-    uint32_t mark = m->n_subst, unit = unit_label(p, own, expr_uncast(m->x[r]));
-    uint32_t c = box_main(own), k = unit_label(p, sum, expr_uncast(m->x[r]));
+    uint32_t mark = m->n_subst, unit = unit_label(p, own, matmul_load(m, r));
+    uint32_t c = box_main(own), k = unit_label(p, sum, matmul_load(m, r));
     bool along_k = k != NONE, across = unit != NONE && unit != c;
     k = along_k ? k : box_main(sum);
     pack_loops(p, sum, k, NONE);
@@ -292,7 +293,7 @@ static void pack(Packed *p, BlockRole r)
     }
     const Affine number[2] = {box_number(p, sum), box_number(p, own)};
     const Affine *at = access_subst(l, 2, number, m->subst, m->n_subst);
-    tile_add(l, across ? 3 : 2, index, side->buf, at, OP_COPY, matmul_factor(m, m->x[r]));
+    tile_add(l, across ? 3 : 2, index, side->buf, at, OP_COPY, matmul_packed(m, r));
     m->n_subst = mark;
     while (l->block != outside) {
         loop_close(l);
@@ -313,7 +314,7 @@ static const Expr *panel_load(Packed *p, BlockRole r, Affine k, Affine c)
         column = affine_add(l->arena, column, 1, affine_minus(l, p->number[r].start, begun));
     }
     Affine at[2] = {line, affine_add(l->arena, column, 1, c)};
-    return load_at(l, side->buf, 2, at);
+    return matmul_factor(p->m, r, load_at(l, side->buf, 2, at));
 }
 
 /* The one label of the open tile that has several positions. */

@@ -15,8 +15,9 @@ typedef struct Matmul {
     const Stmt *s;
     const Blocking *b;
     DType t;
-    const Expr *x[SIDES];  /* by role: BLOCK_ROWS, BLOCK_COLUMNS */
-    uint32_t index[3];     /* the first label, by role */
+    const Expr
+        *x[SIDES];     /* by role: BLOCK_ROWS, BLOCK_COLUMNS; a load, converted or conjugated */
+    uint32_t index[3]; /* the first label, by role */
     int64_t tile[SIDES];   /* of the register tile */
     bool packed, unit_dst; /* the first column has unit stride in the destination */
     Subst *subst;          /* of the indices that have become loops */
@@ -32,8 +33,14 @@ Affine matmul_loop(Matmul *m, uint32_t index, Range range);
 /* Marks as parallel, of the loops that were opened inside of `outside`, the outermost that has enough iterations to be cut
  * well, or else the longest. */
 void matmul_share(Matmul *m, const StmtBlock *outside);
-/* The factor with the loops' variables in place, converted to the type of the sum. */
-const Expr *matmul_factor(Matmul *m, const Expr *x);
+/* The load that a factor is made of. */
+const Expr *matmul_load(const Matmul *m, BlockRole side);
+/* What panels hold of an operand: that of the sum, or the parts of it where the operand is real and the sum is not. */
+DType matmul_panel_type(const Matmul *m, BlockRole side);
+/* The load with the loops' variables in place, as panels hold it. */
+const Expr *matmul_packed(Matmul *m, BlockRole side);
+/* The factor as the sum has it, made of what panels hold, or of the load where it stands. */
+const Expr *matmul_factor(Matmul *m, BlockRole side, const Expr *held);
 /* Says what the target cannot do. */
 void matmul_refuse(Matmul *m, const char *problem);
 

@@ -69,20 +69,29 @@ static const char *shape_problem(const Kernel *k, const Product *p)
 
 const char *product_of(const Kernel *k, const Stmt *s, Product *out)
 {
-    const Expr *x = s->value;
+    const Expr *x = s->value, *arg[2] = {NULL, NULL};
+    bool conj[2] = {false, false};
     bool order = s->n_index == 3 && s->index[0].mode == MODE_UNROLL &&
                  s->index[1].mode == MODE_VECTOR && s->index[2].mode == MODE_LOOP;
     DType t = k->bufs.at[s->dst].dtype;
     if (!order || s->fold != OP_SUM || x->kind != EXPR_OP || x->op != OP_MUL ||
-        x->arg[0]->kind != EXPR_LOAD || x->arg[1]->kind != EXPR_LOAD || x->arg[0]->dtype != t ||
-        x->arg[1]->dtype != t || !dtype_has_vectors(t)) {
+        !dtype_has_products(t)) {
         return "too much is unrolled";
     }
-    *out = (Product){s, t, &s->index[0], &s->index[1], &s->index[2], x->arg[0], x->arg[1]};
-    if (!load_uses(k, out->a, out->row)) {
-        out->a = x->arg[1];
-        out->b = x->arg[0];
+    for (uint32_t i = 0; i < 2; i++) {
+        arg[i] = expr_factor(x->arg[i], &conj[i]);
+        conj[i] = conj[i] && arg[i]->dtype == t;
+        if (arg[i]->kind != EXPR_LOAD ||
+            (arg[i]->dtype != t && arg[i]->dtype != dtype_part(t))) {
+            return "too much is unrolled";
+        }
     }
+    if (arg[0]->dtype != t && arg[1]->dtype != t) {
+        return "a complex product of real numbers";
+    }
+    uint32_t a = load_uses(k, arg[0], &s->index[0]) ? 0 : 1, b = 1 - a;
+    *out = (Product){s,      t,      &s->index[0], &s->index[1], &s->index[2],
+                     arg[a], arg[b], conj[a],      conj[b]};
     for (uint32_t i = 0; i < 2; i++) {
         Space space = k->bufs.at[i == 0 ? out->a->buf : out->b->buf].space;
         if (space == SPACE_ACC || k->bufs.at[s->dst].space == SPACE_ACC) {

@@ -5,7 +5,10 @@
  *
  * Rows, columns, sum in this order. The sum is added up in registers, then joins the destination: one number for each
  * element. Where rows or columns are clipped, registers hold the whole tile none the less, so their operand must have
- * all of it: a panel as wide as the tile, of which that dimension is the last. */
+ * all of it: a panel as wide as the tile, of which that dimension is the last.
+ *
+ * Of complex numbers one operand at least is complex; either may be conjugated, and one may be of the type of the
+ * parts (`cast.c64(@B[k,j])` of an f32 buffer). */
 #ifndef BACKEND_C_PRODUCT_H
 #define BACKEND_C_PRODUCT_H
 
@@ -16,6 +19,7 @@ typedef struct Product {
     DType t;
     const TileIndex *row, *column, *sum;
     const Expr *a, *b; /* loads: of the rows, of the columns */
+    bool a_conj, b_conj;
 } Product;
 
 /* Is it meant to be one: unrolled, over a sum that is not? */

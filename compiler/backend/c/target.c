@@ -15,7 +15,8 @@ static const Machine machine_c = {
     .reads_before_writing = true,
     /* Two vectors of 64 bytes by twelve rows at most, which the widest machines have registers for; others cover it by
      * parts (isa.h). */
-    .tile = {.types = 1u << DTYPE_F32 | 1u << DTYPE_F64 | 1u << DTYPE_I32 | 1u << DTYPE_I64,
+    .tile = {.types = 1u << DTYPE_F32 | 1u << DTYPE_F64 | 1u << DTYPE_I32 | 1u << DTYPE_I64 |
+                      1u << DTYPE_C64 | 1u << DTYPE_C128,
              .line = 128,
              .bytes = 1536,
              .rows = 12,

@@ -27,7 +27,7 @@ EQUATIONS = [  # parameters, result, statement; letters are extents
     ("A: {t}[{d}, {a}, {e}], B: {t}[{e}, {c}, {b}]", "C: {t}[{b}, {a}, {c}, {d}]", "C[j,i,g,h] = A[h,i,l] * B[l,g,j];"),
     ("A: {t}[{k}, {d}, {e}, {c}], B: {t}[{k}, {e}, {c}, {b}]", "C: {t}[{b}, {d}]", "C[j,i] = A[k,i,l,m] * B[k,l,m,j];"),
 ]
-BYTES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8}
+BYTES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "c64": 8, "c128": 16}
 SMALL = "kernel k(A: f32[37, 53], B: f32[53, 70]) -> (C: f32[37, 70]) { C[i,j] = A[i,k] * B[k,j]; }\n"
 DEEP = "kernel k(A: f32[60000, 128], B: f32[60000, 130]) -> (C: f32[128, 130]) { C[i,j] = A[k,i] * B[k,j]; }\n"
 PAIRS = "kernel k(A: c64[37, 53], B: c64[53, 70]) -> (C: c64[37, 70]) { C[i,j] = A[i,k] * B[k,j]; }\n"
