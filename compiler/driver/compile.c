@@ -92,6 +92,9 @@ static bool pass_symmetry(Compilation *c)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         opt_symmetry(c->ctx, c->module->graphs.at[k], !c->no_symmetry);
+        if (!c->no_symmetry) {
+            opt_warn_declared(c->ctx, c->module->graphs.at[k]);
+        }
     }
     return true;
 }

@@ -10,7 +10,7 @@ Head head_of_graph(Arena *arena, const Graph *g)
     for (uint32_t k = 0; k < g->results.n; k++) {
         const Result *r = &g->results.at[k];
         const Node *n = graph_node(g, r->node);
-        results[k] = (HeadResult){r->name, n->dtype, n->rank, n->shape, r->param};
+        results[k] = (HeadResult){r->name, n->dtype, n->rank, n->shape, r->param, r->symmetry};
     }
     return (Head){g->name, &g->dims, g->params.n, g->results.n, g->params.at, results};
 }
@@ -43,11 +43,12 @@ Head head_of_kernel(Arena *arena, const Kernel *k)
         uint32_t rank = parts ? arg->whole_rank : b->rank;
         if (arg->role == ARG_RESULT || (arg->role == ARG_INOUT && is_written(k, arg->buf))) {
             int32_t param = arg->role == ARG_INOUT ? (int32_t)h.n_params : -1;
-            results[h.n_results++] = (HeadResult){b->name, dtype, rank, b->extent, param};
+            results[h.n_results++] =
+                (HeadResult){b->name, dtype, rank, b->extent, param, arg->symmetry};
         }
         if (arg->role != ARG_RESULT) {
-            params[h.n_params++] =
-                (Param){b->name, param_role(arg->role), dtype, rank, b->extent, b->span};
+            params[h.n_params++] = (Param){
+                b->name, param_role(arg->role), dtype, rank, b->extent, b->span, arg->symmetry};
         }
     }
     return h;
@@ -92,19 +93,21 @@ static bool param_matches(Match *m, const Param *made, const Param *asked)
 {
     return made->name == asked->name && made->role == asked->role &&
            made->dtype == asked->dtype && made->rank == asked->rank &&
-           shapes_match(m, made->rank, made->shape, asked->shape);
+           shapes_match(m, made->rank, made->shape, asked->shape) &&
+           symmetry_eq(made->rank, made->symmetry, asked->symmetry);
 }
 
 static bool result_matches(Match *m, const HeadResult *made, const HeadResult *asked)
 {
     return made->name == asked->name && made->param == asked->param &&
            made->dtype == asked->dtype && made->rank == asked->rank &&
-           shapes_match(m, made->rank, made->shape, asked->shape);
+           shapes_match(m, made->rank, made->shape, asked->shape) &&
+           symmetry_eq(made->rank, made->symmetry, asked->symmetry);
 }
 
 /* "result 'R' is f64[n] here, f64[5] there" */
 static const char *difference(Arena *arena, const char *kind, const Match *m, Sym names[2],
-                              const TensorType types[2])
+                              const TensorType types[2], const int32_t *const declared[2])
 {
     Text t;
     text_init(&t, arena);
@@ -114,8 +117,10 @@ static const char *difference(Arena *arena, const char *kind, const Match *m, Sy
     }
     text_printf(&t, "%s '%s' is ", kind, names[0]->text);
     dump_type(&t, m->asked->dims, types[1].dtype, types[1].rank, types[1].dims);
+    dump_symmetry(&t, types[1].rank, declared[1]);
     text_put(&t, " here, ");
     dump_type(&t, m->made->dims, types[0].dtype, types[0].rank, types[0].dims);
+    dump_symmetry(&t, types[0].rank, declared[0]);
     text_put(&t, " there");
     return t.at;
 }
@@ -136,9 +141,10 @@ bool head_serves(Arena *arena, const Head *made, const int64_t *bound, const Hea
         if (!param_matches(&m, x, y)) {
             Sym names[] = {x->name, y->name};
             TensorType types[] = {{x->dtype, x->rank, x->shape}, {y->dtype, y->rank, y->shape}};
+            const int32_t *declared[] = {x->symmetry, y->symmetry};
             *what = x->name == y->name && x->role != y->role
                         ? str_format(arena, "parameter '%s' has another role", y->name->text)
-                        : difference(arena, "parameter", &m, names, types);
+                        : difference(arena, "parameter", &m, names, types, declared);
             return false;
         }
     }
@@ -147,7 +153,8 @@ bool head_serves(Arena *arena, const Head *made, const int64_t *bound, const Hea
         if (!result_matches(&m, x, y)) {
             Sym names[] = {x->name, y->name};
             TensorType types[] = {{x->dtype, x->rank, x->shape}, {y->dtype, y->rank, y->shape}};
-            *what = difference(arena, "result", &m, names, types);
+            const int32_t *declared[] = {x->symmetry, y->symmetry};
+            *what = difference(arena, "result", &m, names, types, declared);
             return false;
         }
     }

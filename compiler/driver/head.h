@@ -12,7 +12,8 @@ typedef struct HeadResult {
     DType dtype;
     uint32_t rank;
     const Dim *shape;
-    int32_t param; /* index of the inout parameter, or -1 */
+    int32_t param;           /* index of the inout parameter, or -1 */
+    const int32_t *symmetry; /* declared, as a graph's result; or null */
 } HeadResult;
 
 typedef struct Head {
@@ -26,7 +27,7 @@ typedef struct Head {
 Head head_of_graph(Arena *arena, const Graph *g);
 Head head_of_kernel(Arena *arena, const Kernel *k);
 
-/* May a kernel with the head `made` stand for one with `asked`? Equal but for extents: what is open in `asked` may be a number in
+/* May a kernel with the head `made` stand for one with `asked`? Equal but for extents, what is declared of symmetry too: what is open in `asked` may be a number in
  * `made`, the same wherever it stands, and what is open in `made` a number in `asked` where `bound` says that it will be this one
  * ([dims of made], -1: nothing; null: nothing at all). On false, *what says what differs. */
 bool head_serves(Arena *arena, const Head *made, const int64_t *bound, const Head *asked,

@@ -37,6 +37,8 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
 
 /* "name: dtype[shape] min max sum first elements" */
 void run_print_summary(const char *name, const Tensor *t, Text *out);
+/* "NAME[1,2] is V", or "NAME is V" of no dimensions. */
+void run_print_element(const char *name, const Tensor *t, const int64_t *at, Text *out);
 /* "NAME sum=S wsum=W", weights (i mod 97) + 1; exact integers where the result is integral. */
 void run_print_checksum(const char *name, const Tensor *t, Text *out);
 

@@ -181,6 +181,45 @@ static bool interpret(Run *r)
     return ok;
 }
 
+/* Is the tensor what is declared of it? */
+static bool check_declared(Run *r, const char *what, Sym name, Span span, const Tensor *a,
+                           const int32_t *classes)
+{
+    int64_t at[RANK_LIMIT], image[RANK_LIMIT];
+    if (tensor_is_symmetric(a, classes, at, image)) {
+        return true;
+    }
+    Text text;
+    text_init(&text, &r->t->arena);
+    run_print_element(name->text, a, at, &text);
+    text_put(&text, " and ");
+    run_print_element(name->text, a, image, &text);
+    diag_error(&r->t->ctx.diags, E_SYMMETRY, span,
+               "%s '%s' is not as symmetric as it is declared: %s", what, name->text, text.at);
+    return false;
+}
+
+static bool check_arguments(Run *r)
+{
+    bool ok = true;
+    for (uint32_t k = 0; k < r->head.n_params; k++) {
+        const Param *p = &r->head.params[k];
+        ok &= check_declared(r, "argument", p->name, p->span, r->args.args[k], p->symmetry);
+    }
+    return ok;
+}
+
+static bool check_results(Run *r)
+{
+    bool ok = true;
+    for (uint32_t k = 0; k < r->head.n_results; k++) {
+        const HeadResult *result = &r->head.results[k];
+        ok &= check_declared(r, "result", result->name, (Span){0}, r->results[k],
+                             result->symmetry);
+    }
+    return ok;
+}
+
 static bool run_kernel(Run *r, const char *target)
 {
     ToolRun *t = r->t;
@@ -294,7 +333,9 @@ static bool run_input(ToolRun *t, Run *r)
         return false;
     }
     bool open = emulated != NULL && r->head.dims->list.n > 0 && program;
-    return (!open || bind_extents(r)) && run_kernel(r, target) && show(r);
+    bool check = option_given(&t->options, OPT_CHECK_SYMMETRY);
+    return (!open || bind_extents(r)) && (!check || check_arguments(r)) &&
+           run_kernel(r, target) && (!check || check_results(r)) && show(r);
 }
 
 static bool run(ToolRun *t)

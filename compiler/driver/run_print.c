@@ -18,6 +18,29 @@ static void put_number(Text *out, Number v)
     }
 }
 
+void run_print_element(const char *name, const Tensor *t, const int64_t *at, Text *out)
+{
+    int64_t element = 0;
+    text_put(out, name);
+    for (uint32_t d = 0; d < t->rank; d++) {
+        text_printf(out, "%s%lld", d == 0 ? "[" : ",", (long long)at[d]);
+        element = element * t->extent[d] + at[d];
+    }
+    text_put(out, t->rank > 0 ? "] is " : " is ");
+    Number v = tensor_get(t, element);
+    if (dtype_is_complex(v.dtype)) { /* all digits: places may differ in the last */
+        text_put(out, "complex(");
+        text_f64(out, v.re);
+        text_put(out, ", ");
+        text_f64(out, v.im);
+        text_char(out, ')');
+    } else if (dtype_is_float(v.dtype)) {
+        text_f64(out, v.re);
+    } else {
+        put_number(out, v);
+    }
+}
+
 static bool is_integral(const Tensor *t)
 {
     if (t->dtype == DTYPE_BOOL || dtype_is_int(t->dtype)) {

@@ -206,7 +206,9 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param 
     if (t == NULL || (word && !make_data(ctx, v->text, tensor, t))) {
         return NULL;
     }
-    if (!word) {
+    if (word) {
+        tensor_make_symmetric(t, p->symmetry);
+    } else {
         int64_t whole = 0;
         (void)parse_number(v->text, &number);
         tensor_set(t, 0,

@@ -169,6 +169,9 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Param *p, const int64
                                       p->dtype == DTYPE_BOOL ? (most > 1 ? v & 1 : v > 0) : v)
                          : number_real(p->dtype, (double)v));
     }
+    if (t != NULL) {
+        tensor_make_symmetric(t, p->symmetry);
+    }
     return t;
 }
 

@@ -223,6 +223,46 @@ bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim
     return true;
 }
 
+/* `0 1 2` in the parentheses: the dimensions of one class, ascending. */
+static bool read_class(DumpReader *r, const Term *call, int32_t sign, uint32_t rank,
+                       int32_t *classes)
+{
+    const Term *list = call->n == 1 ? call->child[0] : NULL;
+    bool ok = list != NULL && list->kind == TERM_SEQ;
+    for (uint32_t k = 0; ok && k < list->n; k++) {
+        const Term *t = list->child[k];
+        ok = t->kind == TERM_INT && t->value < (int64_t)rank && classes[t->value] == 0 &&
+             (k == 0 || t->value > list->child[k - 1]->value);
+        if (ok) {
+            classes[t->value] = sign * (int32_t)(list->child[0]->value + 1);
+        }
+    }
+    return ok || refuse(r, call->span, "dimensions are expected, ascending, each once");
+}
+
+bool read_symmetry(DumpReader *r, Cursor *c, DType dtype, uint32_t rank, const Dim *shape,
+                   const int32_t **classes)
+{
+    int32_t *read = NULL;
+    Span span = c->end;
+    for (;;) {
+        bool sym = cursor_is(c, TERM_CALL, "sym");
+        if (!sym && !cursor_is(c, TERM_CALL, "antisym")) {
+            break;
+        }
+        const Term *call = cursor_peek(c);
+        span = call->span;
+        read = read == NULL ? ARENA_ARRAY(r->arena, rank, int32_t) : read;
+        if (!read_class(r, call, sym ? 1 : -1, rank, read)) {
+            return false;
+        }
+        c->at++;
+    }
+    *classes = read;
+    const char *problem = symmetry_problem(dtype, rank, shape, read);
+    return problem == NULL || refuse(r, span, problem);
+}
+
 /* One real number, or false without a report when there is none. */
 static bool take_real(Cursor *c, Number *out)
 {

@@ -6,12 +6,15 @@
 
 #include "dump/tree.h"
 #include "op/number.h"
+#include "op/symmetry.h"
 
 /* ---- printing (write.c) ---- */
 void dump_label(Text *out, int32_t label); /* a..z, A..Z, l52, l53, ... */
 int32_t dump_label_number(Sym name);       /* of a name that it prints, or -1 */
 void dump_dim(Text *out, const DimTable *dims, Dim d);
 void dump_type(Text *out, const DimTable *dims, DType dtype, uint32_t rank, const Dim *shape);
+/* ` sym(0 1 2) antisym(3 4)`: classes of dimensions (op/symmetry.h); nothing for none. */
+void dump_symmetry(Text *out, uint32_t rank, const int32_t *classes);
 void dump_dim_test(Text *out, const DimTable *dims, const DimTest *test); /* when 15 < o < 64 */
 void dump_number(Text *out, Number v);
 void dump_value(Text *out, uint32_t value);      /* %4 */
@@ -51,6 +54,9 @@ bool read_dim(DumpReader *r, const Term *t, Dim *out);
 /* After `when`, of these dims. */
 bool read_dim_test(Cursor *c, const DimTable *dims, DimTest *out);
 bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim **shape);
+/* What dump_symmetry prints, of a tensor of this type; *classes is null when there is none. */
+bool read_symmetry(DumpReader *r, Cursor *c, DType dtype, uint32_t rank, const Dim *shape,
+                   const int32_t **classes);
 /* A number; int, float, bool and complex as I64, F64, BOOL and C128. */
 bool read_number(Cursor *c, Number *out);
 /* The number as a `dtype`; false (reported) when it is none. */

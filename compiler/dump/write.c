@@ -77,6 +77,21 @@ void dump_type(Text *out, const DimTable *dims, DType dtype, uint32_t rank, cons
     text_char(out, ']');
 }
 
+void dump_symmetry(Text *out, uint32_t rank, const int32_t *classes)
+{
+    for (uint32_t d = 0; classes != NULL && d < rank; d++) {
+        if (classes[d] == 0 || symmetry_before(rank, classes, d) < rank) {
+            continue;
+        }
+        text_printf(out, " %s(%u", classes[d] > 0 ? "sym" : "antisym", d);
+        for (uint32_t e = symmetry_next(rank, classes, d); e < rank;
+             e = symmetry_next(rank, classes, e)) {
+            text_printf(out, " %u", e);
+        }
+        text_char(out, ')');
+    }
+}
+
 void dump_dim_test(Text *out, const DimTable *dims, const DimTest *test)
 {
     text_put(out, "when ");

@@ -13,6 +13,7 @@
 
 #include "front/ast.h"
 #include "front/shape.h"
+#include "op/symmetry.h"
 
 typedef enum CheckedKind {
     CHECKED_POISON, /* already reported */
@@ -60,9 +61,10 @@ typedef enum ValueKind { VALUE_PARAM, VALUE_RESULT, VALUE_LOCAL, VALUE_TEMP } Va
 
 typedef struct Value {
     ValueKind kind;
-    Sym name;        /* null: a temp */
-    TensorType type; /* dtype NONE: poison */
-    Span span;       /* its declaration or first assignment */
+    Sym name;                /* null: a temp */
+    TensorType type;         /* dtype NONE: poison */
+    Span span;               /* its declaration or first assignment */
+    const int32_t *symmetry; /* declared, classes of dimensions (op/symmetry.h); or null */
     bool is_inout;
     bool allow_spill;
     bool assigned; /* by '=' so far */

@@ -188,6 +188,24 @@ static void show_statement(Show *w, const CheckedStatement *s)
     text_char(w->out, '\n');
 }
 
+/* ` symmetric(0, 1)`: one attribute for each class of dimensions. */
+static void show_symmetry(Show *w, const Value *value)
+{
+    uint32_t rank = value->type.rank;
+    const int32_t *classes = value->symmetry;
+    for (uint32_t d = 0; classes != NULL && d < rank; d++) {
+        if (classes[d] == 0 || symmetry_before(rank, classes, d) < rank) {
+            continue;
+        }
+        text_printf(w->out, " %s(%u", classes[d] > 0 ? "symmetric" : "antisymmetric", d);
+        for (uint32_t e = symmetry_next(rank, classes, d); e < rank;
+             e = symmetry_next(rank, classes, e)) {
+            text_printf(w->out, ", %u", e);
+        }
+        text_char(w->out, ')');
+    }
+}
+
 static void show_params(Show *w, ValueKind kind)
 {
     uint32_t shown = 0;
@@ -197,6 +215,7 @@ static void show_params(Show *w, ValueKind kind)
             text_printf(w->out, "%s%s: %s", shown++ > 0 ? ", " : "", value->name->text,
                         value->is_inout ? "inout " : "");
             type_print(w->out, &w->k->dims, &value->type);
+            show_symmetry(w, value);
         }
     }
 }

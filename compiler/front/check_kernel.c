@@ -96,9 +96,98 @@ static TensorType type_of(Kern *k, AstId id, const AstNode *decl)
 
 /* ---- the head ---- */
 
-static void check_attributes(Kern *k, const AstNode *n)
+/* `symmetric(0, 1)`, `antisymmetric(0, 1)`: the dimensions that it names, as a class with what was said before of any of
+ * them. False when they are none of the tensor's. */
+static bool attribute_positions(Kern *k, const AstNode *attr, uint32_t rank, bool *named)
 {
-    static const char *const later[] = {"symmetric", "antisymmetric", "accumulate", "shard"};
+    Diags *diags = &k->c->ctx->diags;
+    Kern inner = {.c = k->c, .in_extent = true};
+    map_init(&inner.label_by_name, k->c->arena);
+    for (uint32_t a = 0; a < attr->n; a++) {
+        Span at = node(k, attr->child[a])->span;
+        CheckedExpr *e = expr_check(&inner, attr->child[a]);
+        if (e->kind == CHECKED_POISON) {
+            return false;
+        }
+        if (e->kind != CHECKED_CONST || !dtype_is_int(e->value.dtype)) {
+            diag_error(diags, E_NOT_CONSTANT, at, "the number of a dimension is an integer");
+            return false;
+        }
+        if (e->value.i < 0 || e->value.i >= (int64_t)rank) {
+            diag_error(diags, E_ARGUMENTS, at,
+                       "there is no dimension %lld: the first of %u is 0",
+                       (long long)e->value.i, rank);
+            return false;
+        }
+        if (named[e->value.i]) {
+            diag_error(diags, E_ARGUMENTS, at, "dimension %lld is named twice",
+                       (long long)e->value.i);
+            return false;
+        }
+        named[e->value.i] = true;
+    }
+    if (attr->n < 2) {
+        diag_error(diags, E_ARGUMENTS, attr->span, "'%s' names two dimensions or more",
+                   attr->name->text);
+    }
+    return attr->n >= 2;
+}
+
+static void symmetry_conflict(Kern *k, const AstNode *attr)
+{
+    Diagnostic *d =
+        diag_error(&k->c->ctx->diags, E_ARGUMENTS, attr->span,
+                   "these dimensions are symmetric and antisymmetric: only 0 is both");
+    diag_help(d, "of exchanges that share a dimension, all change the sign or none");
+}
+
+/* Joins the named dimensions to one class, with the classes that any of them is in. */
+static void check_symmetry(Kern *k, const AstNode *attr, const TensorType *type,
+                           int32_t *classes)
+{
+    int32_t sign = strcmp(attr->name->text, "symmetric") == 0 ? 1 : -1;
+    bool *named = ARENA_ARRAY(k->c->arena, type->rank, bool);
+    bool *joined = ARENA_ARRAY(k->c->arena, type->rank, bool);
+    uint32_t first = type->rank;
+    if (!attribute_positions(k, attr, type->rank, named)) {
+        return;
+    }
+    for (uint32_t d = 0; d < type->rank; d++) {
+        for (uint32_t e = 0; e < type->rank; e++) {
+            joined[d] = joined[d] ||
+                        (named[e] && (e == d || (classes[d] != 0 && classes[d] == classes[e])));
+        }
+        first = joined[d] && first == type->rank ? d : first;
+        if (joined[d] && classes[d] * sign < 0) {
+            symmetry_conflict(k, attr);
+            return;
+        }
+        if (joined[d] && !dim_eq(type->dims[d], type->dims[first])) {
+            diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, attr->span,
+                       "dimension %u is %s and dimension %u is %s: only equal ones can be "
+                       "exchanged",
+                       first, dim_text(k->c->arena, &k->k->dims, type->dims[first]), d,
+                       dim_text(k->c->arena, &k->k->dims, type->dims[d]));
+            return;
+        }
+    }
+    for (uint32_t d = 0; d < type->rank; d++) {
+        classes[d] = joined[d] ? sign * (int32_t)(first + 1) : classes[d];
+    }
+    const char *problem = symmetry_problem(type->dtype, type->rank, type->dims, classes);
+    if (problem != NULL && type->dtype == DTYPE_BOOL) {
+        diag_error(&k->c->ctx->diags, E_BAD_TYPE, attr->span, "%s", problem);
+    } else if (problem != NULL) {
+        diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, attr->span,
+                   "a tensor has at most %d permutations of its dimensions", SYMMETRY_LIMIT);
+    }
+}
+
+/* What the declaration says of symmetry: null for nothing. */
+static const int32_t *check_attributes(Kern *k, const AstNode *n, const TensorType *type)
+{
+    static const char *const later[] = {"accumulate", "shard"};
+    int32_t *classes = NULL;
     for (uint32_t a = 1; a < n->n; a++) {
         const AstNode *attr = node(k, n->child[a]);
         bool known = attr->kind != AST_ATTRIBUTE;
@@ -110,11 +199,21 @@ static void check_attributes(Kern *k, const AstNode *n)
                 known = true;
             }
         }
+        if (!known && (strcmp(attr->name->text, "symmetric") == 0 ||
+                       strcmp(attr->name->text, "antisymmetric") == 0)) {
+            known = true;
+            if (type->dtype != DTYPE_NONE) {
+                classes =
+                    classes == NULL ? ARENA_ARRAY(k->c->arena, type->rank, int32_t) : classes;
+                check_symmetry(k, attr, type, classes);
+            }
+        }
         if (!known) {
             diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, attr->at,
                        "there is no attribute '%s'", attr->name->text);
         }
     }
+    return classes;
 }
 
 static void check_decl(Kern *k, AstId id, bool is_result)
@@ -125,7 +224,7 @@ static void check_decl(Kern *k, AstId id, bool is_result)
         return;
     }
     TensorType type = type_of(k, n.child[0], &n);
-    check_attributes(k, &n);
+    const int32_t *symmetry = check_attributes(k, &n, &type);
     if (is_result && n.flag) {
         diag_error(diags, E_NOT_ASSIGNABLE, n.span, "a result is not inout");
     }
@@ -140,6 +239,7 @@ static void check_decl(Kern *k, AstId id, bool is_result)
                .name = n.name,
                .type = type,
                .span = n.at,
+               .symmetry = symmetry,
                .is_inout = n.flag && !is_result};
     v.number = is_result ? k->k->n_results++ : k->k->n_params++;
     (void)value_new(k, v);

@@ -247,7 +247,8 @@ static void build_params(Build *b)
                    value->type.dtype,
                    value->type.rank,
                    arena_copy(b->g->arena, value->type.dims, value->type.rank * sizeof(Dim)),
-                   value->span};
+                   value->span,
+                   symmetry_copy(b->g->arena, value->type.rank, value->symmetry)};
         vec_push(b->g->arena, &b->g->params, p);
         b->current[v] = graph_input(b->g, value->number, value->span);
     }
@@ -258,14 +259,15 @@ static void build_results(Build *b)
     for (uint32_t v = 0; v < b->k->n_params + b->k->n_results; v++) {
         const Value *value = &b->k->values.at[v];
         if (value->kind == VALUE_RESULT) {
-            Result r = {value->name, b->current[v], -1, value->span};
+            Result r = {value->name, b->current[v], -1, value->span, value->symmetry};
             vec_push(b->g->arena, &b->g->results, r);
         }
     }
     for (uint32_t v = 0; v < b->k->n_params + b->k->n_results; v++) {
         const Value *value = &b->k->values.at[v];
         if (value->is_inout && value->updated) {
-            Result r = {value->name, b->current[v], (int32_t)value->number, value->span};
+            Result r = {value->name, b->current[v], (int32_t)value->number, value->span,
+                        value->symmetry};
             vec_push(b->g->arena, &b->g->results, r);
         }
     }

@@ -49,6 +49,18 @@ static uint64_t add_node(uint64_t h, const Graph *g, const Node *n)
     return n->op == OP_INPUT ? hash_mix(h, n->param) : h;
 }
 
+/* What is promised allows decisions that are wrong without it. */
+static uint64_t add_promises(uint64_t h, const Graph *g)
+{
+    for (uint32_t k = 0; k < g->params.n; k++) {
+        const Param *p = &g->params.at[k];
+        for (uint32_t d = 0; p->symmetry != NULL && d < p->rank; d++) {
+            h = hash_mix(hash_mix(h, k), (uint64_t)(int64_t)p->symmetry[d]);
+        }
+    }
+    return h;
+}
+
 const char *graph_digest(Arena *arena, const Graph *g)
 {
     uint64_t h = hash_mix(g->form, g->nodes.n);
@@ -60,5 +72,5 @@ const char *graph_digest(Arena *arena, const Graph *g)
         h = hash_mix(add_name(hash_mix(h, r->node), r->name->text),
                      (uint64_t)(int64_t)r->param);
     }
-    return str_format(arena, "%016llx", (unsigned long long)h);
+    return str_format(arena, "%016llx", (unsigned long long)add_promises(h, g));
 }

@@ -182,7 +182,12 @@ NodeRef graph_input(Graph *g, uint32_t param, Span span)
     n.rank = p->rank;
     n.shape = dims_copy(g->arena, p->shape, p->rank);
     n.param = param;
-    return graph_intern(g, &n, mark);
+    uint32_t before = g->nodes.n;
+    NodeRef r = graph_intern(g, &n, mark);
+    if (g->nodes.n > before) {
+        graph_add_promised(g, r, p->symmetry);
+    }
+    return r;
 }
 
 NodeRef graph_const(Graph *g, Number value, Span span)
@@ -381,32 +386,6 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
     return r;
 }
 
-/* The list with one more, `rank` entries long. */
-static const Generator *add_generator(Arena *arena, const Generator *list, uint32_t n,
-                                      const Generator *one, uint32_t rank)
-{
-    Generator *longer = ARENA_ARRAY(arena, n + 1, Generator);
-    for (uint32_t k = 0; k < n; k++) {
-        longer[k] = list[k];
-    }
-    longer[n] = (Generator){arena_copy(arena, one->to, rank * sizeof *one->to), one->sign};
-    return longer;
-}
-
-void graph_add_generator(Graph *g, NodeRef r, const Generator *generator)
-{
-    Node *n = &g->nodes.at[r];
-    n->generator = add_generator(g->arena, n->generator, n->n_generators, generator, n->rank);
-    n->n_generators++;
-}
-
-void graph_add_exchange(Graph *g, NodeRef r, const Generator *exchange)
-{
-    Node *n = &g->nodes.at[r];
-    n->exchange = add_generator(g->arena, n->exchange, n->n_exchanges, exchange, n->n_labels);
-    n->n_exchanges++;
-}
-
 /* ---- copying ---- */
 
 Graph *graph_like(Arena *arena, const Graph *g)
@@ -423,6 +402,7 @@ Graph *graph_like(Arena *arena, const Graph *g)
     for (uint32_t k = 0; k < g->params.n; k++) {
         Param p = g->params.at[k];
         p.shape = dims_copy(arena, p.shape, p.rank);
+        p.symmetry = symmetry_copy(arena, p.rank, p.symmetry);
         vec_push(arena, &to->params, p);
     }
     return to;
@@ -482,6 +462,7 @@ void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map)
     for (uint32_t k = 0; k < from->results.n; k++) {
         Result r = from->results.at[k];
         r.node = map[r.node];
+        r.symmetry = symmetry_copy(to->arena, graph_node(to, r.node)->rank, r.symmetry);
         vec_push(to->arena, &to->results, r);
     }
 }

@@ -46,7 +46,6 @@ typedef struct Generator {
     const uint32_t *to; /* [rank]: to[to[d]] is d; not all are their own */
     int sign;           /* 1 or -1 */
 } Generator;
-#define SYMMETRY_LIMIT 128
 
 typedef struct Node {
     Op op;
@@ -68,7 +67,8 @@ typedef struct Node {
     Number value;   /* CONST */
     int32_t dim;    /* EXTENT: open dimension */
     uint32_t param; /* INPUT */
-    /* What is known of its symmetry (opt/symmetry.c); graphs that are made from this one begin without. */
+    /* What is known of its symmetry (opt/symmetry.c); graphs that are made from this one begin without, but for inputs, which
+     * have what their parameters promise. */
     uint32_t n_generators;
     const Generator *generator;
     /* Of a sum: exchanges of labels that it adds up over which leave its terms as they are; their `to` has all labels. */
@@ -85,6 +85,8 @@ typedef struct Param {
     uint32_t rank;
     const Dim *shape;
     Span span;
+    const int32_t
+        *symmetry; /* [rank] that the caller promises, classes as in op/symmetry.h; or null */
 } Param;
 
 /* What the kernel delivers: a named result, or the new value of an inout parameter. */
@@ -93,6 +95,7 @@ typedef struct Result {
     NodeRef node;
     int32_t param; /* index of the inout parameter, or -1 */
     Span span;
+    const int32_t *symmetry; /* [rank] that it is said to have; or null */
 } Result;
 
 /* A sum that may run over the same axis as a maximum that it needs, in one pass: `node` sums over t
@@ -190,9 +193,19 @@ Graph *graph_like(Arena *arena, const Graph *g);
 NodeSpec graph_spec(const Graph *g, NodeRef n);
 /* None of most nodes. */
 Slices graph_slices(const Graph *g, NodeRef n);
+/* ---- symmetry.c ---- */
+
 /* Add to what is known of the symmetry of a node; `to` is copied. */
 void graph_add_generator(Graph *g, NodeRef n, const Generator *generator);
 void graph_add_exchange(Graph *g, NodeRef n, const Generator *exchange);
+/* What is declared of it; `classes` may be null. */
+void graph_add_promised(Graph *g, NodeRef n, const int32_t *classes);
+/* Is the value, read with dimension to[d] in the place of each d, itself by its generators (1), its negative (-1), or not known
+ * to be either (0)? */
+int graph_symmetry_sign(Arena *scratch, const Graph *g, NodeRef n, const uint32_t *to);
+
+/* ---- graph.c, again ---- */
+
 /* Does it sum numbers that are real, and nothing else? */
 bool node_sums_reals(const Node *n);
 /* Is the value above 0, or perhaps 0 or NaN, by its operation? */

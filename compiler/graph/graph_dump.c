@@ -152,6 +152,7 @@ void graph_dump(const Graph *g, Text *out)
         dump_name(out, p->name);
         text_put(out, " : ");
         dump_type(out, &g->dims, p->dtype, p->rank, p->shape);
+        dump_symmetry(out, p->rank, p->symmetry);
         dump_span(out, g->sources, p->span, g->span.source);
         text_char(out, '\n');
     }
@@ -167,6 +168,7 @@ void graph_dump(const Graph *g, Text *out)
         dump_name(out, result->name);
         text_put(out, " = ");
         dump_value(out, result->node);
+        dump_symmetry(out, graph_node(g, result->node)->rank, result->symmetry);
         dump_span(out, g->sources, result->span, g->span.source);
         text_char(out, '\n');
     }

@@ -226,7 +226,7 @@ static bool read_exchange(GraphReader *r, const Term *call, int sign, const int3
     return ok || refuse(r, call->span, "pairs of indices are expected, each once");
 }
 
-static bool read_symmetry(GraphReader *r, Cursor *c, NodeSpec *spec)
+static bool read_exchanges(GraphReader *r, Cursor *c, NodeSpec *spec)
 {
     bool ok = true;
     const int32_t none = 0, *out = spec->rank == 0 ? &none : spec->out;
@@ -282,7 +282,7 @@ static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
     if (cursor_take(c, TERM_NAME, "slice") && !read_sliced(r, c, spec)) {
         return false;
     }
-    if (!read_symmetry(r, c, spec)) {
+    if (!read_exchanges(r, c, spec)) {
         return false;
     }
     if (cursor_take(c, TERM_NAME, "as") && (spec->name = cursor_name(c, "a name")) == NULL) {
@@ -471,6 +471,7 @@ static bool read_param(GraphReader *r, Cursor *c)
     if ((t = cursor_expect(c, TERM_AT, NULL, "a name such as @A")) == NULL ||
         cursor_expect(c, TERM_PUNCT, ":", "':' and a type") == NULL ||
         !read_type(r->in, c, &p.dtype, &p.rank, &p.shape) ||
+        !read_symmetry(r->in, c, p.dtype, p.rank, p.shape, &p.symmetry) ||
         !read_place_and_end(r, c, &p.span)) {
         return false;
     }
@@ -490,7 +491,12 @@ static bool read_result(GraphReader *r, Cursor *c, bool update)
     const Term *value = NULL;
     if (t == NULL || cursor_expect(c, TERM_PUNCT, "=", "'='") == NULL ||
         (value = cursor_expect(c, TERM_VALUE, NULL, "a value such as %4")) == NULL ||
-        !read_value(r, value, &result.node) || !read_place_and_end(r, c, &result.span)) {
+        !read_value(r, value, &result.node)) {
+        return false;
+    }
+    const Node *n = graph_node(r->g, result.node);
+    if (!read_symmetry(r->in, c, n->dtype, n->rank, n->shape, &result.symmetry) ||
+        !read_place_and_end(r, c, &result.span)) {
         return false;
     }
     result.name = t->text;

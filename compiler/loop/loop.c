@@ -238,6 +238,11 @@ const char *tile_kind_name(TileKind kind)
     UNREACHABLE();
 }
 
+uint32_t arg_rank(const Kernel *k, const Arg *arg)
+{
+    return arg->whole == DTYPE_NONE ? k->bufs.at[arg->buf].rank : arg->whole_rank;
+}
+
 bool arg_fits(const Kernel *k, const Arg *arg)
 {
     const Buffer *b = &k->bufs.at[arg->buf];

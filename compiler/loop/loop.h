@@ -94,6 +94,7 @@ typedef struct Arg {
     BufRef buf;
     DType whole;
     uint32_t whole_rank;
+    const int32_t *symmetry; /* of what the caller has, as declared (op/symmetry.h); or null */
 } Arg;
 
 typedef enum ExprKind { EXPR_CONST, EXPR_EXTENT, EXPR_LOAD, EXPR_OP } ExprKind;
@@ -223,6 +224,8 @@ TileKind tile_kind(const Stmt *tile);
 const char *tile_kind_name(TileKind kind);
 /* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says nothing? */
 bool arg_fits(const Kernel *k, const Arg *arg);
+/* Of what the caller has. */
+uint32_t arg_rank(const Kernel *k, const Arg *arg);
 /* Does its last dimension hold the parts of complex numbers? */
 bool buffer_has_parts(const Kernel *k, BufRef buf);
 

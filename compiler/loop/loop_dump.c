@@ -443,6 +443,7 @@ static void put_head(const Kernel *k, Text *out)
             dump_type(out, &k->dims, k->args.at[i].whole, k->args.at[i].whole_rank,
                       k->bufs.at[buf].extent);
         }
+        dump_symmetry(out, arg_rank(k, &k->args.at[i]), k->args.at[i].symmetry);
         dump_span(out, k->sources, k->bufs.at[buf].span, k->span.source);
         text_char(out, '\n');
     }

@@ -56,8 +56,13 @@ static bool read_arg(LoopReader *r, Cursor *c)
     }
     b.space = SPACE_ARGUMENT;
     b.param = (int32_t)r->k->args.n;
-    if (!read_whole(r, c, &b, &arg) || !reader_end(r, c, &b.span) ||
-        !reader_buffer(r, name->span, &b, &arg.buf)) {
+    if (!read_whole(r, c, &b, &arg)) {
+        return false;
+    }
+    bool parts = arg.whole != DTYPE_NONE;
+    if (!read_symmetry(&r->in, c, parts ? arg.whole : b.dtype, parts ? arg.whole_rank : b.rank,
+                       b.extent, &arg.symmetry) ||
+        !reader_end(r, c, &b.span) || !reader_buffer(r, name->span, &b, &arg.buf)) {
         return false;
     }
     vec_push(r->arena, &r->k->args, arg);

@@ -286,7 +286,12 @@ static bool verify_args(Verifier *v)
             return broken(v, "'@%.60s' does not hold the parts of what the caller has",
                           b->name->text);
         }
-        uint32_t rank = arg.whole == DTYPE_NONE ? b->rank : arg.whole_rank;
+        uint32_t rank = arg_rank(v->k, &arg);
+        DType dtype = arg.whole == DTYPE_NONE ? b->dtype : arg.whole;
+        const char *problem = symmetry_problem(dtype, rank, b->extent, arg.symmetry);
+        if (problem != NULL) {
+            return broken(v, "'@%.60s' is declared symmetric: %s", b->name->text, problem);
+        }
         if (arg.role == ARG_SCALAR && rank != 0) {
             return broken(v, "the scalar '@%.60s' has rank %u", b->name->text, rank);
         }

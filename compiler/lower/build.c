@@ -545,7 +545,8 @@ static void build_args(Builder *b)
         Arg arg = {.role = p->role == PARAM_SCALAR  ? ARG_SCALAR
                            : p->role == PARAM_INOUT ? ARG_INOUT
                                                     : ARG_IN,
-                   .buf = param[i]};
+                   .buf = param[i],
+                   .symmetry = p->symmetry};
         vec_push(b->arena, &k->args, arg);
     }
     for (uint32_t r = 0; r < g->results.n; r++) {
@@ -559,7 +560,7 @@ static void build_args(Builder *b)
                                      SPACE_ARGUMENT, n->rank, n->shape);
         k->bufs.at[b->result[r]].span = result->span;
         k->bufs.at[b->result[r]].param = (int32_t)k->args.n;
-        Arg arg = {.role = ARG_RESULT, .buf = b->result[r]};
+        Arg arg = {.role = ARG_RESULT, .buf = b->result[r], .symmetry = result->symmetry};
         vec_push(b->arena, &k->args, arg);
     }
     b->param = param;

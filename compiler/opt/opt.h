@@ -26,6 +26,8 @@ Graph *opt_split_orders(Ctx *ctx, Arena *arena, const Graph *g, NodeRef value, u
 /* symmetry.c. Of any form, in place: says of every value which exchanges of its labels leave it as it is, or make it its
  * negative. Values stay; what was said before is dropped, and all of it unless `look`. */
 void opt_symmetry(Ctx *ctx, Graph *g, bool look);
+/* declared.c. Warns -Wsymmetry of results that are not seen to be as symmetric as they are declared; after opt_symmetry. */
+void opt_warn_declared(Ctx *ctx, const Graph *g);
 /* online.c. Of any form, in place: finds which sums may follow a maximum over the same axis (Online). Values stay; what was
  * found before is dropped, and all of it unless `look`. */
 void opt_online(Ctx *ctx, Graph *g, bool look);

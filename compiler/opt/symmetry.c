@@ -36,6 +36,8 @@ typedef struct Finder {
     Graph *g;
     Arena *arena;         /* of one node */
     const uint8_t *small; /* [nodes]: is it an expression that is looked into? */
+    const int32_t *
+        *declared; /* [nodes]: of a result, what is said of it (op/symmetry.h); else null */
     uint32_t steps;
 } Finder;
 
@@ -433,6 +435,23 @@ static void add_generators(Finder *f, const Reading *reading, View v, const int3
     }
 }
 
+/* What is declared of the result that the node is. */
+static void add_declared(Finder *f, NodeRef r, const Reading *reading, Candidates *c)
+{
+    const Node *n = graph_node(f->g, r);
+    const int32_t *classes = f->declared[r];
+    int32_t *moved = ARENA_ARRAY(f->arena, n->rank, int32_t);
+    for (uint32_t d = 0; classes != NULL && d < n->rank; d++) {
+        uint32_t next = symmetry_next(n->rank, classes, d);
+        if (next < n->rank) {
+            memcpy(moved, n->out, n->rank * sizeof *moved);
+            moved[d] = n->out[next];
+            moved[next] = n->out[d];
+            add_candidate(f, reading, n->rank, n->out, moved, c);
+        }
+    }
+}
+
 static void find_candidates(Finder *f, const Reading *reading, Candidates *c)
 {
     const Views *v = &reading->of;
@@ -526,6 +545,7 @@ static void try_reading(Finder *f, NodeRef r, const Reading *reading)
     const Node *n = graph_node(f->g, r);
     uint32_t *dims = ARENA_ARRAY(f->arena, n->rank, uint32_t);
     int32_t *image = ARENA_ARRAY(f->arena, n->rank, int32_t);
+    add_declared(f, r, reading, &c);
     find_candidates(f, reading, &c);
     for (uint32_t k = 0; k < c.n; k++) {
         if (!candidate_dims(n, c.to[k], dims)) {
@@ -611,10 +631,20 @@ void opt_symmetry(Ctx *ctx, Graph *g, bool look)
     Arena keep, scratch;
     arena_init(&keep, &ctx->budget);
     arena_init(&scratch, &ctx->budget);
-    Finder f = {.g = g, .arena = &scratch, .small = find_small(&keep, g)};
+    Finder f = {.g = g,
+                .arena = &scratch,
+                .small = find_small(&keep, g),
+                .declared = ARENA_ARRAY(&keep, g->nodes.n, const int32_t *)};
+    for (uint32_t k = g->results.n; k-- > 0;) {
+        const int32_t *declared = g->results.at[k].symmetry;
+        f.declared[g->results.at[k].node] =
+            declared == NULL ? f.declared[g->results.at[k].node] : declared;
+    }
     for (NodeRef r = 0; r < g->nodes.n; r++) {
         ArenaMark mark = arena_mark(&scratch);
-        g->nodes.at[r].n_generators = g->nodes.at[r].n_exchanges = 0;
+        if (graph_node(g, r)->op != OP_INPUT) { /* those are promised */
+            g->nodes.at[r].n_generators = g->nodes.at[r].n_exchanges = 0;
+        }
         if (look) {
             find_generators(&f, r);
         }

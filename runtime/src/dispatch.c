@@ -35,6 +35,9 @@ static tdsl_status call_begin(Call *call, tdsl_kernel *kernel, tdsl_tensor *args
             call, TDSL_E_ABI,
             "call options of another version: start from TDSL_CALL_OPTIONS_INIT");
     }
+    if (options != NULL && (options->flags & ~TDSL_CHECK_SYMMETRY) != 0) {
+        return tdsl_call_fail(call, TDSL_E_ARGUMENT, "call options with an unknown flag");
+    }
     tdsl_status status = tdsl_call_check(call);
     return status == TDSL_OK && call->any_device ? tdsl_device_check(call) : status;
 }
@@ -222,14 +225,16 @@ tdsl_status tdsl_call(tdsl_kernel *kernel, tdsl_tensor *args, size_t n_args,
     if (status == TDSL_OK) {
         status = choose(&call, &choice);
     }
-    if (status != TDSL_OK) {
-        return status;
+    if (status == TDSL_OK) {
+        status = tdsl_symmetry_check(&call, false);
     }
-    if (choice.backend != TDSL_BACKEND_C) {
-        return run_on_device(&call, &choice);
+    if (status == TDSL_OK && choice.backend != TDSL_BACKEND_C) {
+        status = run_on_device(&call, &choice);
+    } else if (status == TDSL_OK) {
+        choice_report(&call, &choice);
+        status = run_in_c(&call);
     }
-    choice_report(&call, &choice);
-    return run_in_c(&call);
+    return status == TDSL_OK ? tdsl_symmetry_check(&call, true) : status;
 }
 
 /* Would the device take it? Opens the device, and remembers what is known of the form. */

@@ -165,6 +165,11 @@ LayoutFault tdsl_tensor_layout(const tdsl_tensor *tensor, size_t *bytes, int32_t
                                size_t *stride);
 tdsl_status tdsl_call_check(Call *call);
 
+/* --- symmetry.c --- */
+/* Where the call asks for it: what is read before it, or what it has written, but for what has device
+ * memory. */
+tdsl_status tdsl_symmetry_check(const Call *call, bool results);
+
 /* --- host.c --- */
 tdsl_status tdsl_call_host(Call *call); /* runs the C form */
 

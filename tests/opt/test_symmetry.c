@@ -16,6 +16,8 @@ typedef struct Case {
 #define PARAMS                                                                                 \
     "param in @A : f64[n,n]\nparam in @B : f64[o,v,x]\nparam in @C : f64[o,v,x]\n"             \
     "param in @e : f64[o]\nparam in @f : f64[v]\nparam in @s : f64[n]\nparam in @w : f64[m]\n" \
+    "param in @S : f64[n,n] sym(0 1)\nparam in @W : f64[n,n] antisym(0 1)\n"                   \
+    "param in @E : f64[n,n,n] sym(0 1 2)\n"                                                    \
     "%0 = input @A : f64[n,n]\n%1 = input @B : f64[o,v,x]\n%2 = input @C : f64[o,v,x]\n"       \
     "%3 = input @e : f64[o]\n%4 = input @f : f64[v]\n%5 = input @s : f64[n]\n"
 
@@ -59,6 +61,31 @@ static const Case cases[] = {
     {"%7 = sub %0[i,j], %0[j,i] -> [i,j] : f64[n,n]\n"
      "%8 = einsum %7[i,j], %5[k] -> [i,k,j] : f64[n,n,n]\n",
      "antisym(a b)"},
+    /* what is declared of parameters */
+    {"%6 = input @S : f64[n,n]\n"
+     "%7 = einsum %0[i,k], %6[l,k] -> [i,l] : f64[n,n]\n"
+     "%8 = einsum %7[i,l], %0[j,l] -> [i,j] : f64[n,n]\n",
+     "sym(a c)"},
+    {"%6 = input @W : f64[n,n]\n"
+     "%7 = einsum %0[i,k], %6[l,k] -> [i,l] : f64[n,n]\n"
+     "%8 = einsum %7[i,l], %0[j,l] -> [i,j] : f64[n,n]\n",
+     "antisym(a c)"},
+    {"%6 = input @S : f64[n,n]\n%7 = einsum %6[i,k], %0[k,j] -> [i,j] : f64[n,n]\n", ""},
+    {"%6 = input @S : f64[n,n]\n%7 = mul %6[i,j], %0[i,j] -> [i,j] : f64[n,n]\n", ""},
+    {"%6 = input @S : f64[n,n]\n%7 = add %6[i,j], %5[i] -> [i,j] : f64[n,n]\n", ""},
+    {"%6 = input @W : f64[n,n]\n%7 = einsum %6[i,k], %6[j,k] -> [i,j] : f64[n,n]\n",
+     "sym(a c)"},
+    {"%6 = input @S : f64[n,n]\n%7 = einsum %6[i,k], %6[k,j] -> [i,j] : f64[n,n]\n",
+     "sym(a c)"},
+    {"%6 = input @W : f64[n,n]\n%7 = abs %6[j,i] -> [i,j] : f64[n,n]\n", "sym(b a)"},
+    {"%6 = input @E : f64[n,n,n]\n%7 = einsum %6[i,j,k], %5[k] -> [i,j] : f64[n,n]\n",
+     "sym(a b)"},
+    {"%6 = input @E : f64[n,n,n]\n%7 = copy %6[j,k,i] -> [i,j,k] : f64[n,n,n]\n",
+     "sym(a b) sym(c b)"},
+    {"%6 = input @S : f64[n,n]\n%7 = mul %6[i,j], %0[i,j] -> [i,j] : f64[n,n]\n"
+     "%8 = reduce.sum %7[i,j] -> [] : f64[]\n",
+     ""},
+    {"%6 = input @S : f64[n,n]\n%7 = einsum %6[i,j], %6[j,i] -> [] : f64[]\n", "terms(a b)"},
     /* functions */
     {"%7 = max %0[i,j], %0[j,i] -> [i,j] : f64[n,n]\n", "sym(a b)"},
     {"%7 = pow %5[i], %5[j] -> [i,j] : f64[n,n]\n", ""},
@@ -244,6 +271,7 @@ static uint32_t check_numbers(Bench *b, Graph *g, Rng *rng)
         for (int64_t i = 0; i < args[p]->count; i++) {
             tensor_set(args[p], i, number_int(param->dtype, (int64_t)rng_below(rng, 9) - 4));
         }
+        tensor_make_symmetric(args[p], param->symmetry);
     }
     assert_true(graph_eval(&b->ctx, &b->ctx.arena, g, dims, args, out));
     for (uint32_t k = 0; k < of.n; k++) {

@@ -421,6 +421,148 @@ static void a_call_hands_its_threads_to_the_c_form(void **state)
                    "null", NULL);
 }
 
+static tdsl_status call_of_nothing(const int64_t *dims, void *const *args, void *workspace,
+                                   size_t bytes)
+{
+    (void)dims;
+    (void)args;
+    (void)workspace;
+    (void)bytes;
+    return TDSL_OK;
+}
+
+/* R[i,j] = A[i,j] + A[j,i], but for R[0,1], which is one more where A[0,0] is 99. */
+static tdsl_status both_call(const int64_t *dims, void *const *args, void *workspace,
+                             size_t bytes)
+{
+    const float *a = args[0];
+    float *r = args[1];
+    int64_t n = dims[0];
+    (void)workspace;
+    (void)bytes;
+    for (int64_t i = 0; i < n * n; i++) {
+        r[i] = a[i] + a[i % n * n + i / n];
+    }
+    r[1] += a[0] == 99 ? 1 : 0;
+    return TDSL_OK;
+}
+
+static void declared_symmetry_is_checked_for_calls_that_ask(void **state)
+{
+    Fixture *f = *state;
+    static const tdsl_dim_info dims[] = {{"n", 64}};
+    static const tdsl_extent extents[] = {{0, 1, 0}, {0, 1, 0}},
+                             skew[] = {{0, -1, 0}, {0, -1, 0}};
+    static tdsl_arg_info args[] = {{"A", TDSL_IN, TDSL_F32, 2, 0, extents},
+                                   {"R", TDSL_OUT, TDSL_F32, 2, 0, extents}};
+    static tdsl_kernel_info info;
+    info = small_info;
+    info.name = "both";
+    info.n_dims = 1;
+    info.dims = dims;
+    info.n_args = 2;
+    info.args = args;
+    info.call = both_call;
+    tdsl_kernel *kernel = make_kernel(f->context, &info);
+    tdsl_call_options options = TDSL_CALL_OPTIONS_INIT;
+    float a[9] = {1, 2, 3, 2, 5, 6, 3, 6, 9}, r[9] = {0};
+    const int64_t shape[2] = {3, 3};
+    tdsl_tensor given[2] = {tdsl_view(TDSL_F32, a, 2, shape), tdsl_view(TDSL_F32, r, 2, shape)};
+    options.flags = TDSL_CHECK_SYMMETRY;
+    expect_ok(tdsl_call(kernel, given, 2, &options, &f->report), &f->report);
+    a[7] = 7; /* [2,1] */
+    expect_ok(tdsl_call(kernel, given, 2, NULL, &f->report), &f->report);
+    r[0] = -1;
+    expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_SYMMETRY,
+                   &f->report, "'A'", "[1,2] is 6 and [2,1] is 7", "both");
+    assert_true(r[0] == -1);
+    a[7] = 6;
+    a[0] = 99;
+    expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_SYMMETRY,
+                   &f->report, "'R'", "[0,1] is 5 and [1,0] is 4", "both");
+    options.flags = 2;
+    expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_ARGUMENT,
+                   &f->report, "both", "flag", NULL);
+    /* other types, and a change of sign */
+    static const int32_t types[] = {TDSL_F64, TDSL_F16, TDSL_BF16,
+                                    TDSL_I32, TDSL_I64, TDSL_C64};
+    options.flags = TDSL_CHECK_SYMMETRY;
+    for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
+        static tdsl_arg_info other[6][1];
+        static tdsl_kernel_info infos[6];
+        static const char *const names[] = {"f64", "f16", "bf16", "i32", "i64", "c64"};
+        union {
+            double f64[4];
+            uint16_t half[4];
+            int32_t i32[4];
+            int64_t i64[4];
+            float c64[8];
+        } data = {{0}};
+        other[k][0] = (tdsl_arg_info){"A", TDSL_IN, types[k], 2, 0, skew};
+        infos[k] = info;
+        infos[k].name = names[k];
+        infos[k].n_args = 1;
+        infos[k].args = other[k];
+        infos[k].call = call_of_nothing;
+        tdsl_kernel *one = make_kernel(f->context, &infos[k]);
+        const int64_t two[2] = {2, 2};
+        tdsl_tensor t = tdsl_view(types[k], &data, 2, two);
+        expect_ok(tdsl_call(one, &t, 1, &options, &f->report), &f->report);
+        switch (types[k]) {
+        case TDSL_F64:
+            data.f64[1] = 0.5;
+            data.f64[2] = -0.5;
+            break;
+        case TDSL_I32:
+            data.i32[1] = data.i32[2] = INT32_MIN; /* its own negative */
+            break;
+        case TDSL_I64:
+            data.i64[1] = 3;
+            data.i64[2] = -3;
+            break;
+        case TDSL_C64:
+            data.c64[2] = data.c64[5] = 1; /* 1 at [0,1], i at [1,0] */
+            data.c64[5] = 0;
+            data.c64[4] = -1;
+            break;
+        default:
+            data.half[1] = 0x3c01;
+            data.half[2] = 0xbc01;
+            break;
+        }
+        expect_ok(tdsl_call(one, &t, 1, &options, &f->report), &f->report);
+        switch (types[k]) {
+        case TDSL_F64:
+            data.f64[3] = 1e-300;
+            break;
+        case TDSL_I32:
+            data.i32[1] = 0;
+            break;
+        case TDSL_I64:
+            data.i64[2] = 3;
+            break;
+        case TDSL_C64:
+            data.c64[5] = 1;
+            break;
+        default:
+            data.half[2] = 0xbc00;
+            break;
+        }
+        expect_failure(tdsl_call(one, &t, 1, &options, &f->report), TDSL_E_SYMMETRY, &f->report,
+                       "'A'", types[k] == TDSL_F64 ? "[1,1] is 1e-300" : "[0,1] is", NULL);
+    }
+    /* axes of one class have one extent */
+    static const tdsl_extent uneven[] = {{0, 1, 0}, {-1, 1, 3}};
+    static tdsl_arg_info wrong[] = {{"A", TDSL_IN, TDSL_F32, 2, 0, uneven}};
+    static tdsl_kernel_info bad;
+    bad = info;
+    bad.name = "uneven";
+    bad.n_args = 1;
+    bad.args = wrong;
+    expect_failure(tdsl_register(f->context, &bad, &f->report), TDSL_E_ABI, &f->report,
+                   "uneven", "symmetric", NULL);
+}
+
 static void scalars_and_inout_arguments_are_passed(void **state)
 {
     Fixture *f = *state;
@@ -470,6 +612,7 @@ int main(void)
         TEST(a_failing_c_form_is_reported),
         TEST(a_call_hands_its_threads_to_the_c_form),
         TEST(a_call_hands_its_threads_to_the_c_form),
+        TEST(declared_symmetry_is_checked_for_calls_that_ask),
         TEST(scalars_and_inout_arguments_are_passed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

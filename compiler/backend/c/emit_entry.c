@@ -656,8 +656,9 @@ static void tables_emit(Emitter *e)
         }
         text_printf(out, "\nstatic const tdsl_extent tdsl_extents_%s_%u[] = {\n", e->symbol, i);
         for (uint32_t d = 0; d < b->rank; d++) {
-            text_printf(out, "    {%d, 0, %lld},\n", b->extent[d].sym,
-                        (long long)b->extent[d].n);
+            const int32_t *classes = k->args.at[i].symmetry;
+            text_printf(out, "    {%d, %d, %lld},\n", b->extent[d].sym,
+                        classes == NULL ? 0 : (int)classes[d], (long long)b->extent[d].n);
         }
         text_put(out, "};\n");
     }

@@ -46,6 +46,7 @@ typedef int32_t tdsl_status;
 #define TDSL_E_OVERLAP     (-5) /* a result overlaps another argument */
 #define TDSL_E_WORKSPACE   (-6) /* workspace too small or null */
 #define TDSL_E_OVERFLOW    (-7) /* a size computed from the extents does not fit 64 bits */
+#define TDSL_E_SYMMETRY    (-8) /* an argument is not as symmetric as the kernel's head says */
 #define TDSL_E_MEMORY      (-10)
 #define TDSL_E_NOT_FOUND   (-20) /* no kernel of that name */
 #define TDSL_E_ABI         (-21) /* table of another version */
@@ -80,10 +81,12 @@ typedef enum tdsl_role {
     TDSL_SCALAR = 4 /* by value in the typed entry, by pointer in `call` */
 } tdsl_role;
 
-/* One extent of an argument: number `fixed` when `dim` is -1, else the value of open dimension `dim`. */
+/* One extent of an argument: number `fixed` when `dim` is -1, else the value of open dimension `dim`. What the kernel's head
+ * says of symmetry: axes of one argument with the same number `symmetry`, which is not 0, may be exchanged; elements are the
+ * same then, or, where it is below 0, the negatives. Before symmetry was declared, the number was 0 and called `reserved`. */
 typedef struct tdsl_extent {
     int32_t dim;
-    int32_t reserved;
+    int32_t symmetry;
     int64_t fixed;
 } tdsl_extent;
 

@@ -261,9 +261,13 @@ static inline tdsl_tensor tdsl_view(int32_t dtype, void *data, int32_t rank,
     return tensor;
 }
 
+/* Of tdsl_call_options: arguments whose symmetry the kernel's head declares are checked before the call, results after it, element
+ * by element; one that differs fails the call with TDSL_E_SYMMETRY. What has device memory is not looked at. */
+#define TDSL_CHECK_SYMMETRY 1u
+
 typedef struct tdsl_call_options {
     uint32_t struct_size;
-    uint32_t reserved;
+    uint32_t flags;      /* TDSL_CHECK_SYMMETRY, or 0 */
     const int64_t *dims; /* values of the open dimensions; null: deduced from the arguments */
     void *workspace;     /* null: from the context */
     size_t workspace_bytes;
