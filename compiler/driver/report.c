@@ -58,8 +58,11 @@ static void report_late(const ReportKernel *r, Text *out)
 static void report_pairs(const ReportKernel *r, Text *out)
 {
     for (uint32_t k = 0; k < r->pairs.n; k++) {
-        text_printf(out, "%s%s", k > 0 ? ", " : "  symmetry: pairs count once in ",
-                    report_value_name(r->g, r->pairs.at[k], r->c->arena));
+        NodeRef n = r->pairs.at[k];
+        text_printf(out, "%s%s%s", k > 0 ? ", " : "  symmetry: pairs count once in ",
+                    report_value_name(r->g, n, r->c->arena),
+                    r->nest->items[r->nest->values[n].item].both ? ", half of which is copied"
+                                                                 : "");
     }
     if (r->pairs.n > 0) {
         text_printf(out, "; %lld multiply-adds saved\n", (long long)r->nest->cost.saved);

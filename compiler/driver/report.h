@@ -62,8 +62,9 @@ typedef struct ReportKernel {
     VEC(ReportLate) late;
     Str source;                   /* its text, if the program is there: */
     uint32_t first_line, n_lines; /* and which lines these are */
-    VEC(NodeRef) pairs;           /* sums that look at each pair once */
-    int64_t parameters, results;  /* bytes, each read or written once */
+    VEC(NodeRef)
+    pairs; /* sums that look at each pair once, and values of which one of each pair is copied */
+    int64_t parameters, results; /* bytes, each read or written once */
 } ReportKernel;
 
 /* Lines of a source that are shown. */

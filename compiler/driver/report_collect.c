@@ -254,7 +254,8 @@ static void collect_pairs(ReportKernel *r)
             int32_t l = nest_is_loop(&nest->items[x])
                             ? -1
                             : nest_axis_label(&nest->axes[loop->axis], n);
-            if (l >= 0 && node_reduces(graph_node(nest->graph, n), l)) {
+            if (nest->items[x].both ||
+                (l >= 0 && node_reduces(graph_node(nest->graph, n), l))) {
                 vec_push(r->c->arena, &r->pairs, n);
             }
         }

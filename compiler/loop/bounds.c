@@ -296,3 +296,36 @@ bool bounds_interval(Bounds *b, Affine x, uint32_t n_outer, Affine *lo, Affine *
 {
     return one_side(b, x, n_outer, true, lo) && one_side(b, x, n_outer, false, hi);
 }
+
+/* ---- places ---- */
+
+/* Do the two have an index of the statement in common? */
+static bool share_index(const Kernel *k, Affine x, Affine y)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (!k->vars.at[x.term[i].var].is_loop && affine_uses(y, x.term[i].var)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* x > y */
+static bool is_above(Bounds *b, Affine x, Affine y)
+{
+    Affine above = {0};
+    return affine_try_add(b->arena, x, -1, y, &above) &&
+           affine_try_add(b->arena, above, 1, affine_const(-1), &above) &&
+           bounds_at_least_zero(b, above);
+}
+
+bool bounds_apart(Bounds *b, uint32_t rank, const Affine *x, const Affine *y)
+{
+    for (uint32_t d = 0; d < rank; d++) {
+        if (!share_index(b->k, x[d], y[d]) &&
+            (is_above(b, x[d], y[d]) || is_above(b, y[d], x[d]))) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -50,6 +50,9 @@ void bounds_pop(Bounds *b);
 
 /* 0 <= x, and x < extent, whenever this place is reached. */
 bool bounds_at_least_zero(Bounds *b, Affine x);
+/* Are places `x` and `y` ([rank]) of a buffer different, each for any values of the statement's indices? So they are when in one
+ * dimension every index of the one is above every index of the other. */
+bool bounds_apart(Bounds *b, uint32_t rank, const Affine *x, const Affine *y);
 bool bounds_below(Bounds *b, Affine x, Dim extent);
 
 /* lo <= x <= hi as expressions of the outermost `n_outer` variables; false when a number

@@ -246,6 +246,11 @@ uint32_t arg_rank(const Kernel *k, const Arg *arg)
 bool arg_fits(const Kernel *k, const Arg *arg)
 {
     const Buffer *b = &k->bufs.at[arg->buf];
+    DType whole = arg->whole == DTYPE_NONE ? b->dtype : arg->whole;
+    uint32_t rank = arg_rank(k, arg);
+    if (rank > b->rank || symmetry_problem(whole, rank, b->extent, arg->symmetry) != NULL) {
+        return false;
+    }
     if (arg->whole == DTYPE_NONE) {
         return arg->whole_rank == 0;
     }

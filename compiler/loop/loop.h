@@ -222,7 +222,8 @@ static inline bool stmt_has_body(const Stmt *s)
 }
 TileKind tile_kind(const Stmt *tile);
 const char *tile_kind_name(TileKind kind);
-/* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says nothing? */
+/* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says nothing; of dimensions that are as
+ * symmetric as is declared? */
 bool arg_fits(const Kernel *k, const Arg *arg);
 /* Of what the caller has. */
 uint32_t arg_rank(const Kernel *k, const Arg *arg);

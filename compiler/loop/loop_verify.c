@@ -283,15 +283,10 @@ static bool verify_args(Verifier *v)
             return broken(v, "'@%.60s' is not numbered as argument %u", b->name->text, i);
         }
         if (!arg_fits(v->k, &arg)) {
-            return broken(v, "'@%.60s' does not hold the parts of what the caller has",
+            return broken(v, "'@%.60s' does not hold what the caller has, or its parts",
                           b->name->text);
         }
         uint32_t rank = arg_rank(v->k, &arg);
-        DType dtype = arg.whole == DTYPE_NONE ? b->dtype : arg.whole;
-        const char *problem = symmetry_problem(dtype, rank, b->extent, arg.symmetry);
-        if (problem != NULL) {
-            return broken(v, "'@%.60s' is declared symmetric: %s", b->name->text, problem);
-        }
         if (arg.role == ARG_SCALAR && rank != 0) {
             return broken(v, "the scalar '@%.60s' has rank %u", b->name->text, rank);
         }
@@ -395,24 +390,26 @@ static bool verify_access(Verifier *v, BufRef buf, const Affine *at, bool writes
 
 /* ---- values ---- */
 
-/* The very element the statement assigns may be read, unless a fold meets it many times. */
+/* The very element the statement assigns may be read, unless a fold meets it many times; and what lies apart from all
+ * that it assigns. */
 static bool verify_read(Verifier *v, const Expr *e)
 {
     const Stmt *s = v->at;
-    if (e->buf == s->dst) {
-        bool same = s->fold == OP_COPY;
-        for (uint32_t d = 0; same && d < v->k->bufs.at[s->dst].rank; d++) {
-            same = affine_eq(e->at[d], s->at[d]);
-        }
-        if (!same) {
-            return broken(v, "the value reads '@%.60s', which the statement writes",
-                          v->k->bufs.at[s->dst].name->text);
-        }
+    uint32_t rank = v->k->bufs.at[s->dst].rank;
+    bool own = e->buf == s->dst && s->fold == OP_COPY;
+    if (!verify_access(v, e->buf, e->at, false)) {
+        return false;
     }
-    return verify_access(v, e->buf, e->at, false) &&
-           (e->dtype == v->k->bufs.at[e->buf].dtype ||
-            broken(v, "a load has another type than '@%.60s'",
-                   v->k->bufs.at[e->buf].name->text));
+    for (uint32_t d = 0; own && d < rank; d++) {
+        own = affine_eq(e->at[d], s->at[d]);
+    }
+    if (e->buf == s->dst && !own &&
+        (s->fold != OP_COPY || !bounds_apart(&v->bounds, rank, s->at, e->at))) {
+        return broken(v, "the value reads '@%.60s', which the statement writes",
+                      v->k->bufs.at[s->dst].name->text);
+    }
+    return e->dtype == v->k->bufs.at[e->buf].dtype ||
+           broken(v, "a load has another type than '@%.60s'", v->k->bufs.at[e->buf].name->text);
 }
 
 static bool verify_expr(Verifier *v, const Expr *e)

@@ -69,6 +69,31 @@ static bool dimension_tells(const ParallelLoop *p, const ParallelAccess *list, u
     return true;
 }
 
+/* Is dimension d of the access inside the positions from `base` to the next iteration's, and dimension e not before them? */
+static bool is_in_corner(const ParallelLoop *p, const ParallelAccess *a, Affine base,
+                         uint32_t d, uint32_t e)
+{
+    int64_t lo = 0, hi = 0, other = 0;
+    return a->known[d] && a->known[e] && distance(p->arena, base, a->lo[d], &lo) &&
+           distance(p->arena, base, a->hi[d], &hi) &&
+           distance(p->arena, base, a->lo[e], &other) && lo >= 0 && hi < p->loop->step &&
+           other >= 0;
+}
+
+/* Do dimensions d and e together tell iterations apart, as those of a triangle: is the smaller of the two indices of every
+ * access inside the iteration's own positions? */
+static bool corner_tells(const ParallelLoop *p, const ParallelAccess *list, uint32_t n,
+                         uint32_t d, uint32_t e)
+{
+    Affine base = affine_var(p->arena, p->loop->var);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!is_in_corner(p, &list[i], base, d, e) && !is_in_corner(p, &list[i], base, e, d)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int by_buffer(const void *left, const void *right)
 {
     const ParallelAccess *x = left;
@@ -98,6 +123,11 @@ const Stmt *parallel_conflict(ParallelLoop *p, BufRef *buf)
             uint32_t at = 0;
             apart = dimension_tells(p, list + first, end - first, d, &at);
             culprit = at > culprit ? at : culprit;
+        }
+        for (uint32_t d = 0; d < rank && !apart; d++) {
+            for (uint32_t e = d + 1; e < rank && !apart; e++) {
+                apart = corner_tells(p, list + first, end - first, d, e);
+            }
         }
         if (!apart) {
             *buf = list[first].buf;

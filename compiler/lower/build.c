@@ -455,6 +455,50 @@ static void build_folds(Builder *b, Block *to, uint32_t k, bool begin)
     }
 }
 
+/* A value of the loop over pairs `k` once more, at the mirrored place: all that lies behind the diagonal's tile. */
+static void build_mirror(Builder *b, Block *to, NodeRef node, uint32_t k)
+{
+    const Node *n = graph_node(b->g, node);
+    const NestItem *inner = &b->nest->items[k], *outer = &b->nest->items[inner->from - 1];
+    int32_t x = nest_axis_label(&b->nest->axes[outer->axis], node);
+    int32_t y = nest_axis_label(&b->nest->axes[inner->axis], node);
+    Position *pos = build_positions(b, node, inner->parent);
+    const Generator *mirror = NULL;
+    for (uint32_t i = 0; i < n->n_generators && mirror == NULL; i++) {
+        for (uint32_t d = 0; d < n->rank; d++) {
+            bool is = n->out[d] == x && n->out[n->generator[i].to[d]] == y;
+            mirror = is ? &n->generator[i] : mirror;
+        }
+    }
+    CHECK(mirror != NULL);
+    pos[y] = whole_position(b, (uint32_t)y, n->extent[y]);
+    pos[y].range.start = affine_add(b->arena, affine_var(b->arena, b->loop[inner->from - 1]), 1,
+                                    affine_const(outer->tile));
+    Access from = build_out(b, n);
+    Index *index = ARENA_ARRAY(b->arena, n->rank, Index);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        index[d] = from.index[mirror->to[d]];
+    }
+    Stmt *s = build_tile(b, to, n, pos, false);
+    s->dst = b->storage[node].buf;
+    s->at = build_at(b, b->storage[node], node, (Access){n->rank, index}, pos);
+    s->value =
+        expr_load(b->arena, b->k, s->dst, build_at(b, b->storage[node], node, from, pos));
+    if (mirror->sign < 0) {
+        s->value = expr_op(b->arena, OP_NEG, n->dtype, 1, &s->value);
+    }
+}
+
+/* After the loop over pairs `k`. */
+static void build_mirrors(Builder *b, Block *to, uint32_t k)
+{
+    for (uint32_t i = k + 1; i < b->nest->items[k].end; i++) {
+        if (b->nest->items[i].both) {
+            build_mirror(b, to, b->nest->items[i].node, k);
+        }
+    }
+}
+
 static void build_items(Builder *b, Block *to, uint32_t first, uint32_t end);
 
 static void build_loop(Builder *b, Block *to, uint32_t k)
@@ -497,6 +541,9 @@ static void build_loop(Builder *b, Block *to, uint32_t k)
     loop->body = body.list.at;
     loop->n_body = body.list.n;
     vec_push(b->arena, &to->list, loop);
+    if (item->from != 0) {
+        build_mirrors(b, to, k);
+    }
 }
 
 /* The items of one body. The recursion is as deep as the tree: NEST_DEPTH. */

@@ -82,6 +82,7 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
         text_printf(out, " in %%%u", value->in_place);
     }
     text_put(out, item->again ? " again" : "");
+    text_put(out, item->both ? " both" : "");
     if (value->blocking != NULL) {
         text_char(out, ' ');
         blocking_dump(value->blocking, put_label, NULL, out);

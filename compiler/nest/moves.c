@@ -7,6 +7,7 @@
  *           whose statement cannot read whole lines of both operands
  *   fuse    two neighbours lose their outer loops and get common ones around both
  *   swap    two loops directly inside each other change places
+ *   both    a value that is its own mirror image, with what is before it, gets loops over both labels
  *   pairs   a sum over pairs of equal terms, with what it reads, gets loops over both labels
  *   order   two neighbours that do not read each other change places */
 #include "nest/moves.h"
@@ -354,7 +355,7 @@ static void move_fuse(Moves *m, uint32_t k)
 /* The sum at `k`, and what it reads when that is the last leaf of the item before it, in loops of one tile over two labels
  * whose exchange leaves its terms; the other leaves of that item stand before them without loops. */
 static void pairs_with(Moves *m, uint32_t from, uint32_t k, uint32_t first, const NestAxis *x,
-                       const NestAxis *y, int64_t tile)
+                       const NestAxis *y, int64_t tile, int64_t inner)
 {
     Tree out = {0};
     uint32_t depth = m->t->list.at[k].depth;
@@ -365,7 +366,7 @@ static void pairs_with(Moves *m, uint32_t from, uint32_t k, uint32_t first, cons
         }
     }
     tree_loop(m->scratch, &out, depth, *x, tile, false);
-    tree_loop(m->scratch, &out, depth + 1, *y, tile, false);
+    tree_loop(m->scratch, &out, depth + 1, *y, inner, false);
     for (uint32_t i = first; i <= k; i++) {
         tree_leaf(m->scratch, &out, depth + 2, m->t->list.at[i].node, false);
     }
@@ -383,32 +384,52 @@ static const NestAxis *axis_with(const NestAxis *axes, uint32_t n, NodeRef node,
     return NULL;
 }
 
-/* With items [first, k], all leaves, in the loops, and those from `from` on without. */
+/* Loops over two labels of one extent, and what is to be in them. */
+typedef struct PairRun {
+    uint32_t from, k,
+        first; /* items [first, k], all leaves, in the loops, and those from `from` on without */
+    const NestAxis *axes;
+    uint32_t n_axes;
+    bool *gone;
+} PairRun;
+
+static PairRun pair_run(Moves *m, uint32_t from, uint32_t k, uint32_t first)
+{
+    PairRun r = {.from = from, .k = k, .first = first};
+    uint32_t n_nodes = 0;
+    NodeRef *nodes = nodes_of(m, first, k + 1, &n_nodes);
+    r.gone = ARENA_ARRAY(m->scratch, m->t->list.n, bool);
+    for (uint32_t i = from; i < k; i++) {
+        r.gone[i] = m->t->list.at[i].is_loop;
+    }
+    r.n_axes = nest_common_axes(m->keep, m->f, n_nodes, nodes, false, &r.axes);
+    return r;
+}
+
+/* Over labels l and `to` of the last leaf; for tiles below the extent. */
+static void pair_give(Moves *m, const PairRun *r, uint32_t l, uint32_t to, int64_t tile,
+                      int64_t inner)
+{
+    NodeRef last = m->t->list.at[r->k].node;
+    const NestAxis *x = axis_with(r->axes, r->n_axes, last, l);
+    const NestAxis *y = axis_with(r->axes, r->n_axes, last, to);
+    if (x != NULL && y != NULL && !is_cut(m, r->from, r->k + 1, r->gone, x) &&
+        !is_cut(m, r->from, r->k + 1, r->gone, y) &&
+        tile < dim_typical(&m->f->g->dims, x->extent)) {
+        pairs_with(m, r->from, r->k, r->first, x, y, tile, inner);
+    }
+}
+
 static void pairs_of(Moves *m, uint32_t from, uint32_t k, uint32_t first)
 {
     static const int64_t tiles[] = {1, 4, 16, 64, 256};
     const Node *n = graph_node(m->f->g, m->t->list.at[k].node);
-    const NestAxis *axes = NULL;
-    uint32_t n_nodes = 0;
-    NodeRef *nodes = nodes_of(m, first, k + 1, &n_nodes);
-    bool *gone = ARENA_ARRAY(m->scratch, m->t->list.n, bool);
-    for (uint32_t i = from; i < k; i++) {
-        gone[i] = m->t->list.at[i].is_loop;
-    }
-    uint32_t n_axes = nest_common_axes(m->keep, m->f, n_nodes, nodes, false, &axes);
+    PairRun r = pair_run(m, from, k, first);
     for (uint32_t e = 0; e < n->n_exchanges; e++) {
         for (uint32_t l = 0; l < n->n_labels; l++) {
             uint32_t to = n->exchange[e].to[l];
-            const NestAxis *x = axis_with(axes, n_axes, m->t->list.at[k].node, l);
-            const NestAxis *y = axis_with(axes, n_axes, m->t->list.at[k].node, to);
-            if (to <= l || x == NULL || y == NULL || is_cut(m, from, k + 1, gone, x) ||
-                is_cut(m, from, k + 1, gone, y)) {
-                continue;
-            }
-            for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
-                if (tiles[i] < dim_typical(&m->f->g->dims, x->extent)) {
-                    pairs_with(m, from, k, first, x, y, tiles[i]);
-                }
+            for (size_t i = 0; to > l && i < sizeof tiles / sizeof tiles[0]; i++) {
+                pair_give(m, &r, l, to, tiles[i], tiles[i]);
             }
         }
     }
@@ -444,6 +465,78 @@ static void move_pairs(Moves *m, uint32_t k)
     }
 }
 
+/* ---- both ---- */
+
+/* A value that is its own mirror image, alone or with up to BOTH leaves before it, in loops over the two labels: strips of one tile
+ * from the diagonal on, since what a product packs is shared along them. */
+#define BOTH  3
+#define STRIP 512
+
+/* The innermost loop around item `k` that cuts label l of its node, or k. */
+static uint32_t loop_around(const Moves *m, uint32_t k, int32_t l)
+{
+    uint32_t depth = m->t->list.at[k].depth;
+    for (uint32_t i = k; i-- > 0 && depth > 0;) {
+        const Draft *d = &m->t->list.at[i];
+        if (d->is_loop && d->depth < depth) {
+            depth = d->depth;
+            if (nest_axis_label(&d->axis, m->t->list.at[k].node) == l) {
+                return i;
+            }
+        }
+    }
+    return k;
+}
+
+/* The other label gets a loop of its own, inside of one that there is over the first. */
+static void wrap_both(Moves *m, uint32_t k)
+{
+    const Node *n = graph_node(m->f->g, m->t->list.at[k].node);
+    PairRun r = pair_run(m, k, k, k);
+    for (uint32_t e = 0; e < n->n_generators; e++) {
+        for (uint32_t d = 0; d < n->rank; d++) {
+            uint32_t loop = loop_around(m, k, n->out[d]), to = n->generator[e].to[d];
+            int64_t tile = m->t->list.at[loop].tile;
+            const NestAxis *y =
+                axis_with(r.axes, r.n_axes, m->t->list.at[k].node, (uint32_t)n->out[to]);
+            if (loop < k && to != d && y != NULL && tile <= STRIP &&
+                !is_cut(m, k, k + 1, NULL, y)) {
+                wrap_with(m, k, k + 1, y, STRIP / tile * tile);
+            }
+        }
+    }
+}
+
+static void move_both(Moves *m, uint32_t k)
+{
+    static const int64_t tiles[] = {32, 64, 96, 128, 192, 256};
+    const Draft *leaf = &m->t->list.at[k];
+    const Node *n = graph_node(m->f->g, leaf->node);
+    if (leaf->is_loop || leaf->again || leaf->depth + 2 >= NEST_DEPTH || n->n_generators == 0) {
+        return;
+    }
+    wrap_both(m, k);
+    for (uint32_t first = k; k - first <= BOTH; first--) {
+        const Draft *before = &m->t->list.at[first];
+        if (before->is_loop || before->again || before->depth != leaf->depth) {
+            return;
+        }
+        PairRun r = pair_run(m, first, k, first);
+        for (uint32_t e = 0; r.n_axes > 1 && e < n->n_generators; e++) {
+            for (uint32_t d = 0; d < n->rank; d++) {
+                uint32_t to = n->generator[e].to[d];
+                for (size_t i = 0; to > d && i < sizeof tiles / sizeof tiles[0]; i++) {
+                    pair_give(m, &r, (uint32_t)n->out[d], (uint32_t)n->out[to], tiles[i],
+                              STRIP / tiles[i] * tiles[i]);
+                }
+            }
+        }
+        if (first == 0) {
+            return;
+        }
+    }
+}
+
 void moves_each(Arena *scratch, Arena *keep, const NestFacts *f, const Tree *t,
                 void (*take)(void *, const Tree *), void *self)
 {
@@ -453,11 +546,11 @@ void moves_each(Arena *scratch, Arena *keep, const NestFacts *f, const Tree *t,
     static void (*const of_loops[])(Moves *, uint32_t) = {move_tile, move_unwrap, move_swap,
                                                           move_tiles};
     static void (*const of_items[])(Moves *, uint32_t) = {move_fuse, move_wrap, move_order,
-                                                          move_pairs};
+                                                          move_pairs, move_both};
     for (uint32_t k = 0; k < t->list.n; k++) {
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < sizeof of_items / sizeof of_items[0]; i++) {
             ArenaMark mark = arena_mark(&own);
-            if (t->list.at[k].is_loop) {
+            if (t->list.at[k].is_loop && i < sizeof of_loops / sizeof of_loops[0]) {
                 of_loops[i](&m, k);
             }
             of_items[i](&m, k);

@@ -47,10 +47,13 @@
  *              reads the old value later
  *   delivered  what is computed again is no result
  *   tiles      a tile is cut again only into equal, smaller ones
- *   pairs      a loop `from` another around it, by equal tiles over an equal extent, begins at that
- *              one's tile, each pair of tiles coming once: all that leaves its body are sums over
- *              both whose terms stay with the two indices exchanged. Off the diagonal they count
- *              twice. No other loop has either axis, and none around or inside is of this kind */
+ *   pairs      a loop `from` another around it, by equal tiles or whole numbers of them over an equal
+ *              extent, begins at that one's tile, each pair of tiles coming once. What leaves its body
+ *              are sums over both, by equal tiles, whose terms stay with the two indices exchanged: off
+ *              the diagonal they count twice; and values that say `both`: they are the same with the two
+ *              indices exchanged, or their negative, and are stored at the mirrored place too, after the
+ *              loop. Those overwrite nothing. No other loop has either axis, and none around or inside is
+ *              of this kind */
 #ifndef NEST_NEST_H
 #define NEST_NEST_H
 
@@ -107,6 +110,7 @@ typedef struct NestItem {
     bool online;     /* loop: something in it reads a fold over it, so far */
     NodeRef node;    /* leaf */
     bool again;      /* leaf: computed again along axes around it that it lacks */
+    bool both;       /* leaf: stored at the mirrored place too, of loops over pairs */
 } NestItem;
 
 /* Of a node of the graph. `residence`, `result`, `in_place` and `blocking` are decisions, the rest

@@ -101,7 +101,7 @@ typedef struct Draft {
     bool parallel, online;
     uint32_t from; /* loop: 0, or 1 + the depth of the loop at whose tile it begins */
     NodeRef node;  /* leaf */
-    bool again;
+    bool again, both;
 } Draft;
 
 typedef struct Tree {
@@ -114,10 +114,13 @@ void tree_leaf(Arena *arena, Tree *t, uint32_t depth, NodeRef node, bool again);
 /* Items with links, axes that are equal shared; values are not set. */
 Nest *tree_nest(Arena *arena, const Graph *g, const Tree *t);
 
-/* triangle.c: is there a sum over pairs of which each need be looked at only once? */
+/* triangle.c: is there a sum over pairs, or a stored value that is its own mirror image, of which each pair need be looked at only
+ * once? */
 bool nest_has_pairs(const NestFacts *f);
 /* Loops over such pairs begin at each other's tiles, where the machine has such loops; the nest's values are placed. */
 void nest_set_pairs(Arena *arena, const NestFacts *f, const Machine *machine, Nest *nest);
+/* The generator of the node that exchanges its labels a and b of the result, or null. */
+const Generator *nest_mirror(const Node *n, int32_t a, int32_t b);
 
 /* search.c: nest_choose, in `most` steps at most. */
 Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,

@@ -127,6 +127,13 @@ typedef struct LeafPrice {
     Touch *touch;
 } LeafPrice;
 
+/* Positions that one run of a loop over pairs reaches, on average. */
+static double pair_extent(const Nest *nest, const NestItem *item, double extent)
+{
+    double first = item->from == 0 ? extent : (double)nest->items[item->from - 1].tile;
+    return first < extent ? (extent + first) / 2.0 : extent;
+}
+
 static void find_loops(LeafPrice *l)
 {
     const Nest *nest = l->nest;
@@ -149,9 +156,13 @@ static void find_loops(LeafPrice *l)
                 extent = (double)outer->tile;
             }
         }
-        double tile = (double)item->tile;
+        double tile = (double)item->tile, behind = pair_extent(nest, item, extent);
         l->trips[k] = extent <= tile ? 1.0 : (double)(int64_t)((extent + tile - 1.0) / tile);
-        l->trips[k] = item->from != 0 ? (l->trips[k] + 1.0) / 2.0 : l->trips[k];
+        l->trips[k] = item->from == 0 ? l->trips[k]
+                      : item->tile == nest->items[item->from - 1].tile
+                          ? (l->trips[k] + 1.0) / 2.0
+                      : behind <= tile ? 1.0
+                                       : behind / tile;
     }
 }
 
@@ -163,6 +174,7 @@ static double positions(const LeafPrice *l, int32_t label, uint32_t p)
     while (p > 0) {
         const NestItem *item = &l->nest->items[l->loop[--p]];
         if (nest_axis_label(&l->nest->axes[item->axis], l->node) == label) {
+            extent = pair_extent(l->nest, item, extent);
             return (double)item->tile < extent ? (double)item->tile : extent;
         }
     }
@@ -381,6 +393,29 @@ static double follow_seconds(const LeafPrice *l)
     return seconds;
 }
 
+/* What all executions of a leaf cost more that stores its value at the mirrored place too: half of what lies beside the diagonal
+ * is copied. */
+static double mirror_seconds(const LeafPrice *l)
+{
+    const Nest *nest = l->nest;
+    const Node *n = graph_node(nest->graph, l->node);
+    double seconds = 0.0;
+    for (uint32_t p = 0; nest->items[l->item].both && p < l->depth; p++) {
+        const NestItem *item = &nest->items[l->loop[p]];
+        double extent = typical(nest->graph, nest->axes[item->axis].extent), count = 1.0;
+        const MachineTimes *t = &l->p->machine->time;
+        for (uint32_t d = 0; d < n->rank; d++) {
+            count *= typical(nest->graph, n->shape[d]);
+        }
+        if (item->from != 0 && extent > 0.0) {
+            count *= 1.0 - pair_extent(nest, item, extent) / extent;
+            seconds += count * (t->op + t->pack_line) * (double)dtype_bytes(n->dtype) / 4.0 +
+                       l->trips[0] * t->statement;
+        }
+    }
+    return seconds;
+}
+
 /* ---- all of them ---- */
 
 /* Is the touched value a block that comes and goes with the iterations of `loop`? */
@@ -462,7 +497,7 @@ static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside,
         trips *= l->trips[p];
     }
     double slowest = 0.0;
-    seconds = trips * arithmetic;
+    seconds = trips * arithmetic + mirror_seconds(l);
     cost->arithmetic += seconds;
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
         double capacity = (double)m->level[v + 1].capacity, bytes = 0.0, granules = 0.0;
@@ -528,7 +563,8 @@ static int64_t leaf_multiply_adds(const LeafPrice *l, int64_t *saved)
             nest_axis_label(from, l->node) >= 0) {
             int64_t extent = dim_typical(&g->dims, axis->extent);
             int64_t all = sat_mul(extent, extent);
-            count = sat_mul(count / all, pair_positions(extent, item->tile));
+            int64_t tile = l->nest->items[item->from - 1].tile;
+            count = sat_mul(count / all, pair_positions(extent, tile));
         }
     }
     *saved = sat_mul(all_pairs - count, repetitions(l));

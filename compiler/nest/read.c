@@ -181,9 +181,10 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
         !read_node(r, cursor_expect(&c, TERM_VALUE, NULL, "a value"), &value->in_place)) {
         return false;
     }
-    bool again = cursor_take(&c, TERM_NAME, "again");
+    bool again = cursor_take(&c, TERM_NAME, "again"), both = cursor_take(&c, TERM_NAME, "both");
     const Node *node = graph_node(r->g, n);
     tree_leaf(r->arena, &r->tree, depth, n, again);
+    r->tree.list.at[r->tree.list.n - 1].both = both;
     return blocking_read(&c, r->arena, label_named, &node, &value->blocking) &&
            cursor_expect_end(&c);
 }

@@ -116,15 +116,28 @@ static bool spills(const NestFacts *f, const Nest *nest)
     return false;
 }
 
-/* The tree with its price; infinite when a sum cannot follow what it reads. */
-static State tree_price(Search *s, const Tree *t)
+/* Is there a loop around one value that cuts nothing, since it does not begin where another one is? */
+static bool has_idle_loop(const Nest *nest)
+{
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        const NestItem *item = &nest->items[k];
+        if (nest_is_loop(item) && item->from == 0 && item->end == k + 2 &&
+            item->tile >= dim_typical(&nest->graph->dims, nest->axes[item->axis].extent)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The tree with its price; infinite when a sum cannot follow what it reads, or a loop is idle. */
+static State tree_price(Search *s, const Tree *t, bool first)
 {
     ArenaMark mark = arena_mark(s->scratch);
     Nest *nest = tree_nest(s->scratch, s->facts->g, t);
     nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
     nest_set_pairs(s->scratch, s->facts, s->machine, nest);
     State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
-    if (nest_online_is_legal(s->scratch, s->facts, nest)) {
+    if (nest_online_is_legal(s->scratch, s->facts, nest) && (first || !has_idle_loop(nest))) {
         NestCost cost = nest_price(s->scratch, &s->pricer, nest);
         priced.seconds = nest_preference(&cost, s->compulsory) * footprint(s->machine, nest);
         priced.spilled = spills(s->facts, nest);
@@ -246,7 +259,7 @@ static void consider(void *self, const Tree *t)
 {
     Search *s = self;
     if (s->steps < s->most && is_new(s, t)) {
-        State fresh = tree_price(s, t);
+        State fresh = tree_price(s, t, false);
         if (fresh.seconds < INFINITY) {
             offer(s, &fresh);
         }
@@ -402,7 +415,7 @@ static State start(Search *s, const Tree *t, const State *before)
     if (!is_new(s, t)) {
         return *before;
     }
-    State at = tree_price(s, t);
+    State at = tree_price(s, t, true);
     offer(s, &at);
     return at;
 }

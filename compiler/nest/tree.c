@@ -58,7 +58,8 @@ Nest *tree_nest(Arena *arena, const Graph *g, const Tree *t)
                               .end = k + 1,
                               .axis = NEST_NONE,
                               .node = d->node,
-                              .again = d->again};
+                              .again = d->again,
+                              .both = d->both};
         if (d->is_loop) {
             CHECK(d->depth < NEST_DEPTH);
             items[k].axis = share_axis(axes, first, &nest->n_axes, &d->axis);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops over pairs once. A loop begins at the tile of one around it, when all that leaves its body are sums over both whose
- * terms stay when the two indices are exchanged (nest.h, rule `pairs`): half of the pairs of tiles need not be looked at.
- * That is never worse, so no search decides it. */
+ * terms stay when the two indices are exchanged, or values that do, which are then stored at the mirrored place too
+ * (nest.h, rule `pairs`): half of the pairs of tiles need not be looked at. Where there are such loops that is never worse, so no
+ * search decides it; whether there are is the search's (moves.c). */
 #include "nest/parts.h"
 
 /* Is there a loop over one of the two axes, or over pairs, beside the two themselves? */
@@ -49,34 +50,83 @@ static bool sums_pairs(const Nest *nest, NodeRef n, uint32_t outer, uint32_t inn
     return false;
 }
 
+const Generator *nest_mirror(const Node *n, int32_t a, int32_t b)
+{
+    for (uint32_t k = 0; k < n->n_generators; k++) {
+        for (uint32_t d = 0; d < n->rank; d++) {
+            if (n->out[d] == a && n->out[n->generator[k].to[d]] == b) {
+                return &n->generator[k];
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool is_inside(const Nest *nest, uint32_t at, uint32_t loop)
+{
+    return at != NEST_NONE && loop <= at && at < nest->items[loop].end;
+}
+
+/* Does the value come out of the loop's body? */
+static bool leaves(const Nest *nest, NodeRef n, uint32_t loop)
+{
+    const NestValue *v = &nest->values[n];
+    return !is_inside(nest, v->home, loop) || v->residence != RESIDE_TILE;
+}
+
+/* May the value be stored at the mirrored place too? Where there is all of it, nobody's old value is overwritten, and nobody
+ * reads it before the outer loop has ended but at its own place. */
+static bool may_mirror(const Nest *nest, NodeRef n, uint32_t outer, uint32_t inner)
+{
+    const NestValue *v = &nest->values[n];
+    int32_t a = nest_axis_label(&nest->axes[nest->items[outer].axis], n);
+    int32_t b = nest_axis_label(&nest->axes[nest->items[inner].axis], n);
+    bool update = v->result >= 0 && nest->graph->results.at[v->result].param >= 0;
+    bool taken = v->in_place != NODE_NONE ||
+                 (is_inside(nest, v->home, outer) && !is_inside(nest, v->home, inner));
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        NodeRef other = nest->items[k].node;
+        taken = taken || (!nest_is_loop(&nest->items[k]) && nest->values[other].in_place == n);
+    }
+    return a >= 0 && b >= 0 && !update && !taken && !nest->items[v->item].again &&
+           nest_mirror(graph_node(nest->graph, n), a, b) != NULL;
+}
+
 /* May the inner loop begin at the tile of the outer one? */
 static bool may_pair(const Nest *nest, uint32_t outer, uint32_t inner)
 {
     const NestItem *o = &nest->items[outer], *i = &nest->items[inner];
     bool any = false;
-    if (o->tile != i->tile || i->parallel || o->axis == i->axis ||
+    if (i->tile % o->tile != 0 || i->parallel || o->axis == i->axis ||
         !dim_eq(nest->axes[o->axis].extent, nest->axes[i->axis].extent)) {
         return false;
     }
     for (uint32_t k = inner + 1; k < i->end; k++) {
         NodeRef n = nest->items[k].node;
-        if (nest_is_loop(&nest->items[k])) {
+        if (nest_is_loop(&nest->items[k]) || !leaves(nest, n, inner)) {
             continue;
         }
-        uint32_t home = nest->values[n].home;
-        bool inside = home != NEST_NONE && inner <= home && home < i->end;
-        if (!inside && !sums_pairs(nest, n, outer, inner)) {
+        if ((o->tile != i->tile || !sums_pairs(nest, n, outer, inner)) &&
+            !may_mirror(nest, n, outer, inner)) {
             return false;
         }
-        any = any || !inside;
+        any = true;
     }
     return any && !is_crowded(nest, outer, inner);
+}
+
+/* A value that is its own mirror image, and large enough for loops over its tiles. */
+static bool is_mirrored(const Graph *g, NodeRef r)
+{
+    const Node *n = graph_node(g, r);
+    return n->n_generators > 0 && op_info(n->op)->kind != OPKIND_LEAF;
 }
 
 bool nest_has_pairs(const NestFacts *f)
 {
     for (uint32_t k = 0; k < f->n_stored; k++) {
-        if (graph_node(f->g, f->stored[k])->n_exchanges > 0) {
+        if (graph_node(f->g, f->stored[k])->n_exchanges > 0 ||
+            is_mirrored(f->g, f->stored[k])) {
             return true;
         }
     }
@@ -93,8 +143,14 @@ void nest_set_pairs(Arena *arena, const NestFacts *f, const Machine *machine, Ne
     for (uint32_t k = 0; k < nest->n_items; k++) {
         for (uint32_t p = items[k].parent; nest_is_loop(&items[k]) && p != NEST_NONE;
              p = items[p].parent) {
-            if (items[k].from == 0 && may_pair(nest, p, k)) {
-                items[k].from = 1 + p;
+            if (items[k].from != 0 || !may_pair(nest, p, k)) {
+                continue;
+            }
+            items[k].from = 1 + p;
+            for (uint32_t i = k + 1; i < items[k].end; i++) {
+                NodeRef n = items[i].node;
+                items[i].both = !nest_is_loop(&items[i]) && leaves(nest, n, k) &&
+                                !(items[p].tile == items[k].tile && sums_pairs(nest, n, p, k));
             }
         }
     }

@@ -128,7 +128,7 @@ static bool check_pairs(Verifier *v, uint32_t k)
     while (p != NEST_NONE && p != from) {
         p = items[p].parent;
     }
-    if (!nest_is_loop(inner) || p == NEST_NONE || items[from].tile != inner->tile ||
+    if (!nest_is_loop(inner) || p == NEST_NONE || inner->tile % items[from].tile != 0 ||
         items[from].axis == inner->axis || inner->parallel ||
         !dim_eq(v->nest->axes[items[from].axis].extent, v->nest->axes[inner->axis].extent)) {
         return refuse_item(v, k, "begins at no tile of a loop like it around it");
@@ -547,35 +547,76 @@ static uint32_t folded_over(const Verifier *v, uint32_t leaf)
     return found;
 }
 
-/* What leaves a loop over pairs is a sum over both of what stays with the two exchanged: a fold of one value, or a product
- * that is no matrix product. */
-static bool check_weighted(Verifier *v, uint32_t leaf, uint32_t home)
+/* Is the value a sum over both of what stays with the two exchanged: a fold of one value, or a product that is no matrix
+ * product? Those come in equal tiles, the first of which is the diagonal's. */
+static bool is_weighted(const Verifier *v, NodeRef n, uint32_t outer, uint32_t inner)
+{
+    const Node *node = graph_node(v->g, n);
+    int32_t a = label_on(v, outer, n), b = label_on(v, inner, n);
+    bool same = false;
+    for (uint32_t x = 0; a >= 0 && b >= 0 && x < node->n_exchanges; x++) {
+        same = same || node->exchange[x].to[a] == (uint32_t)b;
+    }
+    for (uint32_t d = 0; node->op == OP_EINSUM && d < node->rank; d++) {
+        for (uint32_t i = 0; i < node->n_operands; i++) {
+            same = same && access_has_label(&node->access[i], node->out[d]);
+        }
+    }
+    return same && v->nest->items[outer].tile == v->nest->items[inner].tile;
+}
+
+/* Does the value stay, up to its sign, with its indices of the two loops exchanged, and is it in a place of its own? */
+static bool check_both(Verifier *v, NodeRef n, uint32_t outer, uint32_t inner)
+{
+    const Node *node = graph_node(v->g, n);
+    const NestValue *value = &v->nest->values[n];
+    int32_t a = label_on(v, outer, n), b = label_on(v, inner, n);
+    bool same = false;
+    for (uint32_t x = 0; x < node->n_generators; x++) {
+        for (uint32_t d = 0; a >= 0 && b >= 0 && d < node->rank; d++) {
+            uint32_t e = node->generator[x].to[d];
+            same = same || (node->out[d] == a && node->out[e] == b);
+        }
+    }
+    if (!same) {
+        return refuse(v, n, "is not its own mirror image and stored as such");
+    }
+    uint32_t home = value->home;
+    bool between = home == outer || (home != NEST_NONE && is_around(v->nest, outer, home) &&
+                                     home != inner && !is_around(v->nest, inner, home));
+    if (between) {
+        return refuse(v, n, "is read before all of it is stored at the mirrored place");
+    }
+    bool update = value->result >= 0 && v->g->results.at[value->result].param >= 0;
+    if (update || value->in_place != NODE_NONE || v->readers[n].takers > 0) {
+        return refuse(v, n, "is stored at the mirrored place, where another value is");
+    }
+    return true;
+}
+
+/* What leaves a loop over pairs is such a sum, or says `both`; nothing else says so. */
+static bool check_pair_leaves(Verifier *v, uint32_t leaf, uint32_t home)
 {
     const Nest *nest = v->nest;
     NodeRef n = nest->items[leaf].node;
-    const Node *node = graph_node(v->g, n);
-    for (uint32_t k = nest->items[leaf].parent; k != NEST_NONE && k != home;
+    bool kept = nest->values[n].residence != RESIDE_TILE, both = false;
+    for (uint32_t k = nest->items[leaf].parent; k != NEST_NONE && (kept || k != home);
          k = nest->items[k].parent) {
-        int32_t a = -1, b = -1;
-        bool same = false;
+        uint32_t outer = nest->items[k].from - 1;
         if (nest->items[k].from == 0) {
             continue;
         }
-        a = label_on(v, nest->items[k].from - 1, n);
-        b = label_on(v, k, n);
-        for (uint32_t x = 0; a >= 0 && b >= 0 && x < node->n_exchanges; x++) {
-            same = same || node->exchange[x].to[a] == (uint32_t)b;
-        }
-        for (uint32_t d = 0; node->op == OP_EINSUM && d < node->rank; d++) {
-            for (uint32_t i = 0; i < node->n_operands; i++) {
-                same = same && access_has_label(&node->access[i], node->out[d]);
+        if (nest->items[leaf].both) {
+            both = true;
+            if (!check_both(v, n, outer, k)) {
+                return false;
             }
-        }
-        if (!same) {
+        } else if (!is_weighted(v, n, outer, k)) {
             return refuse(v, n, "leaves a loop over pairs and is no sum over these");
         }
     }
-    return true;
+    return both || !nest->items[leaf].both ||
+           refuse(v, n, "leaves no loop over pairs and is said to be stored twice");
 }
 
 static bool check_values(Verifier *v)
@@ -596,7 +637,7 @@ static bool check_values(Verifier *v)
         if (value->item != k || value->home != home) {
             return refuse(v, n, "does not live where its readers are");
         }
-        if (!check_weighted(v, k, home)) {
+        if (!check_pair_leaves(v, k, home)) {
             return false;
         }
         if (value->fold != folded_over(v, k)) {

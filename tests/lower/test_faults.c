@@ -111,6 +111,39 @@ static const Good goods[] = {
      "nest {\n  axis i [%1[a], %2[a], %3[a]]\n  axis j [%1[c], %2[b], %3[b]]\n"
      "  for i step 2 {\n    for j step 2 {\n      %1 tile\n      %2 result 0\n"
      "      %3 result 1\n    }\n  }\n}\n"},
+    /* %1 is its own mirror image, %2 the negative of its own */
+    {"both", SQUARE "  result @R = %1\n",
+     "nest {\n  axis i [%1[a]]\n  axis j [%1[c]]\n  for i step 2 {\n    for j step 4 from i {\n"
+     "      %1 result 0 both\n    }\n  }\n}\n"},
+    {"both, parallel", SQUARE "  result @R = %1\n",
+     "nest {\n  axis i [%1[a]]\n  axis j [%1[c]]\n  for i step 2 parallel {\n"
+     "    for j step 4 from i {\n      %1 result 0 both\n    }\n  }\n}\n"},
+    {"both, with a sign",
+     "  dim m ~ 8\n  param in @A : i64[m,m]\n  %0 = input @A : i64[m,m]\n"
+     "  %1 = sub %0[a,b], %0[b,a] -> [a,b] : i64[m,m] antisym(a b)\n  result @R = %1\n",
+     "nest {\n  axis i [%1[a]]\n  axis j [%1[b]]\n  for i step 2 {\n"
+     "    for j step 2 from i {\n      %1 result 0 both\n    }\n  }\n}\n"},
+    {"both, and read",
+     SQUARE "  %2 = reduce.sum %1[a,b] -> [a] : i64[m]\n  result @R = %1\n  result @S = %2\n",
+     "nest {\n  axis i [%1[a], %2[a]]\n  axis j [%1[c]]\n  for i step 2 {\n    for j step 4 {\n"
+     "      %1 result 0\n    }\n    %2 result 1\n  }\n}\n"},
+    {"both, in place",
+     SQUARE "  %2 = neg %1[a,b] -> [a,b] : i64[m,m] sym(a b)\n"
+            "  %3 = einsum %2[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %3\n",
+     "nest {\n  axis i [%2[a]]\n  axis j [%2[b]]\n  %1 workspace\n  for i step 2 {\n"
+     "    for j step 2 {\n      %2 workspace in %1\n    }\n  }\n  %3 result 0\n}\n"},
+    {"both, an update",
+     "  dim m ~ 8\n  param inout @C : i64[m,m] sym(0 1)\n  %0 = input @C : i64[m,m]\n"
+     "  %1 = neg %0[a,b] -> [a,b] : i64[m,m] sym(a b)\n  update @C = %1\n",
+     "nest {\n  axis i [%1[a]]\n  axis j [%1[b]]\n  for i step 2 {\n    for j step 2 {\n"
+     "      %1 result 0\n    }\n  }\n}\n"},
+    {"its own mirror image in one of two pairs of indices",
+     "  dim m ~ 8\n  param in @A : i64[m,m]\n  %0 = input @A : i64[m,m]\n"
+     "  %1 = mul %0[a,b], %0[c,b] -> [a,b,c] : i64[m,m,m] sym(a c)\n  result @R = %1\n",
+     "nest {\n  axis i [%1[a]]\n  axis j [%1[c]]\n  axis k [%1[b]]\n  for i step 2 {\n"
+     "    for j step 2 from i {\n      for k step 2 {\n        %1 result 0 both\n      }\n    "
+     "}\n"
+     "  }\n}\n"},
     {"tile of a tile",
      SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %2\n",
      "nest {\n  axis i [%1[a], %2[a]]\n  for i step 4 {\n    %1 tile\n    for i step 2 {\n"
@@ -166,12 +199,29 @@ static const Fault nest_faults[] = {
      "lacks the axis"},
     {"computed once and said to be again", "chain", "%1 tile", "%1 tile again", BY_NEST,
      "computed again and is not"},
-    {"pairs of other tiles", "pairs", "j step 2 from", "j step 4 from", BY_NEST,
+    {"pairs of tiles that do not meet", "pairs", "j step 2 from", "j step 3 from", BY_NEST,
      "no tile of a loop like it"},
     {"parallel over pairs", "pairs", "from i {", "from i parallel {", BY_NEST,
      "no tile of a loop like it"},
     {"pairs of what is no sum", "two folds", "j step 2 {", "j step 2 from i {", BY_NEST,
      "no sum over these"},
+    {"half of a value that is not stored twice", "both", " both", "", BY_NEST,
+     "is no sum over these"},
+    {"stored twice without a loop over pairs", "both", " from i", "", BY_NEST,
+     "is said to be stored twice"},
+    {"a mirror image in other indices", "its own mirror image in one of two pairs of indices",
+     "axis j [%1[c]]\n  axis k [%1[b]]", "axis j [%1[b]]\n  axis k [%1[c]]", BY_NEST,
+     "is not its own mirror image"},
+    {"tiles that do not meet behind the diagonal", "both", "j step 4", "j step 3", BY_NEST,
+     "no tile of a loop like it"},
+    {"read before the mirrored half is there", "both, and read",
+     "j step 4 {\n      %1 result 0", "j step 4 from i {\n      %1 result 0 both", BY_NEST,
+     "before all of it is stored"},
+    {"stored at the mirrored place of another value", "both, in place",
+     "j step 2 {\n      %2 workspace in %1", "j step 2 from i {\n      %2 workspace in %1 both",
+     BY_NEST, "where another value is"},
+    {"an update of a mirrored place", "both, an update", "j step 2 {\n      %1 result 0",
+     "j step 2 from i {\n      %1 result 0 both", BY_NEST, "where another value is"},
     {"pairs in pairs", "pairs", "%1 tile\n", "for i step 1 {\n %1 tile\n }\n", BY_NEST,
      "the only loop over its axes"},
     {"a tile of a tile, uneven", "tile of a tile", "step 2", "step 3", BY_NEST, "unevenly"},
@@ -203,6 +253,22 @@ static const Fault kernel_faults[] = {
     {"pairs counted once off the diagonal", "pairs", "      fill [] @weight[] = 2\n", "",
      BY_NUMBERS, NULL},
     {"pairs without the diagonal", "pairs", "$j in $i..m", "$j in $i+2..m", BY_NUMBERS, NULL},
+    {"mirrored without what lies behind the first tile", "both", "c in $i+2..m", "c in $i+4..m",
+     BY_RUNNING, NULL},
+    {"mirrored in the diagonal's tile too", "both", "c in $i+2..m", "c in $i..m", BY_KERNEL,
+     NULL},
+    {"nothing mirrored", "both", "    copy [a in $i:2<m, c in $i+2..m] @R[c,a] = @R[a,c]\n", "",
+     BY_RUNNING, NULL},
+    {"mirrored with one index exchanged", "both", "@R[c,a] = @R[a,c]", "@R[a,c] = @R[c,a]",
+     BY_RUNNING, NULL},
+    {"mirrored without its sign", "both, with a sign", "= neg(@R[a,b])", "= abs(@R[a,b])",
+     BY_NUMBERS, NULL},
+    {"a triangle without the diagonal", "both", "$j in $i..m", "$j in $i+2..m", BY_RUNNING,
+     NULL},
+    {"rows of the triangle that meet", "both, parallel", "$j in $i..m", "$j in 0..m", BY_KERNEL,
+     NULL},
+    {"mirrored into the iteration before", "both, parallel", "@R[c,a] = @R[a,c]",
+     "@R[c,a-$i] = @R[a,c]", BY_KERNEL, NULL},
     {"pairs twice", "pairs", "$j in $i..m", "$j in 0..m", BY_NUMBERS, NULL},
     {"a weight that is not set again for the next tile", "pairs",
      "  for $i in 0..m step 2 {\n    alloc @weight : i64[] tile\n    fill [] @weight[] = 1\n",

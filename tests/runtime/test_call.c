@@ -451,8 +451,7 @@ static void declared_symmetry_is_checked_for_calls_that_ask(void **state)
 {
     Fixture *f = *state;
     static const tdsl_dim_info dims[] = {{"n", 64}};
-    static const tdsl_extent extents[] = {{0, 1, 0}, {0, 1, 0}},
-                             skew[] = {{0, -1, 0}, {0, -1, 0}};
+    static const tdsl_extent extents[] = {{0, 1, 0}, {0, 1, 0}};
     static tdsl_arg_info args[] = {{"A", TDSL_IN, TDSL_F32, 2, 0, extents},
                                    {"R", TDSL_OUT, TDSL_F32, 2, 0, extents}};
     static tdsl_kernel_info info;
@@ -483,6 +482,24 @@ static void declared_symmetry_is_checked_for_calls_that_ask(void **state)
     options.flags = 2;
     expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_ARGUMENT,
                    &f->report, "both", "flag", NULL);
+    /* axes of one class have one extent */
+    static const tdsl_extent uneven[] = {{0, 1, 0}, {-1, 1, 3}};
+    static tdsl_arg_info wrong[] = {{"A", TDSL_IN, TDSL_F32, 2, 0, uneven}};
+    static tdsl_kernel_info bad;
+    bad = info;
+    bad.name = "uneven";
+    bad.n_args = 1;
+    bad.args = wrong;
+    expect_failure(tdsl_register(f->context, &bad, &f->report), TDSL_E_ABI, &f->report,
+                   "uneven", "symmetric", NULL);
+}
+
+static void symmetry_of_every_element_type_is_checked(void **state)
+{
+    Fixture *f = *state;
+    static const tdsl_dim_info dims[] = {{"n", 64}};
+    static const tdsl_extent skew[] = {{0, -1, 0}, {0, -1, 0}};
+    tdsl_call_options options = TDSL_CALL_OPTIONS_INIT;
     /* other types, and a change of sign */
     static const int32_t types[] = {TDSL_F64, TDSL_F16, TDSL_BF16,
                                     TDSL_I32, TDSL_I64, TDSL_C64};
@@ -499,8 +516,10 @@ static void declared_symmetry_is_checked_for_calls_that_ask(void **state)
             float c64[8];
         } data = {{0}};
         other[k][0] = (tdsl_arg_info){"A", TDSL_IN, types[k], 2, 0, skew};
-        infos[k] = info;
+        infos[k] = small_info;
         infos[k].name = names[k];
+        infos[k].n_dims = 1;
+        infos[k].dims = dims;
         infos[k].n_args = 1;
         infos[k].args = other[k];
         infos[k].call = call_of_nothing;
@@ -551,16 +570,6 @@ static void declared_symmetry_is_checked_for_calls_that_ask(void **state)
         expect_failure(tdsl_call(one, &t, 1, &options, &f->report), TDSL_E_SYMMETRY, &f->report,
                        "'A'", types[k] == TDSL_F64 ? "[1,1] is 1e-300" : "[0,1] is", NULL);
     }
-    /* axes of one class have one extent */
-    static const tdsl_extent uneven[] = {{0, 1, 0}, {-1, 1, 3}};
-    static tdsl_arg_info wrong[] = {{"A", TDSL_IN, TDSL_F32, 2, 0, uneven}};
-    static tdsl_kernel_info bad;
-    bad = info;
-    bad.name = "uneven";
-    bad.n_args = 1;
-    bad.args = wrong;
-    expect_failure(tdsl_register(f->context, &bad, &f->report), TDSL_E_ABI, &f->report,
-                   "uneven", "symmetric", NULL);
 }
 
 static void scalars_and_inout_arguments_are_passed(void **state)
@@ -613,6 +622,7 @@ int main(void)
         TEST(a_call_hands_its_threads_to_the_c_form),
         TEST(a_call_hands_its_threads_to_the_c_form),
         TEST(declared_symmetry_is_checked_for_calls_that_ask),
+        TEST(symmetry_of_every_element_type_is_checked),
         TEST(scalars_and_inout_arguments_are_passed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

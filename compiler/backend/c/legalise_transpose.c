@@ -11,11 +11,10 @@
 #define BLOCK_READ       32
 #define MOST_STAGED      4 /* operands of a statement */
 
-/* Does the load run along y where the statement runs along x? */
-static bool load_turns(const Kernel *k, const Stmt *s, const Expr *load, VarRef x, VarRef y)
+/* Does the load run along y where the statement runs along x? (What it reads of the buffer that is written lies apart.) */
+static bool load_turns(const Kernel *k, const Expr *load, VarRef x, VarRef y)
 {
-    return load->buf != s->dst && k->bufs.at[load->buf].panels == 0 &&
-           access_uses(k, load->buf, load->at, x) &&
+    return k->bufs.at[load->buf].panels == 0 && access_uses(k, load->buf, load->at, x) &&
            !access_is_unit(k, load->buf, load->at, x) &&
            access_is_unit(k, load->buf, load->at, y);
 }
@@ -30,7 +29,7 @@ static bool copy_turns(const Kernel *k, const Stmt *s, const TileIndex *x, const
 {
     const Expr *v = s->value;
     return s->fold == OP_COPY && v->kind == EXPR_LOAD && v->dtype == k->bufs.at[s->dst].dtype &&
-           load_turns(k, s, v, x->var, y->var);
+           load_turns(k, v, x->var, y->var);
 }
 
 bool copy_is_transposed(const Kernel *k, const Stmt *s)
@@ -51,7 +50,7 @@ static uint32_t index_across(const Kernel *k, const Stmt *s, uint32_t x)
     for (const Expr *v = load_first(&w, s->value); v != NULL; v = load_next(&w)) {
         for (uint32_t y = 0; y < s->n_index; y++) {
             if (y != x && is_long(k, &s->index[x], &s->index[y]) &&
-                load_turns(k, s, v, s->index[x].var, s->index[y].var)) {
+                load_turns(k, v, s->index[x].var, s->index[y].var)) {
                 return y;
             }
         }
@@ -94,7 +93,7 @@ static void tiles_alloc(Staged *g)
     static const int64_t extent[2] = {BLOCK_READ, BLOCK_WRITTEN};
     ExprWalk w;
     for (const Expr *v = load_first(&w, g->s->value); v != NULL; v = load_next(&w)) {
-        if (g->n < MOST_STAGED && load_turns(g->l->k, g->s, v, g->x, g->y) &&
+        if (g->n < MOST_STAGED && load_turns(g->l->k, v, g->x, g->y) &&
             staged_at(g, v) == g->n) {
             g->load[g->n] = v;
             g->tile[g->n++] = buffer_alloc(g->l, "turned", v->dtype, SPACE_TILE, 2, extent);
