@@ -52,7 +52,8 @@
  *              are sums over both, by equal tiles, whose terms stay with the two indices exchanged: off
  *              the diagonal they count twice; and values that say `both`: they are the same with the two
  *              indices exchanged, or their negative, and are stored at the mirrored place too, after the
- *              loop. Those overwrite nothing. No other loop has either axis, and none around or inside is
+ *              loop. Those overwrite nothing, and of the indices that are exchanged with them no loop
+ *              around cuts any. No other loop has either axis, and none around or inside is
  *              of this kind */
 #ifndef NEST_NEST_H
 #define NEST_NEST_H

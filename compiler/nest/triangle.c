@@ -52,7 +52,7 @@ static bool sums_pairs(const Nest *nest, NodeRef n, uint32_t outer, uint32_t inn
 
 const Generator *nest_mirror(const Node *n, int32_t a, int32_t b)
 {
-    for (uint32_t k = 0; k < n->n_generators; k++) {
+    for (uint32_t k = 0; k < n->n_generators && a >= 0 && b >= 0; k++) {
         for (uint32_t d = 0; d < n->rank; d++) {
             if (n->out[d] == a && n->out[n->generator[k].to[d]] == b) {
                 return &n->generator[k];
@@ -74,26 +74,61 @@ static bool leaves(const Nest *nest, NodeRef n, uint32_t loop)
     return !is_inside(nest, v->home, loop) || v->residence != RESIDE_TILE;
 }
 
-/* May the value be stored at the mirrored place too? Where there is all of it, nobody's old value is overwritten, and nobody
- * reads it before the outer loop has ended but at its own place. */
-static bool may_mirror(const Nest *nest, NodeRef n, uint32_t outer, uint32_t inner)
+/* Is the value read in the outer loop, but not in the inner one? */
+static bool is_read_between(const NestFacts *f, const Nest *nest, NodeRef n, uint32_t outer,
+                            uint32_t inner)
+{
+    for (uint32_t k = outer; k < nest->items[outer].end; k++) {
+        const NestItem *item = &nest->items[k];
+        bool between = !nest_is_loop(item) && !is_inside(nest, k, inner);
+        for (uint32_t i = 0; between && i < f->uses[item->node].list.n; i++) {
+            if (f->uses[item->node].list.at[i].node == n) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Does a loop around `inner`, but `outer`, cut an index that the mirror image has elsewhere? Then it is made of other iterations. */
+static bool is_cut_across(const Nest *nest, NodeRef n, const Generator *mirror, uint32_t outer,
+                          uint32_t inner)
+{
+    const Node *node = graph_node(nest->graph, n);
+    for (uint32_t p = nest->items[inner].parent; p != NEST_NONE; p = nest->items[p].parent) {
+        int32_t l = nest_axis_label(&nest->axes[nest->items[p].axis], n);
+        for (uint32_t d = 0; p != outer && d < node->rank; d++) {
+            if (node->out[d] == l && mirror->to[d] != d) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* May the value be stored at the mirrored place too? Where all of it is there after the inner loop, nobody's old value is
+ * overwritten, and nobody reads it before the outer loop has ended but at its own place. */
+static bool may_mirror(const NestFacts *f, const Nest *nest, NodeRef n, uint32_t outer,
+                       uint32_t inner)
 {
     const NestValue *v = &nest->values[n];
     int32_t a = nest_axis_label(&nest->axes[nest->items[outer].axis], n);
     int32_t b = nest_axis_label(&nest->axes[nest->items[inner].axis], n);
     bool update = v->result >= 0 && nest->graph->results.at[v->result].param >= 0;
     bool taken = v->in_place != NODE_NONE ||
-                 (is_inside(nest, v->home, outer) && !is_inside(nest, v->home, inner));
+                 (v->fold != NEST_NONE && !is_inside(nest, v->fold, inner)) ||
+                 is_read_between(f, nest, n, outer, inner);
     for (uint32_t k = 0; k < nest->n_items; k++) {
         NodeRef other = nest->items[k].node;
         taken = taken || (!nest_is_loop(&nest->items[k]) && nest->values[other].in_place == n);
     }
-    return a >= 0 && b >= 0 && !update && !taken && !nest->items[v->item].again &&
-           nest_mirror(graph_node(nest->graph, n), a, b) != NULL;
+    const Generator *mirror = nest_mirror(graph_node(nest->graph, n), a, b);
+    return mirror != NULL && !update && !taken && !nest->items[v->item].again &&
+           !is_cut_across(nest, n, mirror, outer, inner);
 }
 
 /* May the inner loop begin at the tile of the outer one? */
-static bool may_pair(const Nest *nest, uint32_t outer, uint32_t inner)
+static bool may_pair(const NestFacts *f, const Nest *nest, uint32_t outer, uint32_t inner)
 {
     const NestItem *o = &nest->items[outer], *i = &nest->items[inner];
     bool any = false;
@@ -107,7 +142,7 @@ static bool may_pair(const Nest *nest, uint32_t outer, uint32_t inner)
             continue;
         }
         if ((o->tile != i->tile || !sums_pairs(nest, n, outer, inner)) &&
-            !may_mirror(nest, n, outer, inner)) {
+            !may_mirror(f, nest, n, outer, inner)) {
             return false;
         }
         any = true;
@@ -143,7 +178,7 @@ void nest_set_pairs(Arena *arena, const NestFacts *f, const Machine *machine, Ne
     for (uint32_t k = 0; k < nest->n_items; k++) {
         for (uint32_t p = items[k].parent; nest_is_loop(&items[k]) && p != NEST_NONE;
              p = items[p].parent) {
-            if (items[k].from != 0 || !may_pair(nest, p, k)) {
+            if (items[k].from != 0 || !may_pair(f, nest, p, k)) {
                 continue;
             }
             items[k].from = 1 + p;

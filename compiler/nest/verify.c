@@ -571,21 +571,37 @@ static bool check_both(Verifier *v, NodeRef n, uint32_t outer, uint32_t inner)
     const Node *node = graph_node(v->g, n);
     const NestValue *value = &v->nest->values[n];
     int32_t a = label_on(v, outer, n), b = label_on(v, inner, n);
-    bool same = false;
-    for (uint32_t x = 0; x < node->n_generators; x++) {
+    const uint32_t *to = NULL; /* of the generator that lowering takes, the first */
+    for (uint32_t x = 0; to == NULL && x < node->n_generators; x++) {
         for (uint32_t d = 0; a >= 0 && b >= 0 && d < node->rank; d++) {
             uint32_t e = node->generator[x].to[d];
-            same = same || (node->out[d] == a && node->out[e] == b);
+            to = node->out[d] == a && node->out[e] == b ? node->generator[x].to : to;
         }
     }
-    if (!same) {
+    if (to == NULL) {
         return refuse(v, n, "is not its own mirror image and stored as such");
     }
-    uint32_t home = value->home;
-    bool between = home == outer || (home != NEST_NONE && is_around(v->nest, outer, home) &&
-                                     home != inner && !is_around(v->nest, inner, home));
-    if (between) {
-        return refuse(v, n, "is read before all of it is stored at the mirrored place");
+    for (uint32_t p = v->nest->items[inner].parent; p != NEST_NONE;
+         p = v->nest->items[p].parent) {
+        for (uint32_t d = 0; d < node->rank; d++) {
+            if (p != outer && to[d] != d && label_on(v, p, n) == node->out[d]) {
+                return refuse(v, n, "has a mirror image in other iterations of a loop");
+            }
+        }
+    }
+    uint32_t fold = folded_over(v, v->leaf[n]);
+    if (fold != NEST_NONE && !is_around(v->nest, inner, fold)) {
+        return refuse(v, n,
+                      "is folded over a loop around, and stored at the mirrored place inside");
+    }
+    for (uint32_t k = outer + 1; k < v->nest->items[outer].end; k++) {
+        NodeRef r = v->nest->items[k].node;
+        bool between = !nest_is_loop(&v->nest->items[k]) && !is_around(v->nest, inner, k);
+        for (uint32_t i = 0; between && i < v->uses[r].list.n; i++) {
+            if (v->uses[r].list.at[i].node == n) {
+                return refuse(v, n, "is read before all of it is stored at the mirrored place");
+            }
+        }
     }
     bool update = value->result >= 0 && v->g->results.at[value->result].param >= 0;
     if (update || value->in_place != NODE_NONE || v->readers[n].takers > 0) {

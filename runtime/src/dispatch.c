@@ -30,13 +30,11 @@ static tdsl_status call_begin(Call *call, tdsl_kernel *kernel, tdsl_tensor *args
                               n_args, args == NULL ? " as a null pointer" : "",
                               (int)call->info->n_args);
     }
-    if (options != NULL && options->struct_size != sizeof *options) {
+    if (options != NULL && (options->struct_size != sizeof *options ||
+                            (options->flags & ~TDSL_CHECK_SYMMETRY) != 0)) {
         return tdsl_call_fail(
             call, TDSL_E_ABI,
             "call options of another version: start from TDSL_CALL_OPTIONS_INIT");
-    }
-    if (options != NULL && (options->flags & ~TDSL_CHECK_SYMMETRY) != 0) {
-        return tdsl_call_fail(call, TDSL_E_ARGUMENT, "call options with an unknown flag");
     }
     tdsl_status status = tdsl_call_check(call);
     return status == TDSL_OK && call->any_device ? tdsl_device_check(call) : status;

@@ -22,7 +22,7 @@ static const StatusRow status_rows[] = {
     {TDSL_E_OVERLAP, "TDSL_E_OVERLAP", "a result overlaps another argument"},
     {TDSL_E_WORKSPACE, "TDSL_E_WORKSPACE", "workspace is too small or null"},
     {TDSL_E_OVERFLOW, "TDSL_E_OVERFLOW", "a size does not fit 64 bits"},
-    {TDSL_E_SYMMETRY, "TDSL_E_SYMMETRY", "an argument is not as symmetric as declared"},
+    {TDSL_E_SYMMETRY, "TDSL_E_SYMMETRY", "not symmetric as declared"},
     {TDSL_E_MEMORY, "TDSL_E_MEMORY", "out of memory"},
     {TDSL_E_NOT_FOUND, "TDSL_E_NOT_FOUND", "no kernel of that name"},
     {TDSL_E_ABI, "TDSL_E_ABI", "table of another version of the ABI"},

@@ -71,18 +71,6 @@ static tdsl_status arg_validate(const tdsl_kernel_info *info, int32_t index,
                              "kernel '%s', argument '%s': axis %d names no dimension",
                              info->name, arg->name, (int)axis);
         }
-        const tdsl_extent *other = extent;
-        for (int32_t before = 0; before < axis && extent->symmetry != 0; before++) {
-            other = arg->extents[before].symmetry == extent->symmetry ? &arg->extents[before]
-                                                                      : other;
-        }
-        if (other->dim != extent->dim || other->fixed != extent->fixed) {
-            return tdsl_fail(
-                report, TDSL_E_ABI,
-                "kernel '%s', argument '%s': axis %d is declared symmetric with one "
-                "of another extent",
-                info->name, arg->name, (int)axis);
-        }
     }
     return TDSL_OK;
 }

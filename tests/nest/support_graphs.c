@@ -312,6 +312,22 @@ void random_pairs(Ctx *ctx, Rng *rng, Graph *g)
     Result r = {.name = sym_cstr(&ctx->syms, "pairs"), .param = -1};
     r.node = graph_add(g, &sum);
     vec_push(g->arena, &g->results, r);
+    if (chance(rng, 60)) { /* what is summed is delivered too, perhaps an expression of it */
+        r = (Result){.name = sym_cstr(&ctx->syms, "mirrored"), .param = -1, .node = of_pairs};
+        if (chance(rng, 30)) {
+            Index turned[3] = {{1, 0}, {0, 0}, {2, 0}};
+            bool minus = chance(rng, 50);
+            NodeSpec both = {.op = minus ? OP_SUB : OP_ADD,
+                             .dtype = n->dtype,
+                             .n_operands = 2,
+                             .operand = (NodeRef[]){of_pairs, of_pairs},
+                             .access = (Access[]){{n_all, all}, {n_all, turned}},
+                             .rank = n_all,
+                             .out = (const int32_t[]){0, 1, 2}};
+            r.node = graph_add(g, &both);
+        }
+        vec_push(g->arena, &g->results, r);
+    }
 }
 
 static bool is_ready(const Node *n, const NodeRef *map)

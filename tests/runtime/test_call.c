@@ -473,25 +473,15 @@ static void declared_symmetry_is_checked_for_calls_that_ask(void **state)
     expect_ok(tdsl_call(kernel, given, 2, NULL, &f->report), &f->report);
     r[0] = -1;
     expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_SYMMETRY,
-                   &f->report, "'A'", "[1,2] is 6 and [2,1] is 7", "both");
+                   &f->report, "'A'", "element 5 is not its image, axes 0, 1", "both");
     assert_true(r[0] == -1);
     a[7] = 6;
     a[0] = 99;
     expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_SYMMETRY,
-                   &f->report, "'R'", "[0,1] is 5 and [1,0] is 4", "both");
+                   &f->report, "'R'", "element 1 is not its image, axes 0, 1", "both");
     options.flags = 2;
-    expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_ARGUMENT,
-                   &f->report, "both", "flag", NULL);
-    /* axes of one class have one extent */
-    static const tdsl_extent uneven[] = {{0, 1, 0}, {-1, 1, 3}};
-    static tdsl_arg_info wrong[] = {{"A", TDSL_IN, TDSL_F32, 2, 0, uneven}};
-    static tdsl_kernel_info bad;
-    bad = info;
-    bad.name = "uneven";
-    bad.n_args = 1;
-    bad.args = wrong;
-    expect_failure(tdsl_register(f->context, &bad, &f->report), TDSL_E_ABI, &f->report,
-                   "uneven", "symmetric", NULL);
+    expect_failure(tdsl_call(kernel, given, 2, &options, &f->report), TDSL_E_ABI, &f->report,
+                   "both", "version", NULL);
 }
 
 static void symmetry_of_every_element_type_is_checked(void **state)
@@ -568,7 +558,7 @@ static void symmetry_of_every_element_type_is_checked(void **state)
             break;
         }
         expect_failure(tdsl_call(one, &t, 1, &options, &f->report), TDSL_E_SYMMETRY, &f->report,
-                       "'A'", types[k] == TDSL_F64 ? "[1,1] is 1e-300" : "[0,1] is", NULL);
+                       "'A'", types[k] == TDSL_F64 ? "element 3" : "element 1", NULL);
     }
 }
 
