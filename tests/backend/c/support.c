@@ -361,7 +361,7 @@ static const char *isa_flags(const char *isa, char *text, size_t size)
                 : strcmp(isa, "avx2") != 0 ||
                       (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
 #endif
-    (void)snprintf(text, size, "-O1 -DTDSL_ISA=%s %s", isa, there ? "" : ANY_MACHINE);
+    (void)snprintf(text, size, "-O0 -DTDSL_ISA=%s %s", isa, there ? "" : ANY_MACHINE);
     return text;
 }
 
@@ -396,8 +396,8 @@ static void suite_compile(Suite *s, bool all)
         {false, true, "clang", "-O1", "clang"},
         {true, true, "gcc", "-O0 -DTDSL_ISA=plain", "gcc without vectors"},
         {false, true, "gcc", "-O0 -DTDSL_ISA=vectors", "gcc with narrow vectors"},
-        {false, true, "gcc", ANY_MACHINE " -O1", "gcc with 64-byte vectors on any machine"},
-        {false, true, "clang", ANY_MACHINE " -O1", "clang with 64-byte vectors on any machine"},
+        {false, true, "gcc", ANY_MACHINE " -O0", "gcc with 64-byte vectors on any machine"},
+        {false, true, "clang", ANY_MACHINE " -O0", "clang with 64-byte vectors on any machine"},
         {true, false, "gcc", "-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all",
          "gcc with sanitizers"},
     };
