@@ -87,7 +87,9 @@ static bool print_c(Tuner *u, Runner *r, Str *text, bool *refused)
     if (ok || (*refused && u->first != NULL)) {
         *diags = before;
     }
-    *text = ok ? c_library_text(&one.outputs) : (Str){0};
+    if (ok) {
+        *text = c_library_text(&one.outputs);
+    }
     return ok;
 }
 

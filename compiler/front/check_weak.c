@@ -11,9 +11,9 @@ CheckedExpr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, dou
     CheckedExpr *e = expr_new(k, CHECKED_CONST, ast, span);
     e->weak = weak;
     if (weak == WEAK_INT) {
-        e->value = (Number){DTYPE_I64, i, 0, 0};
+        e->value = (Number){.dtype = DTYPE_I64, .i = i};
     } else {
-        e->value = (Number){DTYPE_F64, 0, f, 0};
+        e->value = (Number){.dtype = DTYPE_F64, .re = f};
     }
     return e;
 }

@@ -7,12 +7,12 @@
 
 Number number_int(DType dtype, int64_t v)
 {
-    return number_cast((Number){DTYPE_I64, v, 0, 0}, dtype);
+    return number_cast((Number){.dtype = DTYPE_I64, .i = v}, dtype);
 }
 
 Number number_real(DType dtype, double v)
 {
-    return number_cast((Number){DTYPE_F64, 0, v, 0}, dtype);
+    return number_cast((Number){.dtype = DTYPE_F64, .re = v}, dtype);
 }
 
 bool number_is_zero(Number n)
@@ -106,23 +106,26 @@ Number number_cast(Number from, DType to)
     bool exact = dtype_is_int(from.dtype) || from.dtype == DTYPE_BOOL;
     switch (to) {
     case DTYPE_BOOL:
-        return (Number){to, !number_is_zero(from), 0, 0};
+        return (Number){.dtype = to, .i = !number_is_zero(from)};
     case DTYPE_I32:
-        return (Number){
-            to, exact ? wrap_i32(from.i) : truncate_to(from.re, INT32_MIN, INT32_MAX), 0, 0};
+        return (Number){.dtype = to,
+                        .i = exact ? wrap_i32(from.i)
+                                   : truncate_to(from.re, INT32_MIN, INT32_MAX)};
     case DTYPE_I64:
-        return (Number){to, exact ? from.i : truncate_to(from.re, INT64_MIN, INT64_MAX), 0, 0};
+        return (Number){.dtype = to,
+                        .i = exact ? from.i : truncate_to(from.re, INT64_MIN, INT64_MAX)};
     case DTYPE_F64:
     case DTYPE_F32:
     case DTYPE_F16:
     case DTYPE_BF16:
-        return (Number){to, 0, real_to(from, to), 0};
+        return (Number){.dtype = to, .re = real_to(from, to)};
     case DTYPE_C64:
     case DTYPE_C128:
-        return (Number){to, 0, real_to(from, to), exact ? 0 : round_to(from.im, to)};
+        return (Number){
+            .dtype = to, .re = real_to(from, to), .im = exact ? 0 : round_to(from.im, to)};
     case DTYPE_NONE:
     case DTYPE_COUNT:
         break;
     }
-    return (Number){to, 0, 0, 0};
+    return (Number){.dtype = to};
 }

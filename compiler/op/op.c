@@ -127,11 +127,11 @@ static Number extreme(DType dtype, int sign)
 {
     switch (dtype) {
     case DTYPE_I32:
-        return (Number){dtype, sign < 0 ? INT32_MIN : INT32_MAX, 0, 0};
+        return (Number){.dtype = dtype, .i = sign < 0 ? INT32_MIN : INT32_MAX};
     case DTYPE_I64:
-        return (Number){dtype, sign < 0 ? INT64_MIN : INT64_MAX, 0, 0};
+        return (Number){.dtype = dtype, .i = sign < 0 ? INT64_MIN : INT64_MAX};
     case DTYPE_BOOL:
-        return (Number){dtype, sign > 0, 0, 0};
+        return (Number){.dtype = dtype, .i = sign > 0};
     case DTYPE_NONE:
     case DTYPE_F64:
     case DTYPE_F32:
@@ -142,7 +142,7 @@ static Number extreme(DType dtype, int sign)
     case DTYPE_COUNT:
         break;
     }
-    return (Number){dtype, 0, sign < 0 ? -(double)INFINITY : (double)INFINITY, 0};
+    return (Number){.dtype = dtype, .re = sign < 0 ? -(double)INFINITY : (double)INFINITY};
 }
 
 Number op_neutral(Op op, DType dtype)

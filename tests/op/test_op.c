@@ -69,6 +69,10 @@ static void rules_say_which_types_an_op_takes(void **state)
     assert_int_equal(out, DTYPE_F32);
     in[0] = DTYPE_F32;
     assert_false(op_result_type(OP_SELECT, in, 3, &out));
+    const DType unlike[3] = {DTYPE_BOOL, DTYPE_F32, DTYPE_F64};
+    assert_false(op_result_type(OP_SELECT, unlike, 3, &out));
+    const DType swapped[3] = {DTYPE_F32, DTYPE_BOOL, DTYPE_F32};
+    assert_false(op_result_type(OP_SELECT, swapped, 3, &out));
     assert_false(op_result_type(OP_ADD, in, 3, &out));
 }
 

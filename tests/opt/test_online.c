@@ -127,6 +127,11 @@ static const Case cases[] = {
      "  %7 = reduce.sum %6[a,b] -> [] : f32[]\n"
      "  %8 = einsum %6[a,b], %1[b,c] -> [c] : f32[5]\n  result @R = %7\n  result @T = %8\n",
      ""},
+    {"the maximum of another row",
+     MAXIMUM "  %5 = sub %0[c,b], %4[a] -> [a,b,c] : f32[3,4,3]\n"
+             "  %6 = exp %5[a,b,c] -> [a,b,c] : f32[3,4,3]\n"
+             "  %7 = reduce.sum %6[a,b,c] -> [a,c] : f32[3,3]\n  result @R = %7\n",
+     ""},
     {"a maximum of the factor",
      FACTOR "  %7 = reduce.max %6[a,b] -> [a] : f32[3]\n  result @R = %7\n", ""},
     {"a minimum",
