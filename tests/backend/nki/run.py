@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels printed for the device: compiled, run as text in the emulator, compared.
 
-    run.py programs|split|einsum|refused|broken|golden|judge --bin DIR --build-dir DIR [--only NAME] [--update]
+    run.py programs|split|einsum|refused|golden|judge --bin DIR --build-dir DIR [--only NAME] [--update]
 
 programs  tests/backend/nki/programs.tdsl against `tdsl-run --target=interp`, for each generation
 einsum    cases of tests/data/einsum.json against NumPy, exactly
 split     the same programs as several device programs
 refused   what the device does not have is refused with a code, and says so
-broken    legal kernels that break a rule of the device are refused with it
 golden    the text of a few kernels
 judge     the programs before the second judge (tests/judge); 77 where it cannot be had
 """
@@ -263,103 +262,6 @@ def refused(options):
     return failed
 
 
-# Statements of a legal kernel that break a rule: what the verifier must say. `a`, `b` are SBUF tiles [128, 512] of f32, `h` of
-# bf16, `wide` is [128, 1024], `z` a PSUM tile [128, 512], `y` another, `big` one of two banks.
-BROKEN_KERNEL = """tdsl-dump loop 1
-source "x.tdsl"
-
-kernel x {
-  signature "kernel x(X: f32[128, 512]) -> (Y: f32[128, 512])"
-  form legal "trn2"
-  arg @X : f32[128,512] in
-  arg @Y : f32[128,512] result
-  alloc @a : f32[128,512] tile
-  alloc @b : f32[128,512] tile
-  alloc @h : bf16[128,512] tile
-  alloc @z : f32[128,512] acc
-  alloc @y : f32[128,512] acc
-  alloc @big : f32[128,1024] acc
-  copy [q0 in 0..128, q1 in 0..512] @a[q0,q1] = @X[q0,q1]
-  copy [q0 in 0..128, q1 in 0..512] @b[q0,q1] = @X[q0,q1]
-%s
-  copy [q0 in 0..128, q1 in 0..512] @Y[q0,q1] = @a[q0,q1]
-}
-"""
-FILL = "  fill [p in 0..128, f in 0..512] @z[p,f] = 0.0\n"
-MATMUL = "  matmul [p in 0..128, f in 0..512, k in 0..128] @z[p,f] += mul(@a[k,p], @b[k,f])"
-SIDE = ("  fill [p in 0..128, f in 0..256] @z[p,f+%d] = 0.0\n"
-        "  matmul [p in 0..128, f in 0..256, k in 0..128] @z[p,f+%d] += mul(@a[k,p], @b[k,f])")
-BROKEN = [
-    (FILL + MATMUL + "\n  copy [p in 0..128, f in 0..512] @b[p,f] = @z[p,f]", None),
-    (MATMUL, "M9"),
-    (FILL + MATMUL + "\n  copy [p in 0..128, f in 0..512] @b[p,f] = @z[p,f]\n" + MATMUL, "M9"),
-    (SIDE % (0, 0) + "\n" + SIDE % (256, 256) + "\n  copy [p in 0..128, f in 0..512] @b[p,f] = @z[p,f]", None),
-    (SIDE % (0, 0) + "\n" + SIDE % (128, 128), "M9"),
-    (SIDE % (0, 64), "M8"),
-    (FILL.replace("@z", "@b") + MATMUL.replace("@z", "@b").replace("@b[k,f]", "@a[k,f]"), "M1"),
-    ("  fill [p in 0..128, f in 0..1024] @big[p,f] = 0.0\n  matmul [p in 0..128, f in 0..512, k in 0..128] "
-     "@big[p,f+256] += mul(@a[k,p], @b[k,f])", "G4"),
-    ("  copy [p in 0..128, f in 0..128] @z[p,f] = @a[f,p]", None),
-    ("  map [p in 0..128, f in 0..128] @h[p,f] = cast.bf16(@a[f,p])", "M10"),
-    ("  map [p in 0..16, f in 0..512] @b[p,f] = mul(@a[p+16,f], 2.0)", "G5"),
-    ("  map [p in 0..32, f in 0..512] @b[p,f] = mul(@a[p+32,f], 2.0)", None),
-    ("  map [p in 0..32, f in 0..512] @b[p,f] = mul(@a[p,f], @a[p+32,f])", "E1"),
-    (FILL + MATMUL + "\n" + FILL.replace("@z", "@y") + MATMUL.replace("@z", "@y") +
-     "\n  map [p in 0..128, f in 0..512] @b[p,f] = mul(@z[p,f], @y[p,f])", "E1"),
-    ("  map [p in 0..128, f in 0..512] @b[p,f] = add(mul(@a[p,f], @b[p,f]), @a[p,0])", "no one instruction"),
-    ("  map [p in 0..128, f in 0..512] @b[p,f] = exp(@X[p,f])", "engine cannot form"),
-    ("  for $i in 0..4 step 1 {\n    map [p in 0..128, f in 0..128] @b[p,f+128*$i] = exp(@a[p,f+128*$i])\n  }", None),
-    ("  for $i in 0..4 step 2 {\n    map [p in 0..128, f in 0..128] @b[p,f+128*$i] = exp(@a[p,f+128*$i])\n  }", "a loop"),
-    ("  for $i in 0..900000000 step 1 {\n  }", "more iterations"),
-    ("  for $i in 0..20001 step 1 {\n    map [p in 0..128, f in 0..128] @b[p,f] = exp(@a[p,f])\n  }", "2.6"),
-    (FILL + "  for $i in 0..4 step 1 {\n  " + MATMUL + "\n  }\n  copy [p in 0..128, f in 0..512] @b[p,f] = @z[p,f]", None),
-    (FILL + "  copy [p in 0..128, f in 0..512] @b[p,f] = @z[p,f]", "M9"),
-    ("  reduce [p in 0..128, f in 0..512] @b[p,0] += @a[p,f]", "fresh column"),
-]
-
-
-# Two parts; the second reads rows of Y from %d on and writes those from 128 on.
-BROKEN_PARTS = """tdsl-dump loop 1
-source "x.tdsl"
-
-kernel x {
-  signature "kernel x(X: f32[256, 512]) -> (Y: f32[256, 512])"
-  form legal "trn2"
-  arg @X : f32[256,512] in
-  arg @Y : f32[256,512] result
-  block {
-    alloc @a : f32[128,512] tile
-    copy [q0 in 0..128, q1 in 0..512] @a[q0,q1] = @X[q0,q1]
-    copy [q0 in 0..128, q1 in 0..512] @Y[q0,q1] = @a[q0,q1]
-  }
-  block {
-    alloc @b : f32[128,512] tile
-    copy [q0 in 0..128, q1 in 0..512] @b[q0,q1] = @Y[q0+%d,q1]
-    copy [q0 in 0..128, q1 in 0..512] @Y[q0+128,q1] = @b[q0,q1]
-  }
-}
-"""
-
-
-def broken(options):
-    """The verifier, on legal kernels somebody wrote."""
-    failed = 0
-    texts = [(BROKEN_KERNEL % text.rstrip("\n"), word) for text, word in BROKEN]
-    texts += [(BROKEN_PARTS.replace("%d", str(row)), word) for row, word in ((0, "H3"), (128, None))]
-    for text, word in texts:
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "x.tir")
-            with open(path, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            status, _, said = run([os.path.join(options.bin, "tdslc"), path, "--target=trn2",
-                                   "-o", os.path.join(folder, "out")])
-            good = status == 0 if word is None else status == 1 and word in said and "E0501" in said
-            if not good:
-                failed += 1
-                print(f"FAILED, {word} expected of:\n{text}\nstatus {status}: {said}")
-    return failed
-
-
 # name, files, options
 WHOLE = ("{}.py", "{}.json", "{}.hlo.txt")
 GOLDEN = [("matmul_small", WHOLE, []), ("matmul_blocks", WHOLE, []), ("bias_relu", WHOLE, []),
@@ -404,7 +306,7 @@ def judge(options):
 
 def main():
     parser = argparse.ArgumentParser(description="Printed kernels in the emulator.")
-    parser.add_argument("part", choices=("programs", "split", "einsum", "refused", "broken", "golden", "judge"))
+    parser.add_argument("part", choices=("programs", "split", "einsum", "refused", "golden", "judge"))
     parser.add_argument("--bin", required=True)
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--only")
