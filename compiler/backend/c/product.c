@@ -50,9 +50,6 @@ static bool holds_tile(const Kernel *k, const Expr *x, const TileIndex *i)
 static const char *shape_problem(const Kernel *k, const Product *p)
 {
     const Stmt *s = p->s;
-    if (p->row->range.span <= 0 || p->column->range.span <= 0) {
-        return "an unrolled index without a constant length";
-    }
     if (!access_uses(k, s->dst, s->at, p->row->var) ||
         !access_uses(k, s->dst, s->at, p->column->var) ||
         access_uses(k, s->dst, s->at, p->sum->var) || load_uses(k, p->b, p->row) ||
@@ -92,11 +89,5 @@ const char *product_of(const Kernel *k, const Stmt *s, Product *out)
     uint32_t a = load_uses(k, arg[0], &s->index[0]) ? 0 : 1, b = 1 - a;
     *out = (Product){s,      t,      &s->index[0], &s->index[1], &s->index[2],
                      arg[a], arg[b], conj[a],      conj[b]};
-    for (uint32_t i = 0; i < 2; i++) {
-        Space space = k->bufs.at[i == 0 ? out->a->buf : out->b->buf].space;
-        if (space == SPACE_ACC || k->bufs.at[s->dst].space == SPACE_ACC) {
-            return "a product of accumulators";
-        }
-    }
     return shape_problem(k, out);
 }

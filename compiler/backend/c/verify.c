@@ -195,9 +195,6 @@ static bool check_access(const Check *c, const Stmt *s, BufRef buf, const Affine
 static bool check_part(const Check *c, const Stmt *s, const Expr *x, bool unrolled)
 {
     DType t = c->k->bufs.at[s->dst].dtype;
-    if (unrolled && x->dtype != t) {
-        return refuse(c, s, "a conversion in an unrolled statement");
-    }
     if (x->kind == EXPR_LOAD) {
         return check_access(c, s, x->buf, x->at, unrolled);
     }
@@ -248,7 +245,7 @@ static bool check_tile(const Check *c, const Stmt *s)
             n_lanes++;
             continue;
         }
-        if (index->range.span == 0 || index->range.clipped) {
+        if (index->range.clipped) {
             return refuse(c, s, "an unrolled index without a constant length");
         }
         n_vectors += index->mode == MODE_VECTOR ? 1 : 0;
