@@ -100,7 +100,6 @@ void einsum_unexpected(EinsumScan *s, Span span, const char *found)
         diag_error(&s->ctx->diags, E_SYNTAX, span,
                    "unexpected %s in the output of an einsum string", found);
     }
-    s->failed = true;
 }
 
 EinsumText *einsum_read(Ctx *ctx, Arena *arena, Span text)
