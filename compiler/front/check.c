@@ -125,7 +125,7 @@ static void include_item(Check *c, AstId id, const char *from, uint32_t depth)
     uint32_t state = 0;
     Sym key = sym_cstr(&c->ctx->syms, path);
     if (map_get(&c->included, key->id, &state)) {
-        if (state == 1) {
+        if (state != 0) {
             diag_error(diags, E_INCLUDE, n->at, "'%s' includes itself", path);
         }
         return; /* once is enough */
@@ -159,7 +159,7 @@ static AstId read_file(Check *c, uint32_t source, const char *path, bool in_main
             vec_push(c->arena, &c->items, ((Item){n.child[k], in_main}));
         }
     }
-    map_put(&c->included, key->id, 2);
+    map_put(&c->included, key->id, 0);
     return file;
 }
 

@@ -42,7 +42,7 @@ typedef struct Check {
     VEC(Global) globals;
     Map global_by_name;
     Map kernel_by_name; /* -> item */
-    Map included;       /* path -> 1: being read, 2: read */
+    Map included;       /* path -> 1: being read, 0: read */
     uint32_t depth;     /* of constants evaluated inside others */
 } Check;
 

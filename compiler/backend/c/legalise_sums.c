@@ -560,12 +560,11 @@ static void loop_in_blocks(Sums *z, const Stmt *loop)
 
 /* ---- sums inside one statement ---- */
 
-/* Places of the indices that are summed; their count is returned, and how many numbers they
- * make at most. */
+/* Places of the indices that are summed; their count is returned, and `*most`, which is 1, becomes how many
+ * numbers they make at most. */
 static uint32_t summed_indices(const Legaliser *l, const Stmt *s, uint32_t *out, int64_t *most)
 {
     uint32_t n = 0;
-    *most = 1;
     for (uint32_t i = 0; i < s->n_index; i++) {
         if (s->index[i].mode != MODE_LOOP) {
             *most = 1;
