@@ -31,12 +31,8 @@ void text_reserve(Text *t, size_t n)
         return;
     }
     size_t cap = t->cap;
-    while (n >= cap - t->n) {
-        cap =
-            cap > SIZE_MAX / 4 ? SIZE_MAX / 2 : cap * 2; /* past all memory: the arena's trap */
-        if (cap == SIZE_MAX / 2) {
-            break;
-        }
+    while (n >= cap - t->n) { /* bytes that memory holds already: no overflow */
+        cap *= 2;
     }
     char *at = arena_alloc(t->arena, cap);
     memcpy(at, t->at, t->n);
