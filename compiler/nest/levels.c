@@ -337,8 +337,8 @@ static int64_t sum_box(const Product *p, const Blocking *b, const Extent *group)
         int64_t parts = even ? sum->most / want + (sum->most % want >= want / 2) : 1;
         return even ? (sum->most + parts - 1) / parts : block_of(sum, want, 1);
     }
-    return group->most <= want + want / 2 ? group->most
-                                          : box_of(p, b, BLOCK_SUM, want, 1, want / 8);
+    int64_t all = group->most < 1 ? 1 : group->most;
+    return all <= want + want / 2 ? all : box_of(p, b, BLOCK_SUM, want, 1, want / 8);
 }
 
 /* Columns and rows of a register tile. `gathers`: tiles reach from label to label. */

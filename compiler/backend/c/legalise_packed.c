@@ -41,6 +41,7 @@ typedef struct Packed {
     bool sums;        /* loops over parts of the sum are open */
     /* Tiles that cross labels: */
     bool gathers;
+    bool adds;           /* in several parts of the sum */
     BufRef block;        /* their results, */
     Range number[SIDES]; /* by numbers, from the start of the boxes, inside of the open loops */
     StmtBlock *outside;
@@ -379,13 +380,13 @@ static void tile_product(Packed *p)
     matmul_product(m, var, range, p->gathers ? p->block : m->s->dst,
                    p->gathers ? at : access_subst(l, rank, m->s->at, m->subst, m->n_subst),
                    x[BLOCK_ROWS], x[BLOCK_COLUMNS],
-                   one && (p->gathers || (!p->sums && matmul_zeros_go(m))));
+                   p->gathers ? !p->adds : one && !p->sums && matmul_zeros_go(m));
 }
 
 /* ---- results of a box, gathered ---- */
 
-/* Both operands are packed: from here on tiles run over numbers. */
-static bool gather_begin(Packed *p)
+/* Both operands are packed, the second by this level: from here on tiles run over numbers. */
+static bool gather_begin(Packed *p, uint32_t level)
 {
     Matmul *m = p->m;
     Legaliser *l = m->l;
@@ -403,7 +404,11 @@ static bool gather_begin(Packed *p)
     p->gathers = true;
     p->block = buffer_alloc(l, "s", m->t, SPACE_TILE, 2, extent);
     p->outside = l->block;
-    if (!matmul_sum_is_one(box_numbers(p, &p->box[BLOCK_SUM]))) {
+    p->adds = !matmul_sum_is_one(box_numbers(p, &p->box[BLOCK_SUM]));
+    for (uint32_t i = level + 1; i < m->b->n_levels; i++) {
+        p->adds |= m->b->level[i].role == BLOCK_SUM;
+    }
+    if (p->adds) {
         VarRef v[2] = {local_var(l, "y"), local_var(l, "z")};
         TileIndex index[2];
         Affine at[2];
@@ -506,7 +511,7 @@ static bool level_open(Packed *p, uint32_t at)
     bool crosses = p->done[0] && p->done[1];
     return !crosses ||
            (!box_crosses(&p->box[0], m->tile[0]) && !box_crosses(&p->box[1], m->tile[1])) ||
-           gather_begin(p);
+           gather_begin(p, at);
 }
 
 /* Is nothing added to anything? */

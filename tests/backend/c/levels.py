@@ -140,7 +140,7 @@ def check(tdslc, target, seed, count):
             f.write("".join(k[0] for k in made))
         nest = run(tdslc, folder, "k.tdsl", "-w", f"--target={target}", "--dump=nest")
         if nest.returncode != 0:
-            return nest.stderr
+            return nest.stderr or f"tdslc ends with {nest.returncode}"
         parts = re.split(r"(?=^kernel )", nest.stdout, flags=re.M)
         changed = 0
         for i, part in enumerate(parts[1:], 1):

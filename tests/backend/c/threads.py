@@ -155,7 +155,7 @@ def build(folder, cc, flags):
     made = run(folder, *f"{cc} {WARNINGS} {flags} -c k.c -o k.o".split())
     if made.returncode == 0:
         made = run(folder, *f"{cc} -std=c11 -O1 {flags} main.c k.o -o main -lm -lpthread".split())
-    return made.stderr or None if made.returncode != 0 else None
+    return made.stderr or f"ends with {made.returncode}" if made.returncode != 0 else None
 
 
 def has_openmp(folder, cc):
