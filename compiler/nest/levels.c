@@ -136,7 +136,7 @@ static int64_t direct_sum(const Product *p, const Extent group[BLOCK_BATCH])
     int64_t most = machine_tile_capacity(p->machine) / 2 / line;
     return line >= p->machine->level[0].granule * STREAMS ? STREAMS
            : most < p->machine->tile.sum                  ? p->machine->tile.sum
-                                                          : most;
+                                         : most / p->machine->tile.sum * p->machine->tile.sum;
 }
 
 static void add_level(BlockLevel *level, uint32_t *n, BlockRole role, int64_t tile, bool pack)

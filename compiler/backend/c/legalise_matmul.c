@@ -182,8 +182,9 @@ Range matmul_sum_block(Matmul *m, Range sum)
     if (matmul_sum_is_one(sum)) {
         return sum;
     }
-    int64_t step =
-        sum.clipped || sum.span == 0 ? SUM_BLOCK : divisor_at_most(sum.span, SUM_BLOCK);
+    /* Blocks end where the span does: what is clipped is so at the end of all. */
+    bool whole = sum.span == 0 || (sum.clipped && sum.span % SUM_BLOCK == 0);
+    int64_t step = whole ? SUM_BLOCK : divisor_at_most(sum.span, SUM_BLOCK);
     VarRef v = loop_open(m->l, "kb", sum, step, FOR_ALL);
     return range_at(affine_var(m->l->arena, v), step, &sum);
 }
