@@ -12,7 +12,7 @@ import sys
 from support import ROOT, equal, main, read, tdslc, test, write
 
 SMALL = """dim n ~ 500;
-kernel pair(A: f64[n, 20], B: f64[20, n], c: inout f64[n]) -> (R: f64[n, n], s: f64) {
+kernel pair(A: f64[n, 400], B: f64[400, n], c: inout f64[n]) -> (R: f64[n, n], s: f64) {
     // a brace } that does not count
     T[p,q] = A[p,w] * B[w,q];
     R[p,q] = T[p,q] + T[q,p];
@@ -106,7 +106,7 @@ def a_page_has_the_outline_that_it_should():
     equal(page.texts("h1") + page.texts("h2") + page.texts("h3"),
           ["t.tdsl for c", "kernel pair", "Stages", "Source", "Nest", "Where values live", "Who reads whom", "Traffic and time, by the model"])
     equal(page.texts("dt"), ["parameters", "results", "spilled to memory", "multiply-adds", "a call, by the model", "without fusion"])
-    equal(page.texts("dd")[:2], ["160.2 KiB", "1.9 MiB"])  # A, B and c; R, s and c
+    equal(page.texts("dd")[:2], ["3.1 MiB", "1.9 MiB"])  # A, B and c; R, s and c
     equal(page.texts("th")[:6], ["value", "type", "lives as", "bytes", "share", "why, and what is known"])
     source = page.find("pre", "source")[0][2]
     equal(source, "".join(SMALL.splitlines()[1:]))  # the kernel, to the brace that counts
