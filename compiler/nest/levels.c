@@ -258,16 +258,24 @@ static uint32_t several_labels(const Product *p, const Blocking *b, BlockRole r)
     return n;
 }
 
+#define LINE 64 /* bytes of memory that are read at once */
+/* Of the time that a position takes, what its line of memory does. */
+#define TORN 0.25
+
 /* A box of at most `tile` positions: how many it has, how many boxes there are, and the positions
  * of all of them in whole tiles of `unit`. */
 typedef struct Cut {
     int64_t count, boxes, padded;
 } Cut;
 
-static Cut cut_of(const Product *p, const Blocking *b, BlockRole r, int64_t tile, int64_t unit)
+static Cut cut_of(const Product *p, const Blocking *b, BlockRole r, int64_t tile, int64_t unit,
+                  bool packed)
 {
     Cut x = {1, 1, 0};
+    const Use *operand = r == BLOCK_COLUMNS ? p->b : p->a;
+    int64_t wide = LINE / dtype_bytes(p->node->acc);
     int64_t full = 1, rest = 0;
+    double lines = 1.0; /* of memory that boxes touch, over those there are */
     bool cut = false;
     for (uint32_t i = 0; i < b->n_labels[r]; i++) {
         const Extent *y = &p->extent[b->label[r][i]];
@@ -277,30 +285,36 @@ static Cut cut_of(const Product *p, const Blocking *b, BlockRole r, int64_t tile
             x.count *= n;
             continue;
         }
-        if (cut || step < 2) {
+        step = cut || step < 2
+                   ? 1
+                   : smaller(y->tile > 0 ? divisor_at_most(y->tile, step) : step, n);
+        if (step < 2) {
             x.boxes = sat_mul(x.boxes, n);
         } else {
-            step = smaller(y->tile > 0 ? divisor_at_most(y->tile, step) : step, n);
             full = n / step;
             rest = n % step * x.count;
             x.count *= step;
             x.boxes = sat_mul(x.boxes, full + (rest > 0 ? 1 : 0));
         }
+        bool torn = packed && step % wide != 0 && step < n &&
+                    operand_is_unit(p, operand, b->label[r][i]);
+        lines = torn ? 1.0 + (double)(wide - 1) / (double)step : lines;
         cut = true;
     }
     int64_t pieces = full + (rest > 0 ? 1 : 0);
     x.padded = sat_mul(x.boxes / pieces, full * round_up(x.count, unit) + round_up(rest, unit));
+    x.padded += (int64_t)((double)x.padded * (lines - 1.0) * TORN);
     return x;
 }
 
 /* The box of about `want` positions, in whole tiles, that wastes least: positions of tiles that
- * are none, and for each box as much as `each` positions cost. */
-static int64_t box_of(const Product *p, const Blocking *b, BlockRole r, int64_t want,
-                      int64_t unit, int64_t each)
+ * are none, and for each box as much as `each` positions cost; `packed`: and lines of memory that it has a part of. */
+static int64_t best_box(const Product *p, const Blocking *b, BlockRole r, int64_t want,
+                        int64_t unit, int64_t each, bool packed)
 {
     int64_t best = unit, least = INT64_MAX;
     for (int64_t tile = unit; tile <= want + want / 4; tile += unit) {
-        Cut x = cut_of(p, b, r, tile, unit);
+        Cut x = cut_of(p, b, r, tile, unit, packed);
         int64_t cost = sat_add(x.padded, sat_mul(x.boxes, each));
         if (cost < least) {
             least = cost;
@@ -308,6 +322,12 @@ static int64_t box_of(const Product *p, const Blocking *b, BlockRole r, int64_t 
         }
     }
     return best;
+}
+
+static int64_t box_of(const Product *p, const Blocking *b, BlockRole r, int64_t want,
+                      int64_t unit, int64_t each)
+{
+    return best_box(p, b, r, want, unit, each, false);
 }
 
 /* Would tiles of `unit` positions reach from label to label within such a box? */
@@ -440,6 +460,13 @@ static bool columns_go_on(const Product *p, const Blocking *b)
     return goes_on && result_dominates(p, p->a);
 }
 
+/* So few tiles of rows that a block of columns is hardly read again: rows are packed once, and what comes next of the columns
+ * is near beside the block, asked for ahead. */
+static bool is_few(const Extent group[BLOCK_BATCH], const TileChoice *x)
+{
+    return group[BLOCK_ROWS].exact && group[BLOCK_ROWS].most <= 4 * x->rows;
+}
+
 static void set_packed_levels(const Product *p, Blocking *b, const Extent group[BLOCK_BATCH])
 {
     const ContractionTiles *t = &p->machine->tile;
@@ -448,16 +475,22 @@ static void set_packed_levels(const Product *p, Blocking *b, const Extent group[
     uint32_t n = 0;
     TileChoice x = tile_choice(p, b, group, k);
     int64_t want = x.gathers ? t->columns : t->panels / size / smaller(k, 8 * t->sum);
+    int64_t rows = x.gathers ? 0 : rows_block(p, b, x.rows, k);
+    bool few = rows >= group[BLOCK_ROWS].most && is_few(group, &x);
+    want /= few ? 2 : 1;
     want = smaller(round_up(want > t->columns ? want : t->columns, x.columns), 8192);
     int64_t block = columns_box(p, b, x.columns, want);
+    if (few && several_labels(p, b, BLOCK_COLUMNS) > 1) {
+        block = best_box(p, b, BLOCK_COLUMNS, want, x.columns, want / 16, true);
+    }
     int64_t box = x.gathers
                       ? box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), x.rows, x.rows)
-                      : rows_block(p, b, x.rows, k);
+                      : rows;
     if (k < group[BLOCK_SUM].most) {
         add_level(level, &n, BLOCK_SUM, k, false);
     }
-    add_level(level, &n, BLOCK_COLUMNS, block, true);
-    add_level(level, &n, BLOCK_ROWS, box, true);
+    add_level(level, &n, few ? BLOCK_ROWS : BLOCK_COLUMNS, few ? box : block, true);
+    add_level(level, &n, few ? BLOCK_COLUMNS : BLOCK_ROWS, few ? block : box, true);
     bool rows_first = columns_go_on(p, b);
     if (box > x.rows && rows_first) {
         add_level(level, &n, BLOCK_ROWS, x.rows, false);

@@ -10,6 +10,7 @@
  *   emit_product.c products: calls of functions that all kernels of the file share
  *   emit_micro.c   these functions, of named vectors, by instruction set
  *   emit_pairs.c   what is special in them where numbers are complex
+ *   emit_ahead.c   what products ask for ahead
  *   emit_tile.c    other register tiles: the same, of one statement each
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
  *   emit_transpose.c  copies that read along another index than they write along: the same
@@ -26,6 +27,7 @@ typedef struct TileShape {
     int64_t rows, columns;
     bool parts[2]; /* t is complex: is the rows' operand, is the columns'? One is */
     bool side;     /* rows are side by side in their operand */
+    bool ahead;    /* it asks for what comes next, meanwhile: emit_ahead.c */
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
     int64_t sum, sak, sar, sbk, scr;
     int how; /* of such a one: TILE_ADDS and the others */
@@ -49,6 +51,17 @@ typedef struct Tiles {
     bool turns; /* there is a function without rows of its own that asks which they are */
 } Tiles;
 
+#define LINE_BYTES   64 /* of memory */
+#define AHEAD_LABELS 3
+/* How a product walks over what fills these panels next: groups of lines by label, and from step to step of a sum in one. In
+ * bytes. */
+typedef struct Ahead {
+    BufRef panels;
+    const char *name; /* of the variable */
+    int64_t step[AHEAD_LABELS], count[AHEAD_LABELS];
+    int64_t each, turn; /* of a step of the sum; of the last one of a line of memory */
+} Ahead;
+
 typedef struct Emitter {
     CWriter w;
     Ctx *ctx;
@@ -67,7 +80,9 @@ typedef struct Emitter {
     } part;              /* the one being printed, and what it gets from outside */
     struct Known *known; /* by number of the name, of the first n_known: see emit_part.c */
     uint32_t n_known;
-    bool in_part;     /* one is being printed */
+    bool in_part;            /* one is being printed */
+    VEC(const Stmt *) loops; /* that are open, outermost first */
+    VEC(Ahead) aheads;
     Sym last_name;    /* the last value announced in a comment */
     uint32_t n_tiles; /* register tiles of the kernel */
     /* register tiles */
@@ -131,6 +146,12 @@ bool product_stores(const Kernel *k, const Stmt *fill, const Stmt *s);
  * where an access is at the first positions of all indices. */
 const char *count_text(Emitter *e, Range r);
 const Affine *access_first(Emitter *e, const Stmt *s, BufRef buf, const Affine *at);
+
+/* ---- emit_ahead.c ---- */
+/* Begins the walk over what will fill the buffer of body[0] in the next iteration, if a product asks for it ahead. */
+void ahead_begin(Emitter *e, Stmt *const *body, uint32_t n);
+/* Of a product with these operands; or null. */
+const Ahead *ahead_of(const Emitter *e, const Expr *a, const Expr *b);
 
 /* ---- emit_micro.c ---- */
 void tiles_init(Tiles *t, Arena *a, Helpers *help);

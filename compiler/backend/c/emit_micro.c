@@ -29,8 +29,8 @@ static const char *shape_name(const Tiles *t, const TileShape *s)
                        : s->parts[0]                                           ? "_real_columns"
                                                                                : "_real_rows";
     const char *name =
-        str_format(t->arena, "%s_%lldx%lld%s%s", dtype_name(s->t), (long long)s->rows,
-                   (long long)s->columns, s->side ? "s" : "", real);
+        str_format(t->arena, "%s_%lldx%lld%s%s%s", dtype_name(s->t), (long long)s->rows,
+                   (long long)s->columns, s->side ? "s" : "", real, s->ahead ? "_ahead" : "");
     return s->sum == 0 ? name
                        : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s%s%s", name,
                                     (long long)s->sum, (long long)s->sak, (long long)s->sar,
@@ -44,8 +44,8 @@ static bool shape_eq(const TileShape *x, const TileShape *y)
 {
     return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
            x->parts[0] == y->parts[0] && x->parts[1] == y->parts[1] && x->side == y->side &&
-           x->sum == y->sum && x->sak == y->sak && x->sar == y->sar && x->sbk == y->sbk &&
-           x->scr == y->scr && x->how == y->how;
+           x->ahead == y->ahead && x->sum == y->sum && x->sak == y->sak && x->sar == y->sar &&
+           x->sbk == y->sbk && x->scr == y->scr && x->how == y->how;
 }
 
 const char *tile_use(Tiles *t, TileShape s)
@@ -162,7 +162,7 @@ static void sums_emit(Printer *p, int64_t rows, const Parts *x)
  * columns after this one are asked for meanwhile. */
 #define FAR_BYTES 2048
 
-static void ahead_emit(Printer *p, const Parts *x)
+static void far_emit(Printer *p, const Parts *x)
 {
     Arena *a = p->tiles->arena;
     int64_t size = dtype_bytes(p->part), wide = p->width;
@@ -176,18 +176,39 @@ static void ahead_emit(Printer *p, const Parts *x)
     micro_put(p, t.at);
 }
 
+/* One line of those that come next, for each step of the sum in the tile: where registers are few and it runs in parts,
+ * each of them asks for as many. */
+static void ahead_emit(Printer *p)
+{
+    Arena *a = p->tiles->arena;
+    long long wide = (long long)(LINE_BYTES / dtype_bytes(p->part));
+    if (p->passes > 1) {
+        micro_put(p, str_format(a, "if (k %% %lld == 0) {", (long long)p->passes));
+        p->out->indent++;
+    }
+    micro_put(p, "__builtin_prefetch((const void *)ahead, 0, 2);");
+    micro_put(p,
+              str_format(a, "ahead += (uintptr_t)(++asked %% %lld == 0 ? turn : each);", wide));
+    if (p->passes > 1) {
+        micro_close(p);
+    }
+}
+
 static void steps_emit(Printer *p, int64_t rows, const Parts *x)
 {
     Arena *a = p->tiles->arena;
-    bool ahead = p->isa->vector_bytes > 0 && p->s->sum == 0;
-    if (ahead) {
+    bool far = p->s->sum == 0;
+    if (far) {
         micro_put(p, str_format(a, "const int far = sbk >= %lld;",
                                 (long long)(FAR_BYTES / dtype_bytes(p->part))));
     }
     micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
     p->out->indent++;
-    if (ahead) {
-        ahead_emit(p, x);
+    if (far) {
+        far_emit(p, x);
+    }
+    if (p->s->ahead) {
+        ahead_emit(p);
     }
     int64_t at = 0;
     for (uint32_t v = 0; v < x->n; at += x->lanes[v++]) {
@@ -327,11 +348,25 @@ static bool same_parts(const Parts *x, const Parts *y)
     return x->n == y->n && memcmp(x->lanes, y->lanes, x->n * sizeof x->lanes[0]) == 0;
 }
 
+/* How many loops over the sum there are in a call. */
+static int64_t passes_of(const Printer *p, const IsaCover *cover)
+{
+    int64_t passes = 0;
+    for (int64_t from = 0; from < p->width; passes++) {
+        from += next_parts(p, from, cover->vectors).width;
+    }
+    return passes * ((p->s->rows + cover->rows - 1) / cover->rows);
+}
+
 static void vectors_emit(Printer *p)
 {
     Parts all = next_parts(p, 0, 16);
     int64_t parts = all.width < p->width ? 16 : all.n;
     IsaCover cover = isa_cover(p->isa, p->s->rows, parts, sums_of(p));
+    p->passes = passes_of(p, &cover);
+    if (p->s->ahead) {
+        micro_put(p, "int64_t asked = 0;");
+    }
     for (int64_t from = 0; from < p->width;) {
         Parts x = next_parts(p, from, cover.vectors), y = x;
         int64_t to = from;
@@ -369,6 +404,12 @@ static void plain_emit(Printer *p)
     micro_close(p);
 }
 
+/* The macro of its parameters. */
+static const char *parameters_of(const TileShape *s)
+{
+    return s->sum > 0 ? "SHORT" : s->ahead ? "AHEAD" : "TILE";
+}
+
 static void function_emit(Printer *p)
 {
     Arena *a = p->tiles->arena;
@@ -376,7 +417,7 @@ static void function_emit(Printer *p)
     const TileShape *s = p->s;
     micro_put(p, str_format(a, "TDSL_TILE TDSL_FOR_%s static void tdsl_%s_%s(TDSL_%s_OF(%s))",
                             p->isa->name, shape_name(p->tiles, s), p->isa->name,
-                            s->sum > 0 ? "SHORT" : "TILE", c_type(p->part)));
+                            parameters_of(s), c_type(p->part)));
     micro_put(p, "{");
     p->out->indent++;
     micro_put(p, "TDSL_CONTRACT");
@@ -390,6 +431,11 @@ static void function_emit(Printer *p)
     }
     if (!p->whole) {
         pairs_signs(p);
+    }
+    if (p->isa->vector_bytes == 0 && s->ahead) {
+        micro_put(p, "(void)ahead;");
+        micro_put(p, "(void)each;");
+        micro_put(p, "(void)turn;");
     }
     if (p->isa->vector_bytes == 0 && p->whole) {
         plain_emit(p);
@@ -467,8 +513,10 @@ void tiles_emit(Tiles *t, Text *out)
             text_printf(out, types == 0 ? "\n" : "");
             text_printf(out,
                         "typedef void tdsl_tile_%s(TDSL_TILE_OF(%s));\n"
+                        "typedef void tdsl_ahead_%s(TDSL_AHEAD_OF(%s));\n"
                         "typedef void tdsl_short_%s(TDSL_SHORT_OF(%s));\n",
-                        dtype_name(type), c_type(type), dtype_name(type), c_type(type));
+                        dtype_name(type), c_type(type), dtype_name(type), c_type(type),
+                        dtype_name(type), c_type(type));
         }
         types |= 1u << type;
     }
@@ -519,7 +567,10 @@ void isa_tables_emit(Tiles *t, Text *out)
     text_put(out, "\n/* The functions of one instruction set. */\ntypedef struct tdsl_isa {\n");
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         const TileShape *s = &t->shapes.at[i];
-        text_printf(out, "    tdsl_%s_%s *%s;\n", s->sum > 0 ? "short" : "tile",
+        text_printf(out, "    tdsl_%s_%s *%s;\n",
+                    s->sum > 0 ? "short"
+                    : s->ahead ? "ahead"
+                               : "tile",
                     dtype_name(dtype_part(s->t)), shape_name(t, s));
     }
     text_put(out, t->members.at);

@@ -361,7 +361,9 @@ static void body_emit(Emitter *e, const Stmt *s)
     bool zero = strcmp(start, "0") == 0;
     line_printf(&e->w, "const int64_t %s = %s%s%s;", v, zero ? "" : start, zero ? "" : " + ",
                 steps);
+    vec_push(e->w.arena, &e->loops, s);
     block_emit(e, s->body, s->n_body, (WorkspaceTop){e->own.ws, 0});
+    e->loops.n--;
     scope_end(&e->w);
     e->in_part = false;
     e->last_name = NULL;

@@ -180,12 +180,19 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
     }
     if (full) {
         shape_fix(&shape, &x, how);
+        const Ahead *ahead = shape.sum > 0 ? NULL : ahead_of(e, p.a, p.b);
+        shape.ahead = ahead != NULL;
         const char *name = tile_use(e->tiles, shape);
         if (shape.sum > 0) {
             line_printf(w, "%s->%s(%s, %s, %s);", e->own.isa, name, x.a, x.b, x.c);
         } else {
-            line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, %d);", e->own.isa, name,
-                        x.sum, x.a, x.sak, x.sar, x.b, x.sbk, x.c, x.scr, how);
+            const char *next =
+                ahead == NULL
+                    ? ""
+                    : str_format(w->arena, ", tdsl_ahead_next(&%s), %lld, %lld", ahead->name,
+                                 (long long)ahead->each, (long long)ahead->turn);
+            line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, %d%s);", e->own.isa, name,
+                        x.sum, x.a, x.sak, x.sar, x.b, x.sbk, x.c, x.scr, how, next);
         }
     } else {
         join_call(e, &p, &shape, &x, how);

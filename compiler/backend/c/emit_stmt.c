@@ -122,6 +122,7 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
                 return;
             }
             ws = alloc_emit(e, body + i, n - i, ws);
+            ahead_begin(e, body + i, n - i);
             break;
         case STMT_FOR:
             if (!e->in_part && !e->in_tile && loop_is_split(e->w.k, s)) {
@@ -129,7 +130,9 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
                 break;
             }
             loop_begin(&e->w, s->var, s->range, s->step, s->part);
+            vec_push(e->w.arena, &e->loops, s);
             block_emit(e, s->body, s->n_body, ws);
+            e->loops.n--;
             scope_end(&e->w);
             break;
         case STMT_BLOCK:

@@ -172,6 +172,8 @@ void isa_names_emit(const Tiles *t, Text *out)
                   "#define TDSL_TILE_OF(T) int64_t n, const T *TDSL_RESTRICT a, int64_t sak, "
                   "int64_t sar, \\\n    const T *TDSL_RESTRICT b, int64_t sbk, T "
                   "*TDSL_RESTRICT c, int64_t scr, int add\n"
+                  "#define TDSL_AHEAD_OF(T) TDSL_TILE_OF(T), uintptr_t ahead, int64_t each, "
+                  "int64_t turn\n"
                   "#define TDSL_SHORT_OF(T) const T *TDSL_RESTRICT a, const T *TDSL_RESTRICT "
                   "b, T *TDSL_RESTRICT c\n");
     vector_types_emit(t->help, out);

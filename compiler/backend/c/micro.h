@@ -18,10 +18,11 @@ typedef struct Printer {
     Text *out;
     const TileShape *s;
     const Isa *isa;
-    DType part;    /* of the numbers in vectors */
-    int64_t width; /* of them in a line of the columns */
-    bool w;        /* rows are complex */
-    bool whole;    /* nothing is complex */
+    DType part;     /* of the numbers in vectors */
+    int64_t width;  /* of them in a line of the columns */
+    bool w;         /* rows are complex */
+    bool whole;     /* nothing is complex */
+    int64_t passes; /* loops over the sum */
 } Printer;
 
 /* ---- emit_micro.c ---- */
