@@ -17,7 +17,8 @@ static bool folds_indices(const Kernel *k, const Stmt *s)
     return false;
 }
 
-#define LANES_SHORTEST 16 /* positions for which a call is worth it */
+#define LANES_SHORTEST 16  /* positions for which a call is worth it */
+#define LANES_BYTES    192 /* ... of cheap operations: some of the longest vectors */
 
 /* What vectors compute with values of the type: numbers of 16 bits are f32 on the way. */
 static DType lane_type(DType t)
@@ -25,25 +26,45 @@ static DType lane_type(DType t)
     return dtype_is_half(t) ? DTYPE_F32 : t;
 }
 
-bool value_has_lanes(const Legaliser *l, const Expr *value, DType to, const TileIndex *x)
+/* How a value runs along an index of what is written: as vectors at all; then without anything to compute, cheaply, or with
+ * functions, divisions or conversions, which gain most by it. */
+typedef enum ValueLanes { VALUE_NO, VALUE_COPIED, VALUE_CHEAP, VALUE_DEAR } ValueLanes;
+
+static ValueLanes value_lanes(const Legaliser *l, const Expr *value, DType to,
+                              const TileIndex *x)
 {
     DType t = lane_type(to);
-    bool worth = dtype_is_half(to);
+    ValueLanes found = dtype_is_half(to) ? VALUE_DEAR : VALUE_COPIED;
     if ((t != DTYPE_F32 && t != DTYPE_F64) || range_typical(l->k, x->range) < LANES_SHORTEST) {
-        return false;
+        return VALUE_NO;
     }
     ExprWalk w;
     for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
-        bool load = e->kind == EXPR_LOAD;
-        OpLanes lanes = e->kind == EXPR_OP ? op_info(e->op)->lanes : LANES_CHEAP;
-        worth |= lanes == LANES_DIVIDE || lanes == LANES_FUNCTION || dtype_is_half(e->dtype);
+        bool load = e->kind == EXPR_LOAD, op = e->kind == EXPR_OP;
+        OpLanes lanes = op ? op_info(e->op)->lanes : LANES_CHEAP;
         if (lane_type(e->dtype) != t || lanes == LANES_NO ||
             (load && access_uses(l->k, e->buf, e->at, x->var) &&
              !access_is_unit(l->k, e->buf, e->at, x->var))) {
-            return false;
+            return VALUE_NO;
         }
+        bool dear = lanes == LANES_DIVIDE || lanes == LANES_FUNCTION || dtype_is_half(e->dtype);
+        found = dear ? VALUE_DEAR : op && found == VALUE_COPIED ? VALUE_CHEAP : found;
     }
-    return worth;
+    return found;
+}
+
+bool value_has_lanes(const Legaliser *l, const Expr *value, DType to, const TileIndex *x)
+{
+    return value_lanes(l, value, to, x) == VALUE_DEAR;
+}
+
+/* Is the statement a function of its own, for each instruction set? At -O2 gcc makes vectors of few loops where they stand, and of
+ * none in a loop that threads share. */
+static bool is_worth_lanes(const Legaliser *l, const Expr *value, DType to, const TileIndex *x)
+{
+    ValueLanes lanes = value_lanes(l, value, to, x);
+    int64_t bytes = sat_mul(range_typical(l->k, x->range), dtype_bytes(to));
+    return lanes == VALUE_DEAR || (lanes == VALUE_CHEAP && bytes >= LANES_BYTES);
 }
 
 void written_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, const Affine *at,
@@ -51,7 +72,7 @@ void written_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, c
 {
     TileIndex *copy = arena_copy(l->arena, index, n * sizeof *index);
     DType t = l->k->bufs.at[dst].dtype;
-    bool lanes = fold == OP_COPY && value_has_lanes(l, value, t, &copy[n - 1]);
+    bool lanes = fold == OP_COPY && is_worth_lanes(l, value, t, &copy[n - 1]);
     copy[n - 1].mode = lanes ? MODE_LANES : MODE_LOOP;
     tile_add(l, n, copy, dst, at, fold, value);
 }
