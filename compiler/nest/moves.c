@@ -4,7 +4,8 @@
  *   tiles   two loops over equal extents get the same tile, where that lets pairs come once
  *   unwrap  a loop goes, its body takes its place
  *   wrap    a loop is put around a run of neighbours that have an axis in common, or around one
- *           whose statement cannot read whole lines of both operands
+ *           whose statement cannot read whole lines of both operands; position by position, or in
+ *           tiles, since what lies between may be dearer than both
  *   fuse    two neighbours lose their outer loops and get common ones around both
  *   swap    two loops directly inside each other change places
  *   both    a value that is its own mirror image, with what is before it, gets loops over both labels
@@ -251,6 +252,7 @@ static void wrap_run(Moves *m, uint32_t from, uint32_t to)
         if (wanted && !is_cut(m, from, to, NULL, &axes[x])) {
             wrap_with(m, from, to, &axes[x], first_tile(m, &axes[x], 16));
             wrap_with(m, from, to, &axes[x], first_tile(m, &axes[x], 128));
+            wrap_with(m, from, to, &axes[x], 1);
         }
     }
 }

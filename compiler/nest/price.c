@@ -14,7 +14,8 @@
  * the slowest level takes, summed over leaves: a leaf waits for the one before. What a leaf reads
  * twice in the same way it touches once; a result that comes in again, to be added to, is read
  * and written each time, after it was filled; a line that holds positions of labels that run one by
- * one is met again for each of them when the lines of one position do not fit.
+ * one is met again for each of them when the lines of one position do not fit. Memory is read as the innermost
+ * pieces touch it: what loops cut into short runs costs as many, though all of it fits the level.
  *
  * The formula is that of Chimera (Zheng et al., HPCA 2023), level by level as in Welder (Shi et
  * al., OSDI 2023); lives in closed form because a nest has no other loops. */
@@ -27,7 +28,7 @@
 #define KEPT 0.5
 /* What bytes of memory that need not move cost beside their time, if all were such: they are counted exactly where time is a
  * guess, and threads share the memory. */
-#define NEEDLESS 0.2
+#define NEEDLESS 0.05
 
 static double typical(const Graph *g, Dim d)
 {
@@ -111,7 +112,7 @@ typedef struct Touch {
     double part, lines; /* and what one position of labels that run one by one touches, and
                            how often each line is when that does not fit */
     double bytes[NEST_DEPTH + 1]; /* F(X, p) */
-    double runs[NEST_DEPTH + 1];  /* of contiguous ones among them */
+    double runs[NEST_DEPTH + 1];  /* of contiguous ones among them, as they are touched */
     bool moves[NEST_DEPTH + 1];   /* does loop p - 1 have an axis of it? */
 } Touch;
 
@@ -229,6 +230,10 @@ static void add_touch(LeafPrice *l, NodeRef node, const Access *a, bool written)
             int32_t label = nest_axis_label(&l->nest->axes[item->axis], l->node);
             t->moves[p] = label < 0 || access_has_label(a, label);
         }
+    }
+    for (uint32_t p = l->depth; p-- > 0;) { /* runs of several do not join the next piece's */
+        double pieces = t->moves[p + 1] ? l->trips[p] * t->runs[p + 1] : t->runs[p + 1];
+        t->runs[p] = t->runs[p + 1] > 1.0 && pieces > t->runs[p] ? pieces : t->runs[p];
     }
 }
 

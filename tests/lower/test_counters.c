@@ -7,7 +7,7 @@
  * the cut and the one before it touched. An element comes in when neither did; it is read when it
  * is loaded then, and written once if it is stored before it leaves. What fills a result that
  * loops around the cut fold stands outside of these, and is an iteration before the first if it
- * stays.
+ * stays and is no more than one touches.
  *
  * Must agree exactly: bytes across the level, of every nest in which no value is read in two
  * ways by one body (of a diagonal and its matrix the model counts the larger, a bound from
@@ -360,7 +360,9 @@ static int64_t moved(const Count *c, int64_t capacity)
 static void set_keeps(Count *c, int64_t capacity, const Count *first)
 {
     for (uint32_t l = 0; l < c->n_leaves; l++) {
-        c->stays[l] = 2 * first->fill[l].most * width(c, c->written[l]) <= capacity;
+        const Set *piece = &first->of_leaf[l][cut_of(first, l, capacity)][c->written[l]];
+        c->stays[l] = 2 * first->fill[l].most * width(c, c->written[l]) <= capacity &&
+                      first->fill[l].most <= piece->most;
         for (uint32_t d = 0; d <= c->depth[l]; d++) {
             for (uint32_t b = 0; b < c->k->bufs.n; b++) {
                 c->of_leaf[l][d][b].keeps =
