@@ -193,6 +193,22 @@ double contraction_width_price(int64_t columns, int64_t widest)
     return price;
 }
 
+/* Do tiles ask ahead for the operand with this role (target/blocking.h)? */
+static bool asks_ahead(const NestFacts *f, const Blocking *b, BlockRole own, const Use *u,
+                       double other_tiles, double sums)
+{
+    const Graph *g = f->g;
+    const Node *n = graph_node(g, u->node);
+    double bytes = (double)dtype_bytes(n->dtype), group = LINE_BYTES / bytes;
+    for (uint32_t d = 0; d < n->rank; d++) {
+        bytes *= (double)dim_typical(&g->dims, n->shape[d]);
+    }
+    double calls = other_tiles * group / (double)blocking_innermost(b, own)->tile;
+    return is_packed(b, own) && b->n_labels[BLOCK_SUM] == 1 && sums <= 1.0 &&
+           bytes >= AHEAD_BYTES && calls * 2.0 >= 1.0 && calls <= AHEAD_MOST_CALLS &&
+           !dtype_is_complex(n->dtype);
+}
+
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Blocking *b, const double *extent, ContractionPrice *out)
 {
@@ -243,6 +259,12 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     out->seconds = t->product + tiles * t->tile +
                    words * (products * all * high * padded * t->multiply_add + a_pack + b_pack +
                             positions(NULL, n, extent) * k_times * join);
+    bool columns_ahead = asks_ahead(f, b, BLOCK_COLUMNS, of_columns, row_tiles, k_times),
+         rows_ahead = asks_ahead(f, b, BLOCK_ROWS, of_rows, column_tiles, k_times);
+    out->ahead = engine          ? NEST_NONE
+                 : columns_ahead ? of_columns->node
+                 : rows_ahead    ? of_rows->node
+                                 : NEST_NONE;
     out->a_times = swapped ? b_times : a_times;
     out->b_times = swapped ? a_times : b_times;
     out->c_times = k_times;

@@ -10,6 +10,9 @@ typedef struct ContractionPrice {
     double seconds;                   /* of one execution, without traffic */
     double a_times, b_times, c_times; /* how often one that fits no level reads each operand,
                                          and its result, in the order of the uses */
+    NodeRef
+        ahead; /* the operand that tiles ask ahead for, if it is in memory: memory and arithmetic go on at once;
+                      or NEST_NONE */
 } ContractionPrice;
 
 /* blocking.c: how the leaf at `item` is cut inside of its loops; null when it is no sum of

@@ -258,7 +258,6 @@ static uint32_t several_labels(const Product *p, const Blocking *b, BlockRole r)
     return n;
 }
 
-#define LINE 64 /* bytes of memory that are read at once */
 /* Of the time that a position takes, what its line of memory does. */
 #define TORN 0.25
 
@@ -273,7 +272,7 @@ static Cut cut_of(const Product *p, const Blocking *b, BlockRole r, int64_t tile
 {
     Cut x = {1, 1, 0};
     const Use *operand = r == BLOCK_COLUMNS ? p->b : p->a;
-    int64_t wide = LINE / dtype_bytes(p->node->acc);
+    int64_t wide = LINE_BYTES / dtype_bytes(p->node->acc);
     int64_t full = 1, rest = 0;
     double lines = 1.0; /* of memory that boxes touch, over those there are */
     bool cut = false;

@@ -11,7 +11,8 @@
  * its own blocks those that live at the same time. A value whose block fits a level together
  * with what is around it never leaves that level. A statement that does not fit is read as
  * contraction.c says that it is blocked. Time is the sum of what the arithmetic takes and what
- * the slowest level takes, summed over leaves: a leaf waits for the one before. What a leaf reads
+ * the slowest level takes, summed over leaves: a leaf waits for the one before. What C's tiles ask for
+ * ahead comes while they compute: there the longer one counts. What a leaf reads
  * twice in the same way it touches once; a result that comes in again, to be added to, is read
  * and written each time, after it was filled; a line that holds positions of labels that run one by
  * one is met again for each of them when the lines of one position do not fit. Memory is read as the innermost
@@ -126,6 +127,7 @@ typedef struct LeafPrice {
     double trips[NEST_DEPTH];
     uint32_t n;
     Touch *touch;
+    bool ahead; /* its memory is asked for while it computes */
 } LeafPrice;
 
 /* Positions that one run of a loop over pairs reaches, on average. */
@@ -345,6 +347,7 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         l->touch[0].times = c.a_times;
         l->touch[1].times = c.b_times;
         l->touch[2].times = c.c_times;
+        l->ahead = c.ahead != NEST_NONE && l->nest->values[c.ahead].residence != RESIDE_TILE;
         for (uint32_t i = 0; i < 3; i++) {
             set_lines(l, blocking, extent, &l->touch[i]);
         }
@@ -529,7 +532,7 @@ static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside,
         slowest = wait > slowest ? wait : slowest;
     }
     cost->waits[last] += slowest;
-    cost->seconds += seconds + slowest;
+    cost->seconds += !l->ahead ? seconds + slowest : slowest > seconds ? slowest : seconds;
 }
 
 /* How often loops that lack its labels compute the node again. */

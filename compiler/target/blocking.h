@@ -52,6 +52,14 @@ typedef struct Blocking {
 
 const char *block_role_name(BlockRole role); /* "rows", "columns", "sum", "batch" */
 
+/* C: an operand of at least so many bytes in memory, packed in blocks that few tiles of the other role multiply, is asked for
+ * ahead while they run, so that what is slower counts alone. A tile asks for the lines of a step of the sum of as many
+ * positions as a line of memory has: with fewer tiles than half as many as there are such groups the memory is waited for, with
+ * more than these there is nothing to wait for. */
+#define AHEAD_BYTES      (1 << 21)
+#define AHEAD_MOST_CALLS 4
+#define LINE_BYTES       64 /* of memory */
+
 /* The innermost level of the role, or null. */
 const BlockLevel *blocking_innermost(const Blocking *b, BlockRole role);
 /* The outermost. */

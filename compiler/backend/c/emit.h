@@ -51,7 +51,6 @@ typedef struct Tiles {
     bool turns; /* there is a function without rows of its own that asks which they are */
 } Tiles;
 
-#define LINE_BYTES   64 /* of memory */
 #define AHEAD_LABELS 3
 /* How a product walks over what fills these panels next: groups of lines by label, and from step to step of a sum in one. In
  * bytes. */

@@ -17,11 +17,6 @@
 #include "backend/c/product.h"
 #include "loop/affine.h"
 
-/* Operands of fewer bytes are near anyway. */
-#define AHEAD_BYTES (1 << 21)
-/* Calls for each group: with more of them there is little to wait for, and fewer ask for too small a part. */
-#define AHEAD_MOST_CALLS 4
-
 static const char ahead_text[] =
     "\n/* A walk over the lines of a block: groups of them by label, in bytes. */\n"
     "typedef struct tdsl_ahead {\n"
