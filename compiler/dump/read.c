@@ -73,7 +73,6 @@ bool read_kernel_head(DumpReader *r, const DumpLine *line, Sym *name, Span *span
     *span = (Span){0, 0, 0};
     *signature = "";
     *next = 0;
-    r->home = 0;
     if (cursor_expect(&c, TERM_NAME, "kernel", "'kernel'") == NULL ||
         (*name = cursor_name(&c, "the kernel's name")) == NULL) {
         return false;
