@@ -348,6 +348,24 @@ static void work_without_end_is_a_stated_limit(void **state)
     ctx_release(&ctx);
 }
 
+static void a_result_too_large_is_refused_before_anything_runs(void **state)
+{
+    (void)state;
+    Ctx ctx;
+    ctx_init(&ctx);
+    KernelModule *m =
+        read_text(&ctx, "tdsl-dump loop 1\nkernel k {\n dim n ~ 4\n arg @y : i64[n,n] result\n"
+                        " fill [i in 0..n, j in 0..n] @y[i,j] = 0\n}\n");
+    assert_non_null(m);
+    Run run;
+    const int64_t small = 3, large = (int64_t)1 << 31;
+    assert_true(run_kernel(&ctx, m->kernels.at[0], &small, 1, &run));
+    assert_false(run_kernel(&ctx, m->kernels.at[0], &large, 1, &run));
+    assert_string_equal(messages(&ctx),
+                        "tdsl: error[E0602]: limit: a tensor of more than 68719476736 bytes\n");
+    ctx_release(&ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +386,7 @@ int main(void)
         cmocka_unit_test(an_argument_of_another_shape_is_refused),
         cmocka_unit_test(an_inout_argument_of_the_caller_is_not_changed),
         cmocka_unit_test(work_without_end_is_a_stated_limit),
+        cmocka_unit_test(a_result_too_large_is_refused_before_anything_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Levels for an engine of matrices: of the operand that is kept as many strips are as fit beside one of the other, counted
+ * here one by one, and the operand is the one with which less is read again. */
+#include "base/map.h"
+#include "support/test.h"
+#include "target/blocking.h"
+
+#define SAMPLES 2000
+
+static int64_t up(int64_t n, int64_t by)
+{
+    return (n + by - 1) / by;
+}
+
+/* Of strips of `mine` bytes, at most `strips`, beside one of `other` bytes. */
+static int64_t most_that_fit(int64_t strips, double mine, double other, double room)
+{
+    int64_t n = 0;
+    while (n < strips && (double)(n + 1) * mine + other <= room) {
+        n++;
+    }
+    return n;
+}
+
+static void test_as_many_strips_are_kept_as_fit_beside_one_of_the_other(void **state)
+{
+    (void)state;
+    Rng rng = {3};
+    uint32_t exact = 0, kept_columns = 0, packless = 0;
+    for (uint32_t k = 0; k < SAMPLES; k++) {
+        Strips x = {.live = 2 + (int64_t)rng_below(&rng, 7),
+                    .most_rows = 1 + (int64_t)rng_below(&rng, 2)};
+        int64_t strip[2], strips[2], keep[2];
+        double each[2];
+        for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+            x.tiles[r] = 1 + (int64_t)rng_below(&rng, 12);
+        }
+        strip[BLOCK_ROWS] =
+            x.tiles[BLOCK_ROWS] < x.most_rows ? x.tiles[BLOCK_ROWS] : x.most_rows;
+        strip[BLOCK_COLUMNS] = x.live / strip[BLOCK_ROWS];
+        strip[BLOCK_COLUMNS] = x.tiles[BLOCK_COLUMNS] < strip[BLOCK_COLUMNS]
+                                   ? x.tiles[BLOCK_COLUMNS]
+                                   : strip[BLOCK_COLUMNS];
+        for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+            x.tile[r] = 1 + (int64_t)rng_below(&rng, 5);
+        }
+        for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+            strips[r] = up(x.tiles[r], strip[r]);
+            each[r] = (double)(1 + rng_below(&rng, 6));
+            x.bytes[r] = each[r] * (double)strips[r];
+        }
+        x.room = (double)rng_below(&rng, 20);
+        double again[2];
+        for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+            BlockRole o = r == BLOCK_ROWS ? BLOCK_COLUMNS : BLOCK_ROWS;
+            keep[r] = most_that_fit(strips[r], each[r], each[o], x.room);
+            exact += keep[r] == 1 && each[r] + each[o] == x.room;
+            again[r] =
+                x.bytes[r] + x.bytes[o] * (double)up(strips[r], keep[r] > 0 ? keep[r] : 1);
+        }
+        BlockRole kept = again[BLOCK_COLUMNS] < again[BLOCK_ROWS] ? BLOCK_COLUMNS : BLOCK_ROWS;
+        BlockLevel level[STRIP_LEVELS];
+        uint32_t n = blocking_strips(&x, level);
+        assert_in_range(n, 1, STRIP_LEVELS);
+        assert_int_equal(level[0].pack, keep[kept] > 0);
+        if (keep[kept] > 0) {
+            assert_int_equal(level[0].role, kept);
+            assert_int_equal(level[0].tile, keep[kept] * strip[kept] * x.tile[kept]);
+            assert_true(level[1].pack && level[1].role != kept);
+            bool both = x.bytes[0] + x.bytes[1] <= x.room;
+            assert_int_equal(level[1].tile,
+                             (both ? strips[!kept] : 1) * strip[!kept] * x.tile[!kept]);
+        }
+        int64_t last[BLOCK_BATCH] = {0};
+        for (uint32_t i = 0; i < n;
+             i++) { /* nothing is cut into what it is, nor packed inside */
+            assert_true(level[i].pack == (i < 2 && keep[kept] > 0));
+            assert_true(level[i].pack || last[level[i].role] != level[i].tile);
+            last[level[i].role] = level[i].tile;
+        }
+        for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+            assert_int_equal(last[r], x.tile[r]);
+        }
+        kept_columns += kept == BLOCK_COLUMNS;
+        packless += keep[kept] == 0;
+    }
+    assert_true(exact > 20 && kept_columns > SAMPLES / 4 && packless > SAMPLES / 20);
+}
+
+TESTS(TEST(test_as_many_strips_are_kept_as_fit_beside_one_of_the_other))
