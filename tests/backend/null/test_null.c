@@ -65,8 +65,12 @@ static void the_output_is_the_legal_kernels_as_a_dump(void **state)
 static void its_machine_forbids_nothing(void **state)
 {
     (void)state;
-    assert_true(target_null.machine->open_extents);
-    assert_int_equal(machine_tile_capacity(target_null.machine), 0);
+    const Machine *m = target_null.machine;
+    assert_true(m->open_extents && m->complex_numbers && m->overwrites && m->online &&
+                m->pairs);
+    assert_int_equal(m->n_levels, 1); /* all is in memory, which holds everything */
+    assert_int_equal(m->level[0].capacity, 0);
+    assert_int_equal(machine_tile_capacity(m), 0);
 }
 
 static void spaces_are_known_by_their_names(void **state)
