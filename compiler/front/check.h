@@ -86,7 +86,6 @@ typedef struct CheckedStatement {
 } CheckedStatement;
 
 typedef struct CheckedKernel {
-    AstId ast;
     Sym name;
     Span span;
     const char *signature;

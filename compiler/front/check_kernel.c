@@ -389,7 +389,6 @@ void kernel_check(Check *c, AstId ast)
     const AstNode body = *ast_node(&c->program->ast, n.child[2]);
     uint32_t errors = c->ctx->diags.n_errors;
     CheckedKernel *kernel = ARENA_NEW(c->arena, CheckedKernel);
-    kernel->ast = ast;
     kernel->name = n.name;
     kernel->span = n.at;
     Kern k = {.c = c, .k = kernel, .damaged = body.flag, .body = &body};
