@@ -105,6 +105,32 @@ static void the_largest_goes_first_into_the_smallest_place(void **state)
     }
 }
 
+/* As deep as a dump may nest: two buffers of every block, one after the other. */
+static void blocks_of_every_depth_share(void **state)
+{
+    (void)state;
+    enum { DEEPEST = 63 };
+    Ctx ctx;
+    Text body;
+    ctx_init(&ctx);
+    text_init(&body, &ctx.arena);
+    for (int d = 0; d <= DEEPEST; d++) {
+        text_printf(&body, "%s" NEW("a%d", "f64[4]") SET("a%d", "0"), d > 0 ? "block {\n" : "",
+                    d, d);
+        text_printf(&body, NEW("b%d", "f64[4]") SET("b%d", "0"), d, d);
+    }
+    for (int d = 0; d < DEEPEST; d++) {
+        text_put(&body, "}\n");
+    }
+    Kernel *k = read_kernel(&ctx, body.at)->kernels.at[0];
+    kernel_share(&ctx, k);
+    const char *shared = shared_text(&ctx, k);
+    for (int d = 0; d <= DEEPEST; d++) {
+        assert_non_null(strstr(shared, str_format(&ctx.arena, "b%d over a%d", d, d)));
+    }
+    ctx_release(&ctx);
+}
+
 /* ---- random kernels ---- */
 
 typedef struct Writer {
@@ -338,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_largest_goes_first_into_the_smallest_place),
+        cmocka_unit_test(blocks_of_every_depth_share),
         cmocka_unit_test(nothing_that_lives_is_overlaid),
         cmocka_unit_test(a_place_that_is_needed_is_not_taken),
     };
