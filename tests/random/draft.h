@@ -60,6 +60,10 @@ uint32_t choose_output(Gen *g, const Labels *l, uint32_t keep_percent, uint32_t 
 bool draft_product(Gen *g, Draft *d);
 /* A sum of contractions with a factor in common; chooses the output. */
 bool draft_sum(Gen *g, Draft *d, uint32_t *out, uint32_t *n_out, bool *in_output);
+/* One tensor read twice: a product of it with itself (chooses the output), and a term that keeps its value or changes its
+ * sign, mostly, when two indices are exchanged. See draft_pairs.c. */
+bool draft_square(Gen *g, Draft *d, uint32_t *out, uint32_t *n_out, bool *in_output);
+bool draft_pairs(Gen *g, Draft *d);
 /* An elementwise expression of tensors, all of whose indices are kept or reduced by name. */
 bool draft_elementwise(Gen *g, Draft *d, uint32_t depth);
 /* Goes on from a value made before: a product with new parameters or other values over its

@@ -39,6 +39,18 @@ static void keep_small(Gen *g, RandomTensor *r)
     }
 }
 
+/* Of two axes, which then are of one dim. What calls kernels of the device knows nothing of it. */
+static void declare_symmetry(Gen *g, RandomTensor *r)
+{
+    if (g->device || r->rank < 2 || !chance(g, 25)) {
+        return;
+    }
+    r->pair[0] = below(g, r->rank - 1);
+    r->pair[1] = r->pair[0] + 1 + below(g, r->rank - 1 - r->pair[0]);
+    r->dim[r->pair[1]] = r->dim[r->pair[0]];
+    r->sign = r->dtype != DTYPE_BOOL && chance(g, 40) ? -1 : 1;
+}
+
 static void make_params(Gen *g)
 {
     uint32_t n = 1 + below(g, 4);
@@ -53,7 +65,9 @@ static void make_params(Gen *g)
             bool repeat = d > 0 && chance(g, 20);
             r->dim[d] = alike ? r[-1].dim[d] : repeat ? r->dim[d - 1] : below(g, g->p->n_dims);
         }
+        declare_symmetry(g, r);
         keep_small(g, r);
+        r->sign = r->rank > r->pair[1] ? r->sign : 0;
         r->defined = true;
     }
     if (chance(g, 35)) {
@@ -96,15 +110,22 @@ static bool make_draft(Gen *g, Draft *d, uint32_t *out, uint32_t *n_out, bool *i
     uint32_t kind = below(g, 100);
     bool follow = g->chain ? kind < 90 : kind < 45;
     bool product = kind < 70, sum = !follow && kind >= 70 && kind < 77;
+    bool square = chance(g, 8), pairs = !square && chance(g, 12);
+    follow = follow && !square && !pairs;
+    product = !pairs && (square || product);
+    sum = sum && !square && !pairs;
     d->dtype = follow && chance(g, 20) ? g->other : g->dtype;
-    if (follow    ? !draft_follow(g, d, &product)
+    if (square    ? !draft_square(g, d, out, n_out, in_output)
+        : pairs   ? !draft_pairs(g, d)
+        : follow  ? !draft_follow(g, d, &product)
         : sum     ? !draft_sum(g, d, out, n_out, in_output)
         : product ? !draft_product(g, d)
                   : !draft_elementwise(g, d, 1 + below(g, 3))) {
         return false;
     }
-    if (!sum) {
-        *n_out = choose_output(g, &d->labels, product ? 60 : 80, out, in_output);
+    if (!sum && !square) {
+        uint32_t kept = pairs && chance(g, 50) ? 0 : product ? 60 : 80;
+        *n_out = choose_output(g, &d->labels, kept, out, in_output);
     }
     double count = label_count(g, &d->labels, in_output);
     if (label_count(g, &d->labels, (bool[MAX_LABELS]){false}) > g->points) {
@@ -322,6 +343,10 @@ void random_program_print(const RandomProgram *p, Text *out)
             text_printf(out, "%s%s: %s", first ? "" : ", ", t->name,
                         t->kind == TENSOR_INOUT ? "inout " : "");
             print_type(p, t, out);
+            if (t->sign != 0) {
+                text_printf(out, " %s(%u, %u)", t->sign < 0 ? "antisymmetric" : "symmetric",
+                            t->pair[0], t->pair[1]);
+            }
             first = false;
         }
     }

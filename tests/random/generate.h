@@ -34,6 +34,9 @@ typedef struct RandomTensor {
     uint32_t rank;
     uint32_t dim[MAX_RANK];
     double bound; /* |value| <= bound */
+    int32_t
+        sign; /* of the values when axes `pair` are exchanged, as is declared; 0: nothing is */
+    uint32_t pair[2];
     bool defined; /* can be read */
     bool dropped; /* a parameter that the reducer took out */
 } RandomTensor;
