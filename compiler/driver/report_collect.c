@@ -83,8 +83,7 @@ static const char *in_place_of(const Nest *nest, NodeRef n, Arena *arena)
     if (v->in_place != NODE_NONE) {
         return report_value_name(nest->graph, v->in_place, arena);
     }
-    int32_t param =
-        v->residence == RESIDE_RESULT ? nest->graph->results.at[v->result].param : -1;
+    int32_t param = v->result >= 0 ? nest->graph->results.at[v->result].param : -1;
     return param < 0 ? NULL : nest->graph->params.at[param].name->text;
 }
 

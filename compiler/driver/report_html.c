@@ -51,6 +51,7 @@ static const char *line_class(const ReportKernel *r, uint32_t line, const uint32
         const char *name;
     } order[] = {{RESIDE_WORKSPACE, "workspace"},
                  {RESIDE_RESULT, "result"},
+                 {RESIDE_INTO, "result"},
                  {RESIDE_TILE, "tile"},
                  {RESIDE_INLINE, "register"}};
     size_t best = sizeof order / sizeof order[0];

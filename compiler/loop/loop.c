@@ -221,6 +221,13 @@ TileKind tile_kind(const Stmt *tile)
     UNREACHABLE();
 }
 
+bool tile_multiplies(const Stmt *tile)
+{
+    const Expr *factor = NULL;
+    return tile->fold != OP_COPY &&
+           is_product_of_two(tile->fold, expr_product(tile->value, &factor));
+}
+
 const char *tile_kind_name(TileKind kind)
 {
     switch (kind) {

@@ -23,7 +23,8 @@
  *     dst[at] = fold(dst[at], value)
  * With a fold, local indices that `at` lacks are reduced; without one, `at` must be different for different index values.
  * The value must not read `dst` (unless at the very element it assigns). Keyword by shape (tile_kind): fill, copy, map,
- * reduce, matmul.
+ * reduce, matmul. A reduce of a product that is multiplied by numbers and scalars, `mul(-1.0, mul(@A[i,k], @B[k,j]))`, may be
+ * cut like a matmul.
  *
  * Forms. LOOP_TILED: as built. LOOP_LEGAL: as a target's legalise leaves it; local indices then
  * have a mode (loop, unroll, vector), a target's verify has the rest. All sizes 64-bit. Extents
@@ -222,6 +223,8 @@ static inline bool stmt_has_body(const Stmt *s)
 }
 TileKind tile_kind(const Stmt *tile);
 const char *tile_kind_name(TileKind kind);
+/* Is it a matmul, or one of which all products are multiplied by a number or a scalar? */
+bool tile_multiplies(const Stmt *tile);
 /* Is the buffer what `arg` says of it: the parts of complex numbers, or anything when it says nothing; of dimensions that are as
  * symmetric as is declared? */
 bool arg_fits(const Kernel *k, const Arg *arg);

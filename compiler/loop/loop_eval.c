@@ -227,7 +227,7 @@ static bool run_element(Interpreter *m, const Stmt *s)
     }
     tensor_set(to->tensor, offset, value);
     count_access(m, s->dst, offset, true);
-    if (m->counts != NULL && tile_kind(s) == TILE_MATMUL) {
+    if (m->counts != NULL && tile_multiplies(s)) {
         m->counts->multiply_adds++;
     }
     if (to->written != NULL) {

@@ -564,13 +564,14 @@ static bool verify_fold(Verifier *v, const Stmt *s)
 static bool verify_blocking(Verifier *v, const Stmt *s)
 {
     const Blocking *b = s->blocking;
-    const Expr *e = s->value;
+    const Expr *factor = NULL, *e = expr_product(s->value, &factor);
     if (b == NULL) {
         return true;
     }
     bool conj = false, product = s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL &&
                                  expr_factor(e->arg[0], &conj)->kind == EXPR_LOAD &&
-                                 expr_factor(e->arg[1], &conj)->kind == EXPR_LOAD;
+                                 expr_factor(e->arg[1], &conj)->kind == EXPR_LOAD &&
+                                 (factor == NULL || expr_is_scalar(v->k, factor));
     if (!product || v->k->form != LOOP_TILED || b->n_labels[BLOCK_ROWS] == 0 ||
         b->n_labels[BLOCK_COLUMNS] == 0 || b->n_labels[BLOCK_SUM] == 0 ||
         b->label[BLOCK_ROWS][0] >= s->n_index) {

@@ -137,6 +137,34 @@ const Expr *expr_factor(const Expr *value, bool *conj)
     return value;
 }
 
+const Expr *expr_product(const Expr *value, const Expr **factor)
+{
+    const Expr *inner = value->kind == EXPR_OP && value->op == OP_MUL ? value->arg[1] : value;
+    ExprWalk w;
+    *factor = NULL;
+    if (inner == value || inner->kind != EXPR_OP || inner->op != OP_MUL) {
+        return value;
+    }
+    for (const Expr *e = expr_first(&w, value->arg[0]); e != NULL; e = expr_next(&w)) {
+        if (e->kind != EXPR_CONST && e->kind != EXPR_LOAD && e->op != OP_MUL) {
+            return value;
+        }
+    }
+    *factor = value->arg[0];
+    return inner;
+}
+
+bool expr_is_scalar(const Kernel *k, const Expr *value)
+{
+    ExprWalk w;
+    for (const Expr *e = load_first(&w, value); e != NULL; e = load_next(&w)) {
+        if (k->bufs.at[e->buf].rank > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool expr_uses(const Kernel *k, const Expr *value, VarRef v)
 {
     ExprWalk w;

@@ -46,6 +46,10 @@ uint32_t expr_count_loads(const Expr *value, BufRef buf);
 const Expr *expr_uncast(const Expr *value);
 /* Of a factor of a product: what it conjugates, converts once, or both. *conj: is it conjugated? */
 const Expr *expr_factor(const Expr *value, bool *conj);
+/* The product in `f * (x * y)`, where f is a number, a load or a product of such; any other value as it is, and *factor null. */
+const Expr *expr_product(const Expr *value, const Expr **factor);
+/* Is nothing loaded but scalars? */
+bool expr_is_scalar(const Kernel *k, const Expr *value);
 /* Does a load move with `v`? */
 bool expr_uses(const Kernel *k, const Expr *value, VarRef v);
 /* Are two values of a kernel the same computation? Equal ones have equal hashes. */

@@ -4,13 +4,15 @@
  * Each loop of the tree becomes a loop, each leaf one or two tile statements. A buffer is
  * allocated in the body of its value's home, right before the first item that uses it; what is
  * folded over loops gets its neutral element before the outermost of these, and is converted
- * after it when it is folded in another type. A node's label is a loop variable (tile 1), a
+ * after it when it is folded in another type. What is added into the place of another value has neither, and its product is
+ * multiplied by the factor that the term has; the sum's own statement adds what is left of it, if anything is. A node's label is a loop variable (tile 1), a
  * local index within the tile of the innermost loop that cuts it, or a local index over the
  * whole extent. A block has no dimension where a loop at or around its home cuts to 1, and is
  * indexed relative to the start of that loop's tile. */
 #include <stdio.h>
 
 #include "lower/build.h"
+#include "nest/addends.h"
 #include "nest/uses.h"
 
 static VarRef local_var(Builder *b, uint32_t label)
@@ -378,18 +380,23 @@ static void end_part(Builder *b, Block *to, NodeRef node, Place sum, Place part,
 static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
     const Node *n = graph_node(b->g, node);
+    if (b->has_terms[node] && nest_sum_is_made(b->arena, b->nest, b->residence, node)) {
+        return;
+    }
     Position *pos = build_positions(b, node, scope);
-    bool fold = !node_is_expression(n);
+    bool fold = !node_is_expression(n), adds = b->nest->values[node].residence == RESIDE_INTO;
     bool outer = fold && b->nest->values[node].fold != NEST_NONE;
     Place dst = fold ? build_target(b, node) : b->storage[node];
-    if (fold && !outer) {
+    if (fold && !outer && !adds) {
         build_fill(b, to, node, dst, pos);
     }
     bool counts = is_weighted(b, node, scope);
     Place part = counts ? begin_part(b, to, node, scope, pos) : dst;
     Stmt *s = build_tile(b, to, n, pos, true);
     build_dst(b, s, node, part, pos);
-    s->value = node_value(b, n, pos);
+    s->value = b->has_terms[node] ? build_rest(b, node, pos) : node_value(b, n, pos);
+    const Expr *times[2] = {build_factor(b, node), s->value};
+    s->value = times[0] == NULL ? s->value : expr_op(b->arena, OP_MUL, n->acc, 2, times);
     s->fold = fold ? node_fold(n) : OP_COPY;
     s->blocking = build_blocking(b, node, s, pos);
     if (counts) {
@@ -418,6 +425,10 @@ static void build_buffers(Builder *b, Block *to, NodeRef node, uint32_t scope)
     bool fold = !node_is_expression(n);
     if (v->residence == RESIDE_RESULT) {
         b->storage[node] = (Place){b->result[v->result], NEST_NONE};
+    } else if (v->residence == RESIDE_INTO) {
+        bool old = v->result >= 0;
+        b->storage[node] =
+            old ? (Place){b->result[v->result], NEST_NONE} : b->storage[v->in_place];
     } else if (v->home == scope && v->in_place != NODE_NONE) {
         b->storage[node] = b->storage[v->in_place];
     } else if (v->home == scope) {
@@ -443,7 +454,8 @@ static void build_folds(Builder *b, Block *to, uint32_t k, bool begin)
     const Nest *nest = b->nest;
     for (uint32_t i = k; i < nest->items[k].end; i++) {
         NodeRef node = nest->items[i].node;
-        if (nest_is_loop(&nest->items[i]) || nest->values[node].fold != k) {
+        if (nest_is_loop(&nest->items[i]) || nest->values[node].fold != k ||
+            nest->values[node].residence == RESIDE_INTO) {
             continue;
         }
         Position *pos = build_positions(b, node, nest->items[k].parent);
@@ -679,6 +691,17 @@ static void build_work(Builder *b)
 static void build_nest(Builder *b, Block *to, const Nest *nest)
 {
     b->nest = nest;
+    Residence *residence = ARENA_ARRAY(b->arena, nest->graph->nodes.n, Residence);
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
+        residence[n] = nest->values[n].residence;
+    }
+    b->residence = residence;
+    b->has_terms = ARENA_ARRAY(b->arena, nest->graph->nodes.n, bool);
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
+        if (nest->values[n].term_of != NODE_NONE) {
+            b->has_terms[nest->values[n].term_of] = true;
+        }
+    }
     b->loop = ARENA_ARRAY(b->arena, nest->n_items, VarRef);
     build_inputs(b);
     build_items(b, to, 0, nest->n_items);

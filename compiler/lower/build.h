@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the folder: the statements that nests become (build.c), and those that online loops
+/* Private to the folder: the statements that nests become (build.c, terms.c), and those that online loops
  * have in addition (online.c). */
 #ifndef LOWER_BUILD_H
 #define LOWER_BUILD_H
@@ -26,8 +26,10 @@ typedef struct Builder {
     const Graph *g;
     const Nest *nest;
     Kernel *k;
-    Place *storage;      /* [nodes]: where the value is read */
-    Place *accumulator;  /* [nodes]: where it is folded, when that is another buffer */
+    const Residence *residence; /* [nodes]: the nest's */
+    bool *has_terms;            /* [nodes]: are terms of it added up elsewhere? */
+    Place *storage;             /* [nodes]: where the value is read */
+    Place *accumulator;         /* [nodes]: where it is folded, when that is another buffer */
     Place *running;      /* [nodes]: a maximum so far, as leaves of its online loop read it */
     const BufRef *param; /* [params] */
     BufRef *result;      /* [results] */
@@ -63,6 +65,13 @@ Stmt *build_tile(Builder *b, Block *to, const Node *n, const Position *pos, bool
 void build_dst(Builder *b, Stmt *s, NodeRef node, Place place, const Position *pos);
 /* The neutral element of a fold. */
 void build_fill(Builder *b, Block *to, NodeRef node, Place place, const Position *pos);
+
+/* ---- terms.c ---- */
+
+/* What a term that is added up elsewhere is multiplied by, or null: 1. */
+const Expr *build_factor(Builder *b, NodeRef node);
+/* A sum of which terms are added up elsewhere: the others, and its place if that is no argument that is one of them. */
+const Expr *build_rest(Builder *b, NodeRef sum, const Position *pos);
 
 /* ---- online.c ---- */
 

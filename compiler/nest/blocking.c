@@ -74,7 +74,8 @@ bool operand_is_unit(const Product *p, const Use *u, uint32_t label)
 bool result_is_unit(const Product *p, uint32_t label)
 {
     NodeRef n = p->nest->items[p->item].node;
-    const NestValue *v = &p->nest->values[n];
+    const NestValue *v = &p->nest->values[n],
+                    *place = &p->nest->values[nest_place_of(p->nest, n)];
     bool apart = p->node->acc != p->node->dtype;
     uint32_t around = p->nest->items[v->fold != NEST_NONE ? v->fold : v->item].parent;
     Index *index = ARENA_ARRAY(p->arena, p->node->rank, Index);
@@ -82,8 +83,8 @@ bool result_is_unit(const Product *p, uint32_t label)
         index[d] = (Index){p->node->out[d], 0};
     }
     Access out = {p->node->rank, index};
-    return is_unit(p, n, apart ? around : v->home, apart || v->residence == RESIDE_TILE, &out,
-                   label);
+    return is_unit(p, n, apart ? around : place->home, apart || place->residence == RESIDE_TILE,
+                   &out, label);
 }
 
 /* ---- roles ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What follows from the tree: home, fold, lifetime and block of every value. */
-#include "nest/parts.h"
+#include "nest/addends.h"
 
 int32_t nest_axis_label(const NestAxis *axis, NodeRef n)
 {
@@ -33,6 +33,14 @@ bool nest_loop_is_full(const Nest *nest, uint32_t loop)
     Dim extent = nest->axes[nest->items[loop].axis].extent;
     return extent.sym < 0 && nest->items[loop].from == 0 &&
            extent.n % nest->items[loop].tile == 0;
+}
+
+NodeRef nest_place_of(const Nest *nest, NodeRef n)
+{
+    const NestValue *v = &nest->values[n];
+    return v->residence != RESIDE_INTO ? n
+           : v->in_place != NODE_NONE  ? v->in_place
+                                       : nest->graph->results.at[v->result].node;
 }
 
 static uint32_t depth_of(const NestItem *items, uint32_t at)
@@ -149,8 +157,10 @@ void nest_set_bytes(const Nest *nest, NestValue *values)
         if (!nest_is_loop(&nest->items[k])) {
             NodeRef n = nest->items[k].node;
             uint32_t home = values[n].residence == RESIDE_TILE ? values[n].home : NEST_NONE;
-            values[n].bytes = sat_mul(nest_block_elements(nest, n, home),
-                                      dtype_bytes(graph_node(nest->graph, n)->dtype));
+            bool own = values[n].residence != RESIDE_INTO;
+            values[n].bytes = own ? sat_mul(nest_block_elements(nest, n, home),
+                                            dtype_bytes(graph_node(nest->graph, n)->dtype))
+                                  : 0;
         }
     }
 }
@@ -212,6 +222,7 @@ void nest_facts_of(Arena *arena, const Graph *g, const Residence *residence, Nes
             result_uses(arena, g, residence, n, &f->late);
         }
     }
+    nest_find_addends(arena, f);
 }
 
 void nest_facts(Arena *arena, const Graph *g, NestFacts *f)

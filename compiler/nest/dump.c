@@ -12,7 +12,8 @@
  *
  *     }
  *
- * and a contraction's how it is cut inside of its loops (target/blocking.h). Several nests stand
+ * A contraction that is added into the place of another says so, and the sum that both are terms of:
+ * `%4 into %3 term of %6`, `%4 into result 0 term of %6`. And a contraction's how it is cut inside of its loops (target/blocking.h). Several nests stand
  * in blocks of one nest, each after the sizes that it is for. */
 #include "dump/text.h"
 #include "nest/nest.h"
@@ -78,8 +79,14 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
     if (value->residence == RESIDE_RESULT) {
         text_printf(out, " %d", (int)value->result);
     }
-    if (value->in_place != NODE_NONE) {
-        text_printf(out, " in %%%u", value->in_place);
+    bool into = value->residence == RESIDE_INTO;
+    if (into && value->result >= 0) {
+        text_printf(out, " result %d", (int)value->result);
+    } else if (value->in_place != NODE_NONE) {
+        text_printf(out, into ? " %%%u" : " in %%%u", value->in_place);
+    }
+    if (value->term_of != NODE_NONE) {
+        text_printf(out, " term of %%%u", value->term_of);
     }
     text_put(out, item->again ? " again" : "");
     text_put(out, item->both ? " both" : "");

@@ -46,6 +46,10 @@
  *   in place   an inout argument, or the block of another value, is overwritten only when nobody
  *              reads the old value later
  *   delivered  what is computed again is no result
+ *   terms      contractions that one sum alone reads, element by element, may be added up in one place:
+ *              the block of the first of them (`%4 into %3 term of %6`), which others join where loops
+ *              around both cut both alike, or an inout argument that the sum adds to (`%4 into result 0
+ *              term of %6`), which nobody else reads then. What is left of the sum is added there last
  *   tiles      a tile is cut again only into equal, smaller ones
  *   pairs      a loop `from` another around it, by equal tiles or whole numbers of them over an equal
  *              extent, begins at that one's tile, each pair of tiles coming once. What leaves its body
@@ -70,15 +74,16 @@ typedef enum Residence {
     RESIDE_INLINE,    /* an expression; lives in registers where it is used */
     RESIDE_TILE,      /* a block on chip */
     RESIDE_WORKSPACE, /* memory between top-level items: a spill */
+    RESIDE_INTO,      /* added into the place of another value, or into an inout argument */
     RESIDE_COUNT
 } Residence;
 
 const char *
-residence_name(Residence r); /* "argument", "result", "register", "tile", "workspace" */
+residence_name(Residence r); /* "argument", "result", "register", "tile", "workspace", "into" */
 
 static inline bool residence_is_stored(Residence r)
 {
-    return r == RESIDE_RESULT || r == RESIDE_TILE || r == RESIDE_WORKSPACE;
+    return r == RESIDE_RESULT || r == RESIDE_TILE || r == RESIDE_WORKSPACE || r == RESIDE_INTO;
 }
 
 #define NEST_NONE UINT32_MAX
@@ -114,13 +119,17 @@ typedef struct NestItem {
     bool both;       /* leaf: stored at the mirrored place too, of loops over pairs */
 } NestItem;
 
-/* Of a node of the graph. `residence`, `result`, `in_place` and `blocking` are decisions, the rest
- * is derived. */
+/* Of a node of the graph. `residence`, `result`, `in_place`, `term_of` and `blocking` are decisions, the
+ * rest is derived. */
 typedef struct NestValue {
     Residence residence;
-    int32_t result;   /* RESIDE_RESULT: of the graph's results, which; else -1 */
+    int32_t
+        result; /* RESIDE_RESULT, or RESIDE_INTO an argument: of the graph's results, which; else -1 */
     NodeRef in_place; /* RESIDE_TILE, RESIDE_WORKSPACE: it takes this value's place, element by
-                         element; or NODE_NONE */
+                         element; RESIDE_INTO: it is added into this one's; or NODE_NONE */
+    NodeRef
+        term_of; /* it holds, or is added into, what has been added up of this sum, with the factors that its
+                         terms have there; or NODE_NONE */
     const Blocking
         *blocking; /* of a contraction, over the labels that its loops leave more than
                                  one position of; null: plain loops */
@@ -193,6 +202,8 @@ int32_t nest_axis_label(const NestAxis *axis, NodeRef n);
 uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l);
 /* Is every tile of the loop whole, whatever the open extents are? */
 bool nest_loop_is_full(const Nest *nest, uint32_t loop);
+/* The value in whose place the node is: the one that it is added into, or itself. */
+NodeRef nest_place_of(const Nest *nest, NodeRef n);
 /* Elements of the node's block when it lives at `home`, for typical extents; saturating. */
 int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home);
 /* Bytes of the whole value, for typical extents; saturating. */

@@ -14,6 +14,9 @@ typedef struct NestFacts {
     UseList late;             /* what is read after everything else, to deliver results that no
                                  leaf writes straight */
     const int32_t *result_of; /* [nodes]: the first result that delivers the stored node */
+    bool has_addends;
+    const NodeRef *
+        sum_of; /* [nodes]: the stored sum that alone reads it, a contraction, as a term; or NODE_NONE */
     uint32_t n_stored;
     const NodeRef *stored; /* [n_stored] ascending */
 } NestFacts;

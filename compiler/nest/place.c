@@ -3,7 +3,7 @@
  * inside loops are on chip, what crosses top-level items goes to memory unless all of it is
  * small and of known size, and an expression takes the place of an operand that ends there if
  * the machine allows it. */
-#include "nest/parts.h"
+#include "nest/addends.h"
 
 const char *residence_name(Residence r)
 {
@@ -20,6 +20,8 @@ const char *residence_name(Residence r)
         return "tile";
     case RESIDE_WORKSPACE:
         return "workspace";
+    case RESIDE_INTO:
+        return "into";
     case RESIDE_COUNT:
         break;
     }
@@ -115,7 +117,8 @@ static void place_blocks(Placer *p)
     for (uint32_t k = 0; k < p->nest->n_items; k++) {
         NodeRef n = p->nest->items[k].node;
         NestValue *v = &p->values[n];
-        if (nest_is_loop(&p->nest->items[k]) || v->residence == RESIDE_RESULT) {
+        if (nest_is_loop(&p->nest->items[k]) || v->residence == RESIDE_RESULT ||
+            v->residence == RESIDE_INTO) {
             continue;
         }
         NodeRef old = find_place(p, n);
@@ -137,8 +140,10 @@ NestValue *nest_place(Arena *arena, const NestFacts *f, const Machine *machine,
     NestValue *values = ARENA_ARRAY(arena, g->nodes.n, NestValue);
     uint32_t *top = nest_top_items(arena, nest);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
-        values[n] =
-            (NestValue){.residence = f->residence[n], .result = -1, .in_place = NODE_NONE};
+        values[n] = (NestValue){.residence = f->residence[n],
+                                .result = -1,
+                                .in_place = NODE_NONE,
+                                .term_of = NODE_NONE};
     }
     for (uint32_t k = 0; k < f->n_stored; k++) {
         NodeRef n = f->stored[k];
@@ -147,6 +152,9 @@ NestValue *nest_place(Arena *arena, const NestFacts *f, const Machine *machine,
         }
     }
     nest_derive(f, nest, values);
+    if (machine != NULL && machine->adds) {
+        nest_place_addends(arena, f, top, nest, values);
+    }
     Placer p = {.f = f, .machine = machine, .nest = nest, .values = values};
     p.taken = ARENA_ARRAY(arena, g->nodes.n, bool);
     p.live = ARENA_ARRAY(arena, nest->n_items + 1, int64_t);

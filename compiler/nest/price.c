@@ -14,14 +14,15 @@
  * the slowest level takes, summed over leaves: a leaf waits for the one before. What C's tiles ask for
  * ahead comes while they compute: there the longer one counts. What a leaf reads
  * twice in the same way it touches once; a result that comes in again, to be added to, is read
- * and written each time, after it was filled; a line that holds positions of labels that run one by
- * one is met again for each of them when the lines of one position do not fit. Memory is read as the innermost
- * pieces touch it: what loops cut into short runs costs as many, though all of it fits the level.
+ * and written each time, after it was filled, as is, unfilled, what is added into the place of another value; a line that holds
+ * positions of labels that run one by one is met again for each of them when the lines of one position do not fit. Memory is
+ * read as the innermost pieces touch it: what loops cut into short runs costs as many, though all of it fits the level.
  *
  * The formula is that of Chimera (Zheng et al., HPCA 2023), level by level as in Welder (Shi et
  * al., OSDI 2023); lives in closed form because a nest has no other loops. */
 #include "nest/price.h"
 
+#include "nest/addends.h"
 #include "nest/contraction.h"
 #include "nest/greedy.h"
 
@@ -106,7 +107,7 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
 typedef struct Touch {
     NodeRef node;
     const Access *access;
-    bool written;
+    bool written, adds; /* to what is there */
     uint32_t home;      /* depth of its home: loops around it */
     double block;       /* bytes of its block */
     double times;       /* how often a statement that does not fit reads it, */
@@ -128,6 +129,7 @@ typedef struct LeafPrice {
     uint32_t n;
     Touch *touch;
     bool ahead; /* its memory is asked for while it computes */
+    bool made;  /* a sum that is there when its terms are */
 } LeafPrice;
 
 /* Positions that one run of a loop over pairs reaches, on average. */
@@ -217,11 +219,44 @@ static uint32_t depth_of(const Nest *nest, uint32_t at)
     return depth;
 }
 
-static void add_touch(LeafPrice *l, NodeRef node, const Access *a, bool written)
+/* The value as whose place that of `node` counts: a sum's, if its first term is made in its result. */
+static NodeRef touched_place(const Nest *nest, NodeRef node)
 {
+    NodeRef at = nest_place_of(nest, node), sum = nest->values[at].term_of;
+    bool alias = sum != NODE_NONE && nest->values[at].residence == RESIDE_RESULT;
+    return alias ? sum : at;
+}
+
+/* Is the leaf a sum of terms that are added up elsewhere? */
+static bool has_terms(const LeafPrice *l)
+{
+    const UseList *u = &l->p->facts->uses[l->node];
+    bool any = false;
+    for (uint32_t i = 0; i < u->list.n; i++) {
+        any |= l->nest->values[u->list.at[i].node].term_of == l->node;
+    }
+    return any;
+}
+
+/* Is the leaf a sum that is there already but for terms that it adds? */
+static bool adds_to_terms(const LeafPrice *l)
+{
+    const UseList *u = &l->p->facts->uses[l->node];
+    bool adds = false;
+    for (uint32_t i = 0; i < u->list.n; i++) {
+        NodeRef n = u->list.at[i].node;
+        adds |= l->nest->values[n].term_of == l->node && touched_place(l->nest, n) == l->node;
+    }
+    return adds;
+}
+
+static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
+{
+    NodeRef node = touched_place(l->nest, of);
     const NestValue *v = &l->nest->values[node];
     Touch *t = &l->touch[l->n++];
     *t = (Touch){.node = node, .access = a, .written = written, .times = 1.0, .lines = 1.0};
+    t->adds = written && (l->nest->values[of].residence == RESIDE_INTO || adds_to_terms(l));
     bool block = v->residence == RESIDE_TILE;
     t->home = block ? depth_of(l->nest, v->home) : 0;
     t->block = block ? (double)v->bytes : (double)nest_node_bytes(l->nest->graph, node);
@@ -263,7 +298,10 @@ static void find_touches(Arena *scratch, LeafPrice *l)
     l->touch = ARENA_ARRAY(scratch, u->list.n + 1, Touch);
     for (uint32_t i = 0; i < u->list.n; i++) {
         const Use *use = &u->list.at[i];
-        if (!is_touched(l, use->node, &use->access)) {
+        bool there = l->nest->values[use->node].term_of == l->node &&
+                     (l->nest->values[use->node].residence == RESIDE_INTO ||
+                      touched_place(l->nest, use->node) == l->node);
+        if (!there && !is_touched(l, use->node, &use->access)) {
             add_touch(l, use->node, &use->access, false);
         }
     }
@@ -332,6 +370,9 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
 {
     const Pricer *p = l->p;
     const Node *n = graph_node(l->nest->graph, l->node);
+    if (l->made) {
+        return 0.0;
+    }
     double *extent = ARENA_ARRAY(scratch, n->n_labels, double), count = 1.0;
     for (uint32_t k = 0; k < n->n_labels; k++) {
         extent[k] = positions(l, (int32_t)k, l->depth);
@@ -521,8 +562,8 @@ static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside,
                 *was += b;
             }
             bool folds = t->written && b > first; /* it is filled, and then added to */
-            double twice = t->written && m->reads_before_writing ? 2.0 : 1.0;
-            bytes += folds ? 2.0 * b + twice * first : twice * b;
+            double twice = t->adds || (t->written && m->reads_before_writing) ? 2.0 : 1.0;
+            bytes += t->adds ? 2.0 * b : folds ? 2.0 * b + twice * first : twice * b;
             granules += (folds ? 2.0 : twice) * runs;
         }
         cost->bytes[v] += bytes;
@@ -610,7 +651,10 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
             l->item = k;
             l->node = nest->items[k].node;
             find_loops(l);
+            l->made =
+                has_terms(l) && nest_sum_is_made(scratch, nest, p->facts->residence, l->node);
             find_touches(scratch, l);
+            l->n = l->made ? 0 : l->n;
         }
     }
     NestPlaces places = {0};

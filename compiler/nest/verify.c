@@ -18,6 +18,7 @@ typedef struct Verifier {
     UseList *uses;    /* [nodes] */
     uint32_t *leaf;   /* [nodes]: its item, or NEST_NONE */
     Readers *readers; /* [nodes] */
+    uint32_t *reads;  /* [nodes]: by leaves, how often */
 } Verifier;
 
 static bool refuse(Verifier *v, NodeRef n, const char *what)
@@ -184,9 +185,11 @@ static bool check_residence(Verifier *v, NodeRef n)
     if (residence_is_stored(r) != has_item) {
         return refuse(v, n, "is stored without a leaf, or has a leaf and is not stored");
     }
-    int32_t k = value->result;
-    if ((r == RESIDE_RESULT) != (k >= 0) ||
-        (k >= 0 && ((uint32_t)k >= v->g->results.n || v->g->results.at[k].node != n))) {
+    int32_t k = value->result; /* of a term: checked with its sum */
+    if ((r == RESIDE_RESULT && k < 0) || (k >= 0 && !residence_is_stored(r)) ||
+        (r == RESIDE_INTO && (k >= 0) == (value->in_place < v->g->nodes.n)) ||
+        (k >= 0 && ((uint32_t)k >= v->g->results.n ||
+                    (v->g->results.at[k].node != n && value->term_of == NODE_NONE)))) {
         return refuse(v, n, "names a result that is not its own");
     }
     return true;
@@ -480,7 +483,7 @@ static bool check_in_place(Verifier *v, NodeRef n, const bool *kept, const uint3
 {
     const Nest *nest = v->nest;
     NodeRef p = nest->values[n].in_place;
-    if (p == NODE_NONE) {
+    if (p == NODE_NONE || nest->values[n].residence == RESIDE_INTO) {
         return true;
     }
     Residence r = nest->values[n].residence;
@@ -513,6 +516,7 @@ static bool check_in_place(Verifier *v, NodeRef n, const bool *kept, const uint3
 static void find_readers(Verifier *v)
 {
     v->readers = ARENA_ARRAY(v->arena, v->g->nodes.n, Readers);
+    v->reads = ARENA_ARRAY(v->arena, v->g->nodes.n, uint32_t);
     for (NodeRef n = 0; n < v->g->nodes.n; n++) {
         v->readers[n] = (Readers){NEST_NONE, NEST_NONE, 0};
     }
@@ -522,11 +526,12 @@ static void find_readers(Verifier *v)
             continue;
         }
         NodeRef place = v->nest->values[n].in_place;
-        if (place != NODE_NONE && place < v->g->nodes.n) {
+        if (v->nest->values[n].residence != RESIDE_INTO && place < v->g->nodes.n) {
             v->readers[place].takers++;
         }
         for (uint32_t i = 0; i < v->uses[n].list.n; i++) {
             Readers *of = &v->readers[v->uses[n].list.at[i].node];
+            v->reads[v->uses[n].list.at[i].node]++;
             if (of->last != k) {
                 of->before = of->last;
                 of->last = k;
@@ -668,7 +673,13 @@ static bool check_values(Verifier *v)
         if (!check_in_place(v, n, kept, homes)) {
             return false;
         }
-        int32_t param = value->result < 0 ? -1 : v->g->results.at[value->result].param;
+        const char *problem =
+            nest_term_problem(v->arena, v->nest, v->uses, v->leaf, homes, v->reads, kept, n);
+        if (problem != NULL) {
+            return refuse(v, n, problem);
+        }
+        const Result *result = value->result < 0 ? NULL : &v->g->results.at[value->result];
+        int32_t param = result == NULL || result->node != n ? -1 : result->param;
         if (param >= 0 && !check_overwritten(v, n, (uint32_t)param)) {
             return false;
         }
@@ -718,10 +729,7 @@ static bool verify(Verifier *v)
         if (nest_is_loop(&v->nest->items[k])) {
             continue;
         }
-        if (!check_leaf(v, k)) {
-            return false;
-        }
-        if (!check_blocking(v, k)) {
+        if (!check_leaf(v, k) || !check_blocking(v, k)) {
             return false;
         }
         for (uint32_t i = 0; i < v->uses[n].list.n; i++) {

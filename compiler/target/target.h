@@ -87,10 +87,12 @@ typedef struct Machine {
     bool reads_before_writing;         /* does what is written to a level come from it first? */
     ContractionTiles tile;
     MachineTimes time;
-    bool complex_numbers;     /* has it any? else kernels compute with pairs of reals */
-    bool open_extents;        /* may extents stay open until run time? */
-    bool pairs;               /* may a loop begin where one around it is? */
-    bool overwrites;          /* may a value in memory be overwritten by another? */
+    bool complex_numbers; /* has it any? else kernels compute with pairs of reals */
+    bool open_extents;    /* may extents stay open until run time? */
+    bool pairs;           /* may a loop begin where one around it is? */
+    bool overwrites;      /* may a value in memory be overwritten by another? */
+    bool
+        adds; /* may a contraction begin with what another one, or a caller, has left in memory? */
     bool narrow;              /* do contractions convert operands of narrower types? */
     bool online;              /* has it infinities, which maxima over loops begin with? */
     int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */

@@ -30,7 +30,37 @@ typedef struct Good {
     "  dim m ~ 8\n  dim n ~ 8\n  param in @A : i64[m,n]\n  %0 = input @A : i64[m,n]\n"         \
     "  %1 = einsum %0[a,b], %0[c,b] -> [a,c] : i64[m,m] sym(a c)\n"
 
+#define TERMS(ROLE)                                                                            \
+    "  dim m ~ 8\n  dim n ~ 8\n  param in @A : i64[m,n]\n  param in @B : i64[n,m]\n"           \
+    "  param " ROLE " @W : i64[m,m]\n  %0 = input @A : i64[m,n]\n  %1 = input @B : i64[n,m]\n" \
+    "  %2 = input @W : i64[m,m]\n  %3 = einsum %0[a,b], %1[b,c] -> [a,c] : i64[m,m]\n"         \
+    "  %4 = einsum %0[a,b], %1[b,c] -> [c,a] : i64[m,m]\n"                                     \
+    "  %5 = add %2[a,b], %3[a,b] -> [a,b] : i64[m,m]\n"                                        \
+    "  %6 = sub %5[a,b], %4[a,b] -> [a,b] : i64[m,m]\n"
+
 static const Good goods[] = {
+    {"terms", TERMS("in") "  result @R = %6\n",
+     "nest {\n  %3 result 0 term of %6\n  %4 into %3 term of %6\n  %6 result 0\n}\n"},
+    {"terms of an argument", TERMS("inout") "  update @W = %6\n",
+     "nest {\n  %3 into result 0 term of %6\n  %4 into result 0 term of %6\n"
+     "  %6 result 0\n}\n"},
+    {"terms of an argument that is read before",
+     TERMS("inout") "  %7 = neg %2[a,b] -> [a,b] : i64[m,m]\n  update @W = %6\n  result @S = "
+                    "%7\n",
+     "nest {\n  %7 result 1\n  %3 into result 0 term of %6\n  %4 workspace\n"
+     "  %6 result 0\n}\n"},
+    {"terms in a block",
+     TERMS("in") "  %7 = einsum %6[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %7\n",
+     "nest {\n  axis i [%3[a], %4[c], %6[a], %7[a]]\n  for i step 3 parallel {\n"
+     "    %3 tile term of %6\n    %4 into %3 term of %6\n    %6 tile in %3\n    %7 result 0\n"
+     "  }\n}\n"},
+    {"terms in loops of their own", TERMS("in") "  result @R = %6\n",
+     "nest {\n  axis i [%3[b]]\n  axis j [%4[a]]\n  for i step 3 {\n"
+     "    %3 result 0 term of %6\n  }\n  for j step 2 {\n    %4 into %3 term of %6\n  }\n"
+     "  %6 result 0\n}\n"},
+    {"terms in one loop", TERMS("in") "  result @R = %6\n",
+     "nest {\n  axis i [%3[a], %4[c]]\n  for i step 3 {\n    %3 result 0 term of %6\n"
+     "    %4 into %3 term of %6\n  }\n  %6 result 0\n}\n"},
     /* %1 labels a, c of m and b of n; %2 keeps the first */
     {"chain", SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %2\n",
      "nest {\n  axis i [%1[a], %2[a]]\n  for i step 4 {\n    %1 tile\n    %2 result 0\n  }\n"
@@ -227,6 +257,32 @@ static const Fault nest_faults[] = {
     {"a tile of a tile, uneven", "tile of a tile", "step 2", "step 3", BY_NEST, "unevenly"},
     {"a tile of a tile, longer", "tile of a tile", "step 2", "step 8", BY_NEST, "unevenly"},
     {"a tile of a tile, the same", "tile of a tile", "step 2", "step 4", BY_NEST, "unevenly"},
+    {"added into what is no term", "terms", "into %3", "into %2", BY_NEST, "before it"},
+    {"added into what is made later", "terms",
+     "  %3 result 0 term of %6\n  %4 into %3 term of %6\n",
+     "  %4 into %3 term of %6\n  %3 result 0 term of %6\n", BY_NEST, "before it"},
+    {"a term of a sum that is not kept", "terms", "into %3 term of %6", "into %3 term of %5",
+     BY_NEST, "no term of the sum"},
+    {"added into no sum", "terms", "into %3 term of %6", "into %3", BY_NEST, "into no sum"},
+    {"the first term in a result of no sum", "terms", "result 0 term of %6\n", "result 0\n",
+     BY_NEST, "not its own"},
+    {"added into a result that has no value before", "terms", "into %3", "into result 0",
+     BY_NEST, "does not change"},
+    {"the first term over an argument that the sum reads", "terms of an argument",
+     "%3 into result 0", "%3 result 0", BY_NEST, "overwrites a parameter"},
+    {"added into an argument that is read later", "terms of an argument that is read before",
+     "  %7 result 1\n  %3 into result 0 term of %6\n",
+     "  %3 into result 0 term of %6\n  %7 result 1\n", BY_NEST, "still read"},
+    {"added into a block of another loop", "terms in a block",
+     "axis i [%3[a], %4[c], %6[a], %7[a]]\n  for i step 3 parallel {\n    %3 tile term of %6\n"
+     "    %4 into %3 term of %6\n",
+     "axis i [%3[a], %6[a], %7[a]]\n  %4 into %3 term of %6\n  for i step 3 parallel {\n"
+     "    %3 tile term of %6\n",
+     BY_NEST, "before it"},
+    {"added into places that the loop has not begun", "terms in one loop", "%4[c]", "%4[a]",
+     BY_NEST, "has not begun"},
+    {"added into places that the loop still adds to", "terms in one loop", "[%3[a], %4[c]]",
+     "[%3[b], %4[b]]", BY_NEST, "has not begun"},
     {"in the place of a parameter", "in place", "in %1", "in %0", BY_NEST, "like its own"},
     {"in the place of what is made later", "in place", "in %1", "in %3", BY_NEST,
      "like its own"},
@@ -244,6 +300,13 @@ static const Fault nest_faults[] = {
 };
 
 static const Fault kernel_faults[] = {
+    {"a first term that adds", "terms", "  fill [a in 0..m, c in 0..m] @R[a,c] = 0\n", "",
+     BY_RUNNING, NULL},
+    {"a term added that is subtracted", "terms", "mul(-1, ", "mul(1, ", BY_NUMBERS, NULL},
+    {"zeros over an argument that is added to", "terms of an argument", "  matmul [",
+     "  fill [x in 0..m, y in 0..m] @W[x,y] = 0\n  matmul [", BY_NUMBERS, NULL},
+    {"what is left of the sum over its terms", "terms", "add(@R[a,b], @W[a,b])",
+     "neg(neg(@W[a,b]))", BY_NUMBERS, NULL},
     {"a block sized by the tile of the inner loop", "tile of a tile", "i64[4,m] tile",
      "i64[2,m] tile", BY_KERNEL, NULL},
     {"a block indexed from the start of the inner loop", "tile of a tile", "@t[a-$i,b]",
@@ -396,16 +459,18 @@ static bool read_nest(Run *r, const char *text)
     return r->nest != NULL;
 }
 
-/* The argument and all results of as many elements: parameters first. */
+/* The arguments and all results of as many elements: parameters first. */
 static Finder compare(Run *r, const int64_t *dims, bool *same)
 {
     Arena *arena = &r->ctx.arena;
-    Tensor *arg[1], *expected[2], *got[2];
-    const Param *p = &r->g->params.at[0];
-    int64_t extent[2] = {dims[p->shape[0].sym], dims[p->shape[1].sym]};
-    arg[0] = tensor_new(&r->ctx, arena, p->dtype, 2, extent);
-    for (int64_t k = 0; k < arg[0]->count; k++) {
-        tensor_set(arg[0], k, number_int(p->dtype, k * k % 7 + 1));
+    Tensor *arg[3], *expected[2], *got[2];
+    for (uint32_t a = 0; a < r->g->params.n; a++) {
+        const Param *p = &r->g->params.at[a];
+        int64_t extent[2] = {dims[p->shape[0].sym], dims[p->shape[1].sym]};
+        arg[a] = tensor_new(&r->ctx, arena, p->dtype, 2, extent);
+        for (int64_t k = 0; k < arg[a]->count; k++) {
+            tensor_set(arg[a], k, number_int(p->dtype, k * k % 7 + 1 + a));
+        }
     }
     assert_true(graph_eval(&r->ctx, arena, r->g, dims, arg, expected));
     *same = loop_eval(&r->ctx, arena, r->k, dims, arg, got);

@@ -32,6 +32,8 @@ typedef struct Seen {
     uint32_t several;                         /* nests for some sizes each */
     uint32_t pairs;                           /* loops over each pair of tiles once, */
     uint32_t both;                            /* values stored at both places */
+    uint32_t terms,
+        into; /* terms of sums that are added up in one place, and those that join one */
 } Seen;
 
 typedef struct Trial {
@@ -50,7 +52,8 @@ static const Machine machine = {.n_levels = 1,
                                 .level = {{.name = "cache", .capacity = 64 << 10}},
                                 .open_extents = true,
                                 .pairs = true,
-                                .overwrites = true};
+                                .overwrites = true,
+                                .adds = true};
 
 static void broken(Trial *t, const char *what)
 {
@@ -190,6 +193,8 @@ static void count(Seen *seen, const Nest *nest)
             seen->folded += v->fold != NEST_NONE;
             seen->blocks += v->residence == RESIDE_TILE && v->home != NEST_NONE && n->rank > 0;
             seen->late += v->residence == RESIDE_WORKSPACE && v->last == nest->n_items;
+            seen->terms += v->term_of != NODE_NONE;
+            seen->into += v->residence == RESIDE_INTO;
             seen->places_taken += v->in_place != NODE_NONE;
             seen->in_place += v->result >= 0 && nest->graph->results.at[v->result].param >= 0;
             continue;
@@ -387,6 +392,9 @@ static void run_seed(uint64_t seed, Seen *seen)
     if (seed % 3 == 0) {
         random_pairs(&t->ctx, &t->rng, t->g);
     }
+    if (seed % 3 == 1) {
+        random_terms(&t->ctx, &t->rng, t->g);
+    }
     opt_symmetry(&t->ctx, t->g, true);
     if (!graph_verify(&t->ctx, t->g, "test")) {
         broken(t, "the graph is refused");
@@ -431,6 +439,7 @@ static void a_kernel_computes_what_its_graph_does_whatever_its_nest(void **state
         assert_true(seen.accepted > 1800 && seen.refused > 2000);
         assert_true(seen.over > 900 && seen.places_taken > 20);
         assert_true(seen.several > 100 && seen.pairs > 90 && seen.both > 60);
+        assert_true(seen.terms > 240 && seen.into > 110);
     }
 }
 

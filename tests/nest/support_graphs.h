@@ -29,6 +29,8 @@
 Graph *random_graph(Ctx *ctx, Rng *rng, uint32_t most);
 /* Adds a sum over pairs whose terms stay with both exchanged, of products of a value's lines; a result. */
 void random_pairs(Ctx *ctx, Rng *rng, Graph *g);
+/* Adds a sum of contractions of equal shape, of what is there; a result, or the new value of an argument of rank 2, or read. */
+void random_terms(Ctx *ctx, Rng *rng, Graph *g);
 /* The same program: values in another order that keeps writers before readers, all names others
  * of the same alphabetical order or not. */
 Graph *random_order(Ctx *ctx, Rng *rng, const Graph *g);

@@ -26,6 +26,7 @@ typedef struct TileShape {
     DType t;
     int64_t rows, columns;
     bool parts[2]; /* t is complex: is the rows' operand, is the columns'? One is */
+    bool by;       /* what is added up is multiplied by a number */
     bool side;     /* rows are side by side in their operand */
     bool ahead;    /* it asks for what comes next, meanwhile: emit_ahead.c */
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
@@ -43,8 +44,8 @@ typedef struct Tiles {
     Arena *arena;
     Helpers *help;
     VEC(TileShape) shapes;
-    uint32_t joins; /* bit 1 << DType: of a tile not all may join */
-    uint32_t pairs; /* bit per vector type whose neighbours change places */
+    uint32_t joins, joins_by; /* bit 1 << DType: of a tile not all may join */
+    uint32_t pairs;           /* bit per vector type whose neighbours change places */
     int64_t join_bytes;
     Text folds, members; /* functions of single statements; as members of the table */
     VEC(const char *) fold_names;

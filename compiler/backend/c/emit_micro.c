@@ -30,7 +30,10 @@ static const char *shape_name(const Tiles *t, const TileShape *s)
                                                                                : "_real_rows";
     const char *name =
         str_format(t->arena, "%s_%lldx%lld%s%s%s", dtype_name(s->t), (long long)s->rows,
-                   (long long)s->columns, s->side ? "s" : "", real, s->ahead ? "_ahead" : "");
+                   (long long)s->columns, s->side ? "s" : "", real,
+                   s->by      ? "_by"
+                   : s->ahead ? "_ahead"
+                              : "");
     return s->sum == 0 ? name
                        : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s%s%s", name,
                                     (long long)s->sum, (long long)s->sak, (long long)s->sar,
@@ -44,8 +47,8 @@ static bool shape_eq(const TileShape *x, const TileShape *y)
 {
     return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
            x->parts[0] == y->parts[0] && x->parts[1] == y->parts[1] && x->side == y->side &&
-           x->ahead == y->ahead && x->sum == y->sum && x->sak == y->sak && x->sar == y->sar &&
-           x->sbk == y->sbk && x->scr == y->scr && x->how == y->how;
+           x->ahead == y->ahead && x->by == y->by && x->sum == y->sum && x->sak == y->sak &&
+           x->sar == y->sar && x->sbk == y->sbk && x->scr == y->scr && x->how == y->how;
 }
 
 const char *tile_use(Tiles *t, TileShape s)
@@ -259,6 +262,9 @@ static void store_emit(Printer *p, int64_t rows, const Parts *x, bool add)
             text_put(&t, i > 0 ? " " : "");
             const char *value =
                 str_format(a, i % each == 0 ? "x%lld_%u" : "w%lld_%u", (long long)r, v);
+            if (p->s->by) {
+                value = str_format(a, "by * %s", value);
+            }
             if (x->lanes[v] == 1 && is_int(p)) {
                 const char *u = element_type(p->part);
                 const char *old = add ? str_format(a, "(%s)%s + ", u, target) : "";
@@ -387,6 +393,7 @@ static void plain_emit(Printer *p)
     const char *u = element_type(p->part), *t = c_type(p->part);
     long long columns = (long long)p->s->columns;
     const char *cast = is_int(p) ? str_format(a, "(%s)", u) : "";
+    const char *x = !p->s->by ? "x[j]" : str_format(a, "%sby * x[j]", cast);
     micro_open_loop(p, "i", 0, p->s->rows, 1);
     micro_put(p, str_format(a, "%s x[%lld] = {0};", u, columns));
     micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
@@ -397,7 +404,8 @@ static void plain_emit(Printer *p)
     micro_close(p);
     micro_close(p);
     micro_open_loop(p, "j", 0, columns, 1);
-    micro_put(p, str_format(a, "const %s y = add ? %sc[i * scr + j] + x[j] : x[j];", u, cast));
+    micro_put(p,
+              str_format(a, "const %s y = add ? %sc[i * scr + j] + %s : %s;", u, cast, x, x));
     micro_put(p,
               str_format(a, is_int(p) ? "c[i * scr + j] = (%s)y;" : "c[i * scr + j] = y;", t));
     micro_close(p);
@@ -415,9 +423,10 @@ static void function_emit(Printer *p)
     Arena *a = p->tiles->arena;
     text_put(p->out, "\n");
     const TileShape *s = p->s;
-    micro_put(p, str_format(a, "TDSL_TILE TDSL_FOR_%s static void tdsl_%s_%s(TDSL_%s_OF(%s))",
+    micro_put(p, str_format(a, "TDSL_TILE TDSL_FOR_%s static void tdsl_%s_%s(TDSL_%s_OF(%s)%s)",
                             p->isa->name, shape_name(p->tiles, s), p->isa->name,
-                            parameters_of(s), c_type(p->part)));
+                            parameters_of(s), c_type(p->part),
+                            s->by ? str_format(a, ", %s by", c_type(p->part)) : ""));
     micro_put(p, "{");
     p->out->indent++;
     micro_put(p, "TDSL_CONTRACT");
@@ -450,30 +459,35 @@ static void function_emit(Printer *p)
     micro_close(p);
 }
 
-static void join_emit(Tiles *t, DType type, Text *out)
+static void join_emit(Tiles *t, DType type, bool by, Text *out)
 {
     DType part = dtype_part(type);
     const char *name = dtype_name(type), *c = c_type(part), *u = element_type(part);
     const char *v = vector_type(t->help, part, 16 / dtype_bytes(part));
     bool whole = dtype_is_int(type), pairs = part != type;
+    const char *with = by ? ", by" : "", *param = by ? str_format(t->arena, ", %s by", c) : "";
+    text_printf(
+        out,
+        "\n/* The m x n elements there are of a tile of rows x columns join what is "
+        "there, if `add`. */\n"
+        "static void tdsl_join%s_%s(tdsl_tile%s_%s *tile, int64_t rows, int64_t columns, "
+        "int64_t m, int64_t n,\n"
+        "    int64_t k, const %s *a, int64_t sak, int64_t sar, const %s *b, int64_t "
+        "sbk,\n    %s *c, int64_t scr, int64_t scc, int add%s)\n{\n"
+        "    %s e[%lld];\n",
+        by ? "_by" : "", name, by ? "_by" : "", dtype_name(part), c, c, c, param, c,
+        (long long)(t->join_bytes / dtype_bytes(part)));
+    text_printf(
+        out,
+        "    if (m == rows && n == columns && scc == %d) {\n"
+        "        tile(k, a, sak, sar, b, sbk, c, scr, add%s);\n        return;\n    }\n",
+        pairs ? 2 : 1, with);
     text_printf(out,
-                "\n/* The m x n elements there are of a tile of rows x columns join what is "
-                "there, if `add`. */\n"
-                "static void tdsl_join_%s(tdsl_tile_%s *tile, int64_t rows, int64_t columns, "
-                "int64_t m, int64_t n,\n"
-                "    int64_t k, const %s *a, int64_t sak, int64_t sar, const %s *b, int64_t "
-                "sbk,\n    %s *c, int64_t scr, int64_t scc, int add)\n{\n"
-                "    %s e[%lld];\n",
-                name, dtype_name(part), c, c, c, c,
-                (long long)(t->join_bytes / dtype_bytes(part)));
-    text_printf(out,
-                "    if (m == rows && n == columns && scc == %d) {\n"
-                "        tile(k, a, sak, sar, b, sbk, c, scr, add);\n        return;\n    }\n",
-                pairs ? 2 : 1);
-    text_put(out, pairs ? "    columns *= 2;\n    n *= 2;\n"
-                          "    tile(k, a, sak, sar, b, sbk, e, columns, add & ~1);\n"
-                          "    add &= 1;\n"
-                        : "    tile(k, a, sak, sar, b, sbk, e, columns, 0);\n");
+                pairs ? "    columns *= 2;\n    n *= 2;\n"
+                        "    tile(k, a, sak, sar, b, sbk, e, columns, add & ~1%s);\n"
+                        "    add &= 1;\n"
+                      : "    tile(k, a, sak, sar, b, sbk, e, columns, 0%s);\n",
+                with);
     text_printf(out,
                 "    for (int64_t i = 0; i < m; ++i) {\n"
                 "        const %s *x = e + i * columns;\n        %s *d = c + i * scr;\n",
@@ -504,7 +518,7 @@ static void join_emit(Tiles *t, DType type, Text *out)
 
 void tiles_emit(Tiles *t, Text *out)
 {
-    uint32_t types = 0;
+    uint32_t types = 0, scaled = 0;
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         DType type = dtype_part(t->shapes.at[i].t);
         if ((types >> type & 1u) == 0) {
@@ -519,6 +533,11 @@ void tiles_emit(Tiles *t, Text *out)
                         dtype_name(type), c_type(type));
         }
         types |= 1u << type;
+        if (t->shapes.at[i].by && (scaled >> type & 1u) == 0) {
+            text_printf(out, "typedef void tdsl_tile_by_%s(TDSL_TILE_OF(%s), %s by);\n",
+                        dtype_name(type), c_type(type), c_type(type));
+            scaled |= 1u << type;
+        }
     }
     for (uint32_t r = 0; r < ISA_COUNT && t->shapes.n > 0; r++) {
         text_printf(out, "\n#if TDSL_ROWS & TDSL_ISA_%s\n", isa_table[r].name);
@@ -538,7 +557,10 @@ void tiles_emit(Tiles *t, Text *out)
     }
     for (DType type = 0; type < DTYPE_COUNT; type++) {
         if (t->joins >> type & 1u) {
-            join_emit(t, type, out);
+            join_emit(t, type, false, out);
+        }
+        if (t->joins_by >> type & 1u) {
+            join_emit(t, type, true, out);
         }
     }
     text_put(out, t->folds.at);
@@ -570,6 +592,7 @@ void isa_tables_emit(Tiles *t, Text *out)
         text_printf(out, "    tdsl_%s_%s *%s;\n",
                     s->sum > 0 ? "short"
                     : s->ahead ? "ahead"
+                    : s->by    ? "tile_by"
                                : "tile",
                     dtype_name(dtype_part(s->t)), shape_name(t, s));
     }

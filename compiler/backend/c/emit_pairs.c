@@ -134,8 +134,9 @@ void pairs_plain(Printer *p)
                             !columns ? "ca * w[j] + 0"
                             : p->w   ? "cb * x[j + 1] + 0 + ca * w[j]"
                                      : "cb * x[j + 1] + 0"));
-    micro_put(p, "d[0] = (add & 1) != 0 ? d[0] + re : re;");
-    micro_put(p, "d[1] = (add & 1) != 0 ? d[1] + im : im;");
+    const char *by = p->s->by ? "by * " : "";
+    micro_put(p, str_format(a, "d[0] = (add & 1) != 0 ? d[0] + %sre : %sre;", by, by));
+    micro_put(p, str_format(a, "d[1] = (add & 1) != 0 ? d[1] + %sim : %sim;", by, by));
     micro_close(p);
     micro_close(p);
 }

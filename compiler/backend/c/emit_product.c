@@ -53,6 +53,7 @@ static int64_t number_of(const char *text)
 /* The texts of a call: counts and strides. */
 typedef struct Call {
     const char *a, *b, *c, *sum, *sak, *sar, *sbk, *scr, *scc;
+    const char *by; /* ", " and the factor, or nothing */
 } Call;
 
 static void shape_fix(TileShape *s, const Call *x, int how)
@@ -75,15 +76,30 @@ static void join_call(Emitter *e, const Product *p, const TileShape *shape, cons
 {
     Tiles *t = e->tiles;
     int64_t most = shape->rows * shape->columns * dtype_bytes(p->t);
-    t->joins |= 1u << p->t;
+    *(shape->by ? &t->joins_by : &t->joins) |= 1u << p->t;
     t->join_bytes = most > t->join_bytes ? most : t->join_bytes;
     const char *name = tile_use(t, *shape);
     line_printf(
         &e->w,
-        "tdsl_join_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d);",
-        dtype_name(p->t), e->own.isa, name, (long long)shape->rows, (long long)shape->columns,
-        count_text(e, p->row->range), count_text(e, p->column->range), x->sum, x->a, x->sak,
-        x->sar, x->b, x->sbk, x->c, x->scr, x->scc, how);
+        "tdsl_join%s_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d%s);",
+        shape->by ? "_by" : "", dtype_name(p->t), e->own.isa, name, (long long)shape->rows,
+        (long long)shape->columns, count_text(e, p->row->range),
+        count_text(e, p->column->range), x->sum, x->a, x->sak, x->sar, x->b, x->sbk, x->c,
+        x->scr, x->scc, how, x->by);
+}
+
+/* Of complex numbers the real part. */
+static const char *by_text(Emitter *e, const Product *p)
+{
+    if (p->by == NULL) {
+        return "";
+    }
+    const Expr *by = p->by;
+    if (dtype_is_complex(p->t)) {
+        by = expr_const(e->w.arena,
+                        number_cast(number_real(DTYPE_F64, by->value.re), dtype_part(p->t)));
+    }
+    return str_format(e->w.arena, ", %s", expr_text(&e->w, by).at);
 }
 
 static bool index_is(const TileIndex *x, const TileIndex *y)
@@ -158,10 +174,12 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
               .sar = stride_text(w, p.a->buf, p.a->at, p.row->var),
               .sbk = stride_text(w, p.b->buf, p.b->at, p.sum->var),
               .scr = stride_text(w, s->dst, s->at, p.row->var),
-              .scc = stride_text(w, s->dst, s->at, p.column->var)};
+              .scc = stride_text(w, s->dst, s->at, p.column->var),
+              .by = by_text(e, &p)};
     TileShape shape = {.t = p.t,
                        .rows = p.row->range.span,
                        .columns = p.column->range.span,
+                       .by = p.by != NULL,
                        .side = strcmp(x.sar, "1") == 0};
     int how = (stores ? 0 : TILE_ADDS) | (p.a_conj ? TILE_CONJ_ROW : 0) |
               (p.b_conj ? TILE_CONJ_COL : 0);
@@ -179,8 +197,11 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
         scope_begin(w);
     }
     if (full) {
-        shape_fix(&shape, &x, how);
-        const Ahead *ahead = shape.sum > 0 ? NULL : ahead_of(e, p.a, p.b);
+        const Ahead *ahead = NULL;
+        if (!shape.by) {
+            shape_fix(&shape, &x, how);
+            ahead = shape.sum > 0 ? NULL : ahead_of(e, p.a, p.b);
+        }
         shape.ahead = ahead != NULL;
         const char *name = tile_use(e->tiles, shape);
         if (shape.sum > 0) {
@@ -188,7 +209,7 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
         } else {
             const char *next =
                 ahead == NULL
-                    ? ""
+                    ? x.by
                     : str_format(w->arena, ", tdsl_ahead_next(&%s), %lld, %lld", ahead->name,
                                  (long long)ahead->each, (long long)ahead->turn);
             line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, %d%s);", e->own.isa, name,

@@ -217,7 +217,10 @@ void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef
                  expr_const(m->l->arena, number_int(m->t, 0)));
     }
     const Expr *pair[2] = {a, b};
-    tile_add(m->l, 3, index, dst, at, OP_SUM, expr_op(m->l->arena, OP_MUL, m->t, 2, pair));
+    const Expr *times[2] = {dst == m->s->dst ? m->by : NULL,
+                            expr_op(m->l->arena, OP_MUL, m->t, 2, pair)};
+    tile_add(m->l, 3, index, dst, at, OP_SUM,
+             times[0] == NULL ? times[1] : expr_op(m->l->arena, OP_MUL, m->t, 2, times));
 }
 
 /* Loops over full tiles of an exact range, then what is left: at most two rounds. */
@@ -318,14 +321,16 @@ static void direct_emit(Matmul *m)
 static void matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
 {
     const Blocking *b = s->blocking;
-    *m = (Matmul){.l = l, .s = s, .b = b, .t = l->k->bufs.at[s->dst].dtype, .around = l->block};
+    const Expr *by = NULL, *product = expr_product(s->value, &by);
+    *m = (Matmul){
+        .l = l, .s = s, .b = b, .t = l->k->bufs.at[s->dst].dtype, .by = by, .around = l->block};
     for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
         m->index[r] = b->label[r][0];
     }
     VarRef row = matmul_var(m, m->index[BLOCK_ROWS]);
-    bool left = factor_uses(l->k, s->value->arg[0], row);
-    m->x[BLOCK_ROWS] = s->value->arg[left ? 0 : 1];
-    m->x[BLOCK_COLUMNS] = s->value->arg[left ? 1 : 0];
+    bool left = factor_uses(l->k, product->arg[0], row);
+    m->x[BLOCK_ROWS] = product->arg[left ? 0 : 1];
+    m->x[BLOCK_COLUMNS] = product->arg[left ? 1 : 0];
     m->unit_dst = access_is_unit(l->k, s->dst, s->at, matmul_var(m, m->index[BLOCK_COLUMNS]));
     for (uint32_t i = 0; i < b->n_levels; i++) {
         m->packed |= b->level[i].pack;

@@ -466,8 +466,10 @@ static void gather_join(Packed *p)
         }
     }
     Affine at[2] = {box_number(p, &p->box[BLOCK_ROWS]), box_number(p, &p->box[BLOCK_COLUMNS])};
+    const Expr *times[2] = {m->by, load_at(l, p->block, 2, at)};
     tile_add(l, n, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-             !p->sums && matmul_zeros_go(m) ? OP_COPY : OP_SUM, load_at(l, p->block, 2, at));
+             !p->sums && matmul_zeros_go(m) ? OP_COPY : OP_SUM,
+             m->by == NULL ? times[1] : expr_op(l->arena, OP_MUL, m->t, 2, times));
 }
 
 /* ---- levels ---- */

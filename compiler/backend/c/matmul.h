@@ -17,6 +17,7 @@ typedef struct Matmul {
     DType t;
     const Expr
         *x[SIDES];     /* by role: BLOCK_ROWS, BLOCK_COLUMNS; a load, converted or conjugated */
+    const Expr *by;    /* what products are multiplied by; null: nothing */
     uint32_t index[3]; /* the first label, by role */
     int64_t tile[SIDES];   /* of the register tile */
     bool packed, unit_dst; /* the first column has unit stride in the destination */
@@ -52,7 +53,7 @@ Range matmul_sum_block(Matmul *m, Range sum);
  * writes each element once, or puts zeros of its own. */
 bool matmul_zeros_go(Matmul *m);
 /* dst[at] += sum of a * b, for a register tile (product.h). By role: the indices and their ranges.
- * `zeros`: right before it zeros are put there; both are then one store. */
+ * Where that is the statement's destination, times `by`. `zeros`: right before it zeros are put there; both are then one store. */
 void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
                     const Affine *at, const Expr *a, const Expr *b, bool zeros);
 

@@ -66,7 +66,7 @@ static const char *shape_problem(const Kernel *k, const Product *p)
 
 const char *product_of(const Kernel *k, const Stmt *s, Product *out)
 {
-    const Expr *x = s->value, *arg[2] = {NULL, NULL};
+    const Expr *by = NULL, *x = expr_product(s->value, &by), *arg[2] = {NULL, NULL};
     bool conj[2] = {false, false};
     bool order = s->n_index == 3 && s->index[0].mode == MODE_UNROLL &&
                  s->index[1].mode == MODE_VECTOR && s->index[2].mode == MODE_LOOP;
@@ -83,11 +83,17 @@ const char *product_of(const Kernel *k, const Stmt *s, Product *out)
             return "too much is unrolled";
         }
     }
+    if (by != NULL && !expr_is_scalar(k, by)) {
+        return "too much is unrolled";
+    }
+    if (by != NULL && dtype_is_complex(t) && (by->kind != EXPR_CONST || by->value.im != 0.0)) {
+        return "a product with a complex factor";
+    }
     if (arg[0]->dtype != t && arg[1]->dtype != t) {
         return "a complex product of real numbers";
     }
     uint32_t a = load_uses(k, arg[0], &s->index[0]) ? 0 : 1, b = 1 - a;
     *out = (Product){s,      t,      &s->index[0], &s->index[1], &s->index[2],
-                     arg[a], arg[b], conj[a],      conj[b]};
+                     arg[a], arg[b], conj[a],      conj[b],      by};
     return shape_problem(k, out);
 }

@@ -7,6 +7,8 @@
  * element. Where rows or columns are clipped, registers hold the whole tile none the less, so their operand must have
  * all of it: a panel as wide as the tile, of which that dimension is the last.
  *
+ * A factor of all products, `mul(-1.0, mul(@A[k,i-$i], @B[k,j-$j]))`, is one of that number; of complex ones it is real.
+ *
  * Of complex numbers one operand at least is complex; either may be conjugated, and one may be of the type of the
  * parts (`cast.c64(@B[k,j])` of an f32 buffer). */
 #ifndef BACKEND_C_PRODUCT_H
@@ -20,6 +22,7 @@ typedef struct Product {
     const TileIndex *row, *column, *sum;
     const Expr *a, *b; /* loads: of the rows, of the columns */
     bool a_conj, b_conj;
+    const Expr *by; /* the sum joins the destination times this; null: as it is */
 } Product;
 
 /* Is it meant to be one: unrolled, over a sum that is not? */

@@ -46,6 +46,7 @@ static const Machine machine_c = {
     .complex_numbers = true,
     .open_extents = true,
     .overwrites = true,
+    .adds = true,
     .narrow = true,
     .online = true,
     .pairs = true,
