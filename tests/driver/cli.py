@@ -298,6 +298,15 @@ def a_dash_is_standard_input_and_output():
 
 
 @test
+def kernels_of_their_own_compile_without_a_warning():
+    """A helper with one call is compiled for its numbers."""
+    for shapes in (["ab->ba", "24x1000"], ["ab->ba", "20x144384"], ["ab->ba", "1000x24"], ["abc->cba", "24x5x300"],
+                   ["acd,db->cba", "96x72x96", "96x24"], ["ab,cb->ac", "8x600", "600x600"], ["ab,cb->ca", "70x33", "20x33"]):
+        tdslc("-e", shapes[0], *[f"--shape={shape}" for shape in shapes[1:]], "-w", "-o", "alone.c")
+        run("gcc", *STRICT, "alone.c", "-o", "alone.o")
+
+
+@test
 def two_compilations_link_into_one_program():
     write("t.tdsl", TOUR)
     tdslc("t.tdsl", "-o", "first.c")

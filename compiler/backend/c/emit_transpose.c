@@ -37,24 +37,27 @@ static const char transpose_head[] =
 
 static const char transpose_vectors[] =
     "#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
-    "        for (; x + $L <= w; x += $L) {\n"
-    "            int64_t y = 0;\n"
-    "            for (; y + $L <= h; y += $L) {\n"
+    "        const int64_t low = h < $L ? h : 0;\n"
+    "        for (; w >= $L && x < w; x += $L) {\n"
+    "            const int64_t k = x + $L <= w ? x : w - $L; /* the last: some once more */\n"
+    "            for (int64_t y = 0; h >= $L && y < h; y += $L) {\n"
+    "                const int64_t l = y + $L <= h ? y : h - $L;\n"
     "                for (int64_t j = 8; y * $S % 64 == 0 && x0 + x + 8 + $L <= nx && j < 8 + "
     "$L; ++j) {\n"
     "                    __builtin_prefetch(at + (x + j) * step + y);\n"
     "                }\n"
-    "                tdsl_turn_$N(block + x + y * 64, 64, at + x * step + y, step);\n"
+    "                tdsl_turn_$N(block + k + l * 64, 64, at + k * step + l, step);\n"
     "            }\n"
-    "            for (; y < h; ++y) {\n"
-    "                for (int64_t j = x; j < x + $L; ++j) {\n"
+    "            for (int64_t y = 0; y < low; ++y) {\n"
+    "                for (int64_t j = k; j < k + $L; ++j) {\n"
     "                    block[j + y * 64] = at[j * step + y];\n"
     "                }\n"
     "            }\n"
     "        }\n"
-    "#endif\n";
+    "        const int64_t few = w < $L ? w : 0;\n"
+    "#else\n        const int64_t few = w;\n#endif\n";
 
-static const char transpose_middle[] = "        for (; x < w; ++x) {\n"
+static const char transpose_middle[] = "        for (; x < few; ++x) {\n"
                                        "            for (int64_t y = 0; y < h; ++y) {\n"
                                        "                block[x + y * 64] = at[x * step + y];\n"
                                        "            }\n"
@@ -108,7 +111,7 @@ static const char *transpose_function(Emitter *e, DType t)
     Text out;
     text_init(&out, e->w.arena);
     text_put(&out, transpose_head);
-    text_put(&out, vectors ? transpose_vectors : "");
+    text_put(&out, vectors ? transpose_vectors : "        const int64_t few = w;\n");
     text_put(&out, transpose_middle);
     text_put(&out, vectors ? transpose_streams : "");
     text_put(&out, transpose_tail);
