@@ -30,7 +30,7 @@
 #define KEPT 0.5
 /* What bytes of memory that need not move cost beside their time, if all were such: they are counted exactly where time is a
  * guess, and threads share the memory. */
-#define NEEDLESS 0.05
+#define NEEDLESS 0.4
 
 static double typical(const Graph *g, Dim d)
 {
@@ -365,6 +365,22 @@ static void set_lines(const LeafPrice *l, const Blocking *b, const double *exten
     t->part = runs * (run < granule ? granule : run);
 }
 
+/* Is the operand in memory, and no loop cuts what lies along its lines? Pieces of lines that are far from each other meet in
+ * few sets of a cache: what is asked for ahead does not stay. */
+static bool reads_whole_lines(const LeafPrice *l, NodeRef operand, const double *extent)
+{
+    const Graph *g = l->nest->graph;
+    const Node *n = graph_node(g, l->node);
+    bool whole = l->nest->values[operand].residence != RESIDE_TILE;
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        const Access *a = &n->access[k];
+        int32_t last = a->rank > 0 ? a->index[a->rank - 1].label : -1;
+        whole = whole && (n->operand[k] != operand || last < 0 ||
+                          extent[last] >= typical(g, n->extent[last]));
+    }
+    return whole;
+}
+
 /* What one execution of the leaf computes: seconds, without traffic. */
 static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
 {
@@ -388,7 +404,7 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         l->touch[0].times = c.a_times;
         l->touch[1].times = c.b_times;
         l->touch[2].times = c.c_times;
-        l->ahead = c.ahead != NEST_NONE && l->nest->values[c.ahead].residence != RESIDE_TILE;
+        l->ahead = c.ahead != NEST_NONE && reads_whole_lines(l, c.ahead, extent);
         for (uint32_t i = 0; i < 3; i++) {
             set_lines(l, blocking, extent, &l->touch[i]);
         }
@@ -572,8 +588,9 @@ static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside,
         last = wait > slowest ? v : last;
         slowest = wait > slowest ? wait : slowest;
     }
-    cost->waits[last] += slowest;
-    cost->seconds += !l->ahead ? seconds + slowest : slowest > seconds ? slowest : seconds;
+    double waits = !l->ahead ? slowest : slowest > seconds ? slowest - seconds : 0.0;
+    cost->waits[last] += waits;
+    cost->seconds += seconds + waits;
 }
 
 /* How often loops that lack its labels compute the node again. */

@@ -28,7 +28,7 @@
  * these costs is where the model is least sure. */
 #define WORTH 0.95
 /* What a value in memory costs beside its traffic: the promise of a kernel is to have none. */
-#define SPILL 1.05
+#define SPILL 1.2
 /* And how much more each time its size doubles; of a block, beyond so many times the level that
  * blocks live in. */
 #define DOUBLED 0.02

@@ -150,6 +150,32 @@ static void label_first(Label *own, uint32_t i)
     own[0] = x;
 }
 
+/* Would most of the lines have left the second cache before they are packed? Those that are a power of two apart meet in few of
+ * its sets: here of 512 KiB, as small as any processor with wide vectors has. */
+#define SETS  1024
+#define WAYS  8
+#define LINES 65536 /* of a block, at most */
+
+static bool lines_meet(const Ahead *x, int64_t steps, int64_t wide)
+{
+    uint8_t in_set[SETS] = {0};
+    int64_t groups = sat_mul(x->count[0], sat_mul(x->count[1], x->count[2])), kept = 0;
+    if (sat_mul(groups, steps) > LINES) {
+        return true;
+    }
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t at = g % x->count[0] * x->step[0] + g / x->count[0] % x->count[1] * x->step[1] +
+                     g / x->count[0] / x->count[1] * x->step[2];
+        for (int64_t k = 1; k <= steps; k++) {
+            uint8_t *set = &in_set[(uint64_t)at / LINE_BYTES % SETS];
+            kept += *set < WAYS;
+            *set = (uint8_t)(*set + (*set < WAYS));
+            at += k % wide == 0 ? x->turn : x->each;
+        }
+    }
+    return kept * 4 < groups * steps;
+}
+
 static bool walk_of(const Kernel *k, const Place *pack, int64_t calls, Ahead *out)
 {
     Label sum = {0}, own[AHEAD_LABELS];
@@ -177,7 +203,8 @@ static bool walk_of(const Kernel *k, const Place *pack, int64_t calls, Ahead *ou
     }
     out->each = size * (along ? sum.step : own[0].step);
     out->turn = along ? out->each : LINE_BYTES - (wide - 1) * out->each;
-    return calls * 2 >= groups && calls <= AHEAD_MOST_CALLS * groups;
+    return calls * 2 >= groups && calls <= AHEAD_MOST_CALLS * groups &&
+           !lines_meet(out, sum.extent, wide);
 }
 
 /* ---- where the next block is ---- */
