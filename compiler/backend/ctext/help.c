@@ -96,7 +96,8 @@ static bool float_body(Helpers *h, Text *out, Op op, DType t)
     case OP_MIN:
     case OP_MAX:
         h->math = true;
-        text_printf(out, "x %s y || isnan(x) ? x : y", op == OP_MIN ? "<" : ">");
+        /* In this order nothing jumps on what is less, which nobody can predict. */
+        text_printf(out, "isnan(x) ? x : x %s y ? x : y", op == OP_MIN ? "<" : ">");
         return true;
     case OP_EQ: /* without ==, which compilers warn of; false for NaN */
         text_put(out, "x <= y && x >= y");
