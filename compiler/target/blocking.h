@@ -17,7 +17,8 @@
  *
  * A level is a loop over the label of its role in tiles, outermost first. `pack`: in each of its
  * iterations, what the operand that has this role holds within all tiles open then is copied
- * into panels (C: a buffer in the order it is read; Trainium: SBUF). The innermost tiles of rows
+ * into panels (C: a buffer in the order it is read, filled in front of all loops that leave it as it is; Trainium: SBUF). The
+ * innermost tiles of rows
  * and columns are the register tile (Trainium: a matmul into a bank of PSUM); tiles inside of a
  * level of the sum live at once there. A role without a level is whole; no levels at all: plain
  * loops. `parallel`, of one level of rows or columns, or of the batches (`batch [h] parallel`): threads may share one

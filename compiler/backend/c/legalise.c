@@ -183,6 +183,7 @@ Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k
         return NULL;
     }
     legalise_sums(&l);
+    legalise_hoist(&l);
     kernel_share(ctx, l.k);
     return l.k;
 }

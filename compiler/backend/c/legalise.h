@@ -8,7 +8,8 @@
  *   legalise_matmul.c  products of two operands: packed panels and register tiles
  *   legalise_reduce.c  all other folds: vectors over a kept or a folded index, or a scalar
  *   legalise_transpose.c  elementwise statements that read along one index and write along another
- *   legalise_sums.c    afterwards: long sums are added in blocks */
+ *   legalise_sums.c    afterwards: long sums are added in blocks
+ *   legalise_hoist.c   at last: what is packed the same in each iteration of a loop is packed in front of it */
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
 
@@ -132,5 +133,8 @@ void legalise_reduce(Legaliser *l, const Stmt *s);
 
 /* ---- legalise_sums.c: rewrites the body of l->k ---- */
 void legalise_sums(Legaliser *l);
+
+/* ---- legalise_hoist.c: and again ---- */
+void legalise_hoist(Legaliser *l);
 
 #endif
