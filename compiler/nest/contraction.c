@@ -79,13 +79,38 @@ static bool is_packed(const Blocking *b, BlockRole role)
     return false;
 }
 
+/* The level that packs the operand with this role, or n_levels. */
+static uint32_t pack_level(const Blocking *b, BlockRole role)
+{
+    uint32_t i = 0;
+    while (i < b->n_levels && (b->level[i].role != role || !b->level[i].pack)) {
+        i++;
+    }
+    return i;
+}
+
+/* Is all of the operand that one execution reads packed at once? */
+static bool packs_whole(const Blocking *b, BlockRole own, const RoleExtents *x)
+{
+    uint32_t at = pack_level(b, own);
+    bool whole = at < b->n_levels && !x->shared && boxes_of(x, own, b->level[at].tile) <= 1.0;
+    for (uint32_t i = 0; i < at; i++) {
+        bool sum = b->level[i].role == BLOCK_SUM;
+        whole = whole && (!sum || boxes_of(x, BLOCK_SUM, b->level[i].tile) <= 1.0);
+    }
+    for (uint32_t i = 0; i < b->n_labels[BLOCK_BATCH]; i++) {
+        whole = whole && x->extent[b->label[BLOCK_BATCH][i]] <= 1.0;
+    }
+    return whole;
+}
+
 /* How often the operand with role `own` is read: once for each position of the loops over the
  * other one's labels that stand around where it is packed, or around its first level when it is
- * not. */
+ * not. What is packed at once is packed before these. */
 static double reads_of(const Blocking *b, BlockRole own, const RoleExtents *x)
 {
     BlockRole other = own == BLOCK_ROWS ? BLOCK_COLUMNS : BLOCK_ROWS;
-    uint32_t end = b->n_levels;
+    uint32_t end = packs_whole(b, own, x) ? 0 : b->n_levels;
     for (uint32_t i = 0; i < end; i++) {
         bool mine = b->level[i].role == own;
         end = mine && (b->level[i].pack || !is_packed(b, own)) ? i : end;
@@ -209,8 +234,39 @@ static bool asks_ahead(const NestFacts *f, const Blocking *b, BlockRole own, con
            !dtype_is_complex(n->dtype);
 }
 
+/* Iterations of a loop around the leaf. */
+static double loop_trips(const Nest *nest, uint32_t loop)
+{
+    const NestItem *item = &nest->items[loop];
+    double extent = (double)dim_typical(&nest->graph->dims, nest->axes[item->axis].extent);
+    for (uint32_t at = item->parent; at != NEST_NONE; at = nest->items[at].parent) {
+        double tile = (double)nest->items[at].tile; /* a tile of a tile */
+        extent = nest->items[at].axis == item->axis && tile < extent ? tile : extent;
+    }
+    return trips(extent, item->tile);
+}
+
+double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item, const Use *operand)
+{
+    double runs = 1.0;
+    uint32_t made = nest->values[operand->node].item;
+    for (uint32_t at = nest->items[item].parent; at != NEST_NONE; at = nest->items[at].parent) {
+        const NestItem *loop = &nest->items[at];
+        const NestAxis *axis = &nest->axes[loop->axis];
+        int32_t label = nest_axis_label(axis, nest->items[item].node);
+        bool inside = made != NEST_NONE && made > at && made < loop->end;
+        bool shared = loop->parent == NEST_NONE && !nest_axis_is_folded(f->g, axis);
+        if (label < 0 || access_has_label(&operand->access, label) || inside || shared) {
+            break;
+        }
+        runs *= loop_trips(nest, at);
+    }
+    return runs;
+}
+
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
-                       const Blocking *b, const double *extent, ContractionPrice *out)
+                       const Blocking *b, const double *extent, const double runs[2],
+                       ContractionPrice *out)
 {
     const MachineTimes *t = &machine->time;
     const Node *n = graph_node(f->g, node);
@@ -256,7 +312,10 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     double a_times = reads_of(b, BLOCK_ROWS, &x), b_times = reads_of(b, BLOCK_COLUMNS, &x);
     a_pack = is_packed(b, BLOCK_ROWS) ? positions(a, n, extent) * a_times * a_pack : 0.0;
     b_pack = is_packed(b, BLOCK_COLUMNS) ? positions(v, n, extent) * b_times * b_pack : 0.0;
-    out->seconds = t->product + tiles * t->tile +
+    a_pack /= packs_whole(b, BLOCK_ROWS, &x) ? runs[swapped ? 1 : 0] : 1.0;
+    b_pack /= packs_whole(b, BLOCK_COLUMNS, &x) ? runs[swapped ? 0 : 1] : 1.0;
+    bool in_place = !is_packed(b, BLOCK_ROWS) && !is_packed(b, BLOCK_COLUMNS);
+    out->seconds = (in_place ? t->statement : t->product) + tiles * t->tile +
                    words * (products * all * high * padded * t->multiply_add + a_pack + b_pack +
                             positions(NULL, n, extent) * k_times * join);
     bool columns_ahead = asks_ahead(f, b, BLOCK_COLUMNS, of_columns, row_tiles, k_times),

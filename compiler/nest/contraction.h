@@ -23,9 +23,14 @@ const Blocking *contraction_blocking(Arena *arena, const NestFacts *f, const Mac
  * loops but those over parts of its sum alone. */
 const Blocking *contraction_threads(Arena *arena, const Machine *machine, const Nest *nest,
                                     uint32_t item, const Blocking *b);
-/* For the extents of its labels in one execution, cut so. */
+/* Iterations of the innermost loops around the leaf at `item` that leave one of its operands as it is: what is packed of it in
+ * one piece is packed once for all of them. Loops that threads may share are none of these. */
+double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item,
+                        const Use *operand);
+/* For the extents of its labels in one execution, cut so; runs[k]: contraction_runs of its k-th use. */
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
-                       const Blocking *b, const double *extent, ContractionPrice *out);
+                       const Blocking *b, const double *extent, const double runs[2],
+                       ContractionPrice *out);
 /* Positions of the label that are packed together, of its extents in one execution: all of the first labels of a box, so
  * many of the one that is cut; of what is not packed those of the first label of a role; one of the others. */
 double contraction_together(const Blocking *b, int32_t label, const double *extent);

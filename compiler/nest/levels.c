@@ -466,6 +466,23 @@ static bool is_few(const Extent group[BLOCK_BATCH], const TileChoice *x)
     return group[BLOCK_ROWS].exact && group[BLOCK_ROWS].most <= 4 * x->rows;
 }
 
+/* The operand that loops around leave as it is: all of it is packed first, before any loop of the contraction, and so once
+ * for them all, if it has room in the level of blocks; BLOCK_ROLES: none. */
+static BlockRole packed_once(const Product *p, const Blocking *b,
+                             const Extent group[BLOCK_BATCH])
+{
+    int64_t size = dtype_bytes(p->node->acc);
+    for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+        int64_t bytes = sat_mul(sat_mul(group[r].most, group[BLOCK_SUM].most), size);
+        const Use *operand = r == BLOCK_ROWS ? p->a : p->b;
+        if (bytes <= machine_tile_capacity(p->machine) && b->n_labels[BLOCK_BATCH] == 0 &&
+            contraction_runs(p->f, p->nest, p->item, operand) >= 2.0) {
+            return r;
+        }
+    }
+    return BLOCK_ROLES;
+}
+
 static void set_packed_levels(const Product *p, Blocking *b, const Extent group[BLOCK_BATCH])
 {
     const ContractionTiles *t = &p->machine->tile;
@@ -485,11 +502,22 @@ static void set_packed_levels(const Product *p, Blocking *b, const Extent group[
     int64_t box = x.gathers
                       ? box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), x.rows, x.rows)
                       : rows;
+    BlockRole once = x.gathers ? BLOCK_ROLES : packed_once(p, b, group);
+    box = once == BLOCK_ROWS ? round_up(group[BLOCK_ROWS].most, x.rows) : box;
+    block = once == BLOCK_COLUMNS ? round_up(group[BLOCK_COLUMNS].most, x.columns) : block;
+    bool rows_before = once == BLOCK_ROWS || (few && once == BLOCK_ROLES);
+    BlockRole first = rows_before ? BLOCK_ROWS : BLOCK_COLUMNS;
+    if (once != BLOCK_ROLES) {
+        add_level(level, &n, first, rows_before ? box : block, true);
+    }
     if (k < group[BLOCK_SUM].most) {
         add_level(level, &n, BLOCK_SUM, k, false);
     }
-    add_level(level, &n, few ? BLOCK_ROWS : BLOCK_COLUMNS, few ? box : block, true);
-    add_level(level, &n, few ? BLOCK_COLUMNS : BLOCK_ROWS, few ? block : box, true);
+    if (once == BLOCK_ROLES) {
+        add_level(level, &n, first, rows_before ? box : block, true);
+    }
+    add_level(level, &n, rows_before ? BLOCK_COLUMNS : BLOCK_ROWS, rows_before ? block : box,
+              true);
     bool rows_first = columns_go_on(p, b);
     if (box > x.rows && rows_first) {
         add_level(level, &n, BLOCK_ROWS, x.rows, false);

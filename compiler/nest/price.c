@@ -400,7 +400,12 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
     }
     if (blocking != NULL && blocking->n_levels > 0) {
         ContractionPrice c;
-        contraction_price(p->facts, p->machine, l->node, blocking, extent, &c);
+        double runs[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            runs[i] = contraction_runs(p->facts, l->nest, l->item,
+                                       &p->facts->uses[l->node].list.at[i]);
+        }
+        contraction_price(p->facts, p->machine, l->node, blocking, extent, runs, &c);
         l->touch[0].times = c.a_times;
         l->touch[1].times = c.b_times;
         l->touch[2].times = c.c_times;
@@ -418,7 +423,11 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
     }
     uint32_t inner = contraction_innermost(n, extent);
     if (inner < n->n_labels && extent[inner] > 0) { /* short loops cost their start */
-        element += p->machine->time.loop / extent[inner];
+        bool vectors = vector && node_reduces(n, (int32_t)inner) &&
+                       extent[inner] * (double)dtype_bytes(n->acc) >= LINE_BYTES &&
+                       contraction_columns(p->facts, l->nest, l->node, extent) == 0;
+        double start = p->machine->time.loop + (vectors ? p->machine->time.fold : 0.0);
+        element += start / extent[inner];
     }
     return p->machine->time.statement + count * element;
 }

@@ -67,14 +67,17 @@ typedef struct MachineTimes {
         pack_line;  /* into a panel along lines of memory, and one line for each element */
     double convert; /* beside that, of one that has another type */
     double row;     /* a run of elements of a panel or a register tile, however short */
-    double loop;    /* and of a plain innermost loop */
-    double join, join_edge;    /* of a register tile into the result, once for each block of k:
+    double loop;    /* and of a plain innermost loop, */
+    double fold;    /* beside that, where it leaves a vector that is folded into one number */
+    double join, join_edge;  /* of a register tile into the result, once for each block of k:
                                where its columns are full, and where they are not */
-    double op, scalar_op;      /* an addition, as vectors and one by one */
-    double divide, function;   /* a division or square root; a function of the libraries */
-    double exp;                /* and others that run as vectors: OpLanes */
-    double tile;               /* a register tile, whatever its depth */
-    double statement, product; /* an elementwise statement, a contraction, whatever its size */
+    double op, scalar_op;    /* an addition, as vectors and one by one */
+    double divide, function; /* a division or square root; a function of the libraries */
+    double exp;              /* and others that run as vectors: OpLanes */
+    double tile;             /* a register tile, whatever its depth */
+    double statement,
+        product; /* an elementwise statement or a contraction of operands in place, one that packs, whatever its
+                                  size */
     double
         piece; /* work that is worth a thread of its own; 0: loops need no worth to be parallel */
 } MachineTimes;

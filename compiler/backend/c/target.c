@@ -8,7 +8,7 @@
 
 static const Machine machine_c = {
     .n_levels = 3,
-    .level = {{.name = "memory", .bytes_per_second = 1.5e10, .granule = 128},
+    .level = {{.name = "memory", .bytes_per_second = 1.5e10, .granule = 192},
               {.name = "L3", .capacity = 32768 * KIB, .bytes_per_second = 4e10, .granule = 128},
               {.name = "L2", .capacity = 512 * KIB}},
     .tile_level = 2,
@@ -32,6 +32,7 @@ static const Machine machine_c = {
              .convert = 5e-10,
              .row = 1e-9,
              .loop = 2e-9,
+             .fold = 8e-9,
              .join = 1e-10,
              .join_edge = 5e-10,
              .op = 5e-11,
