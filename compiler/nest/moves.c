@@ -105,6 +105,7 @@ static void move_unwrap(Moves *m, uint32_t k)
     give(m, &out);
 }
 
+/* The two loops in the other order; each with its tile, and then with the other one's. */
 static void move_swap(Moves *m, uint32_t k)
 {
     const Draft *outer = &m->t->list.at[k];
@@ -121,6 +122,16 @@ static void move_swap(Moves *m, uint32_t k)
     inner.depth--;
     out.list.at[k] = inner;
     give(m, &out);
+    int64_t most = dim_typical(&m->f->g->dims, inner.axis.extent),
+            most_inside = dim_typical(&m->f->g->dims, outer->axis.extent);
+    if (inner.from == 0 && inner.tile != outer->tile && outer->tile < most &&
+        inner.tile < most_inside) {
+        Tree too = {0};
+        copy_items(m->scratch, &too, &out, 0, out.list.n, 0);
+        too.list.at[k].tile = outer->tile;
+        too.list.at[k + 1].tile = inner.tile;
+        give(m, &too);
+    }
 }
 
 /* ---- order ---- */

@@ -33,10 +33,14 @@
  * blocks live in. */
 #define DOUBLED 0.02
 #define BLOCK   16
+/* What an outermost loop costs that threads cannot share, since something folds over it, in a kernel that is worth two. */
+#define SERIAL 1.03
 /* What having no value in memory may cost, when no contraction is cut for it. */
 #define CHIP 1.05
 /* What loops that cut none may cost: they keep values on chip at whatever extents a kernel meets. */
 #define KEEP 1.25
+/* What fusion may cost in time: beyond that, nothing else speaks for it. */
+#define SLOWER 1.02
 
 typedef struct State {
     Tree tree;
@@ -52,11 +56,13 @@ typedef struct Search {
     const NestFacts *facts;
     const Machine *machine;
     Pricer pricer;
-    double compulsory; /* bytes of memory that any tree moves */
+    double compulsory;        /* bytes of memory that any tree moves */
+    double plain_time, plain; /* seconds of no fusion, and what it counts; 0: not yet priced */
     uint64_t steps, most;
     uint32_t width;  /* of the beam */
     VEC(State) beam; /* ascending in price */
-    State on_chip; /* the cheapest without values in memory that cuts no contraction, if any */
+    State whole;     /* of those that cut no contraction the cheapest, if any, */
+    State on_chip;   /* and the cheapest without values in memory */
     Map seen;
 } Search;
 
@@ -82,7 +88,7 @@ static uint64_t tree_hash(const Tree *t)
 static double footprint(const Machine *machine, const Nest *nest)
 {
     int64_t capacity = machine_tile_capacity(machine);
-    double worst = 1.0;
+    double worst = 1.0, largest = 1.0; /* of values in memory, of blocks */
     for (uint32_t k = 0; capacity > 0 && k < nest->n_items; k++) {
         if (nest_is_loop(&nest->items[k])) {
             continue;
@@ -95,14 +101,33 @@ static double footprint(const Machine *machine, const Nest *nest)
             grown += DOUBLED;
         }
         factor = grown > factor ? grown : factor;
-        worst = v->residence != RESIDE_RESULT && factor > worst ? factor : worst;
+        largest = block && factor > largest ? factor : largest;
+        worst = !block && v->residence != RESIDE_RESULT && factor > worst ? factor : worst;
     }
-    return worst;
+    return worst * largest;
+}
+
+static bool is_worth_threads(const Machine *machine, double seconds)
+{
+    return machine->time.piece > 0.0 && seconds >= 2 * machine->time.piece;
+}
+
+/* What counts: the price, with what speaks against the nest. */
+static double weighed(const Machine *machine, const Nest *nest, const NestCost *cost,
+                      double compulsory)
+{
+    bool serial = false;
+    for (uint32_t k = 0; k < nest->n_items && !serial; k = nest->items[k].end) {
+        serial = nest_is_loop(&nest->items[k]) &&
+                 nest_axis_is_folded(nest->graph, &nest->axes[nest->items[k].axis]);
+    }
+    return nest_preference(cost, compulsory) * footprint(machine, nest) *
+           (serial && is_worth_threads(machine, cost->seconds) ? SERIAL : 1.0);
 }
 
 double nest_worth(const Machine *machine, const Nest *nest)
 {
-    return nest_preference(&nest->cost, nest->compulsory) * footprint(machine, nest);
+    return weighed(machine, nest, &nest->cost, nest->compulsory);
 }
 
 /* Is a value in memory? */
@@ -139,7 +164,13 @@ static State tree_price(Search *s, const Tree *t, bool first)
     State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
     if (nest_online_is_legal(s->scratch, s->facts, nest) && (first || !has_idle_loop(nest))) {
         NestCost cost = nest_price(s->scratch, &s->pricer, nest);
-        priced.seconds = nest_preference(&cost, s->compulsory) * footprint(s->machine, nest);
+        priced.seconds = weighed(s->machine, nest, &cost, s->compulsory);
+        s->plain_time = s->plain > 0.0 ? s->plain_time : cost.seconds;
+        s->plain = s->plain > 0.0 ? s->plain : priced.seconds;
+        double ratio = s->plain_time > 0.0 ? cost.seconds / s->plain_time : 1.0;
+        if (ratio > SLOWER && priced.seconds < s->plain * ratio) {
+            priced.seconds = s->plain * ratio;
+        }
         priced.spilled = spills(s->facts, nest);
     }
     arena_reset(s->scratch, mark);
@@ -244,11 +275,17 @@ static State copied(Search *s, const State *from)
     return to;
 }
 
+static bool beats(const State *fresh, const State *best)
+{
+    return best->tree.list.n == 0 || is_before(fresh, best);
+}
+
 static void offer(Search *s, const State *fresh)
 {
-    bool first = s->on_chip.tree.list.n == 0 || is_before(fresh, &s->on_chip);
-    if (!fresh->spilled && first && !cuts_contractions(s->facts->g, &fresh->tree)) {
-        s->on_chip = copied(s, fresh);
+    bool chip = !fresh->spilled && beats(fresh, &s->on_chip), first = beats(fresh, &s->whole);
+    if ((chip || first) && !cuts_contractions(s->facts->g, &fresh->tree)) {
+        s->whole = first ? copied(s, fresh) : s->whole;
+        s->on_chip = chip ? copied(s, fresh) : s->on_chip;
     }
     if (s->beam.n < s->width || is_before(fresh, &s->beam.at[s->width - 1])) {
         keep(s, copied(s, fresh));
@@ -340,12 +377,12 @@ static void append(Arena *arena, Tree *to, const Tree *from)
 /* The cheapest tree, unless it saves too little for what is known of it. */
 static const State *cheapest(Search *s, const State *none, const State *greedy)
 {
-    for (uint32_t k = 0; k < s->beam.n; k++) {
-        const State *at = &s->beam.at[k];
-        bool sure = !cuts_contractions(s->facts->g, &at->tree);
-        if (at->seconds < (sure ? 1.0 : WORTH) * none->seconds) {
-            return at;
-        }
+    const State *whole = &s->whole;
+    if (s->beam.n > 0 && s->beam.at[0].seconds < WORTH * none->seconds) {
+        return &s->beam.at[0];
+    }
+    if (whole->tree.list.n > 0 && whole->seconds < none->seconds) {
+        return whole;
     }
     bool keep = !cuts_contractions(s->facts->g, &greedy->tree) &&
                 greedy->seconds < KEEP * none->seconds;
