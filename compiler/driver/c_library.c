@@ -3,6 +3,7 @@
  * object by the C compiler (an argument vector, no shell), loaded and called through its
  * metadata table, as any program would. POSIX. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,16 @@ CCompiler c_compiler(Arena *arena, const Options *o)
         c.cflags = str_format(arena, "%s %s", cc + strcspn(cc, " "), c.cflags);
     }
     return c;
+}
+
+int64_t c_threads(int64_t most)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    char *end = NULL;
+    errno = 0;
+    long long n = text == NULL ? 1 : strtoll(text, &end, 10);
+    bool number = end != NULL && end > text && (end[strspn(end, " ")] == '\0' || *end == ',');
+    return number && errno == 0 && n >= 1 && n <= most ? n : 1;
 }
 
 Str c_library_text(const OutputSet *outputs)

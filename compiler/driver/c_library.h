@@ -41,6 +41,10 @@ typedef struct CCompiler {
 } CCompiler;
 CCompiler c_compiler(Arena *arena, const Options *o);
 
+/* Threads of a call by default: the first number of $OMP_NUM_THREADS, as OpenMP reads it; 1 if there is none or it is not one of 1
+ * to `most`. */
+int64_t c_threads(int64_t most);
+
 /* The C file among what was emitted. */
 Str c_library_text(const struct OutputSet *outputs);
 

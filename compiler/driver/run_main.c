@@ -12,6 +12,9 @@
 #include "driver/targets.h"
 #include "driver/tool.h"
 
+/* That a call may have. */
+#define THREADS_MOST 1024
+
 typedef struct Run {
     ToolRun *t;
     Input in;
@@ -310,9 +313,10 @@ static bool run_input(ToolRun *t, Run *r)
                                    "unknown target '%s'; there are c, interp and emulator",
                                    target));
     }
-    int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0, most = 0, threads = 1;
+    int64_t repeat = option_given(&t->options, OPT_TIME) ? 1 : 0, most = 0;
+    int64_t threads = c_threads(THREADS_MOST);
     if (!option_number(&t->options, OPT_REPEAT, 1, 1000000, &repeat, &t->errors) ||
-        !option_number(&t->options, OPT_THREADS, 1, 1024, &threads, &t->errors) ||
+        !option_number(&t->options, OPT_THREADS, 1, THREADS_MOST, &threads, &t->errors) ||
         !option_number(&t->options, OPT_MAX_INSTRUCTIONS, 1, INT64_MAX, &most, &t->errors) ||
         !read_input(r)) {
         return false;

@@ -122,6 +122,27 @@ def the_c_compiler_is_that_of_the_environment():
         del os.environ["CC"]
 
 
+@test
+def threads_are_those_of_the_environment():
+    """What OpenMP does not understand is 1; an option says otherwise. The C compiler is told of threads when there are several."""
+    write("mycc", '#!/bin/sh\necho "$*" > called\nfor x; do shift; [ "$x" = -fopenmp ] || set -- "$@" "$x"; done\nexec cc "$@"\n')
+    os.chmod("mycc", 0o755)
+    had = os.environ.pop("OMP_NUM_THREADS", None)
+    try:
+        for said, option, several in ((None, [], False), ("1", [], False), ("2", [], True), ("3,2", [], True), (" 2 ", [], True),
+                                      ("", [], False), ("two", [], False), ("2x", [], False), ("0", [], False), ("-2", [], False),
+                                      ("1025", [], False), ("9" * 30, [], False), ("2", ["--threads=1"], False), ("1", ["--threads=2"], True)):
+            os.environ.pop("OMP_NUM_THREADS", None)
+            if said is not None:
+                os.environ["OMP_NUM_THREADS"] = said
+            tdsl_run(f"--cc={os.getcwd()}/mycc", *option, "-e", "ij->i", "--shape=3x4", "ones")
+            equal("-fopenmp" in read("called").decode().split(), several, (said, option))
+    finally:
+        os.environ.pop("OMP_NUM_THREADS", None)
+        if had is not None:
+            os.environ["OMP_NUM_THREADS"] = had
+
+
 def wait_until(condition):
     end = time.monotonic() + 60
     while not condition():
