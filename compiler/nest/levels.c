@@ -444,15 +444,17 @@ static int64_t rows_block(const Product *p, const Blocking *b, int64_t unit, int
     return parts < 1 ? unit : round_up((row->most + parts - 1) / parts, unit);
 }
 
-/* Do tiles side by side go on with lines of the result, which are what takes time? */
-static bool columns_go_on(const Product *p, const Blocking *b)
+/* Do tiles of so many columns side by side go on with lines of the result, which are what takes time? Along one label they do
+ * if their block of `bytes` is read as well from where one of rows would be. */
+static bool columns_go_on(const Product *p, const Blocking *b, int64_t tile, int64_t bytes)
 {
     uint32_t d = p->node->rank;
     while (d > 0 && ((uint32_t)p->node->out[d - 1] == p->col ||
                      p->extent[p->node->out[d - 1]].most == 1)) {
         d--;
     }
-    bool goes_on = false;
+    bool goes_on = d < p->node->rank && p->extent[p->col].most > tile &&
+                   bytes <= p->machine->tile.block;
     for (uint32_t i = 0; d > 0 && i < b->n_labels[BLOCK_COLUMNS]; i++) {
         goes_on |= b->label[BLOCK_COLUMNS][i] == (uint32_t)p->node->out[d - 1];
     }
@@ -518,7 +520,7 @@ static void set_packed_levels(const Product *p, Blocking *b, const Extent group[
     }
     add_level(level, &n, rows_before ? BLOCK_COLUMNS : BLOCK_ROWS, rows_before ? block : box,
               true);
-    bool rows_first = columns_go_on(p, b);
+    bool rows_first = columns_go_on(p, b, x.columns, sat_mul(sat_mul(k, block), size));
     if (box > x.rows && rows_first) {
         add_level(level, &n, BLOCK_ROWS, x.rows, false);
     }

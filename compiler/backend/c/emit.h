@@ -13,12 +13,14 @@
  *   emit_ahead.c   what products ask for ahead
  *   emit_tile.c    other register tiles: the same, of one statement each
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
+ *   emit_stream.c  what is stored past the caches
  *   emit_transpose.c  copies that read along another index than they write along: the same
  *
  * Names, expressions, lines, loops and helper functions are those of backend/ctext. */
 #ifndef BACKEND_C_EMIT_H
 #define BACKEND_C_EMIT_H
 
+#include "backend/c/product.h"
 #include "backend/ctext/ctext.h"
 
 /* A register tile that products share. Of complex numbers its function gets pointers to the parts, and strides in parts. */
@@ -29,15 +31,18 @@ typedef struct TileShape {
     bool by;       /* what is added up is multiplied by a number */
     bool side;     /* rows are side by side in their operand */
     bool ahead;    /* it asks for what comes next, meanwhile: emit_ahead.c */
+    bool streams;  /* some calls store past the caches; says nothing of which tile it is */
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
     int64_t sum, sak, sar, sbk, scr;
     int how; /* of such a one: TILE_ADDS and the others */
 } TileShape;
 
-/* What a tile's function does beside multiplying: it adds to what is there; an operand is conjugated. */
+/* What a tile's function does beside multiplying: it adds to what is there; an operand is conjugated; it stores past
+ * the caches if lines of the result are lines of memory. */
 #define TILE_ADDS     1
 #define TILE_CONJ_ROW 2
 #define TILE_CONJ_COL 4
+#define TILE_STREAMS  8
 
 /* The functions of one file that are there once for each instruction set. */
 typedef struct Tiles {
@@ -45,6 +50,7 @@ typedef struct Tiles {
     Helpers *help;
     VEC(TileShape) shapes;
     uint32_t joins, joins_by; /* bit 1 << DType: of a tile not all may join */
+    uint32_t join_streams;    /* some of the first may be told to store past the caches */
     uint32_t pairs;           /* bit per vector type whose neighbours change places */
     int64_t join_bytes;
     Text folds, members; /* functions of single statements; as members of the table */
@@ -81,6 +87,8 @@ typedef struct Emitter {
     struct Known *known; /* by number of the name, of the first n_known: see emit_part.c */
     uint32_t n_known;
     bool in_part;            /* one is being printed */
+    bool streams, part_streams; /* stores past the caches: of the entry, of the part */
+    bool *joined; /* [bufs] not written once and for all; null: nobody has asked. See emit_stream.c */
     VEC(const Stmt *) loops; /* that are open, outermost first */
     VEC(Ahead) aheads;
     Sym last_name;    /* the last value announced in a comment */
@@ -191,6 +199,14 @@ bool pack_emit(Emitter *e, const Stmt *s);
 void turn_put(Emitter *e, DType t);
 /* A helper function's text, with its signs replaced for the element type. */
 void template_put(Emitter *e, const char *text, DType t);
+
+/* ---- emit_stream.c ---- */
+/* The macros of stores past the caches. */
+void stream_put(Helpers *h);
+/* Is what copies and products write into the buffer to be stored past the caches? Null: never; else a condition of its extents. */
+const char *streams_text(Emitter *e, BufRef buf);
+/* The same of a product that stores. */
+const char *product_streams(Emitter *e, const Product *p);
 
 /* ---- emit_transpose.c ---- */
 /* A transposing copy, as the call of a function; false: it is none. */

@@ -562,6 +562,7 @@ void kernel_entry_emit(Emitter *e, const Text *body)
     }
     out->indent--;
     text_put(out, body->at);
+    text_put(out, e->streams ? "    TDSL_STREAMED;\n" : "");
     text_put(out, "    return TDSL_OK;\n}\n");
     other_entry_emit(e, !split);
     call_emit(e);

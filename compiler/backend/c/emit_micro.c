@@ -60,6 +60,7 @@ const char *tile_use(Tiles *t, TileShape s)
     if (i == t->shapes.n) {
         vec_push(t->arena, &t->shapes, s);
     }
+    t->shapes.at[i].streams |= s.streams;
     return shape_name(t, &s);
 }
 
@@ -248,9 +249,13 @@ static void steps_emit(Printer *p, int64_t rows, const Parts *x)
     micro_close(p);
 }
 
-static void store_emit(Printer *p, int64_t rows, const Parts *x, bool add)
+/* What a finished sum does: joins, replaces, or replaces past the caches. */
+typedef enum Stores { STORE_ADDS, STORE_PLAIN, STORE_STREAMS } Stores;
+
+static void store_emit(Printer *p, int64_t rows, const Parts *x, Stores how)
 {
     Arena *a = p->tiles->arena;
+    bool add = how == STORE_ADDS;
     uint32_t each = p->w && !p->s->parts[1] ? 2 : 1; /* vectors stored of one of columns */
     for (int64_t r = 0; r < rows; r++) {
         Text t;
@@ -265,7 +270,11 @@ static void store_emit(Printer *p, int64_t rows, const Parts *x, bool add)
             if (p->s->by) {
                 value = str_format(a, "by * %s", value);
             }
-            if (x->lanes[v] == 1 && is_int(p)) {
+            if (x->lanes[v] > 1 && how == STORE_STREAMS) {
+                text_printf(&t, "TDSL_STREAM_%lld(%s, %s, %s);",
+                            (long long)(x->lanes[v] * dtype_bytes(p->part)),
+                            micro_type(p, x->lanes[v]), at_text(p, "d", at), value);
+            } else if (x->lanes[v] == 1 && is_int(p)) {
                 const char *u = element_type(p->part);
                 const char *old = add ? str_format(a, "(%s)%s + ", u, target) : "";
                 text_printf(&t, "%s = (%s)(%s%s);", target, c_type(p->part), old, value);
@@ -286,7 +295,8 @@ static void foresee_emit(Printer *p, int64_t rows, const Parts *x, const char *i
     if (p->s->sum > 0) {
         return;
     }
-    micro_put(p, str_format(a, "for (int64_t r = 0; r < %lld; ++r) {", (long long)rows));
+    micro_put(p, str_format(a, "for (int64_t r = 0; %sr < %lld; ++r) {",
+                            p->streams ? "!streams && " : "", (long long)rows));
     p->out->indent++;
     micro_put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s, 1);", i, j));
     if (width * dtype_bytes(p->part) > 32) {
@@ -294,6 +304,12 @@ static void foresee_emit(Printer *p, int64_t rows, const Parts *x, const char *i
                                 j, (long long)(width - 1)));
     }
     micro_close(p);
+}
+
+/* Does it add to what is there? */
+static const char *add_text(const Printer *p)
+{
+    return p->whole && !p->s->streams ? "add" : "(add & 1) != 0";
 }
 
 /* One part of the tile that fits registers. */
@@ -310,13 +326,19 @@ static void block_of_rows(Printer *p, int64_t rows, const Parts *x, const char *
     }
     micro_put(
         p, str_format(p->tiles->arena, "%s *d = c + %s * scr + %s;", c_type(p->part), i, at));
-    micro_put(p, p->whole ? "if (add) {" : "if ((add & 1) != 0) {");
+    micro_put(p, str_format(p->tiles->arena, "if (%s) {", add_text(p)));
     p->out->indent++;
-    store_emit(p, rows, x, true);
+    store_emit(p, rows, x, STORE_ADDS);
     p->out->indent--;
+    if (p->streams) {
+        micro_put(p, "} else if (streams) {");
+        p->out->indent++;
+        store_emit(p, rows, x, STORE_STREAMS);
+        p->out->indent--;
+    }
     micro_put(p, "} else {");
     p->out->indent++;
-    store_emit(p, rows, x, false);
+    store_emit(p, rows, x, STORE_PLAIN);
     micro_close(p);
 }
 
@@ -404,8 +426,8 @@ static void plain_emit(Printer *p)
     micro_close(p);
     micro_close(p);
     micro_open_loop(p, "j", 0, columns, 1);
-    micro_put(p,
-              str_format(a, "const %s y = add ? %sc[i * scr + j] + %s : %s;", u, cast, x, x));
+    micro_put(p, str_format(a, "const %s y = %s ? %sc[i * scr + j] + %s : %s;", u, add_text(p),
+                            cast, x, x));
     micro_put(p,
               str_format(a, is_int(p) ? "c[i * scr + j] = (%s)y;" : "c[i * scr + j] = y;", t));
     micro_close(p);
@@ -454,6 +476,12 @@ static void function_emit(Printer *p)
         if (p->s->side) {
             micro_put(p, "(void)sar;");
         }
+        if (p->streams) {
+            micro_put(p, str_format(a,
+                                    "const int streams = (add & %d) != 0 && ((uintptr_t)c | "
+                                    "(uintptr_t)scr * %lld) %% %d == 0;",
+                                    TILE_STREAMS, (long long)dtype_bytes(p->part), LINE_BYTES));
+        }
         vectors_emit(p);
     }
     micro_close(p);
@@ -465,6 +493,7 @@ static void join_emit(Tiles *t, DType type, bool by, Text *out)
     const char *name = dtype_name(type), *c = c_type(part), *u = element_type(part);
     const char *v = vector_type(t->help, part, 16 / dtype_bytes(part));
     bool whole = dtype_is_int(type), pairs = part != type;
+    bool streams = (t->join_streams >> type & 1u) != 0; /* not into e */
     const char *with = by ? ", by" : "", *param = by ? str_format(t->arena, ", %s by", c) : "";
     text_printf(
         out,
@@ -484,10 +513,13 @@ static void join_emit(Tiles *t, DType type, bool by, Text *out)
         pairs ? 2 : 1, with);
     text_printf(out,
                 pairs ? "    columns *= 2;\n    n *= 2;\n"
-                        "    tile(k, a, sak, sar, b, sbk, e, columns, add & ~1%s);\n"
-                        "    add &= 1;\n"
-                      : "    tile(k, a, sak, sar, b, sbk, e, columns, 0%s);\n",
+                        "    tile(k, a, sak, sar, b, sbk, e, columns, add & %s%s);\n"
+                      : "    tile(k, a, sak, sar, b, sbk, e, columns, 0%s%s);\n",
+                !pairs    ? ""
+                : streams ? "~9"
+                          : "~1",
                 with);
+    text_put(out, pairs || streams ? "    add &= 1;\n" : "");
     text_printf(out,
                 "    for (int64_t i = 0; i < m; ++i) {\n"
                 "        const %s *x = e + i * columns;\n        %s *d = c + i * scr;\n",
@@ -515,6 +547,9 @@ static void join_emit(Tiles *t, DType type, bool by, Text *out)
     }
     text_put(out, "        }\n    }\n}\n");
 }
+
+/* Of the narrowest vectors of which a tile has whole lines of memory at once, as stores past the caches must. */
+#define STREAM_BYTES 32
 
 void tiles_emit(Tiles *t, Text *out)
 {
@@ -550,7 +585,8 @@ void tiles_emit(Tiles *t, Text *out)
                          .part = dtype_part(s->t),
                          .width = s->parts[1] ? 2 * s->columns : s->columns,
                          .w = s->parts[0],
-                         .whole = dtype_part(s->t) == s->t};
+                         .whole = dtype_part(s->t) == s->t,
+                         .streams = s->streams && isa_table[r].vector_bytes >= STREAM_BYTES};
             function_emit(&p);
         }
         text_put(out, "#endif\n");

@@ -335,6 +335,7 @@ static void part_begin(Emitter *e)
     text_clear(&e->part.members);
     text_clear(&e->part.values);
     text_clear(&e->part.locals);
+    e->part_streams = false;
     e->n_parts++;
 }
 
@@ -389,7 +390,7 @@ static void function_emit(Emitter *e, const char *name, bool buffers)
             e->own.ws, common, e->own.number, common);
     }
     text_put(out, e->part.body.at);
-    text_put(out, "}\n");
+    text_put(out, e->part_streams ? "    TDSL_STREAMED;\n}\n" : "}\n");
 }
 
 void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)

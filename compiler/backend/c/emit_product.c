@@ -72,16 +72,17 @@ static void shape_fix(TileShape *s, const Call *x, int how)
 }
 
 static void join_call(Emitter *e, const Product *p, const TileShape *shape, const Call *x,
-                      int how)
+                      const char *how)
 {
     Tiles *t = e->tiles;
     int64_t most = shape->rows * shape->columns * dtype_bytes(p->t);
     *(shape->by ? &t->joins_by : &t->joins) |= 1u << p->t;
     t->join_bytes = most > t->join_bytes ? most : t->join_bytes;
+    t->join_streams |= (shape->streams ? 1u : 0u) << p->t;
     const char *name = tile_use(t, *shape);
     line_printf(
         &e->w,
-        "tdsl_join%s_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d%s);",
+        "tdsl_join%s_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s%s);",
         shape->by ? "_by" : "", dtype_name(p->t), e->own.isa, name, (long long)shape->rows,
         (long long)shape->columns, count_text(e, p->row->range),
         count_text(e, p->column->range), x->sum, x->a, x->sak, x->sar, x->b, x->sbk, x->c,
@@ -161,6 +162,15 @@ static void call_in_parts(Emitter *e, const TileShape *shape, Call *x)
     }
 }
 
+/* `streams`: when it stores past the caches, or null. */
+static const char *how_text(Emitter *e, int how, const char *streams)
+{
+    if (streams == NULL || strcmp(streams, "1") == 0) {
+        return str_format(e->w.arena, "%d", streams == NULL ? how : how | TILE_STREAMS);
+    }
+    return str_format(e->w.arena, "%s ? %d : %d", streams, how | TILE_STREAMS, how);
+}
+
 void product_emit(Emitter *e, const Stmt *s, bool stores)
 {
     Product p;
@@ -188,6 +198,12 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
         shape.parts[1] = p.b->dtype == p.t;
         call_in_parts(e, &shape, &x);
     }
+    const char *streams = stores ? product_streams(e, &p) : NULL, *does = how_text(e, how, streams);
+    if (streams != NULL) {
+        shape.streams = true;
+        stream_put(w->help);
+        *(e->in_part ? &e->part_streams : &e->streams) = true;
+    }
     bool full = range_is_exact(p.row->range) && range_is_exact(p.column->range) &&
                 access_is_unit(e->w.k, s->dst, s->at, p.column->var);
     bool empty = may_be_empty(&p.sum->range);
@@ -198,9 +214,11 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
     }
     if (full) {
         const Ahead *ahead = NULL;
-        if (!shape.by) {
-            shape_fix(&shape, &x, how);
-            ahead = shape.sum > 0 ? NULL : ahead_of(e, p.a, p.b);
+        if (!shape.by && (streams == NULL || strcmp(streams, "1") == 0)) {
+            shape_fix(&shape, &x, streams == NULL ? how : how | TILE_STREAMS);
+        }
+        if (!shape.by && shape.sum == 0) {
+            ahead = ahead_of(e, p.a, p.b);
         }
         shape.ahead = ahead != NULL;
         const char *name = tile_use(e->tiles, shape);
@@ -212,11 +230,11 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
                     ? x.by
                     : str_format(w->arena, ", tdsl_ahead_next(&%s), %lld, %lld", ahead->name,
                                  (long long)ahead->each, (long long)ahead->turn);
-            line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, %d%s);", e->own.isa, name,
-                        x.sum, x.a, x.sak, x.sar, x.b, x.sbk, x.c, x.scr, how, next);
+            line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, %s%s);", e->own.isa, name,
+                        x.sum, x.a, x.sak, x.sar, x.b, x.sbk, x.c, x.scr, does, next);
         }
     } else {
-        join_call(e, &p, &shape, &x, how);
+        join_call(e, &p, &shape, &x, does);
     }
     if (empty) {
         scope_end(w);

@@ -2,22 +2,9 @@
 /* Transposes. A copy that reads along one index and writes along another is the call of a function, one for each element
  * type of a file: indices that follow each other in both arrays are one; blocks that stay in the first cache are turned in registers (emit_pack.c) and leave it line by line,
  * past the caches where the whole result would not stay in them anyway. */
-#include "backend/c/c.h"
 #include "backend/c/emit.h"
 #include "backend/c/legalise.h"
 #include "loop/affine.h"
-
-/* Stores past the caches, 16 bytes at a time. */
-static const char stream_text[] =
-    "\n#if defined(__clang__)\n"
-    "#define TDSL_STREAM(T, to, x) __builtin_nontemporal_store(x, (T *)(void *)(to))\n"
-    "#elif defined(__SSE2__)\n"
-    "typedef float tdsl_stream __attribute__((vector_size(16)));\n"
-    "#define TDSL_STREAM(T, to, x) __builtin_ia32_movntps((float *)(void *)(to), "
-    "(tdsl_stream)(x))\n"
-    "#else\n"
-    "#define TDSL_STREAM(T, to, x) (*(T *)(void *)(to) = (x))\n"
-    "#endif\n";
 
 /* $H: lines of a block of 64 columns; else as in emit_pack.c. */
 static const char transpose_head[] =
@@ -74,7 +61,7 @@ static const char transpose_streams[] =
     "            }\n"
     "            for (; streams && j + 64 / $S <= w; j += 64 / $S) {\n"
     "                for (int64_t k = j; k < j + 64 / $S; k += $L) {\n"
-    "                    TDSL_STREAM(tdsl_pack_$N_v, into + k,\n"
+    "                    TDSL_STREAM_16(tdsl_pack_$N_v, into + k,\n"
     "                                *(const tdsl_pack_$N_at *)(const void *)(done + k));\n"
     "                }\n"
     "            }\n"
@@ -89,7 +76,7 @@ static const char transpose_tail[] = "            for (; j < w; ++j) {\n"
 /* Others see what was stored past the caches only after a fence. */
 static const char transpose_fence[] =
     "#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
-    "    if (streams) {\n        __sync_synchronize();\n    }\n"
+    "    if (streams) {\n        TDSL_STREAMED;\n    }\n"
     "#else\n"
     "    (void)streams;\n"
     "#endif\n";
@@ -104,9 +91,7 @@ static const char *transpose_function(Emitter *e, DType t)
     if (vectors) {
         turn_put(e, t);
         e->tiles->turns = true;
-        if (helper_new(e->w.help, "TDSL_STREAM")) {
-            helper_put(e->w.help, stream_text);
-        }
+        stream_put(e->w.help);
     }
     Text out;
     text_init(&out, e->w.arena);
@@ -119,43 +104,6 @@ static const char *transpose_function(Emitter *e, DType t)
     text_put(&out, "}\n");
     template_put(e, out.at, t);
     return name;
-}
-
-/* Does another statement read what this one writes? */
-static bool is_read(const Kernel *k, BufRef buf)
-{
-    StmtWalk w;
-    const Stmt *s = tile_first(&w, k->body, k->n_body);
-    while (s != NULL && expr_load_of(s->value, buf) == NULL) {
-        s = tile_next(&w);
-    }
-    return s != NULL;
-}
-
-/* Is the buffer larger than the last cache? As a condition, for open extents. */
-static const char *streams_text(Emitter *e, BufRef buf)
-{
-    const Machine *m = target_c.machine;
-    const Buffer *b = &e->w.k->bufs.at[buf];
-    int64_t most = 0, size = dtype_bytes(b->dtype);
-    for (uint32_t i = 0; i < m->n_levels && most == 0; i++) {
-        most = m->level[i].capacity;
-    }
-    Text open;
-    text_init(&open, e->w.arena);
-    for (uint32_t d = 0; d < b->rank; d++) {
-        if (b->extent[d].sym < 0) {
-            size = sat_mul(size, b->extent[d].n);
-        } else {
-            text_printf(&open, " * %s", e->w.dim[b->extent[d].sym]);
-        }
-    }
-    if (is_read(e->w.k, buf) || (open.n == 0 && size <= most)) {
-        return "0";
-    }
-    return open.n == 0 ? "1"
-                       : str_format(e->w.arena, "%lld%s > %lld", (long long)size, open.at,
-                                    (long long)most);
 }
 
 /* How many elements further it is for the next value of v; false: an open extent says it. */
@@ -250,11 +198,12 @@ bool transpose_emit(Emitter *e, const Stmt *s)
     }
     const Affine *at = access_first(e, &inner, s->dst, s->at);
     const Affine *from = access_first(e, &inner, load->buf, load->at);
+    const char *streams = streams_text(e, s->dst);
     line_printf(
         &e->w, "%s(&%s, %s, &%s, %s, %s, %s, %s);", function, element_text(&e->w, s->dst, at),
         stride_text(&e->w, s->dst, s->at, t.side[0]->var), element_text(&e->w, load->buf, from),
         stride_text(&e->w, load->buf, load->at, t.side[1]->var), side_text(e, &t, 1),
-        side_text(e, &t, 0), streams_text(e, s->dst));
+        side_text(e, &t, 0), streams == NULL ? "0" : streams);
     for (uint32_t i = 0; i < t.n_loops; i++) {
         scope_end(&e->w);
     }

@@ -22,6 +22,7 @@ typedef struct Printer {
     int64_t width;  /* of them in a line of the columns */
     bool w;         /* rows are complex */
     bool whole;     /* nothing is complex */
+    bool streams;   /* it can store past the caches */
     int64_t passes; /* loops over the sum */
 } Printer;
 
