@@ -445,7 +445,7 @@ static int64_t rows_block(const Product *p, const Blocking *b, int64_t unit, int
 }
 
 /* Do tiles of so many columns side by side go on with lines of the result, which are what takes time? Along one label they do
- * if their block of `bytes` is read as well from where one of rows would be. */
+ * if their block of `bytes` stays where one of rows would, as which it is read then. */
 static bool columns_go_on(const Product *p, const Blocking *b, int64_t tile, int64_t bytes)
 {
     uint32_t d = p->node->rank;
@@ -454,7 +454,7 @@ static bool columns_go_on(const Product *p, const Blocking *b, int64_t tile, int
         d--;
     }
     bool goes_on = d < p->node->rank && p->extent[p->col].most > tile &&
-                   bytes <= p->machine->tile.block;
+                   bytes <= 2 * p->machine->tile.block;
     for (uint32_t i = 0; d > 0 && i < b->n_labels[BLOCK_COLUMNS]; i++) {
         goes_on |= b->label[BLOCK_COLUMNS][i] == (uint32_t)p->node->out[d - 1];
     }

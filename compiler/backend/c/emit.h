@@ -86,9 +86,10 @@ typedef struct Emitter {
     } part;              /* the one being printed, and what it gets from outside */
     struct Known *known; /* by number of the name, of the first n_known: see emit_part.c */
     uint32_t n_known;
-    bool in_part;            /* one is being printed */
-    bool streams, part_streams; /* stores past the caches: of the entry, of the part */
-    bool *joined; /* [bufs] not written once and for all; null: nobody has asked. See emit_stream.c */
+    bool in_part; /* one is being printed */
+    /* Are there stores past the caches in the entry, in the part? */
+    bool streams, part_streams;
+    bool *joined;            /* [bufs] see emit_stream.c; null: nobody has asked */
     VEC(const Stmt *) loops; /* that are open, outermost first */
     VEC(Ahead) aheads;
     Sym last_name;    /* the last value announced in a comment */

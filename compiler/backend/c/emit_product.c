@@ -198,7 +198,8 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
         shape.parts[1] = p.b->dtype == p.t;
         call_in_parts(e, &shape, &x);
     }
-    const char *streams = stores ? product_streams(e, &p) : NULL, *does = how_text(e, how, streams);
+    const char *streams = stores ? product_streams(e, &p) : NULL,
+               *does = how_text(e, how, streams);
     if (streams != NULL) {
         shape.streams = true;
         stream_put(w->help);

@@ -74,12 +74,11 @@ static const char transpose_tail[] = "            for (; j < w; ++j) {\n"
                                      "    }\n";
 
 /* Others see what was stored past the caches only after a fence. */
-static const char transpose_fence[] =
-    "#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
-    "    if (streams) {\n        TDSL_STREAMED;\n    }\n"
-    "#else\n"
-    "    (void)streams;\n"
-    "#endif\n";
+static const char transpose_fence[] = "#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"
+                                      "    if (streams) {\n        TDSL_STREAMED;\n    }\n"
+                                      "#else\n"
+                                      "    (void)streams;\n"
+                                      "#endif\n";
 
 static const char *transpose_function(Emitter *e, DType t)
 {
