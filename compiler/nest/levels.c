@@ -3,6 +3,8 @@
  * several labels. */
 #include "nest/levels.h"
 
+#include <math.h>
+
 /* Columns of a register tile: few are padding, and short vectors do less. *cost: of all columns, in such of the widest
  * tile. Three quarters of that are worth it where they are exact. */
 static int64_t tile_columns(const Extent *x, int64_t widest, double *cost)
@@ -424,6 +426,35 @@ static TileChoice tile_choice(const Product *p, const Blocking *b,
     return x.gathers && !one && along_cost <= gather_cost ? along : x;
 }
 
+/* Of a block that is `want` in size, what another size costs for each time that it is smaller. */
+#define SMALLER 0.04
+
+/* Rows in blocks, in order, by threads with as many blocks as each other, or one more: those of the first, over an equal share. */
+static double first_share(int64_t rows, int64_t block, int64_t threads)
+{
+    int64_t blocks = (rows + block - 1) / block;
+    int64_t first = smaller((blocks + threads - 1) / threads * block, rows);
+    return (double)first * (double)threads / (double)rows;
+}
+
+/* A block of rows in whole tiles, about `want`, of which two, four and eight threads have as much to do as each other. */
+static int64_t even_block(int64_t rows, int64_t want, int64_t unit)
+{
+    int64_t best = want;
+    double least = INFINITY;
+    for (int64_t block = round_up(want / 2, unit); block <= want + want / 4; block += unit) {
+        double cost = SMALLER * (double)want / (double)block;
+        for (int64_t threads = 2; threads <= 8; threads *= 2) {
+            cost += first_share(rows, block, threads) / 3;
+        }
+        if (cost < least) {
+            best = block;
+            least = cost;
+        }
+    }
+    return best;
+}
+
 /* Rows that are packed at once: their block stays in a near cache, and each panel of columns is read once for all of them.
  * Of several labels it is a box in which tiles cross none. */
 static int64_t rows_block(const Product *p, const Blocking *b, int64_t unit, int64_t k)
@@ -440,8 +471,8 @@ static int64_t rows_block(const Product *p, const Blocking *b, int64_t unit, int
     if (row->tile > 0 || !row->exact) {
         return block_of(row, want, unit);
     }
-    int64_t parts = (row->most + want - 1) / want;
-    return parts < 1 ? unit : round_up((row->most + parts - 1) / parts, unit);
+    return row->most <= want ? round_up(row->most < 1 ? 1 : row->most, unit)
+                             : even_block(row->most, want, unit);
 }
 
 /* Do tiles of so many columns side by side go on with lines of the result, which are what takes time? Along one label they do
