@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "op/op.h"
+#include "op/symmetry.h"
 #include "support/test.h"
 
 static void names_of_types_and_ops_read_back(void **state)
@@ -209,8 +210,46 @@ static void signs_pass_as_their_column_says(void **state)
     }
 }
 
+static void tests_of_a_size_name_a_dim_that_there_is(void **state)
+{
+    (void)state;
+    DimInfo info[2] = {{.typical = 8}, {.typical = 8}};
+    DimTable table = {.list = {.at = info, .n = 2, .cap = 2}};
+    for (int32_t dim = -1; dim <= 3; dim++) {
+        DimTest all = {dim, 0, DIM_ANY_SIZE};
+        const DimTest *test = &all;
+        const char *problem = dim_tests_problem(&table, 1, &test);
+        if (dim >= 0 && dim < 2) {
+            assert_null(problem);
+        } else {
+            assert_string_equal(problem, "a test is of no open dim");
+        }
+    }
+}
+
+/* Classes have two members or more, and all their exchanges are counted: 5! = 120 are few enough, 6! = 720 and 4! 3! = 144 are not. */
+static void classes_of_symmetry_are_whole_and_few(void **state)
+{
+    (void)state;
+    Dim cube[7];
+    for (int d = 0; d < 7; d++) {
+        cube[d] = dim_fixed(3);
+    }
+    const int32_t none[7] = {0}, one[7] = {1}, five[7] = {1, 1, 1, 1, 1},
+                  six[7] = {1, 1, 1, 1, 1, 1};
+    const int32_t two[7] = {1, 1, 1, 1, 5, 5, 5}, small[7] = {1, 1, 1, 4, 4, 4};
+    assert_null(symmetry_problem(DTYPE_F64, 7, cube, none));
+    assert_string_equal(symmetry_problem(DTYPE_F64, 7, cube, one),
+                        "dimensions are in no class, or in one of several");
+    assert_null(symmetry_problem(DTYPE_F64, 7, cube, five));
+    assert_null(symmetry_problem(DTYPE_F64, 7, cube, small));
+    assert_string_equal(symmetry_problem(DTYPE_F64, 7, cube, six), "it has too many exchanges");
+    assert_string_equal(symmetry_problem(DTYPE_F64, 7, cube, two), "it has too many exchanges");
+}
+
 TESTS(TEST(names_of_types_and_ops_read_back), TEST(widening_loses_nothing),
       TEST(rules_say_which_types_an_op_takes), TEST(casts_round_wrap_and_saturate),
       TEST(nothing_reduces_to_the_neutral_element),
       TEST(every_row_computes_what_its_rule_takes), TEST(every_row_is_complete),
-      TEST(signs_pass_as_their_column_says))
+      TEST(signs_pass_as_their_column_says), TEST(tests_of_a_size_name_a_dim_that_there_is),
+      TEST(classes_of_symmetry_are_whole_and_few))
