@@ -33,14 +33,12 @@
  * blocks live in. */
 #define DOUBLED 0.02
 #define BLOCK   16
-/* What an outermost loop costs that threads cannot share, since something folds over it, in a kernel that is worth two. */
-#define SERIAL 1.03
 /* What having no value in memory may cost, when no contraction is cut for it. */
 #define CHIP 1.05
 /* What loops that cut none may cost: they keep values on chip at whatever extents a kernel meets. */
 #define KEEP 1.25
 /* What fusion may cost in time: beyond that, nothing else speaks for it. */
-#define SLOWER 1.02
+#define SLOWER 1.20
 
 typedef struct State {
     Tree tree;
@@ -107,22 +105,11 @@ static double footprint(const Machine *machine, const Nest *nest)
     return worst * largest;
 }
 
-static bool is_worth_threads(const Machine *machine, double seconds)
-{
-    return machine->time.piece > 0.0 && seconds >= 2 * machine->time.piece;
-}
-
 /* What counts: the price, with what speaks against the nest. */
 static double weighed(const Machine *machine, const Nest *nest, const NestCost *cost,
                       double compulsory)
 {
-    bool serial = false;
-    for (uint32_t k = 0; k < nest->n_items && !serial; k = nest->items[k].end) {
-        serial = nest_is_loop(&nest->items[k]) &&
-                 nest_axis_is_folded(nest->graph, &nest->axes[nest->items[k].axis]);
-    }
-    return nest_preference(cost, compulsory) * footprint(machine, nest) *
-           (serial && is_worth_threads(machine, cost->seconds) ? SERIAL : 1.0);
+    return nest_preference(cost, compulsory) * footprint(machine, nest);
 }
 
 double nest_worth(const Machine *machine, const Nest *nest)
