@@ -66,6 +66,7 @@ typedef struct Ahead {
     const char *name; /* of the variable */
     int64_t step[AHEAD_LABELS], count[AHEAD_LABELS];
     int64_t each, turn; /* of a step of the sum; of the last one of a line of memory */
+    int64_t last;       /* from the first to the last element of a line's worth */
 } Ahead;
 
 typedef struct Emitter {

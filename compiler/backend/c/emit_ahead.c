@@ -10,7 +10,10 @@
  *     memory runs along columns:   V columns; their line of each step of the sum
  *     memory runs along the sum:   V columns; for each V steps the line of each of them
  *
- * and groups follow each other as tiles do, over at most AHEAD_LABELS labels. Strides and extents must be numbers. */
+ * and groups follow each other as tiles do, over at most AHEAD_LABELS labels. Strides and extents must be numbers.
+ *
+ * Operands need not begin where a line does: those of NumPy and of malloc begin 16 bytes behind. V elements are then parts of two
+ * lines, the first of which the block before has read, so the line of the last of them is asked for. */
 #include "backend/c/emit.h"
 
 #include "backend/c/legalise.h"
@@ -201,6 +204,8 @@ static bool walk_of(const Kernel *k, const Place *pack, int64_t calls, Ahead *ou
         out->step[i] = i < n ? size * each * own[i].step : 0;
         groups = sat_mul(groups, out->count[i]);
     }
+    int64_t run = along ? own[0].extent : sum.extent;
+    out->last = size * ((run < wide ? run : wide) - 1);
     out->each = size * (along ? sum.step : own[0].step);
     out->turn = along ? out->each : LINE_BYTES - (wide - 1) * out->each;
     return calls * 2 >= groups && calls <= AHEAD_MOST_CALLS * groups &&
@@ -209,11 +214,11 @@ static bool walk_of(const Kernel *k, const Place *pack, int64_t calls, Ahead *ou
 
 /* ---- where the next block is ---- */
 
-static const char *address_text(Emitter *e, const Expr *load, const Affine *at)
+static const char *address_text(Emitter *e, const Expr *load, const Affine *at, int64_t last)
 {
-    return str_format(e->w.arena, "(uintptr_t)%s + (uintptr_t)(%lld * (%s))",
+    return str_format(e->w.arena, "(uintptr_t)%s + (uintptr_t)(%lld * (%s) + %lld)",
                       e->w.buf[load->buf], (long long)dtype_bytes(load->dtype),
-                      offset_text(&e->w, load->buf, at));
+                      offset_text(&e->w, load->buf, at), (long long)last);
 }
 
 static const Affine *subst_all(Emitter *e, uint32_t rank, const Affine *at, VarRef v, Affine by)
@@ -226,7 +231,7 @@ static const Affine *subst_all(Emitter *e, uint32_t rank, const Affine *at, VarR
 }
 
 /* In the next iteration of the innermost loop that moves it; where that ends, of the one around. */
-static const char *next_text(Emitter *e, const Place *pack)
+static const char *next_text(Emitter *e, const Place *pack, int64_t last)
 {
     const Expr *load = pack->s->value;
     uint32_t rank = e->w.k->bufs.at[load->buf].rank, n = 0;
@@ -252,12 +257,12 @@ static const char *next_text(Emitter *e, const Place *pack)
             loop[i]->var, affine_add(a, affine_const(loop[i]->step), 1, v));
     }
     if (n == 1) {
-        return address_text(e, load, next[0]);
+        return address_text(e, load, next[0], last);
     }
     int64_t reach = loop[0]->part == FOR_FULL ? 2 * loop[0]->step - 1 : loop[0]->step;
     return str_format(a, "%s + %lld < %s ? %s : %s", e->w.var[loop[0]->var], (long long)reach,
-                      range_hi(&e->w, loop[0]->range), address_text(e, load, next[0]),
-                      address_text(e, load, next[1]));
+                      range_hi(&e->w, loop[0]->range), address_text(e, load, next[0], last),
+                      address_text(e, load, next[1], last));
 }
 
 void ahead_begin(Emitter *e, Stmt *const *body, uint32_t n)
@@ -282,7 +287,7 @@ void ahead_begin(Emitter *e, Stmt *const *body, uint32_t n)
         operand_bytes(k, load) < AHEAD_BYTES || !walk_of(k, pack, calls, &x)) {
         return;
     }
-    const char *next = next_text(e, pack);
+    const char *next = next_text(e, pack, x.last);
     if (next == NULL) {
         return;
     }
