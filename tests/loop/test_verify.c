@@ -38,6 +38,9 @@ static const char *const proved[] = {
     "for $i in 1..64 step 9 {\nfill [j in $i:9 vector] @c[j] = 0.0\n}",
     "for $i in 0..60 step 16 full {\nfill [j in $i:16 vector] @c[j] = 0.0\n}",
     "for $i in 0..64 step 4 {\nfor $j in $i..64 step 4 {\nfill [l in $j:4] @c[l] = 0.0\n}\n}",
+    /* a product's tile may be cut, wherever its sum stands */
+    "for $i in 0..n step 16 {\nreduce [l in 0..n, j in $i:16<n vector] @y[j] += @x[l]\n}",
+    "for $i in 0..n step 16 {\nreduce [j in $i:16<n vector, l in 0..n] @y[j] += @x[l]\n}",
     /* tiles of tiles */
     "for $i in 0..n step 64 {\nalloc @t : f64[64] tile\nfor $j in $i:64<n step 4 {\n"
     "fill [l in $j:4<n] @t[l-$i] = 0.0\n}\n}",
