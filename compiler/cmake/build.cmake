@@ -20,6 +20,17 @@ function(tdsl_target_flags target)
     endif()
 endfunction()
 
+# Objects come from ccache where it is installed. Paths count from this tree's top, so that every checkout and
+# worktree of this project shares them; -DCMAKE_C_COMPILER_LAUNCHER= turns it off.
+function(tdsl_use_ccache)
+    find_program(TDSL_CCACHE ccache)
+    mark_as_advanced(TDSL_CCACHE)
+    if(TDSL_CCACHE AND NOT DEFINED CMAKE_C_COMPILER_LAUNCHER)
+        set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+            CCACHE_NOHASHDIR=1 ${TDSL_CCACHE} PARENT_SCOPE)
+    endif()
+endfunction()
+
 # grammar/NAME.y and grammar/NAME.l become generated/grammar/NAME.{tab,lex}.{c,h}, included as
 # "grammar/NAME.tab.h" and "grammar/NAME.lex.h". Sets `out` to the two C files.
 function(tdsl_grammar name out)
