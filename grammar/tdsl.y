@@ -101,6 +101,7 @@ body:       %empty                      { $$ = parse_list(p, AST_LIST, @$); }
 statement:  left '=' expr ';'           { $$ = parse_assign(p, @$, OP_COPY, @2, $1, $3); }
         |   left PLUS_SET expr ';'      { $$ = parse_assign(p, @$, OP_ADD, @2, $1, $3); }
         |   left MINUS_SET expr ';'     { $$ = parse_assign(p, @$, OP_SUB, @2, $1, $3); }
+        |   NAME ':' type '=' expr ';'  { $$ = parse_declare(p, @$, $1, @1, $3, @4, $5); }
         |   SPILL names ';'             { $$ = parse_named(p, AST_SPILL, @$, NULL, @1, $2); }
         ;
 names:      NAME                        { AstId list = parse_list(p, AST_LIST, @1); $$ = parse_add(p, list, parse_leaf(p, AST_NAME, @1, $1), @1); }

@@ -178,7 +178,18 @@ static void print_statement(Print *p, AstId id)
         text_put(p->out, "spill ");
         print_list(p, n, 0);
     } else if (n->kind == AST_ASSIGN) {
-        print_expr(p, n->child[0], 0);
+        const AstNode *left = ast_node(p->ast, n->child[0]);
+        if (n->n == 3) { /* S: f32[q,k] */
+            text_printf(p->out, "%s: %s", left->name->text,
+                        ast_node(p->ast, n->child[2])->name->text);
+            if (left->kind == AST_INDEXED) {
+                text_char(p->out, '[');
+                print_list(p, left, 1);
+                text_char(p->out, ']');
+            }
+        } else {
+            print_expr(p, n->child[0], 0);
+        }
         text_put(p->out, n->op == OP_ADD ? " += " : n->op == OP_SUB ? " -= " : " = ");
         print_expr(p, n->child[1], 0);
     } else {

@@ -37,7 +37,8 @@ typedef struct CheckedExpr {
     AstId ast;
     Span span;
     Number value;
-    bool typed; /* CONST: it had an element type of its own */
+    bool typed;    /* CONST: it had an element type of its own */
+    bool implicit; /* MAP: a cast that nobody wrote */
     int32_t dim;
     uint32_t read; /* in CheckedKernel.values */
     uint32_t n;    /* arguments */
@@ -66,11 +67,13 @@ typedef struct Value {
     Span span;               /* its declaration or first assignment */
     const int32_t *symmetry; /* declared, classes of dimensions (op/symmetry.h); or null */
     bool is_inout;
+    bool declared; /* LOCAL: with an element type */
     bool allow_spill;
     bool assigned; /* by '=' so far */
     bool updated;  /* by any statement so far */
     uint32_t uses;
-    uint32_t number; /* among params or results */
+    uint32_t wide_uses; /* of an undeclared 16-bit value: that compute with it in f32 */
+    uint32_t number;    /* among params or results */
 } Value;
 
 typedef struct CheckedStatement {
@@ -82,7 +85,8 @@ typedef struct CheckedStatement {
     const Label *label;
     uint32_t rank;
     const int32_t *left; /* [rank] */
-    CheckedExpr *right;  /* of the target's element type */
+    CheckedExpr *
+        right; /* of the target's element type; f32 where that is an undeclared 16-bit one and has wide uses */
 } CheckedStatement;
 
 typedef struct CheckedKernel {

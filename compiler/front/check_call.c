@@ -104,7 +104,7 @@ static CheckedExpr *check_cast(Kern *k, AstId ast, const AstNode *n, DType to)
         diag_help(d, "take re(...), im(...) or abs(...)");
         return expr_poison(k, ast, n->span);
     }
-    if (arg->dtype == to) {
+    if (arg->dtype == to && !dtype_is_half(to)) {
         return arg;
     }
     CheckedExpr *e = expr_new(k, CHECKED_MAP, ast, n->span);

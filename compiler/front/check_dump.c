@@ -80,6 +80,15 @@ static void show_number(Show *w, const CheckedExpr *e)
     }
 }
 
+/* Casts that nobody wrote follow from the types of what is read and assigned. */
+static const CheckedExpr *as_written(const CheckedExpr *e)
+{
+    while (e->kind == CHECKED_MAP && e->implicit) {
+        e = e->arg[0];
+    }
+    return e;
+}
+
 static int strength(const CheckedExpr *e)
 {
     if (e->kind == CHECKED_CHAIN || e->kind == CHECKED_MAP) {
@@ -156,8 +165,9 @@ static void show_bare(Show *w, const CheckedExpr *e)
     }
 }
 
-static void show_expr(Show *w, const CheckedExpr *e, int place)
+static void show_expr(Show *w, const CheckedExpr *shown, int place)
 {
+    const CheckedExpr *e = as_written(shown);
     bool parens = strength(e) < place;
     text_put(w->out, parens ? "(" : "");
     show_bare(w, e);
@@ -168,9 +178,13 @@ static void show_expr(Show *w, const CheckedExpr *e, int place)
 
 static void show_statement(Show *w, const CheckedStatement *s)
 {
+    const Value *target = &w->k->values.at[s->target];
     w->s = s;
     name_labels(w);
     text_put(w->out, w->value[s->target]->text);
+    if (target->declared && s->op == OP_COPY) {
+        text_printf(w->out, ": %s", dtype_name(target->type.dtype));
+    }
     if (s->rank > 0) {
         text_char(w->out, '[');
         show_labels(w, s->left, s->rank);
@@ -181,10 +195,10 @@ static void show_statement(Show *w, const CheckedStatement *s)
         show_expr(w, s->right, 0);
     } else {
         text_put(w->out, s->op == OP_ADD ? " += " : " -= ");
-        show_expr(w, s->right->arg[1], 0);
+        show_expr(w, as_written(s->right)->arg[1], 0);
     }
     text_put(w->out, "; // ");
-    type_print(w->out, &w->k->dims, &w->k->values.at[s->target].type);
+    type_print(w->out, &w->k->dims, &target->type);
     text_char(w->out, '\n');
 }
 

@@ -138,6 +138,16 @@ uint32_t einsum_value(Kern *k, AstId ast)
     return s.target;
 }
 
+uint32_t einsum_nested(Kern *k, AstId ast)
+{
+    uint32_t value = einsum_value(k, ast);
+    if (value != UINT32_MAX) {
+        CheckedStatement *s = &k->k->statements.at[k->k->statements.n - 1];
+        s->right = compute_in(k, s->right, s->right->dtype);
+    }
+    return value;
+}
+
 CheckedExpr *einsum_check(Kern *k, AstId ast)
 {
     const AstNode *n = ast_node(&k->c->program->ast, ast);
@@ -147,6 +157,6 @@ CheckedExpr *einsum_check(Kern *k, AstId ast)
         return expr_poison(k, ast, n->span);
     }
     Span span = n->span;
-    uint32_t value = einsum_value(k, ast);
+    uint32_t value = einsum_nested(k, ast);
     return value == UINT32_MAX ? expr_poison(k, ast, span) : expr_whole(k, value, ast, span);
 }

@@ -22,11 +22,13 @@ static void mismatch(Kern *k, const CheckedExpr *a, const CheckedExpr *b)
               dtype_name(dtype_widens(a->dtype, b->dtype) ? b->dtype : a->dtype));
 }
 
-/* Gives all arguments one type: that of those that have one. False after a report or when poisoned. When all are
- * weak, *weak says how. */
-static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, Weak *weak)
+/* Do all arguments have one type, that of those that have one? Those without keep waiting for the type in which the
+ * statement computes. *type is it, or none when all are weak, and *weak says how. False after a report or when
+ * poisoned. */
+static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, DType *type, Weak *weak)
 {
     const CheckedExpr *strong = NULL;
+    *type = DTYPE_NONE;
     *weak = WEAK_NO;
     for (uint32_t a = 0; a < n; a++) {
         if (is_poison(arg[a])) {
@@ -45,8 +47,9 @@ static bool unify(Kern *k, CheckedExpr *const *arg, uint32_t n, Weak *weak)
         return true;
     }
     *weak = WEAK_NO;
+    *type = strong->dtype;
     for (uint32_t a = 0; a < n; a++) {
-        if (!weak_settle(k, arg[a], strong->dtype, strong->span)) {
+        if (!weak_suits(k, arg[a], strong->dtype, strong->span)) {
             return false;
         }
     }
@@ -96,7 +99,8 @@ CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr
 {
     uint32_t first = op == OP_SELECT ? 1 : 0; /* the condition has a type of its own */
     Weak weak = WEAK_NO;
-    if (is_poison(arg[0]) || !unify(k, arg + first, n - first, &weak)) {
+    DType type = DTYPE_NONE;
+    if (is_poison(arg[0]) || !unify(k, arg + first, n - first, &type, &weak)) {
         return expr_poison(k, ast, span);
     }
     CheckedExpr *folded = weak_fold(k, op, ast, span, arg, n);
@@ -125,7 +129,7 @@ CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr
     }
     DType in[3] = {DTYPE_NONE};
     for (uint32_t a = 0; a < n; a++) {
-        in[a] = arg[a]->dtype;
+        in[a] = arg[a]->weak != WEAK_NO ? type : arg[a]->dtype;
     }
     if (!op_result_type(op, in, n, &e->dtype)) {
         return bad_type(k, op, ast, span, at, arg[first]);
@@ -154,7 +158,8 @@ void chain_add(Kern *k, CheckedExpr *chain, Op link, CheckedExpr *arg)
 CheckedExpr *chain_type(Kern *k, CheckedExpr *e)
 {
     Weak weak = WEAK_NO;
-    if (!unify(k, e->arg, e->n, &weak)) {
+    DType t = DTYPE_NONE;
+    if (!unify(k, e->arg, e->n, &t, &weak)) {
         return expr_poison(k, e->ast, e->span);
     }
     bool divides = false;
@@ -168,7 +173,7 @@ CheckedExpr *chain_type(Kern *k, CheckedExpr *e)
         e->weak = divides ? WEAK_FLOAT : weak;
         return e;
     }
-    DType t = e->arg[0]->dtype, in[2] = {t, t};
+    DType in[2] = {t, t};
     bool truths =
         t == DTYPE_BOOL && e->op == OP_MUL && !divides; /* a product of bool is "and" */
     if (!truths && !op_result_type(e->op, in, 2, &e->dtype)) {
@@ -416,7 +421,7 @@ static CheckedExpr *check_indexed(Kern *k, AstId ast)
                        "'%s' gives a number, which has no indices", base.name->text);
             return expr_poison(k, ast, n.span);
         }
-        found = einsum_value(k, n.child[0]);
+        found = einsum_nested(k, n.child[0]);
     } else if (!map_get(&k->value_by_name, base.name->id, &found)) {
         uint32_t global = 0;
         if (map_get(&k->c->global_by_name, base.name->id, &global) &&

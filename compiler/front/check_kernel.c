@@ -48,7 +48,7 @@ static Dim extent_of(Kern *k, AstId id, bool *ok)
     return dim_named(k, n->name, n->span, ok);
 }
 
-static DType element_type(Kern *k, const AstNode *n)
+DType dtype_declared(Kern *k, const AstNode *n)
 {
     DType t = DTYPE_NONE;
     if (dtype_from_name((Str){n->name->text, n->name->n}, &t)) {
@@ -67,7 +67,7 @@ static TensorType type_of(Kern *k, AstId id, const AstNode *decl)
     if (n.kind != AST_TYPE) {
         return type;
     }
-    type.dtype = element_type(k, &n);
+    type.dtype = dtype_declared(k, &n);
     if (n.n > RANK_LIMIT) {
         diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, n.span,
                    "a tensor has at most %d dimensions", RANK_LIMIT);
@@ -414,6 +414,7 @@ void kernel_check(Check *c, AstId ast)
     }
     check_results(&k);
     apply_spills(&k);
+    compute_locals(&k);
     if (c->ctx->diags.n_errors == errors && !c->program->ast.damaged) {
         warn_unused(&k);
     }

@@ -2,6 +2,7 @@
 /* What the files of the checker share: the state of checking a program and a kernel. check.c: files, dims and
  * constants; check_kernel.c: heads; check_statement.c: statements and indices; check_expr.c: expressions; check_call.c:
  * calls; check_einsum.c: einsum strings; check_sums.c: which sums are silent; check_weak.c: numbers without a type;
+ * check_compute.c: the type in which a statement computes;
  * check_name.c: what names mean. Nobody else includes this. */
 #ifndef FRONT_CHECK_PARTS_H
 #define FRONT_CHECK_PARTS_H
@@ -117,6 +118,8 @@ void mark_other(Check *c, Diagnostic *d, Span other, const char *text);
 void global_evaluate(Check *c, uint32_t global, Span at);
 
 /* ---- check_kernel.c ---- */
+/* The element type that a declaration names; NONE after a report. */
+DType dtype_declared(Kern *k, const AstNode *type);
 void kernel_check(Check *c, AstId ast);
 
 /* ---- check_statement.c ---- */
@@ -153,16 +156,31 @@ CheckedExpr *call_check(Kern *k, AstId ast);
 CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const uint32_t *value,
                                   DType dtype, AstId ast, Span span);
 CheckedExpr *einsum_check(Kern *k, AstId ast);
-/* The call einsum(...): its value as a temp; poison: UINT32_MAX. */
+/* The call einsum(...): its value as a temp, whose statement is the kernel's last and still to be computed in a type;
+ * poison: UINT32_MAX. */
 uint32_t einsum_value(Kern *k, AstId ast);
+/* The same, where it stands in an expression. */
+uint32_t einsum_nested(Kern *k, AstId ast);
 bool einsum_is(const AstNode *n);
 
 /* ---- check_sums.c ---- */
 /* Wraps the silent sums of a term in a reduction; `lone`: the term is the whole right side. */
 CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, bool lone);
 
+/* ---- check_compute.c ---- */
+/* The type that arithmetic on values of type t runs in: f32 for 16 bits, else t. */
+DType compute_type(DType t);
+/* The right side of a statement whose value has type t, a type that `e` widens to, computed in compute_type(t). */
+CheckedExpr *compute_in(Kern *k, CheckedExpr *e, DType t);
+/* What was computed so, as value `target` holds it: rounded once if that is stored in 16 bits. */
+CheckedExpr *compute_target(Kern *k, CheckedExpr *e, uint32_t target);
+/* At the end of a kernel: undeclared 16-bit values that nobody computes with in f32 are rounded where they are made. */
+void compute_locals(Kern *k);
+
 /* ---- check_weak.c ---- */
 CheckedExpr *weak_const(Kern *k, AstId ast, Span span, Weak weak, int64_t i, double f);
+/* May `e` become a t? A decimal that meets an integer is reported, with `why` as what it meets. */
+bool weak_suits(Kern *k, const CheckedExpr *e, DType t, Span why);
 /* Gives all weak parts of `e` the type t; false when a decimal meets an integer or a number does not fit (reported). */
 bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why);
 /* The type of a weak expression nobody else decides. */

@@ -38,6 +38,7 @@ static void statement_reset(Kern *k)
 typedef struct Left {
     Op op;
     const AstNode *n;
+    DType declared; /* NONE: no type is written */
     Sym name;
     Span span;
     bool known;      /* there is such a value */
@@ -121,9 +122,27 @@ static bool left_indices(Kern *k, Left *l)
     return ok;
 }
 
+/* `S: f32[q,k] = ...`: the element type of a value that the statement defines. */
+static bool left_type(Kern *k, Left *l, const AstNode *type)
+{
+    l->declared = dtype_declared(k, type);
+    if (l->declared == DTYPE_NONE) {
+        return false;
+    }
+    if (l->known && k->k->values.at[l->target].kind != VALUE_LOCAL) {
+        const Value *v = &k->k->values.at[l->target];
+        Diagnostic *d =
+            diag_error(&k->c->ctx->diags, E_DUPLICATE_NAME, type->span,
+                       "'%s' has its type from the head of the kernel", l->name->text);
+        mark_other(k->c, d, v->span, "declared here");
+        return false;
+    }
+    return true;
+}
+
 static bool left_check(Kern *k, const AstNode *s, Left *l)
 {
-    *l = (Left){.op = s->op, .n = node(k, s->child[0])};
+    *l = (Left){.op = s->op, .n = node(k, s->child[0]), .declared = DTYPE_NONE};
     l->name = l->n->name;
     l->span = l->n->at;
     if (l->name == NULL) {
@@ -131,7 +150,7 @@ static bool left_check(Kern *k, const AstNode *s, Left *l)
     }
     l->known = map_get(&k->value_by_name, l->name->id, &l->target);
     k->whole = l->n->kind == AST_NAME;
-    bool ok = left_assignable(k, l);
+    bool ok = (s->n < 3 || left_type(k, l, node(k, s->child[2]))) && left_assignable(k, l);
     return (k->whole || left_indices(k, l)) && ok;
 }
 
@@ -228,54 +247,14 @@ static void check_unbound(Kern *k, const Left *l)
 
 /* ---- element types ---- */
 
-static bool is_product_of_values(const CheckedExpr *e)
-{
-    if (e->kind != CHECKED_CHAIN || (e->op != OP_MUL && e->op != OP_DIV)) {
-        return false;
-    }
-    for (uint32_t a = 0; a < e->n; a++) {
-        CheckedKind kind = e->arg[a]->kind;
-        if (kind != CHECKED_READ && kind != CHECKED_CONST && kind != CHECKED_EXTENT) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* `e` in the wider type t: sums and products are computed in it, anything else is cast. */
-static CheckedExpr *widen(Kern *k, CheckedExpr *e, DType t)
-{
-    bool product = e->kind == CHECKED_CHAIN && (e->op == OP_MUL || e->op == OP_DIV);
-    if ((e->kind == CHECKED_REDUCE && (e->op == OP_SUM || e->op == OP_PROD)) ||
-        is_product_of_values(e)) {
-        e->dtype = t;
-        return e;
-    }
-    if ((product && e->arg[0]->kind == CHECKED_REDUCE) ||
-        (e->kind == CHECKED_MAP && e->op == OP_NEG)) {
-        e->arg[0] = widen(k, e->arg[0], t); /* a silent sum, with what divides it or a minus */
-        e->dtype = t;
-        return e;
-    }
-    CheckedExpr *cast = expr_new(k, CHECKED_MAP, e->ast, e->span);
-    cast->op = OP_CAST;
-    cast->dtype = t;
-    cast->n = 1;
-    cast->arg = arena_copy(k->c->arena, &e, sizeof e);
-    return cast;
-}
-
 static CheckedExpr *coerce(Kern *k, CheckedExpr *e, const Value *v)
 {
     DType t = v->type.dtype;
     if (e->weak != WEAK_NO) {
         return weak_settle(k, e, t, v->span) ? e : expr_poison(k, e->ast, e->span);
     }
-    if (e->dtype == t) {
-        return e;
-    }
-    if (dtype_widens(e->dtype, t)) {
-        return widen(k, e, t);
+    if (e->dtype == t || dtype_widens(e->dtype, t)) {
+        return compute_in(k, e, t);
     }
     Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span, "this is %s",
                                dtype_name(e->dtype));
@@ -285,6 +264,23 @@ static CheckedExpr *coerce(Kern *k, CheckedExpr *e, const Value *v)
 }
 
 /* ---- the whole statement ---- */
+
+/* The right side in the type of what it is assigned to; `right` alone when that is a value not seen before. */
+static CheckedExpr *right_typed(Kern *k, const Left *l, CheckedExpr *e)
+{
+    if (l->known) {
+        return coerce(k, e, &k->k->values.at[l->target]);
+    }
+    if (l->declared != DTYPE_NONE) {
+        Value v = {.name = l->name, .type = {.dtype = l->declared}, .span = l->span};
+        return coerce(k, e, &v);
+    }
+    if (e->weak != WEAK_NO) {
+        (void)weak_settle(k, e, weak_default(e->weak), (Span){0});
+        return e;
+    }
+    return compute_in(k, e, e->dtype);
+}
 
 static TensorType local_type(Kern *k, const Left *l, DType dtype)
 {
@@ -305,8 +301,11 @@ static TensorType local_type(Kern *k, const Left *l, DType dtype)
 static void mark_assigned(Kern *k, Left *l, TensorType type)
 {
     if (!l->known) {
-        l->target = value_new(
-            k, (Value){.kind = VALUE_LOCAL, .name = l->name, .type = type, .span = l->span});
+        l->target = value_new(k, (Value){.kind = VALUE_LOCAL,
+                                         .name = l->name,
+                                         .type = type,
+                                         .span = l->span,
+                                         .declared = l->declared != DTYPE_NONE});
     }
     Value *v = &k->k->values.at[l->target];
     v->updated = true;
@@ -315,12 +314,13 @@ static void mark_assigned(Kern *k, Left *l, TensorType type)
 
 static CheckedExpr *with_old_value(Kern *k, const Left *l, AstId ast, CheckedExpr *right)
 {
+    DType in = right->dtype;
     CheckedExpr *chain = expr_new(k, CHECKED_CHAIN, ast, right->span);
     chain->op = OP_ADD;
-    chain->dtype = right->dtype;
+    chain->dtype = in;
     CheckedExpr *old = expr_read(k, l->target, ast, l->n->span, l->label, l->rank);
     k->k->values.at[l->target].uses--; /* adding to a value is no use of it */
-    chain_add(k, chain, OP_ADD, old);
+    chain_add(k, chain, OP_ADD, compute_in(k, old, in));
     chain_add(k, chain, l->op, right);
     return chain;
 }
@@ -344,13 +344,15 @@ static bool assign_einsum(Kern *k, Left *l, AstId ast)
             label_use(k, l->label[a], type.dims[a], s.span, l->target);
         }
         check_declared(k, l);
-        if (!k->poisoned) {
-            s.right = coerce(k, s.right, &k->k->values.at[l->target]);
-        }
+    }
+    if (!k->poisoned) {
+        s.right = right_typed(k, l, s.right);
+        type.dtype = l->declared != DTYPE_NONE ? l->declared : type.dtype;
     }
     mark_assigned(k, l, type);
     s.target = l->target;
     if (!k->poisoned) {
+        s.right = compute_target(k, s.right, s.target);
         statement_add(k, s);
     }
     return true;
@@ -382,21 +384,23 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
         k->poisoned = true;
     }
-    if (!k->poisoned && l->known) {
-        e = coerce(k, e, &k->k->values.at[l->target]);
-    } else if (!k->poisoned && e->weak != WEAK_NO) {
-        (void)weak_settle(k, e, weak_default(e->weak), (Span){0});
+    DType named = l->declared != DTYPE_NONE ? l->declared
+                  : e->weak != WEAK_NO      ? weak_default(e->weak)
+                                            : e->dtype;
+    if (!k->poisoned) {
+        e = right_typed(k, l, e);
     }
     bool poison = k->poisoned || e->dtype == DTYPE_NONE;
     if (!poison) {
         warn_silent_sums(k);
     }
-    TensorType type = local_type(k, l, poison ? DTYPE_NONE : e->dtype);
+    TensorType type = local_type(k, l, poison ? DTYPE_NONE : named);
     if (!poison && l->op != OP_COPY) {
         e = with_old_value(k, l, right, e);
     }
     mark_assigned(k, l, type);
     if (!poison) {
+        e = compute_target(k, e, l->target);
         CheckedStatement s = {id,           node(k, id)->span, l->target, l->op, k->labels.n,
                               k->labels.at, l->rank,           NULL,      e};
         s.left = l->rank == 0 ? NULL

@@ -25,17 +25,22 @@ DType weak_default(Weak w)
 
 /* ---- settling ---- */
 
-static bool settle_const(Kern *k, CheckedExpr *e, DType t, Span why)
+bool weak_suits(Kern *k, const CheckedExpr *e, DType t, Span why)
+{
+    if (e->weak != WEAK_FLOAT || dtype_is_float(t) || dtype_is_complex(t)) {
+        return true;
+    }
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span,
+                               "a decimal number does not become %s", dtype_name(t));
+    if (e->kind == CHECKED_CONST && why.source != 0 && why.lo != e->span.lo) {
+        mark_other(k->c, d, why, str_format(k->c->arena, "this is %s", dtype_name(t)));
+    }
+    return false;
+}
+
+static bool settle_const(Kern *k, CheckedExpr *e, DType t)
 {
     Diags *diags = &k->c->ctx->diags;
-    if (e->weak == WEAK_FLOAT && (dtype_is_int(t) || t == DTYPE_BOOL)) {
-        Diagnostic *d = diag_error(diags, E_DTYPE_MISMATCH, e->span,
-                                   "a decimal number does not become %s", dtype_name(t));
-        if (why.source != 0 && why.lo != e->span.lo) {
-            mark_other(k->c, d, why, str_format(k->c->arena, "this is %s", dtype_name(t)));
-        }
-        return false;
-    }
     if (t == DTYPE_BOOL) {
         diag_error(diags, E_DTYPE_MISMATCH, e->span, "a number does not become bool");
         return false;
@@ -48,7 +53,40 @@ static bool settle_const(Kern *k, CheckedExpr *e, DType t, Span why)
         diag_error(diags, E_NUMBER, e->span, "the number does not fit %s", dtype_name(t));
         return false;
     }
+    bool lost = e->value.re != 0 && v.re == 0 && e->weak == WEAK_FLOAT;
+    if (lost) {
+        diag_error(diags, E_NUMBER, e->span, "the number becomes 0 in %s", dtype_name(t));
+        return false;
+    }
     e->value = v;
+    return true;
+}
+
+static bool has_extent(const CheckedExpr *e)
+{
+    bool has = e->kind == CHECKED_EXTENT;
+    for (uint32_t a = 0; a < e->n && !has; a++) {
+        has = has_extent(e->arg[a]);
+    }
+    return has;
+}
+
+/* `e` computed among numbers without a type, then cast: as it would be folded if its open extents were known. */
+static bool settle_apart(Kern *k, CheckedExpr *e, DType t)
+{
+    CheckedExpr *inner = expr_new(k, e->kind, e->ast, e->span);
+    *inner = *e;
+    if (!weak_settle(k, inner, weak_default(e->weak), (Span){0})) {
+        return false;
+    }
+    *e = (CheckedExpr){.kind = CHECKED_MAP,
+                       .op = OP_CAST,
+                       .dtype = t,
+                       .ast = e->ast,
+                       .span = e->span,
+                       .implicit = true,
+                       .n = 1,
+                       .arg = arena_copy(k->c->arena, &inner, sizeof inner)};
     return true;
 }
 
@@ -57,26 +95,27 @@ bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why)
     if (e->weak == WEAK_NO || t == DTYPE_NONE) {
         return true;
     }
-    bool ok = true;
-    Weak was = e->weak;
-    switch (e->kind) {
+    bool ok = weak_suits(k, e, t, why);
+    bool apart = (e->kind == CHECKED_MAP || e->kind == CHECKED_CHAIN) &&
+                 t != weak_default(e->weak) && has_extent(e);
+    if (ok && apart) {
+        return settle_apart(k, e, t);
+    }
+    switch (ok ? e->kind : CHECKED_POISON) {
     case CHECKED_POISON:
     case CHECKED_READ:
     case CHECKED_REDUCE:
         break;
     case CHECKED_CONST:
-        ok = settle_const(k, e, t, why);
+        ok = settle_const(k, e, t);
         break;
     case CHECKED_EXTENT:
     case CHECKED_MAP:
     case CHECKED_CHAIN:
-        if (was == WEAK_FLOAT && !dtype_is_float(t) && !dtype_is_complex(t)) {
-            diag_error(&k->c->ctx->diags, E_DTYPE_MISMATCH, e->span,
-                       "a decimal number does not become %s", dtype_name(t));
-            ok = false;
-            break;
-        }
         for (uint32_t a = 0; a < e->n && ok; a++) {
+            if (e->arg[a]->weak == WEAK_NO) { /* the condition of a select */
+                e->arg[a] = compute_in(k, e->arg[a], e->arg[a]->dtype);
+            }
             ok = weak_settle(k, e->arg[a], t, why);
         }
         break;

@@ -147,6 +147,9 @@ static bool make_kernel(Eq *q, EinsumSpec *spec, Span all)
     q->k->n_params = n;
     q->k->n_results = 1;
     CheckedStatement s = einsum_statement(&q->ctx->arena, spec, value, q->e->dtype, 0, all);
+    Check check = {.ctx = q->ctx, .arena = &q->ctx->arena};
+    Kern kern = {.c = &check, .k = q->k};
+    s.right = compute_target(&kern, compute_in(&kern, s.right, q->e->dtype), n);
     s.target = n;
     vec_push(&q->ctx->arena, &q->k->statements, s);
     q->k->signature = signature(q);

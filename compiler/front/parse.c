@@ -270,6 +270,21 @@ static AstId with_first(Parse *p, AstKind kind, Span span, Sym name, Span at, As
     return id;
 }
 
+/* `S: f32[q,k] = ...`: an assignment with the type as its third child, whose indices are those on the left. */
+AstId parse_declare(Parse *p, Span span, Sym name, Span name_at, AstId type, Span at,
+                    AstId right)
+{
+    AstId left = parse_leaf(p, AST_NAME, name_at, name);
+    if (node_at(p, type)->kind == AST_TYPE && node_at(p, type)->n > 0) {
+        left = with_first(p, AST_INDEXED, span_join(name_at, node_at(p, type)->span), name,
+                          name_at, left, type);
+    }
+    AstId id =
+        ast_new(p->ctx, p->ast, AST_ASSIGN, span, NULL, at, (AstId[]){left, right, type}, 3);
+    node_at(p, id)->op = OP_COPY;
+    return id;
+}
+
 AstId parse_indexed(Parse *p, Span span, AstId base, AstId indices)
 {
     return with_first(p, AST_INDEXED, span, node_at(p, base)->name, node_at(p, base)->at, base,

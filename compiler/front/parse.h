@@ -56,6 +56,8 @@ AstId parse_list(Parse *p, AstKind kind, Span span);
 AstId parse_add(Parse *p, AstId list, AstId item, Span span);
 AstId parse_named(Parse *p, AstKind kind, Span span, Sym name, Span at, AstId list);
 AstId parse_assign(Parse *p, Span span, Op op, Span at, AstId left, AstId right);
+AstId parse_declare(Parse *p, Span span, Sym name, Span name_at, AstId type, Span at,
+                    AstId right);
 AstId parse_indexed(Parse *p, Span span, AstId base, AstId indices);
 AstId parse_reduce(Parse *p, Span span, Sym name, Span at, AstId indices, AstId body);
 AstId parse_unary(Parse *p, Span span, Op op, Span at, AstId x);

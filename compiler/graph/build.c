@@ -145,13 +145,30 @@ static View build_map(Build *b, const CheckedExpr *e, DType want, const Root *ro
 {
     View v[3];
     CHECK(e->n >= 1 && e->n <= 3);
-    DType in =
-        e->op == OP_NEG ? e->dtype : DTYPE_NONE; /* a widened minus widens what it negates */
     for (uint32_t a = 0; a < e->n; a++) {
-        v[a] = expr_build(b, e->arg[a], in != DTYPE_NONE ? in : e->arg[a]->dtype, NULL);
+        v[a] = expr_build(b, e->arg[a], e->arg[a]->dtype, NULL);
+    }
+    if (e->op == OP_CAST &&
+        v[0].dtype == e->dtype) { /* f32(x) of an x that is computed in f32 */
+        return as_type(b, v[0], want, e->span, root);
     }
     View r = map_add(b, e->op, e->dtype, v, e->n, e->span, e->dtype == want ? root : NULL);
     return as_type(b, r, want, e->span, root);
+}
+
+View operand_build(Build *b, const CheckedExpr *e)
+{
+    const CheckedExpr *read = e;
+    if (e->kind == CHECKED_MAP && e->op == OP_CAST && e->dtype == DTYPE_F32) {
+        read = e->arg[0]; /* f32(x) of 16 bits */
+    }
+    if (read->kind == CHECKED_READ) {
+        View v = view_read(b, read);
+        if (dtype_widens(v.dtype, e->dtype) && (read == e || dtype_is_half(v.dtype))) {
+            return v;
+        }
+    }
+    return expr_build(b, e, e->dtype, NULL);
 }
 
 View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)

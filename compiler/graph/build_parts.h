@@ -49,6 +49,9 @@ View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
 
 /* The value of `e` in type `want`, which is its own or a wider one. `root`: this is all of the right side. */
 View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root);
+/* An operand of a sum or a fold, which convert what they read themselves: tensors in the type that they have, unless that
+ * is wider than the one they are read in. */
+View operand_build(Build *b, const CheckedExpr *e);
 View chain_build(Build *b, const CheckedExpr *e, const Root *root);
 View reduce_build(Build *b, const CheckedExpr *e, const Root *root);
 

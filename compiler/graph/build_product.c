@@ -235,7 +235,7 @@ static View *build_factors(Build *b, const Product *p)
 {
     View *v = ARENA_ARRAY(b->arena, p->tensors.n, View);
     for (uint32_t k = 0; k < p->tensors.n; k++) {
-        v[k] = expr_build(b, p->tensors.at[k], p->tensors.at[k]->dtype, NULL);
+        v[k] = operand_build(b, p->tensors.at[k]);
     }
     return v;
 }
@@ -267,7 +267,7 @@ View reduce_build(Build *b, const CheckedExpr *e, const Root *root)
             return contract(b, e, &p, v, root);
         }
     }
-    View v = expr_build(b, body, body->dtype, NULL);
+    View v = operand_build(b, body);
     OutLabels out = out_labels(b, &v, 1, e->label, e->rank);
     return node_add(b, e->op, e->dtype, &v, 1, &out, e->span, root);
 }
