@@ -2,7 +2,7 @@
 /* The kernels that random nests become, and those of the same in complex numbers, before and after these are made
  * real and their buffers share bytes: a line for each graph in found.txt, so that a change of a pass shows as the
  * kernels that it changes, and a hash for each fifty of many more. Complex kernels compute the same at the end, to
- * the bit where all numbers are small integers. TDSL_BLESS=1 writes the file. */
+ * the bit where all numbers are small integers. Target `bless` writes the file. */
 #include "base/map.h"
 #include "lower/lower.h"
 #include "nest/greedy.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every op and every cast makes of a grid of values, in every type that takes it: one line
- * for each in values.txt (TDSL_BLESS=1 writes it). And integers against an oracle that rounds
+ * for each in values.txt (target `bless` writes it). And integers against an oracle that rounds
  * them digit by digit: once, to the even neighbour from the middle. */
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A text that a test prints, against the file that holds what it should be. With TDSL_BLESS=1
- * in the environment the file is written instead: read the difference before you keep it. */
+ * in the environment the file is written instead: target `bless` runs each test that calls assert_golden so. */
 #ifndef SUPPORT_GOLDEN_H
 #define SUPPORT_GOLDEN_H
 

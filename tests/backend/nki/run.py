@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels printed for the device: compiled, run as text in the emulator, compared.
 
-    run.py programs|split|einsum|refused|golden|judge --bin DIR --build-dir DIR [--only NAME] [--update]
+    run.py programs|split|einsum|refused|golden|judge --bin DIR --build-dir DIR [--only NAME] [--bless]
 
 programs  tests/backend/nki/programs.tdsl against `tdsl-run --target=interp`, for each generation
 einsum    cases of tests/data/einsum.json against NumPy, exactly
@@ -282,14 +282,14 @@ def golden(options):
                     text = re.sub(r"Made from .* by tdslc \S+ ", "Made from programs.tdsl by tdslc ",
                                   stream.read())
                 path = os.path.join(HERE, "golden", file + ".txt")
-                if options.update:
+                if options.bless:
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     with open(path, "w", encoding="utf-8") as stream:
                         stream.write(text)
                 with open(path, encoding="utf-8") as stream:
                     if stream.read() != text:
                         failed += 1
-                        print(f"FAILED {file}: the text changed (--update writes it anew)")
+                        print(f"FAILED {file}: the text changed (cmake --build build -t bless)")
     return failed
 
 
@@ -311,7 +311,7 @@ def main():
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--only")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--bless", action="store_true")
     parser.add_argument("--space", type=int, default=20000)
     options = parser.parse_args()
     if options.part == "judge":
