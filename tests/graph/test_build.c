@@ -9,7 +9,7 @@
 #include "support.h"
 #include "support/golden.h"
 
-#define FOLDER TDSL_SOURCE_DIR "/tests/graph/build/"
+#define FOLDER "tests/graph/build/"
 
 static IncludeStatus read_include(void *user, const char *path, Str *text, const char **why)
 {

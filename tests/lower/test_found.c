@@ -9,7 +9,7 @@
 #include "support/golden.h"
 #include "../nest/support_graphs.h"
 
-#define FOUND  TDSL_SOURCE_DIR "/tests/lower/found.txt"
+#define FOUND  "tests/lower/found.txt"
 #define SHOWN  50   /* graphs whose lines are kept */
 #define GRAPHS 1000 /* a multiple of it */
 #define POINTS 3000 /* elements that the interpreter visits for a kernel */

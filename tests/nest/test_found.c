@@ -10,7 +10,7 @@
 #include "support/golden.h"
 #include "support_graphs.h"
 
-#define FOUND  TDSL_SOURCE_DIR "/tests/nest/found.txt"
+#define FOUND  "tests/nest/found.txt"
 #define SHOWN  50   /* graphs whose lines are kept */
 #define GRAPHS 1000 /* a multiple of it */
 

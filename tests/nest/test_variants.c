@@ -5,7 +5,7 @@
 
 #include "support/golden.h"
 
-#define FOUND TDSL_SOURCE_DIR "/tests/nest/variants.txt"
+#define FOUND "tests/nest/variants.txt"
 
 static const Machine machine = {
     .n_levels = 3,

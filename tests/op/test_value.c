@@ -10,7 +10,7 @@
 #include "op/op.h"
 #include "support/golden.h"
 
-#define VALUES TDSL_SOURCE_DIR "/tests/op/values.txt"
+#define VALUES "tests/op/values.txt"
 
 static const double reals[] = {0.0, -0.0, 1.0, -2.5, 0.1, 7e4, 1e-8, INFINITY, -INFINITY, NAN};
 static const int64_t ints[] = {0, 1, -1, 7, -8, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};

@@ -8,7 +8,7 @@
 #include "path/search.h"
 #include "support/golden.h"
 
-#define FOUND TDSL_SOURCE_DIR "/tests/path/found.txt"
+#define FOUND "tests/path/found.txt"
 #define MOST  7000
 
 typedef enum Kind { CHAIN, RING, TREE, LATTICE, REGULAR, HYPER, MIXED, PARTS, DENSE } Kind;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tdsl/abi.h"
+#include "support/places.h"
 
 #define WARNINGS                                                                               \
     "-std=c11 -pedantic -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wcast-qual "    \
@@ -233,7 +234,7 @@ int compile_text(const char *compiler, const char *flags, Str c, Str h, const ch
                  char *library, size_t size)
 {
     char folder[512], command[4096];
-    (void)snprintf(folder, sizeof folder, "%s/tests/c-%s", TDSL_BINARY_DIR, name);
+    (void)snprintf(folder, sizeof folder, "%s/c-%s", build_file("tests"), name);
     (void)mkdir(folder, 0777);
     (void)snprintf(command, sizeof command, "%s/kernels.c", folder);
     write_file(command, c);
@@ -372,7 +373,7 @@ static void compiler_run(Suite *s, uint32_t number, const char *compiler, const 
     char library[600], name[64];
     (void)snprintf(name, sizeof name, "%s%u", s->name, number);
     if (compile_text(compiler, flags, c, h, name, library, sizeof library) != 0) {
-        fail_msg("%s does not like %s/tests/c-%s/kernels.c", what, TDSL_BINARY_DIR, name);
+        fail_msg("%s does not like %s/c-%s/kernels.c", what, build_file("tests"), name);
     }
     library_run(s, library, what);
 }

@@ -10,6 +10,7 @@
 
 #include "backend/ctext/names.h"
 #include "tdsl/abi.h"
+#include "support/places.h"
 
 static const char sample[] =
     "tdsl-dump loop 1\n"
@@ -85,8 +86,8 @@ static void nothing_is_warned_of_at_any_level(void **state)
     (void)snprintf(command, sizeof command,
                    "! c++ --version >/dev/null 2>&1 || c++ -std=c++17 -pedantic -Wall -Wextra "
                    "-Werror -fsyntax-only -x c++ "
-                   "'%s/tests/c-levels/kernels.h'",
-                   TDSL_BINARY_DIR);
+                   "'%s'",
+                   build_file("tests/c-levels/kernels.h"));
     assert_int_equal(system(command), 0);
     ctx_release(&ctx);
 }
