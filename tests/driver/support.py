@@ -21,6 +21,8 @@ except ImportError:
     sys.exit(77)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from quick import QUICK, share  # noqa: E402
 TESTS = []
 ARGS = None
 STRICT = "-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wvla -Werror -O2 -c".split()

@@ -7,10 +7,14 @@ loops, to the bit.
     ahead.py --tdslc PATH --cc CC --include FOLDER
 """
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+from quick import share  # noqa: E402
 
 # A[x, y, z] * B[the sum, r]: lines of A run along the sum, or along columns.
 CASES = [("xyz,zr->yrx", "z"), ("xyz,zr->rxy", "z"), ("xyz,yr->zrx", "y"), ("xyz,yr->xrz", "y"), ("xyz,xr->yrz", "x")]
@@ -89,7 +93,7 @@ def main():
     failed = count = 0
     with tempfile.TemporaryDirectory() as folder:
         for i, (equation, summed) in enumerate(CASES):
-            for k, size in enumerate(SIZES):
+            for k, size in share(enumerate(SIZES), 3, i):
                 row = ROWS[(i + k) % len(ROWS)]
                 why = case(args, Path(folder), equation, summed, size, row)
                 count += 1

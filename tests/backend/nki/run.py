@@ -27,7 +27,7 @@ from nki_emulator.emulate import emulate            # noqa: E402
 from nki_emulator.errors import RuleError as Broken  # noqa: E402
 from nki_emulator.manifest import read_manifest     # noqa: E402
 from nki_emulator.parts import emulate_parts         # noqa: E402
-from harness import einsum_cases                     # noqa: E402
+from harness import einsum_cases, generations, share   # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs.tdsl")
 
@@ -171,10 +171,10 @@ def check_program(options, case, target, *more):
 
 def programs(options):
     failed = 0
-    for case in cases():
+    for number, case in share(enumerate(cases()), 4, 1):
         if options.only and options.only != case[0]:
             continue
-        for target in ("trn2", "trn1", "trn3") if not options.quick else ("trn2",):
+        for target in generations(number):
             try:
                 check_program(options, case, target)
                 print(f"passed {case[0]} {target}")
@@ -214,7 +214,7 @@ def split(options):
     """The same programs where a device program has fewer instructions: several parts, the same
     results."""
     failed = 0
-    for case in cases():
+    for case in share(cases(), 10):
         name = case[0]
         if options.only and options.only != name:
             continue
@@ -310,7 +310,6 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--only")
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--bless", action="store_true")
     parser.add_argument("--space", type=int, default=20000)
     options = parser.parse_args()
