@@ -7,12 +7,12 @@ vectors: what the C converts as it packs is what the interpreter does, to the bi
 """
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
 from quick import QUICK, share  # noqa: E402
 
 PAIRS = [("bf16", "f32"), ("f16", "f32"), ("f32", "f64"), ("f16", "f64"), ("i32", "i64")]
@@ -33,10 +33,7 @@ def run(tool, program, size, target, row):
     command = [tool, str(program), f"--target={target}", "-w", "--checksum"] + [f"-D{d}={n}" for d, n in size.items()]
     command += [f"--cflags=-O{0 if QUICK else 2}" + (f" -DTDSL_ISA={row}" if row else "")] if target == "c" else []
     command += [f"{name}=fill" for name in "ABCDFUV"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if result.returncode != 0:
-        sys.exit(f"{program}: {' '.join(command)}\n{result.stderr}")
-    return result.stdout
+    return steps.run(f"{target}, {row or 'any instructions'}", command)
 
 
 def main():

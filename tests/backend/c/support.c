@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tdsl/abi.h"
+#include "support/command.h"
 #include "support/places.h"
 #include "support/quick.h"
 
@@ -247,7 +248,7 @@ int compile_text(const char *compiler, const char *flags, Str c, Str h, const ch
     (void)snprintf(command, sizeof command,
                    "cd '%s' && %s %s %s -shared -fPIC -o '%s' kernels.c -lm", folder, compiler,
                    WARNINGS, flags, library);
-    return system(command);
+    return command_succeeds("compile", command) ? 0 : 1;
 }
 
 /* ---- running ---- */

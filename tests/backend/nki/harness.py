@@ -21,6 +21,7 @@ sys.path[:0] = [os.path.join(ROOT, "runtime"), os.path.join(ROOT, "tests/support
 from nki_emulator.emulate import emulate             # noqa: E402
 from nki_emulator.errors import RuleError            # noqa: E402
 from nki_emulator.parts import emulate_parts         # noqa: E402
+import steps                                                          # noqa: E402
 from quick import share                                               # noqa: E402
 from nki_emulator.manifest import as_caller, as_device, read_manifest     # noqa: E402
 
@@ -81,7 +82,7 @@ def kernels_of(text):
 def run(command, seconds=300):
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
     if done.returncode < 0 or done.returncode >= 70:
-        raise Failure(f"{os.path.basename(command[0])} ends with {done.returncode}: {done.stderr[-2000:]}")
+        raise Failure(steps.report("run", command, done)[-4000:])
     return done.returncode, done.stdout, done.stderr
 
 
