@@ -3,6 +3,7 @@
  * decides nothing; it knows loops, buffers and scalar expressions, and no contractions.
  *
  *   emit.c         the files: header, helpers, kernels, list
+ *   emit_name.c    names that the file exports
  *   emit_entry.c   signatures, checks of sizes, workspace, tables
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
@@ -75,6 +76,7 @@ typedef struct Emitter {
     Tiles *tiles;
     bool uses_isa;
     const char *symbol; /* of the kernel */
+    const char *macro;  /* of its workspace's size; null: it has none */
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *more, *crew, *common, *work, *number; /* where loops are parallel */
@@ -108,6 +110,15 @@ typedef struct Emitter {
 
 /* More tile statements than this are not printed into one file: no C compiler takes it in reasonable time. */
 #define EMIT_STATEMENTS 100000
+
+/* ---- emit_name.c ---- */
+typedef struct ExportedName {
+    const char *symbol, *macro; /* see Emitter */
+} ExportedName;
+/* Of all kernels; null after a diagnostic. */
+ExportedName *exported_names(Ctx *ctx, Arena *a, const KernelModule *m, const EmitOptions *o);
+/* The list of the kernels of file `base`. */
+const char *exported_list(Arena *a, const EmitOptions *o, const char *base);
 
 /* ---- emit_space.c: the workspace ---- */
 /* Are there buffers among these statements that lie over no other? */

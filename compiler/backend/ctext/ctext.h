@@ -20,8 +20,7 @@
 /* The helper functions of one file, in order of first use (those they need come before). */
 typedef struct Helpers {
     Arena *arena;
-    Names names;  /* of what is defined */
-    Names macros; /* of kernels' headers */
+    Names names; /* of what is defined */
     Text text;
     bool math;        /* <math.h> is needed */
     bool complex;     /* <complex.h> is needed */

@@ -179,7 +179,6 @@ void helpers_init(Helpers *h, Arena *arena)
 {
     *h = (Helpers){.arena = arena};
     names_init(&h->names, arena);
-    names_init(&h->macros, arena);
     text_init(&h->text, arena);
 }
 
