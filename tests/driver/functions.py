@@ -124,6 +124,33 @@ def functions_of_f64_are_close():
         check_functions(x, "f64", np.float64)
 
 
+def check_turns(x, kind, dtype, most):
+    got = same_everywhere(f"kernel k(x: {kind}[n]) -> (S: {kind}[n], C: {kind}[n]) {{ S[i] = sin(x[i]); C[i] = cos(x[i]); }}", {"x": x}, "SC")
+    with np.errstate(all="ignore"):
+        for f, y in zip((np.sin, np.cos), got):
+            exact = f(x.astype(np.longdouble if kind == "f64" else np.float64))
+            assert (np.isnan(y) == ~np.isfinite(x)).all(), kind
+            here = np.isfinite(x) & (x != 0)
+            off = units_off(y[here], exact[here], dtype)
+            assert off.max() <= most, (f, kind, x[here][off.argmax()], off.max())
+    zero = x == 0
+    assert (np.signbit(got[0][zero]) == np.signbit(x[zero])).all() and (got[0][zero] == 0).all() and (got[1][zero] == 1).all()
+
+
+@test
+def sin_and_cos_are_close_for_operands_of_any_size():
+    """Strips with large operands and without, so that both forms of the functions are seen in every place of a vector."""
+    rng = np.random.default_rng(8)
+    edges = [0.0, -0.0, np.inf, -np.inf, np.nan, 131071.99, 131072, -131072, 1e5, 1e-40, -1e-45, 3.4028235e38, 355, -710, 33, 1e22]
+    x = np.arange(0, 1 << 32, 16 * STEP + 1, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    check_turns(np.concatenate([x, edges, rng.uniform(-300, 300, 20000), x[::7], [1e6], np.ones(254)]).astype(np.float32), "f32", np.float32, 0.61)
+    hard = [6381956970095103 * 2.0**797, 5.319372648326541e255, 1.7976931348623157e308, 2.0**20, -2.0**20, 2.0**20 - 2.0**-33, 5e-324, -2.2250738585072014e-308]
+    near = np.arange(1, 100000) * (math.pi / 2)
+    wide = np.concatenate([near, rng.uniform(-8, 8, 50000), np.ldexp(rng.standard_normal(50000), rng.integers(-1070, 1023, 50000)), edges, hard])
+    if np.finfo(np.longdouble).nmant > 52:
+        check_turns(wide, "f64", np.float64, 0.8)
+
+
 @test
 def maps_have_the_same_bits_at_every_place():
     """Lengths around vectors; each operation rounds once, as NumPy's do."""

@@ -204,7 +204,8 @@ static const FixedHelper *find_fixed(const char *name)
             return &fixed_helpers[k];
         }
     }
-    return math_helper(name);
+    const FixedHelper *math = math_helper(name);
+    return math != NULL ? math : trig_helper(name);
 }
 
 bool help_is_fixed(const char *name)
