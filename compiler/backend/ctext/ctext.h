@@ -11,7 +11,8 @@
  *   help.c        static inline functions of operations, made when first used
  *   help_fixed.c  and those whose text is fixed
  *   help_math.c   functions of real numbers of our own
- *   help_trig.c   and sin and cos */
+ *   help_trig.c   and sin and cos,
+ *   help_pow.c    and pow */
 #ifndef BACKEND_CTEXT_CTEXT_H
 #define BACKEND_CTEXT_CTEXT_H
 

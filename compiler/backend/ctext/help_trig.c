@@ -200,7 +200,7 @@ static const FixedHelper trig_helpers[] = {
      "{\n"
      "    const uint64_t bits = tdsl_bits_of_double(x), size = bits & "
      "UINT64_C(0x7fffffffffffffff);\n"
-     "    *far |= size >= UINT64_C(0x4130000000000000);\n"
+     "    *far |= (UINT64_C(0x412fffffffffffff) - size) >> 63;\n"
      "    return tdsl_sin_near_turned(tdsl_double_of_bits(size), 0u, bits);\n"
      "}\n"},
     {"tdsl_cos_near_f64", "tdsl_sin_near_turned", false,
@@ -208,7 +208,7 @@ static const FixedHelper trig_helpers[] = {
      "TDSL_HELPER double tdsl_cos_near_f64(double x, uint64_t *far)\n"
      "{\n"
      "    const uint64_t size = tdsl_bits_of_double(x) & UINT64_C(0x7fffffffffffffff);\n"
-     "    *far |= size >= UINT64_C(0x4130000000000000);\n"
+     "    *far |= (UINT64_C(0x412fffffffffffff) - size) >> 63;\n"
      "    return tdsl_sin_near_turned(tdsl_double_of_bits(size), 1u, 0u);\n"
      "}\n"},
     {"tdsl_sin_f64", "tdsl_sin_near_f64 tdsl_quarter_turns", false,
