@@ -68,6 +68,10 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
     e->own.first = names_take(&e->w.names, "i");
     e->own.until = names_take(&e->w.names, "until");
     e->own.count = names_take(&e->w.names, "count");
+    e->own.strip = names_take(&e->w.names, "strip");
+    e->own.end = names_take(&e->w.names, "end");
+    e->own.near = names_take(&e->w.names, "near");
+    e->own.far = names_take(&e->w.names, "far");
     text_init(&e->parts, e->w.arena);
     text_init(&e->part.body, e->w.arena);
     text_init(&e->part.members, e->w.arena);

@@ -81,9 +81,10 @@ typedef struct Emitter {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *more, *crew, *common, *work, *number; /* where loops are parallel */
         const char *first, *until, *count;
-    } own;            /* variables of the entry functions */
-    Text parts;       /* functions of parallel loops, */
-    uint32_t n_parts; /* how many */
+        const char *strip, *end, *near, *far; /* see emit_strips.c */
+    } own;                                    /* variables of the entry functions */
+    Text parts;                               /* functions of parallel loops, */
+    uint32_t n_parts;                         /* how many */
     struct {
         Text body, members, values, locals;
     } part;              /* the one being printed, and what it gets from outside */
@@ -204,6 +205,12 @@ int64_t vector_part(int64_t bytes, DType t, int64_t span);
 const char *vector_type(Helpers *h, DType t, int64_t lanes);
 /* The instruction sets that the C compiler is to know, and the vectors that are used. */
 void isa_names_emit(const Tiles *t, Text *out);
+
+/* ---- emit_strips.c ---- */
+/* Does the statement call functions that have a form for operands near 0 (help_near)? */
+bool strips_needed(const Stmt *s);
+/* Its innermost loop in strips, for vectors: near forms first, and whole functions where an operand was not near. */
+void strips_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_pack.c ---- */
 /* A copy into panels, as the call of a function; false: it is none of the kind. */
