@@ -7,6 +7,7 @@
 #       [INCLUDE_DIRS dir ...]          where `include` looks
 #       [TARGETS c trn2 ...]            (c unless said) what to compile for
 #       [TARGET_DEFINES m=256 ...]      dims bound for targets other than c alone
+#       [PREFIX word_]                  before the names of all kernels, as tdslc --prefix
 #       [OPTIONS --report ...]          more options of tdslc
 #       [TUNE folder]                   plans of tdslc --tune, folder/a.nest: used where they are, made by target NAME_tune
 #       [TUNE_OPTIONS --tune-time=9]    more options of that run
@@ -71,6 +72,10 @@ function(_tdsl_command source stem target product stamp_out)
     else()
         set(tool Tdsl::tdslc)
     endif()
+    set(prefix "")
+    if(arg_PREFIX)
+        set(prefix --prefix=${arg_PREFIX})
+    endif()
     set(plan "")
     if(NOT target STREQUAL "c")
         list(APPEND options --target=${target})
@@ -92,7 +97,7 @@ function(_tdsl_command source stem target product stamp_out)
     add_custom_command(
         OUTPUT ${stamp}
         BYPRODUCTS ${ARGN}
-        COMMAND ${tool} ${source} -o ${product} ${options} -MD -MF ${written} ${arg_OPTIONS}
+        COMMAND ${tool} ${source} -o ${product} ${options} ${prefix} -MD -MF ${written} ${arg_OPTIONS}
         COMMAND ${CMAKE_COMMAND} -DFROM=${written} -DTO=${depfile} -DSTAMP=${stamp}
                 -P ${TDSL_LIBRARY_MODULE_DIR}/TdslDepfile.cmake
         DEPENDS ${source} ${tool} ${plan}
@@ -122,11 +127,11 @@ function(_tdsl_register_header name)
     foreach(stem IN LISTS stems)
         _tdsl_word(${stem} list)
         string(APPEND includes "#include \"${stem}.h\"\n")
-        string(APPEND calls "    if (status == TDSL_OK) {\n        status = tdsl_register_all(context, ${list}_kernels, report);\n    }\n")
+        string(APPEND calls "    if (status == TDSL_OK) {\n        status = tdsl_register_all(context, ${arg_PREFIX}${list}_kernels, report);\n    }\n")
     endforeach()
     foreach(list IN LISTS tables)
-        string(APPEND declarations "extern const tdsl_nki_form *const ${list}_forms[];\n")
-        string(APPEND calls "    if (status == TDSL_OK) {\n        status = tdsl_register_nki_all(context, ${list}_forms, NULL, report);\n    }\n")
+        string(APPEND declarations "extern const tdsl_nki_form *const ${arg_PREFIX}${list}_forms[];\n")
+        string(APPEND calls "    if (status == TDSL_OK) {\n        status = tdsl_register_nki_all(context, ${arg_PREFIX}${list}_forms, NULL, report);\n    }\n")
     endforeach()
     file(CONFIGURE OUTPUT ${dir}/${name}_register.h @ONLY CONTENT [[/* Written by tdsl_add_library: registers the kernels of @name@ in all their forms.
  * Its terms of use are yours: TDSL's licence asks nothing of generated files. */
@@ -166,7 +171,7 @@ function(_tdsl_nki_tables name)
 endfunction()
 
 function(tdsl_add_library name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "OPENMP" "TYPE;KERNELS_OUT;TUNE"
+    cmake_parse_arguments(PARSE_ARGV 1 arg "OPENMP" "TYPE;KERNELS_OUT;TUNE;PREFIX"
         "SOURCES;TUNE_OPTIONS;DEFINES;TARGET_DEFINES;INCLUDE_DIRS;TARGETS;OPTIONS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "tdsl_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")

@@ -233,6 +233,8 @@ void compilation_alone(Compilation *alone, const Compilation *c, Arena *arena, u
     alone->source_name = c->source_name;
     alone->emit = c->emit;
     alone->emit.header_name = NULL;
+    alone->emit.prefix = NULL;
+    alone->emit.warn_names = false;
     alone->module = ARENA_NEW(arena, Module);
     *alone->module = (Module){.arena = arena, .source_name = c->module->source_name};
     vec_push(arena, &alone->module->graphs, c->module->graphs.at[kernel]);

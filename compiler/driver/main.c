@@ -229,6 +229,8 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
         files_input(&t->files, in.files.at[k]);
     }
     c->emit.source_name = in.name;
+    c->emit.prefix = r->prefix;
+    c->emit.warn_names = true;
     c->emit.header_name = r->header == NULL ? NULL : base_name(r->header);
     warn_defines(t, &in);
     if (!decisions_start(t, c, &in)) {

@@ -6,6 +6,8 @@
 
 #include "driver/files.h"
 
+#define PREFIX_LIMIT 40
+
 typedef struct Reader {
     Request *r;
     const Options *o;
@@ -77,6 +79,22 @@ static bool read_kind(const Reader *d)
         }
     }
     return refuse_name(d, "unknown kind of output: --emit", name);
+}
+
+/* It begins names of C. */
+static bool read_prefix(const Reader *d)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                      more[] =
+                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    const char *prefix = option_last(d->o, OPT_PREFIX, NULL);
+    d->r->prefix = prefix;
+    return prefix == NULL ||
+           (strspn(prefix, letters) > 0 && prefix[strspn(prefix, more)] == '\0' &&
+            strlen(prefix) <= PREFIX_LIMIT) ||
+           refuse_name(
+               d, "at most 40 letters, digits and '_' after a letter begin a name: --prefix",
+               prefix);
 }
 
 static bool read_stage(const Reader *d, OptionId id, Stage *out)
@@ -290,7 +308,7 @@ bool request_read(Request *r, const Options *o, Arena *arena, Text *errors)
 {
     Reader d = {r, o, arena, errors};
     *r = (Request){.plan = option_last(o, OPT_PLAN_OUT, NULL)};
-    if (!read_target(&d) || !read_form(&d) || !read_wanted(&d)) {
+    if (!read_target(&d) || !read_form(&d) || !read_prefix(&d) || !read_wanted(&d)) {
         return false;
     }
     r->out = option_last(o, OPT_OUTPUT, r->wanted == WANT_NOTHING ? NULL : "-");

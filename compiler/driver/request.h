@@ -24,8 +24,9 @@ typedef enum ReportForm { REPORT_TEXT, REPORT_JSON, REPORT_HTML } ReportForm;
 typedef struct Request {
     const Target *target;
     Wanted wanted;
-    Stage last;      /* the passes run up to here; of a dump: which one */
-    const char *out; /* of what is wanted */
+    Stage last;         /* the passes run up to here; of a dump: which one */
+    const char *out;    /* of what is wanted */
+    const char *prefix; /* of exported names; null: none */
     const char *header;
     bool header_asked; /* by name: that there is none is an error */
     const char *depfile;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: the head, and what its body leaves behind. The statements between are check_statement.c's. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "front/check_parts.h"
@@ -337,50 +336,6 @@ static void kernel_declare(Check *c, CheckedKernel *kernel)
     vec_push(c->arena, &c->program->kernels, kernel);
 }
 
-typedef struct DimUse {
-    uint32_t global;
-    Span at;
-} DimUse;
-
-static int compare_uses(const void *x, const void *y)
-{
-    const DimUse *a = x, *b = y;
-    if (a->global != b->global) {
-        return a->global < b->global ? -1 : 1;
-    }
-    return a->at.lo < b->at.lo ? -1 : a->at.lo > b->at.lo;
-}
-
-/* Open dimensions lead a kernel's C signature, so their order is a contract: the program's dims as they are declared, whatever
- * order the head uses them in; undeclared ones follow as they appear. */
-static void enter_declared_dims(Kern *k, const AstNode *decls, uint32_t n_decls)
-{
-    VEC(DimUse) uses = {0};
-    for (uint32_t l = 0; l < n_decls; l++) {
-        for (uint32_t d = 0; d < decls[l].n; d++) {
-            const AstNode *decl = node(k, decls[l].child[d]);
-            const AstNode *type =
-                decl->kind == AST_PARAM && decl->n > 0 ? node(k, decl->child[0]) : NULL;
-            for (uint32_t e = 0; type != NULL && type->kind == AST_TYPE && e < type->n; e++) {
-                const AstNode *extent = node(k, type->child[e]);
-                uint32_t global = 0;
-                if (extent->kind == AST_NAME &&
-                    map_get(&k->c->global_by_name, extent->name->id, &global) &&
-                    !k->c->globals.at[global].is_const) {
-                    vec_push(k->c->arena, &uses, ((DimUse){global, extent->span}));
-                }
-            }
-        }
-    }
-    if (uses.n > 0) {
-        qsort(uses.at, uses.n, sizeof *uses.at, compare_uses);
-    }
-    for (uint32_t u = 0; u < uses.n; u++) {
-        bool ok = true;
-        (void)dim_named(k, k->c->globals.at[uses.at[u].global].name, uses.at[u].at, &ok);
-    }
-}
-
 void kernel_check(Check *c, AstId ast)
 {
     const AstNode n = *ast_node(&c->program->ast, ast);
@@ -397,7 +352,8 @@ void kernel_check(Check *c, AstId ast)
     map_init(&k.assigned_later, c->arena);
     map_init(&k.label_by_name, c->arena);
     kernel_declare(c, kernel);
-    enter_declared_dims(&k, (const AstNode[2]){params, results}, 2);
+    /* Open dimensions lead the C signature, so their order is a contract: that of their first use here, whatever else
+     * is declared, since a hint for planning must not change it. */
     for (uint32_t p = 0; p < params.n; p++) {
         check_decl(&k, params.child[p], false);
     }

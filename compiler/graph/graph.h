@@ -131,7 +131,7 @@ typedef struct Graph {
         program; /* graph_digest of the kernel in the program that decisions were taken for, which a
                             program that uses them must have; null: not said */
     GraphForm form;
-    DimTable dims; /* open dimensions of this kernel, in declaration order */
+    DimTable dims; /* open dimensions of this kernel, in the order of first use in its head */
     VEC(Param) params;
     VEC(Result) results;
     VEC(Node) nodes; /* topological order */

@@ -144,6 +144,9 @@ typedef struct EmitOptions {
     const char *source_name;
     const char *header_name; /* how the .c includes its .h, or null: one file */
     const char *tool_version;
+    const char *prefix; /* before all exported names; null: none */
+    bool
+        warn_names; /* of kernels that are not called as in the program: somebody is to link to them */
 } EmitOptions;
 
 /* Several targets may share functions (one back end, several machines), so each is handed the target it works for. */

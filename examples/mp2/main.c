@@ -164,9 +164,9 @@ static double energy_f64(const Molecule *m)
     size_t rows = (size_t)(m->o * m->v), x = (size_t)m->x;
     double *B = memory(rows * x * sizeof(double)), *J = memory(x * x * sizeof(double)), E = 0;
     memcpy(J, m->J.data, x * x * sizeof(double));
-    size_t bytes = ao_to_mo_workspace_bytes(m->o, m->v, m->n, m->x);
+    size_t bytes = ao_to_mo_workspace_bytes(m->n, m->x, m->o, m->v);
     void *work = memory(bytes);
-    check(ao_to_mo(m->o, m->v, m->n, m->x, m->eri.data, m->Co.data, m->Cv.data, B, work, bytes),
+    check(ao_to_mo(m->n, m->x, m->o, m->v, m->eri.data, m->Co.data, m->Cv.data, B, work, bytes),
           "ao_to_mo");
     free(work);
     apply_metric(J, B, x, rows);
@@ -187,9 +187,9 @@ static double energy_f32(const Molecule *m)
     float *Cv = to_float(m->Cv.data, n * v), *B0 = memory(o * v * x * sizeof(float));
     double *J = memory(x * x * sizeof(double)), E = 0;
     memcpy(J, m->J.data, x * x * sizeof(double));
-    size_t bytes = ao_to_mo_f32_workspace_bytes(m->o, m->v, m->n, m->x);
+    size_t bytes = ao_to_mo_f32_workspace_bytes(m->n, m->x, m->o, m->v);
     void *work = memory(bytes);
-    check(ao_to_mo_f32(m->o, m->v, m->n, m->x, eri, Co, Cv, B0, work, bytes), "ao_to_mo_f32");
+    check(ao_to_mo_f32(m->n, m->x, m->o, m->v, eri, Co, Cv, B0, work, bytes), "ao_to_mo_f32");
     free(work);
     double *B = to_double(B0, o * v * x);
     apply_metric(J, B, x, o * v);

@@ -300,9 +300,9 @@ def a_dash_is_standard_input_and_output():
 @test
 def kernels_of_their_own_compile_without_a_warning():
     """A helper with one call is compiled for its numbers."""
-    for shapes in (["ab->ba", "24x1000"], ["ab->ba", "20x144384"], ["ab->ba", "1000x24"], ["abc->cba", "24x5x300"],
+    for shapes in share((["ab->ba", "24x1000"], ["ab->ba", "20x144384"], ["ab->ba", "1000x24"], ["abc->cba", "24x5x300"],
                    ["acd,db->cba", "96x72x96", "96x24"], ["ab,cb->ac", "8x600", "600x600"], ["ab,cb->ca", "70x33", "20x33"],
-                   ["ab,a->b", "4096x4096", "4096"], ["ab,bc->ac", "4096x8", "8x4096"]):
+                   ["ab,a->b", "4096x4096", "4096"], ["ab,bc->ac", "4096x8", "8x4096"]), 3):
         tdslc("-e", shapes[0], *[f"--shape={shape}" for shape in shapes[1:]], "-w", "-o", "alone.c")
         run("gcc", *STRICT, "alone.c", "-o", "alone.o")
 
@@ -503,7 +503,7 @@ def what_is_said_of_a_program_is_said_of_its_dump():
     write("t.tdsl", TOUR)
     args = ["--kernel=product", "-Dn=2", "-D", "m=9", "-Dm=3", "A=ones", "B=ones"]
     want = tdsl_run("t.tdsl", *args).text
-    for stage in STAGES[:STAGES.index("loop")]:
+    for stage in share(STAGES[:STAGES.index("loop")], 2):
         tdslc("t.tdsl", "--dump=" + stage, "-o", "d.dump")
         done = tdsl_run("d.dump", *args)
         equal((done.text, done.err), (want, b""), stage)

@@ -17,7 +17,7 @@ kernel f(A: f32[n,m], B: f32[m,n], X: inout f32[n,n]) -> (R: f32[n,n], s: f32) {
 }
 kernel g(Z: f64[n]) -> (Q: f64[n]) { Q[i] = 2 * Z[i]; }
 """
-QUICK = ["--tune", "--tune-time=3", "--cflags=-O0"]
+SHORT = ["--tune", f"--tune-time={1 if QUICK else 3}", "--cflags=-O0"]
 VALUES = ["--kernel=f", "-w", "--checksum", "-Dn=21", "-Dm=9", "A=fill", "B=fill", "X=fill"]
 TRIED = r"f +(\d+): predicted (\S+) ms, measured (\S+) ms, ratio (\S+?)(, best)?: (.*)"
 
@@ -25,7 +25,7 @@ TRIED = r"f +(\d+): predicted (\S+) ms, measured (\S+) ms, ratio (\S+?)(, best)?
 @test
 def a_plan_is_what_later_builds_use():
     write("p.tdsl", PROGRAM)
-    done = tdslc("p.tdsl", "-w", *QUICK, "-o", "plan")
+    done = tdslc("p.tdsl", "-w", *SHORT, "-o", "plan")
     tried = re.findall(TRIED, done.messages)
     assert len(tried) >= 2, done.messages
     equal([int(t[0]) for t in tried], list(range(1, len(tried) + 1)), "numbers")
@@ -42,14 +42,14 @@ def a_plan_is_what_later_builds_use():
     want = tdsl_run("p.tdsl", *VALUES).text
     equal(tdsl_run("p.tdsl", *VALUES, "--nest=plan").text, want)
     equal(tdsl_run("plan", *VALUES).text, want)
-    tdslc("p.tdsl", "-w", *QUICK, "--nest=plan", "--kernel=g", "-o", "again")  # starts from it
+    tdslc("p.tdsl", "-w", *SHORT, "--nest=plan", "--kernel=g", "-o", "again")  # starts from it
     tdslc("p.tdsl", "-w", "--kernel=g", "--nest=again", "-o", "g.c")
 
 
 @test
 def a_plan_of_another_program_is_refused():
     write("p.tdsl", PROGRAM)
-    tdslc("p.tdsl", "-w", *QUICK, "--tune-time=1", "-o", "plan")
+    tdslc("p.tdsl", "-w", *SHORT, "--tune-time=1", "-o", "plan")
     for old, new, message in (("X[i,j] + T[i,j]", "X[i,j] - T[i,j]", "kernel 'f' computes something else"),
                               ("2 * Z[i]", "3 * Z[i]", "kernel 'g' computes something else"),
                               ("T[i,k] * X[k,l]", "T[k,i] * X[k,l]", "kernel 'f' computes something else"),
@@ -67,17 +67,17 @@ def a_plan_of_another_program_is_refused():
 
 @test
 def equations_dumps_and_bound_dims_are_tuned():
-    tdslc("-e", "ij,jk->ik", "--shape=30x20", "--shape=20x40", *QUICK, "-o", "plan")
+    tdslc("-e", "ij,jk->ik", "--shape=30x20", "--shape=20x40", *SHORT, "--tune-time=1", "-o", "plan")
     tdslc("-e", "ij,jk->ik", "--shape=30x20", "--shape=20x40", "--nest=plan", "-o", "e.c")
     refused = tdslc("-e", "ij,kj->ik", "--shape=30x20", "--shape=40x20", "--nest=plan", "-o", "e.c", status=1).messages
     assert "another program" in refused, refused
     write("p.tdsl", PROGRAM)
-    done = tdslc("p.tdsl", "-w", "--kernel=f", *QUICK, "--tune-time=1", "-Dn=12", "-Dm=7", "-o", "bound")
+    done = tdslc("p.tdsl", "-w", "--kernel=f", *SHORT, "--tune-time=1", "-Dn=12", "-Dm=7", "-o", "bound")
     assert "f32[12,7]" in read("bound").decode()
     tdslc("p.tdsl", "-w", "--kernel=f", "-Dn=12", "-Dm=7", "--nest=bound", "-o", "p.c")
-    for stage in ("graph", "path", "nest"):
+    for stage in share(("graph", "path", "nest"), 3):
         tdslc("p.tdsl", "-w", "--dump=" + stage, "-o", "d.dump")
-        tdslc("d.dump", "-w", *QUICK, "--tune-time=1", "-o", "plan")
+        tdslc("d.dump", "-w", *SHORT, "--tune-time=1", "-o", "plan")
         tdslc("plan", "-w", "-o", "p.c")
     equal(re.findall(TRIED, done.messages)[0][5], "the model's choice")
 
@@ -95,9 +95,9 @@ def what_cannot_be_tuned_is_refused_and_nothing_is_written():
             (2, "trn2", ["p.tdsl", "--tune", "--target=trn2"]), (2, "--tune", ["-e", "i->i", "--shape=3", "--emit=path", "--tune"]),
             (3, "absent.tdsl", ["absent.tdsl", "--tune"]), (3, "absent.nest", ["p.tdsl", "--tune", "--nest=absent.nest"]),
             (1, "past stage 'nest'", ["loop.dump", "--tune"]),
-            (5, "cannot run '/nowhere/cc'", ["p.tdsl", *QUICK, "--cc=/nowhere/cc"]),
-            (5, "the C compiler failed", ["p.tdsl", *QUICK, "--cflags=-no-such-flag"]),
-            (3, "nowhere/plan", ["p.tdsl", *QUICK, "--tune-time=1", "-o", "nowhere/plan"])):
+            (5, "cannot run '/nowhere/cc'", ["p.tdsl", *SHORT, "--cc=/nowhere/cc"]),
+            (5, "the C compiler failed", ["p.tdsl", *SHORT, "--cflags=-no-such-flag"]),
+            (3, "nowhere/plan", ["p.tdsl", *SHORT, "--tune-time=1", "-o", "nowhere/plan"])):
         done = tdslc("-w", *args, *(["-o", "plan"] if "-o" not in args else []), status=status)
         assert message in done.messages, (args, done.messages)
         equal(files(), before, str(args))
@@ -129,9 +129,9 @@ def threads_are_those_of_the_environment():
     os.chmod("mycc", 0o755)
     had = os.environ.pop("OMP_NUM_THREADS", None)
     try:
-        for said, option, several in ((None, [], False), ("1", [], False), ("2", [], True), ("3,2", [], True), (" 2 ", [], True),
+        for said, option, several in share(((None, [], False), ("1", [], False), ("2", [], True), ("3,2", [], True), (" 2 ", [], True),
                                       ("", [], False), ("two", [], False), ("2x", [], False), ("0", [], False), ("-2", [], False),
-                                      ("1025", [], False), ("9" * 30, [], False), ("2", ["--threads=1"], False), ("1", ["--threads=2"], True)):
+                                      ("1025", [], False), ("9" * 30, [], False), ("2", ["--threads=1"], False), ("1", ["--threads=2"], True)), 2):
             os.environ.pop("OMP_NUM_THREADS", None)
             if said is not None:
                 os.environ["OMP_NUM_THREADS"] = said

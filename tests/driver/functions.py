@@ -124,6 +124,87 @@ def functions_of_f64_are_close():
         check_functions(x, "f64", np.float64)
 
 
+def check_turns(x, kind, dtype, most):
+    got = same_everywhere(f"kernel k(x: {kind}[n]) -> (S: {kind}[n], C: {kind}[n]) {{ S[i] = sin(x[i]); C[i] = cos(x[i]); }}", {"x": x}, "SC")
+    with np.errstate(all="ignore"):
+        for f, y in zip((np.sin, np.cos), got):
+            exact = f(x.astype(np.longdouble if kind == "f64" else np.float64))
+            assert (np.isnan(y) == ~np.isfinite(x)).all(), kind
+            here = np.isfinite(x) & (x != 0)
+            off = units_off(y[here], exact[here], dtype)
+            assert off.max() <= most, (f, kind, x[here][off.argmax()], off.max())
+    zero = x == 0
+    assert (np.signbit(got[0][zero]) == np.signbit(x[zero])).all() and (got[0][zero] == 0).all() and (got[1][zero] == 1).all()
+
+
+@test
+def sin_and_cos_are_close_for_operands_of_any_size():
+    """Strips with large operands and without, so that both forms of the functions are seen in every place of a vector."""
+    rng = np.random.default_rng(8)
+    edges = [0.0, -0.0, np.inf, -np.inf, np.nan, 131071.99, 131072, -131072, 1e5, 1e-40, -1e-45, 3.4028235e38, 355, -710, 33, 1e22]
+    x = np.arange(0, 1 << 32, 16 * STEP + 1, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    check_turns(np.concatenate([x, edges, rng.uniform(-300, 300, 20000), x[::7], [1e6], np.ones(254)], dtype=np.float32, casting="unsafe"), "f32", np.float32, 0.61)
+    hard = [6381956970095103 * 2.0**797, 5.319372648326541e255, 1.7976931348623157e308, 2.0**20, -2.0**20, 2.0**20 - 2.0**-33, 5e-324, -2.2250738585072014e-308]
+    near = np.arange(1, 100000) * (math.pi / 2)
+    wide = np.concatenate([near, rng.uniform(-8, 8, 50000), np.ldexp(rng.standard_normal(50000), rng.integers(-1070, 1023, 50000)), edges, hard])
+    if np.finfo(np.longdouble).nmant > 52:
+        check_turns(wide, "f64", np.float64, 0.8)
+
+
+def check_pow(x, y, kind, dtype, most):
+    """NumPy's pow has C's special cases."""
+    got, = same_everywhere(f"kernel k(x: {kind}[n], y: {kind}[n]) -> (R: {kind}[n]) {{ R[i] = pow(x[i], y[i]); }}", {"x": x, "y": y}, "R")
+    with np.errstate(all="ignore"):
+        wide = np.longdouble if kind == "f64" else np.float64
+        exact = np.power(x.astype(wide), y.astype(wide))
+        far = ~np.isfinite(x) | ~(np.abs(y) < 2.0**62)  # for which powl of some systems is wrong
+        exact = np.where(far, np.power(x, y), exact)
+        near = exact.astype(dtype)
+        assert (np.isnan(got) == np.isnan(near)).all(), (kind, x[np.isnan(got) != np.isnan(near)][:4], y[np.isnan(got) != np.isnan(near)][:4])
+        here = ~np.isnan(near)
+        assert (np.signbit(got) == np.signbit(near))[here].all(), kind
+        whole = np.isinf(near) | (exact == 0) | (np.abs(exact) < np.finfo(dtype).smallest_subnormal / 2)
+        assert (got == near)[here & whole].all(), (kind, x[here & whole & (got != near)][:4], y[here & whole & (got != near)][:4])
+        here &= ~whole
+        off = units_off(got[here], exact[here], dtype)
+        assert off.max() <= most, (kind, x[here][off.argmax()], y[here][off.argmax()], off.max())
+
+
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 1.5, -2.5, 1e-40, 1e-45, -1e-45, 1e30, -1e30, 2**23 + 1, 1 - 2**23, 2**24 - 1,
+           2.0**31, 2.0**31 + 256, 2.0**63, -2.0**63, 150, -149, 127, 128, 1 + 2.0**-23, 1 - 2.0**-24, -1 - 2.0**-23, 3.4e38]
+LARGE = [5e-324, -5e-324, 1e-310, 1.7e308, -1.7e308, 2.0**53, 2.0**53 + 2, 2 - 2.0**53, 2.0**52 + 1, 2.0**51 + 1, 2.0**51 + 0.5, 1 + 2.0**-52, 1 - 2.0**-53, -1 - 2.0**-52,
+         1074, -1074, 1023, 1024]
+
+
+def pairs(values, kind):
+    a, b = np.meshgrid(np.array(values, kind), np.array(values, kind))
+    return a.ravel(), b.ravel()
+
+
+@test
+def pow_is_close_and_has_the_special_cases_of_c():
+    rng = np.random.default_rng(10)
+    for kind, dtype, most, special, top in (("f32", np.float32, 0.53, SPECIAL, 126), ("f64", np.float64, 1, SPECIAL + LARGE, 1022)):
+        if kind == "f64" and np.finfo(np.longdouble).nmant <= 52:
+            continue
+        a, b = pairs(special, dtype)
+        x = np.concatenate([np.exp2(rng.uniform(-top, top, 100000)), 1 + np.ldexp(rng.uniform(-0.5, 0.5, 50000), -rng.integers(0, 20, 50000)), -rng.uniform(0, 9, 512)])
+        y = rng.uniform(-1.1, 1.1, x.size) * top / np.abs(np.log2(np.abs(x)))
+        y[-512:] = np.arange(512) % 40 - 20
+        y[:20000] = rng.uniform(-9, 9, 20000)
+        check_pow(np.concatenate([a, x]).astype(dtype), np.concatenate([b, y]).astype(dtype), kind, dtype, most)
+
+
+@test
+def powers_that_the_type_holds_are_exact():
+    for kind, dtype, digits in (("f32", np.float32, 24), ("f64", np.float64, 53)):
+        found = [(x, y, x**y) for x in range(-300, 301) for y in range(60) if abs(x**y) <= 2**digits]
+        found += [(float(x) ** 2, 0.5, x) for x in range(1, 2**(digits // 2), max(1, 2**(digits // 2) // 9999))]
+        x, y, exact = (np.array(column, dtype) for column in zip(*found))
+        got, = same_everywhere(f"kernel k(x: {kind}[n], y: {kind}[n]) -> (R: {kind}[n]) {{ R[i] = pow(x[i], y[i]); }}", {"x": x, "y": y}, "R")
+        assert (got == exact).all(), (kind, x[got != exact][:4], y[got != exact][:4])
+
+
 @test
 def maps_have_the_same_bits_at_every_place():
     """Lengths around vectors; each operation rounds once, as NumPy's do."""

@@ -21,6 +21,9 @@ except ImportError:
     sys.exit(77)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+import steps  # noqa: E402
+from quick import QUICK, share  # noqa: E402
 TESTS = []
 ARGS = None
 STRICT = "-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wvla -Werror -O2 -c".split()
@@ -69,7 +72,7 @@ def run(tool, *args, status=0, stdin=b""):
     if status is not None:
         allowed = status if isinstance(status, tuple) else (status,)
         assert done.returncode in allowed, \
-            f"{' '.join(command)}\nexit {done.returncode}, not {status}\n" + done.stderr.decode("utf-8", "replace")
+            steps.report(f"not exit status {status}", command, done)
         assert done.returncode == 0 or done.stderr, f"{' '.join(command)}\nfailed without a message"
     return Done(command, done.returncode, done.stdout, done.stderr)
 

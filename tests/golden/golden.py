@@ -8,14 +8,17 @@ golden.py --tdslc PATH [--bless] [FOLDER or FILE ...]
 
 tdslc runs in the file's folder with the options of the line (shell quoting) and the file's name, which is left out when
 the options have -e or --network. Several lines of that form are several runs. The .out file holds, for each, standard output,
-then `--- messages` and standard error if there is any, then `--- exit N` if N is not 0. --bless rewrites
+then `--- messages` and standard error if there is any, then `--- exit N` if N is not 0; there is none where all is empty. --bless rewrites
 it; read the difference before you keep it. A file without such a line is an include of others.
 
 `run each:` is a run for each kernel of a dump by itself, from standard input. `run sweep:` is two runs for each word of the file
-(after a line `; sweep` if there is one), without that word and with another, and of each the first message, or a hash of what is printed. The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. THIS is the
-file's name, when it is not to stand last. A line that ends
-in `| digest` is for output too long to keep: of each function or kernel its name, its lines and a hash; of each file
-in the folder the same. When one changes, run tdslc before and after the change and compare.
+(after a line `; sweep` if there is one), without that word and with another, and of each the first message, or that it is accepted.
+The word FOLDER in the options is a new folder, and the files left there are printed after the rest, by name. THIS is the
+file's name, when it is not to stand last.
+
+A line that ends in `| digest` is for output too long to read: of each function, kernel or file in the folder digests.txt beside
+it holds a line: the file, the number of its run, the name, the lines and a hash. So does a sweep of what is accepted.
+`| digest but NAME NAME` keeps these whole in the .out file. When a digest changes, run tdslc before and after the change and compare.
 """
 import argparse
 import difflib
@@ -49,26 +52,32 @@ def title(stretch):
     return found and (found.group(1) or found.group(2))
 
 
-def digest_line(name, text):
-    return f"{name}: {text.count(chr(10)) + 1} lines, {hashlib.sha256(text.encode()).hexdigest()[:12]}\n"
-
-
-def digest(text):
-    """One line for each function, with what stands before it."""
-    out, before = [], []
+def functions_of(text):
+    """Name and text of each function, from what stands before it to the line that closes it."""
+    name, body = None, []
     for stretch in re.split(r"\n\n+", text.strip("\n")):
-        before.append(stretch)
-        if title(stretch) is not None:
-            out.append((title(stretch), "\n\n".join(before)))
-            before = []
-    out += [("rest", "\n\n".join(before))] if before else []
-    return "".join(digest_line(name, text) for name, text in out)
+        body.append(stretch)
+        name = name or title(stretch)
+        if name and re.search(r"^\}", stretch, re.M):
+            yield name, "\n\n".join(body)
+            name, body = None, []
+    if body:
+        yield name or "rest", "\n\n".join(body)
+
+
+class Printed:
+    """What the runs of one file printed: for its .out file, and lines for digests.txt of its folder."""
+
+    def __init__(self, path):
+        self.path, self.text, self.digests, self.run = path, "", [], 0
+
+    def digest(self, name, text):
+        lines, value = text.count("\n") + 1, hashlib.sha256(text.encode()).hexdigest()[:12]
+        self.digests.append(f"{self.path.name} {self.run} {name}: {lines} lines, {value}\n")
 
 
 def run(tdslc, path, options, kernel=None):
-    """What the .out file should hold for one run; of a dump with this kernel only when one is given."""
-    short = options[-2:] == ["|", "digest"]
-    options = options[:-2] if short else options
+    """What tdslc prints, what it leaves in FOLDER by name, and what it says; of a dump with this kernel only when one is given."""
     with tempfile.TemporaryDirectory() as folder:
         command = [tdslc, *(word.replace("FOLDER", folder).replace("THIS", path.name) for word in options)]
         if kernel is not None:
@@ -77,64 +86,126 @@ def run(tdslc, path, options, kernel=None):
             command.append(path.name)
         done = subprocess.run(command, cwd=path.parent, input=(kernel or "").encode(), timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        text = TIMES.sub(r"\1...", done.stdout.decode("utf-8", "backslashreplace"))
-        if short and text:
-            text = digest(text) if kernel is None else digest_line(title(kernel), text)
-        for file in sorted(pathlib.Path(folder).rglob("*")):
-            if file.is_file():
-                body = file.read_text(encoding="utf-8")
-                name = file.relative_to(folder)
-                text += digest_line(name, body) if short else f"--- file {name}\n{body}"
+        files = {str(file.relative_to(folder)): file.read_text(encoding="utf-8")
+                 for file in sorted(pathlib.Path(folder).rglob("*")) if file.is_file()}
+    text = TIMES.sub(r"\1...", done.stdout.decode("utf-8", "backslashreplace"))
     messages = done.stderr.decode("utf-8", "backslashreplace")
-    if messages:
-        text += "--- messages\n" + messages
-    if done.returncode != 0:
-        text += f"--- exit {done.returncode}\n"
-    return text
+    said = ("--- messages\n" + messages if messages else "") + (f"--- exit {done.returncode}\n" if done.returncode else "")
+    return text, files, said
 
 
-def sweep(tdslc, path, options):
+def keep(printed, tdslc, options, kernel=None):
+    """Adds one run to what is printed: whole, or as digests."""
+    bar = options.index("|") if "|" in options else len(options)
+    text, files, said = run(tdslc, printed.path, options[:bar], kernel)
+    if bar == len(options):
+        printed.text += text + "".join(f"--- file {name}\n{body}" for name, body in files.items()) + said
+        return
+    if options[bar + 1:bar + 3] not in (["digest"], ["digest", "but"]):
+        sys.exit(f"golden.py: {printed.path}: {' '.join(options[bar:])}")
+    whole = set(options[bar + 3:])
+    within = f"{title(kernel)}/" if kernel is not None else ""
+    pieces = [] if not text else functions_of(text) if kernel is None else [(title(kernel), text)]
+    for name, body in [*pieces, *((within + name, body) for name, body in files.items())]:
+        if name in whole:
+            printed.text += f"--- {name}\n" + body.rstrip("\n") + "\n"
+            whole.discard(name)
+        else:
+            printed.digest(name, body)
+    printed.text += said + "".join(f"--- no {name}\n" for name in sorted(whole) if kernel is None)
+
+
+def sweep(printed, tdslc, options):
     """The file with one fault after the other."""
-    text = path.read_text(encoding="utf-8")
+    text = printed.path.read_text(encoding="utf-8")
     start = max(m.end() for m in re.finditer(r"^(?:tdsl-dump|; run|; sweep|//).*\n", text, re.M))
     for word in re.finditer(r"\w+|[^\w\s]", text[start:]):
         lo, hi, old = start + word.start(), start + word.end(), word.group()
         other = str(int(old) + 1) if old.isdecimal() else "zz" if re.match(r"\w", old) else "?"
         line, column = text.count("\n", 0, lo) + 1, lo - text.rfind("\n", 0, lo)
         for new in ("", other):
-            said = run(tdslc, path, options, text[:lo] + new + text[hi:])
-            message = re.search(r"^--- exit (?!1$|4$).*|^(?!.*warning).*error.*$", said, re.M)
-            said = message.group() if message else "prints " + hashlib.sha256(said.encode()).hexdigest()[:12]
-            yield f"{line}:{column} {old} -> {new or 'nothing'}: {said}\n"
+            output, _, said = run(tdslc, printed.path, options, text[:lo] + new + text[hi:])
+            name = f"{line}:{column} {old} -> {new or 'nothing'}"
+            message = re.search(r"^--- exit (?!1$|4$).*|^(?!.*warning).*error.*$", output + said, re.M)
+            printed.text += f"{name}: {message.group() if message else 'accepted'}\n"
+            if not message:
+                printed.digest(name, output + said)
 
 
 def run_all(tdslc, path):
-    for options, each in runs_of(path):
+    printed = Printed(path)
+    for printed.run, (options, each) in enumerate(runs_of(path), 1):
         if each is None:
-            yield run(tdslc, path, options)
+            keep(printed, tdslc, options)
         elif each == " sweep":
-            yield from sweep(tdslc, path, options)
+            sweep(printed, tdslc, options)
         else:
             head, *kernels = re.split(r"^(?=kernel )", path.read_text(encoding="utf-8"), flags=re.M)
             for kernel in kernels:
-                yield run(tdslc, path, options, head + kernel)
+                keep(printed, tdslc, options, head + kernel)
+    return printed
 
 
-def check(tdslc, path, bless):
-    """True when the file's runs print what is expected."""
-    got = "".join(run_all(tdslc, path))
-    out = path.with_name(path.name + ".out")
-    want = out.read_text(encoding="utf-8") if out.exists() else None
-    if got == want:
-        return True
-    if bless:
-        out.write_text(got, encoding="utf-8")
-        print(f"blessed {out}")
-        return True
-    print(f"FAIL {path}")
-    sys.stdout.writelines(difflib.unified_diff(
-        (want or "").splitlines(True), got.splitlines(True), "expected", "printed"))
-    return False
+def read(path):
+    """The text of a file, empty where there is none."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def write(path, text):
+    """A file that would be empty is none."""
+    print(f"blessed {path}")
+    if text:
+        path.write_text(text, encoding="utf-8")
+    else:
+        path.unlink()
+
+
+def differences(want, got, context):
+    return "".join(difflib.unified_diff(want.splitlines(True), got.splitlines(True), "expected", "printed", n=context))
+
+
+def check_text(printed, bless):
+    """True when the .out file holds what the file's runs print."""
+    out = printed.path.with_name(printed.path.name + ".out")
+    want = read(out)
+    if printed.text != want and not bless:
+        print(f"FAIL {printed.path}\n" + differences(want, printed.text, 3), end="")
+        return False
+    if printed.text != want:
+        write(out, printed.text)
+    return True
+
+
+def check_digests(folder, all_printed, bless):
+    """How many of these files of a folder have other digests than digests.txt says, or are there no longer."""
+    place = folder / "digests.txt"
+    text = read(place)
+    kept = {}
+    for line in text.splitlines(True):
+        kept.setdefault(line.split(" ")[0], []).append(line)
+    failed = 0
+    new = {name: lines for name, lines in kept.items() if (folder / name).exists()}
+    for name in kept.keys() - new.keys():
+        failed += 1
+        print("" if bless else f"FAIL {place}: there is no {name}\n", end="")
+    for printed in all_printed:
+        name = printed.path.name
+        got, want = "".join(printed.digests), "".join(kept.get(name, []))
+        new[name] = printed.digests
+        if got == want or bless:
+            continue
+        failed += 1
+        changed = differences(want, got, 0)
+        print(f"FAIL {printed.path}: functions or files differ from {place}\n{changed}", end="")
+        for number, (options, each) in enumerate(runs_of(printed.path), 1):
+            if re.search(rf"^[-+]{re.escape(name)} {number} ", changed, re.M):
+                print(f"run{each or ''} {number}: " + shlex.join(options).replace("'|'", "|"))
+    if not bless:
+        return failed
+    blessed = "".join(line for name in sorted(new) for line in new[name])
+    if blessed != text:
+        write(place, blessed)
+    return 0
 
 
 def files_of(arguments):
@@ -155,12 +226,17 @@ def main():
     args = parser.parse_args()
     tdslc = str(pathlib.Path(args.tdslc).resolve())
     failed = count = 0
+    folders = {}
     for path in files_of(args.paths):
         path = path.resolve()
         if runs_of(path):
             count += 1
-            failed += not check(tdslc, path, args.bless)
-    print(f"{count} files, {failed} failed")
+            printed = run_all(tdslc, path)
+            failed += not check_text(printed, args.bless)
+            folders.setdefault(path.parent, []).append(printed)
+    for folder, printed in folders.items():
+        failed += check_digests(folder, printed, args.bless)
+    print(f"{count} files, {failed} differences")
     if count == 0:
         sys.exit("golden.py: no tests found")
     sys.exit(1 if failed else 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which graph a program becomes: build/NAME.tdsl against build/NAME.graph, before any pass; and that the checked
- * program, printed, becomes the same graph. With TDSL_BLESS=1 in the environment the .graph files are rewritten. */
+ * program, printed, becomes the same graph. Target `bless` writes the .graph files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "support.h"
 #include "support/golden.h"
 
-#define FOLDER TDSL_SOURCE_DIR "/tests/graph/build/"
+#define FOLDER "tests/graph/build/"
 
 static IncludeStatus read_include(void *user, const char *path, Str *text, const char **why)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* docs/ir.md is true: its graphs read and print as themselves, its table of operations is the op table. */
 #include "graph/support.h"
+#include "support/places.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +9,7 @@
 
 static char *file_text(const char *name)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", TDSL_SOURCE_DIR, name);
-    FILE *f = fopen(path, "rb");
+    FILE *f = fopen(source_file(name), "rb");
     assert_non_null(f);
     char *text = calloc(1, 1 << 20);
     assert_non_null(text);

@@ -8,6 +8,7 @@
 #include "front/equation.h"
 #include "graph/build.h"
 #include "support.h"
+#include "support/places.h"
 
 #define MOST_POINTS 300000 /* of the iteration space, for the interpreter */
 
@@ -129,7 +130,7 @@ static void check_shape(Bench *b, const Case *c, const Graph *g)
 static void einsum_strings_mean_what_numpy_says(void **state)
 {
     (void)state;
-    FILE *f = fopen(TDSL_SOURCE_DIR "/tests/graph/einsum/cases.txt", "r");
+    FILE *f = fopen(source_file("tests/graph/einsum/cases.txt"), "r");
     assert_non_null(f);
     static char line[1 << 16];
     int ok = 0, run = 0, refused = 0;

@@ -5,10 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "support/places.h"
+
 char *kernel_text(Arena *a, const char *name)
 {
-    char *path = str_format(a, "%s/tests/loop/kernels/%s.tir", TDSL_SOURCE_DIR, name);
-    FILE *f = fopen(path, "rb");
+    char *path = str_format(a, "tests/loop/kernels/%s.tir", name);
+    FILE *f = fopen(source_file(path), "rb");
     assert_non_null(f);
     char *text = arena_alloc(a, 1 << 16);
     size_t n = fread(text, 1, (1 << 16) - 1, f);

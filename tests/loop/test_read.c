@@ -2,6 +2,7 @@
 /* Kernels as text: what is printed reads back to the same kernel, and what is no kernel is
  * refused with its place. */
 #include "support.h"
+#include "support/places.h"
 
 static void assert_round_trip(const char *text)
 {
@@ -160,7 +161,7 @@ static void the_documentation_shows_a_kernel_that_is_tested(void **state)
     char *kernel = kernel_text(&a, "mlp");
     bool shown = false;
     for (size_t i = 0; i < 2; i++) {
-        FILE *f = fopen(str_format(&a, "%s/%s", TDSL_SOURCE_DIR, files[i]), "rb");
+        FILE *f = fopen(source_file(files[i]), "rb");
         if (f != NULL) {
             char *text = arena_alloc(&a, 1 << 20);
             assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);

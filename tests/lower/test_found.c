@@ -2,14 +2,14 @@
 /* The kernels that random nests become, and those of the same in complex numbers, before and after these are made
  * real and their buffers share bytes: a line for each graph in found.txt, so that a change of a pass shows as the
  * kernels that it changes, and a hash for each fifty of many more. Complex kernels compute the same at the end, to
- * the bit where all numbers are small integers. TDSL_BLESS=1 writes the file. */
+ * the bit where all numbers are small integers. Target `bless` writes the file. */
 #include "base/map.h"
 #include "lower/lower.h"
 #include "nest/greedy.h"
 #include "support/golden.h"
 #include "../nest/support_graphs.h"
 
-#define FOUND  TDSL_SOURCE_DIR "/tests/lower/found.txt"
+#define FOUND  "tests/lower/found.txt"
 #define SHOWN  50   /* graphs whose lines are kept */
 #define GRAPHS 1000 /* a multiple of it */
 #define POINTS 3000 /* elements that the interpreter visits for a kernel */

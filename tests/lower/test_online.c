@@ -17,6 +17,7 @@
 #include "lower/lower.h"
 #include "nest/greedy.h"
 #include "opt/opt.h"
+#include "support/quick.h"
 
 #define TREES 60
 
@@ -275,13 +276,13 @@ static void one_pass_computes_what_the_graph_does(void **state)
 {
     (void)state;
     uint32_t online = 0, refused = 0;
-    for (uint64_t seed = 1; seed <= 12; seed++) {
+    for (uint64_t seed = 1; seed <= 12; seed += one_of(3)) {
         for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
             trees_of(programs[p], seed * 16 + p, &online, &refused);
         }
     }
     print_message("%u nests in one pass, %u refused\n", online, refused);
-    assert_true(online > 100 && refused > 20);
+    assert_true(online > 100 / one_of(3) && refused > 20 / one_of(3));
 }
 
 /* ---- faults ---- */

@@ -2,7 +2,7 @@
 /* What the planner of nests computes on random graphs, to the digit: the trees that moves make of a tree, in their order;
  * prices of trees that no search would choose; what is chosen, after how many steps. A few lines for each graph
  * in found.txt, so that a change of the model or of the search shows as what it changes, and a hash for each fifty of
- * many more. TDSL_BLESS=1 writes the file. */
+ * many more. Target `bless` writes the file. */
 #include "base/map.h"
 #include "nest/greedy.h"
 #include "nest/moves.h"
@@ -10,7 +10,7 @@
 #include "support/golden.h"
 #include "support_graphs.h"
 
-#define FOUND  TDSL_SOURCE_DIR "/tests/nest/found.txt"
+#define FOUND  "tests/nest/found.txt"
 #define SHOWN  50   /* graphs whose lines are kept */
 #define GRAPHS 1000 /* a multiple of it */
 

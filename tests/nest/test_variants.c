@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What measuring would try instead of a nest, by name and price, to the digit: variants.txt. TDSL_BLESS=1 writes it. That each computes the
+/* What measuring would try instead of a nest, by name and price, to the digit: variants.txt. Target `bless` writes it. That each computes the
  * same is tests/driver/test_variants.c. */
 #include "nest/variants.h"
 
 #include "support/golden.h"
 
-#define FOUND TDSL_SOURCE_DIR "/tests/nest/variants.txt"
+#define FOUND "tests/nest/variants.txt"
 
 static const Machine machine = {
     .n_levels = 3,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every op and every cast makes of a grid of values, in every type that takes it: one line
- * for each in values.txt (TDSL_BLESS=1 writes it). And integers against an oracle that rounds
+ * for each in values.txt (target `bless` writes it). And integers against an oracle that rounds
  * them digit by digit: once, to the even neighbour from the middle. */
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "op/op.h"
 #include "support/golden.h"
 
-#define VALUES TDSL_SOURCE_DIR "/tests/op/values.txt"
+#define VALUES "tests/op/values.txt"
 
 static const double reals[] = {0.0, -0.0, 1.0, -2.5, 0.1, 7e4, 1e-8, INFINITY, -INFINITY, NAN};
 static const int64_t ints[] = {0, 1, -1, 7, -8, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};

@@ -76,7 +76,7 @@ static void assert_same_value(Bench *b, const Graph *before, const Graph *after,
 
 /* ---- the cases ---- */
 
-#define CASES TDSL_SOURCE_DIR "/tests/opt/cases.txt"
+#define CASES "tests/opt/cases.txt"
 
 static Pass pass_of(const char *name)
 {

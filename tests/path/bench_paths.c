@@ -16,6 +16,7 @@
 
 #include "path/bench_multi.h"
 #include "path/path.h"
+#include "support/places.h"
 
 #define SEEDS_MOST 64
 #define CLASSES    7
@@ -223,7 +224,7 @@ static bool settings_read(int argc, char **argv, Settings *set)
 
 int main(int argc, char **argv)
 {
-    Settings set = {.file = TDSL_SOURCE_DIR "/tests/data/paths.json",
+    Settings set = {.file = source_file("tests/data/paths.json"),
                     .only = "",
                     .search = "auto",
                     .effort = 1,

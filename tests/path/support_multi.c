@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/places.h"
+
 #define LETTERS 26
 
 json_t *multi_file_load(void)
 {
-    return json_load_file(TDSL_SOURCE_DIR "/tests/data/multi.json", 0, NULL);
+    return json_load_file(source_file("tests/data/multi.json"), 0, NULL);
 }
 
 int64_t *multi_sizes(Ctx *ctx, int64_t o, int64_t v)

@@ -216,4 +216,30 @@ static void test_keys_are_equal_where_a_renaming_makes_one_network_of_the_other(
     assert_in_range(equal, 2 * NETWORKS, 50 * NETWORKS);
 }
 
-TESTS_IN_CTX(TEST(test_keys_are_equal_where_a_renaming_makes_one_network_of_the_other))
+/* Four operands that nothing tells apart, in a ring: the key is that of the least order, whichever comes first. */
+static void test_a_ring_has_one_key_in_all_orders_of_its_operands(void **state)
+{
+    (void)state;
+    PathMulti m = {.n_labels = LABELS, .sizes = sizes};
+    SymTable keys;
+    symtable_init(&keys, &ctx.arena);
+    static Sample at[24];
+    Rng rng = {3};
+    for (uint32_t k = 0; k < 24; k++) {
+        Sample *s = &at[k];
+        uint32_t place[OPERANDS];
+        shuffle(&rng, place, OPERANDS);
+        *s = (Sample){.term.n_operands = OPERANDS, .member = (1u << OPERANDS) - 1};
+        for (uint32_t i = 0; i < OPERANDS; i++) {
+            s->label[place[i]][0] = i;
+            s->label[place[i]][1] = (i + 1) % OPERANDS;
+            s->operand[place[i]] = (PathLabels){s->label[place[i]], 2};
+        }
+        s->term.output.at = s->label[OPERANDS];
+        sample_take(s, &m, &keys);
+        assert_ptr_equal(s->key, at[0].key);
+    }
+}
+
+TESTS_IN_CTX(TEST(test_a_ring_has_one_key_in_all_orders_of_its_operands),
+             TEST(test_keys_are_equal_where_a_renaming_makes_one_network_of_the_other))

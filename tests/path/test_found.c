@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every search finds on a list of networks, to the step: one line for each in found.txt,
- * so that a change of a search shows as costs that rise or fall. TDSL_BLESS=1 writes the file.
+ * so that a change of a search shows as costs that rise or fall. Target `bless` writes the file.
  * Networks are made here; searches get little work, so that all of them take about a second. */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "path/search.h"
 #include "support/golden.h"
 
-#define FOUND TDSL_SOURCE_DIR "/tests/path/found.txt"
+#define FOUND "tests/path/found.txt"
 #define MOST  7000
 
 typedef enum Kind { CHAIN, RING, TREE, LATTICE, REGULAR, HYPER, MIXED, PARTS, DENSE } Kind;

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "path/path.h"
 #include "support/test.h"
+#include "support/quick.h"
 
 #define MOST 8
 
@@ -328,7 +329,7 @@ static void test_a_memory_limit_holds_and_costs_are_over_all_slices(void **state
     (void)state;
     Rng rng = {4};
     uint32_t cut = 0;
-    for (int i = 0; i < 150; i++) {
+    for (unsigned i = 0; i < 150; i += one_of(4)) {
         ArenaMark mark = arena_mark(&ctx.arena);
         PathProblem p = random_problem(&rng, 2 + (uint32_t)rng_below(&rng, 6));
         int64_t limit = 1 + (int64_t)rng_below(&rng, 30);
@@ -342,7 +343,7 @@ static void test_a_memory_limit_holds_and_costs_are_over_all_slices(void **state
         }
         arena_reset(&ctx.arena, mark);
     }
-    assert_true(cut > 20);
+    assert_true(cut > 20 / one_of(4));
 }
 
 /* The least cost over all trees without a tensor above the limit; INT64_MAX: none. */
@@ -689,7 +690,7 @@ static void test_the_answer_depends_on_the_seed_only(void **state)
 {
     (void)state;
     PathProblem p = rings();
-    for (uint64_t seed = 0; seed < 2; seed++) {
+    for (uint64_t seed = one_of(3) - 1; seed < 2; seed++) {
         PathResult x = search(&p, (PathOptions){.effort = 1, .seed = seed});
         PathResult y = search(&p, (PathOptions){.effort = 1, .seed = seed});
         Text a, b;

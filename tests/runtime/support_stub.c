@@ -4,12 +4,11 @@
 
 #include "../../runtime/src/sha256.h"
 #include "support_neff.h"
+#include "support/places.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define STUB_FILE TDSL_BINARY_DIR "/tests/stub_nrt/libnrt.so.1"
 
 void file_make(char *path, const void *bytes, size_t size)
 {
@@ -76,7 +75,7 @@ static void *control(const Stub *stub, const char *name)
 void stub_open(Stub *stub, const char *missing)
 {
     size_t size = 0;
-    unsigned char *bytes = file_read(STUB_FILE, &size);
+    unsigned char *bytes = file_read(build_file("tests/stub_nrt/libnrt.so.1"), &size);
     if (missing != NULL) {
         symbol_remove(bytes, size, missing);
     }

@@ -3,6 +3,7 @@
  * for temporary files. Most tests put a shell script in the emulator's place; the last ones run the real
  * one, and are skipped with the reason where there is no NumPy. */
 #include "support_stub.h"
+#include "support/places.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -10,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define EMULATOR TDSL_SOURCE_DIR "/runtime/nki_emulator/run.py"
-#define PROGRAM  TDSL_SOURCE_DIR "/tests/runtime/kernels/matmul_2x2.py"
+#define EMULATOR source_file("runtime/nki_emulator/run.py")
+#define PROGRAM  source_file("tests/runtime/kernels/matmul_2x2.py")
 
 static const int64_t square[2] = {2, 2};
 static const int64_t square_dims[3] = {2, 2, 2};
@@ -271,7 +272,7 @@ static bool real_emulator(const char **python)
     *python = numpy_python();
     if (*python == NULL || access(EMULATOR, R_OK) != 0) {
         print_message("skipped: %s\n", *python == NULL ? "no Python with NumPy (python3-numpy)"
-                                                       : "no " EMULATOR);
+                                                       : "the emulator is not there");
         return false;
     }
     return true;

@@ -5,6 +5,7 @@
  * targets than the device's. */
 #include "support_counter.h"
 #include "support_stub.h"
+#include "support/places.h"
 
 #include <stdlib.h>
 
@@ -268,13 +269,13 @@ static void parts_run_in_the_emulator(void **state)
     tdsl_config config = TDSL_CONFIG_INIT;
     config.ignore_environment = 1;
     config.backend = TDSL_BACKEND_EMULATOR;
-    config.emulator = TDSL_SOURCE_DIR "/runtime/nki_emulator/run.py";
+    config.emulator = source_file("runtime/nki_emulator/run.py");
     config.python = python;
     tdsl_context *context = make_context(&config);
     tdsl_kernel *kernel = make_kernel(context, &matmul_info);
     for (int p = 0; p < 2; p++) {
         b.parts[p].neff = NULL;
-        b.parts[p].program = TDSL_SOURCE_DIR "/tests/runtime/kernels/matmul_2x2.py";
+        b.parts[p].program = source_file("tests/runtime/kernels/matmul_2x2.py");
         b.parts[p].function = "matmul";
     }
     expect_ok(tdsl_register_nki(context, "matmul", &b.form, &report), &report);

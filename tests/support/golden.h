@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A text that a test prints, against the file that holds what it should be. With TDSL_BLESS=1
- * in the environment the file is written instead: read the difference before you keep it. */
+ * in the environment the file is written instead: target `bless` runs each test that calls assert_golden so. */
 #ifndef SUPPORT_GOLDEN_H
 #define SUPPORT_GOLDEN_H
 
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "support/places.h"
 #include "support/test.h"
 
 /* Fails with the first line that differs. */
@@ -24,10 +25,10 @@ static inline void assert_same_text(const char *got, const char *want)
     }
 }
 
-/* Null where there is no such file. */
+/* Of a file of the checkout, named from its top; null where there is none. */
 static inline char *file_text(Arena *a, const char *path, size_t *n)
 {
-    FILE *f = fopen(path, "rb");
+    FILE *f = fopen(source_file(path), "rb");
     if (f == NULL) {
         return NULL;
     }
@@ -43,7 +44,7 @@ static inline char *file_text(Arena *a, const char *path, size_t *n)
 static inline void assert_golden(Arena *arena, const char *path, const char *got)
 {
     if (getenv("TDSL_BLESS") != NULL) {
-        FILE *f = fopen(path, "wb");
+        FILE *f = fopen(source_file(path), "wb");
         assert_non_null(f);
         fputs(got, f);
         fclose(f);

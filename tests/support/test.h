@@ -9,12 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stdlib.h>
+
 #include <cmocka.h>
 
 #define TESTS(...)                                                                             \
     int main(void)                                                                             \
     {                                                                                          \
         const struct CMUnitTest tests[] = {__VA_ARGS__};                                       \
+        cmocka_set_test_filter(getenv("CMOCKA_TEST_FILTER"));                                  \
         return cmocka_run_group_tests(tests, NULL, NULL);                                      \
     }
 #define TEST(name) cmocka_unit_test(name)
@@ -36,6 +39,7 @@
     int main(void)                                                                             \
     {                                                                                          \
         const struct CMUnitTest tests[] = {__VA_ARGS__};                                       \
+        cmocka_set_test_filter(getenv("CMOCKA_TEST_FILTER"));                                  \
         return cmocka_run_group_tests(tests, set_up, tear_down);                               \
     }
 

@@ -18,19 +18,19 @@ typedef struct File {
     Text header;  /* of all kernels */
     Text kernels; /* of all kernels */
     Text list;    /* rows of the table of kernels */
-    Names symbols;
     bool complex;
 } File;
 
 /* Names a caller sees first, so that they are changed least. */
-static void emitter_init(Emitter *e, File *f, const Kernel *k)
+static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name)
 {
     *e = (Emitter){.w = {.arena = &f->scratch, .k = k, .help = &f->help},
                    .ctx = f->ctx,
-                   .tiles = &f->tiles};
+                   .tiles = &f->tiles,
+                   .symbol = name.symbol,
+                   .macro = name.macro};
     names_init(&e->w.names, &f->scratch);
     map_init(&e->part_at, &f->scratch);
-    e->symbol = names_take(&f->symbols, c_symbol(f->arena, k->name->text));
     (void)names_take(&e->w.names, e->symbol);
     e->w.dim = ARENA_ARRAY(&f->scratch, k->dims.list.n + 1, const char *);
     e->w.var = ARENA_ARRAY(&f->scratch, k->vars.n + 1, const char *);
@@ -68,6 +68,10 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k)
     e->own.first = names_take(&e->w.names, "i");
     e->own.until = names_take(&e->w.names, "until");
     e->own.count = names_take(&e->w.names, "count");
+    e->own.strip = names_take(&e->w.names, "strip");
+    e->own.end = names_take(&e->w.names, "end");
+    e->own.near = names_take(&e->w.names, "near");
+    e->own.far = names_take(&e->w.names, "far");
     text_init(&e->parts, e->w.arena);
     text_init(&e->part.body, e->w.arena);
     text_init(&e->part.members, e->w.arena);
@@ -85,11 +89,11 @@ static bool uses_complex(const Kernel *k)
     return false;
 }
 
-static void kernel_emit(File *f, const Kernel *k, const char *source)
+static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char *source)
 {
     Emitter e;
     ArenaMark mark = arena_mark(&f->scratch);
-    emitter_init(&e, f, k);
+    emitter_init(&e, f, k, name);
     Text body;
     size_t folds = f->tiles.folds.n, from = f->kernels.n;
     text_init(&body, &f->scratch);
@@ -105,7 +109,7 @@ static void kernel_emit(File *f, const Kernel *k, const char *source)
     output_count(f->set, k->name->text, str_from(f->kernels.at + from));
     output_workspace(f->set, k->name->text, workspace_bytes(k, true));
     kernel_header_emit(&e, &f->header);
-    text_printf(&f->list, "    &%s_info,\n", e.symbol);
+    text_printf(&f->list, "    &tdsl_table_%s,\n", e.symbol);
     f->complex |= uses_complex(k);
     arena_reset(&f->scratch, mark);
 }
@@ -155,8 +159,7 @@ static void header_text(File *f, Text *out, const char *guard, const char *list)
     text_put(out, "\nTDSL_BEGIN\n");
     text_put(out, f->header.at);
     text_put(out, "\n/* All kernels above; the last entry is null. */\n");
-    text_printf(out,
-                "extern const tdsl_kernel_info *const %s_kernels[];\n\nTDSL_END\n\n#endif\n",
+    text_printf(out, "extern const tdsl_kernel_info *const %s[];\n\nTDSL_END\n\n#endif\n",
                 list);
 }
 
@@ -188,8 +191,8 @@ static void source_text(File *f, Text *out, const char *list)
     text_put(out, tiles.at);
     isa_tables_emit(&f->tiles, out);
     text_put(out, f->kernels.at);
-    text_printf(out, "\nconst tdsl_kernel_info *const %s_kernels[] = {\n%s    NULL,\n};\n",
-                list, f->list.at);
+    text_printf(out, "\nconst tdsl_kernel_info *const %s[] = {\n%s    NULL,\n};\n", list,
+                f->list.at);
 }
 
 static uint32_t count_tiles(const Kernel *k)
@@ -220,15 +223,15 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
             OutputSet *set)
 {
     (void)target;
-    if (!is_printable(ctx, m)) {
+    Arena *a = set->arena;
+    const ExportedName *name = is_printable(ctx, m) ? exported_names(ctx, a, m, o) : NULL;
+    if (name == NULL) {
         return false;
     }
-    Arena *a = set->arena;
     File f = {.ctx = ctx, .arena = a, .set = set};
     arena_init(&f.scratch, &ctx->budget);
     helpers_init(&f.help, a);
     tiles_init(&f.tiles, a, &f.help);
-    names_init(&f.symbols, a);
     text_init(&f.header, a);
     text_init(&f.kernels, a);
     f.kernels.indent_width = 4;
@@ -237,24 +240,25 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
                          : m->source_name != NULL ? m->source_name
                                                   : "";
     for (uint32_t k = 0; k < m->kernels.n; k++) {
-        kernel_emit(&f, m->kernels.at[k], source);
+        kernel_emit(&f, m->kernels.at[k], name[k], source);
     }
     arena_release(&f.scratch);
     const char *base = base_name(a, o->header_name != NULL ? o->header_name : source);
-    char *guard = str_format(a, "TDSL_%s_H", base);
+    const char *list = exported_list(a, o, base);
+    char *guard = str_format(a, "TDSL_LIST_%s_H", list);
     Text c, h;
     text_init(&c, a);
     text_init(&h, a);
     text_reserve(&c, f.kernels.n + f.kernels.n / 16);
     first_line(&h, o, source);
-    header_text(&f, &h, guard, base);
+    header_text(&f, &h, guard, list);
     if (o->header_name == NULL) {
         text_put(&c, h.at);
     } else {
         first_line(&c, o, source);
         text_printf(&c, "\n#include \"%s\"\n", o->header_name);
     }
-    source_text(&f, &c, base);
+    source_text(&f, &c, list);
     vec_push(a, &set->files, ((OutputFile){".c", NULL, text_str(&c)}));
     if (o->header_name != NULL) {
         vec_push(a, &set->files, ((OutputFile){".h", NULL, text_str(&h)}));

@@ -3,6 +3,7 @@
  * decides nothing; it knows loops, buffers and scalar expressions, and no contractions.
  *
  *   emit.c         the files: header, helpers, kernels, list
+ *   emit_name.c    names that the file exports
  *   emit_entry.c   signatures, checks of sizes, workspace, tables
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
@@ -75,13 +76,15 @@ typedef struct Emitter {
     Tiles *tiles;
     bool uses_isa;
     const char *symbol; /* of the kernel */
+    const char *macro;  /* of its workspace's size; null: it has none */
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *more, *crew, *common, *work, *number; /* where loops are parallel */
         const char *first, *until, *count;
-    } own;            /* variables of the entry functions */
-    Text parts;       /* functions of parallel loops, */
-    uint32_t n_parts; /* how many */
+        const char *strip, *end, *near, *far; /* see emit_strips.c */
+    } own;                                    /* variables of the entry functions */
+    Text parts;                               /* functions of parallel loops, */
+    uint32_t n_parts;                         /* how many */
     struct {
         Text body, members, values, locals;
     } part;              /* the one being printed, and what it gets from outside */
@@ -108,6 +111,15 @@ typedef struct Emitter {
 
 /* More tile statements than this are not printed into one file: no C compiler takes it in reasonable time. */
 #define EMIT_STATEMENTS 100000
+
+/* ---- emit_name.c ---- */
+typedef struct ExportedName {
+    const char *symbol, *macro; /* see Emitter */
+} ExportedName;
+/* Of all kernels; null after a diagnostic. */
+ExportedName *exported_names(Ctx *ctx, Arena *a, const KernelModule *m, const EmitOptions *o);
+/* The list of the kernels of file `base`. */
+const char *exported_list(Arena *a, const EmitOptions *o, const char *base);
 
 /* ---- emit_space.c: the workspace ---- */
 /* Are there buffers among these statements that lie over no other? */
@@ -193,6 +205,12 @@ int64_t vector_part(int64_t bytes, DType t, int64_t span);
 const char *vector_type(Helpers *h, DType t, int64_t lanes);
 /* The instruction sets that the C compiler is to know, and the vectors that are used. */
 void isa_names_emit(const Tiles *t, Text *out);
+
+/* ---- emit_strips.c ---- */
+/* Does the statement call functions that have a form for operands near 0 (help_near)? */
+bool strips_needed(const Stmt *s);
+/* Its innermost loop in strips, for vectors: near forms first, and whole functions where an operand was not near. */
+void strips_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_pack.c ---- */
 /* A copy into panels, as the call of a function; false: it is none of the kind. */

@@ -61,11 +61,19 @@ static const char *dims_arguments(const Emitter *e, bool by_pointer, const char 
 
 /* ---- prototypes ---- */
 
-static void prototype_emit(Emitter *e, Text *out, bool header, bool threads)
+typedef enum Entry { ENTRY_STATIC, ENTRY_ONE_THREAD, ENTRY_THREADS } Entry;
+
+/* Inside of the file all goes to the static entry: an exported symbol may be bound to another library's. */
+static void prototype_emit(Emitter *e, Text *out, bool header, Entry entry)
 {
     const Kernel *k = e->w.k;
-    text_printf(out, "%stdsl_status %s%s(\n", header ? "TDSL_NODISCARD " : "", e->symbol,
-                threads ? "_threads" : "");
+    const bool threads = entry != ENTRY_ONE_THREAD;
+    text_printf(out, "%stdsl_status %s%s%s(\n",
+                header                  ? "TDSL_NODISCARD "
+                : entry == ENTRY_STATIC ? "static "
+                                        : "",
+                entry == ENTRY_STATIC ? "tdsl_entry_" : "", e->symbol,
+                entry == ENTRY_THREADS ? "_threads" : "");
     for (uint32_t d = 0; d < n_dims(k); d++) {
         text_printf(out, "    int64_t %s,\n", e->w.dim[d]);
     }
@@ -84,17 +92,6 @@ static void prototype_emit(Emitter *e, Text *out, bool header, bool threads)
                 threads ? ",\n    const tdsl_threads *threads" : "", header ? ";" : "");
 }
 
-static const char *upper(Arena *a, const char *name)
-{
-    char *copy = str_format(a, "%s", name);
-    for (char *p = copy; *p != '\0'; p++) {
-        if (*p >= 'a' && *p <= 'z') {
-            *p = (char)(*p - 'a' + 'A');
-        }
-    }
-    return copy;
-}
-
 void kernel_header_emit(Emitter *e, Text *out)
 {
     const Kernel *k = e->w.k;
@@ -105,16 +102,13 @@ void kernel_header_emit(Emitter *e, Text *out)
              "\n * Row-major. Inputs may overlap each other; nothing else may overlap. The "
              "workspace may\n * begin at any address; a call needs it no longer than it "
              "lasts. */\n");
-    prototype_emit(e, out, true, false);
+    prototype_emit(e, out, true, ENTRY_ONE_THREAD);
     text_printf(out, "size_t %s_workspace_bytes(%s);\n", e->symbol, dims_parameters(e));
-    prototype_emit(e, out, true, true);
+    prototype_emit(e, out, true, ENTRY_THREADS);
     text_printf(out, "size_t %s_workspace_bytes_threads(%sint32_t threads);\n", e->symbol,
                 n_dims(k) == 0 ? "" : str_format(e->w.arena, "%s, ", dims_parameters(e)));
-    const char *macro =
-        str_format(e->w.arena, "%s_WORKSPACE_BYTES", upper(e->w.arena, e->symbol));
-    if (n_dims(k) == 0 &&
-        names_claim(&e->w.help->macros, macro)) { /* kernels `a` and `A` share one */
-        text_printf(out, "#define %s ((size_t)%lld)\n", macro,
+    if (n_dims(k) == 0 && e->macro != NULL) {
+        text_printf(out, "#define %s ((size_t)%lld)\n", e->macro,
                     (long long)workspace_bytes(k, false));
     }
     text_printf(out, "extern const tdsl_kernel_info %s_info;\n", e->symbol);
@@ -301,8 +295,7 @@ static void bytes_emit(Emitter *e, bool each)
     const char *bytes = e->own.bytes, *more = e->own.each;
     const char *parameters = dims ? dims_parameters(e) : "";
     text_printf(out,
-                "\nsize_t %s_workspace_bytes_threads(%s%sint32_t threads)\n{\n    size_t %s = "
-                "0%s;\n",
+                "\nstatic size_t tdsl_need_%s(%s%sint32_t threads)\n{\n    size_t %s = 0%s;\n",
                 e->symbol, parameters, dims ? ", " : "", bytes,
                 each ? str_format(e->w.arena, ", %s = 0", more) : "");
     text_put(out, each ? "" : "    (void)threads;\n");
@@ -316,11 +309,13 @@ static void bytes_emit(Emitter *e, bool each)
         text_put(out, bytes);
     }
     text_printf(out, " : SIZE_MAX;\n}\n");
+    const char *arguments = dims_arguments(e, false, ", ");
     text_printf(out,
-                "\nsize_t %s_workspace_bytes(%s)\n{\n    return "
-                "%s_workspace_bytes_threads(%s1);\n}\n",
-                e->symbol, dims ? parameters : "void", e->symbol,
-                dims_arguments(e, false, ", "));
+                "\nsize_t %s_workspace_bytes_threads(%s%sint32_t threads)\n{\n"
+                "    return tdsl_need_%s(%sthreads);\n}\n",
+                e->symbol, parameters, dims ? ", " : "", e->symbol, arguments);
+    text_printf(out, "\nsize_t %s_workspace_bytes(%s)\n{\n    return tdsl_need_%s(%s1);\n}\n",
+                e->symbol, dims ? parameters : "void", e->symbol, arguments);
 }
 
 void kernel_sizes_emit(Emitter *e)
@@ -484,7 +479,7 @@ static void call_emit(Emitter *e)
     Text *out = e->w.out;
     const Kernel *k = e->w.k;
     text_printf(out,
-                "\nstatic tdsl_status tdsl_call_threads_%s(const int64_t *dims, void *const "
+                "\nstatic tdsl_status tdsl_threaded_call_%s(const int64_t *dims, void *const "
                 "*args, void *workspace,\n"
                 "    size_t workspace_bytes, const tdsl_threads *threads)\n{\n",
                 e->symbol);
@@ -494,7 +489,7 @@ static void call_emit(Emitter *e)
     if (k->args.n == 0) {
         text_put(out, "    (void)args;\n");
     }
-    text_printf(out, "    return %s_threads(%s", e->symbol, dims_arguments(e, true, ","));
+    text_printf(out, "    return tdsl_entry_%s(%s", e->symbol, dims_arguments(e, true, ","));
     for (uint32_t i = 0; i < k->args.n; i++) {
         const Arg *a = &k->args.at[i];
         const char *type = c_type(arg_buffer(k, i)->dtype);
@@ -505,27 +500,26 @@ static void call_emit(Emitter *e)
                 "\n        workspace, workspace_bytes, threads);\n}\n\n"
                 "static tdsl_status tdsl_call_%s(const int64_t *dims, void *const *args, "
                 "void *workspace,\n    size_t workspace_bytes)\n{\n"
-                "    return tdsl_call_threads_%s(dims, args, workspace, workspace_bytes, "
+                "    return tdsl_threaded_call_%s(dims, args, workspace, workspace_bytes, "
                 "NULL);\n}\n",
                 e->symbol, e->symbol);
 }
 
-/* One of the two entries: it calls the other one. */
-static void other_entry_emit(Emitter *e, bool threads)
+/* An entry that others link to. */
+static void exported_entry_emit(Emitter *e, Entry entry)
 {
     Text *out = e->w.out, t;
     const Kernel *k = e->w.k;
     text_init(&t, e->w.arena);
     text_put(out, "\n");
-    prototype_emit(e, out, false, threads);
-    text_put(out, "{\n");
-    text_put(out, threads ? "    (void)threads;\n" : "");
-    text_printf(&t, "    return %s%s(%s", e->symbol, threads ? "" : "_threads",
-                dims_arguments(e, false, ", "));
+    prototype_emit(e, out, false, entry);
+    text_printf(&t, "    return tdsl_entry_%s(%s", e->symbol, dims_arguments(e, false, ", "));
     for (uint32_t i = 0; i < k->args.n; i++) {
         text_printf(&t, "%s, ", e->w.buf[k->args.at[i].buf]);
     }
-    text_printf(&t, "workspace, workspace_bytes%s);", threads ? "" : ", NULL");
+    text_printf(&t, "workspace, workspace_bytes, %s);",
+                entry == ENTRY_THREADS ? "threads" : "NULL");
+    text_put(out, "{\n");
     line_put(out, t.at);
     text_put(out, "}\n");
 }
@@ -538,7 +532,7 @@ void kernel_entry_emit(Emitter *e, const Text *body)
     bool split = e->n_parts > 0, each = any_split(k, k->body, k->n_body, true);
     text_put(out, e->parts.at);
     text_put(out, "\n");
-    prototype_emit(e, out, false, split);
+    prototype_emit(e, out, false, ENTRY_STATIC);
     text_put(out, "{\n");
     out->indent++;
     entry_checks(e, each);
@@ -548,6 +542,8 @@ void kernel_entry_emit(Emitter *e, const Text *body)
                     help_fixed(e->w.help, "tdsl_crew"),
                     each ? str_format(e->w.arena, "workspace_bytes - %s", e->own.need) : "0",
                     each ? e->own.each : "0");
+    } else {
+        line_printf(&e->w, "(void)threads;");
     }
     if (needs_workspace(k, k->body, k->n_body)) {
         line_printf(&e->w, "unsigned char %s[1];",
@@ -564,7 +560,8 @@ void kernel_entry_emit(Emitter *e, const Text *body)
     text_put(out, body->at);
     text_put(out, e->streams ? "    TDSL_STREAMED;\n" : "");
     text_put(out, "    return TDSL_OK;\n}\n");
-    other_entry_emit(e, !split);
+    exported_entry_emit(e, ENTRY_ONE_THREAD);
+    exported_entry_emit(e, ENTRY_THREADS);
     call_emit(e);
 }
 
@@ -576,13 +573,13 @@ static void work_emit(Emitter *e)
     const Kernel *k = e->w.k;
     text_printf(
         out,
-        "\nstatic size_t tdsl_bytes_threads_%s(const int64_t *dims, int32_t threads)\n{\n"
-        "%s    return %s_workspace_bytes_threads(%sthreads);\n}\n",
+        "\nstatic size_t tdsl_threaded_bytes_%s(const int64_t *dims, int32_t threads)\n{\n"
+        "%s    return tdsl_need_%s(%sthreads);\n}\n",
         e->symbol, n_dims(k) == 0 ? "    (void)dims;\n" : "", e->symbol,
         dims_arguments(e, true, ", "));
     text_printf(out,
                 "\nstatic size_t tdsl_bytes_%s(const int64_t *dims)\n{\n"
-                "    return tdsl_bytes_threads_%s(dims, 1);\n}\n",
+                "    return tdsl_threaded_bytes_%s(dims, 1);\n}\n",
                 e->symbol, e->symbol);
     text_printf(
         out,
@@ -695,27 +692,35 @@ static const char *digest_text(const Emitter *e)
                       (unsigned long long)b);
 }
 
-void kernel_info_emit(Emitter *e, const char *source)
+static void table_emit(Emitter *e, const char *head, const char *source, const char *digest)
 {
     Text *out = e->w.out;
     const Kernel *k = e->w.k;
     const char *s = e->symbol;
-    work_emit(e);
-    tables_emit(e);
-    text_printf(out, "\nconst tdsl_kernel_info %s_info = {\n", s);
-    text_put(out, "    TDSL_ABI_HEAD,\n");
-    text_put(out, "    ");
+    text_printf(out, "\n%s = {\n    TDSL_ABI_HEAD,\n    ", head);
     text_literal(out, k->name->text);
     text_put(out, ",\n    ");
     text_literal(out, source);
     text_put(out, ",\n    ");
     text_literal(out, k->signature != NULL ? k->signature : k->name->text);
-    text_printf(out, ",\n    \"%s\",\n    %u,\n    %u,\n", digest_text(e), n_dims(k),
-                k->args.n);
+    text_printf(out, ",\n    \"%s\",\n    %u,\n    %u,\n", digest, n_dims(k), k->args.n);
     text_printf(out, n_dims(k) > 0 ? "    tdsl_dims_%s,\n" : "    NULL,\n", s);
     text_printf(out, k->args.n > 0 ? "    tdsl_args_%s,\n" : "    NULL,\n", s);
     text_printf(out,
                 "    tdsl_bytes_%s,\n    tdsl_work_%s,\n    tdsl_call_%s,\n"
-                "    tdsl_bytes_threads_%s,\n    tdsl_call_threads_%s,\n};\n",
+                "    tdsl_threaded_bytes_%s,\n    tdsl_threaded_call_%s,\n};\n",
                 s, s, s, s, s);
+}
+
+/* Twice: the list of kernels names no symbol that may be bound to another library's. */
+void kernel_info_emit(Emitter *e, const char *source)
+{
+    const char *digest = digest_text(e);
+    work_emit(e);
+    tables_emit(e);
+    table_emit(e,
+               str_format(e->w.arena, "static const tdsl_kernel_info tdsl_table_%s", e->symbol),
+               source, digest);
+    table_emit(e, str_format(e->w.arena, "const tdsl_kernel_info %s_info", e->symbol), source,
+               digest);
 }

@@ -86,6 +86,10 @@ void tile_emit(Emitter *e, const Stmt *s)
     if (pack_emit(e, s) || transpose_emit(e, s) || move_emit(e, s)) {
         return;
     }
+    if (e->in_tile && stmt_has_lanes(s) && strips_needed(s)) {
+        strips_emit(e, s);
+        return;
+    }
     for (uint32_t i = 0; i < s->n_index; i++) {
         loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
     }

@@ -10,7 +10,9 @@
  *   stmt.c        loops and assignments
  *   help.c        static inline functions of operations, made when first used
  *   help_fixed.c  and those whose text is fixed
- *   help_math.c   functions of real numbers of our own */
+ *   help_math.c   functions of real numbers of our own
+ *   help_trig.c   and sin and cos,
+ *   help_pow.c    and pow */
 #ifndef BACKEND_CTEXT_CTEXT_H
 #define BACKEND_CTEXT_CTEXT_H
 
@@ -20,8 +22,7 @@
 /* The helper functions of one file, in order of first use (those they need come before). */
 typedef struct Helpers {
     Arena *arena;
-    Names names;  /* of what is defined */
-    Names macros; /* of kernels' headers */
+    Names names; /* of what is defined */
     Text text;
     bool math;        /* <math.h> is needed */
     bool complex;     /* <complex.h> is needed */
@@ -44,6 +45,8 @@ typedef struct CWriter {
     const char **dim;
     const char **var;
     const char **buf;
+    const char *
+        far; /* the flag that near forms of functions set (help_near), or null: whole functions are called */
     bool *scalar; /* [bufs]: a variable rather than an array */
     Text *out;    /* the function being printed */
     VEC(Temp) temps;
@@ -89,6 +92,10 @@ bool helper_new(Helpers *h, const char *name);
 void helper_put(Helpers *h, const char *text);
 /* ---- help.c, help_fixed.c: each returns the function's name ---- */
 const char *help_op(Helpers *h, Op op, DType in, DType out);
+/* The form of a function for operands near 0, without branches: f(x, &far) sets far where the result is wrong. Null: there is no
+ * such form of the operation, and the whole function has no branches. */
+const char *help_near(Helpers *h, Op op, DType in);
+bool help_has_near(Op op, DType in);
 const char *help_cast(Helpers *h, DType from, DType to); /* null: a plain C cast does it */
 const char *help_fixed(Helpers *h, const char *name);    /* "tdsl_min", ... */
 bool help_is_fixed(const char *name);                    /* is there one? */

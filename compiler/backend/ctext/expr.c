@@ -316,11 +316,20 @@ static CText apply_text(CWriter *e, Op op, DType in, DType out, uint32_t n, cons
         return ctext(str_format(e->arena, "%s != 0 ? %s : %s", test, zero.at, product.at),
                      BIND_LOOSE);
     }
+    const char *near = e->far != NULL ? help_near(e->help, op, in) : NULL;
     Text t;
     text_init(&t, e->arena);
-    text_printf(&t, "%s(", help_op(e->help, op, in, out));
+    if (near != NULL && dtype_is_half(out)) {
+        text_printf(
+            &t, "%s(",
+            help_fixed(e->help, out == DTYPE_F16 ? "tdsl_round_f16" : "tdsl_round_bf16"));
+    }
+    text_printf(&t, "%s(", near != NULL ? near : help_op(e->help, op, in, out));
     for (uint32_t k = 0; k < n; k++) {
         text_printf(&t, k == 0 ? "%s" : ", %s", arg[k].at);
+    }
+    if (near != NULL) {
+        text_printf(&t, ", &%s%s", e->far, dtype_is_half(out) ? ")" : "");
     }
     text_put(&t, ")");
     return ctext(t.at, BIND_ATOM);

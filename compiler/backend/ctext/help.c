@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The static inline functions of a generated file: the scalar ops as their row of the op table says, wrapping integer
  * arithmetic, conversions. One is defined when something first asks for its name, after those it needs itself. */
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/ctext/ctext.h"
@@ -205,6 +206,25 @@ const char *help_op(Helpers *h, Op op, DType in, DType out)
     }
     helper_put(h, t.at);
     return name;
+}
+
+static const char *near_name(char (*out)[32], Op op, DType in)
+{
+    DType t = dtype_is_half(in) ? DTYPE_F32 : in;
+    (void)snprintf(*out, sizeof *out, "tdsl_%s_near_%s", op_info(op)->name, dtype_name(t));
+    return *out;
+}
+
+bool help_has_near(Op op, DType in)
+{
+    char name[32];
+    return help_is_fixed(near_name(&name, op, in));
+}
+
+const char *help_near(Helpers *h, Op op, DType in)
+{
+    char name[32];
+    return help_has_near(op, in) ? help_fixed(h, near_name(&name, op, in)) : NULL;
 }
 
 /* ---- conversions ---- */

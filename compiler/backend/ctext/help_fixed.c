@@ -179,7 +179,6 @@ void helpers_init(Helpers *h, Arena *arena)
 {
     *h = (Helpers){.arena = arena};
     names_init(&h->names, arena);
-    names_init(&h->macros, arena);
     text_init(&h->text, arena);
 }
 
@@ -204,7 +203,9 @@ static const FixedHelper *find_fixed(const char *name)
             return &fixed_helpers[k];
         }
     }
-    return math_helper(name);
+    const FixedHelper *f = math_helper(name);
+    f = f != NULL ? f : trig_helper(name);
+    return f != NULL ? f : pow_helper(name);
 }
 
 bool help_is_fixed(const char *name)

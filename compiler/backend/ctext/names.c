@@ -9,103 +9,77 @@
 #define NAME_MAX_LENGTH 100
 #define NAME_KEPT       80
 
-/* Searched as " word ". */
-static const char *const reserved =
-    /* keywords of C11 and C++20, and of GNU C without underscores */
-    " alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand "
-    "bitor bool break case "
-    "catch char char8_t char16_t char32_t class compl concept const consteval constexpr "
-    "constinit const_cast "
-    "continue co_await co_return co_yield decltype default delete do double dynamic_cast else "
-    "enum explicit export "
-    "extern false final float for friend goto if import inline int long module mutable "
-    "namespace new noexcept not not_eq "
-    "nullptr operator or or_eq override private protected public reflexpr register "
-    "reinterpret_cast requires restrict "
-    "return short signed sizeof static static_assert static_cast struct switch synchronized "
-    "template this "
-    "thread_local throw true try typedef typeid typename typeof union unsigned using virtual "
-    "void volatile wchar_t "
-    "while xor xor_eq "
-    /* macros that compilers or the headers used define, and variables of theirs */
-    " linux unix i386 I NULL NAN INFINITY HUGE HUGE_VAL HUGE_VALF HUGE_VALL SIZE_MAX errno "
-    "signgam "
-    "math_errhandling complex imaginary isnan isinf isfinite isnormal signbit fpclassify "
-    "isgreater isgreaterequal "
-    "isless islessequal islessgreater isunordered offsetof assert stdin stdout stderr NDEBUG "
-    "DOMAIN SING OVERFLOW "
-    "UNDERFLOW PLOSS TLOSS X_TLOSS noreturn PTRDIFF_MAX PTRDIFF_MIN SIG_ATOMIC_MIN "
-    "SIG_ATOMIC_MAX WCHAR_MIN "
-    "WCHAR_MAX WINT_MIN WINT_MAX _ "
-    /* types */
-    " int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t "
-    "intmax_t uintmax_t "
-    "size_t ptrdiff_t ssize_t max_align_t float_t double_t std "
-    /* parameters and locals of the generated text */
-    " workspace workspace_bytes threads args dims status ";
+typedef struct KnownName {
+    const char *word;
+    char kind;
+} KnownName;
 
-/* Functions: variables may have these names, kernels may not. */
-static const char *const functions =
-    " main abort abs acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf "
-    "atanh atanhf atexit "
-    "atof atoi atol bsearch cabs cabsf cacos cacosh calloc carg casin casinh catan catanh cbrt "
-    "cbrtf ccos ccosf "
-    "ccosh ceil ceilf cexp cexpf cimag cimagf clock clog clogf conj conjf copysign copysignf "
-    "cos cosf cosh coshf cpow "
-    "cpowf cproj creal crealf csin csinf csinh csqrt csqrtf ctan ctanh ctanhf dlclose dlopen "
-    "dlsym div drem erf erfc "
-    "erfcf erff exit exp exp10 exp2 exp2f expf expm1 expm1f fabs fabsf fclose fdim fdimf "
-    "fflush finite floor floorf "
-    "fma fmaf fmax fmaxf fmin fminf fmod fmodf fopen fork fprintf fputs fread free frexp "
-    "frexpf fscanf fseek ftell fwrite "
-    "gamma gammaf getc getenv gets hypot hypotf ilogb index j0 j1 jn kill labs ldexp ldexpf "
-    "ldiv lgamma lgammaf "
-    "link llabs llrint llround log log10 log10f log1p log1pf log2 log2f logb logf longjmp "
-    "lrint lround malloc memchr "
-    "memcmp memcpy memmove memset modf modff nan nanf nearbyint nearbyintf nextafter "
-    "nexttoward open pipe pow powf "
-    "printf putc puts qsort raise rand read realloc remainder remquo remove rename rewind "
-    "rindex rint rintf round "
-    "roundf scalb scalbln scalbn scanf select setjmp signal significand sin sincos sinf sinh "
-    "sinhf sleep sprintf sqrt sqrtf srand "
-    "sscanf strcat strchr strcmp strcpy strlen strtod strtol system tan tanf tanh tanhf tgamma "
-    "time trunc truncf "
-    "ungetc unlink wait write y0 y1 yn ";
+/* Sorted: known_names.list. */
+static const KnownName known_names[] = {
+#include "backend/ctext/known_names.inc"
+};
 
-static bool word_in(const char *list, const char *word, size_t n)
+/* Parameters and locals of the generated text. */
+static const char *const own_words[] = {"workspace", "workspace_bytes", "threads", "args",
+                                        "dims",      "status"};
+
+/* The letter in known_names.list, or 0. */
+static char known_kind(const char *word)
 {
-    for (const char *at = strstr(list, word); at != NULL; at = strstr(at + 1, word)) {
-        if (at[-1] == ' ' && at[n] == ' ') {
-            return true;
+    size_t low = 0, high = sizeof known_names / sizeof known_names[0];
+    while (low < high) {
+        size_t at = low + (high - low) / 2;
+        int order = strcmp(word, known_names[at].word);
+        if (order == 0) {
+            return known_names[at].kind;
         }
+        low = order < 0 ? low : at + 1;
+        high = order < 0 ? at : high;
     }
-    return false;
+    return 0;
 }
 
-static bool ends_with(const char *word, size_t n, const char *tail)
+static bool ends_with(const char *word, const char *tail)
 {
-    size_t m = strlen(tail);
+    size_t n = strlen(word), m = strlen(tail);
     return n >= m && memcmp(word + n - m, tail, m) == 0;
 }
 
-/* Whole families: what the implementation keeps for itself, and what ours defines. */
-static bool family_reserved(const char *word, size_t n)
+static bool begins_with(const char *word, const char *head)
 {
-    bool implementation =
-        word[0] == '_' && (word[1] == '_' || (word[1] >= 'A' && word[1] <= 'Z'));
-    bool ours = strncmp(word, "tdsl_", 5) == 0 || strncmp(word, "TDSL_", 5) == 0;
-    bool limit =
-        (strncmp(word, "INT", 3) == 0 || strncmp(word, "UINT", 4) == 0) &&
-        (ends_with(word, n, "_C") || ends_with(word, n, "_MIN") || ends_with(word, n, "_MAX"));
-    bool math = strncmp(word, "M_", 2) == 0 || strncmp(word, "FP_", 3) == 0 ||
-                strncmp(word, "MATH_", 5) == 0;
-    return implementation || ours || limit || math;
+    return strncmp(word, head, strlen(head)) == 0;
+}
+
+/* Families of macros of the standard headers. */
+static bool is_macro_family(const char *word)
+{
+    bool limit = (begins_with(word, "INT") || begins_with(word, "UINT")) &&
+                 (ends_with(word, "_C") || ends_with(word, "_MIN") || ends_with(word, "_MAX"));
+    bool format = (begins_with(word, "PRI") || begins_with(word, "SCN")) && word[3] != '\0' &&
+                  strchr("dioxuX", word[3]) != NULL;
+    return limit || format || begins_with(word, "M_") || begins_with(word, "FP_") ||
+           begins_with(word, "MATH_");
+}
+
+static bool is_ours(const char *word)
+{
+    return begins_with(word, "tdsl_") || begins_with(word, "TDSL_") ||
+           strcmp(word, "tdsl") == 0 || strcmp(word, "TDSL") == 0 ||
+           ends_with(word, "_WORKSPACE_BYTES");
 }
 
 bool c_name_reserved(const char *word)
 {
-    size_t n = strlen(word);
-    return word_in(reserved, word, n) || family_reserved(word, n);
+    bool implementation =
+        word[0] == '_' && (word[1] == '_' || (word[1] >= 'A' && word[1] <= 'Z'));
+    for (size_t i = 0; i < sizeof own_words / sizeof own_words[0]; i++) {
+        if (strcmp(word, own_words[i]) == 0) {
+            return true;
+        }
+    }
+    char kind = known_kind(word);
+    return implementation || strcmp(word, "_") == 0 || is_ours(word) || is_macro_family(word) ||
+           kind == 'k' || kind == 'u' || kind == 'm';
 }
 
 /* Names so long that a line of C could not hold a few of them keep their beginning. */
@@ -120,28 +94,67 @@ static const char *shortened(Arena *a, const char *word)
 }
 
 /* What else is defined for each kernel, and for a file. */
-static bool has_our_ending(const char *word, size_t n)
+static bool has_our_ending(const char *word)
 {
-    return ends_with(word, n, "_info") || ends_with(word, n, "_workspace_bytes") ||
-           ends_with(word, n, "_kernels");
+    return ends_with(word, "_info") || ends_with(word, "_workspace_bytes") ||
+           ends_with(word, "_threads") || ends_with(word, "_kernels");
+}
+
+/* Why no symbol that a file exports may be `word`; null: it may. */
+static const char *why_not_exported(const char *word)
+{
+    switch (known_kind(word)) {
+    case 'k':
+        return "a keyword of C or C++";
+    case 'm':
+        return "a macro of C's headers";
+    case 'u':
+    case 't':
+        return "a type of the C library";
+    case 'f':
+        return "a function of the C library";
+    case 'v':
+        return "a variable of the C library";
+    default:
+        return is_macro_family(word)   ? "a macro of C's headers"
+               : has_our_ending(word)  ? "what TDSL calls something else beside a kernel"
+               : c_name_reserved(word) ? "a name that generated code uses"
+                                       : NULL;
+    }
+}
+
+/* exp and exp_ must stay different, as exp_ and exp__: what is looked up are names without underscores at their end. */
+static const char *stem_of(Arena *a, const char *name)
+{
+    char *stem = str_format(a, "%s", name);
+    size_t n = strlen(stem);
+    while (n > 1 && stem[n - 1] == '_') {
+        stem[--n] = '\0';
+    }
+    return stem;
 }
 
 const char *c_symbol(Arena *a, const char *name)
 {
     name = shortened(a, name);
-    char *stem =
-        str_format(a, "%s", name); /* exp and exp_ must stay different: exp_ and exp__ */
-    size_t n = strlen(stem);
-    while (n > 1 && stem[n - 1] == '_') {
-        stem[--n] = '\0';
-    }
-    if (family_reserved(stem, n)) {
+    const char *stem = stem_of(a, name);
+    if (stem[0] == '_' || is_ours(stem)) {
         return str_format(a, "k_%s", name);
     }
-    if (word_in(reserved, stem, n) || word_in(functions, stem, n) || has_our_ending(stem, n)) {
-        return str_format(a, "%s_", name);
+    return why_not_exported(stem) != NULL ? str_format(a, "%s_", name) : name;
+}
+
+const char *c_symbol_why(Arena *a, const char *name)
+{
+    if (strlen(name) > NAME_MAX_LENGTH) {
+        return str_format(a, "it is longer than %d characters", NAME_MAX_LENGTH);
     }
-    return name;
+    const char *stem = stem_of(a, name);
+    const char *what = is_ours(stem) ? "a name of TDSL's own"
+                       : stem[0] == '_'
+                           ? "a name that C keeps for itself, as it begins with '_'"
+                           : why_not_exported(stem);
+    return what == NULL ? NULL : str_format(a, "'%s' is %s", stem, what);
 }
 
 void names_init(Names *n, Arena *arena)

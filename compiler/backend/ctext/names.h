@@ -26,8 +26,10 @@ bool names_find(const Names *names, const char *word, size_t n, uint32_t *number
 
 /* Keywords of C and C++, names and macros of the standard headers, names that generated text uses itself. */
 bool c_name_reserved(const char *word);
-/* What the function of kernel `name` is called in C: the name itself unless it is reserved. */
+/* What the function of kernel `name` is called in C: the name itself unless a library or a language has it. */
 const char *c_symbol(Arena *a, const char *name);
+/* "'exp' is a function of the C library": why c_symbol changes the name; null: it does not. */
+const char *c_symbol_why(Arena *a, const char *name);
 
 /* Printable ASCII as it is; all else, and what could end a comment or splice a line, as <hex>. */
 void text_comment(Text *out, Str s);

@@ -4,6 +4,7 @@
  * parts has program, manifest and HLO text for each, and a manifest that lists them. */
 #include <string.h>
 
+#include "backend/ctext/names.h"
 #include "backend/nki/part.h"
 
 /* ---- manifest ---- */
@@ -290,10 +291,35 @@ static void emit_parts(Ctx *ctx, const Kernel *k, const EmitOptions *options, Ou
     add_file(out, nki_function(k), ".json", &text);
 }
 
+/* Files and functions are called as kernels are: no two the same. */
+static bool names_differ(Ctx *ctx, const KernelModule *m, Arena *a)
+{
+    Names names;
+    names_init(&names, a);
+    for (uint32_t i = 0; i < m->kernels.n; i++) {
+        const Kernel *k = m->kernels.at[i];
+        const char *name = nki_function(k);
+        uint32_t other = 0;
+        if (!names_claim(&names, name)) {
+            (void)names_find(&names, name, strlen(name), &other);
+            Diagnostic *d =
+                diag_error(&ctx->diags, E_DUPLICATE_NAME, k->span,
+                           "kernel '%s' would be called '%s' in Python", k->name->text, name);
+            diag_note(d, m->kernels.at[other]->span, "so is kernel '%s'",
+                      m->kernels.at[other]->name->text);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool nki_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOptions *options,
               OutputSet *out)
 {
     (void)target; /* each kernel names its chip */
+    if (!names_differ(ctx, m, out->arena)) {
+        return false;
+    }
     for (uint32_t i = 0; i < m->kernels.n; i++) {
         const Kernel *k = m->kernels.at[i];
         if (nki_parts(k) > 1) {
@@ -310,7 +336,11 @@ bool nki_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitO
         text_init(&table, out->arena);
         nki_print_build_script(&script);
         add_file(out, "build_neff", ".py", &script);
-        nki_print_table(ctx, m, list, &table);
+        nki_print_table(ctx, m,
+                        options->prefix == NULL
+                            ? list
+                            : str_format(out->arena, "%s%s", options->prefix, list),
+                        &table);
         add_file(out, list, ".c", &table);
     }
     return true;

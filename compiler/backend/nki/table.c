@@ -148,7 +148,7 @@ static uint32_t put_temporaries(const Kernel *k, Text *out)
     BufRef buf = 0;
     for (; nki_temporary(k, n, &buf); n++) {
         text_put(out, n == 0 ? "\n" : "");
-        put_numbers("extents", str_format(out->arena, "%s_%u", k->name->text, n),
+        put_numbers("shape", str_format(out->arena, "%s_%u", k->name->text, n),
                     &k->bufs.at[buf], out);
     }
     for (uint32_t i = 0; nki_temporary(k, i, &buf); i++) {
@@ -156,7 +156,7 @@ static uint32_t put_temporaries(const Kernel *k, Text *out)
             text_printf(out, "static const tdsl_nki_temporary tdsl_temporaries_%s[] = {\n",
                         k->name->text);
         }
-        text_printf(out, "    {\"%s\", %s, %u, tdsl_extents_%s_%u},\n", nki_param(k, buf),
+        text_printf(out, "    {\"%s\", %s, %u, tdsl_shape_%s_%u},\n", nki_param(k, buf),
                     dtype_constant(k->bufs.at[buf].dtype), k->bufs.at[buf].rank, k->name->text,
                     i);
     }

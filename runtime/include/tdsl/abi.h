@@ -5,16 +5,18 @@
  * each header it writes, so that one .c and one .h are enough; the guard makes any number of
  * copies harmless.
  *
- * Versions: TDSL_ABI_VERSION grows when a structure grows at its end. A kernel's table starts
- * with the sizes of all structures it is made of, so a reader may meet an older or a newer
- * table than the one it was built with. */
+ * Versions: TDSL_ABI_VERSION grows when a structure grows at its end, and when a call of the same
+ * kernel means something else. A kernel's table starts with the sizes of all structures it is made
+ * of, so a reader may meet a newer table than the one it was built with; it refuses an older one.
+ * 2: threads. 3: open dimensions in the order of their first use in the kernel's head; until then
+ * declared ones came first. */
 #ifndef TDSL_ABI_H
 #define TDSL_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDSL_ABI_VERSION 2
+#define TDSL_ABI_VERSION 3
 
 #ifdef __cplusplus
 #define TDSL_BEGIN extern "C" {

@@ -7,10 +7,14 @@ loops, to the bit.
     ahead.py --tdslc PATH --cc CC --include FOLDER
 """
 import argparse
-import subprocess
+import os
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
+from quick import share  # noqa: E402
 
 # A[x, y, z] * B[the sum, r]: lines of A run along the sum, or along columns.
 CASES = [("xyz,zr->yrx", "z"), ("xyz,zr->rxy", "z"), ("xyz,yr->zrx", "y"), ("xyz,yr->xrz", "y"), ("xyz,xr->yrz", "x")]
@@ -61,7 +65,7 @@ def case(args, folder, equation, summed, size, row):
     shapes = [[size[label] for label in operand] for operand in equation.split("->")[0].split(",")]
     source = folder / "t.c"
     command = [args.tdslc, "-e", equation, "--name=t", "--dtype=f32", "-w", "-o", source]
-    subprocess.run(command + ["--shape=" + "x".join(map(str, s)) for s in shapes], check=True)
+    steps.run("print C", command + ["--shape=" + "x".join(map(str, s)) for s in shapes])
     if "_ahead(" not in source.read_text():
         return "asks for nothing"
     at = out[0]
@@ -70,8 +74,8 @@ def case(args, folder, equation, summed, size, row):
     names = {**size, "sum": size[summed], "summed": summed, "source": source, "out": f"(long){at}" if len(out) == 1 else at}
     (folder / "h.c").write_text(HARNESS.format(**names))
     command = [args.cc, "-O2", "-w", f"-I{args.include}", folder / "h.c", "-o", folder / "h", "-lm"]
-    subprocess.run(command + ([f"-DTDSL_ISA={row}"] if row else []), check=True)
-    said = subprocess.run([folder / "h"], capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    steps.run("compile", command + ([f"-DTDSL_ISA={row}"] if row else []))
+    said = steps.run("run", [folder / "h"]).split()
     wrong, asked, lines, beside = map(int, said[::2])
     if wrong:
         return f"{wrong} wrong results"
@@ -89,7 +93,7 @@ def main():
     failed = count = 0
     with tempfile.TemporaryDirectory() as folder:
         for i, (equation, summed) in enumerate(CASES):
-            for k, size in enumerate(SIZES):
+            for k, size in share(enumerate(SIZES), 3, i):
                 row = ROWS[(i + k) % len(ROWS)]
                 why = case(args, Path(folder), equation, summed, size, row)
                 count += 1

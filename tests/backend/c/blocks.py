@@ -6,10 +6,13 @@ blocks and vectors: exponentials are all 0 or 1, so C gives what the interpreter
     blocks.py --tdslc PATH --tdsl-run PATH
 """
 import argparse
-import subprocess
+import os
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
 
 PROGRAM = """kernel folds(A: {t}[n, m], V: {t}[m], C: {t}[k, n, m])
     -> (rows: {t}[n], columns: {t}[m], all: {t}, most: {t}[n], weighted: {t}[n], some: {t}[k], kept: {t}[n, m]) {{
@@ -27,10 +30,7 @@ SIZES = [dict(n=3, m=16, k=2), dict(n=5, m=511, k=3), dict(n=2, m=513, k=2), dic
 
 
 def output(command):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(command)}\n{result.stderr}")
-    return result.stdout
+    return steps.run("run", command)
 
 
 def main():

@@ -11,8 +11,10 @@ import subprocess
 import sys
 import tempfile
 
-NAMES = ("exp", "log", "tanh", "erf", "sigmoid", "gelu", "rsqrt")
-BOUND = {"exp": (0.8, 0.8), "log": (0.8, 0.9), "tanh": (0.51, 1), "erf": (0.52, 2.5), "sigmoid": (3, 3), "gelu": (2, 6), "rsqrt": (1.5, 1.5)}
+NAMES = ("exp", "log", "tanh", "erf", "sigmoid", "gelu", "rsqrt", "sin", "cos")
+BOUND = {"exp": (0.8, 0.8), "log": (0.8, 0.9), "tanh": (0.51, 1), "erf": (0.52, 2.5), "sigmoid": (3, 3), "gelu": (2, 6), "rsqrt": (1.5, 1.5),
+         "sin": (0.61, 0.8), "cos": (0.61, 0.8)}
+HUGE = ("sin", "cos")  # f64: tried near multiples of pi/2, and at operands of every size
 MAIN = """
 #include <math.h>
 #include <stdio.h>
@@ -28,6 +30,10 @@ static double exact_erf(double x) { return erf(x); }
 static double exact_sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double exact_gelu(double x) { return 0.5 * x * erfc(-x * sqrt(0.5)); }
 static double exact_rsqrt(double x) { return 1 / sqrt(x); }
+static double exact_sin(double x) { return sin(x); }
+static double exact_cos(double x) { return cos(x); }
+static real long_sin(real x) { return sinl(x); }
+static real long_cos(real x) { return cosl(x); }
 static real long_exp(real x) { return expl(x); }
 static real long_log(real x) { return logl(x); }
 static real long_tanh(real x) { return tanhl(x); }
@@ -46,7 +52,7 @@ static double off(real got, real exact, real scale, int digits, int least, real 
     frexpl(scale, &e);
     return (double)(fabsl(got - exact) / ldexpl(1, (e < least ? least : e) - digits));
 }
-#define CASE(name, special)                                                                    \\
+#define CASE(name, special, huge)                                                              \\
     static void run_##name(uint64_t step)                                                      \\
     {                                                                                          \\
         static float x[N], y[N];                                                               \\
@@ -76,6 +82,8 @@ static double off(real got, real exact, real scale, int digits, int least, real 
             for (int i = 0; i < N; i++) {                                                      \\
                 u[i] = (drand48() - 0.3) * (round % 4 == 0 ? 1000 : round % 4 == 1 ? 20 : 3);  \\
                 u[i] = round % 4 == 3 ? ldexp(u[i], -(i % 60)) : u[i];                         \\
+                if (huge && round % 4 == 2) u[i] = (i * 40 + round) * 1.57079632679489662;     \\
+                if (huge && round % 4 == 0) u[i] = ldexp(u[i], i % 1000);                      \\
             }                                                                                  \\
             if (name##_f64(N, u, v, NULL, 0) != TDSL_OK) exit(1);                              \\
             for (int i = 0; i < N; i++) {                                                      \\
@@ -119,7 +127,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         here = pathlib.Path(folder)
         (here / "k.tdsl").write_text("".join(f"kernel {f}_{t}(x: {t}[n]) -> (y: {t}[n]) {{ y[i] = {f}(x[i]); }}\n" for f in NAMES for t in ("f32", "f64")))
-        text = MAIN.replace("@CASES@", "\n".join(f"CASE({f}, {int(f == 'sigmoid')})" for f in NAMES))
+        text = MAIN.replace("@CASES@", "\n".join(f"CASE({f}, {int(f == 'sigmoid')}, {int(f in HUGE)})" for f in NAMES))
         (here / "main.c").write_text(text.replace("@CALLS@", "\n".join(f"    run_{f}(step);" for f in NAMES)))
         subprocess.run([tdslc, "-w", "k.tdsl", "-o", "k.c"], cwd=folder, check=True)
         for cc, flag in rows():

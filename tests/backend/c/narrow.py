@@ -6,10 +6,14 @@ vectors: what the C converts as it packs is what the interpreter does, to the bi
     narrow.py --tdsl-run PATH
 """
 import argparse
-import subprocess
+import os
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
+from quick import QUICK, share  # noqa: E402
 
 PAIRS = [("bf16", "f32"), ("f16", "f32"), ("f32", "f64"), ("f16", "f64"), ("i32", "i64")]
 PROGRAM = """kernel products(A: {n}[s, k], B: {n}[k, s], C: {n}[k, t], D: {n}[t, k], F: {w}[k, t], U: {n}[s, b, k], V: {n}[k, t, b])
@@ -27,12 +31,9 @@ ROWS = ["plain", "vectors", None]
 
 def run(tool, program, size, target, row):
     command = [tool, str(program), f"--target={target}", "-w", "--checksum"] + [f"-D{d}={n}" for d, n in size.items()]
-    command += ["--cflags=-O2" + (f" -DTDSL_ISA={row}" if row else "")] if target == "c" else []
+    command += [f"--cflags=-O{0 if QUICK else 2}" + (f" -DTDSL_ISA={row}" if row else "")] if target == "c" else []
     command += [f"{name}=fill" for name in "ABCDFUV"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if result.returncode != 0:
-        sys.exit(f"{program}: {' '.join(command)}\n{result.stderr}")
-    return result.stdout
+    return steps.run(f"{target}, {row or 'any instructions'}", command)
 
 
 def main():
@@ -41,10 +42,10 @@ def main():
     tool = parser.parse_args().tdsl_run
     failed = count = 0
     with tempfile.TemporaryDirectory() as folder:
-        for narrow, wide in PAIRS:
+        for number, (narrow, wide) in enumerate(PAIRS):
             program = Path(folder) / f"{narrow}_{wide}.tdsl"
             program.write_text(PROGRAM.format(n=narrow, w=wide))
-            for k, size in enumerate(SIZES):
+            for k, size in share(enumerate(SIZES), 4, number):
                 expected = run(tool, program, size, "interp", None)
                 row = ROWS[k % len(ROWS)]
                 got = run(tool, program, size, "c", row)

@@ -6,10 +6,13 @@ interpreter and one value in memory give, to the bit, since all values are small
     orders.py --tdslc PATH --tdsl-run PATH
 """
 import argparse
-import subprocess
+import os
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
 
 PROGRAM = """dim n ~ 48, m ~ 8, o ~ 4;
 kernel cyclic(A: f64[n, n, m], B: f64[n, m]) -> (R: f64[n, n, n]) {
@@ -33,10 +36,7 @@ CASES = [("cyclic", "AB", dict(n=48, m=8)), ("cyclic", "AB", dict(n=53, m=3)), (
 
 
 def output(command):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(command)}\n{result.stderr}")
-    return result.stdout
+    return steps.run("run", command)
 
 
 def main():

@@ -6,9 +6,12 @@ small integers, so exactly.
 usage: terms.py TDSL-RUN [--cc=CC]"""
 import pathlib
 import platform
-import subprocess
+import os
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
 
 KERNELS = """
 kernel update(A: f64[n, k], B: f64[k, n], s: f64, R: inout f64[n, n]) {
@@ -49,10 +52,7 @@ def run(tool, program, kernel, n, k, more):
     extents = [] if kernel == "known" else [f"-Dn={n}", f"-Dk={k}"]
     values = [f"{name}=fill" for name in NAMES[kernel].split()] + (["s=3"] if kernel == "update" else [])
     command = [tool, program, f"--kernel={kernel}", "-w", "--checksum", *extents, *values, *more]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(command)}: status {result.returncode}\n{result.stderr}")
-    return result.stdout
+    return steps.run("run", command)
 
 
 def main():

@@ -23,7 +23,7 @@ import zlib
 import numpy as np
 
 import harness
-from harness import EXACT, ROOT, STEP, Failure, Refused, compare, compile_for, emulated, kernels_of, reference
+from harness import EXACT, ROOT, STEP, Failure, Refused, compare, compile_for, emulated, kernels_of, reference, share
 
 SAMPLE_POINTS = 20000
 MOST_POINTS = 5 * 10 ** 8         # larger einsum cases are compiled and verified, not emulated
@@ -295,7 +295,7 @@ def run_cases(options):
     count = failed = refused = unrun = 0
     judged = []
     with tempfile.TemporaryDirectory() as top:
-        for case in chosen_cases(options):
+        for case in share(chosen_cases(options), 8):
             count += 1
             folder = os.path.join(top, str(count))
             os.makedirs(folder)

@@ -17,10 +17,12 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
-sys.path.insert(0, os.path.join(ROOT, "runtime"))
+sys.path[:0] = [os.path.join(ROOT, "runtime"), os.path.join(ROOT, "tests/support")]
 from nki_emulator.emulate import emulate             # noqa: E402
 from nki_emulator.errors import RuleError            # noqa: E402
 from nki_emulator.parts import emulate_parts         # noqa: E402
+import steps                                                          # noqa: E402
+from quick import share                                               # noqa: E402
 from nki_emulator.manifest import as_caller, as_device, read_manifest     # noqa: E402
 
 EXACT = {"f32": 2 ** 24, "f16": 2 ** 11, "bf16": 2 ** 8}     # integers up to here are exact
@@ -80,7 +82,7 @@ def kernels_of(text):
 def run(command, seconds=300):
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
     if done.returncode < 0 or done.returncode >= 70:
-        raise Failure(f"{os.path.basename(command[0])} ends with {done.returncode}: {done.stderr[-2000:]}")
+        raise Failure(steps.report("run", command, done)[-4000:])
     return done.returncode, done.stdout, done.stderr
 
 
@@ -171,6 +173,11 @@ def compare(names, got, wanted, bounds):
                           f"{'' if np.ndim(bound) == 0 and bound == 0 else f', bound {float(np.max(bound)):.3g}'})")
 
 
+def generations(number):
+    """The devices that kernel `number` is for: all, in the quick set one of them in turn."""
+    return share(["trn2", "trn1", "trn3"], 3, number)
+
+
 class Clock:
     """Stops a suite that has a time to keep; what was not reached is said, never passed off as done."""
 
@@ -210,17 +217,18 @@ def einsum_cases(tools, dtype, factors, space, only=None):
     with open(os.path.join(ROOT, "tests/data/einsum.json"), encoding="utf-8") as stream:
         rows = json.load(stream)["cases"]
     done = failed = 0
-    for row in rows:
+
+    def good(row):
         shapes = row["shapes"]
-        good = (row["status"] == "ok" and "sum" in row and all(s and min(s) > 0 for s in shapes) and
-                (row["iter_space"] or 0) <= space and all(n <= 600 for s in shapes for n in s))
-        if not good or only not in (None, row["id"]):
-            continue
+        return (row["status"] == "ok" and "sum" in row and all(s and min(s) > 0 for s in shapes) and
+                (row["iter_space"] or 0) <= space and all(n <= 600 for s in shapes for n in s) and only in (None, row["id"]))
+
+    for row in share(filter(good, rows), 8):
         done += 1
         try:
             einsum_case(tools, row, dtype, factors)
         except Exception as error:                           # noqa: BLE001 (a wrong shape is a failure as well)
             failed += 1
-            print(f"FAILED {row['id']} {row['eq']!r} {shapes}: {type(error).__name__}: {error}"[:300])
+            print(f"FAILED {row['id']} {row['eq']!r} {row['shapes']}: {type(error).__name__}: {error}"[:300])
     print(f"{done - failed} of {done} einsum cases are exact in {dtype}")
     return failed + (done == 0)

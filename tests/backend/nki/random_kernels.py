@@ -14,7 +14,7 @@ import tempfile
 
 import numpy as np
 
-from harness import Failure, Refused, compare, compile_for, emulated, kernels_of, reference
+from harness import Failure, Refused, compare, compile_for, emulated, kernels_of, reference, share
 
 
 def make_arrays(kernel, seed):
@@ -60,6 +60,7 @@ def main():
     found = kernels_of(text)
     if len(found) != options.count:
         sys.exit(f"{len(found)} kernels read, {options.count} printed")
+    found = share(found, 6)
     for at, kernel in enumerate(found):
         target = targets[at % len(targets)]
         with tempfile.TemporaryDirectory() as folder:

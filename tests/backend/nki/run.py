@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels printed for the device: compiled, run as text in the emulator, compared.
 
-    run.py programs|split|einsum|refused|golden|judge --bin DIR --build-dir DIR [--only NAME] [--update]
+    run.py programs|split|einsum|refused|golden|judge --bin DIR --build-dir DIR [--only NAME] [--bless]
 
 programs  tests/backend/nki/programs.tdsl against `tdsl-run --target=interp`, for each generation
 einsum    cases of tests/data/einsum.json against NumPy, exactly
@@ -27,7 +27,7 @@ from nki_emulator.emulate import emulate            # noqa: E402
 from nki_emulator.errors import RuleError as Broken  # noqa: E402
 from nki_emulator.manifest import read_manifest     # noqa: E402
 from nki_emulator.parts import emulate_parts         # noqa: E402
-from harness import einsum_cases                     # noqa: E402
+from harness import einsum_cases, generations, share   # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs.tdsl")
 
@@ -171,10 +171,10 @@ def check_program(options, case, target, *more):
 
 def programs(options):
     failed = 0
-    for case in cases():
+    for number, case in share(enumerate(cases()), 4, 1):
         if options.only and options.only != case[0]:
             continue
-        for target in ("trn2", "trn1", "trn3") if not options.quick else ("trn2",):
+        for target in generations(number):
             try:
                 check_program(options, case, target)
                 print(f"passed {case[0]} {target}")
@@ -214,7 +214,7 @@ def split(options):
     """The same programs where a device program has fewer instructions: several parts, the same
     results."""
     failed = 0
-    for case in cases():
+    for case in share(cases(), 10):
         name = case[0]
         if options.only and options.only != name:
             continue
@@ -282,14 +282,14 @@ def golden(options):
                     text = re.sub(r"Made from .* by tdslc \S+ ", "Made from programs.tdsl by tdslc ",
                                   stream.read())
                 path = os.path.join(HERE, "golden", file + ".txt")
-                if options.update:
+                if options.bless:
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     with open(path, "w", encoding="utf-8") as stream:
                         stream.write(text)
                 with open(path, encoding="utf-8") as stream:
                     if stream.read() != text:
                         failed += 1
-                        print(f"FAILED {file}: the text changed (--update writes it anew)")
+                        print(f"FAILED {file}: the text changed (cmake --build build -t bless)")
     return failed
 
 
@@ -310,8 +310,7 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--only")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--bless", action="store_true")
     parser.add_argument("--space", type=int, default=20000)
     options = parser.parse_args()
     if options.part == "judge":
