@@ -222,6 +222,25 @@ static void report_later(Kern *k, Sym name, Span at, uint32_t later)
     }
 }
 
+/* How a number is written that other languages have a name for; null of other names. */
+static const char *number_of_name(const char *name)
+{
+    static const char *const infinities[] = {"inf",      "Inf",      "INF",
+                                             "infinity", "Infinity", "INFINITY"};
+    static const char *const nans[] = {"nan", "NaN", "Nan", "NAN"};
+    for (size_t n = 0; n < sizeof infinities / sizeof infinities[0]; n++) {
+        if (strcmp(name, infinities[n]) == 0) {
+            return "infinity is written 1.0/0.0, minus infinity -1.0/0.0";
+        }
+    }
+    for (size_t n = 0; n < sizeof nans / sizeof nans[0]; n++) {
+        if (strcmp(name, nans[n]) == 0) {
+            return "NaN is written 0.0/0.0";
+        }
+    }
+    return NULL;
+}
+
 CheckedExpr *unknown_value(Kern *k, Sym name, Span at)
 {
     Diags *diags = &k->c->ctx->diags;
@@ -237,6 +256,8 @@ CheckedExpr *unknown_value(Kern *k, Sym name, Span at)
         const char *near = suggest_value(k, name);
         if (map_get(&k->label_by_name, name->id, &label) && label > 0) {
             diag_help(d, "'%s' is an index here, not a value", name->text);
+        } else if (number_of_name(name->text) != NULL) {
+            diag_help(d, "%s", number_of_name(name->text));
         } else if (near != NULL) {
             diag_help(d, "did you mean '%s'?", near);
         } else if (dim_known(k, name)) {

@@ -96,6 +96,14 @@ int parse_bad_character(Parse *p, char c, Span span)
     return T_TDSL_error;
 }
 
+int parse_power(Parse *p, const char *text, Span span)
+{
+    Diagnostic *d = diag_error(&p->ctx->diags, E_SYNTAX, span, "'%s' is no operator", text);
+    diag_help(d, "a power is written pow(x, y)");
+    p->ast->damaged = true;
+    return T_TDSL_error;
+}
+
 int parse_open_string(Parse *p, Span span)
 {
     diag_error(&p->ctx->diags, E_STRING, span, "the string is not closed on its line");

@@ -33,6 +33,7 @@ int parse_float(Parse *p, ParseValue *value, const char *text, Span span);
 int parse_string(ParseValue *value, Span span);
 int parse_bad_number(Parse *p, ParseValue *value, Span span);
 int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, Span span);
+int parse_power(Parse *p, const char *text, Span span); /* as other languages write one */
 int parse_bad_character(Parse *p, char c, Span span);
 int parse_open_string(Parse *p, Span span);
 void parse_open_comment(Parse *p);
