@@ -237,6 +237,11 @@ static void text_decimal(Text *t, const Decimal *d)
     }
 }
 
+double unsigned_nan(double v)
+{
+    return isnan(v) ? fabs(v) : v;
+}
+
 void text_f64(Text *t, double v)
 {
     if (isnan(v)) {

@@ -26,6 +26,7 @@ void text_put_n(Text *t, const char *s, size_t n);
 void text_char(Text *t, char c);
 void text_printf(Text *t, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_i64(Text *t, int64_t v);
+double unsigned_nan(double v); /* printf may print a NaN's sign, which means nothing */
 /* 17 bytes, 1.5 KiB, ...; `one` is the word for less than 1 KiB. */
 void text_bytes(Text *t, int64_t bytes, const char *one);
 /* The shortest decimal that reads back as the same double; "inf", "-inf", "nan" for those. Always has a '.' or

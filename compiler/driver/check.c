@@ -72,7 +72,8 @@ static bool same(Compilation *c, const KernelTrial *k, const Graph *g, uint32_t 
                    "pass '%s' changed the meaning of kernel '%s': element %lld of '%s' was %g "
                    "and is %g",
                    pass, g->name->text, (long long)i, g->results.at[result].name->text,
-                   whole ? (double)x.i : x.re, whole ? (double)y.i : y.re);
+                   whole ? (double)x.i : unsigned_nan(x.re),
+                   whole ? (double)y.i : unsigned_nan(y.re));
     }
     return i < 0;
 }

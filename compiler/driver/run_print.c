@@ -5,6 +5,17 @@
 
 #include "driver/run.h"
 
+static void put_real(Text *out, int digits, double v)
+{
+    text_printf(out, "%.*g", digits, unsigned_nan(v));
+}
+
+/* With its sign, behind a real part. */
+static void put_imaginary(Text *out, int digits, double v)
+{
+    text_printf(out, "%+.*gi", digits, unsigned_nan(v));
+}
+
 static void put_number(Text *out, Number v)
 {
     if (v.dtype == DTYPE_BOOL) {
@@ -12,9 +23,10 @@ static void put_number(Text *out, Number v)
     } else if (dtype_is_int(v.dtype)) {
         text_i64(out, v.i);
     } else if (dtype_is_complex(v.dtype)) {
-        text_printf(out, "%.10g%+.10gi", v.re, v.im);
+        put_real(out, 10, v.re);
+        put_imaginary(out, 10, v.im);
     } else {
-        text_printf(out, "%.10g", v.re);
+        put_real(out, 10, v.re);
     }
 }
 
@@ -100,7 +112,7 @@ static void put_sum(const Tensor *t, bool weighted, Text *out)
         if (exact) {
             exact_sum(t, weighted, part, out);
         } else {
-            text_printf(out, "%.17g", real_sum(t, weighted, part));
+            put_real(out, 17, real_sum(t, weighted, part));
         }
     }
 }
@@ -128,7 +140,7 @@ void run_print_summary(const char *name, const Tensor *t, Text *out)
     if (t->rank == 0) {
         text_put(out, " = ");
         if (t->dtype == DTYPE_F64) {
-            text_printf(out, "%.15g", tensor_get(t, 0).re);
+            put_real(out, 15, tensor_get(t, 0).re);
         } else {
             put_number(out, tensor_get(t, 0));
         }
@@ -152,9 +164,10 @@ void run_print_summary(const char *name, const Tensor *t, Text *out)
         text_put(out, "  max ");
         put_number(out, most);
     }
-    text_printf(out, "  sum %.10g", real_sum(t, false, 0));
+    text_put(out, "  sum ");
+    put_real(out, 10, real_sum(t, false, 0));
     if (dtype_is_complex(t->dtype)) {
-        text_printf(out, "%+.10gi", real_sum(t, false, 1));
+        put_imaginary(out, 10, real_sum(t, false, 1));
     }
     text_put(out, "\n  ");
     for (int64_t k = 0; k < t->count && k < 8; k++) {
