@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/map.h"
 #include "driver/files.h"
 #include "front/check.h"
 #include "front/einsum.h"
@@ -66,6 +67,8 @@ bool input_defines(Ctx *ctx, Arena *arena, const Options *o, FrontDefine **out, 
 {
     const OptionValues *v = &o->given[OPT_DEFINE];
     FrontDefine *defines = ARENA_ARRAY(arena, v->at.n, FrontDefine);
+    Map by_name;
+    map_init(&by_name, arena);
     for (uint32_t k = 0; k < v->at.n; k++) {
         const char *equals = strchr(v->at.at[k], '=');
         if (equals == NULL || equals == v->at.at[k] ||
@@ -75,11 +78,28 @@ bool input_defines(Ctx *ctx, Arena *arena, const Options *o, FrontDefine **out, 
                        "'-D %s': DIM=N with N from 0 to 2^62 is expected", v->at.at[k]);
             return false;
         }
-        defines[k].name = str_dup(arena, (Str){v->at.at[k], (size_t)(equals - v->at.at[k])});
+        Str name = {v->at.at[k], (size_t)(equals - v->at.at[k])};
+        defines[k].name = str_dup(arena, name);
+        uint32_t id = sym_intern(&ctx->syms, name.at, name.n)->id, first = 0;
+        if (map_get(&by_name, id, &first)) {
+            diag_error(&ctx->diags, E_DUPLICATE_NAME, (Span){0},
+                       "'%s' is given twice, by -D %s and -D %s", defines[k].name,
+                       v->at.at[first], v->at.at[k]);
+            return false;
+        }
+        map_put(&by_name, id, k);
     }
     *out = defines;
     *n = v->at.n;
     return true;
+}
+
+/* -D of an equation: nothing is bound, but a mistake is one all the same. */
+static bool check_defines(const Input *in)
+{
+    FrontDefine *defines = NULL;
+    uint32_t n = 0;
+    return input_defines(in->ctx, in->arena, in->options, &defines, &n);
 }
 
 /* ---- files ---- */
@@ -185,7 +205,7 @@ static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes
 {
     const char *text = option_last(in->options, OPT_EQUATION, "");
     const char *name = option_last(in->options, OPT_NAME, NULL);
-    if (!check_name(in, name)) {
+    if (!check_name(in, name) || !check_defines(in)) {
         return false;
     }
     in->name = "-e";
@@ -250,7 +270,8 @@ bool input_path_problem(Input *in, struct PathProblem *out)
     uint32_t n = 0;
     EinsumText *parsed =
         einsum_read(ctx, in->arena, (Span){in->source, 0, (uint32_t)strlen(text)});
-    if (parsed == NULL || !input_shapes(ctx, in->arena, in->options, DTYPE_F64, &shapes, &n)) {
+    if (parsed == NULL || !check_defines(in) ||
+        !input_shapes(ctx, in->arena, in->options, DTYPE_F64, &shapes, &n)) {
         return false;
     }
     EinsumOperand *operands = ARENA_ARRAY(in->arena, n, EinsumOperand);

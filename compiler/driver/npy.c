@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See npy.h. The header is a Python dictionary literal with three keys; it is read by a strict scanner, since the file may
- * be hostile, and sizes are checked against the file's length before any memory is taken. */
+ * be hostile, and sizes are checked against the file's length before any memory is taken. Elements are put into C order and
+ * this machine's order of bytes first, then converted. */
 #include "driver/npy.h"
 
 #include <string.h>
+
+#include "driver/fit.h"
 
 typedef struct Scan {
     const char *at, *end;
@@ -63,11 +66,40 @@ static bool take_extent(Scan *s, int64_t *v)
         }
         *v = *v * 10 + (*s->at++ - '0');
     }
-    return s->at > start;
+    bool digits = s->at > start;
+    if (digits && s->at < s->end && *s->at == 'L') { /* Python 2 wrote some integers so */
+        s->at++;
+    }
+    return digits;
+}
+
+/* The fields of a structured type, a list of tuples, as they stand: nothing but where they end is read. */
+static bool take_fields(Scan *s, Str *out)
+{
+    skip_blanks(s);
+    out->at = s->at;
+    int64_t depth = 0;
+    do {
+        Str text;
+        if (s->at < s->end && (*s->at == '\'' || *s->at == '"')) {
+            if (!take_string(s, &text)) {
+                return false;
+            }
+            continue;
+        }
+        if (s->at == s->end) {
+            return false;
+        }
+        char c = *s->at++;
+        depth += c == '[' || c == '(' ? 1 : c == ']' || c == ')' ? -1 : 0;
+    } while (depth > 0);
+    out->n = (size_t)(s->at - out->at);
+    return true;
 }
 
 typedef struct NpyHeader {
-    Str descr;
+    Str descr; /* of a structured type its fields */
+    bool structured;
     bool fortran;
     uint32_t rank;
     int64_t extent[RANK_LIMIT];
@@ -102,7 +134,9 @@ static bool parse_header(Scan *s, NpyHeader *h)
         bool ok = take_string(s, &key) && take(s, ':');
         if (ok && str_eq_cstr(key, "descr")) {
             bit = 1;
-            ok = take_string(s, &h->descr);
+            skip_blanks(s);
+            h->structured = s->at < s->end && (*s->at == '[' || *s->at == '(');
+            ok = h->structured ? take_fields(s, &h->descr) : take_string(s, &h->descr);
         } else if (ok && str_eq_cstr(key, "fortran_order")) {
             bit = 2;
             h->fortran = take_word(s, "True");
@@ -126,22 +160,38 @@ static bool parse_header(Scan *s, NpyHeader *h)
     return seen == 7 && s->at == s->end;
 }
 
-static const struct {
-    const char *descr;
-    DType dtype;
-} descrs[] = {
-    {"<f8", DTYPE_F64}, {"<f4", DTYPE_F32},  {"<f2", DTYPE_F16}, {"<i4", DTYPE_I32},
-    {"<i8", DTYPE_I64}, {"|b1", DTYPE_BOOL}, {"<c8", DTYPE_C64}, {"<c16", DTYPE_C128},
-};
+/* What a descr says behind its first character, the order of bytes. */
+typedef struct NpyType {
+    const char *name;
+    DType dtype;    /* of tensors with such elements; DTYPE_NONE: read with --dtype only */
+    uint8_t bytes;  /* of an element */
+    uint8_t number; /* of one number: complex ones are two */
+    bool is_signed;
+} NpyType;
 
-static DType dtype_of(Str descr)
+static const NpyType types[] = {
+    {"f8", DTYPE_F64, 8, 8, true},    {"f4", DTYPE_F32, 4, 4, true},
+    {"f2", DTYPE_F16, 2, 2, true},    {"V2", DTYPE_BF16, 2, 2, true}, /* as ml_dtypes has it */
+    {"i4", DTYPE_I32, 4, 4, true},    {"i8", DTYPE_I64, 8, 8, true},
+    {"b1", DTYPE_BOOL, 1, 1, false},  {"c8", DTYPE_C64, 8, 4, true},
+    {"c16", DTYPE_C128, 16, 8, true}, {"i1", DTYPE_NONE, 1, 1, true},
+    {"i2", DTYPE_NONE, 2, 2, true},   {"u1", DTYPE_NONE, 1, 1, false},
+    {"u2", DTYPE_NONE, 2, 2, false},  {"u4", DTYPE_NONE, 4, 4, false},
+    {"u8", DTYPE_NONE, 8, 8, false},
+};
+#define TYPES_READ "f8 f4 f2 V2 (bf16) i4 i8 b1 c8 c16, and with --dtype i1 i2 u1 u2 u4 u8"
+
+static const NpyType *type_of(const NpyHeader *h)
 {
-    for (size_t k = 0; k < sizeof descrs / sizeof descrs[0]; k++) {
-        if (str_eq_cstr(descr, descrs[k].descr)) {
-            return descrs[k].dtype;
+    bool order = !h->structured && h->descr.n > 1 && strchr("<>|", h->descr.at[0]) != NULL;
+    Str name = {h->descr.at + 1, h->descr.n - 1};
+    for (size_t k = 0; order && k < sizeof types / sizeof types[0]; k++) {
+        bool bytes = h->descr.at[0] != '|' || types[k].bytes == 1 || types[k].name[0] == 'V';
+        if (bytes && str_eq_cstr(name, types[k].name)) {
+            return &types[k];
         }
     }
-    return DTYPE_NONE;
+    return NULL;
 }
 
 static Tensor *refuse(Ctx *ctx, const char *path, const char *what)
@@ -150,108 +200,261 @@ static Tensor *refuse(Ctx *ctx, const char *path, const char *what)
     return NULL;
 }
 
+static Tensor *refuse_type(Ctx *ctx, Arena *arena, const char *path, const NpyHeader *h)
+{
+    bool cut = h->descr.n > 60;
+    const char *type =
+        str_format(arena, "%s%s", str_dup(arena, cut ? (Str){h->descr.at, 60} : h->descr),
+                   cut ? "..." : "");
+    if (h->structured) {
+        Diagnostic *e = diag_error(&ctx->diags, E_NPY, (Span){0},
+                                   "'%s': elements of the structured type %s", path, type);
+        diag_help(e, "an array has elements of one type: save one field, numpy.save(FILE, "
+                     "array[FIELD])");
+    } else {
+        Diagnostic *e = diag_error(&ctx->diags, E_NPY, (Span){0}, "'%s': elements of type '%s'",
+                                   path, type);
+        diag_help(e, "read are " TYPES_READ);
+    }
+    return NULL;
+}
+
 /* Fortran order: the first index runs fastest in the file. */
-static void copy_fortran(Tensor *t, const char *from, size_t bytes)
+static void copy_fortran(char *to, const NpyHeader *h, const char *from, int64_t count,
+                         size_t bytes)
 {
     int64_t index[RANK_LIMIT] = {0};
     int64_t stride[RANK_LIMIT];
     int64_t step = 1;
-    for (uint32_t d = t->rank; d-- > 0;) {
+    for (uint32_t d = h->rank; d-- > 0;) {
         stride[d] = step;
-        step *= t->extent[d];
+        step *= h->extent[d];
     }
     int64_t at = 0;
-    for (int64_t k = 0; k < t->count; k++) {
-        memcpy((char *)t->data + (size_t)at * bytes, from + (size_t)k * bytes, bytes);
-        for (uint32_t d = 0; d < t->rank; d++) {
+    for (int64_t k = 0; k < count; k++) {
+        memcpy(to + (size_t)at * bytes, from + (size_t)k * bytes, bytes);
+        for (uint32_t d = 0; d < h->rank; d++) {
             at += stride[d];
-            if (++index[d] < t->extent[d]) {
+            if (++index[d] < h->extent[d]) {
                 break;
             }
-            at -= stride[d] * t->extent[d];
+            at -= stride[d] * h->extent[d];
             index[d] = 0;
         }
     }
 }
 
-Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes)
+/* Numbers of `width` bytes whose most significant byte comes first. */
+static void swap_bytes(char *data, size_t bytes, size_t width)
+{
+    for (size_t n = 0; n < bytes; n += width) {
+        for (size_t k = 0; k < width / 2; k++) {
+            char c = data[n + k];
+            data[n + k] = data[n + width - 1 - k];
+            data[n + width - 1 - k] = c;
+        }
+    }
+}
+
+/* ---- conversion ---- */
+
+/* An element that does not become one of type `to`. `at` is its place in C order. */
+static bool refuse_element(Ctx *ctx, Arena *arena, const char *path, const Tensor *t,
+                           int64_t at, const char *value, const char *why)
+{
+    Text place;
+    text_init(&place, arena);
+    int64_t step = t->count;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        step /= t->extent[d];
+        text_printf(&place, "%s%lld", d == 0 ? "[" : ",", (long long)(at / step));
+        at %= step;
+    }
+    text_put(&place, t->rank > 0 ? "]" : "");
+    Diagnostic *e = diag_error(&ctx->diags, E_NPY, (Span){0}, "'%s': element%s%s is %s", path,
+                               t->rank > 0 ? " " : "", place.at, value);
+    diag_help(e, "--dtype=%s: %s", dtype_name(t->dtype), why);
+    return false;
+}
+
+static const char *number_text(Arena *arena, Number v)
+{
+    Text text;
+    text_init(&text, arena);
+    if (dtype_is_float(v.dtype)) {
+        text_f64(&text, v.re);
+    } else {
+        text_i64(&text, v.i);
+    }
+    return text.at;
+}
+
+/* Elements of a type that tensors have, as those of another. */
+static bool cast_elements(Ctx *ctx, Arena *arena, const char *path, const Tensor *from,
+                          Tensor *to)
+{
+    const char *why = fit_types(from->dtype, to->dtype);
+    if (why != NULL) {
+        diag_error(&ctx->diags, E_NPY, (Span){0}, "'%s': %s becomes no %s: %s", path,
+                   dtype_name(from->dtype), dtype_name(to->dtype), why);
+        return false;
+    }
+    for (int64_t k = 0; k < to->count; k++) {
+        Number v = tensor_get(from, k);
+        why = fit_number(v, to->dtype, &v);
+        if (why != NULL) {
+            return refuse_element(ctx, arena, path, to, k,
+                                  number_text(arena, tensor_get(from, k)), why);
+        }
+        tensor_set(to, k, v);
+    }
+    return true;
+}
+
+/* Integers of a type that tensors do not have. */
+static bool convert_integers(Ctx *ctx, Arena *arena, const char *path, const NpyType *type,
+                             const char *data, Tensor *to)
+{
+    int unused = 64 - 8 * type->bytes;
+    for (int64_t k = 0; k < to->count; k++) {
+        uint64_t u = 0;
+        memcpy(&u, data + k * type->bytes, type->bytes);
+        bool negative = type->is_signed && (u >> (8 * type->bytes - 1) & 1) != 0;
+        bool large = !type->is_signed && u > INT64_MAX;
+        Number v = {.dtype = DTYPE_I64};
+        if (negative) {
+            v.i = -(int64_t)((~u << unused >> unused) + 1);
+        } else { /* of a large one half, the lowest bit as sticky as rounding needs it */
+            v.i = (int64_t)(large ? u >> 1 | (u & 1) : u);
+        }
+        Number out = {0};
+        const char *why = fit_number(v, to->dtype, &out);
+        if (large && (dtype_is_int(to->dtype) || to->dtype == DTYPE_BOOL)) {
+            why = fit_number(number_real(DTYPE_F64, 0x1p63), to->dtype, &out);
+        }
+        if (why != NULL) {
+            const char *value = large ? str_format(arena, "%llu", (unsigned long long)u)
+                                      : number_text(arena, v);
+            return refuse_element(ctx, arena, path, to, k, value, why);
+        }
+        out.re *= large ? 2 : 1;
+        tensor_set(to, k, out);
+    }
+    return true;
+}
+
+/* The header; *data is what follows it. False after a diagnostic. */
+static bool read_header(Ctx *ctx, const char *path, Str bytes, NpyHeader *h, Str *data)
 {
     if (bytes.n < 10 || memcmp(bytes.at, "\x93NUMPY", 6) != 0) {
-        return refuse(ctx, path, "not a .npy file");
+        (void)refuse(ctx, path, "not a .npy file");
+        return false;
     }
     const uint8_t *b = (const uint8_t *)bytes.at;
     uint32_t major = b[6];
     if (major < 1 || major > 3 || b[7] != 0 || (major > 1 && bytes.n < 12)) {
-        return refuse(ctx, path, "a .npy version that is not 1.0, 2.0 or 3.0");
+        (void)refuse(ctx, path, "a .npy version that is not 1.0, 2.0 or 3.0");
+        return false;
     }
     size_t start = major == 1 ? 10 : 12;
     size_t length = (size_t)b[8] | (size_t)b[9] << 8;
     length |= major == 1 ? 0 : (size_t)b[10] << 16 | (size_t)b[11] << 24;
     if (length > bytes.n - start) {
-        return refuse(ctx, path, "the header is longer than the file");
+        (void)refuse(ctx, path, "the header is longer than the file");
+        return false;
     }
     Scan s = {bytes.at + start, bytes.at + start + length};
-    NpyHeader *h = ARENA_NEW(arena, NpyHeader);
     if (!parse_header(&s, h)) {
-        return refuse(ctx, path, "a malformed .npy header");
+        (void)refuse(ctx, path, "a malformed .npy header");
+        return false;
     }
-    DType dtype = dtype_of(h->descr);
-    if (dtype == DTYPE_NONE) {
-        char *descr = str_dup(arena, h->descr.n > 20 ? (Str){h->descr.at, 20} : h->descr);
-        return refuse(
-            ctx, path,
-            str_format(arena,
-                       "elements of type '%s'; read are <f8 <f4 <f2 <i4 <i8 |b1 <c8 <c16",
-                       descr));
-    }
-    int64_t want = dtype_bytes(dtype);
+    *data = (Str){bytes.at + start + length, bytes.n - start - length};
+    return true;
+}
+
+/* Is the file as long as its shape says? */
+static bool check_size(Ctx *ctx, Arena *arena, const char *path, const NpyHeader *h,
+                       const NpyType *type, size_t have)
+{
+    int64_t want = type->bytes;
     bool zero = false;
     for (uint32_t d = 0; d < h->rank; d++) {
         zero |= h->extent[d] == 0;
     }
     for (uint32_t d = 0; d < h->rank && !zero; d++) {
         if (!size_mul(want, h->extent[d], &want)) {
-            return refuse(ctx, path, "a shape whose size overflows");
+            (void)refuse(ctx, path, "a shape whose size overflows");
+            return false;
         }
     }
     want = zero ? 0 : want;
-    size_t have = bytes.n - start - length;
     if ((uint64_t)want != have) {
-        return refuse(ctx, path,
-                      str_format(arena, "the shape needs %lld bytes of data, the file has %zu",
-                                 (long long)want, have));
+        (void)refuse(ctx, path,
+                     str_format(arena, "the shape needs %lld bytes of data, the file has %zu",
+                                (long long)want, have));
+        return false;
     }
-    Tensor *t = tensor_new(ctx, arena, dtype, h->rank, h->extent);
-    if (t == NULL) {
+    return true;
+}
+
+Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes, DType cast)
+{
+    NpyHeader *h = ARENA_NEW(arena, NpyHeader);
+    Str data = {0};
+    if (!read_header(ctx, path, bytes, h, &data)) {
         return NULL;
     }
-    const char *data = bytes.at + start + length;
-    if (have == 0) {
-        return t;
+    const NpyType *type = type_of(h);
+    if (type == NULL) {
+        return refuse_type(ctx, arena, path, h);
     }
+    if (!check_size(ctx, arena, path, h, type, data.n)) {
+        return NULL;
+    }
+    if (type->dtype == DTYPE_NONE && cast == DTYPE_NONE) {
+        Diagnostic *e = diag_error(&ctx->diags, E_NPY, (Span){0}, "'%s': elements of type '%s'",
+                                   path, type->name);
+        diag_help(e, "--dtype=T reads them as T, one of the language's types that holds them");
+        return NULL;
+    }
+    Tensor *plain = type->dtype == DTYPE_NONE
+                        ? NULL
+                        : tensor_new(ctx, arena, type->dtype, h->rank, h->extent);
+    if (plain == NULL && type->dtype != DTYPE_NONE) {
+        return NULL;
+    }
+    char *elements = plain != NULL ? plain->data : arena_alloc(arena, data.n + 1);
     if (h->fortran && h->rank > 1) {
-        copy_fortran(t, data, (size_t)dtype_bytes(dtype));
-    } else {
-        memcpy(t->data, data, have);
+        copy_fortran(elements, h, data.at, (int64_t)(data.n / type->bytes), type->bytes);
+    } else if (data.n > 0) {
+        memcpy(elements, data.at, data.n);
     }
-    if (dtype == DTYPE_BOOL) {
-        for (int64_t k = 0; k < t->count; k++) {
-            ((uint8_t *)t->data)[k] =
-                ((uint8_t *)t->data)[k] != 0; /* any other byte is no C bool */
-        }
+    if (h->descr.at[0] == '>') {
+        swap_bytes(elements, data.n, type->number);
     }
-    return t;
+    for (size_t k = 0; type->dtype == DTYPE_BOOL && k < data.n; k++) {
+        elements[k] = elements[k] != 0; /* any other byte is no C bool */
+    }
+    if (plain != NULL && (cast == DTYPE_NONE || cast == type->dtype)) {
+        return plain;
+    }
+    Tensor *t = tensor_new(ctx, arena, cast, h->rank, h->extent);
+    bool ok =
+        t != NULL && (plain != NULL ? cast_elements(ctx, arena, path, plain, t)
+                                    : convert_integers(ctx, arena, path, type, elements, t));
+    return ok ? t : NULL;
 }
 
 Str npy_format(Arena *arena, const Tensor *t)
 {
-    const char *descr = "<u2"; /* bf16 has no NumPy type: its bit patterns */
-    for (size_t k = 0; k < sizeof descrs / sizeof descrs[0]; k++) {
-        descr = descrs[k].dtype == t->dtype ? descrs[k].descr : descr;
+    const char *name = NULL;
+    for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
+        name = types[k].dtype == t->dtype ? types[k].name : name;
     }
     Text header;
     text_init(&header, arena);
-    text_printf(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    text_printf(&header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                t->dtype == DTYPE_BOOL ? '|' : '<', name);
     for (uint32_t d = 0; d < t->rank; d++) {
         text_printf(&header, "%s%lld%s", d == 0 ? "" : ", ", (long long)t->extent[d],
                     t->rank == 1 ? "," : "");

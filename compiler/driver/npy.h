@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NumPy's .npy files: versions 1.0 to 3.0, C and Fortran order, little endian are read; version 1.0, C order is written.
- * Format: numpy/lib/format.py, "Format Version 1.0". */
+/* NumPy's .npy files: versions 1.0 to 3.0, C and Fortran order, either order of bytes are read; version 1.0, C order, little
+ * endian is written. Format: numpy/lib/format.py, "Format Version 1.0". NumPy itself has no bf16; ml_dtypes, which adds it,
+ * saves it as 'V2', two bytes without a meaning, and that is what is read and written here. */
 #ifndef DRIVER_NPY_H
 #define DRIVER_NPY_H
 
 #include "graph/tensor.h"
 
-/* Null after a diagnostic (E_NPY) that names the file. */
-Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes);
+/* With elements of type `cast`, which have to fit (driver/fit.h), or DTYPE_NONE: as the file has them. Null after a diagnostic
+ * (E_NPY) that names the file. */
+Tensor *npy_parse(Ctx *ctx, Arena *arena, const char *path, Str bytes, DType cast);
 Str npy_format(Arena *arena, const Tensor *t);
 
 #endif

@@ -217,18 +217,23 @@ const char *option_last(const Options *o, OptionId id, const char *fallback)
 
 bool parse_i64(const char *text, int64_t *value)
 {
-    const char *digit = text[0] == '-' ? text + 1 : text;
-    int64_t v = 0;
+    bool negative = text[0] == '-';
+    const char *digit = text + (negative ? 1 : 0);
+    int64_t v = 0; /* below 0, where there is room for one more */
     if (digit[0] == '\0') {
         return false;
     }
     for (; *digit != '\0'; digit++) {
-        if (*digit < '0' || *digit > '9' || v > (INT64_MAX - 9) / 10) {
+        int64_t n = *digit - '0';
+        if (*digit < '0' || *digit > '9' || v < (INT64_MIN + n) / 10) {
             return false;
         }
-        v = v * 10 + (*digit - '0');
+        v = v * 10 - n;
     }
-    *value = text[0] == '-' ? -v : v;
+    if (!negative && v == INT64_MIN) {
+        return false;
+    }
+    *value = negative ? v : -v;
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "driver/fit.h"
 #include "driver/npy.h"
 #include "driver/run.h"
 #include "front/check.h"
@@ -17,23 +18,11 @@ static bool is_word(const char *text)
            strcmp(text, "ones") == 0 || strcmp(text, "fill") == 0;
 }
 
-static bool parse_number(const char *text, double *value)
+static bool is_number(const char *text)
 {
     char *end = NULL;
-    *value = strtod(text, &end);
+    (void)strtod(text, &end);
     return end != text && *end == '\0';
-}
-
-static Tensor *cast_tensor(Ctx *ctx, Arena *arena, const Tensor *t, DType to)
-{
-    if (to == DTYPE_NONE || t->dtype == to) {
-        return arena_copy(arena, t, sizeof *t);
-    }
-    Tensor *out = tensor_new(ctx, arena, to, t->rank, t->extent);
-    for (int64_t k = 0; out != NULL && k < t->count; k++) {
-        tensor_set(out, k, number_cast(tensor_get(t, k), to));
-    }
-    return out;
 }
 
 static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast)
@@ -44,8 +33,7 @@ static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast)
         diag_error(&ctx->diags, E_FILE, (Span){0}, "%s", why);
         return false;
     }
-    Tensor *t = npy_parse(ctx, arena, v->text, bytes);
-    v->array = t == NULL ? NULL : cast_tensor(ctx, arena, t, cast);
+    v->array = npy_parse(ctx, arena, v->text, bytes, cast);
     return v->array != NULL;
 }
 
@@ -67,8 +55,7 @@ bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType
             v.name = (Str){text, (size_t)(equals - text)};
             v.text = equals + 1;
         }
-        double number = 0;
-        if (!is_word(v.text) && !parse_number(v.text, &number)) {
+        if (!is_word(v.text) && !is_number(v.text)) {
             ok &= read_array(ctx, arena, &v, cast);
         }
         vec_push(arena, &out->list, v);
@@ -125,17 +112,26 @@ static bool make_data(Ctx *ctx, const char *word, uint32_t k, Tensor *t)
 
 /* ---- binding ---- */
 
-static RunValue *find_value(RunValues *values, const Param *p, uint32_t at)
+/* Null where there is none. One that is given twice is an error. */
+static RunValue *find_value(Ctx *ctx, RunValues *values, const Param *p, uint32_t at)
 {
+    RunValue *found = NULL;
     for (uint32_t k = 0; k < values->list.n; k++) {
         RunValue *v = &values->list.at[k];
         bool match = v->name.at == NULL ? k == at : str_eq_cstr(v->name, p->name->text);
+        if (match && found != NULL) {
+            diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
+                       "'%s' is given twice, as %s and as %s", p->name->text, found->text,
+                       v->text);
+            v->used = true;
+            return found;
+        }
         if (match) {
             v->used = true;
-            return v;
+            found = v;
         }
     }
-    return NULL;
+    return found;
 }
 
 static bool bind_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tensor *t,
@@ -193,7 +189,6 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param 
             return NULL;
         }
     }
-    double number = 0;
     bool word = is_word(v->text);
     if (!word && p->rank > 0) {
         diag_error(
@@ -208,14 +203,16 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param 
     }
     if (word) {
         tensor_make_symmetric(t, p->symmetry);
-    } else {
-        int64_t whole = 0;
-        (void)parse_number(v->text, &number);
-        tensor_set(t, 0,
-                   parse_i64(v->text, &whole) && dtype_is_int(p->dtype)
-                       ? number_int(p->dtype, whole)
-                       : number_cast(number_real(DTYPE_F64, number), p->dtype));
+        return t;
     }
+    Number number = {0};
+    const char *why = fit_text(v->text, p->dtype, &number);
+    if (why != NULL) {
+        diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span, "'%s' is %s, which cannot be %s: %s",
+                   p->name->text, dtype_name(p->dtype), v->text, why);
+        return NULL;
+    }
+    tensor_set(t, 0, number);
     return t;
 }
 
@@ -290,7 +287,7 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
     }
     for (uint32_t k = 0; k < h->n_params; k++) {
         const Param *p = &h->params[k];
-        value[k] = find_value(values, p, k);
+        value[k] = find_value(ctx, values, p, k);
         if (value[k] == NULL) {
             diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span, "no value is given for '%s'",
                        p->name->text);

@@ -249,7 +249,7 @@ def broken_npy_files_are_refused():
     head = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }\n"
     bad = [b"", good[:5], good[:9], good[:20], good[:-1], good + b"x", b"PK\x03\x04" + good[4:],
            good[:6] + b"\x04\x00" + good[8:], good[:6] + b"\x01\x01" + good[8:],
-           good[:8] + b"\xff\xff" + good[10:], with_header(head % (">f8", False, (2, 3))),
+           good[:8] + b"\xff\xff" + good[10:], with_header(head % (">f3", False, (2, 3))),
            with_header(head % ("|O", False, (2, 3))), with_header(head % ("<f8", "maybe", (2, 3))),
            with_header(head % ("<f8", False, "(2, -3)")), with_header(head % ("<f8", False, "2")),
            with_header(head % ("<f8", False, (2 ** 40, 2 ** 40))), with_header(head % ("<f8", False, (2 ** 70, 3))),
@@ -501,7 +501,7 @@ def tdsl_run_takes_dumps_too():
 def what_is_said_of_a_program_is_said_of_its_dump():
     """-D, --kernel: for a dump of any stage as for the program."""
     write("t.tdsl", TOUR)
-    args = ["--kernel=product", "-Dn=2", "-D", "m=9", "-Dm=3", "A=ones", "B=ones"]
+    args = ["--kernel=product", "-Dn=2", "-D", "m=3", "A=ones", "B=ones"]
     want = tdsl_run("t.tdsl", *args).text
     for stage in share(STAGES[:STAGES.index("loop")], 2):
         tdslc("t.tdsl", "--dump=" + stage, "-o", "d.dump")

@@ -10,7 +10,7 @@ what lies next to the middle goes to that side. The rest is compared with a roun
 import random
 from fractions import Fraction
 
-from support import equal, main, np, save, tdsl_run, test, write
+from support import equal, load, main, np, save, tdsl_run, test, write
 
 KINDS = {"f16": (10, 5), "bf16": (7, 8)}  # digits behind the point, bits of exponent
 SOURCES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32}
@@ -95,7 +95,7 @@ def run_kernel(source, values, target):
     write("casts.tdsl", KERNELS)
     save("x.npy", values)
     tdsl_run("casts.tdsl", f"--kernel=of_{source}", f"--dtype={source}", f"--target={target}", "x=x.npy", "-o", "h=h.npy", "-o", "b=b.npy")
-    return {"f16": np.load("h.npy").view(np.uint16), "bf16": np.load("b.npy")}
+    return {"f16": np.load("h.npy").view(np.uint16), "bf16": load("b.npy")}
 
 
 def run_file(kind, values):

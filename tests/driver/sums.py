@@ -11,7 +11,7 @@ and which flags of the C compiler leave the bits alone."""
 from fractions import Fraction
 from math import prod
 
-from support import main, np, same, save, tdsl_run, test, write
+from support import load, main, np, same, save, tdsl_run, test, write
 
 UNIT = {"f32": 2.0 ** -24, "f64": 2.0 ** -53, "c64": 2.0 ** -24, "c128": 2.0 ** -53, "f16": 2.0 ** -24, "bf16": 2.0 ** -24}
 RESULT = {**UNIT, "f16": 2.0 ** -11, "bf16": 2.0 ** -8}  # of the type that is stored
@@ -55,7 +55,7 @@ def compute(text, kind, arrays, target="c", defines=()):
         values.append(f"{name}={name}.npy")
     casts = [f"--dtype={kind}"] if kind == "bf16" else []
     tdsl_run("k.tdsl", "-w", f"--target={target}", "--cflags=-O1", *casts, *(f"-D{d}" for d in defines), *values, "-o", "R=R.npy")
-    result = np.load("R.npy")
+    result = load("R.npy")
     if kind == "bf16":
         return (np.atleast_1d(result).astype(np.uint32) << 16).view(np.float32).reshape(result.shape)
     return result

@@ -23,6 +23,7 @@ except ImportError:
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import steps  # noqa: E402
+from arrays import load  # noqa: E402
 from quick import QUICK, share  # noqa: E402
 TESTS = []
 ARGS = None

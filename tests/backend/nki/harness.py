@@ -22,6 +22,7 @@ from nki_emulator.emulate import emulate             # noqa: E402
 from nki_emulator.errors import RuleError            # noqa: E402
 from nki_emulator.parts import emulate_parts         # noqa: E402
 import steps                                                          # noqa: E402
+from arrays import load                                               # noqa: E402
 from quick import share                                               # noqa: E402
 from nki_emulator.manifest import as_caller, as_device, read_manifest     # noqa: E402
 
@@ -156,7 +157,7 @@ def reference(tools, folder, words, kernel, arrays, dtype=None, target="interp")
     status, _, text = run(command)
     if status != 0:
         raise Failure(f"tdsl-run ends with {status}: {text[-2000:]}")
-    found = {p.name: plain(np.load(path), (dtype or p.dtype) == "bf16") for p, path in zip(outputs, paths)}
+    found = {p.name: plain(load(path), (dtype or p.dtype) == "bf16") for p, path in zip(outputs, paths)}
     found.update((p.name, x) for p, x in zip(params, arrays) if kernel.unwritten(p))
     return [found[p.name] for p in kernel.outputs]
 

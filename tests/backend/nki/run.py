@@ -27,7 +27,7 @@ from nki_emulator.emulate import emulate            # noqa: E402
 from nki_emulator.errors import RuleError as Broken  # noqa: E402
 from nki_emulator.manifest import read_manifest     # noqa: E402
 from nki_emulator.parts import emulate_parts         # noqa: E402
-from harness import einsum_cases, generations, share   # noqa: E402
+from harness import einsum_cases, generations, load, share   # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs.tdsl")
 
@@ -119,7 +119,7 @@ def interpret(options, name, dims, manifest, arrays, folder):
                            *[w for n, p in zip(outs, paths) for w in ("-o", f"{n}={p}")]])
     if status != 0:
         raise RuntimeError(f"tdsl-run ends with {status}:\n{text}")
-    return [np.load(p) for p in paths]
+    return [load(p) for p in paths]
 
 
 def plain(array, dtype):

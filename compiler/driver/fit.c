@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See fit.h. */
+#include "driver/fit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/options.h"
+
+const char *fit_types(DType from, DType to)
+{
+    return dtype_is_complex(from) && !dtype_is_complex(to)
+               ? "a complex number does not become a real one: take re, im or abs"
+               : NULL;
+}
+
+static const char *out_of_range(DType to)
+{
+    return to == DTYPE_BOOL  ? "a bool is 0 or 1"
+           : to == DTYPE_I32 ? "an i32 is from -2147483648 to 2147483647"
+                             : "an i64 is from -9223372036854775808 to 9223372036854775807";
+}
+
+static bool in_range(int64_t v, DType to)
+{
+    return to == DTYPE_BOOL  ? v == 0 || v == 1
+           : to == DTYPE_I32 ? v >= INT32_MIN && v <= INT32_MAX
+                             : true;
+}
+
+const char *fit_number(Number v, DType to, Number *out)
+{
+    bool whole = dtype_is_int(v.dtype) || v.dtype == DTYPE_BOOL;
+    const char *why = fit_types(v.dtype, to);
+    if (why == NULL && (dtype_is_int(to) || to == DTYPE_BOOL)) {
+        if (!whole && v.re != floor(v.re)) { /* also of a NaN */
+            return isfinite(v.re) ? "it is no whole number" : out_of_range(to);
+        }
+        if (!whole && !(v.re >= -0x1p63 && v.re < 0x1p63)) {
+            return out_of_range(to);
+        }
+        why = in_range(whole ? v.i : (int64_t)v.re, to) ? NULL : out_of_range(to);
+    }
+    *out = number_cast(v, to);
+    return why;
+}
+
+/* Only digits, with or without a sign? */
+static bool is_integer(const char *text)
+{
+    text += text[0] == '-' || text[0] == '+' ? 1 : 0;
+    return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+const char *fit_text(const char *text, DType to, Number *out)
+{
+    Number v = {.dtype = DTYPE_I64};
+    bool to_integer = dtype_is_int(to) || to == DTYPE_BOOL;
+    if (to_integer && is_integer(text)) {
+        return parse_i64(text + (text[0] == '+' ? 1 : 0), &v.i) ? fit_number(v, to, out)
+                                                                : out_of_range(to);
+    }
+    char *end = NULL;
+    errno = 0;
+    v = number_real(DTYPE_F64, strtod(text, &end));
+    bool rounded_away = errno == ERANGE;
+    if (end == text || *end != '\0') {
+        return "it is no number";
+    }
+    const char *why = fit_number(v, to, out);
+    if (why != NULL || to_integer) {
+        return why;
+    }
+    if (isinf(out->re) && (!isinf(v.re) || rounded_away)) {
+        return "it is too large";
+    }
+    return out->re == 0 && (v.re != 0 || rounded_away) ? "it is too small" : NULL;
+}
