@@ -343,6 +343,19 @@ def open_extents_are_leading_int64_arguments():
 
 
 @test
+def open_dims_stand_in_the_order_of_their_first_use_whatever_is_declared():
+    kernel = "kernel g(A: f64[n, k], B: f64[k, m], E: f64[p]) -> (C: f64[n, m], D: f64[p]) {\n    C[i,j] = A[i,l] * B[l,j];\n    D[i] = E[i];\n}\n"
+    interfaces = set()
+    for declared in ("", "dim m ~ 4000;", "dim p, m ~ 4000, k, n ~ 3;", "dim k ~ 7; dim n;"):
+        write("g.tdsl", declared + "\n" + kernel)
+        tdslc("g.tdsl", "-o", "g.c")
+        header = re.sub(r"/\*.*?\*/", "", read("g.h").decode(), flags=re.S)
+        assert re.search(r"\bg\(\s*int64_t n,\s*int64_t k,\s*int64_t m,\s*int64_t p,", header), header
+        interfaces.add(header)
+    equal(len(interfaces), 1, "interfaces")
+
+
+@test
 def a_bound_dim_is_no_argument():
     write("t.tdsl", ONE)
     tdslc("t.tdsl", "-o", "open.c")

@@ -13,6 +13,8 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../support"))
+import steps  # noqa: E402
 WRAPPER = """#!/bin/sh
 echo "$*" >>'{log}'
 exec '{tdslc}' "$@"
@@ -22,8 +24,7 @@ exec '{tdslc}' "$@"
 def run(*argv, env=None, cwd=None):
     r = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, cwd=cwd)
     if r.returncode != 0:
-        print(" ".join(argv), r.stdout, f"exit status {r.returncode}", sep="\n")
-        sys.exit(1)
+        sys.exit(steps.report("package", argv, r))
     return r.stdout
 
 
@@ -108,8 +109,9 @@ def expect(what, got, want):
 
 
 def rebuilds(p):
-    every = ["device.tdsl", "device.tdsl", "fixed.tdsl", "norms.tdsl", "vectors.tdsl"]
-    objects = ["device.c.o", "device_trn2.c.o", "fixed.c.o", "norms.c.o", "use_device.c.o", "use_fixed.c.o",
+    every = ["device.tdsl", "device.tdsl", "fixed.tdsl", "norms.tdsl", "prefixed.tdsl", "prefixed.tdsl", "vectors.tdsl"]
+    objects = ["device.c.o", "device_trn2.c.o", "fixed.c.o", "norms.c.o", "prefixed.c.o", "prefixed_trn2.c.o",
+               "use_device.c.o", "use_fixed.c.o", "use_prefixed.c.o",
                "use_vectors.c.o", "vectors.c.o"]
     if p.shared:
         objects.append("use_device.c.o of the shared runtime")
@@ -146,7 +148,7 @@ def terms(p):
                 if text[:1500].count(said) != 1 or "SPDX" in text or "Apache" in text:
                     expect("terms of " + name, text[:1500], said)
                 count += 1
-    expect("generated files whose terms were read", count, 15)
+    expect("generated files whose terms were read", count, 21)
 
 
 def broken_source_leaves_nothing(p):
@@ -195,6 +197,9 @@ def device(p, a):
     if p.shared:
         expect("in the emulator that the library finds by itself", result("use_device_shared", TDSL_BACKEND="emulator"),
                f"{number} on emulator")
+    expect("two kernels of one name, by a prefix", result("use_prefixed", TDSL_BACKEND="c"), "10 20 20 on c")
+    expect("the prefixed one in the emulator", result("use_prefixed", TDSL_BACKEND="emulator", TDSL_NKI_EMULATOR=emulator),
+           "10 20 20 on emulator")
     tools = os.path.join(a.tree, "tests", "runtime", "fake_neuron")
     run("cmake", "--build", p.build_dir, "--target", "device_neff",
         env=dict(os.environ, PYTHONPATH=tools, FAKE_EMULATOR=emulator, PYTHONDONTWRITEBYTECODE="1",
@@ -324,7 +329,7 @@ def main():
         pkg_config(moved, a.work, a.cc)
     else:
         project = Project(os.path.join(a.work, "project"), a.generator, a.cc, [f"-DTDSL_TREE={a.tree}", f"-DTDSL_PYTHON={sys.executable}"],
-                          targets=["use_vectors", "use_fixed", "use_device"])
+                          targets=["use_vectors", "use_fixed", "use_device", "use_prefixed"])
         project.build()
         expect("results", project.outputs(), ["56", "10"])
         expect("nothing changed", project.build()[1], [])
