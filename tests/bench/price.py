@@ -11,9 +11,11 @@ import argparse
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import steps  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = HERE / "tests/programs/programs.tdsl"
@@ -24,9 +26,9 @@ def made(a, folder, name, form, extents):
     place = os.path.join(folder, form)
     command = [a.tdslc, str(PROGRAMS), "-w", f"--kernel={name}"] + [f"-D{d}={n}" for d, n in extents.items()]
     command += ["--no-fuse"] if form == "unfused" else []
-    report = subprocess.run(command + ["--report=json", "--stop-after=nest"], check=True, capture_output=True, text=True).stdout
-    subprocess.run(command + ["-o", place + ".c"], check=True)
-    subprocess.run([a.cc, *a.cflags.split(), "-shared", "-fPIC", place + ".c", "-o", place + ".so", "-lm"], check=True)
+    report = steps.run("report", command + ["--report=json", "--stop-after=nest"])
+    steps.run("tdslc", command + ["-o", place + ".c"])
+    steps.run("compile", [a.cc, *a.cflags.split(), "-shared", "-fPIC", place + ".c", "-o", place + ".so", "-lm"])
     return place + ".so", json.loads(report)["kernels"][0]["model"]["chosen"]["total_seconds"]
 
 
@@ -50,12 +52,11 @@ def main():
     print(f"{'program':22} {'size':6} {'form':8} {'model ms':>10} {'memory ms':>10} {'caches ms':>10} {'ratio':>6}   gain: model  measured")
     with tempfile.TemporaryDirectory() as folder:
         timer = os.path.join(folder, "timer")
-        subprocess.run([a.cc, "-O2", "-I", str(HERE / "runtime/include"), str(HERE / "tests/bench/price_timer.c"), "-o", timer, "-ldl"],
-                       check=True)
+        steps.run("compile the timer", [a.cc, "-O2", "-I", str(HERE / "runtime/include"), str(HERE / "tests/bench/price_timer.c"), "-o", timer, "-ldl"])
         for name in a.programs or sizes:
             for size in a.size.split(","):
                 files, model = zip(*(made(a, folder, name, form, sizes[name][size]) for form in ("chosen", "unfused")))
-                out = subprocess.run([timer, str(a.seconds), name, *files], check=True, capture_output=True, text=True).stdout
+                out = steps.run("time", [timer, str(a.seconds), name, *files], timeout=None)
                 times = [[float(t) for t in line.split()] for line in out.splitlines()]
                 for k, form in enumerate(("chosen", "unfused")):
                     ratio = nearest(model[k], times[k])

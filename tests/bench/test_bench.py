@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import steps  # noqa: E402
+
 BENCH = pathlib.Path(__file__).resolve().parent / "tdsl-bench"
 CASES = "^gemm/64 f32|^reductions/sum 256.2 f64"
 TITLES = {"gemm/64 f32", "reductions/sum 256^2 f64"}
@@ -62,7 +65,7 @@ def bench(a, *arguments, tdslc=None, **environment):
 def check_right(a, folder):
     page, data = folder / "page.html", folder / "data.json"
     done = bench(a, f"--only={CASES}", f"--html={page}", f"--json={data}", OPENBLAS_CORETYPE="Haswell")
-    assert done.returncode == 0 and done.stderr == "", (done.stdout, done.stderr)
+    assert done.returncode == 0 and done.stderr == "", steps.report("tdsl-bench", done.args, done)
     assert "OPENBLAS_CORETYPE was 'Haswell': cleared" in done.stdout, done.stdout
     table = [line for line in done.stdout.splitlines() if line.startswith(("gemm/", "reductions/"))]
     assert len(table) == len(TITLES) and all(any(line.startswith(title + " ") for line in table) for title in TITLES), table
@@ -87,7 +90,7 @@ def check_wrong(a, folder):
     broken.write_text(BROKEN.format(python=sys.executable, tdslc=os.path.abspath(a.tdslc)), encoding="utf-8")
     broken.chmod(0o755)
     done = bench(a, f"--only={CASES}", f"--html={page}", f"--json={data}", tdslc=broken)
-    assert done.returncode == 1 and "2 of our results are wrong" in done.stdout, (done.stdout, done.stderr)
+    assert done.returncode == 1 and "2 of our results are wrong" in done.stdout, steps.report("tdsl-bench", done.args, done)
     lines = [line for line in done.stdout.splitlines() if "WRONG" in line]
     assert len(lines) == 2 and "off by" in lines[0] and "elements" in lines[0], done.stdout
     rows = json.loads(data.read_text(encoding="utf-8"))["rows"]

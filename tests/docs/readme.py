@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import steps  # noqa: E402
+
 
 def lines_to_type(text):
     after = text[re.search(r"^After the first, .*:$", text, re.M).end():]
@@ -32,13 +35,13 @@ def type_lines(lines, tree, tools, cc):
         statuses = re.findall(r"^@@ (\d+)$", done.stdout, re.M)
         wrong = [f"{line}: exit status {status}" for line, status in zip(lines, statuses) if status != "0"]
         if len(statuses) != len(lines) or wrong or done.stderr:
-            return [*wrong, f"{len(statuses)} of {len(lines)} lines ran", done.stderr]
+            return [*wrong, f"{len(statuses)} of {len(lines)} lines ran", steps.report("the lines", done.args, done)]
         build = os.path.join(top, "build")
         made = sorted(name for name in os.listdir(build) if name != "bin")
         if made != ["A.npy", "C.npy", "mp2.c", "mp2.h", "mp2.tdsl"]:
             return [f"the lines made {made}"]
         compiled = subprocess.run([cc, "-c", "mp2.c"], cwd=build, capture_output=True, text=True, check=False)
-        return [compiled.stderr] if compiled.returncode else []
+        return [steps.report("compile", compiled.args, compiled)] if compiled.returncode else []
 
 
 def missing_links(tree):

@@ -12,6 +12,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import steps  # noqa: E402
+
 
 def blocks(text):
     """{file name or language: text} of the fenced blocks, those with a name under it."""
@@ -30,7 +33,7 @@ def expect(what, got, want):
 def run(*argv, status=0, **options):
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120, **options)
     if done.returncode != status:
-        sys.exit(f"{' '.join(argv)}: exit status {done.returncode}\n{done.stdout}")
+        sys.exit(steps.report(f"not exit status {status}", argv, done))
     return done.stdout
 
 

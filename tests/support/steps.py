@@ -18,9 +18,9 @@ def report(step, command, done):
     return f"{step}: {shlex.join(map(str, command))}\n{ending(done.returncode)}\n{printed or 'and printed nothing'}"
 
 
-def run(step, command, **options):
+def run(step, command, timeout=300, **options):
     """What it prints; the test ends with a message where it fails."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=300, **options)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=timeout, **options)
     if done.returncode != 0:
         raise SystemExit(report(step, command, done))
     return done.stdout

@@ -7,9 +7,11 @@ same bits for every instruction set and compiler, wherever an element stands in 
 import argparse
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
 
 NAMES = ("exp", "log", "tanh", "erf", "sigmoid", "gelu", "rsqrt", "sin", "cos")
 BOUND = {"exp": (0.8, 0.8), "log": (0.8, 0.9), "tanh": (0.51, 1), "erf": (0.52, 2.5), "sigmoid": (3, 3), "gelu": (2, 6), "rsqrt": (1.5, 1.5),
@@ -129,13 +131,13 @@ def main():
         (here / "k.tdsl").write_text("".join(f"kernel {f}_{t}(x: {t}[n]) -> (y: {t}[n]) {{ y[i] = {f}(x[i]); }}\n" for f in NAMES for t in ("f32", "f64")))
         text = MAIN.replace("@CASES@", "\n".join(f"CASE({f}, {int(f == 'sigmoid')}, {int(f in HUGE)})" for f in NAMES))
         (here / "main.c").write_text(text.replace("@CALLS@", "\n".join(f"    run_{f}(step);" for f in NAMES)))
-        subprocess.run([tdslc, "-w", "k.tdsl", "-o", "k.c"], cwd=folder, check=True)
+        steps.run("tdslc", [tdslc, "-w", "k.tdsl", "-o", "k.c"], cwd=folder)
         for cc, flag in rows():
-            subprocess.run([cc, "-O2", "-ffp-contract=off", flag, "k.c", "main.c", "-o", "every", "-lm"], cwd=folder, check=True)
-            run = subprocess.run(["./every", str(a.step), *([] if seen else ["exact"])], cwd=folder, check=True, capture_output=True, text=True)
-            got = {line.split()[0]: line.split()[1:] for line in run.stdout.splitlines()}
+            steps.run("compile", [cc, "-O2", "-ffp-contract=off", flag, "k.c", "main.c", "-o", "every", "-lm"], cwd=folder)
+            printed = steps.run(f"functions of {cc} {flag}", ["./every", str(a.step), *([] if seen else ["exact"])], timeout=None, cwd=folder)
+            got = {line.split()[0]: line.split()[1:] for line in printed.splitlines()}
             if seen is None:
-                print(run.stdout, end="", flush=True)
+                print(printed, end="", flush=True)
                 wrong += [f"{f} of {t}: {got[f][k]} off" for f in NAMES for k, t in enumerate(("f32", "f64")) if float(got[f][k]) > BOUND[f][k]]
                 seen = got
             wrong += [f"{f}: {cc} {flag} has other bits" for f in NAMES if got[f][2] != seen[f][2]]

@@ -8,9 +8,11 @@ Exit 77: there is no compiler or emulator for NEON; the rest passed.
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
 
 PROGRAM = """dim m ~ 50, k ~ 60, n ~ 70;
 kernel open_{t}(A: {t}[m, k], B: {t}[k, n]) -> (C: {t}[m, n]) {{ C[i,j] = A[i,p] * B[p,j]; }}
@@ -103,7 +105,7 @@ FUSED = {"x86": "vfmadd", "aarch64": "fmla"}
 
 
 def compile_to(folder, cc, flags, *args):
-    subprocess.run([*cc.split(), *flags.split(), *args], cwd=folder, check=True)
+    steps.run("compile", [*cc.split(), *flags.split(), *args], cwd=folder)
 
 
 def fused(folder, cc, flags):
@@ -143,7 +145,7 @@ def check(folder, tdslc):
         f.write(text + "".join(PROGRAM.format(t=t).split("\n", 1)[1] for t in ("f64", "i32", "i64")) + PAIRS)
     with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
         f.write(MAIN)
-    subprocess.run([tdslc, "-w", "k.tdsl", "-o", "k.c"], cwd=folder, check=True)
+    steps.run("tdslc", [tdslc, "-w", "k.tdsl", "-o", "k.c"], cwd=folder)
     for cc in ("gcc", "clang"):
         for target in ("-DTDSL_ISA=avx2", "-DTDSL_ISA=avx512") if os.uname().machine == "x86_64" and shutil.which(cc) else ():
             problem = fusion(folder, cc, target)
@@ -154,15 +156,13 @@ def check(folder, tdslc):
     for cc in filter(shutil.which, ("gcc", "clang")):
         for isa in runnable(cc):
             compile_to(folder, cc, f"-O1{isa}", "k.c", "main.c", "-o", "app", "-lm")
-            if subprocess.run(["./app", "large"], cwd=folder, check=False).returncode != 0:
-                return f"{cc}{isa}: wrong numbers"
+            steps.run(f"kernels of {cc}{isa}", ["./app", "large"], cwd=folder)
     cross = "aarch64-linux-gnu-gcc"
     if not shutil.which(cross) or not shutil.which("qemu-aarch64"):
         return None
     for flags in ("-O2", "-O2 -std=c11 -DTDSL_NO_FMA", "-O1 -DTDSL_ISA=vectors"):
         compile_to(folder, cross, flags + " -static", "k.c", "main.c", "-o", "app", "-lm")
-        if subprocess.run(["qemu-aarch64", "./app"], cwd=folder, check=False).returncode != 0:
-            return f"{cross} {flags}: wrong numbers"
+        steps.run(f"kernels of {cross} {flags}", ["qemu-aarch64", "./app"], cwd=folder)
     return fusion(folder, cross, "")
 
 

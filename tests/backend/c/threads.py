@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
+
 # Shared loops with private blocks; of open and of known extents; a value that all threads read; no private block.
 PROGRAM = """dim m ~ 300, n ~ 200, k ~ 100, h ~ 8;
 kernel chain(A: f32[h, m, k], B: f32[h, k, n], S: f32[m]) -> (O: f32[h, m, k]) {
@@ -151,11 +154,8 @@ def run(folder, *command):
 
 
 def build(folder, cc, flags):
-    """None, or what went wrong."""
-    made = run(folder, *f"{cc} {WARNINGS} {flags} -c k.c -o k.o".split())
-    if made.returncode == 0:
-        made = run(folder, *f"{cc} -std=c11 -O1 {flags} main.c k.o -o main -lm -lpthread".split())
-    return made.stderr or f"ends with {made.returncode}" if made.returncode != 0 else None
+    steps.run("compile the kernels", f"{cc} {WARNINGS} {flags} -c k.c -o k.o".split(), cwd=folder)
+    steps.run("link", f"{cc} -std=c11 -O1 {flags} main.c k.o -o main -lm -lpthread".split(), cwd=folder)
 
 
 def has_openmp(folder, cc):
@@ -174,7 +174,7 @@ def main():
         path = os.path.join(folder, "k.tdsl")
         with open(path, "w", encoding="utf-8") as f:
             f.write(PROGRAM)
-        subprocess.run([args.tdslc, "-w", path, "-o", os.path.join(folder, "k.c")], check=True)
+        steps.run("tdslc", [args.tdslc, "-w", path, "-o", os.path.join(folder, "k.c")])
         with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
             f.write(MAIN.replace("DIMS", "150, 130, 70, 9,"))
         for cc in ("gcc", "clang"):
@@ -184,12 +184,10 @@ def main():
             sanitizer = "thread" if cc == "gcc" else "address,undefined -fno-sanitize-recover=all"
             rows = ["-O1", f"-O1 -fsanitize={sanitizer}"] + (["-O2 -fopenmp"] if openmp else [])
             for flags in rows:
-                wrong = build(folder, cc, flags)
-                if wrong is None:
-                    made = run(folder, "./main")
-                    wrong = None if made.returncode == 0 else f"exit {made.returncode}: {made.stderr}"
-                if wrong is not None:
-                    print(f"{cc} {flags}: {wrong}", file=sys.stderr)
+                build(folder, cc, flags)
+                made = run(folder, "./main")
+                if made.returncode != 0:
+                    print(steps.report(f"kernels of {cc} {flags}", ["./main"], made), file=sys.stderr)
                     return 1
     if skipped:
         print("no OpenMP: " + ", ".join(skipped))

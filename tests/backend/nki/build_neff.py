@@ -16,6 +16,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
+
 TDSLC, CC, INCLUDE = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
 
 # `json` is also a module that the script needs, `build_neff` the script itself.
@@ -100,7 +103,7 @@ class BuildNeff(unittest.TestCase):
         os.chmod(os.path.join(self.tools, "neuronx-cc"), 0o755)
 
     def compile(self):
-        subprocess.run([TDSLC, self.source, "--target=trn2", "-w", "-o", self.out], check=True)
+        steps.run("tdslc", [TDSLC, self.source, "--target=trn2", "-w", "-o", self.out])
 
     def run_it(self, *names, fake="", tools=True, **environment):
         env = dict(os.environ, FAKE=fake, FAKE_LOG=self.log, FAKE_HOME=self.out, PYTHONDONTWRITEBYTECODE="1",
@@ -143,10 +146,9 @@ int main(void)
 }
 """)
         program = os.path.join(self.top, "main")
-        subprocess.run([CC, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I" + INCLUDE,
-                        '-DTDSL_NKI_FOLDER="/F/"', main, os.path.join(self.out, "kernels_trn2.c"), "-o", program],
-                       check=True)
-        rows = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+        steps.run("compile the table", [CC, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I" + INCLUDE,
+                                        '-DTDSL_NKI_FOLDER="/F/"', main, os.path.join(self.out, "kernels_trn2.c"), "-o", program])
+        rows = steps.run("the table", [program]).splitlines()
         return {r.split("\t")[0]: tuple(r.split("\t")[1:]) for r in rows}
 
     def test_all_kernels_are_built_by_the_documented_route(self):

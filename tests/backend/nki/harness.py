@@ -30,7 +30,7 @@ EXACT = {"f32": 2 ** 24, "f16": 2 ** 11, "bf16": 2 ** 8}     # integers up to he
 STEP = {"f32": 2.0 ** -23, "f16": 2.0 ** -10, "bf16": 2.0 ** -7, "c64": 2.0 ** -23}
 
 
-class Failure(Exception):
+class Failure(RuntimeError):
     """What a kernel did wrong, as a sentence."""
 
 

@@ -29,6 +29,8 @@ class Hostile(unittest.TestCase):
     def tool(self, name, *words):
         done = subprocess.run([os.path.join(BIN, name), *words], capture_output=True, text=True, cwd=self.folder, timeout=120,
                               stdin=subprocess.DEVNULL, env={**os.environ, "TDSL_PYTHON": sys.executable})
+        self.assertGreaterEqual(done.returncode, 0, harness.steps.report(name, done.args, done))
+        self.assertLess(done.returncode, 70, harness.steps.report(name, done.args, done))
         return done.returncode, done.stdout, done.stderr
 
     def compile(self, text, *words, target="trn2", out="out"):

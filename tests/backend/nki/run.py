@@ -27,7 +27,7 @@ from nki_emulator.emulate import emulate            # noqa: E402
 from nki_emulator.errors import RuleError as Broken  # noqa: E402
 from nki_emulator.manifest import read_manifest     # noqa: E402
 from nki_emulator.parts import emulate_parts         # noqa: E402
-from harness import einsum_cases, generations, load, share   # noqa: E402
+from harness import einsum_cases, generations, load, run, share   # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs.tdsl")
 
@@ -47,12 +47,6 @@ def cases():
                         if re.fullmatch(r"\w+=[a-z]+", w)}
                 found.append((name, dims, data, "close" in notes))
     return found
-
-
-def run(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300,
-                          stdin=subprocess.DEVNULL)
-    return done.returncode, done.stdout, done.stderr
 
 
 def compile_kernel(options, name, dims, target, folder, *more):
