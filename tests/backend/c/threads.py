@@ -123,13 +123,13 @@ static void check(const tdsl_kernel_info *info, const int64_t *dims, int parts)
 
 int main(void)
 {
-    const int64_t large[] = {150, 130, 70, 9}, small[] = {4, 3, 2, 7}, tall[] = {9000, 5}, flat[] = {3, 4}, none[1] = {0};
+    const int64_t large[] = {9, 150, 70, 130}, small[] = {7, 4, 2, 3}, tall[] = {9000, 5}, flat[] = {3, 4}, none[1] = {0};
     check(&chain_info, large, 9);
     check(&chain_info, small, 1);
     check(&fixed_info, none, 4);
     check(&plain_info, tall, LOOPS);
     check(&plain_info, flat, 1);
-    const int64_t some[] = {90}, few[] = {300, 9};
+    const int64_t some[] = {90}, few[] = {9, 300};
     check(&tall_info, (const int64_t[]){1500, 260, 70}, LOOPS);
     check(&wide_info, some, LOOPS);
     check(&many_info, few, 9);
@@ -176,7 +176,7 @@ def main():
             f.write(PROGRAM)
         steps.run("tdslc", [args.tdslc, "-w", path, "-o", os.path.join(folder, "k.c")])
         with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
-            f.write(MAIN.replace("DIMS", "150, 130, 70, 9,"))
+            f.write(MAIN.replace("DIMS", "9, 150, 70, 130,"))
         for cc in ("gcc", "clang"):
             openmp = has_openmp(folder, cc)
             if not openmp:
