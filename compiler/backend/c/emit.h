@@ -53,6 +53,7 @@ typedef struct Tiles {
     uint32_t joins, joins_by; /* bit 1 << DType: of a tile not all may join */
     uint32_t join_streams;    /* some of the first may be told to store past the caches */
     uint32_t pairs;           /* bit per vector type whose neighbours change places */
+    uint32_t complex;         /* ... whose elements are multiplied as complex numbers */
     int64_t join_bytes;
     Text folds, members; /* functions of single statements; as members of the table */
     VEC(const char *) fold_names;
@@ -183,9 +184,15 @@ const char *tile_use(Tiles *t, TileShape s);
 void tiles_emit(Tiles *t, Text *out);
 void isa_tables_emit(Tiles *t, Text *out);
 
+/* ---- emit_complex.c ---- */
+/* The assignment of a map of complex numbers, part by part. */
+void complex_assign(Emitter *e, const Stmt *s);
+
 /* ---- emit_pairs.c ---- */
 /* The macros of vectors that tiles of complex numbers use. */
 void pairs_emit(const Tiles *t, Text *out);
+/* The name of vectors of so many parts, whose macros for complex numbers (TDSL_RE_f32x8, ...) are used. */
+const char *pairs_type(Tiles *t, DType part, int64_t lanes);
 
 /* ---- emit_tile.c ---- */
 /* Does this block, from an ACC buffer of rank >= 1 on, make a register tile? */
@@ -196,6 +203,8 @@ bool is_unrolled(const Stmt *s);
 /* Is its innermost index run as vectors? */
 bool stmt_has_lanes(const Stmt *s);
 void unrolled_emit(Emitter *e, const Stmt *s);
+/* The name of a value in a register: r0, r1, ... of the statement being printed. */
+const char *loaded_name(Emitter *e, uint32_t number);
 void acc_declare(Emitter *e, BufRef buf);
 /* As computed with in registers: integers without a sign, which wrap. */
 const char *element_type(DType t);

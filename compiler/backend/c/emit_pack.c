@@ -340,7 +340,7 @@ bool pack_emit(Emitter *e, const Stmt *s)
         load->kind != EXPR_LOAD || !dtype_widens(load->dtype, to->dtype) ||
         load->dtype == DTYPE_BOOL || s->value->dtype != to->dtype ||
         (dtype_is_complex(to->dtype) && load->dtype != to->dtype) ||
-        !dtype_has_products(to->dtype) || e->w.scalar[load->buf] ||
+        !dtype_has_vectors(to->dtype) || e->w.scalar[load->buf] ||
         k->bufs.at[load->buf].panels != 0 || !pack_indices(s, &x)) {
         return false;
     }

@@ -162,54 +162,118 @@ void pairs_signs(Printer *p)
 
 /* ---- macros of vectors ---- */
 
-/* Lanes first, first + other, first + 1, ... of two vectors one behind the other; of one, neighbours exchanged. */
-static const char *lanes_text(Arena *a, int64_t lanes, int64_t first, int64_t other)
+/* What is done with the parts of one vector, or of two, one behind the other. */
+typedef enum Shuffle {
+    SHUFFLE_SWAP,
+    SHUFFLE_LOW,
+    SHUFFLE_HIGH,
+    SHUFFLE_RE,
+    SHUFFLE_IM
+} Shuffle;
+
+/* Which of n lanes comes to lane i. */
+static int64_t lane_of(Shuffle s, int64_t n, int64_t i)
+{
+    switch (s) {
+    case SHUFFLE_SWAP:
+        return i ^ 1;
+    case SHUFFLE_LOW:
+        return i / 2 + i % 2 * n;
+    case SHUFFLE_HIGH:
+        return n / 2 + i / 2 + i % 2 * n;
+    case SHUFFLE_RE:
+        return i / 2 * 2;
+    case SHUFFLE_IM:
+        return i / 2 * 2 + 1;
+    }
+    UNREACHABLE();
+}
+
+static const char *lanes_text(Arena *a, Shuffle s, int64_t n)
 {
     Text t;
     text_init(&t, a);
-    for (int64_t i = 0; i < lanes; i++) {
-        int64_t at = other == 0 ? i ^ 1 : first + i / 2 + i % 2 * other;
-        text_printf(&t, i > 0 ? ", %lld" : "%lld", (long long)at);
+    for (int64_t i = 0; i < n; i++) {
+        text_printf(&t, i > 0 ? ", %lld" : "%lld", (long long)lane_of(s, n, i));
     }
     return t.at;
 }
 
-/* Of vectors `type` of n lanes, with the mask of type `mask` that gcc wants. */
-static void pair_macros(const Tiles *t, const char *type, const char *mask, int64_t n,
-                        Text *out)
+/* first, second, first, ... */
+static const char *signs_text(Arena *a, int64_t n, const char *first, const char *second)
 {
-    static const char *const name[3] = {"SWAP", "LOW", "HIGH"};
-    const char *lanes[3] = {lanes_text(t->arena, n, 0, 0), lanes_text(t->arena, n, 0, n),
-                            lanes_text(t->arena, n, n / 2, n)};
+    Text t;
+    text_init(&t, a);
+    for (int64_t i = 0; i < n; i++) {
+        text_printf(&t, "%s%s", i > 0 ? ", " : "", i % 2 == 0 ? first : second);
+    }
+    return t.at;
+}
+
+/* A vector type and the mask that gcc wants. */
+typedef struct PairType {
+    const char *type, *mask;
+    int64_t n;
+} PairType;
+
+static void shuffle_macro(Arena *a, const PairType *t, Shuffle s, Text *out)
+{
+    static const char *const name[] = {"SWAP", "LOW", "HIGH", "RE", "IM"};
+    bool two = s == SHUFFLE_LOW || s == SHUFFLE_HIGH;
+    const char *args = two ? "x, y" : "x", *lanes = lanes_text(a, s, t->n);
     text_put(out, "#if defined(__clang__)\n");
-    for (uint32_t i = 0; i < 3; i++) {
-        text_printf(
-            out, "#define TDSL_%s_%sx%lld(x%s) \\\n    __builtin_shufflevector(x, %s, %s)\n",
-            name[i], type, (long long)n, i == 0 ? "" : ", y", i == 0 ? "x" : "y", lanes[i]);
-    }
+    text_printf(out, "#define TDSL_%s_%sx%lld(%s) \\\n    __builtin_shufflevector(%s, %s)\n",
+                name[s], t->type, (long long)t->n, args, two ? args : "x, x", lanes);
     text_put(out, "#else\n");
-    for (uint32_t i = 0; i < 3; i++) {
-        text_printf(
-            out,
-            "#define TDSL_%s_%sx%lld(x%s) \\\n    __builtin_shuffle(x%s, (tdsl_%sx%lld){%s})\n",
-            name[i], type, (long long)n, i == 0 ? "" : ", y", i == 0 ? "" : ", y", mask,
-            (long long)n, lanes[i]);
-    }
+    text_printf(
+        out, "#define TDSL_%s_%sx%lld(%s) \\\n    __builtin_shuffle(%s, (tdsl_%sx%lld){%s})\n",
+        name[s], t->type, (long long)t->n, args, args, t->mask, (long long)t->n, lanes);
     text_put(out, "#endif\n");
+}
+
+static void pair_macros(const Tiles *tiles, uint32_t bit, Text *out)
+{
+    Arena *a = tiles->arena;
+    bool single = bit < 16, exchanged = (tiles->pairs >> bit & 1u) != 0;
+    PairType t = {single ? "f32" : "f64", single ? "i32" : "i64", (int64_t)1 << bit % 16};
+    shuffle_macro(a, &t, SHUFFLE_SWAP, out);
+    if (exchanged) {
+        shuffle_macro(a, &t, SHUFFLE_LOW, out);
+        shuffle_macro(a, &t, SHUFFLE_HIGH, out);
+    }
+    if ((tiles->complex >> bit & 1u) != 0) {
+        long long n = (long long)t.n;
+        shuffle_macro(a, &t, SHUFFLE_RE, out);
+        shuffle_macro(a, &t, SHUFFLE_IM, out);
+        text_printf(out,
+                    "#define TDSL_TIMES_I_%sx%lld(x) \\\n    (TDSL_SWAP_%sx%lld(x) * "
+                    "(tdsl_%sx%lld){%s})\n"
+                    "#define TDSL_CONJ_%sx%lld(x) ((x) * (tdsl_%sx%lld){%s})\n",
+                    t.type, n, t.type, n, t.type, n, signs_text(a, t.n, "-1", "1"), t.type, n,
+                    t.type, n, signs_text(a, t.n, "1", "-1"));
+    }
+}
+
+const char *pairs_type(Tiles *t, DType part, int64_t lanes)
+{
+    (void)vector_type(t->help, part == DTYPE_F32 ? DTYPE_I32 : DTYPE_I64, lanes); /* masks */
+    t->complex |= (part == DTYPE_F32 ? 1u : 1u << 16) * (uint32_t)lanes;
+    return str_format(t->arena, "%sx%lld", dtype_name(part), (long long)lanes);
 }
 
 void pairs_emit(const Tiles *t, Text *out)
 {
-    if (t->pairs == 0) {
+    uint32_t all = t->pairs | t->complex;
+    if (all == 0) {
         return;
     }
-    text_put(out, "/* Neighbours exchanged; the first halves of two vectors by turns, the "
-                  "second ones. */\n"
-                  "#if !(TDSL_ROWS & TDSL_ISA_plain)\n");
+    text_printf(
+        out, "/* Neighbours exchanged%s%s. */\n#if !(TDSL_ROWS & TDSL_ISA_plain)\n",
+        t->pairs == 0 ? "" : "; the first halves of two vectors by turns, the second ones",
+        t->complex == 0 ? "" : "; of complex numbers: each part twice, times i, conjugated");
     for (uint32_t bit = 0; bit < 32; bit++) {
-        if ((t->pairs >> bit & 1u) != 0) {
-            pair_macros(t, bit < 16 ? "f32" : "f64", bit < 16 ? "i32" : "i64",
-                        (int64_t)1 << bit % 16, out);
+        if ((all >> bit & 1u) != 0) {
+            pair_macros(t, bit, out);
         }
     }
     text_put(out, "#endif\n");

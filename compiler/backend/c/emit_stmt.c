@@ -93,7 +93,11 @@ void tile_emit(Emitter *e, const Stmt *s)
     for (uint32_t i = 0; i < s->n_index; i++) {
         loop_begin(&e->w, s->index[i].var, s->index[i].range, 1, FOR_ALL);
     }
-    assign_put(&e->w, s);
+    if (stmt_has_lanes(s) && dtype_is_complex(e->w.k->bufs.at[s->dst].dtype)) {
+        complex_assign(e, s);
+    } else {
+        assign_put(&e->w, s);
+    }
     for (uint32_t i = 0; i < s->n_index; i++) {
         scope_end(&e->w);
     }

@@ -49,6 +49,9 @@ static uint32_t log2_of(int64_t n)
 
 const char *vector_type(Helpers *h, DType t, int64_t lanes)
 {
+    if (dtype_is_complex(t)) {
+        return vector_type(h, dtype_part(t), 2 * lanes);
+    }
     uint32_t row = t == DTYPE_F32 ? 0 : t == DTYPE_F64 ? 1 : t == DTYPE_I32 ? 2 : 3;
     h->vectors |= 1u << (row * 8 + log2_of(lanes));
     return str_format(h->arena, "tdsl_%sx%lld", dtype_name(t), (long long)lanes);
@@ -256,6 +259,15 @@ static bool is_named(const Emitter *e, BufRef buf)
     return e->w.k->bufs.at[buf].space == SPACE_ACC && e->w.k->bufs.at[buf].rank > 0;
 }
 
+const char *loaded_name(Emitter *e, uint32_t number)
+{
+    while (e->load_names.n <= number) {
+        const char *wish = str_format(e->w.arena, "r%u", e->load_names.n);
+        vec_push(e->w.arena, &e->load_names, names_take(&e->w.names, wish));
+    }
+    return e->load_names.at[number];
+}
+
 /* A loaded value under a name of its own, so that equal loads are written once. */
 static const char *loaded(Emitter *e, const char *type, const char *text)
 {
@@ -264,15 +276,21 @@ static const char *loaded(Emitter *e, const char *type, const char *text)
             return e->loads.at[i].name;
         }
     }
-    uint32_t number = e->loads.n;
-    while (e->load_names.n <= number) {
-        const char *wish = str_format(e->w.arena, "r%u", e->load_names.n);
-        vec_push(e->w.arena, &e->load_names, names_take(&e->w.names, wish));
-    }
-    const char *name = e->load_names.at[number];
+    const char *name = loaded_name(e, e->loads.n);
     vec_push(e->w.arena, &e->loads, ((Temp){text, name}));
     line_printf(&e->w, "const %s %s = %s;", type, name, text);
     return name;
+}
+
+static const char *lane_text(Emitter *e, DType t, const char *vector, int64_t lane)
+{
+    if (!dtype_is_complex(t)) {
+        return str_format(e->w.arena, "%s[%lld]", vector, (long long)lane);
+    }
+    const char *make =
+        help_fixed(e->w.help, t == DTYPE_C64 ? "tdsl_make_c64" : "tdsl_make_c128");
+    return str_format(e->w.arena, "%s(%s[%lld], %s[%lld])", make, vector, (long long)(2 * lane),
+                      vector, (long long)(2 * lane + 1));
 }
 
 /* The value of a part: text, and whether it is a vector. */
@@ -289,10 +307,8 @@ static PartText part_load(Emitter *e, const Unrolled *u, const Expr *x)
     if (is_named(e, x->buf)) {
         const char *name = acc_text(e, x->buf, at);
         bool lane = !vector && e->acc_lane >= 0;
-        return (PartText){
-            {lane ? str_format(e->w.arena, "%s[%lld]", name, (long long)e->acc_lane) : name,
-             BIND_ATOM},
-            vector};
+        return (PartText){{lane ? lane_text(e, x->dtype, name, e->acc_lane) : name, BIND_ATOM},
+                          vector};
     }
     const char *element = element_text(&e->w, x->buf, at);
     if (vector) {
@@ -308,8 +324,90 @@ static PartText part_load(Emitter *e, const Unrolled *u, const Expr *x)
 
 static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x);
 
+/* ---- vectors of complex numbers: real and imaginary parts by turns ---- */
+
+/* The value under a name, if it has none yet: it is read twice. */
+static const char *named_text(Emitter *e, const char *type, const char *text)
+{
+    return strpbrk(text, " ([") == NULL ? text : loaded(e, type, text);
+}
+
+/* A vector in which all elements are `x`. */
+static const char *complex_spread(Emitter *e, const Unrolled *u, DType t, const char *x)
+{
+    const char *one = named_text(e, c_type(t), x);
+    Text all;
+    text_init(&all, e->w.arena);
+    for (int64_t i = 0; i < u->lanes; i++) {
+        text_printf(&all, "%s%s(%s), %s(%s)", i > 0 ? ", " : "", help_part(e->w.help, t, false),
+                    one, help_part(e->w.help, t, true), one);
+    }
+    return str_format(e->w.arena, "((%s){%s})", part_type(e, t, u->lanes), all.at);
+}
+
+/* re(a) b + im(a) i b, where at least b is a vector. */
+static const char *complex_product(Emitter *e, const Unrolled *u, DType t, PartText a,
+                                   const char *b)
+{
+    const char *type = pairs_type(e->tiles, dtype_part(t), 2 * u->lanes);
+    const char *part[2];
+    const char *vector = part_type(e, t, u->lanes);
+    const char *of = named_text(e, a.vector ? vector : c_type(t), a.text.at);
+    b = named_text(e, vector, b);
+    for (int i = 0; i < 2; i++) {
+        part[i] = a.vector
+                      ? str_format(e->w.arena, "TDSL_%s_%s(%s)", i == 0 ? "RE" : "IM", type, of)
+                      : str_format(e->w.arena, "%s(%s)", help_part(e->w.help, t, i == 1), of);
+    }
+    return str_format(e->w.arena, "%s * %s + %s * TDSL_TIMES_I_%s(%s)", part[0], b, part[1],
+                      type, b);
+}
+
+static PartText complex_op(Emitter *e, const Unrolled *u, const Expr *x)
+{
+    DType t = x->dtype;
+    PartText a = part_expr(e, u, x->arg[0]);
+    PartText b = x->n_args > 1 ? part_expr(e, u, x->arg[1]) : a;
+    if (!a.vector && !b.vector) {
+        const char *f = help_op(e->w.help, x->op, t, t);
+        return (PartText){{x->n_args > 1
+                               ? str_format(e->w.arena, "%s(%s, %s)", f, a.text.at, b.text.at)
+                               : str_format(e->w.arena, "%s(%s)", f, a.text.at),
+                           BIND_ATOM},
+                          false};
+    }
+    const char *va = a.vector ? in_parens(&e->w, a.text, BIND_ATOM) : NULL;
+    const char *vb = b.vector ? in_parens(&e->w, b.text, BIND_ATOM) : NULL;
+    switch ((int)x->op) {
+    case OP_NEG:
+        return (PartText){{str_format(e->w.arena, "-%s", va), BIND_UNARY}, true};
+    case OP_CONJ:
+        return (PartText){
+            {str_format(e->w.arena, "TDSL_CONJ_%s(%s)",
+                        pairs_type(e->tiles, dtype_part(t), 2 * u->lanes), a.text.at),
+             BIND_ATOM},
+            true};
+    case OP_MUL:
+        return (PartText){
+            {vb != NULL ? complex_product(e, u, t, a, vb) : complex_product(e, u, t, b, va),
+             BIND_SUM},
+            true};
+    default: /* a sum or a difference */
+        CHECK(x->op == OP_ADD || x->op == OP_SUB);
+        return (PartText){{str_format(e->w.arena, "%s %s %s",
+                                      va != NULL ? va : complex_spread(e, u, t, a.text.at),
+                                      x->op == OP_ADD ? "+" : "-",
+                                      vb != NULL ? vb : complex_spread(e, u, t, b.text.at)),
+                           BIND_SUM},
+                          true};
+    }
+}
+
 static PartText part_op(Emitter *e, const Unrolled *u, const Expr *x)
 {
+    if (dtype_is_complex(x->dtype)) {
+        return complex_op(e, u, x);
+    }
     PartText a = part_expr(e, u, x->arg[0]);
     if (x->op == OP_NEG) {
         return (PartText){
@@ -377,9 +475,16 @@ static void part_emit(Emitter *e, const Unrolled *u, Text *row)
     const char *target = part_target(e, u);
     if (u->lanes > 1 && !value.vector) {
         bool zero = s->value->kind == EXPR_CONST && number_is_zero(s->value->value);
-        text = str_format(e->w.arena, zero ? "(%s){0}" : "(%s){0} + %s",
-                          part_type(e, u->t, u->lanes),
-                          in_parens(&e->w, value.text, BIND_PRODUCT));
+        text = !zero && dtype_is_complex(u->t)
+                   ? complex_spread(e, u, u->t, text)
+                   : str_format(e->w.arena, zero ? "(%s){0}" : "(%s){0} + %s",
+                                part_type(e, u->t, u->lanes),
+                                in_parens(&e->w, value.text, BIND_PRODUCT));
+    }
+    if (dtype_is_complex(u->t) && u->lanes == 1 && s->fold == OP_SUM) {
+        text_printf(row, "%s%s = %s(%s, %s);", row->n > 0 ? " " : "", target,
+                    help_op(e->w.help, OP_ADD, u->t, u->t), target, text);
+        return;
     }
     bool narrow = u->lanes == 1 && dtype_is_int(u->t) && !is_named(e, s->dst);
     if (narrow) { /* a signed element among unsigned arithmetic */

@@ -33,15 +33,19 @@ typedef enum ValueLanes { VALUE_NO, VALUE_COPIED, VALUE_CHEAP, VALUE_DEAR } Valu
 static ValueLanes value_lanes(const Legaliser *l, const Expr *value, DType to,
                               const TileIndex *x)
 {
-    DType t = lane_type(to);
+    DType t = lane_type(to), part = dtype_part(t);
     ValueLanes found = dtype_is_half(to) ? VALUE_DEAR : VALUE_COPIED;
-    if ((t != DTYPE_F32 && t != DTYPE_F64) || range_typical(l->k, x->range) < LANES_SHORTEST) {
+    if ((part != DTYPE_F32 && part != DTYPE_F64) ||
+        range_typical(l->k, x->range) < LANES_SHORTEST) {
         return VALUE_NO;
     }
     ExprWalk w;
     for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
         bool load = e->kind == EXPR_LOAD, op = e->kind == EXPR_OP;
-        OpLanes lanes = op ? op_info(e->op)->lanes : LANES_CHEAP;
+        OpLanes lanes = !op                       ? LANES_CHEAP
+                        : t == part               ? op_info(e->op)->lanes
+                        : op_vectorises(e->op, t) ? LANES_CHEAP
+                                                  : LANES_NO; /* see emit_complex.c */
         if (lane_type(e->dtype) != t || lanes == LANES_NO ||
             (load && access_uses(l->k, e->buf, e->at, x->var) &&
              !access_is_unit(l->k, e->buf, e->at, x->var))) {

@@ -94,9 +94,9 @@ int64_t range_most(Range r);
 int64_t range_typical(const Kernel *k, Range r);
 /* Always exactly range_most values? */
 bool range_is_exact(Range r);
+/* Are there vectors of such numbers, and register tiles of their products? Complex ones lie in them as in memory. */
 bool dtype_has_vectors(DType t);
-/* Are there register tiles of products in this type? */
-bool dtype_has_products(DType t);
+bool op_vectorises(Op op, DType t);
 /* Can vectors be folded so, lane by lane? */
 bool fold_has_vectors(Op fold, DType t);
 int64_t vector_lanes(DType t); /* of the widest vector */

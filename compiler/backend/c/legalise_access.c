@@ -25,16 +25,15 @@ bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
 
 bool dtype_has_vectors(DType t)
 {
-    return t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_I32 || t == DTYPE_I64;
-}
-
-bool dtype_has_products(DType t)
-{
-    return dtype_has_vectors(dtype_part(t));
+    DType part = dtype_part(t);
+    return part == DTYPE_F32 || part == DTYPE_F64 || part == DTYPE_I32 || part == DTYPE_I64;
 }
 
 bool fold_has_vectors(Op fold, DType t)
 {
+    if (dtype_is_complex(t)) {
+        return fold == OP_SUM;
+    }
     bool extreme = (fold == OP_RMIN || fold == OP_RMAX) && dtype_is_float(t);
     return dtype_has_vectors(t) && (fold == OP_SUM || fold == OP_PROD || extreme);
 }
@@ -44,10 +43,10 @@ int64_t vector_lanes(DType t)
     return 64 / dtype_bytes(t);
 }
 
-static bool op_vectorises(Op op, DType t)
+bool op_vectorises(Op op, DType t)
 {
     return op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG ||
-           (op == OP_DIV && dtype_is_float(t));
+           (op == OP_DIV && dtype_is_float(t)) || (op == OP_CONJ && dtype_is_complex(t));
 }
 
 static bool part_vectorises(const Kernel *k, const Expr *x, VarRef v, DType t, bool *unit)

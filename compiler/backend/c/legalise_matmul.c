@@ -28,7 +28,7 @@ static const char *shape_problem(const Matmul *m)
     int64_t bytes = dtype_bytes(m->t), mr = m->tile[BLOCK_ROWS], nr = m->tile[BLOCK_COLUMNS];
     bool real = !dtype_is_complex(matmul_load(m, BLOCK_ROWS)->dtype) &&
                 !dtype_is_complex(matmul_load(m, BLOCK_COLUMNS)->dtype);
-    if (!dtype_has_products(m->t) || m->s->value->dtype != m->t ||
+    if (!dtype_has_vectors(m->t) || m->s->value->dtype != m->t ||
         (real && dtype_is_complex(m->t))) {
         return "has no register tiles of this type";
     }

@@ -72,7 +72,7 @@ const char *product_of(const Kernel *k, const Stmt *s, Product *out)
                  s->index[1].mode == MODE_VECTOR && s->index[2].mode == MODE_LOOP;
     DType t = k->bufs.at[s->dst].dtype;
     if (!order || s->fold != OP_SUM || x->kind != EXPR_OP || x->op != OP_MUL ||
-        !dtype_has_products(t)) {
+        !dtype_has_vectors(t)) {
         return "too much is unrolled";
     }
     for (uint32_t i = 0; i < 2; i++) {

@@ -198,8 +198,7 @@ static bool check_part(const Check *c, const Stmt *s, const Expr *x, bool unroll
     if (x->kind == EXPR_LOAD) {
         return check_access(c, s, x->buf, x->at, unrolled);
     }
-    bool plain = x->kind != EXPR_OP || x->op == OP_ADD || x->op == OP_SUB || x->op == OP_MUL ||
-                 x->op == OP_NEG || (x->op == OP_DIV && dtype_is_float(t));
+    bool plain = x->kind != EXPR_OP || (x->dtype == t && op_vectorises(x->op, t));
     return !unrolled || plain || refuse(c, s, "more than arithmetic in an unrolled statement");
 }
 
@@ -255,10 +254,11 @@ static bool check_tile(const Check *c, const Stmt *s)
         DType t = c->k->bufs.at[s->dst].dtype;
         bool last = s->index[s->n_index - 1].mode == MODE_LANES;
         return n_lanes == 1 && last && n_loops + 1 == s->n_index && s->fold == OP_COPY &&
-                       (t == DTYPE_F32 || t == DTYPE_F64 || dtype_is_half(t)) &&
+                       (dtype_part(t) == DTYPE_F32 || dtype_part(t) == DTYPE_F64 ||
+                        dtype_is_half(t)) &&
                        !is_named(c, s->dst)
                    ? check_access(c, s, s->dst, s->at, false) && check_expr(c, s, false)
-                   : refuse(c, s, "lanes are of the innermost index of a map of real numbers");
+                   : refuse(c, s, "lanes are of the innermost index of a map of floats");
     }
     bool unrolled = n_loops < s->n_index;
     if (unrolled) {

@@ -92,6 +92,8 @@ bool helper_new(Helpers *h, const char *name);
 void helper_put(Helpers *h, const char *text);
 /* ---- help.c, help_fixed.c: each returns the function's name ---- */
 const char *help_op(Helpers *h, Op op, DType in, DType out);
+/* Of C: crealf, cimagf, creal, cimag. */
+const char *help_part(Helpers *h, DType complex, bool imaginary);
 /* The form of a function for operands near 0, without branches: f(x, &far) sets far where the result is wrong. Null: there is no
  * such form of the operation, and the whole function has no branches. */
 const char *help_near(Helpers *h, Op op, DType in);

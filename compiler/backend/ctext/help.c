@@ -175,6 +175,13 @@ static void op_body(Helpers *h, Text *out, Op op, DType in, DType result)
     }
 }
 
+const char *help_part(Helpers *h, DType complex, bool imaginary)
+{
+    h->complex = true;
+    return complex == DTYPE_C64 ? (imaginary ? "cimagf" : "crealf")
+                                : (imaginary ? "cimag" : "creal");
+}
+
 const char *help_op(Helpers *h, Op op, DType in, DType out)
 {
     const OpInfo *info = op_info(op);

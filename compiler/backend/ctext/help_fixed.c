@@ -79,12 +79,14 @@ static const FixedHelper fixed_helpers[] = {
      "more;\n}\n"},
     {"tdsl_make_c64", NULL, false,
      "TDSL_HELPER tdsl_c64 tdsl_make_c64(float re, float im)\n{\n"
+     "#if defined(CMPLXF)\n    return CMPLXF(re, im);\n#else\n"
      "    union {\n        float part[2];\n        tdsl_c64 whole;\n    } z;\n"
-     "    z.part[0] = re;\n    z.part[1] = im;\n    return z.whole;\n}\n"},
+     "    z.part[0] = re;\n    z.part[1] = im;\n    return z.whole;\n#endif\n}\n"},
     {"tdsl_make_c128", NULL, false,
      "TDSL_HELPER tdsl_c128 tdsl_make_c128(double re, double im)\n{\n"
+     "#if defined(CMPLX)\n    return CMPLX(re, im);\n#else\n"
      "    union {\n        double part[2];\n        tdsl_c128 whole;\n    } z;\n"
-     "    z.part[0] = re;\n    z.part[1] = im;\n    return z.whole;\n}\n"},
+     "    z.part[0] = re;\n    z.part[1] = im;\n    return z.whole;\n#endif\n}\n"},
     {"tdsl_i32_of_f64", NULL, true,
      "/* Truncated; beyond the range the nearest end; 0 for NaN. */\n"
      "TDSL_HELPER int32_t tdsl_i32_of_f64(double x)\n{\n"

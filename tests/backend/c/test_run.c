@@ -200,6 +200,9 @@ static int64_t larger(int64_t x, int64_t y)
 }
 
 /* The workspace holds what lives at once, and 64 bytes to begin anywhere. */
+/* Too short for sums to need blocks of their own, in any type. */
+#define SHORT "  dim m ~ 32\n  dim k ~ 32\n  dim n ~ 32\n"
+
 static void buffers_that_do_not_live_together_share_bytes(void **state)
 {
     (void)state;
@@ -215,7 +218,7 @@ static void buffers_that_do_not_live_together_share_bytes(void **state)
         "  map [i in 0..12, j in 0..20] @e[20*i+j] = add(@d[i,j], @d[0,j])\n"
         "  copy [i in 0..12, j in 0..20] @C[i,j] = @e[20*i+j]\n";
     /* d in the place of a, which is larger or smaller */
-    static const char open[] = OPEN
+    static const char open[] = SHORT
         "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,n] in\n  arg @C : {T}[m,n] result\n"
         "  alloc @a : {T}[m,k] workspace\n"
         "  map [i in 0..m, c in 0..k] @a[i,c] = add(@A[i,c], @A[i,c])\n"
@@ -262,7 +265,7 @@ static void buffers_that_do_not_live_together_share_bytes(void **state)
 static void the_block_for_the_size_at_hand_runs(void **state)
 {
     (void)state;
-    static const char body[] = OPEN
+    static const char body[] = SHORT
         "  arg @A : {T}[m,k] in\n  arg @B : {T}[k,n] in\n  arg @C : {T}[m,n] result\n"
         "  arg @D : {T}[2] result\n  alloc @d : {T}[2] tile\n  fill [i in 0:2] @d[i] = {0}\n"
         "  block when m < 8 {\n    fill [a in 0..m, b in 0..n] @C[a,b] = {0}\n"
@@ -295,6 +298,25 @@ static void the_block_for_the_size_at_hand_runs(void **state)
     suite_finish(s);
 }
 
+static void maps_of_complex_numbers_are_right(void **state)
+{
+    (void)state;
+    static const char body[] =
+        OPEN "  arg @A : {T}[m,n] in\n  arg @v : {T}[n] in\n  arg @C : {T}[m,n] inout\n"
+             "  arg @D : {T}[m,n] result\n"
+             "  map [a in 0..m, b in 0..n] @D[a,b] = mul(@A[a,b], conj(@v[b]))\n"
+             "  map [a in 0..m, b in 0..n] @C[a,b] = sub(mul(@C[a,b], neg(@A[a,b])), "
+             "add(conj(@C[a,b]), complex(3.0, -2.0)))\n";
+    Suite *s = suite_new("complex");
+    for (DType t = DTYPE_C64; t <= DTYPE_C128; t++) {
+        CaseId id = suite_kernel(s, body, t, NULL);
+        for (int64_t n = 0; n < 36; n++) {
+            suite_run(s, id, (int64_t[]){n % 3 + 1, 0, n});
+        }
+    }
+    suite_finish(s);
+}
+
 static void folds_are_right(void **state)
 {
     (void)state;
@@ -314,6 +336,10 @@ static void folds_are_right(void **state)
         {DTYPE_I32, {"+=", "0", "sub(mul(@A[a,b], 3), @A[a,b])", "reduce"}},
         {DTYPE_I64, {"+=", "5", "add(@A[a,b], 7)", "reduce"}},
         {DTYPE_C64, {"+=", "complex(0.0, 1.0)", "mul(@A[a,b], @A[a,b])", "matmul"}},
+        {DTYPE_C128,
+         {"+=", "complex(0.0, 0.0)", "sub(conj(@A[a,b]), complex(2.0, 1.0))", "reduce"}},
+        {DTYPE_C64, {"+=", "complex(0.0, 0.0)", "neg(mul(conj(@A[a,b]), @A[a,b]))", "reduce"}},
+        {DTYPE_C128, {"+=", "complex(0.0, 0.0)", "mul(complex(2.0, 1.0), @A[a,b])", "reduce"}},
         {DTYPE_I64, {"reduce.prod=", "1", "add(@A[a,b], 7)", "reduce"}}, /* wraps */
         {DTYPE_I32, {"reduce.prod=", "1", "add(@A[a,b], 8)", "reduce"}},
         {DTYPE_F64, {"reduce.min=", "inf", "mul(@A[a,b], @A[a,b])", "reduce"}},
@@ -543,6 +569,7 @@ static void pairs_once_are_right(void **state)
 TESTS(TEST(pairs_once_are_right), TEST(products_of_two_matrices_are_right_in_every_arrangement),
       TEST(fixed_extents_are_right), TEST(contractions_of_many_indices_are_right),
       TEST(blocks_inside_loops_are_right), TEST(buffers_that_do_not_live_together_share_bytes),
-      TEST(the_block_for_the_size_at_hand_runs), TEST(folds_are_right),
-      TEST(folds_of_long_lines_are_right), TEST(scalar_functions_are_right),
-      TEST(half_operands_are_summed_in_f32), TEST(transposes_are_right))
+      TEST(the_block_for_the_size_at_hand_runs), TEST(maps_of_complex_numbers_are_right),
+      TEST(folds_are_right), TEST(folds_of_long_lines_are_right),
+      TEST(scalar_functions_are_right), TEST(half_operands_are_summed_in_f32),
+      TEST(transposes_are_right))
