@@ -54,8 +54,9 @@ static void declare_symmetry(Gen *g, RandomTensor *r)
 static void make_params(Gen *g)
 {
     uint32_t n = 1 + below(g, 4);
+    char letter = chance(g, 90) ? 'A' : chance(g, 50) ? 'y' : 'j'; /* y0, j1: of libm */
     for (uint32_t k = 0; k < n; k++) {
-        RandomTensor *r = new_tensor(g, chance(g, 12) ? TENSOR_SCALAR : TENSOR_IN, 'A',
+        RandomTensor *r = new_tensor(g, chance(g, 12) ? TENSOR_SCALAR : TENSOR_IN, letter,
                                      k > 0 && chance(g, 30) ? g->other : g->dtype);
         r->rank = r->kind == TENSOR_SCALAR ? 0 : 1 + below(g, MAX_RANK);
         bool alike = k > 0 && r->rank > 0 && r[-1].rank > 0 && chance(g, 35);
@@ -84,7 +85,9 @@ static void make_params(Gen *g)
 static void put_left(const Draft *d, const RandomTensor *t, uint32_t n, const uint32_t *out,
                      const char *assign, RandomStatement *s)
 {
-    append(s->text, sizeof s->text, "%s", t->name);
+    bool typed = t->typed && strcmp(assign, "=") == 0;
+    append(s->text, sizeof s->text, "%s%s%s", t->name, typed ? ": " : "",
+           typed ? dtype_name(t->dtype) : "");
     if (!d->einsum) {
         for (uint32_t k = 0; k < n; k++) {
             append(s->text, sizeof s->text, "%s%c", k == 0 ? "[" : ",", letters[out[k]]);
@@ -181,6 +184,28 @@ static DType wider(Gen *g, DType t)
     return list[below(g, n)];
 }
 
+/* A number behind the right side that the operands' type does not hold, and the type does in which the statement
+ * computes: one that a wider result takes, or one that is divided out again before a 16-bit value is rounded. */
+static void number_last(Gen *g, Draft *d, DType to)
+{
+    double number = d->dtype == DTYPE_BF16  ? 257
+                    : d->dtype == DTYPE_F16 ? 4097
+                    : d->dtype == DTYPE_I32 ? 3000000001.0
+                                            : 16777217;
+    bool half = d->dtype == DTYPE_F16 || d->dtype == DTYPE_BF16, wide = to != d->dtype;
+    bool exact = d->bound * number < exact_limit(half && !wide ? DTYPE_F32 : to) / 4;
+    if (d->einsum || dtype_is_complex(to) || d->dtype == DTYPE_I64 || !exact ||
+        !(half || wide) || d->dtype == DTYPE_BOOL || !chance(g, 40)) {
+        return;
+    }
+    if (wide) {
+        append(d->right, sizeof d->right, " * %.0f", number);
+        d->bound *= number;
+    } else { /* by a power of two, whose reciprocal a device has exactly */
+        append(d->right, sizeof d->right, " * 4096 / 4096");
+    }
+}
+
 static bool make_statement(Gen *g)
 {
     Draft d = {.dtype = g->dtype};
@@ -196,8 +221,12 @@ static bool make_statement(Gen *g)
         return true;
     }
     TensorKind kind = chance(g, g->chain ? 15 : 35) ? TENSOR_RESULT : TENSOR_LOCAL;
-    bool wide = kind == TENSOR_RESULT && !g->device && chance(g, 20);
-    RandomTensor *t = new_tensor(g, kind, 'T', wide ? wider(g, d.dtype) : d.dtype);
+    bool typed = kind == TENSOR_LOCAL && d.dtype != DTYPE_BOOL && chance(g, 15);
+    bool wide = (typed || kind == TENSOR_RESULT) && !g->device && chance(g, typed ? 60 : 20);
+    DType type = wide ? wider(g, d.dtype) : d.dtype;
+    number_last(g, &d, type);
+    RandomTensor *t = new_tensor(g, kind, 'T', type);
+    t->typed = typed;
     t->rank = n;
     t->bound = d.bound;
     t->defined = true;
@@ -209,6 +238,21 @@ static bool make_statement(Gen *g)
     put_left(&d, t, n, out, "=", s);
     g->p->n_statements++;
     return true;
+}
+
+/* Takes the type out of the text that declares a local: a result has its type from the head. */
+static void untype(RandomProgram *p, uint32_t tensor)
+{
+    for (uint32_t k = 0; k < p->n_statements && p->tensors[tensor].typed; k++) {
+        RandomStatement *s = &p->statements[k];
+        char *colon = s->target == tensor ? strchr(s->text, ':') : NULL;
+        if (colon != NULL) {
+            const char *rest =
+                colon + strlen(": ") + strlen(dtype_name(p->tensors[tensor].dtype));
+            memmove(colon, rest, strlen(rest) + 1);
+        }
+    }
+    p->tensors[tensor].typed = false;
 }
 
 /* Locals whose last value nothing reads become results, so that no statement is dead. */
@@ -223,14 +267,29 @@ static void deliver(RandomProgram *p)
         RandomTensor *t = &p->tensors[k];
         if (t->kind == TENSOR_LOCAL && (due >> k & 1) != 0) {
             t->kind = TENSOR_RESULT;
+            untype(p, k);
         }
+    }
+}
+
+/* Every eighth kernel is called like something of libc; names differ within a batch. */
+static void name_kernel(RandomProgram *p)
+{
+    static const char *const names[] = {
+        "error",  "step",  "times", "environ", "index", "read",   "write",  "signal", "tdsl",
+        "printf", "floor", "round", "select",  "time",  "double", "stdout", "malloc", "pause"};
+    uint64_t n = sizeof names / sizeof names[0];
+    if (p->seed % 8 == 0) {
+        (void)snprintf(p->name, sizeof p->name, "%s", names[p->seed / 8 % n]);
+    } else {
+        (void)snprintf(p->name, sizeof p->name, "p%llu", (unsigned long long)p->seed);
     }
 }
 
 static void make_program(Gen *g)
 {
     RandomProgram *p = g->p;
-    (void)snprintf(p->name, sizeof p->name, "p%llu", (unsigned long long)p->seed);
+    name_kernel(p);
     make_dims(g);
     make_params(g);
     uint32_t want = g->chain ? 4 + below(g, MAX_STATEMENTS - 3) : 1 + below(g, 6);

@@ -39,6 +39,7 @@ typedef struct RandomTensor {
     uint32_t pair[2];
     bool defined; /* can be read */
     bool dropped; /* a parameter that the reducer took out */
+    bool typed;   /* a local that is declared with its type */
 } RandomTensor;
 
 typedef struct RandomStatement {
