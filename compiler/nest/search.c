@@ -35,9 +35,10 @@
 #define BLOCK   16
 /* What having no value in memory may cost, when no contraction is cut for it. */
 #define CHIP 1.05
-/* What loops that cut none may cost: they keep values on chip at whatever extents a kernel meets. */
+/* What loops that cut none may cost where extents are open: at others than the typical ones they keep values on chip. */
 #define KEEP 1.25
-/* What fusion may cost in time: beyond that, nothing else speaks for it. */
+/* No tree may take longer than no fusion does, but where that has values in memory of so many bytes: so much longer. */
+#define LARGE  ((int64_t)256 << 20)
 #define SLOWER 1.20
 
 typedef struct State {
@@ -56,6 +57,7 @@ typedef struct Search {
     Pricer pricer;
     double compulsory;        /* bytes of memory that any tree moves */
     double plain_time, plain; /* seconds of no fusion, and what it counts; 0: not yet priced */
+    double slower;            /* how many times these a tree may take */
     uint64_t steps, most;
     uint32_t width;  /* of the beam */
     VEC(State) beam; /* ascending in price */
@@ -141,6 +143,22 @@ static bool has_idle_loop(const Nest *nest)
     return false;
 }
 
+/* Of the values in memory that are no results, together. */
+static int64_t spilled_bytes(const NestFacts *f, const Nest *nest)
+{
+    int64_t bytes = 0;
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        const NestValue *v = &nest->values[f->stored[k]];
+        bytes = v->residence == RESIDE_WORKSPACE ? sat_add(bytes, v->bytes) : bytes;
+    }
+    return bytes;
+}
+
+static bool has_open_dims(const Graph *g)
+{
+    return g->dims.list.n > 0;
+}
+
 /* The tree with its price; infinite when a sum cannot follow what it reads, or a loop is idle. */
 static State tree_price(Search *s, const Tree *t, bool first)
 {
@@ -152,10 +170,13 @@ static State tree_price(Search *s, const Tree *t, bool first)
     if (nest_online_is_legal(s->scratch, s->facts, nest) && (first || !has_idle_loop(nest))) {
         NestCost cost = nest_price(s->scratch, &s->pricer, nest);
         priced.seconds = weighed(s->machine, nest, &cost, s->compulsory);
-        s->plain_time = s->plain > 0.0 ? s->plain_time : cost.seconds;
-        s->plain = s->plain > 0.0 ? s->plain : priced.seconds;
+        if (s->plain == 0.0) {
+            s->plain_time = cost.seconds;
+            s->plain = priced.seconds;
+            s->slower = spilled_bytes(s->facts, nest) >= LARGE ? SLOWER : 1.0;
+        }
         double ratio = s->plain_time > 0.0 ? cost.seconds / s->plain_time : 1.0;
-        if (ratio > SLOWER && priced.seconds < s->plain * ratio) {
+        if (ratio > s->slower && priced.seconds < s->plain * ratio) {
             priced.seconds = s->plain * ratio;
         }
         priced.spilled = spills(s->facts, nest);
@@ -361,7 +382,7 @@ static void append(Arena *arena, Tree *to, const Tree *from)
     }
 }
 
-/* The cheapest tree, unless it saves too little for what is known of it. */
+/* The cheapest tree; but one that cuts contractions must win by more, since there the model is least sure. */
 static const State *cheapest(Search *s, const State *none, const State *greedy)
 {
     const State *whole = &s->whole;
@@ -371,8 +392,9 @@ static const State *cheapest(Search *s, const State *none, const State *greedy)
     if (whole->tree.list.n > 0 && whole->seconds < none->seconds) {
         return whole;
     }
+    double most = has_open_dims(s->facts->g) ? KEEP : 1.0;
     bool keep = !cuts_contractions(s->facts->g, &greedy->tree) &&
-                greedy->seconds < KEEP * none->seconds;
+                greedy->seconds < most * none->seconds;
     return keep ? greedy : none;
 }
 

@@ -4,11 +4,16 @@
 
 usage: run.py TDSL-RUN [KERNEL...]
        run.py --sizes TDSLC TDSL-RUN [KERNEL...]
+       run.py --fusion TDSLC [KERNEL...]
 
 Arguments are small integers ("fill"), so kernels of sums and products agree exactly (--checksum prints exact digits); kernels that
 divide or call exp agree to 1e-5 of the largest sum. Two sets of extents: all different, and with a 1.
 
+With --fusion nothing runs: for every program, at all sizes of sizes.json, at half of them and at some that were slower once, the nest that is
+chosen takes no longer than no fusion does, by the price of both.
+
 With --sizes the extents stay open in the C: kernels that have several nests are run on both sides of each border between them."""
+import json
 import re
 import subprocess
 import sys
@@ -20,6 +25,10 @@ SIZES = [
     dict(n=4, o=3, v=5, x=6, t=7, i=4, j=3, k=5, r=2, a=2, b=2, c=3, D=4, w=3, d=2, h=3, s=6, g=2, m=5, z=3, e=2, p=3, q=4),
     dict(n=3, o=1, v=9, x=17, t=1, i=17, j=1, k=8, r=9, a=3, b=1, c=5, D=3, w=1, d=2, h=1, s=9, g=1, m=17, z=8, e=3, p=2, q=3),
 ]
+SLOWER_ONCE = {
+    "conv1x1_bn": [dict(b=2, c=64, o=64, h=28, w=28)],
+    "ccsd_energy": [dict(o=10, v=60)],
+}
 INEXACT = {"dfmp2_energy", "dfmp2_density", "attention", "attention_gqa"}
 
 
@@ -45,6 +54,28 @@ def close(a, b):
     y = [float(v) for v in re.findall(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?", b)]
     scale = max([1.0] + [abs(v) for v in x])
     return len(x) == len(y) and all(abs(p - q) <= 1e-5 * scale for p, q in zip(x, y))
+
+
+def fusion_costs_nothing():
+    tdslc, only = sys.argv[2], set(sys.argv[3:])
+    sizes = json.loads((HERE / "sizes.json").read_text())
+    failed = count = 0
+    for kernel, _, used in kernels((HERE / "programs.tdsl").read_text()):
+        if only and kernel not in only:
+            continue
+        named = list(sizes[kernel].values())
+        tried = named + [{d: max(1, n // 2) for d, n in s.items()} for s in named] + SLOWER_ONCE.get(kernel, [])
+        for dims in tried:
+            assert set(dims) == used, kernel
+            report = subprocess.run([tdslc, str(HERE / "programs.tdsl"), "-w", f"--kernel={kernel}", "--report=json", "--stop-after=nest"]
+                                    + [f"-D{d}={n}" for d, n in dims.items()], capture_output=True, text=True, check=True, timeout=120)
+            cost = json.loads(report.stdout)["kernels"][0]
+            count += 1
+            if cost["seconds"] > cost["seconds_unfused"]:
+                failed += 1
+                print(f"FAILED {kernel} {dims}: {cost['seconds'] / cost['seconds_unfused']:.3f} times the time of no fusion")
+    print(f"{count - failed} passed, {failed} failed")
+    return failed > 0
 
 
 def both_sides():
@@ -74,6 +105,8 @@ def both_sides():
 
 
 def main():
+    if sys.argv[1] == "--fusion":
+        return fusion_costs_nothing()
     if sys.argv[1] == "--sizes":
         return both_sides()
     tool, only = sys.argv[1], set(sys.argv[2:])

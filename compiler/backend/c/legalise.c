@@ -17,8 +17,8 @@ static bool folds_indices(const Kernel *k, const Stmt *s)
     return false;
 }
 
-#define LANES_SHORTEST 16  /* positions for which a call is worth it */
-#define LANES_BYTES    192 /* ... of cheap operations: some of the longest vectors */
+#define LANES_SHORTEST 16 /* positions for which a call is worth it */
+#define LANES_BYTES    192 /* ... of cheap operations, in all rows: some of the longest vectors */
 
 /* What vectors compute with values of the type: numbers of 16 bits are f32 on the way. */
 static DType lane_type(DType t)
@@ -64,10 +64,14 @@ bool value_has_lanes(const Legaliser *l, const Expr *value, DType to, const Tile
 
 /* Is the statement a function of its own, for each instruction set? At -O2 gcc makes vectors of few loops where they stand, and of
  * none in a loop that threads share. */
-static bool is_worth_lanes(const Legaliser *l, const Expr *value, DType to, const TileIndex *x)
+static bool is_worth_lanes(const Legaliser *l, const Expr *value, DType to, uint32_t n,
+                           const TileIndex *index)
 {
-    ValueLanes lanes = value_lanes(l, value, to, x);
-    int64_t bytes = sat_mul(range_typical(l->k, x->range), dtype_bytes(to));
+    ValueLanes lanes = value_lanes(l, value, to, &index[n - 1]);
+    int64_t bytes = dtype_bytes(to);
+    for (uint32_t i = 0; i < n; i++) {
+        bytes = sat_mul(bytes, range_typical(l->k, index[i].range));
+    }
     return lanes == VALUE_DEAR || (lanes == VALUE_CHEAP && bytes >= LANES_BYTES);
 }
 
@@ -76,7 +80,7 @@ void written_add(Legaliser *l, uint32_t n, const TileIndex *index, BufRef dst, c
 {
     TileIndex *copy = arena_copy(l->arena, index, n * sizeof *index);
     DType t = l->k->bufs.at[dst].dtype;
-    bool lanes = fold == OP_COPY && is_worth_lanes(l, value, t, &copy[n - 1]);
+    bool lanes = fold == OP_COPY && is_worth_lanes(l, value, t, n, copy);
     copy[n - 1].mode = lanes ? MODE_LANES : MODE_LOOP;
     tile_add(l, n, copy, dst, at, fold, value);
 }
