@@ -37,7 +37,9 @@
 #define CHIP 1.05
 /* What loops that cut none may cost where extents are open: at others than the typical ones they keep values on chip. */
 #define KEEP 1.25
-/* No tree may take longer than no fusion does, but where that has values in memory of so many bytes: so much longer. */
+/* No tree may take longer than no fusion does, by more than the model can tell; but a fifth longer where extents are open or that
+ * has values in memory of so many bytes. */
+#define EVEN   1.02
 #define LARGE  ((int64_t)256 << 20)
 #define SLOWER 1.20
 
@@ -173,7 +175,8 @@ static State tree_price(Search *s, const Tree *t, bool first)
         if (s->plain == 0.0) {
             s->plain_time = cost.seconds;
             s->plain = priced.seconds;
-            s->slower = spilled_bytes(s->facts, nest) >= LARGE ? SLOWER : 1.0;
+            bool worth = has_open_dims(s->facts->g) || spilled_bytes(s->facts, nest) >= LARGE;
+            s->slower = worth ? SLOWER : EVEN;
         }
         double ratio = s->plain_time > 0.0 ? cost.seconds / s->plain_time : 1.0;
         if (ratio > s->slower && priced.seconds < s->plain * ratio) {

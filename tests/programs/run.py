@@ -10,7 +10,7 @@ Arguments are small integers ("fill"), so kernels of sums and products agree exa
 divide or call exp agree to 1e-5 of the largest sum. Two sets of extents: all different, and with a 1.
 
 With --fusion nothing runs: for every program, at all sizes of sizes.json, at half of them and at some that were slower once, the nest that is
-chosen takes no longer than no fusion does, by the price of both.
+chosen takes at most 2 % longer than no fusion does, by the price of both.
 
 With --sizes the extents stay open in the C: kernels that have several nests are run on both sides of each border between them."""
 import json
@@ -71,7 +71,7 @@ def fusion_costs_nothing():
                                     + [f"-D{d}={n}" for d, n in dims.items()], capture_output=True, text=True, check=True, timeout=120)
             cost = json.loads(report.stdout)["kernels"][0]
             count += 1
-            if cost["seconds"] > cost["seconds_unfused"]:
+            if cost["seconds"] > 1.02 * cost["seconds_unfused"]:
                 failed += 1
                 print(f"FAILED {kernel} {dims}: {cost['seconds'] / cost['seconds_unfused']:.3f} times the time of no fusion")
     print(f"{count - failed} passed, {failed} failed")
