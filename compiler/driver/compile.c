@@ -76,16 +76,24 @@ static bool pass_path(Compilation *c)
     return ok;
 }
 
-static bool pass_narrow(Compilation *c)
+/* Every graph by a rewrite that leaves it where it is if there is nothing to do: beside the path's decisions. */
+static bool rewrite_in_place(Compilation *c, Graph *(*rewrite)(Ctx *, Arena *, Graph *))
 {
-    if (c->target->machine->narrow) {
-        c->graphs =
-            c->graphs == NULL ? next_graphs(c) : c->graphs; /* the path's decisions are there */
-        for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-            c->module->graphs.at[k] = opt_narrow(c->ctx, c->graphs, c->module->graphs.at[k]);
-        }
+    c->graphs = c->graphs == NULL ? next_graphs(c) : c->graphs;
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        c->module->graphs.at[k] = rewrite(c->ctx, c->graphs, c->module->graphs.at[k]);
     }
     return true;
+}
+
+static bool pass_narrow(Compilation *c)
+{
+    return !c->target->machine->narrow || rewrite_in_place(c, opt_narrow);
+}
+
+static bool pass_domains(Compilation *c)
+{
+    return !c->target->machine->domains || rewrite_in_place(c, opt_domains);
 }
 
 static bool pass_symmetry(Compilation *c)

@@ -18,6 +18,10 @@ Graph *opt_normalise(Ctx *ctx, Arena *arena, const Graph *g);
  * `narrow`. Each operand may then have a type of its own. The graph itself where there is nothing to do. */
 Graph *opt_narrow(Ctx *ctx, Arena *arena, Graph *g);
 
+/* domains.c. GRAPH_BINARY -> GRAPH_BINARY, for machines that say `domains`: functions see no operand outside of theirs where a
+ * selection leaves the value out, nor roots a 0. Values are the same, but roots of less than 2^-116 are 0. */
+Graph *opt_domains(Ctx *ctx, Arena *arena, Graph *g);
+
 /* orders.c. GRAPH_BINARY -> GRAPH_BINARY: the value is computed once for each order in which elementwise operations read it, *n
  * of them, and all of these read it in the order of their own dimensions. Null: there is one order, or too many, or slices, or the
  * value is no operation's. */

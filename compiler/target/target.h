@@ -96,8 +96,9 @@ typedef struct Machine {
     bool overwrites;      /* may a value in memory be overwritten by another? */
     bool
         adds; /* may a contraction begin with what another one, or a caller, has left in memory? */
-    bool narrow;              /* do contractions convert operands of narrower types? */
-    bool online;              /* has it infinities, which maxima over loops begin with? */
+    bool narrow;  /* do contractions convert operands of narrower types? */
+    bool domains; /* are its functions wrong, without a word, outside of some range? */
+    bool online;  /* has it infinities, which maxima over loops begin with? */
     int64_t max_instructions; /* of one device program; longer kernels are cut; 0: no limit */
 } Machine;
 

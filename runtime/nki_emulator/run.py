@@ -25,6 +25,7 @@ import argparse
 import json
 import math
 import os
+import re
 import sys
 
 
@@ -249,6 +250,20 @@ def _run(options):
         "kernel": result.kernel, "results": result.result_serials, "calls": result.records})
 
 
+def _statement(error):
+    """What of the source the line at fault computes, as tdslc says in comments; the generated file may be gone soon."""
+    try:
+        with open(error.path, encoding="utf-8") as file:
+            lines = file.read().split("\n")
+    except (OSError, TypeError, ValueError):
+        return ""
+    made = next((m for m in map(re.compile(r"Made from (\S+) by tdslc").match, lines[:8]) if m), None)
+    said = [m for m in map(re.compile(r"\s*# line (\d+): (.*)").match, lines[:error.line or 0]) if m]
+    if made is None or not said:
+        return ""
+    return f"\n  in {made.group(1)}:{said[-1].group(1)}: {said[-1].group(2)}"
+
+
 def main(arguments=None):
     """Run the command line; returns the exit status."""
     _package()
@@ -260,7 +275,7 @@ def main(arguments=None):
     try:
         return _run(_parser().parse_args(arguments))
     except RuleError as error:
-        return _complain(1, str(error))
+        return _complain(1, str(error) + _statement(error))
     except UsageError as error:
         return _complain(2, str(error))
     except FileError as error:

@@ -12,6 +12,11 @@
 
 typedef Graph *(*Pass)(Ctx *, Arena *, const Graph *);
 
+static Graph *domains(Ctx *ctx, Arena *arena, const Graph *g)
+{
+    return opt_domains(ctx, arena, (Graph *)g);
+}
+
 static Graph *narrow(Ctx *ctx, Arena *arena, const Graph *g)
 {
     return opt_narrow(ctx, arena, (Graph *)g);
@@ -83,7 +88,10 @@ static Pass pass_of(const char *name)
     static const struct {
         const char *name;
         Pass pass;
-    } of[] = {{"simplify", opt_simplify}, {"normalise", opt_normalise}, {"narrow", narrow}};
+    } of[] = {{"simplify", opt_simplify},
+              {"normalise", opt_normalise},
+              {"narrow", narrow},
+              {"domains", domains}};
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++) {
         if (strcmp(name, of[k].name) == 0) {
             return of[k].pass;
@@ -136,7 +144,7 @@ static void a_pass_makes_of_each_graph_what_its_case_says(void **state)
             cases++;
         } else if (name != NULL) {
             text_put(&lines, line);
-        } else if (line[0] == 's' || line[0] == 'n') {
+        } else if (line[0] == 's' || line[0] == 'n' || line[0] == 'd') {
             name = str_format(&arena, "%.*s", length, line);
             text_init(&lines, &arena);
         } else if (!given || line[0] != ' ') {

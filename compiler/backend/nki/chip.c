@@ -31,7 +31,7 @@
                  .exp = 1e-11,                                                                 \
                  .statement = 1e-7,                                                            \
                  .product = 2e-7},                                                             \
-        .max_instructions = NKI_INSTRUCTIONS                                                   \
+        .domains = true, .max_instructions = NKI_INSTRUCTIONS                                  \
     }
 
 const NkiChip nki_chips[3] = {

@@ -253,8 +253,36 @@ static const Val *out_of_psum(Evaluation *ev, const Val *v)
     return val_tile(ev, copy, v->hp, v->f);
 }
 
+#define LARGEST 0x1.fffffep127 /* of f32 */
+
+/* NKI has no name for infinities and NaN: twice the largest number is one, and that times 0 the other. As a column. */
+static const Val *not_finite(Evaluation *ev, double number)
+{
+    TileView v = tile_new(ev->l, "number", DTYPE_F32, SPACE_TILE, partitions(ev), 1);
+    make_memset(ev->l, v, signbit(number) ? -LARGEST : LARGEST);
+    const Val *by = val_number(ev, 2.0), *x = val_tile(ev, v, true, (Labels){0});
+    for (int step = 0; step < (isnan(number) ? 2 : 1); step++) {
+        Val *product = val_new(ev, VAL_PENDING);
+        product->op = OP_MUL;
+        product->x = x;
+        product->y = by;
+        product->hp = true;
+        x = force(ev, product, DTYPE_F32, NULL);
+        by = val_number(ev, 0.0);
+    }
+    return x;
+}
+
+/* What an instruction can take: a number that is not finite is made. */
+static const Val *operand(Evaluation *ev, const Val *v)
+{
+    return v->kind == VAL_NUMBER && !isfinite(v->number) ? not_finite(ev, v->number) : v;
+}
+
 static Val *binary(Evaluation *ev, Op op, const Val *x, const Val *y)
 {
+    x = operand(ev, x);
+    y = operand(ev, y);
     if (x->kind == VAL_NUMBER && y->kind == VAL_NUMBER) {
         TileView v = tile_new(ev->l, "number", DTYPE_F32, SPACE_TILE, 1, 1);
         make_memset(ev->l, v, x->number);
@@ -313,6 +341,7 @@ static bool feeds_activation(const Evaluation *ev, const Val *v, Op fn)
 static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const TileView *into)
 {
     Lower *l = ev->l;
+    x = operand(ev, x);
     if (x->kind == VAL_NUMBER) {
         TileView v = tile_new(l, "number", DTYPE_F32, SPACE_TILE, 1, 1);
         make_memset(l, v, x->number);
@@ -342,6 +371,7 @@ static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const Tile
 static TileView full_tile(Evaluation *ev, const Val *v, DType t, const TileView *into)
 {
     Lower *l = ev->l;
+    v = operand(ev, v);
     if (v->kind == VAL_PENDING) {
         v = force(ev, v, t, into);
     }

@@ -5,6 +5,8 @@
  * SBUF and PSUM with live ranges; the number of instructions. */
 #include "backend/nki/part.h"
 
+#include <math.h>
+
 enum { GROUP_OPEN, GROUP_ADDING, GROUP_READ };
 
 /* An accumulation group: a region of a PSUM tile, several of which may lie side by side. */
@@ -223,6 +225,17 @@ static bool check_elementwise(Verifier *v, const Instr *i)
     return check_column(v, i, &i->s0) && check_column(v, i, &i->s1);
 }
 
+/* The text has words for finite numbers alone. */
+static bool check_numbers(Verifier *v, const Instr *i)
+{
+    bool fine = i->kind != INSTR_MEMSET || isfinite(i->value);
+    const ScalarOperand *s[2] = {&i->s0, &i->s1};
+    for (int k = 0; k < 2; k++) {
+        fine &= !s[k]->given || s[k]->is_tile || isfinite(s[k]->number);
+    }
+    return fine || broken(v, i, "P8", "a number that is not finite");
+}
+
 static bool verify_instr(void *user, const Instr *i)
 {
     Verifier *v = user;
@@ -239,7 +252,7 @@ static bool verify_instr(void *user, const Instr *i)
     if (++v->count > NKI_INSTRUCTIONS) {
         return refuse(v->ctx, v->k, "2.6", "instructions", v->count, NKI_INSTRUCTIONS);
     }
-    if (!check_operand(v, i, &i->dst, dma) ||
+    if (!check_numbers(v, i) || !check_operand(v, i, &i->dst, dma) ||
         (i->kind != INSTR_MEMSET && !check_operand(v, i, &i->a, dma)) ||
         (two && !check_operand(v, i, &i->b, false))) {
         return false;
