@@ -52,6 +52,14 @@ typedef struct SilentSum {
     Span at;
 } SilentSum;
 
+/* An index that one of several terms sums silently. */
+typedef struct TermSum {
+    CheckedExpr *sum; /* the reduction that does it */
+    uint32_t label;
+    uint32_t count; /* occurrences in the term */
+    Span at;        /* the latest of them */
+} TermSum;
+
 typedef struct LabelUse {
     uint32_t n;
     Span at;        /* the use that gave the extent */
@@ -91,6 +99,7 @@ typedef struct Kern {
     Sym whole_name;
     bool indexed; /* an index was written on the right */
     bool poisoned;
+    VEC(TermSum) sums;     /* of the terms so far */
     VEC(SilentSum) silent; /* warned of when the statement is right otherwise */
 } Kern;
 
@@ -166,6 +175,9 @@ bool einsum_is(const AstNode *n);
 /* ---- check_sums.c ---- */
 /* Wraps the silent sums of a term in a reduction; `lone`: the term is the whole right side. */
 CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, bool lone);
+/* After the last of several terms: an index that one sums with extent 1 stretches to its extent in others. False after a
+ * report. */
+bool sums_agree(Kern *k);
 
 /* ---- check_compute.c ---- */
 /* The type that arithmetic on values of type t runs in: f32 for 16 bits, else t. */

@@ -29,6 +29,7 @@ static void statement_reset(Kern *k)
     k->uses.n = 0;
     k->reads = 0;
     k->silent.n = 0;
+    k->sums.n = 0;
     k->whole = k->indexed = k->poisoned = false;
     k->whole_rank = -1;
 }
@@ -168,7 +169,7 @@ static CheckedExpr *right_terms(Kern *k, AstId ast, const AstNode *n)
         forget_labels(k, first, false);
         chain_add(k, chain, (Op)n->link[c], term);
     }
-    return chain_type(k, chain);
+    return sums_agree(k) ? chain_type(k, chain) : expr_poison(k, ast, n->span);
 }
 
 static CheckedExpr *right_check(Kern *k, AstId ast)

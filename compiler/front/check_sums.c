@@ -3,7 +3,8 @@
  * on the left stand in factors that are tensors: `A[i,k] * B[k,j]`, in any order with factors (of any form) and a minus
  * that have none of them, and divided by such only after the last of them. Its missing indices are summed. When the
  * term is one of several, only indices that occur twice in it are (each term is summed by itself, in the manner of
- * Einstein; an index that occurs once could mean the sum of all terms). Everything else names its reductions. */
+ * Einstein; an index that occurs once could mean the sum of all terms). Where the index has extent 1 in one term and another
+ * in a second, it stretches: the sum of the first is repeated. Everything else names its reductions. */
 #include "front/check_parts.h"
 
 typedef struct Sums {
@@ -35,17 +36,20 @@ static Span label_place(const Sums *s, const CheckedExpr *read, uint32_t axis)
                                                      : read->span;
 }
 
-static void needs_reduction(Sums *s, int32_t label, Span at, const char *why)
+static void needs_reduction(Kern *k, const Label *l, Span at, const char *why)
+{
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_NEEDS_REDUCTION, at,
+                               "index '%s' is not on the left, and %s", l->name->text, why);
+    diag_help(d, "name the reduction: sum[%s](...)", l->name->text);
+}
+
+static void term_needs_reduction(Sums *s, int32_t label, Span at, const char *why)
 {
     s->failed = true;
-    if (s->reported[(uint32_t)label - s->first]) {
-        return;
+    if (!s->reported[(uint32_t)label - s->first]) {
+        s->reported[(uint32_t)label - s->first] = true;
+        needs_reduction(s->k, &s->k->labels.at[label], at, why);
     }
-    s->reported[(uint32_t)label - s->first] = true;
-    const char *name = s->k->labels.at[label].name->text;
-    Diagnostic *d = diag_error(&s->k->c->ctx->diags, E_NEEDS_REDUCTION, at,
-                               "index '%s' is not on the left, and %s", name, why);
-    diag_help(d, "name the reduction: sum[%s](...)", name);
 }
 
 /* Everything below here is no plain product. */
@@ -54,8 +58,8 @@ static void scan_other(Sums *s, const CheckedExpr *e)
     if (e->kind == CHECKED_READ) {
         for (uint32_t a = 0; a < e->rank; a++) {
             if (is_silent(s, e->label[a])) {
-                needs_reduction(s, e->label[a], label_place(s, e, a),
-                                "only a plain product is summed silently");
+                term_needs_reduction(s, e->label[a], label_place(s, e, a),
+                                     "only a plain product is summed silently");
             }
         }
     }
@@ -88,7 +92,7 @@ static void scan_plain(Sums *s, const CheckedExpr *e, bool top)
                 continue;
             }
             if (s->divided) {
-                needs_reduction(
+                term_needs_reduction(
                     s, e->label[a], label_place(s, e, a),
                     "a quotient is summed silently only when the divisor comes last");
             }
@@ -119,19 +123,20 @@ static void check_counts(Sums *s, const Label *l, uint32_t k)
         return;
     }
     if (!s->lone) {
-        needs_reduction(s, (int32_t)(s->first + k), s->at[k],
-                        "occurs once in one of several terms");
+        term_needs_reduction(s, (int32_t)(s->first + k), s->at[k],
+                             "occurs once in one of several terms");
     } else {
         vec_push(s->k->c->arena, &s->k->silent, ((SilentSum){l->name, s->at[k]}));
     }
 }
 
 /* The sum goes around the product and inside what divides it: `sum[k](A[k] * B[k]) / z`. */
-static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n)
+static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n,
+                         CheckedExpr **made)
 {
     Arena *arena = k->c->arena;
     if (e->kind == CHECKED_MAP) { /* a minus */
-        e->arg[0] = wrap(k, e->arg[0], summed, n);
+        e->arg[0] = wrap(k, e->arg[0], summed, n, made);
         return e;
     }
     if (is_product(e) && divides(e)) {
@@ -145,7 +150,8 @@ static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n)
         for (; a == 0 || e->link[a] != OP_DIV; a++) {
             chain_add(k, inner, OP_MUL, e->arg[a]);
         }
-        chain_add(k, outer, OP_MUL, wrap(k, inner->n == 1 ? inner->arg[0] : inner, summed, n));
+        CheckedExpr *body = inner->n == 1 ? inner->arg[0] : inner;
+        chain_add(k, outer, OP_MUL, wrap(k, body, summed, n, made));
         for (; a < e->n; a++) {
             chain_add(k, outer, (Op)e->link[a], e->arg[a]);
         }
@@ -158,6 +164,7 @@ static CheckedExpr *wrap(Kern *k, CheckedExpr *e, int32_t *summed, uint32_t n)
     sum->arg = arena_copy(arena, &e, sizeof e);
     sum->rank = n;
     sum->label = summed;
+    *made = sum;
     return sum;
 }
 
@@ -187,5 +194,111 @@ CheckedExpr *sums_explicit(Kern *k, CheckedExpr *term, uint32_t first_label, boo
     if (n_summed == 0) {
         return term;
     }
-    return wrap(k, term, summed, n_summed);
+    CheckedExpr *sum = NULL;
+    term = wrap(k, term, summed, n_summed, &sum);
+    for (uint32_t j = 0; j < n && !lone; j++) {
+        if (s.count[j] > 0) {
+            vec_push(arena, &k->sums, ((TermSum){sum, first_label + j, s.count[j], s.at[j]}));
+        }
+    }
+    return term;
+}
+
+/* ---- extents of 1 stretch to those of other terms ---- */
+
+/* `sum` as many times as the extent says: it does not depend on the index. None of it where the extent is 0, whatever it
+ * holds. */
+static void repeat_sum(Kern *k, CheckedExpr *sum, Dim extent)
+{
+    bool open = extent.sym >= 0;
+    int64_t half = INT64_C(1) << 31; /* integers wrap, so their count may */
+    int64_t n = sum->dtype == DTYPE_I32 ? (extent.n + half) % (2 * half) - half : extent.n;
+    CheckedExpr *count = weak_const(k, sum->ast, sum->span, WEAK_INT, n, 0);
+    if (open) {
+        count->kind = CHECKED_EXTENT;
+        count->dim = extent.sym;
+    }
+    CheckedExpr *once = expr_new(k, CHECKED_REDUCE, sum->ast, sum->span);
+    *once = *sum;
+    CheckedExpr *product = expr_new(k, CHECKED_CHAIN, sum->ast, sum->span);
+    product->op = OP_MUL;
+    chain_add(k, product, OP_MUL, count);
+    chain_add(k, product, OP_MUL, once);
+    product = chain_type(k, product);
+    if (open || extent.n == 0) {
+        CheckedExpr *limit = weak_const(k, sum->ast, sum->span, WEAK_INT, 0, 0);
+        CheckedExpr *size = arena_copy(k->c->arena, count, sizeof *count);
+        size->weak = WEAK_INT;
+        CheckedExpr *two[2] = {size, limit};
+        CheckedExpr *some = expr_map(k, OP_GT, sum->ast, sum->span, sum->span, two, 2);
+        CheckedExpr *none = weak_const(k, sum->ast, sum->span, WEAK_INT, 0, 0);
+        CheckedExpr *three[3] = {some, product, none};
+        product = expr_map(k, OP_SELECT, sum->ast, sum->span, sum->span, three, 3);
+    }
+    *sum = *product;
+}
+
+/* What the terms say of an index that several of them sum: places among the sums, +1; 0: none. */
+typedef struct Agreed {
+    uint32_t long_one; /* the first whose extent is not 1 */
+    uint32_t other;    /* the first with yet another extent */
+} Agreed;
+
+/* By place among the sums: what all that have its index say. */
+static Agreed **find_agreed(Kern *k)
+{
+    Arena *arena = k->c->arena;
+    Agreed **of = ARENA_ARRAY(arena, k->sums.n, Agreed *);
+    Map seen; /* name -> first place + 1 */
+    map_init(&seen, arena);
+    for (uint32_t j = 0; j < k->sums.n; j++) {
+        const Label *l = &k->labels.at[k->sums.at[j].label];
+        uint32_t first = 0;
+        if (map_get(&seen, l->name->id, &first)) {
+            of[j] = of[first - 1];
+        } else {
+            of[j] = ARENA_NEW(arena, Agreed);
+            map_put(&seen, l->name->id, j + 1);
+        }
+        Agreed *a = of[j];
+        if (!dim_is(l->extent, 1) && a->long_one == 0) {
+            a->long_one = j + 1;
+        } else if (!dim_is(l->extent, 1) && a->other == 0) {
+            Dim extent = k->labels.at[k->sums.at[a->long_one - 1].label].extent;
+            a->other = dim_eq(extent, l->extent) ? 0 : j + 1;
+        }
+    }
+    return of;
+}
+
+/* To which of two extents is an index of extent 1 stretched? */
+static void stretches_to_both(Kern *k, const Agreed *a)
+{
+    uint32_t x = k->sums.at[a->long_one - 1].label, y = k->sums.at[a->other - 1].label;
+    const LabelUse *u = &k->uses.at[y], *v = &k->uses.at[x];
+    extent_mismatch(k, &k->labels.at[y], k->labels.at[y].extent, u->at, u->value,
+                    k->labels.at[x].extent, v->at, v->value);
+}
+
+bool sums_agree(Kern *k)
+{
+    Agreed **agreed = find_agreed(k);
+    bool ok = true;
+    for (uint32_t j = 0; j < k->sums.n && !k->poisoned; j++) {
+        const TermSum *s = &k->sums.at[j];
+        const Label *l = &k->labels.at[s->label];
+        if (!dim_is(l->extent, 1) || agreed[j]->long_one == 0) {
+            continue;
+        }
+        if (agreed[j]->other != 0) {
+            stretches_to_both(k, agreed[j]);
+        } else if (s->count == 1) { /* with extent 1 it would sum nothing */
+            needs_reduction(k, l, s->at, "occurs once in one of several terms");
+            ok = false;
+        } else {
+            uint32_t place = agreed[j]->long_one - 1;
+            repeat_sum(k, s->sum, k->labels.at[k->sums.at[place].label].extent);
+        }
+    }
+    return ok && !k->poisoned;
 }

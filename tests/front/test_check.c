@@ -72,6 +72,20 @@ static void both_scopes_of_an_index_are_apart(void **state)
                   "E0210");
 }
 
+static void an_extent_of_1_stretches_to_that_of_other_terms(void **state)
+{
+    (void)state;
+    assert_errors("kernel f(x: f64[1], y: f64[3], z: f64[3]) -> (R: f64) {"
+                  " R = z[v]*z[v] - x[v]*x[v] + y[v]*y[v]; }",
+                  "");
+    assert_errors("kernel f(x: f64[1], y: f64[3], z: f64[n]) -> (R: f64) {"
+                  " R = z[v]*z[v] - x[v]*x[v] + y[v]*y[v]; }",
+                  "E0203");
+    assert_errors("kernel f(x: f64[1], y: f64[3]) -> (R: f64) { R = x[v] + x[v]*y[v]; }",
+                  "E0212");
+    assert_errors("kernel f(x: f64[1], y: f64[1]) -> (R: f64) { R = x[v] + x[v]*y[v]; }", "");
+}
+
 typedef struct File {
     const char *path, *text;
 } File;
@@ -148,5 +162,6 @@ static void open_extents_of_an_equation_agree(void **state)
 
 TESTS(TEST(poison_never_causes_a_second_message),
       TEST(several_kernels_report_their_own_mistakes), TEST(both_scopes_of_an_index_are_apart),
+      TEST(an_extent_of_1_stretches_to_that_of_other_terms),
       TEST(includes_are_found_once_and_never_outside_their_roots),
       TEST(open_extents_of_an_equation_agree))
