@@ -29,8 +29,8 @@ static Extent extent_of(const Product *p, uint32_t label)
     NodeRef n = p->nest->items[p->item].node;
     Dim d = p->node->extent[label];
     uint32_t loop = nest_loop_of(p->nest, p->nest->items[p->item].parent, n, (int32_t)label);
-    Extent x = {.typical = dim_typical(&g->dims, d),
-                .most = d.sym < 0 ? d.n : INT64_MAX,
+    Extent x = {.typical = nest_typical(g, d),
+                .most = d.sym < 0 ? nest_typical(g, d) : INT64_MAX,
                 .exact = d.sym < 0};
     if (loop != NEST_NONE) {
         x.tile = p->nest->items[loop].tile;

@@ -226,7 +226,7 @@ static bool asks_ahead(const NestFacts *f, const Blocking *b, BlockRole own, con
     const Node *n = graph_node(g, u->node);
     double bytes = (double)dtype_bytes(n->dtype), group = LINE_BYTES / bytes;
     for (uint32_t d = 0; d < n->rank; d++) {
-        bytes *= (double)dim_typical(&g->dims, n->shape[d]);
+        bytes *= (double)nest_typical(g, n->shape[d]);
     }
     double calls = other_tiles * group / (double)blocking_innermost(b, own)->tile;
     return is_packed(b, own) && b->n_labels[BLOCK_SUM] == 1 && sums <= 1.0 &&
@@ -238,7 +238,7 @@ static bool asks_ahead(const NestFacts *f, const Blocking *b, BlockRole own, con
 static double loop_trips(const Nest *nest, uint32_t loop)
 {
     const NestItem *item = &nest->items[loop];
-    double extent = (double)dim_typical(&nest->graph->dims, nest->axes[item->axis].extent);
+    double extent = (double)nest_typical(nest->graph, nest->axes[item->axis].extent);
     for (uint32_t at = item->parent; at != NEST_NONE; at = nest->items[at].parent) {
         double tile = (double)nest->items[at].tile; /* a tile of a tile */
         extent = nest->items[at].axis == item->axis && tile < extent ? tile : extent;

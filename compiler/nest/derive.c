@@ -104,6 +104,12 @@ int64_t nest_node_bytes(const Graph *g, NodeRef n)
     return bytes;
 }
 
+int64_t nest_typical(const Graph *g, Dim d)
+{
+    int64_t n = dim_typical(&g->dims, d);
+    return n < 1 ? 1 : n;
+}
+
 int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home)
 {
     const Node *node = graph_node(nest->graph, n);

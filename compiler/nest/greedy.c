@@ -24,7 +24,7 @@ static int64_t least_bytes(const Graph *g, NodeRef n, uint32_t n_axes, const Nes
             cut |= nest_axis_label(&axes[x], n) == node->out[d];
         }
         if (!cut) {
-            bytes = sat_mul(bytes, dim_typical(&g->dims, node->shape[d]));
+            bytes = sat_mul(bytes, nest_typical(g, node->shape[d]));
         }
     }
     return bytes;

@@ -56,7 +56,7 @@ static void give(Moves *m, const Tree *t)
 static void move_tile(Moves *m, uint32_t k)
 {
     const Draft *d = &m->t->list.at[k];
-    int64_t extent = dim_typical(&m->f->g->dims, d->axis.extent);
+    int64_t extent = nest_typical(m->f->g, d->axis.extent);
     int64_t tiles[] = {d->tile / 4, d->tile / 2, d->tile * 2, d->tile * 4, d->tile * 16, 1};
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
         int64_t tile = tiles[i];
@@ -74,7 +74,7 @@ static void move_tile(Moves *m, uint32_t k)
 static void move_tiles(Moves *m, uint32_t k)
 {
     const Draft *outer = &m->t->list.at[k];
-    int64_t extent = dim_typical(&m->f->g->dims, outer->axis.extent);
+    int64_t extent = nest_typical(m->f->g, outer->axis.extent);
     uint32_t end = nest_has_pairs(m->f) ? end_of(m->t, k) : 0;
     for (uint32_t i = k + 1; i < end; i++) {
         const Draft *inner = &m->t->list.at[i];
@@ -122,8 +122,8 @@ static void move_swap(Moves *m, uint32_t k)
     inner.depth--;
     out.list.at[k] = inner;
     give(m, &out);
-    int64_t most = dim_typical(&m->f->g->dims, inner.axis.extent),
-            most_inside = dim_typical(&m->f->g->dims, outer->axis.extent);
+    int64_t most = nest_typical(m->f->g, inner.axis.extent),
+            most_inside = nest_typical(m->f->g, outer->axis.extent);
     if (inner.from == 0 && inner.tile != outer->tile && outer->tile < most &&
         inner.tile < most_inside) {
         Tree too = {0};
@@ -198,7 +198,7 @@ static NodeRef *nodes_of(Moves *m, uint32_t from, uint32_t to, uint32_t *n)
 static bool is_cut(const Moves *m, uint32_t from, uint32_t to, const bool *except,
                    const NestAxis *axis)
 {
-    if (dim_typical(&m->f->g->dims, axis->extent) <= 1) {
+    if (nest_typical(m->f->g, axis->extent) <= 1) {
         return true;
     }
     for (uint32_t k = 0; k < m->t->list.n; k++) {
@@ -219,7 +219,7 @@ static bool is_cut(const Moves *m, uint32_t from, uint32_t to, const bool *excep
 
 static int64_t first_tile(const Moves *m, const NestAxis *axis, int64_t want)
 {
-    int64_t extent = dim_typical(&m->f->g->dims, axis->extent), tile = want;
+    int64_t extent = nest_typical(m->f->g, axis->extent), tile = want;
     while (tile > 1 && tile >= extent) {
         tile /= 2;
     }
@@ -427,8 +427,7 @@ static void pair_give(Moves *m, const PairRun *r, uint32_t l, uint32_t to, int64
     const NestAxis *x = axis_with(r->axes, r->n_axes, last, l);
     const NestAxis *y = axis_with(r->axes, r->n_axes, last, to);
     if (x != NULL && y != NULL && !is_cut(m, r->from, r->k + 1, r->gone, x) &&
-        !is_cut(m, r->from, r->k + 1, r->gone, y) &&
-        tile < dim_typical(&m->f->g->dims, x->extent)) {
+        !is_cut(m, r->from, r->k + 1, r->gone, y) && tile < nest_typical(m->f->g, x->extent)) {
         pairs_with(m, r->from, r->k, r->first, x, y, tile, inner);
     }
 }

@@ -208,6 +208,9 @@ NodeRef nest_place_of(const Nest *nest, NodeRef n);
 int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home);
 /* Bytes of the whole value, for typical extents; saturating. */
 int64_t nest_node_bytes(const Graph *g, NodeRef n);
+/* The extent that decisions are made for: the typical one, but 1 where that is 0. Nothing takes time there, and tiles,
+ * trips and prices are divided by extents. */
+int64_t nest_typical(const Graph *g, Dim d);
 /* Is the value only an expression of its operands (MAP, or a product that sums nothing)? */
 bool node_is_expression(const Node *n);
 

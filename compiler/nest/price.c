@@ -34,7 +34,7 @@
 
 static double typical(const Graph *g, Dim d)
 {
-    return (double)dim_typical(&g->dims, d);
+    return (double)nest_typical(g, d);
 }
 
 /* ---- arithmetic of expressions ---- */
@@ -636,7 +636,7 @@ static int64_t leaf_multiply_adds(const LeafPrice *l, int64_t *saved)
             &l->nest->axes[item->from == 0 ? item->axis : l->nest->items[item->from - 1].axis];
         if (item->from != 0 && nest_axis_label(axis, l->node) >= 0 &&
             nest_axis_label(from, l->node) >= 0) {
-            int64_t extent = dim_typical(&g->dims, axis->extent);
+            int64_t extent = nest_typical(g, axis->extent);
             int64_t all = sat_mul(extent, extent);
             int64_t tile = l->nest->items[item->from - 1].tile;
             count = sat_mul(count / all, pair_positions(extent, tile));

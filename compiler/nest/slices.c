@@ -112,7 +112,7 @@ static double elements(const Slicing *s, NodeRef reader, const Use *use, bool wh
             int32_t l = s->label[reader][k];
             sliced |= l >= 0 && use->access.index[d].label == l;
         }
-        count *= sliced && !whole ? 1.0 : (double)dim_typical(&s->f->g->dims, n->shape[d]);
+        count *= sliced && !whole ? 1.0 : (double)nest_typical(s->f->g, n->shape[d]);
     }
     return count;
 }
@@ -152,7 +152,7 @@ static void find_outside(Slicing *s)
 
 static int64_t typical(const Slicing *s, const Node *n, int32_t l)
 {
-    return dim_typical(&s->f->g->dims, n->extent[l]);
+    return nest_typical(s->f->g, n->extent[l]);
 }
 
 /* Sliced labels that the node has, as bits of their numbers. */

@@ -143,7 +143,7 @@ const Blocking *contraction_threads(Arena *arena, const Machine *machine, const 
     s.extent = ARENA_ARRAY(arena, n->n_labels + 1, double);
     s.work = machine->time.multiply_add * s.words;
     for (uint32_t l = 0; l < n->n_labels; l++) {
-        s.extent[l] = (double)dim_typical(&g->dims, n->extent[l]);
+        s.extent[l] = (double)nest_typical(g, n->extent[l]);
         s.work *= s.extent[l];
     }
     for (uint32_t k = nest->items[item].parent; k != NEST_NONE; k = nest->items[k].parent) {

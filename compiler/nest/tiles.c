@@ -26,7 +26,7 @@ static int64_t block_elements(const Chooser *c, uint32_t at)
     const Node *n = graph_node(c->g, node);
     int64_t count = 1;
     for (uint32_t d = 0; d < n->rank; d++) {
-        int64_t extent = dim_typical(&c->g->dims, n->shape[d]);
+        int64_t extent = nest_typical(c->g, n->shape[d]);
         for (uint32_t x = 0; x < c->n_axes; x++) {
             if (nest_axis_label(&c->axes[x], node) == n->out[d] && c->tile[x] < extent) {
                 extent = c->tile[x];
@@ -141,7 +141,7 @@ void greedy_tiles(Greedy *f, const Group *group, uint32_t n_axes, const NestAxis
     c.extent = ARENA_ARRAY(f->arena, n_axes, int64_t);
     for (uint32_t x = 0; x < n_axes; x++) {
         tile[x] = 1;
-        c.extent[x] = dim_typical(&f->g->dims, axes[x].extent);
+        c.extent[x] = nest_typical(f->g, axes[x].extent);
     }
     find_internal(&c);
     int64_t capacity = machine_tile_capacity(f->machine) / 2;

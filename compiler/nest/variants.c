@@ -141,7 +141,7 @@ static int64_t typical(const Changes *c, const Blocking *b, BlockRole r)
     int64_t count = 1;
     for (uint32_t i = 0; i < b->n_labels[r]; i++) {
         Dim d = graph_node(g, c->node)->extent[b->label[r][i]];
-        count = sat_mul(count, dim_typical(&g->dims, d));
+        count = sat_mul(count, nest_typical(g, d));
     }
     return count;
 }
