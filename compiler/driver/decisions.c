@@ -89,6 +89,7 @@ bool decisions_read(ToolRun *t, Compilation *c)
     c->no_symmetry = option_given(&t->options, OPT_NO_SYMMETRY);
     c->no_online = option_given(&t->options, OPT_NO_ONLINE);
     c->one_nest = option_given(&t->options, OPT_ONE_NEST);
+    c->path.equation = option_given(&t->options, OPT_EQUATION);
     c->path.no_factor = option_given(&t->options, OPT_NO_FACTOR);
     return decisions_path(t, c->target, &c->path.options) &&
            (plan == NULL || read_decision(t, plan, &c->path.plan));

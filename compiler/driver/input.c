@@ -12,7 +12,7 @@
 #include "front/einsum.h"
 #include "graph/build.h"
 #include "dump/tree.h"
-#include "path/path.h"
+#include "path/prepare.h"
 
 /* An input larger than this is refused: exit 4. */
 #define INPUT_LIMIT ((size_t)64 << 20)
@@ -283,15 +283,17 @@ bool input_path_problem(Input *in, struct PathProblem *out)
     if (spec == NULL) {
         return false;
     }
-    PathLabels *lists = ARENA_ARRAY(in->arena, n, PathLabels);
+    PathSourceOperand *list = ARENA_ARRAY(in->arena, n, PathSourceOperand);
+    uint32_t *place = ARENA_ARRAY(in->arena, n, uint32_t), tensors = 0;
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t *at = ARENA_ARRAY(in->arena, shapes[k].rank, uint32_t);
+        int32_t *label = ARENA_ARRAY(in->arena, shapes[k].rank, int32_t);
         for (uint32_t d = 0; d < shapes[k].rank; d++) {
-            if (spec->axis[k][d] >= 0) {
-                at[lists[k].n++] = (uint32_t)spec->axis[k][d];
-            }
+            label[d] = dim_is(shapes[k].dims[d], 1) ? -1 : spec->axis[k][d];
         }
-        lists[k].at = at;
+        if (shapes[k].rank > 0) {
+            place[tensors] = k;
+            list[tensors++] = (PathSourceOperand){shapes[k].rank, label};
+        }
     }
     uint32_t *output = ARENA_ARRAY(in->arena, spec->rank, uint32_t);
     for (uint32_t d = 0; d < spec->rank; d++) {
@@ -299,17 +301,22 @@ bool input_path_problem(Input *in, struct PathProblem *out)
     }
     int64_t *sizes = ARENA_ARRAY(in->arena, spec->n_labels, int64_t);
     const char **names = ARENA_ARRAY(in->arena, spec->n_labels, const char *);
-    *out = (PathProblem){.n_operands = n,
-                         .operands = lists,
-                         .output = {output, spec->rank},
+    PathSource source = {.n_operands = tensors,
+                         .operands = list,
+                         .place = place,
+                         .n_given = n,
+                         .rank = spec->rank,
+                         .output = output,
                          .n_labels = spec->n_labels,
                          .sizes = sizes,
-                         .names = names};
+                         .names = names,
+                         .equation = text};
     for (uint32_t l = 0; l < spec->n_labels; l++) {
         bool open = dim_is_wild(spec->label[l].extent);
         sizes[l] = open ? DIM_TYPICAL_DEFAULT : spec->label[l].extent.n;
         names[l] = spec->label[l].name->text;
-        out->typical |= open;
+        source.typical |= open;
     }
+    *out = path_prepare(&source, in->arena, NULL);
     return true;
 }

@@ -183,6 +183,16 @@ static bool write_plan(ToolRun *t, const Request *r, const Compilation *c)
 {
     Text text;
     text_init(&text, &t->arena);
+    if (c->decisions.list.n == 0 && option_given(&t->options, OPT_EQUATION)) {
+        PathProblem p;
+        PathResult decided;
+        if (!path_tool_decide(t, &c->path.options, &p, &decided)) {
+            return false;
+        }
+        path_plan_write(&text, &p, &decided, &t->arena);
+        files_add(&t->files, r->plan, text_str(&text));
+        return true;
+    }
     if (c->decisions.list.n != 1) {
         diag_error(
             &t->ctx.diags, E_PLAN, (Span){0},
@@ -194,6 +204,16 @@ static bool write_plan(ToolRun *t, const Request *r, const Compilation *c)
                     &t->arena);
     files_add(&t->files, r->plan, text_str(&text));
     return true;
+}
+
+/* An order for an equation that has none to decide: it may still be a wrong one. */
+static bool check_order(ToolRun *t, const Request *r, const Compilation *c)
+{
+    PathProblem p;
+    PathResult decided;
+    bool given = option_given(&t->options, OPT_PATH) || option_given(&t->options, OPT_PLAN_IN);
+    return !given || !option_given(&t->options, OPT_EQUATION) || c->decisions.list.n > 0 ||
+           r->last < STAGE_PATH || path_tool_decide(t, &c->path.options, &p, &decided);
 }
 
 /* All that was asked for, as files to be written. */
@@ -248,7 +268,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
         return false;
     }
     bool tuned = r->wanted == WANT_TUNED;
-    if ((tuned && !tune_start(c)) || !decisions_make(t, c, r->last) ||
+    if ((tuned && !tune_start(c)) || !decisions_make(t, c, r->last) || !check_order(t, r, c) ||
         (tuned && !tune(t, c, (double)r->seconds)) || !deliver(t, r, &in, c)) {
         return false;
     }

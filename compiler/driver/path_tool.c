@@ -6,6 +6,7 @@
 
 #include "driver/input.h"
 #include "driver/progress.h"
+#include "path/prepare.h"
 
 static bool read_problem(ToolRun *t, PathProblem *p)
 {
@@ -40,10 +41,19 @@ static bool decide(ToolRun *t, const PathProblem *p, const PathOptions *o, PathR
                path_accept(p, o, tree, sliced, &t->ctx, r);
     }
     if (linear != NULL) {
-        return path_parse_linear(linear, p->n_operands, &t->ctx, &tree) &&
+        return path_parse_given(linear, p, &t->ctx, &tree) &&
                path_accept(p, o, tree, sliced, &t->ctx, r);
     }
     return path_search(p, o, &t->ctx, r);
+}
+
+bool path_tool_decide(ToolRun *t, const PathOptions *options, PathProblem *p, PathResult *r)
+{
+    bool quiet = t->ctx.diags.no_warnings;
+    t->ctx.diags.no_warnings = true; /* the kernel has warned already */
+    bool ok = read_problem(t, p) && decide(t, p, options, r);
+    t->ctx.diags.no_warnings = quiet;
+    return ok;
 }
 
 bool path_tool(ToolRun *t, const Request *request, PathOptions *options)

@@ -9,6 +9,7 @@
 
 #include "dump/text.h"
 #include "path/factor.h"
+#include "path/prepare.h"
 #include "path/share.h"
 
 typedef struct Applier {
@@ -62,6 +63,58 @@ PathProblem path_problem_of(Arena *arena, const Graph *g, NodeRef ref)
     p.sizes = sizes;
     p.names = node_names(arena, n);
     return p;
+}
+
+/* The parameter whose elements, perhaps summed or converted, the node holds; NONE: it is made of others. */
+static uint32_t param_of(const Graph *g, NodeRef ref)
+{
+    const Node *n = graph_node(g, ref);
+    while (n->op != OP_INPUT && n->n_operands == 1) {
+        n = graph_node(g, n->operand[0]);
+    }
+    return n->op == OP_INPUT ? n->param : UINT32_MAX;
+}
+
+/* By operand, which of the equation's it is; null: operands and parameters are not one to one. */
+static const uint32_t *places_of(Arena *arena, const Graph *g, const Node *n)
+{
+    uint32_t *place = ARENA_ARRAY(arena, n->n_operands, uint32_t);
+    uint8_t *taken = ARENA_ARRAY(arena, g->params.n, uint8_t);
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        place[k] = param_of(g, n->operand[k]);
+        if (place[k] >= g->params.n || taken[place[k]]) {
+            return NULL;
+        }
+        taken[place[k]] = 1;
+    }
+    return place;
+}
+
+/* The problem that is searched, and by its labels those of the node. */
+static PathProblem prepared_problem(Arena *arena, const Graph *g, NodeRef ref, bool equation,
+                                    const uint32_t **origin)
+{
+    const Node *n = graph_node(g, ref);
+    PathProblem raw = path_problem_of(arena, g, ref);
+    PathSourceOperand *operands = ARENA_ARRAY(arena, n->n_operands, PathSourceOperand);
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        int32_t *label = ARENA_ARRAY(arena, n->access[k].rank, int32_t);
+        for (uint32_t d = 0; d < n->access[k].rank; d++) {
+            label[d] = n->access[k].index[d].label;
+        }
+        operands[k] = (PathSourceOperand){n->access[k].rank, label};
+    }
+    PathSource s = {.n_operands = n->n_operands,
+                    .operands = operands,
+                    .place = equation ? places_of(arena, g, n) : NULL,
+                    .n_given = g->params.n,
+                    .rank = raw.output.n,
+                    .output = raw.output.at,
+                    .n_labels = raw.n_labels,
+                    .sizes = raw.sizes,
+                    .names = raw.names,
+                    .typical = raw.typical};
+    return path_prepare(&s, arena, origin);
 }
 
 /* ---- building steps ---- */
@@ -306,7 +359,7 @@ static bool decide(Ctx *ctx, const PathControl *control, Sharing *sharing, uint3
                path_accept(&d->problem, &control->options, tree, sliced, ctx, &d->result);
     }
     if (control->linear != NULL) {
-        return path_parse_linear(control->linear, d->problem.n_operands, ctx, &tree) &&
+        return path_parse_given(control->linear, &d->problem, ctx, &tree) &&
                path_accept(&d->problem, &control->options, tree, sliced, ctx, &d->result);
     }
     return path_search(&d->problem, &control->options, ctx, &d->result);
@@ -380,16 +433,21 @@ Graph *path_apply(Ctx *ctx, Arena *arena, const Graph *g, const PathControl *con
             continue;
         }
         PathDecision d = {.kernel = g->name, .span = n->span};
-        d.problem = path_problem_of(arena, g, k);
+        const uint32_t *origin = NULL;
+        d.problem = prepared_problem(arena, g, k, control->equation, &origin);
         if (!decide(ctx, control, &sharing, sharing.term[k], &d)) {
             return NULL;
+        }
+        uint32_t *sliced = ARENA_ARRAY(arena, d.result.n_sliced, uint32_t);
+        for (uint32_t i = 0; i < d.result.n_sliced; i++) {
+            sliced[i] = origin[d.result.sliced[i]];
         }
         Applier a = {.ctx = ctx,
                      .arena = arena,
                      .from = g,
                      .to = to,
                      .node = n,
-                     .sliced = d.result.sliced,
+                     .sliced = sliced,
                      .n_sliced = d.result.n_sliced,
                      .sharing =
                          sharing.active && sharing.term[k] != PATH_NONE ? &sharing : NULL,

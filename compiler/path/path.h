@@ -33,6 +33,10 @@ typedef struct PathProblem {
     const int64_t *sizes;     /* by label, 0 or more; typical sizes for symbolic extents */
     const char *const *names; /* by label; null: labels are numbers */
     bool typical;             /* some sizes are only typical: the report says so */
+    const uint32_t *place; /* by operand: which of the n_given of the equation it is; the others are scalars, factors of
+                              the result. Null: all of them, in their order */
+    uint32_t n_given;
+    const char *equation; /* as it was written; null: it is made from the labels */
 } PathProblem;
 
 /* Operands are tensors 0 .. n_leaves - 1, step k makes tensor n_leaves + k, each tensor is used once ("SSA"). */

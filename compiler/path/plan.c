@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "path/path.h"
+#include "path/prepare.h"
 
 static void put_labels(Text *out, PathLabels l)
 {
@@ -26,9 +26,14 @@ static void put_labels(Text *out, PathLabels l)
 
 static void put_problem(Text *out, const PathProblem *p)
 {
-    text_printf(out, "tdsl plan 1\ninputs %u\n", p->n_operands);
-    for (uint32_t k = 0; k < p->n_operands; k++) {
-        put_labels(out, p->operands[k]);
+    uint32_t n = p->place == NULL ? p->n_operands : p->n_given;
+    text_printf(out, "tdsl plan 1\ninputs %u\n", n);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t own = p->place == NULL ? k : 0;
+        while (own < p->n_operands && p->place != NULL && p->place[own] != k) {
+            own++;
+        }
+        put_labels(out, own < p->n_operands ? p->operands[own] : (PathLabels){0});
     }
     text_put(out, "output ");
     put_labels(out, p->output);
@@ -43,11 +48,12 @@ void path_plan_write(Text *out, const PathProblem *p, const PathResult *r, Arena
 {
     put_problem(out, p);
     text_put(out, "path ");
-    const uint32_t *linear = path_linear(&r->tree, arena);
-    for (uint32_t k = 0; k < r->tree.n_steps; k++) {
+    PathTree all = path_tree_given(p, &r->tree, arena);
+    const uint32_t *linear = path_linear(&all, arena);
+    for (uint32_t k = 0; k < all.n_steps; k++) {
         text_printf(out, "(%u,%u)", linear[2 * k], linear[2 * k + 1]);
     }
-    text_put(out, r->tree.n_steps == 0 && p->n_operands == 1 ? "(0)\nsliced " : "\nsliced ");
+    text_put(out, all.n_steps == 0 && all.n_leaves == 1 ? "(0)\nsliced " : "\nsliced ");
     put_labels(out, (PathLabels){r->sliced, r->n_sliced});
 }
 
@@ -115,7 +121,7 @@ bool path_plan_read(Str text, const PathProblem *p, Ctx *ctx, PathTree *tree,
     if (at != text.n) {
         return refuse(ctx, "text after the line 'sliced'");
     }
-    return path_parse_linear(path, p->n_operands, ctx, tree) &&
+    return path_parse_given(path, p, ctx, tree) &&
            take_labels(labels, p, ctx, sliced);
 }
 

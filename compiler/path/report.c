@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "path/prepare.h"
 #include "path/search.h"
 
 #define STEPS_SHOWN 200
@@ -25,12 +26,13 @@ static void put_fixed(Text *out, double v)
 
 static void json_path(Text *out, const PathProblem *p, const PathResult *r, Arena *arena)
 {
-    const uint32_t *linear = path_linear(&r->tree, arena);
+    PathTree all = path_tree_given(p, &r->tree, arena);
+    const uint32_t *linear = path_linear(&all, arena);
     text_put(out, "{\n  \"path\": [");
-    for (uint32_t k = 0; k < r->tree.n_steps; k++) {
+    for (uint32_t k = 0; k < all.n_steps; k++) {
         text_printf(out, "%s[%u, %u]", k > 0 ? ", " : "", linear[2 * k], linear[2 * k + 1]);
     }
-    text_put(out, p->n_operands == 1 ? "[0]],\n  \"sliced\": [" : "],\n  \"sliced\": [");
+    text_put(out, all.n_leaves == 1 ? "[0]],\n  \"sliced\": [" : "],\n  \"sliced\": [");
     for (uint32_t i = 0; i < r->n_sliced; i++) {
         uint32_t l = r->sliced[i];
         text_put(out, i > 0 ? ", [" : "[");
@@ -152,7 +154,8 @@ static void put_steps(Lines *s, const PathResult *r, Arena *arena)
     s->origin = within.origin;
     Live v;
     live_init(&v, &within.net, arena);
-    const uint32_t *linear = path_linear(&r->tree, arena);
+    PathTree all = path_tree_given(s->p, &r->tree, arena);
+    const uint32_t *linear = path_linear(&all, arena);
     text_put(s->out,
              " step  kind      operands       multiply-adds  result mul/elem  expression\n");
     for (uint32_t k = 0; k < r->tree.n_steps && k < STEPS_SHOWN; k++) {
@@ -165,6 +168,10 @@ static void put_steps(Lines *s, const PathResult *r, Arena *arena)
 
 static void put_equation(Text *out, const PathProblem *p)
 {
+    if (p->equation != NULL) {
+        text_put(out, p->equation);
+        return;
+    }
     if (p->names == NULL || p->n_operands > 40) {
         text_printf(out, "%u operands, %u labels", p->n_operands, p->n_labels);
         return;

@@ -29,7 +29,7 @@ PathProblem nets_regular(Arena *arena, uint32_t n, uint32_t degree, int64_t size
     for (uint32_t k = 0; k < n; k++) {
         operands[k] = (PathLabels){label + (size_t)k * degree, degree};
     }
-    return (PathProblem){n, operands, {NULL, 0}, ends / 2, sizes, NULL, false};
+    return (PathProblem){n, operands, {NULL, 0}, ends / 2, sizes, NULL, false, NULL, 0, NULL};
 }
 
 static PathLabels renamed(Arena *arena, PathLabels l, const uint32_t *name, uint32_t shift)
@@ -56,7 +56,7 @@ PathProblem nets_twice(Arena *arena, const PathProblem *p)
     for (uint32_t i = 0; i < 2 * n_open; i++) {
         open[i] = p->output.at[i % n_open] + (i < n_open ? 0 : n_labels);
     }
-    return (PathProblem){2 * n, operands, {open, 2 * n_open}, 2 * n_labels, sizes, NULL, false};
+    return (PathProblem){2 * n, operands, {open, 2 * n_open}, 2 * n_labels, sizes, NULL, false, NULL, 0, NULL};
 }
 
 PathProblem nets_shuffled(Arena *arena, const PathProblem *p, uint64_t seed)
@@ -83,7 +83,8 @@ PathProblem nets_shuffled(Arena *arena, const PathProblem *p, uint64_t seed)
     }
     return (PathProblem){p->n_operands, operands, renamed(arena, p->output, name, 0),
                          p->n_labels,   sizes,    NULL,
-                         false};
+                         false,         NULL,     0,
+                         NULL};
 }
 
 #define LEGS_MOST 6
@@ -119,7 +120,7 @@ static PathProblem maker_problem(const Maker *m, uint32_t n, PathLabels output, 
     for (uint32_t k = 0; k < n; k++) {
         operands[k] = (PathLabels){m->legs + (size_t)k * LEGS_MOST, m->n_legs[k]};
     }
-    return (PathProblem){n, operands, output, m->n_labels, m->sizes, NULL, false};
+    return (PathProblem){n, operands, output, m->n_labels, m->sizes, NULL, false, NULL, 0, NULL};
 }
 
 PathProblem nets_shape(Arena *arena, NetsShape shape, uint32_t n, uint64_t seed)
