@@ -41,7 +41,7 @@ static bool decide(ToolRun *t, const PathProblem *p, const PathOptions *o, PathR
                path_accept(p, o, tree, sliced, &t->ctx, r);
     }
     if (linear != NULL) {
-        return path_parse_given(linear, p, &t->ctx, &tree) &&
+        return path_parse_given(linear, "path", p, &t->ctx, &tree) &&
                path_accept(p, o, tree, sliced, &t->ctx, r);
     }
     return path_search(p, o, &t->ctx, r);

@@ -21,10 +21,37 @@ static bool is_label(uint32_t c)
              (c >= 0x205f && c <= 0x206f) || c == 0x3000 || c == 0xfeff);
 }
 
+/* What typesetting makes of the signs of an equation. */
+static const struct {
+    uint32_t code;
+    const char *meant;
+} typeset[] = {
+    {0x2192, "->"},  {0x27f6, "->"}, {0x21d2, "->"}, {0x2026, "..."},
+    {0x22ef, "..."}, {0xff0c, ","},  {0x3001, ","},  {0x201a, ","},
+};
+
+static bool is_typeset(EinsumScan *s, uint32_t code, const char *text, size_t n, Span span)
+{
+    for (size_t k = 0; k < sizeof typeset / sizeof typeset[0]; k++) {
+        if (typeset[k].code == code) {
+            Diagnostic *d = diag_error(&s->ctx->diags, E_EINSUM_CHARACTER, span,
+                                       "'%.*s' (U+%04X) is no index of an einsum string",
+                                       (int)n, text, code);
+            diag_help(d, "write '%s'", typeset[k].meant);
+            return true;
+        }
+    }
+    return false;
+}
+
 bool einsum_scan_label(EinsumScan *s, EinsumValue *value, const char *text, size_t n, Span span)
 {
     int length = 0;
     value->code = utf8_decode(text, text + n, &length);
+    if (is_typeset(s, value->code, text, n, span)) {
+        s->failed = true;
+        return false;
+    }
     if (is_label(value->code)) {
         return true;
     }

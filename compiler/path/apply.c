@@ -359,7 +359,7 @@ static bool decide(Ctx *ctx, const PathControl *control, Sharing *sharing, uint3
                path_accept(&d->problem, &control->options, tree, sliced, ctx, &d->result);
     }
     if (control->linear != NULL) {
-        return path_parse_given(control->linear, &d->problem, ctx, &tree) &&
+        return path_parse_given(control->linear, "path", &d->problem, ctx, &tree) &&
                path_accept(&d->problem, &control->options, tree, sliced, ctx, &d->result);
     }
     return path_search(&d->problem, &control->options, ctx, &d->result);

@@ -34,7 +34,8 @@ typedef struct PathControl {
     bool no_factor;     /* terms of sums are contracted one by one */
     const char *linear; /* --path: for the only contraction of the program; null: search */
     Str plan;           /* --plan-in: likewise; at null: none */
-    bool equation;      /* the program is an equation: positions are those of its operands, scalars included */
+    bool
+        equation; /* the program is an equation: positions are those of its operands, scalars included */
 } PathControl;
 
 /* GRAPH_TENSOR -> GRAPH_BINARY. Null after a diagnostic. */

@@ -90,8 +90,10 @@ bool path_tree_valid(const PathTree *t, uint32_t n_operands)
     return ok;
 }
 
+#define BLANKS " \t\r\n"
+
 typedef struct Parser {
-    const char *at, *text;
+    const char *at, *text, *who;
     Ctx *ctx;
     Ranks ranks;
     PathTree *tree;
@@ -100,14 +102,26 @@ typedef struct Parser {
 
 static bool parse_error(Parser *p, const char *what)
 {
-    diag_error(&p->ctx->diags, E_PLAN, (Span){0, 0, 0}, "path: %s at character %zu of '%s'",
-               what, (size_t)(p->at - p->text) + 1, p->text);
+    diag_error(&p->ctx->diags, E_PLAN, (Span){0, 0, 0}, "%s: %s at character %zu of '%s'",
+               p->who, what, (size_t)(p->at - p->text) + 1, p->text);
     return false;
 }
 
 static void parse_skip(Parser *p, const char *set)
 {
     p->at += strspn(p->at, set);
+}
+
+/* numpy.einsum_path puts its name before the steps. */
+static void parse_name(Parser *p)
+{
+    size_t n = sizeof "einsum_path" - 1;
+    char quote = *p->at;
+    if ((quote == '\'' || quote == '"') && strncmp(p->at + 1, "einsum_path", n) == 0 &&
+        p->at[n + 1] == quote) {
+        p->at += n + 2;
+    }
+    parse_skip(p, BLANKS ",");
 }
 
 static bool parse_number(Parser *p, uint32_t *out)
@@ -120,8 +134,9 @@ static bool parse_number(Parser *p, uint32_t *out)
         v = v * 10 + (uint64_t)(*p->at - '0');
         if (v >= p->alive) {
             diag_error(&p->ctx->diags, E_PLAN, (Span){0, 0, 0},
-                       "path: position %llu, but %u operands are left at character %zu of '%s'",
-                       (unsigned long long)v, p->alive, (size_t)(p->at - p->text) + 1, p->text);
+                       "%s: position %llu, but %u operands are left at character %zu of '%s'",
+                       p->who, (unsigned long long)v, p->alive, (size_t)(p->at - p->text) + 1,
+                       p->text);
             return false;
         }
     }
@@ -143,7 +158,7 @@ static bool parse_group(Parser *p)
     VEC(uint32_t) group = {0};
     do {
         uint32_t position;
-        parse_skip(p, " ");
+        parse_skip(p, BLANKS);
         if (!parse_number(p, &position)) {
             return false;
         }
@@ -154,9 +169,9 @@ static bool parse_group(Parser *p)
             }
         }
         vec_push(&p->ctx->arena, &group, tensor);
-        parse_skip(p, " ");
+        parse_skip(p, BLANKS);
         p->at += *p->at == ',';
-        parse_skip(p, " ");
+        parse_skip(p, BLANKS);
     } while (*p->at != ')' && *p->at != '\0');
     if (*p->at != ')') {
         return parse_error(p, "')' is expected");
@@ -182,10 +197,17 @@ static bool parse_group(Parser *p)
 
 bool path_parse_linear(const char *text, uint32_t n_operands, Ctx *ctx, PathTree *out)
 {
-    Parser p = {text, text, ctx, ranks_new(n_operands, &ctx->arena), out, n_operands};
+    return path_parse_from(text, "path", n_operands, ctx, out);
+}
+
+bool path_parse_from(const char *text, const char *who, uint32_t n_operands, Ctx *ctx,
+                     PathTree *out)
+{
+    Parser p = {text, text, who, ctx, ranks_new(n_operands, &ctx->arena), out, n_operands};
     *out = (PathTree){n_operands, 0, ARENA_ARRAY(&ctx->arena, n_operands, PathStep)};
     uint32_t groups = 0;
-    parse_skip(&p, " [,");
+    parse_skip(&p, BLANKS "[,");
+    parse_name(&p);
     while (*p.at == '(') {
         p.at++;
         if (!parse_group(&p)) {
@@ -195,15 +217,15 @@ bool path_parse_linear(const char *text, uint32_t n_operands, Ctx *ctx, PathTree
         if (n_operands == 1 && groups > 1) {
             return parse_error(&p, "more steps than operands");
         }
-        parse_skip(&p, " ,");
+        parse_skip(&p, BLANKS ",");
     }
-    parse_skip(&p, " ]");
+    parse_skip(&p, BLANKS "]");
     if (*p.at != '\0') {
         return parse_error(&p, "'(' is expected");
     }
     if (p.alive > 1) {
         diag_error(&ctx->diags, E_PLAN, (Span){0, 0, 0},
-                   "path: %u operands are left after the last step of '%s'", p.alive, text);
+                   "%s: %u operands are left after the last step of '%s'", who, p.alive, text);
         return false;
     }
     return true;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Network files: a JSON object with `inputs` (lists of label numbers), `output` and `sizes` (by label number, a list or
- * an object with numbers as keys); other fields are ignored. Every number is checked before it is used. */
+ * an object with numbers as keys); or with labels that are strings, and `sizes` an object. Other fields are ignored. Every number is checked before it is used. */
 #include <jansson.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "path/path.h"
 
 #define LABELS_MOST 100000000
@@ -20,6 +21,64 @@ static bool refuse(Ctx *ctx, Span place, const char *what)
 {
     diag_limit(&ctx->diags, E_LIMIT_SIZE, place, "network: %d %s or more", LABELS_MOST, what);
     return false;
+}
+
+/* Labels that are strings are numbered as they come in the inputs. */
+typedef struct Names {
+    VEC(const char *) list;
+    VEC(int64_t) sizes;
+    Map of; /* name -> number */
+    SymTable *syms;
+} Names;
+
+static bool has_names(const json_t *inputs)
+{
+    size_t k = 0, i = 0;
+    json_t *operand = NULL, *label = NULL;
+    json_array_foreach((json_t *)(uintptr_t)inputs, k, operand)
+    {
+        json_array_foreach(operand, i, label)
+        {
+            return json_is_string(label);
+        }
+    }
+    return false;
+}
+
+static bool read_names(const json_t *inputs, const json_t *sizes, Span place, Ctx *ctx,
+                       Names *names, PathProblem *out)
+{
+    size_t k = 0, i = 0;
+    json_t *operand = NULL, *label = NULL;
+    if (!json_is_object(sizes)) {
+        return complain(ctx, place, "labels are strings, but 'sizes' is no object", 0);
+    }
+    json_array_foreach((json_t *)(uintptr_t)inputs, k, operand)
+    {
+        json_array_foreach(operand, i, label)
+        {
+            if (!json_is_string(label)) {
+                return complain(ctx, place, "some labels are strings, some are not", k);
+            }
+            Sym name = sym_cstr(names->syms, json_string_value(label));
+            const json_t *size = json_object_get(sizes, name->text);
+            uint32_t known = 0;
+            if (map_get(&names->of, name->id, &known)) {
+                continue;
+            }
+            if (!json_is_integer(size) || json_integer_value(size) < 0 ||
+                json_integer_value(size) > SIZE_LIMIT) {
+                return complain(ctx, place, "a label has no whole size from 0 to 2^62", k);
+            }
+            map_put(&names->of, name->id, names->list.n);
+            vec_push(&ctx->arena, &names->list, name->text);
+            vec_push(&ctx->arena, &names->sizes, json_integer_value(size));
+        }
+    }
+    out->names = names->list.at;
+    out->sizes = names->sizes.at;
+    out->n_labels = names->list.n;
+    return true;
 }
 
 static bool read_sizes(const json_t *sizes, Span place, Ctx *ctx, PathProblem *out)
@@ -67,8 +126,22 @@ static bool read_sizes(const json_t *sizes, Span place, Ctx *ctx, PathProblem *o
     return true;
 }
 
+/* The number of a label; -1: it has no size. */
+static int64_t label_number(const json_t *v, const PathProblem *p, const Names *names)
+{
+    uint32_t number = 0;
+    if (p->names != NULL) {
+        bool known =
+            json_is_string(v) &&
+            map_get(&names->of, sym_cstr(names->syms, json_string_value(v))->id, &number);
+        return known ? (int64_t)number : -1;
+    }
+    json_int_t l = json_integer_value(v);
+    return !json_is_integer(v) || l < 0 || l >= p->n_labels || p->sizes[l] < 0 ? -1 : l;
+}
+
 static bool read_labels(const json_t *list, Span place, Ctx *ctx, const PathProblem *p,
-                        PathLabels *out, size_t at)
+                        const Names *names, PathLabels *out, size_t at)
 {
     if (!json_is_array(list)) {
         return complain(ctx, place, "labels are not a list", at);
@@ -76,15 +149,32 @@ static bool read_labels(const json_t *list, Span place, Ctx *ctx, const PathProb
     size_t n = json_array_size(list);
     uint32_t *to = ARENA_ARRAY(&ctx->arena, n, uint32_t);
     for (size_t i = 0; i < n; i++) {
-        const json_t *v = json_array_get(list, i);
-        json_int_t l = json_integer_value(v);
-        if (!json_is_integer(v) || l < 0 || l >= p->n_labels || p->sizes[l] < 0) {
+        int64_t l = label_number(json_array_get(list, i), p, names);
+        if (l < 0) {
             return complain(ctx, place, "a label has no size", at);
         }
         to[i] = (uint32_t)l;
     }
     *out = (PathLabels){to, (uint32_t)n};
     return true;
+}
+
+/* `"output": null`: the labels that occur once, as in an equation without '->'. Their order costs nothing. */
+static PathLabels implicit_output(Ctx *ctx, const PathProblem *p)
+{
+    uint32_t *count = ARENA_ARRAY(&ctx->arena, p->n_labels, uint32_t);
+    uint32_t *at = ARENA_ARRAY(&ctx->arena, p->n_labels, uint32_t), n = 0;
+    for (uint32_t k = 0; k < p->n_operands; k++) {
+        for (uint32_t i = 0; i < p->operands[k].n; i++) {
+            count[p->operands[k].at[i]]++;
+        }
+    }
+    for (uint32_t l = 0; l < p->n_labels; l++) {
+        if (count[l] == 1) {
+            at[n++] = l;
+        }
+    }
+    return (PathLabels){at, n};
 }
 
 bool path_problem_from_value(const void *json, Span place, Ctx *ctx, PathProblem *out)
@@ -96,10 +186,15 @@ bool path_problem_from_value(const void *json, Span place, Ctx *ctx, PathProblem
     }
     const json_t *inputs = json_object_get(root, "inputs"),
                  *output = json_object_get(root, "output");
-    if (!json_is_array(inputs) || !json_is_array(output)) {
+    bool implicit = json_is_null(output);
+    if (!json_is_array(inputs) || (!json_is_array(output) && !implicit)) {
         return complain(ctx, place, "'inputs' or 'output' is missing", 0);
     }
-    if (!read_sizes(json_object_get(root, "sizes"), place, ctx, out)) {
+    const json_t *sizes = json_object_get(root, "sizes");
+    Names names = {.syms = &ctx->syms};
+    map_init(&names.of, &ctx->arena);
+    if (has_names(inputs) ? !read_names(inputs, sizes, place, ctx, &names, out)
+                          : !read_sizes(sizes, place, ctx, out)) {
         return false;
     }
     size_t n = json_array_size(inputs);
@@ -109,14 +204,20 @@ bool path_problem_from_value(const void *json, Span place, Ctx *ctx, PathProblem
     PathLabels *operands = ARENA_ARRAY(&ctx->arena, n, PathLabels);
     uint8_t *held = ARENA_ARRAY(&ctx->arena, out->n_labels, uint8_t);
     for (size_t k = 0; k < n; k++) {
-        if (!read_labels(json_array_get(inputs, k), place, ctx, out, &operands[k], k)) {
+        if (!read_labels(json_array_get(inputs, k), place, ctx, out, &names, &operands[k], k)) {
             return false;
         }
         for (uint32_t i = 0; i < operands[k].n; i++) {
             held[operands[k].at[i]] = HELD;
         }
     }
-    if (!read_labels(output, place, ctx, out, &out->output, 0)) {
+    out->operands = operands;
+    out->n_operands = (uint32_t)n;
+    if (implicit) {
+        out->output = implicit_output(ctx, out);
+        return true;
+    }
+    if (!read_labels(output, place, ctx, out, &names, &out->output, 0)) {
         return false;
     }
     for (uint32_t i = 0; i < out->output.n; i++) {
@@ -128,8 +229,6 @@ bool path_problem_from_value(const void *json, Span place, Ctx *ctx, PathProblem
         }
         *state = TAKEN;
     }
-    out->operands = operands;
-    out->n_operands = (uint32_t)n;
     return true;
 }
 

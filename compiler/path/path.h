@@ -33,7 +33,8 @@ typedef struct PathProblem {
     const int64_t *sizes;     /* by label, 0 or more; typical sizes for symbolic extents */
     const char *const *names; /* by label; null: labels are numbers */
     bool typical;             /* some sizes are only typical: the report says so */
-    const uint32_t *place; /* by operand: which of the n_given of the equation it is; the others are scalars, factors of
+    const uint32_t *
+        place; /* by operand: which of the n_given of the equation it is; the others are scalars, factors of
                               the result. Null: all of them, in their order */
     uint32_t n_given;
     const char *equation; /* as it was written; null: it is made from the labels */
@@ -126,9 +127,12 @@ bool path_search(const PathProblem *p, const PathOptions *o, Ctx *ctx, PathResul
 bool path_accept(const PathProblem *p, const PathOptions *o, PathTree tree, PathLabels sliced,
                  Ctx *ctx, PathResult *out);
 
-/* "(0,1)(0,1)", also "[(0, 1), (0, 1)]": opt_einsum's linear convention. A last step of more than two positions
+/* "(0,1)(0,1)", also "[(0, 1), (0, 1)]" and NumPy's "['einsum_path', (0, 1), (0, 1)]": opt_einsum's linear convention. A last step of more than two positions
  * is contracted from the left. False after a diagnostic. */
 bool path_parse_linear(const char *text, uint32_t n_operands, Ctx *ctx, PathTree *out);
+/* The same; messages begin with `who`. */
+bool path_parse_from(const char *text, const char *who, uint32_t n_operands, Ctx *ctx,
+                     PathTree *out);
 /* The linear positions of each step, smaller first; 2 * n_steps numbers. O(n log n). */
 uint32_t *path_linear(const PathTree *t, Arena *arena);
 /* Each tensor used once, before it exists never. */

@@ -102,6 +102,15 @@ static bool take_labels(const char *at, const PathProblem *p, Ctx *ctx, PathLabe
 bool path_plan_read(Str text, const PathProblem *p, Ctx *ctx, PathTree *tree,
                     PathLabels *sliced)
 {
+    size_t blank = 0;
+    while (blank < text.n && (text.at[blank] == ' ' || text.at[blank] == '\n')) {
+        blank++;
+    }
+    if (blank < text.n && (text.at[blank] == '[' ||
+                           text.at[blank] == '(')) { /* as NumPy and opt_einsum print a path */
+        *sliced = (PathLabels){0};
+        return path_parse_given(str_dup(&ctx->arena, text), "plan", p, ctx, tree);
+    }
     Text head;
     text_init(&head, &ctx->arena);
     put_problem(&head, p);
@@ -121,8 +130,7 @@ bool path_plan_read(Str text, const PathProblem *p, Ctx *ctx, PathTree *tree,
     if (at != text.n) {
         return refuse(ctx, "text after the line 'sliced'");
     }
-    return path_parse_given(path, p, ctx, tree) &&
-           take_labels(labels, p, ctx, sliced);
+    return path_parse_given(path, "path", p, ctx, tree) && take_labels(labels, p, ctx, sliced);
 }
 
 bool path_accept(const PathProblem *p, const PathOptions *o, PathTree tree, PathLabels sliced,

@@ -153,10 +153,12 @@ PathTree path_tree_own(const PathProblem *p, const PathTree *t, Arena *arena)
     return own;
 }
 
-bool path_parse_given(const char *text, const PathProblem *p, Ctx *ctx, PathTree *out)
+bool path_parse_given(const char *text, const char *who, const PathProblem *p, Ctx *ctx,
+                      PathTree *out)
 {
     PathTree all;
-    if (!path_parse_linear(text, p->place == NULL ? p->n_operands : p->n_given, ctx, &all)) {
+    uint32_t n = p->place == NULL ? p->n_operands : p->n_given;
+    if (!path_parse_from(text, who, n, ctx, &all)) {
         return false;
     }
     *out = path_tree_own(p, &all, &ctx->arena);

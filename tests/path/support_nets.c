@@ -56,7 +56,8 @@ PathProblem nets_twice(Arena *arena, const PathProblem *p)
     for (uint32_t i = 0; i < 2 * n_open; i++) {
         open[i] = p->output.at[i % n_open] + (i < n_open ? 0 : n_labels);
     }
-    return (PathProblem){2 * n, operands, {open, 2 * n_open}, 2 * n_labels, sizes, NULL, false, NULL, 0, NULL};
+    return (PathProblem){
+        2 * n, operands, {open, 2 * n_open}, 2 * n_labels, sizes, NULL, false, NULL, 0, NULL};
 }
 
 PathProblem nets_shuffled(Arena *arena, const PathProblem *p, uint64_t seed)
@@ -120,7 +121,8 @@ static PathProblem maker_problem(const Maker *m, uint32_t n, PathLabels output, 
     for (uint32_t k = 0; k < n; k++) {
         operands[k] = (PathLabels){m->legs + (size_t)k * LEGS_MOST, m->n_legs[k]};
     }
-    return (PathProblem){n, operands, output, m->n_labels, m->sizes, NULL, false, NULL, 0, NULL};
+    return (PathProblem){n,    operands, output, m->n_labels, m->sizes,
+                         NULL, false,    NULL,   0,           NULL};
 }
 
 PathProblem nets_shape(Arena *arena, NetsShape shape, uint32_t n, uint64_t seed)

@@ -149,8 +149,9 @@ static PathProblem problem_make(Kind kind, uint32_t n, int64_t most, uint32_t n_
     for (uint32_t k = 0; k < n; k++) {
         operands[k] = (PathLabels){m->held[k].at, m->held[k].n};
     }
-    return (PathProblem){n,    operands, {m->output.at, m->output.n}, m->sizes.n, m->sizes.at,
-                         NULL, false};
+    return (PathProblem){
+        n, operands, {m->output.at, m->output.n}, m->sizes.n, m->sizes.at, NULL, false, NULL,
+        0, NULL};
 }
 
 static unsigned tree_hash(const PathTree *t)

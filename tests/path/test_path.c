@@ -143,7 +143,8 @@ static PathProblem random_problem(Rng *rng, uint32_t n)
             output[n_output++] = l;
         }
     }
-    return (PathProblem){n, operands, {output, n_output}, n_labels, sizes, NULL, false};
+    return (PathProblem){n, operands, {output, n_output}, n_labels, sizes, NULL, false, NULL,
+                         0, NULL};
 }
 
 static PathResult search(const PathProblem *p, PathOptions o)
@@ -285,7 +286,7 @@ static PathProblem pairs_problem(Rng *rng, uint32_t n)
             sizes[n_labels++] = 2 + (int64_t)rng_below(rng, 8);
         }
     }
-    return (PathProblem){n, operands, {NULL, 0}, n_labels, sizes, NULL, false};
+    return (PathProblem){n, operands, {NULL, 0}, n_labels, sizes, NULL, false, NULL, 0, NULL};
 }
 
 static void test_the_largest_tensor_comes_first_when_size_is_asked_for(void **state)
@@ -504,6 +505,8 @@ static void test_paths_that_do_not_fit_are_refused(void **state)
                                       "(0)(0,1)",
                                       "(-1,0)",
                                       "(0,1)(0)",
+                                      "['einsum_path']",
+                                      "['einsum', (0, 1), (0, 1)]",
                                       "(0,99999999999999999999)(0,1)"};
     PathTree t;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -514,6 +517,9 @@ static void test_paths_that_do_not_fit_are_refused(void **state)
     assert_true(path_parse_linear("[(0, 1), (0, 1)]", 3, &ctx, &t));
     assert_int_equal(t.steps[0].a, 0);
     assert_int_equal(t.steps[1].a, 2);
+    assert_true(path_parse_linear("['einsum_path', (0, 1), (0, 1)]", 3, &ctx, &t));
+    assert_true(path_parse_linear("[\"einsum_path\", (1, 2),\n (0, 1)]\n", 3, &ctx, &t));
+    assert_int_equal(t.steps[0].a, 1);
     assert_true(path_parse_linear("(0,1,2)", 3, &ctx, &t));
     assert_int_equal(t.n_steps, 2);
     assert_true(path_parse_linear("(0)", 1, &ctx, &t));
@@ -542,6 +548,11 @@ static void test_network_files_are_checked(void **state)
         "{\"inputs\": [[0]], \"output\": [], \"sizes\": {\"x\": 2}}",
         "{\"inputs\": [[0]], \"output\": [0, 0], \"sizes\": [2]}",
         "{\"inputs\": [[1]], \"output\": [], \"sizes\": {\"1\": 2, \"01\": 3}}",
+        "{\"inputs\": [[\"a\"]], \"output\": [], \"sizes\": [2]}",
+        "{\"inputs\": [[\"a\", 0]], \"output\": [], \"sizes\": {\"a\": 2, \"0\": 2}}",
+        "{\"inputs\": [[\"a\"]], \"output\": [\"b\"], \"sizes\": {\"a\": 2, \"b\": 2}}",
+        "{\"inputs\": [[\"a\"]], \"output\": [], \"sizes\": {\"b\": 2}}",
+        "{\"inputs\": [[0]], \"sizes\": [2]}",
         "{\"inputs\": [[0]], \"output\": [], \"sizes\": {\"0\": 2, \"99999999999\": 3}}"};
     PathProblem p;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -550,6 +561,13 @@ static void test_network_files_are_checked(void **state)
     assert_true(network("{\"inputs\": [[0,1],[1,2]], \"output\": [0,2], \"sizes\": "
                         "{\"0\":2,\"1\":3,\"2\":4}, \"x\": 1}",
                         &p));
+    assert_string_equal(search(&p, (PathOptions){.effort = 1}).costs.multiply_adds, "24");
+    assert_true(
+        network("{\"inputs\": [[\"i\",\"j\"],[\"j\",\"k\"]], \"output\": null, \"sizes\": "
+                "{\"k\":4,\"i\":2,\"j\":3}}",
+                &p));
+    assert_int_equal(p.output.n, 2);
+    assert_string_equal(p.names[p.output.at[1]], "k");
     assert_string_equal(search(&p, (PathOptions){.effort = 1}).costs.multiply_adds, "24");
 }
 
@@ -600,7 +618,7 @@ static PathProblem chain(uint32_t n, int64_t size)
         operands[k] = (PathLabels){labels + 2 * k, 2};
     }
     ends[1] = n;
-    return (PathProblem){n, operands, {ends, 2}, n + 1, sizes, NULL, false};
+    return (PathProblem){n, operands, {ends, 2}, n + 1, sizes, NULL, false, NULL, 0, NULL};
 }
 
 static void test_a_long_chain_takes_linear_time(void **state)
@@ -625,7 +643,7 @@ static void test_costs_beyond_a_double_are_exact(void **state)
         sizes[k] = 4;
         operands[k] = (PathLabels){labels + k, 1};
     }
-    PathProblem p = {n, operands, {labels, n}, n, sizes, NULL, false};
+    PathProblem p = {n, operands, {labels, n}, n, sizes, NULL, false, NULL, 0, NULL};
     PathResult r = search(&p, (PathOptions){.effort = 0});
     assert_int_equal(strlen(r.costs.largest), 1205); /* 4^2000 */
     assert_true(r.costs.log2_largest > 3999.999 && r.costs.log2_largest < 4000.001);
@@ -683,7 +701,7 @@ static PathProblem rings(void)
         sizes[k] = 2 + k % 3;
         sizes[n + k] = 2 + k % 2;
     }
-    return (PathProblem){n, operands, {NULL, 0}, 2 * n, sizes, NULL, false};
+    return (PathProblem){n, operands, {NULL, 0}, 2 * n, sizes, NULL, false, NULL, 0, NULL};
 }
 
 static void test_the_answer_depends_on_the_seed_only(void **state)

@@ -78,6 +78,23 @@ def commands(tdslc, r, text, shapes):
     yield base[:-1] + ["--dtype=f32", "--target=trn2", "--report=json", "-o", "device"]
 
 
+def exchange(tdslc, r, text, shapes, folder):
+    """The path tool and the kernel write one plan, and take each other's. What is wrong, or None."""
+    base = [tdslc, "-w", "-e", text] + [f"--shape={s}" for s in shapes]
+    searched = r.choice([[], [], [f"--memory-limit={r.choice([1, 5, 50])}"], ["--search=greedy"], ["--search=exact"], ["--objective=size"]])
+    tool, kernel = Path(folder, "tool.plan"), Path(folder, "kernel.plan")
+    for command in (base + searched + ["--emit=path", f"--plan-out={tool}", "-o", "tool.txt"],
+                    base + searched + [f"--plan-out={kernel}", "-o", "out.c"],
+                    base + searched + [f"--plan-in={tool}", "-o", "out.c"],
+                    base + searched + ["--emit=path", f"--plan-in={kernel}", "-o", "tool.txt"]):
+        wrong = run(command, folder)
+        if wrong is not None:
+            return f"{' '.join(command)}\n  {wrong}"
+    if tool.read_bytes() != kernel.read_bytes():
+        return f"{' '.join(base + searched)}\n  two plans\n{tool.read_text()}\n{kernel.read_text()}"
+    return None
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--tdslc", required=True)
@@ -95,6 +112,11 @@ def main():
                 if wrong is not None:
                     failed += 1
                     print(f"seed {seed}: {' '.join(command)}\n  {wrong}")
+            ran += 1
+            wrong = exchange(str(Path(a.tdslc).resolve()), r, text, shapes, folder)
+            if wrong is not None:
+                failed += 1
+                print(f"seed {seed}: {wrong}")
     print(f"{ran - failed} passed, {failed} failed")
     return failed > 0
 
