@@ -54,8 +54,43 @@ static bool is_integer(const char *text)
     return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
 }
 
+/* "2j", "1+2j", as Python writes complex numbers, or with an i, as tdsl-run does. */
+static bool read_complex(const char *text, Number *out)
+{
+    char *end = NULL;
+    double first = strtod(text, &end), second = 0;
+    const char *rest = end;
+    bool both = end != text && (*end == '+' || *end == '-');
+    if (both) {
+        second = strtod(rest, &end);
+    }
+    if (both && end == rest) {
+        return false;
+    }
+    *out = number_real(DTYPE_C128, both ? first : 0);
+    out->im = both ? second : first;
+    return end != text && (end[0] == 'j' || end[0] == 'i') && end[1] == '\0';
+}
+
+bool fit_is_text(const char *text)
+{
+    char *end = NULL;
+    Number v;
+    (void)strtod(text, &end);
+    return (end != text && *end == '\0') || read_complex(text, &v) ||
+           strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+}
+
 const char *fit_text(const char *text, DType to, Number *out)
 {
+    bool is_true = strcmp(text, "true") == 0;
+    Number complex;
+    if (is_true || strcmp(text, "false") == 0) {
+        return fit_number(number_int(DTYPE_BOOL, is_true), to, out);
+    }
+    if (read_complex(text, &complex)) {
+        return fit_number(complex, to, out);
+    }
     Number v = {.dtype = DTYPE_I64};
     bool to_integer = dtype_is_int(to) || to == DTYPE_BOOL;
     if (to_integer && is_integer(text)) {

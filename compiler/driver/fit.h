@@ -14,5 +14,7 @@ const char *fit_number(Number v, DType to, Number *out);
 /* An argument of the command line. As for a literal of the language, no number becomes an infinity, and none but 0
  * becomes 0. */
 const char *fit_text(const char *text, DType to, Number *out);
+/* Is it the text of a scalar: a number, one with an imaginary part (2j, 1-2j), true or false? */
+bool fit_is_text(const char *text);
 
 #endif

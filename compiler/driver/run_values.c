@@ -18,13 +18,6 @@ static bool is_word(const char *text)
            strcmp(text, "ones") == 0 || strcmp(text, "fill") == 0;
 }
 
-static bool is_number(const char *text)
-{
-    char *end = NULL;
-    (void)strtod(text, &end);
-    return end != text && *end == '\0';
-}
-
 static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast)
 {
     Str bytes = {0};
@@ -55,7 +48,7 @@ bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType
             v.name = (Str){text, (size_t)(equals - text)};
             v.text = equals + 1;
         }
-        if (!is_word(v.text) && !is_number(v.text)) {
+        if (!is_word(v.text) && !fit_is_text(v.text)) {
             ok &= read_array(ctx, arena, &v, cast);
         }
         vec_push(arena, &out->list, v);
