@@ -206,6 +206,20 @@ static void number_last(Gen *g, Draft *d, DType to)
     }
 }
 
+/* A bound that is none: infinite constants, of which a value comes through as it is. */
+static void infinity_around(Gen *g, Draft *d)
+{
+    char inner[sizeof d->right];
+    if (d->einsum || !dtype_is_float(d->dtype) || !chance(g, 25) ||
+        strncmp(d->right, "max(min(", 8) != 0 || strlen(d->right) + 20 > sizeof inner) {
+        return;
+    }
+    memcpy(inner, d->right, strlen(d->right) + 1);
+    bool above = chance(g, 50);
+    d->right[0] = '\0';
+    append(d->right, sizeof d->right, above ? "min(%s, 1.0/0.0)" : "max(-1.0/0.0, %s)", inner);
+}
+
 static bool make_statement(Gen *g)
 {
     Draft d = {.dtype = g->dtype};
@@ -225,6 +239,7 @@ static bool make_statement(Gen *g)
     bool wide = (typed || kind == TENSOR_RESULT) && !g->device && chance(g, typed ? 60 : 20);
     DType type = wide ? wider(g, d.dtype) : d.dtype;
     number_last(g, &d, type);
+    infinity_around(g, &d);
     RandomTensor *t = new_tensor(g, kind, 'T', type);
     t->typed = typed;
     t->rank = n;
