@@ -86,6 +86,11 @@ static bool rewrite_in_place(Compilation *c, Graph *(*rewrite)(Ctx *, Arena *, G
     return true;
 }
 
+static bool pass_collapse(Compilation *c)
+{
+    return !c->target->machine->open_extents || rewrite_in_place(c, opt_collapse);
+}
+
 static bool pass_narrow(Compilation *c)
 {
     return !c->target->machine->narrow || rewrite_in_place(c, opt_narrow);

@@ -10,7 +10,10 @@ Head head_of_graph(Arena *arena, const Graph *g)
     for (uint32_t k = 0; k < g->results.n; k++) {
         const Result *r = &g->results.at[k];
         const Node *n = graph_node(g, r->node);
-        results[k] = (HeadResult){r->name, n->dtype, n->rank, n->shape, r->param, r->symmetry};
+        const Param *p = r->param < 0 ? NULL : &g->params.at[r->param];
+        uint32_t rank = p != NULL ? p->rank : r->shape != NULL ? r->rank : n->rank;
+        const Dim *shape = p != NULL ? p->shape : r->shape != NULL ? r->shape : n->shape;
+        results[k] = (HeadResult){r->name, n->dtype, rank, shape, r->param, r->symmetry};
     }
     return (Head){g->name, &g->dims, g->params.n, g->results.n, g->params.at, results};
 }
@@ -40,15 +43,21 @@ Head head_of_kernel(Arena *arena, const Kernel *k)
         const Buffer *b = &k->bufs.at[arg->buf];
         bool parts = arg->whole != DTYPE_NONE; /* the caller has complex numbers */
         DType dtype = parts ? arg->whole : b->dtype;
-        uint32_t rank = parts ? arg->whole_rank : b->rank;
+        uint32_t rank = parts ? arg->whole_rank : arg->shape != NULL ? arg->rank : b->rank;
+        const Dim *shape = arg->shape != NULL ? arg->shape : b->extent;
         if (arg->role == ARG_RESULT || (arg->role == ARG_INOUT && is_written(k, arg->buf))) {
             int32_t param = arg->role == ARG_INOUT ? (int32_t)h.n_params : -1;
             results[h.n_results++] =
-                (HeadResult){b->name, dtype, rank, b->extent, param, arg->symmetry};
+                (HeadResult){b->name, dtype, rank, shape, param, arg->symmetry};
         }
         if (arg->role != ARG_RESULT) {
-            params[h.n_params++] = (Param){
-                b->name, param_role(arg->role), dtype, rank, b->extent, b->span, arg->symmetry};
+            params[h.n_params++] = (Param){.name = b->name,
+                                           .role = param_role(arg->role),
+                                           .dtype = dtype,
+                                           .rank = rank,
+                                           .shape = shape,
+                                           .span = b->span,
+                                           .symmetry = arg->symmetry};
         }
     }
     return h;

@@ -128,7 +128,7 @@ static bool read_input(Run *r)
 static bool bind_extents(Run *r)
 {
     ToolRun *t = r->t;
-    for (uint32_t d = 0; r->in.program != NULL && d < r->head.dims->list.n; d++) {
+    for (uint32_t d = 0; r->in.program != NULL && d < dims_given(r->head.dims); d++) {
         const char *define =
             str_format(&t->arena, "%s=%lld", r->head.dims->list.at[d].name->text,
                        (long long)r->args.dims[d]);
@@ -155,13 +155,14 @@ static bool bind_extents(Run *r)
 static uint64_t count_work(const Run *r)
 {
     const Compilation *c = &r->c;
-    const int64_t *dims = r->args.dims;
     int64_t count = 0;
     if (c->module == NULL) {
+        const Kernel *k = (c->legal != NULL ? c->legal : c->tiled)->kernels.at[0];
         return (uint64_t)kernel_multiply_adds(
-            (c->legal != NULL ? c->legal : c->tiled)->kernels.at[0], dims);
+            k, dims_complete(&r->t->arena, &k->dims, r->args.dims));
     }
     const Graph *g = c->module->graphs.at[0];
+    const int64_t *dims = dims_complete(&r->t->arena, &g->dims, r->args.dims);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         count = sat_add(count, node_multiply_adds(graph_node(g, n), dims));
     }

@@ -246,7 +246,7 @@ static bool bind_defines(const Input *in, const Head *h, int64_t *dims, const ch
     }
     for (uint32_t k = 0; k < n; k++) {
         bool found = in->program != NULL;
-        for (uint32_t d = 0; d < h->dims->list.n; d++) {
+        for (uint32_t d = 0; d < dims_given(h->dims); d++) {
             if (strcmp(defines[k].name, h->dims->list.at[d].name->text) == 0) {
                 dims[d] = defines[k].value;
                 from[d] = "-D";
@@ -266,7 +266,7 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
     Ctx *ctx = in->ctx;
     Arena *arena = in->arena;
     uint32_t errors = ctx->diags.n_errors;
-    uint32_t n_dims = h->dims->list.n;
+    uint32_t n_dims = dims_given(h->dims);
     out->dims = ARENA_ARRAY(arena, n_dims, int64_t);
     out->args = ARENA_ARRAY(arena, h->n_params, Tensor *);
     out->n_args = h->n_params;

@@ -106,6 +106,29 @@ bool read_span(DumpReader *r, Cursor *c, Span *out)
     return cursor_span(c, &r->places, r->home, out);
 }
 
+/* After the typical size: `= m * 3`, or nothing. */
+static bool read_factors(DumpReader *r, Cursor *c, DimInfo *info)
+{
+    VEC(Dim) factor = {0};
+    bool more = cursor_take(c, TERM_PUNCT, "=");
+    while (more) {
+        Dim d;
+        const Term *t = cursor_peek(c);
+        if (t == NULL) {
+            return refuse(r, c->end, "an extent is expected here");
+        }
+        c->at++;
+        if (!read_dim(r, t, &d)) {
+            return false;
+        }
+        vec_push(r->arena, &factor, d);
+        more = cursor_take(c, TERM_PUNCT, "*");
+    }
+    info->n_factors = factor.n;
+    info->factor = factor.at;
+    return true;
+}
+
 bool read_dim_line(DumpReader *r, Cursor *c)
 {
     DimInfo info = {.span = c->end};
@@ -121,6 +144,9 @@ bool read_dim_line(DumpReader *r, Cursor *c)
     }
     info.typical = typical->value;
     info.span = (Span){0, 0, 0};
+    if (!read_factors(r, c, &info)) {
+        return false;
+    }
     map_put(&r->dim_number, info.name->id, r->dims->list.n);
     vec_push(r->arena, &r->dims->list, info);
     return true;
@@ -190,6 +216,29 @@ bool read_dim_test(Cursor *c, const DimTable *dims, DimTest *out)
     }
     out->most--;
     return below || cursor_expect(c, TERM_INT, NULL, "a number") != NULL;
+}
+
+bool read_shape_after(DumpReader *r, Cursor *c, const char *word, uint32_t *rank,
+                      const Dim **shape)
+{
+    *rank = 0;
+    *shape = NULL;
+    if (!cursor_take(c, TERM_NAME, word)) {
+        return true;
+    }
+    const Term *t = cursor_expect(c, TERM_LIST, NULL, "extents in brackets");
+    if (t == NULL || t->n > RANK_LIMIT) {
+        return t != NULL && refuse(r, t->span, "fewer extents are expected here");
+    }
+    Dim *dims = ARENA_ARRAY(r->arena, (size_t)t->n + 1, Dim);
+    for (uint32_t d = 0; d < t->n; d++) {
+        if (!read_dim(r, t->child[d], &dims[d])) {
+            return false;
+        }
+    }
+    *rank = t->n;
+    *shape = dims;
+    return true;
 }
 
 bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim **shape)

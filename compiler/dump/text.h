@@ -13,6 +13,7 @@ void dump_label(Text *out, int32_t label); /* a..z, A..Z, l52, l53, ... */
 int32_t dump_label_number(Sym name);       /* of a name that it prints, or -1 */
 void dump_dim(Text *out, const DimTable *dims, Dim d);
 void dump_type(Text *out, const DimTable *dims, DType dtype, uint32_t rank, const Dim *shape);
+void dump_shape(Text *out, const DimTable *dims, uint32_t rank, const Dim *shape);
 /* ` sym(0 1 2) antisym(3 4)`: classes of dimensions (op/symmetry.h); nothing for none. */
 void dump_symmetry(Text *out, uint32_t rank, const int32_t *classes);
 void dump_dim_test(Text *out, const DimTable *dims, const DimTest *test); /* when 15 < o < 64 */
@@ -54,6 +55,9 @@ bool read_dim(DumpReader *r, const Term *t, Dim *out);
 /* After `when`, of these dims. */
 bool read_dim_test(Cursor *c, const DimTable *dims, DimTest *out);
 bool read_type(DumpReader *r, Cursor *c, DType *dtype, uint32_t *rank, const Dim **shape);
+/* `WORD [3,n]`; without the word *shape is null. */
+bool read_shape_after(DumpReader *r, Cursor *c, const char *word, uint32_t *rank,
+                      const Dim **shape);
 /* What dump_symmetry prints, of a tensor of this type; *classes is null when there is none. */
 bool read_symmetry(DumpReader *r, Cursor *c, DType dtype, uint32_t rank, const Dim *shape,
                    const int32_t **classes);

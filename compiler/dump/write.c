@@ -69,6 +69,11 @@ void dump_dim(Text *out, const DimTable *dims, Dim d)
 void dump_type(Text *out, const DimTable *dims, DType dtype, uint32_t rank, const Dim *shape)
 {
     text_put(out, dtype_name(dtype));
+    dump_shape(out, dims, rank, shape);
+}
+
+void dump_shape(Text *out, const DimTable *dims, uint32_t rank, const Dim *shape)
+{
     text_char(out, '[');
     for (uint32_t d = 0; d < rank; d++) {
         text_put(out, d == 0 ? "" : ",");
@@ -129,8 +134,14 @@ void dump_dims(Text *out, const DimTable *dims)
 {
     for (uint32_t k = 0; k < dims->list.n; k++) {
         text_put(out, "dim ");
-        dump_name(out, dims->list.at[k].name);
-        text_printf(out, " ~ %lld\n", (long long)dims->list.at[k].typical);
+        const DimInfo *info = &dims->list.at[k];
+        dump_name(out, info->name);
+        text_printf(out, " ~ %lld", (long long)info->typical);
+        for (uint32_t i = 0; i < info->n_factors; i++) {
+            text_put(out, i == 0 ? " = " : " * ");
+            dump_dim(out, dims, info->factor[i]);
+        }
+        text_char(out, '\n');
     }
 }
 

@@ -172,7 +172,7 @@ static void keep_open_dims(Check *c)
         if (!global->is_const && global->dim.sym >= 0 && global->uses > 0) {
             Span at = ast_node(&c->program->ast, global->ast)->at;
             vec_push(c->arena, &c->program->dims.list,
-                     ((DimInfo){global->name, global->typical, at}));
+                     ((DimInfo){.name = global->name, .typical = global->typical, .span = at}));
         }
     }
 }

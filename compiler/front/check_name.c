@@ -11,7 +11,8 @@
 static Dim dim_open_new(Kern *k, Sym name, int64_t typical, Span at)
 {
     Dim d = dim_open((int32_t)k->k->dims.list.n);
-    vec_push(k->c->arena, &k->k->dims.list, ((DimInfo){name, typical, at}));
+    vec_push(k->c->arena, &k->k->dims.list,
+             ((DimInfo){.name = name, .typical = typical, .span = at}));
     return d;
 }
 

@@ -66,7 +66,9 @@ static void open_dims(Eq *q, EinsumSpec *spec)
         if (dim_is_wild(l->extent)) {
             l->extent = dim_open((int32_t)q->k->dims.list.n);
             vec_push(&q->ctx->arena, &q->k->dims.list,
-                     ((DimInfo){sym_cstr(&q->ctx->syms, name), DIM_TYPICAL_DEFAULT, l->span}));
+                     ((DimInfo){.name = sym_cstr(&q->ctx->syms, name),
+                                .typical = DIM_TYPICAL_DEFAULT,
+                                .span = l->span}));
         }
     }
 }

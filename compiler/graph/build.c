@@ -259,13 +259,14 @@ static void build_params(Build *b)
         ParamRole role = value->is_inout         ? PARAM_INOUT
                          : value->type.rank == 0 ? PARAM_SCALAR
                                                  : PARAM_IN;
-        Param p = {value->name,
-                   role,
-                   value->type.dtype,
-                   value->type.rank,
-                   arena_copy(b->g->arena, value->type.dims, value->type.rank * sizeof(Dim)),
-                   value->span,
-                   symmetry_copy(b->g->arena, value->type.rank, value->symmetry)};
+        uint32_t rank = value->type.rank;
+        Param p = {.name = value->name,
+                   .role = role,
+                   .dtype = value->type.dtype,
+                   .rank = rank,
+                   .shape = arena_copy(b->g->arena, value->type.dims, rank * sizeof(Dim)),
+                   .span = value->span,
+                   .symmetry = symmetry_copy(b->g->arena, rank, value->symmetry)};
         vec_push(b->g->arena, &b->g->params, p);
         b->current[v] = graph_input(b->g, value->number, value->span);
     }
@@ -276,15 +277,22 @@ static void build_results(Build *b)
     for (uint32_t v = 0; v < b->k->n_params + b->k->n_results; v++) {
         const Value *value = &b->k->values.at[v];
         if (value->kind == VALUE_RESULT) {
-            Result r = {value->name, b->current[v], -1, value->span, value->symmetry};
+            Result r = {.name = value->name,
+                        .node = b->current[v],
+                        .param = -1,
+                        .span = value->span,
+                        .symmetry = value->symmetry};
             vec_push(b->g->arena, &b->g->results, r);
         }
     }
     for (uint32_t v = 0; v < b->k->n_params + b->k->n_results; v++) {
         const Value *value = &b->k->values.at[v];
         if (value->is_inout && value->updated) {
-            Result r = {value->name, b->current[v], (int32_t)value->number, value->span,
-                        value->symmetry};
+            Result r = {.name = value->name,
+                        .node = b->current[v],
+                        .param = (int32_t)value->number,
+                        .span = value->span,
+                        .symmetry = value->symmetry};
             vec_push(b->g->arena, &b->g->results, r);
         }
     }

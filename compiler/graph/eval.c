@@ -482,17 +482,18 @@ static bool eval_sum(Evaluator *e, Arena *scratch, const Node *n, Tensor *to)
 static bool eval_input(Evaluator *e, const Node *n, Tensor **out)
 {
     Tensor *t = e->args[n->param];
-    const char *name = e->g->params.at[n->param].name->text;
-    bool fits = t != NULL && t->dtype == n->dtype && t->rank == n->rank;
-    for (uint32_t d = 0; fits && d < n->rank; d++) {
-        fits = t->extent[d] == extent_of(e, n->shape[d]);
+    const Param *p = &e->g->params.at[n->param];
+    const char *name = p->name->text;
+    bool fits = t != NULL && t->dtype == n->dtype && t->rank == p->rank;
+    for (uint32_t d = 0; fits && d < p->rank; d++) {
+        fits = t->extent[d] == extent_of(e, p->shape[d]);
     }
     if (!fits) {
         diag_error(&e->ctx->diags, E_ARGUMENT_VALUE, e->g->params.at[n->param].span,
                    "the argument for '%s' is missing or of another type or shape", name);
         return false;
     }
-    *out = t;
+    *out = p->collapsed == NULL ? t : tensor_as(e->arena, t, n->rank, n->shape, e->dims);
     return true;
 }
 
@@ -544,6 +545,7 @@ static uint8_t *needed_nodes(Arena *arena, const Graph *g)
 bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
                 Tensor *const *args, Tensor **results)
 {
+    dims = dims_complete(arena, &g->dims, dims);
     Evaluator e = {.ctx = ctx, .arena = arena, .g = g, .dims = dims, .args = args};
     e.value = ARENA_ARRAY(arena, g->nodes.n, Tensor *);
     for (uint32_t k = 0; k < g->dims.list.n; k++) {
@@ -566,7 +568,12 @@ bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
             return false;
         }
         memcpy(to->data, from->data, (size_t)(from->count * dtype_bytes(from->dtype)));
-        results[k] = to;
+        const Result *r = &g->results.at[k];
+        const Param *p = r->param < 0 ? NULL : &g->params.at[r->param];
+        results[k] = r->shape != NULL ? tensor_as(arena, to, r->rank, r->shape, dims)
+                     : p != NULL && p->collapsed != NULL
+                         ? tensor_as(arena, to, p->rank, p->shape, dims)
+                         : to;
     }
     return true;
 }

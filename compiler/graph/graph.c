@@ -179,8 +179,8 @@ NodeRef graph_input(Graph *g, uint32_t param, Span span)
     ArenaMark mark = arena_mark(g->arena);
     Node n = {
         .op = OP_INPUT, .dtype = p->dtype, .acc = p->dtype, .span = span, .name = p->name};
-    n.rank = p->rank;
-    n.shape = dims_copy(g->arena, p->shape, p->rank);
+    n.rank = param_rank(p);
+    n.shape = dims_copy(g->arena, param_shape(p), n.rank);
     n.param = param;
     uint32_t before = g->nodes.n;
     NodeRef r = graph_intern(g, &n, mark);
@@ -397,11 +397,14 @@ Graph *graph_like(Arena *arena, const Graph *g)
     to->program = g->program == NULL ? NULL : str_dup(arena, str_from(g->program));
     to->form = g->form;
     for (uint32_t k = 0; k < g->dims.list.n; k++) {
-        vec_push(arena, &to->dims.list, g->dims.list.at[k]);
+        DimInfo d = g->dims.list.at[k];
+        d.factor = dims_copy(arena, d.factor, d.n_factors);
+        vec_push(arena, &to->dims.list, d);
     }
     for (uint32_t k = 0; k < g->params.n; k++) {
         Param p = g->params.at[k];
         p.shape = dims_copy(arena, p.shape, p.rank);
+        p.collapsed = dims_copy(arena, p.collapsed, p.n_collapsed);
         p.symmetry = symmetry_copy(arena, p.rank, p.symmetry);
         vec_push(arena, &to->params, p);
     }
@@ -463,6 +466,7 @@ void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map)
         Result r = from->results.at[k];
         r.node = map[r.node];
         r.symmetry = symmetry_copy(to->arena, graph_node(to, r.node)->rank, r.symmetry);
+        r.shape = dims_copy(to->arena, r.shape, r.rank);
         vec_push(to->arena, &to->results, r);
     }
 }

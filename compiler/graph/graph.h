@@ -87,7 +87,20 @@ typedef struct Param {
     Span span;
     const int32_t
         *symmetry; /* [rank] that the caller promises, classes as in op/symmetry.h; or null */
+    /* As nodes read it, with neighbouring dimensions taken together (opt/collapse.c); null: as the caller has it. */
+    uint32_t n_collapsed;
+    const Dim *collapsed;
 } Param;
+
+static inline uint32_t param_rank(const Param *p)
+{
+    return p->collapsed == NULL ? p->rank : p->n_collapsed;
+}
+
+static inline const Dim *param_shape(const Param *p)
+{
+    return p->collapsed == NULL ? p->shape : p->collapsed;
+}
 
 /* What the kernel delivers: a named result, or the new value of an inout parameter. */
 typedef struct Result {
@@ -96,6 +109,9 @@ typedef struct Result {
     int32_t param; /* index of the inout parameter, or -1 */
     Span span;
     const int32_t *symmetry; /* [rank] that it is said to have; or null */
+    /* As the caller has it, where the node takes dimensions together; null: as the node. */
+    uint32_t rank;
+    const Dim *shape;
 } Result;
 
 /* A sum that may run over the same axis as a maximum that it needs, in one pass: `node` sums over t

@@ -136,6 +136,16 @@ static void dump_online(const Online *o, Text *out)
 static const char *const role_names[] = {
     [PARAM_IN] = "in", [PARAM_INOUT] = "inout", [PARAM_SCALAR] = "scalar"};
 
+/* as [m_n,3]: dimensions taken together; of [m,n,3]: what they are to the caller */
+static void dump_dims_as(const char *word, const DimTable *dims, uint32_t n, const Dim *shape,
+                         Text *out)
+{
+    if (shape != NULL) {
+        text_printf(out, " %s ", word);
+        dump_shape(out, dims, n, shape);
+    }
+}
+
 void graph_dump(const Graph *g, Text *out)
 {
     dump_kernel_head(out, g->name, g->sources, g->span, g->signature);
@@ -152,6 +162,7 @@ void graph_dump(const Graph *g, Text *out)
         dump_name(out, p->name);
         text_put(out, " : ");
         dump_type(out, &g->dims, p->dtype, p->rank, p->shape);
+        dump_dims_as("as", &g->dims, p->n_collapsed, p->collapsed, out);
         dump_symmetry(out, p->rank, p->symmetry);
         dump_span(out, g->sources, p->span, g->span.source);
         text_char(out, '\n');
@@ -168,6 +179,7 @@ void graph_dump(const Graph *g, Text *out)
         dump_name(out, result->name);
         text_put(out, " = ");
         dump_value(out, result->node);
+        dump_dims_as("of", &g->dims, result->rank, result->shape, out);
         dump_symmetry(out, graph_node(g, result->node)->rank, result->symmetry);
         dump_span(out, g->sources, result->span, g->span.source);
         text_char(out, '\n');

@@ -326,12 +326,12 @@ static bool read_input(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
         return false;
     }
     const Param *p = &r->g->params.at[param];
-    spec->rank = p->rank;
+    spec->rank = param_rank(p);
     if (!read_type_and_rest(r, c, spec, &type_span)) {
         return false;
     }
-    for (uint32_t d = 0; d < p->rank; d++) {
-        if (!dim_eq(p->shape[d], spec->out_shape[d])) {
+    for (uint32_t d = 0; d < spec->rank; d++) {
+        if (!dim_eq(param_shape(p)[d], spec->out_shape[d])) {
             return refuse(r, type_span, "the parameter has another shape");
         }
     }
@@ -471,6 +471,7 @@ static bool read_param(GraphReader *r, Cursor *c)
     if ((t = cursor_expect(c, TERM_AT, NULL, "a name such as @A")) == NULL ||
         cursor_expect(c, TERM_PUNCT, ":", "':' and a type") == NULL ||
         !read_type(r->in, c, &p.dtype, &p.rank, &p.shape) ||
+        !read_shape_after(r->in, c, "as", &p.n_collapsed, &p.collapsed) ||
         !read_symmetry(r->in, c, p.dtype, p.rank, p.shape, &p.symmetry) ||
         !read_place_and_end(r, c, &p.span)) {
         return false;
@@ -495,7 +496,8 @@ static bool read_result(GraphReader *r, Cursor *c, bool update)
         return false;
     }
     const Node *n = graph_node(r->g, result.node);
-    if (!read_symmetry(r->in, c, n->dtype, n->rank, n->shape, &result.symmetry) ||
+    if (!read_shape_after(r->in, c, "of", &result.rank, &result.shape) ||
+        !read_symmetry(r->in, c, n->dtype, n->rank, n->shape, &result.symmetry) ||
         !read_place_and_end(r, c, &result.span)) {
         return false;
     }

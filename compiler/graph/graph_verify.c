@@ -115,6 +115,10 @@ static bool verify_dims(Verifier *v)
         if (d->typical < 1 || d->typical > SIZE_LIMIT) {
             return broken(v, "the typical size of dim '%.60s' is out of range", d->name->text);
         }
+        const char *problem = dim_problem(&v->g->dims, k);
+        if (problem != NULL) {
+            return broken(v, "dim '%.60s': %s", d->name->text, problem);
+        }
     }
     return true;
 }
@@ -129,6 +133,12 @@ static bool verify_params(Verifier *v, Map *seen)
         if (!verify_type(v, p->dtype, p->rank, p->shape)) {
             return false;
         }
+        if (p->collapsed != NULL &&
+            (!verify_type(v, p->dtype, p->n_collapsed, p->collapsed) || p->symmetry != NULL ||
+             !dims_collapse_to(&v->g->dims, p->rank, p->shape, p->n_collapsed, p->collapsed))) {
+            return broken(v, "'%.60s' is not read as neighbouring dimensions of it",
+                          p->name->text);
+        }
         if (p->role == PARAM_SCALAR && p->rank != 0) {
             return broken(v, "the scalar '%.60s' has dimensions", p->name->text);
         }
@@ -138,9 +148,9 @@ static bool verify_params(Verifier *v, Map *seen)
 
 static bool same_type(const Param *p, const Node *n)
 {
-    bool same = p->dtype == n->dtype && p->rank == n->rank;
-    for (uint32_t d = 0; same && d < p->rank; d++) {
-        same = dim_eq(p->shape[d], n->shape[d]);
+    bool same = p->dtype == n->dtype && param_rank(p) == n->rank;
+    for (uint32_t d = 0; same && d < n->rank; d++) {
+        same = dim_eq(param_shape(p)[d], n->shape[d]);
     }
     return same;
 }
@@ -156,6 +166,13 @@ static bool verify_results(Verifier *v, Map *seen)
         const Result *r = &g->results.at[k];
         if (r->name == NULL || r->name->n == 0 || r->node >= g->nodes.n) {
             return broken(v, "result %u has no name or no value", k);
+        }
+        const Node *node = graph_node(g, r->node);
+        if (r->shape != NULL &&
+            (!verify_type(v, node->dtype, r->rank, r->shape) || r->symmetry != NULL ||
+             !dims_collapse_to(&g->dims, r->rank, r->shape, node->rank, node->shape))) {
+            return broken(v, "'%.60s' does not hold neighbouring dimensions of it",
+                          r->name->text);
         }
         if (r->param < 0) {
             if (!name_is_new(seen, r->name)) {

@@ -176,3 +176,16 @@ void tensor_set(Tensor *t, int64_t at, Number v)
     }
     UNREACHABLE();
 }
+
+Tensor *tensor_as(Arena *arena, const Tensor *t, uint32_t rank, const Dim *shape,
+                  const int64_t *dims)
+{
+    Tensor *as = arena_copy(arena, t, sizeof *t);
+    int64_t *extent = ARENA_ARRAY(arena, (size_t)rank + 1, int64_t);
+    for (uint32_t d = 0; d < rank; d++) {
+        extent[d] = shape[d].sym < 0 ? shape[d].n : dims[shape[d].sym];
+    }
+    as->rank = rank;
+    as->extent = extent;
+    return as;
+}

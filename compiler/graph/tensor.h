@@ -33,4 +33,8 @@ float f16_to_float(uint16_t v);
 uint16_t bf16_from_float(float v);
 float bf16_to_float(uint16_t v);
 
+/* The same elements in another shape of as many; `dims` are complete. The data is shared. */
+Tensor *tensor_as(Arena *arena, const Tensor *t, uint32_t rank, const Dim *shape,
+                  const int64_t *dims);
+
 #endif

@@ -259,7 +259,13 @@ bool arg_fits(const Kernel *k, const Arg *arg)
         return false;
     }
     if (arg->whole == DTYPE_NONE) {
-        return arg->whole_rank == 0;
+        return arg->whole_rank == 0 &&
+               (arg->shape == NULL ||
+                (arg->symmetry == NULL &&
+                 dims_collapse_to(&k->dims, arg->rank, arg->shape, b->rank, b->extent)));
+    }
+    if (arg->shape != NULL) {
+        return false;
     }
     bool typed = (arg->whole == DTYPE_C64 && b->dtype == DTYPE_F32) ||
                  (arg->whole == DTYPE_C128 && b->dtype == DTYPE_F64);

@@ -96,6 +96,9 @@ typedef struct Arg {
     DType whole;
     uint32_t whole_rank;
     const int32_t *symmetry; /* of what the caller has, as declared (op/symmetry.h); or null */
+    /* As the caller has it, where the buffer takes neighbouring dimensions together; null: as the buffer. */
+    uint32_t rank;
+    const Dim *shape;
 } Arg;
 
 typedef enum ExprKind { EXPR_CONST, EXPR_EXTENT, EXPR_LOAD, EXPR_OP } ExprKind;

@@ -443,6 +443,10 @@ static void put_head(const Kernel *k, Text *out)
             dump_type(out, &k->dims, k->args.at[i].whole, k->args.at[i].whole_rank,
                       k->bufs.at[buf].extent);
         }
+        if (k->args.at[i].shape != NULL) {
+            text_put(out, " shaped ");
+            dump_shape(out, &k->dims, k->args.at[i].rank, k->args.at[i].shape);
+        }
         dump_symmetry(out, arg_rank(k, &k->args.at[i]), k->args.at[i].symmetry);
         dump_span(out, k->sources, k->bufs.at[buf].span, k->span.source);
         text_char(out, '\n');

@@ -398,6 +398,18 @@ static bool fits(const Interpreter *m, const Buffer *b, const Tensor *t)
     return same;
 }
 
+/* As the caller has it, and as the buffer does. */
+static Tensor *from_caller(Interpreter *m, const Arg *arg, Tensor *t)
+{
+    const Buffer *b = &m->k->bufs.at[arg->buf];
+    bool fits = t != NULL && t->rank == arg->rank;
+    for (uint32_t d = 0; fits && arg->shape != NULL && d < arg->rank; d++) {
+        fits = t->extent[d] == extent_of(m, arg->shape[d]);
+    }
+    return arg->shape == NULL || !fits ? t
+                                       : tensor_as(m->arena, t, b->rank, b->extent, m->dims);
+}
+
 static bool bind_args(Interpreter *m, Tensor *const *args)
 {
     for (uint32_t i = 0; i < m->k->args.n; i++) {
@@ -410,7 +422,7 @@ static bool bind_args(Interpreter *m, Tensor *const *args)
             continue;
         }
         const Buffer *b = &m->k->bufs.at[arg.buf];
-        Tensor *given = as_buffer(m, &arg, args[i]);
+        Tensor *given = as_buffer(m, &arg, from_caller(m, &arg, args[i]));
         if (!fits(m, b, given)) {
             diag_error(&m->ctx->diags, E_ARGUMENT_VALUE, m->k->span,
                        "argument '%s' of kernel '%s' has another type or shape", b->name->text,
@@ -446,7 +458,10 @@ static bool take_results(Interpreter *m, Tensor **results)
                                           (long long)at, m->k->bufs.at[arg.buf].name->text));
             }
         }
-        *results++ = as_whole(m, &arg, memory->tensor);
+        Tensor *whole = as_whole(m, &arg, memory->tensor);
+        *results++ = arg.shape == NULL
+                         ? whole
+                         : tensor_as(m->arena, whole, arg.rank, arg.shape, m->dims);
     }
     return true;
 }
@@ -456,6 +471,7 @@ bool loop_eval_counted(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *d
 {
     Interpreter m = {.ctx = ctx, .arena = arena, .k = k, .dims = dims, .counts = counts};
     arena_init(&m.scratch, &ctx->budget);
+    m.dims = dims_complete(&m.scratch, &k->dims, dims);
     m.var = ARENA_ARRAY(&m.scratch, k->vars.n, int64_t);
     m.memory = ARENA_ARRAY(&m.scratch, k->bufs.n, Memory);
     bool ok =

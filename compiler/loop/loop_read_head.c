@@ -56,7 +56,8 @@ static bool read_arg(LoopReader *r, Cursor *c)
     }
     b.space = SPACE_ARGUMENT;
     b.param = (int32_t)r->k->args.n;
-    if (!read_whole(r, c, &b, &arg)) {
+    if (!read_whole(r, c, &b, &arg) ||
+        !read_shape_after(&r->in, c, "shaped", &arg.rank, &arg.shape)) {
         return false;
     }
     bool parts = arg.whole != DTYPE_NONE;

@@ -320,6 +320,10 @@ static bool verify_head(Verifier *v)
             return broken(v, "dim %u has no name of its own, or no typical size", d);
         }
         map_put(&names, dim->name->id, d);
+        const char *problem = dim_problem(&k->dims, d);
+        if (problem != NULL) {
+            return broken(v, "dim '%.60s': %s", dim->name->text, problem);
+        }
     }
     for (uint32_t i = 0; i < k->n_work; i++) {
         for (uint32_t f = 0; f < k->work[i].n; f++) {

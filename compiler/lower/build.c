@@ -598,14 +598,16 @@ static void build_args(Builder *b)
     for (uint32_t i = 0; i < g->params.n; i++) {
         const Param *p = &g->params.at[i];
         param[i] = kernel_buffer(k, &b->ctx->syms, p->name->text, p->dtype, SPACE_ARGUMENT,
-                                 p->rank, p->shape);
+                                 param_rank(p), param_shape(p));
         k->bufs.at[param[i]].span = p->span;
         k->bufs.at[param[i]].param = (int32_t)i;
         Arg arg = {.role = p->role == PARAM_SCALAR  ? ARG_SCALAR
                            : p->role == PARAM_INOUT ? ARG_INOUT
                                                     : ARG_IN,
                    .buf = param[i],
-                   .symmetry = p->symmetry};
+                   .symmetry = p->symmetry,
+                   .rank = p->collapsed == NULL ? 0 : p->rank,
+                   .shape = p->collapsed == NULL ? NULL : p->shape};
         vec_push(b->arena, &k->args, arg);
     }
     for (uint32_t r = 0; r < g->results.n; r++) {
@@ -619,7 +621,11 @@ static void build_args(Builder *b)
                                      SPACE_ARGUMENT, n->rank, n->shape);
         k->bufs.at[b->result[r]].span = result->span;
         k->bufs.at[b->result[r]].param = (int32_t)k->args.n;
-        Arg arg = {.role = ARG_RESULT, .buf = b->result[r], .symmetry = result->symmetry};
+        Arg arg = {.role = ARG_RESULT,
+                   .buf = b->result[r],
+                   .symmetry = result->symmetry,
+                   .rank = result->rank,
+                   .shape = result->shape};
         vec_push(b->arena, &k->args, arg);
     }
     b->param = param;

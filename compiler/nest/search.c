@@ -40,7 +40,7 @@
 /* No tree may take longer than no fusion does, by more than the model can tell; but a fifth longer where extents are open or that
  * has values in memory of so many bytes. */
 #define EVEN   1.02
-#define LARGE  ((int64_t)256 << 20)
+#define LARGE  ((int64_t)64 << 20)
 #define SLOWER 1.20
 
 typedef struct State {

@@ -94,6 +94,68 @@ int64_t dim_typical(const DimTable *t, Dim d)
     return t->list.at[d.sym].typical;
 }
 
+uint32_t dims_given(const DimTable *t)
+{
+    uint32_t n = 0;
+    while (n < t->list.n && t->list.at[n].n_factors == 0) {
+        n++;
+    }
+    return n;
+}
+
+int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given)
+{
+    int64_t *all = ARENA_ARRAY(arena, (size_t)t->list.n + 1, int64_t);
+    for (uint32_t d = 0; d < t->list.n; d++) {
+        const DimInfo *info = &t->list.at[d];
+        all[d] = info->n_factors == 0 ? given[d] : 1;
+        for (uint32_t f = 0; f < info->n_factors; f++) {
+            Dim factor = info->factor[f];
+            all[d] = sat_mul(all[d], factor.sym < 0 ? factor.n : all[factor.sym]);
+        }
+        bool large = info->n_factors > 0 && all[d] > SIZE_LIMIT;
+        all[d] = large ? SIZE_LIMIT + 1 : all[d];
+    }
+    return all;
+}
+
+const char *dim_problem(const DimTable *t, uint32_t dim)
+{
+    const DimInfo *info = &t->list.at[dim];
+    if (info->n_factors == 0) {
+        return dim > dims_given(t) ? "it stands behind products" : NULL;
+    }
+    for (uint32_t f = 0; f < info->n_factors; f++) {
+        Dim d = info->factor[f];
+        if (d.sym < -1 || d.sym >= (int32_t)dims_given(t) ||
+            (d.sym < 0 && (d.n < 0 || d.n > SIZE_LIMIT))) {
+            return "a factor is no number and no dim that a call gives";
+        }
+    }
+    return NULL;
+}
+
+bool dims_collapse_to(const DimTable *t, uint32_t rank, const Dim *shape, uint32_t n_collapsed,
+                      const Dim *collapsed)
+{
+    uint32_t d = 0;
+    for (uint32_t k = 0; k < n_collapsed; k++) {
+        const DimInfo *info = collapsed[k].sym < 0 ? NULL : &t->list.at[collapsed[k].sym];
+        if (info == NULL || info->n_factors == 0) {
+            if (d == rank || !dim_eq(shape[d++], collapsed[k])) {
+                return false;
+            }
+            continue;
+        }
+        for (uint32_t f = 0; f < info->n_factors; f++) {
+            if (d == rank || !dim_eq(shape[d++], info->factor[f])) {
+                return false;
+            }
+        }
+    }
+    return d == rank;
+}
+
 const char *dim_tests_problem(const DimTable *t, uint32_t n, const DimTest *const *test)
 {
     int64_t next = n == 0 ? DIM_ANY_SIZE : 0; /* the least size that no test has held for */

@@ -69,13 +69,28 @@ typedef struct DimInfo {
     Sym name;
     int64_t typical; /* planned for: given by `~`, else DIM_TYPICAL_DEFAULT */
     Span span;
+    /* The product of these, which come before it; none: a call gives its value. */
+    uint32_t n_factors;
+    const Dim *factor;
 } DimInfo;
 
 #define DIM_TYPICAL_DEFAULT 64
 
+/* Those that a call gives, then products of them. */
 typedef struct DimTable {
     VEC(DimInfo) list;
 } DimTable;
+
+/* How many a call gives. */
+uint32_t dims_given(const DimTable *t);
+/* The values of all, from those that a call gives; products beyond SIZE_LIMIT are SIZE_LIMIT + 1. */
+int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given);
+
+/* What is wrong with a dim as a product, or with its place; null: nothing. */
+const char *dim_problem(const DimTable *t, uint32_t dim);
+/* Is the second shape the first, row-major, with runs of neighbouring dimensions taken together? */
+bool dims_collapse_to(const DimTable *t, uint32_t rank, const Dim *shape, uint32_t n_collapsed,
+                      const Dim *collapsed);
 
 /* The number to plan with: the extent itself, or the typical size. */
 int64_t dim_typical(const DimTable *t, Dim d);

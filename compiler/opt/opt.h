@@ -14,6 +14,10 @@ Graph *opt_simplify(Ctx *ctx, Arena *arena, const Graph *g);
  * concern one operand alone are taken first where that is less work; summed indices of extent 1 are positions. */
 Graph *opt_normalise(Ctx *ctx, Arena *arena, const Graph *g);
 
+/* collapse.c. GRAPH_BINARY -> GRAPH_BINARY: neighbouring dimensions of which an extent is open become one, where all that
+ * reads or writes them takes both along (Param.collapsed, Result.shape). The graph itself where there are none. */
+Graph *opt_collapse(Ctx *ctx, Arena *arena, Graph *g);
+
 /* narrow.c. Of any form: contractions of real numbers read what casts to their type only widened; for machines that say
  * `narrow`. Each operand may then have a type of its own. The graph itself where there is nothing to do. */
 Graph *opt_narrow(Ctx *ctx, Arena *arena, Graph *g);

@@ -11,7 +11,11 @@ static Graph *matrix_graph(Bench *b)
 {
     Graph *g = graph_new(&b->ctx.arena, sym_cstr(&b->ctx.syms, "k"));
     static const Dim shape[2] = {{-1, 3}, {-1, 3}};
-    Param p = {sym_cstr(&b->ctx.syms, "A"), PARAM_IN, DTYPE_F64, 2, shape, {0, 0, 0}, NULL};
+    Param p = {.name = sym_cstr(&b->ctx.syms, "A"),
+               .role = PARAM_IN,
+               .dtype = DTYPE_F64,
+               .rank = 2,
+               .shape = shape};
     vec_push(g->arena, &g->params, p);
     assert_int_equal(graph_input(g, 0, nowhere), 0);
     return g;

@@ -17,6 +17,11 @@ static Graph *domains(Ctx *ctx, Arena *arena, const Graph *g)
     return opt_domains(ctx, arena, (Graph *)g);
 }
 
+static Graph *collapse(Ctx *ctx, Arena *arena, const Graph *g)
+{
+    return opt_collapse(ctx, arena, (Graph *)g);
+}
+
 static Graph *narrow(Ctx *ctx, Arena *arena, const Graph *g)
 {
     return opt_narrow(ctx, arena, (Graph *)g);
@@ -91,6 +96,7 @@ static Pass pass_of(const char *name)
     } of[] = {{"simplify", opt_simplify},
               {"normalise", opt_normalise},
               {"narrow", narrow},
+              {"collapse", collapse},
               {"domains", domains}};
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++) {
         if (strcmp(name, of[k].name) == 0) {
@@ -144,7 +150,7 @@ static void a_pass_makes_of_each_graph_what_its_case_says(void **state)
             cases++;
         } else if (name != NULL) {
             text_put(&lines, line);
-        } else if (line[0] == 's' || line[0] == 'n' || line[0] == 'd') {
+        } else if (line[0] == 's' || line[0] == 'n' || line[0] == 'd' || line[0] == 'c') {
             name = str_format(&arena, "%.*s", length, line);
             text_init(&lines, &arena);
         } else if (!given || line[0] != ' ') {

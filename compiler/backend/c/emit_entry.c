@@ -10,25 +10,57 @@ static const Buffer *arg_buffer(const Kernel *k, uint32_t i)
     return &k->bufs.at[k->args.at[i].buf];
 }
 
+/* What a caller hands over for it. */
+typedef struct ArgShape {
+    uint32_t rank;
+    const Dim *extent;
+} ArgShape;
+
+static ArgShape arg_shape(const Kernel *k, uint32_t i)
+{
+    const Arg *a = &k->args.at[i];
+    const Buffer *b = arg_buffer(k, i);
+    return a->shape != NULL ? (ArgShape){a->rank, a->shape} : (ArgShape){b->rank, b->extent};
+}
+
 static bool is_read_only(ArgRole role)
 {
     return role == ARG_IN;
 }
 
 /* "[o][v][3]" */
-static const char *shape_text(const Emitter *e, const Buffer *b)
+static const char *shape_text(const Emitter *e, ArgShape s)
 {
     Text t;
     text_init(&t, e->w.arena);
-    for (uint32_t d = 0; d < b->rank; d++) {
-        text_printf(&t, "[%s]", c_dim_text(&e->w, b->extent[d]));
+    for (uint32_t d = 0; d < s.rank; d++) {
+        text_printf(&t, "[%s]", c_dim_text(&e->w, s.extent[d]));
     }
     return t.at;
 }
 
+/* That a caller gives. */
 static uint32_t n_dims(const Kernel *k)
 {
-    return k->dims.list.n;
+    return dims_given(&k->dims);
+}
+
+/* const int64_t m_n = tdsl_product(m, n); of the dims that are products and named in `text` (null: all). */
+static void products_emit(Emitter *e, const char *text)
+{
+    const Kernel *k = e->w.k;
+    for (uint32_t d = n_dims(k); d < k->dims.list.n; d++) {
+        const DimInfo *info = &k->dims.list.at[d];
+        const char *value = c_dim_text(&e->w, info->factor[0]);
+        if (text != NULL && strstr(text, e->w.dim[d]) == NULL) {
+            continue;
+        }
+        for (uint32_t f = 1; f < info->n_factors; f++) {
+            value = str_format(e->w.arena, "%s(%s, %s)", help_fixed(e->w.help, "tdsl_product"),
+                               value, c_dim_text(&e->w, info->factor[f]));
+        }
+        line_printf(&e->w, "const int64_t %s = %s;", e->w.dim[d], value);
+    }
 }
 
 /* "int64_t o, int64_t v", or "void". */
@@ -86,7 +118,8 @@ static void prototype_emit(Emitter *e, Text *out, bool header, Entry entry)
         }
         text_printf(out, "    %s%s *TDSL_RESTRICT %s,",
                     is_read_only(k->args.at[i].role) ? "const " : "", c_type(b->dtype), name);
-        text_printf(out, header && b->rank > 0 ? " /* %s */\n" : "\n", shape_text(e, b));
+        ArgShape shape = arg_shape(k, i);
+        text_printf(out, header && shape.rank > 0 ? " /* %s */\n" : "\n", shape_text(e, shape));
     }
     text_printf(out, "    void *TDSL_RESTRICT workspace, size_t workspace_bytes%s)%s\n",
                 threads ? ",\n    const tdsl_threads *threads" : "", header ? ";" : "");
@@ -117,20 +150,20 @@ void kernel_header_emit(Emitter *e, Text *out)
 /* ---- sizes ---- */
 
 /* How often the open dim `sym` is among the extents from `d` on. */
-static uint32_t count_dim(const Buffer *b, uint32_t d, int32_t sym)
+static uint32_t count_dim(ArgShape s, uint32_t d, int32_t sym)
 {
     uint32_t count = 0;
-    for (; d < b->rank; d++) {
-        count += b->extent[d].sym == sym ? 1 : 0;
+    for (; d < s.rank; d++) {
+        count += s.extent[d].sym == sym ? 1 : 0;
     }
     return count;
 }
 
 /* Is the extent the first one that is this open dim? */
-static bool is_new_dim(const Buffer *b, uint32_t d)
+static bool is_new_dim(ArgShape s, uint32_t d)
 {
-    int32_t sym = b->extent[d].sym;
-    return sym >= 0 && count_dim(b, 0, sym) == count_dim(b, d, sym);
+    int32_t sym = s.extent[d].sym;
+    return sym >= 0 && count_dim(s, 0, sym) == count_dim(s, d, sym);
 }
 
 /* The same for arrays of as many bytes whatever the open dims are. */
@@ -139,8 +172,8 @@ static const char *size_key(const Emitter *e, const Buffer *b, int64_t fixed)
     Text t;
     text_init(&t, e->w.arena);
     text_printf(&t, "%lld", (long long)fixed);
-    for (uint32_t s = 0; s < n_dims(e->w.k); s++) {
-        uint32_t count = count_dim(b, 0, (int32_t)s);
+    for (uint32_t s = 0; s < e->w.k->dims.list.n; s++) {
+        uint32_t count = count_dim((ArgShape){b->rank, b->extent}, 0, (int32_t)s);
         if (count > 0) {
             text_printf(&t, " %u*%u", s, count);
         }
@@ -346,6 +379,7 @@ void kernel_sizes_emit(Emitter *e)
         line_printf(&e->w, "    return TDSL_E_SHAPE;");
         line_printf(&e->w, "}");
     }
+    products_emit(e, NULL);
     Names seen;
     names_init(&seen, e->w.arena);
     for (uint32_t i = 0; i < k->bufs.n; i++) {
@@ -375,14 +409,14 @@ void kernel_sizes_emit(Emitter *e)
 /* "B == NULL && o > 0 && v > 0": a null pointer where there are elements; null when there are none. */
 static const char *missing_text(Emitter *e, uint32_t arg)
 {
-    const Buffer *b = arg_buffer(e->w.k, arg);
+    ArgShape b = arg_shape(e->w.k, arg);
     Text t;
     text_init(&t, e->w.arena);
     text_printf(&t, "%s == NULL", e->w.buf[e->w.k->args.at[arg].buf]);
-    for (uint32_t d = 0; d < b->rank; d++) {
+    for (uint32_t d = 0; d < b.rank; d++) {
         if (is_new_dim(b, d)) {
-            text_printf(&t, " && %s > 0", e->w.dim[b->extent[d].sym]);
-        } else if (b->extent[d].sym < 0 && b->extent[d].n == 0) {
+            text_printf(&t, " && %s > 0", e->w.dim[b.extent[d].sym]);
+        } else if (b.extent[d].sym < 0 && b.extent[d].n == 0) {
             return NULL;
         }
     }
@@ -432,13 +466,13 @@ static bool arg_is_used(const Kernel *k, uint32_t arg)
 }
 
 /* "o == 0 || v == 0": no element; null when there always is one. */
-static const char *empty_text(const Emitter *e, const Buffer *b)
+static const char *empty_text(const Emitter *e, ArgShape b)
 {
     Text t;
     text_init(&t, e->w.arena);
-    for (uint32_t d = 0; d < b->rank; d++) {
+    for (uint32_t d = 0; d < b.rank; d++) {
         if (is_new_dim(b, d)) {
-            text_printf(&t, t.n == 0 ? "%s == 0" : " || %s == 0", e->w.dim[b->extent[d].sym]);
+            text_printf(&t, t.n == 0 ? "%s == 0" : " || %s == 0", e->w.dim[b.extent[d].sym]);
         }
     }
     return t.n == 0 ? NULL : t.at;
@@ -452,7 +486,7 @@ static void nothing_to_do_emit(Emitter *e)
     names_init(&empty, e->w.arena);
     for (uint32_t i = 0; i < k->args.n; i++) {
         if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
-            const char *text = empty_text(e, arg_buffer(k, i));
+            const char *text = empty_text(e, arg_shape(k, i));
             if (text == NULL) {
                 return;
             }
@@ -537,6 +571,7 @@ void kernel_entry_emit(Emitter *e, const Text *body)
     out->indent++;
     entry_checks(e, each);
     nothing_to_do_emit(e);
+    products_emit(e, body->at);
     if (split) {
         line_printf(&e->w, "const int32_t %s = %s(threads, %s, %s);", e->own.crew,
                     help_fixed(e->w.help, "tdsl_crew"),
@@ -566,6 +601,24 @@ void kernel_entry_emit(Emitter *e, const Text *body)
 }
 
 /* ---- the table ---- */
+
+static void work_factor(Emitter *e, Dim d)
+{
+    const DimInfo *info = d.sym < 0 ? NULL : &e->w.k->dims.list.at[d.sym];
+    if (info != NULL && info->n_factors == 0) {
+        text_printf(e->w.out, "    count = %s(count, dims[%d]);\n",
+                    help_fixed(e->w.help, "tdsl_count"), d.sym);
+    }
+    for (uint32_t f = 0; info != NULL && f < info->n_factors; f++) {
+        Dim factor = info->factor[f];
+        if (factor.sym < 0) {
+            text_printf(e->w.out, "    count = %s(count, %lld);\n",
+                        help_fixed(e->w.help, "tdsl_count"), (long long)factor.n);
+        } else {
+            work_factor(e, factor);
+        }
+    }
+}
 
 static void work_emit(Emitter *e)
 {
@@ -597,11 +650,7 @@ static void work_emit(Emitter *e)
         }
         text_printf(out, "    count = UINT64_C(%llu);\n", (unsigned long long)fixed);
         for (uint32_t f = 0; f < k->work[i].n; f++) {
-            Dim d = k->work[i].factor[f];
-            if (d.sym >= 0) {
-                text_printf(out, "    count = %s(count, dims[%d]);\n",
-                            help_fixed(e->w.help, "tdsl_count"), d.sym);
-            }
+            work_factor(e, k->work[i].factor[f]);
         }
         text_printf(out, "    total = %s(total, count);\n",
                     help_fixed(e->w.help, "tdsl_tally"));
@@ -648,15 +697,15 @@ static void tables_emit(Emitter *e)
         text_put(out, "};\n");
     }
     for (uint32_t i = 0; i < k->args.n; i++) {
-        const Buffer *b = arg_buffer(k, i);
-        if (b->rank == 0) {
+        ArgShape b = arg_shape(k, i);
+        if (b.rank == 0) {
             continue;
         }
         text_printf(out, "\nstatic const tdsl_extent tdsl_extents_%s_%u[] = {\n", e->symbol, i);
-        for (uint32_t d = 0; d < b->rank; d++) {
+        for (uint32_t d = 0; d < b.rank; d++) {
             const int32_t *classes = k->args.at[i].symmetry;
-            text_printf(out, "    {%d, %d, %lld},\n", b->extent[d].sym,
-                        classes == NULL ? 0 : (int)classes[d], (long long)b->extent[d].n);
+            text_printf(out, "    {%d, %d, %lld},\n", b.extent[d].sym,
+                        classes == NULL ? 0 : (int)classes[d], (long long)b.extent[d].n);
         }
         text_put(out, "};\n");
     }
@@ -669,8 +718,8 @@ static void tables_emit(Emitter *e)
         text_put(out, "    {");
         text_literal(out, b->name->text);
         text_printf(out, ", %s, %s, %u, 0, ", role_text(k->args.at[i].role),
-                    dtype_text(b->dtype), b->rank);
-        if (b->rank == 0) {
+                    dtype_text(b->dtype), arg_shape(k, i).rank);
+        if (arg_shape(k, i).rank == 0) {
             text_put(out, "NULL},\n");
         } else {
             text_printf(out, "tdsl_extents_%s_%u},\n", e->symbol, i);

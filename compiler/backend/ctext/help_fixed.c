@@ -77,6 +77,10 @@ static const FixedHelper fixed_helpers[] = {
      "    const size_t more = threads < 2 ? 0 : (size_t)threads - 1;\n"
      "    return each > 0 && more > (SIZE_MAX - bytes) / each ? SIZE_MAX : bytes + each * "
      "more;\n}\n"},
+    {"tdsl_product", NULL, false,
+     "/* x * y, or INT64_MAX when that is too large; 0 where one is not positive. */\n"
+     "TDSL_HELPER int64_t tdsl_product(int64_t x, int64_t y)\n{\n"
+     "    return x < 1 || y < 1 ? 0 : x > INT64_MAX / y ? INT64_MAX : x * y;\n}\n"},
     {"tdsl_make_c64", NULL, false,
      "TDSL_HELPER tdsl_c64 tdsl_make_c64(float re, float im)\n{\n"
      "#if defined(CMPLXF)\n    return CMPLXF(re, im);\n#else\n"
