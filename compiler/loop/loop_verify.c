@@ -316,14 +316,11 @@ static bool verify_head(Verifier *v)
         uint32_t before = 0;
         const DimInfo *dim = &k->dims.list.at[d];
         if (dim->name == NULL || map_get(&names, dim->name->id, &before) || dim->typical < 1 ||
-            dim->typical > SIZE_LIMIT) {
-            return broken(v, "dim %u has no name of its own, or no typical size", d);
+            dim->typical > SIZE_LIMIT || dim_problem(&k->dims, d) != NULL) {
+            return broken(v, "dim %u lacks a name of its own, a typical size or its factors",
+                          d);
         }
         map_put(&names, dim->name->id, d);
-        const char *problem = dim_problem(&k->dims, d);
-        if (problem != NULL) {
-            return broken(v, "dim '%.60s': %s", dim->name->text, problem);
-        }
     }
     for (uint32_t i = 0; i < k->n_work; i++) {
         for (uint32_t f = 0; f < k->work[i].n; f++) {
