@@ -230,7 +230,7 @@ static void pack_loops(Packed *p, const Box *x, uint32_t but, uint32_t but_too)
     }
 }
 
-/* Zeros in the last panel after the last column. */
+/* Zeros in the last panel after the last column, as deep as the sum is there. */
 static void pack_edge(Packed *p, const Side *side, int64_t width)
 {
     Legaliser *l = p->m->l;
@@ -251,9 +251,11 @@ static void pack_edge(Packed *p, const Side *side, int64_t width)
         VarRef v = loop_open(l, "edge", columns, width, FOR_REST);
         first = var_minus(l, v, columns.start);
     }
-    TileIndex index[2] = {index_of(kv, range_const(side->sum.count), MODE_LOOP),
+    Range depth = box_numbers(p, &side->sum);
+    bool whole = range_is_exact(depth);
+    TileIndex index[2] = {index_of(kv, whole ? range_const(side->sum.count) : depth, MODE_LOOP),
                           index_of(zv, range_const(n), MODE_LOOP)};
-    Affine at[2] = {affine_var(l->arena, kv),
+    Affine at[2] = {whole ? affine_var(l->arena, kv) : var_minus(l, kv, depth.start),
                     affine_add(l->arena, first, 1, affine_var(l->arena, zv))};
     tile_add(l, 2, index, side->buf, at, OP_COPY,
              expr_const(l->arena, number_int(l->k->bufs.at[side->buf].dtype, 0)));
