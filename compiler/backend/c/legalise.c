@@ -152,6 +152,48 @@ static void tile_legalise(Legaliser *l, const Stmt *s)
     l->from = NULL;
 }
 
+/* The open sum of a product, if one block of it is planned to hold all of it: its index; else NONE. */
+static uint32_t short_sum(const Legaliser *l, const Stmt *s, int64_t *block)
+{
+    const Blocking *b = s->blocking;
+    const BlockLevel *k = b == NULL ? NULL : blocking_outermost(b, BLOCK_SUM);
+    if (k == NULL || b->n_labels[BLOCK_SUM] != 1) {
+        return NONE;
+    }
+    uint32_t i = b->label[BLOCK_SUM][0];
+    Range r = s->index[i].range;
+    bool open =
+        r.clipped && r.span == 0 && r.limit.sym >= 0 && r.start.n == 0 && r.start.base == 0;
+    *block = k->tile;
+    return open && range_typical(l->k, r) <= k->tile ? i : NONE;
+}
+
+static void zeroed_legalise(Legaliser *l, const Stmt *fill, const Stmt *s, DimTest when)
+{
+    tested_open(l, when);
+    tile_legalise(l, fill);
+    l->zero = l->block->list.n;
+    tile_legalise(l, s);
+    block_close(l);
+}
+
+/* A product into zeros whose open sum is short as planned stores its sums, as known ones do, and adds to nothing; where the
+ * sum is longer than one block of it the first block would have to be told from the others. */
+static void short_legalise(Legaliser *l, const Stmt *fill, const Stmt *s, uint32_t i,
+                           int64_t block)
+{
+    Stmt *all = arena_copy(l->arena, s, sizeof *s);
+    TileIndex *index = arena_copy(l->arena, s->index, s->n_index * sizeof *index);
+    int32_t dim = index[i].range.limit.sym;
+    index[i].range.span = block;
+    all->index = index;
+    l->block->list.n--; /* the zeros */
+    scope_open(l);      /* tests that follow each other are of one choice */
+    zeroed_legalise(l, fill, all, (DimTest){dim, 0, block});
+    zeroed_legalise(l, fill, s, (DimTest){dim, block + 1, DIM_ANY_SIZE});
+    block_close(l);
+}
+
 static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -168,10 +210,17 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
             copy->over = 0; /* decided when all of its readers are known */
             stmt_add(l, copy);
             break;
-        case STMT_TILE:
+        case STMT_TILE: {
+            int64_t sum = 0;
             l->zero = i > 0 && is_zero_of(l->k, body[i - 1], body[i]) ? l->block->list.n : 0;
-            tile_legalise(l, body[i]);
+            uint32_t at = l->zero > 0 ? short_sum(l, body[i], &sum) : NONE;
+            if (at != NONE) {
+                short_legalise(l, body[i - 1], body[i], at, sum);
+            } else {
+                tile_legalise(l, body[i]);
+            }
             break;
+        }
         }
     }
 }

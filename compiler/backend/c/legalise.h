@@ -49,6 +49,8 @@ void block_open(Legaliser *l, Stmt *owner);
 void block_close(Legaliser *l);
 /* A block of its own, until block_close. */
 void scope_open(Legaliser *l);
+/* The same, run for some sizes of an open dim. */
+void tested_open(Legaliser *l, DimTest when);
 void stmt_add(Legaliser *l, Stmt *s);
 /* A loop that is open until loop_close; returns its variable. */
 VarRef loop_open(Legaliser *l, const char *hint, Range range, int64_t step, ForPart part);

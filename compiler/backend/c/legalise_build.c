@@ -46,6 +46,14 @@ void scope_open(Legaliser *l)
     block_open(l, s);
 }
 
+void tested_open(Legaliser *l, DimTest when)
+{
+    Stmt *s = stmt_new(l, STMT_BLOCK);
+    s->when = arena_copy(l->arena, &when, sizeof when);
+    stmt_add(l, s);
+    block_open(l, s);
+}
+
 VarRef loop_var_take(Legaliser *l, const char *hint)
 {
     uint32_t at = 0;
