@@ -17,6 +17,7 @@
 #define NKI_PSUM_BANK    2048
 #define NKI_PSUM_BANKS   8
 #define NKI_INSTRUCTIONS 20000
+#define NKI_TENSOR_BYTES ((int64_t)1 << 32) /* a tensor in HBM has less */
 
 /* What differs between generations, as numbers; rates in Gcycles/s and GB/s. */
 typedef struct NkiChip {

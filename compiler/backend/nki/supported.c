@@ -52,6 +52,23 @@ static bool check_stmts(Lower *l)
     return true;
 }
 
+/* Is the tensor one that the device can address? */
+static bool check_size(Lower *l, const Buffer *b)
+{
+    int64_t left = (NKI_TENSOR_BYTES - 1) / dtype_bytes(b->dtype);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        left /= b->extent[d].n;
+    }
+    if (left > 0) {
+        return true;
+    }
+    Diagnostic *d = diag_limit(&l->ctx->diags, E_LIMIT_SIZE, b->span,
+                               "'%s' has 4 GiB or more; a tensor of target '%s' has less",
+                               b->name->text, l->target->name);
+    diag_help(d, "make the extents smaller, and call the kernel for each part");
+    return false;
+}
+
 bool lower_check(Lower *l)
 {
     const Kernel *k = l->from;
@@ -85,6 +102,9 @@ bool lower_check(Lower *l)
                     l, b->span,
                     str_format(l->arena, "empty tensors ('%s' has extent 0)", b->name->text));
             }
+        }
+        if (!check_size(l, b)) {
+            return false;
         }
         if (b->rank > NKI_DIMS - 4) {
             return lower_refuse(l, b->span, "tensors of so many dimensions");
