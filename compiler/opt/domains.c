@@ -124,7 +124,7 @@ static NodeRef guarded(const Guard *g, NodeRef n, Access *how, uint32_t depth)
     Rewriter *r = g->r;
     const Node node = *graph_node(r->to, n);
     if (op_info(node.op)->kind != OPKIND_MAP || depth == NESTED ||
-        !dtype_is_float(node.dtype)) {
+        (!dtype_is_float(node.dtype) && node.dtype != DTYPE_BOOL)) {
         return n;
     }
     uint32_t bounded = operand_with_domain(node.op);
