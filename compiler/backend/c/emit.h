@@ -244,6 +244,7 @@ bool transpose_emit(Emitter *e, const Stmt *s);
 /* ---- emit_move.c ---- */
 /* A copy along lines beside products, as calls of a function; false: it is none. */
 bool move_emit(Emitter *e, const Stmt *s);
+bool zero_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_entry.c: what has no `out` prints to e->out ---- */
 void kernel_header_emit(Emitter *e, Text *out);

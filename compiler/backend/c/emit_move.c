@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of elements that go from block to block as they are, or are added there: the call of a function, with vectors that
- * compilers do not see in short loops over two places which might be one to them. */
+ * compilers do not see in short loops over two places which might be one to them; and zeros in lines of a panel. */
 #include "backend/c/emit.h"
 #include "backend/c/legalise.h"
+#include "loop/affine.h"
 
 /* Held, else compilers make it a string instruction, which is slow for short runs. */
 static const char move_text[] =
@@ -64,5 +65,58 @@ bool move_emit(Emitter *e, const Stmt *s)
     for (uint32_t i = 0; i < s->n_index - 1; i++) {
         scope_end(&e->w);
     }
+    return true;
+}
+
+/* ---- zeros ---- */
+
+static const char zero_text[] =
+    "\n/* to[i] = 0 for i below n. */\n"
+    "TDSL_HELPER void tdsl_zero_$N($T *to, int64_t n)\n"
+    "{\n    for (int64_t i = 0; i < n; ++i) {\n        to[i] = 0;\n    }\n}\n";
+
+/* Is it a multiple of `unit` wherever the loops around stand? */
+static bool is_multiple(Emitter *e, Affine x, int64_t unit)
+{
+    bool steps = true;
+    for (uint32_t i = e->loops.n; i-- > 0;) {
+        const Stmt *loop = e->loops.at[i];
+        int64_t coef = affine_coef(x, loop->var);
+        steps &= (coef % unit) * (loop->step % unit) % unit == 0;
+        x = coef == 0 ? x : affine_subst(e->w.arena, x, loop->var, loop->range.start);
+    }
+    return steps && x.n == 0 && x.base % unit == 0;
+}
+
+/* Does it fill whole lines of one panel, one after the other? */
+static bool fills_lines(Emitter *e, const Stmt *s)
+{
+    int64_t width = e->w.k->bufs.at[s->dst].panels;
+    if (width == 0 || s->n_index != 2 || s->fold != OP_COPY || s->value->kind != EXPR_CONST ||
+        !number_is_zero(s->value->value)) {
+        return false;
+    }
+    VarRef y = s->index[0].var, z = s->index[1].var;
+    Range across = s->index[1].range;
+    Affine first = affine_subst(e->w.arena, s->at[1], z, across.start);
+    return !across.clipped && across.span == width && affine_coef(s->at[0], y) == 1 &&
+           affine_coef(s->at[0], z) == 0 && affine_coef(s->at[1], z) == 1 &&
+           affine_coef(s->at[1], y) == 0 && is_multiple(e, first, width);
+}
+
+bool zero_emit(Emitter *e, const Stmt *s)
+{
+    if (e->in_tile || !fills_lines(e, s)) {
+        return false;
+    }
+    DType t = e->w.k->bufs.at[s->dst].dtype, part = dtype_part(t);
+    if (helper_new(e->w.help, str_format(e->w.arena, "tdsl_zero_%s", dtype_name(part)))) {
+        template_put(e, zero_text, part);
+    }
+    int64_t width = e->w.k->bufs.at[s->dst].panels * (part == t ? 1 : 2);
+    const char *pointer = part == t ? "" : str_format(e->w.arena, "(%s *)", c_type(part));
+    line_printf(&e->w, "tdsl_zero_%s(%s&%s, %lld * (%s));", dtype_name(part), pointer,
+                element_text(&e->w, s->dst, access_first(e, s, s->dst, s->at)),
+                (long long)width, count_text(e, s->index[0].range));
     return true;
 }

@@ -83,7 +83,7 @@ void tile_emit(Emitter *e, const Stmt *s)
         register_tile_emit(e, body, 1);
         return;
     }
-    if (pack_emit(e, s) || transpose_emit(e, s) || move_emit(e, s)) {
+    if (pack_emit(e, s) || transpose_emit(e, s) || move_emit(e, s) || zero_emit(e, s)) {
         return;
     }
     if (e->in_tile && stmt_has_lanes(s) && strips_needed(s)) {
