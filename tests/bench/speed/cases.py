@@ -28,6 +28,8 @@ class Case:
     data: Callable | None = None                # (random numbers) -> operands, where they are something else
     reference: Callable | None = None           # (operands) -> (result, how far off it may be); without: the formula in numpy, exactly
     calls: Callable | None = None               # (library, operands, result) -> the calls of BLAS that do it
+    dims: tuple = ()                            # of the kernel's open dims
+    bound: str | None = None                    # the kernel with extents known, to race with one whose extents are open
     extra: Callable | None = None               # (native, C libraries, operands, result) -> {name: run} of other programs in C
 
     @property
@@ -79,6 +81,27 @@ def contraction(group, name, equation, sizes, dtype, calls=True):
         return [library.gemm(equation, *operands, result, dtype)]
     return Case(group, name, dtype, head(dtype, shapes, out) + f'{{ R = einsum("{equation}", A, B); }}\n', shapes, out,
                 (8 if dtype[0] == "c" else 2) * math.prod(sizes.values()), formula, calls=gemm if calls else None)
+
+
+def with_open_extents(case, equation, sizes):
+    """The same contraction as users write it: every extent open, planned for the one that it gets."""
+    a, b, c = equation.replace("->", ",").split(",")
+    labels = list(dict.fromkeys(a + b + c))     # open dims stand in the order of their first use in the head
+    arrays = [f"{name}: {case.dtype}[{', '.join('d' + x for x in term)}]" for name, term in zip("ABR", (a, b, c))]
+    source = (f"dim {', '.join(f'd{x} ~ {sizes[x]}' for x in labels)};\n" +
+              f"kernel bench({', '.join(arrays[:2])}) -> ({arrays[2]}) {{ R = einsum(\"{equation}\", A, B); }}\n")
+    return dataclasses.replace(case, source=source, dims=tuple(sizes[x] for x in labels), bound=case.source)
+
+
+def open_(quick):
+    rows = [("ij,jk->ik", "i=500 j=500 k=500"), ("bij,bjk->bik", "b=64 i=64 j=64 k=64"), ("mnij,mnab->ijab", "m=20 n=20 i=20 j=20 a=80 b=80"),
+            ("ijef,abef->ijab", "i=10 j=10 a=40 b=40 e=40 f=40"), ("iaP,jbP->iajb", "i=10 a=60 j=10 b=60 P=200"), ("mi,mnP->inP", "m=100 i=20 n=100 P=300"),
+            ("bhqe,bhke->bhqk", "b=2 h=8 q=256 k=256 e=64"), ("mbej,imae->iabj", "m=8 b=32 e=32 j=8 i=8 a=32"), ("pqrs,pi->iqrs", "p=48 q=48 r=48 s=48 i=48"),
+            ("abcd,ea->ebcd", "a=40 b=40 c=40 d=40 e=40"), ("xyab,abij->xyij", "x=12 y=12 a=50 b=50 i=12 j=12")]
+    for equation, words in rows[1:3] if quick else rows:
+        sizes = {word[0]: int(word[2:]) for word in words.split()}
+        for dtype in ("f64",) if quick else ("f64", "f32"):
+            yield with_open_extents(contraction("open", equation, equation, sizes, dtype, calls=False), equation, sizes)
 
 
 def square(group, n, dtype, equation="ij,jk->ik"):
@@ -353,7 +376,7 @@ def one_attention(h, n, d):
                 formula=lambda library, xp, q, k, v: library.attention(xp, q, k, v, np.float32(1 / math.sqrt(d)) if xp is np else 1 / math.sqrt(d)))
 
 
-GROUPS = {"gemm": gemm, "skinny": skinny, "small": small, "complex": complex_, "tccg": tccg, "transposes": transposes, "reductions": reductions,
+GROUPS = {"gemm": gemm, "skinny": skinny, "small": small, "open": open_, "complex": complex_, "tccg": tccg, "transposes": transposes, "reductions": reductions,
           "elementwise": elementwise, "functions": functions, "mp2": mp2, "aomo": aomo, "attention": attention}
 
 

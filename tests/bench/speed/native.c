@@ -33,22 +33,22 @@ static double now(void)
         return (now() - begin) / (double)(calls);                                              \
     } while (0)
 
-size_t bench_workspace(const tdsl_kernel_info *info, int32_t threads)
+size_t bench_workspace(const tdsl_kernel_info *info, const int64_t *dims, int32_t threads)
 {
-    return threads > 1 ? info->workspace_bytes_threads(NULL, threads)
-                       : info->workspace_bytes(NULL);
+    return threads > 1 ? info->workspace_bytes_threads(dims, threads)
+                       : info->workspace_bytes(dims);
 }
 
 /* -1 where the kernel refuses. */
-double bench_kernel(const tdsl_kernel_info *info, void *const *args, void *workspace,
-                    size_t bytes, int32_t threads, int64_t calls)
+double bench_kernel(const tdsl_kernel_info *info, const int64_t *dims, void *const *args,
+                    void *workspace, size_t bytes, int32_t threads, int64_t calls)
 {
     tdsl_threads many = {.count = threads};
     if (threads > 1) {
-        TIMED(calls, if (info->call_threads(NULL, args, workspace, bytes, &many) !=
+        TIMED(calls, if (info->call_threads(dims, args, workspace, bytes, &many) !=
                          TDSL_OK) return -1);
     }
-    TIMED(calls, if (info->call(NULL, args, workspace, bytes) != TDSL_OK) return -1);
+    TIMED(calls, if (info->call(dims, args, workspace, bytes) != TDSL_OK) return -1);
 }
 
 /* One call of a library: `kind` says which function `run` is, as gemm and the others below take it. The order of members is that of

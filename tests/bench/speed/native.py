@@ -90,10 +90,10 @@ class Native:
 
 
 class Kernel:
-    """A kernel called `bench`, from its source to a loaded object."""
+    """A kernel called `bench`, from its source to a loaded object; `dims`: the values of its open dims."""
 
-    def __init__(self, source, options, folder, native):
-        tdsl, c, library = (os.path.join(folder, "kernel." + ending) for ending in ("tdsl", "c", "so"))
+    def __init__(self, source, options, folder, native, dims=(), name="kernel"):
+        tdsl, c, library = (os.path.join(folder, f"{name}.{ending}") for ending in ("tdsl", "c", "so"))
         pathlib.Path(tdsl).write_text(source, encoding="utf-8")
         tool([options.tdslc, tdsl, "-w", "-o", c])
         openmp = ["-fopenmp"] if native.threads > 1 else []
@@ -103,7 +103,8 @@ class Kernel:
         self.library = ctypes.CDLL(library)
         os.unlink(library)                      # the next one has the same name, and must not be taken for this
         self.info = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(self.library, "bench_info")))
-        self.bytes = native.library.bench_workspace(self.info, ctypes.c_int32(native.threads))
+        self.dims = (ctypes.c_int64 * len(dims))(*dims)
+        self.bytes = native.library.bench_workspace(self.info, self.dims, ctypes.c_int32(native.threads))
         self.workspace = np.zeros(self.bytes + 64, np.uint8)
 
     def run(self, arrays):
@@ -113,7 +114,7 @@ class Kernel:
         rest = (place, ctypes.c_size_t(self.bytes), ctypes.c_int32(self.native.threads))
 
         def timed(n):
-            seconds = self.native.library.bench_kernel(self.info, pointers, *rest, ctypes.c_int64(n))
+            seconds = self.native.library.bench_kernel(self.info, self.dims, pointers, *rest, ctypes.c_int64(n))
             if seconds < 0:
                 raise Failed("the kernel refused its arguments")
             return seconds
