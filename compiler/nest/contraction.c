@@ -32,15 +32,17 @@ static double trips(double extent, int64_t tile)
 
 /* Positions by role, of all labels together. */
 typedef struct RoleExtents {
+    const Node *n;
     const Blocking *b;
     const double *extent;
     bool shared; /* all labels of a role are numbered as one */
     double all[BLOCK_BATCH];
 } RoleExtents;
 
-static RoleExtents extents_of(const Blocking *b, const double *extent, bool shared)
+static RoleExtents extents_of(const Node *n, const Blocking *b, const double *extent,
+                              bool shared)
 {
-    RoleExtents x = {.b = b, .extent = extent, .shared = shared};
+    RoleExtents x = {.n = n, .b = b, .extent = extent, .shared = shared};
     for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
         x.all[r] = 1.0;
         for (uint32_t i = 0; i < b->n_labels[r]; i++) {
@@ -63,6 +65,27 @@ static double boxes_of(const RoleExtents *x, BlockRole r, int64_t tile)
         } else {
             int64_t step = (int64_t)((double)tile / count);
             boxes *= cut || step < 2 ? n : trips(n, step);
+            cut = true;
+        }
+    }
+    return x->shared ? trips(x->all[r], tile) : boxes;
+}
+
+/* The same as tiles and sums see it: a label of open extent is the one that is cut, or it is taken position by position
+ * behind others. (How often an operand is read is hardly more for that: its panels are small.) */
+static double open_boxes_of(const RoleExtents *x, BlockRole r, int64_t tile)
+{
+    double count = 1.0, boxes = 1.0;
+    bool cut = false;
+    for (uint32_t i = 0; i < x->b->n_labels[r] && !x->shared; i++) {
+        uint32_t label = x->b->label[r][i];
+        double n = x->extent[label];
+        bool open = x->n->extent[label].sym >= 0;
+        if (!cut && !open && count * n <= (double)tile) {
+            count *= n;
+        } else {
+            int64_t step = (int64_t)((double)tile / count);
+            boxes *= cut || step < 2 || (open && count > 1.0) ? n : trips(n, step);
             cut = true;
         }
     }
@@ -183,7 +206,7 @@ static double tiles_of(const RoleExtents *x, BlockRole r)
     for (uint32_t i = 0; i < x->b->n_levels; i++) {
         box = x->b->level[i].role == r && x->b->level[i].pack ? x->b->level[i].tile : box;
     }
-    double boxes = boxes_of(x, r, box);
+    double boxes = open_boxes_of(x, r, box);
     return x->b->n_labels[r] == 1 ? trips(x->all[r], tile)
                                   : boxes * trips(x->all[r] / boxes, tile);
 }
@@ -280,9 +303,9 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                      *columns = blocking_innermost(b, BLOCK_COLUMNS),
                      *k = blocking_outermost(b, BLOCK_SUM);
     bool engine = machine->tile.tiles > 0; /* adds up in tiles, and takes columns as they are */
-    RoleExtents x = extents_of(b, extent, engine);
+    RoleExtents x = extents_of(n, b, extent, engine);
     double high_of = x.all[BLOCK_ROWS], wide_of = x.all[BLOCK_COLUMNS], deep = x.all[BLOCK_SUM];
-    double k_times = engine || k == NULL ? 1.0 : boxes_of(&x, BLOCK_SUM, k->tile);
+    double k_times = engine || k == NULL ? 1.0 : open_boxes_of(&x, BLOCK_SUM, k->tile);
     if (!engine && !is_packed(b, BLOCK_ROWS)) { /* further labels run around */
         k_times = deep / extent[b->label[BLOCK_SUM][0]];
         k_times *= k == NULL ? 1.0 : trips(extent[b->label[BLOCK_SUM][0]], k->tile);

