@@ -96,11 +96,16 @@ int64_t dim_typical(const DimTable *t, Dim d)
 
 uint32_t dims_given(const DimTable *t)
 {
-    uint32_t n = 0;
-    while (n < t->list.n && t->list.at[n].n_factors == 0) {
-        n++;
+    uint32_t least = 0, most = t->list.n;
+    while (least < most) { /* there may be very many */
+        uint32_t middle = least + (most - least) / 2;
+        if (t->list.at[middle].n_factors == 0) {
+            least = middle + 1;
+        } else {
+            most = middle;
+        }
     }
-    return n;
+    return least;
 }
 
 int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given)
@@ -122,8 +127,8 @@ int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given)
 const char *dim_problem(const DimTable *t, uint32_t dim)
 {
     const DimInfo *info = &t->list.at[dim];
-    if (info->n_factors == 0) {
-        return dim > dims_given(t) ? "it stands behind products" : NULL;
+    if ((info->n_factors == 0) != (dim < dims_given(t))) {
+        return "products stand behind what a call gives";
     }
     for (uint32_t f = 0; f < info->n_factors; f++) {
         Dim d = info->factor[f];
