@@ -124,11 +124,11 @@ static void put_label(void *user, uint32_t label, Text *out)
 static const char *levels_of(const NestValue *v, const char *const *label, Arena *arena)
 {
     Text t;
-    if (v->blocking == NULL) {
+    if (v->schedule == NULL) {
         return NULL;
     }
     text_init(&t, arena);
-    blocking_dump(v->blocking, put_label, (void *)label, &t);
+    schedule_dump(v->schedule, put_label, (void *)label, &t);
     return t.at;
 }
 

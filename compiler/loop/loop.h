@@ -13,7 +13,7 @@
  *       }
  *     }
  *   (the dump writes values as calls: `mul(@X[i,k], @W[k,j])`; a matmul may say how it is cut
- *   into blocks: target/blocking.h.)
+ *   into blocks: schedule/schedule.h.)
  *
  * Variables run over absolute positions, so a tile of a tile is still a position: a range [start, start+span) clipped
  * to [.., limit). Loop variables are printed $m, the local indices of a tile statement without '$'; both are Vars.
@@ -35,7 +35,7 @@
 #include "op/op.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
-#include "target/blocking.h"
+#include "schedule/schedule.h"
 #include "target/target.h"
 
 typedef enum LoopForm { LOOP_TILED, LOOP_LEGAL } LoopForm;
@@ -160,7 +160,7 @@ typedef struct Stmt {
     const Affine *at; /* [rank of dst] */
     Op fold;          /* OP_COPY: assign; else a REDUCE op */
     const Expr *value;
-    const Blocking *blocking; /* TILED form: how a sum of products is cut, over its indices */
+    const Schedule *schedule; /* TILED form: how a sum of products is cut, over its indices */
 } Stmt;
 
 typedef struct Kernel {

@@ -265,10 +265,10 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_printf(out, " %s= ", op_info(s->fold)->name);
     }
     put_expr(k, s->value, k->bufs.at[s->dst].dtype, 0, out);
-    if (s->blocking != NULL) {
+    if (s->schedule != NULL) {
         Indices indices = {k, s};
         text_char(out, ' ');
-        blocking_dump(s->blocking, put_index, &indices, out);
+        schedule_dump(s->schedule, put_index, &indices, out);
     }
     if (s->name != NULL) {
         text_put(out, " as ");

@@ -369,7 +369,7 @@ static int64_t index_named(void *user, const Term *name)
     return -1;
 }
 
-/* After the keyword: [indices] @dst[at] = value BLOCKING as NAME at PLACE */
+/* After the keyword: [indices] @dst[at] = value SCHEDULE as NAME at PLACE */
 static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
 {
     const Term *list = cursor_expect(c, TERM_LIST, NULL, "the indices in brackets");
@@ -391,7 +391,7 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     }
     s->value = read_value(r, c, r->k->bufs.at[s->dst].dtype);
     Indices indices = {r, s};
-    if (s->value == NULL || !blocking_read(c, r->arena, index_named, &indices, &s->blocking)) {
+    if (s->value == NULL || !schedule_read(c, r->arena, index_named, &indices, &s->schedule)) {
         return false;
     }
     if (cursor_take(c, TERM_NAME, "as") && (s->name = cursor_name(c, "a name")) == NULL) {

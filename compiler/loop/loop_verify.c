@@ -561,10 +561,10 @@ static bool verify_fold(Verifier *v, const Stmt *s)
     return true;
 }
 
-/* A blocking is of a sum of products of two loads, and gives each index the role that it has. */
-static bool verify_blocking(Verifier *v, const Stmt *s)
+/* A schedule is of a sum of products of two loads, and gives each index the role that it has. */
+static bool verify_schedule(Verifier *v, const Stmt *s)
 {
-    const Blocking *b = s->blocking;
+    const Schedule *b = s->schedule;
     const Expr *factor = NULL, *e = expr_product(s->value, &factor);
     if (b == NULL) {
         return true;
@@ -573,21 +573,21 @@ static bool verify_blocking(Verifier *v, const Stmt *s)
                                  expr_factor(e->arg[0], &conj)->kind == EXPR_LOAD &&
                                  expr_factor(e->arg[1], &conj)->kind == EXPR_LOAD &&
                                  (factor == NULL || expr_is_scalar(v->k, factor));
-    if (!product || v->k->form != LOOP_TILED || b->n_labels[BLOCK_ROWS] == 0 ||
-        b->n_labels[BLOCK_COLUMNS] == 0 || b->n_labels[BLOCK_SUM] == 0 ||
-        b->label[BLOCK_ROWS][0] >= s->n_index) {
+    if (!product || v->k->form != LOOP_TILED || b->n_labels[ROLE_M] == 0 ||
+        b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0 ||
+        b->label[ROLE_M][0] >= s->n_index) {
         return broken(v, "only a sum of products with rows, columns and a sum has levels");
     }
-    VarRef row = s->index[b->label[BLOCK_ROWS][0]].var;
+    VarRef row = s->index[b->label[ROLE_M][0]].var;
     bool rows_in_left = expr_uses(v->k, e->arg[0], row);
-    BlockRole *role = ARENA_ARRAY(&v->scratch, s->n_index, BlockRole);
+    ScheduleRole *role = ARENA_ARRAY(&v->scratch, s->n_index, ScheduleRole);
     for (uint32_t i = 0; i < s->n_index; i++) {
         VarRef x = s->index[i].var;
         role[i] =
-            blocking_role(access_uses(v->k, s->dst, s->at, x), expr_uses(v->k, e->arg[0], x),
+            schedule_role(access_uses(v->k, s->dst, s->at, x), expr_uses(v->k, e->arg[0], x),
                           expr_uses(v->k, e->arg[1], x), rows_in_left);
     }
-    const char *problem = blocking_problem(b, s->n_index, role);
+    const char *problem = schedule_problem(b, s->n_index, role);
     return problem == NULL || broken(v, "%s", problem);
 }
 
@@ -604,7 +604,7 @@ static bool verify_tile_body(Verifier *v, const Stmt *s)
     if (!verify_fold(v, s) || !verify_expr(v, s->value)) {
         return false;
     }
-    if (!verify_blocking(v, s)) {
+    if (!verify_schedule(v, s)) {
         return false;
     }
     return s->value->dtype == dst->dtype ||

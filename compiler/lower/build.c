@@ -262,16 +262,16 @@ Place build_target(const Builder *b, NodeRef node)
     return b->accumulator[node].buf != BUF_NONE ? b->accumulator[node] : b->storage[node];
 }
 
-/* The node's blocking, in the indices of its statement. */
-static const Blocking *build_blocking(Builder *b, NodeRef node, const Stmt *s,
+/* The node's schedule, in the indices of its statement. */
+static const Schedule *build_schedule(Builder *b, NodeRef node, const Stmt *s,
                                       const Position *pos)
 {
-    const Blocking *from = b->nest->values[node].blocking;
+    const Schedule *from = b->nest->values[node].schedule;
     if (from == NULL) {
         return NULL;
     }
-    Blocking *to = arena_copy(b->arena, from, sizeof *from);
-    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+    Schedule *to = arena_copy(b->arena, from, sizeof *from);
+    for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
         uint32_t *index = ARENA_ARRAY(b->arena, from->n_labels[r], uint32_t);
         for (uint32_t i = 0; i < from->n_labels[r]; i++) {
             VarRef v = pos[from->label[r][i]].var;
@@ -398,7 +398,7 @@ static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
     const Expr *times[2] = {build_factor(b, node), s->value};
     s->value = times[0] == NULL ? s->value : expr_op(b->arena, OP_MUL, n->acc, 2, times);
     s->fold = fold ? node_fold(n) : OP_COPY;
-    s->blocking = build_blocking(b, node, s, pos);
+    s->schedule = build_schedule(b, node, s, pos);
     if (counts) {
         end_part(b, to, node, dst, part, pos);
     }

@@ -168,7 +168,7 @@ static void contract_both(Splitter *s, const Stmt *old, const Factor *a, const F
 /* ---- a complex operand that lacks the result's last label ---- */
 
 /* Blocks of what a systolic array of 128 rows makes at a time, as wide as its accumulators. */
-#define BLOCK_ROWS     128
+#define ROLE_M         128
 #define BLOCK_ELEMENTS 2048 /* of a row, each of two parts */
 
 /* The block that both parts gather in: `step` positions of each index of the result. */
@@ -222,7 +222,7 @@ static void choose_steps(Splitter *s, Gathering *g, const Factor *complex, const
         }
     }
     total /= rows > 0 ? rows : 1;
-    int64_t high = BLOCK_ROWS * (total < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / total : 1);
+    int64_t high = ROLE_M * (total < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / total : 1);
     if (rows > high) {
         g->step[row] = fitting_step(&old->index[row].range, high);
     }
@@ -404,7 +404,7 @@ static Factor emit_conj(Splitter *s, const Stmt *stmt, const Factor *f)
 
 void split_contract(Splitter *s, const Stmt *old, Factor a, Factor b)
 {
-    if (old->blocking != NULL) {
+    if (old->schedule != NULL) {
         split_refuse(s, old->span,
                      "levels of a contraction of complex numbers, which are pairs of reals");
     } else if (!a.complex || !b.complex) {

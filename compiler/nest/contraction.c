@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sum of products costs that is cut as its blocking says, apart from the traffic between
+/* What a sum of products costs that is cut as its schedule says, apart from the traffic between
  * levels of memory: multiply-adds of full register tiles, packing, joining tiles to the result. */
 #include "nest/contraction.h"
 
@@ -33,17 +33,17 @@ static double trips(double extent, int64_t tile)
 /* Positions by role, of all labels together. */
 typedef struct RoleExtents {
     const Node *n;
-    const Blocking *b;
+    const Schedule *b;
     const double *extent;
     bool shared; /* all labels of a role are numbered as one */
-    double all[BLOCK_BATCH];
+    double all[ROLE_BATCH];
 } RoleExtents;
 
-static RoleExtents extents_of(const Node *n, const Blocking *b, const double *extent,
+static RoleExtents extents_of(const Node *n, const Schedule *b, const double *extent,
                               bool shared)
 {
     RoleExtents x = {.n = n, .b = b, .extent = extent, .shared = shared};
-    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
         x.all[r] = 1.0;
         for (uint32_t i = 0; i < b->n_labels[r]; i++) {
             x.all[r] *= extent[b->label[r][i]];
@@ -54,7 +54,7 @@ static RoleExtents extents_of(const Node *n, const Blocking *b, const double *ex
 
 /* Boxes of at most `tile` positions: the first labels whole, one cut, the others position by
  * position. */
-static double boxes_of(const RoleExtents *x, BlockRole r, int64_t tile)
+static double boxes_of(const RoleExtents *x, ScheduleRole r, int64_t tile)
 {
     double count = 1.0, boxes = 1.0;
     bool cut = x->shared;
@@ -73,7 +73,7 @@ static double boxes_of(const RoleExtents *x, BlockRole r, int64_t tile)
 
 /* The same as tiles and sums see it: a label of open extent is the one that is cut, or it is taken position by position
  * behind others. (How often an operand is read is hardly more for that: its panels are small.) */
-static double open_boxes_of(const RoleExtents *x, BlockRole r, int64_t tile)
+static double open_boxes_of(const RoleExtents *x, ScheduleRole r, int64_t tile)
 {
     double count = 1.0, boxes = 1.0;
     bool cut = false;
@@ -92,7 +92,7 @@ static double open_boxes_of(const RoleExtents *x, BlockRole r, int64_t tile)
     return x->shared ? trips(x->all[r], tile) : boxes;
 }
 
-static bool is_packed(const Blocking *b, BlockRole role)
+static bool is_packed(const Schedule *b, ScheduleRole role)
 {
     for (uint32_t i = 0; i < b->n_levels; i++) {
         if (b->level[i].role == role && b->level[i].pack) {
@@ -103,7 +103,7 @@ static bool is_packed(const Blocking *b, BlockRole role)
 }
 
 /* The level that packs the operand with this role, or n_levels. */
-static uint32_t pack_level(const Blocking *b, BlockRole role)
+static uint32_t pack_level(const Schedule *b, ScheduleRole role)
 {
     uint32_t i = 0;
     while (i < b->n_levels && (b->level[i].role != role || !b->level[i].pack)) {
@@ -113,16 +113,16 @@ static uint32_t pack_level(const Blocking *b, BlockRole role)
 }
 
 /* Is all of the operand that one execution reads packed at once? */
-static bool packs_whole(const Blocking *b, BlockRole own, const RoleExtents *x)
+static bool packs_whole(const Schedule *b, ScheduleRole own, const RoleExtents *x)
 {
     uint32_t at = pack_level(b, own);
     bool whole = at < b->n_levels && !x->shared && boxes_of(x, own, b->level[at].tile) <= 1.0;
     for (uint32_t i = 0; i < at; i++) {
-        bool sum = b->level[i].role == BLOCK_SUM;
-        whole = whole && (!sum || boxes_of(x, BLOCK_SUM, b->level[i].tile) <= 1.0);
+        bool sum = b->level[i].role == ROLE_K;
+        whole = whole && (!sum || boxes_of(x, ROLE_K, b->level[i].tile) <= 1.0);
     }
-    for (uint32_t i = 0; i < b->n_labels[BLOCK_BATCH]; i++) {
-        whole = whole && x->extent[b->label[BLOCK_BATCH][i]] <= 1.0;
+    for (uint32_t i = 0; i < b->n_labels[ROLE_BATCH]; i++) {
+        whole = whole && x->extent[b->label[ROLE_BATCH][i]] <= 1.0;
     }
     return whole;
 }
@@ -130,9 +130,9 @@ static bool packs_whole(const Blocking *b, BlockRole own, const RoleExtents *x)
 /* How often the operand with role `own` is read: once for each position of the loops over the
  * other one's labels that stand around where it is packed, or around its first level when it is
  * not. What is packed at once is packed before these. */
-static double reads_of(const Blocking *b, BlockRole own, const RoleExtents *x)
+static double reads_of(const Schedule *b, ScheduleRole own, const RoleExtents *x)
 {
-    BlockRole other = own == BLOCK_ROWS ? BLOCK_COLUMNS : BLOCK_ROWS;
+    ScheduleRole other = own == ROLE_M ? ROLE_N : ROLE_M;
     uint32_t end = packs_whole(b, own, x) ? 0 : b->n_levels;
     for (uint32_t i = 0; i < end; i++) {
         bool mine = b->level[i].role == own;
@@ -147,23 +147,23 @@ static double reads_of(const Blocking *b, BlockRole own, const RoleExtents *x)
     return times;
 }
 
-double contraction_together(const Blocking *b, int32_t label, const double *extent)
+double contraction_together(const Schedule *b, int32_t label, const double *extent)
 {
-    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+    for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
         bool packed = false;
-        double tile = r == BLOCK_SUM ? INFINITY : 1.0, count = 1.0;
+        double tile = r == ROLE_K ? INFINITY : 1.0, count = 1.0;
         for (uint32_t i = b->n_levels; i-- > 0;) {
-            const BlockLevel *level = &b->level[i];
+            const ScheduleLevel *level = &b->level[i];
             packed |= level->pack;
-            tile = level->role == r && (level->pack || r == BLOCK_SUM) ? (double)level->tile
-                                                                       : tile;
+            tile =
+                level->role == r && (level->pack || r == ROLE_K) ? (double)level->tile : tile;
         }
         for (uint32_t i = 0; i < b->n_labels[r]; i++) {
             double n = extent[b->label[r][i]], rest = floor(tile / count);
-            double held = !packed || r == BLOCK_BATCH ? (i == 0 && r != BLOCK_BATCH ? n : 1.0)
-                          : n <= rest                 ? n
-                          : rest < 1.0                ? 1.0
-                                                      : rest;
+            double held = !packed || r == ROLE_BATCH ? (i == 0 && r != ROLE_BATCH ? n : 1.0)
+                          : n <= rest                ? n
+                          : rest < 1.0               ? 1.0
+                                                     : rest;
             if ((int32_t)b->label[r][i] == label) {
                 return held;
             }
@@ -176,7 +176,7 @@ double contraction_together(const Blocking *b, int32_t label, const double *exte
 /* Of one element that is copied into a panel of `width` positions: in runs along memory, of so many as are packed
  * together, if that is several. One of another type is converted. */
 static double pack_seconds(const MachineTimes *t, const Graph *g, const Node *n, const Use *u,
-                           const Blocking *b, BlockRole role, const double *extent,
+                           const Schedule *b, ScheduleRole role, const double *extent,
                            double width)
 {
     double words = (double)dtype_bytes(n->acc) / 4.0;
@@ -200,9 +200,9 @@ static double positions(const Access *a, const Node *n, const double *extent)
 }
 
 /* Register tiles of all boxes that are packed, the last of each filled up. */
-static double tiles_of(const RoleExtents *x, BlockRole r)
+static double tiles_of(const RoleExtents *x, ScheduleRole r)
 {
-    int64_t tile = blocking_innermost(x->b, r)->tile, box = tile;
+    int64_t tile = schedule_innermost(x->b, r)->tile, box = tile;
     for (uint32_t i = 0; i < x->b->n_levels; i++) {
         box = x->b->level[i].role == r && x->b->level[i].pack ? x->b->level[i].tile : box;
     }
@@ -212,11 +212,11 @@ static double tiles_of(const RoleExtents *x, BlockRole r)
 }
 
 /* Do results of a box go through a block of their own, since tiles reach from label to label? */
-static bool gathers(const Blocking *b, const RoleExtents *x)
+static bool gathers(const Schedule *b, const RoleExtents *x)
 {
     bool across = false;
-    for (BlockRole r = 0; r < BLOCK_SUM; r++) {
-        double tile = (double)blocking_innermost(b, r)->tile, first = x->extent[b->label[r][0]];
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
+        double tile = (double)schedule_innermost(b, r)->tile, first = x->extent[b->label[r][0]];
         across |=
             b->n_labels[r] > 1 && is_packed(b, r) && trips(first, (int64_t)tile) * tile > first;
     }
@@ -241,8 +241,8 @@ double contraction_width_price(int64_t columns, int64_t widest)
     return price;
 }
 
-/* Do tiles ask ahead for the operand with this role (target/blocking.h)? */
-static bool asks_ahead(const NestFacts *f, const Blocking *b, BlockRole own, const Use *u,
+/* Do tiles ask ahead for the operand with this role (schedule/schedule.h)? */
+static bool asks_ahead(const NestFacts *f, const Schedule *b, ScheduleRole own, const Use *u,
                        double other_tiles, double sums)
 {
     const Graph *g = f->g;
@@ -251,8 +251,8 @@ static bool asks_ahead(const NestFacts *f, const Blocking *b, BlockRole own, con
     for (uint32_t d = 0; d < n->rank; d++) {
         bytes *= (double)nest_typical(g, n->shape[d]);
     }
-    double calls = other_tiles * group / (double)blocking_innermost(b, own)->tile;
-    return is_packed(b, own) && b->n_labels[BLOCK_SUM] == 1 && sums <= 1.0 &&
+    double calls = other_tiles * group / (double)schedule_innermost(b, own)->tile;
+    return is_packed(b, own) && b->n_labels[ROLE_K] == 1 && sums <= 1.0 &&
            bytes >= AHEAD_BYTES && calls * 2.0 >= 1.0 && calls <= AHEAD_MOST_CALLS &&
            !dtype_is_complex(n->dtype);
 }
@@ -288,32 +288,32 @@ double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item, con
 }
 
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
-                       const Blocking *b, const double *extent, const double runs[2],
+                       const Schedule *b, const double *extent, const double runs[2],
                        ContractionPrice *out)
 {
     const MachineTimes *t = &machine->time;
     const Node *n = graph_node(f->g, node);
     double words = (double)dtype_bytes(n->acc) / 4.0;
-    uint32_t row = b->label[BLOCK_ROWS][0], col = b->label[BLOCK_COLUMNS][0];
+    uint32_t row = b->label[ROLE_M][0], col = b->label[ROLE_N][0];
     const Use *left = &f->uses[node].list.at[0], *right = &f->uses[node].list.at[1];
     bool swapped = !access_has_label(&left->access, (int32_t)row);
     const Use *of_rows = swapped ? right : left, *of_columns = swapped ? left : right;
     const Access *a = &of_rows->access, *v = &of_columns->access;
-    const BlockLevel *rows = blocking_innermost(b, BLOCK_ROWS),
-                     *columns = blocking_innermost(b, BLOCK_COLUMNS),
-                     *k = blocking_outermost(b, BLOCK_SUM);
+    const ScheduleLevel *rows = schedule_innermost(b, ROLE_M),
+                        *columns = schedule_innermost(b, ROLE_N),
+                        *k = schedule_outermost(b, ROLE_K);
     bool engine = machine->tile.tiles > 0; /* adds up in tiles, and takes columns as they are */
     RoleExtents x = extents_of(n, b, extent, engine);
-    double high_of = x.all[BLOCK_ROWS], wide_of = x.all[BLOCK_COLUMNS], deep = x.all[BLOCK_SUM];
-    double k_times = engine || k == NULL ? 1.0 : open_boxes_of(&x, BLOCK_SUM, k->tile);
-    if (!engine && !is_packed(b, BLOCK_ROWS)) { /* further labels run around */
-        k_times = deep / extent[b->label[BLOCK_SUM][0]];
-        k_times *= k == NULL ? 1.0 : trips(extent[b->label[BLOCK_SUM][0]], k->tile);
+    double high_of = x.all[ROLE_M], wide_of = x.all[ROLE_N], deep = x.all[ROLE_K];
+    double k_times = engine || k == NULL ? 1.0 : open_boxes_of(&x, ROLE_K, k->tile);
+    if (!engine && !is_packed(b, ROLE_M)) { /* further labels run around */
+        k_times = deep / extent[b->label[ROLE_K][0]];
+        k_times *= k == NULL ? 1.0 : trips(extent[b->label[ROLE_K][0]], k->tile);
     }
     double depth = deep / k_times;
     double all = positions(NULL, n, extent) / high_of / wide_of * deep;
     double mr = (double)rows->tile, nr = (double)columns->tile;
-    double row_tiles = tiles_of(&x, BLOCK_ROWS), column_tiles = tiles_of(&x, BLOCK_COLUMNS);
+    double row_tiles = tiles_of(&x, ROLE_M), column_tiles = tiles_of(&x, ROLE_N);
     double high = row_tiles * mr;
     /* A tile with few rows waits for its operands: no less than half of the tile's time. Of C's half suffice. */
     double most = (double)(machine->tile.bytes / machine->tile.line) * (engine ? 1.0 : 0.5);
@@ -326,23 +326,23 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
         engine ? wide_of : column_tiles * nr * contraction_width_price(columns->tile, widest);
     double edge = 1.0;
     edge -= (double)((int64_t)wide_of / columns->tile * columns->tile) / wide_of;
-    double a_pack = pack_seconds(t, f->g, n, of_rows, b, BLOCK_ROWS, extent, mr);
-    double b_pack = pack_seconds(t, f->g, n, of_columns, b, BLOCK_COLUMNS, extent, nr);
+    double a_pack = pack_seconds(t, f->g, n, of_rows, b, ROLE_M, extent, mr);
+    double b_pack = pack_seconds(t, f->g, n, of_columns, b, ROLE_N, extent, nr);
     double join = (is_last_kept(n, col) ? t->join : t->join + t->pack_line) +
                   t->row / (extent[col] < nr ? extent[col] : nr) / words + edge * t->join_edge;
     join += gathers(b, &x) && !engine ? t->pack : 0.0;
     double tiles = all * row_tiles * column_tiles / depth;
-    double a_times = reads_of(b, BLOCK_ROWS, &x), b_times = reads_of(b, BLOCK_COLUMNS, &x);
-    a_pack = is_packed(b, BLOCK_ROWS) ? positions(a, n, extent) * a_times * a_pack : 0.0;
-    b_pack = is_packed(b, BLOCK_COLUMNS) ? positions(v, n, extent) * b_times * b_pack : 0.0;
-    a_pack /= packs_whole(b, BLOCK_ROWS, &x) ? runs[swapped ? 1 : 0] : 1.0;
-    b_pack /= packs_whole(b, BLOCK_COLUMNS, &x) ? runs[swapped ? 0 : 1] : 1.0;
-    bool in_place = !is_packed(b, BLOCK_ROWS) && !is_packed(b, BLOCK_COLUMNS);
+    double a_times = reads_of(b, ROLE_M, &x), b_times = reads_of(b, ROLE_N, &x);
+    a_pack = is_packed(b, ROLE_M) ? positions(a, n, extent) * a_times * a_pack : 0.0;
+    b_pack = is_packed(b, ROLE_N) ? positions(v, n, extent) * b_times * b_pack : 0.0;
+    a_pack /= packs_whole(b, ROLE_M, &x) ? runs[swapped ? 1 : 0] : 1.0;
+    b_pack /= packs_whole(b, ROLE_N, &x) ? runs[swapped ? 0 : 1] : 1.0;
+    bool in_place = !is_packed(b, ROLE_M) && !is_packed(b, ROLE_N);
     out->seconds = (in_place ? t->statement : t->product) + tiles * t->tile +
                    words * (products * all * high * padded * t->multiply_add + a_pack + b_pack +
                             positions(NULL, n, extent) * k_times * join);
-    bool columns_ahead = asks_ahead(f, b, BLOCK_COLUMNS, of_columns, row_tiles, k_times),
-         rows_ahead = asks_ahead(f, b, BLOCK_ROWS, of_rows, column_tiles, k_times);
+    bool columns_ahead = asks_ahead(f, b, ROLE_N, of_columns, row_tiles, k_times),
+         rows_ahead = asks_ahead(f, b, ROLE_M, of_rows, column_tiles, k_times);
     out->ahead = engine          ? NEST_NONE
                  : columns_ahead ? of_columns->node
                  : rows_ahead    ? of_rows->node

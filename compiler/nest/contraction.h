@@ -15,25 +15,25 @@ typedef struct ContractionPrice {
                       or NEST_NONE */
 } ContractionPrice;
 
-/* blocking.c: how the leaf at `item` is cut inside of its loops; null when it is no sum of
+/* schedule.c: how the leaf at `item` is cut inside of its loops; null when it is no sum of
  * products, of a type that has register tiles, of two operands with an index of its own each. */
-const Blocking *contraction_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
+const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Machine *machine,
                                      const Nest *nest, uint32_t item);
 /* threads.c: the same with the loop that threads are to share, if one is worth it, of a leaf in no
  * loops but those over parts of its sum alone. */
-const Blocking *contraction_threads(Arena *arena, const Machine *machine, const Nest *nest,
-                                    uint32_t item, const Blocking *b);
+const Schedule *contraction_threads(Arena *arena, const Machine *machine, const Nest *nest,
+                                    uint32_t item, const Schedule *b);
 /* Iterations of the innermost loops around the leaf at `item` that leave one of its operands as it is: what is packed of it in
  * one piece is packed once for all of them. Loops that threads may share are none of these. */
 double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item,
                         const Use *operand);
 /* For the extents of its labels in one execution, cut so; runs[k]: contraction_runs of its k-th use. */
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
-                       const Blocking *b, const double *extent, const double runs[2],
+                       const Schedule *b, const double *extent, const double runs[2],
                        ContractionPrice *out);
 /* Positions of the label that are packed together, of its extents in one execution: all of the first labels of a box, so
  * many of the one that is cut; of what is not packed those of the first label of a role; one of the others. */
-double contraction_together(const Blocking *b, int32_t label, const double *extent);
+double contraction_together(const Schedule *b, int32_t label, const double *extent);
 /* Time of a register tile of so many columns of the widest's, for each column. Vectors half as long keep any machine
  * busy if there are rows enough; shorter ones are a part of what wide registers hold. Two of different length side by
  * side, three quarters, wait for each other. */

@@ -13,7 +13,7 @@
  *     }
  *
  * A contraction that is added into the place of another says so, and the sum that both are terms of:
- * `%4 into %3 term of %6`, `%4 into result 0 term of %6`. And a contraction's how it is cut inside of its loops (target/blocking.h). Several nests stand
+ * `%4 into %3 term of %6`, `%4 into result 0 term of %6`. And a contraction's how it is cut inside of its loops (schedule/schedule.h). Several nests stand
  * in blocks of one nest, each after the sizes that it is for. */
 #include "dump/text.h"
 #include "nest/nest.h"
@@ -90,9 +90,9 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
     }
     text_put(out, item->again ? " again" : "");
     text_put(out, item->both ? " both" : "");
-    if (value->blocking != NULL) {
+    if (value->schedule != NULL) {
         text_char(out, ' ');
-        blocking_dump(value->blocking, put_label, NULL, out);
+        schedule_dump(value->schedule, put_label, NULL, out);
     }
     if (name != NULL || value->residence == RESIDE_TILE) {
         text_printf(out, " ;%s%s", name == NULL ? "" : " ", name == NULL ? "" : name->text);

@@ -283,7 +283,7 @@ static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     NestValue *values = nest_place(arena, facts, fuse ? machine : NULL, nest);
     nest->values = values;
     nest_set_pairs(arena, facts, machine, nest);
-    nest_set_blocking(arena, facts, machine, nest, values);
+    nest_set_schedules(arena, facts, machine, nest, values);
     nest_estimate(ctx, machine, nest);
     return nest;
 }

@@ -91,22 +91,22 @@ static int64_t block_of(const Extent *x, int64_t want, int64_t unit)
     return block % unit == 0 ? block : unit * divisor_at_most(x->tile / unit, want / unit);
 }
 
-static uint32_t several_labels(const Product *p, const Blocking *b, BlockRole r);
+static uint32_t several_labels(const Product *p, const Schedule *b, ScheduleRole r);
 
 /* Are there so few columns that rows, which lie along the sum, are read no more often in place than they would be to pack
  * them? Tiles of half the rows: lines of rows that are a power of two apart meet in one set of the first cache. */
-static bool rows_in_place(const Product *p, const Blocking *b, const Extent group[BLOCK_BATCH])
+static bool rows_in_place(const Product *p, const Schedule *b, const Extent group[ROLE_BATCH])
 {
     int64_t wide = p->machine->tile.line / dtype_bytes(p->node->acc);
     int64_t rest = p->extent[p->col].most % wide; /* a tile of its own */
-    return group[BLOCK_COLUMNS].most <= p->machine->tile.columns / 2 &&
+    return group[ROLE_N].most <= p->machine->tile.columns / 2 &&
            (rest == 0 || rest * 4 >= wide) && operand_is_unit(p, p->a, p->sum) &&
-           several_labels(p, b, BLOCK_SUM) < 2 && several_labels(p, b, BLOCK_COLUMNS) < 2;
+           several_labels(p, b, ROLE_K) < 2 && several_labels(p, b, ROLE_N) < 2;
 }
 
 /* Both operands are read where they are: the vector lies along lines in B and in the result, and
  * B is small or read for few rows, or there are few columns. */
-static bool is_direct(const Product *p, const Blocking *b, const Extent group[BLOCK_BATCH],
+static bool is_direct(const Product *p, const Schedule *b, const Extent group[ROLE_BATCH],
                       int64_t rows)
 {
     const Extent *col = &p->extent[p->col], *row = &p->extent[p->row];
@@ -117,9 +117,8 @@ static bool is_direct(const Product *p, const Blocking *b, const Extent group[BL
                  (columns_type == type || columns_type == dtype_part(type));
     return plain && col->exact && row->exact && result_is_unit(p, p->col) &&
            operand_is_unit(p, p->b, p->col) &&
-           (group[BLOCK_ROWS].most <= rows || rows_in_place(p, b, group) ||
-            sat_mul(group[BLOCK_SUM].most, group[BLOCK_COLUMNS].most) <=
-                p->machine->tile.direct);
+           (group[ROLE_M].most <= rows || rows_in_place(p, b, group) ||
+            sat_mul(group[ROLE_K].most, group[ROLE_N].most) <= p->machine->tile.direct);
 }
 
 /* An operand that is read in place and fits no near cache comes from afar in lines of memory, one for each position of the
@@ -127,11 +126,10 @@ static bool is_direct(const Product *p, const Blocking *b, const Extent group[BL
 #define STREAMS 16
 
 /* What one level of the sum holds of such a product, or 0: all. Else what is read for each tile of rows stays near. */
-static int64_t direct_sum(const Product *p, const Extent group[BLOCK_BATCH])
+static int64_t direct_sum(const Product *p, const Extent group[ROLE_BATCH])
 {
     int64_t size = dtype_bytes(p->node->acc), line = sat_mul(p->extent[p->col].most, size);
-    int64_t bytes =
-        sat_mul(sat_mul(group[BLOCK_SUM].typical, group[BLOCK_COLUMNS].typical), size);
+    int64_t bytes = sat_mul(sat_mul(group[ROLE_K].typical, group[ROLE_N].typical), size);
     if (bytes <= machine_tile_capacity(p->machine) || p->extent[p->sum].most <= STREAMS) {
         return 0;
     }
@@ -141,17 +139,18 @@ static int64_t direct_sum(const Product *p, const Extent group[BLOCK_BATCH])
                                          : most / p->machine->tile.sum * p->machine->tile.sum;
 }
 
-static void add_level(BlockLevel *level, uint32_t *n, BlockRole role, int64_t tile, bool pack)
+static void add_level(ScheduleLevel *level, uint32_t *n, ScheduleRole role, int64_t tile,
+                      bool pack)
 {
-    level[(*n)++] = (BlockLevel){.role = role, .tile = tile, .pack = pack};
+    level[(*n)++] = (ScheduleLevel){.role = role, .tile = tile, .pack = pack};
 }
 
 /* Are the operands one, with the labels of rows and columns exchanged? */
-static bool is_mirrored(const Product *p, const Blocking *b)
+static bool is_mirrored(const Product *p, const Schedule *b)
 {
     const Access *x = &p->a->access, *y = &p->b->access;
-    bool same = p->a->node == p->b->node && b->n_labels[BLOCK_ROWS] == 1 &&
-                b->n_labels[BLOCK_COLUMNS] == 1 && b->n_labels[BLOCK_BATCH] == 0;
+    bool same = p->a->node == p->b->node && b->n_labels[ROLE_M] == 1 &&
+                b->n_labels[ROLE_N] == 1 && b->n_labels[ROLE_BATCH] == 0;
     for (uint32_t d = 0; same && d < x->rank; d++) {
         int32_t want =
             x->index[d].label == (int32_t)p->row ? (int32_t)p->col : x->index[d].label;
@@ -161,17 +160,17 @@ static bool is_mirrored(const Product *p, const Blocking *b)
 }
 
 /* Does its contiguous label lie on partitions, or might it on chip? */
-static bool may_turn(const Product *p, const Blocking *b, const Use *u)
+static bool may_turn(const Product *p, const Schedule *b, const Use *u)
 {
     const NestValue *v = &p->nest->values[u->node];
     bool turns = v->residence != RESIDE_ARGUMENT && fits_chip(p, u->node);
-    for (uint32_t i = 0; i < b->n_labels[BLOCK_SUM]; i++) {
-        turns |= operand_is_unit(p, u, b->label[BLOCK_SUM][i]);
+    for (uint32_t i = 0; i < b->n_labels[ROLE_K]; i++) {
+        turns |= operand_is_unit(p, u, b->label[ROLE_K][i]);
     }
     return turns || v->residence == RESIDE_RESULT;
 }
 
-static int64_t boxes_of(const Product *p, const Blocking *b, BlockRole r, uint32_t n,
+static int64_t boxes_of(const Product *p, const Schedule *b, ScheduleRole r, uint32_t n,
                         int64_t most, int64_t *count)
 {
     int64_t *extent = ARENA_ARRAY(p->arena, n + 1, int64_t);
@@ -181,19 +180,19 @@ static int64_t boxes_of(const Product *p, const Blocking *b, BlockRole r, uint32
         extent[i] = extent[i] < 1 ? 1 : extent[i];
         *count = sat_mul(*count, extent[i]);
     }
-    return blocking_boxes(n, extent, most);
+    return schedule_boxes(n, extent, most);
 }
 
 /* How many labels of rows share a tile: on chip one has the partitions. */
-static uint32_t shared_rows(const Product *p, const Blocking *b)
+static uint32_t shared_rows(const Product *p, const Schedule *b)
 {
     uint32_t n = 1;
     int64_t count = p->extent[p->row].typical, most = p->machine->tile.rows;
-    while (!p->chip && n < b->n_labels[BLOCK_ROWS] &&
-           sat_mul(count, p->extent[b->label[BLOCK_ROWS][n]].typical) <= most) {
-        count *= p->extent[b->label[BLOCK_ROWS][n++]].typical;
+    while (!p->chip && n < b->n_labels[ROLE_M] &&
+           sat_mul(count, p->extent[b->label[ROLE_M][n]].typical) <= most) {
+        count *= p->extent[b->label[ROLE_M][n++]].typical;
     }
-    return p->chip || count * 2 > most ? n : b->n_labels[BLOCK_ROWS];
+    return p->chip || count * 2 > most ? n : b->n_labels[ROLE_M];
 }
 
 /* The price of an operand's bytes in SBUF: each step of the sum takes all partitions. */
@@ -206,35 +205,33 @@ static double packed_bytes(const Product *p, const Use *u, int64_t steps, int64_
                        (double)size;
 }
 
-static void set_engine_levels(const Product *p, Blocking *b)
+static void set_engine_levels(const Product *p, Schedule *b)
 {
     const ContractionTiles *t = &p->machine->tile;
     NodeRef node = p->nest->items[p->item].node, into = node;
     const NestValue *v = &p->nest->values[node];
     Strips x = {.most_rows = t->tile_rows, .room = (double)t->packed};
-    x.tile[BLOCK_ROWS] = smaller(t->rows, t->bytes / t->line);
-    x.tile[BLOCK_COLUMNS] = t->line / dtype_bytes(p->node->acc);
-    x.tile[BLOCK_SUM] = t->sum;
+    x.tile[ROLE_M] = smaller(t->rows, t->bytes / t->line);
+    x.tile[ROLE_N] = t->line / dtype_bytes(p->node->acc);
+    x.tile[ROLE_K] = t->sum;
     int64_t rows = 0, columns = 0, sums = 0;
-    x.tiles[BLOCK_ROWS] =
-        boxes_of(p, b, BLOCK_ROWS, shared_rows(p, b), x.tile[BLOCK_ROWS], &rows);
-    x.tiles[BLOCK_COLUMNS] = boxes_of(p, b, BLOCK_COLUMNS, b->n_labels[BLOCK_COLUMNS],
-                                      x.tile[BLOCK_COLUMNS], &columns);
-    int64_t steps = boxes_of(p, b, BLOCK_SUM, b->n_labels[BLOCK_SUM], t->sum, &sums);
-    x.bytes[BLOCK_ROWS] = packed_bytes(p, p->a, steps, rows);
-    x.bytes[BLOCK_COLUMNS] = packed_bytes(p, p->b, steps, columns);
+    x.tiles[ROLE_M] = boxes_of(p, b, ROLE_M, shared_rows(p, b), x.tile[ROLE_M], &rows);
+    x.tiles[ROLE_N] = boxes_of(p, b, ROLE_N, b->n_labels[ROLE_N], x.tile[ROLE_N], &columns);
+    int64_t steps = boxes_of(p, b, ROLE_K, b->n_labels[ROLE_K], t->sum, &sums);
+    x.bytes[ROLE_M] = packed_bytes(p, p->a, steps, rows);
+    x.bytes[ROLE_N] = packed_bytes(p, p->b, steps, columns);
     bool plain = v->fold == NEST_NONE && product_following(p, &into) == NULL && !p->chip;
     x.live = plain && !may_turn(p, b, p->a) && !may_turn(p, b, p->b) ? t->tiles : t->tiles_busy;
     x.mirrored = plain && is_mirrored(p, b);
-    BlockLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, BlockLevel);
-    b->n_levels = blocking_strips(&x, level);
+    ScheduleLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, ScheduleLevel);
+    b->n_levels = schedule_strips(&x, level);
     b->level = level;
 }
 
 /* ---- boxes of several labels ---- */
 
 /* All labels of a role together: numbered as one while their extents are known. */
-static Extent group_of(const Product *p, const Blocking *b, BlockRole r)
+static Extent group_of(const Product *p, const Schedule *b, ScheduleRole r)
 {
     Extent x = p->extent[b->label[r][0]];
     for (uint32_t i = 1; i < b->n_labels[r]; i++) {
@@ -248,7 +245,7 @@ static Extent group_of(const Product *p, const Blocking *b, BlockRole r)
 }
 
 /* Labels of more than one position, that may share boxes. */
-static uint32_t several_labels(const Product *p, const Blocking *b, BlockRole r)
+static uint32_t several_labels(const Product *p, const Schedule *b, ScheduleRole r)
 {
     uint32_t n = 0;
     if (!p->extent[b->label[r][0]].exact) {
@@ -269,11 +266,11 @@ typedef struct Cut {
     int64_t count, boxes, padded;
 } Cut;
 
-static Cut cut_of(const Product *p, const Blocking *b, BlockRole r, int64_t tile, int64_t unit,
-                  bool packed)
+static Cut cut_of(const Product *p, const Schedule *b, ScheduleRole r, int64_t tile,
+                  int64_t unit, bool packed)
 {
     Cut x = {1, 1, 0};
-    const Use *operand = r == BLOCK_COLUMNS ? p->b : p->a;
+    const Use *operand = r == ROLE_N ? p->b : p->a;
     int64_t wide = LINE_BYTES / dtype_bytes(p->node->acc);
     int64_t full = 1, rest = 0;
     double lines = 1.0; /* of memory that boxes touch, over those there are */
@@ -310,7 +307,7 @@ static Cut cut_of(const Product *p, const Blocking *b, BlockRole r, int64_t tile
 
 /* The box of about `want` positions, in whole tiles, that wastes least: positions of tiles that
  * are none, and for each box as much as `each` positions cost; `packed`: and lines of memory that it has a part of. */
-static int64_t best_box(const Product *p, const Blocking *b, BlockRole r, int64_t want,
+static int64_t best_box(const Product *p, const Schedule *b, ScheduleRole r, int64_t want,
                         int64_t unit, int64_t each, bool packed)
 {
     int64_t best = unit, least = INT64_MAX;
@@ -325,14 +322,14 @@ static int64_t best_box(const Product *p, const Blocking *b, BlockRole r, int64_
     return best;
 }
 
-static int64_t box_of(const Product *p, const Blocking *b, BlockRole r, int64_t want,
+static int64_t box_of(const Product *p, const Schedule *b, ScheduleRole r, int64_t want,
                       int64_t unit, int64_t each)
 {
     return best_box(p, b, r, want, unit, each, false);
 }
 
 /* Would tiles of `unit` positions reach from label to label within such a box? */
-static bool crosses(const Product *p, const Blocking *b, BlockRole r, int64_t tile,
+static bool crosses(const Product *p, const Schedule *b, ScheduleRole r, int64_t tile,
                     int64_t unit)
 {
     uint32_t several = 0;
@@ -349,17 +346,17 @@ static bool crosses(const Product *p, const Blocking *b, BlockRole r, int64_t ti
 
 /* Of one label: blocks as long as it allows, and as long as each other: each of them is one pass over the result. Of
  * several: boxes. */
-static int64_t sum_box(const Product *p, const Blocking *b, const Extent *group)
+static int64_t sum_box(const Product *p, const Schedule *b, const Extent *group)
 {
     const Extent *sum = &p->extent[p->sum];
     int64_t want = p->machine->tile.sum;
-    if (several_labels(p, b, BLOCK_SUM) < 2) {
+    if (several_labels(p, b, ROLE_K) < 2) {
         bool even = sum->exact && sum->tile == 0 && sum->most > want * 2;
         int64_t parts = even ? sum->most / want + (sum->most % want >= want / 2) : 1;
         return even ? (sum->most + parts - 1) / parts : block_of(sum, want, 1);
     }
     int64_t all = group->most < 1 ? 1 : group->most;
-    return all <= want + want / 2 ? all : box_of(p, b, BLOCK_SUM, want, 1, want / 8);
+    return all <= want + want / 2 ? all : box_of(p, b, ROLE_K, want, 1, want / 8);
 }
 
 /* Columns and rows of a register tile. `gathers`: tiles reach from label to label. */
@@ -392,35 +389,32 @@ static TileChoice tile_along(const Product *p, int64_t widest, double *cost)
 /* A result that is gathered in a block and then moved takes as long as so many steps of the sum. */
 #define GATHER_STEPS 64.0
 
-static int64_t columns_box(const Product *p, const Blocking *b, int64_t unit, int64_t want)
+static int64_t columns_box(const Product *p, const Schedule *b, int64_t unit, int64_t want)
 {
-    return several_labels(p, b, BLOCK_COLUMNS) < 2
-               ? block_of(&p->extent[p->col], want, unit)
-               : box_of(p, b, BLOCK_COLUMNS, want, unit, want / 16);
+    return several_labels(p, b, ROLE_N) < 2 ? block_of(&p->extent[p->col], want, unit)
+                                            : box_of(p, b, ROLE_N, want, unit, want / 16);
 }
 
-static TileChoice tile_choice(const Product *p, const Blocking *b,
-                              const Extent group[BLOCK_BATCH], int64_t k)
+static TileChoice tile_choice(const Product *p, const Schedule *b,
+                              const Extent group[ROLE_BATCH], int64_t k)
 {
     const ContractionTiles *t = &p->machine->tile;
     int64_t size = dtype_bytes(p->node->acc), widest = t->line / size;
-    bool wide = several_labels(p, b, BLOCK_COLUMNS) > 1,
-         high = several_labels(p, b, BLOCK_ROWS) > 1;
+    bool wide = several_labels(p, b, ROLE_N) > 1, high = several_labels(p, b, ROLE_M) > 1;
     double along_cost = 0, columns = 0;
     TileChoice along = tile_along(p, widest, &along_cost), x = along;
     if (!wide && !high) {
         return along;
     }
     if (wide) {
-        x.columns = tile_columns(&group[BLOCK_COLUMNS], widest, &columns);
+        x.columns = tile_columns(&group[ROLE_N], widest, &columns);
     }
     if (high) {
-        x.rows = tile_of(&group[BLOCK_ROWS], tile_most_rows(p, x.columns));
+        x.rows = tile_of(&group[ROLE_M], tile_most_rows(p, x.columns));
     }
     int64_t block = columns_box(p, b, x.columns, t->columns);
-    int64_t box = box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), x.rows, x.rows);
-    x.gathers = crosses(p, b, BLOCK_COLUMNS, block, x.columns) ||
-                crosses(p, b, BLOCK_ROWS, box, x.rows);
+    int64_t box = box_of(p, b, ROLE_M, t->gathered / (block * size), x.rows, x.rows);
+    x.gathers = crosses(p, b, ROLE_N, block, x.columns) || crosses(p, b, ROLE_M, box, x.rows);
     bool one = wide && p->extent[p->col].most % along.columns != 0;
     double gather_cost = 1.0 + GATHER_STEPS / (double)k;
     return x.gathers && !one && along_cost <= gather_cost ? along : x;
@@ -457,16 +451,16 @@ static int64_t even_block(int64_t rows, int64_t want, int64_t unit)
 
 /* Rows that are packed at once: their block stays in a near cache, and each panel of columns is read once for all of them.
  * Of several labels it is a box in which tiles cross none. */
-static int64_t rows_block(const Product *p, const Blocking *b, int64_t unit, int64_t k)
+static int64_t rows_block(const Product *p, const Schedule *b, int64_t unit, int64_t k)
 {
     const Extent *row = &p->extent[p->row];
     int64_t size = dtype_bytes(p->node->acc);
     int64_t want = p->machine->tile.block / size / k / unit * unit;
     want = want < unit ? unit : want;
-    if (several_labels(p, b, BLOCK_ROWS) > 1) {
-        int64_t box = box_of(p, b, BLOCK_ROWS, want, unit, unit);
-        return crosses(p, b, BLOCK_ROWS, box, unit) ? smaller(want, round_up(row->most, unit))
-                                                    : box;
+    if (several_labels(p, b, ROLE_M) > 1) {
+        int64_t box = box_of(p, b, ROLE_M, want, unit, unit);
+        return crosses(p, b, ROLE_M, box, unit) ? smaller(want, round_up(row->most, unit))
+                                                : box;
     }
     if (row->tile > 0 || !row->exact) {
         return block_of(row, want, unit);
@@ -477,7 +471,7 @@ static int64_t rows_block(const Product *p, const Blocking *b, int64_t unit, int
 
 /* Do tiles of so many columns side by side go on with lines of the result, which are what takes time? Along one label they do
  * if their block of `bytes` stays where one of rows would, as which it is read then. */
-static bool columns_go_on(const Product *p, const Blocking *b, int64_t tile, int64_t bytes)
+static bool columns_go_on(const Product *p, const Schedule *b, int64_t tile, int64_t bytes)
 {
     uint32_t d = p->node->rank;
     while (d > 0 && ((uint32_t)p->node->out[d - 1] == p->col ||
@@ -486,108 +480,106 @@ static bool columns_go_on(const Product *p, const Blocking *b, int64_t tile, int
     }
     bool goes_on = d < p->node->rank && p->extent[p->col].most > tile &&
                    bytes <= 2 * p->machine->tile.block;
-    for (uint32_t i = 0; d > 0 && i < b->n_labels[BLOCK_COLUMNS]; i++) {
-        goes_on |= b->label[BLOCK_COLUMNS][i] == (uint32_t)p->node->out[d - 1];
+    for (uint32_t i = 0; d > 0 && i < b->n_labels[ROLE_N]; i++) {
+        goes_on |= b->label[ROLE_N][i] == (uint32_t)p->node->out[d - 1];
     }
     return goes_on && result_dominates(p, p->a);
 }
 
 /* So few tiles of rows that a block of columns is hardly read again: rows are packed once, and what comes next of the columns
  * is near beside the block, asked for ahead. */
-static bool is_few(const Extent group[BLOCK_BATCH], const TileChoice *x)
+static bool is_few(const Extent group[ROLE_BATCH], const TileChoice *x)
 {
-    return group[BLOCK_ROWS].exact && group[BLOCK_ROWS].most <= 4 * x->rows;
+    return group[ROLE_M].exact && group[ROLE_M].most <= 4 * x->rows;
 }
 
 /* The operand that loops around leave as it is: all of it is packed first, before any loop of the contraction, and so once
- * for them all, if it has room in the level of blocks; BLOCK_ROLES: none. */
-static BlockRole packed_once(const Product *p, const Blocking *b,
-                             const Extent group[BLOCK_BATCH])
+ * for them all, if it has room in the level of blocks; ROLE_COUNT: none. */
+static ScheduleRole packed_once(const Product *p, const Schedule *b,
+                                const Extent group[ROLE_BATCH])
 {
     int64_t size = dtype_bytes(p->node->acc);
-    for (BlockRole r = 0; r < BLOCK_SUM; r++) {
-        int64_t bytes = sat_mul(sat_mul(group[r].most, group[BLOCK_SUM].most), size);
-        const Use *operand = r == BLOCK_ROWS ? p->a : p->b;
-        if (bytes <= machine_tile_capacity(p->machine) && b->n_labels[BLOCK_BATCH] == 0 &&
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
+        int64_t bytes = sat_mul(sat_mul(group[r].most, group[ROLE_K].most), size);
+        const Use *operand = r == ROLE_M ? p->a : p->b;
+        if (bytes <= machine_tile_capacity(p->machine) && b->n_labels[ROLE_BATCH] == 0 &&
             contraction_runs(p->f, p->nest, p->item, operand) >= 2.0) {
             return r;
         }
     }
-    return BLOCK_ROLES;
+    return ROLE_COUNT;
 }
 
-static void set_packed_levels(const Product *p, Blocking *b, const Extent group[BLOCK_BATCH])
+static void set_packed_levels(const Product *p, Schedule *b, const Extent group[ROLE_BATCH])
 {
     const ContractionTiles *t = &p->machine->tile;
-    int64_t size = dtype_bytes(p->node->acc), k = sum_box(p, b, &group[BLOCK_SUM]);
-    BlockLevel *level = ARENA_ARRAY(p->arena, 5, BlockLevel);
+    int64_t size = dtype_bytes(p->node->acc), k = sum_box(p, b, &group[ROLE_K]);
+    ScheduleLevel *level = ARENA_ARRAY(p->arena, 5, ScheduleLevel);
     uint32_t n = 0;
     TileChoice x = tile_choice(p, b, group, k);
     int64_t want = x.gathers ? t->columns : t->panels / size / smaller(k, 8 * t->sum);
     int64_t rows = x.gathers ? 0 : rows_block(p, b, x.rows, k);
-    bool few = rows >= group[BLOCK_ROWS].most && is_few(group, &x);
+    bool few = rows >= group[ROLE_M].most && is_few(group, &x);
     want /= few ? 2 : 1;
     want = smaller(round_up(want > t->columns ? want : t->columns, x.columns), 8192);
     int64_t block = columns_box(p, b, x.columns, want);
-    if (few && several_labels(p, b, BLOCK_COLUMNS) > 1) {
-        block = best_box(p, b, BLOCK_COLUMNS, want, x.columns, want / 16, true);
+    if (few && several_labels(p, b, ROLE_N) > 1) {
+        block = best_box(p, b, ROLE_N, want, x.columns, want / 16, true);
     }
-    int64_t box = x.gathers
-                      ? box_of(p, b, BLOCK_ROWS, t->gathered / (block * size), x.rows, x.rows)
-                      : rows;
-    BlockRole once = x.gathers ? BLOCK_ROLES : packed_once(p, b, group);
-    box = once == BLOCK_ROWS ? round_up(group[BLOCK_ROWS].most, x.rows) : box;
-    block = once == BLOCK_COLUMNS ? round_up(group[BLOCK_COLUMNS].most, x.columns) : block;
-    bool rows_before = once == BLOCK_ROWS || (few && once == BLOCK_ROLES);
-    BlockRole first = rows_before ? BLOCK_ROWS : BLOCK_COLUMNS;
-    if (once != BLOCK_ROLES) {
+    int64_t box =
+        x.gathers ? box_of(p, b, ROLE_M, t->gathered / (block * size), x.rows, x.rows) : rows;
+    ScheduleRole once = x.gathers ? ROLE_COUNT : packed_once(p, b, group);
+    box = once == ROLE_M ? round_up(group[ROLE_M].most, x.rows) : box;
+    block = once == ROLE_N ? round_up(group[ROLE_N].most, x.columns) : block;
+    bool rows_before = once == ROLE_M || (few && once == ROLE_COUNT);
+    ScheduleRole first = rows_before ? ROLE_M : ROLE_N;
+    if (once != ROLE_COUNT) {
         add_level(level, &n, first, rows_before ? box : block, true);
     }
-    if (k < group[BLOCK_SUM].most) {
-        add_level(level, &n, BLOCK_SUM, k, false);
+    if (k < group[ROLE_K].most) {
+        add_level(level, &n, ROLE_K, k, false);
     }
-    if (once == BLOCK_ROLES) {
+    if (once == ROLE_COUNT) {
         add_level(level, &n, first, rows_before ? box : block, true);
     }
-    add_level(level, &n, rows_before ? BLOCK_COLUMNS : BLOCK_ROWS, rows_before ? block : box,
-              true);
+    add_level(level, &n, rows_before ? ROLE_N : ROLE_M, rows_before ? block : box, true);
     bool rows_first = columns_go_on(p, b, x.columns, sat_mul(sat_mul(k, block), size));
     if (box > x.rows && rows_first) {
-        add_level(level, &n, BLOCK_ROWS, x.rows, false);
+        add_level(level, &n, ROLE_M, x.rows, false);
     }
     if (block > x.columns) {
-        add_level(level, &n, BLOCK_COLUMNS, x.columns, false);
+        add_level(level, &n, ROLE_N, x.columns, false);
     }
     if (box > x.rows && !rows_first) {
-        add_level(level, &n, BLOCK_ROWS, x.rows, false);
+        add_level(level, &n, ROLE_M, x.rows, false);
     }
     b->level = level;
     b->n_levels = n;
 }
 
-void set_levels(const Product *p, Blocking *b)
+void set_levels(const Product *p, Schedule *b)
 {
     if (is_engine(p->machine)) {
         set_engine_levels(p, b);
         return;
     }
     const ContractionTiles *t = &p->machine->tile;
-    Extent group[BLOCK_BATCH];
-    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+    Extent group[ROLE_BATCH];
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
         group[r] = group_of(p, b, r);
     }
     if (!is_direct(p, b, group, t->bytes / t->line)) {
         set_packed_levels(p, b, group);
         return;
     }
-    BlockLevel *level = ARENA_ARRAY(p->arena, 3, BlockLevel);
+    ScheduleLevel *level = ARENA_ARRAY(p->arena, 3, ScheduleLevel);
     uint32_t n = 0;
     if (direct_sum(p, group) > 0) {
-        add_level(level, &n, BLOCK_SUM, direct_sum(p, group), false);
+        add_level(level, &n, ROLE_K, direct_sum(p, group), false);
     }
-    add_level(level, &n, BLOCK_ROWS,
+    add_level(level, &n, ROLE_M,
               tile_rows(&p->extent[p->row], t->bytes / t->line, false, has_pairs(p)), false);
-    add_level(level, &n, BLOCK_COLUMNS,
+    add_level(level, &n, ROLE_N,
               tile_of(&p->extent[p->col], t->line / dtype_bytes(p->node->acc)), false);
     b->level = level;
     b->n_levels = n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A contraction as the files see it that choose its blocking: blocking.c finds which labels are rows, columns and sum,
+/* A contraction as the files see it that choose its schedule: schedule.c finds which labels are rows, columns and sum,
  * levels.c how they are cut. */
 #ifndef NEST_LEVELS_H
 #define NEST_LEVELS_H
@@ -36,7 +36,7 @@ static inline int64_t smaller(int64_t x, int64_t y)
     return x < y ? x : y;
 }
 
-/* ---- blocking.c ---- */
+/* ---- schedule.c ---- */
 /* Do elements of the operand side by side along `label` stand side by side where it is kept? */
 bool operand_is_unit(const Product *p, const Use *u, uint32_t label);
 bool result_is_unit(const Product *p, uint32_t label);
@@ -50,6 +50,6 @@ bool fits_chip(const Product *p, NodeRef n);
 const Use *product_following(const Product *p, NodeRef *reader);
 
 /* ---- levels.c: from the labels by role ---- */
-void set_levels(const Product *p, Blocking *b);
+void set_levels(const Product *p, Schedule *b);
 
 #endif

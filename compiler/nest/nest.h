@@ -64,7 +64,7 @@
 
 #include "dump/tree.h"
 #include "graph/graph.h"
-#include "target/blocking.h"
+#include "schedule/schedule.h"
 #include "target/target.h"
 
 typedef enum Residence {
@@ -119,7 +119,7 @@ typedef struct NestItem {
     bool both;       /* leaf: stored at the mirrored place too, of loops over pairs */
 } NestItem;
 
-/* Of a node of the graph. `residence`, `result`, `in_place`, `term_of` and `blocking` are decisions, the
+/* Of a node of the graph. `residence`, `result`, `in_place`, `term_of` and `schedule` are decisions, the
  * rest is derived. */
 typedef struct NestValue {
     Residence residence;
@@ -130,8 +130,8 @@ typedef struct NestValue {
     NodeRef
         term_of; /* it holds, or is added into, what has been added up of this sum, with the factors that its
                          terms have there; or NODE_NONE */
-    const Blocking
-        *blocking; /* of a contraction, over the labels that its loops leave more than
+    const Schedule
+        *schedule; /* of a contraction, over the labels that its loops leave more than
                                  one position of; null: plain loops */
     uint32_t item; /* its leaf, or NEST_NONE */
     uint32_t home; /* loop in whose body the block lives; NEST_NONE: the kernel's */
@@ -230,7 +230,7 @@ bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage);
 void nest_dump(const Nest *nest, Text *out);
 Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line);
 
-/* ---- blocking.c ---- Cuts contractions that have no blocking yet. */
+/* ---- schedule.c ---- Cuts contractions that have no schedule yet. */
 void nest_block(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest);
 
 /* ---- price.c ---- Sets `cost`, `unfused` and `compulsory`. */

@@ -37,9 +37,9 @@ void nest_set_bytes(const Nest *nest, NestValue *values);
 NestValue *nest_place(Arena *arena, const NestFacts *f, const Machine *machine,
                       const Nest *nest);
 
-/* blocking.c: cuts the contractions among `values`, which are the nest's. */
-void nest_set_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
-                       const Nest *nest, NestValue *values);
+/* schedule.c: cuts the contractions among `values`, which are the nest's. */
+void nest_set_schedules(Arena *arena, const NestFacts *f, const Machine *machine,
+                        const Nest *nest, NestValue *values);
 
 /* inline.c: RESIDE_INLINE for the expressions that are not stored, WORKSPACE for all else that
  * is needed. */

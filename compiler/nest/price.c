@@ -346,7 +346,7 @@ static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
 }
 
 /* Positions that are not read together meet the same lines of memory again. */
-static void set_lines(const LeafPrice *l, const Blocking *b, const double *extent, Touch *t)
+static void set_lines(const LeafPrice *l, const Schedule *b, const double *extent, Touch *t)
 {
     double run = (double)dtype_bytes(graph_node(l->nest->graph, t->node)->dtype);
     double granule = (double)l->p->machine->level[0].granule, runs = 1.0, again = 1.0;
@@ -394,24 +394,24 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         extent[k] = positions(l, (int32_t)k, l->depth);
         count *= extent[k];
     }
-    const Blocking *blocking = l->nest->values[l->node].blocking;
-    if (blocking == NULL) {
-        blocking = contraction_blocking(scratch, p->facts, p->machine, l->nest, l->item);
+    const Schedule *schedule = l->nest->values[l->node].schedule;
+    if (schedule == NULL) {
+        schedule = contraction_schedule(scratch, p->facts, p->machine, l->nest, l->item);
     }
-    if (blocking != NULL && blocking->n_levels > 0) {
+    if (schedule != NULL && schedule->n_levels > 0) {
         ContractionPrice c;
         double runs[2];
         for (uint32_t i = 0; i < 2; i++) {
             runs[i] = contraction_runs(p->facts, l->nest, l->item,
                                        &p->facts->uses[l->node].list.at[i]);
         }
-        contraction_price(p->facts, p->machine, l->node, blocking, extent, runs, &c);
+        contraction_price(p->facts, p->machine, l->node, schedule, extent, runs, &c);
         l->touch[0].times = c.a_times;
         l->touch[1].times = c.b_times;
         l->touch[2].times = c.c_times;
         l->ahead = c.ahead != NEST_NONE && reads_whole_lines(l, c.ahead, extent);
         for (uint32_t i = 0; i < 3; i++) {
-            set_lines(l, blocking, extent, &l->touch[i]);
+            set_lines(l, schedule, extent, &l->touch[i]);
         }
         return c.seconds;
     }

@@ -195,7 +195,7 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
     const Node *node = graph_node(r->g, n);
     tree_leaf(r->arena, &r->tree, depth, n, again);
     r->tree.list.at[r->tree.list.n - 1].both = both;
-    return blocking_read(&c, r->arena, label_named, &node, &value->blocking) &&
+    return schedule_read(&c, r->arena, label_named, &node, &value->schedule) &&
            cursor_expect_end(&c);
 }
 

@@ -537,7 +537,7 @@ static Nest *make_nest(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
     NestValue *values = nest_place(arena, facts, machine, nest);
     nest->values = values;
     nest_set_pairs(arena, facts, machine, nest);
-    nest_set_blocking(arena, facts, machine, nest, values);
+    nest_set_schedules(arena, facts, machine, nest, values);
     nest_estimate(ctx, machine, nest);
     mark_parallel(arena, facts->g, machine, nest);
     return nest;

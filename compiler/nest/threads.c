@@ -14,7 +14,7 @@
 
 typedef struct Shared {
     const Machine *machine;
-    const Blocking *b;
+    const Schedule *b;
     double *extent;     /* [labels] typical, of one execution */
     double times;       /* executions */
     double work, words; /* of all of them */
@@ -43,14 +43,14 @@ static void loop_inside(Loops *x, double iterations)
 static Loops batch_loops(const Shared *s)
 {
     Loops x = {1.0, 1.0, 1.0};
-    for (uint32_t i = 0; i < s->b->n_labels[BLOCK_BATCH]; i++) {
-        loop_inside(&x, s->extent[s->b->label[BLOCK_BATCH][i]]);
+    for (uint32_t i = 0; i < s->b->n_labels[ROLE_BATCH]; i++) {
+        loop_inside(&x, s->extent[s->b->label[ROLE_BATCH][i]]);
     }
     return x;
 }
 
 /* A level's: the first labels whole, one cut, the others position by position. */
-static Loops level_loops(const Shared *s, const BlockLevel *level)
+static Loops level_loops(const Shared *s, const ScheduleLevel *level)
 {
     Loops x = {1.0, 1.0, 1.0};
     double count = 1.0, tile = (double)level->tile;
@@ -69,11 +69,11 @@ static Loops level_loops(const Shared *s, const BlockLevel *level)
 }
 
 /* Elements of the operand with these rows or columns. */
-static double elements(const Shared *s, BlockRole role)
+static double elements(const Shared *s, ScheduleRole role)
 {
     double count = 1.0;
-    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
-        for (uint32_t i = 0; i < s->b->n_labels[r] && (r == role || r > BLOCK_COLUMNS); i++) {
+    for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
+        for (uint32_t i = 0; i < s->b->n_labels[r] && (r == role || r > ROLE_N); i++) {
             count *= s->extent[s->b->label[r][i]];
         }
     }
@@ -89,19 +89,19 @@ static double price(const Shared *s, const Loops *x, double met, double alone)
 /* The cheapest: a level's number, n_levels for batches; or no less than `most`. */
 static uint32_t choose(const Shared *s, double most)
 {
-    const Blocking *b = s->b;
+    const Schedule *b = s->b;
     Loops batches = batch_loops(s);
     uint32_t best = UINT32_MAX;
     double met = batches.all, alone = 0.0;
-    bool seen[BLOCK_BATCH] = {false};
-    if (b->n_labels[BLOCK_BATCH] > 0 && price(s, &batches, 1.0, 0.0) < most) {
+    bool seen[ROLE_BATCH] = {false};
+    if (b->n_labels[ROLE_BATCH] > 0 && price(s, &batches, 1.0, 0.0) < most) {
         most = price(s, &batches, 1.0, 0.0);
         best = b->n_levels;
     }
     for (uint32_t i = 0; i < b->n_levels; i++) {
-        const BlockLevel *level = &b->level[i];
+        const ScheduleLevel *level = &b->level[i];
         Loops x = level_loops(s, level);
-        if (level->role != BLOCK_SUM && !seen[level->role] && price(s, &x, met, alone) < most) {
+        if (level->role != ROLE_K && !seen[level->role] && price(s, &x, met, alone) < most) {
             most = price(s, &x, met, alone);
             best = i;
         }
@@ -130,8 +130,8 @@ static bool is_alone(const Nest *nest, uint32_t item)
     return true;
 }
 
-const Blocking *contraction_threads(Arena *arena, const Machine *machine, const Nest *nest,
-                                    uint32_t item, const Blocking *b)
+const Schedule *contraction_threads(Arena *arena, const Machine *machine, const Nest *nest,
+                                    uint32_t item, const Schedule *b)
 {
     const Graph *g = nest->graph;
     const Node *n = graph_node(g, nest->items[item].node);
@@ -156,8 +156,8 @@ const Blocking *contraction_threads(Arena *arena, const Machine *machine, const 
     if (best == UINT32_MAX) {
         return b;
     }
-    Blocking *shared = arena_copy(arena, b, sizeof *b);
-    BlockLevel *level = arena_copy(arena, b->level, b->n_levels * sizeof *level);
+    Schedule *shared = arena_copy(arena, b, sizeof *b);
+    ScheduleLevel *level = arena_copy(arena, b->level, b->n_levels * sizeof *level);
     shared->parallel_batches = best == b->n_levels;
     if (best < b->n_levels) {
         level[best].parallel = true;

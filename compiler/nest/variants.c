@@ -52,12 +52,12 @@ void nest_other_trees(Ctx *ctx, Arena *arena, const Machine *machine, const Nest
 /* ---- levels ---- */
 
 /* Tiles of a role are whole numbers of the tiles inside of them, from the innermost out; a level that no longer cuts goes. */
-static void fit_levels(Blocking *b, BlockLevel *level)
+static void fit_levels(Schedule *b, ScheduleLevel *level)
 {
-    int64_t inner[BLOCK_ROLES] = {0};
+    int64_t inner[ROLE_COUNT] = {0};
     uint32_t n = b->n_levels;
     for (uint32_t i = n; i-- > 0;) {
-        BlockLevel *l = &level[i];
+        ScheduleLevel *l = &level[i];
         int64_t unit = inner[l->role];
         l->tile = unit > 0 ? round_up(l->tile, unit) : l->tile;
         if (unit > 0 && l->tile == unit) { /* the level inside of it is the same */
@@ -76,31 +76,31 @@ static void fit_levels(Blocking *b, BlockLevel *level)
     b->n_levels = n;
 }
 
-static bool is_same(const Blocking *a, const Blocking *b)
+static bool is_same(const Schedule *a, const Schedule *b)
 {
     bool same = a->n_levels == b->n_levels;
     for (uint32_t i = 0; same && i < a->n_levels; i++) {
-        const BlockLevel *x = &a->level[i], *y = &b->level[i];
+        const ScheduleLevel *x = &a->level[i], *y = &b->level[i];
         same = x->role == y->role && x->tile == y->tile && x->pack == y->pack;
     }
     return same;
 }
 
-static void put_levels(const Blocking *b, Text *out)
+static void put_levels(const Schedule *b, Text *out)
 {
     for (uint32_t i = 0; i < b->n_levels; i++) {
-        const BlockLevel *l = &b->level[i];
-        text_printf(out, "%s%s %lld%s", i == 0 ? "" : ", ", block_role_name(l->role),
+        const ScheduleLevel *l = &b->level[i];
+        text_printf(out, "%s%s %lld%s", i == 0 ? "" : ", ", schedule_role_name(l->role),
                     (long long)l->tile, l->pack ? " pack" : "");
     }
 }
 
 /* `level` has room for n + 2, and is kept. */
-static void offer(Changes *c, BlockLevel *level, uint32_t n)
+static void offer(Changes *c, ScheduleLevel *level, uint32_t n)
 {
     const Graph *g = c->nest->graph;
-    const Blocking *was = c->nest->values[c->node].blocking;
-    Blocking *b = arena_copy(c->arena, was, sizeof *was);
+    const Schedule *was = c->nest->values[c->node].schedule;
+    Schedule *b = arena_copy(c->arena, was, sizeof *was);
     b->n_levels = n;
     fit_levels(b, level);
     if (is_same(b, was)) {
@@ -114,28 +114,28 @@ static void offer(Changes *c, BlockLevel *level, uint32_t n)
     Nest *nest = arena_copy(c->arena, c->nest, sizeof *c->nest);
     NestValue *values =
         arena_copy(c->arena, c->nest->values, g->nodes.n * sizeof *c->nest->values);
-    values[c->node].blocking = b;
+    values[c->node].schedule = b;
     nest->values = values;
     nest_estimate(c->ctx, c->machine, nest);
     add_nest(c->arena, c->nest, nest, what.at, c->out);
 }
 
-static BlockLevel *copy_levels(const Changes *c, const Blocking *b)
+static ScheduleLevel *copy_levels(const Changes *c, const Schedule *b)
 {
-    BlockLevel *level = ARENA_ARRAY(c->arena, b->n_levels + 2, BlockLevel);
+    ScheduleLevel *level = ARENA_ARRAY(c->arena, b->n_levels + 2, ScheduleLevel);
     memcpy(level, b->level, b->n_levels * sizeof *level);
     return level;
 }
 
 static void offer_tile(Changes *c, uint32_t at, int64_t tile)
 {
-    const Blocking *b = c->nest->values[c->node].blocking;
-    BlockLevel *level = copy_levels(c, b);
+    const Schedule *b = c->nest->values[c->node].schedule;
+    ScheduleLevel *level = copy_levels(c, b);
     level[at].tile = tile;
     offer(c, level, b->n_levels);
 }
 
-static int64_t typical(const Changes *c, const Blocking *b, BlockRole r)
+static int64_t typical(const Changes *c, const Schedule *b, ScheduleRole r)
 {
     const Graph *g = c->nest->graph;
     int64_t count = 1;
@@ -147,10 +147,10 @@ static int64_t typical(const Changes *c, const Blocking *b, BlockRole r)
 }
 
 /* Half of it, twice of it. */
-static void other_blocks(Changes *c, const Blocking *b, uint32_t at)
+static void other_blocks(Changes *c, const Schedule *b, uint32_t at)
 {
-    const BlockLevel *l = &b->level[at];
-    int64_t least = l->role == BLOCK_SUM ? LEAST_SUM : blocking_innermost(b, l->role)->tile;
+    const ScheduleLevel *l = &b->level[at];
+    int64_t least = l->role == ROLE_K ? LEAST_SUM : schedule_innermost(b, l->role)->tile;
     if (l->tile / 2 >= least) {
         offer_tile(c, at, l->tile / 2);
     }
@@ -159,19 +159,19 @@ static void other_blocks(Changes *c, const Blocking *b, uint32_t at)
     }
 }
 
-static void other_sums(Changes *c, const Blocking *b)
+static void other_sums(Changes *c, const Schedule *b)
 {
-    const BlockLevel *k = blocking_outermost(b, BLOCK_SUM);
-    BlockLevel *level = ARENA_ARRAY(c->arena, b->n_levels + 3, BlockLevel);
-    int64_t all = typical(c, b, BLOCK_SUM);
+    const ScheduleLevel *k = schedule_outermost(b, ROLE_K);
+    ScheduleLevel *level = ARENA_ARRAY(c->arena, b->n_levels + 3, ScheduleLevel);
+    int64_t all = typical(c, b, ROLE_K);
     if (k == NULL && all >= 2 * LEAST_SUM) {
-        level[0] = (BlockLevel){.role = BLOCK_SUM, .tile = (all + 1) / 2};
+        level[0] = (ScheduleLevel){.role = ROLE_K, .tile = (all + 1) / 2};
         memcpy(level + 1, b->level, b->n_levels * sizeof *level);
         offer(c, level, b->n_levels + 1);
     } else if (k != NULL) { /* whole */
         uint32_t n = 0;
         for (uint32_t i = 0; i < b->n_levels; i++) {
-            if (b->level[i].role != BLOCK_SUM) {
+            if (b->level[i].role != ROLE_K) {
                 level[n++] = b->level[i];
             }
         }
@@ -180,11 +180,11 @@ static void other_sums(Changes *c, const Blocking *b)
 }
 
 /* Of register tiles: rows by one or two, columns by halves. */
-static void other_tiles(Changes *c, const Blocking *b)
+static void other_tiles(Changes *c, const Schedule *b)
 {
     const ContractionTiles *t = &c->machine->tile;
-    const BlockLevel *rows = blocking_innermost(b, BLOCK_ROWS),
-                     *columns = blocking_innermost(b, BLOCK_COLUMNS);
+    const ScheduleLevel *rows = schedule_innermost(b, ROLE_M),
+                        *columns = schedule_innermost(b, ROLE_N);
     int64_t size = dtype_bytes(graph_node(c->nest->graph, c->node)->acc);
     int64_t most = t->bytes / size / columns->tile;
     most = most < t->rows ? most : t->rows;
@@ -195,7 +195,7 @@ static void other_tiles(Changes *c, const Blocking *b)
         }
     }
     for (int64_t wide = t->line / size; wide >= t->line / size / 8 && wide >= 1; wide /= 2) {
-        BlockLevel *level = copy_levels(c, b);
+        ScheduleLevel *level = copy_levels(c, b);
         int64_t high = t->bytes / size / wide;
         level[rows - b->level].tile = rows->tile < high ? rows->tile : high;
         level[columns - b->level].tile = wide;
@@ -203,11 +203,11 @@ static void other_tiles(Changes *c, const Blocking *b)
     }
 }
 
-static void other_orders(Changes *c, const Blocking *b)
+static void other_orders(Changes *c, const Schedule *b)
 {
     for (uint32_t i = 0; i + 1 < b->n_levels; i++) {
         if (b->level[i].role != b->level[i + 1].role) {
-            BlockLevel *level = copy_levels(c, b);
+            ScheduleLevel *level = copy_levels(c, b);
             level[i] = b->level[i + 1];
             level[i + 1] = b->level[i];
             offer(c, level, b->n_levels);
@@ -216,35 +216,34 @@ static void other_orders(Changes *c, const Blocking *b)
 }
 
 /* Both operands packed where they are not, and the other way round. */
-static void other_packing(Changes *c, const Blocking *b)
+static void other_packing(Changes *c, const Schedule *b)
 {
-    const BlockLevel *rows = blocking_innermost(b, BLOCK_ROWS),
-                     *columns = blocking_innermost(b, BLOCK_COLUMNS);
-    BlockLevel *level = ARENA_ARRAY(c->arena, 6, BlockLevel);
-    bool packed = false, parallel[BLOCK_ROLES] = {false};
+    const ScheduleLevel *rows = schedule_innermost(b, ROLE_M),
+                        *columns = schedule_innermost(b, ROLE_N);
+    ScheduleLevel *level = ARENA_ARRAY(c->arena, 6, ScheduleLevel);
+    bool packed = false, parallel[ROLE_COUNT] = {false};
     for (uint32_t i = 0; i < b->n_levels; i++) {
         packed |= b->level[i].pack;
         parallel[b->level[i].role] |= b->level[i].parallel;
     }
-    BlockLevel outer[2] = {{BLOCK_COLUMNS, c->machine->tile.columns, true, false},
-                           {BLOCK_ROWS, rows->tile * 8, true, false}};
+    ScheduleLevel outer[2] = {{ROLE_N, c->machine->tile.columns, true, false},
+                              {ROLE_M, rows->tile * 8, true, false}};
     uint32_t n = 0;
     for (; n < 2 && !packed; n++) {
         level[n] = outer[n];
         level[n].parallel = parallel[outer[n].role];
     }
-    level[n++] = (BlockLevel){BLOCK_ROWS, rows->tile, false, packed && parallel[BLOCK_ROWS]};
-    level[n++] =
-        (BlockLevel){BLOCK_COLUMNS, columns->tile, false, packed && parallel[BLOCK_COLUMNS]};
+    level[n++] = (ScheduleLevel){ROLE_M, rows->tile, false, packed && parallel[ROLE_M]};
+    level[n++] = (ScheduleLevel){ROLE_N, columns->tile, false, packed && parallel[ROLE_N]};
     offer(c, level, n);
 }
 
 static void other_levels(Changes *c)
 {
-    const Blocking *b = c->nest->values[c->node].blocking;
+    const Schedule *b = c->nest->values[c->node].schedule;
     other_sums(c, b);
     for (uint32_t i = 0; i < b->n_levels; i++) {
-        if (b->level[i].pack || b->level[i].role == BLOCK_SUM) {
+        if (b->level[i].pack || b->level[i].role == ROLE_K) {
             other_blocks(c, b, i);
         }
     }
@@ -266,7 +265,7 @@ void nest_other_levels(Ctx *ctx, Arena *arena, const Machine *machine, const Nes
     for (uint32_t k = 0; k < CONTRACTIONS; k++) {
         int64_t most = -1;
         for (NodeRef n = 0; n < g->nodes.n; n++) {
-            const Blocking *b = nest->values[n].blocking;
+            const Schedule *b = nest->values[n].schedule;
             int64_t work = node_multiply_adds(graph_node(g, n), dims);
             if (!done[n] && b != NULL && b->n_levels > 0 && work > most) {
                 most = work;

@@ -237,34 +237,33 @@ static bool is_position(const Verifier *v, uint32_t item, NodeRef n, uint32_t la
     return false;
 }
 
-/* A blocking's labels have the roles that they have in the contraction. */
-static bool check_blocking(Verifier *v, uint32_t item)
+/* A schedule's labels have the roles that they have in the contraction. */
+static bool check_schedule(Verifier *v, uint32_t item)
 {
     NodeRef n = v->nest->items[item].node;
     const Node *node = graph_node(v->g, n);
-    const Blocking *b = v->nest->values[n].blocking;
+    const Schedule *b = v->nest->values[n].schedule;
     const UseList *u = &v->uses[n];
     if (b == NULL) {
         return true;
     }
     if (op_info(node->op)->kind != OPKIND_CONTRACT || node->n_operands != 2 || u->list.n != 2 ||
-        b->n_labels[BLOCK_ROWS] == 0 || b->n_labels[BLOCK_COLUMNS] == 0 ||
-        b->n_labels[BLOCK_SUM] == 0) {
+        b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0) {
         return refuse(v, n,
                       "is no product with rows, columns and a sum that could be cut into "
                       "blocks");
     }
     const Access *x = &u->list.at[0].access, *y = &u->list.at[1].access;
-    bool rows_in_x = access_has_label(x, (int32_t)b->label[BLOCK_ROWS][0]);
-    BlockRole *role = ARENA_ARRAY(v->arena, node->n_labels, BlockRole);
+    bool rows_in_x = access_has_label(x, (int32_t)b->label[ROLE_M][0]);
+    ScheduleRole *role = ARENA_ARRAY(v->arena, node->n_labels, ScheduleRole);
     for (uint32_t l = 0; l < node->n_labels; l++) {
         role[l] =
             is_position(v, item, n, l)
-                ? BLOCK_ROLES
-                : blocking_role(!is_reduced(node, (int32_t)l), access_has_label(x, (int32_t)l),
+                ? ROLE_COUNT
+                : schedule_role(!is_reduced(node, (int32_t)l), access_has_label(x, (int32_t)l),
                                 access_has_label(y, (int32_t)l), rows_in_x);
     }
-    const char *problem = blocking_problem(b, node->n_labels, role);
+    const char *problem = schedule_problem(b, node->n_labels, role);
     return problem == NULL || refuse(v, n, problem);
 }
 
@@ -729,7 +728,7 @@ static bool verify(Verifier *v)
         if (nest_is_loop(&v->nest->items[k])) {
             continue;
         }
-        if (!check_leaf(v, k) || !check_blocking(v, k)) {
+        if (!check_leaf(v, k) || !check_schedule(v, k)) {
             return false;
         }
         for (uint32_t i = 0; i < v->uses[n].list.n; i++) {

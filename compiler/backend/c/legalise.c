@@ -155,12 +155,12 @@ static void tile_legalise(Legaliser *l, const Stmt *s)
 /* The open sum of a product, if one block of it is planned to hold all of it: its index; else NONE. */
 static uint32_t short_sum(const Legaliser *l, const Stmt *s, int64_t *block)
 {
-    const Blocking *b = s->blocking;
-    const BlockLevel *k = b == NULL ? NULL : blocking_outermost(b, BLOCK_SUM);
-    if (k == NULL || b->n_labels[BLOCK_SUM] != 1) {
+    const Schedule *b = s->schedule;
+    const ScheduleLevel *k = b == NULL ? NULL : schedule_outermost(b, ROLE_K);
+    if (k == NULL || b->n_labels[ROLE_K] != 1) {
         return NONE;
     }
-    uint32_t i = b->label[BLOCK_SUM][0];
+    uint32_t i = b->label[ROLE_K][0];
     Range r = s->index[i].range;
     bool open =
         r.clipped && r.span == 0 && r.limit.sym >= 0 && r.start.n == 0 && r.start.base == 0;

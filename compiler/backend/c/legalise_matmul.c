@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sum of products of two operands that says how it is cut (target/blocking.h): that becomes
+/* A sum of products of two operands that says how it is cut (schedule/schedule.h): that becomes
  * loops. Where both operands are packed, legalise_packed.c makes them; where none is, both are
  * read where they are, which needs known extents. */
 #include "backend/c/matmul.h"
@@ -16,7 +16,7 @@ VarRef matmul_var(const Matmul *m, uint32_t index)
     return m->s->index[index].var;
 }
 
-static Range index_range(const Matmul *m, BlockRole role)
+static Range index_range(const Matmul *m, ScheduleRole role)
 {
     return m->s->index[m->index[role]].range;
 }
@@ -25,9 +25,9 @@ static Range index_range(const Matmul *m, BlockRole role)
 
 static const char *shape_problem(const Matmul *m)
 {
-    int64_t bytes = dtype_bytes(m->t), mr = m->tile[BLOCK_ROWS], nr = m->tile[BLOCK_COLUMNS];
-    bool real = !dtype_is_complex(matmul_load(m, BLOCK_ROWS)->dtype) &&
-                !dtype_is_complex(matmul_load(m, BLOCK_COLUMNS)->dtype);
+    int64_t bytes = dtype_bytes(m->t), mr = m->tile[ROLE_M], nr = m->tile[ROLE_N];
+    bool real = !dtype_is_complex(matmul_load(m, ROLE_M)->dtype) &&
+                !dtype_is_complex(matmul_load(m, ROLE_N)->dtype);
     if (!dtype_has_vectors(m->t) || m->s->value->dtype != m->t ||
         (real && dtype_is_complex(m->t))) {
         return "has no register tiles of this type";
@@ -43,44 +43,42 @@ static const char *packed_problem(const Matmul *m)
 {
     int64_t elements[SIDES] = {1, 1}, k = 1;
     uint32_t packs[SIDES] = {0};
-    for (uint32_t i = 0; i < m->b->n_labels[BLOCK_SUM]; i++) {
-        Range r = m->s->index[m->b->label[BLOCK_SUM][i]].range;
+    for (uint32_t i = 0; i < m->b->n_labels[ROLE_K]; i++) {
+        Range r = m->s->index[m->b->label[ROLE_K][i]].range;
         k = i > 0 && range_most(r) == INT64_MAX ? k : sat_mul(k, range_most(r));
     }
     for (uint32_t i = 0; i < m->b->n_levels; i++) {
-        const BlockLevel *l = &m->b->level[i];
-        if (l->role == BLOCK_SUM) {
+        const ScheduleLevel *l = &m->b->level[i];
+        if (l->role == ROLE_K) {
             k = l->tile < k ? l->tile : k;
         } else if (l->pack) {
             packs[l->role]++;
             elements[l->role] = sat_mul(k, l->tile);
         }
     }
-    if (packs[BLOCK_ROWS] != 1 || packs[BLOCK_COLUMNS] != 1) {
+    if (packs[ROLE_M] != 1 || packs[ROLE_N] != 1) {
         return "packs both operands once each, or none";
     }
-    return elements[BLOCK_ROWS] > PANEL_MOST || elements[BLOCK_COLUMNS] > PANEL_MOST
+    return elements[ROLE_M] > PANEL_MOST || elements[ROLE_N] > PANEL_MOST
                ? "has no panels of so many elements: levels of the sum, or of less, come before"
                : NULL;
 }
 
 static const char *direct_problem(const Matmul *m)
 {
-    const Expr *a = matmul_load(m, BLOCK_ROWS), *b = matmul_load(m, BLOCK_COLUMNS);
-    if (a->dtype != matmul_panel_type(m, BLOCK_ROWS) ||
-        b->dtype != matmul_panel_type(m, BLOCK_COLUMNS) ||
-        !range_is_exact(index_range(m, BLOCK_ROWS)) ||
-        !range_is_exact(index_range(m, BLOCK_COLUMNS))) {
+    const Expr *a = matmul_load(m, ROLE_M), *b = matmul_load(m, ROLE_N);
+    if (a->dtype != matmul_panel_type(m, ROLE_M) || b->dtype != matmul_panel_type(m, ROLE_N) ||
+        !range_is_exact(index_range(m, ROLE_M)) || !range_is_exact(index_range(m, ROLE_N))) {
         return "packs what has another type or no known number of rows and columns";
     }
     if (!m->unit_dst ||
-        !access_is_unit(m->l->k, b->buf, b->at, matmul_var(m, m->index[BLOCK_COLUMNS]))) {
+        !access_is_unit(m->l->k, b->buf, b->at, matmul_var(m, m->index[ROLE_N]))) {
         return "packs what has its columns not side by side";
     }
     uint32_t n = m->b->n_levels;
-    bool sum = n == 3 && m->b->level[0].role == BLOCK_SUM;
+    bool sum = n == 3 && m->b->level[0].role == ROLE_K;
     for (uint32_t i = sum ? 1 : 0; i < n; i++) {
-        sum = sum && m->b->level[i].role != BLOCK_SUM;
+        sum = sum && m->b->level[i].role != ROLE_K;
     }
     return n != 2 && !sum
                ? "has one level of rows, one of columns and, around them, one of the "
@@ -124,24 +122,24 @@ void matmul_share(Matmul *m, const StmtBlock *outside)
     }
 }
 
-const Expr *matmul_load(const Matmul *m, BlockRole side)
+const Expr *matmul_load(const Matmul *m, ScheduleRole side)
 {
     bool conj = false;
     return expr_factor(m->x[side], &conj);
 }
 
-DType matmul_panel_type(const Matmul *m, BlockRole side)
+DType matmul_panel_type(const Matmul *m, ScheduleRole side)
 {
     return dtype_is_complex(matmul_load(m, side)->dtype) ? m->t : dtype_part(m->t);
 }
 
-const Expr *matmul_packed(Matmul *m, BlockRole side)
+const Expr *matmul_packed(Matmul *m, ScheduleRole side)
 {
     const Expr *load = expr_subst(m->l, matmul_load(m, side), m->subst, m->n_subst);
     return expr_cast(m->l->arena, load, matmul_panel_type(m, side));
 }
 
-const Expr *matmul_factor(Matmul *m, BlockRole side, const Expr *held)
+const Expr *matmul_factor(Matmul *m, ScheduleRole side, const Expr *held)
 {
     bool conj = false;
     (void)expr_factor(m->x[side], &conj);
@@ -159,9 +157,9 @@ void matmul_refuse(Matmul *m, const char *problem)
 }
 
 /* Loops over the indices of a role that are not cut, one position at a time. */
-static void further_loops(Matmul *m, BlockRole role)
+static void further_loops(Matmul *m, ScheduleRole role)
 {
-    for (uint32_t i = role == BLOCK_BATCH ? 0 : 1; i < m->b->n_labels[role]; i++) {
+    for (uint32_t i = role == ROLE_BATCH ? 0 : 1; i < m->b->n_labels[role]; i++) {
         uint32_t index = m->b->label[role][i];
         (void)matmul_loop(m, index, m->s->index[index].range);
     }
@@ -207,7 +205,7 @@ void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef
 {
     static const IndexMode mode[3] = {MODE_UNROLL, MODE_VECTOR, MODE_LOOP};
     TileIndex index[3];
-    for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
+    for (ScheduleRole r = ROLE_M; r <= ROLE_K; r++) {
         index[r] = index_of(var[r], range[r], mode[r]);
     }
     if (zeros) {
@@ -247,9 +245,9 @@ static uint32_t cut_range(Legaliser *l, Range r, int64_t step, Cut cut[2])
 /* The sum inside of its level, if it has one. */
 static Range direct_sum(Matmul *m)
 {
-    Range all = index_range(m, BLOCK_SUM);
+    Range all = index_range(m, ROLE_K);
     int64_t step = m->b->level[0].tile;
-    if (m->b->level[0].role != BLOCK_SUM || range_most(all) <= step) {
+    if (m->b->level[0].role != ROLE_K || range_most(all) <= step) {
         return all;
     }
     bool full = range_is_exact(all) && range_most(all) % step == 0;
@@ -262,8 +260,8 @@ static Range direct_sum(Matmul *m)
 static void direct_emit(Matmul *m)
 {
     Legaliser *l = m->l;
-    const BlockLevel *level = m->b->level + m->b->n_levels - SIDES;
-    BlockRole outer = level[0].role, inner = level[1].role;
+    const ScheduleLevel *level = m->b->level + m->b->n_levels - SIDES;
+    ScheduleRole outer = level[0].role, inner = level[1].role;
     Cut cut[SIDES][2];
     uint32_t n[SIDES];
     Affine at[SIDES];
@@ -271,24 +269,24 @@ static void direct_emit(Matmul *m)
     Range uncut = {.clipped = false};
     uint32_t rank = l->k->bufs.at[m->s->dst].rank;
     VarRef var[3];
-    for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
+    for (ScheduleRole r = ROLE_M; r <= ROLE_K; r++) {
         var[r] = matmul_var(m, m->index[r]);
     }
-    further_loops(m, BLOCK_SUM);
-    further_loops(m, BLOCK_ROWS);
-    further_loops(m, BLOCK_COLUMNS);
-    bool one = m->b->n_levels == SIDES && matmul_sum_is_one(index_range(m, BLOCK_SUM));
-    bool first = one && m->b->n_labels[BLOCK_SUM] == 1 && matmul_zeros_go(m);
+    further_loops(m, ROLE_K);
+    further_loops(m, ROLE_M);
+    further_loops(m, ROLE_N);
+    bool one = m->b->n_levels == SIDES && matmul_sum_is_one(index_range(m, ROLE_K));
+    bool first = one && m->b->n_labels[ROLE_K] == 1 && matmul_zeros_go(m);
     Range sum = direct_sum(m);
-    for (BlockRole r = 0; r < SIDES; r++) {
+    for (ScheduleRole r = 0; r < SIDES; r++) {
         n[r] = cut_range(l, index_range(m, r), m->tile[r], cut[r]);
     }
     for (uint32_t i = 0; i < n[outer]; i++) {
         const Cut *x = &cut[outer][i];
         size[outer] = x->step;
         StmtBlock *outside = l->block;
-        at[outer] = affine_var(l->arena, loop_open(l, outer == BLOCK_ROWS ? "i" : "j", x->range,
-                                                   x->step, FOR_FULL));
+        at[outer] = affine_var(
+            l->arena, loop_open(l, outer == ROLE_M ? "i" : "j", x->range, x->step, FOR_FULL));
         if (level[0].parallel) {
             matmul_share(m, outside);
         }
@@ -296,19 +294,19 @@ static void direct_emit(Matmul *m)
             const Cut *y = &cut[inner][j];
             size[inner] = y->step;
             outside = l->block;
-            at[inner] = affine_var(l->arena, loop_open(l, inner == BLOCK_ROWS ? "i" : "j",
-                                                       y->range, y->step, FOR_FULL));
+            at[inner] = affine_var(l->arena, loop_open(l, inner == ROLE_M ? "i" : "j", y->range,
+                                                       y->step, FOR_FULL));
             if (level[1].parallel) {
                 matmul_share(m, outside);
             }
             outside = l->block;
-            const Range range[3] = {range_at(at[BLOCK_ROWS], size[BLOCK_ROWS], &uncut),
-                                    range_at(at[BLOCK_COLUMNS], size[BLOCK_COLUMNS], &uncut),
+            const Range range[3] = {range_at(at[ROLE_M], size[ROLE_M], &uncut),
+                                    range_at(at[ROLE_N], size[ROLE_N], &uncut),
                                     matmul_sum_block(m, sum)};
-            matmul_product(
-                m, var, range, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-                matmul_factor(m, BLOCK_ROWS, matmul_packed(m, BLOCK_ROWS)),
-                matmul_factor(m, BLOCK_COLUMNS, matmul_packed(m, BLOCK_COLUMNS)), first);
+            matmul_product(m, var, range, m->s->dst,
+                           access_subst(l, rank, m->s->at, m->subst, m->n_subst),
+                           matmul_factor(m, ROLE_M, matmul_packed(m, ROLE_M)),
+                           matmul_factor(m, ROLE_N, matmul_packed(m, ROLE_N)), first);
             while (l->block != outside) {
                 loop_close(l);
             }
@@ -320,18 +318,18 @@ static void direct_emit(Matmul *m)
 
 static void matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
 {
-    const Blocking *b = s->blocking;
+    const Schedule *b = s->schedule;
     const Expr *by = NULL, *product = expr_product(s->value, &by);
     *m = (Matmul){
         .l = l, .s = s, .b = b, .t = l->k->bufs.at[s->dst].dtype, .by = by, .around = l->block};
-    for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
+    for (ScheduleRole r = ROLE_M; r <= ROLE_K; r++) {
         m->index[r] = b->label[r][0];
     }
-    VarRef row = matmul_var(m, m->index[BLOCK_ROWS]);
+    VarRef row = matmul_var(m, m->index[ROLE_M]);
     bool left = factor_uses(l->k, product->arg[0], row);
-    m->x[BLOCK_ROWS] = product->arg[left ? 0 : 1];
-    m->x[BLOCK_COLUMNS] = product->arg[left ? 1 : 0];
-    m->unit_dst = access_is_unit(l->k, s->dst, s->at, matmul_var(m, m->index[BLOCK_COLUMNS]));
+    m->x[ROLE_M] = product->arg[left ? 0 : 1];
+    m->x[ROLE_N] = product->arg[left ? 1 : 0];
+    m->unit_dst = access_is_unit(l->k, s->dst, s->at, matmul_var(m, m->index[ROLE_N]));
     for (uint32_t i = 0; i < b->n_levels; i++) {
         m->packed |= b->level[i].pack;
         if (b->level[i].role < SIDES) {
@@ -343,7 +341,7 @@ static void matmul_of(Legaliser *l, const Stmt *s, Matmul *m)
 
 bool legalise_matmul(Legaliser *l, const Stmt *s)
 {
-    if (s->blocking == NULL || s->blocking->n_levels == 0) {
+    if (s->schedule == NULL || s->schedule->n_levels == 0) {
         return false;
     }
     Matmul m;
@@ -355,8 +353,8 @@ bool legalise_matmul(Legaliser *l, const Stmt *s)
         return true;
     }
     StmtBlock *outside = l->block;
-    further_loops(&m, BLOCK_BATCH);
-    if (s->blocking->parallel_batches) {
+    further_loops(&m, ROLE_BATCH);
+    if (s->schedule->parallel_batches) {
         matmul_share(&m, outside);
     }
     if (m.packed) {

@@ -63,7 +63,7 @@ static bool is_open(Range r)
 }
 
 /* A label is cut into tiles of `step`: a loop, unless all of it is one. */
-static void label_cut(Packed *p, BlockRole r, uint32_t i, int64_t step)
+static void label_cut(Packed *p, ScheduleRole r, uint32_t i, int64_t step)
 {
     static const char *const hint[3] = {"ib", "jb", "kb"};
     Box *x = &p->box[r];
@@ -75,7 +75,7 @@ static void label_cut(Packed *p, BlockRole r, uint32_t i, int64_t step)
         return;
     }
     bool full = range_is_exact(range) && most % step == 0;
-    p->sums |= r == BLOCK_SUM;
+    p->sums |= r == ROLE_K;
     VarRef v = loop_open(p->m->l, hint[r], range, step, full ? FOR_FULL : FOR_ALL);
     Affine start = affine_var(p->m->l->arena, v);
     x->range[i] = full ? (Range){.start = start, .span = step, .limit = dim_fixed(0)}
@@ -97,14 +97,14 @@ static Affine label_loop(Packed *p, const Box *x, uint32_t i)
 static void label_fix(Packed *p, Box *x, uint32_t i)
 {
     Affine at = label_loop(p, x, i);
-    p->sums |= x == &p->box[BLOCK_SUM];
+    p->sums |= x == &p->box[ROLE_K];
     x->range[i] = (Range){.start = at, .span = 1, .limit = dim_fixed(0)};
     x->stride[i] = 0;
 }
 
 /* A box of at most `tile` positions. Labels that are taken position by position run around the one that is cut, so that
  * lines of memory of which a box takes a part are there for the next. */
-static void box_open(Packed *p, BlockRole r, int64_t tile)
+static void box_open(Packed *p, ScheduleRole r, int64_t tile)
 {
     Box *x = &p->box[r];
     int64_t count = 1, step_of = 0;
@@ -266,16 +266,16 @@ static void pack_edge(Packed *p, const Side *side, int64_t width)
 
 /* Copies what the operand holds within the open boxes, along two labels: that in which it lies in lines, and the first
  * other one in the order of panels. Where both are columns the sum is a third, as lines of one column follow each other. */
-static void pack(Packed *p, BlockRole r)
+static void pack(Packed *p, ScheduleRole r)
 {
     Matmul *m = p->m;
     Legaliser *l = m->l;
     Side *side = &p->side[r];
     side->own = box_copy(l->arena, &p->box[r]);
-    side->sum = box_copy(l->arena, &p->box[BLOCK_SUM]);
+    side->sum = box_copy(l->arena, &p->box[ROLE_K]);
     const Box *own = &side->own, *sum = &side->sum;
-    side->buf = panels_alloc(l, r == BLOCK_ROWS ? "pa" : "pb", matmul_panel_type(m, r),
-                             sum->count, own->count, m->tile[r]);
+    side->buf = panels_alloc(l, r == ROLE_M ? "pa" : "pb", matmul_panel_type(m, r), sum->count,
+                             own->count, m->tile[r]);
     p->done[r] = true;
     pack_edge(p, side, m->tile[r]);
     StmtBlock *outside = l->block;
@@ -306,11 +306,11 @@ static void pack(Packed *p, BlockRole r)
 /* ---- the register tile ---- */
 
 /* The operand's element in line `k` of the open sum, column `c` of the open tile. */
-static const Expr *panel_load(Packed *p, BlockRole r, Affine k, Affine c)
+static const Expr *panel_load(Packed *p, ScheduleRole r, Affine k, Affine c)
 {
     Legaliser *l = p->m->l;
     const Side *side = &p->side[r];
-    Affine line = affine_add(l->arena, box_offset(p, &side->sum, &p->box[BLOCK_SUM]), 1, k);
+    Affine line = affine_add(l->arena, box_offset(p, &side->sum, &p->box[ROLE_K]), 1, k);
     Affine column = box_offset(p, &side->own, &p->box[r]);
     if (p->gathers) {
         Affine begun = box_numbers(p, &p->box[r]).start;
@@ -321,7 +321,7 @@ static const Expr *panel_load(Packed *p, BlockRole r, Affine k, Affine c)
 }
 
 /* The one label of the open tile that has several positions. */
-static uint32_t tile_label(Packed *p, BlockRole r)
+static uint32_t tile_label(Packed *p, ScheduleRole r)
 {
     const Box *x = &p->box[r];
     uint32_t first = box_main(x);
@@ -334,7 +334,7 @@ static uint32_t tile_label(Packed *p, BlockRole r)
 }
 
 /* Its positions: a whole tile, cut by what there are. */
-static Range tile_range(Packed *p, BlockRole r, uint32_t label)
+static Range tile_range(Packed *p, ScheduleRole r, uint32_t label)
 {
     Range x = p->box[r].range[label];
     int64_t width = p->m->tile[r];
@@ -355,9 +355,9 @@ static void tile_product(Packed *p)
     VarRef var[3];
     Range range[3];
     Affine at[SIDES];
-    for (BlockRole r = 0; r < SIDES; r++) {
+    for (ScheduleRole r = 0; r < SIDES; r++) {
         if (p->gathers) {
-            var[r] = local_var(l, r == BLOCK_ROWS ? "u" : "v");
+            var[r] = local_var(l, r == ROLE_M ? "u" : "v");
             range[r] = range_const(m->tile[r]);
             Affine begun = box_numbers(p, &p->box[r]).start;
             at[r] = affine_add(l->arena, affine_minus(l, p->number[r].start, begun), 1,
@@ -368,12 +368,12 @@ static void tile_product(Packed *p)
             range[r] = tile_range(p, r, label);
         }
     }
-    Range lines = box_numbers(p, &p->box[BLOCK_SUM]);
-    var[BLOCK_SUM] = local_var(l, "kk");
-    range[BLOCK_SUM] = matmul_sum_block(m, lines);
+    Range lines = box_numbers(p, &p->box[ROLE_K]);
+    var[ROLE_K] = local_var(l, "kk");
+    range[ROLE_K] = matmul_sum_block(m, lines);
     const Expr *x[SIDES];
-    for (BlockRole r = 0; r < SIDES; r++) {
-        x[r] = panel_load(p, r, var_minus(l, var[BLOCK_SUM], lines.start),
+    for (ScheduleRole r = 0; r < SIDES; r++) {
+        x[r] = panel_load(p, r, var_minus(l, var[ROLE_K], lines.start),
                           p->gathers ? affine_var(l->arena, var[r])
                                      : var_minus(l, var[r], range[r].start));
     }
@@ -381,7 +381,7 @@ static void tile_product(Packed *p)
     bool one = matmul_sum_is_one(lines);
     matmul_product(m, var, range, p->gathers ? p->block : m->s->dst,
                    p->gathers ? at : access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-                   x[BLOCK_ROWS], x[BLOCK_COLUMNS],
+                   x[ROLE_M], x[ROLE_N],
                    p->gathers ? !p->adds : one && !p->sums && matmul_zeros_go(m));
 }
 
@@ -393,7 +393,7 @@ static bool gather_begin(Packed *p, uint32_t level)
     Matmul *m = p->m;
     Legaliser *l = m->l;
     int64_t extent[2];
-    for (BlockRole r = 0; r < SIDES; r++) {
+    for (ScheduleRole r = 0; r < SIDES; r++) {
         Range numbers = box_numbers(p, &p->box[r]);
         extent[r] = round_up(p->box[r].count, m->tile[r]);
         numbers.span = extent[r];
@@ -406,9 +406,9 @@ static bool gather_begin(Packed *p, uint32_t level)
     p->gathers = true;
     p->block = buffer_alloc(l, "s", m->t, SPACE_TILE, 2, extent);
     p->outside = l->block;
-    p->adds = !matmul_sum_is_one(box_numbers(p, &p->box[BLOCK_SUM]));
+    p->adds = !matmul_sum_is_one(box_numbers(p, &p->box[ROLE_K]));
     for (uint32_t i = level + 1; i < m->b->n_levels; i++) {
-        p->adds |= m->b->level[i].role == BLOCK_SUM;
+        p->adds |= m->b->level[i].role == ROLE_K;
     }
     if (p->adds) {
         VarRef v[2] = {local_var(l, "y"), local_var(l, "z")};
@@ -424,13 +424,13 @@ static bool gather_begin(Packed *p, uint32_t level)
 }
 
 /* In equal parts of whole tiles. */
-static void numbers_open(Packed *p, BlockRole r, int64_t tile)
+static void numbers_open(Packed *p, ScheduleRole r, int64_t tile)
 {
     Range *x = &p->number[r];
     int64_t width = p->m->tile[r];
     tile = x->span <= tile ? x->span : width * divisor_at_most(x->span / width, tile / width);
-    VarRef v = loop_open(p->m->l, r == BLOCK_ROWS ? "i" : "j", *x, tile,
-                         x->clipped ? FOR_ALL : FOR_FULL);
+    VarRef v =
+        loop_open(p->m->l, r == ROLE_M ? "i" : "j", *x, tile, x->clipped ? FOR_ALL : FOR_FULL);
     *x = range_at(affine_var(p->m->l->arena, v), tile, x);
 }
 
@@ -463,11 +463,11 @@ static void gather_join(Packed *p)
     }
     TileIndex *index = ARENA_ARRAY(l->arena, m->s->n_index, TileIndex);
     for (uint32_t d = 0; d < rank; d++) {
-        for (BlockRole r = 0; r < SIDES; r++) {
+        for (ScheduleRole r = 0; r < SIDES; r++) {
             n += labels_of(p, &p->box[r], d, index + n);
         }
     }
-    Affine at[2] = {box_number(p, &p->box[BLOCK_ROWS]), box_number(p, &p->box[BLOCK_COLUMNS])};
+    Affine at[2] = {box_number(p, &p->box[ROLE_M]), box_number(p, &p->box[ROLE_N])};
     const Expr *times[2] = {m->by, load_at(l, p->block, 2, at)};
     tile_add(l, n, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
              !p->sums && matmul_zeros_go(m) ? OP_COPY : OP_SUM,
@@ -477,30 +477,30 @@ static void gather_join(Packed *p)
 /* ---- levels ---- */
 
 /* Is something packed before the sum is cut? */
-static bool packs_whole_sums(const Blocking *b)
+static bool packs_whole_sums(const Schedule *b)
 {
     uint32_t i = 0;
-    while (i < b->n_levels && b->level[i].role != BLOCK_SUM && !b->level[i].pack) {
+    while (i < b->n_levels && b->level[i].role != ROLE_K && !b->level[i].pack) {
         i++;
     }
-    return i == b->n_levels || b->level[i].role != BLOCK_SUM;
+    return i == b->n_levels || b->level[i].role != ROLE_K;
 }
 
 /* False: reported. */
 static bool level_open(Packed *p, uint32_t at)
 {
     Matmul *m = p->m;
-    const BlockLevel *level = &m->b->level[at];
-    BlockRole r = level->role;
+    const ScheduleLevel *level = &m->b->level[at];
+    ScheduleRole r = level->role;
     StmtBlock *outside = m->l->block;
-    if (r != BLOCK_SUM && p->gathers) {
+    if (r != ROLE_K && p->gathers) {
         numbers_open(p, r, level->tile);
         if (level->parallel) {
             matmul_share(m, outside);
         }
         return true;
     }
-    if (r != BLOCK_SUM && p->done[r] && box_crosses(&p->box[r], m->tile[r])) {
+    if (r != ROLE_K && p->done[r] && box_crosses(&p->box[r], m->tile[r])) {
         matmul_refuse(m, "packs both operands before it cuts tiles that cross labels");
         return false;
     }
@@ -532,8 +532,8 @@ static bool is_empty(const Matmul *m)
 void packed_emit(Matmul *m)
 {
     Packed p = {.m = m};
-    const Blocking *b = m->b;
-    for (BlockRole r = BLOCK_ROWS; r <= BLOCK_SUM; r++) {
+    const Schedule *b = m->b;
+    for (ScheduleRole r = ROLE_M; r <= ROLE_K; r++) {
         Box *x = &p.box[r];
         *x = (Box){.n = b->n_labels[r], .index = b->label[r]};
         x->range = ARENA_ARRAY(m->l->arena, x->n, Range);
@@ -547,7 +547,7 @@ void packed_emit(Matmul *m)
         return;
     }
     if (packs_whole_sums(b)) {
-        box_open(&p, BLOCK_SUM, INT64_MAX);
+        box_open(&p, ROLE_K, INT64_MAX);
     }
     for (uint32_t i = 0; i < b->n_levels; i++) {
         if (!level_open(&p, i)) {

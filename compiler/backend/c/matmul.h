@@ -13,12 +13,11 @@
 typedef struct Matmul {
     Legaliser *l;
     const Stmt *s;
-    const Blocking *b;
+    const Schedule *b;
     DType t;
-    const Expr
-        *x[SIDES];     /* by role: BLOCK_ROWS, BLOCK_COLUMNS; a load, converted or conjugated */
-    const Expr *by;    /* what products are multiplied by; null: nothing */
-    uint32_t index[3]; /* the first label, by role */
+    const Expr *x[SIDES];  /* by role: ROLE_M, ROLE_N; a load, converted or conjugated */
+    const Expr *by;        /* what products are multiplied by; null: nothing */
+    uint32_t index[3];     /* the first label, by role */
     int64_t tile[SIDES];   /* of the register tile */
     bool packed, unit_dst; /* the first column has unit stride in the destination */
     Subst *subst;          /* of the indices that have become loops */
@@ -35,13 +34,13 @@ Affine matmul_loop(Matmul *m, uint32_t index, Range range);
  * well, or else the longest. */
 void matmul_share(Matmul *m, const StmtBlock *outside);
 /* The load that a factor is made of. */
-const Expr *matmul_load(const Matmul *m, BlockRole side);
+const Expr *matmul_load(const Matmul *m, ScheduleRole side);
 /* What panels hold of an operand: that of the sum, or the parts of it where the operand is real and the sum is not. */
-DType matmul_panel_type(const Matmul *m, BlockRole side);
+DType matmul_panel_type(const Matmul *m, ScheduleRole side);
 /* The load with the loops' variables in place, as panels hold it. */
-const Expr *matmul_packed(Matmul *m, BlockRole side);
+const Expr *matmul_packed(Matmul *m, ScheduleRole side);
 /* The factor as the sum has it, made of what panels hold, or of the load where it stands. */
-const Expr *matmul_factor(Matmul *m, BlockRole side, const Expr *held);
+const Expr *matmul_factor(Matmul *m, ScheduleRole side, const Expr *held);
 /* Says what the target cannot do. */
 void matmul_refuse(Matmul *m, const char *problem);
 

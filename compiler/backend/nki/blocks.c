@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of a contraction's tiles, as its levels say (target/blocking.h). A block is what is
+/* The order of a contraction's tiles, as its levels say (schedule/schedule.h). A block is what is
  * open at the level of the sum: a strip of row tiles times a strip of column tiles, each pair
  * with a PSUM bank of its own. Inside a block K is the outer loop: a step needs
  * one slab of either operand and makes all of the block's matmuls, so that the first matmul
@@ -26,7 +26,7 @@
     4096 /* of the Tensor engine: saved by less, a mirror image costs more                     \
           */
 
-enum { STATIONARY = BLOCK_ROWS, MOVING = BLOCK_COLUMNS };
+enum { STATIONARY = ROLE_M, MOVING = ROLE_N };
 
 typedef struct Block {
     uint32_t group, strip[2]; /* of rows, of columns */
@@ -57,9 +57,9 @@ typedef struct Plan {
     int64_t mstep[LABELS], nstep[LABELS], gstep[LABELS]; /* of one tile */
     VEC(Box) strips[2], groups, k; /* by role; positions of `outer`; K steps */
     VEC(Block) blocks;
-    BlockLevel level[STRIP_LEVELS]; /* where the statement has none */
-    Blocking own;
-    const Blocking *levels;
+    ScheduleLevel level[STRIP_LEVELS]; /* where the statement has none */
+    Schedule own;
+    const Schedule *levels;
     int64_t strip[2]; /* tiles of a strip, by role */
     bool symmetric;
     Bank
@@ -236,7 +236,7 @@ static void plan_k(Plan *p)
     for (uint32_t i = 0; i < c->ok.n; i++) {
         step[i] = 1;
     }
-    box_steps(c->pk, &p->l->now.full, c->tile[BLOCK_SUM], step + c->ok.n);
+    box_steps(c->pk, &p->l->now.full, c->tile[ROLE_K], step + c->ok.n);
     all = join_labels(all, c->pk);
     Box *at = NULL;
     list_boxes(p->l, all, step, &at, &p->k.n);
@@ -282,7 +282,7 @@ static int64_t live_banks(const Plan *p)
     return plain && !turns ? t->tiles : t->tiles_busy;
 }
 
-/* The levels of a statement that has none, as nest/blocking.c would make them. */
+/* The levels of a statement that has none, as nest/schedule.c would make them. */
 static void make_levels(Plan *p, int64_t live)
 {
     Contraction *c = p->c;
@@ -291,30 +291,30 @@ static void make_levels(Plan *p, int64_t live)
                 .most_rows = p->l->target->machine->tile.tile_rows,
                 .room = (double)p->l->room.cache_limit,
                 .mirrored = p->symmetric};
-    x.tiles[BLOCK_ROWS] = tiles_of(c->pm, full, p->mstep);
-    x.tiles[BLOCK_COLUMNS] = tiles_of(c->n, full, p->nstep);
-    x.bytes[BLOCK_ROWS] = side_bytes(p, STATIONARY, c->pm);
-    x.bytes[BLOCK_COLUMNS] = side_bytes(p, MOVING, c->n);
-    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+    x.tiles[ROLE_M] = tiles_of(c->pm, full, p->mstep);
+    x.tiles[ROLE_N] = tiles_of(c->n, full, p->nstep);
+    x.bytes[ROLE_M] = side_bytes(p, STATIONARY, c->pm);
+    x.bytes[ROLE_N] = side_bytes(p, MOVING, c->n);
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
         x.tile[r] = c->tile[r];
     }
-    p->own.n_levels = blocking_strips(&x, p->level);
+    p->own.n_levels = schedule_strips(&x, p->level);
     p->own.level = p->level;
     p->levels = &p->own;
 }
 
 /* Levels before that of the sum: of blocks. */
-static uint32_t outer_levels(const Blocking *b)
+static uint32_t outer_levels(const Schedule *b)
 {
     uint32_t n = 0;
-    while (n < b->n_levels && b->level[n].role != BLOCK_SUM) {
+    while (n < b->n_levels && b->level[n].role != ROLE_K) {
         n++;
     }
     return n;
 }
 
 /* The tile that is open at the sum. */
-static int64_t strip_tile(const Blocking *b, BlockRole role)
+static int64_t strip_tile(const Schedule *b, ScheduleRole role)
 {
     int64_t tile = 0;
     for (uint32_t i = 0; i < outer_levels(b); i++) {
@@ -325,34 +325,33 @@ static int64_t strip_tile(const Blocking *b, BlockRole role)
 
 static const char *levels_problem(const Plan *p, int64_t live)
 {
-    const Blocking *b = p->levels;
+    const Schedule *b = p->levels;
     const ContractionTiles *t = &p->l->target->machine->tile;
-    int64_t most[BLOCK_BATCH] = {t->rows, t->line / dtype_bytes(DTYPE_F32), t->sum}, banks = 1;
+    int64_t most[ROLE_BATCH] = {t->rows, t->line / dtype_bytes(DTYPE_F32), t->sum}, banks = 1;
     uint32_t n = outer_levels(b), packs[2] = {0};
     for (uint32_t i = 0; i < b->n_levels; i++) {
-        const BlockLevel *l = &b->level[i];
+        const ScheduleLevel *l = &b->level[i];
         if (l->pack && i > n) {
             return "packs outside of the sum";
         }
-        if (i > n && l->role == BLOCK_SUM) {
+        if (i > n && l->role == ROLE_K) {
             return "cuts the sum once: tiles are added up in PSUM";
         }
         if (l->pack && ++packs[l->role] > 1) {
             return "packs an operand once";
         }
     }
-    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
-        const BlockLevel *l = blocking_innermost(b, r);
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
+        const ScheduleLevel *l = schedule_innermost(b, r);
         if (l == NULL || l->tile > most[r]) {
             return str_format(
                 p->l->arena, "has tiles of at most %lld rows, %lld columns and %lld of the sum",
-                (long long)most[BLOCK_ROWS], (long long)most[BLOCK_COLUMNS],
-                (long long)most[BLOCK_SUM]);
+                (long long)most[ROLE_M], (long long)most[ROLE_N], (long long)most[ROLE_K]);
         }
-        if (r < BLOCK_SUM && strip_tile(b, r) == 0) {
+        if (r < ROLE_K && strip_tile(b, r) == 0) {
             return "has rows and columns outside of the sum, which banks of PSUM hold";
         }
-        banks = r < BLOCK_SUM ? sat_mul(banks, strip_tile(b, r) / l->tile) : banks;
+        banks = r < ROLE_K ? sat_mul(banks, strip_tile(b, r) / l->tile) : banks;
     }
     return banks > live ? str_format(p->l->arena,
                                      "has %lld banks of PSUM here for tiles inside of the sum",
@@ -365,7 +364,7 @@ static bool has_room(const Plan *p)
 {
     double bytes = 0;
     for (uint32_t i = 0; i < p->levels->n_levels; i++) {
-        const BlockLevel *l = &p->levels->level[i];
+        const ScheduleLevel *l = &p->levels->level[i];
         const Place *x = l->pack ? p->side[l->role].place : NULL;
         if (x == NULL || on_chip(p->l, x)) {
             continue;
@@ -383,12 +382,12 @@ static void list_strips(Plan *p)
     Lower *l = p->l;
     int64_t step[LABELS];
     Box *at = NULL;
-    strip_steps(l, c->pm, p->mstep, p->strip[BLOCK_ROWS], step);
-    list_boxes(l, c->pm, step, &at, &p->strips[BLOCK_ROWS].n);
-    p->strips[BLOCK_ROWS].at = at;
-    strip_steps(l, c->n, p->nstep, p->strip[BLOCK_COLUMNS], step);
-    list_boxes(l, c->n, step, &at, &p->strips[BLOCK_COLUMNS].n);
-    p->strips[BLOCK_COLUMNS].at = at;
+    strip_steps(l, c->pm, p->mstep, p->strip[ROLE_M], step);
+    list_boxes(l, c->pm, step, &at, &p->strips[ROLE_M].n);
+    p->strips[ROLE_M].at = at;
+    strip_steps(l, c->n, p->nstep, p->strip[ROLE_N], step);
+    list_boxes(l, c->n, step, &at, &p->strips[ROLE_N].n);
+    p->strips[ROLE_N].at = at;
     list_boxes(l, p->outer, p->gstep, &at, &p->groups.n);
     p->groups.at = at;
 }
@@ -410,14 +409,14 @@ static bool plan_levels(Plan *p)
             return contract_refuse(c, problem);
         }
     }
-    for (BlockRole r = 0; r < BLOCK_SUM; r++) {
-        p->strip[r] = strip_tile(p->levels, r) / blocking_innermost(p->levels, r)->tile;
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
+        p->strip[r] = strip_tile(p->levels, r) / schedule_innermost(p->levels, r)->tile;
     }
     /* blocks on the diagonal must be square */
-    int64_t square = c->tile[BLOCK_COLUMNS];
-    p->symmetric = p->symmetric && p->strip[BLOCK_COLUMNS] == 1 &&
-                   p->strip[BLOCK_ROWS] * c->tile[BLOCK_ROWS] == square &&
-                   c->tile[BLOCK_ROWS] == NKI_PARTITIONS;
+    int64_t square = c->tile[ROLE_N];
+    p->symmetric = p->symmetric && p->strip[ROLE_N] == 1 &&
+                   p->strip[ROLE_M] * c->tile[ROLE_M] == square &&
+                   c->tile[ROLE_M] == NKI_PARTITIONS;
     return true;
 }
 
@@ -429,15 +428,15 @@ typedef struct Open {
 /* Blocks in the order of the levels from `at` on. */
 static void order_blocks(Plan *p, uint32_t group, uint32_t at, const Open *o)
 {
-    const BlockLevel *l = &p->levels->level[at];
+    const ScheduleLevel *l = &p->levels->level[at];
     if (at == outer_levels(p->levels)) {
         Block b = {group, {o->from[0], o->from[1]}, {o->tag[0], o->tag[1]}};
-        if (!p->symmetric || b.strip[BLOCK_ROWS] >= b.strip[BLOCK_COLUMNS]) {
+        if (!p->symmetric || b.strip[ROLE_M] >= b.strip[ROLE_N]) {
             vec_push(p->l->arena, &p->blocks, b);
         }
         return;
     }
-    BlockRole r = l->role;
+    ScheduleRole r = l->role;
     int64_t strips = l->tile / strip_tile(p->levels, r);
     for (int64_t x = o->from[r]; x < o->to[r]; x += strips) {
         Open in = *o;
@@ -452,16 +451,16 @@ static void plan_order(Plan *p)
 {
     bool packed[2] = {false};
     for (uint32_t g = 0; g < p->groups.n; g++) {
-        Open all = {.to = {p->strips[BLOCK_ROWS].n, p->strips[BLOCK_COLUMNS].n}};
+        Open all = {.to = {p->strips[ROLE_M].n, p->strips[ROLE_N].n}};
         order_blocks(p, g, 0, &all);
     }
     for (uint32_t i = 0; i < outer_levels(p->levels); i++) {
-        const BlockLevel *l = &p->levels->level[i];
+        const ScheduleLevel *l = &p->levels->level[i];
         bool strip = l->tile == strip_tile(p->levels, l->role);
         packed[l->role] |= l->pack;
         p->side[l->role].streams |= l->pack && strip;
     }
-    for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
         Side *s = &p->side[r];
         s->streams = (s->streams && s->packs > p->groups.n) || !packed[r];
         for (uint32_t i = 0; i < p->blocks.n; i++) { /* sides may be of one buffer */
@@ -544,11 +543,11 @@ static void make_until(Plan *p, int64_t end)
                     more = false;
                 }
                 if (side == STATIONARY) {
-                    box_take(&at, &p->strips[BLOCK_ROWS].at[b->strip[BLOCK_ROWS]], c->pm);
+                    box_take(&at, &p->strips[ROLE_M].at[b->strip[ROLE_M]], c->pm);
                     (void)slab(p, side, &at, b->tag[side]);
                     continue;
                 }
-                const Box *strip = &p->strips[BLOCK_COLUMNS].at[b->strip[BLOCK_COLUMNS]];
+                const Box *strip = &p->strips[ROLE_N].at[b->strip[ROLE_N]];
                 for (bool t = true; strip_next(p, c->n, strip, p->nstep, &at, t); t = false) {
                     (void)slab(p, side, &at, b->tag[side]);
                 }
@@ -579,9 +578,8 @@ static void step_bank(Plan *p, const Block *b, const Box *k, bool first, const B
                 box_take(&whole, group, p->outer);
             }
             if (side == STATIONARY || p->symmetric) {
-                const Box *strip = side == STATIONARY
-                                       ? &p->strips[BLOCK_ROWS].at[b->strip[BLOCK_ROWS]]
-                                       : &p->strips[BLOCK_COLUMNS].at[b->strip[BLOCK_COLUMNS]];
+                const Box *strip = side == STATIONARY ? &p->strips[ROLE_M].at[b->strip[ROLE_M]]
+                                                      : &p->strips[ROLE_N].at[b->strip[ROLE_N]];
                 box_take(&whole, strip, s->own);
             }
             TileView all = slab(p, side, &whole, b->tag[side]);
@@ -672,8 +670,8 @@ static void mirror(Plan *p)
 static uint32_t block_banks(Plan *p, const Block *b, Bank *bank)
 {
     Contraction *c = p->c;
-    const Box *rows = &p->strips[BLOCK_ROWS].at[b->strip[BLOCK_ROWS]],
-              *cols = &p->strips[BLOCK_COLUMNS].at[b->strip[BLOCK_COLUMNS]];
+    const Box *rows = &p->strips[ROLE_M].at[b->strip[ROLE_M]],
+              *cols = &p->strips[ROLE_N].at[b->strip[ROLE_N]];
     const Box *group = &p->groups.at[b->group];
     uint32_t n = 0;
     Box at = p->l->now.full;
@@ -731,25 +729,25 @@ void contract_blocks(Contraction *c)
 {
     Lower *l = c->l;
     Plan p = {.c = c, .l = l};
-    box_steps(c->pm, &l->now.full, c->tile[BLOCK_ROWS], p.mstep);
-    box_steps(c->n, &l->now.full, c->tile[BLOCK_COLUMNS], p.nstep);
+    box_steps(c->pm, &l->now.full, c->tile[ROLE_M], p.mstep);
+    box_steps(c->n, &l->now.full, c->tile[ROLE_N], p.nstep);
     p.outer = as_placed(l, &c->final, join_labels(c->batch, c->om), (Labels){0});
     int64_t columns = labels_count(c->n, &l->now.full);
-    int64_t most = columns < c->tile[BLOCK_COLUMNS] ? c->tile[BLOCK_COLUMNS] / columns : 1;
+    int64_t most = columns < c->tile[ROLE_N] ? c->tile[ROLE_N] / columns : 1;
     box_steps(p.outer, &l->now.full, most, p.gstep);
     int64_t count =
         sat_mul(tiles_of(c->pm, &l->now.full, p.mstep), tiles_of(c->n, &l->now.full, p.nstep));
     count = sat_mul(count, labels_count(p.outer, &l->now.full));
     count = sat_mul(count, labels_count(c->ok, &l->now.full));
-    count = sat_mul(count, labels_count(c->pk, &l->now.full) / c->tile[BLOCK_SUM]);
+    count = sat_mul(count, labels_count(c->pk, &l->now.full) / c->tile[ROLE_K]);
     if (count > l->task.most) {
         l->tried.too_many = l->tried.failed = true;
         return;
     }
     p.result = as_placed(l, &c->final, p.outer, c->n);
-    int64_t rows = l->target->machine->tile.tile_rows * c->tile[BLOCK_ROWS];
+    int64_t rows = l->target->machine->tile.tile_rows * c->tile[ROLE_M];
     plan_side(&p, STATIONARY, &c->stationary, c->pm, rows);
-    plan_side(&p, MOVING, &c->moving, c->n, c->tile[BLOCK_COLUMNS]);
+    plan_side(&p, MOVING, &c->moving, c->n, c->tile[ROLE_N]);
     plan_k(&p);
     if (!plan_levels(&p)) {
         return;

@@ -96,7 +96,7 @@ static void choose_roles(Contraction *c)
 static void share_rows(Contraction *c, int32_t want)
 {
     Lower *l = c->l;
-    int64_t count = 1, most = c->tile[BLOCK_ROWS];
+    int64_t count = 1, most = c->tile[ROLE_M];
     for (uint32_t i = c->m.n; i-- > 0;) {
         uint32_t label = c->m.at[i];
         bool fits = c->pm.n == 0 || count * l->now.full.n[label] <= most;
@@ -144,7 +144,7 @@ static uint32_t first_k(const Contraction *c)
 static void share_k(Contraction *c, uint32_t best)
 {
     Lower *l = c->l;
-    int64_t most = c->tile[BLOCK_SUM];
+    int64_t most = c->tile[ROLE_K];
     bool chip = l->home[c->stationary.buf].on_chip || l->home[c->moving.buf].on_chip;
     int64_t count = l->now.full.n[best];
     Labels with = labels_one(best);
@@ -186,21 +186,21 @@ static Labels labels_reversed(uint32_t n, const uint32_t *label)
 /* Labels by role as the statement says, in the order in which it has them. */
 static void obey_roles(Contraction *c)
 {
-    const Blocking *b = c->levels;
-    if (!labels_have(c->m, b->label[BLOCK_ROWS][0])) {
+    const Schedule *b = c->levels;
+    if (!labels_have(c->m, b->label[ROLE_M][0])) {
         swap_roles(c);
     }
-    c->m = labels_reversed(b->n_labels[BLOCK_ROWS], b->label[BLOCK_ROWS]);
-    c->n = labels_reversed(b->n_labels[BLOCK_COLUMNS], b->label[BLOCK_COLUMNS]);
+    c->m = labels_reversed(b->n_labels[ROLE_M], b->label[ROLE_M]);
+    c->n = labels_reversed(b->n_labels[ROLE_N], b->label[ROLE_N]);
     c->k = (Labels){0};
-    for (uint32_t i = 0; i < b->n_labels[BLOCK_SUM]; i++) {
-        add(&c->k, b->label[BLOCK_SUM][i]);
+    for (uint32_t i = 0; i < b->n_labels[ROLE_K]; i++) {
+        add(&c->k, b->label[ROLE_K][i]);
     }
-    for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
-        const BlockLevel *level = blocking_innermost(b, r);
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
+        const ScheduleLevel *level = schedule_innermost(b, r);
         c->tile[r] = level != NULL && level->tile < c->tile[r] ? level->tile : c->tile[r];
     }
-    share_rows(c, (int32_t)b->label[BLOCK_ROWS][0]);
+    share_rows(c, (int32_t)b->label[ROLE_M][0]);
     share_k(c, c->k.at[0]);
 }
 
@@ -293,10 +293,10 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
     DType type = l->from->bufs.at[c.stationary.buf].dtype;
     bool typed = type == l->from->bufs.at[c.moving.buf].dtype && dtype_is_float(type);
     if (s->fold != OP_SUM || !typed || !classify(&c)) {
-        return s->blocking != NULL && s->blocking->n_levels > 0 &&
+        return s->schedule != NULL && s->schedule->n_levels > 0 &&
                !contract_refuse(&c, "has no matmul for it");
     }
-    if (s->blocking != NULL && s->blocking->n_levels == 0) {
+    if (s->schedule != NULL && s->schedule->n_levels == 0) {
         return false;
     }
     if (epilogue != NULL) {
@@ -306,10 +306,10 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
         c.epilogue = e->kind == EXPR_LOAD ? NULL : epilogue; /* emptying a tile casts */
     }
     const ContractionTiles *t = &l->target->machine->tile;
-    c.tile[BLOCK_ROWS] = t->rows;
-    c.tile[BLOCK_COLUMNS] = t->line / dtype_bytes(DTYPE_F32);
-    c.tile[BLOCK_SUM] = t->sum;
-    c.levels = s->blocking;
+    c.tile[ROLE_M] = t->rows;
+    c.tile[ROLE_N] = t->line / dtype_bytes(DTYPE_F32);
+    c.tile[ROLE_K] = t->sum;
+    c.levels = s->schedule;
     if (c.levels != NULL) {
         obey_roles(&c);
     } else {

@@ -14,8 +14,8 @@ typedef struct Contraction {
     Labels pm, om; /* rows in one tile, and those taken one by one */
     Labels pk, ok; /* likewise contracted labels */
     bool overwrite;
-    const Blocking *levels;    /* as the statement has them, or null: blocks.c makes some */
-    int64_t tile[BLOCK_BATCH]; /* the innermost, by role */
+    const Schedule *levels;   /* as the statement has them, or null: blocks.c makes some */
+    int64_t tile[ROLE_BATCH]; /* the innermost, by role */
 } Contraction;
 
 /* Emits all tiles; or says what the device does not have of the levels. */

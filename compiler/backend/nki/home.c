@@ -17,13 +17,13 @@
 
 static bool has_levels(const Stmt *s)
 {
-    return s->blocking != NULL && s->blocking->n_levels > 0;
+    return s->schedule != NULL && s->schedule->n_levels > 0;
 }
 
 /* The first index of a role in a statement with levels. */
-static VarRef role_var(const Stmt *s, BlockRole role)
+static VarRef role_var(const Stmt *s, ScheduleRole role)
 {
-    return s->index[s->blocking->label[role][0]].var;
+    return s->index[s->schedule->label[role][0]].var;
 }
 
 static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *score)
@@ -34,7 +34,7 @@ static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *
             kept |= access_uses(l->from, s->dst, s->at, load->at[d].term[t].var);
         }
         if (s->fold != OP_COPY && !kept && load->at[d].n > 0) {
-            bool second = has_levels(s) && !affine_uses(load->at[d], role_var(s, BLOCK_SUM));
+            bool second = has_levels(s) && !affine_uses(load->at[d], role_var(s, ROLE_K));
             score[d] *= tile_kind(s) != TILE_MATMUL ? WEIGHT_FOLDED
                         : second                    ? WEIGHT_SECOND
                                                     : WEIGHT_CONTRACTED;
@@ -53,13 +53,13 @@ static uint32_t dim_of_rows(const Lower *l, BufRef buf)
         const Expr *load =
             product == NULL || s->fold != OP_COPY ? NULL : expr_load_of(s->value, product->dst);
         for (uint32_t d = 0; s->dst == buf && d < l->from->bufs.at[buf].rank; d++) {
-            if (has_levels(s) && affine_uses(s->at[d], role_var(s, BLOCK_ROWS))) {
+            if (has_levels(s) && affine_uses(s->at[d], role_var(s, ROLE_M))) {
                 return d;
             }
             uint32_t rank = load == NULL ? 0 : l->from->bufs.at[load->buf].rank;
             for (uint32_t e = 0; e < rank; e++) {
                 for (uint32_t i = 0; i < s->n_index; i++) {
-                    if (affine_uses(product->at[e], role_var(product, BLOCK_ROWS)) &&
+                    if (affine_uses(product->at[e], role_var(product, ROLE_M)) &&
                         affine_uses(load->at[e], s->index[i].var) &&
                         affine_uses(s->at[d], s->index[i].var)) {
                         return d;

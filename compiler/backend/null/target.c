@@ -36,7 +36,7 @@ static const Machine machine = {
 static void drop_levels(Stmt *const *body, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        body[i]->blocking = NULL;
+        body[i]->schedule = NULL;
         if (stmt_has_body(body[i])) {
             drop_levels(body[i]->body, body[i]->n_body);
         }

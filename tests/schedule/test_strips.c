@@ -3,7 +3,7 @@
  * here one by one, and the operand is the one with which less is read again. */
 #include "base/map.h"
 #include "support/test.h"
-#include "target/blocking.h"
+#include "schedule/schedule.h"
 
 #define SAMPLES 2000
 
@@ -32,35 +32,32 @@ static void test_as_many_strips_are_kept_as_fit_beside_one_of_the_other(void **s
                     .most_rows = 1 + (int64_t)rng_below(&rng, 2)};
         int64_t strip[2], strips[2], keep[2];
         double each[2];
-        for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+        for (ScheduleRole r = 0; r < ROLE_K; r++) {
             x.tiles[r] = 1 + (int64_t)rng_below(&rng, 12);
         }
-        strip[BLOCK_ROWS] =
-            x.tiles[BLOCK_ROWS] < x.most_rows ? x.tiles[BLOCK_ROWS] : x.most_rows;
-        strip[BLOCK_COLUMNS] = x.live / strip[BLOCK_ROWS];
-        strip[BLOCK_COLUMNS] = x.tiles[BLOCK_COLUMNS] < strip[BLOCK_COLUMNS]
-                                   ? x.tiles[BLOCK_COLUMNS]
-                                   : strip[BLOCK_COLUMNS];
-        for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+        strip[ROLE_M] = x.tiles[ROLE_M] < x.most_rows ? x.tiles[ROLE_M] : x.most_rows;
+        strip[ROLE_N] = x.live / strip[ROLE_M];
+        strip[ROLE_N] = x.tiles[ROLE_N] < strip[ROLE_N] ? x.tiles[ROLE_N] : strip[ROLE_N];
+        for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
             x.tile[r] = 1 + (int64_t)rng_below(&rng, 5);
         }
-        for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+        for (ScheduleRole r = 0; r < ROLE_K; r++) {
             strips[r] = up(x.tiles[r], strip[r]);
             each[r] = (double)(1 + rng_below(&rng, 6));
             x.bytes[r] = each[r] * (double)strips[r];
         }
         x.room = (double)rng_below(&rng, 20);
         double again[2];
-        for (BlockRole r = 0; r < BLOCK_SUM; r++) {
-            BlockRole o = r == BLOCK_ROWS ? BLOCK_COLUMNS : BLOCK_ROWS;
+        for (ScheduleRole r = 0; r < ROLE_K; r++) {
+            ScheduleRole o = r == ROLE_M ? ROLE_N : ROLE_M;
             keep[r] = most_that_fit(strips[r], each[r], each[o], x.room);
             exact += keep[r] == 1 && each[r] + each[o] == x.room;
             again[r] =
                 x.bytes[r] + x.bytes[o] * (double)up(strips[r], keep[r] > 0 ? keep[r] : 1);
         }
-        BlockRole kept = again[BLOCK_COLUMNS] < again[BLOCK_ROWS] ? BLOCK_COLUMNS : BLOCK_ROWS;
-        BlockLevel level[STRIP_LEVELS];
-        uint32_t n = blocking_strips(&x, level);
+        ScheduleRole kept = again[ROLE_N] < again[ROLE_M] ? ROLE_N : ROLE_M;
+        ScheduleLevel level[STRIP_LEVELS];
+        uint32_t n = schedule_strips(&x, level);
         assert_in_range(n, 1, STRIP_LEVELS);
         assert_int_equal(level[0].pack, keep[kept] > 0);
         if (keep[kept] > 0) {
@@ -71,17 +68,17 @@ static void test_as_many_strips_are_kept_as_fit_beside_one_of_the_other(void **s
             assert_int_equal(level[1].tile,
                              (both ? strips[!kept] : 1) * strip[!kept] * x.tile[!kept]);
         }
-        int64_t last[BLOCK_BATCH] = {0};
+        int64_t last[ROLE_BATCH] = {0};
         for (uint32_t i = 0; i < n;
              i++) { /* nothing is cut into what it is, nor packed inside */
             assert_true(level[i].pack == (i < 2 && keep[kept] > 0));
             assert_true(level[i].pack || last[level[i].role] != level[i].tile);
             last[level[i].role] = level[i].tile;
         }
-        for (BlockRole r = 0; r < BLOCK_BATCH; r++) {
+        for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
             assert_int_equal(last[r], x.tile[r]);
         }
-        kept_columns += kept == BLOCK_COLUMNS;
+        kept_columns += kept == ROLE_N;
         packless += keep[kept] == 0;
     }
     assert_true(exact > 20 && kept_columns > SAMPLES / 4 && packless > SAMPLES / 20);

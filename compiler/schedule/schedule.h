@@ -23,35 +23,29 @@
  * level of the sum live at once there. A role without a level is whole; no levels at all: plain
  * loops. `parallel`, of one level of rows or columns, or of the batches (`batch [h] parallel`): threads may share one
  * of its loops, the outermost that has enough iterations; what is packed inside each packs for itself. */
-#ifndef TARGET_BLOCKING_H
-#define TARGET_BLOCKING_H
+#ifndef SCHEDULE_SCHEDULE_H
+#define SCHEDULE_SCHEDULE_H
 
 #include "dump/tree.h"
 
-typedef enum BlockRole {
-    BLOCK_ROWS,
-    BLOCK_COLUMNS,
-    BLOCK_SUM,
-    BLOCK_BATCH,
-    BLOCK_ROLES
-} BlockRole;
+typedef enum ScheduleRole { ROLE_M, ROLE_N, ROLE_K, ROLE_BATCH, ROLE_COUNT } ScheduleRole;
 
-typedef struct BlockLevel {
-    BlockRole role; /* no batch */
-    int64_t tile;   /* positions of one iteration, >= 1 */
-    bool pack;      /* rows or columns */
-    bool parallel;  /* rows or columns */
-} BlockLevel;
+typedef struct ScheduleLevel {
+    ScheduleRole role; /* no batch */
+    int64_t tile;      /* positions of one iteration, >= 1 */
+    bool pack;         /* rows or columns */
+    bool parallel;     /* rows or columns */
+} ScheduleLevel;
 
-typedef struct Blocking {
-    uint32_t n_labels[BLOCK_ROLES];
-    const uint32_t *label[BLOCK_ROLES]; /* of a node: its labels; of a statement: its indices */
+typedef struct Schedule {
+    uint32_t n_labels[ROLE_COUNT];
+    const uint32_t *label[ROLE_COUNT]; /* of a node: its labels; of a statement: its indices */
     uint32_t n_levels;
-    const BlockLevel *level;
+    const ScheduleLevel *level;
     bool parallel_batches;
-} Blocking;
+} Schedule;
 
-const char *block_role_name(BlockRole role); /* "rows", "columns", "sum", "batch" */
+const char *schedule_role_name(ScheduleRole role); /* "rows", "columns", "sum", "batch" */
 
 /* C: an operand of at least so many bytes in memory, packed in blocks that few tiles of the other role multiply, is asked for
  * ahead while they run, so that what is slower counts alone. A tile asks for the lines of a step of the sum of as many
@@ -62,24 +56,24 @@ const char *block_role_name(BlockRole role); /* "rows", "columns", "sum", "batch
 #define LINE_BYTES       64 /* of memory */
 
 /* The innermost level of the role, or null. */
-const BlockLevel *blocking_innermost(const Blocking *b, BlockRole role);
+const ScheduleLevel *schedule_innermost(const Schedule *b, ScheduleRole role);
 /* The outermost. */
-const BlockLevel *blocking_outermost(const Blocking *b, BlockRole role);
+const ScheduleLevel *schedule_outermost(const Schedule *b, ScheduleRole role);
 
 /* How the owner of the labels writes and reads them. */
-typedef void BlockingLabel(void *user, uint32_t label, Text *out);
-void blocking_dump(const Blocking *b, BlockingLabel *put, void *user, Text *out);
+typedef void ScheduleLabel(void *user, uint32_t label, Text *out);
+void schedule_dump(const Schedule *b, ScheduleLabel *put, void *user, Text *out);
 
 /* The number that a name has, or -1. */
-typedef int64_t BlockingNumber(void *user, const Term *name);
+typedef int64_t ScheduleNumber(void *user, const Term *name);
 /* At the cursor, if a role's name stands there; *out is null else. False: reported. */
-bool blocking_read(Cursor *c, Arena *arena, BlockingNumber *number, void *user,
-                   const Blocking **out);
+bool schedule_read(Cursor *c, Arena *arena, ScheduleNumber *number, void *user,
+                   const Schedule **out);
 
-/* What is wrong with it, given the role that each of `n` labels must have (BLOCK_ROLES: it is not
+/* What is wrong with it, given the role that each of `n` labels must have (ROLE_COUNT: it is not
  * there): each is there once with that role, tiles of a role shrink inwards by whole numbers, levels have a register tile.
  * Null: nothing. */
-const char *blocking_problem(const Blocking *b, uint32_t n, const BlockRole *role);
+const char *schedule_problem(const Schedule *b, uint32_t n, const ScheduleRole *role);
 /* ---- strips.c: levels for an engine for matrices ---- */
 
 #define STRIP_LEVELS 7 /* at most */
@@ -91,7 +85,7 @@ typedef struct Strips {
     double room;       /* for both */
     int64_t live;      /* tiles that may live at once */
     int64_t most_rows; /* tiles of rows among these */
-    int64_t tile[BLOCK_BATCH]; /* positions, by role */
+    int64_t tile[ROLE_BATCH]; /* positions, by role */
     bool mirrored; /* the operands are one, and the result is its own transpose: square
                              blocks, of which half are computed */
 } Strips;
@@ -100,11 +94,11 @@ typedef struct Strips {
  * are packed where they fit; else one is, as much as fits, and the other passes by strip by
  * strip, the one of which less is read again; where no two strips fit, none is. Writes the
  * levels, at most STRIP_LEVELS; returns how many. */
-uint32_t blocking_strips(const Strips *x, BlockLevel *level);
+uint32_t schedule_strips(const Strips *x, ScheduleLevel *level);
 /* How many boxes of at most `most` points the labels are cut into, the first the fastest. */
-int64_t blocking_boxes(uint32_t n, const int64_t *extent, int64_t most);
+int64_t schedule_boxes(uint32_t n, const int64_t *extent, int64_t most);
 
 /* The role of a label by who has it. */
-BlockRole blocking_role(bool in_result, bool in_left, bool in_right, bool rows_in_left);
+ScheduleRole schedule_role(bool in_result, bool in_left, bool in_right, bool rows_in_left);
 
 #endif

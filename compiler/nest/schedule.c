@@ -11,7 +11,7 @@
  * sum. Where both operands are small, or few rows are read once, nothing is packed. The scheme is
  * that of Goto and van de Geijn (ACM TOMS 34, 2008).
  *
- * An engine for matrices has many tiles that live at once (target/strips.c). There the columns
+ * An engine for matrices has many tiles that live at once (schedule/strips.c). There the columns
  * are those that lie along lines where the result is in memory; a value on chip has its first
  * row on partitions, and that is the label that its readers sum over, if they do. */
 #include "nest/levels.h"
@@ -169,14 +169,14 @@ static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)
 
 /* ---- roles for an engine ---- */
 
-static BlockRole role_of(const Product *p, uint32_t label)
+static ScheduleRole role_of(const Product *p, uint32_t label)
 {
     bool in_a = access_has_label(&p->a->access, (int32_t)label),
          in_b = access_has_label(&p->b->access, (int32_t)label);
     if (!is_kept(p->node, label)) {
-        return BLOCK_SUM;
+        return ROLE_K;
     }
-    return in_a == in_b ? BLOCK_BATCH : in_a ? BLOCK_ROWS : BLOCK_COLUMNS;
+    return in_a == in_b ? ROLE_BATCH : in_a ? ROLE_M : ROLE_N;
 }
 
 const Use *product_following(const Product *p, NodeRef *reader)
@@ -318,9 +318,9 @@ static bool find_sides(Product *p)
     p->row = partition;
     p->col = NONE;
     for (uint32_t i = 0; i < at; i++) {
-        BlockRole r = p->extent[order[i]].position ? BLOCK_ROLES : role_of(p, order[i]);
-        p->row = r == BLOCK_ROWS && p->row == NONE ? order[i] : p->row;
-        p->col = r == BLOCK_COLUMNS && p->col == NONE ? order[i] : p->col;
+        ScheduleRole r = p->extent[order[i]].position ? ROLE_COUNT : role_of(p, order[i]);
+        p->row = r == ROLE_M && p->row == NONE ? order[i] : p->row;
+        p->col = r == ROLE_N && p->col == NONE ? order[i] : p->col;
     }
     return p->row != NONE && p->col != NONE;
 }
@@ -381,11 +381,11 @@ static bool find_product(Product *p)
 }
 
 /* After the first the label in which an operand that is packed lies along lines: a box has runs of it. */
-static void lines_second(const Product *p, BlockRole r, uint32_t *label, uint32_t n)
+static void lines_second(const Product *p, ScheduleRole r, uint32_t *label, uint32_t n)
 {
     for (uint32_t i = 2; i < n; i++) {
-        bool lines = (r != BLOCK_COLUMNS && operand_is_unit(p, p->a, label[i])) ||
-                     (r != BLOCK_ROWS && operand_is_unit(p, p->b, label[i]));
+        bool lines = (r != ROLE_N && operand_is_unit(p, p->a, label[i])) ||
+                     (r != ROLE_M && operand_is_unit(p, p->b, label[i]));
         for (uint32_t k = i; lines && k > 1; k--) {
             uint32_t before = label[k - 1];
             label[k - 1] = label[k];
@@ -395,14 +395,12 @@ static void lines_second(const Product *p, BlockRole r, uint32_t *label, uint32_
 }
 
 /* The labels by role: the one that is cut first, then as the statement has them. */
-static void set_labels(const Product *p, Blocking *b)
+static void set_labels(const Product *p, Schedule *b)
 {
     const Node *n = p->node;
-    const uint32_t first[BLOCK_ROLES] = {[BLOCK_ROWS] = p->row,
-                                         [BLOCK_COLUMNS] = p->col,
-                                         [BLOCK_SUM] = p->sum,
-                                         [BLOCK_BATCH] = NONE};
-    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+    const uint32_t first[ROLE_COUNT] = {
+        [ROLE_M] = p->row, [ROLE_N] = p->col, [ROLE_K] = p->sum, [ROLE_BATCH] = NONE};
+    for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
         uint32_t *label = ARENA_ARRAY(p->arena, n->n_labels, uint32_t), count = 0;
         if (first[r] != NONE) {
             label[count++] = first[r];
@@ -416,7 +414,7 @@ static void set_labels(const Product *p, Blocking *b)
                 label[count++] = l;
             }
         }
-        if (p->order == NULL && r != BLOCK_BATCH) {
+        if (p->order == NULL && r != ROLE_BATCH) {
             lines_second(p, r, label, count);
         }
         b->label[r] = label;
@@ -424,27 +422,27 @@ static void set_labels(const Product *p, Blocking *b)
     }
 }
 
-const Blocking *contraction_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
+const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Machine *machine,
                                      const Nest *nest, uint32_t item)
 {
     Product p = {.arena = arena, .f = f, .machine = machine, .nest = nest, .item = item};
     if (!find_product(&p)) {
         return NULL;
     }
-    Blocking *b = ARENA_NEW(arena, Blocking);
+    Schedule *b = ARENA_NEW(arena, Schedule);
     set_labels(&p, b);
     set_levels(&p, b);
     return b;
 }
 
-void nest_set_blocking(Arena *arena, const NestFacts *f, const Machine *machine,
-                       const Nest *nest, NestValue *values)
+void nest_set_schedules(Arena *arena, const NestFacts *f, const Machine *machine,
+                        const Nest *nest, NestValue *values)
 {
     for (uint32_t k = 0; k < nest->n_items; k++) {
         NodeRef node = nest->items[k].node;
-        if (!nest_is_loop(&nest->items[k]) && values[node].blocking == NULL) {
-            const Blocking *b = contraction_blocking(arena, f, machine, nest, k);
-            values[node].blocking =
+        if (!nest_is_loop(&nest->items[k]) && values[node].schedule == NULL) {
+            const Schedule *b = contraction_schedule(arena, f, machine, nest, k);
+            values[node].schedule =
                 b != NULL ? contraction_threads(arena, machine, nest, k, b) : b;
         }
     }
@@ -462,7 +460,7 @@ void nest_block(Ctx *ctx, Arena *arena, const Machine *machine, Nest *nest)
         residence[k] = values[k].residence;
     }
     nest_facts_of(&scratch, nest->graph, residence, &facts);
-    nest_set_blocking(arena, &facts, machine, nest, values);
+    nest_set_schedules(arena, &facts, machine, nest, values);
     nest->values = values;
     arena_release(&scratch);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Levels for machines on which many register tiles live at once. */
-#include "target/blocking.h"
+#include "schedule/schedule.h"
 
 static int64_t divided_up(int64_t n, int64_t by)
 {
     return (n + by - 1) / by;
 }
 
-int64_t blocking_boxes(uint32_t n, const int64_t *extent, int64_t most)
+int64_t schedule_boxes(uint32_t n, const int64_t *extent, int64_t most)
 {
     int64_t count = 1, boxes = 1;
     bool cut = false;
@@ -32,46 +32,45 @@ static int64_t band_of(double bytes, int64_t strips, double other, int64_t other
 }
 
 typedef struct Levels {
-    BlockLevel *at;
+    ScheduleLevel *at;
     uint32_t n;
-    int64_t last[BLOCK_BATCH];
+    int64_t last[ROLE_BATCH];
 } Levels;
 
 /* A level, unless it would cut nothing and packs nothing. */
-static void add(Levels *l, BlockRole role, int64_t tile, bool pack)
+static void add(Levels *l, ScheduleRole role, int64_t tile, bool pack)
 {
     if (pack || l->last[role] != tile) {
-        l->at[l->n++] = (BlockLevel){.role = role, .tile = tile, .pack = pack};
+        l->at[l->n++] = (ScheduleLevel){.role = role, .tile = tile, .pack = pack};
         l->last[role] = tile;
     }
 }
 
-uint32_t blocking_strips(const Strips *x, BlockLevel *level)
+uint32_t schedule_strips(const Strips *x, ScheduleLevel *level)
 {
     int64_t strip[2], strips[2];
-    strip[BLOCK_ROWS] = x->mirrored || x->tiles[BLOCK_ROWS] > x->most_rows
-                            ? x->most_rows
-                            : x->tiles[BLOCK_ROWS];
-    strip[BLOCK_COLUMNS] = x->mirrored ? 1 : x->live / strip[BLOCK_ROWS];
-    if (strip[BLOCK_COLUMNS] > x->tiles[BLOCK_COLUMNS]) {
-        strip[BLOCK_COLUMNS] = x->tiles[BLOCK_COLUMNS];
+    strip[ROLE_M] =
+        x->mirrored || x->tiles[ROLE_M] > x->most_rows ? x->most_rows : x->tiles[ROLE_M];
+    strip[ROLE_N] = x->mirrored ? 1 : x->live / strip[ROLE_M];
+    if (strip[ROLE_N] > x->tiles[ROLE_N]) {
+        strip[ROLE_N] = x->tiles[ROLE_N];
     }
-    for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
         strips[r] = divided_up(x->tiles[r], strip[r]);
     }
-    double a = x->bytes[BLOCK_ROWS], b = x->bytes[BLOCK_COLUMNS];
+    double a = x->bytes[ROLE_M], b = x->bytes[ROLE_N];
     int64_t keep[2];
-    keep[BLOCK_ROWS] = band_of(a, strips[BLOCK_ROWS], b, strips[BLOCK_COLUMNS], x->room);
-    keep[BLOCK_COLUMNS] = band_of(b, strips[BLOCK_COLUMNS], a, strips[BLOCK_ROWS], x->room);
-    int64_t least_rows = keep[BLOCK_ROWS] < 1 ? 1 : keep[BLOCK_ROWS];
-    int64_t least_columns = keep[BLOCK_COLUMNS] < 1 ? 1 : keep[BLOCK_COLUMNS];
+    keep[ROLE_M] = band_of(a, strips[ROLE_M], b, strips[ROLE_N], x->room);
+    keep[ROLE_N] = band_of(b, strips[ROLE_N], a, strips[ROLE_M], x->room);
+    int64_t least_rows = keep[ROLE_M] < 1 ? 1 : keep[ROLE_M];
+    int64_t least_columns = keep[ROLE_N] < 1 ? 1 : keep[ROLE_N];
     b = x->mirrored ? 0 : b; /* the same tiles */
-    double rows_again = a * (double)divided_up(strips[BLOCK_COLUMNS], least_columns);
-    double columns_again = b * (double)divided_up(strips[BLOCK_ROWS], least_rows);
-    BlockRole kept = b + rows_again < a + columns_again ? BLOCK_COLUMNS : BLOCK_ROWS;
-    BlockRole other = kept == BLOCK_ROWS ? BLOCK_COLUMNS : BLOCK_ROWS;
+    double rows_again = a * (double)divided_up(strips[ROLE_N], least_columns);
+    double columns_again = b * (double)divided_up(strips[ROLE_M], least_rows);
+    ScheduleRole kept = b + rows_again < a + columns_again ? ROLE_N : ROLE_M;
+    ScheduleRole other = kept == ROLE_M ? ROLE_N : ROLE_M;
     int64_t unit[2];
-    for (BlockRole r = 0; r < BLOCK_SUM; r++) {
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
         unit[r] = sat_mul(strip[r], x->tile[r]);
     }
     Levels l = {.at = level};
@@ -82,8 +81,8 @@ uint32_t blocking_strips(const Strips *x, BlockLevel *level)
     }
     add(&l, other, unit[other], false);
     add(&l, kept, unit[kept], false);
-    add(&l, BLOCK_SUM, x->tile[BLOCK_SUM], false);
-    add(&l, BLOCK_ROWS, x->tile[BLOCK_ROWS], false);
-    add(&l, BLOCK_COLUMNS, x->tile[BLOCK_COLUMNS], false);
+    add(&l, ROLE_K, x->tile[ROLE_K], false);
+    add(&l, ROLE_M, x->tile[ROLE_M], false);
+    add(&l, ROLE_N, x->tile[ROLE_N], false);
     return l.n;
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of a blocking, its reading, and what is wrong with one. */
-#include "target/blocking.h"
+/* The text of a schedule, its reading, and what is wrong with one. */
+#include "schedule/schedule.h"
 
-const char *block_role_name(BlockRole role)
+const char *schedule_role_name(ScheduleRole role)
 {
     switch (role) {
-    case BLOCK_ROWS:
+    case ROLE_M:
         return "rows";
-    case BLOCK_COLUMNS:
+    case ROLE_N:
         return "columns";
-    case BLOCK_SUM:
+    case ROLE_K:
         return "sum";
-    case BLOCK_BATCH:
+    case ROLE_BATCH:
         return "batch";
-    case BLOCK_ROLES:
+    case ROLE_COUNT:
         break;
     }
     UNREACHABLE();
 }
 
-const BlockLevel *blocking_innermost(const Blocking *b, BlockRole role)
+const ScheduleLevel *schedule_innermost(const Schedule *b, ScheduleRole role)
 {
     for (uint32_t i = b->n_levels; i-- > 0;) {
         if (b->level[i].role == role) {
@@ -29,7 +29,7 @@ const BlockLevel *blocking_innermost(const Blocking *b, BlockRole role)
     return NULL;
 }
 
-const BlockLevel *blocking_outermost(const Blocking *b, BlockRole role)
+const ScheduleLevel *schedule_outermost(const Schedule *b, ScheduleRole role)
 {
     for (uint32_t i = 0; i < b->n_levels; i++) {
         if (b->level[i].role == role) {
@@ -39,25 +39,25 @@ const BlockLevel *blocking_outermost(const Blocking *b, BlockRole role)
     return NULL;
 }
 
-void blocking_dump(const Blocking *b, BlockingLabel *put, void *user, Text *out)
+void schedule_dump(const Schedule *b, ScheduleLabel *put, void *user, Text *out)
 {
     const char *space = "";
-    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+    for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
         if (b->n_labels[r] == 0) {
             continue;
         }
-        text_printf(out, "%s%s [", space, block_role_name(r));
+        text_printf(out, "%s%s [", space, schedule_role_name(r));
         space = " ";
         for (uint32_t i = 0; i < b->n_labels[r]; i++) {
             text_put(out, i == 0 ? "" : ", ");
             put(user, b->label[r][i], out);
         }
-        text_put(out, r == BLOCK_BATCH && b->parallel_batches ? "] parallel" : "]");
+        text_put(out, r == ROLE_BATCH && b->parallel_batches ? "] parallel" : "]");
     }
     text_put(out, " levels [");
     for (uint32_t i = 0; i < b->n_levels; i++) {
-        const BlockLevel *l = &b->level[i];
-        text_printf(out, "%s%s %lld%s%s", i == 0 ? "" : ", ", block_role_name(l->role),
+        const ScheduleLevel *l = &b->level[i];
+        text_printf(out, "%s%s %lld%s%s", i == 0 ? "" : ", ", schedule_role_name(l->role),
                     (long long)l->tile, l->pack ? " pack" : "", l->parallel ? " parallel" : "");
     }
     text_char(out, ']');
@@ -71,10 +71,10 @@ static bool refuse(const Cursor *c, Span span, const char *what)
     return false;
 }
 
-static bool take_role(Cursor *c, BlockRole *out)
+static bool take_role(Cursor *c, ScheduleRole *out)
 {
-    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
-        if (cursor_take(c, TERM_NAME, block_role_name(r))) {
+    for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
+        if (cursor_take(c, TERM_NAME, schedule_role_name(r))) {
             *out = r;
             return true;
         }
@@ -82,8 +82,8 @@ static bool take_role(Cursor *c, BlockRole *out)
     return false;
 }
 
-static bool read_labels(Cursor *c, Arena *arena, BlockingNumber *number, void *user,
-                        BlockRole role, Blocking *b)
+static bool read_labels(Cursor *c, Arena *arena, ScheduleNumber *number, void *user,
+                        ScheduleRole role, Schedule *b)
 {
     const Term *list = cursor_expect(c, TERM_LIST, NULL, "a list of labels");
     if (list == NULL) {
@@ -102,14 +102,14 @@ static bool read_labels(Cursor *c, Arena *arena, BlockingNumber *number, void *u
     }
     b->n_labels[role] = list->n;
     b->label[role] = label;
-    b->parallel_batches |= role == BLOCK_BATCH && cursor_take(c, TERM_NAME, "parallel");
+    b->parallel_batches |= role == ROLE_BATCH && cursor_take(c, TERM_NAME, "parallel");
     return true;
 }
 
-static bool read_level(Cursor *line, Term *t, BlockLevel *out)
+static bool read_level(Cursor *line, Term *t, ScheduleLevel *out)
 {
     Cursor c = cursor_seq(line->ctx, t);
-    if (!take_role(&c, &out->role) || out->role == BLOCK_BATCH) {
+    if (!take_role(&c, &out->role) || out->role == ROLE_BATCH) {
         return refuse(line, t->span, "rows, columns or sum and a tile size are expected");
     }
     const Term *tile = cursor_expect(&c, TERM_INT, NULL, "a tile size");
@@ -118,22 +118,22 @@ static bool read_level(Cursor *line, Term *t, BlockLevel *out)
     }
     out->tile = tile->value;
     out->pack = cursor_take(&c, TERM_NAME, "pack");
-    if (out->pack && out->role == BLOCK_SUM) {
+    if (out->pack && out->role == ROLE_K) {
         return refuse(line, t->span, "rows and columns are packed, the sum is part of both");
     }
     out->parallel = cursor_take(&c, TERM_NAME, "parallel");
-    if (out->parallel && out->role == BLOCK_SUM) {
+    if (out->parallel && out->role == ROLE_K) {
         return refuse(line, t->span,
                       "iterations of a sum write the same places: it is not parallel");
     }
     return cursor_expect_end(&c);
 }
 
-bool blocking_read(Cursor *c, Arena *arena, BlockingNumber *number, void *user,
-                   const Blocking **out)
+bool schedule_read(Cursor *c, Arena *arena, ScheduleNumber *number, void *user,
+                   const Schedule **out)
 {
-    Blocking *b = ARENA_NEW(arena, Blocking);
-    BlockRole role = BLOCK_ROLES;
+    Schedule *b = ARENA_NEW(arena, Schedule);
+    ScheduleRole role = ROLE_COUNT;
     bool any = false;
     while (take_role(c, &role)) {
         any = true;
@@ -150,7 +150,7 @@ bool blocking_read(Cursor *c, Arena *arena, BlockingNumber *number, void *user,
         (list = cursor_expect(c, TERM_LIST, NULL, "a list of levels")) == NULL) {
         return false;
     }
-    BlockLevel *level = ARENA_ARRAY(arena, list->n, BlockLevel);
+    ScheduleLevel *level = ARENA_ARRAY(arena, list->n, ScheduleLevel);
     for (uint32_t i = 0; i < list->n; i++) {
         if (!read_level(c, list->child[i], &level[i])) {
             return false;
@@ -164,23 +164,21 @@ bool blocking_read(Cursor *c, Arena *arena, BlockingNumber *number, void *user,
 
 /* ---- checking ---- */
 
-BlockRole blocking_role(bool in_result, bool in_left, bool in_right, bool rows_in_left)
+ScheduleRole schedule_role(bool in_result, bool in_left, bool in_right, bool rows_in_left)
 {
     if (!in_result) {
-        return BLOCK_SUM;
+        return ROLE_K;
     }
-    return in_left == in_right       ? BLOCK_BATCH
-           : in_left == rows_in_left ? BLOCK_ROWS
-                                     : BLOCK_COLUMNS;
+    return in_left == in_right ? ROLE_BATCH : in_left == rows_in_left ? ROLE_M : ROLE_N;
 }
 
-static const char *labels_problem(const Blocking *b, uint32_t n, const BlockRole *role)
+static const char *labels_problem(const Schedule *b, uint32_t n, const ScheduleRole *role)
 {
     uint32_t count = 0, want = 0;
     for (uint32_t l = 0; l < n; l++) {
-        want += role[l] != BLOCK_ROLES ? 1 : 0;
+        want += role[l] != ROLE_COUNT ? 1 : 0;
     }
-    for (BlockRole r = 0; r < BLOCK_ROLES; r++) {
+    for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
         for (uint32_t i = 0; i < b->n_labels[r]; i++) {
             uint32_t l = b->label[r][i];
             if (l >= n || role[l] != r) {
@@ -197,17 +195,17 @@ static const char *labels_problem(const Blocking *b, uint32_t n, const BlockRole
     return count == want ? NULL : "a label has no role";
 }
 
-const char *blocking_problem(const Blocking *b, uint32_t n, const BlockRole *role)
+const char *schedule_problem(const Schedule *b, uint32_t n, const ScheduleRole *role)
 {
     const char *problem = labels_problem(b, n, role);
-    int64_t last[BLOCK_ROLES] = {0};
+    int64_t last[ROLE_COUNT] = {0};
     for (uint32_t i = 0; problem == NULL && i < b->n_levels; i++) {
-        const BlockLevel *l = &b->level[i];
-        if (l->role >= BLOCK_BATCH || b->n_labels[l->role] == 0) {
+        const ScheduleLevel *l = &b->level[i];
+        if (l->role >= ROLE_BATCH || b->n_labels[l->role] == 0) {
             return "a level is of a role that has no labels";
         }
         int64_t outer = last[l->role];
-        if (l->parallel && l->role == BLOCK_SUM) {
+        if (l->parallel && l->role == ROLE_K) {
             return "a sum is not parallel";
         }
         if (l->tile < 1 || (outer > 0 && (outer <= l->tile || outer % l->tile != 0))) {
@@ -222,7 +220,7 @@ const char *blocking_problem(const Blocking *b, uint32_t n, const BlockRole *rol
     if (problem == NULL && parallel > 1) {
         return "of one contraction one loop is parallel";
     }
-    bool tile = last[BLOCK_ROWS] > 0 && last[BLOCK_COLUMNS] > 0;
+    bool tile = last[ROLE_M] > 0 && last[ROLE_N] > 0;
     return problem == NULL && b->n_levels > 0 && !tile
                ? "levels are of rows and columns at least, or there are none"
                : problem;
