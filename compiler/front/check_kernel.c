@@ -293,10 +293,10 @@ static void apply_spills(Kern *k)
             k->statement = UINT32_MAX;
             if (!map_get(&k->value_by_name, name->name->id, &found)) {
                 (void)unknown_value(k, name->name, name->span);
-            } else if (k->k->values.at[found].kind != VALUE_LOCAL) {
+            } else if (k->k->values.at[found].kind == VALUE_PARAM) {
                 diag_error(
                     &k->c->ctx->diags, E_NOT_ASSIGNABLE, name->span,
-                    "'%s' is in memory anyway; only a value of the kernel's own may spill",
+                    "'%s' is in memory anyway; a value that the kernel computes may spill",
                     name->name->text);
             } else {
                 k->k->values.at[found].allow_spill = true;
