@@ -469,12 +469,12 @@ static bool verify_binding(Verifier *v, VarRef var)
 
 /* ---- statements ---- */
 
-/* Number of values of a local index when it is a constant, else 0. */
-static int64_t constant_values(const Stmt *s, VarRef var)
+/* The number of values that a local index has at most, 0 where no number is known. */
+static int64_t most_values(const Stmt *s, VarRef var)
 {
     for (uint32_t i = 0; i < s->n_index; i++) {
         const Range *r = &s->index[i].range;
-        if (s->index[i].var == var && is_constant_span(r)) {
+        if (s->index[i].var == var && (r->span > 0 || is_constant_span(r))) {
             return r->span > 0 ? r->span : r->limit.n - r->start.base;
         }
     }
@@ -502,8 +502,7 @@ static bool is_mixed_radix(Verifier *v, const Stmt *s, Affine x, uint32_t n_movi
             return true;
         }
         done |= (uint64_t)1 << least;
-        int64_t coef = x.term[least].coef, values = constant_values(s, x.term[least].var),
-                width;
+        int64_t coef = x.term[least].coef, values = most_values(s, x.term[least].var), width;
         if (round + 1 == n_moving) {
             return coef > reach;
         }

@@ -32,17 +32,15 @@ static double trips(double extent, int64_t tile)
 
 /* Positions by role, of all labels together. */
 typedef struct RoleExtents {
-    const Node *n;
     const Schedule *b;
     const double *extent;
     bool shared; /* all labels of a role are numbered as one */
     double all[ROLE_BATCH];
 } RoleExtents;
 
-static RoleExtents extents_of(const Node *n, const Schedule *b, const double *extent,
-                              bool shared)
+static RoleExtents extents_of(const Schedule *b, const double *extent, bool shared)
 {
-    RoleExtents x = {.n = n, .b = b, .extent = extent, .shared = shared};
+    RoleExtents x = {.b = b, .extent = extent, .shared = shared};
     for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
         x.all[r] = 1.0;
         for (uint32_t i = 0; i < b->n_labels[r]; i++) {
@@ -52,44 +50,11 @@ static RoleExtents extents_of(const Node *n, const Schedule *b, const double *ex
     return x;
 }
 
-/* Boxes of at most `tile` positions: the first labels whole, one cut, the others position by
- * position. */
-static double boxes_of(const RoleExtents *x, ScheduleRole r, int64_t tile)
+/* Iterations of a level over its role's labels. */
+static double boxes_of(const RoleExtents *x, const ScheduleLevel *level)
 {
-    double count = 1.0, boxes = 1.0;
-    bool cut = x->shared;
-    for (uint32_t i = 0; i < x->b->n_labels[r] && !x->shared; i++) {
-        double n = x->extent[x->b->label[r][i]];
-        if (!cut && count * n <= (double)tile) {
-            count *= n;
-        } else {
-            int64_t step = (int64_t)((double)tile / count);
-            boxes *= cut || step < 2 ? n : trips(n, step);
-            cut = true;
-        }
-    }
-    return x->shared ? trips(x->all[r], tile) : boxes;
-}
-
-/* The same as tiles and sums see it: a label of open extent is the one that is cut, or it is taken position by position
- * behind others. (How often an operand is read is hardly more for that: its panels are small.) */
-static double open_boxes_of(const RoleExtents *x, ScheduleRole r, int64_t tile)
-{
-    double count = 1.0, boxes = 1.0;
-    bool cut = false;
-    for (uint32_t i = 0; i < x->b->n_labels[r] && !x->shared; i++) {
-        uint32_t label = x->b->label[r][i];
-        double n = x->extent[label];
-        bool open = x->n->extent[label].sym >= 0;
-        if (!cut && !open && count * n <= (double)tile) {
-            count *= n;
-        } else {
-            int64_t step = (int64_t)((double)tile / count);
-            boxes *= cut || step < 2 || (open && count > 1.0) ? n : trips(n, step);
-            cut = true;
-        }
-    }
-    return x->shared ? trips(x->all[r], tile) : boxes;
+    return x->shared ? trips(x->all[level->role], level->tile)
+                     : schedule_trips(x->b, level, x->extent);
 }
 
 static bool is_packed(const Schedule *b, ScheduleRole role)
@@ -116,10 +81,10 @@ static uint32_t pack_level(const Schedule *b, ScheduleRole role)
 static bool packs_whole(const Schedule *b, ScheduleRole own, const RoleExtents *x)
 {
     uint32_t at = pack_level(b, own);
-    bool whole = at < b->n_levels && !x->shared && boxes_of(x, own, b->level[at].tile) <= 1.0;
+    bool whole = at < b->n_levels && !x->shared && boxes_of(x, &b->level[at]) <= 1.0;
     for (uint32_t i = 0; i < at; i++) {
         bool sum = b->level[i].role == ROLE_K;
-        whole = whole && (!sum || boxes_of(x, ROLE_K, b->level[i].tile) <= 1.0);
+        whole = whole && (!sum || boxes_of(x, &b->level[i]) <= 1.0);
     }
     for (uint32_t i = 0; i < b->n_labels[ROLE_BATCH]; i++) {
         whole = whole && x->extent[b->label[ROLE_BATCH][i]] <= 1.0;
@@ -141,7 +106,7 @@ static double reads_of(const Schedule *b, ScheduleRole own, const RoleExtents *x
     double times = 1.0;
     for (uint32_t i = 0; i < end; i++) {
         if (b->level[i].role == other) {
-            times = boxes_of(x, other, b->level[i].tile);
+            times = boxes_of(x, &b->level[i]);
         }
     }
     return times;
@@ -150,24 +115,18 @@ static double reads_of(const Schedule *b, ScheduleRole own, const RoleExtents *x
 double contraction_together(const Schedule *b, int32_t label, const double *extent)
 {
     for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
-        bool packed = false;
-        double tile = r == ROLE_K ? INFINITY : 1.0, count = 1.0;
-        for (uint32_t i = b->n_levels; i-- > 0;) {
-            const ScheduleLevel *level = &b->level[i];
-            packed |= level->pack;
-            tile =
-                level->role == r && (level->pack || r == ROLE_K) ? (double)level->tile : tile;
-        }
+        uint32_t at = r == ROLE_BATCH ? b->n_levels : pack_level(b, r);
+        const ScheduleLevel *level = r == ROLE_K        ? schedule_outermost(b, ROLE_K)
+                                     : at < b->n_levels ? &b->level[at]
+                                                        : NULL;
         for (uint32_t i = 0; i < b->n_labels[r]; i++) {
-            double n = extent[b->label[r][i]], rest = floor(tile / count);
-            double held = !packed || r == ROLE_BATCH ? (i == 0 && r != ROLE_BATCH ? n : 1.0)
-                          : n <= rest                ? n
-                          : rest < 1.0               ? 1.0
-                                                     : rest;
-            if ((int32_t)b->label[r][i] == label) {
-                return held;
+            if ((int32_t)b->label[r][i] != label) {
+                continue;
             }
-            count = held < n ? INFINITY : count * n;
+            double n = extent[label],
+                   step = level == NULL ? n : (double)schedule_step(level, i);
+            bool one = r == ROLE_BATCH || (level == NULL && i > 0);
+            return one ? 1.0 : step < n ? step : n;
         }
     }
     return label < 0 ? 1.0 : extent[label];
@@ -199,28 +158,41 @@ static double positions(const Access *a, const Node *n, const double *extent)
     return count;
 }
 
-/* Register tiles of all boxes that are packed, the last of each filled up. */
+/* Do tiles of the role reach from label to label within a packed box? */
+static bool tiles_cross(const RoleExtents *x, ScheduleRole r)
+{
+    uint32_t at = pack_level(x->b, r), several = 0;
+    double first = 1.0, tile = (double)schedule_innermost(x->b, r)->tile;
+    for (uint32_t i = 0; at < x->b->n_levels && i < x->b->n_labels[r]; i++) {
+        double n = x->extent[x->b->label[r][i]],
+               step = (double)schedule_step(&x->b->level[at], i);
+        n = step < n ? step : n;
+        first = n > 1.0 && several == 0 ? n : first;
+        several += n > 1.0 ? 1 : 0;
+    }
+    return several > 1 && ceil(first / tile) * tile > first;
+}
+
+/* Register tiles of the role, the last of each box filled up. */
 static double tiles_of(const RoleExtents *x, ScheduleRole r)
 {
-    int64_t tile = schedule_innermost(x->b, r)->tile, box = tile;
-    for (uint32_t i = 0; i < x->b->n_levels; i++) {
-        box = x->b->level[i].role == r && x->b->level[i].pack ? x->b->level[i].tile : box;
+    int64_t tile = schedule_innermost(x->b, r)->tile;
+    uint32_t at = pack_level(x->b, r);
+    double along = trips(x->extent[x->b->label[r][0]], tile), all = x->all[r];
+    if (x->shared || x->b->n_labels[r] == 1) {
+        return trips(all, tile);
     }
-    double boxes = open_boxes_of(x, r, box);
-    return x->b->n_labels[r] == 1 ? trips(x->all[r], tile)
-                                  : boxes * trips(x->all[r] / boxes, tile);
+    if (!tiles_cross(x, r)) {
+        return along * all / x->extent[x->b->label[r][0]];
+    }
+    double boxes = boxes_of(x, &x->b->level[at]);
+    return boxes * trips(all / boxes, tile);
 }
 
 /* Do results of a box go through a block of their own, since tiles reach from label to label? */
-static bool gathers(const Schedule *b, const RoleExtents *x)
+static bool gathers(const RoleExtents *x)
 {
-    bool across = false;
-    for (ScheduleRole r = 0; r < ROLE_K; r++) {
-        double tile = (double)schedule_innermost(b, r)->tile, first = x->extent[b->label[r][0]];
-        across |=
-            b->n_labels[r] > 1 && is_packed(b, r) && trips(first, (int64_t)tile) * tile > first;
-    }
-    return across;
+    return tiles_cross(x, ROLE_M) || tiles_cross(x, ROLE_N);
 }
 
 /* Multiply-adds of vectors for each vector of the result: two where both operands are complex. */
@@ -303,9 +275,9 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                         *columns = schedule_innermost(b, ROLE_N),
                         *k = schedule_outermost(b, ROLE_K);
     bool engine = machine->tile.tiles > 0; /* adds up in tiles, and takes columns as they are */
-    RoleExtents x = extents_of(n, b, extent, engine);
+    RoleExtents x = extents_of(b, extent, engine);
     double high_of = x.all[ROLE_M], wide_of = x.all[ROLE_N], deep = x.all[ROLE_K];
-    double k_times = engine || k == NULL ? 1.0 : open_boxes_of(&x, ROLE_K, k->tile);
+    double k_times = engine || k == NULL ? 1.0 : boxes_of(&x, k);
     if (!engine && !is_packed(b, ROLE_M)) { /* further labels run around */
         k_times = deep / extent[b->label[ROLE_K][0]];
         k_times *= k == NULL ? 1.0 : trips(extent[b->label[ROLE_K][0]], k->tile);
@@ -330,7 +302,7 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     double b_pack = pack_seconds(t, f->g, n, of_columns, b, ROLE_N, extent, nr);
     double join = (is_last_kept(n, col) ? t->join : t->join + t->pack_line) +
                   t->row / (extent[col] < nr ? extent[col] : nr) / words + edge * t->join_edge;
-    join += gathers(b, &x) && !engine ? t->pack : 0.0;
+    join += !engine && gathers(&x) ? t->pack : 0.0;
     double tiles = all * row_tiles * column_tiles / depth;
     double a_times = reads_of(b, ROLE_M, &x), b_times = reads_of(b, ROLE_N, &x);
     a_pack = is_packed(b, ROLE_M) ? positions(a, n, extent) * a_times * a_pack : 0.0;

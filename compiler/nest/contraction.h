@@ -31,8 +31,8 @@ double contraction_runs(const NestFacts *f, const Nest *nest, uint32_t item,
 void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
                        const Schedule *b, const double *extent, const double runs[2],
                        ContractionPrice *out);
-/* Positions of the label that are packed together, of its extents in one execution: all of the first labels of a box, so
- * many of the one that is cut; of what is not packed those of the first label of a role; one of the others. */
+/* Positions of the label that are packed together, of its extents in one execution: the steps of the level that packs, of
+ * K those of its outermost level; of what is not packed all of the first label of a role and one of the others. */
 double contraction_together(const Schedule *b, int32_t label, const double *extent);
 /* Time of a register tile of so many columns of the widest's, for each column. Vectors half as long keep any machine
  * busy if there are rows enough; shorter ones are a part of what wide registers hold. Two of different length side by

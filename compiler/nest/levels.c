@@ -4,10 +4,11 @@
 #include "nest/levels.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Columns of a register tile: few are padding, and short vectors do less. *cost: of all columns, in such of the widest
  * tile. Three quarters of that are worth it where they are exact. */
-static int64_t tile_columns(const Extent *x, int64_t widest, double *cost)
+static int64_t tile_columns(const LabelExtent *x, int64_t widest, double *cost)
 {
     int64_t best = 0, third = widest / 4 * 3;
     *cost = 0;
@@ -34,7 +35,7 @@ static bool has_pairs(const Product *p)
 }
 
 /* At most so many, and no more than there are. */
-static int64_t tile_of(const Extent *x, int64_t most)
+static int64_t tile_of(const LabelExtent *x, int64_t most)
 {
     int64_t n = smaller(most, x->most);
     return n < 1 ? 1 : n;
@@ -60,7 +61,7 @@ static int64_t tile_time(int64_t rows, int64_t most, bool pairs)
  * columns less often, which caches hand out fast enough, but rows of the result that are a power of two apart meet in
  * one set of the first cache. All where that `pays`: panels are copied along them, in short runs if they are narrow, or
  * vectors are short. Others where a fiftieth of the time is gained: less is padding. */
-static int64_t tile_rows(const Extent *x, int64_t most, bool pays, bool pairs)
+static int64_t tile_rows(const LabelExtent *x, int64_t most, bool pays, bool pairs)
 {
     if (x->tile > 0 || (x->exact && x->most <= most)) {
         return tile_of(x, x->tile > 0 ? divisor_at_most(x->tile, most) : most);
@@ -82,7 +83,7 @@ static int64_t tile_rows(const Extent *x, int64_t most, bool pays, bool pairs)
 
 /* A block of about `want` positions: all of them while that is no more than two, in whole
  * register tiles. */
-static int64_t block_of(const Extent *x, int64_t want, int64_t unit)
+static int64_t block_of(const LabelExtent *x, int64_t want, int64_t unit)
 {
     if (x->most <= want * 2) {
         return round_up(x->most < 1 ? 1 : x->most, unit);
@@ -95,7 +96,8 @@ static uint32_t several_labels(const Product *p, const Schedule *b, ScheduleRole
 
 /* Are there so few columns that rows, which lie along the sum, are read no more often in place than they would be to pack
  * them? Tiles of half the rows: lines of rows that are a power of two apart meet in one set of the first cache. */
-static bool rows_in_place(const Product *p, const Schedule *b, const Extent group[ROLE_BATCH])
+static bool rows_in_place(const Product *p, const Schedule *b,
+                          const LabelExtent group[ROLE_BATCH])
 {
     int64_t wide = p->machine->tile.line / dtype_bytes(p->node->acc);
     int64_t rest = p->extent[p->col].most % wide; /* a tile of its own */
@@ -106,10 +108,10 @@ static bool rows_in_place(const Product *p, const Schedule *b, const Extent grou
 
 /* Both operands are read where they are: the vector lies along lines in B and in the result, and
  * B is small or read for few rows, or there are few columns. */
-static bool is_direct(const Product *p, const Schedule *b, const Extent group[ROLE_BATCH],
+static bool is_direct(const Product *p, const Schedule *b, const LabelExtent group[ROLE_BATCH],
                       int64_t rows)
 {
-    const Extent *col = &p->extent[p->col], *row = &p->extent[p->row];
+    const LabelExtent *col = &p->extent[p->col], *row = &p->extent[p->row];
     const Graph *g = p->f->g;
     DType rows_type = graph_node(g, p->a->node)->dtype, type = p->node->acc,
           columns_type = graph_node(g, p->b->node)->dtype;
@@ -126,7 +128,7 @@ static bool is_direct(const Product *p, const Schedule *b, const Extent group[RO
 #define STREAMS 16
 
 /* What one level of the sum holds of such a product, or 0: all. Else what is read for each tile of rows stays near. */
-static int64_t direct_sum(const Product *p, const Extent group[ROLE_BATCH])
+static int64_t direct_sum(const Product *p, const LabelExtent group[ROLE_BATCH])
 {
     int64_t size = dtype_bytes(p->node->acc), line = sat_mul(p->extent[p->col].most, size);
     int64_t bytes = sat_mul(sat_mul(group[ROLE_K].typical, group[ROLE_N].typical), size);
@@ -137,12 +139,6 @@ static int64_t direct_sum(const Product *p, const Extent group[ROLE_BATCH])
     return line >= p->machine->level[0].granule * STREAMS ? STREAMS
            : most < p->machine->tile.sum                  ? p->machine->tile.sum
                                          : most / p->machine->tile.sum * p->machine->tile.sum;
-}
-
-static void add_level(ScheduleLevel *level, uint32_t *n, ScheduleRole role, int64_t tile,
-                      bool pack)
-{
-    level[(*n)++] = (ScheduleLevel){.role = role, .tile = tile, .pack = pack};
 }
 
 /* Are the operands one, with the labels of rows and columns exchanged? */
@@ -231,11 +227,11 @@ static void set_engine_levels(const Product *p, Schedule *b)
 /* ---- boxes of several labels ---- */
 
 /* All labels of a role together: numbered as one while their extents are known. */
-static Extent group_of(const Product *p, const Schedule *b, ScheduleRole r)
+static LabelExtent group_of(const Product *p, const Schedule *b, ScheduleRole r)
 {
-    Extent x = p->extent[b->label[r][0]];
+    LabelExtent x = p->extent[b->label[r][0]];
     for (uint32_t i = 1; i < b->n_labels[r]; i++) {
-        const Extent *y = &p->extent[b->label[r][i]];
+        const LabelExtent *y = &p->extent[b->label[r][i]];
         x.typical = sat_mul(x.typical, y->typical);
         x.most = sat_mul(x.most, y->most);
         x.exact = x.exact && y->exact;
@@ -248,115 +244,180 @@ static Extent group_of(const Product *p, const Schedule *b, ScheduleRole r)
 static uint32_t several_labels(const Product *p, const Schedule *b, ScheduleRole r)
 {
     uint32_t n = 0;
-    if (!p->extent[b->label[r][0]].exact) {
-        return 1;
-    }
     for (uint32_t i = 0; i < b->n_labels[r]; i++) {
-        n += p->extent[b->label[r][i]].most > 1 ? 1 : 0;
+        n += label_planned(&p->extent[b->label[r][i]]) > 1 ? 1 : 0;
     }
     return n;
 }
 
-/* Of the time that a position takes, what its line of memory does. */
-#define TORN 0.25
+/* What a line of memory that a box has a part of takes, of a position's time, at most. */
+#define TORN 1.0
 
-/* A box of at most `tile` positions: how many it has, how many boxes there are, and the positions
- * of all of them in whole tiles of `unit`. */
-typedef struct Cut {
-    int64_t count, boxes, padded;
-} Cut;
-
-static Cut cut_of(const Product *p, const Schedule *b, ScheduleRole r, int64_t tile,
-                  int64_t unit, bool packed)
+/* The labels of the role. */
+static const LabelExtent *const *labels_of(const Product *p, const Schedule *b, ScheduleRole r)
 {
-    Cut x = {1, 1, 0};
-    const Use *operand = r == ROLE_N ? p->b : p->a;
-    int64_t wide = LINE_BYTES / dtype_bytes(p->node->acc);
-    int64_t full = 1, rest = 0;
-    double lines = 1.0; /* of memory that boxes touch, over those there are */
-    bool cut = false;
+    const LabelExtent **x = ARENA_ARRAY(p->arena, b->n_labels[r], const LabelExtent *);
     for (uint32_t i = 0; i < b->n_labels[r]; i++) {
-        const Extent *y = &p->extent[b->label[r][i]];
-        int64_t n = smaller(y->most, y->typical < 1 ? 1 : y->typical), step = tile / x.count;
-        n = n < 1 ? 1 : n;
-        if (!cut && n <= step && y->exact) {
-            x.count *= n;
-            continue;
-        }
-        step = cut || step < 2
-                   ? 1
-                   : smaller(y->tile > 0 ? divisor_at_most(y->tile, step) : step, n);
-        if (step < 2) {
-            x.boxes = sat_mul(x.boxes, n);
-        } else {
-            full = n / step;
-            rest = n % step * x.count;
-            x.count *= step;
-            x.boxes = sat_mul(x.boxes, full + (rest > 0 ? 1 : 0));
-        }
-        bool torn = packed && step % wide != 0 && step < n &&
-                    operand_is_unit(p, operand, b->label[r][i]);
-        lines = torn ? 1.0 + (double)(wide - 1) / (double)step : lines;
-        cut = true;
+        x[i] = &p->extent[b->label[r][i]];
     }
-    int64_t pieces = full + (rest > 0 ? 1 : 0);
-    x.padded = sat_mul(x.boxes / pieces, full * round_up(x.count, unit) + round_up(rest, unit));
-    x.padded += (int64_t)((double)x.padded * (lines - 1.0) * TORN);
     return x;
 }
 
-/* The box of about `want` positions, in whole tiles, that wastes least: positions of tiles that
- * are none, and for each box as much as `each` positions cost; `packed`: and lines of memory that it has a part of. */
-static int64_t best_box(const Product *p, const Schedule *b, ScheduleRole r, int64_t want,
-                        int64_t unit, int64_t each, bool packed)
-{
-    int64_t best = unit, least = INT64_MAX;
-    for (int64_t tile = unit; tile <= want + want / 4; tile += unit) {
-        Cut x = cut_of(p, b, r, tile, unit, packed);
-        int64_t cost = sat_add(x.padded, sat_mul(x.boxes, each));
-        if (cost < least) {
-            least = cost;
-            best = tile;
-        }
-    }
-    return best;
-}
-
-static int64_t box_of(const Product *p, const Schedule *b, ScheduleRole r, int64_t want,
-                      int64_t unit, int64_t each)
-{
-    return best_box(p, b, r, want, unit, each, false);
-}
-
 /* Would tiles of `unit` positions reach from label to label within such a box? */
-static bool crosses(const Product *p, const Schedule *b, ScheduleRole r, int64_t tile,
+static bool crosses(const Product *p, const Schedule *b, ScheduleRole r, const int64_t *step,
                     int64_t unit)
 {
     uint32_t several = 0;
-    int64_t first = 1, count = 1;
-    for (uint32_t i = 0; i < b->n_labels[r] && count <= tile; i++) {
-        const Extent *x = &p->extent[b->label[r][i]];
-        bool there = x->most > 1 && tile / count > 1;
-        first = there && several == 0 ? x->most : first;
-        several += there ? 1 : 0;
-        count = sat_mul(count, x->exact ? x->most : INT64_MAX);
+    int64_t first = 1;
+    for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+        int64_t n = smaller(step[i], p->extent[b->label[r][i]].most);
+        first = n > 1 && several == 0 ? n : first;
+        several += n > 1 ? 1 : 0;
     }
     return several > 1 && first % unit != 0;
 }
 
+/* Positions of `n` in pieces of `step`, each `times` over and in whole tiles of `unit`. */
+static int64_t padded_pieces(int64_t n, int64_t step, int64_t times, int64_t unit)
+{
+    return sat_add(sat_mul(n / step, round_up(step * times, unit)),
+                   round_up(n % step * times, unit));
+}
+
+/* How many boxes there are, and the positions of all of them in whole tiles. */
+typedef struct Cut {
+    int64_t boxes, padded;
+} Cut;
+
+static Cut cut_of(const Product *p, const Schedule *b, ScheduleRole r, const int64_t *step,
+                  int64_t unit, double torn_line)
+{
+    const Use *operand = r == ROLE_N ? p->b : p->a;
+    int64_t wide = LINE_BYTES / dtype_bytes(p->node->acc), count = 1, last_step = 1, last = 1;
+    Cut x = {1, 1};
+    double lines = 1.0; /* of memory that boxes touch, over those there are */
+    bool across = crosses(p, b, r, step, unit), tiled = across;
+    for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+        int64_t n = label_planned(&p->extent[b->label[r][i]]), one = smaller(step[i], n);
+        int64_t boxes = (n + one - 1) / one;
+        bool torn = torn_line > 0.0 && one % wide != 0 && one < n &&
+                    operand_is_unit(p, operand, b->label[r][i]);
+        lines = torn ? 1.0 + (double)(wide - 1) / (double)one : lines;
+        x.boxes = sat_mul(x.boxes, boxes);
+        if (across && one > 1) { /* numbers end where the last label does */
+            x.padded = sat_mul(x.padded, (last + last_step - 1) / last_step);
+            count = sat_mul(count, last_step);
+            last = n;
+            last_step = one;
+        } else {
+            bool along = !tiled && one > 1;
+            x.padded = sat_mul(x.padded, along ? padded_pieces(n, one, 1, unit) : n);
+            tiled |= along;
+        }
+    }
+    x.padded =
+        across ? sat_mul(x.padded, padded_pieces(last, last_step, count, unit)) : x.padded;
+    x.padded += (int64_t)((double)x.padded * (lines - 1.0) * torn_line);
+    return x;
+}
+
+/* Positions of one iteration of a level, of all labels and, if its role has several, of each. */
+typedef struct Block {
+    int64_t tile;
+    const int64_t *step;
+} Block;
+
+static void add_level(ScheduleLevel *level, uint32_t *n, ScheduleRole role, Block block,
+                      bool pack)
+{
+    level[(*n)++] =
+        (ScheduleLevel){.role = role, .tile = block.tile, .step = block.step, .pack = pack};
+}
+
+/* Of the first label, the others position by position. */
+static Block block_along(int64_t tile)
+{
+    return (Block){tile, NULL};
+}
+
+/* At most `tile` positions of all labels. */
+static Block box_of_all(const Product *p, const Schedule *b, ScheduleRole r, int64_t tile)
+{
+    int64_t *step = ARENA_ARRAY(p->arena, b->n_labels[r], int64_t);
+    schedule_cut(b->n_labels[r], labels_of(p, b, r), tile, tile, step);
+    return (Block){tile, b->n_labels[r] > 1 ? step : NULL};
+}
+
+/* What fetching a line of memory for one element takes, of the time in which a position meets all of the other role's. */
+static double line_price(const Product *p, const Schedule *b, ScheduleRole r)
+{
+    const MachineTimes *t = &p->machine->time;
+    ScheduleRole other = r == ROLE_N ? ROLE_M : ROLE_N;
+    double meets = t->multiply_add;
+    for (uint32_t i = 0; i < b->n_labels[other]; i++) {
+        meets *= (double)label_planned(&p->extent[b->label[other][i]]);
+    }
+    return t->pack_line < TORN * meets ? t->pack_line / meets : TORN;
+}
+
+/* Does the operand with this role lie in lines along a label of it that is not the first? Then boxes that are short along the
+ * first have runs of both. */
+static bool lines_behind(const Product *p, const Schedule *b, ScheduleRole r)
+{
+    bool behind = false;
+    for (uint32_t i = 1; r != ROLE_K && i < b->n_labels[r]; i++) {
+        behind |= operand_is_unit(p, r == ROLE_N ? p->b : p->a, b->label[r][i]);
+    }
+    return behind;
+}
+
+/* The box of about `want` positions, in whole tiles, that wastes least: positions of tiles that
+ * are none, lines of memory that it has a part of, and for each box as much as `each` positions cost. */
+static Block box_of(const Product *p, const Schedule *b, ScheduleRole r, int64_t want,
+                    int64_t unit, int64_t each)
+{
+    uint32_t n = b->n_labels[r];
+    const LabelExtent *const *label = labels_of(p, b, r);
+    int64_t *step = ARENA_ARRAY(p->arena, n, int64_t),
+            *best = ARENA_ARRAY(p->arena, n, int64_t);
+    double line = r == ROLE_K ? 0.0 : line_price(p, b, r);
+    int64_t least = INT64_MAX, best_tile = 0, all = label_planned(label[0]),
+            shortest = lines_behind(p, b, r) ? unit : all;
+    for (int64_t tile = unit; tile <= want + want / 4 || best_tile == 0; tile += unit) {
+        for (int64_t first = shortest; first > 0; first = first < all ? sat_mul(first, 2) : 0) {
+            schedule_cut(n, label, tile, first, step);
+            Cut x = cut_of(p, b, r, step, unit, line);
+            int64_t cost = sat_add(x.padded, sat_mul(x.boxes, each));
+            if (cost < least || best_tile == 0) {
+                least = cost;
+                best_tile = tile;
+                memcpy(best, step, n * sizeof *best);
+            }
+        }
+    }
+    return (Block){best_tile, n > 1 ? best : NULL};
+}
+
+static bool block_crosses(const Product *p, const Schedule *b, ScheduleRole r, const Block *x,
+                          int64_t unit)
+{
+    return x->step != NULL && crosses(p, b, r, x->step, unit);
+}
+
 /* Of one label: blocks as long as it allows, and as long as each other: each of them is one pass over the result. Of
  * several: boxes. */
-static int64_t sum_box(const Product *p, const Schedule *b, const Extent *group)
+static Block sum_box(const Product *p, const Schedule *b, const LabelExtent *group)
 {
-    const Extent *sum = &p->extent[p->sum];
+    const LabelExtent *sum = &p->extent[p->sum];
     int64_t want = p->machine->tile.sum;
     if (several_labels(p, b, ROLE_K) < 2) {
         bool even = sum->exact && sum->tile == 0 && sum->most > want * 2;
         int64_t parts = even ? sum->most / want + (sum->most % want >= want / 2) : 1;
-        return even ? (sum->most + parts - 1) / parts : block_of(sum, want, 1);
+        return block_along(even ? (sum->most + parts - 1) / parts : block_of(sum, want, 1));
     }
     int64_t all = group->most < 1 ? 1 : group->most;
-    return all <= want + want / 2 ? all : box_of(p, b, ROLE_K, want, 1, want / 8);
+    return all <= want + want / 2 ? box_of_all(p, b, ROLE_K, all)
+                                  : box_of(p, b, ROLE_K, want, 1, want / 8);
 }
 
 /* Columns and rows of a register tile. `gathers`: tiles reach from label to label. */
@@ -375,7 +436,7 @@ static int64_t tile_most_rows(const Product *p, int64_t columns)
  * tiles of the widest kind would take. */
 static TileChoice tile_along(const Product *p, int64_t widest, double *cost)
 {
-    const Extent *column = &p->extent[p->col], *row = &p->extent[p->row];
+    const LabelExtent *column = &p->extent[p->col], *row = &p->extent[p->row];
     TileChoice x = {0};
     double columns = 0;
     x.columns = tile_columns(column, widest, &columns);
@@ -389,14 +450,15 @@ static TileChoice tile_along(const Product *p, int64_t widest, double *cost)
 /* A result that is gathered in a block and then moved takes as long as so many steps of the sum. */
 #define GATHER_STEPS 64.0
 
-static int64_t columns_box(const Product *p, const Schedule *b, int64_t unit, int64_t want)
+static Block columns_box(const Product *p, const Schedule *b, int64_t unit, int64_t want)
 {
-    return several_labels(p, b, ROLE_N) < 2 ? block_of(&p->extent[p->col], want, unit)
-                                            : box_of(p, b, ROLE_N, want, unit, want / 16);
+    return several_labels(p, b, ROLE_N) < 2
+               ? block_along(block_of(&p->extent[p->col], want, unit))
+               : box_of(p, b, ROLE_N, want, unit, want / 16);
 }
 
 static TileChoice tile_choice(const Product *p, const Schedule *b,
-                              const Extent group[ROLE_BATCH], int64_t k)
+                              const LabelExtent group[ROLE_BATCH], int64_t k)
 {
     const ContractionTiles *t = &p->machine->tile;
     int64_t size = dtype_bytes(p->node->acc), widest = t->line / size;
@@ -412,10 +474,11 @@ static TileChoice tile_choice(const Product *p, const Schedule *b,
     if (high) {
         x.rows = tile_of(&group[ROLE_M], tile_most_rows(p, x.columns));
     }
-    int64_t block = columns_box(p, b, x.columns, t->columns);
-    int64_t box = box_of(p, b, ROLE_M, t->gathered / (block * size), x.rows, x.rows);
-    x.gathers = crosses(p, b, ROLE_N, block, x.columns) || crosses(p, b, ROLE_M, box, x.rows);
-    bool one = wide && p->extent[p->col].most % along.columns != 0;
+    Block block = columns_box(p, b, x.columns, t->columns);
+    Block box = box_of(p, b, ROLE_M, t->gathered / (block.tile * size), x.rows, x.rows);
+    x.gathers = block_crosses(p, b, ROLE_N, &block, x.columns) ||
+                block_crosses(p, b, ROLE_M, &box, x.rows);
+    bool one = wide && label_planned(&p->extent[p->col]) % along.columns != 0;
     double gather_cost = 1.0 + GATHER_STEPS / (double)k;
     return x.gathers && !one && along_cost <= gather_cost ? along : x;
 }
@@ -451,22 +514,23 @@ static int64_t even_block(int64_t rows, int64_t want, int64_t unit)
 
 /* Rows that are packed at once: their block stays in a near cache, and each panel of columns is read once for all of them.
  * Of several labels it is a box in which tiles cross none. */
-static int64_t rows_block(const Product *p, const Schedule *b, int64_t unit, int64_t k)
+static Block rows_block(const Product *p, const Schedule *b, int64_t unit, int64_t k)
 {
-    const Extent *row = &p->extent[p->row];
+    const LabelExtent *row = &p->extent[p->row];
     int64_t size = dtype_bytes(p->node->acc);
     int64_t want = p->machine->tile.block / size / k / unit * unit;
     want = want < unit ? unit : want;
     if (several_labels(p, b, ROLE_M) > 1) {
-        int64_t box = box_of(p, b, ROLE_M, want, unit, unit);
-        return crosses(p, b, ROLE_M, box, unit) ? smaller(want, round_up(row->most, unit))
-                                                : box;
+        Block box = box_of(p, b, ROLE_M, want, unit, unit);
+        return block_crosses(p, b, ROLE_M, &box, unit)
+                   ? block_along(smaller(want, round_up(row->most, unit)))
+                   : box;
     }
     if (row->tile > 0 || !row->exact) {
-        return block_of(row, want, unit);
+        return block_along(block_of(row, want, unit));
     }
-    return row->most <= want ? round_up(row->most < 1 ? 1 : row->most, unit)
-                             : even_block(row->most, want, unit);
+    return block_along(row->most <= want ? round_up(row->most < 1 ? 1 : row->most, unit)
+                                         : even_block(row->most, want, unit));
 }
 
 /* Do tiles of so many columns side by side go on with lines of the result, which are what takes time? Along one label they do
@@ -488,7 +552,7 @@ static bool columns_go_on(const Product *p, const Schedule *b, int64_t tile, int
 
 /* So few tiles of rows that a block of columns is hardly read again: rows are packed once, and what comes next of the columns
  * is near beside the block, asked for ahead. */
-static bool is_few(const Extent group[ROLE_BATCH], const TileChoice *x)
+static bool is_few(const LabelExtent group[ROLE_BATCH], const TileChoice *x)
 {
     return group[ROLE_M].exact && group[ROLE_M].most <= 4 * x->rows;
 }
@@ -496,7 +560,7 @@ static bool is_few(const Extent group[ROLE_BATCH], const TileChoice *x)
 /* The operand that loops around leave as it is: all of it is packed first, before any loop of the contraction, and so once
  * for them all, if it has room in the level of blocks; ROLE_COUNT: none. */
 static ScheduleRole packed_once(const Product *p, const Schedule *b,
-                                const Extent group[ROLE_BATCH])
+                                const LabelExtent group[ROLE_BATCH])
 {
     int64_t size = dtype_bytes(p->node->acc);
     for (ScheduleRole r = 0; r < ROLE_K; r++) {
@@ -510,48 +574,51 @@ static ScheduleRole packed_once(const Product *p, const Schedule *b,
     return ROLE_COUNT;
 }
 
-static void set_packed_levels(const Product *p, Schedule *b, const Extent group[ROLE_BATCH])
+static void set_packed_levels(const Product *p, Schedule *b,
+                              const LabelExtent group[ROLE_BATCH])
 {
     const ContractionTiles *t = &p->machine->tile;
-    int64_t size = dtype_bytes(p->node->acc), k = sum_box(p, b, &group[ROLE_K]);
+    int64_t size = dtype_bytes(p->node->acc);
+    Block sums = sum_box(p, b, &group[ROLE_K]);
+    int64_t k = sums.tile;
     ScheduleLevel *level = ARENA_ARRAY(p->arena, 5, ScheduleLevel);
     uint32_t n = 0;
     TileChoice x = tile_choice(p, b, group, k);
     int64_t want = x.gathers ? t->columns : t->panels / size / smaller(k, 8 * t->sum);
-    int64_t rows = x.gathers ? 0 : rows_block(p, b, x.rows, k);
-    bool few = rows >= group[ROLE_M].most && is_few(group, &x);
+    Block rows = x.gathers ? block_along(0) : rows_block(p, b, x.rows, k);
+    bool few = rows.tile >= group[ROLE_M].most && is_few(group, &x);
     want /= few ? 2 : 1;
     want = smaller(round_up(want > t->columns ? want : t->columns, x.columns), 8192);
-    int64_t block = columns_box(p, b, x.columns, want);
-    if (few && several_labels(p, b, ROLE_N) > 1) {
-        block = best_box(p, b, ROLE_N, want, x.columns, want / 16, true);
+    Block columns = columns_box(p, b, x.columns, want);
+    if (x.gathers) {
+        rows = box_of(p, b, ROLE_M, t->gathered / (columns.tile * size), x.rows, x.rows);
     }
-    int64_t box =
-        x.gathers ? box_of(p, b, ROLE_M, t->gathered / (block * size), x.rows, x.rows) : rows;
     ScheduleRole once = x.gathers ? ROLE_COUNT : packed_once(p, b, group);
-    box = once == ROLE_M ? round_up(group[ROLE_M].most, x.rows) : box;
-    block = once == ROLE_N ? round_up(group[ROLE_N].most, x.columns) : block;
+    rows =
+        once == ROLE_M ? box_of_all(p, b, ROLE_M, round_up(group[ROLE_M].most, x.rows)) : rows;
+    columns = once == ROLE_N ? box_of_all(p, b, ROLE_N, round_up(group[ROLE_N].most, x.columns))
+                             : columns;
     bool rows_before = once == ROLE_M || (few && once == ROLE_COUNT);
     ScheduleRole first = rows_before ? ROLE_M : ROLE_N;
     if (once != ROLE_COUNT) {
-        add_level(level, &n, first, rows_before ? box : block, true);
+        add_level(level, &n, first, rows_before ? rows : columns, true);
     }
     if (k < group[ROLE_K].most) {
-        add_level(level, &n, ROLE_K, k, false);
+        add_level(level, &n, ROLE_K, sums, false);
     }
     if (once == ROLE_COUNT) {
-        add_level(level, &n, first, rows_before ? box : block, true);
+        add_level(level, &n, first, rows_before ? rows : columns, true);
     }
-    add_level(level, &n, rows_before ? ROLE_N : ROLE_M, rows_before ? block : box, true);
-    bool rows_first = columns_go_on(p, b, x.columns, sat_mul(sat_mul(k, block), size));
-    if (box > x.rows && rows_first) {
-        add_level(level, &n, ROLE_M, x.rows, false);
+    add_level(level, &n, rows_before ? ROLE_N : ROLE_M, rows_before ? columns : rows, true);
+    bool rows_first = columns_go_on(p, b, x.columns, sat_mul(sat_mul(k, columns.tile), size));
+    if (rows.tile > x.rows && rows_first) {
+        add_level(level, &n, ROLE_M, block_along(x.rows), false);
     }
-    if (block > x.columns) {
-        add_level(level, &n, ROLE_N, x.columns, false);
+    if (columns.tile > x.columns) {
+        add_level(level, &n, ROLE_N, block_along(x.columns), false);
     }
-    if (box > x.rows && !rows_first) {
-        add_level(level, &n, ROLE_M, x.rows, false);
+    if (rows.tile > x.rows && !rows_first) {
+        add_level(level, &n, ROLE_M, block_along(x.rows), false);
     }
     b->level = level;
     b->n_levels = n;
@@ -564,7 +631,7 @@ void set_levels(const Product *p, Schedule *b)
         return;
     }
     const ContractionTiles *t = &p->machine->tile;
-    Extent group[ROLE_BATCH];
+    LabelExtent group[ROLE_BATCH];
     for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
         group[r] = group_of(p, b, r);
     }
@@ -575,12 +642,12 @@ void set_levels(const Product *p, Schedule *b)
     ScheduleLevel *level = ARENA_ARRAY(p->arena, 3, ScheduleLevel);
     uint32_t n = 0;
     if (direct_sum(p, group) > 0) {
-        add_level(level, &n, ROLE_K, direct_sum(p, group), false);
+        add_level(level, &n, ROLE_K, block_along(direct_sum(p, group)), false);
     }
-    add_level(level, &n, ROLE_M,
-              tile_rows(&p->extent[p->row], t->bytes / t->line, false, has_pairs(p)), false);
-    add_level(level, &n, ROLE_N,
-              tile_of(&p->extent[p->col], t->line / dtype_bytes(p->node->acc)), false);
+    int64_t rows = tile_rows(&p->extent[p->row], t->bytes / t->line, false, has_pairs(p)),
+            columns = tile_of(&p->extent[p->col], t->line / dtype_bytes(p->node->acc));
+    add_level(level, &n, ROLE_M, block_along(rows), false);
+    add_level(level, &n, ROLE_N, block_along(columns), false);
     b->level = level;
     b->n_levels = n;
 }

@@ -8,15 +8,6 @@
 
 #define NONE UINT32_MAX
 
-/* One label in one execution of the leaf. */
-typedef struct Extent {
-    int64_t typical;
-    int64_t most;  /* INT64_MAX: open */
-    int64_t tile;  /* of the loop that cuts it, or 0 */
-    bool exact;    /* always `most` positions */
-    bool position; /* cut to one: no label of the statement */
-} Extent;
-
 typedef struct Product {
     Arena *arena;
     const NestFacts *f;
@@ -26,7 +17,7 @@ typedef struct Product {
     const Node *node;
     const Use *a, *b; /* a has the row, b the vector */
     uint32_t row, col, sum;
-    const Extent *extent;  /* [labels] */
+    const LabelExtent *extent; /* [labels] */
     const uint32_t *order; /* [rank] of an engine: labels that are kept, the fastest first */
     bool chip;             /* of an engine: the result may be on chip */
 } Product;

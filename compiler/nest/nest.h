@@ -246,7 +246,7 @@ Nest *nest_unfused(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machin
 /* In program order, each value joins the loops of what it reads while the blocks fit. */
 Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine);
 /* The cheapest that a search of so much effort finds, but what saves little by cutting
- * contractions; with 0, none of it. It takes no longer than no fusion, by the price and 2 %; but a fifth
+ * contractions; with 0, none of it. It takes no longer than no fusion, by the price and 2 %; but a quarter
  * where that has values of 64 MiB in memory, and a quarter at the typical sizes of open dims. */
 Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                   uint32_t effort);

@@ -23,15 +23,15 @@ static bool is_kept(const Node *n, uint32_t label)
     return !node_reduces(n, (int32_t)label);
 }
 
-static Extent extent_of(const Product *p, uint32_t label)
+static LabelExtent extent_of(const Product *p, uint32_t label)
 {
     const Graph *g = p->f->g;
     NodeRef n = p->nest->items[p->item].node;
     Dim d = p->node->extent[label];
     uint32_t loop = nest_loop_of(p->nest, p->nest->items[p->item].parent, n, (int32_t)label);
-    Extent x = {.typical = nest_typical(g, d),
-                .most = d.sym < 0 ? nest_typical(g, d) : INT64_MAX,
-                .exact = d.sym < 0};
+    LabelExtent x = {.typical = nest_typical(g, d),
+                     .most = d.sym < 0 ? nest_typical(g, d) : INT64_MAX,
+                     .exact = d.sym < 0};
     if (loop != NEST_NONE) {
         x.tile = p->nest->items[loop].tile;
         x.exact = nest_loop_is_full(p->nest, loop);
@@ -351,7 +351,7 @@ static bool find_product(Product *p)
     if (!is_product(p->f, p->machine, node)) {
         return false;
     }
-    Extent *extent = ARENA_ARRAY(p->arena, n->n_labels, Extent);
+    LabelExtent *extent = ARENA_ARRAY(p->arena, n->n_labels, LabelExtent);
     p->extent = extent;
     p->sum = NONE;
     for (uint32_t l = 0; l < n->n_labels; l++) {

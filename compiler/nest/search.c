@@ -29,6 +29,8 @@
 #define WORTH 0.95
 /* What a value in memory costs beside its traffic: the promise of a kernel is to have none. */
 #define SPILL 1.2
+/* The same where extents are open: at other sizes it grows, what stays on chip does not. */
+#define SPILL_OPEN 1.35
 /* And how much more each time its size doubles; of a block, beyond so many times the level that
  * blocks live in. */
 #define DOUBLED 0.02
@@ -37,11 +39,11 @@
 #define CHIP 1.05
 /* What loops that cut none may cost where extents are open: at others than the typical ones they keep values on chip. */
 #define KEEP 1.25
-/* No tree may take longer than no fusion does, by more than the model can tell; but a fifth longer where extents are open or that
+/* No tree may take longer than no fusion does, by more than the model can tell; but a quarter longer where extents are open or that
  * has values in memory of so many bytes. */
 #define EVEN   1.02
 #define LARGE  ((int64_t)64 << 20)
-#define SLOWER 1.20
+#define SLOWER 1.25
 
 typedef struct State {
     Tree tree;
@@ -86,6 +88,22 @@ static uint64_t tree_hash(const Tree *t)
     return h;
 }
 
+/* Of the values in memory that are no results, together. */
+static int64_t spilled_bytes(const NestFacts *f, const Nest *nest)
+{
+    int64_t bytes = 0;
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        const NestValue *v = &nest->values[f->stored[k]];
+        bytes = v->residence == RESIDE_WORKSPACE ? sat_add(bytes, v->bytes) : bytes;
+    }
+    return bytes;
+}
+
+static bool has_open_dims(const Graph *g)
+{
+    return g->dims.list.n > 0;
+}
+
 /* What values and blocks that outgrow the level of blocks cost beside their traffic. */
 static double footprint(const Machine *machine, const Nest *nest)
 {
@@ -97,7 +115,8 @@ static double footprint(const Machine *machine, const Nest *nest)
         }
         const NestValue *v = &nest->values[nest->items[k].node];
         bool block = v->residence == RESIDE_TILE;
-        double factor = block || v->bytes <= capacity ? 1.0 : SPILL, grown = 1.0;
+        double memory = has_open_dims(nest->graph) ? SPILL_OPEN : SPILL;
+        double factor = block || v->bytes <= capacity ? 1.0 : memory, grown = 1.0;
         for (int64_t size = block ? sat_mul(capacity, BLOCK) : capacity; size < v->bytes;
              size = sat_mul(size, 2)) {
             grown += DOUBLED;
@@ -143,22 +162,6 @@ static bool has_idle_loop(const Nest *nest)
         }
     }
     return false;
-}
-
-/* Of the values in memory that are no results, together. */
-static int64_t spilled_bytes(const NestFacts *f, const Nest *nest)
-{
-    int64_t bytes = 0;
-    for (uint32_t k = 0; k < f->n_stored; k++) {
-        const NestValue *v = &nest->values[f->stored[k]];
-        bytes = v->residence == RESIDE_WORKSPACE ? sat_add(bytes, v->bytes) : bytes;
-    }
-    return bytes;
-}
-
-static bool has_open_dims(const Graph *g)
-{
-    return g->dims.list.n > 0;
 }
 
 /* The tree with its price; infinite when a sum cannot follow what it reads, or a loop is idle. */

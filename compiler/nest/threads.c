@@ -49,20 +49,14 @@ static Loops batch_loops(const Shared *s)
     return x;
 }
 
-/* A level's: the first labels whole, one cut, the others position by position. */
 static Loops level_loops(const Shared *s, const ScheduleLevel *level)
 {
     Loops x = {1.0, 1.0, 1.0};
-    double count = 1.0, tile = (double)level->tile;
-    bool cut = false;
-    for (uint32_t i = 0; i < s->b->n_labels[level->role]; i++) {
-        double n = s->extent[s->b->label[level->role][i]];
-        if (!cut && count * n <= tile) {
-            count *= n;
-        } else {
-            double step = (double)(int64_t)(tile / count);
-            loop_inside(&x, cut || step < 2.0 ? n : pieces(n, step));
-            cut = true;
+    for (uint32_t i = s->b->n_labels[level->role]; i-- > 0;) {
+        double n = s->extent[s->b->label[level->role][i]],
+               step = (double)schedule_step(level, i);
+        if (step < n) {
+            loop_inside(&x, pieces(n, step));
         }
     }
     return x;

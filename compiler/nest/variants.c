@@ -82,6 +82,9 @@ static bool is_same(const Schedule *a, const Schedule *b)
     for (uint32_t i = 0; same && i < a->n_levels; i++) {
         const ScheduleLevel *x = &a->level[i], *y = &b->level[i];
         same = x->role == y->role && x->tile == y->tile && x->pack == y->pack;
+        for (uint32_t d = 0; same && x->step != NULL && d < a->n_labels[x->role]; d++) {
+            same = y->step != NULL && x->step[d] == y->step[d];
+        }
     }
     return same;
 }
@@ -127,11 +130,35 @@ static ScheduleLevel *copy_levels(const Changes *c, const Schedule *b)
     return level;
 }
 
+/* Steps for another tile of a level that is a box, as it was made for the typical extents. */
+static const int64_t *other_steps(const Changes *c, const Schedule *b, ScheduleRole r,
+                                  int64_t tile)
+{
+    const Graph *g = c->nest->graph;
+    const Node *node = graph_node(g, c->node);
+    uint32_t n = b->n_labels[r];
+    LabelExtent *x = ARENA_ARRAY(c->arena, n, LabelExtent);
+    const LabelExtent **at = ARENA_ARRAY(c->arena, n, const LabelExtent *);
+    int64_t *step = ARENA_ARRAY(c->arena, n, int64_t);
+    for (uint32_t i = 0; i < n; i++) {
+        Dim d = node->extent[b->label[r][i]];
+        bool open = d.sym >= 0;
+        int64_t typical = nest_typical(g, d);
+        x[i] = (LabelExtent){typical, open ? INT64_MAX : typical, 0, !open, false};
+        at[i] = &x[i];
+    }
+    schedule_cut(n, at, tile, tile, step);
+    return step;
+}
+
 static void offer_tile(Changes *c, uint32_t at, int64_t tile)
 {
     const Schedule *b = c->nest->values[c->node].schedule;
     ScheduleLevel *level = copy_levels(c, b);
     level[at].tile = tile;
+    if (level[at].step != NULL) {
+        level[at].step = other_steps(c, b, level[at].role, tile);
+    }
     offer(c, level, b->n_levels);
 }
 
@@ -226,15 +253,17 @@ static void other_packing(Changes *c, const Schedule *b)
         packed |= b->level[i].pack;
         parallel[b->level[i].role] |= b->level[i].parallel;
     }
-    ScheduleLevel outer[2] = {{ROLE_N, c->machine->tile.columns, true, false},
-                              {ROLE_M, rows->tile * 8, true, false}};
+    ScheduleLevel outer[2] = {{.role = ROLE_N, .tile = c->machine->tile.columns, .pack = true},
+                              {.role = ROLE_M, .tile = rows->tile * 8, .pack = true}};
     uint32_t n = 0;
     for (; n < 2 && !packed; n++) {
         level[n] = outer[n];
         level[n].parallel = parallel[outer[n].role];
     }
-    level[n++] = (ScheduleLevel){ROLE_M, rows->tile, false, packed && parallel[ROLE_M]};
-    level[n++] = (ScheduleLevel){ROLE_N, columns->tile, false, packed && parallel[ROLE_N]};
+    level[n++] = (ScheduleLevel){
+        .role = ROLE_M, .tile = rows->tile, .parallel = packed && parallel[ROLE_M]};
+    level[n++] = (ScheduleLevel){
+        .role = ROLE_N, .tile = columns->tile, .parallel = packed && parallel[ROLE_N]};
     offer(c, level, n);
 }
 

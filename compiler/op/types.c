@@ -2,6 +2,8 @@
 /* Facts about element types, as one table: each question of types.h is a look-up in it. */
 #include "op/types.h"
 
+#include "base/text.h"
+
 typedef enum DTypeKind { KIND_NONE, KIND_FLOAT, KIND_INT, KIND_BOOL, KIND_COMPLEX } DTypeKind;
 
 typedef struct DTypeInfo {
@@ -122,6 +124,82 @@ int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given)
         all[d] = large ? SIZE_LIMIT + 1 : all[d];
     }
     return all;
+}
+
+/* "m_n", "n3_m", or with a number behind it if a dim has that name. */
+static Sym product_name(Arena *scratch, SymTable *syms, const DimTable *t, uint32_t n,
+                        const Dim *factor)
+{
+    Text text;
+    text_init(&text, scratch);
+    for (uint32_t f = 0; f < n; f++) {
+        text_put(&text, f > 0 ? "_" : factor[f].sym < 0 ? "n" : "");
+        if (factor[f].sym < 0) {
+            text_i64(&text, factor[f].n);
+        } else {
+            text_put(&text, t->list.at[factor[f].sym].name->text);
+        }
+    }
+    Sym name = sym_cstr(syms, text.at);
+    uint32_t again = 1;
+    for (uint32_t d = 0; d < t->list.n; d++) {
+        if (t->list.at[d].name == name) {
+            name = sym_cstr(syms, str_format(scratch, "%s_%u", text.at, ++again));
+            d = UINT32_MAX; /* from the first one on */
+        }
+    }
+    return name;
+}
+
+/* The factors, of which one that is a product stands as its own factors. */
+static uint32_t flat_factors(const DimTable *t, uint32_t n, const Dim *factor, Dim *out)
+{
+    uint32_t count = 0;
+    for (uint32_t f = 0; f < n; f++) {
+        const DimInfo *info = factor[f].sym < 0 ? NULL : &t->list.at[factor[f].sym];
+        uint32_t many = info == NULL ? 0 : info->n_factors;
+        for (uint32_t k = 0; k < many; k++, count++) {
+            if (out != NULL) {
+                out[count] = info->factor[k];
+            }
+        }
+        if (many == 0 && out != NULL) {
+            out[count] = factor[f];
+        }
+        count += many == 0 ? 1 : 0;
+    }
+    return count;
+}
+
+Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span,
+                 uint32_t n, const Dim *factor)
+{
+    uint32_t count = flat_factors(t, n, factor, NULL);
+    Dim *flat = ARENA_ARRAY(arena, count, Dim);
+    (void)flat_factors(t, n, factor, flat);
+    int64_t typical = 1;
+    for (uint32_t f = 0; f < count; f++) {
+        typical = sat_mul(typical, dim_typical(t, flat[f]));
+    }
+    for (uint32_t d = 0; d < t->list.n; d++) {
+        const DimInfo *info = &t->list.at[d];
+        bool same = info->n_factors == count;
+        for (uint32_t f = 0; same && f < count; f++) {
+            same = dim_eq(info->factor[f], flat[f]);
+        }
+        if (same) {
+            return dim_open((int32_t)d);
+        }
+    }
+    DimInfo info = {.name = product_name(scratch, syms, t, count, flat),
+                    .typical = typical < 1            ? 1
+                               : typical > SIZE_LIMIT ? SIZE_LIMIT
+                                                      : typical,
+                    .span = span,
+                    .n_factors = count,
+                    .factor = flat};
+    vec_push(arena, &t->list, info);
+    return dim_open((int32_t)t->list.n - 1);
 }
 
 const char *dim_problem(const DimTable *t, uint32_t dim)

@@ -86,6 +86,11 @@ uint32_t dims_given(const DimTable *t);
 /* The values of all, from those that a call gives; products beyond SIZE_LIMIT are SIZE_LIMIT + 1. */
 int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given);
 
+/* The dim that is the product of these, of which each is a number or a dim of the table; it is added to the table, in
+ * `arena`, unless it is there. */
+Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span,
+                 uint32_t n, const Dim *factor);
+
 /* What is wrong with a dim as a product, or with its place; null: nothing. */
 const char *dim_problem(const DimTable *t, uint32_t dim);
 /* Is the second shape the first, row-major, with runs of neighbouring dimensions taken together? */

@@ -150,59 +150,6 @@ static bool find_joined(Collapse *c)
 
 /* ---- the graph anew ---- */
 
-/* "m_n", "n3_m", or with a number behind it if a dim has that name. */
-static Sym product_name(Collapse *c, uint32_t n, const Dim *factor)
-{
-    Text t;
-    text_init(&t, c->arena);
-    for (uint32_t f = 0; f < n; f++) {
-        text_put(&t, f > 0 ? "_" : factor[f].sym < 0 ? "n" : "");
-        if (factor[f].sym < 0) {
-            text_i64(&t, factor[f].n);
-        } else {
-            text_put(&t, c->to->dims.list.at[factor[f].sym].name->text);
-        }
-    }
-    Sym name = sym_cstr(&c->ctx->syms, t.at);
-    uint32_t again = 1;
-    for (uint32_t d = 0; d < c->to->dims.list.n; d++) {
-        if (c->to->dims.list.at[d].name == name) {
-            name = sym_cstr(&c->ctx->syms, str_format(c->arena, "%s_%u", t.at, ++again));
-            d = UINT32_MAX; /* from the first one on */
-        }
-    }
-    return name;
-}
-
-/* The dim that is the product of these, all of them as a call gives them. */
-static Dim product_of_dims(Collapse *c, uint32_t n, const Dim *factor)
-{
-    DimTable *t = &c->to->dims;
-    int64_t typical = 1;
-    for (uint32_t f = 0; f < n; f++) {
-        typical = sat_mul(typical, dim_typical(t, factor[f]));
-    }
-    for (uint32_t d = 0; d < t->list.n; d++) {
-        const DimInfo *info = &t->list.at[d];
-        bool same = info->n_factors == n;
-        for (uint32_t f = 0; same && f < n; f++) {
-            same = dim_eq(info->factor[f], factor[f]);
-        }
-        if (same) {
-            return dim_open((int32_t)d);
-        }
-    }
-    DimInfo info = {.name = product_name(c, n, factor),
-                    .typical = typical < 1            ? 1
-                               : typical > SIZE_LIMIT ? SIZE_LIMIT
-                                                      : typical,
-                    .span = c->from->span,
-                    .n_factors = n,
-                    .factor = arena_copy(c->to->arena, factor, n * sizeof *factor)};
-    vec_push(c->to->arena, &t->list, info);
-    return dim_open((int32_t)t->list.n - 1);
-}
-
 /* The value's dimensions, those that go together as one; *out has room for as many as before. */
 static uint32_t collapsed_shape(Collapse *c, NodeRef value, Dim *out)
 {
@@ -213,7 +160,10 @@ static uint32_t collapsed_shape(Collapse *c, NodeRef value, Dim *out)
         while (c->joined[value][last]) {
             last++;
         }
-        out[rank++] = last == d ? n->shape[d] : product_of_dims(c, last - d + 1, n->shape + d);
+        out[rank++] = last == d
+                          ? n->shape[d]
+                          : dims_product(c->arena, c->to->arena, &c->ctx->syms, &c->to->dims,
+                                         c->from->span, last - d + 1, n->shape + d);
     }
     return rank;
 }

@@ -2,27 +2,26 @@
 /* How a sum of products of two operands is cut inside of its shared loops, as data: chosen with
  * the nest, printed and read back in nests and kernels, obeyed by back ends. In a line:
  *
- *     rows [a, d] columns [c] sum [b] levels [sum 256, columns 256 pack, rows 8 pack, columns 32]
+ *     rows [a, d] columns [c] sum [b] levels [sum 256, columns 256 pack, rows 96 [24, 4] pack, rows 8, columns 32]
  *
- * Labels have roles: rows are in the result and one operand, columns in the result and the other,
- * the sum in both operands alone; batches are all else. Of a role's labels the first is cut; the
- * others run position by position: further rows and columns around the first level of their role,
- * further sums and batches around all. Where labels share tiles a tile is of at most so many
- * positions of all labels of its role, the first the fastest. C: of packed operands the levels
- * down to the one that packs are boxes: the first labels whole as far as they fit, one cut, the
- * others position by position; a label of open extent is the last in its box; tiles inside cut
- * the positions of the box as one; of operands read in place one level of rows and one of columns, and one of
- * the sum around them or none. Trainium: outer levels are of as many whole tiles as the
- * numbers say; rows and sums that do not fit beside the first run position by position.
+ * Labels have roles. M, printed `rows`: in the result and one operand; N, `columns`: in the result and the other one;
+ * K, `sum`: in both operands alone; `batch`: all else, position by position around everything.
  *
- * A level is a loop over the label of its role in tiles, outermost first. `pack`: in each of its
- * iterations, what the operand that has this role holds within all tiles open then is copied
- * into panels (C: a buffer in the order it is read, filled in front of all loops that leave it as it is; Trainium: SBUF). The
- * innermost tiles of rows
- * and columns are the register tile (Trainium: a matmul into a bank of PSUM); tiles inside of a
- * level of the sum live at once there. A role without a level is whole; no levels at all: plain
- * loops. `parallel`, of one level of rows or columns, or of the batches (`batch [h] parallel`): threads may share one
- * of its loops, the outermost that has enough iterations; what is packed inside each packs for itself. */
+ * A level is a loop nest over the labels of its role, outermost level first. How many positions of each label one
+ * iteration has is written in the level itself, its steps, and nowhere else: `rows 96 [24, 4]` are boxes of 24 positions
+ * of the first label times 4 of the second one, at most 96 in all. Without steps a level cuts the first label and takes
+ * the others position by position. A label whose step is no less than its extent is whole, one with step 1 runs position
+ * by position; where several are cut, the first one runs innermost.
+ *
+ * `pack`: in each iteration of the level, what the operand with this role holds within all boxes open then is copied
+ * into panels (C: a buffer in the order it is read, filled in front of all loops that leave it as it is; Trainium: SBUF).
+ * Positions of a packed box are numbered, the first label the fastest, and further levels of its role are tiles of these
+ * numbers, without steps. The innermost levels of M and N are the register tile (Trainium: a matmul into a bank of PSUM,
+ * and outer levels of as many whole tiles as the numbers say); tiles inside of a level of K live at once there. A role
+ * without a level is whole; no levels at all: plain loops.
+ *
+ * `parallel`, of one level of M or N, or of the batches (`batch [h] parallel`): threads may share one of its loops, the
+ * outermost that has enough iterations; what is packed inside each packs for itself. */
 #ifndef SCHEDULE_SCHEDULE_H
 #define SCHEDULE_SCHEDULE_H
 
@@ -33,8 +32,11 @@ typedef enum ScheduleRole { ROLE_M, ROLE_N, ROLE_K, ROLE_BATCH, ROLE_COUNT } Sch
 typedef struct ScheduleLevel {
     ScheduleRole role; /* no batch */
     int64_t tile;      /* positions of one iteration, >= 1 */
-    bool pack;         /* rows or columns */
-    bool parallel;     /* rows or columns */
+    const int64_t *
+        step; /* [n_labels[role]] of each label, >= 1, together no more than `tile`; null: `tile` of the
+                            first label or, inside of what is packed, of its numbers */
+    bool pack;     /* M or N */
+    bool parallel; /* M or N */
 } ScheduleLevel;
 
 typedef struct Schedule {
@@ -59,6 +61,30 @@ const char *schedule_role_name(ScheduleRole role); /* "rows", "columns", "sum", 
 const ScheduleLevel *schedule_innermost(const Schedule *b, ScheduleRole role);
 /* The outermost. */
 const ScheduleLevel *schedule_outermost(const Schedule *b, ScheduleRole role);
+
+/* ---- cut.c: levels times extents ---- */
+
+/* One label as a schedule is made for it. */
+typedef struct LabelExtent {
+    int64_t typical;
+    int64_t most;  /* INT64_MAX: open */
+    int64_t tile;  /* of the loop of the nest that cuts it, or 0 */
+    bool exact;    /* always `most` positions */
+    bool position; /* cut to one: no label of the statement */
+} LabelExtent;
+
+/* Positions that are planned for, >= 1. */
+int64_t label_planned(const LabelExtent *x);
+/* Positions of the role's i-th label in one iteration of a level that is no tile of numbers. */
+int64_t schedule_step(const ScheduleLevel *level, uint32_t i);
+/* The steps of a box of at most `tile` positions: the first labels whole, the first of all cut to no more than `first`, one
+ * cut to what is left, the others position by position. Of an open label `whole` is what is planned for. */
+void schedule_cut(uint32_t n, const LabelExtent *const *x, int64_t tile, int64_t first,
+                  int64_t *step);
+/* Iterations of a level over its role's labels; extent: of the labels of the schedule's owner. */
+double schedule_trips(const Schedule *b, const ScheduleLevel *level, const double *extent);
+
+/* ---- text.c ---- */
 
 /* How the owner of the labels writes and reads them. */
 typedef void ScheduleLabel(void *user, uint32_t label, Text *out);

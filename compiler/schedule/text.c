@@ -57,8 +57,13 @@ void schedule_dump(const Schedule *b, ScheduleLabel *put, void *user, Text *out)
     text_put(out, " levels [");
     for (uint32_t i = 0; i < b->n_levels; i++) {
         const ScheduleLevel *l = &b->level[i];
-        text_printf(out, "%s%s %lld%s%s", i == 0 ? "" : ", ", schedule_role_name(l->role),
-                    (long long)l->tile, l->pack ? " pack" : "", l->parallel ? " parallel" : "");
+        text_printf(out, "%s%s %lld", i == 0 ? "" : ", ", schedule_role_name(l->role),
+                    (long long)l->tile);
+        for (uint32_t d = 0; l->step != NULL && d < b->n_labels[l->role]; d++) {
+            text_printf(out, "%s%lld%s", d == 0 ? " [" : ", ", (long long)l->step[d],
+                        d + 1 == b->n_labels[l->role] ? "]" : "");
+        }
+        text_printf(out, "%s%s", l->pack ? " pack" : "", l->parallel ? " parallel" : "");
     }
     text_char(out, ']');
 }
@@ -106,7 +111,29 @@ static bool read_labels(Cursor *c, Arena *arena, ScheduleNumber *number, void *u
     return true;
 }
 
-static bool read_level(Cursor *line, Term *t, ScheduleLevel *out)
+/* The steps of a level, if a list stands there. */
+static bool read_steps(Cursor *c, Arena *arena, const Schedule *b, ScheduleLevel *out)
+{
+    const Term *list = cursor_peek(c);
+    if (!cursor_take(c, TERM_LIST, NULL)) {
+        return true;
+    }
+    if (list->n != b->n_labels[out->role]) {
+        return refuse(c, list->span, "a level has one step for each label of its role");
+    }
+    int64_t *step = ARENA_ARRAY(arena, list->n, int64_t);
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (list->child[i]->kind != TERM_INT) {
+            return refuse(c, list->child[i]->span, "a number of positions is expected");
+        }
+        step[i] = list->child[i]->value;
+    }
+    out->step = step;
+    return true;
+}
+
+static bool read_level(Cursor *line, Arena *arena, const Schedule *b, Term *t,
+                       ScheduleLevel *out)
 {
     Cursor c = cursor_seq(line->ctx, t);
     if (!take_role(&c, &out->role) || out->role == ROLE_BATCH) {
@@ -117,6 +144,9 @@ static bool read_level(Cursor *line, Term *t, ScheduleLevel *out)
         return false;
     }
     out->tile = tile->value;
+    if (!read_steps(&c, arena, b, out)) {
+        return false;
+    }
     out->pack = cursor_take(&c, TERM_NAME, "pack");
     if (out->pack && out->role == ROLE_K) {
         return refuse(line, t->span, "rows and columns are packed, the sum is part of both");
@@ -152,7 +182,7 @@ bool schedule_read(Cursor *c, Arena *arena, ScheduleNumber *number, void *user,
     }
     ScheduleLevel *level = ARENA_ARRAY(arena, list->n, ScheduleLevel);
     for (uint32_t i = 0; i < list->n; i++) {
-        if (!read_level(c, list->child[i], &level[i])) {
+        if (!read_level(c, arena, b, list->child[i], &level[i])) {
             return false;
         }
     }
@@ -195,6 +225,18 @@ static const char *labels_problem(const Schedule *b, uint32_t n, const ScheduleR
     return count == want ? NULL : "a label has no role";
 }
 
+static bool steps_fit(const ScheduleLevel *l, uint32_t n)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; l->step != NULL && i < n; i++) {
+        if (l->step[i] < 1) {
+            return false;
+        }
+        count = sat_mul(count, l->step[i]);
+    }
+    return count <= l->tile;
+}
+
 const char *schedule_problem(const Schedule *b, uint32_t n, const ScheduleRole *role)
 {
     const char *problem = labels_problem(b, n, role);
@@ -210,6 +252,10 @@ const char *schedule_problem(const Schedule *b, uint32_t n, const ScheduleRole *
         }
         if (l->tile < 1 || (outer > 0 && (outer <= l->tile || outer % l->tile != 0))) {
             return "a tile is cut again only into equal, smaller ones";
+        }
+        if (!steps_fit(l, b->n_labels[l->role])) {
+            return "the steps of a level are 1 or more each, and together no more than its "
+                   "tile";
         }
         last[l->role] = l->tile;
     }

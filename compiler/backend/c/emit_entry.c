@@ -45,14 +45,14 @@ static uint32_t n_dims(const Kernel *k)
     return dims_given(&k->dims);
 }
 
-/* const int64_t m_n = tdsl_product(m, n); of the dims that are products and named in `text` (null: all). */
+/* const int64_t m_n = tdsl_product(m, n); of the dims that are products and named in `text`. */
 static void products_emit(Emitter *e, const char *text)
 {
     const Kernel *k = e->w.k;
     for (uint32_t d = n_dims(k); d < k->dims.list.n; d++) {
         const DimInfo *info = &k->dims.list.at[d];
         const char *value = c_dim_text(&e->w, info->factor[0]);
-        if (text != NULL && strstr(text, e->w.dim[d]) == NULL) {
+        if (strstr(text, e->w.dim[d]) == NULL) {
             continue;
         }
         for (uint32_t f = 1; f < info->n_factors; f++) {
@@ -379,13 +379,22 @@ void kernel_sizes_emit(Emitter *e)
         line_printf(&e->w, "    return TDSL_E_SHAPE;");
         line_printf(&e->w, "}");
     }
-    products_emit(e, NULL);
+    Text counts; /* which products they need is known when they are written */
+    text_init(&counts, e->w.arena);
+    counts.indent_width = out->indent_width;
+    counts.indent = out->indent;
+    e->w.out = &counts;
     Names seen;
     names_init(&seen, e->w.arena);
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         check_buffer(e, &k->bufs.at[i], &seen);
     }
     count_block(e, k->body, k->n_body, (Height){NULL, 0});
+    e->w.out = out;
+    products_emit(e, counts.at);
+    out->indent--;
+    text_put(out, counts.at);
+    out->indent++;
     if (needs_workspace(k, k->body, k->n_body)) {
         line_printf(&e->w, "%s = %s == 0 ? 0 : %s(%s, %d); /* it may begin anywhere */",
                     e->own.need, e->own.need, help_fixed(e->w.help, "tdsl_plus"), e->own.need,

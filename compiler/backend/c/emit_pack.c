@@ -141,7 +141,7 @@ static const char pack_rows[] =
     "            int64_t at = start;\n"
     "            $T *panel_at = to + row_at;\n"
     "#if defined(__GNUC__)\n"
-    "            for (int64_t c = 0; step_c == 1 && c < nc && nc * $S <= 512 && y + 8 < ny;\n"
+    "            for (int64_t c = 0; step_c == 1 && c < nc && nc * $S <= 2048 && y + 8 < ny;\n"
     "                 c += $V) {\n"
     "                __builtin_prefetch(row + c + 8 * step_y);\n"
     "            }\n"

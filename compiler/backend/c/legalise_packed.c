@@ -102,59 +102,128 @@ static void label_fix(Packed *p, Box *x, uint32_t i)
     x->stride[i] = 0;
 }
 
-/* A box of at most `tile` positions. Labels that are taken position by position run around the one that is cut, so that
- * lines of memory of which a box takes a part are there for the next. */
-static void box_open(Packed *p, ScheduleRole r, int64_t tile)
+/* Parts of a block are equal, and of what is packed whole register tiles if they can be. */
+static int64_t equal_part(const Packed *p, ScheduleRole r, int64_t span, int64_t step)
+{
+    int64_t width = r != ROLE_K && p->done[r] ? p->m->tile[r] : 1;
+    return span % width == 0 && step >= width
+               ? width * divisor_at_most(span / width, step / width)
+               : divisor_at_most(span, step);
+}
+
+/* Opens the loops of a box with so many positions of each label, as many as there are at most. Labels that are taken
+ * position by position run around those that are cut, so that lines of memory of which a box takes a part are there for the
+ * next. */
+static void box_open(Packed *p, ScheduleRole r, const int64_t *step)
 {
     Box *x = &p->box[r];
-    int64_t count = 1, step_of = 0;
-    uint32_t cut = NONE, end = x->n;
-    for (uint32_t i = 0; i < x->n && end == x->n; i++) {
-        Range range = x->range[i];
-        int64_t most = range_most(range), step = tile / count;
-        if (x->stride[i] == 0) {
-            continue;
-        }
-        if (range_is_exact(range) && most <= step) {
-            x->stride[i] = count;
-            count *= most < 1 ? 1 : most;
-        } else if (count > 1 && (is_open(range) || step == 1)) {
-            end = i;
-        } else {
-            bool within = range.span > 0 && most > step; /* a block: in equal parts */
-            step_of = within ? divisor_at_most(range.span, step) : step;
-            cut = i;
-            end = i + 1;
-        }
-    }
-    for (uint32_t i = x->n; i-- > end;) {
-        if (x->stride[i] != 0) {
+    int64_t count = 1;
+    for (uint32_t i = x->n; i-- > 0;) {
+        if (x->stride[i] != 0 && step[i] == 1 && i > 0) { /* one label remains */
             label_fix(p, x, i);
         }
     }
-    if (cut != NONE) {
-        int64_t most = range_most(x->range[cut]);
-        x->stride[cut] = count;
-        label_cut(p, r, cut, step_of);
-        count *= most < step_of ? (most < 1 ? 1 : most) : step_of;
+    for (uint32_t i = x->n; i-- > 0;) {
+        Range range = x->range[i];
+        bool more = range_most(range) > step[i], within = range.span > 0 && more;
+        if (x->stride[i] != 0 && (more || !range_is_exact(range))) {
+            label_cut(p, r, i, within ? equal_part(p, r, range.span, step[i]) : step[i]);
+        }
+    }
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (x->stride[i] != 0) {
+            int64_t most = range_most(x->range[i]);
+            x->stride[i] = count;
+            count = sat_mul(count, most < 1 ? 1 : most);
+        }
     }
     x->count = count;
+}
+
+static const int64_t *level_steps(Packed *p, const ScheduleLevel *level)
+{
+    const Box *x = &p->box[level->role];
+    int64_t *step = ARENA_ARRAY(p->m->l->arena, x->n, int64_t);
+    for (uint32_t i = 0; i < x->n; i++) {
+        step[i] = schedule_step(level, i);
+    }
+    return step;
+}
+
+/* Tiles of the numbers of a box that cross no label: of the first one, or of several whole ones. */
+static const int64_t *tile_steps(Packed *p, ScheduleRole r, int64_t tile)
+{
+    const Box *x = &p->box[r];
+    int64_t *step = ARENA_ARRAY(p->m->l->arena, x->n, int64_t);
+    int64_t count = 1;
+    for (uint32_t i = 0; i < x->n; i++) {
+        int64_t most = x->stride[i] == 0 ? 1 : range_most(x->range[i]), room = tile / count;
+        step[i] = most < room ? (most < 1 ? 1 : most) : room < 1 ? 1 : room;
+        count = most <= room ? count * step[i] : INT64_MAX;
+    }
+    return step;
+}
+
+/* All of the sum at once: its known labels and one open one; others run position by position. */
+static const int64_t *whole_steps(Packed *p, ScheduleRole r)
+{
+    const Box *x = &p->box[r];
+    int64_t *step = ARENA_ARRAY(p->m->l->arena, x->n, int64_t);
+    bool open = false;
+    for (uint32_t i = 0; i < x->n; i++) {
+        step[i] = open ? 1 : INT64_MAX;
+        open |= is_open(x->range[i]);
+    }
+    return step;
+}
+
+/* The label whose digit is the greatest: the last of several positions. */
+static uint32_t box_last(const Box *x)
+{
+    uint32_t last = NONE;
+    for (uint32_t i = 0; i < x->n; i++) {
+        bool there = x->stride[i] != 0;
+        last = there && (last == NONE || range_most(x->range[i]) > 1) ? i : last;
+    }
+    return last;
+}
+
+/* Are these steps a run of the box's numbers: whole labels, and then one that is cut? */
+static bool is_run(const Box *x, const int64_t *step)
+{
+    bool cut = false;
+    for (uint32_t i = 0; i < x->n; i++) {
+        int64_t most = x->stride[i] == 0 ? 1 : range_most(x->range[i]);
+        if (cut && most > 1 && step[i] > 1) {
+            return false;
+        }
+        cut |= step[i] < most;
+    }
+    return true;
+}
+
+/* May numbers be missing in the middle, since a label before the last one ends there? */
+static bool has_holes(const Box *x, uint32_t i)
+{
+    return x->stride[i] != 0 && i < box_last(x) && !range_is_exact(x->range[i]);
 }
 
 /* The numbers that the box has: those of its last label times what stands before it. */
 static Range box_numbers(Packed *p, const Box *x)
 {
-    uint32_t last = x->n - 1;
-    while (x->stride[last] == 0) {
-        last--;
-    }
+    uint32_t last = box_last(x);
     Range r = x->range[last];
     int64_t stride = x->stride[last];
     Affine start = affine_add(p->m->l->arena, affine_const(0), stride, r.start);
     if (range_is_exact(r)) {
         return (Range){.start = start, .span = x->count, .limit = dim_fixed(0)};
     }
-    Dim limit = stride == 1 ? r.limit : dim_fixed(sat_mul(stride, r.limit.n));
+    Legaliser *l = p->m->l;
+    const Dim factor[2] = {dim_fixed(stride), r.limit};
+    Dim limit = r.limit.sym < 0 ? dim_fixed(sat_mul(stride, r.limit.n))
+                : stride == 1   ? r.limit
+                              : dims_product(l->arena, l->k->arena, &l->ctx->syms, &l->k->dims,
+                                             p->m->s->span, 2, factor);
     return (Range){
         .start = start, .span = sat_mul(stride, r.span), .clipped = true, .limit = limit};
 }
@@ -264,6 +333,32 @@ static void pack_edge(Packed *p, const Side *side, int64_t width)
     }
 }
 
+/* Zeros in all of the panels where a label ends within its step. */
+static void pack_holes(Packed *p, const Side *side, const Box *x)
+{
+    Legaliser *l = p->m->l;
+    const Buffer *b = &l->k->bufs.at[side->buf];
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (!has_holes(x, i)) {
+            continue;
+        }
+        StmtBlock *outside = l->block;
+        (void)loop_open(l, "edge", x->range[i], range_most(x->range[i]), FOR_REST);
+        TileIndex index[2];
+        Affine at[2];
+        for (uint32_t d = 0; d < 2; d++) {
+            VarRef v = local_var(l, d == 0 ? "y" : "z");
+            index[d] = index_of(v, range_const(b->extent[d].n), MODE_LOOP);
+            at[d] = affine_var(l->arena, v);
+        }
+        tile_add(l, 2, index, side->buf, at, OP_COPY,
+                 expr_const(l->arena, number_int(b->dtype, 0)));
+        while (l->block != outside) {
+            loop_close(l);
+        }
+    }
+}
+
 /* Copies what the operand holds within the open boxes, along two labels: that in which it lies in lines, and the first
  * other one in the order of panels. Where both are columns the sum is a third, as lines of one column follow each other. */
 static void pack(Packed *p, ScheduleRole r)
@@ -278,6 +373,8 @@ static void pack(Packed *p, ScheduleRole r)
                              own->count, m->tile[r]);
     p->done[r] = true;
     pack_edge(p, side, m->tile[r]);
+    pack_holes(p, side, &side->own);
+    pack_holes(p, side, &side->sum);
     StmtBlock *outside = l->block;
     uint32_t mark = m->n_subst, unit = unit_label(p, own, matmul_load(m, r));
     uint32_t c = box_main(own), k = unit_label(p, sum, matmul_load(m, r));
@@ -504,7 +601,13 @@ static bool level_open(Packed *p, uint32_t at)
         matmul_refuse(m, "packs both operands before it cuts tiles that cross labels");
         return false;
     }
-    box_open(p, r, level->tile);
+    bool numbered = r == ROLE_K ? p->done[ROLE_M] || p->done[ROLE_N] : p->done[r];
+    if (numbered && level->step != NULL && (r != ROLE_K || !is_run(&p->box[r], level->step))) {
+        matmul_refuse(m, "cuts what is packed by its numbers, not by steps across them");
+        return false;
+    }
+    bool steps = level->step != NULL || !numbered;
+    box_open(p, r, steps ? level_steps(p, level) : tile_steps(p, r, level->tile));
     if (level->parallel) {
         matmul_share(m, outside);
     }
@@ -547,7 +650,7 @@ void packed_emit(Matmul *m)
         return;
     }
     if (packs_whole_sums(b)) {
-        box_open(&p, ROLE_K, INT64_MAX);
+        box_open(&p, ROLE_K, whole_steps(&p, ROLE_K));
     }
     for (uint32_t i = 0; i < b->n_levels; i++) {
         if (!level_open(&p, i)) {

@@ -43,6 +43,10 @@ REFUSED = [  # levels, a part of the message
     ("rows 13, columns 16", "has no registers for so large a tile"),
     ("sum 900000000000, rows 8 pack, columns 32 pack, rows 4, columns 8", None),
     ("sum 4 pack, rows 8, columns 32", "rows and columns are packed"),
+    ("rows 8 pack, columns 32 [4, 8] pack", "one step for each label"),
+    ("rows 8 pack, columns 32 [40] pack", "together no more than its tile"),
+    ("rows 8 [0] pack, columns 32 pack", "1 or more each"),
+    ("rows 8 pack, columns 32 pack, sum 8 [8], columns 16 [16]", "by its numbers, not by steps across them"),
 ]
 REFUSED_NKI = [
     ("rows 256 pack, columns 512 pack, sum 128", "has tiles of at most 128 rows, 512 columns and 128 of the sum"),
@@ -90,6 +94,26 @@ def levels(rng, size, sum_first):
         role = rng.choice([r for r in place if place[r] and (r == "sum" or packs[r] or not any(packs.values()))])
         out.append(place[role].pop(0))
         packs[role] = packs[role] and "pack" not in out[-1]
+    return ", ".join(out)
+
+
+LEVELS = re.compile(r"(rows .*?)levels \[((?:[^][]|\[[^]]*\])*)\]")
+
+
+def with_steps(rng, roles, text):
+    """Boxes of several labels for some of the levels down to the one that packs; `roles`: the labels by role, as the nest says."""
+    labels = {role: len(names.split(",")) for role, names in re.findall(r"(\w+) \[([^]]*)\]", roles)}
+    packed, out = set(), []
+    for level in text.split(", ") if text else []:
+        role, tile = level.split()[:2]
+        if labels.get(role, 1) > 1 and role not in packed and "pack" in text and rng.random() < 0.7:
+            left, steps = int(tile), []
+            for _ in range(labels[role]):
+                steps.append(rng.randint(1, left))
+                left //= steps[-1]
+            level = level.replace(f"{role} {tile}", f"{role} {tile} {steps}", 1)
+        packed |= {role, "sum"} if "pack" in level else set()
+        out.append(level)
     return ", ".join(out)
 
 
@@ -147,7 +171,8 @@ def check(tdslc, target, seed, count):
         parts = re.split(r"(?=^kernel )", nest.stdout, flags=re.M)
         changed = 0
         for i, part in enumerate(parts[1:], 1):
-            parts[i], n = re.subn(r"levels \[[^]]*\]", f"levels [{cut(rng, *made[i - 1][1:])}]", part)
+            other = cut(rng, *made[i - 1][1:])
+            parts[i], n = LEVELS.subn(lambda m: f"{m[1]}levels [{with_steps(rng, m[1], other) if target == 'c' else other}]", part)
             changed += n
         if changed < count // 2:
             return f"only {changed} of {count} kernels have levels"
@@ -189,7 +214,7 @@ def with_levels(tdslc, target, folder, program, text):
     nest = run(tdslc, folder, "k.tdsl", f"--target={target}", "--dump=nest").stdout
     nest = nest.replace("result 0 ; C", "result 0 rows [a] columns [c] sum [b] levels [] ; C")
     with open(os.path.join(folder, "k.dump"), "w", encoding="utf-8") as f:
-        f.write(re.sub(r"levels \[[^]]*\]", f"levels [{text}]", nest))
+        f.write(LEVELS.sub(lambda m: f"{m[1]}levels [{text}]", nest))
     return run(tdslc, folder, "k.dump", f"--target={target}", "-o", "k.c")
 
 
@@ -212,7 +237,7 @@ def refusals(tdslc, target):
 def stores(tdslc, target):
     """What is gathered from a whole sum is the result, from parts of it joins zeros; lines of the result are written one by one."""
     program = "kernel k(A: f32[9, 5, 40], B: f32[40, 7, 6]) -> (C: f32[9, 7, 5, 6]) { C[a,d,b,e] = A[a,b,c] * B[c,d,e]; }\n"
-    for text, kinds in (("columns 64 pack, rows 32 pack, rows 8, columns 16", ["copy"]), ("sum 16, columns 64 pack, rows 32 pack, rows 8, columns 16", ["fill", "reduce"])):
+    for text, kinds in (("columns 64 [6, 7] pack, rows 32 [5, 6] pack, rows 8, columns 16", ["copy"]), ("sum 16, columns 64 [6, 7] pack, rows 32 [5, 6] pack, rows 8, columns 16", ["fill", "reduce"])):
         with tempfile.TemporaryDirectory() as folder:
             with_levels(tdslc, target, folder, program, text)
             legal = run(tdslc, folder, "k.dump", f"--target={target}", "--dump=legal").stdout

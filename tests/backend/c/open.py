@@ -30,7 +30,7 @@ class Contraction:
     def __init__(self, rng, first, left=None):
         letters = iter(chr(ord(first) + k) for k in range(12))
         groups = [[next(letters) for _ in range(n)] for n in
-                  (rng.choice((0, 0, 1)), rng.randint(1, 2), rng.randint(1, 2), rng.randint(1, 2))]
+                  (rng.choice((0, 0, 1)), rng.choice((1, 1, 2, 2, 3)), rng.choice((1, 1, 2, 2, 3)), rng.choice((1, 1, 2, 3)))]
         batch, rows, columns, summed = groups
         if left is not None:  # of labels that there are
             labels = list(left)

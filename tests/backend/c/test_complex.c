@@ -139,7 +139,8 @@ static void products_of_several_labels_are_right(void **state)
         "  fill [a in 0..5, b in 0..4, c in 0..3, d in 0..5] @C[a,b,c,d] = {0}\n"
         "  matmul [a in 0..5, b in 0..4, c in 0..3, d in 0..5, e in 0..7, f in 0..2] "
         "@C[a,b,c,d] += mul(#2@A[a,c,e,f]#3, #5@B[e,f,b,d]#6) rows [c, a] columns [d, b] "
-        "sum [e, f] levels [#7columns 16 pack, rows 12 pack, #8rows 6, columns 8]\n";
+        "sum [e, f] levels [#7columns 16 [5, 3] pack, rows 12 [3, 4] pack, #8rows 6, columns "
+        "8]\n";
     Suite *s = suite_new("pairs-labels");
     for (int i = 0; i < 2 * FORMS; i++) {
         const char *words[9] = {[6] = i / FORMS == 0 ? "" : "sum 7, ", [7] = ""};
