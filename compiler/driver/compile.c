@@ -59,7 +59,7 @@ static bool pass_normalise(Compilation *c)
     return true;
 }
 
-static bool pass_path(Compilation *c)
+static bool pass_pairwise(Compilation *c)
 {
     Arena *arena = next_graphs(c);
     bool ok = true;
@@ -104,8 +104,9 @@ static bool pass_domains(Compilation *c)
 static bool pass_symmetry(Compilation *c)
 {
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
-        opt_symmetry(c->ctx, c->module->graphs.at[k], !c->no_symmetry);
-        if (!c->no_symmetry) {
+        bool look = !compilation_without(c, PASS_SYMMETRY);
+        opt_symmetry(c->ctx, c->module->graphs.at[k], look);
+        if (look) {
             opt_warn_declared(c->ctx, c->module->graphs.at[k]);
         }
     }
@@ -114,33 +115,65 @@ static bool pass_symmetry(Compilation *c)
 
 static bool pass_online(Compilation *c)
 {
-    bool look = !c->no_online && c->target->machine->online;
+    bool look = !compilation_without(c, PASS_ONLINE) && c->target->machine->online;
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         opt_online(c->ctx, c->module->graphs.at[k], look);
     }
     return true;
 }
 
-static bool pass_nest(Compilation *c)
+static bool pass_unfused(Compilation *c)
 {
-    uint32_t n = c->module->graphs.n;
-    c->nests = ARENA_ARRAY(c->arena, n, const Nest *);
-    for (uint32_t k = 0; k < n; k++) {
-        const Graph *g = c->module->graphs.at[k];
-        uint32_t effort = c->path.options.effort;
-        Nest *nest = c->no_fuse ? nest_unfused(c->ctx, c->arena, g, c->target->machine)
-                                : nest_choose(c->ctx, c->arena, g, c->target->machine, effort);
-        if (!c->no_fuse && effort > 0) {
-            nest = orders_choose(c, nest);
-            c->module->graphs.at[k] = (Graph *)nest->graph;
-        }
+    c->nests = ARENA_ARRAY(c->arena, c->module->graphs.n, const Nest *);
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        c->nests[k] =
+            nest_unfused(c->ctx, c->arena, c->module->graphs.at[k], c->target->machine);
+    }
+    return true;
+}
+
+static bool pass_fuse(Compilation *c)
+{
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        Nest *nest = nest_choose(c->ctx, c->arena, c->module->graphs.at[k], c->target->machine,
+                                 c->path.options.effort);
+        nest->goes_on = true;
         c->nests[k] = nest;
-        if (!c->no_fuse && !c->one_nest) {
-            nest_choose_sizes(c->ctx, c->arena, c->target->machine, effort, nest);
+    }
+    return true;
+}
+
+/* Nests that nothing was searched for stay as they are. */
+static bool is_searched(const Compilation *c)
+{
+    return !compilation_without(c, PASS_FUSE) && c->path.options.effort > 0;
+}
+
+static bool pass_orders(Compilation *c)
+{
+    for (uint32_t k = 0; is_searched(c) && k < c->module->graphs.n; k++) {
+        Nest *nest = orders_choose(c, (Nest *)c->nests[k]);
+        nest->goes_on = true;
+        c->nests[k] = nest;
+        c->module->graphs.at[k] = (Graph *)nest->graph;
+    }
+    return true;
+}
+
+/* The last of the passes that decide of loops: what is in memory now stays there. */
+static bool pass_sizes(Compilation *c)
+{
+    if (compilation_without(c, PASS_FUSE)) { /* values in memory are as wished */
+        return true;
+    }
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        Nest *nest = (Nest *)c->nests[k];
+        nest->goes_on = false;
+        if (!compilation_without(c, PASS_SIZES)) {
+            nest_choose_sizes(c->ctx, c->arena, c->target->machine, c->path.options.effort,
+                              nest);
         }
-        if (!c->no_fuse) { /* who says so wants values in memory */
-            nest_warn_spills(c->ctx, c->nests[k], c->target->machine);
-        }
+        nest_warn_spills(c->ctx, nest, c->target->machine);
     }
     return true;
 }
@@ -158,7 +191,7 @@ static bool has_online_loops(const Compilation *c, const Nest *nest)
     return false;
 }
 
-static bool pass_loop(Compilation *c)
+static bool pass_lower(Compilation *c)
 {
     c->tiled = ARENA_NEW(c->arena, KernelModule);
     c->tiled->arena = c->arena;
@@ -191,18 +224,25 @@ static bool pass_complex(Compilation *c)
     return true;
 }
 
-static bool pass_legalise(Compilation *c)
+/* One of the target's: kernels that it leaves as they are stay verified. */
+static bool pass_target(Compilation *c, const TargetPass *pass)
 {
-    c->legal = ARENA_NEW(c->arena, KernelModule);
-    c->legal->arena = c->arena;
-    c->legal->source_name = c->tiled->source_name;
-    for (uint32_t k = 0; k < c->tiled->kernels.n; k++) {
-        Kernel *kernel =
-            c->target->legalise(c->target, c->ctx, c->arena, c->tiled->kernels.at[k]);
+    bool (*verify)(Compilation *, uint32_t, const char *) = stage_info(STAGE_LEGAL)->verify;
+    const KernelModule *from = c->stage == STAGE_LEGAL ? c->legal : c->tiled;
+    KernelModule *made = ARENA_NEW(c->arena, KernelModule);
+    *made = (KernelModule){.arena = c->arena, .source_name = from->source_name};
+    for (uint32_t k = 0; k < from->kernels.n; k++) {
+        Kernel *kernel = pass->run(c->target, c->ctx, c->arena, from->kernels.at[k]);
         if (kernel == NULL) {
             return false;
         }
-        vec_push(c->arena, &c->legal->kernels, kernel);
+        vec_push(c->arena, &made->kernels, kernel);
+    }
+    c->legal = made;
+    for (uint32_t k = 0; k < made->kernels.n; k++) {
+        if (made->kernels.at[k] != from->kernels.at[k] && !verify(c, k, pass->name)) {
+            return false;
+        }
     }
     return true;
 }
@@ -216,15 +256,10 @@ static bool pass_emit(Compilation *c)
     return c->target->emit(c->target, c->ctx, c->legal, &options, &c->outputs);
 }
 
-typedef struct Pass {
-    const char *name;
-    Stage from, to;
-    bool (*run)(Compilation *);
-} Pass;
-
-static const Pass passes[] = {
+/* By row of pipeline.def; null: a part of another pass, or the target's own. */
+static bool (*const runs[PASS_COUNT])(Compilation *) = {
 #define STAGE(...)
-#define PASS(name, from, to, run) {name, STAGE_##from, STAGE_##to, run},
+#define PASS(id, name, from, to, run, ...) run,
 #include "driver/pipeline.def"
 #undef STAGE
 #undef PASS
@@ -241,7 +276,9 @@ void compilation_alone(Compilation *alone, const Compilation *c, Arena *arena, u
                        const Nest *nest)
 {
     compilation_init(alone, c->ctx, arena, c->target);
+    alone->without = c->without;
     alone->stage = STAGE_NEST;
+    alone->next = passes_from(c->target, STAGE_NEST);
     alone->in = c->in;
     alone->source_name = c->source_name;
     alone->emit = c->emit;
@@ -289,24 +326,38 @@ bool compilation_start(Compilation *c, Input *in, const char *only_kernel)
                                 (only_kernel == NULL || keep_kernel(c, only_kernel)));
 }
 
-bool compilation_run(Compilation *c, Stage stage)
+bool compilation_without(const Compilation *c, PassId pass)
 {
-    for (size_t k = 0; k < sizeof passes / sizeof passes[0]; k++) {
-        const Pass *pass = &passes[k];
-        if (pass->to > stage || pass->from < c->stage) {
-            continue;
-        }
-        double start = c->clock == NULL ? 0 : c->clock();
-        if (!pass->run(c)) {
-            return false;
-        }
-        PassTime time = {pass->name, c->clock == NULL ? 0 : c->clock() - start};
-        vec_push(c->arena, &c->times, time);
-        c->stage = pass->to;
-        if (!compilation_verify(c, c->stage, pass->name) ||
-            (c->check_each && !compilation_check(c, c->stage, pass->name))) {
+    CHECK(pass < PASS_TARGET);
+    return (c->without >> pass & 1) != 0;
+}
+
+static bool run_pass(Compilation *c, const Pass *pass)
+{
+    double start = c->clock == NULL ? 0 : c->clock();
+    if (pass->own != NULL ? !pass_target(c, pass->own) : !runs[pass->id](c)) {
+        return false;
+    }
+    PassTime time = {pass->name, c->clock == NULL ? 0 : c->clock() - start};
+    vec_push(c->arena, &c->times, time);
+    c->stage = pass->to;
+    return (pass->own != NULL || compilation_verify(c, c->stage, pass->name)) &&
+           (!c->check_each || compilation_check(c, c->stage, pass->name));
+}
+
+bool compilation_run_to(Compilation *c, uint32_t end)
+{
+    for (; c->next < end; c->next++) {
+        Pass pass = pass_at(c->target, c->next);
+        bool skipped = pass.without == WITHOUT_SKIPPED && (c->without >> c->next & 1) != 0;
+        if (pass.without != WITHOUT_PART && !skipped && !run_pass(c, &pass)) {
             return false;
         }
     }
     return c->ctx->diags.n_errors == 0;
+}
+
+bool compilation_run(Compilation *c, Stage stage)
+{
+    return compilation_run_to(c, passes_until(c->target, stage));
 }

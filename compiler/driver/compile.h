@@ -5,6 +5,7 @@
 #define DRIVER_COMPILE_H
 
 #include "driver/input.h"
+#include "driver/passes.h"
 #include "driver/targets.h"
 #include "graph/tensor.h"
 #include "loop/loop.h"
@@ -23,15 +24,13 @@ typedef struct Compilation {
     /* how */
     const Target *target;
     PathControl path;
-    bool no_fuse;
-    bool one_nest; /* for all sizes of open dims */
-    bool no_symmetry;
-    bool no_online; /* no sum follows a maximum over its axis */
+    uint64_t without; /* a bit for each place of a pass that is left out */
     bool check_each;
     double (*clock)(void); /* null: times are 0 */
     EmitOptions emit;
     /* what: filled from the stage the input is of, and on */
     Stage stage;
+    uint32_t next;           /* the place of the pass to run next */
     Input *in;               /* the program; null when only a module was given */
     const char *only_kernel; /* of the program; null: all */
     const char *source_name;
@@ -76,7 +75,12 @@ bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage);
 void compilation_alone(Compilation *alone, const Compilation *c, Arena *arena, uint32_t kernel,
                        const Nest *nest);
 
-/* Runs passes until `stage` is reached: each result is verified, and run when check_each is set. False after a diagnostic. */
+/* Is this pass left out? */
+bool compilation_without(const Compilation *c, PassId pass);
+
+/* Runs the passes up to this place, which is no more of them: each result is verified, and run when check_each is set. False after a diagnostic. */
+bool compilation_run_to(Compilation *c, uint32_t end);
+/* ... until `stage` is reached. */
 bool compilation_run(Compilation *c, Stage stage);
 
 /* Every kernel of stage `s`, which has been reached, by its verifier; `pass` made it. */

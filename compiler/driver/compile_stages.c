@@ -256,7 +256,8 @@ void compilation_dump(const Compilation *c, Stage s, Text *out)
     }
     bool kernels = infos[s].form == FORM_KERNEL;
     dump_head(out, kernels ? KERNEL_HEAD : infos[s].name,
-              kernels ? kernels_of(c, s)->source_name : c->module->source_name);
+              kernels ? kernels_of(c, s)->source_name : c->module->source_name,
+              s == c->stage ? passes_after(c->target, c->next) : NULL);
     for (uint32_t k = 0; k < n_kernels(c, s); k++) {
         put_onto(c, s, k, out);
     }
@@ -302,6 +303,26 @@ static bool take_onto(Compilation *c, Stage s, uint32_t k, DumpReader *r, const 
     return infos[s].take(c, k, r, tree->line[(*at)++]);
 }
 
+/* Goes on behind the pass that has left the text. */
+static bool go_on(Compilation *c, const Term *after)
+{
+    c->next = passes_from(c->target, c->stage);
+    if (after == NULL) {
+        return true;
+    }
+    uint32_t place = pass_find(c->target, after->text->text);
+    Pass pass = pass_at(c->target, place < pass_count(c->target) ? place : 0);
+    if (pass.to != c->stage || pass.without == WITHOUT_PART ||
+        strcmp(pass.name, after->text->text) != 0) {
+        diag_error(&c->ctx->diags, E_DUMP, after->span,
+                   "no pass '%.60s' of target '%s' leaves such a dump", after->text->text,
+                   c->target->name);
+        return false;
+    }
+    c->next = place + 1;
+    return true;
+}
+
 bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage)
 {
     Stage s = STAGE_NONE;
@@ -343,5 +364,5 @@ bool compilation_read_dump(Compilation *c, uint32_t source, const char *stage)
         c->legal = c->tiled;
         c->tiled = NULL;
     }
-    return true;
+    return go_on(c, r.after);
 }

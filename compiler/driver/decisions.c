@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "driver/head.h"
 #include "driver/progress.h"
 #include "front/check.h"
@@ -15,7 +16,6 @@ static const struct {
     const char *name;
     Stage stage;
 } rows[] = {
-    {OPT_NO_FACTOR, "--no-factor", STAGE_PATH},
     {OPT_SEARCH, "--search", STAGE_PATH},
     {OPT_OBJECTIVE, "--objective", STAGE_PATH},
     {OPT_MEMORY_LIMIT, "--memory-limit", STAGE_PATH},
@@ -24,10 +24,19 @@ static const struct {
     {OPT_PLAN_IN, "--plan-in", STAGE_PATH},
     {OPT_PLAN_OUT, "--plan-out", STAGE_PATH},
     {OPT_EFFORT, "--effort", STAGE_NEST},
-    {OPT_NO_FUSE, "--no-fuse", STAGE_NEST},
-    {OPT_NO_SYMMETRY, "--no-symmetry", STAGE_NEST},
-    {OPT_NO_ONLINE, "--no-online", STAGE_NEST},
-    {OPT_ONE_NEST, "--one-nest", STAGE_NEST},
+};
+
+/* Options that are short for --without. */
+static const struct {
+    OptionId id;
+    const char *name;
+    PassId pass;
+} spellings[] = {
+    {OPT_NO_FUSE, "--no-fuse", PASS_FUSE},
+    {OPT_NO_ONLINE, "--no-online", PASS_ONLINE},
+    {OPT_ONE_NEST, "--one-nest", PASS_SIZES},
+    {OPT_NO_SYMMETRY, "--no-symmetry", PASS_SYMMETRY},
+    {OPT_NO_FACTOR, "--no-factor", PASS_FACTOR},
 };
 
 static bool refuse(ToolRun *t, const char *what)
@@ -81,43 +90,103 @@ static bool read_decision(ToolRun *t, const char *path, Str *out)
     return tool_read(t, path, out);
 }
 
+/* ---- passes that are left out ---- */
+
+static bool leave_out(ToolRun *t, Compilation *c, const char *name)
+{
+    uint32_t place = pass_find(c->target, name);
+    bool known = place < pass_count(c->target);
+    if (!known || pass_at(c->target, place).without == WITHOUT_NEEDED) {
+        return refuse(
+            t, str_format(&t->arena, "'--without=%s': %s; passes that can be left out:%s", name,
+                          known ? "nothing goes on without this pass" : "there is no such pass",
+                          passes_optional(&t->arena, c->target)));
+    }
+    c->without |= (uint64_t)1 << place;
+    return true;
+}
+
+static bool read_without(ToolRun *t, Compilation *c)
+{
+    const OptionValues *v = &t->options.given[OPT_WITHOUT];
+    CHECK(pass_count(c->target) <= 64);
+    for (uint32_t k = 0; k < v->at.n; k++) {
+        const char *at = v->at.at[k];
+        for (bool more = true; more;) {
+            size_t n = strcspn(at, ",");
+            if (!leave_out(t, c, str_dup(&t->arena, (Str){at, n}))) {
+                return false;
+            }
+            more = at[n] == ',';
+            at += n + 1;
+        }
+    }
+    for (size_t k = 0; k < sizeof spellings / sizeof spellings[0]; k++) {
+        bool given = option_given(&t->options, spellings[k].id);
+        c->without |= given ? (uint64_t)1 << spellings[k].pass : 0;
+    }
+    c->path.no_factor = compilation_without(c, PASS_FACTOR);
+    return true;
+}
+
+/* As the command line calls it. */
+static const char *without_name(ToolRun *t, const Compilation *c, uint32_t place)
+{
+    for (size_t k = 0; k < sizeof spellings / sizeof spellings[0]; k++) {
+        if (spellings[k].pass == place && option_given(&t->options, spellings[k].id)) {
+            return spellings[k].name;
+        }
+    }
+    return str_format(&t->arena, "--without=%s", pass_at(c->target, place).name);
+}
+
 bool decisions_read(ToolRun *t, Compilation *c)
 {
     const char *plan = option_last(&t->options, OPT_PLAN_IN, NULL);
     c->path.linear = option_last(&t->options, OPT_PATH, NULL);
-    c->no_fuse = option_given(&t->options, OPT_NO_FUSE);
-    c->no_symmetry = option_given(&t->options, OPT_NO_SYMMETRY);
-    c->no_online = option_given(&t->options, OPT_NO_ONLINE);
-    c->one_nest = option_given(&t->options, OPT_ONE_NEST);
     c->path.equation = option_given(&t->options, OPT_EQUATION);
-    c->path.no_factor = option_given(&t->options, OPT_NO_FACTOR);
-    return decisions_path(t, c->target, &c->path.options) &&
+    return read_without(t, c) && decisions_path(t, c->target, &c->path.options) &&
            (plan == NULL || read_decision(t, plan, &c->path.plan));
 }
 
-Stage decisions_stage(const ToolRun *t)
+Stage decisions_stage(const ToolRun *t, const Compilation *c)
 {
     Stage last = option_given(&t->options, OPT_NEST) ? STAGE_NEST : STAGE_NONE;
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         bool later = last == STAGE_NONE || rows[k].stage > last;
         last = option_given(&t->options, rows[k].id) && later ? rows[k].stage : last;
     }
+    for (uint32_t place = 0; place < pass_count(c->target); place++) {
+        Pass pass = pass_at(c->target, place);
+        Stage shows = pass.from == STAGE_PATH  ? STAGE_NEST /* what it finds is for loops */
+                      : pass.id == PASS_FACTOR ? STAGE_PATH
+                                               : pass.to;
+        bool given = (c->without >> place & 1) != 0;
+        last = given && (last == STAGE_NONE || shows > last) ? shows : last;
+    }
     return last;
 }
 
-/* `settled` by what `who` holds. */
-static bool refuse_late(ToolRun *t, Stage settled, const char *who)
+/* Nothing is left to decide of what `who` holds: all stages up to `settled`, and what the passes before place `next` give. */
+static bool refuse_late(ToolRun *t, const Compilation *c, Stage settled, uint32_t next,
+                        const char *who)
 {
+    const char *name = NULL, *what = NULL;
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         if (option_given(&t->options, rows[k].id) && rows[k].stage <= settled) {
-            return refuse(t,
-                          str_format(&t->arena, "%s has nothing to decide: %s holds %s already",
-                                     rows[k].name, who,
-                                     rows[k].stage == STAGE_PATH ? "its contraction order"
-                                                                 : "its loops"));
+            name = rows[k].name;
+            what = rows[k].stage == STAGE_PATH ? "its contraction order" : "its loops";
         }
     }
-    return true;
+    for (uint32_t place = 0; place < next; place++) {
+        if ((c->without >> place & 1) != 0) {
+            name = without_name(t, c, place);
+            what = "its outcome";
+        }
+    }
+    return name == NULL ||
+           refuse(t, str_format(&t->arena, "%s has nothing to decide: %s holds %s already",
+                                name, who, what));
 }
 
 /* What -D binds of the dims of a nest when it is run; null: not while compiling. */
@@ -230,20 +299,22 @@ bool decisions_start(ToolRun *t, Compilation *c, Input *in)
                 t, str_format(&t->arena,
                               "--nest has nothing to decide: %s holds its loops already", who));
         }
-        if (!refuse_late(t, c->stage, who)) {
+        if (!refuse_late(t, c, c->stage, c->next, who)) {
             return false;
         }
     }
-    return nest == NULL || (refuse_late(t, STAGE_NEST, "the nest of --nest") &&
+    uint32_t next = passes_from(c->target, STAGE_NEST);
+    return nest == NULL || (refuse_late(t, c, STAGE_NEST, next, "the nest of --nest") &&
                             start_from_nest(t, c, in, nest));
 }
 
-bool decisions_make(ToolRun *t, Compilation *c, Stage last)
+bool decisions_make(ToolRun *t, Compilation *c, uint32_t end)
 {
+    uint32_t path = passes_until(c->target, STAGE_PATH);
     Progress progress;
     bool kept = false;
     progress_watch(&progress, &c->path.options);
-    bool ok = compilation_run(c, last < STAGE_PATH ? last : STAGE_PATH);
+    bool ok = compilation_run_to(c, end < path ? end : path);
     for (uint32_t k = 0; k < c->decisions.list.n; k++) {
         kept |= c->decisions.list.at[k].result.interrupted;
     }
@@ -254,5 +325,5 @@ bool decisions_make(ToolRun *t, Compilation *c, Stage last)
         fprintf(stderr, "%s: interrupted: the best contraction order so far is used\n",
                 tool_name(t->options.tool));
     }
-    return ok && compilation_run(c, last);
+    return ok && compilation_run_to(c, end);
 }

@@ -17,11 +17,11 @@ bool decisions_read(ToolRun *t, Compilation *c);
  * (exit 2). False after a message or a diagnostic. */
 bool decisions_start(ToolRun *t, Compilation *c, Input *in);
 
-/* compilation_run. Searches of a contraction order are watched; Ctrl-C ends one with the best so far, which is said, and
+/* compilation_run_to. Searches of a contraction order are watched; Ctrl-C ends one with the best so far, which is said, and
  * anything else as always. */
-bool decisions_make(ToolRun *t, Compilation *c, Stage last);
+bool decisions_make(ToolRun *t, Compilation *c, uint32_t end);
 
 /* The stage that the options are obeyed in at the latest; STAGE_NONE: none is given. */
-Stage decisions_stage(const ToolRun *t);
+Stage decisions_stage(const ToolRun *t, const Compilation *c);
 
 #endif

@@ -262,13 +262,21 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
                    "stage '%s' is only there for a program as written", stage_name(r->last));
         return false;
     }
-    if (r->last < c->stage && !as_text) {
-        diag_error(&t->ctx.diags, E_DUMP, (Span){0}, "the input is past stage '%s' already",
-                   stage_name(r->last));
+    if (r->end < c->next && !as_text) {
+        bool whole = r->end == passes_until(c->target, r->last);
+        diag_error(&t->ctx.diags, E_DUMP, (Span){0}, "the input is past %s '%s' already",
+                   whole ? "stage" : "pass",
+                   whole ? stage_name(r->last) : pass_at(c->target, r->end - 1).name);
         return false;
     }
     bool tuned = r->wanted == WANT_TUNED;
-    if ((tuned && !tune_start(c)) || !decisions_make(t, c, r->last) || !check_order(t, r, c) ||
+    if (tuned && compilation_without(c, PASS_FUSE)) {
+        text_put(&t->errors,
+                 "tdslc: error: --tune looks for fusion: not with --no-fuse, which is "
+                 "--without=fuse\n");
+        return false;
+    }
+    if ((tuned && !tune_start(c)) || !decisions_make(t, c, r->end) || !check_order(t, r, c) ||
         (tuned && !tune(t, c, (double)r->seconds)) || !deliver(t, r, &in, c)) {
         return false;
     }
@@ -276,6 +284,22 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
         print_times(c);
     }
     return t->ctx.diags.n_errors == 0;
+}
+
+static bool list_passes(ToolRun *t)
+{
+    const char *name = option_last(&t->options, OPT_TARGET, "c");
+    const Target *target = target_find(name);
+    Text text;
+    text_init(&text, &t->arena);
+    if (target == NULL) {
+        text_printf(&t->errors, "tdslc: error: unknown target '%s'; there are%s\n", name,
+                    target_names(&t->arena));
+        return false;
+    }
+    passes_list(target, &text);
+    files_add(&t->files, "-", text_str(&text));
+    return true;
 }
 
 static bool check_usage(ToolRun *t)
@@ -294,6 +318,9 @@ static bool check_usage(ToolRun *t)
 static bool run(ToolRun *t)
 {
     Request r;
+    if (option_given(&t->options, OPT_PASSES)) {
+        return list_passes(t);
+    }
     if (!check_usage(t) || !request_read(&r, &t->options, &t->arena, &t->errors)) {
         return false;
     }

@@ -25,7 +25,20 @@ static const char stage_help[] = "print a stage:"
 #include "driver/pipeline.def"
 #undef STAGE
 #undef PASS
-    ;
+                                 " or what a pass leaves";
+
+/* The passes that may be left out, but the target's. */
+static const char without_help[] = "passes are left out:"
+#define HELP_NEEDED(name)
+#define HELP_SKIPPED(name) " " name
+#define HELP_TOLD(name)    " " name
+#define HELP_PART(name)    " " name
+#define STAGE(...)
+#define PASS(id, name, from, to, run, without, ...) HELP_##without(name)
+#include "driver/pipeline.def"
+#undef STAGE
+#undef PASS
+                                   " and the target's";
 
 #define C TOOL_TDSLC
 #define R TOOL_RUN

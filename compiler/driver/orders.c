@@ -49,8 +49,8 @@ Nest *orders_choose(Compilation *c, Nest *chosen)
             continue;
         }
         tries++;
-        opt_symmetry(c->ctx, split, !c->no_symmetry);
-        opt_online(c->ctx, split, !c->no_online && machine->online);
+        opt_symmetry(c->ctx, split, !compilation_without(c, PASS_SYMMETRY));
+        opt_online(c->ctx, split, !compilation_without(c, PASS_ONLINE) && machine->online);
         Nest *nest = nest_choose(c->ctx, c->arena, split, machine, c->path.options.effort);
         if (nest_worth(machine, nest) < WORTH * nest_worth(machine, chosen)) {
             nest->steps += chosen->steps;

@@ -68,7 +68,7 @@ static void set_reason(const Compilation *c, const Nest *nest, const NestSpills 
 {
     if (v->residence == RESIDE_TILE && nest_grows(nest, v->node)) {
         v->reason = nest_stays_words(c->arena, nest, c->target->machine, v->node);
-    } else if (v->residence == RESIDE_WORKSPACE && c->no_fuse) {
+    } else if (v->residence == RESIDE_WORKSPACE && compilation_without(c, PASS_FUSE)) {
         v->reason = "--no-fuse";
     } else if (v->residence == RESIDE_WORKSPACE) {
         NestSpill s = nest_spill(spills, v->node);

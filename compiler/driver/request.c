@@ -97,10 +97,41 @@ static bool read_prefix(const Reader *d)
                prefix);
 }
 
-static bool read_stage(const Reader *d, OptionId id, Stage *out)
+/* A stage, or a pass: the stage that it gives, and how many passes run. */
+typedef struct Until {
+    Stage stage;
+    uint32_t end;
+} Until;
+
+static Until until_stage(const Reader *d, Stage s)
 {
+    return (Until){s, passes_until(d->r->target, s)};
+}
+
+static bool read_until(const Reader *d, OptionId id, Until *out)
+{
+    const Target *target = d->r->target;
     const char *name = option_last(d->o, id, NULL);
-    return name == NULL || stage_from_name(name, out) || refuse_name(d, "unknown stage", name);
+    Stage s = STAGE_NONE;
+    if (name == NULL) {
+        return true;
+    }
+    if (stage_from_name(name, &s)) {
+        *out = until_stage(d, s);
+        return true;
+    }
+    uint32_t place = pass_find(target, name);
+    if (place == pass_count(target) || pass_at(target, place).to == STAGE_OUTPUT) {
+        text_printf(d->errors,
+                    "tdslc: error: unknown stage '%s'; --list-passes says which stages and "
+                    "passes there are\n",
+                    name);
+        return false;
+    }
+    Pass pass = pass_at(target, place);
+    *out = (Until){pass.to, place + 1};
+    return pass.without != WITHOUT_PART ||
+           refuse_name(d, "a part of another pass leaves nothing of its own:", name);
 }
 
 /* Does -o name what the target writes, where a report was asked for too? */
@@ -144,11 +175,10 @@ static bool read_path_request(const Reader *d)
 /* A nest goes to -o, and nothing beside it. */
 static bool read_tune_request(const Reader *d)
 {
-    static const OptionId others[] = {OPT_DUMP,   OPT_STOP,     OPT_HEADER,  OPT_EMIT,
-                                      OPT_REPORT, OPT_PLAN_OUT, OPT_NO_FUSE, OPT_CHECK_EACH};
-    static const char *const names[] = {"--dump",    "--stop-after", "--header",
-                                        "--emit",    "--report",     "--plan-out",
-                                        "--no-fuse", "--check-each"};
+    static const OptionId others[] = {OPT_DUMP,   OPT_STOP,     OPT_HEADER,    OPT_EMIT,
+                                      OPT_REPORT, OPT_PLAN_OUT, OPT_CHECK_EACH};
+    static const char *const names[] = {"--dump",   "--stop-after", "--header",    "--emit",
+                                        "--report", "--plan-out",   "--check-each"};
     for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
         if (given(d, others[k])) {
             return refuse_name(d, "--tune writes a nest only, without", names[k]);
@@ -156,6 +186,7 @@ static bool read_tune_request(const Reader *d)
     }
     d->r->wanted = WANT_TUNED;
     d->r->last = STAGE_NEST;
+    d->r->end = passes_until(d->r->target, STAGE_NEST);
     d->r->seconds = 60;
     if (!option_number(d->o, OPT_TUNE_TIME, 1, 1000000, &d->r->seconds, d->errors)) {
         return false;
@@ -168,8 +199,8 @@ static bool read_tune_request(const Reader *d)
 static bool read_wanted(const Reader *d)
 {
     Request *r = d->r;
-    Stage dump = STAGE_COUNT, stop = STAGE_OUTPUT;
-    if (!read_kind(d) || !read_stage(d, OPT_DUMP, &dump) || !read_stage(d, OPT_STOP, &stop)) {
+    Until all = until_stage(d, STAGE_OUTPUT), stop = all, dump = all, last = all;
+    if (!read_kind(d) || !read_until(d, OPT_DUMP, &dump) || !read_until(d, OPT_STOP, &stop)) {
         return false;
     }
     if (r->wanted == WANT_PATH) {
@@ -184,22 +215,26 @@ static bool read_wanted(const Reader *d)
     if (given(d, OPT_TUNE_TIME) || given(d, OPT_CC) || given(d, OPT_CFLAGS)) {
         return refuse(d, "--tune-time, --cc and --cflags say how --tune goes about it");
     }
-    if (dump != STAGE_COUNT && given(d, OPT_EMIT)) {
+    if (given(d, OPT_DUMP) && given(d, OPT_EMIT)) {
         return refuse(d, "--dump and --emit ask for two things: one at a time");
     }
-    if (dump != STAGE_COUNT) {
+    if (given(d, OPT_DUMP)) {
         r->wanted = WANT_DUMP;
-        r->last = dump;
+        last = dump;
     } else if (r->wanted != WANT_CODE) {
-        r->last = r->wanted == WANT_DOT ? STAGE_NEST : STAGE_GRAPH;
+        last = until_stage(d, r->wanted == WANT_DOT ? STAGE_NEST : STAGE_GRAPH);
     } else {
-        r->wanted = stop == STAGE_OUTPUT && code_is_wanted(d) ? WANT_CODE : WANT_NOTHING;
-        r->last = r->wanted == WANT_CODE ? STAGE_OUTPUT
-                  : stop != STAGE_OUTPUT ? stop
-                  : given(d, OPT_REPORT) ? STAGE_OUTPUT /* it says how long the text is */
-                                         : STAGE_LEGAL;
+        bool stops = stop.stage != STAGE_OUTPUT;
+        r->wanted = !stops && code_is_wanted(d) ? WANT_CODE : WANT_NOTHING;
+        if (stops) {
+            last = stop;
+        } else if (r->wanted == WANT_NOTHING && !given(d, OPT_REPORT)) {
+            last = until_stage(d, STAGE_LEGAL); /* a report says how long the text is */
+        }
     }
-    if (stop < r->last) {
+    r->last = last.stage;
+    r->end = last.end;
+    if (stop.stage < last.stage || stop.end < last.end) {
         return refuse(d, "--stop-after names an earlier stage than what is asked for");
     }
     return true;

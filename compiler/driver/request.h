@@ -25,6 +25,7 @@ typedef struct Request {
     const Target *target;
     Wanted wanted;
     Stage last;         /* the passes run up to here; of a dump: which one */
+    uint32_t end;       /* ... and no more than so many of them */
     const char *out;    /* of what is wanted */
     const char *prefix; /* of exported names; null: none */
     const char *header;

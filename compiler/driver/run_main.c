@@ -172,10 +172,10 @@ static uint64_t count_work(const Run *r)
 /* The program as it is written, or as what was decided has made it, by the interpreter of that stage. */
 static bool interpret(Run *r)
 {
-    Stage decided = decisions_stage(r->t);
+    Stage decided = decisions_stage(r->t, &r->c);
     Stage stage = decided == STAGE_NONE || decided < r->c.stage ? r->c.stage : decided;
     stage = stage < STAGE_GRAPH ? STAGE_GRAPH : stage == STAGE_NEST ? STAGE_LOOP : stage;
-    if (stage > STAGE_GRAPH && !decisions_make(r->t, &r->c, stage)) {
+    if (stage > STAGE_GRAPH && !decisions_make(r->t, &r->c, passes_until(r->c.target, stage))) {
         return false;
     }
     double start = tool_clock();
@@ -233,7 +233,7 @@ static bool run_kernel(Run *r, const char *target)
     }
     r->c.emit.source_name = r->in.name;
     r->c.emit.tool_version = TDSL_VERSION;
-    if (!decisions_make(t, &r->c, STAGE_OUTPUT)) {
+    if (!decisions_make(t, &r->c, pass_count(r->c.target))) {
         return false;
     }
     if (emulated_target(target) != NULL) {

@@ -28,6 +28,24 @@ static bool no_block(DumpReader *r, const DumpLine *line)
     return !line->has_block || refuse(r, line->span, "this line has no block");
 }
 
+/* `WORD TERM`, if that is the line at *next. */
+static bool head_line(DumpReader *r, const DumpTree *tree, const char *word, TermKind kind,
+                      const char *what, uint32_t *next, const Term **found)
+{
+    *found = NULL;
+    if (*next >= tree->n) {
+        return true;
+    }
+    const DumpLine *line = tree->line[*next];
+    Cursor c = cursor_line(r->ctx, line);
+    if (!cursor_take(&c, TERM_NAME, word)) {
+        return true;
+    }
+    (*next)++;
+    *found = cursor_expect(&c, kind, NULL, what);
+    return *found != NULL && cursor_expect_end(&c) && no_block(r, line);
+}
+
 bool read_module_head(DumpReader *r, const DumpTree *tree, const char *stage, const char **name,
                       uint32_t *next)
 {
@@ -52,18 +70,12 @@ bool read_module_head(DumpReader *r, const DumpTree *tree, const char *stage, co
     if (version->value != 1) {
         return refuse(r, version->span, "only version 1 of the dump language is known here");
     }
-    if (tree->n > 1) {
-        c = cursor_line(r->ctx, tree->line[1]);
-        if (cursor_take(&c, TERM_NAME, "source")) {
-            const Term *t = cursor_expect(&c, TERM_STRING, NULL, "a file name in quotes");
-            if (t == NULL || !cursor_expect_end(&c) || !no_block(r, tree->line[1])) {
-                return false;
-            }
-            *name = t->text->text;
-            *next = 2;
-        }
+    const Term *source = NULL;
+    if (!head_line(r, tree, "source", TERM_STRING, "a file name in quotes", next, &source)) {
+        return false;
     }
-    return true;
+    *name = source == NULL ? NULL : source->text->text;
+    return head_line(r, tree, "after", TERM_NAME, "the name of a pass", next, &r->after);
 }
 
 bool read_kernel_head(DumpReader *r, const DumpLine *line, Sym *name, Span *span,

@@ -20,8 +20,9 @@ void dump_dim_test(Text *out, const DimTable *dims, const DimTest *test); /* whe
 void dump_number(Text *out, Number v);
 void dump_value(Text *out, uint32_t value);      /* %4 */
 void dump_dims(Text *out, const DimTable *dims); /* a line `dim o ~ 16` for each */
-/* `tdsl-dump STAGE 1` and the source's name (null: none). */
-void dump_head(Text *out, const char *stage, const char *source_name);
+/* `tdsl-dump STAGE 1`, the source's name (null: none), and the pass that left it where others of the stage follow (null: none
+ * do). */
+void dump_head(Text *out, const char *stage, const char *source_name, const char *after);
 /* `kernel NAME at "FILE" L:C {` and the signature; one level of indentation is left open. */
 void dump_kernel_head(Text *out, Sym name, Sources *sources, Span span, const char *signature);
 
@@ -32,9 +33,10 @@ typedef struct DumpReader {
     Ctx *ctx;
     Arena *arena; /* of what is made */
     Places places;
-    uint32_t home;  /* source of the kernel at hand */
-    DimTable *dims; /* of the kernel at hand */
-    Map dim_number; /* by Sym id */
+    const Term *after; /* of the head: the pass that left the text; null: it does not say */
+    uint32_t home;     /* source of the kernel at hand */
+    DimTable *dims;    /* of the kernel at hand */
+    Map dim_number;    /* by Sym id */
     /* Numbers of names within one line (labels of a node), valid where stamp[id] == now; made by graph_read. */
     int32_t *label_of_sym; /* [syms] */
     uint32_t *stamp;       /* [syms] */

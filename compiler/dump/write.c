@@ -2,13 +2,16 @@
 /* Writing what all dumps share (text.h): heads, dims, types, numbers. */
 #include "dump/text.h"
 
-void dump_head(Text *out, const char *stage, const char *source_name)
+void dump_head(Text *out, const char *stage, const char *source_name, const char *after)
 {
     text_printf(out, "tdsl-dump %s 1\n", stage);
     if (source_name != NULL) {
         text_put(out, "source ");
         text_quoted(out, str_from(source_name));
         text_char(out, '\n');
+    }
+    if (after != NULL) {
+        text_printf(out, "after %s\n", after);
     }
 }
 

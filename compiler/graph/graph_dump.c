@@ -201,7 +201,7 @@ const char *graph_form_name(GraphForm form)
 
 void module_dump(const Module *m, Text *out)
 {
-    dump_head(out, "graph", m->source_name);
+    dump_head(out, "graph", m->source_name, NULL);
     for (uint32_t k = 0; k < m->graphs.n; k++) {
         text_char(out, '\n');
         graph_dump(m->graphs.at[k], out);

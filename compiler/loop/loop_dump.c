@@ -466,7 +466,7 @@ void kernel_dump(const Kernel *k, Text *out)
 
 void kernel_module_dump(const KernelModule *m, Text *out)
 {
-    dump_head(out, "loop", m->source_name);
+    dump_head(out, "loop", m->source_name, NULL);
     for (uint32_t i = 0; i < m->kernels.n; i++) {
         text_char(out, '\n');
         kernel_dump(m->kernels.at[i], out);

@@ -143,7 +143,11 @@ static void dump_tree(const Nest *nest, Text *out)
 
 void nest_dump(const Nest *nest, Text *out)
 {
-    text_put(out, "nest {\n");
+    text_put(out, "nest ");
+    if (nest->goes_on) {
+        text_printf(out, "steps %llu ", (unsigned long long)nest->steps);
+    }
+    text_put(out, "{\n");
     for (uint32_t k = 0; k < nest->n_sizes; k++) {
         const NestSize *s = &nest->sizes[k];
         out->indent++;

@@ -169,6 +169,7 @@ typedef struct Nest {
     NestCost unfused;          /* and of none at all */
     double compulsory;         /* bytes of the outermost level that every nest moves */
     uint64_t steps;            /* of the search: trees priced */
+    bool goes_on;              /* other searches follow, which may take as many; printed then */
     const struct Nest *second; /* of the search: the cheapest that it turned down, or null, */
     const char *turned_down;   /* and why, as a phrase */
     /* Of the nest for typical extents, where other sizes of a dim have others: all of them in

@@ -313,11 +313,32 @@ static Nest *read_sizes(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *
     return own;
 }
 
+/* `nest steps 812 {` of a nest after which other searches come. */
+static bool read_steps(Ctx *ctx, const DumpLine *line, Nest *nest)
+{
+    Cursor c = cursor_line(ctx, line);
+    if (!cursor_take(&c, TERM_NAME, "nest") || !cursor_take(&c, TERM_NAME, "steps")) {
+        return true;
+    }
+    const Term *steps = cursor_expect(&c, TERM_INT, NULL, "how many steps a search took");
+    if (steps == NULL || !cursor_expect_end(&c)) {
+        return false;
+    }
+    if (steps->value < 0) {
+        diag_error(&ctx->diags, E_DUMP, steps->span, "a search takes no fewer steps than none");
+        return false;
+    }
+    nest->steps = (uint64_t)steps->value;
+    nest->goes_on = true;
+    return true;
+}
+
 Nest *nest_read(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *line)
 {
     bool several = line->n_body > 0 && line->body[0]->n > 0 &&
                    line->body[0]->term[0]->kind == TERM_NAME &&
                    strcmp(line->body[0]->term[0]->text->text, "when") == 0;
     Nest *nest = several ? read_sizes(ctx, arena, g, line) : read_tree(ctx, arena, g, line);
-    return nest != NULL && nest_verify(ctx, nest, "read") ? nest : NULL;
+    bool fine = nest != NULL && read_steps(ctx, line, nest) && nest_verify(ctx, nest, "read");
+    return fine ? nest : NULL;
 }

@@ -150,8 +150,18 @@ typedef struct EmitOptions {
         warn_names; /* of kernels that are not called as in the program: somebody is to link to them */
 } EmitOptions;
 
-/* Several targets may share functions (one back end, several machines), so each is handed the target it works for. */
+/* A step on the way from a TILED kernel to the one that is printed. The first pass of a target takes a TILED kernel and gives a
+ * LEGAL one, the others take and give LEGAL ones; what each gives is verified, and can be printed, read back and run. */
 typedef struct Target Target;
+typedef struct TargetPass {
+    const char *name;
+    const char *summary;
+    bool optional; /* may be left out: results stay right */
+    /* A new kernel, the old one is not changed; or the old one, where there is nothing to do. Null: reported as unsupported, with the construct's span. */
+    struct Kernel *(*run)(const Target *, Ctx *, Arena *, const struct Kernel *);
+} TargetPass;
+
+/* Several targets may share functions (one back end, several machines), so each is handed the target it works for. */
 struct Target {
     const char *name;    /* as in --target= */
     const char *summary; /* for --help */
@@ -160,8 +170,7 @@ struct Target {
     /* What kernel `name` is called in the emitted text, where users link to it. Null: as it is.
      */
     const char *(*symbol)(Arena *, const char *name);
-    /* TILED -> LEGAL. Null result: reported as unsupported, with the construct's span. */
-    struct Kernel *(*legalise)(const Target *, Ctx *, Arena *, const struct Kernel *);
+    const TargetPass *passes; /* in the order in which they run; ends with a null name */
     /* The target's own rules on a LEGAL kernel, beyond loop_verify. */
     bool (*verify)(const Target *, Ctx *, const struct Kernel *);
     /* LEGAL kernels -> files in memory. */

@@ -18,7 +18,7 @@ static void every_target_is_found_by_its_name_and_complete(void **state)
     for (; target_at(n) != NULL; n++) {
         const Target *t = target_at(n);
         assert_ptr_equal(target_find(t->name), t);
-        assert_true(t->summary != NULL && t->machine != NULL && t->legalise != NULL &&
+        assert_true(t->summary != NULL && t->machine != NULL && t->passes[0].run != NULL &&
                     t->verify != NULL && t->emit != NULL);
         assert_true(t->machine->tile.line > 0 && t->machine->tile.rows > 0);
     }

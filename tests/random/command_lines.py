@@ -25,7 +25,7 @@ INPUTS = {
     "includes.tdsl": 'include "good.tdsl";\nkernel h(X: f32[5]) -> (Y: f32[5]) { Y[i] = 2 * X[i]; }\n',
 }
 PLACES = ["a.c", "b.c", "new.c", "h.h", "d.d", "r.html", "p.json", "sub/x.c", "none/x.c", "sub", "link.c", "dangling.c", "round.c", "good.tdsl", "./a.c", "-"]
-STAGES = "tokens ast checked graph path nest loop legal tea".split()
+STAGES = "tokens ast checked graph path nest loop legal simplify fuse hoist factor tea".split()
 
 
 def furnish(rng, folder):

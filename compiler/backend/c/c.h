@@ -7,7 +7,11 @@
 
 extern const Target target_c;
 
+/* The passes, in their order: the first one takes a TILED kernel, the others LEGAL ones. */
 Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+Kernel *c_sums(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+Kernel *c_hoist(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+Kernel *c_share(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 bool c_verify(const Target *target, Ctx *ctx, const Kernel *k);
 bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOptions *o,
             OutputSet *set);

@@ -207,7 +207,7 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
             block_close(l);
             break;
         case STMT_ALLOC:
-            copy->over = 0; /* decided when all of its readers are known */
+            copy->over = 0; /* c_share decides, when all of its readers are known */
             stmt_add(l, copy);
             break;
         case STMT_TILE: {
@@ -228,19 +228,30 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
 Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     CHECK(k->form == LOOP_TILED);
-    Legaliser l = {
-        .ctx = ctx, .arena = arena, .k = kernel_like(arena, k), .machine = target->machine};
+    Legaliser l = legaliser_start(target, ctx, arena, k);
     l.k->form = LOOP_LEGAL;
     l.k->target = target->name;
     block_open(&l, NULL);
     block_legalise(&l, k->body, k->n_body);
     l.k->body = l.block->list.at;
     l.k->n_body = l.block->list.n;
-    if (l.failed) {
-        return NULL;
+    return l.failed ? NULL : l.k;
+}
+
+static bool shares(const Kernel *k)
+{
+    StmtWalk w;
+    const Stmt *s = stmt_first(&w, k->body, k->n_body);
+    while (s != NULL && (s->kind != STMT_ALLOC || s->over == 0)) {
+        s = stmt_next(&w);
     }
-    legalise_sums(&l);
-    legalise_hoist(&l);
-    kernel_share(ctx, l.k);
-    return l.k;
+    return s != NULL;
+}
+
+Kernel *c_share(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    (void)target;
+    Kernel *shared = kernel_like(arena, k);
+    kernel_share(ctx, shared);
+    return shares(shared) || shares(k) ? shared : (Kernel *)(uintptr_t)k;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TILED to LEGAL, inside. Deciding and doing are apart: a plan is a small struct, chosen by
+/* The passes from TILED to LEGAL and on, inside. Deciding and doing are apart: a plan is a small struct, chosen by
  * functions that build nothing, and obeyed by functions that choose nothing.
  *
- *   legalise.c         the walk; statements that need no accumulator
+ *   legalise.c         the walk, which is one pass: each statement is replaced where it stands; statements that need
+ *                      no accumulator
  *   legalise_build.c   making loops, buffers and statements; substitution
  *   legalise_access.c  what is known of an index: who uses it, at what stride, how far it runs
  *   legalise_matmul.c  products of two operands: packed panels and register tiles
  *   legalise_reduce.c  all other folds: vectors over a kept or a folded index, or a scalar
  *   legalise_transpose.c  elementwise statements that read along one index and write along another
- *   legalise_sums.c    afterwards: long sums are added in blocks
- *   legalise_hoist.c   at last: what is packed the same in each iteration of a loop is packed in front of it */
+ *   legalise_sums.c    the pass after it: long sums are added in blocks
+ *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it */
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
 
@@ -45,6 +46,8 @@ typedef struct Legaliser {
 } Legaliser;
 
 /* ---- legalise_build.c ---- */
+/* At a copy of the kernel, which goes on counting the buffers that passes before have made. */
+Legaliser legaliser_start(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 void block_open(Legaliser *l, Stmt *owner);
 void block_close(Legaliser *l);
 /* A block of its own, until block_close. */
@@ -132,11 +135,5 @@ bool copy_is_transposed(const Kernel *k, const Stmt *s);
 /* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ---- */
 bool legalise_matmul(Legaliser *l, const Stmt *s);
 void legalise_reduce(Legaliser *l, const Stmt *s);
-
-/* ---- legalise_sums.c: rewrites the body of l->k ---- */
-void legalise_sums(Legaliser *l);
-
-/* ---- legalise_hoist.c: and again ---- */
-void legalise_hoist(Legaliser *l);
 
 #endif

@@ -3,7 +3,45 @@
  * accesses of a statement with some of its variables replaced. */
 #include "backend/c/legalise.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* Is it called as buffer_declare calls the buffer of this number? */
+static bool is_made(const char *name, uint32_t number)
+{
+    static const char *const hints[] = {"pa", "pb", "s", "c", "h", "e", "turned", "b"};
+    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
+        char wanted[24];
+        int n = snprintf(wanted, sizeof wanted, "%s%u", hints[i], number);
+        if (strncmp(name, wanted, (size_t)n) == 0 &&
+            strspn(name + n, "0123456789") == strlen(name + n)) { /* made unique */
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How many buffers passes before have made: they are the last ones, and their names count. */
+static uint32_t buffers_made(const Kernel *k)
+{
+    uint32_t given = 0, n = k->bufs.n;
+    for (uint32_t i = 0; i < n; i++) {
+        const Buffer *b = &k->bufs.at[i];
+        if (b->space == SPACE_ARGUMENT || !is_made(b->name->text, i - given + 1)) {
+            given = is_made(b->name->text, 1) ? i : i + 1;
+        }
+    }
+    return n - given;
+}
+
+Legaliser legaliser_start(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    return (Legaliser){.ctx = ctx,
+                       .arena = arena,
+                       .k = kernel_like(arena, k),
+                       .machine = target->machine,
+                       .n_buffers = k->form == LOOP_LEGAL ? buffers_made(k) : 0};
+}
 
 void block_open(Legaliser *l, Stmt *owner)
 {

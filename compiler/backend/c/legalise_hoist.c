@@ -11,9 +11,16 @@
  * too, where threads share the loop (the outermost parallel one), which would wait for the one that packs, and where the loop
  * has no second iteration.
  * nest/levels.c packs whole operands first where loops around leave them as they are, and counts on this. */
+#include "backend/c/c.h"
 #include "backend/c/legalise.h"
 
 typedef VEC(Stmt *) Body;
+
+typedef struct Hoist {
+    Arena *arena;
+    const Kernel *k;
+    bool any; /* panels have left their loop */
+} Hoist;
 
 /* Does the statement, a part of one that packs, change with `v`? */
 static bool moves_with(const Kernel *k, const Stmt *s, VarRef v)
@@ -95,44 +102,50 @@ static bool stays(const Kernel *k, const Filling *f, const Stmt *loop, uint32_t 
     return !disturbs(f, loop->body, at) && !disturbs(f, loop->body + end, loop->n_body - end);
 }
 
-static void hoist_block(Legaliser *l, Stmt *const *body, uint32_t n, bool shared, Body *out);
+static void hoist_block(Hoist *h, Stmt *const *body, uint32_t n, bool shared, Body *out);
 
 /* The loop or block without what need not be in it, which goes to `out` before it; `shared`: threads share a loop around. */
-static void hoist_from(Legaliser *l, const Stmt *from, bool shared, Body *out)
+static void hoist_from(Hoist *h, const Stmt *from, bool shared, Body *out)
 {
     Body inside = {0}, left = {0};
-    Stmt *s = arena_copy(l->arena, from, sizeof *s);
-    hoist_block(l, from->body, from->n_body, shared || from->parallel, &inside);
+    Stmt *s = arena_copy(h->arena, from, sizeof *s);
+    hoist_block(h, from->body, from->n_body, shared || from->parallel, &inside);
     s->body = inside.at;
     s->n_body = inside.n;
     bool repeats = s->kind == STMT_FOR && (shared || !s->parallel) && s->part != FOR_REST;
     for (uint32_t i = 0; repeats && i < inside.n;) {
-        Filling f = filling_at(l->k, inside.at + i, inside.n - i);
-        bool once = f.n > 1 && stays(l->k, &f, s, i);
+        Filling f = filling_at(h->k, inside.at + i, inside.n - i);
+        bool once = f.n > 1 && stays(h->k, &f, s, i);
+        h->any |= once;
         for (uint32_t end = i + (f.n > 0 ? f.n : 1); i < end; i++) {
-            vec_push(l->arena, once ? out : &left, inside.at[i]);
+            vec_push(h->arena, once ? out : &left, inside.at[i]);
         }
     }
     s->body = repeats ? left.at : s->body;
     s->n_body = repeats ? left.n : s->n_body;
-    vec_push(l->arena, out, s);
+    vec_push(h->arena, out, s);
 }
 
-static void hoist_block(Legaliser *l, Stmt *const *body, uint32_t n, bool shared, Body *out)
+static void hoist_block(Hoist *h, Stmt *const *body, uint32_t n, bool shared, Body *out)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (stmt_has_body(body[i])) {
-            hoist_from(l, body[i], shared, out);
+            hoist_from(h, body[i], shared, out);
         } else {
-            vec_push(l->arena, out, body[i]);
+            vec_push(h->arena, out, body[i]);
         }
     }
 }
 
-void legalise_hoist(Legaliser *l)
+Kernel *c_hoist(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
+    (void)target;
+    (void)ctx;
+    Kernel *hoisted = kernel_like(arena, k);
+    Hoist h = {arena, hoisted, false};
     Body out = {0};
-    hoist_block(l, l->k->body, l->k->n_body, false, &out);
-    l->k->body = out.at;
-    l->k->n_body = out.n;
+    hoist_block(&h, k->body, k->n_body, false, &out);
+    hoisted->body = out.at;
+    hoisted->n_body = out.n;
+    return h.any ? hoisted : (Kernel *)(uintptr_t)k;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums in blocks. LEGAL to LEGAL, after everything else: wherever loops add more than
+/* Sums in blocks, a pass from LEGAL to LEGAL: wherever loops add more than
  * a few hundred numbers to one element one after the other, they are cut into blocks, each of
  * which is added up in a place of its own that then joins the element; the blocks of very long
  * loops are taken together once more. So a number passes through few additions, and the error
@@ -15,6 +15,7 @@
  *
  * What decides is how often a loop runs at most, and for results of many elements, whose blocks
  * take memory, how often it is planned to run. Integers need none of this. */
+#include "backend/c/c.h"
 #include "backend/c/legalise.h"
 #include "backend/c/product.h"
 
@@ -57,6 +58,7 @@ typedef struct Scan {
 typedef struct Sums {
     Legaliser *l;
     VEC(BufRef) blocks; /* made for loops around this place */
+    bool any;           /* sum has been cut */
 } Sums;
 
 /* ---- what a loop adds ---- */
@@ -506,6 +508,7 @@ static void loop_cut(Sums *z, const Stmt *loop, Sum *sum, uint32_t n, const Cut 
     Legaliser *l = z->l;
     uint32_t mark = z->blocks.n, n_parts = 0;
     BufRef *outer = ARENA_ARRAY(l->arena, (size_t)n * (MOST_LEVELS + 1), BufRef);
+    z->any = true;
     Range range = loop->range;
     for (uint32_t i = 0; i < n; i++) {
         sum[i].now = sum[i].buf;
@@ -644,6 +647,7 @@ static void tile_in_blocks(Sums *z, Stmt *s)
     for (uint32_t i = 0; i < n; i++) {
         var[i] = loop_var_take(l, "at");
     }
+    z->any = true;
     loop_in_blocks(z, tile_as_loops(l, s, summed, n - 1, step, var));
     for (uint32_t i = 0; i < n; i++) {
         loop_var_give(l, var[i]);
@@ -672,13 +676,13 @@ static void body_in_blocks(Sums *z, Stmt *const *body, uint32_t n)
     }
 }
 
-void legalise_sums(Legaliser *l)
+Kernel *c_sums(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
-    Sums z = {.l = l};
-    Stmt *const *body = l->k->body;
-    uint32_t n = l->k->n_body;
-    block_open(l, NULL);
-    body_in_blocks(&z, body, n);
-    l->k->body = l->block->list.at;
-    l->k->n_body = l->block->list.n;
+    Legaliser l = legaliser_start(target, ctx, arena, k);
+    Sums z = {.l = &l};
+    block_open(&l, NULL);
+    body_in_blocks(&z, k->body, k->n_body);
+    l.k->body = l.block->list.at;
+    l.k->n_body = l.block->list.n;
+    return z.any ? l.k : (Kernel *)(uintptr_t)k;
 }

@@ -53,13 +53,23 @@ static const Machine machine_c = {
     .pairs = true,
 };
 
+static const TargetPass passes[] = {
+    {"legalise", "register tiles, packed panels and vectors for statements over tiles", false,
+     c_legalise},
+    {"sums", "long sums are added up in blocks, which bounds how they round", true, c_sums},
+    {"hoist", "what is packed alike in each iteration of a loop is packed before it", true,
+     c_hoist},
+    {"share", "buffers that do not live together share bytes", true, c_share},
+    {0},
+};
+
 const Target target_c = {
     .name = "c",
     .summary = "portable C11: one .c and one .h that need nothing but libm",
     .suffix = ".c",
     .machine = &machine_c,
     .symbol = c_symbol,
-    .legalise = c_legalise,
+    .passes = passes,
     .verify = c_verify,
     .emit = c_emit,
 };

@@ -5,11 +5,17 @@
 
 extern const Target target_trn1, target_trn2, target_trn3;
 
+/* One: a part of a kernel is rolled before the next one is lowered, so that no two of them are there unrolled. */
+static const TargetPass passes[] = {
+    {"legalise", "instructions of the device, and loops of what repeats", false, nki_legalise},
+    {0},
+};
+
 const Target target_trn1 = {
     .name = "trn1",
     .summary = "Trainium 1 (NeuronCore-v2): NKI kernels, a manifest and how to build them",
     .machine = &nki_chips[0].machine,
-    .legalise = nki_legalise,
+    .passes = passes,
     .verify = nki_verify,
     .emit = nki_emit,
 };
@@ -18,7 +24,7 @@ const Target target_trn2 = {
     .name = "trn2",
     .summary = "Trainium 2 (NeuronCore-v3): NKI kernels, a manifest and how to build them",
     .machine = &nki_chips[1].machine,
-    .legalise = nki_legalise,
+    .passes = passes,
     .verify = nki_verify,
     .emit = nki_emit,
 };
@@ -27,7 +33,7 @@ const Target target_trn3 = {
     .name = "trn3",
     .summary = "Trainium 3 (NeuronCore-v4): NKI kernels, a manifest and how to build them",
     .machine = &nki_chips[2].machine,
-    .legalise = nki_legalise,
+    .passes = passes,
     .verify = nki_verify,
     .emit = nki_emit,
 };

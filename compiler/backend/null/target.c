@@ -5,7 +5,7 @@
  *
  *   - the machine: what is known of it as numbers, which is all that the middle of the compiler
  * looks at;
- *   - legalise: a new kernel with only what the printer can say (the old one is not changed;
+ *   - passes, of which there may be several: here one, legalise: a new kernel with only what the printer can say (the old one is not changed;
  * kernel_like copies its head, and statements that stay as they are may be shared). A construct
  * that cannot be done is reported by diag_unsupported at the statement's span, with a null
  * result;
@@ -91,12 +91,17 @@ static bool emit(const Target *target, Ctx *ctx, const KernelModule *m,
     return true;
 }
 
+static const TargetPass passes[] = {
+    {"legalise", "statements that the printer can print", false, legalise},
+    {0},
+};
+
 const Target target_null = {
     .name = "null",
     .summary = "no machine: the kernels' own text, for reading and as a template",
     .suffix = ".tir",
     .machine = &machine,
-    .legalise = legalise,
+    .passes = passes,
     .verify = verify,
     .emit = emit,
 };

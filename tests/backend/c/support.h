@@ -20,6 +20,8 @@ Suite *suite_new(const char *name);
 typedef struct CaseId {
     uint32_t kernel;
 } CaseId;
+/* After all passes of the C target, each of which leaves a kernel that loop_verify takes. */
+Kernel *c_legal(Ctx *ctx, Arena *arena, const Kernel *k);
 CaseId suite_kernel(Suite *s, const char *body, DType t, const char *const *words);
 /* One run with these values of the open dims. Both forms are interpreted now and must agree. */
 void suite_run(Suite *s, CaseId id, const int64_t *dims);

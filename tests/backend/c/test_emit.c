@@ -53,9 +53,7 @@ static KernelModule *legal_module(Ctx *ctx, const char *text)
 {
     KernelModule *m = read_module(ctx, text);
     for (uint32_t i = 0; i < m->kernels.n; i++) {
-        m->kernels.at[i] = target_c.legalise(&target_c, ctx, &ctx->arena, m->kernels.at[i]);
-        assert_non_null(m->kernels.at[i]);
-        assert_true(loop_verify(ctx, m->kernels.at[i], "legalise"));
+        m->kernels.at[i] = c_legal(ctx, &ctx->arena, m->kernels.at[i]);
         assert_true(target_c.verify(&target_c, ctx, m->kernels.at[i]));
     }
     return m;

@@ -151,8 +151,7 @@ static void a_tile_is_printed_once(void **state)
     }
     KernelModule *m = read_module(&ctx, text.at);
     for (uint32_t i = 0; i < m->kernels.n; i++) {
-        m->kernels.at[i] = target_c.legalise(&target_c, &ctx, &ctx.arena, m->kernels.at[i]);
-        assert_non_null(m->kernels.at[i]);
+        m->kernels.at[i] = c_legal(&ctx, &ctx.arena, m->kernels.at[i]);
     }
     Str c, h;
     emit_module(&ctx, m, true, &c, &h);
