@@ -206,7 +206,10 @@ static double products_of(const NestFacts *f, NodeRef node)
 
 double contraction_width_price(int64_t columns, int64_t widest)
 {
-    double price = columns >= widest ? 1.0 : columns * 4 == widest * 3 ? 1.25 : 1.1;
+    if (columns >= widest) {
+        return 1.0;
+    }
+    double price = columns * 4 == widest * 3 ? 1.25 : 1.1;
     for (int64_t wide = columns * 2; wide < widest && columns * 4 != widest * 3; wide *= 2) {
         price *= 1.75;
     }

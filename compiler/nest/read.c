@@ -174,7 +174,12 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
 {
     Cursor c = cursor_line(r->ctx, line);
     NodeRef n = 0;
-    if (!read_node(r, cursor_expect(&c, TERM_VALUE, NULL, "a value or 'for'"), &n)) {
+    const Term *name = cursor_expect(&c, TERM_VALUE, NULL, "a value or 'for'");
+    if (!read_node(r, name, &n)) {
+        return false;
+    }
+    if (op_info(graph_node(r->g, n)->op)->kind == OPKIND_LEAF) {
+        diag_error(&r->ctx->diags, E_DUMP, name->span, "nothing computes this value");
         return false;
     }
     NestValue *value = &r->values[n];

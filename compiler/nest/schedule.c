@@ -422,11 +422,40 @@ static void set_labels(const Product *p, Schedule *b)
     }
 }
 
+/* Batches that lie side by side everywhere, in lines at least so long, of operands that near caches hold in so many times their
+ * room, are the lanes of plain loops: packed position by position each would fetch a line for one element. */
+#define BATCH_LINE  256
+#define BATCH_ROOMS 8
+
+static int64_t operand_bytes(const Product *p, const Use *u)
+{
+    int64_t bytes = dtype_bytes(graph_node(p->f->g, u->node)->dtype);
+    for (uint32_t l = 0; l < p->node->n_labels; l++) {
+        bool has = access_has_label(&u->access, (int32_t)l);
+        bytes = has ? sat_mul(bytes, label_planned(&p->extent[l])) : bytes;
+    }
+    return bytes;
+}
+
+static bool batches_are_lanes(const Product *p)
+{
+    int64_t room = sat_mul(machine_tile_capacity(p->machine), BATCH_ROOMS);
+    bool lanes = false;
+    for (uint32_t l = 0; l < p->node->n_labels; l++) {
+        int64_t line = sat_mul(label_planned(&p->extent[l]), dtype_bytes(p->node->acc));
+        lanes |= !p->extent[l].position && role_of(p, l) == ROLE_BATCH && line >= BATCH_LINE &&
+                 operand_is_unit(p, p->a, l) && operand_is_unit(p, p->b, l) &&
+                 result_is_unit(p, l);
+    }
+    return lanes && !is_engine(p->machine) && !dtype_is_complex(p->node->acc) &&
+           sat_add(operand_bytes(p, p->a), operand_bytes(p, p->b)) <= room;
+}
+
 const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Machine *machine,
                                      const Nest *nest, uint32_t item)
 {
     Product p = {.arena = arena, .f = f, .machine = machine, .nest = nest, .item = item};
-    if (!find_product(&p)) {
+    if (!find_product(&p) || batches_are_lanes(&p)) {
         return NULL;
     }
     Schedule *b = ARENA_NEW(arena, Schedule);
