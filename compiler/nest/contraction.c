@@ -277,7 +277,8 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     const ScheduleLevel *rows = schedule_innermost(b, ROLE_M),
                         *columns = schedule_innermost(b, ROLE_N),
                         *k = schedule_outermost(b, ROLE_K);
-    bool engine = machine->tile.tiles > 0; /* adds up in tiles, and takes columns as they are */
+    bool engine =
+        machine->kind == MACHINE_SYSTOLIC; /* adds up in tiles, and takes columns as they are */
     RoleExtents x = extents_of(b, extent, engine);
     double high_of = x.all[ROLE_M], wide_of = x.all[ROLE_N], deep = x.all[ROLE_K];
     double k_times = engine || k == NULL ? 1.0 : boxes_of(&x, k);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A contraction as the files see it that choose its schedule: schedule.c finds which labels are rows, columns and sum,
- * levels.c how they are cut. */
+ * goto.c and systolic.c how they are cut, for either kind of machine. */
 #ifndef NEST_LEVELS_H
 #define NEST_LEVELS_H
 
@@ -31,16 +31,15 @@ static inline int64_t smaller(int64_t x, int64_t y)
 /* Do elements of the operand side by side along `label` stand side by side where it is kept? */
 bool operand_is_unit(const Product *p, const Use *u, uint32_t label);
 bool result_is_unit(const Product *p, uint32_t label);
-bool is_engine(const Machine *machine);
+ScheduleRole product_role(const Product *p, uint32_t label);
 /* Is the result so much larger than the operand that how it is written counts, not how the operand is read? */
 bool result_dominates(const Product *p, const Use *own);
-/* Might the value be on chip, as far as its size says? */
-bool fits_chip(const Product *p, NodeRef n);
-/* The statement right after the product that computes with its result, and nothing else does: the
- * tiles are emptied into what it makes. Null: there is none. */
-const Use *product_following(const Product *p, NodeRef *reader);
+/* ---- goto.c: levels for caches, from the labels by role ---- */
+void goto_levels(const Product *p, Schedule *b);
 
-/* ---- levels.c: from the labels by role ---- */
-void set_levels(const Product *p, Schedule *b);
+/* ---- systolic.c: for an engine for matrices ---- */
+/* Which operand has the rows; false: the engine does not do such a product. */
+bool systolic_sides(Product *p);
+void systolic_levels(const Product *p, Schedule *b);
 
 #endif

@@ -89,11 +89,6 @@ bool result_is_unit(const Product *p, uint32_t label)
 
 /* ---- roles ---- */
 
-bool is_engine(const Machine *machine)
-{
-    return machine->tile.tiles > 0;
-}
-
 /* Its length as far as a tile uses it; unit stride in the result counts most, since the operand
  * is packed anyway. */
 static int64_t column_score(const Product *p, const Use *own, uint32_t label)
@@ -110,7 +105,7 @@ bool result_dominates(const Product *p, const Use *own)
         read = access_has_label(&own->access, (int32_t)l) ? sat_mul(read, n) : read;
         written = is_kept(p->node, l) ? sat_mul(written, n) : written;
     }
-    return !is_engine(p->machine) && read <= written;
+    return p->machine->kind == MACHINE_CACHES && read <= written;
 }
 
 /* Packing must not fetch a line of memory for each element, so it or the summed label runs along
@@ -167,9 +162,7 @@ static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)
            !(real && dtype_is_complex(n->acc));
 }
 
-/* ---- roles for an engine ---- */
-
-static ScheduleRole role_of(const Product *p, uint32_t label)
+ScheduleRole product_role(const Product *p, uint32_t label)
 {
     bool in_a = access_has_label(&p->a->access, (int32_t)label),
          in_b = access_has_label(&p->b->access, (int32_t)label);
@@ -179,152 +172,6 @@ static ScheduleRole role_of(const Product *p, uint32_t label)
     return in_a == in_b ? ROLE_BATCH : in_a ? ROLE_M : ROLE_N;
 }
 
-const Use *product_following(const Product *p, NodeRef *reader)
-{
-    const Nest *nest = p->nest;
-    NodeRef n = nest->items[p->item].node;
-    uint32_t next = p->item + 1;
-    if (next >= nest->n_items || nest_is_loop(&nest->items[next]) ||
-        nest->items[next].parent != nest->items[p->item].parent ||
-        nest->values[n].last != next || nest->values[n].residence == RESIDE_RESULT ||
-        !node_is_expression(graph_node(p->f->g, nest->items[next].node))) {
-        return NULL;
-    }
-    *reader = nest->items[next].node;
-    const UseList *u = &p->f->uses[*reader];
-    for (uint32_t i = 0; i < u->list.n; i++) {
-        if (u->list.at[i].node == n) {
-            return &u->list.at[i];
-        }
-    }
-    return NULL;
-}
-
-bool fits_chip(const Product *p, NodeRef n)
-{
-    const NestValue *v = &p->nest->values[n];
-    bool memory = v->residence == RESIDE_WORKSPACE ||
-                  (v->residence == RESIDE_RESULT && v->fold != NEST_NONE);
-    return v->residence == RESIDE_TILE ||
-           (memory && nest_node_bytes(p->f->g, n) <= machine_tile_capacity(p->machine));
-}
-
-/* How well label `label` of a value lies on partitions: it fills them, is summed by products
- * that read it, and not folded otherwise, along the free axis. */
-static double partition_score(const Product *p, NodeRef n, int32_t label, double extent)
-{
-    const NestValue *v = &p->nest->values[n];
-    double most = (double)(p->machine->tile.bytes / p->machine->tile.line);
-    double score = extent < most ? extent : most;
-    for (uint32_t k = v->item + 1; k <= v->last && k < p->nest->n_items; k++) {
-        NodeRef r = p->nest->items[k].node;
-        if (nest_is_loop(&p->nest->items[k]) || node_is_expression(graph_node(p->f->g, r))) {
-            continue;
-        }
-        const UseList *u = &p->f->uses[r];
-        for (uint32_t i = 0; i < u->list.n; i++) {
-            const Access *a = &u->list.at[i].access;
-            for (uint32_t d = 0; u->list.at[i].node == n && d < a->rank; d++) {
-                bool here = graph_node(p->f->g, n)->out[d] == label && a->index[d].label >= 0;
-                if (here && node_reduces(graph_node(p->f->g, r), a->index[d].label)) {
-                    score *= u->list.n == 2 ? 3.0 : 0.7;
-                }
-            }
-        }
-    }
-    return score;
-}
-
-/* The labels of the product in the order of what its tiles are emptied into, and the one that
- * goes on partitions there, or NONE in memory. */
-static uint32_t final_labels(const Product *p, uint32_t *label, uint32_t *count)
-{
-    const Node *n = p->node;
-    NodeRef node = p->nest->items[p->item].node, into = node;
-    const Use *u = product_following(p, &into);
-    const Node *final = graph_node(p->f->g, into);
-    uint32_t best = NONE;
-    double most = 0;
-    bool chip = fits_chip(p, into);
-    *count = 0;
-    for (uint32_t d = 0; d < final->rank; d++) {
-        uint32_t l = u == NULL ? (uint32_t) final->out[d] : NONE;
-        for (uint32_t e = 0; u != NULL && e < u->access.rank; e++) {
-            l = u->access.index[e].label == final->out[d] ? (uint32_t)n->out[e] : l;
-        }
-        if (l == NONE) {
-            continue;
-        }
-        label[(*count)++] = l;
-        bool side = access_has_label(&p->a->access, (int32_t)l) !=
-                    access_has_label(&p->b->access, (int32_t)l);
-        if (chip && side && !p->extent[l].position) {
-            double score =
-                partition_score(p, into, final->out[d], (double)p->extent[l].typical);
-            best = best == NONE || score > most ? l : best;
-            most = best == l ? score : most;
-        }
-    }
-    return best;
-}
-
-/* Which operand has the rows; false: the engine does not do such a product. */
-static bool find_sides(Product *p)
-{
-    const Node *n = p->node;
-    for (uint32_t l = 0; l < n->n_labels; l++) {
-        bool both = access_has_label(&p->a->access, (int32_t)l) &&
-                    access_has_label(&p->b->access, (int32_t)l);
-        if (!is_kept(n, l) && !p->extent[l].position && !both) {
-            return false;
-        }
-    }
-    if (graph_node(p->f->g, p->a->node)->dtype != graph_node(p->f->g, p->b->node)->dtype) {
-        return false;
-    }
-    const Use *left = &p->f->uses[p->nest->items[p->item].node].list.at[0];
-    uint32_t *label = ARENA_ARRAY(p->arena, n->rank + 1, uint32_t), count = 0, last = NONE;
-    uint32_t partition = final_labels(p, label, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        last =
-            p->extent[label[i]].typical > 1 && !p->extent[label[i]].position ? label[i] : last;
-    }
-    const Use *rows = left;
-    if (partition != NONE) {
-        rows = access_has_label(&p->a->access, (int32_t)partition) ? p->a : p->b;
-    } else if (last != NONE && access_has_label(&p->a->access, (int32_t)last) !=
-                                   access_has_label(&p->b->access, (int32_t)last)) {
-        rows = access_has_label(&p->a->access, (int32_t)last) ? p->b : p->a;
-    }
-    if (rows != p->a) {
-        p->b = p->a;
-        p->a = rows;
-    }
-    uint32_t *order = ARENA_ARRAY(p->arena, n->rank + 1, uint32_t), at = 0;
-    for (uint32_t i = count; i-- > 0;) {
-        order[at++] = label[i];
-    }
-    for (uint32_t d = n->rank; d-- > 0;) { /* what is not there */
-        bool there = false;
-        for (uint32_t i = 0; i < count; i++) {
-            there |= label[i] == (uint32_t)n->out[d];
-        }
-        if (!there) {
-            order[at++] = (uint32_t)n->out[d];
-        }
-    }
-    p->order = order;
-    p->chip = partition != NONE;
-    p->row = partition;
-    p->col = NONE;
-    for (uint32_t i = 0; i < at; i++) {
-        ScheduleRole r = p->extent[order[i]].position ? ROLE_COUNT : role_of(p, order[i]);
-        p->row = r == ROLE_M && p->row == NONE ? order[i] : p->row;
-        p->col = r == ROLE_N && p->col == NONE ? order[i] : p->col;
-    }
-    return p->row != NONE && p->col != NONE;
-}
-
 /* Where the operands have their lines along different sums, the shorter one is first if boxes have room for half a granule
  * of the other then. */
 static void first_of_lines(Product *p, NodeRef node)
@@ -332,7 +179,8 @@ static void first_of_lines(Product *p, NodeRef node)
     const UseList *u = &p->f->uses[node];
     int64_t line = p->machine->level[0].granule / 2 / dtype_bytes(p->node->acc);
     for (uint32_t i = 0;
-         i < 2 && !is_engine(p->machine) && contraction_crosses_lines(p->f, node); i++) {
+         i < 2 && p->machine->kind == MACHINE_CACHES && contraction_crosses_lines(p->f, node);
+         i++) {
         const Access *a = &u->list.at[i].access;
         uint32_t l = (uint32_t)a->index[a->rank - 1].label;
         if (!p->extent[l].position && p->extent[l].exact &&
@@ -377,7 +225,7 @@ static bool find_product(Product *p)
         return false;
     }
     p->row = best_label(p, p->a, p->b, false, &row);
-    return !is_engine(p->machine) || find_sides(p);
+    return p->machine->kind == MACHINE_CACHES || systolic_sides(p);
 }
 
 /* After the first the label in which an operand that is packed lies along lines: a box has runs of it. */
@@ -410,7 +258,7 @@ static void set_labels(const Product *p, Schedule *b)
                          : p->order != NULL ? p->order[i]
                                             : (uint32_t)n->out[n->rank - 1 - i];
             bool again = i >= n->rank && is_kept(n, l);
-            if (!again && l != first[r] && !p->extent[l].position && role_of(p, l) == r) {
+            if (!again && l != first[r] && !p->extent[l].position && product_role(p, l) == r) {
                 label[count++] = l;
             }
         }
@@ -443,11 +291,11 @@ static bool batches_are_lanes(const Product *p)
     bool lanes = false;
     for (uint32_t l = 0; l < p->node->n_labels; l++) {
         int64_t line = sat_mul(label_planned(&p->extent[l]), dtype_bytes(p->node->acc));
-        lanes |= !p->extent[l].position && role_of(p, l) == ROLE_BATCH && line >= BATCH_LINE &&
-                 operand_is_unit(p, p->a, l) && operand_is_unit(p, p->b, l) &&
-                 result_is_unit(p, l);
+        lanes |= !p->extent[l].position && product_role(p, l) == ROLE_BATCH &&
+                 line >= BATCH_LINE && operand_is_unit(p, p->a, l) &&
+                 operand_is_unit(p, p->b, l) && result_is_unit(p, l);
     }
-    return lanes && !is_engine(p->machine) && !dtype_is_complex(p->node->acc) &&
+    return lanes && p->machine->kind == MACHINE_CACHES && !dtype_is_complex(p->node->acc) &&
            sat_add(operand_bytes(p, p->a), operand_bytes(p, p->b)) <= room;
 }
 
@@ -460,7 +308,11 @@ const Schedule *contraction_schedule(Arena *arena, const NestFacts *f, const Mac
     }
     Schedule *b = ARENA_NEW(arena, Schedule);
     set_labels(&p, b);
-    set_levels(&p, b);
+    if (p.machine->kind == MACHINE_SYSTOLIC) {
+        systolic_levels(&p, b);
+    } else {
+        goto_levels(&p, b);
+    }
     return b;
 }
 

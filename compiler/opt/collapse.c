@@ -7,7 +7,7 @@
  *
  * So contractions of many open labels are products of matrices. Arrays are row-major: the elements stay where they are. It begins
  * with the assumption that all neighbours go together, and parts those that some node does not take so, until none is left. Known
- * extents need none of it: blocks of several labels are made of them (nest/levels.c). */
+ * extents need none of it: blocks of several labels are made of them (nest/goto.c). */
 #include "opt/opt.h"
 
 typedef struct Collapse {

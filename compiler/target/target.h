@@ -50,15 +50,21 @@ typedef struct ContractionTiles {
     int64_t block;        /* bytes of one of rows */
     int64_t gathered;     /* bytes of the results of a block, where tiles cross labels */
     int64_t direct;       /* elements of an operand up to which nothing is packed */
-    /* Of an engine for matrices, else 0: */
-    int64_t tiles; /* register tiles that live at once, so that the sum is cut inside of
-                           them, in steps of `sum`. Labels of a role share a tile, and both
-                           operands are of one type. */
-    int64_t
-        tiles_busy; /* ... where the operands are turned, or tiles do not leave as they are */
-    int64_t tile_rows; /* tiles of rows of these, at most */
-    int64_t packed;    /* bytes of packed operands, at most */
 } ContractionTiles;
+
+/* The same of an engine for matrices: labels of a role share a tile, and both operands are of one type. */
+typedef struct SystolicTiles {
+    int64_t
+        live; /* register tiles that live at once: the sum is cut inside of them, in steps of ContractionTiles.sum */
+    int64_t
+        live_busy; /* ... where the operands are turned, or tiles do not leave as they are */
+    int64_t live_rows; /* tiles of rows of these, at most */
+    int64_t packed;    /* bytes of packed operands, at most */
+} SystolicTiles;
+
+/* What contractions run on: vectors behind caches, cut as Goto and van de Geijn do, or an engine whose operands are placed
+ * by hand. */
+typedef enum MachineKind { MACHINE_CACHES, MACHINE_SYSTOLIC } MachineKind;
 
 /* Seconds of one element (f32; wider ones in proportion), of one execution. */
 typedef struct MachineTimes {
@@ -88,7 +94,9 @@ typedef struct Machine {
     MemoryLevel level[MACHINE_LEVELS]; /* outermost first */
     uint32_t tile_level;               /* the level that holds SPACE_TILE: blocks of the nest */
     bool reads_before_writing;         /* does what is written to a level come from it first? */
+    MachineKind kind;
     ContractionTiles tile;
+    SystolicTiles systolic; /* of that kind */
     MachineTimes time;
     bool complex_numbers; /* has it any? else kernels compute with pairs of reals */
     bool open_extents;    /* may extents stay open until run time? */

@@ -10,7 +10,7 @@
  * A panel stays in its loop if anything in that says so: the loop's variable, a statement that writes what is packed. It stays,
  * too, where threads share the loop (the outermost parallel one), which would wait for the one that packs, and where the loop
  * has no second iteration.
- * nest/levels.c packs whole operands first where loops around leave them as they are, and counts on this. */
+ * nest/goto.c packs whole operands first where loops around leave them as they are, and counts on this. */
 #include "backend/c/c.h"
 #include "backend/c/legalise.h"
 

@@ -275,11 +275,11 @@ static int64_t live_banks(const Plan *p)
 {
     const Contraction *c = p->c;
     Lower *l = p->l;
-    const ContractionTiles *t = &l->target->machine->tile;
+    const SystolicTiles *t = &l->target->machine->systolic;
     bool turns = view_turns(l, &c->stationary, c->pk, c->pm, &l->now.full) ||
                  view_turns(l, &c->moving, c->pk, c->n, &l->now.full);
     bool plain = c->overwrite && c->epilogue == NULL && !on_chip(l, &c->final);
-    return plain && !turns ? t->tiles : t->tiles_busy;
+    return plain && !turns ? t->live : t->live_busy;
 }
 
 /* The levels of a statement that has none, as nest/schedule.c would make them. */
@@ -288,7 +288,7 @@ static void make_levels(Plan *p, int64_t live)
     Contraction *c = p->c;
     const Box *full = &p->l->now.full;
     Strips x = {.live = live,
-                .most_rows = p->l->target->machine->tile.tile_rows,
+                .most_rows = p->l->target->machine->systolic.live_rows,
                 .room = (double)p->l->room.cache_limit,
                 .mirrored = p->symmetric};
     x.tiles[ROLE_M] = tiles_of(c->pm, full, p->mstep);
@@ -745,7 +745,7 @@ void contract_blocks(Contraction *c)
         return;
     }
     p.result = as_placed(l, &c->final, p.outer, c->n);
-    int64_t rows = l->target->machine->tile.tile_rows * c->tile[ROLE_M];
+    int64_t rows = l->target->machine->systolic.live_rows * c->tile[ROLE_M];
     plan_side(&p, STATIONARY, &c->stationary, c->pm, rows);
     plan_side(&p, MOVING, &c->moving, c->n, c->tile[ROLE_N]);
     plan_k(&p);

@@ -17,11 +17,12 @@
                  .line = NKI_PSUM_BANK,                                                        \
                  .bytes = NKI_PSUM_BANK * NKI_STATIONARY,                                      \
                  .rows = NKI_STATIONARY,                                                       \
-                 .sum = NKI_PARTITIONS,                                                        \
-                 .tiles = NKI_PSUM_BANKS,                                                      \
-                 .tiles_busy = NKI_PSUM_BANKS / 2,                                             \
-                 .tile_rows = 4,                                                               \
-                 .packed = (int64_t)(sbuf)*NKI_PARTITIONS / 16 * 14},                          \
+                 .sum = NKI_PARTITIONS},                                                       \
+        .kind = MACHINE_SYSTOLIC,                                                              \
+        .systolic = {.live = NKI_PSUM_BANKS,                                                   \
+                     .live_busy = NKI_PSUM_BANKS / 2,                                          \
+                     .live_rows = 4,                                                           \
+                     .packed = (int64_t)(sbuf)*NKI_PARTITIONS / 16 * 14},                      \
         .time = {.multiply_add = 1 / (macs),                                                   \
                  .join = 1e-11,                                                                \
                  .op = 1e-11,                                                                  \

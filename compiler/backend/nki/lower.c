@@ -321,7 +321,7 @@ Kernel *lower_all(const Lower *start, Lower *l)
     Kernel *made = NULL;
     Lower first = *start;
     static const int64_t kept[5] = {14, 12, 6, 3, 1}; /* of what may be packed, fourteenths */
-    int64_t packed = start->target->machine->tile.packed / NKI_PARTITIONS;
+    int64_t packed = start->target->machine->systolic.packed / NKI_PARTITIONS;
     for (int64_t part = 1, at = 0; at < 5; part *= at == 0 ? 1 : 2, at++) {
         first.room.cache_limit = packed * kept[at] / kept[0];
         first.room.home_limit = start->chip->sbuf_bytes / 4 / part;

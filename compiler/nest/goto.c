@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the labels of a contraction are cut, by role: register tiles, what is packed in blocks of which size, boxes of
- * several labels. */
+/* The schedule of a contraction for a machine with caches: how its labels are cut, by role: register tiles, what is packed in
+ * blocks of which size, boxes of several labels. */
 #include "nest/levels.h"
 
 #include <math.h>
@@ -139,89 +139,6 @@ static int64_t direct_sum(const Product *p, const LabelExtent group[ROLE_BATCH])
     return line >= p->machine->level[0].granule * STREAMS ? STREAMS
            : most < p->machine->tile.sum                  ? p->machine->tile.sum
                                          : most / p->machine->tile.sum * p->machine->tile.sum;
-}
-
-/* Are the operands one, with the labels of rows and columns exchanged? */
-static bool is_mirrored(const Product *p, const Schedule *b)
-{
-    const Access *x = &p->a->access, *y = &p->b->access;
-    bool same = p->a->node == p->b->node && b->n_labels[ROLE_M] == 1 &&
-                b->n_labels[ROLE_N] == 1 && b->n_labels[ROLE_BATCH] == 0;
-    for (uint32_t d = 0; same && d < x->rank; d++) {
-        int32_t want =
-            x->index[d].label == (int32_t)p->row ? (int32_t)p->col : x->index[d].label;
-        same = y->index[d].label == want && y->index[d].offset == x->index[d].offset;
-    }
-    return same;
-}
-
-/* Does its contiguous label lie on partitions, or might it on chip? */
-static bool may_turn(const Product *p, const Schedule *b, const Use *u)
-{
-    const NestValue *v = &p->nest->values[u->node];
-    bool turns = v->residence != RESIDE_ARGUMENT && fits_chip(p, u->node);
-    for (uint32_t i = 0; i < b->n_labels[ROLE_K]; i++) {
-        turns |= operand_is_unit(p, u, b->label[ROLE_K][i]);
-    }
-    return turns || v->residence == RESIDE_RESULT;
-}
-
-static int64_t boxes_of(const Product *p, const Schedule *b, ScheduleRole r, uint32_t n,
-                        int64_t most, int64_t *count)
-{
-    int64_t *extent = ARENA_ARRAY(p->arena, n + 1, int64_t);
-    *count = 1;
-    for (uint32_t i = 0; i < n; i++) {
-        extent[i] = p->extent[b->label[r][i]].typical;
-        extent[i] = extent[i] < 1 ? 1 : extent[i];
-        *count = sat_mul(*count, extent[i]);
-    }
-    return schedule_boxes(n, extent, most);
-}
-
-/* How many labels of rows share a tile: on chip one has the partitions. */
-static uint32_t shared_rows(const Product *p, const Schedule *b)
-{
-    uint32_t n = 1;
-    int64_t count = p->extent[p->row].typical, most = p->machine->tile.rows;
-    while (!p->chip && n < b->n_labels[ROLE_M] &&
-           sat_mul(count, p->extent[b->label[ROLE_M][n]].typical) <= most) {
-        count *= p->extent[b->label[ROLE_M][n++]].typical;
-    }
-    return p->chip || count * 2 > most ? n : b->n_labels[ROLE_M];
-}
-
-/* The price of an operand's bytes in SBUF: each step of the sum takes all partitions. */
-static double packed_bytes(const Product *p, const Use *u, int64_t steps, int64_t positions)
-{
-    bool there = p->nest->values[u->node].residence == RESIDE_TILE;
-    int64_t size = dtype_bytes(graph_node(p->f->g, u->node)->dtype);
-    return there ? 0
-                 : (double)sat_mul(steps, p->machine->tile.sum) * (double)positions *
-                       (double)size;
-}
-
-static void set_engine_levels(const Product *p, Schedule *b)
-{
-    const ContractionTiles *t = &p->machine->tile;
-    NodeRef node = p->nest->items[p->item].node, into = node;
-    const NestValue *v = &p->nest->values[node];
-    Strips x = {.most_rows = t->tile_rows, .room = (double)t->packed};
-    x.tile[ROLE_M] = smaller(t->rows, t->bytes / t->line);
-    x.tile[ROLE_N] = t->line / dtype_bytes(p->node->acc);
-    x.tile[ROLE_K] = t->sum;
-    int64_t rows = 0, columns = 0, sums = 0;
-    x.tiles[ROLE_M] = boxes_of(p, b, ROLE_M, shared_rows(p, b), x.tile[ROLE_M], &rows);
-    x.tiles[ROLE_N] = boxes_of(p, b, ROLE_N, b->n_labels[ROLE_N], x.tile[ROLE_N], &columns);
-    int64_t steps = boxes_of(p, b, ROLE_K, b->n_labels[ROLE_K], t->sum, &sums);
-    x.bytes[ROLE_M] = packed_bytes(p, p->a, steps, rows);
-    x.bytes[ROLE_N] = packed_bytes(p, p->b, steps, columns);
-    bool plain = v->fold == NEST_NONE && product_following(p, &into) == NULL && !p->chip;
-    x.live = plain && !may_turn(p, b, p->a) && !may_turn(p, b, p->b) ? t->tiles : t->tiles_busy;
-    x.mirrored = plain && is_mirrored(p, b);
-    ScheduleLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, ScheduleLevel);
-    b->n_levels = schedule_strips(&x, level);
-    b->level = level;
 }
 
 /* ---- boxes of several labels ---- */
@@ -624,12 +541,8 @@ static void set_packed_levels(const Product *p, Schedule *b,
     b->n_levels = n;
 }
 
-void set_levels(const Product *p, Schedule *b)
+void goto_levels(const Product *p, Schedule *b)
 {
-    if (is_engine(p->machine)) {
-        set_engine_levels(p, b);
-        return;
-    }
     const ContractionTiles *t = &p->machine->tile;
     LabelExtent group[ROLE_BATCH];
     for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {

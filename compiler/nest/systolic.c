@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The schedule of a contraction for an engine for matrices: which operand is stationary and has the rows, and levels of strips
+ * of tiles that live at once (schedule/strips.c). */
+#include "nest/levels.h"
+
+static const Use *product_following(const Product *p, NodeRef *reader)
+{
+    const Nest *nest = p->nest;
+    NodeRef n = nest->items[p->item].node;
+    uint32_t next = p->item + 1;
+    if (next >= nest->n_items || nest_is_loop(&nest->items[next]) ||
+        nest->items[next].parent != nest->items[p->item].parent ||
+        nest->values[n].last != next || nest->values[n].residence == RESIDE_RESULT ||
+        !node_is_expression(graph_node(p->f->g, nest->items[next].node))) {
+        return NULL;
+    }
+    *reader = nest->items[next].node;
+    const UseList *u = &p->f->uses[*reader];
+    for (uint32_t i = 0; i < u->list.n; i++) {
+        if (u->list.at[i].node == n) {
+            return &u->list.at[i];
+        }
+    }
+    return NULL;
+}
+
+static bool fits_chip(const Product *p, NodeRef n)
+{
+    const NestValue *v = &p->nest->values[n];
+    bool memory = v->residence == RESIDE_WORKSPACE ||
+                  (v->residence == RESIDE_RESULT && v->fold != NEST_NONE);
+    return v->residence == RESIDE_TILE ||
+           (memory && nest_node_bytes(p->f->g, n) <= machine_tile_capacity(p->machine));
+}
+
+/* How well label `label` of a value lies on partitions: it fills them, is summed by products
+ * that read it, and not folded otherwise, along the free axis. */
+static double partition_score(const Product *p, NodeRef n, int32_t label, double extent)
+{
+    const NestValue *v = &p->nest->values[n];
+    double most = (double)(p->machine->tile.bytes / p->machine->tile.line);
+    double score = extent < most ? extent : most;
+    for (uint32_t k = v->item + 1; k <= v->last && k < p->nest->n_items; k++) {
+        NodeRef r = p->nest->items[k].node;
+        if (nest_is_loop(&p->nest->items[k]) || node_is_expression(graph_node(p->f->g, r))) {
+            continue;
+        }
+        const UseList *u = &p->f->uses[r];
+        for (uint32_t i = 0; i < u->list.n; i++) {
+            const Access *a = &u->list.at[i].access;
+            for (uint32_t d = 0; u->list.at[i].node == n && d < a->rank; d++) {
+                bool here = graph_node(p->f->g, n)->out[d] == label && a->index[d].label >= 0;
+                if (here && node_reduces(graph_node(p->f->g, r), a->index[d].label)) {
+                    score *= u->list.n == 2 ? 3.0 : 0.7;
+                }
+            }
+        }
+    }
+    return score;
+}
+
+/* The labels of the product in the order of what its tiles are emptied into, and the one that
+ * goes on partitions there, or NONE in memory. */
+static uint32_t final_labels(const Product *p, uint32_t *label, uint32_t *count)
+{
+    const Node *n = p->node;
+    NodeRef node = p->nest->items[p->item].node, into = node;
+    const Use *u = product_following(p, &into);
+    const Node *final = graph_node(p->f->g, into);
+    uint32_t best = NONE;
+    double most = 0;
+    bool chip = fits_chip(p, into);
+    *count = 0;
+    for (uint32_t d = 0; d < final->rank; d++) {
+        uint32_t l = u == NULL ? (uint32_t) final->out[d] : NONE;
+        for (uint32_t e = 0; u != NULL && e < u->access.rank; e++) {
+            l = u->access.index[e].label == final->out[d] ? (uint32_t)n->out[e] : l;
+        }
+        if (l == NONE) {
+            continue;
+        }
+        label[(*count)++] = l;
+        bool side = access_has_label(&p->a->access, (int32_t)l) !=
+                    access_has_label(&p->b->access, (int32_t)l);
+        if (chip && side && !p->extent[l].position) {
+            double score =
+                partition_score(p, into, final->out[d], (double)p->extent[l].typical);
+            best = best == NONE || score > most ? l : best;
+            most = best == l ? score : most;
+        }
+    }
+    return best;
+}
+
+/* Which operand has the rows; false: the engine does not do such a product. */
+bool systolic_sides(Product *p)
+{
+    const Node *n = p->node;
+    for (uint32_t l = 0; l < n->n_labels; l++) {
+        bool both = access_has_label(&p->a->access, (int32_t)l) &&
+                    access_has_label(&p->b->access, (int32_t)l);
+        if (!!node_reduces(n, (int32_t)l) && !p->extent[l].position && !both) {
+            return false;
+        }
+    }
+    if (graph_node(p->f->g, p->a->node)->dtype != graph_node(p->f->g, p->b->node)->dtype) {
+        return false;
+    }
+    const Use *left = &p->f->uses[p->nest->items[p->item].node].list.at[0];
+    uint32_t *label = ARENA_ARRAY(p->arena, n->rank + 1, uint32_t), count = 0, last = NONE;
+    uint32_t partition = final_labels(p, label, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        last =
+            p->extent[label[i]].typical > 1 && !p->extent[label[i]].position ? label[i] : last;
+    }
+    const Use *rows = left;
+    if (partition != NONE) {
+        rows = access_has_label(&p->a->access, (int32_t)partition) ? p->a : p->b;
+    } else if (last != NONE && access_has_label(&p->a->access, (int32_t)last) !=
+                                   access_has_label(&p->b->access, (int32_t)last)) {
+        rows = access_has_label(&p->a->access, (int32_t)last) ? p->b : p->a;
+    }
+    if (rows != p->a) {
+        p->b = p->a;
+        p->a = rows;
+    }
+    uint32_t *order = ARENA_ARRAY(p->arena, n->rank + 1, uint32_t), at = 0;
+    for (uint32_t i = count; i-- > 0;) {
+        order[at++] = label[i];
+    }
+    for (uint32_t d = n->rank; d-- > 0;) { /* what is not there */
+        bool there = false;
+        for (uint32_t i = 0; i < count; i++) {
+            there |= label[i] == (uint32_t)n->out[d];
+        }
+        if (!there) {
+            order[at++] = (uint32_t)n->out[d];
+        }
+    }
+    p->order = order;
+    p->chip = partition != NONE;
+    p->row = partition;
+    p->col = NONE;
+    for (uint32_t i = 0; i < at; i++) {
+        ScheduleRole r = p->extent[order[i]].position ? ROLE_COUNT : product_role(p, order[i]);
+        p->row = r == ROLE_M && p->row == NONE ? order[i] : p->row;
+        p->col = r == ROLE_N && p->col == NONE ? order[i] : p->col;
+    }
+    return p->row != NONE && p->col != NONE;
+}
+
+/* Are the operands one, with the labels of rows and columns exchanged? */
+static bool is_mirrored(const Product *p, const Schedule *b)
+{
+    const Access *x = &p->a->access, *y = &p->b->access;
+    bool same = p->a->node == p->b->node && b->n_labels[ROLE_M] == 1 &&
+                b->n_labels[ROLE_N] == 1 && b->n_labels[ROLE_BATCH] == 0;
+    for (uint32_t d = 0; same && d < x->rank; d++) {
+        int32_t want =
+            x->index[d].label == (int32_t)p->row ? (int32_t)p->col : x->index[d].label;
+        same = y->index[d].label == want && y->index[d].offset == x->index[d].offset;
+    }
+    return same;
+}
+
+/* Does its contiguous label lie on partitions, or might it on chip? */
+static bool may_turn(const Product *p, const Schedule *b, const Use *u)
+{
+    const NestValue *v = &p->nest->values[u->node];
+    bool turns = v->residence != RESIDE_ARGUMENT && fits_chip(p, u->node);
+    for (uint32_t i = 0; i < b->n_labels[ROLE_K]; i++) {
+        turns |= operand_is_unit(p, u, b->label[ROLE_K][i]);
+    }
+    return turns || v->residence == RESIDE_RESULT;
+}
+
+static int64_t boxes_of(const Product *p, const Schedule *b, ScheduleRole r, uint32_t n,
+                        int64_t most, int64_t *count)
+{
+    int64_t *extent = ARENA_ARRAY(p->arena, n + 1, int64_t);
+    *count = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        extent[i] = p->extent[b->label[r][i]].typical;
+        extent[i] = extent[i] < 1 ? 1 : extent[i];
+        *count = sat_mul(*count, extent[i]);
+    }
+    return schedule_boxes(n, extent, most);
+}
+
+/* How many labels of rows share a tile: on chip one has the partitions. */
+static uint32_t shared_rows(const Product *p, const Schedule *b)
+{
+    uint32_t n = 1;
+    int64_t count = p->extent[p->row].typical, most = p->machine->tile.rows;
+    while (!p->chip && n < b->n_labels[ROLE_M] &&
+           sat_mul(count, p->extent[b->label[ROLE_M][n]].typical) <= most) {
+        count *= p->extent[b->label[ROLE_M][n++]].typical;
+    }
+    return p->chip || count * 2 > most ? n : b->n_labels[ROLE_M];
+}
+
+/* The price of an operand's bytes in SBUF: each step of the sum takes all partitions. */
+static double packed_bytes(const Product *p, const Use *u, int64_t steps, int64_t positions)
+{
+    bool there = p->nest->values[u->node].residence == RESIDE_TILE;
+    int64_t size = dtype_bytes(graph_node(p->f->g, u->node)->dtype);
+    return there ? 0
+                 : (double)sat_mul(steps, p->machine->tile.sum) * (double)positions *
+                       (double)size;
+}
+
+void systolic_levels(const Product *p, Schedule *b)
+{
+    const ContractionTiles *t = &p->machine->tile;
+    NodeRef node = p->nest->items[p->item].node, into = node;
+    const NestValue *v = &p->nest->values[node];
+    Strips x = {.most_rows = p->machine->systolic.live_rows,
+                .room = (double)p->machine->systolic.packed};
+    x.tile[ROLE_M] = smaller(t->rows, t->bytes / t->line);
+    x.tile[ROLE_N] = t->line / dtype_bytes(p->node->acc);
+    x.tile[ROLE_K] = t->sum;
+    int64_t rows = 0, columns = 0, sums = 0;
+    x.tiles[ROLE_M] = boxes_of(p, b, ROLE_M, shared_rows(p, b), x.tile[ROLE_M], &rows);
+    x.tiles[ROLE_N] = boxes_of(p, b, ROLE_N, b->n_labels[ROLE_N], x.tile[ROLE_N], &columns);
+    int64_t steps = boxes_of(p, b, ROLE_K, b->n_labels[ROLE_K], t->sum, &sums);
+    x.bytes[ROLE_M] = packed_bytes(p, p->a, steps, rows);
+    x.bytes[ROLE_N] = packed_bytes(p, p->b, steps, columns);
+    bool plain = v->fold == NEST_NONE && product_following(p, &into) == NULL && !p->chip;
+    x.live = plain && !may_turn(p, b, p->a) && !may_turn(p, b, p->b)
+                 ? p->machine->systolic.live
+                 : p->machine->systolic.live_busy;
+    x.mirrored = plain && is_mirrored(p, b);
+    ScheduleLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, ScheduleLevel);
+    b->n_levels = schedule_strips(&x, level);
+    b->level = level;
+}
