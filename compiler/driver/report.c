@@ -115,7 +115,7 @@ void compilation_report(const Compilation *c, Text *out)
         report_nest(r, out);
         report_late(r, out);
         report_pairs(r, out);
-        report_price_text(c->target->machine, c->nests[k], c->arena, out);
+        report_price_text(r, out);
         report_sizes_text(c->target->machine, c->nests[k], c->arena, out);
         text_put(out, "  memory: arguments and results ");
         report_bytes(out, sat_add(r->parameters, r->results));

@@ -65,6 +65,7 @@ typedef struct ReportKernel {
     VEC(NodeRef)
     pairs; /* sums that look at each pair once, and values of which one of each pair is copied */
     int64_t parameters, results; /* bytes, each read or written once */
+    const NestCost *bound;       /* with the typical sizes bound; null: nothing is open */
 } ReportKernel;
 
 /* Lines of a source that are shown. */
@@ -91,19 +92,20 @@ const char *report_result(Arena *arena, const Nest *nest, GraphNames names, Node
 void report_access(const Access *access, const char *const *label, Text *out);
 
 /* report_price.c */
-#define REPORT_FORMS 3
-/* What the model says of a nest: of the chosen one, of none at all, of the best that was turned down. */
+#define REPORT_FORMS 4
+/* What the model says of a nest: of the chosen one, of none at all, of the best that was turned down, and of the one that would
+ * be chosen if -D made the typical sizes known. */
 typedef struct ReportForm {
     const char *name, *key; /* as a line of text, as a member of JSON */
     const NestCost *cost;   /* null: there is none */
     const char *binds;      /* what takes most of its time: "arithmetic" or a level */
 } ReportForm;
-void report_forms(const Machine *m, const Nest *nest, ReportForm form[REPORT_FORMS]);
+void report_forms(const ReportKernel *r, ReportForm form[REPORT_FORMS]);
 /* Bytes of a cost as a whole number. */
 int64_t report_whole(double bytes);
-void report_price_text(const Machine *m, const Nest *nest, Arena *arena, Text *out);
+void report_price_text(const ReportKernel *r, Text *out);
 /* A member `model` of the kernel's object. */
-void report_price_json(const Machine *m, const Nest *nest, Arena *arena, Text *out);
+void report_price_json(const ReportKernel *r, Text *out);
 /* The tree of loops and values, by the names of the source. */
 void report_tree_line(const Nest *nest, Arena *arena, Text *out);
 

@@ -335,6 +335,17 @@ static void collect_source(ReportKernel *r)
     }
 }
 
+/* What binding the open dims to their typical sizes would give. */
+static void price_bound(ReportKernel *r)
+{
+    const Machine *m = r->c->target->machine;
+    if (r->g->dims.list.n > 0 && m->open_extents && r->nest->cost.seconds > 0) {
+        const Graph *g = graph_typical(r->c->arena, r->g);
+        const Nest *nest = nest_choose(r->c->ctx, r->c->arena, g, m, r->c->path.options.effort);
+        r->bound = &nest->cost;
+    }
+}
+
 const ReportKernel *report_collect(const Compilation *c, uint32_t kernel)
 {
     ReportKernel *r = ARENA_NEW(c->arena, ReportKernel);
@@ -349,5 +360,6 @@ const ReportKernel *report_collect(const Compilation *c, uint32_t kernel)
     collect_pairs(r);
     collect_late(r);
     collect_source(r);
+    price_bound(r);
     return r;
 }

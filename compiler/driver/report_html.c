@@ -291,12 +291,12 @@ static void put_all_traffic(const ReportKernel *r, const ReportForm *form, Text 
 static void html_traffic(const ReportKernel *r, Text *out)
 {
     static const char *const heads[REPORT_FORMS] = {"chosen", "without fusion",
-                                                    "best of those turned down"};
+                                                    "best of those turned down", "with -D"};
     ReportForm form[REPORT_FORMS];
     if (r->nest->cost.seconds <= 0) {
         return;
     }
-    report_forms(r->c->target->machine, r->nest, form);
+    report_forms(r, form);
     text_put(out, "<h3>Traffic and time, by the model</h3>\n<table "
                   "class=\"traffic\"><thead><tr><th scope=\"col\"></th>");
     for (uint32_t f = 0; f < REPORT_FORMS; f++) {

@@ -23,12 +23,15 @@ static const char *binding(const Machine *m, const NestCost *cost)
     return name;
 }
 
-void report_forms(const Machine *m, const Nest *nest, ReportForm form[REPORT_FORMS])
+void report_forms(const ReportKernel *r, ReportForm form[REPORT_FORMS])
 {
+    const Machine *m = r->c->target->machine;
+    const Nest *nest = r->nest;
     form[0] = (ReportForm){"chosen", "chosen", &nest->cost, NULL};
     form[1] = (ReportForm){"unfused", "unfused", &nest->unfused, NULL};
     form[2] = (ReportForm){"turned down", "turned_down",
                            nest->second == NULL ? NULL : &nest->second->cost, NULL};
+    form[3] = (ReportForm){"with -D", "bound", r->bound, NULL};
     for (uint32_t f = 0; f < REPORT_FORMS; f++) {
         form[f].binds = form[f].cost == NULL ? NULL : binding(m, form[f].cost);
     }
@@ -89,13 +92,16 @@ static void put_form(const Machine *m, const ReportForm *form, Arena *arena, Tex
     text_printf(out, "  %s\n", form->binds);
 }
 
-void report_price_text(const Machine *m, const Nest *nest, Arena *arena, Text *out)
+void report_price_text(const ReportKernel *r, Text *out)
 {
+    const Machine *m = r->c->target->machine;
+    const Nest *nest = r->nest;
+    Arena *arena = r->c->arena;
     ReportForm form[REPORT_FORMS];
     if (!is_priced(nest)) {
         return;
     }
-    report_forms(m, nest, form);
+    report_forms(r, form);
     text_printf(out, "  %-14s %10s %10s %16s", "by the model", "seconds", "arithmetic",
                 "multiply-adds");
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
@@ -141,10 +147,13 @@ static void json_nest_text(const Nest *nest, Arena *arena, Text *out)
     text_json(out, dump.at);
 }
 
-void report_price_json(const Machine *m, const Nest *nest, Arena *arena, Text *out)
+void report_price_json(const ReportKernel *r, Text *out)
 {
+    const Machine *m = r->c->target->machine;
+    const Nest *nest = r->nest;
+    Arena *arena = r->c->arena;
     ReportForm form[REPORT_FORMS];
-    report_forms(m, nest, form);
+    report_forms(r, form);
     text_put(out, ", \"model\": {");
     for (uint32_t f = 0; f < REPORT_FORMS; f++) {
         const NestCost *cost = form[f].cost;
@@ -160,7 +169,7 @@ void report_price_json(const Machine *m, const Nest *nest, Arena *arena, Text *o
                     cost->multiply_adds, cost->spilled);
         json_levels(m, "bytes", cost->bytes, out);
         json_levels(m, "wait_seconds", cost->waits, out);
-        if (f != 1) {
+        if (f == 0 || f == 2) {
             json_nest_text(f == 0 ? nest : nest->second, arena, out);
         }
         if (f == 2) {

@@ -527,3 +527,33 @@ int64_t node_multiply_adds(const Node *n, const int64_t *dims)
     }
     return count;
 }
+
+static const Dim *typical_dims(Arena *arena, const Graph *g, uint32_t n, const Dim *dim)
+{
+    Dim *out = ARENA_ARRAY(arena, n, Dim);
+    for (uint32_t d = 0; d < n; d++) {
+        out[d] = dim_fixed(dim_typical(&g->dims, dim[d]));
+    }
+    return out;
+}
+
+Graph *graph_typical(Arena *arena, const Graph *g)
+{
+    Graph *known = arena_copy(arena, g, sizeof *g);
+    known->nodes.at = arena_copy(arena, g->nodes.at, g->nodes.n * sizeof *g->nodes.at);
+    known->params.at = arena_copy(arena, g->params.at, g->params.n * sizeof *g->params.at);
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        Node *node = &known->nodes.at[n];
+        node->extent = typical_dims(arena, g, node->n_labels, node->extent);
+        node->shape = typical_dims(arena, g, node->rank, node->shape);
+    }
+    for (uint32_t p = 0; p < g->params.n; p++) {
+        Param *param = &known->params.at[p];
+        param->shape = typical_dims(arena, g, param->rank, param->shape);
+        param->collapsed = param->collapsed == NULL
+                               ? NULL
+                               : typical_dims(arena, g, param->n_collapsed, param->collapsed);
+    }
+    known->dims.list.n = 0;
+    return known;
+}

@@ -237,6 +237,8 @@ void graph_copy_results(Graph *to, const Graph *from, const NodeRef *map);
 NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeRef *map);
 /* Nodes no result needs are dropped (inputs stay only if used). */
 Graph *graph_prune(Arena *arena, const Graph *g);
+/* The same with each open dim as the number that is planned for; to be priced, not to be added to. */
+Graph *graph_typical(Arena *arena, const Graph *g);
 /* True when label `l` of the node is not in its output: it is summed or folded. */
 bool node_reduces(const Node *n, int32_t label);
 /* Multiply-adds of the node for these values of the open dims (saturating): the product of all its label extents for

@@ -181,7 +181,7 @@ def the_nests_that_a_report_prices_cost_that_when_they_are_read_back():
             plain = json.loads(tdslc(*command, *report, "--no-fuse").text)["kernels"][0]["model"]
             priced = {key: value for key, value in plain["chosen"].items() if key != "nest"}
             equal(priced, model["unfused"], name)
-            equal(plain["turned_down"], None)
+            equal([plain["turned_down"], plain["bound"]], [None, None])
             dump = tdslc(*command, "--dump=nest").text
             head = dump[:dump.index("\nnest {") + 1]
             equal(head + model["chosen"]["nest"], dump, name)
@@ -202,6 +202,14 @@ def the_nests_that_a_report_prices_cost_that_when_they_are_read_back():
                     least = model["compulsory_bytes"] * (1 - 1e-6)
                     assert all(b >= least for b in list(got["bytes"].values())[:1]), (name, form, got, least)
     assert unlike > len(sizes), unlike
+
+
+@test
+def a_report_says_what_known_sizes_would_give():
+    write("open.tdsl", "kernel k(A: f64[m, k], B: f64[k, n]) -> (C: f64[m, n]) { C[i,j] = A[i,p] * B[p,j]; }")
+    models = [json.loads(tdslc("open.tdsl", "-w", "--report=json", *bind).text)["kernels"][0]["model"] for bind in ([], ["-Dm=64", "-Dk=64", "-Dn=64"])]
+    equal(models[0]["bound"]["total_seconds"], models[1]["chosen"]["total_seconds"])
+    assert models[0]["bound"]["total_seconds"] < models[0]["chosen"]["total_seconds"], models[0]
 
 
 @test
