@@ -54,6 +54,9 @@ class Einsum(unittest.TestCase):
         bits = lambda a: (np.asarray(a, "f4").view("u4") >> 16).astype("u2").view("V2")
         got = tdsl.einsum("i,i->i", bits([1, 2, 3]), bits([2, 4, 0.5]))
         np.testing.assert_array_equal(got.view("u2"), bits([2, 8, 1.5]).view("u2"))
+        out = bits([0, 0, 0])
+        tdsl.einsum("i,i->i", bits([1, 2, 3]), bits([2, 4, 0.5]), out=out)
+        np.testing.assert_array_equal(out.view("u2"), bits([2, 8, 1.5]).view("u2"))
 
     def test_strings_of_all_forms(self):
         a, b, c = array("f8", 2, 3), array("f8", 3, 4), array("f8", 4, 4)

@@ -87,7 +87,10 @@ def scalar(x, name, argument):
     """A number as an array without dimensions, in a type of the language; nothing is cut off."""
     import numpy as np
     wanted = dtype_of(name)
-    a = np.asarray(x)
+    whole = type(x) is int and name in ("i32", "i64")
+    if whole and not np.iinfo(wanted).min <= x <= np.iinfo(wanted).max:
+        raise ArgumentError(f"argument {argument!r}: {x} does not fit {name}", argument)
+    a = np.asarray(x, dtype=wanted if whole else None)
     if a.shape != ():
         raise ArgumentError(f"argument {argument!r} is a scalar, not an array of shape {a.shape}", argument)
     if name == "bf16":
@@ -99,8 +102,6 @@ def scalar(x, name, argument):
         order = "biufc" if name != "bool" else "b"
         if order.find(a.dtype.kind) > order.find("f" if name == "bf16" else wanted.kind) or a.dtype.kind not in order:
             raise DtypeError(f"argument {argument!r} is {name}, not {type(x).__name__}", argument)
-        if name in ("i32", "i64") and not np.iinfo(wanted).min <= x <= np.iinfo(wanted).max:
-            raise ArgumentError(f"argument {argument!r}: {x} does not fit {name}", argument)
     elif not (a.dtype.kind in "biufc" and (np.can_cast(a.dtype, wanted, "same_kind"))):
         raise DtypeError(f"argument {argument!r} is {name}, not {a.dtype}", argument)
     return a.astype(wanted)

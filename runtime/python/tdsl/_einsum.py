@@ -62,6 +62,8 @@ class _Plan:
         if scaled and type_name == "bool":
             raise DtypeError("einsum: alpha and beta are for numbers, not for bool", "alpha")
         self.type, self.compute = type_name, dtype_of(type_name)
+        if type_name == "bf16":
+            self.dtype = self.compute  # which V2 is another name of
         threads = threads or default_threads()
         options = _search(optimize) if len(shapes) > 2 else ()
         kernel = self._kernel(equation, shapes, type_name, threads, options, scaled)
@@ -103,9 +105,11 @@ class _Plan:
     def _convert(self, arrays, level):
         ready = []
         for a in arrays:
-            if self.dtype != self.compute and a.dtype.itemsize == self.compute.itemsize:
+            if self.type == "bf16" and name_of(a.dtype) == "bf16":
+                a = a.view(self.compute)
+            elif self.dtype != self.compute and a.dtype.itemsize == self.compute.itemsize:
                 a = a.astype(self.dtype, copy=False).view(self.compute) if a.ndim else a.astype(self.compute)
-            elif a.dtype != self.compute and not (self.type == "bf16" and name_of(a.dtype) == "bf16"):
+            elif a.dtype != self.compute:
                 a = a.astype(self.compute, order="C")
             ready.append(plain(a, level + 1))
         return ready
@@ -188,11 +192,14 @@ def _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting,
             raise DtypeError(f"einsum: out is an array of NumPy, not {type(out).__name__}", "out")
         if out.shape != plan.shape:
             raise ShapeError(f"einsum: out has shape {out.shape}, the result {plan.shape}", "out")
-        if out.dtype != common and not np.can_cast(common, out.dtype, casting):
+        place = out.view(plan.compute) if plan.type == name_of(out.dtype) == "bf16" else out
+        if place is out and out.dtype != common and not np.can_cast(common, out.dtype, casting):
             raise DtypeError(f"einsum: out is {out.dtype}, to which casting={casting!r} does not bring {common}", "out")
         if not out.flags.writeable:
             raise ArgumentError("einsum: out is read-only", "out")
-    return plan, plan.call(arrays, out, alpha, beta, level + 1)
+        plan.call(arrays, place, alpha, beta, level + 1)
+        return plan, out
+    return plan, plan.call(arrays, None, alpha, beta, level + 1)
 
 
 def einsum(equation, *arrays, out=None, alpha=None, beta=None, dtype=None, threads=None, optimize=None, casting="safe"):
