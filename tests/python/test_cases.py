@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import tdsl
+from tdsl import _einsum
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 COMPILER = os.environ["TDSL_CC"] if "TDSL_CC" in os.environ else "cc"
@@ -57,7 +58,7 @@ class Cases(unittest.TestCase):
     def test_some_compiled(self):
         cases, accepted = read()
         os.environ["TDSL_CC"] = COMPILER
-        tdsl.cache_clear()
+        _einsum._forget()
         for case in cases[::40]:
             with self.subTest(case["id"], eq=case["eq"]):
                 self.one(case, accepted)

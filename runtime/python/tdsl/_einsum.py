@@ -3,7 +3,7 @@
 import threading
 
 from . import _equation
-from ._arrays import as_array, dtype_of, is_plain, name_of, overlap, plain, scalar, to_dtype
+from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overlap, plain, scalar, to_dtype
 from ._errors import ArgumentError, DtypeError, ShapeError
 from ._program import Source, bind, default_threads
 
@@ -73,6 +73,7 @@ class _Plan:
         result = next(arg for arg in kernel.args if arg.role in ("out", "inout"))
         self.shape = tuple(size.get(n, n) for n in result.shape)
         self.run = kernel.prepare(dims, threads)
+        self.ready = Ready(self.run, [(self.shape, self.compute)])
 
     @staticmethod
     def _kernel(equation, shapes, type_name, threads, options, scaled):
@@ -93,14 +94,11 @@ class _Plan:
         return source(shapes).kernels(threads)["einsum"]
 
     def __call__(self, arrays):
-        """A new array (a scalar of NumPy where it has no dimensions) from arrays that need nothing, else from copies."""
-        import numpy as np
-        for a in arrays:
-            if type(a) is not np.ndarray or a.dtype != self.compute or not is_plain(a):
-                return self.call(arrays, None, None, None, 4)
-        out = np.empty(self.shape, self.compute)
-        self.run((*arrays, out))
-        return out if self.shape else out[()]
+        """A new array (a scalar of NumPy where it has no dimensions) from arrays of the plan's shapes and type."""
+        made = self.ready(arrays)
+        if made is None:
+            return self.call(arrays, None, None, None, 4)
+        return made[0] if self.shape else made[0][()]
 
     def _convert(self, arrays, level):
         ready = []
@@ -221,7 +219,7 @@ def einsum(equation, *arrays, out=None, alpha=None, beta=None, dtype=None, threa
     if type(equation) is str:
         if out is None and alpha is None and beta is None:
             try:
-                key = (equation, dtype, threads, optimize, casting, *[a.shape for a in arrays], *[a.dtype for a in arrays])
+                key = (equation, dtype, threads, optimize, casting, *key_of(arrays))
                 plan = _plans.get(key)
             except (AttributeError, TypeError):
                 key = plan = None
@@ -230,7 +228,7 @@ def einsum(equation, *arrays, out=None, alpha=None, beta=None, dtype=None, threa
     elif not isinstance(equation, str):
         equation, arrays = _equation.interleaved((equation, *arrays))
     plan, result = _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting, 2)
-    if key is not None and plan.dtype == plan.compute:
+    if key is not None and all(a.dtype == plan.compute for a in arrays):
         _remember(key, plan)
     return result
 
@@ -242,13 +240,24 @@ class Expression:
         self.equation, self.shapes, self.type, self._threads = equation, shapes, type_name, threads or default_threads()
         options = _search(optimize) if len(shapes) > 2 else ()
         self._source = Source([*options, *_equation.arguments(equation, shapes), f"--dtype={type_name}"])
-        self._plans = {}
+        self._plans, self._ready = {}, {}
 
     def __repr__(self):
         return f"<einsum {self.equation!r} of {self.shapes}, {self.type}>"
 
     def __call__(self, *arrays, out=None):
         """Arrays of the expression's type and shapes; returns what einsum does."""
+        if out is None:
+            try:
+                ready = self._ready.get(key_of(arrays))
+            except AttributeError:
+                ready = None
+            made = ready(arrays) if ready is not None else None
+            if made is not None:
+                return made[0] if made[0].shape else made[0][()]
+        return self._call(arrays, out)
+
+    def _call(self, arrays, out):
         import numpy as np
         if len(arrays) != len(self.shapes):
             raise TypeError(f"the expression takes {len(self.shapes)} arrays, not {len(arrays)}")
@@ -263,8 +272,13 @@ class Expression:
         if run is None:
             size = dict(zip(kernel.dims, dims))
             run, shape = kernel.prepare(dims, self._threads), tuple(size.get(n, n) for n in kernel.args[-1].shape)
+            if len(self._plans) > 256:
+                self._plans.clear()
+                self._ready.clear()
             self._plans[dims] = (run, shape)
-        ready = [plain(a, 2) for a in arrays]
+        if all(a.dtype == dtype_of(self.type) for a in arrays):
+            self._ready[key_of(arrays)] = Ready(run, [(shape, dtype_of(self.type))])
+        ready = [plain(a, 3) for a in arrays]
         if out is not None and (out.shape != shape or name_of(out.dtype) != self.type):
             raise ShapeError(f"out is {out.dtype} of shape {out.shape}, the result {self.type} of shape {shape}", "out")
         direct = out is not None and is_plain(out) and not any(overlap(out, a) for a in ready)

@@ -3,7 +3,8 @@
 import ctypes
 import threading
 
-from ._arrays import NAMES, dtype_of, pointer
+from . import _arrays
+from ._arrays import NAMES, dtype_of
 from ._errors import Error, WorkspaceError, raise_status
 
 ABI_VERSION = 3
@@ -96,6 +97,7 @@ class NativeKernel:
 
     def prepare(self, dims, threads):
         """A function of arrays in C order, one for each argument, for these open extents."""
+        import numpy as np
         c_dims = (ctypes.c_int64 * max(1, len(dims)))(*dims)
         size = self._workspace(c_dims, threads)
         if size == _c_size(-1).value:
@@ -103,9 +105,11 @@ class NativeKernel:
         pointers, call, name = _c_pointer * len(self.args), self._call, self.name
         c_threads = ctypes.byref(_Threads(threads, 0, None, None)) if threads > 1 else None
         take = _space.take
+        _arrays.pointer(np.empty(0))  # which then is the fast one
+        pointer = _arrays.pointer
 
         def run(arrays):
-            addresses = pointers(*[a.__array_interface__["data"][0] for a in arrays])
+            addresses = pointers(*[pointer(a) for a in arrays])
             if size == 0:
                 status = call(c_dims, addresses, None, 0, c_threads)
             else:
