@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element types, and arrays as kernels take them: C order, aligned, in the machine's byte order."""
+import functools
+import warnings
+
+from ._errors import ArgumentError, CopyWarning, DtypeError
+
+# By the number in tdsl/abi.h.
+NAMES = {1: "f64", 2: "f32", 3: "f16", 4: "bf16", 5: "i32", 6: "i64", 7: "bool", 8: "c64", 9: "c128"}
+_NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "i32": "int32", "i64": "int64", "bool": "bool",
+          "c64": "complex64", "c128": "complex128"}
+_TDSL = {name: ours for ours, name in _NUMPY.items()}
+
+
+@functools.lru_cache(maxsize=None)
+def dtype_of(name):
+    """NumPy's dtype for a type of the language. bf16 is that of ml_dtypes, or V2 where that package is not installed."""
+    import numpy as np
+    if name == "bf16":
+        try:
+            import ml_dtypes
+        except ImportError:
+            return np.dtype("V2")
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(_NUMPY[name])
+
+
+def is_bf16(dtype):
+    """V2 is what NumPy's files have for it."""
+    return dtype.itemsize == 2 and (dtype.name == "bfloat16" or (dtype.kind == "V" and dtype.names is None))
+
+
+def name_of(dtype):
+    """The language's name of a NumPy dtype, or None."""
+    return "bf16" if is_bf16(dtype) else _TDSL.get(dtype.name)
+
+
+def to_dtype(dtype):
+    """A dtype from a name of the language or from whatever NumPy takes."""
+    import numpy as np
+    if isinstance(dtype, str) and (dtype in _NUMPY or dtype == "bf16"):
+        return dtype_of(dtype)
+    return np.dtype(dtype)
+
+
+def as_array(x, argument):
+    """An ndarray of x without a copy where that is possible."""
+    import numpy as np
+    if type(x) is np.ndarray:
+        return x
+    if hasattr(x, "__cuda_array_interface__"):
+        raise DtypeError(f"argument {argument!r} is in the memory of a GPU; kernels take arrays in the host's memory", argument)
+    if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+        return np.from_dlpack(x)
+    return np.asarray(x)
+
+
+def is_plain(a):
+    """Can a kernel read it where it is?"""
+    flags = a.flags
+    return flags.c_contiguous and flags.aligned and a.dtype.isnative
+
+
+def plain(a, stacklevel):
+    """The array, or a copy that a kernel can read, with a warning."""
+    import numpy as np
+    if is_plain(a):
+        return a
+    warnings.warn(f"an array of shape {a.shape} is not in C order and was copied", CopyWarning, stacklevel=stacklevel + 1)
+    return np.array(a, dtype=a.dtype.newbyteorder("="), order="C", copy=True)
+
+
+def _from_interface(a):
+    return a.__array_interface__["data"][0]
+
+
+def _make_pointer():
+    """In CPython an ndarray begins with the object's head and the address, as NumPy's C interface has it, which is read four times faster
+    than by __array_interface__; where that turns out otherwise, that is used."""
+    import ctypes
+    import sys
+
+    import numpy as np
+    offset, read = object.__basicsize__, ctypes.c_size_t.from_address
+
+    def from_object(a):
+        return read(id(a) + offset).value
+    tests = np.arange(6.0), np.arange(6)[2:], np.empty((2, 0))
+    direct = sys.implementation.name == "cpython" and all(from_object(a) == _from_interface(a) for a in tests)
+    return from_object if direct else _from_interface
+
+
+def pointer(a):
+    """The address of the first element of an ndarray."""
+    global pointer
+    pointer = _make_pointer()
+    return pointer(a)
+
+
+class Ready:
+    """A call that was prepared for arrays of some shapes and types: `run` of a kernel, and shapes and types of its results."""
+    __slots__ = "run", "results"
+
+    def __init__(self, run, results):
+        self.run, self.results = run, results
+
+    def __call__(self, arrays):
+        """New results; None, and nothing is done, where an array has to be copied first."""
+        import numpy as np
+        for a in arrays:
+            if type(a) is not np.ndarray:
+                return None
+            flags = a.flags
+            if not (flags.c_contiguous and flags.aligned):
+                return None
+        made = [np.empty(shape, dtype) for shape, dtype in self.results]
+        self.run((*arrays, *made))
+        return made
+
+
+def key_of(arrays):
+    """Shapes and types of things that have them; AttributeError else."""
+    return *[a.shape for a in arrays], *[a.dtype for a in arrays]
+
+
+def overlap(a, b):
+    """Do two arrays in C order share bytes?"""
+    if a.nbytes == 0 or b.nbytes == 0:
+        return False
+    first, second = pointer(a), pointer(b)
+    return first < second + b.nbytes and second < first + a.nbytes
+
+
+def scalar(x, name, argument):
+    """A number as an array without dimensions, in a type of the language; nothing is cut off."""
+    import numpy as np
+    wanted = dtype_of(name)
+    whole = type(x) is int and name in ("i32", "i64")
+    if whole and not np.iinfo(wanted).min <= x <= np.iinfo(wanted).max:
+        raise ArgumentError(f"argument {argument!r}: {x} does not fit {name}", argument)
+    a = np.asarray(x, dtype=wanted if whole else None)
+    if a.shape != ():
+        raise ArgumentError(f"argument {argument!r} is a scalar, not an array of shape {a.shape}", argument)
+    if name == "bf16":
+        if is_bf16(a.dtype):
+            return a
+        if wanted.kind == "V" and wanted.name != "bfloat16":
+            raise DtypeError(f"argument {argument!r} is bf16: its numbers need the package ml_dtypes", argument)
+    if isinstance(x, (bool, int, float, complex)):
+        order = "biufc" if name != "bool" else "b"
+        if order.find(a.dtype.kind) > order.find("f" if name == "bf16" else wanted.kind) or a.dtype.kind not in order:
+            raise DtypeError(f"argument {argument!r} is {name}, not {type(x).__name__}", argument)
+    elif not (a.dtype.kind in "biufc" and (np.can_cast(a.dtype, wanted, "same_kind"))):
+        raise DtypeError(f"argument {argument!r} is {name}, not {a.dtype}", argument)
+    return a.astype(wanted)

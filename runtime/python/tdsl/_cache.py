@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled C on disk.
+
+Below the folder, an entry is a folder named by the SHA-256 of what it is made from: the C text, the compiler (its path, size
+and time), its flags. It holds kernel.c, kernel.so and meta.json, is written aside and published by one rename, so that a reader
+sees all of it or nothing, and is used only if the SHA-256 of kernel.so is the one in meta.json.
+"""
+import atexit
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import threading
+import time
+import warnings
+
+from ._errors import CCompilerError, SlowWarning
+
+FORMAT = "v1"
+_LIMIT = 1 << 30
+_STALE = 3600  # seconds after which what a killed process left is removed
+_lock = threading.Lock()
+_private = None  # a folder of this process, where there is no other
+_counts = {"hits": 0, "compiled": 0}
+_told = set()
+
+
+def compiler():
+    """The C compiler and its first flags, or None: TDSL_CC, CC, cc, gcc, clang, tcc."""
+    for variable in ("TDSL_CC", "CC"):
+        words = os.environ.get(variable, "").split()
+        if words:
+            found = shutil.which(words[0])
+            if found is None and variable == "TDSL_CC":
+                if required():
+                    raise CCompilerError(f"TDSL_CC is {words[0]}, which is not a program, and TDSL_REQUIRE_CC is set")
+                return None
+            if found is not None:
+                return [found, *words[1:]]
+    for name in ("cc", "gcc", "clang", "tcc"):
+        found = shutil.which(name)
+        if found is not None:
+            return [found]
+    if required():
+        raise CCompilerError("there is no C compiler, and TDSL_REQUIRE_CC is set")
+    return None
+
+
+def required():
+    """Does the user refuse to run without a C compiler?"""
+    return os.environ.get("TDSL_REQUIRE_CC", "0") not in ("", "0")
+
+
+def warn_once(what, message, stacklevel):
+    """SlowWarning, once in a process for each `what`."""
+    with _lock:
+        known = what in _told
+        _told.add(what)
+    if not known:
+        warnings.warn(message, SlowWarning, stacklevel=stacklevel + 1)
+
+
+def _limit():
+    return int(os.environ.get("TDSL_CACHE_BYTES", _LIMIT))
+
+
+def _is_ours(folder):
+    status = os.stat(folder, follow_symlinks=False)
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and status.st_mode & 0o077 == 0
+
+
+def folder():
+    """Where entries are: TDSL_CACHE_DIR, else tdsl in XDG_CACHE_HOME or ~/.cache; a private one where that cannot be."""
+    global _private
+    if _private is not None and _private[1] == os.getpid():
+        return _private[0]
+    top = os.environ.get("TDSL_CACHE_DIR")
+    if not top:
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        top = os.path.join(home, "tdsl")
+    path = os.path.join(os.path.abspath(top), FORMAT)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            pass
+        if _is_ours(path) and os.access(path, os.W_OK | os.X_OK):
+            return path
+        why = "is not a folder of this user alone"
+    except OSError as error:
+        why = error.strerror
+    with _lock:
+        if _private is None or _private[1] != os.getpid():
+            _private = (tempfile.mkdtemp(prefix="tdsl-"), os.getpid())
+            atexit.register(_remove, *_private)
+    warn_once("folder", f"{path} {why}: what is compiled is kept for this process only", 4)
+    return _private[0]
+
+
+def _remove(path, process):
+    if os.getpid() == process:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+def _load(entry):
+    """The library of an entry that is whole, or None."""
+    try:
+        with open(os.path.join(entry, "meta.json"), encoding="utf-8") as f:
+            meta = json.load(f)
+        path = os.path.join(entry, "kernel.so")
+        if _is_ours(entry) and _digest(path) == meta["sha256"]:
+            library = ctypes.CDLL(path)
+            os.utime(entry)
+            return library
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def _compile(command, text, aside):
+    with open(os.path.join(aside, "kernel.c"), "w", encoding="utf-8") as f:
+        f.write(text)
+    path = os.path.join(aside, "kernel.so")
+    done = subprocess.run([*command, "-shared", "-fPIC", "-o", path, os.path.join(aside, "kernel.c"), "-lm"],
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise CCompilerError(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}".rstrip())
+    os.chmod(path, 0o600)
+    meta = {"sha256": _digest(path), "command": command}
+    with open(os.path.join(aside, "meta.json"), "w", encoding="utf-8") as f:
+        json.dump(meta, f)
+
+
+def _publish(aside, entry):
+    """One rename. What another process has published meanwhile stands, unless it is damaged."""
+    for _ in range(8):
+        try:
+            os.rename(aside, entry)
+            return
+        except OSError:
+            if _load(entry) is not None:
+                return
+            _discard(entry)
+
+
+def _discard(entry):
+    """An entry is moved away at once, and then removed."""
+    gone = tempfile.mkdtemp(prefix="tmp-", dir=os.path.dirname(entry))
+    try:
+        os.rename(entry, os.path.join(gone, "entry"))
+    except OSError:
+        pass
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def _size(entry):
+    total = 0
+    try:
+        for f in os.scandir(entry):
+            total += f.stat(follow_symlinks=False).st_size
+    except OSError:
+        pass
+    return total
+
+
+def _entries(top):
+    """(time of last use, size, path) of entries; what killed processes left is removed."""
+    found = []
+    for e in os.scandir(top):
+        try:
+            used = e.stat(follow_symlinks=False).st_mtime
+        except OSError:
+            continue
+        if len(e.name) == 64:
+            found.append((used, _size(e.path), e.path))
+        elif e.name.startswith("tmp-") and used < time.time() - _STALE:
+            shutil.rmtree(e.path, ignore_errors=True)
+    return sorted(found)
+
+
+def _evict(top, keep):
+    """Entries that were not used for longest go, until the rest is within the limit."""
+    entries = _entries(top)
+    total, limit = sum(size for _, size, _ in entries), _limit()
+    for _, size, path in entries:
+        if total <= limit:
+            break
+        if path != keep:
+            _discard(path)
+            total -= size
+
+
+def library(text, cc, openmp):
+    """The loaded library of a C text, compiled at most once for all processes of this user."""
+    program = os.stat(cc[0])
+    flags = [*cc[1:], *os.environ.get("TDSL_CFLAGS", "-O2").split(), "-w"] + (["-fopenmp"] if openmp else [])
+    key = json.dumps([FORMAT, os.path.realpath(cc[0]), program.st_size, program.st_mtime_ns, flags])
+    name = hashlib.sha256(key.encode() + b"\0" + text.encode()).hexdigest()
+    top = folder()
+    entry = os.path.join(top, name)
+    loaded = _load(entry)
+    if loaded is not None:
+        _counts["hits"] += 1
+        return loaded
+    aside = tempfile.mkdtemp(prefix="tmp-", dir=top)
+    try:
+        _compile([cc[0], *flags], text, aside)
+        _counts["compiled"] += 1
+        private = ctypes.CDLL(os.path.join(aside, "kernel.so"))  # whatever becomes of the entry
+        _publish(aside, entry)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    _evict(top, entry)
+    return private
+
+
+def cache_info():
+    """What is kept: the folder of compiled code, its entries and bytes, and since this process started how often code
+    was found there (`hits`) and compiled; `calls`: einsums of strings, shapes and types that need no look there."""
+    from . import _einsum
+    top = folder()
+    entries = _entries(top)
+    return {"folder": top, "entries": len(entries), "bytes": sum(size for _, size, _ in entries), "limit": _limit(),
+            "calls": len(_einsum._plans), **_counts}
+
+
+def cache_clear():
+    """Forgets all that was compiled, on disk too. Kernels that are in use go on working."""
+    from . import _einsum
+    _einsum._forget()
+    for _, _, path in _entries(folder()):
+        _discard(path)

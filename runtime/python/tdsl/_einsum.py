@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`einsum` and `expression`: contractions given as strings."""
+import threading
+
+from . import _equation
+from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overlap, plain, scalar, to_dtype
+from ._errors import ArgumentError, DtypeError, ShapeError
+from ._program import Source, bind, default_threads
+
+_MOST_CALLS = 4096
+_MOST_SHAPES = 2  # sets of extents that are compiled each for itself, before open ones are
+_plans = {}  # by what einsum was called with
+_sources = {}  # by what is compiled
+_seen = {}  # sets of extents by string and types
+_lock = threading.RLock()
+
+# Types that the language does not have, and the one in which the same ring operations give the same bits.
+_NARROW = {"int8": "i32", "int16": "i32", "uint8": "i32", "uint16": "i32", "uint32": "i32", "uint64": "i64"}
+
+
+def _forget():
+    with _lock:
+        for table in (_plans, _sources, _seen):
+            table.clear()
+
+
+def _search(optimize):
+    """Options of tdslc for NumPy's, opt_einsum's and our own words."""
+    words = {"auto": [], "auto-hq": [], "greedy": ["--search=greedy"], "optimal": ["--search=exact"], "dp": ["--search=exact"]}
+    if optimize is None or isinstance(optimize, bool):
+        return ()
+    if isinstance(optimize, str):
+        return tuple(words.get(optimize, [f"--search={optimize}"]))
+    steps = list(getattr(optimize, "path", optimize))
+    if steps and steps[0] == "einsum_path":
+        steps = steps[1:]
+    return ("--path=" + "".join(f"({','.join(str(int(k)) for k in step)})" for step in steps),)
+
+
+class _Scaled:
+    """The program of alpha * einsum(...) + beta * R."""
+
+    def __init__(self, equation, shapes, type_name, options):
+        kernel = Source([*options, *_equation.arguments(equation, shapes), f"--dtype={type_name}"], described=True).heads[0]
+        extents = lambda shape: f"[{', '.join(str(n) for n in shape)}]" if shape else ""
+        operands = [f"a{k}: {type_name}{extents(s)}" for k, s in enumerate(shapes)]
+        result = f"R: inout {type_name}{extents(kernel[3][-1].shape)}"
+        head = ", ".join([*operands, result, f"alpha: {type_name}", f"beta: {type_name}"])
+        names = ", ".join(f"a{k}" for k in range(len(shapes)))
+        self.text = f'kernel einsum({head}) {{ R = alpha * einsum("{equation}", {names}) + beta * R; }}\n'
+
+
+class _Plan:
+    """A string prepared for arrays of some shapes and one type."""
+
+    def __init__(self, equation, shapes, dtype, threads, optimize, scaled):
+        self.dtype, self.scaled, self.shapes = dtype, scaled, shapes
+        narrow = _NARROW.get(dtype.name)
+        type_name = narrow or name_of(dtype)
+        if type_name is None:
+            raise DtypeError(f"einsum: {dtype} is no element type of kernels")
+        if scaled and type_name == "bool":
+            raise DtypeError("einsum: alpha and beta are for numbers, not for bool", "alpha")
+        self.type, self.compute = type_name, dtype_of(type_name)
+        if type_name == "bf16":
+            self.dtype = self.compute  # which V2 is another name of
+        threads = threads or default_threads()
+        options = _search(optimize) if len(shapes) > 2 else ()
+        kernel = self._kernel(equation, shapes, type_name, threads, options, scaled)
+        arrays = {arg.name: _Shape(s) for arg, s in zip(kernel.args, shapes)}
+        dims = bind(kernel, arrays, None)
+        size = dict(zip(kernel.dims, dims))
+        result = next(arg for arg in kernel.args if arg.role in ("out", "inout"))
+        self.shape = tuple(size.get(n, n) for n in result.shape)
+        self.run = kernel.prepare(dims, threads)
+        self.ready = Ready(self.run, [(self.shape, self.compute)])
+
+    @staticmethod
+    def _kernel(equation, shapes, type_name, threads, options, scaled):
+        def source(shapes):
+            key = (equation, shapes, type_name, options, scaled)
+            if key not in _sources:
+                if scaled:
+                    _sources[key] = Source(["-"], _Scaled(equation, shapes, type_name, options).text)
+                else:
+                    _sources[key] = Source([*options, *_equation.arguments(equation, shapes), f"--dtype={type_name}"])
+                if len(_sources) > _MOST_CALLS:
+                    _sources.pop(next(iter(_sources)))
+            return _sources[key]
+        seen = _seen.setdefault((equation, type_name, options, scaled, tuple(map(len, shapes))), set())
+        if not scaled and shapes not in seen and len(seen) >= _MOST_SHAPES:
+            shapes = _equation.open_shapes(equation, shapes)
+        seen.add(shapes)
+        return source(shapes).kernels(threads)["einsum"]
+
+    def __call__(self, arrays):
+        """A new array (a scalar of NumPy where it has no dimensions) from arrays of the plan's shapes and type."""
+        made = self.ready(arrays)
+        if made is None:
+            return self.call(arrays, None, None, None, 4)
+        return made[0] if self.shape else made[0][()]
+
+    def _convert(self, arrays, level):
+        ready = []
+        for a in arrays:
+            if self.type == "bf16" and name_of(a.dtype) == "bf16":
+                a = a.view(self.compute)
+            elif self.dtype != self.compute and a.dtype.itemsize == self.compute.itemsize:
+                a = a.astype(self.dtype, copy=False).view(self.compute) if a.ndim else a.astype(self.compute)
+            elif a.dtype != self.compute:
+                a = a.astype(self.compute, order="C")
+            ready.append(plain(a, level + 1))
+        return ready
+
+    def call(self, arrays, out, alpha, beta, level):
+        """With everything that einsum takes."""
+        import numpy as np
+        ready = self._convert([as_array(a, k) for k, a in enumerate(arrays)], level + 1)
+        direct = out is not None and is_plain(out) and out.dtype == self.compute and not any(overlap(out, a) for a in ready)
+        if direct:
+            place = out
+        else:
+            place = np.empty(self.shape, self.compute)
+            if out is not None and beta:
+                place[...] = out if self.dtype == self.compute else out.astype(self.compute)
+        if self.scaled:
+            self.run((*ready, place, scalar(1 if alpha is None else alpha, self.type, "alpha"),
+                      scalar(0 if beta is None else beta, self.type, "beta")))
+        else:
+            self.run((*ready, place))
+        if not direct and self.compute != self.dtype:
+            place = place.astype(self.dtype)
+        if out is None:
+            return place if self.shape else place[()]
+        if not direct:
+            out[...] = place
+        return out
+
+
+class _Shape:
+    """What `bind` reads of an array."""
+
+    def __init__(self, shape):
+        self.shape, self.ndim = shape, len(shape)
+
+
+def _remember(key, plan):
+    with _lock:
+        if len(_plans) >= _MOST_CALLS:
+            for old in list(_plans)[: _MOST_CALLS // 8]:
+                del _plans[old]
+        _plans[key] = plan
+
+
+def _common_dtype(arrays, dtype, casting):
+    import numpy as np
+    types = [a.dtype for a in arrays]
+    if dtype is not None:
+        dtype = to_dtype(dtype)
+    elif all(t == types[0] for t in types):
+        dtype = types[0]
+    else:
+        dtype = np.result_type(*types)
+    same = lambda t: t == dtype or (name_of(t) == "bf16" and name_of(dtype) == "bf16")
+    for k, t in enumerate(types):
+        if not same(t) and not np.can_cast(t, dtype, casting):
+            raise DtypeError(f"einsum: operand {k} is {t}, which casting={casting!r} does not make {dtype}", k)
+    return dtype.newbyteorder("=")
+
+
+def _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting, level):
+    import numpy as np
+    if not arrays:
+        raise ArgumentError("einsum: no operands")
+    arrays = [as_array(a, k) for k, a in enumerate(arrays)]
+    common = _common_dtype(arrays, dtype, casting)
+    scaled = alpha is not None or beta is not None
+    if beta is not None and out is None and beta != 0:
+        raise ArgumentError("einsum: beta is for a result that there is: out=", "out")
+    shapes = tuple(a.shape for a in arrays)
+    order = optimize if isinstance(optimize, (str, bool, type(None))) else tuple(map(str, _search(optimize)))
+    key = ("full", equation, shapes, common, threads, order, scaled)
+    plan = _plans.get(key)
+    if plan is None:
+        with _lock:
+            plan = _Plan(equation, shapes, common, threads, optimize, scaled)
+        _remember(key, plan)
+    if out is not None:
+        if not isinstance(out, np.ndarray):
+            raise DtypeError(f"einsum: out is an array of NumPy, not {type(out).__name__}", "out")
+        if out.shape != plan.shape:
+            raise ShapeError(f"einsum: out has shape {out.shape}, the result {plan.shape}", "out")
+        place = out.view(plan.compute) if plan.type == name_of(out.dtype) == "bf16" else out
+        if place is out and out.dtype != common and not np.can_cast(common, out.dtype, casting):
+            raise DtypeError(f"einsum: out is {out.dtype}, to which casting={casting!r} does not bring {common}", "out")
+        if not out.flags.writeable:
+            raise ArgumentError("einsum: out is read-only", "out")
+        plan.call(arrays, place, alpha, beta, level + 1)
+        return plan, out
+    return plan, plan.call(arrays, None, alpha, beta, level + 1)
+
+
+def einsum(equation, *arrays, out=None, alpha=None, beta=None, dtype=None, threads=None, optimize=None, casting="safe"):
+    """A contraction, with the meaning of `numpy.einsum`: `tdsl.einsum("ij,jk->ik", A, B)`.
+
+    equation: labels of each operand's dimensions, `...` for those without one, and of the result; without `->` those that
+    occur once, in alphabetical order. Or the interleaved form, `einsum(A, [0, 1], B, [1, 2], [0, 2])`.
+    out: an array of the result's shape, which may overlap operands, or be in any order. alpha, beta: out becomes
+    alpha * einsum + beta * out; with beta 0 it is not read. dtype: the type to compute in, by name ("f32") or as NumPy has it; default that to which all
+    operands promote. casting: what conversions may lose, as in NumPy. threads: how many may compute (default OMP_NUM_THREADS,
+    else 1). optimize: a search ("greedy", "optimal", others of docs/paths.md), a path, or what numpy.einsum takes, where there are three
+    operands or more.
+
+    Returns a new array in C order, a scalar of NumPy where it has no dimensions, or `out`. A new string, or new shapes,
+    are compiled first (about half a second, once for all processes); from the third set of shapes on for all shapes.
+    Raises CompileError for a wrong string or shapes that do not fit it, DtypeError, ShapeError, ArgumentError.
+    """
+    key = None
+    if type(equation) is str:
+        if out is None and alpha is None and beta is None:
+            try:
+                key = (equation, dtype, threads, optimize, casting, *key_of(arrays))
+                plan = _plans.get(key)
+            except (AttributeError, TypeError):
+                key = plan = None
+            if plan is not None:
+                return plan(arrays)
+    elif not isinstance(equation, str):
+        equation, arrays = _equation.interleaved((equation, *arrays))
+    plan, result = _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting, 2)
+    if key is not None and all(a.dtype == plan.compute for a in arrays):
+        _remember(key, plan)
+    return result
+
+
+class Expression:
+    """A contraction for given shapes: a function of arrays, as `einsum` without the string."""
+
+    def __init__(self, equation, shapes, type_name, threads, optimize):
+        self.equation, self.shapes, self.type, self._threads = equation, shapes, type_name, threads or default_threads()
+        options = _search(optimize) if len(shapes) > 2 else ()
+        self._source = Source([*options, *_equation.arguments(equation, shapes), f"--dtype={type_name}"])
+        self._plans, self._ready = {}, {}
+
+    def __repr__(self):
+        return f"<einsum {self.equation!r} of {self.shapes}, {self.type}>"
+
+    def __call__(self, *arrays, out=None):
+        """Arrays of the expression's type and shapes; returns what einsum does."""
+        if out is None:
+            try:
+                ready = self._ready.get(key_of(arrays))
+            except AttributeError:
+                ready = None
+            made = ready(arrays) if ready is not None else None
+            if made is not None:
+                return made[0] if made[0].shape else made[0][()]
+        return self._call(arrays, out)
+
+    def _call(self, arrays, out):
+        import numpy as np
+        if len(arrays) != len(self.shapes):
+            raise TypeError(f"the expression takes {len(self.shapes)} arrays, not {len(arrays)}")
+        arrays = [as_array(a, k) for k, a in enumerate(arrays)]
+        for k, a in enumerate(arrays):
+            if name_of(a.dtype) != self.type:
+                raise DtypeError(f"operand {k} is {a.dtype}, the expression takes {self.type}", k)
+        kernel = self._source.kernels(self._threads)["einsum"]
+        names = [arg.name for arg in kernel.args]
+        dims = bind(kernel, dict(zip(names, arrays)), None)
+        run, shape = self._plans.get(dims, (None, None))
+        if run is None:
+            size = dict(zip(kernel.dims, dims))
+            run, shape = kernel.prepare(dims, self._threads), tuple(size.get(n, n) for n in kernel.args[-1].shape)
+            if len(self._plans) > 256:
+                self._plans.clear()
+                self._ready.clear()
+            self._plans[dims] = (run, shape)
+        if all(a.dtype == dtype_of(self.type) for a in arrays):
+            self._ready[key_of(arrays)] = Ready(run, [(shape, dtype_of(self.type))])
+        ready = [plain(a, 3) for a in arrays]
+        if out is not None and (out.shape != shape or name_of(out.dtype) != self.type):
+            raise ShapeError(f"out is {out.dtype} of shape {out.shape}, the result {self.type} of shape {shape}", "out")
+        direct = out is not None and is_plain(out) and not any(overlap(out, a) for a in ready)
+        place = out if direct else np.empty(shape, dtype_of(self.type))
+        run((*ready, place))
+        if out is None:
+            return place if shape else place[()]
+        if not direct:
+            out[...] = place
+        return out
+
+
+def expression(equation, *shapes, dtype="f64", threads=None, optimize=None):
+    """A contraction that is compiled once and called often: `f = tdsl.expression("ij,jk->ik", (None, 3), (3, None))`, then `f(A, B)`.
+
+    shapes: of each operand; None leaves an extent to the call. dtype: the type of all of them, by name or as NumPy has it. threads, optimize: as
+    of `einsum`. Raises CompileError.
+    """
+    type_name = name_of(to_dtype(dtype))
+    if type_name is None:
+        raise DtypeError(f"{dtype} is no element type of kernels", "dtype")
+    return Expression(equation, tuple(tuple(s) for s in shapes), type_name, threads, optimize)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Einsum strings, as far as Python has to read them: tdslc does all else, messages included."""
+
+
+def symbol(number):
+    """The label of a number of the interleaved form: NumPy's 52 letters, in their order, then others in theirs."""
+    if not isinstance(number, int) and not hasattr(number, "__index__"):
+        raise TypeError(f"a label of einsum's interleaved form is a number or Ellipsis, not {number!r}")
+    number = number.__index__()
+    if number < 0:
+        raise ValueError(f"a label of einsum's interleaved form is negative: {number}")
+    if number < 52:
+        return chr(ord("A") + number if number < 26 else ord("a") + number - 26)
+    return chr(0x4E00 + number - 52)
+
+
+def interleaved(arguments):
+    """(string, operands) of einsum(A, [0, 1], B, [1, 2], [0, 2])."""
+    term = lambda labels: "".join("..." if n is Ellipsis else symbol(n) for n in labels)
+    operands, terms = arguments[: len(arguments) // 2 * 2 : 2], arguments[1::2]
+    text = ",".join(term(t) for t in terms)
+    return (text + "->" + term(arguments[-1]) if len(arguments) % 2 else text), operands
+
+
+def open_shapes(equation, shapes):
+    """The shapes with None where an extent may be left open: labels whose extents are equal in all operands, and not 1, which
+    stretches. What is under an ellipsis stays."""
+    terms = equation.replace(" ", "").split("->")[0].split(",")
+    if len(terms) != len(shapes):
+        return shapes
+    labels = []
+    for term, shape in zip(terms, shapes):
+        left, dots, right = term.partition("...")
+        middle = len(shape) - len(left) - len(right)
+        if middle < 0 or (middle > 0 and not dots):
+            return shapes
+        labels.append([*left, *[None] * middle, *right])
+    extents = {}
+    for names, shape in zip(labels, shapes):
+        for name, n in zip(names, shape):
+            extents.setdefault(name, set()).add(n)
+    fixed = {name for name, sizes in extents.items() if name is None or len(sizes) > 1 or 1 in sizes}
+    if len(extents) - len(fixed) + len(shapes) > 100:  # more arguments than C promises a function
+        return shapes
+    return tuple(tuple(n if name in fixed else None for name, n in zip(names, shape)) for names, shape in zip(labels, shapes))
+
+
+def arguments(equation, shapes):
+    """What tdslc and tdsl-run take for it."""
+    text = lambda shape: "x".join("?" if n is None else str(int(n)) for n in shape)
+    return ["-e", equation, *[f"--shape={text(shape)}" for shape in shapes]]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors and warnings. Every error is a `tdsl.Error`, and also what Python calls its kind."""
+
+
+class Error(Exception):
+    """Base of all errors of this package."""
+
+
+class CompileError(Error, ValueError):
+    """A program or an equation is refused.
+
+    code: as `tdslc --explain` takes it ("E0203"), or "" where the message has none; line, column: of the place, from 1, or
+    None; text: the messages as `tdslc` prints them, the line at fault and a caret under the place included.
+    """
+
+    def __init__(self, text, code="", line=None, column=None):
+        super().__init__(text)
+        self.text, self.code, self.line, self.column = text, code, line, column
+
+
+class ArgumentError(Error, ValueError):
+    """A call is wrong; `argument` names the argument, or is None."""
+
+    def __init__(self, message, argument=None):
+        super().__init__(message)
+        self.argument = argument
+
+
+class ShapeError(ArgumentError):
+    """A rank or an extent differs from the kernel's, or from another argument's."""
+
+
+class OverlapError(ArgumentError):
+    """A result shares memory with another argument of the kernel."""
+
+
+class DtypeError(Error, TypeError):
+    """An element type that the kernel does not take; `argument` names the argument, or is None."""
+
+    def __init__(self, message, argument=None):
+        super().__init__(message)
+        self.argument = argument
+
+
+class WorkspaceError(Error, MemoryError):
+    """There is no memory for a kernel's intermediates, or their size does not fit 64 bits."""
+
+
+class CCompilerError(Error, RuntimeError):
+    """There is no C compiler where one is required, or it failed."""
+
+
+class CopyWarning(UserWarning):
+    """An array was copied, as kernels take C order only."""
+
+
+class SlowWarning(UserWarning):
+    """Kernels run much slower than they could here."""
+
+
+class CompileWarning(UserWarning):
+    """A warning of `tdslc` about a program, as it prints it."""
+
+
+def raise_status(status, kernel):
+    """Raises what a status of tdsl/abi.h means, below 0."""
+    if status in (-6, -10):
+        raise WorkspaceError(f"{kernel}: no memory for its workspace")
+    if status == -7:
+        raise WorkspaceError(f"{kernel}: a size computed from the extents does not fit 64 bits")
+    if status == -2:
+        raise ShapeError(f"{kernel}: an extent is negative")
+    raise ArgumentError(f"{kernel}: status {status}")

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels where there is no C compiler: tdsl-run interprets them, with files between."""
+import os
+import tempfile
+
+from . import _tools
+from ._cache import warn_once
+from ._table import Argument
+
+
+def heads(described):
+    """(name, signature, dims, arguments) of each kernel of a program, from what --emit=json says."""
+    found = []
+    for k in described["kernels"]:
+        args = [Argument(p["name"], p["role"], p["dtype"], p["shape"]) for p in k["params"]]
+        names = {a.name for a in args if a.role == "inout"}
+        for r in k["results"]:
+            node = k["nodes"][r["node"]]
+            if r["name"] not in names:
+                args.append(Argument(r["name"], "out", node["dtype"], node["shape"]))
+        found.append((k["name"], k["signature"], [d["name"] for d in k["dims"]], args))
+    return found
+
+
+class InterpretedKernel:
+    """A kernel that tdsl-run runs. `source`: the arguments of tdsl-run that say which program; `text`: what it reads from standard input."""
+
+    def __init__(self, head, source, text=None):
+        self.name, self.signature, self.dims, self.args = head
+        self._source, self._text = source, text
+
+    def prepare(self, dims, threads):
+        """A function of arrays in C order, one for each argument, for these open extents."""
+        del threads
+        warn_once("interpreter", "there is no C compiler: kernels are interpreted, some hundred times slower", 5)
+        bind = [f"-D{name}={value}" for name, value in zip(self.dims, dims)] if "-e" not in self._source else []
+
+        def run(arrays):
+            import numpy as np
+            with tempfile.TemporaryDirectory(prefix="tdsl-") as folder:
+                values, outputs = [], []
+                for arg, a in zip(self.args, arrays):
+                    path = os.path.join(folder, f"{len(values) + len(outputs)}.npy")
+                    if arg.role != "out":
+                        np.save(path, a if a.dtype.name != "bfloat16" else a.view("V2"))
+                        values.append(path if "-e" in self._source else f"{arg.name}={path}")
+                    if arg.role in ("out", "inout"):
+                        outputs.append((arg, a, path.replace(".npy", "_out.npy")))
+                said = [word for arg, _, path in outputs for word in ("-o", f"{arg.name}={path}")]
+                _tools.run(_tools.tdsl_run(), ["--target=interp", "-w", *self._source, *bind, *values, *said], self._text)
+                for _, a, path in outputs:
+                    a[...] = np.load(path).view(a.dtype)
+        return run

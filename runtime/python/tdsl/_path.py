@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orders of contraction: `path`."""
+import json
+
+from . import _equation, _tools
+
+
+class Path:
+    """An order of contraction, and what the compiler says of it.
+
+    path: pairs of positions in the current list of operands, which are removed, the result going to the end; sliced: labels that
+    become outer loops under a memory limit; multiply_adds: of all steps (an int); largest: elements of the largest tensor;
+    proved: whether no order is cheaper. `data` has all that `--emit=path --report=json` prints.
+    """
+
+    def __init__(self, data):
+        self.data = data
+        self.path = [tuple(step) for step in data["path"]]
+        self.sliced = list(data["sliced"])
+        self.multiply_adds, self.largest = int(data["multiply_adds"]), int(data["largest"])
+        self.proved = data["proved"]
+
+    def __iter__(self):
+        return iter(self.path)
+
+    def __len__(self):
+        return len(self.path)
+
+    def __getitem__(self, k):
+        return self.path[k]
+
+    def __repr__(self):
+        cost = f"{self.multiply_adds} multiply-adds, largest tensor {self.largest} elements"
+        return f"<path {self.path}: {cost}{', sliced ' + str(self.sliced) if self.sliced else ''}>"
+
+
+def path(equation, *shapes, memory_limit=None, search=None, objective=None, effort=None, seed=None):
+    """The order in which an einsum is contracted.
+
+    shapes: of each operand, or arrays. memory_limit: elements of the largest tensor. search, objective, effort, seed: as
+    docs/paths.md says. Raises CompileError.
+    """
+    if not isinstance(equation, str):
+        equation, shapes = _equation.interleaved((equation, *shapes))
+    shapes = [getattr(s, "shape", s) for s in shapes]
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in
+               (("memory_limit", memory_limit), ("search", search), ("objective", objective), ("effort", effort), ("seed", seed))
+               if value is not None]
+    return Path(json.loads(_tools.run(_tools.tdslc(), ["--emit=path", "--report=json", "-w", *options, *_equation.arguments(equation, shapes)])))

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the language: `compile`, `load`, and the kernels in them as functions."""
+import collections
+import json
+import os
+import re
+import threading
+
+from . import _cache, _tools
+from ._arrays import Ready, as_array, is_bf16, is_plain, key_of, name_of, overlap, plain, scalar
+from ._errors import ArgumentError, CompileError, DtypeError, OverlapError, ShapeError
+from ._interpreter import InterpretedKernel, heads
+from ._table import kernels_of
+
+_LIST = re.compile(r"^const tdsl_kernel_info \*const (\w+)\[\] = ", re.M)
+
+
+def default_threads():
+    """OMP_NUM_THREADS, or 1."""
+    text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return max(1, int(text)) if text.isdigit() else 1
+
+
+class Source:
+    """Something that tdslc and tdsl-run take: their arguments, and the text they read from standard input. Compiled to C at
+    once, so that its mistakes are raised here; the C is compiled at the first call."""
+
+    def __init__(self, arguments, text=None, described=False, warn=False):
+        self.arguments, self.text = arguments, text
+        self._lock = threading.Lock()
+        self._kernels = {}
+        self.c = self.print("-o", "-", warn=warn)
+        self.heads = self._read_heads() if described else None
+
+    def print(self, *options, warn=False):
+        """What tdslc prints."""
+        return _tools.run(_tools.tdslc(), [*options, *([] if warn else ["-w"]), *self.arguments], self.text, warn)
+
+    def _read_heads(self):
+        try:
+            return heads(json.loads(self.print("--emit=json")))
+        except CompileError as error:
+            if error.code != "E0401":  # a dump of a later stage: what is compiled says it
+                raise
+        self.heads = None
+        return [(k.name, k.signature, k.dims, k.args) for k in self.kernels(1).values()]
+
+    def kernels(self, threads):
+        """Kernels by name, with OpenMP where there are threads."""
+        with self._lock:
+            openmp = threads > 1
+            if openmp not in self._kernels:
+                self._kernels[openmp] = {k.name: k for k in self._make(openmp)}
+            return self._kernels[openmp]
+
+    def _make(self, openmp):
+        cc = _cache.compiler()
+        if cc is not None:
+            return kernels_of(_cache.library(self.c, cc, openmp), _LIST.search(self.c)[1])
+        found = self.heads or heads(json.loads(self.print("--emit=json")))
+        # of a file with one kernel tdsl-run takes that; an equation has no other
+        choose = lambda name: [f"--kernel={name}"] if len(found) > 1 else []
+        return [InterpretedKernel(h, [*choose(h[0]), *self.arguments], self.text) for h in found]
+
+
+def bind(kernel, arrays, given):
+    """Values of the open dims, from the arrays (by name of argument) and from what the caller says."""
+    values = {name: int(n) for name, n in (given or {}).items()}
+    for name, n in values.items():
+        if not 0 <= n < 1 << 63:
+            raise ShapeError(f"{kernel.name}: {name} is {n}", name)
+        if name not in kernel.dims:
+            raise ArgumentError(f"{kernel.name} has no open dim {name!r}", name)
+    origin = {name: "dims" for name in values}
+    for arg in kernel.args:
+        a = arrays.get(arg.name)
+        if a is None:
+            continue
+        if a.ndim != len(arg.shape):
+            raise ShapeError(f"argument {arg.name!r} of {kernel.name} has {a.ndim} dimensions, not {len(arg.shape)}", arg.name)
+        for axis, (extent, wanted) in enumerate(zip(a.shape, arg.shape)):
+            where = f"axis {axis} of {arg.name!r}"
+            fixed = values.setdefault(wanted, extent) if isinstance(wanted, str) else wanted
+            if fixed != extent:
+                of = f" ({wanted} in {origin[wanted]})" if isinstance(wanted, str) else ""
+                raise ShapeError(f"{kernel.name}: {where} is {extent}, not {fixed}{of}", arg.name)
+            if isinstance(wanted, str):
+                origin.setdefault(wanted, where)
+    missing = [name for name in kernel.dims if name not in values]
+    if missing:
+        raise ArgumentError(f"{kernel.name}: no array says how large {missing[0]} is; dims={{{missing[0]!r}: N}} does", missing[0])
+    return tuple(values[name] for name in kernel.dims)
+
+
+def _check_dtype(kernel, arg, a):
+    if not (is_bf16(a.dtype) if arg.type == "bf16" else name_of(a.dtype) == arg.type):
+        raise DtypeError(f"argument {arg.name!r} of {kernel.name} is {arg.type}, not {a.dtype}", arg.name)
+
+
+class Report(str):
+    """What the compiler says of a program. In a notebook it shows itself as HTML."""
+
+    def __new__(cls, text, program=None):
+        self = str.__new__(cls, text)
+        self._program = program
+        return self
+
+    def __repr__(self):
+        return str(self)
+
+    def _repr_html_(self):
+        import html
+        page = self._program.report("html") if self._program else f"<pre>{html.escape(self)}</pre>"
+        return f'<iframe style="width:100%;height:40em;border:0" srcdoc="{html.escape(page, quote=True)}"></iframe>'
+
+
+class Kernel:
+    """A kernel as a function of arrays.
+
+    Arguments are the parameters of its head, by position or by name: arrays of the head's element types, whose shapes give the
+    open extents, and numbers for scalars. `inout` arrays are updated in place. Results are returned: None, one array (a scalar of NumPy
+    where it has no dimensions), or a named tuple of them.
+
+    out: an array for the result, or a dict of arrays by name. dims: open extents that no array gives, by name.
+    threads: how many may compute (default OMP_NUM_THREADS, else 1); results are the same bits for any number.
+
+    Raises ShapeError, DtypeError, OverlapError, ArgumentError, WorkspaceError, all of which name the argument. Lists and other
+    things that are no arrays are converted; arrays of another element type are refused.
+    """
+
+    def __init__(self, source, head):
+        self._source = source
+        self.__name__, self.signature, self.dims, self.args = head
+        self.__doc__ = self.signature
+        self._in = [a for a in self.args if a.role != "out"]
+        self._out = [a for a in self.args if a.role == "out"]
+        self._tuple = collections.namedtuple(self.__name__, [a.name for a in self._out], rename=True) if len(self._out) > 1 else None
+        self._prepared, self._ready = {}, {}
+        self._reads_arrays = all(a.role == "in" and a.shape for a in self._in)
+
+    @property
+    def name(self):
+        """As the program calls it."""
+        return self.__name__
+
+    def __repr__(self):
+        return f"<{self.signature}>"
+
+    def _by_name(self, given, named):
+        if len(given) > len(self._in):
+            raise TypeError(f"{self.name} takes {len(self._in)} arguments, not {len(given)}")
+        values = {arg.name: x for arg, x in zip(self._in, given)}
+        known = {arg.name for arg in self._in}
+        for name, x in named.items():
+            if name in values or name not in known:
+                raise TypeError(f"{self.name} {'has argument ' + repr(name) + ' twice' if name in values else 'has no argument ' + repr(name)}")
+            values[name] = x
+        for arg in self._in:
+            if arg.name not in values:
+                raise TypeError(f"{self.name}: argument {arg.name!r} is missing")
+        return values
+
+    def _read(self, arg, x):
+        import numpy as np
+        if arg.role == "scalar" or (arg.shape == () and arg.role == "in"):
+            return scalar(x, arg.type, arg.name)
+        if arg.role == "inout":
+            if not isinstance(x, np.ndarray):
+                raise DtypeError(f"argument {arg.name!r} of {self.name} is updated in place: an array of NumPy, not {type(x).__name__}", arg.name)
+            if not x.flags.writeable:
+                raise ArgumentError(f"argument {arg.name!r} of {self.name} is updated in place, and is read-only", arg.name)
+        elif isinstance(x, (list, tuple, int, float, complex)) and arg.type != "bf16":
+            x = np.asarray(x, dtype=arg.dtype)
+        a = as_array(x, arg.name)
+        _check_dtype(self, arg, a)
+        return a
+
+    def _outputs(self, out):
+        if out is None:
+            return {}
+        if not isinstance(out, dict):
+            if len(self._out) != 1:
+                raise ArgumentError(f"{self.name} has {len(self._out)} results: out is a dict of arrays by name", "out")
+            out = {self._out[0].name: out}
+        for name, a in out.items():
+            arg = next((r for r in self._out if r.name == name), None)
+            if arg is None:
+                raise ArgumentError(f"{self.name} has no result {name!r}", name)
+            _check_dtype(self, arg, a)
+            if not a.flags.writeable:
+                raise ArgumentError(f"result {name!r} of {self.name} is read-only", name)
+        return out
+
+    def __call__(self, *given, out=None, dims=None, threads=None, **named):
+        key = None
+        if out is None and dims is None and not named and self._reads_arrays:
+            try:
+                key = (threads, *key_of(given))
+            except AttributeError:
+                pass
+            ready = self._ready.get(key)
+            made = ready(given) if ready is not None else None
+            if made is not None:
+                return self._give(made)
+        return self._call(key, given, named, out, dims, threads)
+
+    def _give(self, made):
+        made = [a if a.shape else a[()] for a in made]
+        return None if not made else made[0] if self._tuple is None else self._tuple(*made)
+
+    def _call(self, key, given, named, out, dims, threads):
+        import numpy as np
+        values = self._by_name(given, named)
+        arrays = {arg.name: self._read(arg, values[arg.name]) for arg in self._in}
+        outputs = self._outputs(out)
+        threads = threads or default_threads()
+        kernel = self._source.kernels(threads)[self.name]
+        extents = bind(kernel, {**arrays, **outputs}, dims)
+        size = dict(zip(kernel.dims, extents))
+        places, back = [], []
+        for arg in kernel.args:
+            if arg.role in ("in", "scalar"):
+                places.append(plain(arrays[arg.name], 3))
+                continue
+            a = arrays.get(arg.name, outputs.get(arg.name))
+            if a is None:
+                places.append(np.empty([size.get(e, e) for e in arg.shape], arg.dtype))
+            elif is_plain(a):
+                places.append(a)
+            else:
+                places.append(plain(a, 3))
+                back.append((a, places[-1]))
+        self._check_overlap(kernel, places)
+        run = self._run(kernel, extents, threads)
+        run(places)
+        if key is not None and all(type(x) is np.ndarray for x in given):
+            self._keep(self._ready, key, Ready(run, [(p.shape, p.dtype) for p in places[len(given):]]))
+        for a, computed in back:
+            a[...] = computed
+        results = [outputs.get(arg.name, place if arg.shape else place[()])
+                   for arg, place in zip(kernel.args, places) if arg.role == "out"]
+        return None if not results else results[0] if self._tuple is None else self._tuple(*results)
+
+    def _run(self, kernel, extents, threads):
+        key = (extents, threads)
+        run = self._prepared.get(key)
+        if run is None:
+            run = self._keep(self._prepared, key, kernel.prepare(extents, threads))
+        return run
+
+    @staticmethod
+    def _keep(table, key, value):
+        if len(table) > 256:
+            table.clear()
+        table[key] = value
+        return value
+
+    def _check_overlap(self, kernel, places):
+        for i, arg in enumerate(kernel.args):
+            for j, other in enumerate(kernel.args):
+                if arg.role in ("out", "inout") and i != j and overlap(places[i], places[j]):
+                    raise OverlapError(f"{arg.name!r} of {kernel.name} shares memory with {other.name!r}", arg.name)
+
+
+class Program:
+    """The kernels of a program: attributes of their names, or `program["name"]`."""
+
+    def __init__(self, arguments, text=None):
+        self._source = Source(arguments, text, described=True, warn=True)
+        self.kernels = {head[0]: Kernel(self._source, head) for head in self._source.heads}
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["kernels"][name]
+        except KeyError:
+            raise AttributeError(f"the program has no kernel {name!r}") from None
+
+    def __getitem__(self, name):
+        return self.kernels[name]
+
+    def __iter__(self):
+        return iter(self.kernels.values())
+
+    def __dir__(self):
+        return [*super().__dir__(), *self.kernels]
+
+    def __repr__(self):
+        return "\n".join(k.signature for k in self) or "<a program without kernels>"
+
+    def report(self, form="text"):
+        """Where every value lives, what moves through memory, the order of contractions: text, or "html", or "json" as a dict."""
+        text = self._source.print("--report" if form == "text" else f"--report={form}")
+        return json.loads(text) if form == "json" else Report(text, self if form == "text" else None)
+
+    def dump(self, stage="nest"):
+        """The program at a stage or after a pass, as `tdslc --dump` prints it; `tdsl.compile` takes it back."""
+        return self._source.print(f"--dump={stage}")
+
+    @property
+    def c(self):
+        """The C that is compiled."""
+        return self._source.c
+
+
+def _bound(dims):
+    return [f"-D{name}={int(value)}" for name, value in dims.items()]
+
+
+def compile(text, **dims):  # noqa: A001
+    """The kernels of a program given as text. dims: numbers for open dims. Raises CompileError; warnings of the compiler are CompileWarning."""
+    return Program([*_bound(dims), "-"], text)
+
+
+def load(path, **dims):
+    """The kernels of a file, as `compile` gives them: `tdsl.load("mp2.tdsl", o=16)`. What it includes is looked for beside it."""
+    return Program([*_bound(dims), os.path.abspath(os.fspath(path))])

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled kernels, called through the tables of tdsl/abi.h by ctypes, which releases the GIL meanwhile."""
+import ctypes
+import threading
+
+from . import _arrays
+from ._arrays import NAMES, dtype_of
+from ._errors import Error, WorkspaceError, raise_status
+
+ABI_VERSION = 3
+_KEPT = 1 << 26  # bytes of workspace that a thread keeps between calls
+_ROLES = {1: "in", 2: "out", 3: "inout", 4: "scalar"}
+_c_int32, _c_size, _c_pointer = ctypes.c_int32, ctypes.c_size_t, ctypes.c_void_p
+
+
+class _Extent(ctypes.Structure):
+    _fields_ = [("dim", _c_int32), ("symmetry", _c_int32), ("fixed", ctypes.c_int64)]
+
+
+class _Dim(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("typical", ctypes.c_int64)]
+
+
+class _Arg(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("role", _c_int32), ("dtype", _c_int32), ("rank", _c_int32),
+                ("reserved", _c_int32), ("extents", _c_pointer)]
+
+
+class _Threads(ctypes.Structure):
+    _fields_ = [("count", _c_int32), ("reserved", _c_int32), ("run", _c_pointer), ("pool", _c_pointer)]
+
+
+class _Info(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("abi_version", ctypes.c_uint32), ("dim_size", ctypes.c_uint32),
+                ("arg_size", ctypes.c_uint32), ("extent_size", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
+                ("name", ctypes.c_char_p), ("source", ctypes.c_char_p), ("signature", ctypes.c_char_p),
+                ("digest", ctypes.c_char_p), ("n_dims", _c_int32), ("n_args", _c_int32), ("dims", _c_pointer),
+                ("args", _c_pointer), ("workspace_bytes", _c_pointer), ("multiply_adds", _c_pointer),
+                ("call", _c_pointer), ("workspace_bytes_threads", _c_pointer), ("call_threads", _c_pointer)]
+
+
+_WORKSPACE = ctypes.CFUNCTYPE(_c_size, _c_pointer, _c_int32)
+_CALL = ctypes.CFUNCTYPE(_c_int32, _c_pointer, _c_pointer, _c_pointer, _c_size, _c_pointer)
+_COUNT = ctypes.CFUNCTYPE(ctypes.c_uint64, _c_pointer)
+
+
+class Argument:
+    """An argument of a kernel: its role ("in", "out", "inout", "scalar"), the language's name of its type, and its extents,
+    each a number or the name of an open dim."""
+
+    def __init__(self, name, role, type_name, shape):
+        self.name, self.role, self.type, self.shape = name, role, type_name, tuple(shape)
+
+    @property
+    def dtype(self):
+        return dtype_of(self.type)
+
+
+class _Space(threading.local):
+    """The workspace of this thread, which grows. A signal handler that computes in between leaves what it was."""
+    array = None
+    size = -1
+
+    def take(self, size):
+        import numpy as np
+        if size <= self.size:
+            return self.array
+        array = np.empty(size, np.uint8)
+        if size <= _KEPT:
+            self.array, self.size = array, size
+        return array
+
+
+_space = _Space()
+
+
+def _steps(structure, address, step, count):
+    return [structure.from_address(address + k * step) for k in range(count)]
+
+
+class NativeKernel:
+    """A kernel of a loaded library."""
+
+    def __init__(self, library, address):
+        info = _Info.from_address(address)
+        if info.abi_version != ABI_VERSION or info.struct_size < ctypes.sizeof(_Info):
+            raise Error(f"a compiled kernel has interface {info.abi_version}; this package needs {ABI_VERSION}")
+        self._library, self._info = library, info
+        self.name, self.signature = info.name.decode(), info.signature.decode()
+        self.dims = [d.name.decode() for d in _steps(_Dim, info.dims, info.dim_size, info.n_dims)]
+        self.args = []
+        for a in _steps(_Arg, info.args, info.arg_size, info.n_args):
+            extents = _steps(_Extent, a.extents, info.extent_size, a.rank)
+            shape = [e.fixed if e.dim < 0 else self.dims[e.dim] for e in extents]
+            self.args.append(Argument(a.name.decode(), _ROLES[a.role], NAMES[a.dtype], shape))
+        self._workspace, self._call = _WORKSPACE(info.workspace_bytes_threads), _CALL(info.call_threads)
+
+    def prepare(self, dims, threads):
+        """A function of arrays in C order, one for each argument, for these open extents."""
+        import numpy as np
+        c_dims = (ctypes.c_int64 * max(1, len(dims)))(*dims)
+        size = self._workspace(c_dims, threads)
+        if size == _c_size(-1).value:
+            raise WorkspaceError(f"{self.name}: the size of an array or of its workspace does not fit 64 bits")
+        pointers, call, name = _c_pointer * len(self.args), self._call, self.name
+        c_threads = ctypes.byref(_Threads(threads, 0, None, None)) if threads > 1 else None
+        take = _space.take
+        _arrays.pointer(np.empty(0))  # which then is the fast one
+        pointer = _arrays.pointer
+
+        def run(arrays):
+            addresses = pointers(*[pointer(a) for a in arrays])
+            if size == 0:
+                status = call(c_dims, addresses, None, 0, c_threads)
+            else:
+                space = take(size)
+                status = call(c_dims, addresses, pointer(space), size, c_threads)
+            if status != 0:
+                raise_status(status, name)
+        return run
+
+
+def kernels_of(library, symbol):
+    """The kernels of a generated file's list."""
+    entries = (_c_pointer * (1 << 20)).in_dll(library, symbol)
+    found = []
+    while entries[len(found)]:
+        found.append(NativeKernel(library, entries[len(found)]))
+    return found

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds and runs tdslc and tdsl-run, and reads their messages."""
+import os
+import re
+import shutil
+import subprocess
+import warnings
+
+from ._errors import CompileError, CompileWarning, Error
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+_MESSAGE = re.compile(r"^(?P<file>.*?)(?::(?P<line>\d+):(?P<column>\d+))?: (?P<kind>error|warning)(?:\[(?P<code>[^]]*)\])?: ", re.M)
+
+
+def _find(name, variable):
+    """The variable says it, else it is in the package, in the build tree of a checkout, or on the path."""
+    said = os.environ.get(variable)
+    if said:
+        if not os.access(said, os.X_OK):
+            raise Error(f"{variable} is {said}, which is not a program")
+        return said
+    for folder in (os.path.join(HERE, "bin"), os.path.join(HERE, "..", "..", "..", "build", "bin")):
+        program = os.path.join(folder, name)
+        if os.access(program, os.X_OK):
+            return os.path.normpath(program)
+    found = shutil.which(name)
+    if found is None:
+        raise Error(f"{name} is not beside the package, not in build/bin, not on PATH; {variable} may name it")
+    return found
+
+
+def tdslc():
+    """The path of tdslc."""
+    return _find("tdslc", "TDSL_TDSLC")
+
+
+def tdsl_run():
+    """The path of tdsl-run: beside tdslc, where TDSL_TDSLC names that."""
+    if "TDSL_RUN" not in os.environ and os.environ.get("TDSL_TDSLC"):
+        beside = os.path.join(os.path.dirname(os.environ["TDSL_TDSLC"]), "tdsl-run")
+        if os.access(beside, os.X_OK):
+            return beside
+    return _find("tdsl-run", "TDSL_RUN")
+
+
+def run(program, arguments, text=None, warn=False):
+    """Runs a tool; returns what it prints. Errors are raised, warnings are warned of if asked; a number for a dim that there is
+    not is an error then."""
+    done = subprocess.run([program, *arguments], input=None if text is None else text.encode(),
+                          stdin=subprocess.DEVNULL if text is None else None, capture_output=True, check=False)
+    messages = done.stderr.decode(errors="replace")
+    if done.returncode != 0:
+        _raise(program, done.returncode, messages)
+    if warn:
+        starts = [m.start() for m in _MESSAGE.finditer(messages)]
+        for start, end in zip(starts, starts[1:] + [len(messages)]):
+            if "[-Wdefine]" in messages[start:end]:
+                raise CompileError(messages[start:end].rstrip())
+            warnings.warn(messages[start:end].rstrip(), CompileWarning, stacklevel=4)
+    return done.stdout.decode()
+
+
+def _raise(program, status, messages):
+    first = next((m for m in _MESSAGE.finditer(messages) if m["kind"] == "error"), None)
+    text = messages.strip() or f"{os.path.basename(program)}: exit status {status}"
+    if status == 3:
+        raise FileNotFoundError(text)
+    if status not in (1, 2, 4):
+        raise Error(text)
+    number = lambda name: int(first[name]) if first and first[name] else None
+    raise CompileError(text, first["code"] or "" if first else "", number("line"), number("column"))

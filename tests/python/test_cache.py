@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled code on disk: kept, checked, limited, shared by many processes of which some are killed."""
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import warnings
+
+CALL = """
+import numpy as np, tdsl, sys
+a = np.arange(6.0).reshape(2, 3)
+assert (tdsl.einsum("ij,kj->ik", a, a) == a @ a.T).all()
+info = tdsl.cache_info()
+print(info["hits"], info["compiled"], info["entries"])
+"""
+
+
+class Cache(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.entries = os.path.join(self.folder, "v1")
+
+    def start(self, text=CALL, **environment):
+        env = {**os.environ, "TDSL_CACHE_DIR": self.folder, **environment}
+        return subprocess.Popen([sys.executable, "-B", "-c", text], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def call(self, *arguments, **environment):
+        process = self.start(*arguments, **environment)
+        out, self.told = process.communicate(timeout=100)
+        self.assertEqual(process.returncode, 0, self.told)
+        return out.strip()
+
+    def entry(self):
+        name, = [n for n in os.listdir(self.entries) if len(n) == 64]
+        return os.path.join(self.entries, name)
+
+    def check_whole(self):
+        """Every entry holds what its meta.json says."""
+        names = [n for n in os.listdir(self.entries) if len(n) == 64]
+        for name in names:
+            with open(os.path.join(self.entries, name, "kernel.so"), "rb") as f:
+                digest = hashlib.sha256(f.read()).hexdigest()
+            with open(os.path.join(self.entries, name, "meta.json"), encoding="utf-8") as f:
+                self.assertEqual(json.load(f)["sha256"], digest)
+        return names
+
+    def test_the_next_process_finds_what_this_one_compiled(self):
+        self.assertEqual(self.call(), "0 1 1")
+        self.assertEqual(self.call(), "1 0 1")
+        self.assertEqual(self.call(TDSL_CFLAGS="-O1"), "0 1 2")  # other flags, another entry
+        for path in self.entries, *[os.path.join(self.entries, n) for n in os.listdir(self.entries)]:
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o700)
+
+    def test_a_damaged_entry_is_compiled_again(self):
+        self.call()
+        for damage in ("kernel.so", "meta.json"):
+            path = os.path.join(self.entry(), damage)
+            with open(path, "r+b") as f:
+                f.seek(50)
+                f.write(b"x")
+            self.assertEqual(self.call(), "0 1 1", damage)
+            self.check_whole()
+        os.remove(os.path.join(self.entry(), "kernel.so"))
+        self.assertEqual(self.call(), "0 1 1")
+        self.assertEqual(self.call(), "1 0 1")
+
+    def test_entries_not_used_for_longest_go(self):
+        self.call()
+        first = self.entry()
+        os.utime(first, (1, 1))
+        self.assertEqual(self.call(TDSL_CFLAGS="-O1", TDSL_CACHE_BYTES="100000"), "0 1 1")
+        self.assertNotEqual(self.entry(), first)
+
+    def test_what_a_killed_process_left_goes_in_time(self):
+        self.call()
+        for name, old in ("tmp-old", 1), ("tmp-new", time.time()):
+            os.mkdir(os.path.join(self.entries, name))
+            os.utime(os.path.join(self.entries, name), (old, old))
+        self.call(TDSL_CFLAGS="-O1")
+        self.assertNotIn("tmp-old", os.listdir(self.entries))
+        self.assertIn("tmp-new", os.listdir(self.entries))
+
+    def test_a_folder_that_others_can_write_is_not_used(self):
+        os.mkdir(self.entries)
+        os.chmod(self.entries, 0o777)
+        self.assertEqual(self.call(), "0 1 1")
+        self.assertIn("SlowWarning", self.told)
+        self.assertEqual(os.listdir(self.entries), [])
+        os.rmdir(self.entries)
+        with open(self.entries, "w", encoding="utf-8"):
+            pass
+        self.assertEqual(self.call(), "0 1 1")
+
+    def test_many_processes_of_which_some_are_killed(self):
+        rng = random.Random(1)
+        processes = [self.start(TDSL_CFLAGS=f"-O1 -DX={k % 4}") for k in range(24)]
+        killed = rng.sample(processes, 8)
+        time.sleep(0.5)
+        for process in killed:
+            time.sleep(0.05)
+            process.send_signal(signal.SIGKILL)
+        for process in processes:
+            _, told = process.communicate(timeout=200)
+            if process not in killed:
+                self.assertEqual(process.returncode, 0, told)
+        self.assertEqual(len(self.check_whole()), 4)
+        for k in range(4):
+            self.assertEqual(self.call(TDSL_CFLAGS=f"-O1 -DX={k}"), "1 0 4")
+
+    def test_a_c_compiler_that_fails_says_why(self):
+        process = self.start(TDSL_CFLAGS="-no-such-option")
+        _, told = process.communicate(timeout=100)
+        self.assertIn("CCompilerError", told)
+        self.assertIn("no-such-option", told)
+        self.assertEqual(os.listdir(self.entries), [])
+
+    def test_importing_needs_no_numpy(self):
+        self.assertEqual(self.call("import sys, tdsl; print('numpy' in sys.modules)"), "False")
+
+
+warnings.simplefilter("error", ResourceWarning)
+unittest.main()

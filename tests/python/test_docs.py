@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The python blocks of docs/python.md, one after the other in one namespace, and that of README."""
+import os
+import re
+import unittest
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def blocks(name):
+    """(line, text) of each python block."""
+    with open(os.path.join(TOP, name), encoding="utf-8") as f:
+        text = f.read()
+    return [(text.count("\n", 0, m.start(1)), m[1]) for m in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S)]
+
+
+class Docs(unittest.TestCase):
+    def run_blocks(self, name, least):
+        found = blocks(name)
+        self.assertGreaterEqual(len(found), least)
+        names = {}
+        for line, text in found:
+            with self.subTest(f"{name}:{line}"):
+                exec(compile("\n" * line + text, name, "exec"), names)
+
+    def test_python_md(self):
+        self.run_blocks("docs/python.md", 9)
+
+    def test_readme(self):
+        os.chdir(os.path.join(TOP, "examples", "mp2"))
+        self.run_blocks("README.md", 1)
+
+
+unittest.main()
