@@ -178,8 +178,13 @@ Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span
     Dim *flat = ARENA_ARRAY(arena, count, Dim);
     (void)flat_factors(t, n, factor, flat);
     int64_t typical = 1;
+    bool known = true;
     for (uint32_t f = 0; f < count; f++) {
         typical = sat_mul(typical, dim_typical(t, flat[f]));
+        known &= flat[f].sym < 0;
+    }
+    if (known) {
+        return dim_fixed(typical);
     }
     for (uint32_t d = 0; d < t->list.n; d++) {
         const DimInfo *info = &t->list.at[d];
@@ -223,8 +228,21 @@ bool dims_collapse_to(const DimTable *t, uint32_t rank, const Dim *shape, uint32
 {
     uint32_t d = 0;
     for (uint32_t k = 0; k < n_collapsed; k++) {
-        const DimInfo *info = collapsed[k].sym < 0 ? NULL : &t->list.at[collapsed[k].sym];
-        if (info == NULL || info->n_factors == 0) {
+        if (collapsed[k].sym < 0) {
+            int64_t n = 1, want = collapsed[k].n;
+            do {
+                if (d == rank || shape[d].sym >= 0) {
+                    return false;
+                }
+                n = sat_mul(n, shape[d++].n);
+            } while (n != want && n != 0 && n < want);
+            if (n != want) {
+                return false;
+            }
+            continue;
+        }
+        const DimInfo *info = &t->list.at[collapsed[k].sym];
+        if (info->n_factors == 0) {
             if (d == rank || !dim_eq(shape[d++], collapsed[k])) {
                 return false;
             }

@@ -86,8 +86,8 @@ uint32_t dims_given(const DimTable *t);
 /* The values of all, from those that a call gives; products beyond SIZE_LIMIT are SIZE_LIMIT + 1. */
 int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given);
 
-/* The dim that is the product of these, of which each is a number or a dim of the table; it is added to the table, in
- * `arena`, unless it is there. */
+/* The dim that is the product of these, of which each is a number or a dim of the table: a number, if all are; else it is
+ * added to the table, in `arena`, unless it is there. */
 Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span,
                  uint32_t n, const Dim *factor);
 
