@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Element types, and arrays as kernels take them: C order, aligned, in the machine's byte order."""
 import functools
-import warnings
 
-from ._errors import ArgumentError, CopyWarning, DtypeError
+from ._errors import ArgumentError, CopyWarning, DtypeError, warn
 
 # By the number in tdsl/abi.h.
 NAMES = {1: "f64", 2: "f32", 3: "f16", 4: "bf16", 5: "i32", 6: "i64", 7: "bool", 8: "c64", 9: "c128"}
@@ -61,12 +60,13 @@ def is_plain(a):
     return flags.c_contiguous and flags.aligned and a.dtype.isnative
 
 
-def plain(a, stacklevel):
+def plain(a, _level=None):
     """The array, or a copy that a kernel can read, with a warning."""
     import numpy as np
     if is_plain(a):
         return a
-    warnings.warn(f"an array of shape {a.shape} is not in C order and was copied", CopyWarning, stacklevel=stacklevel + 1)
+    why = "is not in C order" if a.dtype.isnative and a.flags.aligned else "is not aligned" if a.dtype.isnative else "has swapped bytes"
+    warn(f"an array of shape {a.shape} {why} and was copied", CopyWarning)
     return np.array(a, dtype=a.dtype.newbyteorder("="), order="C", copy=True)
 
 

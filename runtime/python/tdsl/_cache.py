@@ -16,9 +16,8 @@ import subprocess
 import tempfile
 import threading
 import time
-import warnings
 
-from ._errors import CCompilerError, SlowWarning
+from ._errors import CCompilerError, SlowWarning, warn
 
 FORMAT = "v1"
 _LIMIT = 1 << 30
@@ -55,13 +54,13 @@ def required():
     return os.environ.get("TDSL_REQUIRE_CC", "0") not in ("", "0")
 
 
-def warn_once(what, message, stacklevel):
+def warn_once(what, message):
     """SlowWarning, once in a process for each `what`."""
     with _lock:
         known = what in _told
         _told.add(what)
     if not known:
-        warnings.warn(message, SlowWarning, stacklevel=stacklevel + 1)
+        warn(message, SlowWarning)
 
 
 def _limit():
@@ -98,7 +97,7 @@ def folder():
         if _private is None or _private[1] != os.getpid():
             _private = (tempfile.mkdtemp(prefix="tdsl-"), os.getpid())
             atexit.register(_remove, *_private)
-    warn_once("folder", f"{path} {why}: what is compiled is kept for this process only", 4)
+    warn_once("folder", f"{path} {why}: what is compiled is kept for this process only")
     return _private[0]
 
 
@@ -231,7 +230,7 @@ def cache_info():
     top = folder()
     entries = _entries(top)
     return {"folder": top, "entries": len(entries), "bytes": sum(size for _, size, _ in entries), "limit": _limit(),
-            "calls": len(_einsum._plans), **_counts}
+            "calls": len({id(plan) for plan in _einsum._plans.values()}), **_counts}
 
 
 def cache_clear():

@@ -62,6 +62,16 @@ class CompileWarning(UserWarning):
     """A warning of `tdslc` about a program, as it prints it."""
 
 
+def warn(message, category):
+    """Warns of what the caller of this package does: its line is named."""
+    import sys
+    import warnings
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tdsl":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
 def raise_status(status, kernel):
     """Raises what a status of tdsl/abi.h means, below 0."""
     if status in (-6, -10):

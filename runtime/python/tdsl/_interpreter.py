@@ -32,7 +32,7 @@ class InterpretedKernel:
     def prepare(self, dims, threads):
         """A function of arrays in C order, one for each argument, for these open extents."""
         del threads
-        warn_once("interpreter", "there is no C compiler: kernels are interpreted, some hundred times slower", 5)
+        warn_once("interpreter", "there is no C compiler: kernels are interpreted, some hundred times slower")
         bind = [f"-D{name}={value}" for name, value in zip(self.dims, dims)] if "-e" not in self._source else []
 
         def run(arrays):

@@ -4,9 +4,8 @@ import os
 import re
 import shutil
 import subprocess
-import warnings
 
-from ._errors import CompileError, CompileWarning, Error
+from ._errors import CompileError, CompileWarning, Error, warn as warn_caller
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 _MESSAGE = re.compile(r"^(?P<file>.*?)(?::(?P<line>\d+):(?P<column>\d+))?: (?P<kind>error|warning)(?:\[(?P<code>[^]]*)\])?: ", re.M)
@@ -56,7 +55,7 @@ def run(program, arguments, text=None, warn=False):
         for start, end in zip(starts, starts[1:] + [len(messages)]):
             if "[-Wdefine]" in messages[start:end]:
                 raise CompileError(messages[start:end].rstrip())
-            warnings.warn(messages[start:end].rstrip(), CompileWarning, stacklevel=4)
+            warn_caller(messages[start:end].rstrip(), CompileWarning)
     return done.stdout.decode()
 
 
