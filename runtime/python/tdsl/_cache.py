@@ -12,11 +12,11 @@ import json
 import os
 import shutil
 import stat
-import subprocess
 import tempfile
 import threading
 import time
 
+from . import _process
 from ._errors import CCompilerError, SlowWarning, warn
 
 FORMAT = "v1"
@@ -130,10 +130,11 @@ def _compile(command, text, aside):
     with open(os.path.join(aside, "kernel.c"), "w", encoding="utf-8") as f:
         f.write(text)
     path = os.path.join(aside, "kernel.so")
-    done = subprocess.run([*command, "-shared", "-fPIC", "-o", path, os.path.join(aside, "kernel.c"), "-lm"],
-                          stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    if done.returncode != 0:
-        raise CCompilerError(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}".rstrip())
+    with tempfile.TemporaryDirectory(dir=aside) as own:  # the compiler's own files go with the folder, whatever ends it
+        status, _, messages, _ = _process.run([*command, "-shared", "-fPIC", "-o", path, os.path.join(aside, "kernel.c"), "-lm"],
+                                              env={**os.environ, "TMPDIR": own})
+    if status != 0:
+        raise CCompilerError(f"{' '.join(command)}: exit status {status}\n{messages}".rstrip())
     os.chmod(path, 0o600)
     meta = {"sha256": _digest(path), "command": command}
     with open(os.path.join(aside, "meta.json"), "w", encoding="utf-8") as f:

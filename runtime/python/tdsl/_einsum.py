@@ -7,7 +7,7 @@ from . import _equation
 from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overlap, plain, scalar, to_dtype
 from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, DtypeError, ShapeError
-from ._program import Source, bind, default_threads
+from ._program import Source, bind, threads_of
 
 _MOST_CALLS = 4096
 _MOST_SHAPES = 2  # sets of extents that are compiled each for itself, before open ones are
@@ -69,7 +69,7 @@ class _Plan:
         self.type, self.compute = type_name, dtype_of(type_name)
         if type_name == "bf16":
             self.dtype = self.compute  # which V2 is another name of
-        threads = threads or default_threads()
+        threads = threads_of(threads)
         options = _search(optimize) if len(shapes) > 2 else ()
         kernel = self._kernel(equation, shapes, type_name, threads, options, scaled)
         arrays = {arg.name: _Shape(s) for arg, s in zip(kernel.args, shapes)}
@@ -122,7 +122,7 @@ class _Plan:
                 a = a.view(self.compute)
             elif self.dtype != self.compute and a.dtype.itemsize == self.compute.itemsize:
                 a = a.astype(self.dtype, copy=False).view(self.compute) if a.ndim else a.astype(self.compute)
-            elif a.dtype != self.compute:
+            elif a.dtype.newbyteorder("=") != self.compute:
                 a = a.astype(self.compute, order="C")
             ready.append(plain(a))
         return ready
@@ -182,7 +182,11 @@ def _common_dtype(arrays, dtype, casting):
     elif all(t == types[0] for t in types):
         dtype = types[0]
     else:
-        dtype = np.result_type(*types)
+        try:
+            dtype = np.result_type(*types)
+        except TypeError:
+            wrong = next((k for k, t in enumerate(types) if name_of(t) is None and t.name not in _NARROW), None)
+            raise DtypeError(f"einsum: no type has the values of all of {', '.join(map(str, types))}", wrong) from None
     same = lambda t: t == dtype or (name_of(t) == "bf16" and name_of(dtype) == "bf16")
     for k, t in enumerate(types):
         if not same(t) and not np.can_cast(t, dtype, casting):
@@ -245,7 +249,7 @@ def einsum(equation, *arrays, out=None, alpha=None, beta=None, dtype=None, threa
     if not isinstance(equation, str):
         equation, arrays = _equation.interleaved((equation, *arrays))
     plan, result = _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting)
-    if alpha is None and beta is None and all(getattr(a, "dtype", None) == plan.compute for a in arrays):
+    if alpha is None and beta is None and all(hasattr(a, "dtype") and a.dtype == plan.compute for a in arrays):
         _keep(equation, arrays, out, threads, options, plan)
     return result
 
@@ -280,7 +284,7 @@ class Expression(Calls):
 
     def __init__(self, equation, shapes, type_name, threads, optimize):
         self._take(tuple(map(str, range(len(shapes)))), 256)
-        self.equation, self.shapes, self.type, self._threads = equation, shapes, type_name, threads or default_threads()
+        self.equation, self.shapes, self.type, self._threads = equation, shapes, type_name, threads_of(threads)
         options = _search(optimize) if len(shapes) > 2 else ()
         self._source = Source([*options, *_equation.arguments(equation, shapes), f"--dtype={type_name}"])
         self._plans, self._ready = {}, {}
@@ -320,6 +324,8 @@ class Expression(Calls):
         ready = [plain(a) for a in arrays]
         if out is not None and (out.shape != shape or name_of(out.dtype) != self.type):
             raise ShapeError(f"out is {out.dtype} of shape {out.shape}, the result {self.type} of shape {shape}", "out")
+        if out is not None and not out.flags.writeable:
+            raise ArgumentError("out is read-only", "out")
         direct = out is not None and is_plain(out) and not any(overlap(out, a) for a in ready)
         place = out if direct else np.empty(shape, dtype_of(self.type))
         run((*ready, place))
@@ -341,12 +347,19 @@ class Expression(Calls):
             self._add(None, given, out, None, None, c_run)
 
 
-def expression(equation, *shapes, dtype="f64", threads=None, optimize=None):
+def expression(equation, *operands, dtype=None, threads=None, optimize=None):
     """A contraction that is compiled once and called often: `f = tdsl.expression("ij,jk->ik", (None, 3), (3, None))`, then `f(A, B)`.
 
-    shapes: of each operand; None leaves an extent to the call. dtype: the type of all of them, by name or as NumPy has it. threads, optimize: as
-    of `einsum`. Raises CompileError.
+    operands: of each the shape, in which None leaves an extent to the call, or an array that has the shape and the type. dtype: the type of all
+    of them, by name or as NumPy has it; default that to which given arrays promote, f64 without any. threads, optimize: as of `einsum`.
+    The interleaved form is taken too. Raises CompileError, DtypeError.
     """
+    if not isinstance(equation, str):
+        equation, operands = _equation.interleaved((equation, *operands))
+    arrays = [x for x in operands if hasattr(x, "shape") and hasattr(x, "dtype")]
+    shapes = [x.shape if hasattr(x, "shape") else x for x in operands]
+    if dtype is None:
+        dtype = _common_dtype([as_array(a, k) for k, a in enumerate(arrays)], None, "safe") if arrays else "f64"
     type_name = name_of(to_dtype(dtype))
     if type_name is None:
         raise DtypeError(f"{dtype} is no element type of kernels", "dtype")

@@ -10,11 +10,12 @@ class Path:
 
     path: pairs of positions in the current list of operands, which are removed, the result going to the end; sliced: labels that
     become outer loops under a memory limit; multiply_adds: of all steps (an int); largest: elements of the largest tensor;
-    proved: whether no order is cheaper. `data` has all that `--emit=path --report=json` prints.
+    proved: whether no order is cheaper; interrupted: whether Ctrl-C ended the search, and this is the best until then. `data` has all
+    that `--emit=path --report=json` prints.
     """
 
-    def __init__(self, data):
-        self.data = data
+    def __init__(self, data, interrupted=False):
+        self.data, self.interrupted = data, interrupted
         self.path = [tuple(step) for step in data["path"]]
         self.sliced = list(data["sliced"])
         self.multiply_adds, self.largest = int(data["multiply_adds"]), int(data["largest"])
@@ -38,7 +39,7 @@ def path(equation, *shapes, memory_limit=None, search=None, objective=None, effo
     """The order in which an einsum is contracted.
 
     shapes: of each operand, or arrays. memory_limit: elements of the largest tensor. search, objective, effort, seed: as
-    docs/paths.md says. Raises CompileError.
+    docs/paths.md says. KeyboardInterrupt ends the search with the best path so far, or goes on where there is none yet. Raises CompileError.
     """
     if not isinstance(equation, str):
         equation, shapes = _equation.interleaved((equation, *shapes))
@@ -46,4 +47,5 @@ def path(equation, *shapes, memory_limit=None, search=None, objective=None, effo
     options = [f"--{name.replace('_', '-')}={value}" for name, value in
                (("memory_limit", memory_limit), ("search", search), ("objective", objective), ("effort", effort), ("seed", seed))
                if value is not None]
-    return Path(json.loads(_tools.run(_tools.tdslc(), ["--emit=path", "--report=json", "-w", *options, *_equation.arguments(equation, shapes)])))
+    found, interrupted = _tools.run_search(["--emit=path", "--report=json", "-w", *options, *_equation.arguments(equation, shapes)])
+    return Path(json.loads(found), interrupted)

@@ -22,6 +22,19 @@ def default_threads():
     return max(1, int(text)) if text.isdigit() else 1
 
 
+def threads_of(asked):
+    """How many threads may compute: as asked for, or the default for None and 0."""
+    if not asked:
+        return default_threads()
+    try:
+        number = asked.__index__()
+    except AttributeError:
+        raise DtypeError(f"threads is a number, not {type(asked).__name__}", "threads") from None
+    if not 0 < number < 1 << 31:
+        raise ArgumentError(f"threads is {number}", "threads")
+    return number
+
+
 class Source:
     """Something that tdslc and tdsl-run take: their arguments, and the text they read from standard input. Compiled to C at
     once, so that its mistakes are raised here; the C is compiled at the first call."""
@@ -148,6 +161,12 @@ class Kernel(Calls):
     def __repr__(self):
         return f"<{self.signature}>"
 
+    @property
+    def __signature__(self):
+        from inspect import Parameter, Signature
+        parameters = [Parameter(arg.name, Parameter.POSITIONAL_OR_KEYWORD) for arg in self._in]
+        return Signature([*parameters, *[Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in ("out", "dims", "threads")]])
+
     def _by_name(self, given, named):
         if len(given) > len(self._in):
             raise TypeError(f"{self.name} takes {len(self._in)} arguments, not {len(given)}")
@@ -215,7 +234,7 @@ class Kernel(Calls):
         values = self._by_name(given, named)
         arrays = {arg.name: self._read(arg, values[arg.name]) for arg in self._in}
         outputs = self._outputs(out)
-        asked, threads = threads, threads or default_threads()
+        asked, threads = threads, threads_of(threads)
         kernel = self._source.kernels(threads)[self.name]
         extents = bind(kernel, {**arrays, **outputs}, dims)
         size = dict(zip(kernel.dims, extents))
