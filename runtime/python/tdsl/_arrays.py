@@ -98,20 +98,24 @@ def pointer(a):
 
 
 class Ready:
-    """A call that was prepared for arrays of some shapes and types: `run` of a kernel, and shapes and types of its results."""
-    __slots__ = "run", "results"
+    """A call that was prepared for arrays of some shapes and types: `run` of a kernel, shapes and types of its results, and the
+    positions of arrays that are updated in place."""
+    __slots__ = "run", "results", "updated"
 
-    def __init__(self, run, results):
-        self.run, self.results = run, results
+    def __init__(self, run, results, updated=()):
+        self.run, self.results, self.updated = run, results, updated
 
     def __call__(self, arrays):
-        """New results; None, and nothing is done, where an array has to be copied first."""
+        """New results; None, and nothing is done, where an array has to be copied first, or Python has to say what is wrong."""
         import numpy as np
         for a in arrays:
             if type(a) is not np.ndarray:
                 return None
             flags = a.flags
             if not (flags.c_contiguous and flags.aligned):
+                return None
+        for k in self.updated:
+            if not arrays[k].flags.writeable or any(i != k and overlap(arrays[k], a) for i, a in enumerate(arrays)):
                 return None
         made = [np.empty(shape, dtype) for shape, dtype in self.results]
         self.run((*arrays, *made))

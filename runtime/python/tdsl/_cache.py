@@ -7,12 +7,9 @@ sees all of it or nothing, and is used only if the SHA-256 of kernel.so is the o
 """
 import atexit
 import ctypes
-import hashlib
-import json
 import os
 import shutil
 import stat
-import tempfile
 import threading
 import time
 
@@ -93,6 +90,7 @@ def folder():
         why = "is not a folder of this user alone"
     except OSError as error:
         why = error.strerror
+    import tempfile
     with _lock:
         if _private is None or _private[1] != os.getpid():
             _private = (tempfile.mkdtemp(prefix="tdsl-"), os.getpid())
@@ -107,12 +105,14 @@ def _remove(path, process):
 
 
 def _digest(path):
+    import hashlib
     with open(path, "rb") as f:
         return hashlib.sha256(f.read()).hexdigest()
 
 
 def _load(entry):
     """The library of an entry that is whole, or None."""
+    import json
     try:
         with open(os.path.join(entry, "meta.json"), encoding="utf-8") as f:
             meta = json.load(f)
@@ -127,6 +127,8 @@ def _load(entry):
 
 
 def _compile(command, text, aside):
+    import json
+    import tempfile
     with open(os.path.join(aside, "kernel.c"), "w", encoding="utf-8") as f:
         f.write(text)
     path = os.path.join(aside, "kernel.so")
@@ -155,6 +157,7 @@ def _publish(aside, entry):
 
 def _discard(entry):
     """An entry is moved away at once, and then removed."""
+    import tempfile
     gone = tempfile.mkdtemp(prefix="tmp-", dir=os.path.dirname(entry))
     try:
         os.rename(entry, os.path.join(gone, "entry"))
@@ -202,6 +205,9 @@ def _evict(top, keep):
 
 def library(text, cc, openmp):
     """The loaded library of a C text, compiled at most once for all processes of this user."""
+    import hashlib
+    import json
+    import tempfile
     program = os.stat(cc[0])
     flags = [*cc[1:], *os.environ.get("TDSL_CFLAGS", "-O2").split(), "-w"] + (["-fopenmp"] if openmp else [])
     key = json.dumps([FORMAT, os.path.realpath(cc[0]), program.st_size, program.st_mtime_ns, flags])

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels where there is no C compiler: tdsl-run interprets them, with files between."""
 import os
-import tempfile
 
 from . import _tools
 from ._cache import warn_once
@@ -36,6 +35,8 @@ class InterpretedKernel:
         bind = [f"-D{name}={value}" for name, value in zip(self.dims, dims)] if "-e" not in self._source else []
 
         def run(arrays):
+            import tempfile
+
             import numpy as np
             with tempfile.TemporaryDirectory(prefix="tdsl-") as folder:
                 values, outputs = [], []

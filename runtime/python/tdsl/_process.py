@@ -2,11 +2,11 @@
 """Runs a program to its end, or to the user's interrupt, after which nothing of it is left."""
 import os
 import signal
-import subprocess
 
 
 def _end(process):
     """Ends a process and those it started: they have a session of their own."""
+    import subprocess
     for number in signal.SIGTERM, signal.SIGKILL:
         try:
             os.killpg(process.pid, number)
@@ -29,6 +29,7 @@ def run(command, text=None, env=None, keeps_best=False):
     The program has a session of its own, so a Ctrl-C reaches this process alone. It ends the program, and KeyboardInterrupt goes on;
     with `keeps_best` the program is told once, and gives the best that it has so far.
     """
+    import subprocess
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL if text is None else subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env=env, start_new_session=True)
     interrupted = False

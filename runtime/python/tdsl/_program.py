@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of the language: `compile`, `load`, and the kernels in them as functions."""
 import collections
-import json
 import os
 import re
 import threading
@@ -51,6 +50,7 @@ class Source:
         return _tools.run(_tools.tdslc(), [*options, *([] if warn else ["-w"]), *self.arguments], self.text, warn)
 
     def _read_heads(self):
+        import json
         try:
             return heads(json.loads(self.print("--emit=json")))
         except CompileError as error:
@@ -68,6 +68,7 @@ class Source:
             return self._kernels[openmp]
 
     def _make(self, openmp):
+        import json
         cc = _cache.compiler()
         if cc is not None:
             return kernels_of(_cache.library(self.c, cc, openmp), _LIST.search(self.c)[1])
@@ -150,7 +151,8 @@ class Kernel(Calls):
         self._out = [a for a in self.args if a.role == "out"]
         self._tuple = collections.namedtuple(self.__name__, [a.name for a in self._out], rename=True) if len(self._out) > 1 else None
         self._prepared, self._ready = {}, {}
-        self._reads_arrays = all(a.role == "in" and a.shape for a in self._in)
+        self._reads_arrays = all(a.role != "scalar" and a.shape for a in self._in)
+        self._updated = tuple(k for k, a in enumerate(self._in) if a.role == "inout")
         self._take(tuple(a.name for a in self._in), 256)
 
     @property
@@ -255,7 +257,7 @@ class Kernel(Calls):
         run = self._run(kernel, extents, threads)
         run(places)
         if key is not None and all(type(x) is np.ndarray for x in given):
-            self._keep(self._ready, key, Ready(run, [(p.shape, p.dtype) for p in places[len(given):]]))
+            self._keep(self._ready, key, Ready(run, [(p.shape, p.dtype) for p in places[len(given):]], self._updated))
         if fast is not None and dims is None and (out is None or len(self._out) == 1):
             self._remember(kernel, extents, asked, threads, [values[arg.name] for arg in self._in], out, places)
         for a, computed in back:
@@ -322,6 +324,7 @@ class Program:
 
     def report(self, form="text"):
         """Where every value lives, what moves through memory, the order of contractions: text, or "html", or "json" as a dict."""
+        import json
         text = self._source.print("--report" if form == "text" else f"--report={form}")
         return json.loads(text) if form == "json" else Report(text, self if form == "text" else None)
 
