@@ -17,7 +17,7 @@ def dtype_of(name):
     import numpy as np
     if name == "bf16":
         try:
-            import ml_dtypes
+            import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
         except ImportError:
             return np.dtype("V2")
         return np.dtype(ml_dtypes.bfloat16)

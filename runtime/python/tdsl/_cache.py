@@ -5,6 +5,8 @@ Below the folder, an entry is a folder named by the SHA-256 of what it is made f
 and time), its flags. It holds kernel.c, kernel.so and meta.json, is written aside and published by one rename, so that a reader
 sees all of it or nothing, and is used only if the SHA-256 of kernel.so is the one in meta.json.
 """
+from __future__ import annotations
+
 import atexit
 import ctypes
 import os
@@ -22,7 +24,7 @@ _STALE = 3600  # seconds after which what a killed process left is removed
 _lock = threading.Lock()
 _private = None  # a folder of this process, where there is no other
 _counts = {"hits": 0, "compiled": 0}
-_told = set()
+_told: set[str] = set()
 
 
 def compiler():
@@ -230,7 +232,7 @@ def library(text, cc, openmp):
     return private
 
 
-def cache_info():
+def cache_info() -> dict[str, int | str]:
     """What is kept: the folder of compiled code, its entries and bytes, and since this process started how often code
     was found there (`hits`) and compiled; `calls`: einsums of strings, shapes and types that need no look there."""
     from . import _einsum
@@ -240,7 +242,7 @@ def cache_info():
             "calls": len({id(plan) for plan in _einsum._plans.values()}), **_counts}
 
 
-def cache_clear():
+def cache_clear() -> None:
     """Forgets all that was compiled, on disk too. Kernels that are in use go on working."""
     from . import _einsum
     _einsum._forget()

@@ -4,15 +4,21 @@
 `Calls` is the base of kernels and expressions. Its `__call__` looks for a prepared call of the same shapes and types, and calls
 `_slow` where there is none. TDSL_NO_MODULE=1 turns the module off.
 """
+from __future__ import annotations
+
 import importlib.machinery
 import importlib.util
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _VERSION = 1
 
 
-def _places():
+def _places() -> Any:
     """Where the module is: in the package, in the build tree of a checkout, or beside the tools that TDSL_TDSLC names."""
     here = os.path.dirname(os.path.abspath(__file__))
     yield here
@@ -21,7 +27,7 @@ def _places():
     yield os.path.join(here, "..", "..", "..", "build", "python")
 
 
-def _load():
+def _load() -> Any:
     suffix = ".abi3.so"
     if os.environ.get("TDSL_NO_MODULE", "0") not in ("", "0") or sys.version_info < (3, 11):
         return None
@@ -32,8 +38,8 @@ def _load():
         if os.path.exists(path):
             try:
                 spec = importlib.util.spec_from_file_location("tdsl._fast", path)
-                module = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(module)
+                module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+                spec.loader.exec_module(module)  # type: ignore[union-attr]
             except ImportError:
                 continue
             if module.VERSION == _VERSION:
@@ -58,7 +64,16 @@ class _PythonCalls:
 
 
 fast = _load()
-Calls = fast.Calls if fast is not None else _PythonCalls
+if TYPE_CHECKING:
+    class Calls:
+        def __call__(self, *given: Any, **named: Any) -> Any: ...
+        def _take(self, names: tuple[str, ...], most: int) -> None: ...
+        def _forget(self) -> None: ...
+        def _count(self) -> int: ...
+        def _add(self, equation: str | None, arrays: tuple[Any, ...], out: Any, threads: int | None, options: Any, run: Any) -> bool: ...
+        def _find(self, equation: str | None, arrays: tuple[Any, ...], out: Any, threads: int | None, options: Any) -> Any: ...
+else:
+    Calls = fast.Calls if fast is not None else _PythonCalls
 _is_set_up = False
 
 

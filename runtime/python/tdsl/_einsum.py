@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`einsum` and `expression`: contractions given as strings."""
+from __future__ import annotations
+
 import math
 import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence, Union
+
+    from ._path import Path
+    Optimize = Union[bool, str, Path, Sequence[Any], None]
 
 from . import _equation
 from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overlap, plain, scalar, to_dtype
@@ -11,11 +20,11 @@ from ._program import Source, bind, threads_of
 
 _MOST_CALLS = 4096
 _MOST_SHAPES = 2  # sets of extents that are compiled each for itself, before open ones are
-_plans = {}  # by what einsum was called with
+_plans: dict[Any, _Plan] = {}  # by what einsum was called with
 _calls = Calls()  # the same, in the C module
 _calls._take((), _MOST_CALLS)
-_sources = {}  # by what is compiled
-_seen = {}  # sets of extents by string and types
+_sources: dict[Any, Source] = {}  # by what is compiled
+_seen: dict[Any, set[Any]] = {}  # sets of extents by string and types
 _lock = threading.RLock()
 
 # Types that the language does not have, and the one in which the same ring operations give the same bits.
@@ -226,7 +235,8 @@ def _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting)
     return plan, plan.call(arrays, None, alpha, beta)
 
 
-def einsum(equation, *arrays, out=None, alpha=None, beta=None, dtype=None, threads=None, optimize=None, casting="safe"):
+def einsum(equation: Any, *arrays: Any, out: Any = None, alpha: Any = None, beta: Any = None, dtype: Any = None, threads: int | None = None,
+           optimize: Optimize = None, casting: str = "safe") -> Any:
     """A contraction, with the meaning of `numpy.einsum`: `tdsl.einsum("ij,jk->ik", A, B)`.
 
     equation: labels of each operand's dimensions, `...` for those without one, and of the result; without `->` those that
@@ -282,30 +292,31 @@ _find = _calls._find if fast is not None else _find_by_python
 class Expression(Calls):
     """A contraction for given shapes: a function of arrays, as `einsum` without the string."""
 
-    def __init__(self, equation, shapes, type_name, threads, optimize):
+    def __init__(self, equation: str, shapes: tuple[tuple[int | None, ...], ...], type_name: str, threads: int | None, optimize: Optimize) -> None:
         self._take(tuple(map(str, range(len(shapes)))), 256)
         self.equation, self.shapes, self.type, self._threads = equation, shapes, type_name, threads_of(threads)
         options = _search(optimize) if len(shapes) > 2 else ()
         self._source = Source([*options, *_equation.arguments(equation, shapes), f"--dtype={type_name}"])
-        self._plans, self._ready = {}, {}
+        self._plans: dict[Any, Any] = {}
+        self._ready: dict[Any, Ready] = {}
 
     def __repr__(self):
         return f"<einsum {self.equation!r} of {self.shapes}, {self.type}>"
 
-    def _slow(self, *arrays, out=None):
+    def _slow(self, *arrays: Any, out: Any = None) -> Any:
         if out is None and fast is None:
             try:
-                ready = self._ready.get(key_of(arrays))
+                call = self._ready.get(key_of(arrays))
             except AttributeError:
-                ready = None
-            made = ready(arrays) if ready is not None else None
+                call = None
+            made = call(arrays) if call is not None else None
             if made is not None:
                 return made[0] if made[0].shape else made[0][()]
         import numpy as np
         given = arrays
         if len(arrays) != len(self.shapes):
             raise TypeError(f"the expression takes {len(self.shapes)} arrays, not {len(arrays)}")
-        arrays = [as_array(a, k) for k, a in enumerate(arrays)]
+        arrays = tuple(as_array(a, k) for k, a in enumerate(arrays))
         for k, a in enumerate(arrays):
             if name_of(a.dtype) != self.type:
                 raise DtypeError(f"operand {k} is {a.dtype}, the expression takes {self.type}", k)
@@ -347,7 +358,7 @@ class Expression(Calls):
             self._add(None, given, out, None, None, c_run)
 
 
-def expression(equation, *operands, dtype=None, threads=None, optimize=None):
+def expression(equation: Any, *operands: Any, dtype: Any = None, threads: int | None = None, optimize: Optimize = None) -> Expression:
     """A contraction that is compiled once and called often: `f = tdsl.expression("ij,jk->ik", (None, 3), (3, None))`, then `f(A, B)`.
 
     operands: of each the shape, in which None leaves an extent to the call, or an array that has the shape and the type. dtype: the type of all

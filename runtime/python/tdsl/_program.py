@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of the language: `compile`, `load`, and the kernels in them as functions."""
+from __future__ import annotations
+
 import collections
 import os
 import re
 import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
 
 from . import _cache, _tools
 from ._arrays import Ready, as_array, is_bf16, is_plain, key_of, name_of, overlap, plain, scalar
@@ -156,7 +162,7 @@ class Kernel(Calls):
         self._take(tuple(a.name for a in self._in), 256)
 
     @property
-    def name(self):
+    def name(self) -> str:
         """As the program calls it."""
         return self.__name__
 
@@ -301,39 +307,39 @@ class Program:
 
     def __init__(self, arguments, text=None):
         self._source = Source(arguments, text, described=True, warn=True)
-        self.kernels = {head[0]: Kernel(self._source, head) for head in self._source.heads}
+        self.kernels: dict[str, Kernel] = {head[0]: Kernel(self._source, head) for head in self._source.heads}
         self.__dict__.update({name: k for name, k in self.kernels.items() if not hasattr(Program, name) and name not in self.__dict__})
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Kernel:
         try:
             return self.__dict__["kernels"][name]
         except KeyError:
             raise AttributeError(f"the program has no kernel {name!r}") from None
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Kernel:
         return self.kernels[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Kernel]:
         return iter(self.kernels.values())
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.kernels]
 
     def __repr__(self):
         return "\n".join(k.signature for k in self) or "<a program without kernels>"
 
-    def report(self, form="text"):
+    def report(self, form: str = "text") -> Any:
         """Where every value lives, what moves through memory, the order of contractions: text, or "html", or "json" as a dict."""
         import json
         text = self._source.print("--report" if form == "text" else f"--report={form}")
         return json.loads(text) if form == "json" else Report(text, self if form == "text" else None)
 
-    def dump(self, stage="nest"):
+    def dump(self, stage: str = "nest") -> str:
         """The program at a stage or after a pass, as `tdslc --dump` prints it; `tdsl.compile` takes it back."""
         return self._source.print(f"--dump={stage}")
 
     @property
-    def c(self):
+    def c(self) -> str:
         """The C that is compiled."""
         return self._source.c
 
@@ -342,11 +348,11 @@ def _bound(dims):
     return [f"-D{name}={int(value)}" for name, value in dims.items()]
 
 
-def compile(text, **dims):  # noqa: A001
+def compile(text: str, **dims: int) -> Program:  # noqa: A001
     """The kernels of a program given as text. dims: numbers for open dims. Raises CompileError; warnings of the compiler are CompileWarning."""
     return Program([*_bound(dims), "-"], text)
 
 
-def load(path, **dims):
+def load(path: str | os.PathLike[str], **dims: int) -> Program:
     """The kernels of a file, as `compile` gives them: `tdsl.load("mp2.tdsl", o=16)`. What it includes is looked for beside it."""
     return Program([*_bound(dims), os.path.abspath(os.fspath(path))])
