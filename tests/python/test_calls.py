@@ -132,6 +132,19 @@ class Calls(unittest.TestCase):
         for _ in range(3):
             self.assertEqual(tdsl.einsum("i->i", bits).tobytes(), bits.tobytes())
 
+    def test_bf16_of_ml_dtypes(self):
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("ml_dtypes is not installed")
+        x = np.arange(4).astype(ml_dtypes.bfloat16)
+        f = tdsl.expression("i,i->i", x, x)
+        for door in (lambda y: tdsl.einsum("i,i->i", y, y)), (lambda y: f(y, y)):
+            for _ in range(3):
+                got = door(x)
+                self.assertEqual((got.dtype, got.astype("f8").tolist()), (x.dtype, [0, 1, 4, 9]))
+        self.assertEqual(f.type, "bf16")
+
     def test_types_are_told_apart(self):
         for _ in range(2):
             for t in "f8", "f4", "f2", "i8", "i4", "i2", "u8", "c16", "c8", "?", "longlong":
