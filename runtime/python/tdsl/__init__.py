@@ -18,22 +18,22 @@ __all__ = sorted(_PART_OF)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._cache import cache_clear, cache_info
-    from ._einsum import Expression, einsum, expression
-    from ._errors import (ArgumentError, CCompilerError, CompileError, CompileWarning, CopyWarning, DtypeError, Error,
-                          OverlapError, ShapeError, SlowWarning, WorkspaceError)
-    from ._path import Path, path
-    from ._program import Kernel, Program, compile, load
+    from ._cache import cache_clear as cache_clear, cache_info as cache_info
+    from ._einsum import Expression as Expression, einsum as einsum, expression as expression
+    from ._errors import (ArgumentError as ArgumentError, CCompilerError as CCompilerError, CompileError as CompileError,
+                          CompileWarning as CompileWarning, CopyWarning as CopyWarning, DtypeError as DtypeError, Error as Error,
+                          OverlapError as OverlapError, ShapeError as ShapeError, SlowWarning as SlowWarning,
+                          WorkspaceError as WorkspaceError)
+    from ._path import Path as Path, path as path
+    from ._program import Kernel as Kernel, Program as Program, compile as compile, load as load
+else:
+    def __getattr__(name: str):
+        part = _PART_OF.get(name)
+        if part is None:
+            raise AttributeError(f"module 'tdsl' has no attribute {name!r}")
+        from importlib import import_module
+        value = globals()[name] = getattr(import_module("." + part, __name__), name)
+        return value
 
-
-def __getattr__(name):
-    part = _PART_OF.get(name)
-    if part is None:
-        raise AttributeError(f"module 'tdsl' has no attribute {name!r}")
-    from importlib import import_module
-    value = globals()[name] = getattr(import_module("." + part, __name__), name)
-    return value
-
-
-def __dir__():
-    return sorted({*globals(), *__all__})
+    def __dir__():
+        return sorted({*globals(), *__all__})
