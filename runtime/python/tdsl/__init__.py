@@ -7,6 +7,7 @@ package imports neither NumPy nor its own parts, which come when they are first 
 __version__ = "0.1.0"
 _PARTS = {
     "_cache": ["cache_clear", "cache_info"],
+    "_contract": ["contract", "tensordot", "transpose"],
     "_einsum": ["Expression", "einsum", "expression"],
     "_errors": ["ArgumentError", "CCompilerError", "CompileError", "CompileWarning", "CopyWarning", "DtypeError", "Error",
                 "OverlapError", "ShapeError", "SlowWarning", "WorkspaceError"],
@@ -15,10 +16,12 @@ _PARTS = {
 }
 _PART_OF = {name: part for part, names in _PARTS.items() for name in names}
 __all__ = sorted(_PART_OF)
+_MODULES = "cotengra", "jax", "opt_einsum", "pyscf", "torch", "trntensor"  # each imports the package of its name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._cache import cache_clear, cache_info
+    from ._contract import contract, tensordot, transpose
     from ._einsum import Expression, einsum, expression
     from ._errors import (ArgumentError, CCompilerError, CompileError, CompileWarning, CopyWarning, DtypeError, Error,
                           OverlapError, ShapeError, SlowWarning, WorkspaceError)
@@ -27,13 +30,15 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name):
+    from importlib import import_module
+    if name in _MODULES:
+        return import_module("." + name, __name__)
     part = _PART_OF.get(name)
     if part is None:
         raise AttributeError(f"module 'tdsl' has no attribute {name!r}")
-    from importlib import import_module
     value = globals()[name] = getattr(import_module("." + part, __name__), name)
     return value
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})
