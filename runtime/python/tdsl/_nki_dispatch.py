@@ -6,6 +6,7 @@ import warnings
 
 from . import _nki_devices as devices
 from ._errors import ArgumentError, Error, ShapeError, SlowWarning
+from ._tools import callers_level
 
 
 class DeviceError(Error, RuntimeError):
@@ -231,7 +232,7 @@ class Dispatch:
     def _tell(self, category, what, message):
         if what not in self._told:
             self._told.add(what)
-            warnings.warn(message, category, stacklevel=8)
+            warnings.warn(message, category, stacklevel=callers_level())
 
     def prepare(self, extents, threads):
         """A function of arrays in C order, one for each argument, for these open extents."""

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import warnings
 
 from ._errors import CompileError, CompileWarning, Error
@@ -43,6 +44,14 @@ def tdsl_run():
     return _find("tdsl-run", "TDSL_RUN")
 
 
+def callers_level():
+    """The stacklevel with which a warning names the line that called this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE + os.sep):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def run(program, arguments, text=None, warn=False):
     """Runs a tool; returns what it prints. Errors are raised, warnings are warned of if asked; a number for a dim that there is
     not is an error then."""
@@ -56,7 +65,7 @@ def run(program, arguments, text=None, warn=False):
         for start, end in zip(starts, starts[1:] + [len(messages)]):
             if "[-Wdefine]" in messages[start:end]:
                 raise CompileError(messages[start:end].rstrip())
-            warnings.warn(messages[start:end].rstrip(), CompileWarning, stacklevel=4)
+            warnings.warn(messages[start:end].rstrip(), CompileWarning, stacklevel=callers_level())
     return done.stdout.decode()
 
 
