@@ -8,6 +8,7 @@ import glob
 import hashlib
 import importlib.util
 import os
+import shutil
 import sys
 import threading
 
@@ -60,8 +61,10 @@ def _import_emulator():
         return
     said = os.environ.get("TDSL_NKI_EMULATOR")
     places = [os.path.dirname(said)] if said else [
-        os.path.join(_tools.HERE, "share", "tdsl", "nki_emulator"), os.path.join(_tools.HERE, "..", "..", "nki_emulator"),
-        os.path.join(os.path.dirname(_tools.tdslc()), "..", "share", "tdsl", "nki_emulator")]
+        os.path.join(_tools.HERE, "share", "tdsl", "nki_emulator"), os.path.join(_tools.HERE, "..", "..", "nki_emulator")]
+    tdslc = shutil.which("tdslc")
+    if tdslc is not None and not said:  # an installed tree
+        places.append(os.path.join(os.path.dirname(os.path.realpath(tdslc)), "..", "share", "tdsl", "nki_emulator"))
     for place in places:
         path = os.path.join(os.path.realpath(place), "__init__.py")
         if os.path.isfile(path):
