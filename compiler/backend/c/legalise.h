@@ -129,6 +129,8 @@ bool value_has_lanes(const Legaliser *l, const Expr *value, DType to, const Tile
 /* ---- legalise_transpose.c ---- */
 /* An elementwise statement that writes along its index x and reads across it; false: it does not. */
 bool legalise_transpose(Legaliser *l, const Stmt *s, uint32_t x);
+/* A fold that reads across the index that it is a vector of; false: it is none, and nothing is done. */
+bool legalise_staged_fold(Legaliser *l, const Stmt *s);
 /* Is it a copy that reads along the last index but one, and writes along the last? */
 bool copy_is_transposed(const Kernel *k, const Stmt *s);
 

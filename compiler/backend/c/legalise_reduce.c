@@ -40,10 +40,11 @@ static bool is_kept(const Legaliser *l, const Stmt *s, uint32_t i)
 
 /* ---- deciding ---- */
 
-/* Lanes of partial results that cut the range evenly as far as its tile goes; 0: none do. */
-static int64_t plan_width(Range r, DType t)
+/* Lanes of partial results that cut the range evenly as far as its tile goes, two vectors of them if it is long; 0: none do. */
+static int64_t plan_width(Range r, int64_t length, DType t)
 {
     int64_t width = vector_lanes(t) * FOLD_VECTORS;
+    width /= length < width * FOLD_SHORTEST ? FOLD_VECTORS : 1;
     while (r.clipped && r.span > 0 && r.span % width != 0) {
         width /= 2;
     }
@@ -112,9 +113,19 @@ static bool runs_along(const Legaliser *l, const Stmt *s, VarRef v)
     return false;
 }
 
-/* The longest index along which the value's functions run as vectors. */
-static void plan_block(const Legaliser *l, const Stmt *s, DType t, ReducePlan *p)
+/* What a block holds: the value, as it is before it becomes wider for its sum. */
+static const Expr *block_value(const Stmt *s)
 {
+    const Expr *narrow = expr_uncast(s->value);
+    return dtype_is_float(narrow->dtype) && dtype_widens(narrow->dtype, s->value->dtype)
+               ? narrow
+               : s->value;
+}
+
+/* The longest index along which the value's functions run as vectors. */
+static void plan_block(const Legaliser *l, const Stmt *s, ReducePlan *p)
+{
+    const Expr *narrow = block_value(s);
     int64_t best = 0;
     for (uint32_t i = 0; i < s->n_index; i++) {
         const TileIndex *x = &s->index[i];
@@ -124,7 +135,7 @@ static void plan_block(const Legaliser *l, const Stmt *s, DType t, ReducePlan *p
         int64_t span = x->range.span, most = range_most(x->range);
         int64_t width = most <= BLOCK || span == 0 ? BLOCK : divisor_at_most(span, BLOCK);
         if (length > best && unit && width >= BLOCK_SHORTEST && runs_along(l, s, x->var) &&
-            value_has_lanes(l, s->value, t, x)) {
+            value_has_lanes(l, narrow, narrow->dtype, x)) {
             *p = (ReducePlan){.way = WAY_BLOCK, .vec = i, .width = width, .swept = NONE};
             best = length;
         }
@@ -142,7 +153,7 @@ static ReducePlan plan_choose(const Legaliser *l, const Stmt *s)
     for (uint32_t i = 0; i < s->n_index; i++) {
         bool unit = false;
         int64_t length = range_typical(l->k, s->index[i].range);
-        int64_t width = plan_width(s->index[i].range, t);
+        int64_t width = plan_width(s->index[i].range, length, t);
         bool kept = is_kept(l, s, i);
         if (width == 0 || !expr_vectorises(l->k, s->value, s->index[i].var, t, &unit) ||
             !unit || length <= best) {
@@ -157,7 +168,7 @@ static ReducePlan plan_choose(const Legaliser *l, const Stmt *s)
     if (plan.way == WAY_KEPT) {
         plan_sweep(l, s, &plan);
     } else if (best == 0) {
-        plan_block(l, s, t, &plan);
+        plan_block(l, s, &plan);
     }
     return plan;
 }
@@ -390,13 +401,14 @@ static void block_emit(Reduce *r, const ReducePlan *p)
     n += kept ? open_indices(r, false, NONE) : 0;
     Affine at[1] = {var_minus(l, vec.var, start)};
     scope_open(l);
-    BufRef block = buffer_alloc(l, "e", r->t, SPACE_TILE, 1, &blocks.most);
-    written_add(l, 1, &vec, block, at, OP_COPY, value_at(r));
+    const Expr *value = expr_subst(l, block_value(r->s), r->subst, r->n_subst);
+    BufRef block = buffer_alloc(l, "e", value->dtype, SPACE_TILE, 1, &blocks.most);
+    written_add(l, 1, &vec, block, at, OP_COPY, value);
     Stmt fold = *r->s;
     fold.n_index = 1;
     fold.index = &vec;
     fold.at = dst_at(r);
-    fold.value = load_at(l, block, 1, at);
+    fold.value = expr_cast(l->arena, load_at(l, block, 1, at), r->s->value->dtype);
     legalise_reduce(l, &fold);
     block_close(l);
     while (l->block != outside) {
@@ -440,6 +452,9 @@ static void turns_emit(Reduce *r, const ReducePlan *p)
 void legalise_reduce(Legaliser *l, const Stmt *s)
 {
     ReducePlan plan = plan_choose(l, s);
+    if ((plan.way == WAY_SCALAR || plan.way == WAY_TURNS) && legalise_staged_fold(l, s)) {
+        return;
+    }
     Reduce r = {.l = l, .s = s, .t = l->k->bufs.at[s->dst].dtype};
     r.subst = ARENA_ARRAY(l->arena, (size_t)s->n_index + 2, Subst);
     bool along = plan.way == WAY_KEPT || (plan.way == WAY_BLOCK && is_kept(l, s, plan.vec));

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elementwise statements that write along one index and read along another. A copy stays one: its two innermost indices
  * say to the printer that it is a transpose. In any other statement the operands read so are transposed block by block
- * into tiles, which it then reads along the index that it writes along. */
+ * into tiles, which it then reads along the index that it writes along. Likewise folds that read some operands along a summed
+ * index and others across it, which then run as vectors. */
 #include "backend/c/legalise.h"
 
 #define WRITTEN_SHORTEST 16   /* positions of the written index, */
 #define READ_SHORTEST    8    /* and of the read one, for which a block is worth it; */
 #define STAGED_LEAST     4096 /* of both, where the first cache holds no more */
+#define STAGED_FOLD      256  /* ... and of a fold, which would go one by one */
 #define BLOCK_WRITTEN    64
 #define BLOCK_READ       32
 #define MOST_STAGED      4 /* operands of a statement */
@@ -108,7 +110,15 @@ static void block_put(Staged *g, const TileIndex *x, const TileIndex *y)
         tile_add(g->l, 2, index, g->tile[i], g->at, OP_COPY, g->load[i]);
     }
     const Expr *value = expr_with_loads(g->l->arena, g->s->value, load_staged, g);
-    written_add(g->l, 2, index, g->s->dst, g->s->at, g->s->fold, value);
+    if (g->s->fold == OP_COPY) {
+        written_add(g->l, 2, index, g->s->dst, g->s->at, g->s->fold, value);
+        return;
+    }
+    Stmt *fold = arena_copy(g->l->arena, g->s, sizeof *fold);
+    fold->n_index = 2;
+    fold->index = index;
+    fold->value = value;
+    legalise_reduce(g->l, fold);
 }
 
 static void staged_put(Legaliser *l, const Stmt *s, uint32_t x, uint32_t y)
@@ -168,4 +178,37 @@ bool legalise_transpose(Legaliser *l, const Stmt *s, uint32_t x)
     index[n++] = s->index[x];
     tile_add(l, n, index, s->dst, s->at, s->fold, s->value);
     return true;
+}
+
+/* Do vectors along x compute the value, when all that is read across x has been transposed? */
+static bool vectors_when_staged(const Legaliser *l, const Stmt *s, VarRef x, VarRef y)
+{
+    DType t = expr_uncast(s->value)->dtype;
+    uint32_t n = 0;
+    ExprWalk w;
+    for (const Expr *v = expr_first(&w, expr_uncast(s->value)); v != NULL; v = expr_next(&w)) {
+        bool load = v->kind == EXPR_LOAD && access_uses(l->k, v->buf, v->at, x);
+        bool turns = load && load_turns(l->k, v, x, y);
+        n += turns;
+        if (v->dtype != t || (load && !turns && !access_is_unit(l->k, v->buf, v->at, x)) ||
+            (v->kind == EXPR_OP && !op_vectorises(v->op, t))) {
+            return false;
+        }
+    }
+    return n > 0 && n <= MOST_STAGED && (t == DTYPE_F32 || t == DTYPE_F64);
+}
+
+bool legalise_staged_fold(Legaliser *l, const Stmt *s)
+{
+    for (uint32_t x = s->n_index; x-- > 0;) {
+        uint32_t y =
+            access_uses(l->k, s->dst, s->at, s->index[x].var) ? NONE : index_across(l->k, s, x);
+        if (y != NONE && vectors_when_staged(l, s, s->index[x].var, s->index[y].var) &&
+            sat_mul(range_typical(l->k, s->index[x].range),
+                    range_typical(l->k, s->index[y].range)) >= STAGED_FOLD) {
+            staged_put(l, s, x, y);
+            return true;
+        }
+    }
+    return false;
 }
