@@ -6,6 +6,7 @@ Run twice: with the C module where it is built, and with TDSL_NO_MODULE=1 by cty
 import inspect
 import os
 import threading
+import time
 import unittest
 import warnings
 
@@ -296,6 +297,19 @@ class Calls(unittest.TestCase):
             for w in workers:
                 w.join()
         self.assertEqual(wrong, [])
+
+
+    def test_others_go_on_while_a_long_kernel_runs(self):
+        x = np.ones((1500, 1500))
+        f = tdsl.expression("ij,jk,kl->il", x, x, x)
+        f(x, x, x)
+        worker = threading.Thread(target=f, args=(x, x, x))
+        worker.start()
+        steps = 0
+        while worker.is_alive():
+            time.sleep(0.001)
+            steps += 1
+        self.assertGreater(steps, 20)
 
 
 class Lines(unittest.TestCase):
