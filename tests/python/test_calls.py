@@ -367,4 +367,12 @@ class Errors(unittest.TestCase):
                 self.assertTrue(hasattr(raised.exception, "code" if kind is tdsl.CompileError else "argument"))
 
 
+    def test_statuses(self):
+        from tdsl._errors import raise_status
+        for status, kind in (-1, tdsl.ArgumentError), (-2, tdsl.ShapeError), (-6, tdsl.WorkspaceError), (-7, tdsl.WorkspaceError), \
+                (-8, tdsl.ArgumentError), (-10, tdsl.WorkspaceError):
+            with self.assertRaisesRegex(kind, "^gemm: "):
+                raise_status(status, "gemm")
+
+
 unittest.main()
