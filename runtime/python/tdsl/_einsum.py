@@ -38,11 +38,17 @@ def _forget():
         _calls._forget()
 
 
+class Options(tuple):
+    """Options of tdslc, given as `optimize`."""
+
+
 def _search(optimize):
     """Options of tdslc for NumPy's, opt_einsum's and our own words."""
     words = {"auto": [], "auto-hq": [], "greedy": ["--search=greedy"], "optimal": ["--search=exact"], "dp": ["--search=exact"]}
     if optimize is None or isinstance(optimize, bool):
         return ()
+    if isinstance(optimize, Options):
+        return optimize
     if isinstance(optimize, str):
         return tuple(words.get(optimize, [f"--search={optimize}"]))
     steps = list(getattr(optimize, "path", optimize))
@@ -213,7 +219,7 @@ def _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting)
     if beta is not None and out is None and beta != 0:
         raise ArgumentError("einsum: beta is for a result that there is: out=", "out")
     shapes = tuple(a.shape for a in arrays)
-    order = optimize if isinstance(optimize, (str, bool, type(None))) else tuple(map(str, _search(optimize)))
+    order = optimize if isinstance(optimize, (str, bool, type(None), Options)) else tuple(map(str, _search(optimize)))
     key = ("full", equation, shapes, common, threads, order, scaled)
     plan = _plans.get(key)
     if plan is None:

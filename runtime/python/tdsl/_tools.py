@@ -30,7 +30,8 @@ def _find(name, variable):
             return os.path.normpath(program)
     found = shutil.which(name)
     if found is None:
-        raise Error(f"{name} is not beside the package, not in build/bin, not on PATH; {variable} may name it")
+        raise Error(f"{name} is not in the package (pip install puts it there), not in build/bin of a checkout (examples/run builds it), "
+                    f"not on PATH; {variable} may name it. `python -m tdsl` shows what is found")
     return found
 
 
