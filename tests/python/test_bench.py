@@ -15,7 +15,7 @@ class Bench(unittest.TestCase):
         with tempfile.NamedTemporaryFile() as wheel:
             wheel.write(b"x" * 1000000)
             wheel.flush()
-            done = subprocess.run([sys.executable, "-B", "-m", "tdsl.bench", "--json", "--wheel", wheel.name], capture_output=True, text=True, check=True)
+            done = subprocess.run([sys.executable, "-B", "-m", "tdsl.bench", "--json", "--quick", "--wheel", wheel.name], capture_output=True, text=True, check=True)
         found = json.loads(done.stdout)
         table = bench.rows(found)
         names = [row[0] for row in table]

@@ -6,6 +6,7 @@ Run twice: with the C module where it is built, and with TDSL_NO_MODULE=1 by cty
 import inspect
 import os
 import threading
+import time
 import unittest
 import warnings
 
@@ -298,6 +299,19 @@ class Calls(unittest.TestCase):
         self.assertEqual(wrong, [])
 
 
+    def test_others_go_on_while_a_long_kernel_runs(self):
+        x = np.ones((1500, 1500))
+        f = tdsl.expression("ij,jk,kl->il", x, x, x)
+        f(x, x, x)
+        worker = threading.Thread(target=f, args=(x, x, x))
+        worker.start()
+        steps = 0
+        while worker.is_alive():
+            time.sleep(0.001)
+            steps += 1
+        self.assertGreater(steps, 20)
+
+
 class Lines(unittest.TestCase):
     """Warnings name the line of the caller."""
 
@@ -351,6 +365,14 @@ class Errors(unittest.TestCase):
                 self.assertIsInstance(raised.exception, python_kind)
                 self.assertIsInstance(raised.exception, tdsl.Error)
                 self.assertTrue(hasattr(raised.exception, "code" if kind is tdsl.CompileError else "argument"))
+
+
+    def test_statuses(self):
+        from tdsl._errors import raise_status
+        for status, kind in (-1, tdsl.ArgumentError), (-2, tdsl.ShapeError), (-6, tdsl.WorkspaceError), (-7, tdsl.WorkspaceError), \
+                (-8, tdsl.ArgumentError), (-10, tdsl.WorkspaceError):
+            with self.assertRaisesRegex(kind, "^gemm: "):
+                raise_status(status, "gemm")
 
 
 unittest.main()

@@ -81,12 +81,14 @@ def _make_pointer():
     import sys
 
     import numpy as np
+    if sys.implementation.name != "cpython":
+        return _from_interface
     offset, read = object.__basicsize__, ctypes.c_size_t.from_address
 
     def from_object(a):
         return read(id(a) + offset).value
     tests = np.arange(6.0), np.arange(6)[2:], np.empty((2, 0))
-    direct = sys.implementation.name == "cpython" and all(from_object(a) == _from_interface(a) for a in tests)
+    direct = all(from_object(a) == _from_interface(a) for a in tests)
     return from_object if direct else _from_interface
 
 

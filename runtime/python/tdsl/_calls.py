@@ -11,6 +11,8 @@ import importlib.util
 import os
 import sys
 
+from . import _tools
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -20,11 +22,10 @@ _VERSION = 1
 
 def _places() -> Any:
     """Where the module is: in the package, in the build tree of a checkout, or beside the tools that TDSL_TDSLC names."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    yield here
+    yield from _tools.package_folders()
     if os.environ.get("TDSL_TDSLC"):
         yield os.path.join(os.path.dirname(os.environ["TDSL_TDSLC"]), "..", "python")
-    yield os.path.join(here, "..", "..", "..", "build", "python")
+    yield os.path.join(_tools.HERE, "..", "..", "..", "build", "python")
 
 
 def _load() -> Any:

@@ -82,4 +82,6 @@ def raise_status(status: int, kernel: str) -> None:
         raise WorkspaceError(f"{kernel}: a size computed from the extents does not fit 64 bits")
     if status == -2:
         raise ShapeError(f"{kernel}: an extent is negative")
+    if status == -8:
+        raise ArgumentError(f"{kernel}: an argument is not as symmetric as the kernel's head says")
     raise ArgumentError(f"{kernel}: status {status}")

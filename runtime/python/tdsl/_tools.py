@@ -3,12 +3,18 @@
 import os
 import re
 import shutil
+import sys
 
 from . import _process
 from ._errors import CompileError, CompileWarning, Error, warn as warn_caller
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 _MESSAGE = re.compile(r"^(?P<file>.*?)(?::(?P<line>\d+):(?P<column>\d+))?: (?P<kind>error|warning)(?:\[(?P<code>[^]]*)\])?: ", re.M)
+
+
+def package_folders():
+    """Where the package's files are: one folder, or two where it is installed editable, sources here and what was built there."""
+    return [*dict.fromkeys([HERE, *getattr(sys.modules[__package__], "__path__", [])])]
 
 
 def _find(name, variable):
@@ -18,7 +24,7 @@ def _find(name, variable):
         if not os.access(said, os.X_OK):
             raise Error(f"{variable} is {said}, which is not a program")
         return said
-    for folder in (os.path.join(HERE, "bin"), os.path.join(HERE, "..", "..", "..", "build", "bin")):
+    for folder in (*[os.path.join(f, "bin") for f in package_folders()], os.path.join(HERE, "..", "..", "..", "build", "bin")):
         program = os.path.join(folder, name)
         if os.access(program, os.X_OK):
             return os.path.normpath(program)

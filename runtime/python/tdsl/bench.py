@@ -43,8 +43,12 @@ print(bare - begin, time.perf_counter() - begin)
 """
 
 
+_is_quick = False  # a tenth of the measurements
+
+
 def _microseconds(call, number=20000):
     """Of one call: the least of seven measurements."""
+    number = number // 10 if _is_quick and number > 10 else number
     return min(timeit.repeat(call, number=number, repeat=7)) / number * 1e6
 
 
@@ -100,9 +104,9 @@ def _process(*arguments, **environment):
 
 def starts():
     """Milliseconds of imports and first calls, in processes of their own, without the import of NumPy."""
-    imports = [tuple(map(float, _process("-c", _IMPORT).split())) for _ in range(7)]
+    imports = [tuple(map(float, _process("-c", _IMPORT).split())) for _ in range(1 if _is_quick else 7)]
     first, again = [], []
-    for _ in range(3):
+    for _ in range(1 if _is_quick else 3):
         with tempfile.TemporaryDirectory() as folder:
             first.append(float(_process("-c", _FIRST, TDSL_CACHE_DIR=folder).split()[1]))
             again += [float(_process("-c", _FIRST, TDSL_CACHE_DIR=folder).split()[1]) for _ in range(3)]
@@ -115,7 +119,7 @@ def measure(wheel=None):
 
     import numpy as np
     found = {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine(), "calls": calls(),
-             "calls_ctypes": json.loads(_process("-m", "tdsl.bench", "--calls", TDSL_NO_MODULE="1")), "starts": starts()}
+             "calls_ctypes": json.loads(_process("-m", "tdsl.bench", "--calls", *["--quick"] * _is_quick, TDSL_NO_MODULE="1")), "starts": starts()}
     found["wheel_bytes"] = os.path.getsize(wheel) if wheel else None
     return found
 
@@ -151,7 +155,10 @@ def main():
     parser.add_argument("--wheel", metavar="FILE", help="the wheel whose size to state")
     parser.add_argument("--check", action="store_true", help="exit with 1 where a bar is missed")
     parser.add_argument("--calls", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--quick", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    global _is_quick
+    _is_quick = options.quick
     if options.calls:
         print(json.dumps(calls()))
         return 0
