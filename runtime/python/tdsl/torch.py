@@ -10,7 +10,8 @@ import torch
 
 from ._arrays import dtype_of
 from ._einsum import einsum as _einsum
-from ._errors import ArgumentError, DtypeError, ShapeError
+from ._errors import ArgumentError, DtypeError
+from ._explicit import explicit, gradient_string, split
 
 __all__ = ["einsum", "from_numpy", "to_numpy"]
 
@@ -39,11 +40,6 @@ _library = torch.library.Library("tdsl", "DEF")
 _library.define("einsum(str equation, Tensor[] operands) -> Tensor")
 
 
-def _split(equation):
-    inputs, output = equation.split("->")
-    return inputs.split(","), output
-
-
 def _sizes(terms, operands):
     return {label: n for term, x in zip(terms, operands) for label, n in zip(term, x.shape)}
 
@@ -54,7 +50,7 @@ def _compute(equation, operands):
 
 
 def _fake(equation, operands):
-    terms, output = _split(equation)
+    terms, output = split(equation)
     sizes = _sizes(terms, operands)
     return operands[0].new_empty([sizes[label] for label in output])
 
@@ -68,12 +64,9 @@ def _keep(ctx, inputs, output):
 def _gradient(equation, k, grad, operands):
     """That of operand k: an einsum of the result's gradient and the other operands. Labels of k that nothing else has are stretched to, those that it has
     twice are put on a diagonal."""
-    terms, output = _split(equation)
+    terms, _ = split(equation)
     others = [n for n in range(len(terms)) if n != k]
-    once = "".join(dict.fromkeys(terms[k]))
-    known = set(output).union(*(terms[n] for n in others))
-    made = "".join(label for label in once if label in known)
-    string = ",".join([output, *(terms[n] for n in others)]) + "->" + made
+    string, once, known = gradient_string(equation, k)
     result = torch.ops.tdsl.einsum(string, [grad, *(operands[n].conj().resolve_conj() for n in others)])
     for place, label in enumerate(once):
         if label not in known:
@@ -111,33 +104,7 @@ torch.library.register_fake("tdsl::einsum", _fake, lib=_library)
 torch.library.register_autograd("tdsl::einsum", _backward, setup_context=_keep, lib=_library)
 
 
-def _plain(equation, ranks, stretched):
-    """(string without ellipses, for each operand the dimensions to drop): `stretched` has the places of extent 1."""
-    text = equation.replace(" ", "")
-    inputs, arrow, output = text.partition("->")
-    terms = inputs.split(",")
-    if len(terms) != len(ranks):
-        raise ShapeError(f"einsum: {len(ranks)} operands for {len(terms)} terms of {equation!r}")
-    free = iter(chr(0x3B1 + k) for k in range(1000) if chr(0x3B1 + k) not in text)
-    widths = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks)]
-    dots = [next(free) for _ in range(max([w for t, w in zip(terms, widths) if "..." in t], default=0))]
-    for k, (term, width) in enumerate(zip(terms, widths)):
-        if width < 0 or (width > 0 and "..." not in term):
-            raise ShapeError(f"einsum: operand {k} has {ranks[k]} dimensions, and {term!r} in {equation!r}", k)
-        terms[k] = term.replace("...", "".join(dots[len(dots) - width:]))
-    if not arrow:
-        every = "".join(terms)
-        output = "..." + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
-    output = output.replace("...", "".join(dots))
-    if len(set(output)) < len(output) or not set(output) <= set("".join(terms)):
-        raise ArgumentError(f"einsum: the output of {equation!r} has a label twice, or one that is in no operand")
-    large = {label for term, ones in zip(terms, stretched) for n, label in enumerate(term) if n not in ones}
-    drop = [tuple(n for n, label in enumerate(term) if n in ones and label in large) for term, ones in zip(terms, stretched)]
-    terms = ["".join(label for n, label in enumerate(term) if n not in gone) for term, gone in zip(terms, drop)]
-    return ",".join(terms) + "->" + output, drop
-
-
-_plain_kept = functools.lru_cache(maxsize=4096)(_plain)
+_explicit_kept = functools.lru_cache(maxsize=4096)(explicit)
 
 
 def einsum(equation, *operands):
@@ -156,7 +123,7 @@ def einsum(equation, *operands):
         if x.device.type not in ("cpu", "meta"):
             raise DtypeError(f"einsum: operand {k} is on {x.device}; kernels take tensors in the host's memory", k)
     ones = tuple(tuple(n for n, size in enumerate(x.shape) if size == 1) for x in operands)
-    plain = _plain if torch.compiler.is_compiling() else _plain_kept
-    text, drop = plain(equation, tuple(x.dim() for x in operands), ones)
+    rewrite = explicit if torch.compiler.is_compiling() else _explicit_kept
+    text, drop = rewrite(equation, tuple(x.dim() for x in operands), ones)
     tensors = [x.squeeze(gone) if gone else x for x, gone in zip(operands, drop)]
     return torch.ops.tdsl.einsum(text, tensors)
