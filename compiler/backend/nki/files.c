@@ -86,7 +86,9 @@ void nki_print_manifest(const Kernel *k, const NkiChip *chip, const NkiPart *par
     NkiCost c;
     CHECK(nki_cost(k, chip, &c));
     const char *fn = nki_function(k);
-    text_printf(out, "{\n  \"kernel\": \"%s\",\n", fn);
+    text_printf(out, "{\n  \"kernel\": \"%s\",\n  \"signature\": ", fn);
+    text_json(out, k->signature != NULL ? k->signature : "");
+    text_put(out, ",\n");
     if (part == NULL) {
         text_printf(out, "  \"file\": \"%s.py\",\n  \"function\": \"%s\",\n", fn, fn);
     } else {

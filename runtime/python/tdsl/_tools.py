@@ -3,10 +3,9 @@
 import os
 import re
 import shutil
-import subprocess
-import warnings
 
-from ._errors import CompileError, CompileWarning, Error
+from . import _process
+from ._errors import CompileError, CompileWarning, Error, warn as warn_caller
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 _MESSAGE = re.compile(r"^(?P<file>.*?)(?::(?P<line>\d+):(?P<column>\d+))?: (?P<kind>error|warning)(?:\[(?P<code>[^]]*)\])?: ", re.M)
@@ -25,7 +24,8 @@ def _find(name, variable):
             return os.path.normpath(program)
     found = shutil.which(name)
     if found is None:
-        raise Error(f"{name} is not beside the package, not in build/bin, not on PATH; {variable} may name it")
+        raise Error(f"{name} is not in the package (pip install puts it there), not in build/bin of a checkout (examples/run builds it), "
+                    f"not on PATH; {variable} may name it. `python -m tdsl` shows what is found")
     return found
 
 
@@ -46,18 +46,25 @@ def tdsl_run():
 def run(program, arguments, text=None, warn=False):
     """Runs a tool; returns what it prints. Errors are raised, warnings are warned of if asked; a number for a dim that there is
     not is an error then."""
-    done = subprocess.run([program, *arguments], input=None if text is None else text.encode(),
-                          stdin=subprocess.DEVNULL if text is None else None, capture_output=True, check=False)
-    messages = done.stderr.decode(errors="replace")
-    if done.returncode != 0:
-        _raise(program, done.returncode, messages)
+    status, out, messages, _ = _process.run([program, *arguments], text)
+    if status != 0:
+        _raise(program, status, messages)
     if warn:
         starts = [m.start() for m in _MESSAGE.finditer(messages)]
         for start, end in zip(starts, starts[1:] + [len(messages)]):
             if "[-Wdefine]" in messages[start:end]:
                 raise CompileError(messages[start:end].rstrip())
-            warnings.warn(messages[start:end].rstrip(), CompileWarning, stacklevel=4)
-    return done.stdout.decode()
+            warn_caller(messages[start:end].rstrip(), CompileWarning)
+    return out.decode()
+
+
+def run_search(arguments):
+    """Runs tdslc for a path: what it prints, and whether an interrupt ended the search, which gives the best so far."""
+    program = tdslc()
+    status, out, messages, interrupted = _process.run([program, *arguments], keeps_best=True)
+    if status != 0:
+        _raise(program, status, messages)
+    return out.decode(), interrupted
 
 
 def _raise(program, status, messages):

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `tdslc --target=trn2` wrote into a folder, read from its manifests: kernels, each bound to extents, of one or several device programs."""
+import json
+import math
+import os
+import re
+
+from ._errors import ArgumentError, Error
+from ._table import Argument
+
+_NAME = r"[^\W\d]\w*"
+_HEAD = re.compile(rf"kernel ({_NAME})\(")
+_PARAM = re.compile(rf"({_NAME}): (inout )?\w+(?:\[([^]]*)\])?")
+_TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex64": "c64"}
+
+
+class Row:
+    """A tensor as device programs have it: a number is of shape (1, 1), complex numbers are pairs of f32 along a last axis."""
+
+    def __init__(self, row):
+        self.name, self.shape = row["name"], tuple(row["shape"])
+        self.type, self.size = _TYPES.get(row["dtype"], row["dtype"]), math.prod(row["shape"])
+        self.pairs = "of" in row
+
+
+class Operand:
+    """What a device program reads or writes: consecutive elements of a tensor of the kernel."""
+
+    def __init__(self, role, tensor, first, shape):
+        self.reads, self.tensor, self.first, self.shape = role == "input", tensor, first, tuple(shape)
+        self.size = math.prod(shape)
+
+
+class DeviceProgram:
+    """One device program: the printed file, the function in it, its manifest, its operands in order."""
+
+    def __init__(self, manifest, data, operands):
+        self.manifest, self.function = manifest, data["function"]
+        self.file = os.path.join(os.path.dirname(manifest), data["file"])
+        self.inputs = [o for o in operands if o.reads]
+        self.outputs = [o for o in operands if not o.reads]
+
+
+class Form:
+    """A kernel for one choice of its extents. `args`: as callers see them; `inputs`, `results`: for each the Row of the device, or None."""
+
+    def __init__(self, path, data, read):
+        try:
+            self._fill(path, data, read)
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise Error(f"{path} is no manifest of this version of tdslc ({type(error).__name__}: {error}); compile the folder again") from None
+
+    def _fill(self, path, data, read):
+        self.path, self.signature = path, data["signature"]
+        self.name = _HEAD.match(self.signature)[1]
+        self.target, self.lnc, self.multiply_adds = data["target"], data["lnc"], data["multiply_adds"]
+        params = _PARAM.findall(self.signature, self.signature.index("("))
+        self.extents = [[e.strip() for e in extents.split(",") if e.strip()] for _, _, extents in params]
+        self.args, self.inputs, self.results = [], [None] * len(params), [None] * len(params)
+        for row in data["args"]:
+            (self.inputs if row["role"] == "input" else self.results)[row["argument"]] = Row(row)
+        rows = {row["argument"]: row for row in data["args"]}
+        for k, (name, inout, _) in enumerate(params):
+            of = rows[k].get("of", rows[k])
+            shape = of["shape"] if self.extents[k] else ()
+            if len(shape) != len(self.extents[k]):
+                raise TypeError(f"the rank of {name}")
+            role = "inout" if inout else "out" if self.inputs[k] is None else "in" if shape else "scalar"
+            self.args.append(Argument(name, role, _TYPES[of["dtype"]], shape))
+        self.temporaries = [Row(row) for row in data.get("temporaries", [])]
+        if "parts" not in data:
+            whole = [Operand(row["role"], row["name"], 0, row["shape"]) for row in data["args"]]
+            self.programs = [DeviceProgram(path, data, whole)]
+            return
+        self.programs = []
+        for part in data["parts"]:
+            manifest = os.path.join(os.path.dirname(path), part["manifest"])
+            operands = [Operand(o["role"], o["tensor"], o["first"], o["shape"]) for o in part["operands"]]
+            self.programs.append(DeviceProgram(manifest, read(manifest), operands))
+
+    def describe(self):
+        """ "m=40, k=30": what the dims of the head are bound to; a head of numbers alone has none."""
+        bound = {}
+        for names, arg in zip(self.extents, self.args):
+            bound.update((e, n) for e, n in zip(names, arg.shape) if not e.isdigit())
+        return ", ".join(f"{e}={n}" for e, n in bound.items())
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return json.load(stream)
+    except ValueError as error:
+        raise Error(f"{path}: not JSON: {error}") from None
+
+
+def forms_of(folder):
+    """The forms in a folder; in the folders in it, where it has none itself."""
+    folder = os.path.abspath(os.fspath(folder))
+    names = sorted(os.listdir(folder))
+    data = {name: _read(os.path.join(folder, name)) for name in names if name.endswith(".json")}
+    data = {name: d for name, d in data.items() if isinstance(d, dict) and "args" in d and "target" in d}
+    parts = {p["manifest"] for d in data.values() for p in d.get("parts", [])}
+    found = [Form(os.path.join(folder, name), d, _read) for name, d in data.items() if name not in parts]
+    if not found:
+        inner = [os.path.join(folder, name) for name in names if os.path.isdir(os.path.join(folder, name))]
+        found = [f for path in inner for f in (forms_of(path) if any(n.endswith(".json") for n in os.listdir(path)) else [])]
+    if not found:
+        raise ArgumentError(f"{folder} has no manifests: give a folder that `tdslc FILE --target=trn2 -o FOLDER` wrote", "folders")
+    return found
+
+
+def head_of(forms):
+    """(name, signature, dims, arguments) of a kernel in several forms: an extent that is equal in all of them is that number."""
+    first = forms[0]
+    for form in forms[1:]:
+        if form.signature != first.signature:
+            raise ArgumentError(f"{form.path} is of another kernel {first.name!r} than {first.path}: {form.signature}", "folders")
+    values = {}
+    for form in forms:
+        for names, arg in zip(form.extents, form.args):
+            for name, n in zip(names, arg.shape):
+                values.setdefault(name, set()).add(n)
+    dims = [name for name, all_of_it in values.items() if len(all_of_it) > 1]
+    args = [Argument(a.name, a.role, a.type, [name if name in dims else n for name, n in zip(names, a.shape)])
+            for names, a in zip(first.extents, first.args)]
+    return first.name, first.signature, dims, args
