@@ -8,7 +8,6 @@ import sys
 import unittest
 
 import numpy as np
-import tdsl
 import tdsl.trntensor as trntensor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -254,7 +253,6 @@ class Device(unittest.TestCase):
         self.assertEqual((done.stdout, done.stderr), ("good\n", ""))
 
 
-@unittest.skipIf(not hasattr(tdsl, "nki") and not os.path.exists(os.path.join(os.path.dirname(tdsl.__file__), "nki.py")), "there is no tdsl.nki")
 class Emulated(unittest.TestCase):
     def test_the_emulator_computes_it(self):
         text = """if True:

@@ -8,6 +8,7 @@ import threading
 from . import _tools
 from ._arrays import NAMES, dtype_of, name_of, plain, pointer
 from ._errors import DtypeError, Error
+from ._nki_dispatch import DeviceError
 
 _NUMBERS = {name: number for number, name in NAMES.items()}
 
@@ -22,10 +23,6 @@ class _Report(ctypes.Structure):
                 ("cause", ctypes.c_int32), ("native", ctypes.c_int32), ("multiply_adds", ctypes.c_uint64), ("min_nki_flops", ctypes.c_double),
                 ("device_writes", ctypes.c_uint32), ("device_reads", ctypes.c_uint32), ("kernel", ctypes.c_char_p),
                 ("message", ctypes.c_char * 512)]
-
-
-class DeviceError(Error, RuntimeError):
-    """There is no Neuron device, or it failed."""
 
 
 def _library():
