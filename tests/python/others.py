@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the einsum tests of other packages with this one in their place, and this one's tests against those packages. Not in the gate.
 
-    python3 tests/python/others.py [numpy] [opt_einsum] [hooks]
+    python3 tests/python/others.py [numpy] [opt_einsum] [hooks]      # OTHERS_VERBOSE=1 shows each difference
 
 Each needs its package installed, and pytest. Printed are versions, and how many tests passed and differed; a difference that is not in the
 table below, or one there that is gone, is a failure (docs/python.md says the same to users).
@@ -102,9 +102,8 @@ def child(what, folder):
     import pytest
     replace(what)
     results = Results()
-    verbose = ["--tb=short"] if os.environ.get("OTHERS_VERBOSE") else ["--tb=no"]
-    pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:warnings", "--noconftest", "-c", os.devnull, *verbose, "--no-header", "--no-summary"
-                 if not os.environ.get("OTHERS_VERBOSE") else "-ra", folder], plugins=[results])
+    shown = ["-q", "--tb=short", "-ra"] if os.environ.get("OTHERS_VERBOSE") else ["-p", "no:terminal"]
+    pytest.main(["-p", "no:cacheprovider", "-p", "no:warnings", "--noconftest", "-c", os.devnull, *shown, folder], plugins=[results])
     wrong, met = [], collections.Counter()
     for name in results.failed:
         start = next((s for s in DIFFERENT[what] if name.startswith(s)), None)

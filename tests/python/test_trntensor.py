@@ -202,6 +202,8 @@ class Decompositions(unittest.TestCase):
                     self.assertEqual([f.shape for f in factors], [(n, rank) for n in shape])
                     self.assertTrue(np.isfinite(weights).all())
                     got = trntensor.cp_reconstruct(factors, weights)
+                    norms = np.array([np.linalg.norm(f, axis=0) for f in factors])
+                    self.assertTrue(((abs(norms - 1) < 1e-5) | (norms == 0)).all())
                     if "err" in case:
                         self.assertLess(error(got, X), case["err"])
                     if "atol" in case:
@@ -262,6 +264,7 @@ class Emulated(unittest.TestCase):
             assert np.allclose(t.einsum("ij,kj->ik", a, b), a @ b.T, atol=1e-3)
             B, eo, ev = a.reshape(4, 32, 128) * np.float32(0.1), -np.ones(4, "f4"), np.ones(32, "f4")
             got = t.mp2_energy(B, eo, ev)
+            assert [k.last.backend for p in t._programs.values() for k in p.kernels.values() if getattr(k, "last", None)] == ["emulator"] * 2
             t.set_backend("c")
             assert np.allclose(got, t.mp2_energy(B, eo, ev), rtol=1e-4), (got, t.mp2_energy(B, eo, ev))
             print("good")"""
