@@ -19,8 +19,8 @@ PACKAGE = os.path.join(HERE, "..", "..", "runtime", "python")
 # The tests that differ, by how they begin, and why.
 DIFFERENT = {
     "numpy": {
-        "test_einsum_errors[": "TypeError, not ValueError, for a call without operands",
-        "test_einsum_specific_errors[": "no order=",
+        "test_einsum_errors": "TypeError, not ValueError, for a call without operands",
+        "test_einsum_specific_errors": "no order=",
         "test_output_order": "no order=: results are in C order",
         "test_einsum_object_errors": "no arrays of objects",
         "test_einsum_sums_object": "no arrays of objects",
@@ -110,7 +110,7 @@ def child(what, folder):
         met[start] += 1
         if start is None:
             wrong.append(name)
-    gone = [start for start in DIFFERENT[what] if start not in met]
+    gone = [start for start in DIFFERENT[what] if start not in met and any(name.startswith(start) for name in results.passed)]
     print(f"{what}: {len(results.passed)} passed, {len(results.failed)} differ, {len(results.skipped)} skipped")
     for name in wrong:
         print(f"  not in the table: {name}")
