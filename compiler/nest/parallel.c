@@ -19,6 +19,8 @@
 #define MOST_LOOPS  4
 /* What its loop may cost one thread, of a statement's time if it were of one element read and written each. */
 #define SLOWER 1.0
+/* ... of a kernel's time, that of a contraction's: it may cost operands their place in a cache. */
+#define SLOWER_PRODUCT 0.05
 /* Multiply-adds in whose time an element of such a statement comes from memory and goes there. */
 #define ELEMENT 16.0
 
@@ -199,21 +201,23 @@ Nest *nest_with_loops(Arena *arena, const Machine *machine, Nest *nest, Tree *tr
         }
         const Node *n = graph_node(g, nest->items[k].node);
         uint32_t count = loops_of(g, n, label, tile);
-        double most = nest->cost.seconds + SLOWER * work_of(g, n) * machine->time.multiply_add;
+        double most =
+            nest->cost.seconds + (op_info(n->op)->kind == OPKIND_CONTRACT
+                                      ? SLOWER_PRODUCT * nest->cost.seconds
+                                      : SLOWER * work_of(g, n) * machine->time.multiply_add);
         tried++;
-        for (uint32_t i = 0; i < count; i++) {
-            if (tile[i] == 0) {
-                continue;
-            }
-            Tree looped = with_loop(arena, tree, k, n, label[i], tile[i]);
-            Nest *other = make(with, &looped);
-            if (other->cost.seconds <= most) {
-                nest = other;
-                *tree = looped;
-                k++; /* the leaf itself */
-                break;
+        bool taken = false;
+        for (uint32_t i = 0; i < count && !taken; i++) {
+            int64_t extent = nest_typical(g, n->extent[label[i]]);
+            for (; tile[i] > 0 && extent / tile[i] >= ENOUGH && !taken; tile[i] *= 2) {
+                Tree looped = with_loop(arena, tree, k, n, label[i], tile[i]);
+                Nest *other = make(with, &looped);
+                taken = other->cost.seconds <= most;
+                nest = taken ? other : nest;
+                *tree = taken ? looped : *tree;
             }
         }
+        k += taken ? 1 : 0; /* the leaf itself */
     }
     return nest;
 }

