@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The python blocks of docs/python.md, one after the other in one namespace, and that of README."""
+"""The python blocks of docs/python.md and docs/trntensor.md, one after the other in one namespace for each page, and that of README. Those whose info string
+ends in "needs PACKAGE" run where that is installed."""
+import importlib.util
 import os
 import re
 import unittest
@@ -11,7 +13,8 @@ def blocks(name):
     """(line, text) of each python block."""
     with open(os.path.join(TOP, name), encoding="utf-8") as f:
         text = f.read()
-    return [(text.count("\n", 0, m.start(1)), m[1]) for m in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S)]
+    found = re.finditer(r"^```python(?: needs (\w+))?\n(.*?)^```$", text, re.M | re.S)
+    return [(text.count("\n", 0, m.start(2)), m[2]) for m in found if m[1] is None or importlib.util.find_spec(m[1])]
 
 
 class Docs(unittest.TestCase):
@@ -25,6 +28,9 @@ class Docs(unittest.TestCase):
 
     def test_python_md(self):
         self.run_blocks("docs/python.md", 9)
+
+    def test_trntensor_md(self):
+        self.run_blocks("docs/trntensor.md", 2)
 
     def test_readme(self):
         os.chdir(os.path.join(TOP, "examples", "mp2"))

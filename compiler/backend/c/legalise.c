@@ -147,7 +147,7 @@ static void tile_legalise(Legaliser *l, const Stmt *s)
     if (s->fold == OP_COPY || !folds_indices(l->k, s)) {
         plain_emit(l, s);
     } else if (!legalise_matmul(l, s)) {
-        legalise_reduce(l, s);
+        legalise_reduce(l, s, true);
     }
     l->from = NULL;
 }

@@ -136,6 +136,7 @@ bool copy_is_transposed(const Kernel *k, const Stmt *s);
 
 /* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ---- */
 bool legalise_matmul(Legaliser *l, const Stmt *s);
-void legalise_reduce(Legaliser *l, const Stmt *s);
+/* `may_stage`: operands may be transposed first. */
+void legalise_reduce(Legaliser *l, const Stmt *s, bool may_stage);
 
 #endif

@@ -409,7 +409,7 @@ static void block_emit(Reduce *r, const ReducePlan *p)
     fold.index = &vec;
     fold.at = dst_at(r);
     fold.value = expr_cast(l->arena, load_at(l, block, 1, at), r->s->value->dtype);
-    legalise_reduce(l, &fold);
+    legalise_reduce(l, &fold, false);
     block_close(l);
     while (l->block != outside) {
         loop_close(l);
@@ -449,10 +449,11 @@ static void turns_emit(Reduce *r, const ReducePlan *p)
     tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->s->fold, load_at(l, acc[0], 0, NULL));
 }
 
-void legalise_reduce(Legaliser *l, const Stmt *s)
+void legalise_reduce(Legaliser *l, const Stmt *s, bool may_stage)
 {
     ReducePlan plan = plan_choose(l, s);
-    if ((plan.way == WAY_SCALAR || plan.way == WAY_TURNS) && legalise_staged_fold(l, s)) {
+    if (may_stage && (plan.way == WAY_SCALAR || plan.way == WAY_TURNS) &&
+        legalise_staged_fold(l, s)) {
         return;
     }
     Reduce r = {.l = l, .s = s, .t = l->k->bufs.at[s->dst].dtype};

@@ -118,7 +118,7 @@ static void block_put(Staged *g, const TileIndex *x, const TileIndex *y)
     fold->n_index = 2;
     fold->index = index;
     fold->value = value;
-    legalise_reduce(g->l, fold);
+    legalise_reduce(g->l, fold, false);
 }
 
 static void staged_put(Legaliser *l, const Stmt *s, uint32_t x, uint32_t y)
@@ -185,17 +185,20 @@ static bool vectors_when_staged(const Legaliser *l, const Stmt *s, VarRef x, Var
 {
     DType t = expr_uncast(s->value)->dtype;
     uint32_t n = 0;
+    bool dear =
+        expr_uncast(s->value) == s->value; /* else blocks of it are (legalise_reduce.c) */
     ExprWalk w;
     for (const Expr *v = expr_first(&w, expr_uncast(s->value)); v != NULL; v = expr_next(&w)) {
         bool load = v->kind == EXPR_LOAD && access_uses(l->k, v->buf, v->at, x);
         bool turns = load && load_turns(l->k, v, x, y);
         n += turns;
+        dear |= v->kind == EXPR_OP && op_info(v->op)->lanes == LANES_DIVIDE;
         if (v->dtype != t || (load && !turns && !access_is_unit(l->k, v->buf, v->at, x)) ||
             (v->kind == EXPR_OP && !op_vectorises(v->op, t))) {
             return false;
         }
     }
-    return n > 0 && n <= MOST_STAGED && (t == DTYPE_F32 || t == DTYPE_F64);
+    return dear && n > 0 && n <= MOST_STAGED && (t == DTYPE_F32 || t == DTYPE_F64);
 }
 
 bool legalise_staged_fold(Legaliser *l, const Stmt *s)

@@ -8,6 +8,7 @@ from ._errors import ArgumentError, CopyWarning, DtypeError, warn
 NAMES = {1: "f64", 2: "f32", 3: "f16", 4: "bf16", 5: "i32", 6: "i64", 7: "bool", 8: "c64", 9: "c128"}
 _NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "i32": "int32", "i64": "int64", "bool": "bool",
           "c64": "complex64", "c128": "complex128"}
+_HOST = 1, 3, 11, 13  # DLPack's numbers: the CPU, and what a CPU reads of CUDA's and ROCm's host memory
 _TDSL = {name: ours for ours, name in _NUMPY.items()}
 
 
@@ -47,8 +48,12 @@ def as_array(x, argument):
     import numpy as np
     if type(x) is np.ndarray:
         return x
-    if hasattr(x, "__cuda_array_interface__"):
-        raise DtypeError(f"argument {argument!r} is in the memory of a GPU; kernels take arrays in the host's memory", argument)
+    device = getattr(x, "__dlpack_device__", None)
+    if hasattr(x, "__cuda_array_interface__") or (device is not None and device()[0] not in _HOST):
+        raise DtypeError(f"argument {argument!r} is in the memory of a GPU or another device; kernels take arrays in the host's memory", argument)
+    if str(getattr(x, "dtype", "")) == "torch.bfloat16" and not x.requires_grad:  # which NumPy takes by no protocol
+        from .torch import to_numpy
+        return to_numpy(x)
     if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
         return np.from_dlpack(x)
     return np.asarray(x)

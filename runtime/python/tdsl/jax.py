@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""einsum on arrays of jax in the host's memory, by a callback: with derivatives of any order, under jit and vmap.
+
+    import tdsl.jax
+    C = jax.jit(lambda A, B: tdsl.jax.einsum("ij,jk->ik", A, B))(A, B)
+"""
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from ._einsum import einsum as _einsum
+from ._errors import ArgumentError
+from ._explicit import explicit, gradient_string, split
+
+__all__ = ["einsum"]
+
+# einsum is linear in each operand: its derivative is a sum of einsums, and so is the transpose of that, which reverse mode wants.
+_einsum_p = Primitive("tdsl_einsum")
+
+
+def _sizes(terms, operands):
+    return {label: n for term, x in zip(terms, operands) for label, n in zip(term, x.shape)}
+
+
+def _shape(equation, operands):
+    terms, output = split(equation)
+    sizes = _sizes(terms, operands)
+    return tuple(sizes[label] for label in output)
+
+
+def _on_host(equation, *operands):
+    import numpy as np
+    return np.asarray(_einsum(equation, *(np.asarray(x) for x in operands)))
+
+
+def _call(*operands, equation):
+    result = jax.ShapeDtypeStruct(_shape(equation, operands), operands[0].dtype)
+    return jax.pure_callback(functools.partial(_on_host, equation), result, *operands, vmap_method="sequential")
+
+
+def _derivative(primals, tangents, *, equation):
+    terms = []
+    for k, tangent in enumerate(tangents):
+        if type(tangent) is not ad.Zero:
+            terms.append(_einsum_p.bind(*primals[:k], tangent, *primals[k + 1:], equation=equation))
+    out = _einsum_p.bind(*primals, equation=equation)
+    if not terms:
+        return out, ad.Zero(ShapedArray(out.shape, out.dtype))
+    return out, functools.reduce(ad.add_jaxvals, terms)
+
+
+def _transposed(cotangent, *operands, equation):
+    k = next(n for n, x in enumerate(operands) if ad.is_undefined_primal(x))
+    aval = operands[k].aval
+    if type(cotangent) is ad.Zero:
+        return [ad.Zero(aval) if n == k else None for n in range(len(operands))]
+    string, once, known = gradient_string(equation, k)
+    made = _einsum_p.bind(cotangent, *(x for n, x in enumerate(operands) if n != k), equation=string)
+    term = split(equation)[0][k]
+    places = [term.index(label) for label in once if label in known]
+    made = jax.lax.broadcast_in_dim(made, aval.shape, places)
+    for n, label in enumerate(term):
+        if term.index(label) != n:  # a diagonal
+            on = jax.lax.broadcasted_iota(int, aval.shape, n) == jax.lax.broadcasted_iota(int, aval.shape, term.index(label))
+            made = jnp.where(on, made, jnp.zeros_like(made))
+    return [made if n == k else None for n in range(len(operands))]
+
+
+def _batched(operands, dims, *, equation):
+    terms, output = split(equation)
+    new = next(chr(0x4E00 + n) for n in range(1000) if chr(0x4E00 + n) not in equation)
+    moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(operands, dims)]
+    terms = [term if d is None else new + term for term, d in zip(terms, dims)]
+    return _einsum_p.bind(*moved, equation=",".join(terms) + "->" + new + output), 0
+
+
+_einsum_p.def_impl(_call)
+_einsum_p.def_abstract_eval(lambda *operands, equation: ShapedArray(_shape(equation, operands), operands[0].dtype))
+mlir.register_lowering(_einsum_p, mlir.lower_fun(_call, multiple_results=False))
+ad.primitive_jvps[_einsum_p] = _derivative
+ad.primitive_transposes[_einsum_p] = _transposed
+batching.primitive_batchers[_einsum_p] = _batched
+
+
+def einsum(equation, *operands):
+    """`jax.numpy.einsum` of arrays in the host's memory; other types are promoted to the common one.
+
+    Under jit it is a callback to the host; jvp, grad and vmap work, of any order. Raises ShapeError, ArgumentError, CompileError for strings.
+    """
+    if not operands:
+        raise ArgumentError("einsum: no operands")
+    operands = [jnp.asarray(x) for x in operands]
+    dtype = jnp.result_type(*operands)
+    ones = tuple(tuple(n for n, size in enumerate(x.shape) if size == 1) for x in operands)
+    text, drop = explicit(equation, tuple(x.ndim for x in operands), ones)
+    return _einsum_p.bind(*(jnp.squeeze(x, gone).astype(dtype) for x, gone in zip(operands, drop)), equation=text)

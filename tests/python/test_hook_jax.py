@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tdsl.jax beside jax.numpy. Exits 77 without jax."""
+import sys
+import unittest
+
+try:
+    import jax
+except ImportError:
+    sys.exit(77)
+import numpy as np
+import tdsl
+import tdsl.jax
+
+jax.config.update("jax_enable_x64", True)
+from jax import numpy as jnp  # noqa: E402
+from jax.test_util import check_grads  # noqa: E402
+
+STRINGS = [("ij,jk->ik", (3, 4), (4, 5)), ("ij,jk", (3, 4), (4, 5)), ("ij->j", (3, 4)), ("ii->i", (3, 3)), ("iij->j", (3, 3, 2)), ("iii,j->ij", (3, 3, 3), (2,)),
+           ("...ij,...jk->...ik", (2, 3, 4), (4, 2)), ("bij,bjk->bik", (1, 3, 4), (5, 4, 2)), ("i,i->", (3,), (3,)), ("iijj->ij", (2, 2, 3, 3)),
+           ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)), ("ijij->", (2, 3, 2, 3)), ("i,j->", (3,), (4,))]
+
+
+def operands(shapes, dtype=np.float64):
+    rng = np.random.default_rng(1)
+    made = [rng.standard_normal(s) for s in shapes]
+    return [jnp.asarray(a + 1j * a[::-1] if dtype == np.complex128 else a, dtype) for a in made]
+
+
+class Jax(unittest.TestCase):
+    def test_values(self):
+        for text, *shapes in STRINGS:
+            for dtype in (np.float32, np.float64, np.complex128):
+                with self.subTest(text, dtype=dtype):
+                    x = operands(shapes, dtype)
+                    got = tdsl.jax.einsum(text, *x)
+                    self.assertEqual(got.dtype, dtype)
+                    np.testing.assert_allclose(got, np.einsum(text, *x), rtol=1e-4, atol=1e-5)
+                    np.testing.assert_allclose(jax.jit(lambda *y, t=text: tdsl.jax.einsum(t, *y))(*x), got)
+
+    def test_derivatives(self):
+        for text, *shapes in STRINGS:
+            with self.subTest(text):
+                check_grads(lambda *y, t=text: tdsl.jax.einsum(t, *y), operands(shapes), order=2, modes=("fwd", "rev"), atol=1e-5, rtol=1e-5)
+
+    def test_gradients_of_complex_numbers_are_jaxs(self):
+        x = operands([(3, 4), (4, 5)], np.complex128)
+        for f, g in ((tdsl.jax.einsum, jnp.einsum),):
+            loss = lambda e: lambda a, b: jnp.abs(e("ij,jk->ki", a, b)).sum()
+            for ours, theirs in zip(jax.grad(loss(f), (0, 1))(*x), jax.grad(loss(g), (0, 1))(*x)):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+
+    def test_vmap(self):
+        a, b = operands([(6, 3, 4), (4, 5)])
+        got = jax.vmap(lambda x: tdsl.jax.einsum("ij,jk->ik", x, b))(a)
+        np.testing.assert_allclose(got, np.asarray(a) @ np.asarray(b))
+        got = jax.vmap(jax.grad(lambda x: tdsl.jax.einsum("ij,jk->", x, b)))(a)
+        np.testing.assert_allclose(got, np.broadcast_to(np.asarray(b).sum(1), a.shape))
+
+    def test_it_is_in_compiled_code(self):
+        a, b = operands([(30, 40), (40, 50)], np.float32)
+        step = jax.jit(jax.value_and_grad(lambda x: (tdsl.jax.einsum("ij,jk->ik", x, b) ** 2).sum()))
+        value, grad = step(a)
+        np.testing.assert_allclose(value, ((a @ b) ** 2).sum(), rtol=1e-4)
+        np.testing.assert_allclose(grad, 2 * (a @ b) @ b.T, rtol=1e-3, atol=1e-2)
+
+    def test_types_promote_and_mistakes_are_told(self):
+        got = tdsl.jax.einsum("i,i->i", jnp.ones(3, jnp.float32), jnp.ones(3, jnp.int32))
+        self.assertEqual(got.dtype, jnp.result_type(jnp.float32, jnp.int32))
+        for call in (lambda: tdsl.jax.einsum("ij", jnp.ones(3)), lambda: tdsl.jax.einsum("i->j", jnp.ones(3)), lambda: tdsl.jax.einsum("i,i", jnp.ones(3))):
+            with self.assertRaises(ValueError):
+                call()
+
+    def test_arrays_of_jax_go_to_tdsl_einsum(self):
+        a = jnp.arange(6.0).reshape(2, 3)
+        self.assertEqual(tdsl.einsum("ij->i", a).tolist(), [3, 12])
+        self.assertEqual(tdsl.einsum("i,i->", jnp.ones(3, jnp.bfloat16), jnp.ones(3, jnp.bfloat16)), 3)
+
+
+unittest.main()

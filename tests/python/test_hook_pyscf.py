@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tdsl.pyscf beside PySCF: energies, and times on one thread. Exits 77 without PySCF."""
+import sys
+import time
+import unittest
+
+import numpy as np
+
+try:
+    from pyscf import cc, df, gto, lib, mp, scf
+except ImportError:
+    sys.exit(77)
+import tdsl
+import tdsl.pyscf
+
+WATER = "O 0 0 0; H 0 -0.757 0.587; H 0 0.757 0.587"
+BENZENE = "".join(f"{a} {r * np.cos(t)} {r * np.sin(t)} 0;" for k in range(6) for t in [k * np.pi / 3] for a, r in (("C", 1.395), ("H", 2.481)))
+
+
+def best(function, count=3):
+    """(shortest seconds, result)."""
+    times = []
+    for _ in range(count):
+        start = time.perf_counter()
+        result = function()
+        times.append(time.perf_counter() - start)
+    return min(times), result
+
+
+class Mp2(unittest.TestCase):
+    def same(self, ours, theirs):
+        self.assertAlmostEqual(ours, theirs.e_corr, delta=1e-9)
+        self.assertAlmostEqual(ours.e_corr_os, theirs.e_corr_os, delta=1e-9)
+        self.assertAlmostEqual(ours.e_corr_ss, theirs.e_corr_ss, delta=1e-9)
+
+    def test_closed_shells(self):
+        mol = gto.M(atom=WATER, basis="cc-pvdz", verbose=0)
+        mf = scf.RHF(mol).run()
+        self.same(tdsl.pyscf.dfmp2(mf), mp.dfmp2.DFMP2(mf).run())
+        self.same(tdsl.pyscf.dfmp2(mf, frozen=2), mp.dfmp2.DFMP2(mf, frozen=2).run())
+        fitted = scf.RHF(mol).density_fit().run()
+        self.same(tdsl.pyscf.dfmp2(fitted), mp.dfmp2.DFMP2(fitted).run())
+        with_df = df.DF(mol, auxbasis="weigend")
+        self.assertAlmostEqual(tdsl.pyscf.dfmp2(mf, with_df=with_df), -0.204254500453, delta=1e-8)
+        theirs = mp.dfmp2.DFMP2(mf)
+        self.assertAlmostEqual(tdsl.pyscf.dfmp2(theirs), theirs.run().e_corr, delta=1e-9)
+
+    def test_open_shells(self):
+        mf = scf.UHF(gto.M(atom="O 0 0 0; O 0 0 1.2", basis="cc-pvdz", spin=2, verbose=0)).run()
+        self.same(tdsl.pyscf.dfmp2(mf), mp.dfump2.DFUMP2(mf).run())
+
+    def test_what_is_refused(self):
+        for mf in (scf.ROHF(gto.M(atom="O", spin=2, verbose=0)), None):
+            with self.assertRaises(ValueError):
+                tdsl.pyscf.dfmp2(mf)
+
+    def test_it_is_faster(self):
+        with lib.with_omp_threads(1):
+            for basis in ("cc-pvdz", "cc-pvtz"):
+                mf = scf.RHF(gto.M(atom=BENZENE, basis=basis, verbose=0)).density_fit().run()
+                mf.with_df.build()
+                theirs = lambda: mp.dfmp2.DFMP2(mf).kernel(with_t2=False)[0]
+                tdsl.pyscf.dfmp2(mf)
+                ours_time, ours = best(lambda: tdsl.pyscf.dfmp2(mf))
+                time_, energy = best(theirs)
+                held_time, _ = best(lambda: mp.dfmp2.DFMP2(mf).kernel()[0])
+                self.assertAlmostEqual(ours, energy, delta=1e-9)
+                print(f"benzene, {basis}: {ours_time:.3f} s; PySCF {time_:.3f} s without amplitudes, {held_time:.3f} s with; difference {abs(ours - energy):.1e}")
+                self.assertLess(ours_time, time_)
+
+
+class Patch(unittest.TestCase):
+    def test_ccsd(self):
+        mf = scf.RHF(gto.M(atom=WATER, basis="6-31g", verbose=0)).run()
+        want = cc.rccsd.RCCSD(mf).run().e_corr
+        calls = []
+        ours, tdsl.pyscf.einsum = tdsl.pyscf.einsum, lambda *a, **k: calls.append(a[0]) or ours(*a, **k)
+        try:
+            with tdsl.pyscf.patch(least=3e3):
+                got = cc.rccsd.RCCSD(mf).run().e_corr
+        finally:
+            tdsl.pyscf.einsum = ours
+        self.assertAlmostEqual(got, want, delta=1e-8)
+        self.assertGreater(len(set(calls)), 3)
+
+    def test_it_ends(self):
+        before = lib.numpy_helper.contract
+        a = np.random.default_rng(1).random((20, 20))
+        with self.assertRaises(KeyError):
+            with tdsl.pyscf.patch(least=0):
+                self.assertIsNot(lib.numpy_helper.contract, before)
+                out = np.ones((20, 20))
+                np.testing.assert_allclose(lib.einsum("ij,jk->ik", a, a), a @ a)
+                np.testing.assert_allclose(lib.contract("ij,kj->ik", a, a, alpha=2, beta=1, out=out), 2 * a @ a.T + 1)
+                np.testing.assert_allclose(lib.einsum("ij,jk,kl->il", a, a.T, a), a @ a.T @ a)
+                raise KeyError
+        self.assertIs(lib.numpy_helper.contract, before)
+        self.assertIs(lib.contract, before)
+
+
+unittest.main()
