@@ -43,5 +43,13 @@ class Main(unittest.TestCase):
             tdsl.compile("kernel f(A: f64[3], unread: f64[2]) -> (C: f64) { C = sum[i](A[i]); }")
         self.assertEqual([(w.category, w.filename) for w in told], [(tdsl.CompileWarning, __file__)])
 
+    def test_slips_are_told(self):
+        p = tdsl.compile("kernel energy(A: f64[3]) -> (C: f64) { C = sum[i](A[i]); }")
+        self.assertRaisesRegex(AttributeError, "no kernel 'enrgy'; it has energy", lambda: p.enrgy)
+        self.assertRaisesRegex(tdsl.CompileError, "tdsl.load reads files", tdsl.compile, "kernels.tdsl")
+        self.assertRaisesRegex(FileNotFoundError, "tdsl.compile takes the text", tdsl.load, "kernel f(A: f64) -> (C: f64) { C = A; }")
+        code = "import tdsl, sys; assert 'nki' in dir(tdsl) and 'tdsl.nki' not in sys.modules; tdsl.nki.load"
+        subprocess.run([sys.executable, "-c", code], check=True)
+
 
 unittest.main()

@@ -13,11 +13,13 @@ _PARTS = {
     "_path": ["Path", "path"],
     "_program": ["Kernel", "Program", "compile", "load"],
 }
+_MODULES = ["nki"]
 _PART_OF = {name: part for part, names in _PARTS.items() for name in names}
 __all__ = sorted(_PART_OF)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from . import nki
     from ._cache import cache_clear, cache_info
     from ._einsum import Expression, einsum, expression
     from ._errors import (ArgumentError, CCompilerError, CompileError, CompileWarning, CopyWarning, DtypeError, Error,
@@ -27,13 +29,15 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name):
+    from importlib import import_module
     part = _PART_OF.get(name)
+    if name in _MODULES:
+        return import_module("." + name, __name__)
     if part is None:
         raise AttributeError(f"module 'tdsl' has no attribute {name!r}")
-    from importlib import import_module
     value = globals()[name] = getattr(import_module("." + part, __name__), name)
     return value
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})
