@@ -169,6 +169,7 @@ class Torch(Arrays):
 
     def put(self, a):
         bf16 = is_bf16(a.dtype)
+        a = a if a.flags.writeable else a.copy()  # torch warns of others
         tensor = self.torch.from_numpy(a.view("i2") if bf16 else a)
         return (tensor.view(self.torch.bfloat16) if bf16 else tensor).to(self.device)
 
