@@ -196,7 +196,7 @@ uint32_t utf8_decode(const char *at, const char *end, int *length)
     }
 }
 
-int utf8_encode(uint32_t code, char out[4])
+int utf8_from_code(uint32_t code, char out[4])
 {
     if (code < 0x80) {
         out[0] = (char)code;

@@ -44,6 +44,6 @@ bool utf8_valid(Str s, size_t *bad);
 /* Decodes the code point at `at` and its length in bytes; UTF8_BAD and length 1 where the bytes are not valid. */
 #define UTF8_BAD UINT32_MAX
 uint32_t utf8_decode(const char *at, const char *end, int *length);
-int utf8_encode(uint32_t code, char out[4]);
+int utf8_from_code(uint32_t code, char out[4]);
 
 #endif

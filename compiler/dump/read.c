@@ -118,7 +118,7 @@ bool read_span(DumpReader *r, Cursor *c, Span *out)
     return cursor_span(c, &r->places, r->home, out);
 }
 
-/* After the typical size: `= m * 3`, or nothing. */
+/* After the typical size: `= m * 3`, `= m * 3 / 4`, or nothing. */
 static bool read_factors(DumpReader *r, Cursor *c, DimInfo *info)
 {
     VEC(Dim) factor = {0};
@@ -138,6 +138,13 @@ static bool read_factors(DumpReader *r, Cursor *c, DimInfo *info)
     }
     info->n_factors = factor.n;
     info->factor = factor.at;
+    if (factor.n > 0 && cursor_take(c, TERM_PUNCT, "/")) {
+        const Term *t = cursor_expect(c, TERM_INT, NULL, "a divisor");
+        if (t == NULL || t->value < 2) {
+            return t != NULL && refuse(r, t->span, "a divisor is 2 or more");
+        }
+        info->divisor = t->value;
+    }
     return true;
 }
 

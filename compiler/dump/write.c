@@ -144,6 +144,9 @@ void dump_dims(Text *out, const DimTable *dims)
             text_put(out, i == 0 ? " = " : " * ");
             dump_dim(out, dims, info->factor[i]);
         }
+        if (info->divisor > 1) {
+            text_printf(out, " / %lld", (long long)info->divisor);
+        }
         text_char(out, '\n');
     }
 }

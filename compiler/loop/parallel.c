@@ -69,15 +69,15 @@ static bool dimension_tells(const ParallelLoop *p, const ParallelAccess *list, u
     return true;
 }
 
-/* Is dimension d of the access inside the positions from `base` to the next iteration's, and dimension e not before them? */
+/* Is dimension d of the access inside the positions from `base` to the next iteration's, `room` later, and dimension e not before
+ * them? */
 static bool is_in_corner(const ParallelLoop *p, const ParallelAccess *a, Affine base,
-                         uint32_t d, uint32_t e)
+                         int64_t room, uint32_t d, uint32_t e)
 {
     int64_t lo = 0, hi = 0, other = 0;
     return a->known[d] && a->known[e] && distance(p->arena, base, a->lo[d], &lo) &&
            distance(p->arena, base, a->hi[d], &hi) &&
-           distance(p->arena, base, a->lo[e], &other) && lo >= 0 && hi < p->loop->step &&
-           other >= 0;
+           distance(p->arena, base, a->lo[e], &other) && lo >= 0 && hi < room && other >= 0;
 }
 
 /* Do dimensions d and e together tell iterations apart, as those of a triangle: is the smaller of the two indices of every
@@ -85,9 +85,16 @@ static bool is_in_corner(const ParallelLoop *p, const ParallelAccess *a, Affine 
 static bool corner_tells(const ParallelLoop *p, const ParallelAccess *list, uint32_t n,
                          uint32_t d, uint32_t e)
 {
-    Affine base = affine_var(p->arena, p->loop->var);
+    int64_t coef = list[0].known[d] ? affine_coef(list[0].lo[d], p->loop->var) : 0, room = 0;
+    coef = coef == 0 && list[0].known[e] ? affine_coef(list[0].lo[e], p->loop->var) : coef;
+    if (coef <= 0 || !i64_try_mul(coef, p->loop->step, &room)) {
+        return false;
+    }
+    Affine base =
+        affine_add(p->arena, affine_const(0), coef, affine_var(p->arena, p->loop->var));
     for (uint32_t i = 0; i < n; i++) {
-        if (!is_in_corner(p, &list[i], base, d, e) && !is_in_corner(p, &list[i], base, e, d)) {
+        if (!is_in_corner(p, &list[i], base, room, d, e) &&
+            !is_in_corner(p, &list[i], base, room, e, d)) {
             return false;
         }
     }

@@ -49,7 +49,7 @@ static Position label_position(Builder *b, NodeRef node, uint32_t scope, uint32_
     if (loop == NEST_NONE) {
         return whole_position(b, label, extent);
     }
-    Position p = {.at = affine_var(b->arena, b->loop[loop])};
+    Position p = {.at = b->start[loop]};
     int64_t tile = b->nest->items[loop].tile;
     if (tile > 1) {
         p.local = true;
@@ -99,9 +99,7 @@ const Affine *build_at(Builder *b, Place place, NodeRef node, Access access,
         if (index.label >= 0) {
             x = affine_add(b->arena, x, 1, pos[index.label].at);
         }
-        at[out++] = loop == NEST_NONE
-                        ? x
-                        : affine_add(b->arena, x, -1, affine_var(b->arena, b->loop[loop]));
+        at[out++] = loop == NEST_NONE ? x : affine_add(b->arena, x, -1, b->start[loop]);
     }
     CHECK(out == buffer->rank);
     return at;
@@ -175,7 +173,7 @@ static const Expr *node_value(Builder *b, const Node *n, const Position *pos)
     return value;
 }
 
-static Op node_fold(const Node *n)
+Op build_fold(const Node *n)
 {
     if (op_info(n->op)->kind == OPKIND_CONTRACT) {
         return n->acc == DTYPE_BOOL ? OP_ANY : OP_SUM;
@@ -243,7 +241,7 @@ void build_fill(Builder *b, Block *to, NodeRef node, Place place, const Position
     const Node *n = graph_node(b->g, node);
     Stmt *s = build_tile(b, to, n, pos, false);
     build_dst(b, s, node, place, pos);
-    s->value = expr_const(b->arena, op_neutral(node_fold(n), n->acc));
+    s->value = expr_const(b->arena, op_neutral(build_fold(n), n->acc));
 }
 
 /* dst = (dtype) accumulator */
@@ -373,7 +371,7 @@ static void end_part(Builder *b, Block *to, NodeRef node, Place sum, Place part,
     const Expr *pair[2] = {expr_load(b->arena, b->k, b->weight[n->acc], NULL),
                            expr_load(b->arena, b->k, part.buf, at)};
     s->value = expr_op(b->arena, OP_MUL, n->acc, 2, pair);
-    s->fold = node_fold(n);
+    s->fold = build_fold(n);
 }
 
 /* The statements of a leaf in the body of loop `scope`. */
@@ -397,7 +395,7 @@ static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
     s->value = b->has_terms[node] ? build_rest(b, node, pos) : node_value(b, n, pos);
     const Expr *times[2] = {build_factor(b, node), s->value};
     s->value = times[0] == NULL ? s->value : expr_op(b->arena, OP_MUL, n->acc, 2, times);
-    s->fold = fold ? node_fold(n) : OP_COPY;
+    s->fold = fold ? build_fold(n) : OP_COPY;
     s->schedule = build_schedule(b, node, s, pos);
     if (counts) {
         end_part(b, to, node, dst, part, pos);
@@ -484,8 +482,8 @@ static void build_mirror(Builder *b, Block *to, NodeRef node, uint32_t k)
     }
     CHECK(mirror != NULL);
     pos[y] = whole_position(b, (uint32_t)y, n->extent[y]);
-    pos[y].range.start = affine_add(b->arena, affine_var(b->arena, b->loop[inner->from - 1]), 1,
-                                    affine_const(outer->tile));
+    pos[y].range.start =
+        affine_add(b->arena, b->start[inner->from - 1], 1, affine_const(outer->tile));
     Access from = build_out(b, n);
     Index *index = ARENA_ARRAY(b->arena, n->rank, Index);
     for (uint32_t d = 0; d < n->rank; d++) {
@@ -529,30 +527,41 @@ static void build_loop(Builder *b, Block *to, uint32_t k)
         begin_weights(b, to, k, weights);
     }
     b->loop[k] = kernel_var(b->k, &b->ctx->syms, names[depth < 8 ? depth : 7], true);
+    b->start[k] = affine_var(b->arena, b->loop[k]);
+    bool leaves = build_has_leaves(b, k);
+    Leaves sums = {0};
+    if (leaves) {
+        b->leaves[k] = dims_quotient(b->arena, b->k->arena, &b->ctx->syms, &b->k->dims,
+                                     (Span){0}, axis->extent, item->tile);
+        b->start[k] = affine_add(b->arena, affine_const(0), item->tile, b->start[k]);
+        build_leaves_begin(b, to, &body, k, &sums);
+    }
     build_items(b, &body, k + 1, item->end);
+    build_leaves_end(b, &body, k, &sums);
     for (DType t = 0; t < DTYPE_COUNT; t++) {
         if (weights[t]) {
             set_weight(b, &body, t, 2);
         }
     }
     loop->var = b->loop[k];
-    loop->range = range_whole(axis->extent);
+    loop->range = range_whole(leaves ? b->leaves[k] : axis->extent);
     if (item->from != 0) {
-        loop->range.start = affine_var(b->arena, b->loop[item->from - 1]);
+        loop->range.start = b->start[item->from - 1];
     }
     for (uint32_t p = item->parent; p != NEST_NONE; p = b->nest->items[p].parent) {
         if (b->nest->items[p].axis == item->axis) { /* a tile of a tile */
-            loop->range.start = affine_var(b->arena, b->loop[p]);
+            loop->range.start = b->start[p];
             loop->range.span = b->nest->items[p].tile;
             break;
         }
     }
-    loop->step = item->tile;
+    loop->step = leaves ? 1 : item->tile;
     loop->part = FOR_ALL;
     loop->parallel = item->parallel;
     loop->body = body.list.at;
     loop->n_body = body.list.n;
     vec_push(b->arena, &to->list, loop);
+    build_leaves_join(b, to, k, &sums);
     if (item->from != 0) {
         build_mirrors(b, to, k);
     }
@@ -709,6 +718,8 @@ static void build_nest(Builder *b, Block *to, const Nest *nest)
         }
     }
     b->loop = ARENA_ARRAY(b->arena, nest->n_items, VarRef);
+    b->start = ARENA_ARRAY(b->arena, nest->n_items, Affine);
+    b->leaves = ARENA_ARRAY(b->arena, nest->n_items, Dim);
     build_inputs(b);
     build_items(b, to, 0, nest->n_items);
     build_late_results(b, to);

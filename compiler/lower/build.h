@@ -33,7 +33,9 @@ typedef struct Builder {
     Place *running;      /* [nodes]: a maximum so far, as leaves of its online loop read it */
     const BufRef *param; /* [params] */
     BufRef *result;      /* [results] */
-    VarRef *loop;        /* [items]: variables of the loops that are open */
+    VarRef *loop;        /* [items]: variables of the loops that are open, */
+    Affine *start;       /* ... and where the tile of an iteration begins */
+    Dim *leaves;         /* [items]: iterations of a parallel loop over which sums fold */
     BufRef weight[DTYPE_COUNT]; /* of a sum over pairs, in the loop over these that is open */
     VEC(VarRef) locals;         /* local index for label 0, 1, ... : shared by all statements */
 } Builder;
@@ -65,6 +67,28 @@ Stmt *build_tile(Builder *b, Block *to, const Node *n, const Position *pos, bool
 void build_dst(Builder *b, Stmt *s, NodeRef node, Place place, const Position *pos);
 /* The neutral element of a fold. */
 void build_fill(Builder *b, Block *to, NodeRef node, Place place, const Position *pos);
+
+/* By what the node's parts are joined. */
+Op build_fold(const Node *n);
+
+/* ---- leaves.c: sums over a parallel loop ---- */
+
+typedef struct Leaf {
+    NodeRef node;
+    Place sum, was; /* where it is folded outside of the loop; as in Builder.accumulator */
+    BufRef all;     /* a block for each iteration */
+} Leaf;
+
+typedef struct Leaves {
+    VEC(Leaf) list;
+} Leaves;
+
+/* Does something fold over loop `k`, which is parallel? */
+bool build_has_leaves(const Builder *b, uint32_t k);
+/* Before the loop and at the beginning of its body; at the end of that; after the loop. */
+void build_leaves_begin(Builder *b, Block *to, Block *body, uint32_t k, Leaves *out);
+void build_leaves_end(Builder *b, Block *body, uint32_t k, const Leaves *leaves);
+void build_leaves_join(Builder *b, Block *to, uint32_t k, const Leaves *leaves);
 
 /* ---- terms.c ---- */
 

@@ -42,7 +42,8 @@
  *              `online`, folds do that follow it by a rule of the graph, and blocks that live in
  *              the loop: they hold what an iteration knows
  *   order      writers come before readers
- *   parallel   no leaf under a parallel loop folds over it
+ *   parallel   what folds over a parallel loop is a sum of its own, and the loop an outermost one that is not online: each
+ *              iteration is a leaf with its own part of the sum, and the parts are joined in order (lower/leaves.c)
  *   in place   an inout argument, or the block of another value, is overwritten only when nobody
  *              reads the old value later
  *   delivered  what is computed again is no result

@@ -117,6 +117,18 @@ void tree_leaf(Arena *arena, Tree *t, uint32_t depth, NodeRef node, bool again);
 /* Items with links, axes that are equal shared; values are not set. */
 Nest *tree_nest(Arena *arena, const Graph *g, const Tree *t);
 
+/* parallel.c */
+
+/* Do threads share outermost loops? The nest's values are placed. */
+void nest_mark_parallel(Arena *arena, const Graph *g, const Machine *machine, Nest *nest);
+/* Loops are put around leaves that are worth threads and stand in none, where that costs one thread little: the nest, and *tree, with
+ * them. `make` gives the placed and priced nest of a tree. */
+typedef Nest *NestOfTree(const void *with, const Tree *tree);
+Nest *nest_with_loops(Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
+                      NestOfTree *make, const void *with);
+/* Is the loop one of a sliced contraction, which all its trees have, to have little in memory at once? */
+bool nest_is_slice(const Graph *g, const NestAxis *axis);
+
 /* triangle.c: is there a sum over pairs, or a stored value that is its own mirror image, of which each pair need be looked at only
  * once? */
 bool nest_has_pairs(const NestFacts *f);

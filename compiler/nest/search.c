@@ -191,20 +191,6 @@ static State tree_price(Search *s, const Tree *t, bool first)
     return priced;
 }
 
-/* Is the loop one of a sliced contraction, which all its trees have? */
-static bool is_slice(const Graph *g, const NestAxis *axis)
-{
-    for (uint32_t i = 0; i < axis->n; i++) {
-        Slices sliced = graph_slices(g, axis->node[i]);
-        for (uint32_t k = 0; k < sliced.n; k++) {
-            if (sliced.label[k] == axis->label[i]) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 /* Does a loop around the leaf, item `at`, cut what makes it a contraction: a label that is summed,
  * or that one operand lacks? Labels of all operands are run position by position anyway. */
 static bool is_cut_contraction(const Graph *g, const Tree *t, uint32_t at)
@@ -218,7 +204,7 @@ static bool is_cut_contraction(const Graph *g, const Tree *t, uint32_t at)
             continue;
         }
         depth = d->depth;
-        if (is_slice(g, &d->axis)) {
+        if (nest_is_slice(g, &d->axis)) {
             continue;
         }
         int32_t label = nest_axis_label(&d->axis, leaf->node);
@@ -517,32 +503,33 @@ static uint64_t search_window(Ctx *ctx, Arena *arena, const NestFacts *facts,
     return steps;
 }
 
-/* Outermost loops over which nothing folds may run in parallel, in a kernel that is worth a second
- * thread; slices are there to have little in memory at once. */
-static void mark_parallel(Arena *arena, const Graph *g, const Machine *machine, Nest *nest)
+typedef struct Made {
+    Ctx *ctx;
+    Arena *arena;
+    const NestFacts *facts;
+    const Machine *machine;
+} Made;
+
+static Nest *placed_nest(const void *with, const Tree *tree)
 {
-    NestItem *items = arena_copy(arena, nest->items, nest->n_items * sizeof *items);
-    bool worth = nest->cost.seconds >= 2 * machine->time.piece;
-    for (uint32_t k = 0; k < nest->n_items; k++) {
-        NestItem *item = &items[k];
-        if (nest_is_loop(item) && item->parent == NEST_NONE) {
-            const NestAxis *axis = &nest->axes[item->axis];
-            item->parallel = worth && !nest_axis_is_folded(g, axis) && !is_slice(g, axis);
-        }
-    }
-    nest->items = items;
+    const Made *m = with;
+    Nest *nest = tree_nest(m->arena, m->facts->g, tree);
+    NestValue *values = nest_place(m->arena, m->facts, m->machine, nest);
+    nest->values = values;
+    nest_set_pairs(m->arena, m->facts, m->machine, nest);
+    nest_set_schedules(m->arena, m->facts, m->machine, nest, values);
+    nest_estimate(m->ctx, m->machine, nest);
+    return nest;
 }
 
 static Nest *make_nest(Ctx *ctx, Arena *arena, const NestFacts *facts, const Machine *machine,
-                       Tree *tree)
+                       const Tree *tree)
 {
-    Nest *nest = tree_nest(arena, facts->g, tree);
-    NestValue *values = nest_place(arena, facts, machine, nest);
-    nest->values = values;
-    nest_set_pairs(arena, facts, machine, nest);
-    nest_set_schedules(arena, facts, machine, nest, values);
-    nest_estimate(ctx, machine, nest);
-    mark_parallel(arena, facts->g, machine, nest);
+    const Made with = {ctx, arena, facts, machine};
+    Tree looped = *tree;
+    Nest *nest = placed_nest(&with, tree);
+    nest = nest_with_loops(arena, machine, nest, &looped, placed_nest, &with);
+    nest_mark_parallel(arena, facts->g, machine, nest);
     return nest;
 }
 

@@ -151,14 +151,19 @@ static const int64_t *other_steps(const Changes *c, const Schedule *b, ScheduleR
     return step;
 }
 
+static void set_tile(const Changes *c, const Schedule *b, ScheduleLevel *level, int64_t tile)
+{
+    level->tile = tile;
+    if (level->step != NULL) {
+        level->step = other_steps(c, b, level->role, tile);
+    }
+}
+
 static void offer_tile(Changes *c, uint32_t at, int64_t tile)
 {
     const Schedule *b = c->nest->values[c->node].schedule;
     ScheduleLevel *level = copy_levels(c, b);
-    level[at].tile = tile;
-    if (level[at].step != NULL) {
-        level[at].step = other_steps(c, b, level[at].role, tile);
-    }
+    set_tile(c, b, &level[at], tile);
     offer(c, level, b->n_levels);
 }
 
@@ -224,8 +229,8 @@ static void other_tiles(Changes *c, const Schedule *b)
     for (int64_t wide = t->line / size; wide >= t->line / size / 8 && wide >= 1; wide /= 2) {
         ScheduleLevel *level = copy_levels(c, b);
         int64_t high = t->bytes / size / wide;
-        level[rows - b->level].tile = rows->tile < high ? rows->tile : high;
-        level[columns - b->level].tile = wide;
+        set_tile(c, b, &level[rows - b->level], rows->tile < high ? rows->tile : high);
+        set_tile(c, b, &level[columns - b->level], wide);
         offer(c, level, b->n_levels);
     }
 }

@@ -201,13 +201,14 @@ static bool check_residence(Verifier *v, NodeRef n)
 static bool check_leaf(Verifier *v, uint32_t item)
 {
     NodeRef n = v->nest->items[item].node;
-    const Node *node = graph_node(v->g, n);
-    bool lacks = false;
+    const NestValue *value = &v->nest->values[n];
+    bool own = value->term_of == NODE_NONE && value->residence != RESIDE_INTO, lacks = false;
     for (uint32_t p = v->nest->items[item].parent; p != NEST_NONE;
          p = v->nest->items[p].parent) {
         int32_t l = label_on(v, p, n);
         lacks |= l < 0;
-        if (l >= 0 && is_reduced(node, l) && v->nest->items[p].parallel) {
+        if (l >= 0 && is_reduced(graph_node(v->g, n), l) && v->nest->items[p].parallel &&
+            (v->nest->items[p].parent != NEST_NONE || v->nest->items[p].online || !own)) {
             return refuse(v, n, "is folded over a loop whose iterations run at the same time");
         }
         for (uint32_t q = v->nest->items[p].parent; l >= 0 && q != NEST_NONE;

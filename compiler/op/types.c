@@ -110,6 +110,12 @@ uint32_t dims_given(const DimTable *t)
     return least;
 }
 
+/* Rounded up. */
+static int64_t quotient(int64_t n, int64_t divisor)
+{
+    return n / divisor + (n % divisor != 0 ? 1 : 0);
+}
+
 int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given)
 {
     int64_t *all = ARENA_ARRAY(arena, (size_t)t->list.n + 1, int64_t);
@@ -122,11 +128,26 @@ int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given)
         }
         bool large = info->n_factors > 0 && all[d] > SIZE_LIMIT;
         all[d] = large ? SIZE_LIMIT + 1 : all[d];
+        all[d] = info->divisor > 1 ? quotient(all[d], info->divisor) : all[d];
     }
     return all;
 }
 
-/* "m_n", "n3_m", or with a number behind it if a dim has that name. */
+/* The text, or with a number behind it if a dim has that name. */
+static Sym dim_name(Arena *scratch, SymTable *syms, const DimTable *t, const char *text)
+{
+    Sym name = sym_cstr(syms, text);
+    uint32_t again = 1;
+    for (uint32_t d = 0; d < t->list.n; d++) {
+        if (t->list.at[d].name == name) {
+            name = sym_cstr(syms, str_format(scratch, "%s_%u", text, ++again));
+            d = UINT32_MAX; /* from the first one on */
+        }
+    }
+    return name;
+}
+
+/* "m_n", "n3_m". */
 static Sym product_name(Arena *scratch, SymTable *syms, const DimTable *t, uint32_t n,
                         const Dim *factor)
 {
@@ -140,15 +161,7 @@ static Sym product_name(Arena *scratch, SymTable *syms, const DimTable *t, uint3
             text_put(&text, t->list.at[factor[f].sym].name->text);
         }
     }
-    Sym name = sym_cstr(syms, text.at);
-    uint32_t again = 1;
-    for (uint32_t d = 0; d < t->list.n; d++) {
-        if (t->list.at[d].name == name) {
-            name = sym_cstr(syms, str_format(scratch, "%s_%u", text.at, ++again));
-            d = UINT32_MAX; /* from the first one on */
-        }
-    }
-    return name;
+    return dim_name(scratch, syms, t, text.at);
 }
 
 /* The factors, of which one that is a product stands as its own factors. */
@@ -157,7 +170,7 @@ static uint32_t flat_factors(const DimTable *t, uint32_t n, const Dim *factor, D
     uint32_t count = 0;
     for (uint32_t f = 0; f < n; f++) {
         const DimInfo *info = factor[f].sym < 0 ? NULL : &t->list.at[factor[f].sym];
-        uint32_t many = info == NULL ? 0 : info->n_factors;
+        uint32_t many = info == NULL || info->divisor > 1 ? 0 : info->n_factors;
         for (uint32_t k = 0; k < many; k++, count++) {
             if (out != NULL) {
                 out[count] = info->factor[k];
@@ -178,12 +191,17 @@ Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span
     Dim *flat = ARENA_ARRAY(arena, count, Dim);
     (void)flat_factors(t, n, factor, flat);
     int64_t typical = 1;
+    bool known = true;
     for (uint32_t f = 0; f < count; f++) {
         typical = sat_mul(typical, dim_typical(t, flat[f]));
+        known &= flat[f].sym < 0;
+    }
+    if (known) {
+        return dim_fixed(typical);
     }
     for (uint32_t d = 0; d < t->list.n; d++) {
         const DimInfo *info = &t->list.at[d];
-        bool same = info->n_factors == count;
+        bool same = info->n_factors == count && info->divisor <= 1;
         for (uint32_t f = 0; same && f < count; f++) {
             same = dim_eq(info->factor[f], flat[f]);
         }
@@ -202,11 +220,45 @@ Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span
     return dim_open((int32_t)t->list.n - 1);
 }
 
+Dim dims_quotient(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span, Dim n,
+                  int64_t step)
+{
+    if (n.sym < 0 || step == 1) {
+        return n.sym < 0 ? dim_fixed(quotient(n.n, step)) : n;
+    }
+    DimInfo info = t->list.at[n.sym];
+    if (info.n_factors == 0) {
+        info.n_factors = 1;
+        info.factor = arena_copy(arena, &n, sizeof n);
+    }
+    CHECK(info.divisor <= 1);
+    for (uint32_t d = 0; d < t->list.n; d++) {
+        const DimInfo *other = &t->list.at[d];
+        bool same = other->n_factors == info.n_factors && other->divisor == step;
+        for (uint32_t f = 0; same && f < info.n_factors; f++) {
+            same = dim_eq(info.factor[f], other->factor[f]);
+        }
+        if (same) {
+            return dim_open((int32_t)d);
+        }
+    }
+    info.typical = quotient(info.typical, step);
+    info.divisor = step;
+    info.span = span;
+    info.name = dim_name(scratch, syms, t,
+                         str_format(scratch, "%s_%lld", info.name->text, (long long)step));
+    vec_push(arena, &t->list, info);
+    return dim_open((int32_t)t->list.n - 1);
+}
+
 const char *dim_problem(const DimTable *t, uint32_t dim)
 {
     const DimInfo *info = &t->list.at[dim];
     if ((info->n_factors == 0) != (dim < dims_given(t))) {
         return "products stand behind what a call gives";
+    }
+    if (info->divisor < 0 || (info->n_factors == 0 && info->divisor > 1)) {
+        return "a product is divided by a positive number";
     }
     for (uint32_t f = 0; f < info->n_factors; f++) {
         Dim d = info->factor[f];
@@ -223,8 +275,21 @@ bool dims_collapse_to(const DimTable *t, uint32_t rank, const Dim *shape, uint32
 {
     uint32_t d = 0;
     for (uint32_t k = 0; k < n_collapsed; k++) {
-        const DimInfo *info = collapsed[k].sym < 0 ? NULL : &t->list.at[collapsed[k].sym];
-        if (info == NULL || info->n_factors == 0) {
+        if (collapsed[k].sym < 0) {
+            int64_t n = 1, want = collapsed[k].n;
+            do {
+                if (d == rank || shape[d].sym >= 0) {
+                    return false;
+                }
+                n = sat_mul(n, shape[d++].n);
+            } while (n != want && n != 0 && n < want);
+            if (n != want) {
+                return false;
+            }
+            continue;
+        }
+        const DimInfo *info = &t->list.at[collapsed[k].sym];
+        if (info->n_factors == 0 || info->divisor > 1) {
             if (d == rank || !dim_eq(shape[d++], collapsed[k])) {
                 return false;
             }

@@ -69,14 +69,15 @@ typedef struct DimInfo {
     Sym name;
     int64_t typical; /* planned for: given by `~`, else DIM_TYPICAL_DEFAULT */
     Span span;
-    /* The product of these, which come before it; none: a call gives its value. */
+    /* The product of these, which come before it, over `divisor`, rounded up; none: a call gives its value. */
     uint32_t n_factors;
     const Dim *factor;
+    int64_t divisor; /* 0: 1 */
 } DimInfo;
 
 #define DIM_TYPICAL_DEFAULT 64
 
-/* Those that a call gives, then products of them. */
+/* Those that a call gives, then products of them, and their quotients. */
 typedef struct DimTable {
     VEC(DimInfo) list;
 } DimTable;
@@ -86,10 +87,13 @@ uint32_t dims_given(const DimTable *t);
 /* The values of all, from those that a call gives; products beyond SIZE_LIMIT are SIZE_LIMIT + 1. */
 int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given);
 
-/* The dim that is the product of these, of which each is a number or a dim of the table; it is added to the table, in
- * `arena`, unless it is there. */
+/* The dim that is the product of these, of which each is a number or a dim of the table: a number, if all are; else it is
+ * added to the table, in `arena`, unless it is there. */
 Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span,
                  uint32_t n, const Dim *factor);
+/* How many blocks of `step` >= 1 positions cover `n`, likewise. */
+Dim dims_quotient(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span, Dim n,
+                  int64_t step);
 
 /* What is wrong with a dim as a product, or with its place; null: nothing. */
 const char *dim_problem(const DimTable *t, uint32_t dim);

@@ -5,9 +5,9 @@
  *
  *     mnij,mnab->ijab  with  A: [m,n,i,j], B: [m,n,a,b], R: [i,j,a,b]   ->   xy,xz->yz  with  A: [m_n,i_j], ...
  *
- * So contractions of many open labels are products of matrices. Arrays are row-major: the elements stay where they are. It begins
- * with the assumption that all neighbours go together, and parts those that some node does not take so, until none is left. Known
- * extents need none of it: blocks of several labels are made of them (nest/goto.c). */
+ * So contractions of many labels are products of matrices, with a loop for each role. Arrays are row-major: the elements stay where
+ * they are. It begins with the assumption that all neighbours go together, and parts those that some node does not take so, until
+ * none is left. */
 #include "opt/opt.h"
 
 typedef struct Collapse {
@@ -128,8 +128,7 @@ static bool find_joined(Collapse *c)
         c->joined[n] = ARENA_ARRAY(c->arena, (size_t)node->rank + 1, bool);
         for (uint32_t d = 0; d + 1 < node->rank; d++) {
             Dim x = node->shape[d], y = node->shape[d + 1];
-            c->joined[n][d] =
-                may && (x.sym >= 0 || y.sym >= 0) && !dim_is(x, 1) && !dim_is(y, 1);
+            c->joined[n][d] = may && (x.sym >= 0 || x.n > 1) && (y.sym >= 0 || y.n > 1);
         }
     }
     do {
@@ -289,7 +288,7 @@ Graph *opt_collapse(Ctx *ctx, Arena *arena, Graph *g)
     arena_init(&scratch, &ctx->budget);
     Collapse c = {.ctx = ctx, .arena = &scratch, .from = g};
     bool known = dims_given(&g->dims) < g->dims.list.n; /* it is done already */
-    if (g->dims.list.n > 0 && !known && find_joined(&c)) {
+    if (!known && find_joined(&c)) {
         NodeRef *map = ARENA_ARRAY(&scratch, (size_t)g->nodes.n + 1, NodeRef);
         c.to = graph_like(arena, g);
         collapse_params(&c);

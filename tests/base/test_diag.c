@@ -181,7 +181,7 @@ static void every_character_takes_its_columns(void **state)
         const uint32_t codes[] = {from, from + (to - from) / 2, to - 1};
         for (size_t k = 0; k < 3; k++) {
             char text[8] = "";
-            uint32_t n = (uint32_t)utf8_encode(codes[k], text);
+            uint32_t n = (uint32_t)utf8_from_code(codes[k], text);
             text[n] = 'Q';
             uint32_t s = add("a.tdsl", text);
             ctx.diags.list.n = ctx.diags.n_errors = 0;

@@ -122,7 +122,7 @@ static void every_code_point_is_read_back_as_written(void **state)
             continue;
         }
         char b[4];
-        int n = utf8_encode(c, b), length = 0;
+        int n = utf8_from_code(c, b), length = 0;
         if (utf8_decode(b, b + n, &length) != c || length != n) {
             fail_msg("U+%04X", c);
         }

@@ -69,6 +69,10 @@ static const Good goods[] = {
     {"fold", SQUARE "  %2 = einsum %1[a,b], %0[a,c] -> [b,c] : i64[m,n]\n  result @R = %2\n",
      "nest {\n  axis i [%1[a], %2[a]]\n  for i step 4 {\n    %1 tile\n    %2 result 0\n  }\n"
      "}\n"},
+    {"leaves", SQUARE "  %2 = einsum %1[a,b], %0[a,c] -> [b,c] : i64[m,n]\n  result @R = %2\n",
+     "nest {\n  axis i [%1[a], %2[a]]\n  for i step 3 parallel {\n    %1 tile\n    %2 result "
+     "0\n"
+     "  }\n}\n"},
     {"product", SQUARE "  result @R = %1\n",
      "nest {\n  %1 result 0 rows [a] columns [c] sum [b] levels [rows 4 parallel, columns 4]\n"
      "}\n"},
@@ -199,7 +203,7 @@ static const Fault nest_faults[] = {
     {"a reader before its writer", "chain", "    %1 tile\n    %2 result 0\n",
      "    %2 result 0\n    %1 tile\n", BY_NEST, "before it is computed"},
     {"a block in memory", "chain", "%1 tile", "%1 workspace", BY_NEST, "shares a loop with it"},
-    {"parallel over what is folded", "fold", "step 4 {", "step 4 parallel {", BY_NEST,
+    {"a term in parts", "terms in loops of their own", "step 3 {", "step 3 parallel {", BY_NEST,
      "at the same time"},
     {"a sum whose iterations run at the same time", "product", "levels [rows 4 parallel",
      "levels [sum 4 parallel, rows 4", BY_NEST, "not parallel"},
@@ -367,6 +371,17 @@ static const Fault kernel_faults[] = {
      "    fill [a in $i:2<m, c in 0..n] @t[a-$i,c] = 0\n",
      BY_KERNEL, NULL},
     {"parallel over what is folded", "fold", "step 4 {", "step 4 parallel {", BY_KERNEL, NULL},
+    {"a leaf joined twice", "leaves", "l in 0..m_3] @R[b,c] += @leaves[l,b,c]",
+     "l in 0..m_3, l2 in 0..2] @R[b,c] += @leaves[l,b,c]", BY_NUMBERS, NULL},
+    {"a leaf that is not joined", "leaves", "l in 0..m_3] @R", "l in 1..m_3] @R", BY_NUMBERS,
+     NULL},
+    {"the beginning of a leaf lost", "leaves",
+     "    fill [b in 0..m, c in 0..n] @leaf[b,c] = 0\n", "", BY_RUNNING, NULL},
+    {"leaves in one place", "leaves", "@leaves[$i,b,c] =", "@leaves[0,b,c] =", BY_KERNEL, NULL},
+    {"a leaf short by one position", "leaves", "a in 3*$i:3<m] @leaf", "a in 3*$i:2<m] @leaf",
+     BY_NUMBERS, NULL},
+    {"too few leaves", "leaves", "@leaves : i64[m_3,m,n]", "@leaves : i64[2,m,n]", BY_KERNEL,
+     NULL},
     {"the reader's extent for the writer", "chain", "c in 0..m, b in 0..n] @t",
      "c in 0..n, b in 0..n] @t", BY_KERNEL, NULL},
     {"the writer's tile one short", "chain", "a in $i:4<m, c in 0..m, b in 0..n] @t",

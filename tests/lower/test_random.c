@@ -247,6 +247,9 @@ static void check(Trial *t, const Tree *tree)
     t->nest = tree_nest(arena, t->g, tree);
     t->nest->values = nest_place(arena, &t->facts, t->machine, t->nest);
     nest_set_pairs(arena, &t->facts, &machine, t->nest);
+    if (rng_below(&t->rng, 2) == 0) {
+        nest_mark_parallel(arena, t->g, &machine, t->nest);
+    }
     if (!nest_verify(&t->ctx, t->nest, "test")) {
         broken(t, "the nest is refused");
     }

@@ -102,14 +102,13 @@ class Cache(unittest.TestCase):
 
     def test_many_processes_of_which_some_are_killed(self):
         rng = random.Random(1)
-        processes = [self.start(TDSL_CFLAGS=f"-O1 -DX={k % 4}") for k in range(24)]
-        killed = rng.sample(processes, 8)
-        time.sleep(0.5)
+        processes = [self.start(TDSL_CFLAGS=f"-O1 -DX={k % 4}") for k in range(50)]
+        killed = rng.sample(processes, 20)
         for process in killed:
-            time.sleep(0.05)
+            time.sleep(rng.uniform(0, 0.3))
             process.send_signal(signal.SIGKILL)
         for process in processes:
-            _, told = process.communicate(timeout=200)
+            _, told = process.communicate(timeout=400)
             if process not in killed:
                 self.assertEqual(process.returncode, 0, told)
         self.assertEqual(len(self.check_whole()), 4)

@@ -59,6 +59,11 @@ static void products_emit(Emitter *e, const char *text)
             value = str_format(e->w.arena, "%s(%s, %s)", help_fixed(e->w.help, "tdsl_product"),
                                value, c_dim_text(&e->w, info->factor[f]));
         }
+        if (info->divisor > 1) {
+            value =
+                str_format(e->w.arena, "%s(0, %s, %lld)", help_fixed(e->w.help, "tdsl_steps"),
+                           value, (long long)info->divisor);
+        }
         line_printf(&e->w, "const int64_t %s = %s;", e->w.dim[d], value);
     }
 }

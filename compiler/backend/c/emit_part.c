@@ -339,6 +339,17 @@ static void part_begin(Emitter *e)
     e->n_parts++;
 }
 
+/* Does a loop inside begin where this one is and go on to the end, so that iterations are more and more, or less and less, work? */
+static bool is_triangle(const Stmt *s)
+{
+    StmtWalk w;
+    bool any = false;
+    for (const Stmt *x = stmt_first(&w, s->body, s->n_body); x != NULL; x = stmt_next(&w)) {
+        any |= x->kind == STMT_FOR && x->range.span == 0 && affine_uses(x->range.start, s->var);
+    }
+    return any;
+}
+
 static void body_emit(Emitter *e, const Stmt *s)
 {
     Text *outer = e->w.out;
@@ -356,9 +367,13 @@ static void body_emit(Emitter *e, const Stmt *s)
                 "for (int64_t %s = %s(%s->tdsl_count, %s, %s->tdsl_pieces); %s < %s; ++%s) {",
                 i, first, common, number, common, i, until, i);
     e->w.out->indent++;
-    const char *start = range_lo(&e->w, s->range);
+    const char *start = range_lo(&e->w, s->range), *turn = i;
+    if (is_triangle(s)) {
+        turn = str_format(e->w.arena, "%s(%s->tdsl_count, %s)",
+                          help_fixed(e->w.help, "tdsl_deal"), common, i);
+    }
     const char *steps =
-        s->step == 1 ? i : str_format(e->w.arena, "%s * %lld", i, (long long)s->step);
+        s->step == 1 ? turn : str_format(e->w.arena, "%s * %lld", turn, (long long)s->step);
     bool zero = strcmp(start, "0") == 0;
     line_printf(&e->w, "const int64_t %s = %s%s%s;", v, zero ? "" : start, zero ? "" : " + ",
                 steps);

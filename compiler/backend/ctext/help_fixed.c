@@ -45,6 +45,12 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER int64_t tdsl_first(int64_t count, int32_t number, int32_t pieces)\n{\n"
      "    const int64_t more = count % pieces;\n"
      "    return count / pieces * number + (number < more ? number : more);\n}\n"},
+    {"tdsl_deal", NULL, false,
+     "/* The iteration that is run as number `i`: by turns from both ends, so that equal "
+     "pieces of a loop whose work\n"
+     " * grows or falls are equal work. */\n"
+     "TDSL_HELPER int64_t tdsl_deal(int64_t count, int64_t i)\n{\n"
+     "    return i % 2 == 0 ? i / 2 : count - 1 - i / 2;\n}\n"},
     {"tdsl_crew", NULL, false,
      "/* Threads for which there is memory: `each` bytes for all but one, `left` are there. "
      "*/\n"

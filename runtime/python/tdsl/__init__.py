@@ -7,37 +7,38 @@ package imports neither NumPy nor its own parts, which come when they are first 
 __version__ = "0.1.0"
 _PARTS = {
     "_cache": ["cache_clear", "cache_info"],
+    "_contract": ["contract", "tensordot", "transpose"],
     "_einsum": ["Expression", "einsum", "expression"],
     "_errors": ["ArgumentError", "CCompilerError", "CompileError", "CompileWarning", "CopyWarning", "DtypeError", "Error",
                 "OverlapError", "ShapeError", "SlowWarning", "WorkspaceError"],
     "_path": ["Path", "path"],
     "_program": ["Kernel", "Program", "compile", "load"],
 }
-_MODULES = ["nki"]
 _PART_OF = {name: part for part, names in _PARTS.items() for name in names}
 __all__ = sorted(_PART_OF)
+_MODULES = "cotengra", "jax", "nki", "opt_einsum", "pyscf", "torch", "trntensor"  # most import the package of their name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import nki
-    from ._cache import cache_clear, cache_info
-    from ._einsum import Expression, einsum, expression
-    from ._errors import (ArgumentError, CCompilerError, CompileError, CompileWarning, CopyWarning, DtypeError, Error,
-                          OverlapError, ShapeError, SlowWarning, WorkspaceError)
-    from ._path import Path, path
-    from ._program import Kernel, Program, compile, load
+    from ._cache import cache_clear as cache_clear, cache_info as cache_info
+    from ._contract import contract as contract, tensordot as tensordot, transpose as transpose
+    from ._einsum import Expression as Expression, einsum as einsum, expression as expression
+    from ._errors import (ArgumentError as ArgumentError, CCompilerError as CCompilerError, CompileError as CompileError,
+                          CompileWarning as CompileWarning, CopyWarning as CopyWarning, DtypeError as DtypeError, Error as Error,
+                          OverlapError as OverlapError, ShapeError as ShapeError, SlowWarning as SlowWarning,
+                          WorkspaceError as WorkspaceError)
+    from ._path import Path as Path, path as path
+    from ._program import Kernel as Kernel, Program as Program, compile as compile, load as load
+else:
+    def __getattr__(name: str):
+        from importlib import import_module
+        if name in _MODULES:
+            return import_module("." + name, __name__)
+        part = _PART_OF.get(name)
+        if part is None:
+            raise AttributeError(f"module 'tdsl' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module("." + part, __name__), name)
+        return value
 
-
-def __getattr__(name):
-    from importlib import import_module
-    part = _PART_OF.get(name)
-    if name in _MODULES:
-        return import_module("." + name, __name__)
-    if part is None:
-        raise AttributeError(f"module 'tdsl' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module("." + part, __name__), name)
-    return value
-
-
-def __dir__():
-    return sorted({*globals(), *__all__, *_MODULES})
+    def __dir__():
+        return sorted({*globals(), *__all__, *_MODULES})

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Element types, and arrays as kernels take them: C order, aligned, in the machine's byte order."""
 import functools
-import warnings
 
-from ._errors import ArgumentError, CopyWarning, DtypeError
+from ._errors import ArgumentError, CopyWarning, DtypeError, warn
 
 # By the number in tdsl/abi.h.
 NAMES = {1: "f64", 2: "f32", 3: "f16", 4: "bf16", 5: "i32", 6: "i64", 7: "bool", 8: "c64", 9: "c128"}
@@ -18,7 +17,7 @@ def dtype_of(name):
     import numpy as np
     if name == "bf16":
         try:
-            import ml_dtypes
+            import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
         except ImportError:
             return np.dtype("V2")
         return np.dtype(ml_dtypes.bfloat16)
@@ -61,12 +60,13 @@ def is_plain(a):
     return flags.c_contiguous and flags.aligned and a.dtype.isnative
 
 
-def plain(a, stacklevel):
+def plain(a, _level=None):
     """The array, or a copy that a kernel can read, with a warning."""
     import numpy as np
     if is_plain(a):
         return a
-    warnings.warn(f"an array of shape {a.shape} is not in C order and was copied", CopyWarning, stacklevel=stacklevel + 1)
+    why = "is not in C order" if a.dtype.isnative and a.flags.aligned else "is not aligned" if a.dtype.isnative else "has swapped bytes"
+    warn(f"an array of shape {a.shape} {why} and was copied", CopyWarning)
     return np.array(a, dtype=a.dtype.newbyteorder("="), order="C", copy=True)
 
 
@@ -98,20 +98,24 @@ def pointer(a):
 
 
 class Ready:
-    """A call that was prepared for arrays of some shapes and types: `run` of a kernel, and shapes and types of its results."""
-    __slots__ = "run", "results"
+    """A call that was prepared for arrays of some shapes and types: `run` of a kernel, shapes and types of its results, and the
+    positions of arrays that are updated in place."""
+    __slots__ = "run", "results", "updated"
 
-    def __init__(self, run, results):
-        self.run, self.results = run, results
+    def __init__(self, run, results, updated=()):
+        self.run, self.results, self.updated = run, results, updated
 
     def __call__(self, arrays):
-        """New results; None, and nothing is done, where an array has to be copied first."""
+        """New results; None, and nothing is done, where an array has to be copied first, or Python has to say what is wrong."""
         import numpy as np
         for a in arrays:
             if type(a) is not np.ndarray:
                 return None
             flags = a.flags
             if not (flags.c_contiguous and flags.aligned):
+                return None
+        for k in self.updated:
+            if not arrays[k].flags.writeable or any(i != k and overlap(arrays[k], a) for i, a in enumerate(arrays)):
                 return None
         made = [np.empty(shape, dtype) for shape, dtype in self.results]
         self.run((*arrays, *made))

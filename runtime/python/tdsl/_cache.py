@@ -5,20 +5,18 @@ Below the folder, an entry is a folder named by the SHA-256 of what it is made f
 and time), its flags. It holds kernel.c, kernel.so and meta.json, is written aside and published by one rename, so that a reader
 sees all of it or nothing, and is used only if the SHA-256 of kernel.so is the one in meta.json.
 """
+from __future__ import annotations
+
 import atexit
 import ctypes
-import hashlib
-import json
 import os
 import shutil
 import stat
-import subprocess
-import tempfile
 import threading
 import time
-import warnings
 
-from ._errors import CCompilerError, SlowWarning
+from . import _process
+from ._errors import CCompilerError, SlowWarning, warn
 
 FORMAT = "v1"
 _LIMIT = 1 << 30
@@ -26,7 +24,7 @@ _STALE = 3600  # seconds after which what a killed process left is removed
 _lock = threading.Lock()
 _private = None  # a folder of this process, where there is no other
 _counts = {"hits": 0, "compiled": 0}
-_told = set()
+_told: set[str] = set()
 
 
 def compiler():
@@ -55,13 +53,13 @@ def required():
     return os.environ.get("TDSL_REQUIRE_CC", "0") not in ("", "0")
 
 
-def warn_once(what, message, stacklevel):
+def warn_once(what, message):
     """SlowWarning, once in a process for each `what`."""
     with _lock:
         known = what in _told
         _told.add(what)
     if not known:
-        warnings.warn(message, SlowWarning, stacklevel=stacklevel + 1)
+        warn(message, SlowWarning)
 
 
 def _limit():
@@ -94,11 +92,12 @@ def folder():
         why = "is not a folder of this user alone"
     except OSError as error:
         why = error.strerror
+    import tempfile
     with _lock:
         if _private is None or _private[1] != os.getpid():
             _private = (tempfile.mkdtemp(prefix="tdsl-"), os.getpid())
             atexit.register(_remove, *_private)
-    warn_once("folder", f"{path} {why}: what is compiled is kept for this process only", 4)
+    warn_once("folder", f"{path} {why}: what is compiled is kept for this process only")
     return _private[0]
 
 
@@ -108,12 +107,14 @@ def _remove(path, process):
 
 
 def _digest(path):
+    import hashlib
     with open(path, "rb") as f:
         return hashlib.sha256(f.read()).hexdigest()
 
 
 def _load(entry):
     """The library of an entry that is whole, or None."""
+    import json
     try:
         with open(os.path.join(entry, "meta.json"), encoding="utf-8") as f:
             meta = json.load(f)
@@ -128,13 +129,16 @@ def _load(entry):
 
 
 def _compile(command, text, aside):
+    import json
+    import tempfile
     with open(os.path.join(aside, "kernel.c"), "w", encoding="utf-8") as f:
         f.write(text)
     path = os.path.join(aside, "kernel.so")
-    done = subprocess.run([*command, "-shared", "-fPIC", "-o", path, os.path.join(aside, "kernel.c"), "-lm"],
-                          stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    if done.returncode != 0:
-        raise CCompilerError(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}".rstrip())
+    with tempfile.TemporaryDirectory(dir=aside) as own:  # the compiler's own files go with the folder, whatever ends it
+        status, _, messages, _ = _process.run([*command, "-shared", "-fPIC", "-o", path, os.path.join(aside, "kernel.c"), "-lm"],
+                                              env={**os.environ, "TMPDIR": own})
+    if status != 0:
+        raise CCompilerError(f"{' '.join(command)}: exit status {status}\n{messages}".rstrip())
     os.chmod(path, 0o600)
     meta = {"sha256": _digest(path), "command": command}
     with open(os.path.join(aside, "meta.json"), "w", encoding="utf-8") as f:
@@ -155,6 +159,7 @@ def _publish(aside, entry):
 
 def _discard(entry):
     """An entry is moved away at once, and then removed."""
+    import tempfile
     gone = tempfile.mkdtemp(prefix="tmp-", dir=os.path.dirname(entry))
     try:
         os.rename(entry, os.path.join(gone, "entry"))
@@ -202,6 +207,9 @@ def _evict(top, keep):
 
 def library(text, cc, openmp):
     """The loaded library of a C text, compiled at most once for all processes of this user."""
+    import hashlib
+    import json
+    import tempfile
     program = os.stat(cc[0])
     flags = [*cc[1:], *os.environ.get("TDSL_CFLAGS", "-O2").split(), "-w"] + (["-fopenmp"] if openmp else [])
     key = json.dumps([FORMAT, os.path.realpath(cc[0]), program.st_size, program.st_mtime_ns, flags])
@@ -224,17 +232,17 @@ def library(text, cc, openmp):
     return private
 
 
-def cache_info():
+def cache_info() -> dict[str, int | str]:
     """What is kept: the folder of compiled code, its entries and bytes, and since this process started how often code
     was found there (`hits`) and compiled; `calls`: einsums of strings, shapes and types that need no look there."""
     from . import _einsum
     top = folder()
     entries = _entries(top)
     return {"folder": top, "entries": len(entries), "bytes": sum(size for _, size, _ in entries), "limit": _limit(),
-            "calls": len(_einsum._plans), **_counts}
+            "calls": len({id(plan) for plan in _einsum._plans.values()}), **_counts}
 
 
-def cache_clear():
+def cache_clear() -> None:
     """Forgets all that was compiled, on disk too. Kernels that are in use go on working."""
     from . import _einsum
     _einsum._forget()

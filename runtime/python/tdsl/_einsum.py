@@ -1,17 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """`einsum` and `expression`: contractions given as strings."""
+from __future__ import annotations
+
+import math
 import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence, Union
+
+    from ._path import Path
+    Optimize = Union[bool, str, Path, Sequence[Any], None]
 
 from . import _equation
 from ._arrays import Ready, as_array, dtype_of, is_plain, key_of, name_of, overlap, plain, scalar, to_dtype
+from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, DtypeError, ShapeError
-from ._program import Source, bind, default_threads
+from ._program import Source, bind, threads_of
 
 _MOST_CALLS = 4096
 _MOST_SHAPES = 2  # sets of extents that are compiled each for itself, before open ones are
-_plans = {}  # by what einsum was called with
-_sources = {}  # by what is compiled
-_seen = {}  # sets of extents by string and types
+_plans: dict[Any, _Plan] = {}  # by what einsum was called with
+_calls = Calls()  # the same, in the C module
+_calls._take((), _MOST_CALLS)
+_sources: dict[Any, Source] = {}  # by what is compiled
+_seen: dict[Any, set[Any]] = {}  # sets of extents by string and types
 _lock = threading.RLock()
 
 # Types that the language does not have, and the one in which the same ring operations give the same bits.
@@ -22,6 +35,11 @@ def _forget():
     with _lock:
         for table in (_plans, _sources, _seen):
             table.clear()
+        _calls._forget()
+
+
+class Options(tuple):
+    """Options of tdslc, given as `optimize`."""
 
 
 def _search(optimize):
@@ -29,6 +47,8 @@ def _search(optimize):
     words = {"auto": [], "auto-hq": [], "greedy": ["--search=greedy"], "optimal": ["--search=exact"], "dp": ["--search=exact"]}
     if optimize is None or isinstance(optimize, bool):
         return ()
+    if isinstance(optimize, Options):
+        return optimize
     if isinstance(optimize, str):
         return tuple(words.get(optimize, [f"--search={optimize}"]))
     steps = list(getattr(optimize, "path", optimize))
@@ -64,7 +84,7 @@ class _Plan:
         self.type, self.compute = type_name, dtype_of(type_name)
         if type_name == "bf16":
             self.dtype = self.compute  # which V2 is another name of
-        threads = threads or default_threads()
+        threads = threads_of(threads)
         options = _search(optimize) if len(shapes) > 2 else ()
         kernel = self._kernel(equation, shapes, type_name, threads, options, scaled)
         arrays = {arg.name: _Shape(s) for arg, s in zip(kernel.args, shapes)}
@@ -74,6 +94,8 @@ class _Plan:
         self.shape = tuple(size.get(n, n) for n in result.shape)
         self.run = kernel.prepare(dims, threads)
         self.ready = Ready(self.run, [(self.shape, self.compute)])
+        self._runs = {}
+        self._kernel_of_runs = kernel, dims, threads
 
     @staticmethod
     def _kernel(equation, shapes, type_name, threads, options, scaled):
@@ -97,25 +119,33 @@ class _Plan:
         """A new array (a scalar of NumPy where it has no dimensions) from arrays of the plan's shapes and type."""
         made = self.ready(arrays)
         if made is None:
-            return self.call(arrays, None, None, None, 4)
+            return self.call(arrays, None, None, None)
         return made[0] if self.shape else made[0][()]
 
-    def _convert(self, arrays, level):
+    def remember(self, equation, arrays, out, threads, options):
+        """Prepares such calls in the C module, which does nothing with arrays that have to be converted."""
+        given = out is not None
+        if given not in self._runs:
+            self._runs[given] = einsum_run(*self._kernel_of_runs, self.shapes, self.shape, self.compute, given)
+        if self._runs[given] is not None:
+            _calls._add(equation, tuple(arrays), out, threads, options, self._runs[given])
+
+    def _convert(self, arrays):
         ready = []
         for a in arrays:
             if self.type == "bf16" and name_of(a.dtype) == "bf16":
                 a = a.view(self.compute)
             elif self.dtype != self.compute and a.dtype.itemsize == self.compute.itemsize:
                 a = a.astype(self.dtype, copy=False).view(self.compute) if a.ndim else a.astype(self.compute)
-            elif a.dtype != self.compute:
+            elif a.dtype.newbyteorder("=") != self.compute:
                 a = a.astype(self.compute, order="C")
-            ready.append(plain(a, level + 1))
+            ready.append(plain(a))
         return ready
 
-    def call(self, arrays, out, alpha, beta, level):
+    def call(self, arrays, out, alpha, beta):
         """With everything that einsum takes."""
         import numpy as np
-        ready = self._convert([as_array(a, k) for k, a in enumerate(arrays)], level + 1)
+        ready = self._convert([as_array(a, k) for k, a in enumerate(arrays)])
         direct = out is not None and is_plain(out) and out.dtype == self.compute and not any(overlap(out, a) for a in ready)
         if direct:
             place = out
@@ -135,6 +165,13 @@ class _Plan:
         if not direct:
             out[...] = place
         return out
+
+
+def einsum_run(kernel, dims, threads, shapes, shape, dtype, has_out):
+    """The call of an einsum's kernel in the C module, or None."""
+    elements = sum(math.prod(s) for s in (*shapes, shape))
+    made = (None,) * len(shapes) + (None if has_out else (shape, dtype),)
+    return run_of(kernel, dims, threads, "r" * len(shapes) + ("o" if has_out else "n"), made, None, elements)
 
 
 class _Shape:
@@ -160,7 +197,11 @@ def _common_dtype(arrays, dtype, casting):
     elif all(t == types[0] for t in types):
         dtype = types[0]
     else:
-        dtype = np.result_type(*types)
+        try:
+            dtype = np.result_type(*types)
+        except TypeError:
+            wrong = next((k for k, t in enumerate(types) if name_of(t) is None and t.name not in _NARROW), None)
+            raise DtypeError(f"einsum: no type has the values of all of {', '.join(map(str, types))}", wrong) from None
     same = lambda t: t == dtype or (name_of(t) == "bf16" and name_of(dtype) == "bf16")
     for k, t in enumerate(types):
         if not same(t) and not np.can_cast(t, dtype, casting):
@@ -168,7 +209,7 @@ def _common_dtype(arrays, dtype, casting):
     return dtype.newbyteorder("=")
 
 
-def _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting, level):
+def _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting):
     import numpy as np
     if not arrays:
         raise ArgumentError("einsum: no operands")
@@ -178,7 +219,7 @@ def _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting,
     if beta is not None and out is None and beta != 0:
         raise ArgumentError("einsum: beta is for a result that there is: out=", "out")
     shapes = tuple(a.shape for a in arrays)
-    order = optimize if isinstance(optimize, (str, bool, type(None))) else tuple(map(str, _search(optimize)))
+    order = optimize if isinstance(optimize, (str, bool, type(None), Options)) else tuple(map(str, _search(optimize)))
     key = ("full", equation, shapes, common, threads, order, scaled)
     plan = _plans.get(key)
     if plan is None:
@@ -195,12 +236,13 @@ def _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting,
             raise DtypeError(f"einsum: out is {out.dtype}, to which casting={casting!r} does not bring {common}", "out")
         if not out.flags.writeable:
             raise ArgumentError("einsum: out is read-only", "out")
-        plan.call(arrays, place, alpha, beta, level + 1)
+        plan.call(arrays, place, alpha, beta)
         return plan, out
-    return plan, plan.call(arrays, None, alpha, beta, level + 1)
+    return plan, plan.call(arrays, None, alpha, beta)
 
 
-def einsum(equation, *arrays, out=None, alpha=None, beta=None, dtype=None, threads=None, optimize=None, casting="safe"):
+def einsum(equation: Any, *arrays: Any, out: Any = None, alpha: Any = None, beta: Any = None, dtype: Any = None, threads: int | None = None,
+           optimize: Optimize = None, casting: str = "safe") -> Any:
     """A contraction, with the meaning of `numpy.einsum`: `tdsl.einsum("ij,jk->ik", A, B)`.
 
     equation: labels of each operand's dimensions, `...` for those without one, and of the result; without `->` those that
@@ -215,53 +257,72 @@ def einsum(equation, *arrays, out=None, alpha=None, beta=None, dtype=None, threa
     are compiled first (about half a second, once for all processes); from the third set of shapes on for all shapes.
     Raises CompileError for a wrong string or shapes that do not fit it, DtypeError, ShapeError, ArgumentError.
     """
-    key = None
-    if type(equation) is str:
-        if out is None and alpha is None and beta is None:
-            try:
-                key = (equation, dtype, threads, optimize, casting, *key_of(arrays))
-                plan = _plans.get(key)
-            except (AttributeError, TypeError):
-                key = plan = None
-            if plan is not None:
-                return plan(arrays)
-    elif not isinstance(equation, str):
+    options = None if dtype is None and optimize is None and casting == "safe" else (dtype, optimize, casting)
+    if alpha is None and beta is None:
+        result = _find(equation, arrays, out, threads, options)
+        if result is not None:
+            return result
+    if not isinstance(equation, str):
         equation, arrays = _equation.interleaved((equation, *arrays))
-    plan, result = _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting, 2)
-    if key is not None and all(a.dtype == plan.compute for a in arrays):
-        _remember(key, plan)
+    plan, result = _slow(equation, arrays, out, alpha, beta, dtype, threads, optimize, casting)
+    if alpha is None and beta is None and all(hasattr(a, "dtype") and a.dtype == plan.compute for a in arrays):
+        _keep(equation, arrays, out, threads, options, plan)
     return result
 
 
-class Expression:
+def _find_by_python(equation, arrays, out, threads, options):
+    """The result of a call that is prepared, or None."""
+    if out is not None or type(equation) is not str:
+        return None
+    try:
+        plan = _plans.get((equation, threads, options, *key_of(arrays)))
+    except (AttributeError, TypeError):
+        return None
+    return plan(arrays) if plan is not None else None
+
+
+def _keep(equation, arrays, out, threads, options, plan):
+    """Prepares such calls."""
+    if fast is not None:
+        plan.remember(equation, arrays, out, threads, options)
+        return
+    try:
+        _remember((equation, threads, options, *key_of(arrays)), plan)
+    except TypeError:
+        pass  # options that have no hash
+
+
+_find = _calls._find if fast is not None else _find_by_python
+
+
+class Expression(Calls):
     """A contraction for given shapes: a function of arrays, as `einsum` without the string."""
 
-    def __init__(self, equation, shapes, type_name, threads, optimize):
-        self.equation, self.shapes, self.type, self._threads = equation, shapes, type_name, threads or default_threads()
+    def __init__(self, equation: str, shapes: tuple[tuple[int | None, ...], ...], type_name: str, threads: int | None, optimize: Optimize) -> None:
+        self._take(tuple(map(str, range(len(shapes)))), 256)
+        self.equation, self.shapes, self.type, self._threads = equation, shapes, type_name, threads_of(threads)
         options = _search(optimize) if len(shapes) > 2 else ()
         self._source = Source([*options, *_equation.arguments(equation, shapes), f"--dtype={type_name}"])
-        self._plans, self._ready = {}, {}
+        self._plans: dict[Any, Any] = {}
+        self._ready: dict[Any, Ready] = {}
 
     def __repr__(self):
         return f"<einsum {self.equation!r} of {self.shapes}, {self.type}>"
 
-    def __call__(self, *arrays, out=None):
-        """Arrays of the expression's type and shapes; returns what einsum does."""
-        if out is None:
+    def _slow(self, *arrays: Any, out: Any = None) -> Any:
+        if out is None and fast is None:
             try:
-                ready = self._ready.get(key_of(arrays))
+                call = self._ready.get(key_of(arrays))
             except AttributeError:
-                ready = None
-            made = ready(arrays) if ready is not None else None
+                call = None
+            made = call(arrays) if call is not None else None
             if made is not None:
                 return made[0] if made[0].shape else made[0][()]
-        return self._call(arrays, out)
-
-    def _call(self, arrays, out):
         import numpy as np
+        given = arrays
         if len(arrays) != len(self.shapes):
             raise TypeError(f"the expression takes {len(self.shapes)} arrays, not {len(arrays)}")
-        arrays = [as_array(a, k) for k, a in enumerate(arrays)]
+        arrays = tuple(as_array(a, k) for k, a in enumerate(arrays))
         for k, a in enumerate(arrays):
             if name_of(a.dtype) != self.type:
                 raise DtypeError(f"operand {k} is {a.dtype}, the expression takes {self.type}", k)
@@ -276,11 +337,12 @@ class Expression:
                 self._plans.clear()
                 self._ready.clear()
             self._plans[dims] = (run, shape)
-        if all(a.dtype == dtype_of(self.type) for a in arrays):
-            self._ready[key_of(arrays)] = Ready(run, [(shape, dtype_of(self.type))])
-        ready = [plain(a, 3) for a in arrays]
+        self._remember(kernel, dims, given, arrays, out, run, shape)
+        ready = [plain(a) for a in arrays]
         if out is not None and (out.shape != shape or name_of(out.dtype) != self.type):
             raise ShapeError(f"out is {out.dtype} of shape {out.shape}, the result {self.type} of shape {shape}", "out")
+        if out is not None and not out.flags.writeable:
+            raise ArgumentError("out is read-only", "out")
         direct = out is not None and is_plain(out) and not any(overlap(out, a) for a in ready)
         place = out if direct else np.empty(shape, dtype_of(self.type))
         run((*ready, place))
@@ -290,13 +352,31 @@ class Expression:
             out[...] = place
         return out
 
+    def _remember(self, kernel, dims, given, arrays, out, run, shape):
+        """Prepares calls of arrays like these."""
+        if not all(a.dtype == dtype_of(self.type) for a in arrays):
+            return
+        if fast is None:
+            self._ready[key_of(arrays)] = Ready(run, [(shape, dtype_of(self.type))])
+            return
+        c_run = einsum_run(kernel, dims, self._threads, [a.shape for a in arrays], shape, dtype_of(self.type), out is not None)
+        if c_run is not None:
+            self._add(None, given, out, None, None, c_run)
 
-def expression(equation, *shapes, dtype="f64", threads=None, optimize=None):
+
+def expression(equation: Any, *operands: Any, dtype: Any = None, threads: int | None = None, optimize: Optimize = None) -> Expression:
     """A contraction that is compiled once and called often: `f = tdsl.expression("ij,jk->ik", (None, 3), (3, None))`, then `f(A, B)`.
 
-    shapes: of each operand; None leaves an extent to the call. dtype: the type of all of them, by name or as NumPy has it. threads, optimize: as
-    of `einsum`. Raises CompileError.
+    operands: of each the shape, in which None leaves an extent to the call, or an array that has the shape and the type. dtype: the type of all
+    of them, by name or as NumPy has it; default that to which given arrays promote, f64 without any. threads, optimize: as of `einsum`.
+    The interleaved form is taken too. Raises CompileError, DtypeError.
     """
+    if not isinstance(equation, str):
+        equation, operands = _equation.interleaved((equation, *operands))
+    arrays = [x for x in operands if hasattr(x, "shape") and hasattr(x, "dtype")]
+    shapes = [x.shape if hasattr(x, "shape") else x for x in operands]
+    if dtype is None:
+        dtype = _common_dtype([as_array(a, k) for k, a in enumerate(arrays)], None, "safe") if arrays else "f64"
     type_name = name_of(to_dtype(dtype))
     if type_name is None:
         raise DtypeError(f"{dtype} is no element type of kernels", "dtype")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors and warnings. Every error is a `tdsl.Error`, and also what Python calls its kind."""
+from __future__ import annotations
+
 
 
 class Error(Exception):
@@ -13,7 +15,7 @@ class CompileError(Error, ValueError):
     None; text: the messages as `tdslc` prints them, the line at fault and a caret under the place included.
     """
 
-    def __init__(self, text, code="", line=None, column=None):
+    def __init__(self, text: str, code: str = "", line: int | None = None, column: int | None = None) -> None:
         super().__init__(text)
         self.text, self.code, self.line, self.column = text, code, line, column
 
@@ -21,7 +23,7 @@ class CompileError(Error, ValueError):
 class ArgumentError(Error, ValueError):
     """A call is wrong; `argument` names the argument, or is None."""
 
-    def __init__(self, message, argument=None):
+    def __init__(self, message: str, argument: str | int | None = None) -> None:
         super().__init__(message)
         self.argument = argument
 
@@ -37,7 +39,7 @@ class OverlapError(ArgumentError):
 class DtypeError(Error, TypeError):
     """An element type that the kernel does not take; `argument` names the argument, or is None."""
 
-    def __init__(self, message, argument=None):
+    def __init__(self, message: str, argument: str | int | None = None) -> None:
         super().__init__(message)
         self.argument = argument
 
@@ -62,7 +64,17 @@ class CompileWarning(UserWarning):
     """A warning of `tdslc` about a program, as it prints it."""
 
 
-def raise_status(status, kernel):
+def warn(message: str, category: type[Warning]) -> None:
+    """Warns of what the caller of this package does: its line is named."""
+    import sys
+    import warnings
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tdsl":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def raise_status(status: int, kernel: str) -> None:
     """Raises what a status of tdsl/abi.h means, below 0."""
     if status in (-6, -10):
         raise WorkspaceError(f"{kernel}: no memory for its workspace")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels where there is no C compiler: tdsl-run interprets them, with files between."""
 import os
-import tempfile
 
 from . import _tools
 from ._cache import warn_once
@@ -32,10 +31,12 @@ class InterpretedKernel:
     def prepare(self, dims, threads):
         """A function of arrays in C order, one for each argument, for these open extents."""
         del threads
-        warn_once("interpreter", "there is no C compiler: kernels are interpreted, some hundred times slower", 5)
+        warn_once("interpreter", "there is no C compiler: kernels are interpreted, some hundred times slower")
         bind = [f"-D{name}={value}" for name, value in zip(self.dims, dims)] if "-e" not in self._source else []
 
         def run(arrays):
+            import tempfile
+
             import numpy as np
             with tempfile.TemporaryDirectory(prefix="tdsl-") as folder:
                 values, outputs = [], []

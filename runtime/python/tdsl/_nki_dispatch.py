@@ -2,11 +2,9 @@
 """Chooses for each call of a kernel between its NKI forms and its C form, as libtdsl does, and runs the programs of a form in order."""
 import os
 import threading
-import warnings
 
 from . import _nki_devices as devices
-from ._errors import ArgumentError, Error, ShapeError, SlowWarning
-from ._tools import callers_level
+from ._errors import ArgumentError, Error, ShapeError, SlowWarning, warn
 
 
 class DeviceError(Error, RuntimeError):
@@ -232,7 +230,7 @@ class Dispatch:
     def _tell(self, category, what, message):
         if what not in self._told:
             self._told.add(what)
-            warnings.warn(message, category, stacklevel=callers_level())
+            warn(message, category)
 
     def prepare(self, extents, threads):
         """A function of arrays in C order, one for each argument, for these open extents."""

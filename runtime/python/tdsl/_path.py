@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Orders of contraction: `path`."""
+from __future__ import annotations
+
 import json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
 
 from . import _equation, _tools
 
@@ -10,40 +16,43 @@ class Path:
 
     path: pairs of positions in the current list of operands, which are removed, the result going to the end; sliced: labels that
     become outer loops under a memory limit; multiply_adds: of all steps (an int); largest: elements of the largest tensor;
-    proved: whether no order is cheaper. `data` has all that `--emit=path --report=json` prints.
+    proved: whether no order is cheaper; interrupted: whether Ctrl-C ended the search, and this is the best until then. `data` has all
+    that `--emit=path --report=json` prints.
     """
 
-    def __init__(self, data):
-        self.data = data
-        self.path = [tuple(step) for step in data["path"]]
-        self.sliced = list(data["sliced"])
+    def __init__(self, data: dict[str, Any], interrupted: bool = False) -> None:
+        self.data, self.interrupted = data, interrupted
+        self.path: list[tuple[int, ...]] = [tuple(step) for step in data["path"]]
+        self.sliced: list[str] = list(data["sliced"])
         self.multiply_adds, self.largest = int(data["multiply_adds"]), int(data["largest"])
-        self.proved = data["proved"]
+        self.proved: bool = data["proved"]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
         return iter(self.path)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.path)
 
-    def __getitem__(self, k):
+    def __getitem__(self, k: int) -> tuple[int, ...]:
         return self.path[k]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         cost = f"{self.multiply_adds} multiply-adds, largest tensor {self.largest} elements"
         return f"<path {self.path}: {cost}{', sliced ' + str(self.sliced) if self.sliced else ''}>"
 
 
-def path(equation, *shapes, memory_limit=None, search=None, objective=None, effort=None, seed=None):
+def path(equation: Any, *shapes: Any, memory_limit: int | None = None, search: str | None = None, objective: str | None = None,
+         effort: int | None = None, seed: int | None = None) -> Path:
     """The order in which an einsum is contracted.
 
     shapes: of each operand, or arrays. memory_limit: elements of the largest tensor. search, objective, effort, seed: as
-    docs/paths.md says. Raises CompileError.
+    docs/paths.md says. KeyboardInterrupt ends the search with the best path so far, or goes on where there is none yet. Raises CompileError.
     """
     if not isinstance(equation, str):
         equation, shapes = _equation.interleaved((equation, *shapes))
-    shapes = [getattr(s, "shape", s) for s in shapes]
+    shapes = tuple(getattr(s, "shape", s) for s in shapes)
     options = [f"--{name.replace('_', '-')}={value}" for name, value in
                (("memory_limit", memory_limit), ("search", search), ("objective", objective), ("effort", effort), ("seed", seed))
                if value is not None]
-    return Path(json.loads(_tools.run(_tools.tdslc(), ["--emit=path", "--report=json", "-w", *options, *_equation.arguments(equation, shapes)])))
+    found, interrupted = _tools.run_search(["--emit=path", "--report=json", "-w", *options, *_equation.arguments(equation, shapes)])
+    return Path(json.loads(found), interrupted)

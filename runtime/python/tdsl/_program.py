@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of the language: `compile`, `load`, and the kernels in them as functions."""
+from __future__ import annotations
+
 import collections
-import json
 import os
 import re
 import threading
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
 from . import _cache, _tools
 from ._arrays import Ready, as_array, is_bf16, is_plain, key_of, name_of, overlap, plain, scalar
+from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, CompileError, DtypeError, OverlapError, ShapeError
 from ._interpreter import InterpretedKernel, heads
 from ._table import kernels_of
@@ -19,6 +25,19 @@ def default_threads():
     """OMP_NUM_THREADS, or 1."""
     text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return max(1, int(text)) if text.isdigit() else 1
+
+
+def threads_of(asked):
+    """How many threads may compute: as asked for, or the default for None and 0."""
+    if not asked:
+        return default_threads()
+    try:
+        number = asked.__index__()
+    except AttributeError:
+        raise DtypeError(f"threads is a number, not {type(asked).__name__}", "threads") from None
+    if not 0 < number < 1 << 31:
+        raise ArgumentError(f"threads is {number}", "threads")
+    return number
 
 
 class Source:
@@ -37,6 +56,7 @@ class Source:
         return _tools.run(_tools.tdslc(), [*options, *([] if warn else ["-w"]), *self.arguments], self.text, warn)
 
     def _read_heads(self):
+        import json
         try:
             return heads(json.loads(self.print("--emit=json")))
         except CompileError as error:
@@ -54,6 +74,7 @@ class Source:
             return self._kernels[openmp]
 
     def _make(self, openmp):
+        import json
         cc = _cache.compiler()
         if cc is not None:
             return kernels_of(_cache.library(self.c, cc, openmp), _LIST.search(self.c)[1])
@@ -114,7 +135,7 @@ class Report(str):
         return f'<iframe style="width:100%;height:40em;border:0" srcdoc="{html.escape(page, quote=True)}"></iframe>'
 
 
-class Kernel:
+class Kernel(Calls):
     """A kernel as a function of arrays.
 
     Arguments are the parameters of its head, by position or by name: arrays of the head's element types, whose shapes give the
@@ -136,15 +157,23 @@ class Kernel:
         self._out = [a for a in self.args if a.role == "out"]
         self._tuple = collections.namedtuple(self.__name__, [a.name for a in self._out], rename=True) if len(self._out) > 1 else None
         self._prepared, self._ready = {}, {}
-        self._reads_arrays = all(a.role == "in" and a.shape for a in self._in)
+        self._reads_arrays = all(a.role != "scalar" and a.shape for a in self._in)
+        self._updated = tuple(k for k, a in enumerate(self._in) if a.role == "inout")
+        self._take(tuple(a.name for a in self._in), 256)
 
     @property
-    def name(self):
+    def name(self) -> str:
         """As the program calls it."""
         return self.__name__
 
     def __repr__(self):
         return f"<{self.signature}>"
+
+    @property
+    def __signature__(self):
+        from inspect import Parameter, Signature
+        parameters = [Parameter(arg.name, Parameter.POSITIONAL_OR_KEYWORD) for arg in self._in]
+        return Signature([*parameters, *[Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in ("out", "dims", "threads")]])
 
     def _by_name(self, given, named):
         if len(given) > len(self._in):
@@ -191,9 +220,9 @@ class Kernel:
                 raise ArgumentError(f"result {name!r} of {self.name} is read-only", name)
         return out
 
-    def __call__(self, *given, out=None, dims=None, threads=None, **named):
+    def _slow(self, *given, out=None, dims=None, threads=None, **named):
         key = None
-        if out is None and dims is None and not named and self._reads_arrays:
+        if fast is None and out is None and dims is None and not named and self._reads_arrays:
             try:
                 key = (threads, *key_of(given))
             except AttributeError:
@@ -213,14 +242,14 @@ class Kernel:
         values = self._by_name(given, named)
         arrays = {arg.name: self._read(arg, values[arg.name]) for arg in self._in}
         outputs = self._outputs(out)
-        threads = threads or default_threads()
+        asked, threads = threads, threads_of(threads)
         kernel = self._source.kernels(threads)[self.name]
         extents = bind(kernel, {**arrays, **outputs}, dims)
         size = dict(zip(kernel.dims, extents))
         places, back = [], []
         for arg in kernel.args:
             if arg.role in ("in", "scalar"):
-                places.append(plain(arrays[arg.name], 3))
+                places.append(plain(arrays[arg.name]))
                 continue
             a = arrays.get(arg.name, outputs.get(arg.name))
             if a is None:
@@ -228,18 +257,29 @@ class Kernel:
             elif is_plain(a):
                 places.append(a)
             else:
-                places.append(plain(a, 3))
+                places.append(plain(a))
                 back.append((a, places[-1]))
         self._check_overlap(kernel, places)
         run = self._run(kernel, extents, threads)
         run(places)
         if key is not None and all(type(x) is np.ndarray for x in given):
-            self._keep(self._ready, key, Ready(run, [(p.shape, p.dtype) for p in places[len(given):]]))
+            self._keep(self._ready, key, Ready(run, [(p.shape, p.dtype) for p in places[len(given):]], self._updated))
+        if fast is not None and dims is None and (out is None or len(self._out) == 1):
+            self._remember(kernel, extents, asked, threads, [values[arg.name] for arg in self._in], out, places)
         for a, computed in back:
             a[...] = computed
         results = [outputs.get(arg.name, place if arg.shape else place[()])
                    for arg, place in zip(kernel.args, places) if arg.role == "out"]
         return None if not results else results[0] if self._tuple is None else self._tuple(*results)
+
+    def _remember(self, kernel, extents, asked, threads, given, out, places):
+        """Prepares calls of arguments like these in the C module, which looks at their types itself."""
+        roles = {"in": "r", "inout": "w", "scalar": "s", "out": "n" if out is None else "o"}
+        letters = "".join("s" if arg.role == "in" and arg.shape == () else roles[arg.role] for arg in kernel.args)
+        made = [(p.shape, p.dtype) if letter == "n" else None for p, letter in zip(places, letters)]
+        run = run_of(kernel, extents, threads, letters, made, self._tuple and self._tuple._make, sum(p.size for p in places))
+        if run is not None:
+            self._add(None, tuple(given), out, asked, None, run)
 
     def _run(self, kernel, extents, threads):
         key = (extents, threads)
@@ -267,37 +307,39 @@ class Program:
 
     def __init__(self, arguments, text=None):
         self._source = Source(arguments, text, described=True, warn=True)
-        self.kernels = {head[0]: Kernel(self._source, head) for head in self._source.heads}
+        self.kernels: dict[str, Kernel] = {head[0]: Kernel(self._source, head) for head in self._source.heads}
+        self.__dict__.update({name: k for name, k in self.kernels.items() if not hasattr(Program, name) and name not in self.__dict__})
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Kernel:
         try:
             return self.__dict__["kernels"][name]
         except KeyError:
             raise AttributeError(f"the program has no kernel {name!r}; it has {', '.join(self.__dict__.get('kernels', ())) or 'none'}") from None
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Kernel:
         return self.kernels[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Kernel]:
         return iter(self.kernels.values())
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.kernels]
 
     def __repr__(self):
         return "\n".join(k.signature for k in self) or "<a program without kernels>"
 
-    def report(self, form="text"):
+    def report(self, form: str = "text") -> Any:
         """Where every value lives, what moves through memory, the order of contractions: text, or "html", or "json" as a dict."""
+        import json
         text = self._source.print("--report" if form == "text" else f"--report={form}")
         return json.loads(text) if form == "json" else Report(text, self if form == "text" else None)
 
-    def dump(self, stage="nest"):
+    def dump(self, stage: str = "nest") -> str:
         """The program at a stage or after a pass, as `tdslc --dump` prints it; `tdsl.compile` takes it back."""
         return self._source.print(f"--dump={stage}")
 
     @property
-    def c(self):
+    def c(self) -> str:
         """The C that is compiled."""
         return self._source.c
 
@@ -306,14 +348,14 @@ def _bound(dims):
     return [f"-D{name}={int(value)}" for name, value in dims.items()]
 
 
-def compile(text, **dims):  # noqa: A001
+def compile(text: str, **dims: int) -> Program:  # noqa: A001
     """The kernels of a program given as text. dims: numbers for open dims. Raises CompileError; warnings of the compiler are CompileWarning."""
     if "\n" not in text and text.endswith(".tdsl"):
         raise CompileError(f"{text!r} is the text of no program: tdsl.load reads files")
     return Program([*_bound(dims), "-"], text)
 
 
-def load(path, **dims):
+def load(path: str | os.PathLike[str], **dims: int) -> Program:
     """The kernels of a file, as `compile` gives them: `tdsl.load("mp2.tdsl", o=16)`. What it includes is looked for beside it."""
     path = os.fspath(path)
     if "{" in path and not os.path.exists(path):

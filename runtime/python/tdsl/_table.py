@@ -78,6 +78,10 @@ def _steps(structure, address, step, count):
     return [structure.from_address(address + k * step) for k in range(count)]
 
 
+def _dims(dims):
+    return (ctypes.c_int64 * max(1, len(dims)))(*dims)
+
+
 class NativeKernel:
     """A kernel of a loaded library."""
 
@@ -94,14 +98,25 @@ class NativeKernel:
             shape = [e.fixed if e.dim < 0 else self.dims[e.dim] for e in extents]
             self.args.append(Argument(a.name.decode(), _ROLES[a.role], NAMES[a.dtype], shape))
         self._workspace, self._call = _WORKSPACE(info.workspace_bytes_threads), _CALL(info.call_threads)
+        self._multiply_adds = _COUNT(info.multiply_adds)
+        self.address_of_call = info.call_threads
+        self.codes = [a.dtype for a in _steps(_Arg, info.args, info.arg_size, info.n_args)]  # element types, as tdsl/abi.h has them
+
+    def multiply_adds(self, dims):
+        """How many a call performs."""
+        return self._multiply_adds(_dims(dims))
+
+    def workspace(self, dims, threads):
+        """The bytes of workspace that a call needs."""
+        size = self._workspace(_dims(dims), threads)
+        if size == _c_size(-1).value:
+            raise WorkspaceError(f"{self.name}: the size of an array or of its workspace does not fit 64 bits")
+        return size
 
     def prepare(self, dims, threads):
         """A function of arrays in C order, one for each argument, for these open extents."""
         import numpy as np
-        c_dims = (ctypes.c_int64 * max(1, len(dims)))(*dims)
-        size = self._workspace(c_dims, threads)
-        if size == _c_size(-1).value:
-            raise WorkspaceError(f"{self.name}: the size of an array or of its workspace does not fit 64 bits")
+        c_dims, size = _dims(dims), self.workspace(dims, threads)
         pointers, call, name = _c_pointer * len(self.args), self._call, self.name
         c_threads = ctypes.byref(_Threads(threads, 0, None, None)) if threads > 1 else None
         take = _space.take
@@ -113,7 +128,10 @@ class NativeKernel:
             if size == 0:
                 status = call(c_dims, addresses, None, 0, c_threads)
             else:
-                space = take(size)
+                try:
+                    space = take(size)
+                except MemoryError:
+                    raise WorkspaceError(f"{name}: no memory for its workspace of {size} bytes") from None
                 status = call(c_dims, addresses, pointer(space), size, c_threads)
             if status != 0:
                 raise_status(status, name)

@@ -3,11 +3,9 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
-import warnings
 
-from ._errors import CompileError, CompileWarning, Error
+from . import _process
+from ._errors import CompileError, CompileWarning, Error, warn as warn_caller
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 _MESSAGE = re.compile(r"^(?P<file>.*?)(?::(?P<line>\d+):(?P<column>\d+))?: (?P<kind>error|warning)(?:\[(?P<code>[^]]*)\])?: ", re.M)
@@ -45,29 +43,28 @@ def tdsl_run():
     return _find("tdsl-run", "TDSL_RUN")
 
 
-def callers_level():
-    """The stacklevel with which a warning names the line that called this package."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE + os.sep):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def run(program, arguments, text=None, warn=False):
     """Runs a tool; returns what it prints. Errors are raised, warnings are warned of if asked; a number for a dim that there is
     not is an error then."""
-    done = subprocess.run([program, *arguments], input=None if text is None else text.encode(),
-                          stdin=subprocess.DEVNULL if text is None else None, capture_output=True, check=False)
-    messages = done.stderr.decode(errors="replace")
-    if done.returncode != 0:
-        _raise(program, done.returncode, messages)
+    status, out, messages, _ = _process.run([program, *arguments], text)
+    if status != 0:
+        _raise(program, status, messages)
     if warn:
         starts = [m.start() for m in _MESSAGE.finditer(messages)]
         for start, end in zip(starts, starts[1:] + [len(messages)]):
             if "[-Wdefine]" in messages[start:end]:
                 raise CompileError(messages[start:end].rstrip())
-            warnings.warn(messages[start:end].rstrip(), CompileWarning, stacklevel=callers_level())
-    return done.stdout.decode()
+            warn_caller(messages[start:end].rstrip(), CompileWarning)
+    return out.decode()
+
+
+def run_search(arguments):
+    """Runs tdslc for a path: what it prints, and whether an interrupt ended the search, which gives the best so far."""
+    program = tdslc()
+    status, out, messages, interrupted = _process.run([program, *arguments], keeps_best=True)
+    if status != 0:
+        _raise(program, status, messages)
+    return out.decode(), interrupted
 
 
 def _raise(program, status, messages):

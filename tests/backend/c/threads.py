@@ -16,8 +16,9 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
 import steps  # noqa: E402
 
+# Sums over the shared loop, of pairs too (a part for each iteration);
 # Shared loops with private blocks; of open and of known extents; a value that all threads read; no private block.
-PROGRAM = """dim m ~ 300, n ~ 200, k ~ 100, h ~ 8;
+PROGRAM = """dim m ~ 300, n ~ 200, k ~ 100, h ~ 8, r ~ 30000, c ~ 300, z ~ 1000000;
 kernel chain(A: f32[h, m, k], B: f32[h, k, n], S: f32[m]) -> (O: f32[h, m, k]) {
     T[z,i,j] = S[i] * A[z,i,p] * B[z,p,j];
     M[z,i] = max[j](T[z,i,j]);
@@ -36,6 +37,15 @@ kernel tall(A: f32[m, n], B: f32[n, k]) -> (C: f32[m, k]) { C[i,j] = A[i,p] * B[
 kernel wide(A: f32[10, k], B: f32[k, 9000]) -> (C: f32[10, 9000]) { C[i,j] = A[i,p] * B[p,j]; }
 kernel many(A: f64[2, h, 40, k], B: f64[2, h, k, 30]) -> (C: f64[2, h, 40, 30]) { C[y,z,i,j] = A[y,z,i,p] * B[y,z,p,j]; }
 kernel labels(A: f32[24, 16, 24, k], B: f32[k, 16, 24]) -> (C: f32[24, 16, 16, 24, 24]) { C[a,b,c,d,e] = A[e,b,a,p] * B[p,c,d]; }
+kernel energy(B: f64[m, n, k], e: f64[m]) -> (E: f64) {
+    T[i,a,j,b] = B[i,a,p] * B[j,b,p];
+    E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a]) / (e[i] + e[j]));
+}
+kernel dot(x: f32[z], y: f32[z]) -> (d: f32, s: f32) { d = x[i] * y[i]; s = max[i](x[i] - y[i]); }
+kernel loss(A: f64[r, c], B: f64[r, c]) -> (d: f64) { d = sum[i,j]((A[i,j] - B[i,j]) * (A[i,j] - B[i,j])); }
+kernel columns(A: f64[r, 300]) -> (d: f64[300]) { d[j] = sum[i](A[i,j]); }
+kernel rows(A: f64[r, c], x: f64[c]) -> (d: f64[r], y: f64[r]) { d[i] = sum[j](A[i,j]); y[i] = A[i,j] * x[j]; }
+kernel each(A: f32[r, c]) -> (R: f32[c, r], S: f32[r, c]) { R[j,i] = A[i,j]; S[i,j] = exp(A[i,j]); }
 kernel near(A: i32[50000, 30], B: i32[30, 32]) -> (C: i32[50000, 32]) { C[i,j] = A[i,p] * B[p,j]; }
 """
 MAIN = r"""
@@ -135,6 +145,15 @@ int main(void)
     check(&many_info, few, 9);
     check(&labels_info, some, LOOPS);
     check(&near_info, none, LOOPS);
+    check(&energy_info, (const int64_t[]){31, 40, 30}, LOOPS);
+    check(&energy_info, (const int64_t[]){1, 5, 4}, 1);
+    const int64_t many[] = {3000, 300}, long_[] = {900001}, empty[] = {0, 0};
+    check(&dot_info, long_, LOOPS);
+    check(&dot_info, empty, 1);
+    check(&loss_info, many, LOOPS);
+    check(&columns_info, many, LOOPS);
+    check(&rows_info, many, LOOPS);
+    check(&each_info, many, LOOPS);
     float *c = (float *)numbers(9 * 150 * 70, 1, 0), *r = (float *)numbers(9 * 150 * 70, 1, 1);
     float *b = (float *)numbers(9 * 70 * 130, 1, 2), *s = (float *)numbers(150, 1, 3);
     size_t bytes = chain_workspace_bytes_threads(DIMS 3);

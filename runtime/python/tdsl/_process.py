@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program to its end, or to the user's interrupt, after which nothing of it is left."""
+import os
+import signal
+
+
+def _end(process):
+    """Ends a process and those it started: they have a session of their own."""
+    import subprocess
+    for number in signal.SIGTERM, signal.SIGKILL:
+        try:
+            os.killpg(process.pid, number)
+        except OSError:
+            pass
+        try:
+            process.wait(1)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+    for pipe in process.stdin, process.stdout, process.stderr:
+        if pipe is not None:
+            pipe.close()
+
+
+def run(command, text=None, env=None, keeps_best=False):
+    """(exit status, standard output, standard error as text, whether the user interrupted).
+
+    The program has a session of its own, so a Ctrl-C reaches this process alone. It ends the program, and KeyboardInterrupt goes on;
+    with `keeps_best` the program is told once, and gives the best that it has so far.
+    """
+    import subprocess
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL if text is None else subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=env, start_new_session=True)
+    interrupted = False
+    try:
+        try:
+            out, err = process.communicate(None if text is None else text.encode())
+        except KeyboardInterrupt:
+            if not keeps_best:
+                raise
+            interrupted = True
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+            if process.returncode == -signal.SIGINT:  # there was nothing yet
+                raise
+    except BaseException:
+        _end(process)
+        raise
+    return process.returncode, out, err.decode(errors="replace"), interrupted

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the einsum tests of other packages with this one in their place, and this one's tests against those packages. Not in the gate.
+
+    python3 tests/python/others.py [numpy] [opt_einsum] [hooks]
+
+Each needs its package installed, and pytest. Printed are versions, and how many tests passed and differed; a difference that is not in the
+table below, or one there that is gone, is a failure (docs/python.md says the same to users).
+"""
+import collections
+import glob
+import importlib.metadata
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.join(HERE, "..", "..", "runtime", "python")
+
+# The tests that differ, by how they begin, and why.
+DIFFERENT = {
+    "numpy": {
+        "test_einsum_errors[": "TypeError, not ValueError, for a call without operands",
+        "test_einsum_specific_errors[": "no order=",
+        "test_output_order": "no order=: results are in C order",
+        "test_einsum_object_errors": "no arrays of objects",
+        "test_einsum_sums_object": "no arrays of objects",
+        "test_object_loop": "no arrays of objects",
+        "test_einsum_sums_longdouble": "no long double",
+        "test_einsum_sums_clongdouble": "no long double",
+        "test_different_paths[g]": "no long double",
+        "test_different_paths[G]": "no long double",
+        "test_einsum_views": "a new array, never a view",
+        "test_einsum_0d_out": "an out of a narrower type is refused for any optimize=",
+        "test_subscript_range": "labels above 51 are taken",
+        "test_path_type_input_invalid": "ValueError, not RuntimeError, for a path that does not fit",
+    },
+    # every search by name is ours
+    "opt_einsum path": {
+        "test_jax_jit_gradient": "fails without us too, with a jax whose arrays have no .flat",
+        "test_path_edge_cases[": "another order, of the same cost or less",
+        "test_can_optimize_outer_products[": "another order, of the same cost or less",
+        "test_optimal_edge_cases": "another order, under a memory limit",
+        "test_greedy_edge_cases": "another order, under a memory limit",
+        "test_dp_edge_cases_dimension_1": "another order: dimensions of extent 1 cost nothing",
+        "test_dp_edge_cases_all_singlet_indices": "another order: dimensions of extent 1 cost nothing",
+        "test_dp_errors_when_no_contractions_found": "an order is always found",
+    },
+    # einsum, tensordot and transpose are ours
+    "opt_einsum backend": {
+        "test_jax_jit_gradient": "fails without us too, with a jax whose arrays have no .flat",
+        "test_type_errors": "casting= is not looked at where nothing is converted",
+    },
+    # contract is ours
+    "opt_einsum contract": {
+        "test_jax_jit_gradient": "fails without us too, with a jax whose arrays have no .flat",
+        "test_jax_with_constants[": "arrays of NumPy only",
+        "test_torch_with_constants[": "arrays of NumPy only",
+        "test_object_arrays_backend[": "no arrays of objects",
+        "test_type_errors": "casting= is not looked at where nothing is converted",
+        "test_bad_path_option": "CompileError, a ValueError, not KeyError, for a search that there is not",
+    },
+}
+
+
+def replace(what):
+    """Puts our functions where the tests look for theirs."""
+    import tdsl
+    if what == "numpy":
+        import numpy
+        numpy.einsum = tdsl.einsum
+        return
+    import opt_einsum
+    if what == "opt_einsum path":
+        import tdsl.opt_einsum
+        for name in opt_einsum.paths._PATH_OPTIONS:
+            opt_einsum.paths._PATH_OPTIONS[name] = tdsl.opt_einsum.path
+    elif what == "opt_einsum backend":
+        for name in ("einsum", "tensordot", "transpose"):
+            opt_einsum.backends.dispatch._cached_funcs[name, "numpy"] = getattr(tdsl, name)
+    else:
+        opt_einsum.contract = tdsl.contract
+
+
+class Results:
+    """What became of each test."""
+
+    def __init__(self):
+        self.passed, self.failed, self.skipped = [], [], []
+
+    def pytest_runtest_logreport(self, report):
+        name = report.nodeid.split("::", 1)[-1].replace("TestEinsumPath::", "").replace("TestEinsum::", "")
+        if report.failed:
+            self.failed.append(name)
+        elif report.skipped:
+            self.skipped.append(name)
+        elif report.when == "call":
+            self.passed.append(name)
+
+
+def child(what, folder):
+    """In a process of its own: the tests in `folder` with `what` replaced."""
+    import pytest
+    replace(what)
+    results = Results()
+    verbose = ["--tb=short"] if os.environ.get("OTHERS_VERBOSE") else ["--tb=no"]
+    pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:warnings", "--noconftest", "-c", os.devnull, *verbose, "--no-header", "--no-summary"
+                 if not os.environ.get("OTHERS_VERBOSE") else "-ra", folder], plugins=[results])
+    wrong, met = [], collections.Counter()
+    for name in results.failed:
+        start = next((s for s in DIFFERENT[what] if name.startswith(s)), None)
+        met[start] += 1
+        if start is None:
+            wrong.append(name)
+    gone = [start for start in DIFFERENT[what] if start not in met]
+    print(f"{what}: {len(results.passed)} passed, {len(results.failed)} differ, {len(results.skipped)} skipped")
+    for name in wrong:
+        print(f"  not in the table: {name}")
+    for start in gone:
+        print(f"  in the table, and does not differ: {start}")
+    sys.exit(1 if wrong or gone or not results.passed else 0)
+
+
+def version(package):
+    """Of an installed package, or None."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def run(arguments):
+    """A Python program of ours; True if it ended well."""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])]))
+    return subprocess.run([sys.executable, "-B", *arguments], env=environment, check=False).returncode == 0
+
+
+def main():
+    import numpy
+    chosen = sys.argv[1:] or ["numpy", "opt_einsum", "hooks"]
+    good = True
+    print("versions:", ", ".join(f"{name} {version(name) or 'not installed'}"
+                                 for name in ("numpy", "opt_einsum", "cotengra", "torch", "jax", "pyscf", "ml_dtypes")), flush=True)
+    if "numpy" in chosen:
+        core = "_core" if hasattr(numpy, "_core") else "core"
+        good &= run([__file__, "--child", "numpy", os.path.join(os.path.dirname(numpy.__file__), core, "tests", "test_einsum.py")])
+    if "opt_einsum" in chosen:
+        import opt_einsum
+        for part in ("path", "backend", "contract"):
+            good &= run([__file__, "--child", f"opt_einsum {part}", os.path.join(os.path.dirname(opt_einsum.__file__), "tests")])
+    if "hooks" in chosen:
+        for path in sorted(glob.glob(os.path.join(HERE, "test_hook_*.py"))):
+            print(os.path.basename(path), flush=True)
+            good &= run([path])
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        child(*sys.argv[2:])
+    sys.exit(main())
