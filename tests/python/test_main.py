@@ -19,7 +19,7 @@ class Main(unittest.TestCase):
     def test_all_is_well(self):
         status, said = doctor()
         self.assertEqual(status, 0, said)
-        for line in (r"^tdsl +0\.1\.0 in /", r"^tdslc +/.*: tdslc \d", r"^tdsl-run +/.*: tdsl-run \d", r"^cache +/.* entries", r"^Trainium .*emulator is here$",
+        for line in (r"^tdsl +0\.1\.0 in /", r"^tdslc +/.*: tdslc \d", r"^tdsl-run +/.*: tdsl-run \d", r"^calls +by ", r"^cache +/.* entries", r"^Trainium .*emulator is here$",
                      r"^a try +tdsl\.einsum.* is right"):
             self.assertRegex(said, "(?m)" + line)
 

@@ -34,6 +34,11 @@ def _compiler():
     return f"{' '.join(words)}: {_first_line(*words, '--version')}"
 
 
+def _calls():
+    from ._calls import fast
+    return f"by {os.path.normpath(fast.__file__)}" if fast is not None else "by ctypes, some microseconds slower each"
+
+
 def _kept():
     from . import cache_info
     kept = cache_info()
@@ -77,7 +82,7 @@ def main():
     print(f"Python      {sys.version.split()[0]}, {sys.executable}")
     failed = []
     for name, ask in (("NumPy", _numpy), ("tdslc", lambda: _tool(_tools.tdslc)), ("tdsl-run", lambda: _tool(_tools.tdsl_run)),
-                      ("C compiler", _compiler), ("cache", _kept), ("Trainium", _neuron), ("variables", _environment), ("a try", _try)):
+                      ("C compiler", _compiler), ("calls", _calls), ("cache", _kept), ("Trainium", _neuron), ("variables", _environment), ("a try", _try)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
