@@ -31,6 +31,11 @@ class Main(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("Not working: C compiler, a try.", said)
 
+    def test_without_the_module(self):
+        status, said = doctor(TDSL_NO_MODULE="1")
+        self.assertEqual(status, 0, said)
+        self.assertIn("by ctypes, some microseconds slower each; TDSL_NO_MODULE is set", said)
+
     def test_without_tdslc(self):
         status, said = doctor(TDSL_TDSLC="/none")
         self.assertEqual(status, 1)

@@ -36,7 +36,12 @@ def _compiler():
 
 def _calls():
     from ._calls import fast
-    return f"by {os.path.normpath(fast.__file__)}" if fast is not None else "by ctypes, some microseconds slower each"
+    if fast is not None:
+        return f"by the C module {os.path.normpath(fast.__file__)}"
+    why = "TDSL_NO_MODULE is set" if os.environ.get("TDSL_NO_MODULE", "0") not in ("", "0") else \
+        "the C module needs CPython 3.11" if sys.version_info < (3, 11) or sys.implementation.name != "cpython" else \
+        "the C module is not there: Python's headers, of Debian's python3-dev, were missing when the package was built"
+    return f"by ctypes, some microseconds slower each; {why}"
 
 
 def _kept():
