@@ -6,7 +6,7 @@ import os
 import re
 import unittest
 
-TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
 
 def blocks(name):
@@ -33,7 +33,7 @@ class Docs(unittest.TestCase):
         self.run_blocks("docs/trntensor.md", 2)
 
     def test_readme(self):
-        os.chdir(os.path.join(TOP, "examples", "mp2"))
+        os.chdir(TOP)
         self.run_blocks("README.md", 1)
 
 

@@ -254,6 +254,11 @@ class Nki(unittest.TestCase):
         p = load()
         np.testing.assert_array_equal(p.product(a[:7], b), a[:7] @ b)
         self.assertIn("C, because its NKI forms were built for other extents", str(p.product.last))
+        for _ in range(2):
+            p.product(a, b)
+            self.assertEqual(p.product.last.reason, "below_threshold")
+            p.product(a[:7], b)
+            self.assertEqual(p.product.last.reason, "other_extents")
         p = load(min_nki_flops=1)  # no device
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
@@ -305,6 +310,21 @@ class Nki(unittest.TestCase):
         np.testing.assert_array_equal(p.odd(x, 2, np.ones((1, 1), "f4")).R, 2 * x.sum(1))
         with self.assertRaises(tdsl.CompileError):
             tdsl.nki.compile(tdsl.compile("kernel f(x: f64[3]) -> (y: f64) { y = sum[i](x[i]); }"), os.path.join(self.folder, "none"))
+
+    def test_many_threads_and_a_folder_that_is_written_again(self):
+        self.host("torch", "torch_neuronx")
+        import torch_neuronx
+        torch_neuronx.ops.clear()
+        from concurrent.futures import ThreadPoolExecutor
+        folder, a, b = os.path.join(self.folder, "again2"), integers(6, 4), integers(4, 5)
+        for factor in 2, 3:
+            p = tdsl.compile("kernel f(A: f32[6, 4], B: f32[4, 5]) -> (C: f32[6, 5]) { C[i,j] = %d * A[i,l] * B[l,j]; }" % factor)
+            p = tdsl.nki.compile(p, folder)
+            p = tdsl.nki.load(folder, backend="nki")
+            with ThreadPoolExecutor(8) as pool:
+                for got in pool.map(lambda _, p=p: p.f(a, b), range(24)):
+                    np.testing.assert_array_equal(got, factor * (a @ b))
+        self.assertEqual(len(torch_neuronx.ops), 2)
 
     def test_folders(self):
         for wrong, kind, words in (("nowhere", FileNotFoundError, "nowhere"), (HERE, tdsl.ArgumentError, "has no manifests")):

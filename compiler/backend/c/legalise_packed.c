@@ -333,11 +333,11 @@ static void pack_edge(Packed *p, const Side *side, int64_t width)
     }
 }
 
-/* Zeros in all of the panels where a label ends within its step. */
+/* Zeros in all that is read of the panels where a label ends within its step; after the last column pack_edge puts them. */
 static void pack_holes(Packed *p, const Side *side, const Box *x)
 {
     Legaliser *l = p->m->l;
-    const Buffer *b = &l->k->bufs.at[side->buf];
+    const Box *box[2] = {&side->sum, &side->own};
     for (uint32_t i = 0; i < x->n; i++) {
         if (!has_holes(x, i)) {
             continue;
@@ -348,11 +348,13 @@ static void pack_holes(Packed *p, const Side *side, const Box *x)
         Affine at[2];
         for (uint32_t d = 0; d < 2; d++) {
             VarRef v = local_var(l, d == 0 ? "y" : "z");
-            index[d] = index_of(v, range_const(b->extent[d].n), MODE_LOOP);
-            at[d] = affine_var(l->arena, v);
+            Range numbers = box_numbers(p, box[d]);
+            bool whole = range_is_exact(numbers);
+            index[d] = index_of(v, whole ? range_const(box[d]->count) : numbers, MODE_LOOP);
+            at[d] = whole ? affine_var(l->arena, v) : var_minus(l, v, numbers.start);
         }
         tile_add(l, 2, index, side->buf, at, OP_COPY,
-                 expr_const(l->arena, number_int(b->dtype, 0)));
+                 expr_const(l->arena, number_int(l->k->bufs.at[side->buf].dtype, 0)));
         while (l->block != outside) {
             loop_close(l);
         }

@@ -34,6 +34,16 @@ def _compiler():
     return f"{' '.join(words)}: {_first_line(*words, '--version')}"
 
 
+def _calls():
+    from ._calls import fast
+    if fast is not None:
+        return f"by the C module {os.path.normpath(fast.__file__)}"
+    why = "TDSL_NO_MODULE is set" if os.environ.get("TDSL_NO_MODULE", "0") not in ("", "0") else \
+        "the C module needs CPython 3.11" if sys.version_info < (3, 11) or sys.implementation.name != "cpython" else \
+        "the C module is not there: Python's headers, of Debian's python3-dev, were missing when the package was built"
+    return f"by ctypes, some microseconds slower each; {why}"
+
+
 def _kept():
     from . import cache_info
     kept = cache_info()
@@ -77,7 +87,7 @@ def main():
     print(f"Python      {sys.version.split()[0]}, {sys.executable}")
     failed = []
     for name, ask in (("NumPy", _numpy), ("tdslc", lambda: _tool(_tools.tdslc)), ("tdsl-run", lambda: _tool(_tools.tdsl_run)),
-                      ("C compiler", _compiler), ("cache", _kept), ("Trainium", _neuron), ("variables", _environment), ("a try", _try)):
+                      ("C compiler", _compiler), ("calls", _calls), ("cache", _kept), ("Trainium", _neuron), ("variables", _environment), ("a try", _try)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:

@@ -5,7 +5,6 @@ Each has `put` (an array of NumPy to a tensor of its own), `get` (back), `run` (
 functions of tensors that handing rows from one program to another takes.
 """
 import glob
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -101,19 +100,23 @@ class Emulator(Arrays):
             raise RuntimeError(str(error)) from None
 
 
+_loading = threading.RLock()
+
+
 def kernel_of(program):
     """The function that @nki.jit made: imported from its file, as the vendor's compiler reads its text there."""
-    name = f"tdsl_kernel_{program.function}_{hashlib.sha256(program.file.encode()).hexdigest()[:12]}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, program.file)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return getattr(sys.modules[name], program.function)
+    name = f"tdsl_kernel_{program.unique}"
+    with _loading:
+        if name not in sys.modules:
+            spec = importlib.util.spec_from_file_location(name, program.file)
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[name] = module
+            try:
+                spec.loader.exec_module(module)
+            except BaseException:
+                del sys.modules[name]
+                raise
+        return getattr(sys.modules[name], program.function)
 
 
 def _tuple(results):
@@ -169,6 +172,7 @@ class Torch(Arrays):
 
     def put(self, a):
         bf16 = is_bf16(a.dtype)
+        a = a if a.flags.writeable else a.copy()  # torch warns of others
         tensor = self.torch.from_numpy(a.view("i2") if bf16 else a)
         return (tensor.view(self.torch.bfloat16) if bf16 else tensor).to(self.device)
 
@@ -199,14 +203,14 @@ class Torch(Arrays):
         call.__annotations__ = {**dict.fromkeys(names, tensor), "return": returns}
         call.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=tensor) for n in names],
                                                return_annotation=returns)
-        unique = hashlib.sha256(program.file.encode()).hexdigest()[:12]
-        call.__name__ = call.__qualname__ = f"{program.function}_{unique}"
+        call.__name__ = call.__qualname__ = program.unique
         return self.neuronx.nki_op(f"tdsl::{call.__name__}", mutates_args={})(call)
 
     def run(self, program, tensors, lnc):
-        if program.file not in self._ops:
-            self._ops[program.file] = self._op(program, lnc)
-        return _tuple(self._ops[program.file](*tensors))
+        with _loading:
+            if program.unique not in self._ops:
+                self._ops[program.unique] = self._op(program, lnc)
+        return _tuple(self._ops[program.unique](*tensors))
 
 
 class Jax(Arrays):

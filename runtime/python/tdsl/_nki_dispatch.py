@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses for each call of a kernel between its NKI forms and its C form, as libtdsl does, and runs the programs of a form in order."""
+from __future__ import annotations
+
 import os
 import threading
 
@@ -21,7 +23,8 @@ class Report:
     cause: of the last two, the device's words; multiply_adds: of the call, or None; min_nki_flops: the threshold they, counted as 2
     each, were held to."""
 
-    def __init__(self, kernel, backend, reason, cause="", multiply_adds=None, min_nki_flops=None, device=""):
+    def __init__(self, kernel: str, backend: str, reason: str, cause: str = "", multiply_adds: int | None = None,
+                 min_nki_flops: float | None = None, device: str = "") -> None:
         self.kernel, self.backend, self.reason, self.cause = kernel, backend, reason, cause
         self.multiply_adds, self.min_nki_flops, self.device = multiply_adds, min_nki_flops, device
 
@@ -108,7 +111,7 @@ class Devices:
 found = Devices()
 
 
-def has_nki():
+def has_nki() -> bool:
     """Can kernels run on a Neuron device here?"""
     try:
         found.framework(1)

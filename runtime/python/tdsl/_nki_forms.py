@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `tdslc --target=trn2` wrote into a folder, read from its manifests: kernels, each bound to extents, of one or several device programs."""
+import functools
+import hashlib
 import json
 import math
 import os
@@ -39,6 +41,12 @@ class DeviceProgram:
         self.file = os.path.join(os.path.dirname(manifest), data["file"])
         self.inputs = [o for o in operands if o.reads]
         self.outputs = [o for o in operands if not o.reads]
+
+    @functools.cached_property
+    def unique(self):
+        """A name that no other program has, nor another text in the same place."""
+        with open(self.file, "rb") as stream:
+            return f"{self.function}_{hashlib.sha256(self.file.encode() + stream.read()).hexdigest()[:12]}"
 
 
 class Form:

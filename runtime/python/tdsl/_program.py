@@ -314,7 +314,7 @@ class Program:
         try:
             return self.__dict__["kernels"][name]
         except KeyError:
-            raise AttributeError(f"the program has no kernel {name!r}") from None
+            raise AttributeError(f"the program has no kernel {name!r}; it has {', '.join(self.__dict__.get('kernels', ())) or 'none'}") from None
 
     def __getitem__(self, name: str) -> Kernel:
         return self.kernels[name]
@@ -350,9 +350,14 @@ def _bound(dims):
 
 def compile(text: str, **dims: int) -> Program:  # noqa: A001
     """The kernels of a program given as text. dims: numbers for open dims. Raises CompileError; warnings of the compiler are CompileWarning."""
+    if "\n" not in text and text.endswith(".tdsl"):
+        raise CompileError(f"{text!r} is the text of no program: tdsl.load reads files")
     return Program([*_bound(dims), "-"], text)
 
 
 def load(path: str | os.PathLike[str], **dims: int) -> Program:
     """The kernels of a file, as `compile` gives them: `tdsl.load("mp2.tdsl", o=16)`. What it includes is looked for beside it."""
-    return Program([*_bound(dims), os.path.abspath(os.fspath(path))])
+    path = os.fspath(path)
+    if "{" in path and not os.path.exists(path):
+        raise FileNotFoundError(f"{path!r} is the path of no file: tdsl.compile takes the text of a program")
+    return Program([*_bound(dims), os.path.abspath(path)])

@@ -9,6 +9,8 @@
 On a Neuron host they run through the framework that is installed (torch-neuronx, jax, or nki alone), elsewhere in the emulator; with
 `program` the C form runs where the device is not worth its cost or not there. docs/python.md of TDSL has examples.
 """
+from __future__ import annotations
+
 import os
 
 from . import _tools
@@ -18,6 +20,10 @@ from ._nki_dispatch import DeviceError, Dispatch, FallbackWarning, Report, Setti
 from ._nki_forms import forms_of, head_of
 from ._program import Kernel, Program, bind
 from ._program import load as load_program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["DeviceError", "FallbackWarning", "NkiKernel", "NkiProgram", "Report", "compile", "has_nki", "load"]
 
@@ -42,16 +48,16 @@ class NkiKernel(Kernel):
         self._dispatch = dispatch
 
     @property
-    def last(self):
+    def last(self) -> Report | None:
         """The Report of this thread's last call, or None."""
         return self._dispatch.last
 
     @property
-    def forms(self):
+    def forms(self) -> list[str]:
         """What each of its NKI forms is bound to, as text."""
         return [f.describe() for f in self._dispatch.forms]
 
-    def explain(self, *given, dims=None, **named):
+    def explain(self, *given: Any, dims: dict[str, int] | None = None, **named: Any) -> Report:
         """The Report of a call with these arguments, which is not made."""
         values = self._by_name(given, named)
         arrays = {arg.name: self._read(arg, values[arg.name]) for arg in self._in}
@@ -151,7 +157,7 @@ class NkiProgram(Program):
         return self._c_form().c
 
 
-def compile(program, folder, target="trn2", **dims):  # noqa: A001
+def compile(program: Program | str | os.PathLike[str], folder: str | os.PathLike[str], target: str = "trn2", **dims: int) -> NkiProgram:  # noqa: A001
     """`tdslc --target=trn2 -o FOLDER` for a .tdsl file, or for what tdsl.load or tdsl.compile gave; then `load` with both forms.
 
     dims: numbers for all open dims; target: "trn1", "trn2", "trn3". Raises CompileError.
@@ -164,7 +170,8 @@ def compile(program, folder, target="trn2", **dims):  # noqa: A001
     return load(folder, program=program)
 
 
-def load(*folders, program=None, backend=None, require_nki=None, min_nki_flops=None, use_simulator=None):
+def load(*folders: str | os.PathLike[str], program: Program | str | os.PathLike[str] | None = None, backend: str | None = None,
+         require_nki: bool | None = None, min_nki_flops: float | None = None, use_simulator: bool | None = None) -> NkiProgram:
     """The kernels of folders that `tdslc --target=trn2 -o FOLDER` wrote, as functions of arrays.
 
     folders: each is one choice of extents, or holds such folders; a call takes the form whose extents its arrays have. program: a .tdsl

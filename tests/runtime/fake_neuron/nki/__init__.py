@@ -9,7 +9,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
+lock = threading.Lock()  # the emulator runs one program at a time
 DTYPES = {"float32": 10, "float16": 7, "bfloat16": 6, "int32": 8, "int64": 12, "uint8": 3}  # numbers of nrt_dtype_t
 
 
@@ -54,7 +56,8 @@ class Kernel:
         for t, row in zip(tensors, manifest.inputs):
             assert str(t.dtype) == row.dtype.name, f"{row.name} is {t.dtype}"
         bits = [getattr(t, "bits", t) for t in tensors]
-        result = emulate(text, [a.view("u2") if a.itemsize == 2 and a.dtype.kind != "f" else a for a in bits], manifest, path=program)
+        with lock:
+            result = emulate(text, [a.view("u2") if a.itemsize == 2 and a.dtype.kind != "f" else a for a in bits], manifest, path=program)
         made = [kind.made(a, t.name) if hasattr(kind, "made") else a for a, t in zip(result.outputs, result.output_types)]
         return made[0] if len(made) == 1 else tuple(made)
 
