@@ -117,9 +117,7 @@ static bool runs_along(const Legaliser *l, const Stmt *s, VarRef v)
 static const Expr *block_value(const Stmt *s)
 {
     const Expr *narrow = expr_uncast(s->value);
-    return dtype_is_float(narrow->dtype) && dtype_widens(narrow->dtype, s->value->dtype)
-               ? narrow
-               : s->value;
+    return narrow->dtype == DTYPE_F32 && s->value->dtype == DTYPE_F64 ? narrow : s->value;
 }
 
 /* The longest index along which the value's functions run as vectors. */
