@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """opt_einsum and cotengra with our searches and our functions. Exits 77 without opt_einsum."""
+import subprocess
 import sys
 import unittest
 
@@ -24,6 +25,11 @@ A, B, C = RNG.random((50, 6)), RNG.random((6, 70)), RNG.random((70, 3))
 
 
 class OptEinsum(unittest.TestCase):
+    def test_import_tdsl_is_enough_in_either_order(self):
+        for first in "tdsl, opt_einsum", "opt_einsum, tdsl", "opt_einsum.paths, tdsl", "tdsl, opt_einsum.paths":
+            text = f'import {first}, opt_einsum; x = opt_einsum.contract_path("ij,jk,kl->il", (5, 6), (6, 7), (7, 3), shapes=True, optimize="tdsl")'
+            subprocess.run([sys.executable, "-c", text], check=True)
+
     def test_the_search(self):
         self.assertEqual(opt_einsum.contract_path("ij,jk,kl->il", A, B, C, optimize="tdsl")[0], [(1, 2), (0, 1)])
         self.assertEqual(opt_einsum.contract_path("ij,jk,kl->il", A, B, C, optimize=tdsl.opt_einsum.Optimizer(search="greedy"))[0], [(1, 2), (0, 1)])

@@ -42,3 +42,7 @@ else:
 
     def __dir__():
         return sorted({*globals(), *__all__, *_MODULES})
+
+from . import _hooks  # noqa: E402
+
+_hooks.install()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contraction orders for opt_einsum. Importing this module makes `optimize="tdsl"` a choice of opt_einsum; its `backend="tdsl"` needs nothing.
+"""Contraction orders for opt_einsum. `import tdsl` makes `optimize="tdsl"` a choice of opt_einsum by this module; its `backend="tdsl"` needs nothing.
 
-    import tdsl.opt_einsum
+    import tdsl
     opt_einsum.contract("ij,jk,kl->il", A, B, C, optimize="tdsl", backend="tdsl")
 """
 from opt_einsum.paths import PathOptimizer, get_path_fn, register_path_fn
