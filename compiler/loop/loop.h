@@ -21,6 +21,7 @@
  * A tile statement means: for every value of its local indices, in any order,
  *     dst[at] = value                  (fold OP_COPY), or
  *     dst[at] = fold(dst[at], value)
+ * A fold that `begins` has no `dst[at]` before the first of the values of indices that `at` lacks: it is the neutral element then.
  * With a fold, local indices that `at` lacks are reduced; without one, `at` must be different for different index values.
  * The value must not read `dst` (unless at the very element it assigns). Keyword by shape (tile_kind): fill, copy, map,
  * reduce, matmul. A reduce of a product that is multiplied by numbers and scalars, `mul(-1.0, mul(@A[i,k], @B[k,j]))`, may be
@@ -159,6 +160,11 @@ typedef struct Stmt {
     BufRef dst;
     const Affine *at; /* [rank of dst] */
     Op fold;          /* OP_COPY: assign; else a REDUCE op */
+    /* A fold that begins: in the first iterations of these loops, all at once (none: always), what is at the destination counts
+     * as the neutral element, and is not read. */
+    bool begins;
+    uint32_t n_first;
+    const VarRef *first; /* [n_first] loops around it */
     const Expr *value;
     const Schedule *schedule; /* TILED form: how a sum of products is cut, over its indices */
 } Stmt;

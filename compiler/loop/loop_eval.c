@@ -5,12 +5,14 @@
  * result at the end. Parallel loops run backwards, so that a program which depends on their
  * order is found out. Work is counted and limited. */
 #include "loop/loop.h"
+#include "loop/walk.h"
 
 #include <string.h>
 
 #include "graph/eval.h"
 #include "loop/affine.h"
 #include "loop/loop_text.h"
+#include "loop/walk.h"
 
 /* Parts of values evaluated, in all; some ten seconds. */
 #define LOOP_WORK_LIMIT ((int64_t)1 << 29)
@@ -28,6 +30,7 @@ typedef struct Interpreter {
     const Kernel *k;
     const int64_t *dims;
     int64_t *var;   /* [vars] */
+    bool *first;    /* [vars] of loops: is it the first iteration? */
     Memory *memory; /* [bufs] */
     const Stmt *at;
     int64_t work;
@@ -236,6 +239,46 @@ static bool run_element(Interpreter *m, const Stmt *s)
     return true;
 }
 
+static bool begins(const Interpreter *m, const Stmt *s)
+{
+    bool all = s->begins;
+    for (uint32_t i = 0; i < s->n_first; i++) {
+        all = all && m->first[s->first[i]];
+    }
+    return all;
+}
+
+/* The neutral element for all values of the indices that the destination has. */
+static bool begin_tile(Interpreter *m, const Stmt *s, const int64_t *lo, const int64_t *end)
+{
+    Number neutral = op_neutral(s->fold, m->k->bufs.at[s->dst].dtype);
+    Memory *to = &m->memory[s->dst];
+    bool any = true;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        any = any && (lo[i] < end[i] || !access_uses(m->k, s->dst, s->at, s->index[i].var));
+    }
+    while (any) {
+        int64_t offset = 0;
+        if (!element(m, s->dst, s->at, &offset) || !work(m, 1)) {
+            return false;
+        }
+        tensor_set(to->tensor, offset, neutral);
+        if (to->written != NULL) {
+            to->written[offset] = 1;
+        }
+        uint32_t i = s->n_index;
+        for (; i > 0; i--) {
+            VarRef v = s->index[i - 1].var;
+            if (access_uses(m->k, s->dst, s->at, v) && ++m->var[v] < end[i - 1]) {
+                break;
+            }
+            m->var[v] = lo[i - 1];
+        }
+        any = i > 0;
+    }
+    return true;
+}
+
 /* All values of the local indices, the last one fastest. */
 static bool run_tile(Interpreter *m, const Stmt *s)
 {
@@ -248,6 +291,9 @@ static bool run_tile(Interpreter *m, const Stmt *s)
         ok = interval(m, &s->index[i].range, &lo[i], &end[i]);
         any = any && lo[i] < end[i];
         m->var[s->index[i].var] = lo[i];
+    }
+    if (ok && begins(m, s)) {
+        ok = begin_tile(m, s, lo, end);
     }
     while (ok && any) {
         ok = run_element(m, s);
@@ -321,6 +367,7 @@ static bool run_for(Interpreter *m, const Stmt *s)
     int64_t count = full + (rest && s->part != FOR_FULL ? 1 : 0) - first;
     for (int64_t i = 0; i < count; i++) {
         int64_t tile = first + (s->parallel ? count - 1 - i : i);
+        m->first[s->var] = tile == first;
         if (!run_iteration(m, s, lo + tile * s->step)) {
             return false;
         }
@@ -473,6 +520,7 @@ bool loop_eval_counted(Ctx *ctx, Arena *arena, const Kernel *k, const int64_t *d
     arena_init(&m.scratch, &ctx->budget);
     m.dims = dims_complete(&m.scratch, &k->dims, dims);
     m.var = ARENA_ARRAY(&m.scratch, k->vars.n, int64_t);
+    m.first = ARENA_ARRAY(&m.scratch, k->vars.n, bool);
     m.memory = ARENA_ARRAY(&m.scratch, k->bufs.n, Memory);
     bool ok =
         bind_args(&m, args) && run_block(&m, k->body, k->n_body) && take_results(&m, results);

@@ -369,7 +369,27 @@ static int64_t index_named(void *user, const Term *name)
     return -1;
 }
 
-/* After the keyword: [indices] @dst[at] = value SCHEDULE as NAME at PLACE */
+/* After the value: `begins`, `begins with $kb, $kc`, or nothing. */
+static bool read_begins(LoopReader *r, Cursor *c, Stmt *s)
+{
+    VEC(VarRef) first = {0};
+    s->begins = cursor_take(c, TERM_NAME, "begins");
+    bool more = s->begins && cursor_take(c, TERM_NAME, "with");
+    while (more) {
+        const Term *t = cursor_expect(c, TERM_VAR, NULL, "a loop such as $k");
+        VarRef v = 0;
+        if (t == NULL || !find_var(r, t, &v)) {
+            return false;
+        }
+        vec_push(r->arena, &first, v);
+        more = cursor_take(c, TERM_PUNCT, ",");
+    }
+    s->n_first = first.n;
+    s->first = first.at;
+    return true;
+}
+
+/* After the keyword: [indices] @dst[at] = value BEGINS SCHEDULE as NAME at PLACE */
 static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
 {
     const Term *list = cursor_expect(c, TERM_LIST, NULL, "the indices in brackets");
@@ -391,7 +411,8 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     }
     s->value = read_value(r, c, r->k->bufs.at[s->dst].dtype);
     Indices indices = {r, s};
-    if (s->value == NULL || !schedule_read(c, r->arena, index_named, &indices, &s->schedule)) {
+    if (s->value == NULL || !read_begins(r, c, s) ||
+        !schedule_read(c, r->arena, index_named, &indices, &s->schedule)) {
         return false;
     }
     if (cursor_take(c, TERM_NAME, "as") && (s->name = cursor_name(c, "a name")) == NULL) {

@@ -551,6 +551,11 @@ static bool verify_fold(Verifier *v, const Stmt *s)
 {
     DType t = v->k->bufs.at[s->dst].dtype;
     DType made = DTYPE_NONE;
+    const char *problem = begins_problem(
+        v->k, &v->bounds, (const ParallelLoop *const *)v->parallel.at, v->parallel.n, s);
+    if (problem != NULL) {
+        return broken(v, "%s", problem);
+    }
     if (s->fold == OP_COPY) {
         return verify_distinct(v, s);
     }

@@ -32,4 +32,10 @@ void parallel_access(ParallelLoop *p, Bounds *b, const Stmt *stmt, BufRef buf, c
  * or null; *buf is the buffer. */
 const Stmt *parallel_conflict(ParallelLoop *p, BufRef *buf);
 
+/* ---- begins.c ---- */
+/* What is wrong with a fold that begins, inside of these parallel loops; or null. */
+const char *begins_problem(const Kernel *k, const Bounds *b,
+                           const ParallelLoop *const *parallel, uint32_t n_parallel,
+                           const Stmt *s);
+
 #endif

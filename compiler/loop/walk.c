@@ -381,6 +381,11 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
         index[i].range.start = copy_affine(c, s->index[i].range.start, 0);
         index[i].var = c->var[s->index[i].var];
     }
+    VarRef *first = ARENA_ARRAY(c->arena, s->n_first, VarRef);
+    for (uint32_t i = 0; i < s->n_first; i++) {
+        first[i] = c->var[s->first[i]];
+    }
+    out->first = first;
     out->index = index;
     out->dst = c->buf[s->dst];
     out->at = copy_at(c, s->dst, s->at);

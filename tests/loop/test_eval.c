@@ -37,6 +37,7 @@ static void a_tiled_product_with_tails_is_the_product(void **state)
     for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
         assert_reference("matmul", reference_matmul, dims[i]);
         assert_reference("matmul_legal", reference_matmul, dims[i]);
+        assert_reference("begins", reference_matmul, dims[i]);
     }
 }
 

@@ -97,6 +97,17 @@ static const Fault faults[] = {
     {"the wrong function", "mlp", "relu(", 0, "abs(", BY_NUMBERS},
     {"the extent of another dim", "attention", "extent(d)", 0, "extent(t)", BY_NUMBERS},
     {"a narrow accumulator", "mp2", "cast.f64(", 0, "cast.f32(", BY_VERIFY},
+    /* folds that begin */
+    {"a fold that always begins", "begins", " begins with $u, $t", 0, " begins", BY_NUMBERS},
+    {"a fold that begins with one of two loops", "begins", " begins with $u, $t", 0,
+     " begins with $t", BY_NUMBERS},
+    {"a fold that never begins", "begins", " begins with $u, $t", 0, "", BY_RUNNING},
+    {"a fold that begins with a loop over its result", "begins", " begins with $u, $t", 0,
+     " begins with $u, $t, $r", BY_RUNNING},
+    {"a fold that begins with a parallel loop", "begins", "$t in 0..k step 16 {", 0,
+     "$t in 0..k step 16 parallel {", BY_VERIFY},
+    {"zeros for a sum of nothing are missing", "begins",
+     "    fill [i in 0..m, j in 0..n] @C[i,j] = 0.0\n", 0, "", BY_RUNNING},
     /* blocks and statements */
     {"a block is one short", "matmul", "f32[4,8]", 0, "f32[4,7]", BY_VERIFY},
     {"a block allocated in another loop only", "matmul_legal",
@@ -131,6 +142,7 @@ static const struct {
 } kernels[] = {
     {"matmul", reference_matmul, {{9, 37, 19}, {30, 20, 7}}},
     {"matmul_legal", reference_matmul, {{9, 17, 19}, {7, 20, 30}}},
+    {"begins", reference_matmul, {{9, 37, 5}, {7, 0, 3}}},
     {"mlp", reference_mlp, {{13}, {16}}},
     {"mp2", reference_mp2, {{3, 5, 7}, {2, 6, 4}}},
     {"attention", reference_attention, {{2, 9, 6, 5}, {1, 7, 3, 6}}},

@@ -161,10 +161,9 @@ bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers
 void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws);
 
 /* ---- emit_product.c ---- */
-/* `stores`: in place of the zeros that stand before it. */
-void product_emit(Emitter *e, const Stmt *s, bool stores);
-/* Does the product add to zeros that `fill`, right before it, puts there for it alone? */
-bool product_stores(const Kernel *k, const Stmt *fill, const Stmt *s);
+void product_emit(Emitter *e, const Stmt *s);
+/* When a fold that begins goes on with what earlier iterations have left; null: never. */
+const char *goes_on_text(Emitter *e, const Stmt *s);
 /* Of a call in place of a statement: positions of a range that there are, as a number or text;
  * where an access is at the first positions of all indices. */
 const char *count_text(Emitter *e, Range r);

@@ -103,33 +103,10 @@ static const char *by_text(Emitter *e, const Product *p)
     return str_format(e->w.arena, ", %s", expr_text(&e->w, by).at);
 }
 
-static bool index_is(const TileIndex *x, const TileIndex *y)
-{
-    return x->var == y->var && range_eq(&x->range, &y->range);
-}
-
 /* Can the sum be of nothing, as the caller's sizes are? */
 static bool may_be_empty(const Range *sum)
 {
     return sum->limit.sym >= 0 && sum->clipped && sum->start.n == 0;
-}
-
-bool product_stores(const Kernel *k, const Stmt *fill, const Stmt *s)
-{
-    Product p;
-    if (s->kind != STMT_TILE || !stmt_is_product(s) || fill->kind != STMT_TILE ||
-        fill->fold != OP_COPY || fill->dst != s->dst || fill->n_index != 2 ||
-        fill->value->kind != EXPR_CONST || !number_is_zero(fill->value->value) ||
-        product_of(k, s, &p) != NULL || may_be_empty(&p.sum->range) ||
-        !index_is(&fill->index[0], p.row) || !index_is(&fill->index[1], p.column)) {
-        return false;
-    }
-    for (uint32_t d = 0; d < k->bufs.at[s->dst].rank; d++) {
-        if (!affine_eq(fill->at[d], s->at[d])) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* The same in parts of complex numbers. */
@@ -162,18 +139,38 @@ static void call_in_parts(Emitter *e, const TileShape *shape, Call *x)
     }
 }
 
-/* `streams`: when it stores past the caches, or null. */
-static const char *how_text(Emitter *e, int how, const char *streams)
+const char *goes_on_text(Emitter *e, const Stmt *s)
 {
+    Text t;
+    text_init(&t, e->w.arena);
+    for (uint32_t i = 0; i < s->n_first; i++) {
+        uint32_t k = 0;
+        while (e->loops.at[k]->var != s->first[i]) {
+            k++;
+        }
+        text_printf(&t, "%s%s > %s", i > 0 ? " || " : "", e->w.var[s->first[i]],
+                    range_lo(&e->w, e->loops.at[k]->range));
+    }
+    return s->n_first == 0 ? NULL : t.at;
+}
+
+/* `adds`: when it adds, `streams`: when it stores past the caches; or null. */
+static const char *how_text(Emitter *e, int how, const char *adds, const char *streams)
+{
+    if (adds != NULL) {
+        return how == 0 ? adds : str_format(e->w.arena, "(%s) | %d", adds, how);
+    }
     if (streams == NULL || strcmp(streams, "1") == 0) {
         return str_format(e->w.arena, "%d", streams == NULL ? how : how | TILE_STREAMS);
     }
     return str_format(e->w.arena, "%s ? %d : %d", streams, how | TILE_STREAMS, how);
 }
 
-void product_emit(Emitter *e, const Stmt *s, bool stores)
+void product_emit(Emitter *e, const Stmt *s)
 {
     Product p;
+    const char *adds = goes_on_text(e, s);
+    bool stores = s->begins && adds == NULL;
     CHECK(product_of(e->w.k, s, &p) == NULL);
     CWriter *w = &e->w;
     Call x = {.a = first_text(e, &p, p.a->buf, p.a->at),
@@ -191,7 +188,7 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
                        .columns = p.column->range.span,
                        .by = p.by != NULL,
                        .side = strcmp(x.sar, "1") == 0};
-    int how = (stores ? 0 : TILE_ADDS) | (p.a_conj ? TILE_CONJ_ROW : 0) |
+    int how = (s->begins ? 0 : TILE_ADDS) | (p.a_conj ? TILE_CONJ_ROW : 0) |
               (p.b_conj ? TILE_CONJ_COL : 0);
     if (dtype_is_complex(p.t)) {
         shape.parts[0] = p.a->dtype == p.t;
@@ -199,7 +196,7 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
         call_in_parts(e, &shape, &x);
     }
     const char *streams = stores ? product_streams(e, &p) : NULL,
-               *does = how_text(e, how, streams);
+               *does = how_text(e, how, adds, streams);
     if (streams != NULL) {
         shape.streams = true;
         stream_put(w->help);
@@ -207,7 +204,7 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
     }
     bool full = range_is_exact(p.row->range) && range_is_exact(p.column->range) &&
                 access_is_unit(e->w.k, s->dst, s->at, p.column->var);
-    bool empty = may_be_empty(&p.sum->range);
+    bool empty = !s->begins && may_be_empty(&p.sum->range);
     e->uses_isa = true;
     if (empty) { /* an operand without elements has no such address */
         line_printf(w, "if (%s > 0) {", x.sum);
@@ -215,7 +212,7 @@ void product_emit(Emitter *e, const Stmt *s, bool stores)
     }
     if (full) {
         const Ahead *ahead = NULL;
-        if (!shape.by && (streams == NULL || strcmp(streams, "1") == 0)) {
+        if (!shape.by && adds == NULL && (streams == NULL || strcmp(streams, "1") == 0)) {
             shape_fix(&shape, &x, streams == NULL ? how : how | TILE_STREAMS);
         }
         if (!shape.by && shape.sum == 0) {

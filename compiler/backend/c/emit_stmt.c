@@ -67,11 +67,38 @@ static void name_comment(Emitter *e, const Stmt *s)
     e->last_name = s->name;
 }
 
+/* A fold that meets each element once: it assigns where it begins. */
+static void begins_emit(Emitter *e, const Stmt *s)
+{
+    const char *goes_on = goes_on_text(e, s);
+    Stmt once = *s;
+    once.begins = false;
+    once.n_first = 0;
+    if (goes_on != NULL) {
+        line_printf(&e->w, "if (%s) {", goes_on);
+        e->w.out->indent++;
+        tile_emit(e, &once);
+        e->w.out->indent--;
+        line_put(e->w.out, "} else {");
+        e->w.out->indent++;
+    }
+    once.fold = OP_COPY;
+    tile_emit(e, &once);
+    if (goes_on != NULL) {
+        e->w.out->indent--;
+        line_put(e->w.out, "}");
+    }
+}
+
 void tile_emit(Emitter *e, const Stmt *s)
 {
     name_comment(e, s);
     if (stmt_is_product(s)) {
-        product_emit(e, s, false);
+        product_emit(e, s);
+        return;
+    }
+    if (s->begins) {
+        begins_emit(e, s);
         return;
     }
     if (e->vector_bytes > 0 && is_unrolled(s)) {
@@ -149,11 +176,6 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
             scope_end(&e->w);
             break;
         case STMT_TILE:
-            if (i + 1 < n && product_stores(e->w.k, s, body[i + 1])) {
-                name_comment(e, s);
-                product_emit(e, body[++i], true);
-                break;
-            }
             tile_emit(e, s);
             break;
         }

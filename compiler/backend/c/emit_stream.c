@@ -42,14 +42,13 @@ void stream_put(Helpers *h)
 /* Of each buffer: is it loaded, or written by what is neither a copy nor a product that stores? Once per kernel. */
 static void find_joined(Emitter *e, Stmt *const *body, uint32_t n)
 {
-    const Kernel *k = e->w.k;
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         if (stmt_has_body(s)) {
             find_joined(e, s->body, s->n_body);
         } else if (s->kind == STMT_TILE) {
-            bool stores = stmt_is_product(s) ? i > 0 && product_stores(k, body[i - 1], s)
-                                             : s->fold == OP_COPY;
+            bool stores =
+                stmt_is_product(s) ? s->begins && s->n_first == 0 : s->fold == OP_COPY;
             expr_mark_loads(s->value, e->joined);
             e->joined[s->dst] |= !stores;
         }

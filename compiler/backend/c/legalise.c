@@ -152,45 +152,58 @@ static void tile_legalise(Legaliser *l, const Stmt *s)
     l->from = NULL;
 }
 
-/* The open sum of a product, if one block of it is planned to hold all of it: its index; else NONE. */
-static uint32_t short_sum(const Legaliser *l, const Stmt *s, int64_t *block)
+/* The open dim that the sum of a product has, if it is one index from 0 on; or -1. */
+static int32_t open_sum(const Stmt *s)
 {
     const Schedule *b = s->schedule;
-    const ScheduleLevel *k = b == NULL ? NULL : schedule_outermost(b, ROLE_K);
-    if (k == NULL || b->n_labels[ROLE_K] != 1) {
-        return NONE;
+    if (b == NULL || b->n_levels == 0 || b->n_labels[ROLE_K] != 1) {
+        return -1;
     }
-    uint32_t i = b->label[ROLE_K][0];
-    Range r = s->index[i].range;
-    bool open =
-        r.clipped && r.span == 0 && r.limit.sym >= 0 && r.start.n == 0 && r.start.base == 0;
-    *block = k->tile;
-    return open && range_typical(l->k, r) <= k->tile ? i : NONE;
+    Range r = s->index[b->label[ROLE_K][0]].range;
+    bool all = r.clipped && r.span == 0 && r.start.n == 0 && r.start.base == 0;
+    return all ? r.limit.sym : -1;
 }
 
-static void zeroed_legalise(Legaliser *l, const Stmt *fill, const Stmt *s, DimTest when)
+static void begun_legalise(Legaliser *l, const Stmt *fill, const Stmt *s, DimTest when)
 {
     tested_open(l, when);
+    l->positive = when.dim;
     tile_legalise(l, fill);
     l->zero = l->block->list.n;
     tile_legalise(l, s);
+    l->positive = -1;
     block_close(l);
 }
 
-/* A product into zeros whose open sum is short as planned stores its sums, as known ones do, and adds to nothing; where the
- * sum is longer than one block of it the first block would have to be told from the others. */
-static void short_legalise(Legaliser *l, const Stmt *fill, const Stmt *s, uint32_t i,
-                           int64_t block)
+static bool is_in_loop(const Legaliser *l)
 {
-    Stmt *all = arena_copy(l->arena, s, sizeof *s);
-    TileIndex *index = arena_copy(l->arena, s->index, s->n_index * sizeof *index);
-    int32_t dim = index[i].range.limit.sym;
-    index[i].range.span = block;
-    all->index = index;
+    const StmtBlock *b = l->block;
+    while (b != NULL && (b->owner == NULL || b->owner->kind != STMT_FOR)) {
+        b = b->outer;
+    }
+    return b != NULL;
+}
+
+/* A product into zeros, whose sum may be of nothing: then there are zeros, else it begins. In a loop, where one block of the sum is
+ * planned to hold all of it, there is a form for that too: what is packed in no loop over the sum may be hoisted. */
+static void open_legalise(Legaliser *l, const Stmt *fill, const Stmt *s, int32_t dim)
+{
+    const ScheduleLevel *k = schedule_outermost(s->schedule, ROLE_K);
+    uint32_t i = s->schedule->label[ROLE_K][0];
+    int64_t most = 0;
     l->block->list.n--; /* the zeros */
     scope_open(l);      /* tests that follow each other are of one choice */
-    zeroed_legalise(l, fill, all, (DimTest){dim, 0, block});
-    zeroed_legalise(l, fill, s, (DimTest){dim, block + 1, DIM_ANY_SIZE});
+    tested_open(l, (DimTest){dim, 0, 0});
+    tile_legalise(l, fill);
+    block_close(l);
+    if (k != NULL && is_in_loop(l) && range_typical(l->k, s->index[i].range) <= k->tile) {
+        Stmt *whole = arena_copy(l->arena, s, sizeof *s);
+        TileIndex *index = arena_copy(l->arena, s->index, s->n_index * sizeof *index);
+        most = index[i].range.span = k->tile;
+        whole->index = index;
+        begun_legalise(l, fill, whole, (DimTest){dim, 1, most});
+    }
+    begun_legalise(l, fill, s, (DimTest){dim, most + 1, DIM_ANY_SIZE});
     block_close(l);
 }
 
@@ -211,11 +224,10 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
             stmt_add(l, copy);
             break;
         case STMT_TILE: {
-            int64_t sum = 0;
             l->zero = i > 0 && is_zero_of(l->k, body[i - 1], body[i]) ? l->block->list.n : 0;
-            uint32_t at = l->zero > 0 ? short_sum(l, body[i], &sum) : NONE;
-            if (at != NONE) {
-                short_legalise(l, body[i - 1], body[i], at, sum);
+            int32_t dim = l->zero > 0 ? open_sum(body[i]) : -1;
+            if (dim >= 0) {
+                open_legalise(l, body[i - 1], body[i], dim);
             } else {
                 tile_legalise(l, body[i]);
             }

@@ -41,6 +41,7 @@ typedef struct Legaliser {
     uint32_t n_buffers;
     uint32_t zero;    /* 0, or so many statements of the block end with zeros just where the one
                          at hand adds */
+    int32_t positive; /* an open dim that is not 0 where we are, or -1 */
     const Stmt *from; /* being legalised: gives place and name */
     bool failed;      /* reported */
 } Legaliser;

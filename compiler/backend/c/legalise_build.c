@@ -40,6 +40,7 @@ Legaliser legaliser_start(const Target *target, Ctx *ctx, Arena *arena, const Ke
                        .arena = arena,
                        .k = kernel_like(arena, k),
                        .machine = target->machine,
+                       .positive = -1,
                        .n_buffers = k->form == LOOP_LEGAL ? buffers_made(k) : 0};
 }
 

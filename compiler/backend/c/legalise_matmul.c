@@ -187,12 +187,45 @@ Range matmul_sum_block(Matmul *m, Range sum)
     return range_at(affine_var(m->l->arena, v), step, &sum);
 }
 
+/* Blocks of a sum that is as long, and of as few elements, as c_sums cuts into parts: those add. */
+#define MOST_BLOCKS     512
+#define MOST_BLOCKS_FEW 128
+#define FEW_ELEMENTS    2048
+
+static bool is_long(const Matmul *m)
+{
+    int64_t elements = 1, most = 1, typical = 1;
+    for (uint32_t i = 0; i < m->s->n_index; i++) {
+        const TileIndex *x = &m->s->index[i];
+        if (access_uses(m->l->k, m->s->dst, m->s->at, x->var)) {
+            elements = sat_mul(elements, range_most(x->range));
+        } else {
+            most = sat_mul(most, range_most(x->range));
+            typical = sat_mul(typical, range_typical(m->l->k, x->range));
+        }
+    }
+    return elements <= FEW_ELEMENTS ? most > MOST_BLOCKS_FEW * SUM_BLOCK
+                                    : typical > MOST_BLOCKS * SUM_BLOCK;
+}
+
+/* Is the sum, or a part of it that a loop runs over, possibly of nothing? */
+static bool may_be_empty(const Matmul *m)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < m->b->n_labels[ROLE_K]; i++) {
+        Range r = m->s->index[m->b->label[ROLE_K][i]].range;
+        any |= r.clipped && r.limit.sym >= 0 && r.limit.sym != m->l->positive;
+    }
+    return any;
+}
+
 bool matmul_zeros_go(Matmul *m)
 {
     uint32_t at = m->l->zero;
-    if (at == 0) {
+    if (at == 0 || is_long(m) || may_be_empty(m)) {
         return false;
     }
+    m->l->zero = 0;
     for (uint32_t i = at; i < m->around->list.n; i++) {
         m->around->list.at[i - 1] = m->around->list.at[i];
     }
@@ -200,25 +233,63 @@ bool matmul_zeros_go(Matmul *m)
     return true;
 }
 
+static void mark_vars(bool *used, Affine x)
+{
+    for (uint32_t i = 0; i < x.n; i++) {
+        used[x.term[i].var] = true;
+    }
+}
+
+/* Loops over parts of the sum are those that do not move in the destination. */
+void matmul_begins(Matmul *m)
+{
+    Legaliser *l = m->l;
+    Stmt *out = l->block->list.at[l->block->list.n - 1];
+    uint32_t rank = l->k->bufs.at[out->dst].rank;
+    bool *used = ARENA_ARRAY(l->arena, l->k->vars.n, bool);
+    VEC(VarRef) first = {0};
+    for (uint32_t d = 0; d < rank; d++) {
+        mark_vars(used, out->at[d]);
+    }
+    for (uint32_t i = 0; i < out->n_index; i++) {
+        if (used[out->index[i].var]) {
+            mark_vars(used, out->index[i].range.start);
+        }
+    }
+    for (StmtBlock *b = l->block; b != m->around; b = b->outer) {
+        const Stmt *s = b->owner;
+        if (s == NULL || s->kind != STMT_FOR) {
+            continue;
+        }
+        if (used[s->var]) {
+            mark_vars(used, s->range.start);
+        } else {
+            vec_push(l->arena, &first, s->var);
+        }
+    }
+    out->begins = true;
+    out->n_first = first.n;
+    out->first = first.at;
+}
+
 void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
-                    const Affine *at, const Expr *a, const Expr *b, bool zeros)
+                    const Affine *at, const Expr *a, const Expr *b, MatmulBegins begins)
 {
     static const IndexMode mode[3] = {MODE_UNROLL, MODE_VECTOR, MODE_LOOP};
     TileIndex index[3];
     for (ScheduleRole r = ROLE_M; r <= ROLE_K; r++) {
         index[r] = index_of(var[r], range[r], mode[r]);
     }
-    if (zeros) {
-        TileIndex side[SIDES] = {index_of(var[0], range[0], MODE_LOOP),
-                                 index_of(var[1], range[1], MODE_LOOP)};
-        tile_add(m->l, SIDES, side, dst, at, OP_COPY,
-                 expr_const(m->l->arena, number_int(m->t, 0)));
-    }
     const Expr *pair[2] = {a, b};
     const Expr *times[2] = {dst == m->s->dst ? m->by : NULL,
                             expr_op(m->l->arena, OP_MUL, m->t, 2, pair)};
     tile_add(m->l, 3, index, dst, at, OP_SUM,
              times[0] == NULL ? times[1] : expr_op(m->l->arena, OP_MUL, m->t, 2, times));
+    if (begins == BEGINS_ALWAYS) {
+        m->l->block->list.at[m->l->block->list.n - 1]->begins = true;
+    } else if (begins == BEGINS_FIRST) {
+        matmul_begins(m);
+    }
 }
 
 /* Loops over full tiles of an exact range, then what is left: at most two rounds. */
@@ -275,8 +346,7 @@ static void direct_emit(Matmul *m)
     further_loops(m, ROLE_K);
     further_loops(m, ROLE_M);
     further_loops(m, ROLE_N);
-    bool one = m->b->n_levels == SIDES && matmul_sum_is_one(index_range(m, ROLE_K));
-    bool first = one && m->b->n_labels[ROLE_K] == 1 && matmul_zeros_go(m);
+    MatmulBegins begins = matmul_zeros_go(m) ? BEGINS_FIRST : BEGINS_NOT;
     Range sum = direct_sum(m);
     for (ScheduleRole r = 0; r < SIDES; r++) {
         n[r] = cut_range(l, index_range(m, r), m->tile[r], cut[r]);
@@ -306,7 +376,7 @@ static void direct_emit(Matmul *m)
             matmul_product(m, var, range, m->s->dst,
                            access_subst(l, rank, m->s->at, m->subst, m->n_subst),
                            matmul_factor(m, ROLE_M, matmul_packed(m, ROLE_M)),
-                           matmul_factor(m, ROLE_N, matmul_packed(m, ROLE_N)), first);
+                           matmul_factor(m, ROLE_N, matmul_packed(m, ROLE_N)), begins);
             while (l->block != outside) {
                 loop_close(l);
             }

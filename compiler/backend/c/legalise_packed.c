@@ -38,7 +38,6 @@ typedef struct Packed {
     Box box[3]; /* by role */
     Side side[SIDES];
     bool done[SIDES]; /* packed */
-    bool sums;        /* loops over parts of the sum are open */
     /* Tiles that cross labels: */
     bool gathers;
     bool adds;           /* in several parts of the sum */
@@ -75,7 +74,6 @@ static void label_cut(Packed *p, ScheduleRole r, uint32_t i, int64_t step)
         return;
     }
     bool full = range_is_exact(range) && most % step == 0;
-    p->sums |= r == ROLE_K;
     VarRef v = loop_open(p->m->l, hint[r], range, step, full ? FOR_FULL : FOR_ALL);
     Affine start = affine_var(p->m->l->arena, v);
     x->range[i] = full ? (Range){.start = start, .span = step, .limit = dim_fixed(0)}
@@ -97,7 +95,6 @@ static Affine label_loop(Packed *p, const Box *x, uint32_t i)
 static void label_fix(Packed *p, Box *x, uint32_t i)
 {
     Affine at = label_loop(p, x, i);
-    p->sums |= x == &p->box[ROLE_K];
     x->range[i] = (Range){.start = at, .span = 1, .limit = dim_fixed(0)};
     x->stride[i] = 0;
 }
@@ -477,11 +474,12 @@ static void tile_product(Packed *p)
                                      : var_minus(l, var[r], range[r].start));
     }
     uint32_t rank = l->k->bufs.at[m->s->dst].rank;
-    bool one = matmul_sum_is_one(lines);
     matmul_product(m, var, range, p->gathers ? p->block : m->s->dst,
                    p->gathers ? at : access_subst(l, rank, m->s->at, m->subst, m->n_subst),
                    x[ROLE_M], x[ROLE_N],
-                   p->gathers ? !p->adds : one && !p->sums && matmul_zeros_go(m));
+                   p->gathers           ? p->adds ? BEGINS_NOT : BEGINS_ALWAYS
+                   : matmul_zeros_go(m) ? BEGINS_FIRST
+                                        : BEGINS_NOT);
 }
 
 /* ---- results of a box, gathered ---- */
@@ -569,8 +567,15 @@ static void gather_join(Packed *p)
     Affine at[2] = {box_number(p, &p->box[ROLE_M]), box_number(p, &p->box[ROLE_N])};
     const Expr *times[2] = {m->by, load_at(l, p->block, 2, at)};
     tile_add(l, n, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
-             !p->sums && matmul_zeros_go(m) ? OP_COPY : OP_SUM,
-             m->by == NULL ? times[1] : expr_op(l->arena, OP_MUL, m->t, 2, times));
+             OP_SUM, m->by == NULL ? times[1] : expr_op(l->arena, OP_MUL, m->t, 2, times));
+    if (matmul_zeros_go(m)) {
+        matmul_begins(m);
+        Stmt *join = l->block->list.at[l->block->list.n - 1];
+        if (join->n_first == 0) { /* each element is met once */
+            join->begins = false;
+            join->fold = OP_COPY;
+        }
+    }
 }
 
 /* ---- levels ---- */

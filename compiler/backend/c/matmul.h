@@ -48,13 +48,17 @@ void matmul_refuse(Matmul *m, const char *problem);
 bool matmul_sum_is_one(Range sum);
 /* Opens a loop over blocks of a long sum; else there is one block. */
 Range matmul_sum_block(Matmul *m, Range sum);
-/* The zeros to which the statement adds: takes them out where they stand, if they are right before it. The caller then
- * writes each element once, or puts zeros of its own. */
+/* The zeros to which the statement adds: takes them out where they stand, if they are right before it and the sum may begin. The
+ * caller then writes each element once, or lets its sum begin. */
 bool matmul_zeros_go(Matmul *m);
+/* The statement just added begins with all loops over parts of the sum that are open. */
+void matmul_begins(Matmul *m);
+/* Does a product add to what is there, not, or not in the first iteration of the loops over parts of the sum? */
+typedef enum MatmulBegins { BEGINS_NOT, BEGINS_ALWAYS, BEGINS_FIRST } MatmulBegins;
 /* dst[at] += sum of a * b, for a register tile (product.h). By role: the indices and their ranges.
- * Where that is the statement's destination, times `by`. `zeros`: right before it zeros are put there; both are then one store. */
+ * Where that is the statement's destination, times `by`. */
 void matmul_product(Matmul *m, const VarRef var[3], const Range range[3], BufRef dst,
-                    const Affine *at, const Expr *a, const Expr *b, bool zeros);
+                    const Affine *at, const Expr *a, const Expr *b, MatmulBegins begins);
 
 /* ---- legalise_packed.c: both operands are packed; opens loops that the caller closes ---- */
 void packed_emit(Matmul *m);

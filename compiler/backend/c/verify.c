@@ -232,6 +232,13 @@ static bool check_tile(const Check *c, const Stmt *s)
     if (stmt_is_product(s)) {
         return check_product(c, s);
     }
+    for (uint32_t i = 0; s->begins && i < s->n_index; i++) {
+        if (s->index[i].mode != MODE_LOOP ||
+            !access_uses(c->k, s->dst, s->at, s->index[i].var)) {
+            return refuse(c, s,
+                          "a fold that begins and meets an element many times, or is unrolled");
+        }
+    }
     int64_t count = 1;
     uint32_t n_loops = 0, n_vectors = 0, n_lanes = 0;
     for (uint32_t i = 0; i < s->n_index; i++) {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold of a fold that begins (loop.h): the loops that it begins with stand around it, and run in order. */
+#include "loop/parallel.h"
+
+static bool is_parallel(const ParallelLoop *const *parallel, uint32_t n, VarRef v)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++) {
+        any |= parallel[i]->loop->var == v;
+    }
+    return any;
+}
+
+const char *begins_problem(const Kernel *k, const Bounds *b,
+                           const ParallelLoop *const *parallel, uint32_t n_parallel,
+                           const Stmt *s)
+{
+    if (!s->begins) {
+        return s->n_first == 0 ? NULL : "a fold goes on, and names loops that it begins with";
+    }
+    for (uint32_t i = 0; i < s->n_first; i++) {
+        VarRef v = s->first[i];
+        if (v >= k->vars.n || !k->vars.at[v].is_loop || !bounds_in_scope(b, v)) {
+            return "a fold begins with what is no loop around it";
+        }
+        if (is_parallel(parallel, n_parallel, v)) {
+            return "a fold begins with a loop whose iterations run at the same time";
+        }
+    }
+    return s->fold == OP_COPY ? "what begins is no fold" : NULL;
+}
