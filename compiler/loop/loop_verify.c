@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold of a kernel between any two passes, for all values of its open dims. In order:
- *   names are identifiers, different among variables and buffers; extents, element types and
- * sizes are in range; arguments are buffers of the caller's memory, each once, numbered;
- * everything else is allocated; a buffer is used between its alloc and the end of that block, a
- * variable inside its loop or statement; ranges start at outer loops; tiles that are unrolled
- * or vectors have a constant span and no clipping; types agree without conversion: an
- * operation's by the op table, a value's with its destination, a fold's with both; every access
- * is inside its buffer (bounds.h), assigned places are distinct, a value does not read what its
- * statement writes, results and inout alone are written among arguments, iterations of parallel
- * loops do not meet (parallel.h). Conservative: what is not proved is refused. */
+/* What must hold of a kernel between any two passes, for all values of its open dims. In order: names are identifiers, different among
+ * variables and buffers; extents, element types and sizes are in range; arguments are buffers of the caller's memory, each once,
+ * numbered; everything else is allocated; a buffer is used between its alloc and the end of that block, a variable inside its loop or
+ * statement; ranges start at outer loops; tiles that are unrolled or vectors have a constant span and no clipping; types agree
+ * without conversion: an operation's by the op table, a value's with its destination, a fold's with both; every access is inside its
+ * buffer (bounds.h), assigned places are distinct, a value does not read what its statement writes, results and inout alone are
+ * written among arguments, iterations of parallel loops do not meet (parallel.h). Conservative: what is not proved is refused. */
 #include "loop/loop.h"
 
 #include <stdarg.h>

@@ -187,22 +187,36 @@ Range matmul_sum_block(Matmul *m, Range sum)
     return range_at(affine_var(m->l->arena, v), step, &sum);
 }
 
-/* Blocks of a sum that is as long, and of as few elements, as c_sums cuts into parts: those add. */
+/* Blocks of a sum that is so long, of many elements and of few, that c_sums cuts it into parts, which are added to zeros. */
 #define MOST_BLOCKS     512
 #define MOST_BLOCKS_FEW 128
 #define FEW_ELEMENTS    2048
 
+/* Positions of the role in one iteration of a loop over blocks of the sum. */
+static int64_t inside_of_sum(const Matmul *m, ScheduleRole r)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < m->b->n_labels[r]; i++) {
+        count = sat_mul(count, range_most(m->s->index[m->b->label[r][i]].range));
+    }
+    for (uint32_t i = 0; i < m->b->n_levels; i++) {
+        const ScheduleLevel *level = &m->b->level[i];
+        if (level->role == ROLE_K && level->tile <= SUM_MOST) {
+            break;
+        }
+        count = level->role == r && level->tile < count ? level->tile : count;
+    }
+    return count;
+}
+
 static bool is_long(const Matmul *m)
 {
-    int64_t elements = 1, most = 1, typical = 1;
-    for (uint32_t i = 0; i < m->s->n_index; i++) {
-        const TileIndex *x = &m->s->index[i];
-        if (access_uses(m->l->k, m->s->dst, m->s->at, x->var)) {
-            elements = sat_mul(elements, range_most(x->range));
-        } else {
-            most = sat_mul(most, range_most(x->range));
-            typical = sat_mul(typical, range_typical(m->l->k, x->range));
-        }
+    int64_t elements = sat_mul(inside_of_sum(m, ROLE_M), inside_of_sum(m, ROLE_N)), most = 1,
+            typical = 1;
+    for (uint32_t i = 0; i < m->b->n_labels[ROLE_K]; i++) {
+        Range r = m->s->index[m->b->label[ROLE_K][i]].range;
+        most = sat_mul(most, range_most(r));
+        typical = sat_mul(typical, range_typical(m->l->k, r));
     }
     return elements <= FEW_ELEMENTS ? most > MOST_BLOCKS_FEW * SUM_BLOCK
                                     : typical > MOST_BLOCKS * SUM_BLOCK;

@@ -59,7 +59,10 @@ static ReducePlan plan_turns(const Legaliser *l, const Stmt *s, DType t)
     for (uint32_t i = 0; i < s->n_index; i++) {
         plan.vec = is_kept(l, s, i) ? plan.vec : i;
     }
-    if (s->fold == OP_SUM && rounded && plan.vec != NONE &&
+    const Range *r = plan.vec == NONE ? NULL : &s->index[plan.vec].range;
+    bool even = r != NULL &&
+                (!r->clipped || r->span % TURNS == 0); /* the rest ends where the span does */
+    if (s->fold == OP_SUM && rounded && even &&
         range_typical(l->k, s->index[plan.vec].range) >= TURNS * TURNS &&
         expr_size(s->value, TURNS_NODES) < TURNS_NODES) {
         plan.way = WAY_TURNS;

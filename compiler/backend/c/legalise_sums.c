@@ -249,7 +249,7 @@ static void scan_block(Scan *c, Stmt *const *body, uint32_t n)
             for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
                 refuse(c, e->buf);
             }
-            if (s->fold == OP_SUM && is_rounded(c->l->k->bufs.at[s->dst].dtype)) {
+            if (s->fold == OP_SUM && !s->begins && is_rounded(c->l->k->bufs.at[s->dst].dtype)) {
                 scan_sum(c, s);
             } else {
                 refuse(c, s->dst);

@@ -121,6 +121,12 @@ static void block_put(Staged *g, const TileIndex *x, const TileIndex *y)
     legalise_reduce(g->l, fold, false);
 }
 
+/* Blocks do not reach over the end of a span. */
+static Blocks blocks_of(Range r, int64_t most)
+{
+    return range_blocks(r, r.span > most ? divisor_at_most(r.span, most) : most, 1);
+}
+
 static void staged_put(Legaliser *l, const Stmt *s, uint32_t x, uint32_t y)
 {
     scope_open(l);
@@ -137,8 +143,8 @@ static void staged_put(Legaliser *l, const Stmt *s, uint32_t x, uint32_t y)
     inside.value = expr_subst(l, s->value, subst, n);
     Staged g = {.l = l, .s = &inside, .x = s->index[x].var, .y = s->index[y].var};
     tiles_alloc(&g);
-    Blocks read = range_blocks(s->index[y].range, BLOCK_READ, 1);
-    Blocks written = range_blocks(s->index[x].range, BLOCK_WRITTEN, 1);
+    Blocks read = blocks_of(s->index[y].range, BLOCK_READ);
+    Blocks written = blocks_of(s->index[x].range, BLOCK_WRITTEN);
     Affine first[2];
     TileIndex index[2] = {s->index[y], s->index[x]};
     blocks_open(l, "yb", &read, &first[0], &index[0].range);
@@ -180,6 +186,17 @@ bool legalise_transpose(Legaliser *l, const Stmt *s, uint32_t x)
     return true;
 }
 
+/* Would the load be transposed again and again, in loops over other indices that it does not use? */
+static bool is_repeated(const Kernel *k, const Stmt *s, const Expr *load, VarRef x, VarRef y)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        VarRef v = s->index[i].var;
+        any |= v != x && v != y && !access_uses(k, load->buf, load->at, v);
+    }
+    return any;
+}
+
 /* Do vectors along x compute the value, when all that is read across x has been transposed? */
 static bool vectors_when_staged(const Legaliser *l, const Stmt *s, VarRef x, VarRef y)
 {
@@ -193,7 +210,8 @@ static bool vectors_when_staged(const Legaliser *l, const Stmt *s, VarRef x, Var
         bool turns = load && load_turns(l->k, v, x, y);
         n += turns;
         dear |= v->kind == EXPR_OP && op_info(v->op)->lanes == LANES_DIVIDE;
-        if (v->dtype != t || (load && !turns && !access_is_unit(l->k, v->buf, v->at, x)) ||
+        if (v->dtype != t || (turns && is_repeated(l->k, s, v, x, y)) ||
+            (load && !turns && !access_is_unit(l->k, v->buf, v->at, x)) ||
             (v->kind == EXPR_OP && !op_vectorises(v->op, t))) {
             return false;
         }

@@ -189,12 +189,13 @@ ONCE = [  # a program whose tiles are whole, is its result written once?
     ("A: f32[24, 48], B: f32[48, 64]", "C: f32[24, 64]", "C[i,j] = A[i,k] * B[k,j];", True),
     ("A: f32[8, 24, 10, 24], B: f32[10, 4, 20, 24]", "C: f32[4, 10, 20, 10, 24, 8]", "C[a,b,c,d,e,f] = A[f,g,b,e] * B[d,a,c,g];", True),
     ("A: f32[9, 5, 40], B: f32[40, 7, 6]", "C: f32[9, 7, 5, 6]", "C[a,d,b,e] = A[a,b,c] * B[c,d,e];", True),
-    ("A: f32[48, 4000], B: f32[4000, 64]", "C: f32[48, 64]", "C[i,j] = A[i,k] * B[k,j];", False),
+    ("A: f32[48, 4000], B: f32[4000, 64]", "C: f32[48, 64]", "C[i,j] = A[i,k] * B[k,j];", True),
+    ("A: f32[48, 400000], B: f32[400000, 64]", "C: f32[48, 64]", "C[i,j] = A[i,k] * B[k,j];", False),
 ]
 
 
 def written_once(tdslc):
-    """Where one block has all of the sum, tiles store into the result: nothing puts zeros there first."""
+    """Tiles store the first block of a sum into the result: nothing puts zeros there first, but where the sum is cut into parts for its rounding."""
     for parameters, result, statement, once in ONCE:
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "k.tdsl"), "w", encoding="utf-8") as f:

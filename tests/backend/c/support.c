@@ -105,7 +105,12 @@ Kernel *c_legal(Ctx *ctx, Arena *arena, const Kernel *k)
     for (const TargetPass *pass = target_c.passes; pass->name != NULL; pass++) {
         legal = pass->run(&target_c, ctx, arena, k);
         assert_non_null(legal);
-        assert_true(loop_verify(ctx, legal, pass->name));
+        if (!loop_verify(ctx, legal, pass->name)) {
+            Text t;
+            text_init(&t, arena);
+            diags_render(&ctx->diags, &t, false);
+            fail_msg("%s", t.at);
+        }
         k = legal;
     }
     return legal;

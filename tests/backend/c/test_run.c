@@ -171,9 +171,13 @@ static void blocks_inside_loops_are_right(void **state)
              "      matmul [c in 0..k, b in $j:#2<n, a in $i:#1<m] @W[b,a] += mul(@A[a,c], "
              "@B[b,c])\n    }\n  }\n"
              "  copy [a in 0..m, b in 0..n] @C[a,b] = @W[b,a]\n",
+        OPEN "  arg @A : {T}[m] in\n  arg @S : {T}[] result\n  fill [] @S[] = {0}\n"
+             "  for $i in 0..m step #1 {\n"
+             "    reduce [a in $i:#1<m] @S[] += add(@A[a], @A[a])\n  }\n",
     };
     static const char *const tiles[][2] = {{"8", "32"},  {"16", "64"},  {"1", "7"},
-                                           {"12", "24"}, {"33", "100"}, {"4", "8"}};
+                                           {"12", "24"}, {"33", "100"}, {"4", "8"},
+                                           {"30", "60"}};
     static const int64_t some[][3] = {{0, 2, 3},   {17, 9, 70}, {33, 4, 33},
                                       {8, 32, 64}, {5, 0, 30},  {40, 101, 25}};
     static const DType types[] = {DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_C128};
