@@ -189,7 +189,6 @@ static void source_text(File *f, Text *out, const char *list)
     isa_names_emit(&f->tiles, out);
     text_put(out, f->help.text.at);
     text_put(out, tiles.at);
-    isa_tables_emit(&f->tiles, out);
     text_put(out, f->kernels.at);
     text_printf(out, "\nconst tdsl_kernel_info *const %s[] = {\n%s    NULL,\n};\n", list,
                 f->list.at);

@@ -9,10 +9,13 @@
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
  *   emit_part.c    parallel loops: a function of a range of iterations, which threads run
  *   emit_product.c products: calls of functions that all kernels of the file share
- *   emit_micro.c   these functions, of named vectors, by instruction set
+ *   emit_tiles.c   these functions, for each instruction set
+ *   emit_micro.c   the macros that they are made of, of named vectors
+ *   emit_tables.c  joins of incomplete tiles; tables of functions by instruction set
  *   emit_pairs.c   what is special in them where numbers are complex
  *   emit_ahead.c   what products ask for ahead
  *   emit_tile.c    other register tiles: the same, of one statement each
+ *   emit_variants.c  their functions, for vectors of each width
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
  *   emit_stream.c  what is stored past the caches
  *   emit_transpose.c  copies that read along another index than they write along: the same
@@ -34,7 +37,7 @@ typedef struct TileShape {
     bool ahead;    /* it asks for what comes next, meanwhile: emit_ahead.c */
     bool streams;  /* some calls store past the caches; says nothing of which tile it is */
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
-    int64_t sum, sak, sar, sbk, scr;
+    int64_t sum, cs_a, rs_a, rs_b, rs_c;
     int how; /* of such a one: TILE_ADDS and the others */
 } TileShape;
 
@@ -175,13 +178,12 @@ void ahead_begin(Emitter *e, Stmt *const *body, uint32_t n);
 /* Of a product with these operands; or null. */
 const Ahead *ahead_of(const Emitter *e, const Expr *a, const Expr *b);
 
-/* ---- emit_micro.c ---- */
+/* ---- emit_tiles.c, emit_tables.c ---- */
 void tiles_init(Tiles *t, Arena *a, Helpers *help);
 /* The name that the function has in the table of an instruction set; it is printed later. */
 const char *tile_use(Tiles *t, TileShape s);
-/* All functions of register tiles, then the tables of them: once every kernel has been printed. */
+/* All functions of register tiles and the tables of them: once every kernel has been printed. */
 void tiles_emit(Tiles *t, Text *out);
-void isa_tables_emit(Tiles *t, Text *out);
 
 /* ---- emit_complex.c ---- */
 /* The assignment of a map of complex numbers, part by part. */
@@ -196,8 +198,6 @@ const char *pairs_type(Tiles *t, DType part, int64_t lanes);
 /* ---- emit_tile.c ---- */
 /* Does this block, from an ACC buffer of rank >= 1 on, make a register tile? */
 bool is_register_alloc(const Kernel *k, const Stmt *s);
-/* Prints the statements as a function, and its call where we are. */
-void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n);
 bool is_unrolled(const Stmt *s);
 /* Is its innermost index run as vectors? */
 bool stmt_has_lanes(const Stmt *s);
@@ -213,6 +213,10 @@ int64_t vector_part(int64_t bytes, DType t, int64_t span);
 const char *vector_type(Helpers *h, DType t, int64_t lanes);
 /* The instruction sets that the C compiler is to know, and the vectors that are used. */
 void isa_names_emit(const Tiles *t, Text *out);
+
+/* ---- emit_variants.c ---- */
+/* Prints the statements as a function, and its call where we are. */
+void register_tile_emit(Emitter *e, Stmt *const *body, uint32_t n);
 
 /* ---- emit_strips.c ---- */
 /* Does the statement call functions that have a form for operands near 0 (help_near)? */

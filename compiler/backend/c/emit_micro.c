@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that products call: a register tile of one type and shape, printed once for each instruction set (isa.h),
- * with every vector of sums a variable of its own: arrays and loops would be left to the compiler's vectoriser, which
- * cannot be trusted with them. What the processor has is a table of functions, chosen at the first call and read at the
- * entry of a kernel. All rows add in the same order.
+/* The part of a register tile that fits registers, as a macro: so many vectors of a line of columns, for any number of
+ * rows. Vectors, their width and rows are its parameters, so that one text does for every instruction set and most tiles;
+ * what it becomes has every vector of sums as a variable of its own: arrays and loops would be left to the compiler's
+ * vectoriser, which cannot be trusted with them. A macro of rows (TDSL_ROWS_6) names another one for each row.
  *
  * A tile of complex numbers adds up vectors of parts, in the order in which they stand in memory: x of the real part of a
  * row's element times the columns, w of its imaginary part times the columns. So operands are read as they lie, packed or
@@ -11,99 +11,100 @@
  *     re = x.re - w.im,  im = x.im + w.re
  *
  * and there signs take in that operands are conjugated. Of real rows there is x alone; of real columns x is re, w im. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/c/micro.h"
 
-void tiles_init(Tiles *t, Arena *a, Helpers *help)
-{
-    *t = (Tiles){.arena = a, .help = help};
-    text_init(&t->folds, a);
-    text_init(&t->members, a);
-    t->folds.indent_width = 4;
-}
+/* ---- macros ---- */
 
-static const char *shape_name(const Tiles *t, const TileShape *s)
+void macro_put(Text *out, const char *head, const char *lines)
 {
-    const char *real = !dtype_is_complex(s->t) || (s->parts[0] && s->parts[1]) ? ""
-                       : s->parts[0]                                           ? "_real_columns"
-                                                                               : "_real_rows";
-    const char *name =
-        str_format(t->arena, "%s_%lldx%lld%s%s%s", dtype_name(s->t), (long long)s->rows,
-                   (long long)s->columns, s->side ? "s" : "", real,
-                   s->by      ? "_by"
-                   : s->ahead ? "_ahead"
-                              : "");
-    return s->sum == 0 ? name
-                       : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s%s%s", name,
-                                    (long long)s->sum, (long long)s->sak, (long long)s->sar,
-                                    (long long)s->sbk, (long long)s->scr,
-                                    (s->how & TILE_CONJ_ROW) != 0 ? "_conj_rows" : "",
-                                    (s->how & TILE_CONJ_COL) != 0 ? "_conj_columns" : "",
-                                    (s->how & TILE_ADDS) == 0 ? "_first" : "");
-}
-
-static bool shape_eq(const TileShape *x, const TileShape *y)
-{
-    return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
-           x->parts[0] == y->parts[0] && x->parts[1] == y->parts[1] && x->side == y->side &&
-           x->ahead == y->ahead && x->by == y->by && x->sum == y->sum && x->sak == y->sak &&
-           x->sar == y->sar && x->sbk == y->sbk && x->scr == y->scr && x->how == y->how;
-}
-
-const char *tile_use(Tiles *t, TileShape s)
-{
-    uint32_t i = 0;
-    while (i < t->shapes.n && !shape_eq(&t->shapes.at[i], &s)) {
-        i++;
+    size_t n = strlen(lines);
+    text_printf(out, "#define %s", head);
+    for (size_t i = 0; i < n;) {
+        size_t length = strcspn(lines + i, "\n");
+        text_put(out, " \\\n");
+        text_put_n(out, lines + i, length);
+        i += length + 1;
     }
-    if (i == t->shapes.n) {
-        vec_push(t->arena, &t->shapes, s);
-    }
-    t->shapes.at[i].streams |= s.streams;
-    return shape_name(t, &s);
+    text_put(out, "\n");
 }
 
-/* ---- a function ---- */
-
-void micro_put(Printer *p, const char *line)
+/* The text with a name in the place of '@'. */
+static const char *named_text(Arena *a, const char *text, const char *name)
 {
+    Text t;
+    text_init(&t, a);
+    for (;;) {
+        size_t n = strcspn(text, "@");
+        text_put_n(&t, text, n);
+        if (text[n] == '\0') {
+            return t.at;
+        }
+        text_put(&t, name);
+        text += n + 1;
+    }
+}
+
+/* "TDSL_BLOCK_2", "TDSL_BLOCK_2b", ... */
+static const char *new_name(Macros *m, const char *wish)
+{
+    const char *name = wish;
+    for (uint32_t i = 1; !names_claim(&m->names, name); i++) {
+        name = i < 25 ? str_format(m->arena, "%s%c", wish, (char)('a' + i))
+                      : str_format(m->arena, "%sz%u", wish, i);
+    }
+    return name;
+}
+
+const char *macro_use(Macros *m, const char *wish, const char *text)
+{
+    for (uint32_t i = 0; i < m->list.n; i++) {
+        if (strcmp(m->list.at[i].text, text) == 0) {
+            return m->list.at[i].name;
+        }
+    }
+    const char *name = new_name(m, wish);
+    vec_push(m->arena, &m->list, ((Macro){name, text}));
+    text_put(&m->text, named_text(m->arena, text, name));
+    return name;
+}
+
+void micro_put(Printer *p, const char *format, ...)
+{
+    char line[400];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    CHECK(n >= 0 && (size_t)n < sizeof line);
     line_put(p->out, line);
-}
-
-void micro_open_loop(Printer *p, const char *var, int64_t from, int64_t to, int64_t step)
-{
-    micro_put(p, str_format(p->tiles->arena, "for (int64_t %s = %lld; %s < %lld; %s += %lld) {",
-                            var, (long long)from, var, (long long)to, var, (long long)step));
-    p->out->indent++;
 }
 
 void micro_close(Printer *p)
 {
     p->out->indent--;
-    micro_put(p, "}");
+    line_put(p->out, "}");
 }
 
-static const char *at_text(Printer *p, const char *pointer, int64_t at)
+static void micro_open(Printer *p, const char *line)
 {
-    return at == 0 ? pointer : str_format(p->tiles->arena, "%s + %lld", pointer, (long long)at);
+    line_put(p->out, line);
+    p->out->indent++;
 }
 
-/* The part of the columns' operand, or of the destination, that starts `at` elements further. */
-static const char *part_text(Printer *p, const char *pointer, int64_t at, int64_t lanes,
-                             bool written)
+/* ---- parts ---- */
+
+bool parts_are_equal(const Parts *x)
 {
-    Arena *a = p->tiles->arena;
-    if (lanes == 1) {
-        return str_format(a, "%s[%lld]", pointer, (long long)at);
+    for (uint32_t v = 0; v < x->n; v++) {
+        if (x->lanes[v] == 1 || x->lanes[v] != x->lanes[0]) {
+            return false;
+        }
     }
-    return str_format(a, "%s(%s, %s)", written ? "TDSL_TO" : "TDSL_AT",
-                      vector_type(p->tiles->help, p->part, lanes), at_text(p, pointer, at));
-}
-
-const char *micro_type(Printer *p, int64_t lanes)
-{
-    return lanes == 1 ? element_type(p->part) : vector_type(p->tiles->help, p->part, lanes);
+    return true;
 }
 
 static bool is_int(const Printer *p)
@@ -111,35 +112,139 @@ static bool is_int(const Printer *p)
     return dtype_is_int(p->part);
 }
 
-/* Element r of the rows' operand at this k, or its imaginary part: pointers every three rows, since no machine has as
- * many address registers as rows. */
+/* Of an element, as it is computed with. */
+static const char *number_type(const Printer *p)
+{
+    return is_int(p) ? "U" : "T";
+}
+
+const char *micro_vector(Printer *p, const Parts *x, uint32_t v)
+{
+    return parts_are_equal(x) ? "V" : str_format(p->tiles->arena, "V%u", v);
+}
+
+static const char *type_of_part(Printer *p, const Parts *x, uint32_t v)
+{
+    return x->lanes[v] == 1 ? number_type(p)
+                            : str_format(p->tiles->arena, "tdsl_##%s", micro_vector(p, x, v));
+}
+
+/* "d + L": where part v starts in the line at `pointer`. */
+static const char *place_of_part(Printer *p, const Parts *x, const char *pointer, uint32_t v)
+{
+    Arena *a = p->tiles->arena;
+    return v == 0                ? pointer
+           : !parts_are_equal(x) ? str_format(a, "%s + O%u", pointer, v)
+           : v == 1              ? str_format(a, "%s + L", pointer)
+                                 : str_format(a, "%s + %u * L", pointer, v);
+}
+
+static const char *part_text(Printer *p, const Parts *x, const char *pointer, uint32_t v,
+                             bool written)
+{
+    Arena *a = p->tiles->arena;
+    const char *place = place_of_part(p, x, pointer, v);
+    return x->lanes[v] == 1 ? str_format(a, "*(%s)", place)
+                            : str_format(a, "%s(%s, %s)", written ? "TDSL_TO" : "TDSL_AT",
+                                         type_of_part(p, x, v), place);
+}
+
+static const char *width_of(Printer *p, const Parts *x)
+{
+    return parts_are_equal(x) ? str_format(p->tiles->arena, "%u * L", x->n) : "W";
+}
+
+const char *block_arguments(Printer *p, const Parts *x, bool in_macro)
+{
+    Text t;
+    text_init(&t, p->tiles->arena);
+    bool equal = parts_are_equal(x);
+    text_put(&t, in_macro ? "T" : c_type(p->part));
+    if (is_int(p)) {
+        text_printf(&t, ", %s", in_macro ? "U" : element_type(p->part));
+    }
+    int64_t at = 0;
+    for (uint32_t v = 0; v < x->n; at += x->lanes[v++]) {
+        if (x->lanes[v] > 1) {
+            (void)vector_type(p->tiles->help, p->part, x->lanes[v]);
+        }
+        if (x->lanes[v] > 1 && (v == 0 || !equal)) {
+            text_put(&t, ", ");
+            text_put(&t, in_macro ? micro_vector(p, x, v)
+                                  : str_format(p->tiles->arena, "%sx%lld", dtype_name(p->part),
+                                               (long long)x->lanes[v]));
+        }
+        if (!equal && v > 0) {
+            text_put(&t, ", ");
+            text_put(&t, in_macro ? str_format(p->tiles->arena, "O%u", v)
+                                  : str_format(p->tiles->arena, "%lld", (long long)at));
+        }
+    }
+    text_put(&t, ", ");
+    text_put(&t, !in_macro ? str_format(p->tiles->arena, "%lld",
+                                        (long long)(equal ? x->lanes[0] : x->width))
+                 : equal   ? "L"
+                           : "W");
+    if (p->streams) {
+        text_put(&t, in_macro ? ", B"
+                              : str_format(p->tiles->arena, ", %lld",
+                                           (long long)(x->lanes[0] * dtype_bytes(p->part))));
+    }
+    return t.at;
+}
+
+/* ---- rows ---- */
+
+/* "TDSL_ROWS_": its macros give another one each row's number and element, or both parts of it; those of rows side by side
+ * in their operand are others. */
+static const char *rows_name(const Printer *p)
+{
+    return p->s->side ? p->w ? "TDSL_SIDE_PAIRS_" : "TDSL_SIDE_ROWS_"
+           : p->w     ? "TDSL_ROW_PAIRS_"
+                      : "TDSL_ROWS_";
+}
+
+/* A row's element at this k: pointers every three rows, since no machine has as many address registers as rows. */
 static const char *row_text(Printer *p, int64_t r, bool imaginary)
 {
     Arena *a = p->tiles->arena;
-    const char *cast = is_int(p) ? str_format(a, "(%s)", element_type(p->part)) : "";
     if (p->s->side) {
-        return str_format(a, "%sp0[%lld]", cast, (long long)(p->w ? 2 * r + imaginary : r));
+        return str_format(a, "p0[%lld]", (long long)(p->w ? 2 * r + imaginary : r));
     }
-    static const char *const step[2][3] = {{"0", "sar", "2 * sar"},
-                                           {"1", "sar + 1", "2 * sar + 1"}};
-    return str_format(a, "%sp%lld[%s]", cast, (long long)(r / 3 * 3), step[imaginary][r % 3]);
+    static const char *const step[2][3] = {{"0", "rs_a", "2 * rs_a"},
+                                           {"1", "rs_a + 1", "2 * rs_a + 1"}};
+    return str_format(a, "p%lld[%s]", (long long)(r / 3 * 3), step[imaginary][r % 3]);
 }
 
-static void pointers_emit(Printer *p, int64_t rows, const char *i, const char *j)
+static void rows_macro(Printer *p, int64_t rows)
 {
     Arena *a = p->tiles->arena;
-    const char *type = c_type(p->part);
-    const char *by = !p->s->side ? " * sar" : p->w ? " * 2" : "";
-    Text t;
+    Text t, all;
     text_init(&t, a);
-    for (int64_t r = 0; r < (p->s->side ? 1 : rows); r += 3) {
-        const char *row = r == 0 ? i : str_format(a, "(%s + %lld)", i, (long long)r);
-        text_printf(&t, "%s *p%lld = a + %s%s, ", r == 0 ? str_format(a, "const %s", type) : "",
-                    (long long)r, row, by);
+    text_init(&all, a);
+    t.indent_width = 4;
+    t.indent = 1;
+    const char *name = str_format(a, "%s%lld", rows_name(p), (long long)rows);
+    for (int64_t r = 0; r < rows; r++) {
+        const char *im = p->w ? str_format(a, ", %s", row_text(p, r, true)) : "";
+        text_put(&t, r % 3 > 0 ? " " : r > 0 ? "\n" : "");
+        text_printf(&t, "X(%lld, %s%s, __VA_ARGS__)", (long long)r, row_text(p, r, false), im);
     }
-    text_printf(&t, "*q = b + %s;", j);
-    micro_put(p, t.at);
+    macro_put(&all, str_format(a, "%s(X, ...)", name), t.at);
+    (void)macro_use(p->macros, name, all.at);
+    if (!p->s->side) {
+        Text third;
+        text_init(&third, a);
+        text_printf(&third, "#define TDSL_THIRDS_%lld(X, ...)", (long long)rows);
+        for (int64_t r = 0; r < rows; r += 3) {
+            text_printf(&third, " X(%lld, __VA_ARGS__)", (long long)r);
+        }
+        text_put(&third, "\n");
+        (void)macro_use(p->macros, "TDSL_THIRDS", third.at);
+    }
 }
+
+/* ---- for each row ---- */
 
 /* The sums of a row: x, and w where it is complex. */
 static uint32_t sums_of(const Printer *p)
@@ -147,510 +252,279 @@ static uint32_t sums_of(const Printer *p)
     return p->w ? 2 : 1;
 }
 
-static void sums_emit(Printer *p, int64_t rows, const Parts *x)
+static void sum_lines(Printer *p, const Parts *x)
 {
-    Arena *a = p->tiles->arena;
-    for (int64_t r = 0; r < rows * sums_of(p); r++) {
+    for (uint32_t i = 0; i < sums_of(p); i++) {
         Text t;
-        text_init(&t, a);
+        text_init(&t, p->tiles->arena);
         for (uint32_t v = 0; v < x->n; v++) {
-            text_printf(&t, "%s%s %c%lld_%u = %s;", v > 0 ? " " : "",
-                        micro_type(p, x->lanes[v]), r < rows ? 'x' : 'w', (long long)(r % rows),
-                        v, x->lanes[v] > 1 ? "{0}" : "0");
+            text_printf(&t, "%s%s %c##r##_%u = %s;", v > 0 ? " " : "", type_of_part(p, x, v),
+                        "xw"[i], v, x -> lanes[v] > 1 ? "{0}" : "0");
         }
-        micro_put(p, t.at);
+        line_put(p->out, t.at);
     }
 }
 
-/* Lines of an operand that is read in place lie so far from each other that no hardware foresees them: those of the tile of
- * columns after this one are asked for meanwhile. */
+static void step_lines(Printer *p, const Parts *x)
+{
+    for (uint32_t i = 0; i < sums_of(p); i++) {
+        Text t;
+        char z = i == 0 ? 'z' : 'u';
+        text_init(&t, p->tiles->arena);
+        text_printf(&t, "const %s %c##r = %s%s;", number_type(p), z, is_int(p) ? "(U)" : "",
+                    i == 0 ? "A" : "A_im");
+        for (uint32_t v = 0; v < x->n; v++) {
+            text_printf(&t, " %c##r##_%u += %c##r * y%u;", "xw"[i], v, z, v);
+        }
+        line_put(p->out, t.at);
+    }
+}
+
+/* What a finished sum does: joins, replaces, or replaces past the caches. */
+typedef enum Stores { STORE_ADDS, STORE_PLAIN, STORE_STREAMS } Stores;
+
+/* Where the i-th of what is stored goes, of x and w by turns if w is stored too. */
+static const char *target_place(Printer *p, const Parts *x, uint32_t i, bool both)
+{
+    Arena *a = p->tiles->arena;
+    const char *d = "d";
+    if (!both || i == 0) {
+        return place_of_part(p, x, d, i);
+    }
+    if (parts_are_equal(x)) {
+        return str_format(a, i == 1 ? "%s + L" : "%s + %u * L", d, i);
+    }
+    const char *from = i / 2 == 0 ? "0" : str_format(a, "O%u", i / 2);
+    const char *to = i % 2 == 0         ? from
+                     : i / 2 + 1 < x->n ? str_format(a, "O%u", i / 2 + 1)
+                                        : "W";
+    return str_format(a, "%s + %s + %s", d, from, to);
+}
+
+static const char *store_text(Printer *p, const Parts *x, uint32_t i, bool both, Stores how)
+{
+    Arena *a = p->tiles->arena;
+    uint32_t v = both ? i / 2 : i;
+    const char *place = target_place(p, x, i, both), *type = type_of_part(p, x, v);
+    const char *value = str_format(a, "%s%c##r##_%u", p->s->by ? "by * " : "",
+                                   both && i % 2 != 0 ? 'w' : 'x', v);
+    const char *target = x->lanes[v] == 1 ? str_format(a, "*(%s)", place)
+                                          : str_format(a, "TDSL_TO(%s, %s)", type, place);
+    if (x->lanes[v] > 1 && how == STORE_STREAMS) {
+        return str_format(a, "TDSL_STREAM_##B(%s, %s, %s);", type, place, value);
+    }
+    if (x->lanes[v] == 1 && is_int(p)) {
+        return str_format(a, "%s = (T)(%s%s);", target,
+                          how == STORE_ADDS ? str_format(a, "(U)%s + ", target) : "", value);
+    }
+    return str_format(a, "%s %s %s;", target, how == STORE_ADDS ? "+=" : "=", value);
+}
+
+static void store_lines(Printer *p, const Parts *x, Stores how)
+{
+    bool both = p->w && !p->s->parts[1];
+    Text t;
+    text_init(&t, p->tiles->arena);
+    for (uint32_t i = 0; i < x->n * (both ? 2 : 1); i++) {
+        text_put(&t, i > 0 ? " " : "");
+        text_put(&t, store_text(p, x, i, both, how));
+    }
+    line_put(p->out, t.at);
+    line_put(p->out, "if (r + 1 < R) { d += rs_c; }");
+}
+
+typedef enum ForRow { ROW_SUM, ROW_STEP, ROW_FINISH, ROW_ADD, ROW_SET, ROW_STREAM } ForRow;
+static const char *const row_names[] = {"SUM", "STEP", "FINISH", "ADD", "SET", "STREAM"};
+
+/* The macros for a row, before the one that names them. */
+static void row_macro(Printer *p, const Parts *x, ForRow which, Text *all)
+{
+    Arena *a = p->tiles->arena;
+    Text t, *out = p->out;
+    text_init(&t, a);
+    t.indent_width = 4;
+    t.indent = 1;
+    p->out = &t;
+    switch (which) {
+    case ROW_SUM:
+        sum_lines(p, x);
+        break;
+    case ROW_STEP:
+        step_lines(p, x);
+        break;
+    case ROW_FINISH:
+        pairs_finish(p, x);
+        break;
+    case ROW_ADD:
+        store_lines(p, x, STORE_ADDS);
+        break;
+    case ROW_SET:
+        store_lines(p, x, STORE_PLAIN);
+        break;
+    case ROW_STREAM:
+        store_lines(p, x, STORE_STREAMS);
+        break;
+    }
+    p->out = out;
+    macro_put(all,
+              str_format(a, "@_%s(r, A%s, R, %s)", row_names[which], p->w ? ", A_im" : "",
+                         block_arguments(p, x, true)),
+              t.at);
+}
+
+static void for_rows(Printer *p, const Parts *x, ForRow which)
+{
+    micro_put(p, "%s##R(@_%s, R, %s)", rows_name(p), row_names[which],
+              block_arguments(p, x, true));
+}
+
+/* ---- the block ---- */
+
+/* Lines of an operand that is read in place lie so far from each other that no hardware prefetches them: those of the tile
+ * of columns after this one are prefetched meanwhile. */
 #define FAR_BYTES 2048
 
 static void far_emit(Printer *p, const Parts *x)
 {
-    Arena *a = p->tiles->arena;
-    int64_t size = dtype_bytes(p->part), wide = p->width;
     Text t;
-    text_init(&t, a);
-    text_put(&t, "if (far) {");
-    for (int64_t at = 0; at < x->width; at += 64 / size) {
-        text_printf(&t, " __builtin_prefetch(q + %lld);", (long long)(wide + at));
+    text_init(&t, p->tiles->arena);
+    micro_open(p, "if (far) {");
+    line_put(p->out, "__builtin_prefetch(q + C);");
+    for (uint32_t i = 1; i < x->n; i++) {
+        uint32_t bytes = i * LINE_BYTES;
+        micro_open(p, str_format(p->tiles->arena, "if (%s * sizeof(T) > %u) {", width_of(p, x),
+                                 bytes));
+        micro_put(p, "__builtin_prefetch(q + C + %u / sizeof(T));", bytes);
+        micro_close(p);
     }
-    text_put(&t, " }");
-    micro_put(p, t.at);
+    micro_close(p);
 }
 
-/* One line of those that come next, for each step of the sum in the tile: where registers are few and it runs in parts,
+/* One line of those that come next, for each step of the sum in the tile: where registers are few and it runs in P parts,
  * each of them asks for as many. */
 static void ahead_emit(Printer *p)
 {
-    Arena *a = p->tiles->arena;
-    long long wide = (long long)(LINE_BYTES / dtype_bytes(p->part));
-    if (p->passes > 1) {
-        micro_put(p, str_format(a, "if (k %% %lld == 0) {", (long long)p->passes));
-        p->out->indent++;
-    }
-    micro_put(p, "__builtin_prefetch((const void *)ahead, 0, 2);");
+    micro_open(p, "if (k % P == 0) {");
+    line_put(p->out, "__builtin_prefetch((const void *)ahead, 0, 2);");
     micro_put(p,
-              str_format(a, "ahead += (uintptr_t)(++asked %% %lld == 0 ? turn : each);", wide));
-    if (p->passes > 1) {
-        micro_close(p);
+              "ahead += (uintptr_t)(++asked %% (%d / (int64_t)sizeof(T)) == 0 ? turn : each);",
+              LINE_BYTES);
+    micro_close(p);
+}
+
+static void columns_emit(Printer *p, int64_t rows, const Parts *x)
+{
+    for (uint32_t v = 0; v < x->n; v++) {
+        const char *cast = x->lanes[v] == 1 && is_int(p) ? "(U)" : "";
+        bool held = rows > 1 && x->lanes[v] > 1;
+        micro_put(p, held ? "%s%s y%u = %s%s; TDSL_HOLD(y%u);" : "%s%s y%u = %s%s;",
+                  held ? "" : "const ", type_of_part(p, x, v), v, cast,
+                  part_text(p, x, "q", v, false), v);
     }
 }
 
 static void steps_emit(Printer *p, int64_t rows, const Parts *x)
 {
-    Arena *a = p->tiles->arena;
     bool far = p->s->sum == 0;
     if (far) {
-        micro_put(p, str_format(a, "const int far = sbk >= %lld;",
-                                (long long)(FAR_BYTES / dtype_bytes(p->part))));
+        micro_put(p, "const int far = rs_b >= %d / (int64_t)sizeof(T);", FAR_BYTES);
     }
-    micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
-    p->out->indent++;
+    micro_open(p, "for (int64_t k = 0; k < n; ++k) {");
     if (far) {
         far_emit(p, x);
     }
     if (p->s->ahead) {
         ahead_emit(p);
     }
-    int64_t at = 0;
-    for (uint32_t v = 0; v < x->n; at += x->lanes[v++]) {
-        const char *type = micro_type(p, x->lanes[v]);
-        const char *cast = x->lanes[v] == 1 && is_int(p) ? str_format(a, "(%s)", type) : "";
-        bool held = rows > 1 && x->lanes[v] > 1;
-        micro_put(p, str_format(a, "%s%s y%u = %s%s;", held ? "" : "const ", type, v, cast,
-                                part_text(p, "q", at, x->lanes[v], false)));
-        if (held) {
-            micro_put(p, str_format(a, "TDSL_HOLD(y%u);", v));
-        }
-    }
-    for (int64_t i = 0; i < rows * sums_of(p); i++) {
-        Text t;
-        long long r = (long long)(p->w ? i / 2 : i);
-        bool imaginary = p->w && i % 2 != 0;
-        text_init(&t, a);
-        text_printf(&t, "const %s %c%lld = %s;", element_type(p->part), imaginary ? 'u' : 'z',
-                    r, row_text(p, r, imaginary));
-        for (uint32_t v = 0; v < x->n; v++) {
-            text_printf(&t,
-                        imaginary ? " w%lld_%u += u%lld * y%u;" : " x%lld_%u += z%lld * y%u;",
-                        r, v, r, v);
-        }
-        micro_put(p, t.at);
-    }
-    Text t;
-    text_init(&t, a);
-    for (int64_t r = 0; r < (p->s->side ? 1 : rows); r += 3) {
-        text_printf(&t, "p%lld += sak; ", (long long)r);
-    }
-    text_put(&t, "q += sbk;");
-    micro_put(p, t.at);
+    columns_emit(p, rows, x);
+    for_rows(p, x, ROW_STEP);
+    line_put(p->out, p->s->side ? "p0 += cs_a;" : "TDSL_THIRDS_##R(TDSL_NEXT, T)");
+    line_put(p->out, "q += rs_b;");
     micro_close(p);
 }
 
-/* What a finished sum does: joins, replaces, or replaces past the caches. */
-typedef enum Stores { STORE_ADDS, STORE_PLAIN, STORE_STREAMS } Stores;
-
-static void store_emit(Printer *p, int64_t rows, const Parts *x, Stores how)
+/* Prefetches the lines of the result while the sum runs: they are far from each other, so nothing else does. */
+static void prefetch_result(Printer *p, const Parts *x, const char *j)
 {
-    Arena *a = p->tiles->arena;
-    bool add = how == STORE_ADDS;
-    uint32_t each = p->w && !p->s->parts[1] ? 2 : 1; /* vectors stored of one of columns */
-    for (int64_t r = 0; r < rows; r++) {
-        Text t;
-        text_init(&t, a);
-        int64_t at = 0;
-        for (uint32_t i = 0; i < x->n * each; at += x->lanes[i++ / each]) {
-            uint32_t v = i / each;
-            const char *target = part_text(p, "d", at, x->lanes[v], true);
-            text_put(&t, i > 0 ? " " : "");
-            const char *value =
-                str_format(a, i % each == 0 ? "x%lld_%u" : "w%lld_%u", (long long)r, v);
-            if (p->s->by) {
-                value = str_format(a, "by * %s", value);
-            }
-            if (x->lanes[v] > 1 && how == STORE_STREAMS) {
-                text_printf(&t, "TDSL_STREAM_%lld(%s, %s, %s);",
-                            (long long)(x->lanes[v] * dtype_bytes(p->part)),
-                            micro_type(p, x->lanes[v]), at_text(p, "d", at), value);
-            } else if (x->lanes[v] == 1 && is_int(p)) {
-                const char *u = element_type(p->part);
-                const char *old = add ? str_format(a, "(%s)%s + ", u, target) : "";
-                text_printf(&t, "%s = (%s)(%s%s);", target, c_type(p->part), old, value);
-            } else {
-                text_printf(&t, add ? "%s += %s;" : "%s = %s;", target, value);
-            }
-        }
-        text_put(&t, r + 1 < rows ? " d += scr;" : "");
-        micro_put(p, t.at);
-    }
-}
-
-/* Asks for the lines of the result while the sum runs: they are far from each other, so nothing else foresees them. */
-static void foresee_emit(Printer *p, int64_t rows, const Parts *x, const char *i, const char *j)
-{
-    Arena *a = p->tiles->arena;
-    int64_t width = p->w && !p->s->parts[1] ? 2 * x->width : x->width;
     if (p->s->sum > 0) {
         return;
     }
-    micro_put(p, str_format(a, "for (int64_t r = 0; %sr < %lld; ++r) {",
-                            p->streams ? "!streams && " : "", (long long)rows));
-    p->out->indent++;
-    micro_put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s, 1);", i, j));
-    if (width * dtype_bytes(p->part) > 32) {
-        micro_put(p, str_format(a, "__builtin_prefetch(c + (%s + r) * scr + %s + %lld, 1);", i,
-                                j, (long long)(width - 1)));
+    const char *width = width_of(p, x);
+    if (p->w && !p->s->parts[1]) {
+        width = str_format(p->tiles->arena, "2 * %s", width);
     }
+    micro_put(p, "for (int64_t r = 0; %sr < R; ++r) {", p->streams ? "!streams && " : "");
+    p->out->indent++;
+    micro_put(p, "__builtin_prefetch(c + (i + r) * rs_c + %s, 1);", j);
+    micro_open(p, str_format(p->tiles->arena, "if (%s * sizeof(T) > 32) {", width));
+    micro_put(p, "__builtin_prefetch(c + (i + r) * rs_c + %s + %s - 1, 1);", j, width);
+    micro_close(p);
     micro_close(p);
 }
 
-/* Does it add to what is there? */
-static const char *add_text(const Printer *p)
+static void stores_emit(Printer *p, const Parts *x)
 {
-    return p->whole && !p->s->streams ? "add" : "(add & 1) != 0";
-}
-
-/* One part of the tile that fits registers. */
-static void block_of_rows(Printer *p, int64_t rows, const Parts *x, const char *i,
-                          const char *j)
-{
-    const char *at = p->w && !p->s->parts[1] ? "2 * j" : j; /* of the result */
-    foresee_emit(p, rows, x, i, at);
-    pointers_emit(p, rows, i, j);
-    sums_emit(p, rows, x);
-    steps_emit(p, rows, x);
-    if (!p->whole) {
-        pairs_finish(p, rows, x);
-    }
-    micro_put(
-        p, str_format(p->tiles->arena, "%s *d = c + %s * scr + %s;", c_type(p->part), i, at));
-    micro_put(p, str_format(p->tiles->arena, "if (%s) {", add_text(p)));
-    p->out->indent++;
-    store_emit(p, rows, x, STORE_ADDS);
+    /* does it add to what is there? */
+    micro_open(p, p->whole && !p->s->streams ? "if (add) {" : "if ((add & 1) != 0) {");
+    for_rows(p, x, ROW_ADD);
     p->out->indent--;
     if (p->streams) {
-        micro_put(p, "} else if (streams) {");
-        p->out->indent++;
-        store_emit(p, rows, x, STORE_STREAMS);
+        micro_open(p, "} else if (streams) {");
+        for_rows(p, x, ROW_STREAM);
         p->out->indent--;
     }
-    micro_put(p, "} else {");
-    p->out->indent++;
-    store_emit(p, rows, x, STORE_PLAIN);
+    micro_open(p, "} else {");
+    for_rows(p, x, ROW_SET);
     micro_close(p);
 }
 
-/* The rows of one group of columns: parts of equal height, then what is left. */
-static void rows_emit(Printer *p, int64_t height, const Parts *x, const char *j)
+static void block_emit_lines(Printer *p, int64_t rows, const Parts *x)
 {
-    int64_t rows = p->s->rows, whole = rows / height * height;
-    micro_open_loop(p, "i", 0, whole, height);
-    block_of_rows(p, height, x, "i", j);
-    micro_close(p);
-    if (whole < rows) {
-        micro_open_loop(p, "i", whole, rows, rows - whole);
-        block_of_rows(p, rows - whole, x, "i", j);
-        micro_close(p);
-    }
-}
-
-/* The next group of columns from `from` on, of at most `most` parts. */
-static Parts next_parts(const Printer *p, int64_t from, int64_t most)
-{
-    Parts x = {.from = from};
-    while (from + x.width < p->width && x.n < most) {
-        int64_t lanes = vector_part(p->isa->vector_bytes, p->part, p->width - from - x.width);
-        if (p->s->parts[1] && lanes == 1 && x.width % 2 == 0 && x.n + 1 == most) {
-            break; /* both parts of a number are in one group */
-        }
-        x.lanes[x.n] = lanes;
-        x.width += x.lanes[x.n++];
-    }
-    return x;
-}
-
-static bool same_parts(const Parts *x, const Parts *y)
-{
-    return x->n == y->n && memcmp(x->lanes, y->lanes, x->n * sizeof x->lanes[0]) == 0;
-}
-
-/* How many loops over the sum there are in a call. */
-static int64_t passes_of(const Printer *p, const IsaCover *cover)
-{
-    int64_t passes = 0;
-    for (int64_t from = 0; from < p->width; passes++) {
-        from += next_parts(p, from, cover->vectors).width;
-    }
-    return passes * ((p->s->rows + cover->rows - 1) / cover->rows);
-}
-
-static void vectors_emit(Printer *p)
-{
-    Parts all = next_parts(p, 0, 16);
-    int64_t parts = all.width < p->width ? 16 : all.n;
-    IsaCover cover = isa_cover(p->isa, p->s->rows, parts, sums_of(p));
-    p->passes = passes_of(p, &cover);
-    if (p->s->ahead) {
-        micro_put(p, "int64_t asked = 0;");
-    }
-    for (int64_t from = 0; from < p->width;) {
-        Parts x = next_parts(p, from, cover.vectors), y = x;
-        int64_t to = from;
-        while (to < p->width && same_parts(&x, &y)) {
-            to += x.width;
-            y = next_parts(p, to, cover.vectors);
-        }
-        micro_open_loop(p, "j", from, to, x.width);
-        rows_emit(p, cover.rows, &x, "j");
-        micro_close(p);
-        from = to;
-    }
-}
-
-static void plain_emit(Printer *p)
-{
-    Arena *a = p->tiles->arena;
-    const char *u = element_type(p->part), *t = c_type(p->part);
-    long long columns = (long long)p->s->columns;
-    const char *cast = is_int(p) ? str_format(a, "(%s)", u) : "";
-    const char *x = !p->s->by ? "x[j]" : str_format(a, "%sby * x[j]", cast);
-    micro_open_loop(p, "i", 0, p->s->rows, 1);
-    micro_put(p, str_format(a, "%s x[%lld] = {0};", u, columns));
-    micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
-    p->out->indent++;
-    micro_put(p, str_format(a, "const %s z = %sa[k * sak + i * sar];", u, cast));
-    micro_open_loop(p, "j", 0, columns, 1);
-    micro_put(p, str_format(a, "x[j] += z * %sb[k * sbk + j];", cast));
-    micro_close(p);
-    micro_close(p);
-    micro_open_loop(p, "j", 0, columns, 1);
-    micro_put(p, str_format(a, "const %s y = %s ? %sc[i * scr + j] + %s : %s;", u, add_text(p),
-                            cast, x, x));
-    micro_put(p,
-              str_format(a, is_int(p) ? "c[i * scr + j] = (%s)y;" : "c[i * scr + j] = y;", t));
-    micro_close(p);
-    micro_close(p);
-}
-
-/* The macro of its parameters. */
-static const char *parameters_of(const TileShape *s)
-{
-    return s->sum > 0 ? "SHORT" : s->ahead ? "AHEAD" : "TILE";
-}
-
-static void function_emit(Printer *p)
-{
-    Arena *a = p->tiles->arena;
-    text_put(p->out, "\n");
-    const TileShape *s = p->s;
-    micro_put(p, str_format(a, "TDSL_TILE TDSL_FOR_%s static void tdsl_%s_%s(TDSL_%s_OF(%s)%s)",
-                            p->isa->name, shape_name(p->tiles, s), p->isa->name,
-                            parameters_of(s), c_type(p->part),
-                            s->by ? str_format(a, ", %s by", c_type(p->part)) : ""));
-    micro_put(p, "{");
-    p->out->indent++;
-    micro_put(p, "TDSL_CONTRACT");
-    if (s->sum > 0) {
-        micro_put(
-            p, str_format(a,
-                          "const int64_t n = %lld, sak = %lld, sar = %lld, sbk = %lld, scr = "
-                          "%lld, add = %d;",
-                          (long long)s->sum, (long long)s->sak, (long long)s->sar,
-                          (long long)s->sbk, (long long)s->scr, s->how));
-    }
+    const char *j = p->w && !p->s->parts[1] ? "2 * j" : "j"; /* of the result */
+    micro_open(p, "for (int64_t i = FROM; i < TO; i += R) {");
+    prefetch_result(p, x, j);
+    line_put(p->out, !p->s->side ? "TDSL_THIRDS_##R(TDSL_FIRST, T)"
+                     : p->w      ? "const T *p0 = a + i * 2;"
+                                 : "const T *p0 = a + i;");
+    line_put(p->out, "const T *q = b + j;");
+    for_rows(p, x, ROW_SUM);
+    steps_emit(p, rows, x);
     if (!p->whole) {
-        pairs_signs(p);
+        pairs_factors(p, x);
+        for_rows(p, x, ROW_FINISH);
     }
-    if (p->isa->vector_bytes == 0 && s->ahead) {
-        micro_put(p, "(void)ahead;");
-        micro_put(p, "(void)each;");
-        micro_put(p, "(void)turn;");
-    }
-    if (p->isa->vector_bytes == 0 && p->whole) {
-        plain_emit(p);
-    } else if (p->isa->vector_bytes == 0) {
-        pairs_plain(p);
-    } else {
-        if (p->s->side) {
-            micro_put(p, "(void)sar;");
-        }
-        if (p->streams) {
-            micro_put(p, str_format(a,
-                                    "const int streams = (add & %d) != 0 && ((uintptr_t)c | "
-                                    "(uintptr_t)scr * %lld) %% %d == 0;",
-                                    TILE_STREAMS, (long long)dtype_bytes(p->part), LINE_BYTES));
-        }
-        vectors_emit(p);
-    }
+    micro_put(p, "T *d = c + i * rs_c + %s;", j);
+    stores_emit(p, x);
     micro_close(p);
 }
 
-static void join_emit(Tiles *t, DType type, bool by, Text *out)
+static const char third_text[] = "#define @(r, T) const T *p##r = a + (i + r) * rs_a;\n"
+                                 "#define TDSL_NEXT(r, T) p##r += cs_a;\n";
+
+const char *block_macro(Printer *p, int64_t rows, const Parts *x)
 {
-    DType part = dtype_part(type);
-    const char *name = dtype_name(type), *c = c_type(part), *u = element_type(part);
-    const char *v = vector_type(t->help, part, 16 / dtype_bytes(part));
-    bool whole = dtype_is_int(type), pairs = part != type;
-    bool streams = (t->join_streams >> type & 1u) != 0; /* not into e */
-    const char *with = by ? ", by" : "", *param = by ? str_format(t->arena, ", %s by", c) : "";
-    text_printf(
-        out,
-        "\n/* The m x n elements there are of a tile of rows x columns join what is "
-        "there, if `add`. */\n"
-        "static void tdsl_join%s_%s(tdsl_tile%s_%s *tile, int64_t rows, int64_t columns, "
-        "int64_t m, int64_t n,\n"
-        "    int64_t k, const %s *a, int64_t sak, int64_t sar, const %s *b, int64_t "
-        "sbk,\n    %s *c, int64_t scr, int64_t scc, int add%s)\n{\n"
-        "    %s e[%lld];\n",
-        by ? "_by" : "", name, by ? "_by" : "", dtype_name(part), c, c, c, param, c,
-        (long long)(t->join_bytes / dtype_bytes(part)));
-    text_printf(
-        out,
-        "    if (m == rows && n == columns && scc == %d) {\n"
-        "        tile(k, a, sak, sar, b, sbk, c, scr, add%s);\n        return;\n    }\n",
-        pairs ? 2 : 1, with);
-    text_printf(out,
-                pairs ? "    columns *= 2;\n    n *= 2;\n"
-                        "    tile(k, a, sak, sar, b, sbk, e, columns, add & %s%s);\n"
-                      : "    tile(k, a, sak, sar, b, sbk, e, columns, 0%s%s);\n",
-                !pairs    ? ""
-                : streams ? "~9"
-                          : "~1",
-                with);
-    text_put(out, pairs || streams ? "    add &= 1;\n" : "");
-    text_printf(out,
-                "    for (int64_t i = 0; i < m; ++i) {\n"
-                "        const %s *x = e + i * columns;\n        %s *d = c + i * scr;\n",
-                c, c);
-    long long lanes = (long long)(16 / dtype_bytes(part));
-    text_printf(
-        out,
-        "#if TDSL_ROWS & TDSL_ISA_plain\n        const int64_t whole = 0;\n#else\n"
-        "        const int64_t whole = scc == %d ? n - n %% %lld : 0;\n"
-        "        for (int64_t j = 0; j < whole; j += %lld) {\n"
-        "            if (add) {\n                TDSL_TO(%s, d + j) += TDSL_AT(%s, x + j);\n"
-        "            } else {\n                TDSL_TO(%s, d + j) = TDSL_AT(%s, x + j);\n"
-        "            }\n        }\n#endif\n",
-        pairs ? 2 : 1, lanes, lanes, v, v, v, v);
-    text_put(out, "        for (int64_t j = whole; j < n; ++j) {\n");
-    if (whole) {
-        text_printf(out,
-                    "            d[j * scc] = add ? (%s)((%s)d[j * scc] + (%s)x[j]) : x[j];\n",
-                    c, u, u);
-    } else if (pairs) {
-        text_printf(out, "            %s *z = d + j / 2 * scc + j %% 2;\n", c);
-        text_put(out, "            *z = add ? *z + x[j] : x[j];\n");
-    } else {
-        text_put(out, "            d[j * scc] = add ? d[j * scc] + x[j] : x[j];\n");
+    Arena *a = p->tiles->arena;
+    Text all, t, *out = p->out;
+    text_init(&all, a);
+    text_init(&t, a);
+    rows_macro(p, rows);
+    if (!p->s->side) {
+        (void)macro_use(p->macros, "TDSL_FIRST", third_text);
     }
-    text_put(out, "        }\n    }\n}\n");
-}
-
-/* Of the narrowest vectors of which a tile has whole lines of memory at once, as stores past the caches must. */
-#define STREAM_BYTES 32
-
-void tiles_emit(Tiles *t, Text *out)
-{
-    uint32_t types = 0, scaled = 0;
-    for (uint32_t i = 0; i < t->shapes.n; i++) {
-        DType type = dtype_part(t->shapes.at[i].t);
-        if ((types >> type & 1u) == 0) {
-            (void)vector_type(t->help, type,
-                              16 / dtype_bytes(type)); /* tiles may be narrower */
-            text_printf(out, types == 0 ? "\n" : "");
-            text_printf(out,
-                        "typedef void tdsl_tile_%s(TDSL_TILE_OF(%s));\n"
-                        "typedef void tdsl_ahead_%s(TDSL_AHEAD_OF(%s));\n"
-                        "typedef void tdsl_short_%s(TDSL_SHORT_OF(%s));\n",
-                        dtype_name(type), c_type(type), dtype_name(type), c_type(type),
-                        dtype_name(type), c_type(type));
-        }
-        types |= 1u << type;
-        if (t->shapes.at[i].by && (scaled >> type & 1u) == 0) {
-            text_printf(out, "typedef void tdsl_tile_by_%s(TDSL_TILE_OF(%s), %s by);\n",
-                        dtype_name(type), c_type(type), c_type(type));
-            scaled |= 1u << type;
+    text_printf(&all, "\n/* %u %s of columns, R rows%s. */\n", x->n,
+                x->n == 1 ? "vector" : "vectors", p->s->side ? ", side by side in A" : "");
+    for (ForRow r = ROW_SUM; r <= ROW_STREAM; r++) {
+        if (r == ROW_FINISH ? !p->whole : r != ROW_STREAM || p->streams) {
+            row_macro(p, x, r, &all);
         }
     }
-    for (uint32_t r = 0; r < ISA_COUNT && t->shapes.n > 0; r++) {
-        text_printf(out, "\n#if TDSL_ROWS & TDSL_ISA_%s\n", isa_table[r].name);
-        for (uint32_t i = 0; i < t->shapes.n; i++) {
-            const TileShape *s = &t->shapes.at[i];
-            Printer p = {.tiles = t,
-                         .out = out,
-                         .s = s,
-                         .isa = &isa_table[r],
-                         .part = dtype_part(s->t),
-                         .width = s->parts[1] ? 2 * s->columns : s->columns,
-                         .w = s->parts[0],
-                         .whole = dtype_part(s->t) == s->t,
-                         .streams = s->streams && isa_table[r].vector_bytes >= STREAM_BYTES};
-            function_emit(&p);
-        }
-        text_put(out, "#endif\n");
-    }
-    for (DType type = 0; type < DTYPE_COUNT; type++) {
-        if (t->joins >> type & 1u) {
-            join_emit(t, type, false, out);
-        }
-        if (t->joins_by >> type & 1u) {
-            join_emit(t, type, true, out);
-        }
-    }
-    text_put(out, t->folds.at);
-}
-
-/* ---- which functions run ---- */
-
-static void table_row(Tiles *t, const Isa *isa, Text *out)
-{
-    text_printf(out, "#if TDSL_ROWS & TDSL_ISA_%s\nstatic const tdsl_isa tdsl_isa_%s = {\n",
-                isa->name, isa->name);
-    for (uint32_t i = 0; i < t->shapes.n; i++) {
-        text_printf(out, "    tdsl_%s_%s,\n", shape_name(t, &t->shapes.at[i]), isa->name);
-    }
-    for (uint32_t i = 0; i < t->fold_names.n; i++) {
-        text_printf(out, "    %s_%lld,\n", t->fold_names.at[i], (long long)isa->vector_bytes);
-    }
-    text_put(out, "};\n#endif\n");
-}
-
-void isa_tables_emit(Tiles *t, Text *out)
-{
-    if (t->shapes.n == 0 && t->fold_names.n == 0) {
-        return;
-    }
-    text_put(out, "\n/* The functions of one instruction set. */\ntypedef struct tdsl_isa {\n");
-    for (uint32_t i = 0; i < t->shapes.n; i++) {
-        const TileShape *s = &t->shapes.at[i];
-        text_printf(out, "    tdsl_%s_%s *%s;\n",
-                    s->sum > 0 ? "short"
-                    : s->ahead ? "ahead"
-                    : s->by    ? "tile_by"
-                               : "tile",
-                    dtype_name(dtype_part(s->t)), shape_name(t, s));
-    }
-    text_put(out, t->members.at);
-    text_put(out, "} tdsl_isa;\n\n");
-    for (uint32_t r = 0; r < ISA_COUNT; r++) {
-        table_row(t, &isa_table[r], out);
-    }
-    text_put(out, "\n/* The best that this processor has. Found at the first call: threads "
-                  "that do not see it yet "
-                  "find the same. */\n"
-                  "static const tdsl_isa *tdsl_isa_here(void)\n{\n#if defined(TDSL_ISA)\n"
-                  "    return &TDSL_PASTE(tdsl_isa_, TDSL_ISA);\n#else\n"
-                  "    static const tdsl_isa *found;\n"
-                  "    const tdsl_isa *isa = __atomic_load_n(&found, __ATOMIC_RELAXED);\n"
-                  "    if (isa == NULL) {\n        isa = &tdsl_isa_vectors;\n");
-    for (uint32_t r = 0; r < ISA_COUNT; r++) {
-        if (isa_table[r].test != NULL) {
-            text_printf(out, "        isa = %s ? &tdsl_isa_%s : isa;\n", isa_table[r].test,
-                        isa_table[r].name);
-        }
-    }
-    text_put(out, "        __atomic_store_n(&found, isa, __ATOMIC_RELAXED);\n    }\n"
-                  "    return isa;\n#endif\n}\n");
+    t.indent_width = 4;
+    t.indent = 1;
+    p->out = &t;
+    block_emit_lines(p, rows, x);
+    p->out = out;
+    const char *head = str_format(a, "@(FROM, TO, R, %s%s%s)", block_arguments(p, x, true),
+                                  p->s->sum == 0 ? ", C" : "", p->s->ahead ? ", P" : "");
+    macro_put(&all, head, t.at);
+    return macro_use(p->macros, str_format(a, "TDSL_BLOCK_%u", x->n), all.at);
 }

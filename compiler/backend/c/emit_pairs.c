@@ -15,23 +15,33 @@ static bool has_sign(const Printer *p, int how)
     return p->s->sum == 0 || (p->s->how & how) != 0;
 }
 
-/* Factors of vectors of so many lanes: s of x, t of w with its parts exchanged. */
-static void signs_emit(Printer *p, int64_t lanes)
+/* The first part whose vectors are of the same type: their factors are variables of this number. */
+static uint32_t first_alike(const Parts *x, uint32_t v)
 {
-    Arena *a = p->tiles->arena;
-    const char *type = micro_type(p, lanes);
-    Text s, t;
-    text_init(&s, a);
-    text_init(&t, a);
-    for (int64_t i = 0; i < lanes; i += 2) {
-        text_printf(&s, "%s1, cb", i > 0 ? ", " : "");
-        text_printf(&t, "%s-ca * cb, ca", i > 0 ? ", " : "");
+    uint32_t first = 0;
+    while (x->lanes[first] != x->lanes[v]) {
+        first++;
     }
-    if (has_sign(p, TILE_CONJ_COL)) {
-        micro_put(p, str_format(a, "const %s s%lld = {%s};", type, (long long)lanes, s.at));
-    }
-    if (p->w) {
-        micro_put(p, str_format(a, "const %s t%lld = {%s};", type, (long long)lanes, t.at));
+    return first;
+}
+
+/* Factors of vectors: s of x, t of w with its parts exchanged. */
+void pairs_factors(Printer *p, const Parts *x)
+{
+    for (uint32_t v = 0; v < x->n && p->s->parts[1]; v++) {
+        if (x->lanes[v] == 1 || first_alike(x, v) != v ||
+            !(p->w || has_sign(p, TILE_CONJ_COL))) {
+            continue;
+        }
+        const char *type = micro_vector(p, x, v);
+        pair_use(p->tiles, p->part, x->lanes[v]);
+        if (has_sign(p, TILE_CONJ_COL)) {
+            micro_put(p, "const tdsl_##%s s%u = TDSL_BY_TURNS_##%s(1, cb);", type, v, type);
+        }
+        if (p->w) {
+            micro_put(p, "const tdsl_##%s t%u = TDSL_BY_TURNS_##%s(-ca * cb, ca);", type, v,
+                      type);
+        }
     }
 }
 
@@ -44,99 +54,78 @@ static int64_t offset_of(const Parts *parts, uint32_t v)
     return at;
 }
 
-/* "x0_1" */
-static const char *sum_text(Printer *p, char sum, int64_t row, uint32_t v)
-{
-    return str_format(p->tiles->arena, "%c%lld_%u", sum, (long long)row, v);
-}
-
 /* The columns are complex, perhaps the rows: x becomes what is stored. Zeros lose the sign that a factor gives them. */
-static void finish_columns(Printer *p, int64_t row, const Parts *parts, uint32_t v)
+static void finish_columns(Printer *p, const Parts *parts, uint32_t v)
 {
-    Arena *a = p->tiles->arena;
-    long long n = (long long)parts->lanes[v];
-    const char *x = sum_text(p, 'x', row, v), *w = sum_text(p, 'w', row, v);
-    const char *sign = n > 1 ? str_format(a, "s%lld", n) : "cb";
-    const char *zero = p->part == DTYPE_F32 ? "0.0f" : "0.0";
-    bool imaginary = n == 1 && offset_of(parts, v) % 2 != 0;
-    if (has_sign(p, TILE_CONJ_COL) && (n > 1 || imaginary)) {
-        micro_put(p, str_format(a, "%s = %s * %s + %s;", x, x, sign, zero));
+    bool vector = parts->lanes[v] > 1;
+    uint32_t first = first_alike(parts, v);
+    const char *sign = vector ? str_format(p->tiles->arena, "s%u", first) : "cb";
+    bool imaginary = !vector && offset_of(parts, v) % 2 != 0;
+    if (has_sign(p, TILE_CONJ_COL) && (vector || imaginary)) {
+        micro_put(p, "x##r##_%u = x##r##_%u * %s + (T)0;", v, v, sign);
     }
-    if (p->w && n > 1) {
-        pair_use(p->tiles, p->part, n);
-        micro_put(p, str_format(a, "%s += TDSL_SWAP_%sx%lld(%s) * t%lld;", x,
-                                dtype_name(p->part), n, w, n));
+    if (p->w && vector) {
+        micro_put(p, "x##r##_%u += TDSL_SWAP_##%s(w##r##_%u) * t%u;", v,
+                  micro_vector(p, parts, v), v, first);
+    } else if (p->w && imaginary) {
+        micro_put(p, "x##r##_%u += ca * w##r##_%u;", v, v - 1);
     } else if (p->w) {
-        micro_put(p,
-                  imaginary
-                      ? str_format(a, "%s += ca * %s;", x, sum_text(p, 'w', row, v - 1))
-                      : str_format(a, "%s -= ca * cb * %s;", x, sum_text(p, 'w', row, v + 1)));
+        micro_put(p, "x##r##_%u -= ca * cb * w##r##_%u;", v, v + 1);
     }
 }
 
 /* The rows alone are complex: x and w become what is stored one after the other. */
-static void finish_rows(Printer *p, int64_t row, const Parts *parts, uint32_t v)
+static void finish_rows(Printer *p, const Parts *parts, uint32_t v)
 {
-    Arena *a = p->tiles->arena;
-    long long n = (long long)parts->lanes[v];
-    const char *x = sum_text(p, 'x', row, v), *w = sum_text(p, 'w', row, v);
-    const char *zero = p->part == DTYPE_F32 ? "0.0f" : "0.0";
     if (has_sign(p, TILE_CONJ_ROW)) {
-        micro_put(p, str_format(a, "%s = %s * ca + %s;", w, w, zero));
+        micro_put(p, "w##r##_%u = w##r##_%u * ca + (T)0;", v, v);
     }
-    if (n > 1) {
-        const char *name = dtype_name(p->part), *e = sum_text(p, 'e', row, v);
-        pair_use(p->tiles, p->part, n);
-        micro_put(p, str_format(a, "const %s %s = TDSL_LOW_%sx%lld(%s, %s);", micro_type(p, n),
-                                e, name, n, x, w));
-        micro_put(p, str_format(a, "%s = TDSL_HIGH_%sx%lld(%s, %s);", w, name, n, x, w));
-        micro_put(p, str_format(a, "%s = %s;", x, e));
+    if (parts->lanes[v] > 1) {
+        const char *type = micro_vector(p, parts, v);
+        pair_use(p->tiles, p->part, parts->lanes[v]);
+        micro_put(p, "const tdsl_##%s e##r##_%u = TDSL_LOW_##%s(x##r##_%u, w##r##_%u);", type,
+                  v, type, v, v);
+        micro_put(p, "w##r##_%u = TDSL_HIGH_##%s(x##r##_%u, w##r##_%u);", v, type, v, v);
+        micro_put(p, "x##r##_%u = e##r##_%u;", v, v);
     }
 }
 
-void pairs_finish(Printer *p, int64_t rows, const Parts *x)
+void pairs_finish(Printer *p, const Parts *x)
 {
-    int64_t last = 1;
-    for (uint32_t v = 0; v < x->n && p->s->parts[1]; v++) {
-        if (x->lanes[v] > 1 && x->lanes[v] != last) {
-            signs_emit(p, x->lanes[v]);
-        }
-        last = x->lanes[v];
-    }
-    for (int64_t i = 0; i < rows * x->n; i++) {
-        (p->s->parts[1] ? finish_columns : finish_rows)(p, i / x->n, x, (uint32_t)(i % x->n));
+    for (uint32_t v = 0; v < x->n; v++) {
+        (p->s->parts[1] ? finish_columns : finish_rows)(p, x, v);
     }
 }
 
 /* The same of complex numbers. */
 void pairs_plain(Printer *p)
 {
-    Arena *a = p->tiles->arena;
-    const char *t = c_type(p->part);
-    long long width = (long long)p->width;
     bool columns = p->s->parts[1];
-    const char *line = columns ? "c + i * scr" : "c + i * scr + 2 * j";
-    micro_open_loop(p, "i", 0, p->s->rows, 1);
-    micro_put(p, str_format(a, p->w ? "%s x[%lld] = {0}, w[%lld] = {0};" : "%s x[%lld] = {0};",
-                            t, width, width));
+    const char *by = p->s->by ? "by * " : "", *each = columns ? "2" : "1";
+    micro_put(p, "for (int64_t i = 0; i < ROWS; ++i) {");
+    p->out->indent++;
+    micro_put(p, p->w ? "T x[COLUMNS] = {0}, w[COLUMNS] = {0};" : "T x[COLUMNS] = {0};");
     micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
     p->out->indent++;
-    micro_put(p, str_format(a, "const %s *z = a + k * sak + i * sar;", t));
-    micro_open_loop(p, "j", 0, width, 1);
-    micro_put(p, "x[j] += z[0] * b[k * sbk + j];");
-    micro_put(p, p->w ? "w[j] += z[1] * b[k * sbk + j];" : "");
+    micro_put(p, "const T *z = a + k * cs_a + i * rs_a;");
+    micro_put(p, "for (int64_t j = 0; j < COLUMNS; ++j) {");
+    p->out->indent++;
+    micro_put(p, "x[j] += z[0] * b[k * rs_b + j];");
+    if (p->w) {
+        micro_put(p, "w[j] += z[1] * b[k * rs_b + j];");
+    }
     micro_close(p);
     micro_close(p);
-    micro_open_loop(p, "j", 0, width, columns ? 2 : 1);
-    micro_put(p, str_format(a, "%s *d = %s%s;", t, line, columns ? " + j" : ""));
-    micro_put(p, str_format(a, "const %s re = %s, im = %s;", t,
-                            columns && p->w ? "x[j] - ca * cb * w[j + 1]" : "x[j]",
-                            !columns ? "ca * w[j] + 0"
-                            : p->w   ? "cb * x[j + 1] + 0 + ca * w[j]"
-                                     : "cb * x[j + 1] + 0"));
-    const char *by = p->s->by ? "by * " : "";
-    micro_put(p, str_format(a, "d[0] = (add & 1) != 0 ? d[0] + %sre : %sre;", by, by));
-    micro_put(p, str_format(a, "d[1] = (add & 1) != 0 ? d[1] + %sim : %sim;", by, by));
+    micro_put(p, "for (int64_t j = 0; j < COLUMNS; j += %s) {", each);
+    p->out->indent++;
+    micro_put(p, "T *d = c + i * rs_c + %s;", columns ? "j" : "2 * j");
+    micro_put(p, "const T re = %s, im = %s;",
+              columns && p->w ? "x[j] - ca * cb * w[j + 1]" : "x[j]",
+              !columns ? "ca * w[j] + 0"
+              : p->w   ? "cb * x[j + 1] + 0 + ca * w[j]"
+                       : "cb * x[j + 1] + 0");
+    micro_put(p, "d[0] = (add & 1) != 0 ? d[0] + %sre : %sre;", by, by);
+    micro_put(p, "d[1] = (add & 1) != 0 ? d[1] + %sim : %sim;", by, by);
     micro_close(p);
     micro_close(p);
 }
@@ -151,11 +140,8 @@ void pairs_signs(Printer *p)
     for (uint32_t i = 0; i < 2; i++) {
         bool both = p->s->parts[0] && p->s->parts[1];
         if (p->s->parts[i] && (both || has_sign(p, side[i].how) || p->isa->vector_bytes == 0)) {
-            const char *t = c_type(p->part);
-            const char *one = p->part == DTYPE_F32 ? "1.0f" : "1.0";
-            micro_put(p,
-                      str_format(p->tiles->arena, "const %s %s = (add & %d) != 0 ? -%s : %s;",
-                                 t, side[i].name, side[i].how, one, one));
+            micro_put(p, "const T %s = (add & %d) != 0 ? -(T)1 : (T)1;", side[i].name,
+                      side[i].how);
         }
     }
 }
@@ -240,6 +226,10 @@ static void pair_macros(const Tiles *tiles, uint32_t bit, Text *out)
     if (exchanged) {
         shuffle_macro(a, &t, SHUFFLE_LOW, out);
         shuffle_macro(a, &t, SHUFFLE_HIGH, out);
+    }
+    if (exchanged) {
+        text_printf(out, "#define TDSL_BY_TURNS_%sx%lld(x, y) {%s}\n", t.type, (long long)t.n,
+                    signs_text(a, t.n, "x", "y"));
     }
     if ((tiles->complex >> bit & 1u) != 0) {
         long long n = (long long)t.n;

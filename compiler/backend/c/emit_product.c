@@ -52,7 +52,7 @@ static int64_t number_of(const char *text)
 
 /* The texts of a call: counts and strides. */
 typedef struct Call {
-    const char *a, *b, *c, *sum, *sak, *sar, *sbk, *scr, *scc;
+    const char *a, *b, *c, *sum, *cs_a, *rs_a, *rs_b, *rs_c, *cs_c;
     const char *by; /* ", " and the factor, or nothing */
 } Call;
 
@@ -61,12 +61,12 @@ static void shape_fix(TileShape *s, const Call *x, int how)
     TileShape f = *s;
     f.how = how;
     f.sum = number_of(x->sum);
-    f.sak = number_of(x->sak);
-    f.sar = number_of(x->sar);
-    f.sbk = number_of(x->sbk);
-    f.scr = number_of(x->scr);
-    if (f.sum > 0 && f.sum <= SHORT_SUM && f.sak >= 0 && f.sar >= 0 && f.sbk >= 0 &&
-        f.scr >= 0) {
+    f.cs_a = number_of(x->cs_a);
+    f.rs_a = number_of(x->rs_a);
+    f.rs_b = number_of(x->rs_b);
+    f.rs_c = number_of(x->rs_c);
+    if (f.sum > 0 && f.sum <= SHORT_SUM && f.cs_a >= 0 && f.rs_a >= 0 && f.rs_b >= 0 &&
+        f.rs_c >= 0) {
         *s = f;
     }
 }
@@ -85,8 +85,8 @@ static void join_call(Emitter *e, const Product *p, const TileShape *shape, cons
         "tdsl_join%s_%s(%s->%s, %lld, %lld, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s%s);",
         shape->by ? "_by" : "", dtype_name(p->t), e->own.isa, name, (long long)shape->rows,
         (long long)shape->columns, count_text(e, p->row->range),
-        count_text(e, p->column->range), x->sum, x->a, x->sak, x->sar, x->b, x->sbk, x->c,
-        x->scr, x->scc, how, x->by);
+        count_text(e, p->column->range), x->sum, x->a, x->cs_a, x->rs_a, x->b, x->rs_b, x->c,
+        x->rs_c, x->cs_c, how, x->by);
 }
 
 /* Of complex numbers the real part. */
@@ -126,16 +126,16 @@ static const char *pointer_to_parts(Emitter *e, DType t, const char *pointer, bo
 static void call_in_parts(Emitter *e, const TileShape *shape, Call *x)
 {
     x->c = pointer_to_parts(e, shape->t, x->c, true);
-    x->scr = stride_in_parts(e, x->scr);
-    x->scc = stride_in_parts(e, x->scc);
+    x->rs_c = stride_in_parts(e, x->rs_c);
+    x->cs_c = stride_in_parts(e, x->cs_c);
     if (shape->parts[0]) {
         x->a = pointer_to_parts(e, shape->t, x->a, false);
-        x->sak = stride_in_parts(e, x->sak);
-        x->sar = stride_in_parts(e, x->sar);
+        x->cs_a = stride_in_parts(e, x->cs_a);
+        x->rs_a = stride_in_parts(e, x->rs_a);
     }
     if (shape->parts[1]) {
         x->b = pointer_to_parts(e, shape->t, x->b, false);
-        x->sbk = stride_in_parts(e, x->sbk);
+        x->rs_b = stride_in_parts(e, x->rs_b);
     }
 }
 
@@ -177,17 +177,17 @@ void product_emit(Emitter *e, const Stmt *s)
               .b = first_text(e, &p, p.b->buf, p.b->at),
               .c = first_text(e, &p, s->dst, s->at),
               .sum = count_text(e, p.sum->range),
-              .sak = stride_text(w, p.a->buf, p.a->at, p.sum->var),
-              .sar = stride_text(w, p.a->buf, p.a->at, p.row->var),
-              .sbk = stride_text(w, p.b->buf, p.b->at, p.sum->var),
-              .scr = stride_text(w, s->dst, s->at, p.row->var),
-              .scc = stride_text(w, s->dst, s->at, p.column->var),
+              .cs_a = stride_text(w, p.a->buf, p.a->at, p.sum->var),
+              .rs_a = stride_text(w, p.a->buf, p.a->at, p.row->var),
+              .rs_b = stride_text(w, p.b->buf, p.b->at, p.sum->var),
+              .rs_c = stride_text(w, s->dst, s->at, p.row->var),
+              .cs_c = stride_text(w, s->dst, s->at, p.column->var),
               .by = by_text(e, &p)};
     TileShape shape = {.t = p.t,
                        .rows = p.row->range.span,
                        .columns = p.column->range.span,
                        .by = p.by != NULL,
-                       .side = strcmp(x.sar, "1") == 0};
+                       .side = strcmp(x.rs_a, "1") == 0};
     int how = (s->begins ? 0 : TILE_ADDS) | (p.a_conj ? TILE_CONJ_ROW : 0) |
               (p.b_conj ? TILE_CONJ_COL : 0);
     if (dtype_is_complex(p.t)) {
@@ -229,7 +229,7 @@ void product_emit(Emitter *e, const Stmt *s)
                     : str_format(w->arena, ", tdsl_ahead_next(&%s), %lld, %lld", ahead->name,
                                  (long long)ahead->each, (long long)ahead->turn);
             line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, %s%s);", e->own.isa, name,
-                        x.sum, x.a, x.sak, x.sar, x.b, x.sbk, x.c, x.scr, does, next);
+                        x.sum, x.a, x.cs_a, x.rs_a, x.b, x.rs_b, x.c, x.rs_c, does, next);
         }
     } else {
         join_call(e, &p, &shape, &x, does);

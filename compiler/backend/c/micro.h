@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function of a register tile being printed, as the files see it that print it. */
+/* Functions of register tiles, as the files see them that print them: macros that are instantiated for each instruction set. */
 #ifndef BACKEND_C_MICRO_H
 #define BACKEND_C_MICRO_H
 
@@ -13,9 +13,22 @@ typedef struct Parts {
     int64_t lanes[16];
 } Parts;
 
+/* Macros that are printed: each text once, whoever needs it. */
+typedef struct Macro {
+    const char *name, *text; /* '@' stands for the name in the text */
+} Macro;
+
+typedef struct Macros {
+    Arena *arena;
+    VEC(Macro) list;
+    Names names;
+    Text text; /* all of them */
+} Macros;
+
 typedef struct Printer {
     Tiles *tiles;
-    Text *out;
+    Macros *macros;
+    Text *out; /* lines of the macro being printed */
     const TileShape *s;
     const Isa *isa;
     DType part;     /* of the numbers in vectors */
@@ -26,19 +39,38 @@ typedef struct Printer {
     int64_t passes; /* loops over the sum */
 } Printer;
 
-/* ---- emit_micro.c ---- */
-void micro_put(Printer *p, const char *line);
-void micro_open_loop(Printer *p, const char *var, int64_t from, int64_t to, int64_t step);
+/* ---- emit_micro.c: the part of a tile that fits registers ---- */
+
+/* The macro for so many rows of these columns. */
+const char *block_macro(Printer *p, int64_t rows, const Parts *x);
+/* What it gets beside its rows; in a macro that has the same parameters, or as they are. */
+const char *block_arguments(Printer *p, const Parts *x, bool in_macro);
+/* Are all its parts vectors of one type? */
+bool parts_are_equal(const Parts *x);
+/* A line of the macro. */
+void micro_put(Printer *p, const char *format, ...) PRINTF_LIKE(2, 3);
 void micro_close(Printer *p);
-/* Of a vector of so many lanes, or of an element. */
-const char *micro_type(Printer *p, int64_t lanes);
+/* "V1": the name of part v's type in the macro. */
+const char *micro_vector(Printer *p, const Parts *x, uint32_t v);
+/* The macro of this text, which is printed unless there is one. '@' in it stands for its name: `wish`, or one like it. */
+const char *macro_use(Macros *m, const char *wish, const char *text);
+/* "#define HEAD" and the lines, which go on behind each other's ends. */
+void macro_put(Text *out, const char *head, const char *lines);
 
 /* ---- emit_pairs.c: tiles of complex numbers ---- */
 /* The signs that conjugated operands have, as variables. */
 void pairs_signs(Printer *p);
-/* The sums of a part of the tile become what is stored. */
-void pairs_finish(Printer *p, int64_t rows, const Parts *x);
+/* Variables that the next ones need. */
+void pairs_factors(Printer *p, const Parts *x);
+/* A line for each: the sums of row r become what is stored. */
+void pairs_finish(Printer *p, const Parts *x);
 /* The body of a function without vectors. */
 void pairs_plain(Printer *p);
+
+/* ---- emit_tables.c: tables of functions, and which runs ---- */
+const char *shape_name(const Tiles *t, const TileShape *s);
+void join_emit(Tiles *t, DType type, bool by, Text *out);
+void table_macro(const Tiles *t, Text *out); /* TDSL_TABLE(ISA, BYTES) */
+void best_emit(Text *out);
 
 #endif

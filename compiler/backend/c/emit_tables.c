@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Beside the functions of register tiles: those that put a tile where not all of it is, and the tables of which an instruction
+ * set's is chosen at the first call. */
+#include "backend/c/micro.h"
+
+const char *shape_name(const Tiles *t, const TileShape *s)
+{
+    const char *real = !dtype_is_complex(s->t) || (s->parts[0] && s->parts[1]) ? ""
+                       : s->parts[0]                                           ? "_real_columns"
+                                                                               : "_real_rows";
+    const char *name =
+        str_format(t->arena, "%s_%lldx%lld%s%s%s", dtype_name(s->t), (long long)s->rows,
+                   (long long)s->columns, s->side ? "s" : "", real,
+                   s->by      ? "_by"
+                   : s->ahead ? "_ahead"
+                              : "");
+    return s->sum == 0 ? name
+                       : str_format(t->arena, "%s_%lld_%lld_%lld_%lld_%lld%s%s%s", name,
+                                    (long long)s->sum, (long long)s->cs_a, (long long)s->rs_a,
+                                    (long long)s->rs_b, (long long)s->rs_c,
+                                    (s->how & TILE_CONJ_ROW) != 0 ? "_conj_rows" : "",
+                                    (s->how & TILE_CONJ_COL) != 0 ? "_conj_columns" : "",
+                                    (s->how & TILE_ADDS) == 0 ? "_first" : "");
+}
+
+void join_emit(Tiles *t, DType type, bool by, Text *out)
+{
+    DType part = dtype_part(type);
+    const char *name = dtype_name(type), *c = c_type(part), *u = element_type(part);
+    const char *v = vector_type(t->help, part, 16 / dtype_bytes(part));
+    bool whole = dtype_is_int(type), pairs = part != type;
+    bool streams = (t->join_streams >> type & 1u) != 0; /* not into e */
+    const char *with = by ? ", by" : "", *param = by ? str_format(t->arena, ", %s by", c) : "";
+    text_printf(
+        out,
+        "\n/* The m x n elements there are of a tile of rows x columns join what is "
+        "there, if `add`. */\n"
+        "static void tdsl_join%s_%s(tdsl_tile%s_%s *tile, int64_t rows, int64_t columns, "
+        "int64_t m, int64_t n,\n"
+        "    int64_t k, const %s *a, int64_t cs_a, int64_t rs_a, const %s *b, int64_t "
+        "rs_b,\n    %s *c, int64_t rs_c, int64_t cs_c, int add%s)\n{\n"
+        "    %s e[%lld];\n",
+        by ? "_by" : "", name, by ? "_by" : "", dtype_name(part), c, c, c, param, c,
+        (long long)(t->join_bytes / dtype_bytes(part)));
+    text_printf(
+        out,
+        "    if (m == rows && n == columns && cs_c == %d) {\n"
+        "        tile(k, a, cs_a, rs_a, b, rs_b, c, rs_c, add%s);\n        return;\n    }\n",
+        pairs ? 2 : 1, with);
+    text_printf(out,
+                pairs ? "    columns *= 2;\n    n *= 2;\n"
+                        "    tile(k, a, cs_a, rs_a, b, rs_b, e, columns, add & %s%s);\n"
+                      : "    tile(k, a, cs_a, rs_a, b, rs_b, e, columns, 0%s%s);\n",
+                !pairs    ? ""
+                : streams ? "~9"
+                          : "~1",
+                with);
+    text_put(out, pairs || streams ? "    add &= 1;\n" : "");
+    text_printf(out,
+                "    for (int64_t i = 0; i < m; ++i) {\n"
+                "        const %s *x = e + i * columns;\n        %s *d = c + i * rs_c;\n",
+                c, c);
+    long long lanes = (long long)(16 / dtype_bytes(part));
+    text_printf(
+        out,
+        "#if TDSL_ROWS & TDSL_ISA_plain\n        const int64_t whole = 0;\n#else\n"
+        "        const int64_t whole = cs_c == %d ? n - n %% %lld : 0;\n"
+        "        for (int64_t j = 0; j < whole; j += %lld) {\n"
+        "            if (add) {\n                TDSL_TO(%s, d + j) += TDSL_AT(%s, x + j);\n"
+        "            } else {\n                TDSL_TO(%s, d + j) = TDSL_AT(%s, x + j);\n"
+        "            }\n        }\n#endif\n",
+        pairs ? 2 : 1, lanes, lanes, v, v, v, v);
+    text_put(out, "        for (int64_t j = whole; j < n; ++j) {\n");
+    if (whole) {
+        text_printf(
+            out, "            d[j * cs_c] = add ? (%s)((%s)d[j * cs_c] + (%s)x[j]) : x[j];\n",
+            c, u, u);
+    } else if (pairs) {
+        text_printf(out, "            %s *z = d + j / 2 * cs_c + j %% 2;\n", c);
+        text_put(out, "            *z = add ? *z + x[j] : x[j];\n");
+    } else {
+        text_put(out, "            d[j * cs_c] = add ? d[j * cs_c] + x[j] : x[j];\n");
+    }
+    text_put(out, "        }\n    }\n}\n");
+}
+
+/* The table of an instruction set with vectors of so many bytes. */
+void table_macro(const Tiles *t, Text *out)
+{
+    Text lines;
+    text_init(&lines, t->arena);
+    text_put(&lines, "    static const tdsl_isa tdsl_isa_##ISA = {\n");
+    for (uint32_t i = 0; i < t->shapes.n; i++) {
+        text_printf(&lines, "        tdsl_%s_##ISA,\n", shape_name(t, &t->shapes.at[i]));
+    }
+    for (uint32_t i = 0; i < t->fold_names.n; i++) {
+        text_printf(&lines, "        %s_##BYTES,\n", t->fold_names.at[i]);
+    }
+    text_put(&lines, "    };\n");
+    macro_put(out, "TDSL_TABLE(ISA, BYTES)", lines.at);
+}
+
+void best_emit(Text *out)
+{
+    text_put(out, "\n/* The best that this processor has. Found at the first call: threads "
+                  "that do not see it yet "
+                  "find the same. */\n"
+                  "static const tdsl_isa *tdsl_isa_here(void)\n{\n#if defined(TDSL_ISA)\n"
+                  "    return &TDSL_PASTE(tdsl_isa_, TDSL_ISA);\n#else\n"
+                  "    static const tdsl_isa *found;\n"
+                  "    const tdsl_isa *isa = __atomic_load_n(&found, __ATOMIC_RELAXED);\n"
+                  "    if (isa == NULL) {\n        isa = &tdsl_isa_vectors;\n");
+    for (uint32_t r = 0; r < ISA_COUNT; r++) {
+        if (isa_table[r].test != NULL) {
+            text_printf(out, "        isa = %s ? &tdsl_isa_%s : isa;\n", isa_table[r].test,
+                        isa_table[r].name);
+        }
+    }
+    text_put(out, "        __atomic_store_n(&found, isa, __ATOMIC_RELAXED);\n    }\n"
+                  "    return isa;\n#endif\n}\n");
+}

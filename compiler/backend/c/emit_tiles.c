@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions that products call: a register tile of one type and shape, once for each instruction set (isa.h). What the
+ * processor has is a table of functions, chosen at the first call and read at the entry of a kernel. All rows add in the
+ * same order.
+ *
+ * A function runs over the parts of its tile that fit registers (emit_micro.c). Those of one kind are one macro, and a line
+ * for each of them. */
+#include <string.h>
+
+#include "backend/c/micro.h"
+
+void tiles_init(Tiles *t, Arena *a, Helpers *help)
+{
+    *t = (Tiles){.arena = a, .help = help};
+    text_init(&t->folds, a);
+    text_init(&t->members, a);
+    t->folds.indent_width = 4;
+}
+
+static bool shape_eq(const TileShape *x, const TileShape *y)
+{
+    return x->t == y->t && x->rows == y->rows && x->columns == y->columns &&
+           x->parts[0] == y->parts[0] && x->parts[1] == y->parts[1] && x->side == y->side &&
+           x->ahead == y->ahead && x->by == y->by && x->sum == y->sum && x->cs_a == y->cs_a &&
+           x->rs_a == y->rs_a && x->rs_b == y->rs_b && x->rs_c == y->rs_c && x->how == y->how;
+}
+
+const char *tile_use(Tiles *t, TileShape s)
+{
+    uint32_t i = 0;
+    while (i < t->shapes.n && !shape_eq(&t->shapes.at[i], &s)) {
+        i++;
+    }
+    if (i == t->shapes.n) {
+        vec_push(t->arena, &t->shapes, s);
+    }
+    t->shapes.at[i].streams |= s.streams;
+    return shape_name(t, &s);
+}
+
+/* ---- a function ---- */
+
+static int64_t sums_of(const Printer *p)
+{
+    return p->w ? 2 : 1; /* of a row */
+}
+
+/* The next group of columns from `from` on, of at most `most` parts. */
+static Parts next_parts(const Printer *p, int64_t from, int64_t most)
+{
+    Parts x = {.from = from};
+    while (from + x.width < p->width && x.n < most) {
+        int64_t lanes = vector_part(p->isa->vector_bytes, p->part, p->width - from - x.width);
+        if (p->s->parts[1] && lanes == 1 && x.width % 2 == 0 && x.n + 1 == most) {
+            break; /* both parts of a number are in one group */
+        }
+        x.lanes[x.n] = lanes;
+        x.width += x.lanes[x.n++];
+    }
+    return x;
+}
+
+static bool same_parts(const Parts *x, const Parts *y)
+{
+    return x->n == y->n && memcmp(x->lanes, y->lanes, x->n * sizeof x->lanes[0]) == 0;
+}
+
+/* Where groups like the first one end. */
+static int64_t groups_end(const Printer *p, const Parts *first, int64_t most)
+{
+    Parts y = *first;
+    int64_t to = first->from;
+    while (to < p->width && same_parts(first, &y)) {
+        to += y.width;
+        y = next_parts(p, to, most);
+    }
+    return to;
+}
+
+/* How many loops over the sum there are in a call. */
+static int64_t passes_of(const Printer *p, const IsaCover *cover)
+{
+    int64_t passes = 0;
+    for (int64_t from = 0; from < p->width; passes++) {
+        from += next_parts(p, from, cover->vectors).width;
+    }
+    return passes * ((p->s->rows + cover->rows - 1) / cover->rows);
+}
+
+/* The parameter's name, or what it is. */
+static const char *word(Printer *p, bool in_macro, const char *name, int64_t value)
+{
+    return in_macro ? name : str_format(p->tiles->arena, "%lld", (long long)value);
+}
+
+/* Parts of equal height, then what is left. */
+static void rows_emit(Printer *p, int64_t height, const Parts *x, bool in_macro)
+{
+    Arena *a = p->tiles->arena;
+    int64_t rows = p->s->rows, whole = rows / height * height;
+    Text more;
+    text_init(&more, a);
+    if (p->s->sum == 0) {
+        text_printf(&more, ", %s", word(p, in_macro, "COLUMNS", p->width));
+    }
+    if (p->s->ahead) {
+        text_printf(&more, ", %s", word(p, in_macro, "P", p->passes));
+    }
+    const char *arguments = block_arguments(p, x, in_macro);
+    const char *until = whole == rows ? "ROWS" : "ROWS / R * R";
+    micro_put(p, "%s(0, %s, %s, %s%s)", block_macro(p, height, x),
+              word(p, in_macro, until, whole), word(p, in_macro, "R", height), arguments,
+              more.at);
+    if (whole < rows) {
+        micro_put(p, "%s(%s, %s, %s, %s%s)", block_macro(p, rows - whole, x),
+                  word(p, in_macro, until, whole), word(p, in_macro, "ROWS", rows),
+                  word(p, in_macro, "S", rows - whole), arguments, more.at);
+    }
+}
+
+/* What stands before the loops. */
+static void locals_emit(Printer *p)
+{
+    const TileShape *s = p->s;
+    if (!p->whole) {
+        pairs_signs(p);
+    }
+    if (p->isa->vector_bytes == 0) {
+        if (s->ahead) {
+            micro_put(p, "(void)ahead; (void)each; (void)turn;");
+        }
+        return;
+    }
+    if (s->side) {
+        micro_put(p, "(void)rs_a;");
+    }
+    if (p->streams) {
+        micro_put(p,
+                  "const int streams = (add & %d) != 0 && ((uintptr_t)c | (uintptr_t)rs_c * "
+                  "sizeof(T)) %% %d == 0;",
+                  TILE_STREAMS, LINE_BYTES);
+    }
+    if (s->ahead) {
+        micro_put(p, "int64_t asked = 0;");
+    }
+}
+
+static void plain_emit(Printer *p)
+{
+    bool is_int = dtype_is_int(p->part);
+    const char *u = is_int ? "U" : "T", *cast = is_int ? "(U)" : "";
+    const char *x = !p->s->by ? "x[j]" : is_int ? "(U)by * x[j]" : "by * x[j]";
+    const char *add = !p->s->streams ? "add" : "(add & 1) != 0";
+    micro_put(p, "for (int64_t i = 0; i < ROWS; ++i) {");
+    p->out->indent++;
+    micro_put(p, "%s x[COLUMNS] = {0};", u);
+    micro_put(p, "for (int64_t k = 0; k < n; ++k) {");
+    p->out->indent++;
+    micro_put(p, "const %s z = %sa[k * cs_a + i * rs_a];", u, cast);
+    micro_put(p, "for (int64_t j = 0; j < COLUMNS; ++j) {");
+    p->out->indent++;
+    micro_put(p, "x[j] += z * %sb[k * rs_b + j];", cast);
+    micro_close(p);
+    micro_close(p);
+    micro_put(p, "for (int64_t j = 0; j < COLUMNS; ++j) {");
+    p->out->indent++;
+    micro_put(p, "const %s y = %s ? %sc[i * rs_c + j] + %s : %s;", u, add, cast, x, x);
+    micro_put(p, is_int ? "c[i * rs_c + j] = (T)y;" : "c[i * rs_c + j] = y;");
+    micro_close(p);
+    micro_close(p);
+}
+
+/* The macro of its parameters. */
+static const char *parameters_of(const TileShape *s)
+{
+    return s->sum > 0 ? "SHORT" : s->ahead ? "AHEAD" : "TILE";
+}
+
+/* Of a short sum: its numbers. */
+static const char *numbers_of(Printer *p)
+{
+    const TileShape *s = p->s;
+    return s->sum == 0 ? ""
+                       : str_format(p->tiles->arena, ", %lld, %lld, %lld, %lld, %lld, %d",
+                                    (long long)s->sum, (long long)s->cs_a, (long long)s->rs_a,
+                                    (long long)s->rs_b, (long long)s->rs_c, s->how);
+}
+
+static void head_emit(Printer *p)
+{
+    const TileShape *s = p->s;
+    micro_put(p, "TDSL_TILE TDSL_FOR_##ISA static void tdsl_##NAME##_##ISA(TDSL_%s_OF(T)%s)",
+              parameters_of(s), s->by ? ", T by" : "");
+    line_put(p->out, "{");
+    p->out->indent++;
+    line_put(p->out, "TDSL_CONTRACT");
+    if (s->sum > 0) {
+        micro_put(p, "const int64_t n = N, cs_a = CS_A, rs_a = RS_A, rs_b = RS_B, rs_c = RS_C, "
+                     "add = HOW;");
+    }
+    locals_emit(p);
+}
+
+/* How the columns are cut. */
+typedef struct Cut {
+    IsaCover cover;
+    Parts first;
+    bool equal; /* all groups are as the first one, of vectors of one type */
+} Cut;
+
+static Cut cut_of(Printer *p)
+{
+    Parts all = next_parts(p, 0, 16);
+    int64_t parts = all.width < p->width ? 16 : all.n;
+    Cut c = {.cover = isa_cover(p->isa, p->s->rows, parts, sums_of(p))};
+    c.first = next_parts(p, 0, c.cover.vectors);
+    c.equal = parts_are_equal(&c.first) && groups_end(p, &c.first, c.cover.vectors) == p->width;
+    p->passes = passes_of(p, &c.cover);
+    return c;
+}
+
+static void vectors_emit(Printer *p, const Cut *c)
+{
+    for (int64_t from = 0; from < p->width;) {
+        Parts x = next_parts(p, from, c->cover.vectors);
+        int64_t to = groups_end(p, &x, c->cover.vectors);
+        if (c->equal) {
+            micro_put(p, "for (int64_t j = 0; j < COLUMNS; j += %u * L) {", x.n);
+        } else {
+            micro_put(p, "for (int64_t j = %lld; j < %lld; j += %lld) {", (long long)from,
+                      (long long)to, (long long)x.width);
+        }
+        p->out->indent++;
+        rows_emit(p, c->cover.rows, &x, c->equal);
+        micro_close(p);
+        from = to;
+    }
+}
+
+/* Arguments of a macro of functions. */
+static const char *function_arguments(Printer *p, const Cut *c, bool in_macro)
+{
+    Arena *a = p->tiles->arena;
+    Text t;
+    text_init(&t, a);
+    int64_t height = c == NULL ? 1 : c->cover.rows;
+    const char *type = in_macro ? "T" : c_type(p->part);
+    text_printf(&t, in_macro ? "ISA, NAME, " : "%s, %s, ", p->isa->name,
+                shape_name(p->tiles, p->s));
+    if (c != NULL && c->equal) {
+        text_printf(&t, "%s, %s, %s, %s", word(p, in_macro, "ROWS", p->s->rows),
+                    word(p, in_macro, "COLUMNS", p->width), word(p, in_macro, "R", height),
+                    block_arguments(p, &c->first, in_macro));
+        if (p->s->rows % height != 0) {
+            text_printf(&t, ", %s", word(p, in_macro, "S", p->s->rows % height));
+        }
+        if (p->s->ahead) {
+            text_printf(&t, ", %s", word(p, in_macro, "P", p->passes));
+        }
+    } else {
+        if (c == NULL) {
+            text_printf(&t, "%s, %s, ", word(p, in_macro, "ROWS", p->s->rows),
+                        word(p, in_macro, "COLUMNS", p->width));
+        }
+        text_put(&t, type);
+        if (dtype_is_int(p->part)) {
+            text_printf(&t, ", %s", in_macro ? "U" : element_type(p->part));
+        }
+    }
+    if (p->s->sum > 0) {
+        text_put(&t, in_macro ? ", N, CS_A, RS_A, RS_B, RS_C, HOW" : numbers_of(p));
+    }
+    return t.at;
+}
+
+/* A line that makes the function of a macro, which may be there already. */
+static void function_emit(Printer *p)
+{
+    Arena *a = p->tiles->arena;
+    bool plain = p->isa->vector_bytes == 0;
+    Cut cut = {.equal = false};
+    if (!plain) {
+        cut = cut_of(p);
+    }
+    const Cut *c = plain ? NULL : &cut;
+    Text lines, all, *out = p->out;
+    text_init(&lines, a);
+    text_init(&all, a);
+    lines.indent_width = 4;
+    lines.indent = 1;
+    p->out = &lines;
+    head_emit(p);
+    if (!plain) {
+        vectors_emit(p, c);
+    } else if (p->whole) {
+        plain_emit(p);
+    } else {
+        pairs_plain(p);
+    }
+    micro_close(p);
+    p->out = out;
+    macro_put(&all, str_format(a, "@(%s)", function_arguments(p, c, true)), lines.at);
+    const char *wish = plain ? "TDSL_PLAIN" : str_format(a, "TDSL_TILE_%u", cut.first.n);
+    line_put(out, str_format(a, "%s(%s)", macro_use(p->macros, wish, all.at),
+                             function_arguments(p, c, false)));
+}
+
+/* Of the narrowest vectors of which a tile has whole lines of memory at once, as stores past the caches must. */
+#define STREAM_BYTES 32
+
+/* The type of a function of this shape: of what is a number in it. */
+static const char *function_type(const Tiles *t, const TileShape *s)
+{
+    return str_format(t->arena, "tdsl_%s_%s",
+                      s->sum > 0 ? "short"
+                      : s->ahead ? "ahead"
+                      : s->by    ? "tile_by"
+                                 : "tile",
+                      dtype_name(dtype_part(s->t)));
+}
+
+static void types_emit(Tiles *t, Text *out)
+{
+    Names seen;
+    names_init(&seen, t->arena);
+    for (uint32_t i = 0; i < t->shapes.n; i++) {
+        const TileShape *s = &t->shapes.at[i];
+        DType type = dtype_part(s->t);
+        const char *name = function_type(t, s), *c = c_type(type);
+        (void)vector_type(t->help, type, 16 / dtype_bytes(type)); /* tiles may be narrower */
+        if (names_claim(&seen, name)) {
+            text_printf(out, "%stypedef void %s(TDSL_%s_OF(%s)%s);\n", i == 0 ? "\n" : "", name,
+                        parameters_of(s), c, s->by ? str_format(t->arena, ", %s by", c) : "");
+        }
+    }
+}
+
+static void functions_emit(Tiles *t, Macros *m, const Isa *isa, Text *out)
+{
+    for (uint32_t i = 0; i < t->shapes.n; i++) {
+        const TileShape *s = &t->shapes.at[i];
+        Printer p = {.tiles = t,
+                     .macros = m,
+                     .out = out,
+                     .s = s,
+                     .isa = isa,
+                     .part = dtype_part(s->t),
+                     .width = s->parts[1] ? 2 * s->columns : s->columns,
+                     .w = s->parts[0],
+                     .whole = dtype_part(s->t) == s->t,
+                     .streams = s->streams && isa->vector_bytes >= STREAM_BYTES};
+        function_emit(&p);
+    }
+}
+
+/* The functions of one instruction set. */
+static void set_type_emit(const Tiles *t, Text *out)
+{
+    text_put(out, "\n/* The functions of one instruction set. */\ntypedef struct tdsl_isa {\n");
+    for (uint32_t i = 0; i < t->shapes.n; i++) {
+        const TileShape *s = &t->shapes.at[i];
+        text_printf(out, "    %s *%s;\n", function_type(t, s), shape_name(t, s));
+    }
+    text_put(out, t->members.at);
+    text_put(out, "} tdsl_isa;\n");
+}
+
+void tiles_emit(Tiles *t, Text *out)
+{
+    Macros macros = {.arena = t->arena};
+    Text rows;
+    if (t->shapes.n == 0 && t->fold_names.n == 0) {
+        return;
+    }
+    names_init(&macros.names, t->arena);
+    text_init(&macros.text, t->arena);
+    text_init(&rows, t->arena);
+    rows.indent_width = 4;
+    types_emit(t, out);
+    for (uint32_t r = 0; r < ISA_COUNT; r++) {
+        const Isa *isa = &isa_table[r];
+        text_printf(&rows, "\n#if TDSL_ROWS & TDSL_ISA_%s\n", isa->name);
+        functions_emit(t, &macros, isa, &rows);
+        text_printf(&rows, "TDSL_TABLE(%s, %lld)\n#endif\n", isa->name,
+                    (long long)isa->vector_bytes);
+    }
+    for (DType type = 0; type < DTYPE_COUNT; type++) {
+        if (t->joins >> type & 1u) {
+            join_emit(t, type, false, out);
+        }
+        if (t->joins_by >> type & 1u) {
+            join_emit(t, type, true, out);
+        }
+    }
+    text_put(out, t->folds.at);
+    set_type_emit(t, out);
+    text_put(out, macros.text.at);
+    table_macro(t, out);
+    text_put(out, rows.at);
+    best_emit(out);
+}
