@@ -92,15 +92,16 @@ const char *report_result(Arena *arena, const Nest *nest, GraphNames names, Node
 void report_access(const Access *access, const char *const *label, Text *out);
 
 /* report_price.c */
-#define REPORT_FORMS 4
+#define REPORT_FORMS 5
 /* What the model says of a nest: of the chosen one, of none at all, of the best that was turned down, and of the one that would
- * be chosen if -D made the typical sizes known. */
+ * be chosen if -D made the typical sizes known; and what the target's own model says of the printed program, if it has one. */
 typedef struct ReportForm {
     const char *name, *key; /* as a line of text, as a member of JSON */
     const NestCost *cost;   /* null: there is none */
-    const char *binds;      /* what takes most of its time: "arithmetic" or a level */
+    const char *binds; /* what takes most of its time: "arithmetic", a level, or an engine */
 } ReportForm;
-void report_forms(const ReportKernel *r, ReportForm form[REPORT_FORMS]);
+/* `printed` has room for one of the forms. */
+void report_forms(const ReportKernel *r, NestCost *printed, ReportForm form[REPORT_FORMS]);
 /* Bytes of a cost as a whole number. */
 int64_t report_whole(double bytes);
 void report_price_text(const ReportKernel *r, Text *out);

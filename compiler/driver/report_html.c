@@ -290,13 +290,14 @@ static void put_all_traffic(const ReportKernel *r, const ReportForm *form, Text 
 
 static void html_traffic(const ReportKernel *r, Text *out)
 {
-    static const char *const heads[REPORT_FORMS] = {"chosen", "without fusion",
-                                                    "best of those turned down", "with -D"};
+    static const char *const heads[REPORT_FORMS] = {
+        "chosen", "without fusion", "best of those turned down", "with -D", "as printed"};
     ReportForm form[REPORT_FORMS];
+    NestCost printed = {0};
     if (r->nest->cost.seconds <= 0) {
         return;
     }
-    report_forms(r, form);
+    report_forms(r, &printed, form);
     text_put(out, "<h3>Traffic and time, by the model</h3>\n<table "
                   "class=\"traffic\"><thead><tr><th scope=\"col\"></th>");
     for (uint32_t f = 0; f < REPORT_FORMS; f++) {

@@ -23,7 +23,22 @@ static const char *binding(const Machine *m, const NestCost *cost)
     return name;
 }
 
-void report_forms(const ReportKernel *r, ReportForm form[REPORT_FORMS])
+/* The printed program as a cost; null: the target has no model of its own. */
+static const NestCost *printed_cost(const TextLength *length, const Nest *nest, NestCost *out)
+{
+    if (length == NULL || length->seconds <= 0) {
+        return NULL;
+    }
+    *out = (NestCost){.seconds = length->seconds,
+                      .arithmetic = length->arithmetic,
+                      .multiply_adds = nest->cost.multiply_adds,
+                      .spilled = nest->cost.spilled};
+    out->bytes[0] = length->moved;
+    out->waits[0] = out->seconds > out->arithmetic ? out->seconds - out->arithmetic : 0;
+    return out;
+}
+
+void report_forms(const ReportKernel *r, NestCost *printed, ReportForm form[REPORT_FORMS])
 {
     const Machine *m = r->c->target->machine;
     const Nest *nest = r->nest;
@@ -32,9 +47,12 @@ void report_forms(const ReportKernel *r, ReportForm form[REPORT_FORMS])
     form[2] = (ReportForm){"turned down", "turned_down",
                            nest->second == NULL ? NULL : &nest->second->cost, NULL};
     form[3] = (ReportForm){"with -D", "bound", r->bound, NULL};
-    for (uint32_t f = 0; f < REPORT_FORMS; f++) {
+    const TextLength *length = output_length(&r->c->outputs, r->g->name->text);
+    form[4] = (ReportForm){"as printed", "printed", printed_cost(length, nest, printed), NULL};
+    for (uint32_t f = 0; f < 4; f++) {
         form[f].binds = form[f].cost == NULL ? NULL : binding(m, form[f].cost);
     }
+    form[4].binds = form[4].cost == NULL ? NULL : length->binds;
 }
 
 static bool is_priced(const Nest *nest)
@@ -98,10 +116,11 @@ void report_price_text(const ReportKernel *r, Text *out)
     const Nest *nest = r->nest;
     Arena *arena = r->c->arena;
     ReportForm form[REPORT_FORMS];
+    NestCost printed = {0};
     if (!is_priced(nest)) {
         return;
     }
-    report_forms(r, form);
+    report_forms(r, &printed, form);
     text_printf(out, "  %-14s %10s %10s %16s", "by the model", "seconds", "arithmetic",
                 "multiply-adds");
     for (uint32_t v = 0; v + 1 < m->n_levels; v++) {
@@ -153,9 +172,11 @@ void report_price_json(const ReportKernel *r, Text *out)
     const Nest *nest = r->nest;
     Arena *arena = r->c->arena;
     ReportForm form[REPORT_FORMS];
-    report_forms(r, form);
+    NestCost printed = {0};
+    report_forms(r, &printed, form);
     text_put(out, ", \"model\": {");
-    for (uint32_t f = 0; f < REPORT_FORMS; f++) {
+    uint32_t forms = form[4].cost == NULL ? 4 : REPORT_FORMS;
+    for (uint32_t f = 0; f < forms; f++) {
         const NestCost *cost = form[f].cost;
         text_printf(out, "%s\n  \"%s\": ", f == 0 ? "" : ",", form[f].key);
         if (cost == NULL) {

@@ -37,8 +37,9 @@ static TextLength *length_of(OutputSet *set, const char *kernel)
 {
     TextLength *length = set->lengths.n == 0 ? NULL : &set->lengths.at[set->lengths.n - 1];
     if (length == NULL || strcmp(length->kernel, kernel) != 0) { /* kernels come one by one */
-        vec_push(set->arena, &set->lengths,
-                 ((TextLength){str_dup(set->arena, str_from(kernel)), 0, 0, -1}));
+        vec_push(
+            set->arena, &set->lengths,
+            ((TextLength){.kernel = str_dup(set->arena, str_from(kernel)), .workspace = -1}));
         length = &set->lengths.at[set->lengths.n - 1];
     }
     return length;
@@ -47,6 +48,16 @@ static TextLength *length_of(OutputSet *set, const char *kernel)
 void output_workspace(OutputSet *set, const char *kernel, int64_t bytes)
 {
     length_of(set, kernel)->workspace = bytes;
+}
+
+void output_predict(OutputSet *set, const char *kernel, double seconds, double arithmetic,
+                    double moved, const char *binds)
+{
+    TextLength *length = length_of(set, kernel);
+    length->binds = length->seconds > seconds ? length->binds : binds;
+    length->seconds += seconds;
+    length->arithmetic += arithmetic;
+    length->moved += moved;
 }
 
 void output_count(OutputSet *set, const char *kernel, Str text)

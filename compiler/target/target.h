@@ -134,6 +134,9 @@ typedef struct TextLength {
     int64_t bytes, lines;
     int64_t workspace; /* bytes that a caller gives it, for typical extents; -1: none are asked
                           for */
+    /* Of a call of what was printed, by the target's own model; 0: it has none. `moved`: bytes to and from memory. */
+    double seconds, arithmetic, moved;
+    const char *binds; /* what takes most of it */
 } TextLength;
 
 typedef struct OutputSet {
@@ -145,6 +148,10 @@ typedef struct OutputSet {
 /* Counts `text` to the kernel's; called by back ends for each piece of it that they print. */
 void output_count(OutputSet *set, const char *kernel, Str text);
 void output_workspace(OutputSet *set, const char *kernel, int64_t bytes);
+/* What a call of a program takes by the target's model: `arithmetic`, its busiest engine; `moved`, bytes to and from memory. Programs of
+ * one kernel are added up. */
+void output_predict(OutputSet *set, const char *kernel, double seconds, double arithmetic,
+                    double moved, const char *binds);
 /* Null: nothing was printed of it. */
 const TextLength *output_length(const OutputSet *set, const char *kernel);
 

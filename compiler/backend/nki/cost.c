@@ -4,8 +4,9 @@
  * descriptor below 512 bytes is charged as 512. A model, not a measurement. */
 #include "backend/nki/nki.h"
 
-#define MIN_CYCLES     64
-#define MIN_DESCRIPTOR 512
+#define MIN_CYCLES      64
+#define MIN_DESCRIPTOR  512
+#define TABLE_SWITCH_US 1.283
 
 const char *const nki_engine_names[5] = {"tensor", "vector", "scalar", "gpsimd", "dma"};
 
@@ -47,12 +48,18 @@ static bool in_psum(const Kernel *k, const Operand *o)
     return k->bufs.at[o->buf].space == SPACE_ACC;
 }
 
+static bool is_dense(const Operand *o)
+{
+    return o->nf <= 1 || o->step == 1;
+}
+
 static int64_t tensor_cycles(const Kernel *k, const Instr *i)
 {
     int64_t n = i->dst.nf;
     bool fast = i->op == OP_ADD || i->op == OP_SUB || i->op == OP_MUL;
     bool plain = dtype_of(k, &i->a) == DTYPE_BF16 && dtype_of(k, &i->b) == DTYPE_BF16 &&
-                 dtype_of(k, &i->dst) == DTYPE_BF16 && !in_psum(k, &i->dst);
+                 dtype_of(k, &i->dst) == DTYPE_BF16 && !in_psum(k, &i->dst) &&
+                 is_dense(&i->a) && is_dense(&i->b) && is_dense(&i->dst);
     return at_least(in_psum(k, &i->a) || in_psum(k, &i->b) || (fast && plain) ? n : 2 * n);
 }
 
@@ -99,7 +106,7 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
         *cycles = at_least(2 * n);
         return VECTOR;
     case INSTR_PREDICATED:
-        *cycles = at_least(2 * n);
+        *cycles = at_least(in_psum(k, &i->a) != in_psum(k, &i->b) ? n : 2 * n);
         return VECTOR;
     case INSTR_REDUCE: {
         bool half = dtype_of(k, &i->a) == DTYPE_BF16 && i->op != OP_PROD && i->op != OP_RMIN;
@@ -113,6 +120,16 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
     }
     *cycles = 0;
     return -1;
+}
+
+double nki_table_us(int *table, const Instr *i)
+{
+    int function = i->recip ? -1 : (int)i->op + 1;
+    if (i->kind != INSTR_ACTIVATION || function == *table || (!i->recip && i->op == OP_COPY)) {
+        return 0.0;
+    }
+    *table = function;
+    return TABLE_SWITCH_US;
 }
 
 NkiBalance nki_balance(const Kernel *k)
@@ -197,7 +214,8 @@ typedef struct Count {
     NkiBalance balance;
     Life *life;      /* [bufs][banks]: the tile each is now; SBUF tiles are in bank 0 */
     VEC(Life) ended; /* the tiles they were */
-    double charged;
+    double charged, tables_us;
+    int table;
 } Count;
 
 int64_t nki_bank(const Kernel *k, BufRef buf)
@@ -270,6 +288,7 @@ static bool count_instr(void *user, const Instr *i)
     int64_t cycles = 0;
     int engine = nki_instr_cycles(c->k, i, scalar, &cycles);
     o->cycles[engine] += cycles;
+    c->tables_us += nki_table_us(&c->table, i);
     if (i->kind == INSTR_MATMUL) {
         o->matmul_macs += i->a.np * i->a.nf * i->b.nf;
     }
@@ -345,6 +364,7 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
     for (int e = 0; e < 4; e++) {
         out->busy_us[e] = (double)out->cycles[e] / (ghz[e] * 1000);
     }
+    out->busy_us[SCALAR] += c.tables_us;
     double hbm = (double)(out->read_bytes + out->written_bytes) / (chip->hbm_gbps * 1000);
     double dma = c.charged / (chip->dma_gbps * 1000);
     out->busy_us[4] = hbm > dma ? hbm : dma;

@@ -81,10 +81,24 @@ static void put_parts(const Kernel *k, const NkiPart *part, Text *out)
     }
 }
 
+/* Of a kernel of several programs: one after the other. */
+static double predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *c,
+                           const NkiPart *part)
+{
+    double us = part == NULL ? nki_predicted_us(k, chip, c) : 0;
+    for (uint32_t i = 0; part != NULL && i < part->of; i++) {
+        NkiCost one;
+        CHECK(nki_cost(part[i].kernel, chip, &one));
+        us += nki_predicted_us(part[i].kernel, chip, &one);
+    }
+    return us;
+}
+
 void nki_print_manifest(const Kernel *k, const NkiChip *chip, const NkiPart *part, Text *out)
 {
     NkiCost c;
     CHECK(nki_cost(k, chip, &c));
+    double us = predicted_us(k, chip, &c, part);
     const char *fn = nki_function(k);
     text_printf(out, "{\n  \"kernel\": \"%s\",\n  \"signature\": ", fn);
     text_json(out, k->signature != NULL ? k->signature : "");
@@ -114,7 +128,8 @@ void nki_print_manifest(const Kernel *k, const NkiChip *chip, const NkiPart *par
         "\"dma_descriptors\": %lld, \"sbuf_bytes_per_partition\": %lld, \"psum_banks\": %lld, ",
         (long long)c.descriptors, (long long)c.sbuf_peak, (long long)c.psum_peak);
     text_printf(out, "\"bound_by\": \"%s\", \"bound_us\": ", nki_engine_names[c.bound_by]);
-    text_printf(out, "%.3f},\n  \"spills\": [", c.busy_us[c.bound_by]);
+    text_printf(out, "%.3f, \"predicted_us\": %.3f},\n  \"spills\": [", c.busy_us[c.bound_by],
+                us);
     bool first = true;
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         if (k->bufs.at[i].space == SPACE_WORKSPACE) {
@@ -271,6 +286,14 @@ static void emit_program(const Kernel *k, const EmitOptions *options, const char
     nki_print_hlo(k, k->target, chip, &text[2]);
     add_file(out, name, ".py", &text[0]);
     output_count(out, kernel, text_str(&text[0]));
+    NkiCost c;
+    CHECK(nki_cost(k, chip, &c));
+    double arithmetic = 0, bytes = (double)(c.read_bytes + c.written_bytes);
+    for (int e = 0; e < 4; e++) {
+        arithmetic = c.busy_us[e] > arithmetic ? c.busy_us[e] : arithmetic;
+    }
+    output_predict(out, kernel, nki_predicted_us(k, chip, &c) * 1e-6, arithmetic * 1e-6, bytes,
+                   nki_engine_names[c.bound_by]);
     add_file(out, name, ".json", &text[1]);
     add_file(out, name, ".hlo.txt", &text[2]);
 }

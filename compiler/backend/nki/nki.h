@@ -111,6 +111,8 @@ typedef struct NkiCost {
 } NkiCost;
 
 bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out);
+/* How long the kernel takes, as the emulator's schedule has it (predict.c). */
+double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost);
 extern const char *const nki_engine_names[5];
 /* Which engine runs a copy from PSUM or SBUF: the one with less to do when its statement is
  * first reached. Kept by printer and cost alike. */
@@ -122,6 +124,8 @@ uint32_t instr_places(const Kernel *k); /* statements of the text */
 NkiBalance nki_balance(const Kernel *k);
 bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i);
 int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t *cycles);
+/* What an activation waits for whose function is not in the Scalar engine's table: *table, 0 at first. */
+double nki_table_us(int *table, const Instr *i);
 double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *descriptors);
 
 /* A PSUM buffer of more than a bank is a list of tiles, each a bank, that are used one at a

@@ -547,7 +547,8 @@ static void put_plan(const Kernel *k, const NkiChip *chip, Text *out)
                 "HBM read %lld and written %lld bytes (%lld are compulsory); busiest: %s, ",
                 (long long)c.matmul_macs, (long long)c.read_bytes, (long long)c.written_bytes,
                 (long long)c.compulsory_bytes, nki_engine_names[c.bound_by]);
-    text_printf(out, "%.3f us.\n", c.busy_us[c.bound_by]);
+    text_printf(out, "%.3f of %.3f us.\n", c.busy_us[c.bound_by],
+                nki_predicted_us(k, chip, &c));
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         if (k->bufs.at[i].space == SPACE_WORKSPACE) {
             text_printf(out, "Spill: %s goes through HBM.\n", nki_param(k, i));
