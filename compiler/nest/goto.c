@@ -106,8 +106,13 @@ static bool rows_in_place(const Product *p, const Schedule *b,
            several_labels(p, b, ROLE_K) < 2 && several_labels(p, b, ROLE_N) < 2;
 }
 
+/* Sums for which lines of B are read in place for a few tiles of rows, though they lie far apart: packing them takes longer. */
+#define SHORT_SUM 64
+#define FEW_TILES 4
+
 /* Both operands are read where they are: the vector lies along lines in B and in the result, and
- * B is small or read for few rows, or there are few columns. */
+ * B is small along the first of its columns' labels, outside of which loops over the others go, or read for few rows, or there are
+ * few columns. */
 static bool is_direct(const Product *p, const Schedule *b, const LabelExtent group[ROLE_BATCH],
                       int64_t rows)
 {
@@ -119,8 +124,9 @@ static bool is_direct(const Product *p, const Schedule *b, const LabelExtent gro
                  (columns_type == type || columns_type == dtype_part(type));
     return plain && col->exact && row->exact && result_is_unit(p, p->col) &&
            operand_is_unit(p, p->b, p->col) &&
-           (group[ROLE_M].most <= rows || rows_in_place(p, b, group) ||
-            sat_mul(group[ROLE_K].most, group[ROLE_N].most) <= p->machine->tile.direct);
+           (group[ROLE_M].most <= (group[ROLE_K].most <= SHORT_SUM ? FEW_TILES * rows : rows) ||
+            rows_in_place(p, b, group) ||
+            sat_mul(group[ROLE_K].most, col->most) <= p->machine->tile.direct);
 }
 
 /* An operand that is read in place and fits no near cache comes from afar in lines of memory, one for each position of the
