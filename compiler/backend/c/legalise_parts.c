@@ -10,7 +10,7 @@
  * piece, of short ones several. */
 #include "backend/c/legalise.h"
 
-/* With as many positions again in lanes that are left over, and what joins them, a number passes through 256 additions at most. */
+/* With the lanes that are left over, those that join each other, and a cascade, a number passes through fewer than 256 additions. */
 #define PART_MOST 128
 
 static int64_t units_of(int64_t length, int64_t unit)
