@@ -83,6 +83,7 @@ typedef struct Buffer {
     int32_t param;     /* ARGUMENT: index into Kernel.args, else -1 */
     bool parts;        /* allocated: the last dimension holds the parts of complex numbers */
     int64_t panels;    /* width of its panels; 0: C order */
+    bool cascade;      /* allocated: a long sum, see loop/cascade.h */
     bool may_spill;    /* the user wrote `spill`: no warning when it goes to memory */
     Span span;
 } Buffer;

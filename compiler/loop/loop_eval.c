@@ -11,6 +11,7 @@
 
 #include "graph/eval.h"
 #include "loop/affine.h"
+#include "loop/cascade.h"
 #include "loop/loop_text.h"
 #include "loop/walk.h"
 
@@ -21,6 +22,7 @@ typedef struct Memory {
     Tensor *tensor;
     uint8_t *written; /* [count]; null: all of it */
     bool taken;       /* another buffer lies there now */
+    Cascade *cascade; /* [count]; null: it is none */
 } Memory;
 
 typedef struct Interpreter {
@@ -171,6 +173,11 @@ static bool load(Interpreter *m, BufRef buf, const Affine *at, Number *out)
         return false;
     }
     const Memory *memory = &m->memory[buf];
+    if (memory->cascade != NULL) {
+        *out = cascade_total(&memory->cascade[offset], memory->tensor->dtype);
+        count_access(m, buf, offset, false);
+        return true;
+    }
     if (memory->written != NULL && !memory->written[offset]) {
         return fail_access(m, buf, at, "is read before it is written");
     }
@@ -221,7 +228,9 @@ static bool run_element(Interpreter *m, const Stmt *s)
         return false;
     }
     Memory *to = &m->memory[s->dst];
-    if (s->fold != OP_COPY) {
+    if (to->cascade != NULL) {
+        cascade_add(&to->cascade[offset], value);
+    } else if (s->fold != OP_COPY) {
         Number before;
         if (!load(m, s->dst, s->at, &before)) {
             return false;
@@ -322,6 +331,8 @@ static bool new_memory(Interpreter *m, BufRef buf, Arena *arena)
     }
     m->memory[buf].tensor = t;
     m->memory[buf].written = ARENA_ARRAY(&m->scratch, (size_t)t->count, uint8_t);
+    m->memory[buf].cascade =
+        b->cascade ? ARENA_ARRAY(&m->scratch, (size_t)t->count, Cascade) : NULL;
     return true;
 }
 
@@ -337,6 +348,9 @@ static bool run_alloc(Interpreter *m, const Stmt *s)
         return new_memory(m, s->buf, &m->scratch);
     }
     memset(memory->written, 0, (size_t)memory->tensor->count);
+    for (int64_t i = 0; memory->cascade != NULL && i < memory->tensor->count; i++) {
+        memory->cascade[i].n = 0;
+    }
     return work(m, 1 + memory->tensor->count / 16);
 }
 

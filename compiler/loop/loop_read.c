@@ -450,7 +450,8 @@ bool reader_space(LoopReader *r, Cursor *c, Space *out)
 static bool same_declaration(const Buffer *a, const Buffer *b)
 {
     bool same = a->dtype == b->dtype && a->space == b->space && a->rank == b->rank &&
-                a->param == b->param && a->parts == b->parts && a->panels == b->panels;
+                a->param == b->param && a->parts == b->parts && a->panels == b->panels &&
+                a->cascade == b->cascade;
     for (uint32_t d = 0; same && d < a->rank; d++) {
         same = dim_eq(a->extent[d], b->extent[d]);
     }
@@ -492,6 +493,7 @@ static bool read_alloc(LoopReader *r, Cursor *c, Stmt *s)
         }
         b.panels = width->value;
     }
+    b.cascade = cursor_take(c, TERM_NAME, "cascade");
     b.may_spill = cursor_take(c, TERM_NAME, "spill");
     if (cursor_take(c, TERM_NAME, "over")) {
         const Term *t = cursor_expect(c, TERM_AT, NULL, "a buffer such as @T");

@@ -14,6 +14,7 @@
 
 #include "base/map.h"
 #include "loop/affine.h"
+#include "loop/cascade.h"
 #include "loop/loop_text.h"
 #include "loop/parallel.h"
 #include "loop/walk.h"
@@ -686,7 +687,7 @@ static bool verify_for(Verifier *v, const Stmt *s)
 
 static bool is_memory(const Buffer *b)
 {
-    return b->space == SPACE_TILE || b->space == SPACE_WORKSPACE;
+    return (b->space == SPACE_TILE || b->space == SPACE_WORKSPACE) && !b->cascade;
 }
 
 /* The buffer that lies there now ends with this; what it lay over has ended before. */
@@ -796,5 +797,5 @@ bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage)
     v.loops_at = ARENA_ARRAY(&v.scratch, k->bufs.n, uint32_t);
     bool ok = verify_head(&v) && verify_block(&v, k->body, k->n_body);
     arena_release(&v.scratch);
-    return ok;
+    return ok && cascades_verify(ctx, k, stage);
 }

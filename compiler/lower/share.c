@@ -188,7 +188,7 @@ static Stmt **share_block(Share *s, Stmt *const *body, uint32_t n, uint32_t dept
             const Buffer *b = &s->k->bufs.at[body[i]->buf];
             registers = registers || (b->space == SPACE_ACC && b->rank > 0);
             out[i]->over = 0;
-            if (b->space != SPACE_ACC && !registers) {
+            if (b->space != SPACE_ACC && !b->cascade && !registers) {
                 s->depth[body[i]->buf] = depth;
                 s->last[body[i]->buf] = i;
                 lives[n_lives++] =

@@ -44,6 +44,7 @@ bool run_kernel(Ctx *ctx, const Kernel *k, const int64_t *dims, uint64_t seed, R
  * each. */
 typedef double *(*Reference)(Arena *a, const int64_t *dims, Tensor *const *args);
 double *reference_matmul(Arena *a, const int64_t *dims, Tensor *const *args);
+double *reference_cascade(Arena *a, const int64_t *dims, Tensor *const *args);
 double *reference_mlp(Arena *a, const int64_t *dims, Tensor *const *args);
 double *reference_mp2(Arena *a, const int64_t *dims, Tensor *const *args);
 double *reference_attention(Arena *a, const int64_t *dims, Tensor *const *args);

@@ -367,6 +367,42 @@ static void a_result_too_large_is_refused_before_anything_runs(void **state)
     ctx_release(&ctx);
 }
 
+/* Pairs, pairs of pairs, ...: written as a recursion, in f32. What is left of the last ones joins the larger ones. */
+static float pairs(const float *x, int64_t n)
+{
+    int64_t most = 1;
+    while (most * 2 <= n) {
+        most *= 2;
+    }
+    if (n == 1) {
+        return x[0];
+    }
+    return most == n ? pairs(x, n / 2) + pairs(x + n / 2, n / 2)
+                     : pairs(x, most) + pairs(x + most, n - most);
+}
+
+static void a_cascade_adds_pairs(void **state)
+{
+    (void)state;
+    for (int64_t n = 1; n < 70; n++) {
+        Ctx ctx;
+        ctx_init(&ctx);
+        int64_t dims[2] = {2, 2 * n};
+        Run run;
+        float x[70];
+        assert_true(run_kernel(&ctx, read_one(&ctx, "cascade"), dims, (uint64_t)n, &run));
+        for (int64_t r = 0; r < 2; r++) {
+            for (int64_t i = 0; i < n; i++) {
+                x[i] = (float)tensor_get(run.args[0], 2 * (r * n + i)).re +
+                       (float)tensor_get(run.args[0], 2 * (r * n + i) + 1).re;
+            }
+            float got = (float)tensor_get(run.results[0], r).re, want = pairs(x, n);
+            assert_memory_equal(&got, &want, sizeof got);
+        }
+        ctx_release(&ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +422,7 @@ int main(void)
         cmocka_unit_test(what_another_lies_over_is_gone),
         cmocka_unit_test(an_argument_of_another_shape_is_refused),
         cmocka_unit_test(an_inout_argument_of_the_caller_is_not_changed),
+        cmocka_unit_test(a_cascade_adds_pairs),
         cmocka_unit_test(work_without_end_is_a_stated_limit),
         cmocka_unit_test(a_result_too_large_is_refused_before_anything_runs),
     };

@@ -133,6 +133,19 @@ static const Fault faults[] = {
      BY_VERIFY},
     {"an update in place that reads its neighbour", "attention", "mul(@S[q-$m,k], rsqrt", 0,
      "mul(@S[0,k], rsqrt", BY_VERIFY},
+    /* long sums */
+    {"a long sum joins its result in its loop", "cascade", "+= @s[]\n", 0,
+     "+= @s[]\n      reduce [] @C[$r] += @sum[]\n", BY_VERIFY},
+    {"a long sum joins its result twice", "cascade", "@C[$r] += @sum[]\n", 0,
+     "@C[$r] += @sum[]\n    reduce [] @C[$r] += @sum[]\n", BY_VERIFY},
+    {"a long sum is added to after it was read", "cascade", "@C[$r] += @sum[]\n", 0,
+     "@C[$r] += @sum[]\n    reduce [] @sum[] += @A[$r,0]\n", BY_VERIFY},
+    {"a long sum is lost", "cascade", "    reduce [] @C[$r] += @sum[]\n", 0, "", BY_VERIFY},
+    {"a long sum is assigned", "cascade", "reduce [] @sum[] += @s[]", 0,
+     "copy [] @sum[] = @s[]", BY_VERIFY},
+    {"a part of a long sum is lost", "cascade", "$t in 0..k", 0, "$t in 2..k", BY_NUMBERS},
+    {"a part of a long sum is added twice", "cascade", "      reduce [] @sum[] += @s[]\n", 0,
+     "      reduce [] @sum[] += @s[]\n      reduce [] @sum[] += @s[]\n", BY_NUMBERS},
 };
 
 static const struct {
@@ -143,6 +156,7 @@ static const struct {
     {"matmul", reference_matmul, {{9, 37, 19}, {30, 20, 7}}},
     {"matmul_legal", reference_matmul, {{9, 17, 19}, {7, 20, 30}}},
     {"begins", reference_matmul, {{9, 37, 5}, {7, 0, 3}}},
+    {"cascade", reference_cascade, {{3, 37}, {1, 64}}},
     {"mlp", reference_mlp, {{13}, {16}}},
     {"mp2", reference_mp2, {{3, 5, 7}, {2, 6, 4}}},
     {"attention", reference_attention, {{2, 9, 6, 5}, {1, 7, 3, 6}}},

@@ -32,6 +32,12 @@ static const char *const proved[] = {
     "alloc @t : f64[3,8] tile panels 4\nfill [i in 0:3, j in 0:8] @t[i,j] = 0.0",
     "for $i in 0..n step 4 {\nalloc @t : f64[12] tile\nfill [j in $i:4<n, l in 0:3] "
     "@t[3*j-3*$i+l] = 0.0\n}",
+    "alloc @t : f64[] tile cascade\nfor $i in 0..n step 1 {\nreduce [] @t[] += @x[$i]\n}\n"
+    "reduce [] @c[0] += @t[]",
+    "alloc @t : f64[32] tile cascade\nreduce [i in 0:32 vector] @t[i] += @c[i]\n"
+    "copy [i in 0:32] @c[i] = @t[i]",
+    "for $i in 0..64 step 1 {\nalloc @t : c64[] tile cascade\nalloc @u : c64[1] tile\n"
+    "copy [] @u[0] = @t[]\n}",
     /* full tiles: the loop's part, or numbers that divide */
     "for $i in 0..n step 16 full {\nfill [j in $i:16 vector] @y[j] = 0.0\n}",
     "for $i in 0..64 step 16 {\nfill [j in $i:16 vector] @c[j] = 0.0\n}",
@@ -166,6 +172,24 @@ static const struct {
     {"block when 3 < n < {\n}", "expected a number"},
     {"block when < 3 {\n}", "the name of an open dim"},
     {"block when o < 3 {\n}", "there is no dim 'o'"},
+    /* cascades */
+    {"alloc @t : f64[33] tile cascade", "'@t' cannot be a cascade"},
+    {"alloc @t : f64[n] tile cascade", "'@t' cannot be a cascade"},
+    {"alloc @t : i64[] tile cascade", "'@t' cannot be a cascade"},
+    {"alloc @t : f16[] tile cascade", "'@t' cannot be a cascade"},
+    {"alloc @t : f64[] acc cascade", "'@t' cannot be a cascade"},
+    {"alloc @t : f64[] workspace cascade", "'@t' cannot be a cascade"},
+    {"alloc @u : f64[] tile\nalloc @t : f64[] tile cascade over @u", "in memory"},
+    {"alloc @t : f64[] tile cascade\nfill [] @t[] = 0.0\ncopy [] @c[0] = @t[]",
+     "'@t' is a cascade: it is only added to, and then read where it is allocated, in `fill"},
+    {"alloc @t : f64[] tile cascade\nreduce [] @t[] reduce.max= @s[]\ncopy [] @c[0] = @t[]",
+     "it is only added to"},
+    {"alloc @t : f64[] tile cascade\nfor $i in 0..64 step 1 {\ncopy [] @c[$i] = @t[]\n}",
+     "it is only added to"},
+    {"alloc @t : f64[] tile cascade\nreduce [] @t[] += @s[]", "that nothing reads"},
+    {"alloc @t : f64[] tile cascade\ncopy [] @c[0] = @t[]\nfor $i in 0..64 step 1 {\n"
+     "reduce [] @t[] += @s[]\n}",
+     "'@t' is a cascade that has been read"},
     /* panels are whole, of two known extents, and memory */
     {"alloc @t : f64[3,8] tile panels 3", "'@t' is not made of whole panels"},
     {"alloc @t : f64[3,8] tile panels 0", "the width of panels"},

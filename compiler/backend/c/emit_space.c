@@ -9,7 +9,7 @@
 
 static bool in_workspace(const Buffer *b)
 {
-    return b->space == SPACE_WORKSPACE || b->space == SPACE_TILE;
+    return b->space == SPACE_WORKSPACE || (b->space == SPACE_TILE && !b->cascade);
 }
 
 bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n)

@@ -27,6 +27,11 @@ static WorkspaceTop alloc_emit(Emitter *e, Stmt *const *body, uint32_t n, Worksp
         }
         return ws;
     }
+    if (b->cascade) {
+        line_printf(&e->w, "%s %s[1];", help_sum(e->w.help, b), name);
+        line_printf(&e->w, "%s->n = 0;", name);
+        return ws;
+    }
     if (e->in_tile) {
         int64_t size = 0;
         CHECK(bytes_fixed(b, &size));
@@ -90,9 +95,8 @@ static void begins_emit(Emitter *e, const Stmt *s)
     }
 }
 
-void tile_emit(Emitter *e, const Stmt *s)
+static void statement_emit(Emitter *e, const Stmt *s)
 {
-    name_comment(e, s);
     if (stmt_is_product(s)) {
         product_emit(e, s);
         return;
@@ -127,6 +131,50 @@ void tile_emit(Emitter *e, const Stmt *s)
     }
     for (uint32_t i = 0; i < s->n_index; i++) {
         scope_end(&e->w);
+    }
+}
+
+/* Does the statement add to a cascade of rows, or read one? */
+static bool has_rows(const Kernel *k, const Stmt *s, BufRef *buf)
+{
+    *buf = s->fold == OP_SUM && k->bufs.at[s->dst].cascade ? s->dst
+           : s->value->kind == EXPR_LOAD                   ? s->value->buf
+                                                           : s->dst;
+    return k->bufs.at[*buf].cascade && k->bufs.at[*buf].rank > 0;
+}
+
+/* The statement with an array in the cascade's place: a row to be added, or the total. */
+static void rows_emit(Emitter *e, const Stmt *s, BufRef buf)
+{
+    const Buffer *b = &e->w.k->bufs.at[buf];
+    const char *cascade = e->w.buf[buf], *type = c_type(b->dtype);
+    const char *row = names_take(&e->w.names, str_format(e->w.arena, "%s_row", cascade));
+    Stmt made = *s;
+    line_put(e->w.out, "{");
+    scope_begin(&e->w);
+    e->w.buf[buf] = row;
+    if (buf == s->dst) {
+        made.fold = OP_COPY;
+        line_printf(&e->w, "%s %s[%lld];", type, row, (long long)b->extent[0].n);
+        statement_emit(e, &made);
+        line_printf(&e->w, "%s(%s, %s);", help_sum_add(e->w.help, b), cascade, row);
+    } else {
+        line_printf(&e->w, "const %s *const %s = %s(%s);", type, row, help_sum_of(e->w.help, b),
+                    cascade);
+        statement_emit(e, s);
+    }
+    e->w.buf[buf] = cascade;
+    scope_end(&e->w);
+}
+
+void tile_emit(Emitter *e, const Stmt *s)
+{
+    BufRef buf = 0;
+    name_comment(e, s);
+    if (has_rows(e->w.k, s, &buf)) {
+        rows_emit(e, s, buf);
+    } else {
+        statement_emit(e, s);
     }
 }
 

@@ -104,7 +104,8 @@ static const char *free_text(const Free *f, bool types)
         }
         text_put(&t, t.n > 0 ? ", " : "");
         if (types) {
-            const char *type = c_type(k->bufs.at[b].dtype);
+            const Buffer *buf = &k->bufs.at[b];
+            const char *type = buf->cascade ? help_sum(f->e->w.help, buf) : c_type(buf->dtype);
             text_printf(&t, f->e->w.scalar[b] ? "%s%s " : "%s%s *TDSL_RESTRICT ",
                         f->written[b] || f->e->w.scalar[b] ? "" : "const ", type);
         }

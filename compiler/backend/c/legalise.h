@@ -8,8 +8,9 @@
  *   legalise_access.c  what is known of an index: who uses it, at what stride, how far it runs
  *   legalise_matmul.c  products of two operands: packed panels and register tiles
  *   legalise_reduce.c  all other folds: vectors over a kept or a folded index, or a scalar
+ *   legalise_parts.c   long sums among them, part by part
  *   legalise_transpose.c  elementwise statements that read along one index and write along another
- *   legalise_sums.c    the pass after it: long sums are added in blocks
+ *   legalise_sums.c    the pass after it: long sums are added in cascades and blocks
  *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it */
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
@@ -139,5 +140,11 @@ bool copy_is_transposed(const Kernel *k, const Stmt *s);
 bool legalise_matmul(Legaliser *l, const Stmt *s);
 /* `may_stage`: operands may be transposed first. */
 void legalise_reduce(Legaliser *l, const Stmt *s, bool may_stage);
+
+/* ---- legalise_parts.c ---- */
+/* Opens loops over parts of a sum that is long, as many as it says; returns the statement of one part, which may have fewer indices. Of the one
+ * at place `*vec` (NONE: none), which may move, `width` positions at a time are added up side by side. */
+Stmt parts_open(Legaliser *l, const Stmt *s, uint32_t *vec, int64_t width, uint32_t *n_loops);
+void parts_close(Legaliser *l, uint32_t n_loops);
 
 #endif

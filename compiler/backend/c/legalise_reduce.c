@@ -273,17 +273,21 @@ static void kept_run(Reduce *r, const ReducePlan *p, const Range *run, const Til
     Affine j0 = affine_var(l->arena, loop_open(l, "j", *run, p->width, FOR_FULL));
     TileIndex index[1] = {index_of(var, vector_range(j0, p->width), MODE_VECTOR)};
     Affine at[1] = {var_minus(l, var, j0)};
+    const Stmt *whole = r->s;
+    uint32_t n_parts = 0, n = 1, vec = p->vec;
     BufRef c = buffer_alloc(l, "c", r->t, SPACE_ACC, 1, &p->width);
+    Stmt part = lines != NULL ? *whole : parts_open(l, whole, &vec, 1, &n_parts);
+    r->s = &part;
     tile_add(l, 1, index, c, at, OP_COPY, neutral(r));
-    uint32_t n = 1;
     if (lines != NULL) {
         open_range(r, lines->var, lines->range);
     } else {
-        n = open_indices(r, false, p->vec);
+        n = open_indices(r, false, vec);
     }
     tile_add(l, 1, index, c, at, r->s->fold, value_at(r));
     close_indices(r, n);
     tile_add(l, 1, index, r->s->dst, dst_at(r), r->s->fold, load_at(l, c, 1, at));
+    parts_close(l, n_parts);
     loop_close(l);
     j0 = affine_var(l->arena, loop_open(l, "j", *run, p->width, FOR_REST));
     open_range(r, var, left_range(run, j0, p->width));
@@ -291,8 +295,12 @@ static void kept_run(Reduce *r, const ReducePlan *p, const Range *run, const Til
     if (lines != NULL) {
         scalar_emit(r, 1, lines);
     } else {
-        scalar_emit(r, folded_indices(r, p->vec, rest), rest);
+        vec = p->vec;
+        part = parts_open(l, whole, &vec, 1, &n_parts);
+        scalar_emit(r, folded_indices(r, NONE, rest), rest);
+        parts_close(l, n_parts);
     }
+    r->s = whole;
     close_indices(r, 1);
     loop_close(l);
 }
@@ -361,16 +369,34 @@ static void lanes_fold(Reduce *r, Lanes *p, BufRef acc)
     tile_add(l, 1, p->index + 1, acc, NULL, r->s->fold, load_at(l, p->buf, 2, first));
 }
 
+/* What full vectors leave joins `acc`; of each row by itself where there are several, so that few additions follow each other. */
+static void rest_emit(Reduce *r, const TileIndex *left, BufRef acc, bool rows)
+{
+    Legaliser *l = r->l;
+    BufRef row = rows ? buffer_alloc(l, "s", r->t, SPACE_ACC, 0, NULL) : acc;
+    if (rows) {
+        tile_add(l, 0, NULL, row, NULL, OP_COPY, neutral(r));
+    }
+    tile_add(l, 1, left, row, NULL, r->s->fold, value_at(r));
+    if (rows) {
+        tile_add(l, 0, NULL, acc, NULL, r->s->fold, load_at(l, row, 0, NULL));
+    }
+}
+
 static void folded_emit(Reduce *r, const ReducePlan *p)
 {
     Legaliser *l = r->l;
-    const TileIndex *vec = &r->s->index[p->vec];
+    const Stmt *whole = r->s;
+    uint32_t n_parts = 0, place = p->vec;
     scope_open(l); /* for the accumulators */
     Lanes c = lanes_alloc(l, r->t, p->width);
     BufRef acc = buffer_alloc(l, "s", r->t, SPACE_ACC, 0, NULL);
+    Stmt part = parts_open(l, whole, &place, p->width, &n_parts);
+    const TileIndex *vec = &part.index[place];
+    r->s = &part;
     tile_add(l, 2, c.index, c.buf, c.at, OP_COPY, neutral(r));
     tile_add(l, 0, NULL, acc, NULL, OP_COPY, neutral(r));
-    uint32_t n = open_indices(r, false, p->vec);
+    uint32_t n = open_indices(r, false, place);
     Affine k0 = affine_var(l->arena, loop_open(l, "k", vec->range, p->width, FOR_FULL));
     Affine lane = affine_add(l->arena, affine_add(l->arena, k0, c.lanes, c.at[0]), 1, c.at[1]);
     r->subst[r->n_subst++] = (Subst){vec->var, lane};
@@ -380,11 +406,13 @@ static void folded_emit(Reduce *r, const ReducePlan *p)
     k0 = affine_var(l->arena, loop_open(l, "k", vec->range, p->width, FOR_REST));
     TileIndex left = *vec;
     left.range = left_range(&vec->range, k0, p->width);
-    tile_add(l, 1, &left, acc, NULL, r->s->fold, value_at(r));
+    rest_emit(r, &left, acc, n > 0 && r->s->fold == OP_SUM);
     loop_close(l);
     close_indices(r, n);
     lanes_fold(r, &c, acc);
     tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->s->fold, load_at(l, acc, 0, NULL));
+    parts_close(l, n_parts);
+    r->s = whole;
     block_close(l);
 }
 
@@ -460,13 +488,18 @@ void legalise_reduce(Legaliser *l, const Stmt *s, bool may_stage)
     Reduce r = {.l = l, .s = s, .t = l->k->bufs.at[s->dst].dtype};
     r.subst = ARENA_ARRAY(l->arena, (size_t)s->n_index + 2, Subst);
     bool along = plan.way == WAY_KEPT || (plan.way == WAY_BLOCK && is_kept(l, s, plan.vec));
-    uint32_t n = open_indices(&r, true, along ? plan.vec : NONE);
+    uint32_t n = open_indices(&r, true, along ? plan.vec : NONE), n_parts = 0;
+    Stmt part = *s;
+    if (plan.way == WAY_TURNS || plan.way == WAY_SCALAR) {
+        part = parts_open(l, s, &plan.vec, plan.way == WAY_SCALAR ? 1 : plan.width, &n_parts);
+    }
+    r.s = &part;
     switch (plan.way) {
     case WAY_KEPT:
         if (plan.swept != NONE) {
             swept_emit(&r, &plan);
         } else {
-            kept_run(&r, &plan, &s->index[plan.vec].range, NULL);
+            kept_run(&r, &plan, &part.index[plan.vec].range, NULL);
         }
         break;
     case WAY_FOLDED:
@@ -484,5 +517,6 @@ void legalise_reduce(Legaliser *l, const Stmt *s, bool may_stage)
         break;
     }
     }
+    parts_close(l, n_parts);
     close_indices(&r, n);
 }

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums in blocks, a pass from LEGAL to LEGAL: wherever loops add more than
- * a few hundred numbers to one element one after the other, they are cut into blocks, each of
- * which is added up in a place of its own that then joins the element; the blocks of very long
- * loops are taken together once more. So a number passes through few additions, and the error
- * grows with their number (docs/language.md states the bound), not with the length of the sum:
+/* Long sums, a pass from LEGAL to LEGAL: wherever loops add more than a few hundred numbers to one element one after the other. Where that is one
+ * element, or a vector of them, the loops add to a cascade (loop/cascade.h) instead, which joins the element behind them:
+ *
+ *     for k in 0..n step 4096 {                   alloc sum cascade
+ *       ...                                       for k in 0..n step 4096 {
+ *       reduce [] E[] += s[]                ->      ...
+ *     }                                             reduce [] sum[] += s[]
+ *                                                 }
+ *                                                 reduce [] E[] += sum[]
+ *
+ * For more elements a cascade takes too much memory. Their loops are cut into blocks, each of which is added up in a place of its own that then
+ * joins the element; the blocks of very long loops are taken together once more:
  *
  *     for k in 0..n step 32 full {                for part in 0..n step 8192 {
  *       reduce [v in k:32] c[v-k] += x[v]    ->     fill [v] b[v] = 0
@@ -13,11 +20,13 @@
  *                                                   reduce [v] c[v] += b[v]
  *                                                 }
  *
- * What decides is how often a loop runs at most, and for results of many elements, whose blocks
- * take memory, how often it is planned to run. Integers need none of this. */
+ * So a number passes through few additions, and the error grows with their number (docs/language.md states the bound), not with the length of
+ * the sum. What decides is how often a loop runs at most, and for results of many elements, whose blocks take memory, how often it is planned to
+ * run. Integers need none of this, nor do accumulators: legalise_parts.c sees to it that they add up few numbers. */
 #include "backend/c/c.h"
 #include "backend/c/legalise.h"
 #include "backend/c/product.h"
+#include "loop/cascade.h"
 
 #define STEP_MOST ((int64_t)1 << 32)
 
@@ -42,8 +51,12 @@ typedef struct Sum {
     BufRef buf;
     const Stmt *from;
     int64_t most, typical;
-    Place *place; /* [rank]; null: named registers, all of them */
-    BufRef now;   /* the block that takes the numbers at the moment */
+    Place *place;     /* [rank] */
+    int64_t elements; /* in them, at most */
+    uint32_t moving;  /* dimensions of more than one position */
+    bool row;         /* all statements add vectors that are the whole of a row */
+    bool cascade;     /* chosen */
+    BufRef now;       /* the cascade or block that takes the numbers at the moment */
 } Sum;
 
 typedef struct Scan {
@@ -68,14 +81,11 @@ static int64_t trips(int64_t length, int64_t step)
     return length == INT64_MAX ? length : length / step + (length % step != 0 ? 1 : 0);
 }
 
-static bool is_rounded(DType t)
+/* Memory in which sums are rounded. */
+static bool is_counted(const Buffer *b)
 {
-    return dtype_is_float(t) || dtype_is_complex(t);
-}
-
-static bool is_registers(const Kernel *k, BufRef b)
-{
-    return k->bufs.at[b].space == SPACE_ACC && k->bufs.at[b].rank > 0;
+    return (dtype_is_float(b->dtype) || dtype_is_complex(b->dtype)) && b->space != SPACE_ACC &&
+           !b->cascade;
 }
 
 static const Inner *inner_of(const Scan *c, VarRef v)
@@ -191,23 +201,33 @@ static bool is_refused(const Scan *c, BufRef buf)
     return map_get(&c->refused, buf, &was);
 }
 
+/* Is all that the statement does one vector, along the last dimension? */
+static bool adds_row(const Stmt *s, const Place *last)
+{
+    return s->n_index == 1 && s->index[0].mode == MODE_VECTOR && !last->single &&
+           range_eq(&s->index[0].range, &last->range);
+}
+
 static void scan_sum(Scan *c, const Stmt *s)
 {
     uint32_t rank = c->l->k->bufs.at[s->dst].rank;
-    Sum sum = {.buf = s->dst, .from = s};
+    Sum sum = {.buf = s->dst, .from = s, .elements = 1};
     bool fits = sum_count(c, s, &sum);
-    if (fits && !is_registers(c->l->k, s->dst)) {
-        sum.place = ARENA_ARRAY(c->l->arena, (size_t)rank + 1, Place);
-        for (uint32_t d = 0; d < rank && fits; d++) {
-            fits = place_of(c, s->at[d], &sum.place[d]);
-        }
+    sum.place = ARENA_ARRAY(c->l->arena, (size_t)rank + 1, Place);
+    for (uint32_t d = 0; d < rank && fits; d++) {
+        Place *p = &sum.place[d];
+        fits = place_of(c, s->at[d], p);
+        sum.row = d + 1 == rank && sum.moving == 0 && adds_row(s, p);
+        sum.moving += !p->single;
+        sum.elements = sat_mul(sum.elements, p->single ? 1 : range_most(p->range));
     }
     for (uint32_t i = 0; i < c->sums.n && fits; i++) {
         Sum *other = &c->sums.at[i];
         if (other->buf == sum.buf) {
-            fits = sum.place == NULL || places_eq(sum.place, other->place, rank);
+            fits = places_eq(sum.place, other->place, rank);
             other->most = sat_add(other->most, sum.most);
             other->typical = sat_add(other->typical, sum.typical);
+            other->row &= sum.row;
             if (!fits) {
                 refuse(c, s->dst);
             }
@@ -249,7 +269,7 @@ static void scan_block(Scan *c, Stmt *const *body, uint32_t n)
             for (const Expr *e = load_first(&w, s->value); e != NULL; e = load_next(&w)) {
                 refuse(c, e->buf);
             }
-            if (s->fold == OP_SUM && !s->begins && is_rounded(c->l->k->bufs.at[s->dst].dtype)) {
+            if (s->fold == OP_SUM && !s->begins && is_counted(&c->l->k->bufs.at[s->dst])) {
                 scan_sum(c, s);
             } else {
                 refuse(c, s->dst);
@@ -262,22 +282,19 @@ static void scan_block(Scan *c, Stmt *const *body, uint32_t n)
 
 /* ---- deciding ---- */
 
-/* How one kind of sum is cut: chains up to `leave` are left alone, blocks are of `block`
- * additions, in `levels` at most, and an iteration that adds more than `own` numbers by itself
- * has a place of its own. */
+/* How sums of many elements are cut: chains up to `leave` are left alone, blocks are of `block` additions, in `levels` at most, and an iteration
+ * that adds more than `own` numbers by itself has a place of its own. */
 typedef struct Rule {
     int64_t leave, block, own;
     uint32_t levels;
 } Rule;
 
-/* One element, or as many as stay in the first cache; registers that hold a whole tile, where
- * each level costs a move of all of them; many elements, where it costs memory. */
-static const Rule rule_few = {128, 32, 8, 3}, rule_tile = {512, 256, 16, 2},
-                  rule_many = {512, 256, 16, 1};
+/* As many elements as stay in the first cache; more, where it costs memory. */
+static const Rule rule_few = {128, 32, 8, 3}, rule_many = {512, 256, 16, 1};
 
-#define FEW_ELEMENTS 2048
-#define FEW_BYTES    256 /* of registers */
-#define MOST_LEVELS  3
+#define CASCADE_LEAVE 128
+#define FEW_ELEMENTS  2048
+#define MOST_LEVELS   3
 
 /* The loop in blocks of step[0] iterations, those in blocks of step[1] iterations, ... `own`:
  * each iteration adds up by itself. */
@@ -287,19 +304,11 @@ typedef struct Cut {
     int64_t step[MOST_LEVELS];
 } Cut;
 
-static const Rule *rule_of(const Legaliser *l, const Sum *sum)
+/* One element, or a row of them. */
+static bool fits_cascade(const Sum *sum, DType t)
 {
-    const Buffer *b = &l->k->bufs.at[sum->buf];
-    int64_t count = 1;
-    for (uint32_t d = 0; d < b->rank; d++) {
-        const Place *p = sum->place == NULL ? NULL : &sum->place[d];
-        int64_t most = p == NULL ? b->extent[d].n : p->single ? 1 : range_most(p->range);
-        count = sat_mul(count, most);
-    }
-    if (sum->place == NULL) {
-        return count * dtype_bytes(b->dtype) <= FEW_BYTES ? &rule_few : &rule_tile;
-    }
-    return count <= FEW_ELEMENTS ? &rule_few : &rule_many;
+    return (sum->moving == 0 || (sum->row && sum->elements <= CASCADE_WIDTH)) &&
+           !dtype_is_half(t);
 }
 
 static int64_t loop_trips(const Legaliser *l, const Stmt *loop, bool at_most)
@@ -329,20 +338,27 @@ static void cut_levels(Cut *cut, const Stmt *loop, int64_t count, int64_t first,
     }
 }
 
-/* Keeps the sums that are long; how to cut for all of them. */
-static Cut choose_cut(const Sums *z, const Stmt *loop, Scan *c)
+/* Keeps the sums that are long, those first that are to be cascades, *n_cascades; how to cut for the others. */
+static Cut choose_cut(const Sums *z, const Stmt *loop, Scan *c, uint32_t *n_cascades)
 {
     Cut cut = {0};
     int64_t longest = 0, first = INT64_MAX, block = 0;
-    uint32_t n = 0, levels = MOST_LEVELS;
+    uint32_t levels = MOST_LEVELS;
     bool outermost = false;
+    VEC(Sum) cascades = {0}, others = {0};
     for (uint32_t i = 0; i < c->sums.n; i++) {
-        const Sum *sum = &c->sums.at[i];
-        const Rule *rule = rule_of(z->l, sum);
+        Sum *sum = &c->sums.at[i];
+        sum->cascade = fits_cascade(sum, z->l->k->bufs.at[sum->buf].dtype);
+        const Rule *rule = sum->elements <= FEW_ELEMENTS ? &rule_few : &rule_many;
         bool at_most = rule != &rule_many;
         int64_t each = at_most ? sum->most : sum->typical;
         int64_t count = loop_trips(z->l, loop, at_most);
-        if (is_refused(c, sum->buf) || sat_mul(each, count) <= rule->leave) {
+        if (is_refused(c, sum->buf) ||
+            sat_mul(each, count) <= (sum->cascade ? CASCADE_LEAVE : rule->leave)) {
+            continue;
+        }
+        if (sum->cascade) {
+            vec_push(z->l->arena, &cascades, *sum);
             continue;
         }
         bool is_block = false;
@@ -356,16 +372,23 @@ static Cut choose_cut(const Sums *z, const Stmt *loop, Scan *c)
         block = rule->block > block ? rule->block : block;
         levels = rule->levels < levels ? rule->levels : levels;
         longest = count > longest ? count : longest;
-        c->sums.at[n++] = *sum;
+        vec_push(z->l->arena, &others, *sum);
     }
-    c->sums.n = n;
     bool planned = loop_trips(z->l, loop, false) > rule_many.block;
-    if (n > 0 && !outermost && !planned) { /* the loop around has its levels */
+    if (others.n > 0 && !outermost && !planned) { /* the loop around has its levels */
         levels = 1;
         first = first * rule_many.block / block;
     }
-    if (n > 0) {
+    if (others.n > 0) {
         cut_levels(&cut, loop, longest, first, block, levels);
+    }
+    c->sums.n = 0;
+    *n_cascades = cascades.n;
+    for (uint32_t i = 0; i < cascades.n; i++) {
+        vec_push(z->l->arena, &c->sums, cascades.at[i]);
+    }
+    for (uint32_t i = 0; i < others.n && (cut.own || cut.n > 0); i++) {
+        vec_push(z->l->arena, &c->sums, others.at[i]);
     }
     return cut;
 }
@@ -382,22 +405,15 @@ static VarRef place_var(Legaliser *l, uint32_t d)
 static uint32_t sum_indices(Legaliser *l, const Sum *sum, TileIndex *index, Affine *at,
                             Affine *block_at)
 {
-    const Buffer *b = &l->k->bufs.at[sum->buf];
     uint32_t n = 0;
-    for (uint32_t d = 0; d < b->rank; d++) {
-        const Place *p = sum->place == NULL ? NULL : &sum->place[d];
-        if (p != NULL && p->single) {
+    for (uint32_t d = 0; d < l->k->bufs.at[sum->buf].rank; d++) {
+        const Place *p = &sum->place[d];
+        if (p->single) {
             at[d] = p->offset;
             continue;
         }
         VarRef v = place_var(l, d);
         Affine x = affine_var(l->arena, v);
-        if (p == NULL) {
-            index[n] = index_of(v, range_const(b->extent[d].n),
-                                d + 1 == b->rank ? MODE_VECTOR : MODE_UNROLL);
-            at[d] = block_at[n++] = x;
-            continue;
-        }
         index[n] = index_of(v, p->range, MODE_LOOP);
         at[d] = affine_add(l->arena, p->offset, 1, x);
         block_at[n++] = affine_minus(l, x, p->range.start);
@@ -405,24 +421,23 @@ static uint32_t sum_indices(Legaliser *l, const Sum *sum, TileIndex *index, Affi
     return n;
 }
 
-static BufRef block_alloc(Legaliser *l, const Sum *sum)
+static BufRef block_alloc(Legaliser *l, const Sum *sum, bool cascade)
 {
     const Buffer b = l->k->bufs.at[sum->buf];
     Dim *extent = ARENA_ARRAY(l->arena, (size_t)b.rank + 1, Dim);
     uint32_t rank = 0;
     for (uint32_t d = 0; d < b.rank; d++) {
-        const Place *p = sum->place == NULL ? NULL : &sum->place[d];
-        if (p == NULL) {
-            extent[rank++] = b.extent[d];
-        } else if (!p->single) {
-            extent[rank++] = p->range.span > 0 ? dim_fixed(p->range.span) : p->range.limit;
+        const Range *r = &sum->place[d].range;
+        if (!sum->place[d].single) {
+            extent[rank++] = r->span > 0 ? dim_fixed(r->span) : r->limit;
         }
     }
-    Space space = b.space == SPACE_ACC ? SPACE_ACC : SPACE_TILE;
-    return buffer_declare(l, "b", b.dtype, space, rank, extent);
+    BufRef out = buffer_declare(l, cascade ? "sum" : "b", b.dtype, SPACE_TILE, rank, extent);
+    l->k->bufs.at[out].cascade = cascade;
+    return out;
 }
 
-/* A block for each sum from here on, empty. */
+/* A cascade, or a block, for each sum from here on, empty. */
 static void blocks_begin(Sums *z, Sum *sum, uint32_t n, BufRef *outer)
 {
     Legaliser *l = z->l;
@@ -431,17 +446,19 @@ static void blocks_begin(Sums *z, Sum *sum, uint32_t n, BufRef *outer)
         TileIndex *index = ARENA_ARRAY(l->arena, (size_t)rank + 1, TileIndex);
         Affine *at = ARENA_ARRAY(l->arena, (size_t)rank * 2 + 2, Affine);
         l->from = sum[i].from;
-        BufRef b = block_alloc(l, &sum[i]);
+        BufRef b = block_alloc(l, &sum[i], sum[i].cascade);
         uint32_t m = sum_indices(l, &sum[i], index, at, at + rank + 1);
-        tile_add(l, m, index, b, at + rank + 1, OP_COPY,
-                 expr_const(l->arena, number_int(l->k->bufs.at[b].dtype, 0)));
+        if (!sum[i].cascade) {
+            tile_add(l, m, index, b, at + rank + 1, OP_COPY,
+                     expr_const(l->arena, number_int(l->k->bufs.at[b].dtype, 0)));
+        }
         outer[i] = sum[i].now;
         sum[i].now = b;
         l->from = NULL;
     }
 }
 
-/* The blocks join what they are blocks of. */
+/* They join what they are made for. */
 static void blocks_end(Sums *z, Sum *sum, uint32_t n, const BufRef *outer)
 {
     Legaliser *l = z->l;
@@ -460,7 +477,7 @@ static void blocks_end(Sums *z, Sum *sum, uint32_t n, const BufRef *outer)
     }
 }
 
-/* The statements with each sum replaced by the block that takes its numbers. */
+/* The statements with each sum replaced by what takes its numbers. */
 static Stmt **redirect(Legaliser *l, Stmt *const *body, uint32_t n, const Sum *sum,
                        uint32_t n_sums)
 {
@@ -477,10 +494,8 @@ static Stmt **redirect(Legaliser *l, Stmt *const *body, uint32_t n, const Sum *s
             uint32_t rank = l->k->bufs.at[sum[k].buf].rank, m = 0;
             Affine *at = ARENA_ARRAY(l->arena, (size_t)rank + 1, Affine);
             for (uint32_t d = 0; d < rank; d++) {
-                const Place *p = sum[k].place == NULL ? NULL : &sum[k].place[d];
-                if (p == NULL) {
-                    at[m++] = body[i]->at[d];
-                } else if (!p->single) {
+                const Place *p = &sum[k].place[d];
+                if (!p->single) {
                     at[m++] = affine_minus(l, affine_minus(l, body[i]->at[d], p->offset),
                                            p->range.start);
                 }
@@ -503,40 +518,47 @@ static Stmt *copy_open(Legaliser *l, const Stmt *s)
     return copy;
 }
 
-static void loop_cut(Sums *z, const Stmt *loop, Sum *sum, uint32_t n, const Cut *cut)
+/* `sum`: first those that are cascades, `n` others. */
+static void loop_cut(Sums *z, const Stmt *loop, Sum *sum, uint32_t n_cascades, uint32_t n,
+                     const Cut *cut)
 {
     Legaliser *l = z->l;
+    Sum *blocks = sum + n_cascades;
     uint32_t mark = z->blocks.n, n_parts = 0;
-    BufRef *outer = ARENA_ARRAY(l->arena, (size_t)n * (MOST_LEVELS + 1), BufRef);
+    BufRef *outer =
+        ARENA_ARRAY(l->arena, n_cascades + (size_t)n * (MOST_LEVELS + 1) + 1, BufRef);
+    BufRef *at = outer + n_cascades;
     z->any = true;
     Range range = loop->range;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n_cascades + n; i++) {
         sum[i].now = sum[i].buf;
     }
-    for (; n_parts < cut->n; n_parts++) {
+    blocks_begin(z, sum, n_cascades, outer);
+    for (; n > 0 && n_parts < cut->n; n_parts++) {
         int64_t step = loop->step * cut->step[cut->n - 1 - n_parts];
-        Affine at = affine_var(l->arena, loop_open(l, "part", range, step, FOR_ALL));
-        range = range_at(at, step, &loop->range);
-        blocks_begin(z, sum, n, outer + (size_t)n_parts * n);
+        Affine start = affine_var(l->arena, loop_open(l, "part", range, step, FOR_ALL));
+        range = range_at(start, step, &loop->range);
+        blocks_begin(z, blocks, n, at + (size_t)n_parts * n);
     }
     copy_open(l, loop)->range = range;
     if (cut->own) {
-        blocks_begin(z, sum, n, outer + (size_t)n_parts * n);
+        blocks_begin(z, blocks, n, at + (size_t)n_parts * n);
     }
-    Stmt **body = redirect(l, loop->body, loop->n_body, sum, n);
+    Stmt **body = redirect(l, loop->body, loop->n_body, sum, n_cascades + n);
     for (uint32_t i = 0; i < n; i++) {
-        vec_push(l->arena, &z->blocks, sum[i].now);
+        vec_push(l->arena, &z->blocks, blocks[i].now);
     }
     body_in_blocks(z, body, loop->n_body);
     z->blocks.n = mark;
     if (cut->own) {
-        blocks_end(z, sum, n, outer + (size_t)n_parts * n);
+        blocks_end(z, blocks, n, at + (size_t)n_parts * n);
     }
     block_close(l);
     while (n_parts-- > 0) {
-        blocks_end(z, sum, n, outer + (size_t)n_parts * n);
+        blocks_end(z, blocks, n, at + (size_t)n_parts * n);
         loop_close(l);
     }
+    blocks_end(z, sum, n_cascades, outer);
 }
 
 static void loop_in_blocks(Sums *z, const Stmt *loop)
@@ -550,108 +572,16 @@ static void loop_in_blocks(Sums *z, const Stmt *loop)
     if (!once) {
         scan_block(&c, loop->body, loop->n_body);
     }
-    Cut cut = choose_cut(z, loop, &c);
-    if (c.sums.n > 0 && (cut.own || cut.n > 0)) {
-        loop_cut(z, loop, c.sums.at, c.sums.n, &cut);
+    uint32_t n_cascades = 0;
+    Cut cut = choose_cut(z, loop, &c, &n_cascades);
+    if (c.sums.n > 0) {
+        loop_cut(z, loop, c.sums.at, n_cascades, c.sums.n - n_cascades, &cut);
         return;
     }
     arena_reset(l->arena, mark);
     (void)copy_open(l, loop);
     body_in_blocks(z, loop->body, loop->n_body);
     block_close(l);
-}
-
-/* ---- sums inside one statement ---- */
-
-/* Places of the indices that are summed; their count is returned, and `*most`, which is 1, becomes how many
- * numbers they make at most. */
-static uint32_t summed_indices(const Legaliser *l, const Stmt *s, uint32_t *out, int64_t *most)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        if (s->index[i].mode != MODE_LOOP) {
-            *most = 1;
-            return 0;
-        }
-        if (!access_uses(l->k, s->dst, s->at, s->index[i].var)) {
-            out[n++] = i;
-            *most = sat_mul(*most, range_most(s->index[i].range));
-        }
-    }
-    return n;
-}
-
-static Stmt *loop_around(Legaliser *l, VarRef v, Range range, int64_t step, Stmt *body)
-{
-    Stmt *s = ARENA_NEW(l->arena, Stmt), **list = ARENA_ARRAY(l->arena, 1, Stmt *);
-    list[0] = body;
-    *s = (Stmt){.kind = STMT_FOR, .span = body->span, .fold = OP_COPY, .var = v};
-    s->range = range;
-    s->step = step;
-    s->body = list;
-    s->n_body = 1;
-    return s;
-}
-
-/* Summed index number `cut` in steps of `step`, those before it one position at a time: as
- * loops. `var`: their variables. */
-static Stmt *tile_as_loops(Legaliser *l, const Stmt *s, const uint32_t *summed, uint32_t cut,
-                           int64_t step, const VarRef *var)
-{
-    Stmt *tile = arena_copy(l->arena, s, sizeof *tile);
-    TileIndex *index = ARENA_ARRAY(l->arena, s->n_index, TileIndex);
-    Subst *subst = ARENA_ARRAY(l->arena, (size_t)cut + 1, Subst);
-    uint32_t at = 0;
-    tile->n_index = 0;
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        if (at < cut && summed[at] == i) {
-            subst[at] = (Subst){s->index[i].var, affine_var(l->arena, var[at])};
-            at++;
-            continue;
-        }
-        index[tile->n_index] = s->index[i];
-        if (summed[cut] == i) {
-            Affine start = affine_var(l->arena, var[cut]);
-            index[tile->n_index].range = range_at(start, step, &s->index[i].range);
-        }
-        tile->n_index++;
-    }
-    tile->index = index;
-    tile->value = expr_subst(l, s->value, subst, cut);
-    Stmt *out = loop_around(l, var[cut], s->index[summed[cut]].range, step, tile);
-    for (uint32_t i = cut; i-- > 0;) {
-        out = loop_around(l, var[i], s->index[summed[i]].range, 1, out);
-    }
-    return out;
-}
-
-static void tile_in_blocks(Sums *z, Stmt *s)
-{
-    Legaliser *l = z->l;
-    uint32_t *summed = ARENA_ARRAY(l->arena, (size_t)s->n_index + 1, uint32_t);
-    int64_t most = 1, inside = 1;
-    uint32_t n = summed_indices(l, s, summed, &most);
-    if (s->fold != OP_SUM || !is_rounded(l->k->bufs.at[s->dst].dtype) ||
-        most <= rule_few.leave) {
-        stmt_add(l, s);
-        return;
-    }
-    Range range = s->index[summed[n - 1]].range;
-    while (sat_mul(inside, range_most(range)) <= rule_few.leave) {
-        inside *= range_most(range);
-        range = s->index[summed[--n - 1]].range;
-    }
-    int64_t step = rule_few.leave / inside;
-    step = range.span > 0 ? divisor_at_most(range.span, step) : step;
-    VarRef *var = ARENA_ARRAY(l->arena, n, VarRef);
-    for (uint32_t i = 0; i < n; i++) {
-        var[i] = loop_var_take(l, "at");
-    }
-    z->any = true;
-    loop_in_blocks(z, tile_as_loops(l, s, summed, n - 1, step, var));
-    for (uint32_t i = 0; i < n; i++) {
-        loop_var_give(l, var[i]);
-    }
 }
 
 static void body_in_blocks(Sums *z, Stmt *const *body, uint32_t n)
@@ -667,10 +597,8 @@ static void body_in_blocks(Sums *z, Stmt *const *body, uint32_t n)
             block_close(z->l);
             break;
         case STMT_ALLOC:
-            stmt_add(z->l, body[i]);
-            break;
         case STMT_TILE:
-            tile_in_blocks(z, body[i]);
+            stmt_add(z->l, body[i]);
             break;
         }
     }

@@ -56,7 +56,8 @@ static const Machine machine_c = {
 static const TargetPass passes[] = {
     {"legalise", "register tiles, packed panels and vectors for statements over tiles", false,
      c_legalise},
-    {"sums", "long sums are added up in blocks, which bounds how they round", true, c_sums},
+    {"sums", "long sums are added up pairwise or in blocks, which bounds how they round", true,
+     c_sums},
     {"hoist", "what is packed alike in each iteration of a loop is packed before it", true,
      c_hoist},
     {"share", "buffers that do not live together share bytes", true, c_share},

@@ -174,6 +174,18 @@ static bool check_side(const Check *c, const Stmt *s, const Expr *x, const TileI
                  : refuse(c, s, "a product of what is no lines of a panel");
 }
 
+/* Of what is unrolled, a vector that is a whole row may be added to a cascade of rows. */
+static bool check_cascade(const Check *c, const Stmt *s, BufRef buf, const Affine *at)
+{
+    const TileIndex *vec = vector_index(s);
+    int64_t start = 0;
+    return (s->dst == buf && s->n_index == 1 && vec != NULL && c->k->bufs.at[buf].rank == 1 &&
+            affine_coef(at[0], vec->var) == 1 &&
+            vec->range.span == c->k->bufs.at[buf].extent[0].n &&
+            start_position(c, s, at[0], &start) && start == 0) ||
+           refuse(c, s, "an unrolled statement with a cascade that does not add a row to it");
+}
+
 static bool check_access(const Check *c, const Stmt *s, BufRef buf, const Affine *at,
                          bool unrolled)
 {
@@ -185,6 +197,9 @@ static bool check_access(const Check *c, const Stmt *s, BufRef buf, const Affine
     if (vec != NULL && access_uses(c->k, buf, at, vec->var) &&
         !access_is_unit(c->k, buf, at, vec->var)) {
         return refuse(c, s, "a vector does not stand side by side in memory");
+    }
+    if (c->k->bufs.at[buf].cascade && unrolled) {
+        return check_cascade(c, s, buf, at);
     }
     if (unrolled && c->k->bufs.at[buf].panels != 0) {
         return check_panel(c, s, buf, at);
@@ -227,6 +242,17 @@ static bool check_product(const Check *c, const Stmt *s)
            refuse(c, s, "a product that does not fit registers");
 }
 
+static bool reads_rows(const Check *c, const Stmt *s)
+{
+    ExprWalk w;
+    for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
+        if (c->k->bufs.at[x->buf].cascade && c->k->bufs.at[x->buf].rank > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool check_tile(const Check *c, const Stmt *s)
 {
     if (stmt_is_product(s)) {
@@ -238,6 +264,13 @@ static bool check_tile(const Check *c, const Stmt *s)
             return refuse(c, s,
                           "a fold that begins and meets an element many times, or is unrolled");
         }
+    }
+    const Buffer *dst = &c->k->bufs.at[s->dst];
+    if (dst->cascade && dst->rank > 0 && vector_index(s) == NULL) {
+        return refuse(c, s, "a cascade of rows to which something else is added");
+    }
+    if (reads_rows(c, s) && (s->value->kind != EXPR_LOAD || vector_index(s) != NULL)) {
+        return refuse(c, s, "a cascade of rows whose total is not just copied or added");
     }
     int64_t count = 1;
     uint32_t n_loops = 0, n_vectors = 0, n_lanes = 0;

@@ -12,7 +12,8 @@
  *   help_fixed.c  and those whose text is fixed
  *   help_math.c   functions of real numbers of our own
  *   help_trig.c   and sin and cos,
- *   help_pow.c    and pow */
+ *   help_pow.c    and pow
+ *   help_sum.c    cascades, in which long sums are added up */
 #ifndef BACKEND_CTEXT_CTEXT_H
 #define BACKEND_CTEXT_CTEXT_H
 
@@ -101,6 +102,12 @@ bool help_has_near(Op op, DType in);
 const char *help_cast(Helpers *h, DType from, DType to); /* null: a plain C cast does it */
 const char *help_fixed(Helpers *h, const char *name);    /* "tdsl_min", ... */
 bool help_is_fixed(const char *name);                    /* is there one? */
+
+/* ---- help_sum.c ---- */
+/* The cascade's type, "tdsl_sum_f64", and functions "tdsl_sum_add_f64", "tdsl_sum_of_f64". */
+const char *help_sum(Helpers *h, const Buffer *cascade);
+const char *help_sum_add(Helpers *h, const Buffer *cascade);
+const char *help_sum_of(Helpers *h, const Buffer *cascade);
 
 /* ---- line.c ---- */
 /* One line of C, broken at blanks where it is too long. */

@@ -232,9 +232,14 @@ static CText shorten(CWriter *e, CText x, DType t)
 
 static CText load_text(CWriter *e, const Expr *x)
 {
+    const Buffer *b = &e->k->bufs.at[x->buf];
+    if (b->cascade && b->rank == 0) { /* of rows, back ends print the total before */
+        const char *f = help_sum_of(e->help, b);
+        return ctext(str_format(e->arena, "%s(%s)", f, e->buf[x->buf]), BIND_ATOM);
+    }
     const char *raw = element_text(e, x->buf, x->at);
     bool half = dtype_is_half(x->dtype);
-    if (half && e->k->bufs.at[x->buf].space != SPACE_ACC) {
+    if (half && b->space != SPACE_ACC) {
         const char *f = help_fixed(e->help, x->dtype == DTYPE_F16 ? "tdsl_float_of_f16"
                                                                   : "tdsl_float_of_bf16");
         return ctext(str_format(e->arena, "%s(%s)", f, raw), BIND_ATOM);

@@ -43,6 +43,10 @@ void assign_put(CWriter *e, const Stmt *s)
     const Buffer *b = &e->k->bufs.at[s->dst];
     const char *dst = element_text(e, s->dst, s->at);
     CText value = expr_text(e, s->value);
+    if (b->cascade && s->fold == OP_SUM) {
+        line_printf(e, "%s(%s, %s);", help_sum_add(e->help, b), e->buf[s->dst], value.at);
+        return;
+    }
     bool plain = b->dtype == DTYPE_F32 || b->dtype == DTYPE_F64;
     if (s->fold == OP_COPY) {
         line_printf(e, "%s = %s;", dst,
