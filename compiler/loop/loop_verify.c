@@ -547,8 +547,7 @@ static bool writable(const Kernel *k, BufRef buf)
 
 static bool verify_fold(Verifier *v, const Stmt *s)
 {
-    DType t = v->k->bufs.at[s->dst].dtype;
-    DType made = DTYPE_NONE;
+    DType t = v->k->bufs.at[s->dst].dtype, made = DTYPE_NONE;
     const char *problem = begins_problem(
         v->k, &v->bounds, (const ParallelLoop *const *)v->parallel.at, v->parallel.n, s);
     if (problem != NULL) {
