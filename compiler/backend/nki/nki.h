@@ -115,10 +115,11 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out);
 double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost);
 extern const char *const nki_engine_names[5];
 /* Which engine runs a copy from PSUM or SBUF: the one with less to do when its statement is
- * first reached. Kept by printer and cost alike. */
+ * first reached, all that statements before it do counted. Kept by printer and cost alike. */
 typedef struct NkiBalance {
     int64_t vector, scalar;
-    uint8_t *chosen; /* [instr_places]: 0 not yet, 1 vector, 2 scalar */
+    uint8_t *chosen; /* [instr_places]: 0 not yet, 1 vector or no copy, 2 scalar */
+    int64_t *trips;  /* [instr_places] */
 } NkiBalance;
 uint32_t instr_places(const Kernel *k); /* statements of the text */
 NkiBalance nki_balance(const Kernel *k);
