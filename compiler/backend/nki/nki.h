@@ -161,6 +161,9 @@ void nki_print_table(Ctx *, const KernelModule *m, const char *list, Text *out);
 void nki_print_ranges(const Kernel *k, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);
+/* The shape of a buffer in the text: an argument's as the caller has it. */
+uint32_t nki_shape(const Kernel *k, BufRef buf, const Dim **extent);
+bool nki_is_collapsed(const Kernel *k, BufRef buf);
 /* What stores call a buffer: an inout argument is a result of another name. */
 const char *nki_result(const Kernel *k, BufRef buf);
 /* Does the printed kernel begin with a copy of an inout argument to that result? Not where it
