@@ -86,9 +86,22 @@ static bool rewrite_in_place(Compilation *c, Graph *(*rewrite)(Ctx *, Arena *, G
     return true;
 }
 
+/* Pairs of reals have an extent more, which shapes of callers have not. */
+static Graph *collapse_real(Ctx *ctx, Arena *arena, Graph *g)
+{
+    bool complex = false;
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        complex |= dtype_is_complex(graph_node(g, n)->dtype);
+    }
+    return complex ? g : opt_collapse(ctx, arena, g);
+}
+
 static bool pass_collapse(Compilation *c)
 {
-    return !c->target->machine->open_extents || rewrite_in_place(c, opt_collapse);
+    const Machine *m = c->target->machine;
+    bool engine = m->kind == MACHINE_SYSTOLIC;
+    return (!m->open_extents && !engine) ||
+           rewrite_in_place(c, m->complex_numbers ? opt_collapse : collapse_real);
 }
 
 static bool pass_narrow(Compilation *c)

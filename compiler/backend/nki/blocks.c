@@ -6,7 +6,8 @@
  * starts when the first slabs are in and the copies keep ahead of the Tensor engine. The last
  * steps are taken tile by tile, so that one tile is emptied while the next is finished and the
  * next block finds its banks free. What a step needs is made AHEAD steps early: transposes fall
- * between the matmuls of an earlier step, also over the border of blocks.
+ * between the matmuls of an earlier step, also over the border of blocks. Where all that is loaded stays in SBUF, the steps of a
+ * whole block are made at a time, so that blocks are equal, and roll into loops: what is turned during the block before.
  *
  * Batches, and rows that are taken one by one, share a PSUM tile side by side while they fit
  * (`outer`): one instruction empties it.
@@ -39,6 +40,7 @@ typedef struct Side {
     Labels slab;    /* with the outer labels, as they lie in a slab */
     bool together;  /* a slab holds all positions of a group */
     bool streams;   /* strips are forgotten when they have passed */
+    bool turns;     /* is it transposed on the way? */
     uint32_t packs; /* how often it has been packed */
 } Side;
 
@@ -62,10 +64,12 @@ typedef struct Plan {
     const Schedule *levels;
     int64_t strip[2]; /* tiles of a strip, by role */
     bool symmetric;
+    bool turns; /* is an operand transposed on the way? */
+    bool stays; /* are all operands loaded once, and kept? */
     Bank
         below[NKI_PSUM_BANKS]; /* banks of a symmetric block whose mirror image is to be made */
     uint32_t n_below;
-    int64_t made; /* steps (block times K step) whose slabs have been asked for */
+    int64_t made[2]; /* steps (block times K step) whose slabs have been asked for */
 } Plan;
 
 /* ---- boxes ---- */
@@ -99,51 +103,6 @@ static bool part_run(Labels f, const Box *whole, const Box *part, TileView of, T
     *out = view_part(of, start, count);
     out->step = of.step * step;
     return true;
-}
-
-static Labels join_labels(Labels x, Labels y)
-{
-    for (uint32_t i = 0; i < y.n; i++) {
-        if (!labels_have(x, y.at[i])) {
-            x.at[x.n++] = y.at[i];
-        }
-    }
-    return x;
-}
-
-/* `x` then `y`, or as they lie in a place where the labels of `y` lie at equal steps in that
- * order. */
-static Labels as_placed(const Lower *l, const Place *place, Labels x, Labels y)
-{
-    Labels both = join_labels(x, y), out = {0};
-    const Home *h = &l->home[place->buf];
-    uint32_t order[NKI_DIMS];
-    for (uint32_t d = 0; d < place->rank; d++) {
-        uint32_t at = d;
-        for (; at > 0 && h->stride[order[at - 1]] < h->stride[d]; at--) {
-            order[at] = order[at - 1];
-        }
-        order[at] = d;
-    }
-    for (uint32_t i = 0; i < place->rank; i++) {
-        int32_t label = place->label[order[i]];
-        if (label >= 0 && labels_have(both, (uint32_t)label) &&
-            !labels_have(out, (uint32_t)label)) {
-            out.at[out.n++] = (uint8_t)label;
-        }
-    }
-    bool begun = false, ended = false, apart = out.n != both.n;
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < out.n; i++) {
-        if (labels_have(y, out.at[i])) {
-            apart |= ended || out.at[i] != y.at[at];
-            at++;
-            begun = true;
-        } else if (l->now.full.n[out.at[i]] > 1) {
-            ended |= begun;
-        }
-    }
-    return apart ? both : out;
 }
 
 /* ---- the plan ---- */
@@ -189,7 +148,7 @@ static void plan_side(Plan *p, uint32_t side, const Place *x, Labels own, int64_
     count *= (wide < most ? wide : most) * size;
     *s = (Side){.place = x, .own = own};
     s->together = !on_chip(l, x) && !shortened && count <= SLAB_MOST;
-    s->slab = s->together ? as_placed(l, x, here, own) : own;
+    s->slab = s->together ? labels_as_placed(l, x, here, own) : own;
 }
 
 static void list_boxes(Lower *l, Labels x, const int64_t *step, Box **at, uint32_t *n)
@@ -237,7 +196,7 @@ static void plan_k(Plan *p)
         step[i] = 1;
     }
     box_steps(c->pk, &p->l->now.full, c->tile[ROLE_K], step + c->ok.n);
-    all = join_labels(all, c->pk);
+    all = labels_join(all, c->pk);
     Box *at = NULL;
     list_boxes(p->l, all, step, &at, &p->k.n);
     p->k.at = at;
@@ -483,6 +442,9 @@ static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
     int64_t size = nki_bytes(p->l->from->bufs.at[s->place->buf].dtype), bytes = 512;
     bool turns = view_turns(p->l, s->place, c->pk, s->own, &p->l->now.full);
     Labels along = turns ? c->pk : s->own;
+    if (p->stays) {
+        return turns ? 2 * SHORT_ROW : strip_tile(p->levels, side) * size;
+    }
     if (along.n != 1 || (turns && c->ok.n > 0)) {
         return 0;
     }
@@ -503,8 +465,10 @@ static TileView slab(Plan *p, uint32_t side, const Box *box, uint32_t tag)
     const Side *s = &p->side[side];
     l->room.tag = tag;
     l->room.slab_bytes = slab_bytes(p, side, box);
+    l->room.halves = l->room.loads_first = p->turns && p->stays;
     TileView v = view_of(l, s->place, p->c->pk, s->slab, box);
     l->room.slab_bytes = 0;
+    l->room.halves = l->room.loads_first = false;
     l->room.tag = 0;
     return v;
 }
@@ -524,34 +488,57 @@ static bool position_next(Plan *p, const Box *group, Box *at, bool first)
     return box_next(p->outer, group, one, at, first) && !p->l->tried.failed;
 }
 
-/* Asks for the slabs of the steps before `end`. */
+/* Asks for the slabs of an operand at one step. */
+static void make_step(Plan *p, uint32_t side, int64_t step)
+{
+    Contraction *c = p->c;
+    const Block *b = &p->blocks.at[step / p->k.n];
+    const Box *group = &p->groups.at[b->group];
+    Box box = p->k.at[step % p->k.n];
+    box_take(&box, group, p->outer);
+    Box at = box;
+    bool more = true;
+    for (bool a = true; more && position_next(p, group, &at, a); a = false) {
+        if (p->side[side].together) {
+            box_take(&at, group, p->outer);
+            more = false;
+        }
+        if (side == STATIONARY) {
+            box_take(&at, &p->strips[ROLE_M].at[b->strip[ROLE_M]], c->pm);
+            (void)slab(p, side, &at, b->tag[side]);
+            continue;
+        }
+        const Box *strip = &p->strips[ROLE_N].at[b->strip[ROLE_N]];
+        for (bool t = true; strip_next(p, c->n, strip, p->nstep, &at, t); t = false) {
+            (void)slab(p, side, &at, b->tag[side]);
+        }
+    }
+}
+
+/* Asks for the slabs of an operand at the steps before `end`. */
+static void make_side(Plan *p, uint32_t side, int64_t end)
+{
+    int64_t all = (int64_t)p->blocks.n * p->k.n;
+    for (; p->made[side] < end && p->made[side] < all && !p->l->tried.failed; p->made[side]++) {
+        make_step(p, side, p->made[side]);
+    }
+}
+
 static void make_until(Plan *p, int64_t end)
 {
     int64_t all = (int64_t)p->blocks.n * p->k.n;
-    Contraction *c = p->c;
-    for (; p->made < end && p->made < all && !p->l->tried.failed; p->made++) {
-        const Block *b = &p->blocks.at[p->made / p->k.n];
-        const Box *k = &p->k.at[p->made % p->k.n], *group = &p->groups.at[b->group];
-        Box box = *k;
-        box_take(&box, group, p->outer);
-        for (uint32_t side = 0; side < 2; side++) {
-            Box at = box;
-            bool more = true;
-            for (bool a = true; more && position_next(p, group, &at, a); a = false) {
-                if (p->side[side].together) {
-                    box_take(&at, group, p->outer);
-                    more = false;
-                }
-                if (side == STATIONARY) {
-                    box_take(&at, &p->strips[ROLE_M].at[b->strip[ROLE_M]], c->pm);
-                    (void)slab(p, side, &at, b->tag[side]);
-                    continue;
-                }
-                const Box *strip = &p->strips[ROLE_N].at[b->strip[ROLE_N]];
-                for (bool t = true; strip_next(p, c->n, strip, p->nstep, &at, t); t = false) {
-                    (void)slab(p, side, &at, b->tag[side]);
-                }
-            }
+    for (int64_t at = p->made[MOVING]; at < end && at < all; at++) {
+        make_side(p, STATIONARY, at + 1);
+        make_side(p, MOVING, at + 1);
+    }
+}
+
+/* Operands that stay, of the next block: what is turned during this one, copies as they come. */
+static void make_turned(Plan *p, bool turned, int64_t end)
+{
+    for (uint32_t side = 0; side < 2; side++) {
+        if (p->side[side].turns == turned) {
+            make_side(p, side, end);
         }
     }
 }
@@ -703,8 +690,14 @@ static void emit_block(Plan *p, uint32_t number)
             cache_drop(p->l, p->side[side].place->buf, b->tag[side]);
         }
     }
+    bool ahead = p->turns && !p->stays; /* a few steps at a time */
+    bool early = p->turns && p->stays;  /* a block at a time */
+    if (early) {
+        make_turned(p, true, base + n_k);
+        make_turned(p, false, base + n_k);
+    }
     for (int64_t k = 0; k < split && !p->l->tried.failed; k++) {
-        make_until(p, base + k + AHEAD + 1);
+        make_until(p, base + (ahead ? k + AHEAD + 1 : n_k));
         for (uint32_t i = 0; i < n && !p->l->tried.failed; i++) {
             step_bank(p, b, &p->k.at[k], k == 0, &bank[i]);
         }
@@ -713,6 +706,9 @@ static void emit_block(Plan *p, uint32_t number)
         }
     }
     make_until(p, base + n_k);
+    if (early) {
+        make_turned(p, true, base + 2 * n_k);
+    }
     for (uint32_t i = 0; i < n && !p->l->tried.failed; i++) {
         for (int64_t k = split; k < n_k && !p->l->tried.failed; k++) {
             step_bank(p, b, &p->k.at[k], k == 0, &bank[i]);
@@ -720,7 +716,7 @@ static void emit_block(Plan *p, uint32_t number)
         if (i == 0) {
             mirror(p);
         }
-        make_until(p, base + n_k + (i < AHEAD ? i + 1 : AHEAD));
+        make_until(p, base + n_k + (!ahead ? 0 : i < AHEAD ? i + 1 : AHEAD));
         finish(p, b, &bank[i]);
     }
 }
@@ -731,7 +727,7 @@ void contract_blocks(Contraction *c)
     Plan p = {.c = c, .l = l};
     box_steps(c->pm, &l->now.full, c->tile[ROLE_M], p.mstep);
     box_steps(c->n, &l->now.full, c->tile[ROLE_N], p.nstep);
-    p.outer = as_placed(l, &c->final, join_labels(c->batch, c->om), (Labels){0});
+    p.outer = labels_as_placed(l, &c->final, labels_join(c->batch, c->om), (Labels){0});
     int64_t columns = labels_count(c->n, &l->now.full);
     int64_t most = columns < c->tile[ROLE_N] ? c->tile[ROLE_N] / columns : 1;
     box_steps(p.outer, &l->now.full, most, p.gstep);
@@ -744,7 +740,7 @@ void contract_blocks(Contraction *c)
         l->tried.too_many = l->tried.failed = true;
         return;
     }
-    p.result = as_placed(l, &c->final, p.outer, c->n);
+    p.result = labels_as_placed(l, &c->final, p.outer, c->n);
     int64_t rows = l->target->machine->systolic.live_rows * c->tile[ROLE_M];
     plan_side(&p, STATIONARY, &c->stationary, c->pm, rows);
     plan_side(&p, MOVING, &c->moving, c->n, c->tile[ROLE_N]);
@@ -754,6 +750,16 @@ void contract_blocks(Contraction *c)
     }
     list_strips(&p);
     plan_order(&p);
+    p.side[STATIONARY].turns = view_turns(l, &c->stationary, c->pk, c->pm, &l->now.full);
+    p.side[MOVING].turns = view_turns(l, &c->moving, c->pk, c->n, &l->now.full);
+    p.turns = p.side[STATIONARY].turns || p.side[MOVING].turns;
+    p.stays = !p.symmetric;
+    for (uint32_t i = 0; i < p.blocks.n; i++) {
+        p.stays &= p.blocks.at[i].tag[STATIONARY] == 0 && p.blocks.at[i].tag[MOVING] == 0;
+    }
+    if (p.stays && !p.turns) {
+        make_until(&p, (int64_t)p.blocks.n * p.k.n);
+    }
     for (uint32_t i = 0; i < p.blocks.n && !l->tried.failed; i++) {
         emit_block(&p, i);
     }

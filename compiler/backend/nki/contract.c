@@ -6,6 +6,49 @@
  * The order of tiles is that of blocks.c. */
 #include "backend/nki/contract.h"
 
+Labels labels_join(Labels x, Labels y)
+{
+    for (uint32_t i = 0; i < y.n; i++) {
+        if (!labels_have(x, y.at[i])) {
+            x.at[x.n++] = y.at[i];
+        }
+    }
+    return x;
+}
+
+Labels labels_as_placed(const Lower *l, const Place *place, Labels x, Labels y)
+{
+    Labels both = labels_join(x, y), out = {0};
+    const Home *h = &l->home[place->buf];
+    uint32_t order[NKI_DIMS];
+    for (uint32_t d = 0; d < place->rank; d++) {
+        uint32_t at = d;
+        for (; at > 0 && h->stride[order[at - 1]] < h->stride[d]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = d;
+    }
+    for (uint32_t i = 0; i < place->rank; i++) {
+        int32_t label = place->label[order[i]];
+        if (label >= 0 && labels_have(both, (uint32_t)label) &&
+            !labels_have(out, (uint32_t)label)) {
+            out.at[out.n++] = (uint8_t)label;
+        }
+    }
+    bool begun = false, ended = false, apart = out.n != both.n;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < out.n; i++) {
+        if (labels_have(y, out.at[i])) {
+            apart |= ended || out.at[i] != y.at[at];
+            at++;
+            begun = true;
+        } else if (l->now.full.n[out.at[i]] > 1) {
+            ended |= begun;
+        }
+    }
+    return apart ? both : out;
+}
+
 static void add(Labels *x, uint32_t label)
 {
     if (!labels_have(*x, label)) {

@@ -24,4 +24,9 @@ void contract_blocks(Contraction *c);
 /* Says that the target `why`, once; false. */
 bool contract_refuse(Contraction *c, const char *why);
 
+Labels labels_join(Labels x, Labels y); /* contract.c */
+/* `x` then `y`, or as they lie in a place where the labels of `y` lie at equal steps in that
+ * order. */
+Labels labels_as_placed(const Lower *l, const Place *place, Labels x, Labels y);
+
 #endif

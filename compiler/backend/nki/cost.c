@@ -3,6 +3,7 @@
  * descriptors, peaks of SBUF and PSUM. The numbers are the vendor's published averages; a
  * descriptor below 512 bytes is charged as 512. A model, not a measurement. */
 #include "backend/nki/nki.h"
+#include "loop/walk.h"
 
 #define MIN_CYCLES      64
 #define MIN_DESCRIPTOR  512
@@ -132,28 +133,46 @@ double nki_table_us(int *table, const Instr *i)
     return TABLE_SWITCH_US;
 }
 
+/* How often each statement of the text runs. */
+static void count_trips(Stmt *const *body, uint32_t n, int64_t times, uint32_t *place,
+                        int64_t *trips)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_TILE) {
+            trips[(*place)++] = times;
+        } else if (stmt_has_body(s)) {
+            bool loop = s->kind == STMT_FOR;
+            int64_t inside = loop ? s->range.limit.n - s->range.start.base : 1;
+            count_trips(s->body, s->n_body, sat_mul(times, inside), place, trips);
+        }
+    }
+}
+
 NkiBalance nki_balance(const Kernel *k)
 {
-    return (NkiBalance){.chosen = ARENA_ARRAY(k->arena, instr_places(k) + 1, uint8_t)};
+    uint32_t n = instr_places(k), place = 0;
+    NkiBalance b = {.chosen = ARENA_ARRAY(k->arena, n + 1, uint8_t),
+                    .trips = ARENA_ARRAY(k->arena, n + 1, int64_t)};
+    count_trips(k->body, k->n_body, 1, &place, b.trips);
+    return b;
 }
 
 bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i)
 {
+    uint8_t *chosen = &b->chosen[i->place];
+    if (*chosen != 0) {
+        return *chosen == 2;
+    }
     int64_t cycles = 0;
     int engine = nki_instr_cycles(k, i, false, &cycles);
-    if (i->kind == INSTR_COPY) {
-        double vector = (double)(b->vector + cycles) / chip->vector_ghz;
-        double scalar = (double)(b->scalar + cycles) / chip->scalar_ghz;
-        uint8_t *chosen = &b->chosen[i->place];
-        *chosen = *chosen != 0 ? *chosen : scalar < vector ? 2 : 1;
-        if (*chosen == 2) {
-            b->scalar += cycles;
-            return true;
-        }
-    }
-    b->vector += engine == VECTOR ? cycles : 0;
-    b->scalar += engine == SCALAR ? cycles : 0;
-    return false;
+    cycles = sat_mul(cycles, b->trips[i->place]);
+    double vector = (double)(b->vector + cycles) / chip->vector_ghz;
+    double scalar = (double)(b->scalar + cycles) / chip->scalar_ghz;
+    *chosen = i->kind == INSTR_COPY && scalar < vector ? 2 : 1;
+    b->vector += engine == VECTOR && *chosen == 1 ? cycles : 0;
+    b->scalar += engine == SCALAR || *chosen == 2 ? cycles : 0;
+    return *chosen == 2;
 }
 
 /* ---- copies ---- */

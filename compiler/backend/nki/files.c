@@ -12,11 +12,13 @@
 static void put_row(const Kernel *k, Arg arg, bool output, bool last, Text *out)
 {
     const Buffer *b = &k->bufs.at[arg.buf];
+    const Dim *extent = NULL;
+    uint32_t rank = nki_shape(k, arg.buf, &extent);
     text_printf(out, "    {\"name\": \"%s\", \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
                 output ? nki_result(k, arg.buf) : nki_param(k, arg.buf),
                 output ? "output" : "input", nki_dtype(b->dtype));
-    for (uint32_t d = 0; d < b->rank; d++) {
-        text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
+    for (uint32_t d = 0; d < rank; d++) {
+        text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)extent[d].n);
     }
     text_printf(out, "%s], \"argument\": %d", b->rank == 0 ? "1, 1" : "", b->param);
     if (arg.whole != DTYPE_NONE) { /* the same bytes, as the caller sees them */
@@ -176,10 +178,12 @@ static void put_hlo_type(const Kernel *k, BufRef buf, Text *out)
 {
     const Buffer *b = &k->bufs.at[buf];
     text_printf(out, "%s[", b->dtype == DTYPE_BOOL ? "u8" : dtype_name(b->dtype));
-    for (uint32_t d = 0; d < b->rank; d++) {
-        text_printf(out, "%s%lld", d == 0 ? "" : ",", (long long)b->extent[d].n);
+    const Dim *extent = NULL;
+    uint32_t rank = nki_shape(k, buf, &extent);
+    for (uint32_t d = 0; d < rank; d++) {
+        text_printf(out, "%s%lld", d == 0 ? "" : ",", (long long)extent[d].n);
     }
-    text_put(out, b->rank == 0 ? "1,1]" : "]");
+    text_put(out, rank == 0 ? "1,1]" : "]");
 }
 
 static void put_names(const Kernel *k, bool outputs, Text *out)

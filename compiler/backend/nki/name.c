@@ -59,3 +59,22 @@ const char *nki_result(const Kernel *k, BufRef buf)
     const char *name = nki_param(k, buf);
     return is_inout(k, buf) ? unlike_arguments(k, str_format(k->arena, "%s_out", name)) : name;
 }
+
+static const Arg *collapsed_arg(const Kernel *k, BufRef buf)
+{
+    int32_t param = k->bufs.at[buf].param;
+    const Arg *arg = param < 0 || (uint32_t)param >= k->args.n ? NULL : &k->args.at[param];
+    return arg != NULL && arg->buf == buf && arg->shape != NULL ? arg : NULL;
+}
+
+bool nki_is_collapsed(const Kernel *k, BufRef buf)
+{
+    return collapsed_arg(k, buf) != NULL;
+}
+
+uint32_t nki_shape(const Kernel *k, BufRef buf, const Dim **extent)
+{
+    const Arg *arg = collapsed_arg(k, buf);
+    *extent = arg != NULL ? arg->shape : k->bufs.at[buf].extent;
+    return arg != NULL ? arg->rank : k->bufs.at[buf].rank;
+}

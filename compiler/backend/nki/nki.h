@@ -115,10 +115,11 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out);
 double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost);
 extern const char *const nki_engine_names[5];
 /* Which engine runs a copy from PSUM or SBUF: the one with less to do when its statement is
- * first reached. Kept by printer and cost alike. */
+ * first reached, all that statements before it do counted. Kept by printer and cost alike. */
 typedef struct NkiBalance {
     int64_t vector, scalar;
-    uint8_t *chosen; /* [instr_places]: 0 not yet, 1 vector, 2 scalar */
+    uint8_t *chosen; /* [instr_places]: 0 not yet, 1 vector or no copy, 2 scalar */
+    int64_t *trips;  /* [instr_places] */
 } NkiBalance;
 uint32_t instr_places(const Kernel *k); /* statements of the text */
 NkiBalance nki_balance(const Kernel *k);
@@ -160,6 +161,9 @@ void nki_print_table(Ctx *, const KernelModule *m, const char *list, Text *out);
 void nki_print_ranges(const Kernel *k, Text *out);
 const char *nki_function(const Kernel *k);
 const char *nki_param(const Kernel *k, BufRef buf);
+/* The shape of a buffer in the text: an argument's as the caller has it. */
+uint32_t nki_shape(const Kernel *k, BufRef buf, const Dim **extent);
+bool nki_is_collapsed(const Kernel *k, BufRef buf);
 /* What stores call a buffer: an inout argument is a result of another name. */
 const char *nki_result(const Kernel *k, BufRef buf);
 /* Does the printed kernel begin with a copy of an inout argument to that result? Not where it

@@ -53,12 +53,13 @@ static const Operand *operand_of(const Instr *i, Role role)
 
 static void put_shape(const Kernel *k, BufRef buf, Text *out)
 {
-    const Buffer *b = &k->bufs.at[buf];
+    const Dim *extent = NULL;
+    uint32_t rank = nki_shape(k, buf, &extent);
     text_put(out, "(");
-    for (uint32_t d = 0; d < b->rank; d++) {
-        text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)b->extent[d].n);
+    for (uint32_t d = 0; d < rank; d++) {
+        text_printf(out, "%s%lld", d == 0 ? "" : ", ", (long long)extent[d].n);
     }
-    text_put(out, b->rank == 0 ? "1, 1)" : b->rank == 1 ? ",)" : ")");
+    text_put(out, rank == 0 ? "1, 1)" : rank == 1 ? ",)" : ")");
 }
 
 /* What a tile is for: where its first value comes from, and where it is stored. */
@@ -185,9 +186,40 @@ static void put_range(Printer *p, Role role, uint32_t axis, int64_t count, int64
     }
 }
 
+/* A slice of a tensor whose dimensions the caller has apart: a pattern over its elements. */
+static void slice_to_pattern(const Kernel *k, Operand *o)
+{
+    const Buffer *b = &k->bufs.at[o->buf];
+    Operand slice = *o;
+    int64_t flat = 1;
+    o->pattern = true;
+    o->offset = 0;
+    o->n = 0;
+    for (uint32_t d = slice.n; d-- > 0;) {
+        o->offset += slice.start[d] * flat;
+        slice.start[d] = flat; /* elements from one position to the next */
+        flat *= b->extent[d].n;
+    }
+    for (uint32_t d = 0; d < slice.n; d++) {
+        if (slice.count[d] > 0) {
+            o->stride[o->n] = slice.start[d] * slice.stride[d];
+            o->count[o->n++] = slice.count[d];
+        }
+    }
+    if (o->n == 0) {
+        o->stride[0] = o->count[0] = 1;
+        o->n = 1;
+    }
+}
+
 static void put_hbm(Printer *p, Role role)
 {
     const Operand *o = operand_of(&p->at[0], role);
+    if (!o->pattern && nki_is_collapsed(p->k, o->buf)) {
+        for (uint32_t d = 0; d <= p->depth; d++) {
+            slice_to_pattern(p->k, (Operand *)(uintptr_t)operand_of(&p->at[d], role));
+        }
+    }
     if (o->pattern) {
         text_put(p->out, ".ap(pattern=[");
         for (uint32_t i = 0; i < o->n; i++) {

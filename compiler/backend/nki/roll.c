@@ -14,7 +14,8 @@
     ((int64_t)40000000) /* visits of nodes, per kernel, all its parts together                 \
                          */
 #define MATCH_VISITS 4  /* of each node of a run, before its repetitions */
-#define PAIR_LEAVES  6  /* statements of a run that pays when there are two */
+#define SLOWER       1.015 /* that joined tiles, which make others wait for room, may be */
+#define PAIR_LEAVES  6     /* statements of a run that pays when there are two */
 
 static bool on_chip(const Roll *r, BufRef b)
 {
@@ -452,7 +453,7 @@ static void find_users(Roll *r)
 }
 
 static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
-                         int64_t merge, int64_t stream, int64_t work)
+                         int64_t merge, int64_t stream, bool operands, int64_t work)
 {
     Roll r = {.ctx = ctx, .arena = arena, .chip = chip, .from = k, .merge = merge};
     r.k = kernel_like(arena, k);
@@ -465,7 +466,7 @@ static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
     roll_nodes(&r);
     if (stream > 0) {
         find_users(&r);
-        roll_streams(&r, stream);
+        roll_streams(&r, stream, operands);
         roll_banks(&r);
         r.users = NULL;
     }
@@ -476,16 +477,26 @@ static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
     return roll_kernel(&r);
 }
 
+/* How tiles may be joined: to so large ones, as shares of SBUF. */
+typedef struct RollTry {
+    int64_t merge, stream;
+    bool operands;
+} RollTry;
+
 Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip, uint32_t parts)
 {
-    static const int64_t share[4][2] = {{2, 4}, {2, 16}, {4, 0}, {0, 0}}; /* of SBUF */
-    for (int i = 0; i < 4; i++) {
-        int64_t merge = share[i][0] == 0 ? 0 : chip->sbuf_bytes / share[i][0];
-        int64_t stream = share[i][1] == 0 ? 0 : chip->sbuf_bytes / share[i][1];
-        Kernel *rolled = roll_with(ctx, arena, k, chip, merge, stream, WORK_MOST / parts);
-        NkiCost cost;
+    static const RollTry tries[6] = {{2, 2, true},   {2, 2, false}, {2, 4, false},
+                                     {2, 16, false}, {4, 0, false}, {0, 0, false}};
+    NkiCost cost;
+    double flat = nki_cost(k, chip, &cost) ? nki_predicted_us(k, chip, &cost) : 0;
+    for (int i = 0; i < 6; i++) {
+        int64_t merge = tries[i].merge == 0 ? 0 : chip->sbuf_bytes / tries[i].merge;
+        int64_t stream = tries[i].stream == 0 ? 0 : chip->sbuf_bytes / tries[i].stream;
+        Kernel *rolled =
+            roll_with(ctx, arena, k, chip, merge, stream, tries[i].operands, WORK_MOST / parts);
         if (nki_cost(rolled, chip, &cost) && cost.sbuf_peak <= chip->sbuf_bytes &&
-            cost.psum_peak <= NKI_PSUM_BANKS && roll_same(arena, k, rolled)) {
+            cost.psum_peak <= NKI_PSUM_BANKS && roll_same(arena, k, rolled) &&
+            (i > 1 || nki_predicted_us(rolled, chip, &cost) <= flat * SLOWER)) {
             return rolled;
         }
     }

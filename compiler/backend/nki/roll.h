@@ -70,7 +70,7 @@ BufRef roll_join(Roll *r, const BufRef *part, uint32_t n);
 void roll_refresh(Roll *r, RollNode *n);
 /* roll_stream.c: tiles that are loaded one after the other from places in equal steps become
  * parts of one, where that has at most so many bytes of a partition. */
-void roll_streams(Roll *r, int64_t most);
+void roll_streams(Roll *r, int64_t most, bool operands); /* also those that were turned? */
 /* PSUM tiles of a bank each that are opened one after the other become a list. */
 void roll_banks(Roll *r);
 /* roll_node.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles of a stream: each loaded whole from HBM, from places that grow by equal steps, such as
- * the slabs of an operand. They become parts of one tile before loops are looked for: loads
+ * the slabs of an operand, or turned on the way. They become parts of one tile before loops are looked for: loads
  * that run ahead of their use would else hide that each iteration does the same. */
 #include "backend/nki/roll.h"
 
@@ -23,6 +23,22 @@ static bool is_load(const Roll *r, const RollNode *n, const bool *seen)
     }
     return hbm && dst->space == SPACE_TILE && !seen[n->ref[0].buf] &&
            points == dst->extent[0].n * dst->extent[1].n;
+}
+
+/* A copy from PSUM into a tile that nothing has touched, and that does not leave: an operand that was turned. */
+static bool is_operand(const Roll *r, const RollNode *n, const bool *seen)
+{
+    if (n->kind != STMT_TILE || n->fill != NULL || n->n_ref != 2 || n->stmt->fold != OP_COPY) {
+        return false;
+    }
+    BufRef to = n->ref[0].buf;
+    const Buffer *dst = &r->k->bufs.at[to], *src = &r->k->bufs.at[n->ref[1].buf];
+    bool stays = src->space == SPACE_ACC && dst->space == SPACE_TILE && !seen[to];
+    for (uint32_t i = 0; stays && i < r->users[to].n; i++) {
+        Space space = r->k->bufs.at[r->users[to].at[i]->ref[0].buf].space;
+        stays = space == SPACE_TILE || space == SPACE_ACC;
+    }
+    return stays;
 }
 
 /* Is load `b` as far from `a` as `d` is from `c`? */
@@ -59,6 +75,16 @@ static uint32_t group_at(const Stream *s, uint32_t at, uint32_t most)
     return groups * inner;
 }
 
+/* The largest that is not above n. */
+static uint32_t power_of_two(uint32_t n)
+{
+    uint32_t power = 1;
+    while (power <= n / 2) {
+        power *= 2;
+    }
+    return power;
+}
+
 static void join_stream(Roll *r, const Stream *s, int64_t most)
 {
     const Buffer *b = &r->k->bufs.at[s->load.at[0]->ref[0].buf];
@@ -66,6 +92,7 @@ static void join_stream(Roll *r, const Stream *s, int64_t most)
     uint32_t n = 0;
     for (uint32_t at = 0; at < s->load.n && fit >= 2; at += n) {
         n = group_at(s, at, fit < UINT32_MAX ? (uint32_t)fit : UINT32_MAX);
+        n = n + 1 >= (uint32_t)fit && at + n < s->load.n ? power_of_two(n) : n;
         BufRef *part = ARENA_ARRAY(r->arena, n, BufRef);
         for (uint32_t j = 0; j < n; j++) {
             part[j] = s->load.at[at + j]->ref[0].buf;
@@ -76,7 +103,24 @@ static void join_stream(Roll *r, const Stream *s, int64_t most)
     }
 }
 
-void roll_streams(Roll *r, int64_t most)
+/* As many as fit at a time. */
+static void join_operands(Roll *r, const Stream *s, int64_t most)
+{
+    const Buffer *b = &r->k->bufs.at[s->load.at[0]->ref[0].buf];
+    int64_t fit = most / (b->extent[1].n * nki_bytes(b->dtype));
+    for (uint32_t at = 0, n = 0; at < s->load.n && fit >= 2; at += n) {
+        n = s->load.n - at < fit ? s->load.n - at : (uint32_t)fit;
+        BufRef *part = ARENA_ARRAY(r->arena, n, BufRef);
+        for (uint32_t j = 0; j < n; j++) {
+            part[j] = s->load.at[at + j]->ref[0].buf;
+        }
+        if (n > 1 && roll_may_join(r, part, n)) {
+            (void)roll_join(r, part, n);
+        }
+    }
+}
+
+void roll_streams(Roll *r, int64_t most, bool operands)
 {
     VEC(Stream) streams = {0};
     bool *seen = ARENA_ARRAY(r->arena, (size_t)r->k->bufs.n + r->list.n + 1, bool);
@@ -84,7 +128,7 @@ void roll_streams(Roll *r, int64_t most)
     map_init(&by_key, r->arena);
     for (uint32_t i = 0; i < r->list.n && most > 0; i++) {
         RollNode *n = r->list.at[i];
-        if (is_load(r, n, seen)) {
+        if (is_load(r, n, seen) || (operands && is_operand(r, n, seen))) {
             uint32_t at = 0;
             if (!map_get(&by_key, n->key, &at)) {
                 Stream made = {0};
@@ -99,7 +143,9 @@ void roll_streams(Roll *r, int64_t most)
         }
     }
     for (uint32_t i = 0; i < streams.n; i++) {
-        join_stream(r, &streams.at[i], most);
+        const RollNode *first = streams.at[i].load.at[0];
+        bool loads = r->k->bufs.at[first->ref[1].buf].space != SPACE_ACC;
+        (loads ? join_stream : join_operands)(r, &streams.at[i], most);
     }
 }
 

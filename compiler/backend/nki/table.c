@@ -33,7 +33,8 @@ const char *nki_table_name(Arena *arena, const char *source, const char *target)
 /* The caller's axes: without the parts of complex numbers. */
 static uint32_t outer_rank(const Kernel *k, Arg arg)
 {
-    return arg.whole == DTYPE_NONE ? k->bufs.at[arg.buf].rank : arg.whole_rank;
+    const Dim *extent = NULL;
+    return arg.whole == DTYPE_NONE ? nki_shape(k, arg.buf, &extent) : arg.whole_rank;
 }
 
 static uint32_t put_extents(const Kernel *k, Text *out)
@@ -41,12 +42,13 @@ static uint32_t put_extents(const Kernel *k, Text *out)
     uint32_t n = 0;
     for (uint32_t i = 0; i < k->args.n; i++) {
         Arg arg = k->args.at[i];
+        const Dim *extent = NULL;
+        (void)nki_shape(k, arg.buf, &extent);
         for (uint32_t d = 0; d < outer_rank(k, arg); d++, n++) {
             if (n == 0) {
                 text_printf(out, "\nstatic const int64_t tdsl_extents_%s[] = {", k->name->text);
             }
-            text_printf(out, "%s%lld", n == 0 ? "" : ", ",
-                        (long long)k->bufs.at[arg.buf].extent[d].n);
+            text_printf(out, "%s%lld", n == 0 ? "" : ", ", (long long)extent[d].n);
         }
     }
     text_put(out, n > 0 ? "};\n" : "");

@@ -253,6 +253,8 @@ static int64_t linear(Labels f, const Box *whole, const Box *part, uint32_t alon
     return at;
 }
 
+#define HALVES_LEAST 256 /* elements of a row that are worth two copies */
+
 /* Tiles waiting in one PSUM tile to be copied out together. */
 typedef struct Batch {
     TileView psum;
@@ -262,8 +264,10 @@ typedef struct Batch {
 
 static void batch_close(Lower *l, Batch *b, TileView to)
 {
-    if (b->open && b->used > 0) {
-        make_copy(l, view_part(to, b->start, b->used), view_part(b->psum, 0, b->used));
+    int64_t left = b->open ? b->used : 0;
+    int64_t first = l->room.halves && left % 4 == 0 && left >= HALVES_LEAST ? left / 2 : left;
+    for (int64_t at = 0; at < left; at += first) {
+        make_copy(l, view_part(to, b->start + at, first), view_part(b->psum, at, first));
     }
     b->open = false;
 }
@@ -284,6 +288,12 @@ static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const B
     }
     Box part = *box;
     Batch batch = {.open = false};
+    for (bool first = true; l->room.loads_first && box_next(f, box, step, &part, first);
+         first = false) {
+        (void)view_of(l, x, together, p,
+                      &part); /* copies first, so that loops have one kind of turn */
+    }
+    part = *box;
     for (bool first = true; box_next(f, box, step, &part, first) && !l->tried.failed;
          first = false) {
         TileView src = view_of(l, x, together, p, &part);
