@@ -16,7 +16,8 @@ typedef struct File {
     Helpers help;
     Tiles tiles;
     Text header;  /* of all kernels */
-    Text kernels; /* of all kernels */
+    Text kernels; /* loops of all kernels */
+    Text tables;  /* what describes them */
     Text list;    /* rows of the table of kernels */
     bool complex;
 } File;
@@ -95,18 +96,20 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     ArenaMark mark = arena_mark(&f->scratch);
     emitter_init(&e, f, k, name);
     Text body;
-    size_t folds = f->tiles.folds.n, from = f->kernels.n;
+    size_t folds = f->tiles.folds.n, from = f->kernels.n, tables = f->tables.n;
     text_init(&body, &f->scratch);
     body.indent_width = 4;
     e.w.out = &body;
     body.indent = 1;
     block_emit(&e, k->body, k->n_body, (WorkspaceTop){e.own.ws, 0});
     e.w.out = &f->kernels;
+    kernel_loops_emit(&e, &body);
+    e.w.out = &f->tables;
     kernel_sizes_emit(&e);
-    kernel_entry_emit(&e, &body);
     kernel_info_emit(&e, source);
     output_count(f->set, k->name->text, str_from(f->tiles.folds.at + folds));
     output_count(f->set, k->name->text, str_from(f->kernels.at + from));
+    output_count(f->set, k->name->text, str_from(f->tables.at + tables));
     output_workspace(f->set, k->name->text, workspace_bytes(k, true));
     kernel_header_emit(&e, &f->header);
     text_printf(&f->list, "    &tdsl_table_%s,\n", e.symbol);
@@ -190,6 +193,10 @@ static void source_text(File *f, Text *out, const char *list)
     text_put(out, f->help.text.at);
     text_put(out, tiles.at);
     text_put(out, f->kernels.at);
+    if (f->list.n > 0) {
+        shared_emit(out);
+    }
+    text_put(out, f->tables.at);
     text_printf(out, "\nconst tdsl_kernel_info *const %s[] = {\n%s    NULL,\n};\n", list,
                 f->list.at);
 }
@@ -234,10 +241,15 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     text_init(&f.header, a);
     text_init(&f.kernels, a);
     f.kernels.indent_width = 4;
+    text_init(&f.tables, a);
+    f.tables.indent_width = 4;
     text_init(&f.list, a);
     const char *source = o->source_name != NULL   ? o->source_name
                          : m->source_name != NULL ? m->source_name
                                                   : "";
+    if (m->kernels.n > 0) {
+        shared_needs(&f.help);
+    }
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         kernel_emit(&f, m->kernels.at[k], name[k], source);
     }

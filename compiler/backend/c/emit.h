@@ -4,7 +4,8 @@
  *
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_name.c    names that the file exports
- *   emit_entry.c   signatures, checks of sizes, workspace, tables
+ *   emit_entry.c   signatures, size of the workspace, tables
+ *   emit_shared.c  checks, exported functions: the same for all kernels
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
  *   emit_part.c    parallel loops: a function of a range of iterations, which threads run
@@ -252,7 +253,11 @@ bool zero_emit(Emitter *e, const Stmt *s);
 /* ---- emit_entry.c: what has no `out` prints to e->out ---- */
 void kernel_header_emit(Emitter *e, Text *out);
 void kernel_sizes_emit(Emitter *e);
-void kernel_entry_emit(Emitter *e, const Text *body);
+void kernel_loops_emit(Emitter *e, const Text *body);
 void kernel_info_emit(Emitter *e, const char *source);
+
+/* ---- emit_shared.c: what all kernels of a file share ---- */
+void shared_needs(Helpers *h); /* the helper functions in it */
+void shared_emit(Text *out);
 
 #endif

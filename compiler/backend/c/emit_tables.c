@@ -105,7 +105,7 @@ void best_emit(Text *out)
     text_put(out, "\n/* The best that this processor has. Found at the first call: threads "
                   "that do not see it yet "
                   "find the same. */\n"
-                  "static const tdsl_isa *tdsl_isa_here(void)\n{\n#if defined(TDSL_ISA)\n"
+                  "TDSL_HELPER const tdsl_isa *tdsl_isa_here(void)\n{\n#if defined(TDSL_ISA)\n"
                   "    return &TDSL_PASTE(tdsl_isa_, TDSL_ISA);\n#else\n"
                   "    static const tdsl_isa *found;\n"
                   "    const tdsl_isa *isa = __atomic_load_n(&found, __ATOMIC_RELAXED);\n"
