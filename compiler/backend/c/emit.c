@@ -180,11 +180,11 @@ static void source_text(File *f, Text *out, const char *list)
     text_put(out, f->help.complex ? "#include <complex.h>\n" : "");
     text_put(out, f->help.math ? "#include <math.h>\n" : "");
     text_put(out, about_sums);
-    text_put(out,
-             "\n/* Some helpers are used in one of several variants only. */\n#if "
-             "defined(__GNUC__)\n"
-             "#define TDSL_HELPER static inline __attribute__((unused, always_inline))\n#else\n"
-             "#define TDSL_HELPER static inline\n#endif\n");
+    text_put(out, "\n/* Some helpers are used in one of several variants only. */\n#if "
+                  "defined(__GNUC__)\n"
+                  "#define TDSL_HELPER static inline __attribute__((unused, always_inline))\n"
+                  "#define TDSL_APART __attribute__((noinline, cold))\n#else\n"
+                  "#define TDSL_HELPER static inline\n#define TDSL_APART\n#endif\n");
     Text tiles;
     text_init(&tiles, f->arena);
     tiles.indent_width = 4;
