@@ -122,11 +122,13 @@ static bool is_direct(const Product *p, const Schedule *b, const LabelExtent gro
           columns_type = graph_node(g, p->b->node)->dtype;
     bool plain = (rows_type == type || rows_type == dtype_part(type)) &&
                  (columns_type == type || columns_type == dtype_part(type));
+    bool wide = col->most * dtype_bytes(type) >= 2 * p->machine->tile.line;
     return plain && col->exact && row->exact && result_is_unit(p, p->col) &&
            operand_is_unit(p, p->b, p->col) &&
            (group[ROLE_M].most <= (group[ROLE_K].most <= SHORT_SUM ? FEW_TILES * rows : rows) ||
             rows_in_place(p, b, group) ||
-            sat_mul(group[ROLE_K].most, col->most) <= p->machine->tile.direct);
+            sat_mul(group[ROLE_K].most, wide ? col->most : group[ROLE_N].most) <=
+                p->machine->tile.direct);
 }
 
 /* An operand that is read in place and fits no near cache comes from afar in lines of memory, one for each position of the

@@ -490,6 +490,9 @@ void kernel_loops_emit(Emitter *e, const Text *body)
             line_printf(&e->w, "(void)%s;", e->w.dim[d]);
         }
     }
+    if (needs_workspace(k, k->body, k->n_body) && !mentions(body->at, e->own.ws)) {
+        line_printf(&e->w, "(void)%s;", e->own.ws); /* all of it became locals */
+    }
     out->indent--;
     text_put(out, products.at);
     out->indent++;
