@@ -465,10 +465,10 @@ static TileView slab(Plan *p, uint32_t side, const Box *box, uint32_t tag)
     const Side *s = &p->side[side];
     l->room.tag = tag;
     l->room.slab_bytes = slab_bytes(p, side, box);
-    l->room.halves = p->turns && p->stays;
+    l->room.halves = l->room.loads_first = p->turns && p->stays;
     TileView v = view_of(l, s->place, p->c->pk, s->slab, box);
     l->room.slab_bytes = 0;
-    l->room.halves = false;
+    l->room.halves = l->room.loads_first = false;
     l->room.tag = 0;
     return v;
 }

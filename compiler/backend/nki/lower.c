@@ -30,6 +30,18 @@ static bool is_empty(const Lower *l)
     return false;
 }
 
+/* Is its result one number, of more terms than a matmul's partitions hold? Multiplied element by element, rows are read as they lie. */
+static bool is_long_dot(Lower *l, const Stmt *s)
+{
+    int64_t terms = 1, kept = 1;
+    Place dst = place_of(l, s->dst, s->at);
+    for (uint32_t i = 0; i < l->now.n_labels; i++) {
+        int64_t n = l->now.full.n[i];
+        *(place_has(&dst, i) ? &kept : &terms) = sat_mul(place_has(&dst, i) ? kept : terms, n);
+    }
+    return kept == 1 && terms > (int64_t)NKI_PARTITIONS * NKI_PARTITIONS && l->now.part < 0;
+}
+
 static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt *next,
                             bool *took)
 {
@@ -38,7 +50,7 @@ static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt 
     if (is_empty(l)) {
         return;
     }
-    if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL) {
+    if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
         bool epilogue = overwrite && next != NULL && lower_is_epilogue(l, s, next);
         if (lower_matmul(l, s, overwrite, epilogue ? next : NULL)) {
             *took = epilogue;

@@ -93,8 +93,9 @@ typedef struct Room {
     int64_t home_bytes, home_limit; /* blocks that live now */
     int64_t slab_bytes;             /* of a widened load; 0: SLAB_BYTES */
     int64_t tile_elements;          /* of an elementwise step */
-    bool halves;  /* does what was turned leave PSUM as two copies, one for each engine? */
-    uint32_t tag; /* of entries made or found now */
+    bool loads_first; /* are all rows loaded before the first of them is turned? */
+    bool halves;      /* does what was turned leave PSUM as two copies, one for each engine? */
+    uint32_t tag;     /* of entries made or found now */
     uint64_t clock;
 } Room;
 

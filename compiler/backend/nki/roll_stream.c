@@ -75,6 +75,16 @@ static uint32_t group_at(const Stream *s, uint32_t at, uint32_t most)
     return groups * inner;
 }
 
+/* The largest that is not above n. */
+static uint32_t power_of_two(uint32_t n)
+{
+    uint32_t power = 1;
+    while (power <= n / 2) {
+        power *= 2;
+    }
+    return power;
+}
+
 static void join_stream(Roll *r, const Stream *s, int64_t most)
 {
     const Buffer *b = &r->k->bufs.at[s->load.at[0]->ref[0].buf];
@@ -82,6 +92,7 @@ static void join_stream(Roll *r, const Stream *s, int64_t most)
     uint32_t n = 0;
     for (uint32_t at = 0; at < s->load.n && fit >= 2; at += n) {
         n = group_at(s, at, fit < UINT32_MAX ? (uint32_t)fit : UINT32_MAX);
+        n = n + 1 >= (uint32_t)fit && at + n < s->load.n ? power_of_two(n) : n;
         BufRef *part = ARENA_ARRAY(r->arena, n, BufRef);
         for (uint32_t j = 0; j < n; j++) {
             part[j] = s->load.at[at + j]->ref[0].buf;

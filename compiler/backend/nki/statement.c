@@ -62,6 +62,40 @@ static double keeps_runs(const Lower *l, const Place *dst, const Place *x, uint3
     return 1.0;
 }
 
+/* The label along which an access lies contiguous in HBM; n: none of these. */
+static uint32_t unit_of(const Lower *l, const Place *x, uint32_t n)
+{
+    uint32_t unit = n;
+    for (uint32_t d = 0; d < x->rank && !l->home[x->buf].on_chip; d++) {
+        bool here = x->label[d] >= 0 && l->home[x->buf].stride[d] == 1;
+        unit = here && l->now.full.n[x->label[d]] > 1 ? (uint32_t)x->label[d] : unit;
+    }
+    return unit;
+}
+
+/* With `p` on partitions, do accesses lie contiguous along several labels of the free axis? All but one of them then take elements
+ * one by one, where one that lies contiguous along `p` is turned. */
+static double goes_along(const Lower *l, const Place *dst, const Loads *loads, uint32_t p,
+                         uint32_t n)
+{
+    uint32_t along = unit_of(l, dst, n);
+    if (along == p) {
+        return 1.0; /* a store is not turned: suits() says what that is worth */
+    }
+    for (uint32_t i = 0; i < loads->n; i++) {
+        uint32_t unit = unit_of(l, &loads->at[i], n);
+        bool turns = unit == p && l->from->bufs.at[loads->at[i].buf].dtype != DTYPE_BOOL;
+        if (unit == n || turns) {
+            continue;
+        }
+        if (along != n && along != unit) {
+            return WEIGHT_SCATTERED;
+        }
+        along = unit;
+    }
+    return 1.0;
+}
+
 static uint32_t choose_partition(Lower *l, const Place *dst, const Loads *loads, uint32_t n)
 {
     double best = -1;
@@ -73,6 +107,7 @@ static uint32_t choose_partition(Lower *l, const Place *dst, const Loads *loads,
         int64_t extent = l->now.full.n[label];
         double score = (double)(extent < NKI_PARTITIONS ? extent : NKI_PARTITIONS);
         score *= suits(l, dst, label) * (place_has(dst, label) ? 1.0 : WEIGHT_NOT_KEPT);
+        score *= goes_along(l, dst, loads, label, n);
         for (uint32_t i = 0; i < loads->n; i++) {
             score *= suits(l, &loads->at[i], label);
             score *= keeps_runs(l, dst, &loads->at[i], label, n);
@@ -166,30 +201,55 @@ static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box 
     return p0 == 0;
 }
 
+static void assign_box(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
+                       const Box *box)
+{
+    DType t = l->from->bufs.at[dst->buf].dtype;
+    TileView into;
+    bool direct =
+        expr_load_of(s->value, dst->buf) == NULL && direct_target(l, dst, shape, box, &into);
+    Evaluation ev = {l, shape->p, shape->keep, box, LOWER_NONE, {0}};
+    TileView v = evaluate(&ev, s->value, t, direct ? &into : NULL);
+    if (direct) {
+        l->home[dst->buf].version++;
+    } else {
+        view_store(l, dst, shape->p, shape->keep, box, v);
+    }
+}
+
+/* Is a load turned, so that its rows reach over several boxes of partitions? */
+static bool turns_rows(Lower *l, const Stmt *s, const Shape *shape)
+{
+    Loads loads = {0};
+    collect_loads(l, s->value, &loads);
+    bool turns = false;
+    for (uint32_t i = 0; i < loads.n; i++) {
+        turns |= !l->home[loads.at[i].buf].on_chip &&
+                 view_turns(l, &loads.at[i], shape->p, shape->keep, &l->now.full);
+    }
+    return turns;
+}
+
 static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape *shape)
 {
     int64_t pstep[LABELS], fstep[LABELS];
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
     box_steps(shape->keep, &l->now.full, l->room.tile_elements, fstep);
-    DType t = l->from->bufs.at[dst->buf].dtype;
+    bool inside = turns_rows(l, s, shape); /* the boxes that share rows follow each other */
+    const Labels *outer = inside ? &shape->keep : &shape->p,
+                 *inner = inside ? &shape->p : &shape->keep;
+    const int64_t *outer_step = inside ? fstep : pstep, *inner_step = inside ? pstep : fstep;
+    l->room.loads_first = inside;
     Box box = l->now.full;
-    for (bool a = true; box_next(shape->p, &l->now.full, pstep, &box, a) && !l->tried.failed;
+    for (bool a = true; box_next(*outer, &l->now.full, outer_step, &box, a) && !l->tried.failed;
          a = false) {
         for (bool b = true;
-             box_next(shape->keep, &l->now.full, fstep, &box, b) && !l->tried.failed;
+             box_next(*inner, &l->now.full, inner_step, &box, b) && !l->tried.failed;
              b = false) {
-            TileView into;
-            bool direct = expr_load_of(s->value, dst->buf) == NULL &&
-                          direct_target(l, dst, shape, &box, &into);
-            Evaluation ev = {l, shape->p, shape->keep, &box, LOWER_NONE, {0}};
-            TileView v = evaluate(&ev, s->value, t, direct ? &into : NULL);
-            if (direct) {
-                l->home[dst->buf].version++;
-            } else {
-                view_store(l, dst, shape->p, shape->keep, &box, v);
-            }
+            assign_box(l, s, dst, shape, &box);
         }
     }
+    l->room.loads_first = false;
 }
 
 /* Two statements for the two parts of the same elements: one tile holds both. */

@@ -288,7 +288,7 @@ static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const B
     }
     Box part = *box;
     Batch batch = {.open = false};
-    for (bool first = true; l->room.halves && box_next(f, box, step, &part, first);
+    for (bool first = true; l->room.loads_first && box_next(f, box, step, &part, first);
          first = false) {
         (void)view_of(l, x, together, p,
                       &part); /* copies first, so that loops have one kind of turn */

@@ -182,6 +182,7 @@ def programs(options):
 # Kernels that no part of their instructions cuts: a word of the reason.
 UNCUT = {
     "dot": "a single number", "syrk": "a row of it", "add_transposed": "a row of it", "update_read_in_part": "what another has changed",
+    "update_of_what_is_read": "what another has changed",
 }
 
 
@@ -190,8 +191,8 @@ def split_one(options, case):
     name, dims = case[0], case[1]
     with tempfile.TemporaryDirectory() as folder:
         count = compile_kernel(options, name, dims, "trn2", folder).counts["instructions"]
-    reason = "it is not cut"
-    for limit in (count // 3 + 1, count // 2 + 1, count * 2 // 3 + 1, count - 1):
+    reason = ""
+    for limit in (count // 3 + 1, count // 2 + 1, count * 2 // 3 + 1, count - 1, count // 5 + 1):
         try:
             result = check_program(options, case, "trn2", f"--max-instructions={limit}")
             if len(getattr(result, "results", [])) < 2:
@@ -200,8 +201,8 @@ def split_one(options, case):
         except RuntimeError as error:
             if "E0602" not in str(error):
                 raise
-            reason = str(error)
-    raise RuntimeError(reason)
+            reason += str(error)
+    raise RuntimeError(reason or "it is not cut")
 
 
 def split(options):
