@@ -3,6 +3,8 @@
  * levels of memory: multiply-adds of full register tiles, packing, joining tiles to the result. */
 #include "nest/contraction.h"
 
+#include "nest/levels.h"
+
 #include <math.h>
 
 #define NONE UINT32_MAX
@@ -313,10 +315,11 @@ void contraction_price(const NestFacts *f, const Machine *machine, NodeRef node,
     b_pack = is_packed(b, ROLE_N) ? positions(v, n, extent) * b_times * b_pack : 0.0;
     a_pack /= packs_whole(b, ROLE_M, &x) ? runs[swapped ? 1 : 0] : 1.0;
     b_pack /= packs_whole(b, ROLE_N, &x) ? runs[swapped ? 0 : 1] : 1.0;
+    double passes = engine ? systolic_passes(f, node) : 1.0;
     bool in_place = !is_packed(b, ROLE_M) && !is_packed(b, ROLE_N);
     out->seconds = (in_place ? t->statement : t->product) + tiles * t->tile +
-                   words * (products * all * high * padded * t->multiply_add + a_pack + b_pack +
-                            positions(NULL, n, extent) * k_times * join);
+                   words * (products * all * high * padded * t->multiply_add * passes + a_pack +
+                            b_pack + positions(NULL, n, extent) * k_times * join);
     bool columns_ahead = asks_ahead(f, b, ROLE_N, of_columns, row_tiles, k_times),
          rows_ahead = asks_ahead(f, b, ROLE_M, of_rows, column_tiles, k_times);
     out->ahead = engine          ? NEST_NONE

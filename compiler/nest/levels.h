@@ -41,5 +41,9 @@ void goto_levels(const Product *p, Schedule *b);
 /* Which operand has the rows; false: the engine does not do such a product. */
 bool systolic_sides(Product *p);
 void systolic_levels(const Product *p, Schedule *b);
+/* What products cost there. */
+double systolic_passes(const NestFacts *f, NodeRef node);
+bool systolic_multiplies(const NestFacts *f, NodeRef node);
+double systolic_seconds(const NestFacts *f, const Machine *machine, NodeRef node, double count);
 
 #endif

@@ -25,6 +25,7 @@
 #include "nest/addends.h"
 #include "nest/contraction.h"
 #include "nest/greedy.h"
+#include "nest/levels.h"
 
 /* A part of a level that one operand may fill and still find itself there the next time. */
 #define KEPT 0.5
@@ -415,6 +416,10 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         }
         return c.seconds;
     }
+    if (p->machine->kind == MACHINE_SYSTOLIC && systolic_multiplies(p->facts, l->node)) {
+        return p->machine->time.product +
+               systolic_seconds(p->facts, p->machine, l->node, count);
+    }
     bool vector = node_is_expression(n) || contraction_has_rows(p->facts, l->node);
     double element = (vector ? p->ops : p->scalar)[l->node];
     if (!vector || node_is_expression(n)) {
@@ -597,7 +602,9 @@ static void price_leaf(LeafPrice *l, const double *body, int64_t *const *beside,
         last = wait > slowest ? v : last;
         slowest = wait > slowest ? wait : slowest;
     }
-    double waits = !l->ahead ? slowest : slowest > seconds ? slowest - seconds : 0.0;
+    bool meanwhile =
+        l->ahead || m->kind == MACHINE_SYSTOLIC; /* whose copies have engines of their own */
+    double waits = !meanwhile ? slowest : slowest > seconds ? slowest - seconds : 0.0;
     cost->waits[last] += waits;
     cost->seconds += seconds + waits;
 }
@@ -698,6 +705,8 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
         price_leaf(&leaves[k], body, beside, most, arithmetic, seen, &cost);
     }
     count_values(p, nest, leaves, n, &cost);
+    cost.arithmetic += p->machine->time.start;
+    cost.seconds += p->machine->time.start;
     arena_reset(scratch, mark);
     return cost;
 }

@@ -234,3 +234,31 @@ void systolic_levels(const Product *p, Schedule *b)
     b->n_levels = schedule_strips(&x, level);
     b->level = level;
 }
+
+/* ---- time ---- */
+
+/* How often such an engine takes its operands: f32 in pieces of narrower types. */
+double systolic_passes(const NestFacts *f, NodeRef node)
+{
+    const Use *use = f->uses[node].list.at;
+    return dtype_part(graph_node(f->g, use[0].node)->dtype) == DTYPE_F32 ? 4.0 : 1.0;
+}
+
+/* Is it a product that the engine multiplies, though it has no levels: of complex numbers? */
+bool systolic_multiplies(const NestFacts *f, NodeRef node)
+{
+    const Node *n = graph_node(f->g, node);
+    return !node_is_expression(n) && f->uses[node].list.n == 2 && n->n_operands == 2 &&
+           dtype_is_complex(n->acc);
+}
+
+/* Of `count` multiply-adds of complex numbers: of one with a real one two real ones, of two four. */
+double systolic_seconds(const NestFacts *f, const Machine *machine, NodeRef node, double count)
+{
+    const Use *use = f->uses[node].list.at;
+    double products = 1.0;
+    for (uint32_t i = 0; i < 2; i++) {
+        products *= dtype_is_complex(graph_node(f->g, use[i].node)->dtype) ? 2.0 : 1.0;
+    }
+    return count * products * systolic_passes(f, node) * machine->time.multiply_add;
+}

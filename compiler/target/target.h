@@ -81,6 +81,8 @@ typedef struct MachineTimes {
     double divide, function; /* a division or square root; a function of the libraries */
     double exp;              /* and others that run as vectors: OpLanes */
     double tile;             /* a register tile, whatever its depth */
+    double
+        start; /* of a call, before the first operands are there and after the last result was made */
     double statement,
         product; /* an elementwise statement or a contraction of operands in place, one that packs, whatever its
                                   size */

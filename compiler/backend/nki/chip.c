@@ -24,12 +24,13 @@
                      .live_rows = 4,                                                           \
                      .packed = (int64_t)(sbuf)*NKI_PARTITIONS / 16 * 14},                      \
         .time = {.multiply_add = 1 / (macs),                                                   \
-                 .join = 1e-11,                                                                \
-                 .op = 1e-11,                                                                  \
-                 .scalar_op = 1e-11,                                                           \
-                 .divide = 1e-11,                                                              \
-                 .function = 1e-11,                                                            \
-                 .exp = 1e-11,                                                                 \
+                 .join = 1e-12,                                                                \
+                 .op = 0.7e-11,                                                                \
+                 .scalar_op = 0.7e-11,                                                         \
+                 .divide = 0.7e-11,                                                            \
+                 .function = 0.7e-11,                                                          \
+                 .exp = 0.7e-11,                                                               \
+                 .start = 3e-6,                                                                \
                  .statement = 1e-7,                                                            \
                  .product = 2e-7},                                                             \
         .domains = true, .max_instructions = NKI_INSTRUCTIONS                                  \

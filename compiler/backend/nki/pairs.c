@@ -36,8 +36,8 @@ static bool turn_part(const Kernel *k, const Stmt *s, BufRef e, Turn *t, uint32_
     return true;
 }
 
-/* body[0] allocates it, the four statements after that make it, and nothing changes it or its
- * operand while it lives. */
+/* body[0] allocates it, the four statements after that make it, and nothing changes it, or its
+ * operand before it was read last. */
 static bool is_turn(const Kernel *k, Stmt *const *body, uint32_t n, Turn *t)
 {
     BufRef e = body[0]->buf;
@@ -52,9 +52,18 @@ static bool is_turn(const Kernel *k, Stmt *const *body, uint32_t n, Turn *t)
             return false;
         }
     }
-    StmtWalk w;
-    for (const Stmt *s = tile_first(&w, body + 5, n - 5); s != NULL; s = tile_next(&w)) {
-        if (s->dst == e || s->dst == t->of) {
+    bool written = false;
+    for (uint32_t i = 5; i < n; i++) {
+        bool reads = false;
+        StmtWalk w;
+        for (const Stmt *s = tile_first(&w, body + i, 1); s != NULL; s = tile_next(&w)) {
+            reads |= expr_load_of(s->value, e) != NULL;
+            written |= s->dst == t->of;
+            if (s->dst == e) {
+                return false;
+            }
+        }
+        if (reads && written) {
             return false;
         }
     }

@@ -115,10 +115,12 @@ static void put_new(Printer *p, const char *name, BufRef buf, const char *space)
         text_printf(p->out, "%s = [", name);
         put_use(p, buf);
         text_put(p->out, "\n");
-        for (int64_t i = 0; i < b->extent[1].n / bank; i++) {
+        int64_t n = b->extent[1].n / bank;
+        for (int64_t i = 0; i < n; i++) { /* two a line */
             text_printf(p->out,
-                        "    nl.ndarray(shape=(%lld, %lld), dtype=nl.%s, buffer=nl.%s),\n",
-                        (long long)b->extent[0].n, (long long)bank, nki_dtype(b->dtype), space);
+                        "%snl.ndarray(shape=(%lld, %lld), dtype=nl.%s, buffer=nl.%s),%s",
+                        i % 2 == 0 ? "    " : " ", (long long)b->extent[0].n, (long long)bank,
+                        nki_dtype(b->dtype), space, i % 2 == 1 || i + 1 == n ? "\n" : "");
         }
         text_put(p->out, "]\n");
         return;

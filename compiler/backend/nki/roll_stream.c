@@ -120,6 +120,14 @@ static void join_operands(Roll *r, const Stream *s, int64_t most)
     }
 }
 
+/* Of statements that fill tiles of one shape in one way. */
+static uint64_t tile_key(const Roll *r, const RollNode *n)
+{
+    const Buffer *b = &r->k->bufs.at[n->ref[0].buf];
+    uint64_t key = hash_mix(n->key, (uint64_t)b->extent[0].n);
+    return hash_mix(key, (uint64_t)b->extent[1].n);
+}
+
 void roll_streams(Roll *r, int64_t most, bool operands)
 {
     VEC(Stream) streams = {0};
@@ -130,11 +138,12 @@ void roll_streams(Roll *r, int64_t most, bool operands)
         RollNode *n = r->list.at[i];
         if (is_load(r, n, seen) || (operands && is_operand(r, n, seen))) {
             uint32_t at = 0;
-            if (!map_get(&by_key, n->key, &at)) {
+            uint64_t key = tile_key(r, n);
+            if (!map_get(&by_key, key, &at)) {
                 Stream made = {0};
                 at = streams.n;
                 vec_push(r->arena, &streams, made);
-                map_put(&by_key, n->key, at);
+                map_put(&by_key, key, at);
             }
             vec_push(r->arena, &streams.at[at].load, n);
         }

@@ -19,6 +19,27 @@ static bool dtype_works(DType t, bool argument)
            (t == DTYPE_BOOL && !argument);
 }
 
+/* A buffer of a type that the device has not, and the word to write instead. */
+static bool refuse_type(Lower *l, const Buffer *b, DType t)
+{
+    if (!l->tried.failed) {
+        Diagnostic *d = diag_unsupported(&l->ctx->diags, E_TARGET, b->span,
+                                         "target '%s' does not have %s (of '%s'): its engines "
+                                         "compute in f32, tiles are f32, "
+                                         "f16 or bf16; it goes to target 'c'",
+                                         l->target->name, dtype_name(t), b->name->text);
+        DType other = t == DTYPE_F64 ? DTYPE_F32 : t == DTYPE_C128 ? DTYPE_C64 : DTYPE_NONE;
+        if (other != DTYPE_NONE) {
+            diag_help(d,
+                      "write %s in the place of %s in the kernel's head: results then have the "
+                      "accuracy of f32 sums",
+                      dtype_name(other), dtype_name(t));
+        }
+    }
+    l->tried.failed = true;
+    return false;
+}
+
 static bool check_value(Lower *l, const Stmt *s)
 {
     ExprWalk w;
@@ -90,11 +111,7 @@ bool lower_check(Lower *l)
         if (!dtype_works(b->dtype, b->space == SPACE_ARGUMENT)) {
             DType whole = b->param < 0 ? DTYPE_NONE : k->args.at[b->param].whole;
             DType t = whole == DTYPE_NONE ? b->dtype : whole;
-            return lower_refuse(l, b->span,
-                                str_format(l->arena,
-                                           "%s (of '%s'): its engines compute in f32, "
-                                           "tiles are f32, f16 or bf16; it goes to target 'c'",
-                                           dtype_name(t), b->name->text));
+            return refuse_type(l, b, t);
         }
         for (uint32_t d = 0; d < b->rank; d++) {
             if (b->extent[d].n < 1) {

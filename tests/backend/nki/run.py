@@ -191,7 +191,7 @@ def split_one(options, case):
     name, dims = case[0], case[1]
     with tempfile.TemporaryDirectory() as folder:
         count = compile_kernel(options, name, dims, "trn2", folder).counts["instructions"]
-    reason = "it is not cut"
+    reason = ""
     for limit in (count // 3 + 1, count // 2 + 1, count * 2 // 3 + 1, count - 1, count // 5 + 1):
         try:
             result = check_program(options, case, "trn2", f"--max-instructions={limit}")
@@ -201,8 +201,8 @@ def split_one(options, case):
         except RuntimeError as error:
             if "E0602" not in str(error):
                 raise
-            reason = str(error)
-    raise RuntimeError(reason)
+            reason += str(error)
+    raise RuntimeError(reason or "it is not cut")
 
 
 def split(options):
@@ -230,9 +230,9 @@ def einsum(options):
 
 
 REFUSED = [
-    ("kernel k(A: f64[4]) -> (B: f64[4]) { B[i] = 2 * A[i]; }", [], "E0501", "f64"),
+    ("kernel k(A: f64[4]) -> (B: f64[4]) { B[i] = 2 * A[i]; }", [], "E0501", "write f32 in the place of f64"),
     ("kernel k(A: i32[4]) -> (B: i32[4]) { B[i] = 2 * A[i]; }", [], "E0501", "i32"),
-    ("kernel k(A: c128[4]) -> (B: c128[4]) { B[i] = 2 * A[i]; }", [], "E0501", "c128"),
+    ("kernel k(A: c128[4]) -> (B: c128[4]) { B[i] = 2 * A[i]; }", [], "E0501", "write c64 in the place of c128"),
     ("kernel k(A: c64[4]) -> (B: c64[4]) { B[i] = log(A[i]); }", [], "E0501", "log of complex numbers"),
     ("dim n; kernel k(A: f32[n]) -> (B: f32[n]) { B[i] = 2 * A[i]; }", [], "E0501", "'n'"),
     ("kernel k(A: c64[4]) -> (B: c64[4]) { B[i] = sin(A[i]); }", [], "E0501", "sin of complex numbers"),

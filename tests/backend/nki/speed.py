@@ -97,6 +97,22 @@ def large(options):
     return ratio > 1.35
 
 
+def unlike(options):
+    """Kernels whose nest the search prices otherwise than the printed program, by more than a quarter."""
+    failed = 0
+    for kernel, extents in [("tn", CUBE), ("nn", CUBE), ("nt", CUBE), ("nn_f32", CUBE), ("tn_f32", HALF), ("batch_nn", {"b": 16, "m": 256, "n": 256, "k": 256})]:
+        with tempfile.TemporaryDirectory() as folder:
+            define = [w for d, n in extents.items() for w in ("-D", f"{d}={n}")]
+            made = subprocess.run([os.path.join(options.bin, "tdslc"), os.path.join(HERE, "speed.tdsl"), "-w", *define, f"--kernel={kernel}",
+                                   "--target=trn2", "--report=json", "-o", folder], check=True, capture_output=True, text=True)
+        model = json.loads(made.stdout)["kernels"][0]["model"]
+        ratio = model["chosen"]["total_seconds"] / model["printed"]["total_seconds"]
+        if not 0.8 <= ratio <= 1.25:
+            failed += 1
+            print(f"FAILED {kernel}: the search has {ratio:.2f} times the printed program's price")
+    return failed
+
+
 def figures(cost):
     return {"lost": cost["predicted_us"] / cost["bound_us"] - 1, "idle": 1 - cost["tensor_busy_between"],
             "traffic": cost["traffic_ratio"], "instructions": cost["instructions"], "predicted": cost["predicted_us"]}
@@ -108,7 +124,7 @@ def main():
     parser.add_argument("--target", default="trn2")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
-    failed = int(large(options))
+    failed = int(large(options)) + unlike(options)
     if options.table:
         print(f"{'kernel':12} {'extents':34} {'instr.':>6} {'predicted':>9} {'bound':>8} {'by':7} {'first':>6} {'last':>6} "
               f"{'busy':>6} {'traffic':>7}")
