@@ -122,7 +122,7 @@ static bool is_direct(const Product *p, const Schedule *b, const LabelExtent gro
           columns_type = graph_node(g, p->b->node)->dtype;
     bool plain = (rows_type == type || rows_type == dtype_part(type)) &&
                  (columns_type == type || columns_type == dtype_part(type));
-    bool wide = col->most * dtype_bytes(type) >= 2 * p->machine->tile.line;
+    bool wide = col->most >= 2 * p->machine->tile.line / dtype_bytes(type);
     return plain && col->exact && row->exact && result_is_unit(p, p->col) &&
            operand_is_unit(p, p->b, p->col) &&
            (group[ROLE_M].most <= (group[ROLE_K].most <= SHORT_SUM ? FEW_TILES * rows : rows) ||
