@@ -55,13 +55,17 @@ uint32_t schedule_strips(const Strips *x, ScheduleLevel *level)
     if (strip[ROLE_N] > x->tiles[ROLE_N]) {
         strip[ROLE_N] = x->tiles[ROLE_N];
     }
-    for (ScheduleRole r = 0; r < ROLE_K; r++) {
-        strips[r] = divided_up(x->tiles[r], strip[r]);
-    }
     double a = x->bytes[ROLE_M], b = x->bytes[ROLE_N];
     int64_t keep[2];
-    keep[ROLE_M] = band_of(a, strips[ROLE_M], b, strips[ROLE_N], x->room);
-    keep[ROLE_N] = band_of(b, strips[ROLE_N], a, strips[ROLE_M], x->room);
+    for (bool wide = true; wide;) { /* narrower columns, where strips of both do not fit */
+        for (ScheduleRole r = 0; r < ROLE_K; r++) {
+            strips[r] = divided_up(x->tiles[r], strip[r]);
+        }
+        keep[ROLE_M] = band_of(a, strips[ROLE_M], b, strips[ROLE_N], x->room);
+        keep[ROLE_N] = band_of(b, strips[ROLE_N], a, strips[ROLE_M], x->room);
+        wide = keep[ROLE_M] < 1 && keep[ROLE_N] < 1 && strip[ROLE_N] > 1;
+        strip[ROLE_N] /= wide ? 2 : 1;
+    }
     int64_t least_rows = keep[ROLE_M] < 1 ? 1 : keep[ROLE_M];
     int64_t least_columns = keep[ROLE_N] < 1 ? 1 : keep[ROLE_N];
     b = x->mirrored ? 0 : b; /* the same tiles */

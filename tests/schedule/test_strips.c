@@ -48,9 +48,21 @@ static void test_as_many_strips_are_kept_as_fit_beside_one_of_the_other(void **s
         }
         x.room = (double)rng_below(&rng, 20);
         double again[2];
+        keep[0] = keep[1] = 0;
+        for (bool first = true; first || (keep[0] + keep[1] == 0 && strip[ROLE_N] > 1);) {
+            strip[ROLE_N] /=
+                first ? 1 : 2; /* narrower, where no strip fits beside one of the other */
+            first = false;
+            for (ScheduleRole r = 0; r < ROLE_K; r++) {
+                strips[r] = up(x.tiles[r], strip[r]);
+                each[r] = x.bytes[r] / (double)strips[r];
+            }
+            for (ScheduleRole r = 0; r < ROLE_K; r++) {
+                keep[r] = most_that_fit(strips[r], each[r], each[1 - r], x.room);
+            }
+        }
         for (ScheduleRole r = 0; r < ROLE_K; r++) {
             ScheduleRole o = r == ROLE_M ? ROLE_N : ROLE_M;
-            keep[r] = most_that_fit(strips[r], each[r], each[o], x.room);
             exact += keep[r] == 1 && each[r] + each[o] == x.room;
             again[r] =
                 x.bytes[r] + x.bytes[o] * (double)up(strips[r], keep[r] > 0 ? keep[r] : 1);

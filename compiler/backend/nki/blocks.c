@@ -19,10 +19,11 @@
  * block ends; it is loaded when a step first needs it. */
 #include "backend/nki/contract.h"
 
-#define TAIL      4     /* K steps taken tile by tile: longer than emptying a bank takes */
-#define AHEAD     2     /* K steps */
-#define SLAB_MOST 32768 /* bytes of a partition, of one slab for several batches */
-#define SHORT_ROW 512   /* bytes that follow each other: copies of less are slow */
+#define TAIL        4     /* K steps taken tile by tile: longer than emptying a bank takes */
+#define AHEAD       2     /* K steps */
+#define SLAB_MOST   32768 /* bytes of a partition, of one slab for several batches */
+#define MATMUL_LONG 512 /* columns for which matmuls take longer than to copy what was turned */
+#define SHORT_ROW   512 /* bytes that follow each other: copies of less are slow */
 #define MIRROR_CYCLES                                                                          \
     4096 /* of the Tensor engine: saved by less, a mirror image costs more                     \
           */
@@ -66,6 +67,7 @@ typedef struct Plan {
     bool symmetric;
     bool turns; /* is an operand transposed on the way? */
     bool stays; /* are all operands loaded once, and kept? */
+    bool fits;  /* is there room for what is packed, and all slabs of a block? */
     Bank
         below[NKI_PSUM_BANKS]; /* banks of a symmetric block whose mirror image is to be made */
     uint32_t n_below;
@@ -442,7 +444,7 @@ static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
     int64_t size = nki_bytes(p->l->from->bufs.at[s->place->buf].dtype), bytes = 512;
     bool turns = view_turns(p->l, s->place, c->pk, s->own, &p->l->now.full);
     Labels along = turns ? c->pk : s->own;
-    if (p->stays) {
+    if (p->stays || (p->turns && p->fits)) {
         return turns ? 2 * SHORT_ROW : strip_tile(p->levels, side) * size;
     }
     if (along.n != 1 || (turns && c->ok.n > 0)) {
@@ -465,7 +467,7 @@ static TileView slab(Plan *p, uint32_t side, const Box *box, uint32_t tag)
     const Side *s = &p->side[side];
     l->room.tag = tag;
     l->room.slab_bytes = slab_bytes(p, side, box);
-    l->room.halves = l->room.loads_first = p->turns && p->stays;
+    l->room.halves = l->room.loads_first = p->turns && (p->stays || p->fits);
     TileView v = view_of(l, s->place, p->c->pk, s->slab, box);
     l->room.slab_bytes = 0;
     l->room.halves = l->room.loads_first = false;
@@ -690,8 +692,8 @@ static void emit_block(Plan *p, uint32_t number)
             cache_drop(p->l, p->side[side].place->buf, b->tag[side]);
         }
     }
-    bool ahead = p->turns && !p->stays; /* a few steps at a time */
-    bool early = p->turns && p->stays;  /* a block at a time */
+    bool ahead = !p->stays && !p->fits;             /* a few steps at a time */
+    bool early = p->turns && (p->stays || p->fits); /* a block at a time */
     if (early) {
         make_turned(p, true, base + n_k);
         make_turned(p, false, base + n_k);
@@ -706,7 +708,7 @@ static void emit_block(Plan *p, uint32_t number)
         }
     }
     make_until(p, base + n_k);
-    if (early) {
+    if (early && p->stays) {
         make_turned(p, true, base + 2 * n_k);
     }
     for (uint32_t i = 0; i < n && !p->l->tried.failed; i++) {
@@ -719,6 +721,22 @@ static void emit_block(Plan *p, uint32_t number)
         make_until(p, base + n_k + (!ahead ? 0 : i < AHEAD ? i + 1 : AHEAD));
         finish(p, b, &bank[i]);
     }
+}
+
+static bool block_fits(const Plan *p)
+{
+    double bytes = 0;
+    for (ScheduleRole r = 0; r < ROLE_K; r++) {
+        int64_t all = labels_count(p->side[r].own, &p->l->now.full);
+        int64_t open = strip_tile(p->levels, r);
+        for (uint32_t i = 0; i < p->levels->n_levels; i++) {
+            const ScheduleLevel *l = &p->levels->level[i];
+            open = l->role == r && l->pack ? l->tile : open;
+        }
+        bytes +=
+            side_bytes(p, r, p->side[r].own) * (double)(open < all ? open : all) / (double)all;
+    }
+    return bytes <= (double)p->l->room.cache_limit;
 }
 
 void contract_blocks(Contraction *c)
@@ -753,6 +771,9 @@ void contract_blocks(Contraction *c)
     p.side[STATIONARY].turns = view_turns(l, &c->stationary, c->pk, c->pm, &l->now.full);
     p.side[MOVING].turns = view_turns(l, &c->moving, c->pk, c->n, &l->now.full);
     p.turns = p.side[STATIONARY].turns || p.side[MOVING].turns;
+    bool turns_rows = p.side[STATIONARY].turns && !p.side[MOVING].turns &&
+                      labels_count(c->n, &l->now.full) >= MATMUL_LONG;
+    p.fits = block_fits(&p) && !p.symmetric && (!p.turns || turns_rows);
     p.stays = !p.symmetric;
     for (uint32_t i = 0; i < p.blocks.n; i++) {
         p.stays &= p.blocks.at[i].tag[STATIONARY] == 0 && p.blocks.at[i].tag[MOVING] == 0;

@@ -428,6 +428,9 @@ static const Val *select_value(Evaluation *ev, const Val *c, const Val *x, const
     return val_tile(ev, dst, true, ev->f);
 }
 
+#define SPREAD_BYTES                                                                           \
+    512 /* of a row for which copies to all partitions cost no more than its descriptors */
+
 static const Val *eval_load(Evaluation *ev, const Expr *e)
 {
     Lower *l = ev->l;
@@ -444,6 +447,11 @@ static const Val *eval_load(Evaluation *ev, const Expr *e)
     bool hp = false;
     for (uint32_t i = 0; i < ev->p.n; i++) {
         hp |= place_has(&x, ev->p.at[i]);
+    }
+    int64_t bytes = labels_count(f, ev->box) * nki_bytes(l->from->bufs.at[e->buf].dtype);
+    if (!hp && !l->home[e->buf].on_chip && !l->pair[e->buf] && !l->turn[e->buf].is &&
+        bytes <= SPREAD_BYTES && l->from->bufs.at[e->buf].dtype != DTYPE_BOOL) {
+        hp = partitions(ev) > 1; /* on all partitions by one copy whose stride there is 0 */
     }
     return val_tile(ev, view_of(l, &x, hp ? ev->p : none, f, ev->box), hp, f);
 }

@@ -228,7 +228,7 @@ static void put_hbm(Printer *p, Role role)
             text_printf(p->out, "%s[%lld, %lld]", i == 0 ? "" : ", ", (long long)o->stride[i],
                         (long long)o->count[i]);
         }
-        text_put(p->out, "], offset=");
+        text_put(p->out, o->n == 1 && o->stride[0] == 0 ? ", [1, 1]], offset=" : "], offset=");
         put_position(p, role, AXIS_OFFSET, 0);
         text_put(p->out, ")");
         return;
