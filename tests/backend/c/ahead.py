@@ -18,7 +18,7 @@ from quick import share  # noqa: E402
 
 # A[x, y, z] * B[the sum, r]: lines of A run along the sum, or along columns.
 CASES = [("xyz,zr->yrx", "z"), ("xyz,yr->zrx", "y"), ("xyz,yr->xrz", "y"), ("xyz,xr->yrz", "x")]
-SIZES = [dict(x=96, y=72, z=96, r=24), dict(x=128, y=70, z=80, r=20), dict(x=64, y=120, z=80, r=24)]
+SIZES = [dict(x=96, y=72, z=96, r=24), dict(x=128, y=70, z=80, r=20), dict(x=72, y=120, z=80, r=24)]  # a sum of 64 and few rows would be read in place
 ROWS = ["vectors", None]
 
 HARNESS = """
