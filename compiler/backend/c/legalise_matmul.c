@@ -228,7 +228,8 @@ static bool may_be_empty(const Matmul *m)
     bool any = false;
     for (uint32_t i = 0; i < m->b->n_labels[ROLE_K]; i++) {
         Range r = m->s->index[m->b->label[ROLE_K][i]].range;
-        any |= r.clipped && r.limit.sym >= 0 && r.limit.sym != m->l->positive;
+        any |= range_most(r) == 0 ||
+               (r.clipped && r.limit.sym >= 0 && r.limit.sym != m->l->positive);
     }
     return any;
 }
