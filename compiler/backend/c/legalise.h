@@ -19,6 +19,12 @@
 
 #define NONE UINT32_MAX
 
+/* Additions one after the other that c_sums leaves alone: to a block of at most SUM_FEW elements, at most; to one of more, as
+ * planned. Longer sums it cuts into parts, so a product that is as long adds to zeros instead of beginning. */
+#define SUM_FEW        2048
+#define SUM_LEAVE_FEW  128
+#define SUM_LEAVE_MANY 512
+
 typedef struct StmtBlock {
     struct StmtBlock *outer;
     Stmt *owner; /* the loop or block whose body this is, or null */

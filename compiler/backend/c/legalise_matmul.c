@@ -187,11 +187,6 @@ Range matmul_sum_block(Matmul *m, Range sum)
     return range_at(affine_var(m->l->arena, v), step, &sum);
 }
 
-/* Blocks of a sum that is so long, of many elements and of few, that c_sums cuts it into parts, which are added to zeros. */
-#define MOST_BLOCKS     512
-#define MOST_BLOCKS_FEW 128
-#define FEW_ELEMENTS    2048
-
 /* Positions of the role in one iteration of a loop over blocks of the sum. */
 static int64_t inside_of_sum(const Matmul *m, ScheduleRole r)
 {
@@ -209,6 +204,7 @@ static int64_t inside_of_sum(const Matmul *m, ScheduleRole r)
     return count;
 }
 
+/* Does c_sums cut the sum into parts? */
 static bool is_long(const Matmul *m)
 {
     int64_t elements = sat_mul(inside_of_sum(m, ROLE_M), inside_of_sum(m, ROLE_N)), most = 1,
@@ -218,8 +214,8 @@ static bool is_long(const Matmul *m)
         most = sat_mul(most, range_most(r));
         typical = sat_mul(typical, range_typical(m->l->k, r));
     }
-    return elements <= FEW_ELEMENTS ? most > MOST_BLOCKS_FEW * SUM_BLOCK
-                                    : typical > MOST_BLOCKS * SUM_BLOCK;
+    return elements <= SUM_FEW ? most > SUM_LEAVE_FEW * SUM_BLOCK
+                               : typical > SUM_LEAVE_MANY * SUM_BLOCK;
 }
 
 /* Is the sum, or a part of it that a loop runs over, possibly of nothing? */

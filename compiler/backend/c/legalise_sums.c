@@ -290,10 +290,10 @@ typedef struct Rule {
 } Rule;
 
 /* As many elements as stay in the first cache; more, where it costs memory. */
-static const Rule rule_few = {128, 32, 8, 3}, rule_many = {512, 256, 16, 1};
+static const Rule rule_few = {SUM_LEAVE_FEW, 32, 8, 3},
+                  rule_many = {SUM_LEAVE_MANY, 256, 16, 1};
 
 #define CASCADE_LEAVE 128
-#define FEW_ELEMENTS  2048
 #define MOST_LEVELS   3
 
 /* The loop in blocks of step[0] iterations, those in blocks of step[1] iterations, ... `own`:
@@ -349,7 +349,7 @@ static Cut choose_cut(const Sums *z, const Stmt *loop, Scan *c, uint32_t *n_casc
     for (uint32_t i = 0; i < c->sums.n; i++) {
         Sum *sum = &c->sums.at[i];
         sum->cascade = fits_cascade(sum, z->l->k->bufs.at[sum->buf].dtype);
-        const Rule *rule = sum->elements <= FEW_ELEMENTS ? &rule_few : &rule_many;
+        const Rule *rule = sum->elements <= SUM_FEW ? &rule_few : &rule_many;
         bool at_most = rule != &rule_many;
         int64_t each = at_most ? sum->most : sum->typical;
         int64_t count = loop_trips(z->l, loop, at_most);
