@@ -35,7 +35,8 @@ CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const ui
     uint32_t n_summed = 0;
     for (uint32_t j = 0; j < spec->n_labels; j++) {
         const EinsumLabel *l = &spec->label[j];
-        label[j] = (Label){l->name, l->span, l->extent, l->out >= 0, false};
+        label[j] =
+            (Label){.name = l->name, .span = l->span, .extent = l->extent, .left = l->out >= 0};
         if (l->out < 0) {
             summed[n_summed++] = (int32_t)j;
         }

@@ -30,6 +30,7 @@ static void statement_reset(Kern *k)
     k->reads = 0;
     k->silent.n = 0;
     k->sums.n = 0;
+    k->late.n = 0;
     k->whole = k->indexed = k->poisoned = false;
     k->whole_rank = -1;
 }
@@ -92,6 +93,19 @@ static bool left_assignable(Kern *k, Left *l)
     return true;
 }
 
+/* An index that stands in sums too has the extent of what is declared: where it stands alone, there may be more. */
+static void give_declared(Kern *k, const Left *l, Sym name, uint32_t axis)
+{
+    uint32_t how = 0;
+    const TensorType *type = l->known ? &k->k->values.at[l->target].type : NULL;
+    if (type != NULL && type->dtype != DTYPE_NONE && axis < type->rank &&
+        map_get(&k->index_names, name->id, &how) && how > 1) {
+        Label *label = &k->labels.at[k->labels.n - 1];
+        label->extent = type->dims[axis];
+        label->given = true;
+    }
+}
+
 static bool left_indices(Kern *k, Left *l)
 {
     bool ok = true;
@@ -103,10 +117,15 @@ static bool left_indices(Kern *k, Left *l)
     for (uint32_t a = 1; a < l->n->n; a++) {
         const AstNode *i = node(k, l->n->child[a]);
         uint32_t before = 0;
-        if (i->kind != AST_NAME) {
+        if (i->kind == AST_COMPARE) {
+            CheckedExpr *none = NULL;
+            ok = position_item(k, l->n->child[a], true, &l->label[l->rank], &none) && ok;
+            l->rank += l->label[l->rank] >= 0;
+        } else if (i->kind != AST_NAME) {
             if (i->kind == AST_CHAIN || i->kind == AST_INT) {
-                diag_unsupported(&k->c->ctx->diags, E_NOT_YET, i->span,
-                                 "offsets and slices are not compiled by this version");
+                diag_unsupported(
+                    &k->c->ctx->diags, E_NOT_YET, i->span,
+                    "offsets and slices on the left are not compiled by this version");
             } else if (i->kind != AST_BROKEN) {
                 diag_error(&k->c->ctx->diags, E_SYNTAX, i->span, "an index is a name");
             }
@@ -118,6 +137,7 @@ static bool left_indices(Kern *k, Left *l)
             ok = false;
         } else {
             l->label[l->rank++] = label_new(k, i->name, i->span, true);
+            give_declared(k, l, i->name, a - 1);
         }
     }
     return ok;
@@ -223,10 +243,10 @@ static void check_declared(Kern *k, const Left *l)
     for (uint32_t a = 0; a < l->rank && !k->poisoned; a++) {
         Label *label = &k->labels.at[l->label[a]];
         LabelUse *u = &k->uses.at[l->label[a]];
-        if (u->n == 0 && l->op != OP_COPY) {
-            label->extent = v->type.dims[a]; /* only the value added to has it */
+        if (u->n == 0 && !label->given && (l->op != OP_COPY || !k->indexed || label->valued)) {
+            label->extent = v->type.dims[a]; /* only what is declared has it */
             u->n = 1;
-        } else if (u->n > 0 && !dim_eq(label->extent, v->type.dims[a])) {
+        } else if ((u->n > 0 || label->given) && !dim_eq(label->extent, v->type.dims[a])) {
             Span at = label->name != NULL ? label->span : l->span;
             extent_mismatch(k, label, v->type.dims[a], at, l->target, label->extent, u->at,
                             u->value);
@@ -238,9 +258,13 @@ static void check_unbound(Kern *k, const Left *l)
 {
     for (uint32_t a = 0; a < l->rank && !k->poisoned; a++) {
         const Label *label = &k->labels.at[l->label[a]];
-        if (k->uses.at[l->label[a]].n == 0) {
-            diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, label->span,
-                       "index '%s' is on the left but in no operand", label->name->text);
+        if (k->uses.at[l->label[a]].n == 0 && !label->given) {
+            Diagnostic *d =
+                diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, label->span,
+                           "index '%s' is on the left but in no operand", label->name->text);
+            diag_help(
+                d, "if the value is the same for all of them, say how many there are: [%s < n]",
+                label->name->text);
             k->poisoned = true;
         }
     }
@@ -382,6 +406,9 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
         check_declared(k, l);
     }
     check_unbound(k, l);
+    if (!k->poisoned) {
+        positions_check(k);
+    }
     if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
         k->poisoned = true;
     }
@@ -417,6 +444,7 @@ void statement_check(Kern *k, AstId id)
         return; /* broken, or `spill`: looked at in the end */
     }
     statement_reset(k);
+    positions_scan(k, id);
     Left l;
     bool ok = left_check(k, &n, &l);
     if (l.name == NULL) {

@@ -22,12 +22,42 @@ View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank)
     return v;
 }
 
+/* A value read at positions that are more than labels. */
+static View view_positions_read(Build *b, const CheckedExpr *e, NodeRef node)
+{
+    uint32_t rank = graph_node(b->g, node)->rank;
+    Index *index = ARENA_ARRAY(b->arena, rank, Index);
+    Dim *shape = ARENA_ARRAY(b->arena, e->rank, Dim);
+    Access access = {rank, index};
+    for (uint32_t d = 0; d < rank; d++) {
+        index[d] = (Index){-1, 0};
+    }
+    for (uint32_t a = 0; a < e->rank; a++) {
+        shape[a] = b->s->label[e->label[a]].extent;
+    }
+    NodeSpec spec = {.op = OP_VIEW,
+                     .dtype = graph_node(b->g, node)->dtype,
+                     .n_operands = 1,
+                     .operand = &node,
+                     .access = &access,
+                     .rank = e->rank,
+                     .out = e->label,
+                     .out_shape = shape,
+                     .at = e->at,
+                     .span = e->span,
+                     .names = b->names};
+    return build_view(b, graph_add(b->g, &spec), e->label, e->rank);
+}
+
 /* A value read at labels; extents of 1 under a longer label are read at 0. */
 static View view_read(Build *b, const CheckedExpr *e)
 {
     NodeRef node = b->current[e->read];
     CHECK(node != NODE_NONE);
     const Node *n = graph_node(b->g, node);
+    if (e->at != NULL) {
+        return view_positions_read(b, e, node);
+    }
     Index *index = ARENA_ARRAY(b->arena, e->rank, Index);
     for (uint32_t a = 0; a < e->rank; a++) {
         int32_t l = e->label[a];
@@ -111,6 +141,10 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
         operand[k] = v[k].node;
         access[k] = (Access){v[k].rank, v[k].index};
     }
+    Dim *shape = ARENA_ARRAY(b->arena, out->n, Dim);
+    for (uint32_t d = 0; d < out->n; d++) {
+        shape[d] = b->s->label[out->label[d]].extent;
+    }
     NodeSpec spec = {.op = op,
                      .dtype = dtype,
                      .n_operands = n,
@@ -118,6 +152,7 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
                      .access = access,
                      .rank = out->n,
                      .out = out->label,
+                     .out_shape = shape,
                      .span = span,
                      .names = b->names};
     if (root != NULL) {
@@ -178,6 +213,9 @@ View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)
         return build_view(b, graph_const(b->g, number_cast(e->value, want), e->span), NULL, 0);
     case CHECKED_EXTENT:
         return build_view(b, graph_extent(b->g, e->dim, want, e->span), NULL, 0);
+    case CHECKED_INDEX:
+        return build_view(b, graph_index(b->g, b->s->label[e->label[0]].extent, want, e->span),
+                          e->label, 1);
     case CHECKED_READ:
         return as_type(b, view_read(b, e), want, e->span, root);
     case CHECKED_MAP:
@@ -236,7 +274,8 @@ static void build_statement(Build *b, const CheckedStatement *s)
     }
     View v = expr_build(b, s->right, s->right->dtype, &root);
     CheckedKind kind = s->right->kind;
-    bool bare = kind == CHECKED_READ || kind == CHECKED_CONST || kind == CHECKED_EXTENT;
+    bool bare = kind == CHECKED_READ || kind == CHECKED_CONST || kind == CHECKED_EXTENT ||
+                kind == CHECKED_INDEX;
     if ((bare || !is_left_order(s, &v)) && !b->limited) {
         OutLabels out = {.n = s->rank};
         if (s->rank > 0) {

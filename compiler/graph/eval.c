@@ -497,6 +497,31 @@ static bool eval_input(Evaluator *e, const Node *n, Tensor **out)
     return true;
 }
 
+/* Verified to lie inside of the operand. */
+static void eval_view(Evaluator *e, const Node *n, Tensor *to)
+{
+    const Tensor *from = e->value[n->operand[0]];
+    int64_t label[RANK_LIMIT] = {0};
+    for (int64_t i = 0; i < to->count; i++) {
+        int64_t rest = i, offset = 0;
+        for (uint32_t d = n->rank; d-- > 0;) {
+            label[d] = rest % to->extent[d];
+            rest /= to->extent[d];
+        }
+        for (uint32_t d = 0; d < from->rank; d++) {
+            int64_t at = n->at[d].base;
+            for (uint32_t t = 0; t < n->at[d].n; t++) {
+                VarRef x = n->at[d].term[t].var;
+                at += n->at[d].term[t].coef *
+                      (affine_is_dim(x) ? e->dims[affine_sym(x)] : label[x]);
+            }
+            CHECK(at >= 0 && at < from->extent[d]);
+            offset = offset * from->extent[d] + at;
+        }
+        tensor_set(to, i, tensor_get(from, offset));
+    }
+}
+
 static bool eval_node(Evaluator *e, NodeRef r)
 {
     const Node *n = graph_node(e->g, r);
@@ -511,7 +536,16 @@ static bool eval_node(Evaluator *e, NodeRef r)
     arena_init(&scratch, &e->ctx->budget);
     bool ok = true;
     switch (op_info(n->op)->kind) {
+    case OPKIND_VIEW:
+        eval_view(e, n, to);
+        break;
     case OPKIND_LEAF:
+        for (int64_t i = 0; n->op == OP_INDEX && i < to->count; i++) {
+            tensor_set(to, i, number_int(n->dtype, i));
+        }
+        if (n->op == OP_INDEX) {
+            break;
+        }
         tensor_set(to, 0, n->op == OP_CONST ? n->value : number_int(n->dtype, e->dims[n->dim]));
         break;
     case OPKIND_MAP:

@@ -4,6 +4,8 @@
  * finished graph must satisfy is left to the verifier. A text written by hand may number values and name labels as it likes. */
 #include "graph/graph.h"
 
+#include <string.h>
+
 #include "dump/text.h"
 
 typedef struct GraphReader {
@@ -99,6 +101,94 @@ static bool read_operand(GraphReader *r, const Term *t, NodeRef *operand, Access
     }
     access->index = index;
     return true;
+}
+
+/* `2*a+b-1`, `extent(n)-1-a` */
+static bool read_position(GraphReader *r, Term *seq, Affine *out)
+{
+    Cursor c = cursor_seq(r->ctx, seq);
+    int64_t sign = cursor_take(&c, TERM_PUNCT, "-") ? -1 : 1;
+    *out = affine_const(0);
+    do {
+        Affine one = affine_const(1);
+        Dim d = dim_fixed(0);
+        const Term *t = cursor_peek(&c);
+        int64_t factor = sign;
+        bool number = t != NULL && t->kind == TERM_INT;
+        if (number) {
+            factor *= t->value;
+            c.at++;
+        }
+        if (!number || cursor_take(&c, TERM_PUNCT, "*")) {
+            t = cursor_peek(&c);
+            if (t != NULL && t->kind == TERM_NAME) {
+                one = affine_var(r->scratch, (VarRef)label_number(r, t->text));
+            } else if (t != NULL && t->kind == TERM_CALL && t->n == 1 &&
+                       strcmp(t->text->text, "extent") == 0) {
+                if (!read_dim(r->in, t->child[0], &d)) {
+                    return false;
+                }
+                one = affine_extent(r->scratch, d);
+            } else {
+                return refuse(r, t == NULL ? c.end : t->span,
+                              "an index or a number is expected");
+            }
+            c.at++;
+        }
+        if (!affine_try_add(r->scratch, *out, factor, one, out) || out->n > 64) {
+            return refuse(r, seq->span, "this position has too many terms or is too large");
+        }
+        sign = cursor_is(&c, TERM_PUNCT, "-") ? -1 : 1;
+    } while (cursor_take(&c, TERM_PUNCT, "+") || cursor_take(&c, TERM_PUNCT, "-"));
+    return cursor_expect_end(&c);
+}
+
+/* `%1[2*a+b,0] ->` */
+static bool read_viewed(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    const Term *t = cursor_peek(c);
+    const Term *base = t != NULL && t->kind == TERM_INDEX ? t->child[0] : t;
+    NodeRef *operand = ARENA_NEW(r->scratch, NodeRef);
+    Access *access = ARENA_NEW(r->scratch, Access);
+    if (base == NULL || base->kind != TERM_VALUE) {
+        return refuse(r, t == NULL ? c->end : t->span,
+                      "a value with positions is expected here");
+    }
+    if (!read_value(r, base, operand)) {
+        return false;
+    }
+    c->at++;
+    access->rank = t->kind == TERM_INDEX ? t->n - 1 : 0;
+    if (access->rank != graph_node(r->g, *operand)->rank) {
+        return refuse(r, t->span, "the value has another rank");
+    }
+    Index *index = ARENA_ARRAY(r->scratch, access->rank, Index);
+    Affine *at = ARENA_ARRAY(r->scratch, access->rank, Affine);
+    for (uint32_t d = 0; d < access->rank; d++) {
+        index[d] = (Index){-1, 0};
+        if (!read_position(r, t->child[d + 1], &at[d])) {
+            return false;
+        }
+    }
+    access->index = index;
+    spec->n_operands = 1;
+    spec->operand = operand;
+    spec->access = access;
+    spec->at = at;
+    return cursor_expect(c, TERM_PUNCT, "->", "'->'") != NULL;
+}
+
+/* Is each label of a position one of the result's? */
+static bool positions_have_labels(const GraphReader *r, const NodeSpec *spec)
+{
+    bool fine = true;
+    for (uint32_t d = 0; spec->at != NULL && d < spec->access[0].rank; d++) {
+        for (uint32_t i = 0; i < spec->at[d].n; i++) {
+            VarRef x = spec->at[d].term[i].var;
+            fine = fine && (affine_is_dim(x) || r->in_out.at[x]);
+        }
+    }
+    return fine;
 }
 
 static bool read_operands(GraphReader *r, Cursor *c, NodeSpec *spec)
@@ -370,12 +460,27 @@ static bool read_extent(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
     return true;
 }
 
+static bool read_index_leaf(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
+{
+    Span type_span;
+    spec->rank = 1;
+    if (!read_type_and_rest(r, c, spec, &type_span)) {
+        return false;
+    }
+    *out = graph_index(r->g, spec->out_shape[0], spec->dtype, spec->span);
+    return true;
+}
+
 static bool read_computed(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
 {
     Span type_span;
-    if (!read_operands(r, c, spec) || !read_out(r, c, spec) ||
-        !read_type_and_rest(r, c, spec, &type_span)) {
+    bool view = spec->op == OP_VIEW;
+    if (!(view ? read_viewed(r, c, spec) : read_operands(r, c, spec)) ||
+        !read_out(r, c, spec) || !read_type_and_rest(r, c, spec, &type_span)) {
         return false;
+    }
+    if (!positions_have_labels(r, spec)) {
+        return refuse(r, type_span, "a position has an index that the result has not");
     }
     for (uint32_t d = 0; d < spec->rank; d++) {
         if (!label_extent(r, spec->out[d], spec->out_shape[d], type_span)) {
@@ -418,6 +523,7 @@ static bool read_node(GraphReader *r, const DumpLine *line)
     r->in_out.n = 0;
     bool ok = spec.op == OP_INPUT    ? read_input(r, &c, &spec, &node)
               : spec.op == OP_CONST  ? read_constant(r, &c, &spec, &node)
+              : spec.op == OP_INDEX  ? read_index_leaf(r, &c, &spec, &node)
               : spec.op == OP_EXTENT ? read_extent(r, &c, &spec, &node)
                                      : read_computed(r, &c, &spec, &node);
     if (ok && spec.acc != DTYPE_NONE && spec.acc != graph_node(r->g, node)->acc) {

@@ -4,7 +4,7 @@
  * that finite in fact as well as in theory. */
 #include "loop/bounds.h"
 
-#include "loop/affine.h"
+#include "op/affine.h"
 #include "loop/walk.h"
 
 /* Substitutions one proof may make. Kernels of real programs need fewer than 20. */
@@ -47,7 +47,7 @@ static Affine dim_affine(const Bounds *b, Dim d)
     if (d.sym < 0) {
         return affine_const(d.n);
     }
-    return affine_var(b->arena, b->k->vars.n + (uint32_t)d.sym);
+    return affine_var(b->arena, affine_dim(d.sym));
 }
 
 /* ---- what a range says ---- */
@@ -75,6 +75,10 @@ static void affine_residue(const Bounds *b, Affine x, int64_t *modulus, int64_t 
     *modulus = 0;
     *residue = x.base;
     for (uint32_t i = 0; i < x.n; i++) {
+        if (affine_is_dim(x.term[i].var)) {
+            *modulus = gcd(*modulus, x.term[i].coef);
+            continue;
+        }
         const BoundVar *v = &b->vars.at[b->position[x.term[i].var] - 1];
         int64_t m = 0;
         int64_t r = 0;
@@ -97,6 +101,9 @@ static bool affine_least(const Bounds *b, Affine x, int64_t *least)
 {
     *least = x.base;
     for (uint32_t i = 0; i < x.n; i++) {
+        if (affine_is_dim(x.term[i].var)) {
+            return false;
+        }
         const BoundVar *v = &b->vars.at[b->position[x.term[i].var] - 1];
         int64_t part = 0;
         if (x.term[i].coef < 0 || !v->has_least ||
@@ -188,7 +195,7 @@ static bool replace(const Bounds *b, Affine x, VarRef v, int64_t coef, Affine by
 static const BoundVar *innermost(const Bounds *b, Affine x, uint32_t n_outer, int64_t *coef)
 {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < x.n && x.term[i].var < b->k->vars.n; i++) {
+    for (uint32_t i = 0; i < x.n && !affine_is_dim(x.term[i].var); i++) {
         uint32_t position = b->position[x.term[i].var];
         if (position > n_outer && position > at) {
             at = position;
@@ -198,28 +205,13 @@ static const BoundVar *innermost(const Bounds *b, Affine x, uint32_t n_outer, in
     return at == 0 ? NULL : &b->vars.at[at - 1];
 }
 
-/* base + open dims, at the least values that the dims may have. */
-static bool dims_at_least_zero(const Bounds *b, Affine x)
-{
-    int64_t least = x.base;
-    for (uint32_t i = 0; i < x.n; i++) {
-        int64_t part = 0;
-        if (x.term[i].coef < 0 ||
-            !i64_try_mul(x.term[i].coef, b->dim_least[x.term[i].var - b->k->vars.n], &part) ||
-            !i64_try_add(least, part, &least)) {
-            return false;
-        }
-    }
-    return least >= 0;
-}
-
 static bool prove(Bounds *b, Affine x, uint32_t *steps)
 {
     for (;;) {
         int64_t coef = 0;
         const BoundVar *v = innermost(b, x, 0, &coef);
         if (v == NULL) {
-            return dims_at_least_zero(b, x);
+            return dims_prove(b->arena, &b->k->dims, x, b->dim_least);
         }
         if ((*steps)++ == PROOF_STEPS || bounds_exhausted(b)) {
             return false;
@@ -303,7 +295,8 @@ bool bounds_interval(Bounds *b, Affine x, uint32_t n_outer, Affine *lo, Affine *
 static bool share_index(const Kernel *k, Affine x, Affine y)
 {
     for (uint32_t i = 0; i < x.n; i++) {
-        if (!k->vars.at[x.term[i].var].is_loop && affine_uses(y, x.term[i].var)) {
+        if (!affine_is_dim(x.term[i].var) && !k->vars.at[x.term[i].var].is_loop &&
+            affine_uses(y, x.term[i].var)) {
             return true;
         }
     }

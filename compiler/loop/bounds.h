@@ -6,8 +6,7 @@
  * which the least values are known. Sound always, complete for what builders and schedules
  * make.
  *
- * Open dims are numbered after the kernel's variables: dim s is "variable" n_vars + s of an
- * Affine here. */
+ * Open dims are variables of an Affine (op/affine.h); those that are sums of others stand as these. */
 #ifndef LOOP_BOUNDS_H
 #define LOOP_BOUNDS_H
 

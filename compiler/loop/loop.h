@@ -33,6 +33,7 @@
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
 
+#include "op/affine.h"
 #include "op/op.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
@@ -41,25 +42,13 @@
 
 typedef enum LoopForm { LOOP_TILED, LOOP_LEGAL } LoopForm;
 
-typedef uint32_t VarRef; /* into Kernel.vars */
+/* VarRef: into Kernel.vars, or an open dim (op/affine.h). */
 typedef uint32_t BufRef; /* into Kernel.bufs */
 
 typedef struct Var {
     Sym name;     /* unique in the kernel */
     bool is_loop; /* printed with '$' */
 } Var;
-
-/* base + sum of coef * var; vars ascending by number, coefficients not 0. */
-typedef struct AffineTerm {
-    VarRef var;
-    int64_t coef;
-} AffineTerm;
-
-typedef struct Affine {
-    int64_t base;
-    uint32_t n;
-    const AffineTerm *term;
-} Affine;
 
 /* start <= v < start + span (span 0: no such bound), and v < limit (when clipped).
  *     0..N        whole: start 0, span 0, limit N
@@ -103,7 +92,7 @@ typedef struct Arg {
     const Dim *shape;
 } Arg;
 
-typedef enum ExprKind { EXPR_CONST, EXPR_EXTENT, EXPR_LOAD, EXPR_OP } ExprKind;
+typedef enum ExprKind { EXPR_CONST, EXPR_EXTENT, EXPR_INDEX, EXPR_LOAD, EXPR_OP } ExprKind;
 
 typedef struct Expr {
     ExprKind kind;
@@ -114,7 +103,7 @@ typedef struct Expr {
     Number value;     /* EXPR_CONST */
     int32_t dim;      /* EXPR_EXTENT: open dim */
     BufRef buf;       /* EXPR_LOAD */
-    const Affine *at; /* [rank of buf] */
+    const Affine *at; /* LOAD: [rank of buf]; INDEX: whose value this is */
 } Expr;
 
 /* A BLOCK groups statements: what is allocated in it ends with it. One with a test is run for
@@ -213,13 +202,6 @@ Kernel *kernel_alone(Arena *arena, const Kernel *k, uint32_t n);
 VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop);
 BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s,
                      uint32_t rank, const Dim *extent);
-Affine affine_const(int64_t base);
-Affine affine_var(Arena *a, VarRef v);
-Affine affine_add(Arena *a, Affine x, int64_t scale,
-                  Affine y);                                  /* x + scale*y; CHECKs overflow */
-Affine affine_subst(Arena *a, Affine x, VarRef v, Affine by); /* v := by */
-bool affine_eq(Affine x, Affine y);
-bool affine_uses(Affine x, VarRef v);
 Range range_whole(Dim extent);
 bool range_eq(const Range *x, const Range *y);
 Expr *expr_const(Arena *a, Number v);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 #include "loop/cascade.h"
 #include "loop/loop_text.h"
 #include "loop/parallel.h"
@@ -74,15 +74,8 @@ static bool malformed(Verifier *v, const char *what)
 
 static bool affine_refers(Verifier *v, Affine x)
 {
-    VarRef before = 0;
-    for (uint32_t i = 0; i < x.n; i++) {
-        VarRef var = x.term[i].var;
-        if (var >= v->k->vars.n || x.term[i].coef == 0 || (i > 0 && var <= before)) {
-            return malformed(v, "an index is not in canonical form");
-        }
-        before = var;
-    }
-    return true;
+    return affine_is_canonical(x, v->k->vars.n, v->k->dims.list.n) ||
+           malformed(v, "an index is not in canonical form");
 }
 
 static bool access_refers(Verifier *v, BufRef buf, const Affine *at)
@@ -132,6 +125,8 @@ static bool expr_refers(Verifier *v, const Expr *e, uint32_t depth)
         return e->dtype == DTYPE_BOOL || e->dim < 0
                    ? malformed(v, "the extent of no dim, or as bool")
                    : dim_refers(v, dim_open(e->dim));
+    case EXPR_INDEX:
+        return affine_refers(v, e->at[0]);
     case EXPR_LOAD:
         return access_refers(v, e->buf, e->at);
     case EXPR_OP:
@@ -350,7 +345,7 @@ static bool refuse_access(Verifier *v, BufRef buf, const Affine *at, uint32_t d,
 static bool verify_affine(Verifier *v, Affine x)
 {
     for (uint32_t i = 0; i < x.n; i++) {
-        if (!bounds_in_scope(&v->bounds, x.term[i].var)) {
+        if (!affine_is_dim(x.term[i].var) && !bounds_in_scope(&v->bounds, x.term[i].var)) {
             return broken(v, "'%.60s' is used outside its loop or statement",
                           v->k->vars.at[x.term[i].var].name->text);
         }
@@ -416,6 +411,9 @@ static bool verify_expr(Verifier *v, const Expr *e)
     DType in[3] = {DTYPE_NONE};
     if (e->kind == EXPR_LOAD) {
         return verify_read(v, e);
+    }
+    if (e->kind == EXPR_INDEX) {
+        return verify_affine(v, e->at[0]);
     }
     if (e->kind != EXPR_OP) {
         return true;

@@ -9,6 +9,7 @@
 typedef struct Use {
     NodeRef node;  /* a stored node, or an INPUT */
     Access access; /* in the labels of the reading node */
+    bool whole;    /* of a view among the uses: what it reads, of which no loop cuts anything */
 } Use;
 
 typedef struct UseList {
@@ -22,7 +23,7 @@ Access access_compose(Arena *arena, const Node *node, Access inner, Access outer
 /* Does the access move with the label? */
 bool access_has_label(const Access *a, int32_t label);
 
-/* Appends the leaves `n` reads. residence[x] == RESIDE_INLINE says which operands are expanded. */
+/* Appends the leaves `n` reads, then what the views among them read. residence[x] == RESIDE_INLINE says which operands are expanded. */
 void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
                UseList *out);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold for the overlay, checked without the code that made it: the rules of nest.h,
- * leaf by leaf and use by use, and where values live derived a second time. */
+/* What must hold for the overlay, checked without the code that made it: the rules of nest.h, and where values live again. */
 #include "nest/verify.h"
 
 /* The last two leaves that read a value, or NEST_NONE, and how many values take its place. */
@@ -176,8 +175,9 @@ static bool check_residence(Verifier *v, NodeRef n)
     if (node->op == OP_INPUT ? r != RESIDE_ARGUMENT : r == RESIDE_ARGUMENT) {
         return refuse(v, n, "is a parameter and must be an argument, or is none and must not");
     }
-    if (r == RESIDE_INLINE && !leaf && !node_is_expression(node)) {
-        return refuse(v, n, "is folded over indices and cannot stay in registers");
+    if ((node->op == OP_VIEW) != (r == RESIDE_VIEW) ||
+        (r == RESIDE_INLINE && !leaf && !node_is_expression(node))) {
+        return refuse(v, n, "is a view or a fold, and is neither read in place nor stored");
     }
     if (leaf && r != RESIDE_ARGUMENT && r != RESIDE_INLINE) {
         return refuse(v, n, "is a constant and is never stored");
@@ -319,7 +319,7 @@ static bool check_use(Verifier *v, NodeRef reader, const Use *use)
 {
     NodeRef p = use->node;
     const Nest *nest = v->nest;
-    if (nest->values[p].residence == RESIDE_ARGUMENT) {
+    if (residence_is_read_in_place(nest->values[p].residence)) {
         return true;
     }
     if (v->leaf[p] == NEST_NONE) {

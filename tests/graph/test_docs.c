@@ -38,6 +38,7 @@ static void graphs_in_the_documentation_read_and_print_as_themselves(void **stat
 }
 
 static const char *const kinds[] = {[OPKIND_LEAF] = "leaf",
+                                    [OPKIND_VIEW] = "view",
                                     [OPKIND_CONTRACT] = "contraction",
                                     [OPKIND_MAP] = "elementwise",
                                     [OPKIND_REDUCE] = "reduction"};

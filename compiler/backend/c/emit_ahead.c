@@ -18,7 +18,7 @@
 
 #include "backend/c/legalise.h"
 #include "backend/c/product.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 
 static const char ahead_text[] =
     "\n/* A walk over the lines of a block: groups of them by label, in bytes. */\n"

@@ -64,16 +64,61 @@ static bool mentions(const char *text, const char *name)
     return false;
 }
 
+/* (2 * n + m - 1) / 3, of an extent that the entry has found to be no less than 0 */
+static const char *sum_text(const Emitter *e, const DimInfo *info)
+{
+    Text t;
+    text_init(&t, e->w.arena);
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < info->n_terms; i++) {
+            int64_t coef = info->term[i].coef;
+            if ((coef < 0) != (pass == 1)) {
+                continue;
+            }
+            text_put(&t, t.n == 0 ? (coef < 0 ? "-" : "") : coef < 0 ? " - " : " + ");
+            if (coef != 1 && coef != -1) {
+                text_printf(&t, "%lld * ", (long long)(coef < 0 ? -coef : coef));
+            }
+            text_put(&t, c_dim_text(&e->w, info->term[i].dim));
+        }
+        if (pass == 0 && info->base > 0) {
+            text_printf(&t, t.n == 0 ? "%lld" : " + %lld", (long long)info->base);
+        }
+    }
+    if (info->base < 0) {
+        text_printf(&t, " - %lld", (long long)-info->base);
+    }
+    return info->divisor > 1
+               ? str_format(e->w.arena, "(%s) / %lld", t.at, (long long)info->divisor)
+               : t.at;
+}
+
 /* const int64_t m_n = tdsl_product(m, n); of the dims that are products and named in `text`. */
 static void products_emit(Emitter *e, const char *text)
 {
     const Kernel *k = e->w.k;
+    bool *needed = ARENA_ARRAY(e->w.arena, (size_t)k->dims.list.n + 1, bool);
+    for (uint32_t d = k->dims.list.n; d-- > n_dims(k);) { /* and what those are made of */
+        const DimInfo *info = &k->dims.list.at[d];
+        needed[d] = needed[d] || mentions(text, e->w.dim[d]);
+        for (uint32_t f = 0; needed[d] && f < info->n_factors; f++) {
+            needed[info->factor[f].sym < 0 ? k->dims.list.n : (uint32_t)info->factor[f].sym] =
+                true;
+        }
+        for (uint32_t i = 0; needed[d] && i < info->n_terms; i++) {
+            needed[info->term[i].dim.sym] = true;
+        }
+    }
     for (uint32_t d = n_dims(k); d < k->dims.list.n; d++) {
         const DimInfo *info = &k->dims.list.at[d];
-        const char *value = c_dim_text(&e->w, info->factor[0]);
-        if (!mentions(text, e->w.dim[d])) {
+        if (!needed[d]) {
             continue;
         }
+        if (info->n_terms > 0) {
+            line_printf(&e->w, "const int64_t %s = %s;", e->w.dim[d], sum_text(e, info));
+            continue;
+        }
+        const char *value = c_dim_text(&e->w, info->factor[0]);
         for (uint32_t f = 1; f < info->n_factors; f++) {
             value = str_format(e->w.arena, "%s(%s, %s)", help_fixed(e->w.help, "tdsl_product"),
                                value, c_dim_text(&e->w, info->factor[f]));

@@ -443,6 +443,8 @@ static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x)
             {str_format(e->w.arena, "(%s)%s", element_type(x->dtype), e->w.dim[x->dim]),
              BIND_UNARY},
             false};
+    case EXPR_INDEX: /* verify has seen that there is none */
+        break;
     case EXPR_LOAD:
         return part_load(e, u, x);
     case EXPR_OP:

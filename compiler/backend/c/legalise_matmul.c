@@ -247,7 +247,9 @@ bool matmul_zeros_go(Matmul *m)
 static void mark_vars(bool *used, Affine x)
 {
     for (uint32_t i = 0; i < x.n; i++) {
-        used[x.term[i].var] = true;
+        if (!affine_is_dim(x.term[i].var)) {
+            used[x.term[i].var] = true;
+        }
     }
 }
 

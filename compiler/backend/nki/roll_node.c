@@ -253,7 +253,7 @@ static Stmt *emit_tile(Emit *e, const Stmt *s)
 {
     Stmt *out = arena_copy(e->r->arena, s, sizeof *s);
     out->at = emit_access(e, s->at, &out->dst);
-    out->value = expr_with_loads(e->r->arena, s->value, emit_load, e);
+    out->value = expr_with_places(e->r->arena, s->value, emit_load, e);
     return out;
 }
 

@@ -44,7 +44,8 @@ static bool check_value(Lower *l, const Stmt *s)
 {
     ExprWalk w;
     for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
-        const char *what = e->kind != EXPR_OP              ? NULL
+        const char *what = e->kind == EXPR_INDEX           ? "positions as values"
+                           : e->kind != EXPR_OP            ? NULL
                            : !dtype_works(e->dtype, false) ? dtype_name(e->dtype)
                            : !evaluate_has(e->op)          ? op_info(e->op)->name
                                                            : NULL;

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a view reads of its operand. */
+#include "graph/graph.h"
+
+double view_positions(const Graph *g, const Node *view, uint32_t d, const double *of_label)
+{
+    double n = 1.0,
+           all = (double)dim_typical(&g->dims, graph_node(g, view->operand[0])->shape[d]);
+    for (uint32_t i = 0; i < view->at[d].n; i++) {
+        AffineTerm t = view->at[d].term[i];
+        double coef = (double)(t.coef < 0 ? -t.coef : t.coef);
+        if (!affine_is_dim(t.var)) {
+            double most = of_label[t.var] - 1.0; /* strides leave out what lies between */
+            n = coef <= n ? n + coef * most : n * (most + 1.0);
+        }
+    }
+    return n < all ? n : all < 1.0 ? 1.0 : all;
+}
