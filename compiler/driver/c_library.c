@@ -3,7 +3,6 @@
  * object by the C compiler (an argument vector, no shell), loaded and called through its
  * metadata table, as any program would. POSIX. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +20,7 @@ static bool fail(CLibrary *b, const char *what, const char *detail)
 }
 
 static bool compile(CLibrary *b, const Scratch *s, Str text, const char *cc, const char *cflags,
-                    const char *object)
+                    const char *object, const char *log)
 {
     const char *source = scratch_path(s, "kernel.c");
     VEC(const char *) argv = {0};
@@ -34,7 +33,7 @@ static bool compile(CLibrary *b, const Scratch *s, Str text, const char *cc, con
     for (size_t k = 0; k < sizeof rest / sizeof rest[0]; k++) {
         vec_push(b->arena, &argv, rest[k]);
     }
-    return scratch_write(s, source, text) && scratch_run(s, argv.at, "the C compiler");
+    return scratch_write(s, source, text) && scratch_run(s, argv.at, "the C compiler", log);
 }
 
 /* $CC may hold flags, as it does for make. */
@@ -50,16 +49,6 @@ CCompiler c_compiler(Arena *arena, const Options *o)
     return c;
 }
 
-int64_t c_threads(int64_t most)
-{
-    const char *text = getenv("OMP_NUM_THREADS");
-    char *end = NULL;
-    errno = 0;
-    long long n = text == NULL ? 1 : strtoll(text, &end, 10);
-    bool number = end != NULL && end > text && (end[strspn(end, " ")] == '\0' || *end == ',');
-    return number && errno == 0 && n >= 1 && n <= most ? n : 1;
-}
-
 Str c_library_text(const OutputSet *outputs)
 {
     for (uint32_t k = 0; k < outputs->files.n; k++) {
@@ -71,27 +60,48 @@ Str c_library_text(const OutputSet *outputs)
 }
 
 /* The folder is gone before the kernel runs: what is loaded needs no file. */
-bool c_library_open(CLibrary *b, Ctx *ctx, Arena *arena, Str text, const char *cc,
-                    const char *cflags)
+static bool open_library(CLibrary *b, Str text, const char *cc, const char *cflags, bool quiet)
 {
     Scratch s;
-    *b = (CLibrary){.ctx = ctx, .arena = arena};
-    if (!scratch_open(&s, ctx, arena)) {
+    if (!scratch_open(&s, b->ctx, b->arena)) {
         return false;
     }
-    const char *object = scratch_path(&s, "kernel.so");
-    bool ok = compile(b, &s, text, cc, cflags, object);
+    const char *object = scratch_path(&s, "kernel.so"),
+               *log = quiet ? scratch_path(&s, "messages") : NULL;
+    bool ok = compile(b, &s, text, cc, cflags, object, log);
     b->handle = ok ? dlopen(object, RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (ok && b->handle == NULL) {
+    if (ok && b->handle == NULL && !quiet) {
         (void)fail(b, "cannot load the compiled kernel", dlerror());
     }
     scratch_close(&s);
     return b->handle != NULL;
 }
 
+bool c_library_open(CLibrary *b, Ctx *ctx, Arena *arena, Str text, const char *cc,
+                    const char *cflags)
+{
+    *b = (CLibrary){.ctx = ctx, .arena = arena};
+    return open_library(b, text, cc, cflags, false);
+}
+
+/* Text without a loop that threads share is compiled without OpenMP. */
+bool c_library_open_threads(CLibrary *b, Ctx *ctx, Arena *arena, Str text,
+                            const CCompiler *with, int32_t threads, bool must)
+{
+    *b = (CLibrary){.ctx = ctx, .arena = arena};
+    const char *openmp = str_format(arena, "%s -fopenmp", with->cflags);
+    bool shares = strstr(text.at, "#pragma omp") != NULL;
+    if (threads > 1 && shares && open_library(b, text, with->cc, openmp, !must)) {
+        b->threads = threads;
+        return true;
+    }
+    b->without_openmp = threads > 1 && shares;
+    return !(must && b->without_openmp) && open_library(b, text, with->cc, with->cflags, false);
+}
+
 void c_library_close(CLibrary *b)
 {
-    if (b->handle != NULL && !b->has_threads) {
+    if (b->handle != NULL && b->threads <= 1) {
         (void)dlclose(b->handle);
     }
 }
@@ -137,7 +147,6 @@ bool c_call_open(CCall *call, CLibrary *b, const char *symbol)
     if (call->info == NULL) {
         return false;
     }
-    b->has_threads |= call->threads > 1;
     call->bytes = call->info->workspace_bytes_threads(call->dims, call->threads);
     if (call->bytes == SIZE_MAX) {
         return fail(b, "cannot run the kernel", "the size of its workspace overflows");

@@ -11,7 +11,9 @@ typedef struct CLibrary {
     Ctx *ctx;
     Arena *arena;
     void *handle;
-    bool has_threads; /* that OpenMP keeps: they run its code until the process ends */
+    int32_t
+        threads; /* that a call may have; OpenMP keeps several, which run its code until the process ends */
+    bool without_openmp; /* the C compiler has no OpenMP, and the text could use it */
 } CLibrary;
 
 /* A kernel with its arguments, to be called again and again. `head` to `threads` are the caller's to set; the results are
@@ -41,8 +43,8 @@ typedef struct CCompiler {
 } CCompiler;
 CCompiler c_compiler(Arena *arena, const Options *o);
 
-/* Threads of a call by default: the first number of $OMP_NUM_THREADS, as OpenMP reads it; 1 if there is none or it is not one of 1
- * to `most`. */
+/* cpus.c: threads of a call by default, `most` at most: the first number of $OMP_NUM_THREADS, as OpenMP reads it; where that says
+ * none, the CPUs that this process may use. */
 int64_t c_threads(int64_t most);
 
 /* The C file among what was emitted. */
@@ -51,6 +53,10 @@ Str c_library_text(const struct OutputSet *outputs);
 /* `cflags` are separated by blanks. Close it even when this fails. */
 bool c_library_open(CLibrary *b, Ctx *ctx, Arena *arena, Str text, const char *cc,
                     const char *cflags);
+/* With OpenMP, if there are several threads and the text has a loop for them; where the C compiler cannot do that, without it and for one
+ * thread, or false where they `must` be. `text` ends with a NUL. */
+bool c_library_open_threads(CLibrary *b, Ctx *ctx, Arena *arena, Str text,
+                            const CCompiler *with, int32_t threads, bool must);
 void c_library_close(CLibrary *b);
 
 /* The kernel that is named `symbol` in the C text. Close it even when this fails, before the library. */

@@ -115,6 +115,9 @@ void compilation_report(const Compilation *c, Text *out)
         report_nest(r, out);
         report_late(r, out);
         report_pairs(r, out);
+        if (r->threads != NULL) {
+            text_printf(out, "  threads %s\n", r->threads);
+        }
         report_price_text(r, out);
         report_sizes_text(c->target->machine, c->nests[k], c->arena, out);
         text_put(out, "  memory: arguments and results ");

@@ -65,6 +65,7 @@ typedef struct ReportKernel {
     VEC(NodeRef)
     pairs; /* sums that look at each pair once, and values of which one of each pair is copied */
     int64_t parameters, results; /* bytes, each read or written once */
+    const char *threads;         /* what they share; null: nothing is known of the target's */
     const NestCost *bound;       /* with the typical sizes bound; null: nothing is open */
 } ReportKernel;
 
@@ -113,6 +114,9 @@ void report_tree_line(const Nest *nest, Arena *arena, Text *out);
 /* report_sizes.c, of a kernel with several nests: lines of text, a member `nests`. */
 void report_sizes_text(const Machine *m, const Nest *nest, Arena *arena, Text *out);
 void report_sizes_json(const Machine *m, const Nest *nest, Arena *arena, Text *out);
+
+/* report_threads.c: what threads share, or why nothing: "share the loop over i; not the loop over j: ..." */
+const char *report_threads(const Nest *nest, const Machine *machine, Arena *arena);
 
 /* report.c: contractions planned together, and the order of each. */
 void report_orders_text(const Compilation *c, Text *out);

@@ -361,6 +361,9 @@ const ReportKernel *report_collect(const Compilation *c, uint32_t kernel)
     collect_pairs(r);
     collect_late(r);
     collect_source(r);
+    if (c->target->machine->time.piece > 0) {
+        r->threads = report_threads(r->nest, c->target->machine, c->arena);
+    }
     price_bound(r);
     return r;
 }

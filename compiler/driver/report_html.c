@@ -201,6 +201,11 @@ static void html_remarks(const ReportKernel *r, Text *out)
                         r->items[k].group);
         }
     }
+    if (r->threads != NULL) {
+        text_put(out, "<li>threads ");
+        html_text(out, r->threads);
+        text_put(out, "</li>\n");
+    }
     text_put(out, "</ul>\n");
 }
 

@@ -233,7 +233,7 @@ bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Head *h,
         word(&e, out[k]);
     }
     word(&e, NULL);
-    ok = ok && scratch_run(&e.scratch, e.argv.at, "the emulator");
+    ok = ok && scratch_run(&e.scratch, e.argv.at, "the emulator", NULL);
     for (uint32_t k = 0; ok && k < n; k++) {
         ok = order[k] == NO_RESULT ||
              read_result(&e, out[k], dims, order[k], &results[order[k]]);

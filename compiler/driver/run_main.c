@@ -7,6 +7,7 @@
 #include "driver/decisions.h"
 #include "driver/input.h"
 #include "driver/npy.h"
+#include "driver/report.h"
 #include "driver/run.h"
 #include "driver/run_emulator.h"
 #include "driver/targets.h"
@@ -26,6 +27,7 @@ typedef struct Run {
     RunArguments args;
     Tensor **results;
     CTiming timing;
+    bool without_openmp; /* the C compiler has none */
 } Run;
 
 static bool usage(ToolRun *t, const char *what)
@@ -243,13 +245,14 @@ static bool run_kernel(Run *r, const char *target)
     const char *symbol = target_symbol(&t->arena, r->c.target, r->head.name->text);
     CLibrary library;
     CCompiler with = c_compiler(&t->arena, &t->options);
-    if (r->timing.threads > 1) {
-        with.cflags = str_format(&t->arena, "%s -fopenmp", with.cflags);
-    }
-    bool ok = c_library_open(&library, &t->ctx, &t->arena, c_library_text(&r->c.outputs),
-                             with.cc, with.cflags) &&
-              c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args, r->results,
-                             &r->timing);
+    bool must = option_given(&t->options, OPT_THREADS);
+    bool ok =
+        c_library_open_threads(&library, &t->ctx, &t->arena, c_library_text(&r->c.outputs),
+                               &with, r->timing.threads, must);
+    r->timing.threads = library.threads > 1 ? library.threads : 1;
+    r->without_openmp = library.without_openmp;
+    ok = ok && c_library_call(&library, &r->head, symbol, r->args.dims, r->args.args,
+                              r->results, &r->timing);
     c_library_close(&library);
     return ok;
 }
@@ -275,6 +278,33 @@ static bool add_output(Run *r, const char *option)
                                      (int)name.n, name.at));
 }
 
+/* The nest that a call takes. */
+static const Nest *called_nest(const Nest *nest, const int64_t *dims)
+{
+    for (uint32_t k = 0; k < nest->n_sizes; k++) {
+        const DimTest *when = &nest->sizes[k].when;
+        if (dim_test_holds(when, dims[when->dim])) {
+            return nest->sizes[k].nest;
+        }
+    }
+    return nest;
+}
+
+/* threads=2 share the loop over i; threads=1; several share the loop over i */
+static void show_threads(Run *r, Text *text)
+{
+    const Target *target = r->c.target;
+    text_printf(text, "threads=%d", (int)r->timing.threads);
+    if (r->without_openmp) {
+        text_put(text, ": the C compiler has no -fopenmp");
+    } else if (r->c.nests != NULL && target->machine->time.piece > 0) {
+        const Nest *nest = called_nest(r->c.nests[0], r->args.dims);
+        text_printf(text, "%s %s", r->timing.threads > 1 ? "" : "; several",
+                    report_threads(nest, target->machine, &r->t->arena));
+    }
+    text_char(text, '\n');
+}
+
 static bool show(Run *r)
 {
     ToolRun *t = r->t;
@@ -298,6 +328,7 @@ static bool show(Run *r)
     if (option_given(&t->options, OPT_TIME)) {
         text_printf(&text, "time median=%.9g min=%.9g multiply_adds=%llu\n", r->timing.median,
                     r->timing.least, (unsigned long long)r->timing.multiply_adds);
+        show_threads(r, &text);
     }
     if (text.n > 0) {
         files_add(&t->files, "-", text_str(&text));

@@ -112,7 +112,8 @@ static void wake(int number)
 }
 
 /* In the child; does not return. */
-static void become(const Scratch *s, const char *const *argv, const sigset_t *open_signals)
+static void become(const Scratch *s, const char *const *argv, const char *log,
+                   const sigset_t *open_signals)
 {
     int nowhere = open("/dev/null", O_RDONLY);
     (void)setpgid(0, 0);
@@ -120,7 +121,9 @@ static void become(const Scratch *s, const char *const *argv, const sigset_t *op
     (void)signal(SIGTTOU, SIG_IGN); /* a group in the background may write its messages */
     (void)sigprocmask(SIG_SETMASK, open_signals, NULL);
     (void)dup2(nowhere, STDIN_FILENO);
-    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    int to = log == NULL ? -1 : open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    (void)dup2(to < 0 ? STDERR_FILENO : to, STDOUT_FILENO);
+    (void)dup2(STDOUT_FILENO, STDERR_FILENO);
     (void)setenv("TMPDIR", s->folder, 1);
     (void)execvp(argv[0], (char *const *)(uintptr_t)argv);
     _exit(127);
@@ -160,7 +163,20 @@ static bool wait_for(pid_t child, const sigset_t *open_signals, int *status)
     }
 }
 
-bool scratch_run(const Scratch *s, const char *const *argv, const char *what)
+static void show_log(const char *log)
+{
+    char bytes[4096];
+    int fd = open(log, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n = fd < 0 ? 0 : read(fd, bytes, sizeof bytes); n > 0;
+         n = read(fd, bytes, sizeof bytes)) {
+        (void)fwrite(bytes, 1, (size_t)n, stderr);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+bool scratch_run(const Scratch *s, const char *const *argv, const char *what, const char *log)
 {
     struct sigaction action = {.sa_handler = wake}, old;
     sigset_t blocked, open_signals;
@@ -175,7 +191,7 @@ bool scratch_run(const Scratch *s, const char *const *argv, const char *what)
     pid_t child = fork();
     if (child == 0) {
         (void)sigaction(SIGCHLD, &old, NULL);
-        become(s, argv, &open_signals);
+        become(s, argv, log, &open_signals);
     }
     bool ended = false;
     if (child > 0) {
@@ -185,7 +201,13 @@ bool scratch_run(const Scratch *s, const char *const *argv, const char *what)
     (void)sigaction(SIGCHLD, &old, NULL);
     (void)sigprocmask(SIG_SETMASK, &open_signals, NULL);
     if (ended && WIFEXITED(status) && WEXITSTATUS(status) == 0 && stop_signal() == 0) {
+        if (log != NULL) {
+            show_log(log);
+        }
         return true;
+    }
+    if (log != NULL) {
+        return false;
     }
     const char *why =
         !ended                ? "it cannot be started"

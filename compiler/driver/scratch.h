@@ -25,8 +25,10 @@ bool scratch_write(const Scratch *s, const char *path, Str text);
 
 /* Runs argv[0] with its output on our standard error, no input, and its own temporary files in
  * the folder. `what` is the program in messages: "the C compiler". False after a diagnostic
- * (E_RUN) when it cannot be run, fails, or a signal came meanwhile. `argv` ends with null. */
-bool scratch_run(const Scratch *s, const char *const *argv, const char *what);
+ * (E_RUN) when it cannot be run, fails, or a signal came meanwhile. `argv` ends with null.
+ * With a `log`, a file for its output, it may fail without a word; what it says when it does not is
+ * on standard error then. */
+bool scratch_run(const Scratch *s, const char *const *argv, const char *what, const char *log);
 
 /* Does not return when a signal came. */
 void scratch_close(Scratch *s);

@@ -260,6 +260,16 @@ Nest *nest_greedy(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
 Nest *nest_choose(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine,
                   uint32_t effort);
 
+/* ---- parallel.c ---- */
+/* Is it so much work, by its price, that two threads are worth it; is that leaf alone? */
+bool nest_is_worth_threads(const Machine *machine, const Nest *nest);
+bool nest_leaf_is_worth_threads(const Machine *machine, const Nest *nest, NodeRef n);
+/* Is the loop one of a sliced contraction, which all its trees have, to have little in memory at once? */
+bool nest_is_slice(const Graph *g, const NestAxis *axis);
+/* Folds over outermost loop `k`, and iterations cannot have a part of it each: it is too large, or added into another
+ * value's place. NODE_NONE: nothing is. */
+NodeRef nest_fold_without_leaves(const Nest *nest, uint32_t k);
+
 /* What a nest is chosen by, less is better: its price, with what needless bytes and large blocks add to it. */
 double nest_worth(const Machine *machine, const Nest *nest);
 

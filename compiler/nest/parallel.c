@@ -51,9 +51,9 @@ static double result_elements(const Graph *g, const Node *n)
     return elements;
 }
 
-/* May each iteration of outermost loop `k` have its own part of all that folds over it? */
-static bool may_have_leaves(const Graph *g, const Nest *nest, uint32_t k)
+NodeRef nest_fold_without_leaves(const Nest *nest, uint32_t k)
 {
+    const Graph *g = nest->graph;
     const NestAxis *axis = &nest->axes[nest->items[k].axis];
     for (uint32_t i = k + 1; i < nest->items[k].end; i++) {
         const NestItem *item = &nest->items[i];
@@ -64,16 +64,21 @@ static bool may_have_leaves(const Graph *g, const Nest *nest, uint32_t k)
         const NestValue *v = &nest->values[item->node];
         if (v->fold != k || v->term_of != NODE_NONE || v->residence == RESIDE_INTO ||
             result_elements(g, graph_node(g, item->node)) > LEAF_ELEMENTS) {
-            return false;
+            return item->node;
         }
     }
-    return !nest->items[k].online;
+    return NODE_NONE;
+}
+
+bool nest_is_worth_threads(const Machine *machine, const Nest *nest)
+{
+    return nest->cost.seconds >= 2 * machine->time.piece;
 }
 
 void nest_mark_parallel(Arena *arena, const Graph *g, const Machine *machine, Nest *nest)
 {
     NestItem *items = arena_copy(arena, nest->items, nest->n_items * sizeof *items);
-    bool worth = nest->cost.seconds >= 2 * machine->time.piece;
+    bool worth = nest_is_worth_threads(machine, nest);
     bool leaves = machine->kind == MACHINE_CACHES;
     for (uint32_t k = 0; k < nest->n_items; k++) {
         NestItem *item = &items[k];
@@ -81,7 +86,8 @@ void nest_mark_parallel(Arena *arena, const Graph *g, const Machine *machine, Ne
             const NestAxis *axis = &nest->axes[item->axis];
             item->parallel =
                 worth && !nest_is_slice(g, axis) &&
-                (!nest_axis_is_folded(g, axis) || (leaves && may_have_leaves(g, nest, k)));
+                (!nest_axis_is_folded(g, axis) ||
+                 (leaves && !item->online && nest_fold_without_leaves(nest, k) == NODE_NONE));
         }
     }
     nest->items = items;
@@ -154,6 +160,12 @@ static uint32_t loops_of(const Graph *g, const Node *n, int32_t *label, int64_t 
     return count;
 }
 
+bool nest_leaf_is_worth_threads(const Machine *machine, const Nest *nest, NodeRef n)
+{
+    return work_of(nest->graph, graph_node(nest->graph, n)) * machine->time.multiply_add >=
+           2 * machine->time.piece;
+}
+
 /* Is item `k` a leaf that threads should share and cannot? */
 static bool wants_loop(const Machine *machine, const Nest *nest, uint32_t k)
 {
@@ -163,8 +175,7 @@ static bool wants_loop(const Machine *machine, const Nest *nest, uint32_t k)
     }
     const Node *n = graph_node(nest->graph, item->node);
     const NestValue *v = &nest->values[item->node];
-    return n->out != NULL &&
-           work_of(nest->graph, n) * machine->time.multiply_add >= 2 * machine->time.piece &&
+    return n->out != NULL && nest_leaf_is_worth_threads(machine, nest, item->node) &&
            v->term_of == NODE_NONE && v->residence != RESIDE_INTO &&
            (v->schedule == NULL || v->schedule->n_levels == 0) &&
            graph_slices(nest->graph, item->node).n == 0;

@@ -126,8 +126,6 @@ void nest_mark_parallel(Arena *arena, const Graph *g, const Machine *machine, Ne
 typedef Nest *NestOfTree(const void *with, const Tree *tree);
 Nest *nest_with_loops(Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
                       NestOfTree *make, const void *with);
-/* Is the loop one of a sliced contraction, which all its trees have, to have little in memory at once? */
-bool nest_is_slice(const Graph *g, const NestAxis *axis);
 
 /* triangle.c: is there a sum over pairs, or a stored value that is its own mirror image, of which each pair need be looked at only
  * once? */

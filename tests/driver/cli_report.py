@@ -37,6 +37,14 @@ NEST = """nest {
   }
 }
 """
+FOLDS = """nest {
+  axis n [%2[a], %4[c]]
+  for n step 2 {
+    %2 tile
+    %4 result 0
+  }
+}
+"""
 VOID = {"meta", "br", "rect", "path", "circle"}
 ALLOWED = VOID | set("html head title style body header h1 h2 h3 p span a nav main section dl div dt dd ul ol li b code pre table thead "
                      "tbody tr th td details summary svg text tspan".split())
@@ -144,8 +152,28 @@ def pages_say_what_json_says():
                 if value["residence"] not in ("register", "argument"):
                     assert f"{value['name']}{value['indices']} = {value['computes']}" in nest[2], value
                     assert value.get("reason", "") in text and value.get("remedy", "") in text
+            assert f"\n  threads {kernel['threads']}\n" in text and f"threads {kernel['threads']}" in page.texts("li"), kernel["threads"]
             equal(kernel["bytes_parameters"] + kernel["bytes_results"], kernel["bytes_compulsory"])
             check_nest(kernel["nest"], nest[2])
+
+
+@test
+def it_says_which_loop_threads_share_or_why_none():
+    """Beside what the nest says: `parallel` of loops and of levels."""
+    write("t.tdsl", """kernel small(A: f64[8, 8]) -> (s: f64) { s = sum[i,j](A[i,j]); }
+kernel row(A: f64[5000, 200], x: f64[200]) -> (y: f64[5000]) { y[i] = sum[k](exp(A[i,k]) * x[k]); }
+kernel gemm(A: f64[500, 600], B: f64[600, 700]) -> (C: f64[500, 700]) { C[i,j] = A[i,k] * B[k,j]; }
+kernel folds(A: f64[900, 400, 30], B: f64[30, 30]) -> (C: f64[400, 30]) { T[n,i,j] = A[n,i,k] * B[k,j]; C[i,j] = sum[n](exp(T[n,i,j])); }
+""")
+    said = {k["name"]: k for k in json.loads(tdslc("t.tdsl", "-w", "--report=json").text)["kernels"]}
+    assert re.fullmatch(r"share nothing: \S+ us of work, and from 20 us on two are worth it", said["small"]["threads"]), said["small"]["threads"]
+    equal(said["row"]["threads"], "share the loop over i")
+    equal(said["row"]["nest"][0]["parallel"], True)
+    assert re.fullmatch("share the (rows|columns) of C", said["gemm"]["threads"]), said["gemm"]["threads"]
+    nest = tdslc("t.tdsl", "-w", "--kernel=folds", "--dump=nest").text
+    write("n.dump", nest[:nest.index("nest {")] + FOLDS)
+    equal(json.loads(tdslc("n.dump", "-w", "--report=json").text)["kernels"][0]["threads"],
+          "share nothing; not the loop over n: C folds over it, and is too large for a part of it in each iteration")
 
 
 def check_nest(items, text):

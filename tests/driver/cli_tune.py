@@ -122,25 +122,72 @@ def the_c_compiler_is_that_of_the_environment():
         del os.environ["CC"]
 
 
+WORTH = ["-e", "ij->i", "--shape=2000x600", "random:1"]  # two threads
+
+
 @test
 def threads_are_those_of_the_environment():
-    """What OpenMP does not understand is 1; an option says otherwise. The C compiler is told of threads when there are several."""
+    """What OpenMP does not understand is all CPUs; an option says otherwise. The C compiler is told of threads when there are several
+    and the kernel has a loop for them."""
+    cpus = os.sched_getaffinity(0)
+    many = len(cpus) > 1
     write("mycc", '#!/bin/sh\necho "$*" > called\nfor x; do shift; [ "$x" = -fopenmp ] || set -- "$@" "$x"; done\nexec cc "$@"\n')
     os.chmod("mycc", 0o755)
     had = os.environ.pop("OMP_NUM_THREADS", None)
     try:
-        for said, option, several in share(((None, [], False), ("1", [], False), ("2", [], True), ("3,2", [], True), (" 2 ", [], True),
-                                      ("", [], False), ("two", [], False), ("2x", [], False), ("0", [], False), ("-2", [], False),
-                                      ("1025", [], False), ("9" * 30, [], False), ("2", ["--threads=1"], False), ("1", ["--threads=2"], True)), 2):
+        for said, option, several in share(((None, [], many), ("1", [], False), ("2", [], True), ("3,2", [], True), (" 2 ", [], True),
+                                      ("", [], many), ("two", [], many), ("2x", [], many), ("0", [], many), ("-2", [], many),
+                                      ("1025", [], True), ("9" * 30, [], many), ("2", ["--threads=1"], False), ("1", ["--threads=2"], True)), 2):
             os.environ.pop("OMP_NUM_THREADS", None)
             if said is not None:
                 os.environ["OMP_NUM_THREADS"] = said
-            tdsl_run(f"--cc={os.getcwd()}/mycc", *option, "-e", "ij->i", "--shape=3x4", "ones")
+            tdsl_run(f"--cc={os.getcwd()}/mycc", *option, *WORTH)
             equal("-fopenmp" in read("called").decode().split(), several, (said, option))
+        os.environ.pop("OMP_NUM_THREADS", None)
+        os.sched_setaffinity(0, {min(cpus)})
+        tdsl_run(f"--cc={os.getcwd()}/mycc", *WORTH)
+        equal("-fopenmp" in read("called").decode().split(), False)
+        os.sched_setaffinity(0, cpus)
+        tdsl_run(f"--cc={os.getcwd()}/mycc", "--threads=2", "-e", "ij->i", "--shape=3x4", "ones")
+        equal("-fopenmp" in read("called").decode().split(), False)
     finally:
+        os.sched_setaffinity(0, cpus)
         os.environ.pop("OMP_NUM_THREADS", None)
         if had is not None:
             os.environ["OMP_NUM_THREADS"] = had
+
+
+@test
+def a_compiler_without_openmp_computes_in_one_thread():
+    """Without a word, unless threads were asked for. Its other messages are there once."""
+    write("old", '#!/bin/sh\nfor x; do [ "$x" != -fopenmp ] || { echo "what is $x?" >&2; exit 1; }; done\nexec cc "$@"\n')
+    write("chatty", '#!/bin/sh\necho hello >&2\nexec cc "$@"\n')
+    for name in "old", "chatty":
+        os.chmod(name, 0o755)
+    os.environ["OMP_NUM_THREADS"] = "2"
+    try:
+        done = tdsl_run("--cc=./old", "--checksum", "--time", *WORTH)
+        equal(done.messages, "")
+        assert "\nthreads=1: the C compiler has no -fopenmp\n" in done.text, done.text
+        equal(tdsl_run("--checksum", *WORTH).text, "".join(done.text.splitlines(True)[:1]))
+        equal(tdsl_run("--cc=./chatty", *WORTH).messages, "hello\n")
+        for command in ["--cc=./old", "--threads=2", *WORTH], ["--cc=./old", "--cflags=-Dint=3", *WORTH]:
+            done = tdsl_run(*command, status=5)
+            assert "the C compiler failed" in done.messages, done.messages
+    finally:
+        del os.environ["OMP_NUM_THREADS"]
+
+
+@test
+def time_says_what_threads_share_and_no_bit_depends_on_them():
+    sums = set()
+    for n in 1, 2, 3, 7:
+        sums.add(tdsl_run("--checksum", f"--threads={n}", *WORTH).text)
+        said = tdsl_run("--time", f"--threads={n}", *WORTH).text.splitlines()[-1]
+        equal(said, "threads=1; several share the loop over i" if n == 1 else f"threads={n} share the loop over i")
+    equal(len(sums), 1, str(sums))
+    said = tdsl_run("--time", "--threads=2", "-e", "i->", "--shape=4", "ones").text.splitlines()[-1]
+    assert re.fullmatch(r"threads=1; several share nothing: \S+ us of work, and from 20 us on two are worth it", said), said
 
 
 def wait_until(condition):

@@ -259,6 +259,14 @@ static PyObject *gather_results(const run *r, places *p)
     return named;
 }
 
+/* A process that was forked has none of OpenMP's threads, and GNU's waits for them. */
+static bool is_forked;
+
+static void note_fork(void)
+{
+    is_forked = true;
+}
+
 /* The kernel itself. Where there is no memory for its workspace, Python says so. */
 static outcome compute(const run *r, places *p)
 {
@@ -269,7 +277,7 @@ static outcome compute(const run *r, places *p)
             return NOT_PREPARED;
         }
     }
-    const tdsl_threads *threads = r->threads.count > 1 ? &r->threads : NULL;
+    const tdsl_threads *threads = r->threads.count > 1 && !is_forked ? &r->threads : NULL;
     PyThreadState *state = r->releases ? PyEval_SaveThread() : NULL;
     tdsl_status status = r->call(r->dims, p->address, workspace, r->workspace, threads);
     if (state != NULL) {
@@ -327,5 +335,6 @@ PyType_Spec run_spec = {"tdsl._fast.Run", sizeof(run), 0, Py_TPFLAGS_DEFAULT, ru
 bool run_begin(void)
 {
     no_arguments = PyTuple_New(0);
-    return no_arguments != NULL && pthread_key_create(&space_key, free_space) == 0;
+    return no_arguments != NULL && pthread_key_create(&space_key, free_space) == 0 &&
+           pthread_atfork(NULL, NULL, note_fork) == 0;
 }

@@ -205,8 +205,23 @@ def _evict(top, keep):
             total -= size
 
 
+_no_openmp = set()  # C compilers
+
+
 def library(text, cc, openmp):
-    """The loaded library of a C text, compiled at most once for all processes of this user."""
+    """The loaded library of a C text, with OpenMP if that is asked for and the C compiler has it."""
+    if openmp and tuple(cc) not in _no_openmp:
+        try:
+            return _library(text, cc, True)
+        except (CCompilerError, OSError):
+            made = _library(text, cc, False)  # its faults are those of the text
+            _no_openmp.add(tuple(cc))
+            return made
+    return _library(text, cc, False)
+
+
+def _library(text, cc, openmp):
+    """Compiled at most once for all processes of this user."""
     import hashlib
     import json
     import tempfile

@@ -249,8 +249,8 @@ def einsum(equation: Any, *arrays: Any, out: Any = None, alpha: Any = None, beta
     occur once, in alphabetical order. Or the interleaved form, `einsum(A, [0, 1], B, [1, 2], [0, 2])`.
     out: an array of the result's shape, which may overlap operands, or be in any order. alpha, beta: out becomes
     alpha * einsum + beta * out; with beta 0 it is not read. dtype: the type to compute in, by name ("f32") or as NumPy has it; default that to which all
-    operands promote. casting: what conversions may lose, as in NumPy. threads: how many may compute (default OMP_NUM_THREADS,
-    else 1). optimize: a search ("greedy", "optimal", others of docs/paths.md), a path, or what numpy.einsum takes, where there are three
+    operands promote. casting: what conversions may lose, as in NumPy. threads: how many may compute where that is worth it
+    (default OMP_NUM_THREADS, else all CPUs that the process may use). optimize: a search ("greedy", "optimal", others of docs/paths.md), a path, or what numpy.einsum takes, where there are three
     operands or more.
 
     Returns a new array in C order, a scalar of NumPy where it has no dimensions, or `out`. A new string, or new shapes,

@@ -21,10 +21,15 @@ from ._table import kernels_of
 _LIST = re.compile(r"^const tdsl_kernel_info \*const (\w+)\[\] = ", re.M)
 
 
+_MOST_THREADS = 1024
+
+
 def default_threads():
-    """OMP_NUM_THREADS, or 1."""
+    """OMP_NUM_THREADS, or the CPUs that this process may use."""
     text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return max(1, int(text)) if text.isdigit() else 1
+    said = int(text) if text.isdigit() else 0
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(said or usable, _MOST_THREADS)
 
 
 def threads_of(asked):
@@ -66,9 +71,9 @@ class Source:
         return [(k.name, k.signature, k.dims, k.args) for k in self.kernels(1).values()]
 
     def kernels(self, threads):
-        """Kernels by name, with OpenMP where there are threads."""
+        """Kernels by name, with OpenMP where there are threads and a loop that they share."""
         with self._lock:
-            openmp = threads > 1
+            openmp = threads > 1 and "\n#pragma omp" in self.c
             if openmp not in self._kernels:
                 self._kernels[openmp] = {k.name: k for k in self._make(openmp)}
             return self._kernels[openmp]
@@ -143,7 +148,8 @@ class Kernel(Calls):
     where it has no dimensions), or a named tuple of them.
 
     out: an array for the result, or a dict of arrays by name. dims: open extents that no array gives, by name.
-    threads: how many may compute (default OMP_NUM_THREADS, else 1); results are the same bits for any number.
+    threads: how many may compute where that is worth it (default OMP_NUM_THREADS, else all CPUs that the process may use); results are the
+    same bits for any number.
 
     Raises ShapeError, DtypeError, OverlapError, ArgumentError, WorkspaceError, all of which name the argument. Lists and other
     things that are no arrays are converted; arrays of another element type are refused.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled kernels, called through the tables of tdsl/abi.h by ctypes, which releases the GIL meanwhile."""
 import ctypes
+import os
 import threading
 
 from . import _arrays
@@ -24,6 +25,11 @@ class _Dim(ctypes.Structure):
 class _Arg(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("role", _c_int32), ("dtype", _c_int32), ("rank", _c_int32),
                 ("reserved", _c_int32), ("extents", _c_pointer)]
+
+
+_forked = []  # not empty: in such a process OpenMP's threads are not there, and GNU's waits for them
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _forked.append(True))
 
 
 class _Threads(ctypes.Structure):
@@ -126,13 +132,13 @@ class NativeKernel:
         def run(arrays):
             addresses = pointers(*[pointer(a) for a in arrays])
             if size == 0:
-                status = call(c_dims, addresses, None, 0, c_threads)
+                status = call(c_dims, addresses, None, 0, None if _forked else c_threads)
             else:
                 try:
                     space = take(size)
                 except MemoryError:
                     raise WorkspaceError(f"{name}: no memory for its workspace of {size} bytes") from None
-                status = call(c_dims, addresses, pointer(space), size, c_threads)
+                status = call(c_dims, addresses, pointer(space), size, None if _forked else c_threads)
             if status != 0:
                 raise_status(status, name)
         return run

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In words: which loops of a kernel threads share, and why others are not shared. */
+#include "driver/report.h"
+
+typedef struct Words {
+    const Nest *nest;
+    const Machine *machine;
+    GraphNames names;
+    Arena *arena;
+    Text shared, alone; /* what is shared; sentences about the rest */
+} Words;
+
+static void join(Text *out, const char *between, const char *words)
+{
+    text_printf(out, "%s%s", out->n > 0 ? between : "", words);
+}
+
+static const char *value_name(const Words *w, NodeRef n)
+{
+    return report_value_name(w->nest->graph, n, w->arena);
+}
+
+/* An outermost loop that is not parallel. */
+static const char *loop_reason(const Words *w, uint32_t k)
+{
+    const NestItem *loop = &w->nest->items[k];
+    NodeRef fold = nest_fold_without_leaves(w->nest, k);
+    if (nest_is_slice(w->nest->graph, &w->nest->axes[loop->axis])) {
+        return "its slices are added one after the other";
+    }
+    if (loop->online) {
+        return "each iteration goes on from the maximum so far";
+    }
+    if (fold != NODE_NONE) {
+        return str_format(w->arena, "%s folds over it, and is %s", value_name(w, fold),
+                          nest_place_of(w->nest, fold) != fold
+                              ? "added into another value"
+                              : "too large for a part of it in each iteration");
+    }
+    return "the nest does not say that it is parallel";
+}
+
+static void put_loop(Words *w, uint32_t k)
+{
+    const char *index = report_loop_index(w->nest, w->names, k);
+    if (w->nest->items[k].parallel) {
+        join(&w->shared, ", ", str_format(w->arena, "the loop over %s", index));
+    } else {
+        join(&w->alone, "; ",
+             str_format(w->arena, "not the loop over %s: %s", index, loop_reason(w, k)));
+    }
+}
+
+static void put_leaf(Words *w, NodeRef n)
+{
+    const Schedule *s = w->nest->values[n].schedule;
+    const char *of = s != NULL && s->parallel_batches ? "batches" : NULL;
+    for (uint32_t l = 0; s != NULL && l < s->n_levels && of == NULL; l++) {
+        of = s->level[l].parallel ? schedule_role_name(s->level[l].role) : NULL;
+    }
+    if (of != NULL) {
+        join(&w->shared, ", ", str_format(w->arena, "the %s of %s", of, value_name(w, n)));
+    } else if (nest_leaf_is_worth_threads(w->machine, w->nest, n)) {
+        join(&w->alone, "; ",
+             str_format(w->arena, "not %s: the model finds no loop of it worth sharing",
+                        value_name(w, n)));
+    }
+}
+
+const char *report_threads(const Nest *nest, const Machine *machine, Arena *arena)
+{
+    Words w = {.nest = nest,
+               .machine = machine,
+               .names = graph_names(arena, nest->graph),
+               .arena = arena};
+    text_init(&w.shared, arena);
+    text_init(&w.alone, arena);
+    for (uint32_t k = 0; k < nest->n_items; k = nest->items[k].end) {
+        if (nest_is_loop(&nest->items[k])) {
+            put_loop(&w, k);
+        } else {
+            put_leaf(&w, nest->items[k].node);
+        }
+    }
+    if (w.shared.n == 0 && !nest_is_worth_threads(machine, nest)) {
+        return str_format(
+            arena, "share nothing: %.2g us of work, and from %.0f us on two are worth it",
+            nest->cost.seconds * 1e6, 2e6 * machine->time.piece);
+    }
+    return str_format(arena, "share %s%s%s", w.shared.n > 0 ? w.shared.at : "nothing",
+                      w.alone.n > 0 ? "; " : "", w.alone.at);
+}
