@@ -492,7 +492,7 @@ static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
 
 Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip, uint32_t parts)
 {
-    static const RollTry tries[6] = {{2, 2, true, true},  {2, 2, false, true},
+    static const RollTry tries[6] = {{1, 1, true, true},  {2, 2, false, true},
                                      {2, 4, false, true}, {2, 16, false, true},
                                      {4, 0, false, true}, {0, 0, false, true}};
     NkiCost cost;

@@ -11,12 +11,13 @@
 
 #define WINDOW   24 /* nodes that are tried as one more iteration */
 #define BODY     48 /* nodes of a loop that is tried */
-#define DEPTH    6  /* of loops in each other */
+#define DEPTH    8  /* of loops in each other */
 #define NOBODY   UINT32_MAX
 #define GUARDING 1 /* lines of a guard */
 
 /* A node with its numbers where it stands: in the first iterations of the loops around it. What they grow by, and which tiles
- * are an iteration's own, by loop: the one that grows, then those within it. Null for the first, of what is to join it. */
+ * are an iteration's own, by loop: those around the list at hand, the one that grows, those within it. Null for the one that
+ * grows, of what is to join it. */
 typedef struct Item {
     RollNode *node;
     const int64_t *base;
@@ -29,34 +30,39 @@ typedef VEC(Item) Items;
 
 typedef struct Guarding {
     Roll *r;
-    RollNode *loop;
-    bool before; /* is the new iteration the first one? else the last */
-    /* of the window at hand */
-    uint64_t mark;
-    uint32_t level; /* loops between the loop that grows and the items at hand */
+    const RollNode *loop; /* that grows */
+    uint32_t around;      /* loops around it: the number of it among the loops of an item */
+    bool before;          /* is the new iteration the first one? else the last */
+    uint64_t mark;        /* of the window at hand */
+    uint32_t level;       /* loops between the loop that grows and the items at hand */
 } Guarding;
 
 /* ---- items ---- */
 
-/* What is in a loop, which stands where `at` does. */
-static Items items_of(const Guarding *g, const Item *at)
+/* What is in a loop, number `loop` of those of an item, which stands where `at` does. */
+static Items items_of(Roll *r, const Item *at, uint32_t loop)
 {
     Items out = {0};
     const RollNode *n = at->node;
     uint32_t v = 0, x = 0;
     for (uint32_t i = 0; i < n->n_body; i++) {
         Item item = {n->body[i], at->base + v, at->ref + x, {NULL}, {NULL}};
-        for (uint32_t d = 0; d <= g->level; d++) {
+        for (uint32_t d = 0; d < loop; d++) {
             item.step[d] = at->step[d] == NULL ? NULL : at->step[d] + v;
             item.own[d] = at->own[d] == NULL ? NULL : at->own[d] + x;
         }
-        item.step[g->level + 1] = n->step + v;
-        item.own[g->level + 1] = n->own + x;
-        vec_push(g->r->arena, &out, item);
+        item.step[loop] = n->step + v;
+        item.own[loop] = n->own + x;
+        vec_push(r->arena, &out, item);
         v += n->body[i]->n_base;
         x += n->body[i]->n_ref;
     }
     return out;
+}
+
+static Items items_in(const Guarding *g, const Item *at)
+{
+    return items_of(g->r, at, g->around + g->level + 1);
 }
 
 static const RollGuard *guard_of(const RollNode *n, uint32_t up)
@@ -120,9 +126,9 @@ static bool same_numbers(const Guarding *g, const Item *p, const Item *b)
 {
     int64_t trips = g->before ? -1 : g->loop->trips;
     for (uint32_t v = 0; v < p->node->n_base; v++) {
-        bool ok = p->base[v] == b->base[v] + trips * b->step[0][v];
-        for (uint32_t d = 1; d <= g->level; d++) {
-            ok = ok && p->step[d][v] == b->step[d][v];
+        bool ok = p->base[v] == b->base[v] + trips * b->step[g->around][v];
+        for (uint32_t d = 0; d <= g->around + g->level; d++) {
+            ok = ok && (d == g->around || p->step[d][v] == b->step[d][v]);
         }
         if (!ok) {
             return false;
@@ -130,10 +136,11 @@ static bool same_numbers(const Guarding *g, const Item *p, const Item *b)
     }
     for (uint32_t x = 0; x < p->node->n_ref; x++) {
         BufRef mine = p->ref[x].buf, theirs = b->ref[x].buf;
-        bool ok = b->own[0][x] ? is_own(g, mine) && same_kind_of_tile(g->r, mine, theirs)
-                               : mine == theirs;
-        for (uint32_t d = 1; d <= g->level; d++) {
-            ok = ok && p->own[d][x] == b->own[d][x];
+        bool ok = b->own[g->around][x]
+                      ? is_own(g, mine) && same_kind_of_tile(g->r, mine, theirs)
+                      : mine == theirs;
+        for (uint32_t d = 0; d <= g->around + g->level; d++) {
+            ok = ok && (d == g->around || p->own[d][x] == b->own[d][x]);
         }
         if (!ok) {
             return false;
@@ -158,10 +165,10 @@ static uint32_t shared(Guarding *g, const Item *p, const Item *b)
     if (x->kind != STMT_FOR || x->trips != y->trips) {
         return 0;
     }
-    if (g->level + 2 >= DEPTH || x->n_body > BODY || y->n_body > BODY) {
+    if (g->around + g->level + 2 >= DEPTH || x->n_body > BODY || y->n_body > BODY) {
         return 0;
     }
-    Items in_p = items_of(g, p), in_b = items_of(g, b);
+    Items in_p = items_in(g, p), in_b = items_in(g, b);
     uint32_t with[BODY];
     g->level++;
     uint32_t lines = align(g, &in_p, &in_b, with);
@@ -265,22 +272,22 @@ static void push_numbers(Guarding *g, Grown *to, const Item *item, int64_t move)
     const RollNode *n = item->node;
     for (uint32_t x = 0; x < n->n_ref; x++) {
         RollRef ref = {item->ref[x].buf, n->ref[x].slot + to->base.n, n->ref[x].all};
-        bool mine = item->own[0] == NULL && is_own(g, ref.buf);
+        bool mine = item->own[g->around] == NULL && is_own(g, ref.buf);
         if (mine && in_loop(g, ref.buf) != ref.buf) {
             ref.buf = in_loop(g, ref.buf);
             g->r->buf.at[ref.buf].uses++;
         }
         vec_push(a, &to->ref, ref);
-        for (uint32_t d = 0; d <= g->level; d++) {
+        for (uint32_t d = 0; d <= g->around + g->level; d++) {
             bool own = item->own[d] != NULL ? item->own[d][x] : mine;
             vec_push(a, &to->own[d].list, own);
         }
     }
     for (uint32_t v = 0; v < n->n_base; v++) {
-        for (uint32_t d = 0; d <= g->level; d++) {
+        for (uint32_t d = 0; d <= g->around + g->level; d++) {
             vec_push(a, &to->step[d].list, item->step[d] == NULL ? 0 : item->step[d][v]);
         }
-        int64_t step = item->step[0] == NULL ? 0 : item->step[0][v];
+        int64_t step = item->step[g->around] == NULL ? 0 : item->step[g->around][v];
         vec_push(a, &to->base, item->base[v] + move * step);
     }
 }
@@ -290,7 +297,7 @@ static void push_alone(Guarding *g, Grown *to, const Item *item)
 {
     Arena *a = g->r->arena;
     int64_t trips = g->loop->trips;
-    bool is_new = item->step[0] == NULL;
+    bool is_new = item->step[g->around] == NULL;
     RollNode *n = is_new ? arena_copy(a, item->node, sizeof *item->node)
                          : shifted(g, item->node, g->level);
     if (is_new) {
@@ -305,36 +312,42 @@ static void push_alone(Guarding *g, Grown *to, const Item *item)
 
 static Grown grow(Guarding *g, const Items *p, const Items *b);
 
-/* One loop of two that differ inside. */
-static void push_loop(Guarding *g, Grown *to, const Item *p, const Item *b)
+/* A loop of what was put together, number `loop` of those of an item, and its numbers as an item. */
+static Item loop_of(Roll *r, const RollNode *like, const Grown *in, uint32_t loop)
 {
-    Items in_p = items_of(g, p), in_b = items_of(g, b);
-    g->level++;
-    Grown in = grow(g, &in_p, &in_b);
-    RollNode *n = arena_copy(g->r->arena, b->node, sizeof *b->node);
-    *n = (RollNode){
-        .kind = STMT_FOR, .trips = n->trips, .guard = n->guard, .n_guards = n->n_guards};
-    n->body = in.body.at;
-    n->n_body = in.body.n;
-    n->base = in.base.at;
-    n->n_base = in.base.n;
-    n->step = in.step[g->level].list.at;
-    n->own = in.own[g->level].list.at;
-    n->ref = in.ref.at;
-    n->n_ref = in.ref.n;
+    RollNode *n = arena_copy(r->arena, like, sizeof *like);
+    n->body = in->body.at;
+    n->n_body = in->body.n;
+    n->base = in->base.at;
+    n->n_base = in->base.n;
+    n->ref = in->ref.at;
+    n->n_ref = in->ref.n;
+    n->step = in->step[loop].list.at;
+    n->own = in->own[loop].list.at;
     n->guarded = true;
-    g->level--;
+    n->leaves = 0;
     for (uint32_t i = 0; i < n->n_body; i++) {
         n->leaves += n->body[i]->leaves;
     }
     n->bare = roll_loop_key(n);
     n->key = roll_guarded_key(n);
-    Item whole = {n, n->base, n->ref, {NULL}, {NULL}};
-    for (uint32_t d = 0; d <= g->level; d++) {
-        whole.step[d] = in.step[d].list.at;
-        whole.own[d] = in.own[d].list.at;
+    Item out = {n, n->base, n->ref, {NULL}, {NULL}};
+    for (uint32_t d = 0; d < loop; d++) {
+        out.step[d] = in->step[d].list.at;
+        out.own[d] = in->own[d].list.at;
     }
-    vec_push(g->r->arena, &to->body, n);
+    return out;
+}
+
+/* One loop of two that differ inside. */
+static void push_loop(Guarding *g, Grown *to, const Item *p, const Item *b)
+{
+    Items in_p = items_in(g, p), in_b = items_in(g, b);
+    g->level++;
+    Grown in = grow(g, &in_p, &in_b);
+    Item whole = loop_of(g->r, b->node, &in, g->around + g->level);
+    g->level--;
+    vec_push(g->r->arena, &to->body, whole.node);
     push_numbers(g, to, &whole, 0);
 }
 
@@ -345,7 +358,7 @@ static void push_both(Guarding *g, Grown *to, const Item *p, const Item *b)
     } else {
         for (uint32_t x = 0; x < p->node->n_ref; x++) { /* an own tile is named no more */
             BufRef mine = p->ref[x].buf;
-            g->r->buf.at[mine].uses -= !b->own[0][x];
+            g->r->buf.at[mine].uses -= !b->own[g->around][x];
         }
         vec_push(g->r->arena, &to->body, arena_copy(g->r->arena, b->node, sizeof *b->node));
         push_numbers(g, to, b, g->before ? -1 : 0);
@@ -387,7 +400,7 @@ static bool pair_tiles(Guarding *g, const Items *p, const Items *b)
         }
         const Item *x = &p->at[i], *y = &b->at[with[i]];
         if (x->node->bare != y->node->bare) {
-            Items in_p = items_of(g, x), in_b = items_of(g, y);
+            Items in_p = items_in(g, x), in_b = items_in(g, y);
             g->level++;
             bool ok = pair_tiles(g, &in_p, &in_b);
             g->level--;
@@ -399,7 +412,7 @@ static bool pair_tiles(Guarding *g, const Items *p, const Items *b)
         for (uint32_t v = 0; v < x->node->n_ref; v++) {
             RollBuf *mine = &g->r->buf.at[x->ref[v].buf],
                     *theirs = &g->r->buf.at[y->ref[v].buf];
-            if (!y->own[0][v]) {
+            if (!y->own[g->around][v]) {
                 continue;
             }
             bool new = mine->paired != g->mark && theirs->paired != g->mark;
@@ -417,40 +430,22 @@ static bool pair_tiles(Guarding *g, const Items *p, const Items *b)
 
 /* ---- the best place ---- */
 
-/* Nodes [start, start + n) as the iteration before or after the loop at `at`. */
+/* Items [start, start + n) as the iteration before or after the loop at `at`. */
 typedef struct Guess {
     uint32_t at, start, n;
     bool before;
 } Guess;
 
-static Items loop_items(Guarding *g, RollNode *loop)
-{
-    Items out = {0};
-    uint32_t v = 0, x = 0;
-    roll_refresh(g->r, loop);
-    for (uint32_t i = 0; i < loop->n_body; i++) {
-        Item item = {
-            loop->body[i], loop->base + v, loop->ref + x, {loop->step + v}, {loop->own + x}};
-        vec_push(g->r->arena, &out, item);
-        v += loop->body[i]->n_base;
-        x += loop->body[i]->n_ref;
-    }
-    return out;
-}
-
-/* The nodes of a window, and which tiles only they use. */
-static Items window_items(Guarding *g, const Guess *w)
+/* The items of a window, and which tiles only they use. */
+static Items window_items(Guarding *g, const Items *list, const Guess *w)
 {
     Items out = {0};
     Roll *r = g->r;
     g->mark = ++r->mark;
     for (uint32_t i = w->start; i < w->start + w->n; i++) {
-        RollNode *n = r->list.at[i];
-        roll_refresh(r, n);
-        Item item = {n, n->base, n->ref, {NULL}, {NULL}};
-        vec_push(r->arena, &out, item);
-        for (uint32_t x = 0; x < item.node->n_ref; x++) {
-            RollBuf *b = &r->buf.at[item.ref[x].buf];
+        vec_push(r->arena, &out, list->at[i]);
+        for (uint32_t x = 0; x < list->at[i].node->n_ref; x++) {
+            RollBuf *b = &r->buf.at[list->at[i].ref[x].buf];
             b->count = b->mark == g->mark ? b->count + 1 : 1;
             b->mark = g->mark;
         }
@@ -459,10 +454,10 @@ static Items window_items(Guarding *g, const Guess *w)
 }
 
 /* Lines that a guess saves: what is shared, without the guards that it needs. Only what is more than `most` is looked at closely. */
-static int64_t saved(Guarding *g, const Guess *w, int64_t most)
+static int64_t saved(Guarding *g, const Items *list, const Guess *w, int64_t most)
 {
     ArenaMark mark = arena_mark(g->r->arena);
-    Items p = window_items(g, w), b = loop_items(g, g->loop);
+    Items p = window_items(g, list, w), b = items_of(g->r, &list->at[w->at], g->around);
     uint32_t with[BODY];
     int64_t lines = align(g, &p, &b, with);
     bool edge = with[w->before ? 0 : w->n - 1] != NOBODY;
@@ -482,20 +477,20 @@ static int64_t saved(Guarding *g, const Guess *w, int64_t most)
     return lines;
 }
 
-static bool find_best(Roll *r, Guess *best)
+static bool find_best(Roll *r, const Items *list, uint32_t around, Guess *best)
 {
     int64_t most = 0;
-    for (uint32_t at = 0; at < r->list.n && r->work > 0; at++) {
-        RollNode *loop = r->list.at[at];
-        if (loop->kind != STMT_FOR || loop->n_body > BODY) {
+    for (uint32_t at = 0; at < list->n && r->work > 0; at++) {
+        const RollNode *loop = list->at[at].node;
+        if (loop->kind != STMT_FOR || loop->n_body > BODY || loop->n_guards > 0) {
             continue;
         }
         for (uint32_t n = 1; n <= WINDOW; n++) {
             for (int before = 0; before < 2; before++) {
-                uint32_t room = before != 0 ? at : r->list.n - at - 1;
+                uint32_t room = before != 0 ? at : list->n - at - 1;
                 Guess w = {at, before != 0 ? at - n : at + 1, n, before != 0};
-                Guarding g = {.r = r, .loop = loop, .before = w.before};
-                int64_t lines = n > room ? 0 : saved(&g, &w, most);
+                Guarding g = {.r = r, .loop = loop, .around = around, .before = w.before};
+                int64_t lines = n > room ? 0 : saved(&g, list, &w, most);
                 if (lines > most) {
                     most = lines;
                     *best = w;
@@ -506,33 +501,64 @@ static bool find_best(Roll *r, Guess *best)
     return most > 0;
 }
 
-bool roll_guards(Roll *r)
+/* Puts the window of a guess into its loop. */
+static void take(Roll *r, Items *list, uint32_t around, const Guess *w)
 {
-    Guess w;
-    if (!find_best(r, &w)) {
-        return false;
-    }
-    Guarding g = {.r = r, .loop = r->list.at[w.at], .before = w.before};
-    Items p = window_items(&g, &w), b = loop_items(&g, g.loop);
+    Item *at = &list->at[w->at];
+    Guarding g = {.r = r, .loop = at->node, .around = around, .before = w->before};
+    Items p = window_items(&g, list, w), b = items_of(r, at, around);
     CHECK(pair_tiles(&g, &p, &b));
     Grown in = grow(&g, &p, &b);
-    RollNode *loop = ARENA_NEW(r->arena, RollNode);
-    *loop = (RollNode){.kind = STMT_FOR, .trips = g.loop->trips + 1, .guarded = true};
-    loop->body = in.body.at;
-    loop->n_body = in.body.n;
-    loop->base = in.base.at;
-    loop->n_base = in.base.n;
-    loop->step = in.step[0].list.at;
-    loop->own = in.own[0].list.at;
-    loop->ref = in.ref.at;
-    loop->n_ref = in.ref.n;
-    for (uint32_t i = 0; i < loop->n_body; i++) {
-        loop->leaves += loop->body[i]->leaves;
+    RollNode like = *at->node;
+    like.trips++;
+    *at = loop_of(r, &like, &in, around);
+    memmove(list->at + w->start, list->at + w->start + w->n,
+            (list->n - w->start - w->n) * sizeof *list->at);
+    list->n -= w->n;
+}
+
+/* A list inside of `around` loops, what is in its loops first. */
+static bool guard_list(Roll *r, Items *list, uint32_t around)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < list->n && around + 2 < DEPTH; i++) {
+        const RollNode *n = list->at[i].node;
+        if (n->kind != STMT_FOR) {
+            continue;
+        }
+        Items in = items_of(r, &list->at[i], around);
+        if (guard_list(r, &in, around + 1)) {
+            Grown body = {0};
+            Guarding g = {.r = r, .around = around};
+            for (uint32_t j = 0; j < in.n; j++) {
+                vec_push(r->arena, &body.body, in.at[j].node);
+                push_numbers(&g, &body, &in.at[j], 0);
+            }
+            list->at[i] = loop_of(r, n, &body, around);
+            any = true;
+        }
     }
-    loop->bare = loop->key = roll_loop_key(loop);
-    r->list.at[w.at] = loop;
-    memmove(r->list.at + w.start, r->list.at + w.start + w.n,
-            (r->list.n - w.start - w.n) * sizeof(RollNode *));
-    r->list.n -= w.n;
-    return true;
+    Guess w;
+    while (find_best(r, list, around, &w)) {
+        take(r, list, around, &w);
+        any = true;
+    }
+    return any;
+}
+
+bool roll_guards(Roll *r)
+{
+    Items list = {0};
+    for (uint32_t i = 0; i < r->list.n; i++) {
+        RollNode *n = r->list.at[i];
+        roll_refresh(r, n);
+        Item item = {n, n->base, n->ref, {NULL}, {NULL}};
+        vec_push(r->arena, &list, item);
+    }
+    bool any = guard_list(r, &list, 0);
+    for (uint32_t i = 0; i < list.n; i++) {
+        r->list.at[i] = list.at[i].node;
+    }
+    r->list.n = list.n;
+    return any;
 }
