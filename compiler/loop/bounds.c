@@ -138,6 +138,26 @@ void bounds_pop(Bounds *b)
     }
 }
 
+bool bounds_narrow(Bounds *b, VarRef v, int64_t lo, int64_t hi, BoundVar *was)
+{
+    BoundVar *at = &b->vars.at[b->position[v] - 1];
+    *was = *at;
+    Range *r = &at->range;
+    if (r->start.n > 0 || r->span != 0 || !r->clipped || r->limit.sym >= 0 || at->step != 1 ||
+        at->part != FOR_ALL) {
+        return false;
+    }
+    at->least = r->start.base > lo ? r->start.base : lo;
+    r->start = affine_const(at->least);
+    r->limit.n = r->limit.n < hi ? r->limit.n : hi;
+    return true;
+}
+
+void bounds_widen(Bounds *b, const BoundVar *was)
+{
+    b->vars.at[b->position[was->var] - 1] = *was;
+}
+
 /* start + the greatest multiple of the step that stays within the span */
 static bool upper_of_span(const Bounds *b, const BoundVar *v, Affine *out)
 {
@@ -328,4 +348,47 @@ bool bounds_apart(Bounds *b, uint32_t rank, const Affine *x, const Affine *y)
         }
     }
     return false;
+}
+
+/* The number of values that a local index has at most, 0 where no number is known. */
+static int64_t most_values(const Stmt *s, VarRef var)
+{
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const Range *r = &s->index[i].range;
+        if (s->index[i].var == var && (r->span > 0 || range_is_constant(r))) {
+            return r->span > 0 ? r->span : r->limit.n - r->start.base;
+        }
+    }
+    return 0;
+}
+
+bool bounds_are_digits(const Kernel *k, const Stmt *s, Affine x, uint32_t n_moving)
+{
+    int64_t reach = 0; /* of the digits so far: all less than the next coefficient */
+    uint64_t done = 0;
+    if (x.n > 64) {
+        return false;
+    }
+    for (uint32_t round = 0; round < x.n; round++) {
+        uint32_t least = x.n;
+        for (uint32_t i = 0; i < x.n; i++) {
+            if (!(done >> i & 1) && !k->vars.at[x.term[i].var].is_loop &&
+                (least == x.n || x.term[i].coef < x.term[least].coef)) {
+                least = i;
+            }
+        }
+        if (least == x.n) {
+            return true;
+        }
+        done |= (uint64_t)1 << least;
+        int64_t coef = x.term[least].coef, values = most_values(s, x.term[least].var), width;
+        if (round + 1 == n_moving) {
+            return coef > reach;
+        }
+        if (values < 1 || coef <= reach || !i64_try_mul(coef, values - 1, &width) ||
+            !i64_try_add(reach, width, &reach)) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -117,6 +117,12 @@ typedef struct Expr {
     const Affine *at; /* [rank of buf] */
 } Expr;
 
+/* A BLOCK in a loop may be run for some of its iterations only: those with lo <= var < hi. */
+typedef struct Guard {
+    VarRef var; /* of a loop around it, from a number to a number by one */
+    int64_t lo, hi;
+} Guard;
+
 /* A BLOCK groups statements: what is allocated in it ends with it. One with a test is run for
  * these sizes only. Such blocks stand beside each other so that exactly one is run; each is right
  * for every size, the test says for which it is fast. */
@@ -151,6 +157,8 @@ typedef struct Stmt {
     struct Stmt **body;
     uint32_t n_body;
     const DimTest *when; /* BLOCK: or null, always */
+    uint32_t n_guards;   /* BLOCK: all of them hold where it is run; form LEGAL */
+    const Guard *guard;
     /* ALLOC: from here to the end of the enclosing block; content undefined */
     BufRef buf;
     uint32_t over; /* 0, or 1 + the buffer whose bytes it may take: allocated in the same block,
@@ -226,6 +234,17 @@ Expr *expr_const(Arena *a, Number v);
 Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at);
 Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);
 Expr *expr_cast(Arena *a, const Expr *e, DType t); /* e itself when it is of that type */
+/* Do the tests of a block hold, with loop variables at the values in `var`? */
+static inline bool stmt_guards_hold(const Stmt *s, const int64_t *var)
+{
+    for (uint32_t i = 0; i < s->n_guards; i++) {
+        if (var[s->guard[i].var] < s->guard[i].lo || var[s->guard[i].var] >= s->guard[i].hi) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A loop or a block. */
 static inline bool stmt_has_body(const Stmt *s)
 {

@@ -293,6 +293,12 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
             text_char(out, ' ');
             dump_dim_test(out, &k->dims, s->when);
         }
+        for (uint32_t i = 0; i < s->n_guards; i++) {
+            text_put(out, i == 0 ? " if " : ", ");
+            put_var(k, s->guard[i].var, out);
+            text_printf(out, " in %lld..%lld", (long long)s->guard[i].lo,
+                        (long long)s->guard[i].hi);
+        }
         return;
     case STMT_ALLOC:
         text_put(out, "alloc ");

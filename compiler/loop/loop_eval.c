@@ -397,7 +397,7 @@ static bool run_stmt(Interpreter *m, const Stmt *s)
         return run_for(m, s);
     case STMT_BLOCK:
         return (s->when != NULL && !dim_test_holds(s->when, m->dims[s->when->dim])) ||
-               run_block(m, s->body, s->n_body);
+               !stmt_guards_hold(s, m->var) || run_block(m, s->body, s->n_body);
     case STMT_ALLOC:
         return run_alloc(m, s);
     case STMT_TILE:

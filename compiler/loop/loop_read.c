@@ -561,6 +561,33 @@ static bool read_when(LoopReader *r, Cursor *c, Stmt *s)
     return read_dim_test(c, &r->k->dims, when);
 }
 
+/* Of a block: `if $i in LO..HI, ...`, or nothing. */
+static bool read_guards(LoopReader *r, Cursor *c, Stmt *s)
+{
+    VEC(Guard) list = {0};
+    bool more = cursor_take(c, TERM_NAME, "if");
+    while (more) {
+        Guard g = {0};
+        Range range;
+        const Term *t = cursor_expect(c, TERM_VAR, NULL, "a loop variable such as $i");
+        Span span = reader_place(c);
+        if (t == NULL || !find_var(r, t, &g.var) ||
+            cursor_expect(c, TERM_NAME, "in", "'in'") == NULL || !read_range(r, c, &range)) {
+            return false;
+        }
+        if (range.start.n > 0 || range.span != 0 || range.limit.sym >= 0) {
+            return reader_refuse(r, span, "a block is tested for a range of numbers");
+        }
+        g.lo = range.start.base;
+        g.hi = range.limit.n;
+        vec_push(r->arena, &list, g);
+        more = cursor_take(c, TERM_PUNCT, ",");
+    }
+    s->guard = list.at;
+    s->n_guards = list.n;
+    return true;
+}
+
 static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
 {
     Cursor c = cursor_line(r->ctx, line);
@@ -570,7 +597,7 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
     }
     if (cursor_take(&c, TERM_NAME, "block")) {
         s->kind = STMT_BLOCK;
-        return read_when(r, &c, s) && read_body(r, &c, line, s);
+        return read_when(r, &c, s) && read_guards(r, &c, s) && read_body(r, &c, line, s);
     }
     if (line->has_block) {
         return reader_refuse(r, line->span, "only loops and blocks have a body");

@@ -355,6 +355,16 @@ static void copy_load(void *user, Expr *load)
     load->buf = c->buf[load->buf];
 }
 
+static const Guard *copy_guards(const StmtCopy *c, const Stmt *s)
+{
+    Guard *out = s->n_guards == 0 ? NULL : ARENA_ARRAY(c->arena, s->n_guards, Guard);
+    for (uint32_t i = 0; i < s->n_guards; i++) {
+        out[i] = s->guard[i];
+        out[i].var = c->var[s->guard[i].var];
+    }
+    return out;
+}
+
 static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
 {
     Stmt *out = arena_copy(c->arena, s, sizeof *s);
@@ -366,6 +376,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
         return out;
     case STMT_BLOCK:
         out->body = stmts_copy(c, s->body, s->n_body);
+        out->guard = copy_guards(c, s);
         return out;
     case STMT_ALLOC:
         out->buf = c->buf[s->buf];

@@ -230,6 +230,7 @@ void systolic_levels(const Product *p, Schedule *b)
                  ? p->machine->systolic.live
                  : p->machine->systolic.live_busy;
     x.mirrored = plain && is_mirrored(p, b);
+    x.panel_rows = x.live;
     ScheduleLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, ScheduleLevel);
     b->n_levels = schedule_strips(&x, level);
     b->level = level;

@@ -23,8 +23,8 @@ static void every_kernel_of_the_tests_reads_back_to_the_same_bytes(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "matmul",    "begins", "matmul_legal", "mlp",   "mp2",    "attention", "nested",
-        "constants", "parts",  "scopes",       "sizes", "panels", "cascade"};
+        "matmul", "begins",    "guards", "matmul_legal", "mlp",   "mp2",    "attention",
+        "nested", "constants", "parts",  "scopes",       "sizes", "panels", "cascade"};
     Ctx ctx;
     ctx_init(&ctx);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -355,7 +355,8 @@ static bool check_block(Check *c, Stmt *const *body, uint32_t n, uint32_t depth)
             break;
         }
         case STMT_BLOCK:
-            fine = check_block(&inner, s->body, s->n_body, depth + 1);
+            fine = (s->n_guards == 0 || refuse(c, s, "a block is run in all iterations")) &&
+                   check_block(&inner, s->body, s->n_body, depth + 1);
             break;
         case STMT_ALLOC:
             fine = check_alloc(&inner, s);
