@@ -6,6 +6,7 @@
  *   emit_name.c    names that the file exports
  *   emit_entry.c   signatures, size of the workspace, tables
  *   emit_shared.c  checks, exported functions: the same for all kernels
+ *   emit_declare.c declarations of functions that kernels call
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
  *   emit_part.c    parallel loops: a function of a range of iterations, which threads run
@@ -185,6 +186,8 @@ void tiles_init(Tiles *t, Arena *a, Helpers *help);
 const char *tile_use(Tiles *t, TileShape s);
 /* All functions of register tiles and the tables of them: once every kernel has been printed. */
 void tiles_emit(Tiles *t, Text *out);
+/* The type of such a table, as kernels see it. */
+void tiles_type_emit(Tiles *t, Text *out);
 
 /* ---- emit_complex.c ---- */
 /* The assignment of a map of complex numbers, part by part. */
@@ -212,8 +215,8 @@ const char *element_type(DType t);
 int64_t vector_part(int64_t bytes, DType t, int64_t span);
 /* "tdsl_f32x16"; noted as used. */
 const char *vector_type(Helpers *h, DType t, int64_t lanes);
-/* The instruction sets that the C compiler is to know, and the vectors that are used. */
-void isa_names_emit(const Tiles *t, Text *out);
+/* The instruction sets that the C compiler is to know, and the vectors and macros that `functions` use. */
+void isa_names_emit(const Tiles *t, Text *out, const char *functions);
 
 /* ---- emit_variants.c ---- */
 /* Prints the statements as a function, and its call where we are. */
@@ -257,7 +260,12 @@ void kernel_loops_emit(Emitter *e, const Text *body);
 void kernel_info_emit(Emitter *e, const char *source);
 
 /* ---- emit_shared.c: what all kernels of a file share ---- */
-void shared_needs(Helpers *h); /* the helper functions in it */
-void shared_emit(Text *out);
+/* `open`: some kernel has open dims; `parallel`: some has a parallel loop. */
+void shared_needs(Helpers *h, bool open, bool parallel); /* the helper functions in it */
+void shared_emit(Text *out, bool open, bool parallel);
+
+/* ---- emit_declare.c ---- */
+/* Prototypes of what is defined in `definitions` and called in `kernels`. */
+void declare_used(Arena *a, Text *out, const char *kernels, const char *definitions);
 
 #endif

@@ -532,10 +532,29 @@ static int64_t fixed_factor(const Kernel *k, Dim d)
     return fixed;
 }
 
-static void work_emit(Emitter *e)
+/* Of a kernel without open dims: the number itself. */
+static const char *work_fixed(const Emitter *e)
+{
+    const Kernel *k = e->w.k;
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < k->n_work; i++) {
+        int64_t fixed = 1;
+        for (uint32_t f = 0; f < k->work[i].n; f++) {
+            fixed = sat_mul(fixed, fixed_factor(k, k->work[i].factor[f]));
+        }
+        total = total > UINT64_MAX - (uint64_t)fixed ? UINT64_MAX : total + (uint64_t)fixed;
+    }
+    return str_format(e->w.arena, "UINT64_C(%llu)", (unsigned long long)total);
+}
+
+/* The expression of the number; its table comes before, where there are open dims. */
+static const char *work_emit(Emitter *e)
 {
     const Kernel *k = e->w.k;
     Text t;
+    if (n_dims(k) == 0) {
+        return work_fixed(e);
+    }
     text_init(&t, e->w.arena);
     for (uint32_t i = 0; i < k->n_work; i++) {
         int64_t fixed = 1;
@@ -549,6 +568,7 @@ static void work_emit(Emitter *e)
         text_printf(&t, "%u, %lld%s, ", n, (long long)fixed, dims.at);
     }
     line_printf(&e->w, "static const int64_t tdsl_work_%s[] = {%s-1};", e->symbol, t.at);
+    return str_format(e->w.arena, "tdsl_multiply_adds(tdsl_work_%s, dims)", e->symbol);
 }
 
 static const char *role_text(ArgRole role)
@@ -668,6 +688,62 @@ static const char *pointers_text(const Emitter *e)
     return t.at;
 }
 
+/* Binary digits of the number, which is at least 1. */
+static int digits_of(int64_t n)
+{
+    int digits = 0;
+    for (; n > 0; n /= 2) {
+        digits++;
+    }
+    return digits;
+}
+
+/* How many binary digits open extents may have so that no argument's size overflows. */
+static int safe_digits(const Kernel *k)
+{
+    int least = 31;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        ArgShape s = arg_shape(k, i);
+        int64_t fixed = dtype_bytes(arg_buffer(k, i)->dtype);
+        int open = 0;
+        for (uint32_t d = 0; d < s.rank; d++) {
+            open += s.extent[d].sym >= 0 ? 1 : 0;
+            fixed = s.extent[d].sym < 0 ? sat_mul(fixed, s.extent[d].n) : fixed;
+        }
+        int most = open == 0 ? least : (61 - digits_of(fixed)) / open;
+        least = most < least ? most : least;
+    }
+    return least;
+}
+
+/* Of a kernel without a workspace: small calls go to the loops after these tests, without a table. */
+static const char *fast_text(Emitter *e)
+{
+    const Kernel *k = e->w.k;
+    int digits = safe_digits(k);
+    if (has_sizes(k) || digits < 8) {
+        return "";
+    }
+    Text test, call;
+    text_init(&test, e->w.arena);
+    text_init(&call, e->w.arena);
+    text_put(&test, n_dims(k) == 0 ? "" : "sizeof(size_t) >= 8");
+    for (uint32_t d = 0; d < n_dims(k); d++) {
+        text_printf(&test, " && (uint64_t)%s - 1 < %lld", e->w.dim[d], 1ll << digits);
+        text_printf(&call, "%s, ", e->w.dim[d]);
+    }
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        const char *name = e->w.buf[k->args.at[i].buf];
+        text_printf(&call, "%s, ", name);
+        if (k->args.at[i].role != ARG_SCALAR) {
+            text_printf(&test, test.n == 0 ? "%s != NULL" : " && %s != NULL", name);
+        }
+    }
+    text_put(&call, e->n_parts > 0 ? "NULL, 1, " : "");
+    return str_format(e->w.arena, "if (%s) { tdsl_loops_%s(%s); return TDSL_OK; }",
+                      test.n == 0 ? "1" : test.at, e->symbol, list_text(e, call.at, ""));
+}
+
 void kernel_info_emit(Emitter *e, const char *source)
 {
     Text *out = e->w.out;
@@ -675,7 +751,7 @@ void kernel_info_emit(Emitter *e, const char *source)
     const char *s = e->symbol, *dims = n_dims(k) == 0 ? "" : dims_parameters(e);
     Arena *a = e->w.arena;
     tables_emit(e);
-    work_emit(e);
+    const char *work = work_emit(e);
     text_printf(out, "TDSL_KERNEL(%s,\n    ", s);
     text_literal(out, k->name->text);
     text_put(out, ", ");
@@ -684,10 +760,12 @@ void kernel_info_emit(Emitter *e, const char *source)
     text_literal(out, k->signature != NULL ? k->signature : k->name->text);
     text_printf(out, ",\n    \"%s\",\n", digest_text(e));
     out->indent++;
-    line_printf(&e->w, "%u, %s, %u, %s, %s, (%s),", n_dims(k),
+    line_printf(&e->w, "%u, %s, %u, %s, %s, %s, (%s),", n_dims(k),
                 n_dims(k) == 0 ? "NULL" : str_format(a, "tdsl_dims_%s", s), k->args.n,
                 k->args.n == 0 ? "NULL" : str_format(a, "tdsl_args_%s", s),
-                has_sizes(k) ? str_format(a, "tdsl_sizes_%s", s) : "NULL", dims_parameters(e));
+                has_sizes(k) ? str_format(a, "tdsl_sizes_%s", s) : "NULL", work,
+                dims_parameters(e));
+    line_printf(&e->w, "(%s),", fast_text(e));
     line_printf(&e->w, "(%s%s), (%s),", dims, dims[0] == '\0' ? "" : ", ",
                 dims_arguments(e, false, ", "));
     line_printf(&e->w, "(%s), (%s),", args_parameters(e), pointers_text(e));
