@@ -14,6 +14,15 @@ bool access_has_label(const Access *a, int32_t label)
     return false;
 }
 
+uint32_t uses_count(const UseList *u)
+{
+    uint32_t n = u->list.n;
+    while (n > 0 && u->list.at[n - 1].whole) {
+        n--;
+    }
+    return n;
+}
+
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer)
 {
     Index *index = ARENA_ARRAY(arena, inner.rank, Index);

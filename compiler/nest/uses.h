@@ -16,6 +16,9 @@ typedef struct UseList {
     VEC(Use) list;
 } UseList;
 
+/* How many leaves it reads, what views read apart. */
+uint32_t uses_count(const UseList *u);
+
 /* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which reads that node at
  * `outer`: label out[d] of the node becomes outer.index[d]. */
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer);
