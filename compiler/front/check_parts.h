@@ -161,6 +161,8 @@ CheckedExpr *position_number(Kern *k, AstId ast, Span span, Affine x);
 bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition);
 /* Does the index stand in a sum so far? */
 bool position_has(const Kern *k, VarRef label);
+/* Indices that stand in sums alone get all the range that fits. */
+void positions_infer(Kern *k);
 /* Marks positions that leave what they read. */
 void positions_check(Kern *k);
 

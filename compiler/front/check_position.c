@@ -427,7 +427,7 @@ static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
 }
 
 /* All sums that an index stands in must say the same of it. */
-static void infer_ranges(Kern *k)
+void positions_infer(Kern *k)
 {
     for (uint32_t i = 0; i < k->late.n; i++) {
         for (uint32_t t = 0; t < k->late.at[i].at.n; t++) {
@@ -452,7 +452,6 @@ static void infer_ranges(Kern *k)
 void positions_check(Kern *k)
 {
     Arena *a = k->c->arena;
-    infer_ranges(k);
     Dim *extent = ARENA_ARRAY(a, k->labels.n, Dim);
     for (uint32_t l = 0; l < k->labels.n; l++) {
         extent[l] = k->labels.at[l].extent;

@@ -402,6 +402,7 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     }
     CheckedExpr *e = right_check(k, right);
     whole_left(k, l);
+    positions_infer(k);
     if (l->known) {
         check_declared(k, l);
     }
