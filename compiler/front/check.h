@@ -91,7 +91,11 @@ typedef struct CheckedStatement {
     uint32_t n_labels;
     const Label *label;
     uint32_t rank;
-    const int32_t *left; /* [rank] */
+    const int32_t *left; /* [rank]; labels, each once */
+    const Affine *
+        at; /* null, or [rank of the target]: a piece of it, at positions of these labels. With `op` COPY what is there, else
+                         what is added */
+    bool completes; /* the target: the last of its pieces */
     CheckedExpr *
         right; /* of the target's element type; f32 where that is an undeclared 16-bit one and has wide uses */
 } CheckedStatement;

@@ -66,11 +66,11 @@ static void show_labels(Show *w, const int32_t *label, uint32_t n)
 }
 
 /* [2*i + d, n - 1 - j] */
-static void show_positions(Show *w, const CheckedExpr *e)
+static void show_positions(Show *w, uint32_t value, const Affine *at)
 {
-    uint32_t rank = w->k->values.at[e->read].type.rank;
+    uint32_t rank = w->k->values.at[value].type.rank;
     for (uint32_t d = 0; d < rank; d++) {
-        Affine x = e->at[d];
+        Affine x = at[d];
         text_put(w->out, d == 0 ? "[" : ", ");
         for (uint32_t i = 0; i < x.n; i++) {
             int64_t coef = x.term[i].coef;
@@ -187,7 +187,7 @@ static void show_bare(Show *w, const CheckedExpr *e)
     case CHECKED_READ:
         text_put(w->out, w->value[e->read]->text);
         if (e->at != NULL) {
-            show_positions(w, e);
+            show_positions(w, e->read, e->at);
         } else if (e->rank > 0) {
             text_char(w->out, '[');
             show_labels(w, e->label, e->rank);
@@ -235,7 +235,9 @@ static void show_statement(Show *w, const CheckedStatement *s)
     if (target->declared && s->op == OP_COPY) {
         text_printf(w->out, ": %s", dtype_name(target->type.dtype));
     }
-    if (s->rank > 0) {
+    if (s->at != NULL) {
+        show_positions(w, s->target, s->at);
+    } else if (s->rank > 0) {
         text_char(w->out, '[');
         show_ranges(w, s->left, s->rank);
         text_char(w->out, ']');
@@ -245,7 +247,7 @@ static void show_statement(Show *w, const CheckedStatement *s)
         show_expr(w, s->right, 0);
     } else {
         text_put(w->out, s->op == OP_ADD ? " += " : " -= ");
-        show_expr(w, as_written(s->right)->arg[1], 0);
+        show_expr(w, s->at != NULL ? s->right : as_written(s->right)->arg[1], 0);
     }
     text_put(w->out, "; // ");
     type_print(w->out, &w->k->dims, &target->type);

@@ -50,8 +50,14 @@ CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const ui
         sum->label = summed;
         right = sum;
     }
-    return (CheckedStatement){ast,   span,       0,         OP_COPY, spec->n_labels,
-                              label, spec->rank, spec->out, right};
+    return (CheckedStatement){.ast = ast,
+                              .span = span,
+                              .op = OP_COPY,
+                              .n_labels = spec->n_labels,
+                              .label = label,
+                              .rank = spec->rank,
+                              .left = spec->out,
+                              .right = right};
 }
 
 bool einsum_is(const AstNode *n)

@@ -359,39 +359,6 @@ static CheckedExpr *check_name(Kern *k, AstId ast, const AstNode *n)
 
 /* ---- indices ---- */
 
-static int64_t size_of(int64_t coef)
-{
-    return coef < 0 ? -coef : coef;
-}
-
-/* The labels of the positions, each once: in the order of dimensions, in one the faster ones last. */
-static uint32_t positions_labels(const Affine *at, uint32_t rank, int32_t *label)
-{
-    uint32_t n = 0;
-    for (uint32_t d = 0; d < rank; d++) {
-        uint32_t first = n;
-        for (uint32_t i = 0; i < at[d].n; i++) {
-            int32_t l = (int32_t)at[d].term[i].var;
-            bool seen = affine_is_dim(at[d].term[i].var) || n == RANK_LIMIT;
-            for (uint32_t k = 0; k < n && !seen; k++) {
-                seen = label[k] == l;
-            }
-            uint32_t to = n;
-            for (; !seen && to > first &&
-                   size_of(at[d].term[i].coef) >
-                       size_of(affine_coef(at[d], (VarRef)label[to - 1]));
-                 to--) {
-                label[to] = label[to - 1];
-            }
-            if (!seen) {
-                label[to] = l;
-                n++;
-            }
-        }
-    }
-    return n;
-}
-
 bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n_labels,
                   const Affine **at)
 {

@@ -330,6 +330,7 @@ void kernel_check(Check *c, AstId ast)
     ast_dump_head(&c->program->ast, ast, &head);
     kernel->signature = head.at;
     find_assignments(&k);
+    pieces_scan(&k);
     for (k.statement = 0; k.statement < body.n; k.statement++) {
         statement_check(&k, body.child[k.statement]);
     }

@@ -87,8 +87,12 @@ static bool name_affine(Kern *k, const AstNode *n, Affine *out)
         return true;
     }
     if (map_get(&k->index_names, n->name->id, &how)) {
-        int32_t l = label_new(k, n->name, n->span, false);
+        int32_t l = label_new(k, n->name, n->span, k->on_left);
         *out = affine_var(k->c->arena, (VarRef)l);
+        return true;
+    }
+    if (k->on_left && !dim_known(k, n->name)) {
+        *out = affine_var(k->c->arena, (VarRef)label_new(k, n->name, n->span, true));
         return true;
     }
     if (!dim_known(k, n->name)) {
@@ -187,6 +191,41 @@ bool position_affine(Kern *k, AstId id, Affine *out)
         }
     }
     return out->n <= 64 || refuse(k, n.span, "a position has at most 64 terms");
+}
+
+/* ---- labels of positions ---- */
+
+static int64_t size_of(int64_t coef)
+{
+    return coef < 0 ? -coef : coef;
+}
+
+/* The labels of the positions, each once: in the order of dimensions, in one the faster ones last. */
+uint32_t positions_labels(const Affine *at, uint32_t rank, int32_t *label)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < rank; d++) {
+        uint32_t first = n;
+        for (uint32_t i = 0; i < at[d].n; i++) {
+            int32_t l = (int32_t)at[d].term[i].var;
+            bool seen = affine_is_dim(at[d].term[i].var) || n == RANK_LIMIT;
+            for (uint32_t k = 0; k < n && !seen; k++) {
+                seen = label[k] == l;
+            }
+            uint32_t to = n;
+            for (; !seen && to > first &&
+                   size_of(at[d].term[i].coef) >
+                       size_of(affine_coef(at[d], (VarRef)label[to - 1]));
+                 to--) {
+                label[to] = label[to - 1];
+            }
+            if (!seen) {
+                label[to] = l;
+                n++;
+            }
+        }
+    }
+    return n;
 }
 
 /* ---- as values ---- */

@@ -76,7 +76,7 @@ uint64_t node_hash(const Node *n)
     }
     h = hash_mix(h, hash_mix((uint64_t)n->value.i, double_bits(n->value.re)));
     h = hash_mix(h, hash_mix(double_bits(n->value.im), (uint64_t)(int64_t)n->dim));
-    for (uint32_t d = 0; n->op == OP_VIEW && d < n->access[0].rank; d++) {
+    for (uint32_t d = 0; d < node_positions(n); d++) {
         h = hash_mix(h, (uint64_t)n->at[d].base);
         for (uint32_t i = 0; i < n->at[d].n; i++) {
             h = hash_mix(h, hash_mix(n->at[d].term[i].var, (uint64_t)n->at[d].term[i].coef));
@@ -121,11 +121,11 @@ static bool outs_equal(const Node *a, const Node *b)
            memcmp(a->out, b->out, a->rank * sizeof *a->out) == 0;
 }
 
-/* Of two views that read operands alike. */
+/* Of two nodes that read operands alike. */
 static bool positions_equal(const Node *a, const Node *b)
 {
     bool same = true;
-    for (uint32_t d = 0; a->op == OP_VIEW && same && d < a->access[0].rank; d++) {
+    for (uint32_t d = 0; same && d < node_positions(a); d++) {
         same = affine_eq(a->at[d], b->at[d]);
     }
     return same;
@@ -254,6 +254,16 @@ static void take_positions(Graph *g, const NodeSpec *spec, Node *n)
             term.var = affine_is_dim(term.var) ? term.var : l;
             at[d] = affine_add(g->arena, at[d], 1, (Affine){0, 1, &term});
         }
+    }
+    n->at = at;
+}
+
+static void take_pieces(Graph *g, const NodeSpec *spec, Node *n)
+{
+    uint32_t count = spec->n_operands * spec->rank;
+    Affine *at = ARENA_ARRAY(g->arena, count, Affine);
+    for (uint32_t d = 0; d < count; d++) {
+        at[d] = affine_copy(g->arena, spec->at[d]);
     }
     n->at = at;
 }
@@ -417,6 +427,8 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
     take_operands(g, spec, &labels, &n);
     if (kind == OPKIND_VIEW) {
         take_positions(g, spec, &n);
+    } else if (kind == OPKIND_JOIN) {
+        take_pieces(g, spec, &n);
     }
     n.rank = spec->rank;
     int32_t *out = ARENA_ARRAY(g->arena, spec->rank, int32_t);
@@ -474,6 +486,7 @@ NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeR
         return n->op == OP_CONST ? graph_const(to, n->value, n->span)
                                  : graph_extent(to, n->dim, n->dtype, n->span);
     case OPKIND_VIEW:
+    case OPKIND_JOIN:
     case OPKIND_CONTRACT:
     case OPKIND_MAP:
     case OPKIND_REDUCE:
@@ -593,11 +606,12 @@ static const Dim *typical_dims(Arena *arena, const Graph *g, uint32_t n, const D
 
 static const Affine *typical_positions(Arena *arena, const Graph *g, const Node *n)
 {
-    if (n->op != OP_VIEW) {
+    uint32_t n_positions = node_positions(n);
+    if (n_positions == 0) {
         return NULL;
     }
-    Affine *at = ARENA_ARRAY(arena, n->access[0].rank, Affine);
-    for (uint32_t d = 0; d < n->access[0].rank; d++) {
+    Affine *at = ARENA_ARRAY(arena, n_positions, Affine);
+    for (uint32_t d = 0; d < n_positions; d++) {
         at[d] = n->at[d];
         for (uint32_t i = 0; i < n->at[d].n; i++) {
             VarRef v = n->at[d].term[i].var;

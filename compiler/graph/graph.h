@@ -7,12 +7,14 @@
  *     %6 = reduce.sum %5[a,b,c,d] -> []                    : f64[]
  *     %7 = copy %1[a,a] -> [a]                             : f64[n]            (a diagonal)
  *     %8 = view %1[2*a+b, 0] -> [a,b]                      : f64[m,3]          (positions that are sums)
+ *     %9 = join %3[a], %4[a+extent(m)] -> [a]               : f64[m_n]          (pieces of a tensor)
  *     %9 = index                                           : i64[n]            (0, 1, 2, ... along a dimension)
  *
  * Meaning of a node with labels 0..n_labels-1 of extents `extent`: for every value of the labels in `out`, combine
  * the operands read at their indices: MAP applies the op; CONTRACT multiplies all operands and sums over the labels
  * that `out` lacks; REDUCE folds over them; VIEW reads its operand at positions that are affine in its labels, which all
- * others see as labels of a value like any other. Operands are converted to the node's dtype first where dtype_widens
+ * others see as labels of a value like any other; JOIN puts its operands, whole, at positions that are affine in their
+ * dimensions, which cover the result; UPDATE is its first operand, with the second added so to a part of it. Operands are converted to the node's dtype first where dtype_widens
  * (CONTRACT, REDUCE), sums run in `acc`.
  *
  * Invariants (graph_verify): operands come before their node; labels are numbered by first appearance over operands,
@@ -28,6 +30,7 @@
 #include "dump/text.h"
 #include "op/affine.h"
 #include "op/op.h"
+#include "op/pieces.h"
 
 typedef uint32_t NodeRef;
 #define NODE_NONE UINT32_MAX
@@ -68,8 +71,9 @@ typedef struct Node {
     const int32_t *out; /* [rank] labels, distinct; null for leaves (which have no labels) */
     const Dim *
         shape; /* [rank]; shape[d] is extent[out[d]]; for INPUT the parameter's, for INDEX its dimension */
-    const Affine *
-        at; /* VIEW: [rank of the operand] positions, of labels (label d is out[d]) and open dims */
+    /* Positions, of open dims and VIEW: of labels, [rank of the operand] (label d is out[d]); JOIN, UPDATE: of each operand's
+     * dimensions, [n_operands][rank] in the result. */
+    const Affine *at;
     const Sym *
         label_name; /* [n_labels] as the source calls them, nulls among them, or null: for people only */
     Number value;   /* CONST */
@@ -200,7 +204,7 @@ typedef struct NodeSpec {
     uint32_t rank;
     const int32_t *out;
     const Dim *out_shape; /* [rank], or null when every output label occurs in an operand */
-    const Affine *at;     /* VIEW */
+    const Affine *at;     /* VIEW, JOIN, UPDATE */
     Span span;
     Sym name;
     bool allow_spill;
@@ -278,6 +282,10 @@ Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line);
 void module_dump_json(const Module *m, Text *out);
 
 /* ---- view.c ---- */
+/* How many positions a node has in `at`. */
+uint32_t node_positions(const Node *n);
+/* The k-th operand of a join or an update as a piece of it. */
+Patch node_piece(const Graph *g, const Node *n, uint32_t k);
 /* Of the d-th dimension of a view's operand: how many positions it reads where each label has so many, at most all of them. */
 double view_positions(const Graph *g, const Node *view, uint32_t d, const double *of_label);
 

@@ -19,10 +19,10 @@ static void dump_access(const Access *a, Text *out)
 }
 
 /* [2*a+b,extent(n)-1-c] */
-static void dump_positions(const Graph *g, const Node *n, Text *out)
+static void dump_positions(const Graph *g, uint32_t rank, const Affine *at, Text *out)
 {
-    for (uint32_t d = 0; d < n->access[0].rank; d++) {
-        const Affine *x = &n->at[d];
+    for (uint32_t d = 0; d < rank; d++) {
+        const Affine *x = &at[d];
         text_put(out, d == 0 ? "[" : ",");
         for (uint32_t i = 0; i < x->n; i++) {
             int64_t coef = x->term[i].coef;
@@ -44,7 +44,7 @@ static void dump_positions(const Graph *g, const Node *n, Text *out)
             text_i64(out, x->base);
         }
     }
-    text_put(out, n->access[0].rank == 0 ? "" : "]");
+    text_put(out, rank == 0 ? "" : "]");
 }
 
 static void dump_operands(const Graph *g, const Node *n, Text *out)
@@ -53,7 +53,9 @@ static void dump_operands(const Graph *g, const Node *n, Text *out)
         text_put(out, k == 0 ? " " : ", ");
         dump_value(out, n->operand[k]);
         if (n->op == OP_VIEW) {
-            dump_positions(g, n, out);
+            dump_positions(g, n->access[0].rank, n->at, out);
+        } else if (op_info(n->op)->kind == OPKIND_JOIN) {
+            dump_positions(g, n->rank, n->at + (size_t)k * n->rank, out);
         } else {
             dump_access(&n->access[k], out);
         }

@@ -103,8 +103,8 @@ static bool read_operand(GraphReader *r, const Term *t, NodeRef *operand, Access
     return true;
 }
 
-/* `2*a+b-1`, `extent(n)-1-a` */
-static bool read_position(GraphReader *r, Term *seq, Affine *out)
+/* `2*a+b-1`, `extent(n)-1-a`; letters are labels of the node, or, of a piece, dimensions of the operand */
+static bool read_position(GraphReader *r, Term *seq, bool piece, Affine *out)
 {
     Cursor c = cursor_seq(r->ctx, seq);
     int64_t sign = cursor_take(&c, TERM_PUNCT, "-") ? -1 : 1;
@@ -122,7 +122,11 @@ static bool read_position(GraphReader *r, Term *seq, Affine *out)
         if (!number || cursor_take(&c, TERM_PUNCT, "*")) {
             t = cursor_peek(&c);
             if (t != NULL && t->kind == TERM_NAME) {
-                one = affine_var(r->scratch, (VarRef)label_number(r, t->text));
+                int32_t label = piece ? dump_label_number(t->text) : label_number(r, t->text);
+                if (label < 0) {
+                    return refuse(r, t->span, "a dimension is called by its letter");
+                }
+                one = affine_var(r->scratch, (VarRef)label);
             } else if (t != NULL && t->kind == TERM_CALL && t->n == 1 &&
                        strcmp(t->text->text, "extent") == 0) {
                 if (!read_dim(r->in, t->child[0], &d)) {
@@ -143,13 +147,12 @@ static bool read_position(GraphReader *r, Term *seq, Affine *out)
     return cursor_expect_end(&c);
 }
 
-/* `%1[2*a+b,0] ->` */
-static bool read_viewed(GraphReader *r, Cursor *c, NodeSpec *spec)
+/* `%1[2*a+b,0]`: a value and `n` positions, of its own for a view, of the result for a piece (UINT32_MAX: not known yet) */
+static bool read_placed(GraphReader *r, Cursor *c, bool piece, uint32_t *n, NodeRef *operand,
+                        Access *access, Affine **at)
 {
     const Term *t = cursor_peek(c);
     const Term *base = t != NULL && t->kind == TERM_INDEX ? t->child[0] : t;
-    NodeRef *operand = ARENA_NEW(r->scratch, NodeRef);
-    Access *access = ARENA_NEW(r->scratch, Access);
     if (base == NULL || base->kind != TERM_VALUE) {
         return refuse(r, t == NULL ? c->end : t->span,
                       "a value with positions is expected here");
@@ -158,19 +161,36 @@ static bool read_viewed(GraphReader *r, Cursor *c, NodeSpec *spec)
         return false;
     }
     c->at++;
-    access->rank = t->kind == TERM_INDEX ? t->n - 1 : 0;
-    if (access->rank != graph_node(r->g, *operand)->rank) {
-        return refuse(r, t->span, "the value has another rank");
+    uint32_t positions = t->kind == TERM_INDEX ? t->n - 1 : 0;
+    access->rank = graph_node(r->g, *operand)->rank;
+    *n = !piece ? access->rank : *n == UINT32_MAX ? positions : *n;
+    if (positions != *n) {
+        return refuse(r, t->span, "there are more or fewer positions than dimensions");
     }
     Index *index = ARENA_ARRAY(r->scratch, access->rank, Index);
-    Affine *at = ARENA_ARRAY(r->scratch, access->rank, Affine);
+    *at = ARENA_ARRAY(r->scratch, positions, Affine);
     for (uint32_t d = 0; d < access->rank; d++) {
         index[d] = (Index){-1, 0};
-        if (!read_position(r, t->child[d + 1], &at[d])) {
+    }
+    for (uint32_t d = 0; d < positions; d++) {
+        if (!read_position(r, t->child[d + 1], piece, &(*at)[d])) {
             return false;
         }
     }
     access->index = index;
+    return true;
+}
+
+/* `%1[2*a+b,0] ->` */
+static bool read_viewed(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    NodeRef *operand = ARENA_NEW(r->scratch, NodeRef);
+    Access *access = ARENA_NEW(r->scratch, Access);
+    Affine *at = NULL;
+    uint32_t n = 0;
+    if (!read_placed(r, c, false, &n, operand, access, &at)) {
+        return false;
+    }
     spec->n_operands = 1;
     spec->operand = operand;
     spec->access = access;
@@ -178,11 +198,39 @@ static bool read_viewed(GraphReader *r, Cursor *c, NodeSpec *spec)
     return cursor_expect(c, TERM_PUNCT, "->", "'->'") != NULL;
 }
 
+/* `%1[a], %2[a+extent(m)] ->` */
+static bool read_pieces(GraphReader *r, Cursor *c, NodeSpec *spec)
+{
+    VEC(NodeRef) operand = {0};
+    VEC(Access) access = {0};
+    VEC(Affine) all = {0};
+    uint32_t n = UINT32_MAX;
+    do {
+        NodeRef o = NODE_NONE;
+        Access a = {0};
+        Affine *at = NULL;
+        if (!read_placed(r, c, true, &n, &o, &a, &at)) {
+            return false;
+        }
+        vec_push(r->scratch, &operand, o);
+        vec_push(r->scratch, &access, a);
+        for (uint32_t d = 0; d < n; d++) {
+            vec_push(r->scratch, &all, at[d]);
+        }
+    } while (cursor_take(c, TERM_PUNCT, ","));
+    spec->n_operands = operand.n;
+    spec->operand = operand.at;
+    spec->access = access.at;
+    spec->at = all.at;
+    spec->rank = n;
+    return cursor_expect(c, TERM_PUNCT, "->", "'->'") != NULL;
+}
+
 /* Is each label of a position one of the result's? */
 static bool positions_have_labels(const GraphReader *r, const NodeSpec *spec)
 {
     bool fine = true;
-    for (uint32_t d = 0; spec->at != NULL && d < spec->access[0].rank; d++) {
+    for (uint32_t d = 0; spec->op == OP_VIEW && d < spec->access[0].rank; d++) {
         for (uint32_t i = 0; i < spec->at[d].n; i++) {
             VarRef x = spec->at[d].term[i].var;
             fine = fine && (affine_is_dim(x) || r->in_out.at[x]);
@@ -474,10 +522,17 @@ static bool read_index_leaf(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *
 static bool read_computed(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
 {
     Span type_span;
-    bool view = spec->op == OP_VIEW;
-    if (!(view ? read_viewed(r, c, spec) : read_operands(r, c, spec)) ||
-        !read_out(r, c, spec) || !read_type_and_rest(r, c, spec, &type_span)) {
+    OpKind kind = op_info(spec->op)->kind;
+    bool ok = kind == OPKIND_VIEW   ? read_viewed(r, c, spec)
+              : kind == OPKIND_JOIN ? read_pieces(r, c, spec)
+                                    : read_operands(r, c, spec);
+    uint32_t rank = spec->rank;
+    if (!ok || !read_out(r, c, spec) || !read_type_and_rest(r, c, spec, &type_span)) {
         return false;
+    }
+    if (kind == OPKIND_JOIN && rank != spec->rank) {
+        return refuse(r, type_span,
+                      "pieces have other positions than the result has dimensions");
     }
     if (!positions_have_labels(r, spec)) {
         return refuse(r, type_span, "a position has an index that the result has not");

@@ -370,6 +370,56 @@ static bool verify_view(Verifier *v, const Node *n)
     return true;
 }
 
+static bool verify_piece(Verifier *v, const Node *n, uint32_t k, Patch *piece)
+{
+    const Node *o = n->operand[k] < v->at ? graph_node(v->g, n->operand[k]) : NULL;
+    if (o == NULL || n->access[k].rank != o->rank || o->dtype != n->dtype) {
+        return broken(v, "operand %u is no piece of it", k);
+    }
+    *piece = node_piece(v->g, n, k);
+    for (uint32_t d = 0; d < o->rank; d++) {
+        if (n->access[k].index[d].label != -1 || n->access[k].index[d].offset != 0) {
+            return broken(v, "operand %u is not read whole", k);
+        }
+    }
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (!affine_is_canonical(piece->at[d], o->rank, v->g->dims.list.n) ||
+            position_problem(&v->scratch, &v->g->dims, o->shape, o->rank, piece->at[d],
+                             n->shape[d]) != 0) {
+            return broken(v, "operand %u may lie outside of it", k);
+        }
+    }
+    return !piece_overlaps_itself(n->rank, piece) ||
+           broken(v, "two elements of operand %u may lie at one place", k);
+}
+
+/* Pieces lie inside of the result, each element at a place of its own; those of a join cover it. */
+static bool verify_join(Verifier *v, const Node *n)
+{
+    Patch *piece = ARENA_ARRAY(&v->scratch, n->n_operands, Patch);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (n->out[d] != (int32_t)d || !dim_eq(n->extent[d], n->shape[d])) {
+            return broken(v, "its labels are not those of its result");
+        }
+    }
+    if (n->n_labels != n->rank || n->acc != n->dtype) {
+        return broken(v, "it has other labels than its result");
+    }
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        if (!verify_piece(v, n, k, &piece[k])) {
+            return false;
+        }
+        for (uint32_t j = 0; j < k && n->op == OP_JOIN; j++) {
+            if (pieces_overlap(&v->scratch, &v->g->dims, n->rank, &piece[j], &piece[k])) {
+                return broken(v, "operands %u and %u may lie at one place", j, k);
+            }
+        }
+    }
+    return pieces_are_all(&v->scratch, &v->g->dims, n->rank, n->shape,
+                          n->op == OP_JOIN ? n->n_operands : 1, piece) ||
+           broken(v, "its operands leave a part of it out");
+}
+
 static bool verify_computed(Verifier *v, const Node *n)
 {
     const OpInfo *info = op_info(n->op);
@@ -377,8 +427,8 @@ static bool verify_computed(Verifier *v, const Node *n)
                                  : n->n_operands != (uint32_t)info->arity) {
         return broken(v, "it has %u operands", n->n_operands);
     }
-    if (info->kind == OPKIND_VIEW) {
-        return verify_view(v, n);
+    if (info->kind == OPKIND_VIEW || info->kind == OPKIND_JOIN) {
+        return info->kind == OPKIND_VIEW ? verify_view(v, n) : verify_join(v, n);
     }
     if (info->kind == OPKIND_CONTRACT && v->g->form == GRAPH_BINARY && n->n_operands != 2) {
         return broken(v, "a contraction of %u operands in form binary", n->n_operands);

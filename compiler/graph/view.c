@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a view reads of its operand. */
+/* What a view reads of its operand, and a join writes of its result. */
 #include "graph/graph.h"
+
+uint32_t node_positions(const Node *n)
+{
+    OpKind kind = op_info(n->op)->kind;
+    return kind == OPKIND_VIEW   ? n->access[0].rank
+           : kind == OPKIND_JOIN ? n->n_operands * n->rank
+                                 : 0;
+}
+
+Patch node_piece(const Graph *g, const Node *n, uint32_t k)
+{
+    const Node *o = graph_node(g, n->operand[k]);
+    return (Patch){o->rank, o->shape, n->at + (size_t)k * n->rank};
+}
 
 double view_positions(const Graph *g, const Node *view, uint32_t d, const double *of_label)
 {

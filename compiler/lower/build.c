@@ -306,10 +306,41 @@ static void end_part(Builder *b, Block *to, NodeRef node, Place sum, Place part,
     s->fold = build_fold(n);
 }
 
+/* A statement for each piece, over the piece's dimensions. */
+static void build_pieces(Builder *b, Block *to, NodeRef node)
+{
+    const Node *n = graph_node(b->g, node);
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        const Node *o = graph_node(b->g, n->operand[k]);
+        Position *pos = ARENA_ARRAY(b->arena, o->rank, Position);
+        TileIndex *index = ARENA_ARRAY(b->arena, o->rank, TileIndex);
+        Index *own = ARENA_ARRAY(b->arena, o->rank, Index);
+        for (uint32_t d = 0; d < o->rank; d++) {
+            pos[d] = whole_position(b, d, o->shape[d]);
+            index[d] = (TileIndex){.var = pos[d].var, .range = pos[d].range};
+            own[d] = (Index){(int32_t)d, 0};
+        }
+        Stmt *s = stmt_new(b, STMT_TILE, n->span, n->name);
+        s->n_index = o->rank;
+        s->index = index;
+        s->dst = b->storage[node].buf;
+        s->at =
+            build_affine(b, n->rank, n->at + (size_t)k * n->rank, (Access){o->rank, own}, pos);
+        s->value = build_expr(b, n->operand[k], (Access){o->rank, own}, pos);
+        s->fold =
+            n->op == OP_UPDATE && k > 0 ? (n->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM) : OP_COPY;
+        vec_push(b->arena, &to->list, s);
+    }
+}
+
 /* The statements of a leaf in the body of loop `scope`. */
 static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
     const Node *n = graph_node(b->g, node);
+    if (op_info(n->op)->kind == OPKIND_JOIN) {
+        build_pieces(b, to, node);
+        return;
+    }
     if (b->has_terms[node] && nest_sum_is_made(b->arena, b->nest, b->residence, node)) {
         return;
     }

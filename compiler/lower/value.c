@@ -39,22 +39,28 @@ static const Expr *build_index(Builder *b, const Node *n, Access access, const P
     return e;
 }
 
+const Affine *build_affine(Builder *b, uint32_t n, const Affine *x, Access access,
+                           const Position *pos)
+{
+    Affine *at = ARENA_ARRAY(b->arena, n, Affine);
+    for (uint32_t d = 0; d < n; d++) {
+        at[d] = affine_const(x[d].base);
+        for (uint32_t i = 0; i < x[d].n; i++) {
+            AffineTerm t = x[d].term[i];
+            Affine of = affine_is_dim(t.var) ? affine_var(b->arena, t.var)
+                                             : index_position(b, access.index[t.var], pos);
+            at[d] = affine_add(b->arena, at[d], t.coef, of);
+        }
+    }
+    return at;
+}
+
 /* A view's operand is whole where it is kept. */
 static const Expr *build_viewed(Builder *b, const Node *n, Access access, const Position *pos)
 {
-    uint32_t rank = n->access[0].rank;
-    Affine *at = ARENA_ARRAY(b->arena, rank, Affine);
-    for (uint32_t d = 0; d < rank; d++) {
-        at[d] = affine_const(n->at[d].base);
-        for (uint32_t i = 0; i < n->at[d].n; i++) {
-            AffineTerm t = n->at[d].term[i];
-            Affine x = affine_is_dim(t.var) ? affine_var(b->arena, t.var)
-                                            : index_position(b, access.index[t.var], pos);
-            at[d] = affine_add(b->arena, at[d], t.coef, x);
-        }
-    }
     Place place = b->storage[n->operand[0]];
     CHECK(place.buf != BUF_NONE);
+    const Affine *at = build_affine(b, n->access[0].rank, n->at, access, pos);
     return expr_cast(b->arena, expr_load(b->arena, b->k, place.buf, at), n->dtype);
 }
 

@@ -248,8 +248,9 @@ static bool check_schedule(Verifier *v, uint32_t item)
     if (b == NULL) {
         return true;
     }
-    if (op_info(node->op)->kind != OPKIND_CONTRACT || node->n_operands != 2 || uses_count(u) != 2 ||
-        b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0) {
+    if (op_info(node->op)->kind != OPKIND_CONTRACT || node->n_operands != 2 ||
+        uses_count(u) != 2 || b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 ||
+        b->n_labels[ROLE_K] == 0) {
         return refuse(v, n,
                       "is no product with rows, columns and a sum that could be cut into "
                       "blocks");
