@@ -2,50 +2,12 @@
 /* Types as text, and the one size check every type passes. */
 #include "front/shape.h"
 
-/* "n + 2", "(2*n - 1)/3" */
-static void sum_print(Text *t, const DimTable *dims, const DimInfo *info)
-{
-    bool first = true;
-    text_put(t, info->divisor > 1 ? "(" : "");
-    for (uint32_t pass = 0; pass < 2; pass++) { /* what is added, then what is taken away */
-        for (uint32_t i = 0; i < info->n_terms; i++) {
-            int64_t coef = info->term[i].coef;
-            if ((coef < 0) != (pass == 1)) {
-                continue;
-            }
-            text_put(t, first ? (coef < 0 ? "-" : "") : coef < 0 ? " - " : " + ");
-            if (coef != 1 && coef != -1) {
-                text_printf(t, "%lld*", (long long)(coef < 0 ? -coef : coef));
-            }
-            dim_print(t, dims, info->term[i].dim);
-            first = false;
-        }
-    }
-    if (info->base != 0) {
-        text_printf(t, info->base < 0 ? " - %lld" : " + %lld",
-                    (long long)(info->base < 0 ? -info->base : info->base));
-    }
-    if (info->divisor > 1) {
-        text_printf(t, ")/%lld", (long long)info->divisor);
-    }
-}
-
 void dim_print(Text *t, const DimTable *dims, Dim d)
 {
     if (dim_is_wild(d)) {
         text_char(t, '?');
-    } else if (d.sym >= 0 && dims->list.at[d.sym].n_terms > 0) {
-        sum_print(t, dims, &dims->list.at[d.sym]);
-    } else if (d.sym >= 0 && dims->list.at[d.sym].n_factors > 0) {
-        const DimInfo *info = &dims->list.at[d.sym];
-        for (uint32_t f = 0; f < info->n_factors; f++) {
-            text_put(t, f > 0 ? "*" : "");
-            dim_print(t, dims, info->factor[f]);
-        }
-    } else if (d.sym >= 0) {
-        text_put(t, dims->list.at[d.sym].name->text);
     } else {
-        text_i64(t, d.n);
+        dim_put(t, dims, d, NULL);
     }
 }
 

@@ -106,7 +106,9 @@ bool dims_solve(Arena *scratch, const DimTable *t, int32_t dim, int64_t value, i
         }
         coef = info->n_terms > 0 ? coef : rest;
         rest = info->n_terms > 0 ? rest : 0;
-        if (n_unknown != 1 || info->divisor > 1 || coef == 0 || (value - rest) % coef != 0) {
+        bool fits = rest > -SIZE_LIMIT && rest < SIZE_LIMIT && value < SIZE_LIMIT;
+        if (n_unknown != 1 || info->divisor > 1 || coef == 0 || !fits ||
+            (value - rest) % coef != 0) {
             return false;
         }
         value = (value - rest) / coef;
@@ -303,6 +305,71 @@ Dim dims_sum(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span spa
     info.name = sum_name(scratch, syms, t, &info);
     vec_push(arena, &t->list, info);
     return dim_open((int32_t)t->list.n - 1);
+}
+
+#define WRITTEN_DEPTH 8 /* of what is computed from what is computed; behind that are names */
+
+static void put(Text *out, const DimTable *t, Dim d, const char *const *names, int depth);
+
+static void sum_put(Text *out, const DimTable *t, const DimInfo *info, const char *const *names,
+                    int depth)
+{
+    bool first = true;
+    text_put(out, info->divisor > 1 ? "(" : "");
+    for (uint32_t pass = 0; pass < 2; pass++) { /* what is added, then what is taken away */
+        for (uint32_t i = 0; i < info->n_terms; i++) {
+            int64_t coef = info->term[i].coef;
+            if ((coef < 0) != (pass == 1)) {
+                continue;
+            }
+            text_put(out, first ? (coef < 0 ? "-" : "") : coef < 0 ? " - " : " + ");
+            if (coef != 1 && coef != -1) {
+                text_printf(out, "%lld*", (long long)(coef < 0 ? -coef : coef));
+            }
+            Dim dim = info->term[i].dim;
+            bool nested = t->list.at[dim.sym].n_terms > 0 && t->list.at[dim.sym].divisor <= 1;
+            text_put(out, nested ? "(" : "");
+            put(out, t, dim, names, depth + 1);
+            text_put(out, nested ? ")" : "");
+            first = false;
+        }
+        if (pass == 0 && info->base > 0) {
+            text_printf(out, first ? "%lld" : " + %lld", (long long)info->base);
+            first = false;
+        }
+    }
+    if (info->base < 0) {
+        text_printf(out, " - %lld", (long long)-info->base);
+    }
+    if (info->divisor > 1) {
+        text_printf(out, ")/%lld", (long long)info->divisor);
+    }
+}
+
+static void put(Text *out, const DimTable *t, Dim d, const char *const *names, int depth)
+{
+    const DimInfo *info = d.sym < 0 ? NULL : &t->list.at[d.sym];
+    if (info == NULL) {
+        text_i64(out, d.n);
+    } else if (dim_is_given(info) || depth > WRITTEN_DEPTH ||
+               (info->n_factors > 0 && info->divisor > 1)) { /* blocks are never written */
+        text_put(out, names == NULL ? info->name->text : names[d.sym]);
+    } else if (info->n_terms > 0) {
+        sum_put(out, t, info, names, depth);
+    } else {
+        for (uint32_t f = 0; f < info->n_factors; f++) {
+            Dim factor = info->factor[f];
+            bool nested = factor.sym >= 0 && t->list.at[factor.sym].n_terms > 0;
+            text_put(out, f > 0 ? nested ? "*(" : "*" : nested ? "(" : "");
+            put(out, t, factor, names, depth + 1);
+            text_put(out, nested ? ")" : "");
+        }
+    }
+}
+
+void dim_put(Text *out, const DimTable *t, Dim d, const char *const *names)
+{
+    put(out, t, d, names, 0);
 }
 
 const char *dim_problem(const DimTable *t, uint32_t dim)

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/source.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 /* ORDER DTYPE: the numbers are tdsl_dtype of runtime/include/tdsl/abi.h (checked in backend/c). */
@@ -117,6 +118,10 @@ Dim dims_quotient(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Spa
  * coefficient is 0. With no terms it is a number, -1 if that is below 0. */
 Dim dims_sum(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span, int64_t base,
              uint32_t n, const DimTerm *term, int64_t divisor);
+
+/* "n + k - 1", "(2*n - 1)/3", "h*dh", "n", "16": the extent as it would be written, with a name for each dim that a call gives; null:
+ * those of the table. */
+void dim_put(Text *out, const DimTable *t, Dim d, const char *const *names);
 
 /* What is wrong with a dim that is computed, or with its place; null: nothing. */
 const char *dim_problem(const DimTable *t, uint32_t dim);

@@ -23,7 +23,22 @@ typedef struct File {
     Text tables;                  /* what describes them */
     Text list;                    /* rows of the table of kernels */
     bool complex, open, parallel; /* some kernel has such numbers, open dims, parallel loops */
+    uint32_t extents;             /* see shared_emit */
 } File;
+
+/* 0: no kernel has extents that are computed. */
+static uint32_t most_extents(Arena *scratch, const KernelModule *m)
+{
+    uint32_t most = 0;
+    bool any = false;
+    for (uint32_t k = 0; k < m->kernels.n; k++) {
+        uint32_t computed = computed_count(scratch, m->kernels.at[k]);
+        uint32_t n = dims_given(&m->kernels.at[k]->dims) + computed;
+        any = any || computed > 0;
+        most = n > most ? n : most;
+    }
+    return any ? most : 0;
+}
 
 /* Names a caller sees first, so that they are changed least. */
 static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name)
@@ -98,6 +113,7 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     Emitter e;
     ArenaMark mark = arena_mark(&f->scratch);
     emitter_init(&e, f, k, name);
+    computed_begin(&e, f->extents > 0);
     Text body;
     size_t folds = f->tiles.folds.n, from = f->kernels.n, tables = f->tables.n;
     text_init(&body, &f->scratch);
@@ -215,7 +231,7 @@ static void source_text(File *f, const KernelModule *m, const ExportedName *name
     }
     if (f->list.n > 0) {
         shared_needs(&f->help, f->open, f->parallel);
-        shared_emit(&entries, f->open, f->parallel);
+        shared_emit(&entries, f->open, f->parallel, f->extents);
     }
     tiles_emit(&f->tiles, &tiles); /* says which vectors are used */
     text_put(&all, f->help.text.at);
@@ -285,6 +301,7 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     const char *source = o->source_name != NULL   ? o->source_name
                          : m->source_name != NULL ? m->source_name
                                                   : "";
+    f.extents = most_extents(&f.scratch, m);
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         kernel_emit(&f, m->kernels.at[k], name[k], source);
     }

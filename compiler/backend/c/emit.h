@@ -5,6 +5,7 @@
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_name.c    names that the file exports
  *   emit_entry.c   signatures, size of the workspace, tables
+ *   emit_computed.c  extents that are computed: where they are used, and their table
  *   emit_shared.c  checks, exported functions: the same for all kernels
  *   emit_declare.c declarations of functions that kernels call
  *   emit_space.c   where buffers lie in the workspace
@@ -81,8 +82,11 @@ typedef struct Emitter {
     Ctx *ctx;
     Tiles *tiles;
     bool uses_isa;
-    const char *symbol; /* of the kernel */
-    const char *macro;  /* of its workspace's size; null: it has none */
+    const char *symbol;  /* of the kernel */
+    int32_t *number;     /* [dims] in the kernel's table: see dim_number */
+    uint32_t n_computed; /* extents in the kernel's table that are computed from others */
+    bool file_computes;  /* some kernel of the file has such */
+    const char *macro;   /* of its workspace's size; null: it has none */
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *more, *crew, *common, *work, *number; /* where loops are parallel */
@@ -259,10 +263,36 @@ void kernel_sizes_emit(Emitter *e);
 void kernel_loops_emit(Emitter *e, const Text *body);
 void kernel_info_emit(Emitter *e, const char *source);
 
+/* ---- emit_computed.c ---- */
+/* What a caller hands over for an argument. */
+typedef struct ArgShape {
+    uint32_t rank;
+    const Dim *extent;
+} ArgShape;
+
+ArgShape arg_shape(const Kernel *k, uint32_t arg);
+/* Is the name in the text, as a word? */
+bool mentions(const char *text, const char *name);
+/* How many extents the table of the kernel computes. */
+uint32_t computed_count(Arena *scratch, const Kernel *k);
+/* Before anything is printed. */
+void computed_begin(Emitter *e, bool file_computes);
+/* What the kernel's table says for an extent: -1, an open dim, or one that is computed. */
+int32_t dim_number(const Emitter *e, Dim d);
+/* const int64_t m_n = ...; of computed dims that are named in `text`. */
+void dims_computed_emit(Emitter *e, const char *text);
+void computed_emit(Emitter *e); /* the table */
+/* How many binary digits open extents may have so that no argument's size and no computed extent overflows. */
+int safe_digits(const Emitter *e);
+/* The variables of computed extents that may be below 1 although all open dims are 1 or more, which are small; tests that they are
+ * not. */
+const char *computed_tests(Emitter *e, Text *test);
+
 /* ---- emit_shared.c: what all kernels of a file share ---- */
-/* `open`: some kernel has open dims; `parallel`: some has a parallel loop. */
+/* `open`: some kernel has open dims; `parallel`: some has a parallel loop; `extents`: the most that a kernel has, open and computed
+ * ones, where some has computed ones, else 0. */
 void shared_needs(Helpers *h, bool open, bool parallel); /* the helper functions in it */
-void shared_emit(Text *out, bool open, bool parallel);
+void shared_emit(Text *out, bool open, bool parallel, uint32_t extents);
 
 /* ---- emit_declare.c ---- */
 /* Prototypes of what is defined in `definitions` and called in `kernels`. */

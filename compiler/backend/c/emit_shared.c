@@ -3,8 +3,9 @@
  * exported functions and its tables. Lines that no kernel of the file needs are left out. */
 #include "backend/c/emit.h"
 
-/* What a file must have for a piece of the text: kernels with open dims, none of them; parallel loops, none. */
-typedef enum Need { ALWAYS, OPEN, FIXED, PARALLEL, SERIAL } Need;
+/* What a file must have for a piece of the text: kernels with open dims, none of them; parallel loops, none; computed extents,
+ * none. */
+typedef enum Need { ALWAYS, OPEN, FIXED, PARALLEL, SERIAL, COMPUTED, PLAIN } Need;
 typedef struct Piece {
     Need need;
     const char *text;
@@ -47,6 +48,39 @@ static const Piece pieces[] = {
            "    return bytes;\n"
            "}\n"
            "\n"},
+    {COMPUTED,
+     "/* Extents that are given and, behind them, those that are computed; are they possible? "
+     "*/\n"
+     "static tdsl_status tdsl_extents(const tdsl_kernel_info *info, const int64_t *dims, "
+     "int64_t *all)\n"
+     "{\n"
+     "    const int64_t most = INT64_MAX / 4;\n"
+     "    for (int32_t d = 0; d < info->n_dims; ++d) {\n"
+     "        if (dims[d] < 0) {\n"
+     "            return TDSL_E_SHAPE;\n"
+     "        }\n"
+     "        all[d] = dims[d];\n"
+     "    }\n"
+     "    for (int32_t c = 0; c < info->n_computed; ++c) {\n"
+     "        const tdsl_computed *x = &info->computed[c];\n"
+     "        int64_t value = x->base;\n"
+     "        for (int32_t t = 0; t < x->n_terms; ++t) {\n"
+     "            const int64_t extent = all[x->terms[t].dim];\n"
+     "            const int64_t by = x->product ? value : x->terms[t].coefficient;\n"
+     "            if (value > most || value < -most || (extent > 0 && (by > most / extent || "
+     "by < -most / extent))) {\n"
+     "                return TDSL_E_OVERFLOW;\n"
+     "            }\n"
+     "            value = x->product ? by * extent : value + by * extent;\n"
+     "        }\n"
+     "        if (value < 0 || value > most) {\n"
+     "            return value < 0 ? TDSL_E_SHAPE : TDSL_E_OVERFLOW;\n"
+     "        }\n"
+     "        all[info->n_dims + c] = value / x->divisor;\n"
+     "    }\n"
+     "    return TDSL_OK;\n"
+     "}\n"
+     "\n"},
     {ALWAYS, "/* How much workspace the extents need, and more for each further thread; are "
              "they possible? */\n"
              "static tdsl_status tdsl_check(const tdsl_kernel *k, const int64_t *dims, size_t "
@@ -70,6 +104,11 @@ static const Piece pieces[] = {
      "static size_t tdsl_need(const tdsl_kernel *k, const int64_t *dims, int32_t threads)\n"
      "{\n"
      "    size_t need = 0, more = 0;\n"},
+    {COMPUTED, "    int64_t all[TDSL_EXTENTS];\n"
+               "    if (tdsl_extents(k->info, dims, all) != TDSL_OK) {\n"
+               "        return SIZE_MAX;\n"
+               "    }\n"
+               "    dims = all;\n"},
     {PARALLEL, "    return tdsl_check(k, dims, &need, &more) == TDSL_OK ? tdsl_room(need, "
                "more, threads) : SIZE_MAX;\n"},
     {SERIAL, "    (void)threads;\n"
@@ -83,9 +122,14 @@ static const Piece pieces[] = {
              "{\n"
              "    unsigned char none[1], *ws = none; /* no arithmetic on a null pointer */\n"
              "    size_t need = 0, more = 0;\n"
-             "    int written = k->info->n_dims == 0;\n"
-             "    const tdsl_status status = tdsl_check(k, dims, &need, &more);\n"
-             "    if (status != TDSL_OK) {\n"
+             "    int written = k->info->n_dims == 0;\n"},
+    {COMPUTED,
+     "    int64_t all[TDSL_EXTENTS];\n"
+     "    tdsl_status status = tdsl_extents(k->info, dims, all);\n"
+     "    dims = all;\n"
+     "    status = status != TDSL_OK ? status : tdsl_check(k, dims, &need, &more);\n"},
+    {PLAIN, "    const tdsl_status status = tdsl_check(k, dims, &need, &more);\n"},
+    {ALWAYS, "    if (status != TDSL_OK) {\n"
              "        return status;\n"
              "    }\n"
              "    for (int32_t i = 0; i < k->info->n_args; ++i) {\n"
@@ -129,6 +173,15 @@ static const Piece pieces[] = {
            "    return total;\n"
            "}\n"
            "\n"},
+    {COMPUTED, "static uint64_t tdsl_work_of(const tdsl_kernel_info *info, const int64_t "
+               "*work, const int64_t *dims)\n"
+               "{\n"
+               "    int64_t all[TDSL_EXTENTS];\n"
+               "    const tdsl_status status = tdsl_extents(info, dims, all);\n"
+               "    return status == TDSL_OK ? tdsl_multiply_adds(work, all) : status == "
+               "TDSL_E_SHAPE ? 0 : UINT64_MAX;\n"
+               "}\n"
+               "\n"},
     {ALWAYS,
      "/* The exported functions of a kernel, and its tables. Dims and arguments are lists in "
      "parentheses; FAST is what\n"
@@ -137,7 +190,10 @@ static const Piece pieces[] = {
      "#define TDSL_READ(p) (void *)(uintptr_t)(p) /* an argument that is not written */\n"
      "#define TDSL_KERNEL(NAME, TEXT, SOURCE, HEAD, DIGEST, N_DIMS, DIM_INFO, N_ARGS, "
      "ARG_INFO, SIZES, WORK, \\\n"
-     "                    ONLY_DIMS, FAST, DIM_TYPES, DIMS, ARG_TYPES, ARGS, LOOPS) \\\n"
+     "                    ONLY_DIMS, "},
+    {COMPUTED, "COMPUTED, "},
+    {ALWAYS,
+     "FAST, DIM_TYPES, DIMS, ARG_TYPES, ARGS, LOOPS) \\\n"
      "    static void tdsl_run_##NAME(const int64_t *dims, void *const *args, unsigned char "
      "*ws, \\\n"
      "        const tdsl_threads *threads, int32_t crew, size_t each) \\\n"
@@ -181,15 +237,21 @@ static const Piece pieces[] = {
      "    size_t NAME##_workspace_bytes_threads(TDSL_LIST DIM_TYPES int32_t threads) \\\n"
      "    { return tdsl_need(&tdsl_of_##NAME, (const int64_t[]){TDSL_LIST DIMS 0}, threads); } "
      "\\\n"
-     "    TDSL_INFO(static, tdsl_table_##NAME, NAME, TEXT, SOURCE, HEAD, DIGEST, N_DIMS, "
-     "N_ARGS, DIM_INFO, ARG_INFO) \\\n"
-     "    TDSL_INFO(, NAME##_info, NAME, TEXT, SOURCE, HEAD, DIGEST, N_DIMS, N_ARGS, DIM_INFO, "
-     "ARG_INFO)\n"
-     "#define TDSL_INFO(STATIC, TABLE, NAME, ...) \\\n"
-     "    STATIC const tdsl_kernel_info TABLE = { \\\n"
-     "        TDSL_ABI_HEAD, __VA_ARGS__, tdsl_bytes_##NAME, tdsl_work_of_##NAME, "
-     "tdsl_call_##NAME, \\\n"
-     "        tdsl_threads_bytes_##NAME, tdsl_threads_call_##NAME};\n"},
+     "    TDSL_INFO(static, tdsl_table_##NAME, NAME, "},
+    {COMPUTED, "COMPUTED, \\\n        "},
+    {ALWAYS, "TEXT, SOURCE, HEAD, DIGEST, N_DIMS, N_ARGS, DIM_INFO, ARG_INFO) \\\n"
+             "    TDSL_INFO(, NAME##_info, NAME, "},
+    {COMPUTED, "COMPUTED, \\\n        "},
+    {ALWAYS, "TEXT, SOURCE, HEAD, DIGEST, N_DIMS, N_ARGS, DIM_INFO, ARG_INFO)\n"
+             "#define TDSL_INFO(STATIC, TABLE, NAME, "},
+    {COMPUTED, "COMPUTED, "},
+    {ALWAYS, "...) \\\n"
+             "    STATIC const tdsl_kernel_info TABLE = { \\\n"
+             "        TDSL_ABI_HEAD, __VA_ARGS__, tdsl_bytes_##NAME, tdsl_work_of_##NAME, "
+             "tdsl_call_##NAME, \\\n"
+             "        tdsl_threads_bytes_##NAME, tdsl_threads_call_##NAME, "},
+    {COMPUTED, "TDSL_LIST COMPUTED, 0};\n"},
+    {PLAIN, "NULL, 0, 0};\n"},
 };
 
 void shared_needs(Helpers *h, bool open, bool parallel)
@@ -203,13 +265,19 @@ void shared_needs(Helpers *h, bool open, bool parallel)
     }
 }
 
-void shared_emit(Text *out, bool open, bool parallel)
+void shared_emit(Text *out, bool open, bool parallel, uint32_t extents)
 {
     const bool holds[] = {
-        [ALWAYS] = true,       [OPEN] = open,        [FIXED] = !open,
-        [PARALLEL] = parallel, [SERIAL] = !parallel,
+        [ALWAYS] = true,        [OPEN] = open,        [FIXED] = !open,
+        [PARALLEL] = parallel,  [SERIAL] = !parallel, [COMPUTED] = extents > 0,
+        [PLAIN] = extents == 0,
     };
     text_put(out, "\n");
+    if (extents > 0) {
+        text_printf(out,
+                    "#define TDSL_EXTENTS %u /* the most of a kernel, given and computed */\n",
+                    extents);
+    }
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         text_put(out, holds[pieces[i].need] ? pieces[i].text : "");
     }

@@ -97,7 +97,7 @@ bool lower_check(Lower *l)
     if (k->dims.list.n > 0) {
         Text names;
         text_init(&names, l->arena);
-        for (uint32_t d = 0; d < k->dims.list.n; d++) {
+        for (uint32_t d = 0; d < dims_given(&k->dims); d++) {
             text_printf(&names, "%s'%s'", d == 0 ? "" : ", ", k->dims.list.at[d].name->text);
         }
         Diagnostic *d =
