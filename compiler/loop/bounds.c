@@ -365,7 +365,8 @@ bool bounds_are_digits(const Kernel *k, const Stmt *s, Affine x, uint32_t n_movi
     for (uint32_t round = 0; round < x.n; round++) {
         uint32_t least = x.n;
         for (uint32_t i = 0; i < x.n; i++) {
-            if (!(done >> i & 1) && !k->vars.at[x.term[i].var].is_loop &&
+            if (!(done >> i & 1) && !affine_is_dim(x.term[i].var) &&
+                !k->vars.at[x.term[i].var].is_loop &&
                 (least == x.n || x.term[i].coef < x.term[least].coef)) {
                 least = i;
             }

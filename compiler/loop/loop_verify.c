@@ -474,11 +474,13 @@ static bool verify_distinct(Verifier *v, const Stmt *s)
     for (uint32_t d = 0; d < rank; d++) {
         uint32_t n_moving = 0;
         for (uint32_t i = 0; i < s->at[d].n; i++) {
-            n_moving += !v->k->vars.at[s->at[d].term[i].var].is_loop;
+            VarRef x = s->at[d].term[i].var;
+            n_moving += !affine_is_dim(x) && !v->k->vars.at[x].is_loop;
         }
         bool alone =
             n_moving == 1 || (n_moving > 1 && bounds_are_digits(v->k, s, s->at[d], n_moving));
-        for (uint32_t i = 0; alone && i < s->at[d].n; i++) {
+        for (uint32_t i = 0; alone && i < s->at[d].n && !affine_is_dim(s->at[d].term[i].var);
+             i++) {
             v->alone[s->at[d].term[i].var] = now;
         }
     }

@@ -676,6 +676,7 @@ static bool check_values(Verifier *v)
         }
         const char *problem =
             nest_term_problem(v->arena, v->nest, v->uses, v->leaf, homes, v->reads, kept, n);
+        problem = problem == NULL ? nest_pieces_problem(v->nest, v->leaf, n) : problem;
         if (problem != NULL) {
             return refuse(v, n, problem);
         }
@@ -759,36 +760,9 @@ static bool verify_one(Ctx *ctx, const Nest *nest, const char *stage, uint32_t d
     return ok;
 }
 
-/* What is wrong with the sizes that the nests are for, or null. */
-static const char *sizes_problem(const Nest *nest)
-{
-    const DimTable *dims = &nest->graph->dims;
-    const DimTest *tests[NEST_SIZES];
-    bool own = false;
-    if (nest->n_sizes > NEST_SIZES) {
-        return "there are too many nests";
-    }
-    for (uint32_t k = 0; k < nest->n_sizes; k++) {
-        tests[k] = &nest->sizes[k].when;
-    }
-    const char *problem = dim_tests_problem(dims, nest->n_sizes, tests);
-    for (uint32_t k = 0; problem == NULL && k < nest->n_sizes; k++) {
-        const NestSize *s = &nest->sizes[k];
-        const Graph *g = s->nest->graph;
-        bool is_own = s->nest == nest;
-        if (!dim_test_holds(&s->when, s->size) || g->nodes.at != nest->graph->nodes.at ||
-            g->dims.list.at[s->when.dim].typical != s->size ||
-            (!is_own && s->nest->n_sizes > 0)) {
-            problem = "a nest is not made for a size that it is for";
-        }
-        own = own || is_own;
-    }
-    return problem != NULL || own ? problem : "none of the nests is for the typical size";
-}
-
 bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage)
 {
-    const char *problem = nest->n_sizes == 0 ? NULL : sizes_problem(nest);
+    const char *problem = nest->n_sizes == 0 ? NULL : nest_sizes_problem(nest);
     bool ok = problem == NULL;
     if (!ok) {
         diag_error(&ctx->diags, E_DUMP, nest->graph->span, "%s: %s", stage, problem);
