@@ -5,44 +5,6 @@
  * it is what every call pays. */
 #include "internal.h"
 
-#define DIM_UNBOUND INT64_MIN
-
-/* Which argument bound a dimension: looked for again only when a message needs it. */
-static size_t dim_binder(const Call *call, int32_t dim)
-{
-    for (size_t i = 0; i < (size_t)call->info->n_args; i++) {
-        const tdsl_arg_info *arg = &call->info->args[i];
-        for (int32_t axis = 0; axis < arg->rank; axis++) {
-            if (arg->extents[axis].dim == dim) {
-                return i;
-            }
-        }
-    }
-    return 0;
-}
-
-static tdsl_status fail_disagreement(const Call *call, size_t arg, int32_t axis, int64_t extent)
-{
-    const tdsl_extent *want = &call->info->args[arg].extents[axis];
-    if (want->dim < 0) {
-        return tdsl_arg_fail(call, arg, TDSL_E_SHAPE,
-                             "extent of axis %d is %lld, the kernel's is %lld", (int)axis,
-                             (long long)extent, (long long)want->fixed);
-    }
-    const char *name = call->info->dims[want->dim].name;
-    long long bound = (long long)call->dims[want->dim];
-    if (call->options != NULL && call->options->dims != NULL) {
-        return tdsl_arg_fail(call, arg, TDSL_E_SHAPE,
-                             "extent of axis %d is %lld, but dimension '%s' was given as %lld",
-                             (int)axis, (long long)extent, name, bound);
-    }
-    size_t binder = dim_binder(call, want->dim);
-    return tdsl_arg_fail(
-        call, arg, TDSL_E_SHAPE,
-        "extent of axis %d is %lld, but dimension '%s' is %lld in argument '%s'", (int)axis,
-        (long long)extent, name, bound, call->info->args[binder].name);
-}
-
 static tdsl_status extents_check(Call *call, size_t index, const tdsl_tensor *tensor)
 {
     const tdsl_arg_info *arg = &call->info->args[index];
@@ -58,7 +20,7 @@ static tdsl_status extents_check(Call *call, size_t index, const tdsl_tensor *te
         if (bound == DIM_UNBOUND) {
             call->dims[want->dim] = extent;
         } else if (bound != extent) {
-            return fail_disagreement(call, index, axis, extent);
+            return tdsl_extent_fail(call, index, axis, extent);
         }
     }
     return TDSL_OK;
@@ -235,21 +197,10 @@ static tdsl_status dims_begin(Call *call)
                                   call->info->dims[d].name, (long long)given[d]);
         }
     }
-    return TDSL_OK;
-}
-
-static tdsl_status dims_check(const Call *call)
-{
-    for (int32_t d = 0; d < call->info->n_dims; d++) {
-        if (call->dims[d] == DIM_UNBOUND) {
-            return tdsl_call_fail(
-                call, TDSL_E_SHAPE,
-                "dimension '%s' is an extent of no argument: give its value in "
-                "the options' dims",
-                call->info->dims[d].name);
-        }
+    for (int32_t c = 0; c < call->info->n_computed; c++) {
+        call->dims[call->info->n_dims + c] = DIM_UNBOUND;
     }
-    return TDSL_OK;
+    return given != NULL && call->info->n_computed > 0 ? tdsl_extents_check(call) : TDSL_OK;
 }
 
 /* A workspace of the caller's must not overlap an argument either; its size is checked when it is used. */
@@ -279,7 +230,7 @@ tdsl_status tdsl_call_check(Call *call)
         status = arg_check(call, i);
     }
     if (status == TDSL_OK) {
-        status = dims_check(call);
+        status = tdsl_extents_check(call);
     }
     if (status == TDSL_OK) {
         status = overlap_check(call);

@@ -125,7 +125,7 @@ static bool dims_fail(Making *m, const char *name)
                        kernel_name(m), name);
 }
 
-/* Dimensions (below 0 so far) from the extents of the arguments, which must fit the kernel's.
+/* Dimensions (unbound so far) from the extents of the arguments, which must fit the kernel's.
  */
 static bool dims_deduce(Making *m, const tdsl_nki_form *given, int64_t *dims)
 {
@@ -135,7 +135,7 @@ static bool dims_deduce(Making *m, const tdsl_nki_form *given, int64_t *dims)
         for (int32_t axis = 0; axis < info->args[i].rank; axis++) {
             const tdsl_extent *want = &info->args[i].extents[axis];
             int64_t extent = at < given->n_extents ? given->extents[at++] : -1;
-            if (want->dim >= 0 && dims[want->dim] < 0) {
+            if (want->dim >= 0 && dims[want->dim] == DIM_UNBOUND) {
                 dims[want->dim] = extent;
             }
             if (extent < 0 || extent != (want->dim < 0 ? want->fixed : dims[want->dim])) {
@@ -155,17 +155,26 @@ static bool dims_deduce(Making *m, const tdsl_nki_form *given, int64_t *dims)
 static bool dims_make(Making *m, const tdsl_nki_form *given)
 {
     const tdsl_kernel_info *info = m->form->kernel->info;
-    int64_t *dims = keep(m, (size_t)info->n_dims, sizeof *dims);
+    int32_t n = info->n_dims + info->n_computed, dim = 0;
+    int64_t *dims = keep(m, (size_t)n, sizeof *dims), value = 0;
     bool good = dims != NULL;
     m->form->dims = dims;
-    for (int32_t d = 0; good && d < info->n_dims; d++) {
-        dims[d] = given->dims != NULL ? given->dims[d] : -1;
+    for (int32_t d = 0; good && d < n; d++) {
+        bool is_given = given->dims != NULL && d < info->n_dims && given->dims[d] >= 0;
+        dims[d] = is_given ? given->dims[d] : DIM_UNBOUND;
     }
     if (good && given->dims == NULL && given->extents != NULL) {
         good = dims_deduce(m, given, dims);
     }
-    for (int32_t d = 0; good && d < info->n_dims; d++) {
-        good = dims[d] >= 0 || dims_fail(m, info->dims[d].name);
+    ExtentFault fault = good ? tdsl_extents_complete(info, dims, &dim, &value) : EXTENT_GOOD;
+    if (fault == EXTENT_UNKNOWN) {
+        return dims_fail(m, info->dims[dim].name);
+    }
+    if (fault != EXTENT_GOOD) {
+        char text[EXTENT_BYTES];
+        return MAKING_FAIL(m, TDSL_E_ARGUMENT,
+                           "kernel '%s': its NKI form was built for other extents than its %s",
+                           info->name, tdsl_extent_text(info, dim, text, sizeof text));
     }
     return good;
 }

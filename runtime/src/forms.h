@@ -57,7 +57,7 @@ struct NkiForm {
     tdsl_kernel *kernel;
     FormBlock *blocks; /* all memory behind the pointers here */
     const char *target;
-    const int64_t *dims; /* [n_dims of the kernel] */
+    const int64_t *dims; /* [n_dims of the kernel], and its computed extents */
     NkiPart *parts;
     size_t n_parts;
     NkiTensor *tensors; /* arguments, then temporaries */

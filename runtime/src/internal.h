@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #define TDSL_MAX_ARGS       128 /* C11 promises 127 parameters: no kernel has more */
-#define TDSL_MAX_DIMS       128
+#define TDSL_MAX_DIMS       128 /* open ones and computed extents together */
 #define TDSL_MAX_RANK       128
 #define WORKSPACE_ALIGNMENT ((size_t)64)
 
@@ -90,7 +90,7 @@ typedef struct Call {
     tdsl_report *report;
     bool any_device; /* an argument has device memory */
     uint64_t multiply_adds;
-    int64_t dims[TDSL_MAX_DIMS];
+    int64_t dims[TDSL_MAX_DIMS]; /* open ones, then computed extents */
     size_t bytes[TDSL_MAX_ARGS]; /* of each argument */
 } Call;
 
@@ -157,6 +157,31 @@ void tdsl_table_free(tdsl_context *context, Table *table);
 
 /* --- kernel.c --- */
 void tdsl_kernel_free(tdsl_kernel *kernel);
+
+/* --- extents.c: open dimensions and what is computed from them, numbered as a tdsl_extent does --- */
+#define DIM_UNBOUND  INT64_MIN
+#define EXTENT_BYTES 160 /* of a text for a message */
+
+typedef enum ExtentFault {
+    EXTENT_GOOD,
+    EXTENT_UNKNOWN,  /* nothing says open dimension `dim` */
+    EXTENT_NEGATIVE, /* computed extent `dim` would be `value` before it is divided, below 0 */
+    EXTENT_OVERFLOW, /* computed extent `dim` is too large */
+    EXTENT_DIFFERS,  /* computed extent `dim` is `value`, not what `dims` has */
+    EXTENT_IMPOSSIBLE, /* no value of its open dimensions makes `dim` what `dims` has */
+} ExtentFault;
+
+/* Fills in what of [n_dims + n_computed] is DIM_UNBOUND. */
+ExtentFault tdsl_extents_complete(const tdsl_kernel_info *info, int64_t *dims, int32_t *dim,
+                                  int64_t *value);
+/* "n + k - 1", cut to the room there is; the text given. */
+const char *tdsl_extent_text(const tdsl_kernel_info *info, int32_t dim, char *text,
+                             size_t bytes);
+
+/* After all arguments: open dimensions that nothing says, and computed extents. */
+tdsl_status tdsl_extents_check(Call *call);
+/* An axis of an argument has not the extent that was bound or fixed. */
+tdsl_status tdsl_extent_fail(const Call *call, size_t arg, int32_t axis, int64_t extent);
 
 /* --- check.c --- */
 typedef enum LayoutFault { LAYOUT_GOOD, LAYOUT_STRIDE, LAYOUT_OVERFLOW } LayoutFault;

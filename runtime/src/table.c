@@ -32,6 +32,15 @@ static tdsl_status head_validate(const tdsl_kernel_info *info, tdsl_report *repo
             "their tables",
             info->name, (int)info->n_args, (int)info->n_dims, TDSL_MAX_ARGS, TDSL_MAX_DIMS);
     }
+    if (info->n_computed < 0 || info->n_computed > TDSL_MAX_DIMS - info->n_dims ||
+        (info->n_computed > 0 &&
+         (info->computed == NULL || info->computed_size < sizeof *info->computed ||
+          info->computed_size % sizeof(int64_t) != 0))) {
+        return tdsl_fail(report, TDSL_E_ABI,
+                         "kernel '%s': %d computed extents: at most %d with %d open "
+                         "dimensions, with their table",
+                         info->name, (int)info->n_computed, TDSL_MAX_DIMS, (int)info->n_dims);
+    }
     if (info->multiply_adds == NULL || (info->call != NULL && info->workspace_bytes == NULL) ||
         (info->call_threads != NULL && info->workspace_bytes_threads == NULL)) {
         return tdsl_fail(report, TDSL_E_ABI, "kernel '%s': a function of its table is null",
@@ -64,7 +73,7 @@ static tdsl_status arg_validate(const tdsl_kernel_info *info, int32_t index,
     }
     for (int32_t axis = 0; axis < arg->rank; axis++) {
         const tdsl_extent *extent = &arg->extents[axis];
-        bool open = extent->dim >= 0 && extent->dim < info->n_dims;
+        bool open = extent->dim >= 0 && extent->dim < info->n_dims + info->n_computed;
         bool fixed = extent->dim == -1 && extent->fixed >= 0;
         if (!open && !fixed) {
             return tdsl_fail(report, TDSL_E_ABI,
@@ -75,6 +84,19 @@ static tdsl_status arg_validate(const tdsl_kernel_info *info, int32_t index,
     return TDSL_OK;
 }
 
+/* Is it made of what comes before it? */
+static bool computed_is_good(const tdsl_kernel_info *info, int32_t index)
+{
+    const tdsl_computed *x = &info->computed[index];
+    bool good = x->divisor >= 1 && (x->product == 0 || (x->divisor == 1 && x->base >= 0)) &&
+                x->n_terms >= 0 && x->n_terms <= TDSL_MAX_DIMS &&
+                (x->n_terms == 0 || x->terms != NULL);
+    for (int32_t t = 0; good && t < x->n_terms; t++) {
+        good = x->terms[t].dim >= 0 && x->terms[t].dim < info->n_dims + index;
+    }
+    return good;
+}
+
 static tdsl_status arrays_validate(const tdsl_kernel_info *info, tdsl_report *report)
 {
     tdsl_status status = TDSL_OK;
@@ -82,6 +104,14 @@ static tdsl_status arrays_validate(const tdsl_kernel_info *info, tdsl_report *re
         if (info->dims[d].name == NULL) {
             status = tdsl_fail(report, TDSL_E_ABI, "kernel '%s': open dimension %d has no name",
                                info->name, (int)d);
+        }
+    }
+    for (int32_t c = 0; status == TDSL_OK && c < info->n_computed; c++) {
+        if (!computed_is_good(info, c)) {
+            status = tdsl_fail(report, TDSL_E_ABI,
+                               "kernel '%s': computed extent %d is made of no dimension before "
+                               "it, or divided by no number",
+                               info->name, (int)c);
         }
     }
     for (int32_t i = 0; status == TDSL_OK && i < info->n_args; i++) {
@@ -101,7 +131,8 @@ static const void *element(const void *array, uint32_t size, size_t at)
 static size_t copy_bytes(const tdsl_kernel_info *given)
 {
     size_t bytes = sizeof *given + (size_t)given->n_dims * sizeof(tdsl_dim_info) +
-                   (size_t)given->n_args * sizeof(tdsl_arg_info);
+                   (size_t)given->n_args * sizeof(tdsl_arg_info) +
+                   (size_t)given->n_computed * sizeof(tdsl_computed);
     for (size_t i = 0; i < (size_t)given->n_args; i++) {
         const tdsl_arg_info *arg = element(given->args, given->arg_size, i);
         if (arg->rank < 0 || arg->rank > TDSL_MAX_RANK) {
@@ -116,10 +147,16 @@ static void table_copy(const tdsl_kernel_info *given, tdsl_kernel_info *info)
 {
     tdsl_dim_info *dims = (tdsl_dim_info *)(void *)(info + 1);
     tdsl_arg_info *args = (tdsl_arg_info *)(void *)(dims + given->n_dims);
-    tdsl_extent *extents = (tdsl_extent *)(void *)(args + given->n_args);
+    tdsl_computed *computed = (tdsl_computed *)(void *)(args + given->n_args);
+    tdsl_extent *extents = (tdsl_extent *)(void *)(computed + given->n_computed);
     *info = *given;
     info->dims = dims;
     info->args = args;
+    info->computed = computed;
+    for (size_t c = 0; c < (size_t)given->n_computed; c++) {
+        memcpy(&computed[c], element(given->computed, given->computed_size, c),
+               sizeof *computed);
+    }
     for (size_t d = 0; d < (size_t)given->n_dims; d++) {
         memcpy(&dims[d], element(given->dims, given->dim_size, d), sizeof *dims);
     }
@@ -136,7 +173,8 @@ static void table_copy(const tdsl_kernel_info *given, tdsl_kernel_info *info)
 static bool is_of_this_build(const tdsl_kernel_info *info)
 {
     return info->dim_size == sizeof *info->dims && info->arg_size == sizeof *info->args &&
-           info->extent_size == sizeof *info->args->extents;
+           info->extent_size == sizeof *info->args->extents &&
+           (info->n_computed == 0 || info->computed_size == sizeof *info->computed);
 }
 
 tdsl_status tdsl_table_make(tdsl_context *context, const tdsl_kernel_info *given, Table *table,
