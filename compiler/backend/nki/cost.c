@@ -346,7 +346,7 @@ static void peaks(Count *c)
     }
 }
 
-bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
+static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
 {
     *out = (NkiCost){0};
     Count c = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k)};
@@ -391,4 +391,12 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
         out->bound_by = out->busy_us[e] > out->busy_us[out->bound_by] ? e : out->bound_by;
     }
     return true;
+}
+
+bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
+{
+    ArenaMark before = arena_mark(k->arena);
+    bool ok = count_all(k, chip, out);
+    arena_reset(k->arena, before);
+    return ok;
 }

@@ -154,6 +154,7 @@ typedef struct Lower {
     uint64_t *batch;  /* [from->bufs]: bits of dimensions that are batches */
     const bool *pair; /* [from->bufs]: the last dimension holds parts */
     const Turn *turn; /* [from->bufs] */
+    const bool *sums; /* [from->bufs] see lower_pieces; or null */
     int64_t *value;   /* [from->vars] of loops entered */
     Home *home;       /* [from->bufs] */
     /* the LEGAL one */
@@ -208,7 +209,10 @@ Kernel *lower_all(const Lower *start, Lower *l);
 void batch_mark(Lower *l);
 /* ---- split.c ---- */
 /* The kernel as device programs of at most l->task.most instructions each. */
-Kernel *lower_split(const Lower *l);
+Kernel *lower_split(const Lower *l, bool last); /* false: says nothing where it cannot */
+/* pieces.c: the kernel with numbers that loops add up made of one sum for each iteration; null: it has none. `sums`, by buffer:
+ * rows of such sums, each of which a statement of its own makes. `halvings`: so often the largest step is halved. */
+Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, uint32_t halvings, bool **sums);
 
 /* ---- instr_make.c ---- */
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);

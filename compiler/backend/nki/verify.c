@@ -6,6 +6,7 @@
 #include "backend/nki/part.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { GROUP_OPEN, GROUP_ADDING, GROUP_READ };
 
@@ -243,7 +244,10 @@ static bool verify_instr(void *user, const Instr *i)
     bool two = i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
                i->kind == INSTR_PREDICATED;
     if (i->kind == INSTR_ALLOC) {
-        v->owner[i->dst.buf] = NULL;
+        if (v->owner[i->dst.buf] != NULL) { /* a new tile */
+            size_t n = (size_t)v->k->bufs.at[i->dst.buf].extent[1].n;
+            memset(v->owner[i->dst.buf], 0, n * sizeof(int32_t));
+        }
         return true;
     }
     if (i->kind == INSTR_NOTHING) {
@@ -293,8 +297,7 @@ static bool verify_instr(void *user, const Instr *i)
     return true;
 }
 
-/* The rules of one device program: of a kernel, or of a part of one. */
-static bool verify_program(Ctx *ctx, const Kernel *k, const NkiChip *chip)
+static bool verify_instructions(Ctx *ctx, const Kernel *k, const NkiChip *chip)
 {
     Verifier v = {.ctx = ctx, .k = k, .chip = chip};
     v.owner = ARENA_ARRAY(k->arena, k->bufs.n + 1, int32_t *);
@@ -316,6 +319,15 @@ static bool verify_program(Ctx *ctx, const Kernel *k, const NkiChip *chip)
     }
     return cost.psum_peak <= NKI_PSUM_BANKS ||
            refuse(ctx, k, "G4", "PSUM banks live at once", cost.psum_peak, NKI_PSUM_BANKS);
+}
+
+/* The rules of one device program: of a kernel, or of a part of one. */
+static bool verify_program(Ctx *ctx, const Kernel *k, const NkiChip *chip)
+{
+    ArenaMark before = arena_mark(k->arena);
+    bool ok = verify_instructions(ctx, k, chip);
+    arena_reset(k->arena, before);
+    return ok;
 }
 
 bool nki_verify(const Target *target, Ctx *ctx, const Kernel *k)
