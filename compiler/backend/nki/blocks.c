@@ -223,7 +223,7 @@ static void finish(Plan *p, const Block *b, Bank *bank)
         return;
     }
     if (c->epilogue != NULL) {
-        Evaluation ev = {l, c->pm, p->result, &box, c->dst.buf, psum};
+        Evaluation ev = {l, c->pm, p->result, &box, c->dst.buf, psum, false};
         DType t = l->from->bufs.at[c->final.buf].dtype;
         TileView v = evaluate(&ev, c->epilogue_value, t, NULL);
         view_store(l, &c->final, c->pm, p->result, &box, v);

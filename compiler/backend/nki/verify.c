@@ -223,6 +223,10 @@ static bool check_elementwise(Verifier *v, const Instr *i)
         (!i->s1.is_tile || i->recip)) {
         return broken(v, i, "E4", "this bias is not for generation 2");
     }
+    if (i->sums && (!check_operand(v, i, &i->sum, false) || i->sum.np != i->dst.np ||
+                    i->sum.nf != 1 || i->sum.p != i->dst.p)) {
+        return broken(v, i, "E4", "row sums that are no column beside their rows");
+    }
     return check_column(v, i, &i->s0) && check_column(v, i, &i->s1);
 }
 
