@@ -172,36 +172,49 @@ static void make_turned(Plan *p, bool turned, int64_t end)
 
 /* ---- one block ---- */
 
-/* The matmuls of one K step into one bank. */
-static void step_bank(Plan *p, const Block *b, const Box *k, bool first, const Bank *bank)
+/* The matmul of one K step for one position of a group, in one bank. */
+static void step_position(Plan *p, const Block *b, int64_t k, const Bank *bank,
+                          const Box *where)
 {
     Contraction *c = p->c;
     const Box *group = &p->groups.at[b->group];
-    Box at = bank->box;
-    box_take(&at, k, c->ok);
-    box_take(&at, k, c->pk);
+    Box at = *where;
+    box_take(&at, &p->k.at[k], c->ok);
+    box_take(&at, &p->k.at[k], c->pk);
     Box result = at;
     box_take(&result, group, p->outer);
-    for (bool a = true; position_next(p, group, &at, a); a = false) {
-        TileView v[2], dst = {0};
-        bool good = part_run(p->result, &result, &at, bank->psum, &dst);
-        for (uint32_t side = 0; side < 2; side++) {
-            const Side *s = &p->side[side];
-            Box whole = at;
-            if (s->together) {
-                box_take(&whole, group, p->outer);
-            }
-            if (side == STATIONARY || p->symmetric) {
-                const Box *strip = side == STATIONARY ? &p->strips[ROLE_M].at[b->strip[ROLE_M]]
-                                                      : &p->strips[ROLE_N].at[b->strip[ROLE_N]];
-                box_take(&whole, strip, s->own);
-            }
-            TileView all = slab(p, side, &whole, b->tag[side]);
-            good = part_run(s->slab, &whole, &at, all, &v[side]) && good;
+    TileView v[2], dst = {0};
+    bool good = part_run(p->result, &result, &at, bank->psum, &dst);
+    for (uint32_t side = 0; side < 2; side++) {
+        const Side *s = &p->side[side];
+        Box whole = at;
+        if (s->together) {
+            box_take(&whole, group, p->outer);
         }
-        CHECK(good || p->l->tried.failed);
-        if (!p->l->tried.failed) {
-            make_matmul(p->l, dst, v[STATIONARY], v[MOVING], first);
+        if (side == STATIONARY || p->symmetric) {
+            const Box *strip = side == STATIONARY ? &p->strips[ROLE_M].at[b->strip[ROLE_M]]
+                                                  : &p->strips[ROLE_N].at[b->strip[ROLE_N]];
+            box_take(&whole, strip, s->own);
+        }
+        TileView all = slab(p, side, &whole, b->tag[side]);
+        good = part_run(s->slab, &whole, &at, all, &v[side]) && good;
+    }
+    CHECK(good || p->l->tried.failed);
+    if (!p->l->tried.failed) {
+        make_matmul(p->l, dst, v[STATIONARY], v[MOVING], k == 0);
+    }
+}
+
+/* The matmuls of K steps [from, to) into one bank: one position after the other, since only one
+ * group of sums may be open in a bank. */
+static void step_bank(Plan *p, const Block *b, int64_t from, int64_t to, const Bank *bank)
+{
+    const Box *group = &p->groups.at[b->group];
+    Box at = bank->box;
+    box_take(&at, group, p->outer);
+    for (bool a = true; position_next(p, group, &at, a); a = false) {
+        for (int64_t k = from; k < to && !p->l->tried.failed; k++) {
+            step_position(p, b, k, bank, &at);
         }
     }
 }
@@ -223,7 +236,7 @@ static void finish(Plan *p, const Block *b, Bank *bank)
         return;
     }
     if (c->epilogue != NULL) {
-        Evaluation ev = {l, c->pm, p->result, &box, c->dst.buf, psum};
+        Evaluation ev = {l, c->pm, p->result, &box, c->dst.buf, psum, false};
         DType t = l->from->bufs.at[c->final.buf].dtype;
         TileView v = evaluate(&ev, c->epilogue_value, t, NULL);
         view_store(l, &c->final, c->pm, p->result, &box, v);
@@ -327,6 +340,7 @@ static void emit_block(Plan *p, uint32_t number)
     Bank bank[NKI_PSUM_BANKS];
     uint32_t n = block_banks(p, b, bank);
     int64_t split = n < 2 || p->passes ? n_k : n_k > TAIL ? n_k - TAIL : 0;
+    split = labels_count(p->outer, &p->groups.at[b->group]) > 1 ? 0 : split;
     for (uint32_t side = 0; side < 2 && number > 0; side++) {
         if (b->tag[side] != p->blocks.at[number - 1].tag[side]) {
             cache_drop(p->l, p->side[side].place->buf, b->tag[side]);
@@ -345,7 +359,7 @@ static void emit_block(Plan *p, uint32_t number)
     for (int64_t k = 0; k < split && !p->l->tried.failed; k++) {
         make_until(p, base + (steps ? k + ahead + 1 : n_k));
         for (uint32_t i = 0; i < n && !p->l->tried.failed; i++) {
-            step_bank(p, b, &p->k.at[k], k == 0, &bank[i]);
+            step_bank(p, b, k, k + 1, &bank[i]);
         }
         if (k == 1) {
             mirror(p);
@@ -356,9 +370,7 @@ static void emit_block(Plan *p, uint32_t number)
         make_turned(p, true, base + 2 * n_k);
     }
     for (uint32_t i = 0; i < n && !p->l->tried.failed; i++) {
-        for (int64_t k = split; k < n_k && !p->l->tried.failed; k++) {
-            step_bank(p, b, &p->k.at[k], k == 0, &bank[i]);
-        }
+        step_bank(p, b, split, n_k, &bank[i]);
         if (i == 0) {
             mirror(p);
         }

@@ -71,6 +71,15 @@ static int64_t matmul_cycles(const Kernel *k, const Instr *i)
     return (dtype_of(k, &i->b) == DTYPE_F32 ? 4 : 1) * n;
 }
 
+#define RECIPROCAL_CYCLES 8  /* an element */
+#define RECIPROCAL_MOST   16 /* columns */
+
+bool nki_vector_reciprocal(const Instr *i)
+{
+    bool plain = !i->s0.given && !i->s1.given && !(i->scale < 1.0) && !i->sums;
+    return i->kind == INSTR_ACTIVATION && i->recip && plain && i->dst.nf <= RECIPROCAL_MOST;
+}
+
 int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t *cycles)
 {
     int64_t n = i->dst.nf;
@@ -86,7 +95,11 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
             i->a.np > (i->a.nf < 64 ? i->a.nf : 64) ? i->a.np : (i->a.nf < 64 ? i->a.nf : 64);
         return TENSOR;
     case INSTR_ACTIVATION:
-        *cycles = at_least(n);
+        if (nki_vector_reciprocal(i)) {
+            *cycles = at_least(RECIPROCAL_CYCLES * n);
+            return VECTOR;
+        }
+        *cycles = at_least(n) + (i->sums ? MIN_CYCLES : 0);
         return SCALAR;
     case INSTR_COPY:
         *cycles = at_least(n);
@@ -126,7 +139,8 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
 double nki_table_us(int *table, const Instr *i)
 {
     int function = i->recip ? -1 : (int)i->op + 1;
-    if (i->kind != INSTR_ACTIVATION || function == *table || (!i->recip && i->op == OP_COPY)) {
+    if (i->kind != INSTR_ACTIVATION || nki_vector_reciprocal(i) || function == *table ||
+        (!i->recip && i->op == OP_COPY)) {
         return 0.0;
     }
     *table = function;
@@ -294,6 +308,9 @@ static bool count_instr(void *user, const Instr *i)
     if (i->s1.given && i->s1.is_tile) {
         touch(c, &i->s1.tile);
     }
+    if (i->sums) {
+        touch(c, &i->sum);
+    }
     if (i->kind == INSTR_DMA) {
         int64_t bytes = 0, descriptors = 0;
         c->charged += nki_dma_charge(c->k, i, &bytes, &descriptors);
@@ -346,7 +363,7 @@ static void peaks(Count *c)
     }
 }
 
-bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
+static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
 {
     *out = (NkiCost){0};
     Count c = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k)};
@@ -391,4 +408,12 @@ bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
         out->bound_by = out->busy_us[e] > out->busy_us[out->bound_by] ? e : out->bound_by;
     }
     return true;
+}
+
+bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out)
+{
+    ArenaMark before = arena_mark(k->arena);
+    bool ok = count_all(k, chip, out);
+    arena_reset(k->arena, before);
+    return ok;
 }

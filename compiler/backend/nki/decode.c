@@ -12,6 +12,7 @@ typedef struct Decoder {
     const Stmt *s;
     const int64_t *env;
     const char *why;
+    bool adds; /* may a reduction add to what is there? */
 } Decoder;
 
 static bool no(Decoder *d, const char *why)
@@ -414,17 +415,17 @@ static bool decode_fold(Decoder *d, const Stmt *before, Indices x, Instr *out)
     if (e->kind != EXPR_LOAD || !chip_operand(d, e->buf, e->at, &out->a, &p, &f)) {
         return no(d, "a fold of something that is no tile");
     }
-    return (p == x.p && x.f == UINT32_MAX && first) ||
+    return (p == x.p && x.f == UINT32_MAX && (first || d->adds)) ||
            no(d, "a reduction that is not of whole rows into a fresh column");
 }
 
-bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
-                  const char **why)
+static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, bool adds,
+                         Instr *out, const char **why)
 {
     const Stmt *s = place.body[place.at];
     const Stmt *next = place.at + 1 < place.n ? place.body[place.at + 1] : NULL;
     const Stmt *before = place.at > 0 ? place.body[place.at - 1] : NULL;
-    Decoder d = {k, s, env, "a statement that is no instruction"};
+    Decoder d = {k, s, env, "a statement that is no instruction", adds};
     *out = (Instr){.stmt = s, .scale = 1.0};
     bool ok = false;
     const Expr *e = bare(s->value);
@@ -445,6 +446,61 @@ bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *o
         ok = decode_op(&d, e, x, out);
     }
     *why = d.why;
+    return ok;
+}
+
+static bool same_operand(const Operand *x, const Operand *y)
+{
+    return x->buf == y->buf && x->p == y->p && x->np == y->np && x->f == y->f &&
+           x->nf == y->nf && x->step == y->step;
+}
+
+/* Are the statement at a place and the two after it a function that adds up its rows? Or the one after it, which adds them to what
+ * is there? `next`: of the statement after those. */
+static bool decode_sums(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
+                        uint32_t *next)
+{
+    const char *why = NULL;
+    StmtPlace after = place;
+    bool tiles = place.at + 1 < place.n && place.body[place.at]->kind == STMT_TILE &&
+                 place.body[place.at + 1]->kind == STMT_TILE;
+    out->adds = tiles && place.body[place.at + 1]->fold == OP_SUM;
+    after.at += out->adds ? 1 : 2;
+    *next = after.at + 1;
+    bool adds = out->adds;
+    if (!tiles || after.at >= place.n || place.body[after.at]->kind != STMT_TILE ||
+        place.body[after.at]->fold != OP_SUM ||
+        !decode_alone(k, place, env, false, out, &why) || out->kind != INSTR_ACTIVATION) {
+        return false;
+    }
+    Instr sum;
+    bool ok = decode_alone(k, after, env, adds, &sum, &why) && sum.kind == INSTR_REDUCE &&
+              same_operand(&sum.a, &out->dst) && sum.dst.buf != out->dst.buf &&
+              sum.dst.p == out->dst.p && k->bufs.at[sum.dst.buf].space == SPACE_TILE &&
+              k->bufs.at[sum.dst.buf].dtype == DTYPE_F32 &&
+              k->bufs.at[out->dst.buf].dtype == DTYPE_F32;
+    ok = ok && !nki_vector_reciprocal(out);
+    out->sums = ok;
+    out->adds = ok && adds;
+    out->sum = sum.dst;
+    return ok;
+}
+
+bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *out,
+                  const char **why)
+{
+    uint32_t next = 0;
+    if (decode_sums(k, place, env, out, &next)) {
+        return true;
+    }
+    bool added = false;
+    for (uint32_t back = 1; back <= 2 && place.at >= back && !added; back++) {
+        StmtPlace before = {place.body, place.n, place.at - back};
+        added = place.body[place.at]->fold == OP_SUM &&
+                decode_sums(k, before, env, out, &next) && next == place.at + 1;
+    }
+    bool ok = decode_alone(k, place, env, added, out, why);
+    out->kind = added ? INSTR_NOTHING : out->kind;
     return ok;
 }
 
@@ -526,6 +582,7 @@ static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint3
             return false;
         }
         instr.place = (*place)++;
+        instr.env = w->env;
         return w->visit(w->user, &instr);
     }
     UNREACHABLE();

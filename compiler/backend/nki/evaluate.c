@@ -337,6 +337,30 @@ static bool feeds_activation(const Evaluation *ev, const Val *v, Op fn)
            !(recip && ev->l->chip->gen < 3);
 }
 
+/* x - column as x + (-column), which the Scalar engine takes as a bias. */
+static const Val *as_bias(Evaluation *ev, const Val *x, Op fn)
+{
+    if (x->kind != VAL_PENDING || x->op != OP_SUB || x->y->kind != VAL_TILE ||
+        x->x->kind != VAL_TILE) {
+        return x;
+    }
+    Val *sum = val_new(ev, VAL_PENDING);
+    *sum = *x;
+    sum->op = OP_ADD;
+    if (!feeds_activation(ev, sum, fn) || labels_count(x->y->f, ev->box) > 1) {
+        return x;
+    }
+    /* on the Scalar engine as well: the Vector engine may be waiting for what it makes */
+    Lower *l = ev->l;
+    TileView minus = tile_new(l, "minus", DTYPE_F32, SPACE_TILE, x->y->v.np, x->y->v.nf);
+    const Expr *arg[2] = {view_load(l, x->y->v, DTYPE_F32),
+                          expr_const(l->arena, number_real(DTYPE_F32, -1.0))};
+    const Expr *product = expr_op(l->arena, OP_MUL, DTYPE_F32, 2, arg);
+    make_map(l, minus, expr_op(l->arena, OP_COPY, DTYPE_F32, 1, &product));
+    sum->y = val_tile(ev, minus, x->y->hp, x->y->f);
+    return sum;
+}
+
 /* Results of functions. The reciprocal is written 1 / x. */
 static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const TileView *into)
 {
@@ -347,6 +371,7 @@ static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const Tile
         make_memset(l, v, x->number);
         x = val_tile(ev, v, false, (Labels){0});
     }
+    x = recip ? x : as_bias(ev, x, fn);
     if (!feeds_activation(ev, x, recip ? OP_COPY : fn)) {
         x = force(ev, x, DTYPE_F32, NULL);
     }
@@ -382,7 +407,9 @@ static TileView full_tile(Evaluation *ev, const Val *v, DType t, const TileView 
     }
     v = spread_rows(ev, v, true);
     if (v->f.n == ev->f.n) {
-        if (into == NULL && view_dtype(l, v->v) == t) {
+        DType is = view_dtype(l, v->v);
+        bool narrow = ev->narrow && (is == DTYPE_BF16 || is == DTYPE_F16);
+        if (into == NULL && (is == t || narrow)) {
             return v->v;
         }
         if (into != NULL && v->v.buf == into->buf && v->v.f0 == into->f0) {

@@ -145,10 +145,8 @@ void make_transpose(Lower *l, TileView dst, TileView src)
     s->value = load_at(l, src, at_of(l, src, l->f, l->p), view_dtype(l, dst));
 }
 
-void make_reduce(Lower *l, TileView dst, Op fold, TileView src)
+static void make_fold(Lower *l, TileView dst, Op fold, TileView src)
 {
-    CHECK(dst.np == src.np && dst.nf == 1);
-    open_fold(l, dst, fold);
     TileIndex index[2] = {index_of(l->p, src.np), index_of(l->f, src.nf)};
     Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
     at[0] = line(l, dst.p0, l->p, 1);
@@ -156,6 +154,28 @@ void make_reduce(Lower *l, TileView dst, Op fold, TileView src)
     Stmt *s = make(l, dst.buf, at, 2, index);
     s->fold = fold;
     s->value = view_load(l, src, view_dtype(l, dst));
+}
+
+void make_reduce(Lower *l, TileView dst, Op fold, TileView src)
+{
+    CHECK(dst.np == src.np && dst.nf == 1);
+    open_fold(l, dst, fold);
+    make_fold(l, dst, fold, src);
+}
+
+/* Of what the last statement made: its rows are added up, to what is in `dst` unless `first`. False: nothing was made, since the last
+ * statement is none that can add. */
+bool make_row_sums(Lower *l, TileView dst, TileView src, bool first)
+{
+    const Stmt *last = l->out.n == 0 ? NULL : l->out.at[l->out.n - 1];
+    const Expr *e = last == NULL || last->kind != STMT_TILE ? NULL : expr_uncast(last->value);
+    bool function = e != NULL && last->dst == src.buf && e->kind == EXPR_OP && e->n_args == 1;
+    if (first) {
+        make_reduce(l, dst, OP_SUM, src);
+    } else if (function) {
+        make_fold(l, dst, OP_SUM, src);
+    }
+    return first || function;
 }
 
 TileView view_ones(Lower *l)

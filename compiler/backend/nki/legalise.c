@@ -3,6 +3,37 @@
  * loops are made of what was unrolled. */
 #include "backend/nki/lower.h"
 
+static void begin(Lower *l, const Kernel *k)
+{
+    l->from = k;
+    pair_find(l);
+    l->tried.away = ARENA_ARRAY(l->arena, k->bufs.n + 1, bool);
+    l->tried.why = ARENA_ARRAY(l->arena, k->bufs.n + 1, Away);
+    l->task.body = k->body;
+    l->task.n_body = k->n_body;
+}
+
+/* Several programs. Where a piece of a sum is too long for one, all pieces are made smaller. */
+static Kernel *lower_parts_of(Lower *first, const Kernel *k)
+{
+    for (uint32_t halvings = 0; halvings < 64; halvings++) {
+        bool *sums = NULL;
+        const Kernel *pieces = lower_pieces(first->ctx, first->arena, k, halvings, &sums);
+        if (pieces == NULL) {
+            break;
+        }
+        begin(first, pieces);
+        first->sums = sums;
+        Kernel *made = lower_split(first, false);
+        if (made != NULL) {
+            return made;
+        }
+    }
+    begin(first, k);
+    first->sums = NULL;
+    return lower_split(first, true);
+}
+
 Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     const NkiChip *chip = nki_chip(target->name);
@@ -10,16 +41,12 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
     if (!lower_check(&first)) {
         return NULL;
     }
-    pair_find(&first);
-    first.tried.away = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
-    first.tried.why = ARENA_ARRAY(arena, k->bufs.n + 1, Away);
-    first.task.body = k->body;
-    first.task.n_body = k->n_body;
+    begin(&first, k);
     first.task.most = target->machine->max_instructions;
     Lower l = first;
     Kernel *made = lower_all(&first, &l);
     if (l.tried.too_many) {
-        return lower_split(&first);
+        return lower_parts_of(&first, k);
     }
     spill_warn_all(&l);
     Kernel *rolled = made == NULL ? NULL : nki_roll(ctx, arena, made, chip, 1);

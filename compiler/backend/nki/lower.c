@@ -130,6 +130,31 @@ static void blocks_leave(Lower *l, Livings *living, uint32_t at)
     living->list.n = kept;
 }
 
+/* Lowers the function at `at` with the sum of its rows that follows it: the sum's place, or `at`: nothing was lowered. */
+static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t n, uint32_t at)
+{
+    uint32_t fill = at + 1;
+    bool alloc = fill < n && body[fill]->kind == STMT_ALLOC;
+    fill += alloc;
+    if (fill + 1 >= n || body[fill]->kind != STMT_TILE || body[fill + 1]->kind != STMT_TILE ||
+        body[at]->kind != STMT_TILE || !lower_opens(l, body[fill], body[fill + 1])) {
+        return at;
+    }
+    const Stmt *fold = body[fill + 1];
+    if (fold->fold != OP_SUM || expr_load_of(fold->value, body[at]->dst) == NULL) {
+        return at;
+    }
+    enter_stmt(l, body[at]);
+    if (is_empty(l) || l->now.part >= 0 || !lower_row_sums(l, body[at], fold, false)) {
+        return at;
+    }
+    if (alloc) {
+        block_enter(l, living, body, n, fill - 1);
+    }
+    (void)lower_row_sums(l, body[at], fold, true);
+    return fill + 1;
+}
+
 static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
 {
     Livings living = {0};
@@ -154,6 +179,12 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
         }
         if (i + 1 < n && pair_is_split(l, s, body[i + 1])) {
             lower_parts_stmt(l, s, body[++i]);
+            blocks_leave(l, &living, i);
+            continue;
+        }
+        uint32_t sum = row_sums(l, &living, body, n, i);
+        if (sum > i) {
+            i = sum;
             blocks_leave(l, &living, i);
             continue;
         }

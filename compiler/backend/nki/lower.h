@@ -154,6 +154,7 @@ typedef struct Lower {
     uint64_t *batch;  /* [from->bufs]: bits of dimensions that are batches */
     const bool *pair; /* [from->bufs]: the last dimension holds parts */
     const Turn *turn; /* [from->bufs] */
+    const bool *sums; /* [from->bufs] see lower_pieces; or null */
     int64_t *value;   /* [from->vars] of loops entered */
     Home *home;       /* [from->bufs] */
     /* the LEGAL one */
@@ -208,7 +209,10 @@ Kernel *lower_all(const Lower *start, Lower *l);
 void batch_mark(Lower *l);
 /* ---- split.c ---- */
 /* The kernel as device programs of at most l->task.most instructions each. */
-Kernel *lower_split(const Lower *l);
+Kernel *lower_split(const Lower *l, bool last); /* false: says nothing where it cannot */
+/* pieces.c: the kernel with numbers that loops add up made of one sum for each iteration; null: it has none. `sums`, by buffer:
+ * rows of such sums, each of which a statement of its own makes. `halvings`: so often the largest step is halved. */
+Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, uint32_t halvings, bool **sums);
 
 /* ---- instr_make.c ---- */
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
@@ -223,6 +227,7 @@ void make_copy(Lower *l, TileView dst, TileView src);
 void make_memset(Lower *l, TileView dst, double value);
 void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first);
 void make_transpose(Lower *l, TileView dst, TileView src);
+bool make_row_sums(Lower *l, TileView dst, TileView src, bool first);
 void make_reduce(Lower *l, TileView dst, Op fold, TileView src);
 /* Between HBM buffer `place` and the tile: p labels on partitions, f labels on the free axis of the box. */
 void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, TileView tile,
@@ -263,7 +268,7 @@ TileView turn_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 /* Do two statements assign the two parts of the same elements? */
 bool pair_is_split(const Lower *l, const Stmt *re, const Stmt *im);
 /* Subexpressions that two values share are computed once for each box. */
-void memo_begin(Lower *l, const Expr *re, const Expr *im);
+void memo_begin(Lower *l, const Expr *re, const Expr *im); /* im: or null */
 void memo_clear(Lower *l);
 Memo *memo_of(Lower *l, const Expr *e);
 
@@ -271,6 +276,8 @@ Memo *memo_of(Lower *l, const Expr *e);
 Place place_of(Lower *l, BufRef buf, const Affine *at);
 /* False, and nothing done, when the Tensor engine cannot do it as it is. */
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue);
+/* A function and the sums of its rows, in one pass, once it is known that that can be (not `go`: only asks). */
+bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *fold, bool go);
 void lower_map(Lower *l, const Stmt *s, bool overwrite);
 /* Is the statement one over vectors in HBM, long enough to be spread over partitions? */
 bool lower_is_flat(Lower *l, const Stmt *s);
@@ -283,6 +290,7 @@ typedef struct Evaluation {
     const Box *box;
     BufRef bound;
     TileView bound_view;
+    bool narrow; /* may the result be of a narrower type of floats? */
 } Evaluation;
 TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
 /* Can it be evaluated? */

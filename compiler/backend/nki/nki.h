@@ -5,7 +5,8 @@
  * chip is [partitions <= 128, elements]; one that is allocated in a loop is a new tile in each
  * iteration. A group of matmuls is opened by a `fill` of its PSUM tile, a reduction by a fill
  * right before it; such a fill is no instruction (the first matmul of a group overwrites, a
- * reduction overwrites). */
+ * reduction overwrites). Nor is a sum of all rows that a function has left in f32, right after it, with its fill: the
+ * function's instruction adds them up. */
 #ifndef BACKEND_NKI_NKI_H
 #define BACKEND_NKI_NKI_H
 
@@ -78,9 +79,13 @@ typedef struct Instr {
     bool reverse; /* BOTH: operand1 op (..) */
     bool recip;   /* ACTIVATION: the reciprocal */
     ScalarOperand s0, s1;
+    bool sums; /* ACTIVATION: its rows are added up as well, into `sum` */
+    bool adds; /* to what is in `sum` */
+    Operand sum;
     double value; /* memset */
     double scale;
-    uint32_t place; /* number of the statement in the text, the same in each iteration */
+    uint32_t place;     /* number of the statement in the text, the same in each iteration */
+    const int64_t *env; /* of a walk: loop variables, by variable */
 } Instr;
 
 /* Which instruction the statement at a place of a LEGAL kernel is, with loop variables at the
@@ -125,9 +130,23 @@ uint32_t instr_places(const Kernel *k); /* statements of the text */
 NkiBalance nki_balance(const Kernel *k);
 bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i);
 int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t *cycles);
+/* Is it a reciprocal of few columns, which the Vector engine takes, so that the Scalar engine's table stays? */
+bool nki_vector_reciprocal(const Instr *i);
 /* What an activation waits for whose function is not in the Scalar engine's table: *table, 0 at first. */
 double nki_table_us(int *table, const Instr *i);
 double nki_dma_charge(const Kernel *k, const Instr *i, int64_t *bytes, int64_t *descriptors);
+
+#define NKI_GROUP_LOOPS 8
+
+/* When a matmul opens a group (groups.c): where all loops that are `first` are in their first iteration; without such loops never, if it
+ * `adds`, or always. Not `known`: by another rule. */
+typedef struct NkiGroup {
+    bool known, adds;
+    uint32_t n; /* loops around it, from the outermost */
+    const Stmt *loop[NKI_GROUP_LOOPS];
+    bool first[NKI_GROUP_LOOPS];
+} NkiGroup;
+NkiGroup *nki_groups(const Kernel *k); /* [instr_places] */
 
 /* A PSUM buffer of more than a bank is a list of tiles, each a bank, that are used one at a
  * time: elements of one; 0: the buffer is one tile. */

@@ -301,7 +301,9 @@ void memo_begin(Lower *l, const Expr *re, const Expr *im)
     map_init(&l->now.memo_hash, l->arena);
     map_init(&l->now.memo_at, l->arena);
     note_shared(l, re);
-    note_shared(l, im);
+    if (im != NULL) {
+        note_shared(l, im);
+    }
 }
 
 void memo_clear(Lower *l)

@@ -9,7 +9,7 @@
 
 #define DMA_LATENCY_US   1.3
 #define SEMAPHORE_CYCLES 64
-#define OPERANDS         5
+#define OPERANDS         7
 
 enum { QUEUE_LOAD = 4, QUEUE_STORE, QUEUES }; /* after the engines */
 
@@ -158,6 +158,12 @@ static bool record(void *user, const Instr *i)
     }
     if (i->s1.given && i->s1.is_tile) {
         use(s, &r, &i->s1.tile, false, false);
+    }
+    if (i->sums) {
+        use(s, &r, &i->sum, true, false);
+    }
+    if (i->adds) {
+        use(s, &r, &i->sum, false, false);
     }
     vec_push(s->arena, &s->records, r);
     return true;

@@ -21,8 +21,9 @@ typedef struct Printer {
     const NkiChip *chip;
     Text *out;
     NkiBalance balance;
-    TileUse *use;  /* [bufs] */
-    bool *came_in; /* [instr_places]: reads an inout argument where it came in */
+    TileUse *use;           /* [bufs] */
+    const NkiGroup *groups; /* [instr_places] */
+    bool *came_in;          /* [instr_places]: reads an inout argument where it came in */
     uint32_t place;
     int64_t *env;
     uint32_t depth;
@@ -33,7 +34,7 @@ typedef struct Printer {
     bool commented;
 } Printer;
 
-typedef enum Role { ROLE_DST, ROLE_A, ROLE_B, ROLE_S0, ROLE_S1 } Role;
+typedef enum Role { ROLE_DST, ROLE_A, ROLE_B, ROLE_S0, ROLE_S1, ROLE_SUM } Role;
 
 static const Operand *operand_of(const Instr *i, Role role)
 {
@@ -48,6 +49,8 @@ static const Operand *operand_of(const Instr *i, Role role)
         return &i->s0.tile;
     case ROLE_S1:
         return &i->s1.tile;
+    case ROLE_SUM:
+        return &i->sum;
     }
     UNREACHABLE();
 }
@@ -324,6 +327,12 @@ static const char *nki_word(Op op)
 
 static void put_activation(Printer *p, const Instr *i)
 {
+    if (nki_vector_reciprocal(i)) {
+        text_put(p->out, "nisa.reciprocal(");
+        key(p, "dst", ROLE_DST);
+        key(p, ", data", ROLE_A);
+        return;
+    }
     text_put(p->out, "nisa.activation(");
     key(p, "dst", ROLE_DST);
     text_printf(p->out, ", op=nl.%s, ", i->recip ? "reciprocal" : nki_word(i->op));
@@ -337,6 +346,12 @@ static void put_activation(Printer *p, const Instr *i)
     if (i->s1.given) {
         text_put(p->out, ", bias=");
         put_scalar(p, ROLE_S1);
+    }
+    if (i->sums) {
+        text_put(p->out, ", reduce_op=nl.add, ");
+        key(p, "reduce_res", ROLE_SUM);
+        text_printf(p->out, ", reduce_cmd=nisa.reduce_cmd.%s",
+                    i->adds ? "reduce" : "reset_reduce");
     }
 }
 
@@ -393,6 +408,23 @@ static void put_memset(Printer *p, const Instr *i)
     }
 }
 
+/* False for the first matmul of a group, true for the others. */
+static void put_accumulate(Printer *p, const NkiGroup *g)
+{
+    const char *join = ", accumulate=";
+    for (uint32_t d = 0; d < g->n && g->known; d++) {
+        const Range *r = &g->loop[d]->range;
+        if (g->first[d] && r->limit.n > r->start.base + 1) {
+            text_printf(p->out, "%s%s > %lld", join, p->k->vars.at[g->loop[d]->var].name->text,
+                        (long long)r->start.base);
+            join = " or ";
+        }
+    }
+    if (g->known && g->n == 0) {
+        text_printf(p->out, "%s%s", join, g->adds ? "True" : "False");
+    }
+}
+
 static void put_instr(Printer *p)
 {
     const Instr *i = &p->at[0];
@@ -416,6 +448,7 @@ static void put_instr(Printer *p)
         break;
     case INSTR_MATMUL:
         put_two(p, "nc_matmul", ", stationary", ", moving");
+        put_accumulate(p, &p->groups[i->place]);
         break;
     case INSTR_TRANSPOSE:
         text_put(p->out, "nisa.nc_transpose(");
@@ -632,6 +665,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     const Stmt *bad = NULL;
     const char *why = NULL;
     p.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
+    p.groups = nki_groups(k);
     p.range = (const Range **)arena_array(k->arena, k->vars.n + 1, sizeof *p.range);
     p.use = ARENA_ARRAY(k->arena, k->bufs.n + 1, TileUse);
     p.at = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);

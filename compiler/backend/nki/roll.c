@@ -500,12 +500,14 @@ Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip, u
     for (int i = 0; i < 12; i++) {
         RollTry how = tries[i / 2];
         how.guards = i % 2 == 0;
+        ArenaMark before = arena_mark(arena);
         Kernel *rolled = roll_with(ctx, arena, k, chip, &how, WORK_MOST / parts);
         if (nki_cost(rolled, chip, &cost) && cost.sbuf_peak <= chip->sbuf_bytes &&
             cost.psum_peak <= NKI_PSUM_BANKS && roll_same(arena, k, rolled) &&
             (i > 3 || nki_predicted_us(rolled, chip, &cost) <= flat * SLOWER)) {
             return rolled;
         }
+        arena_reset(arena, before);
     }
     return NULL;
 }

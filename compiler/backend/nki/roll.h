@@ -27,6 +27,8 @@ typedef struct RollNode {
     uint64_t key, bare; /* with guards and without */
     StmtKind kind;
     const Stmt *stmt;
+    const Stmt *sum
+        [2]; /* after `stmt`, or null: what opens the sum of the rows that it leaves, and that sum */
     const Stmt *fill; /* what opens a reduction, or a group in a part of a PSUM tile */
     uint32_t n_base, n_ref, leaves;
     int64_t *base;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define OPERANDS 5
+#define OPERANDS 6
 
 typedef struct Step {
     uint64_t shape;
@@ -65,9 +65,9 @@ static bool put_instr(void *user, const Instr *i)
     if (i->kind == INSTR_NOTHING) {
         return true;
     }
-    Step s = {.shape =
-                  hash_mix((uint64_t)i->kind, (uint64_t)i->op * 4 + 2 * (uint64_t)i->reverse +
-                                                  (uint64_t)i->recip)};
+    Step s = {
+        .shape = hash_mix((uint64_t)i->kind + 64 * (uint64_t)i->sums + 128 * (uint64_t)i->adds,
+                          (uint64_t)i->op * 4 + 2 * (uint64_t)i->reverse + (uint64_t)i->recip)};
     s.shape = hash_bytes(s.shape, &i->value, sizeof i->value);
     s.shape = hash_bytes(s.shape, &i->scale, sizeof i->scale);
     put_operand(t, &s, &i->dst);
@@ -77,6 +77,9 @@ static bool put_instr(void *user, const Instr *i)
     if (i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
         i->kind == INSTR_PREDICATED) {
         put_operand(t, &s, &i->b);
+    }
+    if (i->sums) {
+        put_operand(t, &s, &i->sum);
     }
     put_scalar(t, &s, &i->s0);
     put_scalar(t, &s, &i->s1);

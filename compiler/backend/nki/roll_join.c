@@ -34,11 +34,18 @@ static bool node_clashes(Roll *r, const RollNode *n, const RollRef *ref)
     if (n->kind != STMT_TILE) {
         return false;
     }
-    uint32_t dst = n->fill != NULL;
+    uint32_t dst = n->fill != NULL, end = n->n_ref;
+    if (n->sum[1] != NULL) { /* its fill, the sum, and what that reads */
+        end -= n->sum[0] != NULL ? 3 : 2;
+        if (r->buf.at[ref[end].buf].joins == r->mark &&
+            r->buf.at[ref[n->n_ref - 1].buf].joins == r->mark) {
+            return true;
+        }
+    }
     if (r->buf.at[ref[dst].buf].joins != r->mark) {
         return false;
     }
-    for (uint32_t x = dst + 1; x < n->n_ref; x++) {
+    for (uint32_t x = dst + 1; x < end; x++) {
         if (r->buf.at[ref[x].buf].joins == r->mark) {
             return true;
         }

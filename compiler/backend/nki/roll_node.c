@@ -90,7 +90,7 @@ static void gather_tile(Gather *g, const Stmt *s)
     gather_value(g, s->value);
 }
 
-static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *fill)
+static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *fill, const Stmt *const *sum)
 {
     Gather g = {.k = r->k, .arena = r->arena, .key = (uint64_t)s->kind};
     mix(&g, (uint64_t)s->span.source << 40 ^ (uint64_t)s->span.lo << 20 ^ s->span.hi);
@@ -104,9 +104,17 @@ static RollNode *node_of(Roll *r, const Stmt *s, const Stmt *fill)
     if (s->kind == STMT_TILE) {
         gather_tile(&g, s);
     }
+    for (int i = 0; i < 2; i++) {
+        mix(&g, sum[i] != NULL);
+        if (sum[i] != NULL) {
+            gather_tile(&g, sum[i]);
+        }
+    }
     RollNode *n = ARENA_NEW(r->arena, RollNode);
     *n = (RollNode){
         .key = g.key, .bare = g.key, .kind = s->kind, .stmt = s, .fill = fill, .leaves = 1};
+    n->sum[0] = sum[0];
+    n->sum[1] = sum[1];
     n->base = g.base.at;
     n->n_base = g.base.n;
     n->ref = g.ref.at;
@@ -153,9 +161,9 @@ static void find_allocations(Roll *r)
     }
 }
 
-static void push_node(Roll *r, const Stmt *s, const Stmt *fill)
+static void push_node(Roll *r, const Stmt *s, const Stmt *fill, const Stmt *const *sum)
 {
-    RollNode *n = node_of(r, s, fill);
+    RollNode *n = node_of(r, s, fill, sum);
     vec_push(r->arena, &r->list, n);
     for (uint32_t x = 0; x < n->n_ref; x++) {
         r->buf.at[n->ref[x].buf].uses++;
@@ -167,12 +175,13 @@ void roll_nodes(Roll *r)
 {
     const Kernel *k = r->from;
     find_allocations(r);
+    int64_t *none = ARENA_ARRAY(r->arena, k->vars.n + 1, int64_t);
     for (uint32_t i = 0; i < k->n_body; i++) {
-        const Stmt *s = k->body[i], *fill = NULL;
+        const Stmt *s = k->body[i], *fill = NULL, *sum[2] = {NULL, NULL};
         const Stmt *next = i + 1 < k->n_body ? k->body[i + 1] : NULL;
         if (s->kind == STMT_ALLOC) {
             if (!on_chip(k, s->buf)) {
-                push_node(r, s, NULL);
+                push_node(r, s, NULL, sum);
             }
             continue;
         }
@@ -185,7 +194,15 @@ void roll_nodes(Roll *r)
             s = next;
             i++;
         }
-        push_node(r, s, fill);
+        Instr instr;
+        const char *why = NULL;
+        if (s->fold == OP_COPY &&
+            instr_decode(k, (StmtPlace){k->body, k->n_body, i}, none, &instr, &why) &&
+            instr.sums) {
+            sum[0] = instr.adds ? NULL : k->body[++i];
+            sum[1] = k->body[++i];
+        }
+        push_node(r, s, fill, sum);
     }
 }
 
@@ -460,6 +477,12 @@ static void emit_node(Emit *e, const RollNode *n, const int64_t *base, const Rol
     if (n->kind == STMT_TILE) {
         Stmt *s = emit_tile(e, n->stmt);
         vec_push(a, out, s);
+    }
+    for (int i = 0; i < 2; i++) {
+        Stmt *s = n->sum[i] == NULL ? NULL : emit_tile(e, n->sum[i]);
+        if (s != NULL) {
+            vec_push(a, out, s);
+        }
     }
 }
 

@@ -27,6 +27,7 @@ typedef struct Split {
     VEC(Part) parts;
     Part open;
     bool *crossing; /* [from->bufs] */
+    bool *local;    /* [from->bufs] allocated in a loop or block */
     Sym *shared;    /* [from->bufs] names of those that cross, in the LEGAL kernel */
     uint32_t items;
     const char *why;
@@ -311,8 +312,24 @@ static void close_part(Split *s)
     }
 }
 
+/* Does it read sums that others have made, which are complete only then? */
+static bool reads_sums(const Split *s, const Part *item)
+{
+    bool reads = false;
+    for (uint32_t b = 0; s->start->sums != NULL && b < s->from->bufs.n; b++) {
+        for (uint32_t i = 0; i < item->body.n && s->start->sums[b]; i++) {
+            const Stmt *t = item->body.at[i];
+            reads |= t->kind == STMT_TILE && expr_load_of(t->value, b) != NULL;
+        }
+    }
+    return reads;
+}
+
 static bool place_item(Split *s, const Part *item)
 {
+    if (reads_sums(s, item)) {
+        close_part(s);
+    }
     Part with = {0};
     append(s, &with, &s->open);
     append(s, &with, item);
@@ -333,7 +350,9 @@ typedef struct Touch {
     uint32_t item;
     uint32_t *user, *writer; /* [from->bufs] the last item, or 0 */
     bool *crossing;
-    bool twice; /* something is written by two */
+    const bool *local; /* [from->bufs] allocated in a loop or block */
+    const bool *sums;  /* as of the Lower */
+    bool twice;        /* something is written by two */
 } Touch;
 
 static void touch_stmts(Touch *t, Stmt *const *body, uint32_t n)
@@ -342,10 +361,17 @@ static void touch_stmts(Touch *t, Stmt *const *body, uint32_t n)
     ExprWalk v;
     for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
         for (const Expr *x = load_first(&v, s->value); x != NULL; x = load_next(&v)) {
+            if (t->local[x->buf]) {
+                continue;
+            }
             t->crossing[x->buf] |= t->user[x->buf] != 0 && t->user[x->buf] != t->item;
             t->user[x->buf] = t->item;
         }
-        t->twice |= t->writer[s->dst] != 0 && t->writer[s->dst] != t->item;
+        if (t->local[s->dst]) {
+            continue;
+        }
+        bool own = t->sums != NULL && t->sums[s->dst]; /* each a row of its own */
+        t->twice |= !own && t->writer[s->dst] != 0 && t->writer[s->dst] != t->item;
         t->crossing[s->dst] |= t->user[s->dst] != 0 && t->user[s->dst] != t->item;
         t->writer[s->dst] = t->user[s->dst] = t->item;
     }
@@ -356,7 +382,8 @@ static void touch_stmts(Touch *t, Stmt *const *body, uint32_t n)
 static bool find_crossing(Split *s)
 {
     const Kernel *k = s->from;
-    Touch t = {.crossing = s->crossing};
+    Touch t = {.crossing = s->crossing, .local = s->local};
+    t.sums = s->start->sums;
     t.user = ARENA_ARRAY(s->arena, k->bufs.n + 1, uint32_t);
     t.writer = ARENA_ARRAY(s->arena, k->bufs.n + 1, uint32_t);
     memset(s->crossing, 0, (k->bufs.n + 1) * sizeof *s->crossing);
@@ -401,7 +428,8 @@ static bool plan(Split *s)
     }
     for (uint32_t i = 0; i < k->n_body; i++) { /* what loops and blocks allocate is theirs */
         for (uint32_t b = 0; stmt_has_body(k->body[i]) && b < k->bufs.n; b++) {
-            s->crossing[b] &= !allocates(k->body[i], b);
+            s->local[b] |= allocates(k->body[i], b);
+            s->crossing[b] &= !s->local[b];
         }
     }
     for (uint32_t at = 0; at < k->n_body;) {
@@ -565,10 +593,11 @@ static Kernel *whole_kernel(Split *s)
     return kernel_numbered(s->arena, w.to);
 }
 
-Kernel *lower_split(const Lower *l)
+Kernel *lower_split(const Lower *l, bool last)
 {
     Split s = {.start = l, .arena = l->arena, .from = l->from};
     s.crossing = ARENA_ARRAY(l->arena, l->from->bufs.n + 1, bool);
+    s.local = ARENA_ARRAY(l->arena, l->from->bufs.n + 1, bool);
     s.shared = (Sym *)(void *)ARENA_ARRAY(l->arena, l->from->bufs.n + 1, Sym);
     s.why = "no cut was found";
     Kernel *made = NULL;
@@ -579,7 +608,7 @@ Kernel *lower_split(const Lower *l)
             made = NULL;
         }
     }
-    if (made == NULL && !s.failed) {
+    if (made == NULL && !s.failed && last) {
         diag_limit(&l->ctx->diags, E_LIMIT_SIZE, l->from->span,
                    "kernel '%s' takes more than %lld instructions for target '%s' (its loops "
                    "are unrolled), and is not cut into several programs: %s; make two "

@@ -201,20 +201,24 @@ static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box 
     return p0 == 0;
 }
 
-static void assign_box(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
-                       const Box *box)
+/* What is in the box: in its block, or in a tile that was copied there. */
+static TileView assign_box(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
+                           const Box *box)
 {
     DType t = l->from->bufs.at[dst->buf].dtype;
     TileView into;
     bool direct =
         expr_load_of(s->value, dst->buf) == NULL && direct_target(l, dst, shape, box, &into);
-    Evaluation ev = {l, shape->p, shape->keep, box, LOWER_NONE, {0}};
+    Evaluation ev = {l, shape->p, shape->keep, box, LOWER_NONE, {0}, false};
+    memo_begin(l, s->value, NULL);
     TileView v = evaluate(&ev, s->value, t, direct ? &into : NULL);
+    l->now.memo.n = 0;
     if (direct) {
         l->home[dst->buf].version++;
     } else {
         view_store(l, dst, shape->p, shape->keep, box, v);
     }
+    return v;
 }
 
 /* Is a load turned, so that its rows reach over several boxes of partitions? */
@@ -246,7 +250,7 @@ static void lower_assign(Lower *l, const Stmt *s, const Place *dst, const Shape 
         for (bool b = true;
              box_next(*inner, &l->now.full, inner_step, &box, b) && !l->tried.failed;
              b = false) {
-            assign_box(l, s, dst, shape, &box);
+            (void)assign_box(l, s, dst, shape, &box);
         }
     }
     l->room.loads_first = false;
@@ -282,7 +286,7 @@ void lower_parts(Lower *l, const Stmt *re, const Stmt *im)
             for (int64_t r = 0; r < 2 && !l->tried.failed; r++) {
                 TileView half = view_part(tile, r, nf);
                 half.step = 2 * tile.step;
-                Evaluation ev = {l, shape.p, shape.keep, &box, LOWER_NONE, {0}};
+                Evaluation ev = {l, shape.p, shape.keep, &box, LOWER_NONE, {0}, false};
                 (void)evaluate(&ev, r == 0 ? re->value : im->value, DTYPE_F32, &half);
             }
             if (direct) {
@@ -344,10 +348,12 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
     box_steps(shape->fold, &l->now.full, most < 1 ? 1 : most, step);
     for (bool a = true; box_next(shape->fold, &l->now.full, step, box, a) && !l->tried.failed;
          a = false) {
-        Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}};
-        TileView v = evaluate(&ev, s->value, DTYPE_F32, NULL);
-        int64_t nr = labels_count(shape->fold, box);
+        Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}, true};
         TileView part = a ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
+        memo_begin(l, s->value, NULL);
+        TileView v = evaluate(&ev, s->value, DTYPE_F32, NULL);
+        l->now.memo.n = 0;
+        int64_t nr = labels_count(shape->fold, box);
         for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
             make_reduce(l, view_part(part, k, 1), fold_f32(s->fold), view_part(v, k * nr, nr));
         }
@@ -445,6 +451,78 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
             fold_store(l, s, dst, shape->p, shape->keep, &box, acc, overwrite);
         }
     }
+}
+
+/* Is the fold the sum of the rows that the statement makes, each by itself? Both have the same indices. */
+static bool sums_rows(Lower *l, const Stmt *s, const Stmt *fold)
+{
+    const Expr *e = expr_uncast(fold->value), *fn = expr_uncast(s->value);
+    const Buffer *b = &l->from->bufs.at[s->dst];
+    if (s->fold != OP_COPY || fold->fold != OP_SUM || e->kind != EXPR_LOAD ||
+        e->buf != s->dst || b->dtype != DTYPE_F32 || fn->kind != EXPR_OP || fn->n_args != 1 ||
+        s->n_index != fold->n_index || !l->home[s->dst].on_chip ||
+        l->from->bufs.at[fold->dst].dtype != DTYPE_F32) {
+        return false;
+    }
+    for (uint32_t d = 0; d < b->rank; d++) {
+        if (!affine_eq(s->at[d], e->at[d])) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        if (s->index[i].var != fold->index[i].var ||
+            !range_eq(&s->index[i].range, &fold->index[i].range)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A function over a block, and the sums of its rows beside it: the pass that makes the values adds them up. */
+bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *fold, bool go)
+{
+    if (!sums_rows(l, s, fold) || lower_is_flat(l, s)) {
+        return false;
+    }
+    Place dst = place_of(l, s->dst, s->at), sums = place_of(l, fold->dst, fold->at);
+    Shape shape = choose_shape(l, &dst, s->value, l->now.n_labels);
+    bool rows = !turns_rows(l, s, &shape);
+    for (uint32_t label = 0; label < l->now.n_labels; label++) {
+        rows &= labels_have(shape.p, label) == place_has(&sums, label);
+    }
+    if (!rows || !go) {
+        return rows;
+    }
+    int64_t pstep[LABELS], fstep[LABELS];
+    box_steps(shape.p, &l->now.full, NKI_PARTITIONS, pstep);
+    box_steps(shape.keep, &l->now.full, l->room.tile_elements, fstep);
+    Box box = l->now.full;
+    for (bool a = true; box_next(shape.p, &l->now.full, pstep, &box, a) && !l->tried.failed;
+         a = false) {
+        TileView acc = {0};
+        Shape column = {.p = shape.p};
+        bool direct = false; /* are the sums made where they are kept? */
+        for (bool b = true;
+             box_next(shape.keep, &l->now.full, fstep, &box, b) && !l->tried.failed;
+             b = false) {
+            if (b && !(direct = direct_target(l, &sums, &column, &box, &acc))) {
+                acc =
+                    tile_new(l, "sums", DTYPE_F32, SPACE_TILE, labels_count(shape.p, &box), 1);
+            }
+            TileView v = assign_box(l, s, &dst, &shape, &box);
+            if (!make_row_sums(l, acc, v, b)) {
+                TileView part = tile_new(l, "part", DTYPE_F32, SPACE_TILE, acc.np, 1);
+                make_reduce(l, part, OP_SUM, v);
+                join(l, OP_SUM, acc, part);
+            }
+        }
+        if (direct) {
+            l->home[sums.buf].version++;
+        } else {
+            fold_store(l, fold, &sums, shape.p, (Labels){0}, &box, acc, true);
+        }
+    }
+    return true;
 }
 
 /* ---- vectors ---- */

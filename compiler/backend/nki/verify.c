@@ -6,12 +6,14 @@
 #include "backend/nki/part.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { GROUP_OPEN, GROUP_ADDING, GROUP_READ };
 
 /* An accumulation group: a region of a PSUM tile, several of which may lie side by side. */
 typedef struct PsumGroup {
     uint8_t state;
+    bool closed; /* another group of its bank has been added to since */
     int64_t p, np, f, nf, step;
 } PsumGroup;
 
@@ -23,6 +25,7 @@ typedef struct Verifier {
     const Kernel *k;
     const NkiChip *chip;
     int32_t **owner; /* [bufs][elements]: NO_GROUP, OTHER_WRITE or number + 1 of a group */
+    int32_t *last;   /* [bufs][banks]: number + 1 of the group that was added to last */
     VEC(PsumGroup) groups;
     int64_t count;
 } Verifier;
@@ -101,6 +104,19 @@ static int32_t *owners(Verifier *v, BufRef buf)
     return v->owner[buf];
 }
 
+/* Groups of sums lie side by side in a bank, but one at a time is added to. */
+static bool alone_in_bank(Verifier *v, const Instr *i, int32_t owner)
+{
+    uint32_t bank = (uint32_t)(i->dst.f * 4 / NKI_PSUM_BANK);
+    int32_t *last = &v->last[i->dst.buf * NKI_PSUM_BANKS + bank];
+    if (*last > 0 && *last != owner) {
+        v->groups.at[*last - 1].closed = true;
+    }
+    *last = owner;
+    return !v->groups.at[owner - 1].closed ||
+           broken(v, i, "M8", "two accumulation groups are open in one PSUM bank");
+}
+
 static bool check_matmul(Verifier *v, const Instr *i)
 {
     if (space_of(v, &i->dst) != SPACE_ACC || space_of(v, &i->a) != SPACE_TILE ||
@@ -133,7 +149,7 @@ static bool check_matmul(Verifier *v, const Instr *i)
         return broken(v, i, "M8", "all of a group is added to one region");
     }
     g->state = GROUP_ADDING;
-    return true;
+    return alone_in_bank(v, i, owner);
 }
 
 /* A fill opens a group; its elements must be new. */
@@ -147,7 +163,7 @@ static bool open_group(Verifier *v, const Instr *i)
         return false;
     }
     int32_t *owner = owners(v, o->buf);
-    PsumGroup g = {GROUP_OPEN, o->p, o->np, o->f, o->nf, o->step};
+    PsumGroup g = {GROUP_OPEN, false, o->p, o->np, o->f, o->nf, o->step};
     vec_push(v->k->arena, &v->groups, g);
     for (int64_t n = 0; n < o->nf; n++) {
         if (owner[o->f + n * o->step] != NO_GROUP) {
@@ -222,6 +238,10 @@ static bool check_elementwise(Verifier *v, const Instr *i)
         (!i->s1.is_tile || i->recip)) {
         return broken(v, i, "E4", "this bias is not for generation 2");
     }
+    if (i->sums && (!check_operand(v, i, &i->sum, false) || i->sum.np != i->dst.np ||
+                    i->sum.nf != 1 || i->sum.p != i->dst.p)) {
+        return broken(v, i, "E4", "row sums that are no column beside their rows");
+    }
     return check_column(v, i, &i->s0) && check_column(v, i, &i->s1);
 }
 
@@ -243,7 +263,12 @@ static bool verify_instr(void *user, const Instr *i)
     bool two = i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
                i->kind == INSTR_PREDICATED;
     if (i->kind == INSTR_ALLOC) {
-        v->owner[i->dst.buf] = NULL;
+        memset(v->last + (size_t)i->dst.buf * NKI_PSUM_BANKS, 0,
+               NKI_PSUM_BANKS * sizeof(int32_t));
+        if (v->owner[i->dst.buf] != NULL) { /* a new tile */
+            size_t n = (size_t)v->k->bufs.at[i->dst.buf].extent[1].n;
+            memset(v->owner[i->dst.buf], 0, n * sizeof(int32_t));
+        }
         return true;
     }
     if (i->kind == INSTR_NOTHING) {
@@ -293,11 +318,11 @@ static bool verify_instr(void *user, const Instr *i)
     return true;
 }
 
-/* The rules of one device program: of a kernel, or of a part of one. */
-static bool verify_program(Ctx *ctx, const Kernel *k, const NkiChip *chip)
+static bool verify_instructions(Ctx *ctx, const Kernel *k, const NkiChip *chip)
 {
     Verifier v = {.ctx = ctx, .k = k, .chip = chip};
     v.owner = ARENA_ARRAY(k->arena, k->bufs.n + 1, int32_t *);
+    v.last = ARENA_ARRAY(k->arena, (size_t)(k->bufs.n + 1) * NKI_PSUM_BANKS, int32_t);
     const Stmt *bad = NULL;
     const char *why = NULL;
     if (!instr_walk(k, verify_instr, &v, &bad, &why)) {
@@ -316,6 +341,15 @@ static bool verify_program(Ctx *ctx, const Kernel *k, const NkiChip *chip)
     }
     return cost.psum_peak <= NKI_PSUM_BANKS ||
            refuse(ctx, k, "G4", "PSUM banks live at once", cost.psum_peak, NKI_PSUM_BANKS);
+}
+
+/* The rules of one device program: of a kernel, or of a part of one. */
+static bool verify_program(Ctx *ctx, const Kernel *k, const NkiChip *chip)
+{
+    ArenaMark before = arena_mark(k->arena);
+    bool ok = verify_instructions(ctx, k, chip);
+    arena_reset(k->arena, before);
+    return ok;
 }
 
 bool nki_verify(const Target *target, Ctx *ctx, const Kernel *k)
