@@ -4,7 +4,8 @@
  *
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_name.c    names that the file exports
- *   emit_entry.c   signatures, size of the workspace, tables
+ *   emit_entry.c   signatures, size of the workspace, the function around the loops
+ *   emit_info.c    what describes a kernel, and its exported functions
  *   emit_shared.c  checks, exported functions: the same for all kernels
  *   emit_declare.c declarations of functions that kernels call
  *   emit_space.c   where buffers lie in the workspace
@@ -261,7 +262,7 @@ bool move_emit(Emitter *e, const Stmt *s);
 bool zero_emit(Emitter *e, const Stmt *s);
 bool edge_emit(Emitter *e, const Stmt *loop);
 
-/* ---- emit_entry.c: what has no `out` prints to e->out ---- */
+/* ---- emit_entry.c, emit_info.c: what has no `out` prints to e->out ---- */
 void kernel_header_emit(Emitter *e, Text *out);
 void kernel_sizes_emit(Emitter *e);
 void kernel_loops_emit(Emitter *e, const Text *body);
