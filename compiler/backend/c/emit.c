@@ -234,8 +234,10 @@ static const char about_sums[] =
 
 static const char about_helpers[] =
     "\n#if defined(__GNUC__)\n"
-    "#define TDSL_HELPER static inline __attribute__((unused, always_inline))\n#else\n"
-    "#define TDSL_HELPER static inline\n#endif\n";
+    "#define TDSL_HELPER static inline __attribute__((unused, always_inline))\n"
+    "#define TDSL_ALIGNED __attribute__((aligned(64))) /* as fast wherever it stands "
+    "*/\n#else\n"
+    "#define TDSL_HELPER static inline\n#define TDSL_ALIGNED\n#endif\n";
 
 /* Where what is, in the order of the file; a row is left out if its text is. */
 static void contents_emit(File *f, const KernelModule *m, const ExportedName *name, Text *out,

@@ -79,22 +79,20 @@ static bool is_known(const CWriter *w, const Range *r)
     return false;
 }
 
-/* The last variable in the order of names that starts where Goto's loops do: "jc" -> "nc". */
+/* "jc" -> "nc": of the counts of Goto's loops and of sums of products. Null: of others, whose loops compilers know as they are. */
 static const char *count_name(Emitter *e, const Found *f)
 {
     static const char *const names[][2] = {
         {"jc", "nc"}, {"ic", "mc"}, {"pc", "kc"}, {"jr", "nr"}, {"ir", "mr"}};
-    const char *var =
-        f->range.start.n == 0 ? "" : e->w.var[f->range.start.term[f->range.start.n - 1].var];
+    uint32_t n = f->range.start.n;
+    const char *var = n == 0 ? "sum" : e->w.var[f->range.start.term[n - 1].var];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strncmp(var, names[i][0], 2) == 0 &&
             strspn(var + 2, "_0123456789") == strlen(var + 2)) {
             return names[i][1];
         }
     }
-    return f->is_sum        ? "kc"
-           : var[0] == '\0' ? str_format(e->w.arena, "n_%s", e->w.dim[f->range.limit.sym])
-                            : str_format(e->w.arena, "n_%s", var);
+    return f->is_sum ? "kc" : NULL;
 }
 
 /* The wish, or the first name like it that no count in scope has. */
@@ -116,6 +114,17 @@ static const char *count_take(Emitter *e, const char *wish)
     return name;
 }
 
+static const char *new_count(Emitter *e, Range r)
+{
+    CWriter *w = &e->w;
+    const char *rest = c_dim_text(w, r.limit);
+    if (r.start.n > 0 || r.start.base != 0) {
+        rest = str_format(w->arena, "%s - %s", rest, affine_text(w, r.start, BIND_PRODUCT));
+    }
+    return str_format(w->arena, "%s(%lld, %s)", help_fixed(w->help, "tdsl_min"),
+                      (long long)r.span, rest);
+}
+
 void counts_bind(Emitter *e, Stmt *const *body, uint32_t n, bool outermost, VarRef var)
 {
     CWriter *w = &e->w;
@@ -128,9 +137,10 @@ void counts_bind(Emitter *e, Stmt *const *body, uint32_t n, bool outermost, VarR
         for (uint32_t t = 0; t < f->range.start.n; t++) {
             ready &= !s.bound[f->range.start.term[t].var];
         }
-        if (ready && f->uses > 1 && !is_known(w, &f->range)) {
-            const char *name = count_take(e, count_name(e, f));
-            line_printf(w, "const int64_t %s = %s;", name, count_text(e, f->range));
+        const char *wish = count_name(e, f);
+        if (ready && wish != NULL && f->uses > 1 && !is_known(w, &f->range)) {
+            const char *name = count_take(e, wish);
+            line_printf(w, "const int64_t %s = %s;", name, new_count(e, f->range));
             vec_push(w->arena, &w->counts, ((Count){f->range, name}));
         }
     }

@@ -19,14 +19,8 @@ const char *count_text(Emitter *e, Range r)
     if (name != NULL) {
         return name;
     }
-    const char *limit = c_dim_text(&e->w, r.limit);
-    const char *rest = r.start.n == 0 && r.start.base == 0
-                           ? limit
-                           : str_format(e->w.arena, "%s - %s", limit,
-                                        affine_text(&e->w, r.start, BIND_PRODUCT));
-    return r.span == 0 ? rest
-                       : str_format(e->w.arena, "%s(%lld, %s)",
-                                    help_fixed(e->w.help, "tdsl_min"), (long long)r.span, rest);
+    return str_format(e->w.arena, "%s - %s", range_hi(&e->w, r),
+                      affine_text(&e->w, r.start, BIND_PRODUCT));
 }
 
 const Affine *access_first(Emitter *e, const Stmt *s, BufRef buf, const Affine *at)
