@@ -8,7 +8,7 @@
  *
  * Buffers of different element types stay apart: C compilers take it that pointers to two types
  * do not meet. Accumulators are registers, and what is allocated after one in its block goes
- * with them. */
+ * with them; single elements are variables. */
 #include <stdlib.h>
 
 #include "loop/walk.h"
@@ -188,7 +188,7 @@ static Stmt **share_block(Share *s, Stmt *const *body, uint32_t n, uint32_t dept
             const Buffer *b = &s->k->bufs.at[body[i]->buf];
             registers = registers || (b->space == SPACE_ACC && b->rank > 0);
             out[i]->over = 0;
-            if (b->space != SPACE_ACC && !b->cascade && !registers) {
+            if (b->space != SPACE_ACC && !b->cascade && !registers && b->rank > 0) {
                 s->depth[body[i]->buf] = depth;
                 s->last[body[i]->buf] = i;
                 lives[n_lives++] =

@@ -40,6 +40,51 @@ static uint32_t most_extents(Arena *scratch, const KernelModule *m)
     return any ? most : 0;
 }
 
+/* Who writes single elements: those that only the function writes which declares them are scalars. */
+typedef struct Writers {
+    Emitter *e;
+    uint32_t n;         /* functions so far, */
+    uint32_t *declared; /* [bufs] in which it is declared; 0: in none */
+    bool *apart;        /* [bufs]: another one writes it */
+} Writers;
+
+static void writers_find(Writers *w, Stmt *const *body, uint32_t n, uint32_t function,
+                         bool in_part, bool in_tile)
+{
+    const Kernel *k = w->e->w.k;
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_ALLOC && !in_tile && is_register_alloc(k, s)) {
+            in_tile = true;
+            function = ++w->n;
+        }
+        if (s->kind == STMT_ALLOC) {
+            w->declared[s->buf] = function;
+        } else if (s->kind == STMT_TILE) {
+            bool own = !in_tile && !stmt_is_product(s) && stmt_has_lanes(s);
+            w->apart[s->dst] |= own || w->declared[s->dst] != function;
+        } else if (!in_part && !in_tile && loop_is_split(k, s)) {
+            writers_find(w, s->body, s->n_body, ++w->n, true, in_tile);
+        } else {
+            writers_find(w, s->body, s->n_body, function, in_part, in_tile);
+        }
+    }
+}
+
+static void scalars_find(Emitter *e)
+{
+    const Kernel *k = e->w.k;
+    Writers w = {.e = e, .n = 1};
+    w.declared = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, uint32_t);
+    w.apart = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
+    writers_find(&w, k->body, k->n_body, 1, false, false);
+    for (uint32_t b = 0; b < k->bufs.n; b++) {
+        const Buffer *x = &k->bufs.at[b];
+        e->w.scalar[b] |=
+            x->rank == 0 && !x->cascade && x->space != SPACE_ARGUMENT && !w.apart[b];
+    }
+}
+
 /* Names a caller sees first, so that they are changed least. */
 static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name)
 {
@@ -71,7 +116,10 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
     e->own.isa = names_take(&e->w.names, "isa");
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         if (e->w.buf[b] == NULL) {
-            e->w.buf[b] = names_take(&e->w.names, k->bufs.at[b].name->text);
+            const char *text = k->bufs.at[b].name->text;
+            bool pack = k->bufs.at[b].panels != 0;
+            size_t n = pack ? strcspn(text, "0123456789") : strlen(text);
+            e->w.buf[b] = names_take(&e->w.names, str_format(e->w.arena, "%.*s", (int)n, text));
             e->w.scalar[b] = k->bufs.at[b].space == SPACE_ACC && k->bufs.at[b].rank == 0;
         }
     }
@@ -87,12 +135,15 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
     e->own.first = names_take(&e->w.names, "i");
     e->own.until = names_take(&e->w.names, "until");
     e->own.count = names_take(&e->w.names, "count");
+    e->own.worth = names_take(&e->w.names, "worth");
     e->own.strip = names_take(&e->w.names, "strip");
     e->own.end = names_take(&e->w.names, "end");
     e->own.near = names_take(&e->w.names, "near");
     e->own.far = names_take(&e->w.names, "far");
     text_init(&e->parts, e->w.arena);
     text_init(&e->part.body, e->w.arena);
+    text_init(&e->part.numbers, e->w.arena);
+    text_init(&e->part.number_locals, e->w.arena);
     text_init(&e->part.members, e->w.arena);
     text_init(&e->part.values, e->w.arena);
     text_init(&e->part.locals, e->w.arena);
@@ -120,6 +171,8 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     body.indent_width = 4;
     e.w.out = &body;
     body.indent = 1;
+    scalars_find(&e);
+    counts_bind(&e, k->body, k->n_body, true, 0);
     block_emit(&e, k->body, k->n_body, (WorkspaceTop){e.own.ws, 0});
     e.w.out = &f->kernels;
     kernel_loops_emit(&e, &body);
@@ -197,8 +250,10 @@ static const char about_sums[] =
 
 static const char about_helpers[] =
     "\n#if defined(__GNUC__)\n"
-    "#define TDSL_HELPER static inline __attribute__((unused, always_inline))\n#else\n"
-    "#define TDSL_HELPER static inline\n#endif\n";
+    "#define TDSL_HELPER static inline __attribute__((unused, always_inline))\n"
+    "#define TDSL_ALIGNED __attribute__((aligned(64))) /* as fast wherever it stands "
+    "*/\n#else\n"
+    "#define TDSL_HELPER static inline\n#define TDSL_ALIGNED\n#endif\n";
 
 /* Where what is, in the order of the file; a row is left out if its text is. */
 static void contents_emit(File *f, const KernelModule *m, const ExportedName *name, Text *out,

@@ -4,12 +4,14 @@
  *
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_name.c    names that the file exports
- *   emit_entry.c   signatures, size of the workspace, tables
+ *   emit_entry.c   signatures, size of the workspace, the function around the loops
  *   emit_computed.c  extents that are computed: where they are used, and their table
+ *   emit_info.c    what describes a kernel, and its exported functions
  *   emit_shared.c  checks, exported functions: the same for all kernels
  *   emit_declare.c declarations of functions that kernels call
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
+ *   emit_counts.c  names for how many positions a range has
  *   emit_part.c    parallel loops: a function of a range of iterations, which threads run
  *   emit_product.c products: calls of functions that all kernels of the file share
  *   emit_tiles.c   these functions, for each instruction set
@@ -90,24 +92,24 @@ typedef struct Emitter {
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *more, *crew, *common, *work, *number; /* where loops are parallel */
-        const char *first, *until, *count;
+        const char *first, *until, *count, *worth;
         const char *strip, *end, *near, *far; /* see emit_strips.c */
     } own;                                    /* variables of the entry functions */
     Text parts;                               /* functions of parallel loops, */
     uint32_t n_parts;                         /* how many */
     struct {
-        Text body, members, values, locals;
+        Text body, numbers, number_locals, members, values, locals;
     } part;              /* the one being printed, and what it gets from outside */
     struct Known *known; /* by number of the name, of the first n_known: see emit_part.c */
     uint32_t n_known;
     bool in_part; /* one is being printed */
     /* Are there stores past the caches in the entry, in the part? */
     bool streams, part_streams;
-    bool *joined;            /* [bufs] see emit_stream.c; null: nobody has asked */
-    VEC(const Stmt *) loops; /* that are open, outermost first */
+    bool *joined; /* [bufs] see emit_stream.c; null: nobody has asked */
     VEC(Ahead) aheads;
-    Sym last_name;    /* the last value announced in a comment */
-    uint32_t n_tiles; /* register tiles of the kernel */
+    VEC(Temp) count_names; /* that counts were given, and what was wished for: emit_counts.c */
+    Sym last_name;         /* the last value announced in a comment */
+    uint32_t n_tiles;      /* register tiles of the kernel */
     /* register tiles */
     bool in_tile;         /* a register tile is being printed */
     int64_t vector_bytes; /* of its widest vectors; 0: plain C */
@@ -177,6 +179,11 @@ const char *goes_on_text(Emitter *e, const Stmt *s);
  * where an access is at the first positions of all indices. */
 const char *count_text(Emitter *e, Range r);
 const Affine *access_first(Emitter *e, const Stmt *s, BufRef buf, const Affine *at);
+
+/* ---- emit_counts.c ---- */
+/* Names the counts that a block needs more than once: where it is the body of a loop, those that begin with its variable, of the
+ * outermost block of a function all whose start is known. */
+void counts_bind(Emitter *e, Stmt *const *body, uint32_t n, bool outermost, VarRef var);
 
 /* ---- emit_ahead.c ---- */
 /* Begins the walk over what will fill the buffer of body[0] in the next iteration, if a product asks for it ahead. */
@@ -255,9 +262,11 @@ bool transpose_emit(Emitter *e, const Stmt *s);
 /* ---- emit_move.c ---- */
 /* A copy along lines beside products, as calls of a function; false: it is none. */
 bool move_emit(Emitter *e, const Stmt *s);
+/* Zeros that fill a block or lines of a panel; the loop of those at the edge of panels: calls too. */
 bool zero_emit(Emitter *e, const Stmt *s);
+bool edge_emit(Emitter *e, const Stmt *loop);
 
-/* ---- emit_entry.c: what has no `out` prints to e->out ---- */
+/* ---- emit_entry.c, emit_info.c: what has no `out` prints to e->out ---- */
 void kernel_header_emit(Emitter *e, Text *out);
 void kernel_sizes_emit(Emitter *e);
 void kernel_loops_emit(Emitter *e, const Text *body);

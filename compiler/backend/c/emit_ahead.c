@@ -241,9 +241,9 @@ static const char *next_text(Emitter *e, const Place *pack, int64_t last)
     for (uint32_t i = pack->n; i-- > 0;) {
         at = subst_all(e, rank, at, pack->loop[i]->var, pack->loop[i]->range.start);
     }
-    for (uint32_t i = e->loops.n; i-- > 0 && n < 2;) {
-        if (access_uses(e->w.k, load->buf, at, e->loops.at[i]->var)) {
-            loop[n++] = e->loops.at[i];
+    for (uint32_t i = e->w.loops.n; i-- > 0 && n < 2;) {
+        if (access_uses(e->w.k, load->buf, at, e->w.loops.at[i]->var)) {
+            loop[n++] = e->w.loops.at[i];
         }
     }
     if (n == 0) {

@@ -39,13 +39,15 @@ static const char *name_at(const char *at, size_t *n)
 
 void declare_used(Arena *a, Text *out, const char *kernels, const char *definitions)
 {
-    static const char lanes[] = "TDSL_LANES ";
+    static const char *const before[] = {"TDSL_LANES ", "TDSL_ALIGNED "};
     Names words, declared;
     names_init(&words, a);
     names_init(&declared, a);
     find_words(a, kernels, &words);
     for (const char *at = definitions; at != NULL;) {
-        at += strncmp(at, lanes, strlen(lanes)) == 0 ? strlen(lanes) : 0;
+        for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+            at += strncmp(at, before[i], strlen(before[i])) == 0 ? strlen(before[i]) : 0;
+        }
         size_t n = 0;
         uint32_t number = 0;
         const char *name = name_at(at, &n), *body = strstr(at, "\n{");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of elements that go from block to block as they are, or are added there: the call of a function, with vectors that
- * compilers do not see in short loops over two places which might be one to them; and zeros in lines of a panel. */
+ * compilers do not see in short loops over two places which might be one to them; and zeros in blocks and in lines of a panel. */
+#include <string.h>
+
 #include "backend/c/emit.h"
 #include "backend/c/legalise.h"
 #include "op/affine.h"
@@ -75,19 +77,6 @@ static const char zero_text[] =
     "TDSL_HELPER void tdsl_zero_$N($T *to, int64_t n)\n"
     "{\n    for (int64_t i = 0; i < n; ++i) {\n        to[i] = 0;\n    }\n}\n";
 
-/* Is it a multiple of `unit` wherever the loops around stand? */
-static bool is_multiple(Emitter *e, Affine x, int64_t unit)
-{
-    bool steps = true;
-    for (uint32_t i = e->loops.n; i-- > 0;) {
-        const Stmt *loop = e->loops.at[i];
-        int64_t coef = affine_coef(x, loop->var);
-        steps &= (coef % unit) * (loop->step % unit) % unit == 0;
-        x = coef == 0 ? x : affine_subst(e->w.arena, x, loop->var, loop->range.start);
-    }
-    return steps && x.n == 0 && x.base % unit == 0;
-}
-
 /* Does it fill whole lines of one panel, one after the other? */
 static bool fills_lines(Emitter *e, const Stmt *s)
 {
@@ -101,22 +90,114 @@ static bool fills_lines(Emitter *e, const Stmt *s)
     Affine first = affine_subst(e->w.arena, s->at[1], z, across.start);
     return !across.clipped && across.span == width && affine_coef(s->at[0], y) == 1 &&
            affine_coef(s->at[0], z) == 0 && affine_coef(s->at[1], z) == 1 &&
-           affine_coef(s->at[1], y) == 0 && is_multiple(e, first, width);
+           affine_coef(s->at[1], y) == 0 && affine_is_multiple(&e->w, first, width);
+}
+
+/* Does it fill a block, line after line without a gap? */
+static bool fills_block(Emitter *e, const Stmt *s)
+{
+    const Buffer *b = &e->w.k->bufs.at[s->dst];
+    bool real = dtype_part(b->dtype) == DTYPE_F32 || dtype_part(b->dtype) == DTYPE_F64;
+    if (!real || b->panels != 0 || b->rank == 0 || s->n_index != b->rank ||
+        s->fold != OP_COPY || s->value->kind != EXPR_CONST ||
+        !number_is_zero(s->value->value)) {
+        return false;
+    }
+    for (uint32_t d = 0; d < b->rank; d++) {
+        Range r = s->index[d].range;
+        Affine at = affine_subst(e->w.arena, s->at[d], s->index[d].var, r.start);
+        bool whole =
+            r.span == 0 && r.start.n == 0 && r.start.base == 0 && dim_eq(r.limit, b->extent[d]);
+        whole |= b->extent[d].sym < 0 && range_is_exact(r) && range_most(r) == b->extent[d].n;
+        if (affine_coef(s->at[d], s->index[d].var) != 1 || at.n != 0 || at.base != 0 ||
+            (d > 0 && !whole)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *zero_function(Emitter *e, DType part)
+{
+    const char *name = str_format(e->w.arena, "tdsl_zero_%s", dtype_name(part));
+    if (helper_new(e->w.help, name)) {
+        template_put(e, zero_text, part);
+    }
+    return name;
+}
+
+/* "m - i" in a product. */
+static const char *factor_text(Emitter *e, Range r)
+{
+    const char *text = count_text(e, r);
+    return strchr(text, ' ') != NULL && strncmp(text, "tdsl_min(", 9) != 0
+               ? str_format(e->w.arena, "(%s)", text)
+               : text;
 }
 
 bool zero_emit(Emitter *e, const Stmt *s)
 {
-    if (e->in_tile || !fills_lines(e, s)) {
+    bool block = fills_block(e, s);
+    if (e->in_tile || (!block && !fills_lines(e, s))) {
         return false;
     }
     DType t = e->w.k->bufs.at[s->dst].dtype, part = dtype_part(t);
-    if (helper_new(e->w.help, str_format(e->w.arena, "tdsl_zero_%s", dtype_name(part)))) {
-        template_put(e, zero_text, part);
-    }
-    int64_t width = e->w.k->bufs.at[s->dst].panels * (part == t ? 1 : 2);
     const char *pointer = part == t ? "" : str_format(e->w.arena, "(%s *)", c_type(part));
-    line_printf(&e->w, "tdsl_zero_%s(%s&%s, %lld * (%s));", dtype_name(part), pointer,
-                element_text(&e->w, s->dst, access_first(e, s, s->dst, s->at)),
-                (long long)width, count_text(e, s->index[0].range));
+    int64_t width = (block ? 1 : e->w.k->bufs.at[s->dst].panels) * (part == t ? 1 : 2);
+    Text n;
+    text_init(&n, e->w.arena);
+    if (width > 1) {
+        text_printf(&n, "%lld * ", (long long)width);
+    }
+    for (uint32_t i = 0; i < (block ? s->n_index : 1); i++) {
+        const char *count = n.n == 0 && s->n_index == 1 ? count_text(e, s->index[i].range)
+                                                        : factor_text(e, s->index[i].range);
+        text_printf(&n, i > 0 ? " * %s" : "%s", count);
+    }
+    const char *to = str_format(e->w.arena, "%s&%s", pointer,
+                                element_text(&e->w, s->dst, access_first(e, s, s->dst, s->at)));
+    line_printf(&e->w, "%s(%s, %s);", zero_function(e, part),
+                block ? str_format(e->w.arena, "%s%s", pointer, e->w.buf[s->dst]) : to, n.at);
+    return true;
+}
+
+/* ---- the panel in which columns end ---- */
+
+static const char edge_text[] =
+    "/* Zeros in k lines of the panel in which n columns end, unless they fill it. */\n"
+    "static void tdsl_edge_$N($T *to, int64_t width, int64_t panel, int64_t n, int64_t k)\n"
+    "{\n    const int64_t most = n > 0 && n % width != 0 ? width * k : 0;\n"
+    "    for (int64_t i = 0; i < most; ++i) {\n        to[n / width * panel + i] = 0;\n    "
+    "}\n}\n";
+
+bool edge_emit(Emitter *e, const Stmt *loop)
+{
+    const Stmt *s = loop->n_body == 1 ? loop->body[0] : NULL;
+    if (e->in_tile || loop->part != FOR_REST || s == NULL || s->kind != STMT_TILE) {
+        return false;
+    }
+    vec_push(e->w.arena, &e->w.loops, loop);
+    bool lines = fills_lines(e, s) && e->w.k->bufs.at[s->dst].panels == loop->step;
+    e->w.loops.n--;
+    const Affine *at = access_first(e, s, s->dst, s->at);
+    Affine column =
+        lines ? affine_subst(e->w.arena, at[1], loop->var, loop->range.start) : affine_const(1);
+    if (!lines || affine_coef(at[1], loop->var) != 1 || column.n != 0 || column.base != 0 ||
+        at[0].n != 0 || at[0].base != 0) {
+        return false;
+    }
+    const Buffer *b = &e->w.k->bufs.at[s->dst];
+    DType part = dtype_part(b->dtype);
+    const char *name = str_format(e->w.arena, "tdsl_edge_%s", dtype_name(part));
+    if (helper_new(e->w.help, name)) {
+        template_put(e, edge_text, part);
+    }
+    int64_t width = b->panels * (part == b->dtype ? 1 : 2);
+    const char *columns = count_text(e, loop->range);
+    line_printf(&e->w,
+                part == b->dtype ? "%s(%s%s, %lld, %lld, %s, %s);"
+                                 : "%s((%s *)%s, %lld, %lld, 2 * (%s), %s);",
+                name, part == b->dtype ? "" : c_type(part), e->w.buf[s->dst], (long long)width,
+                (long long)(width * b->extent[0].n), columns, count_text(e, s->index[0].range));
     return true;
 }

@@ -289,9 +289,16 @@ static void hand_over(Emitter *e, uint32_t number)
 {
     const Known *x = &e->known[number];
     const char *type = known_type(e, x), *name = e->w.names.list.at[number];
+    if (x->kind == KNOWN_DIM || x->kind == KNOWN_VAR) { /* together */
+        text_printf(&e->part.numbers, e->part.numbers.n > 0 ? ", %s" : "%s", name);
+        text_printf(&e->part.number_locals,
+                    e->part.number_locals.n > 0 ? ", %s = %s->%s" : "%s = %s->%s", name,
+                    e->own.common, name);
+        return;
+    }
     bool only = x->kind == KNOWN_BUF && !e->w.scalar[x->number] && !x->shares;
     text_printf(&e->part.members, "    %s%s;\n", type, name);
-    text_printf(&e->part.values, ", .%s = %s", name, name);
+    text_printf(&e->part.values, ", %s", name);
     text_printf(&e->part.locals, "    %s%sconst %s = %s->%s;\n", type,
                 only ? "TDSL_RESTRICT " : "", name, e->own.common, name);
 }
@@ -332,6 +339,8 @@ static void hand_over_all(Emitter *e, const Stmt *s)
 static void part_begin(Emitter *e)
 {
     text_clear(&e->part.body);
+    text_clear(&e->part.numbers);
+    text_clear(&e->part.number_locals);
     text_clear(&e->part.members);
     text_clear(&e->part.values);
     text_clear(&e->part.locals);
@@ -350,59 +359,92 @@ static bool is_triangle(const Stmt *s)
     return any;
 }
 
+/* The iteration: the loop's own variable where it counts from 0 by 1. */
+static void iterations_begin(Emitter *e, const Stmt *s)
+{
+    const char *v = e->w.var[s->var], *i = v, *common = e->own.common, *number = e->own.number;
+    const char *first = help_fixed(e->w.help, "tdsl_first"), *until = e->own.until;
+    const char *start = range_lo(&e->w, s->range);
+    bool zero = strcmp(start, "0") == 0, deals = is_triangle(s);
+    if (!zero || deals || s->step != 1) {
+        i = e->own.first;
+    }
+    line_printf(&e->w, "const int64_t %s = %s(&%s->tdsl_cut, %s + 1);", until, first, common,
+                number);
+    line_printf(&e->w, "for (int64_t %s = %s(&%s->tdsl_cut, %s); %s < %s; ++%s) {", i, first,
+                common, number, i, until, i);
+    e->w.out->indent++;
+    if (i == v) {
+        return;
+    }
+    const char *turn = !deals ? i
+                              : str_format(e->w.arena, "%s(%s->tdsl_cut.count, %s)",
+                                           help_fixed(e->w.help, "tdsl_deal"), common, i);
+    const char *steps =
+        s->step == 1 ? turn : str_format(e->w.arena, "%s * %lld", turn, (long long)s->step);
+    line_printf(&e->w, "const int64_t %s = %s%s%s;", v, zero ? "" : start, zero ? "" : " + ",
+                steps);
+}
+
 static void body_emit(Emitter *e, const Stmt *s)
 {
     Text *outer = e->w.out;
-    const char *v = e->w.var[s->var], *common = e->own.common, *number = e->own.number;
-    const char *first = help_fixed(e->w.help, "tdsl_first");
-    const char *i = e->own.first, *until = e->own.until;
+    Counts counts = e->w.counts;
+    Stmt *whole[1] = {arena_copy(e->w.arena, s, sizeof *s)};
     e->w.out = &e->part.body;
     e->w.out->indent_width = 4;
     e->w.out->indent = 1;
     e->in_part = true;
     e->last_name = NULL;
-    line_printf(&e->w, "const int64_t %s = %s(%s->tdsl_count, %s + 1, %s->tdsl_pieces);", until,
-                first, common, number, common);
-    line_printf(&e->w,
-                "for (int64_t %s = %s(%s->tdsl_count, %s, %s->tdsl_pieces); %s < %s; ++%s) {",
-                i, first, common, number, common, i, until, i);
-    e->w.out->indent++;
-    const char *start = range_lo(&e->w, s->range), *turn = i;
-    if (is_triangle(s)) {
-        turn = str_format(e->w.arena, "%s(%s->tdsl_count, %s)",
-                          help_fixed(e->w.help, "tdsl_deal"), common, i);
-    }
-    const char *steps =
-        s->step == 1 ? turn : str_format(e->w.arena, "%s * %lld", turn, (long long)s->step);
-    bool zero = strcmp(start, "0") == 0;
-    line_printf(&e->w, "const int64_t %s = %s%s%s;", v, zero ? "" : start, zero ? "" : " + ",
-                steps);
-    vec_push(e->w.arena, &e->loops, s);
+    e->w.counts = (Counts){0}; /* those around have no names in the function */
+    counts_bind(e, whole, 1, true, 0);
+    iterations_begin(e, s);
+    vec_push(e->w.arena, &e->w.loops, s);
+    counts_bind(e, s->body, s->n_body, false, s->var);
     block_emit(e, s->body, s->n_body, (WorkspaceTop){e->own.ws, 0});
-    e->loops.n--;
+    e->w.loops.n--;
     scope_end(&e->w);
+    e->w.counts = counts;
     e->in_part = false;
     e->last_name = NULL;
     e->w.out = outer;
 }
 
+static const char cut_type[] =
+    "/* A loop that threads share: its iterations, the pieces that it is cut into, where their "
+    "workspaces are. */\n"
+    "typedef struct tdsl_cut {\n    int64_t count;\n    int32_t pieces;\n"
+    "    unsigned char *memory;\n    size_t each;\n} tdsl_cut;\n";
+
 static void function_emit(Emitter *e, const char *name, bool buffers)
 {
     Text *out = &e->parts;
     const char *common = e->own.common;
-    text_printf(out,
-                "\nstruct tdsl_%s {\n%s    int64_t tdsl_count;\n    int32_t tdsl_pieces;\n",
-                name, e->part.members.at);
-    text_put(out, buffers ? "    unsigned char *tdsl_memory;\n    size_t tdsl_each;\n" : "");
-    text_printf(out, "};\n\nstatic void tdsl_%s(void *%s, int32_t %s)\n{\n", name, e->own.work,
-                e->own.number);
-    text_printf(out, "    const struct tdsl_%s *const %s = %s;\n%s", name, common, e->own.work,
-                e->part.locals.at);
+    bool numbers = e->part.numbers.n > 0;
+    if (helper_new(e->w.help, "tdsl_cut")) {
+        helper_type_put(e->w.help, cut_type);
+    }
+    text_printf(out, "\nstruct tdsl_%s {\n    tdsl_cut tdsl_cut;\n", name);
+    out->indent_width = 4;
+    out->indent = 1;
+    if (numbers) {
+        line_put(out, str_format(e->w.arena, "int64_t %s;", e->part.numbers.at));
+    }
+    out->indent = 0;
+    text_printf(out, "%s};\n\nstatic void tdsl_%s(void *%s, int32_t %s)\n{\n",
+                e->part.members.at, name, e->own.work, e->own.number);
+    text_printf(out, "    const struct tdsl_%s *const %s = %s;\n", name, common, e->own.work);
+    out->indent = 1;
+    if (numbers) {
+        line_put(out, str_format(e->w.arena, "const int64_t %s;", e->part.number_locals.at));
+    }
+    out->indent = 0;
+    text_put(out, e->part.locals.at);
     if (buffers) {
-        text_printf(
-            out,
-            "    unsigned char *const %s = %s->tdsl_memory + (size_t)%s * %s->tdsl_each;\n",
-            e->own.ws, common, e->own.number, common);
+        text_printf(out,
+                    "    unsigned char *const %s = %s->tdsl_cut.memory + (size_t)%s * "
+                    "%s->tdsl_cut.each;\n",
+                    e->own.ws, common, e->own.number, common);
     }
     text_put(out, e->part.body.at);
     text_put(out, e->part_streams ? "    TDSL_STREAMED;\n}\n" : "}\n");
@@ -429,16 +471,16 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
         line_printf(&e->w, "const int64_t %s = %s(%s, %s, %lld);", count,
                     help_fixed(e->w.help, "tdsl_steps"), lo, hi, (long long)s->step);
     }
-    line_printf(
-        &e->w,
-        "struct tdsl_%s %s = {.tdsl_count = %s, .tdsl_pieces = %s(%s, %s, %s)%s%s%s%s%s};",
-        name, e->own.common, count, help_fixed(e->w.help, "tdsl_pieces"), e->own.crew, count,
-        worth_text(e, s), e->part.values.at, buffers ? ", .tdsl_memory = " : "",
-        !buffers         ? ""
-        : ws.offset == 0 ? ws.base
-                         : str_format(a, "%s + %lld", ws.base, (long long)ws.offset),
-        buffers ? ", .tdsl_each = " : "", buffers ? e->own.each : "");
-    line_printf(&e->w, "%s(threads, tdsl_%s, &%s, %s.tdsl_pieces);",
+    const char *memory = !buffers ? "NULL"
+                         : ws.offset == 0
+                             ? ws.base
+                             : str_format(a, "%s + %lld", ws.base, (long long)ws.offset);
+    line_printf(&e->w, "const double %s = %s;", e->own.worth, worth_text(e, s));
+    line_printf(&e->w, "struct tdsl_%s %s = {{%s, %s(%s, %s, %s), %s, %s}%s%s%s};", name,
+                e->own.common, count, help_fixed(e->w.help, "tdsl_pieces"), e->own.crew, count,
+                e->own.worth, memory, buffers ? e->own.each : "0",
+                e->part.numbers.n > 0 ? ", " : "", e->part.numbers.at, e->part.values.at);
+    line_printf(&e->w, "%s(threads, tdsl_%s, &%s, %s.tdsl_cut.pieces);",
                 help_fixed(e->w.help, "tdsl_run"), name, e->own.common, e->own.common);
     e->w.out->indent--;
     line_put(e->w.out, "}");

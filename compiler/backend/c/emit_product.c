@@ -15,6 +15,10 @@ const char *count_text(Emitter *e, Range r)
     if (r.span == 0 && r.start.n == 0 && r.start.base == 0) {
         return range_hi(&e->w, r);
     }
+    const char *name = r.clipped ? count_named(&e->w, r) : NULL;
+    if (name != NULL) {
+        return name;
+    }
     return str_format(e->w.arena, "%s - %s", range_hi(&e->w, r),
                       affine_text(&e->w, r.start, BIND_PRODUCT));
 }
@@ -145,11 +149,11 @@ const char *goes_on_text(Emitter *e, const Stmt *s)
     text_init(&t, e->w.arena);
     for (uint32_t i = 0; i < s->n_first; i++) {
         uint32_t k = 0;
-        while (e->loops.at[k]->var != s->first[i]) {
+        while (e->w.loops.at[k]->var != s->first[i]) {
             k++;
         }
         text_printf(&t, "%s%s > %s", i > 0 ? " || " : "", e->w.var[s->first[i]],
-                    range_lo(&e->w, e->loops.at[k]->range));
+                    range_lo(&e->w, e->w.loops.at[k]->range));
     }
     return s->n_first == 0 ? NULL : t.at;
 }

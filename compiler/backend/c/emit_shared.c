@@ -184,8 +184,8 @@ static const Piece pieces[] = {
                "\n"},
     {ALWAYS,
      "/* The exported functions of a kernel, and its tables. Dims and arguments are lists in "
-     "parentheses; FAST is what\n"
-     " * a call that needs no more checks does. */\n"
+     "parentheses; FAST\n"
+     " * and FAST_TABLE are what calls that need no more checks do. */\n"
      "#define TDSL_LIST(...) __VA_ARGS__\n"
      "#define TDSL_READ(p) (void *)(uintptr_t)(p) /* an argument that is not written */\n"
      "#define TDSL_KERNEL(NAME, TEXT, SOURCE, HEAD, DIGEST, N_DIMS, DIM_INFO, N_ARGS, "
@@ -193,7 +193,7 @@ static const Piece pieces[] = {
      "                    ONLY_DIMS, "},
     {COMPUTED, "COMPUTED, "},
     {ALWAYS,
-     "FAST, DIM_TYPES, DIMS, ARG_TYPES, ARGS, LOOPS) \\\n"
+     "FAST, FAST_TABLE, DIM_TYPES, DIMS, ARG_TYPES, ARGS, LOOPS) \\\n"
      "    static void tdsl_run_##NAME(const int64_t *dims, void *const *args, unsigned char "
      "*ws, \\\n"
      "        const tdsl_threads *threads, int32_t crew, size_t each) \\\n"
@@ -217,8 +217,11 @@ static const Piece pieces[] = {
      "threads); } \\\n"
      "    static tdsl_status tdsl_call_##NAME(const int64_t *dims, void *const *args, \\\n"
      "        void *workspace, size_t workspace_bytes) \\\n"
-     "    { return tdsl_call(&tdsl_of_##NAME, dims, args, workspace, workspace_bytes, NULL); } "
+     "    { \\\n"
+     "        TDSL_LIST FAST_TABLE \\\n"
+     "        return tdsl_call(&tdsl_of_##NAME, dims, args, workspace, workspace_bytes, NULL); "
      "\\\n"
+     "    } \\\n"
      "    tdsl_status NAME##_threads(TDSL_LIST DIM_TYPES TDSL_LIST ARG_TYPES \\\n"
      "        void *TDSL_RESTRICT workspace, size_t workspace_bytes, const tdsl_threads "
      "*threads) \\\n"

@@ -7,9 +7,11 @@
 
 #include "backend/c/emit.h"
 
+/* Single elements are variables of the function. */
 static bool in_workspace(const Buffer *b)
 {
-    return b->space == SPACE_WORKSPACE || (b->space == SPACE_TILE && !b->cascade);
+    return b->rank > 0 &&
+           (b->space == SPACE_WORKSPACE || (b->space == SPACE_TILE && !b->cascade));
 }
 
 bool needs_workspace(const Kernel *k, Stmt *const *body, uint32_t n)

@@ -28,8 +28,7 @@ static WorkspaceTop alloc_emit(Emitter *e, Stmt *const *body, uint32_t n, Worksp
         return ws;
     }
     if (b->cascade) {
-        line_printf(&e->w, "%s %s[1];", help_sum(e->w.help, b), name);
-        line_printf(&e->w, "%s->n = 0;", name);
+        line_printf(&e->w, "%s %s[1]; %s->n = 0;", help_sum(e->w.help, b), name, name);
         return ws;
     }
     if (e->in_tile) {
@@ -37,6 +36,10 @@ static WorkspaceTop alloc_emit(Emitter *e, Stmt *const *body, uint32_t n, Worksp
         CHECK(bytes_fixed(b, &size));
         line_printf(&e->w, "%s %s[%lld];", c_type(b->dtype), name,
                     (long long)(size / dtype_bytes(b->dtype)));
+        return ws;
+    }
+    if (b->rank == 0) {
+        line_printf(&e->w, e->w.scalar[buf] ? "%s %s;" : "%s %s[1];", c_type(b->dtype), name);
         return ws;
     }
     if (body[0]->over > 0) {
@@ -194,6 +197,48 @@ void test_begin(Emitter *e, const DimTest *when)
     scope_begin(&e->w);
 }
 
+/* Are there declarations of buffers in the block itself, not in blocks inside? */
+static bool declares(const Emitter *e, const Stmt *s)
+{
+    for (uint32_t i = 0; i < s->n_body; i++) {
+        if (s->body[i]->kind == STMT_ALLOC) {
+            return e->in_tile || !is_register_alloc(e->w.k, s->body[i]);
+        }
+    }
+    return false;
+}
+
+static void loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
+{
+    uint32_t counts = e->w.counts.n;
+    loop_begin(&e->w, s->var, s->range, s->step, s->part);
+    vec_push(e->w.arena, &e->w.loops, s);
+    counts_bind(e, s->body, s->n_body, false, s->var);
+    block_emit(e, s->body, s->n_body, ws);
+    e->w.counts.n = counts;
+    e->w.loops.n--;
+    scope_end(&e->w);
+}
+
+/* A single element that the next statement sets: its value where it is declared. */
+static bool declared_with_value(Emitter *e, Stmt *const *body, uint32_t n)
+{
+    const Stmt *s = n > 1 ? body[1] : NULL;
+    BufRef buf = body[0]->buf;
+    const Buffer *b = &e->w.k->bufs.at[buf];
+    if (s == NULL || s->kind != STMT_TILE || s->dst != buf || !e->w.scalar[buf] ||
+        b->space == SPACE_ACC || s->fold != OP_COPY || s->begins || s->n_index > 0 ||
+        expr_load_of(s->value, buf) != NULL) {
+        return false;
+    }
+    name_comment(e, s);
+    CText value = expr_text(&e->w, s->value);
+    line_printf(&e->w, "%s %s = %s;", c_type(b->dtype), e->w.buf[buf],
+                stored_text(&e->w, b->dtype, value));
+    e->w.temps.n = 0;
+    return true;
+}
+
 void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -204,6 +249,10 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
                 register_tile_emit(e, body + i, n - i);
                 return;
             }
+            if (declared_with_value(e, body + i, n - i)) {
+                i++;
+                break;
+            }
             ws = alloc_emit(e, body + i, n - i, ws);
             ahead_begin(e, body + i, n - i);
             break;
@@ -212,13 +261,15 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
                 shared_loop_emit(e, s, ws);
                 break;
             }
-            loop_begin(&e->w, s->var, s->range, s->step, s->part);
-            vec_push(e->w.arena, &e->loops, s);
-            block_emit(e, s->body, s->n_body, ws);
-            e->loops.n--;
-            scope_end(&e->w);
+            if (!edge_emit(e, s)) {
+                loop_emit(e, s, ws);
+            }
             break;
         case STMT_BLOCK:
+            if (s->when == NULL && !declares(e, s)) {
+                block_emit(e, s->body, s->n_body, ws);
+                break;
+            }
             test_begin(e, s->when);
             block_emit(e, s->body, s->n_body, ws);
             scope_end(&e->w);

@@ -31,17 +31,17 @@ void join_emit(Tiles *t, DType type, bool by, Text *out)
     bool whole = dtype_is_int(type), pairs = part != type;
     bool streams = (t->join_streams >> type & 1u) != 0; /* not into e */
     const char *with = by ? ", by" : "", *param = by ? str_format(t->arena, ", %s by", c) : "";
-    text_printf(
-        out,
-        "\n/* The m x n elements there are of a tile of rows x columns join what is "
-        "there, if `add`. */\n"
-        "static void tdsl_join%s_%s(tdsl_tile%s_%s *tile, int64_t rows, int64_t columns, "
-        "int64_t m, int64_t n,\n"
-        "    int64_t k, const %s *a, int64_t cs_a, int64_t rs_a, const %s *b, int64_t "
-        "rs_b,\n    %s *c, int64_t rs_c, int64_t cs_c, int add%s)\n{\n"
-        "    %s e[%lld];\n",
-        by ? "_by" : "", name, by ? "_by" : "", dtype_name(part), c, c, c, param, c,
-        (long long)(t->join_bytes / dtype_bytes(part)));
+    text_printf(out,
+                "\n/* The m x n elements there are of a tile of rows x columns join what is "
+                "there, if `add`. */\n"
+                "TDSL_ALIGNED static void tdsl_join%s_%s(tdsl_tile%s_%s *tile, int64_t rows, "
+                "int64_t columns, "
+                "int64_t m, int64_t n,\n"
+                "    int64_t k, const %s *a, int64_t cs_a, int64_t rs_a, const %s *b, int64_t "
+                "rs_b,\n    %s *c, int64_t rs_c, int64_t cs_c, int add%s)\n{\n"
+                "    %s e[%lld];\n",
+                by ? "_by" : "", name, by ? "_by" : "", dtype_name(part), c, c, c, param, c,
+                (long long)(t->join_bytes / dtype_bytes(part)));
     text_printf(
         out,
         "    if (m == rows && n == columns && cs_c == %d) {\n"

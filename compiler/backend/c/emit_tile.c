@@ -121,7 +121,8 @@ static const char about_choice[] =
     "#endif\n";
 
 /* `optimize` and the pragma say it to compilers that do not contract, or not across statements, by themselves. What is
- * left of loops over elements in a tile is not made vectors: gcc 12 with 64-byte vectors loads past the last of them. */
+ * left of loops over elements in a tile is not made vectors: gcc 12 with 64-byte vectors loads past the last of them. They begin
+ * at a line, so that how fast they are does not depend on what stands before them. */
 static const char about_tiles[] =
     "\n/* Register tiles: products are fused multiply-adds where there are any, whatever -std "
     "and "
@@ -129,11 +130,11 @@ static const char about_tiles[] =
     "#if defined(TDSL_NO_FMA)\n#define TDSL_FP_CONTRACT off\n#else\n"
     "#define TDSL_FP_CONTRACT fast\n#endif\n"
     "#define TDSL_TEXT_(x) #x\n#define TDSL_TEXT(x) TDSL_TEXT_(x)\n"
-    "#if defined(__clang__)\n#define TDSL_TILE\n"
+    "#if defined(__clang__)\n#define TDSL_TILE __attribute__((aligned(64)))\n"
     "#define TDSL_CONTRACT _Pragma(TDSL_TEXT(clang fp contract(TDSL_FP_CONTRACT)))\n"
     "#elif defined(__GNUC__)\n"
     "#define TDSL_TILE \\\n"
-    "    __attribute__((optimize(TDSL_TEXT(fp-contract=TDSL_FP_CONTRACT), "
+    "    __attribute__((aligned(64), optimize(TDSL_TEXT(fp-contract=TDSL_FP_CONTRACT), "
     "\"no-tree-loop-vectorize\")))\n"
     "#define TDSL_CONTRACT\n#else\n#define TDSL_TILE\n#define TDSL_CONTRACT\n#endif\n";
 

@@ -10,7 +10,7 @@
 static const char transpose_head[] =
     "\n/* to[x + y * line] = from[x * step + y] for x below nx and y below ny; past the caches "
     "if it `streams`. */\n"
-    "static void tdsl_transpose_$N($T *TDSL_RESTRICT to, int64_t line,\n"
+    "TDSL_ALIGNED static void tdsl_transpose_$N($T *TDSL_RESTRICT to, int64_t line,\n"
     "                   const $T *TDSL_RESTRICT from, int64_t step, int64_t nx, int64_t ny, "
     "int streams)\n"
     "{\n"

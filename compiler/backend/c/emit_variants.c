@@ -124,6 +124,8 @@ static const char *variant_text(Emitter *e, const Isa *isa, Stmt *const *body, u
 {
     Text *outer = e->w.out, t;
     int64_t bytes = e->vector_bytes;
+    Counts counts = e->w.counts;
+    uint32_t temps = e->w.n_temps;
     text_init(&t, e->w.arena);
     t.indent_width = 4;
     t.indent = 1;
@@ -132,7 +134,12 @@ static const char *variant_text(Emitter *e, const Isa *isa, Stmt *const *body, u
     line_put(&t, stmt_has_lanes(body[0]) ? "TDSL_EXACT" : "TDSL_CONTRACT");
     e->in_tile = true;
     e->last_name = NULL;
+    e->w.n_temps = 0;
+    e->w.counts = (Counts){0}; /* those around have no names in the function */
+    counts_bind(e, body, n, true, 0);
     block_emit(e, body, n, (WorkspaceTop){NULL, 0});
+    e->w.counts = counts;
+    e->w.n_temps = temps;
     e->in_tile = false;
     e->last_name = NULL;
     e->w.out = outer;

@@ -183,7 +183,7 @@ Range matmul_sum_block(Matmul *m, Range sum)
     /* Blocks end where the span does: what is clipped is so at the end of all. */
     bool whole = sum.span == 0 || (sum.clipped && sum.span % SUM_BLOCK == 0);
     int64_t step = whole ? SUM_BLOCK : divisor_at_most(sum.span, SUM_BLOCK);
-    VarRef v = loop_open(m->l, "kb", sum, step, FOR_ALL);
+    VarRef v = loop_open(m->l, "pc", sum, step, FOR_ALL);
     return range_at(affine_var(m->l->arena, v), step, &sum);
 }
 
@@ -335,7 +335,7 @@ static Range direct_sum(Matmul *m)
         return all;
     }
     bool full = range_is_exact(all) && range_most(all) % step == 0;
-    VarRef v = loop_open(m->l, "kb", all, step, full ? FOR_FULL : FOR_ALL);
+    VarRef v = loop_open(m->l, "pc", all, step, full ? FOR_FULL : FOR_ALL);
     Affine start = affine_var(m->l->arena, v);
     return full ? (Range){.start = start, .span = step, .limit = dim_fixed(0)}
                 : range_at(start, step, &all);

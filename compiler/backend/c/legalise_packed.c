@@ -38,6 +38,7 @@ typedef struct Packed {
     Box box[3]; /* by role */
     Side side[SIDES];
     bool done[SIDES]; /* packed */
+    bool registers;   /* the level at hand cuts register tiles */
     /* Tiles that cross labels: */
     bool gathers;
     bool adds;           /* in several parts of the sum */
@@ -64,7 +65,8 @@ static bool is_open(Range r)
 /* A label is cut into tiles of `step`: a loop, unless all of it is one. */
 static void label_cut(Packed *p, ScheduleRole r, uint32_t i, int64_t step)
 {
-    static const char *const hint[3] = {"ib", "jb", "kb"};
+    static const char *const block[3] = {"ic", "jc", "pc"}, *const tile[3] = {"ir", "jr", "pc"};
+    const char *hint = (p->registers ? tile : block)[r];
     Box *x = &p->box[r];
     Range range = x->range[i];
     int64_t most = range_most(range);
@@ -74,7 +76,7 @@ static void label_cut(Packed *p, ScheduleRole r, uint32_t i, int64_t step)
         return;
     }
     bool full = range_is_exact(range) && most % step == 0;
-    VarRef v = loop_open(p->m->l, hint[r], range, step, full ? FOR_FULL : FOR_ALL);
+    VarRef v = loop_open(p->m->l, hint, range, step, full ? FOR_FULL : FOR_ALL);
     Affine start = affine_var(p->m->l->arena, v);
     x->range[i] = full ? (Range){.start = start, .span = step, .limit = dim_fixed(0)}
                        : range_at(start, step, &range);
@@ -368,8 +370,8 @@ static void pack(Packed *p, ScheduleRole r)
     side->own = box_copy(l->arena, &p->box[r]);
     side->sum = box_copy(l->arena, &p->box[ROLE_K]);
     const Box *own = &side->own, *sum = &side->sum;
-    side->buf = panels_alloc(l, r == ROLE_M ? "pa" : "pb", matmul_panel_type(m, r), sum->count,
-                             own->count, m->tile[r]);
+    side->buf = panels_alloc(l, r == ROLE_M ? "A_pack" : "B_pack", matmul_panel_type(m, r),
+                             sum->count, own->count, m->tile[r]);
     p->done[r] = true;
     pack_edge(p, side, m->tile[r]);
     pack_holes(p, side, &side->own);
@@ -526,8 +528,8 @@ static void numbers_open(Packed *p, ScheduleRole r, int64_t tile)
     Range *x = &p->number[r];
     int64_t width = p->m->tile[r];
     tile = x->span <= tile ? x->span : width * divisor_at_most(x->span / width, tile / width);
-    VarRef v =
-        loop_open(p->m->l, r == ROLE_M ? "i" : "j", *x, tile, x->clipped ? FOR_ALL : FOR_FULL);
+    VarRef v = loop_open(p->m->l, r == ROLE_M ? "ir" : "jr", *x, tile,
+                         x->clipped ? FOR_ALL : FOR_FULL);
     *x = range_at(affine_var(p->m->l->arena, v), tile, x);
 }
 
@@ -614,6 +616,7 @@ static bool level_open(Packed *p, uint32_t at)
         return false;
     }
     bool steps = level->step != NULL || !numbered;
+    p->registers = at + SIDES >= m->b->n_levels;
     box_open(p, r, steps ? level_steps(p, level) : tile_steps(p, r, level->tile));
     if (level->parallel) {
         matmul_share(m, outside);

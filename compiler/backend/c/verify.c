@@ -329,6 +329,9 @@ static bool check_alloc(Check *c, const Stmt *s)
             return refuse(c, s, "an accumulator that does not fit registers");
         }
     }
+    if (s->over > 0 && (b->rank == 0 || c->k->bufs.at[s->over - 1].rank == 0)) {
+        return refuse(c, s, "a single element that shares its place");
+    }
     if (c->in_tile && b->rank > 0) {
         c->local_bytes = bytes < 0 ? INT64_MAX : sat_add(c->local_bytes, bytes);
         if (c->local_bytes > MOST_ACC_BYTES + MOST_LOCAL_BYTES) {

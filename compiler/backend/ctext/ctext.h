@@ -38,6 +38,13 @@ typedef struct Temp {
     const char *name;
 } Temp;
 
+/* How many positions a range has, as the function being printed calls it. */
+typedef struct Count {
+    Range range;
+    const char *name;
+} Count;
+typedef VEC(Count) Counts;
+
 /* The kernel being printed, and where to. */
 typedef struct CWriter {
     Arena *arena;
@@ -49,10 +56,13 @@ typedef struct CWriter {
     const char **buf;
     const char *
         far; /* the flag that near forms of functions set (help_near), or null: whole functions are called */
-    bool *scalar; /* [bufs]: a variable rather than an array */
-    Text *out;    /* the function being printed */
+    bool *scalar;            /* [bufs]: a variable rather than an array */
+    Text *out;               /* the function being printed */
+    VEC(const Stmt *) loops; /* that are open, outermost first */
+    Counts counts;
     VEC(Temp) temps;
-    uint32_t n_temps; /* t1, t2, ... in the function being printed */
+    uint32_t n_temps; /* t1, t2, ... in the function being printed; what these are called: */
+    VEC(const char *) temp_names;
 } CWriter;
 
 /* ---- expr.c ---- */
@@ -64,6 +74,10 @@ typedef struct CText {
     Binding binding;
 } CText;
 
+/* Is it a multiple of `unit` wherever the loops around stand? */
+bool affine_is_multiple(const CWriter *e, Affine x, int64_t unit);
+/* What the count of the range is called; null: nothing. */
+const char *count_named(const CWriter *e, Range r);
 const char *c_type(DType t);    /* as stored: "float", "uint16_t", ... */
 const char *c_compute(DType t); /* as computed with: "float" for f16 and bf16 */
 const char *c_dim_text(const CWriter *e, Dim d);

@@ -76,6 +76,16 @@ const char *range_lo(const CWriter *e, Range r)
     return affine_text(e, r.start, BIND_SUM);
 }
 
+const char *count_named(const CWriter *e, Range r)
+{
+    for (uint32_t i = 0; i < e->counts.n; i++) {
+        if (range_eq(&e->counts.at[i].range, &r)) {
+            return e->counts.at[i].name;
+        }
+    }
+    return NULL;
+}
+
 const char *range_hi(CWriter *e, Range r)
 {
     if (r.span == 0) {
@@ -85,6 +95,12 @@ const char *range_hi(CWriter *e, Range r)
         affine_text(e, affine_add(e->arena, r.start, 1, affine_const(r.span)), BIND_SUM);
     if (!r.clipped) {
         return end;
+    }
+    const char *count = count_named(e, r);
+    if (count != NULL) {
+        return r.start.n == 0 && r.start.base == 0
+                   ? count
+                   : str_format(e->arena, "%s + %s", affine_text(e, r.start, BIND_SUM), count);
     }
     if (r.start.n == 0 && r.limit.sym < 0) {
         int64_t last = r.start.base + r.span;
@@ -124,12 +140,37 @@ static bool affine_falls(Affine x)
     return x.base < 0;
 }
 
+bool affine_is_multiple(const CWriter *e, Affine x, int64_t unit)
+{
+    bool steps = true;
+    for (uint32_t i = e->loops.n; i-- > 0;) {
+        const Stmt *loop = e->loops.at[i];
+        int64_t coef = affine_coef(x, loop->var);
+        steps &= (coef % unit) * (loop->step % unit) % unit == 0;
+        x = coef == 0 ? x : affine_subst(e->arena, x, loop->var, loop->range.start);
+    }
+    return steps && x.n == 0 && x.base % unit == 0;
+}
+
 static const char *in_panels(const CWriter *e, const Buffer *b, const Affine *at)
 {
-    const char *m = affine_text(e, at[1], BIND_ATOM);
-    long long width = (long long)b->panels, size = (long long)b->extent[0].n * width;
-    return str_format(e->arena, "%s / %lld * %lld + %s * %lld + %s %% %lld", m, width, size,
-                      affine_text(e, at[0], BIND_ATOM), width, m, width);
+    int64_t width = b->panels, depth = b->extent[0].n;
+    Text t;
+    text_init(&t, e->arena);
+    if (affine_is_multiple(e, at[1], width)) { /* of whole panels */
+        if (at[1].n > 0 || at[1].base != 0) {
+            text_printf(&t, "%s * %lld", affine_text(e, at[1], BIND_ATOM), (long long)depth);
+        }
+    } else {
+        const char *m = affine_text(e, at[1], BIND_ATOM);
+        text_printf(&t, "%s / %lld * %lld + %s %% %lld", m, (long long)width,
+                    (long long)(depth * width), m, (long long)width);
+    }
+    if (at[0].n > 0 || at[0].base != 0) {
+        text_printf(&t, t.n == 0 ? "%s * %lld" : " + %s * %lld",
+                    affine_text(e, at[0], BIND_ATOM), (long long)width);
+    }
+    return t.n == 0 ? "0" : t.at;
 }
 
 const char *offset_text(const CWriter *e, BufRef buf, const Affine *at)
@@ -212,6 +253,15 @@ static CText number_ctext(CWriter *e, Number n)
     return ctext(text, text[0] == '-' || text[0] == '(' ? BIND_UNARY : BIND_ATOM);
 }
 
+static const char *temp_name(CWriter *e, uint32_t number)
+{
+    while (e->temp_names.n <= number) {
+        const char *wish = str_format(e->arena, "t%u", e->temp_names.n + 1);
+        vec_push(e->arena, &e->temp_names, names_take(&e->names, wish));
+    }
+    return e->temp_names.at[number];
+}
+
 /* `x` in a temporary of its own when it has grown long. */
 static CText shorten(CWriter *e, CText x, DType t)
 {
@@ -224,7 +274,7 @@ static CText shorten(CWriter *e, CText x, DType t)
             return ctext(e->temps.at[k].name, BIND_ATOM);
         }
     }
-    const char *name = names_take(&e->names, str_format(e->arena, "t%u", ++e->n_temps));
+    const char *name = temp_name(e, e->n_temps++);
     vec_push(e->arena, &e->temps, ((Temp){x.at, name}));
     line_printf(e, "const %s %s = %s;", c_compute(t), name, x.at);
     return ctext(name, BIND_ATOM);

@@ -41,10 +41,10 @@ static const FixedHelper fixed_helpers[] = {
      "TDSL_HELPER int64_t tdsl_steps(int64_t from, int64_t to, int64_t step)\n{\n"
      "    return from < to ? (to - from - 1) / step + 1 : 0;\n}\n"},
     {"tdsl_first", NULL, false,
-     "/* Where piece `number` of `count` iterations begins. */\n"
-     "TDSL_HELPER int64_t tdsl_first(int64_t count, int32_t number, int32_t pieces)\n{\n"
-     "    const int64_t more = count % pieces;\n"
-     "    return count / pieces * number + (number < more ? number : more);\n}\n"},
+     "/* Where piece `number` begins. */\n"
+     "TDSL_HELPER int64_t tdsl_first(const tdsl_cut *cut, int32_t number)\n{\n"
+     "    const int64_t more = cut->count % cut->pieces;\n"
+     "    return cut->count / cut->pieces * number + (number < more ? number : more);\n}\n"},
     {"tdsl_deal", NULL, false,
      "/* The iteration that is run as number `i`: by turns from both ends, so that equal "
      "pieces of a loop whose work\n"

@@ -8,15 +8,24 @@
 
 #define COLUMNS 100
 
-/* Where to break a line of more than `room` characters: after a ';' or ',', before "&&" or "||", else at the last blank
- * before, else at the first one after. */
+/* Where to break a line of more than `room` characters: after a ';' or ',', before "&&", "||" or '+', in as few parentheses as
+ * can be, else at the last blank before, else at the first one after. */
 static size_t break_at(const char *s, size_t n, size_t room)
 {
-    for (size_t k = room; k > room / 2; k--) {
+    size_t best = 0;
+    int depth = 0, least = 0;
+    for (size_t k = 1; k <= room; k++) {
         bool logic = strncmp(s + k + 1, "&& ", 3) == 0 || strncmp(s + k + 1, "|| ", 3) == 0;
-        if (s[k] == ' ' && (s[k - 1] == ';' || s[k - 1] == ',' || logic)) {
-            return k;
+        bool sum = strncmp(s + k + 1, "+ ", 2) == 0;
+        depth += strchr("({[", s[k - 1]) != NULL ? 1 : strchr(")}]", s[k - 1]) != NULL ? -1 : 0;
+        bool ends = s[k] == ' ' && (s[k - 1] == ';' || s[k - 1] == ',' || logic || sum);
+        if (ends && k > room / 2 && (best == 0 || depth <= least)) {
+            best = k;
+            least = depth;
         }
+    }
+    if (best > 0) {
+        return best;
     }
     for (size_t k = room; k > 0; k--) {
         if (s[k] == ' ') {

@@ -26,6 +26,12 @@ void loop_begin(CWriter *e, VarRef var, Range r, int64_t step, ForPart part)
         break;
     case FOR_REST: { /* at most once: where no full tile fits any more */
         bool zero = strcmp(lo, "0") == 0;
+        const char *count = r.clipped ? count_named(e, r) : NULL;
+        if (count != NULL && !zero) {
+            line_printf(e, "for (int64_t %s = %s + %s / %lld * %lld; %s < %s; %s) {", v, lo,
+                        count, (long long)step, (long long)step, v, hi, step_text(e, v, step));
+            break;
+        }
         const char *first =
             zero ? str_format(e->arena, "%s / %lld", hi, (long long)step)
                  : str_format(e->arena, "%s + (%s - %s) / %lld", lo, hi,

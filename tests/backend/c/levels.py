@@ -202,7 +202,7 @@ def written_once(tdslc):
                 f.write(f"kernel k({parameters}) -> ({result}) {{ {statement} }}\n")
             done = run(tdslc, folder, "k.tdsl", "-w", "--check-each", "-o", "k.c")
             with open(os.path.join(folder, "k.c"), encoding="utf-8") as f:
-                zeros = re.search(r"\bC\[.*\] = 0\.0f;", f.read())
+                zeros = re.search(r"\bC\[.*\] = 0\.0f;|tdsl_zero_f32\(C,", f.read())
         if done.returncode != 0 or (zeros is None) != once:
             return f"{statement}: {done.stderr or zeros}"
     return ""
