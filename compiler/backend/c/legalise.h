@@ -46,12 +46,14 @@ typedef struct Legaliser {
     VEC(LoopVar) loop_vars; /* ours: used again in loops beside each other */
     VEC(LoopVar) local_vars;
     uint32_t n_buffers;
-    uint32_t zero;    /* 0, or so many statements of the block end with zeros just where the one
-                         at hand adds */
     int32_t positive; /* an open dim that is not 0 where we are, or -1 */
     const Stmt *from; /* being legalised: gives place and name */
     bool failed;      /* reported */
 } Legaliser;
+
+/* ---- legalise.c ---- */
+/* The statement, or, after the neutral elements of one that begins, the rest of it, which goes on. */
+const Stmt *legalise_begin(Legaliser *l, const Stmt *s);
 
 /* ---- legalise_build.c ---- */
 /* At a copy of the kernel, which goes on counting the buffers that passes before have made. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A TILED kernel, or some of its statements, as instructions: loops are unrolled, buffers come
- * and go, and one statement is lowered after the other. A fill is taken into the fold that
- * follows it, an elementwise statement into the contraction before it. When the result does not
- * fit SBUF it is made again with less kept on chip. */
+ * and go, and one statement is lowered after the other. An elementwise statement is taken into the
+ * contraction before it. When the result does not fit SBUF it is made again with less kept on chip. */
 #include "backend/nki/lower.h"
 
 /* ---- statements ---- */
@@ -42,22 +41,26 @@ static bool is_long_dot(Lower *l, const Stmt *s)
     return kept == 1 && terms > (int64_t)NKI_PARTITIONS * NKI_PARTITIONS && l->now.part < 0;
 }
 
-static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt *next,
-                            bool *took)
+/* *took: the next statement is done, too. */
+static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
 {
     *took = false;
     enter_stmt(l, s);
+    if (is_empty(l) && s->begins) { /* perhaps a sum of nothing */
+        s = stmt_neutral(l->arena, l->from, s);
+        enter_stmt(l, s);
+    }
     if (is_empty(l)) {
         return;
     }
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
-        bool epilogue = overwrite && next != NULL && lower_is_epilogue(l, s, next);
-        if (lower_matmul(l, s, overwrite, epilogue ? next : NULL)) {
+        bool epilogue = s->begins && next != NULL && lower_is_epilogue(l, s, next);
+        if (lower_matmul(l, s, s->begins, epilogue ? next : NULL)) {
             *took = epilogue;
             return;
         }
     }
-    lower_map(l, s, overwrite);
+    lower_map(l, s, s->begins);
 }
 
 static void lower_parts_stmt(Lower *l, const Stmt *re, const Stmt *im)
@@ -157,11 +160,9 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
             blocks_leave(l, &living, i);
             continue;
         }
-        bool overwrite = i + 1 < n && lower_opens(l, s, body[i + 1]);
         bool took = false;
-        uint32_t at = overwrite ? i + 1 : i;
-        lower_fold_stmt(l, body[at], overwrite, at + 1 < n ? body[at + 1] : NULL, &took);
-        i = took ? at + 1 : at;
+        lower_tile(l, s, i + 1 < n ? body[i + 1] : NULL, &took);
+        i += took ? 1 : 0;
         blocks_leave(l, &living, i);
     }
     blocks_leave(l, &living, n);
@@ -180,7 +181,7 @@ static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRe
             bool loop = inside || s->kind == STMT_FOR;
             yes |= folded_in_loops(l, s->body, s->n_body, buf, loop);
         } else if (inside && s->kind == STMT_TILE && s->dst == buf && s->fold != OP_COPY) {
-            yes |= i == 0 || !lower_opens(l, body[i - 1], s);
+            yes |= !s->begins;
         }
     }
     return yes;
