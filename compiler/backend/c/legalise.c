@@ -122,7 +122,7 @@ static void tile_legalise(Legaliser *l, const Stmt *s)
     if (s->fold == OP_COPY || !folds_indices(l->k, s)) {
         plain_emit(l, legalise_begin(l, s));
     } else if (!legalise_matmul(l, s)) {
-        legalise_reduce(l, legalise_begin(l, s), true);
+        legalise_reduce(l, s, true);
     }
     l->from = NULL;
 }
