@@ -29,6 +29,16 @@ static bool is_empty(const Lower *l)
     return false;
 }
 
+/* Has its result no position? */
+static bool makes_nothing(const Lower *l, const Stmt *s)
+{
+    bool none = false;
+    for (uint32_t i = 0; i < l->now.n_labels; i++) {
+        none |= l->now.full.n[i] < 1 && access_uses(l->from, s->dst, s->at, s->index[i].var);
+    }
+    return none;
+}
+
 /* Is its result one number, of more terms than a matmul's partitions hold? Multiplied element by element, rows are read as they lie. */
 static bool is_long_dot(Lower *l, const Stmt *s)
 {
@@ -46,11 +56,10 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
 {
     *took = false;
     enter_stmt(l, s);
-    if (is_empty(l) && s->begins) { /* perhaps a sum of nothing */
-        s = stmt_neutral(l->arena, l->from, s);
-        enter_stmt(l, s);
-    }
     if (is_empty(l)) {
+        if (s->begins && !makes_nothing(l, s)) {
+            lower_refuse(l, s->span, "sums of nothing");
+        }
         return;
     }
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
