@@ -7,8 +7,7 @@
  *       arg @Y : f32[o,512] result
  *       for $m in 0..o step 16 {
  *         alloc @acc : f32[16,512] tile
- *         fill [i in $m:16<o, j in 0..512] @acc[i-$m, j] = 0.0
- *         matmul [i in $m:16<o, j in 0..512, k in 0..256] @acc[i-$m, j] += @X[i,k] * @W[k,j]
+ *         matmul [i in $m:16<o, j in 0..512, k in 0..256] @acc[i-$m, j] += @X[i,k] * @W[k,j] begins
  *         map [i in $m:16<o, j in 0..512] @Y[i,j] = relu(@acc[i-$m, j] + @b[j])
  *       }
  *     }
@@ -21,7 +20,8 @@
  * A tile statement means: for every value of its local indices, in any order,
  *     dst[at] = value                  (fold OP_COPY), or
  *     dst[at] = fold(dst[at], value)
- * A fold that `begins` has no `dst[at]` before the first of the values of indices that `at` lacks: it is the neutral element then.
+ * A fold that `begins` has no `dst[at]` before the first of the values of indices that `at` lacks: it is the neutral element then,
+ * and stays that where they have no values.
  * With a fold, local indices that `at` lacks are reduced; without one, `at` must be different for different index values.
  * The value must not read `dst` (unless at the very element it assigns). Keyword by shape (tile_kind): fill, copy, map,
  * reduce, matmul. A reduce of a product that is multiplied by numbers and scalars, `mul(-1.0, mul(@A[i,k], @B[k,j]))`, may be

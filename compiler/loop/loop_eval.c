@@ -279,6 +279,7 @@ static bool begin_tile(Interpreter *m, const Stmt *s, const int64_t *lo, const i
             return false;
         }
         tensor_set(to->tensor, offset, neutral);
+        count_access(m, s->dst, offset, true);
         if (to->written != NULL) {
             to->written[offset] = 1;
         }

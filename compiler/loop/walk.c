@@ -423,3 +423,21 @@ Stmt **stmts_copy(const StmtCopy *c, Stmt *const *body, uint32_t n)
     }
     return out;
 }
+
+Stmt *stmt_neutral(Arena *a, const Kernel *k, const Stmt *fold)
+{
+    Stmt *s = arena_copy(a, fold, sizeof *fold);
+    TileIndex *index = ARENA_ARRAY(a, fold->n_index, TileIndex);
+    s->n_index = 0;
+    for (uint32_t i = 0; i < fold->n_index; i++) {
+        if (access_uses(k, fold->dst, fold->at, fold->index[i].var)) {
+            index[s->n_index++] = fold->index[i];
+        }
+    }
+    s->index = index;
+    s->fold = OP_COPY;
+    s->begins = false;
+    s->schedule = NULL;
+    s->value = expr_const(a, op_neutral(fold->fold, k->bufs.at[fold->dst].dtype));
+    return s;
+}

@@ -84,6 +84,9 @@ void stmt_skip(StmtWalk *w);
 const Stmt *tile_first(StmtWalk *w, Stmt *const *body, uint32_t n);
 const Stmt *tile_next(StmtWalk *w);
 
+/* What a fold that begins finds, written: its neutral element for all values of the indices that its destination has. */
+Stmt *stmt_neutral(Arena *a, const Kernel *k, const Stmt *fold);
+
 /* Copies of statements, as statements of another kernel: buffers and variables by number, and
  * positions in a buffer moved along one dimension. */
 typedef struct StmtCopy {

@@ -2,10 +2,10 @@
 /* From a nest to a kernel of form LOOP_TILED. Mechanism only: every decision is in the nest.
  *
  * Each loop of the tree becomes a loop, each leaf one or two tile statements. A buffer is
- * allocated in the body of its value's home, right before the first item that uses it; what is
- * folded over loops gets its neutral element before the outermost of these, and is converted
- * after it when it is folded in another type. What is added into the place of another value has neither, and its product is
- * multiplied by the factor that the term has; the sum's own statement adds what is left of it, if anything is. A node's label is a loop variable (tile 1), a
+ * allocated in the body of its value's home, right before the first item that uses it. A fold
+ * begins (loop.h); but what is folded over loops gets its neutral element before the outermost of
+ * these, and goes on. What is folded in another type is converted at its end. What is added into the place of another value
+ * goes on with what is there, and its product is multiplied by the factor that the term has; the sum's own statement adds what is left of it, if anything is. A node's label is a loop variable (tile 1), a
  * local index within the tile of the innermost loop that cuts it, or a local index over the
  * whole extent. A block has no dimension where a loop at or around its home cuts to 1, and is
  * indexed relative to the start of that loop's tile. */
@@ -283,12 +283,10 @@ static void begin_weights(Builder *b, Block *to, uint32_t k, bool *used)
 }
 
 /* What one pair of tiles adds to a sum over pairs, in a place of its own. */
-static Place begin_part(Builder *b, Block *to, NodeRef node, uint32_t scope,
-                        const Position *pos)
+static Place begin_part(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
     Place part = build_buffer(b, node, scope, SPACE_TILE, graph_node(b->g, node)->acc, "part");
     build_alloc(b, to, part.buf);
-    build_fill(b, to, node, part, pos);
     return part;
 }
 
@@ -333,6 +331,20 @@ static void build_pieces(Builder *b, Block *to, NodeRef node)
     }
 }
 
+/* Does the node fold over a loop around its leaf, inside of its parallel loop if it has a part in each iteration of that? */
+bool build_goes_on(const Builder *b, NodeRef node)
+{
+    const NestValue *v = &b->nest->values[node];
+    bool over = false;
+    for (uint32_t p = b->nest->items[v->item].parent; p != NEST_NONE && v->fold != NEST_NONE;
+         p = b->nest->items[p].parent) {
+        int32_t l = nest_axis_label(&b->nest->axes[b->nest->items[p].axis], node);
+        over |= l >= 0 && node_reduces(graph_node(b->g, node), l) &&
+                !(p == v->fold && b->nest->items[p].parallel);
+    }
+    return over;
+}
+
 /* The statements of a leaf in the body of loop `scope`. */
 static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
@@ -348,17 +360,15 @@ static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
     bool fold = !node_is_expression(n), adds = b->nest->values[node].residence == RESIDE_INTO;
     bool outer = fold && b->nest->values[node].fold != NEST_NONE;
     Place dst = fold ? build_target(b, node) : b->storage[node];
-    if (fold && !outer && !adds) {
-        build_fill(b, to, node, dst, pos);
-    }
     bool counts = is_weighted(b, node, scope);
-    Place part = counts ? begin_part(b, to, node, scope, pos) : dst;
+    Place part = counts ? begin_part(b, to, node, scope) : dst;
     Stmt *s = build_tile(b, to, n, pos, true);
     build_dst(b, s, node, part, pos);
     s->value = b->has_terms[node] ? build_rest(b, node, pos) : build_value(b, n, pos);
     const Expr *times[2] = {build_factor(b, node), s->value};
     s->value = times[0] == NULL ? s->value : expr_op(b->arena, OP_MUL, n->acc, 2, times);
     s->fold = fold ? build_fold(n) : OP_COPY;
+    s->begins = counts || (fold && !adds && !build_goes_on(b, node));
     s->schedule = build_schedule(b, node, s, pos);
     if (counts) {
         end_part(b, to, node, dst, part, pos);
@@ -409,7 +419,7 @@ static void build_buffers(Builder *b, Block *to, NodeRef node, uint32_t scope)
 
 /* ---- items ---- */
 
-/* Folds over item `k` of the body of loop `scope` begin before it and end after it. */
+/* Folds over item `k` of the body of loop `scope` begin before it, if no leaves of it are joined, and end after it. */
 static void build_folds(Builder *b, Block *to, uint32_t k, bool begin)
 {
     const Nest *nest = b->nest;
@@ -420,6 +430,9 @@ static void build_folds(Builder *b, Block *to, uint32_t k, bool begin)
             continue;
         }
         Position *pos = build_positions(b, node, nest->items[k].parent);
+        if (begin && nest->items[k].parallel) {
+            continue;
+        }
         if (begin) {
             build_fill(b, to, node, build_target(b, node), pos);
         } else if (b->accumulator[node].buf != BUF_NONE) {

@@ -73,6 +73,9 @@ void build_dst(Builder *b, Stmt *s, NodeRef node, Place place, const Position *p
 /* The neutral element of a fold. */
 void build_fill(Builder *b, Block *to, NodeRef node, Place place, const Position *pos);
 
+/* Does the leaf's statement go on with a fold that has begun before a loop around it? */
+bool build_goes_on(const Builder *b, NodeRef node);
+
 /* By what the node's parts are joined. */
 Op build_fold(const Node *n);
 

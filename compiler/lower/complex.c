@@ -71,6 +71,7 @@ static void emit_copy_back(Splitter *s, const Stmt *stmt, BufRef from)
     out->index = index;
     out->n_index = kept;
     out->fold = OP_COPY;
+    out->begins = false;
     out->value = expr_load(s->arena, s->to, from, out->at);
     split_emit(s, out);
 }
@@ -82,9 +83,8 @@ static void split_apart(Splitter *s, const Stmt *old)
     Parts v = split_parts(s, old->span, old->value);
     Stmt *half[2] = {of_part(s, old, 0, v.re), of_part(s, old, 1, v.im)};
     const Buffer like = s->to->bufs.at[old->dst];
-    Stmt *before = split_fill_behind(s, old);
     bool fold = old->fold != OP_COPY;
-    bool block = fold ? before != NULL && like.space == SPACE_ARGUMENT
+    bool block = fold ? old->begins && like.space == SPACE_ARGUMENT
                       : reads_part(half[1]->value, old->dst, like.rank, 0);
     if (!block || s->failed) {
         split_emit(s, half[0]);
@@ -92,12 +92,7 @@ static void split_apart(Splitter *s, const Stmt *old)
         return;
     }
     BufRef t = split_new_block(s, "both", &like, false);
-    s->body->n -= fold ? 1 : 0;
     split_alloc(s, t, old->span);
-    if (fold) {
-        before->dst = t;
-        split_emit(s, before);
-    }
     for (uint32_t r = 0; r < 2; r++) {
         half[r]->dst = t;
         split_emit(s, half[r]);

@@ -83,9 +83,6 @@ bool split_keeps(const Splitter *s, const Stmt *stmt, VarRef v);
 /* A copy of the statement with the part as an index, after those of the destination. */
 Stmt *split_with_part(Splitter *s, const Stmt *old);
 
-/* The statement before, when it sets to zero what the fold then meets; else null. */
-Stmt *split_fill_behind(const Splitter *s, const Stmt *fold);
-
 /* ---- complex_product.c: contractions ---- */
 
 /* Is the statement a contraction, of which operands? They are found through blocks that only

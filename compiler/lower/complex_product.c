@@ -145,12 +145,8 @@ static const Expr *load_part(Splitter *s, const Factor *f, Affine part)
 /* Two complex operands, `b` the one with the result's last label. */
 static void contract_both(Splitter *s, const Stmt *old, const Factor *a, const Factor *b)
 {
-    Stmt *out = split_with_part(s, old), *fill = split_fill_behind(s, old);
-    s->body->n -= fill != NULL ? 1 : 0; /* a fill stays right before its fold */
+    Stmt *out = split_with_part(s, old);
     BufRef e = emit_turn(s, old, b, a->conj);
-    if (fill != NULL) {
-        split_emit(s, fill);
-    }
     uint32_t rank = s->to->bufs.at[b->buf].rank;
     Affine *at = ARENA_ARRAY(s->arena, rank + 1, Affine);
     memcpy(at, split_at(s, b->buf, b->at, affine_var(s->arena, s->part)), rank * sizeof *at);
@@ -275,41 +271,19 @@ static void make_block(Splitter *s, Gathering *g)
     g->at = at;
 }
 
-/* fill and matmul of one part into `to`. */
-static void emit_half(Splitter *s, const Stmt *old, const TileIndex *index, BufRef to,
-                      const Affine *at, const Expr *const *pair, bool fill)
-{
-    Stmt *half[2] = {arena_copy(s->arena, old, sizeof *old),
-                     arena_copy(s->arena, old, sizeof *old)};
-    TileIndex *kept = ARENA_ARRAY(s->arena, old->n_index, TileIndex);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < old->n_index; i++) {
-        if (split_keeps(s, old, index[i].var)) {
-            kept[n++] = index[i];
-        }
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        half[i]->dst = to;
-        half[i]->at = at;
-        half[i]->index = i == 0 ? kept : index;
-        half[i]->n_index = i == 0 ? n : old->n_index;
-    }
-    half[0]->fold = OP_COPY;
-    half[0]->value = expr_const(s->arena, number_real(pair[0]->dtype, 0));
-    half[1]->value = expr_op(s->arena, OP_MUL, pair[0]->dtype, 2, pair);
-    if (fill) {
-        split_emit(s, half[0]);
-    }
-    split_emit(s, half[1]);
-}
-
+/* A matmul of each part into `to`. */
 static void emit_halves(Splitter *s, const Stmt *old, const TileIndex *index, BufRef to,
-                        const Affine *at, const Factor *a, const Factor *b, bool fill)
+                        const Affine *at, const Factor *a, const Factor *b)
 {
     for (int64_t r = 0; r < 2; r++) {
         const Expr *pair[2] = {load_part(s, a, affine_const(r)),
                                load_part(s, b, affine_const(r))};
-        emit_half(s, old, index, to, split_at(s, old->dst, at, affine_const(r)), pair, fill);
+        Stmt *half = arena_copy(s->arena, old, sizeof *old);
+        half->dst = to;
+        half->at = split_at(s, old->dst, at, affine_const(r));
+        half->index = index;
+        half->value = expr_op(s->arena, OP_MUL, pair[0]->dtype, 2, pair);
+        split_emit(s, half);
     }
 }
 
@@ -320,7 +294,7 @@ static void emit_gathering(Splitter *s, Gathering *g, const Factor *a, const Fac
     StmtList list = {NULL, 0, 0}, *outer = s->body;
     s->body = &list;
     split_alloc(s, g->block, old->span);
-    emit_halves(s, old, g->index, g->block, g->at, a, b, true);
+    emit_halves(s, old, g->index, g->block, g->at, a, b);
     Stmt within = *old;
     within.index = g->index;
     Stmt *back = split_with_part(s, &within);
@@ -334,6 +308,7 @@ static void emit_gathering(Splitter *s, Gathering *g, const Factor *a, const Fac
     back->index = kept;
     back->n_index = n;
     back->fold = OP_COPY;
+    back->begins = false;
     back->value = expr_load(s->arena, s->to, g->block,
                             split_at(s, old->dst, g->at, affine_var(s->arena, s->part)));
     split_emit(s, back);
@@ -362,8 +337,7 @@ static void contract_mixed(Splitter *s, const Stmt *old, const Factor *a, const 
 {
     bool last = a->complex ? ends_in(s, old, a, b) : ends_in(s, old, b, a);
     bool on_chip = s->to->bufs.at[old->dst].space == SPACE_TILE;
-    Stmt *fill = split_fill_behind(s, old);
-    if (last || (!on_chip && fill == NULL)) {
+    if (last || (!on_chip && !old->begins)) {
         Stmt *out = split_with_part(s, old);
         const Expr *pair[2] = {load_part(s, a, affine_var(s->arena, s->part)),
                                load_part(s, b, affine_var(s->arena, s->part))};
@@ -371,9 +345,8 @@ static void contract_mixed(Splitter *s, const Stmt *old, const Factor *a, const 
         split_emit(s, out);
         return;
     }
-    s->body->n -= fill != NULL ? 1 : 0; /* each part has its own */
     if (on_chip) {
-        emit_halves(s, old, old->index, old->dst, old->at, a, b, fill != NULL);
+        emit_halves(s, old, old->index, old->dst, old->at, a, b);
         return;
     }
     Gathering g = {.old = old};
@@ -389,15 +362,10 @@ static Factor emit_conj(Splitter *s, const Stmt *stmt, const Factor *f)
 {
     const Buffer like = s->to->bufs.at[f->buf];
     BufRef block = split_new_block(s, "conj", &like, false);
-    Stmt *fill = split_fill_behind(s, stmt);
-    s->body->n -= fill != NULL ? 1 : 0; /* a fill stays right before its fold */
     split_alloc(s, block, stmt->span);
     for (int64_t part = 0; part < 2; part++) {
         emit_part(s, stmt, f, block, split_at(s, f->buf, f->at, affine_const(part)),
                   signed_part(s, f, part, part == 1));
-    }
-    if (fill != NULL) {
-        split_emit(s, fill);
     }
     return (Factor){f->buf, block, f->at, false, true};
 }

@@ -63,39 +63,3 @@ BufRef split_new_block(Splitter *s, const char *hint, const Buffer *like, bool t
     s->to->bufs.at[buf].may_spill = like->may_spill;
     return buf;
 }
-
-static bool has_index(const Stmt *fold, const TileIndex *x)
-{
-    for (uint32_t i = 0; i < fold->n_index; i++) {
-        if (fold->index[i].var == x->var && range_eq(&fold->index[i].range, &x->range)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-Stmt *split_fill_behind(const Splitter *s, const Stmt *fold)
-{
-    Stmt *fill = s->body->n > 0 ? s->body->at[s->body->n - 1] : NULL;
-    if (fill == NULL || fill->kind != STMT_TILE || fill->dst != fold->dst ||
-        fill->fold != OP_COPY || fill->value->kind != EXPR_CONST || fill->value->value.re < 0 ||
-        fill->value->value.re > 0) {
-        return NULL;
-    }
-    bool both = false; /* parts; else the other one was filled with something else before */
-    for (uint32_t i = 0; i < fill->n_index; i++) {
-        both = both || fill->index[i].var == s->part;
-        if (fill->index[i].var != s->part && !has_index(fold, &fill->index[i])) {
-            return NULL;
-        }
-    }
-    if (!both) {
-        return NULL;
-    }
-    for (uint32_t d = 0; d < s->from->bufs.at[fold->dst].rank; d++) {
-        if (!affine_eq(fill->at[d], fold->at[d])) {
-            return NULL;
-        }
-    }
-    return fill;
-}

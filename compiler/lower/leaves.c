@@ -4,11 +4,11 @@
  * on the number of threads:
  *
  *     for $i in 0..n step 4096 parallel {         for $i in 0..n_4096 step 1 parallel {
- *       reduce [a in $i:4096<n] @R[] += ...         alloc @leaf; fill @leaf[] = 0
- *     }                                       ->    reduce [a in 4096*$i:4096<n] @leaf[] += ...
+ *       reduce [a in $i:4096<n] @R[] += ...         alloc @leaf
+ *     }                                       ->    reduce [a in 4096*$i:4096<n] @leaf[] += ... begins
  *                                                   copy @leaves[$i] = @leaf[]
  *                                                 }
- *                                                 reduce [l in 0..n_4096] @R[] += @leaves[l] */
+ *                                                 reduce [l in 0..n_4096] @R[] += @leaves[l] begins */
 #include "lower/build.h"
 
 /* Is the item a leaf that is folded over parallel loop `k`? */
@@ -59,7 +59,9 @@ void build_leaves_begin(Builder *b, Block *to, Block *body, uint32_t k, Leaves *
         build_alloc(b, to, leaf.all);
         b->accumulator[node] = build_buffer(b, node, k, SPACE_TILE, n->acc, "leaf");
         build_alloc(b, body, b->accumulator[node].buf);
-        build_fill(b, body, node, b->accumulator[node], build_positions(b, node, k));
+        if (build_goes_on(b, node)) {
+            build_fill(b, body, node, b->accumulator[node], build_positions(b, node, k));
+        }
         vec_push(b->arena, &out->list, leaf);
     }
 }
@@ -100,5 +102,6 @@ void build_leaves_join(Builder *b, Block *to, uint32_t k, const Leaves *leaves)
         s->value =
             expr_load(b->arena, b->k, leaf->all, leaf_at(b, n, affine_var(b->arena, l), pos));
         s->fold = build_fold(n);
+        s->begins = true;
     }
 }

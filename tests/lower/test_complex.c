@@ -99,18 +99,16 @@ static void assert_same(Ctx *ctx, const char *head, const char *body, bool exact
     "arg @A : c64[3,4] in\narg @B : c64[4,5] in\narg @c : c64[5] in\narg @s : c64 scalar\n"    \
     "arg @X : f32[4,5] in\narg @C : c64[3,5] result\n"
 
-#define PRODUCT                                                                                \
-    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"                                \
-    "matmul [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul("
+#define PRODUCT "matmul [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul("
 
 static void a_product_is_one_contraction_with_two_labels_more(void **state)
 {
     (void)state;
     Ctx ctx;
     ctx_init(&ctx);
-    assert_same(&ctx, HEAD, PRODUCT "@A[i,l], @B[l,j])", true);
-    assert_same(&ctx, HEAD, PRODUCT "@B[l,j], @A[i,l])", true);
-    const Kernel *k = read_kernel(&ctx, HEAD, PRODUCT "@A[i,l], @B[l,j])");
+    assert_same(&ctx, HEAD, PRODUCT "@A[i,l], @B[l,j]) begins", true);
+    assert_same(&ctx, HEAD, PRODUCT "@B[l,j], @A[i,l]) begins", true);
+    const Kernel *k = read_kernel(&ctx, HEAD, PRODUCT "@A[i,l], @B[l,j]) begins");
     const Kernel *real = lower_complex(&ctx, &ctx.arena, k, &target);
     const Stmt *last = real->body[real->n_body - 1];
     assert_int_equal(tile_kind(last), TILE_MATMUL);
@@ -131,7 +129,7 @@ static void a_product_is_one_contraction_with_two_labels_more(void **state)
 #define RENAMED(of_a, of_b, a, b)                                                              \
     "alloc @t : c64[3,4] tile\nalloc @u : c64[5,4] tile\n"                                     \
     "map [i in 0..3, l in 0..4] @t[i,l] = " of_a "\n"                                          \
-    "map [j in 0..5, l in 0..4] @u[j,l] = " of_b "\n" PRODUCT a ", " b ")"
+    "map [j in 0..5, l in 0..4] @u[j,l] = " of_b "\n" PRODUCT a ", " b ") begins"
 
 static void conjugated_operands_are_signs_and_no_blocks(void **state)
 {
@@ -160,34 +158,36 @@ static void conjugated_operands_are_signs_and_no_blocks(void **state)
 static const char *const exact_bodies[] = {
     /* real and complex */
     RENAMED("conj(conj(@A[i,l]))", "cast.c64(@X[l,j])", "@t[i,l]", "@u[j,l]"),
-    PRODUCT "@A[i,l], cast.c64(@X[l,j]))",
+    PRODUCT "@A[i,l], cast.c64(@X[l,j])) begins",
     "alloc @u : c64[4,5] tile\nmap [l in 0..4, j in 0..5] @u[l,j] = add(cast.c64(@X[l,j]), "
-    "@s[])\n" PRODUCT "@A[i,l], @u[l,j])",
-    PRODUCT "conj(@A[i,l]), cast.c64(@X[l,j]))",
-    PRODUCT "cast.c64(@X[i,l]), conj(@B[l,j]))",
-    PRODUCT "conj(cast.c64(@X[i,l])), conj(@B[l,j]))",
-    "for $a in 0..3 step 2 {\nfill [i in $a:2<3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
+    "@s[])\n" PRODUCT "@A[i,l], @u[l,j]) begins",
+    PRODUCT "conj(@A[i,l]), cast.c64(@X[l,j])) begins",
+    PRODUCT "cast.c64(@X[i,l]), conj(@B[l,j])) begins",
+    PRODUCT "conj(cast.c64(@X[i,l])), conj(@B[l,j])) begins",
+    "for $a in 0..3 step 2 {\n"
     "matmul [i in $a:2<3, j in 0..5, l in 0..4] @C[i,j] += mul(conj(@A[i,l]), "
-    "cast.c64(@X[l,j]))\n}",
+    "cast.c64(@X[l,j])) begins\n}",
     /* conjugated and real: the block stays */
     "alloc @t : c64[3,4] tile\nmap [i in 0..3, l in 0..4] @t[i,l] = conj(@A[i,l])\n" PRODUCT
-    "@t[i,l], cast.c64(@X[l,j]))",
+    "@t[i,l], cast.c64(@X[l,j])) begins",
     /* blocks within loops */
     "for $a in 0..3 step 2 {\nalloc @t : c64[2,4] tile\n"
     "map [i in $a:2<3, l in 0..4] @t[i-$a,l] = conj(@A[i,l])\n"
     "fill [i in $a:2<3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
     "for $b in 0..4 step 3 {\n"
     "matmul [i in $a:2<3, j in 0..5, l in $b:3<4] @C[i,j] += mul(@t[i-$a,l], @B[l,j])\n}\n}",
-    "for $p in 0..5 step 2 {\nfill [i in 0..3, j in $p:2<5] @C[i,j] = complex(0.0, 0.0)\n"
-    "matmul [i in 0..3, j in $p:2<5, l in 0..4] @C[i,j] += mul(@A[i,l], cast.c64(@X[l,j]))\n}",
+    "for $p in 0..5 step 2 {\n"
+    "matmul [i in 0..3, j in $p:2<5, l in 0..4] @C[i,j] += mul(@A[i,l], cast.c64(@X[l,j])) "
+    "begins\n}",
     /* blocks that stay: written again, read by something else too, read outside of the loop */
     "alloc @t : c64[3,4] tile\nmap [i in 0..3, l in 0..4] @t[i,l] = conj(@A[i,l])\n" PRODUCT
-    "@t[i,l], @B[l,j])\nmap [i in 0..3, l in 0..4] @t[i,l] = neg(@A[i,l])\n"
+    "@t[i,l], @B[l,j]) begins\nmap [i in 0..3, l in 0..4] @t[i,l] = neg(@A[i,l])\n"
     "matmul [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(@t[i,l], @B[l,j])",
     "alloc @t : c64[3,4] tile\nmap [i in 0..3, l in 0..4] @t[i,l] = conj(@A[i,l])\n" PRODUCT
-    "@t[i,l], @B[l,j])\nmap [i in 0..3, j in 0..5] @C[i,j] = add(@C[i,j], @t[i,0])",
+    "@t[i,l], @B[l,j]) begins\nmap [i in 0..3, j in 0..5] @C[i,j] = add(@C[i,j], @t[i,0])",
     "alloc @t : c64[3,4] tile\nfor $a in 0..3 step 2 {\n"
-    "map [i in $a:2<3, l in 0..4] @t[i,l] = conj(@A[i,l])\n}\n" PRODUCT "@t[i,l], @B[l,j])",
+    "map [i in $a:2<3, l in 0..4] @t[i,l] = conj(@A[i,l])\n}\n" PRODUCT
+    "@t[i,l], @B[l,j]) begins",
     /* elementwise: alike for both parts, and not */
     "map [i in 0..3, j in 0..5] @C[i,j] = mul(complex(3.0, 0.0), add(@c[j], neg(@B[i,j])))",
     "map [i in 0..3, j in 0..5] @C[i,j] = sub(mul(@c[j], @B[i,j]), conj(@A[i,0]))",
@@ -203,10 +203,11 @@ static const char *const exact_bodies[] = {
     "map [i in 0..3, j in 0..5] @C[i,j] = cast.c64(add(re(@B[i,j]), mul(im(@B[i,j]), "
     "@X[i,j])))",
     /* sums */
-    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += @B[l,j]",
-    "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
-    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l])",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += @B[l,j] begins",
+    "reduce [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(neg(conj(@B[l,j])), @A[i,l]) "
+    "begins",
+    "matmul [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(@B[l,j], @s[]) begins",
+    /* zeros that another statement writes */
     "fill [i in 0..3, j in 0..5] @C[i,j] = complex(0.0, 0.0)\n"
     "matmul [i in 0..3, j in 0..5, l in 0..4] @C[i,j] += mul(@B[l,j], @s[])",
     /* onto what is not zero, or elsewhere */
@@ -355,12 +356,10 @@ static void a_product_with_real_numbers_gathers_both_parts_in_blocks(void **stat
                                       "arg @A : c64[%d,2] in\narg @X : f32[%d,2] in\n"
                                       "arg @C : c64[%d,%d] result\n",
                                       size[i].m, size[i].n, size[i].m, size[i].n);
-        const char *body =
-            str_format(&ctx.arena,
-                       "fill [i in 0..%d, j in 0..%d] @C[i,j] = complex(0.0, 0.0)\n"
-                       "matmul [i in 0..%d, j in 0..%d, l in 0..2] @C[i,j] += "
-                       "mul(@A[i,l], cast.c64(@X[j,l]))",
-                       size[i].m, size[i].n, size[i].m, size[i].n);
+        const char *body = str_format(&ctx.arena,
+                                      "matmul [i in 0..%d, j in 0..%d, l in 0..2] @C[i,j] += "
+                                      "mul(@A[i,l], cast.c64(@X[j,l])) begins",
+                                      size[i].m, size[i].n);
         assert_same(&ctx, head, body, true);
         const Kernel *k = read_kernel(&ctx, head, body);
         const Kernel *real = lower_complex(&ctx, &ctx.arena, k, &target);

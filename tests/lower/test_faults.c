@@ -304,8 +304,9 @@ static const Fault nest_faults[] = {
 };
 
 static const Fault kernel_faults[] = {
-    {"a first term that adds", "terms", "  fill [a in 0..m, c in 0..m] @R[a,c] = 0\n", "",
-     BY_RUNNING, NULL},
+    {"a first term that adds", "terms", ") begins\n", ")\n", BY_RUNNING, NULL},
+    {"a later term that begins", "terms", "@B[b,c]))\n", "@B[b,c])) begins\n", BY_NUMBERS,
+     NULL},
     {"a term added that is subtracted", "terms", "mul(-1, ", "mul(1, ", BY_NUMBERS, NULL},
     {"zeros over an argument that is added to", "terms of an argument", "  matmul [",
      "  fill [x in 0..m, y in 0..m] @W[x,y] = 0\n  matmul [", BY_NUMBERS, NULL},
@@ -375,8 +376,12 @@ static const Fault kernel_faults[] = {
      "l in 0..m_3, l2 in 0..2] @R[b,c] += @leaves[l,b,c]", BY_NUMBERS, NULL},
     {"a leaf that is not joined", "leaves", "l in 0..m_3] @R", "l in 1..m_3] @R", BY_NUMBERS,
      NULL},
-    {"the beginning of a leaf lost", "leaves",
-     "    fill [b in 0..m, c in 0..n] @leaf[b,c] = 0\n", "", BY_RUNNING, NULL},
+    {"the beginning of a leaf lost", "leaves", "@A[a,c]) begins\n", "@A[a,c])\n", BY_RUNNING,
+     NULL},
+    {"the beginning of all leaves' sum lost", "leaves", "@leaves[l,b,c] begins",
+     "@leaves[l,b,c]", BY_RUNNING, NULL},
+    {"a fold over a loop that begins in each iteration", "fold", "@A[a,c])\n",
+     "@A[a,c]) begins\n", BY_NUMBERS, NULL},
     {"leaves in one place", "leaves", "@leaves[$i,b,c] =", "@leaves[0,b,c] =", BY_KERNEL, NULL},
     {"a leaf short by one position", "leaves", "a in 3*$i:3<m] @leaf", "a in 3*$i:2<m] @leaf",
      BY_NUMBERS, NULL},
@@ -385,12 +390,10 @@ static const Fault kernel_faults[] = {
     {"the reader's extent for the writer", "chain", "c in 0..m, b in 0..n] @t",
      "c in 0..n, b in 0..n] @t", BY_KERNEL, NULL},
     {"the writer's tile one short", "chain", "a in $i:4<m, c in 0..m, b in 0..n] @t",
-     "a in $i:3<m, c in 0..m, b in 0..n] @t", BY_NUMBERS, NULL},
+     "a in $i:3<m, c in 0..m, b in 0..n] @t", BY_RUNNING, NULL},
     {"a parameter overwritten while each iteration reads it all", "update",
-     "  fill [b in 0..m] @t[b] = 0\n  reduce [b in 0..m, a in 0..m] @t[b] += @C[a,b]\n"
-     "  for $i in 0..m step 2 {\n",
-     "  for $i in 0..m step 2 {\n    fill [b in 0..m] @t[b] = 0\n"
-     "    reduce [b in 0..m, a in 0..m] @t[b] += @C[a,b]\n",
+     "  reduce [b in 0..m, a in 0..m] @t[b] += @C[a,b] begins\n  for $i in 0..m step 2 {\n",
+     "  for $i in 0..m step 2 {\n    reduce [b in 0..m, a in 0..m] @t[b] += @C[a,b] begins\n",
      BY_NUMBERS, NULL},
     {"memory overwritten one iteration early", "read in a loop",
      "  alloc @t3 : i64[m,m] workspace\n", "  alloc @t3 : i64[m,m] workspace over @t\n",

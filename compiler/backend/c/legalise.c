@@ -105,47 +105,22 @@ static void plain_emit(Legaliser *l, const Stmt *s)
     }
 }
 
-/* The index that dimension d of what is written runs along, alone and in steps of one; null: there is none. */
-static const TileIndex *written_along(const Stmt *s, uint32_t d)
+const Stmt *legalise_begin(Legaliser *l, const Stmt *s)
 {
-    const TileIndex *found = NULL;
-    for (uint32_t t = 0; t < s->at[d].n; t++) {
-        for (uint32_t i = 0; i < s->n_index; i++) {
-            if (s->at[d].term[t].var == s->index[i].var) {
-                if (found != NULL || s->at[d].term[t].coef != 1) {
-                    return NULL;
-                }
-                found = &s->index[i];
-            }
-        }
+    if (!s->begins) {
+        return s;
     }
-    return found;
-}
-
-/* Does `fill` put zeros where `s` adds, and nowhere else? */
-static bool is_zero_of(const Kernel *k, const Stmt *fill, const Stmt *s)
-{
-    bool same = fill->kind == STMT_TILE && fill->fold == OP_COPY && fill->dst == s->dst &&
-                s->kind == STMT_TILE && fill->value->kind == EXPR_CONST &&
-                number_is_zero(fill->value->value);
-    for (uint32_t d = 0; same && d < k->bufs.at[s->dst].rank; d++) {
-        const TileIndex *x = written_along(fill, d), *y = written_along(s, d);
-        same =
-            x != NULL && y != NULL && range_eq(&x->range, &y->range) &&
-            affine_eq(affine_subst(k->arena, fill->at[d], x->var, affine_var(k->arena, y->var)),
-                      s->at[d]);
-        for (uint32_t e = 0; same && e < d; e++) { /* no diagonal */
-            same = written_along(fill, e) != x && written_along(s, e) != y;
-        }
-    }
-    return same;
+    Stmt *rest = arena_copy(l->arena, s, sizeof *s);
+    rest->begins = false;
+    plain_emit(l, stmt_neutral(l->arena, l->k, s));
+    return rest;
 }
 
 static void tile_legalise(Legaliser *l, const Stmt *s)
 {
     l->from = s;
     if (s->fold == OP_COPY || !folds_indices(l->k, s)) {
-        plain_emit(l, s);
+        plain_emit(l, legalise_begin(l, s));
     } else if (!legalise_matmul(l, s)) {
         legalise_reduce(l, s, true);
     }
@@ -164,12 +139,10 @@ static int32_t open_sum(const Stmt *s)
     return all ? r.limit.sym : -1;
 }
 
-static void begun_legalise(Legaliser *l, const Stmt *fill, const Stmt *s, DimTest when)
+static void begun_legalise(Legaliser *l, const Stmt *s, DimTest when)
 {
     tested_open(l, when);
     l->positive = when.dim;
-    tile_legalise(l, fill);
-    l->zero = l->block->list.n;
     tile_legalise(l, s);
     l->positive = -1;
     block_close(l);
@@ -184,26 +157,25 @@ static bool is_in_loop(const Legaliser *l)
     return b != NULL;
 }
 
-/* A product into zeros, whose sum may be of nothing: then there are zeros, else it begins. In a loop, where one block of the sum is
+/* A product that begins, whose sum may be of nothing: then there are zeros. In a loop, where one block of the sum is
  * planned to hold all of it, there is a form for that too: what is packed in no loop over the sum may be hoisted. */
-static void open_legalise(Legaliser *l, const Stmt *fill, const Stmt *s, int32_t dim)
+static void open_legalise(Legaliser *l, const Stmt *s, int32_t dim)
 {
     const ScheduleLevel *k = schedule_outermost(s->schedule, ROLE_K);
     uint32_t i = s->schedule->label[ROLE_K][0];
     int64_t most = 0;
-    l->block->list.n--; /* the zeros */
-    scope_open(l);      /* tests that follow each other are of one choice */
+    scope_open(l); /* tests that follow each other are of one choice */
     tested_open(l, (DimTest){dim, 0, 0});
-    tile_legalise(l, fill);
+    tile_legalise(l, stmt_neutral(l->arena, l->k, s));
     block_close(l);
     if (k != NULL && is_in_loop(l) && range_typical(l->k, s->index[i].range) <= k->tile) {
         Stmt *whole = arena_copy(l->arena, s, sizeof *s);
         TileIndex *index = arena_copy(l->arena, s->index, s->n_index * sizeof *index);
         most = index[i].range.span = k->tile;
         whole->index = index;
-        begun_legalise(l, fill, whole, (DimTest){dim, 1, most});
+        begun_legalise(l, whole, (DimTest){dim, 1, most});
     }
-    begun_legalise(l, fill, s, (DimTest){dim, most + 1, DIM_ANY_SIZE});
+    begun_legalise(l, s, (DimTest){dim, most + 1, DIM_ANY_SIZE});
     block_close(l);
 }
 
@@ -224,10 +196,9 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
             stmt_add(l, copy);
             break;
         case STMT_TILE: {
-            l->zero = i > 0 && is_zero_of(l->k, body[i - 1], body[i]) ? l->block->list.n : 0;
-            int32_t dim = l->zero > 0 ? open_sum(body[i]) : -1;
+            int32_t dim = body[i]->begins ? open_sum(body[i]) : -1;
             if (dim >= 0) {
-                open_legalise(l, body[i - 1], body[i], dim);
+                open_legalise(l, body[i], dim);
             } else {
                 tile_legalise(l, body[i]);
             }

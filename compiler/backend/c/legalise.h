@@ -46,12 +46,14 @@ typedef struct Legaliser {
     VEC(LoopVar) loop_vars; /* ours: used again in loops beside each other */
     VEC(LoopVar) local_vars;
     uint32_t n_buffers;
-    uint32_t zero;    /* 0, or so many statements of the block end with zeros just where the one
-                         at hand adds */
     int32_t positive; /* an open dim that is not 0 where we are, or -1 */
     const Stmt *from; /* being legalised: gives place and name */
     bool failed;      /* reported */
 } Legaliser;
+
+/* ---- legalise.c ---- */
+/* The statement, or, after the neutral elements of one that begins, the rest of it, which goes on. */
+const Stmt *legalise_begin(Legaliser *l, const Stmt *s);
 
 /* ---- legalise_build.c ---- */
 /* At a copy of the kernel, which goes on counting the buffers that passes before have made. */
@@ -137,8 +139,9 @@ bool value_has_lanes(const Legaliser *l, const Expr *value, DType to, const Tile
 /* ---- legalise_transpose.c ---- */
 /* An elementwise statement that writes along its index x and reads across it; false: it does not. */
 bool legalise_transpose(Legaliser *l, const Stmt *s, uint32_t x);
-/* A fold that reads across the index that it is a vector of; false: it is none, and nothing is done. */
-bool legalise_staged_fold(Legaliser *l, const Stmt *s);
+/* Does a fold read across the index that it is a vector of? Such a one is staged. */
+bool legalise_stages_fold(const Legaliser *l, const Stmt *s);
+void legalise_staged_fold(Legaliser *l, const Stmt *s);
 /* Is it a copy that reads along the last index but one, and writes along the last? */
 bool copy_is_transposed(const Kernel *k, const Stmt *s);
 
@@ -152,5 +155,7 @@ void legalise_reduce(Legaliser *l, const Stmt *s, bool may_stage);
  * at place `*vec` (NONE: none), which may move, `width` positions at a time are added up side by side. */
 Stmt parts_open(Legaliser *l, const Stmt *s, uint32_t *vec, int64_t width, uint32_t *n_loops);
 void parts_close(Legaliser *l, uint32_t n_loops);
+/* Would it open none? */
+bool parts_are_one(const Legaliser *l, const Stmt *s, uint32_t vec, int64_t width);
 
 #endif

@@ -230,20 +230,6 @@ static bool may_be_empty(const Matmul *m)
     return any;
 }
 
-bool matmul_zeros_go(Matmul *m)
-{
-    uint32_t at = m->l->zero;
-    if (at == 0 || is_long(m) || may_be_empty(m)) {
-        return false;
-    }
-    m->l->zero = 0;
-    for (uint32_t i = at; i < m->around->list.n; i++) {
-        m->around->list.at[i - 1] = m->around->list.at[i];
-    }
-    m->around->list.n--;
-    return true;
-}
-
 static void mark_vars(bool *used, Affine x)
 {
     for (uint32_t i = 0; i < x.n; i++) {
@@ -359,7 +345,7 @@ static void direct_emit(Matmul *m)
     further_loops(m, ROLE_K);
     further_loops(m, ROLE_M);
     further_loops(m, ROLE_N);
-    MatmulBegins begins = matmul_zeros_go(m) ? BEGINS_FIRST : BEGINS_NOT;
+    MatmulBegins begins = m->s->begins ? BEGINS_FIRST : BEGINS_NOT;
     Range sum = direct_sum(m);
     for (ScheduleRole r = 0; r < SIDES; r++) {
         n[r] = cut_range(l, index_range(m, r), m->tile[r], cut[r]);
@@ -434,6 +420,9 @@ bool legalise_matmul(Legaliser *l, const Stmt *s)
     if (problem != NULL) {
         matmul_refuse(&m, problem);
         return true;
+    }
+    if (s->begins && (is_long(&m) || may_be_empty(&m))) {
+        m.s = legalise_begin(l, s);
     }
     StmtBlock *outside = l->block;
     further_loops(&m, ROLE_BATCH);

@@ -479,9 +479,9 @@ static void tile_product(Packed *p)
     matmul_product(m, var, range, p->gathers ? p->block : m->s->dst,
                    p->gathers ? at : access_subst(l, rank, m->s->at, m->subst, m->n_subst),
                    x[ROLE_M], x[ROLE_N],
-                   p->gathers           ? p->adds ? BEGINS_NOT : BEGINS_ALWAYS
-                   : matmul_zeros_go(m) ? BEGINS_FIRST
-                                        : BEGINS_NOT);
+                   p->gathers     ? p->adds ? BEGINS_NOT : BEGINS_ALWAYS
+                   : m->s->begins ? BEGINS_FIRST
+                                  : BEGINS_NOT);
 }
 
 /* ---- results of a box, gathered ---- */
@@ -570,7 +570,7 @@ static void gather_join(Packed *p)
     const Expr *times[2] = {m->by, load_at(l, p->block, 2, at)};
     tile_add(l, n, index, m->s->dst, access_subst(l, rank, m->s->at, m->subst, m->n_subst),
              OP_SUM, m->by == NULL ? times[1] : expr_op(l->arena, OP_MUL, m->t, 2, times));
-    if (matmul_zeros_go(m)) {
+    if (m->s->begins) {
         matmul_begins(m);
         Stmt *join = l->block->list.at[l->block->list.n - 1];
         if (join->n_first == 0) { /* each element is met once */

@@ -41,19 +41,17 @@ static bool is_summed(const Legaliser *l, const Stmt *s, uint32_t i)
     return !access_uses(l->k, s->dst, s->at, s->index[i].var);
 }
 
-Stmt parts_open(Legaliser *l, const Stmt *s, uint32_t *vec, int64_t width, uint32_t *n_loops)
+/* By index, how many positions of it are in one part; 0: all. Null: the sum has one part. */
+static const int64_t *part_steps(const Legaliser *l, const Stmt *s, uint32_t lanes,
+                                 int64_t width)
 {
-    Stmt part = *s;
     DType t = l->k->bufs.at[s->dst].dtype;
-    *n_loops = 0;
-    if (s->fold != OP_SUM || !(dtype_is_float(t) || dtype_is_complex(t))) {
-        return part;
-    }
-    uint32_t n = s->n_index, lanes = *vec, n_subst = 0;
+    uint32_t n = s->n_index, outermost = lanes;
     int64_t *step = ARENA_ARRAY(l->arena, (size_t)n + 1, int64_t), left = PART_MOST;
-    TileIndex *index = ARENA_ARRAY(l->arena, (size_t)n + 1, TileIndex);
-    Subst *subst = ARENA_ARRAY(l->arena, (size_t)n + 1, Subst);
-    uint32_t outermost = lanes;
+    bool any = false;
+    if (s->fold != OP_SUM || !(dtype_is_float(t) || dtype_is_complex(t))) {
+        return NULL;
+    }
     for (uint32_t i = n; i-- > 0;) {
         outermost = i != lanes && is_summed(l, s, i) ? i : outermost;
     }
@@ -65,6 +63,28 @@ Stmt parts_open(Legaliser *l, const Stmt *s, uint32_t *vec, int64_t width, uint3
             step[i] = part_step(l, s->index[i].range, 1, i == outermost, &left);
         }
     }
+    for (uint32_t i = 0; i < n; i++) {
+        any |= step[i] != 0;
+    }
+    return any ? step : NULL;
+}
+
+bool parts_are_one(const Legaliser *l, const Stmt *s, uint32_t vec, int64_t width)
+{
+    return part_steps(l, s, vec, width) == NULL;
+}
+
+Stmt parts_open(Legaliser *l, const Stmt *s, uint32_t *vec, int64_t width, uint32_t *n_loops)
+{
+    Stmt part = *s;
+    uint32_t n = s->n_index, lanes = *vec, n_subst = 0;
+    const int64_t *step = part_steps(l, s, lanes, width);
+    *n_loops = 0;
+    if (step == NULL) {
+        return part;
+    }
+    TileIndex *index = ARENA_ARRAY(l->arena, (size_t)n + 1, TileIndex);
+    Subst *subst = ARENA_ARRAY(l->arena, (size_t)n + 1, Subst);
     part.n_index = 0;
     for (uint32_t i = 0; i < n; i++) {
         TileIndex x = s->index[i];

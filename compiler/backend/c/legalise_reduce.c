@@ -180,6 +180,7 @@ typedef struct Reduce {
     Legaliser *l;
     const Stmt *s;
     DType t;
+    Op join; /* how a result comes to its destination: by the fold, or it begins there */
     Subst *subst;
     uint32_t n_subst;
 } Reduce;
@@ -233,7 +234,7 @@ static void scalar_emit(Reduce *r, uint32_t n, const TileIndex *rest)
     BufRef acc = buffer_alloc(l, "s", r->t, SPACE_ACC, 0, NULL);
     tile_add(l, 0, NULL, acc, NULL, OP_COPY, neutral(r));
     tile_add(l, n, rest, acc, NULL, r->s->fold, value_at(r));
-    tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->s->fold, load_at(l, acc, 0, NULL));
+    tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->join, load_at(l, acc, 0, NULL));
 }
 
 /* The folded indices but `skip`, as local indices. */
@@ -286,7 +287,7 @@ static void kept_run(Reduce *r, const ReducePlan *p, const Range *run, const Til
     }
     tile_add(l, 1, index, c, at, r->s->fold, value_at(r));
     close_indices(r, n);
-    tile_add(l, 1, index, r->s->dst, dst_at(r), r->s->fold, load_at(l, c, 1, at));
+    tile_add(l, 1, index, r->s->dst, dst_at(r), r->join, load_at(l, c, 1, at));
     parts_close(l, n_parts);
     loop_close(l);
     j0 = affine_var(l->arena, loop_open(l, "j", *run, p->width, FOR_REST));
@@ -410,7 +411,7 @@ static void folded_emit(Reduce *r, const ReducePlan *p)
     loop_close(l);
     close_indices(r, n);
     lanes_fold(r, &c, acc);
-    tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->s->fold, load_at(l, acc, 0, NULL));
+    tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->join, load_at(l, acc, 0, NULL));
     parts_close(l, n_parts);
     r->s = whole;
     block_close(l);
@@ -475,17 +476,30 @@ static void turns_emit(Reduce *r, const ReducePlan *p)
             tile_add(l, 0, NULL, acc[u], NULL, r->s->fold, load_at(l, acc[u + half], 0, NULL));
         }
     }
-    tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->s->fold, load_at(l, acc[0], 0, NULL));
+    tile_add(l, 0, NULL, r->s->dst, dst_at(r), r->join, load_at(l, acc[0], 0, NULL));
+}
+
+/* Does each position come to its destination once? */
+static bool joins_once(const Legaliser *l, const Stmt *s, const ReducePlan *p)
+{
+    bool wide = p->way == WAY_FOLDED || p->way == WAY_TURNS;
+    return p->way != WAY_BLOCK && p->swept == NONE &&
+           parts_are_one(l, s, p->vec, wide ? p->width : 1);
 }
 
 void legalise_reduce(Legaliser *l, const Stmt *s, bool may_stage)
 {
     ReducePlan plan = plan_choose(l, s);
-    if (may_stage && (plan.way == WAY_SCALAR || plan.way == WAY_TURNS) &&
-        legalise_staged_fold(l, s)) {
+    bool stages = may_stage && (plan.way == WAY_SCALAR || plan.way == WAY_TURNS) &&
+                  legalise_stages_fold(l, s);
+    bool begins = s->begins && !stages && joins_once(l, s, &plan);
+    s = begins ? s : legalise_begin(l, s);
+    if (stages) {
+        legalise_staged_fold(l, s);
         return;
     }
     Reduce r = {.l = l, .s = s, .t = l->k->bufs.at[s->dst].dtype};
+    r.join = begins ? OP_COPY : s->fold;
     r.subst = ARENA_ARRAY(l->arena, (size_t)s->n_index + 2, Subst);
     bool along = plan.way == WAY_KEPT || (plan.way == WAY_BLOCK && is_kept(l, s, plan.vec));
     uint32_t n = open_indices(&r, true, along ? plan.vec : NONE), n_parts = 0;

@@ -219,7 +219,8 @@ static bool vectors_when_staged(const Legaliser *l, const Stmt *s, VarRef x, Var
     return dear && n > 0 && n <= MOST_STAGED && (t == DTYPE_F32 || t == DTYPE_F64);
 }
 
-bool legalise_staged_fold(Legaliser *l, const Stmt *s)
+/* The indices that such a fold is staged along. */
+static bool staged_indices(const Legaliser *l, const Stmt *s, uint32_t *along, uint32_t *across)
 {
     for (uint32_t x = s->n_index; x-- > 0;) {
         uint32_t y =
@@ -227,9 +228,23 @@ bool legalise_staged_fold(Legaliser *l, const Stmt *s)
         if (y != NONE && vectors_when_staged(l, s, s->index[x].var, s->index[y].var) &&
             sat_mul(range_typical(l->k, s->index[x].range),
                     range_typical(l->k, s->index[y].range)) >= STAGED_FOLD) {
-            staged_put(l, s, x, y);
+            *along = x;
+            *across = y;
             return true;
         }
     }
     return false;
+}
+
+bool legalise_stages_fold(const Legaliser *l, const Stmt *s)
+{
+    uint32_t x, y;
+    return staged_indices(l, s, &x, &y);
+}
+
+void legalise_staged_fold(Legaliser *l, const Stmt *s)
+{
+    uint32_t x = 0, y = 0;
+    CHECK(staged_indices(l, s, &x, &y));
+    staged_put(l, s, x, y);
 }

@@ -48,9 +48,6 @@ void matmul_refuse(Matmul *m, const char *problem);
 bool matmul_sum_is_one(Range sum);
 /* Opens a loop over blocks of a long sum; else there is one block. */
 Range matmul_sum_block(Matmul *m, Range sum);
-/* The zeros to which the statement adds: takes them out where they stand, if they are right before it and the sum may begin. The
- * caller then writes each element once, or lets its sum begin. */
-bool matmul_zeros_go(Matmul *m);
 /* The statement just added begins with all loops over parts of the sum that are open. */
 void matmul_begins(Matmul *m);
 /* Does a product add to what is there, not, or not in the first iteration of the loops over parts of the sum? */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A TILED kernel, or some of its statements, as instructions: loops are unrolled, buffers come
- * and go, and one statement is lowered after the other. A fill is taken into the fold that
- * follows it, an elementwise statement into the contraction before it. When the result does not
- * fit SBUF it is made again with less kept on chip. */
+ * and go, and one statement is lowered after the other. An elementwise statement is taken into the
+ * contraction before it. When the result does not fit SBUF it is made again with less kept on chip. */
 #include "backend/nki/lower.h"
 
 /* ---- statements ---- */
@@ -30,6 +29,16 @@ static bool is_empty(const Lower *l)
     return false;
 }
 
+/* Has its result no position? */
+static bool makes_nothing(const Lower *l, const Stmt *s)
+{
+    bool none = false;
+    for (uint32_t i = 0; i < l->now.n_labels; i++) {
+        none |= l->now.full.n[i] < 1 && access_uses(l->from, s->dst, s->at, s->index[i].var);
+    }
+    return none;
+}
+
 /* Is its result one number, of more terms than a matmul's partitions hold? Multiplied element by element, rows are read as they lie. */
 static bool is_long_dot(Lower *l, const Stmt *s)
 {
@@ -42,22 +51,25 @@ static bool is_long_dot(Lower *l, const Stmt *s)
     return kept == 1 && terms > (int64_t)NKI_PARTITIONS * NKI_PARTITIONS && l->now.part < 0;
 }
 
-static void lower_fold_stmt(Lower *l, const Stmt *s, bool overwrite, const Stmt *next,
-                            bool *took)
+/* *took: the next statement is done, too. */
+static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
 {
     *took = false;
     enter_stmt(l, s);
     if (is_empty(l)) {
+        if (s->begins && !makes_nothing(l, s)) {
+            lower_refuse(l, s->span, "sums of nothing");
+        }
         return;
     }
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
-        bool epilogue = overwrite && next != NULL && lower_is_epilogue(l, s, next);
-        if (lower_matmul(l, s, overwrite, epilogue ? next : NULL)) {
+        bool epilogue = s->begins && next != NULL && lower_is_epilogue(l, s, next);
+        if (lower_matmul(l, s, s->begins, epilogue ? next : NULL)) {
             *took = epilogue;
             return;
         }
     }
-    lower_map(l, s, overwrite);
+    lower_map(l, s, s->begins);
 }
 
 static void lower_parts_stmt(Lower *l, const Stmt *re, const Stmt *im)
@@ -133,15 +145,15 @@ static void blocks_leave(Lower *l, Livings *living, uint32_t at)
 /* Lowers the function at `at` with the sum of its rows that follows it: the sum's place, or `at`: nothing was lowered. */
 static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t n, uint32_t at)
 {
-    uint32_t fill = at + 1;
-    bool alloc = fill < n && body[fill]->kind == STMT_ALLOC;
-    fill += alloc;
-    if (fill + 1 >= n || body[fill]->kind != STMT_TILE || body[fill + 1]->kind != STMT_TILE ||
-        body[at]->kind != STMT_TILE || !lower_opens(l, body[fill], body[fill + 1])) {
+    uint32_t sum = at + 1;
+    bool alloc = sum < n && body[sum]->kind == STMT_ALLOC;
+    sum += alloc;
+    if (sum >= n || body[at]->kind != STMT_TILE || body[sum]->kind != STMT_TILE) {
         return at;
     }
-    const Stmt *fold = body[fill + 1];
-    if (fold->fold != OP_SUM || expr_load_of(fold->value, body[at]->dst) == NULL) {
+    const Stmt *fold = body[sum];
+    if (fold->fold != OP_SUM || !fold->begins || fold->n_first > 0 ||
+        expr_load_of(fold->value, body[at]->dst) == NULL) {
         return at;
     }
     enter_stmt(l, body[at]);
@@ -149,10 +161,10 @@ static uint32_t row_sums(Lower *l, Livings *living, Stmt *const *body, uint32_t 
         return at;
     }
     if (alloc) {
-        block_enter(l, living, body, n, fill - 1);
+        block_enter(l, living, body, n, sum - 1);
     }
     (void)lower_row_sums(l, body[at], fold, true);
-    return fill + 1;
+    return sum;
 }
 
 static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
@@ -188,11 +200,9 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
             blocks_leave(l, &living, i);
             continue;
         }
-        bool overwrite = i + 1 < n && lower_opens(l, s, body[i + 1]);
         bool took = false;
-        uint32_t at = overwrite ? i + 1 : i;
-        lower_fold_stmt(l, body[at], overwrite, at + 1 < n ? body[at + 1] : NULL, &took);
-        i = took ? at + 1 : at;
+        lower_tile(l, s, i + 1 < n ? body[i + 1] : NULL, &took);
+        i += took ? 1 : 0;
         blocks_leave(l, &living, i);
     }
     blocks_leave(l, &living, n);
@@ -211,7 +221,7 @@ static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRe
             bool loop = inside || s->kind == STMT_FOR;
             yes |= folded_in_loops(l, s->body, s->n_body, buf, loop);
         } else if (inside && s->kind == STMT_TILE && s->dst == buf && s->fold != OP_COPY) {
-            yes |= i == 0 || !lower_opens(l, body[i - 1], s);
+            yes |= !s->begins;
         }
     }
     return yes;

@@ -189,8 +189,6 @@ int64_t position_value(const Lower *l, Affine x);
 void lower_range(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_t *lo,
                  int64_t *hi);
 /* Is it a statement over one long vector, to be cut as one likes? */
-/* Does the fold meet exactly the places the fill sets? */
-bool lower_opens(const Lower *l, const Stmt *fill, const Stmt *fold);
 /* May `s` be computed from the PSUM tiles of `matmul`, whose result is then nowhere else? */
 bool lower_is_epilogue(Lower *l, const Stmt *matmul, const Stmt *s);
 /* ---- home.c ---- */

@@ -4,7 +4,7 @@
  * sum of its own, an element of a row in memory, and a statement adds these up: then programs
  * can have as many iterations each as fit. */
 #include "backend/nki/lower.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 
 #include <string.h>
 

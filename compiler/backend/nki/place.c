@@ -103,40 +103,6 @@ bool lower_is_flat(Lower *l, const Stmt *s)
 
 /* ---- statements that belong together ---- */
 
-static bool is_neutral(const Stmt *fill, const Stmt *fold)
-{
-    if (fill->kind != STMT_TILE || fold->kind != STMT_TILE || fill->value->kind != EXPR_CONST ||
-        fill->fold != OP_COPY || fold->fold == OP_COPY || fill->dst != fold->dst) {
-        return false;
-    }
-    Number want = op_neutral(fold->fold, fill->value->dtype), have = fill->value->value;
-    return want.i == have.i && !(want.re < have.re) && !(want.re > have.re);
-}
-
-/* Does the fold meet exactly the places the fill sets? */
-bool lower_opens(const Lower *l, const Stmt *fill, const Stmt *fold)
-{
-    if (!is_neutral(fill, fold)) {
-        return false;
-    }
-    for (uint32_t d = 0; d < l->from->bufs.at[fill->dst].rank; d++) {
-        if (!affine_eq(fill->at[d], fold->at[d])) {
-            return false;
-        }
-    }
-    for (uint32_t i = 0; i < fill->n_index; i++) {
-        bool same = false;
-        for (uint32_t j = 0; j < fold->n_index; j++) {
-            same |= fill->index[i].var == fold->index[j].var &&
-                    range_eq(&fill->index[i].range, &fold->index[j].range);
-        }
-        if (!same) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Statements that read a buffer. */
 static uint32_t count_users(const Kernel *k, BufRef buf)
 {
