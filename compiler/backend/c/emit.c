@@ -228,16 +228,22 @@ static void first_line(Text *out, const EmitOptions *o, const char *source)
     text_put(out, "; do not edit.\n * " GENERATED_TERMS " */\n");
 }
 
+/* Where in tdsl/abi.h that begins which calls do not need. */
+static const char about_tables[] = "/* ---- what describes kernels ---- */";
+
 static void header_text(File *f, Text *out, const char *guard, const char *list)
 {
     text_printf(out, "#ifndef %s\n#define %s\n\n", guard, guard);
-    text_put(out, strchr(abi_text, '\n') + 1); /* after the licence of the original */
+    const char *calls = strchr(abi_text, '\n') + 1; /* after the licence of the original */
+    const char *tables = strstr(calls, about_tables);
+    CHECK(tables != NULL);
+    text_printf(out, "%.*s", (int)(tables - calls - 1), calls);
     text_put(out, f->complex ? complex_types : "");
     text_put(out, "\nTDSL_BEGIN\n");
     text_put(out, f->header.at);
     text_put(out, "\n/* All kernels above; the last entry is null. */\n");
-    text_printf(out, "extern const tdsl_kernel_info *const %s[];\n\nTDSL_END\n\n#endif\n",
-                list);
+    text_printf(out, "extern const tdsl_kernel_info *const %s[];\n\nTDSL_END\n\n", list);
+    text_printf(out, "%s\n#endif\n", tables);
 }
 
 static const char about_sums[] =

@@ -130,9 +130,7 @@ static const char *zero_function(Emitter *e, DType part)
 static const char *factor_text(Emitter *e, Range r)
 {
     const char *text = count_text(e, r);
-    return strchr(text, ' ') != NULL && strncmp(text, "tdsl_min(", 9) != 0
-               ? str_format(e->w.arena, "(%s)", text)
-               : text;
+    return strchr(text, ' ') != NULL ? str_format(e->w.arena, "(%s)", text) : text;
 }
 
 bool zero_emit(Emitter *e, const Stmt *s)

@@ -2,21 +2,19 @@
 /* The contract between generated kernels and everything that calls them: the one thing the
  * compiler's output and the runtime share. It needs nothing but two standard headers, allocates
  * nothing and defines no function. The compiler pastes this text, without the line above, into
- * each header it writes, so that one .c and one .h are enough; the guard makes any number of
- * copies harmless.
+ * each header it writes, so that one .c and one .h are enough: what calls need first, then the
+ * kernels, then what describes them. The guards make any number of copies harmless.
  *
  * Versions: TDSL_ABI_VERSION grows when a structure grows at its end, and when a call of the same
  * kernel means something else. A kernel's table starts with the sizes of all structures it is made
  * of, so a reader may meet a newer table than the one it was built with; it refuses an older one.
  * 2: threads. 3: open dimensions in the order of their first use in the kernel's head; until then
  * declared ones came first. 4: extents that are computed from open dimensions. */
-#ifndef TDSL_ABI_H
-#define TDSL_ABI_H
+#if !defined(TDSL_ABI_H) && !defined(TDSL_ABI_CALLS_H)
+#define TDSL_ABI_CALLS_H
 
 #include <stddef.h>
 #include <stdint.h>
-
-#define TDSL_ABI_VERSION 4
 
 #ifdef __cplusplus
 #define TDSL_BEGIN extern "C" {
@@ -61,6 +59,29 @@ typedef int32_t tdsl_status;
 #define TDSL_E_NUMERICAL   (-35)
 #define TDSL_E_NEFF        (-36) /* NEFF missing, damaged, or of another kernel */
 #define TDSL_E_INTERNAL    (-99)
+
+/* The threads of one call. Which thread computes what changes no bit of the results. */
+typedef struct tdsl_threads {
+    int32_t count; /* at most so many, the caller's among them; 0 and 1: the caller's alone */
+    int32_t reserved;
+    /* Calls part(work, 0) to part(work, parts - 1), each once, in any order and at the same time
+     * as it likes, and returns after the last has. Null: OpenMP does, if the kernels were compiled
+     * with it, else the caller's thread computes alone. */
+    void (*run)(void *pool, void (*part)(void *work, int32_t number), void *work,
+                int32_t parts);
+    void *pool;
+} tdsl_threads;
+
+/* The table of a kernel: below. */
+typedef struct tdsl_kernel_info tdsl_kernel_info;
+
+#endif
+
+/* ---- what describes kernels ---- */
+#ifndef TDSL_ABI_H
+#define TDSL_ABI_H
+
+#define TDSL_ABI_VERSION 4
 
 /* Element types. Complex numbers are (real, imaginary) pairs; bool is one byte, 0 or 1; f16 and bf16 are
  * their 16-bit patterns. */
@@ -127,18 +148,6 @@ typedef struct tdsl_arg_info {
     const tdsl_extent *extents; /* [rank], C order; null when rank is 0 */
 } tdsl_arg_info;
 
-/* The threads of one call. Which thread computes what changes no bit of the results. */
-typedef struct tdsl_threads {
-    int32_t count; /* at most so many, the caller's among them; 0 and 1: the caller's alone */
-    int32_t reserved;
-    /* Calls part(work, 0) to part(work, parts - 1), each once, in any order and at the same time
-     * as it likes, and returns after the last has. Null: OpenMP does, if the kernels were compiled
-     * with it, else the caller's thread computes alone. */
-    void (*run)(void *pool, void (*part)(void *work, int32_t number), void *work,
-                int32_t parts);
-    void *pool;
-} tdsl_threads;
-
 /* A kernel. `call` takes the open dimensions in the order of `dims` and one pointer per
  * argument in the order of `args` (scalars by pointer); it checks nothing but sizes, as the
  * typed entry does. `workspace_bytes` gives the bytes `call` needs for these dimensions,
@@ -147,7 +156,7 @@ typedef struct tdsl_threads {
  * the kernel performs, saturating. `call` computes in the caller's thread, `call_threads` in as many of
  * those it is given as are worth it, and for which there is workspace: so many threads need
  * `workspace_bytes_threads`. */
-typedef struct tdsl_kernel_info {
+struct tdsl_kernel_info {
     uint32_t struct_size;
     uint32_t abi_version;
     uint32_t dim_size; /* of one tdsl_dim_info, and so on: steps in the arrays below */
@@ -174,7 +183,7 @@ typedef struct tdsl_kernel_info {
     const tdsl_computed *computed; /* each made of those before it; null when there are none */
     int32_t n_computed;
     int32_t reserved;
-} tdsl_kernel_info;
+};
 
 /* The first members of a tdsl_kernel_info. */
 #define TDSL_ABI_HEAD                                                                          \
