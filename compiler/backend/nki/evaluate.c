@@ -739,5 +739,9 @@ TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into)
         }
     }
     ev->f = f;
-    return full_tile(ev, eval(ev, e, into), t, into);
+    bool narrow = ev->narrow;
+    ev->narrow = false; /* what is inside is as its instructions want it */
+    const Val *v = eval(ev, e, into);
+    ev->narrow = narrow;
+    return full_tile(ev, v, t, into);
 }

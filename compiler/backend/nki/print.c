@@ -589,7 +589,9 @@ static void put_block(Printer *p, Stmt *const *body, uint32_t n)
         const Stmt *s = body[i];
         if (s->kind == STMT_ALLOC) {
             Space space = p->k->bufs.at[s->buf].space;
-            put_origin(p, s);
+            StmtWalk w;
+            const Stmt *use = tile_first(&w, body + i, n - i); /* it begins for that */
+            put_origin(p, use != NULL ? use : s);
             put_new(p, nki_param(p->k, s->buf), s->buf,
                     space == SPACE_ACC    ? "psum"
                     : space == SPACE_TILE ? "sbuf"
@@ -658,6 +660,21 @@ static void put_plan(const Kernel *k, const NkiChip *chip, Text *out)
     nki_print_ranges(k, out);
 }
 
+/* A call with other shapes fails here, not deep inside. */
+static void put_asserts(const Kernel *k, Text *out)
+{
+    bool first = true;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        BufRef buf = k->args.at[i].buf;
+        if (k->args.at[i].role != ARG_RESULT) {
+            text_printf(out, "%s%s.shape == ", first ? "assert " : " and ", nki_param(k, buf));
+            put_shape(k, buf, out);
+            first = false;
+        }
+    }
+    text_put(out, first ? "" : "\n");
+}
+
 void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o,
                       const char *note, Text *out)
 {
@@ -698,6 +715,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     }
     text_put(out, "):\n");
     out->indent++;
+    put_asserts(k, out);
     for (uint32_t i = 0; i < k->args.n; i++) {
         BufRef buf = k->args.at[i].buf;
         if (k->args.at[i].role == ARG_RESULT || k->args.at[i].role == ARG_INOUT) {
