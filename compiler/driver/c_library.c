@@ -127,7 +127,8 @@ static bool place_arguments(CLibrary *b, CCall *call)
     }
     for (uint32_t k = 0; k < h->n_results; k++) {
         const HeadResult *r = &h->results[k];
-        call->results[k] = head_new_result(b->ctx, b->arena, r, call->dims);
+        const int64_t *dims = dims_complete(b->arena, h->dims, call->dims);
+        call->results[k] = head_new_result(b->ctx, b->arena, r, dims);
         if (call->results[k] == NULL) {
             return false;
         }

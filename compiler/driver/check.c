@@ -9,7 +9,7 @@
 #include "driver/trial.h"
 #include "graph/eval.h"
 
-/* The largest extent an open dim is given, and the elements a program may have to be checked. */
+/* The largest extent an open dim is given, unless computed ones need more, and the elements a program may have to be checked. */
 #define CHECK_EXTENT   5
 #define CHECK_ELEMENTS ((int64_t)1 << 22)
 
@@ -47,14 +47,32 @@ static bool is_small(const Graph *g, const int64_t *dims)
     return total <= CHECK_ELEMENTS;
 }
 
+/* Sizes with which no computed extent is below 0; false: none were found. */
+static bool choose_dims(Arena *arena, const Graph *g, int64_t **dims)
+{
+    int64_t *given = ARENA_ARRAY(arena, (size_t)g->dims.list.n + 1, int64_t);
+    for (int64_t more = 0; more < 4 * CHECK_EXTENT; more += CHECK_EXTENT) {
+        bool possible = true;
+        for (uint32_t d = 0; d < dims_given(&g->dims); d++) {
+            given[d] = CHECK_EXTENT - (int64_t)(d % 3) + more;
+        }
+        *dims = dims_complete(arena, &g->dims, given);
+        for (uint32_t d = 0; d < g->dims.list.n; d++) {
+            possible = possible && (*dims)[d] >= 0;
+        }
+        if (possible) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool start_kernel(Compilation *c, const Graph *g, KernelTrial *k)
 {
-    int64_t *dims = ARENA_ARRAY(c->arena, g->dims.list.n, int64_t);
-    for (uint32_t d = 0; d < g->dims.list.n; d++) {
-        dims[d] = CHECK_EXTENT - (int64_t)(d % 3);
-    }
+    int64_t *dims = NULL;
+    bool possible = choose_dims(c->arena, g, &dims);
     trial_choose(c->arena, g, dims, &k->trial);
-    k->skipped = k->trial.unknown || !is_small(g, dims);
+    k->skipped = !possible || k->trial.unknown || !is_small(g, dims);
     k->args = ARENA_ARRAY(c->arena, g->params.n, Tensor *);
     k->results = ARENA_ARRAY(c->arena, g->results.n, Tensor *);
     return k->skipped || (trial_arguments(c->ctx, c->arena, g, &k->trial, k->args) &&

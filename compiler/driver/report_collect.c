@@ -183,7 +183,8 @@ static void collect_values(ReportKernel *r)
     const NestSpills *spills = nest_spills(r->c->arena, r->nest, r->c->target->machine);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         Op op = graph_node(g, n)->op;
-        if (residence[n] != RESIDE_NONE && op != OP_CONST && op != OP_EXTENT) {
+        if (residence[n] != RESIDE_NONE && op != OP_CONST && op != OP_EXTENT &&
+            op != OP_INDEX) {
             ReportValue v = collect_value(r, residence, spills, n);
             vec_push(r->c->arena, &r->values, v);
             value_of[n] = r->values.n;
@@ -276,8 +277,8 @@ static void collect_late(ReportKernel *r)
             Op op = graph_node(r->g, result->node)->op;
             if (v->residence == RESIDE_INLINE) {
                 result_uses(r->c->arena, r->g, residence, result->node, &late.reads);
-            } else if (op != OP_CONST && op != OP_EXTENT) {
-                vec_push(r->c->arena, &late.reads.list, ((Use){result->node, {0}}));
+            } else if (op != OP_CONST && op != OP_EXTENT && op != OP_INDEX) {
+                vec_push(r->c->arena, &late.reads.list, ((Use){.node = result->node}));
             }
             vec_push(r->c->arena, &r->late, late);
         }

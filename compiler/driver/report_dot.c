@@ -19,6 +19,7 @@ static void dot_value(const ReportValue *v, Text *out)
 {
     static const char *const shapes[RESIDE_COUNT] = {
         [RESIDE_ARGUMENT] = "shape=ellipse",
+        [RESIDE_VIEW] = "shape=ellipse, style=dotted",
         [RESIDE_RESULT] = "style=bold",
         [RESIDE_INTO] = "style=dashed",
         [RESIDE_TILE] = "style=filled, fillcolor=\"#e2f4e8\"",

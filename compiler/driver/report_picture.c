@@ -10,9 +10,10 @@
 #define ROWS_SHOWN   160
 
 static const char *const residence_class[RESIDE_COUNT] = {
-    [RESIDE_ARGUMENT] = "argument",   [RESIDE_RESULT] = "result",
-    [RESIDE_INLINE] = "register",     [RESIDE_TILE] = "tile",
-    [RESIDE_WORKSPACE] = "workspace", [RESIDE_INTO] = "result",
+    [RESIDE_ARGUMENT] = "argument", [RESIDE_VIEW] = "argument",
+    [RESIDE_RESULT] = "result",     [RESIDE_INLINE] = "register",
+    [RESIDE_TILE] = "tile",         [RESIDE_WORKSPACE] = "workspace",
+    [RESIDE_INTO] = "result",
 };
 
 static void put_more(Text *out, const char *tag, uint32_t n, const char *what,

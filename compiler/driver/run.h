@@ -26,7 +26,7 @@ bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType
                      RunValues *out);
 
 typedef struct RunArguments {
-    int64_t *dims; /* [open dims] */
+    int64_t *dims; /* of all: those that are given, then computed ones */
     Tensor **args; /* [params] */
     uint32_t n_args;
 } RunArguments;

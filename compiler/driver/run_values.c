@@ -127,33 +127,59 @@ static RunValue *find_value(Ctx *ctx, RunValues *values, const Param *p, uint32_
     return found;
 }
 
-static bool bind_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tensor *t,
-                            int64_t *dims, const char **from)
+/* What the array's extents say of the dims that a call gives; true when one became known. */
+static bool solve_array_dims(Arena *arena, const Head *h, const Param *p, const Tensor *t,
+                             int64_t *dims, const char **from)
+{
+    bool any = false;
+    for (uint32_t d = 0; t->rank == p->rank && d < p->rank; d++) {
+        int32_t sym = p->shape[d].sym;
+        if (sym >= 0 && dims_solve(arena, h->dims, sym, t->extent[d], dims)) {
+            any = true;
+            for (uint32_t k = 0; k < dims_given(h->dims); k++) {
+                from[k] = dims[k] >= 0 && from[k] == NULL ? p->name->text : from[k];
+            }
+        }
+    }
+    return any;
+}
+
+/* "n + k - 1" */
+static const char *extent_text(Arena *arena, const Head *h, int32_t dim)
+{
+    Text t;
+    text_init(&t, arena);
+    dim_put(&t, h->dims, dim_open(dim), NULL);
+    return t.at;
+}
+
+static void check_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tensor *t,
+                             const int64_t *all, const char *const *from)
 {
     if (t->rank != p->rank) {
         diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
                    "'%s' has %u dimensions, its array %u", p->name->text, p->rank, t->rank);
-        return false;
+        return;
     }
     for (uint32_t d = 0; d < p->rank; d++) {
         Dim dim = p->shape[d];
-        int64_t want = dim.sym < 0 ? dim.n : dims[dim.sym];
-        if (want < 0) {
-            dims[dim.sym] = t->extent[d];
-            from[dim.sym] = p->name->text;
-        } else if (want != t->extent[d]) {
-            const char *name = dim.sym < 0 ? NULL : h->dims->list.at[dim.sym].name->text;
-            Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
-                                       "dimension %u of '%s' is %lld, its array has %lld", d,
-                                       p->name->text, (long long)want, (long long)t->extent[d]);
-            if (name != NULL) {
-                diag_help(e, "'%s' is %lld because of '%s'", name, (long long)want,
-                          from[dim.sym]);
-            }
-            return false;
+        int64_t want = dim.sym < 0 ? dim.n : all[dim.sym];
+        if (want == t->extent[d] ||
+            (want < 0 && dim.sym >= 0 && !dim_is_given(&h->dims->list.at[dim.sym]))) {
+            continue; /* what is not known is said later */
         }
+        Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
+                                   "dimension %u of '%s' is %lld, its array has %lld", d,
+                                   p->name->text, (long long)want, (long long)t->extent[d]);
+        if (dim.sym >= 0 && (uint32_t)dim.sym < dims_given(h->dims)) {
+            diag_help(e, "'%s' is %lld because of '%s'", h->dims->list.at[dim.sym].name->text,
+                      (long long)want, from[dim.sym]);
+        } else if (dim.sym >= 0) {
+            diag_help(e, "the kernel's %s is %lld", extent_text(ctx->diags.arena, h, dim.sym),
+                      (long long)want);
+        }
+        return;
     }
-    return true;
 }
 
 static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param *p,
@@ -174,11 +200,13 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param 
         Dim dim = p->shape[d];
         extent[d] = dim.sym < 0 ? dim.n : dims[dim.sym];
         if (extent[d] < 0) {
-            const char *name = h->dims->list.at[dim.sym].name->text;
+            const char *name = extent_text(arena, h, dim.sym);
             Diagnostic *e =
                 diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
                            "the extent '%s' of '%s' is not known", name, p->name->text);
-            diag_help(e, "give it with -D %s=N, or an array that has it", name);
+            bool given = dim_is_given(&h->dims->list.at[dim.sym]);
+            diag_help(e, "give %s with -D%s, or an array that has it",
+                      given ? "it" : "its dims", given ? str_format(arena, " %s=N", name) : "");
             return NULL;
         }
     }
@@ -284,15 +312,26 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
         if (value[k] == NULL) {
             diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span, "no value is given for '%s'",
                        p->name->text);
-        } else if (value[k]->array != NULL) {
-            (void)bind_array_dims(ctx, h, p, value[k]->array, out->dims, from);
+        }
+    }
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t k = 0; k < h->n_params; k++) {
+            more |= value[k] != NULL && value[k]->array != NULL &&
+                    solve_array_dims(arena, h, &h->params[k], value[k]->array, out->dims, from);
+        }
+    }
+    const int64_t *all = dims_complete(arena, h->dims, out->dims);
+    for (uint32_t k = 0; k < h->n_params; k++) {
+        if (value[k] != NULL && value[k]->array != NULL) {
+            check_array_dims(ctx, h, &h->params[k], value[k]->array, all, from);
         }
     }
     refuse_unused(ctx, h, values);
     uint32_t tensor = 0;
     for (uint32_t k = 0; k < h->n_params && ctx->diags.n_errors == errors; k++) {
         const Param *p = &h->params[k];
-        out->args[k] = make_argument(ctx, arena, h, p, value[k], tensor, out->dims);
+        out->args[k] = make_argument(ctx, arena, h, p, value[k], tensor, all);
         bool operand =
             value[k]->name.at == NULL; /* of an equation, where scalars are operands too */
         tensor += p->role == PARAM_SCALAR && !operand ? 0 : 1;
@@ -302,6 +341,13 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
             const char *name = h->dims->list.at[d].name->text;
             diag_error(&ctx->diags, E_ARGUMENT_VALUE, h->dims->list.at[d].span,
                        "the extent '%s' is not known: give it with -D %s=N", name, name);
+        }
+    }
+    all = out->dims = dims_complete(arena, h->dims, out->dims);
+    for (uint32_t d = n_dims; d < h->dims->list.n && ctx->diags.n_errors == errors; d++) {
+        if (all[d] < 0) {
+            diag_error(&ctx->diags, E_ARGUMENT_VALUE, h->dims->list.at[d].span,
+                       "the extent %s would be below 0", extent_text(arena, h, (int32_t)d));
         }
     }
     return ctx->diags.n_errors == errors;

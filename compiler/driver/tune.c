@@ -365,6 +365,7 @@ static bool make_arguments(Tuner *u)
     for (uint32_t d = 0; d < g->dims.list.n; d++) {
         dims[d] = g->dims.list.at[d].typical;
     }
+    dims = dims_complete(&u->arena, &g->dims, dims);
     trial_choose(&u->arena, g, dims, &u->trial);
     u->args = ARENA_ARRAY(&u->arena, g->params.n, Tensor *);
     return trial_arguments(u->c->ctx, &u->arena, g, &u->trial, u->args);

@@ -118,11 +118,68 @@ bool read_span(DumpReader *r, Cursor *c, Span *out)
     return cursor_span(c, &r->places, r->home, out);
 }
 
+static bool read_divisor(DumpReader *r, Cursor *c, DimInfo *info)
+{
+    if (cursor_take(c, TERM_PUNCT, "/")) {
+        const Term *t = cursor_expect(c, TERM_INT, NULL, "a divisor");
+        if (t == NULL || t->value < 2) {
+            return t != NULL && refuse(r, t->span, "a divisor is 2 or more");
+        }
+        info->divisor = t->value;
+    }
+    return true;
+}
+
+/* `2 * n - 1 * m + 5 / 3`, the sum before the quotient. */
+static bool read_sum(DumpReader *r, Cursor *c, DimInfo *info)
+{
+    VEC(DimTerm) term = {0};
+    bool more = true;
+    while (more) {
+        int64_t sign = cursor_take(c, TERM_PUNCT, "-") ? -1 : 1;
+        const Term *t = cursor_expect(c, TERM_INT, NULL, "a number");
+        if (t == NULL) {
+            return false;
+        }
+        more = cursor_take(c, TERM_PUNCT, "*");
+        if (!more) {
+            info->base = sign * t->value;
+            break;
+        }
+        DimTerm x = {dim_fixed(0), sign * t->value};
+        t = cursor_peek(c);
+        if (t == NULL) {
+            return refuse(r, c->end, "a dim is expected here");
+        }
+        c->at++;
+        if (!read_dim(r, t, &x.dim)) {
+            return false;
+        }
+        vec_push(r->arena, &term, x);
+        t = cursor_peek(c);
+        if (!cursor_take(c, TERM_PUNCT, "+") &&
+            (t == NULL || t->kind != TERM_PUNCT || strcmp(t->text->text, "-") != 0)) {
+            return refuse(r, t == NULL ? c->end : t->span, "a number ends the sum");
+        }
+    }
+    info->n_terms = term.n;
+    info->term = term.at;
+    return read_divisor(r, c, info);
+}
+
 /* After the typical size: `= m * 3`, `= m * 3 / 4`, or nothing. */
 static bool read_factors(DumpReader *r, Cursor *c, DimInfo *info)
 {
     VEC(Dim) factor = {0};
     bool more = cursor_take(c, TERM_PUNCT, "=");
+    if (more && c->at + 1 < c->n && c->term[c->at]->kind == TERM_NAME &&
+        strcmp(c->term[c->at]->text->text, "sum") == 0 &&
+        (c->term[c->at + 1]->kind == TERM_INT ||
+         (c->term[c->at + 1]->kind == TERM_PUNCT &&
+          strcmp(c->term[c->at + 1]->text->text, "-") == 0))) {
+        c->at++;
+        return read_sum(r, c, info);
+    }
     while (more) {
         Dim d;
         const Term *t = cursor_peek(c);
@@ -138,14 +195,7 @@ static bool read_factors(DumpReader *r, Cursor *c, DimInfo *info)
     }
     info->n_factors = factor.n;
     info->factor = factor.at;
-    if (factor.n > 0 && cursor_take(c, TERM_PUNCT, "/")) {
-        const Term *t = cursor_expect(c, TERM_INT, NULL, "a divisor");
-        if (t == NULL || t->value < 2) {
-            return t != NULL && refuse(r, t->span, "a divisor is 2 or more");
-        }
-        info->divisor = t->value;
-    }
-    return true;
+    return factor.n == 0 || read_divisor(r, c, info);
 }
 
 bool read_dim_line(DumpReader *r, Cursor *c)

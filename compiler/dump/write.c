@@ -133,6 +133,13 @@ void dump_number(Text *out, Number v)
     }
 }
 
+/* " - 3", " + 3", " 3" */
+static void put_signed(Text *out, int64_t n, bool plus)
+{
+    uint64_t size = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    text_printf(out, "%s %llu", n < 0 ? " -" : plus ? " +" : "", (unsigned long long)size);
+}
+
 void dump_dims(Text *out, const DimTable *dims)
 {
     for (uint32_t k = 0; k < dims->list.n; k++) {
@@ -143,6 +150,15 @@ void dump_dims(Text *out, const DimTable *dims)
         for (uint32_t i = 0; i < info->n_factors; i++) {
             text_put(out, i == 0 ? " = " : " * ");
             dump_dim(out, dims, info->factor[i]);
+        }
+        for (uint32_t i = 0; i < info->n_terms; i++) {
+            text_put(out, i == 0 ? " = sum" : "");
+            put_signed(out, info->term[i].coef, i > 0);
+            text_put(out, " * ");
+            dump_dim(out, dims, info->term[i].dim);
+        }
+        if (info->n_terms > 0) {
+            put_signed(out, info->base, true);
         }
         if (info->divisor > 1) {
             text_printf(out, " / %lld", (long long)info->divisor);

@@ -13,13 +13,15 @@
 
 #include "front/ast.h"
 #include "front/shape.h"
+#include "op/affine.h"
 #include "op/symmetry.h"
 
 typedef enum CheckedKind {
     CHECKED_POISON, /* already reported */
     CHECKED_CONST,  /* value */
     CHECKED_EXTENT, /* of open dimension `dim` */
-    CHECKED_READ,   /* value `read` at labels `label` */
+    CHECKED_INDEX,  /* the position of label `label[0]` as a number */
+    CHECKED_READ,   /* value `read` at labels `label`, or at positions `at` of these labels */
     CHECKED_MAP,    /* op of arg[] */
     CHECKED_CHAIN, /* arg[0] link[1] arg[1] ...: OP_ADD OP_SUB | OP_MUL OP_DIV | OP_AND | OP_OR,
                    from left to right */
@@ -48,6 +50,8 @@ typedef struct CheckedExpr {
     uint32_t rank;  /* labels */
     int32_t *label; /* READ: of each axis (extents of 1 may stand under a longer one); REDUCE:
                        those folded */
+    const Affine *
+        at; /* READ: null, or [rank of the value] positions, of labels (each in `label` once) and open dims */
 } CheckedExpr;
 
 typedef struct Label {
@@ -55,7 +59,10 @@ typedef struct Label {
     Span span;
     Dim extent;
     bool left;
-    bool bound; /* by a reduction that names it */
+    bool bound;  /* by a reduction that names it */
+    bool valued; /* its position is asked for as a number */
+    bool
+        given; /* its extent is written, or known from the value on the left, and no use of it changes that */
 } Label;
 
 typedef enum ValueKind { VALUE_PARAM, VALUE_RESULT, VALUE_LOCAL, VALUE_TEMP } ValueKind;
@@ -84,7 +91,11 @@ typedef struct CheckedStatement {
     uint32_t n_labels;
     const Label *label;
     uint32_t rank;
-    const int32_t *left; /* [rank] */
+    const int32_t *left; /* [rank]; labels, each once */
+    const Affine *
+        at; /* null, or [rank of the target]: a piece of it, at positions of these labels. With `op` COPY what is there, else
+                         what is added */
+    bool completes; /* the target: the last of its pieces */
     CheckedExpr *
         right; /* of the target's element type; f32 where that is an undeclared 16-bit one and has wide uses */
 } CheckedStatement;

@@ -154,6 +154,29 @@ static CheckedExpr *check_extent(Kern *k, AstId ast, const AstNode *n)
     return e;
 }
 
+/* index(i): the position of an index as a number. */
+static CheckedExpr *check_index(Kern *k, AstId ast, const AstNode *n)
+{
+    Affine x;
+    if (!arguments(k, n, 1)) {
+        return expr_poison(k, ast, n->span);
+    }
+    if (k->k == NULL) {
+        diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, n->span,
+                   "this is not known at compile time");
+        return expr_poison(k, ast, n->span);
+    }
+    if (!position_affine(k, n->child[0], &x)) {
+        return expr_poison(k, ast, n->span);
+    }
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (!affine_is_dim(x.term[i].var)) {
+            k->labels.at[x.term[i].var].valued = true;
+        }
+    }
+    return position_number(k, ast, n->span, x);
+}
+
 /* ---- reductions ---- */
 
 /* A new label for one index of `op[...]`, and what the name meant before; -1 after a report. */
@@ -161,11 +184,6 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
 {
     const AstNode *i = ast_node(&k->c->program->ast, id);
     Diags *diags = &k->c->ctx->diags;
-    if (i->kind == AST_COMPARE) {
-        diag_unsupported(diags, E_NOT_YET, i->span,
-                         "restricted sums are not compiled by this version");
-        return -1;
-    }
     if (i->kind != AST_NAME) {
         if (i->kind != AST_BROKEN) {
             diag_error(diags, E_SYNTAX, i->span, "an index is a name");
@@ -194,10 +212,53 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
     return label;
 }
 
+/* `i < n`, `j <= i`, `i - w < j` in the list: perhaps a new index, and what the others must be for an element to take part.
+ * False after a report. */
+static bool reduction_item(Kern *k, AstId id, uint32_t *before, int32_t *label,
+                           CheckedExpr **when)
+{
+    const AstNode n = *ast_node(&k->c->program->ast, id);
+    CheckedExpr *condition = NULL;
+    const AstNode name = *ast_node(&k->c->program->ast, n.child[0]);
+    *before = 0;
+    if (name.kind == AST_NAME) {
+        (void)map_get(&k->label_by_name, name.name->id, before);
+    }
+    if (!position_item(k, id, false, label, &condition)) {
+        return false;
+    }
+    if (condition != NULL && *when != NULL) {
+        CheckedExpr *both = expr_new(k, CHECKED_CHAIN, id, n.span);
+        both->op = OP_AND;
+        chain_add(k, both, OP_AND, *when);
+        chain_add(k, both, OP_AND, condition);
+        condition = chain_type(k, both);
+    }
+    *when = condition != NULL ? condition : *when;
+    return true;
+}
+
+/* The body where the condition holds, and what changes nothing elsewhere. */
+static CheckedExpr *restricted(Kern *k, Op op, CheckedExpr *body, CheckedExpr *when)
+{
+    DType t = body->weak != WEAK_NO ? weak_default(body->weak) : body->dtype;
+    CheckedExpr *neutral = expr_new(k, CHECKED_CONST, body->ast, body->span);
+    neutral->dtype = t;
+    neutral->value = op_neutral(op, t);
+    if (t != DTYPE_BOOL) { /* it takes the type that the body gets */
+        bool whole = dtype_is_int(t);
+        neutral = weak_const(k, body->ast, body->span, whole ? WEAK_INT : WEAK_FLOAT,
+                             neutral->value.i, neutral->value.re);
+    }
+    CheckedExpr *three[3] = {when, body, neutral};
+    return expr_map(k, OP_SELECT, body->ast, body->span, body->span, three, 3);
+}
+
 static void check_reduced_used(Kern *k, const CheckedExpr *e)
 {
     for (uint32_t a = 0; a < e->rank && !k->poisoned; a++) {
-        if (k->uses.at[e->label[a]].n == 0) {
+        if (k->uses.at[e->label[a]].n == 0 && !k->labels.at[e->label[a]].given &&
+            !position_has(k, (VarRef)e->label[a])) {
             const Label *l = &k->labels.at[e->label[a]];
             diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, l->span,
                        "index '%s' is reduced here but is in no operand", l->name->text);
@@ -221,12 +282,21 @@ static CheckedExpr *check_reduce(Kern *k, AstId ast, const AstNode *n)
     uint32_t before[RANK_LIMIT];
     e->label = ARENA_ARRAY(k->c->arena, n->n - 1, int32_t);
     bool ok = true;
+    CheckedExpr *when = NULL;
     for (uint32_t a = 1; a < n->n; a++) {
-        int32_t label = reduction_label(k, n->child[a], &before[e->rank]);
+        bool item = ast_node(&k->c->program->ast, n->child[a])->kind == AST_COMPARE;
+        int32_t label = -1;
+        bool fine = true;
+        if (item) {
+            fine = reduction_item(k, n->child[a], &before[e->rank], &label, &when);
+        } else {
+            label = reduction_label(k, n->child[a], &before[e->rank]);
+            fine = label >= 0;
+        }
         if (label >= 0) {
             e->label[e->rank++] = label;
         }
-        ok = ok && label >= 0;
+        ok = ok && fine;
     }
     if (!ok) {
         k->poisoned = true; /* the body is still looked at: its own mistakes are reported */
@@ -236,6 +306,9 @@ static CheckedExpr *check_reduce(Kern *k, AstId ast, const AstNode *n)
     for (uint32_t a = e->rank; a-- > 0;) {
         const Sym name = k->labels.at[e->label[a]].name;
         map_put(&k->label_by_name, name->id, before[a]);
+    }
+    if (when != NULL && ok && (body->weak != WEAK_NO || body->dtype != DTYPE_NONE)) {
+        body = restricted(k, op, body, when);
     }
     if (body->weak != WEAK_NO) {
         (void)weak_settle(k, body, weak_default(body->weak), (Span){0});
@@ -273,6 +346,9 @@ CheckedExpr *call_check(Kern *k, AstId ast)
     }
     if (strcmp(n.name->text, "extent") == 0) {
         return check_extent(k, ast, &n);
+    }
+    if (strcmp(n.name->text, "index") == 0) {
+        return check_index(k, ast, &n);
     }
     if (dtype_from_name((Str){n.name->text, n.name->n}, &to)) {
         return check_cast(k, ast, &n, to);

@@ -114,7 +114,8 @@ static bool has_label(const int32_t *label, uint32_t n, int32_t l)
 
 static bool reads_folded(const CheckedExpr *e, const CheckedExpr *fold)
 {
-    for (uint32_t a = 0; e->kind == CHECKED_READ && a < e->rank; a++) {
+    bool labels = e->kind == CHECKED_READ || e->kind == CHECKED_INDEX;
+    for (uint32_t a = 0; labels && a < e->rank; a++) {
         if (has_label(fold->label, fold->rank, e->label[a])) {
             return true;
         }
@@ -256,6 +257,7 @@ static CheckedExpr *compute(Kern *k, CheckedExpr *e, DType t)
     case CHECKED_POISON:
     case CHECKED_CONST:
     case CHECKED_EXTENT:
+    case CHECKED_INDEX:
         break;
     }
     return e;

@@ -65,6 +65,51 @@ static void show_labels(Show *w, const int32_t *label, uint32_t n)
     }
 }
 
+/* [2*i + d, n - 1 - j] */
+static void show_positions(Show *w, uint32_t value, const Affine *at)
+{
+    uint32_t rank = w->k->values.at[value].type.rank;
+    for (uint32_t d = 0; d < rank; d++) {
+        Affine x = at[d];
+        text_put(w->out, d == 0 ? "[" : ", ");
+        for (uint32_t i = 0; i < x.n; i++) {
+            int64_t coef = x.term[i].coef;
+            text_put(w->out, i == 0 ? (coef < 0 ? "-" : "") : coef < 0 ? " - " : " + ");
+            if (coef != 1 && coef != -1) {
+                text_printf(w->out, "%lld*", (long long)(coef < 0 ? -coef : coef));
+            }
+            if (affine_is_dim(x.term[i].var)) {
+                text_printf(w->out, "extent(%s)",
+                            w->k->dims.list.at[affine_sym(x.term[i].var)].name->text);
+            } else {
+                text_put(w->out, w->label[x.term[i].var]->text);
+            }
+        }
+        if (x.base != 0 || x.n == 0) {
+            text_printf(w->out,
+                        x.n == 0     ? "%lld"
+                        : x.base < 0 ? " - %lld"
+                                     : " + %lld",
+                        (long long)(x.n == 0 || x.base > 0 ? x.base : -x.base));
+        }
+    }
+    text_char(w->out, ']');
+}
+
+/* The range of an index that is given one. */
+static void show_ranges(Show *w, const int32_t *label, uint32_t n)
+{
+    for (uint32_t a = 0; a < n; a++) {
+        const Label *l = &w->s->label[label[a]];
+        text_put(w->out, a > 0 ? ", " : "");
+        text_put(w->out, w->label[label[a]]->text);
+        if (l->given) {
+            text_put(w->out, " < ");
+            dim_print(w->out, &w->k->dims, l->extent);
+        }
+    }
+}
+
 static void show_number(Show *w, const CheckedExpr *e)
 {
     if (e->value.dtype == DTYPE_BOOL) {
@@ -136,9 +181,14 @@ static void show_bare(Show *w, const CheckedExpr *e)
     case CHECKED_EXTENT:
         text_printf(w->out, "extent(%s)", w->k->dims.list.at[e->dim].name->text);
         break;
+    case CHECKED_INDEX:
+        text_printf(w->out, "index(%s)", w->label[e->label[0]]->text);
+        break;
     case CHECKED_READ:
         text_put(w->out, w->value[e->read]->text);
-        if (e->rank > 0) {
+        if (e->at != NULL) {
+            show_positions(w, e->read, e->at);
+        } else if (e->rank > 0) {
             text_char(w->out, '[');
             show_labels(w, e->label, e->rank);
             text_char(w->out, ']');
@@ -157,7 +207,7 @@ static void show_bare(Show *w, const CheckedExpr *e)
         break;
     case CHECKED_REDUCE:
         text_printf(w->out, "%s[", op_info(e->op)->name + sizeof "reduce");
-        show_labels(w, e->label, e->rank);
+        show_ranges(w, e->label, e->rank);
         text_put(w->out, "](");
         show_expr(w, e->arg[0], 0);
         text_char(w->out, ')');
@@ -185,9 +235,11 @@ static void show_statement(Show *w, const CheckedStatement *s)
     if (target->declared && s->op == OP_COPY) {
         text_printf(w->out, ": %s", dtype_name(target->type.dtype));
     }
-    if (s->rank > 0) {
+    if (s->at != NULL) {
+        show_positions(w, s->target, s->at);
+    } else if (s->rank > 0) {
         text_char(w->out, '[');
-        show_labels(w, s->left, s->rank);
+        show_ranges(w, s->left, s->rank);
         text_char(w->out, ']');
     }
     if (s->op == OP_COPY) {
@@ -195,7 +247,7 @@ static void show_statement(Show *w, const CheckedStatement *s)
         show_expr(w, s->right, 0);
     } else {
         text_put(w->out, s->op == OP_ADD ? " += " : " -= ");
-        show_expr(w, as_written(s->right)->arg[1], 0);
+        show_expr(w, s->at != NULL ? s->right : as_written(s->right)->arg[1], 0);
     }
     text_put(w->out, "; // ");
     type_print(w->out, &w->k->dims, &target->type);

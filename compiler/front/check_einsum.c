@@ -35,7 +35,8 @@ CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const ui
     uint32_t n_summed = 0;
     for (uint32_t j = 0; j < spec->n_labels; j++) {
         const EinsumLabel *l = &spec->label[j];
-        label[j] = (Label){l->name, l->span, l->extent, l->out >= 0, false};
+        label[j] =
+            (Label){.name = l->name, .span = l->span, .extent = l->extent, .left = l->out >= 0};
         if (l->out < 0) {
             summed[n_summed++] = (int32_t)j;
         }
@@ -49,8 +50,14 @@ CheckedStatement einsum_statement(Arena *arena, const EinsumSpec *spec, const ui
         sum->label = summed;
         right = sum;
     }
-    return (CheckedStatement){ast,   span,       0,         OP_COPY, spec->n_labels,
-                              label, spec->rank, spec->out, right};
+    return (CheckedStatement){.ast = ast,
+                              .span = span,
+                              .op = OP_COPY,
+                              .n_labels = spec->n_labels,
+                              .label = label,
+                              .rank = spec->rank,
+                              .left = spec->out,
+                              .right = right};
 }
 
 bool einsum_is(const AstNode *n)

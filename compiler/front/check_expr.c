@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions: what each names, which type it has, and which indices it reads. Poison goes in silence: whatever
  * touches it becomes poison, and nothing is reported twice. */
+#include <math.h>
 #include <string.h>
 
 #include "front/check_parts.h"
@@ -320,6 +321,15 @@ static CheckedExpr *const_dim(Kern *k, AstId ast, const AstNode *n)
     return expr_poison(k, ast, n->span);
 }
 
+/* Numbers that have a name where nothing else has it. */
+static bool number_named(const char *name, double *out)
+{
+    *out = strcmp(name, "inf") == 0   ? (double)INFINITY
+           : strcmp(name, "nan") == 0 ? (double)NAN
+                                      : 3.14159265358979323846;
+    return strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0;
+}
+
 static CheckedExpr *check_name(Kern *k, AstId ast, const AstNode *n)
 {
     uint32_t found = 0;
@@ -335,6 +345,10 @@ static CheckedExpr *check_name(Kern *k, AstId ast, const AstNode *n)
             return const_read(k, found, ast, n->span);
         }
     }
+    double number = 0;
+    if (number_named(n->name->text, &number) && (k->k != NULL || !dim_known(k, n->name))) {
+        return weak_const(k, ast, n->span, WEAK_FLOAT, 0, number);
+    }
     if (k->k == NULL) {
         return const_dim(k, ast, n);
     }
@@ -345,18 +359,8 @@ static CheckedExpr *check_name(Kern *k, AstId ast, const AstNode *n)
 
 /* ---- indices ---- */
 
-/* What an index may later be, said precisely. */
-static void not_an_index(Kern *k, const AstNode *n)
-{
-    if (n->kind == AST_CHAIN || n->kind == AST_INT || n->kind == AST_UNARY) {
-        diag_unsupported(&k->c->ctx->diags, E_NOT_YET, n->span,
-                         "offsets and slices are not compiled by this version");
-    } else if (n->kind != AST_BROKEN) {
-        diag_error(&k->c->ctx->diags, E_SYNTAX, n->span, "an index is a name");
-    }
-}
-
-bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label)
+bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n_labels,
+                  const Affine **at)
 {
     const Value *of = &k->k->values.at[value];
     const TensorType *type = &of->type;
@@ -376,20 +380,31 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label)
         }
         return false;
     }
-    bool ok = true;
+    *at = NULL;
+    *n_labels = count;
+    Affine *position = ARENA_ARRAY(k->c->arena, count, Affine);
+    bool ok = true, plain = true;
     for (uint32_t a = 0; a < count; a++) {
-        const AstNode *i = ast_node(&k->c->program->ast, n->child[a + 1]);
-        if (i->kind != AST_NAME) {
-            not_an_index(k, i);
+        const AstNode i = *ast_node(&k->c->program->ast, n->child[a + 1]);
+        Dim d = k->k->values.at[value].type.dims[a];
+        if (!position_affine(k, n->child[a + 1], &position[a])) {
             ok = false;
             continue;
         }
-        uint32_t found = 0;
-        if (!map_get(&k->label_by_name, i->name->id, &found) || found == 0) {
-            found = (uint32_t)label_new(k, i->name, i->span, false) + 1;
+        bool alone =
+            i.kind == AST_NAME && position[a].n == 1 && !affine_is_dim(position[a].term[0].var);
+        const Label *l = alone ? &k->labels.at[position[a].term[0].var] : NULL;
+        if (alone && (!l->given || dim_eq(l->extent, d))) {
+            label[a] = (int32_t)position[a].term[0].var;
+            label_use(k, label[a], d, i.span, value);
+            continue;
         }
-        label[a] = (int32_t)found - 1;
-        label_use(k, label[a], type->dims[a], i->span, value);
+        plain = false;
+        vec_push(k->c->arena, &k->late, ((LateRead){value, a, position[a], i.span}));
+    }
+    if (ok && !plain) {
+        *at = position;
+        *n_labels = positions_labels(position, count, label);
     }
     return ok;
 }
@@ -398,9 +413,9 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label)
 static void poison_labels(Kern *k, const AstNode *n)
 {
     for (uint32_t a = 1; a < n->n; a++) {
-        const AstNode *i = ast_node(&k->c->program->ast, n->child[a]);
-        if (i->kind != AST_NAME) {
-            not_an_index(k, i);
+        Affine x;
+        if (ast_node(&k->c->program->ast, n->child[a])->kind != AST_NAME) {
+            (void)position_affine(k, n->child[a], &x);
         }
     }
 }
@@ -442,13 +457,17 @@ static CheckedExpr *check_indexed(Kern *k, AstId ast)
     }
     const TensorType type = k->k->values.at[found].type;
     int32_t label[RANK_LIMIT];
+    uint32_t n_labels = 0;
+    const Affine *at = NULL;
     if (type.dtype == DTYPE_NONE) {
         poison_labels(k, &n);
-    } else if (!index_labels(k, ast, found, label)) {
+    } else if (!index_labels(k, ast, found, label, &n_labels, &at)) {
         k->k->values.at[found].uses++;
         return expr_poison(k, ast, n.span);
     }
-    return expr_read(k, found, ast, n.span, label, type.dtype == DTYPE_NONE ? 0 : type.rank);
+    CheckedExpr *e = expr_read(k, found, ast, n.span, label, n_labels);
+    e->at = at;
+    return e;
 }
 
 /* ---- all kinds ---- */

@@ -11,42 +11,6 @@ static const AstNode *node(const Kern *k, AstId id)
 
 /* ---- types ---- */
 
-/* An extent that is more than a name: known at compile time. */
-static Dim extent_computed(Kern *k, AstId id, bool *ok)
-{
-    Kern inner = {.c = k->c, .in_extent = true};
-    map_init(&inner.label_by_name, k->c->arena);
-    CheckedExpr *e = expr_check(&inner, id);
-    Span at = node(k, id)->span;
-    *ok = false;
-    if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
-        return dim_fixed(1);
-    }
-    if (e->kind == CHECKED_CONST && dtype_is_int(e->value.dtype)) {
-        *ok = extent_check(k->c, e->value.i, at);
-        return dim_fixed(e->value.i);
-    }
-    if (e->kind == CHECKED_CONST && dtype_is_float(e->value.dtype)) {
-        Text t;
-        text_init(&t, k->c->arena);
-        text_f64(&t, e->value.re);
-        diag_error(&k->c->ctx->diags, E_EXTENT_RANGE, at, "the extent %s is not an integer",
-                   t.at);
-        return dim_fixed(1);
-    }
-    diag_error(&k->c->ctx->diags, E_NOT_CONSTANT, at, "an extent is an integer");
-    return dim_fixed(1);
-}
-
-static Dim extent_of(Kern *k, AstId id, bool *ok)
-{
-    const AstNode *n = node(k, id);
-    if (n->kind != AST_NAME) {
-        return extent_computed(k, id, ok);
-    }
-    return dim_named(k, n->name, n->span, ok);
-}
-
 DType dtype_declared(Kern *k, const AstNode *n)
 {
     DType t = DTYPE_NONE;
@@ -354,6 +318,7 @@ void kernel_check(Check *c, AstId ast)
     kernel_declare(c, kernel);
     /* Open dimensions lead the C signature, so their order is a contract: that of their first use here, whatever else
      * is declared, since a hint for planning must not change it. */
+    dims_scan(&k, &n);
     for (uint32_t p = 0; p < params.n; p++) {
         check_decl(&k, params.child[p], false);
     }
@@ -365,6 +330,7 @@ void kernel_check(Check *c, AstId ast)
     ast_dump_head(&c->program->ast, ast, &head);
     kernel->signature = head.at;
     find_assignments(&k);
+    pieces_scan(&k);
     for (k.statement = 0; k.statement < body.n; k.statement++) {
         statement_check(&k, body.child[k.statement]);
     }

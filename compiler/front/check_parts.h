@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "front/check.h"
 #include "front/einsum.h"
+#include "op/pieces.h"
 
 typedef enum GlobalState { GLOBAL_NEW, GLOBAL_BUSY, GLOBAL_DONE } GlobalState;
 
@@ -68,6 +69,20 @@ typedef struct LabelUse {
     Dim dim;
 } LabelUse;
 
+/* A read at positions that are looked at when all extents are known. */
+typedef struct LateRead {
+    uint32_t value, axis;
+    Affine at;
+    Span span;
+} LateRead;
+
+/* What a value is put together of, in several statements. */
+typedef struct ValuePiece {
+    uint32_t value;
+    Patch patch;
+    Span span;
+} ValuePiece;
+
 typedef struct KernDim {
     Dim dim;
     bool ok; /* else already reported */
@@ -83,6 +98,8 @@ typedef struct Kern {
     Map dim_by_name;    /* sym -> place in dims */
     VEC(KernDim) dims;  /* values of dim_by_name */
     Map assigned_later; /* sym -> statement of the body that first assigns it */
+    Map pieces_of;      /* sym -> statements that assign it, of which one at positions */
+    VEC(ValuePiece) pieces;
     const AstNode *body;
     uint32_t statement; /* being checked */
 
@@ -99,6 +116,9 @@ typedef struct Kern {
     Sym whole_name;
     bool indexed; /* an index was written on the right */
     bool poisoned;
+    bool on_left;    /* names in positions that are nothing else are indices of the left side */
+    Map index_names; /* sym -> 1: it stands alone as an index somewhere in the statement; 2: and in a sum of several, or a range is given */
+    VEC(LateRead) late;
     VEC(TermSum) sums;     /* of the terms so far */
     VEC(SilentSum) silent; /* warned of when the statement is right otherwise */
 } Kern;
@@ -134,6 +154,40 @@ void kernel_check(Check *c, AstId ast);
 /* ---- check_statement.c ---- */
 void statement_check(Kern *k, AstId ast);
 
+/* ---- check_extent.c ---- */
+/* The extent that an expression of numbers and dims says; *ok false after a report. */
+Dim extent_of(Kern *k, AstId id, bool *ok);
+/* The dims that the kernel's head and body name, in their order: those that a call gives come before all that are computed. */
+void dims_scan(Kern *k, const AstNode *kernel);
+
+/* ---- check_position.c ---- */
+/* Which names stand for indices in the statement. */
+void positions_scan(Kern *k, AstId statement);
+/* `i`, `2*i + d - 1`, `n - 1 - i`, of known indices, dims and numbers; false after a report. */
+bool position_affine(Kern *k, AstId id, Affine *out);
+/* The labels of positions, each once: in the order of dimensions, in one the faster ones last. At most RANK_LIMIT. */
+uint32_t positions_labels(const Affine *at, uint32_t rank, int32_t *label);
+/* The value of such a position. */
+CheckedExpr *position_number(Kern *k, AstId ast, Span span, Affine x);
+/* `i < n` where an index is listed: *label is a new index of extent n. Or `j <= i`, `i - w < j`: a condition, *label new or -1.
+ * False after a report. */
+bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition);
+/* Does the index stand in a sum so far? */
+bool position_has(const Kern *k, VarRef label);
+/* Indices that stand in sums alone get all the range that fits. */
+void positions_infer(Kern *k);
+/* Marks positions that leave what they read. */
+void positions_check(Kern *k);
+
+/* ---- check_pieces.c ---- */
+/* Which names of the body are assigned piece by piece. */
+void pieces_scan(Kern *k);
+/* How many pieces of the name are still to come, this one among them; 0: it is assigned whole. */
+uint32_t pieces_left(Kern *k, Sym name);
+/* The statement's piece of `value` is looked at; with the last one, whether they cover it and where they meet. */
+void piece_check(Kern *k, uint32_t value, const int32_t *label, uint32_t rank, const Affine *at,
+                 Span span, bool adds, bool last);
+
 /* ---- check_name.c ---- */
 Dim dim_named(Kern *k, Sym name, Span at, bool *ok);
 /* Known already, as the kernel's or the program's? */
@@ -152,8 +206,10 @@ CheckedExpr *expr_read(Kern *k, uint32_t value, AstId ast, Span span, const int3
 CheckedExpr *expr_whole(Kern *k, uint32_t value, AstId ast, Span at);
 CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr *const *arg,
                       uint32_t n);
-/* The labels of the index list child[1..] of `ast`; false when something is not an index (reported). */
-bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label);
+/* The labels of the index list child[1..] of `ast`, and their positions where they are more than labels (null else); false when
+ * something is not an index (reported). */
+bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n,
+                  const Affine **at);
 void chain_add(Kern *k, CheckedExpr *chain, Op link, CheckedExpr *arg);
 CheckedExpr *chain_type(Kern *k, CheckedExpr *chain); /* once all arguments are there */
 

@@ -30,6 +30,7 @@ static void statement_reset(Kern *k)
     k->reads = 0;
     k->silent.n = 0;
     k->sums.n = 0;
+    k->late.n = 0;
     k->whole = k->indexed = k->poisoned = false;
     k->whole_rank = -1;
 }
@@ -43,6 +44,9 @@ typedef struct Left {
     Sym name;
     Span span;
     bool known;      /* there is such a value */
+    uint32_t pieces; /* still to come, this one among them; 0: it is assigned whole */
+    bool placed;     /* at positions */
+    Affine at[RANK_LIMIT];
     uint32_t target; /* if known */
     uint32_t rank;
     int32_t label[RANK_LIMIT];
@@ -75,7 +79,7 @@ static bool left_assignable(Kern *k, Left *l)
         diag_note(d, v->span, "declare it inout to update it");
         return false;
     }
-    if (l->op == OP_COPY && v->assigned) {
+    if (l->op == OP_COPY && v->assigned && l->pieces == 0) {
         Diagnostic *d =
             diag_error(diags, E_DUPLICATE_NAME, l->span, "'%s' is assigned twice", name);
         mark_other(k->c, d, v->span, v->kind == VALUE_LOCAL ? "first here" : "declared here");
@@ -92,9 +96,84 @@ static bool left_assignable(Kern *k, Left *l)
     return true;
 }
 
+/* An index that stands in sums too has the extent of what is declared: where it stands alone, there may be more. */
+static void give_declared(Kern *k, const Left *l, Sym name, uint32_t axis)
+{
+    uint32_t how = 0;
+    const TensorType *type = l->known ? &k->k->values.at[l->target].type : NULL;
+    if (type != NULL && type->dtype != DTYPE_NONE && axis < type->rank &&
+        map_get(&k->index_names, name->id, &how) && how > 1) {
+        Label *label = &k->labels.at[k->labels.n - 1];
+        label->extent = type->dims[axis];
+        label->given = true;
+    }
+}
+
+static bool has_positions(Kern *k, const AstNode *left)
+{
+    bool any = false;
+    for (uint32_t a = 1; a < left->n; a++) {
+        AstKind kind = node(k, left->child[a])->kind;
+        any = any || (kind != AST_NAME && kind != AST_COMPARE && kind != AST_BROKEN);
+    }
+    return any;
+}
+
+/* `R[i + n, a]`: a piece of what is declared, or of what has a value. */
+static bool left_positions(Kern *k, Left *l)
+{
+    Diags *diags = &k->c->ctx->diags;
+    uint32_t n = l->n->n - 1;
+    bool ok = true;
+    l->placed = true;
+    if (n > RANK_LIMIT) {
+        diag_limit(diags, E_LIMIT_SIZE, l->span, "a tensor has at most %d dimensions",
+                   RANK_LIMIT);
+        return false;
+    }
+    if (!l->known) {
+        Diagnostic *d =
+            diag_error(diags, E_NOT_ASSIGNABLE, l->span,
+                       "'%s' is no result: its extents are not known", l->name->text);
+        diag_help(d, "begin with a value for all of it, %s[i < n] = 0, and add pieces: +=",
+                  l->name->text);
+        return false;
+    }
+    const TensorType type = k->k->values.at[l->target].type;
+    if (type.dtype != DTYPE_NONE && type.rank != n) {
+        Diagnostic *d = diag_error(diags, E_RANK_MISMATCH, l->n->span,
+                                   "'%s' has %u dimension%s but %u here", l->name->text,
+                                   type.rank, type.rank == 1 ? "" : "s", n);
+        note_shape(k, d, l->target);
+        return false;
+    }
+    k->on_left = true;
+    for (uint32_t a = 0; a < n && type.dtype != DTYPE_NONE; a++) {
+        const AstNode i = *node(k, l->n->child[a + 1]);
+        CheckedExpr *none = NULL;
+        int32_t label = -1;
+        bool fine = i.kind == AST_COMPARE
+                        ? position_item(k, l->n->child[a + 1], true, &label, &none)
+                        : position_affine(k, l->n->child[a + 1], &l->at[a]);
+        if (label >= 0) {
+            l->at[a] = affine_var(k->c->arena, (VarRef)label);
+        }
+        if (fine) {
+            vec_push(k->c->arena, &k->late, ((LateRead){l->target, a, l->at[a], i.span}));
+        }
+        ok = ok && fine;
+    }
+    k->on_left = false;
+    l->rank = ok ? positions_labels(l->at, n, l->label) : 0;
+    return ok;
+}
+
 static bool left_indices(Kern *k, Left *l)
 {
     bool ok = true;
+    if (l->pieces > 0 || has_positions(k, l->n)) {
+        return left_positions(k, l);
+    }
     if (l->n->n - 1 > RANK_LIMIT) {
         diag_limit(&k->c->ctx->diags, E_LIMIT_SIZE, l->span,
                    "a tensor has at most %d dimensions", RANK_LIMIT);
@@ -103,11 +182,12 @@ static bool left_indices(Kern *k, Left *l)
     for (uint32_t a = 1; a < l->n->n; a++) {
         const AstNode *i = node(k, l->n->child[a]);
         uint32_t before = 0;
-        if (i->kind != AST_NAME) {
-            if (i->kind == AST_CHAIN || i->kind == AST_INT) {
-                diag_unsupported(&k->c->ctx->diags, E_NOT_YET, i->span,
-                                 "offsets and slices are not compiled by this version");
-            } else if (i->kind != AST_BROKEN) {
+        if (i->kind == AST_COMPARE) {
+            CheckedExpr *none = NULL;
+            ok = position_item(k, l->n->child[a], true, &l->label[l->rank], &none) && ok;
+            l->rank += l->label[l->rank] >= 0;
+        } else if (i->kind != AST_NAME) {
+            if (i->kind != AST_BROKEN) {
                 diag_error(&k->c->ctx->diags, E_SYNTAX, i->span, "an index is a name");
             }
             ok = false;
@@ -118,6 +198,7 @@ static bool left_indices(Kern *k, Left *l)
             ok = false;
         } else {
             l->label[l->rank++] = label_new(k, i->name, i->span, true);
+            give_declared(k, l, i->name, a - 1);
         }
     }
     return ok;
@@ -150,6 +231,7 @@ static bool left_check(Kern *k, const AstNode *s, Left *l)
         return false;
     }
     l->known = map_get(&k->value_by_name, l->name->id, &l->target);
+    l->pieces = s->op == OP_COPY ? pieces_left(k, l->name) : 0;
     k->whole = l->n->kind == AST_NAME;
     bool ok = (s->n < 3 || left_type(k, l, node(k, s->child[2]))) && left_assignable(k, l);
     return (k->whole || left_indices(k, l)) && ok;
@@ -207,7 +289,7 @@ static void check_declared(Kern *k, const Left *l)
 {
     const Value *v = &k->k->values.at[l->target];
     k->poisoned = k->poisoned || v->type.dtype == DTYPE_NONE;
-    if (k->poisoned) {
+    if (k->poisoned || l->placed) {
         return;
     }
     if (v->type.rank != l->rank) {
@@ -223,10 +305,10 @@ static void check_declared(Kern *k, const Left *l)
     for (uint32_t a = 0; a < l->rank && !k->poisoned; a++) {
         Label *label = &k->labels.at[l->label[a]];
         LabelUse *u = &k->uses.at[l->label[a]];
-        if (u->n == 0 && l->op != OP_COPY) {
-            label->extent = v->type.dims[a]; /* only the value added to has it */
+        if (u->n == 0 && !label->given && (l->op != OP_COPY || !k->indexed || label->valued)) {
+            label->extent = v->type.dims[a]; /* only what is declared has it */
             u->n = 1;
-        } else if (u->n > 0 && !dim_eq(label->extent, v->type.dims[a])) {
+        } else if ((u->n > 0 || label->given) && !dim_eq(label->extent, v->type.dims[a])) {
             Span at = label->name != NULL ? label->span : l->span;
             extent_mismatch(k, label, v->type.dims[a], at, l->target, label->extent, u->at,
                             u->value);
@@ -238,9 +320,13 @@ static void check_unbound(Kern *k, const Left *l)
 {
     for (uint32_t a = 0; a < l->rank && !k->poisoned; a++) {
         const Label *label = &k->labels.at[l->label[a]];
-        if (k->uses.at[l->label[a]].n == 0) {
-            diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, label->span,
-                       "index '%s' is on the left but in no operand", label->name->text);
+        if (k->uses.at[l->label[a]].n == 0 && !label->given) {
+            Diagnostic *d =
+                diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, label->span,
+                           "index '%s' is on the left but in no operand", label->name->text);
+            diag_help(
+                d, "if the value is the same for all of them, say how many there are: [%s < n]",
+                label->name->text);
             k->poisoned = true;
         }
     }
@@ -309,8 +395,8 @@ static void mark_assigned(Kern *k, Left *l, TensorType type)
                                          .declared = l->declared != DTYPE_NONE});
     }
     Value *v = &k->k->values.at[l->target];
-    v->updated = true;
-    v->assigned = v->assigned || l->op == OP_COPY;
+    v->updated = v->updated || l->pieces <= 1;
+    v->assigned = v->assigned || (l->op == OP_COPY && l->pieces <= 1);
 }
 
 static CheckedExpr *with_old_value(Kern *k, const Left *l, AstId ast, CheckedExpr *right)
@@ -378,10 +464,14 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     }
     CheckedExpr *e = right_check(k, right);
     whole_left(k, l);
+    positions_infer(k);
     if (l->known) {
         check_declared(k, l);
     }
     check_unbound(k, l);
+    if (!k->poisoned) {
+        positions_check(k);
+    }
     if (e->weak == WEAK_NO && e->dtype == DTYPE_NONE) {
         k->poisoned = true;
     }
@@ -396,14 +486,34 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
         warn_silent_sums(k);
     }
     TensorType type = local_type(k, l, poison ? DTYPE_NONE : named);
-    if (!poison && l->op != OP_COPY) {
+    if (!poison && l->placed) {
+        piece_check(k, l->target, l->label, l->rank, l->at, l->n->span, l->op != OP_COPY,
+                    l->pieces == 1);
+        poison = k->poisoned;
+    } else if (!poison && l->op != OP_COPY) {
         e = with_old_value(k, l, right, e);
+    }
+    if (!poison && l->placed && l->op == OP_SUB) {
+        e = expr_map(k, OP_NEG, right, e->span, e->span, &e, 1);
+    }
+    if (l->pieces > 0) {
+        map_put(&k->pieces_of, l->name->id, l->pieces - 1);
     }
     mark_assigned(k, l, type);
     if (!poison) {
         e = compute_target(k, e, l->target);
-        CheckedStatement s = {id,           node(k, id)->span, l->target, l->op, k->labels.n,
-                              k->labels.at, l->rank,           NULL,      e};
+        CheckedStatement s = {.ast = id,
+                              .span = node(k, id)->span,
+                              .target = l->target,
+                              .op = l->op,
+                              .n_labels = k->labels.n,
+                              .label = k->labels.at,
+                              .rank = l->rank,
+                              .right = e};
+        if (l->placed) {
+            s.at = arena_copy(k->c->arena, l->at, (l->n->n - 1) * sizeof l->at[0]);
+            s.completes = l->pieces == 1;
+        }
         s.left = l->rank == 0 ? NULL
                               : arena_copy(k->c->arena, l->label, l->rank * sizeof l->label[0]);
         statement_add(k, s);
@@ -417,6 +527,7 @@ void statement_check(Kern *k, AstId id)
         return; /* broken, or `spill`: looked at in the end */
     }
     statement_reset(k);
+    positions_scan(k, id);
     Left l;
     bool ok = left_check(k, &n, &l);
     if (l.name == NULL) {

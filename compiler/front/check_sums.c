@@ -32,8 +32,9 @@ static Span label_place(const Sums *s, const CheckedExpr *read, uint32_t axis)
 {
     const Ast *ast = &s->k->c->program->ast;
     const AstNode *n = ast_node(ast, read->ast);
-    return n->kind == AST_INDEXED && axis + 1 < n->n ? ast_node(ast, n->child[axis + 1])->span
-                                                     : read->span;
+    return n->kind == AST_INDEXED && axis + 1 < n->n && read->at == NULL
+               ? ast_node(ast, n->child[axis + 1])->span
+               : read->span;
 }
 
 static void needs_reduction(Kern *k, const Label *l, Span at, const char *why)
@@ -55,7 +56,7 @@ static void term_needs_reduction(Sums *s, int32_t label, Span at, const char *wh
 /* Everything below here is no plain product. */
 static void scan_other(Sums *s, const CheckedExpr *e)
 {
-    if (e->kind == CHECKED_READ) {
+    if (e->kind == CHECKED_READ || e->kind == CHECKED_INDEX) {
         for (uint32_t a = 0; a < e->rank; a++) {
             if (is_silent(s, e->label[a])) {
                 term_needs_reduction(s, e->label[a], label_place(s, e, a),

@@ -64,7 +64,7 @@ static bool settle_const(Kern *k, CheckedExpr *e, DType t)
 
 static bool has_extent(const CheckedExpr *e)
 {
-    bool has = e->kind == CHECKED_EXTENT;
+    bool has = e->kind == CHECKED_EXTENT || e->kind == CHECKED_INDEX;
     for (uint32_t a = 0; a < e->n && !has; a++) {
         has = has_extent(e->arg[a]);
     }
@@ -110,6 +110,7 @@ bool weak_settle(Kern *k, CheckedExpr *e, DType t, Span why)
         ok = settle_const(k, e, t);
         break;
     case CHECKED_EXTENT:
+    case CHECKED_INDEX:
     case CHECKED_MAP:
     case CHECKED_CHAIN:
         for (uint32_t a = 0; a < e->n && ok; a++) {

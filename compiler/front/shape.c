@@ -6,10 +6,8 @@ void dim_print(Text *t, const DimTable *dims, Dim d)
 {
     if (dim_is_wild(d)) {
         text_char(t, '?');
-    } else if (d.sym >= 0) {
-        text_put(t, dims->list.at[d.sym].name->text);
     } else {
-        text_i64(t, d.n);
+        dim_put(t, dims, d, NULL);
     }
 }
 

@@ -22,12 +22,42 @@ View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank)
     return v;
 }
 
+/* A value read at positions that are more than labels. */
+static View view_positions_read(Build *b, const CheckedExpr *e, NodeRef node)
+{
+    uint32_t rank = graph_node(b->g, node)->rank;
+    Index *index = ARENA_ARRAY(b->arena, rank, Index);
+    Dim *shape = ARENA_ARRAY(b->arena, e->rank, Dim);
+    Access access = {rank, index};
+    for (uint32_t d = 0; d < rank; d++) {
+        index[d] = (Index){-1, 0};
+    }
+    for (uint32_t a = 0; a < e->rank; a++) {
+        shape[a] = b->s->label[e->label[a]].extent;
+    }
+    NodeSpec spec = {.op = OP_VIEW,
+                     .dtype = graph_node(b->g, node)->dtype,
+                     .n_operands = 1,
+                     .operand = &node,
+                     .access = &access,
+                     .rank = e->rank,
+                     .out = e->label,
+                     .out_shape = shape,
+                     .at = e->at,
+                     .span = e->span,
+                     .names = b->names};
+    return build_view(b, graph_add(b->g, &spec), e->label, e->rank);
+}
+
 /* A value read at labels; extents of 1 under a longer label are read at 0. */
 static View view_read(Build *b, const CheckedExpr *e)
 {
     NodeRef node = b->current[e->read];
     CHECK(node != NODE_NONE);
     const Node *n = graph_node(b->g, node);
+    if (e->at != NULL) {
+        return view_positions_read(b, e, node);
+    }
     Index *index = ARENA_ARRAY(b->arena, e->rank, Index);
     for (uint32_t a = 0; a < e->rank; a++) {
         int32_t l = e->label[a];
@@ -111,6 +141,10 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
         operand[k] = v[k].node;
         access[k] = (Access){v[k].rank, v[k].index};
     }
+    Dim *shape = ARENA_ARRAY(b->arena, out->n, Dim);
+    for (uint32_t d = 0; d < out->n; d++) {
+        shape[d] = b->s->label[out->label[d]].extent;
+    }
     NodeSpec spec = {.op = op,
                      .dtype = dtype,
                      .n_operands = n,
@@ -118,6 +152,7 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
                      .access = access,
                      .rank = out->n,
                      .out = out->label,
+                     .out_shape = shape,
                      .span = span,
                      .names = b->names};
     if (root != NULL) {
@@ -178,6 +213,9 @@ View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)
         return build_view(b, graph_const(b->g, number_cast(e->value, want), e->span), NULL, 0);
     case CHECKED_EXTENT:
         return build_view(b, graph_extent(b->g, e->dim, want, e->span), NULL, 0);
+    case CHECKED_INDEX:
+        return build_view(b, graph_index(b->g, b->s->label[e->label[0]].extent, want, e->span),
+                          e->label, 1);
     case CHECKED_READ:
         return as_type(b, view_read(b, e), want, e->span, root);
     case CHECKED_MAP:
@@ -222,6 +260,74 @@ static LabelNames label_names(Build *b, const CheckedStatement *s)
     return any ? (LabelNames){s->n_labels, name} : (LabelNames){0, NULL};
 }
 
+/* Positions of a piece, in dimensions of the node that has it. */
+static void push_positions(Build *b, BuildPieces *p, const CheckedStatement *s, uint32_t n)
+{
+    for (uint32_t d = 0; d < n; d++) {
+        Affine x = affine_const(s->at[d].base);
+        for (uint32_t t = 0; t < s->at[d].n; t++) {
+            AffineTerm term = s->at[d].term[t];
+            for (uint32_t i = 0; i < s->rank && !affine_is_dim(term.var); i++) {
+                if (s->left[i] == (int32_t)s->at[d].term[t].var) {
+                    term.var = i;
+                }
+            }
+            x = affine_add(b->arena, x, 1, (Affine){0, 1, &term});
+        }
+        vec_push(b->arena, &p->at, x);
+    }
+}
+
+static NodeRef add_join(Build *b, Op op, const BuildPieces *p, const TensorType *type,
+                        const CheckedStatement *s, const Root *root)
+{
+    Access *access = ARENA_ARRAY(b->arena, p->node.n, Access);
+    int32_t *out = ARENA_ARRAY(b->arena, type->rank, int32_t);
+    for (uint32_t k = 0; k < p->node.n; k++) {
+        uint32_t rank = graph_node(b->g, p->node.at[k])->rank;
+        Index *index = ARENA_ARRAY(b->arena, rank, Index);
+        for (uint32_t d = 0; d < rank; d++) {
+            index[d] = (Index){-1, 0};
+        }
+        access[k] = (Access){rank, index};
+    }
+    for (uint32_t d = 0; d < type->rank; d++) {
+        out[d] = (int32_t)d;
+    }
+    NodeSpec spec = {.op = op,
+                     .dtype = graph_node(b->g, p->node.at[0])->dtype,
+                     .n_operands = p->node.n,
+                     .operand = p->node.at,
+                     .access = access,
+                     .rank = type->rank,
+                     .out = out,
+                     .out_shape = type->dims,
+                     .at = p->at.at,
+                     .span = s->span,
+                     .name = root->name,
+                     .allow_spill = root->allow_spill};
+    return graph_add(b->g, &spec);
+}
+
+/* One piece of the statement's target: the last of several puts it together; one that is added changes what there is. */
+static void build_piece(Build *b, const CheckedStatement *s, NodeRef node, const Root *root)
+{
+    const TensorType *type = &b->k->values.at[s->target].type;
+    BuildPieces update = {0}, *p = s->op == OP_COPY ? &b->pieces[s->target] : &update;
+    if (s->op != OP_COPY) {
+        vec_push(b->arena, &p->node, b->current[s->target]);
+        for (uint32_t d = 0; d < type->rank; d++) {
+            vec_push(b->arena, &p->at, affine_var(b->arena, d));
+        }
+    }
+    vec_push(b->arena, &p->node, node);
+    push_positions(b, p, s, type->rank);
+    if (s->op != OP_COPY || s->completes) {
+        b->current[s->target] =
+            add_join(b, s->op == OP_COPY ? OP_JOIN : OP_UPDATE, p, type, s, root);
+    }
+}
+
 static void build_statement(Build *b, const CheckedStatement *s)
 {
     const Value *target = &b->k->values.at[s->target];
@@ -236,7 +342,9 @@ static void build_statement(Build *b, const CheckedStatement *s)
     }
     View v = expr_build(b, s->right, s->right->dtype, &root);
     CheckedKind kind = s->right->kind;
-    bool bare = kind == CHECKED_READ || kind == CHECKED_CONST || kind == CHECKED_EXTENT;
+    bool piece = s->at != NULL; /* of a node of its own: it is read whole */
+    bool bare = piece || kind == CHECKED_READ || kind == CHECKED_CONST ||
+                kind == CHECKED_EXTENT || kind == CHECKED_INDEX;
     if ((bare || !is_left_order(s, &v)) && !b->limited) {
         OutLabels out = {.n = s->rank};
         if (s->rank > 0) {
@@ -244,7 +352,11 @@ static void build_statement(Build *b, const CheckedStatement *s)
         }
         v = node_add(b, OP_COPY, v.dtype, &v, 1, &out, s->span, &root);
     }
-    b->current[s->target] = v.node;
+    if (s->at == NULL) {
+        b->current[s->target] = v.node;
+    } else {
+        build_piece(b, s, v.node, &root);
+    }
 }
 
 /* ---- kernels ---- */
@@ -308,6 +420,7 @@ static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *k)
         vec_push(arena, &g->dims.list, k->dims.list.at[d]);
     }
     Build b = {.ctx = ctx, .arena = arena, .g = g, .k = k};
+    b.pieces = ARENA_ARRAY(arena, k->values.n, BuildPieces);
     b.current = ARENA_ARRAY(arena, k->values.n, NodeRef);
     memset(b.current, 0xff, k->values.n * sizeof *b.current);
     build_params(&b);

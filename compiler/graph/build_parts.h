@@ -24,7 +24,14 @@ typedef struct Root {
     bool allow_spill;
 } Root;
 
+/* The pieces of a value so far, and where they go: [rank of the value] positions of each. */
+typedef struct BuildPieces {
+    VEC(NodeRef) node;
+    VEC(Affine) at;
+} BuildPieces;
+
 typedef struct Build {
+    BuildPieces *pieces; /* [values] */
     Ctx *ctx;
     Arena *arena;
     Graph *g;

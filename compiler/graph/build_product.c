@@ -105,7 +105,7 @@ typedef struct Product {
 
 static bool mentions_summed(const Build *b, const CheckedExpr *e)
 {
-    if (e->kind == CHECKED_READ) {
+    if (e->kind == CHECKED_READ || e->kind == CHECKED_INDEX) {
         for (uint32_t a = 0; a < e->rank; a++) {
             if (e->label[a] >= 0 && b->stamp[e->label[a]] == b->serial) {
                 return true;

@@ -45,6 +45,12 @@ static uint64_t add_node(uint64_t h, const Graph *g, const Node *n)
     if (n->op == OP_CONST) {
         h = add_real(add_real(hash_mix(h, (uint64_t)n->value.i), n->value.re), n->value.im);
     }
+    for (uint32_t d = 0; d < node_positions(n); d++) {
+        h = hash_mix(h, (uint64_t)n->at[d].base);
+        for (uint32_t i = 0; i < n->at[d].n; i++) {
+            h = hash_mix(hash_mix(h, n->at[d].term[i].var), (uint64_t)n->at[d].term[i].coef);
+        }
+    }
     h = n->op == OP_EXTENT ? add_name(h, g->dims.list.at[n->dim].name->text) : h;
     return n->op == OP_INPUT ? hash_mix(h, n->param) : h;
 }

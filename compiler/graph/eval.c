@@ -497,6 +497,62 @@ static bool eval_input(Evaluator *e, const Node *n, Tensor **out)
     return true;
 }
 
+static int64_t position(const Evaluator *e, Affine x, const int64_t *index)
+{
+    int64_t at = x.base;
+    for (uint32_t t = 0; t < x.n; t++) {
+        VarRef v = x.term[t].var;
+        at += x.term[t].coef * (affine_is_dim(v) ? e->dims[affine_sym(v)] : index[v]);
+    }
+    return at;
+}
+
+/* Verified to lie inside of the result. */
+static void eval_piece(Evaluator *e, const Node *n, uint32_t k, Tensor *to)
+{
+    const Tensor *from = e->value[n->operand[k]];
+    const Affine *at = n->at + (size_t)k * n->rank;
+    int64_t index[RANK_LIMIT] = {0};
+    for (int64_t i = 0; i < from->count; i++) {
+        int64_t rest = i, offset = 0;
+        for (uint32_t d = from->rank; d-- > 0;) {
+            index[d] = rest % from->extent[d];
+            rest /= from->extent[d];
+        }
+        for (uint32_t d = 0; d < n->rank; d++) {
+            int64_t x = position(e, at[d], index);
+            CHECK(x >= 0 && x < to->extent[d]);
+            offset = offset * to->extent[d] + x;
+        }
+        Number value = tensor_get(from, i);
+        if (n->op == OP_UPDATE && k > 0) {
+            Number two[2] = {tensor_get(to, offset), value};
+            value = op_value(n->dtype == DTYPE_BOOL ? OP_OR : OP_ADD, n->dtype, two);
+        }
+        tensor_set(to, offset, value);
+    }
+}
+
+/* Verified to lie inside of the operand. */
+static void eval_view(Evaluator *e, const Node *n, Tensor *to)
+{
+    const Tensor *from = e->value[n->operand[0]];
+    int64_t label[RANK_LIMIT] = {0};
+    for (int64_t i = 0; i < to->count; i++) {
+        int64_t rest = i, offset = 0;
+        for (uint32_t d = n->rank; d-- > 0;) {
+            label[d] = rest % to->extent[d];
+            rest /= to->extent[d];
+        }
+        for (uint32_t d = 0; d < from->rank; d++) {
+            int64_t at = position(e, n->at[d], label);
+            CHECK(at >= 0 && at < from->extent[d]);
+            offset = offset * from->extent[d] + at;
+        }
+        tensor_set(to, i, tensor_get(from, offset));
+    }
+}
+
 static bool eval_node(Evaluator *e, NodeRef r)
 {
     const Node *n = graph_node(e->g, r);
@@ -511,7 +567,21 @@ static bool eval_node(Evaluator *e, NodeRef r)
     arena_init(&scratch, &e->ctx->budget);
     bool ok = true;
     switch (op_info(n->op)->kind) {
+    case OPKIND_VIEW:
+        eval_view(e, n, to);
+        break;
+    case OPKIND_JOIN:
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            eval_piece(e, n, k, to);
+        }
+        break;
     case OPKIND_LEAF:
+        for (int64_t i = 0; n->op == OP_INDEX && i < to->count; i++) {
+            tensor_set(to, i, number_int(n->dtype, i));
+        }
+        if (n->op == OP_INDEX) {
+            break;
+        }
         tensor_set(to, 0, n->op == OP_CONST ? n->value : number_int(n->dtype, e->dims[n->dim]));
         break;
     case OPKIND_MAP:

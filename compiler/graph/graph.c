@@ -76,6 +76,12 @@ uint64_t node_hash(const Node *n)
     }
     h = hash_mix(h, hash_mix((uint64_t)n->value.i, double_bits(n->value.re)));
     h = hash_mix(h, hash_mix(double_bits(n->value.im), (uint64_t)(int64_t)n->dim));
+    for (uint32_t d = 0; d < node_positions(n); d++) {
+        h = hash_mix(h, (uint64_t)n->at[d].base);
+        for (uint32_t i = 0; i < n->at[d].n; i++) {
+            h = hash_mix(h, hash_mix(n->at[d].term[i].var, (uint64_t)n->at[d].term[i].coef));
+        }
+    }
     return hash_mix(h, n->param);
 }
 
@@ -115,6 +121,16 @@ static bool outs_equal(const Node *a, const Node *b)
            memcmp(a->out, b->out, a->rank * sizeof *a->out) == 0;
 }
 
+/* Of two nodes that read operands alike. */
+static bool positions_equal(const Node *a, const Node *b)
+{
+    bool same = true;
+    for (uint32_t d = 0; same && d < node_positions(a); d++) {
+        same = affine_eq(a->at[d], b->at[d]);
+    }
+    return same;
+}
+
 bool node_equal(const Node *a, const Node *b)
 {
     return a->op == b->op && a->dtype == b->dtype && a->acc == b->acc &&
@@ -122,7 +138,7 @@ bool node_equal(const Node *a, const Node *b)
            a->dim == b->dim && a->param == b->param && a->value.dtype == b->value.dtype &&
            a->value.i == b->value.i && double_bits(a->value.re) == double_bits(b->value.re) &&
            double_bits(a->value.im) == double_bits(b->value.im) && accesses_equal(a, b) &&
-           dims_equal(a->extent, b->extent, a->n_labels) &&
+           positions_equal(a, b) && dims_equal(a->extent, b->extent, a->n_labels) &&
            dims_equal(a->shape, b->shape, a->rank) && outs_equal(a, b);
 }
 
@@ -211,6 +227,45 @@ NodeRef graph_extent(Graph *g, int32_t dim, DType dtype, Span span)
     CHECK(dim >= 0 && (uint32_t)dim < g->dims.list.n);
     Node n = {.op = OP_EXTENT, .dtype = dtype, .acc = dtype, .span = span, .dim = dim};
     return graph_intern(g, &n, arena_mark(g->arena));
+}
+
+NodeRef graph_index(Graph *g, Dim extent, DType dtype, Span span)
+{
+    ArenaMark mark = arena_mark(g->arena);
+    Node n = {.op = OP_INDEX, .dtype = dtype, .acc = dtype, .span = span, .rank = 1};
+    n.shape = dims_copy(g->arena, &extent, 1);
+    return graph_intern(g, &n, mark);
+}
+
+/* Positions in labels of the result, which are numbered in its order. */
+static void take_positions(Graph *g, const NodeSpec *spec, Node *n)
+{
+    uint32_t rank = graph_node(g, spec->operand[0])->rank;
+    Affine *at = ARENA_ARRAY(g->arena, rank, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        at[d] = affine_const(spec->at[d].base);
+        for (uint32_t i = 0; i < spec->at[d].n; i++) {
+            AffineTerm term = spec->at[d].term[i];
+            uint32_t l = 0;
+            while (!affine_is_dim(term.var) && spec->out[l] != (int32_t)term.var) {
+                l++;
+                CHECK(l < spec->rank);
+            }
+            term.var = affine_is_dim(term.var) ? term.var : l;
+            at[d] = affine_add(g->arena, at[d], 1, (Affine){0, 1, &term});
+        }
+    }
+    n->at = at;
+}
+
+static void take_pieces(Graph *g, const NodeSpec *spec, Node *n)
+{
+    uint32_t count = spec->n_operands * spec->rank;
+    Affine *at = ARENA_ARRAY(g->arena, count, Affine);
+    for (uint32_t d = 0; d < count; d++) {
+        at[d] = affine_copy(g->arena, spec->at[d]);
+    }
+    n->at = at;
 }
 
 /* Copies operands and accesses into `n` with canonical labels. */
@@ -365,11 +420,16 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
     Node n = {.op = spec->op, .dtype = spec->dtype, .acc = spec->dtype, .span = spec->span};
     n.name = spec->name;
     n.allow_spill = spec->allow_spill;
-    if (kind != OPKIND_MAP) {
+    if (kind == OPKIND_CONTRACT || kind == OPKIND_REDUCE) {
         n.acc = spec->acc != DTYPE_NONE ? spec->acc : dtype_accumulator(spec->dtype);
     }
     Renumber labels = {.arena = g->arena};
     take_operands(g, spec, &labels, &n);
+    if (kind == OPKIND_VIEW) {
+        take_positions(g, spec, &n);
+    } else if (kind == OPKIND_JOIN) {
+        take_pieces(g, spec, &n);
+    }
     n.rank = spec->rank;
     int32_t *out = ARENA_ARRAY(g->arena, spec->rank, int32_t);
     for (uint32_t d = 0; d < spec->rank; d++) {
@@ -399,6 +459,7 @@ Graph *graph_like(Arena *arena, const Graph *g)
     for (uint32_t k = 0; k < g->dims.list.n; k++) {
         DimInfo d = g->dims.list.at[k];
         d.factor = dims_copy(arena, d.factor, d.n_factors);
+        d.term = d.n_terms == 0 ? NULL : arena_copy(arena, d.term, d.n_terms * sizeof *d.term);
         vec_push(arena, &to->dims.list, d);
     }
     for (uint32_t k = 0; k < g->params.n; k++) {
@@ -419,8 +480,13 @@ NodeRef graph_clone_node(Graph *to, const Graph *from, NodeRef node, const NodeR
         if (n->op == OP_INPUT) {
             return graph_input(to, n->param, n->span);
         }
+        if (n->op == OP_INDEX) {
+            return graph_index(to, n->shape[0], n->dtype, n->span);
+        }
         return n->op == OP_CONST ? graph_const(to, n->value, n->span)
                                  : graph_extent(to, n->dim, n->dtype, n->span);
+    case OPKIND_VIEW:
+    case OPKIND_JOIN:
     case OPKIND_CONTRACT:
     case OPKIND_MAP:
     case OPKIND_REDUCE:
@@ -453,6 +519,7 @@ NodeSpec graph_spec(const Graph *g, NodeRef at)
                       .rank = n->rank,
                       .out = n->out,
                       .out_shape = n->shape,
+                      .at = n->at,
                       .span = n->span,
                       .name = n->name,
                       .allow_spill = n->allow_spill,
@@ -537,6 +604,26 @@ static const Dim *typical_dims(Arena *arena, const Graph *g, uint32_t n, const D
     return out;
 }
 
+static const Affine *typical_positions(Arena *arena, const Graph *g, const Node *n)
+{
+    uint32_t n_positions = node_positions(n);
+    if (n_positions == 0) {
+        return NULL;
+    }
+    Affine *at = ARENA_ARRAY(arena, n_positions, Affine);
+    for (uint32_t d = 0; d < n_positions; d++) {
+        at[d] = n->at[d];
+        for (uint32_t i = 0; i < n->at[d].n; i++) {
+            VarRef v = n->at[d].term[i].var;
+            if (affine_is_dim(v)) {
+                int64_t size = dim_typical(&g->dims, dim_open(affine_sym(v)));
+                at[d] = affine_subst(arena, at[d], v, affine_const(size));
+            }
+        }
+    }
+    return at;
+}
+
 Graph *graph_typical(Arena *arena, const Graph *g)
 {
     Graph *known = arena_copy(arena, g, sizeof *g);
@@ -546,6 +633,7 @@ Graph *graph_typical(Arena *arena, const Graph *g)
         Node *node = &known->nodes.at[n];
         node->extent = typical_dims(arena, g, node->n_labels, node->extent);
         node->shape = typical_dims(arena, g, node->rank, node->shape);
+        node->at = typical_positions(arena, g, node);
     }
     for (uint32_t p = 0; p < g->params.n; p++) {
         Param *param = &known->params.at[p];

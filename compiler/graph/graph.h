@@ -6,15 +6,21 @@
  *     %5 = sub %4[a,b,c,d], %4[a,d,c,b] -> [a,b,c,d]       : f32[o,v,o,v]      (a transposed use is just indices)
  *     %6 = reduce.sum %5[a,b,c,d] -> []                    : f64[]
  *     %7 = copy %1[a,a] -> [a]                             : f64[n]            (a diagonal)
+ *     %8 = view %1[2*a+b, 0] -> [a,b]                      : f64[m,3]          (positions that are sums)
+ *     %9 = join %3[a], %4[a+extent(m)] -> [a]               : f64[m_n]          (pieces of a tensor)
+ *     %9 = index                                           : i64[n]            (0, 1, 2, ... along a dimension)
  *
  * Meaning of a node with labels 0..n_labels-1 of extents `extent`: for every value of the labels in `out`, combine
  * the operands read at their indices: MAP applies the op; CONTRACT multiplies all operands and sums over the labels
- * that `out` lacks; REDUCE folds over them. Operands are converted to the node's dtype first where dtype_widens
+ * that `out` lacks; REDUCE folds over them; VIEW reads its operand at positions that are affine in its labels, which all
+ * others see as labels of a value like any other; JOIN puts its operands, whole, at positions that are affine in their
+ * dimensions, which cover the result; UPDATE is its first operand, with the second added so to a part of it. Operands are converted to the node's dtype first where dtype_widens
  * (CONTRACT, REDUCE), sums run in `acc`.
  *
  * Invariants (graph_verify): operands come before their node; labels are numbered by first appearance over operands,
  * then output; `out` holds each label once at most; every label of a MAP is in `out`; each label has one extent, equal (as a Dim)
- * wherever it is used; an Index with label -1 reads position `offset` of its dimension (broadcast of an extent-1
+ * wherever it is used (a view's labels are its result's, in order; its operand's indices are all position 0, `at` has what
+ * they are, inside of the operand for all sizes: view.c); an Index with label -1 reads position `offset` of its dimension (broadcast of an extent-1
  * dimension, later slices); nodes are hash-consed: equal nodes are one node, spans apart. All memory is the graph's arena's.
  *
  * Forms: GRAPH_TENSOR as built. GRAPH_BINARY: CONTRACT nodes have exactly two operands. */
@@ -22,7 +28,9 @@
 #define GRAPH_GRAPH_H
 
 #include "dump/text.h"
+#include "op/affine.h"
 #include "op/op.h"
+#include "op/pieces.h"
 
 typedef uint32_t NodeRef;
 #define NODE_NONE UINT32_MAX
@@ -61,7 +69,11 @@ typedef struct Node {
     const Dim *extent;  /* [n_labels] */
     uint32_t rank;      /* of the result */
     const int32_t *out; /* [rank] labels, distinct; null for leaves (which have no labels) */
-    const Dim *shape;   /* [rank]; shape[d] is extent[out[d]]; for INPUT the parameter's */
+    const Dim *
+        shape; /* [rank]; shape[d] is extent[out[d]]; for INPUT the parameter's, for INDEX its dimension */
+    /* Positions, of open dims and VIEW: of labels, [rank of the operand] (label d is out[d]); JOIN, UPDATE: of each operand's
+     * dimensions, [n_operands][rank] in the result. */
+    const Affine *at;
     const Sym *
         label_name; /* [n_labels] as the source calls them, nulls among them, or null: for people only */
     Number value;   /* CONST */
@@ -173,6 +185,8 @@ Graph *graph_new(Arena *arena, Sym name);
 NodeRef graph_input(Graph *g, uint32_t param, Span span);
 NodeRef graph_const(Graph *g, Number value, Span span);
 NodeRef graph_extent(Graph *g, int32_t dim, DType dtype, Span span);
+/* The positions of a dimension of this extent. */
+NodeRef graph_index(Graph *g, Dim extent, DType dtype, Span span);
 
 /* What the labels of a spec are called in the source, those below n; null: not said. */
 typedef struct LabelNames {
@@ -190,6 +204,7 @@ typedef struct NodeSpec {
     uint32_t rank;
     const int32_t *out;
     const Dim *out_shape; /* [rank], or null when every output label occurs in an operand */
+    const Affine *at;     /* VIEW, JOIN, UPDATE */
     Span span;
     Sym name;
     bool allow_spill;
@@ -265,6 +280,14 @@ Module *module_read(Ctx *ctx, uint32_t source);
 /* One kernel of a dump that holds graphs, verified; null after reporting. */
 Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line);
 void module_dump_json(const Module *m, Text *out);
+
+/* ---- view.c ---- */
+/* How many positions a node has in `at`. */
+uint32_t node_positions(const Node *n);
+/* The k-th operand of a join or an update as a piece of it. */
+Patch node_piece(const Graph *g, const Node *n, uint32_t k);
+/* Of the d-th dimension of a view's operand: how many positions it reads where each label has so many, at most all of them. */
+double view_positions(const Graph *g, const Node *view, uint32_t d, const double *of_label);
 
 /* ---- graph_verify.c ---- */
 /* Reports the first broken invariant of `g` in its form as E_DUMP; `stage` names who made it. */

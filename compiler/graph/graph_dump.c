@@ -18,12 +18,47 @@ static void dump_access(const Access *a, Text *out)
     text_char(out, ']');
 }
 
-static void dump_operands(const Node *n, Text *out)
+/* [2*a+b,extent(n)-1-c] */
+static void dump_positions(const Graph *g, uint32_t rank, const Affine *at, Text *out)
+{
+    for (uint32_t d = 0; d < rank; d++) {
+        const Affine *x = &at[d];
+        text_put(out, d == 0 ? "[" : ",");
+        for (uint32_t i = 0; i < x->n; i++) {
+            int64_t coef = x->term[i].coef;
+            uint64_t size = coef < 0 ? 0 - (uint64_t)coef : (uint64_t)coef;
+            text_put(out, coef < 0 ? "-" : i > 0 ? "+" : "");
+            if (size != 1) {
+                text_printf(out, "%llu*", (unsigned long long)size);
+            }
+            if (affine_is_dim(x->term[i].var)) {
+                text_put(out, "extent(");
+                dump_dim(out, &g->dims, dim_open(affine_sym(x->term[i].var)));
+                text_char(out, ')');
+            } else {
+                dump_label(out, (int32_t)x->term[i].var);
+            }
+        }
+        if (x->n == 0 || x->base != 0) {
+            text_put(out, x->n > 0 && x->base > 0 ? "+" : "");
+            text_i64(out, x->base);
+        }
+    }
+    text_put(out, rank == 0 ? "" : "]");
+}
+
+static void dump_operands(const Graph *g, const Node *n, Text *out)
 {
     for (uint32_t k = 0; k < n->n_operands; k++) {
         text_put(out, k == 0 ? " " : ", ");
         dump_value(out, n->operand[k]);
-        dump_access(&n->access[k], out);
+        if (n->op == OP_VIEW) {
+            dump_positions(g, n->access[0].rank, n->at, out);
+        } else if (op_info(n->op)->kind == OPKIND_JOIN) {
+            dump_positions(g, n->rank, n->at + (size_t)k * n->rank, out);
+        } else {
+            dump_access(&n->access[k], out);
+        }
     }
     text_put(out, " -> [");
     for (uint32_t d = 0; d < n->rank; d++) {
@@ -81,8 +116,8 @@ static void dump_node(const Graph *g, NodeRef r, Text *out)
     } else if (n->op == OP_EXTENT) {
         text_char(out, ' ');
         dump_name(out, g->dims.list.at[n->dim].name);
-    } else {
-        dump_operands(n, out);
+    } else if (n->op != OP_INDEX) {
+        dump_operands(g, n, out);
     }
     text_put(out, " : ");
     dump_type(out, &g->dims, n->dtype, n->rank, n->shape);

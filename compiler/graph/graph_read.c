@@ -4,24 +4,11 @@
  * finished graph must satisfy is left to the verifier. A text written by hand may number values and name labels as it likes. */
 #include "graph/graph.h"
 
-#include "dump/text.h"
+#include <string.h>
 
-typedef struct GraphReader {
-    DumpReader *in;
-    Ctx *ctx;
-    Arena *scratch;
-    Graph *g;
-    Map value_of;    /* number in the text -> node */
-    Map param_of;    /* Sym id -> param */
-    VEC(Span) place; /* of each node in the text */
-    /* The labels of the node at hand; their numbers are in the DumpReader. */
-    VEC(Dim) extent; /* of each label; -1: not known */
-    VEC(uint8_t) in_out;
-    VEC(Generator) generators; /* of it, and of its terms */
-    VEC(Generator) exchanges;
-} GraphReader;
+#include "graph/read_parts.h"
 
-static bool refuse(GraphReader *r, Span span, const char *what)
+bool graph_reader_refuse(GraphReader *r, Span span, const char *what)
 {
     diag_error(&r->ctx->diags, E_DUMP, span, "%s", what);
     return false;
@@ -29,7 +16,7 @@ static bool refuse(GraphReader *r, Span span, const char *what)
 
 /* ---- one node ---- */
 
-static int32_t label_number(GraphReader *r, Sym name)
+int32_t graph_reader_label(GraphReader *r, Sym name)
 {
     if (r->in->stamp[name->id] != r->in->now) {
         r->in->stamp[name->id] = r->in->now;
@@ -51,13 +38,13 @@ static bool label_extent(GraphReader *r, int32_t label, Dim d, Span span)
         text_put(&t, " here and ");
         dump_dim(&t, &r->g->dims, *e);
         text_put(&t, " before");
-        return refuse(r, span, t.at);
+        return graph_reader_refuse(r, span, t.at);
     }
     *e = d;
     return true;
 }
 
-static bool read_value(GraphReader *r, const Term *t, NodeRef *out)
+bool graph_reader_value(GraphReader *r, const Term *t, NodeRef *out)
 {
     if (!map_get(&r->value_of, (uint64_t)t->value, out)) {
         diag_error(&r->ctx->diags, E_DUMP, t->span, "there is no value %%%lld before this line",
@@ -71,9 +58,10 @@ static bool read_operand(GraphReader *r, const Term *t, NodeRef *operand, Access
 {
     const Term *base = t->kind == TERM_INDEX ? t->child[0] : t;
     if (base->kind != TERM_VALUE) {
-        return refuse(r, t->span, "an operand is a value with its indices, such as %1[a,b]");
+        return graph_reader_refuse(r, t->span,
+                                   "an operand is a value with its indices, such as %1[a,b]");
     }
-    if (!read_value(r, base, operand)) {
+    if (!graph_reader_value(r, base, operand)) {
         return false;
     }
     const Node *n = graph_node(r->g, *operand);
@@ -87,14 +75,14 @@ static bool read_operand(GraphReader *r, const Term *t, NodeRef *operand, Access
     for (uint32_t d = 0; d < access->rank; d++) {
         const Term *ix = t->child[d + 1];
         if (ix->kind == TERM_NAME) {
-            index[d] = (Index){.label = label_number(r, ix->text)};
+            index[d] = (Index){.label = graph_reader_label(r, ix->text)};
             if (!label_extent(r, index[d].label, n->shape[d], ix->span)) {
                 return false;
             }
         } else if (ix->kind == TERM_INT) {
             index[d] = (Index){.label = -1, .offset = ix->value};
         } else {
-            return refuse(r, ix->span, "an index is a name or a position");
+            return graph_reader_refuse(r, ix->span, "an index is a name or a position");
         }
     }
     access->index = index;
@@ -110,7 +98,7 @@ static bool read_operands(GraphReader *r, Cursor *c, NodeSpec *spec)
         NodeRef o = NODE_NONE;
         Access a = {0};
         if (t == NULL) {
-            return refuse(r, c->end, "expected an operand or '->' here");
+            return graph_reader_refuse(r, c->end, "expected an operand or '->' here");
         }
         if (!read_operand(r, t, &o, &a)) {
             return false;
@@ -138,11 +126,11 @@ static bool read_out(GraphReader *r, Cursor *c, NodeSpec *spec)
     for (uint32_t d = 0; d < t->n; d++) {
         const Term *ix = t->child[d];
         if (ix->kind != TERM_NAME) {
-            return refuse(r, ix->span, "an index of the result is a name");
+            return graph_reader_refuse(r, ix->span, "an index of the result is a name");
         }
-        out[d] = label_number(r, ix->text);
+        out[d] = graph_reader_label(r, ix->text);
         if (r->in_out.at[out[d]]) {
-            return refuse(r, ix->span, "this index is repeated in the result");
+            return graph_reader_refuse(r, ix->span, "this index is repeated in the result");
         }
         r->in_out.at[out[d]] = 1;
     }
@@ -165,19 +153,20 @@ static bool read_sliced(GraphReader *r, Cursor *c, NodeSpec *spec)
 {
     const Term *list = cursor_expect(c, TERM_LIST, NULL, "a list of labels");
     if (list == NULL || list->n > RANK_LIMIT) {
-        return list != NULL && refuse(r, list->span, "too many labels");
+        return list != NULL && graph_reader_refuse(r, list->span, "too many labels");
     }
     int32_t *sliced = ARENA_ARRAY(r->scratch, list->n, int32_t);
     for (uint32_t k = 0; k < list->n; k++) {
         uint32_t known = r->extent.n;
         const Term *t = list->child[k];
-        sliced[k] = t->kind == TERM_NAME ? label_number(r, t->text) : -1;
+        sliced[k] = t->kind == TERM_NAME ? graph_reader_label(r, t->text) : -1;
         bool ok = sliced[k] >= 0 && (uint32_t)sliced[k] < known;
         for (uint32_t e = 0; ok && e < k; e++) {
             ok = sliced[e] != sliced[k];
         }
         if (!ok) {
-            return refuse(r, t->span, "a label of this value is expected here, once");
+            return graph_reader_refuse(r, t->span,
+                                       "a label of this value is expected here, once");
         }
     }
     spec->sliced = (Slices){list->n, sliced};
@@ -188,7 +177,7 @@ static bool read_sliced(GraphReader *r, Cursor *c, NodeSpec *spec)
 static uint32_t place_of_label(GraphReader *r, const int32_t *out, uint32_t n, const Term *t)
 {
     uint32_t d = 0, known = r->extent.n;
-    int32_t label = t->kind == TERM_NAME ? label_number(r, t->text) : -1;
+    int32_t label = t->kind == TERM_NAME ? graph_reader_label(r, t->text) : -1;
     bool is_known = label >= 0 && (uint32_t)label < known;
     while (d < n && (!is_known || (out == NULL ? (int32_t)d : out[d]) != label)) {
         d++;
@@ -223,7 +212,7 @@ static bool read_exchange(GraphReader *r, const Term *call, int sign, const int3
     } else {
         vec_push(r->scratch, &r->generators, read);
     }
-    return ok || refuse(r, call->span, "pairs of indices are expected, each once");
+    return ok || graph_reader_refuse(r, call->span, "pairs of indices are expected, each once");
 }
 
 static bool read_exchanges(GraphReader *r, Cursor *c, NodeSpec *spec)
@@ -250,13 +239,14 @@ static bool read_label_names(GraphReader *r, Cursor *c, NodeSpec *spec)
 {
     const Term *list = cursor_expect(c, TERM_LIST, NULL, "a list of names");
     if (list == NULL || list->n != r->extent.n) {
-        return list != NULL && refuse(r, list->span, "a name is expected for each index");
+        return list != NULL &&
+               graph_reader_refuse(r, list->span, "a name is expected for each index");
     }
     Sym *name = ARENA_ARRAY(r->scratch, list->n, Sym);
     for (uint32_t l = 0; l < list->n; l++) {
         const Term *t = list->child[l];
         if (t->kind != TERM_NAME && t->kind != TERM_STRING) {
-            return refuse(r, t->span, "a name or '_' is expected here");
+            return graph_reader_refuse(r, t->span, "a name or '_' is expected here");
         }
         name[l] = t->kind == TERM_NAME && str_eq_cstr((Str){t->text->text, t->text->n}, "_")
                       ? NULL
@@ -275,7 +265,7 @@ static bool read_rest(GraphReader *r, Cursor *c, NodeSpec *spec)
             return false;
         }
         if (!dtype_from_name((Str){t->text->text, t->text->n}, &spec->acc)) {
-            return refuse(r, t->span, "no element type has this name");
+            return graph_reader_refuse(r, t->span, "no element type has this name");
         }
     }
     spec->allow_spill = cursor_take(c, TERM_NAME, "spill");
@@ -332,11 +322,11 @@ static bool read_input(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
     }
     for (uint32_t d = 0; d < spec->rank; d++) {
         if (!dim_eq(param_shape(p)[d], spec->out_shape[d])) {
-            return refuse(r, type_span, "the parameter has another shape");
+            return graph_reader_refuse(r, type_span, "the parameter has another shape");
         }
     }
     if (p->dtype != spec->dtype) {
-        return refuse(r, type_span, "the parameter has another element type");
+        return graph_reader_refuse(r, type_span, "the parameter has another element type");
     }
     *out = graph_input(r->g, param, spec->span);
     return true;
@@ -360,7 +350,8 @@ static bool read_extent(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
     Dim d;
     const Term *t = cursor_peek(c);
     if (t == NULL || t->kind == TERM_INT) {
-        return refuse(r, t == NULL ? c->end : t->span, "expected the name of a dim here");
+        return graph_reader_refuse(r, t == NULL ? c->end : t->span,
+                                   "expected the name of a dim here");
     }
     c->at++;
     if (!read_dim(r->in, t, &d) || !read_type_and_rest(r, c, spec, &type_span)) {
@@ -370,12 +361,35 @@ static bool read_extent(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
     return true;
 }
 
+static bool read_index_leaf(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
+{
+    Span type_span;
+    spec->rank = 1;
+    if (!read_type_and_rest(r, c, spec, &type_span)) {
+        return false;
+    }
+    *out = graph_index(r->g, spec->out_shape[0], spec->dtype, spec->span);
+    return true;
+}
+
 static bool read_computed(GraphReader *r, Cursor *c, NodeSpec *spec, NodeRef *out)
 {
     Span type_span;
-    if (!read_operands(r, c, spec) || !read_out(r, c, spec) ||
-        !read_type_and_rest(r, c, spec, &type_span)) {
+    OpKind kind = op_info(spec->op)->kind;
+    bool ok = kind == OPKIND_VIEW   ? graph_read_viewed(r, c, spec)
+              : kind == OPKIND_JOIN ? graph_read_pieces(r, c, spec)
+                                    : read_operands(r, c, spec);
+    uint32_t rank = spec->rank;
+    if (!ok || !read_out(r, c, spec) || !read_type_and_rest(r, c, spec, &type_span)) {
         return false;
+    }
+    if (kind == OPKIND_JOIN && rank != spec->rank) {
+        return graph_reader_refuse(
+            r, type_span, "pieces have other positions than the result has dimensions");
+    }
+    if (!graph_positions_have_labels(r, spec)) {
+        return graph_reader_refuse(r, type_span,
+                                   "a position has an index that the result has not");
     }
     for (uint32_t d = 0; d < spec->rank; d++) {
         if (!label_extent(r, spec->out[d], spec->out_shape[d], type_span)) {
@@ -411,17 +425,18 @@ static bool read_node(GraphReader *r, const DumpLine *line)
         return false;
     }
     if (map_get(&r->value_of, (uint64_t)value->value, &node)) {
-        return refuse(r, value->span, "a value of this number exists");
+        return graph_reader_refuse(r, value->span, "a value of this number exists");
     }
     r->in->now++;
     r->extent.n = 0;
     r->in_out.n = 0;
     bool ok = spec.op == OP_INPUT    ? read_input(r, &c, &spec, &node)
               : spec.op == OP_CONST  ? read_constant(r, &c, &spec, &node)
+              : spec.op == OP_INDEX  ? read_index_leaf(r, &c, &spec, &node)
               : spec.op == OP_EXTENT ? read_extent(r, &c, &spec, &node)
                                      : read_computed(r, &c, &spec, &node);
     if (ok && spec.acc != DTYPE_NONE && spec.acc != graph_node(r->g, node)->acc) {
-        ok = refuse(r, line->span, "only sums and reductions have an accumulator");
+        ok = graph_reader_refuse(r, line->span, "only sums and reductions have an accumulator");
     }
     if (ok) {
         map_put(&r->value_of, (uint64_t)value->value, node);
@@ -446,7 +461,7 @@ static bool read_form(GraphReader *r, Cursor *c)
             return cursor_expect_end(c);
         }
     }
-    return refuse(r, t->span, "a form is tensor or binary");
+    return graph_reader_refuse(r, t->span, "a form is tensor or binary");
 }
 
 static bool read_program(GraphReader *r, Cursor *c)
@@ -477,7 +492,7 @@ static bool read_param(GraphReader *r, Cursor *c)
         return false;
     }
     if (map_get(&r->param_of, t->text->id, &old)) {
-        return refuse(r, t->span, "a parameter of this name exists");
+        return graph_reader_refuse(r, t->span, "a parameter of this name exists");
     }
     p.name = t->text;
     map_put(&r->param_of, p.name->id, r->g->params.n);
@@ -492,7 +507,7 @@ static bool read_result(GraphReader *r, Cursor *c, bool update)
     const Term *value = NULL;
     if (t == NULL || cursor_expect(c, TERM_PUNCT, "=", "'='") == NULL ||
         (value = cursor_expect(c, TERM_VALUE, NULL, "a value such as %4")) == NULL ||
-        !read_value(r, value, &result.node)) {
+        !graph_reader_value(r, value, &result.node)) {
         return false;
     }
     const Node *n = graph_node(r->g, result.node);
@@ -505,7 +520,7 @@ static bool read_result(GraphReader *r, Cursor *c, bool update)
     uint32_t param = 0;
     if (update) {
         if (!map_get(&r->param_of, t->text->id, &param)) {
-            return refuse(r, t->span, "there is no parameter of this name");
+            return graph_reader_refuse(r, t->span, "there is no parameter of this name");
         }
         result.param = (int32_t)param;
     }
@@ -518,11 +533,11 @@ static bool read_base(GraphReader *r, Cursor *c, Online *o)
 {
     const Term *t = cursor_peek(c);
     const Term *base = t != NULL && t->kind == TERM_INDEX ? t->child[0] : t;
-    if (base == NULL || base->kind != TERM_VALUE || !read_value(r, base, &o->base)) {
+    if (base == NULL || base->kind != TERM_VALUE || !graph_reader_value(r, base, &o->base)) {
         return base != NULL && base->kind == TERM_VALUE
                    ? false
-                   : refuse(r, t == NULL ? c->end : t->span,
-                            "a value with indices, %7[a], is expected here");
+                   : graph_reader_refuse(r, t == NULL ? c->end : t->span,
+                                         "a value with indices, %7[a], is expected here");
     }
     c->at++;
     o->at.rank = t->kind == TERM_INDEX ? t->n - 1 : 0;
@@ -531,7 +546,8 @@ static bool read_base(GraphReader *r, Cursor *c, Online *o)
         const Term *ix = t->child[d + 1];
         index[d].label = ix->kind == TERM_NAME ? dump_label_number(ix->text) : -1;
         if (index[d].label < 0) {
-            return refuse(r, ix->span, "an index of the value that follows is expected here");
+            return graph_reader_refuse(r, ix->span,
+                                       "an index of the value that follows is expected here");
         }
     }
     o->at.index = index;
@@ -542,7 +558,7 @@ static bool read_online(GraphReader *r, Cursor *c)
 {
     Online o = {.scale = NODE_NONE, .power = 1};
     const Term *t = cursor_expect(c, TERM_VALUE, NULL, "a value such as %4");
-    if (t == NULL || !read_value(r, t, &o.node) ||
+    if (t == NULL || !graph_reader_value(r, t, &o.node) ||
         cursor_expect(c, TERM_NAME, "by", "'by'") == NULL || !read_base(r, c, &o) ||
         cursor_expect(c, TERM_NAME, "over", "'over'") == NULL ||
         (t = cursor_expect(c, TERM_NAME, NULL, "an index of the value that follows")) == NULL) {
@@ -551,13 +567,14 @@ static bool read_online(GraphReader *r, Cursor *c)
     o.t = dump_label_number(t->text);
     if (cursor_take(c, TERM_NAME, "scale") &&
         ((t = cursor_expect(c, TERM_VALUE, NULL, "a value such as %4")) == NULL ||
-         !read_value(r, t, &o.scale))) {
+         !graph_reader_value(r, t, &o.scale))) {
         return false;
     }
     if (cursor_take(c, TERM_NAME, "power")) {
         t = cursor_expect(c, TERM_INT, NULL, "a power");
         if (t == NULL || t->value < 1 || t->value > ONLINE_POWER) {
-            return t != NULL && refuse(r, t->span, "a small power is expected here");
+            return t != NULL &&
+                   graph_reader_refuse(r, t->span, "a small power is expected here");
         }
         o.power = (int32_t)t->value;
     }
@@ -568,7 +585,7 @@ static bool read_online(GraphReader *r, Cursor *c)
 static bool read_line(GraphReader *r, const DumpLine *line)
 {
     if (line->has_block) {
-        return refuse(r, line->span, "this line has no block");
+        return graph_reader_refuse(r, line->span, "this line has no block");
     }
     if (line->term[0]->kind == TERM_VALUE) {
         return read_node(r, line);
@@ -594,7 +611,7 @@ static bool read_line(GraphReader *r, const DumpLine *line)
         c.at++;
         return read_result(r, &c, update);
     }
-    return refuse(
+    return graph_reader_refuse(
         r, line->term[0]->span,
         "a line of a graph is program, form, dim, param, a value, online, result or update");
 }

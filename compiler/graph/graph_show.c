@@ -92,7 +92,14 @@ static void json_node(const Graph *g, NodeRef r, Text *out)
     } else if (n->op == OP_EXTENT) {
         text_put(out, ", ");
         json_field(out, "dim", g->dims.list.at[n->dim].name->text);
-    } else if (n->op != OP_INPUT) {
+    } else if (n->at != NULL) {
+        text_put(out, ", \"operands\": [");
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            text_printf(out, "%s{\"id\": %u}", k == 0 ? "" : ", ", n->operand[k]);
+        }
+        text_put(out, "], \"out\": ");
+        json_labels(out, NULL, n->out, n->rank);
+    } else if (n->op != OP_INPUT && n->op != OP_INDEX) {
         text_put(out, ", \"operands\": [");
         for (uint32_t k = 0; k < n->n_operands; k++) {
             text_printf(out, "%s{\"id\": %u, \"index\": ", k == 0 ? "" : ", ", n->operand[k]);

@@ -207,6 +207,10 @@ static bool verify_leaf(Verifier *v, const Node *n)
         }
         return true;
     }
+    if (n->op == OP_INDEX) {
+        return (n->rank == 1 && n->dtype != DTYPE_BOOL && !dtype_is_complex(n->dtype)) ||
+               broken(v, "it is not real numbers along one dimension");
+    }
     if (n->rank != 0) {
         return broken(v, "it has dimensions");
     }
@@ -333,12 +337,98 @@ static bool verify_map_types(Verifier *v, const Node *n)
            broken(v, "the operation gives %s, not %s", dtype_name(own), dtype_name(n->dtype));
 }
 
+/* Positions are of the result's labels, which are numbered in order, and inside of the operand. */
+static bool verify_view(Verifier *v, const Node *n)
+{
+    const Node *o = n->operand[0] < v->at ? graph_node(v->g, n->operand[0]) : NULL;
+    if (o == NULL || n->access[0].rank != o->rank || o->dtype != n->dtype ||
+        n->acc != n->dtype || n->n_labels != n->rank || op_info(o->op)->kind == OPKIND_VIEW) {
+        return broken(v, "it is no view of a value before it");
+    }
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (n->out[d] != (int32_t)d || !dim_eq(n->extent[d], n->shape[d])) {
+            return broken(v, "its labels are not those of its result");
+        }
+    }
+    for (uint32_t d = 0; d < o->rank; d++) {
+        bool fine = n->access[0].index[d].label == -1 && n->access[0].index[d].offset == 0;
+        for (uint32_t i = 0; fine && i < n->at[d].n; i++) {
+            VarRef x = n->at[d].term[i].var;
+            fine =
+                affine_is_dim(x) ? affine_sym(x) < (int32_t)v->g->dims.list.n : x < n->n_labels;
+        }
+        if (!fine) {
+            return broken(v, "a position in dimension %u is not of its labels", d);
+        }
+        int problem = position_problem(&v->scratch, &v->g->dims, n->extent, n->n_labels,
+                                       n->at[d], o->shape[d]);
+        if (problem != 0) {
+            return broken(v, "its position in dimension %u may be %s", d,
+                          problem < 0 ? "below 0" : "past the end");
+        }
+    }
+    return true;
+}
+
+static bool verify_piece(Verifier *v, const Node *n, uint32_t k, Patch *piece)
+{
+    const Node *o = n->operand[k] < v->at ? graph_node(v->g, n->operand[k]) : NULL;
+    if (o == NULL || n->access[k].rank != o->rank || o->dtype != n->dtype) {
+        return broken(v, "operand %u is no piece of it", k);
+    }
+    *piece = node_piece(v->g, n, k);
+    for (uint32_t d = 0; d < o->rank; d++) {
+        if (n->access[k].index[d].label != -1 || n->access[k].index[d].offset != 0) {
+            return broken(v, "operand %u is not read whole", k);
+        }
+    }
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (!affine_is_canonical(piece->at[d], o->rank, v->g->dims.list.n) ||
+            position_problem(&v->scratch, &v->g->dims, o->shape, o->rank, piece->at[d],
+                             n->shape[d]) != 0) {
+            return broken(v, "operand %u may lie outside of it", k);
+        }
+    }
+    return !piece_overlaps_itself(n->rank, piece) ||
+           broken(v, "two elements of operand %u may lie at one place", k);
+}
+
+/* Pieces lie inside of the result, each element at a place of its own; those of a join cover it. */
+static bool verify_join(Verifier *v, const Node *n)
+{
+    Patch *piece = ARENA_ARRAY(&v->scratch, n->n_operands, Patch);
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (n->out[d] != (int32_t)d || !dim_eq(n->extent[d], n->shape[d])) {
+            return broken(v, "its labels are not those of its result");
+        }
+    }
+    if (n->n_labels != n->rank || n->acc != n->dtype) {
+        return broken(v, "it has other labels than its result");
+    }
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        if (!verify_piece(v, n, k, &piece[k])) {
+            return false;
+        }
+        for (uint32_t j = 0; j < k && n->op == OP_JOIN; j++) {
+            if (pieces_overlap(&v->scratch, &v->g->dims, n->rank, &piece[j], &piece[k])) {
+                return broken(v, "operands %u and %u may lie at one place", j, k);
+            }
+        }
+    }
+    return pieces_are_all(&v->scratch, &v->g->dims, n->rank, n->shape,
+                          n->op == OP_JOIN ? n->n_operands : 1, piece) ||
+           broken(v, "its operands leave a part of it out");
+}
+
 static bool verify_computed(Verifier *v, const Node *n)
 {
     const OpInfo *info = op_info(n->op);
     if (info->arity == ARITY_ANY ? n->n_operands == 0
                                  : n->n_operands != (uint32_t)info->arity) {
         return broken(v, "it has %u operands", n->n_operands);
+    }
+    if (info->kind == OPKIND_VIEW || info->kind == OPKIND_JOIN) {
+        return info->kind == OPKIND_VIEW ? verify_view(v, n) : verify_join(v, n);
     }
     if (info->kind == OPKIND_CONTRACT && v->g->form == GRAPH_BINARY && n->n_operands != 2) {
         return broken(v, "a contraction of %u operands in form binary", n->n_operands);

@@ -4,7 +4,7 @@
  * that finite in fact as well as in theory. */
 #include "loop/bounds.h"
 
-#include "loop/affine.h"
+#include "op/affine.h"
 #include "loop/walk.h"
 
 /* Substitutions one proof may make. Kernels of real programs need fewer than 20. */
@@ -47,7 +47,7 @@ static Affine dim_affine(const Bounds *b, Dim d)
     if (d.sym < 0) {
         return affine_const(d.n);
     }
-    return affine_var(b->arena, b->k->vars.n + (uint32_t)d.sym);
+    return affine_var(b->arena, affine_dim(d.sym));
 }
 
 /* ---- what a range says ---- */
@@ -75,6 +75,10 @@ static void affine_residue(const Bounds *b, Affine x, int64_t *modulus, int64_t 
     *modulus = 0;
     *residue = x.base;
     for (uint32_t i = 0; i < x.n; i++) {
+        if (affine_is_dim(x.term[i].var)) {
+            *modulus = gcd(*modulus, x.term[i].coef);
+            continue;
+        }
         const BoundVar *v = &b->vars.at[b->position[x.term[i].var] - 1];
         int64_t m = 0;
         int64_t r = 0;
@@ -97,6 +101,9 @@ static bool affine_least(const Bounds *b, Affine x, int64_t *least)
 {
     *least = x.base;
     for (uint32_t i = 0; i < x.n; i++) {
+        if (affine_is_dim(x.term[i].var)) {
+            return false;
+        }
         const BoundVar *v = &b->vars.at[b->position[x.term[i].var] - 1];
         int64_t part = 0;
         if (x.term[i].coef < 0 || !v->has_least ||
@@ -136,6 +143,26 @@ void bounds_pop(Bounds *b)
     if (v->range.clipped && v->range.limit.sym >= 0) {
         b->dim_least[v->range.limit.sym] = v->dim_least;
     }
+}
+
+bool bounds_narrow(Bounds *b, VarRef v, int64_t lo, int64_t hi, BoundVar *was)
+{
+    BoundVar *at = &b->vars.at[b->position[v] - 1];
+    *was = *at;
+    Range *r = &at->range;
+    if (r->start.n > 0 || r->span != 0 || !r->clipped || r->limit.sym >= 0 || at->step != 1 ||
+        at->part != FOR_ALL) {
+        return false;
+    }
+    at->least = r->start.base > lo ? r->start.base : lo;
+    r->start = affine_const(at->least);
+    r->limit.n = r->limit.n < hi ? r->limit.n : hi;
+    return true;
+}
+
+void bounds_widen(Bounds *b, const BoundVar *was)
+{
+    b->vars.at[b->position[was->var] - 1] = *was;
 }
 
 /* start + the greatest multiple of the step that stays within the span */
@@ -188,7 +215,7 @@ static bool replace(const Bounds *b, Affine x, VarRef v, int64_t coef, Affine by
 static const BoundVar *innermost(const Bounds *b, Affine x, uint32_t n_outer, int64_t *coef)
 {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < x.n && x.term[i].var < b->k->vars.n; i++) {
+    for (uint32_t i = 0; i < x.n && !affine_is_dim(x.term[i].var); i++) {
         uint32_t position = b->position[x.term[i].var];
         if (position > n_outer && position > at) {
             at = position;
@@ -198,28 +225,13 @@ static const BoundVar *innermost(const Bounds *b, Affine x, uint32_t n_outer, in
     return at == 0 ? NULL : &b->vars.at[at - 1];
 }
 
-/* base + open dims, at the least values that the dims may have. */
-static bool dims_at_least_zero(const Bounds *b, Affine x)
-{
-    int64_t least = x.base;
-    for (uint32_t i = 0; i < x.n; i++) {
-        int64_t part = 0;
-        if (x.term[i].coef < 0 ||
-            !i64_try_mul(x.term[i].coef, b->dim_least[x.term[i].var - b->k->vars.n], &part) ||
-            !i64_try_add(least, part, &least)) {
-            return false;
-        }
-    }
-    return least >= 0;
-}
-
 static bool prove(Bounds *b, Affine x, uint32_t *steps)
 {
     for (;;) {
         int64_t coef = 0;
         const BoundVar *v = innermost(b, x, 0, &coef);
         if (v == NULL) {
-            return dims_at_least_zero(b, x);
+            return dims_prove(b->arena, &b->k->dims, x, b->dim_least);
         }
         if ((*steps)++ == PROOF_STEPS || bounds_exhausted(b)) {
             return false;
@@ -303,7 +315,8 @@ bool bounds_interval(Bounds *b, Affine x, uint32_t n_outer, Affine *lo, Affine *
 static bool share_index(const Kernel *k, Affine x, Affine y)
 {
     for (uint32_t i = 0; i < x.n; i++) {
-        if (!k->vars.at[x.term[i].var].is_loop && affine_uses(y, x.term[i].var)) {
+        if (!affine_is_dim(x.term[i].var) && !k->vars.at[x.term[i].var].is_loop &&
+            affine_uses(y, x.term[i].var)) {
             return true;
         }
     }
@@ -328,4 +341,48 @@ bool bounds_apart(Bounds *b, uint32_t rank, const Affine *x, const Affine *y)
         }
     }
     return false;
+}
+
+/* The number of values that a local index has at most, 0 where no number is known. */
+static int64_t most_values(const Stmt *s, VarRef var)
+{
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        const Range *r = &s->index[i].range;
+        if (s->index[i].var == var && (r->span > 0 || range_is_constant(r))) {
+            return r->span > 0 ? r->span : r->limit.n - r->start.base;
+        }
+    }
+    return 0;
+}
+
+bool bounds_are_digits(const Kernel *k, const Stmt *s, Affine x, uint32_t n_moving)
+{
+    int64_t reach = 0; /* of the digits so far: all less than the next coefficient */
+    uint64_t done = 0;
+    if (x.n > 64) {
+        return false;
+    }
+    for (uint32_t round = 0; round < x.n; round++) {
+        uint32_t least = x.n;
+        for (uint32_t i = 0; i < x.n; i++) {
+            if (!(done >> i & 1) && !affine_is_dim(x.term[i].var) &&
+                !k->vars.at[x.term[i].var].is_loop &&
+                (least == x.n || x.term[i].coef < x.term[least].coef)) {
+                least = i;
+            }
+        }
+        if (least == x.n) {
+            return true;
+        }
+        done |= (uint64_t)1 << least;
+        int64_t coef = x.term[least].coef, values = most_values(s, x.term[least].var), width;
+        if (round + 1 == n_moving) {
+            return coef > reach;
+        }
+        if (values < 1 || coef <= reach || !i64_try_mul(coef, values - 1, &width) ||
+            !i64_try_add(reach, width, &reach)) {
+            return false;
+        }
+    }
+    return true;
 }

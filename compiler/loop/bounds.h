@@ -6,8 +6,7 @@
  * which the least values are known. Sound always, complete for what builders and schedules
  * make.
  *
- * Open dims are numbered after the kernel's variables: dim s is "variable" n_vars + s of an
- * Affine here. */
+ * Open dims are variables of an Affine (op/affine.h); those that are sums of others stand as these. */
 #ifndef LOOP_BOUNDS_H
 #define LOOP_BOUNDS_H
 
@@ -47,6 +46,9 @@ bool bounds_in_scope(const Bounds *b, VarRef v);
 /* The variables of range.start are in scope. */
 void bounds_push(Bounds *b, VarRef v, const Range *range, int64_t step, ForPart part);
 void bounds_pop(Bounds *b);
+/* Of a loop from a number to a number by one: only values in [lo, hi), until `was` is put back. */
+bool bounds_narrow(Bounds *b, VarRef v, int64_t lo, int64_t hi, BoundVar *was);
+void bounds_widen(Bounds *b, const BoundVar *was);
 
 /* 0 <= x, and x < extent, whenever this place is reached. */
 bool bounds_at_least_zero(Bounds *b, Affine x);
@@ -54,6 +56,15 @@ bool bounds_at_least_zero(Bounds *b, Affine x);
  * dimension every index of the one is above every index of the other. */
 bool bounds_apart(Bounds *b, uint32_t rank, const Affine *x, const Affine *y);
 bool bounds_below(Bounds *b, Affine x, Dim extent);
+
+/* Do the local indices of `x` make a number digit by digit, as in 20*i + 4*j + k with j below 5 and k below 4? Of the
+ * greatest digit the values need not be known. */
+bool bounds_are_digits(const Kernel *k, const Stmt *s, Affine x, uint32_t n_moving);
+/* Has the range as many values whatever the sizes are? */
+static inline bool range_is_constant(const Range *r)
+{
+    return r->span > 0 ? !r->clipped : r->start.n == 0 && r->limit.sym < 0;
+}
 
 /* lo <= x <= hi as expressions of the outermost `n_outer` variables; false when a number
  * overflows. */

@@ -215,6 +215,7 @@ TileKind tile_kind(const Stmt *tile)
     case EXPR_LOAD:
         return TILE_COPY;
     case EXPR_EXTENT:
+    case EXPR_INDEX:
     case EXPR_OP:
         return TILE_MAP;
     }

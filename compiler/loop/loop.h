@@ -33,6 +33,7 @@
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
 
+#include "op/affine.h"
 #include "op/op.h"
 #include "graph/graph.h"
 #include "graph/tensor.h"
@@ -41,25 +42,13 @@
 
 typedef enum LoopForm { LOOP_TILED, LOOP_LEGAL } LoopForm;
 
-typedef uint32_t VarRef; /* into Kernel.vars */
+/* VarRef: into Kernel.vars, or an open dim (op/affine.h). */
 typedef uint32_t BufRef; /* into Kernel.bufs */
 
 typedef struct Var {
     Sym name;     /* unique in the kernel */
     bool is_loop; /* printed with '$' */
 } Var;
-
-/* base + sum of coef * var; vars ascending by number, coefficients not 0. */
-typedef struct AffineTerm {
-    VarRef var;
-    int64_t coef;
-} AffineTerm;
-
-typedef struct Affine {
-    int64_t base;
-    uint32_t n;
-    const AffineTerm *term;
-} Affine;
 
 /* start <= v < start + span (span 0: no such bound), and v < limit (when clipped).
  *     0..N        whole: start 0, span 0, limit N
@@ -103,7 +92,7 @@ typedef struct Arg {
     const Dim *shape;
 } Arg;
 
-typedef enum ExprKind { EXPR_CONST, EXPR_EXTENT, EXPR_LOAD, EXPR_OP } ExprKind;
+typedef enum ExprKind { EXPR_CONST, EXPR_EXTENT, EXPR_INDEX, EXPR_LOAD, EXPR_OP } ExprKind;
 
 typedef struct Expr {
     ExprKind kind;
@@ -114,8 +103,14 @@ typedef struct Expr {
     Number value;     /* EXPR_CONST */
     int32_t dim;      /* EXPR_EXTENT: open dim */
     BufRef buf;       /* EXPR_LOAD */
-    const Affine *at; /* [rank of buf] */
+    const Affine *at; /* LOAD: [rank of buf]; INDEX: whose value this is */
 } Expr;
+
+/* A BLOCK in a loop may be run for some of its iterations only: those with lo <= var < hi. */
+typedef struct Guard {
+    VarRef var; /* of a loop around it, from a number to a number by one */
+    int64_t lo, hi;
+} Guard;
 
 /* A BLOCK groups statements: what is allocated in it ends with it. One with a test is run for
  * these sizes only. Such blocks stand beside each other so that exactly one is run; each is right
@@ -151,6 +146,8 @@ typedef struct Stmt {
     struct Stmt **body;
     uint32_t n_body;
     const DimTest *when; /* BLOCK: or null, always */
+    uint32_t n_guards;   /* BLOCK: all of them hold where it is run; form LEGAL */
+    const Guard *guard;
     /* ALLOC: from here to the end of the enclosing block; content undefined */
     BufRef buf;
     uint32_t over; /* 0, or 1 + the buffer whose bytes it may take: allocated in the same block,
@@ -213,19 +210,23 @@ Kernel *kernel_alone(Arena *arena, const Kernel *k, uint32_t n);
 VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop);
 BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s,
                      uint32_t rank, const Dim *extent);
-Affine affine_const(int64_t base);
-Affine affine_var(Arena *a, VarRef v);
-Affine affine_add(Arena *a, Affine x, int64_t scale,
-                  Affine y);                                  /* x + scale*y; CHECKs overflow */
-Affine affine_subst(Arena *a, Affine x, VarRef v, Affine by); /* v := by */
-bool affine_eq(Affine x, Affine y);
-bool affine_uses(Affine x, VarRef v);
 Range range_whole(Dim extent);
 bool range_eq(const Range *x, const Range *y);
 Expr *expr_const(Arena *a, Number v);
 Expr *expr_load(Arena *a, const Kernel *k, BufRef buf, const Affine *at);
 Expr *expr_op(Arena *a, Op op, DType t, uint32_t n, const Expr *const *arg);
 Expr *expr_cast(Arena *a, const Expr *e, DType t); /* e itself when it is of that type */
+/* Do the tests of a block hold, with loop variables at the values in `var`? */
+static inline bool stmt_guards_hold(const Stmt *s, const int64_t *var)
+{
+    for (uint32_t i = 0; i < s->n_guards; i++) {
+        if (var[s->guard[i].var] < s->guard[i].lo || var[s->guard[i].var] >= s->guard[i].hi) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A loop or a block. */
 static inline bool stmt_has_body(const Stmt *s)
 {

@@ -19,7 +19,11 @@ static void put_name(Text *out, char sigil, Sym name)
 
 static void put_var(const Kernel *k, VarRef v, Text *out)
 {
-    if (k->vars.at[v].is_loop) {
+    if (affine_is_dim(v)) {
+        text_put(out, "extent(");
+        dump_dim(out, &k->dims, dim_open(affine_sym(v)));
+        text_char(out, ')');
+    } else if (k->vars.at[v].is_loop) {
         put_name(out, '$', k->vars.at[v].name);
     } else {
         dump_name(out, k->vars.at[v].name);
@@ -141,6 +145,15 @@ static void put_expr(const Kernel *k, const Expr *e, DType wanted, uint32_t dept
         }
         text_char(out, '(');
         dump_dim(out, &k->dims, dim_open(e->dim));
+        text_char(out, ')');
+        return;
+    case EXPR_INDEX:
+        text_put(out, "index");
+        if (e->dtype != wanted) {
+            text_printf(out, ".%s", dtype_name(e->dtype));
+        }
+        text_char(out, '(');
+        put_affine(k, e->at[0], out);
         text_char(out, ')');
         return;
     case EXPR_LOAD:
@@ -292,6 +305,12 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
         if (s->when != NULL) {
             text_char(out, ' ');
             dump_dim_test(out, &k->dims, s->when);
+        }
+        for (uint32_t i = 0; i < s->n_guards; i++) {
+            text_put(out, i == 0 ? " if " : ", ");
+            put_var(k, s->guard[i].var, out);
+            text_printf(out, " in %lld..%lld", (long long)s->guard[i].lo,
+                        (long long)s->guard[i].hi);
         }
         return;
     case STMT_ALLOC:

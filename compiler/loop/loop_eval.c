@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "graph/eval.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 #include "loop/cascade.h"
 #include "loop/loop_text.h"
 #include "loop/walk.h"
@@ -104,8 +104,9 @@ static bool position(Interpreter *m, Affine x, int64_t *out)
     int64_t sum = x.base;
     for (uint32_t i = 0; i < x.n; i++) {
         int64_t part = 0;
-        if (!i64_try_mul(x.term[i].coef, m->var[x.term[i].var], &part) ||
-            !i64_try_add(sum, part, &sum)) {
+        VarRef v = x.term[i].var;
+        int64_t value = affine_is_dim(v) ? m->dims[affine_sym(v)] : m->var[v];
+        if (!i64_try_mul(x.term[i].coef, value, &part) || !i64_try_add(sum, part, &sum)) {
             return fail(m, "a position does not fit 64 bits");
         }
     }
@@ -199,6 +200,12 @@ static bool value_of(Interpreter *m, const Expr *e, Number *out)
     case EXPR_EXTENT:
         *out = number_cast(number_int(DTYPE_I64, m->dims[e->dim]), e->dtype);
         return true;
+    case EXPR_INDEX: {
+        int64_t at = 0;
+        bool fits = position(m, e->at[0], &at);
+        *out = number_cast(number_int(DTYPE_I64, at), e->dtype);
+        return fits;
+    }
     case EXPR_LOAD:
         return load(m, e->buf, e->at, out);
     case EXPR_OP:
@@ -398,7 +405,7 @@ static bool run_stmt(Interpreter *m, const Stmt *s)
         return run_for(m, s);
     case STMT_BLOCK:
         return (s->when != NULL && !dim_test_holds(s->when, m->dims[s->when->dim])) ||
-               run_block(m, s->body, s->n_body);
+               !stmt_guards_hold(s, m->var) || run_block(m, s->body, s->n_body);
     case STMT_ALLOC:
         return run_alloc(m, s);
     case STMT_TILE:

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "loop/affine.h"
+#include "op/affine.h"
 #include "loop/loop_text.h"
 
 typedef struct StmtList {
@@ -72,6 +72,13 @@ static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum
     }
     if (!number || cursor_take(c, TERM_PUNCT, "*")) {
         t = cursor_peek(c);
+        bool open = t != NULL && t->kind == TERM_CALL && strcmp(t->text->text, "extent") == 0;
+        Dim d = dim_fixed(0);
+        if (open && t->n == 1 && read_dim(&r->in, t->child[0], &d) && d.sym >= 0) {
+            c->at++;
+            return affine_try_add(r->arena, *sum, factor, affine_extent(r->arena, d), sum) ||
+                   reader_refuse(r, span, "this index does not fit 64 bits");
+        }
         if (t == NULL || (t->kind != TERM_NAME && t->kind != TERM_VAR)) {
             return reader_refuse(r, reader_place(c),
                                  "expected an index, a loop or a number here");
@@ -221,6 +228,22 @@ static const Expr *read_extent(LoopReader *r, const Term *call, DType t)
     return e;
 }
 
+static const Expr *read_index_value(LoopReader *r, const Term *call, DType t)
+{
+    Affine at = {0};
+    if (call->n != 1 || t == DTYPE_NONE || t == DTYPE_BOOL) {
+        reader_refuse(r, call->span, "index.i64(i), say, is of one index");
+        return NULL;
+    }
+    Cursor c = cursor_seq(r->ctx, call->child[0]);
+    if (!read_affine(r, &c, &at) || !cursor_expect_end(&c)) {
+        return NULL;
+    }
+    Expr *e = ARENA_NEW(r->arena, Expr);
+    *e = (Expr){.kind = EXPR_INDEX, .dtype = t, .at = arena_copy(r->arena, &at, sizeof at)};
+    return e;
+}
+
 static const Expr *read_operation(LoopReader *r, const Term *call, Op op, DType made,
                                   DType wanted)
 {
@@ -262,6 +285,9 @@ static const Expr *read_call(LoopReader *r, const Term *call, DType wanted)
     Op op = OP_COPY;
     if (str_eq_cstr(name, "extent") || suffix_type(call->text, "extent", &t)) {
         return read_extent(r, call, t);
+    }
+    if (str_eq_cstr(name, "index") || suffix_type(call->text, "index", &t)) {
+        return read_index_value(r, call, t);
     }
     if (suffix_type(call->text, "cast", &t)) {
         return read_operation(r, call, OP_CAST, t, wanted);
@@ -561,6 +587,33 @@ static bool read_when(LoopReader *r, Cursor *c, Stmt *s)
     return read_dim_test(c, &r->k->dims, when);
 }
 
+/* Of a block: `if $i in LO..HI, ...`, or nothing. */
+static bool read_guards(LoopReader *r, Cursor *c, Stmt *s)
+{
+    VEC(Guard) list = {0};
+    bool more = cursor_take(c, TERM_NAME, "if");
+    while (more) {
+        Guard g = {0};
+        Range range;
+        const Term *t = cursor_expect(c, TERM_VAR, NULL, "a loop variable such as $i");
+        Span span = reader_place(c);
+        if (t == NULL || !find_var(r, t, &g.var) ||
+            cursor_expect(c, TERM_NAME, "in", "'in'") == NULL || !read_range(r, c, &range)) {
+            return false;
+        }
+        if (range.start.n > 0 || range.span != 0 || range.limit.sym >= 0) {
+            return reader_refuse(r, span, "a block is tested for a range of numbers");
+        }
+        g.lo = range.start.base;
+        g.hi = range.limit.n;
+        vec_push(r->arena, &list, g);
+        more = cursor_take(c, TERM_PUNCT, ",");
+    }
+    s->guard = list.at;
+    s->n_guards = list.n;
+    return true;
+}
+
 static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
 {
     Cursor c = cursor_line(r->ctx, line);
@@ -570,7 +623,7 @@ static bool read_stmt(LoopReader *r, const DumpLine *line, Stmt *s)
     }
     if (cursor_take(&c, TERM_NAME, "block")) {
         s->kind = STMT_BLOCK;
-        return read_when(r, &c, s) && read_body(r, &c, line, s);
+        return read_when(r, &c, s) && read_guards(r, &c, s) && read_body(r, &c, line, s);
     }
     if (line->has_block) {
         return reader_refuse(r, line->span, "only loops and blocks have a body");

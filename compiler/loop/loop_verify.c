@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 #include "loop/cascade.h"
 #include "loop/loop_text.h"
 #include "loop/parallel.h"
@@ -74,15 +74,8 @@ static bool malformed(Verifier *v, const char *what)
 
 static bool affine_refers(Verifier *v, Affine x)
 {
-    VarRef before = 0;
-    for (uint32_t i = 0; i < x.n; i++) {
-        VarRef var = x.term[i].var;
-        if (var >= v->k->vars.n || x.term[i].coef == 0 || (i > 0 && var <= before)) {
-            return malformed(v, "an index is not in canonical form");
-        }
-        before = var;
-    }
-    return true;
+    return affine_is_canonical(x, v->k->vars.n, v->k->dims.list.n) ||
+           malformed(v, "an index is not in canonical form");
 }
 
 static bool access_refers(Verifier *v, BufRef buf, const Affine *at)
@@ -132,6 +125,8 @@ static bool expr_refers(Verifier *v, const Expr *e, uint32_t depth)
         return e->dtype == DTYPE_BOOL || e->dim < 0
                    ? malformed(v, "the extent of no dim, or as bool")
                    : dim_refers(v, dim_open(e->dim));
+    case EXPR_INDEX:
+        return affine_refers(v, e->at[0]);
     case EXPR_LOAD:
         return access_refers(v, e->buf, e->at);
     case EXPR_OP:
@@ -161,6 +156,11 @@ static bool stmt_refers(Verifier *v, const Stmt *s)
     case STMT_FOR:
         return var_refers(v, s->var, true) && range_refers(v, &s->range);
     case STMT_BLOCK:
+        for (uint32_t i = 0; i < s->n_guards; i++) {
+            if (!var_refers(v, s->guard[i].var, true)) {
+                return false;
+            }
+        }
         return true;
     case STMT_ALLOC:
         return (s->buf < v->k->bufs.n && s->over <= v->k->bufs.n) ||
@@ -350,7 +350,7 @@ static bool refuse_access(Verifier *v, BufRef buf, const Affine *at, uint32_t d,
 static bool verify_affine(Verifier *v, Affine x)
 {
     for (uint32_t i = 0; i < x.n; i++) {
-        if (!bounds_in_scope(&v->bounds, x.term[i].var)) {
+        if (!affine_is_dim(x.term[i].var) && !bounds_in_scope(&v->bounds, x.term[i].var)) {
             return broken(v, "'%.60s' is used outside its loop or statement",
                           v->k->vars.at[x.term[i].var].name->text);
         }
@@ -417,6 +417,9 @@ static bool verify_expr(Verifier *v, const Expr *e)
     if (e->kind == EXPR_LOAD) {
         return verify_read(v, e);
     }
+    if (e->kind == EXPR_INDEX) {
+        return verify_affine(v, e->at[0]);
+    }
     if (e->kind != EXPR_OP) {
         return true;
     }
@@ -445,11 +448,6 @@ static bool verify_range(Verifier *v, const Range *r)
     return verify_affine(v, r->start) && (!r->clipped || verify_dim(v, r->limit));
 }
 
-static bool is_constant_span(const Range *r)
-{
-    return r->span > 0 ? !r->clipped : r->start.n == 0 && r->limit.sym < 0;
-}
-
 /* At most one value, whatever the dims are. */
 static bool is_single(const Range *r)
 {
@@ -467,51 +465,6 @@ static bool verify_binding(Verifier *v, VarRef var)
 
 /* ---- statements ---- */
 
-/* The number of values that a local index has at most, 0 where no number is known. */
-static int64_t most_values(const Stmt *s, VarRef var)
-{
-    for (uint32_t i = 0; i < s->n_index; i++) {
-        const Range *r = &s->index[i].range;
-        if (s->index[i].var == var && (r->span > 0 || is_constant_span(r))) {
-            return r->span > 0 ? r->span : r->limit.n - r->start.base;
-        }
-    }
-    return 0;
-}
-
-/* Do the local indices of `x` make a number digit by digit, as in 20*i + 4*j + k with j below 5 and k below 4? Of the
- * greatest digit the values need not be known. */
-static bool is_mixed_radix(Verifier *v, const Stmt *s, Affine x, uint32_t n_moving)
-{
-    int64_t reach = 0; /* of the digits so far: all less than the next coefficient */
-    uint64_t done = 0;
-    if (x.n > 64) {
-        return false;
-    }
-    for (uint32_t round = 0; round < x.n; round++) {
-        uint32_t least = x.n;
-        for (uint32_t i = 0; i < x.n; i++) {
-            if (!(done >> i & 1) && !v->k->vars.at[x.term[i].var].is_loop &&
-                (least == x.n || x.term[i].coef < x.term[least].coef)) {
-                least = i;
-            }
-        }
-        if (least == x.n) {
-            return true;
-        }
-        done |= (uint64_t)1 << least;
-        int64_t coef = x.term[least].coef, values = most_values(s, x.term[least].var), width;
-        if (round + 1 == n_moving) {
-            return coef > reach;
-        }
-        if (values < 1 || coef <= reach || !i64_try_mul(coef, values - 1, &width) ||
-            !i64_try_add(reach, width, &reach)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Assigned places are distinct when each index has a dimension in which no other index of the
  * statement moves, or in which all that move are digits of one number. */
 static bool verify_distinct(Verifier *v, const Stmt *s)
@@ -521,11 +474,13 @@ static bool verify_distinct(Verifier *v, const Stmt *s)
     for (uint32_t d = 0; d < rank; d++) {
         uint32_t n_moving = 0;
         for (uint32_t i = 0; i < s->at[d].n; i++) {
-            n_moving += !v->k->vars.at[s->at[d].term[i].var].is_loop;
+            VarRef x = s->at[d].term[i].var;
+            n_moving += !affine_is_dim(x) && !v->k->vars.at[x].is_loop;
         }
         bool alone =
-            n_moving == 1 || (n_moving > 1 && is_mixed_radix(v, s, s->at[d], n_moving));
-        for (uint32_t i = 0; alone && i < s->at[d].n; i++) {
+            n_moving == 1 || (n_moving > 1 && bounds_are_digits(v->k, s, s->at[d], n_moving));
+        for (uint32_t i = 0; alone && i < s->at[d].n && !affine_is_dim(s->at[d].term[i].var);
+             i++) {
             v->alone[s->at[d].term[i].var] = now;
         }
     }
@@ -627,7 +582,7 @@ static bool verify_tile(Verifier *v, const Stmt *s)
         if (v->k->form == LOOP_TILED
                 ? x->mode != MODE_LOOP
                 : (x->mode == MODE_UNROLL || x->mode == MODE_VECTOR) &&
-                      !is_constant_span(&x->range) && !(has_loop && x->range.span > 0)) {
+                      !range_is_constant(&x->range) && !(has_loop && x->range.span > 0)) {
             return broken(v,
                           "'%.60s' is unrolled or a vector, which needs form legal and a full "
                           "tile of constant span",
@@ -723,6 +678,27 @@ static bool verify_alloc(Verifier *v, const Stmt *s)
     return true;
 }
 
+/* A block with the guards from `at` on. */
+static bool verify_guarded(Verifier *v, const Stmt *s, uint32_t at)
+{
+    if (at == s->n_guards) {
+        return verify_block(v, s->body, s->n_body);
+    }
+    Guard g = s->guard[at];
+    BoundVar was;
+    if (v->k->form != LOOP_LEGAL || s->n_guards > LOOP_DEPTH_LIMIT || g.lo >= g.hi) {
+        return broken(v, "blocks of form legal are tested, for some values of loops");
+    }
+    if (!bounds_in_scope(&v->bounds, g.var) ||
+        !bounds_narrow(&v->bounds, g.var, g.lo, g.hi, &was)) {
+        return broken(v, "the test of a block is of a loop around it, from a number to a "
+                         "number by one");
+    }
+    bool ok = verify_guarded(v, s, at + 1);
+    bounds_widen(&v->bounds, &was);
+    return ok;
+}
+
 static bool verify_stmt(Verifier *v, const Stmt *s)
 {
     if (!stmt_refers(v, s)) {
@@ -733,7 +709,7 @@ static bool verify_stmt(Verifier *v, const Stmt *s)
     case STMT_FOR:
         return verify_for(v, s);
     case STMT_BLOCK:
-        return verify_block(v, s->body, s->n_body);
+        return verify_guarded(v, s, 0);
     case STMT_ALLOC:
         return verify_alloc(v, s);
     case STMT_TILE:

@@ -36,7 +36,9 @@ static BufRef number_buf(Numbering *n, BufRef b)
 static void number_affine(Numbering *n, Affine x)
 {
     for (uint32_t i = 0; i < x.n; i++) {
-        number_var(n, x.term[i].var);
+        if (!affine_is_dim(x.term[i].var)) {
+            number_var(n, x.term[i].var);
+        }
     }
 }
 
@@ -70,8 +72,12 @@ static void number_stmt(Numbering *n, const Stmt *s)
             number_var(n, s->index[i].var);
         }
         number_access(n, s->dst, s->at);
-        for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
-            number_access(n, x->buf, x->at);
+        for (const Expr *x = expr_first(&w, s->value); x != NULL; x = expr_next(&w)) {
+            if (x->kind == EXPR_LOAD) {
+                number_access(n, x->buf, x->at);
+            } else if (x->kind == EXPR_INDEX) {
+                number_affine(n, x->at[0]);
+            }
         }
         break;
     }

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "loop/affine.h"
+#include "op/affine.h"
 
 void parallel_access(ParallelLoop *p, Bounds *b, const Stmt *stmt, BufRef buf, const Affine *at,
                      bool writes)

@@ -157,8 +157,8 @@ const Expr *expr_product(const Expr *value, const Expr **factor)
 bool expr_is_scalar(const Kernel *k, const Expr *value)
 {
     ExprWalk w;
-    for (const Expr *e = load_first(&w, value); e != NULL; e = load_next(&w)) {
-        if (k->bufs.at[e->buf].rank > 0) {
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
+        if (e->kind == EXPR_INDEX || (e->kind == EXPR_LOAD && k->bufs.at[e->buf].rank > 0)) {
             return false;
         }
     }
@@ -168,8 +168,9 @@ bool expr_is_scalar(const Kernel *k, const Expr *value)
 bool expr_uses(const Kernel *k, const Expr *value, VarRef v)
 {
     ExprWalk w;
-    for (const Expr *e = load_first(&w, value); e != NULL; e = load_next(&w)) {
-        if (access_uses(k, e->buf, e->at, v)) {
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
+        if (e->kind == EXPR_INDEX ? affine_uses(e->at[0], v)
+                                  : e->kind == EXPR_LOAD && access_uses(k, e->buf, e->at, v)) {
             return true;
         }
     }
@@ -188,6 +189,8 @@ static bool same_part(const Kernel *k, const Expr *x, const Expr *y)
                x->value.i == y->value.i;
     case EXPR_EXTENT:
         return x->dim == y->dim;
+    case EXPR_INDEX:
+        return affine_eq(x->at[0], y->at[0]);
     case EXPR_LOAD:
         for (uint32_t d = 0; x->buf == y->buf && d < k->bufs.at[x->buf].rank; d++) {
             if (!affine_eq(x->at[d], y->at[d])) {
@@ -235,6 +238,8 @@ uint64_t expr_hash(const Kernel *k, const Expr *value)
             h = hash_mix(hash_bytes(h, &e->value.im, sizeof e->value.im), (uint64_t)e->value.i);
         } else if (e->kind == EXPR_EXTENT) {
             h = hash_mix(h, (uint64_t)e->dim);
+        } else if (e->kind == EXPR_INDEX) {
+            h = affine_hash(h, e->at[0]);
         }
         for (uint32_t d = 0; e->kind == EXPR_LOAD && d < k->bufs.at[e->buf].rank; d++) {
             h = affine_hash(hash_mix(h, e->buf), e->at[d]);
@@ -252,15 +257,15 @@ void expr_mark_loads(const Expr *value, bool *marked)
 }
 
 /* As deep as the value is. */
-const Expr *expr_with_loads(Arena *a, const Expr *value, LoadChange *change, void *user)
+const Expr *expr_with_places(Arena *a, const Expr *value, PlaceChange *change, void *user)
 {
     Expr *out = arena_copy(a, value, sizeof *value);
-    if (value->kind == EXPR_LOAD) {
+    if (value->kind == EXPR_LOAD || value->kind == EXPR_INDEX) {
         change(user, out);
     } else if (value->kind == EXPR_OP) {
         const Expr **arg = ARENA_ARRAY(a, value->n_args, const Expr *);
         for (uint32_t i = 0; i < value->n_args; i++) {
-            arg[i] = expr_with_loads(a, value->arg[i], change, user);
+            arg[i] = expr_with_places(a, value->arg[i], change, user);
         }
         out->arg = arg;
     }
@@ -331,7 +336,8 @@ static Affine copy_affine(const StmtCopy *c, Affine x, int64_t less)
 {
     Affine out = affine_const(x.base - less);
     for (uint32_t i = 0; i < x.n; i++) {
-        const AffineTerm term = {c->var[x.term[i].var], x.term[i].coef};
+        VarRef v = x.term[i].var;
+        const AffineTerm term = {affine_is_dim(v) ? v : c->var[v], x.term[i].coef};
         out = affine_add(c->arena, out, 1, (Affine){0, 1, &term});
     }
     return out;
@@ -348,11 +354,26 @@ static const Affine *copy_at(const StmtCopy *c, BufRef buf, const Affine *at)
     return out;
 }
 
-static void copy_load(void *user, Expr *load)
+static void copy_place(void *user, Expr *e)
 {
     const StmtCopy *c = user;
-    load->at = copy_at(c, load->buf, load->at);
-    load->buf = c->buf[load->buf];
+    if (e->kind == EXPR_INDEX) {
+        Affine x = copy_affine(c, e->at[0], 0);
+        e->at = arena_copy(c->arena, &x, sizeof x);
+        return;
+    }
+    e->at = copy_at(c, e->buf, e->at);
+    e->buf = c->buf[e->buf];
+}
+
+static const Guard *copy_guards(const StmtCopy *c, const Stmt *s)
+{
+    Guard *out = s->n_guards == 0 ? NULL : ARENA_ARRAY(c->arena, s->n_guards, Guard);
+    for (uint32_t i = 0; i < s->n_guards; i++) {
+        out[i] = s->guard[i];
+        out[i].var = c->var[s->guard[i].var];
+    }
+    return out;
 }
 
 static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
@@ -366,6 +387,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
         return out;
     case STMT_BLOCK:
         out->body = stmts_copy(c, s->body, s->n_body);
+        out->guard = copy_guards(c, s);
         return out;
     case STMT_ALLOC:
         out->buf = c->buf[s->buf];
@@ -389,7 +411,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
     out->index = index;
     out->dst = c->buf[s->dst];
     out->at = copy_at(c, s->dst, s->at);
-    out->value = expr_with_loads(c->arena, s->value, copy_load, &of_value);
+    out->value = expr_with_places(c->arena, s->value, copy_place, &of_value);
     return out;
 }
 

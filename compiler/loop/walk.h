@@ -48,9 +48,9 @@ const Expr *expr_uncast(const Expr *value);
 const Expr *expr_factor(const Expr *value, bool *conj);
 /* The product in `f * (x * y)`, where f is a number, a load or a product of such; any other value as it is, and *factor null. */
 const Expr *expr_product(const Expr *value, const Expr **factor);
-/* Is nothing loaded but scalars? */
+/* Is nothing in it but numbers and scalars? */
 bool expr_is_scalar(const Kernel *k, const Expr *value);
-/* Does a load move with `v`? */
+/* Does a load, or the value of an index, move with `v`? */
 bool expr_uses(const Kernel *k, const Expr *value, VarRef v);
 /* Are two values of a kernel the same computation? Equal ones have equal hashes. */
 bool expr_eq(const Kernel *k, const Expr *x, const Expr *y);
@@ -59,10 +59,10 @@ bool access_uses(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
 /* Sets marked[b] for each buffer that is read. */
 void expr_mark_loads(const Expr *value, bool *marked);
 
-/* A copy of the value, all of it in the arena. `change` is called with a copy of each load, in
- * order, and may set its buffer and positions. */
-typedef void LoadChange(void *user, Expr *load);
-const Expr *expr_with_loads(Arena *a, const Expr *value, LoadChange *change, void *user);
+/* A copy of the value, all of it in the arena. `change` is called with a copy of each load and of each
+ * value of an index, in order, and may set its buffer and positions. */
+typedef void PlaceChange(void *user, Expr *place);
+const Expr *expr_with_places(Arena *a, const Expr *value, PlaceChange *change, void *user);
 
 /* ---- statements ---- */
 

@@ -105,74 +105,6 @@ const Affine *build_at(Builder *b, Place place, NodeRef node, Access access,
     return at;
 }
 
-/* ---- expressions ---- */
-
-static const Expr *build_operation(Builder *b, const Node *n, Access access,
-                                   const Position *pos)
-{
-    const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
-    for (uint32_t i = 0; i < n->n_operands; i++) {
-        arg[i] = build_expr(b, n->operand[i], access_compose(b->arena, n, n->access[i], access),
-                            pos);
-    }
-    if (op_info(n->op)->kind == OPKIND_MAP) {
-        return n->op == OP_COPY ? arg[0]
-                                : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
-    }
-    const Expr *product = expr_cast(b->arena, arg[0], n->dtype);
-    for (uint32_t i = 1; i < n->n_operands; i++) {
-        const Expr *pair[2] = {product, expr_cast(b->arena, arg[i], n->dtype)};
-        product =
-            expr_op(b->arena, n->dtype == DTYPE_BOOL ? OP_AND : OP_MUL, n->dtype, 2, pair);
-    }
-    return product;
-}
-
-const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos)
-{
-    const Node *n = graph_node(b->g, node);
-    if (n->op == OP_CONST) {
-        return expr_const(b->arena, n->value);
-    }
-    if (n->op == OP_EXTENT) {
-        Expr *e = ARENA_NEW(b->arena, Expr);
-        *e = (Expr){.kind = EXPR_EXTENT, .dtype = n->dtype, .dim = n->dim};
-        return e;
-    }
-    if (b->nest->values[node].residence == RESIDE_INLINE) {
-        return build_operation(b, n, access, pos);
-    }
-    bool running = b->running[node].buf != BUF_NONE;
-    Place place = running ? b->running[node] : b->storage[node];
-    CHECK(place.buf != BUF_NONE);
-    const Affine *at = build_at(b, place, node, access, pos);
-    return expr_cast(b->arena, expr_load(b->arena, b->k, place.buf, at), n->dtype);
-}
-
-/* The value of one step of node `n`: what it assigns, or what joins its fold. */
-static const Expr *node_value(Builder *b, const Node *n, const Position *pos)
-{
-    const Expr *value = NULL;
-    bool fold = !node_is_expression(n);
-    DType t = fold ? n->acc : n->dtype;
-    const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
-    for (uint32_t i = 0; i < n->n_operands; i++) {
-        arg[i] = build_expr(b, n->operand[i], n->access[i], pos);
-    }
-    if (op_info(n->op)->kind == OPKIND_MAP) {
-        return n->op == OP_COPY ? arg[0]
-                                : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
-    }
-    for (uint32_t i = 0; i < n->n_operands; i++) {
-        const Expr *x = expr_cast(b->arena, arg[i], t);
-        const Expr *pair[2] = {value, x};
-        value = value == NULL
-                    ? x
-                    : expr_op(b->arena, t == DTYPE_BOOL ? OP_AND : OP_MUL, t, 2, pair);
-    }
-    return value;
-}
-
 Op build_fold(const Node *n)
 {
     if (op_info(n->op)->kind == OPKIND_CONTRACT) {
@@ -386,10 +318,41 @@ bool build_goes_on(const Builder *b, NodeRef node)
     return over;
 }
 
+/* A statement for each piece, over the piece's dimensions. */
+static void build_pieces(Builder *b, Block *to, NodeRef node)
+{
+    const Node *n = graph_node(b->g, node);
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        const Node *o = graph_node(b->g, n->operand[k]);
+        Position *pos = ARENA_ARRAY(b->arena, o->rank, Position);
+        TileIndex *index = ARENA_ARRAY(b->arena, o->rank, TileIndex);
+        Index *own = ARENA_ARRAY(b->arena, o->rank, Index);
+        for (uint32_t d = 0; d < o->rank; d++) {
+            pos[d] = whole_position(b, d, o->shape[d]);
+            index[d] = (TileIndex){.var = pos[d].var, .range = pos[d].range};
+            own[d] = (Index){(int32_t)d, 0};
+        }
+        Stmt *s = stmt_new(b, STMT_TILE, n->span, n->name);
+        s->n_index = o->rank;
+        s->index = index;
+        s->dst = b->storage[node].buf;
+        s->at =
+            build_affine(b, n->rank, n->at + (size_t)k * n->rank, (Access){o->rank, own}, pos);
+        s->value = build_expr(b, n->operand[k], (Access){o->rank, own}, pos);
+        s->fold =
+            n->op == OP_UPDATE && k > 0 ? (n->dtype == DTYPE_BOOL ? OP_ANY : OP_SUM) : OP_COPY;
+        vec_push(b->arena, &to->list, s);
+    }
+}
+
 /* The statements of a leaf in the body of loop `scope`. */
 static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
     const Node *n = graph_node(b->g, node);
+    if (op_info(n->op)->kind == OPKIND_JOIN) {
+        build_pieces(b, to, node);
+        return;
+    }
     if (b->has_terms[node] && nest_sum_is_made(b->arena, b->nest, b->residence, node)) {
         return;
     }
@@ -401,7 +364,7 @@ static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
     Place part = counts ? begin_part(b, to, node, scope) : dst;
     Stmt *s = build_tile(b, to, n, pos, true);
     build_dst(b, s, node, part, pos);
-    s->value = b->has_terms[node] ? build_rest(b, node, pos) : node_value(b, n, pos);
+    s->value = b->has_terms[node] ? build_rest(b, node, pos) : build_value(b, n, pos);
     const Expr *times[2] = {build_factor(b, node), s->value};
     s->value = times[0] == NULL ? s->value : expr_op(b->arena, OP_MUL, n->acc, 2, times);
     s->fold = fold ? build_fold(n) : OP_COPY;

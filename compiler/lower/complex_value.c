@@ -208,7 +208,8 @@ static Parts parts_of(Splitter *s, Span span, const Expr *e)
     switch (e->kind) {
     case EXPR_CONST:
         return constant(s, e->value);
-    case EXPR_EXTENT: {
+    case EXPR_EXTENT:
+    case EXPR_INDEX: {
         Expr *x = ARENA_NEW(s->arena, Expr);
         *x = *e;
         x->dtype = s->type;

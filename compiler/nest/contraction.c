@@ -395,7 +395,7 @@ bool contraction_crosses_lines(const NestFacts *f, NodeRef node)
     const Node *n = graph_node(f->g, node);
     const UseList *u = &f->uses[node];
     int32_t last[2] = {-1, -1};
-    for (uint32_t i = 0; u->list.n == 2 && i < 2; i++) {
+    for (uint32_t i = 0; uses_count(u) == 2 && i < 2; i++) {
         const Access *a = &u->list.at[i].access;
         last[i] = a->rank > 0 ? a->index[a->rank - 1].label : -1;
     }

@@ -97,6 +97,7 @@ static void read_at(const Nest *nest, NestValue *values, NodeRef p, uint32_t sco
 int64_t nest_node_bytes(const Graph *g, NodeRef n)
 {
     const Node *node = graph_node(g, n);
+    node = node->op == OP_VIEW ? graph_node(g, node->operand[0]) : node;
     int64_t bytes = dtype_bytes(node->dtype);
     for (uint32_t d = 0; d < node->rank; d++) {
         bytes = sat_mul(bytes, dim_typical(&g->dims, node->shape[d]));
@@ -239,6 +240,7 @@ void nest_facts(Arena *arena, const Graph *g, NestFacts *f)
         const Node *node = graph_node(g, n);
         residence[n] = !needed[n]             ? RESIDE_NONE
                        : node->op == OP_INPUT ? RESIDE_ARGUMENT
+                       : node->op == OP_VIEW  ? RESIDE_VIEW
                        : is_leaf(node)        ? RESIDE_INLINE
                                               : RESIDE_WORKSPACE;
     }

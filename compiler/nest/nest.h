@@ -71,6 +71,7 @@
 typedef enum Residence {
     RESIDE_NONE,      /* not needed */
     RESIDE_ARGUMENT,  /* a parameter */
+    RESIDE_VIEW,      /* positions of another value, read where that is */
     RESIDE_RESULT,    /* written straight into a result or inout argument */
     RESIDE_INLINE,    /* an expression; lives in registers where it is used */
     RESIDE_TILE,      /* a block on chip */
@@ -85,6 +86,12 @@ residence_name(Residence r); /* "argument", "result", "register", "tile", "works
 static inline bool residence_is_stored(Residence r)
 {
     return r == RESIDE_RESULT || r == RESIDE_TILE || r == RESIDE_WORKSPACE || r == RESIDE_INTO;
+}
+
+/* Of what no loop makes. */
+static inline bool residence_is_read_in_place(Residence r)
+{
+    return r == RESIDE_ARGUMENT || r == RESIDE_VIEW;
 }
 
 #define NEST_NONE UINT32_MAX

@@ -175,9 +175,9 @@ static bool wants_loop(const Machine *machine, const Nest *nest, uint32_t k)
     }
     const Node *n = graph_node(nest->graph, item->node);
     const NestValue *v = &nest->values[item->node];
-    return n->out != NULL && nest_leaf_is_worth_threads(machine, nest, item->node) &&
-           v->term_of == NODE_NONE && v->residence != RESIDE_INTO &&
-           (v->schedule == NULL || v->schedule->n_levels == 0) &&
+    return n->out != NULL && op_info(n->op)->kind != OPKIND_JOIN &&
+           nest_leaf_is_worth_threads(machine, nest, item->node) && v->term_of == NODE_NONE &&
+           v->residence != RESIDE_INTO && (v->schedule == NULL || v->schedule->n_levels == 0) &&
            graph_slices(nest->graph, item->node).n == 0;
 }
 

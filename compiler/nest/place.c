@@ -12,6 +12,8 @@ const char *residence_name(Residence r)
         return "none";
     case RESIDE_ARGUMENT:
         return "argument";
+    case RESIDE_VIEW:
+        return "view";
     case RESIDE_RESULT:
         return "result";
     case RESIDE_INLINE:

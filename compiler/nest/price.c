@@ -187,6 +187,26 @@ static double positions(const LeafPrice *l, int32_t label, uint32_t p)
     return extent;
 }
 
+/* The same of a view: of each dimension of its operand what the labels in its position reach. */
+static void find_viewed_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t)
+{
+    const Graph *g = l->nest->graph;
+    const Node *view = graph_node(g, t->node), *of = graph_node(g, view->operand[0]);
+    double of_label[RANK_LIMIT], runs = 1.0, run = (double)dtype_bytes(view->dtype);
+    bool contiguous = true;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        of_label[d] = a->index[d].label < 0 ? 1.0 : positions(l, a->index[d].label, p);
+    }
+    for (uint32_t d = of->rank; d-- > 0;) {
+        double part = view_positions(g, view, d, of_label);
+        run *= contiguous ? part : 1.0;
+        runs *= contiguous ? 1.0 : part;
+        contiguous = contiguous && part >= typical(g, of->shape[d]);
+    }
+    t->bytes[p] = runs * run;
+    t->runs[p] = run > 0 ? runs : 0.0;
+}
+
 /* What one iteration of the outermost p loops touches. A block is dense: its rows are as long as
  * the tiles around its home. */
 static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t)
@@ -195,6 +215,10 @@ static void find_bytes(const LeafPrice *l, const Access *a, uint32_t p, Touch *t
     const Node *n = graph_node(l->nest->graph, t->node);
     double runs = 1.0, run = (double)dtype_bytes(n->dtype);
     bool contiguous = true;
+    if (n->op == OP_VIEW) {
+        find_viewed_bytes(l, a, p, t);
+        return;
+    }
     for (uint32_t d = a->rank; d-- > 0;) {
         int32_t label = a->index[d].label;
         Access after = {a->rank - d - 1, a->index + d + 1};
@@ -709,40 +733,6 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
     cost.seconds += p->machine->time.start;
     arena_reset(scratch, mark);
     return cost;
-}
-
-/* Of a value of which an access reads what its labels reach: one line of a diagonal. */
-static double reached_bytes(const Graph *g, const Node *reader, const Use *use)
-{
-    double bytes = (double)dtype_bytes(graph_node(g, use->node)->dtype);
-    for (uint32_t l = 0; l < reader->n_labels; l++) {
-        bytes *=
-            access_has_label(&use->access, (int32_t)l) ? typical(g, reader->extent[l]) : 1.0;
-    }
-    return bytes;
-}
-
-double nest_compulsory(Arena *scratch, const NestFacts *f, const Machine *machine)
-{
-    const Graph *g = f->g;
-    double *most = ARENA_ARRAY(scratch, g->nodes.n, double), sum = 0.0;
-    for (uint32_t k = 0; k < f->n_stored; k++) {
-        const UseList *u = &f->uses[f->stored[k]];
-        for (uint32_t i = 0; i < u->list.n; i++) {
-            const Use *use = &u->list.at[i];
-            double b = reached_bytes(g, graph_node(g, f->stored[k]), use);
-            bool more = f->residence[use->node] == RESIDE_ARGUMENT && b > most[use->node];
-            most[use->node] = more ? b : most[use->node];
-        }
-        if (f->result_of[f->stored[k]] >= 0) {
-            most[f->stored[k]] = (double)nest_node_bytes(g, f->stored[k]) *
-                                 (machine->reads_before_writing ? 2.0 : 1.0);
-        }
-    }
-    for (NodeRef n = 0; n < g->nodes.n; n++) {
-        sum += most[n];
-    }
-    return sum;
 }
 
 double nest_preference(const NestCost *cost, double compulsory)

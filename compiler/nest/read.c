@@ -238,6 +238,8 @@ static void find_inline(const Graph *g, Residence *residence)
         }
         if (residence[n] == RESIDE_INLINE && node->op == OP_INPUT) {
             residence[n] = RESIDE_ARGUMENT;
+        } else if (residence[n] == RESIDE_INLINE && node->op == OP_VIEW) {
+            residence[n] = RESIDE_VIEW;
         }
     }
 }

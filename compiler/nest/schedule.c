@@ -42,12 +42,39 @@ static LabelExtent extent_of(const Product *p, uint32_t label)
     return x;
 }
 
+/* Does the view read its operand's elements one after the other along `label`? */
+static bool is_unit_view(const Graph *g, const Node *view, const Access *access, uint32_t label)
+{
+    const Node *of = graph_node(g, view->operand[0]);
+    uint32_t last = of->rank;
+    while (last > 0 && dim_is(of->shape[last - 1], 1)) {
+        last--;
+    }
+    int64_t stride = 0;
+    for (uint32_t d = 0; d < of->rank; d++) {
+        for (uint32_t i = 0; i < view->at[d].n; i++) {
+            VarRef x = view->at[d].term[i].var;
+            if (affine_is_dim(x) || access->index[x].label != (int32_t)label) {
+                continue;
+            }
+            if (d + 1 != last) {
+                return false;
+            }
+            stride += view->at[d].term[i].coef;
+        }
+    }
+    return stride == 1;
+}
+
 /* Do elements of the value side by side along `label` stand side by side where it is kept, in the
  * body of loop `home`, when it is read or written at `access`? */
 static bool is_unit(const Product *p, NodeRef value, uint32_t home, bool block,
                     const Access *access, uint32_t label)
 {
     const Node *n = graph_node(p->f->g, value);
+    if (n->op == OP_VIEW) {
+        return is_unit_view(p->f->g, n, access, label);
+    }
     bool found = false, last = true;
     for (uint32_t d = access->rank; d-- > 0;) {
         uint32_t loop = block ? nest_loop_of(p->nest, home, value, n->out[d]) : NEST_NONE;
@@ -152,7 +179,7 @@ static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)
 {
     const Node *n = graph_node(f->g, node);
     const UseList *u = &f->uses[node];
-    if (op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands != 2 || u->list.n != 2 ||
+    if (op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands != 2 || uses_count(u) != 2 ||
         (machine->tile.types >> n->acc & 1u) == 0 || node_is_expression(n)) {
         return false;
     }

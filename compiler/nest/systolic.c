@@ -51,7 +51,7 @@ static double partition_score(const Product *p, NodeRef n, int32_t label, double
             for (uint32_t d = 0; u->list.at[i].node == n && d < a->rank; d++) {
                 bool here = graph_node(p->f->g, n)->out[d] == label && a->index[d].label >= 0;
                 if (here && node_reduces(graph_node(p->f->g, r), a->index[d].label)) {
-                    score *= u->list.n == 2 ? 3.0 : 0.7;
+                    score *= uses_count(u) == 2 ? 3.0 : 0.7;
                 }
             }
         }
@@ -230,6 +230,7 @@ void systolic_levels(const Product *p, Schedule *b)
                  ? p->machine->systolic.live
                  : p->machine->systolic.live_busy;
     x.mirrored = plain && is_mirrored(p, b);
+    x.panel_rows = x.live;
     ScheduleLevel *level = ARENA_ARRAY(p->arena, STRIP_LEVELS, ScheduleLevel);
     b->n_levels = schedule_strips(&x, level);
     b->level = level;
@@ -248,7 +249,7 @@ double systolic_passes(const NestFacts *f, NodeRef node)
 bool systolic_multiplies(const NestFacts *f, NodeRef node)
 {
     const Node *n = graph_node(f->g, node);
-    return !node_is_expression(n) && f->uses[node].list.n == 2 && n->n_operands == 2 &&
+    return !node_is_expression(n) && uses_count(&f->uses[node]) == 2 && n->n_operands == 2 &&
            dtype_is_complex(n->acc);
 }
 

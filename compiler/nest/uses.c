@@ -14,6 +14,15 @@ bool access_has_label(const Access *a, int32_t label)
     return false;
 }
 
+uint32_t uses_count(const UseList *u)
+{
+    uint32_t n = u->list.n;
+    while (n > 0 && u->list.at[n - 1].whole) {
+        n--;
+    }
+    return n;
+}
+
 Access access_compose(Arena *arena, const Node *node, Access inner, Access outer)
 {
     Index *index = ARENA_ARRAY(arena, inner.rank, Index);
@@ -40,7 +49,7 @@ typedef struct Pending {
 
 static bool is_value(const Node *n)
 {
-    return n->op != OP_CONST && n->op != OP_EXTENT;
+    return n->op != OP_CONST && n->op != OP_EXTENT && n->op != OP_INDEX;
 }
 
 static void expand(Arena *arena, const Graph *g, const Residence *residence, NodeRef operand,
@@ -54,7 +63,7 @@ static void expand(Arena *arena, const Graph *g, const Residence *residence, Nod
         const Node *n = graph_node(g, p.node);
         if (residence[p.node] != RESIDE_INLINE) {
             if (is_value(n)) {
-                Use use = {p.node, p.access};
+                Use use = {p.node, p.access, false};
                 vec_push(arena, &out->list, use);
             }
             continue;
@@ -66,6 +75,17 @@ static void expand(Arena *arena, const Graph *g, const Residence *residence, Nod
     }
 }
 
+static void add_viewed(Arena *arena, const Graph *g, UseList *out)
+{
+    for (uint32_t i = 0, n = out->list.n; i < n; i++) {
+        const Node *view = graph_node(g, out->list.at[i].node);
+        if (view->op == OP_VIEW) {
+            Use use = {view->operand[0], view->access[0], true};
+            vec_push(arena, &out->list, use);
+        }
+    }
+}
+
 void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
                UseList *out)
 {
@@ -73,6 +93,7 @@ void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef
     for (uint32_t k = 0; k < node->n_operands; k++) {
         expand(arena, g, residence, node->operand[k], node->access[k], out);
     }
+    add_viewed(arena, g, out);
 }
 
 void result_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
@@ -84,4 +105,5 @@ void result_uses(Arena *arena, const Graph *g, const Residence *residence, NodeR
         index[d] = (Index){(int32_t)d, 0};
     }
     expand(arena, g, residence, n, (Access){node->rank, index}, out);
+    add_viewed(arena, g, out);
 }

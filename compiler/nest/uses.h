@@ -9,11 +9,15 @@
 typedef struct Use {
     NodeRef node;  /* a stored node, or an INPUT */
     Access access; /* in the labels of the reading node */
+    bool whole;    /* of a view among the uses: what it reads, of which no loop cuts anything */
 } Use;
 
 typedef struct UseList {
     VEC(Use) list;
 } UseList;
+
+/* How many leaves it reads, what views read apart. */
+uint32_t uses_count(const UseList *u);
 
 /* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which reads that node at
  * `outer`: label out[d] of the node becomes outer.index[d]. */
@@ -22,7 +26,7 @@ Access access_compose(Arena *arena, const Node *node, Access inner, Access outer
 /* Does the access move with the label? */
 bool access_has_label(const Access *a, int32_t label);
 
-/* Appends the leaves `n` reads. residence[x] == RESIDE_INLINE says which operands are expanded. */
+/* Appends the leaves `n` reads, then what the views among them read. residence[x] == RESIDE_INLINE says which operands are expanded. */
 void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
                UseList *out);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold for the overlay, checked without the code that made it: the rules of nest.h,
- * leaf by leaf and use by use, and where values live derived a second time. */
+/* What must hold for the overlay, checked without the code that made it: the rules of nest.h, and where values live again. */
 #include "nest/verify.h"
 
 /* The last two leaves that read a value, or NEST_NONE, and how many values take its place. */
@@ -176,8 +175,9 @@ static bool check_residence(Verifier *v, NodeRef n)
     if (node->op == OP_INPUT ? r != RESIDE_ARGUMENT : r == RESIDE_ARGUMENT) {
         return refuse(v, n, "is a parameter and must be an argument, or is none and must not");
     }
-    if (r == RESIDE_INLINE && !leaf && !node_is_expression(node)) {
-        return refuse(v, n, "is folded over indices and cannot stay in registers");
+    if ((node->op == OP_VIEW) != (r == RESIDE_VIEW) ||
+        (r == RESIDE_INLINE && !leaf && !node_is_expression(node))) {
+        return refuse(v, n, "is a view or a fold, and is neither read in place nor stored");
     }
     if (leaf && r != RESIDE_ARGUMENT && r != RESIDE_INLINE) {
         return refuse(v, n, "is a constant and is never stored");
@@ -248,8 +248,9 @@ static bool check_schedule(Verifier *v, uint32_t item)
     if (b == NULL) {
         return true;
     }
-    if (op_info(node->op)->kind != OPKIND_CONTRACT || node->n_operands != 2 || u->list.n != 2 ||
-        b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 || b->n_labels[ROLE_K] == 0) {
+    if (op_info(node->op)->kind != OPKIND_CONTRACT || node->n_operands != 2 ||
+        uses_count(u) != 2 || b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 ||
+        b->n_labels[ROLE_K] == 0) {
         return refuse(v, n,
                       "is no product with rows, columns and a sum that could be cut into "
                       "blocks");
@@ -319,7 +320,7 @@ static bool check_use(Verifier *v, NodeRef reader, const Use *use)
 {
     NodeRef p = use->node;
     const Nest *nest = v->nest;
-    if (nest->values[p].residence == RESIDE_ARGUMENT) {
+    if (residence_is_read_in_place(nest->values[p].residence)) {
         return true;
     }
     if (v->leaf[p] == NEST_NONE) {
@@ -675,6 +676,7 @@ static bool check_values(Verifier *v)
         }
         const char *problem =
             nest_term_problem(v->arena, v->nest, v->uses, v->leaf, homes, v->reads, kept, n);
+        problem = problem == NULL ? nest_pieces_problem(v->nest, v->leaf, n) : problem;
         if (problem != NULL) {
             return refuse(v, n, problem);
         }
@@ -758,36 +760,9 @@ static bool verify_one(Ctx *ctx, const Nest *nest, const char *stage, uint32_t d
     return ok;
 }
 
-/* What is wrong with the sizes that the nests are for, or null. */
-static const char *sizes_problem(const Nest *nest)
-{
-    const DimTable *dims = &nest->graph->dims;
-    const DimTest *tests[NEST_SIZES];
-    bool own = false;
-    if (nest->n_sizes > NEST_SIZES) {
-        return "there are too many nests";
-    }
-    for (uint32_t k = 0; k < nest->n_sizes; k++) {
-        tests[k] = &nest->sizes[k].when;
-    }
-    const char *problem = dim_tests_problem(dims, nest->n_sizes, tests);
-    for (uint32_t k = 0; problem == NULL && k < nest->n_sizes; k++) {
-        const NestSize *s = &nest->sizes[k];
-        const Graph *g = s->nest->graph;
-        bool is_own = s->nest == nest;
-        if (!dim_test_holds(&s->when, s->size) || g->nodes.at != nest->graph->nodes.at ||
-            g->dims.list.at[s->when.dim].typical != s->size ||
-            (!is_own && s->nest->n_sizes > 0)) {
-            problem = "a nest is not made for a size that it is for";
-        }
-        own = own || is_own;
-    }
-    return problem != NULL || own ? problem : "none of the nests is for the typical size";
-}
-
 bool nest_verify(Ctx *ctx, const Nest *nest, const char *stage)
 {
-    const char *problem = nest->n_sizes == 0 ? NULL : sizes_problem(nest);
+    const char *problem = nest->n_sizes == 0 ? NULL : nest_sizes_problem(nest);
     bool ok = problem == NULL;
     if (!ok) {
         diag_error(&ctx->diags, E_DUMP, nest->graph->span, "%s: %s", stage, problem);

@@ -17,4 +17,10 @@ const char *nest_term_problem(Arena *arena, const Nest *nest, const UseList *use
                               const uint32_t *leaf, const uint32_t *home, const uint32_t *reads,
                               const bool *kept, NodeRef n);
 
+/* verify_pieces.c: what is wrong with the loops around what is put together of pieces, or null. */
+const char *nest_pieces_problem(const Nest *nest, const uint32_t *leaf, NodeRef n);
+
+/* verify_sizes.c: what is wrong with the sizes that several nests are for, or null. */
+const char *nest_sizes_problem(const Nest *nest);
+
 #endif

@@ -6,6 +6,10 @@
 
 static const OpInfo op_table[OP_COUNT] = {
 #define LEAF(id, name_) [id] = {.name = name_, .kind = OPKIND_LEAF, .rule = RULE_ANY},
+#define VIEW(id, name_)                                                                        \
+    [id] = {.name = name_, .kind = OPKIND_VIEW, .arity = 1, .rule = RULE_ANY},
+#define JOIN(id, name_, arity_)                                                                \
+    [id] = {.name = name_, .kind = OPKIND_JOIN, .arity = arity_, .rule = RULE_ANY},
 #define MAP(id, name_, arity_, rule_, symbol_, level_, literal_, sign_, folds_, lanes_, value, \
             c_, nki_)                                                                          \
     [id] = {.name = name_,                                                                     \
@@ -29,6 +33,8 @@ static const OpInfo op_table[OP_COUNT] = {
             .neutral = NEUTRAL_##neutral_},
 #include "op/ops.def"
 #undef LEAF
+#undef VIEW
+#undef JOIN
 #undef MAP
 #undef FOLD
 };

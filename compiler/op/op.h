@@ -8,16 +8,27 @@
 
 typedef enum Op {
 #define LEAF(id, ...) id,
+#define VIEW(id, ...) id,
+#define JOIN(id, ...) id,
 #define MAP(id, ...)  id,
 #define FOLD(id, ...) id,
 #include "op/ops.def"
 #undef LEAF
+#undef VIEW
+#undef JOIN
 #undef MAP
 #undef FOLD
     OP_COUNT
 } Op;
 
-typedef enum OpKind { OPKIND_LEAF, OPKIND_CONTRACT, OPKIND_MAP, OPKIND_REDUCE } OpKind;
+typedef enum OpKind {
+    OPKIND_LEAF,
+    OPKIND_VIEW,
+    OPKIND_JOIN,
+    OPKIND_CONTRACT,
+    OPKIND_MAP,
+    OPKIND_REDUCE
+} OpKind;
 
 typedef enum OpRule {
     RULE_ANY,

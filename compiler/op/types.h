@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/source.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 /* ORDER DTYPE: the numbers are tdsl_dtype of runtime/include/tdsl/abi.h (checked in backend/c). */
@@ -65,27 +66,45 @@ static inline bool dim_is(Dim d, int64_t n)
     return d.sym < 0 && d.n == n;
 }
 
+typedef struct DimTerm {
+    Dim dim; /* open */
+    int64_t coef;
+} DimTerm;
+
+/* A call gives its value; or it is computed from others, which come before it: the product of some, rounded up to a
+ * multiple of the divisor and divided by it, or a sum, divided by it and rounded down. */
 typedef struct DimInfo {
     Sym name;
     int64_t typical; /* planned for: given by `~`, else DIM_TYPICAL_DEFAULT */
     Span span;
-    /* The product of these, which come before it, over `divisor`, rounded up; none: a call gives its value. */
-    uint32_t n_factors;
+    uint32_t n_factors; /* of a product */
     const Dim *factor;
+    uint32_t n_terms; /* of a sum: base + coef * dim + ..., by ascending dims */
+    const DimTerm *term;
+    int64_t base;
     int64_t divisor; /* 0: 1 */
 } DimInfo;
 
+static inline bool dim_is_given(const DimInfo *d)
+{
+    return d->n_factors == 0 && d->n_terms == 0;
+}
+
 #define DIM_TYPICAL_DEFAULT 64
 
-/* Those that a call gives, then products of them, and their quotients. */
+/* Those that a call gives, then those that are computed from them. */
 typedef struct DimTable {
     VEC(DimInfo) list;
 } DimTable;
 
 /* How many a call gives. */
 uint32_t dims_given(const DimTable *t);
-/* The values of all, from those that a call gives; products beyond SIZE_LIMIT are SIZE_LIMIT + 1. */
+/* The values of all, from those that a call gives; products and sums beyond SIZE_LIMIT are SIZE_LIMIT + 1, sums below 0 are -1. */
 int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given);
+
+/* What follows for those that a call gives, of which -1 is not known yet, from one of all being `value`: sets what one unknown
+ * factor or term must be. True when something became known. */
+bool dims_solve(Arena *scratch, const DimTable *t, int32_t dim, int64_t value, int64_t *given);
 
 /* The dim that is the product of these, of which each is a number or a dim of the table: a number, if all are; else it is
  * added to the table, in `arena`, unless it is there. */
@@ -95,7 +114,16 @@ Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span
 Dim dims_quotient(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span, Dim n,
                   int64_t step);
 
-/* What is wrong with a dim as a product, or with its place; null: nothing. */
+/* The dim that is (base + the sum of the terms) / divisor, rounded down, likewise; the terms are of open dims, each once, and no
+ * coefficient is 0. With no terms it is a number, -1 if that is below 0. */
+Dim dims_sum(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span, int64_t base,
+             uint32_t n, const DimTerm *term, int64_t divisor);
+
+/* "n + k - 1", "(2*n - 1)/3", "h*dh", "n", "16": the extent as it would be written, with a name for each dim that a call gives; null:
+ * those of the table. */
+void dim_put(Text *out, const DimTable *t, Dim d, const char *const *names);
+
+/* What is wrong with a dim that is computed, or with its place; null: nothing. */
 const char *dim_problem(const DimTable *t, uint32_t dim);
 /* Is the second shape the first, row-major, with runs of neighbouring dimensions taken together? */
 bool dims_collapse_to(const DimTable *t, uint32_t rank, const Dim *shape, uint32_t n_collapsed,

@@ -159,6 +159,8 @@ static int no_value(void)
     return value;
 
 #define LEAF(...)
+#define VIEW(...)
+#define JOIN(...)
 #define FOLD(...)
 #define MAP(id, name, arity, rule, symbol, level, literal, sign, folds, lanes, value, ...)     \
     static Number value_of_##id(DType out, uint32_t n, const Number *arg)                      \
@@ -173,6 +175,8 @@ static Number (*const values[OP_COUNT])(DType, uint32_t, const Number *) = {
 #include "op/ops.def"
 };
 #undef LEAF
+#undef VIEW
+#undef JOIN
 #undef FOLD
 #undef MAP
 

@@ -105,11 +105,11 @@ static void part_updates(Collapse *c)
     }
 }
 
-/* Slices are of single labels, and so is what is declared of symmetry. */
+/* Slices are of single labels, and so is what is declared of symmetry; a view's labels stand in sums. */
 static bool may_join(const Graph *g, NodeRef at)
 {
     const Node *n = graph_node(g, at);
-    bool fine = graph_slices(g, at).n == 0 &&
+    bool fine = graph_slices(g, at).n == 0 && node_positions(n) == 0 &&
                 (n->op != OP_INPUT || g->params.at[n->param].symmetry == NULL);
     for (uint32_t r = 0; r < g->results.n; r++) {
         fine &= g->results.at[r].node != at || g->results.at[r].symmetry == NULL;
@@ -282,12 +282,24 @@ static void collapse_results(Collapse *c, const NodeRef *map)
     }
 }
 
+static bool is_collapsed(const Graph *g)
+{
+    bool any = false;
+    for (uint32_t p = 0; p < g->params.n; p++) {
+        any |= g->params.at[p].collapsed != NULL;
+    }
+    for (uint32_t r = 0; r < g->results.n; r++) {
+        any |= g->results.at[r].shape != NULL;
+    }
+    return any;
+}
+
 Graph *opt_collapse(Ctx *ctx, Arena *arena, Graph *g)
 {
     Arena scratch;
     arena_init(&scratch, &ctx->budget);
     Collapse c = {.ctx = ctx, .arena = &scratch, .from = g};
-    bool known = dims_given(&g->dims) < g->dims.list.n; /* it is done already */
+    bool known = is_collapsed(g); /* it is done already */
     if (!known && find_joined(&c)) {
         NodeRef *map = ARENA_ARRAY(&scratch, (size_t)g->nodes.n + 1, NodeRef);
         c.to = graph_like(arena, g);

@@ -65,7 +65,7 @@ Verdict rule_read_through_copies(Rewriter *r, NodeSpec *s, NodeRef *done)
 Verdict rule_drop_idle_copy(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
     const Node *o = spec_operand(r, s, 0);
-    if (o->rank != s->rank || o->dtype != s->dtype) {
+    if (o->rank != s->rank || o->dtype != s->dtype || o->op == OP_VIEW || o->op == OP_INDEX) {
         return RULE_NO;
     }
     for (uint32_t d = 0; d < s->rank; d++) {

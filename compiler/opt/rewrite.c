@@ -19,7 +19,7 @@ static void name_pass_on(Graph *to, NodeRef r, const NodeSpec *s)
 
 static Verdict rules_apply(Rewriter *r, NodeSpec *s, NodeRef *done)
 {
-    for (uint32_t k = 0; k < r->n_rules; k++) {
+    for (uint32_t k = 0; s->at == NULL && k < r->n_rules; k++) {
         if (r->rules[k].op == s->op || r->rules[k].op == OP_COUNT) {
             Verdict v = r->rules[k].apply(r, s, done);
             if (v != RULE_NO) {

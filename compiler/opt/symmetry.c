@@ -380,6 +380,8 @@ static int node_sign(Finder *f, NodeRef r, const Reading *reading, const int32_t
         }
         return compare_factors(f, &reading->of, &other);
     }
+    case OPKIND_VIEW:
+    case OPKIND_JOIN:
     case OPKIND_LEAF:
         break;
     }

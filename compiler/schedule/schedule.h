@@ -105,12 +105,13 @@ const char *schedule_problem(const Schedule *b, uint32_t n, const ScheduleRole *
 #define STRIP_LEVELS 7 /* at most */
 
 typedef struct Strips {
-    int64_t tiles[2];  /* of all rows, of all columns */
-    double bytes[2];   /* of the operand with the rows, with the columns, when all of it is
+    int64_t tiles[2];   /* of all rows, of all columns */
+    double bytes[2];    /* of the operand with the rows, with the columns, when all of it is
                              packed; 0: it is in place */
-    double room;       /* for both */
-    int64_t live;      /* tiles that may live at once */
-    int64_t most_rows; /* tiles of rows among these */
+    double room;        /* for both */
+    int64_t live;       /* tiles that may live at once */
+    int64_t most_rows;  /* tiles of rows among these */
+    int64_t panel_rows; /* or so many, of one column, where neither operand stays; 0: never */
     int64_t tile[ROLE_BATCH]; /* positions, by role */
     bool mirrored; /* the operands are one, and the result is its own transpose: square
                              blocks, of which half are computed */
@@ -118,7 +119,9 @@ typedef struct Strips {
 
 /* A strip of row tiles times one of column tiles lives at once, the sum inside. Both operands
  * are packed where they fit; else one is, as much as fits, and the other passes by strip by
- * strip, the one of which less is read again; where no two strips fit, none is. Writes the
+ * strip, the one of which less is read again; where no two strips fit, none is. Where neither
+ * operand stays, a panel of more rows halves what is read again: it is packed, and the columns
+ * pass by it, a step of the sum at a time. Writes the
  * levels, at most STRIP_LEVELS; returns how many. */
 uint32_t schedule_strips(const Strips *x, ScheduleLevel *level);
 /* How many boxes of at most `most` points the labels are cut into, the first the fastest. */

@@ -46,6 +46,32 @@ static void add(Levels *l, ScheduleRole role, int64_t tile, bool pack)
     }
 }
 
+#define PASSING 8 /* of the room, one such part is enough for what passes by */
+
+/* One panel of rows stays, and all columns pass by, where that reads less than `again` bytes. */
+static uint32_t panel_levels(const Strips *x, double again, ScheduleLevel *level)
+{
+    int64_t rows = x->panel_rows;
+    if (x->mirrored || rows == 0 || x->tiles[ROLE_M] < rows || x->tiles[ROLE_N] < 2) {
+        return 0;
+    }
+    double panels = (double)divided_up(x->tiles[ROLE_M], rows);
+    double panel = x->bytes[ROLE_M] * (double)rows / (double)x->tiles[ROLE_M];
+    if (panel == 0 || panel > x->room - x->room / PASSING ||
+        x->bytes[ROLE_M] + x->bytes[ROLE_N] * panels > again) {
+        return 0;
+    }
+    Levels l = {.at = level};
+    add(&l, ROLE_M, sat_mul(rows, x->tile[ROLE_M]), true);
+    for (int r = ROLE_N; r >= ROLE_M; r--) {
+        add(&l, (ScheduleRole)r, x->tile[r] * (r == ROLE_M ? rows : 1), false);
+    }
+    add(&l, ROLE_K, x->tile[ROLE_K], false);
+    add(&l, ROLE_M, x->tile[ROLE_M], false);
+    add(&l, ROLE_N, x->tile[ROLE_N], false);
+    return l.n;
+}
+
 uint32_t schedule_strips(const Strips *x, ScheduleLevel *level)
 {
     int64_t strip[2], strips[2];
@@ -76,6 +102,13 @@ uint32_t schedule_strips(const Strips *x, ScheduleLevel *level)
     int64_t unit[2];
     for (ScheduleRole r = 0; r < ROLE_K; r++) {
         unit[r] = sat_mul(strip[r], x->tile[r]);
+    }
+    if (keep[ROLE_M] < strips[ROLE_M] && keep[ROLE_N] < strips[ROLE_N]) {
+        double again = b + rows_again < a + columns_again ? b + rows_again : a + columns_again;
+        uint32_t n = panel_levels(x, again, level);
+        if (n > 0) {
+            return n;
+        }
     }
     Levels l = {.at = level};
     if (keep[kept] > 0) {

@@ -9,7 +9,8 @@
 #include <cmocka.h>
 
 #include "base/ctx.h"
-#include "loop/affine.h"
+#include "op/affine.h"
+#include "loop/loop.h"
 
 /* base + x0*v0 + x1*v1 + x2*v2 */
 static Affine affine_of(Arena *a, int64_t base, int64_t x0, int64_t x1, int64_t x2)

@@ -38,6 +38,7 @@ static void a_tiled_product_with_tails_is_the_product(void **state)
         assert_reference("matmul", reference_matmul, dims[i]);
         assert_reference("matmul_legal", reference_matmul, dims[i]);
         assert_reference("begins", reference_matmul, dims[i]);
+        assert_reference("guards", reference_matmul, dims[i]);
     }
 }
 

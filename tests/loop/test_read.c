@@ -22,9 +22,10 @@ static void assert_round_trip(const char *text)
 static void every_kernel_of_the_tests_reads_back_to_the_same_bytes(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-        "matmul", "begins",    "matmul_legal", "mlp",    "zeros", "mp2",    "attention",
-        "nested", "constants", "parts",        "scopes", "sizes", "panels", "cascade"};
+    static const char *const names[] = {"matmul", "begins",    "guards", "matmul_legal",
+                                        "mlp",    "zeros",     "mp2",    "attention",
+                                        "nested", "constants", "parts",  "scopes",
+                                        "sizes",  "panels",    "cascade"};
     Ctx ctx;
     ctx_init(&ctx);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -80,6 +80,11 @@ static const char *const proved[] = {
     "block when 4611686018427387903 < n {\n}\nfill [i in 0..n] @y[i] = 0.0\n"
     "block when m < 1 {\n}\nblock when 0 < m {\nblock when m < 9 {\n}\nblock when 8 < m "
     "{\n}\n}",
+    /* iterations that a guard leaves out */
+    "for $i in 0..70 step 1 {\nblock if $i in 3..67 {\nfill [] @c[$i-3] = 0.0\n}\n"
+    "block if $i in 0..64 {\nfill [] @c[$i] = 0.0\n}\n}",
+    "for $i in 0..9 step 1 {\nfor $j in $i..9 step 1 {\nblock if $i in 2..4 {\n"
+    "fill [] @c[$j-2] = 0.0\n}\n}\n}",
     /* parallel loops */
     "for $i in 0..n step 16 parallel {\ncopy [j in $i:16<n] @y[j] = @x[j]\n}",
     "for $i in 0..n step 16 parallel {\nalloc @t : f64[3] tile\nfill [j in 0:3] @t[j] = 0.0\n}",
@@ -172,6 +177,18 @@ static const struct {
     {"block when 3 < n < {\n}", "expected a number"},
     {"block when < 3 {\n}", "the name of an open dim"},
     {"block when o < 3 {\n}", "there is no dim 'o'"},
+    /* guards */
+    {"for $i in 0..70 step 1 {\nblock if $i in 2..67 {\nfill [] @c[$i-3] = 0.0\n}\n}",
+     "index 1 of `@c[$i-3]` may be"},
+    {"for $i in 0..70 step 1 {\nblock if $i in 3..68 {\nfill [] @c[$i-3] = 0.0\n}\n}",
+     "index 1 of `@c[$i-3]` may be past the end"},
+    {"for $i in 0..70 step 1 {\nblock if $i in 3..67 {\n}\nfill [] @c[$i] = 0.0\n}",
+     "index 1 of `@c[$i]` may be past the end"},
+    {"for $i in 0..70 step 2 {\nblock if $i in 3..67 {\n}\n}", "from a number to a number by"},
+    {"for $i in 0..n step 1 {\nblock if $i in 3..67 {\n}\n}", "from a number to a number by"},
+    {"for $i in 0..9 step 1 {\nblock if $i in 3..n {\n}\n}", "for a range of numbers"},
+    {"for $i in 0..9 step 1 {\nblock if $i in 3 {\n}\n}", "expected"},
+    {"block if $i in 3..4 {\n}", "$i"},
     /* cascades */
     {"alloc @t : f64[33] tile cascade", "'@t' cannot be a cascade"},
     {"alloc @t : f64[n] tile cascade", "'@t' cannot be a cascade"},

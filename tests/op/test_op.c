@@ -161,7 +161,7 @@ static void every_row_is_complete(void **state)
                         info->nki != NULL);
             assert_int_equal(written, info->level != LEVEL_CALL);
             assert_true(info->level >= 1 && info->level <= LEVEL_CALL);
-        } else if (info->kind != OPKIND_LEAF) {
+        } else if (info->kind == OPKIND_CONTRACT || info->kind == OPKIND_REDUCE) {
             assert_int_equal(op_info(info->by[0])->kind, OPKIND_MAP);
             assert_int_equal(op_info(info->by[0])->arity, 2);
             assert_int_equal(op_info(info->by[1])->rule, RULE_LOGIC);

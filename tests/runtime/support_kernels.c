@@ -69,6 +69,9 @@ const tdsl_kernel_info matmul_info = {
     matmul_call,
     NULL,
     NULL,
+    NULL,
+    0,
+    0,
 };
 
 const tdsl_kernel_info device_only_info = {
@@ -86,6 +89,9 @@ const tdsl_kernel_info device_only_info = {
     NULL,
     NULL,
     NULL,
+    NULL,
+    0,
+    0,
 };
 
 static const tdsl_extent small_a[] = {{-1, 0, 2}, {-1, 0, 3}};
@@ -147,6 +153,9 @@ const tdsl_kernel_info small_info = {
     small_call,
     NULL,
     NULL,
+    NULL,
+    0,
+    0,
 };
 
 static const tdsl_dim_info update_dims[] = {{"i", 10}};
@@ -191,4 +200,7 @@ const tdsl_kernel_info update_info = {
     update_call,
     NULL,
     NULL,
+    NULL,
+    0,
+    0,
 };

@@ -96,4 +96,29 @@ static void test_as_many_strips_are_kept_as_fit_beside_one_of_the_other(void **s
     assert_true(exact > 20 && kept_columns > SAMPLES / 4 && packless > SAMPLES / 20);
 }
 
-TESTS(TEST(test_as_many_strips_are_kept_as_fit_beside_one_of_the_other))
+/* Where neither operand stays, a panel of rows does, and all columns pass by. */
+static void test_a_panel_stays_where_it_reads_no_more(void **state)
+{
+    (void)state;
+    Strips x = {.live = 8, .most_rows = 4, .panel_rows = 8, .room = 20};
+    x.tiles[ROLE_M] = 64;
+    x.tiles[ROLE_N] = 16;
+    x.bytes[ROLE_M] = x.bytes[ROLE_N] = 128;
+    for (ScheduleRole r = 0; r < ROLE_BATCH; r++) {
+        x.tile[r] = 3;
+    }
+    ScheduleLevel level[STRIP_LEVELS];
+    assert_int_equal(schedule_strips(&x, level),
+                     4); /* rows of the result, columns, sum, rows */
+    assert_true(level[0].pack && level[0].role == ROLE_M && level[0].tile == 8 * 3);
+    assert_true(!level[1].pack && level[1].role == ROLE_N && level[1].tile == 3);
+    x.room = 18; /* no room for what passes beside the panel */
+    (void)schedule_strips(&x, level);
+    assert_false(level[0].tile == 8 * 3 && !level[1].pack);
+    x.room = 1000; /* both stay */
+    (void)schedule_strips(&x, level);
+    assert_true(level[0].pack && level[1].pack);
+}
+
+TESTS(TEST(test_a_panel_stays_where_it_reads_no_more),
+      TEST(test_as_many_strips_are_kept_as_fit_beside_one_of_the_other))

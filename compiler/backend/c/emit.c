@@ -8,6 +8,9 @@
 
 extern const char abi_text[]; /* tdsl/abi.h, embedded by the build */
 
+/* More kernels than this are not listed in the contents. */
+#define CONTENTS_KERNELS 30
+
 typedef struct File {
     Ctx *ctx;
     Arena *arena;
@@ -15,12 +18,27 @@ typedef struct File {
     Arena scratch; /* of the kernel being printed */
     Helpers help;
     Tiles tiles;
-    Text header;  /* of all kernels */
-    Text kernels; /* loops of all kernels */
-    Text tables;  /* what describes them */
-    Text list;    /* rows of the table of kernels */
-    bool complex;
+    Text header;                  /* of all kernels */
+    Text kernels;                 /* loops of all kernels */
+    Text tables;                  /* what describes them */
+    Text list;                    /* rows of the table of kernels */
+    bool complex, open, parallel; /* some kernel has such numbers, open dims, parallel loops */
+    uint32_t extents;             /* see shared_emit */
 } File;
+
+/* 0: no kernel has extents that are computed. */
+static uint32_t most_extents(Arena *scratch, const KernelModule *m)
+{
+    uint32_t most = 0;
+    bool any = false;
+    for (uint32_t k = 0; k < m->kernels.n; k++) {
+        uint32_t computed = computed_count(scratch, m->kernels.at[k]);
+        uint32_t n = dims_given(&m->kernels.at[k]->dims) + computed;
+        any = any || computed > 0;
+        most = n > most ? n : most;
+    }
+    return any ? most : 0;
+}
 
 /* Names a caller sees first, so that they are changed least. */
 static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name)
@@ -95,6 +113,7 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     Emitter e;
     ArenaMark mark = arena_mark(&f->scratch);
     emitter_init(&e, f, k, name);
+    computed_begin(&e, f->extents > 0);
     Text body;
     size_t folds = f->tiles.folds.n, from = f->kernels.n, tables = f->tables.n;
     text_init(&body, &f->scratch);
@@ -114,6 +133,8 @@ static void kernel_emit(File *f, const Kernel *k, ExportedName name, const char 
     kernel_header_emit(&e, &f->header);
     text_printf(&f->list, "    &tdsl_table_%s,\n", e.symbol);
     f->complex |= uses_complex(k);
+    f->open |= dims_given(&k->dims) > 0;
+    f->parallel |= e.n_parts > 0;
     arena_reset(&f->scratch, mark);
 }
 
@@ -174,28 +195,61 @@ static const char about_sums[] =
     " * multiply-adds: in register tiles unless TDSL_NO_FMA is defined, elsewhere where the C "
     "compiler is allowed to\n * (-ffp-contract). Integers wrap. */\n";
 
-static void source_text(File *f, Text *out, const char *list)
+static const char about_helpers[] =
+    "\n#if defined(__GNUC__)\n"
+    "#define TDSL_HELPER static inline __attribute__((unused, always_inline))\n#else\n"
+    "#define TDSL_HELPER static inline\n#endif\n";
+
+/* Where what is, in the order of the file; a row is left out if its text is. */
+static void contents_emit(File *f, const KernelModule *m, const ExportedName *name, Text *out,
+                          bool tiles)
 {
+    text_put(out, "\n/* In this file, in this order:\n *\n");
+    for (uint32_t k = 0; k < m->kernels.n && k < CONTENTS_KERNELS; k++) {
+        text_printf(out, " *   tdsl_loops_%-18s ", name[k].symbol);
+        text_comment(out, str_from(m->kernels.at[k]->signature != NULL
+                                       ? m->kernels.at[k]->signature
+                                       : m->kernels.at[k]->name->text));
+        text_put(out, "\n");
+    }
+    if (m->kernels.n > CONTENTS_KERNELS) {
+        text_printf(out, " *   and %u more\n", m->kernels.n - CONTENTS_KERNELS);
+    }
+    text_put(out, f->help.text.n == 0 ? "" : " *   functions that they share\n");
+    text_put(out, tiles ? " *   register tiles, and tables of them by instruction set\n" : "");
+    text_put(out, " *   tdsl_call, which checks arguments; what other files call\n */\n");
+}
+
+static void source_text(File *f, const KernelModule *m, const ExportedName *name, Text *out,
+                        const char *list)
+{
+    Text tiles, entries, all;
+    Text *const new[] = {&tiles, &entries, &all};
+    for (size_t i = 0; i < sizeof new / sizeof *new; i++) {
+        text_init(new[i], f->arena);
+        new[i]->indent_width = 4;
+    }
+    if (f->list.n > 0) {
+        shared_needs(&f->help, f->open, f->parallel);
+        shared_emit(&entries, f->open, f->parallel, f->extents);
+    }
+    tiles_emit(&f->tiles, &tiles); /* says which vectors are used */
+    text_put(&all, f->help.text.at);
+    text_put(&all, tiles.at);
+    contents_emit(f, m, name, out, tiles.n > 0);
+    text_put(out, about_sums);
     text_put(out, "\n#include <stddef.h>\n#include <stdint.h>\n");
     text_put(out, f->help.complex ? "#include <complex.h>\n" : "");
     text_put(out, f->help.math ? "#include <math.h>\n" : "");
-    text_put(out, about_sums);
-    text_put(out, "\n/* Some helpers are used in one of several variants only. */\n#if "
-                  "defined(__GNUC__)\n"
-                  "#define TDSL_HELPER static inline __attribute__((unused, always_inline))\n"
-                  "#define TDSL_APART __attribute__((noinline, cold))\n#else\n"
-                  "#define TDSL_HELPER static inline\n#define TDSL_APART\n#endif\n");
-    Text tiles;
-    text_init(&tiles, f->arena);
-    tiles.indent_width = 4;
-    tiles_emit(&f->tiles, &tiles); /* says which vectors are used */
-    isa_names_emit(&f->tiles, out);
-    text_put(out, f->help.text.at);
-    text_put(out, tiles.at);
+    text_put(out, strstr(all.at, "TDSL_HELPER") != NULL ? about_helpers : "");
+    text_put(out, f->help.types.at);
+    tiles_type_emit(&f->tiles, out);
+    text_put(out, "\n"); /* what kernels call, defined below */
+    declare_used(f->arena, out, f->kernels.at, all.at);
     text_put(out, f->kernels.at);
-    if (f->list.n > 0) {
-        shared_emit(out);
-    }
+    isa_names_emit(&f->tiles, out, all.at);
+    text_put(out, all.at);
+    text_put(out, entries.at);
     text_put(out, f->tables.at);
     text_printf(out, "\nconst tdsl_kernel_info *const %s[] = {\n%s    NULL,\n};\n", list,
                 f->list.at);
@@ -247,9 +301,7 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     const char *source = o->source_name != NULL   ? o->source_name
                          : m->source_name != NULL ? m->source_name
                                                   : "";
-    if (m->kernels.n > 0) {
-        shared_needs(&f.help);
-    }
+    f.extents = most_extents(&f.scratch, m);
     for (uint32_t k = 0; k < m->kernels.n; k++) {
         kernel_emit(&f, m->kernels.at[k], name[k], source);
     }
@@ -260,6 +312,7 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     Text c, h;
     text_init(&c, a);
     text_init(&h, a);
+    c.indent_width = 4;
     text_reserve(&c, f.kernels.n + f.kernels.n / 16);
     first_line(&h, o, source);
     header_text(&f, &h, guard, list);
@@ -269,7 +322,7 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
         first_line(&c, o, source);
         text_printf(&c, "\n#include \"%s\"\n", o->header_name);
     }
-    source_text(&f, &c, list);
+    source_text(&f, m, name, &c, list);
     vec_push(a, &set->files, ((OutputFile){".c", NULL, text_str(&c)}));
     if (o->header_name != NULL) {
         vec_push(a, &set->files, ((OutputFile){".h", NULL, text_str(&h)}));

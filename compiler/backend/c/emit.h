@@ -5,7 +5,9 @@
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_name.c    names that the file exports
  *   emit_entry.c   signatures, size of the workspace, tables
+ *   emit_computed.c  extents that are computed: where they are used, and their table
  *   emit_shared.c  checks, exported functions: the same for all kernels
+ *   emit_declare.c declarations of functions that kernels call
  *   emit_space.c   where buffers lie in the workspace
  *   emit_stmt.c    buffers and blocks; statements, as backend/ctext prints them
  *   emit_part.c    parallel loops: a function of a range of iterations, which threads run
@@ -80,8 +82,11 @@ typedef struct Emitter {
     Ctx *ctx;
     Tiles *tiles;
     bool uses_isa;
-    const char *symbol; /* of the kernel */
-    const char *macro;  /* of its workspace's size; null: it has none */
+    const char *symbol;  /* of the kernel */
+    int32_t *number;     /* [dims] in the kernel's table: see dim_number */
+    uint32_t n_computed; /* extents in the kernel's table that are computed from others */
+    bool file_computes;  /* some kernel of the file has such */
+    const char *macro;   /* of its workspace's size; null: it has none */
     struct {
         const char *bytes, *size, *need, *none, *ws, *isa;
         const char *each, *more, *crew, *common, *work, *number; /* where loops are parallel */
@@ -185,6 +190,8 @@ void tiles_init(Tiles *t, Arena *a, Helpers *help);
 const char *tile_use(Tiles *t, TileShape s);
 /* All functions of register tiles and the tables of them: once every kernel has been printed. */
 void tiles_emit(Tiles *t, Text *out);
+/* The type of such a table, as kernels see it. */
+void tiles_type_emit(Tiles *t, Text *out);
 
 /* ---- emit_complex.c ---- */
 /* The assignment of a map of complex numbers, part by part. */
@@ -212,8 +219,8 @@ const char *element_type(DType t);
 int64_t vector_part(int64_t bytes, DType t, int64_t span);
 /* "tdsl_f32x16"; noted as used. */
 const char *vector_type(Helpers *h, DType t, int64_t lanes);
-/* The instruction sets that the C compiler is to know, and the vectors that are used. */
-void isa_names_emit(const Tiles *t, Text *out);
+/* The instruction sets that the C compiler is to know, and the vectors and macros that `functions` use. */
+void isa_names_emit(const Tiles *t, Text *out, const char *functions);
 
 /* ---- emit_variants.c ---- */
 /* Prints the statements as a function, and its call where we are. */
@@ -256,8 +263,39 @@ void kernel_sizes_emit(Emitter *e);
 void kernel_loops_emit(Emitter *e, const Text *body);
 void kernel_info_emit(Emitter *e, const char *source);
 
+/* ---- emit_computed.c ---- */
+/* What a caller hands over for an argument. */
+typedef struct ArgShape {
+    uint32_t rank;
+    const Dim *extent;
+} ArgShape;
+
+ArgShape arg_shape(const Kernel *k, uint32_t arg);
+/* Is the name in the text, as a word? */
+bool mentions(const char *text, const char *name);
+/* How many extents the table of the kernel computes. */
+uint32_t computed_count(Arena *scratch, const Kernel *k);
+/* Before anything is printed. */
+void computed_begin(Emitter *e, bool file_computes);
+/* What the kernel's table says for an extent: -1, an open dim, or one that is computed. */
+int32_t dim_number(const Emitter *e, Dim d);
+/* const int64_t m_n = ...; of computed dims that are named in `text`. */
+void dims_computed_emit(Emitter *e, const char *text);
+void computed_emit(Emitter *e); /* the table */
+/* How many binary digits open extents may have so that no argument's size and no computed extent overflows. */
+int safe_digits(const Emitter *e);
+/* The variables of computed extents that may be below 1 although all open dims are 1 or more, which are small; tests that they are
+ * not. */
+const char *computed_tests(Emitter *e, Text *test);
+
 /* ---- emit_shared.c: what all kernels of a file share ---- */
-void shared_needs(Helpers *h); /* the helper functions in it */
-void shared_emit(Text *out);
+/* `open`: some kernel has open dims; `parallel`: some has a parallel loop; `extents`: the most that a kernel has, open and computed
+ * ones, where some has computed ones, else 0. */
+void shared_needs(Helpers *h, bool open, bool parallel); /* the helper functions in it */
+void shared_emit(Text *out, bool open, bool parallel, uint32_t extents);
+
+/* ---- emit_declare.c ---- */
+/* Prototypes of what is defined in `definitions` and called in `kernels`. */
+void declare_used(Arena *a, Text *out, const char *kernels, const char *definitions);
 
 #endif

@@ -18,27 +18,28 @@
 
 #include "backend/c/legalise.h"
 #include "backend/c/product.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 
-static const char ahead_text[] =
-    "\n/* A walk over the lines of a block: groups of them by label, in bytes. */\n"
+static const char ahead_type[] =
+    "/* A walk over the lines of a block: groups of them by label, in bytes. */\n"
     "typedef struct tdsl_ahead {\n"
     "    uintptr_t at;\n"
     "    int64_t step[3], count[3], index[3];\n"
-    "} tdsl_ahead;\n\n"
-    "TDSL_HELPER uintptr_t tdsl_ahead_next(tdsl_ahead *x)\n"
-    "{\n"
-    "    const uintptr_t at = x->at;\n"
-    "    for (int32_t i = 0; i < 3; ++i) {\n"
-    "        x->at += (uintptr_t)x->step[i];\n"
-    "        if (++x->index[i] < x->count[i]) {\n"
-    "            break;\n"
-    "        }\n"
-    "        x->at -= (uintptr_t)(x->step[i] * x->count[i]);\n"
-    "        x->index[i] = 0;\n"
-    "    }\n"
-    "    return at;\n"
-    "}\n";
+    "} tdsl_ahead;\n";
+
+static const char ahead_text[] = "TDSL_HELPER uintptr_t tdsl_ahead_next(tdsl_ahead *x)\n"
+                                 "{\n"
+                                 "    const uintptr_t at = x->at;\n"
+                                 "    for (int32_t i = 0; i < 3; ++i) {\n"
+                                 "        x->at += (uintptr_t)x->step[i];\n"
+                                 "        if (++x->index[i] < x->count[i]) {\n"
+                                 "            break;\n"
+                                 "        }\n"
+                                 "        x->at -= (uintptr_t)(x->step[i] * x->count[i]);\n"
+                                 "        x->index[i] = 0;\n"
+                                 "    }\n"
+                                 "    return at;\n"
+                                 "}\n";
 
 /* ---- what is packed, and where it is used ---- */
 
@@ -292,6 +293,7 @@ void ahead_begin(Emitter *e, Stmt *const *body, uint32_t n)
         return;
     }
     if (helper_new(e->w.help, "tdsl_ahead")) {
+        helper_type_put(e->w.help, ahead_type);
         helper_put(e->w.help, ahead_text);
     }
     x.name = names_take(&e->w.names, "ahead");

@@ -10,31 +10,20 @@ static const Buffer *arg_buffer(const Kernel *k, uint32_t i)
     return &k->bufs.at[k->args.at[i].buf];
 }
 
-/* What a caller hands over for it. */
-typedef struct ArgShape {
-    uint32_t rank;
-    const Dim *extent;
-} ArgShape;
-
-static ArgShape arg_shape(const Kernel *k, uint32_t i)
-{
-    const Arg *a = &k->args.at[i];
-    const Buffer *b = arg_buffer(k, i);
-    return a->shape != NULL ? (ArgShape){a->rank, a->shape} : (ArgShape){b->rank, b->extent};
-}
-
 static bool is_read_only(ArgRole role)
 {
     return role == ARG_IN;
 }
 
-/* "[o][v][3]" */
+/* "[o][v][3]", "[n + k - 1]" */
 static const char *shape_text(const Emitter *e, ArgShape s)
 {
     Text t;
     text_init(&t, e->w.arena);
     for (uint32_t d = 0; d < s.rank; d++) {
-        text_printf(&t, "[%s]", c_dim_text(&e->w, s.extent[d]));
+        text_char(&t, '[');
+        dim_put(&t, &e->w.k->dims, s.extent[d], e->w.dim);
+        text_char(&t, ']');
     }
     return t.at;
 }
@@ -43,48 +32,6 @@ static const char *shape_text(const Emitter *e, ArgShape s)
 static uint32_t n_dims(const Kernel *k)
 {
     return dims_given(&k->dims);
-}
-
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_';
-}
-
-/* Is the name in the text, as a word? */
-static bool mentions(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
-        char before = at == text ? ' ' : at[-1];
-        if (!is_word(before) && !is_word(at[n]) && before != '.' && before != '>') {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* const int64_t m_n = tdsl_product(m, n); of the dims that are products and named in `text`. */
-static void products_emit(Emitter *e, const char *text)
-{
-    const Kernel *k = e->w.k;
-    for (uint32_t d = n_dims(k); d < k->dims.list.n; d++) {
-        const DimInfo *info = &k->dims.list.at[d];
-        const char *value = c_dim_text(&e->w, info->factor[0]);
-        if (!mentions(text, e->w.dim[d])) {
-            continue;
-        }
-        for (uint32_t f = 1; f < info->n_factors; f++) {
-            value = str_format(e->w.arena, "%s(%s, %s)", help_fixed(e->w.help, "tdsl_product"),
-                               value, c_dim_text(&e->w, info->factor[f]));
-        }
-        if (info->divisor > 1) {
-            value =
-                str_format(e->w.arena, "%s(0, %s, %lld)", help_fixed(e->w.help, "tdsl_steps"),
-                           value, (long long)info->divisor);
-        }
-        line_printf(&e->w, "const int64_t %s = %s;", e->w.dim[d], value);
-    }
 }
 
 /* "int64_t o, int64_t v", or "void". */
@@ -398,7 +345,7 @@ void kernel_sizes_emit(Emitter *e)
     products.indent_width = out->indent_width;
     products.indent = out->indent;
     e->w.out = &products;
-    products_emit(e, body.at);
+    dims_computed_emit(e, body.at);
     e->w.out = out;
     dims_emit(e, str_format(e->w.arena, "%s%s", products.at, body.at));
     line_put(out, "(void)dims;");
@@ -483,7 +430,7 @@ void kernel_loops_emit(Emitter *e, const Text *body)
     products.indent_width = out->indent_width;
     products.indent = out->indent;
     e->w.out = &products;
-    products_emit(e, body->at);
+    dims_computed_emit(e, body->at);
     e->w.out = out;
     for (uint32_t d = 0; d < n_dims(k); d++) {
         if (!mentions(body->at, e->w.dim[d]) && !mentions(products.at, e->w.dim[d])) {
@@ -511,7 +458,7 @@ static void work_factor(Emitter *e, Dim d, Text *dims, uint32_t *n)
 {
     const DimInfo *info = d.sym < 0 ? NULL : &e->w.k->dims.list.at[d.sym];
     if (info != NULL && info->n_factors == 0) {
-        text_printf(dims, ", %d", d.sym);
+        text_printf(dims, ", %d", dim_number(e, d));
         (*n)++;
     }
     for (uint32_t f = 0; info != NULL && f < info->n_factors; f++) {
@@ -532,10 +479,29 @@ static int64_t fixed_factor(const Kernel *k, Dim d)
     return fixed;
 }
 
-static void work_emit(Emitter *e)
+/* Of a kernel without open dims: the number itself. */
+static const char *work_fixed(const Emitter *e)
+{
+    const Kernel *k = e->w.k;
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < k->n_work; i++) {
+        int64_t fixed = 1;
+        for (uint32_t f = 0; f < k->work[i].n; f++) {
+            fixed = sat_mul(fixed, fixed_factor(k, k->work[i].factor[f]));
+        }
+        total = total > UINT64_MAX - (uint64_t)fixed ? UINT64_MAX : total + (uint64_t)fixed;
+    }
+    return str_format(e->w.arena, "UINT64_C(%llu)", (unsigned long long)total);
+}
+
+/* The expression of the number; its table comes before, where there are open dims. */
+static const char *work_emit(Emitter *e)
 {
     const Kernel *k = e->w.k;
     Text t;
+    if (n_dims(k) == 0) {
+        return work_fixed(e);
+    }
     text_init(&t, e->w.arena);
     for (uint32_t i = 0; i < k->n_work; i++) {
         int64_t fixed = 1;
@@ -549,6 +515,11 @@ static void work_emit(Emitter *e)
         text_printf(&t, "%u, %lld%s, ", n, (long long)fixed, dims.at);
     }
     line_printf(&e->w, "static const int64_t tdsl_work_%s[] = {%s-1};", e->symbol, t.at);
+    if (e->n_computed > 0) {
+        return str_format(e->w.arena, "tdsl_work_of(&tdsl_table_%s, tdsl_work_%s, dims)",
+                          e->symbol, e->symbol);
+    }
+    return str_format(e->w.arena, "tdsl_multiply_adds(tdsl_work_%s, dims)", e->symbol);
 }
 
 static const char *role_text(ArgRole role)
@@ -590,8 +561,9 @@ static void args_emit(Emitter *e)
                     dtype_text(b->dtype), shape.rank);
         text_put(out, shape.rank == 0 ? "NULL" : "(const tdsl_extent[]){");
         for (uint32_t d = 0; d < shape.rank; d++) {
-            text_printf(out, "%s{%d, %d, %lld}", d > 0 ? ", " : "", shape.extent[d].sym,
-                        classes == NULL ? 0 : (int)classes[d], (long long)shape.extent[d].n);
+            text_printf(out, "%s{%d, %d, %lld}", d > 0 ? ", " : "",
+                        dim_number(e, shape.extent[d]), classes == NULL ? 0 : (int)classes[d],
+                        (long long)shape.extent[d].n);
         }
         text_put(out, shape.rank == 0 ? "},\n" : "}},\n");
     }
@@ -613,6 +585,7 @@ static void tables_emit(Emitter *e)
         }
         text_put(out, "};\n");
     }
+    computed_emit(e);
     if (k->args.n > 0) {
         args_emit(e);
     }
@@ -668,6 +641,40 @@ static const char *pointers_text(const Emitter *e)
     return t.at;
 }
 
+/* Of a kernel without a workspace: small calls go to the loops after these tests, without a table. */
+static const char *fast_text(Emitter *e)
+{
+    const Kernel *k = e->w.k;
+    int digits = safe_digits(e);
+    if (has_sizes(k) || digits < 8) {
+        return "";
+    }
+    Text test, call, more;
+    text_init(&test, e->w.arena);
+    text_init(&more, e->w.arena);
+    text_init(&call, e->w.arena);
+    text_put(&test, n_dims(k) == 0 ? "" : "sizeof(size_t) >= 8");
+    for (uint32_t d = 0; d < n_dims(k); d++) {
+        text_printf(&test, " && (uint64_t)%s - 1 < %lld", e->w.dim[d], 1ll << digits);
+        text_printf(&call, "%s, ", e->w.dim[d]);
+    }
+    const char *computed = computed_tests(e, &more);
+    Text *last = computed[0] == '\0' ? &test : &more;
+    for (uint32_t i = 0; i < k->args.n; i++) {
+        const char *name = e->w.buf[k->args.at[i].buf];
+        text_printf(&call, "%s, ", name);
+        if (k->args.at[i].role != ARG_SCALAR) {
+            text_printf(last, last->n == 0 ? "%s != NULL" : " && %s != NULL", name);
+        }
+    }
+    text_put(&call, e->n_parts > 0 ? "NULL, 1, " : "");
+    const char *inner =
+        str_format(e->w.arena, "if (%s) { tdsl_loops_%s(%s); return TDSL_OK; }",
+                   last->n == 0 ? "1" : last->at, e->symbol, list_text(e, call.at, ""));
+    return last == &test ? inner
+                         : str_format(e->w.arena, "if (%s) { %s%s }", test.at, computed, inner);
+}
+
 void kernel_info_emit(Emitter *e, const char *source)
 {
     Text *out = e->w.out;
@@ -675,7 +682,7 @@ void kernel_info_emit(Emitter *e, const char *source)
     const char *s = e->symbol, *dims = n_dims(k) == 0 ? "" : dims_parameters(e);
     Arena *a = e->w.arena;
     tables_emit(e);
-    work_emit(e);
+    const char *work = work_emit(e);
     text_printf(out, "TDSL_KERNEL(%s,\n    ", s);
     text_literal(out, k->name->text);
     text_put(out, ", ");
@@ -684,10 +691,16 @@ void kernel_info_emit(Emitter *e, const char *source)
     text_literal(out, k->signature != NULL ? k->signature : k->name->text);
     text_printf(out, ",\n    \"%s\",\n", digest_text(e));
     out->indent++;
-    line_printf(&e->w, "%u, %s, %u, %s, %s, (%s),", n_dims(k),
+    line_printf(&e->w, "%u, %s, %u, %s, %s, %s, (%s),", n_dims(k),
                 n_dims(k) == 0 ? "NULL" : str_format(a, "tdsl_dims_%s", s), k->args.n,
                 k->args.n == 0 ? "NULL" : str_format(a, "tdsl_args_%s", s),
-                has_sizes(k) ? str_format(a, "tdsl_sizes_%s", s) : "NULL", dims_parameters(e));
+                has_sizes(k) ? str_format(a, "tdsl_sizes_%s", s) : "NULL", work,
+                dims_parameters(e));
+    if (e->file_computes) {
+        line_printf(&e->w, e->n_computed == 0 ? "(NULL, 0)," : "(tdsl_computed_%s, %u),", s,
+                    e->n_computed);
+    }
+    line_printf(&e->w, "(%s),", fast_text(e));
     line_printf(&e->w, "(%s%s), (%s),", dims, dims[0] == '\0' ? "" : ", ",
                 dims_arguments(e, false, ", "));
     line_printf(&e->w, "(%s), (%s),", args_parameters(e), pointers_text(e));

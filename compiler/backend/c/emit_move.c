@@ -3,7 +3,7 @@
  * compilers do not see in short loops over two places which might be one to them; and zeros in lines of a panel. */
 #include "backend/c/emit.h"
 #include "backend/c/legalise.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 
 /* Held, else compilers make it a string instruction, which is slow for short runs. */
 static const char move_text[] =

@@ -7,7 +7,7 @@
 #include "backend/c/emit.h"
 
 #include "backend/c/legalise.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 
 static const char pack_shuffles[] =
     "\n#if defined(__GNUC__) && !(TDSL_ROWS & TDSL_ISA_plain)\n"

@@ -1,229 +1,284 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all kernels of a file share beside helper functions: checks of what is given, and the macro that makes a kernel's
- * exported functions and its tables. */
+ * exported functions and its tables. Lines that no kernel of the file needs are left out. */
 #include "backend/c/emit.h"
 
-static const char check_text[] =
-    "\n/* A kernel, as the functions below see it. `work`: of each term of multiply-adds the "
-    "number of open dims,\n"
-    " * what is fixed, the dims; -1 ends it. */\n"
-    "typedef struct tdsl_kernel {\n"
-    "    const tdsl_kernel_info *info;\n"
-    "    const int64_t *work;\n"
-    "    size_t (*sizes)(const int64_t *dims, size_t *more); /* null: no workspace */\n"
-    "    void (*run)(const int64_t *dims, void *const *args, unsigned char *ws,\n"
-    "                const tdsl_threads *threads, int32_t crew, size_t each);\n"
-    "} tdsl_kernel;\n"
-    "\n/* Are the extents possible, and how much workspace do they need? */\n"
-    "TDSL_HELPER tdsl_status tdsl_check(const tdsl_kernel *k, const int64_t *dims, size_t "
-    "*need, size_t *more)\n"
-    "{\n"
-    "    static const int64_t size[] = {0, 8, 4, 2, 2, 4, 8, 1, 8, 16}; /* of each tdsl_dtype "
-    "*/\n"
-    "    for (int32_t d = 0; d < k->info->n_dims; ++d) {\n"
-    "        if (dims[d] < 0) {\n"
-    "            return TDSL_E_SHAPE;\n"
-    "        }\n"
-    "    }\n"
-    "    for (int32_t i = 0; k->info->n_dims > 0 && i < k->info->n_args; ++i) {\n"
-    "        const tdsl_arg_info *a = &k->info->args[i];\n"
-    "        int64_t bytes = size[a->dtype];\n"
-    "        for (int32_t d = 0; d < a->rank; ++d) {\n"
-    "            const tdsl_extent *x = &a->extents[d];\n"
-    "            bytes = tdsl_grow(bytes, x->dim < 0 ? x->fixed : dims[x->dim]);\n"
-    "        }\n"
-    "        if (bytes < 0) {\n"
-    "            return TDSL_E_OVERFLOW;\n"
-    "        }\n"
-    "    }\n"
-    "    *need = k->sizes == NULL ? 0 : k->sizes(dims, more);\n"
-    "    return *need == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;\n"
-    "}\n"
-    "\nstatic size_t tdsl_need(const tdsl_kernel *k, const int64_t *dims, int32_t threads)\n"
-    "{\n"
-    "    size_t need = 0, more = 0;\n"
-    "    return tdsl_check(k, dims, &need, &more) == TDSL_OK ? tdsl_room(need, more, threads) "
-    ": SIZE_MAX;\n"
-    "}\n"
-    "\nstatic uint64_t tdsl_multiply_adds(const int64_t *w, const int64_t *dims)\n"
-    "{\n"
-    "    uint64_t total = 0;\n"
-    "    while (*w >= 0) {\n"
-    "        int64_t n = *w++;\n"
-    "        uint64_t count = (uint64_t)*w++;\n"
-    "        while (n-- > 0) {\n"
-    "            count = tdsl_count(count, dims[*w++]);\n"
-    "        }\n"
-    "        total = tdsl_tally(total, count);\n"
-    "    }\n"
-    "    return total;\n"
-    "}\n"
-    "\nstatic int tdsl_has_elements(const tdsl_arg_info *a, const int64_t *dims)\n"
-    "{\n"
-    "    for (int32_t d = 0; d < a->rank; ++d) {\n"
-    "        if ((a->extents[d].dim < 0 ? a->extents[d].fixed : dims[a->extents[d].dim]) == 0) "
-    "{\n"
-    "            return 0;\n"
-    "        }\n"
-    "    }\n"
-    "    return 1;\n"
-    "}\n"
-    "\n/* Is a pointer null where there are elements? */\n"
-    "static int tdsl_is_missing(const tdsl_kernel_info *k, const int64_t *dims, void *const "
-    "*args)\n"
-    "{\n"
-    "    int missing = 0;\n"
-    "    for (int32_t i = 0; i < k->n_args; ++i) {\n"
-    "        missing |= args[i] == NULL && tdsl_has_elements(&k->args[i], dims);\n"
-    "    }\n"
-    "    return missing;\n"
-    "}\n"
-    "\nstatic int tdsl_is_written(const tdsl_kernel_info *k, const int64_t *dims)\n"
-    "{\n"
-    "    int written = 0;\n"
-    "    for (int32_t i = 0; i < k->n_args; ++i) {\n"
-    "        const int32_t role = k->args[i].role;\n"
-    "        written |= (role == TDSL_OUT || role == TDSL_INOUT) && "
-    "tdsl_has_elements(&k->args[i], dims);\n"
-    "    }\n"
-    "    return written;\n"
-    "}\n";
-static const char call_text[] =
-    "\n/* Refuses too little workspace, and runs the loops if there is an element to write. "
-    "*/\n"
-    "TDSL_HELPER tdsl_status tdsl_run_in(const tdsl_kernel *k, const int64_t *dims, void "
-    "*const "
-    "*args,\n"
-    "    void *workspace, size_t workspace_bytes, const tdsl_threads *threads, size_t need, "
-    "size_t more)\n"
-    "{\n"
-    "    unsigned char none[1], *ws = none; /* no arithmetic on a null pointer */\n"
-    "    if (workspace_bytes < need || (need > 0 && workspace == NULL)) {\n"
-    "        return TDSL_E_WORKSPACE;\n"
-    "    }\n"
-    "    if (workspace != NULL) {\n"
-    "        ws = (unsigned char *)workspace + (-(uintptr_t)workspace & 63u);\n"
-    "    }\n"
-    "    if (k->info->n_dims == 0 || tdsl_is_written(k->info, dims)) {\n"
-    "        k->run(dims, args, ws, threads, tdsl_crew(threads, workspace_bytes - need, more), "
-    "more);\n"
-    "    }\n"
-    "    return TDSL_OK;\n"
-    "}\n"
-    "\n/* Some pointer is null. Apart, so that other calls need no registers for it. */\n"
-    "TDSL_APART static tdsl_status tdsl_call_null(const tdsl_kernel *k, const int64_t *dims, "
-    "void *const *args,\n"
-    "    void *workspace, size_t workspace_bytes, const tdsl_threads *threads, size_t need, "
-    "size_t more)\n"
-    "{\n"
-    "    return tdsl_is_missing(k->info, dims, args) ? TDSL_E_ARGUMENT\n"
-    "        : tdsl_run_in(k, dims, args, workspace, workspace_bytes, threads, need, more);\n"
-    "}\n"
-    "\nTDSL_HELPER tdsl_status tdsl_call(const tdsl_kernel *k, const int64_t *dims, void "
-    "*const "
-    "*args,\n"
-    "    void *workspace, size_t workspace_bytes, const tdsl_threads *threads)\n"
-    "{\n"
-    "    size_t need = 0, more = 0;\n"
-    "    int null = 0;\n"
-    "    const tdsl_status status = tdsl_check(k, dims, &need, &more);\n"
-    "    if (status != TDSL_OK) {\n"
-    "        return status;\n"
-    "    }\n"
-    "    for (int32_t i = 0; i < k->info->n_args; ++i) {\n"
-    "        null |= args[i] == NULL;\n"
-    "    }\n"
-    "    if (null) {\n"
-    "        return tdsl_call_null(k, dims, args, workspace, workspace_bytes, threads, need, "
-    "more);\n"
-    "    }\n"
-    "    return tdsl_run_in(k, dims, args, workspace, workspace_bytes, threads, need, more);\n"
-    "}\n";
+/* What a file must have for a piece of the text: kernels with open dims, none of them; parallel loops, none; computed extents,
+ * none. */
+typedef enum Need { ALWAYS, OPEN, FIXED, PARALLEL, SERIAL, COMPUTED, PLAIN } Need;
+typedef struct Piece {
+    Need need;
+    const char *text;
+} Piece;
 
 /* The list of kernels names no symbol that may be bound to another library's: each table is there twice, and all goes to
- * static functions. */
-static const char kernel_text[] =
-    "\n/* The exported functions of a kernel, and its tables. Dims and arguments are lists in "
-    "parentheses. */\n"
-    "#define TDSL_LIST(...) __VA_ARGS__\n"
-    "#define TDSL_READ(p) (void *)(uintptr_t)(p) /* an argument that is not written */\n"
-    "#define TDSL_KERNEL(NAME, TEXT, SOURCE, HEAD, DIGEST, N_DIMS, DIM_INFO, N_ARGS, ARG_INFO, "
-    "SIZES, \\\n"
-    "                    ONLY_DIMS, DIM_TYPES, DIMS, ARG_TYPES, ARGS, LOOPS) \\\n"
-    "    static void tdsl_run_##NAME(const int64_t *dims, void *const *args, unsigned char "
-    "*ws, \\\n"
-    "        const tdsl_threads *threads, int32_t crew, size_t each) \\\n"
-    "    { \\\n"
-    "        (void)dims; (void)args; (void)ws; (void)threads; (void)crew; (void)each; \\\n"
-    "        tdsl_loops_##NAME(TDSL_LIST LOOPS); \\\n"
-    "    } \\\n"
-    "    static const tdsl_kernel_info tdsl_table_##NAME; \\\n"
-    "    static const tdsl_kernel tdsl_of_##NAME = { \\\n"
-    "        &tdsl_table_##NAME, tdsl_work_##NAME, SIZES, tdsl_run_##NAME}; \\\n"
-    "    static size_t tdsl_bytes_##NAME(const int64_t *dims) \\\n"
-    "    { return tdsl_need(&tdsl_of_##NAME, dims, 1); } \\\n"
-    "    static size_t tdsl_threaded_bytes_##NAME(const int64_t *dims, int32_t threads) \\\n"
-    "    { return tdsl_need(&tdsl_of_##NAME, dims, threads); } \\\n"
-    "    static uint64_t tdsl_adds_##NAME(const int64_t *dims) \\\n"
-    "    { return tdsl_multiply_adds(tdsl_work_##NAME, dims); } \\\n"
-    "    static tdsl_status tdsl_threaded_call_##NAME(const int64_t *dims, void *const *args, "
-    "\\\n"
-    "        void *workspace, size_t workspace_bytes, const tdsl_threads *threads) \\\n"
-    "    { return tdsl_call(&tdsl_of_##NAME, dims, args, workspace, \\\n"
-    "                       workspace_bytes, threads); } \\\n"
-    "    static tdsl_status tdsl_call_##NAME(const int64_t *dims, void *const *args, \\\n"
-    "        void *workspace, size_t workspace_bytes) \\\n"
-    "    { return tdsl_call(&tdsl_of_##NAME, dims, args, workspace, workspace_bytes, NULL); } "
-    "\\\n"
-    "    tdsl_status NAME##_threads(TDSL_LIST DIM_TYPES TDSL_LIST ARG_TYPES \\\n"
-    "        void *TDSL_RESTRICT workspace, size_t workspace_bytes, const tdsl_threads "
-    "*threads) \\\n"
-    "    { \\\n"
-    "        const int64_t tdsl_dims[] = {TDSL_LIST DIMS 0}; \\\n"
-    "        void *const tdsl_args[] = {TDSL_LIST ARGS NULL}; \\\n"
-    "        return tdsl_threaded_call_##NAME(tdsl_dims, tdsl_args, workspace, "
-    "workspace_bytes, threads); \\\n"
-    "    } \\\n"
-    "    tdsl_status NAME(TDSL_LIST DIM_TYPES TDSL_LIST ARG_TYPES \\\n"
-    "        void *TDSL_RESTRICT workspace, size_t workspace_bytes) \\\n"
-    "    { \\\n"
-    "        const int64_t tdsl_dims[] = {TDSL_LIST DIMS 0}; \\\n"
-    "        void *const tdsl_args[] = {TDSL_LIST ARGS NULL}; \\\n"
-    "        return tdsl_threaded_call_##NAME(tdsl_dims, tdsl_args, workspace, "
-    "workspace_bytes, NULL); \\\n"
-    "    } \\\n"
-    "    size_t NAME##_workspace_bytes ONLY_DIMS \\\n"
-    "    { \\\n"
-    "        const int64_t tdsl_dims[] = {TDSL_LIST DIMS 0}; \\\n"
-    "        return tdsl_need(&tdsl_of_##NAME, tdsl_dims, 1); \\\n"
-    "    } \\\n"
-    "    size_t NAME##_workspace_bytes_threads(TDSL_LIST DIM_TYPES int32_t threads) \\\n"
-    "    { \\\n"
-    "        const int64_t tdsl_dims[] = {TDSL_LIST DIMS 0}; \\\n"
-    "        return tdsl_need(&tdsl_of_##NAME, tdsl_dims, threads); \\\n"
-    "    } \\\n"
-    "    TDSL_INFO(static, tdsl_table_##NAME, NAME, TEXT, SOURCE, HEAD, DIGEST, N_DIMS, "
-    "N_ARGS, DIM_INFO, ARG_INFO) \\\n"
-    "    TDSL_INFO(, NAME##_info, NAME, TEXT, SOURCE, HEAD, DIGEST, N_DIMS, N_ARGS, DIM_INFO, "
-    "ARG_INFO)\n"
-    "#define TDSL_INFO(STATIC, TABLE, NAME, ...) \\\n"
-    "    STATIC const tdsl_kernel_info TABLE = { \\\n"
-    "        TDSL_ABI_HEAD, __VA_ARGS__, tdsl_bytes_##NAME, tdsl_adds_##NAME, "
-    "tdsl_call_##NAME, \\\n"
-    "        tdsl_threaded_bytes_##NAME, tdsl_threaded_call_##NAME};\n";
+ * static functions. One function checks the arguments of all kernels: a copy in each would take compilers most of the time. */
+static const Piece pieces[] = {
+    {ALWAYS,
+     "/* A kernel, as the functions below see it. */\n"
+     "typedef struct tdsl_kernel {\n"
+     "    const tdsl_kernel_info *info;\n"
+     "    size_t (*sizes)(const int64_t *dims, size_t *more); /* null: no workspace */\n"
+     "    void (*run)(const int64_t *dims, void *const *args, unsigned char *ws,\n"
+     "                const tdsl_threads *threads, int32_t crew, size_t each);\n"
+     "} tdsl_kernel;\n"
+     "\n"
+     "static int tdsl_has_elements(const tdsl_arg_info *a, const int64_t *dims)\n"
+     "{\n"
+     "    int some = 1;\n"
+     "    for (int32_t d = 0; d < a->rank; ++d) {\n"},
+    {OPEN, "        some &= (a->extents[d].dim < 0 ? a->extents[d].fixed : "
+           "dims[a->extents[d].dim]) != 0;\n"},
+    {FIXED, "        some &= a->extents[d].fixed != 0;\n"},
+    {ALWAYS, "    }\n"},
+    {FIXED, "    (void)dims;\n"},
+    {ALWAYS, "    return some;\n"
+             "}\n"
+             "\n"},
+    {OPEN, "/* Bytes of an argument, or -1 when they are too many for one object. */\n"
+           "static int64_t tdsl_size(const tdsl_arg_info *a, const int64_t *dims)\n"
+           "{\n"
+           "    static const int64_t size[] = {0, 8, 4, 2, 2, 4, 8, 1, 8, 16}; /* of each "
+           "tdsl_dtype */\n"
+           "    int64_t bytes = size[a->dtype];\n"
+           "    for (int32_t d = 0; d < a->rank; ++d) {\n"
+           "        bytes = tdsl_grow(bytes, a->extents[d].dim < 0 ? a->extents[d].fixed : "
+           "dims[a->extents[d].dim]);\n"
+           "    }\n"
+           "    return bytes;\n"
+           "}\n"
+           "\n"},
+    {COMPUTED,
+     "/* Extents that are given and, behind them, those that are computed; are they possible? "
+     "*/\n"
+     "static tdsl_status tdsl_extents(const tdsl_kernel_info *info, const int64_t *dims, "
+     "int64_t *all)\n"
+     "{\n"
+     "    const int64_t most = INT64_MAX / 4;\n"
+     "    for (int32_t d = 0; d < info->n_dims; ++d) {\n"
+     "        if (dims[d] < 0) {\n"
+     "            return TDSL_E_SHAPE;\n"
+     "        }\n"
+     "        all[d] = dims[d];\n"
+     "    }\n"
+     "    for (int32_t c = 0; c < info->n_computed; ++c) {\n"
+     "        const tdsl_computed *x = &info->computed[c];\n"
+     "        int64_t value = x->base;\n"
+     "        for (int32_t t = 0; t < x->n_terms; ++t) {\n"
+     "            const int64_t extent = all[x->terms[t].dim];\n"
+     "            const int64_t by = x->product ? value : x->terms[t].coefficient;\n"
+     "            if (value > most || value < -most || (extent > 0 && (by > most / extent || "
+     "by < -most / extent))) {\n"
+     "                return TDSL_E_OVERFLOW;\n"
+     "            }\n"
+     "            value = x->product ? by * extent : value + by * extent;\n"
+     "        }\n"
+     "        if (value < 0 || value > most) {\n"
+     "            return value < 0 ? TDSL_E_SHAPE : TDSL_E_OVERFLOW;\n"
+     "        }\n"
+     "        all[info->n_dims + c] = value / x->divisor;\n"
+     "    }\n"
+     "    return TDSL_OK;\n"
+     "}\n"
+     "\n"},
+    {ALWAYS, "/* How much workspace the extents need, and more for each further thread; are "
+             "they possible? */\n"
+             "static tdsl_status tdsl_check(const tdsl_kernel *k, const int64_t *dims, size_t "
+             "*need, size_t *more)\n"
+             "{\n"},
+    {OPEN, "    for (int32_t d = 0; d < k->info->n_dims; ++d) {\n"
+           "        if (dims[d] < 0) {\n"
+           "            return TDSL_E_SHAPE;\n"
+           "        }\n"
+           "    }\n"
+           "    for (int32_t i = 0; k->info->n_dims > 0 && i < k->info->n_args; ++i) {\n"
+           "        if (tdsl_size(&k->info->args[i], dims) < 0) {\n"
+           "            return TDSL_E_OVERFLOW;\n"
+           "        }\n"
+           "    }\n"},
+    {ALWAYS,
+     "    *need = k->sizes == NULL ? 0 : k->sizes(dims, more);\n"
+     "    return *need == SIZE_MAX ? TDSL_E_OVERFLOW : TDSL_OK;\n"
+     "}\n"
+     "\n"
+     "static size_t tdsl_need(const tdsl_kernel *k, const int64_t *dims, int32_t threads)\n"
+     "{\n"
+     "    size_t need = 0, more = 0;\n"},
+    {COMPUTED, "    int64_t all[TDSL_EXTENTS];\n"
+               "    if (tdsl_extents(k->info, dims, all) != TDSL_OK) {\n"
+               "        return SIZE_MAX;\n"
+               "    }\n"
+               "    dims = all;\n"},
+    {PARALLEL, "    return tdsl_check(k, dims, &need, &more) == TDSL_OK ? tdsl_room(need, "
+               "more, threads) : SIZE_MAX;\n"},
+    {SERIAL, "    (void)threads;\n"
+             "    return tdsl_check(k, dims, &need, &more) == TDSL_OK ? need : SIZE_MAX;\n"},
+    {ALWAYS, "}\n"
+             "\n"
+             "/* Checks what is given, and runs the loops if there is an element to write. */\n"
+             "static tdsl_status tdsl_call(const tdsl_kernel *k, const int64_t *dims, void "
+             "*const *args,\n"
+             "    void *workspace, size_t workspace_bytes, const tdsl_threads *threads)\n"
+             "{\n"
+             "    unsigned char none[1], *ws = none; /* no arithmetic on a null pointer */\n"
+             "    size_t need = 0, more = 0;\n"
+             "    int written = k->info->n_dims == 0;\n"},
+    {COMPUTED,
+     "    int64_t all[TDSL_EXTENTS];\n"
+     "    tdsl_status status = tdsl_extents(k->info, dims, all);\n"
+     "    dims = all;\n"
+     "    status = status != TDSL_OK ? status : tdsl_check(k, dims, &need, &more);\n"},
+    {PLAIN, "    const tdsl_status status = tdsl_check(k, dims, &need, &more);\n"},
+    {ALWAYS, "    if (status != TDSL_OK) {\n"
+             "        return status;\n"
+             "    }\n"
+             "    for (int32_t i = 0; i < k->info->n_args; ++i) {\n"
+             "        const tdsl_arg_info *a = &k->info->args[i];\n"
+             "        if (args[i] == NULL && tdsl_has_elements(a, dims)) {\n"
+             "            return TDSL_E_ARGUMENT;\n"
+             "        }\n"},
+    {OPEN, "        written |= (a->role == TDSL_OUT || a->role == TDSL_INOUT) && "
+           "tdsl_has_elements(a, dims);\n"},
+    {ALWAYS, "    }\n"
+             "    if (workspace_bytes < need || (need > 0 && workspace == NULL)) {\n"
+             "        return TDSL_E_WORKSPACE;\n"
+             "    }\n"
+             "    if (workspace != NULL) {\n"
+             "        ws = (unsigned char *)workspace + (-(uintptr_t)workspace & 63u);\n"
+             "    }\n"
+             "    if (written) {\n"},
+    {PARALLEL, "        k->run(dims, args, ws, threads, tdsl_crew(threads, workspace_bytes - "
+               "need, more), more);\n"},
+    {SERIAL, "        k->run(dims, args, ws, threads, 1, 0);\n"},
+    {ALWAYS, "    }\n"
+             "    return TDSL_OK;\n"
+             "}\n"
+             "\n"},
+    {OPEN, "/* The sum of products in a list: of each the number of open dims, what is fixed, "
+           "the dims; -1 ends it. */\n"
+           "static uint64_t tdsl_multiply_adds(const int64_t *work, const int64_t *dims)\n"
+           "{\n"
+           "    uint64_t total = 0;\n"
+           "    while (*work >= 0) {\n"
+           "        int64_t n = *work++;\n"
+           "        uint64_t count = (uint64_t)*work++;\n"
+           "        while (n-- > 0) {\n"
+           "            const uint64_t extent = dims[*work] < 0 ? 0 : (uint64_t)dims[*work];\n"
+           "            count = extent > 0 && count > UINT64_MAX / extent ? UINT64_MAX : count "
+           "* extent;\n"
+           "            ++work;\n"
+           "        }\n"
+           "        total = total > UINT64_MAX - count ? UINT64_MAX : total + count;\n"
+           "    }\n"
+           "    return total;\n"
+           "}\n"
+           "\n"},
+    {COMPUTED, "static uint64_t tdsl_work_of(const tdsl_kernel_info *info, const int64_t "
+               "*work, const int64_t *dims)\n"
+               "{\n"
+               "    int64_t all[TDSL_EXTENTS];\n"
+               "    const tdsl_status status = tdsl_extents(info, dims, all);\n"
+               "    return status == TDSL_OK ? tdsl_multiply_adds(work, all) : status == "
+               "TDSL_E_SHAPE ? 0 : UINT64_MAX;\n"
+               "}\n"
+               "\n"},
+    {ALWAYS,
+     "/* The exported functions of a kernel, and its tables. Dims and arguments are lists in "
+     "parentheses; FAST is what\n"
+     " * a call that needs no more checks does. */\n"
+     "#define TDSL_LIST(...) __VA_ARGS__\n"
+     "#define TDSL_READ(p) (void *)(uintptr_t)(p) /* an argument that is not written */\n"
+     "#define TDSL_KERNEL(NAME, TEXT, SOURCE, HEAD, DIGEST, N_DIMS, DIM_INFO, N_ARGS, "
+     "ARG_INFO, SIZES, WORK, \\\n"
+     "                    ONLY_DIMS, "},
+    {COMPUTED, "COMPUTED, "},
+    {ALWAYS,
+     "FAST, DIM_TYPES, DIMS, ARG_TYPES, ARGS, LOOPS) \\\n"
+     "    static void tdsl_run_##NAME(const int64_t *dims, void *const *args, unsigned char "
+     "*ws, \\\n"
+     "        const tdsl_threads *threads, int32_t crew, size_t each) \\\n"
+     "    { \\\n"
+     "        (void)dims; (void)args; (void)ws; (void)threads; (void)crew; (void)each; \\\n"
+     "        tdsl_loops_##NAME(TDSL_LIST LOOPS); \\\n"
+     "    } \\\n"
+     "    static const tdsl_kernel_info tdsl_table_##NAME; \\\n"
+     "    static const tdsl_kernel tdsl_of_##NAME = {&tdsl_table_##NAME, SIZES, "
+     "tdsl_run_##NAME}; \\\n"
+     "    static uint64_t tdsl_work_of_##NAME(const int64_t *dims) \\\n"
+     "    { (void)dims; return WORK; } \\\n"
+     "    static size_t tdsl_threads_bytes_##NAME(const int64_t *dims, int32_t threads) \\\n"
+     "    { return tdsl_need(&tdsl_of_##NAME, dims, threads); } \\\n"
+     "    static size_t tdsl_bytes_##NAME(const int64_t *dims) \\\n"
+     "    { return tdsl_need(&tdsl_of_##NAME, dims, 1); } \\\n"
+     "    static tdsl_status tdsl_threads_call_##NAME(const int64_t *dims, void *const *args, "
+     "\\\n"
+     "        void *workspace, size_t workspace_bytes, const tdsl_threads *threads) \\\n"
+     "    { return tdsl_call(&tdsl_of_##NAME, dims, args, workspace, workspace_bytes, "
+     "threads); } \\\n"
+     "    static tdsl_status tdsl_call_##NAME(const int64_t *dims, void *const *args, \\\n"
+     "        void *workspace, size_t workspace_bytes) \\\n"
+     "    { return tdsl_call(&tdsl_of_##NAME, dims, args, workspace, workspace_bytes, NULL); } "
+     "\\\n"
+     "    tdsl_status NAME##_threads(TDSL_LIST DIM_TYPES TDSL_LIST ARG_TYPES \\\n"
+     "        void *TDSL_RESTRICT workspace, size_t workspace_bytes, const tdsl_threads "
+     "*threads) \\\n"
+     "    { return tdsl_call(&tdsl_of_##NAME, (const int64_t[]){TDSL_LIST DIMS 0}, \\\n"
+     "          (void *const[]){TDSL_LIST ARGS NULL}, workspace, workspace_bytes, threads); } "
+     "\\\n"
+     "    tdsl_status NAME(TDSL_LIST DIM_TYPES TDSL_LIST ARG_TYPES \\\n"
+     "        void *TDSL_RESTRICT workspace, size_t workspace_bytes) \\\n"
+     "    { \\\n"
+     "        TDSL_LIST FAST \\\n"
+     "        return tdsl_call(&tdsl_of_##NAME, (const int64_t[]){TDSL_LIST DIMS 0}, \\\n"
+     "            (void *const[]){TDSL_LIST ARGS NULL}, workspace, workspace_bytes, NULL); \\\n"
+     "    } \\\n"
+     "    size_t NAME##_workspace_bytes ONLY_DIMS \\\n"
+     "    { return tdsl_need(&tdsl_of_##NAME, (const int64_t[]){TDSL_LIST DIMS 0}, 1); } \\\n"
+     "    size_t NAME##_workspace_bytes_threads(TDSL_LIST DIM_TYPES int32_t threads) \\\n"
+     "    { return tdsl_need(&tdsl_of_##NAME, (const int64_t[]){TDSL_LIST DIMS 0}, threads); } "
+     "\\\n"
+     "    TDSL_INFO(static, tdsl_table_##NAME, NAME, "},
+    {COMPUTED, "COMPUTED, \\\n        "},
+    {ALWAYS, "TEXT, SOURCE, HEAD, DIGEST, N_DIMS, N_ARGS, DIM_INFO, ARG_INFO) \\\n"
+             "    TDSL_INFO(, NAME##_info, NAME, "},
+    {COMPUTED, "COMPUTED, \\\n        "},
+    {ALWAYS, "TEXT, SOURCE, HEAD, DIGEST, N_DIMS, N_ARGS, DIM_INFO, ARG_INFO)\n"
+             "#define TDSL_INFO(STATIC, TABLE, NAME, "},
+    {COMPUTED, "COMPUTED, "},
+    {ALWAYS, "...) \\\n"
+             "    STATIC const tdsl_kernel_info TABLE = { \\\n"
+             "        TDSL_ABI_HEAD, __VA_ARGS__, tdsl_bytes_##NAME, tdsl_work_of_##NAME, "
+             "tdsl_call_##NAME, \\\n"
+             "        tdsl_threads_bytes_##NAME, tdsl_threads_call_##NAME, "},
+    {COMPUTED, "TDSL_LIST COMPUTED, 0};\n"},
+    {PLAIN, "NULL, 0, 0};\n"},
+};
 
-void shared_needs(Helpers *h)
+void shared_needs(Helpers *h, bool open, bool parallel)
 {
-    static const char *const names[] = {"tdsl_grow", "tdsl_room", "tdsl_count", "tdsl_tally",
-                                        "tdsl_crew"};
-    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)help_fixed(h, names[i]);
+    if (open) {
+        (void)help_fixed(h, "tdsl_grow");
+    }
+    if (parallel) {
+        (void)help_fixed(h, "tdsl_room");
+        (void)help_fixed(h, "tdsl_crew");
     }
 }
 
-void shared_emit(Text *out)
+void shared_emit(Text *out, bool open, bool parallel, uint32_t extents)
 {
-    text_put(out, check_text);
-    text_put(out, call_text);
-    text_put(out, kernel_text);
+    const bool holds[] = {
+        [ALWAYS] = true,        [OPEN] = open,        [FIXED] = !open,
+        [PARALLEL] = parallel,  [SERIAL] = !parallel, [COMPUTED] = extents > 0,
+        [PLAIN] = extents == 0,
+    };
+    text_put(out, "\n");
+    if (extents > 0) {
+        text_printf(out,
+                    "#define TDSL_EXTENTS %u /* the most of a kernel, given and computed */\n",
+                    extents);
+    }
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        text_put(out, holds[pieces[i].need] ? pieces[i].text : "");
+    }
 }

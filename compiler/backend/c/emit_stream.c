@@ -28,13 +28,17 @@ static const char stream_text[] =
     "#define TDSL_STREAM_16(T, to, x) (*(T *)(void *)(to) = (x))\n"
     "#define TDSL_STREAM_32 TDSL_STREAM_16\n"
     "#define TDSL_STREAM_64 TDSL_STREAM_16\n"
-    "#endif\n"
+    "#endif\n";
+
+static const char streamed_text[] =
+    "/* Puts stores past the caches in order with others. */\n"
     "#if defined(__GNUC__)\n#define TDSL_STREAMED __sync_synchronize()\n"
     "#else\n#define TDSL_STREAMED (void)0\n#endif\n";
 
 void stream_put(Helpers *h)
 {
     if (helper_new(h, "TDSL_STREAM")) {
+        helper_type_put(h, streamed_text);
         helper_put(h, stream_text);
     }
 }

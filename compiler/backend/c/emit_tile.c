@@ -65,22 +65,21 @@ static const char *part_type(Emitter *e, DType t, int64_t lanes)
 static void vector_types_emit(const Helpers *h, Text *out)
 {
     static const DType types[4] = {DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_I64};
-    text_put(out, "\n/* Vectors, and the same as they stand in arrays: aligned as their "
-                  "elements are. */\n"
-                  "#if !(TDSL_ROWS & TDSL_ISA_plain)\n");
+    text_put(out,
+             "\n/* Vectors; V_at is V as it stands in arrays, aligned as its elements are. */\n"
+             "#if !(TDSL_ROWS & TDSL_ISA_plain)\n"
+             "#define TDSL_VECTOR(T, V, BYTES) \\\n"
+             "    typedef T V __attribute__((vector_size(BYTES))); \\\n"
+             "    typedef T V##_at __attribute__((vector_size(BYTES), aligned(sizeof(T)), "
+             "may_alias));\n");
     for (uint32_t bit = 0; bit < 32; bit++) {
         if ((h->vectors >> bit & 1u) == 0) {
             continue;
         }
         DType t = types[bit / 8];
         long long lanes = 1ll << (bit % 8), size = (long long)dtype_bytes(t);
-        const char *name = dtype_name(t);
-        text_printf(out, "typedef %s tdsl_%sx%lld __attribute__((vector_size(%lld)));\n",
-                    element_type(t), name, lanes, lanes * size);
-        text_printf(out,
-                    "typedef %s tdsl_%sx%lld_at __attribute__((vector_size(%lld), "
-                    "aligned(%lld), may_alias));\n",
-                    element_type(t), name, lanes, lanes * size, size);
+        text_printf(out, "TDSL_VECTOR(%s, tdsl_%sx%lld, %lld)\n", element_type(t),
+                    dtype_name(t), lanes, lanes * size);
     }
     text_put(out, "#define TDSL_AT(T, p) (*(const T##_at *)(const void *)(p))\n"
                   "#define TDSL_TO(T, p) (*(T##_at *)(void *)(p))\n");
@@ -114,15 +113,18 @@ static const char about_rows[] =
     " * processor has is found at the first call; TDSL_ISA (-DTDSL_ISA=avx2) takes one "
     "without asking. */\n";
 
-/* `optimize` and the pragma say it to compilers that do not contract, or not across statements, by themselves. What is
- * left of loops over elements in a tile is not made vectors: gcc 12 with 64-byte vectors loads past the last of them. */
-static const char about_tiles[] =
+static const char about_choice[] =
     "#define TDSL_PASTE_(x, y) x##y\n#define TDSL_PASTE(x, y) TDSL_PASTE_(x, y)\n"
     "#if defined(TDSL_ISA)\n#define TDSL_ROWS TDSL_PASTE(TDSL_ISA_, TDSL_ISA)\n#else\n"
     "#define TDSL_ROWS (TDSL_ISA_vectors | TDSL_ISA_avx2 | TDSL_ISA_avx512)\n#endif\n"
     "#if TDSL_ROWS == 0\n#error \"TDSL_ISA is none of plain, vectors, neon, avx2, avx512\"\n"
-    "#endif\n"
-    "\n/* Products in them are fused multiply-adds where there are any, whatever -std and "
+    "#endif\n";
+
+/* `optimize` and the pragma say it to compilers that do not contract, or not across statements, by themselves. What is
+ * left of loops over elements in a tile is not made vectors: gcc 12 with 64-byte vectors loads past the last of them. */
+static const char about_tiles[] =
+    "\n/* Register tiles: products are fused multiply-adds where there are any, whatever -std "
+    "and "
     "-ffp-contract say, but\n * not with TDSL_NO_FMA. */\n"
     "#if defined(TDSL_NO_FMA)\n#define TDSL_FP_CONTRACT off\n#else\n"
     "#define TDSL_FP_CONTRACT fast\n#endif\n"
@@ -133,10 +135,11 @@ static const char about_tiles[] =
     "#define TDSL_TILE \\\n"
     "    __attribute__((optimize(TDSL_TEXT(fp-contract=TDSL_FP_CONTRACT), "
     "\"no-tree-loop-vectorize\")))\n"
-    "#define TDSL_CONTRACT\n#else\n#define TDSL_TILE\n#define TDSL_CONTRACT\n#endif\n"
+    "#define TDSL_CONTRACT\n#else\n#define TDSL_TILE\n#define TDSL_CONTRACT\n#endif\n";
+
+static const char about_lanes[] =
     "\n/* Loops that compilers make vectors of: nothing is contracted, so that a position has "
-    "the "
-    "same bits in each of\n * these instruction sets, wherever it stands in a vector. */\n"
+    "the same bits in each of\n * these instruction sets, wherever it stands in a vector. */\n"
     "#if defined(__clang__)\n#define TDSL_LANES\n"
     "#define TDSL_EXACT _Pragma(\"clang fp contract(off)\")\n"
     "#elif defined(__GNUC__)\n"
@@ -144,8 +147,11 @@ static const char about_tiles[] =
     "\"no-trapping-math\", \"no-math-errno\")))\n"
     "#define TDSL_EXACT\n#else\n#define TDSL_LANES\n#define TDSL_EXACT\n#endif\n";
 
-void isa_names_emit(const Tiles *t, Text *out)
+void isa_names_emit(const Tiles *t, Text *out, const char *functions)
 {
+    if (strstr(functions, "TDSL_LANES") != NULL) {
+        text_put(out, about_lanes);
+    }
     if (t->shapes.n == 0 && t->fold_names.n == 0 && !t->turns) {
         return;
     }
@@ -163,22 +169,16 @@ void isa_names_emit(const Tiles *t, Text *out)
         }
     }
     text_put(out, "#endif\n#endif\n");
-    text_put(out, about_tiles);
+    text_put(out, about_choice);
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         text_printf(out,
-                    isa_table[r].attribute[0] != '\0' ? "#define TDSL_FOR_%s \\\n    %s\n"
+                    isa_table[r].attribute[0] != '\0' ? "#define TDSL_FOR_%s %s\n"
                                                       : "#define TDSL_FOR_%s%s\n",
                     isa_table[r].name, isa_table[r].attribute);
     }
-    text_put(out, "\n/* A register tile: c[r, v], or c[r, v] + what is there, = the sum over k "
-                  "of a[k, r] * b[k, v]. */\n"
-                  "#define TDSL_TILE_OF(T) int64_t n, const T *TDSL_RESTRICT a, int64_t cs_a, "
-                  "int64_t rs_a, \\\n    const T *TDSL_RESTRICT b, int64_t rs_b, T "
-                  "*TDSL_RESTRICT c, int64_t rs_c, int add\n"
-                  "#define TDSL_AHEAD_OF(T) TDSL_TILE_OF(T), uintptr_t ahead, int64_t each, "
-                  "int64_t turn\n"
-                  "#define TDSL_SHORT_OF(T) const T *TDSL_RESTRICT a, const T *TDSL_RESTRICT "
-                  "b, T *TDSL_RESTRICT c\n");
+    if (strstr(functions, "TDSL_TILE ") != NULL) {
+        text_put(out, about_tiles);
+    }
     vector_types_emit(t->help, out);
     pairs_emit(t, out);
 }
@@ -443,6 +443,8 @@ static PartText part_expr(Emitter *e, const Unrolled *u, const Expr *x)
             {str_format(e->w.arena, "(%s)%s", element_type(x->dtype), e->w.dim[x->dim]),
              BIND_UNARY},
             false};
+    case EXPR_INDEX: /* verify has seen that there is none */
+        break;
     case EXPR_LOAD:
         return part_load(e, u, x);
     case EXPR_OP:

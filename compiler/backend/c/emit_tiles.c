@@ -305,6 +305,20 @@ static void function_emit(Printer *p)
                              function_arguments(p, c, false)));
 }
 
+static const char tile_parameters[] =
+    "\n/* A register tile: c[r, v], or c[r, v] + what is there, = the sum over k of a[k, r] * "
+    "b[k, v]. */\n"
+    "#define TDSL_TILE_OF(T) int64_t n, const T *TDSL_RESTRICT a, int64_t cs_a, int64_t rs_a, "
+    "\\\n"
+    "    const T *TDSL_RESTRICT b, int64_t rs_b, T *TDSL_RESTRICT c, int64_t rs_c, int add\n";
+static const char ahead_parameters[] =
+    "/* The same, and it asks for memory that is read next. */\n"
+    "#define TDSL_AHEAD_OF(T) TDSL_TILE_OF(T), uintptr_t ahead, int64_t each, int64_t turn\n";
+static const char short_parameters[] =
+    "/* A register tile whose counts and strides are numbers. */\n"
+    "#define TDSL_SHORT_OF(T) const T *TDSL_RESTRICT a, const T *TDSL_RESTRICT b, T "
+    "*TDSL_RESTRICT c\n";
+
 /* Of the narrowest vectors of which a tile has whole lines of memory at once, as stores past the caches must. */
 #define STREAM_BYTES 32
 
@@ -319,18 +333,28 @@ static const char *function_type(const Tiles *t, const TileShape *s)
                       dtype_name(dtype_part(s->t)));
 }
 
+/* The macros of parameters that are used, and types of functions. */
 static void types_emit(Tiles *t, Text *out)
 {
+    bool tile = false, ahead = false, is_short = false;
     Names seen;
     names_init(&seen, t->arena);
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         const TileShape *s = &t->shapes.at[i];
+        tile |= s->sum == 0;
+        ahead |= s->sum == 0 && s->ahead;
+        is_short |= s->sum > 0;
+    }
+    text_put(out, tile ? tile_parameters : "");
+    text_put(out, ahead ? ahead_parameters : "");
+    text_put(out, is_short ? short_parameters : "");
+    for (uint32_t i = 0; i < t->shapes.n; i++) {
+        const TileShape *s = &t->shapes.at[i];
         DType type = dtype_part(s->t);
         const char *name = function_type(t, s), *c = c_type(type);
-        (void)vector_type(t->help, type, 16 / dtype_bytes(type)); /* tiles may be narrower */
         if (names_claim(&seen, name)) {
-            text_printf(out, "%stypedef void %s(TDSL_%s_OF(%s)%s);\n", i == 0 ? "\n" : "", name,
-                        parameters_of(s), c, s->by ? str_format(t->arena, ", %s by", c) : "");
+            text_printf(out, "typedef void %s(TDSL_%s_OF(%s)%s);\n", name, parameters_of(s), c,
+                        s->by ? str_format(t->arena, ", %s by", c) : "");
         }
     }
 }
@@ -339,6 +363,8 @@ static void functions_emit(Tiles *t, Macros *m, const Isa *isa, Text *out)
 {
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         const TileShape *s = &t->shapes.at[i];
+        DType type = dtype_part(s->t);
+        (void)vector_type(t->help, type, 16 / dtype_bytes(type)); /* tiles may be narrower */
         Printer p = {.tiles = t,
                      .macros = m,
                      .out = out,
@@ -353,16 +379,42 @@ static void functions_emit(Tiles *t, Macros *m, const Isa *isa, Text *out)
     }
 }
 
-/* The functions of one instruction set. */
+/* Functions of one type on a line. */
 static void set_type_emit(const Tiles *t, Text *out)
 {
+    const char *last = "";
+    Text line;
+    text_init(&line, t->arena);
     text_put(out, "\n/* The functions of one instruction set. */\ntypedef struct tdsl_isa {\n");
+    out->indent++;
     for (uint32_t i = 0; i < t->shapes.n; i++) {
         const TileShape *s = &t->shapes.at[i];
-        text_printf(out, "    %s *%s;\n", function_type(t, s), shape_name(t, s));
+        const char *type = function_type(t, s);
+        if (strcmp(type, last) != 0 && i > 0) {
+            line_put(out, str_format(t->arena, "%s;", line.at));
+        }
+        if (strcmp(type, last) != 0) {
+            text_clear(&line);
+            text_put(&line, type);
+        }
+        text_printf(&line, strcmp(type, last) == 0 ? ", *%s" : " *%s", shape_name(t, s));
+        last = type;
     }
+    if (t->shapes.n > 0) {
+        line_put(out, str_format(t->arena, "%s;", line.at));
+    }
+    out->indent--;
     text_put(out, t->members.at);
     text_put(out, "} tdsl_isa;\n");
+}
+
+void tiles_type_emit(Tiles *t, Text *out)
+{
+    if (t->shapes.n == 0 && t->fold_names.n == 0) {
+        return;
+    }
+    types_emit(t, out);
+    set_type_emit(t, out);
 }
 
 void tiles_emit(Tiles *t, Text *out)
@@ -376,10 +428,9 @@ void tiles_emit(Tiles *t, Text *out)
     text_init(&macros.text, t->arena);
     text_init(&rows, t->arena);
     rows.indent_width = 4;
-    types_emit(t, out);
     for (uint32_t r = 0; r < ISA_COUNT; r++) {
         const Isa *isa = &isa_table[r];
-        text_printf(&rows, "\n#if TDSL_ROWS & TDSL_ISA_%s\n", isa->name);
+        text_printf(&rows, "#if TDSL_ROWS & TDSL_ISA_%s\n", isa->name);
         functions_emit(t, &macros, isa, &rows);
         text_printf(&rows, "TDSL_TABLE(%s, %lld)\n#endif\n", isa->name,
                     (long long)isa->vector_bytes);
@@ -393,9 +444,10 @@ void tiles_emit(Tiles *t, Text *out)
         }
     }
     text_put(out, t->folds.at);
-    set_type_emit(t, out);
+    text_put(out, "\n");
     text_put(out, macros.text.at);
     table_macro(t, out);
+    text_put(out, "\n");
     text_put(out, rows.at);
     best_emit(out);
 }

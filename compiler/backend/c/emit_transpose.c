@@ -4,7 +4,7 @@
  * past the caches where the whole result would not stay in them anyway. */
 #include "backend/c/emit.h"
 #include "backend/c/legalise.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 
 /* $H: lines of a block of 64 columns; else as in emit_pack.c. */
 static const char transpose_head[] =

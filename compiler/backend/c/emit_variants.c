@@ -17,7 +17,8 @@ typedef struct Free {
 static void free_affine(Free *f, Affine x)
 {
     for (uint32_t i = 0; i < x.n; i++) {
-        f->var[x.term[i].var] = true;
+        VarRef v = x.term[i].var;
+        *(affine_is_dim(v) ? &f->dim[affine_sym(v)] : &f->var[v]) = true;
     }
 }
 
@@ -55,6 +56,8 @@ static void free_tile(Free *f, const Stmt *s)
             free_access(f, x->buf, x->at);
         } else if (x->kind == EXPR_EXTENT) {
             f->dim[x->dim] = true;
+        } else if (x->kind == EXPR_INDEX) {
+            free_affine(f, x->at[0]);
         }
     }
 }

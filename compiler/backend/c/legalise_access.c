@@ -3,7 +3,7 @@
  * stride, and how far its range runs. */
 #include "backend/c/legalise.h"
 
-#include "loop/affine.h"
+#include "op/affine.h"
 
 bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
 {
@@ -55,7 +55,8 @@ static bool part_vectorises(const Kernel *k, const Expr *x, VarRef v, DType t, b
         *unit = true;
         return x->dtype == t && access_is_unit(k, x->buf, x->at, v);
     }
-    return x->dtype == t && (x->kind != EXPR_OP || op_vectorises(x->op, t));
+    return x->dtype == t && x->kind != EXPR_INDEX &&
+           (x->kind != EXPR_OP || op_vectorises(x->op, t));
 }
 
 bool expr_vectorises(const Kernel *k, const Expr *value, VarRef v, DType t, bool *unit)

@@ -246,15 +246,15 @@ typedef struct SubstAll {
     uint32_t n;
 } SubstAll;
 
-static void load_subst(void *user, Expr *load)
+static void place_subst(void *user, Expr *e)
 {
     const SubstAll *all = user;
-    load->at =
-        access_subst(all->l, all->l->k->bufs.at[load->buf].rank, load->at, all->s, all->n);
+    uint32_t rank = e->kind == EXPR_INDEX ? 1 : all->l->k->bufs.at[e->buf].rank;
+    e->at = access_subst(all->l, rank, e->at, all->s, all->n);
 }
 
 const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n)
 {
     SubstAll all = {l, s, n};
-    return expr_with_loads(l->arena, x, load_subst, &all);
+    return expr_with_places(l->arena, x, place_subst, &all);
 }

@@ -233,7 +233,9 @@ static bool may_be_empty(const Matmul *m)
 static void mark_vars(bool *used, Affine x)
 {
     for (uint32_t i = 0; i < x.n; i++) {
-        used[x.term[i].var] = true;
+        if (!affine_is_dim(x.term[i].var)) {
+            used[x.term[i].var] = true;
+        }
     }
 }
 

@@ -83,7 +83,7 @@ static uint32_t staged_at(const Staged *g, const Expr *load)
 static void load_staged(void *user, Expr *load)
 {
     const Staged *g = user;
-    uint32_t i = staged_at(g, load);
+    uint32_t i = load->kind == EXPR_LOAD ? staged_at(g, load) : g->n;
     if (i < g->n) {
         load->buf = g->tile[i];
         load->at = arena_copy(g->l->arena, g->at, sizeof g->at);
@@ -109,7 +109,7 @@ static void block_put(Staged *g, const TileIndex *x, const TileIndex *y)
     for (uint32_t i = 0; i < g->n; i++) {
         tile_add(g->l, 2, index, g->tile[i], g->at, OP_COPY, g->load[i]);
     }
-    const Expr *value = expr_with_loads(g->l->arena, g->s->value, load_staged, g);
+    const Expr *value = expr_with_places(g->l->arena, g->s->value, load_staged, g);
     if (g->s->fold == OP_COPY) {
         written_add(g->l, 2, index, g->s->dst, g->s->at, g->s->fold, value);
         return;
@@ -212,7 +212,7 @@ static bool vectors_when_staged(const Legaliser *l, const Stmt *s, VarRef x, Var
         dear |= v->kind == EXPR_OP && op_info(v->op)->lanes == LANES_DIVIDE;
         if (v->dtype != t || (turns && is_repeated(l->k, s, v, x, y)) ||
             (load && !turns && !access_is_unit(l->k, v->buf, v->at, x)) ||
-            (v->kind == EXPR_OP && !op_vectorises(v->op, t))) {
+            v->kind == EXPR_INDEX || (v->kind == EXPR_OP && !op_vectorises(v->op, t))) {
             return false;
         }
     }

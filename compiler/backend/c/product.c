@@ -3,7 +3,7 @@
 #include "backend/c/product.h"
 
 #include "backend/c/legalise.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 
 bool stmt_is_product(const Stmt *s)
 {

@@ -5,7 +5,7 @@
 #include "backend/c/c.h"
 #include "backend/c/legalise.h"
 #include "backend/c/product.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 
 #define MOST_DEPTH       120 /* blocks in blocks: C11 asks for 127 */
 #define MOST_PARAMETERS  120 /* C11 asks for 127 */
@@ -213,7 +213,8 @@ static bool check_part(const Check *c, const Stmt *s, const Expr *x, bool unroll
     if (x->kind == EXPR_LOAD) {
         return check_access(c, s, x->buf, x->at, unrolled);
     }
-    bool plain = x->kind != EXPR_OP || (x->dtype == t && op_vectorises(x->op, t));
+    bool plain =
+        x->kind == EXPR_OP ? x->dtype == t && op_vectorises(x->op, t) : x->kind != EXPR_INDEX;
     return !unrolled || plain || refuse(c, s, "more than arithmetic in an unrolled statement");
 }
 
@@ -355,7 +356,8 @@ static bool check_block(Check *c, Stmt *const *body, uint32_t n, uint32_t depth)
             break;
         }
         case STMT_BLOCK:
-            fine = check_block(&inner, s->body, s->n_body, depth + 1);
+            fine = (s->n_guards == 0 || refuse(c, s, "a block is run in all iterations")) &&
+                   check_block(&inner, s->body, s->n_body, depth + 1);
             break;
         case STMT_ALLOC:
             fine = check_alloc(&inner, s);

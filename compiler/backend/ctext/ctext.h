@@ -23,10 +23,11 @@
 /* The helper functions of one file, in order of first use (those they need come before). */
 typedef struct Helpers {
     Arena *arena;
-    Names names; /* of what is defined */
-    Text text;
-    bool math;        /* <math.h> is needed */
-    bool complex;     /* <complex.h> is needed */
+    Names names;  /* of what is defined */
+    Text types;   /* types and macros that a kernel names itself: they come before kernels, */
+    Text text;    /* the functions after them */
+    bool math;    /* <math.h> is needed */
+    bool complex; /* <complex.h> is needed */
     bool least, most; /* so are TDSL_LEAST, TDSL_MOST */
     uint32_t vectors; /* bit per VectorType used: see emit_tile.c */
 } Helpers;
@@ -89,8 +90,9 @@ const char *stored_text(CWriter *e, DType t, CText value);
 void helpers_init(Helpers *h, Arena *arena);
 /* Takes the name; false when there is such a function. */
 bool helper_new(Helpers *h, const char *name);
-/* Its text, after what it needs. */
+/* Its text, after what it needs; of a type or macro that kernels name. */
 void helper_put(Helpers *h, const char *text);
+void helper_type_put(Helpers *h, const char *text);
 /* ---- help.c, help_fixed.c: each returns the function's name ---- */
 const char *help_op(Helpers *h, Op op, DType in, DType out);
 /* Of C: crealf, cimagf, creal, cimag. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backend/ctext/ctext.h"
-#include "loop/affine.h"
+#include "op/affine.h"
 
 #define TEXT_MAX 90 /* characters of an operand before it becomes a temporary */
 
@@ -37,7 +37,7 @@ static void term_put(const CWriter *e, Text *t, AffineTerm term, bool first)
     if (size != 1) {
         text_printf(t, "%llu * ", (unsigned long long)size);
     }
-    text_put(t, e->var[term.var]);
+    text_put(t, affine_is_dim(term.var) ? e->dim[affine_sym(term.var)] : e->var[term.var]);
 }
 
 /* Positive terms first, so that no intermediate result needs a sign. */
@@ -352,6 +352,9 @@ static CText leaf_text(CWriter *e, const Expr *x)
         return number_ctext(e, x->value);
     case EXPR_EXTENT:
         return cast_text(e, ctext(e->dim[x->dim], BIND_ATOM), DTYPE_I64, x->dtype);
+    case EXPR_INDEX:
+        return cast_text(e, ctext(affine_text(e, x->at[0], BIND_ATOM), BIND_ATOM), DTYPE_I64,
+                         x->dtype);
     case EXPR_LOAD:
         return load_text(e, x);
     case EXPR_OP:

@@ -191,6 +191,7 @@ void helpers_init(Helpers *h, Arena *arena)
 {
     *h = (Helpers){.arena = arena};
     names_init(&h->names, arena);
+    text_init(&h->types, arena);
     text_init(&h->text, arena);
 }
 
@@ -205,7 +206,13 @@ bool helper_new(Helpers *h, const char *name)
 void helper_put(Helpers *h, const char *text)
 {
     text_put(&h->text, "\n");
-    text_put(&h->text, text);
+    text_put(&h->text, text + (*text == '\n' ? 1 : 0));
+}
+
+void helper_type_put(Helpers *h, const char *text)
+{
+    text_put(&h->types, "\n");
+    text_put(&h->types, text);
 }
 
 static const FixedHelper *find_fixed(const char *name)

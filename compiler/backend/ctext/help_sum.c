@@ -72,14 +72,15 @@ const char *help_sum(Helpers *h, const Buffer *b)
     }
     const char *row =
         b->rank == 0 ? "" : str_format(h->arena, "[%lld]", (long long)b->extent[0].n);
-    helper_put(h,
-               str_format(h->arena,
-                          "/* A long sum of %s, pairwise like a binary counter: part[i] is "
-                          "the sum of 2^i of them if bit i of n is set. */\n"
-                          "typedef struct tdsl_sum_%s {\n    uint64_t n;\n    %s part[%d]%s;\n"
-                          "} tdsl_sum_%s;\n%s",
-                          b->rank == 0 ? "numbers" : "rows", end, c_type(b->dtype),
-                          CASCADE_PARTS, row, end, functions_of(h, b, end)));
+    helper_type_put(
+        h, str_format(h->arena,
+                      "/* A long sum of %s, pairwise like a binary counter: part[i] is the sum "
+                      "of 2^i of them\n * if bit i of n is set. */\n"
+                      "typedef struct tdsl_sum_%s {\n    uint64_t n;\n    %s part[%d]%s;\n"
+                      "} tdsl_sum_%s;\n",
+                      b->rank == 0 ? "numbers" : "rows", end, c_type(b->dtype), CASCADE_PARTS,
+                      row, end));
+    helper_put(h, functions_of(h, b, end));
     return name;
 }
 

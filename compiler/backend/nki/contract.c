@@ -304,7 +304,7 @@ static void take_epilogue(Contraction *c)
         }
     }
     Renaming renaming = {l, e, var, by};
-    c->epilogue_value = expr_with_loads(l->arena, e->value, rename_load, &renaming);
+    c->epilogue_value = expr_with_places(l->arena, e->value, rename_load, &renaming);
     c->final = place_of(
         l, e->dst, rename_affines(l->arena, e->at, l->from->bufs.at[e->dst].rank, e, var, by));
 }

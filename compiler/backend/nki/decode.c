@@ -469,6 +469,17 @@ static bool walk_stops(Walk *w, const Stmt *s, const char *why)
     return false;
 }
 
+/* Statements that have a number. */
+static uint32_t count_places(Stmt *const *body, uint32_t n)
+{
+    StmtWalk w;
+    uint32_t count = 0;
+    for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
+        count++;
+    }
+    return count;
+}
+
 /* `place` is the number of the block's first statement, and then of the first one after it. */
 static bool walk_block(Walk *w, Stmt *const *body, uint32_t n, uint32_t *place);
 
@@ -502,6 +513,10 @@ static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint3
     case STMT_FOR:
         return walk_for(w, s, place);
     case STMT_BLOCK:
+        if (!stmt_guards_hold(s, w->env)) {
+            *place += count_places(s->body, s->n_body);
+            return true;
+        }
         return walk_block(w, s->body, s->n_body, place);
     case STMT_ALLOC:
         return !on_chip(w->k, s->buf) || w->visit(w->user, &instr);
@@ -540,10 +555,5 @@ bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
 
 uint32_t instr_places(const Kernel *k)
 {
-    StmtWalk w;
-    uint32_t count = 0;
-    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
-        count++;
-    }
-    return count;
+    return count_places(k->body, k->n_body);
 }

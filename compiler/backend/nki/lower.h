@@ -60,6 +60,7 @@ typedef struct CacheEntry {
     int64_t bytes;
     uint64_t used;
     uint32_t tag; /* strip of an operand that streams, or 0 */
+    bool passes;  /* of an operand that passes by one that stays */
     bool raw;     /* loaded to be transposed: the first to be forgotten, when ... */
     int64_t left; /* ... no columns of it are left to transpose */
 } CacheEntry;
@@ -96,6 +97,7 @@ typedef struct Room {
     bool loads_first; /* are all rows loaded before the first of them is turned? */
     bool halves;      /* does what was turned leave PSUM as two copies, one for each engine? */
     uint32_t tag;     /* of entries made or found now */
+    bool passes;      /* likewise */
     uint64_t clock;
 } Room;
 

@@ -27,8 +27,9 @@ typedef struct Printer {
     int64_t *env;
     uint32_t depth;
     VarRef loop[LOOP_DEPTH_LIMIT + 1];
-    Instr *at; /* [1 + depth] */
-    Span span; /* of the last comment */
+    const Range **range; /* [vars] of loops that are open */
+    Instr *at;           /* [1 + depth] */
+    Span span;           /* of the last comment */
     bool commented;
 } Printer;
 
@@ -490,10 +491,43 @@ static void put_for(Printer *p, const Stmt *s)
     }
     text_printf(p->out, "%lld):\n", (long long)s->range.limit.n);
     p->loop[p->depth++] = s->var;
+    p->range[s->var] = &s->range;
     p->out->indent++;
     put_block(p, s->body, s->n_body);
     p->out->indent--;
     p->depth--;
+}
+
+/* The tests of a block, without what the loop's own range says. */
+static void put_tests(Printer *p, const Stmt *s)
+{
+    for (uint32_t i = 0; i < s->n_guards; i++) {
+        Guard g = s->guard[i];
+        const char *var = p->k->vars.at[g.var].name->text;
+        const Range *r = p->range[g.var];
+        bool from = g.lo > r->start.base, to = g.hi < r->limit.n;
+        text_put(p->out, i == 0 ? "if " : " and ");
+        if (g.hi == g.lo + 1) {
+            text_printf(p->out, "%s == %lld", var, (long long)g.lo);
+            continue;
+        }
+        if (from || !to) {
+            text_printf(p->out, "%s >= %lld", var, (long long)g.lo);
+        }
+        text_put(p->out, from && to ? " and " : "");
+        if (to) {
+            text_printf(p->out, "%s < %lld", var, (long long)g.hi);
+        }
+    }
+    text_put(p->out, s->n_guards > 0 ? ":\n" : "");
+}
+
+static void put_guarded(Printer *p, const Stmt *s)
+{
+    put_tests(p, s);
+    p->out->indent += s->n_guards > 0;
+    put_block(p, s->body, s->n_body);
+    p->out->indent -= s->n_guards > 0;
 }
 
 static void put_tile(Printer *p, StmtPlace at)
@@ -530,7 +564,7 @@ static void put_block(Printer *p, Stmt *const *body, uint32_t n)
         } else if (s->kind == STMT_TILE) {
             put_tile(p, (StmtPlace){body, n, i});
         } else if (s->kind == STMT_BLOCK) {
-            put_block(p, s->body, s->n_body);
+            put_guarded(p, s);
         } else {
             put_for(p, s);
         }
@@ -598,6 +632,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     const Stmt *bad = NULL;
     const char *why = NULL;
     p.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
+    p.range = (const Range **)arena_array(k->arena, k->vars.n + 1, sizeof *p.range);
     p.use = ARENA_ARRAY(k->arena, k->bufs.n + 1, TileUse);
     p.at = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
     p.came_in = ARENA_ARRAY(k->arena, instr_places(k) + 1, bool);

@@ -278,7 +278,7 @@ static bool may_join_all(Roll *r, const Match *m)
 
 /* ---- the loop ---- */
 
-static uint64_t loop_key(const RollNode *loop)
+uint64_t roll_loop_key(const RollNode *loop)
 {
     uint64_t key = hash_mix((uint64_t)STMT_FOR, (uint64_t)loop->trips);
     for (uint32_t j = 0; j < loop->n_body; j++) {
@@ -309,6 +309,7 @@ static void put_body(Roll *r, const Match *m, RollNode *loop)
             vec_push(r->arena, &step, by);
         }
         loop->leaves += n->leaves;
+        loop->guarded |= n->guarded;
         vec_push(r->arena, &body, n);
     }
     loop->base = base.at;
@@ -324,7 +325,7 @@ static void put_body(Roll *r, const Match *m, RollNode *loop)
 static void flatten(RollNode *loop)
 {
     const RollNode *inner = loop->body[0];
-    if (loop->n_body != 1 || inner->kind != STMT_FOR) {
+    if (loop->n_body != 1 || inner->kind != STMT_FOR || inner->guarded) {
         return;
     }
     for (uint32_t v = 0; v < loop->n_base; v++) {
@@ -363,7 +364,7 @@ static void replace(Roll *r, const Match *m)
     *loop = (RollNode){.kind = STMT_FOR, .trips = m->trips};
     put_body(r, m, loop);
     flatten(loop);
-    loop->key = loop_key(loop);
+    loop->key = loop->bare = roll_loop_key(loop);
     r->list.at[m->start] = loop;
     for (uint32_t i = m->start + 1; i < m->start + m->trips * m->length; i++) {
         r->list.at[i] = NULL;
@@ -452,10 +453,18 @@ static void find_users(Roll *r)
     }
 }
 
+/* How tiles may be joined: to so large ones, as shares of SBUF. */
+typedef struct RollTry {
+    int64_t merge, stream;
+    bool operands, guards;
+} RollTry;
+
 static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
-                         int64_t merge, int64_t stream, bool operands, int64_t work)
+                         const RollTry *how, int64_t work)
 {
-    Roll r = {.ctx = ctx, .arena = arena, .chip = chip, .from = k, .merge = merge};
+    int64_t stream = how->stream == 0 ? 0 : chip->sbuf_bytes / how->stream;
+    Roll r = {.ctx = ctx, .arena = arena, .chip = chip, .from = k};
+    r.merge = how->merge == 0 ? 0 : chip->sbuf_bytes / how->merge;
     r.k = kernel_like(arena, k);
     r.work = work;
     for (uint32_t b = 0; b < k->bufs.n; b++) {
@@ -466,37 +475,35 @@ static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
     roll_nodes(&r);
     if (stream > 0) {
         find_users(&r);
-        roll_streams(&r, stream, operands);
+        roll_streams(&r, stream, how->operands);
         roll_banks(&r);
         r.users = NULL;
     }
     roll_all(&r);
+    while (how->guards && roll_guards(&r)) {
+        r.outer = false;
+        roll_all(&r);
+    }
     for (uint32_t i = 0; i < r.list.n; i++) {
         roll_refresh(&r, r.list.at[i]);
     }
     return roll_kernel(&r);
 }
 
-/* How tiles may be joined: to so large ones, as shares of SBUF. */
-typedef struct RollTry {
-    int64_t merge, stream;
-    bool operands;
-} RollTry;
-
 Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip, uint32_t parts)
 {
-    static const RollTry tries[6] = {{2, 2, true},   {2, 2, false}, {2, 4, false},
-                                     {2, 16, false}, {4, 0, false}, {0, 0, false}};
+    static const RollTry tries[6] = {{1, 1, true, true},  {2, 2, false, true},
+                                     {2, 4, false, true}, {2, 16, false, true},
+                                     {4, 0, false, true}, {0, 0, false, true}};
     NkiCost cost;
     double flat = nki_cost(k, chip, &cost) ? nki_predicted_us(k, chip, &cost) : 0;
-    for (int i = 0; i < 6; i++) {
-        int64_t merge = tries[i].merge == 0 ? 0 : chip->sbuf_bytes / tries[i].merge;
-        int64_t stream = tries[i].stream == 0 ? 0 : chip->sbuf_bytes / tries[i].stream;
-        Kernel *rolled =
-            roll_with(ctx, arena, k, chip, merge, stream, tries[i].operands, WORK_MOST / parts);
+    for (int i = 0; i < 12; i++) {
+        RollTry how = tries[i / 2];
+        how.guards = i % 2 == 0;
+        Kernel *rolled = roll_with(ctx, arena, k, chip, &how, WORK_MOST / parts);
         if (nki_cost(rolled, chip, &cost) && cost.sbuf_peak <= chip->sbuf_bytes &&
             cost.psum_peak <= NKI_PSUM_BANKS && roll_same(arena, k, rolled) &&
-            (i > 1 || nki_predicted_us(rolled, chip, &cost) <= flat * SLOWER)) {
+            (i > 3 || nki_predicted_us(rolled, chip, &cost) <= flat * SLOWER)) {
             return rolled;
         }
     }

@@ -17,8 +17,14 @@ typedef struct RollRef {
     bool all;      /* of the tile */
 } RollRef;
 
+/* Only in these iterations of the loop so many loops out. */
+typedef struct RollGuard {
+    uint32_t up; /* 0: the innermost loop around the node */
+    int64_t lo, hi;
+} RollGuard;
+
 typedef struct RollNode {
-    uint64_t key;
+    uint64_t key, bare; /* with guards and without */
     StmtKind kind;
     const Stmt *stmt;
     const Stmt *fill; /* what opens a reduction, or a group in a part of a PSUM tile */
@@ -30,6 +36,9 @@ typedef struct RollNode {
     int64_t trips;
     int64_t *step; /* [n_base] */
     bool *own;     /* [n_ref] the tile is one of an iteration: it begins in the body */
+    bool guarded;  /* has guards inside */
+    uint32_t n_guards;
+    const RollGuard *guard;
 } RollNode;
 
 typedef struct RollBuf {
@@ -43,6 +52,9 @@ typedef struct RollBuf {
     uint64_t mark;
     uint32_t count, position, iteration, family;
     uint64_t joins; /* mark of the tiles that are to become one */
+    /* of the statements that are put together: this tile is that one, or that one is this */
+    uint64_t paired;
+    BufRef pair;
 } RollBuf;
 
 typedef VEC(RollNode *) RollNodes;
@@ -68,6 +80,11 @@ bool roll_may_join(Roll *r, const BufRef *part, uint32_t n);
 /* Joins tiles of one shape, the i-th at i times their length. */
 BufRef roll_join(Roll *r, const BufRef *part, uint32_t n);
 void roll_refresh(Roll *r, RollNode *n);
+/* roll.c */
+uint64_t roll_loop_key(const RollNode *loop);
+/* roll_guard.c: statements beside a loop become one more of its iterations, where that saves the most lines; false: nowhere. */
+bool roll_guards(Roll *r);
+uint64_t roll_guarded_key(const RollNode *n);
 /* roll_stream.c: tiles that are loaded one after the other from places in equal steps become
  * parts of one, where that has at most so many bytes of a partition. */
 void roll_streams(Roll *r, int64_t most, bool operands); /* also those that were turned? */

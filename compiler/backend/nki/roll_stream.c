@@ -4,9 +4,13 @@
  * that run ahead of their use would else hide that each iteration does the same. */
 #include "backend/nki/roll.h"
 
+#include <string.h>
+
 /* The loads of one shape from one tensor, in order. */
 typedef struct Stream {
     VEC(const RollNode *) load;
+    VEC(uint32_t) cut; /* loads before which all tiles of the stream have been used up */
+    uint32_t live;     /* tiles that are still used */
 } Stream;
 
 /* A load of a whole tile that nothing has touched. */
@@ -85,38 +89,33 @@ static uint32_t power_of_two(uint32_t n)
     return power;
 }
 
-static void join_stream(Roll *r, const Stream *s, int64_t most)
+static void join_loads(Roll *r, const Stream *s, uint32_t at, uint32_t n)
 {
-    const Buffer *b = &r->k->bufs.at[s->load.at[0]->ref[0].buf];
-    int64_t fit = most / (b->extent[1].n * nki_bytes(b->dtype));
-    uint32_t n = 0;
-    for (uint32_t at = 0; at < s->load.n && fit >= 2; at += n) {
-        n = group_at(s, at, fit < UINT32_MAX ? (uint32_t)fit : UINT32_MAX);
-        n = n + 1 >= (uint32_t)fit && at + n < s->load.n ? power_of_two(n) : n;
-        BufRef *part = ARENA_ARRAY(r->arena, n, BufRef);
-        for (uint32_t j = 0; j < n; j++) {
-            part[j] = s->load.at[at + j]->ref[0].buf;
-        }
-        if (n > 1 && roll_may_join(r, part, n)) {
-            (void)roll_join(r, part, n);
-        }
+    BufRef *part = ARENA_ARRAY(r->arena, n, BufRef);
+    for (uint32_t j = 0; j < n; j++) {
+        part[j] = s->load.at[at + j]->ref[0].buf;
+    }
+    if (n > 1 && roll_may_join(r, part, n)) {
+        (void)roll_join(r, part, n);
     }
 }
 
-/* As many as fit at a time. */
-static void join_operands(Roll *r, const Stream *s, int64_t most)
+/* The loads [from, to): those that lie in equal steps, or, of operands, as many as fit. */
+static void join_stream(Roll *r, const Stream *all, uint32_t from, uint32_t to, int64_t most,
+                        bool steps)
 {
-    const Buffer *b = &r->k->bufs.at[s->load.at[0]->ref[0].buf];
+    Stream s = *all;
+    s.load.n = to;
+    const Buffer *b = &r->k->bufs.at[s.load.at[from]->ref[0].buf];
     int64_t fit = most / (b->extent[1].n * nki_bytes(b->dtype));
-    for (uint32_t at = 0, n = 0; at < s->load.n && fit >= 2; at += n) {
-        n = s->load.n - at < fit ? s->load.n - at : (uint32_t)fit;
-        BufRef *part = ARENA_ARRAY(r->arena, n, BufRef);
-        for (uint32_t j = 0; j < n; j++) {
-            part[j] = s->load.at[at + j]->ref[0].buf;
+    uint32_t n = 0, room = fit < UINT32_MAX ? (uint32_t)fit : UINT32_MAX;
+    for (uint32_t at = from; at < to && fit >= 2; at += n) {
+        n = to - at < room ? to - at : room;
+        if (steps) {
+            n = group_at(&s, at, room);
+            n = n + 1 >= room && at + n < to ? power_of_two(n) : n;
         }
-        if (n > 1 && roll_may_join(r, part, n)) {
-            (void)roll_join(r, part, n);
-        }
+        join_loads(r, &s, at, n);
     }
 }
 
@@ -124,7 +123,8 @@ static void join_operands(Roll *r, const Stream *s, int64_t most)
 static uint64_t tile_key(const Roll *r, const RollNode *n)
 {
     const Buffer *b = &r->k->bufs.at[n->ref[0].buf];
-    uint64_t key = hash_mix(n->key, (uint64_t)b->extent[0].n);
+    const char *hint = r->hint.at[n->ref[0].buf]; /* of turned ones, whose they are */
+    uint64_t key = hash_bytes(hash_mix(n->key, (uint64_t)b->extent[0].n), hint, strlen(hint));
     return hash_mix(key, (uint64_t)b->extent[1].n);
 }
 
@@ -132,6 +132,11 @@ void roll_streams(Roll *r, int64_t most, bool operands)
 {
     VEC(Stream) streams = {0};
     bool *seen = ARENA_ARRAY(r->arena, (size_t)r->k->bufs.n + r->list.n + 1, bool);
+    uint32_t *left = ARENA_ARRAY(r->arena, (size_t)r->k->bufs.n + 1, uint32_t); /* uses */
+    for (uint32_t b = 0; b < r->k->bufs.n; b++) {
+        left[b] = r->buf.at[b].uses;
+    }
+    uint32_t *stream = ARENA_ARRAY(r->arena, (size_t)r->k->bufs.n + 1, uint32_t); /* + 1 */
     Map by_key;
     map_init(&by_key, r->arena);
     for (uint32_t i = 0; i < r->list.n && most > 0; i++) {
@@ -145,16 +150,30 @@ void roll_streams(Roll *r, int64_t most, bool operands)
                 vec_push(r->arena, &streams, made);
                 map_put(&by_key, key, at);
             }
-            vec_push(r->arena, &streams.at[at].load, n);
+            Stream *s = &streams.at[at];
+            if (s->live == 0) {
+                vec_push(r->arena, &s->cut, s->load.n);
+            }
+            s->live++;
+            stream[n->ref[0].buf] = at + 1;
+            vec_push(r->arena, &s->load, n);
         }
         for (uint32_t x = 0; x < n->n_ref; x++) {
-            seen[n->ref[x].buf] = true;
+            BufRef b = n->ref[x].buf;
+            seen[b] = true;
+            if (--left[b] == 0 && stream[b] > 0) {
+                streams.at[stream[b] - 1].live--;
+            }
         }
     }
     for (uint32_t i = 0; i < streams.n; i++) {
-        const RollNode *first = streams.at[i].load.at[0];
+        Stream *s = &streams.at[i];
+        const RollNode *first = s->load.at[0];
         bool loads = r->k->bufs.at[first->ref[1].buf].space != SPACE_ACC;
-        (loads ? join_stream : join_operands)(r, &streams.at[i], most);
+        vec_push(r->arena, &s->cut, s->load.n);
+        for (uint32_t c = 0; c + 1 < s->cut.n; c++) {
+            join_stream(r, s, s->cut.at[c], s->cut.at[c + 1], most, loads);
+        }
     }
 }
 

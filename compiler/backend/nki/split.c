@@ -229,33 +229,42 @@ static int64_t next_count(int64_t n, int64_t most)
     return n < most && next > most ? most : next;
 }
 
-/* Cuts an item that is too long by itself into the fewest equal runs of rows that fit. */
+/* Are runs of so many rows short enough: the first, the second, which lies as all others, and the last? */
+static bool rows_fit(Split *s, const Part *item, int64_t rows, int64_t each)
+{
+    Part part;
+    int64_t last = (rows - 1) / each * each;
+    if (!item_part(s, item, 0, each < rows ? each : rows, &part)) {
+        return false;
+    }
+    bool fit = fits(s, &part);
+    for (int64_t lo = each; lo <= last && fit; lo += last > each ? last - each : 1) {
+        CHECK(item_part(s, item, lo, lo + each < rows ? lo + each : rows, &part));
+        fit = fits(s, &part);
+    }
+    s->why = fit ? s->why : "a row of it alone takes as many";
+    return fit;
+}
+
+/* Cuts an item that is too long by itself into the fewest equal runs of rows that fit, or one
+ * more where they are whole strips of a contraction then. */
 static bool cut_rows(Split *s, const Part *item)
 {
     int64_t step = 1, rows = item_rows(s, item, &step);
     int64_t unit = step > 1 ? step : rows >= 2 * NKI_PARTITIONS ? NKI_PARTITIONS : 1;
     int64_t units = (rows + unit - 1) / unit;
+    int64_t strip = s->start->target->machine->systolic.live_rows * NKI_PARTITIONS;
     s->items++;
     int64_t most = units < PARTS_MOST ? units : PARTS_MOST;
     for (int64_t n = 2; rows > 0 && n <= most && !s->failed; n = next_count(n, most)) {
-        int64_t each = (units + n - 1) / n * unit;
-        Part part;
-        int64_t last = (rows - 1) / each * each;
-        if (!item_part(s, item, 0, each, &part)) {
-            return false;
-        }
-        bool short_enough = fits(s, &part);
-        for (int64_t lo = each; lo <= last && short_enough;
-             lo += last > each ? last - each : 1) {
-            CHECK(item_part(s, item, lo, lo + each < rows ? lo + each : rows, &part));
-            short_enough =
-                fits(s, &part); /* the second, which lies as all others, and the last */
-        }
-        if (!short_enough) {
-            s->why = "a row of it alone takes as many";
+        int64_t each = (units + n - 1) / n * unit, whole = each / strip * strip;
+        if (!rows_fit(s, item, rows, each)) {
             continue;
         }
+        bool few = whole > 0 && whole < each && (rows + whole - 1) / whole <= n + 1;
+        each = few && strip % unit == 0 && rows_fit(s, item, rows, whole) ? whole : each;
         for (int64_t lo = 0; lo < rows; lo += each) {
+            Part part;
             CHECK(item_part(s, item, lo, lo + each < rows ? lo + each : rows, &part));
             part.item = s->items;
             vec_push(s->arena, &s->parts, part);

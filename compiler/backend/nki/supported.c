@@ -44,7 +44,8 @@ static bool check_value(Lower *l, const Stmt *s)
 {
     ExprWalk w;
     for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
-        const char *what = e->kind != EXPR_OP              ? NULL
+        const char *what = e->kind == EXPR_INDEX           ? "positions as values"
+                           : e->kind != EXPR_OP            ? NULL
                            : !dtype_works(e->dtype, false) ? dtype_name(e->dtype)
                            : !evaluate_has(e->op)          ? op_info(e->op)->name
                                                            : NULL;
@@ -96,7 +97,7 @@ bool lower_check(Lower *l)
     if (k->dims.list.n > 0) {
         Text names;
         text_init(&names, l->arena);
-        for (uint32_t d = 0; d < k->dims.list.n; d++) {
+        for (uint32_t d = 0; d < dims_given(&k->dims); d++) {
             text_printf(&names, "%s'%s'", d == 0 ? "" : ", ", k->dims.list.at[d].name->text);
         }
         Diagnostic *d =

@@ -110,14 +110,14 @@ static void cache_remove(Lower *l, uint32_t at)
     l->room.cache.at[at] = l->room.cache.at[--l->room.cache.n];
 }
 
-/* The entry to forget: one that has been transposed, else the oldest. */
+/* The entry to forget: one that has been transposed, or that passes by, else the oldest. */
 static uint32_t cache_victim(const Lower *l)
 {
     uint32_t oldest = 0;
     bool spent = false;
     for (uint32_t i = 0; i < l->room.cache.n; i++) {
         const CacheEntry *e = &l->room.cache.at[i];
-        bool done = e->raw && e->left <= 0;
+        bool done = (e->raw && e->left <= 0) || e->passes;
         bool older = e->used < l->room.cache.at[oldest].used;
         if (spent ? done && older : done || older) {
             oldest = i;
@@ -139,6 +139,7 @@ void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v)
                     bytes,
                     ++l->room.clock,
                     l->room.tag,
+                    l->room.passes,
                     false,
                     v.nf};
     vec_push(l->arena, &l->room.cache, e);

@@ -9,14 +9,14 @@
  * kernel means something else. A kernel's table starts with the sizes of all structures it is made
  * of, so a reader may meet a newer table than the one it was built with; it refuses an older one.
  * 2: threads. 3: open dimensions in the order of their first use in the kernel's head; until then
- * declared ones came first. */
+ * declared ones came first. 4: extents that are computed from open dimensions. */
 #ifndef TDSL_ABI_H
 #define TDSL_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDSL_ABI_VERSION 3
+#define TDSL_ABI_VERSION 4
 
 #ifdef __cplusplus
 #define TDSL_BEGIN extern "C" {
@@ -47,7 +47,7 @@ typedef int32_t tdsl_status;
 #define TDSL_E_STRIDE      (-4) /* layout is not C order, or a pointer is misaligned */
 #define TDSL_E_OVERLAP     (-5) /* a result overlaps another argument */
 #define TDSL_E_WORKSPACE   (-6) /* workspace too small or null */
-#define TDSL_E_OVERFLOW    (-7) /* a size computed from the extents does not fit 64 bits */
+#define TDSL_E_OVERFLOW    (-7) /* a number computed from the extents does not fit 64 bits */
 #define TDSL_E_SYMMETRY    (-8) /* an argument is not as symmetric as the kernel's head says */
 #define TDSL_E_MEMORY      (-10)
 #define TDSL_E_NOT_FOUND   (-20) /* no kernel of that name */
@@ -83,9 +83,10 @@ typedef enum tdsl_role {
     TDSL_SCALAR = 4 /* by value in the typed entry, by pointer in `call` */
 } tdsl_role;
 
-/* One extent of an argument: number `fixed` when `dim` is -1, else the value of open dimension `dim`. What the kernel's head
- * says of symmetry: axes of one argument with the same number `symmetry`, which is not 0, may be exchanged; elements are the
- * same then, or, where it is below 0, the negatives. Before symmetry was declared, the number was 0 and called `reserved`. */
+/* One extent of an argument: number `fixed` when `dim` is -1, the value of open dimension `dim` when that is below the kernel's
+ * n_dims, else the value of computed extent `dim` - n_dims. What the kernel's head says of symmetry: axes of one argument with
+ * the same number `symmetry`, which is not 0, may be exchanged; elements are the same then, or, where it is below 0, the
+ * negatives. Before symmetry was declared, the number was 0 and called `reserved`. */
 typedef struct tdsl_extent {
     int32_t dim;
     int32_t symmetry;
@@ -97,6 +98,25 @@ typedef struct tdsl_dim_info {
     const char *name;
     int64_t typical; /* what the plan was made for */
 } tdsl_dim_info;
+
+/* A value times a number. `dim` is an open dimension, or n_dims + the number of a computed extent that comes before. The size
+ * of this structure never changes. */
+typedef struct tdsl_term {
+    int64_t dim;
+    int64_t coefficient; /* 1 in a product */
+} tdsl_term;
+
+/* An extent that is computed at each call. A sum: (base + coefficient * value + ...) / divisor, rounded down; a product:
+ * base * value * ... All are computed before anything else is done, also those that only the kernel's inside needs: a sum
+ * that is below 0 is TDSL_E_SHAPE; where a part of it, what it comes to part by part, or a product is 2^61 or more in size,
+ * that is TDSL_E_OVERFLOW. */
+typedef struct tdsl_computed {
+    int64_t base;
+    int64_t divisor; /* 1 or more; 1 of a product */
+    int32_t product; /* 0: a sum, 1: a product */
+    int32_t n_terms;
+    const tdsl_term *terms; /* [n_terms] */
+} tdsl_computed;
 
 typedef struct tdsl_arg_info {
     const char *name;
@@ -122,7 +142,7 @@ typedef struct tdsl_threads {
 /* A kernel. `call` takes the open dimensions in the order of `dims` and one pointer per
  * argument in the order of `args` (scalars by pointer); it checks nothing but sizes, as the
  * typed entry does. `workspace_bytes` gives the bytes `call` needs for these dimensions,
- * SIZE_MAX when they overflow; workspace may begin at any address, as `call` aligns within it
+ * SIZE_MAX when `call` refuses them; workspace may begin at any address, as `call` aligns within it
  * what it needs aligned, and may be null when 0 bytes are needed. `multiply_adds` counts what
  * the kernel performs, saturating. `call` computes in the caller's thread, `call_threads` in as many of
  * those it is given as are worth it, and for which there is workspace: so many threads need
@@ -133,7 +153,7 @@ typedef struct tdsl_kernel_info {
     uint32_t dim_size; /* of one tdsl_dim_info, and so on: steps in the arrays below */
     uint32_t arg_size;
     uint32_t extent_size;
-    uint32_t reserved;
+    uint32_t computed_size; /* before version 4: 0 */
     const char *name;
     const char *source;    /* file name as given to the compiler */
     const char *signature; /* the kernel's head as written in TDSL */
@@ -150,11 +170,16 @@ typedef struct tdsl_kernel_info {
     size_t (*workspace_bytes_threads)(const int64_t *dims, int32_t threads);
     tdsl_status (*call_threads)(const int64_t *dims, void *const *args, void *workspace,
                                 size_t workspace_bytes, const tdsl_threads *threads);
+    /* Since version 4: */
+    const tdsl_computed *computed; /* each made of those before it; null when there are none */
+    int32_t n_computed;
+    int32_t reserved;
 } tdsl_kernel_info;
 
 /* The first members of a tdsl_kernel_info. */
 #define TDSL_ABI_HEAD                                                                          \
     (uint32_t)sizeof(tdsl_kernel_info), TDSL_ABI_VERSION, (uint32_t)sizeof(tdsl_dim_info),     \
-        (uint32_t)sizeof(tdsl_arg_info), (uint32_t)sizeof(tdsl_extent), 0
+        (uint32_t)sizeof(tdsl_arg_info), (uint32_t)sizeof(tdsl_extent),                        \
+        (uint32_t)sizeof(tdsl_computed)
 
 #endif

@@ -8,7 +8,7 @@ from . import _arrays
 from ._arrays import NAMES, dtype_of
 from ._errors import Error, WorkspaceError, raise_status
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 _KEPT = 1 << 26  # bytes of workspace that a thread keeps between calls
 _ROLES = {1: "in", 2: "out", 3: "inout", 4: "scalar"}
 _c_int32, _c_size, _c_pointer = ctypes.c_int32, ctypes.c_size_t, ctypes.c_void_p

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Affine expressions of the kernel IR: a base and terms in ascending order of their variables,
- * none with coefficient 0, so that two are the same expression if and only if they are the same
- * numbers. They are values: nothing changes a term array after it was made, so copies share it.
- */
-#include "loop/affine.h"
+/* Affine arithmetic. */
+#include "op/affine.h"
 
 bool i64_try_add(int64_t a, int64_t b, int64_t *out)
 {
@@ -43,6 +40,17 @@ Affine affine_var(Arena *a, VarRef v)
     AffineTerm *term = ARENA_NEW(a, AffineTerm);
     *term = (AffineTerm){v, 1};
     return (Affine){0, 1, term};
+}
+
+Affine affine_extent(Arena *a, Dim d)
+{
+    return d.sym < 0 ? affine_const(d.n) : affine_var(a, affine_dim(d.sym));
+}
+
+Affine affine_copy(Arena *a, Affine x)
+{
+    x.term = x.n == 0 ? NULL : arena_copy(a, x.term, x.n * sizeof *x.term);
+    return x;
 }
 
 /* to += scale*from */
@@ -106,6 +114,17 @@ Affine affine_subst(Arena *a, Affine x, VarRef v, Affine by)
     const AffineTerm term = {v, coef};
     Affine without = affine_add(a, x, -1, (Affine){0, 1, &term});
     return affine_add(a, without, coef, by);
+}
+
+bool affine_is_canonical(Affine x, uint32_t n_vars, uint32_t n_dims)
+{
+    bool fine = true;
+    for (uint32_t i = 0; fine && i < x.n; i++) {
+        VarRef v = x.term[i].var;
+        fine = v < (affine_is_dim(v) ? affine_dim((int32_t)n_dims) : n_vars) &&
+               x.term[i].coef != 0 && (i == 0 || v > x.term[i - 1].var);
+    }
+    return fine;
 }
 
 bool affine_eq(Affine x, Affine y)

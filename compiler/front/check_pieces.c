@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values in pieces: `R[i, a] = ...; R[i + n, a] = ...;`. A name that is assigned at positions anywhere in the body is so everywhere: its
+ * statements are pieces, and it has a value once the last of them has been. They lie apart and cover it. */
+#include "front/check_parts.h"
+
+static const AstNode *node(const Kern *k, AstId id)
+{
+    return ast_node(&k->c->program->ast, id);
+}
+
+static bool has_positions(const Kern *k, const AstNode *left)
+{
+    for (uint32_t a = 1; left->kind == AST_INDEXED && a < left->n; a++) {
+        AstKind kind = node(k, left->child[a])->kind;
+        if (kind != AST_NAME && kind != AST_COMPARE && kind != AST_BROKEN) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void pieces_scan(Kern *k)
+{
+    map_init(&k->pieces_of, k->c->arena);
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t s = 0; s < k->body->n; s++) {
+            const AstNode *n = node(k, k->body->child[s]);
+            const AstNode *left = n->kind == AST_ASSIGN ? node(k, n->child[0]) : NULL;
+            uint32_t before = 0;
+            if (left == NULL || left->name == NULL || n->op != OP_COPY) {
+                continue;
+            }
+            bool known = map_get(&k->pieces_of, left->name->id, &before);
+            if (pass == 0 && has_positions(k, left)) {
+                map_put(&k->pieces_of, left->name->id, 0);
+            } else if (pass == 1 && known) {
+                map_put(&k->pieces_of, left->name->id, before + 1);
+            }
+        }
+    }
+}
+
+uint32_t pieces_left(Kern *k, Sym name)
+{
+    uint32_t left = 0;
+    (void)map_get(&k->pieces_of, name->id, &left);
+    return left;
+}
+
+static void report(Kern *k, uint32_t value, Span at, Span other, const char *what,
+                   const char *how)
+{
+    const Value *v = &k->k->values.at[value];
+    Diagnostic *d =
+        diag_error(&k->c->ctx->diags, E_PIECES, at, "%s of '%s' %s", what, v->name->text, how);
+    if (other.source != 0) {
+        mark_other(k->c, d, other, "the other piece");
+    }
+    note_shape(k, d, value);
+    k->poisoned = true;
+}
+
+static void check_all(Kern *k, uint32_t value, Span at)
+{
+    Arena *a = k->c->arena;
+    const TensorType *type = &k->k->values.at[value].type;
+    Patch *patch = ARENA_ARRAY(a, k->pieces.n, Patch);
+    Span *span = ARENA_ARRAY(a, k->pieces.n, Span);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < k->pieces.n; i++) {
+        if (k->pieces.at[i].value == value) {
+            patch[n] = k->pieces.at[i].patch;
+            span[n++] = k->pieces.at[i].span;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (pieces_overlap(a, &k->k->dims, type->rank, &patch[j], &patch[i])) {
+                report(k, value, span[i], span[j], "two pieces", "may meet");
+                return;
+            }
+        }
+    }
+    if (!pieces_are_all(a, &k->k->dims, type->rank, type->dims, n, patch)) {
+        report(k, value, at, (Span){0}, "the pieces", "leave a part of it out");
+    }
+}
+
+void piece_check(Kern *k, uint32_t value, const int32_t *label, uint32_t rank, const Affine *at,
+                 Span span, bool adds, bool last)
+{
+    Arena *a = k->c->arena;
+    uint32_t n = k->k->values.at[value].type.rank;
+    Dim *extent = ARENA_ARRAY(a, rank, Dim);
+    Affine *own = ARENA_ARRAY(a, n, Affine);
+    for (uint32_t i = 0; i < rank; i++) {
+        extent[i] = k->labels.at[label[i]].extent;
+    }
+    for (uint32_t d = 0; d < n; d++) { /* of the piece's indices, numbered as its dimensions */
+        own[d] = affine_const(at[d].base);
+        for (uint32_t t = 0; t < at[d].n; t++) {
+            AffineTerm x = at[d].term[t];
+            for (uint32_t i = 0; i < rank && !affine_is_dim(x.var); i++) {
+                if (label[i] == (int32_t)at[d].term[t].var) {
+                    x.var = i;
+                }
+            }
+            own[d] = affine_add(a, own[d], 1, (Affine){0, 1, &x});
+        }
+    }
+    ValuePiece piece = {value, {rank, extent, own}, span};
+    if (piece_overlaps_itself(n, &piece.patch)) {
+        report(k, value, span, (Span){0}, "two elements of this piece", "may have one place");
+        return;
+    }
+    if (!adds) {
+        vec_push(a, &k->pieces, piece);
+    }
+    if (last) {
+        check_all(k, value, span);
+    }
+}

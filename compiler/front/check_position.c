@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Positions: what stands between brackets beside plain indices. A position is a sum of indices, dims and whole numbers, each with a
+ * number as its factor. A name there is an index if the statement has one of that name (on its left side, in a reduction, or
+ * alone between brackets); else it is a dim or a constant. Where an index is listed, `i < n` gives it its extent. */
+#include <string.h>
+
+#include "front/check_parts.h"
+
+static const AstNode *node(const Kern *k, AstId id)
+{
+    return ast_node(&k->c->program->ast, id);
+}
+
+/* ---- which names are indices ---- */
+
+enum { ALONE = 1, SHIFTED = 2 };
+
+static void note_name(Kern *k, const AstNode *n, uint32_t how)
+{
+    uint32_t before = 0;
+    if (n->kind == AST_NAME) {
+        (void)map_get(&k->index_names, n->name->id, &before);
+        map_put(&k->index_names, n->name->id, before | how);
+    }
+}
+
+static bool is_below(const AstNode *n)
+{
+    return n->kind == AST_COMPARE && (n->op == OP_LT || n->op == OP_LE);
+}
+
+static void scan_alone(Kern *k, AstId id, bool listed)
+{
+    const AstNode n = *node(k, id);
+    for (uint32_t c = 0; c < n.n; c++) {
+        const AstNode child = *node(k, n.child[c]);
+        bool place = listed || ((n.kind == AST_INDEXED || n.kind == AST_REDUCE) && c > 0);
+        if (place && child.kind == AST_NAME) {
+            note_name(k, &child, ALONE);
+        } else if (place && is_below(&child)) {
+            const AstNode name = *node(k, child.child[0]);
+            note_name(k, &name, ALONE | SHIFTED);
+        } else if (!place || child.kind == AST_CALL) {
+            scan_alone(k, n.child[c], false);
+        }
+    }
+}
+
+/* Names that are indices, in positions of several terms. */
+static void scan_shifted(Kern *k, AstId id, bool position)
+{
+    const AstNode n = *node(k, id);
+    uint32_t how = 0;
+    if (position && n.kind == AST_NAME && map_get(&k->index_names, n.name->id, &how)) {
+        note_name(k, &n, SHIFTED);
+    }
+    for (uint32_t c = 0; c < n.n; c++) {
+        bool place = (n.kind == AST_INDEXED || n.kind == AST_REDUCE) && c > 0;
+        bool inside = place ? node(k, n.child[c])->kind != AST_NAME : position;
+        scan_shifted(k, n.child[c], inside);
+    }
+}
+
+void positions_scan(Kern *k, AstId statement)
+{
+    map_init(&k->index_names, k->c->arena);
+    scan_alone(k, statement, false);
+    scan_shifted(k, statement, false);
+}
+
+/* ---- positions ---- */
+
+static bool refuse(Kern *k, Span at, const char *what)
+{
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_SYNTAX, at, "%s", what);
+    diag_help(d,
+              "a position is a sum of indices, dims and whole numbers: i, 2*i + d, n - 1 - i");
+    return false;
+}
+
+static bool name_affine(Kern *k, const AstNode *n, Affine *out)
+{
+    uint32_t label = 0, how = 0;
+    bool ok = true;
+    if (map_get(&k->label_by_name, n->name->id, &label) && label > 0) {
+        *out = affine_var(k->c->arena, label - 1);
+        return true;
+    }
+    if (map_get(&k->index_names, n->name->id, &how)) {
+        int32_t l = label_new(k, n->name, n->span, k->on_left);
+        *out = affine_var(k->c->arena, (VarRef)l);
+        return true;
+    }
+    if (k->on_left && !dim_known(k, n->name)) {
+        *out = affine_var(k->c->arena, (VarRef)label_new(k, n->name, n->span, true));
+        return true;
+    }
+    if (!dim_known(k, n->name)) {
+        Diagnostic *d = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, n->span,
+                                   "'%s' is no index of this statement, and no dim or constant",
+                                   n->name->text);
+        const char *near = suggest_dim(k, n->name);
+        if (near != NULL) {
+            diag_help(d, "did you mean '%s'?", near);
+        } else {
+            diag_help(d,
+                      "an index that only stands in sums is given its range where it is "
+                      "listed: [%s < 3]",
+                      n->name->text);
+        }
+        return false;
+    }
+    Dim d = dim_named(k, n->name, n->span, &ok);
+    *out = affine_extent(k->c->arena, d);
+    return ok;
+}
+
+static bool times(Kern *k, Span at, Affine *x, Affine y)
+{
+    Affine number = x->n == 0 ? *x : y, other = x->n == 0 ? y : *x, product = affine_const(0);
+    if (number.n > 0) {
+        for (uint32_t i = 0; i < other.n + number.n; i++) {
+            VarRef v = i < other.n ? other.term[i].var : number.term[i - other.n].var;
+            if (affine_is_dim(v)) {
+                const char *name = k->k->dims.list.at[affine_sym(v)].name->text;
+                Diagnostic *d = diag_unsupported(
+                    &k->c->ctx->diags, E_NOT_YET, at,
+                    "an index times the open dim '%s' is not compiled by this version", name);
+                diag_help(d, "make it a number: dim %s = ...; or -D %s=...", name, name);
+                return false;
+            }
+        }
+        return refuse(k, at, "a product of indices is no position");
+    }
+    if (!affine_try_add(k->c->arena, product, number.base, other, &product)) {
+        return refuse(k, at, "this position does not fit 64 bits");
+    }
+    *x = product;
+    return true;
+}
+
+bool position_affine(Kern *k, AstId id, Affine *out)
+{
+    const AstNode n = *node(k, id);
+    *out = affine_const(0);
+    if (n.kind == AST_INT) {
+        out->base = n.value.i;
+        return true;
+    }
+    if (n.kind == AST_NAME) {
+        return name_affine(k, &n, out);
+    }
+    if (n.kind == AST_UNARY && n.op == OP_NEG) {
+        Affine x;
+        return position_affine(k, n.child[0], &x) &&
+               (affine_try_add(k->c->arena, *out, -1, x, out) ||
+                refuse(k, n.span, "this position does not fit 64 bits"));
+    }
+    bool sum = n.kind == AST_CHAIN && (n.op == OP_ADD || n.op == OP_SUB);
+    bool product = n.kind == AST_CHAIN && (n.op == OP_MUL || n.op == OP_DIV);
+    if (n.kind == AST_CALL && strcmp(n.name->text, "extent") == 0 && n.n == 1 &&
+        node(k, n.child[0])->kind == AST_NAME && dim_known(k, node(k, n.child[0])->name)) {
+        const AstNode d = *node(k, n.child[0]);
+        bool ok = true;
+        *out = affine_extent(k->c->arena, dim_named(k, d.name, d.span, &ok));
+        return ok;
+    }
+    if (!sum && !product) {
+        return n.kind == AST_BROKEN ? false
+               : n.kind == AST_INDEXED
+                   ? refuse(k, n.span,
+                            "a position does not depend on values: there is no gather yet")
+                   : refuse(k, n.span, "this is no position");
+    }
+    if (!position_affine(k, n.child[0], out)) {
+        return false;
+    }
+    for (uint32_t c = 1; c < n.n; c++) {
+        Affine y;
+        if (!position_affine(k, n.child[c], &y)) {
+            return false;
+        }
+        if (n.link[c] == OP_DIV) {
+            return refuse(k, n.span, "a position is not divided");
+        }
+        if (product
+                ? !times(k, n.span, out, y)
+                : !affine_try_add(k->c->arena, *out, n.link[c] == OP_SUB ? -1 : 1, y, out) &&
+                      !refuse(k, n.span, "this position does not fit 64 bits")) {
+            return false;
+        }
+    }
+    return out->n <= 64 || refuse(k, n.span, "a position has at most 64 terms");
+}
+
+/* ---- labels of positions ---- */
+
+static int64_t size_of(int64_t coef)
+{
+    return coef < 0 ? -coef : coef;
+}
+
+/* The labels of the positions, each once: in the order of dimensions, in one the faster ones last. */
+uint32_t positions_labels(const Affine *at, uint32_t rank, int32_t *label)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < rank; d++) {
+        uint32_t first = n;
+        for (uint32_t i = 0; i < at[d].n; i++) {
+            int32_t l = (int32_t)at[d].term[i].var;
+            bool seen = affine_is_dim(at[d].term[i].var) || n == RANK_LIMIT;
+            for (uint32_t k = 0; k < n && !seen; k++) {
+                seen = label[k] == l;
+            }
+            uint32_t to = n;
+            for (; !seen && to > first &&
+                   size_of(at[d].term[i].coef) >
+                       size_of(affine_coef(at[d], (VarRef)label[to - 1]));
+                 to--) {
+                label[to] = label[to - 1];
+            }
+            if (!seen) {
+                label[to] = l;
+                n++;
+            }
+        }
+    }
+    return n;
+}
+
+/* ---- as values ---- */
+
+CheckedExpr *position_number(Kern *k, AstId ast, Span span, Affine x)
+{
+    CheckedExpr *sum = NULL;
+    for (uint32_t i = 0; i < x.n; i++) {
+        VarRef v = x.term[i].var;
+        CheckedExpr *e =
+            expr_new(k, affine_is_dim(v) ? CHECKED_EXTENT : CHECKED_INDEX, ast, span);
+        e->weak = WEAK_INT;
+        if (affine_is_dim(v)) {
+            e->dim = affine_sym(v);
+        } else {
+            int32_t label = (int32_t)v;
+            e->rank = 1;
+            e->label = arena_copy(k->c->arena, &label, sizeof label);
+        }
+        if (x.term[i].coef != 1) {
+            CheckedExpr *product = expr_new(k, CHECKED_CHAIN, ast, span);
+            product->op = OP_MUL;
+            chain_add(k, product, OP_MUL,
+                      weak_const(k, ast, span, WEAK_INT, x.term[i].coef, 0));
+            chain_add(k, product, OP_MUL, e);
+            e = chain_type(k, product);
+        }
+        if (sum == NULL && x.n == 1 && x.base == 0) {
+            return e;
+        }
+        if (sum == NULL) {
+            sum = expr_new(k, CHECKED_CHAIN, ast, span);
+            sum->op = OP_ADD;
+        }
+        chain_add(k, sum, OP_ADD, e);
+    }
+    if (sum == NULL) {
+        return weak_const(k, ast, span, WEAK_INT, x.base, 0);
+    }
+    if (x.base != 0) {
+        chain_add(k, sum, OP_ADD, weak_const(k, ast, span, WEAK_INT, x.base, 0));
+    }
+    return chain_type(k, sum);
+}
+
+/* ---- where an index is listed ---- */
+
+/* Does it name an index, one that is known by now? */
+static bool names_index(Kern *k, AstId id)
+{
+    const AstNode n = *node(k, id);
+    uint32_t label = 0;
+    bool any =
+        n.kind == AST_NAME && map_get(&k->label_by_name, n.name->id, &label) && label > 0;
+    for (uint32_t c = 0; c < n.n && !any; c++) {
+        any = names_index(k, n.child[c]);
+    }
+    return any;
+}
+
+static bool give_extent(Kern *k, const AstNode *item, int32_t label)
+{
+    bool ok = true;
+    Dim d = extent_of(k, item->child[1], &ok);
+    if (ok && item->op == OP_LE) {
+        AstId one = item->child[1];
+        if (d.sym < 0) {
+            d = dim_fixed(d.n + 1);
+        } else {
+            DimTerm term = {d, 1};
+            d = dims_sum(k->c->arena, k->c->arena, &k->c->ctx->syms, &k->k->dims,
+                         node(k, one)->span, 1, 1, &term, 1);
+        }
+    }
+    k->labels.at[label].extent = d;
+    k->labels.at[label].given = true;
+    return ok;
+}
+
+bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **condition)
+{
+    const AstNode n = *node(k, id);
+    const AstNode name = *node(k, n.child[0]);
+    uint32_t known = 0;
+    *condition = NULL;
+    bool listed = name.kind == AST_NAME && map_get(&k->label_by_name, name.name->id, &known) &&
+                  known > 0 && (k->labels.at[known - 1].bound || k->labels.at[known - 1].left);
+    *label = -1;
+    if (is_below(&n) && name.kind == AST_NAME && !listed) {
+        bool range = !names_index(k, n.child[1]);
+        *label = label_new(k, name.name, name.span, left);
+        k->labels.at[*label].bound = !left;
+        if (range) {
+            return give_extent(k, &n, *label);
+        }
+    }
+    if (left) {
+        diag_error(&k->c->ctx->diags, E_SYNTAX, n.span,
+                   "on the left an index is given its range by dims and numbers alone: i < n");
+        return false;
+    }
+    Affine x, y;
+    if (!position_affine(k, n.child[0], &x) || !position_affine(k, n.child[1], &y)) {
+        return false;
+    }
+    CheckedExpr *two[2] = {position_number(k, id, n.span, x),
+                           position_number(k, id, n.span, y)};
+    *condition = expr_map(k, n.op, id, n.span, n.at, two, 2);
+    return true;
+}
+
+/* ---- bounds ---- */
+
+static void put_affine(Kern *k, Text *t, Affine x)
+{
+    bool first = true;
+    for (uint32_t i = 0; i < x.n; i++) {
+        int64_t coef = x.term[i].coef, size = coef < 0 ? -coef : coef;
+        text_put(t, first ? (coef < 0 ? "-" : "") : coef < 0 ? " - " : " + ");
+        if (size != 1) {
+            text_printf(t, "%lld*", (long long)size);
+        }
+        dim_print(t, &k->k->dims, dim_open(affine_sym(x.term[i].var)));
+        first = false;
+    }
+    if (x.base != 0 || first) {
+        text_printf(t,
+                    first        ? "%lld"
+                    : x.base < 0 ? " - %lld"
+                                 : " + %lld",
+                    (long long)(first || x.base > 0 ? x.base : -x.base));
+    }
+}
+
+/* The largest (or least) position, of dims; false when it does not fit. */
+static bool extreme(Kern *k, Affine x, bool most, Affine *out)
+{
+    Arena *a = k->c->arena;
+    *out = affine_const(x.base);
+    for (uint32_t i = 0; i < x.n; i++) {
+        const AffineTerm t = x.term[i];
+        Affine own = {0, 1, &t};
+        int64_t coef = 1;
+        if (!affine_is_dim(t.var)) {
+            own = affine_extent(a, k->labels.at[t.var].extent);
+            own.base--;
+            coef = (t.coef > 0) == most ? t.coef : 0;
+        }
+        if (!affine_try_add(a, *out, coef, own, out)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void report(Kern *k, const LateRead *r, int problem)
+{
+    const Value *v = &k->k->values.at[r->value];
+    const char *name = v->name != NULL ? v->name->text : "the einsum";
+    Affine reached;
+    Text t;
+    text_init(&t, k->c->arena);
+    bool fits = extreme(k, r->at, problem > 0, &reached);
+    if (fits) {
+        put_affine(k, &t, reached);
+    }
+    Dim d = v->type.dims[r->axis];
+    Diagnostic *e = diag_error(
+        &k->c->ctx->diags, E_EXTENT_MISMATCH, r->span,
+        problem > 0 ? "this reaches position %s, and dimension %u of '%s' has %s positions"
+                    : "this may reach position %s of dimension %u of '%s', before the first "
+                      "(it has %s)",
+        fits ? t.at : "beyond 64 bits", r->axis, name,
+        shape_text(k->c->arena, &k->k->dims, &(TensorType){v->type.dtype, 1, &d}));
+    note_shape(k, e, r->value);
+    if (problem > 0 && fits) {
+        Text need;
+        text_init(&need, k->c->arena);
+        reached.base++;
+        put_affine(k, &need, reached);
+        diag_help(e, "it needs an extent of %s there", need.at);
+    }
+    k->poisoned = true;
+}
+
+/* x in dims that a call gives or products of them, what is added up of them in their place; false where something is divided. */
+static bool spread(Kern *k, Affine x, Affine *out)
+{
+    Arena *a = k->c->arena;
+    for (uint32_t d = k->k->dims.list.n; d-- > 0;) {
+        const DimInfo *info = &k->k->dims.list.at[d];
+        VarRef v = affine_dim((int32_t)d);
+        if (info->n_terms == 0 || !affine_uses(x, v)) {
+            continue;
+        }
+        Affine sum = affine_const(info->base);
+        for (uint32_t i = 0; i < info->n_terms; i++) {
+            const AffineTerm t = {affine_dim(info->term[i].dim.sym), info->term[i].coef};
+            sum = affine_add(a, sum, 1, (Affine){0, 1, &t});
+        }
+        const AffineTerm own = {v, affine_coef(x, v)};
+        if (info->divisor > 1 || !affine_try_add(a, x, -1, (Affine){0, 1, &own}, &x) ||
+            !affine_try_add(a, x, own.coef, sum, &x)) {
+            return false;
+        }
+    }
+    *out = x;
+    return true;
+}
+
+/* The range of an index that stands in sums alone, from one of them: the largest with which that stays inside. */
+static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
+{
+    Arena *a = k->c->arena;
+    Affine rest = affine_const(r->at.base), most, room;
+    for (uint32_t i = 0; i < r->at.n; i++) {
+        const AffineTerm t = r->at.term[i];
+        bool known =
+            affine_is_dim(t.var) || k->labels.at[t.var].given || k->uses.at[t.var].n > 0;
+        if (t.var == label ? t.coef != 1 : !known) {
+            return false;
+        }
+        if (t.var != label) {
+            rest = affine_add(a, rest, 1, (Affine){0, 1, &t});
+        }
+    }
+    Dim d = k->k->values.at[r->value].type.dims[r->axis];
+    if (!extreme(k, rest, true, &most) ||
+        !affine_try_add(a, affine_extent(a, d), -1, most, &room) || !spread(k, room, &room)) {
+        return false;
+    }
+    DimTerm *term = ARENA_ARRAY(a, room.n, DimTerm);
+    for (uint32_t i = 0; i < room.n; i++) {
+        term[i] = (DimTerm){dim_open(affine_sym(room.term[i].var)), room.term[i].coef};
+    }
+    *out = dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, r->span, room.base, room.n, term, 1);
+    return out->sym >= 0 || (out->n >= 0 && out->n <= SIZE_LIMIT);
+}
+
+/* All sums that an index stands in must say the same of it. */
+void positions_infer(Kern *k)
+{
+    for (uint32_t i = 0; i < k->late.n; i++) {
+        for (uint32_t t = 0; t < k->late.at[i].at.n; t++) {
+            VarRef v = k->late.at[i].at.term[t].var;
+            Dim d;
+            if (affine_is_dim(v) || k->labels.at[v].given || k->uses.at[v].n > 0 ||
+                !infer(k, &k->late.at[i], v, &d)) {
+                continue;
+            }
+            bool agree = true;
+            for (uint32_t j = i + 1; j < k->late.n && agree; j++) {
+                Dim other;
+                agree = !affine_uses(k->late.at[j].at, v) ||
+                        (infer(k, &k->late.at[j], v, &other) && dim_eq(d, other));
+            }
+            k->labels.at[v].extent = agree ? d : k->labels.at[v].extent;
+            k->labels.at[v].given = agree;
+        }
+    }
+}
+
+void positions_check(Kern *k)
+{
+    Arena *a = k->c->arena;
+    Dim *extent = ARENA_ARRAY(a, k->labels.n, Dim);
+    for (uint32_t l = 0; l < k->labels.n; l++) {
+        extent[l] = k->labels.at[l].extent;
+    }
+    for (uint32_t i = 0; i < k->late.n && !k->poisoned; i++) {
+        const LateRead *r = &k->late.at[i];
+        bool known = true;
+        for (uint32_t t = 0; t < r->at.n && known; t++) {
+            VarRef v = r->at.term[t].var;
+            if (!affine_is_dim(v) && !k->labels.at[v].given && k->uses.at[v].n == 0) {
+                const Label *l = &k->labels.at[v];
+                Diagnostic *d =
+                    diag_error(&k->c->ctx->diags, E_UNBOUND_INDEX, r->span,
+                               "the range of index '%s' is not known", l->name->text);
+                diag_help(d, "give it where the index is listed: [%s < 3]", l->name->text);
+                known = false;
+                k->poisoned = true;
+            }
+        }
+        int problem = known ? position_problem(a, &k->k->dims, extent, k->labels.n, r->at,
+                                               k->k->values.at[r->value].type.dims[r->axis])
+                            : 0;
+        if (problem != 0) {
+            report(k, r, problem);
+        }
+    }
+}
+
+bool position_has(const Kern *k, VarRef label)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < k->late.n && !any; i++) {
+        any = affine_uses(k->late.at[i].at, label);
+    }
+    return any;
+}

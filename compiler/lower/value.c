@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of statements: what a node computes of what it reads, where that lies. */
+#include "lower/build.h"
+#include "nest/uses.h"
+
+static const Expr *build_operation(Builder *b, const Node *n, Access access,
+                                   const Position *pos)
+{
+    const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
+    for (uint32_t i = 0; i < n->n_operands; i++) {
+        arg[i] = build_expr(b, n->operand[i], access_compose(b->arena, n, n->access[i], access),
+                            pos);
+    }
+    if (op_info(n->op)->kind == OPKIND_MAP) {
+        return n->op == OP_COPY ? arg[0]
+                                : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
+    }
+    const Expr *product = expr_cast(b->arena, arg[0], n->dtype);
+    for (uint32_t i = 1; i < n->n_operands; i++) {
+        const Expr *pair[2] = {product, expr_cast(b->arena, arg[i], n->dtype)};
+        product =
+            expr_op(b->arena, n->dtype == DTYPE_BOOL ? OP_AND : OP_MUL, n->dtype, 2, pair);
+    }
+    return product;
+}
+
+static Affine index_position(Builder *b, Index index, const Position *pos)
+{
+    Affine x = affine_const(index.offset);
+    return index.label < 0 ? x : affine_add(b->arena, x, 1, pos[index.label].at);
+}
+
+static const Expr *build_index(Builder *b, const Node *n, Access access, const Position *pos)
+{
+    Affine at = index_position(b, access.index[0], pos);
+    Expr *e = ARENA_NEW(b->arena, Expr);
+    *e = (Expr){
+        .kind = EXPR_INDEX, .dtype = n->dtype, .at = arena_copy(b->arena, &at, sizeof at)};
+    return e;
+}
+
+const Affine *build_affine(Builder *b, uint32_t n, const Affine *x, Access access,
+                           const Position *pos)
+{
+    Affine *at = ARENA_ARRAY(b->arena, n, Affine);
+    for (uint32_t d = 0; d < n; d++) {
+        at[d] = affine_const(x[d].base);
+        for (uint32_t i = 0; i < x[d].n; i++) {
+            AffineTerm t = x[d].term[i];
+            Affine of = affine_is_dim(t.var) ? affine_var(b->arena, t.var)
+                                             : index_position(b, access.index[t.var], pos);
+            at[d] = affine_add(b->arena, at[d], t.coef, of);
+        }
+    }
+    return at;
+}
+
+/* A view's operand is whole where it is kept. */
+static const Expr *build_viewed(Builder *b, const Node *n, Access access, const Position *pos)
+{
+    Place place = b->storage[n->operand[0]];
+    CHECK(place.buf != BUF_NONE);
+    const Affine *at = build_affine(b, n->access[0].rank, n->at, access, pos);
+    return expr_cast(b->arena, expr_load(b->arena, b->k, place.buf, at), n->dtype);
+}
+
+const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos)
+{
+    const Node *n = graph_node(b->g, node);
+    if (n->op == OP_CONST) {
+        return expr_const(b->arena, n->value);
+    }
+    if (n->op == OP_EXTENT) {
+        Expr *e = ARENA_NEW(b->arena, Expr);
+        *e = (Expr){.kind = EXPR_EXTENT, .dtype = n->dtype, .dim = n->dim};
+        return e;
+    }
+    if (n->op == OP_INDEX) {
+        return build_index(b, n, access, pos);
+    }
+    if (n->op == OP_VIEW) {
+        return build_viewed(b, n, access, pos);
+    }
+    if (b->nest->values[node].residence == RESIDE_INLINE) {
+        return build_operation(b, n, access, pos);
+    }
+    bool running = b->running[node].buf != BUF_NONE;
+    Place place = running ? b->running[node] : b->storage[node];
+    CHECK(place.buf != BUF_NONE);
+    const Affine *at = build_at(b, place, node, access, pos);
+    return expr_cast(b->arena, expr_load(b->arena, b->k, place.buf, at), n->dtype);
+}
+
+const Expr *build_value(Builder *b, const Node *n, const Position *pos)
+{
+    const Expr *value = NULL;
+    bool fold = !node_is_expression(n);
+    DType t = fold ? n->acc : n->dtype;
+    const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
+    for (uint32_t i = 0; i < n->n_operands; i++) {
+        arg[i] = build_expr(b, n->operand[i], n->access[i], pos);
+    }
+    if (op_info(n->op)->kind == OPKIND_MAP) {
+        return n->op == OP_COPY ? arg[0]
+                                : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
+    }
+    for (uint32_t i = 0; i < n->n_operands; i++) {
+        const Expr *x = expr_cast(b->arena, arg[i], t);
+        const Expr *pair[2] = {value, x};
+        value = value == NULL
+                    ? x
+                    : expr_op(b->arena, t == DTYPE_BOOL ? OP_AND : OP_MUL, t, 2, pair);
+    }
+    return value;
+}
