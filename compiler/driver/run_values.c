@@ -144,15 +144,6 @@ static bool solve_array_dims(Arena *arena, const Head *h, const Param *p, const 
     return any;
 }
 
-/* "n + k - 1" */
-static const char *extent_text(Arena *arena, const Head *h, int32_t dim)
-{
-    Text t;
-    text_init(&t, arena);
-    dim_put(&t, h->dims, dim_open(dim), NULL);
-    return t.at;
-}
-
 static void check_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tensor *t,
                              const int64_t *all, const char *const *from)
 {
@@ -175,7 +166,8 @@ static void check_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tens
             diag_help(e, "'%s' is %lld because of '%s'", h->dims->list.at[dim.sym].name->text,
                       (long long)want, from[dim.sym]);
         } else if (dim.sym >= 0) {
-            diag_help(e, "the kernel's %s is %lld", extent_text(ctx->diags.arena, h, dim.sym),
+            diag_help(e, "the kernel's %s is %lld",
+                      dim_written(ctx->diags.arena, h->dims, dim_open(dim.sym)),
                       (long long)want);
         }
         return;
@@ -200,7 +192,7 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param 
         Dim dim = p->shape[d];
         extent[d] = dim.sym < 0 ? dim.n : dims[dim.sym];
         if (extent[d] < 0) {
-            const char *name = extent_text(arena, h, dim.sym);
+            const char *name = dim_written(arena, h->dims, dim_open(dim.sym));
             Diagnostic *e =
                 diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
                            "the extent '%s' of '%s' is not known", name, p->name->text);
@@ -347,7 +339,8 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
     for (uint32_t d = n_dims; d < h->dims->list.n && ctx->diags.n_errors == errors; d++) {
         if (all[d] < 0) {
             diag_error(&ctx->diags, E_ARGUMENT_VALUE, h->dims->list.at[d].span,
-                       "the extent %s would be below 0", extent_text(arena, h, (int32_t)d));
+                       "the extent %s would be below 0",
+                       dim_written(arena, h->dims, dim_open((int32_t)d)));
         }
     }
     return ctx->diags.n_errors == errors;

@@ -122,6 +122,8 @@ Dim dims_sum(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span spa
 /* "n + k - 1", "(2*n - 1)/3", "h*dh", "n", "16": the extent as it would be written, with a name for each dim that a call gives; null:
  * those of the table. */
 void dim_put(Text *out, const DimTable *t, Dim d, const char *const *names);
+/* The same as a text, with the table's names. */
+const char *dim_written(Arena *arena, const DimTable *t, Dim d);
 
 /* What is wrong with a dim that is computed, or with its place; null: nothing. */
 const char *dim_problem(const DimTable *t, uint32_t dim);
