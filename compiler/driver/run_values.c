@@ -144,6 +144,26 @@ static bool solve_array_dims(Arena *arena, const Head *h, const Param *p, const 
     return any;
 }
 
+/* Would the extent say what one dim must be, which the others leave open, if any number were right? */
+static bool says_one_dim(const Head *h, const int64_t *all, int32_t dim)
+{
+    for (;;) {
+        const DimInfo *info = &h->dims->list.at[dim];
+        uint32_t unknown = 0, n = info->n_terms > 0 ? info->n_terms : info->n_factors;
+        bool nothing = info->divisor > 1; /* and a product with 0 */
+        for (uint32_t i = 0; i < n; i++) {
+            Dim d = info->n_terms > 0 ? info->term[i].dim : info->factor[i];
+            int64_t value = d.sym < 0 ? d.n : all[d.sym];
+            nothing = nothing || (info->n_factors > 0 && value == 0);
+            unknown += value < 0 ? 1 : 0;
+            dim = value < 0 ? d.sym : dim;
+        }
+        if (unknown != 1 || nothing || dim_is_given(&h->dims->list.at[dim])) {
+            return unknown == 1 && !nothing;
+        }
+    }
+}
+
 static void check_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tensor *t,
                              const int64_t *all, const char *const *from)
 {
@@ -155,8 +175,15 @@ static void check_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tens
     for (uint32_t d = 0; d < p->rank; d++) {
         Dim dim = p->shape[d];
         int64_t want = dim.sym < 0 ? dim.n : all[dim.sym];
-        if (want == t->extent[d] ||
-            (want < 0 && dim.sym >= 0 && !dim_is_given(&h->dims->list.at[dim.sym]))) {
+        bool computed = dim.sym >= 0 && !dim_is_given(&h->dims->list.at[dim.sym]);
+        if (computed && says_one_dim(h, all, dim.sym)) {
+            diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
+                       "dimension %u of '%s' is %s, its array has %lld, which that cannot be",
+                       d, p->name->text, dim_written(ctx->diags.arena, h->dims, dim),
+                       (long long)t->extent[d]);
+            return;
+        }
+        if (want == t->extent[d] || (want < 0 && computed)) {
             continue; /* what is not known is said later */
         }
         Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
