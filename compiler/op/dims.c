@@ -63,11 +63,12 @@ int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given)
         all[d] = info->n_factors == 0 ? given[d] : 1;
         for (uint32_t f = 0; f < info->n_factors; f++) {
             Dim factor = info->factor[f];
-            all[d] = sat_mul(all[d], factor.sym < 0 ? factor.n : all[factor.sym]);
+            int64_t by = factor.sym < 0 ? factor.n : all[factor.sym];
+            all[d] = all[d] < 0 || by < 0 ? -1 : sat_mul(all[d], by);
         }
         bool large = info->n_factors > 0 && all[d] > SIZE_LIMIT;
         all[d] = large ? SIZE_LIMIT + 1 : all[d];
-        all[d] = info->divisor > 1 ? quotient(all[d], info->divisor) : all[d];
+        all[d] = info->divisor > 1 && all[d] > 0 ? quotient(all[d], info->divisor) : all[d];
     }
     return all;
 }

@@ -99,7 +99,8 @@ typedef struct DimTable {
 
 /* How many a call gives. */
 uint32_t dims_given(const DimTable *t);
-/* The values of all, from those that a call gives; products and sums beyond SIZE_LIMIT are SIZE_LIMIT + 1, sums below 0 are -1. */
+/* The values of all, from those that a call gives; products and sums beyond SIZE_LIMIT are SIZE_LIMIT + 1, sums below 0 are -1,
+ * and so is all that is made of what is -1. */
 int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given);
 
 /* What follows for those that a call gives, of which -1 is not known yet, from one of all being `value`: sets what one unknown
