@@ -106,10 +106,10 @@ void compilation_report(const Compilation *c, Text *out)
         const Graph *g = r->g;
         text_printf(out, "kernel %s for %s%s\n", g->name->text, c->target->name,
                     has_open_dims(g) ? ", at typical extents" : "");
-        for (uint32_t d = 0; d < g->dims.list.n; d++) {
+        for (uint32_t d = 0; d < dims_given(&g->dims); d++) {
             text_printf(out, "%s%s ~ %lld%s", d == 0 ? "  " : ", ",
                         g->dims.list.at[d].name->text, (long long)g->dims.list.at[d].typical,
-                        d + 1 == g->dims.list.n ? "\n" : "");
+                        d + 1 == dims_given(&g->dims) ? "\n" : "");
         }
         report_values(r, out);
         report_nest(r, out);

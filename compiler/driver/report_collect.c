@@ -152,7 +152,12 @@ static ReportValue collect_value(const ReportKernel *r, const Residence *residen
     v.indices = indices_of(node, r->names[n], arena);
     Text type;
     text_init(&type, arena);
-    dump_type(&type, &r->g->dims, node->dtype, node->rank, node->shape);
+    text_printf(&type, "%s[", dtype_name(node->dtype));
+    for (uint32_t d = 0; d < node->rank; d++) {
+        text_put(&type, d == 0 ? "" : ",");
+        dim_put(&type, &r->g->dims, node->shape[d], NULL);
+    }
+    text_char(&type, ']');
     v.type = type.at;
     v.lives = lives(r->nest, n);
     v.level = level_of(r->c->target->machine, at);

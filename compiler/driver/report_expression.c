@@ -39,7 +39,10 @@ static void put_read(Expression *e, NodeRef p, const Access *access, int level)
     if (from->op == OP_CONST) {
         dump_number(e->out, from->value);
     } else if (from->op == OP_EXTENT) {
-        text_put(e->out, e->g->dims.list.at[from->dim].name->text);
+        bool alone = dim_is_given(&e->g->dims.list.at[from->dim]);
+        text_put(e->out, alone ? "" : "(");
+        dim_put(e->out, &e->g->dims, dim_open(from->dim), NULL);
+        text_put(e->out, alone ? "" : ")");
     } else if (e->nest->values[p].residence == RESIDE_INLINE) {
         put_node(e, p, access, level);
     } else {

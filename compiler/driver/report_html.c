@@ -387,7 +387,7 @@ static void html_kernel(const Compilation *c, uint32_t k, Text *out)
     text_printf(out, "<section id=\"k%u\"><h2>kernel ", k);
     html_text(out, r->g->name->text);
     text_put(out, "</h2>\n");
-    for (uint32_t d = 0; d < r->g->dims.list.n; d++) {
+    for (uint32_t d = 0; d < dims_given(&r->g->dims); d++) {
         text_put(out, d == 0 ? "<p class=\"lead\">At typical extents: " : ", ");
         html_text(out, r->g->dims.list.at[d].name->text);
         text_printf(out, " = %" PRId64, r->g->dims.list.at[d].typical);

@@ -46,7 +46,7 @@ static void json_value(const ReportKernel *r, const ReportValue *v, Text *out)
         if (node->shape[d].sym < 0) {
             text_i64(out, node->shape[d].n);
         } else {
-            text_json(out, r->g->dims.list.at[node->shape[d].sym].name->text);
+            text_json(out, dim_written(r->c->arena, &r->g->dims, node->shape[d]));
         }
     }
     text_printf(out, "], \"residence\": \"%s\", \"bytes\": %lld, \"whole_bytes\": %lld",
@@ -144,7 +144,7 @@ void compilation_report_json(const Compilation *c, Text *out)
         text_put(out, ", \"typical\": {");
         for (uint32_t d = 0; d < g->dims.list.n; d++) {
             text_put(out, d == 0 ? "" : ", ");
-            text_json(out, g->dims.list.at[d].name->text);
+            text_json(out, dim_written(c->arena, &g->dims, dim_open((int32_t)d)));
             text_printf(out, ": %lld", (long long)g->dims.list.at[d].typical);
         }
         text_put(out, "}, \"values\": [");

@@ -12,9 +12,9 @@ static double seconds_at(const Machine *m, const Nest *nest, uint32_t k, uint32_
     return nest_cost_at(arena, m, nest->sizes[k].nest, s->when.dim, s->size).seconds;
 }
 
-static const char *dim_name(const Nest *nest)
+static const char *dim_name(Arena *arena, const Nest *nest)
 {
-    return nest->graph->dims.list.at[nest->sizes[0].when.dim].name->text;
+    return dim_written(arena, &nest->graph->dims, dim_open(nest->sizes[0].when.dim));
 }
 
 static void put_row(const Machine *m, const Nest *nest, uint32_t k, Arena *arena, Text *out)
@@ -49,8 +49,9 @@ void report_sizes_text(const Machine *m, const Nest *nest, Arena *arena, Text *o
         out, "  nests, one of which is chosen at the call, in seconds by the model:\n    %-24s",
         "");
     for (uint32_t k = 0; k < nest->n_sizes; k++) {
-        text_printf(out, " %14s",
-                    str_format(arena, "%s = %" PRId64, dim_name(nest), nest->sizes[k].size));
+        text_printf(
+            out, " %14s",
+            str_format(arena, "%s = %" PRId64, dim_name(arena, nest), nest->sizes[k].size));
     }
     text_char(out, '\n');
     for (uint32_t k = 0; k < nest->n_sizes; k++) {
@@ -67,7 +68,7 @@ void report_sizes_json(const Machine *m, const Nest *nest, Arena *arena, Text *o
     for (uint32_t k = 0; k < nest->n_sizes; k++) {
         const NestSize *s = &nest->sizes[k];
         text_put(out, k == 0 ? "\n  {\"dim\": " : ",\n  {\"dim\": ");
-        text_json(out, dim_name(nest));
+        text_json(out, dim_name(arena, nest));
         text_printf(out, ", \"from\": %" PRId64 ", \"to\": ", s->when.least);
         if (s->when.most == DIM_ANY_SIZE) {
             text_put(out, "null");

@@ -144,13 +144,24 @@ static bool solve_array_dims(Arena *arena, const Head *h, const Param *p, const 
     return any;
 }
 
-/* "n + k - 1" */
-static const char *extent_text(Arena *arena, const Head *h, int32_t dim)
+/* Would the extent say what one dim must be, which the others leave open, if any number were right? */
+static bool says_one_dim(const Head *h, const int64_t *all, int32_t dim)
 {
-    Text t;
-    text_init(&t, arena);
-    dim_put(&t, h->dims, dim_open(dim), NULL);
-    return t.at;
+    for (;;) {
+        const DimInfo *info = &h->dims->list.at[dim];
+        uint32_t unknown = 0, n = info->n_terms > 0 ? info->n_terms : info->n_factors;
+        bool nothing = info->divisor > 1; /* and a product with 0 */
+        for (uint32_t i = 0; i < n; i++) {
+            Dim d = info->n_terms > 0 ? info->term[i].dim : info->factor[i];
+            int64_t value = d.sym < 0 ? d.n : all[d.sym];
+            nothing = nothing || (info->n_factors > 0 && value == 0);
+            unknown += value < 0 ? 1 : 0;
+            dim = value < 0 ? d.sym : dim;
+        }
+        if (unknown != 1 || nothing || dim_is_given(&h->dims->list.at[dim])) {
+            return unknown == 1 && !nothing;
+        }
+    }
 }
 
 static void check_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tensor *t,
@@ -164,8 +175,15 @@ static void check_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tens
     for (uint32_t d = 0; d < p->rank; d++) {
         Dim dim = p->shape[d];
         int64_t want = dim.sym < 0 ? dim.n : all[dim.sym];
-        if (want == t->extent[d] ||
-            (want < 0 && dim.sym >= 0 && !dim_is_given(&h->dims->list.at[dim.sym]))) {
+        bool computed = dim.sym >= 0 && !dim_is_given(&h->dims->list.at[dim.sym]);
+        if (computed && says_one_dim(h, all, dim.sym)) {
+            diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
+                       "dimension %u of '%s' is %s, its array has %lld, which that cannot be",
+                       d, p->name->text, dim_written(ctx->diags.arena, h->dims, dim),
+                       (long long)t->extent[d]);
+            return;
+        }
+        if (want == t->extent[d] || (want < 0 && computed)) {
             continue; /* what is not known is said later */
         }
         Diagnostic *e = diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
@@ -175,7 +193,8 @@ static void check_array_dims(Ctx *ctx, const Head *h, const Param *p, const Tens
             diag_help(e, "'%s' is %lld because of '%s'", h->dims->list.at[dim.sym].name->text,
                       (long long)want, from[dim.sym]);
         } else if (dim.sym >= 0) {
-            diag_help(e, "the kernel's %s is %lld", extent_text(ctx->diags.arena, h, dim.sym),
+            diag_help(e, "the kernel's %s is %lld",
+                      dim_written(ctx->diags.arena, h->dims, dim_open(dim.sym)),
                       (long long)want);
         }
         return;
@@ -200,7 +219,7 @@ static Tensor *make_argument(Ctx *ctx, Arena *arena, const Head *h, const Param 
         Dim dim = p->shape[d];
         extent[d] = dim.sym < 0 ? dim.n : dims[dim.sym];
         if (extent[d] < 0) {
-            const char *name = extent_text(arena, h, dim.sym);
+            const char *name = dim_written(arena, h->dims, dim_open(dim.sym));
             Diagnostic *e =
                 diag_error(&ctx->diags, E_ARGUMENT_VALUE, p->span,
                            "the extent '%s' of '%s' is not known", name, p->name->text);
@@ -347,7 +366,8 @@ bool run_bind(const Input *in, const Head *h, RunValues *values, RunArguments *o
     for (uint32_t d = n_dims; d < h->dims->list.n && ctx->diags.n_errors == errors; d++) {
         if (all[d] < 0) {
             diag_error(&ctx->diags, E_ARGUMENT_VALUE, h->dims->list.at[d].span,
-                       "the extent %s would be below 0", extent_text(arena, h, (int32_t)d));
+                       "the extent %s would be below 0",
+                       dim_written(arena, h->dims, dim_open((int32_t)d)));
         }
     }
     return ctx->diags.n_errors == errors;

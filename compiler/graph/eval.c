@@ -621,7 +621,7 @@ bool graph_eval(Ctx *ctx, Arena *arena, const Graph *g, const int64_t *dims,
     for (uint32_t k = 0; k < g->dims.list.n; k++) {
         if (dims[k] < 0 || dims[k] > SIZE_LIMIT) {
             diag_error(&ctx->diags, E_EXTENT_RANGE, g->dims.list.at[k].span, "dim '%s' is %lld",
-                       g->dims.list.at[k].name->text, (long long)dims[k]);
+                       dim_written(arena, &g->dims, dim_open((int32_t)k)), (long long)dims[k]);
             return false;
         }
     }

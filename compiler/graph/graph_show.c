@@ -21,7 +21,7 @@ static void json_shape(Text *out, const DimTable *dims, uint32_t rank, const Dim
         if (shape[d].sym < 0) {
             text_i64(out, shape[d].n);
         } else {
-            text_json(out, dims->list.at[shape[d].sym].name->text);
+            text_json(out, dim_written(out->arena, dims, shape[d]));
         }
     }
     text_char(out, ']');
@@ -91,7 +91,7 @@ static void json_node(const Graph *g, NodeRef r, Text *out)
         json_value(out, n->value);
     } else if (n->op == OP_EXTENT) {
         text_put(out, ", ");
-        json_field(out, "dim", g->dims.list.at[n->dim].name->text);
+        json_field(out, "dim", dim_written(out->arena, &g->dims, dim_open(n->dim)));
     } else if (n->at != NULL) {
         text_put(out, ", \"operands\": [");
         for (uint32_t k = 0; k < n->n_operands; k++) {
@@ -150,6 +150,41 @@ static void json_params(const Graph *g, Text *out)
     json_list_close(out);
 }
 
+/* Extents that are computed, each made of those before it: what shapes call it, and what it is the sum or the product of. */
+static void json_computed(const Graph *g, Text *out)
+{
+    uint32_t given = dims_given(&g->dims);
+    for (uint32_t k = given; k < g->dims.list.n; k++) {
+        const DimInfo *info = &g->dims.list.at[k];
+        if (k == given) {
+            json_list_open(out, "computed");
+        }
+        json_list_next(out, k - given);
+        text_char(out, '{');
+        json_field(out, "extent", dim_written(out->arena, &g->dims, dim_open((int32_t)k)));
+        text_printf(out, ", \"base\": %lld, \"divisor\": %lld, \"%s\": [",
+                    (long long)(info->n_terms > 0 ? info->base : 1),
+                    (long long)(info->divisor > 1 ? info->divisor : 1),
+                    info->n_terms > 0 ? "sum" : "product");
+        uint32_t n = info->n_terms > 0 ? info->n_terms : info->n_factors;
+        for (uint32_t i = 0; i < n; i++) {
+            Dim d = info->n_terms > 0 ? info->term[i].dim : info->factor[i];
+            text_put(out, i == 0 ? "[" : ", [");
+            if (d.sym < 0) {
+                text_i64(out, d.n);
+            } else {
+                text_json(out, dim_written(out->arena, &g->dims, d));
+            }
+            text_printf(out, ", %lld]",
+                        (long long)(info->n_terms > 0 ? info->term[i].coef : 1));
+        }
+        text_put(out, "]}");
+        if (k + 1 == g->dims.list.n) {
+            json_list_close(out);
+        }
+    }
+}
+
 static void graph_json(const Graph *g, Text *out)
 {
     text_put(out, "{");
@@ -159,13 +194,14 @@ static void graph_json(const Graph *g, Text *out)
     text_put(out, ",\n");
     json_field(out, "form", graph_form_name(g->form));
     json_list_open(out, "dims");
-    for (uint32_t k = 0; k < g->dims.list.n; k++) {
+    for (uint32_t k = 0; k < dims_given(&g->dims); k++) {
         json_list_next(out, k);
         text_char(out, '{');
         json_field(out, "name", g->dims.list.at[k].name->text);
         text_printf(out, ", \"typical\": %lld}", (long long)g->dims.list.at[k].typical);
     }
     json_list_close(out);
+    json_computed(g, out);
     json_params(g, out);
     json_list_open(out, "nodes");
     for (NodeRef r = 0; r < g->nodes.n; r++) {

@@ -63,11 +63,12 @@ int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given)
         all[d] = info->n_factors == 0 ? given[d] : 1;
         for (uint32_t f = 0; f < info->n_factors; f++) {
             Dim factor = info->factor[f];
-            all[d] = sat_mul(all[d], factor.sym < 0 ? factor.n : all[factor.sym]);
+            int64_t by = factor.sym < 0 ? factor.n : all[factor.sym];
+            all[d] = all[d] < 0 || by < 0 ? -1 : sat_mul(all[d], by);
         }
         bool large = info->n_factors > 0 && all[d] > SIZE_LIMIT;
         all[d] = large ? SIZE_LIMIT + 1 : all[d];
-        all[d] = info->divisor > 1 ? quotient(all[d], info->divisor) : all[d];
+        all[d] = info->divisor > 1 && all[d] > 0 ? quotient(all[d], info->divisor) : all[d];
     }
     return all;
 }
@@ -372,6 +373,14 @@ void dim_put(Text *out, const DimTable *t, Dim d, const char *const *names)
     put(out, t, d, names, 0);
 }
 
+const char *dim_written(Arena *arena, const DimTable *t, Dim d)
+{
+    Text text;
+    text_init(&text, arena);
+    dim_put(&text, t, d, NULL);
+    return text.at;
+}
+
 const char *dim_problem(const DimTable *t, uint32_t dim)
 {
     const DimInfo *info = &t->list.at[dim];
@@ -401,18 +410,37 @@ const char *dim_problem(const DimTable *t, uint32_t dim)
     return NULL;
 }
 
+/* Where the next factor of a shape is: in one of its dims that is a product, or a dim itself. */
+typedef struct ShapeAt {
+    uint32_t dim, factor;
+} ShapeAt;
+
+static bool next_is(const DimTable *t, uint32_t rank, const Dim *shape, ShapeAt *at, Dim want)
+{
+    if (at->dim == rank) {
+        return false;
+    }
+    Dim own = shape[at->dim];
+    const DimInfo *info = own.sym < 0 ? NULL : &t->list.at[own.sym];
+    bool product = info != NULL && info->n_factors > 0 && info->divisor <= 1;
+    bool same = dim_eq(product ? info->factor[at->factor] : own, want);
+    bool last = !product || ++at->factor == info->n_factors;
+    *at = last ? (ShapeAt){at->dim + 1, 0} : *at;
+    return same;
+}
+
 bool dims_collapse_to(const DimTable *t, uint32_t rank, const Dim *shape, uint32_t n_collapsed,
                       const Dim *collapsed)
 {
-    uint32_t d = 0;
+    ShapeAt at = {0, 0};
     for (uint32_t k = 0; k < n_collapsed; k++) {
         if (collapsed[k].sym < 0) {
             int64_t n = 1, want = collapsed[k].n;
             do {
-                if (d == rank || shape[d].sym >= 0) {
+                if (at.factor > 0 || at.dim == rank || shape[at.dim].sym >= 0) {
                     return false;
                 }
-                n = sat_mul(n, shape[d++].n);
+                n = sat_mul(n, shape[at.dim++].n);
             } while (n != want && n != 0 && n < want);
             if (n != want) {
                 return false;
@@ -421,18 +449,21 @@ bool dims_collapse_to(const DimTable *t, uint32_t rank, const Dim *shape, uint32
         }
         const DimInfo *info = &t->list.at[collapsed[k].sym];
         if (info->n_factors == 0 || info->divisor > 1) {
-            if (d == rank || !dim_eq(shape[d++], collapsed[k])) {
+            if (at.factor > 0 || at.dim == rank || !dim_eq(shape[at.dim++], collapsed[k])) {
                 return false;
             }
             continue;
         }
         for (uint32_t f = 0; f < info->n_factors; f++) {
-            if (d == rank || !dim_eq(shape[d++], info->factor[f])) {
+            if (!next_is(t, rank, shape, &at, info->factor[f])) {
                 return false;
             }
         }
+        if (at.factor > 0) {
+            return false;
+        }
     }
-    return d == rank;
+    return at.dim == rank;
 }
 
 const char *dim_tests_problem(const DimTable *t, uint32_t n, const DimTest *const *test)

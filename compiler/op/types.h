@@ -99,7 +99,8 @@ typedef struct DimTable {
 
 /* How many a call gives. */
 uint32_t dims_given(const DimTable *t);
-/* The values of all, from those that a call gives; products and sums beyond SIZE_LIMIT are SIZE_LIMIT + 1, sums below 0 are -1. */
+/* The values of all, from those that a call gives; products and sums beyond SIZE_LIMIT are SIZE_LIMIT + 1, sums below 0 are -1,
+ * and so is all that is made of what is -1. */
 int64_t *dims_complete(Arena *arena, const DimTable *t, const int64_t *given);
 
 /* What follows for those that a call gives, of which -1 is not known yet, from one of all being `value`: sets what one unknown
@@ -122,6 +123,8 @@ Dim dims_sum(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span spa
 /* "n + k - 1", "(2*n - 1)/3", "h*dh", "n", "16": the extent as it would be written, with a name for each dim that a call gives; null:
  * those of the table. */
 void dim_put(Text *out, const DimTable *t, Dim d, const char *const *names);
+/* The same as a text, with the table's names. */
+const char *dim_written(Arena *arena, const DimTable *t, Dim d);
 
 /* What is wrong with a dim that is computed, or with its place; null: nothing. */
 const char *dim_problem(const DimTable *t, uint32_t dim);

@@ -216,6 +216,28 @@ def dtype_casts_the_arrays_of_a_file():
 
 
 @test
+def computed_extents_are_solved_and_checked():
+    write("t.tdsl", """kernel fir(w: f64[k], x: f64[n + k - 1]) -> (y: f64[n]) { y[i] = w[d] * x[i + d]; }
+        kernel less(x: f64[n]) -> (y: f64[n - 2]) { y[i] = x[i] + x[i + 2]; }
+        kernel heads(X: f64[s, h*dh - 1], g: f64[h]) -> (y: f64[s, h*dh - 1], z: f64[h, dh]) { y[i,j] = 2*X[i,j]; z[a,b < dh] = g[a]; }""")
+    save("w.npy", fill((3,), 0)), save("x.npy", fill((9,), 1)), save("one.npy", fill((1,), 2)), save("m.npy", fill((2, 5), 3)), save("even.npy", fill((2, 4), 3))
+    x, w = np.load("x.npy"), np.load("w.npy")
+    for target in "c", "interp":
+        kernel = lambda name: ["t.tdsl", f"--kernel={name}", f"--target={target}"]
+        tdsl_run(*kernel("fir"), "w=w.npy", "x=x.npy", "-o", "r.npy")
+        same(np.load("r.npy"), np.array([sum(w * x[i:i + 3]) for i in range(7)]))
+        tdsl_run(*kernel("less"), "x=x.npy", "-o", "r.npy")
+        same(np.load("r.npy"), x[:-2] + x[2:])
+        tdsl_run(*kernel("heads"), "X=m.npy", "g=w.npy", "-o", "z=r.npy")
+        same(np.load("r.npy"), np.repeat(w[:, None], 2, 1))
+        assert "the extent n - 2 would be below 0" in tdsl_run(*kernel("less"), "x=one.npy", status=1).messages
+        assert "'x' is k + n - 1, its array has 1, which" in tdsl_run(*kernel("fir"), "w=w.npy", "x=one.npy", status=1).messages
+        assert "'h' is 2 because of 'X'" in tdsl_run(*kernel("heads"), "-D", "dh=3", "X=m.npy", "g=w.npy", status=1).messages
+        assert "'X' is h*dh - 1, its array has 4, which" in tdsl_run(*kernel("heads"), "X=even.npy", "g=w.npy", status=1).messages
+        assert "'h' of 'g' is not known" in tdsl_run(*kernel("heads"), "X=even.npy", "g=ones", status=1).messages
+
+
+@test
 def wrong_values_are_refused_with_the_reason():
     write("t.tdsl", TOUR)
     save("a.npy", fill((4, 6), 0)), save("b.npy", fill((5, 4), 1)), save("f.npy", fill((4, 6), 0, "f4"))

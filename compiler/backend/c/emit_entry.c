@@ -116,7 +116,14 @@ void kernel_header_emit(Emitter *e, Text *out)
     text_put(out,
              "\n * Row-major. Inputs may overlap each other; nothing else may overlap. The "
              "workspace may\n * begin at any address; a call needs it no longer than it "
-             "lasts. */\n");
+             "lasts.");
+    if (e->n_computed > 0) {
+        text_printf(out,
+                    " The caller gives %s;\n * extents made of them are computed, and refused "
+                    "where one is below 0.",
+                    dims_arguments(e, false, ""));
+    }
+    text_put(out, " */\n");
     prototype_emit(e, out, false);
     text_printf(out, "size_t %s_workspace_bytes(%s);\n", e->symbol, dims_parameters(e));
     prototype_emit(e, out, true);

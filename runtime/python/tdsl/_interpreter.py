@@ -1,23 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels where there is no C compiler: tdsl-run interprets them, with files between."""
+import math
 import os
 
 from . import _tools
 from ._cache import warn_once
+from ._extents import Extent
 from ._table import Argument
+
+
+class Head(tuple):
+    """(name, signature, dims, arguments) of a kernel. `computed`: all extents that it computes."""
+    computed = ()
 
 
 def heads(described):
     """(name, signature, dims, arguments) of each kernel of a program, from what --emit=json says."""
     found = []
     for k in described["kernels"]:
-        args = [Argument(p["name"], p["role"], p["dtype"], p["shape"]) for p in k["params"]]
+        known = {}
+        for e in k.get("computed", ()):
+            terms = e["product"] if "product" in e else e["sum"]
+            numbers = [name for name, _ in terms if isinstance(name, int)]  # in products
+            terms = [(known.get(name, name), c) for name, c in terms if not isinstance(name, int)]
+            known[e["extent"]] = Extent(e["extent"], math.prod([e["base"], *numbers]), e["divisor"], "product" in e, terms)
+        shape = lambda extents: [known.get(n, n) for n in extents]
+        args = [Argument(p["name"], p["role"], p["dtype"], shape(p["shape"])) for p in k["params"]]
         names = {a.name for a in args if a.role == "inout"}
         for r in k["results"]:
             node = k["nodes"][r["node"]]
             if r["name"] not in names:
-                args.append(Argument(r["name"], "out", node["dtype"], node["shape"]))
-        found.append((k["name"], k["signature"], [d["name"] for d in k["dims"]], args))
+                args.append(Argument(r["name"], "out", node["dtype"], shape(node["shape"])))
+        found.append(Head((k["name"], k["signature"], [d["name"] for d in k["dims"]], args)))
+        found[-1].computed = list(known.values())
     return found
 
 
@@ -26,13 +41,24 @@ class InterpretedKernel:
 
     def __init__(self, head, source, text=None):
         self.name, self.signature, self.dims, self.args = head
+        self.computed = head.computed
         self._source, self._text = source, text
+
+    def _unsaid(self):
+        """Dims that no array says: -D says them, which binds dims of the same name in all kernels."""
+        known = {extent for arg in self.args if arg.role not in ("out", "scalar") for extent in arg.shape}
+        for extent in (*self.computed[::-1], *self.computed):  # what is made of others comes last
+            unknown = [name for name, _ in extent.terms if name not in known]
+            if extent in known and len(unknown) == 1 and extent.divisor == 1 and not extent.product:
+                known.add(unknown[0])
+        return [name for name in self.dims if name not in known]
 
     def prepare(self, dims, threads):
         """A function of arrays in C order, one for each argument, for these open extents."""
         del threads
         warn_once("interpreter", "there is no C compiler: kernels are interpreted, some hundred times slower")
-        bind = [f"-D{name}={value}" for name, value in zip(self.dims, dims)] if "-e" not in self._source else []
+        unsaid = self._unsaid()
+        bind = [f"-D{name}={value}" for name, value in zip(self.dims, dims) if name in unsaid] if "-e" not in self._source else []
 
         def run(arrays):
             import tempfile

@@ -7,6 +7,7 @@ import threading
 
 from . import _nki_devices as devices
 from ._errors import ArgumentError, Error, ShapeError, SlowWarning, warn
+from ._extents import computed_in, sizes
 
 
 class DeviceError(Error, RuntimeError):
@@ -166,6 +167,7 @@ class Dispatch:
 
     def __init__(self, head, forms, c_source, settings):
         self.name, _, self.dims, self.args = head
+        self.computed = computed_in(self.args)
         self.forms, self._c, self._settings, self._told = forms, c_source, settings, set()
         self._last = threading.local()
 
@@ -176,13 +178,13 @@ class Dispatch:
 
     def find(self, extents):
         """The form for these values of the open dims, the latest of several, or None."""
-        size = dict(zip(self.dims, extents))
+        size = sizes(self, extents)
         shapes = [tuple(size.get(e, e) for e in a.shape) for a in self.args]
         return next((f for f in reversed(self.forms) if [a.shape for a in f.args] == shapes), None)
 
     def no_form(self, extents):
         """The error of a call that no form serves."""
-        size = dict(zip(self.dims, extents))
+        size = sizes(self, extents)
         shapes = [tuple(size.get(e, e) for e in a.shape) for a in self.args]
         differ = lambda f: [a.name for a, s in zip(f.args, shapes) if a.shape != s]
         where = min((differ(f) for f in self.forms), key=len, default=[None])[0]

@@ -15,6 +15,7 @@ from . import _cache, _tools
 from ._arrays import Ready, as_array, is_bf16, is_plain, key_of, name_of, overlap, plain, scalar
 from ._calls import Calls, fast, run_of
 from ._errors import ArgumentError, CompileError, DtypeError, OverlapError, ShapeError
+from ._extents import complete, sizes
 from ._interpreter import InterpretedKernel, heads
 from ._table import kernels_of
 
@@ -97,7 +98,7 @@ def bind(kernel, arrays, given):
             raise ShapeError(f"{kernel.name}: {name} is {n}", name)
         if name not in kernel.dims:
             raise ArgumentError(f"{kernel.name} has no open dim {name!r}", name)
-    origin = {name: "dims" for name in values}
+    origin = {name: ("dims", name) for name in values}
     for arg in kernel.args:
         a = arrays.get(arg.name)
         if a is None:
@@ -108,13 +109,11 @@ def bind(kernel, arrays, given):
             where = f"axis {axis} of {arg.name!r}"
             fixed = values.setdefault(wanted, extent) if isinstance(wanted, str) else wanted
             if fixed != extent:
-                of = f" ({wanted} in {origin[wanted]})" if isinstance(wanted, str) else ""
+                of = f" ({wanted} in {origin[wanted][0]})" if isinstance(wanted, str) else ""
                 raise ShapeError(f"{kernel.name}: {where} is {extent}, not {fixed}{of}", arg.name)
             if isinstance(wanted, str):
-                origin.setdefault(wanted, where)
-    missing = [name for name in kernel.dims if name not in values]
-    if missing:
-        raise ArgumentError(f"{kernel.name}: no array says how large {missing[0]} is; dims={{{missing[0]!r}: N}} does", missing[0])
+                origin.setdefault(wanted, (where, arg.name))
+    complete(kernel, values, origin)
     return tuple(values[name] for name in kernel.dims)
 
 
@@ -251,7 +250,7 @@ class Kernel(Calls):
         asked, threads = threads, threads_of(threads)
         kernel = self._source.kernels(threads)[self.name]
         extents = bind(kernel, {**arrays, **outputs}, dims)
-        size = dict(zip(kernel.dims, extents))
+        size = sizes(kernel, extents)
         places, back = [], []
         for arg in kernel.args:
             if arg.role in ("in", "scalar"):

@@ -7,6 +7,7 @@ import threading
 from . import _arrays
 from ._arrays import NAMES, dtype_of
 from ._errors import Error, WorkspaceError, raise_status
+from ._extents import Extent, text_of
 
 ABI_VERSION = 4
 _KEPT = 1 << 26  # bytes of workspace that a thread keeps between calls
@@ -20,6 +21,14 @@ class _Extent(ctypes.Structure):
 
 class _Dim(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("typical", ctypes.c_int64)]
+
+
+class _Term(ctypes.Structure):
+    _fields_ = [("dim", ctypes.c_int64), ("coefficient", ctypes.c_int64)]
+
+
+class _Computed(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_int64), ("divisor", ctypes.c_int64), ("product", _c_int32), ("n_terms", _c_int32), ("terms", _c_pointer)]
 
 
 class _Arg(ctypes.Structure):
@@ -38,11 +47,12 @@ class _Threads(ctypes.Structure):
 
 class _Info(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("abi_version", ctypes.c_uint32), ("dim_size", ctypes.c_uint32),
-                ("arg_size", ctypes.c_uint32), ("extent_size", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
+                ("arg_size", ctypes.c_uint32), ("extent_size", ctypes.c_uint32), ("computed_size", ctypes.c_uint32),
                 ("name", ctypes.c_char_p), ("source", ctypes.c_char_p), ("signature", ctypes.c_char_p),
                 ("digest", ctypes.c_char_p), ("n_dims", _c_int32), ("n_args", _c_int32), ("dims", _c_pointer),
                 ("args", _c_pointer), ("workspace_bytes", _c_pointer), ("multiply_adds", _c_pointer),
-                ("call", _c_pointer), ("workspace_bytes_threads", _c_pointer), ("call_threads", _c_pointer)]
+                ("call", _c_pointer), ("workspace_bytes_threads", _c_pointer), ("call_threads", _c_pointer),
+                ("computed", _c_pointer), ("n_computed", _c_int32), ("last", _c_int32)]
 
 
 _WORKSPACE = ctypes.CFUNCTYPE(_c_size, _c_pointer, _c_int32)
@@ -52,7 +62,7 @@ _COUNT = ctypes.CFUNCTYPE(ctypes.c_uint64, _c_pointer)
 
 class Argument:
     """An argument of a kernel: its role ("in", "out", "inout", "scalar"), the language's name of its type, and its extents,
-    each a number or the name of an open dim."""
+    each a number, the name of an open dim, or arithmetic with open dims as a text."""
 
     def __init__(self, name, role, type_name, shape):
         self.name, self.role, self.type, self.shape = name, role, type_name, tuple(shape)
@@ -98,10 +108,16 @@ class NativeKernel:
         self._library, self._info = library, info
         self.name, self.signature = info.name.decode(), info.signature.decode()
         self.dims = [d.name.decode() for d in _steps(_Dim, info.dims, info.dim_size, info.n_dims)]
+        names = [*self.dims]
+        for c in _steps(_Computed, info.computed, info.computed_size, info.n_computed):
+            terms = [(names[t.dim], t.coefficient) for t in _steps(_Term, c.terms, ctypes.sizeof(_Term), c.n_terms)]
+            what = c.base, c.divisor, c.product != 0, terms
+            names.append(Extent(text_of(*what), *what))
+        self.computed = names[info.n_dims:]
         self.args = []
         for a in _steps(_Arg, info.args, info.arg_size, info.n_args):
             extents = _steps(_Extent, a.extents, info.extent_size, a.rank)
-            shape = [e.fixed if e.dim < 0 else self.dims[e.dim] for e in extents]
+            shape = [e.fixed if e.dim < 0 else names[e.dim] for e in extents]
             self.args.append(Argument(a.name.decode(), _ROLES[a.role], NAMES[a.dtype], shape))
         self._workspace, self._call = _WORKSPACE(info.workspace_bytes_threads), _CALL(info.call_threads)
         self._multiply_adds = _COUNT(info.multiply_adds)

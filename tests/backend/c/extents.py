@@ -27,6 +27,7 @@ kernel heads(X: f64[s, h*dh - 1], g: f64[h, dh]) -> (y: f64[s, h*dh - 1], z: f64
 kernel flat(X: i64[h*dh], A: f64[n + 1, m]) -> (y: i64[h*dh], C: f64[m, m]) { y[j] = X[j] * 3; C[a,b] = A[i,a] * A[i,b]; }
 kernel inside(x: f64[n]) -> (y: f64[n], s: f64) { T[i < n - 3] = x[i] + x[i + 3]; spill T; y[i] = x[i]; s = sum[i](T[i] * T[i]); }
 kernel range(x: f64[n]) -> (s: f64) { s = sum[i < n - 2](x[i] * x[i + 2]); }
+kernel wide(X: f64[s, h*dh]) -> (y: f64[s, h*dh]) { y[i,j] = X[i,j] * 2; }
 kernel plain(x: f64[n]) -> (y: f64[n]) { y[i] = x[i] + 1; }
 """
 TYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64}
@@ -68,6 +69,10 @@ def range_(n):
     return {"x": [n], "T": [n - 2]}, {"s": []}, lambda x, t: [np.array(sum(x[:max(n - 2, 0)] * x[2:]))], n - 2
 
 
+def wide(s, h, dh):
+    return {"X": [s, h * dh]}, {"y": [s, h * dh]}, lambda x: [2 * x], 0
+
+
 def plain(n):
     return {"x": [n]}, {"y": [n]}, lambda x: [x + 1], 0
 
@@ -78,6 +83,7 @@ KERNELS = {"second": (second, 1, "f64 f64", [[HUGE]]), "fir": (fir, 2, "f64 f64 
            "heads": (heads, 3, "f64 f64 f64 f64", [[1, 1 << 33, 1 << 33], [0, 1 << 61, 2], [1 << 40, 1 << 11, 1 << 11]]),
            "flat": (flat, 4, "i64 f64 i64 f64", [[1 << 32, 1 << 32, 1, 1], [1, 1, HUGE, 1], [1, 1, (1 << 63) - 1, 0]]),
            "inside": (inside, 1, "f64 f64 f64", [[1 << 61]]), "range": (range_, 1, "f64 f64", [[HUGE]]),
+           "wide": (wide, 3, "f64 f64", [[0, 1 << 40, 1 << 40], [1 << 30, 1 << 30, 1]]),
            "plain": (plain, 1, "f64 f64", [[HUGE]])}
 
 
@@ -184,7 +190,7 @@ def main():
                 print(f"{tests.label}: {tests.calls} calls, {tests.failed} failed")
         with open(path + ".h", encoding="utf-8") as stream:
             header = stream.read()
-        for shape in ("[n - 2] */", "[2*n][2*m] */", "[s][h*dh - 1] */", "[(n + 2*p + 2 - k)/2] */"):
+        for shape in ("[n - 2] */", "[2*n][2*m] */", "[s][h*dh - 1] */", "[(n + 2*p + 2 - k)/2] */", "The caller gives n, p, k;\n"):
             if shape not in header:
                 failed += 1
                 print(f"FAILED: no {shape} in the header", file=sys.stderr)
