@@ -44,6 +44,25 @@ void loop_begin(CWriter *e, VarRef var, Range r, int64_t step, ForPart part)
     scope_begin(e);
 }
 
+void window_begin(CWriter *e, const Stmt *s)
+{
+    const Window *w = s->window;
+    const char *v = e->var[s->var], *hi = range_hi(e, s->range), *lo = "0";
+    if (w->has_lo) {
+        const char *x = affine_text(e, w->lo, BIND_ATOM);
+        lo = s->step == 1 ? str_format(e->arena, "%s > 0 ? %s : 0", x, x)
+                          : str_format(e->arena, "%s > 0 ? %s / %lld * %lld : 0", x, x,
+                                       (long long)s->step, (long long)s->step);
+    }
+    if (w->has_hi) {
+        hi = str_format(e->arena, "%s(%s, %s)", help_fixed(e->help, "tdsl_min"), hi,
+                        affine_text(e, w->hi, BIND_SUM));
+    }
+    line_printf(e, "for (int64_t %s = %s; %s < %s; %s) {", v, lo, v, hi,
+                step_text(e, v, s->step));
+    scope_begin(e);
+}
+
 void assign_put(CWriter *e, const Stmt *s)
 {
     const Buffer *b = &e->k->bufs.at[s->dst];
