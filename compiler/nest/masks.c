@@ -309,3 +309,33 @@ MaskWindow nest_mask_window(Arena *a, const Nest *nest, uint32_t k)
     }
     return all;
 }
+
+/* Loops around stand at the middle of their axis. */
+static double middle(const Nest *nest, Affine x)
+{
+    double sum = (double)x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        VarRef v = x.term[i].var;
+        Dim d =
+            affine_is_dim(v) ? dim_open(affine_sym(v)) : nest->axes[nest->items[v].axis].extent;
+        double size = (double)nest_typical(nest->graph, d);
+        sum += (double)x.term[i].coef * (affine_is_dim(v) ? size : size / 2.0);
+    }
+    return sum;
+}
+
+double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k)
+{
+    ArenaMark mark = arena_mark(scratch);
+    MaskWindow w = nest_mask_window(scratch, nest, k);
+    double extent = (double)nest_typical(nest->graph, nest->axes[nest->items[k].axis].extent);
+    double tile = (double)nest->items[k].tile;
+    double lo = w.has_lo ? middle(nest, w.lo) : 0.0,
+           hi = w.has_hi ? middle(nest, w.hi) : extent;
+    arena_reset(scratch, mark);
+    lo = lo < 0.0 ? 0.0 : lo;
+    hi = hi > extent ? extent : hi;
+    double reached =
+        hi - lo + (w.has_lo || w.has_hi ? tile : 0.0); /* tiles at the ends are whole */
+    return reached < tile ? tile / extent : reached < extent ? reached / extent : 1.0;
+}

@@ -16,4 +16,7 @@ typedef struct MaskWindow {
 /* Of loop `k`. What a mask makes 0 counts as 0 in products, whatever the other factor is. */
 MaskWindow nest_mask_window(Arena *arena, const Nest *nest, uint32_t k);
 
+/* The part of the loop's iterations that is left, at typical extents, on average. */
+double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k);
+
 #endif

@@ -63,6 +63,7 @@ static ValueLanes value_lanes(const Legaliser *l, const Expr *value, DType to,
         bool load = e->kind == EXPR_LOAD, op = e->kind == EXPR_OP;
         if (e->dtype == DTYPE_BOOL && t == part && is_mask(e)) {
             expr_skip(&w);
+            found = VALUE_DEAR; /* nobody makes vectors of it otherwise */
             continue;
         }
         OpLanes lanes = !op                                     ? LANES_CHEAP
