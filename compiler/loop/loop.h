@@ -106,7 +106,7 @@ typedef struct Expr {
     const Affine *at; /* LOAD: [rank of buf]; INDEX: whose value this is */
 } Expr;
 
-/* Of a loop from 0 on: iterations whose tiles lie before `lo`, or at `hi` or behind it, would change nothing, and are left out. */
+/* Iterations of a loop whose tiles lie before `lo`, or at `hi` or behind it, would change nothing, and are left out. */
 typedef struct Window {
     bool has_lo, has_hi;
     Affine lo, hi;

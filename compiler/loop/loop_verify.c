@@ -616,8 +616,7 @@ static bool verify_for(Verifier *v, const Stmt *s)
         return broken(v, "a step of %lld", (long long)s->step);
     }
     if (s->window != NULL &&
-        (s->range.start.n > 0 || s->range.start.base != 0 || s->range.span != 0 ||
-         s->part != FOR_ALL || s->parallel || !verify_affine(v, s->window->lo) ||
+        (s->part != FOR_ALL || s->parallel || !verify_affine(v, s->window->lo) ||
          !verify_affine(v, s->window->hi))) {
         return broken(v, "a loop that is no plain one has a window");
     }

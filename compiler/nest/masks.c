@@ -339,3 +339,24 @@ double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k)
         hi - lo + (w.has_lo || w.has_hi ? tile : 0.0); /* tiles at the ends are whole */
     return reached < tile ? tile / extent : reached < extent ? reached / extent : 1.0;
 }
+
+bool nest_mask_labels(Arena *a, const Graph *g, NodeRef n, int32_t *folded, int32_t *other)
+{
+    const Node *node = graph_node(g, n);
+    Mask m = mask_folded(a, g, node);
+    for (uint32_t i = 0; i < m.n; i++) {
+        const Affine *x = &m.holds[i];
+        if (x->n != 2 || affine_is_dim(x->term[1].var)) {
+            continue;
+        }
+        for (uint32_t t = 0; t < 2; t++) {
+            int64_t coef = x->term[t].coef;
+            *folded = (int32_t)x->term[t].var;
+            *other = (int32_t)x->term[1 - t].var;
+            if ((coef == 1 || coef == -1) && node_reduces(node, *folded)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}

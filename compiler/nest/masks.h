@@ -16,6 +16,8 @@ typedef struct MaskWindow {
 /* Of loop `k`. What a mask makes 0 counts as 0 in products, whatever the other factor is. */
 MaskWindow nest_mask_window(Arena *arena, const Nest *nest, uint32_t k);
 
+/* Two labels of node `n`, of which a condition on what it folds compares the positions; *folded is one that it folds over. */
+bool nest_mask_labels(Arena *arena, const Graph *g, NodeRef n, int32_t *folded, int32_t *other);
 /* The part of the loop's iterations that is left, at typical extents, on average. */
 double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k);
 
