@@ -9,6 +9,7 @@
 #include "driver/compile.h"
 #include "driver/decisions.h"
 #include "driver/files.h"
+#include "driver/format_tool.h"
 #include "driver/input.h"
 #include "driver/path_tool.h"
 #include "driver/request.h"
@@ -337,5 +338,8 @@ static bool run(ToolRun *t)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "fmt") == 0) {
+        return tool_main(TOOL_FORMAT, argc - 1, argv + 1, format_tool);
+    }
     return tool_main(TOOL_TDSLC, argc, argv, run);
 }

@@ -40,9 +40,12 @@ static const char without_help[] = "passes are left out:"
 #undef PASS
                                    " and the target's";
 
-#define C TOOL_TDSLC
-#define R TOOL_RUN
-#define B (TOOL_TDSLC | TOOL_RUN)
+#define C  TOOL_TDSLC
+#define R  TOOL_RUN
+#define B  (TOOL_TDSLC | TOOL_RUN)
+#define F  TOOL_FORMAT
+#define CF (TOOL_TDSLC | TOOL_FORMAT)
+#define A  (TOOL_TDSLC | TOOL_RUN | TOOL_FORMAT)
 static const OptionInfo infos[OPTION_COUNT] = {
 #define OPTION(id, tools, s, l, arg, group, help) {tools, s, l, arg, group, help},
 #include "driver/options.def"
@@ -51,10 +54,13 @@ static const OptionInfo infos[OPTION_COUNT] = {
 #undef C
 #undef R
 #undef B
+#undef F
+#undef CF
+#undef A
 
 const char *tool_name(Tool tool)
 {
-    return tool == TOOL_TDSLC ? "tdslc" : "tdsl-run";
+    return tool == TOOL_RUN ? "tdsl-run" : "tdslc";
 }
 
 static bool is_optional(const OptionInfo *info)
@@ -183,6 +189,12 @@ void options_help(Tool tool, Text *out)
             "Compiles tensor contractions to C or to programs for an accelerator. A dump is "
             "accepted "
             "in place of FILE.tdsl;\n'-' is standard input or output.\n");
+    } else if (tool == TOOL_FORMAT) {
+        text_put(out,
+                 "usage: tdslc fmt [--check] FILE.tdsl ...\n"
+                 "       tdslc fmt FILE.tdsl -o OUT.tdsl\n"
+                 "Gives programs their one layout, in place. '-' is standard input, printed on "
+                 "standard output.\n");
     } else {
         text_put(out, "usage: tdsl-run -e EQUATION [options] A.npy B.npy ...\n"
                       "       tdsl-run FILE.tdsl [--kernel=K] [-D DIM=N] NAME=VALUE ... [-o "

@@ -12,7 +12,7 @@ typedef enum OptionId {
     OPTION_COUNT
 } OptionId;
 
-typedef enum Tool { TOOL_TDSLC = 1, TOOL_RUN = 2 } Tool;
+typedef enum Tool { TOOL_TDSLC = 1, TOOL_RUN = 2, TOOL_FORMAT = 4 } Tool;
 const char *tool_name(Tool tool);
 
 /* What was given: for each option its occurrences in order. */
