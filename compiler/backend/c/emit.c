@@ -14,6 +14,7 @@ extern const char abi_text[]; /* tdsl/abi.h, embedded by the build */
 
 typedef struct File {
     Ctx *ctx;
+    bool lines; /* see emit_line.c */
     Arena *arena;
     OutputSet *set;
     Arena scratch; /* of the kernel being printed */
@@ -92,6 +93,7 @@ static void emitter_init(Emitter *e, File *f, const Kernel *k, ExportedName name
     *e = (Emitter){.w = {.arena = &f->scratch, .k = k, .help = &f->help},
                    .ctx = f->ctx,
                    .tiles = &f->tiles,
+                   .lines = f->lines,
                    .symbol = name.symbol,
                    .macro = name.macro};
     names_init(&e->w.names, &f->scratch);
@@ -378,11 +380,12 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
     const char *source = o->source_name != NULL   ? o->source_name
                          : m->source_name != NULL ? m->source_name
                                                   : "";
-    if (o->wrapper != NULL) {
+    bool lines = o->wrapper != NULL && strcmp(o->wrapper, "c-lines") == 0;
+    if (o->wrapper != NULL && !lines) {
         wrapper_emit(m, name, o, source, set);
         return true;
     }
-    File f = {.ctx = ctx, .arena = a, .set = set};
+    File f = {.ctx = ctx, .lines = lines, .arena = a, .set = set};
     arena_init(&f.scratch, &ctx->budget);
     helpers_init(&f.help, a);
     tiles_init(&f.tiles, a, &f.help);
@@ -414,6 +417,9 @@ bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOpt
         text_printf(&c, "\n#include \"%s\"\n", o->header_name);
     }
     source_text(&f, m, name, &c, list);
+    if (lines && m->kernels.n > 0) {
+        lines_emit(a, &c, m->kernels.at[0]->sources, str_format(a, "%s.c", base));
+    }
     vec_push(a, &set->files, ((OutputFile){".c", NULL, text_str(&c)}));
     if (o->header_name != NULL) {
         vec_push(a, &set->files, ((OutputFile){".h", NULL, text_str(&h)}));

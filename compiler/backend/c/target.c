@@ -68,6 +68,7 @@ static const TargetWrapper wrappers[] = {
     {"hpp", ".hpp"},
     {"fortran", ".f90"},
     {"rust", ".rs"},
+    {"c-lines", ".c"},
     {0},
 };
 
