@@ -65,11 +65,7 @@ static const TargetPass passes[] = {
 };
 
 static const TargetWrapper wrappers[] = {
-    {"hpp", ".hpp"},
-    {"fortran", ".f90"},
-    {"rust", ".rs"},
-    {"c-lines", ".c"},
-    {0},
+    {"hpp", ".hpp"}, {"fortran", ".f90"}, {"rust", ".rs"}, {"c-lines", ".c"}, {0},
 };
 
 const Target target_c = {
