@@ -64,7 +64,7 @@ static void add_depfile(ToolRun *t, const Request *r, const Input *in)
     }
     text_init(&text, &t->arena);
     put_rule(&text, r->rule, in);
-    if (r->phony && r->header != NULL) {
+    if (r->phony && r->header != NULL && r->wrapper == NULL) {
         put_rule(&text, r->header, in);
     }
     for (uint32_t k = 1; r->phony && k < in->files.n; k++) {
@@ -174,10 +174,10 @@ static bool emit_files(ToolRun *t, const Request *r, Compilation *c)
         }
         files_add(&t->files, place_file(t, file, r), file->text);
     }
-    if (r->header_asked && !header) {
+    if (r->header_asked && !header && r->wrapper == NULL) {
         text_printf(&t->errors, "tdslc: error: target '%s' has no --header\n", c->target->name);
     }
-    return header || !r->header_asked;
+    return header || !r->header_asked || r->wrapper != NULL;
 }
 
 static bool write_plan(ToolRun *t, const Request *r, const Compilation *c)
@@ -251,6 +251,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     }
     c->emit.source_name = in.name;
     c->emit.prefix = r->prefix;
+    c->emit.wrapper = r->wrapper;
     c->emit.warn_names = true;
     c->emit.header_name = r->header == NULL ? NULL : base_name(r->header);
     warn_defines(t, &in);

@@ -73,15 +73,28 @@ static bool read_kind(const Reader *d)
         Wanted wanted;
     } kinds[] = {{"c", WANT_CODE}, {"path", WANT_PATH}, {"dot", WANT_DOT}, {"json", WANT_JSON}};
     const char *name = option_last(d->o, OPT_EMIT, "c");
+    d->r->suffix = d->r->target->suffix;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         if (strcmp(name, kinds[k].name) == 0) {
             d->r->wanted = kinds[k].wanted;
             return true;
         }
     }
+    const TargetWrapper *w = d->r->target->wrappers;
+    for (; w != NULL && w->name != NULL; w++) {
+        if (strcmp(name, w->name) == 0) {
+            d->r->wanted = WANT_CODE;
+            d->r->wrapper = w->name;
+            d->r->suffix = w->suffix;
+            return true;
+        }
+    }
     text_printf(d->errors, "tdslc: error: '--emit=%s': there are", name);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         text_printf(d->errors, " %s", kinds[k].name);
+    }
+    for (w = d->r->target->wrappers; w != NULL && w->name != NULL; w++) {
+        text_printf(d->errors, " %s", w->name);
     }
     text_put(d->errors, "\n");
     if (strcmp(name, "asm") == 0 || strcmp(name, "obj") == 0 || strcmp(name, "llvm") == 0) {
@@ -330,8 +343,7 @@ static bool place_header(const Reader *d)
     }
     r->header_asked = asked != NULL;
     if (asked == NULL && r->target->suffix != NULL && !file_is_stream(r->out)) {
-        int n = (int)(strlen(r->out) -
-                      (ends_in(r->out, r->target->suffix) ? strlen(r->target->suffix) : 0));
+        int n = (int)(strlen(r->out) - (ends_in(r->out, r->suffix) ? strlen(r->suffix) : 0));
         asked = str_format(d->arena, "%.*s.h", n, r->out);
     }
     r->header = asked;
