@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "driver/cures.h"
 #include "driver/files.h"
 
 #define PREFIX_LIMIT 40
@@ -88,7 +89,23 @@ static bool read_kind(const Reader *d)
             return true;
         }
     }
-    return refuse_name(d, "unknown kind of output: --emit", name);
+    text_printf(d->errors, "tdslc: error: '--emit=%s': there are", name);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        text_printf(d->errors, " %s", kinds[k].name);
+    }
+    for (w = d->r->target->wrappers; w != NULL && w->name != NULL; w++) {
+        text_printf(d->errors, " %s", w->name);
+    }
+    text_put(d->errors, "\n");
+    if (strcmp(name, "asm") == 0 || strcmp(name, "obj") == 0 || strcmp(name, "llvm") == 0) {
+        text_put(d->errors,
+                 "  = help: the C compiler makes that from the C, 'cc -S' or 'cc -c'\n");
+    } else if (strcmp(name, "html") == 0) {
+        text_put(d->errors, "  = help: --report=html\n");
+    } else if (target_find(name) != NULL) {
+        text_printf(d->errors, "  = help: --target=%s\n", name);
+    }
+    return false;
 }
 
 /* It begins names of C. */
@@ -118,6 +135,19 @@ static Until until_stage(const Reader *d, Stage s)
     return (Until){s, passes_until(d->r->target, s)};
 }
 
+static bool refuse_stage(const Reader *d, OptionId id, const char *name)
+{
+    text_printf(d->errors, "tdslc: error: unknown stage '%s'; there are", name);
+    for (Stage s = (Stage)0; s < STAGE_OUTPUT; s++) {
+        text_printf(d->errors, " %s", stage_name(s));
+    }
+    text_put(d->errors, ", and the passes that --list-passes says\n");
+    if (id == OPT_DUMP && strcmp(name, "all") == 0) {
+        text_put(d->errors, "  = help: --dump-dir=DIR writes what every pass leaves\n");
+    }
+    return false;
+}
+
 static bool read_until(const Reader *d, OptionId id, Until *out)
 {
     const Target *target = d->r->target;
@@ -132,11 +162,7 @@ static bool read_until(const Reader *d, OptionId id, Until *out)
     }
     uint32_t place = pass_find(target, name);
     if (place == pass_count(target) || pass_at(target, place).to == STAGE_OUTPUT) {
-        text_printf(d->errors,
-                    "tdslc: error: unknown stage '%s'; --list-passes says which stages and "
-                    "passes there are\n",
-                    name);
-        return false;
+        return refuse_stage(d, id, name);
     }
     Pass pass = pass_at(target, place);
     *out = (Until){pass.to, place + 1};
@@ -283,6 +309,22 @@ static bool place_report(const Reader *d)
     return true;
 }
 
+/* C goes into a file of any name but those by which other things are known, unless --emit says that it is meant. */
+static bool check_output(const Reader *d)
+{
+    const Request *r = d->r;
+    bool code = r->wanted == WANT_CODE && r->target->suffix != NULL && !given(d, OPT_EMIT);
+    const char *cure = code ? cure_output(d->arena, r->out) : NULL;
+    if (cure == NULL) {
+        return true;
+    }
+    text_printf(
+        d->errors,
+        "tdslc: error: what is written is C, and '%s' does not look like it\n  = help: %s\n",
+        r->out, cure);
+    return false;
+}
+
 static bool place_header(const Reader *d)
 {
     Request *r = d->r;
@@ -356,5 +398,6 @@ bool request_read(Request *r, const Options *o, Arena *arena, Text *errors)
         return false;
     }
     r->out = option_last(o, OPT_OUTPUT, r->wanted == WANT_NOTHING ? NULL : "-");
-    return place_report(&d) && place_header(&d) && place_depfile(&d) && check_places(&d);
+    return place_report(&d) && check_output(&d) && place_header(&d) && place_depfile(&d) &&
+           check_places(&d);
 }

@@ -193,7 +193,7 @@ static Sym joined_name(Collapse *c, const Node *n, const Side *s, uint32_t d)
 static NodeRef rebuild(Collapse *c, NodeRef at, const NodeRef *map)
 {
     const Node *n = graph_node(c->from, at);
-    if (n->out == NULL) {
+    if (n->out == NULL || n->at != NULL) { /* nothing of it is taken together */
         return graph_clone_node(c->to, c->from, at, map);
     }
     NodeSpec s = {.op = n->op,

@@ -181,6 +181,7 @@ def _unknown_names(text):
     """Names of the interface the tracer met that our table does not have."""
     from dump import KNOWN
     from nki_emulator.api import api_names
+    from nki_emulator.optable import ENUMS
     names, unknown = api_names(), []
     for line in text.splitlines():
         if "unknown NKI API" not in line:
@@ -188,7 +189,7 @@ def _unknown_names(text):
         name = line.rpartition(" ")[2].strip()
         root, _, last = name.rpartition(".")
         family = [f for f in names["nisa"] if last.startswith(f + "_")]
-        if root == "nki.isa" and last not in KNOWN and last != "tensor_scalar_" and not family:
+        if root == "nki.isa" and last not in KNOWN and last != "tensor_scalar_" and not family and last not in ENUMS:
             unknown.append(name)
         if root == "nki.language" and last not in names["nl"]:
             unknown.append(name)

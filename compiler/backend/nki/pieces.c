@@ -138,35 +138,31 @@ static Stmt *halved(Pieces *p, const Stmt *loop)
 
 /* ---- the pieces ---- */
 
-static Stmt *with_sum(Pieces *p, const Stmt *s, const Expr *value)
+static Stmt *with_sum(Pieces *p)
 {
     Affine *at = ARENA_NEW(p->arena, Affine);
     *at = affine_const(p->n);
-    Stmt *out = arena_copy(p->arena, s, sizeof *s);
+    Stmt *out = arena_copy(p->arena, p->fold, sizeof *p->fold);
     out->dst = p->sums;
     out->at = at;
-    out->value = value;
+    out->begins = true;
     return out;
 }
 
 /* The innermost body, with a sum of its own. */
-static void put_body(Pieces *p, const Stmt *inner, const Stmt *fill, Stmt *to)
+static void put_body(Pieces *p, const Stmt *inner, Stmt *to)
 {
     VEC(Stmt *) body = {0};
     for (uint32_t i = 0; i < inner->n_body; i++) {
-        if (inner->body[i] == p->fold) {
-            vec_push(p->arena, &body, with_sum(p, fill, fill->value));
-            vec_push(p->arena, &body, with_sum(p, p->fold, p->fold->value));
-        } else {
-            vec_push(p->arena, &body, inner->body[i]);
-        }
+        Stmt *s = inner->body[i] == p->fold ? with_sum(p) : inner->body[i];
+        vec_push(p->arena, &body, s);
     }
     to->body = body.at;
     to->n_body = body.n;
 }
 
 /* The loops at their values, each with one iteration. */
-static void put_piece(Pieces *p, const int64_t *value, const Stmt *fill)
+static void put_piece(Pieces *p, const int64_t *value)
 {
     Stmt *outer = NULL;
     for (uint32_t d = 0; d < p->n_loops; d++) {
@@ -176,7 +172,7 @@ static void put_piece(Pieces *p, const int64_t *value, const Stmt *fill)
         Stmt *s = arena_copy(p->arena, old, sizeof *old);
         s->range = (Range){affine_const(value[d]), 0, true, dim_fixed(end)};
         if (d + 1 == p->n_loops) {
-            put_body(p, old, fill, s);
+            put_body(p, old, s);
         }
         if (outer == NULL) {
             vec_push(p->arena, &p->out, s);
@@ -188,14 +184,14 @@ static void put_piece(Pieces *p, const int64_t *value, const Stmt *fill)
     p->n++;
 }
 
-static void put_pieces(Pieces *p, const Stmt *fill)
+static void put_pieces(Pieces *p)
 {
     int64_t value[LOOP_DEPTH_LIMIT];
     for (uint32_t d = 0; d < p->n_loops; d++) {
         value[d] = p->loop[d]->range.start.base;
     }
     for (bool more = true; more;) {
-        put_piece(p, value, fill);
+        put_piece(p, value);
         uint32_t d = p->n_loops;
         for (more = false; d > 0 && !more; d--) {
             const Stmt *l = p->loop[d - 1];
@@ -207,7 +203,7 @@ static void put_pieces(Pieces *p, const Stmt *fill)
 }
 
 /* The number, of all pieces. */
-static void put_total(Pieces *p, Ctx *ctx, const Stmt *fill, uint32_t at)
+static void put_total(Pieces *p, Ctx *ctx, uint32_t at)
 {
     Arena *a = p->arena;
     TileIndex *index = ARENA_NEW(a, TileIndex);
@@ -217,7 +213,7 @@ static void put_total(Pieces *p, Ctx *ctx, const Stmt *fill, uint32_t at)
     *extent = dim_fixed(p->n);
     p->to->bufs.at[p->sums].extent = extent;
     Stmt *alloc = ARENA_NEW(a, Stmt);
-    *alloc = (Stmt){.kind = STMT_ALLOC, .span = fill->span, .buf = p->sums};
+    *alloc = (Stmt){.kind = STMT_ALLOC, .span = p->fold->span, .buf = p->sums};
     vec_push(a, &p->out, NULL);
     memmove(p->out.at + at + 1, p->out.at + at, (p->out.n - 1 - at) * sizeof(Stmt *));
     p->out.at[at] = alloc;
@@ -227,8 +223,8 @@ static void put_total(Pieces *p, Ctx *ctx, const Stmt *fill, uint32_t at)
     total->n_index = 1;
     total->index = index;
     total->schedule = NULL;
+    total->begins = true;
     total->value = expr_load(a, p->to, p->sums, load_at);
-    vec_push(a, &p->out, arena_copy(a, fill, sizeof *fill));
     vec_push(a, &p->out, total);
 }
 
@@ -256,8 +252,8 @@ Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, uint32_t halvings,
                                SPACE_WORKSPACE, 1, &none);
         p.n = 0;
         uint32_t at = p.out.n;
-        put_pieces(&p, fill);
-        put_total(&p, ctx, fill, at);
+        put_pieces(&p);
+        put_total(&p, ctx, at);
         vec_push(arena, &made, p.sums);
         any = true;
     }
