@@ -53,10 +53,12 @@ typedef struct CallFile {
     const ExportedName *name;
     const char *header; /* as it is included */
     const char *stem;   /* of the header, as an identifier */
+    const char *source, *tool;
 } CallFile;
 
 void hpp_emit(const CallFile *f, Text *out);
 void fortran_emit(const CallFile *f, Text *out);
 void rust_emit(const CallFile *f, Text *out);
+void manifest_emit(const CallFile *f, Text *out);
 
 #endif

@@ -241,14 +241,23 @@ static void wrapper_emit(const KernelModule *m, const ExportedName *name, const 
         void (*emit)(const CallFile *, Text *);
     } all[] = {{"hpp", ".hpp", "//", hpp_emit},
                {"fortran", ".f90", "!", fortran_emit},
-               {"rust", ".rs", "//", rust_emit}};
+               {"rust", ".rs", "//", rust_emit},
+               {"manifest", ".json", NULL, manifest_emit}}; /* JSON has no comments */
     const char *header = o->header_name != NULL ? o->header_name : "kernels.h";
-    CallFile f = {set->arena, m, name, header, base_name(set->arena, header)};
+    CallFile f = {set->arena,
+                  m,
+                  name,
+                  header,
+                  base_name(set->arena, header),
+                  source,
+                  o->tool_version != NULL ? o->tool_version : ""};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (strcmp(all[i].name, o->wrapper) == 0) {
             Text out;
             text_init(&out, set->arena);
-            first_line(&out, o, source, all[i].mark);
+            if (all[i].mark != NULL) {
+                first_line(&out, o, source, all[i].mark);
+            }
             all[i].emit(&f, &out);
             vec_push(set->arena, &set->files,
                      ((OutputFile){all[i].suffix, NULL, text_str(&out)}));
