@@ -29,10 +29,8 @@ static double suits(const Lower *l, const Place *x, uint32_t label)
         bool here = x->rank > 0 && x->label[h->pdim] == (int32_t)label;
         return here ? 1.0 : WEIGHT_ELSEWHERE;
     }
-    for (uint32_t d = 0; d < x->rank; d++) {
-        if (x->label[d] == (int32_t)label && h->stride[d] == 1) {
-            return WEIGHT_CONTIGUOUS;
-        }
+    if (place_stride(l, x, label) == 1) {
+        return WEIGHT_CONTIGUOUS;
     }
     if (pair_is_unit(l, x, label)) {
         return WEIGHT_CONTIGUOUS;
@@ -156,9 +154,11 @@ static Shape choose_shape(Lower *l, const Place *dst, const Expr *value, uint32_
         }
     }
     for (uint32_t d = 0; d < dst->rank; d++) {
-        if (dst->label[d] >= 0 && !labels_have(s.p, (uint32_t)dst->label[d]) &&
-            !labels_have(s.keep, (uint32_t)dst->label[d])) {
-            add_label(&s.keep, (uint32_t)dst->label[d]);
+        for (uint32_t label = 0; label < n; label++) {
+            if (place_coef(dst, d, label) != 0 && !labels_have(s.p, label) &&
+                !labels_have(s.keep, label)) {
+                add_label(&s.keep, label);
+            }
         }
     }
     for (uint32_t label = 0; label < n; label++) {
@@ -331,6 +331,16 @@ static Op fold_f32(Op fold)
     return fold == OP_ANY ? OP_RMAX : fold == OP_ALL ? OP_RMIN : fold;
 }
 
+static bool is_last(Labels x, const Box *full, const Box *box)
+{
+    bool last = true;
+    for (uint32_t i = 0; i < x.n; i++) {
+        uint32_t label = x.at[i];
+        last &= box->s[label] + box->n[label] == full->s[label] + full->n[label];
+    }
+    return last;
+}
+
 /* One column per position of `keep`: the fold over the boxes of the reduced labels. */
 static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 {
@@ -340,6 +350,7 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
         return fold_parts(l, s, shape, box);
     }
     TileView acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    bool any = false; /* has a box been folded? */
     Labels f = shape->keep;
     for (uint32_t i = 0; i < shape->fold.n; i++) {
         add_label(&f, shape->fold.at[i]);
@@ -349,7 +360,12 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
     for (bool a = true; box_next(shape->fold, &l->now.full, step, box, a) && !l->tried.failed;
          a = false) {
         Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}, true};
-        TileView part = a ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
+        if (whole_is_neutral(l, s, box) && (any || !is_last(shape->fold, &l->now.full, box))) {
+            continue;
+        }
+        bool opens = !any;
+        any = true;
+        TileView part = opens ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
         memo_begin(l, s->value, NULL);
         TileView v = evaluate(&ev, s->value, DTYPE_F32, NULL);
         l->now.memo.n = 0;
@@ -357,9 +373,9 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
         for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
             make_reduce(l, view_part(part, k, 1), fold_f32(s->fold), view_part(v, k * nr, nr));
         }
-        if (nr == 1 && a) {
+        if (nr == 1 && opens) {
             make_copy(l, acc, v);
-        } else if (!a) {
+        } else if (!opens) {
             join(l, s->fold, acc, nr == 1 ? v : part);
         }
     }

@@ -42,11 +42,11 @@ Labels labels_one(uint32_t label)
 bool place_has(const Place *x, uint32_t label)
 {
     for (uint32_t d = 0; d < x->rank; d++) {
-        if (x->label[d] == (int32_t)label) {
+        if (place_coef(x, d, label) != 0) {
             return true;
         }
     }
-    return x->high_step > 0 && x->high_label == (int32_t)label;
+    return false;
 }
 
 void box_steps(Labels x, const Box *full, int64_t most, int64_t *step)
@@ -174,10 +174,7 @@ uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, 
     for (uint32_t d = x->rank; d-- > 0;) {
         stride[d] = flat;
         flat *= b->extent[d].n;
-        offset += stride[d] * (x->base[d] + (x->label[d] < 0 ? 0 : box->s[x->label[d]]));
-        offset += x->high_step > 0 && x->high_dim == d
-                      ? stride[d] * x->high_step * box->s[x->high_label]
-                      : 0;
+        offset += stride[d] * place_start(x, d, box);
     }
     uint32_t n = 0;
     key[n++] = (int64_t)x->buf;
@@ -193,9 +190,7 @@ uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, 
             }
             int64_t s = 0;
             for (uint32_t d = 0; d < x->rank; d++) {
-                s += x->label[d] == (int32_t)label ? stride[d] : 0;
-                bool high = x->high_step > 0 && x->high_label == (int32_t)label;
-                s += high && x->high_dim == d ? stride[d] * x->high_step : 0;
+                s += place_coef(x, d, label) * stride[d];
             }
             key[n++] = s;
             key[n++] = box->n[label];
@@ -329,21 +324,10 @@ static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const B
 
 /* ---- from HBM ---- */
 
-static int64_t hbm_stride(const Lower *l, const Place *x, uint32_t label)
-{
-    int64_t s = 0;
-    for (uint32_t d = 0; d < x->rank; d++) {
-        s += x->label[d] == (int32_t)label ? l->home[x->buf].stride[d] : 0;
-        bool high = x->high_step > 0 && x->high_label == (int32_t)label;
-        s += high && x->high_dim == d ? l->home[x->buf].stride[d] * x->high_step : 0;
-    }
-    return s;
-}
-
 static bool has_unit(Lower *l, const Place *x, Labels list, const Box *box)
 {
     for (uint32_t i = 0; i < list.n; i++) {
-        if (box->n[list.at[i]] > 1 && hbm_stride(l, x, list.at[i]) == 1) {
+        if (box->n[list.at[i]] > 1 && place_stride(l, x, list.at[i]) == 1) {
             return true;
         }
     }
@@ -376,7 +360,7 @@ static bool all_there(const Place *x, Labels list, const Box *box)
 static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
-    bool unit = has_unit(l, x, p, box);
+    bool unit = has_unit(l, x, p, box) && !has_unit(l, x, f, box);
     for (uint32_t i = 0; i < p.n; i++) { /* parts lie between one element and the next */
         unit |= box->n[p.at[i]] > 1 && pair_is_unit(l, x, p.at[i]);
     }
