@@ -24,9 +24,10 @@ static void note_name(Kern *k, const AstNode *n, uint32_t how)
     }
 }
 
-static bool is_below(const AstNode *n)
+static bool is_order(const AstNode *n)
 {
-    return n->kind == AST_COMPARE && (n->op == OP_LT || n->op == OP_LE);
+    return n->kind == AST_COMPARE &&
+           (n->op == OP_LT || n->op == OP_LE || n->op == OP_GT || n->op == OP_GE);
 }
 
 static void scan_alone(Kern *k, AstId id, bool listed)
@@ -37,7 +38,7 @@ static void scan_alone(Kern *k, AstId id, bool listed)
         bool place = listed || ((n.kind == AST_INDEXED || n.kind == AST_REDUCE) && c > 0);
         if (place && child.kind == AST_NAME) {
             note_name(k, &child, ALONE);
-        } else if (place && is_below(&child)) {
+        } else if (place && is_order(&child)) {
             const AstNode name = *node(k, child.child[0]);
             note_name(k, &name, ALONE | SHIFTED);
         } else if (!place || child.kind == AST_CALL) {
@@ -314,8 +315,8 @@ bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **c
     bool listed = name.kind == AST_NAME && map_get(&k->label_by_name, name.name->id, &known) &&
                   known > 0 && (k->labels.at[known - 1].bound || k->labels.at[known - 1].left);
     *label = -1;
-    if (is_below(&n) && name.kind == AST_NAME && !listed) {
-        bool range = !names_index(k, n.child[1]);
+    if (is_order(&n) && name.kind == AST_NAME && !listed) {
+        bool range = (n.op == OP_LT || n.op == OP_LE) && !names_index(k, n.child[1]);
         *label = label_new(k, name.name, name.span, left);
         k->labels.at[*label].bound = !left;
         if (range) {
@@ -465,27 +466,69 @@ static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
     return out->sym >= 0 || (out->n >= 0 && out->n <= SIZE_LIMIT);
 }
 
-/* All sums that an index stands in must say the same of it. */
+/* Is extent x never more than y? */
+static bool at_most(Kern *k, Dim x, Dim y)
+{
+    Arena *a = k->c->arena;
+    int64_t *least = ARENA_ARRAY(a, (size_t)k->k->dims.list.n + 1, int64_t);
+    Affine room;
+    return affine_try_add(a, affine_extent(a, y), -1, affine_extent(a, x), &room) &&
+           dims_prove(a, &k->k->dims, room, least);
+}
+
+/* The range with which the index stays inside wherever it stands; false where that is not known. */
+static bool infer_label(Kern *k, VarRef v, Dim *out)
+{
+    bool any = false, fine = true;
+    for (uint32_t i = 0; i < k->late.n && fine; i++) {
+        Dim d;
+        if (!affine_uses(k->late.at[i].at, v) || !infer(k, &k->late.at[i], v, &d)) {
+            continue;
+        }
+        fine = !any || at_most(k, *out, d) || at_most(k, d, *out);
+        *out = !any || !at_most(k, *out, d) ? d : *out;
+        any = true;
+    }
+    return any && fine;
+}
+
 void positions_infer(Kern *k)
 {
-    for (uint32_t i = 0; i < k->late.n; i++) {
-        for (uint32_t t = 0; t < k->late.at[i].at.n; t++) {
-            VarRef v = k->late.at[i].at.term[t].var;
+    for (bool more = true; more;) {
+        more = false;
+        for (VarRef v = 0; v < k->labels.n; v++) {
             Dim d;
-            if (affine_is_dim(v) || k->labels.at[v].given || k->uses.at[v].n > 0 ||
-                !infer(k, &k->late.at[i], v, &d)) {
-                continue;
+            if (!k->labels.at[v].given && k->uses.at[v].n == 0 && infer_label(k, v, &d)) {
+                k->labels.at[v].extent = d;
+                k->labels.at[v].given = more = true;
             }
-            bool agree = true;
-            for (uint32_t j = i + 1; j < k->late.n && agree; j++) {
-                Dim other;
-                agree = !affine_uses(k->late.at[j].at, v) ||
-                        (infer(k, &k->late.at[j], v, &other) && dim_eq(d, other));
-            }
-            k->labels.at[v].extent = agree ? d : k->labels.at[v].extent;
-            k->labels.at[v].given = agree;
         }
     }
+}
+
+/* A sum that may be below 0 for some sizes and is not for others: the call sees to it, as that a computed extent is none below 0. */
+static bool checked_at_call(Kern *k, const LateRead *r, int problem)
+{
+    Arena *a = k->c->arena;
+    Affine most, room;
+    Dim d = k->k->values.at[r->value].type.dims[r->axis];
+    if (!extreme(k, r->at, problem > 0, &most) ||
+        (problem > 0 && (!affine_try_add(a, affine_extent(a, d), -1, most, &most) ||
+                         !affine_try_add(a, most, 1, affine_const(-1), &most))) ||
+        !spread(k, most, &room)) {
+        return false;
+    }
+    bool ever = room.base >= 0;
+    DimTerm *term = ARENA_ARRAY(a, room.n, DimTerm);
+    for (uint32_t i = 0; i < room.n; i++) {
+        ever = ever || room.term[i].coef > 0;
+        term[i] = (DimTerm){dim_open(affine_sym(room.term[i].var)), room.term[i].coef};
+    }
+    if (room.n == 0 || !ever) {
+        return false;
+    }
+    (void)dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, r->span, room.base, room.n, term, 1);
+    return true;
 }
 
 void positions_check(Kern *k)
@@ -510,9 +553,14 @@ void positions_check(Kern *k)
                 k->poisoned = true;
             }
         }
-        int problem = known ? position_problem(a, &k->k->dims, extent, k->labels.n, r->at,
-                                               k->k->values.at[r->value].type.dims[r->axis])
-                            : 0;
+        Dim d = k->k->values.at[r->value].type.dims[r->axis];
+        int problem = 0;
+        for (uint32_t round = 0; known && round < 3; round++) { /* below 0, and past the end */
+            problem = position_problem(a, &k->k->dims, extent, k->labels.n, r->at, d);
+            if (problem == 0 || !checked_at_call(k, r, problem)) {
+                break;
+            }
+        }
         if (problem != 0) {
             report(k, r, problem);
         }

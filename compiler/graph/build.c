@@ -49,22 +49,35 @@ static View view_positions_read(Build *b, const CheckedExpr *e, NodeRef node)
     return build_view(b, graph_add(b->g, &spec), e->label, e->rank);
 }
 
+/* Are the positions labels alone, each of the extent of its dimension? */
+static bool is_plain_read(const Build *b, const CheckedExpr *e, const Node *n)
+{
+    bool plain = true;
+    for (uint32_t d = 0; d < n->rank && plain; d++) {
+        const Affine *x = &e->at[d];
+        plain = x->n == 1 && x->base == 0 && x->term[0].coef == 1 &&
+                !affine_is_dim(x->term[0].var) &&
+                dim_eq(b->s->label[x->term[0].var].extent, n->shape[d]);
+    }
+    return plain;
+}
+
 /* A value read at labels; extents of 1 under a longer label are read at 0. */
 static View view_read(Build *b, const CheckedExpr *e)
 {
     NodeRef node = b->current[e->read];
     CHECK(node != NODE_NONE);
     const Node *n = graph_node(b->g, node);
-    if (e->at != NULL) {
+    if (e->at != NULL && !is_plain_read(b, e, n)) {
         return view_positions_read(b, e, node);
     }
-    Index *index = ARENA_ARRAY(b->arena, e->rank, Index);
-    for (uint32_t a = 0; a < e->rank; a++) {
-        int32_t l = e->label[a];
+    Index *index = ARENA_ARRAY(b->arena, n->rank, Index);
+    for (uint32_t a = 0; a < n->rank; a++) {
+        int32_t l = e->at == NULL ? e->label[a] : (int32_t)e->at[a].term[0].var;
         bool stretched = dim_is(n->shape[a], 1) && !dim_is(b->s->label[l].extent, 1);
         index[a] = stretched ? (Index){-1, 0} : (Index){l, 0};
     }
-    return (View){node, e->rank, index, n->dtype};
+    return (View){node, n->rank, index, n->dtype};
 }
 
 /* ---- labels of a result ---- */

@@ -106,6 +106,12 @@ typedef struct Expr {
     const Affine *at; /* LOAD: [rank of buf]; INDEX: whose value this is */
 } Expr;
 
+/* Iterations of a loop whose tiles lie before `lo`, or at `hi` or behind it, would change nothing, and are left out. */
+typedef struct Window {
+    bool has_lo, has_hi;
+    Affine lo, hi;
+} Window;
+
 /* A BLOCK in a loop may be run for some of its iterations only: those with lo <= var < hi. */
 typedef struct Guard {
     VarRef var; /* of a loop around it, from a number to a number by one */
@@ -141,7 +147,8 @@ typedef struct Stmt {
     Range range;
     int64_t step; /* >= 1 */
     ForPart part;
-    bool parallel; /* iterations write disjoint places */
+    bool parallel;        /* iterations write disjoint places */
+    const Window *window; /* or null: all */
     /* FOR, BLOCK; else null */
     struct Stmt **body;
     uint32_t n_body;

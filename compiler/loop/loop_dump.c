@@ -244,6 +244,16 @@ static void put_for_head(const Kernel *k, const Stmt *s, Text *out)
     put_range(k, &s->range, out);
     text_printf(out, " step %lld%s%s", (long long)s->step, part_suffix(s->part),
                 s->parallel ? " parallel" : "");
+    if (s->window != NULL) {
+        text_put(out, " within ");
+        if (s->window->has_lo) {
+            put_affine(k, s->window->lo, out);
+        }
+        text_put(out, "..");
+        if (s->window->has_hi) {
+            put_affine(k, s->window->hi, out);
+        }
+    }
 }
 
 /* A statement's indices by name. */

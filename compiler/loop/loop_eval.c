@@ -389,6 +389,15 @@ static bool run_for(Interpreter *m, const Stmt *s)
     int64_t count = full + (rest && s->part != FOR_FULL ? 1 : 0) - first;
     for (int64_t i = 0; i < count; i++) {
         int64_t tile = first + (s->parallel ? count - 1 - i : i);
+        int64_t least = 0, most = 0;
+        if (s->window != NULL &&
+            (!position(m, s->window->lo, &least) || !position(m, s->window->hi, &most))) {
+            return false;
+        }
+        if (s->window != NULL && ((s->window->has_lo && lo + (tile + 1) * s->step <= least) ||
+                                  (s->window->has_hi && lo + tile * s->step >= most))) {
+            continue;
+        }
         m->first[s->var] = tile == first;
         if (!run_iteration(m, s, lo + tile * s->step)) {
             return false;

@@ -573,6 +573,21 @@ static bool read_for(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
         s->part = FOR_REST;
     }
     s->parallel = cursor_take(c, TERM_NAME, "parallel");
+    if (cursor_take(c, TERM_NAME, "within")) {
+        Window *w = ARENA_NEW(r->arena, Window);
+        w->has_lo = !cursor_is(c, TERM_PUNCT, "..");
+        if ((w->has_lo && !read_affine(r, c, &w->lo)) ||
+            cursor_expect(c, TERM_PUNCT, "..", "'..'") == NULL) {
+            return false;
+        }
+        const Term *next = cursor_peek(c);
+        w->has_hi =
+            next != NULL && !(next->kind == TERM_NAME && strcmp(next->text->text, "at") == 0);
+        if (w->has_hi && !read_affine(r, c, &w->hi)) {
+            return false;
+        }
+        s->window = w;
+    }
     return read_body(r, c, line, s);
 }
 

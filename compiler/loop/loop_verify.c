@@ -154,7 +154,9 @@ static bool stmt_refers(Verifier *v, const Stmt *s)
 {
     switch (s->kind) {
     case STMT_FOR:
-        return var_refers(v, s->var, true) && range_refers(v, &s->range);
+        return var_refers(v, s->var, true) && range_refers(v, &s->range) &&
+               (s->window == NULL ||
+                (affine_refers(v, s->window->lo) && affine_refers(v, s->window->hi)));
     case STMT_BLOCK:
         for (uint32_t i = 0; i < s->n_guards; i++) {
             if (!var_refers(v, s->guard[i].var, true)) {
@@ -612,6 +614,11 @@ static bool verify_for(Verifier *v, const Stmt *s)
     }
     if (s->step < 1 || s->step > SIZE_LIMIT) {
         return broken(v, "a step of %lld", (long long)s->step);
+    }
+    if (s->window != NULL &&
+        (s->part != FOR_ALL || s->parallel || !verify_affine(v, s->window->lo) ||
+         !verify_affine(v, s->window->hi))) {
+        return broken(v, "a loop that is no plain one has a window");
     }
     bounds_push(&v->bounds, s->var, &s->range, s->step, s->part);
     v->n_loops++;

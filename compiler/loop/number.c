@@ -57,6 +57,10 @@ static void number_stmt(Numbering *n, const Stmt *s)
     case STMT_FOR:
         number_affine(n, s->range.start);
         number_var(n, s->var);
+        if (s->window != NULL) {
+            number_affine(n, s->window->lo);
+            number_affine(n, s->window->hi);
+        }
         break;
     case STMT_BLOCK:
         break;

@@ -383,6 +383,12 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
     case STMT_FOR:
         out->var = c->var[s->var];
         out->range.start = copy_affine(c, s->range.start, 0);
+        if (s->window != NULL) {
+            Window *window = arena_copy(c->arena, s->window, sizeof *window);
+            window->lo = copy_affine(c, window->lo, 0);
+            window->hi = copy_affine(c, window->hi, 0);
+            out->window = window;
+        }
         out->body = stmts_copy(c, s->body, s->n_body);
         return out;
     case STMT_BLOCK:

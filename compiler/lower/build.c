@@ -13,6 +13,7 @@
 
 #include "lower/build.h"
 #include "nest/addends.h"
+#include "nest/masks.h"
 #include "nest/uses.h"
 
 static VarRef local_var(Builder *b, uint32_t label)
@@ -485,6 +486,24 @@ static void build_mirrors(Builder *b, Block *to, uint32_t k)
     }
 }
 
+/* Where loop `k` has anything to do, or null: everywhere. */
+static const Window *build_window(Builder *b, uint32_t k)
+{
+    MaskWindow mask = nest_mask_window(b->arena, b->nest, k);
+    Window *w = ARENA_NEW(b->arena, Window);
+    *w = (Window){mask.has_lo, mask.has_hi, affine_const(0), affine_const(0)};
+    for (uint32_t side = 0; side < 2; side++) {
+        Affine x = side == 0 ? mask.lo : mask.hi, at = affine_const(x.base);
+        for (uint32_t i = 0; (side == 0 ? mask.has_lo : mask.has_hi) && i < x.n; i++) {
+            VarRef v = x.term[i].var;
+            at = affine_add(b->arena, at, x.term[i].coef,
+                            affine_is_dim(v) ? affine_var(b->arena, v) : b->start[v]);
+        }
+        *(side == 0 ? &w->lo : &w->hi) = at;
+    }
+    return mask.has_lo || mask.has_hi ? w : NULL;
+}
+
 static void build_items(Builder *b, Block *to, uint32_t first, uint32_t end);
 
 static void build_loop(Builder *b, Block *to, uint32_t k)
@@ -531,6 +550,7 @@ static void build_loop(Builder *b, Block *to, uint32_t k)
             break;
         }
     }
+    loop->window = build_window(b, k);
     loop->step = leaves ? 1 : item->tile;
     loop->part = FOR_ALL;
     loop->parallel = item->parallel;

@@ -124,6 +124,9 @@ void nest_mark_parallel(Arena *arena, const Graph *g, const Machine *machine, Ne
 /* Loops are put around leaves that are worth threads and stand in none, where that costs one thread little: the nest, and *tree, with
  * them. `make` gives the placed and priced nest of a tree. */
 typedef Nest *NestOfTree(const void *with, const Tree *tree);
+/* masked.c: the same with two loops around leaves that fold what a mask leaves of two indices, where it is cheaper for them. */
+Nest *nest_with_masks(Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
+                      NestOfTree *make, const void *with);
 Nest *nest_with_loops(Arena *arena, const Machine *machine, Nest *nest, Tree *tree,
                       NestOfTree *make, const void *with);
 

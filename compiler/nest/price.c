@@ -26,6 +26,7 @@
 #include "nest/contraction.h"
 #include "nest/greedy.h"
 #include "nest/levels.h"
+#include "nest/masks.h"
 
 /* A part of a level that one operand may fill and still find itself there the next time. */
 #define KEPT 0.5
@@ -99,7 +100,11 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
             inlined = sat_add(inlined, node_multiply_adds(graph_node(g, n), dims));
         }
     }
-    *p = (Pricer){f, machine, ops, scalar, dims, inlined};
+    bool masked = false;
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        masked |= graph_node(g, n)->op == OP_INDEX;
+    }
+    *p = (Pricer){f, machine, ops, scalar, dims, inlined, masked};
 }
 
 /* ---- one leaf ---- */
@@ -140,7 +145,7 @@ static double pair_extent(const Nest *nest, const NestItem *item, double extent)
     return first < extent ? (extent + first) / 2.0 : extent;
 }
 
-static void find_loops(LeafPrice *l)
+static void find_loops(Arena *scratch, LeafPrice *l)
 {
     const Nest *nest = l->nest;
     l->depth = 0;
@@ -169,6 +174,7 @@ static void find_loops(LeafPrice *l)
                           ? (l->trips[k] + 1.0) / 2.0
                       : behind <= tile ? 1.0
                                        : behind / tile;
+        l->trips[k] *= l->p->masked ? nest_mask_fraction(scratch, nest, l->loop[k]) : 1.0;
     }
 }
 
@@ -707,7 +713,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
             l->nest = nest;
             l->item = k;
             l->node = nest->items[k].node;
-            find_loops(l);
+            find_loops(scratch, l);
             l->made =
                 has_terms(l) && nest_sum_is_made(scratch, nest, p->facts->residence, l->node);
             find_touches(scratch, l);

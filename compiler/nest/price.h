@@ -15,6 +15,7 @@ typedef struct Pricer {
     const double *scalar; /* [nodes]: and one by one */
     const int64_t *dims;  /* typical extents */
     int64_t inlined;      /* multiply-adds of expressions that no nest stores */
+    bool masked;          /* some positions are values: masks may leave out iterations */
 } Pricer;
 
 void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Pricer *p);

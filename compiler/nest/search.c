@@ -528,6 +528,7 @@ static Nest *make_nest(Ctx *ctx, Arena *arena, const NestFacts *facts, const Mac
     const Made with = {ctx, arena, facts, machine};
     Tree looped = *tree;
     Nest *nest = placed_nest(&with, tree);
+    nest = nest_with_masks(arena, machine, nest, &looped, placed_nest, &with);
     nest = nest_with_loops(arena, machine, nest, &looped, placed_nest, &with);
     nest_mark_parallel(arena, facts->g, machine, nest);
     return nest;

@@ -519,6 +519,34 @@ static int64_t *known_least(Arena *a, const DimTable *t, const int64_t *least)
     return known;
 }
 
+/* A number, and dims at their least. */
+static bool is_at_least_zero(Affine x, const int64_t *known)
+{
+    int64_t value = x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        int64_t part = 0;
+        if (x.term[i].coef < 0 || !affine_is_dim(x.term[i].var) ||
+            !i64_try_mul(x.term[i].coef, known[affine_sym(x.term[i].var)], &part) ||
+            !i64_try_add(value, part, &value)) {
+            return false;
+        }
+    }
+    return value >= 0;
+}
+
+/* x + scale * what the d-th dim sums up */
+static bool add_sum(Arena *a, const DimInfo *info, int64_t base, int64_t scale, Affine *x)
+{
+    Affine sum = affine_const(base);
+    for (uint32_t i = 0; i < info->n_terms; i++) {
+        const AffineTerm term = {affine_dim(info->term[i].dim.sym), info->term[i].coef};
+        if (!affine_try_add(a, sum, 1, (Affine){0, 1, &term}, &sum)) {
+            return false;
+        }
+    }
+    return affine_try_add(a, *x, scale, sum, x);
+}
+
 bool dims_prove(Arena *scratch, const DimTable *t, Affine x, const int64_t *least)
 {
     const int64_t *known = known_least(scratch, t, least);
@@ -530,27 +558,26 @@ bool dims_prove(Arena *scratch, const DimTable *t, Affine x, const int64_t *leas
             continue;
         }
         const AffineTerm own = {affine_dim((int32_t)d), coef};
-        Affine sum = {.base = coef > 0 ? info->base - (divisor - 1) : info->base};
         bool fits = affine_try_add(scratch, x, -1, (Affine){0, 1, &own}, &x) &&
-                    affine_try_add(scratch, affine_const(0), divisor, x, &x);
-        for (uint32_t i = 0; fits && i < info->n_terms; i++) {
-            const AffineTerm term = {affine_dim(info->term[i].dim.sym), info->term[i].coef};
-            fits = affine_try_add(scratch, sum, 1, (Affine){0, 1, &term}, &sum);
-        }
-        if (!fits || !affine_try_add(scratch, x, coef, sum, &x)) {
+                    affine_try_add(scratch, affine_const(0), divisor, x, &x) &&
+                    add_sum(scratch, info, coef > 0 ? info->base - (divisor - 1) : info->base,
+                            coef, &x);
+        if (!fits) {
             return false;
         }
     }
-    int64_t value = x.base;
-    for (uint32_t i = 0; i < x.n; i++) {
-        int64_t part = 0;
-        if (x.term[i].coef < 0 || !affine_is_dim(x.term[i].var) ||
-            !i64_try_mul(x.term[i].coef, known[affine_sym(x.term[i].var)], &part) ||
-            !i64_try_add(value, part, &value)) {
-            return false;
+    if (is_at_least_zero(x, known)) {
+        return true;
+    }
+    for (uint32_t d = 0; d < t->list.n; d++) { /* no computed extent is below 0 */
+        const DimInfo *info = &t->list.at[d];
+        Affine less = x;
+        if (info->n_terms > 1 && add_sum(scratch, info, info->base, -1, &less) &&
+            is_at_least_zero(less, known)) {
+            return true;
         }
     }
-    return value >= 0;
+    return false;
 }
 
 /* A label runs over all positions of its extent: its first or its last stands for it, whichever makes the expression smaller. */

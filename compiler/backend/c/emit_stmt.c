@@ -211,7 +211,11 @@ static bool declares(const Emitter *e, const Stmt *s)
 static void loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
 {
     uint32_t counts = e->w.counts.n;
-    loop_begin(&e->w, s->var, s->range, s->step, s->part);
+    if (s->window != NULL) {
+        window_begin(&e->w, s);
+    } else {
+        loop_begin(&e->w, s->var, s->range, s->step, s->part);
+    }
     vec_push(e->w.arena, &e->w.loops, s);
     counts_bind(e, s->body, s->n_body, false, s->var);
     block_emit(e, s->body, s->n_body, ws);

@@ -70,6 +70,10 @@ static void free_block(Free *f, Stmt *const *body, uint32_t n)
         case STMT_FOR:
             f->bound[s->var] = true;
             free_range(f, s->range);
+            if (s->window != NULL) {
+                free_affine(f, s->window->lo);
+                free_affine(f, s->window->hi);
+            }
             break;
         case STMT_BLOCK:
             break;

@@ -30,6 +30,25 @@ static DType lane_type(DType t)
  * functions, divisions or conversions, which gain most by it. */
 typedef enum ValueLanes { VALUE_NO, VALUE_COPIED, VALUE_CHEAP, VALUE_DEAR } ValueLanes;
 
+/* Is it a comparison of positions, or made of such? It costs an integer or two beside floats. */
+static bool is_mask(const Expr *e)
+{
+    bool logic = e->kind == EXPR_OP && op_info(e->op)->rule == RULE_LOGIC;
+    bool order = e->kind == EXPR_OP &&
+                 (op_info(e->op)->rule == RULE_ORDER || op_info(e->op)->rule == RULE_EQUAL);
+    ExprWalk w;
+    if (logic) {
+        return is_mask(e->arg[0]) && (e->n_args == 1 || is_mask(e->arg[1]));
+    }
+    for (const Expr *x = order ? expr_first(&w, e) : NULL; x != NULL; x = expr_next(&w)) {
+        if (x != e && (x->kind == EXPR_LOAD || !dtype_is_int(x->dtype) ||
+                       (x->kind == EXPR_OP && op_info(x->op)->lanes != LANES_CHEAP))) {
+            return false;
+        }
+    }
+    return order;
+}
+
 static ValueLanes value_lanes(const Legaliser *l, const Expr *value, DType to,
                               const TileIndex *x)
 {
@@ -42,9 +61,15 @@ static ValueLanes value_lanes(const Legaliser *l, const Expr *value, DType to,
     ExprWalk w;
     for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
         bool load = e->kind == EXPR_LOAD, op = e->kind == EXPR_OP;
-        OpLanes lanes = !op                       ? LANES_CHEAP
-                        : t == part               ? op_info(e->op)->lanes
-                        : op_vectorises(e->op, t) ? LANES_CHEAP
+        if (e->dtype == DTYPE_BOOL && t == part && is_mask(e)) {
+            expr_skip(&w);
+            found = VALUE_DEAR; /* nobody makes vectors of it otherwise */
+            continue;
+        }
+        OpLanes lanes = !op                                     ? LANES_CHEAP
+                        : op && e->op == OP_SELECT && t == part ? LANES_CHEAP
+                        : t == part                             ? op_info(e->op)->lanes
+                        : op_vectorises(e->op, t)               ? LANES_CHEAP
                                                   : LANES_NO; /* see emit_complex.c */
         if (lane_type(e->dtype) != t || lanes == LANES_NO ||
             (load && access_uses(l->k, e->buf, e->at, x->var) &&

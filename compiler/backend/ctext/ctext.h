@@ -137,6 +137,8 @@ void scope_end(CWriter *e);
 /* ---- stmt.c ---- */
 /* The head of a loop; scope_end ends it. */
 void loop_begin(CWriter *e, VarRef var, Range r, int64_t step, ForPart part);
+/* The same of a loop with a window. */
+void window_begin(CWriter *e, const Stmt *s);
 /* The statement for one value of its indices. */
 void assign_put(CWriter *e, const Stmt *s);
 

@@ -44,6 +44,31 @@ void loop_begin(CWriter *e, VarRef var, Range r, int64_t step, ForPart part)
     scope_begin(e);
 }
 
+void window_begin(CWriter *e, const Stmt *s)
+{
+    const Window *w = s->window;
+    const char *v = e->var[s->var], *hi = range_hi(e, s->range), *lo = range_lo(e, s->range);
+    if (w->has_lo) {
+        const char *x = affine_text(e, w->lo, BIND_ATOM);
+        const char *from = affine_text(e, s->range.start, BIND_ATOM);
+        const char *after =
+            affine_text(e, affine_add(e->arena, w->lo, -1, s->range.start), BIND_ATOM);
+        bool zero = strcmp(from, "0") == 0;
+        const char *skip = s->step == 1 ? after
+                                        : str_format(e->arena, "%s / %lld * %lld", after,
+                                                     (long long)s->step, (long long)s->step);
+        lo = zero ? str_format(e->arena, "%s > 0 ? %s : 0", x, skip)
+                  : str_format(e->arena, "%s > %s ? %s + %s : %s", x, from, from, skip, from);
+    }
+    if (w->has_hi) {
+        hi = str_format(e->arena, "%s(%s, %s)", help_fixed(e->help, "tdsl_min"), hi,
+                        affine_text(e, w->hi, BIND_SUM));
+    }
+    line_printf(e, "for (int64_t %s = %s; %s < %s; %s) {", v, lo, v, hi,
+                step_text(e, v, s->step));
+    scope_begin(e);
+}
+
 void assign_put(CWriter *e, const Stmt *s)
 {
     const Buffer *b = &e->k->bufs.at[s->dst];

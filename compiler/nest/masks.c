@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Masks: `select(index(k) <= index(q), x, -inf)` is -inf where the condition does not hold, exp of it is 0, and 0 times anything
+ * adds nothing to a sum. A loop whose body leaves nothing but such sums and maxima need not run where no position fulfils the
+ * condition. Conditions are affine in labels; they are followed from the selection to whoever folds over the loop. */
+#include "nest/masks.h"
+
+#define MOST_CONDITIONS 8
+#define MOST_DEPTH      64
+
+/* Of a value: `value` where one of the conditions does not hold; none: nothing is known. */
+typedef struct Mask {
+    uint32_t n;
+    Affine holds[MOST_CONDITIONS]; /* where that is at least 0, in labels and open dims */
+    Number value;
+} Mask;
+
+/* An expression of an operand's labels, in labels of the node that reads it. */
+static Affine in_reader(Arena *a, const Node *operand, Access access, Affine x)
+{
+    Affine out = affine_const(x.base);
+    for (uint32_t i = 0; i < x.n; i++) {
+        AffineTerm t = x.term[i];
+        Affine of = {0, 1, &t};
+        for (uint32_t d = 0; d < access.rank && !affine_is_dim(t.var); d++) {
+            int32_t own = operand->out == NULL ? (int32_t)d : operand->out[d];
+            if (own == (int32_t)t.var) {
+                Index index = access.index[d];
+                Affine position = affine_const(index.offset);
+                if (index.label >= 0) {
+                    position = affine_add(a, position, 1, affine_var(a, (VarRef)index.label));
+                }
+                of = affine_add(a, affine_const(0), t.coef, position);
+                break;
+            }
+        }
+        out = affine_add(a, out, 1, of);
+    }
+    return out;
+}
+
+/* A whole number as an expression of the node's labels; false when it is none. */
+static bool affine_value(Arena *a, const Graph *g, NodeRef at, uint32_t depth, Affine *out)
+{
+    const Node *n = graph_node(g, at);
+    Affine x[2];
+    if (!dtype_is_int(n->dtype) || depth > MOST_DEPTH) {
+        return false;
+    }
+    switch (n->op) {
+    case OP_INDEX:
+        *out = affine_var(a, 0);
+        return true;
+    case OP_CONST:
+        *out = affine_const(n->value.i);
+        return n->value.i < SIZE_LIMIT && n->value.i > -SIZE_LIMIT;
+    case OP_EXTENT:
+        *out = affine_var(a, affine_dim(n->dim));
+        return true;
+    case OP_COPY:
+    case OP_CAST:
+    case OP_NEG:
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+        break;
+    default:
+        return false;
+    }
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        if (!affine_value(a, g, n->operand[k], depth + 1, &x[k])) {
+            return false;
+        }
+        x[k] = in_reader(a, graph_node(g, n->operand[k]), n->access[k], x[k]);
+    }
+    if (n->op == OP_MUL) {
+        Affine number = x[0].n == 0 ? x[0] : x[1], other = x[0].n == 0 ? x[1] : x[0];
+        return number.n == 0 && affine_try_add(a, affine_const(0), number.base, other, out);
+    }
+    return n->n_operands == 1
+               ? affine_try_add(a, affine_const(0), n->op == OP_NEG ? -1 : 1, x[0], out)
+               : affine_try_add(a, x[0], n->op == OP_SUB ? -1 : 1, x[1], out);
+}
+
+/* What must be at least 0 for the condition, in the node's labels. */
+static bool conditions(Arena *a, const Graph *g, NodeRef at, uint32_t depth, Mask *out)
+{
+    const Node *n = graph_node(g, at);
+    if (depth > MOST_DEPTH || out->n == MOST_CONDITIONS) {
+        return false;
+    }
+    if (n->op == OP_AND || n->op == OP_COPY) {
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            uint32_t first = out->n;
+            if (!conditions(a, g, n->operand[k], depth + 1, out)) {
+                return false;
+            }
+            for (uint32_t i = first; i < out->n; i++) {
+                out->holds[i] =
+                    in_reader(a, graph_node(g, n->operand[k]), n->access[k], out->holds[i]);
+            }
+        }
+        return true;
+    }
+    bool below = n->op == OP_LT || n->op == OP_LE, above = n->op == OP_GT || n->op == OP_GE;
+    Affine x[2], room;
+    for (uint32_t k = 0; k < 2 && (below || above); k++) {
+        if (!affine_value(a, g, n->operand[k], depth + 1, &x[k])) {
+            return false;
+        }
+        x[k] = in_reader(a, graph_node(g, n->operand[k]), n->access[k], x[k]);
+    }
+    if ((!below && !above) ||
+        !affine_try_add(a, x[below ? 1 : 0], -1, x[below ? 0 : 1], &room)) {
+        return false;
+    }
+    room.base -= n->op == OP_LT || n->op == OP_GT ? 1 : 0;
+    out->holds[out->n++] = room;
+    return true;
+}
+
+static Mask mask_of(Arena *a, const Graph *g, NodeRef at, uint32_t depth);
+
+static Mask mask_read(Arena *a, const Graph *g, const Node *n, uint32_t k, uint32_t depth)
+{
+    Mask m = mask_of(a, g, n->operand[k], depth + 1);
+    for (uint32_t i = 0; i < m.n; i++) {
+        m.holds[i] = in_reader(a, graph_node(g, n->operand[k]), n->access[k], m.holds[i]);
+    }
+    return m;
+}
+
+static bool is_infinite(Number v)
+{
+    return dtype_is_float(v.dtype) && v.re - v.re != 0 && v.re == v.re;
+}
+
+static const Node *constant(const Graph *g, NodeRef at)
+{
+    const Node *n = graph_node(g, at);
+    while ((n->op == OP_CAST || n->op == OP_COPY) && n->rank == 0) {
+        n = graph_node(g, n->operand[0]);
+    }
+    return n->op == OP_CONST ? n : NULL;
+}
+
+/* Of select(c, x, m), m a number. */
+static Mask mask_selected(Arena *a, const Graph *g, const Node *n)
+{
+    Mask out = {0};
+    const Node *other = constant(g, n->operand[2]);
+    if (other == NULL || !conditions(a, g, n->operand[0], 0, &out)) {
+        return (Mask){0};
+    }
+    for (uint32_t i = 0; i < out.n; i++) {
+        out.holds[i] = in_reader(a, graph_node(g, n->operand[0]), n->access[0], out.holds[i]);
+    }
+    out.value = number_cast(other->value, n->dtype);
+    return out;
+}
+
+/* Products are 0 where a factor is. */
+static Mask mask_product(Arena *a, const Graph *g, const Node *n, uint32_t n_factors,
+                         uint32_t depth)
+{
+    Mask out = {0};
+    for (uint32_t k = 0; k < n_factors; k++) {
+        Mask m = mask_read(a, g, n, k, depth);
+        for (uint32_t i = 0; m.n > 0 && number_is_zero(m.value) && i < m.n; i++) {
+            if (out.n < MOST_CONDITIONS) {
+                out.holds[out.n++] = m.holds[i];
+            }
+        }
+    }
+    out.value = number_real(n->dtype, 0);
+    return out;
+}
+
+static Mask mask_of(Arena *a, const Graph *g, NodeRef at, uint32_t depth)
+{
+    const Node *n = graph_node(g, at);
+    if (depth > MOST_DEPTH || dtype_is_complex(n->dtype)) {
+        return (Mask){0};
+    }
+    if (n->op == OP_SELECT) {
+        return mask_selected(a, g, n);
+    }
+    if (n->op == OP_MUL || n->op == OP_DIV ||
+        (op_info(n->op)->kind == OPKIND_CONTRACT && node_is_expression(n))) {
+        return mask_product(a, g, n, n->op == OP_DIV ? 1 : n->n_operands, depth);
+    }
+    if (op_info(n->op)->kind != OPKIND_MAP) {
+        return (Mask){0};
+    }
+    if (n->n_operands == 1) {
+        Mask m = mask_read(a, g, n, 0, depth);
+        Number in = m.value;
+        m.value = m.n == 0           ? in
+                  : n->op == OP_CAST ? number_cast(in, n->dtype)
+                                     : op_value(n->op, n->dtype, &in);
+        return m;
+    }
+    if (n->op == OP_ADD || n->op == OP_SUB) { /* infinity, with whatever is finite */
+        Mask m = mask_read(a, g, n, 0, depth);
+        return m.n > 0 && is_infinite(m.value) ? m : (Mask){0};
+    }
+    return (Mask){0};
+}
+
+/* Where what node `n` folds changes nothing, in its labels. */
+static Mask mask_folded(Arena *a, const Graph *g, const Node *n)
+{
+    OpKind kind = op_info(n->op)->kind;
+    if (kind == OPKIND_CONTRACT && !dtype_is_complex(n->acc) && n->acc != DTYPE_BOOL) {
+        return mask_product(a, g, n, n->n_operands, 0);
+    }
+    if (kind != OPKIND_REDUCE || dtype_is_complex(n->acc)) {
+        return (Mask){0};
+    }
+    Mask m = mask_read(a, g, n, 0, 0);
+    Number neutral = op_neutral(n->op, n->acc), value = number_cast(m.value, n->acc);
+    bool same = dtype_is_float(n->acc) ? value.re == neutral.re : value.i == neutral.i;
+    return m.n > 0 && same ? m : (Mask){0};
+}
+
+/* ---- loops ---- */
+
+/* The largest (or least) value of x in one iteration of the loops around loop `k`; `own` is left out. */
+static bool extreme(Arena *a, const Nest *nest, uint32_t k, NodeRef n, Affine x, int32_t own,
+                    bool most, Affine *out)
+{
+    const Node *node = graph_node(nest->graph, n);
+    *out = affine_const(x.base);
+    for (uint32_t i = 0; i < x.n; i++) {
+        AffineTerm t = x.term[i];
+        Affine of = {0, 1, &t};
+        if (t.var == (VarRef)own) {
+            continue;
+        }
+        if (!affine_is_dim(t.var)) {
+            uint32_t loop = nest_loop_of(nest, nest->items[k].parent, n, (int32_t)t.var);
+            Affine first = loop == NEST_NONE ? affine_const(0) : affine_var(a, loop);
+            Affine last = loop == NEST_NONE ? affine_extent(a, node->extent[t.var]) : first;
+            last.base += loop == NEST_NONE ? -1 : nest->items[loop].tile - 1;
+            of = affine_add(a, affine_const(0), t.coef, (t.coef > 0) == most ? last : first);
+        }
+        if (!affine_try_add(a, *out, 1, of, out)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The window that one node's fold leaves: of several conditions any. */
+static MaskWindow window_of(Arena *a, const Nest *nest, uint32_t k, NodeRef n, int32_t label)
+{
+    Mask m = mask_folded(a, nest->graph, graph_node(nest->graph, n));
+    MaskWindow w = {0};
+    for (uint32_t i = 0; i < m.n; i++) {
+        int64_t coef = affine_coef(m.holds[i], (VarRef)label);
+        Affine rest;
+        if ((coef != 1 && coef != -1) ||
+            !extreme(a, nest, k, n, m.holds[i], label, true, &rest)) {
+            continue;
+        }
+        if (coef < 0 && !w.has_hi) { /* position <= rest */
+            w.has_hi = true;
+            w.hi = affine_add(a, rest, 1, affine_const(1));
+        } else if (coef > 0 && !w.has_lo) { /* position >= -rest */
+            w.has_lo = true;
+            w.lo = affine_add(a, affine_const(0), -1, rest);
+        }
+    }
+    return w;
+}
+
+MaskWindow nest_mask_window(Arena *a, const Nest *nest, uint32_t k)
+{
+    const NestItem *loop = &nest->items[k];
+    const NestAxis *axis = &nest->axes[loop->axis];
+    MaskWindow all = {0};
+    bool any = false;
+    if (loop->parallel || loop->from != 0) {
+        return all;
+    }
+    for (uint32_t i = k + 1; i < loop->end; i++) {
+        const NestItem *item = &nest->items[i];
+        int32_t l = nest_is_loop(item) ? 0 : nest_axis_label(axis, item->node);
+        if (nest_is_loop(item)) {
+            if (item->axis == loop->axis) {
+                return (MaskWindow){0};
+            }
+            continue;
+        }
+        const NestValue *v = &nest->values[item->node];
+        bool inside = v->home != NEST_NONE && k <= v->home && v->home < loop->end &&
+                      v->residence == RESIDE_TILE;
+        bool folds = l >= 0 && node_reduces(graph_node(nest->graph, item->node), l);
+        if (l < 0 || item->both || (!folds && !inside)) {
+            return (MaskWindow){0};
+        }
+        if (!folds) {
+            continue;
+        }
+        MaskWindow w = window_of(a, nest, k, item->node, l);
+        all = any ? (MaskWindow){all.has_lo && w.has_lo && affine_eq(all.lo, w.lo),
+                                 all.has_hi && w.has_hi && affine_eq(all.hi, w.hi), w.lo, w.hi}
+                  : w;
+        any = true;
+    }
+    return all;
+}
+
+/* Loops around stand at the middle of their axis. */
+static double middle(const Nest *nest, Affine x)
+{
+    double sum = (double)x.base;
+    for (uint32_t i = 0; i < x.n; i++) {
+        VarRef v = x.term[i].var;
+        Dim d =
+            affine_is_dim(v) ? dim_open(affine_sym(v)) : nest->axes[nest->items[v].axis].extent;
+        double size = (double)nest_typical(nest->graph, d);
+        sum += (double)x.term[i].coef * (affine_is_dim(v) ? size : size / 2.0);
+    }
+    return sum;
+}
+
+double nest_mask_fraction(Arena *scratch, const Nest *nest, uint32_t k)
+{
+    ArenaMark mark = arena_mark(scratch);
+    MaskWindow w = nest_mask_window(scratch, nest, k);
+    double extent = (double)nest_typical(nest->graph, nest->axes[nest->items[k].axis].extent);
+    double tile = (double)nest->items[k].tile;
+    double lo = w.has_lo ? middle(nest, w.lo) : 0.0,
+           hi = w.has_hi ? middle(nest, w.hi) : extent;
+    arena_reset(scratch, mark);
+    lo = lo < 0.0 ? 0.0 : lo;
+    hi = hi > extent ? extent : hi;
+    double reached =
+        hi - lo + (w.has_lo || w.has_hi ? tile : 0.0); /* tiles at the ends are whole */
+    return reached < tile ? tile / extent : reached < extent ? reached / extent : 1.0;
+}
+
+bool nest_mask_labels(Arena *a, const Graph *g, NodeRef n, int32_t *folded, int32_t *other)
+{
+    const Node *node = graph_node(g, n);
+    Mask m = mask_folded(a, g, node);
+    for (uint32_t i = 0; i < m.n; i++) {
+        const Affine *x = &m.holds[i];
+        if (x->n != 2 || affine_is_dim(x->term[1].var)) {
+            continue;
+        }
+        for (uint32_t t = 0; t < 2; t++) {
+            int64_t coef = x->term[t].coef;
+            *folded = (int32_t)x->term[t].var;
+            *other = (int32_t)x->term[1 - t].var;
+            if ((coef == 1 || coef == -1) && node_reduces(node, *folded)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}

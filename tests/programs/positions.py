@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of positions.tdsl against NumPy, by the interpreter at tiny extents and as C at small ones; whole numbers exactly.
+
+usage: positions.py TDSL-RUN [KERNEL...]"""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+PROGRAM = Path(__file__).resolve().parent / "positions.tdsl"
+
+
+def softmax(s):
+    w = np.exp(s - s.max(-1, keepdims=True))
+    return w / w.sum(-1, keepdims=True)
+
+
+def attention(mask):
+    def of(Q, K, V):
+        i = np.arange(len(Q))
+        return dict(O=softmax(np.where(mask(i[None], i[:, None]), Q @ K.T, -np.inf)) @ V)
+    return of
+
+
+def windows(x, k, stride=1, dilation=1):
+    """Convolution of the last dimensions of x with k[f, c, ...]."""
+    n = [(s - dilation * (w - 1) - 1) // stride + 1 for s, w in zip(x.shape[x.ndim - (k.ndim - 2):], k.shape[2:])]
+    y = 0
+    for at in np.ndindex(*k.shape[2:]):
+        cut = tuple(slice(a * dilation, a * dilation + stride * (m - 1) + 1, stride) for a, m in zip(at, n))
+        y = y + np.einsum("...cx,fc->...fx", x[(..., *cut)].reshape(*x.shape[:x.ndim - len(n)], -1), k[(..., *at)])
+    return y.reshape(*y.shape[:-1], *n)
+
+
+def rope(x, f):
+    a = np.arange(len(x))[:, None] * f
+    y = np.empty_like(x)
+    y[:, ::2] = x[:, ::2] * np.cos(a) - x[:, 1::2] * np.sin(a)
+    y[:, 1::2] = x[:, ::2] * np.sin(a) + x[:, 1::2] * np.cos(a)
+    return dict(y=y)
+
+
+def gqa(Q, K, V):
+    q, k, v = Q.reshape(-1, 3, 2, 4), K.reshape(-1, 3, 4), V.reshape(-1, 3, 4)
+    w = softmax(np.einsum("qgre,kge->qgrk", q, k))
+    return dict(O=np.einsum("qgrk,kge->qgre", w, v).reshape(len(Q), 24))
+
+
+def frozen(B, e, f):
+    t = np.einsum("iap,jbp->iajb", B[2:], B[2:])
+    d = e[2:, None, None, None] + e[None, None, 2:, None] - f[None, :, None, None] - f
+    return dict(E=(t * (2 * t - t.transpose(0, 3, 2, 1)) / d).sum())
+
+
+def triples(x, t):
+    n = range(len(x))
+    return dict(E=sum(t[i, j] * t[j, k] * t[i, k] * x[i] * x[j] * x[k] for i in n for j in range(i) for k in range(j)))
+
+
+def restricted_pairs(g):
+    n = len(g)
+    lower, strict = np.tri(n), np.tri(n, k=-1)
+    return dict(E=np.einsum("ijp,jip,ij->", g, g, lower), F=np.einsum("ijp,ij->i", g, strict))
+
+
+def cumulative_softmax(x):
+    y = np.empty_like(x)
+    for t in range(x.shape[1]):
+        y[:, t] = softmax(x[:, :t + 1])[:, t]
+    return dict(y=y)
+
+
+def running(x):
+    n = range(len(x))
+    return dict(s=np.cumsum(x), p=np.array([np.prod(x[:i]) for i in n]), m=np.array([x[i:].min() for i in n]),
+                t=np.array([(x[max(0, i - 2):i + 1] ** 2).sum() for i in n]))
+
+
+def toeplitz(t, x):
+    i = np.arange(len(x))
+    return dict(y=t[i[:, None] - i + len(x) - 1] @ x, z=t[i[:, None] + i] @ x)
+
+
+def blocks(A, B, D):
+    R = np.block([[A, B], [B.T, D @ D]])
+    return dict(R=R, t=np.trace(R))
+
+
+def fir(w, x):
+    k = w.shape[1]
+    return dict(y=np.einsum("ck,bnk->bcn", w, np.lib.stride_tricks.sliding_window_view(x, k, axis=1)))
+
+
+def update(C, A):
+    C = C.copy()
+    C[len(A):] -= A @ A
+    return dict(C=C)
+
+
+def upwind(u, c):
+    v = u.copy()
+    v[1:] -= c * (u[1:] - u[:-1])
+    return dict(v=v)
+
+
+# of each kernel: what it computes, and the shapes of its arguments for a set of extents
+CASES = {
+    "causal": (attention(lambda k, q: k <= q), lambda s, d: [(s, d)] * 3, (5, 3), (150, 16)),
+    "sliding": (attention(lambda k, q: (k <= q) & (q - k < 5)), lambda s, d: [(s, d)] * 3, (7, 2), (150, 16)),
+    "rope": (rope, lambda s, h: [(s, 2 * h), (h,)], (3, 2), (40, 16)),
+    "gqa": (gqa, lambda s, t: [(s, 24), (t, 12), (t, 12)], (2, 3), (30, 40)),
+    "conv1d": (lambda x, k: dict(y=windows(x, k, 2)), lambda c, w, f: [(c, 2 * w + 3), (f, c, 5)], (1, 3, 2), (7, 50, 9)),
+    "conv2d": (lambda x, k: dict(y=windows(x, k)), lambda b, c, h, w, f: [(b, c, h + 2, w + 2), (f, c, 3, 3)],
+               (1, 2, 2, 3, 2), (2, 16, 12, 20, 24)),
+    "dilated": (lambda x, k: dict(y=windows(x, k, 1, 2)), lambda c, h, w, f: [(c, h + 4, w + 4), (f, c, 3, 3)],
+                (2, 2, 3, 1), (8, 10, 20, 12)),
+    "padded": (lambda x, k: dict(y=windows(np.pad(x, ((0, 0), (1, 1), (1, 1))), k)), lambda c, h, w, f: [(c, h, w), (f, c, 3, 3)],
+               (2, 3, 2, 2), (8, 10, 20, 12)),
+    "depthwise": (lambda x, k: dict(y=sum(x[:, a:x.shape[1] - 2 + a] * k[:, a:a + 1] for a in range(3))),
+                  lambda c, w: [(c, w + 2), (c, 3)], (2, 3), (20, 70)),
+    "pool_max": (lambda x: dict(y=x.reshape(len(x) // 2, 2, -1, 2).max((1, 3))), lambda n, m: [(2 * n, 2 * m)], (2, 3), (20, 70)),
+    "pool_average": (lambda x: dict(y=x.reshape(len(x) // 3, 3, -1, 2).sum((1, 3)) / 6), lambda n, m: [(3 * n, 2 * m)], (2, 3), (20, 70)),
+    "stencil": (lambda u: dict(v=u[1:-1, 1:-1] + .25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * u[1:-1, 1:-1])),
+                lambda n, m: [(n + 2, m + 2)], (1, 2), (40, 70)),
+    "stencil_twice": (lambda u: dict(w=np.convolve(u, [1, 2, 3, 2, 1], "valid")), lambda n: [(n + 4,)], (2,), (300,)),
+    "frozen": (frozen, lambda o, v, x: [(o + 2, v, x), (o + 2,), (v,)], (2, 3, 2), (5, 20, 30)),
+    "triples": (triples, lambda n: [(n,), (n, n)], (4,), (30,)),
+    "restricted_pairs": (restricted_pairs, lambda n, m: [(n, n, m)], (4, 2), (40, 9)),
+    "cumulative_softmax": (cumulative_softmax, lambda n, m: [(n, m)], (2, 4), (20, 50)),
+    "running": (running, lambda n: [(n,)], (5,), (60,)),
+    "differences": (lambda u, h: dict(d=(u[2:] - u[:-2]) / (2 * h), dd=(u[:-2] - 2 * u[1:-1] + u[2:]) / (h * h), r=u[-2:0:-1]),
+                    lambda n: [(n + 2,), ()], (3,), (100,)),
+    "toeplitz": (toeplitz, lambda n: [(2 * n - 1,), (n,)], (3,), (80,)),
+    "blocks": (blocks, lambda m, n: [(m, m), (m, n), (n, n)], (2, 3), (30, 40)),
+    "fir": (fir, lambda c, k, b, n: [(c, k), (b, n + k - 1)], (2, 3, 1, 2), (5, 9, 6, 100)),
+    "update": (update, lambda n: [(2 * n, n), (n, n)], (3,), (40,)),
+    "diagonal": (lambda x, A: dict(D=np.diag(x), U=np.triu(A), t=A[0, 0] + A[-1, -1], c=(A[:, 0] * np.arange(len(x))).sum()),
+                 lambda n: [(n,), (n, n)], (3,), (50,)),
+    "trapezoid": (lambda y, h: dict(s=(h * (y[1:] + y[:-1]) / 2).sum()), lambda n: [(n + 1,), ()], (3,), (200,)),
+    "upwind": (upwind, lambda n: [(n,), ()], (4,), (99,)),
+}
+INEXACT = {"causal", "sliding", "rope", "gqa", "pool_average", "stencil", "frozen", "cumulative_softmax", "differences", "trapezoid", "upwind"}
+
+
+def parameters(name):
+    head = PROGRAM.read_text().split(f"kernel {name}(")[1].split("{")[0]
+    depth, found, word = 0, [], ""
+    for c in head:
+        depth += (c in "([") - (c in ")]")
+        if depth < 0:
+            break
+        word = "" if c == "," and depth == 0 else word + c
+        if c == ":" and depth == 0:
+            found.append(word[:-1].strip())
+    return found
+
+
+def check(tool, name, target, extents, folder):
+    of, shapes, *_ = CASES[name]
+    random = np.random.default_rng(7)
+    arrays = {p: random.integers(-3, 4, s).astype(float) for p, s in zip(parameters(name), shapes(*extents))}
+    if name == "frozen":
+        arrays["e"], arrays["f"] = -5.0 - arrays["e"], 5.0 + arrays["f"]
+    if name in ("differences", "trapezoid", "upwind"):
+        arrays["c" if name == "upwind" else "h"] = np.float64(0.5)
+    command = [tool, str(PROGRAM), f"--kernel={name}", f"--target={target}", "-w"]
+    for p, array in arrays.items():
+        if array.ndim == 0:
+            command.append(f"{p}={array}")
+            continue
+        np.save(f"{folder}/{p}.npy", array)
+        command.append(f"{p}={folder}/{p}.npy")
+    wanted = of(**arrays)
+    for r in wanted:
+        command += ["-o", f"{r}={folder}/out_{r}.npy"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        return f"status {done.returncode}\n{done.stderr}"
+    for r, want in wanted.items():
+        got, want = np.load(f"{folder}/out_{r}.npy"), np.asarray(want)
+        if got.shape != want.shape:
+            return f"{r}: shape {got.shape}, not {want.shape}"
+        scale = np.abs(want).max() if want.size else 0
+        bound = 1e-13 * (1 + scale) * max(got.size, 16) if name in INEXACT else 0
+        if not (np.abs(got - want) <= bound).all():
+            return f"{r}: off by {np.abs(got - want).max()}"
+    return None
+
+
+def main():
+    tool, only = sys.argv[1], set(sys.argv[2:])
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, case in CASES.items():
+            for target, extents in (("interp", case[2]), ("interp", case[3]), ("c", case[2]), ("c", case[3])):
+                if only and name not in only:
+                    continue
+                problem = check(tool, name, target, extents, folder)
+                if problem is not None:
+                    failed += 1
+                    print(f"FAILED {name} {extents} by {target}: {problem}")
+    print(f"{len(CASES)} kernels, {failed} failures")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
