@@ -3,16 +3,19 @@
 compiled for each generation, emulated, compared with the interpreter exactly.
 
     positions.py --bin DIR [--seed N] [--count N] [--targets trn2,trn1,trn3] [--only NUMBER]
+    positions.py --bin DIR --programs
 
-All values are exact integers. A kernel may be refused for its number of instructions (E0602), nothing else.
+--programs: those of tests/programs/positions.tdsl in f32, beside their references in NumPy instead. All values are exact integers. A kernel may be refused for its number of instructions (E0602), nothing else.
 """
 import argparse
+import importlib.util
+import os
 import random
 import subprocess
 import sys
 import tempfile
 
-from harness import Failure, Refused, kernels_of, share
+from harness import ROOT, Failure, Refused, kernels_of, share
 from random_kernels import check
 
 SIZES = (1, 2, 3, 5, 8, 17, 33, 64, 127, 128, 129, 150)
@@ -175,14 +178,39 @@ class Draft:
         return f"kernel p{number}({', '.join(self.params)}) -> ({', '.join(self.results)}) {{\n    " + "\n    ".join(self.body) + "\n}\n"
 
 
+def programs(options):
+    """The programs of tests/programs in f32, at their small extents."""
+    path = os.path.join(ROOT, "tests/programs/positions.py")
+    spec = importlib.util.spec_from_file_location("programs_positions", path)
+    of = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(of)
+    failed = 0
+    kernels = {k.name: k.text for k in kernels_of(of.PROGRAM.read_text().replace("f64", "f32"))}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "f32.tdsl")
+        for name, (_, _, *sizes) in of.CASES.items():
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write(kernels[name])
+            for extents in sizes:
+                wrong = of.check(os.path.join(options.bin, "tdsl-run"), name, "emulator", extents, folder, path, 1e-6, ["--dtype=f32"])
+                if wrong:
+                    failed += 1
+                    print(f"FAILED {name} {extents}: {wrong}")
+    print(f"{len(of.CASES)} programs, {failed} failures")
+    return failed > 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--only", type=int)
+    parser.add_argument("--programs", action="store_true")
     parser.add_argument("--targets", default="trn2,trn1,trn3")
     options = parser.parse_args()
+    if options.programs:
+        return programs(options)
     targets = options.targets.split(",")
     numbers = [options.only] if options.only is not None else share(range(options.seed, options.seed + options.count), 6)
     failed = refused = 0
