@@ -29,8 +29,7 @@ typedef struct PlaceTerm {
     int64_t coef;
 } PlaceTerm;
 
-/* One access: each dimension is base, or base + label, and what `term` adds to that, which only accesses in HBM
- * have. `buf` is the TILED kernel's. */
+/* One access: each dimension is base, or base + label, and what `term` adds to that. `buf` is the TILED kernel's. */
 typedef struct Place {
     BufRef buf;
     uint32_t rank;

@@ -48,10 +48,20 @@ static void place_add(Lower *l, Place *x, uint32_t dim, uint32_t label, int64_t 
     x->term[x->n_terms++] = (PlaceTerm){dim, label, coef};
 }
 
-/* What stands on chip is read and written at single indices: anything else goes through HBM. */
+/* A block on chip moves by steps forward along its free axis, and with one index along its partitions: anything else goes through
+ * HBM. */
+static bool fits_block(const Lower *l, const Place *x)
+{
+    bool fits = true;
+    for (uint32_t i = 0; i < x->n_terms; i++) {
+        fits &= x->term[i].dim != l->home[x->buf].pdim && x->term[i].coef > 0;
+    }
+    return fits;
+}
+
 static void place_away(Lower *l, const Place *x)
 {
-    if (l->home[x->buf].on_chip && x->n_terms > 0) {
+    if (l->home[x->buf].on_chip && !fits_block(l, x)) {
         l->tried.away[x->buf] = l->tried.again = l->tried.failed = true;
         l->tried.why[x->buf] = (Away){AWAY_SUM, l->now.stmt};
     }

@@ -183,14 +183,14 @@ static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box 
     }
     int64_t count = 1, p0 = 0, f0 = 0;
     for (uint32_t d = 0; d < dst->rank; d++) {
-        int64_t at = dst->base[d] + (dst->label[d] < 0 ? 0 : box->s[dst->label[d]]);
+        int64_t at = place_start(dst, d, box);
         p0 = d == h->pdim ? at % NKI_PARTITIONS : p0;
         f0 += d == h->pdim ? at / NKI_PARTITIONS * h->chunk_stride : at * h->stride[d];
     }
     for (uint32_t i = s->keep.n; i-- > 0;) {
         int64_t stride = 0;
         for (uint32_t d = 0; d < dst->rank; d++) {
-            stride += dst->label[d] == (int32_t)s->keep.at[i] ? h->stride[d] : 0;
+            stride += place_coef(dst, d, s->keep.at[i]) * h->stride[d];
         }
         if (box->n[s->keep.at[i]] > 1 && stride != count) {
             return false;

@@ -543,7 +543,7 @@ static bool block_run(const Lower *l, const Place *x, Labels f, const Box *box, 
             continue;
         }
         for (uint32_t d = 0; d < x->rank; d++) {
-            s += x->label[d] == (int32_t)label && d != h->pdim ? h->stride[d] : 0;
+            s += d != h->pdim ? place_coef(x, d, label) * h->stride[d] : 0;
         }
         if (s == 0 || (expect != 0 && s != expect)) {
             return false;
@@ -563,7 +563,7 @@ static void block_start(const Lower *l, const Place *x, const Box *box, int64_t 
     const Home *h = &l->home[x->buf];
     *p = *f = 0;
     for (uint32_t d = 0; d < x->rank; d++) {
-        int64_t at = x->base[d] + (x->label[d] < 0 ? 0 : box->s[x->label[d]]);
+        int64_t at = place_start(x, d, box);
         if (d == h->pdim) {
             *p = at % NKI_PARTITIONS;
             *f += at / NKI_PARTITIONS * h->chunk_stride;
@@ -604,7 +604,8 @@ static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, Tile
 static bool is_diagonal(const Place *x, uint32_t pdim)
 {
     for (uint32_t d = 0; d < x->rank; d++) {
-        if (d != pdim && x->label[pdim] >= 0 && x->label[d] == x->label[pdim]) {
+        if (d != pdim && x->label[pdim] >= 0 &&
+            place_coef(x, d, (uint32_t)x->label[pdim]) != 0) {
             return true;
         }
     }
