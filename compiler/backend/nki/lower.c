@@ -246,6 +246,21 @@ static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRe
     return yes;
 }
 
+/* Do statements store every n-th element of its rows? */
+static bool is_scattered(const Lower *l, BufRef buf)
+{
+    uint32_t rank = l->from->bufs.at[buf].rank;
+    StmtWalk w;
+    bool scattered = false;
+    for (const Stmt *s = tile_first(&w, l->task.body, l->task.n_body); s != NULL;
+         s = tile_next(&w)) {
+        for (uint32_t t = 0; s->dst == buf && rank > 1 && t < s->at[rank - 1].n; t++) {
+            scattered |= s->at[rank - 1].term[t].coef > 1;
+        }
+    }
+    return scattered && l->task.crossing == NULL;
+}
+
 static void enter_args(Lower *l)
 {
     for (uint32_t i = 0; i < l->from->args.n; i++) {
@@ -263,7 +278,8 @@ static void enter_args(Lower *l)
         int64_t room = l->room.home_limit / 4;
         bool added = arg.role == ARG_RESULT && is_added_to(l, old);
         if (arg.role == ARG_RESULT &&
-            (added || folded_in_loops(l, l->from->body, l->from->n_body, old, false)) &&
+            (added || is_scattered(l, old) ||
+             folded_in_loops(l, l->from->body, l->from->n_body, old, false)) &&
             !l->tried.away[old] && home_on_chip(l, old) <= room) {
             home_make(l, old);
             h->flush = true;

@@ -29,8 +29,10 @@ static double suits(const Lower *l, const Place *x, uint32_t label)
         bool here = x->rank > 0 && x->label[h->pdim] == (int32_t)label;
         return here ? 1.0 : WEIGHT_ELSEWHERE;
     }
-    if (place_stride(l, x, label) == 1) {
-        return WEIGHT_CONTIGUOUS;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (place_coef(x, d, label) != 0 && h->stride[d] == 1) {
+            return WEIGHT_CONTIGUOUS;
+        }
     }
     if (pair_is_unit(l, x, label)) {
         return WEIGHT_CONTIGUOUS;
@@ -38,15 +40,38 @@ static double suits(const Lower *l, const Place *x, uint32_t label)
     return 1.0;
 }
 
+#define FEW_TERMS 16
+#define MANY_KEPT 16
+
+/* The label along which an access lies contiguous in HBM, or the longest of several; n: none of these. */
+static uint32_t unit_of(const Lower *l, const Place *x, uint32_t n)
+{
+    uint32_t unit = n;
+    int64_t most = 1;
+    for (uint32_t d = 0; d < x->rank && !l->home[x->buf].on_chip; d++) {
+        for (uint32_t label = 0; label < n && l->home[x->buf].stride[d] == 1; label++) {
+            if (place_coef(x, d, label) != 0 && l->now.full.n[label] > most) {
+                unit = label;
+                most = l->now.full.n[label];
+            }
+        }
+    }
+    return unit;
+}
+
 /* With `p` on partitions, does the free axis have a reduced label, which goes last, where another
  * lies contiguous? Then an access takes its elements one by one. */
 static double keeps_runs(const Lower *l, const Place *dst, const Place *x, uint32_t p,
                          uint32_t n)
 {
-    uint32_t unit = n;
-    for (uint32_t d = 0; d < x->rank; d++) {
-        bool here = x->label[d] >= 0 && l->home[x->buf].stride[d] == 1;
-        unit = here && l->now.full.n[x->label[d]] > 1 ? (uint32_t)x->label[d] : unit;
+    uint32_t unit = unit_of(l, x, n);
+    int64_t terms = 1, kept = 1; /* see few_terms */
+    for (uint32_t label = 0; label < n; label++) {
+        int64_t count = label == p ? 1 : l->now.full.n[label];
+        *(place_has(dst, label) ? &kept : &terms) *= count;
+    }
+    if (terms <= FEW_TERMS && kept >= MANY_KEPT) {
+        return 1.0;
     }
     if (l->home[x->buf].on_chip || unit == n || unit == p || !place_has(dst, unit)) {
         return 1.0;
@@ -58,17 +83,6 @@ static double keeps_runs(const Lower *l, const Place *dst, const Place *x, uint3
         }
     }
     return 1.0;
-}
-
-/* The label along which an access lies contiguous in HBM; n: none of these. */
-static uint32_t unit_of(const Lower *l, const Place *x, uint32_t n)
-{
-    uint32_t unit = n;
-    for (uint32_t d = 0; d < x->rank && !l->home[x->buf].on_chip; d++) {
-        bool here = x->label[d] >= 0 && l->home[x->buf].stride[d] == 1;
-        unit = here && l->now.full.n[x->label[d]] > 1 ? (uint32_t)x->label[d] : unit;
-    }
-    return unit;
 }
 
 /* With `p` on partitions, do accesses lie contiguous along several labels of the free axis? All but one of them then take elements
@@ -341,6 +355,12 @@ static bool is_last(Labels x, const Box *full, const Box *box)
     return last;
 }
 
+/* Is each position of the result a fold of so few terms that rows of these are joined, and not each position reduced by itself? */
+static bool few_terms(const Lower *l, const Shape *shape, int64_t kept)
+{
+    return kept >= MANY_KEPT && labels_count(shape->fold, &l->now.full) <= FEW_TERMS;
+}
+
 /* One column per position of `keep`: the fold over the boxes of the reduced labels. */
 static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 {
@@ -356,7 +376,7 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
         add_label(&f, shape->fold.at[i]);
     }
     int64_t step[LABELS], most = l->room.tile_elements / nk;
-    box_steps(shape->fold, &l->now.full, most < 1 ? 1 : most, step);
+    box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
     for (bool a = true; box_next(shape->fold, &l->now.full, step, box, a) && !l->tried.failed;
          a = false) {
         Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}, true};
@@ -450,7 +470,7 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
     int64_t red = labels_count(shape->fold, &l->now.full);
     int64_t most =
         l->room.tile_elements / (red < l->room.tile_elements ? red : l->room.tile_elements);
-    most = most > 512 ? 512 : most;
+    most = most > 512 || few_terms(l, shape, MANY_KEPT) ? 512 : most;
     int64_t kstep[LABELS], pstep[LABELS];
     box_steps(shape->keep, &l->now.full, most, kstep);
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);

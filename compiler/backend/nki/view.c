@@ -511,6 +511,56 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     return true;
 }
 
+/* Of a dimension that lies contiguous and moves by steps with one label of the free axis: a longer row, of which the view is every n-th
+ * element. Other labels of the dimension, at one position here, then find the same row. */
+static bool stepped_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                         TileView *out)
+{
+    uint32_t d = x->rank - 1, j = LABELS;
+    if (x->n_terms == 0 || l->now.flat > 0 || l->pair[x->buf] || !all_there(x, f, box)) {
+        return false;
+    }
+    for (uint32_t label = 0; label < l->now.n_labels; label++) {
+        if (place_coef(x, d, label) != 0 && box->n[label] > 1) {
+            if (j < LABELS || !labels_have(f, label)) {
+                return false;
+            }
+            j = label;
+        }
+    }
+    for (uint32_t e = 0; e < d && j < LABELS; e++) {
+        if (place_coef(x, e, j) != 0) {
+            return false;
+        }
+    }
+    int64_t step = j < LABELS ? place_coef(x, d, j) : 0;
+    int64_t extent = l->from->bufs.at[x->buf].extent[d].n, start = place_start(x, d, box);
+    if (step < 2 || step * box->n[j] > extent || f.n == 0 || f.at[f.n - 1] != j) {
+        return false;
+    }
+    Box wide = *box, full = l->now.full;
+    int64_t width = step * box->n[j], first = start - start % step;
+    first = first + width > extent ? extent - width : first;
+    Place y = *x;
+    y.n_terms = 0;
+    for (uint32_t i = 0; i < x->n_terms; i++) {
+        if (x->term[i].dim != d) {
+            y.term[y.n_terms++] = x->term[i];
+        }
+    }
+    y.base[d] = 0;
+    y.label[d] = PART_LABEL; /* the row's own */
+    f.at[f.n - 1] = PART_LABEL;
+    wide.s[PART_LABEL] = l->now.full.s[PART_LABEL] = first;
+    wide.n[PART_LABEL] = l->now.full.n[PART_LABEL] = width;
+    *out = view_of(l, &y, p, f, &wide);
+    l->now.full = full;
+    out->f0 += (start - first) * out->step;
+    out->nf /= step;
+    out->step *= step;
+    return true;
+}
+
 static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     Box wide;
@@ -518,7 +568,7 @@ static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     if (is_turned(l, x, p, f, box)) {
         return load_view(l, x, p, f, box);
     }
-    if (strided_view(l, x, p, f, box, &out)) {
+    if (stepped_view(l, x, p, f, box, &out) || strided_view(l, x, p, f, box, &out)) {
         return out;
     }
     if (!all_there(x, f, &l->now.full) || !widen(l, x, f, box, &wide)) {
