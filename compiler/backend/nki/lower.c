@@ -86,7 +86,14 @@ static void lower_for(Lower *l, const Stmt *s)
 {
     int64_t start = 0, end = 0;
     lower_range(l, s, s->var, &s->range, &start, &end);
+    const Window *w = s->window;
+    bool has_lo = w != NULL && w->has_lo, has_hi = w != NULL && w->has_hi;
+    int64_t lo = has_lo ? position_value(l, w->lo) : 0;
+    int64_t hi = has_hi ? position_value(l, w->hi) : 0;
     for (int64_t v = start; v < end && !l->tried.failed; v += s->step) {
+        if ((has_lo && v + s->step <= lo) || (has_hi && v >= hi)) {
+            continue; /* changes nothing */
+        }
         bool full = v + s->step <= end;
         if (s->part == FOR_ALL || (s->part == FOR_FULL) == full) {
             l->value[s->var] = v;

@@ -297,6 +297,8 @@ bool whole_compares(const Lower *l, const Expr *e, IndexSum *out);
 int whole_decides(const Lower *l, const Expr *e, const Box *box);
 /* What is left of a select, and, or whose condition is known in the box; else `e`. */
 const Expr *whole_branch(const Lower *l, const Expr *e, const Box *box);
+/* Does a value choose by conditions on positions? */
+bool whole_is_masked(const Lower *l, const Expr *value);
 /* Does the box add nothing to the fold? */
 bool whole_is_neutral(const Lower *l, const Stmt *s, const Box *box);
 /* Does it move by equal steps along the partitions; and along the free axis? */

@@ -40,8 +40,9 @@ static double suits(const Lower *l, const Place *x, uint32_t label)
     return 1.0;
 }
 
-#define FEW_TERMS 16
-#define MANY_KEPT 16
+#define MASKED_ELEMENTS 256 /* of a row, at a time */
+#define FEW_TERMS       16
+#define MANY_KEPT       16
 
 /* The label along which an access lies contiguous in HBM, or the longest of several; n: none of these. */
 static uint32_t unit_of(const Lower *l, const Place *x, uint32_t n)
@@ -376,6 +377,9 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
         add_label(&f, shape->fold.at[i]);
     }
     int64_t step[LABELS], most = l->room.tile_elements / nk;
+    if (whole_is_masked(l, s->value)) { /* what a mask decides costs less */
+        most = most < MASKED_ELEMENTS ? most : MASKED_ELEMENTS;
+    }
     box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
     for (bool a = true; box_next(shape->fold, &l->now.full, step, box, a) && !l->tried.failed;
          a = false) {

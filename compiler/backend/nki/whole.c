@@ -269,6 +269,17 @@ const Expr *whole_branch(const Lower *l, const Expr *e, const Box *box)
     return e;
 }
 
+bool whole_is_masked(const Lower *l, const Expr *value)
+{
+    ExprWalk w;
+    IndexSum x;
+    bool masked = false;
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
+        masked |= whole_compares(l, e, &x);
+    }
+    return masked;
+}
+
 bool whole_is_neutral(const Lower *l, const Stmt *s, const Box *box)
 {
     const Expr *e = expr_uncast(whole_branch(l, expr_uncast(s->value), box));
