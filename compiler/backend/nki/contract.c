@@ -186,6 +186,23 @@ static uint32_t first_k(const Contraction *c)
     return best;
 }
 
+/* Does the label move along rows of HBM of which another takes every n-th element? Taken one by one, all its positions find these in one
+ * longer row (view.c). */
+static bool is_stepped(const Contraction *c, uint32_t label)
+{
+    const Place *x[2] = {&c->stationary, &c->moving};
+    bool stepped = false;
+    for (uint32_t side = 0; side < 2; side++) {
+        uint32_t last = x[side]->rank - 1;
+        for (uint32_t i = 0; i < x[side]->n_terms; i++) {
+            const PlaceTerm *t = &x[side]->term[i];
+            stepped |= t->dim == last && t->coef > 1 && t->label != label &&
+                       place_coef(x[side], last, label) != 0;
+        }
+    }
+    return stepped;
+}
+
 /* Which contracted labels lie on partitions together with `best`. A block on chip has one there. */
 static void share_k(Contraction *c, uint32_t best)
 {
@@ -196,7 +213,7 @@ static void share_k(Contraction *c, uint32_t best)
     Labels with = labels_one(best);
     for (uint32_t i = 0; i < c->k.n && !chip; i++) {
         uint32_t label = c->k.at[i];
-        if (label != best && (int32_t)label != l->now.turned &&
+        if (label != best && (int32_t)label != l->now.turned && !is_stepped(c, label) &&
             count * l->now.full.n[label] <= most) {
             add(&with, label);
             count *= l->now.full.n[label];
@@ -204,7 +221,8 @@ static void share_k(Contraction *c, uint32_t best)
     }
     for (uint32_t i = 0; i < c->k.n && !chip && l->now.part < 0; i++) {
         uint32_t label = c->k.at[i];
-        if (!labels_have(with, label) && (int32_t)label != l->now.turned && count * 2 <= most) {
+        if (!labels_have(with, label) && (int32_t)label != l->now.turned &&
+            !is_stepped(c, label) && count * 2 <= most) {
             add(&with, label); /* a piece of one more label, in front of the others */
             add(&c->pk, label);
             count = most;
