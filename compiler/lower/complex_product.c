@@ -86,22 +86,53 @@ static bool ends_in(const Splitter *s, const Stmt *stmt, const Factor *a, const 
     return false;
 }
 
-/* dst[to] = x over the indices that the operand has. */
-static void emit_part(Splitter *s, const Stmt *stmt, const Factor *f, BufRef dst,
+/* What is made of an operand: over the indices with which the statement reads it, or where some positions are sums of
+ * those, over all of it. */
+typedef struct Cover {
+    Factor f;
+    uint32_t n;
+    TileIndex *index;
+} Cover;
+
+static Cover cover_of(Splitter *s, const Stmt *stmt, const Factor *f)
+{
+    const Buffer *b = &s->from->bufs.at[f->buf];
+    Cover out = {*f, 0, ARENA_ARRAY(s->arena, stmt->n_index + b->rank + 1, TileIndex)};
+    bool sums = false;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        uint32_t own = 0;
+        for (uint32_t i = 0; i < stmt->n_index; i++) {
+            own += affine_uses(f->at[d], stmt->index[i].var);
+        }
+        sums |= own > 1;
+    }
+    if (!sums) {
+        for (uint32_t i = 0; i < stmt->n_index; i++) {
+            if (factor_has(s, f, stmt->index[i].var)) {
+                out.index[out.n++] = stmt->index[i];
+            }
+        }
+        return out;
+    }
+    Affine *at = ARENA_ARRAY(s->arena, b->rank + 1, Affine);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        VarRef v = kernel_var(s->to, &s->ctx->syms, "x", false);
+        out.index[out.n++] = (TileIndex){v, range_whole(b->extent[d]), MODE_LOOP};
+        at[d] = affine_var(s->arena, v);
+    }
+    out.f.at = at;
+    return out;
+}
+
+/* dst[to] = x over the indices of the operand. */
+static void emit_part(Splitter *s, const Stmt *stmt, const Cover *c, BufRef dst,
                       const Affine *to, const Expr *x)
 {
-    TileIndex *index = ARENA_ARRAY(s->arena, stmt->n_index, TileIndex);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < stmt->n_index; i++) {
-        if (factor_has(s, f, stmt->index[i].var)) {
-            index[n++] = stmt->index[i];
-        }
-    }
     Stmt *def = ARENA_NEW(s->arena, Stmt);
     *def = (Stmt){.kind = STMT_TILE,
                   .span = stmt->span,
-                  .n_index = n,
-                  .index = index,
+                  .n_index = c->n,
+                  .index = c->index,
                   .dst = dst,
                   .at = to,
                   .fold = OP_COPY,
@@ -125,12 +156,14 @@ static BufRef emit_turn(Splitter *s, const Stmt *stmt, const Factor *f, bool oth
     const bool minus[2][2] = {{false, f->conj},
                               {f->conj == other_conj, other_conj}}; /* [s][r] */
     split_alloc(s, e, stmt->span);
+    Cover c = cover_of(s, stmt, f);
+    f = &c.f;
     for (int64_t at = 0; at < 4; at++) {
         int64_t i = at / 2, r = at % 2, from = i == 0 ? r : 1 - r;
         Affine *to = ARENA_ARRAY(s->arena, like.rank + 1, Affine);
         memcpy(to, split_at(s, f->buf, f->at, affine_const(r)), like.rank * sizeof *to);
         to[like.rank] = affine_const(i);
-        emit_part(s, stmt, f, e, to, signed_part(s, f, from, minus[i][r]));
+        emit_part(s, stmt, &c, e, to, signed_part(s, f, from, minus[i][r]));
     }
     return e;
 }
@@ -363,9 +396,10 @@ static Factor emit_conj(Splitter *s, const Stmt *stmt, const Factor *f)
     const Buffer like = s->to->bufs.at[f->buf];
     BufRef block = split_new_block(s, "conj", &like, false);
     split_alloc(s, block, stmt->span);
+    Cover c = cover_of(s, stmt, f);
     for (int64_t part = 0; part < 2; part++) {
-        emit_part(s, stmt, f, block, split_at(s, f->buf, f->at, affine_const(part)),
-                  signed_part(s, f, part, part == 1));
+        emit_part(s, stmt, &c, block, split_at(s, f->buf, c.f.at, affine_const(part)),
+                  signed_part(s, &c.f, part, part == 1));
     }
     return (Factor){f->buf, block, f->at, false, true};
 }

@@ -140,6 +140,7 @@ CASES = {
     "diagonal": (lambda x, A: dict(D=np.diag(x), U=np.triu(A), t=A[0, 0] + A[-1, -1], c=(A[:, 0] * np.arange(len(x))).sum()),
                  lambda n: [(n,), (n, n)], (3,), (50,)),
     "trapezoid": (lambda y, h: dict(s=(h * (y[1:] + y[:-1]) / 2).sum()), lambda n: [(n + 1,), ()], (3,), (200,)),
+    "backwards": (lambda x: dict(y=x[::-1], Z=np.full((3, len(x)), 7.0)), lambda n: [(n,)], (3,), (130,)),
     "upwind": (upwind, lambda n: [(n,), ()], (4,), (99,)),
 }
 INEXACT = {"causal", "sliding", "rope", "gqa", "pool_average", "stencil", "frozen", "cumulative_softmax", "differences", "trapezoid", "upwind"}
@@ -158,7 +159,7 @@ def parameters(name):
     return found
 
 
-def check(tool, name, target, extents, folder):
+def check(tool, name, target, extents, folder, program=PROGRAM, step=1e-13, more=()):
     of, shapes, *_ = CASES[name]
     random = np.random.default_rng(7)
     arrays = {p: random.integers(-3, 4, s).astype(float) for p, s in zip(parameters(name), shapes(*extents))}
@@ -166,7 +167,7 @@ def check(tool, name, target, extents, folder):
         arrays["e"], arrays["f"] = -5.0 - arrays["e"], 5.0 + arrays["f"]
     if name in ("differences", "trapezoid", "upwind"):
         arrays["c" if name == "upwind" else "h"] = np.float64(0.5)
-    command = [tool, str(PROGRAM), f"--kernel={name}", f"--target={target}", "-w"]
+    command = [tool, str(program), f"--kernel={name}", f"--target={target}", "-w", *more]
     for p, array in arrays.items():
         if array.ndim == 0:
             command.append(f"{p}={array}")
@@ -184,7 +185,7 @@ def check(tool, name, target, extents, folder):
         if got.shape != want.shape:
             return f"{r}: shape {got.shape}, not {want.shape}"
         scale = np.abs(want).max() if want.size else 0
-        bound = 1e-13 * (1 + scale) * max(got.size, 16) if name in INEXACT else 0
+        bound = step * (1 + scale) * max(got.size, 16) if name in INEXACT else 0
         if not (np.abs(got - want) <= bound).all():
             return f"{r}: off by {np.abs(got - want).max()}"
     return None

@@ -115,7 +115,8 @@ static bool is_symmetric(const Plan *p)
     const Lower *l = p->l;
     if (c->pm.n != 1 || c->n.n != 1 || p->outer.n > 0 || !c->overwrite || c->epilogue != NULL ||
         on_chip(l, &c->final) || a->buf != b->buf || c->final.buf == a->buf ||
-        l->now.part >= 0 || l->now.turned >= 0) {
+        a->n_terms + b->n_terms + c->final.n_terms > 0 || l->now.part >= 0 ||
+        l->now.turned >= 0) {
         return false;
     }
     int32_t i = c->pm.at[0], j = c->n.at[0];

@@ -65,13 +65,14 @@ static Place operand_place(Lower *l, const Expr *e)
 }
 
 /* Labels of dst in the order of its dimensions that `x` has and `y` lacks. */
-static Labels rows_of(const Place *dst, const Place *x, const Place *y)
+static Labels rows_of(const Place *dst, const Place *x, const Place *y, uint32_t n)
 {
     Labels out = {0};
     for (uint32_t d = 0; d < dst->rank; d++) {
-        int32_t label = dst->label[d];
-        if (label >= 0 && place_has(x, (uint32_t)label) && !place_has(y, (uint32_t)label)) {
-            add(&out, (uint32_t)label);
+        for (uint32_t label = 0; label < n; label++) {
+            if (place_coef(dst, d, label) != 0 && place_has(x, label) && !place_has(y, label)) {
+                add(&out, label);
+            }
         }
     }
     return out;
@@ -90,8 +91,8 @@ static bool classify(Contraction *c)
             return false; /* summed over one operand only: a reduction */
         }
     }
-    c->m = rows_of(&c->dst, &c->stationary, &c->moving);
-    c->n = rows_of(&c->dst, &c->moving, &c->stationary);
+    c->m = rows_of(&c->dst, &c->stationary, &c->moving, c->l->now.n_labels);
+    c->n = rows_of(&c->dst, &c->moving, &c->stationary, c->l->now.n_labels);
     return c->k.n > 0;
 }
 
@@ -126,8 +127,10 @@ static void choose_roles(Contraction *c)
     }
     int32_t last = -1;
     for (uint32_t d = 0; d < c->final.rank; d++) {
-        int32_t label = c->final.label[d];
-        last = label >= 0 && l->now.full.n[label] > 1 ? label : last;
+        for (uint32_t label = 0; label < l->now.n_labels; label++) {
+            bool moves = place_coef(&c->final, d, label) != 0 && l->now.full.n[label] > 1;
+            last = moves ? (int32_t)label : last;
+        }
     }
     if (last >= 0 && labels_have(c->m, (uint32_t)last)) {
         swap_roles(c);
@@ -183,6 +186,23 @@ static uint32_t first_k(const Contraction *c)
     return best;
 }
 
+/* Does the label move along rows of HBM of which another takes every n-th element? Taken one by one, all its positions find these in one
+ * longer row (view.c). */
+static bool is_stepped(const Contraction *c, uint32_t label)
+{
+    const Place *x[2] = {&c->stationary, &c->moving};
+    bool stepped = false;
+    for (uint32_t side = 0; side < 2; side++) {
+        uint32_t last = x[side]->rank - 1;
+        for (uint32_t i = 0; i < x[side]->n_terms; i++) {
+            const PlaceTerm *t = &x[side]->term[i];
+            stepped |= t->dim == last && t->coef > 1 && t->label != label &&
+                       place_coef(x[side], last, label) != 0;
+        }
+    }
+    return stepped;
+}
+
 /* Which contracted labels lie on partitions together with `best`. A block on chip has one there. */
 static void share_k(Contraction *c, uint32_t best)
 {
@@ -193,7 +213,7 @@ static void share_k(Contraction *c, uint32_t best)
     Labels with = labels_one(best);
     for (uint32_t i = 0; i < c->k.n && !chip; i++) {
         uint32_t label = c->k.at[i];
-        if (label != best && (int32_t)label != l->now.turned &&
+        if (label != best && (int32_t)label != l->now.turned && !is_stepped(c, label) &&
             count * l->now.full.n[label] <= most) {
             add(&with, label);
             count *= l->now.full.n[label];
@@ -201,16 +221,18 @@ static void share_k(Contraction *c, uint32_t best)
     }
     for (uint32_t i = 0; i < c->k.n && !chip && l->now.part < 0; i++) {
         uint32_t label = c->k.at[i];
-        if (!labels_have(with, label) && (int32_t)label != l->now.turned && count * 2 <= most) {
+        if (!labels_have(with, label) && (int32_t)label != l->now.turned &&
+            !is_stepped(c, label) && count * 2 <= most) {
             add(&with, label); /* a piece of one more label, in front of the others */
             add(&c->pk, label);
             count = most;
         }
     }
     for (uint32_t d = 0; d < c->moving.rank; d++) { /* in the order they lie */
-        int32_t label = c->moving.label[d];
-        if (label >= 0 && labels_have(c->k, (uint32_t)label)) {
-            add(labels_have(with, (uint32_t)label) ? &c->pk : &c->ok, (uint32_t)label);
+        for (uint32_t label = 0; label < l->now.n_labels; label++) {
+            if (place_coef(&c->moving, d, label) != 0 && labels_have(c->k, label)) {
+                add(labels_have(with, label) ? &c->pk : &c->ok, label);
+            }
         }
     }
 }
@@ -279,8 +301,8 @@ typedef struct Renaming {
 static void rename_load(void *user, Expr *load)
 {
     const Renaming *r = user;
-    load->at = rename_affines(r->l->arena, load->at, r->l->from->bufs.at[load->buf].rank,
-                              r->epilogue, r->var, r->by);
+    uint32_t rank = load->kind == EXPR_INDEX ? 1 : r->l->from->bufs.at[load->buf].rank;
+    load->at = rename_affines(r->l->arena, load->at, rank, r->epilogue, r->var, r->by);
 }
 
 static void take_epilogue(Contraction *c)

@@ -71,8 +71,9 @@ static int64_t matmul_cycles(const Kernel *k, const Instr *i)
     return (dtype_of(k, &i->b) == DTYPE_F32 ? 4 : 1) * n;
 }
 
-#define RECIPROCAL_CYCLES 8  /* an element */
-#define RECIPROCAL_MOST   16 /* columns */
+#define POSITION_CYCLES   150 /* before the first position */
+#define RECIPROCAL_CYCLES 8   /* an element */
+#define RECIPROCAL_MOST   16  /* columns */
 
 bool nki_vector_reciprocal(const Instr *i)
 {
@@ -119,6 +120,10 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
     case INSTR_BOTH:
         *cycles = at_least(2 * n);
         return VECTOR;
+    case INSTR_IOTA:
+    case INSTR_AFFINE:
+        *cycles = POSITION_CYCLES + n;
+        return GPSIMD;
     case INSTR_PREDICATED:
         *cycles = at_least(in_psum(k, &i->a) != in_psum(k, &i->b) ? n : 2 * n);
         return VECTOR;
@@ -295,11 +300,10 @@ static bool count_instr(void *user, const Instr *i)
     }
     o->instructions++;
     touch(c, &i->dst);
-    if (i->kind != INSTR_MEMSET) {
+    if (instr_reads(i)) {
         touch(c, &i->a);
     }
-    if (i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
-        i->kind == INSTR_PREDICATED) {
+    if (instr_reads_two(i)) {
         touch(c, &i->b);
     }
     if (i->s0.given && i->s0.is_tile) {

@@ -335,9 +335,41 @@ static bool decode_activation(Decoder *d, const Expr *arg, Indices x, Instr *out
     return true;
 }
 
+/* base + down * p + along * f */
+static bool decode_position(Decoder *d, const Expr *e, Indices x, Instr *out)
+{
+    out->base = e->at[0].base;
+    for (uint32_t i = 0; i < e->at[0].n; i++) {
+        VarRef v = e->at[0].term[i].var;
+        if (v != x.p && v != x.f) {
+            return no(d, "a position that moves with another index than the tile's");
+        }
+        *(v == x.p ? &out->down : &out->along) = e->at[0].term[i].coef;
+    }
+    return true;
+}
+
+/* Does the select compare a position with 0? */
+static bool is_affine_select(const Expr *e)
+{
+    const Expr *c = bare(e->arg[0]);
+    double zero = 1;
+    return c->kind == EXPR_OP && c->n_args == 2 && c->arg[0]->kind == EXPR_INDEX &&
+           number_value(c->arg[1], &zero) && !(zero < 0) && !(zero > 0);
+}
+
 static bool decode_op(Decoder *d, const Expr *e, Indices x, Instr *out)
 {
     double one = 0;
+    if (e->op == OP_SELECT && is_affine_select(e)) {
+        const Expr *c = bare(e->arg[0]);
+        out->kind = INSTR_AFFINE;
+        out->op = c->op;
+        return decode_position(d, c->arg[0], x, out) &&
+               full_operand(d, e->arg[1], x, &out->a) &&
+               (number_value(e->arg[2], &out->value) ||
+                no(d, "a select by position of something else than a tile and a number"));
+    }
     if (e->op == OP_SELECT) {
         Operand same;
         out->kind = INSTR_PREDICATED;
@@ -440,6 +472,9 @@ static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, b
     } else if (e->kind == EXPR_CONST) {
         out->kind = is_open_fill(k, s, next) ? INSTR_NOTHING : INSTR_MEMSET;
         ok = number_value(e, &out->value);
+    } else if (e->kind == EXPR_INDEX) {
+        out->kind = INSTR_IOTA;
+        ok = decode_position(&d, e, x, out);
     } else if (e->kind == EXPR_LOAD) {
         ok = decode_move(&d, e, x, out);
     } else if (e->kind == EXPR_OP) {

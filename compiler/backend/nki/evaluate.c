@@ -4,21 +4,9 @@
  * per partition) or a tile are what the instructions take. Up to three operands go into one
  * instruction: `pending` holds an operation back until it is known whether the next one can
  * take it along. */
-#include "backend/nki/lower.h"
+#include "backend/nki/evaluate.h"
 
 #include <math.h>
-
-typedef enum ValKind { VAL_NUMBER, VAL_TILE, VAL_PENDING } ValKind;
-
-typedef struct Val {
-    ValKind kind;
-    double number;
-    TileView v;
-    bool hp;  /* varies over partitions */
-    Labels f; /* the labels of the free axis it varies over, in the evaluation's order */
-    Op op;    /* PENDING: x op y, both numbers or tiles, or x pending with a number */
-    const struct Val *x, *y;
-} Val;
 
 static Val *val_new(Evaluation *ev, ValKind kind)
 {
@@ -27,14 +15,14 @@ static Val *val_new(Evaluation *ev, ValKind kind)
     return v;
 }
 
-static Val *val_number(Evaluation *ev, double number)
+Val *val_number(Evaluation *ev, double number)
 {
     Val *v = val_new(ev, VAL_NUMBER);
     v->number = number;
     return v;
 }
 
-static int64_t partitions(const Evaluation *ev)
+int64_t eval_partitions(const Evaluation *ev)
 {
     return labels_count(ev->p, ev->box);
 }
@@ -125,7 +113,7 @@ static const Expr *piece_expr(Evaluation *ev, const Val *v, const Box *part, int
     return expr_cast(l->arena, expr_op(l->arena, v->op, t, 2, arg), DTYPE_F32);
 }
 
-static Val *val_tile(Evaluation *ev, TileView v, bool hp, Labels f)
+Val *val_tile(Evaluation *ev, TileView v, bool hp, Labels f)
 {
     Val *out = val_new(ev, VAL_TILE);
     out->v = v;
@@ -188,17 +176,17 @@ static TileView result_tile(Evaluation *ev, bool hp, Labels f, DType t, const Ti
     if (into != NULL) {
         return *into;
     }
-    return tile_new(ev->l, "t", t, SPACE_TILE, hp ? partitions(ev) : 1,
+    return tile_new(ev->l, "t", t, SPACE_TILE, hp ? eval_partitions(ev) : 1,
                     labels_count(f, ev->box));
 }
 
 /* The whole result can go to `into` only if it is of full shape. */
 static bool is_full(const Evaluation *ev, bool hp, Labels f)
 {
-    return (hp || partitions(ev) == 1) && f.n == ev->f.n;
+    return (hp || eval_partitions(ev) == 1) && f.n == ev->f.n;
 }
 
-static Val *force(Evaluation *ev, const Val *v, DType t, const TileView *into)
+Val *eval_force(Evaluation *ev, const Val *v, DType t, const TileView *into)
 {
     if (v->kind != VAL_PENDING) {
         return (Val *)(uintptr_t)v;
@@ -212,10 +200,10 @@ static Val *force(Evaluation *ev, const Val *v, DType t, const TileView *into)
 
 static const Val *spread_rows(Evaluation *ev, const Val *v, bool hp)
 {
-    if (v->kind != VAL_TILE || v->hp || !hp || partitions(ev) == 1) {
+    if (v->kind != VAL_TILE || v->hp || !hp || eval_partitions(ev) == 1) {
         return v;
     }
-    return val_tile(ev, view_broadcast(ev->l, v->v, partitions(ev)), true, v->f);
+    return val_tile(ev, view_broadcast(ev->l, v->v, eval_partitions(ev)), true, v->f);
 }
 
 /* May `v` stay pending inside an operation with `other`? Its tile must be the full operand. */
@@ -242,9 +230,9 @@ static bool in_psum(const Evaluation *ev, const Val *v)
 }
 
 /* No instruction reads two operands from PSUM. */
-static const Val *out_of_psum(Evaluation *ev, const Val *v)
+const Val *eval_out_of_psum(Evaluation *ev, const Val *v)
 {
-    v = force(ev, v, DTYPE_F32, NULL);
+    v = eval_force(ev, v, DTYPE_F32, NULL);
     if (!in_psum(ev, v)) {
         return v;
     }
@@ -258,7 +246,7 @@ static const Val *out_of_psum(Evaluation *ev, const Val *v)
 /* NKI has no name for infinities and NaN: twice the largest number is one, and that times 0 the other. As a column. */
 static const Val *not_finite(Evaluation *ev, double number)
 {
-    TileView v = tile_new(ev->l, "number", DTYPE_F32, SPACE_TILE, partitions(ev), 1);
+    TileView v = tile_new(ev->l, "number", DTYPE_F32, SPACE_TILE, eval_partitions(ev), 1);
     make_memset(ev->l, v, signbit(number) ? -LARGEST : LARGEST);
     const Val *by = val_number(ev, 2.0), *x = val_tile(ev, v, true, (Labels){0});
     for (int step = 0; step < (isnan(number) ? 2 : 1); step++) {
@@ -267,7 +255,7 @@ static const Val *not_finite(Evaluation *ev, double number)
         product->x = x;
         product->y = by;
         product->hp = true;
-        x = force(ev, product, DTYPE_F32, NULL);
+        x = eval_force(ev, product, DTYPE_F32, NULL);
         by = val_number(ev, 0.0);
     }
     return x;
@@ -279,7 +267,7 @@ static const Val *operand(Evaluation *ev, const Val *v)
     return v->kind == VAL_NUMBER && !isfinite(v->number) ? not_finite(ev, v->number) : v;
 }
 
-static Val *binary(Evaluation *ev, Op op, const Val *x, const Val *y)
+Val *eval_binary(Evaluation *ev, Op op, const Val *x, const Val *y)
 {
     x = operand(ev, x);
     y = operand(ev, y);
@@ -292,14 +280,14 @@ static Val *binary(Evaluation *ev, Op op, const Val *x, const Val *y)
     if (op == OP_POW) {
         join_x = join_y = false;
     }
-    x = join_x ? x : force(ev, x, DTYPE_F32, NULL);
-    y = join_y ? y : force(ev, y, DTYPE_F32, NULL);
+    x = join_x ? x : eval_force(ev, x, DTYPE_F32, NULL);
+    y = join_y ? y : eval_force(ev, y, DTYPE_F32, NULL);
     bool hp = x->hp || y->hp;
     if (in_psum(ev, x) && (in_psum(ev, y) || op == OP_POW)) {
-        x = out_of_psum(ev, x);
+        x = eval_out_of_psum(ev, x);
     }
     if (in_psum(ev, y) && op == OP_POW) {
-        y = out_of_psum(ev, y);
+        y = eval_out_of_psum(ev, y);
     }
     Val *v = val_new(ev, VAL_PENDING);
     v->op = op;
@@ -373,7 +361,7 @@ static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const Tile
     }
     x = recip ? x : as_bias(ev, x, fn);
     if (!feeds_activation(ev, x, recip ? OP_COPY : fn)) {
-        x = force(ev, x, DTYPE_F32, NULL);
+        x = eval_force(ev, x, DTYPE_F32, NULL);
     }
     TileView dst =
         result_tile(ev, x->hp, x->f, DTYPE_F32, is_full(ev, x->hp, x->f) ? into : NULL);
@@ -393,12 +381,12 @@ static Val *function(Evaluation *ev, Op fn, const Val *x, bool recip, const Tile
 }
 
 /* A tile of the full box, of type t. */
-static TileView full_tile(Evaluation *ev, const Val *v, DType t, const TileView *into)
+TileView eval_full_tile(Evaluation *ev, const Val *v, DType t, const TileView *into)
 {
     Lower *l = ev->l;
     v = operand(ev, v);
     if (v->kind == VAL_PENDING) {
-        v = force(ev, v, t, into);
+        v = eval_force(ev, v, t, into);
     }
     if (v->kind == VAL_NUMBER) {
         TileView dst = result_tile(ev, true, ev->f, t, into);
@@ -435,20 +423,17 @@ static TileView full_tile(Evaluation *ev, const Val *v, DType t, const TileView 
     return dst;
 }
 
-static const Val *eval(Evaluation *ev, const Expr *e, const TileView *into);
-
 static const Val *select_value(Evaluation *ev, const Val *c, const Val *x, const Val *y,
                                const TileView *into)
 {
     Lower *l = ev->l;
-    TileView p = full_tile(ev, c, DTYPE_BOOL, NULL);
-    x = out_of_psum(ev, force(ev, x, DTYPE_F32, NULL));
-    TileView a = full_tile(ev, x, DTYPE_F32, NULL);
-    TileView dst =
-        tile_new(l, "t", DTYPE_F32, SPACE_TILE, partitions(ev), labels_count(ev->f, ev->box));
+    TileView p = eval_full_tile(ev, c, DTYPE_BOOL, NULL);
+    x = eval_out_of_psum(ev, eval_force(ev, x, DTYPE_F32, NULL));
+    TileView a = eval_full_tile(ev, x, DTYPE_F32, NULL);
+    TileView dst = tile_new(l, "t", DTYPE_F32, SPACE_TILE, eval_partitions(ev),
+                            labels_count(ev->f, ev->box));
     (void)into;
-    TileView b = full_tile(ev, y, DTYPE_F32, NULL);
-    make_copy(l, dst, b);
+    (void)eval_full_tile(ev, y, DTYPE_F32, &dst);
     const Expr *arg[3] = {view_load(l, p, DTYPE_BOOL), view_load(l, a, DTYPE_F32),
                           view_load(l, dst, DTYPE_F32)};
     make_map(l, dst, expr_op(l->arena, OP_SELECT, DTYPE_F32, 3, arg));
@@ -478,7 +463,8 @@ static const Val *eval_load(Evaluation *ev, const Expr *e)
     int64_t bytes = labels_count(f, ev->box) * nki_bytes(l->from->bufs.at[e->buf].dtype);
     if (!hp && !l->home[e->buf].on_chip && !l->pair[e->buf] && !l->turn[e->buf].is &&
         bytes <= SPREAD_BYTES && l->from->bufs.at[e->buf].dtype != DTYPE_BOOL) {
-        hp = partitions(ev) > 1; /* on all partitions by one copy whose stride there is 0 */
+        hp =
+            eval_partitions(ev) > 1; /* on all partitions by one copy whose stride there is 0 */
     }
     return val_tile(ev, view_of(l, &x, hp ? ev->p : none, f, ev->box), hp, f);
 }
@@ -488,16 +474,16 @@ static const Val *eval_load(Evaluation *ev, const Expr *e)
 
 static const Val *whole_turns(Evaluation *ev, const Val *x)
 {
-    const Val *k = binary(ev, OP_MUL, x, val_number(ev, 1.0 / TWO_PI));
-    k = force(ev, binary(ev, OP_ADD, k, val_number(ev, MAGIC)), DTYPE_F32, NULL);
-    return force(ev, binary(ev, OP_SUB, k, val_number(ev, MAGIC)), DTYPE_F32, NULL);
+    const Val *k = eval_binary(ev, OP_MUL, x, val_number(ev, 1.0 / TWO_PI));
+    k = eval_force(ev, eval_binary(ev, OP_ADD, k, val_number(ev, MAGIC)), DTYPE_F32, NULL);
+    return eval_force(ev, eval_binary(ev, OP_SUB, k, val_number(ev, MAGIC)), DTYPE_F32, NULL);
 }
 
 /* x + k * by */
 static const Val *turned_by(Evaluation *ev, const Val *x, const Val *k, double by)
 {
-    const Val *product = binary(ev, OP_MUL, k, val_number(ev, by));
-    return force(ev, binary(ev, OP_ADD, product, x), DTYPE_F32, NULL);
+    const Val *product = eval_binary(ev, OP_MUL, k, val_number(ev, by));
+    return eval_force(ev, eval_binary(ev, OP_ADD, product, x), DTYPE_F32, NULL);
 }
 
 /* x, or a quarter of a turn more, less whole turns: for a table of one period. Two pi is 201/32,
@@ -509,20 +495,17 @@ static const Val *turned_by(Evaluation *ev, const Val *x, const Val *k, double b
 static const Val *one_period(Evaluation *ev, const Val *x, bool quarter)
 {
     const double first = 6.28125;
-    x = force(ev, x, DTYPE_F32, NULL);
+    x = eval_force(ev, x, DTYPE_F32, NULL);
     const Val *k = whole_turns(ev, x);
     const Val *r = turned_by(ev, turned_by(ev, x, k, -first), k, first - TWO_PI);
     if (quarter) {
-        r = force(ev, binary(ev, OP_ADD, r, val_number(ev, TWO_PI / 4)), DTYPE_F32, NULL);
+        r = eval_force(ev, eval_binary(ev, OP_ADD, r, val_number(ev, TWO_PI / 4)), DTYPE_F32,
+                       NULL);
     }
     r = turned_by(ev, r, whole_turns(ev, r), -TWO_PI);
-    r = binary(ev, OP_MAX, r, val_number(ev, -0x1.921fb4p1)); /* pi, rounded down */
-    return force(ev, binary(ev, OP_MIN, r, val_number(ev, 0x1.921fb4p1)), DTYPE_F32, NULL);
-}
-
-static double number_of(const Number *n)
-{
-    return n->dtype == DTYPE_BOOL || dtype_is_int(n->dtype) ? (double)n->i : n->re;
+    r = eval_binary(ev, OP_MAX, r, val_number(ev, -0x1.921fb4p1)); /* pi, rounded down */
+    return eval_force(ev, eval_binary(ev, OP_MIN, r, val_number(ev, 0x1.921fb4p1)), DTYPE_F32,
+                      NULL);
 }
 
 /* What is made of other operations below, or is none to real numbers. */
@@ -555,11 +538,11 @@ static const Val *eval_unary(Evaluation *ev, const Expr *e, const TileView *into
     case OP_IM: /* of a real number */
         return val_number(ev, 0.0);
     case OP_NEG:
-        return binary(ev, OP_MUL, x, val_number(ev, -1.0));
+        return eval_binary(ev, OP_MUL, x, val_number(ev, -1.0));
     case OP_RELU:
-        return binary(ev, OP_MAX, x, val_number(ev, 0.0));
+        return eval_binary(ev, OP_MAX, x, val_number(ev, 0.0));
     case OP_NOT:
-        return binary(ev, OP_EQ, x, val_number(ev, 0.0));
+        return eval_binary(ev, OP_EQ, x, val_number(ev, 0.0));
     case OP_SIN:
         return function(ev, OP_SIN, one_period(ev, x, false), false, into);
     case OP_COS: /* the sine a quarter further on */
@@ -572,37 +555,42 @@ static const Val *eval_unary(Evaluation *ev, const Expr *e, const TileView *into
 static const Val *eval_power(Evaluation *ev, const Val *x, const Val *y)
 {
     if (y->kind == VAL_NUMBER && y->number == 2.0) {
-        const Val *v = force(ev, x, DTYPE_F32, NULL);
-        return binary(ev, OP_MUL, v, v);
+        const Val *v = eval_force(ev, x, DTYPE_F32, NULL);
+        return eval_binary(ev, OP_MUL, v, v);
     }
     if (y->kind == VAL_NUMBER && y->number == 0.5) {
         return function(ev, OP_SQRT, x, false, NULL);
     }
-    return binary(ev, OP_POW, x, y);
+    return eval_binary(ev, OP_POW, x, y);
 }
 
 static const Val *eval_divide(Evaluation *ev, const Val *x, const Val *y)
 {
     if (y->kind == VAL_NUMBER) {
-        return binary(ev, OP_MUL, x, val_number(ev, 1.0 / y->number));
+        return eval_binary(ev, OP_MUL, x, val_number(ev, 1.0 / y->number));
     }
     const Val *inverse = function(ev, OP_COPY, y, true, NULL);
     if (x->kind == VAL_NUMBER && x->number == 1.0) {
         return inverse;
     }
-    return binary(ev, OP_MUL, x, inverse);
+    return eval_binary(ev, OP_MUL, x, inverse);
 }
 
 /* x * y, and 0 where x is 0, whatever y is there. */
 static const Val *scaled_value(Evaluation *ev, const Val *x, const Val *y)
 {
     const Val *zero = val_number(ev, 0);
-    const Val *is_zero = binary(ev, OP_EQ, x, zero), *times = binary(ev, OP_MUL, x, y);
+    const Val *is_zero = eval_binary(ev, OP_EQ, x, zero),
+              *times = eval_binary(ev, OP_MUL, x, y);
     return select_value(ev, is_zero, zero, times, NULL);
 }
 
 static const Val *eval_op(Evaluation *ev, const Expr *e, const TileView *into)
 {
+    const Val *made_of = eval_of_positions(ev, e);
+    if (made_of != NULL) {
+        return made_of;
+    }
     if (e->n_args == 1) {
         return eval_unary(ev, e, into);
     }
@@ -613,79 +601,28 @@ static const Val *eval_op(Evaluation *ev, const Expr *e, const TileView *into)
         return select_value(ev, x, y, eval(ev, e->arg[2], NULL), into);
     case OP_SCALE:
         if (x->kind == VAL_NUMBER) {
-            return x->number == 0 ? x : binary(ev, OP_MUL, x, y);
+            return x->number == 0 ? x : eval_binary(ev, OP_MUL, x, y);
         }
-        return scaled_value(ev, force(ev, x, DTYPE_F32, NULL), y);
+        return scaled_value(ev, eval_force(ev, x, DTYPE_F32, NULL), y);
     case OP_DIV:
         return eval_divide(ev, x, y);
     case OP_POW:
         return eval_power(ev, x, y);
     case OP_AND:
-        return binary(ev, OP_MUL, x, y);
+        return eval_binary(ev, OP_MUL, x, y);
     case OP_OR:
-        return binary(ev, OP_MAX, x, y);
+        return eval_binary(ev, OP_MAX, x, y);
     default:
-        return binary(ev, e->op, x, y);
+        return eval_binary(ev, e->op, x, y);
     }
 }
 
 /* ---- what was computed already ---- */
 
-#define KEY_LIMIT 256
-
-/* What the value of `e` over the box depends on; false when it is too much to remember. */
-static bool expr_key(Evaluation *ev, const Expr *e, int64_t *key, uint32_t *n, uint32_t *seen)
-{
-    ExprWalk w;
-    for (const Expr *load = load_first(&w, e); load != NULL; load = load_next(&w)) {
-        Place x = place_of(ev->l, load->buf, load->at);
-        if (load->buf == ev->bound || *n + 2 + x.rank > KEY_LIMIT) {
-            return false;
-        }
-        key[(*n)++] = (int64_t)load->buf;
-        key[(*n)++] = (int64_t)ev->l->home[load->buf].version;
-        for (uint32_t d = 0; d < x.rank; d++) {
-            key[(*n)++] = x.base[d];
-            *seen |= x.label[d] < 0 ? 0 : 1u << x.label[d];
-        }
-    }
-    return true;
-}
-
-static bool key_finish(Evaluation *ev, const Expr *e, int64_t *key, uint32_t *n, uint32_t seen)
-{
-    uint32_t missing = 0;
-    for (uint32_t side = 0; side < 2; side++) {
-        Labels x = side == 0 ? ev->p : ev->f;
-        for (uint32_t i = 0; i < x.n; i++) {
-            missing += !(seen >> x.at[i] & 1);
-            if (*n + 4 > KEY_LIMIT) {
-                return false;
-            }
-            key[(*n)++] = side * 100 + x.at[i];
-            key[(*n)++] = seen >> x.at[i] & 1 ? ev->box->s[x.at[i]] : -1;
-            key[(*n)++] = seen >> x.at[i] & 1 ? ev->box->n[x.at[i]] : -1;
-        }
-    }
-    /* labels at one position, which are on neither axis */
-    for (uint32_t label = 0; label < ev->l->now.n_labels; label++) {
-        if (*n + 2 > KEY_LIMIT) {
-            return false;
-        }
-        if (seen >> label & 1 && !labels_have(ev->p, label) && !labels_have(ev->f, label)) {
-            key[(*n)++] = 200 + label;
-            key[(*n)++] = ev->box->s[label];
-        }
-    }
-    key[0] = -9;
-    key[1] = (int64_t)(intptr_t)e;
-    return missing > 0;
-}
-
-static const Val *eval(Evaluation *ev, const Expr *e, const TileView *into)
+const Val *eval(Evaluation *ev, const Expr *e, const TileView *into)
 {
     if (e->kind == EXPR_CONST) {
-        return val_number(ev, number_of(&e->value));
+        return val_number(ev, eval_number_of(&e->value));
     }
     if (e->kind == EXPR_EXTENT) {
         return val_number(ev, (double)dim_typical(&ev->l->from->dims, dim_open(e->dim)));
@@ -693,12 +630,21 @@ static const Val *eval(Evaluation *ev, const Expr *e, const TileView *into)
     if (e->kind == EXPR_LOAD) {
         return eval_load(ev, e);
     }
+    if (e->kind == EXPR_INDEX) {
+        IndexSum x;
+        (void)whole_of(ev->l, e, &x);
+        return eval_position(ev, x);
+    }
+    const Expr *left = whole_branch(ev->l, e, ev->box);
+    if (left != e) {
+        return eval(ev, left, into);
+    }
     Memo *memo = memo_of(ev->l, e);
     e = memo == NULL ? e : memo->e; /* one of several that are equal */
     int64_t key[KEY_LIMIT];
     uint32_t n = 2, seen = 0;
-    bool keep =
-        into == NULL && expr_key(ev, e, key, &n, &seen) && key_finish(ev, e, key, &n, seen);
+    bool keep = into == NULL && eval_key(ev, e, key, &n, &seen) &&
+                eval_key_finish(ev, e, key, &n, seen);
     Labels f = {0};
     bool hp = false;
     for (uint32_t i = 0; keep && i < ev->f.n; i++) {
@@ -718,13 +664,13 @@ static const Val *eval(Evaluation *ev, const Expr *e, const TileView *into)
     }
     const Val *v = eval_op(ev, e, memo == NULL ? into : NULL);
     if (memo != NULL) {
-        memo->value = v = force(ev, v, DTYPE_F32, NULL);
+        memo->value = v = eval_force(ev, v, DTYPE_F32, NULL);
     }
     if (keep && v->kind == VAL_TILE && v->hp == hp && v->f.n == f.n) {
         cache_put(ev->l, key, n, v->v);
     } else if (keep && v->kind == VAL_PENDING && v->x->kind != VAL_NUMBER &&
                v->y->kind != VAL_NUMBER && v->hp == hp && v->f.n == f.n) {
-        v = force(ev, v, DTYPE_F32, NULL);
+        v = eval_force(ev, v, DTYPE_F32, NULL);
         cache_put(ev->l, key, n, v->v);
     }
     return v;
@@ -743,5 +689,5 @@ TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into)
     ev->narrow = false; /* what is inside is as its instructions want it */
     const Val *v = eval(ev, e, into);
     ev->narrow = narrow;
-    return full_tile(ev, v, t, into);
+    return eval_full_tile(ev, v, t, into);
 }

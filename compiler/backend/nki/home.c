@@ -14,6 +14,7 @@
 #define WEIGHT_SECOND     2.9 /* where levels name another label of the sum first */
 #define WEIGHT_FOLDED     0.7
 #define WEIGHT_BATCH      0.02
+#define WEIGHT_SUM        0.001 /* positions that are sums or multiples: never on partitions */
 
 static bool has_levels(const Stmt *s)
 {
@@ -26,9 +27,29 @@ static VarRef role_var(const Stmt *s, ScheduleRole role)
     return s->index[s->schedule->label[role][0]].var;
 }
 
+/* Indices of the statement in a position, and whether one has a factor. */
+static bool is_sum(const Stmt *s, Affine at)
+{
+    uint32_t own = 0;
+    bool factor = false;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        own += affine_uses(at, s->index[i].var);
+        factor |= affine_uses(at, s->index[i].var) && affine_coef(at, s->index[i].var) != 1;
+    }
+    return own > 1 || factor;
+}
+
+static void score_store(const Lower *l, const Stmt *s, double *score)
+{
+    for (uint32_t d = 0; d < l->from->bufs.at[s->dst].rank; d++) {
+        score[d] *= is_sum(s, s->at[d]) ? WEIGHT_SUM : 1.0;
+    }
+}
+
 static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *score)
 {
     for (uint32_t d = 0; d < l->from->bufs.at[load->buf].rank; d++) {
+        score[d] *= is_sum(s, load->at[d]) ? WEIGHT_SUM : 1.0;
         bool kept = false;
         for (uint32_t t = 0; t < load->at[d].n; t++) {
             kept |= access_uses(l->from, s->dst, s->at, load->at[d].term[t].var);
@@ -78,6 +99,9 @@ static void score_uses(const Lower *l, BufRef buf, double *score)
     ExprWalk v;
     for (const Stmt *s = tile_first(&w, l->from->body, l->from->n_body); s != NULL;
          s = tile_next(&w)) {
+        if (s->dst == buf) {
+            score_store(l, s, score);
+        }
         for (const Expr *x = load_first(&v, s->value); x != NULL; x = load_next(&v)) {
             if (x->buf == buf) {
                 score_load(l, s, x, score);

@@ -145,6 +145,31 @@ void make_transpose(Lower *l, TileView dst, TileView src)
     s->value = load_at(l, src, at_of(l, src, l->f, l->p), view_dtype(l, dst));
 }
 
+static const Expr *position(Lower *l, int64_t base, int64_t down, int64_t along)
+{
+    Affine *at = ARENA_NEW(l->arena, Affine);
+    *at = affine_add(l->arena, line(l, base, l->p, down), along, affine_var(l->arena, l->f));
+    Expr *e = ARENA_NEW(l->arena, Expr);
+    *e = (Expr){.kind = EXPR_INDEX, .dtype = DTYPE_I64, .at = at};
+    return e;
+}
+
+void make_iota(Lower *l, TileView dst, int64_t base, int64_t down, int64_t along)
+{
+    make_map(l, dst, position(l, base, down, along));
+}
+
+void make_affine_select(Lower *l, TileView dst, TileView src, int64_t base, int64_t down,
+                        int64_t along, Op op, double other)
+{
+    const Expr *pair[2] = {position(l, base, down, along),
+                           expr_const(l->arena, number_int(DTYPE_I64, 0))};
+    const Expr *arg[3] = {expr_op(l->arena, op, DTYPE_BOOL, 2, pair),
+                          view_load(l, src, DTYPE_F32),
+                          expr_const(l->arena, number_real(DTYPE_F32, other))};
+    make_map(l, dst, expr_op(l->arena, OP_SELECT, DTYPE_F32, 3, arg));
+}
+
 static void make_fold(Lower *l, TileView dst, Op fold, TileView src)
 {
     TileIndex index[2] = {index_of(l->p, src.np), index_of(l->f, src.nf)};
@@ -203,19 +228,15 @@ typedef struct Transfer {
     bool store;
 } Transfer;
 
-static bool is_high(const Place *x, uint32_t label)
-{
-    return x->high_step > 0 && x->high_label == (int32_t)label;
-}
-
+/* The first dimension that moves with a label, or -1. */
 static int32_t dim_with(const Place *x, uint32_t label)
 {
     for (uint32_t d = 0; d < x->rank; d++) {
-        if (x->label[d] == (int32_t)label) {
+        if (place_coef(x, d, label) != 0) {
             return (int32_t)d;
         }
     }
-    return is_high(x, label) ? (int32_t)x->high_dim : -1;
+    return -1;
 }
 
 /* One statement, the labels in `loose` at the values in `at`. */
@@ -230,11 +251,7 @@ static void transfer_one(const Transfer *t, uint32_t loose, const int64_t *value
     chip[0] = affine_const(t->tile.p0);
     chip[1] = affine_const(t->tile.f0);
     for (uint32_t d = 0; d < t->place->rank; d++) {
-        int32_t label = t->place->label[d];
-        hbm[d] = affine_const(t->place->base[d] + (label < 0 ? 0 : t->box->s[label]));
-        if (t->place->high_step > 0 && t->place->high_dim == d) {
-            hbm[d].base += t->place->high_step * t->box->s[t->place->high_label];
-        }
+        hbm[d] = affine_const(place_start(t->place, d, t->box));
     }
     for (uint32_t i = 0; i < t->n; i++) {
         uint32_t label = t->label[i];
@@ -247,12 +264,7 @@ static void transfer_one(const Transfer *t, uint32_t loose, const int64_t *value
         uint32_t side = i < t->n_p ? 0 : 1;
         chip[side] = affine_add(l->arena, chip[side], t->coef[i], step);
         for (uint32_t d = 0; d < t->place->rank; d++) {
-            if (t->place->label[d] == (int32_t)label) {
-                hbm[d] = affine_add(l->arena, hbm[d], 1, step);
-            }
-            if (is_high(t->place, label) && t->place->high_dim == d) {
-                hbm[d] = affine_add(l->arena, hbm[d], t->place->high_step, step);
-            }
+            hbm[d] = affine_add(l->arena, hbm[d], place_coef(t->place, d, label), step);
         }
     }
     BufRef to = t->store ? h->buf : t->tile.buf;
@@ -265,6 +277,7 @@ static void transfer_one(const Transfer *t, uint32_t loose, const int64_t *value
 static bool in_order(const Transfer *t, uint32_t loose)
 {
     int32_t before = -1;
+    int64_t step = 0; /* of the label before, in that dimension */
     for (uint32_t i = 0; i < t->n; i++) {
         if (loose >> i & 1) {
             continue;
@@ -272,11 +285,11 @@ static bool in_order(const Transfer *t, uint32_t loose)
         int32_t d = dim_with(t->place, t->label[i]);
         uint32_t count = 0;
         for (uint32_t e = 0; e < t->place->rank; e++) {
-            count += t->place->label[e] == (int32_t)t->label[i];
+            count += place_coef(t->place, e, t->label[i]) != 0;
         }
-        bool row = i > 0 && d == before && is_high(t->place, t->label[i - 1]) &&
-                   t->place->high_step == t->box->n[t->label[i]];
-        count += is_high(t->place, t->label[i]);
+        int64_t coef = d < 0 ? 0 : place_coef(t->place, (uint32_t)d, t->label[i]);
+        bool row = d == before && step == coef * t->box->n[t->label[i]];
+        step = coef;
         if ((d <= before && !row) || count != 1) {
             return false;
         }
@@ -308,18 +321,33 @@ static bool is_rectangle(const Transfer *t, uint32_t loose)
     return true;
 }
 
-/* The set of labels to take one by one so that the rest are slices; all bits set: none is cheap enough. */
-static uint32_t choose_loose(const Transfer *t)
+/* Labels with which HBM is read backwards, for which there is no access pattern. */
+static uint32_t backwards(const Transfer *t)
 {
-    uint32_t best = UINT32_MAX;
-    int64_t least = SLICE_COPIES + 1;
+    uint32_t set = 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        bool back = place_stride(t->l, t->place, t->label[i]) < 0;
+        for (uint32_t d = 0; d < t->place->rank; d++) {
+            back |= place_coef(t->place, d, t->label[i]) < 0;
+        }
+        set |= back ? 1u << i : 0;
+    }
+    return set;
+}
+
+/* The set of labels to take one by one, at most `most` copies, so that the rest are slices, or a rectangle of the tile; all bits set:
+ * there is none. */
+static uint32_t choose_loose(const Transfer *t, int64_t most, bool slices)
+{
+    uint32_t best = UINT32_MAX, must = backwards(t);
     for (uint32_t set = 0; t->n <= 8 && set < 1u << t->n; set++) {
         int64_t copies = 1;
         for (uint32_t i = 0; i < t->n; i++) {
             copies = sat_mul(copies, set >> i & 1 ? t->box->n[t->label[i]] : 1);
         }
-        if (copies < least && is_rectangle(t, set) && in_order(t, set)) {
-            least = copies;
+        if ((set & must) == must && copies <= most && is_rectangle(t, set) &&
+            (!slices || in_order(t, set))) {
+            most = copies - 1;
             best = set;
         }
     }
@@ -345,7 +373,11 @@ void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, 
         }
         t.n_p = side == 0 ? t.n : t.n_p;
     }
-    uint32_t loose = choose_loose(&t);
+    bool windows = l->now.flat == 0 && place->n_terms > 0; /* those are patterns */
+    uint32_t loose = choose_loose(&t, windows ? 1 : SLICE_COPIES, true);
+    if (loose == UINT32_MAX && backwards(&t) != 0) {
+        loose = choose_loose(&t, INT64_MAX, false);
+    }
     if (loose == UINT32_MAX) {
         loose = 0; /* an access pattern: what HBM lacks has stride 0 */
     }

@@ -86,7 +86,14 @@ static void lower_for(Lower *l, const Stmt *s)
 {
     int64_t start = 0, end = 0;
     lower_range(l, s, s->var, &s->range, &start, &end);
+    const Window *w = s->window;
+    bool has_lo = w != NULL && w->has_lo, has_hi = w != NULL && w->has_hi;
+    int64_t lo = has_lo ? position_value(l, w->lo) : 0;
+    int64_t hi = has_hi ? position_value(l, w->hi) : 0;
     for (int64_t v = start; v < end && !l->tried.failed; v += s->step) {
+        if ((has_lo && v + s->step <= lo) || (has_hi && v >= hi)) {
+            continue; /* changes nothing */
+        }
         bool full = v + s->step <= end;
         if (s->part == FOR_ALL || (s->part == FOR_FULL) == full) {
             l->value[s->var] = v;
@@ -210,6 +217,25 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
 
 /* ---- arguments ---- */
 
+/* Does a statement add to what others before it, in this program, have set of the buffer? */
+static bool is_added_to(Lower *l, BufRef buf)
+{
+    bool set = false, adds = false;
+    for (uint32_t i = 0; i < l->task.n_body; i++) {
+        const Stmt *s = l->task.body[i];
+        if (s->kind != STMT_TILE || s->dst != buf) {
+            continue;
+        }
+        bool add = s->fold != OP_COPY && !s->begins;
+        if (add && !set && l->task.crossing != NULL) {
+            lower_refuse(l, s->span, "a value that two programs of a kernel add to");
+        }
+        set |= !add;
+        adds |= add;
+    }
+    return adds;
+}
+
 /* Is `buf` folded into inside loops (so that it is better kept on chip until the end)? */
 static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRef buf,
                             bool inside)
@@ -227,6 +253,21 @@ static bool folded_in_loops(const Lower *l, Stmt *const *body, uint32_t n, BufRe
     return yes;
 }
 
+/* Do statements store every n-th element of its rows? */
+static bool is_scattered(const Lower *l, BufRef buf)
+{
+    uint32_t rank = l->from->bufs.at[buf].rank;
+    StmtWalk w;
+    bool scattered = false;
+    for (const Stmt *s = tile_first(&w, l->task.body, l->task.n_body); s != NULL;
+         s = tile_next(&w)) {
+        for (uint32_t t = 0; s->dst == buf && rank > 1 && t < s->at[rank - 1].n; t++) {
+            scattered |= s->at[rank - 1].term[t].coef > 1;
+        }
+    }
+    return scattered && l->task.crossing == NULL;
+}
+
 static void enter_args(Lower *l)
 {
     for (uint32_t i = 0; i < l->from->args.n; i++) {
@@ -242,9 +283,15 @@ static void enter_args(Lower *l)
         BufRef old = l->from->args.at[i].buf;
         h->hbm = h->buf = made;
         int64_t room = l->room.home_limit / 4;
+        bool added = arg.role == ARG_RESULT && is_added_to(l, old);
         if (arg.role == ARG_RESULT &&
-            folded_in_loops(l, l->from->body, l->from->n_body, old, false) &&
+            (added || is_scattered(l, old) ||
+             folded_in_loops(l, l->from->body, l->from->n_body, old, false)) &&
             !l->tried.away[old] && home_on_chip(l, old) <= room) {
+            home_make(l, old);
+            h->flush = true;
+        } else if (added) { /* a result is stored once: put together elsewhere in HBM */
+            home_in_hbm(l, old);
             home_make(l, old);
             h->flush = true;
         } else {
@@ -253,10 +300,70 @@ static void enter_args(Lower *l)
     }
 }
 
+/* What the program makes of a buffer: all of it, or rows. */
+static Box rows_of_part(const Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    Box out = {.s = {0}, .n = {0}};
+    for (uint32_t d = 0; d < b->rank; d++) {
+        out.n[d] = b->extent[d].n;
+        for (uint32_t i = 0; i < l->task.n_limits; i++) {
+            const Limit *x = &l->task.limits[i];
+            bool here = x->stmt->kind == STMT_TILE && x->stmt->dst == buf;
+            if (here && affine_uses(x->stmt->at[d], x->var)) {
+                out.s[d] = x->lo;
+                out.n[d] = (x->hi < b->extent[d].n ? x->hi : b->extent[d].n) - x->lo;
+            }
+        }
+    }
+    return out;
+}
+
+/* From where it was put together in HBM, by tiles of rows of its longest dimension but the last. */
+static void flush_copy(Lower *l, BufRef buf)
+{
+    const Buffer *b = &l->from->bufs.at[buf];
+    Home *h = &l->home[buf];
+    BufRef from = h->buf;
+    Place x = {.buf = buf, .rank = b->rank};
+    Labels p = {0}, f = {0};
+    Box full = rows_of_part(l, buf), rows, box;
+    uint32_t best = 0;
+    for (uint32_t d = 0; d < b->rank; d++) {
+        x.label[d] = (int32_t)d;
+        best = d + 1 < b->rank && full.n[d] > full.n[best] ? d : best;
+    }
+    for (uint32_t d = 0; d < b->rank; d++) {
+        Labels *to = d == best && b->rank > 1 ? &p : &f;
+        to->at[to->n++] = (uint8_t)d;
+    }
+    int64_t pstep[LABELS], fstep[LABELS];
+    box_steps(p, &full, NKI_PARTITIONS, pstep);
+    box_steps(f, &full, l->room.tile_elements, fstep);
+    rows = full;
+    for (bool a = true; box_next(p, &full, pstep, &rows, a) && !l->tried.failed; a = false) {
+        box = rows;
+        for (bool c = true; box_next(f, &full, fstep, &box, c) && !l->tried.failed; c = false) {
+            TileView tile = tile_new(l, b->name->text, b->dtype, SPACE_TILE,
+                                     labels_count(p, &box), labels_count(f, &box));
+            h->buf = from;
+            make_dma(l, &x, p, f, &box, tile, false);
+            h->buf = h->hbm;
+            make_dma(l, &x, p, f, &box, tile, true);
+        }
+    }
+}
+
 static void flush_result(Lower *l, BufRef buf)
 {
     const Buffer *b = &l->from->bufs.at[buf];
     Home chip = l->home[buf];
+    if (!chip.on_chip) {
+        l->now.stmt = NULL;
+        l->now.flat = 0;
+        flush_copy(l, buf);
+        return;
+    }
     Place x = {.buf = buf, .rank = b->rank};
     Labels p = {0}, f = {0};
     Box box = {.s = {0}, .n = {0}};
@@ -290,6 +397,11 @@ static void enter_crossing(Lower *l)
         if (l->task.crossing[b] && l->from->bufs.at[b].space != SPACE_ARGUMENT) {
             home_in_hbm(l, b);
             home_make(l, b);
+            if (is_added_to(l, b)) {
+                l->home[b].hbm = l->home[b].buf;
+                home_make(l, b);
+                l->home[b].flush = true;
+            }
         }
     }
 }
@@ -343,9 +455,9 @@ static Kernel *lower_once(Lower *l)
     }
     enter_crossing(l);
     lower_block(l, l->task.body, l->task.n_body);
-    for (uint32_t i = 0; i < k->args.n && !l->tried.failed; i++) {
-        if (l->home[k->args.at[i].buf].flush) {
-            flush_result(l, k->args.at[i].buf);
+    for (uint32_t b = 0; b < k->bufs.n && !l->tried.failed; b++) {
+        if (l->home[b].flush) {
+            flush_result(l, b);
         }
     }
     drop_unused(l);

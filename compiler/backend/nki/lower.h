@@ -22,16 +22,21 @@ typedef struct Box {
     int64_t s[LABELS], n[LABELS];
 } Box;
 
-/* One access: each dimension is base, or base + label. `buf` is the TILED kernel's. */
+/* Dimension `dim` of an access also moves by `coef` with a label. */
+#define PLACE_TERMS 24
+typedef struct PlaceTerm {
+    uint32_t dim, label;
+    int64_t coef;
+} PlaceTerm;
+
+/* One access: each dimension is base, or base + label, and what `term` adds to that. `buf` is the TILED kernel's. */
 typedef struct Place {
     BufRef buf;
     uint32_t rank;
     int64_t base[NKI_DIMS];
     int32_t label[NKI_DIMS];
-    /* `high_step` > 0: dimension `high_dim` also moves by so much with label `high_label` */
-    int32_t high_label;
-    uint32_t high_dim;
-    int64_t high_step;
+    uint32_t n_terms;
+    PlaceTerm term[PLACE_TERMS];
 } Place;
 
 typedef struct TileView {
@@ -116,6 +121,7 @@ typedef enum AwayKind {
     AWAY_DIAGONAL, /* a diagonal of partitions */
     AWAY_ACROSS,   /* rows from two groups of 128 partitions as one */
     AWAY_BOOL,     /* booleans turned */
+    AWAY_SUM,      /* positions that are sums of indices, or every n-th */
     AWAY_OTHER     /* several indices on partitions, of which it has one there, and the like */
 } AwayKind;
 
@@ -226,6 +232,10 @@ void make_memset(Lower *l, TileView dst, double value);
 void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first);
 void make_transpose(Lower *l, TileView dst, TileView src);
 bool make_row_sums(Lower *l, TileView dst, TileView src, bool first);
+/* base + down * p + along * f; and where that, beside 0, is so: src, elsewhere a number. */
+void make_iota(Lower *l, TileView dst, int64_t base, int64_t down, int64_t along);
+void make_affine_select(Lower *l, TileView dst, TileView src, int64_t base, int64_t down,
+                        int64_t along, Op op, double other);
 void make_reduce(Lower *l, TileView dst, Op fold, TileView src);
 /* Between HBM buffer `place` and the tile: p labels on partitions, f labels on the free axis of the box. */
 void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, TileView tile,
@@ -270,8 +280,43 @@ void memo_begin(Lower *l, const Expr *re, const Expr *im); /* im: or null */
 void memo_clear(Lower *l);
 Memo *memo_of(Lower *l, const Expr *e);
 
+/* ---- whole.c: whole numbers made of positions ---- */
+#define WHOLE_MOST ((int64_t)1 << 24) /* exact in f32 */
+/* base + the sum of coef * label */
+typedef struct IndexSum {
+    int64_t base, coef[LABELS];
+} IndexSum;
+bool whole_of(const Lower *l, const Expr *e, IndexSum *out);
+void whole_range(const Lower *l, const IndexSum *x, const Box *box, int64_t *lo, int64_t *hi);
+/* Is an expression of whole numbers within what f32 holds? */
+bool whole_is_exact(const Lower *l, const Expr *e);
+bool whole_has(Op op);
+/* Does `e` compare two sums of indices? *out: the left one less the right one. */
+bool whole_compares(const Lower *l, const Expr *e, IndexSum *out);
+/* Does a condition hold in all of the box, or nowhere? Else -1. */
+int whole_decides(const Lower *l, const Expr *e, const Box *box);
+/* What is left of a select, and, or whose condition is known in the box; else `e`. */
+const Expr *whole_branch(const Lower *l, const Expr *e, const Box *box);
+/* Does a value choose by conditions on positions? */
+bool whole_is_masked(const Lower *l, const Expr *value);
+/* Does the box add nothing to the fold? */
+bool whole_is_neutral(const Lower *l, const Stmt *s, const Box *box);
+/* Does it move by equal steps along the partitions; and along the free axis? */
+bool whole_on_partitions(const IndexSum *x, Labels p, const Box *box);
+bool whole_in_one(const IndexSum *x, Labels p, Labels f, const Box *box);
+TileView whole_tile(Lower *l, const IndexSum *x, Labels p, Labels f, const Box *box);
+/* dst = x op 0 ? src : other */
+void whole_select(Lower *l, TileView dst, TileView src, const IndexSum *x, Op op, double other,
+                  Labels p, Labels f, const Box *box);
+
 /* ---- statements ---- */
 Place place_of(Lower *l, BufRef buf, const Affine *at);
+/* The coefficient of a label in a dimension. */
+int64_t place_coef(const Place *x, uint32_t dim, uint32_t label);
+/* The first position of a dimension over a box. */
+int64_t place_start(const Place *x, uint32_t dim, const Box *box);
+/* How far the element moves in HBM with a label. */
+int64_t place_stride(const Lower *l, const Place *x, uint32_t label);
 /* False, and nothing done, when the Tensor engine cannot do it as it is. */
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue);
 /* A function and the sums of its rows, in one pass, once it is known that that can be (not `go`: only asks). */

@@ -47,6 +47,8 @@ typedef enum InstrKind {
     INSTR_TENSOR,     /* a op b */
     INSTR_BOTH,       /* (data op0 operand0) op1 tensor */
     INSTR_PREDICATED, /* dst = predicate ? src : dst */
+    INSTR_IOTA,       /* base + down * partition + along * element */
+    INSTR_AFFINE,     /* dst = that op 0 ? a : value */
     INSTR_REDUCE
 } InstrKind;
 
@@ -82,11 +84,24 @@ typedef struct Instr {
     bool sums; /* ACTIVATION: its rows are added up as well, into `sum` */
     bool adds; /* to what is in `sum` */
     Operand sum;
-    double value; /* memset */
+    double value; /* memset; AFFINE: elsewhere */
+    int64_t base, down, along;
     double scale;
     uint32_t place;     /* number of the statement in the text, the same in each iteration */
     const int64_t *env; /* of a walk: loop variables, by variable */
 } Instr;
+
+/* Does it read `a`; and `b`? */
+static inline bool instr_reads(const Instr *i)
+{
+    return i->kind != INSTR_MEMSET && i->kind != INSTR_IOTA;
+}
+
+static inline bool instr_reads_two(const Instr *i)
+{
+    return i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
+           i->kind == INSTR_PREDICATED;
+}
 
 /* Which instruction the statement at a place of a LEGAL kernel is, with loop variables at the
  * values in `env` (by variable). False: none; *why is then a phrase. */

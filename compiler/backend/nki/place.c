@@ -12,6 +12,61 @@ int64_t position_value(const Lower *l, Affine x)
     return v;
 }
 
+int64_t place_coef(const Place *x, uint32_t dim, uint32_t label)
+{
+    int64_t coef = x->label[dim] == (int32_t)label;
+    for (uint32_t i = 0; i < x->n_terms; i++) {
+        coef += x->term[i].dim == dim && x->term[i].label == label ? x->term[i].coef : 0;
+    }
+    return coef;
+}
+
+int64_t place_start(const Place *x, uint32_t dim, const Box *box)
+{
+    int64_t at = x->base[dim] + (x->label[dim] < 0 ? 0 : box->s[x->label[dim]]);
+    for (uint32_t i = 0; i < x->n_terms; i++) {
+        at += x->term[i].dim == dim ? x->term[i].coef * box->s[x->term[i].label] : 0;
+    }
+    return at;
+}
+
+int64_t place_stride(const Lower *l, const Place *x, uint32_t label)
+{
+    int64_t s = 0;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        s += place_coef(x, d, label) * l->home[x->buf].stride[d];
+    }
+    return s;
+}
+
+static void place_add(Lower *l, Place *x, uint32_t dim, uint32_t label, int64_t coef)
+{
+    if (x->n_terms == PLACE_TERMS) {
+        lower_refuse(l, l->now.stmt->span, "positions of so many indices");
+        return;
+    }
+    x->term[x->n_terms++] = (PlaceTerm){dim, label, coef};
+}
+
+/* A block on chip moves by steps forward along its free axis, and with one index along its partitions: anything else goes through
+ * HBM. */
+static bool fits_block(const Lower *l, const Place *x)
+{
+    bool fits = true;
+    for (uint32_t i = 0; i < x->n_terms; i++) {
+        fits &= x->term[i].dim != l->home[x->buf].pdim && x->term[i].coef > 0;
+    }
+    return fits;
+}
+
+static void place_away(Lower *l, const Place *x)
+{
+    if (l->home[x->buf].on_chip && !fits_block(l, x)) {
+        l->tried.away[x->buf] = l->tried.again = l->tried.failed = true;
+        l->tried.why[x->buf] = (Away){AWAY_SUM, l->now.stmt};
+    }
+}
+
 Place place_of(Lower *l, BufRef buf, const Affine *at)
 {
     Place out = {.buf = buf, .rank = l->from->bufs.at[buf].rank};
@@ -21,24 +76,26 @@ Place place_of(Lower *l, BufRef buf, const Affine *at)
         out.label[d] = -1;
         for (uint32_t i = 0; i < at[d].n; i++) {
             VarRef v = at[d].term[i].var;
+            int64_t coef = at[d].term[i].coef;
             uint32_t label = l->now.n_labels;
             for (uint32_t j = 0; j < l->now.n_labels; j++) {
                 label = l->now.stmt->index[j].var == v ? j : label;
             }
             if (label == l->now.n_labels) {
-                out.base[d] += at[d].term[i].coef * l->value[v];
-            } else if (out.label[d] >= 0 || at[d].term[i].coef != 1) {
-                lower_refuse(l, l->now.stmt->span, "an index that is a sum of indices");
+                out.base[d] += coef * l->value[v];
+                continue;
+            }
+            if (out.label[d] >= 0 || coef != 1) {
+                place_add(l, &out, d, label, coef);
             } else {
                 out.label[d] = (int32_t)label;
             }
-        }
-        if (l->now.flat > 0 && out.label[d] == 0) {
-            out.high_label = 1;
-            out.high_dim = d;
-            out.high_step = l->now.flat;
+            if (l->now.flat > 0 && label == 0) {
+                place_add(l, &out, d, 1, coef * l->now.flat);
+            }
         }
     }
+    place_away(l, &out);
     return out;
 }
 
@@ -75,8 +132,9 @@ static bool flat_place(const Lower *l, const Place *x)
     const Home *h = &l->home[x->buf];
     uint32_t count = 0;
     for (uint32_t d = 0; d < x->rank; d++) {
-        count += x->label[d] == 0;
-        if (x->label[d] == 0 && (h->on_chip || h->stride[d] != 1)) {
+        bool moves = place_coef(x, d, 0) != 0;
+        count += moves;
+        if (moves && (h->on_chip || h->stride[d] != 1 || place_coef(x, d, 0) < 0)) {
             return false;
         }
     }
@@ -95,7 +153,8 @@ bool lower_is_flat(Lower *l, const Stmt *s)
     for (uint32_t i = 0; i < loads.n; i++) {
         flat &= flat_place(l, &loads.at[i]);
         for (uint32_t d = 0; d < dst.rank && loads.at[i].buf == dst.buf; d++) { /* in place */
-            flat &= loads.at[i].base[d] == dst.base[d] && loads.at[i].label[d] == dst.label[d];
+            flat &= loads.at[i].base[d] == dst.base[d] &&
+                    place_coef(&loads.at[i], d, 0) == place_coef(&dst, d, 0);
         }
     }
     return flat && (s->fold != OP_COPY || place_has(&dst, 0));

@@ -146,11 +146,10 @@ static bool record(void *user, const Instr *i)
         r.duration = engine_us(s, i, &r.queue);
     }
     use(s, &r, &i->dst, true, false);
-    if (i->kind != INSTR_MEMSET) {
+    if (instr_reads(i)) {
         use(s, &r, &i->a, false, dma && s->came_in[i->place]);
     }
-    if (i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
-        i->kind == INSTR_PREDICATED) {
+    if (instr_reads_two(i)) {
         use(s, &r, &i->b, false, false);
     }
     if (i->s0.given && i->s0.is_tile) {

@@ -93,7 +93,7 @@ static const char *source_name(const Printer *p, const Instr *i)
 static void note_use(Printer *p, const Instr *i)
 {
     TileUse *dst = &p->use[i->dst.buf];
-    const char *from = i->kind == INSTR_MEMSET ? "" : source_name(p, i);
+    const char *from = instr_reads(i) ? source_name(p, i) : "";
     if (i->kind == INSTR_DMA && !i->dst.on_chip) {
         TileUse *src = &p->use[i->a.buf];
         src->to = src->to == NULL ? nki_result(p->k, i->dst.buf) : src->to;
@@ -425,6 +425,13 @@ static void put_accumulate(Printer *p, const NkiGroup *g)
     }
 }
 
+static void put_position_pattern(Printer *p, const Instr *i)
+{
+    text_printf(p->out, ", pattern=[[%lld, %lld]], offset=%lld, channel_multiplier=%lld",
+                (long long)i->along, (long long)i->dst.nf, (long long)i->base,
+                (long long)i->down);
+}
+
 static void put_instr(Printer *p)
 {
     const Instr *i = &p->at[0];
@@ -470,6 +477,20 @@ static void put_instr(Printer *p)
         break;
     case INSTR_PREDICATED:
         put_two(p, "tensor_copy_predicated", ", predicate", ", src");
+        break;
+    case INSTR_IOTA:
+        text_put(p->out, "nisa.iota(");
+        key(p, "dst", ROLE_DST);
+        put_position_pattern(p, i);
+        break;
+    case INSTR_AFFINE:
+        text_put(p->out, "nisa.affine_select(");
+        key(p, "dst", ROLE_DST);
+        put_position_pattern(p, i);
+        key(p, ", on_true_tile", ROLE_A);
+        text_put(p->out, ", on_false_value=");
+        put_number(p->out, i->value);
+        text_printf(p->out, ", cmp_op=nl.%s", nki_word(i->op));
         break;
     case INSTR_REDUCE:
         text_put(p->out, "nisa.tensor_reduce(");

@@ -70,12 +70,13 @@ static bool put_instr(void *user, const Instr *i)
                           (uint64_t)i->op * 4 + 2 * (uint64_t)i->reverse + (uint64_t)i->recip)};
     s.shape = hash_bytes(s.shape, &i->value, sizeof i->value);
     s.shape = hash_bytes(s.shape, &i->scale, sizeof i->scale);
+    int64_t position[3] = {i->base, i->down, i->along};
+    s.shape = hash_bytes(s.shape, position, sizeof position);
     put_operand(t, &s, &i->dst);
-    if (i->kind != INSTR_MEMSET) {
+    if (instr_reads(i)) {
         put_operand(t, &s, &i->a);
     }
-    if (i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
-        i->kind == INSTR_PREDICATED) {
+    if (instr_reads_two(i)) {
         put_operand(t, &s, &i->b);
     }
     if (i->sums) {

@@ -70,6 +70,12 @@ static void gather_value(Gather *g, const Expr *value)
         mix(g, e->n_args);
         if (e->kind == EXPR_LOAD) {
             gather_access(g, e->buf, e->at);
+        } else if (e->kind == EXPR_INDEX) { /* the same in each iteration */
+            mix(g, (uint64_t)e->at[0].base);
+            for (uint32_t t = 0; t < e->at[0].n; t++) {
+                mix(g, e->at[0].term[t].var);
+                mix(g, (uint64_t)e->at[0].term[t].coef);
+            }
         }
     }
 }
@@ -265,7 +271,9 @@ static const Affine *emit_access(Emit *e, const Affine *at, BufRef *buf)
 
 static void emit_load(void *user, Expr *load)
 {
-    load->at = emit_access(user, load->at, &load->buf);
+    if (load->kind == EXPR_LOAD) {
+        load->at = emit_access(user, load->at, &load->buf);
+    }
 }
 
 static Stmt *emit_tile(Emit *e, const Stmt *s)

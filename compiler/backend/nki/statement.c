@@ -30,7 +30,7 @@ static double suits(const Lower *l, const Place *x, uint32_t label)
         return here ? 1.0 : WEIGHT_ELSEWHERE;
     }
     for (uint32_t d = 0; d < x->rank; d++) {
-        if (x->label[d] == (int32_t)label && h->stride[d] == 1) {
+        if (place_coef(x, d, label) != 0 && h->stride[d] == 1) {
             return WEIGHT_CONTIGUOUS;
         }
     }
@@ -40,15 +40,39 @@ static double suits(const Lower *l, const Place *x, uint32_t label)
     return 1.0;
 }
 
+#define MASKED_ELEMENTS 256 /* of a row, at a time */
+#define FEW_TERMS       16
+#define MANY_KEPT       16
+
+/* The label along which an access lies contiguous in HBM, or the longest of several; n: none of these. */
+static uint32_t unit_of(const Lower *l, const Place *x, uint32_t n)
+{
+    uint32_t unit = n;
+    int64_t most = 1;
+    for (uint32_t d = 0; d < x->rank && !l->home[x->buf].on_chip; d++) {
+        for (uint32_t label = 0; label < n && l->home[x->buf].stride[d] == 1; label++) {
+            if (place_coef(x, d, label) != 0 && l->now.full.n[label] > most) {
+                unit = label;
+                most = l->now.full.n[label];
+            }
+        }
+    }
+    return unit;
+}
+
 /* With `p` on partitions, does the free axis have a reduced label, which goes last, where another
  * lies contiguous? Then an access takes its elements one by one. */
 static double keeps_runs(const Lower *l, const Place *dst, const Place *x, uint32_t p,
                          uint32_t n)
 {
-    uint32_t unit = n;
-    for (uint32_t d = 0; d < x->rank; d++) {
-        bool here = x->label[d] >= 0 && l->home[x->buf].stride[d] == 1;
-        unit = here && l->now.full.n[x->label[d]] > 1 ? (uint32_t)x->label[d] : unit;
+    uint32_t unit = unit_of(l, x, n);
+    int64_t terms = 1, kept = 1; /* see few_terms */
+    for (uint32_t label = 0; label < n; label++) {
+        int64_t count = label == p ? 1 : l->now.full.n[label];
+        *(place_has(dst, label) ? &kept : &terms) *= count;
+    }
+    if (terms <= FEW_TERMS && kept >= MANY_KEPT) {
+        return 1.0;
     }
     if (l->home[x->buf].on_chip || unit == n || unit == p || !place_has(dst, unit)) {
         return 1.0;
@@ -60,17 +84,6 @@ static double keeps_runs(const Lower *l, const Place *dst, const Place *x, uint3
         }
     }
     return 1.0;
-}
-
-/* The label along which an access lies contiguous in HBM; n: none of these. */
-static uint32_t unit_of(const Lower *l, const Place *x, uint32_t n)
-{
-    uint32_t unit = n;
-    for (uint32_t d = 0; d < x->rank && !l->home[x->buf].on_chip; d++) {
-        bool here = x->label[d] >= 0 && l->home[x->buf].stride[d] == 1;
-        unit = here && l->now.full.n[x->label[d]] > 1 ? (uint32_t)x->label[d] : unit;
-    }
-    return unit;
 }
 
 /* With `p` on partitions, do accesses lie contiguous along several labels of the free axis? All but one of them then take elements
@@ -156,9 +169,11 @@ static Shape choose_shape(Lower *l, const Place *dst, const Expr *value, uint32_
         }
     }
     for (uint32_t d = 0; d < dst->rank; d++) {
-        if (dst->label[d] >= 0 && !labels_have(s.p, (uint32_t)dst->label[d]) &&
-            !labels_have(s.keep, (uint32_t)dst->label[d])) {
-            add_label(&s.keep, (uint32_t)dst->label[d]);
+        for (uint32_t label = 0; label < n; label++) {
+            if (place_coef(dst, d, label) != 0 && !labels_have(s.p, label) &&
+                !labels_have(s.keep, label)) {
+                add_label(&s.keep, label);
+            }
         }
     }
     for (uint32_t label = 0; label < n; label++) {
@@ -183,14 +198,14 @@ static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box 
     }
     int64_t count = 1, p0 = 0, f0 = 0;
     for (uint32_t d = 0; d < dst->rank; d++) {
-        int64_t at = dst->base[d] + (dst->label[d] < 0 ? 0 : box->s[dst->label[d]]);
+        int64_t at = place_start(dst, d, box);
         p0 = d == h->pdim ? at % NKI_PARTITIONS : p0;
         f0 += d == h->pdim ? at / NKI_PARTITIONS * h->chunk_stride : at * h->stride[d];
     }
     for (uint32_t i = s->keep.n; i-- > 0;) {
         int64_t stride = 0;
         for (uint32_t d = 0; d < dst->rank; d++) {
-            stride += dst->label[d] == (int32_t)s->keep.at[i] ? h->stride[d] : 0;
+            stride += place_coef(dst, d, s->keep.at[i]) * h->stride[d];
         }
         if (box->n[s->keep.at[i]] > 1 && stride != count) {
             return false;
@@ -331,6 +346,22 @@ static Op fold_f32(Op fold)
     return fold == OP_ANY ? OP_RMAX : fold == OP_ALL ? OP_RMIN : fold;
 }
 
+static bool is_last(Labels x, const Box *full, const Box *box)
+{
+    bool last = true;
+    for (uint32_t i = 0; i < x.n; i++) {
+        uint32_t label = x.at[i];
+        last &= box->s[label] + box->n[label] == full->s[label] + full->n[label];
+    }
+    return last;
+}
+
+/* Is each position of the result a fold of so few terms that rows of these are joined, and not each position reduced by itself? */
+static bool few_terms(const Lower *l, const Shape *shape, int64_t kept)
+{
+    return kept >= MANY_KEPT && labels_count(shape->fold, &l->now.full) <= FEW_TERMS;
+}
+
 /* One column per position of `keep`: the fold over the boxes of the reduced labels. */
 static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 {
@@ -340,16 +371,25 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
         return fold_parts(l, s, shape, box);
     }
     TileView acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
+    bool any = false; /* has a box been folded? */
     Labels f = shape->keep;
     for (uint32_t i = 0; i < shape->fold.n; i++) {
         add_label(&f, shape->fold.at[i]);
     }
     int64_t step[LABELS], most = l->room.tile_elements / nk;
-    box_steps(shape->fold, &l->now.full, most < 1 ? 1 : most, step);
+    if (whole_is_masked(l, s->value)) { /* what a mask decides costs less */
+        most = most < MASKED_ELEMENTS ? most : MASKED_ELEMENTS;
+    }
+    box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
     for (bool a = true; box_next(shape->fold, &l->now.full, step, box, a) && !l->tried.failed;
          a = false) {
         Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}, true};
-        TileView part = a ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
+        if (whole_is_neutral(l, s, box) && (any || !is_last(shape->fold, &l->now.full, box))) {
+            continue;
+        }
+        bool opens = !any;
+        any = true;
+        TileView part = opens ? acc : tile_new(l, "part", DTYPE_F32, SPACE_TILE, np, nk);
         memo_begin(l, s->value, NULL);
         TileView v = evaluate(&ev, s->value, DTYPE_F32, NULL);
         l->now.memo.n = 0;
@@ -357,9 +397,9 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
         for (int64_t k = 0; k < nk && nr > 1 && !l->tried.failed; k++) {
             make_reduce(l, view_part(part, k, 1), fold_f32(s->fold), view_part(v, k * nr, nr));
         }
-        if (nr == 1 && a) {
+        if (nr == 1 && opens) {
             make_copy(l, acc, v);
-        } else if (!a) {
+        } else if (!opens) {
             join(l, s->fold, acc, nr == 1 ? v : part);
         }
     }
@@ -434,7 +474,7 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
     int64_t red = labels_count(shape->fold, &l->now.full);
     int64_t most =
         l->room.tile_elements / (red < l->room.tile_elements ? red : l->room.tile_elements);
-    most = most > 512 ? 512 : most;
+    most = most > 512 || few_terms(l, shape, MANY_KEPT) ? 512 : most;
     int64_t kstep[LABELS], pstep[LABELS];
     box_steps(shape->keep, &l->now.full, most, kstep);
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);

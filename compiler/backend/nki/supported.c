@@ -40,12 +40,21 @@ static bool refuse_type(Lower *l, const Buffer *b, DType t)
     return false;
 }
 
+/* Whole numbers that are made of positions are f32 on the device, where that is exact. */
+static const char *whole_lacks(Lower *l, const Expr *e)
+{
+    bool from = e->op != OP_CAST || dtype_is_int(e->arg[0]->dtype);
+    return whole_has(e->op) && from
+               ? NULL
+               : str_format(l->arena, "'%s' of %s", op_info(e->op)->name, dtype_name(e->dtype));
+}
+
 static bool check_value(Lower *l, const Stmt *s)
 {
     ExprWalk w;
     for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
-        const char *what = e->kind == EXPR_INDEX           ? "positions as values"
-                           : e->kind != EXPR_OP            ? NULL
+        const char *what = e->kind != EXPR_OP              ? NULL
+                           : dtype_is_int(e->dtype)        ? whole_lacks(l, e)
                            : !dtype_works(e->dtype, false) ? dtype_name(e->dtype)
                            : !evaluate_has(e->op)          ? op_info(e->op)->name
                                                            : NULL;

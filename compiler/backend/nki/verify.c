@@ -245,10 +245,24 @@ static bool check_elementwise(Verifier *v, const Instr *i)
     return check_column(v, i, &i->s0) && check_column(v, i, &i->s1);
 }
 
+/* Positions: in SBUF, in f32, and exact there. */
+static bool check_positions(Verifier *v, const Instr *i)
+{
+    bool select = i->kind == INSTR_AFFINE;
+    if (space_of(v, &i->dst) != SPACE_TILE ||
+        (select && (space_of(v, &i->a) != SPACE_TILE || !check_same(v, i, &i->a)))) {
+        return broken(v, i, "E8", "positions are made in SBUF");
+    }
+    int64_t most = i->base < 0 ? -i->base : i->base;
+    most = sat_add(most, sat_mul(i->down < 0 ? -i->down : i->down, i->dst.np));
+    most = sat_add(most, sat_mul(i->along < 0 ? -i->along : i->along, i->dst.nf));
+    return most < INT32_MAX || broken(v, i, "E8", "a position that int32 does not hold");
+}
+
 /* The text has words for finite numbers alone. */
 static bool check_numbers(Verifier *v, const Instr *i)
 {
-    bool fine = i->kind != INSTR_MEMSET || isfinite(i->value);
+    bool fine = (i->kind != INSTR_MEMSET && i->kind != INSTR_AFFINE) || isfinite(i->value);
     const ScalarOperand *s[2] = {&i->s0, &i->s1};
     for (int k = 0; k < 2; k++) {
         fine &= !s[k]->given || s[k]->is_tile || isfinite(s[k]->number);
@@ -260,8 +274,7 @@ static bool verify_instr(void *user, const Instr *i)
 {
     Verifier *v = user;
     bool dma = i->kind == INSTR_DMA;
-    bool two = i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
-               i->kind == INSTR_PREDICATED;
+    bool two = instr_reads_two(i);
     if (i->kind == INSTR_ALLOC) {
         memset(v->last + (size_t)i->dst.buf * NKI_PSUM_BANKS, 0,
                NKI_PSUM_BANKS * sizeof(int32_t));
@@ -278,7 +291,7 @@ static bool verify_instr(void *user, const Instr *i)
         return refuse(v->ctx, v->k, "2.6", "instructions", v->count, NKI_INSTRUCTIONS);
     }
     if (!check_numbers(v, i) || !check_operand(v, i, &i->dst, dma) ||
-        (i->kind != INSTR_MEMSET && !check_operand(v, i, &i->a, dma)) ||
+        (instr_reads(i) && !check_operand(v, i, &i->a, dma)) ||
         (two && !check_operand(v, i, &i->b, false))) {
         return false;
     }
@@ -291,8 +304,7 @@ static bool verify_instr(void *user, const Instr *i)
             owner[i->dst.f + n * i->dst.step] = OTHER_WRITE;
         }
     }
-    if ((i->kind != INSTR_MEMSET && !note_read(v, i, &i->a)) ||
-        (two && !note_read(v, i, &i->b))) {
+    if ((instr_reads(i) && !note_read(v, i, &i->a)) || (two && !note_read(v, i, &i->b))) {
         return false;
     }
     switch (i->kind) {
@@ -308,6 +320,9 @@ static bool verify_instr(void *user, const Instr *i)
     case INSTR_BOTH:
     case INSTR_PREDICATED:
         return check_elementwise(v, i);
+    case INSTR_IOTA:
+    case INSTR_AFFINE:
+        return check_positions(v, i);
     case INSTR_DMA:
     case INSTR_MEMSET:
     case INSTR_NOTHING:

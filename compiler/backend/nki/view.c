@@ -42,11 +42,11 @@ Labels labels_one(uint32_t label)
 bool place_has(const Place *x, uint32_t label)
 {
     for (uint32_t d = 0; d < x->rank; d++) {
-        if (x->label[d] == (int32_t)label) {
+        if (place_coef(x, d, label) != 0) {
             return true;
         }
     }
-    return x->high_step > 0 && x->high_label == (int32_t)label;
+    return false;
 }
 
 void box_steps(Labels x, const Box *full, int64_t most, int64_t *step)
@@ -174,10 +174,7 @@ uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, 
     for (uint32_t d = x->rank; d-- > 0;) {
         stride[d] = flat;
         flat *= b->extent[d].n;
-        offset += stride[d] * (x->base[d] + (x->label[d] < 0 ? 0 : box->s[x->label[d]]));
-        offset += x->high_step > 0 && x->high_dim == d
-                      ? stride[d] * x->high_step * box->s[x->high_label]
-                      : 0;
+        offset += stride[d] * place_start(x, d, box);
     }
     uint32_t n = 0;
     key[n++] = (int64_t)x->buf;
@@ -193,9 +190,7 @@ uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, 
             }
             int64_t s = 0;
             for (uint32_t d = 0; d < x->rank; d++) {
-                s += x->label[d] == (int32_t)label ? stride[d] : 0;
-                bool high = x->high_step > 0 && x->high_label == (int32_t)label;
-                s += high && x->high_dim == d ? stride[d] * x->high_step : 0;
+                s += place_coef(x, d, label) * stride[d];
             }
             key[n++] = s;
             key[n++] = box->n[label];
@@ -329,21 +324,10 @@ static void transpose_into(Lower *l, const Place *x, Labels p, Labels f, const B
 
 /* ---- from HBM ---- */
 
-static int64_t hbm_stride(const Lower *l, const Place *x, uint32_t label)
-{
-    int64_t s = 0;
-    for (uint32_t d = 0; d < x->rank; d++) {
-        s += x->label[d] == (int32_t)label ? l->home[x->buf].stride[d] : 0;
-        bool high = x->high_step > 0 && x->high_label == (int32_t)label;
-        s += high && x->high_dim == d ? l->home[x->buf].stride[d] * x->high_step : 0;
-    }
-    return s;
-}
-
 static bool has_unit(Lower *l, const Place *x, Labels list, const Box *box)
 {
     for (uint32_t i = 0; i < list.n; i++) {
-        if (box->n[list.at[i]] > 1 && hbm_stride(l, x, list.at[i]) == 1) {
+        if (box->n[list.at[i]] > 1 && place_stride(l, x, list.at[i]) == 1) {
             return true;
         }
     }
@@ -376,7 +360,7 @@ static bool all_there(const Place *x, Labels list, const Box *box)
 static bool is_turned(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
-    bool unit = has_unit(l, x, p, box);
+    bool unit = has_unit(l, x, p, box) && !has_unit(l, x, f, box);
     for (uint32_t i = 0; i < p.n; i++) { /* parts lie between one element and the next */
         unit |= box->n[p.at[i]] > 1 && pair_is_unit(l, x, p.at[i]);
     }
@@ -527,6 +511,56 @@ static bool strided_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     return true;
 }
 
+/* Of a dimension that lies contiguous and moves by steps with one label of the free axis: a longer row, of which the view is every n-th
+ * element. Other labels of the dimension, at one position here, then find the same row. */
+static bool stepped_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box,
+                         TileView *out)
+{
+    uint32_t d = x->rank - 1, j = LABELS;
+    if (x->n_terms == 0 || l->now.flat > 0 || l->pair[x->buf] || !all_there(x, f, box)) {
+        return false;
+    }
+    for (uint32_t label = 0; label < l->now.n_labels; label++) {
+        if (place_coef(x, d, label) != 0 && box->n[label] > 1) {
+            if (j < LABELS || !labels_have(f, label)) {
+                return false;
+            }
+            j = label;
+        }
+    }
+    for (uint32_t e = 0; e < d && j < LABELS; e++) {
+        if (place_coef(x, e, j) != 0) {
+            return false;
+        }
+    }
+    int64_t step = j < LABELS ? place_coef(x, d, j) : 0;
+    int64_t extent = l->from->bufs.at[x->buf].extent[d].n, start = place_start(x, d, box);
+    if (step < 2 || step * box->n[j] > extent || f.n == 0 || f.at[f.n - 1] != j) {
+        return false;
+    }
+    Box wide = *box, full = l->now.full;
+    int64_t width = step * box->n[j], first = start - start % step;
+    first = first + width > extent ? extent - width : first;
+    Place y = *x;
+    y.n_terms = 0;
+    for (uint32_t i = 0; i < x->n_terms; i++) {
+        if (x->term[i].dim != d) {
+            y.term[y.n_terms++] = x->term[i];
+        }
+    }
+    y.base[d] = 0;
+    y.label[d] = PART_LABEL; /* the row's own */
+    f.at[f.n - 1] = PART_LABEL;
+    wide.s[PART_LABEL] = l->now.full.s[PART_LABEL] = first;
+    wide.n[PART_LABEL] = l->now.full.n[PART_LABEL] = width;
+    *out = view_of(l, &y, p, f, &wide);
+    l->now.full = full;
+    out->f0 += (start - first) * out->step;
+    out->nf /= step;
+    out->step *= step;
+    return true;
+}
+
 static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
 {
     Box wide;
@@ -534,7 +568,7 @@ static TileView hbm_view(Lower *l, const Place *x, Labels p, Labels f, const Box
     if (is_turned(l, x, p, f, box)) {
         return load_view(l, x, p, f, box);
     }
-    if (strided_view(l, x, p, f, box, &out)) {
+    if (stepped_view(l, x, p, f, box, &out) || strided_view(l, x, p, f, box, &out)) {
         return out;
     }
     if (!all_there(x, f, &l->now.full) || !widen(l, x, f, box, &wide)) {
@@ -559,7 +593,7 @@ static bool block_run(const Lower *l, const Place *x, Labels f, const Box *box, 
             continue;
         }
         for (uint32_t d = 0; d < x->rank; d++) {
-            s += x->label[d] == (int32_t)label && d != h->pdim ? h->stride[d] : 0;
+            s += d != h->pdim ? place_coef(x, d, label) * h->stride[d] : 0;
         }
         if (s == 0 || (expect != 0 && s != expect)) {
             return false;
@@ -579,7 +613,7 @@ static void block_start(const Lower *l, const Place *x, const Box *box, int64_t 
     const Home *h = &l->home[x->buf];
     *p = *f = 0;
     for (uint32_t d = 0; d < x->rank; d++) {
-        int64_t at = x->base[d] + (x->label[d] < 0 ? 0 : box->s[x->label[d]]);
+        int64_t at = place_start(x, d, box);
         if (d == h->pdim) {
             *p = at % NKI_PARTITIONS;
             *f += at / NKI_PARTITIONS * h->chunk_stride;
@@ -620,7 +654,8 @@ static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, Tile
 static bool is_diagonal(const Place *x, uint32_t pdim)
 {
     for (uint32_t d = 0; d < x->rank; d++) {
-        if (d != pdim && x->label[pdim] >= 0 && x->label[d] == x->label[pdim]) {
+        if (d != pdim && x->label[pdim] >= 0 &&
+            place_coef(x, d, (uint32_t)x->label[pdim]) != 0) {
             return true;
         }
     }

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* IndexSum numbers that are made of positions: sums of indices, what is known of them and of comparisons over a box, and the
+ * tiles that hold them. All are exact in f32. */
+#include "backend/nki/lower.h"
+
+/* ---- sums of indices ---- */
+
+static void add_term(const Lower *l, IndexSum *x, VarRef v, int64_t coef)
+{
+    for (uint32_t j = 0; j < l->now.n_labels; j++) {
+        if (j < l->now.stmt->n_index && l->now.stmt->index[j].var == v) {
+            x->coef[j] += coef;
+            x->coef[1] += l->now.flat > 0 && j == 0 ? coef * l->now.flat : 0;
+            return;
+        }
+    }
+    x->base += coef * l->value[v];
+}
+
+static bool is_whole(const Expr *e)
+{
+    return dtype_is_int(e->dtype);
+}
+
+static void scale(IndexSum *x, int64_t by)
+{
+    x->base *= by;
+    for (uint32_t i = 0; i < LABELS; i++) {
+        x->coef[i] *= by;
+    }
+}
+
+bool whole_of(const Lower *l, const Expr *e, IndexSum *out)
+{
+    *out = (IndexSum){0};
+    if (e->kind == EXPR_INDEX) {
+        out->base = e->at[0].base;
+        for (uint32_t i = 0; i < e->at[0].n; i++) {
+            add_term(l, out, e->at[0].term[i].var, e->at[0].term[i].coef);
+        }
+        return true;
+    }
+    if (!is_whole(e)) {
+        return false;
+    }
+    if (e->kind == EXPR_CONST) {
+        out->base = e->value.i;
+        return out->base > -WHOLE_MOST && out->base < WHOLE_MOST;
+    }
+    IndexSum y = {0};
+    if (e->kind != EXPR_OP || !whole_of(l, e->arg[0], out)) {
+        return false;
+    }
+    if (e->op == OP_CAST || e->op == OP_COPY) {
+        return is_whole(e->arg[0]);
+    }
+    if (e->op == OP_NEG) {
+        scale(out, -1);
+        return true;
+    }
+    if (e->n_args != 2 || !whole_of(l, e->arg[1], &y)) {
+        return false;
+    }
+    if (e->op == OP_MUL && (e->arg[0]->kind == EXPR_CONST || e->arg[1]->kind == EXPR_CONST)) {
+        int64_t by = e->arg[0]->kind == EXPR_CONST ? out->base : y.base;
+        *out = e->arg[0]->kind == EXPR_CONST ? y : *out;
+        scale(out, by);
+        return true;
+    }
+    if (e->op != OP_ADD && e->op != OP_SUB) {
+        return false;
+    }
+    scale(&y, e->op == OP_SUB ? -1 : 1);
+    out->base += y.base;
+    for (uint32_t i = 0; i < LABELS; i++) {
+        out->coef[i] += y.coef[i];
+    }
+    return true;
+}
+
+void whole_range(const Lower *l, const IndexSum *x, const Box *box, int64_t *lo, int64_t *hi)
+{
+    *lo = *hi = x->base;
+    uint32_t n = l->now.n_labels + (l->now.flat > 0 ? 1 : 0);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t first = x->coef[i] * box->s[i];
+        int64_t last = x->coef[i] * (box->s[i] + box->n[i] - 1);
+        *lo += first < last ? first : last;
+        *hi += first < last ? last : first;
+    }
+}
+
+/* ---- bounds of other expressions of whole numbers ---- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Of an operation of two numbers in [a[0], a[1]] and [b[0], b[1]]. */
+static bool bounds_of_two(Op op, const int64_t *a, const int64_t *b, int64_t *out)
+{
+    int64_t p[4] = {a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1]};
+    switch ((int)op) {
+    case OP_ADD:
+        out[0] = a[0] + b[0];
+        out[1] = a[1] + b[1];
+        return true;
+    case OP_SUB:
+        out[0] = a[0] - b[1];
+        out[1] = a[1] - b[0];
+        return true;
+    case OP_MUL:
+        out[0] = least(least(p[0], p[1]), least(p[2], p[3]));
+        out[1] = most(most(p[0], p[1]), most(p[2], p[3]));
+        return true;
+    case OP_MIN:
+        out[0] = least(a[0], b[0]);
+        out[1] = least(a[1], b[1]);
+        return true;
+    case OP_MAX:
+        out[0] = most(a[0], b[0]);
+        out[1] = most(a[1], b[1]);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool bounds(const Lower *l, const Expr *e, const Box *box, int64_t *out)
+{
+    IndexSum x;
+    int64_t a[2], b[2];
+    bool ok = whole_of(l, e, &x);
+    if (ok) {
+        whole_range(l, &x, box, &out[0], &out[1]);
+    } else if (e->kind != EXPR_OP) {
+        ok = false;
+    } else if (e->op == OP_SELECT) {
+        ok = bounds(l, e->arg[1], box, a) && bounds(l, e->arg[2], box, b);
+        out[0] = ok ? least(a[0], b[0]) : 0;
+        out[1] = ok ? most(a[1], b[1]) : 0;
+    } else if (e->n_args == 2) {
+        ok = bounds(l, e->arg[0], box, a) && bounds(l, e->arg[1], box, b) &&
+             bounds_of_two(e->op, a, b, out);
+    } else if (bounds(l, e->arg[0], box, a)) {
+        ok = e->op == OP_CAST || e->op == OP_COPY || e->op == OP_NEG || e->op == OP_ABS;
+        int64_t up = most(a[1] < 0 ? -a[1] : a[1], a[0] < 0 ? -a[0] : a[0]);
+        out[0] = e->op == OP_NEG ? -a[1] : e->op == OP_ABS ? 0 : a[0];
+        out[1] = e->op == OP_NEG ? -a[0] : e->op == OP_ABS ? up : a[1];
+    } else {
+        ok = false;
+    }
+    return ok && out[0] >= -WHOLE_MOST && out[1] <= WHOLE_MOST;
+}
+
+bool whole_is_exact(const Lower *l, const Expr *e)
+{
+    int64_t range[2];
+    return bounds(l, e, &l->now.full, range);
+}
+
+bool whole_has(Op op)
+{
+    switch ((int)op) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_NEG:
+    case OP_ABS:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_COPY:
+    case OP_CAST:
+    case OP_SELECT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- comparisons ---- */
+
+bool whole_compares(const Lower *l, const Expr *e, IndexSum *out)
+{
+    IndexSum y;
+    bool order = e->kind == EXPR_OP && e->n_args == 2 &&
+                 (e->op == OP_LT || e->op == OP_LE || e->op == OP_GT || e->op == OP_GE ||
+                  e->op == OP_EQ || e->op == OP_NE);
+    if (!order || !is_whole(e->arg[0]) || !whole_of(l, e->arg[0], out) ||
+        !whole_of(l, e->arg[1], &y)) {
+        return false;
+    }
+    scale(&y, -1);
+    out->base += y.base;
+    for (uint32_t i = 0; i < LABELS; i++) {
+        out->coef[i] += y.coef[i];
+    }
+    return true;
+}
+
+/* Is what lies in [lo, hi] always, never or now and then so beside 0? */
+static int decide(Op op, int64_t lo, int64_t hi)
+{
+    switch ((int)op) {
+    case OP_LT:
+        return hi < 0 ? 1 : lo >= 0 ? 0 : -1;
+    case OP_LE:
+        return hi <= 0 ? 1 : lo > 0 ? 0 : -1;
+    case OP_GT:
+        return lo > 0 ? 1 : hi <= 0 ? 0 : -1;
+    case OP_GE:
+        return lo >= 0 ? 1 : hi < 0 ? 0 : -1;
+    case OP_EQ:
+        return lo > 0 || hi < 0 ? 0 : lo == 0 && hi == 0 ? 1 : -1;
+    default: /* OP_NE */
+        return lo > 0 || hi < 0 ? 1 : lo == 0 && hi == 0 ? 0 : -1;
+    }
+}
+
+int whole_decides(const Lower *l, const Expr *e, const Box *box)
+{
+    IndexSum x;
+    int64_t lo, hi;
+    if (e->kind == EXPR_CONST && e->dtype == DTYPE_BOOL) {
+        return e->value.i != 0;
+    }
+    if (e->kind != EXPR_OP) {
+        return -1;
+    }
+    if (whole_compares(l, e, &x)) {
+        whole_range(l, &x, box, &lo, &hi);
+        return decide(e->op, lo, hi);
+    }
+    int a = e->n_args > 0 ? whole_decides(l, e->arg[0], box) : -1;
+    if (e->op == OP_NOT) {
+        return a < 0 ? -1 : !a;
+    }
+    if (e->op != OP_AND && e->op != OP_OR) {
+        return -1;
+    }
+    int b = whole_decides(l, e->arg[1], box), strong = e->op == OP_OR;
+    return a == strong || b == strong ? strong : a < 0 || b < 0 ? -1 : !strong;
+}
+
+const Expr *whole_branch(const Lower *l, const Expr *e, const Box *box)
+{
+    while (e->kind == EXPR_OP) {
+        int is = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR
+                     ? whole_decides(l, e->arg[0], box)
+                     : -1;
+        int other = e->op == OP_AND || e->op == OP_OR ? whole_decides(l, e->arg[1], box) : -1;
+        int gone = e->op == OP_AND; /* what says nothing */
+        if (e->op == OP_SELECT && is >= 0) {
+            e = is ? e->arg[1] : e->arg[2];
+        } else if (e->op != OP_SELECT && is == gone) {
+            e = e->arg[1];
+        } else if (e->op != OP_SELECT && other == gone) {
+            e = e->arg[0];
+        } else {
+            break;
+        }
+    }
+    return e;
+}
+
+bool whole_is_masked(const Lower *l, const Expr *value)
+{
+    ExprWalk w;
+    IndexSum x;
+    bool masked = false;
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
+        masked |= whole_compares(l, e, &x);
+    }
+    return masked;
+}
+
+bool whole_is_neutral(const Lower *l, const Stmt *s, const Box *box)
+{
+    const Expr *e = expr_uncast(whole_branch(l, expr_uncast(s->value), box));
+    if (e->kind != EXPR_CONST || !dtype_is_float(e->dtype) ||
+        !dtype_is_float(s->value->dtype)) {
+        return false;
+    }
+    Number is = number_cast(e->value, DTYPE_F32), want = op_neutral(s->fold, DTYPE_F32);
+    return !(is.re < want.re) && !(is.re > want.re) && is.re == is.re;
+}
+
+/* ---- tiles ---- */
+
+/* The labels of `list` as one axis: its step, where positions move by equal steps along it. */
+static bool one_step(const IndexSum *x, Labels list, const Box *box, int64_t *step)
+{
+    int64_t count = 1;
+    bool any = false;
+    *step = 0;
+    for (uint32_t i = list.n; i-- > 0;) {
+        int64_t coef = x->coef[list.at[i]];
+        if (box->n[list.at[i]] == 1) {
+            continue;
+        }
+        if (any && coef != *step * count) {
+            return false;
+        }
+        *step = any ? *step : coef;
+        any = true;
+        count *= box->n[list.at[i]];
+    }
+    return true;
+}
+
+bool whole_on_partitions(const IndexSum *x, Labels p, const Box *box)
+{
+    int64_t step;
+    return one_step(x, p, box, &step);
+}
+
+static int64_t start_of(const Lower *l, const IndexSum *x, const Box *box)
+{
+    int64_t at = x->base;
+    uint32_t n = l->now.n_labels + (l->now.flat > 0 ? 1 : 0);
+    for (uint32_t i = 0; i < n; i++) {
+        at += x->coef[i] * box->s[i];
+    }
+    return at;
+}
+
+TileView whole_tile(Lower *l, const IndexSum *x, Labels p, Labels f, const Box *box)
+{
+    int64_t key[4 * LABELS + 8] = {-13, start_of(l, x, box)}, along = 0, down = 0;
+    uint32_t n = 2;
+    for (uint32_t i = 0; i < p.n + f.n; i++) {
+        uint32_t label = i < p.n ? p.at[i] : f.at[i - p.n];
+        key[n++] = i < p.n;
+        key[n++] = x->coef[label];
+        key[n++] = box->n[label];
+    }
+    TileView out;
+    if (cache_find(l, key, n, &out)) {
+        return out;
+    }
+    CHECK(one_step(x, p, box, &down));
+    out = tile_new(l, "at", DTYPE_F32, SPACE_TILE, labels_count(p, box), labels_count(f, box));
+    Labels inner = f, outer = {0};
+    while (!one_step(x, inner, box, &along)) {
+        outer.at[outer.n++] = inner.at[0];
+        inner.n--;
+        for (uint32_t i = 0; i < inner.n; i++) {
+            inner.at[i] = inner.at[i + 1];
+        }
+    }
+    int64_t step[LABELS], at = 0, run = labels_count(inner, box);
+    for (uint32_t i = 0; i < outer.n; i++) {
+        step[i] = 1;
+    }
+    Box part = *box;
+    for (bool first = true; box_next(outer, box, step, &part, first) && !l->tried.failed;
+         first = false) {
+        make_iota(l, view_part(out, at, run), start_of(l, x, &part), down, along);
+        at += run;
+    }
+    cache_put(l, key, n, out);
+    return out;
+}
+
+void whole_select(Lower *l, TileView dst, TileView src, const IndexSum *x, Op op, double other,
+                  Labels p, Labels f, const Box *box)
+{
+    int64_t down = 0, along = 0;
+    CHECK(one_step(x, p, box, &down) && one_step(x, f, box, &along));
+    make_affine_select(l, dst, src, start_of(l, x, box), down, along, op, other);
+}
+
+bool whole_in_one(const IndexSum *x, Labels p, Labels f, const Box *box)
+{
+    int64_t step;
+    return one_step(x, p, box, &step) && one_step(x, f, box, &step);
+}
