@@ -20,6 +20,8 @@
 %param {void *scanner}
 %parse-param {struct Parse *p}
 %code {
+#undef yylex
+#define yylex parse_token
 static void tdsl_error(Span *span, void *scanner, struct Parse *p, const char *message);
 #define YYLLOC_DEFAULT(current, rhs, n)                                                          \
     (current) = (n) > 0 ? span_join(YYRHSLOC(rhs, 1), YYRHSLOC(rhs, n))                          \
@@ -162,16 +164,14 @@ items:      expr                        { $$ = parse_add(p, parse_list(p, AST_LI
 static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, struct Parse *p)
 {
     (void)scanner;
-    enum { MOST = 5 };
+    enum { MOST = 40 };
     yysymbol_kind_t expected[MOST];
     int n = yypcontext_expected_tokens(context, expected, MOST);
     const char *names[MOST];
     for (int k = 0; k < n; k++) {
         names[k] = yysymbol_name(expected[k]);
     }
-    yysymbol_kind_t found = yypcontext_token(context);
-    parse_unexpected(p, *yypcontext_location(context),
-                     found == YYSYMBOL_YYEMPTY ? "nothing" : yysymbol_name(found), names, n);
+    parse_unexpected(p, *yypcontext_location(context), p->last.token, names, n);
     return 0;
 }
 

@@ -41,13 +41,33 @@ static bool function_named(Sym name, Op *op)
            *op != OP_COPY && *op != OP_CAST && *op != OP_SCALE;
 }
 
+/* `A(i,j)` as it should be. */
+static const char *as_indexed(Kern *k, const AstNode *n)
+{
+    Text text;
+    text_init(&text, k->c->arena);
+    text_printf(&text, "%s[", n->name->text);
+    for (uint32_t a = 0; a < n->n && a < 8; a++) {
+        const AstNode *i = ast_node(&k->c->program->ast, n->child[a]);
+        text_printf(&text, "%s%s", a == 0 ? "" : ",",
+                    i->kind == AST_NAME ? i->name->text : "...");
+    }
+    text_char(&text, ']');
+    return text.at;
+}
+
 static CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n)
 {
     Diags *diags = &k->c->ctx->diags;
+    uint32_t value = 0;
     Op op;
     if (is_later(n->name)) {
         diag_unsupported(diags, E_NOT_YET, n->at, "'%s' is not compiled by this version",
                          n->name->text);
+    } else if (map_get(&k->value_by_name, n->name->id, &value) && n->kind == AST_CALL) {
+        Diagnostic *d = diag_error(diags, E_UNKNOWN_NAME, n->at,
+                                   "'%s' is a value, not a function", n->name->text);
+        diag_help(d, "its indices stand in '[' and ']': %s", as_indexed(k, n));
     } else if (n->kind == AST_CALL && reduction_named(n->name, &op)) {
         Diagnostic *d = diag_error(diags, E_ARGUMENTS, n->at,
                                    "'%s' without the indices to reduce over", n->name->text);
@@ -56,8 +76,13 @@ static CheckedExpr *unknown_function(Kern *k, AstId ast, const AstNode *n)
         Diagnostic *d =
             diag_error(diags, E_UNKNOWN_NAME, n->at, "there is no %s '%s'",
                        n->kind == AST_REDUCE ? "reduction" : "function", n->name->text);
-        const char *near = suggest_function(k, n->name);
-        if (near != NULL) {
+        const char *near = suggest_function(k, n->name), *cure = cure_function(n->name->text);
+        const char *type = dtype_meant((Str){n->name->text, n->name->n});
+        if (cure != NULL) {
+            diag_help(d, "%s", cure);
+        } else if (type != NULL) {
+            diag_help(d, "a cast is written %s(x)", type);
+        } else if (near != NULL) {
             diag_help(d, "did you mean '%s'?", near);
         }
     }
@@ -179,6 +204,16 @@ static CheckedExpr *check_index(Kern *k, AstId ast, const AstNode *n)
 
 /* ---- reductions ---- */
 
+/* `exp(S[q,k] - max[k](S[q,k]))`: the index that is bound needs a name of its own. */
+static void help_rename(Diagnostic *d, Sym name)
+{
+    const char *other = strcmp(name->text, "l") == 0 ? "r" : "l";
+    diag_help(d,
+              "give the index of this reduction another name, here and in what it reduces: "
+              "[%s](... %s ...)",
+              other, other);
+}
+
 /* A new label for one index of `op[...]`, and what the name meant before; -1 after a report. */
 static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
 {
@@ -198,12 +233,14 @@ static int32_t reduction_label(Kern *k, AstId id, uint32_t *before)
                 diag_error(diags, E_REDUCED_ON_LEFT, i->span,
                            "index '%s' is reduced here but also on the left", i->name->text);
             mark_other(k->c, d, l->span, "on the left here");
+            help_rename(d, i->name);
             return -1;
         }
         if (l->bound) {
             Diagnostic *d = diag_error(diags, E_REDUCED_ON_LEFT, i->span,
                                        "index '%s' is reduced twice", i->name->text);
             mark_other(k->c, d, l->span, "first here");
+            help_rename(d, i->name);
             return -1;
         }
     }

@@ -475,6 +475,31 @@ static CheckedExpr *check_indexed(Kern *k, AstId ast)
 
 /* ---- all kinds ---- */
 
+static bool is_index_name(Kern *k, const AstNode *n)
+{
+    uint32_t label = 0, value = 0;
+    return n->kind == AST_NAME && map_get(&k->label_by_name, n->name->id, &label) &&
+           label > 0 && !map_get(&k->value_by_name, n->name->id, &value);
+}
+
+/* `k <= q` of two indices: true after a report. */
+static bool indices_compared(Kern *k, const AstNode *n)
+{
+    const AstNode *x = ast_node(&k->c->program->ast, n->child[0]),
+                  *y = ast_node(&k->c->program->ast, n->child[1]);
+    static const char *const signs[] = {[OP_EQ] = "==", [OP_NE] = "!=", [OP_LT] = "<",
+                                        [OP_LE] = "<=", [OP_GT] = ">",  [OP_GE] = ">="};
+    if (!is_index_name(k, x) || !is_index_name(k, y)) {
+        return false;
+    }
+    Diagnostic *d =
+        diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, n->span,
+                   "'%s' and '%s' are indices, not values", x->name->text, y->name->text);
+    diag_help(d, "their positions are compared by index(%s) %s index(%s)", x->name->text,
+              signs[n->op], y->name->text);
+    return true;
+}
+
 CheckedExpr *expr_check(Kern *k, AstId ast)
 {
     const AstNode n = *ast_node(&k->c->program->ast, ast);
@@ -501,6 +526,9 @@ CheckedExpr *expr_check(Kern *k, AstId ast)
         arg[0] = expr_check(k, n.child[0]);
         return expr_map(k, n.op, ast, n.span, n.at, arg, 1);
     case AST_COMPARE:
+        if (indices_compared(k, &n)) {
+            return expr_poison(k, ast, n.span);
+        }
         arg[0] = expr_check(k, n.child[0]);
         arg[1] = expr_check(k, n.child[1]);
         return expr_map(k, n.op, ast, n.span, n.at, arg, 2);

@@ -19,7 +19,12 @@ DType dtype_declared(Kern *k, const AstNode *n)
     }
     Diagnostic *d = diag_error(&k->c->ctx->diags, E_UNKNOWN_NAME, n->at,
                                "there is no element type '%s'", n->name->text);
-    diag_help(d, "the element types are f64 f32 f16 bf16 i32 i64 bool c64 c128");
+    const char *meant = dtype_meant((Str){n->name->text, n->name->n});
+    if (meant != NULL) {
+        diag_help(d, "did you mean '%s'?", meant);
+    } else {
+        diag_help(d, "the element types are %s", DTYPE_NAMES);
+    }
     return DTYPE_NONE;
 }
 

@@ -86,6 +86,19 @@ void note_shape(Kern *k, Diagnostic *d, uint32_t value)
     }
 }
 
+/* A dim that no `dim` declares, named nearly as one that is: f64[vrit] beside `dim virt`. */
+static void help_misspelled(Kern *k, Diagnostic *e, Dim d, Dim other)
+{
+    Sym name = k->k->dims.list.at[d.sym].name, meant = k->k->dims.list.at[other.sym].name;
+    uint32_t global = 0;
+    if (name != NULL && meant != NULL && name->n > 2 &&
+        !map_get(&k->c->global_by_name, name->id, &global) &&
+        map_get(&k->c->global_by_name, meant->id, &global) &&
+        str_distance((Str){name->text, name->n}, (Str){meant->text, meant->n}, 2) <= 2) {
+        diag_help(e, "no dim '%s' is declared: did you mean '%s'?", name->text, meant->text);
+    }
+}
+
 void extent_mismatch(Kern *k, const Label *l, Dim d, Span at, uint32_t of, Dim other,
                      Span other_at, uint32_t other_of)
 {
@@ -106,6 +119,9 @@ void extent_mismatch(Kern *k, const Label *l, Dim d, Span at, uint32_t of, Dim o
         const char *name = k->k->dims.list.at[open.sym].name->text;
         diag_help(e, "'%s' is open; -D %s=%lld makes them equal", name, name,
                   (long long)fixed.n);
+    } else if (d.sym >= 0 && other.sym >= 0) {
+        help_misspelled(k, e, d, other);
+        help_misspelled(k, e, other, d);
     }
     k->poisoned = true;
 }

@@ -226,17 +226,15 @@ static void report_later(Kern *k, Sym name, Span at, uint32_t later)
 /* How a number is written that other languages have a name for; null of other names. */
 static const char *number_of_name(const char *name)
 {
-    static const char *const infinities[] = {"inf",      "Inf",      "INF",
-                                             "infinity", "Infinity", "INFINITY"};
-    static const char *const nans[] = {"nan", "NaN", "Nan", "NAN"};
-    for (size_t n = 0; n < sizeof infinities / sizeof infinities[0]; n++) {
-        if (strcmp(name, infinities[n]) == 0) {
-            return "infinity is written 1.0/0.0, minus infinity -1.0/0.0";
-        }
-    }
-    for (size_t n = 0; n < sizeof nans / sizeof nans[0]; n++) {
-        if (strcmp(name, nans[n]) == 0) {
-            return "NaN is written 0.0/0.0";
+    static const struct {
+        const char *name, *ours;
+    } others[] = {{"Inf", "inf"},      {"INF", "inf"}, {"infinity", "inf"}, {"Infinity", "inf"},
+                  {"INFINITY", "inf"}, {"NaN", "nan"}, {"Nan", "nan"},      {"NAN", "nan"},
+                  {"PI", "pi"},        {"Pi", "pi"},   {"M_PI", "pi"},      {"True", "true"},
+                  {"False", "false"}};
+    for (size_t n = 0; n < sizeof others / sizeof others[0]; n++) {
+        if (strcmp(name, others[n].name) == 0) {
+            return others[n].ours;
         }
     }
     return NULL;
@@ -256,9 +254,10 @@ CheckedExpr *unknown_value(Kern *k, Sym name, Span at)
             diag_error(diags, E_UNKNOWN_NAME, at, "'%s' is not defined", name->text);
         const char *near = suggest_value(k, name);
         if (map_get(&k->label_by_name, name->id, &label) && label > 0) {
-            diag_help(d, "'%s' is an index here, not a value", name->text);
+            diag_help(d, "'%s' is an index; its position as a number is index(%s)", name->text,
+                      name->text);
         } else if (number_of_name(name->text) != NULL) {
-            diag_help(d, "%s", number_of_name(name->text));
+            diag_help(d, "did you mean '%s'?", number_of_name(name->text));
         } else if (near != NULL) {
             diag_help(d, "did you mean '%s'?", near);
         } else if (dim_known(k, name)) {

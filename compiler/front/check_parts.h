@@ -199,6 +199,8 @@ bool dim_known(Kern *k, Sym name);
 const char *suggest_value(Kern *k, Sym name);
 const char *suggest_function(Kern *k, Sym name);
 const char *suggest_dim(Kern *k, Sym name);
+/* How what is called so elsewhere is written here, or null. */
+const char *cure_function(const char *name);
 CheckedExpr *unknown_value(Kern *k, Sym name, Span at);
 
 /* ---- check_expr.c ---- */

@@ -79,6 +79,16 @@ static bool refuse(Kern *k, Span at, const char *what)
     return false;
 }
 
+static bool refuse_gather(Kern *k, Span at)
+{
+    Diagnostic *d = diag_error(&k->c->ctx->diags, E_SYNTAX, at,
+                               "a position does not depend on values: there is no gather yet");
+    diag_help(
+        d,
+        "an element at a place that is a value: sum[j](select(index(j) == idx[i], w[j], 0))");
+    return false;
+}
+
 static bool name_affine(Kern *k, const AstNode *n, Affine *out)
 {
     uint32_t label = 0, how = 0;
@@ -167,11 +177,9 @@ bool position_affine(Kern *k, AstId id, Affine *out)
         return ok;
     }
     if (!sum && !product) {
-        return n.kind == AST_BROKEN ? false
-               : n.kind == AST_INDEXED
-                   ? refuse(k, n.span,
-                            "a position does not depend on values: there is no gather yet")
-                   : refuse(k, n.span, "this is no position");
+        return n.kind == AST_BROKEN    ? false
+               : n.kind == AST_INDEXED ? refuse_gather(k, n.span)
+                                       : refuse(k, n.span, "this is no position");
     }
     if (!position_affine(k, n.child[0], out)) {
         return false;

@@ -139,11 +139,12 @@ static PieceKind kind_of(int token)
 static void read_pieces(Format *f, Parse *p)
 {
     void *scanner = NULL;
+    parse_skip_mark(p);
     CHECK(tdsl_lex_init_extra(p, &scanner) == 0);
-    CHECK(tdsl__scan_bytes(f->text.at, (int)f->text.n, scanner) != NULL);
+    CHECK(tdsl__scan_bytes(f->text.at + p->at, (int)(f->text.n - p->at), scanner) != NULL);
     ParseValue value = {0};
     Span span = {0};
-    uint32_t end = 0;
+    uint32_t end = p->at;
     for (int token; (token = tdsl_lex(&value, &span, scanner)) > 0; end = span.hi) {
         uint32_t breaks = read_between(f, end, span.lo);
         if (!f->open) {

@@ -85,29 +85,9 @@ int parse_foreign_name(Parse *p, ParseValue *value, const char *text, size_t n, 
     return T_NAME;
 }
 
-int parse_bad_character(Parse *p, char c, Span span)
-{
-    if ((unsigned char)c < 0x20 || c == 0x7f) {
-        diag_error(&p->ctx->diags, E_CHARACTER, span, "control character 0x%02x", (unsigned)c);
-    } else {
-        diag_error(&p->ctx->diags, E_CHARACTER, span, "'%c' starts no token", c);
-    }
-    p->ast->damaged = true;
-    return T_TDSL_error;
-}
-
-int parse_power(Parse *p, const char *text, Span span)
-{
-    Diagnostic *d = diag_error(&p->ctx->diags, E_SYNTAX, span, "'%s' is no operator", text);
-    diag_help(d, "a power is written pow(x, y)");
-    p->ast->damaged = true;
-    return T_TDSL_error;
-}
-
 int parse_open_string(Parse *p, Span span)
 {
-    diag_error(&p->ctx->diags, E_STRING, span, "the string is not closed on its line");
-    p->ast->damaged = true;
+    (void)parse_say(p, E_STRING, span, "the string is not closed on its line");
     return T_TDSL_error;
 }
 
@@ -119,25 +99,6 @@ void parse_open_comment(Parse *p)
 }
 
 /* ---- errors ---- */
-
-void parse_unexpected(Parse *p, Span span, const char *found, const char *const *expected,
-                      int n)
-{
-    p->ast->damaged = true;
-    Diags *diags = &p->ctx->diags;
-    if (diags->n_errors >= diags->limit) {
-        diag_error(diags, E_SYNTAX, span, "unexpected text"); /* only counted */
-        return;
-    }
-    Text t;
-    text_init(&t, &p->ctx->arena);
-    text_printf(&t, "unexpected %s", found);
-    for (int k = 0; k < n; k++) {
-        text_put(&t, k == 0 ? ", expected " : k + 1 == n ? " or " : ", ");
-        text_put(&t, expected[k]);
-    }
-    diag_error(diags, E_SYNTAX, span, "%s", t.at);
-}
 
 void parse_too_deep(Parse *p, Span span)
 {
@@ -390,6 +351,15 @@ static bool text_readable(Ctx *ctx, uint32_t source)
     return true;
 }
 
+/* A byte order mark before the text, as some editors write it, is no part of it. */
+void parse_skip_mark(Parse *p)
+{
+    Str text = source_get(&p->ctx->sources, p->source)->text;
+    if (text.n >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) {
+        p->at = 3;
+    }
+}
+
 AstId ast_parse(Ctx *ctx, Ast *a, uint32_t source)
 {
     const Source *s = source_get(&ctx->sources, source);
@@ -402,8 +372,9 @@ AstId ast_parse(Ctx *ctx, Ast *a, uint32_t source)
         return p.file;
     }
     void *scanner = NULL;
+    parse_skip_mark(&p);
     CHECK(tdsl_lex_init_extra(&p, &scanner) == 0);
-    CHECK(tdsl__scan_bytes(s->text.at, (int)s->text.n, scanner) != NULL);
+    CHECK(tdsl__scan_bytes(s->text.at + p.at, (int)(s->text.n - p.at), scanner) != NULL);
     if (tdsl_parse(scanner, &p) != 0) {
         a->damaged = true;
     }
@@ -424,8 +395,9 @@ void tokens_dump(Ctx *ctx, uint32_t source, Text *out)
     ast_init(&ast, &ctx->arena);
     Parse p = {.ctx = ctx, .ast = &ast, .source = source};
     void *scanner = NULL;
+    parse_skip_mark(&p);
     CHECK(tdsl_lex_init_extra(&p, &scanner) == 0);
-    CHECK(tdsl__scan_bytes(s->text.at, (int)s->text.n, scanner) != NULL);
+    CHECK(tdsl__scan_bytes(s->text.at + p.at, (int)(s->text.n - p.at), scanner) != NULL);
     ParseValue value = {0};
     Span span = {0};
     for (int token; (token = tdsl_lex(&value, &span, scanner)) > 0;) {

@@ -14,6 +14,12 @@ typedef union ParseValue {
     Span text;
 } ParseValue;
 
+typedef struct ParseToken {
+    int token; /* 0 at the beginning */
+    Span span;
+    ParseValue value;
+} ParseToken;
+
 typedef struct Parse {
     Ctx *ctx;
     Ast *ast;
@@ -21,6 +27,18 @@ typedef struct Parse {
     uint32_t at;      /* offset of the next byte */
     uint32_t comment; /* where the open comment began */
     AstId file;
+
+    /* parse_token.c */
+    ParseToken last, before,
+        next; /* the last one that the parser got, the one before it, the one that it gets */
+    bool has_next;
+    ParseToken inserted; /* before it, if `insert` */
+    bool insert;
+    VEC(Span) open; /* '(' and '[' */
+    Span
+        unclosed; /* the last one of them, where a statement or a head has ended before it is closed */
+    bool in_head, in_body; /* of a kernel */
+    bool said;             /* something of this statement: one mistake has one message */
 } Parse;
 
 typedef void *ParseScanner;
@@ -38,9 +56,20 @@ int parse_bad_character(Parse *p, char c, Span span);
 int parse_open_string(Parse *p, Span span);
 void parse_open_comment(Parse *p);
 
+/* ---- before both ---- */
+void parse_skip_mark(Parse *p);
+
+/* ---- between them ---- */
+int parse_token(ParseValue *value, Span *span, void *scanner);
+/* Null when the statement has a message already. */
+Diagnostic *parse_say(Parse *p, DiagCode code, Span span, const char *what);
+void parse_help(Diagnostic *d, const char *help);
+const char *parse_source(const Parse *p, Span span, size_t *n);
+bool parse_ends_operand(int token);
+
 /* ---- for the parser ---- */
-void parse_unexpected(Parse *p, Span span, const char *found, const char *const *expected,
-                      int n);
+/* `expected`: tokens as the grammar calls them, in quotes or by a word. */
+void parse_unexpected(Parse *p, Span span, int token, const char *const *expected, int n);
 void parse_too_deep(Parse *p, Span span);
 
 AstId parse_leaf(Parse *p, AstKind kind, Span span, Sym name);

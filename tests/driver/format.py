@@ -18,6 +18,7 @@ def programs():
 
 def pieces(text):
     """Tokens and comments, without the blanks at the ends of lines."""
+    text = text.removeprefix(b"\xef\xbb\xbf")
     return [re.sub(rb"[ \t\r]+(?=\n)|[ \t\r]+$", b"", piece) for piece in TOKEN.findall(text)]
 
 
