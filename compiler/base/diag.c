@@ -121,6 +121,16 @@ void diag_note(Diagnostic *d, Span span, const char *format, ...)
     va_end(args);
 }
 
+void diag_row(Diagnostic *d, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (d->owner != NULL) {
+        vec_push(d->owner->arena, &d->rows, format_args(d->owner->arena, format, args));
+    }
+    va_end(args);
+}
+
 void diag_because(Diagnostic *d, const char *format, ...)
 {
     va_list args;

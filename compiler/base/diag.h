@@ -45,6 +45,7 @@ typedef struct Diagnostic {
     const char *message;
     VEC(DiagMark) marks;
     const char *because, *help; /* null: none */
+    VEC(const char *) rows;     /* of a table, before them */
 } Diagnostic;
 
 typedef struct Diags {
@@ -77,6 +78,8 @@ Diagnostic *diag_limit(Diags *d, DiagCode code, Span span, const char *format, .
     PRINTF_LIKE(4, 5);
 void diag_mark(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_note(Diagnostic *d, Span span, const char *format, ...) PRINTF_LIKE(3, 4);
+/* A row of a table. */
+void diag_row(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Of the facts, what no place shows. */
 void diag_because(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
 void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);

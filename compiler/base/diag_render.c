@@ -366,6 +366,11 @@ static void put_diagnostic(Renderer *r, const Diagnostic *d)
         end_line(r->out);
         put_source(r, m->span, m->is_note ? '^' : '~', NULL, NULL);
     }
+    for (uint32_t k = 0; k < d->rows.n; k++) {
+        text_put(r->out, "      | ");
+        put_escaped(r->out, d->rows.at[k]);
+        end_line(r->out);
+    }
     const char *const more[] = {d->because, d->help}, *const word[] = {"note", "help"};
     for (uint32_t k = 0; k < 2; k++) {
         if (more[k] != NULL) {

@@ -1,53 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See explain.h. The tests compile the examples: the first kernel gets the message, the others do not. */
+/* See explain.h. explain.txt holds, after a line "@CODE", why, a program that fails, and one that is repaired: tests/driver/explain.py runs
+ * them all. */
 #include "driver/explain.h"
 
 #include <string.h>
 
-static const struct {
-    DiagCode code;
-    const char *text;
-} examples[] = {
-    {W_SPILL,
-     "\n"
-     "    kernel fold(A: f64[900,30], B: f64[30,900], V: f64[900,30]) -> (R: f64[900,30]) {\n"
-     "        X[i,j] = A[i,k] * B[k,j];\n"
-     "        s = sum[i,j](X[i,j]);\n"
-     "        P[i,j] = X[i,j] / s;\n"
-     "        R[i,k] = P[i,j] * V[j,k];\n"
-     "    }\n"
-     "\n"
-     "P waits for s, which is a sum over all of X: no loop makes a block of X and is done with "
-     "it.\n"
-     "So all of X is made first, and it is larger than what stays on chip. The note says which "
-     "reader\n"
-     "that is, and why. Where s is used "
-     "later, on\n"
-     "what is summed over X, blocks of X are enough:\n"
-     "\n"
-     "    kernel later(A: f64[900,30], B: f64[30,900], V: f64[900,30]) -> (R: f64[900,30]) {\n"
-     "        X[i,j] = A[i,k] * B[k,j];\n"
-     "        s = sum[i,j](X[i,j]);\n"
-     "        P[i,k] = X[i,j] * V[j,k];\n"
-     "        R[i,k] = P[i,k] / s;\n"
-     "    }\n"
-     "\n"
-     "To have it in memory on purpose, say so in the kernel:\n"
-     "\n"
-     "    kernel allowed(A: f64[900,30], B: f64[30,900], V: f64[900,30]) -> (R: f64[900,30]) "
-     "{\n"
-     "        X[i,j] = A[i,k] * B[k,j];\n"
-     "        s = sum[i,j](X[i,j]);\n"
-     "        P[i,j] = X[i,j] / s;\n"
-     "        R[i,k] = P[i,j] * V[j,k];\n"
-     "        spill X, P;\n"
-     "    }\n"
-     "\n"
-     "-Wno-spill silences the warning everywhere. An open dim counts with its typical size: a "
-     "value that\n"
-     "is small then is not warned of, and --report says up to which size it stays in which "
-     "level.\n"},
-};
+extern const char explain_txt[]; /* made from explain.txt */
+
+/* What stands after "@CODE", up to the next such line. */
+static Str text_of(const char *code)
+{
+    size_t n = strlen(code);
+    for (const char *at = explain_txt; at != NULL; at = strstr(at, "\n@")) {
+        at += *at == '\n' ? 1 : 0;
+        if (strncmp(at + 1, code, n) == 0 && at[n + 1] == '\n') {
+            const char *from = at + n + 2, *to = strstr(from, "\n@");
+            return (Str){from, to == NULL ? strlen(from) : (size_t)(to + 1 - from)};
+        }
+    }
+    return (Str){NULL, 0};
+}
 
 bool explain_code(const char *code, Text *out)
 {
@@ -61,8 +33,10 @@ bool explain_code(const char *code, Text *out)
             continue;
         }
         text_printf(out, "%s: %s\n", text, diag_code_about(k));
-        for (size_t e = 0; e < sizeof examples / sizeof examples[0]; e++) {
-            text_put(out, examples[e].code == k ? examples[e].text : "");
+        Str more = text_of(text);
+        if (more.n > 0) {
+            text_char(out, '\n');
+            text_put_n(out, more.at, more.n);
         }
         return true;
     }

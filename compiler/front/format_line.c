@@ -144,7 +144,7 @@ static bool blank_before(const Pieces *p, uint32_t k)
     if (piece_is(before, ",")) {
         return !before->tight_comma;
     }
-    if (opens(x)) {
+    if (opens(x) && !is_product(before)) {
         bool call =
             (before->kind == PIECE_NAME && !is_one_of(before, keywords)) || closes(before);
         return !call;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* -Wspill: values that go to memory although nobody asked for it; why, and what would avoid it, in words. */
+#include <string.h>
+
 #include "dump/text.h"
 #include "nest/spill.h"
 
@@ -537,10 +539,113 @@ static void warn_block(Ctx *ctx, const Nest *nest, const Machine *machine, NodeR
     }
 }
 
+/* ---- several values of one kernel ---- */
+
+typedef struct Told {
+    NodeRef n;
+    bool block; /* a block in loops */
+} Told;
+
+/* How many such values have a row: more help nobody. */
+#define ROWS 24
+
+typedef struct Advice {
+    Text hints, names;
+    VEC(const char *) seen;
+    VEC(Sym) named;
+} Advice;
+
+static void add_advice(Advice *a, Arena *arena, const Node *node, const char *hint)
+{
+    bool seen = hint == NULL || a->seen.n == 4;
+    for (uint32_t k = 0; k < a->seen.n && !seen; k++) {
+        seen = strcmp(a->seen.at[k], hint) == 0;
+    }
+    if (!seen) {
+        vec_push(arena, &a->seen, hint);
+        text_printf(&a->hints, "%s; ", hint);
+    }
+    bool named = node->name == NULL;
+    for (uint32_t k = 0; k < a->named.n && !named; k++) {
+        named = a->named.at[k] == node->name;
+    }
+    if (!named) {
+        vec_push(arena, &a->named, node->name);
+        text_printf(&a->names, "%s%s", a->named.n == 1 ? "" : ", ", node->name->text);
+    }
+}
+
+/* One warning with a row for each value, and what helps once. */
+static void warn_table(Ctx *ctx, const Nest *nest, const Machine *machine, const Told *told,
+                       uint32_t n_told)
+{
+    const Graph *g = nest->graph;
+    Arena *arena = &ctx->arena;
+    Words w = {.arena = arena, .nest = nest};
+    int64_t bytes = 0;
+    bool grows = false;
+    for (uint32_t k = 0; k < n_told; k++) {
+        const NestValue *v = &nest->values[told[k].n];
+        bytes = sat_add(bytes, told[k].block ? v->bytes : nest_node_bytes(g, told[k].n));
+        grows |= nest_grows(nest, told[k].n);
+    }
+    Diagnostic *d =
+        diag_warning(&ctx->diags, W_SPILL, graph_node(g, told[0].n)->span,
+                     "%u values of kernel '%s' go to memory: %lld bytes in all%s", n_told,
+                     g->name->text, (long long)bytes, grows ? " for the typical extents" : "");
+    if (d == NULL || d == ctx->diags.dropped) {
+        return;
+    }
+    const NestSpills *spills = nest_spills(arena, nest, machine);
+    Advice advice = {0};
+    text_init(&advice.hints, arena);
+    text_init(&advice.names, arena);
+    text_put(&advice.hints, "");
+    text_put(&advice.names, "");
+    for (uint32_t k = 0; k < n_told && k < ROWS; k++) {
+        const Node *node = graph_node(g, told[k].n);
+        NestSpill s = {.reader = NODE_NONE};
+        if (told[k].block) {
+            s.why = str_format(arena, "a block in loops; it %s",
+                               nest_stays_words(arena, nest, machine, told[k].n));
+            s.avoid = "smaller steps of the loops around a block by --nest";
+        } else {
+            s = nest_spill(spills, told[k].n);
+        }
+        Text size;
+        text_init(&size, arena);
+        text_bytes(&size,
+                   told[k].block ? nest->values[told[k].n].bytes
+                                 : nest_node_bytes(g, told[k].n),
+                   "bytes");
+        uint32_t line = 0, column = 0;
+        if (node->span.source != 0) {
+            source_position(&ctx->sources, node->span, &line, &column);
+        }
+        diag_row(d, "line %-5u %10s  %s: %s", line, size.at, quoted(&w, told[k].n), s.why);
+        add_advice(&advice, arena, node, s.avoid);
+    }
+    if (n_told > ROWS) {
+        diag_row(d, "and %u more: --report has them all", n_told - ROWS);
+    }
+    if (machine_tile_capacity(machine) > 0) {
+        Text holds;
+        text_init(&holds, arena);
+        text_bytes(&holds, machine_tile_capacity(machine) / 2, "bytes");
+        diag_because(d, "%s has %s for values that are whole on chip",
+                     tile_level(machine)->name, holds.at);
+    }
+    diag_help(d, "%s%s-Wno-spill silences this", advice.hints.at,
+              advice.names.n == 0
+                  ? ""
+                  : str_format(arena, "'spill %s;' in the kernel or ", advice.names.at));
+}
+
 void nest_warn_spills(Ctx *ctx, const Nest *nest, const Machine *machine)
 {
     const Graph *g = nest->graph;
-    const NestSpills *spills = NULL; /* of the first that is told */
+    const NestSpills *spills = NULL;
+    VEC(Told) told = {0};
     int64_t capacity = machine_tile_capacity(machine);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
         const Node *node = graph_node(g, n);
@@ -551,10 +656,17 @@ void nest_warn_spills(Ctx *ctx, const Nest *nest, const Machine *machine)
             continue;
         }
         if (v->residence == RESIDE_WORKSPACE) {
-            warn_spill(ctx, nest, machine, &spills, n);
+            vec_push(&ctx->arena, &told, ((Told){n, false}));
         } else if (v->residence == RESIDE_TILE && grows && capacity > 0 &&
                    v->bytes > last_level(machine)->capacity) {
-            warn_block(ctx, nest, machine, n);
+            vec_push(&ctx->arena, &told, ((Told){n, true}));
         }
+    }
+    if (told.n > 1) {
+        warn_table(ctx, nest, machine, told.at, told.n);
+    } else if (told.n == 1 && told.at[0].block) {
+        warn_block(ctx, nest, machine, told.at[0].n);
+    } else if (told.n == 1) {
+        warn_spill(ctx, nest, machine, &spills, told.at[0].n);
     }
 }

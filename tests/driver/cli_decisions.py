@@ -269,27 +269,5 @@ def a_file_that_decides_is_not_written_over():
         equal(read("x"), before)
 
 
-@test
-def the_examples_of_explain_get_their_message_and_no_other():
-    text = tdslc("--explain=spill").text
-    for other in ("-Wspill", "Wspill"):
-        equal(tdslc("--explain=" + other).text, text)
-    assert text.startswith("-Wspill: ")
-    kernels = re.findall(r"^    kernel .*?^    }$", text, re.M | re.S)
-    equal([re.search(r"kernel (\w+)", k)[1] for k in kernels], ["fold", "later", "allowed"])
-    for k, kernel in enumerate(kernels):
-        write("k.tdsl", kernel + "\n")
-        if k == 0:
-            said = tdslc("k.tdsl", "--stop-after=nest").messages
-            assert re.search(r"'X' goes to memory: \d+ bytes \[-Wspill\]", said), said
-            assert "'P' waits for 's', which folds i and j of X[i,j]" in said, said
-            equal(set(re.findall(r"\[(-W.*?)\]", said)), {"-Wspill"})
-            tdslc("k.tdsl", "-Werror", "--stop-after=nest", status=1)
-            equal(tdslc("k.tdsl", "-Wno-spill", "--stop-after=nest").messages, "")
-        else:
-            equal(tdslc("k.tdsl", "-Werror", "--stop-after=nest").messages, "")
-    tdslc("--explain=Wnothing", status=2)
-
-
 if __name__ == "__main__":
     sys.exit(main())

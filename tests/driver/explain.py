@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tdslc --explain=CODE for every code: what fails there fails with that code, and what is repaired does not. See cli.py."""
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import support
+from support import *
+
+# A fault of the compiler's own: no program has it.
+NONE = {"E0403"}
+
+
+def codes():
+    text = (ROOT / "compiler/base/diag.def").read_text()
+    return re.findall(r'^DIAG\(\w+, "(E\d{4}|-W[\w-]+)"', text, re.M)
+
+
+def blocks(text):
+    """Indented stretches, each as program and commands."""
+    for block in re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", text, re.M):
+        lines = [line[4:] for line in block.splitlines()]
+        commands = [line[2:] for line in lines if line.startswith("$ ")]
+        program = "\n".join(line for line in lines if not line.startswith("$ ")).strip("\n")
+        yield program, commands or ["tdslc k.tdsl --stop-after=legal"]
+
+
+def play(program, commands):
+    """What the commands say. They may fail."""
+    if program:
+        write("k.tdsl", program + "\n")
+    said = ""
+    for command in commands:
+        environment = {**os.environ, "PATH": os.path.dirname(support.ARGS.tdslc) + ":/usr/bin:/bin"}
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment, timeout=120, check=False)
+        said += done.stderr
+        assert done.returncode in (0, 1, 2, 3, 4, 5), (command, done.returncode, done.stderr)
+    return said, done.returncode
+
+
+def wrong_with(code):
+    text = tdslc(f"--explain={code}").text
+    if not text.startswith(f"{code}: "):
+        return [text]
+    found = []
+    for part, fail in zip(re.split(r"^Repaired", text, maxsplit=1, flags=re.M) + [""], (True, False)):
+        tried = list(blocks(part))
+        for program, commands in tried:
+            said, status = play(program, commands)
+            if (f"{code}]" in said) != fail or (status != 0 and not fail):
+                found.append(f"{code}: {program}\n{commands}\nexit {status}\n{said}")
+        if not tried:
+            found.append(f"{code}: nothing {'fails' if fail else 'is repaired'}")
+    return found
+
+
+@test
+def every_code_has_what_fails_and_what_is_repaired():
+    found = [line for code in codes() if code not in NONE for line in wrong_with(code)]
+    assert not found, "\n".join(found)
+
+
+@test
+def a_warning_is_found_by_its_name_too():
+    for name in ("spill", "Wspill", "-Wspill"):
+        equal(tdslc("--explain=" + name).text, tdslc("--explain=-Wspill").text)
+    tdslc("--explain=Wnothing", status=2)
+    tdslc("--explain=E9999", status=2)
+
+
+@test
+def no_text_is_of_a_code_that_there_is_not():
+    text = (ROOT / "compiler/driver/explain.txt").read_text()
+    equal(sorted(re.findall(r"^@(.*)$", text, re.M)), sorted(codes()))
+
+
+sys.exit(main())
