@@ -185,10 +185,12 @@ void rust_emit(const CallFile *f, Text *out)
     Caller *all = ARENA_ARRAY(f->arena, (size_t)f->m->kernels.n + 1, Caller);
     names_init(&module, f->arena);
     text_put(out, strchr(call_support_rs, '\n') + 1); /* after the licence of the original */
+    text_put(out, "\n/// What ");
+    text_comment(out, str_from(f->header));
     text_printf(out,
-                "\n/// What %s declares.\n#[allow(non_snake_case, dead_code, "
+                " declares.\n#[allow(non_snake_case, dead_code, "
                 "clippy::all)]\nmod c {\n%s\n    extern \"C\" {\n",
-                f->header, types_of_c);
+                types_of_c);
     for (uint32_t i = 0; i < f->m->kernels.n; i++) {
         caller_init(&all[i], f->arena, f->m->kernels.at[i], f->name[i].symbol, &dialect,
                     &module);

@@ -90,7 +90,7 @@ def rust(a, folder):
     emit(a.tdslc, folder, "rust", ".rs")
     for edition in ("2018", "2021"):
         shutil.copy(HERE / "callers/main.rs", folder)
-        steps.run("Rust", [compiler, "--edition", edition, "-D", "warnings", "-o", "rust", "main.rs", "-C", "link-arg=wide.o", "-C", "link-arg=-lm"],
+        steps.run("Rust", [compiler, "--edition", edition, "-D", "warnings", "-o", "rust", "main.rs", "-C", "link-arg=wide.o", "-C", "link-arg=-lgcc", "-C", "link-arg=-lm"],
                   cwd=folder)
         outcome(f"Rust {edition}", steps.run("Rust", [folder / "rust"]), WANT)
     return 1
