@@ -6,13 +6,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static const char *check_tool = "tdsl";
+static void (*check_hook)(void *user);
+static void *check_user;
+
+void check_on_failure(const char *tool, void (*hook)(void *user), void *user)
+{
+    check_tool = tool;
+    check_hook = hook;
+    check_user = user;
+}
+
 NORETURN void check_failed(const char *file, int line, const char *what)
 {
     fprintf(stderr,
-            "tdsl: internal error: %s:%d: check failed: %s\n"
-            "tdsl: this is a defect of the compiler, not of your program; please report it\n",
-            file, line, what);
+            "%s: internal error: %s:%d: check failed: %s\n"
+            "%s: this is a defect of the compiler, not of your program; please report it\n",
+            check_tool, file, line, what, check_tool);
     fflush(stderr);
+    void (*hook)(void *) = check_hook;
+    check_hook = NULL; /* it may fail itself */
+    if (hook != NULL) {
+        hook(check_user);
+        fflush(stderr);
+    }
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
     abort(); /* a fuzzer takes a signal for a finding, an exit for an end */
 #else

@@ -16,6 +16,8 @@
 #endif
 
 NORETURN void check_failed(const char *file, int line, const char *what);
+/* Who says it, "tdsl" unless set, and what is done before the end; the second failure of a process does nothing more. */
+void check_on_failure(const char *tool, void (*hook)(void *user), void *user);
 
 #define CHECK(cond)                                                                            \
     do {                                                                                       \

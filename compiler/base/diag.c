@@ -13,6 +13,7 @@ void diags_init(Diags *d, Arena *arena, Sources *sources)
     memset(d, 0, sizeof *d);
     d->arena = arena;
     d->sources = sources;
+    d->tool = "tdsl";
     d->limit = 20;
     d->dropped = ARENA_NEW(arena, Diagnostic);
 }

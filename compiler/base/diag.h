@@ -50,6 +50,7 @@ typedef struct Diagnostic {
 typedef struct Diags {
     Arena *arena;
     Sources *sources;
+    const char *tool;       /* before messages without a place */
     VEC(Diagnostic *) list; /* in order of creation */
     uint32_t n_errors;      /* all severities but warning, recorded or not */
     uint32_t n_warnings;

@@ -128,7 +128,7 @@ typedef struct Renderer {
 static void put_place(Renderer *r, Span span)
 {
     if (span.source == 0) {
-        text_printf(r->out, "%stdsl:%s ", r->color->bold, r->color->off);
+        text_printf(r->out, "%s%s:%s ", r->color->bold, r->diags->tool, r->color->off);
         return;
     }
     uint32_t line, column;
@@ -392,10 +392,10 @@ static void sort_by_place(Diagnostic **list, uint32_t n)
     }
 }
 
-static void put_more(Text *out, uint32_t n, const char *what)
+static void put_more(const Diags *d, Text *out, uint32_t n, const char *what)
 {
     if (n > 0) {
-        text_printf(out, "tdsl: and %u more %s%s\n", n, what, n == 1 ? "" : "s");
+        text_printf(out, "%s: and %u more %s%s\n", d->tool, n, what, n == 1 ? "" : "s");
     }
 }
 
@@ -412,6 +412,6 @@ void diags_render(Diags *d, Text *out, bool color)
         }
         put_diagnostic(&r, sorted[i]);
     }
-    put_more(out, d->more_errors, "error");
-    put_more(out, d->more_warnings, "warning");
+    put_more(d, out, d->more_errors, "error");
+    put_more(d, out, d->more_warnings, "warning");
 }

@@ -11,6 +11,8 @@
 #       [OPTIONS --report ...]          more options of tdslc
 #       [TUNE folder]                   plans of tdslc --tune, folder/a.nest: used where they are, made by target NAME_tune
 #       [TUNE_OPTIONS --tune-time=9]    more options of that run
+#       [EMIT hpp fortran rust]         also a.hpp, a.f90, a.rs: wrappers for other languages (hpp: beside a.h;
+#                                       fortran: library NAME_fortran, where the project enables Fortran)
 #       [OPENMP]                        compile the kernels with OpenMP, for calls on several threads
 #       [KERNELS_OUT variable])         the generated C files
 #
@@ -93,11 +95,19 @@ function(_tdsl_command source stem target product stamp_out)
     if(target STREQUAL "c")
         list(APPEND options --header=${dir}/${stem}.h)
     endif()
+    set(wrappers "")
+    if(target STREQUAL "c")
+        foreach(kind IN LISTS arg_EMIT)
+            list(APPEND wrappers COMMAND ${tool} ${source} --emit=${kind} -o ${dir}/${stem}.${_tdsl_suffix_${kind}}
+                ${options} ${prefix} -w ${arg_OPTIONS})
+        endforeach()
+    endif()
     # The tool names its own product in the dependency file; make needs the name of the stamp there.
     add_custom_command(
         OUTPUT ${stamp}
         BYPRODUCTS ${ARGN}
         COMMAND ${tool} ${source} -o ${product} ${options} ${prefix} -MD -MF ${written} ${arg_OPTIONS}
+        ${wrappers}
         COMMAND ${CMAKE_COMMAND} -DFROM=${written} -DTO=${depfile} -DSTAMP=${stamp}
                 -P ${TDSL_LIBRARY_MODULE_DIR}/TdslDepfile.cmake
         DEPENDS ${source} ${tool} ${plan}
@@ -170,9 +180,52 @@ function(_tdsl_nki_tables name)
     set(neff_commands ${neff_commands} PARENT_SCOPE)
 endfunction()
 
-function(tdsl_add_library name)
+# install(TARGETS NAME) brings the headers, as the file set HEADERS where it is named too: `install(TARGETS NAME EXPORT app
+# FILE_SET HEADERS)` also says where programs of other projects find them.
+function(_tdsl_public_headers name)
+    set(headers ${files})
+    list(FILTER headers INCLUDE REGEX "\\.(h|hpp)$")
+    target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${dir} FILES ${headers})
+    set_target_properties(${name} PROPERTIES PUBLIC_HEADER "${headers}")
+endfunction()
+
+# The modules of EMIT fortran, where the project has the language; their .mod files lie beside them.
+function(_tdsl_fortran_library name)
+    if(NOT CMAKE_Fortran_COMPILER_LOADED)
+        message(FATAL_ERROR "tdsl_add_library(${name}): EMIT fortran needs the language: project(... Fortran)")
+    endif()
+    add_library(${name}_fortran STATIC ${modules})
+    add_dependencies(${name}_fortran ${name}_c)
+    set_target_properties(${name}_fortran PROPERTIES Fortran_MODULE_DIRECTORY ${dir} POSITION_INDEPENDENT_CODE ON)
+    target_include_directories(${name}_fortran PUBLIC $<BUILD_INTERFACE:${dir}>)
+    target_link_libraries(${name}_fortran PUBLIC ${name})
+endfunction()
+
+# OpenMP for the kernels, or what to do where there is none.
+function(_tdsl_use_openmp name)
+    find_package(OpenMP QUIET COMPONENTS C)
+    if(NOT TARGET OpenMP::OpenMP_C)
+        message(FATAL_ERROR "tdsl_add_library(${name}): ${CMAKE_C_COMPILER} compiles no OpenMP (clang on Debian: package "
+            "libomp-dev). Without OPENMP kernels compute in the caller's thread, or in those of a pool of yours")
+    endif()
+    target_link_libraries(${name} PRIVATE OpenMP::OpenMP_C)
+endfunction()
+
+# A macro, since a language that a function enables is lost when it returns.
+macro(tdsl_add_library name)
+    if(NOT CMAKE_C_COMPILER_LOADED)
+        if(DEFINED CMAKE_CURRENT_FUNCTION)
+            message(FATAL_ERROR "tdsl_add_library(${name}): kernels are C, which a function such as ${CMAKE_CURRENT_FUNCTION} "
+                "cannot enable: project(... C CXX), or enable_language(C) before")
+        endif()
+        enable_language(C)
+    endif()
+    _tdsl_add_library(${name} ${ARGN})
+endmacro()
+
+function(_tdsl_add_library name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "OPENMP" "TYPE;KERNELS_OUT;TUNE;PREFIX"
-        "SOURCES;TUNE_OPTIONS;DEFINES;TARGET_DEFINES;INCLUDE_DIRS;TARGETS;OPTIONS")
+        "SOURCES;TUNE_OPTIONS;DEFINES;TARGET_DEFINES;INCLUDE_DIRS;TARGETS;OPTIONS;EMIT")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "tdsl_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -195,6 +248,14 @@ function(tdsl_add_library name)
     set(tuning "")
     set(neff_needs "")
     set(TDSL_PYTHON python3 CACHE STRING "The Python that runs build_neff.py for tdsl_add_library")
+    set(_tdsl_suffix_hpp hpp)
+    set(_tdsl_suffix_fortran f90)
+    set(_tdsl_suffix_rust rs)
+    foreach(kind IN LISTS arg_EMIT)
+        if(NOT DEFINED _tdsl_suffix_${kind} OR NOT "c" IN_LIST arg_TARGETS)
+            message(FATAL_ERROR "tdsl_add_library(${name}): EMIT is '${kind}'; it takes hpp, fortran and rust, for target c")
+        endif()
+    endforeach()
     if("c" IN_LIST arg_TARGETS) # first, as the others' tables become part of its library
         list(REMOVE_ITEM arg_TARGETS c)
         list(PREPEND arg_TARGETS c)
@@ -212,8 +273,12 @@ function(tdsl_add_library name)
             endif()
             list(APPEND stems ${stem})
             if(target STREQUAL "c")
-                _tdsl_command(${source} ${stem} c ${dir}/${stem}.c stamp ${dir}/${stem}.c ${dir}/${stem}.h)
-                list(APPEND files ${dir}/${stem}.c ${dir}/${stem}.h)
+                set(more "")
+                foreach(kind IN LISTS arg_EMIT)
+                    list(APPEND more ${dir}/${stem}.${_tdsl_suffix_${kind}})
+                endforeach()
+                _tdsl_command(${source} ${stem} c ${dir}/${stem}.c stamp ${dir}/${stem}.c ${dir}/${stem}.h ${more})
+                list(APPEND files ${dir}/${stem}.c ${dir}/${stem}.h ${more})
             else()
                 _tdsl_word(${stem} word)
                 set(table "")
@@ -231,9 +296,16 @@ function(tdsl_add_library name)
         endif()
         if(target STREQUAL "c")
             set_source_files_properties(${files} PROPERTIES GENERATED ON SKIP_LINTING ON)
+            set(modules ${files})
+            list(FILTER modules INCLUDE REGEX "\\.f90$")
+            list(FILTER files EXCLUDE REGEX "\\.(f90|rs)$")
             add_library(${name} ${arg_TYPE} ${files})
             add_dependencies(${name} ${name}_c)
+            if(modules)
+                _tdsl_fortran_library(${name})
+            endif()
             target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${dir}>)
+            _tdsl_public_headers(${name})
             target_compile_features(${name} PRIVATE c_std_11)
             set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE C)
             # At the end of the folder, when its flags are final.
@@ -242,8 +314,7 @@ function(tdsl_add_library name)
                 target_link_libraries(${name} PUBLIC m)
             endif()
             if(arg_OPENMP)
-                find_package(OpenMP REQUIRED COMPONENTS C)
-                target_link_libraries(${name} PRIVATE OpenMP::OpenMP_C)
+                _tdsl_use_openmp(${name})
             endif()
             if(arg_KERNELS_OUT)
                 set(${arg_KERNELS_OUT} ${files} PARENT_SCOPE)

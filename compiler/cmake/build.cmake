@@ -13,7 +13,10 @@ function(tdsl_target_flags target)
         C_EXTENSIONS OFF)
     tdsl_optimise_by_default(${target})
     if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
-        target_compile_options(${target} PRIVATE ${TDSL_WARNINGS})
+        # Messages of internal errors, and what debuggers read, name files from the top of the tree: wherever it is built, the
+        # programs are the same bytes.
+        target_compile_options(${target} PRIVATE ${TDSL_WARNINGS}
+            -ffile-prefix-map=${PROJECT_BINARY_DIR}/=build/ -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
         if(TDSL_WERROR)
             target_compile_options(${target} PRIVATE -Werror)
         endif()

@@ -215,8 +215,14 @@ static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes
     const char *type = option_last(in->options, OPT_DTYPE, "f32");
     if (shapes == NULL) {
         if (!dtype_from_name(str_from(type), &dtype)) {
-            diag_error(&in->ctx->diags, E_BAD_TYPE, (Span){0},
-                       "unknown element type '--dtype=%s'", type);
+            const char *meant = dtype_meant(str_from(type));
+            Diagnostic *d = diag_error(&in->ctx->diags, E_BAD_TYPE, (Span){0},
+                                       "unknown element type '--dtype=%s'", type);
+            if (meant != NULL) {
+                diag_help(d, "did you mean '%s'?", meant);
+            } else {
+                diag_help(d, "there are %s", DTYPE_NAMES);
+            }
             return false;
         }
         if (!input_shapes(in->ctx, in->arena, in->options, dtype, &made, &n_shapes)) {

@@ -9,6 +9,7 @@
 #include "driver/compile.h"
 #include "driver/decisions.h"
 #include "driver/files.h"
+#include "driver/format_tool.h"
 #include "driver/input.h"
 #include "driver/path_tool.h"
 #include "driver/request.h"
@@ -63,7 +64,7 @@ static void add_depfile(ToolRun *t, const Request *r, const Input *in)
     }
     text_init(&text, &t->arena);
     put_rule(&text, r->rule, in);
-    if (r->phony && r->header != NULL) {
+    if (r->phony && r->header != NULL && r->wrapper == NULL) {
         put_rule(&text, r->header, in);
     }
     for (uint32_t k = 1; r->phony && k < in->files.n; k++) {
@@ -173,10 +174,10 @@ static bool emit_files(ToolRun *t, const Request *r, Compilation *c)
         }
         files_add(&t->files, place_file(t, file, r), file->text);
     }
-    if (r->header_asked && !header) {
+    if (r->header_asked && !header && r->wrapper == NULL) {
         text_printf(&t->errors, "tdslc: error: target '%s' has no --header\n", c->target->name);
     }
-    return header || !r->header_asked;
+    return header || !r->header_asked || r->wrapper != NULL;
 }
 
 static bool write_plan(ToolRun *t, const Request *r, const Compilation *c)
@@ -250,6 +251,7 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
     }
     c->emit.source_name = in.name;
     c->emit.prefix = r->prefix;
+    c->emit.wrapper = r->wrapper;
     c->emit.warn_names = true;
     c->emit.header_name = r->header == NULL ? NULL : base_name(r->header);
     warn_defines(t, &in);
@@ -302,11 +304,35 @@ static bool list_passes(ToolRun *t)
     return true;
 }
 
+static bool list_targets(ToolRun *t)
+{
+    Text text;
+    text_init(&text, &t->arena);
+    for (uint32_t k = 0; target_at(k) != NULL; k++) {
+        const Target *target = target_at(k);
+        text_printf(&text, "%-8s %s\n", target->name,
+                    target->suffix == NULL ? "a folder of files" : "a file and its header");
+    }
+    files_add(&t->files, "-", text_str(&text));
+    return true;
+}
+
 static bool check_usage(ToolRun *t)
 {
     const Options *o = &t->options;
     uint32_t inputs = o->positional.n + (option_given(o, OPT_EQUATION) ? 1 : 0) +
                       (option_given(o, OPT_NETWORK) ? 1 : 0);
+    for (uint32_t k = 0; k < o->positional.n; k++) {
+        const char *at = o->positional.at[k];
+        size_t n = strlen(at);
+        if (n > 4 && strcmp(at + n - 4, ".npy") == 0) {
+            text_printf(&t->errors,
+                        "tdslc: error: '%s' is an array, which tdsl-run takes\n"
+                        "  = help: --shape=3x4 tells tdslc the extents of an operand of -e\n",
+                        at);
+            return false;
+        }
+    }
     if (inputs != 1) {
         text_printf(&t->errors, "tdslc: error: %s\n",
                     inputs == 0 ? "no input: a FILE.tdsl, -e EQUATION or --network=FILE.json"
@@ -320,6 +346,9 @@ static bool run(ToolRun *t)
     Request r;
     if (option_given(&t->options, OPT_PASSES)) {
         return list_passes(t);
+    }
+    if (option_given(&t->options, OPT_TARGETS)) {
+        return list_targets(t);
     }
     if (!check_usage(t) || !request_read(&r, &t->options, &t->arena, &t->errors)) {
         return false;
@@ -337,5 +366,8 @@ static bool run(ToolRun *t)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "fmt") == 0) {
+        return tool_main(TOOL_FORMAT, argc - 1, argv + 1, format_tool);
+    }
     return tool_main(TOOL_TDSLC, argc, argv, run);
 }

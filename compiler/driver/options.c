@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/arguments.h"
+#include "driver/cures.h"
+
 typedef struct OptionInfo {
     int tools;
     char short_name;
@@ -40,21 +43,35 @@ static const char without_help[] = "passes are left out:"
 #undef PASS
                                    " and the target's";
 
-#define C TOOL_TDSLC
-#define R TOOL_RUN
-#define B (TOOL_TDSLC | TOOL_RUN)
+#define C  TOOL_TDSLC
+#define R  TOOL_RUN
+#define B  (TOOL_TDSLC | TOOL_RUN)
+#define F  TOOL_FORMAT
+#define CF (TOOL_TDSLC | TOOL_FORMAT)
+#define A  (TOOL_TDSLC | TOOL_RUN | TOOL_FORMAT)
 static const OptionInfo infos[OPTION_COUNT] = {
 #define OPTION(id, tools, s, l, arg, group, help) {tools, s, l, arg, group, help},
 #include "driver/options.def"
 #undef OPTION
 };
+static const struct {
+    int tools;
+    const char *name, *help;
+} variables[] = {
+#define VARIABLE(tools, name, help) {tools, name, help},
+#include "driver/env.def"
+#undef VARIABLE
+};
 #undef C
 #undef R
 #undef B
+#undef F
+#undef CF
+#undef A
 
 const char *tool_name(Tool tool)
 {
-    return tool == TOOL_TDSLC ? "tdslc" : "tdsl-run";
+    return tool == TOOL_RUN ? "tdsl-run" : "tdslc";
 }
 
 static bool is_optional(const OptionInfo *info)
@@ -98,20 +115,41 @@ static bool unknown(Tool tool, Text *errors, const char *given, Str name)
         if ((infos[k].tools & (int)tool) == 0 || infos[k].long_name == NULL) {
             continue;
         }
+        if (name.n < 2 || given[1] != '-') { /* of one letter, anything is near */
+            continue;
+        }
         int d = str_distance(name, str_from(infos[k].long_name), 2);
         if (d < least) {
             least = d;
             best = k;
         }
     }
-    if (best >= 0) {
-        text_printf(errors, "  = help: did you mean '--%s'?\n", infos[best].long_name);
+    const char *cure = cure_option(tool, given);
+    if (cure != NULL) {
+        text_printf(errors, "  = help: %s\n", cure);
+    } else if (best >= 0) {
+        text_printf(errors, "  = help: did you mean '%s%s'?\n",
+                    infos[best].long_name[0] == 'M' ? "-" : "--", infos[best].long_name);
     }
     return false;
 }
 
-/* One argument that starts with '-'. *next is the following argument or null; *used says whether it was taken. */
-static bool parse_one(Options *o, Arena *arena, const char *given, const char *next, bool *used,
+/* `-D n 512` instead of `-D n=512`. */
+static bool check_define(const Options *o, const char *value, const char *next, Text *errors)
+{
+    int64_t n = 0;
+    if (strchr(value, '=') != NULL) {
+        return true;
+    }
+    text_printf(errors, "%s: error: '-D %s': DIM=N is expected\n", tool_name(o->tool), value);
+    if (next != NULL && parse_i64(next, &n)) {
+        text_printf(errors, "  = help: -D %s=%s\n", value, next);
+    }
+    return false;
+}
+
+/* One argument that starts with '-'. `next` are those behind it, up to a null; *used says whether the first was taken. */
+static bool parse_one(Options *o, Arena *arena, const char *given, char **next, bool *used,
                       Text *errors)
 {
     bool is_long = given[1] == '-';
@@ -139,11 +177,14 @@ static bool parse_one(Options *o, Arena *arena, const char *given, const char *n
         return fail(o->tool, errors, "no argument is allowed for", given);
     }
     if (info->argument != NULL && value == NULL && !is_optional(info)) {
-        if (next == NULL) {
+        if (*next == NULL) {
             return fail(o->tool, errors, "an argument is missing after", given);
         }
-        value = next;
+        value = *next++;
         *used = true;
+    }
+    if (id == OPT_DEFINE && !check_define(o, value, *next, errors)) {
+        return false;
     }
     vec_push(arena, &o->given[id].at, value == NULL ? "" : value);
     return true;
@@ -153,6 +194,9 @@ bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, T
 {
     *o = (Options){.tool = tool};
     bool rest = false;
+    if (!arguments_expand(arena, tool, &argc, &argv, errors)) {
+        return false;
+    }
     for (int k = 1; k < argc; k++) {
         const char *given = argv[k];
         if (rest || given[0] != '-' || given[1] == '\0') {
@@ -164,7 +208,7 @@ bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, T
             continue;
         }
         bool used = false;
-        if (!parse_one(o, arena, given, k + 1 < argc ? argv[k + 1] : NULL, &used, errors)) {
+        if (!parse_one(o, arena, given, argv + k + 1, &used, errors)) {
             return false;
         }
         k += used ? 1 : 0;
@@ -183,6 +227,12 @@ void options_help(Tool tool, Text *out)
             "Compiles tensor contractions to C or to programs for an accelerator. A dump is "
             "accepted "
             "in place of FILE.tdsl;\n'-' is standard input or output.\n");
+    } else if (tool == TOOL_FORMAT) {
+        text_put(out,
+                 "usage: tdslc fmt [--check] FILE.tdsl ...\n"
+                 "       tdslc fmt FILE.tdsl -o OUT.tdsl\n"
+                 "Gives programs their one layout, in place. '-' is standard input, printed on "
+                 "standard output.\n");
     } else {
         text_put(out, "usage: tdsl-run -e EQUATION [options] A.npy B.npy ...\n"
                       "       tdsl-run FILE.tdsl [--kernel=K] [-D DIM=N] NAME=VALUE ... [-o "
@@ -214,6 +264,16 @@ void options_help(Tool tool, Text *out)
             (void)snprintf(left, sizeof left, "%s%s%s%s", dashes, info->long_name, join, arg);
         }
         text_printf(out, "  %-28s %s\n", left, info->help);
+    }
+}
+
+void options_help_environment(Tool tool, Text *out)
+{
+    text_printf(out, "Environment variables that %s reads\n\n", tool_name(tool));
+    for (size_t k = 0; k < sizeof variables / sizeof variables[0]; k++) {
+        if ((variables[k].tools & (int)tool) != 0) {
+            text_printf(out, "  %-28s %s\n", variables[k].name, variables[k].help);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ typedef enum OptionId {
     OPTION_COUNT
 } OptionId;
 
-typedef enum Tool { TOOL_TDSLC = 1, TOOL_RUN = 2 } Tool;
+typedef enum Tool { TOOL_TDSLC = 1, TOOL_RUN = 2, TOOL_FORMAT = 4 } Tool;
 const char *tool_name(Tool tool);
 
 /* What was given: for each option its occurrences in order. */
@@ -29,6 +29,7 @@ typedef struct Options {
 /* False after a message on `errors` (exit 2). */
 bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, Text *errors);
 void options_help(Tool tool, Text *out);
+void options_help_environment(Tool tool, Text *out);
 
 bool option_given(const Options *o, OptionId id);
 /* The last value, or `fallback`. */

@@ -135,7 +135,8 @@ static void json_together(const Compilation *c, Text *out)
 
 void compilation_report_json(const Compilation *c, Text *out)
 {
-    text_printf(out, "{\"target\": \"%s\", \"kernels\": [", c->target->name);
+    text_printf(out, "{\"version\": %d, \"target\": \"%s\", \"kernels\": [",
+                REPORT_JSON_VERSION, c->target->name);
     for (uint32_t k = 0; k < c->module->graphs.n; k++) {
         const ReportKernel *r = report_collect(c, k);
         const Graph *g = r->g;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "driver/cures.h"
 #include "driver/files.h"
 
 #define PREFIX_LIMIT 40
@@ -72,13 +73,39 @@ static bool read_kind(const Reader *d)
         Wanted wanted;
     } kinds[] = {{"c", WANT_CODE}, {"path", WANT_PATH}, {"dot", WANT_DOT}, {"json", WANT_JSON}};
     const char *name = option_last(d->o, OPT_EMIT, "c");
+    d->r->suffix = d->r->target->suffix;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         if (strcmp(name, kinds[k].name) == 0) {
             d->r->wanted = kinds[k].wanted;
             return true;
         }
     }
-    return refuse_name(d, "unknown kind of output: --emit", name);
+    const TargetWrapper *w = d->r->target->wrappers;
+    for (; w != NULL && w->name != NULL; w++) {
+        if (strcmp(name, w->name) == 0) {
+            d->r->wanted = WANT_CODE;
+            d->r->wrapper = w->name;
+            d->r->suffix = w->suffix;
+            return true;
+        }
+    }
+    text_printf(d->errors, "tdslc: error: '--emit=%s': there are", name);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        text_printf(d->errors, " %s", kinds[k].name);
+    }
+    for (w = d->r->target->wrappers; w != NULL && w->name != NULL; w++) {
+        text_printf(d->errors, " %s", w->name);
+    }
+    text_put(d->errors, "\n");
+    if (strcmp(name, "asm") == 0 || strcmp(name, "obj") == 0 || strcmp(name, "llvm") == 0) {
+        text_put(d->errors,
+                 "  = help: the C compiler makes that from the C, 'cc -S' or 'cc -c'\n");
+    } else if (strcmp(name, "html") == 0) {
+        text_put(d->errors, "  = help: --report=html\n");
+    } else if (target_find(name) != NULL) {
+        text_printf(d->errors, "  = help: --target=%s\n", name);
+    }
+    return false;
 }
 
 /* It begins names of C. */
@@ -108,6 +135,19 @@ static Until until_stage(const Reader *d, Stage s)
     return (Until){s, passes_until(d->r->target, s)};
 }
 
+static bool refuse_stage(const Reader *d, OptionId id, const char *name)
+{
+    text_printf(d->errors, "tdslc: error: unknown stage '%s'; there are", name);
+    for (Stage s = (Stage)0; s < STAGE_OUTPUT; s++) {
+        text_printf(d->errors, " %s", stage_name(s));
+    }
+    text_put(d->errors, ", and the passes that --list-passes says\n");
+    if (id == OPT_DUMP && strcmp(name, "all") == 0) {
+        text_put(d->errors, "  = help: --dump-dir=DIR writes what every pass leaves\n");
+    }
+    return false;
+}
+
 static bool read_until(const Reader *d, OptionId id, Until *out)
 {
     const Target *target = d->r->target;
@@ -122,11 +162,7 @@ static bool read_until(const Reader *d, OptionId id, Until *out)
     }
     uint32_t place = pass_find(target, name);
     if (place == pass_count(target) || pass_at(target, place).to == STAGE_OUTPUT) {
-        text_printf(d->errors,
-                    "tdslc: error: unknown stage '%s'; --list-passes says which stages and "
-                    "passes there are\n",
-                    name);
-        return false;
+        return refuse_stage(d, id, name);
     }
     Pass pass = pass_at(target, place);
     *out = (Until){pass.to, place + 1};
@@ -273,6 +309,22 @@ static bool place_report(const Reader *d)
     return true;
 }
 
+/* C goes into a file of any name but those by which other things are known, unless --emit says that it is meant. */
+static bool check_output(const Reader *d)
+{
+    const Request *r = d->r;
+    bool code = r->wanted == WANT_CODE && r->target->suffix != NULL && !given(d, OPT_EMIT);
+    const char *cure = code ? cure_output(d->arena, r->out) : NULL;
+    if (cure == NULL) {
+        return true;
+    }
+    text_printf(
+        d->errors,
+        "tdslc: error: what is written is C, and '%s' does not look like it\n  = help: %s\n",
+        r->out, cure);
+    return false;
+}
+
 static bool place_header(const Reader *d)
 {
     Request *r = d->r;
@@ -291,8 +343,7 @@ static bool place_header(const Reader *d)
     }
     r->header_asked = asked != NULL;
     if (asked == NULL && r->target->suffix != NULL && !file_is_stream(r->out)) {
-        int n = (int)(strlen(r->out) -
-                      (ends_in(r->out, r->target->suffix) ? strlen(r->target->suffix) : 0));
+        int n = (int)(strlen(r->out) - (ends_in(r->out, r->suffix) ? strlen(r->suffix) : 0));
         asked = str_format(d->arena, "%.*s.h", n, r->out);
     }
     r->header = asked;
@@ -347,5 +398,6 @@ bool request_read(Request *r, const Options *o, Arena *arena, Text *errors)
         return false;
     }
     r->out = option_last(o, OPT_OUTPUT, r->wanted == WANT_NOTHING ? NULL : "-");
-    return place_report(&d) && place_header(&d) && place_depfile(&d) && check_places(&d);
+    return place_report(&d) && check_output(&d) && place_header(&d) && place_depfile(&d) &&
+           check_places(&d);
 }

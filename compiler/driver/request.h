@@ -24,10 +24,12 @@ typedef enum ReportForm { REPORT_TEXT, REPORT_JSON, REPORT_HTML } ReportForm;
 typedef struct Request {
     const Target *target;
     Wanted wanted;
-    Stage last;         /* the passes run up to here; of a dump: which one */
-    uint32_t end;       /* ... and no more than so many of them */
-    const char *out;    /* of what is wanted */
-    const char *prefix; /* of exported names; null: none */
+    Stage last;          /* the passes run up to here; of a dump: which one */
+    uint32_t end;        /* ... and no more than so many of them */
+    const char *out;     /* of what is wanted */
+    const char *prefix;  /* of exported names; null: none */
+    const char *suffix;  /* of what the target writes; null: a folder of files */
+    const char *wrapper; /* one of the target's, instead of its text; null: its text */
     const char *header;
     bool header_asked; /* by name: that there is none is an error */
     const char *depfile;

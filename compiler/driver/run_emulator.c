@@ -187,7 +187,7 @@ static const char *choose_python(void)
                                                                   : "python3";
 }
 
-/* What the variable names; else the installed one, seen from this program; else the source tree's. */
+/* What the variable names; else the installed one, seen from this program. */
 static const char *emulator_script(Arena *arena)
 {
     const char *named = getenv(TDSL_EMULATOR_VARIABLE);
@@ -200,12 +200,9 @@ static const char *emulator_script(Arena *arena)
         const char *program = str_dup(arena, (Str){self, (size_t)n});
         const char *slash = strrchr(program, '/');
         int folder = slash == NULL ? 0 : (int)(slash - program);
-        const char *path = str_format(arena, "%.*s/" TDSL_EMULATOR_FROM_TOOL, folder, program);
-        if (access(path, R_OK) == 0) {
-            return path;
-        }
+        return str_format(arena, "%.*s/" TDSL_EMULATOR_FROM_TOOL, folder, program);
     }
-    return TDSL_EMULATOR;
+    return TDSL_EMULATOR_FROM_TOOL;
 }
 
 bool run_emulator(Ctx *ctx, Arena *arena, const OutputSet *set, const Head *h,

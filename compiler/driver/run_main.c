@@ -41,7 +41,14 @@ static bool given_dtype(ToolRun *t, DType *out)
     const char *name = option_last(&t->options, OPT_DTYPE, NULL);
     *out = DTYPE_NONE;
     if (name != NULL && !dtype_from_name(str_from(name), out)) {
-        return usage(t, str_format(&t->arena, "unknown element type '--dtype=%s'", name));
+        const char *meant = dtype_meant(str_from(name));
+        return usage(
+            t,
+            meant != NULL
+                ? str_format(&t->arena, "unknown element type '--dtype=%s': did you mean '%s'?",
+                             name, meant)
+                : str_format(&t->arena, "unknown element type '--dtype=%s': there are %s", name,
+                             DTYPE_NAMES));
     }
     return true;
 }

@@ -3,6 +3,9 @@
 #include "driver/tool.h"
 
 #include "driver/explain.h"
+#include "driver/report.h"
+#include "driver/targets.h"
+#include "tdsl/abi.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,21 +99,97 @@ static void write_files(ToolRun *t)
     }
 }
 
+/* --color, then NO_COLOR (no-color.org), CLICOLOR_FORCE (bixense.com/clicolors), then a terminal. */
+static bool wants_color(const ToolRun *t)
+{
+    const char *color = option_last(&t->options, OPT_COLOR, "auto");
+    const char *no = getenv("NO_COLOR"), *force = getenv("CLICOLOR_FORCE");
+    if (strcmp(color, "auto") != 0) {
+        return strcmp(color, "always") == 0;
+    }
+    if (no != NULL && no[0] != '\0') {
+        return false;
+    }
+    return (force != NULL && force[0] != '\0' && strcmp(force, "0") != 0) ||
+           isatty(STDERR_FILENO);
+}
+
+static bool check_color(ToolRun *t)
+{
+    const char *color = option_last(&t->options, OPT_COLOR, "auto");
+    bool ok = strcmp(color, "auto") == 0 || strcmp(color, "always") == 0 ||
+              strcmp(color, "never") == 0;
+    if (!ok) {
+        text_printf(&t->errors, "%s: error: '--color=%s': auto, always or never\n",
+                    tool_name(t->options.tool), color);
+    }
+    return ok;
+}
+
 static int answer(ToolRun *t, bool (*run)(ToolRun *))
 {
-    bool ok = set_warnings(t) && run(t);
+    bool ok = check_color(t) && set_warnings(t) && run(t);
     if (exit_status(t, ok) == 0) { /* nothing is written by a command that fails */
         write_files(t);
     }
-    const char *color = option_last(&t->options, OPT_COLOR, "auto");
     Text messages;
     text_init(&messages, &t->arena);
-    diags_render(&t->ctx.diags, &messages,
-                 strcmp(color, "always") == 0 ||
-                     (strcmp(color, "auto") == 0 && isatty(STDERR_FILENO)));
+    diags_render(&t->ctx.diags, &messages, wants_color(t));
     flush(stderr, &messages);
     flush(stderr, &t->errors);
     return exit_status(t, ok);
+}
+
+static void print_version(ToolRun *t, Text *out)
+{
+    const char *form = option_last(&t->options, OPT_VERSION, "");
+    const char *name = tool_name(t->options.tool);
+    if (strcmp(form, "json") == 0) {
+        text_printf(out,
+                    "{\"tool\": \"%s\", \"version\": \"%s\", \"interface\": %d, \"dump\": 1, "
+                    "\"report\": %d, \"diagnostics\": %d, \"targets\": [",
+                    name, TDSL_VERSION, TDSL_ABI_VERSION, REPORT_JSON_VERSION,
+                    DIAGNOSTICS_JSON_VERSION);
+        for (uint32_t k = 0; target_at(k) != NULL; k++) {
+            text_printf(out, "%s\"%s\"", k == 0 ? "" : ", ", target_at(k)->name);
+        }
+        text_put(out, "]}\n");
+    } else if (form[0] == '\0') {
+        text_printf(out, "%s %s\n", name, TDSL_VERSION);
+    } else {
+        text_printf(&t->errors, "%s: error: '--version=%s': json, or nothing\n", name, form);
+    }
+}
+
+static void print_help(ToolRun *t, Text *out)
+{
+    const char *what = option_last(&t->options, OPT_HELP, "");
+    if (strcmp(what, "env") == 0) {
+        options_help_environment(t->options.tool, out);
+    } else if (what[0] == '\0') {
+        options_help(t->options.tool, out);
+    } else {
+        text_printf(&t->errors, "%s: error: '--help=%s': env, or nothing\n",
+                    tool_name(t->options.tool), what);
+    }
+}
+
+/* What is answered without an input. True: it was asked for. */
+static bool answer_alone(ToolRun *t, Text *out)
+{
+    if (option_given(&t->options, OPT_HELP)) {
+        print_help(t, out);
+    } else if (option_given(&t->options, OPT_VERSION)) {
+        print_version(t, out);
+    } else if (option_given(&t->options, OPT_EXPLAIN)) {
+        const char *code = option_last(&t->options, OPT_EXPLAIN, "");
+        if (!explain_code(code, out)) {
+            text_printf(&t->errors, "tdslc: error: no message has the code '%s'\n", code);
+        }
+    } else {
+        return false;
+    }
+    return true;
 }
 
 int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
@@ -120,35 +199,28 @@ int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
     ctx_init(&t.ctx);
     t.ctx.budget.limit = MEMORY_LIMIT;
     t.ctx.budget.trap = out_of_memory;
-    t.ctx.budget.user = tool == TOOL_TDSLC ? name_c : name_run;
+    t.ctx.budget.user = tool == TOOL_RUN ? name_run : name_c;
+    t.ctx.diags.tool = tool_name(tool);
+    check_on_failure(tool_name(tool), NULL, NULL);
     arena_init(&t.arena, &t.ctx.budget);
     text_init(&t.errors, &t.arena);
     t.files.arena = &t.arena;
-    Text help;
-    text_init(&help, &t.arena);
-    int status = 0;
+    Text out;
+    text_init(&out, &t.arena);
+    int status = 2;
     if (!options_parse(&t.options, &t.arena, tool, argc, argv, &t.errors)) {
         flush(stderr, &t.errors);
-        status = 2;
-    } else if (option_given(&t.options, OPT_HELP)) {
-        options_help(tool, &help);
-        flush(stdout, &help);
-    } else if (option_given(&t.options, OPT_VERSION)) {
-        printf("%s %s\n", tool_name(tool), TDSL_VERSION);
-    } else if (option_given(&t.options, OPT_EXPLAIN)) {
-        const char *code = option_last(&t.options, OPT_EXPLAIN, "");
-        if (explain_code(code, &help)) {
-            flush(stdout, &help);
-        } else {
-            fprintf(stderr, "tdslc: error: no message has the code '%s'\n", code);
-            status = 2;
-        }
+    } else if (answer_alone(&t, &out)) {
+        status = t.errors.n > 0 ? 2 : 0;
+        flush(stdout, &out);
+        flush(stderr, &t.errors);
     } else {
         status = answer(&t, run);
     }
     if (fflush(stdout) != 0 && status == 0) {
         status = 3;
     }
+    check_on_failure(tool_name(tool), NULL, NULL);
     arena_release(&t.arena);
     ctx_release(&t.ctx);
     return status;

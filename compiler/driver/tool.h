@@ -6,6 +6,9 @@
 #include "driver/files.h"
 #include "driver/options.h"
 
+/* Of --diagnostics=json: grows when a field goes or changes. */
+#define DIAGNOSTICS_JSON_VERSION 1
+
 typedef struct ToolRun {
     Ctx ctx;
     Arena arena;

@@ -65,17 +65,25 @@ bool einsum_is(const AstNode *n)
     return n->kind == AST_CALL && n->name != NULL && strcmp(n->name->text, "einsum") == 0;
 }
 
-/* The tensors of einsum("...", A, B): names only. */
+/* The tensors of einsum("...", A, 2*B): names, and expressions of whole tensors. */
 static bool einsum_operand(Kern *k, AstId id, EinsumOperand *out, uint32_t *value)
 {
     const AstNode *n = ast_node(&k->c->program->ast, id);
-    if (n->kind != AST_NAME) {
+    if (n->kind == AST_INDEXED) {
         Diagnostic *d = diag_error(&k->c->ctx->diags, E_ARGUMENTS, n->span,
-                                   "an operand of einsum is the name of a tensor");
-        if (n->kind == AST_INDEXED) {
-            diag_help(d, "the string names the indices: write '%s'", n->name->text);
-        }
+                                   "an operand of einsum is a tensor without indices");
+        diag_help(d, "the string names the indices: write '%s'", n->name->text);
         return false;
+    }
+    if (n->kind != AST_NAME) {
+        Span span = n->span;
+        *value = tensor_value(k, id);
+        if (*value == UINT32_MAX) {
+            return false;
+        }
+        const Value *v = &k->k->values.at[*value];
+        *out = (EinsumOperand){v->type, sym_cstr(&k->c->ctx->syms, "the operand"), span, span};
+        return v->type.dtype != DTYPE_NONE;
     }
     if (!map_get(&k->value_by_name, n->name->id, value)) {
         (void)unknown_value(k, n->name, n->span);

@@ -188,6 +188,9 @@ uint32_t pieces_left(Kern *k, Sym name);
 void piece_check(Kern *k, uint32_t value, const int32_t *label, uint32_t rank, const Affine *at,
                  Span span, bool adds, bool last);
 
+/* A tensor expression without indices as a value of its own, whose statement is the kernel's last; poison: UINT32_MAX. */
+uint32_t tensor_value(Kern *k, AstId ast);
+
 /* ---- check_name.c ---- */
 Dim dim_named(Kern *k, Sym name, Span at, bool *ok);
 /* Known already, as the kernel's or the program's? */

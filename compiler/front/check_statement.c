@@ -546,3 +546,72 @@ void statement_check(Kern *k, AstId id)
         mark_assigned(k, &l, (TensorType){DTYPE_NONE, 0, NULL});
     }
 }
+
+/* What belongs to one statement, put aside while another one is checked that it needs before. */
+static void statement_swap(Kern *k, Kern *other)
+{
+    const Kern was = *k;
+    k->labels.at = other->labels.at;
+    k->labels.n = other->labels.n;
+    k->labels.cap = other->labels.cap;
+    k->uses.at = other->uses.at;
+    k->uses.n = other->uses.n;
+    k->uses.cap = other->uses.cap;
+    k->late.at = other->late.at;
+    k->late.n = other->late.n;
+    k->late.cap = other->late.cap;
+    k->sums.at = other->sums.at;
+    k->sums.n = other->sums.n;
+    k->sums.cap = other->sums.cap;
+    k->silent.at = other->silent.at;
+    k->silent.n = other->silent.n;
+    k->silent.cap = other->silent.cap;
+    k->label_by_name = other->label_by_name;
+    k->index_names = other->index_names;
+    k->reads = other->reads;
+    k->whole = other->whole;
+    k->whole_rank = other->whole_rank;
+    k->whole_first = other->whole_first;
+    k->whole_at = other->whole_at;
+    k->whole_name = other->whole_name;
+    k->indexed = other->indexed;
+    k->poisoned = other->poisoned;
+    *other = was;
+}
+
+uint32_t tensor_value(Kern *k, AstId ast)
+{
+    const AstNode n = *node(k, ast);
+    Kern own = {.whole = true, .whole_rank = -1};
+    map_init(&own.label_by_name, k->c->arena);
+    map_init(&own.index_names, k->c->arena);
+    statement_swap(k, &own);
+    Left l = {.op = OP_COPY, .n = node(k, ast), .span = n.span};
+    CheckedExpr *e = right_check(k, ast);
+    whole_left(k, &l);
+    uint32_t value = UINT32_MAX;
+    if (!k->poisoned && (e->weak != WEAK_NO || e->dtype != DTYPE_NONE)) {
+        DType t = e->weak != WEAK_NO ? weak_default(e->weak) : e->dtype;
+        e = right_typed(k, &l, e);
+        TensorType type = local_type(k, &l, t);
+        value = value_new(
+            k,
+            (Value){
+                .kind = VALUE_TEMP, .type = type, .span = n.span, .updated = true, .uses = 1});
+        CheckedStatement s = {.ast = ast,
+                              .span = n.span,
+                              .target = value,
+                              .op = OP_COPY,
+                              .n_labels = k->labels.n,
+                              .label = k->labels.at,
+                              .rank = l.rank,
+                              .right = compute_target(k, e, value)};
+        s.left =
+            l.rank == 0 ? NULL : arena_copy(k->c->arena, l.label, l.rank * sizeof l.label[0]);
+        statement_add(k, s);
+    }
+    bool poisoned = k->poisoned;
+    statement_swap(k, &own);
+    k->poisoned = k->poisoned || poisoned;
+    return value;
+}

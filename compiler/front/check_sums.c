@@ -103,6 +103,10 @@ static void scan_plain(Sums *s, const CheckedExpr *e, bool top)
         return;
     }
     bool negated = e->kind == CHECKED_MAP && e->op == OP_NEG;
+    if (e->kind == CHECKED_MAP && e->op == OP_CONJ) {
+        scan_plain(s, e->arg[0], false);
+        return;
+    }
     bool product = is_product(e) && (top || !divides(e));
     if (!product && !negated) {
         scan_other(s, e);

@@ -84,3 +84,27 @@ DType dtype_accumulator(DType t)
 {
     return dtype_info[t].accumulator;
 }
+
+static const struct {
+    const char *name, *ours;
+} others[] = {
+    {"float64", "f64"},   {"double", "f64"},      {"float32", "f32"},  {"float", "f32"},
+    {"single", "f32"},    {"float16", "f16"},     {"half", "f16"},     {"bfloat16", "bf16"},
+    {"int32", "i32"},     {"int", "i32"},         {"int64", "i64"},    {"long", "i64"},
+    {"int32_t", "i32"},   {"int64_t", "i64"},     {"bool_", "bool"},   {"boolean", "bool"},
+    {"complex64", "c64"}, {"complex128", "c128"}, {"complex", "c128"}, {"real", "f64"},
+    {"fp64", "f64"},      {"fp32", "f32"},        {"fp16", "f16"},     {"F64", "f64"},
+    {"F32", "f32"},       {"cfloat", "c64"},      {"cdouble", "c128"}, {"s32", "i32"},
+    {"s64", "i64"},       {"f8", "f64"},          {"f4", "f32"},       {"f2", "f16"},
+    {"i4", "i32"},        {"i8", "i64"},          {"c8", "c64"},       {"c16", "c128"},
+};
+
+const char *dtype_meant(Str name)
+{
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+        if (str_eq_cstr(name, others[k].name)) {
+            return others[k].ours;
+        }
+    }
+    return NULL;
+}

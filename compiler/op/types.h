@@ -27,6 +27,10 @@ typedef enum DType {
 
 const char *dtype_name(DType t); /* "f64", ... */
 bool dtype_from_name(Str name, DType *out);
+/* What is meant by a name of NumPy, C or another language, or null. */
+const char *dtype_meant(Str name);
+/* All of them, for messages. */
+#define DTYPE_NAMES "f64 f32 f16 bf16 i32 i64 bool c64 c128"
 int64_t dtype_bytes(DType t);
 bool dtype_is_float(DType t); /* f64 f32 f16 bf16 */
 bool dtype_is_int(DType t);   /* i32 i64 */

@@ -73,11 +73,6 @@ static bool go_together(const Collapse *c, NodeRef at, int32_t label, int32_t ne
 static void part_at(Collapse *c, NodeRef at)
 {
     const Node *n = graph_node(c->from, at);
-    for (uint32_t k = 0; node_positions(n) > 0 && k < n->n_operands; k++) {
-        for (uint32_t d = 0; d + 1 < graph_node(c->from, n->operand[k])->rank; d++) {
-            part(c, n->operand[k], d);
-        }
-    }
     for (uint32_t k = 0; n->out != NULL && k <= n->n_operands; k++) {
         Side s = side_of(c->from, at, k);
         for (uint32_t d = 0; d + 1 < s.rank; d++) {
@@ -198,8 +193,7 @@ static Sym joined_name(Collapse *c, const Node *n, const Side *s, uint32_t d)
 static NodeRef rebuild(Collapse *c, NodeRef at, const NodeRef *map)
 {
     const Node *n = graph_node(c->from, at);
-    if (n->out == NULL ||
-        node_positions(n) > 0) { /* whose operands stay as they are: part_at */
+    if (n->out == NULL || n->at != NULL) { /* nothing of it is taken together */
         return graph_clone_node(c->to, c->from, at, map);
     }
     NodeSpec s = {.op = n->op,

@@ -163,6 +163,8 @@ typedef struct EmitOptions {
     const char *header_name; /* how the .c includes its .h, or null: one file */
     const char *tool_version;
     const char *prefix; /* before all exported names; null: none */
+    const char
+        *wrapper; /* the name of one of the target's, to be printed instead; null: none */
     bool
         warn_names; /* of kernels that are not called as in the program: somebody is to link to them */
 } EmitOptions;
@@ -178,6 +180,11 @@ typedef struct TargetPass {
     struct Kernel *(*run)(const Target *, Ctx *, Arena *, const struct Kernel *);
 } TargetPass;
 
+/* What callers in another language use: a file of its own (--emit=NAME). */
+typedef struct TargetWrapper {
+    const char *name, *suffix;
+} TargetWrapper;
+
 /* Several targets may share functions (one back end, several machines), so each is handed the target it works for. */
 struct Target {
     const char *name;    /* as in --target= */
@@ -187,7 +194,8 @@ struct Target {
     /* What kernel `name` is called in the emitted text, where users link to it. Null: as it is.
      */
     const char *(*symbol)(Arena *, const char *name);
-    const TargetPass *passes; /* in the order in which they run; ends with a null name */
+    const TargetWrapper *wrappers; /* ends with a null name; null: none */
+    const TargetPass *passes;      /* in the order in which they run; ends with a null name */
     /* The target's own rules on a LEGAL kernel, beyond loop_verify. */
     bool (*verify)(const Target *, Ctx *, const struct Kernel *);
     /* LEGAL kernels -> files in memory. */

@@ -24,6 +24,13 @@ def blocks(text):
     return found
 
 
+def shown_in_examples(tree, text):
+    """Blocks whose second word is a file of the tree: their lines stand there, whatever the indentation."""
+    for name, body in re.findall(r"^```\S+ (examples/\S+)\n(.*?)^```$", text, re.M | re.S):
+        plain = ["\n".join(map(str.strip, part.splitlines())) for part in (body, (tree / name).read_text(encoding="utf-8"))]
+        expect(f"lines of {name}", plain[0] in plain[1], True)
+
+
 def expect(what, got, want):
     if got != want:
         sys.exit(f"{what}:\n{got}\nexpected:\n{want}")
@@ -141,7 +148,9 @@ def main():
     parser.add_argument("--tdslc", type=pathlib.Path, required=True)
     parser.add_argument("--cc", default="cc")
     a = parser.parse_args()
-    files = blocks((a.tree / "docs" / "using.md").read_text(encoding="utf-8"))
+    text = (a.tree / "docs" / "using.md").read_text(encoding="utf-8")
+    shown_in_examples(a.tree, text)
+    files = blocks(text)
     tdslc = str(a.tdslc.resolve())
     with tempfile.TemporaryDirectory() as folder:
         call(folder, files, tdslc, a.cc)

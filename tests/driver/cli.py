@@ -769,10 +769,10 @@ def sums_are_factored_unless_forbidden_and_reported():
 @test
 def the_table_of_options_in_docs_is_what_help_prints():
     text = (ROOT / "docs/tools.md").read_text()
-    for tool in ("tdslc", "tdsl-run"):
+    for tool in ("tdslc", "tdsl-run", "tdslc fmt"):
         found = re.search(rf"<!-- {tool} --help -->\n```\n(.*?)```", text, re.S)
         assert found, tool
-        equal(found[1], run(tool, "--help").text, f"docs/tools.md, {tool} --help")
+        equal(found[1], run(*tool.split(), "--help").text, f"docs/tools.md, {tool} --help")
 
 
 if __name__ == "__main__":

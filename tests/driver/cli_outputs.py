@@ -103,7 +103,7 @@ def kind(data):
     """Which output a text is."""
     if data.startswith(b"<!DOCTYPE html>"):
         return "html"
-    if data.startswith(b'{"target"') and b'"kernels"' in data:
+    if data.startswith(b'{"version": 1, "target"') and b'"kernels"' in data:
         return "json"
     if data.startswith(b"kernel ") and b"memory: arguments" in data:
         return "report"

@@ -67,6 +67,16 @@ static int32_t label_for(Gen *g, Labels *l, uint32_t dim)
     return (int32_t)l->n++;
 }
 
+static void put_dim(const Gen *g, uint32_t dim, char *to, size_t room)
+{
+    const RandomDim *d = &g->p->dims[dim];
+    if (d->open) {
+        append(to, room, "%s_d%u", g->p->name, dim);
+    } else {
+        append(to, room, "%lld", (long long)d->extent);
+    }
+}
+
 /* "A0[i,j]" into `to`; labels are added as needed. False when they run out. */
 static bool put_access(Gen *g, Labels *l, const RandomTensor *r, char *to, size_t room,
                        char *terms)
@@ -80,8 +90,14 @@ static bool put_access(Gen *g, Labels *l, const RandomTensor *r, char *to, size_
         if (label < 0) {
             return false;
         }
+        append(to, room, d == 0 ? "[" : ",");
+        if (!g->device && l->used[label] > 0 && chance(g, 6)) { /* backwards */
+            put_dim(g, r->dim[d], to, room);
+            append(to, room, " - 1 - %c", letters[label]);
+        } else {
+            append(to, room, "%c", letters[label]);
+        }
         l->used[label]++;
-        append(to, room, "%s%c", d == 0 ? "[" : ",", letters[label]);
         append(terms, 64, "%c", letters[label]);
     }
     append(to, room, "]");
@@ -319,6 +335,21 @@ bool draft_elementwise(Gen *g, Draft *d, uint32_t depth)
         append(d->right, sizeof d->right, ")");
         return ok;
     }
+    case 7:
+        if (!g->device && d->labels.n > 1 && d->labels.used[0] > 0 && d->labels.used[1] > 0 &&
+            !d->labels.inner[0] && !d->labels.inner[1]) { /* what a mask leaves */
+            append(d->right, sizeof d->right, "select(index(%c) %s index(%c), ", letters[0],
+                   chance(g, 50) ? "<=" : "!=", letters[1]);
+            bool ok = draft_elementwise(g, d, depth - 1);
+            append(d->right, sizeof d->right, ", 0)");
+            return ok;
+        }
+        append(d->right, sizeof d->right, "relu(");
+        if (!draft_elementwise(g, d, depth - 1)) {
+            return false;
+        }
+        append(d->right, sizeof d->right, ")");
+        return true;
     default: {
         append(d->right, sizeof d->right, chance(g, 50) ? "relu(" : "abs(");
         bool ok = draft_elementwise(g, d, depth - 1);
@@ -344,6 +375,13 @@ void reduce_by_name(Gen *g, Draft *d, const bool *in_output, double count)
     }
     if (n == 0) {
         return;
+    }
+    for (uint32_t k = 0; k < d->labels.n && !g->device && strcmp(op, "sum") == 0; k++) {
+        if (in_output[k] && d->labels.used[k] > 0 && chance(g, 12)) { /* restricted */
+            append(list, sizeof list, ",%c %s %c", list[0], chance(g, 50) ? "<=" : ">",
+                   letters[k]);
+            break;
+        }
     }
     (void)snprintf(wrapped, sizeof wrapped, "%s[%s](%.300s)", op, list, d->right);
     (void)snprintf(d->right, sizeof d->right, "%s", wrapped);

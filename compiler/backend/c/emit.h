@@ -84,6 +84,7 @@ typedef struct Emitter {
     Ctx *ctx;
     Tiles *tiles;
     bool uses_isa;
+    bool lines;          /* marks of lines are printed: emit_line.c */
     const char *symbol;  /* of the kernel */
     int32_t *number;     /* [dims] in the kernel's table: see dim_number */
     uint32_t n_computed; /* extents in the kernel's table that are computed from others */
@@ -123,6 +124,13 @@ typedef struct Emitter {
 
 /* More tile statements than this are not printed into one file: no C compiler takes it in reasonable time. */
 #define EMIT_STATEMENTS 100000
+
+/* ---- emit_line.c ---- */
+/* What is printed from here on is of the line of the first TILE among these; of no line. */
+void line_mark(Emitter *e, Text *out, Stmt *const *body, uint32_t n);
+void line_unmark(Emitter *e, Text *out);
+/* The text with `#line` instead of marks; `name`: of the C file. */
+void lines_emit(Arena *arena, Text *out, const Sources *sources, const char *name);
 
 /* ---- emit_name.c ---- */
 typedef struct ExportedName {

@@ -250,7 +250,9 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
         switch (s->kind) {
         case STMT_ALLOC:
             if (!e->in_tile && is_register_alloc(e->w.k, s)) {
+                line_mark(e, e->w.out, body + i, n - i);
                 register_tile_emit(e, body + i, n - i);
+                line_unmark(e, e->w.out);
                 return;
             }
             if (declared_with_value(e, body + i, n - i)) {
@@ -279,7 +281,9 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
             scope_end(&e->w);
             break;
         case STMT_TILE:
+            line_mark(e, e->w.out, body + i, 1);
             tile_emit(e, s);
+            line_unmark(e, e->w.out);
             break;
         }
     }

@@ -64,12 +64,17 @@ static const TargetPass passes[] = {
     {0},
 };
 
+static const TargetWrapper wrappers[] = {
+    {"hpp", ".hpp"}, {"fortran", ".f90"}, {"rust", ".rs"}, {"c-lines", ".c"}, {0},
+};
+
 const Target target_c = {
     .name = "c",
     .summary = "portable C11: one .c and one .h that need nothing but libm",
     .suffix = ".c",
     .machine = &machine_c,
     .symbol = c_symbol,
+    .wrappers = wrappers,
     .passes = passes,
     .verify = c_verify,
     .emit = c_emit,

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --emit=c-lines: debuggers and profilers show the program's lines instead of the C's. While kernels are printed, a line that begins with
+ * LINE_MARK says that what follows is of that line of a source, or of none; when all is printed, `#line` stands in front of each line of C. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/c/emit.h"
+
+#define LINE_MARK '\x01'
+
+void line_mark(Emitter *e, Text *out, Stmt *const *body, uint32_t n)
+{
+    Sources *sources = e->w.k->sources;
+    uint32_t line = 0, column = 0, i = 0;
+    while (i < n && body[i]->kind != STMT_TILE) {
+        i++;
+    }
+    if (!e->lines || e->in_tile || i == n || sources == NULL || body[i]->span.source == 0) {
+        return;
+    }
+    source_position(sources, body[i]->span, &line, &column);
+    line_put(out, str_format(e->w.arena, "%c%u %u", LINE_MARK, line, body[i]->span.source));
+}
+
+void line_unmark(Emitter *e, Text *out)
+{
+    if (e->lines && !e->in_tile) {
+        line_put(out, str_format(e->w.arena, "%c", LINE_MARK));
+    }
+}
+
+/* "12 1" is line 12 of source 1. No name stands in a mark: functions look for names in their text. */
+static void directive(Text *out, const Sources *sources, const char *mark)
+{
+    char *end = NULL;
+    unsigned long line = strtoul(mark, &end, 10), source = strtoul(end, NULL, 10);
+    text_printf(out, "#line %lu ", line);
+    text_literal(out, source_get(sources, (uint32_t)source)->name);
+    text_put(out, "\n");
+}
+
+void lines_emit(Arena *arena, Text *out, const Sources *sources, const char *name)
+{
+    Text all;
+    const char *mark = NULL;            /* what stands behind #line; null: nothing */
+    bool back = false, goes_on = false; /* to the C's own lines; a macro's text */
+    uint32_t line = 1;                  /* of the C */
+    text_init(&all, arena);
+    text_reserve(&all, out->n + out->n / 2);
+    for (const char *at = out->at; *at != '\0';) {
+        size_t n = strcspn(at, "\n"), blanks = strspn(at, " ");
+        if (at[blanks] == LINE_MARK) {
+            back = back || mark != NULL;
+            mark = n == blanks + 1 ? NULL : at + blanks + 1;
+        } else {
+            bool code = n > blanks && at[blanks] != '#' && !goes_on;
+            goes_on = n > 0 && at[n - 1] == '\\';
+            if (mark != NULL && code) {
+                directive(&all, sources, mark);
+                line++;
+            } else if (mark == NULL && back && code) {
+                text_printf(&all, "#line %u ", line + 1);
+                text_literal(&all, name);
+                text_put(&all, "\n");
+                line++;
+                back = false;
+            }
+            text_put_n(&all, at, n);
+            text_put(&all, "\n");
+            line++;
+        }
+        at += n + (at[n] == '\n');
+    }
+    *out = all;
+}

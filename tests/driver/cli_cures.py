@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What people type who know other tools is answered with what is meant; colours, environment, @file. See cli.py."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import support
+from support import *
+
+# ---- command lines of other tools
+
+@test
+def options_of_other_tools_are_answered_with_ours():
+    for given, cure in ((["-v"], "--version"), (["-O3"], "--effort"), (["-O"], "--effort"), (["-S"], "cc -S"), (["-c"], "cc -c"),
+                        (["-M"], "-MD"), (["-MM"], "-MD"), (["-march=native"], "C compiler"), (["-fopenmp"], "C compiler"),
+                        (["--output=k.c"], "-o"), (["--threads=2"], "OMP_NUM_THREADS"), (["--dump-ir=all"], "--dump-dir"),
+                        (["--verbose"], "--report"), (["--shap=2"], "'--shape'"), (["-MG"], "option '-MG'")):
+        done = tdslc(*given, "t.tdsl", status=2)
+        assert cure in done.messages, (given, done.messages)
+        assert "'--MD'" not in done.messages, done.messages
+    assert "--cflags=-O3" in tdsl_run("-O3", status=2).messages
+
+
+@test
+def the_output_of_a_c_compiler_is_not_written_as_c():
+    write("t.tdsl", ONE)
+    for out, cure in (("mp2.so", "cc -O2 -shared -fPIC -o mp2.so mp2.c"), ("mp2.o", "cc -O2 -c -o mp2.o mp2.c"), ("mp2.py", "-o FOLDER"),
+                      ("a/mp2.a", "tdsl_add_library"), ("mp2.npy", "tdsl-run"), ("mp2.json", "--report=json"), ("mp2.html", "--report=html"),
+                      ("mp2.dot", "--emit=dot"), ("mp2.h", "--header"), ("mp2.d", "-MD"), ("mp2.tdsl", "--dump")):
+        done = tdslc("t.tdsl", "-o", out, status=2)
+        assert cure in done.messages, (out, done.messages)
+    equal(files(), ["t.tdsl"])
+    tdslc("t.tdsl", "--emit=c", "-o", "mp2.so")
+    assert read("mp2.so").startswith(b"/*")
+    tdslc("t.tdsl", "-o", "mp2.inc")
+
+
+@test
+def a_value_that_is_none_of_a_list_is_answered_with_the_list():
+    write("t.tdsl", ONE)
+    done = tdslc("t.tdsl", "--dump=all", status=2).messages
+    assert all(stage in done for stage in STAGES) and "--list-passes" in done and "--dump-dir" in done, done
+    done = tdslc("t.tdsl", "--emit=asm", status=2).messages
+    assert "c path dot json" in done and "cc -S" in done, done
+    assert "'f64'" in tdslc("-e", "i", "--shape=2", "--dtype=float64", status=1).messages
+    assert "f64 f32 f16 bf16 i32 i64 bool c64 c128" in tdslc("-e", "i", "--shape=2", "--dtype=u8", status=1).messages
+    assert "'f32'" in tdsl_run("-e", "i", "--shape=2", "--dtype=float32", "ones", status=2).messages
+    assert "-D n=512" in tdslc("-D", "n", "512", "t.tdsl", status=2).messages
+    assert "DIM=N" in tdslc("-D", "n", "t.tdsl", status=2).messages
+    assert "-D n=512" in tdsl_run("t.tdsl", "-Dn", "512", "A=ones", status=2).messages
+    save("a.npy", fill((2, 3), 0))
+    done = tdslc("-e", "ij->ji", "a.npy", status=2).messages
+    assert "tdsl-run" in done and "--shape" in done, done
+    assert "auto, always or never" in tdslc("t.tdsl", "--color=yes", status=2).messages
+
+
+# ---- colour and environment
+
+def coloured(*args, **environment):
+    environment = {**{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "CLICOLOR_FORCE")}, **environment}
+    done = subprocess.run([support.ARGS.tdslc, "none.tdsl", *args], capture_output=True, env=environment, check=False)
+    return b"\033[" in done.stderr
+
+
+@test
+def no_color_and_clicolor_force_are_obeyed():
+    assert not coloured()
+    assert coloured(CLICOLOR_FORCE="1")
+    assert not coloured(CLICOLOR_FORCE="0") and not coloured(CLICOLOR_FORCE="")
+    assert not coloured(CLICOLOR_FORCE="1", NO_COLOR="1")
+    assert coloured(CLICOLOR_FORCE="1", NO_COLOR="")
+    assert coloured("--color=always", NO_COLOR="1")
+    assert not coloured("--color=never", CLICOLOR_FORCE="1")
+
+
+@test
+def every_variable_that_is_read_is_in_the_help():
+    names = set()
+    for path in (ROOT / "compiler").rglob("*.c"):
+        names |= set(re.findall(r'getenv\("(\w+)"\)', path.read_text()))
+    assert {"CC", "TMPDIR", "NO_COLOR"} <= names, names
+    for tool in ("tdslc", "tdsl-run"):
+        text = run(tool, "--help=env").text
+        names -= set(re.findall(r"^  (\w+)", text, re.M))
+        run(tool, "--help=all", status=2)
+    equal(names, set())
+
+
+@test
+def messages_of_a_tool_begin_with_its_name():
+    write("t.tdsl", ONE)
+    for tool in ("tdslc", "tdsl-run"):
+        for args in (["none.tdsl"], ["--nothing"], ["t.tdsl", "--target=tea"]):
+            assert run(tool, *args, status=None).messages.startswith(tool + ": error"), (tool, args)
+
+
+# ---- what the tool is
+
+@test
+def the_version_and_the_targets_are_there_for_programs():
+    for tool in ("tdslc", "tdsl-run"):
+        version = json.loads(run(tool, "--version=json").text)
+        equal(f"{version['tool']} {version['version']}\n", run(tool, "--version").text)
+    text = tdslc("--list-targets").text
+    equal([line.split()[0] for line in text.splitlines()], version["targets"])
+    for name in version["targets"]:
+        tdslc("--list-passes", f"--target={name}")
+    tdslc("--version=xml", status=2)
+
+
+# ---- @file
+
+@test
+def words_of_a_file_stand_in_its_place():
+    write("t.tdsl", ONE)
+    write("args", "--dump=graph\n -D  n=3\t\n")
+    equal(tdslc("@args", "t.tdsl").text, tdslc("--dump=graph", "-D", "n=3", "t.tdsl").text)
+    write("more", "@args t.tdsl")
+    equal(tdslc("@more").text, tdslc("--dump=graph", "-D", "n=3", "t.tdsl").text)
+    write("a b.tdsl", ONE)
+    for word in ("'a b.tdsl'", '"a b.tdsl"', r"a\ b.tdsl", "a' 'b.tdsl", r'"a b"\.tdsl'):
+        write("quoted", word)
+        tdslc("--stop-after=graph", "@quoted")
+    write("empty", " \n")
+    tdslc("@empty", "--stop-after=graph", "t.tdsl")
+    write("shapes", "-e ij->ji --shape=2x3 --dump=graph")
+    equal(tdslc("@shapes").text, tdslc("-e", "ij->ji", "--shape=2x3", "--dump=graph").text)
+
+
+@test
+def a_file_that_holds_itself_or_is_not_there_is_refused():
+    write("self", "@self")
+    assert "'@self'" in tdslc("@self", status=2).messages
+    assert "'@none'" in tdslc("@none", "--version", status=2).messages
+    write("@t.tdsl", ONE)
+    tdslc("--stop-after=graph", "--", "@t.tdsl")
+
+
+sys.exit(main())
