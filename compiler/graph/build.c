@@ -226,9 +226,13 @@ View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root)
         return build_view(b, graph_const(b->g, number_cast(e->value, want), e->span), NULL, 0);
     case CHECKED_EXTENT:
         return build_view(b, graph_extent(b->g, e->dim, want, e->span), NULL, 0);
-    case CHECKED_INDEX:
-        return build_view(b, graph_index(b->g, b->s->label[e->label[0]].extent, want, e->span),
-                          e->label, 1);
+    case CHECKED_INDEX: {
+        DType t =
+            dtype_is_complex(want) ? dtype_part(want) : want; /* positions are real numbers */
+        View v = build_view(b, graph_index(b->g, b->s->label[e->label[0]].extent, t, e->span),
+                            e->label, 1);
+        return as_type(b, v, want, e->span, NULL);
+    }
     case CHECKED_READ:
         return as_type(b, view_read(b, e), want, e->span, root);
     case CHECKED_MAP:

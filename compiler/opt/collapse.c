@@ -73,11 +73,6 @@ static bool go_together(const Collapse *c, NodeRef at, int32_t label, int32_t ne
 static void part_at(Collapse *c, NodeRef at)
 {
     const Node *n = graph_node(c->from, at);
-    for (uint32_t k = 0; node_positions(n) > 0 && k < n->n_operands; k++) {
-        for (uint32_t d = 0; d + 1 < graph_node(c->from, n->operand[k])->rank; d++) {
-            part(c, n->operand[k], d);
-        }
-    }
     for (uint32_t k = 0; n->out != NULL && k <= n->n_operands; k++) {
         Side s = side_of(c->from, at, k);
         for (uint32_t d = 0; d + 1 < s.rank; d++) {

@@ -236,6 +236,9 @@ REFUSED = [
     ("kernel k(A: c64[4]) -> (B: c64[4]) { B[i] = log(A[i]); }", [], "E0501", "log of complex numbers"),
     ("dim n; kernel k(A: f32[n]) -> (B: f32[n]) { B[i] = 2 * A[i]; }", [], "E0501", "'n'"),
     ("kernel k(A: c64[4]) -> (B: c64[4]) { B[i] = sin(A[i]); }", [], "E0501", "sin of complex numbers"),
+    ("kernel k(A: f32[20000000]) -> (B: f32[20000000]) { B[i] = A[i] * index(i); }", [], "E0501", "positions beyond 2^24"),
+    ("kernel k(A: f32[9000,9000]) -> (B: f32[9000,9000]) { B[i,j] = A[i,j] * (index(i) * index(j)); }", [], "E0501", "beyond 2^24"),
+    ("kernel k(A: f32[9]) -> (B: f32[9]) { B[i] = A[i] * (index(i) / 2); }", [], "E0501", "f64 here"),
     ("kernel k(A: f32[4000,4000]) -> (t: f32) { t = sum[i,j](A[i,j] * A[j,i]); }",
      ["--max-instructions=100"], "E0602", "a single number"),
 ]
