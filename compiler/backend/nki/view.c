@@ -6,6 +6,8 @@
  * transpose. */
 #include "backend/nki/lower.h"
 
+#include <string.h>
+
 #define SLAB_BYTES                                                                             \
     2048 /* of a partition, of a widened load: long enough for the DMA engines                 \
           */
