@@ -7,22 +7,50 @@
 #include "driver/targets.h"
 #include "tdsl/abi.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/* All memory of one compilation. */
+/* All memory of one compilation. tdsl-run has what the machine has: its arrays may be as large. */
 #define MEMORY_LIMIT ((size_t)4 << 30)
 /* An input larger than this is refused: exit 4. */
 #define INPUT_LIMIT ((size_t)64 << 20)
 
 static void out_of_memory(void *user, size_t bytes)
 {
-    fprintf(stderr, "%s: error[E0602]: more than %zu MiB of memory would be needed\n",
-            (const char *)user, bytes >> 20);
+    const ToolRun *t = user;
+    const MemoryBudget *budget = &t->ctx.budget;
+    size_t needed = bytes > SIZE_MAX - budget->wanted ? SIZE_MAX : bytes + budget->wanted;
+    fprintf(stderr, "%s: error[E0602]: limit: %zu MiB of memory would be needed, %s %zu MiB\n",
+            tool_name(t->options.tool), (needed >> 20) + 1,
+            t->options.tool == TOOL_RUN ? "this machine has" : "a compilation may have",
+            budget->limit >> 20);
     _exit(4);
+}
+
+/* Bytes of this machine, or of the control group that this process is in where that is less. */
+static size_t machine_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    unsigned long long all = pages > 0 && page > 0
+                                 ? (unsigned long long)pages * (unsigned long long)page
+                                 : (unsigned long long)MEMORY_LIMIT;
+    static const char *const groups[] = {"/sys/fs/cgroup/memory.max",
+                                         "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    for (size_t k = 0; k < sizeof groups / sizeof groups[0]; k++) {
+        FILE *file = fopen(groups[k], "r");
+        unsigned long long most = 0;
+        if (file != NULL && fscanf(file, "%llu", &most) == 1 && most > 0 && most < all) {
+            all = most;
+        }
+        if (file != NULL) {
+            (void)fclose(file);
+        }
+    }
+    return all > SIZE_MAX ? SIZE_MAX : (size_t)all;
 }
 
 double tool_clock(void)
@@ -194,12 +222,12 @@ static bool answer_alone(ToolRun *t, Text *out)
 
 int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
 {
-    static char name_c[] = "tdslc", name_run[] = "tdsl-run";
     ToolRun t = {0};
     ctx_init(&t.ctx);
-    t.ctx.budget.limit = MEMORY_LIMIT;
+    t.ctx.budget.limit = tool == TOOL_RUN ? machine_memory() : MEMORY_LIMIT;
     t.ctx.budget.trap = out_of_memory;
-    t.ctx.budget.user = tool == TOOL_RUN ? name_run : name_c;
+    t.ctx.budget.user = &t;
+    t.options.tool = tool;
     t.ctx.diags.tool = tool_name(tool);
     check_on_failure(tool_name(tool), NULL, NULL);
     arena_init(&t.arena, &t.ctx.budget);
