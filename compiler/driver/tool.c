@@ -144,6 +144,12 @@ static bool wants_color(const ToolRun *t)
 
 static bool check_color(ToolRun *t)
 {
+    const char *form = option_last(&t->options, OPT_DIAGNOSTICS, "text");
+    if (strcmp(form, "text") != 0 && strcmp(form, "json") != 0) {
+        text_printf(&t->errors, "%s: error: '--diagnostics=%s': text or json\n",
+                    tool_name(t->options.tool), form);
+        return false;
+    }
     const char *color = option_last(&t->options, OPT_COLOR, "auto");
     bool ok = strcmp(color, "auto") == 0 || strcmp(color, "always") == 0 ||
               strcmp(color, "never") == 0;
@@ -162,9 +168,22 @@ static int answer(ToolRun *t, bool (*run)(ToolRun *))
     }
     Text messages;
     text_init(&messages, &t->arena);
-    diags_render(&t->ctx.diags, &messages, wants_color(t));
-    flush(stderr, &messages);
-    flush(stderr, &t->errors);
+    if (strcmp(option_last(&t->options, OPT_DIAGNOSTICS, "text"), "json") == 0) {
+        diags_render_json(&t->ctx.diags, &messages);
+        if (t->errors.n > 0) { /* of the command line */
+            text_put(
+                &messages,
+                "{\"level\": \"error\", \"kind\": \"usage\", \"code\": null, \"message\": ");
+            text_json(&messages, t->errors.at);
+            text_put(&messages, ", \"place\": null, \"marks\": [], \"rows\": [], \"note\": "
+                                "null, \"help\": null}\n");
+        }
+        flush(stderr, &messages);
+    } else {
+        diags_render(&t->ctx.diags, &messages, wants_color(t));
+        flush(stderr, &messages);
+        flush(stderr, &t->errors);
+    }
     return exit_status(t, ok);
 }
 

@@ -111,6 +111,23 @@ def the_version_and_the_targets_are_there_for_programs():
     tdslc("--version=xml", status=2)
 
 
+# ---- messages for programs
+
+@test
+def every_message_is_a_json_object_for_programs():
+    write("t.tdsl", "kernel f(x: f64[n], y: f64[m]) -> (R: f64[n]) {\n    R[i] = foo(x[i]);\n}\n")
+    for tool, args in (("tdslc", ["t.tdsl"]), ("tdslc", ["none.tdsl"]), ("tdslc", ["--emit=tea", "t.tdsl"]), ("tdsl-run", ["t.tdsl"])):
+        lines = [json.loads(line) for line in run(tool, *args, "--diagnostics=json", status=(1, 2, 3)).messages.splitlines()]
+        assert lines and all({"level", "kind", "code", "message", "place", "marks", "rows", "note", "help"} <= set(line) for line in lines)
+        assert any(line["level"] == "error" for line in lines)
+    found = json.loads(tdslc("t.tdsl", "-w", "--diagnostics=json", status=1).messages)
+    equal(found["code"], "E0201")
+    place = found["place"]
+    equal((place["file"], place["line"], place["column"], place["end_line"], place["end_column"]), ("t.tdsl", 2, 12, 2, 15))
+    equal(read("t.tdsl")[slice(*place["bytes"])], b"foo")
+    tdslc("t.tdsl", "--diagnostics=xml", status=2)
+
+
 # ---- @file
 
 @test
