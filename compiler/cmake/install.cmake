@@ -49,3 +49,29 @@ file(RELATIVE_PATH TDSL_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" TDSL_PC_TO_PREFIX "${TDSL_PC_TO_PREFIX}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/tdsl.pc.in ${TDSL_GENERATED_DIR}/package/tdsl.pc @ONLY)
 install(FILES ${TDSL_GENERATED_DIR}/package/tdsl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Manual pages and completions, printed by the tools that are installed; not where they cannot run here.
+if(TARGET tdslc AND TARGET tdsl-run AND NOT CMAKE_CROSSCOMPILING)
+    set(manual ${TDSL_GENERATED_DIR}/manual)
+    file(MAKE_DIRECTORY ${manual})
+    set(made "")
+    foreach(page "tdslc.1,tdslc,man" "tdslc-fmt.1,tdslc fmt,man" "tdsl-run.1,tdsl-run,man" "tdslc,tdslc,bash" "tdsl-run,tdsl-run,bash"
+            "_tdslc,tdslc,zsh" "_tdsl-run,tdsl-run,zsh" "tdslc.fish,tdslc,fish" "tdsl-run.fish,tdsl-run,fish")
+        string(REPLACE "," ";" page "${page}")
+        list(GET page 0 file)
+        list(GET page 1 words)
+        list(GET page 2 form)
+        string(REPLACE " " ";" words "${words}")
+        list(POP_FRONT words tool)
+        add_custom_command(OUTPUT ${manual}/${form}/${file}
+            COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}/${form}
+            COMMAND $<TARGET_FILE:${tool}> ${words} --help=${form} > ${manual}/${form}/${file}
+            DEPENDS ${tool} VERBATIM)
+        list(APPEND made ${manual}/${form}/${file})
+    endforeach()
+    add_custom_target(manual ALL DEPENDS ${made})
+    install(DIRECTORY ${manual}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(DIRECTORY ${manual}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(DIRECTORY ${manual}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(DIRECTORY ${manual}/fish/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

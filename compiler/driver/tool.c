@@ -215,8 +215,9 @@ static void print_help(ToolRun *t, Text *out)
         options_help_environment(t->options.tool, out);
     } else if (what[0] == '\0') {
         options_help(t->options.tool, out);
-    } else {
-        text_printf(&t->errors, "%s: error: '--help=%s': env, or nothing\n",
+    } else if (!manual_print(t->options.tool, what, TDSL_VERSION, out)) {
+        text_printf(&t->errors,
+                    "%s: error: '--help=%s': env, man, bash, zsh, fish, or nothing\n",
                     tool_name(t->options.tool), what);
     }
 }

@@ -128,6 +128,27 @@ def every_message_is_a_json_object_for_programs():
     tdslc("t.tdsl", "--diagnostics=xml", status=2)
 
 
+# ---- manual pages and completions
+
+@test
+def manual_pages_and_completions_have_every_option():
+    for words in (["tdslc"], ["tdsl-run"], ["tdslc", "fmt"]):
+        names = re.findall(r"^  (--?[\w-]+)", run(*words, "--help").text, re.M)
+        assert len(names) > 5, names
+        for form in ("man", "bash", "zsh", "fish"):
+            if form != "man" and words[-1] == "fmt":
+                continue
+            text = run(*words, f"--help={form}").text
+            for name in names:
+                spelled = {"man": name.replace("-", r"\-"), "fish": name.lstrip("-")}.get(form, name)
+                assert spelled in text, (words, form, name)
+            if form == "bash":
+                write("c.bash", text)
+                run("bash", "-n", "c.bash")
+                said = run("bash", "-c", f". ./c.bash; COMP_WORDS=(x --he); COMP_CWORD=1; _{words[0].replace('-', '_')} 2> /dev/null; echo ${{COMPREPLY[@]}}").text
+                assert "--help" in said.split(), said
+
+
 # ---- @file
 
 @test
