@@ -122,10 +122,14 @@ static ArenaBlock *block_new(Arena *a, size_t size)
     MemoryBudget *budget = a->budget;
     if (budget != NULL && budget->limit != 0 &&
         (budget->used > budget->limit || size > budget->limit - budget->used)) {
+        budget->wanted = size;
         arena_exhausted(a, "out of memory: a stated limit was reached");
     }
     ArenaBlock *b = size > SIZE_MAX - HEADER ? NULL : calloc(1, HEADER + size);
     if (b == NULL) {
+        if (budget != NULL) {
+            budget->wanted = size;
+        }
         arena_exhausted(a, "out of memory");
     }
     b->size = size;

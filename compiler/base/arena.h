@@ -17,7 +17,8 @@ typedef void (*ArenaTrap)(void *user, size_t bytes_in_use);
 /* Limits are shared by all arenas of one compilation. */
 typedef struct MemoryBudget {
     size_t used;
-    size_t limit; /* bytes; 0: none */
+    size_t limit;  /* bytes; 0: none */
+    size_t wanted; /* the allocation that went past it, for the trap */
     ArenaTrap trap;
     void *user;
 } MemoryBudget;

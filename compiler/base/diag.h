@@ -97,6 +97,8 @@ void diag_help(Diagnostic *d, const char *format, ...) PRINTF_LIKE(2, 3);
  *
  * A record equal to an earlier one is kept once. `unsupported:` and `limit:` begin the messages of those kinds. */
 void diags_render(Diags *d, Text *out, bool color);
+/* For programs: one JSON object a line, in order of creation (docs/tools.md). */
+void diags_render_json(Diags *d, Text *out);
 /* 0, 1 (input) or 4 (only limits were hit). */
 int diags_exit_code(const Diags *d);
 const char *diag_code_text(DiagCode code); /* "E0203", "-Wspill" */

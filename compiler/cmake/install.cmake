@@ -60,6 +60,32 @@ set(doc_dir ${CMAKE_INSTALL_DATADIR}/doc/tdsl)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${doc_dir} COMPONENT doc)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${doc_dir} COMPONENT doc)
 
+# Manual pages and completions, printed by the tools that are installed; not where they cannot run here.
+if(TARGET tdslc AND TARGET tdsl-run AND NOT CMAKE_CROSSCOMPILING)
+    set(manual ${TDSL_GENERATED_DIR}/manual)
+    file(MAKE_DIRECTORY ${manual})
+    set(made "")
+    foreach(page "tdslc.1,tdslc,man" "tdslc-fmt.1,tdslc fmt,man" "tdsl-run.1,tdsl-run,man" "tdslc,tdslc,bash" "tdsl-run,tdsl-run,bash"
+            "_tdslc,tdslc,zsh" "_tdsl-run,tdsl-run,zsh" "tdslc.fish,tdslc,fish" "tdsl-run.fish,tdsl-run,fish")
+        string(REPLACE "," ";" page "${page}")
+        list(GET page 0 file)
+        list(GET page 1 words)
+        list(GET page 2 form)
+        string(REPLACE " " ";" words "${words}")
+        list(POP_FRONT words tool)
+        add_custom_command(OUTPUT ${manual}/${form}/${file}
+            COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}/${form}
+            COMMAND $<TARGET_FILE:${tool}> ${words} --help=${form} > ${manual}/${form}/${file}
+            DEPENDS ${tool} VERBATIM)
+        list(APPEND made ${manual}/${form}/${file})
+    endforeach()
+    add_custom_target(manual ALL DEPENDS ${made})
+    install(DIRECTORY ${manual}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tool)
+    install(DIRECTORY ${manual}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tool)
+    install(DIRECTORY ${manual}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT tool)
+    install(DIRECTORY ${manual}/fish/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT tool)
+endif()
+
 if(PROJECT_IS_TOP_LEVEL)
     add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
         -P ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake COMMENT "Removing what was installed last" VERBATIM)

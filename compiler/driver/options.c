@@ -8,14 +8,7 @@
 #include "driver/arguments.h"
 #include "driver/cures.h"
 
-typedef struct OptionInfo {
-    int tools;
-    char short_name;
-    const char *long_name;
-    const char *argument;
-    const char *group;
-    const char *help;
-} OptionInfo;
+typedef OptionRow OptionInfo;
 
 /* The stages that can be printed, from their table. */
 static const char stage_help[] = "print a stage:"
@@ -54,10 +47,7 @@ static const OptionInfo infos[OPTION_COUNT] = {
 #include "driver/options.def"
 #undef OPTION
 };
-static const struct {
-    int tools;
-    const char *name, *help;
-} variables[] = {
+static const VariableRow variables[] = {
 #define VARIABLE(tools, name, help) {tools, name, help},
 #include "driver/env.def"
 #undef VARIABLE
@@ -68,6 +58,18 @@ static const struct {
 #undef F
 #undef CF
 #undef A
+
+OptionRow option_row(OptionId id)
+{
+    return infos[id];
+}
+
+bool variable_row(uint32_t number, VariableRow *out)
+{
+    bool there = number < sizeof variables / sizeof variables[0];
+    *out = variables[there ? number : 0];
+    return there;
+}
 
 const char *tool_name(Tool tool)
 {

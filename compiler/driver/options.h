@@ -31,6 +31,21 @@ bool options_parse(Options *o, Arena *arena, Tool tool, int argc, char **argv, T
 void options_help(Tool tool, Text *out);
 void options_help_environment(Tool tool, Text *out);
 
+/* The tables, for manual pages and completions. */
+typedef struct OptionRow {
+    int tools;
+    char short_name;
+    const char *long_name, *argument, *group, *help;
+} OptionRow;
+typedef struct VariableRow {
+    int tools;
+    const char *name, *help;
+} VariableRow;
+OptionRow option_row(OptionId id);
+bool variable_row(uint32_t number, VariableRow *out);
+/* manual.c: `form` is man, bash, zsh or fish; else false. */
+bool manual_print(Tool tool, const char *form, const char *version, Text *out);
+
 bool option_given(const Options *o, OptionId id);
 /* The last value, or `fallback`. */
 const char *option_last(const Options *o, OptionId id, const char *fallback);

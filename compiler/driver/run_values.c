@@ -77,6 +77,17 @@ static Number random_number(Rng *r, DType t)
     return n;
 }
 
+/* The first elements again and again, up to the end. */
+static void repeat(Tensor *t, int64_t period)
+{
+    size_t size = (size_t)dtype_bytes(t->dtype);
+    for (int64_t n = period; n > 0 && n < t->count;) {
+        int64_t more = n < t->count - n ? n : t->count - n;
+        memcpy((char *)t->data + (size_t)n * size, t->data, (size_t)more * size);
+        n += more;
+    }
+}
+
 /* `k` is the number of the tensor among the kernel's tensors. */
 static bool make_data(Ctx *ctx, const char *word, uint32_t k, Tensor *t)
 {
@@ -89,17 +100,15 @@ static bool make_data(Ctx *ctx, const char *word, uint32_t k, Tensor *t)
         return false;
     }
     rng.state = hash_mix((uint64_t)seed, k);
-    for (int64_t n = 0; n < t->count; n++) {
-        Number v = {0};
-        if (random) {
-            v = random_number(&rng, t->dtype);
-        } else if (strcmp(word, "fill") == 0) {
-            v = small_number(t->dtype, (7 * (n % 11) + 13 * (int64_t)k + 3) % 11 - 5);
-        } else {
-            v = small_number(t->dtype, strcmp(word, "ones") == 0 ? 1 : 0);
-        }
+    bool fill = strcmp(word, "fill") == 0, ones = strcmp(word, "ones") == 0;
+    int64_t period = random ? t->count : fill ? 11 : ones ? 1 : 0; /* a new tensor is zeros */
+    for (int64_t n = 0; n < t->count && n < period; n++) {
+        Number v =
+            random ? random_number(&rng, t->dtype)
+                   : small_number(t->dtype, fill ? (7 * n + 13 * (int64_t)k + 3) % 11 - 5 : 1);
         tensor_set(t, n, v);
     }
+    repeat(t, period);
     return true;
 }
 

@@ -7,22 +7,50 @@
 #include "driver/targets.h"
 #include "tdsl/abi.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/* All memory of one compilation. */
+/* All memory of one compilation. tdsl-run has what the machine has: its arrays may be as large. */
 #define MEMORY_LIMIT ((size_t)4 << 30)
 /* An input larger than this is refused: exit 4. */
 #define INPUT_LIMIT ((size_t)64 << 20)
 
 static void out_of_memory(void *user, size_t bytes)
 {
-    fprintf(stderr, "%s: error[E0602]: more than %zu MiB of memory would be needed\n",
-            (const char *)user, bytes >> 20);
+    const ToolRun *t = user;
+    const MemoryBudget *budget = &t->ctx.budget;
+    size_t needed = bytes > SIZE_MAX - budget->wanted ? SIZE_MAX : bytes + budget->wanted;
+    fprintf(stderr, "%s: error[E0602]: limit: %zu MiB of memory would be needed, %s %zu MiB\n",
+            tool_name(t->options.tool), (needed >> 20) + 1,
+            t->options.tool == TOOL_RUN ? "this machine has" : "a compilation may have",
+            budget->limit >> 20);
     _exit(4);
+}
+
+/* Bytes of this machine, or of the control group that this process is in where that is less. */
+static size_t machine_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    unsigned long long all = pages > 0 && page > 0
+                                 ? (unsigned long long)pages * (unsigned long long)page
+                                 : (unsigned long long)MEMORY_LIMIT;
+    static const char *const groups[] = {"/sys/fs/cgroup/memory.max",
+                                         "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    for (size_t k = 0; k < sizeof groups / sizeof groups[0]; k++) {
+        FILE *file = fopen(groups[k], "r");
+        unsigned long long most = 0;
+        if (file != NULL && fscanf(file, "%llu", &most) == 1 && most > 0 && most < all) {
+            all = most;
+        }
+        if (file != NULL) {
+            (void)fclose(file);
+        }
+    }
+    return all > SIZE_MAX ? SIZE_MAX : (size_t)all;
 }
 
 double tool_clock(void)
@@ -116,6 +144,12 @@ static bool wants_color(const ToolRun *t)
 
 static bool check_color(ToolRun *t)
 {
+    const char *form = option_last(&t->options, OPT_DIAGNOSTICS, "text");
+    if (strcmp(form, "text") != 0 && strcmp(form, "json") != 0) {
+        text_printf(&t->errors, "%s: error: '--diagnostics=%s': text or json\n",
+                    tool_name(t->options.tool), form);
+        return false;
+    }
     const char *color = option_last(&t->options, OPT_COLOR, "auto");
     bool ok = strcmp(color, "auto") == 0 || strcmp(color, "always") == 0 ||
               strcmp(color, "never") == 0;
@@ -134,9 +168,22 @@ static int answer(ToolRun *t, bool (*run)(ToolRun *))
     }
     Text messages;
     text_init(&messages, &t->arena);
-    diags_render(&t->ctx.diags, &messages, wants_color(t));
-    flush(stderr, &messages);
-    flush(stderr, &t->errors);
+    if (strcmp(option_last(&t->options, OPT_DIAGNOSTICS, "text"), "json") == 0) {
+        diags_render_json(&t->ctx.diags, &messages);
+        if (t->errors.n > 0) { /* of the command line */
+            text_put(
+                &messages,
+                "{\"level\": \"error\", \"kind\": \"usage\", \"code\": null, \"message\": ");
+            text_json(&messages, t->errors.at);
+            text_put(&messages, ", \"place\": null, \"marks\": [], \"rows\": [], \"note\": "
+                                "null, \"help\": null}\n");
+        }
+        flush(stderr, &messages);
+    } else {
+        diags_render(&t->ctx.diags, &messages, wants_color(t));
+        flush(stderr, &messages);
+        flush(stderr, &t->errors);
+    }
     return exit_status(t, ok);
 }
 
@@ -168,8 +215,9 @@ static void print_help(ToolRun *t, Text *out)
         options_help_environment(t->options.tool, out);
     } else if (what[0] == '\0') {
         options_help(t->options.tool, out);
-    } else {
-        text_printf(&t->errors, "%s: error: '--help=%s': env, or nothing\n",
+    } else if (!manual_print(t->options.tool, what, TDSL_VERSION, out)) {
+        text_printf(&t->errors,
+                    "%s: error: '--help=%s': env, man, bash, zsh, fish, or nothing\n",
                     tool_name(t->options.tool), what);
     }
 }
@@ -194,12 +242,12 @@ static bool answer_alone(ToolRun *t, Text *out)
 
 int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
 {
-    static char name_c[] = "tdslc", name_run[] = "tdsl-run";
     ToolRun t = {0};
     ctx_init(&t.ctx);
-    t.ctx.budget.limit = MEMORY_LIMIT;
+    t.ctx.budget.limit = tool == TOOL_RUN ? machine_memory() : MEMORY_LIMIT;
     t.ctx.budget.trap = out_of_memory;
-    t.ctx.budget.user = tool == TOOL_RUN ? name_run : name_c;
+    t.ctx.budget.user = &t;
+    t.options.tool = tool;
     t.ctx.diags.tool = tool_name(tool);
     check_on_failure(tool_name(tool), NULL, NULL);
     arena_init(&t.arena, &t.ctx.budget);

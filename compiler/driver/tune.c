@@ -5,6 +5,7 @@
 #include "driver/tune.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -52,6 +53,31 @@ typedef struct Tuner {
     uint32_t tried, refused;
     double log_sum, low, high; /* of predicted over measured */
 } Tuner;
+
+/* Ctrl-C ends the search, and the best so far is written; a second one ends the program. */
+static volatile sig_atomic_t interrupted;
+static struct sigaction before_tuning;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static void watch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    interrupted = 0;
+    (void)sigaction(SIGINT, NULL, &before_tuning);
+    if (before_tuning.sa_handler != SIG_IGN) {
+        (void)sigaction(SIGINT, &action, NULL);
+    }
+}
+
+static bool time_is_up(const Tuner *u)
+{
+    return interrupted != 0 || tool_clock() >= u->end;
+}
 
 bool tune_start(Compilation *c)
 {
@@ -183,7 +209,7 @@ static bool race(const Tuner *u, Runner *r, Runner *other)
     for (int k = 0; k < MOST_TURNS; k++, now = tool_clock()) {
         bool slow = other != NULL && r->least > SLOWER * other->least;
         bool enough = k >= TURNS && (now - start > RACE || slow || now > u->end);
-        if (enough || (k > 0 && now > u->end + GRACE)) {
+        if (enough || (k > 0 && (interrupted != 0 || now > u->end + GRACE))) {
             break;
         }
         if (k == 0 && other != NULL) {
@@ -251,7 +277,13 @@ static bool try_nest(Tuner *u, const NestVariant *v, bool *wins)
     Runner *r = ARENA_NEW(&u->arena, Runner);
     *wins = false;
     *r = (Runner){.nest = v->nest, .what = v->what};
+    Diags *diags = &u->c->ctx->diags, before = *diags;
     bool ok = runner_open(u, r, &refused);
+    if (!ok && interrupted != 0 && u->first != NULL) { /* the C compiler was stopped too */
+        *diags = before;
+        runner_close(r);
+        return true;
+    }
     if (!ok && refused && u->first != NULL) {
         u->refused++;
         runner_close(r);
@@ -296,7 +328,7 @@ static bool try_all(Tuner *u, NestVariants *v, bool leave, bool *won)
 {
     *won = false;
     sort_variants(v);
-    for (uint32_t k = 0; k < v->list.n && tool_clock() < u->end; k++) {
+    for (uint32_t k = 0; k < v->list.n && !time_is_up(u); k++) {
         bool wins = false;
         if (!is_new(u, v->list.at[k].nest)) {
             continue;
@@ -324,7 +356,7 @@ static bool search(Tuner *u, const Nest *chosen)
     }
     nest_other_trees(ctx, u->c->arena, machine, chosen, &trees);
     bool ok = try_all(u, &trees, false, &won);
-    for (won = true; ok && won && tool_clock() < u->end;) {
+    for (won = true; ok && won && !time_is_up(u);) {
         NestVariants levels = {0};
         nest_other_levels(ctx, u->c->arena, machine, u->best->nest, &levels);
         ok = try_all(u, &levels, true, &won);
@@ -338,7 +370,7 @@ static bool search(Tuner *u, const Nest *chosen)
 static bool finish(Tuner *u)
 {
     const char *name = u->head.name->text;
-    if (u->best != u->first && !race(u, u->best, u->first)) {
+    if (interrupted == 0 && u->best != u->first && !race(u, u->best, u->first)) {
         return false;
     }
     if (u->best != u->first && u->best->least < u->first->least) {
@@ -395,12 +427,24 @@ static bool tune_kernel(ToolRun *t, Compilation *c, uint32_t kernel, double end)
 bool tune(ToolRun *t, Compilation *c, double seconds)
 {
     double now = tool_clock(), end = now + seconds;
-    uint32_t n = c->module->graphs.n;
-    for (uint32_t k = 0; k < n; k++, now = tool_clock()) {
-        double share = end > now ? (end - now) / (n - k) : 0;
-        if (!tune_kernel(t, c, k, now + share)) {
-            return false;
-        }
+    uint32_t n = c->module->graphs.n, done = 0;
+    bool ok = true;
+    watch_interrupts();
+    for (; ok && done < n && interrupted == 0; done++, now = tool_clock()) {
+        double share = end > now ? (end - now) / (n - done) : 0;
+        ok = tune_kernel(t, c, done, now + share);
     }
-    return true;
+    (void)sigaction(SIGINT, &before_tuning, NULL);
+    if (interrupted != 0 && !ok) { /* nothing was measured */
+        (void)raise(SIGINT);
+    }
+    if (interrupted != 0 && ok) {
+        fprintf(stderr, "tdslc: stopped: the best nests so far are written");
+        if (done < n) {
+            fprintf(stderr, ", the model's choice for %u kernel%s", n - done,
+                    n - done == 1 ? "" : "s");
+        }
+        fputs("\n", stderr);
+    }
+    return ok;
 }

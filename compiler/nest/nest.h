@@ -125,6 +125,7 @@ typedef struct NestItem {
     NodeRef node;    /* leaf */
     bool again;      /* leaf: computed again along axes around it that it lacks */
     bool both;       /* leaf: stored at the mirrored place too, of loops over pairs */
+    Span span;       /* its line of the dump that it was read from; else no place */
 } NestItem;
 
 /* Of a node of the graph. `residence`, `result`, `in_place`, `term_of` and `schedule` are decisions, the

@@ -105,6 +105,7 @@ typedef struct Draft {
     uint32_t from; /* loop: 0, or 1 + the depth of the loop at whose tile it begins */
     NodeRef node;  /* leaf */
     bool again, both;
+    Span span; /* of the line that was read */
 } Draft;
 
 typedef struct Tree {

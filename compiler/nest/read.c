@@ -130,6 +130,7 @@ static bool read_loop(Reader *r, const DumpLine *line, uint32_t depth)
     axis.online = cursor_take(&c, TERM_NAME, "online");
     tree_loop(r->arena, &r->tree, depth, axis, step->value, parallel);
     r->tree.list.at[r->tree.list.n - 1].from = from;
+    r->tree.list.at[r->tree.list.n - 1].span = line->span;
     return cursor_expect_end(&c);
 }
 
@@ -200,6 +201,7 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
     const Node *node = graph_node(r->g, n);
     tree_leaf(r->arena, &r->tree, depth, n, again);
     r->tree.list.at[r->tree.list.n - 1].both = both;
+    r->tree.list.at[r->tree.list.n - 1].span = line->span;
     return schedule_read(&c, r->arena, label_named, &node, &value->schedule) &&
            cursor_expect_end(&c);
 }

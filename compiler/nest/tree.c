@@ -54,7 +54,8 @@ Nest *tree_nest(Arena *arena, const Graph *g, const Tree *t)
         const Draft *d = &t->list.at[k];
         CHECK(d->depth <= NEST_DEPTH);
         first = d->depth == 0 ? nest->n_axes : first;
-        items[k] = (NestItem){.parent = d->depth == 0 ? NEST_NONE : open[d->depth],
+        items[k] = (NestItem){.span = d->span,
+                              .parent = d->depth == 0 ? NEST_NONE : open[d->depth],
                               .end = k + 1,
                               .axis = NEST_NONE,
                               .node = d->node,

@@ -20,17 +20,29 @@ typedef struct Verifier {
     uint32_t *reads;  /* [nodes]: by leaves, how often */
 } Verifier;
 
+/* The line of the dump where the value is made, else its place in the program. */
+static Span place_of(const Verifier *v, NodeRef n)
+{
+    for (uint32_t k = 0; k < v->nest->n_items; k++) {
+        const NestItem *item = &v->nest->items[k];
+        if (!nest_is_loop(item) && item->node == n && item->span.source != 0) {
+            return item->span;
+        }
+    }
+    return graph_node(v->g, n)->span;
+}
+
 static bool refuse(Verifier *v, NodeRef n, const char *what)
 {
-    diag_error(&v->ctx->diags, E_DUMP, graph_node(v->g, n)->span, "%s: value %%%u %s", v->stage,
-               n, what);
+    diag_error(&v->ctx->diags, E_DUMP, place_of(v, n), "%s: value %%%u %s", v->stage, n, what);
     return false;
 }
 
 static bool refuse_item(Verifier *v, uint32_t k, const char *what)
 {
-    diag_error(&v->ctx->diags, E_DUMP, v->g->span, "%s: item %u of the nest %s", v->stage, k,
-               what);
+    Span at = v->nest->items[k].span;
+    diag_error(&v->ctx->diags, E_DUMP, at.source != 0 ? at : v->g->span,
+               "%s: item %u of the nest %s", v->stage, k, what);
     return false;
 }
 
@@ -103,7 +115,8 @@ static bool check_links(Verifier *v)
             for (uint32_t p = around; p != NEST_NONE; p = items[p].parent) {
                 if (items[p].axis == items[k].axis &&
                     (items[p].tile % items[k].tile != 0 || items[p].tile == items[k].tile)) {
-                    return refuse_item(v, k, "cuts a tile of the same axis unevenly or not");
+                    nest_refuse_tile(v->ctx, v->arena, v->nest, v->stage, k, p);
+                    return false;
                 }
             }
         } else if (items[k].end != k + 1 || items[k].node >= v->g->nodes.n) {

@@ -22,5 +22,8 @@ const char *nest_pieces_problem(const Nest *nest, const uint32_t *leaf, NodeRef 
 
 /* verify_sizes.c: what is wrong with the sizes that several nests are for, or null. */
 const char *nest_sizes_problem(const Nest *nest);
+/* Says that loop `k` does not cut the tile of `around`, a loop over the same axis around it. */
+void nest_refuse_tile(Ctx *ctx, Arena *arena, const Nest *nest, const char *stage, uint32_t k,
+                      uint32_t around);
 
 #endif

@@ -28,3 +28,21 @@ const char *nest_sizes_problem(const Nest *nest)
     }
     return problem != NULL || own ? problem : "none of the nests is for the typical size";
 }
+
+void nest_refuse_tile(Ctx *ctx, Arena *arena, const Nest *nest, const char *stage, uint32_t k,
+                      uint32_t around)
+{
+    const NestItem *in = &nest->items[k], *out = &nest->items[around];
+    const NestAxis *axis = &nest->axes[in->axis];
+    const char *name = axis->n == 0
+                           ? "an index"
+                           : graph_names(arena, nest->graph)[axis->node[0]][axis->label[0]];
+    const char *what = in->tile == out->tile ? "is that of" : "does not divide the tile of";
+    Span at = in->span.source != 0 ? in->span : nest->graph->span;
+    Diagnostic *d = diag_error(&ctx->diags, E_DUMP, at,
+                               "%s: the tile of %s, %lld, %s the loop around it, %lld", stage,
+                               name, (long long)in->tile, what, (long long)out->tile);
+    if (out->span.source != 0) {
+        diag_mark(d, out->span, "around it");
+    }
+}

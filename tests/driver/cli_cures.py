@@ -111,6 +111,44 @@ def the_version_and_the_targets_are_there_for_programs():
     tdslc("--version=xml", status=2)
 
 
+# ---- messages for programs
+
+@test
+def every_message_is_a_json_object_for_programs():
+    write("t.tdsl", "kernel f(x: f64[n], y: f64[m]) -> (R: f64[n]) {\n    R[i] = foo(x[i]);\n}\n")
+    for tool, args in (("tdslc", ["t.tdsl"]), ("tdslc", ["none.tdsl"]), ("tdslc", ["--emit=tea", "t.tdsl"]), ("tdsl-run", ["t.tdsl"])):
+        lines = [json.loads(line) for line in run(tool, *args, "--diagnostics=json", status=(1, 2, 3)).messages.splitlines()]
+        assert lines and all({"level", "kind", "code", "message", "place", "marks", "rows", "note", "help"} <= set(line) for line in lines)
+        assert any(line["level"] == "error" for line in lines)
+    found = json.loads(tdslc("t.tdsl", "-w", "--diagnostics=json", status=1).messages)
+    equal(found["code"], "E0201")
+    place = found["place"]
+    equal((place["file"], place["line"], place["column"], place["end_line"], place["end_column"]), ("t.tdsl", 2, 12, 2, 15))
+    equal(read("t.tdsl")[slice(*place["bytes"])], b"foo")
+    tdslc("t.tdsl", "--diagnostics=xml", status=2)
+
+
+# ---- manual pages and completions
+
+@test
+def manual_pages_and_completions_have_every_option():
+    for words in (["tdslc"], ["tdsl-run"], ["tdslc", "fmt"]):
+        names = re.findall(r"^  (--?[\w-]+)", run(*words, "--help").text, re.M)
+        assert len(names) > 5, names
+        for form in ("man", "bash", "zsh", "fish"):
+            if form != "man" and words[-1] == "fmt":
+                continue
+            text = run(*words, f"--help={form}").text
+            for name in names:
+                spelled = {"man": name.replace("-", r"\-"), "fish": name.lstrip("-")}.get(form, name)
+                assert spelled in text, (words, form, name)
+            if form == "bash":
+                write("c.bash", text)
+                run("bash", "-n", "c.bash")
+                said = run("bash", "-c", f". ./c.bash; COMP_WORDS=(x --he); COMP_CWORD=1; _{words[0].replace('-', '_')} 2> /dev/null; echo ${{COMPREPLY[@]}}").text
+                assert "--help" in said.split(), said
+
+
 # ---- @file
 
 @test

@@ -205,7 +205,6 @@ def a_signal_ends_it_and_leaves_nothing():
     write("slow", f"#!/bin/sh\n: > '{os.getcwd()}/started'\nsleep 300\n")
     os.chmod("slow", 0o755)
     for more, number, ready in ((["--cc=./slow"], signal.SIGINT, lambda c: os.path.exists("started")),
-                                ([], signal.SIGINT, lambda c: b"f " in c.stderr.readline()),
                                 ([], signal.SIGTERM, lambda c: b"f " in c.stderr.readline())):
         child = subprocess.Popen([support.ARGS.tdslc, "-w", "p.tdsl", "--tune", "--tune-time=100", *more, "-o", "plan"],
                                  env={**os.environ, "TMPDIR": os.getcwd() + "/tmp"}, stderr=subprocess.PIPE)
@@ -213,6 +212,32 @@ def a_signal_ends_it_and_leaves_nothing():
         child.send_signal(number)
         child.communicate(timeout=60)
         equal((child.returncode, os.listdir("tmp"), os.path.exists("plan")), (-number, [], False))
+
+
+@test
+def an_interrupt_writes_the_best_so_far():
+    write("p.tdsl", PROGRAM)
+    child = subprocess.Popen([support.ARGS.tdslc, "-w", "p.tdsl", "--tune", "--tune-time=100", "-o", "plan"], stderr=subprocess.PIPE)
+    wait_until(lambda: b"measured" in child.stderr.readline())
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=60)[1].decode()
+    equal(child.returncode, 0)
+    assert "stopped: the best nests so far are written" in said, said
+    tdslc("-w", "p.tdsl", "--nest=plan", "-o", "k.c")
+
+
+@test
+def a_mistake_in_a_nest_has_the_line_of_the_dump():
+    write("t.tdsl", "kernel g(A: f64[512, 512], B: f64[512, 512]) -> (s: f64) { C[i,j] = A[i,k] * B[k,j]; s = sum[i,j](exp(C[i,j])); }\n")
+    text = tdslc("--dump=nest", "t.tdsl").text
+    loop = re.search(r"^ *for i step (\d+)( parallel)? \{\n", text, re.M)
+    line = text[:loop.end()].count("\n") + 1
+    for inner, what in ((int(loop[1]) - 1, f"the tile of i, {int(loop[1]) - 1}, does not divide the tile of the loop around it, {loop[1]}"),
+                        (int(loop[1]), f"the tile of i, {loop[1]}, is that of the loop around it")):
+        leaves = re.match(r"(?: *%.*\n)+", text[loop.end():])
+        write("n.dump", text[:loop.end()] + f"for i step {inner} {{\n" + leaves[0] + "}\n" + text[loop.end() + leaves.end():])
+        said = tdslc("n.dump", "--stop-after=nest", status=1).messages
+        assert f"n.dump:{line}:" in said and what in said, said
 
 
 if __name__ == "__main__":

@@ -284,7 +284,8 @@ static void a_nest_that_would_compute_something_else_is_refused(void **state)
     assert_refused("axis i [%2[a], %6[a]]", "axis i [%6[a], %2[a]]", "ascending");
     assert_refused("for j step 8 {", "for j step 8 parallel {", "at the same time");
     assert_refused("for i step 8 {", "for i step 0 {", "by no tile");
-    assert_refused("for j step 8 {", "for i step 3 {", "unevenly");
+    assert_refused("for j step 8 {", "for i step 3 {",
+                   "does not divide the tile of the loop around it");
     assert_refused("%2 tile", "%2 tile again", "computed again and is not");
     assert_refused("%2 tile", "%2 register", "one of result, tile, workspace");
     assert_refused("%2 tile", "%2 result 0", "not its own");

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records for programs: one JSON object a line. Columns count Unicode scalar values, bytes are offsets in the file. */
+#include "base/diag.h"
+
+static void put_span(Diags *d, Text *out, Span span)
+{
+    if (span.source == 0) {
+        text_put(out, "null");
+        return;
+    }
+    uint32_t line = 0, column = 0;
+    const Source *source = source_get(d->sources, span.source);
+    source_position(d->sources, span, &line, &column);
+    text_put(out, "{\"file\": ");
+    text_json(out, source->name);
+    text_printf(out, ", \"line\": %u, \"column\": %u", line, column);
+    if (!source->places_only) {
+        uint32_t end_line = 0, end_column = 0;
+        Span end = {span.source, span.hi, span.hi};
+        source_position(d->sources, end, &end_line, &end_column);
+        text_printf(out, ", \"end_line\": %u, \"end_column\": %u, \"bytes\": [%u, %u]",
+                    end_line, end_column, span.lo, span.hi);
+    }
+    text_char(out, '}');
+}
+
+static void put_text(Text *out, const char *name, const char *text)
+{
+    text_printf(out, ", \"%s\": ", name);
+    if (text == NULL) {
+        text_put(out, "null");
+    } else {
+        text_json(out, text);
+    }
+}
+
+static void put_record(Diags *d, Text *out, const Diagnostic *r)
+{
+    static const char *const kinds[] = {[SEVERITY_ERROR] = "error",
+                                        [SEVERITY_WARNING] = "warning",
+                                        [SEVERITY_UNSUPPORTED] = "unsupported",
+                                        [SEVERITY_LIMIT] = "limit"};
+    bool promoted = r->severity == SEVERITY_WARNING && d->warnings_are_errors;
+    text_printf(out, "{\"level\": \"%s\", \"kind\": \"%s\", \"code\": \"%s\"",
+                r->severity == SEVERITY_WARNING && !promoted ? "warning" : "error",
+                kinds[r->severity], diag_code_text(r->code));
+    put_text(out, "message", r->message);
+    text_put(out, ", \"place\": ");
+    put_span(d, out, r->span);
+    text_put(out, ", \"marks\": [");
+    for (uint32_t k = 0; k < r->marks.n; k++) {
+        text_put(out, k == 0 ? "{\"place\": " : ", {\"place\": ");
+        put_span(d, out, r->marks.at[k].span);
+        put_text(out, "message", r->marks.at[k].text);
+        text_char(out, '}');
+    }
+    text_put(out, "], \"rows\": [");
+    for (uint32_t k = 0; k < r->rows.n; k++) {
+        text_put(out, k == 0 ? "" : ", ");
+        text_json(out, r->rows.at[k]);
+    }
+    text_char(out, ']');
+    put_text(out, "note", r->because);
+    put_text(out, "help", r->help);
+    text_put(out, "}\n");
+}
+
+void diags_render_json(Diags *d, Text *out)
+{
+    for (uint32_t k = 0; k < d->list.n; k++) {
+        put_record(d, out, d->list.at[k]);
+    }
+    if (d->more_errors + d->more_warnings > 0) {
+        text_printf(out, "{\"level\": \"note\", \"more_errors\": %u, \"more_warnings\": %u}\n",
+                    d->more_errors, d->more_warnings);
+    }
+}
