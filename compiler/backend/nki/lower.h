@@ -255,6 +255,8 @@ void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Ti
 TileView view_broadcast(Lower *l, TileView row, int64_t np);
 bool cache_find(Lower *l, const int64_t *key, uint32_t n, TileView *out);
 void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v);
+/* Part of the view has been transposed. */
+void cache_mark_raw(Lower *l, TileView part);
 /* Forgets tagged views of a buffer, but those of `tag`. */
 void cache_drop(Lower *l, BufRef buf, uint32_t tag);
 /* Cuts labels into boxes of at most `most` points: step sizes. */
