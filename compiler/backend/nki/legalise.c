@@ -24,8 +24,9 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
         }
         begin(first, pieces);
         first->sums = sums;
+        uint32_t errors = first->ctx->diags.n_errors;
         Kernel *made = lower_split(first, false);
-        if (made != NULL) {
+        if (made != NULL || first->ctx->diags.n_errors > errors) {
             return made;
         }
     }

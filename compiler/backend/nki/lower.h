@@ -242,14 +242,6 @@ void make_dma(Lower *l, const Place *place, Labels p, Labels f, const Box *box, 
               bool store);
 TileView view_ones(Lower *l);
 
-/* ---- view_cache.c ---- */
-bool cache_find(Lower *l, const int64_t *key, uint32_t n, TileView *out);
-void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v);
-/* Forgets tagged views of a buffer, but those of `tag`. */
-void cache_drop(Lower *l, BufRef buf, uint32_t tag);
-/* A tile that is part of a longer load: none of it is wanted once all parts have been turned. */
-void cache_mark_raw(Lower *l, TileView part);
-
 /* ---- view.c ---- */
 int64_t labels_count(Labels x, const Box *b);
 bool labels_have(Labels x, uint32_t label);
@@ -261,6 +253,12 @@ bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* Writes a tile of the box to where `x` lives. */
 void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, TileView src);
 TileView view_broadcast(Lower *l, TileView row, int64_t np);
+bool cache_find(Lower *l, const int64_t *key, uint32_t n, TileView *out);
+void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v);
+/* Part of the view has been transposed. */
+void cache_mark_raw(Lower *l, TileView part);
+/* Forgets tagged views of a buffer, but those of `tag`. */
+void cache_drop(Lower *l, BufRef buf, uint32_t tag);
 /* Cuts labels into boxes of at most `most` points: step sizes. */
 void box_steps(Labels x, const Box *full, int64_t most, int64_t *step);
 /* The next box, or false past the last. `first` starts. */

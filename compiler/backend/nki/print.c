@@ -30,6 +30,7 @@ typedef struct Printer {
     VarRef loop[LOOP_DEPTH_LIMIT + 1];
     const Range **range; /* [vars] of loops that are open */
     Instr *at;           /* [1 + depth] */
+    Instr *number;       /* of tiles in a list, see put_bank */
     Span span;           /* of the last comment */
     bool commented;
 } Printer;
@@ -256,7 +257,7 @@ static void put_hbm(Printer *p, Role role)
 static void put_bank(Printer *p, Role role, int64_t bank)
 {
     const Instr *at = p->at;
-    Instr *number = ARENA_ARRAY(p->k->arena, p->depth + 1, Instr);
+    Instr *number = p->number;
     for (uint32_t d = 0; d <= p->depth; d++) {
         number[d].dst.f = operand_of(&at[d], role)->f / bank;
     }
@@ -707,6 +708,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     p.range = (const Range **)arena_array(k->arena, k->vars.n + 1, sizeof *p.range);
     p.use = ARENA_ARRAY(k->arena, k->bufs.n + 1, TileUse);
     p.at = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
+    p.number = ARENA_ARRAY(k->arena, loop_depth(k) + 1, Instr);
     p.came_in = ARENA_ARRAY(k->arena, instr_places(k) + 1, bool);
     bool *copied = ARENA_ARRAY(k->arena, k->args.n + 1, bool);
     for (uint32_t i = 0; i < k->args.n; i++) {

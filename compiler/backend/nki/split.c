@@ -10,7 +10,8 @@
 #include "backend/nki/lower.h"
 #include "backend/nki/part.h"
 
-#define PARTS_MOST 64
+#define PARTS_MOST  64
+#define PLACES_MOST 200000 /* statements of the text of all programs */
 
 typedef VEC(Stmt *) SplitStmts;
 
@@ -32,6 +33,7 @@ typedef struct Split {
     uint32_t items;
     const char *why;
     bool failed; /* and reported */
+    bool too_long;
 } Split;
 
 /* ---- trying ---- */
@@ -569,14 +571,21 @@ static Kernel *whole_kernel(Split *s)
         arg.buf = whole_buf(&w, &b, false);
         vec_push(s->arena, &w.to->args, arg);
     }
+    int64_t places = 0;
     for (uint32_t p = 0; p < s->parts.n; p++) {
         Arena scratch;
         arena_init(&scratch, s->arena->budget);
         Kernel *part = make_part(s, &scratch, &s->parts.at[p]);
+        places += part == NULL ? 0 : instr_places(part);
         if (part != NULL) {
             add_part(&w, part);
         }
         arena_release(&scratch);
+        if (places > PLACES_MOST) {
+            s->why = "its programs have so few loops that their text would be too long";
+            s->too_long = true;
+            return NULL;
+        }
         if (part == NULL) {
             s->why = "a part of it is as long";
             return NULL;
@@ -608,7 +617,7 @@ Kernel *lower_split(const Lower *l, bool last)
             made = NULL;
         }
     }
-    if (made == NULL && !s.failed && last) {
+    if (made == NULL && !s.failed && (last || s.too_long)) {
         diag_limit(&l->ctx->diags, E_LIMIT_SIZE, l->from->span,
                    "kernel '%s' takes more than %lld instructions for target '%s' (its loops "
                    "are unrolled), and is not cut into several programs: %s; make two "

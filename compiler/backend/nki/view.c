@@ -81,39 +81,6 @@ bool box_next(Labels x, const Box *full, const int64_t *step, Box *box, bool fir
     return first;
 }
 
-/* What tells one view of a buffer from another: its version, and strides and counts in the flat tensor. */
-uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, int64_t *key)
-{
-    const Buffer *b = &l->from->bufs.at[x->buf];
-    int64_t stride[NKI_DIMS], offset = 0, flat = 1;
-    for (uint32_t d = x->rank; d-- > 0;) {
-        stride[d] = flat;
-        flat *= b->extent[d].n;
-        offset += stride[d] * place_start(x, d, box);
-    }
-    uint32_t n = 0;
-    key[n++] = (int64_t)x->buf;
-    key[n++] = (int64_t)l->home[x->buf].version;
-    key[n++] = offset;
-    for (uint32_t side = 0; side < 2; side++) {
-        Labels list = side == 0 ? p : f;
-        key[n++] = -1;
-        for (uint32_t i = 0; i < list.n; i++) {
-            uint32_t label = list.at[i];
-            if (box->n[label] == 1) {
-                continue;
-            }
-            int64_t s = 0;
-            for (uint32_t d = 0; d < x->rank; d++) {
-                s += place_coef(x, d, label) * stride[d];
-            }
-            key[n++] = s;
-            key[n++] = box->n[label];
-        }
-    }
-    return n;
-}
-
 /* ---- the partition broadcast ---- */
 
 TileView view_broadcast(Lower *l, TileView row, int64_t np)
