@@ -240,6 +240,31 @@ static bool deliver(ToolRun *t, const Request *r, const Input *in, Compilation *
            (r->plan == NULL || write_plan(t, r, c));
 }
 
+/* --dump-dir: the passes one by one, and a dump of what each leaves. */
+static bool run_dumping(ToolRun *t, Compilation *c, uint32_t end)
+{
+    const char *folder = option_last(&t->options, OPT_DUMP_DIR, NULL);
+    if (folder == NULL) {
+        return true;
+    }
+    files_folder(&t->files, folder);
+    for (uint32_t k = c->next; k < end; k++) {
+        Pass pass = pass_at(c->target, k);
+        if (!decisions_make(t, c, k + 1)) {
+            return false;
+        }
+        if (stage_form(pass.to) == FORM_FILES || pass.without == WITHOUT_PART) {
+            continue;
+        }
+        Text text;
+        text_init(&text, &t->arena);
+        compilation_dump(c, pass.to, &text);
+        files_add(&t->files, str_format(&t->arena, "%s/%02u-%s.dump", folder, k, pass.name),
+                  text_str(&text));
+    }
+    return true;
+}
+
 static bool compile(ToolRun *t, const Request *r, Compilation *c)
 {
     Input in = {.ctx = &t->ctx, .arena = &t->arena, .options = &t->options};
@@ -278,7 +303,8 @@ static bool compile(ToolRun *t, const Request *r, Compilation *c)
                  "--without=fuse\n");
         return false;
     }
-    if ((tuned && !tune_start(c)) || !decisions_make(t, c, r->end) || !check_order(t, r, c) ||
+    if ((tuned && !tune_start(c)) || !run_dumping(t, c, r->end) ||
+        !decisions_make(t, c, r->end) || !check_order(t, r, c) ||
         (tuned && !tune(t, c, (double)r->seconds)) || !deliver(t, r, &in, c)) {
         return false;
     }

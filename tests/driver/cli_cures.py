@@ -128,6 +128,20 @@ def every_message_is_a_json_object_for_programs():
     tdslc("t.tdsl", "--diagnostics=xml", status=2)
 
 
+# ---- all dumps
+
+@test
+def a_folder_has_what_every_pass_leaves():
+    write("t.tdsl", TOUR)
+    tdslc("-w", "t.tdsl", "--dump-dir=d", "-o", "k.c")
+    tdslc("-w", "t.tdsl", "-o", "same.c", "--header=k.h")
+    equal(read("k.c"), read("same.c"))
+    names = sorted(os.listdir("d"))
+    assert len(names) > 10 and names[0].endswith("-build.dump"), names
+    for name in names:
+        equal(read("d/" + name).decode(), tdslc("-w", "t.tdsl", f"--dump={name[3:-5]}").text, name)
+
+
 # ---- manual pages and completions
 
 @test

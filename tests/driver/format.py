@@ -99,4 +99,25 @@ def what_is_no_program_is_refused_and_stays():
     tdslc("fmt", "good.tdsl", "one.tdsl", "-o", "b.tdsl", status=2)
 
 
+def words(pattern, path):
+    return set(re.search(pattern, (ROOT / path).read_text(), re.M)[1].replace("|", " ").split())
+
+
+@test
+def the_editors_know_the_words_of_the_language():
+    scanner = (ROOT / "grammar/tdsl.l").read_text()
+    keywords = set(re.findall(r'^"(\w+)" +\{ return T_', scanner, re.M))
+    types = set(re.search(r'DTYPE_NAMES "(.*)"', (ROOT / "compiler/op/types.h").read_text())[1].split())
+    vim, code = "docs/editors/vim/syntax/tdsl.vim", "docs/editors/vscode/syntaxes/tdsl.tmLanguage.json"
+    equal(words(r"^syntax keyword tdslKeyword (.*)$", vim), keywords)
+    equal(words(r'keyword.control.tdsl",\s*"match": ".*\((.*)\)', code), keywords)
+    equal(words(r"^syntax keyword tdslType (.*)$", vim), types)
+    equal(words(r'storage.type.tdsl",\s*"match": ".*\((.*)\)', code), types)
+    functions = words(r"^syntax keyword tdslFunction (.*)$", vim)
+    equal(words(r'support.function.tdsl",\s*"match": "[^(]*\(([^)]*)\)', code), functions)
+    for name in functions:
+        write("t.tdsl", f"kernel f(x: f64[n]) -> (R: f64[n]) {{ R[i] = {name}(x[i]); }}\n")
+        assert "there is no function" not in tdslc("t.tdsl", "--stop-after=graph", status=None).messages, name
+
+
 sys.exit(main())
