@@ -147,8 +147,8 @@ tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
 void tdsl_settings_release(tdsl_context *context);
 
 /* --- locate.c --- */
-/* The installed emulator's run.py, or null; a text of the context. */
-char *tdsl_emulator_locate(tdsl_context *context);
+/* The installed emulator's run.py, or null; a text of the context. False without memory for it. */
+bool tdsl_emulator_locate(tdsl_context *context, char **found);
 
 /* --- table.c --- */
 tdsl_status tdsl_table_make(tdsl_context *context, const tdsl_kernel_info *given, Table *table,

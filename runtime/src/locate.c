@@ -18,10 +18,11 @@
 
 static const char anchor = 0;
 
-char *tdsl_emulator_locate(tdsl_context *context)
+bool tdsl_emulator_locate(tdsl_context *context, char **found)
 {
     Dl_info here;
-    char *found = NULL;
+    bool good = true;
+    *found = NULL;
     char *file = dladdr(&anchor, &here) != 0 && here.dli_fname != NULL
                      ? realpath(here.dli_fname, NULL)
                      : NULL;
@@ -33,11 +34,12 @@ char *tdsl_emulator_locate(tdsl_context *context)
         if (path != NULL) {
             (void)snprintf(path, bytes, "%s/" TDSL_EMULATOR_FROM_LIBRARY, file);
             char *real = access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
-            found = real != NULL ? tdsl_context_copy_text(context, real) : NULL;
+            *found = real != NULL ? tdsl_context_copy_text(context, real) : NULL;
+            good = real == NULL || *found != NULL;
             free(real);
         }
         free(path);
     }
     free(file);
-    return found;
+    return good;
 }

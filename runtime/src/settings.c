@@ -168,13 +168,17 @@ static tdsl_status numbers_read(Settings *settings, const tdsl_config *config,
 }
 
 /* Nobody named an emulator: the installed one, if it is there. */
-static void emulator_settle(tdsl_context *context)
+static tdsl_status emulator_settle(tdsl_context *context, tdsl_report *report)
 {
-    char *found = context->settings.emulator[0] == '\0' ? tdsl_emulator_locate(context) : NULL;
+    char *found = NULL;
+    if (context->settings.emulator[0] == '\0' && !tdsl_emulator_locate(context, &found)) {
+        return tdsl_fail(report, TDSL_E_MEMORY, "tdsl_context_create: no memory");
+    }
     if (found != NULL) {
         tdsl_context_release_text(context, context->settings.emulator);
         context->settings.emulator = found;
     }
+    return TDSL_OK;
 }
 
 tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
@@ -191,7 +195,9 @@ tdsl_status tdsl_settings_read(tdsl_context *context, const tdsl_config *config,
                            &settings->emulator, report);
     }
     if (status == TDSL_OK) {
-        emulator_settle(context);
+        status = emulator_settle(context, report);
+    }
+    if (status == TDSL_OK) {
         status = text_read(context, config, config->python, "TDSL_PYTHON", "python3",
                            &settings->python, report);
     }

@@ -266,6 +266,7 @@ static tdsl_status whole_session(Counter *counter, tdsl_report *report)
 {
     tdsl_config config = TDSL_CONFIG_INIT;
     counter_give(counter, &config);
+    config.emulator = "none.py"; /* or one is looked for */
     tdsl_context *context = NULL;
     tdsl_kernel *kernel = NULL;
     tdsl_status status = tdsl_context_create(&config, &context, report);
