@@ -63,6 +63,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${doc_dir} COMPONENT do
 # Manual pages and completions, printed by the tools that are installed; not where they cannot run here.
 if(TARGET tdslc AND TARGET tdsl-run AND NOT CMAKE_CROSSCOMPILING)
     set(manual ${TDSL_GENERATED_DIR}/manual)
+    find_program(TDSL_GZIP gzip) # manual pages are compressed, as Debian has them
+    mark_as_advanced(TDSL_GZIP)
     file(MAKE_DIRECTORY ${manual})
     set(made "")
     foreach(page "tdslc.1,tdslc,man" "tdslc-fmt.1,tdslc fmt,man" "tdsl-run.1,tdsl-run,man" "tdslc,tdslc,bash" "tdsl-run,tdsl-run,bash"
@@ -73,11 +75,18 @@ if(TARGET tdslc AND TARGET tdsl-run AND NOT CMAKE_CROSSCOMPILING)
         list(GET page 2 form)
         string(REPLACE " " ";" words "${words}")
         list(POP_FRONT words tool)
-        add_custom_command(OUTPUT ${manual}/${form}/${file}
+        set(page ${manual}/${form}/${file})
+        set(compress "")
+        set(end "")
+        if(form STREQUAL man AND TDSL_GZIP)
+            set(compress COMMAND ${TDSL_GZIP} -9nf ${page})
+            set(end .gz)
+        endif()
+        add_custom_command(OUTPUT ${page}${end}
             COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}/${form}
-            COMMAND $<TARGET_FILE:${tool}> ${words} --help=${form} > ${manual}/${form}/${file}
-            DEPENDS ${tool} VERBATIM)
-        list(APPEND made ${manual}/${form}/${file})
+            COMMAND $<TARGET_FILE:${tool}> ${words} --help=${form} > ${page}
+            ${compress} DEPENDS ${tool} VERBATIM)
+        list(APPEND made ${page}${end})
     endforeach()
     add_custom_target(manual ALL DEPENDS ${made})
     install(DIRECTORY ${manual}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tool)

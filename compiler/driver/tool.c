@@ -4,6 +4,7 @@
 
 #include "driver/explain.h"
 #include "driver/report.h"
+#include "driver/reproducer.h"
 #include "driver/targets.h"
 #include "tdsl/abi.h"
 
@@ -163,6 +164,8 @@ static bool check_color(ToolRun *t)
 static int answer(ToolRun *t, bool (*run)(ToolRun *))
 {
     bool ok = check_color(t) && set_warnings(t) && run(t);
+    const char *reproducer = option_last(&t->options, OPT_REPRODUCER, NULL);
+    ok = (reproducer == NULL || t->errors.n > 0 || reproducer_write(t, reproducer)) && ok;
     if (exit_status(t, ok) == 0) { /* nothing is written by a command that fails */
         write_files(t);
     }
@@ -263,6 +266,8 @@ int tool_main(Tool tool, int argc, char **argv, bool (*run)(ToolRun *))
         flush(stdout, &out);
         flush(stderr, &t.errors);
     } else {
+        check_on_failure(tool_name(tool), tool == TOOL_TDSLC ? reproducer_on_failure : NULL,
+                         &t);
         status = answer(&t, run);
     }
     if (fflush(stdout) != 0 && status == 0) {

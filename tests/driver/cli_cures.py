@@ -142,6 +142,28 @@ def a_folder_has_what_every_pass_leaves():
         equal(read("d/" + name).decode(), tdslc("-w", "t.tdsl", f"--dump={name[3:-5]}").text, name)
 
 
+# ---- reproducers
+
+@test
+def a_reproducer_repeats_the_run_with_all_that_was_read():
+    os.makedirs("lib/in")
+    write("lib/in/sizes.tdsl", "dim other = 3;\n// END_OF_FILE")
+    write("lib/t.tdsl", 'include "in/sizes.tdsl";\n' + ONE)
+    for words, status in (([os.path.abspath("lib/t.tdsl"), "--stop-after=nest"], 0), (["lib/../lib/t.tdsl", "--dump=graph"], 0),
+                          (["lib/t.tdsl", "--dump=grap"], 2), (["-e", "ij,jk->ik'", "--shape=2x2"], 1),
+                          (["-e", "ij,jk->ik", "--shape=2x3", "--shape=3x4", "--emit=path"], 0)):
+        first = tdslc("-w", *words, "--reproducer=again.sh", status=None)
+        equal(first.status, status, first.messages)
+        if status == 2:
+            assert not os.path.exists("again.sh")
+            continue
+        done = subprocess.run(["sh", os.path.abspath("again.sh"), support.ARGS.tdslc], capture_output=True, check=False, cwd="/")
+        equal((done.returncode, done.stdout), (status, first.out), done.stderr.decode())
+        os.remove("again.sh")
+    done = tdslc("-w", "-", "--dump=graph", "--reproducer=again.sh", stdin=ONE.encode())
+    equal(subprocess.run(["sh", "again.sh", support.ARGS.tdslc], capture_output=True, check=True).stdout, done.out)
+
+
 # ---- manual pages and completions
 
 @test

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A fault of the compiler leaves a script that repeats the run, and never replaces one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "driver/reproducer.h"
+
+/* The exit status of a run in which a check fails. */
+static int fail_in_a_child(int argc, char **argv)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        ToolRun t = {0};
+        ctx_init(&t.ctx);
+        arena_init(&t.arena, &t.ctx.budget);
+        t.files.arena = &t.arena;
+        text_init(&t.errors, &t.arena);
+        if (!options_parse(&t.options, &t.arena, TOOL_TDSLC, argc, argv, &t.errors)) {
+            _Exit(1);
+        }
+        source_add(&t.ctx.sources, "k.tdsl", str_from("kernel"), (Span){0});
+        check_on_failure("tdslc", reproducer_on_failure, &t);
+        check_failed("here.c", 1, "it holds");
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void expect_script(const char *path)
+{
+    char text[4096] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    assert_int_equal(fclose(file), 0);
+    assert_non_null(strstr(text, "cat > 'k.tdsl' <<'END_OF_FILE'\nkernel\nEND_OF_FILE\n"));
+    assert_non_null(strstr(text, "\"${1:-tdslc}\" -- 'k.tdsl'\n"));
+}
+
+static void a_failed_check_leaves_a_script(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/reproducer-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    char *plain[] = {"tdslc", "k.tdsl", NULL},
+         *named[] = {"tdslc", "k.tdsl", "--reproducer=named.sh", NULL};
+    assert_int_equal(fail_in_a_child(2, plain), 70);
+    expect_script("tdslc-failure.sh");
+    FILE *file = fopen("tdslc-failure.sh", "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(fail_in_a_child(2, plain), 70);
+    file = fopen("tdslc-failure.sh", "r");
+    assert_non_null(file);
+    assert_int_equal(fgetc(file), EOF);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(fail_in_a_child(3, named), 70);
+    expect_script("named.sh");
+    assert_int_equal(unlink("named.sh") + unlink("tdslc-failure.sh"), 0);
+    assert_int_equal(chdir("/") + rmdir(folder), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_failed_check_leaves_a_script)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
