@@ -8,7 +8,7 @@
 #include "dump/text.h"
 #include "nest/uses.h"
 
-/* Of the objects of --report=json: grows when a member goes or changes. */
+/* Of the objects of --report=json: grows when a member goes or changes. docs/report.schema.json */
 #define REPORT_JSON_VERSION 1
 
 /* A value that is somewhere: parameters that are used, expressions, what is stored. Words may be null: nothing to say. */
