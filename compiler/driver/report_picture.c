@@ -446,7 +446,8 @@ void report_picture_graph(const ReportKernel *r, Text *out)
     t.names = arc_width(&t, t.n) + 10;
     uint32_t drawn = 0;
     text_printf(out,
-                "<svg role=\"img\" viewBox=\"0 0 %d %u\" aria-labelledby=\"k%u-graph\"><title "
+                "<div class=\"graph\"><svg role=\"img\" viewBox=\"0 0 %d %u\" "
+                "aria-labelledby=\"k%u-graph\"><title "
                 "id=\"k%u-graph\">Arcs lead from "
                 "each value to those that read it; the table below says the same</title>\n",
                 WIDTH, t.n * ROW + 2, r->kernel, r->kernel);
@@ -467,7 +468,7 @@ void report_picture_graph(const ReportKernel *r, Text *out)
         }
     }
     put_rows(&t, out);
-    text_put(out, "</svg>\n");
+    text_put(out, "</svg></div>\n");
     if (t.all > t.n) {
         put_more(out, "p", t.all - t.n, "values", "--emit=dot has all of them");
     }

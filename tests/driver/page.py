@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """--report=html in a browser: it loads without messages on the console and without asking for anything, boxes, bars and tables are
-there and have a size, nothing is wider than the page, in light and dark, wide and narrow; and it prints. The pictures are left in the
-build folder, to be looked at. 77: no Chromium."""
+there and have a size, nothing is wider than the page and no bar lies over text, in light and dark, wide and narrow; and it prints.
+The pictures are left in the build folder, to be looked at. 77: no Chromium."""
 import argparse
 import html
 import json
@@ -15,6 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+NARROW = 420
 PROGRAMS = ROOT / "tests/programs/programs.tdsl"
 PAGES = {
     "mp2": [ROOT / "examples/mp2/mp2.tdsl"],
@@ -42,9 +43,20 @@ document.querySelectorAll('details').forEach(e => e.open = true);
 const size = e => e.getBoundingClientRect();
 for (const q of ['.loop', '.nest li', '.bar > span', 'table', 'th', 'svg .band', 'svg .arc', '.facts div', '.source span', '.pill'])
   seen[q] = [...document.querySelectorAll(q)].filter(e => size(e).width > 0 && size(e).height > 0).length;
-document.body.setAttribute('data-seen', JSON.stringify({
-  page: document.documentElement.scrollWidth, window: innerWidth, seen,
-  wide: all.filter(e => size(e).right > innerWidth + 1).slice(0, 5).map(e => e.tagName + '.' + e.getAttribute('class')),
+// A number lies under a bar where a line of its text and the bar share more than a rounding.
+const under = [];
+for (const bar of document.querySelectorAll('.bar, .bar > span')) {
+  const words = document.createTreeWalker(bar.closest('tr'), NodeFilter.SHOW_TEXT), b = size(bar);
+  for (let text; (text = words.nextNode());) {
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    if ([...range.getClientRects()].some(t => Math.min(t.right, b.right) - Math.max(t.left, b.left) > 1 && Math.min(t.bottom, b.bottom) - Math.max(t.top, b.top) > 1))
+      under.push(text.data.trim());
+  }
+}
+top.document.body.setAttribute('data-seen', JSON.stringify({
+  page: document.documentElement.scrollWidth, window: innerWidth, seen, under: under.slice(0, 5),
+  wide: all.filter(e => size(e).right > innerWidth + 1 && !e.closest('.graph svg')).slice(0, 5).map(e => e.tagName + '.' + e.getAttribute('class')),
   loaded: performance.getEntriesByType('resource').map(e => e.name), foreign: document.querySelectorAll('[src],link,iframe,object').length, dark: matchMedia('(prefers-color-scheme: dark)').matches,
   paper: getComputedStyle(document.body).backgroundColor}));
 });
@@ -63,12 +75,19 @@ def browse(browser, folder, page, *options):
     return done.stdout.decode()
 
 
+def framed(text, width, height):
+    """Chromium has no window narrower than 500 pixels; a frame is a window to the page in it."""
+    return (f'<!DOCTYPE html><html><body style="margin:0"><iframe style="border:0;width:{width}px;height:{height}px" '
+            f'srcdoc="{html.escape(text)}"></iframe></body></html>')
+
+
 def look(browser, folder, page, width, *options):
     copy = folder / "copy.html"
-    copy.write_text(page.read_text(encoding="utf-8").replace("</body>", LOOK + "</body>"), encoding="utf-8")
-    dom = browse(browser, folder, copy, f"--window-size={width},1000", "--dump-dom", *options)
+    text = page.read_text(encoding="utf-8").replace("</body>", LOOK + "</body>")
+    copy.write_text(text if width >= 500 else framed(text, width, 1000), encoding="utf-8")
+    dom = browse(browser, folder, copy, f"--window-size={max(width, 500)},1000", "--dump-dom", *options)
     found = json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dom).group(1)))
-    assert found["page"] <= found["window"] == width and not found["wide"], (width, found)
+    assert found["page"] <= found["window"] == width and not found["wide"] and not found["under"], (width, found)
     assert not found["loaded"] and not found["foreign"], found
     return found
 
@@ -88,12 +107,18 @@ def check(browser, tdslc, folder, out, name):
     assert seen["th"] > values and seen["table"] >= 2 * len(kernels) and seen[".facts div"] >= 4 * len(kernels), seen
     assert seen[".bar > span"] > 0 and seen[".pill"] > values and seen["svg .band"] >= len(kernels) and seen["svg .arc"] > 0, seen
     look(browser, folder, page, 900)
+    look(browser, folder, page, NARROW)
     dark = look(browser, folder, page, 1200, "--blink-settings=preferredColorScheme=0")
     assert not found["dark"] and dark["dark"] and dark["paper"] != found["paper"], (found["paper"], dark["paper"])
     for mode, option in (("", "1"), ("-dark", "0")):
         picture = out / f"{name}{mode}.png"
         browse(browser, folder, page, "--window-size=1200,2600", f"--screenshot={picture}", f"--blink-settings=preferredColorScheme={option}")
         assert picture.stat().st_size > 20000, picture
+    picture = out / f"{name}-narrow.png"
+    copy = folder / "copy.html"
+    copy.write_text(framed(page.read_text(encoding="utf-8"), NARROW, 3600), encoding="utf-8")
+    browse(browser, folder, copy, "--window-size=500,3600", f"--screenshot={picture}")
+    assert picture.stat().st_size > 20000, picture
     browse(browser, folder, page, f"--print-to-pdf={out / (name + '.pdf')}")
     assert (out / f"{name}.pdf").read_bytes()[:5] == b"%PDF-"
     print(f"ok   {name}: {values} values, {loops} loops", flush=True)
