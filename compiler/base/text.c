@@ -285,6 +285,18 @@ void text_quoted(Text *t, Str s)
     text_char(t, '"');
 }
 
+void text_shell_quoted(Text *t, const char *s, const char *escaped)
+{
+    for (const char *c = s; *c != '\0'; c++) {
+        if (*c == '\'') {
+            text_put(t, "'\\''");
+        } else {
+            text_put(t, strchr(escaped, *c) != NULL ? "\\" : "");
+            text_char(t, *c);
+        }
+    }
+}
+
 Str text_str(const Text *t)
 {
     return (Str){t->at, t->n};

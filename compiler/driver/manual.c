@@ -143,19 +143,6 @@ static void put_bash(Tool tool, Text *out)
         id, name);
 }
 
-/* `text` within '...' of a shell, and of zsh's descriptions. */
-static void put_quoted(const char *text, const char *escaped, Text *out)
-{
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '\'') {
-            text_put(out, "'\\''");
-        } else {
-            text_put(out, strchr(escaped, *c) != NULL ? "\\" : "");
-            text_char(out, *c);
-        }
-    }
-}
-
 static void put_zsh(Tool tool, Text *out)
 {
     char word[64];
@@ -172,7 +159,7 @@ static void put_zsh(Tool tool, Text *out)
                     row.argument == NULL || optional ? ""
                     : joined                         ? "="
                                                      : "+");
-        put_quoted(row.help, "[]:\\", out);
+        text_shell_quoted(out, row.help, "[]:\\");
         text_char(out, ']');
         if (row.argument != NULL && !optional) {
             Text choices;
@@ -211,7 +198,7 @@ static void put_fish(Tool tool, Text *out)
             text_printf(out, " -f -a '%s'", choices.at);
         }
         text_put(out, " -d '");
-        put_quoted(row.help, "\\", out);
+        text_shell_quoted(out, row.help, "\\");
         text_put(out, "'\n");
     }
 }

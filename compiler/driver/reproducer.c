@@ -9,28 +9,17 @@
 
 #define FAILURE_FILE "tdslc-failure.sh"
 
-/* As the shell reads it. */
-static void put_quoted(Text *out, const char *word)
+/* One word of the shell. */
+static void put_word(Text *out, const char *word)
 {
     text_char(out, '\'');
-    for (const char *c = word; *c != '\0'; c++) {
-        if (*c == '\'') {
-            text_put(out, "'\\''");
-        } else {
-            text_char(out, *c);
-        }
-    }
+    text_shell_quoted(out, word, "");
     text_char(out, '\'');
 }
 
 static bool is_standard_input(const char *name)
 {
     return strcmp(name, "-") == 0 || strcmp(name, "<stdin>") == 0;
-}
-
-static bool is_stream(const char *path)
-{
-    return strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0;
 }
 
 /* The path in the script's folder. */
@@ -42,7 +31,8 @@ static const char *local(ToolRun *t, const char *path)
     return path[0] == '/' ? str_format(&t->arena, ".%s", path) : path;
 }
 
-static uint32_t ups(const char *path)
+/* How often the path goes up, at most. */
+static uint32_t count_parents(const char *path)
 {
     uint32_t n = 0;
     for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2) {
@@ -69,7 +59,7 @@ static void put_folder(ToolRun *t, Text *out, const char *path, bool whole)
     size_t n = whole ? strlen(path) : slash == NULL ? 0 : (size_t)(slash - path);
     if (n > 0) {
         text_put(out, "mkdir -p ");
-        put_quoted(out, str_format(&t->arena, "%.*s", (int)n, path));
+        put_word(out, str_format(&t->arena, "%.*s", (int)n, path));
         text_char(out, '\n');
     }
 }
@@ -83,7 +73,7 @@ static void put_file(ToolRun *t, Text *out, const char *name, Str text)
     const char *path = local(t, name);
     put_folder(t, out, path, false);
     text_put(out, "cat > ");
-    put_quoted(out, path);
+    put_word(out, path);
     text_printf(out, " <<'%s'\n", end);
     text_put_n(out, text.at, text.n);
     text_printf(out, "%s%s\n", text.n > 0 && text.at[text.n - 1] != '\n' ? "\n" : "", end);
@@ -92,7 +82,7 @@ static void put_file(ToolRun *t, Text *out, const char *name, Str text)
 static void put_option(ToolRun *t, Text *out, OptionId id, const char *value)
 {
     OptionRow row = option_row(id);
-    if (is_path(id) && !is_stream(value)) {
+    if (is_path(id) && !file_is_stream(value)) {
         value = local(t, value);
     }
     bool dash_m = row.long_name != NULL && row.long_name[0] == 'M';
@@ -105,7 +95,7 @@ static void put_option(ToolRun *t, Text *out, OptionId id, const char *value)
     }
     if (has_value) {
         text_put(out, row.long_name == NULL || dash_m ? " " : "=");
-        put_quoted(out, value);
+        put_word(out, value);
     }
 }
 
@@ -124,7 +114,7 @@ static void put_command(ToolRun *t, Text *out)
         bool piped = is_standard_input(path);
         from_input |= piped;
         text_char(out, ' ');
-        put_quoted(out, piped ? "-" : local(t, path));
+        put_word(out, piped ? "-" : local(t, path));
     }
     text_put(out, from_input ? " < standard-input\n" : "\n");
 }
@@ -134,12 +124,12 @@ static uint32_t depth(const ToolRun *t)
 {
     uint32_t most = 0;
     for (uint32_t k = 0; k < t->ctx.sources.list.n; k++) {
-        uint32_t n = ups(t->ctx.sources.list.at[k]->name);
+        uint32_t n = count_parents(t->ctx.sources.list.at[k]->name);
         most = n > most ? n : most;
     }
     for (OptionId id = 0; id < OPTION_COUNT; id++) {
         for (uint32_t k = 0; is_path(id) && k < t->options.given[id].at.n; k++) {
-            uint32_t n = ups(t->options.given[id].at.at[k]);
+            uint32_t n = count_parents(t->options.given[id].at.at[k]);
             most = n > most ? n : most;
         }
     }
@@ -157,21 +147,21 @@ static void put_inputs(ToolRun *t, Text *out)
     }
     const char *plan = option_last(&t->options, OPT_PLAN_IN, NULL), *why = NULL;
     Str text = {0};
-    if (plan != NULL && !is_stream(plan) &&
+    if (plan != NULL && !file_is_stream(plan) &&
         file_read(&t->arena, plan, FILE_LIMIT, &text, &why)) {
         put_file(t, out, plan, text);
     }
     for (OptionId id = 0; id < OPTION_COUNT; id++) {
         for (uint32_t k = 0; is_path(id) && k < t->options.given[id].at.n; k++) {
             const char *path = t->options.given[id].at.at[k];
-            if (!is_stream(path)) {
+            if (!file_is_stream(path)) {
                 put_folder(t, out, local(t, path), id == OPT_INCLUDE);
             }
         }
     }
 }
 
-void reproducer_print(ToolRun *t, Text *out)
+static void print_script(ToolRun *t, Text *out)
 {
     text_printf(out,
                 "#!/bin/sh\n"
@@ -180,11 +170,11 @@ void reproducer_print(ToolRun *t, Text *out)
                 "work=$(mktemp -d)\n"
                 "trap 'rm -rf \"$work\"' EXIT\n",
                 TDSL_VERSION);
-    text_put(out, "work_in=$work");
+    text_put(out, "folder=$work");
     for (uint32_t n = depth(t); n > 0; n--) {
         text_put(out, "/in");
     }
-    text_put(out, "\nmkdir -p \"$work_in\"\ncd \"$work_in\"\n");
+    text_put(out, "\nmkdir -p \"$folder\"\ncd \"$folder\"\n");
     put_inputs(t, out);
     put_command(t, out);
 }
@@ -195,7 +185,7 @@ bool reproducer_write(ToolRun *t, const char *path)
     const char *why = NULL;
     Text text;
     text_init(&text, &t->arena);
-    reproducer_print(t, &text);
+    print_script(t, &text);
     for (uint32_t k = 0; k < t->files.inputs.n; k++) {
         files_input(&files, t->files.inputs.at[k]);
     }

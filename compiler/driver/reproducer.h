@@ -5,10 +5,8 @@
 
 #include "driver/tool.h"
 
-/* The script, of what has been read so far. Outputs of the run that it repeats land in a folder that it removes. */
-void reproducer_print(ToolRun *t, Text *out);
-
-/* Writes it to `path`, "-" is standard output. False after a message (E_FILE). */
+/* Writes the script, of the files read so far, to `path`; "-" is standard output. False after a message (E_FILE). What the
+ * script writes lands in a folder that it removes. */
 bool reproducer_write(ToolRun *t, const char *path);
 
 /* For check_on_failure, `user` is a ToolRun: to --reproducer, else to tdslc-failure.sh where no such file is yet. Says where. */
