@@ -11,12 +11,11 @@ import argparse
 import importlib.util
 import os
 import random
-import subprocess
 import sys
 import tempfile
 
-from harness import ROOT, Failure, Refused, kernels_of, share
-from random_kernels import check
+from harness import ROOT, kernels_of, share
+from random_kernels import check_all
 
 FIXED = ["""kernel complex_numbers(A: c64[40, 50], x: c64[89]) -> (B: c64[40, 50], C: c64[40], D: c64[40]) {
     B[i,j] = select(index(i) <= index(j) + 2, A[i,j], x[i + j]);
@@ -214,29 +213,15 @@ def main():
     parser.add_argument("--only", type=int)
     parser.add_argument("--programs", action="store_true")
     parser.add_argument("--targets", default="trn2,trn1,trn3")
+    parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     if options.programs:
         return programs(options)
     targets = options.targets.split(",")
     numbers = [options.only] if options.only is not None else share(range(options.seed, options.seed + options.count), 6)
-    failed = refused = 0
     numbers = list(numbers) if options.only is not None else [*range(-len(FIXED), 0), *numbers]
-    for number in numbers:
-        text = Draft(random.Random(number)).text(number) if number >= 0 else FIXED[number]
-        kernel, target = kernels_of(text)[0], targets[number % len(targets)]
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                check(options, kernel.text, kernel, target, folder)
-            except Refused as no:
-                refused += 1
-                if no.code != "E0602":
-                    failed += 1
-                    print(f"FAILED {number} {target}: refused, {no.text}\n{text}", flush=True)
-            except (Failure, subprocess.TimeoutExpired) as error:
-                failed += 1
-                print(f"FAILED {number} {target}: {error}\n{text}", flush=True)
-    print(f"{len(numbers) - failed - refused} of {len(numbers)} kernels with positions are exact, {refused} refused, {failed} failed")
-    return failed > 0 or refused * 5 > len(numbers)
+    texts = [(number, Draft(random.Random(number)).text(number) if number >= 0 else FIXED[number]) for number in numbers]
+    return check_all(options, [(number, kernels_of(text)[0]) for number, text in texts], targets, "kernels with positions")
 
 
 if __name__ == "__main__":
