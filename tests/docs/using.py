@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
 import steps  # noqa: E402
+from steps import expect  # noqa: E402
 
 
 def blocks(text):
@@ -29,12 +30,6 @@ def shown_in_examples(tree, text):
     for name, body in re.findall(r"^```\S+ (examples/\S+)\n(.*?)^```$", text, re.M | re.S):
         plain = ["\n".join(map(str.strip, part.splitlines())) for part in (body, (tree / name).read_text(encoding="utf-8"))]
         expect(f"lines of {name}", plain[0] in plain[1], True)
-
-
-def expect(what, got, want):
-    if got != want:
-        sys.exit(f"{what}:\n{got}\nexpected:\n{want}")
-    print(f"ok: {what}")
 
 
 def run(*argv, status=0, **options):

@@ -13,6 +13,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE / "../support"))
 import json_schema  # noqa: E402
 import steps  # noqa: E402
+from steps import expect  # noqa: E402
 
 DEVICE = ["--target=trn2", "-Do=16", "-Dv=128", "-Dn=144", "-Dx=384", "-Dm=256", "-Dk=256"]
 REPORTS = [
@@ -43,12 +44,6 @@ def declared(schema):
     named = schema.get("properties", {})
     parts = [*named.values(), *schema.get("$defs", {}).values(), schema.get("items"), schema.get("additionalProperties")]
     return set(named).union(*map(declared, parts))
-
-
-def expect(what, got, want):
-    if got != want:
-        sys.exit(f"{what}:\n{got}\nexpected\n{want}")
-    print(f"ok: {what}")
 
 
 def wrong(schema, report):

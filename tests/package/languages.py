@@ -11,6 +11,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../support"))
 import steps  # noqa: E402
+from steps import expect  # noqa: E402
 
 KERNEL = "kernel twice(x: f64[n]) -> (y: f64[n]) { y[i] = 2 * x[i]; }\n"
 MAIN = """#include <cstdio>
@@ -81,12 +82,6 @@ def refused(folder, prefix, want):
     if done.returncode == 0 or want not in text:
         sys.exit(f"expected to be refused with\n{want}\ngot status {done.returncode}\n{done.stderr}")
     print(f"ok: refused: {want}")
-
-
-def expect(what, got, want):
-    if got != want:
-        sys.exit(f"{what}: {got}, expected {want}")
-    print(f"ok: {what}: {got}")
 
 
 def cpp(work, prefix, generator):

@@ -11,12 +11,7 @@ import sys
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE / "../support"))
 import steps  # noqa: E402
-
-
-def expect(what, got, want):
-    if got != want:
-        sys.exit(f"{what}:\n{got}\nexpected:\n{want}")
-    print(f"ok: {what}")
+from steps import expect  # noqa: E402
 
 
 def packed(a, name):

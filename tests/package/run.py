@@ -15,6 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../support"))
 import steps  # noqa: E402
+from steps import expect  # noqa: E402
 WRAPPER = """#!/bin/sh
 echo "$*" >>'{log}'
 exec '{tdslc}' "$@"
@@ -99,13 +100,6 @@ class Project:
 
     def outputs(self):
         return [run(os.path.join(self.build_dir, p)).strip() for p in ("use_vectors", "use_fixed")]
-
-
-def expect(what, got, want):
-    if got != want:
-        print(f"{what}: {got}, expected {want}")
-        sys.exit(1)
-    print(f"ok: {what}: {got}")
 
 
 def rebuilds(p):

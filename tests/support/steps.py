@@ -24,3 +24,10 @@ def run(step, command, timeout=300, **options):
     if done.returncode != 0:
         raise SystemExit(report(step, command, done))
     return done.stdout
+
+
+def expect(what, got, want):
+    """One line where they are equal; else the test ends with both."""
+    if got != want:
+        raise SystemExit(f"{what}:\n{got}\nexpected:\n{want}")
+    print(f"ok: {what}")

@@ -12,6 +12,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "../../support"))
 import steps  # noqa: E402
+from steps import expect  # noqa: E402
 
 SOURCE = """kernel gram(A: f64[m, k], B: f64[k, n]) -> (G: f64[n, n], s: f64) {
     C[i,j] = A[i,p] * B[p,j];
@@ -29,12 +30,6 @@ int main(void)
     return gram(3, 2, 2, A, B, G, &s, space, sizeof space);
 }
 """
-
-
-def expect(what, got, want):
-    if got != want:
-        sys.exit(f"{what}: {got}, expected {want}")
-    print(f"ok: {what}")
 
 
 def main():

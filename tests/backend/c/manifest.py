@@ -13,17 +13,12 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE / "../../support"))
 import json_schema  # noqa: E402
 import steps  # noqa: E402
+from steps import expect  # noqa: E402
 
 SOURCE = """dim o ~ 10;
 kernel conv(x: f64[n + k - 1], w: f64[k], alpha: f64) -> (y: f64[n], e: f64) { y[i] = alpha * x[i + d] * w[d]; e = sum[i](y[i]); }
 kernel exp(A: c64[2, 3], b: bool[3], t: inout i32) -> (R: c64[3, 2]) { R[j,i] = A[i,j]; t += sum[j](i32(b[j])); }
 """
-
-
-def expect(what, got, want):
-    if got != want:
-        sys.exit(f"{what}:\n{got}\nexpected\n{want}")
-    print(f"ok: {what}")
 
 
 def main():
