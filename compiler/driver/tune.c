@@ -5,11 +5,11 @@
 #include "driver/tune.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "driver/c_library.h"
+#include "driver/progress.h"
 #include "driver/trial.h"
 #include "nest/variants.h"
 
@@ -47,6 +47,7 @@ typedef struct Tuner {
     Trial trial;
     Tensor **args;
     double end;
+    Progress *progress;
     Map seen;      /* nests by their text */
     Runner *first; /* the model's choice: the others' results are its */
     Runner *best;
@@ -54,29 +55,14 @@ typedef struct Tuner {
     double log_sum, low, high; /* of predicted over measured */
 } Tuner;
 
-/* Ctrl-C ends the search, and the best so far is written; a second one ends the program. */
-static volatile sig_atomic_t interrupted;
-static struct sigaction before_tuning;
-
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
-static void watch_interrupts(void)
-{
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    interrupted = 0;
-    (void)sigaction(SIGINT, NULL, &before_tuning);
-    if (before_tuning.sa_handler != SIG_IGN) {
-        (void)sigaction(SIGINT, &action, NULL);
-    }
-}
-
 static bool time_is_up(const Tuner *u)
 {
-    return interrupted != 0 || tool_clock() >= u->end;
+    if (progress_due(u->progress)) {
+        fprintf(stderr, "\r%s: %u nests tried, %.0f of %.0f s\033[K", u->head.name->text,
+                u->tried, progress_elapsed(u->progress), u->end - u->progress->start);
+        (void)fflush(stderr);
+    }
+    return progress_interrupted() || tool_clock() >= u->end;
 }
 
 bool tune_start(Compilation *c)
@@ -209,7 +195,7 @@ static bool race(const Tuner *u, Runner *r, Runner *other)
     for (int k = 0; k < MOST_TURNS; k++, now = tool_clock()) {
         bool slow = other != NULL && r->least > SLOWER * other->least;
         bool enough = k >= TURNS && (now - start > RACE || slow || now > u->end);
-        if (enough || (k > 0 && (interrupted != 0 || now > u->end + GRACE))) {
+        if (enough || (k > 0 && (progress_interrupted() || now > u->end + GRACE))) {
             break;
         }
         if (k == 0 && other != NULL) {
@@ -230,6 +216,7 @@ static void say(Tuner *u, const Runner *r, bool best)
     u->log_sum += log(ratio > 0 ? ratio : 1e-9);
     u->low = u->tried == 1 || ratio < u->low ? ratio : u->low;
     u->high = ratio > u->high ? ratio : u->high;
+    progress_clear(u->progress);
     fprintf(stderr, "%s %3u: predicted %.4g ms, measured %.4g ms, ratio %.2f%s: %s\n",
             u->head.name->text, u->tried, predicted * 1e3, r->least * 1e3, ratio,
             best ? ", best" : "", r->what);
@@ -279,7 +266,8 @@ static bool try_nest(Tuner *u, const NestVariant *v, bool *wins)
     *r = (Runner){.nest = v->nest, .what = v->what};
     Diags *diags = &u->c->ctx->diags, before = *diags;
     bool ok = runner_open(u, r, &refused);
-    if (!ok && interrupted != 0 && u->first != NULL) { /* the C compiler was stopped too */
+    if (!ok && progress_interrupted() &&
+        u->first != NULL) { /* the C compiler was stopped too */
         *diags = before;
         runner_close(r);
         return true;
@@ -370,7 +358,8 @@ static bool search(Tuner *u, const Nest *chosen)
 static bool finish(Tuner *u)
 {
     const char *name = u->head.name->text;
-    if (interrupted == 0 && u->best != u->first && !race(u, u->best, u->first)) {
+    progress_clear(u->progress);
+    if (!progress_interrupted() && u->best != u->first && !race(u, u->best, u->first)) {
         return false;
     }
     if (u->best != u->first && u->best->least < u->first->least) {
@@ -403,9 +392,14 @@ static bool make_arguments(Tuner *u)
     return trial_arguments(u->c->ctx, &u->arena, g, &u->trial, u->args);
 }
 
-static bool tune_kernel(ToolRun *t, Compilation *c, uint32_t kernel, double end)
+static bool tune_kernel(ToolRun *t, Compilation *c, uint32_t kernel, double end,
+                        Progress *progress)
 {
-    Tuner u = {.c = c, .kernel = kernel, .graph = c->module->graphs.at[kernel], .end = end};
+    Tuner u = {.c = c,
+               .kernel = kernel,
+               .graph = c->module->graphs.at[kernel],
+               .end = end,
+               .progress = progress};
     arena_init(&u.arena, &c->ctx->budget);
     map_init(&u.seen, &u.arena);
     u.with = c_compiler(&u.arena, &t->options);
@@ -429,16 +423,14 @@ bool tune(ToolRun *t, Compilation *c, double seconds)
     double now = tool_clock(), end = now + seconds;
     uint32_t n = c->module->graphs.n, done = 0;
     bool ok = true;
-    watch_interrupts();
-    for (; ok && done < n && interrupted == 0; done++, now = tool_clock()) {
+    Progress progress;
+    progress_begin(&progress);
+    for (; ok && done < n && !progress_interrupted(); done++, now = tool_clock()) {
         double share = end > now ? (end - now) / (n - done) : 0;
-        ok = tune_kernel(t, c, done, now + share);
+        ok = tune_kernel(t, c, done, now + share, &progress);
     }
-    (void)sigaction(SIGINT, &before_tuning, NULL);
-    if (interrupted != 0 && !ok) { /* nothing was measured */
-        (void)raise(SIGINT);
-    }
-    if (interrupted != 0 && ok) {
+    progress_end(&progress, ok); /* not ok: nothing was measured */
+    if (progress_interrupted() && ok) {
         fprintf(stderr, "tdslc: stopped: the best nests so far are written");
         if (done < n) {
             fprintf(stderr, ", the model's choice for %u kernel%s", n - done,
