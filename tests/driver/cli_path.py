@@ -181,24 +181,6 @@ def traffic_costs_what_the_target_says():
     equal(written, [16000, 14196])
 
 
-def on_terminal(tool, *args, term="xterm"):
-    """What a command writes on a terminal that is its standard error, and its exit status."""
-    master, slave = pty.openpty()
-    child = subprocess.Popen([tool, *args], stderr=slave, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": term})
-    os.close(slave)
-    text = b""
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        text += part
-    os.close(master)
-    return text.decode(), child.wait(60)
-
-
 OPERANDS = [sorted({k, (k + 1) % 60, (7 * k + 3) % 60, (11 * k + 5) % 60}) for k in range(60)]
 LETTERS = [chr(0x4e00 + k) for k in range(60)]
 EQUATION = ["-e", ",".join("".join(LETTERS[x] for x in o) for o in OPERANDS) + "->",

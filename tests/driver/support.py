@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import pty
 import re
 import shutil
 import struct
@@ -85,6 +86,24 @@ def tdslc(*args, **more):
 def tdsl_run(*args, **more):
     """Quick C unless the test says otherwise."""
     return run("tdsl-run", "--cflags=-O0", *args, **more)
+
+
+def on_terminal(tool, *args, term="xterm"):
+    """What a command writes on a terminal that is its standard error, and its exit status."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen([tool, *args], stderr=slave, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": term})
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        text += part
+    os.close(master)
+    return text.decode(), child.wait(60)
 
 
 def equal(got, want, what=""):
