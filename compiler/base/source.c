@@ -115,3 +115,13 @@ Span span_join(Span a, Span b)
     }
     return (Span){a.source, a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
 }
+
+const SourceStatement *source_statement(const SourceStatements *s, Span span)
+{
+    uint32_t n = s->n;
+    while (n > 0 &&
+           (s->at[n - 1].span.source != span.source || s->at[n - 1].span.lo > span.lo)) {
+        n--;
+    }
+    return n > 0 && span.source != 0 ? &s->at[n - 1] : NULL;
+}

@@ -21,6 +21,17 @@ typedef struct Source {
     bool places_only; /* no text: spans are made by source_place */
 } Source;
 
+/* A statement of a program: where it stands and what it says, on one line. */
+typedef struct SourceStatement {
+    Span span;
+    const char *text;
+} SourceStatement;
+
+typedef struct SourceStatements { /* those of one kernel, in the order of the program */
+    uint32_t n;
+    const SourceStatement *at;
+} SourceStatements;
+
 typedef struct Sources {
     Arena *arena;
     VEC(Source *) list; /* list.at[k] has number k + 1 */
@@ -41,5 +52,7 @@ Span source_place(uint32_t source, uint32_t line,
 void source_position(Sources *s, Span span, uint32_t *line, uint32_t *column);
 Str source_line(Sources *s, uint32_t source, uint32_t line);
 Span span_join(Span a, Span b);
+/* The statement that this place is part of; null: none. */
+const SourceStatement *source_statement(const SourceStatements *s, Span span);
 
 #endif

@@ -78,38 +78,63 @@ bool read_module_head(DumpReader *r, const DumpTree *tree, const char *stage, co
     return head_line(r, tree, "after", TERM_NAME, "the name of a pass", next, &r->after);
 }
 
-bool read_kernel_head(DumpReader *r, const DumpLine *line, Sym *name, Span *span,
-                      const char **signature, uint32_t *next)
+/* `WORD "..." [at L:C]` without a block; *text is null where the line begins with another word. */
+static bool read_quoted(DumpReader *r, const DumpLine *line, const char *word,
+                        const char **text, Span *at)
 {
     Cursor c = cursor_line(r->ctx, line);
-    *span = (Span){0, 0, 0};
-    *signature = "";
+    *text = NULL;
+    if (!cursor_take(&c, TERM_NAME, word)) {
+        return true;
+    }
+    const Term *t = cursor_expect(&c, TERM_STRING, NULL, "a string");
+    if (t == NULL || (at != NULL && cursor_take(&c, TERM_NAME, "at") &&
+                      !cursor_span(&c, &r->places, r->home, at))) {
+        return false;
+    }
+    *text = t->text->text;
+    return cursor_expect_end(&c) && no_block(r, line);
+}
+
+bool read_kernel_head(DumpReader *r, const DumpLine *line, KernelHead *head, uint32_t *next)
+{
+    Cursor c = cursor_line(r->ctx, line);
+    *head = (KernelHead){.signature = ""};
     *next = 0;
     if (cursor_expect(&c, TERM_NAME, "kernel", "'kernel'") == NULL ||
-        (*name = cursor_name(&c, "the kernel's name")) == NULL) {
+        (head->name = cursor_name(&c, "the kernel's name")) == NULL) {
         return false;
     }
-    if (cursor_take(&c, TERM_NAME, "at") && !cursor_span(&c, &r->places, 0, span)) {
+    if (cursor_take(&c, TERM_NAME, "at") && !cursor_span(&c, &r->places, 0, &head->span)) {
         return false;
     }
-    r->home = span->source;
+    r->home = head->span.source;
     if (!cursor_expect_end(&c)) {
         return false;
     }
     if (!line->has_block) {
         return refuse(r, line->span, "a kernel has a block in braces");
     }
+    const char *text = NULL;
     if (line->n_body > 0) {
-        c = cursor_line(r->ctx, line->body[0]);
-        if (cursor_take(&c, TERM_NAME, "signature")) {
-            const Term *t = cursor_expect(&c, TERM_STRING, NULL, "a string");
-            if (t == NULL || !cursor_expect_end(&c) || !no_block(r, line->body[0])) {
-                return false;
-            }
-            *signature = t->text->text;
-            *next = 1;
+        if (!read_quoted(r, line->body[0], "signature", &text, NULL)) {
+            return false;
         }
+        head->signature = text != NULL ? text : "";
+        *next = text != NULL ? 1 : 0;
     }
+    VEC(SourceStatement) statements = {0};
+    for (; *next < line->n_body; ++*next) {
+        SourceStatement s = {{0, 0, 0}, NULL};
+        if (!read_quoted(r, line->body[*next], "statement", &s.text, &s.span)) {
+            return false;
+        }
+        if (s.text == NULL) {
+            break;
+        }
+        vec_push(r->arena, &statements, s);
+    }
+    head->statements = (SourceStatements){(uint32_t)statements.n, statements.at};
     return true;
 }
 

@@ -23,8 +23,15 @@ void dump_dims(Text *out, const DimTable *dims); /* a line `dim o ~ 16` for each
 /* `tdsl-dump STAGE 1`, the source's name (null: none), and the pass that left it where others of the stage follow (null: none
  * do). */
 void dump_head(Text *out, const char *stage, const char *source_name, const char *after);
-/* `kernel NAME at "FILE" L:C {` and the signature; one level of indentation is left open. */
-void dump_kernel_head(Text *out, Sym name, Sources *sources, Span span, const char *signature);
+/* What all dumps say of a kernel first. */
+typedef struct KernelHead {
+    Sym name;
+    Span span;
+    const char *signature;
+    SourceStatements statements;
+} KernelHead;
+/* `kernel NAME at "FILE" L:C {`, the signature and the statements; one level of indentation is left open. */
+void dump_kernel_head(Text *out, Sources *sources, const KernelHead *head);
 
 /* ---- reading (read.c); all report E_DUMP at the place and return false ---- */
 
@@ -49,9 +56,9 @@ void dump_reader_kernel(DumpReader *r, DimTable *dims);
 /* The head of a dump of `stage`; *next is the first line after it. *name is null when there is no source line. */
 bool read_module_head(DumpReader *r, const DumpTree *tree, const char *stage, const char **name,
                       uint32_t *next);
-/* `kernel NAME [at ...] {`, and `signature "..."` as the first line of its block; *next is the line after. */
-bool read_kernel_head(DumpReader *r, const DumpLine *line, Sym *name, Span *span,
-                      const char **signature, uint32_t *next);
+/* `kernel NAME [at ...] {`, and `signature "..."` and `statement "..." at L:C` as the first lines of its block; *next
+ * is the line after. */
+bool read_kernel_head(DumpReader *r, const DumpLine *line, KernelHead *head, uint32_t *next);
 bool read_dim_line(DumpReader *r, Cursor *c); /* after `dim` */
 bool read_dim(DumpReader *r, const Term *t, Dim *out);
 /* After `when`, of these dims. */

@@ -15,16 +15,26 @@ void dump_head(Text *out, const char *stage, const char *source_name, const char
     }
 }
 
-void dump_kernel_head(Text *out, Sym name, Sources *sources, Span span, const char *signature)
+static void put_quoted(Text *out, const char *word, const char *text)
+{
+    text_printf(out, "%s ", word);
+    text_quoted(out, str_from(text));
+}
+
+void dump_kernel_head(Text *out, Sources *sources, const KernelHead *head)
 {
     text_put(out, "kernel ");
-    dump_name(out, name);
-    dump_span(out, sources, span, 0);
+    dump_name(out, head->name);
+    dump_span(out, sources, head->span, 0);
     text_put(out, " {\n");
     out->indent++;
-    if (signature[0] != '\0') {
-        text_put(out, "signature ");
-        text_quoted(out, str_from(signature));
+    if (head->signature[0] != '\0') {
+        put_quoted(out, "signature", head->signature);
+        text_char(out, '\n');
+    }
+    for (uint32_t k = 0; k < head->statements.n; k++) {
+        put_quoted(out, "statement", head->statements.at[k].text);
+        dump_span(out, sources, head->statements.at[k].span, head->span.source);
         text_char(out, '\n');
     }
 }

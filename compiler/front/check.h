@@ -147,4 +147,7 @@ Program *program_check(Ctx *ctx, uint32_t source, const FrontOptions *options);
 /* The checked program as TDSL with every sum written out and types in comments; reads back as itself. */
 void program_dump(Ctx *ctx, const Program *p, Text *out);
 
+/* The statements of a kernel as program_dump writes them, each on one line, cut where it is long: for comments. */
+SourceStatements statement_texts(Ctx *ctx, Arena *arena, const CheckedKernel *k);
+
 #endif

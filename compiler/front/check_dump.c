@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checked program as TDSL: every sum written out, einsum strings in index notation, extents as known, types of
  * values in comments. Reading it back gives the same program and so the same text. */
+#include <string.h>
+
 #include "front/check.h"
 
 typedef struct Show {
@@ -11,6 +13,7 @@ typedef struct Show {
     Sym *label;     /* name of each label of the statement */
     uint32_t temps; /* of the kernel, so far */
     Sym *value;     /* name of each value */
+    bool comment;   /* for people: it need not read back */
 } Show;
 
 /* ---- names ---- */
@@ -103,7 +106,7 @@ static void show_ranges(Show *w, const int32_t *label, uint32_t n)
         const Label *l = &w->s->label[label[a]];
         text_put(w->out, a > 0 ? ", " : "");
         text_put(w->out, w->label[label[a]]->text);
-        if (l->given) {
+        if (l->given && !w->comment) {
             text_put(w->out, " < ");
             dim_print(w->out, &w->k->dims, l->extent);
         }
@@ -112,16 +115,18 @@ static void show_ranges(Show *w, const int32_t *label, uint32_t n)
 
 static void show_number(Show *w, const CheckedExpr *e)
 {
+    double x = e->value.re;
+    bool whole = x > -1e9 && x < 1e9 && x == (double)(int32_t)x;
     if (e->value.dtype == DTYPE_BOOL) {
         text_put(w->out, e->value.i ? "true" : "false");
     } else if (dtype_is_int(e->value.dtype)) {
         text_i64(w->out, e->value.i);
-    } else if (e->value.re - e->value.re != 0) { /* not finite: no literal says so */
-        text_put(w->out, e->value.re > 0   ? "(1.0 / 0.0)"
-                         : e->value.re < 0 ? "(-1.0 / 0.0)"
-                                           : "(0.0 / 0.0)");
+    } else if (w->comment && (whole || x - x != 0)) {
+        text_printf(w->out, "%.9g", x);
+    } else if (x - x != 0) { /* not finite: no literal says so */
+        text_put(w->out, x > 0 ? "(1.0 / 0.0)" : x < 0 ? "(-1.0 / 0.0)" : "(0.0 / 0.0)");
     } else {
-        text_f64(w->out, e->value.re);
+        text_f64(w->out, x);
     }
 }
 
@@ -249,9 +254,6 @@ static void show_statement(Show *w, const CheckedStatement *s)
         text_put(w->out, s->op == OP_ADD ? " += " : " -= ");
         show_expr(w, s->at != NULL ? s->right : as_written(s->right)->arg[1], 0);
     }
-    text_put(w->out, "; // ");
-    type_print(w->out, &w->k->dims, &target->type);
-    text_char(w->out, '\n');
 }
 
 /* ` symmetric(0, 1)`: one attribute for each class of dimensions. */
@@ -307,6 +309,9 @@ static void show_kernel(Ctx *ctx, const CheckedKernel *k, Text *out)
     }
     for (uint32_t s = 0; s < k->statements.n; s++) {
         show_statement(&w, &k->statements.at[s]);
+        text_put(out, "; // ");
+        type_print(out, &k->dims, &k->values.at[k->statements.at[s].target].type);
+        text_char(out, '\n');
     }
     out->indent--;
     text_put(out, "}\n");
@@ -323,4 +328,45 @@ void program_dump(Ctx *ctx, const Program *p, Text *out)
     for (uint32_t k = 0; k < p->kernels.n; k++) {
         show_kernel(ctx, p->kernels.at[k], out);
     }
+}
+
+#define STATEMENT_TEXT 400 /* bytes: about as long as a comment should be */
+
+/* Indices close together, and no more than that. */
+static const char *tidy(Text *text)
+{
+    uint32_t depth = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < text->n; i++) {
+        char c = text->at[i];
+        depth += (uint32_t)(c == '[') - (uint32_t)(c == ']');
+        if (c != ' ' || depth == 0) {
+            text->at[n++] = c;
+        }
+    }
+    text->at[n] = '\0';
+    if (n > STATEMENT_TEXT) {
+        memcpy(text->at + STATEMENT_TEXT, " ...", 5);
+    }
+    return text->at;
+}
+
+SourceStatements statement_texts(Ctx *ctx, Arena *arena, const CheckedKernel *k)
+{
+    VEC(SourceStatement) all = {0};
+    Show w = {.ctx = ctx, .k = k, .comment = true};
+    name_values(&w);
+    for (uint32_t s = 0; s < k->statements.n; s++) {
+        const CheckedStatement *checked = &k->statements.at[s];
+        if (k->values.at[checked->target].name !=
+            NULL) { /* an einsum in an expression is part of it */
+            Text text;
+            text_init(&text, arena);
+            w.out = &text;
+            show_statement(&w, checked);
+            SourceStatement statement = {checked->span, tidy(&text)};
+            vec_push(arena, &all, statement);
+        }
+    }
+    return (SourceStatements){all.n, all.at};
 }

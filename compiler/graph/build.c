@@ -433,6 +433,7 @@ static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *k)
     g->span = k->span;
     g->sources = &ctx->sources;
     g->signature = k->signature;
+    g->statements = statement_texts(ctx, arena, k);
     for (uint32_t d = 0; d < k->dims.list.n; d++) {
         vec_push(arena, &g->dims.list, k->dims.list.at[d]);
     }

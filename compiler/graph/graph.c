@@ -448,12 +448,22 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
 
 /* ---- copying ---- */
 
+static SourceStatements statements_copy(Arena *arena, const SourceStatements *from)
+{
+    SourceStatement *to = ARENA_ARRAY(arena, from->n, SourceStatement);
+    for (uint32_t k = 0; k < from->n; k++) {
+        to[k] = (SourceStatement){from->at[k].span, str_dup(arena, str_from(from->at[k].text))};
+    }
+    return (SourceStatements){from->n, to};
+}
+
 Graph *graph_like(Arena *arena, const Graph *g)
 {
     Graph *to = graph_new(arena, g->name);
     to->span = g->span;
     to->sources = g->sources;
     to->signature = str_dup(arena, str_from(g->signature));
+    to->statements = statements_copy(arena, &g->statements);
     to->program = g->program == NULL ? NULL : str_dup(arena, str_from(g->program));
     to->form = g->form;
     for (uint32_t k = 0; k < g->dims.list.n; k++) {

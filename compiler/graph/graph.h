@@ -155,6 +155,8 @@ typedef struct Graph {
     Sources *sources; /* where spans point, for dumps (`at 4:12`); null: none are printed */
     const char *signature; /* the kernel's head as written, one line; printed into the generated
                               header */
+    SourceStatements
+        statements; /* of the kernel, canonical text: comments in what is generated */
     const char *
         program; /* graph_digest of the kernel in the program that decisions were taken for, which a
                             program that uses them must have; null: not said */

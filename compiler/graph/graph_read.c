@@ -619,16 +619,15 @@ static bool read_line(GraphReader *r, const DumpLine *line)
 Graph *graph_read(DumpReader *in, Arena *scratch, const DumpLine *line)
 {
     GraphReader r = {.in = in, .ctx = in->ctx, .scratch = scratch};
-    Sym name;
-    Span span;
-    const char *signature;
+    KernelHead head;
     uint32_t next;
-    if (!read_kernel_head(in, line, &name, &span, &signature, &next)) {
+    if (!read_kernel_head(in, line, &head, &next)) {
         return NULL;
     }
-    r.g = graph_new(in->arena, name);
-    r.g->span = span;
-    r.g->signature = signature;
+    r.g = graph_new(in->arena, head.name);
+    r.g->span = head.span;
+    r.g->signature = head.signature;
+    r.g->statements = head.statements;
     r.g->sources = &r.ctx->sources;
     dump_reader_kernel(in, &r.g->dims);
     map_init(&r.value_of, scratch);

@@ -179,7 +179,8 @@ typedef struct Kernel {
     Sym name;
     Span span;
     Sources *sources; /* where spans point, for dumps (`at 4:12`); null: none are printed */
-    const char *signature; /* as Graph.signature */
+    const char *signature;       /* as Graph.signature */
+    SourceStatements statements; /* as Graph.statements */
     LoopForm form;
     const char *target; /* LEGAL: for whom, else null */
     DimTable dims;

@@ -492,7 +492,8 @@ static void put_head(const Kernel *k, Text *out)
 
 void kernel_dump(const Kernel *k, Text *out)
 {
-    dump_kernel_head(out, k->name, k->sources, k->span, k->signature);
+    dump_kernel_head(out, k->sources,
+                     &(KernelHead){k->name, k->span, k->signature, k->statements});
     put_head(k, out);
     put_block(k, k->body, k->n_body, 0, out);
     out->indent--;

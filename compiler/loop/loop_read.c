@@ -673,16 +673,15 @@ static bool read_block(LoopReader *r, DumpLine *const *line, uint32_t n, StmtLis
 static Kernel *read_kernel(LoopReader *r, const DumpLine *line)
 {
     uint32_t at = 0;
-    Sym name = NULL;
-    Span span;
-    const char *signature = "";
-    if (!read_kernel_head(&r->in, line, &name, &span, &signature, &at)) {
+    KernelHead head;
+    if (!read_kernel_head(&r->in, line, &head, &at)) {
         return NULL;
     }
-    r->k = kernel_new(r->arena, name);
-    r->k->span = span;
+    r->k = kernel_new(r->arena, head.name);
+    r->k->span = head.span;
     r->k->sources = &r->ctx->sources;
-    r->k->signature = signature;
+    r->k->signature = head.signature;
+    r->k->statements = head.statements;
     dump_reader_kernel(&r->in, &r->k->dims);
     map_init(&r->var_of, r->arena);
     map_init(&r->buf_of, r->arena);

@@ -39,9 +39,9 @@ def compile_text(tdslc, text, *options):
 
 
 def graph_lines(done):
-    """A graph dump without what differs between two spellings: places, names of indices and signatures."""
+    """A graph dump without what differs between two spellings: places, names of indices, signatures and statements."""
     kept = [re.sub(r"( named \[[^\]]*\])?( at .*)?$", "", line) for line in done.stdout.split("\n")]
-    return [line for line in kept if not line.lstrip().startswith("signature")]
+    return [line for line in kept if not line.lstrip().startswith(("signature", "statement"))]
 
 
 def judge(done, words):

@@ -42,6 +42,7 @@ static const char *dump(Bench *b, const Program *p, bool names)
         assert_true(graph_verify(&b->ctx, g, "build"));
         g->span = (Span){0};
         g->signature = "";
+        g->statements = (SourceStatements){0, NULL};
         for (uint32_t n = 0; n < g->nodes.n; n++) {
             g->nodes.at[n].span = (Span){0};
             g->nodes.at[n].name = names ? g->nodes.at[n].name : NULL;

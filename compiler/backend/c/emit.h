@@ -109,8 +109,9 @@ typedef struct Emitter {
     bool *joined; /* [bufs] see emit_stream.c; null: nobody has asked */
     VEC(Ahead) aheads;
     VEC(Temp) count_names; /* that counts were given, and what was wished for: emit_counts.c */
-    Sym last_name;         /* the last value announced in a comment */
-    uint32_t n_tiles;      /* register tiles of the kernel */
+    const char *last_origin;  /* the statement, or value, of the last comment */
+    VEC(const char *) quoted; /* those said in full */
+    uint32_t n_tiles;         /* register tiles of the kernel */
     /* register tiles */
     bool in_tile;         /* a register tile is being printed */
     int64_t vector_bytes; /* of its widest vectors; 0: plain C */

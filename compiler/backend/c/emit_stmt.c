@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers and statements; where in the workspace a buffer lies says emit_space.c. */
+#include <string.h>
+
 #include "backend/c/emit.h"
 #include "backend/c/product.h"
 
@@ -61,18 +63,59 @@ static WorkspaceTop alloc_emit(Emitter *e, Stmt *const *body, uint32_t n, Worksp
     return ws;
 }
 
-/* Which value the next statements compute; said once. Not its line: a token, AST or checked dump is laid out in another
- * way than its program, and the C of all dumps is the same. */
-static void name_comment(Emitter *e, const Stmt *s)
+/* What a statement of the kernel is part of: a statement of the program, else the value that it computes; null where
+ * neither is known. Not its line: a token, AST or checked dump is laid out in another way than its program, and the C
+ * of all dumps is the same. */
+static const char *origin_of(const Kernel *k, const Stmt *s)
 {
-    if (s->name == NULL || s->name == e->last_name) {
+    const SourceStatement *statement = source_statement(&k->statements, s->span);
+    return statement != NULL ? statement->text : s->name != NULL ? s->name->text : NULL;
+}
+
+/* The same of all that is computed in a loop: false where they differ. */
+static bool is_one_origin(const Kernel *k, Stmt *const *body, uint32_t n, const char **origin)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const char *own = body[i]->kind == STMT_TILE ? origin_of(k, body[i]) : NULL;
+        if (own != NULL && *origin != NULL && *origin != own) {
+            return false;
+        }
+        *origin = own != NULL ? own : *origin;
+        if (!is_one_origin(k, body[i]->body, body[i]->n_body, origin)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Is the statement to be said in full? Once in the functions of a kernel; elsewhere its target is enough. */
+static bool is_quoted_here(Emitter *e, const char *origin)
+{
+    for (uint32_t i = 0; i < e->quoted.n; i++) {
+        if (e->quoted.at[i] == origin) {
+            return false;
+        }
+    }
+    if (!e->in_tile) {
+        vec_push(e->w.arena, &e->quoted, origin);
+    }
+    return !e->in_tile;
+}
+
+/* Over what computes it. */
+static void origin_comment(Emitter *e, Stmt *const *body, uint32_t n)
+{
+    const char *origin = NULL;
+    if (!is_one_origin(e->w.k, body, n, &origin) || origin == NULL ||
+        origin == e->last_origin) {
         return;
     }
     Text t;
     text_init(&t, e->w.arena);
-    text_comment(&t, (Str){s->name->text, s->name->n});
-    line_printf(&e->w, "/* %s */", t.at);
-    e->last_name = s->name;
+    text_comment(
+        &t, (Str){origin, is_quoted_here(e, origin) ? strlen(origin) : strcspn(origin, " [:")});
+    comment_put(e->w.out, t.at);
+    e->last_origin = origin;
 }
 
 /* A fold that meets each element once: it assigns where it begins. */
@@ -173,7 +216,8 @@ static void rows_emit(Emitter *e, const Stmt *s, BufRef buf)
 void tile_emit(Emitter *e, const Stmt *s)
 {
     BufRef buf = 0;
-    name_comment(e, s);
+    Stmt *one[1] = {(Stmt *)s};
+    origin_comment(e, one, 1);
     if (has_rows(e->w.k, s, &buf)) {
         rows_emit(e, s, buf);
     } else {
@@ -235,7 +279,7 @@ static bool declared_with_value(Emitter *e, Stmt *const *body, uint32_t n)
         expr_load_of(s->value, buf) != NULL) {
         return false;
     }
-    name_comment(e, s);
+    origin_comment(e, body + 1, 1);
     CText value = expr_text(&e->w, s->value);
     line_printf(&e->w, "%s %s = %s;", c_type(b->dtype), e->w.buf[buf],
                 stored_text(&e->w, b->dtype, value));
@@ -263,6 +307,7 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
             ahead_begin(e, body + i, n - i);
             break;
         case STMT_FOR:
+            origin_comment(e, body + i, 1);
             if (!e->in_part && !e->in_tile && loop_is_split(e->w.k, s)) {
                 shared_loop_emit(e, s, ws);
                 break;
@@ -276,6 +321,7 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
                 block_emit(e, s->body, s->n_body, ws);
                 break;
             }
+            origin_comment(e, body + i, 1);
             test_begin(e, s->when);
             block_emit(e, s->body, s->n_body, ws);
             scope_end(&e->w);

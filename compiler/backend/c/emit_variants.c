@@ -137,7 +137,7 @@ static const char *variant_text(Emitter *e, const Isa *isa, Stmt *const *body, u
     e->vector_bytes = isa->vector_bytes;
     line_put(&t, stmt_has_lanes(body[0]) ? "TDSL_EXACT" : "TDSL_CONTRACT");
     e->in_tile = true;
-    e->last_name = NULL;
+    e->last_origin = NULL;
     e->w.n_temps = 0;
     e->w.counts = (Counts){0}; /* those around have no names in the function */
     counts_bind(e, body, n, true, 0);
@@ -145,7 +145,7 @@ static const char *variant_text(Emitter *e, const Isa *isa, Stmt *const *body, u
     e->w.counts = counts;
     e->w.n_temps = temps;
     e->in_tile = false;
-    e->last_name = NULL;
+    e->last_origin = NULL;
     e->w.out = outer;
     e->vector_bytes = bytes;
     return t.at;

@@ -128,6 +128,8 @@ const char *help_sum_of(Helpers *h, const Buffer *cascade);
 /* ---- line.c ---- */
 /* One line of C, broken at blanks where it is too long. */
 void line_put(Text *out, const char *line);
+/* A comment of C around this text, broken as lines are; the text is as text_comment left it. */
+void comment_put(Text *out, const char *text);
 /* A line for the preprocessor. */
 void directive_put(Text *out, const char *line);
 void line_printf(CWriter *e, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -63,6 +63,25 @@ void line_put(Text *out, const char *line)
     text_put(out, "\n");
 }
 
+void comment_put(Text *out, const char *text)
+{
+    size_t used = (size_t)out->indent * (size_t)out->indent_width;
+    size_t room = used + 46 < COLUMNS ? COLUMNS - used - 6 : 40, n = strlen(text);
+    text_put(out, "/* ");
+    while (n > room) {
+        size_t at = break_at(text, n, room);
+        if (at >= n) {
+            break;
+        }
+        text_put_n(out, text, at);
+        text_put(out, "\n *   ");
+        text += at + 1;
+        n -= at + 1;
+    }
+    text_put_n(out, text, n);
+    text_put(out, " */\n");
+}
+
 void directive_put(Text *out, const char *line)
 {
     int indent = out->indent;
