@@ -354,6 +354,10 @@ static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
         build_pieces(b, to, node);
         return;
     }
+    if (b->nest->values[node].scan) {
+        build_scan(b, to, node, scope);
+        return;
+    }
     if (b->has_terms[node] && nest_sum_is_made(b->arena, b->nest, b->residence, node)) {
         return;
     }
@@ -409,7 +413,7 @@ static void build_buffers(Builder *b, Block *to, NodeRef node, uint32_t scope)
                                         n->dtype, node_hint(n));
         build_alloc(b, to, b->storage[node].buf);
     }
-    if (fold && n->acc != n->dtype && fold_scope(b, node) == scope) {
+    if (fold && !v->scan && n->acc != n->dtype && fold_scope(b, node) == scope) {
         /* Folded over all loops around it: nothing but the chip's memory bounds its block. */
         bool tile = scope != NEST_NONE || v->fold == NEST_NONE;
         b->accumulator[node] =

@@ -79,6 +79,11 @@ bool build_goes_on(const Builder *b, NodeRef node);
 /* By what the node's parts are joined. */
 Op build_fold(const Node *n);
 
+/* ---- scan.c ---- */
+
+/* The statements of a leaf that is a scan, in the body of loop `scope`. */
+void build_scan(Builder *b, Block *to, NodeRef node, uint32_t scope);
+
 /* ---- leaves.c: sums over a parallel loop ---- */
 
 typedef struct Leaf {

@@ -88,6 +88,7 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
     if (value->term_of != NODE_NONE) {
         text_printf(out, " term of %%%u", value->term_of);
     }
+    text_put(out, value->scan ? " scan" : "");
     text_put(out, item->again ? " again" : "");
     text_put(out, item->both ? " both" : "");
     if (value->schedule != NULL) {

@@ -6,6 +6,7 @@
  * chip; then groups it also reads from move down into that group under the same conditions. A
  * group becomes loops over all its common axes, tiles.c says by how much. It prices nothing:
  * the search begins here. */
+#include "nest/scan.h"
 #include "nest/greedy.h"
 
 static bool is_sliced(const Greedy *f, uint32_t group)
@@ -283,6 +284,7 @@ static Nest *plan(Ctx *ctx, Arena *arena, const Graph *g, const Machine *machine
     NestValue *values = nest_place(arena, facts, fuse ? machine : NULL, nest);
     nest->values = values;
     nest_set_pairs(arena, facts, machine, nest);
+    nest_set_scans(arena, machine, nest, values);
     nest_set_schedules(arena, facts, machine, nest, values);
     nest_estimate(ctx, machine, nest);
     return nest;

@@ -4,18 +4,9 @@
  * condition. Conditions are affine in labels; they are followed from the selection to whoever folds over the loop. */
 #include "nest/masks.h"
 
-#define MOST_CONDITIONS 8
-#define MOST_DEPTH      64
+#define MOST_DEPTH 64
 
-/* Of a value: `value` where one of the conditions does not hold; none: nothing is known. */
-typedef struct Mask {
-    uint32_t n;
-    Affine holds[MOST_CONDITIONS]; /* where that is at least 0, in labels and open dims */
-    Number value;
-} Mask;
-
-/* An expression of an operand's labels, in labels of the node that reads it. */
-static Affine in_reader(Arena *a, const Node *operand, Access access, Affine x)
+Affine nest_mask_in_reader(Arena *a, const Node *operand, Access access, Affine x)
 {
     Affine out = affine_const(x.base);
     for (uint32_t i = 0; i < x.n; i++) {
@@ -70,7 +61,7 @@ static bool affine_value(Arena *a, const Graph *g, NodeRef at, uint32_t depth, A
         if (!affine_value(a, g, n->operand[k], depth + 1, &x[k])) {
             return false;
         }
-        x[k] = in_reader(a, graph_node(g, n->operand[k]), n->access[k], x[k]);
+        x[k] = nest_mask_in_reader(a, graph_node(g, n->operand[k]), n->access[k], x[k]);
     }
     if (n->op == OP_MUL) {
         Affine number = x[0].n == 0 ? x[0] : x[1], other = x[0].n == 0 ? x[1] : x[0];
@@ -85,7 +76,7 @@ static bool affine_value(Arena *a, const Graph *g, NodeRef at, uint32_t depth, A
 static bool conditions(Arena *a, const Graph *g, NodeRef at, uint32_t depth, Mask *out)
 {
     const Node *n = graph_node(g, at);
-    if (depth > MOST_DEPTH || out->n == MOST_CONDITIONS) {
+    if (depth > MOST_DEPTH || out->n == MASK_CONDITIONS) {
         return false;
     }
     if (n->op == OP_AND || n->op == OP_COPY) {
@@ -95,8 +86,8 @@ static bool conditions(Arena *a, const Graph *g, NodeRef at, uint32_t depth, Mas
                 return false;
             }
             for (uint32_t i = first; i < out->n; i++) {
-                out->holds[i] =
-                    in_reader(a, graph_node(g, n->operand[k]), n->access[k], out->holds[i]);
+                out->holds[i] = nest_mask_in_reader(a, graph_node(g, n->operand[k]),
+                                                    n->access[k], out->holds[i]);
             }
         }
         return true;
@@ -107,7 +98,7 @@ static bool conditions(Arena *a, const Graph *g, NodeRef at, uint32_t depth, Mas
         if (!affine_value(a, g, n->operand[k], depth + 1, &x[k])) {
             return false;
         }
-        x[k] = in_reader(a, graph_node(g, n->operand[k]), n->access[k], x[k]);
+        x[k] = nest_mask_in_reader(a, graph_node(g, n->operand[k]), n->access[k], x[k]);
     }
     if ((!below && !above) ||
         !affine_try_add(a, x[below ? 1 : 0], -1, x[below ? 0 : 1], &room)) {
@@ -124,7 +115,8 @@ static Mask mask_read(Arena *a, const Graph *g, const Node *n, uint32_t k, uint3
 {
     Mask m = mask_of(a, g, n->operand[k], depth + 1);
     for (uint32_t i = 0; i < m.n; i++) {
-        m.holds[i] = in_reader(a, graph_node(g, n->operand[k]), n->access[k], m.holds[i]);
+        m.holds[i] =
+            nest_mask_in_reader(a, graph_node(g, n->operand[k]), n->access[k], m.holds[i]);
     }
     return m;
 }
@@ -143,8 +135,7 @@ static const Node *constant(const Graph *g, NodeRef at)
     return n->op == OP_CONST ? n : NULL;
 }
 
-/* Of select(c, x, m), m a number. */
-static Mask mask_selected(Arena *a, const Graph *g, const Node *n)
+Mask nest_mask_of_select(Arena *a, const Graph *g, const Node *n)
 {
     Mask out = {0};
     const Node *other = constant(g, n->operand[2]);
@@ -152,7 +143,8 @@ static Mask mask_selected(Arena *a, const Graph *g, const Node *n)
         return (Mask){0};
     }
     for (uint32_t i = 0; i < out.n; i++) {
-        out.holds[i] = in_reader(a, graph_node(g, n->operand[0]), n->access[0], out.holds[i]);
+        out.holds[i] =
+            nest_mask_in_reader(a, graph_node(g, n->operand[0]), n->access[0], out.holds[i]);
     }
     out.value = number_cast(other->value, n->dtype);
     return out;
@@ -166,7 +158,7 @@ static Mask mask_product(Arena *a, const Graph *g, const Node *n, uint32_t n_fac
     for (uint32_t k = 0; k < n_factors; k++) {
         Mask m = mask_read(a, g, n, k, depth);
         for (uint32_t i = 0; m.n > 0 && number_is_zero(m.value) && i < m.n; i++) {
-            if (out.n < MOST_CONDITIONS) {
+            if (out.n < MASK_CONDITIONS) {
                 out.holds[out.n++] = m.holds[i];
             }
         }
@@ -182,7 +174,7 @@ static Mask mask_of(Arena *a, const Graph *g, NodeRef at, uint32_t depth)
         return (Mask){0};
     }
     if (n->op == OP_SELECT) {
-        return mask_selected(a, g, n);
+        return nest_mask_of_select(a, g, n);
     }
     if (n->op == OP_MUL || n->op == OP_DIV ||
         (op_info(n->op)->kind == OPKIND_CONTRACT && node_is_expression(n))) {

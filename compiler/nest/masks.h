@@ -5,6 +5,21 @@
 
 #include "nest/nest.h"
 
+#define MASK_CONDITIONS 8
+
+/* Of a value: `value` where one of the conditions does not hold; none: nothing is known. */
+typedef struct Mask {
+    uint32_t n;
+    Affine holds
+        [MASK_CONDITIONS]; /* where that is at least 0, in the node's labels and open dims */
+    Number value;
+} Mask;
+
+/* Of select(c, x, m), m a number. */
+Mask nest_mask_of_select(Arena *a, const Graph *g, const Node *select);
+/* An expression of an operand's labels, in labels of the node that reads it. */
+Affine nest_mask_in_reader(Arena *a, const Node *operand, Access access, Affine x);
+
 /* Positions of a loop outside of which all that its body adds up is what changes nothing: from `lo` on, below `hi`, as far as
  * either is known. Variables are loops around it (by their place among the items, at the first position of their tile) and
  * open dims. */

@@ -4,6 +4,7 @@
  * schedule has no levels (nest/threads.c gives those their threads): along the index that its largest operand is outermost in,
  * where that is an index of the result or the result is small; else along the result's outermost. */
 #include "nest/parts.h"
+#include "nest/scan.h"
 
 /* Elements of a sum that each iteration may have a copy of. */
 #define LEAF_ELEMENTS 2048.0
@@ -132,28 +133,39 @@ static int64_t tile_of(const Graph *g, const Node *n, int32_t label, double posi
 }
 
 /* In the time of multiply-adds. */
-static double work_of(const Graph *g, const Node *n)
+static double work_of(const Nest *nest, NodeRef node)
 {
+    const Node *n = graph_node(nest->graph, node);
+    bool scan = nest->values[node].scan;
     double positions = ELEMENT;
     for (uint32_t l = 0; l < n->n_labels; l++) {
-        positions *= typical(g, n->extent[l]);
+        bool once = scan && node_reduces(n, (int32_t)l);
+        positions *= once ? 1.0 : typical(nest->graph, n->extent[l]);
     }
     return positions;
 }
 
-/* Loops that may be put around leaf `n`, which stands in none: their axes and tiles, the best first. */
-static uint32_t loops_of(const Graph *g, const Node *n, int32_t *label, int64_t *tile)
+/* Loops that may be put around a leaf, which stands in none: their axes and tiles, the best first. */
+static uint32_t loops_of(Arena *arena, const Nest *nest, NodeRef node, int32_t *label,
+                         int64_t *tile)
 {
+    const Graph *g = nest->graph;
+    const Node *n = graph_node(g, node);
     int32_t first = outermost_label(g, n);
     bool small = result_elements(g, n) <= LEAF_ELEMENTS;
-    double positions = work_of(g, n) / ELEMENT;
+    double positions = work_of(nest, node) / ELEMENT;
     uint32_t count = 0;
-    if (first >= 0 && (small || !node_reduces(n, first))) {
+    Scan scan = {.along = -1};
+    bool scans = nest->values[node].scan && nest_scan(arena, nest, nest->values, node, &scan);
+    if (first >= 0 && !scans && (small || !node_reduces(n, first))) {
         label[count] = first;
         tile[count++] = tile_of(g, n, first, positions, false);
     }
     for (uint32_t d = 0; d < n->rank && count < MOST_LOOPS; d++) {
         bool is_line = n->rank < n->n_labels && d + 1 == n->rank;
+        if (n->out[d] == scan.along) {
+            continue;
+        }
         label[count] = n->out[d];
         tile[count++] = tile_of(g, n, n->out[d], positions, is_line);
     }
@@ -162,8 +174,7 @@ static uint32_t loops_of(const Graph *g, const Node *n, int32_t *label, int64_t 
 
 bool nest_leaf_is_worth_threads(const Machine *machine, const Nest *nest, NodeRef n)
 {
-    return work_of(nest->graph, graph_node(nest->graph, n)) * machine->time.multiply_add >=
-           2 * machine->time.piece;
+    return work_of(nest, n) * machine->time.multiply_add >= 2 * machine->time.piece;
 }
 
 /* Is item `k` a leaf that threads should share and cannot? */
@@ -210,12 +221,13 @@ Nest *nest_with_loops(Arena *arena, const Machine *machine, Nest *nest, Tree *tr
         if (tried >= MOST_LEAVES || !wants_loop(machine, nest, k)) {
             continue;
         }
-        const Node *n = graph_node(g, nest->items[k].node);
-        uint32_t count = loops_of(g, n, label, tile);
-        double most =
-            nest->cost.seconds + (op_info(n->op)->kind == OPKIND_CONTRACT
-                                      ? SLOWER_PRODUCT * nest->cost.seconds
-                                      : SLOWER * work_of(g, n) * machine->time.multiply_add);
+        NodeRef node = nest->items[k].node;
+        const Node *n = graph_node(g, node);
+        uint32_t count = loops_of(arena, nest, node, label, tile);
+        double most = nest->cost.seconds +
+                      (op_info(n->op)->kind == OPKIND_CONTRACT
+                           ? SLOWER_PRODUCT * nest->cost.seconds
+                           : SLOWER * work_of(nest, node) * machine->time.multiply_add);
         tried++;
         bool taken = false;
         for (uint32_t i = 0; i < count && !taken; i++) {

@@ -20,6 +20,7 @@
  *
  * The formula is that of Chimera (Zheng et al., HPCA 2023), level by level as in Welder (Shi et
  * al., OSDI 2023); lives in closed form because a nest has no other loops. */
+#include "nest/scan.h"
 #include "nest/price.h"
 
 #include "nest/addends.h"
@@ -425,6 +426,7 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
         extent[k] = positions(l, (int32_t)k, l->depth);
         count *= extent[k];
     }
+    count /= nest_scan_repeats(scratch, l->nest, l->node, extent);
     const Schedule *schedule = l->nest->values[l->node].schedule;
     if (schedule == NULL) {
         schedule = contraction_schedule(scratch, p->facts, p->machine, l->nest, l->item);
@@ -790,7 +792,9 @@ void nest_estimate(Ctx *ctx, const Machine *machine, Nest *nest)
     nest->compulsory = nest_compulsory(&scratch, &facts, machine);
     unfused_tree(ctx, &scratch, &facts, machine, &none);
     Nest *plain = tree_nest(&scratch, nest->graph, &none);
-    plain->values = nest_place(&scratch, &facts, NULL, plain);
+    NestValue *values = nest_place(&scratch, &facts, NULL, plain);
+    plain->values = values;
+    nest_set_scans(&scratch, machine, plain, values);
     nest->unfused = nest_price(&scratch, &pricer, plain);
     arena_release(&scratch);
 }

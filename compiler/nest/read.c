@@ -197,6 +197,7 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
          !read_node(r, cursor_expect(&c, TERM_VALUE, NULL, "a sum"), &value->term_of))) {
         return false;
     }
+    value->scan = cursor_take(&c, TERM_NAME, "scan");
     bool again = cursor_take(&c, TERM_NAME, "again"), both = cursor_take(&c, TERM_NAME, "both");
     const Node *node = graph_node(r->g, n);
     tree_leaf(r->arena, &r->tree, depth, n, again);

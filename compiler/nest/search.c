@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "nest/scan.h"
 #include "nest/contraction.h"
 #include "nest/greedy.h"
 #include "nest/moves.h"
@@ -169,8 +170,10 @@ static State tree_price(Search *s, const Tree *t, bool first)
 {
     ArenaMark mark = arena_mark(s->scratch);
     Nest *nest = tree_nest(s->scratch, s->facts->g, t);
-    nest->values = nest_place(s->scratch, s->facts, s->machine, nest);
+    NestValue *values = nest_place(s->scratch, s->facts, s->machine, nest);
+    nest->values = values;
     nest_set_pairs(s->scratch, s->facts, s->machine, nest);
+    nest_set_scans(s->scratch, s->machine, nest, values);
     State priced = {.tree = *t, .seconds = INFINITY, .spilled = true};
     if (nest_online_is_legal(s->scratch, s->facts, nest) && (first || !has_idle_loop(nest))) {
         NestCost cost = nest_price(s->scratch, &s->pricer, nest);
@@ -517,6 +520,7 @@ static Nest *placed_nest(const void *with, const Tree *tree)
     NestValue *values = nest_place(m->arena, m->facts, m->machine, nest);
     nest->values = values;
     nest_set_pairs(m->arena, m->facts, m->machine, nest);
+    nest_set_scans(m->arena, m->machine, nest, values);
     nest_set_schedules(m->arena, m->facts, m->machine, nest, values);
     nest_estimate(m->ctx, m->machine, nest);
     return nest;

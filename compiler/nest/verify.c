@@ -2,6 +2,8 @@
 /* What must hold for the overlay, checked without the code that made it: the rules of nest.h, and where values live again. */
 #include "nest/verify.h"
 
+#include "nest/scan.h"
+
 /* The last two leaves that read a value, or NEST_NONE, and how many values take its place. */
 typedef struct Readers {
     uint32_t last, before, takers;
@@ -230,6 +232,10 @@ static bool check_leaf(Verifier *v, uint32_t item)
                 return refuse(v, n, "has one index on two axes");
             }
         }
+    }
+    Scan scan;
+    if (value->scan && !nest_scan(v->arena, v->nest, v->nest->values, n, &scan)) {
+        return refuse(v, n, "is no scan, or has a loop along the index that is scanned");
     }
     if (lacks != v->nest->items[item].again) {
         return refuse(v, n,

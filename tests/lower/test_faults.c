@@ -139,6 +139,12 @@ static const Good goods[] = {
      SQUARE "  %2 = einsum %1[a,b], %1[a,b] -> [] : i64[] terms(a b)\n  result @R = %2\n",
      "nest {\n  axis i [%1[a], %2[a]]\n  axis j [%1[c], %2[b]]\n  for i step 2 {\n"
      "    for j step 2 from i {\n      %1 tile\n      %2 result 0\n    }\n  }\n}\n"},
+    {"scan",
+     "  dim m ~ 8\n  param in @x : i64[m]\n  %0 = input @x : i64[m]\n  %1 = index : i64[m]\n"
+     "  %2 = le %1[a], %1[b] -> [b,a] : bool[m,m]\n  %3 = const 0 : i64[]\n"
+     "  %4 = select %2[a,b], %0[b], %3[] -> [a,b] : i64[m,m]\n"
+     "  %5 = reduce.sum %4[a,b] -> [a] : i64[m]\n  result @R = %5\n",
+     "nest {\n  %5 result 0 scan\n}\n"},
     {"two folds",
      SQUARE "  %2 = einsum %1[a,b], %1[a,b] -> [] : i64[] terms(a b)\n"
             "  %3 = reduce.max %1[a,b] -> [] : i64[]\n  result @R = %2\n  result @S = %3\n",
@@ -233,6 +239,10 @@ static const Fault nest_faults[] = {
      "lacks the axis"},
     {"computed once and said to be again", "chain", "%1 tile", "%1 tile again", BY_NEST,
      "computed again and is not"},
+    {"a scan along a loop", "scan", "  %5 result 0 scan\n",
+     "  axis i [%5[a]]\n  for i step 2 {\n    %5 result 0 scan\n  }\n", BY_NEST, "is no scan"},
+    {"a scan of what no mask restricts", "fold", "%2 result 0", "%2 result 0 scan", BY_NEST,
+     "is no scan"},
     {"pairs of tiles that do not meet", "pairs", "j step 2 from", "j step 3 from", BY_NEST,
      "no tile of a loop like it"},
     {"parallel over pairs", "pairs", "from i {", "from i parallel {", BY_NEST,
@@ -375,6 +385,12 @@ static const Fault kernel_faults[] = {
      "    fill [a in $i:2<m, c in 0..n] @t[a-$i,c] = 0\n",
      BY_KERNEL, NULL},
     {"parallel over what is folded", "fold", "step 4 {", "step 4 parallel {", BY_KERNEL, NULL},
+    {"an element stored before it joins its scan", "scan",
+     "    reduce [] @scan[] += @x[$x2]\n    copy [] @R[$x2] = @scan[]\n",
+     "    copy [] @R[$x2] = @scan[]\n    reduce [] @scan[] += @x[$x2]\n", BY_NUMBERS, NULL},
+    {"a scan that begins at each position", "scan", "+= @x[$x2]", "+= @x[$x2] begins",
+     BY_NUMBERS, NULL},
+    {"the beginning of a scan lost", "scan", "  fill [] @scan[] = 0\n", "", BY_RUNNING, NULL},
     {"a leaf joined twice", "leaves", "l in 0..m_3] @R[b,c] += @leaves[l,b,c]",
      "l in 0..m_3, l2 in 0..2] @R[b,c] += @leaves[l,b,c]", BY_NUMBERS, NULL},
     {"a leaf that is not joined", "leaves", "l in 0..m_3] @R", "l in 1..m_3] @R", BY_NUMBERS,
@@ -487,8 +503,11 @@ static Finder compare(Run *r, const int64_t *dims, bool *same)
     Tensor *arg[3], *expected[2], *got[2];
     for (uint32_t a = 0; a < r->g->params.n; a++) {
         const Param *p = &r->g->params.at[a];
-        int64_t extent[2] = {dims[p->shape[0].sym], dims[p->shape[1].sym]};
-        arg[a] = tensor_new(&r->ctx, arena, p->dtype, 2, extent);
+        int64_t extent[2] = {0, 0};
+        for (uint32_t d = 0; d < p->rank; d++) {
+            extent[d] = dims[p->shape[d].sym];
+        }
+        arg[a] = tensor_new(&r->ctx, arena, p->dtype, p->rank, extent);
         for (int64_t k = 0; k < arg[a]->count; k++) {
             tensor_set(arg[a], k, number_int(p->dtype, k * k % 7 + 1 + a));
         }

@@ -73,6 +73,10 @@ def cumulative_softmax(x):
     return dict(y=y)
 
 
+def scans(x):
+    return dict(r=np.cumsum(x[..., ::-1], axis=2)[..., ::-1], c=np.cumsum(x * x, axis=1) - x * x, p=np.maximum.accumulate(x, axis=0))
+
+
 def running(x):
     n = range(len(x))
     return dict(s=np.cumsum(x), p=np.array([np.prod(x[:i]) for i in n]), m=np.array([x[i:].min() for i in n]),
@@ -130,6 +134,7 @@ CASES = {
     "triples": (triples, lambda n: [(n,), (n, n)], (4,), (30,)),
     "restricted_pairs": (restricted_pairs, lambda n, m: [(n, n, m)], (4, 2), (40, 9)),
     "cumulative_softmax": (cumulative_softmax, lambda n, m: [(n, m)], (2, 4), (20, 50)),
+    "scans": (scans, lambda b, n, m: [(b, n, m)], (2, 3, 4), (5, 40, 700)),
     "running": (running, lambda n: [(n,)], (5,), (60,)),
     "differences": (lambda u, h: dict(d=(u[2:] - u[:-2]) / (2 * h), dd=(u[:-2] - 2 * u[1:-1] + u[2:]) / (h * h), r=u[-2:0:-1]),
                     lambda n: [(n + 2,), ()], (3,), (100,)),

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which reductions are scans: those of select(index(j) <= index(i), x, neutral) over j, where x does not depend on i. What has
+ * one place for all positions of i (a loop of the nest over i, terms of a sum, pairs) is none. */
+#include "nest/scan.h"
+
+#include "nest/masks.h"
+#include "nest/uses.h"
+
+/* j <= i is i - j >= 0. */
+static bool is_prefix(const Node *n, const Affine *holds, Scan *out)
+{
+    if (holds->n != 2 || affine_is_dim(holds->term[0].var) ||
+        affine_is_dim(holds->term[1].var) || (holds->base != 0 && holds->base != -1)) {
+        return false;
+    }
+    uint32_t j = node_reduces(n, (int32_t)holds->term[0].var) ? 0 : 1;
+    int64_t own = holds->term[j].coef, other = holds->term[1 - j].coef;
+    out->folded = (int32_t)holds->term[j].var;
+    out->along = (int32_t)holds->term[1 - j].var;
+    out->reverse = own > 0;
+    out->exclusive = holds->base != 0;
+    return (own == 1 || own == -1) && other == -own && node_reduces(n, out->folded) &&
+           !node_reduces(n, out->along) &&
+           dim_eq(n->extent[out->folded], n->extent[out->along]);
+}
+
+static bool is_free(const Nest *nest, const NestValue *values, NodeRef n, const Scan *scan)
+{
+    const NestValue *v = &values[n];
+    const NestItem *leaf = &nest->items[v->item];
+    bool loops = nest_loop_of(nest, leaf->parent, n, scan->folded) != NEST_NONE ||
+                 nest_loop_of(nest, leaf->parent, n, scan->along) != NEST_NONE;
+    bool terms = v->term_of != NODE_NONE || v->residence == RESIDE_INTO;
+    for (NodeRef t = 0; t < nest->graph->nodes.n && !terms; t++) {
+        terms = values[t].term_of == n;
+    }
+    return !loops && !terms && v->fold == NEST_NONE && !leaf->both;
+}
+
+bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n, Scan *out)
+{
+    const Graph *g = nest->graph;
+    const Node *node = graph_node(g, n);
+    if (op_info(node->op)->kind != OPKIND_REDUCE || values[n].item == NEST_NONE) {
+        return false;
+    }
+    const Node *select = graph_node(g, node->operand[0]);
+    if (select->op != OP_SELECT || values[node->operand[0]].residence != RESIDE_INLINE) {
+        return false;
+    }
+    Mask mask = nest_mask_of_select(arena, g, select);
+    Number value = number_cast(mask.value, node->acc),
+           neutral = op_neutral(node->op, node->acc);
+    if (mask.n != 1 || value.i != neutral.i || value.re != neutral.re ||
+        value.im != neutral.im) {
+        return false;
+    }
+    Affine holds = nest_mask_in_reader(arena, select, node->access[0], mask.holds[0]);
+    if (!is_prefix(node, &holds, out)) {
+        return false;
+    }
+    out->value = select->operand[1];
+    out->access = access_compose(arena, select, select->access[1], node->access[0]);
+    return !access_has_label(&out->access, out->along) && is_free(nest, values, n, out);
+}
+
+double nest_scan_repeats(Arena *scratch, const Nest *nest, NodeRef n, double *extent)
+{
+    Scan scan;
+    if (!nest->values[n].scan || !nest_scan(scratch, nest, nest->values, n, &scan)) {
+        return 1.0;
+    }
+    double repeats = extent[scan.folded] < 1.0 ? 1.0 : extent[scan.folded];
+    extent[scan.folded] = 1.0;
+    return repeats;
+}
+
+void nest_set_scans(Arena *arena, const Machine *machine, const Nest *nest, NestValue *values)
+{
+    for (NodeRef n = 0; machine->kind == MACHINE_CACHES && n < nest->graph->nodes.n; n++) {
+        Scan scan;
+        values[n].scan = nest_scan(arena, nest, values, n, &scan);
+    }
+}
