@@ -170,6 +170,9 @@ typedef struct Stmt {
     bool begins;
     uint32_t n_first;
     const VarRef *first; /* [n_first] loops around it */
+    /* LEGAL form: stores go past the caches, where the destination has more bytes than `larger`. */
+    bool nontemporal;
+    int64_t larger; /* 0: always */
     const Expr *value;
     const Schedule *schedule; /* TILED form: how a sum of products is cut, over its indices */
 } Stmt;
@@ -208,6 +211,8 @@ typedef struct KernelModule {
 Kernel *kernel_new(Arena *arena, Sym name);
 /* A copy whose lists may grow on their own; statements and expressions are shared. */
 Kernel *kernel_like(Arena *arena, const Kernel *k);
+/* A copy whose statements may be changed; what they point to is shared. */
+Kernel *kernel_changeable(Arena *arena, const Kernel *k);
 /* A copy with variables and buffers numbered as its text names them, unused ones left out: the last step of a builder. */
 Kernel *kernel_numbered(Arena *arena, const Kernel *k);
 /* The kernel with the n-th outermost block that has a test in place of all of these; null: it has

@@ -268,6 +268,16 @@ static void put_index(void *user, uint32_t index, Text *out)
     put_var(x->k, x->s->index[index].var, out);
 }
 
+static void put_hints(const Stmt *s, Text *out)
+{
+    if (s->nontemporal) {
+        text_put(out, " nontemporal");
+    }
+    if (s->nontemporal && s->larger > 0) {
+        text_printf(out, " above %lld", (long long)s->larger);
+    }
+}
+
 static void put_tile(const Kernel *k, const Stmt *s, Text *out)
 {
     text_printf(out, "%s [", tile_kind_name(tile_kind(s)));
@@ -293,6 +303,7 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_put(out, i == 0 ? " with " : ", ");
         put_var(k, s->first[i], out);
     }
+    put_hints(s, out);
     if (s->schedule != NULL) {
         Indices indices = {k, s};
         text_char(out, ' ');

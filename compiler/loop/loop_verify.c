@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "op/affine.h"
 #include "loop/cascade.h"
+#include "loop/hints.h"
 #include "loop/loop_text.h"
 #include "loop/parallel.h"
 #include "loop/walk.h"
@@ -779,5 +780,5 @@ bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage)
     v.loops_at = ARENA_ARRAY(&v.scratch, k->bufs.n, uint32_t);
     bool ok = verify_head(&v) && verify_block(&v, k->body, k->n_body);
     arena_release(&v.scratch);
-    return ok && cascades_verify(ctx, k, stage);
+    return ok && cascades_verify(ctx, k, stage) && hints_verify(ctx, k, stage);
 }

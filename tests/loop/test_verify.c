@@ -80,6 +80,10 @@ static const char *const proved[] = {
     "block when 4611686018427387903 < n {\n}\nfill [i in 0..n] @y[i] = 0.0\n"
     "block when m < 1 {\n}\nblock when 0 < m {\nblock when m < 9 {\n}\nblock when 8 < m "
     "{\n}\n}",
+    /* stores past the caches of what is read in another loop */
+    "copy [j in 0..n] @y[j] = @x[j] nontemporal\nfor $i in 0..n step 1 {\n"
+    "copy [] @z[$i,0] = @y[$i] nontemporal above 99\n}",
+    "for $i in 0..n step 1 {\nreduce [j in 0..n] @y[$i] += @x[j] begins nontemporal\n}",
     /* iterations that a guard leaves out */
     "for $i in 0..70 step 1 {\nblock if $i in 3..67 {\nfill [] @c[$i-3] = 0.0\n}\n"
     "block if $i in 0..64 {\nfill [] @c[$i] = 0.0\n}\n}",
@@ -207,6 +211,18 @@ static const struct {
     {"alloc @t : f64[] tile cascade\ncopy [] @c[0] = @t[]\nfor $i in 0..64 step 1 {\n"
      "reduce [] @t[] += @s[]\n}",
      "'@t' is a cascade that has been read"},
+    /* stores past the caches of what the same loop reads */
+    {"for $i in 0..n step 1 {\ncopy [] @y[$i] = @x[$i] nontemporal\ncopy [] @c[0] = @y[$i]\n}",
+     "a non-temporal store of what its loop reads, in `copy [] @y[$i]"},
+    {"for $i in 0..n step 1 {\ncopy [] @c[0] = @y[$i]\nfor $j in 0..n step 1 {\n"
+     "copy [] @y[$j] = @x[$j] nontemporal\n}\n}",
+     "a non-temporal store of what its loop reads"},
+    {"for $i in 0..n step 1 {\ncopy [] @y[$i] = @x[$i] nontemporal\n"
+     "reduce [] @y[$i] += @x[0]\n}",
+     "a non-temporal store of what its loop reads"},
+    {"reduce [i in 0..n] @c[0] += @x[i] nontemporal", "of what its loop reads"},
+    {"reduce [i in 0..n] @c[0] += @x[i] nontemporal begins", "the line should end here"},
+    {"copy [] @c[0] = @x[0] nontemporal above x", "a number of bytes"},
     /* panels are whole, of two known extents, and memory */
     {"alloc @t : f64[3,8] tile panels 3", "'@t' is not made of whole panels"},
     {"alloc @t : f64[3,8] tile panels 0", "the width of panels"},

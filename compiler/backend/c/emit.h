@@ -22,7 +22,7 @@
  *   emit_tile.c    other register tiles: the same, of one statement each
  *   emit_variants.c  their functions, for vectors of each width
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
- *   emit_stream.c  what is stored past the caches
+ *   emit_stream.c  stores past the caches
  *   emit_transpose.c  copies that read along another index than they write along: the same
  *
  * Names, expressions, lines, loops and helper functions are those of backend/ctext. */
@@ -106,7 +106,6 @@ typedef struct Emitter {
     bool in_part; /* one is being printed */
     /* Are there stores past the caches in the entry, in the part? */
     bool streams, part_streams;
-    bool *joined; /* [bufs] see emit_stream.c; null: nobody has asked */
     VEC(Ahead) aheads;
     VEC(Temp) count_names; /* that counts were given, and what was wished for: emit_counts.c */
     Sym last_name;         /* the last value announced in a comment */
@@ -219,8 +218,6 @@ void pairs_emit(const Tiles *t, Text *out);
 const char *pairs_type(Tiles *t, DType part, int64_t lanes);
 
 /* ---- emit_tile.c ---- */
-/* Does this block, from an ACC buffer of rank >= 1 on, make a register tile? */
-bool is_register_alloc(const Kernel *k, const Stmt *s);
 bool is_unrolled(const Stmt *s);
 /* Is its innermost index run as vectors? */
 bool stmt_has_lanes(const Stmt *s);
@@ -258,10 +255,8 @@ void template_put(Emitter *e, const char *text, DType t);
 /* ---- emit_stream.c ---- */
 /* The macros of stores past the caches. */
 void stream_put(Helpers *h);
-/* Is what copies and products write into the buffer to be stored past the caches? Null: never; else a condition of its extents. */
-const char *streams_text(Emitter *e, BufRef buf);
-/* The same of a product that stores. */
-const char *product_streams(Emitter *e, const Product *p);
+/* Does the statement store past the caches? Null: never; else a condition of the extents of what it writes. */
+const char *nontemporal_text(Emitter *e, const Stmt *s);
 
 /* ---- emit_transpose.c ---- */
 /* A transposing copy, as the call of a function; false: it is none. */

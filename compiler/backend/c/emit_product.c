@@ -174,7 +174,6 @@ void product_emit(Emitter *e, const Stmt *s)
 {
     Product p;
     const char *adds = goes_on_text(e, s);
-    bool stores = s->begins && adds == NULL;
     CHECK(product_of(e->w.k, s, &p) == NULL);
     CWriter *w = &e->w;
     Call x = {.a = first_text(e, &p, p.a->buf, p.a->at),
@@ -199,8 +198,7 @@ void product_emit(Emitter *e, const Stmt *s)
         shape.parts[1] = p.b->dtype == p.t;
         call_in_parts(e, &shape, &x);
     }
-    const char *streams = stores ? product_streams(e, &p) : NULL,
-               *does = how_text(e, how, adds, streams);
+    const char *streams = nontemporal_text(e, s), *does = how_text(e, how, adds, streams);
     if (streams != NULL) {
         shape.streams = true;
         stream_put(w->help);

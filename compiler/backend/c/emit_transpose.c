@@ -197,7 +197,7 @@ bool transpose_emit(Emitter *e, const Stmt *s)
     }
     const Affine *at = access_first(e, &inner, s->dst, s->at);
     const Affine *from = access_first(e, &inner, load->buf, load->at);
-    const char *streams = streams_text(e, s->dst);
+    const char *streams = nontemporal_text(e, s);
     line_printf(
         &e->w, "%s(&%s, %s, &%s, %s, %s, %s, %s);", function, element_text(&e->w, s->dst, at),
         stride_text(&e->w, s->dst, s->at, t.side[0]->var), element_text(&e->w, load->buf, from),

@@ -11,7 +11,8 @@
  *   legalise_parts.c   long sums among them, part by part
  *   legalise_transpose.c  elementwise statements that read along one index and write along another
  *   legalise_sums.c    the pass after it: long sums are added in cascades and blocks
- *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it */
+ *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it
+ *   legalise_stream.c  after buffers share bytes: non-temporal stores */
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
 
@@ -144,6 +145,10 @@ bool legalise_stages_fold(const Legaliser *l, const Stmt *s);
 void legalise_staged_fold(Legaliser *l, const Stmt *s);
 /* Is it a copy that reads along the last index but one, and writes along the last? */
 bool copy_is_transposed(const Kernel *k, const Stmt *s);
+
+/* ---- legalise_stream.c ---- */
+/* Can the printer store what it computes past the caches: is it a product that stores lines, or a transposing copy? */
+bool stmt_may_stream(const Kernel *k, const Stmt *s);
 
 /* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ---- */
 bool legalise_matmul(Legaliser *l, const Stmt *s);

@@ -5,6 +5,12 @@
 #include "backend/c/legalise.h"
 #include "op/affine.h"
 
+bool is_register_alloc(const Kernel *k, const Stmt *s)
+{
+    return s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_ACC &&
+           k->bufs.at[s->buf].rank > 0;
+}
+
 bool stmt_is_product(const Stmt *s)
 {
     bool loop = false, other = false;

@@ -25,6 +25,8 @@ typedef struct Product {
     const Expr *by; /* the sum joins the destination times this; null: as it is */
 } Product;
 
+/* Does this block, from an ACC buffer of rank >= 1 on, make a register tile, of what is no product? */
+bool is_register_alloc(const Kernel *k, const Stmt *s);
 /* Is it meant to be one: unrolled, over a sum that is not? */
 bool stmt_is_product(const Stmt *s);
 /* Null, or what is wrong with a statement that is meant to be one. */

@@ -61,6 +61,7 @@ static const TargetPass passes[] = {
     {"hoist", "what is packed alike in each iteration of a loop is packed before it", true,
      c_hoist},
     {"share", "buffers that do not live together share bytes", true, c_share},
+    {"stream", "results that no cache holds are stored past the caches", true, c_stream},
     {0},
 };
 

@@ -256,6 +256,11 @@ static bool reads_rows(const Check *c, const Stmt *s)
 
 static bool check_tile(const Check *c, const Stmt *s)
 {
+    if (s->nontemporal && (c->in_tile || !stmt_may_stream(c->k, s))) {
+        return refuse(
+            c, s,
+            "a non-temporal store of what is no transpose and no product that stores lines");
+    }
     if (stmt_is_product(s)) {
         return check_product(c, s);
     }

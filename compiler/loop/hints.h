@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hints: fields of LEGAL statements that say how they are run and change no value. A target's passes set them, or a person in a dump;
+ * printers obey. */
+#ifndef LOOP_HINTS_H
+#define LOOP_HINTS_H
+
+#include "loop/loop.h"
+
+/* Do all hints make sense? Reports E_DUMP. All else that loop_verify asks for holds. */
+bool hints_verify(Ctx *ctx, const Kernel *k, const char *stage);
+
+#endif

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a legal kernel says of how it is run, edited by a person in the dump, is what the C does; what makes no sense is refused.
+
+    hints.py --tdslc PATH
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import steps  # noqa: E402
+
+PROGRAM = """dim m ~ 3000, n ~ 3000, k ~ 64;
+kernel transpose(A: f32[m, n]) -> (C: f32[n, m]) { C[j,i] = A[i,j]; }
+kernel large(A: f64[4096, 64], B: f64[64, 4096]) -> (C: f64[4096, 4096]) { C[i,j] = A[i,p] * B[p,j]; }
+kernel product(A: f32[m, k], B: f32[k, n]) -> (C: f32[m, n]) { C[i,j] = A[i,p] * B[p,j]; }
+kernel map(A: f32[m, n], B: f32[m, n]) -> (C: f32[m, n]) { C[i,j] = A[i,j] + B[i,j]; }
+"""
+# Kernel; what its dump says, as a pattern, and what is written instead; patterns that the C has before, and then: "" is anything, None nothing.
+EDITS = [
+    ("transpose", r" nontemporal above 33554432", "", r", 4 \* n \* m > 33554432\);", r"tdsl_transpose_f32\(.*, 0\);"),
+    ("transpose", r" nontemporal above 33554432", " nontemporal", r", 4 \* n \* m > 33554432\);", r"tdsl_transpose_f32\(.*, 1\);"),
+    ("transpose", r"above 33554432", "above 100", r", 4 \* n \* m > 33554432\);", r", 4 \* n \* m > 100\);"),
+    ("large", r" nontemporal", "", r"TDSL_STREAM_64\(", None),
+    ("large", r" nontemporal", " nontemporal above 99", r"isa->f64_6x16s, [^;]*, 8\);", r"isa->f64_6x16s, [^;]*, 134217728 > 99 \? 8 : 0\);"),
+]
+# The same, and a part of the message.
+REFUSED = [
+    ("map", r"( as C)", r" nontemporal\1", "a non-temporal store of what is no transpose and no product that stores lines"),
+    ("transpose", r"(?=    copy)", r"    map [a in $i:128<m, b in 0..n] @C[b,a] = neg(@C[b,a])\n", "a non-temporal store of what its loop reads"),
+    ("transpose", r"above 33554432", "above", "a number of bytes"),
+    ("transpose", r"nontemporal above 33554432 as C", "as C nontemporal", "the line should end here"),
+]
+
+
+def dump_of(tdslc, folder, kernel):
+    program = folder / "p.tdsl"
+    program.write_text(PROGRAM)
+    return steps.run("dump", [tdslc, program, "-w", "--kernel=" + kernel, "--dump=legal"])
+
+
+def c_of(tdslc, folder, dump):
+    (folder / "d.dump").write_text(dump)
+    done = subprocess.run([tdslc, folder / "d.dump", "-w", "--header=k.h", "-o", "-"], capture_output=True, text=True, timeout=60, cwd=folder)
+    done.stdout = re.sub(r"\s+", " ", done.stdout)
+    return done
+
+
+def problem(tdslc, folder, kernel, before, after, had, has):
+    """What is wrong with an edit, or None."""
+    dump = dump_of(tdslc, folder, kernel)
+    edited, n = re.subn(before, after, dump, count=1)
+    if n == 0:
+        return "the dump does not say it:\n" + dump
+    if re.search(had, c_of(tdslc, folder, dump).stdout) is None:
+        return f"the C has no `{had}`"
+    done = c_of(tdslc, folder, edited)
+    if done.returncode != 0:
+        return done.stderr
+    if (folder / "d.dump").read_text() != steps.run("again", [tdslc, folder / "d.dump", "-w", "--dump=legal"]):
+        return "its dump is another"
+    found = re.search(had if has is None else has, done.stdout)
+    return None if (found is None) == (has is None) else f"`{had}` became no `{has}`"
+
+
+def not_refused(tdslc, folder, kernel, before, after, message):
+    edited, n = re.subn(before, after, dump_of(tdslc, folder, kernel), count=1)
+    done = c_of(tdslc, folder, edited)
+    return None if n == 1 and done.returncode == 1 and message in done.stderr else f"status {done.returncode}, {n} edits: {done.stderr}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tdslc", required=True)
+    given = parser.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for check, rows in ((problem, EDITS), (not_refused, REFUSED)):
+            for row in rows:
+                why = check(given.tdslc, Path(folder), *row)
+                if why is not None:
+                    failed += 1
+                    print(f"FAILED {row}: {why}")
+    print(f"{len(EDITS) + len(REFUSED) - failed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
