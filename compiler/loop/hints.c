@@ -1,9 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold of hints: a store past the caches is one that nothing in the loops around it reads. */
+/* The text of hints, and what must hold of them: a store past the caches is of what nothing in the loops around it reads; a loop that threads
+ * share is parallel, and in no other. */
 #include "loop/hints.h"
 
+#include "dump/text.h"
 #include "loop/loop_text.h"
 #include "loop/walk.h"
+
+/* 8, 0.5 */
+static void put_count(double x, Text *out)
+{
+    bool whole = x < 1e15 && (double)(int64_t)x == x;
+    dump_number(out, whole ? number_int(DTYPE_I64, (int64_t)x) : number_real(DTYPE_F64, x));
+}
+
+void hints_dump_threads(const Kernel *k, const Threads *threads, Text *out)
+{
+    for (uint32_t i = 0; threads != NULL && i < threads->n; i++) {
+        text_put(out, i == 0 ? " threads " : " + ");
+        put_count(threads->term[i].number, out);
+        for (uint32_t f = 0; f < threads->term[i].n; f++) {
+            WorthFactor x = threads->term[i].factor[f];
+            text_put(out, x.most > 0 ? "*min(" : "*");
+            dump_dim(out, &k->dims, dim_open(x.dim));
+            if (x.most > 0) {
+                text_printf(out, ", %lld)", (long long)x.most);
+            }
+        }
+    }
+    text_put(out, threads != NULL && threads->dealt ? " dealt" : "");
+}
+
+void hints_dump_store(const Stmt *s, Text *out)
+{
+    if (s->nontemporal) {
+        text_put(out, " nontemporal");
+    }
+    if (s->nontemporal && s->larger > 0) {
+        text_printf(out, " above %lld", (long long)s->larger);
+    }
+}
 
 typedef struct Hints {
     const Kernel *k;
@@ -45,6 +81,29 @@ static const Stmt *check_loop(Hints *h, Stmt *const *body)
     return NULL;
 }
 
+/* Of loops that threads share, one is not in another. */
+static const Stmt *check_threads(Hints *h, Stmt *const *body, uint32_t n, bool shared)
+{
+    const Stmt *bad = NULL;
+    for (uint32_t i = 0; bad == NULL && i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->threads != NULL &&
+            (!s->parallel || s->part == FOR_REST || h->k->form != LOOP_LEGAL)) {
+            h->problem =
+                "threads share a loop of form legal that is parallel, and more than a rest";
+            return s;
+        }
+        if (s->threads != NULL && shared) {
+            h->problem = "threads share a loop in one that they share";
+            return s;
+        }
+        bad = stmt_has_body(s)
+                  ? check_threads(h, s->body, s->n_body, shared || s->threads != NULL)
+                  : NULL;
+    }
+    return bad;
+}
+
 static const Stmt *check_block(Hints *h, Stmt *const *body, uint32_t n)
 {
     const Stmt *bad = NULL;
@@ -62,6 +121,7 @@ bool hints_verify(Ctx *ctx, const Kernel *k, const char *stage)
     arena_init(&scratch, &ctx->budget);
     h.read_in = ARENA_ARRAY(&scratch, k->bufs.n, uint32_t);
     const Stmt *bad = check_block(&h, k->body, k->n_body);
+    bad = bad == NULL ? check_threads(&h, k->body, k->n_body, false) : bad;
     if (bad != NULL) {
         Text in;
         text_init(&in, &scratch);

@@ -112,6 +112,23 @@ typedef struct Window {
     Affine lo, hi;
 } Window;
 
+/* How many threads a loop is worth: a sum of products. The extent of a dim, or `most` where that is less and not 0. */
+typedef struct WorthFactor {
+    int32_t dim;
+    int64_t most;
+} WorthFactor;
+typedef struct WorthTerm {
+    double number;
+    uint32_t n;
+    const WorthFactor *factor;
+} WorthTerm;
+typedef struct Threads {
+    uint32_t n;
+    const WorthTerm *term;
+    bool
+        dealt; /* iterations are more and more work, or less and less: each thread has some of both */
+} Threads;
+
 /* A BLOCK in a loop may be run for some of its iterations only: those with lo <= var < hi. */
 typedef struct Guard {
     VarRef var; /* of a loop around it, from a number to a number by one */
@@ -147,8 +164,9 @@ typedef struct Stmt {
     Range range;
     int64_t step; /* >= 1 */
     ForPart part;
-    bool parallel;        /* iterations write disjoint places */
-    const Window *window; /* or null: all */
+    bool parallel;          /* iterations write disjoint places */
+    const Threads *threads; /* LEGAL form: they share its iterations; or null: one runs them */
+    const Window *window;   /* or null: all */
     /* FOR, BLOCK; else null */
     struct Stmt **body;
     uint32_t n_body;

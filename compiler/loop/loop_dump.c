@@ -9,6 +9,7 @@
 #include "loop/loop.h"
 
 #include "dump/text.h"
+#include "loop/hints.h"
 #include "loop/walk.h"
 
 static void put_name(Text *out, char sigil, Sym name)
@@ -244,6 +245,7 @@ static void put_for_head(const Kernel *k, const Stmt *s, Text *out)
     put_range(k, &s->range, out);
     text_printf(out, " step %lld%s%s", (long long)s->step, part_suffix(s->part),
                 s->parallel ? " parallel" : "");
+    hints_dump_threads(k, s->threads, out);
     if (s->window != NULL) {
         text_put(out, " within ");
         if (s->window->has_lo) {
@@ -266,16 +268,6 @@ static void put_index(void *user, uint32_t index, Text *out)
 {
     const Indices *x = user;
     put_var(x->k, x->s->index[index].var, out);
-}
-
-static void put_hints(const Stmt *s, Text *out)
-{
-    if (s->nontemporal) {
-        text_put(out, " nontemporal");
-    }
-    if (s->nontemporal && s->larger > 0) {
-        text_printf(out, " above %lld", (long long)s->larger);
-    }
 }
 
 static void put_tile(const Kernel *k, const Stmt *s, Text *out)
@@ -303,7 +295,7 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_put(out, i == 0 ? " with " : ", ");
         put_var(k, s->first[i], out);
     }
-    put_hints(s, out);
+    hints_dump_store(s, out);
     if (s->schedule != NULL) {
         Indices indices = {k, s};
         text_char(out, ' ');

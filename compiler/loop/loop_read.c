@@ -415,18 +415,6 @@ static bool read_begins(LoopReader *r, Cursor *c, Stmt *s)
     return true;
 }
 
-/* How it is run: `nontemporal`, `nontemporal above BYTES`, or nothing. */
-static bool read_hints(Cursor *c, Stmt *s)
-{
-    s->nontemporal = cursor_take(c, TERM_NAME, "nontemporal");
-    if (s->nontemporal && cursor_take(c, TERM_NAME, "above")) {
-        const Term *bytes = cursor_expect(c, TERM_INT, NULL, "a number of bytes");
-        s->larger = bytes == NULL ? 0 : bytes->value;
-        return bytes != NULL;
-    }
-    return true;
-}
-
 /* After the keyword: [indices] @dst[at] = value BEGINS HINTS SCHEDULE as NAME at PLACE */
 static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
 {
@@ -449,7 +437,7 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     }
     s->value = read_value(r, c, r->k->bufs.at[s->dst].dtype);
     Indices indices = {r, s};
-    if (s->value == NULL || !read_begins(r, c, s) || !read_hints(c, s) ||
+    if (s->value == NULL || !read_begins(r, c, s) || !reader_store(c, s) ||
         !schedule_read(c, r->arena, index_named, &indices, &s->schedule)) {
         return false;
     }
@@ -585,6 +573,9 @@ static bool read_for(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
         s->part = FOR_REST;
     }
     s->parallel = cursor_take(c, TERM_NAME, "parallel");
+    if (!reader_threads(r, c, &s->threads)) {
+        return false;
+    }
     if (cursor_take(c, TERM_NAME, "within")) {
         Window *w = ARENA_NEW(r->arena, Window);
         w->has_lo = !cursor_is(c, TERM_PUNCT, "..");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the reader of kernels: what its two files share. Functions report what is wrong and
+/* Private to the reader of kernels: what its files share. Functions report what is wrong and
  * return false then. */
 #ifndef LOOP_LOOP_READ_H
 #define LOOP_LOOP_READ_H
@@ -31,6 +31,10 @@ bool reader_buffer(LoopReader *r, Span span, const Buffer *b, BufRef *out);
 /* End of a statement, with its place in the program. */
 bool reader_end(LoopReader *r, Cursor *c, Span *span);
 Span reader_place(const Cursor *c);
+
+/* ---- loop_read_hints.c ---- */
+bool reader_threads(LoopReader *r, Cursor *c, const Threads **out);
+bool reader_store(Cursor *c, Stmt *s);
 
 /* ---- loop_read_head.c ---- */
 /* One line of the head; *is_head is false, and nothing done, when it is a statement. */

@@ -80,6 +80,9 @@ static const char *const proved[] = {
     "block when 4611686018427387903 < n {\n}\nfill [i in 0..n] @y[i] = 0.0\n"
     "block when m < 1 {\n}\nblock when 0 < m {\nblock when m < 9 {\n}\nblock when 8 < m "
     "{\n}\n}",
+    /* threads share one loop, and then another */
+    "for $i in 0..n step 1 parallel threads 8 dealt {\nfor $j in 0..n step 1 parallel {\n}\n}\n"
+    "for $i in 0..n step 2 full parallel threads 1e-3*n*min(m, 3) + 2.5 {\n}",
     /* stores past the caches of what is read in another loop */
     "copy [j in 0..n] @y[j] = @x[j] nontemporal\nfor $i in 0..n step 1 {\n"
     "copy [] @z[$i,0] = @y[$i] nontemporal above 99\n}",
@@ -223,6 +226,15 @@ static const struct {
     {"reduce [i in 0..n] @c[0] += @x[i] nontemporal", "of what its loop reads"},
     {"reduce [i in 0..n] @c[0] += @x[i] nontemporal begins", "the line should end here"},
     {"copy [] @c[0] = @x[0] nontemporal above x", "a number of bytes"},
+    /* threads */
+    {"for $i in 0..n step 1 threads 8 {\n}",
+     "threads share a loop of form legal that is parallel"},
+    {"for $i in 0..n step 2 rest parallel threads 8 {\n}", "and more than a rest"},
+    {"for $i in 0..n step 1 parallel threads 0.5*n {\nblock {\n"
+     "for $j in 0..n step 1 parallel threads 2 {\n}\n}\n}",
+     "threads share a loop in one that they share, in `for $j"},
+    {"for $i in 0..n step 1 parallel threads {\n}", "a number"},
+    {"for $i in 0..n step 1 parallel threads 1*p {\n}", "there is no dim 'p'"},
     /* panels are whole, of two known extents, and memory */
     {"alloc @t : f64[3,8] tile panels 3", "'@t' is not made of whole panels"},
     {"alloc @t : f64[3,8] tile panels 0", "the width of panels"},

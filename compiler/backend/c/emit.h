@@ -172,9 +172,7 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws);
 void tile_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_part.c ---- */
-/* Is the loop one that threads may share? */
-bool loop_is_split(const Kernel *k, const Stmt *s);
-/* Is there such a loop among these statements; with buffers inside? */
+/* Is there a loop that threads share among these statements; with buffers inside? */
 bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers);
 void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws);
 

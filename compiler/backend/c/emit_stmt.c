@@ -263,7 +263,7 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
             ahead_begin(e, body + i, n - i);
             break;
         case STMT_FOR:
-            if (!e->in_part && !e->in_tile && loop_is_split(e->w.k, s)) {
+            if (s->threads != NULL) {
                 shared_loop_emit(e, s, ws);
                 break;
             }

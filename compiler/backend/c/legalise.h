@@ -12,7 +12,8 @@
  *   legalise_transpose.c  elementwise statements that read along one index and write along another
  *   legalise_sums.c    the pass after it: long sums are added in cascades and blocks
  *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it
- *   legalise_stream.c  after buffers share bytes: non-temporal stores */
+ *   legalise_stream.c  after buffers share bytes: non-temporal stores
+ *   legalise_threads.c loops that threads share */
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
 

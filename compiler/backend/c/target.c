@@ -62,6 +62,7 @@ static const TargetPass passes[] = {
      c_hoist},
     {"share", "buffers that do not live together share bytes", true, c_share},
     {"stream", "results that no cache holds are stored past the caches", true, c_stream},
+    {"threads", "parallel loops that are worth it are shared by threads", true, c_share_loops},
     {0},
 };
 

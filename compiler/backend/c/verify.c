@@ -360,7 +360,9 @@ static bool check_block(Check *c, Stmt *const *body, uint32_t n, uint32_t depth)
             Check within = inner;
             Around around = {s, inner.around};
             within.around = &around;
-            fine = check_block(&within, s->body, s->n_body, depth + 1);
+            fine = (s->threads == NULL || !c->in_tile ||
+                    refuse(c, s, "threads share a loop of a register tile")) &&
+                   check_block(&within, s->body, s->n_body, depth + 1);
             break;
         }
         case STMT_BLOCK:

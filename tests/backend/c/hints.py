@@ -20,6 +20,8 @@ kernel transpose(A: f32[m, n]) -> (C: f32[n, m]) { C[j,i] = A[i,j]; }
 kernel large(A: f64[4096, 64], B: f64[64, 4096]) -> (C: f64[4096, 4096]) { C[i,j] = A[i,p] * B[p,j]; }
 kernel product(A: f32[m, k], B: f32[k, n]) -> (C: f32[m, n]) { C[i,j] = A[i,p] * B[p,j]; }
 kernel map(A: f32[m, n], B: f32[m, n]) -> (C: f32[m, n]) { C[i,j] = A[i,j] + B[i,j]; }
+kernel small(A: f32[64, 64], B: f32[64, 64]) -> (C: f32[64, 64]) { C[i,j] = A[i,p] * B[p,j]; }
+kernel triangle(B: f64[m, n, k]) -> (E: f64) { T[i,a,j,b] = B[i,a,p] * B[j,b,p]; E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a])); }
 """
 # Kernel; what its dump says, as a pattern, and what is written instead; patterns that the C has before, and then: "" is anything, None nothing.
 EDITS = [
@@ -28,6 +30,12 @@ EDITS = [
     ("transpose", r"above 33554432", "above 100", r", 4 \* n \* m > 33554432\);", r", 4 \* n \* m > 100\);"),
     ("large", r" nontemporal", "", r"TDSL_STREAM_64\(", None),
     ("large", r" nontemporal", " nontemporal above 99", r"isa->f64_6x16s, [^;]*, 8\);", r"isa->f64_6x16s, [^;]*, 134217728 > 99 \? 8 : 0\);"),
+    ("map", r" threads \S+", " threads 6", r"worth = 3.200e-05 \* \(double\)m_n;", r"worth = 6.000e\+00;"),
+    ("map", r" threads \S+", " threads 0.5*min(n, 7) + 2*m*n", r"worth = 3.200e-05", r"worth = 5.000e-01 \* \(double\)tdsl_min\(n, 7\) \+ 2.000e\+00 \* \(double\)m \* \(double\)n;"),
+    ("map", r" threads \S+", "", r"tdsl_run\(", None),
+    ("small", r"step 6 full", "step 6 full parallel threads 3", "", r"worth = 3.000e\+00;"),
+    ("triangle", r" dealt", "", r"tdsl_deal\(", None),
+    ("map", r" threads \S+", r"\g<0> dealt", "", r"tdsl_deal\("),
 ]
 # The same, and a part of the message.
 REFUSED = [
@@ -35,6 +43,13 @@ REFUSED = [
     ("transpose", r"(?=    copy)", r"    map [a in $i:128<m, b in 0..n] @C[b,a] = neg(@C[b,a])\n", "a non-temporal store of what its loop reads"),
     ("transpose", r"above 33554432", "above", "a number of bytes"),
     ("transpose", r"nontemporal above 33554432 as C", "as C nontemporal", "the line should end here"),
+    ("map", r" threads \S+", " threads", "a number"),
+    ("map", r" threads \S+", " threads 0.5*min(n)", "expected an open dim o, or min(o, 16), here"),
+    ("map", r" threads \S+", " threads 0.5*min(n, 0)", "expected an open dim o, or min(o, 16), here"),
+    ("map", r" threads \S+", " threads -1", "the threads of a loop are a number from 0 on"),
+    ("map", r" threads \S+", " threads inf", "the threads of a loop are a number from 0 on"),
+    ("map", r" threads \S+", " threads 0.5*8", "expected an open dim o, or min(o, 16), here"),
+    ("map", r"parallel threads", "threads", "threads share a loop of form legal that is parallel, and more than a rest"),
 ]
 
 
@@ -82,7 +97,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for check, rows in ((problem, EDITS), (not_refused, REFUSED)):
             for row in rows:
-                why = check(given.tdslc, Path(folder), *row)
+                why = check(Path(given.tdslc).resolve(), Path(folder), *row)
                 if why is not None:
                     failed += 1
                     print(f"FAILED {row}: {why}")
