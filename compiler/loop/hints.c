@@ -31,7 +31,7 @@ void hints_dump_threads(const Kernel *k, const Threads *threads, Text *out)
     text_put(out, threads != NULL && threads->dealt ? " dealt" : "");
 }
 
-void hints_dump_store(const Stmt *s, Text *out)
+void hints_dump_tile(const Stmt *s, Text *out)
 {
     if (s->nontemporal) {
         text_put(out, " nontemporal");
@@ -39,6 +39,7 @@ void hints_dump_store(const Stmt *s, Text *out)
     if (s->nontemporal && s->larger > 0) {
         text_printf(out, " above %lld", (long long)s->larger);
     }
+    text_put(out, s->specialised ? " specialised" : "");
 }
 
 typedef struct Hints {
@@ -73,8 +74,12 @@ static const Stmt *check_loop(Hints *h, Stmt *const *body)
             h->problem = "a non-temporal store of what its loop reads";
             return s;
         }
-        if (s->nontemporal && h->k->form != LOOP_LEGAL) {
-            h->problem = "only statements of form legal have non-temporal stores";
+        if ((s->nontemporal || s->specialised) && h->k->form != LOOP_LEGAL) {
+            h->problem = "only statements of form legal say how they are run";
+            return s;
+        }
+        if (s->specialised && tile_kind(s) != TILE_MATMUL && !tile_multiplies(s)) {
+            h->problem = "only products are specialised";
             return s;
         }
     }

@@ -8,7 +8,7 @@
 
 /* After the words of the statement that they belong to. */
 void hints_dump_threads(const Kernel *k, const Threads *threads, Text *out);
-void hints_dump_store(const Stmt *s, Text *out);
+void hints_dump_tile(const Stmt *s, Text *out);
 
 /* Do all hints make sense? Reports E_DUMP. All else that loop_verify asks for holds. */
 bool hints_verify(Ctx *ctx, const Kernel *k, const char *stage);

@@ -191,6 +191,8 @@ typedef struct Stmt {
     /* LEGAL form: stores go past the caches, where the destination has more bytes than `larger`. */
     bool nontemporal;
     int64_t larger; /* 0: always */
+    bool
+        specialised; /* LEGAL form: a product runs in a function made for its extents and strides */
     const Expr *value;
     const Schedule *schedule; /* TILED form: how a sum of products is cut, over its indices */
 } Stmt;

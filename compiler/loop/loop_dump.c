@@ -295,7 +295,7 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_put(out, i == 0 ? " with " : ", ");
         put_var(k, s->first[i], out);
     }
-    hints_dump_store(s, out);
+    hints_dump_tile(s, out);
     if (s->schedule != NULL) {
         Indices indices = {k, s};
         text_char(out, ' ');

@@ -437,7 +437,7 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     }
     s->value = read_value(r, c, r->k->bufs.at[s->dst].dtype);
     Indices indices = {r, s};
-    if (s->value == NULL || !read_begins(r, c, s) || !reader_store(c, s) ||
+    if (s->value == NULL || !read_begins(r, c, s) || !reader_tile_hints(c, s) ||
         !schedule_read(c, r->arena, index_named, &indices, &s->schedule)) {
         return false;
     }

@@ -34,7 +34,7 @@ Span reader_place(const Cursor *c);
 
 /* ---- loop_read_hints.c ---- */
 bool reader_threads(LoopReader *r, Cursor *c, const Threads **out);
-bool reader_store(Cursor *c, Stmt *s);
+bool reader_tile_hints(Cursor *c, Stmt *s);
 
 /* ---- loop_read_head.c ---- */
 /* One line of the head; *is_head is false, and nothing done, when it is a statement. */

@@ -68,14 +68,17 @@ bool reader_threads(LoopReader *r, Cursor *c, const Threads **out)
     return true;
 }
 
-/* `nontemporal`, `nontemporal above BYTES`, or nothing. */
-bool reader_store(Cursor *c, Stmt *s)
+/* `nontemporal above BYTES specialised`, of each what there is. */
+bool reader_tile_hints(Cursor *c, Stmt *s)
 {
     s->nontemporal = cursor_take(c, TERM_NAME, "nontemporal");
     if (s->nontemporal && cursor_take(c, TERM_NAME, "above")) {
         const Term *bytes = cursor_expect(c, TERM_INT, NULL, "a number of bytes");
         s->larger = bytes == NULL ? 0 : bytes->value;
-        return bytes != NULL;
+        if (bytes == NULL) {
+            return false;
+        }
     }
+    s->specialised = cursor_take(c, TERM_NAME, "specialised");
     return true;
 }

@@ -235,6 +235,8 @@ static const struct {
      "threads share a loop in one that they share, in `for $j"},
     {"for $i in 0..n step 1 parallel threads {\n}", "a number"},
     {"for $i in 0..n step 1 parallel threads 1*p {\n}", "there is no dim 'p'"},
+    {"copy [] @c[0] = @s[] specialised", "only products are specialised, in `copy"},
+    {"fill [] @c[0] = 1.0 specialised nontemporal", "the line should end here"},
     /* panels are whole, of two known extents, and memory */
     {"alloc @t : f64[3,8] tile panels 3", "'@t' is not made of whole panels"},
     {"alloc @t : f64[3,8] tile panels 0", "the width of panels"},

@@ -13,7 +13,8 @@
  *   legalise_sums.c    the pass after it: long sums are added in cascades and blocks
  *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it
  *   legalise_stream.c  after buffers share bytes: non-temporal stores
- *   legalise_threads.c loops that threads share */
+ *   legalise_threads.c loops that threads share
+ *   legalise_specialise.c  products with functions of their own */
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
 
@@ -101,6 +102,8 @@ const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const 
 const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n);
 
 /* ---- legalise_access.c ---- */
+/* How many elements further it is for the next value of v; false: an open extent says it. */
+bool stride_known(const Kernel *k, BufRef buf, const Affine *at, VarRef v, int64_t *out);
 /* Does the element's address grow by exactly one when v does? */
 bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
 /* Can the value be computed for a vector of values of v: plain arithmetic on elements that stand side by side or

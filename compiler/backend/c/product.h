@@ -31,5 +31,13 @@ bool is_register_alloc(const Kernel *k, const Stmt *s);
 bool stmt_is_product(const Stmt *s);
 /* Null, or what is wrong with a statement that is meant to be one. */
 const char *product_of(const Kernel *k, const Stmt *s, Product *out);
+/* Is its tile never cut, and are elements of its rows side by side? */
+bool product_is_whole(const Kernel *k, const Product *p);
+/* Its sum's extent and the strides of its operands, of complex numbers in parts; false: they are no numbers, or it is more than a
+ * product of a whole tile that is added or stored. */
+typedef struct ProductNumbers {
+    int64_t sum, cs_a, rs_a, rs_b, rs_c;
+} ProductNumbers;
+bool product_numbers(const Kernel *k, const Product *p, ProductNumbers *out);
 
 #endif

@@ -235,6 +235,11 @@ static bool check_product(const Check *c, const Stmt *s)
     if (problem != NULL) {
         return refuse(c, s, problem);
     }
+    ProductNumbers n;
+    if (s->specialised && !product_numbers(c->k, &p, &n)) {
+        return refuse(
+            c, s, "a specialised product whose sum and strides are no numbers, or that is cut");
+    }
     if (!check_side(c, s, p.a, p.row, p.sum) || !check_side(c, s, p.b, p.column, p.sum)) {
         return false;
     }

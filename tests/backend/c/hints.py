@@ -21,6 +21,7 @@ kernel large(A: f64[4096, 64], B: f64[64, 4096]) -> (C: f64[4096, 4096]) { C[i,j
 kernel product(A: f32[m, k], B: f32[k, n]) -> (C: f32[m, n]) { C[i,j] = A[i,p] * B[p,j]; }
 kernel map(A: f32[m, n], B: f32[m, n]) -> (C: f32[m, n]) { C[i,j] = A[i,j] + B[i,j]; }
 kernel small(A: f32[64, 64], B: f32[64, 64]) -> (C: f32[64, 64]) { C[i,j] = A[i,p] * B[p,j]; }
+kernel brief(A: f32[60, 12], B: f32[12, 64]) -> (C: f32[60, 64]) { C[i,j] = A[i,p] * B[p,j]; }
 kernel triangle(B: f64[m, n, k]) -> (E: f64) { T[i,a,j,b] = B[i,a,p] * B[j,b,p]; E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a])); }
 """
 # Kernel; what its dump says, as a pattern, and what is written instead; patterns that the C has before, and then: "" is anything, None nothing.
@@ -36,6 +37,8 @@ EDITS = [
     ("small", r"step 6 full", "step 6 full parallel threads 3", "", r"worth = 3.000e\+00;"),
     ("triangle", r" dealt", "", r"tdsl_deal\(", None),
     ("map", r" threads \S+", r"\g<0> dealt", "", r"tdsl_deal\("),
+    ("brief", r" specialised", "", r"isa->f32_6x32_12_1_12_64_64_first\(&A\[[^,]*\], &B\[[^,]*\], &C\[[^,]*\]\);", r"isa->f32_6x32\(12, [^;]*, 0\);"),
+    ("small", r"(kk in 0|b in 0)[^;]*? begins", r"\g<0> specialised", r"isa->f32_6x32\(64, ", r"isa->f32_6x32_64_1_64_64_64_first\(&A"),
 ]
 # The same, and a part of the message.
 REFUSED = [
@@ -49,6 +52,8 @@ REFUSED = [
     ("map", r" threads \S+", " threads -1", "the threads of a loop are a number from 0 on"),
     ("map", r" threads \S+", " threads inf", "the threads of a loop are a number from 0 on"),
     ("map", r" threads \S+", " threads 0.5*8", "expected an open dim o, or min(o, 16), here"),
+    ("map", r"( as C)", r" specialised\1", "only products are specialised"),
+    ("product", r"( begins.*)( as C)", r"\1 specialised\2", "a specialised product whose sum and strides are no numbers, or that is cut"),
     ("map", r"parallel threads", "threads", "threads share a loop of form legal that is parallel, and more than a rest"),
 ]
 
