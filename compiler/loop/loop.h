@@ -129,6 +129,21 @@ typedef struct Threads {
         dealt; /* iterations are more and more work, or less and less: each thread has some of both */
 } Threads;
 
+/* What fills panels next, as a product prefetches it: for each of its tiles a group of lines of memory, one for each step of its sum. Groups
+ * follow each other along up to PREFETCH_LABELS labels. A hint: nothing is read at positions past the end of the buffer. */
+#define PREFETCH_LABELS 3
+typedef struct Prefetch {
+    BufRef buf;
+    const Affine *at;   /* where it begins; */
+    VarRef var;         /* behind the last iteration of this loop, */
+    const Affine *past; /* it begins here; or null */
+    uint32_t n;         /* labels; of others counts are 1 */
+    int64_t count[PREFETCH_LABELS], step[PREFETCH_LABELS]; /* groups; elements to the next */
+    /* Elements from a line to that of the next step; where a line of memory ends that runs along the sum. */
+    int64_t each, turn;
+    int64_t reach; /* from the first to the last element that is packed of a line */
+} Prefetch;
+
 /* A BLOCK in a loop may be run for some of its iterations only: those with lo <= var < hi. */
 typedef struct Guard {
     VarRef var; /* of a loop around it, from a number to a number by one */
@@ -177,6 +192,7 @@ typedef struct Stmt {
     BufRef buf;
     uint32_t over; /* 0, or 1 + the buffer whose bytes it may take: allocated in the same block,
                       of the same element type, and not used from here on */
+    const Prefetch *prefetch; /* LEGAL form, of panels: what fills them next; or null */
     /* TILE */
     uint32_t n_index;
     const TileIndex *index;
@@ -191,8 +207,10 @@ typedef struct Stmt {
     /* LEGAL form: stores go past the caches, where the destination has more bytes than `larger`. */
     bool nontemporal;
     int64_t larger; /* 0: always */
-    bool
-        specialised; /* LEGAL form: a product runs in a function made for its extents and strides */
+    /* ...: a product runs in a function made for its extents and strides. */
+    bool specialised;
+    /* ...: 0, or 1 + panels: each tile of a product prefetches a group of what fills them next. */
+    uint32_t prefetches;
     const Expr *value;
     const Schedule *schedule; /* TILED form: how a sum of products is cut, over its indices */
 } Stmt;

@@ -295,7 +295,7 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_put(out, i == 0 ? " with " : ", ");
         put_var(k, s->first[i], out);
     }
-    hints_dump_tile(s, out);
+    hints_dump_tile(k, s, out);
     if (s->schedule != NULL) {
         Indices indices = {k, s};
         text_char(out, ' ');
@@ -339,6 +339,7 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
             text_put(out, " over ");
             put_name(out, '@', k->bufs.at[s->over - 1].name);
         }
+        hints_dump_alloc(k, s->prefetch, out);
         return;
     case STMT_TILE:
         put_tile(k, s, out);

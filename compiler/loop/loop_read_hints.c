@@ -68,8 +68,79 @@ bool reader_threads(LoopReader *r, Cursor *c, const Threads **out)
     return true;
 }
 
-/* `nontemporal above BYTES specialised`, of each what there is. */
-bool reader_tile_hints(Cursor *c, Stmt *s)
+/* `by 96`, or with `turn` or `reach` -15. */
+static bool read_elements(Cursor *c, const char *word, int64_t *out)
+{
+    if (cursor_expect(c, TERM_NAME, word, word) == NULL) {
+        return false;
+    }
+    bool less = cursor_take(c, TERM_PUNCT, "-");
+    const Term *t = cursor_expect(c, TERM_INT, NULL, "a number of elements");
+    *out = t == NULL ? 0 : less ? -t->value : t->value;
+    return t != NULL;
+}
+
+/* `[6 by 16, 24 by 96]` */
+static bool read_groups(LoopReader *r, Cursor *c, Prefetch *p)
+{
+    const Term *list = cursor_expect(c, TERM_LIST, NULL, "groups in brackets");
+    if (list == NULL) {
+        return false;
+    }
+    if (list->n < 1 || list->n > PREFETCH_LABELS) {
+        return reader_refuse(r, list->span, "groups are along one to three labels");
+    }
+    p->n = list->n;
+    for (uint32_t i = 0; i < PREFETCH_LABELS; i++) {
+        p->count[i] = 1;
+        if (i < list->n) {
+            Cursor one = cursor_seq(r->ctx, list->child[i]);
+            const Term *count = cursor_expect(&one, TERM_INT, NULL, "a number of groups");
+            if (count == NULL || !read_elements(&one, "by", &p->step[i]) ||
+                !cursor_expect_end(&one)) {
+                return false;
+            }
+            p->count[i] = count->value;
+        }
+    }
+    return true;
+}
+
+static bool read_place(LoopReader *r, Cursor *c, BufRef *buf, const Affine **at)
+{
+    const Term *t = cursor_expect(c, TERM_INDEX, NULL, "an access such as @A[$i,0]");
+    return t != NULL && reader_access(r, t, buf, at);
+}
+
+/* `prefetch @A[$i+8,0] past $i @A[0,8] groups [6 by 16] lines by 1 turn -15 reach 15`, or nothing. */
+bool reader_prefetch(LoopReader *r, Cursor *c, const Prefetch **out)
+{
+    if (!cursor_take(c, TERM_NAME, "prefetch")) {
+        return true;
+    }
+    Prefetch *p = ARENA_NEW(r->arena, Prefetch);
+    *out = p;
+    if (!read_place(r, c, &p->buf, &p->at)) {
+        return false;
+    }
+    if (cursor_take(c, TERM_NAME, "past")) {
+        const Term *t = cursor_expect(c, TERM_VAR, NULL, "a loop such as $i");
+        BufRef buf = p->buf;
+        if (t == NULL || !reader_find_var(r, t, &p->var) || !read_place(r, c, &buf, &p->past)) {
+            return false;
+        }
+        if (buf != p->buf) {
+            return reader_refuse(r, t->span, "what fills panels next is of one buffer");
+        }
+    }
+    return cursor_expect(c, TERM_NAME, "groups", "'groups'") != NULL && read_groups(r, c, p) &&
+           cursor_expect(c, TERM_NAME, "lines", "'lines'") != NULL &&
+           read_elements(c, "by", &p->each) && read_elements(c, "turn", &p->turn) &&
+           read_elements(c, "reach", &p->reach);
+}
+
+/* `nontemporal above BYTES specialised prefetch @B_pack`, of each what there is. */
+bool reader_tile_hints(LoopReader *r, Cursor *c, Stmt *s)
 {
     s->nontemporal = cursor_take(c, TERM_NAME, "nontemporal");
     if (s->nontemporal && cursor_take(c, TERM_NAME, "above")) {
@@ -80,5 +151,14 @@ bool reader_tile_hints(Cursor *c, Stmt *s)
         }
     }
     s->specialised = cursor_take(c, TERM_NAME, "specialised");
+    if (!cursor_take(c, TERM_NAME, "prefetch")) {
+        return true;
+    }
+    const Term *panels = cursor_expect(c, TERM_AT, NULL, "panels such as @B_pack");
+    BufRef buf = 0;
+    if (panels == NULL || !reader_find_buffer(r, panels, &buf)) {
+        return false;
+    }
+    s->prefetches = 1 + buf;
     return true;
 }

@@ -33,12 +33,15 @@ kernel mp(K: f64[o,v,o,v], e: f64[o]) -> (E: f64) {
     E = sum[i,j,a,b](T[i,j,a,b] * K[i,a,j,b] * (e[i] + e[j]));
 }
 """
-# What statements of legal kernels say of how they are run: stores past the caches, short sums.
+# What statements of legal kernels say of how they are run: stores past the caches, short sums, prefetches.
 HINTS = """kernel transposed(A: f32[m, n]) -> (R: f32[n, m]) {
     R[j,i] = A[i,j];
 }
 kernel brief(A: f32[24, 8], B: f32[8, 32]) -> (R: f32[24, 32]) {
     R[i,j] = A[i,k] * B[k,j];
+}
+kernel wide(A: f32[96, 72, 96], B: f32[96, 24]) -> (R: f32[72, 24, 96]) {
+    R[i,j,k] = A[k,i,l] * B[l,j];
 }
 """
 # A value that is better made for each order in which it is read.

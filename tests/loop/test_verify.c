@@ -237,6 +237,29 @@ static const struct {
     {"for $i in 0..n step 1 parallel threads 1*p {\n}", "there is no dim 'p'"},
     {"copy [] @c[0] = @s[] specialised", "only products are specialised, in `copy"},
     {"fill [] @c[0] = 1.0 specialised nontemporal", "the line should end here"},
+    /* prefetches */
+    {"alloc @t : f64[3,8] tile prefetch @y[0] groups [1 by 8] lines by 1 turn 1 reach 0",
+     "what is prefetched fills panels, in form legal"},
+    {"alloc @t : f64[3,8] tile panels 8 prefetch @y[0] groups [1 by 8] lines by 1 turn 1",
+     "expected reach before the end of the line"},
+    {"for $i in 0..n step 1 {\n}\nalloc @t : f64[3,8] tile panels 8 prefetch @y[$i] groups [1 "
+     "by 8] "
+     "lines by 1 turn 1 reach 0",
+     "or beyond loops around"},
+    {"for $i in 0..n step 1 {\n}\nalloc @t : f64[3,8] tile panels 8 prefetch @y[0] past $i "
+     "@y[1] "
+     "groups [1 by 8] lines by 1 turn 1 reach 0",
+     "or beyond loops around"},
+    {"block {\nalloc @u : f64[3] tile\n}\nblock {\nalloc @t : f64[3,8] tile panels 8\n}\n"
+     "alloc @v : f64[3,8] tile panels 8 prefetch @t[0,0] groups [1 by 8] lines by 1 turn 1 "
+     "reach 0",
+     "from outside of the block that allocates it"},
+    {"alloc @t : f64[3,8] tile panels 8 prefetch @y[0] groups [1 by 8] lines by 1 turn 1 reach "
+     "0\n"
+     "for $i in 0..8 step 1 parallel threads 4 {\n"
+     "matmul [l in 0..3] @c[$i] += mul(@t[l,$i], @s[]) prefetch @t\n}",
+     "whose alloc here does not say"},
+    {"copy [] @c[0] = @s[] prefetch @s", "a prefetch for panels that it does not read, or"},
     /* panels are whole, of two known extents, and memory */
     {"alloc @t : f64[3,8] tile panels 3", "'@t' is not made of whole panels"},
     {"alloc @t : f64[3,8] tile panels 0", "the width of panels"},

@@ -18,7 +18,7 @@
  *   emit_micro.c   the macros that they are made of, of named vectors
  *   emit_tables.c  joins of incomplete tiles; tables of functions by instruction set
  *   emit_pairs.c   what is special in them where numbers are complex
- *   emit_ahead.c   what products ask for ahead
+ *   emit_prefetch.c  prefetches of products
  *   emit_tile.c    other register tiles: the same, of one statement each
  *   emit_variants.c  their functions, for vectors of each width
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
@@ -39,7 +39,7 @@ typedef struct TileShape {
     bool parts[2]; /* t is complex: is the rows' operand, is the columns'? One is */
     bool by;       /* what is added up is multiplied by a number */
     bool side;     /* rows are side by side in their operand */
-    bool ahead;    /* it asks for what comes next, meanwhile: emit_ahead.c */
+    bool ahead;    /* it asks for what comes next, meanwhile: emit_prefetch.c */
     bool streams;  /* some calls store past the caches; says nothing of which tile it is */
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
     int64_t sum, cs_a, rs_a, rs_b, rs_c;
@@ -68,15 +68,12 @@ typedef struct Tiles {
     bool turns; /* there is a function without rows of its own that asks which they are */
 } Tiles;
 
-#define AHEAD_LABELS 3
-/* How a product walks over what fills these panels next: groups of lines by label, and from step to step of a sum in one. In
- * bytes. */
+/* The walk over what fills these panels next: its variable, and how far, in bytes, it goes from step to step of a sum, at the last one of a
+ * line of memory. */
 typedef struct Ahead {
     BufRef panels;
-    const char *name; /* of the variable */
-    int64_t step[AHEAD_LABELS], count[AHEAD_LABELS];
-    int64_t each, turn; /* of a step of the sum; of the last one of a line of memory */
-    int64_t last;       /* from the first to the last element of a line's worth */
+    const char *name;
+    int64_t each, turn;
 } Ahead;
 
 typedef struct Emitter {
@@ -190,11 +187,11 @@ const Affine *access_first(Emitter *e, const Stmt *s, BufRef buf, const Affine *
  * outermost block of a function all whose start is known. */
 void counts_bind(Emitter *e, Stmt *const *body, uint32_t n, bool outermost, VarRef var);
 
-/* ---- emit_ahead.c ---- */
-/* Begins the walk over what will fill the buffer of body[0] in the next iteration, if a product asks for it ahead. */
-void ahead_begin(Emitter *e, Stmt *const *body, uint32_t n);
-/* Of a product with these operands; or null. */
-const Ahead *ahead_of(const Emitter *e, const Expr *a, const Expr *b);
+/* ---- emit_prefetch.c ---- */
+/* Begins the walk that the alloc of panels says. */
+void prefetch_begin(Emitter *e, const Stmt *alloc);
+/* Of a product; null: it prefetches nothing. */
+const Ahead *prefetch_of(const Emitter *e, const Stmt *s);
 
 /* ---- emit_tiles.c, emit_tables.c ---- */
 void tiles_init(Tiles *t, Arena *a, Helpers *help);

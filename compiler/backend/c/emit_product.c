@@ -63,7 +63,7 @@ static void shape_fix(TileShape *s, const ProductNumbers *n, int how)
 static void tile_call(Emitter *e, const Product *p, TileShape *shape, const Call *x,
                       const char *how)
 {
-    const Ahead *ahead = shape->by ? NULL : ahead_of(e, p->a, p->b);
+    const Ahead *ahead = prefetch_of(e, p->s);
     shape->ahead = ahead != NULL;
     const char *name = tile_use(e->tiles, *shape), *next = x->by;
     if (ahead != NULL) {

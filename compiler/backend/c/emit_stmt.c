@@ -260,7 +260,9 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
                 break;
             }
             ws = alloc_emit(e, body + i, n - i, ws);
-            ahead_begin(e, body + i, n - i);
+            if (s->prefetch != NULL) {
+                prefetch_begin(e, s);
+            }
             break;
         case STMT_FOR:
             if (s->threads != NULL) {

@@ -14,7 +14,8 @@
  *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it
  *   legalise_stream.c  after buffers share bytes: non-temporal stores
  *   legalise_threads.c loops that threads share
- *   legalise_specialise.c  products with functions of their own */
+ *   legalise_specialise.c  products with functions of their own
+ *   legalise_prefetch.c  what tiles prefetch */
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
 
@@ -153,6 +154,10 @@ bool copy_is_transposed(const Kernel *k, const Stmt *s);
 /* ---- legalise_stream.c ---- */
 /* Can the printer store what it computes past the caches: is it a product that stores lines, or a transposing copy? */
 bool stmt_may_stream(const Kernel *k, const Stmt *s);
+
+/* ---- legalise_prefetch.c ---- */
+/* Can a product prefetch meanwhile: is it of real numbers, a whole tile, not specialised, and without a factor? */
+bool stmt_may_prefetch(const Kernel *k, const Stmt *s);
 
 /* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ---- */
 bool legalise_matmul(Legaliser *l, const Stmt *s);

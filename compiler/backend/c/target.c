@@ -65,6 +65,7 @@ static const TargetPass passes[] = {
     {"threads", "parallel loops that are worth it are shared by threads", true, c_share_loops},
     {"specialise", "products of short sums run in functions made for their extents", true,
      c_specialise},
+    {"prefetch", "tiles prefetch what is packed next", true, c_prefetch},
     {0},
 };
 

@@ -22,6 +22,8 @@ kernel product(A: f32[m, k], B: f32[k, n]) -> (C: f32[m, n]) { C[i,j] = A[i,p] *
 kernel map(A: f32[m, n], B: f32[m, n]) -> (C: f32[m, n]) { C[i,j] = A[i,j] + B[i,j]; }
 kernel small(A: f32[64, 64], B: f32[64, 64]) -> (C: f32[64, 64]) { C[i,j] = A[i,p] * B[p,j]; }
 kernel brief(A: f32[60, 12], B: f32[12, 64]) -> (C: f32[60, 64]) { C[i,j] = A[i,p] * B[p,j]; }
+kernel wide(A: f32[64, 64, 64, 64], B: f32[64, 24]) -> (C: f32[64, 24, 64, 64]) { C[w,r,z,y] = A[w,x,y,z] * B[x,r]; }
+kernel both(A: f32[4, 5, 64, 8, 64], B: f32[4, 5, 8, 64, 64], D: f32[4, 8, 5, 64]) -> (C: f32[4, 5, 64, 8, 64]) { C[b,c,l,h,p] = A[b,c,l,h,n] * B[b,c,h,p,n] * D[b,h,c,l]; }
 kernel triangle(B: f64[m, n, k]) -> (E: f64) { T[i,a,j,b] = B[i,a,p] * B[j,b,p]; E = sum[i,j,a,b](T[i,a,j,b] * (2 * T[i,a,j,b] - T[i,b,j,a])); }
 """
 # Kernel; what its dump says, as a pattern, and what is written instead; patterns that the C has before, and then: "" is anything, None nothing.
@@ -39,6 +41,11 @@ EDITS = [
     ("map", r" threads \S+", r"\g<0> dealt", "", r"tdsl_deal\("),
     ("brief", r" specialised", "", r"isa->f32_6x32_12_1_12_64_64_first\(&A\[[^,]*\], &B\[[^,]*\], &C\[[^,]*\]\);", r"isa->f32_6x32\(12, [^;]*, 0\);"),
     ("small", r"(kk in 0|b in 0)[^;]*? begins", r"\g<0> specialised", r"isa->f32_6x32\(64, ", r"isa->f32_6x32_64_1_64_64_64_first\(&A"),
+    ("wide", r" prefetch @A(.|\n)*?reach 15((.|\n)*? begins) prefetch @B_pack2", r"\2", r"tdsl_ahead_next\(&ahead\), 16384, 16384\);", r"isa->f32_12x32s\(64, [^;]*, 0\);"),
+    ("wide", r" past \$jc @A\[\$x\+1,0,0,0\]", "", r"\.at = jc \+ 63 < 64 \?", r"\.at = \(uintptr_t\)A \+ \(uintptr_t\)\(4 \* \(x \* 262144 \+"),
+    ("wide", r"groups \[4 by 16, 32 by 64\]", "groups [7 by -5]", r"\.step = \{64, 256, 0\}, \.count = \{4, 32, 1\}", r"\.step = \{-20, 0, 0\}, \.count = \{7, 1, 1\}"),
+    ("wide", r"lines by 4096 turn 4096 reach 15", "lines by 8 turn -3 reach 0", r"\+ 60\)", r"tdsl_ahead_next\(&ahead\), 32, -12\);"),
+    ("both", r"begins prefetch @B_pack2", "begins prefetch @B_pack2", r"tdsl_ahead ahead = [^;]*;", r"tdsl_ahead_next\(&ahead\), 256, -3776\);"),  # of two panels
 ]
 # The same, and a part of the message.
 REFUSED = [
@@ -54,6 +61,18 @@ REFUSED = [
     ("map", r" threads \S+", " threads 0.5*8", "expected an open dim o, or min(o, 16), here"),
     ("map", r"( as C)", r" specialised\1", "only products are specialised"),
     ("product", r"( begins.*)( as C)", r"\1 specialised\2", "a specialised product whose sum and strides are no numbers, or that is cut"),
+    ("wide", r"begins prefetch @B_pack2", "begins", "a prefetch that no product does, in `alloc @B_pack2"),
+    ("wide", r" prefetch @A.* reach 15", "", "whose alloc here does not say what fills them next"),
+    ("wide", r"begins prefetch @B_pack2", "begins prefetch @A_pack1", "whose alloc here does not say what fills them next"),
+    ("wide", r"begins prefetch @B_pack2", "begins prefetch @D", "there is no buffer 'D'"),
+    ("wide", r"prefetch @A\[\$x,", "prefetch @A[$x2,", "or beyond loops around"),
+    ("wide", r"past \$jc", "past $x2", "or beyond loops around"),
+    ("wide", r"past \$jc @A\[\$x\+1,0,0,0\]", "past $jc @B[0,0]", "what fills panels next is of one buffer"),
+    ("wide", r"groups \[4 by 16, 32 by 64\]", "groups []", "groups are along one to three labels"),
+    ("wide", r"groups \[4 by 16, 32 by 64\]", "groups [0 by 16]", "a prefetch without groups"),
+    ("wide", r"groups \[4 by 16, 32 by 64\]", "groups [4 by 1125899906842624]", "too large numbers"),
+    ("wide", r"begins prefetch", "begins specialised prefetch", "or a specialised one"),
+    ("map", r"( as C)", r" prefetch @A\1", "a prefetch for panels that it does not read, or whose alloc here does not say"),
     ("map", r"parallel threads", "threads", "threads share a loop of form legal that is parallel, and more than a rest"),
 ]
 
