@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The printer of C, inside: what its files share. It prints what a LEGAL kernel says and
- * decides nothing; it knows loops, buffers and scalar expressions, and no contractions.
+/* The printer of C, inside: what its files share. It prints what a LEGAL kernel says, and
+ * chooses nothing but instructions; it knows loops, buffers and scalar expressions, and no contractions.
  *
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_name.c    names that the file exports
