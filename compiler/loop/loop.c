@@ -37,6 +37,25 @@ Kernel *kernel_like(Arena *arena, const Kernel *k)
     return copy;
 }
 
+static Stmt **changeable(Arena *arena, Stmt *const *body, uint32_t n)
+{
+    Stmt **out = ARENA_ARRAY(arena, n, Stmt *);
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = arena_copy(arena, body[i], sizeof *body[i]);
+        if (stmt_has_body(out[i])) {
+            out[i]->body = changeable(arena, out[i]->body, out[i]->n_body);
+        }
+    }
+    return out;
+}
+
+Kernel *kernel_changeable(Arena *arena, const Kernel *k)
+{
+    Kernel *copy = kernel_like(arena, k);
+    copy->body = changeable(arena, k->body, k->n_body);
+    return copy;
+}
+
 Kernel *kernel_alone(Arena *arena, const Kernel *k, uint32_t n)
 {
     Kernel *alone = kernel_like(arena, k);

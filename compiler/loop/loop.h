@@ -112,6 +112,38 @@ typedef struct Window {
     Affine lo, hi;
 } Window;
 
+/* How many threads a loop is worth: a sum of products. The extent of a dim, or `most` where that is less and not 0. */
+typedef struct WorthFactor {
+    int32_t dim;
+    int64_t most;
+} WorthFactor;
+typedef struct WorthTerm {
+    double number;
+    uint32_t n;
+    const WorthFactor *factor;
+} WorthTerm;
+typedef struct Threads {
+    uint32_t n;
+    const WorthTerm *term;
+    bool
+        dealt; /* iterations are more and more work, or less and less: each thread has some of both */
+} Threads;
+
+/* What fills panels next, as a product prefetches it: for each of its tiles a group of lines of memory, one for each step of its sum. Groups
+ * follow each other along up to PREFETCH_LABELS labels. A hint: nothing is read at positions past the end of the buffer. */
+#define PREFETCH_LABELS 3
+typedef struct Prefetch {
+    BufRef buf;
+    const Affine *at;   /* where it begins; */
+    VarRef var;         /* behind the last iteration of this loop, */
+    const Affine *past; /* it begins here; or null */
+    uint32_t n;         /* labels; of others counts are 1 */
+    int64_t count[PREFETCH_LABELS], step[PREFETCH_LABELS]; /* groups; elements to the next */
+    /* Elements from a line to that of the next step; where a line of memory ends that runs along the sum. */
+    int64_t each, turn;
+    int64_t reach; /* from the first to the last element that is packed of a line */
+} Prefetch;
+
 /* A BLOCK in a loop may be run for some of its iterations only: those with lo <= var < hi. */
 typedef struct Guard {
     VarRef var; /* of a loop around it, from a number to a number by one */
@@ -147,8 +179,9 @@ typedef struct Stmt {
     Range range;
     int64_t step; /* >= 1 */
     ForPart part;
-    bool parallel;        /* iterations write disjoint places */
-    const Window *window; /* or null: all */
+    bool parallel;          /* iterations write disjoint places */
+    const Threads *threads; /* LEGAL form: they share its iterations; or null: one runs them */
+    const Window *window;   /* or null: all */
     /* FOR, BLOCK; else null */
     struct Stmt **body;
     uint32_t n_body;
@@ -159,6 +192,7 @@ typedef struct Stmt {
     BufRef buf;
     uint32_t over; /* 0, or 1 + the buffer whose bytes it may take: allocated in the same block,
                       of the same element type, and not used from here on */
+    const Prefetch *prefetch; /* LEGAL form, of panels: what fills them next; or null */
     /* TILE */
     uint32_t n_index;
     const TileIndex *index;
@@ -170,6 +204,13 @@ typedef struct Stmt {
     bool begins;
     uint32_t n_first;
     const VarRef *first; /* [n_first] loops around it */
+    /* LEGAL form: stores go past the caches, where the destination has more bytes than `larger`. */
+    bool nontemporal;
+    int64_t larger; /* 0: always */
+    /* ...: a product runs in a function made for its extents and strides. */
+    bool specialised;
+    /* ...: 0, or 1 + panels: each tile of a product prefetches a group of what fills them next. */
+    uint32_t prefetches;
     const Expr *value;
     const Schedule *schedule; /* TILED form: how a sum of products is cut, over its indices */
 } Stmt;
@@ -209,6 +250,8 @@ typedef struct KernelModule {
 Kernel *kernel_new(Arena *arena, Sym name);
 /* A copy whose lists may grow on their own; statements and expressions are shared. */
 Kernel *kernel_like(Arena *arena, const Kernel *k);
+/* A copy whose statements may be changed; what they point to is shared. */
+Kernel *kernel_changeable(Arena *arena, const Kernel *k);
 /* A copy with variables and buffers numbered as its text names them, unused ones left out: the last step of a builder. */
 Kernel *kernel_numbered(Arena *arena, const Kernel *k);
 /* The kernel with the n-th outermost block that has a test in place of all of these; null: it has

@@ -9,6 +9,7 @@
 #include "loop/loop.h"
 
 #include "dump/text.h"
+#include "loop/hints.h"
 #include "loop/walk.h"
 
 static void put_name(Text *out, char sigil, Sym name)
@@ -244,6 +245,7 @@ static void put_for_head(const Kernel *k, const Stmt *s, Text *out)
     put_range(k, &s->range, out);
     text_printf(out, " step %lld%s%s", (long long)s->step, part_suffix(s->part),
                 s->parallel ? " parallel" : "");
+    hints_dump_threads(k, s->threads, out);
     if (s->window != NULL) {
         text_put(out, " within ");
         if (s->window->has_lo) {
@@ -293,6 +295,7 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_put(out, i == 0 ? " with " : ", ");
         put_var(k, s->first[i], out);
     }
+    hints_dump_tile(k, s, out);
     if (s->schedule != NULL) {
         Indices indices = {k, s};
         text_char(out, ' ');
@@ -336,6 +339,7 @@ void loop_text_stmt(const Kernel *k, const Stmt *s, Text *out)
             text_put(out, " over ");
             put_name(out, '@', k->bufs.at[s->over - 1].name);
         }
+        hints_dump_alloc(k, s->prefetch, out);
         return;
     case STMT_TILE:
         put_tile(k, s, out);

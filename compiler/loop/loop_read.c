@@ -48,7 +48,7 @@ bool reader_bind_var(LoopReader *r, const Term *t, VarRef *out)
     return true;
 }
 
-static bool find_var(LoopReader *r, const Term *t, VarRef *out)
+bool reader_find_var(LoopReader *r, const Term *t, VarRef *out)
 {
     if (!map_get(&r->var_of, t->text->id, out) ||
         r->k->vars.at[*out].is_loop != (t->kind == TERM_VAR)) {
@@ -84,7 +84,7 @@ static bool read_affine_term(LoopReader *r, Cursor *c, int64_t sign, Affine *sum
                                  "expected an index, a loop or a number here");
         }
         VarRef v = 0;
-        if (!find_var(r, t, &v)) {
+        if (!reader_find_var(r, t, &v)) {
             return false;
         }
         one = affine_var(r->arena, v);
@@ -153,19 +153,19 @@ static bool read_range(LoopReader *r, Cursor *c, Range *out)
 
 /* ---- values ---- */
 
-static bool find_buffer(LoopReader *r, const Term *t, BufRef *out)
+bool reader_find_buffer(LoopReader *r, const Term *t, BufRef *out)
 {
     return (map_get(&r->buf_of, t->text->id, out) && r->declared.at[*out]) ||
            refuse_name(r, t->span, "there is no buffer", t->text);
 }
 
-static bool read_access(LoopReader *r, const Term *t, BufRef *buf, const Affine **at)
+bool reader_access(LoopReader *r, const Term *t, BufRef *buf, const Affine **at)
 {
     if (t->kind != TERM_INDEX || t->child[0]->kind != TERM_AT) {
         return reader_refuse(r, t->span, "expected an access such as @T[i,j] here");
     }
     Sym name = t->child[0]->text;
-    if (!find_buffer(r, t->child[0], buf)) {
+    if (!reader_find_buffer(r, t->child[0], buf)) {
         return false;
     }
     uint32_t rank = r->k->bufs.at[*buf].rank;
@@ -316,7 +316,7 @@ static const Expr *read_value(LoopReader *r, Cursor *c, DType wanted)
     if (t != NULL && t->kind == TERM_INDEX) {
         BufRef buf = 0;
         const Affine *at = NULL;
-        if (!read_access(r, t, &buf, &at)) {
+        if (!reader_access(r, t, &buf, &at)) {
             return NULL;
         }
         c->at++;
@@ -404,7 +404,7 @@ static bool read_begins(LoopReader *r, Cursor *c, Stmt *s)
     while (more) {
         const Term *t = cursor_expect(c, TERM_VAR, NULL, "a loop such as $k");
         VarRef v = 0;
-        if (t == NULL || !find_var(r, t, &v)) {
+        if (t == NULL || !reader_find_var(r, t, &v)) {
             return false;
         }
         vec_push(r->arena, &first, v);
@@ -415,7 +415,7 @@ static bool read_begins(LoopReader *r, Cursor *c, Stmt *s)
     return true;
 }
 
-/* After the keyword: [indices] @dst[at] = value BEGINS SCHEDULE as NAME at PLACE */
+/* After the keyword: [indices] @dst[at] = value BEGINS HINTS SCHEDULE as NAME at PLACE */
 static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
 {
     const Term *list = cursor_expect(c, TERM_LIST, NULL, "the indices in brackets");
@@ -432,12 +432,12 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     s->n_index = list->n;
     s->index = index;
     const Term *dst = cursor_expect(c, TERM_INDEX, NULL, "an access such as @T[i,j]");
-    if (dst == NULL || !read_access(r, dst, &s->dst, &s->at) || !read_fold(r, c, &s->fold)) {
+    if (dst == NULL || !reader_access(r, dst, &s->dst, &s->at) || !read_fold(r, c, &s->fold)) {
         return false;
     }
     s->value = read_value(r, c, r->k->bufs.at[s->dst].dtype);
     Indices indices = {r, s};
-    if (s->value == NULL || !read_begins(r, c, s) ||
+    if (s->value == NULL || !read_begins(r, c, s) || !reader_tile_hints(r, c, s) ||
         !schedule_read(c, r->arena, index_named, &indices, &s->schedule)) {
         return false;
     }
@@ -523,10 +523,13 @@ static bool read_alloc(LoopReader *r, Cursor *c, Stmt *s)
     b.may_spill = cursor_take(c, TERM_NAME, "spill");
     if (cursor_take(c, TERM_NAME, "over")) {
         const Term *t = cursor_expect(c, TERM_AT, NULL, "a buffer such as @T");
-        if (t == NULL || !find_buffer(r, t, &s->over)) {
+        if (t == NULL || !reader_find_buffer(r, t, &s->over)) {
             return false;
         }
         s->over++;
+    }
+    if (!reader_prefetch(r, c, &s->prefetch)) {
+        return false;
     }
     if (!reader_end(r, c, &s->span)) {
         return false;
@@ -573,6 +576,9 @@ static bool read_for(LoopReader *r, Cursor *c, const DumpLine *line, Stmt *s)
         s->part = FOR_REST;
     }
     s->parallel = cursor_take(c, TERM_NAME, "parallel");
+    if (!reader_threads(r, c, &s->threads)) {
+        return false;
+    }
     if (cursor_take(c, TERM_NAME, "within")) {
         Window *w = ARENA_NEW(r->arena, Window);
         w->has_lo = !cursor_is(c, TERM_PUNCT, "..");
@@ -612,7 +618,7 @@ static bool read_guards(LoopReader *r, Cursor *c, Stmt *s)
         Range range;
         const Term *t = cursor_expect(c, TERM_VAR, NULL, "a loop variable such as $i");
         Span span = reader_place(c);
-        if (t == NULL || !find_var(r, t, &g.var) ||
+        if (t == NULL || !reader_find_var(r, t, &g.var) ||
             cursor_expect(c, TERM_NAME, "in", "'in'") == NULL || !read_range(r, c, &range)) {
             return false;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the reader of kernels: what its two files share. Functions report what is wrong and
+/* Private to the reader of kernels: what its files share. Functions report what is wrong and
  * return false then. */
 #ifndef LOOP_LOOP_READ_H
 #define LOOP_LOOP_READ_H
@@ -22,6 +22,10 @@ typedef struct LoopReader {
 bool reader_refuse(LoopReader *r, Span span, const char *what);
 /* The variable that a term `$x` or `x` binds: a new one, or the one of this name. */
 bool reader_bind_var(LoopReader *r, const Term *t, VarRef *out);
+/* What a term names: `$x` or `x`, `@T`, `@T[i,j]`. */
+bool reader_find_var(LoopReader *r, const Term *t, VarRef *out);
+bool reader_find_buffer(LoopReader *r, const Term *t, BufRef *out);
+bool reader_access(LoopReader *r, const Term *t, BufRef *buf, const Affine **at);
 /* `@T : f64[i,j]`, then a last word, which the caller reads. */
 bool reader_declaration(LoopReader *r, Cursor *c, const Term **name, Buffer *out);
 bool reader_space(LoopReader *r, Cursor *c, Space *out);
@@ -31,6 +35,11 @@ bool reader_buffer(LoopReader *r, Span span, const Buffer *b, BufRef *out);
 /* End of a statement, with its place in the program. */
 bool reader_end(LoopReader *r, Cursor *c, Span *span);
 Span reader_place(const Cursor *c);
+
+/* ---- loop_read_hints.c ---- */
+bool reader_threads(LoopReader *r, Cursor *c, const Threads **out);
+bool reader_prefetch(LoopReader *r, Cursor *c, const Prefetch **out);
+bool reader_tile_hints(LoopReader *r, Cursor *c, Stmt *s);
 
 /* ---- loop_read_head.c ---- */
 /* One line of the head; *is_head is false, and nothing done, when it is a statement. */

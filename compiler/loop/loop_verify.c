@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "op/affine.h"
 #include "loop/cascade.h"
+#include "loop/hints.h"
 #include "loop/loop_text.h"
 #include "loop/parallel.h"
 #include "loop/walk.h"
@@ -165,6 +166,13 @@ static bool stmt_refers(Verifier *v, const Stmt *s)
         }
         return true;
     case STMT_ALLOC:
+        if (s->prefetch != NULL &&
+            (!access_refers(v, s->prefetch->buf, s->prefetch->at) ||
+             (s->prefetch->past != NULL &&
+              (!var_refers(v, s->prefetch->var, true) ||
+               !access_refers(v, s->prefetch->buf, s->prefetch->past))))) {
+            return false;
+        }
         return (s->buf < v->k->bufs.n && s->over <= v->k->bufs.n) ||
                malformed(v, "an alloc without a buffer");
     case STMT_TILE:
@@ -177,6 +185,9 @@ static bool stmt_refers(Verifier *v, const Stmt *s)
         if ((int)s->fold < 0 || s->fold >= OP_COUNT ||
             (s->fold != OP_COPY && op_info(s->fold)->kind != OPKIND_REDUCE)) {
             return malformed(v, "a fold that is no reduction");
+        }
+        if (s->prefetches > v->k->bufs.n) {
+            return malformed(v, "a prefetch for no buffer");
         }
         v->expr_nodes = 0;
         return access_refers(v, s->dst, s->at) && expr_refers(v, s->value, 0);
@@ -779,5 +790,5 @@ bool loop_verify(Ctx *ctx, const Kernel *k, const char *stage)
     v.loops_at = ARENA_ARRAY(&v.scratch, k->bufs.n, uint32_t);
     bool ok = verify_head(&v) && verify_block(&v, k->body, k->n_body);
     arena_release(&v.scratch);
-    return ok && cascades_verify(ctx, k, stage);
+    return ok && cascades_verify(ctx, k, stage) && hints_verify(ctx, k, stage);
 }

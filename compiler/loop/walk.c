@@ -376,6 +376,16 @@ static const Guard *copy_guards(const StmtCopy *c, const Stmt *s)
     return out;
 }
 
+static const Prefetch *copy_prefetch(const StmtCopy *c, const Prefetch *p)
+{
+    Prefetch *out = arena_copy(c->arena, p, sizeof *p);
+    out->at = copy_at(c, p->buf, p->at);
+    out->past = p->past == NULL ? NULL : copy_at(c, p->buf, p->past);
+    out->var = p->past == NULL ? 0 : c->var[p->var];
+    out->buf = c->buf[p->buf];
+    return out;
+}
+
 static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
 {
     Stmt *out = arena_copy(c->arena, s, sizeof *s);
@@ -398,6 +408,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
     case STMT_ALLOC:
         out->buf = c->buf[s->buf];
         out->over = s->over == 0 ? 0 : 1 + c->buf[s->over - 1];
+        out->prefetch = s->prefetch == NULL ? NULL : copy_prefetch(c, s->prefetch);
         return out;
     case STMT_TILE:
         break;
@@ -414,6 +425,7 @@ static Stmt *copy_stmt(const StmtCopy *c, const Stmt *s)
         first[i] = c->var[s->first[i]];
     }
     out->first = first;
+    out->prefetches = s->prefetches == 0 ? 0 : 1 + c->buf[s->prefetches - 1];
     out->index = index;
     out->dst = c->buf[s->dst];
     out->at = copy_at(c, s->dst, s->at);

@@ -33,6 +33,17 @@ kernel mp(K: f64[o,v,o,v], e: f64[o]) -> (E: f64) {
     E = sum[i,j,a,b](T[i,j,a,b] * K[i,a,j,b] * (e[i] + e[j]));
 }
 """
+# What statements of legal kernels say of how they are run: stores past the caches, short sums, prefetches.
+HINTS = """kernel transposed(A: f32[m, n]) -> (R: f32[n, m]) {
+    R[j,i] = A[i,j];
+}
+kernel brief(A: f32[24, 8], B: f32[8, 32]) -> (R: f32[24, 32]) {
+    R[i,j] = A[i,k] * B[k,j];
+}
+kernel wide(A: f32[96, 72, 96], B: f32[96, 24]) -> (R: f32[72, 24, 96]) {
+    R[i,j,k] = A[k,i,l] * B[l,j];
+}
+"""
 # A value that is better made for each order in which it is read.
 ORDERS = """kernel triples(V: f64[8, 16, 16, 16], T: f64[8, 8, 16, 16]) -> (E: f64) {
     W[i,j,k,a,b,c] = sum[d](V[i,a,b,d] * T[k,j,c,d]) + sum[d](V[j,b,c,d] * T[i,k,a,d]) + sum[d](V[k,c,a,d] * T[j,i,b,d]);
@@ -145,7 +156,7 @@ def a_dump_goes_on_behind_its_pass_only():
 def every_pass_that_is_not_needed_may_be_left_out():
     """Values stay, and the text says that it was obeyed."""
     names = optional()
-    programs = (*write_programs(), write("r.tdsl", ORDERS))
+    programs = (*write_programs(), write("h.tdsl", HINTS), write("r.tdsl", ORDERS))
     want = {k: tdsl_run("p.tdsl", "-w", "--kernel=" + k, "--checksum", *VALUES[k]).text for k in VALUES}
     plain = {p: tdslc(p, "-w", "--header=k.h", "-o", "-").text for p in programs}
     stages = {name: stage for name, (stage, _) in passes().items()}

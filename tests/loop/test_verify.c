@@ -80,6 +80,13 @@ static const char *const proved[] = {
     "block when 4611686018427387903 < n {\n}\nfill [i in 0..n] @y[i] = 0.0\n"
     "block when m < 1 {\n}\nblock when 0 < m {\nblock when m < 9 {\n}\nblock when 8 < m "
     "{\n}\n}",
+    /* threads share one loop, and then another */
+    "for $i in 0..n step 1 parallel threads 8 dealt {\nfor $j in 0..n step 1 parallel {\n}\n}\n"
+    "for $i in 0..n step 2 full parallel threads 1e-3*n*min(m, 3) + 2.5 {\n}",
+    /* stores past the caches of what is read in another loop */
+    "copy [j in 0..n] @y[j] = @x[j] nontemporal\nfor $i in 0..n step 1 {\n"
+    "copy [] @z[$i,0] = @y[$i] nontemporal above 99\n}",
+    "for $i in 0..n step 1 {\nreduce [j in 0..n] @y[$i] += @x[j] begins nontemporal\n}",
     /* iterations that a guard leaves out */
     "for $i in 0..70 step 1 {\nblock if $i in 3..67 {\nfill [] @c[$i-3] = 0.0\n}\n"
     "block if $i in 0..64 {\nfill [] @c[$i] = 0.0\n}\n}",
@@ -207,6 +214,52 @@ static const struct {
     {"alloc @t : f64[] tile cascade\ncopy [] @c[0] = @t[]\nfor $i in 0..64 step 1 {\n"
      "reduce [] @t[] += @s[]\n}",
      "'@t' is a cascade that has been read"},
+    /* stores past the caches of what the same loop reads */
+    {"for $i in 0..n step 1 {\ncopy [] @y[$i] = @x[$i] nontemporal\ncopy [] @c[0] = @y[$i]\n}",
+     "a non-temporal store of what its loop reads, in `copy [] @y[$i]"},
+    {"for $i in 0..n step 1 {\ncopy [] @c[0] = @y[$i]\nfor $j in 0..n step 1 {\n"
+     "copy [] @y[$j] = @x[$j] nontemporal\n}\n}",
+     "a non-temporal store of what its loop reads"},
+    {"for $i in 0..n step 1 {\ncopy [] @y[$i] = @x[$i] nontemporal\n"
+     "reduce [] @y[$i] += @x[0]\n}",
+     "a non-temporal store of what its loop reads"},
+    {"reduce [i in 0..n] @c[0] += @x[i] nontemporal", "of what its loop reads"},
+    {"reduce [i in 0..n] @c[0] += @x[i] nontemporal begins", "the line should end here"},
+    {"copy [] @c[0] = @x[0] nontemporal above x", "a number of bytes"},
+    /* threads */
+    {"for $i in 0..n step 1 threads 8 {\n}",
+     "threads share a loop of form legal that is parallel"},
+    {"for $i in 0..n step 2 rest parallel threads 8 {\n}", "and more than a rest"},
+    {"for $i in 0..n step 1 parallel threads 0.5*n {\nblock {\n"
+     "for $j in 0..n step 1 parallel threads 2 {\n}\n}\n}",
+     "threads share a loop in one that they share, in `for $j"},
+    {"for $i in 0..n step 1 parallel threads {\n}", "a number"},
+    {"for $i in 0..n step 1 parallel threads 1*p {\n}", "there is no dim 'p'"},
+    {"copy [] @c[0] = @s[] specialised", "only products are specialised, in `copy"},
+    {"fill [] @c[0] = 1.0 specialised nontemporal", "the line should end here"},
+    /* prefetches */
+    {"alloc @t : f64[3,8] tile prefetch @y[0] groups [1 by 8] lines by 1 turn 1 reach 0",
+     "what is prefetched fills panels, in form legal"},
+    {"alloc @t : f64[3,8] tile panels 8 prefetch @y[0] groups [1 by 8] lines by 1 turn 1",
+     "expected reach before the end of the line"},
+    {"for $i in 0..n step 1 {\n}\nalloc @t : f64[3,8] tile panels 8 prefetch @y[$i] groups [1 "
+     "by 8] "
+     "lines by 1 turn 1 reach 0",
+     "or beyond loops around"},
+    {"for $i in 0..n step 1 {\n}\nalloc @t : f64[3,8] tile panels 8 prefetch @y[0] past $i "
+     "@y[1] "
+     "groups [1 by 8] lines by 1 turn 1 reach 0",
+     "or beyond loops around"},
+    {"block {\nalloc @u : f64[3] tile\n}\nblock {\nalloc @t : f64[3,8] tile panels 8\n}\n"
+     "alloc @v : f64[3,8] tile panels 8 prefetch @t[0,0] groups [1 by 8] lines by 1 turn 1 "
+     "reach 0",
+     "from outside of the block that allocates it"},
+    {"alloc @t : f64[3,8] tile panels 8 prefetch @y[0] groups [1 by 8] lines by 1 turn 1 reach "
+     "0\n"
+     "for $i in 0..8 step 1 parallel threads 4 {\n"
+     "matmul [l in 0..3] @c[$i] += mul(@t[l,$i], @s[]) prefetch @t\n}",
+     "whose alloc here does not say"},
+    {"copy [] @c[0] = @s[] prefetch @s", "a prefetch for panels that it does not read, or"},
     /* panels are whole, of two known extents, and memory */
     {"alloc @t : f64[3,8] tile panels 3", "'@t' is not made of whole panels"},
     {"alloc @t : f64[3,8] tile panels 0", "the width of panels"},

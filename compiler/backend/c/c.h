@@ -12,6 +12,10 @@ Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k
 Kernel *c_sums(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_hoist(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 Kernel *c_share(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+Kernel *c_stream(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+Kernel *c_share_loops(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+Kernel *c_specialise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
+Kernel *c_prefetch(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k);
 bool c_verify(const Target *target, Ctx *ctx, const Kernel *k);
 bool c_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitOptions *o,
             OutputSet *set);

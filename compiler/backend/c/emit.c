@@ -51,7 +51,7 @@ typedef struct Writers {
 } Writers;
 
 static void writers_find(Writers *w, Stmt *const *body, uint32_t n, uint32_t function,
-                         bool in_part, bool in_tile)
+                         bool in_tile)
 {
     const Kernel *k = w->e->w.k;
     for (uint32_t i = 0; i < n; i++) {
@@ -65,10 +65,10 @@ static void writers_find(Writers *w, Stmt *const *body, uint32_t n, uint32_t fun
         } else if (s->kind == STMT_TILE) {
             bool own = !in_tile && !stmt_is_product(s) && stmt_has_lanes(s);
             w->apart[s->dst] |= own || w->declared[s->dst] != function;
-        } else if (!in_part && !in_tile && loop_is_split(k, s)) {
-            writers_find(w, s->body, s->n_body, ++w->n, true, in_tile);
+        } else if (s->threads != NULL) {
+            writers_find(w, s->body, s->n_body, ++w->n, in_tile);
         } else {
-            writers_find(w, s->body, s->n_body, function, in_part, in_tile);
+            writers_find(w, s->body, s->n_body, function, in_tile);
         }
     }
 }
@@ -79,7 +79,7 @@ static void scalars_find(Emitter *e)
     Writers w = {.e = e, .n = 1};
     w.declared = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, uint32_t);
     w.apart = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
-    writers_find(&w, k->body, k->n_body, 1, false, false);
+    writers_find(&w, k->body, k->n_body, 1, false);
     for (uint32_t b = 0; b < k->bufs.n; b++) {
         const Buffer *x = &k->bufs.at[b];
         e->w.scalar[b] |=

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The printer of C, inside: what its files share. It prints what a LEGAL kernel says and
- * decides nothing; it knows loops, buffers and scalar expressions, and no contractions.
+/* The printer of C, inside: what its files share. It prints what a LEGAL kernel says, and
+ * chooses nothing but instructions; it knows loops, buffers and scalar expressions, and no contractions.
  *
  *   emit.c         the files: header, helpers, kernels, list
  *   emit_name.c    names that the file exports
@@ -18,11 +18,11 @@
  *   emit_micro.c   the macros that they are made of, of named vectors
  *   emit_tables.c  joins of incomplete tiles; tables of functions by instruction set
  *   emit_pairs.c   what is special in them where numbers are complex
- *   emit_ahead.c   what products ask for ahead
+ *   emit_prefetch.c  prefetches of products
  *   emit_tile.c    other register tiles: the same, of one statement each
  *   emit_variants.c  their functions, for vectors of each width
  *   emit_pack.c    copies into panels: calls of functions that all kernels share
- *   emit_stream.c  what is stored past the caches
+ *   emit_stream.c  stores past the caches
  *   emit_transpose.c  copies that read along another index than they write along: the same
  *
  * Names, expressions, lines, loops and helper functions are those of backend/ctext. */
@@ -39,7 +39,7 @@ typedef struct TileShape {
     bool parts[2]; /* t is complex: is the rows' operand, is the columns'? One is */
     bool by;       /* what is added up is multiplied by a number */
     bool side;     /* rows are side by side in their operand */
-    bool ahead;    /* it asks for what comes next, meanwhile: emit_ahead.c */
+    bool ahead;    /* it asks for what comes next, meanwhile: emit_prefetch.c */
     bool streams;  /* some calls store past the caches; says nothing of which tile it is */
     /* Of a short sum of known extent, for which a call with all of these would take longer than the sum; else 0. */
     int64_t sum, cs_a, rs_a, rs_b, rs_c;
@@ -68,15 +68,12 @@ typedef struct Tiles {
     bool turns; /* there is a function without rows of its own that asks which they are */
 } Tiles;
 
-#define AHEAD_LABELS 3
-/* How a product walks over what fills these panels next: groups of lines by label, and from step to step of a sum in one. In
- * bytes. */
+/* The walk over what fills these panels next: its variable, and how far, in bytes, it goes from step to step of a sum, at the last one of a
+ * line of memory. */
 typedef struct Ahead {
     BufRef panels;
-    const char *name; /* of the variable */
-    int64_t step[AHEAD_LABELS], count[AHEAD_LABELS];
-    int64_t each, turn; /* of a step of the sum; of the last one of a line of memory */
-    int64_t last;       /* from the first to the last element of a line's worth */
+    const char *name;
+    int64_t each, turn;
 } Ahead;
 
 typedef struct Emitter {
@@ -106,7 +103,6 @@ typedef struct Emitter {
     bool in_part; /* one is being printed */
     /* Are there stores past the caches in the entry, in the part? */
     bool streams, part_streams;
-    bool *joined; /* [bufs] see emit_stream.c; null: nobody has asked */
     VEC(Ahead) aheads;
     VEC(Temp) count_names; /* that counts were given, and what was wished for: emit_counts.c */
     const char *last_origin;  /* the statement, or value, of the last comment */
@@ -174,9 +170,7 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws);
 void tile_emit(Emitter *e, const Stmt *s);
 
 /* ---- emit_part.c ---- */
-/* Is the loop one that threads may share? */
-bool loop_is_split(const Kernel *k, const Stmt *s);
-/* Is there such a loop among these statements; with buffers inside? */
+/* Is there a loop that threads share among these statements; with buffers inside? */
 bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers);
 void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws);
 
@@ -194,11 +188,11 @@ const Affine *access_first(Emitter *e, const Stmt *s, BufRef buf, const Affine *
  * outermost block of a function all whose start is known. */
 void counts_bind(Emitter *e, Stmt *const *body, uint32_t n, bool outermost, VarRef var);
 
-/* ---- emit_ahead.c ---- */
-/* Begins the walk over what will fill the buffer of body[0] in the next iteration, if a product asks for it ahead. */
-void ahead_begin(Emitter *e, Stmt *const *body, uint32_t n);
-/* Of a product with these operands; or null. */
-const Ahead *ahead_of(const Emitter *e, const Expr *a, const Expr *b);
+/* ---- emit_prefetch.c ---- */
+/* Begins the walk that the alloc of panels says. */
+void prefetch_begin(Emitter *e, const Stmt *alloc);
+/* Of a product; null: it prefetches nothing. */
+const Ahead *prefetch_of(const Emitter *e, const Stmt *s);
 
 /* ---- emit_tiles.c, emit_tables.c ---- */
 void tiles_init(Tiles *t, Arena *a, Helpers *help);
@@ -220,8 +214,6 @@ void pairs_emit(const Tiles *t, Text *out);
 const char *pairs_type(Tiles *t, DType part, int64_t lanes);
 
 /* ---- emit_tile.c ---- */
-/* Does this block, from an ACC buffer of rank >= 1 on, make a register tile? */
-bool is_register_alloc(const Kernel *k, const Stmt *s);
 bool is_unrolled(const Stmt *s);
 /* Is its innermost index run as vectors? */
 bool stmt_has_lanes(const Stmt *s);
@@ -259,10 +251,8 @@ void template_put(Emitter *e, const char *text, DType t);
 /* ---- emit_stream.c ---- */
 /* The macros of stores past the caches. */
 void stream_put(Helpers *h);
-/* Is what copies and products write into the buffer to be stored past the caches? Null: never; else a condition of its extents. */
-const char *streams_text(Emitter *e, BufRef buf);
-/* The same of a product that stores. */
-const char *product_streams(Emitter *e, const Product *p);
+/* Does the statement store past the caches? Null: never; else a condition of the extents of what it writes. */
+const char *nontemporal_text(Emitter *e, const Stmt *s);
 
 /* ---- emit_transpose.c ---- */
 /* A transposing copy, as the call of a function; false: it is none. */

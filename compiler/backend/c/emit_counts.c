@@ -62,8 +62,7 @@ static void search_block(Search *s, Stmt *const *body, uint32_t n)
             s->bound[x->var] = true;
             note(s, x->range, false);
         }
-        bool apart = !e->in_part && !e->in_tile && loop_is_split(e->w.k, x);
-        if (stmt_has_body(x) && !apart) {
+        if (stmt_has_body(x) && x->threads == NULL) {
             search_block(s, x->body, x->n_body);
         }
     }

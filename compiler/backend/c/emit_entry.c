@@ -238,13 +238,10 @@ static void count_block(Emitter *e, Stmt *const *body, uint32_t n, Height h);
 /* What each further thread needs: the most of all parallel loops. */
 static void count_each(Emitter *e, const Stmt *s)
 {
-    if (!e->in_part && loop_is_split(e->w.k, s) &&
-        needs_workspace(e->w.k, s->body, s->n_body)) {
+    if (s->threads != NULL && needs_workspace(e->w.k, s->body, s->n_body)) {
         const char *need = e->own.need;
         e->own.need = e->own.each;
-        e->in_part = true;
         count_block(e, s->body, s->n_body, (Height){NULL, 0});
-        e->in_part = false;
         e->own.need = need;
     }
 }

@@ -7,172 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/c/c.h"
 #include "backend/c/emit.h"
 #include "backend/c/product.h"
 
-/* ---- what a loop is worth ---- */
-
-/* Different products of extents that are counted; of more the rest is left out. */
-#define TERMS 32
-/* Multiply-adds in whose time an element of another statement comes from memory and goes there. */
-#define ELEMENT 16.0
-
-/* Threads that the work of a loop is worth: a sum of products of extents. */
-typedef struct Worth {
-    Emitter *e; /* null: only the number, without end when an extent is open */
-    Arena *arena;
-    uint32_t n;
-    struct {
-        double number;
-        const char *factors; /* " * (double)m", or "" */
-    } term[TERMS];
-} Worth;
-
-typedef struct Length {
-    double number;
-    VEC(const char *) factors; /* in the order of their texts */
-} Length;
-
-static void factor_add(Arena *a, Length *x, const char *text)
+static const char *worth_text(Emitter *e, const Threads *threads)
 {
-    uint32_t at = x->factors.n;
-    vec_push(a, &x->factors, text);
-    while (at > 0 && strcmp(x->factors.at[at - 1], text) > 0) {
-        x->factors.at[at] = x->factors.at[at - 1];
-        at--;
-    }
-    x->factors.at[at] = text;
-}
-
-/* Positions of a range, whose start moves with a loop inside of the part if `inner`. */
-static void length_times(Worth *w, Length *x, Range r, bool inner)
-{
-    bool open = r.clipped && r.limit.sym >= 0;
-    if (!r.clipped || inner) {
-        x->number *= r.span > 0 ? (double)r.span : 1.0;
-    } else if (!open) {
-        x->number *= r.span > 0 && r.span < r.limit.n ? (double)r.span : (double)r.limit.n;
-    } else if (w->e == NULL) {
-        x->number *= 1e300;
-    } else if (r.span > 0) {
-        factor_add(w->arena, x,
-                   str_format(w->arena, " * (double)%s(%s, %lld)",
-                              help_fixed(w->e->w.help, "tdsl_min"), w->e->w.dim[r.limit.sym],
-                              (long long)r.span));
-    } else {
-        factor_add(w->arena, x,
-                   str_format(w->arena, " * (double)%s", w->e->w.dim[r.limit.sym]));
-    }
-}
-
-/* The loops of the part around a statement, from inside out. */
-typedef struct Loops {
-    uint32_t var;
-    const struct Loops *outer;
-} Loops;
-
-static bool starts_inside(const Loops *loops, Range r)
-{
-    bool any = false;
-    for (; loops != NULL; loops = loops->outer) {
-        for (uint32_t i = 0; i < r.start.n; i++) {
-            any |= r.start.term[i].var == loops->var;
-        }
-    }
-    return any;
-}
-
-static void worth_add(Worth *w, double number, const Length *x)
-{
-    Text t;
-    uint32_t i = 0;
-    text_init(&t, w->arena);
-    for (uint32_t f = 0; f < x->factors.n; f++) {
-        text_put(&t, x->factors.at[f]);
-    }
-    const char *factors = t.at;
-    while (i < w->n && strcmp(w->term[i].factors, factors) != 0) {
-        i++;
-    }
-    if (i == w->n && w->n < TERMS) {
-        w->term[w->n].number = 0;
-        w->term[w->n++].factors = factors;
-    }
-    if (i < w->n) {
-        w->term[i].number += number;
-    }
-}
-
-static void worth_block(Worth *w, const Loops *loops, const Length *around, Stmt *const *body,
-                        uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
-        const Loops own = {.var = s->var, .outer = loops}, *inside = loops;
-        Length x = {.number = around->number};
-        for (uint32_t f = 0; f < around->factors.n; f++) {
-            vec_push(w->arena, &x.factors, around->factors.at[f]);
-        }
-        if (s->kind == STMT_FOR) {
-            length_times(w, &x, s->range, starts_inside(inside, s->range));
-            x.number /= s->part == FOR_REST ? 1e3 : (double)s->step; /* the rest is rare */
-            inside = &own;
-        }
-        if (stmt_has_body(s)) {
-            worth_block(w, inside, &x, s->body, s->n_body);
-        } else if (s->kind == STMT_TILE) {
-            for (uint32_t k = 0; k < s->n_index; k++) {
-                Range r = s->index[k].range;
-                length_times(w, &x, r, starts_inside(inside, r));
-            }
-            worth_add(w, stmt_is_product(s) ? x.number : ELEMENT * x.number, &x);
-        }
-    }
-}
-
-static Worth loop_worth(Emitter *e, Arena *a, const Stmt *s)
-{
-    Worth w = {.e = e, .arena = a};
-    Length one = {.number = target_c.machine->time.multiply_add / target_c.machine->time.piece};
-    Stmt *body[1] = {arena_copy(a, s, sizeof *s)};
-    worth_block(&w, NULL, &one, body, 1);
-    return w;
-}
-
-static const char *worth_text(Emitter *e, const Stmt *s)
-{
-    Worth w = loop_worth(e, e->w.arena, s);
     Text t;
     text_init(&t, e->w.arena);
-    for (uint32_t i = 0; i < w.n; i++) {
-        text_printf(&t, "%s%.3e%s", i > 0 ? " + " : "", w.term[i].number, w.term[i].factors);
+    for (uint32_t i = 0; i < threads->n; i++) {
+        text_printf(&t, "%s%.3e", i > 0 ? " + " : "", threads->term[i].number);
+        for (uint32_t f = 0; f < threads->term[i].n; f++) {
+            WorthFactor x = threads->term[i].factor[f];
+            if (x.most == 0) {
+                text_printf(&t, " * (double)%s", e->w.dim[x.dim]);
+            } else {
+                text_printf(&t, " * (double)%s(%s, %lld)", help_fixed(e->w.help, "tdsl_min"),
+                            e->w.dim[x.dim], (long long)x.most);
+            }
+        }
     }
     return t.n == 0 ? "0.0" : t.at;
-}
-
-/* ---- which loops ---- */
-
-bool loop_is_split(const Kernel *k, const Stmt *s)
-{
-    if (s->kind != STMT_FOR || !s->parallel || s->part == FOR_REST) {
-        return false;
-    }
-    ArenaMark mark = arena_mark(k->arena);
-    Worth w = loop_worth(NULL, k->arena, s);
-    double most = 0;
-    for (uint32_t i = 0; i < w.n; i++) {
-        most += w.term[i].number;
-    }
-    arena_reset(k->arena, mark);
-    return most >= 2;
 }
 
 bool any_split(const Kernel *k, Stmt *const *body, uint32_t n, bool with_buffers)
 {
     StmtWalk w;
     for (const Stmt *s = stmt_first(&w, body, n); s != NULL; s = stmt_next(&w)) {
-        if (s->kind == STMT_FOR && s->parallel && loop_is_split(k, s) &&
+        if (s->kind == STMT_FOR && s->threads != NULL &&
             (!with_buffers || needs_workspace(k, s->body, s->n_body))) {
             return true;
         }
@@ -348,24 +209,13 @@ static void part_begin(Emitter *e)
     e->n_parts++;
 }
 
-/* Does a loop inside begin where this one is and go on to the end, so that iterations are more and more, or less and less, work? */
-static bool is_triangle(const Stmt *s)
-{
-    StmtWalk w;
-    bool any = false;
-    for (const Stmt *x = stmt_first(&w, s->body, s->n_body); x != NULL; x = stmt_next(&w)) {
-        any |= x->kind == STMT_FOR && x->range.span == 0 && affine_uses(x->range.start, s->var);
-    }
-    return any;
-}
-
 /* The iteration: the loop's own variable where it counts from 0 by 1. */
 static void iterations_begin(Emitter *e, const Stmt *s)
 {
     const char *v = e->w.var[s->var], *i = v, *common = e->own.common, *number = e->own.number;
     const char *first = help_fixed(e->w.help, "tdsl_first"), *until = e->own.until;
     const char *start = range_lo(&e->w, s->range);
-    bool zero = strcmp(start, "0") == 0, deals = is_triangle(s);
+    bool zero = strcmp(start, "0") == 0, deals = s->threads->dealt;
     if (!zero || deals || s->step != 1) {
         i = e->own.first;
     }
@@ -391,6 +241,7 @@ static void body_emit(Emitter *e, const Stmt *s)
     Text *outer = e->w.out;
     Counts counts = e->w.counts;
     Stmt *whole[1] = {arena_copy(e->w.arena, s, sizeof *s)};
+    whole[0]->threads = NULL; /* in the function */
     e->w.out = &e->part.body;
     e->w.out->indent_width = 4;
     e->w.out->indent = 1;
@@ -475,7 +326,7 @@ void shared_loop_emit(Emitter *e, const Stmt *s, WorkspaceTop ws)
                          : ws.offset == 0
                              ? ws.base
                              : str_format(a, "%s + %lld", ws.base, (long long)ws.offset);
-    line_printf(&e->w, "const double %s = %s;", e->own.worth, worth_text(e, s));
+    line_printf(&e->w, "const double %s = %s;", e->own.worth, worth_text(e, s->threads));
     line_printf(&e->w, "struct tdsl_%s %s = {{%s, %s(%s, %s, %s), %s, %s}%s%s%s};", name,
                 e->own.common, count, help_fixed(e->w.help, "tdsl_pieces"), e->own.crew, count,
                 e->own.worth, memory, buffers ? e->own.each : "0",

@@ -42,37 +42,36 @@ static const char *first_text(Emitter *e, const Product *p, BufRef buf, const Af
                       element_text(&e->w, buf, access_first(e, p->s, buf, at)));
 }
 
-#define SHORT_SUM 16 /* a tile of so few steps is printed with its numbers */
-
-/* The number that the text is; -1: it is none. */
-static int64_t number_of(const char *text)
-{
-    int64_t n = 0;
-    for (; *text >= '0' && *text <= '9' && n < INT32_MAX; text++) {
-        n = n * 10 + (*text - '0');
-    }
-    return *text == '\0' ? n : -1;
-}
-
 /* The texts of a call: counts and strides. */
 typedef struct Call {
     const char *a, *b, *c, *sum, *cs_a, *rs_a, *rs_b, *rs_c, *cs_c;
     const char *by; /* ", " and the factor, or nothing */
 } Call;
 
-static void shape_fix(TileShape *s, const Call *x, int how)
+/* A tile of these numbers alone. */
+static void shape_fix(TileShape *s, const ProductNumbers *n, int how)
 {
-    TileShape f = *s;
-    f.how = how;
-    f.sum = number_of(x->sum);
-    f.cs_a = number_of(x->cs_a);
-    f.rs_a = number_of(x->rs_a);
-    f.rs_b = number_of(x->rs_b);
-    f.rs_c = number_of(x->rs_c);
-    if (f.sum > 0 && f.sum <= SHORT_SUM && f.cs_a >= 0 && f.rs_a >= 0 && f.rs_b >= 0 &&
-        f.rs_c >= 0) {
-        *s = f;
+    s->how = how;
+    s->sum = n->sum;
+    s->cs_a = n->cs_a;
+    s->rs_a = n->rs_a;
+    s->rs_b = n->rs_b;
+    s->rs_c = n->rs_c;
+}
+
+/* Of a whole tile. */
+static void tile_call(Emitter *e, const Product *p, TileShape *shape, const Call *x,
+                      const char *how)
+{
+    const Ahead *ahead = prefetch_of(e, p->s);
+    shape->ahead = ahead != NULL;
+    const char *name = tile_use(e->tiles, *shape), *next = x->by;
+    if (ahead != NULL) {
+        next = str_format(e->w.arena, ", tdsl_ahead_next(&%s), %lld, %lld", ahead->name,
+                          (long long)ahead->each, (long long)ahead->turn);
     }
+    line_printf(&e->w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, %s%s);", e->own.isa, name,
+                x->sum, x->a, x->cs_a, x->rs_a, x->b, x->rs_b, x->c, x->rs_c, how, next);
 }
 
 static void join_call(Emitter *e, const Product *p, const TileShape *shape, const Call *x,
@@ -113,12 +112,15 @@ static bool may_be_empty(const Range *sum)
     return sum->limit.sym >= 0 && sum->clipped && sum->start.n == 0;
 }
 
-/* The same in parts of complex numbers. */
-static const char *stride_in_parts(Emitter *e, const char *stride)
+/* In elements, or in the parts of complex ones. */
+static const char *stride_in(Emitter *e, bool parts, BufRef buf, const Affine *at, VarRef v)
 {
-    int64_t n = number_of(stride);
-    return n < 0 ? str_format(e->w.arena, "2 * (%s)", stride)
-                 : str_format(e->w.arena, "%lld", (long long)(2 * n));
+    int64_t n = 0;
+    if (stride_known(e->w.k, buf, at, v, &n)) {
+        return str_format(e->w.arena, "%lld", (long long)sat_mul(n, parts ? 2 : 1));
+    }
+    const char *text = stride_text(&e->w, buf, at, v);
+    return parts ? str_format(e->w.arena, "2 * (%s)", text) : text;
 }
 
 static const char *pointer_to_parts(Emitter *e, DType t, const char *pointer, bool written)
@@ -130,17 +132,8 @@ static const char *pointer_to_parts(Emitter *e, DType t, const char *pointer, bo
 static void call_in_parts(Emitter *e, const TileShape *shape, Call *x)
 {
     x->c = pointer_to_parts(e, shape->t, x->c, true);
-    x->rs_c = stride_in_parts(e, x->rs_c);
-    x->cs_c = stride_in_parts(e, x->cs_c);
-    if (shape->parts[0]) {
-        x->a = pointer_to_parts(e, shape->t, x->a, false);
-        x->cs_a = stride_in_parts(e, x->cs_a);
-        x->rs_a = stride_in_parts(e, x->rs_a);
-    }
-    if (shape->parts[1]) {
-        x->b = pointer_to_parts(e, shape->t, x->b, false);
-        x->rs_b = stride_in_parts(e, x->rs_b);
-    }
+    x->a = shape->parts[0] ? pointer_to_parts(e, shape->t, x->a, false) : x->a;
+    x->b = shape->parts[1] ? pointer_to_parts(e, shape->t, x->b, false) : x->b;
 }
 
 const char *goes_on_text(Emitter *e, const Stmt *s)
@@ -173,68 +166,52 @@ static const char *how_text(Emitter *e, int how, const char *adds, const char *s
 void product_emit(Emitter *e, const Stmt *s)
 {
     Product p;
+    ProductNumbers n;
     const char *adds = goes_on_text(e, s);
-    bool stores = s->begins && adds == NULL;
-    CHECK(product_of(e->w.k, s, &p) == NULL);
+    const Kernel *k = e->w.k;
+    CHECK(product_of(k, s, &p) == NULL);
     CWriter *w = &e->w;
+    bool complex = dtype_is_complex(p.t), whole = product_is_whole(k, &p);
+    TileShape shape = {.t = p.t,
+                       .rows = p.row->range.span,
+                       .columns = p.column->range.span,
+                       .parts = {complex && p.a->dtype == p.t, complex && p.b->dtype == p.t},
+                       .by = p.by != NULL};
+    int64_t side = 0;
+    shape.side = stride_known(k, p.a->buf, p.a->at, p.row->var, &side) && side == 1;
     Call x = {.a = first_text(e, &p, p.a->buf, p.a->at),
               .b = first_text(e, &p, p.b->buf, p.b->at),
               .c = first_text(e, &p, s->dst, s->at),
               .sum = count_text(e, p.sum->range),
-              .cs_a = stride_text(w, p.a->buf, p.a->at, p.sum->var),
-              .rs_a = stride_text(w, p.a->buf, p.a->at, p.row->var),
-              .rs_b = stride_text(w, p.b->buf, p.b->at, p.sum->var),
-              .rs_c = stride_text(w, s->dst, s->at, p.row->var),
-              .cs_c = stride_text(w, s->dst, s->at, p.column->var),
+              .cs_a = stride_in(e, shape.parts[0], p.a->buf, p.a->at, p.sum->var),
+              .rs_a = stride_in(e, shape.parts[0], p.a->buf, p.a->at, p.row->var),
+              .rs_b = stride_in(e, shape.parts[1], p.b->buf, p.b->at, p.sum->var),
+              .rs_c = stride_in(e, complex, s->dst, s->at, p.row->var),
+              .cs_c = stride_in(e, complex, s->dst, s->at, p.column->var),
               .by = by_text(e, &p)};
-    TileShape shape = {.t = p.t,
-                       .rows = p.row->range.span,
-                       .columns = p.column->range.span,
-                       .by = p.by != NULL,
-                       .side = strcmp(x.rs_a, "1") == 0};
-    int how = (s->begins ? 0 : TILE_ADDS) | (p.a_conj ? TILE_CONJ_ROW : 0) |
-              (p.b_conj ? TILE_CONJ_COL : 0);
-    if (dtype_is_complex(p.t)) {
-        shape.parts[0] = p.a->dtype == p.t;
-        shape.parts[1] = p.b->dtype == p.t;
+    if (complex) {
         call_in_parts(e, &shape, &x);
     }
-    const char *streams = stores ? product_streams(e, &p) : NULL,
-               *does = how_text(e, how, adds, streams);
+    int how = (s->begins ? 0 : TILE_ADDS) | (p.a_conj ? TILE_CONJ_ROW : 0) |
+              (p.b_conj ? TILE_CONJ_COL : 0);
+    const char *streams = nontemporal_text(e, s), *does = how_text(e, how, adds, streams);
     if (streams != NULL) {
         shape.streams = true;
         stream_put(w->help);
         *(e->in_part ? &e->part_streams : &e->streams) = true;
     }
-    bool full = range_is_exact(p.row->range) && range_is_exact(p.column->range) &&
-                access_is_unit(e->w.k, s->dst, s->at, p.column->var);
     bool empty = !s->begins && may_be_empty(&p.sum->range);
     e->uses_isa = true;
     if (empty) { /* an operand without elements has no such address */
         line_printf(w, "if (%s > 0) {", x.sum);
         scope_begin(w);
     }
-    if (full) {
-        const Ahead *ahead = NULL;
-        if (!shape.by && adds == NULL && (streams == NULL || strcmp(streams, "1") == 0)) {
-            shape_fix(&shape, &x, streams == NULL ? how : how | TILE_STREAMS);
-        }
-        if (!shape.by && shape.sum == 0) {
-            ahead = ahead_of(e, p.a, p.b);
-        }
-        shape.ahead = ahead != NULL;
-        const char *name = tile_use(e->tiles, shape);
-        if (shape.sum > 0) {
-            line_printf(w, "%s->%s(%s, %s, %s);", e->own.isa, name, x.a, x.b, x.c);
-        } else {
-            const char *next =
-                ahead == NULL
-                    ? x.by
-                    : str_format(w->arena, ", tdsl_ahead_next(&%s), %lld, %lld", ahead->name,
-                                 (long long)ahead->each, (long long)ahead->turn);
-            line_printf(w, "%s->%s(%s, %s, %s, %s, %s, %s, %s, %s, %s%s);", e->own.isa, name,
-                        x.sum, x.a, x.cs_a, x.rs_a, x.b, x.rs_b, x.c, x.rs_c, does, next);
-        }
+    if (s->specialised && product_numbers(k, &p, &n)) {
+        shape_fix(&shape, &n, streams == NULL ? how : how | TILE_STREAMS);
+        line_printf(w, "%s->%s(%s, %s, %s);", e->own.isa, tile_use(e->tiles, shape), x.a, x.b,
+                    x.c);
+    } else if (whole) {
+        tile_call(e, &p, &shape, &x, does);
     } else {
         join_call(e, &p, &shape, &x, does);
     }

@@ -304,11 +304,13 @@ void block_emit(Emitter *e, Stmt *const *body, uint32_t n, WorkspaceTop ws)
                 break;
             }
             ws = alloc_emit(e, body + i, n - i, ws);
-            ahead_begin(e, body + i, n - i);
+            if (s->prefetch != NULL) {
+                prefetch_begin(e, s);
+            }
             break;
         case STMT_FOR:
             origin_comment(e, body + i, 1);
-            if (!e->in_part && !e->in_tile && loop_is_split(e->w.k, s)) {
+            if (s->threads != NULL) {
                 shared_loop_emit(e, s, ws);
                 break;
             }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is stored past the caches: results that nothing in the kernel reads again and that would not stay in the last cache.
- * Else each line of them is read from memory before it is written, and takes the place of operands. */
-#include "backend/c/c.h"
+/* Non-temporal stores: their macros, and the condition of a statement that has them. */
 #include "backend/c/emit.h"
-#include "backend/c/legalise.h"
-#include "backend/c/product.h"
 
 /* Of vectors of 16, 32 and 64 bytes, to multiples of these. */
 static const char stream_text[] =
@@ -43,32 +39,14 @@ void stream_put(Helpers *h)
     }
 }
 
-/* Of each buffer: is it loaded, or written by what is neither a copy nor a product that stores? Once per kernel. */
-static void find_joined(Emitter *e, Stmt *const *body, uint32_t n)
+const char *nontemporal_text(Emitter *e, const Stmt *s)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        const Stmt *s = body[i];
-        if (stmt_has_body(s)) {
-            find_joined(e, s->body, s->n_body);
-        } else if (s->kind == STMT_TILE) {
-            bool stores =
-                stmt_is_product(s) ? s->begins && s->n_first == 0 : s->fold == OP_COPY;
-            expr_mark_loads(s->value, e->joined);
-            e->joined[s->dst] |= !stores;
-        }
-    }
-}
-
-const char *streams_text(Emitter *e, BufRef buf)
-{
-    const Machine *m = target_c.machine;
-    const Kernel *k = e->w.k;
-    const Buffer *b = &k->bufs.at[buf];
-    int64_t most = 0, size = dtype_bytes(b->dtype);
-    for (uint32_t i = 0; i < m->n_levels && most == 0; i++) {
-        most = m->level[i].capacity;
-    }
+    const Buffer *b = &e->w.k->bufs.at[s->dst];
+    int64_t size = dtype_bytes(b->dtype);
     Text open;
+    if (!s->nontemporal || s->larger == 0) {
+        return s->nontemporal ? "1" : NULL;
+    }
     text_init(&open, e->w.arena);
     for (uint32_t d = 0; d < b->rank; d++) {
         if (b->extent[d].sym < 0) {
@@ -77,25 +55,6 @@ const char *streams_text(Emitter *e, BufRef buf)
             text_printf(&open, " * %s", e->w.dim[b->extent[d].sym]);
         }
     }
-    if (open.n == 0 && size <= most) {
-        return NULL;
-    }
-    if (e->joined == NULL) {
-        e->joined = ARENA_ARRAY(e->w.arena, (size_t)k->bufs.n + 1, bool);
-        find_joined(e, k->body, k->n_body);
-    }
-    return e->joined[buf] ? NULL
-           : open.n == 0  ? "1"
-                          : str_format(e->w.arena, "%lld%s > %lld", (long long)size, open.at,
-                                       (long long)most);
-}
-
-const char *product_streams(Emitter *e, const Product *p)
-{
-    const Buffer *b = &e->w.k->bufs.at[p->s->dst];
-    bool lines = p->column->range.span * dtype_bytes(p->t) % LINE_BYTES == 0;
-    return lines && b->space == SPACE_ARGUMENT && b->dtype == p->t &&
-                   access_is_unit(e->w.k, p->s->dst, p->s->at, p->column->var)
-               ? streams_text(e, p->s->dst)
-               : NULL;
+    return str_format(e->w.arena, "%lld%s > %lld", (long long)size, open.at,
+                      (long long)s->larger);
 }

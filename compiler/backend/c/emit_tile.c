@@ -7,12 +7,6 @@
 #include "backend/c/emit.h"
 #include "backend/c/isa.h"
 
-bool is_register_alloc(const Kernel *k, const Stmt *s)
-{
-    return s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_ACC &&
-           k->bufs.at[s->buf].rank > 0;
-}
-
 /* ---- vectors and their parts ---- */
 
 const char *element_type(DType t)

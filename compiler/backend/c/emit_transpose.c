@@ -105,25 +105,6 @@ static const char *transpose_function(Emitter *e, DType t)
     return name;
 }
 
-/* How many elements further it is for the next value of v; false: an open extent says it. */
-static bool stride_known(const Kernel *k, BufRef buf, const Affine *at, VarRef v, int64_t *out)
-{
-    const Buffer *b = &k->bufs.at[buf];
-    int64_t step = 1;
-    bool open = false;
-    *out = 0;
-    for (uint32_t d = b->rank; d-- > 0;) {
-        int64_t coef = affine_coef(at[d], v);
-        if (open && coef != 0) {
-            return false;
-        }
-        *out = sat_add(*out, sat_mul(coef, step));
-        open |= b->extent[d].sym >= 0;
-        step = open ? step : sat_mul(step, b->extent[d].n);
-    }
-    return true;
-}
-
 /* Does index i go on, in both buffers, where n positions of index j end? */
 static bool goes_on(const Kernel *k, const Stmt *s, const TileIndex *i, const TileIndex *j,
                     int64_t n)
@@ -197,7 +178,7 @@ bool transpose_emit(Emitter *e, const Stmt *s)
     }
     const Affine *at = access_first(e, &inner, s->dst, s->at);
     const Affine *from = access_first(e, &inner, load->buf, load->at);
-    const char *streams = streams_text(e, s->dst);
+    const char *streams = nontemporal_text(e, s);
     line_printf(
         &e->w, "%s(&%s, %s, &%s, %s, %s, %s, %s);", function, element_text(&e->w, s->dst, at),
         stride_text(&e->w, s->dst, s->at, t.side[0]->var), element_text(&e->w, load->buf, from),

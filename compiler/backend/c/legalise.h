@@ -11,7 +11,11 @@
  *   legalise_parts.c   long sums among them, part by part
  *   legalise_transpose.c  elementwise statements that read along one index and write along another
  *   legalise_sums.c    the pass after it: long sums are added in cascades and blocks
- *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it */
+ *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it
+ *   legalise_stream.c  after buffers share bytes: non-temporal stores
+ *   legalise_threads.c loops that threads share
+ *   legalise_specialise.c  products with functions of their own
+ *   legalise_prefetch.c  what tiles prefetch */
 #ifndef BACKEND_C_LEGALISE_H
 #define BACKEND_C_LEGALISE_H
 
@@ -99,6 +103,8 @@ const Affine *access_subst(Legaliser *l, uint32_t rank, const Affine *at, const 
 const Expr *expr_subst(Legaliser *l, const Expr *x, const Subst *s, uint32_t n);
 
 /* ---- legalise_access.c ---- */
+/* How many elements further it is for the next value of v; false: an open extent says it. */
+bool stride_known(const Kernel *k, BufRef buf, const Affine *at, VarRef v, int64_t *out);
 /* Does the element's address grow by exactly one when v does? */
 bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v);
 /* Can the value be computed for a vector of values of v: plain arithmetic on elements that stand side by side or
@@ -144,6 +150,14 @@ bool legalise_stages_fold(const Legaliser *l, const Stmt *s);
 void legalise_staged_fold(Legaliser *l, const Stmt *s);
 /* Is it a copy that reads along the last index but one, and writes along the last? */
 bool copy_is_transposed(const Kernel *k, const Stmt *s);
+
+/* ---- legalise_stream.c ---- */
+/* Can the printer store what it computes past the caches: is it a product that stores lines, or a transposing copy? */
+bool stmt_may_stream(const Kernel *k, const Stmt *s);
+
+/* ---- legalise_prefetch.c ---- */
+/* Can a product prefetch meanwhile: is it of real numbers, a whole tile, not specialised, and without a factor? */
+bool stmt_may_prefetch(const Kernel *k, const Stmt *s);
 
 /* ---- legalise_matmul.c, legalise_reduce.c: false when the statement is not of their kind ---- */
 bool legalise_matmul(Legaliser *l, const Stmt *s);

@@ -5,6 +5,25 @@
 
 #include "op/affine.h"
 
+bool stride_known(const Kernel *k, BufRef buf, const Affine *at, VarRef v, int64_t *out)
+{
+    const Buffer *b = &k->bufs.at[buf];
+    int64_t step = 1;
+    bool open = false;
+    *out = 0;
+    for (uint32_t d = b->rank; d-- > 0;) {
+        int64_t coef = affine_coef(at[d], v);
+        if (open && coef != 0) {
+            return false;
+        }
+        bool lines = b->panels != 0 && d == 0; /* within one panel */
+        *out = sat_add(*out, sat_mul(coef, lines ? b->panels : step));
+        open |= b->extent[d].sym >= 0;
+        step = open ? step : sat_mul(step, b->extent[d].n);
+    }
+    return true;
+}
+
 bool access_is_unit(const Kernel *k, BufRef buf, const Affine *at, VarRef v)
 {
     const Buffer *b = &k->bufs.at[buf];

@@ -5,6 +5,12 @@
 #include "backend/c/legalise.h"
 #include "op/affine.h"
 
+bool is_register_alloc(const Kernel *k, const Stmt *s)
+{
+    return s->kind == STMT_ALLOC && k->bufs.at[s->buf].space == SPACE_ACC &&
+           k->bufs.at[s->buf].rank > 0;
+}
+
 bool stmt_is_product(const Stmt *s)
 {
     bool loop = false, other = false;
@@ -96,4 +102,36 @@ const char *product_of(const Kernel *k, const Stmt *s, Product *out)
     *out = (Product){s,      t,      &s->index[0], &s->index[1], &s->index[2],
                      arg[a], arg[b], conj[a],      conj[b],      by};
     return shape_problem(k, out);
+}
+
+bool product_is_whole(const Kernel *k, const Product *p)
+{
+    return range_is_exact(p->row->range) && range_is_exact(p->column->range) &&
+           access_is_unit(k, p->s->dst, p->s->at, p->column->var);
+}
+
+/* Of an operand that is complex the stride in parts. */
+static bool stride_of(const Kernel *k, const Product *p, const Expr *x, const TileIndex *i,
+                      int64_t *out)
+{
+    if (!stride_known(k, x->buf, x->at, i->var, out) || *out < 0) {
+        return false;
+    }
+    *out = sat_mul(*out, dtype_is_complex(p->t) && x->dtype == p->t ? 2 : 1);
+    return *out <= INT32_MAX;
+}
+
+bool product_numbers(const Kernel *k, const Product *p, ProductNumbers *out)
+{
+    const Stmt *s = p->s;
+    const Expr dst = {.dtype = p->t, .buf = s->dst, .at = s->at};
+    Range sum = p->sum->range;
+    bool known = range_is_exact(sum) || (sum.start.n == 0 && sum.limit.sym < 0);
+    out->sum = known ? range_most(sum) : 0;
+    return out->sum > 0 && p->by == NULL && s->n_first == 0 &&
+           !(s->nontemporal && s->larger > 0) && product_is_whole(k, p) &&
+           stride_of(k, p, p->a, p->sum, &out->cs_a) &&
+           stride_of(k, p, p->a, p->row, &out->rs_a) &&
+           stride_of(k, p, p->b, p->sum, &out->rs_b) &&
+           stride_of(k, p, &dst, p->row, &out->rs_c);
 }

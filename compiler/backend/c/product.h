@@ -25,9 +25,19 @@ typedef struct Product {
     const Expr *by; /* the sum joins the destination times this; null: as it is */
 } Product;
 
+/* Does this block, from an ACC buffer of rank >= 1 on, make a register tile, of what is no product? */
+bool is_register_alloc(const Kernel *k, const Stmt *s);
 /* Is it meant to be one: unrolled, over a sum that is not? */
 bool stmt_is_product(const Stmt *s);
 /* Null, or what is wrong with a statement that is meant to be one. */
 const char *product_of(const Kernel *k, const Stmt *s, Product *out);
+/* Is its tile never cut, and are elements of its rows side by side? */
+bool product_is_whole(const Kernel *k, const Product *p);
+/* Its sum's extent and the strides of its operands, of complex numbers in parts; false: they are no numbers, or it is more than a
+ * product of a whole tile that is added or stored. */
+typedef struct ProductNumbers {
+    int64_t sum, cs_a, rs_a, rs_b, rs_c;
+} ProductNumbers;
+bool product_numbers(const Kernel *k, const Product *p, ProductNumbers *out);
 
 #endif

@@ -61,6 +61,11 @@ static const TargetPass passes[] = {
     {"hoist", "what is packed alike in each iteration of a loop is packed before it", true,
      c_hoist},
     {"share", "buffers that do not live together share bytes", true, c_share},
+    {"stream", "results that no cache holds are stored past the caches", true, c_stream},
+    {"threads", "parallel loops that are worth it are shared by threads", true, c_share_loops},
+    {"specialise", "products of short sums run in functions made for their extents", true,
+     c_specialise},
+    {"prefetch", "tiles prefetch what is packed next", true, c_prefetch},
     {0},
 };
 

@@ -235,6 +235,11 @@ static bool check_product(const Check *c, const Stmt *s)
     if (problem != NULL) {
         return refuse(c, s, problem);
     }
+    ProductNumbers n;
+    if (s->specialised && !product_numbers(c->k, &p, &n)) {
+        return refuse(
+            c, s, "a specialised product whose sum and strides are no numbers, or that is cut");
+    }
     if (!check_side(c, s, p.a, p.row, p.sum) || !check_side(c, s, p.b, p.column, p.sum)) {
         return false;
     }
@@ -256,6 +261,16 @@ static bool reads_rows(const Check *c, const Stmt *s)
 
 static bool check_tile(const Check *c, const Stmt *s)
 {
+    if (s->nontemporal && (c->in_tile || !stmt_may_stream(c->k, s))) {
+        return refuse(
+            c, s,
+            "a non-temporal store of what is no transpose and no product that stores lines");
+    }
+    if (s->prefetches > 0 && !stmt_may_prefetch(c->k, s)) {
+        return refuse(c, s,
+                      "a prefetch of what is no product of a whole tile of real numbers, or a "
+                      "specialised one");
+    }
     if (stmt_is_product(s)) {
         return check_product(c, s);
     }
@@ -355,7 +370,9 @@ static bool check_block(Check *c, Stmt *const *body, uint32_t n, uint32_t depth)
             Check within = inner;
             Around around = {s, inner.around};
             within.around = &around;
-            fine = check_block(&within, s->body, s->n_body, depth + 1);
+            fine = (s->threads == NULL || !c->in_tile ||
+                    refuse(c, s, "threads share a loop of a register tile")) &&
+                   check_block(&within, s->body, s->n_body, depth + 1);
             break;
         }
         case STMT_BLOCK:

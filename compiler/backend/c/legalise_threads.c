@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pass `threads`: which parallel loops threads share, the outermost ones that are worth two, and how many a call is worth: the time of a
+ * loop's work over that of starting a thread, as a sum of products of extents. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/c/c.h"
+#include "backend/c/legalise.h"
+#include "backend/c/product.h"
+#include "op/affine.h"
+
+/* Different products of extents that are counted; of more the rest is left out. */
+#define TERMS 32
+/* Multiply-adds in whose time an element of another statement comes from memory and goes there. */
+#define ELEMENT 16.0
+
+typedef struct Worth {
+    const Kernel *k;
+    Arena *arena;
+    uint32_t n;
+    WorthTerm term[TERMS];
+} Worth;
+
+/* A number times extents, which are in the order of their texts. */
+typedef struct Length {
+    double number;
+    VEC(WorthFactor) factors;
+} Length;
+
+static const char *factor_text(const Worth *w, WorthFactor f)
+{
+    const char *name = w->k->dims.list.at[f.dim].name->text;
+    return f.most == 0 ? name
+                       : str_format(w->arena, "tdsl_min(%s, %lld)", name, (long long)f.most);
+}
+
+static void factor_add(const Worth *w, Length *x, WorthFactor f)
+{
+    uint32_t at = x->factors.n;
+    vec_push(w->arena, &x->factors, f);
+    while (at > 0 && strcmp(factor_text(w, x->factors.at[at - 1]), factor_text(w, f)) > 0) {
+        x->factors.at[at] = x->factors.at[at - 1];
+        at--;
+    }
+    x->factors.at[at] = f;
+}
+
+/* Positions of a range, whose start moves with a loop inside of the shared one if `inner`. */
+static void length_times(const Worth *w, Length *x, Range r, bool inner)
+{
+    bool open = r.clipped && r.limit.sym >= 0;
+    if (!r.clipped || inner) {
+        x->number *= r.span > 0 ? (double)r.span : 1.0;
+    } else if (!open) {
+        x->number *= r.span > 0 && r.span < r.limit.n ? (double)r.span : (double)r.limit.n;
+    } else {
+        factor_add(w, x, (WorthFactor){r.limit.sym, r.span});
+    }
+}
+
+/* The loops around a statement up to the shared one, from inside out. */
+typedef struct Loops {
+    VarRef var;
+    const struct Loops *outer;
+} Loops;
+
+static bool starts_inside(const Loops *loops, Range r)
+{
+    bool any = false;
+    for (; loops != NULL; loops = loops->outer) {
+        any |= affine_uses(r.start, loops->var);
+    }
+    return any;
+}
+
+static bool is_product_of(const WorthTerm *t, const Length *x)
+{
+    bool same = t->n == x->factors.n;
+    for (uint32_t i = 0; same && i < t->n; i++) {
+        same = t->factor[i].dim == x->factors.at[i].dim &&
+               t->factor[i].most == x->factors.at[i].most;
+    }
+    return same;
+}
+
+static void worth_add(Worth *w, double number, const Length *x)
+{
+    uint32_t i = 0;
+    while (i < w->n && !is_product_of(&w->term[i], x)) {
+        i++;
+    }
+    if (i == w->n && w->n < TERMS) {
+        w->term[w->n++] = (WorthTerm){0, x->factors.n, x->factors.at};
+    }
+    if (i < w->n) {
+        w->term[i].number += number;
+    }
+}
+
+static void worth_block(Worth *w, const Loops *loops, const Length *around, Stmt *const *body,
+                        uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        const Loops own = {.var = s->var, .outer = loops}, *inside = loops;
+        Length x = {.number = around->number};
+        for (uint32_t f = 0; f < around->factors.n; f++) {
+            vec_push(w->arena, &x.factors, around->factors.at[f]);
+        }
+        if (s->kind == STMT_FOR) {
+            length_times(w, &x, s->range, starts_inside(inside, s->range));
+            x.number /= s->part == FOR_REST ? 1e3 : (double)s->step; /* the rest is rare */
+            inside = &own;
+        }
+        if (stmt_has_body(s)) {
+            worth_block(w, inside, &x, s->body, s->n_body);
+        } else if (s->kind == STMT_TILE) {
+            for (uint32_t k = 0; k < s->n_index; k++) {
+                Range r = s->index[k].range;
+                length_times(w, &x, r, starts_inside(inside, r));
+            }
+            worth_add(w, stmt_is_product(s) ? x.number : ELEMENT * x.number, &x);
+        }
+    }
+}
+
+/* Does a loop inside begin where this one is and go on to the end, so that iterations are more and more, or less and less, work? */
+static bool is_triangle(const Stmt *s)
+{
+    StmtWalk w;
+    bool any = false;
+    for (const Stmt *x = stmt_first(&w, s->body, s->n_body); x != NULL; x = stmt_next(&w)) {
+        any |= x->kind == STMT_FOR && x->range.span == 0 && affine_uses(x->range.start, s->var);
+    }
+    return any;
+}
+
+/* Four digits are more than is known. */
+static double rounded(double x)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%.3e", x);
+    return strtod(text, NULL);
+}
+
+/* Null: it is not worth two threads, whatever its open extents are. */
+static const Threads *threads_of(const Target *target, const Kernel *k, Stmt *loop)
+{
+    Worth w = {.k = k, .arena = k->arena};
+    const Length one = {.number =
+                            target->machine->time.multiply_add / target->machine->time.piece};
+    bool enough = false;
+    worth_block(&w, NULL, &one, &loop, 1);
+    for (uint32_t i = 0; i < w.n; i++) {
+        enough |= w.term[i].number >= 2 || (w.term[i].n > 0 && w.term[i].number > 0);
+        w.term[i].number = rounded(w.term[i].number);
+    }
+    Threads *out = ARENA_NEW(k->arena, Threads);
+    *out =
+        (Threads){w.n, arena_copy(k->arena, w.term, w.n * sizeof *w.term), is_triangle(loop)};
+    return enough ? out : NULL;
+}
+
+/* One whose threads a person has chosen stays. A loop in a shared one is a plain one, and so are those of register tiles. */
+static bool share_block(const Target *target, const Kernel *k, Stmt **body, uint32_t n)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++) {
+        Stmt *s = body[i];
+        if (s->kind == STMT_ALLOC && is_register_alloc(k, s)) {
+            return any;
+        }
+        if (s->kind == STMT_FOR && s->parallel && s->part != FOR_REST && s->threads == NULL) {
+            s->threads = threads_of(target, k, s);
+            any |= s->threads != NULL;
+        }
+        if (stmt_has_body(s) && s->threads == NULL) {
+            any |= share_block(target, k, s->body, s->n_body);
+        }
+    }
+    return any;
+}
+
+Kernel *c_share_loops(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
+{
+    (void)ctx;
+    Kernel *out = kernel_changeable(arena, k);
+    return share_block(target, out, out->body, out->n_body) ? out : (Kernel *)(uintptr_t)k;
+}
