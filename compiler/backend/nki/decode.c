@@ -2,6 +2,7 @@
 /* From a statement of a LEGAL kernel to the instruction it is. The forms are few (instr_make.c writes them); what matches none is
  * refused with a phrase, since a LEGAL kernel may come from a dump that somebody wrote. */
 #include <math.h>
+#include <string.h>
 
 #include "backend/nki/nki.h"
 
@@ -11,6 +12,7 @@ typedef struct Decoder {
     const Kernel *k;
     const Stmt *s;
     const int64_t *env;
+    Instr *instr;
     const char *why;
     bool adds; /* may a reduction add to what is there? */
 } Decoder;
@@ -164,12 +166,17 @@ static bool dma_slices(const Decoder *d, BufRef buf, const Affine *at, const Cop
 static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *order,
                     Operand *out)
 {
-    *out = (Operand){.buf = buf};
+    *out = (Operand){.buf = buf,
+                     .start = d->instr->dims.start,
+                     .count = d->instr->dims.count,
+                     .stride = d->instr->dims.stride};
     if (dma_slices(d, buf, at, order, out)) {
         return true;
     }
     const Buffer *b = &d->k->bufs.at[buf];
-    *out = (Operand){.buf = buf, .pattern = true, .n = order->n};
+    out->pattern = true;
+    out->n = order->n;
+    memset(&d->instr->dims, 0, sizeof d->instr->dims);
     int64_t flat = 1;
     for (uint32_t dim = b->rank; dim-- > 0;) {
         out->offset += flat * constant_part(d, at[dim]);
@@ -457,7 +464,7 @@ static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, b
     const Stmt *s = place.body[place.at];
     const Stmt *next = place.at + 1 < place.n ? place.body[place.at + 1] : NULL;
     const Stmt *before = place.at > 0 ? place.body[place.at - 1] : NULL;
-    Decoder d = {k, s, env, "a statement that is no instruction", adds};
+    Decoder d = {k, s, env, out, "a statement that is no instruction", adds};
     *out = (Instr){.stmt = s, .scale = 1.0};
     bool ok = false;
     const Expr *e = bare(s->value);

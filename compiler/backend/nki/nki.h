@@ -61,8 +61,8 @@ typedef struct Operand {
     int64_t p, np, f, nf, step;
     bool pattern; /* HBM: not a slice; an access pattern */
     int64_t offset;
-    uint32_t n; /* pairs of a pattern, or dims of a slice */
-    int64_t start[NKI_DIMS], count[NKI_DIMS], stride[NKI_DIMS];
+    uint32_t n;                      /* pairs of a pattern, or dims of a slice */
+    int64_t *start, *count, *stride; /* in HBM: in the instruction's `dims` */
 } Operand;
 
 /* The second operand of a scalar operation: a number or a (P, 1) tile. */
@@ -87,7 +87,10 @@ typedef struct Instr {
     double value; /* memset; AFFINE: elsewhere */
     int64_t base, down, along;
     double scale;
-    uint32_t place;     /* number of the statement in the text, the same in each iteration */
+    uint32_t place; /* number of the statement in the text, the same in each iteration */
+    struct {
+        int64_t start[NKI_DIMS], count[NKI_DIMS], stride[NKI_DIMS];
+    } dims;             /* of the operand that is in HBM */
     const int64_t *env; /* of a walk: loop variables, by variable */
     int64_t times; /* of a walk in brief: iterations that are like this one, with it; else 1 */
 } Instr;

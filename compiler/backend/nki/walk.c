@@ -28,6 +28,8 @@ typedef struct Walk {
     uint32_t depth;
     VarRef loop[LOOP_DEPTH_LIMIT + 1];
     Decoded **decoded; /* [places] */
+    Instr *unit;       /* [n_unit] of the statement at hand, by loop */
+    uint32_t n_unit;
     int64_t steps;
     bool brief;
     int64_t times;
@@ -158,7 +160,11 @@ static void note_number(Walk *w, Decoded *d, int64_t *number, Instr *unit)
 static bool decode_once(Walk *w, StmtPlace place, Decoded *d)
 {
     int64_t *env = ARENA_ARRAY(&w->arena, w->k->vars.n + 1, int64_t);
-    Instr *unit = ARENA_ARRAY(&w->arena, w->depth + 1, Instr);
+    if (w->n_unit < w->depth) {
+        w->unit = ARENA_ARRAY(&w->arena, w->depth, Instr);
+        w->n_unit = w->depth;
+    }
+    Instr *unit = w->unit;
     const char *why = NULL;
     bool ok = instr_decode(w->k, place, env, &d->instr, &why);
     for (uint32_t i = 0; i < w->depth && ok; i++) {
