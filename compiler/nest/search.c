@@ -105,7 +105,8 @@ static bool has_open_dims(const Graph *g)
     return g->dims.list.n > 0;
 }
 
-/* What values and blocks that outgrow the level of blocks cost beside their traffic. */
+/* What values and blocks that outgrow the level of blocks cost beside their traffic; where the chip has no more room than that level,
+ * such a block is a value in memory. */
 static double footprint(const Machine *machine, const Nest *nest)
 {
     int64_t capacity = machine_tile_capacity(machine);
@@ -115,7 +116,8 @@ static double footprint(const Machine *machine, const Nest *nest)
             continue;
         }
         const NestValue *v = &nest->values[nest->items[k].node];
-        bool block = v->residence == RESIDE_TILE;
+        bool tile = v->residence == RESIDE_TILE;
+        bool block = tile && (machine->kind != MACHINE_SYSTOLIC || v->bytes <= capacity);
         double memory = has_open_dims(nest->graph) ? SPILL_OPEN : SPILL;
         double factor = block || v->bytes <= capacity ? 1.0 : memory, grown = 1.0;
         for (int64_t size = block ? sat_mul(capacity, BLOCK) : capacity; size < v->bytes;

@@ -122,7 +122,9 @@ static bool is_symmetric(const Plan *p)
     int32_t i = c->pm.at[0], j = c->n.at[0];
     for (uint32_t d = 0; d < a->rank; d++) {
         int32_t want = a->label[d] == i ? j : a->label[d];
-        if (a->base[d] != b->base[d] || b->label[d] != want) {
+        bool moves = c->final.moves != NULL || !place_moves_eq(a, b, d) ||
+                     (a->label[d] == i && a->moves != NULL && a->moves[d].n > 0);
+        if (moves || a->base[d] != b->base[d] || b->label[d] != want) {
             return false;
         }
     }

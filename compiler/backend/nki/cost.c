@@ -254,6 +254,7 @@ typedef struct Count {
     VEC(Life) ended; /* the tiles they were */
     double charged, tables_us;
     int table;
+    int64_t now; /* instructions that were walked */
 } Count;
 
 int64_t nki_bank(const Kernel *k, BufRef buf)
@@ -283,8 +284,8 @@ static void touch(Count *c, const Operand *o)
         int64_t bank = nki_bank(c->k, o->buf) > 0 ? o->f / nki_bank(c->k, o->buf) : 0;
         bank = bank >= 0 && bank < NKI_PSUM_BANKS ? bank : 0;
         Life *life = &c->life[o->buf * NKI_PSUM_BANKS + (uint32_t)bank];
-        life->born = life->born == 0 ? c->out->instructions : life->born;
-        life->died = c->out->instructions;
+        life->born = life->born == 0 ? c->now : life->born;
+        life->died = c->now;
     }
 }
 
@@ -298,7 +299,8 @@ static bool count_instr(void *user, const Instr *i)
         }
         return true;
     }
-    o->instructions++;
+    o->instructions += i->times;
+    c->now++;
     touch(c, &i->dst);
     if (instr_reads(i)) {
         touch(c, &i->a);
@@ -317,20 +319,20 @@ static bool count_instr(void *user, const Instr *i)
     }
     if (i->kind == INSTR_DMA) {
         int64_t bytes = 0, descriptors = 0;
-        c->charged += nki_dma_charge(c->k, i, &bytes, &descriptors);
-        o->transfers++;
-        o->descriptors += descriptors;
-        o->read_bytes += i->a.on_chip ? 0 : bytes;
-        o->written_bytes += i->dst.on_chip ? 0 : bytes;
+        c->charged += (double)i->times * nki_dma_charge(c->k, i, &bytes, &descriptors);
+        o->transfers += i->times;
+        o->descriptors += i->times * descriptors;
+        o->read_bytes += i->a.on_chip ? 0 : i->times * bytes;
+        o->written_bytes += i->dst.on_chip ? 0 : i->times * bytes;
         return true;
     }
     bool scalar = nki_copy_on_scalar(&c->balance, c->k, c->chip, i);
     int64_t cycles = 0;
     int engine = nki_instr_cycles(c->k, i, scalar, &cycles);
-    o->cycles[engine] += cycles;
-    c->tables_us += nki_table_us(&c->table, i);
+    o->cycles[engine] += i->times * cycles;
+    c->tables_us += (double)i->times * nki_table_us(&c->table, i);
     if (i->kind == INSTR_MATMUL) {
-        o->matmul_macs += i->a.np * i->a.nf * i->b.nf;
+        o->matmul_macs += i->times * i->a.np * i->a.nf * i->b.nf;
     }
     return true;
 }
@@ -338,7 +340,7 @@ static bool count_instr(void *user, const Instr *i)
 /* Peak of what lives at once: each tile from its first to its last instruction. */
 static void peaks(Count *c)
 {
-    int64_t n = c->out->instructions + 2;
+    int64_t n = c->now + 2;
     for (uint32_t space = 0; space < 2; space++) {
         int64_t *change = ARENA_ARRAY(c->k->arena, (size_t)n + 1, int64_t);
         for (uint32_t b = 0; b < c->ended.n; b++) {
@@ -374,7 +376,7 @@ static bool count_all(const Kernel *k, const NkiChip *chip, NkiCost *out)
     c.life = ARENA_ARRAY(k->arena, (size_t)(k->bufs.n + 1) * NKI_PSUM_BANKS, Life);
     const Stmt *bad = NULL;
     const char *why = NULL;
-    if (!instr_walk(k, count_instr, &c, &bad, &why)) {
+    if (!instr_walk_brief(k, count_instr, &c, &bad, &why)) {
         return false;
     }
     for (uint32_t b = 0; b < k->bufs.n; b++) {

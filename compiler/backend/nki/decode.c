@@ -2,6 +2,7 @@
 /* From a statement of a LEGAL kernel to the instruction it is. The forms are few (instr_make.c writes them); what matches none is
  * refused with a phrase, since a LEGAL kernel may come from a dump that somebody wrote. */
 #include <math.h>
+#include <string.h>
 
 #include "backend/nki/nki.h"
 
@@ -11,6 +12,7 @@ typedef struct Decoder {
     const Kernel *k;
     const Stmt *s;
     const int64_t *env;
+    Instr *instr;
     const char *why;
     bool adds; /* may a reduction add to what is there? */
 } Decoder;
@@ -164,12 +166,17 @@ static bool dma_slices(const Decoder *d, BufRef buf, const Affine *at, const Cop
 static bool dma_hbm(Decoder *d, BufRef buf, const Affine *at, const CopySide *order,
                     Operand *out)
 {
-    *out = (Operand){.buf = buf};
+    *out = (Operand){.buf = buf,
+                     .start = d->instr->dims.start,
+                     .count = d->instr->dims.count,
+                     .stride = d->instr->dims.stride};
     if (dma_slices(d, buf, at, order, out)) {
         return true;
     }
     const Buffer *b = &d->k->bufs.at[buf];
-    *out = (Operand){.buf = buf, .pattern = true, .n = order->n};
+    out->pattern = true;
+    out->n = order->n;
+    memset(&d->instr->dims, 0, sizeof d->instr->dims);
     int64_t flat = 1;
     for (uint32_t dim = b->rank; dim-- > 0;) {
         out->offset += flat * constant_part(d, at[dim]);
@@ -457,7 +464,7 @@ static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, b
     const Stmt *s = place.body[place.at];
     const Stmt *next = place.at + 1 < place.n ? place.body[place.at + 1] : NULL;
     const Stmt *before = place.at > 0 ? place.body[place.at - 1] : NULL;
-    Decoder d = {k, s, env, "a statement that is no instruction", adds};
+    Decoder d = {k, s, env, out, "a statement that is no instruction", adds};
     *out = (Instr){.stmt = s, .scale = 1.0};
     bool ok = false;
     const Expr *e = bare(s->value);
@@ -537,115 +544,4 @@ bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *o
     bool ok = decode_alone(k, place, env, added, out, why);
     out->kind = added ? INSTR_NOTHING : out->kind;
     return ok;
-}
-
-/* ---- the whole kernel ---- */
-
-#define WALK_STEPS ((int64_t)64 * NKI_INSTRUCTIONS) /* iterations */
-
-typedef struct Walk {
-    const Kernel *k;
-    InstrVisit visit;
-    void *user;
-    int64_t *env;
-    int64_t steps;
-    const Stmt *bad;
-    const char *why;
-} Walk;
-
-static bool walk_stops(Walk *w, const Stmt *s, const char *why)
-{
-    w->bad = s;
-    w->why = why;
-    return false;
-}
-
-/* Statements that have a number. */
-static uint32_t count_places(Stmt *const *body, uint32_t n)
-{
-    StmtWalk w;
-    uint32_t count = 0;
-    for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
-        count++;
-    }
-    return count;
-}
-
-/* `place` is the number of the block's first statement, and then of the first one after it. */
-static bool walk_block(Walk *w, Stmt *const *body, uint32_t n, uint32_t *place);
-
-static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
-{
-    bool plain = s->range.start.n == 0 && s->range.span == 0 && s->range.limit.sym < 0 &&
-                 s->part == FOR_ALL && s->step == 1;
-    if (!plain) {
-        return walk_stops(w, s, "a loop that is not from a number to a number by one");
-    }
-    uint32_t first = *place;
-    for (int64_t v = s->range.start.base; v < s->range.limit.n; v++) {
-        w->env[s->var] = v;
-        *place = first;
-        if (++w->steps > WALK_STEPS) {
-            return walk_stops(w, s, "more iterations than any kernel that is printed has");
-        }
-        if (!walk_block(w, s->body, s->n_body, place)) {
-            return false;
-        }
-    }
-    w->env[s->var] = 0;
-    return true;
-}
-
-static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint32_t *place)
-{
-    const Stmt *s = body[at];
-    Instr instr = {.kind = INSTR_ALLOC, .stmt = s, .dst = {.buf = s->buf, .on_chip = true}};
-    switch (s->kind) {
-    case STMT_FOR:
-        return walk_for(w, s, place);
-    case STMT_BLOCK:
-        if (!stmt_guards_hold(s, w->env)) {
-            *place += count_places(s->body, s->n_body);
-            return true;
-        }
-        return walk_block(w, s->body, s->n_body, place);
-    case STMT_ALLOC:
-        return !on_chip(w->k, s->buf) || w->visit(w->user, &instr);
-    case STMT_TILE:
-        if (!instr_decode(w->k, (StmtPlace){body, n, at}, w->env, &instr, &w->why)) {
-            w->bad = s;
-            return false;
-        }
-        instr.place = (*place)++;
-        instr.env = w->env;
-        return w->visit(w->user, &instr);
-    }
-    UNREACHABLE();
-}
-
-static bool walk_block(Walk *w, Stmt *const *body, uint32_t n, uint32_t *place)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (!walk_stmt(w, body, n, i, place)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
-                const char **why)
-{
-    Walk w = {.k = k, .visit = visit, .user = user};
-    uint32_t place = 0;
-    w.env = ARENA_ARRAY(k->arena, k->vars.n + 1, int64_t);
-    bool ok = walk_block(&w, k->body, k->n_body, &place);
-    *bad = w.bad;
-    *why = w.why;
-    return ok;
-}
-
-uint32_t instr_places(const Kernel *k)
-{
-    return count_places(k->body, k->n_body);
 }

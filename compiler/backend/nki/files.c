@@ -83,24 +83,9 @@ static void put_parts(const Kernel *k, const NkiPart *part, Text *out)
     }
 }
 
-/* Of a kernel of several programs: one after the other. */
-static double predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *c,
-                           const NkiPart *part)
+void nki_print_manifest(const Kernel *k, const NkiCost *cost, const NkiPart *part, Text *out)
 {
-    double us = part == NULL ? nki_predicted_us(k, chip, c) : 0;
-    for (uint32_t i = 0; part != NULL && i < part->of; i++) {
-        NkiCost one;
-        CHECK(nki_cost(part[i].kernel, chip, &one));
-        us += nki_predicted_us(part[i].kernel, chip, &one);
-    }
-    return us;
-}
-
-void nki_print_manifest(const Kernel *k, const NkiChip *chip, const NkiPart *part, Text *out)
-{
-    NkiCost c;
-    CHECK(nki_cost(k, chip, &c));
-    double us = predicted_us(k, chip, &c, part);
+    NkiCost c = *cost;
     const char *fn = nki_function(k);
     text_printf(out, "{\n  \"kernel\": \"%s\",\n  \"signature\": ", fn);
     text_json(out, k->signature != NULL ? k->signature : "");
@@ -131,7 +116,7 @@ void nki_print_manifest(const Kernel *k, const NkiChip *chip, const NkiPart *par
         (long long)c.descriptors, (long long)c.sbuf_peak, (long long)c.psum_peak);
     text_printf(out, "\"bound_by\": \"%s\", \"bound_us\": ", nki_engine_names[c.bound_by]);
     text_printf(out, "%.3f, \"predicted_us\": %.3f},\n  \"spills\": [", c.busy_us[c.bound_by],
-                us);
+                c.predicted_us);
     bool first = true;
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         if (k->bufs.at[i].space == SPACE_WORKSPACE) {
@@ -276,8 +261,8 @@ static void add_file(OutputSet *out, const char *name, const char *suffix, const
 }
 
 /* One device program, whole or a part of `kernel`. */
-static void emit_program(const Kernel *k, const EmitOptions *options, const char *note,
-                         const char *kernel, OutputSet *out)
+static NkiCost emit_program(const Kernel *k, const EmitOptions *options, const char *note,
+                            const char *kernel, OutputSet *out)
 {
     const NkiChip *chip = nki_chip(k->target);
     const char *name = nki_function(k);
@@ -285,26 +270,28 @@ static void emit_program(const Kernel *k, const EmitOptions *options, const char
     for (int t = 0; t < 3; t++) {
         text_init(&text[t], out->arena);
     }
-    nki_print_kernel(k, chip, options, note, &text[0]);
-    nki_print_manifest(k, chip, NULL, &text[1]);
+    NkiCost c;
+    CHECK(nki_measure(k, chip, &c));
+    nki_print_kernel(k, &c, options, note, &text[0]);
+    nki_print_manifest(k, &c, NULL, &text[1]);
     nki_print_hlo(k, k->target, chip, &text[2]);
     add_file(out, name, ".py", &text[0]);
     output_count(out, kernel, text_str(&text[0]));
-    NkiCost c;
-    CHECK(nki_cost(k, chip, &c));
     double arithmetic = 0, bytes = (double)(c.read_bytes + c.written_bytes);
     for (int e = 0; e < 4; e++) {
         arithmetic = c.busy_us[e] > arithmetic ? c.busy_us[e] : arithmetic;
     }
-    output_predict(out, kernel, nki_predicted_us(k, chip, &c) * 1e-6, arithmetic * 1e-6, bytes,
+    output_predict(out, kernel, c.predicted_us * 1e-6, arithmetic * 1e-6, bytes,
                    nki_engine_names[c.bound_by]);
     add_file(out, name, ".json", &text[1]);
     add_file(out, name, ".hlo.txt", &text[2]);
+    return c;
 }
 
 static void emit_parts(Ctx *ctx, const Kernel *k, const EmitOptions *options, OutputSet *out)
 {
     NkiPart *part = ARENA_ARRAY(out->arena, nki_parts(k), NkiPart);
+    double predicted_us = 0;
     for (uint32_t i = 0; i < nki_parts(k); i++) {
         nki_part(out->arena, &ctx->syms, k, i, &part[i]);
         const char *note = str_format(
@@ -312,11 +299,15 @@ static void emit_parts(Ctx *ctx, const Kernel *k, const EmitOptions *options, Ou
             "Part %u of %u of kernel %s, which is too long for one device program: they run in "
             "order, as\none call; see %s.json for the tensors of each.",
             part[i].number, part[i].of, nki_function(k), nki_function(k));
-        emit_program(part[i].kernel, options, note, k->name->text, out);
+        predicted_us +=
+            emit_program(part[i].kernel, options, note, k->name->text, out).predicted_us;
     }
+    NkiCost all;
     Text text;
     text_init(&text, out->arena);
-    nki_print_manifest(k, nki_chip(k->target), part, &text);
+    CHECK(nki_cost(k, nki_chip(k->target), &all));
+    all.predicted_us = predicted_us; /* one after the other */
+    nki_print_manifest(k, &all, part, &text);
     add_file(out, nki_function(k), ".json", &text);
 }
 
@@ -354,7 +345,7 @@ bool nki_emit(const Target *target, Ctx *ctx, const KernelModule *m, const EmitO
         if (nki_parts(k) > 1) {
             emit_parts(ctx, k, options, out);
         } else {
-            emit_program(k, options, NULL, k->name->text, out);
+            (void)emit_program(k, options, NULL, k->name->text, out);
         }
     }
     if (m->kernels.n > 0) {

@@ -85,7 +85,8 @@ static Stmt *make(Lower *l, BufRef dst, const Affine *at, uint32_t n, const Tile
     s->dst = dst;
     s->at = at;
     s->fold = OP_COPY;
-    if (++l->tried.count > l->task.most) {
+    l->tried.count += l->loops.times;
+    if (l->tried.count > l->task.most) {
         l->tried.too_many = l->tried.failed = true;
     }
     if (!l->tried.failed) { /* nobody reads the rest */
@@ -120,7 +121,7 @@ void make_memset(Lower *l, TileView dst, double value)
 static void open_fold(Lower *l, TileView dst, Op fold)
 {
     make_2d(l, dst)->value = expr_const(l->arena, op_neutral(fold, view_dtype(l, dst)));
-    l->tried.count--;
+    l->tried.count -= l->loops.times;
 }
 
 void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first)
@@ -206,9 +207,11 @@ bool make_row_sums(Lower *l, TileView dst, TileView src, bool first)
 TileView view_ones(Lower *l)
 {
     if (!l->has_ones) {
+        Lift lift = lift_begin(l, 0, 0);
         l->ones = tile_new(l, "ones", DTYPE_F32, SPACE_TILE, NKI_PARTITIONS, NKI_PARTITIONS);
         make_memset(l, l->ones, 1.0);
         l->has_ones = true;
+        lift_end(l, &lift);
     }
     return l->ones;
 }
@@ -252,6 +255,9 @@ static void transfer_one(const Transfer *t, uint32_t loose, const int64_t *value
     chip[1] = affine_const(t->tile.f0);
     for (uint32_t d = 0; d < t->place->rank; d++) {
         hbm[d] = affine_const(place_start(t->place, d, t->box));
+        if (t->place->moves != NULL) {
+            hbm[d] = affine_add(l->arena, hbm[d], 1, t->place->moves[d]);
+        }
     }
     for (uint32_t i = 0; i < t->n; i++) {
         uint32_t label = t->label[i];

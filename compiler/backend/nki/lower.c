@@ -15,6 +15,7 @@ static void enter_stmt(Lower *l, const Stmt *s)
         lower_range(l, s, s->index[i].var, &s->index[i].range, &start, &end);
         l->now.full.s[i] = start;
         l->now.full.n[i] = end - start;
+        l->now.moves[i] = position_moves(l, s->index[i].range.start);
     }
     pair_enter(l);
 }
@@ -90,6 +91,12 @@ static void lower_for(Lower *l, const Stmt *s)
     bool has_lo = w != NULL && w->has_lo, has_hi = w != NULL && w->has_hi;
     int64_t lo = has_lo ? position_value(l, w->lo) : 0;
     int64_t hi = has_hi ? position_value(l, w->hi) : 0;
+    int64_t trips = s->part == FOR_REST ? 0 : (end - start) / s->step;
+    if (!l->tried.failed && stay_open(l, s, start, trips)) {
+        lower_block(l, s->body, s->n_body);
+        stay_close(l);
+        start += trips * s->step;
+    }
     for (int64_t v = start; v < end && !l->tried.failed; v += s->step) {
         if ((has_lo && v + s->step <= lo) || (has_hi && v >= hi)) {
             continue; /* changes nothing */
@@ -408,24 +415,28 @@ static void enter_crossing(Lower *l)
 
 /* A block that matmuls leave in PSUM for the statement after them has got a home, and nothing
  * goes there: it was not made. */
+static uint32_t without_unused(Stmt **body, uint32_t n, const bool *used)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        Stmt *s = body[i];
+        s->n_body = s->kind == STMT_FOR ? without_unused(s->body, s->n_body, used) : s->n_body;
+        if (s->kind == STMT_FOR ? s->n_body > 0 : s->kind != STMT_ALLOC || used[s->buf]) {
+            body[kept++] = s;
+        }
+    }
+    return kept;
+}
+
 static void drop_unused(Lower *l)
 {
     bool *used = ARENA_ARRAY(l->arena, l->to->bufs.n, bool);
-    for (uint32_t i = 0; i < l->out.n; i++) {
-        const Stmt *s = l->out.at[i];
-        if (s->kind == STMT_TILE) {
-            used[s->dst] = true;
-            expr_mark_loads(s->value, used);
-        }
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, l->out.at, l->out.n); s != NULL; s = tile_next(&w)) {
+        used[s->dst] = true;
+        expr_mark_loads(s->value, used);
     }
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < l->out.n; i++) {
-        Stmt *s = l->out.at[i];
-        if (s->kind != STMT_ALLOC || used[s->buf]) {
-            l->out.at[kept++] = s;
-        }
-    }
-    l->out.n = kept;
+    l->out.n = without_unused(l->out.at, l->out.n, used);
     for (uint32_t i = 0; i < l->from->bufs.n; i++) {
         l->home[i].made = l->home[i].made && used[l->home[i].buf];
     }
@@ -446,6 +457,8 @@ static Kernel *lower_once(Lower *l)
     l->home = ARENA_ARRAY(l->arena, k->bufs.n, Home);
     batch_mark(l);
     l->value = ARENA_ARRAY(l->arena, k->vars.n, int64_t);
+    l->loops.moves = ARENA_ARRAY(l->arena, k->vars.n, Affine);
+    l->loops.times = 1;
     enter_args(l); /* first, so that they keep their names */
     l->p = kernel_var(l->to, &l->ctx->syms, "p", false);
     l->f = kernel_var(l->to, &l->ctx->syms, "f", false);
@@ -471,7 +484,7 @@ static Kernel *lower_once(Lower *l)
 static Kernel *lower_again(const Lower *start, Lower *l)
 {
     Kernel *made = NULL;
-    for (uint32_t i = 0; i <= start->from->bufs.n; i++) {
+    for (uint32_t i = 0; i <= start->from->bufs.n + start->from->vars.n; i++) {
         *l = *start;
         made = lower_once(l);
         if (!l->tried.again) {

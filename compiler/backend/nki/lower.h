@@ -37,6 +37,8 @@ typedef struct Place {
     int32_t label[NKI_DIMS];
     uint32_t n_terms;
     PlaceTerm term[PLACE_TERMS];
+    const Affine
+        *moves; /* [rank] with the loops that stay, variables of the LEGAL kernel; or null */
 } Place;
 
 typedef struct TileView {
@@ -64,10 +66,11 @@ typedef struct CacheEntry {
     TileView view;
     int64_t bytes;
     uint64_t used;
-    uint32_t tag; /* strip of an operand that streams, or 0 */
-    bool passes;  /* of an operand that passes by one that stays */
-    bool raw;     /* loaded to be transposed: the first to be forgotten, when ... */
-    int64_t left; /* ... no columns of it are left to transpose */
+    uint32_t tag;   /* strip of an operand that streams, or 0 */
+    bool passes;    /* of an operand that passes by one that stays */
+    uint32_t depth; /* loops that were open when it was made: it ends with the innermost */
+    bool raw;       /* loaded to be transposed: the first to be forgotten, when ... */
+    int64_t left;   /* ... no columns of it are left to transpose */
 } CacheEntry;
 
 /* E[.., r, s] = plus or minus B[.., s == 0 ? r : 1 - r]: the operand of a contraction of complex
@@ -139,11 +142,39 @@ typedef struct Tried {
     bool again; /* the try ended for that */
 } Tried;
 
+/* A loop that stays one, and the statements before it. */
+typedef struct OpenLoop {
+    const Stmt *stmt; /* TILED */
+    VarRef var;       /* of the LEGAL kernel, from 0 by one */
+    int64_t trips;
+    VEC(Stmt *) out;
+    int64_t lifted; /* bytes of a partition that were made before it for all its iterations */
+} OpenLoop;
+
+/* Statements go before loops that are open. */
+typedef struct Lift {
+    uint32_t depth;
+    int64_t times;
+    VEC(Stmt *) out;
+} Lift;
+
+/* stay.c */
+typedef struct Loops {
+    bool stay;      /* may they? */
+    bool *concrete; /* [from->vars] that are unrolled: set by a try, for the next one */
+    Affine *
+        moves; /* [from->vars] what a loop's variable is beyond its value in the first iterations */
+    int64_t times; /* iterations of all that are open */
+    uint32_t depth;
+    OpenLoop open[LOOP_DEPTH_LIMIT];
+} Loops;
+
 /* The TILED statement being lowered. */
 typedef struct Now {
     const Stmt *stmt;
     uint32_t n_labels;
-    Box full;
+    Box full;             /* in the first iterations of loops that stay */
+    Affine moves[LABELS]; /* how a label's positions move with these */
     int64_t flat;         /* > 0: label 0 is cut into rows of so many, which are label 1 */
     int32_t part, turned; /* labels of parts of complex numbers, r and s, or -1 */
     VEC(Memo) memo;
@@ -162,7 +193,8 @@ typedef struct Lower {
     const Turn *turn; /* [from->bufs] */
     const bool *sums; /* [from->bufs] see lower_pieces; or null */
     int64_t *value;   /* [from->vars] of loops entered */
-    Home *home;       /* [from->bufs] */
+    Loops loops;
+    Home *home; /* [from->bufs] */
     /* the LEGAL one */
     Kernel *to;
     VEC(Stmt *) out;
@@ -189,8 +221,22 @@ typedef struct Loads {
     Place at[32];
 } Loads;
 void collect_loads(Lower *l, const Expr *value, Loads *out);
-/* With the loops around at their values. */
+/* With the loops around at their values, those that stay in their first iterations. */
 int64_t position_value(const Lower *l, Affine x);
+/* ---- stay.c ---- */
+/* What it is beyond that in others. */
+Affine position_moves(const Lower *l, Affine x);
+/* Begins a loop of so many iterations that stays one; false: it is to be unrolled. */
+bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips);
+void stay_close(Lower *l);
+/* In how many of the open loops a view must be made: it moves with the innermost of these, or is of something written there;
+ * all, where there is no room for so many bytes more that live as long. */
+uint32_t lift_depth(const Lower *l, const Place *x, int64_t bytes);
+/* What is made until the end of it goes where so many loops are open. */
+Lift lift_begin(Lower *l, uint32_t depth, int64_t bytes);
+void lift_end(Lower *l, const Lift *lift);
+/* Something in the body cannot move so: the next try unrolls the innermost loop with which it does. */
+void stay_refuse(Lower *l, Affine moves);
 /* The values [lo, hi) that a statement's variable takes. */
 void lower_range(const Lower *l, const Stmt *s, VarRef v, const Range *r, int64_t *lo,
                  int64_t *hi);
@@ -214,9 +260,11 @@ void batch_mark(Lower *l);
 /* ---- split.c ---- */
 /* The kernel as device programs of at most l->task.most instructions each. */
 Kernel *lower_split(const Lower *l, bool last); /* false: says nothing where it cannot */
-/* pieces.c: the kernel with numbers that loops add up made of one sum for each iteration; null: it has none. `sums`, by buffer:
- * rows of such sums, each of which a statement of its own makes. `halvings`: so often the largest step is halved. */
-Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, uint32_t halvings, bool **sums);
+#define PARTS_MOST 64
+/* pieces.c: the kernel with numbers that loops add up made of so many sums, 0: one for each iteration; null: it has none.
+ * `sums`, by buffer: rows of such sums, each of which a statement or block of its own makes. `halvings`: so often the largest step is halved. */
+Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uint32_t halvings,
+                     bool **sums);
 
 /* ---- instr_make.c ---- */
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
@@ -255,6 +303,10 @@ void view_store(Lower *l, const Place *x, Labels p, Labels f, const Box *box, Ti
 TileView view_broadcast(Lower *l, TileView row, int64_t np);
 bool cache_find(Lower *l, const int64_t *key, uint32_t n, TileView *out);
 void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v);
+/* Loops that were open when the tile of a view was made, of which it is all; else those that are. */
+uint32_t cache_depth(const Lower *l, BufRef buf);
+/* Forgets what was made in the loop that ends. */
+void cache_leave(Lower *l);
 /* Part of the view has been transposed. */
 void cache_mark_raw(Lower *l, TileView part);
 /* Forgets tagged views of a buffer, but those of `tag`. */
@@ -313,6 +365,8 @@ void whole_select(Lower *l, TileView dst, TileView src, const IndexSum *x, Op op
 
 /* ---- statements ---- */
 Place place_of(Lower *l, BufRef buf, const Affine *at);
+/* Do both move alike with the loops that stay, in a dimension? */
+bool place_moves_eq(const Place *x, const Place *y, uint32_t dim);
 /* The coefficient of a label in a dimension. */
 int64_t place_coef(const Place *x, uint32_t dim, uint32_t label);
 /* The first position of a dimension over a box. */

@@ -61,8 +61,8 @@ typedef struct Operand {
     int64_t p, np, f, nf, step;
     bool pattern; /* HBM: not a slice; an access pattern */
     int64_t offset;
-    uint32_t n; /* pairs of a pattern, or dims of a slice */
-    int64_t start[NKI_DIMS], count[NKI_DIMS], stride[NKI_DIMS];
+    uint32_t n;                      /* pairs of a pattern, or dims of a slice */
+    int64_t *start, *count, *stride; /* in HBM: in the instruction's `dims` */
 } Operand;
 
 /* The second operand of a scalar operation: a number or a (P, 1) tile. */
@@ -87,8 +87,12 @@ typedef struct Instr {
     double value; /* memset; AFFINE: elsewhere */
     int64_t base, down, along;
     double scale;
-    uint32_t place;     /* number of the statement in the text, the same in each iteration */
+    uint32_t place; /* number of the statement in the text, the same in each iteration */
+    struct {
+        int64_t start[NKI_DIMS], count[NKI_DIMS], stride[NKI_DIMS];
+    } dims;             /* of the operand that is in HBM */
     const int64_t *env; /* of a walk: loop variables, by variable */
+    int64_t times; /* of a walk in brief: iterations that are like this one, with it; else 1 */
 } Instr;
 
 /* Does it read `a`; and `b`? */
@@ -117,6 +121,10 @@ bool instr_decode(const Kernel *k, StmtPlace place, const int64_t *env, Instr *o
 typedef bool (*InstrVisit)(void *user, const Instr *i);
 bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
                 const char **why);
+/* The same in brief: of a loop whose iterations differ in positions alone (no guard asks which it is, and its PSUM tiles begin in
+ * it) the first two and the last. */
+bool instr_walk_brief(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
+                      const char **why);
 
 /* What a kernel does and costs, from its statements alone. */
 typedef struct NkiCost {
@@ -128,11 +136,13 @@ typedef struct NkiCost {
     int64_t psum_peak; /* banks */
     double busy_us[5]; /* as cycles, then dma */
     int bound_by;
+    double predicted_us; /* nki_measure alone */
 } NkiCost;
 
 bool nki_cost(const Kernel *k, const NkiChip *chip, NkiCost *out);
 /* How long the kernel takes, as the emulator's schedule has it (predict.c). */
 double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cost);
+bool nki_measure(const Kernel *k, const NkiChip *chip, NkiCost *out); /* both */
 extern const char *const nki_engine_names[5];
 /* Which engine runs a copy from PSUM or SBUF: the one with less to do when its statement is
  * first reached, all that statements before it do counted. Kept by printer and cost alike. */
@@ -181,11 +191,11 @@ struct Kernel *nki_roll(Ctx *, Arena *, const Kernel *, const NkiChip *, uint32_
 bool nki_verify(const Target *, Ctx *, const Kernel *);
 bool nki_emit(const Target *, Ctx *, const KernelModule *, const EmitOptions *, OutputSet *);
 /* `note`: a line for the head, or null. */
-void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o,
+void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o,
                       const char *note, Text *out);
 struct NkiPart; /* part.h */
 /* `part`: its parts, where there are several, or null. */
-void nki_print_manifest(const Kernel *k, const NkiChip *chip, const struct NkiPart *part,
+void nki_print_manifest(const Kernel *k, const NkiCost *cost, const struct NkiPart *part,
                         Text *out);
 void nki_print_build_script(Text *out); /* script.c */
 void nki_print_hlo(const Kernel *k, const char *target, const NkiChip *chip, Text *out);

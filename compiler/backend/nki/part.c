@@ -158,7 +158,7 @@ static bool walk_reach(const Kernel *k, const Stmt *block, Reach *r)
     }
     const Stmt *bad = NULL;
     const char *why = NULL;
-    return instr_walk(&part, reach_instr, r, &bad, &why);
+    return instr_walk_brief(&part, reach_instr, r, &bad, &why);
 }
 
 /* Are all elements that a part reads of what it writes in rows it writes? */

@@ -11,13 +11,16 @@
 #define PIECES_MOST 4096
 
 typedef struct Pieces {
+    Ctx *ctx;
     Arena *arena;
     Kernel *to;
     const Stmt *fold; /* into the number */
     const Stmt *loop[LOOP_DEPTH_LIMIT];
     uint32_t n_loops;
+    int64_t each[LOOP_DEPTH_LIMIT]; /* iterations of a piece */
     BufRef sums;
-    int64_t n; /* pieces so far */
+    int64_t n;      /* pieces so far */
+    int64_t wanted; /* pieces; 0: one for each iteration */
     VEC(Stmt *) out;
 } Pieces;
 
@@ -25,6 +28,11 @@ static bool is_plain(const Stmt *s)
 {
     return s->kind == STMT_FOR && s->range.start.n == 0 && s->range.span == 0 &&
            s->range.limit.sym < 0 && s->part == FOR_ALL;
+}
+
+static int64_t loop_trips(const Stmt *s)
+{
+    return (s->range.limit.n - s->range.start.base + s->step - 1) / s->step;
 }
 
 /* The only statement in the loop that names the buffer, where that folds into it. */
@@ -43,6 +51,18 @@ static const Stmt *only_fold(const Stmt *loop, BufRef buf)
     return found;
 }
 
+/* How many iterations of each loop a piece of at most `most` has: all of the inner ones, some of one, one of those around it. */
+static void choose_each(Pieces *p, int64_t most)
+{
+    int64_t inside = 1;
+    for (uint32_t d = p->n_loops; d-- > 0;) {
+        int64_t trips = loop_trips(p->loop[d]), fit = most / inside;
+        int64_t runs = fit < 1 ? trips : (trips + fit - 1) / fit;
+        p->each[d] = (trips + runs - 1) / runs;
+        inside = p->each[d] < trips ? INT64_MAX : sat_mul(inside, trips);
+    }
+}
+
 /* A fill of a number and a loop that adds to it: false where they are none, or the fold is not in the innermost of these loops. */
 static bool find(Pieces *p, const Stmt *fill, const Stmt *loop)
 {
@@ -54,8 +74,7 @@ static bool find(Pieces *p, const Stmt *fill, const Stmt *loop)
     p->n_loops = 0;
     int64_t count = 1;
     for (const Stmt *at = loop; p->fold != NULL && is_plain(at); at = at->body[0]) {
-        count = sat_mul(count,
-                        (at->range.limit.n - at->range.start.base + at->step - 1) / at->step);
+        count = sat_mul(count, loop_trips(at));
         p->loop[p->n_loops++] = at;
         if (at->n_body != 1 || p->n_loops == LOOP_DEPTH_LIMIT) {
             break;
@@ -66,7 +85,9 @@ static bool find(Pieces *p, const Stmt *fill, const Stmt *loop)
     for (uint32_t i = 0; i < inner->n_body; i++) {
         inside |= inner->body[i] == p->fold;
     }
-    return inside && count > 1 && count <= PIECES_MOST;
+    int64_t each = p->wanted > 0 ? (count + p->wanted - 1) / p->wanted : 1;
+    choose_each(p, each);
+    return inside && count > 1 && count / each <= PIECES_MOST;
 }
 
 /* ---- smaller tiles ---- */
@@ -138,64 +159,103 @@ static Stmt *halved(Pieces *p, const Stmt *loop)
 
 /* ---- the pieces ---- */
 
-static Stmt *with_sum(Pieces *p)
+static Stmt *with_dst(Pieces *p, BufRef to, const Affine *at, bool begins)
 {
-    Affine *at = ARENA_NEW(p->arena, Affine);
-    *at = affine_const(p->n);
     Stmt *out = arena_copy(p->arena, p->fold, sizeof *p->fold);
-    out->dst = p->sums;
+    out->dst = to;
     out->at = at;
-    out->begins = true;
+    out->begins = begins;
     return out;
 }
 
-/* The innermost body, with a sum of its own. */
-static void put_body(Pieces *p, const Stmt *inner, Stmt *to)
+static const Affine *at_piece(Pieces *p)
+{
+    Affine *at = ARENA_NEW(p->arena, Affine);
+    *at = affine_const(p->n);
+    return at;
+}
+
+/* The innermost body, with another sum. */
+static void put_body(Pieces *p, const Stmt *inner, Stmt *sum, Stmt *to)
 {
     VEC(Stmt *) body = {0};
     for (uint32_t i = 0; i < inner->n_body; i++) {
-        Stmt *s = inner->body[i] == p->fold ? with_sum(p) : inner->body[i];
-        vec_push(p->arena, &body, s);
+        vec_push(p->arena, &body, inner->body[i] == p->fold ? sum : inner->body[i]);
     }
     to->body = body.at;
     to->n_body = body.n;
 }
 
-/* The loops at their values, each with one iteration. */
-static void put_piece(Pieces *p, const int64_t *value)
+/* The loops from their values on, each with its iterations of a piece. */
+static Stmt *piece_loops(Pieces *p, const int64_t *value, Stmt *sum)
 {
-    Stmt *outer = NULL;
+    Stmt *outer = NULL, *first = NULL;
     for (uint32_t d = 0; d < p->n_loops; d++) {
         const Stmt *old = p->loop[d];
-        int64_t end = value[d] + old->step < old->range.limit.n ? value[d] + old->step
-                                                                : old->range.limit.n;
+        int64_t end = sat_add(value[d], sat_mul(p->each[d], old->step));
+        end = end < old->range.limit.n ? end : old->range.limit.n;
         Stmt *s = arena_copy(p->arena, old, sizeof *old);
         s->range = (Range){affine_const(value[d]), 0, true, dim_fixed(end)};
         if (d + 1 == p->n_loops) {
-            put_body(p, old, s);
+            put_body(p, old, sum, s);
         }
         if (outer == NULL) {
-            vec_push(p->arena, &p->out, s);
+            first = s;
         } else {
             outer->body = arena_copy(p->arena, &s, sizeof(Stmt *));
         }
         outer = s;
     }
+    return first;
+}
+
+/* Several iterations add up to a number on chip, which then goes to its place. */
+static Stmt *piece_block(Pieces *p, const Stmt *fill, const int64_t *value)
+{
+    Arena *a = p->arena;
+    const Buffer *old = &p->to->bufs.at[fill->dst];
+    BufRef sum = kernel_buffer(p->to, &p->ctx->syms, "sum", old->dtype, SPACE_TILE, 0, NULL);
+    VEC(Stmt *) body = {0};
+    Stmt *alloc = ARENA_NEW(a, Stmt), *zero = arena_copy(a, fill, sizeof *fill);
+    *alloc = (Stmt){.kind = STMT_ALLOC, .span = fill->span, .buf = sum};
+    zero->dst = sum;
+    vec_push(a, &body, alloc);
+    vec_push(a, &body, zero);
+    vec_push(a, &body, piece_loops(p, value, with_dst(p, sum, fill->at, false)));
+    Stmt *copy = arena_copy(a, zero, sizeof *zero);
+    copy->dst = p->sums;
+    copy->at = at_piece(p);
+    copy->value = expr_load(a, p->to, sum, fill->at);
+    vec_push(a, &body, copy);
+    Stmt *block = ARENA_NEW(a, Stmt);
+    *block = (Stmt){.kind = STMT_BLOCK, .span = fill->span, .body = body.at, .n_body = body.n};
+    return block;
+}
+
+static void put_piece(Pieces *p, const Stmt *fill, const int64_t *value)
+{
+    bool several = false;
+    for (uint32_t d = 0; d < p->n_loops; d++) {
+        several |= p->each[d] > 1;
+    }
+    Stmt *s = several ? piece_block(p, fill, value)
+                      : piece_loops(p, value, with_dst(p, p->sums, at_piece(p), true));
+    vec_push(p->arena, &p->out, s);
     p->n++;
 }
 
-static void put_pieces(Pieces *p)
+static void put_pieces(Pieces *p, const Stmt *fill)
 {
     int64_t value[LOOP_DEPTH_LIMIT];
     for (uint32_t d = 0; d < p->n_loops; d++) {
         value[d] = p->loop[d]->range.start.base;
     }
     for (bool more = true; more;) {
-        put_piece(p, value);
+        put_piece(p, fill, value);
         uint32_t d = p->n_loops;
         for (more = false; d > 0 && !more; d--) {
             const Stmt *l = p->loop[d - 1];
-            value[d - 1] += l->step;
+            value[d - 1] += p->each[d - 1] * l->step;
             more = value[d - 1] < l->range.limit.n;
             value[d - 1] = more ? value[d - 1] : l->range.start.base;
         }
@@ -203,8 +263,9 @@ static void put_pieces(Pieces *p)
 }
 
 /* The number, of all pieces. */
-static void put_total(Pieces *p, Ctx *ctx, uint32_t at)
+static void put_total(Pieces *p, uint32_t at)
 {
+    Ctx *ctx = p->ctx;
     Arena *a = p->arena;
     TileIndex *index = ARENA_NEW(a, TileIndex);
     index->var = kernel_var(p->to, &ctx->syms, "piece", false);
@@ -228,9 +289,10 @@ static void put_total(Pieces *p, Ctx *ctx, uint32_t at)
     vec_push(a, &p->out, total);
 }
 
-Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, uint32_t halvings, bool **sums)
+Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uint32_t halvings,
+                     bool **sums)
 {
-    Pieces p = {.arena = arena, .to = kernel_like(arena, k)};
+    Pieces p = {.ctx = ctx, .arena = arena, .to = kernel_like(arena, k), .wanted = pieces};
     bool any = false;
     VEC(BufRef) made = {0};
     for (uint32_t i = 0; i < k->n_body; i++) {
@@ -252,8 +314,8 @@ Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, uint32_t halvings,
                                SPACE_WORKSPACE, 1, &none);
         p.n = 0;
         uint32_t at = p.out.n;
-        put_pieces(&p);
-        put_total(&p, ctx, at);
+        put_pieces(&p, fill);
+        put_total(&p, at);
         vec_push(arena, &made, p.sums);
         any = true;
     }

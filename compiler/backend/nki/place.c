@@ -61,15 +61,43 @@ static bool fits_block(const Lower *l, const Place *x)
 
 static void place_away(Lower *l, const Place *x)
 {
+    for (uint32_t d = 0; x->moves != NULL && d < x->rank && l->home[x->buf].on_chip; d++) {
+        if (x->moves[d].n > 0) {
+            stay_refuse(l, x->moves[d]);
+        }
+    }
     if (l->home[x->buf].on_chip && !fits_block(l, x)) {
         l->tried.away[x->buf] = l->tried.again = l->tried.failed = true;
         l->tried.why[x->buf] = (Away){AWAY_SUM, l->now.stmt};
     }
 }
 
+/* How the positions move with the loops that stay; null: not at all. */
+static const Affine *place_moves(const Lower *l, BufRef buf, const Affine *at)
+{
+    uint32_t rank = l->from->bufs.at[buf].rank;
+    bool any = false;
+    if (l->loops.depth == 0 || rank == 0) {
+        return NULL;
+    }
+    Affine *out = ARENA_ARRAY(l->arena, rank, Affine);
+    for (uint32_t d = 0; d < rank; d++) {
+        out[d] = position_moves(l, at[d]);
+        for (uint32_t j = 0; j < l->now.stmt->n_index; j++) {
+            int64_t coef = affine_coef(at[d], l->now.stmt->index[j].var);
+            out[d] = coef == 0 || l->now.moves[j].n == 0
+                         ? out[d]
+                         : affine_add(l->arena, out[d], coef, l->now.moves[j]);
+        }
+        any |= out[d].n > 0;
+    }
+    return any ? out : NULL;
+}
+
 Place place_of(Lower *l, BufRef buf, const Affine *at)
 {
     Place out = {.buf = buf, .rank = l->from->bufs.at[buf].rank};
+    out.moves = place_moves(l, buf, at);
     pair_refresh(l, buf);
     for (uint32_t d = 0; d < out.rank; d++) {
         out.base[d] = at[d].base;
@@ -127,6 +155,13 @@ void collect_loads(Lower *l, const Expr *value, Loads *out)
     }
 }
 
+bool place_moves_eq(const Place *x, const Place *y, uint32_t dim)
+{
+    Affine none = {0};
+    return affine_eq(x->moves == NULL ? none : x->moves[dim],
+                     y->moves == NULL ? none : y->moves[dim]);
+}
+
 static bool flat_place(const Lower *l, const Place *x)
 {
     const Home *h = &l->home[x->buf];
@@ -153,7 +188,8 @@ bool lower_is_flat(Lower *l, const Stmt *s)
     for (uint32_t i = 0; i < loads.n; i++) {
         flat &= flat_place(l, &loads.at[i]);
         for (uint32_t d = 0; d < dst.rank && loads.at[i].buf == dst.buf; d++) { /* in place */
-            flat &= loads.at[i].base[d] == dst.base[d] &&
+            flat &= place_moves_eq(&loads.at[i], &dst, d) &&
+                    loads.at[i].base[d] == dst.base[d] &&
                     place_coef(&loads.at[i], d, 0) == place_coef(&dst, d, 0);
         }
     }
@@ -175,10 +211,11 @@ static uint32_t count_users(const Kernel *k, BufRef buf)
 
 /* The positions an affine of one statement takes in a dimension: [lo, hi), by one index or none. */
 static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int64_t *hi,
-                      int32_t *by)
+                      int32_t *by, Affine *moves)
 {
     *by = -1;
     *lo = x.base;
+    *moves = position_moves(l, x);
     for (uint32_t i = 0; i < x.n; i++) {
         int32_t index = -1;
         for (uint32_t j = 0; j < s->n_index; j++) {
@@ -196,6 +233,7 @@ static bool positions(const Lower *l, const Stmt *s, Affine x, int64_t *lo, int6
     if (*by >= 0) {
         int64_t first = 0, end = 0;
         lower_range(l, s, s->index[*by].var, &s->index[*by].range, &first, &end);
+        *moves = affine_add(l->arena, *moves, 1, position_moves(l, s->index[*by].range.start));
         *hi = *lo + end;
         *lo += first;
     }
@@ -210,14 +248,16 @@ static bool reads_result(const Lower *l, const Stmt *matmul, const Stmt *s, cons
     for (uint32_t d = 0; d < l->from->bufs.at[load->buf].rank; d++) {
         int64_t lo, hi, lo2, hi2;
         int32_t by, by2;
-        if (!positions(l, s, load->at[d], &lo, &hi, &by) ||
-            !positions(l, matmul, matmul->at[d], &lo2, &hi2, &by2) || lo != lo2 || hi != hi2 ||
-            (by >= 0) != (by2 >= 0)) {
+        Affine moves, moves2;
+        if (!positions(l, s, load->at[d], &lo, &hi, &by, &moves) ||
+            !positions(l, matmul, matmul->at[d], &lo2, &hi2, &by2, &moves2) || lo != lo2 ||
+            hi != hi2 || (by >= 0) != (by2 >= 0) || !affine_eq(moves, moves2)) {
             return false;
         }
         for (uint32_t c = 0; c < d; c++) { /* no index twice */
             int32_t earlier;
-            if (positions(l, s, load->at[c], &lo, &hi, &earlier) && earlier == by && by >= 0) {
+            if (positions(l, s, load->at[c], &lo, &hi, &earlier, &moves) && earlier == by &&
+                by >= 0) {
                 return false;
             }
         }

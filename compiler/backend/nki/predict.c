@@ -350,3 +350,10 @@ double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cos
     arena_release(&scratch);
     return end > bound ? end : bound;
 }
+
+bool nki_measure(const Kernel *k, const NkiChip *chip, NkiCost *out)
+{
+    bool ok = nki_cost(k, chip, out);
+    out->predicted_us = ok ? nki_predicted_us(k, chip, out) : 0.0;
+    return ok;
+}

@@ -654,12 +654,9 @@ static bool choose_engine(void *user, const Instr *i)
 
 /* ---- the module ---- */
 
-static void put_plan(const Kernel *k, const NkiChip *chip, Text *out)
+static void put_plan(const Kernel *k, const NkiChip *chip, const NkiCost *cost, Text *out)
 {
-    NkiCost c;
-    if (!nki_cost(k, chip, &c)) {
-        return;
-    }
+    NkiCost c = *cost;
     text_printf(
         out,
         "Tile plan: %lld instructions, SBUF peak %lld of %lld bytes per partition, PSUM peak "
@@ -672,8 +669,7 @@ static void put_plan(const Kernel *k, const NkiChip *chip, Text *out)
                 "HBM read %lld and written %lld bytes (%lld are compulsory); busiest: %s, ",
                 (long long)c.matmul_macs, (long long)c.read_bytes, (long long)c.written_bytes,
                 (long long)c.compulsory_bytes, nki_engine_names[c.bound_by]);
-    text_printf(out, "%.3f of %.3f us.\n", c.busy_us[c.bound_by],
-                nki_predicted_us(k, chip, &c));
+    text_printf(out, "%.3f of %.3f us.\n", c.busy_us[c.bound_by], c.predicted_us);
     for (uint32_t i = 0; i < k->bufs.n; i++) {
         if (k->bufs.at[i].space == SPACE_WORKSPACE) {
             text_printf(out, "Spill: %s goes through HBM.\n", nki_param(k, i));
@@ -697,9 +693,10 @@ static void put_asserts(const Kernel *k, Text *out)
     text_put(out, first ? "" : "\n");
 }
 
-void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o,
+void nki_print_kernel(const Kernel *k, const NkiCost *cost, const EmitOptions *o,
                       const char *note, Text *out)
 {
+    const NkiChip *chip = nki_chip(k->target);
     Printer p = {.k = k, .chip = chip, .out = out, .balance = nki_balance(k)};
     const Stmt *bad = NULL;
     const char *why = NULL;
@@ -714,7 +711,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     for (uint32_t i = 0; i < k->args.n; i++) {
         copied[i] = nki_copied(k, k->args.at[i].buf, p.came_in);
     }
-    CHECK(instr_walk(k, choose_engine, &p, &bad, &why));
+    CHECK(instr_walk_brief(k, choose_engine, &p, &bad, &why));
     out->indent_width = 4;
     text_put(out, "\"\"\"");
     put_safe(out, str_from(k->signature));
@@ -725,7 +722,7 @@ void nki_print_kernel(const Kernel *k, const NkiChip *chip, const EmitOptions *o
     if (note != NULL) {
         text_printf(out, "%s\n", note);
     }
-    put_plan(k, chip, out);
+    put_plan(k, chip, cost, out);
     text_put(out, "\"\"\"\nimport nki\nimport nki.isa as nisa\nimport nki.language as "
                   "nl\n\n\n@nki.jit\n");
     text_printf(out, "def %s(", nki_function(k));

@@ -33,7 +33,7 @@ void nki_print_ranges(const Kernel *k, Text *out)
     bool used[TABLES] = {false}, any = false;
     const Stmt *bad = NULL;
     const char *why = NULL;
-    if (!instr_walk(k, note, used, &bad, &why)) {
+    if (!instr_walk_brief(k, note, used, &bad, &why)) {
         return;
     }
     for (size_t t = 0; t < TABLES; t++) {

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "loop/walk.h"
+
 #define BODY_MOST 160 /* nodes of a run */
 #define WORK_MOST                                                                              \
     ((int64_t)40000000) /* visits of nodes, per kernel, all its parts together                 \
@@ -123,7 +125,8 @@ static void count_run(Roll *r, const Match *m, uint32_t run)
 static bool is_own(const Roll *r, BufRef buf, uint32_t run)
 {
     const RollBuf *b = &r->buf.at[buf];
-    return on_chip(r, buf) && b->mark == r->mark && b->iteration == run && b->count == b->uses;
+    return on_chip(r, buf) && roll_is_here(r, buf) && b->mark == r->mark &&
+           b->iteration == run && b->count == b->uses;
 }
 
 static bool same_tile(const Roll *r, BufRef a, BufRef b)
@@ -137,7 +140,8 @@ static bool same_tile(const Roll *r, BufRef a, BufRef b)
 /* May the tile become a part of a larger one? */
 static bool can_join(const Roll *r, BufRef b, BufRef with)
 {
-    return r->merge > 0 && r->k->bufs.at[b].space == SPACE_TILE && same_tile(r, b, with);
+    return r->merge > 0 && r->k->bufs.at[b].space == SPACE_TILE && roll_is_here(r, b) &&
+           same_tile(r, b, with);
 }
 
 /* A tile that lives on: it belongs to one family, and to one run of it. */
@@ -453,6 +457,30 @@ static void find_users(Roll *r)
     }
 }
 
+void roll_list(Roll *r)
+{
+    r->outer = false;
+    if (r->stream > 0) {
+        find_users(r);
+        roll_streams(r, r->stream, r->operands);
+        roll_banks(r);
+        r->users = NULL;
+    }
+    roll_all(r);
+    while (r->guards && roll_guards(r)) {
+        r->outer = false;
+        roll_all(r);
+    }
+    for (uint32_t i = 0; i < r->list.n; i++) {
+        roll_refresh(r, r->list.at[i]);
+    }
+}
+
+bool roll_is_here(const Roll *r, BufRef buf)
+{
+    return r->buf.at[buf].depth == r->depth;
+}
+
 /* How tiles may be joined: to so large ones, as shares of SBUF. */
 typedef struct RollTry {
     int64_t merge, stream;
@@ -462,9 +490,11 @@ typedef struct RollTry {
 static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
                          const RollTry *how, int64_t work)
 {
-    int64_t stream = how->stream == 0 ? 0 : chip->sbuf_bytes / how->stream;
     Roll r = {.ctx = ctx, .arena = arena, .chip = chip, .from = k};
     r.merge = how->merge == 0 ? 0 : chip->sbuf_bytes / how->merge;
+    r.stream = how->stream == 0 ? 0 : chip->sbuf_bytes / how->stream;
+    r.operands = how->operands;
+    r.guards = how->guards;
     r.k = kernel_like(arena, k);
     r.work = work;
     for (uint32_t b = 0; b < k->bufs.n; b++) {
@@ -473,24 +503,51 @@ static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
     }
     roll_names(&r);
     roll_nodes(&r);
-    if (stream > 0) {
-        find_users(&r);
-        roll_streams(&r, stream, how->operands);
-        roll_banks(&r);
-        r.users = NULL;
-    }
-    roll_all(&r);
-    while (how->guards && roll_guards(&r)) {
-        r.outer = false;
-        roll_all(&r);
-    }
-    for (uint32_t i = 0; i < r.list.n; i++) {
-        roll_refresh(&r, r.list.at[i]);
-    }
     return roll_kernel(&r);
 }
 
-Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip, uint32_t parts)
+#define BRIEF                                                                                  \
+    3 /* iterations of loops that the kernel has, by which what is made of their bodies is judged */
+
+/* A copy of the statements whose loops end where those of `like` do, by their variables' names; null: after BRIEF iterations. */
+static Stmt **with_limits(Arena *a, const Kernel *k, Stmt *const *body, uint32_t n,
+                          const Kernel *like)
+{
+    Stmt **out = (Stmt **)arena_array(a, n + 1, sizeof *out);
+    StmtWalk w;
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = arena_copy(a, body[i], sizeof *body[i]);
+        if (!stmt_has_body(body[i])) {
+            continue;
+        }
+        out[i]->body = with_limits(a, k, body[i]->body, body[i]->n_body, like);
+        Dim *limit = &out[i]->range.limit;
+        bool loop = body[i]->kind == STMT_FOR;
+        if (loop && like == NULL) {
+            limit->n = limit->n < BRIEF ? limit->n : BRIEF;
+        } else if (loop) {
+            Sym name = k->vars.at[body[i]->var].name;
+            for (const Stmt *s = stmt_first(&w, like->body, like->n_body); s != NULL;
+                 s = stmt_next(&w)) {
+                bool same = s->kind == STMT_FOR && like->vars.at[s->var].name == name;
+                limit->n = same ? s->range.limit.n : limit->n;
+            }
+        }
+    }
+    return out;
+}
+
+static bool has_loops(const Kernel *k)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        has |= k->body[i]->kind == STMT_FOR;
+    }
+    return has;
+}
+
+static Kernel *roll_flat(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip,
+                         uint32_t parts)
 {
     static const RollTry tries[6] = {{1, 1, true, true},  {2, 2, false, true},
                                      {2, 4, false, true}, {2, 16, false, true},
@@ -510,4 +567,18 @@ Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip, u
         arena_reset(arena, before);
     }
     return NULL;
+}
+
+Kernel *nki_roll(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip *chip, uint32_t parts)
+{
+    if (!has_loops(k)) {
+        return roll_flat(ctx, arena, k, chip, parts);
+    }
+    Kernel *brief = kernel_like(arena, k);
+    brief->body = with_limits(arena, k, k->body, k->n_body, NULL);
+    Kernel *out = roll_flat(ctx, arena, brief, chip, parts);
+    if (out != NULL) {
+        out->body = with_limits(arena, out, out->body, out->n_body, k);
+    }
+    return out;
 }

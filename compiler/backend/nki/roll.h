@@ -39,6 +39,8 @@ typedef struct RollNode {
     int64_t *step; /* [n_base] */
     bool *own;     /* [n_ref] the tile is one of an iteration: it begins in the body */
     bool guarded;  /* has guards inside */
+    const Stmt *
+        given; /* a loop that the kernel had before, whose variable is in the accesses; or null */
     uint32_t n_guards;
     const RollGuard *guard;
 } RollNode;
@@ -47,6 +49,7 @@ typedef struct RollBuf {
     BufRef to;                /* it became a part of this tile, or is itself */
     int64_t offset;           /* elements from that one's start */
     uint32_t uses;            /* accesses in the list */
+    uint32_t depth;           /* given loops around its allocation */
     const Stmt *alloc, *fill; /* and what opens the only group of a PSUM tile */
     bool partly;              /* some access is to a part of it */
     uint32_t banks;           /* PSUM tiles it was made of, or 0 */
@@ -75,6 +78,9 @@ typedef struct Roll {
     int64_t merge; /* bytes of a partition that tiles which become one may have; 0: none does */
     RollNodes *users; /* [k->bufs] while the list is flat and no tile is new; else null */
     bool outer;       /* also those that began before the runs that use them? */
+    uint32_t depth;   /* given loops around the list */
+    int64_t stream;   /* see roll_streams; 0: none is joined */
+    bool operands, guards;
 } Roll;
 
 /* roll_join.c */
@@ -83,6 +89,10 @@ bool roll_may_join(Roll *r, const BufRef *part, uint32_t n);
 BufRef roll_join(Roll *r, const BufRef *part, uint32_t n);
 void roll_refresh(Roll *r, RollNode *n);
 /* roll.c */
+/* Makes loops in r->list, of statements that are `depth` given loops in. */
+void roll_list(Roll *r);
+/* Is the tile allocated beside the statements of the list? */
+bool roll_is_here(const Roll *r, BufRef buf);
 uint64_t roll_loop_key(const RollNode *loop);
 /* roll_guard.c: statements beside a loop become one more of its iterations, where that saves the most lines; false: nowhere. */
 bool roll_guards(Roll *r);

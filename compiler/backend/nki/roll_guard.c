@@ -111,7 +111,8 @@ static bool is_tile(const Roll *r, BufRef b)
 static bool is_own(const Guarding *g, BufRef b)
 {
     const RollBuf *buf = &g->r->buf.at[b];
-    return is_tile(g->r, b) && buf->mark == g->mark && buf->count == buf->uses;
+    return is_tile(g->r, b) && roll_is_here(g->r, b) && buf->mark == g->mark &&
+           buf->count == buf->uses;
 }
 
 static bool same_kind_of_tile(const Roll *r, BufRef a, BufRef b)
@@ -162,7 +163,7 @@ static uint32_t shared(Guarding *g, const Item *p, const Item *b)
     if (x->bare == y->bare && x->n_base == y->n_base && x->n_ref == y->n_ref) {
         return same_numbers(g, p, b) ? x->leaves + (x->kind == STMT_FOR) : 0;
     }
-    if (x->kind != STMT_FOR || x->trips != y->trips) {
+    if (x->kind != STMT_FOR || x->trips != y->trips || x->given != NULL || y->given != NULL) {
         return 0;
     }
     if (g->around + g->level + 2 >= DEPTH || x->n_body > BODY || y->n_body > BODY) {
@@ -482,7 +483,8 @@ static bool find_best(Roll *r, const Items *list, uint32_t around, Guess *best)
     int64_t most = 0;
     for (uint32_t at = 0; at < list->n && r->work > 0; at++) {
         const RollNode *loop = list->at[at].node;
-        if (loop->kind != STMT_FOR || loop->n_body > BODY || loop->n_guards > 0) {
+        if (loop->kind != STMT_FOR || loop->given != NULL || loop->n_body > BODY ||
+            loop->n_guards > 0) {
             continue;
         }
         for (uint32_t n = 1; n <= WINDOW; n++) {
@@ -523,7 +525,7 @@ static bool guard_list(Roll *r, Items *list, uint32_t around)
     bool any = false;
     for (uint32_t i = 0; i < list->n && around + 2 < DEPTH; i++) {
         const RollNode *n = list->at[i].node;
-        if (n->kind != STMT_FOR) {
+        if (n->kind != STMT_FOR || n->given != NULL) {
             continue;
         }
         Items in = items_of(r, &list->at[i], around);

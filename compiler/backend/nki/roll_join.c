@@ -102,6 +102,7 @@ BufRef roll_join(Roll *r, const BufRef *part, uint32_t n)
     RollBuf info = {.to = to, .family = UINT32_MAX};
     info.alloc = r->buf.at[part[0]].alloc;
     info.fill = r->buf.at[part[0]].fill;
+    info.depth = r->buf.at[part[0]].depth;
     info.banks = big.space == SPACE_ACC ? n : 0;
     for (uint32_t i = 0; i < n; i++) {
         RollBuf *b = &r->buf.at[part[i]];

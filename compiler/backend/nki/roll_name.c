@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "loop/walk.h"
+
 typedef struct Role {
     const char *from, *to; /* names of HBM tensors */
     bool turned, sums;
@@ -91,12 +93,12 @@ void roll_names(Roll *r)
 {
     const Kernel *k = r->from;
     Role *role = ARENA_ARRAY(r->arena, k->bufs.n + 1, Role);
-    for (uint32_t i = 0; i < k->n_body; i++) {
-        const Stmt *s = k->body[i];
-        const Expr *e = s->kind == STMT_TILE ? bare(s->value) : NULL;
-        if (e != NULL && s->fold == OP_SUM && k->bufs.at[s->dst].space == SPACE_ACC) {
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, k->body, k->n_body); s != NULL; s = tile_next(&w)) {
+        const Expr *e = bare(s->value);
+        if (s->fold == OP_SUM && k->bufs.at[s->dst].space == SPACE_ACC) {
             role[s->dst].sums = true;
-        } else if (e != NULL && e->kind == EXPR_LOAD && s->fold == OP_COPY) {
+        } else if (e->kind == EXPR_LOAD && s->fold == OP_COPY) {
             note_copy(k, s, e, role);
         }
     }

@@ -148,18 +148,21 @@ static bool sets_all(const Kernel *k, const Stmt *s)
 }
 
 /* Where each tile is allocated, and what opens the only group of a PSUM tile. */
-static void find_allocations(Roll *r)
+static void find_allocations(Roll *r, Stmt *const *body, uint32_t n, uint32_t depth, bool *seen)
 {
-    bool *seen = ARENA_ARRAY(r->arena, r->k->bufs.n + 1, bool);
-    for (uint32_t i = 0; i < r->from->n_body; i++) {
-        const Stmt *s = r->from->body[i];
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
         if (s->kind == STMT_ALLOC) {
             r->buf.at[s->buf].alloc = s;
+            r->buf.at[s->buf].depth = depth;
+        }
+        if (s->kind == STMT_FOR) {
+            find_allocations(r, s->body, s->n_body, depth + 1, seen);
         }
         if (s->kind == STMT_TILE) {
             expr_mark_loads(s->value, seen);
             if (!seen[s->dst] && is_fill(s) && r->k->bufs.at[s->dst].space == SPACE_ACC &&
-                sets_all(r->k, s)) {
+                r->buf.at[s->dst].depth == depth && sets_all(r->k, s)) {
                 r->buf.at[s->dst].fill = s;
             }
             seen[s->dst] = true;
@@ -177,14 +180,67 @@ static void push_node(Roll *r, const Stmt *s, const Stmt *fill, const Stmt *cons
     }
 }
 
-void roll_nodes(Roll *r)
+/* A loop that the kernel has, of what its body has become. */
+static RollNode *given_loop(Roll *r, const Stmt *s, const RollNodes *body)
+{
+    VEC(int64_t) base = {0};
+    VEC(RollRef) ref = {0};
+    RollNode *n = ARENA_NEW(r->arena, RollNode);
+    *n = (RollNode){.kind = STMT_FOR, .given = s, .trips = s->range.limit.n};
+    n->body = body->at;
+    n->n_body = body->n;
+    for (uint32_t j = 0; j < body->n; j++) {
+        const RollNode *in = body->at[j];
+        for (uint32_t x = 0; x < in->n_ref; x++) {
+            RollRef moved = in->ref[x];
+            moved.slot += base.n;
+            vec_push(r->arena, &ref, moved);
+        }
+        for (uint32_t v = 0; v < in->n_base; v++) {
+            vec_push(r->arena, &base, in->base[v]);
+        }
+        n->leaves += in->leaves;
+    }
+    n->base = base.at;
+    n->n_base = base.n;
+    n->ref = ref.at;
+    n->n_ref = ref.n;
+    n->step = ARENA_ARRAY(r->arena, n->n_base + 1, int64_t);
+    n->own = ARENA_ARRAY(r->arena, n->n_ref + 1, bool);
+    for (uint32_t x = 0; x < n->n_ref; x++) {
+        n->own[x] = on_chip(r->k, ref.at[x].buf) && r->buf.at[ref.at[x].buf].depth > r->depth;
+    }
+    n->key = n->bare = hash_mix(roll_loop_key(n), (uint64_t)s->var + 1);
+    return n;
+}
+
+static void push_body(Roll *r, Stmt *const *body, uint32_t n_body);
+
+/* What is in the loop is put into loops first, by itself. */
+static void push_given(Roll *r, const Stmt *s)
+{
+    RollNodes around = r->list;
+    r->list = (RollNodes){0};
+    r->depth++;
+    push_body(r, s->body, s->n_body);
+    roll_list(r);
+    r->depth--;
+    RollNode *n = given_loop(r, s, &r->list);
+    r->list = around;
+    vec_push(r->arena, &r->list, n);
+}
+
+static void push_body(Roll *r, Stmt *const *body, uint32_t n_body)
 {
     const Kernel *k = r->from;
-    find_allocations(r);
     int64_t *none = ARENA_ARRAY(r->arena, k->vars.n + 1, int64_t);
-    for (uint32_t i = 0; i < k->n_body; i++) {
-        const Stmt *s = k->body[i], *fill = NULL, *sum[2] = {NULL, NULL};
-        const Stmt *next = i + 1 < k->n_body ? k->body[i + 1] : NULL;
+    for (uint32_t i = 0; i < n_body; i++) {
+        const Stmt *s = body[i], *fill = NULL, *sum[2] = {NULL, NULL};
+        const Stmt *next = i + 1 < n_body ? body[i + 1] : NULL;
+        if (s->kind == STMT_FOR) {
+            push_given(r, s);
+            continue;
+        }
         if (s->kind == STMT_ALLOC) {
             if (!on_chip(k, s->buf)) {
                 push_node(r, s, NULL, sum);
@@ -203,13 +259,20 @@ void roll_nodes(Roll *r)
         Instr instr;
         const char *why = NULL;
         if (s->fold == OP_COPY &&
-            instr_decode(k, (StmtPlace){k->body, k->n_body, i}, none, &instr, &why) &&
-            instr.sums) {
-            sum[0] = instr.adds ? NULL : k->body[++i];
-            sum[1] = k->body[++i];
+            instr_decode(k, (StmtPlace){body, n_body, i}, none, &instr, &why) && instr.sums) {
+            sum[0] = instr.adds ? NULL : body[++i];
+            sum[1] = body[++i];
         }
         push_node(r, s, fill, sum);
     }
+}
+
+void roll_nodes(Roll *r)
+{
+    bool *seen = ARENA_ARRAY(r->arena, r->k->bufs.n + 1, bool);
+    find_allocations(r, r->from->body, r->from->n_body, 0, seen);
+    push_body(r, r->from->body, r->from->n_body);
+    roll_list(r);
 }
 
 /* ---- to statements ---- */
@@ -407,13 +470,14 @@ static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const Roll
             kernel_var(e->to, &e->r->ctx->syms, names[e->n_loops < 6 ? e->n_loops : 5], true);
         e->n_loops++;
     }
-    int64_t start = best_start(n, base);
+    int64_t start = n->given != NULL ? 0 : best_start(n, base);
     int64_t *from = ARENA_ARRAY(a, n->n_base, int64_t);
     for (uint32_t v = 0; v < n->n_base; v++) {
         from[v] = base[v] - start * n->step[v];
     }
     Stmt *s = ARENA_NEW(a, Stmt);
     *s = (Stmt){.kind = STMT_FOR, .var = e->loop[e->depth], .step = 1, .part = FOR_ALL};
+    s->var = n->given != NULL ? n->given->var : s->var;
     s->range = (Range){affine_const(start), 0, true, dim_fixed(start + n->trips)};
     Stmts body = {0};
     uint32_t at_base = 0, at_ref = 0;

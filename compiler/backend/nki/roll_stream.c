@@ -26,7 +26,7 @@ static bool is_load(const Roll *r, const RollNode *n, const bool *seen)
         points = sat_mul(points, n->stmt->index[i].range.limit.n);
     }
     return hbm && dst->space == SPACE_TILE && !seen[n->ref[0].buf] &&
-           points == dst->extent[0].n * dst->extent[1].n;
+           roll_is_here(r, n->ref[0].buf) && points == dst->extent[0].n * dst->extent[1].n;
 }
 
 /* A copy from PSUM into a tile that nothing has touched, and that does not leave: an operand that was turned. */
@@ -37,7 +37,8 @@ static bool is_operand(const Roll *r, const RollNode *n, const bool *seen)
     }
     BufRef to = n->ref[0].buf;
     const Buffer *dst = &r->k->bufs.at[to], *src = &r->k->bufs.at[n->ref[1].buf];
-    bool stays = src->space == SPACE_ACC && dst->space == SPACE_TILE && !seen[to];
+    bool stays =
+        src->space == SPACE_ACC && dst->space == SPACE_TILE && !seen[to] && roll_is_here(r, to);
     for (uint32_t i = 0; stays && i < r->users[to].n; i++) {
         Space space = r->k->bufs.at[r->users[to].at[i]->ref[0].buf].space;
         stays = space == SPACE_TILE || space == SPACE_ACC;
@@ -191,7 +192,7 @@ static bool is_bank(const Roll *r, BufRef buf)
     const Buffer *b = &r->k->bufs.at[buf];
     const RollBuf *info = &r->buf.at[buf];
     return b->space == SPACE_ACC && info->fill != NULL && !info->partly &&
-           b->extent[1].n * nki_bytes(b->dtype) == NKI_PSUM_BANK;
+           roll_is_here(r, buf) && b->extent[1].n * nki_bytes(b->dtype) == NKI_PSUM_BANK;
 }
 
 void roll_banks(Roll *r)

@@ -10,7 +10,6 @@
 #include "backend/nki/lower.h"
 #include "backend/nki/part.h"
 
-#define PARTS_MOST  64
 #define PLACES_MOST 200000 /* statements of the text of all programs */
 
 typedef VEC(Stmt *) SplitStmts;
@@ -59,6 +58,7 @@ static Lower lower_for_part(const Split *s, Arena *arena, const Part *p)
     l.task.crossing = s->crossing;
     l.tried.away = ARENA_ARRAY(arena, s->from->bufs.n + 1, bool);
     l.tried.why = ARENA_ARRAY(arena, s->from->bufs.n + 1, Away);
+    l.loops.concrete = ARENA_ARRAY(arena, s->from->vars.n + 1, bool);
     for (uint32_t i = 0; i < s->from->args.n; i++) {
         l.tried.away[s->from->args.at[i].buf] = true;
     }
@@ -419,6 +419,7 @@ static bool plan(Split *s)
     const Kernel *k = s->from;
     Lower l = *s->start;
     l.value = ARENA_ARRAY(s->arena, k->vars.n + 1, int64_t);
+    l.loops.moves = ARENA_ARRAY(s->arena, k->vars.n + 1, Affine);
     for (uint32_t i = 0; i < k->args.n; i++) {
         if (k->args.at[i].whole != DTYPE_NONE) {
             s->why = "it has complex arguments";

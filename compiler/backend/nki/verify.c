@@ -287,7 +287,8 @@ static bool verify_instr(void *user, const Instr *i)
     if (i->kind == INSTR_NOTHING) {
         return open_group(v, i);
     }
-    if (++v->count > NKI_INSTRUCTIONS) {
+    v->count += i->times;
+    if (v->count > NKI_INSTRUCTIONS) {
         return refuse(v->ctx, v->k, "2.6", "instructions", v->count, NKI_INSTRUCTIONS);
     }
     if (!check_numbers(v, i) || !check_operand(v, i, &i->dst, dma) ||
@@ -340,7 +341,7 @@ static bool verify_instructions(Ctx *ctx, const Kernel *k, const NkiChip *chip)
     v.last = ARENA_ARRAY(k->arena, (size_t)(k->bufs.n + 1) * NKI_PSUM_BANKS, int32_t);
     const Stmt *bad = NULL;
     const char *why = NULL;
-    if (!instr_walk(k, verify_instr, &v, &bad, &why)) {
+    if (!instr_walk_brief(k, verify_instr, &v, &bad, &why)) {
         if (bad != NULL) {
             const char *name = bad->kind == STMT_TILE ? k->bufs.at[bad->dst].name->text : "";
             diag_unsupported(&ctx->diags, E_TARGET, bad->span, "target '%s': %s ('@%s')",

@@ -93,6 +93,7 @@ TileView view_broadcast(Lower *l, TileView row, int64_t np)
     if (cache_find(l, key, 7, &out)) {
         return out;
     }
+    Lift lift = lift_begin(l, cache_depth(l, row.buf), 0);
     TileView from = row;
     if (view_dtype(l, row) != DTYPE_F32) {
         from = tile_new(l, "row", DTYPE_F32, SPACE_TILE, 1, row.nf);
@@ -108,6 +109,7 @@ TileView view_broadcast(Lower *l, TileView row, int64_t np)
         make_copy(l, view_part(out, f, n), acc);
     }
     cache_put(l, key, 7, out);
+    lift_end(l, &lift);
     return out;
 }
 
@@ -415,6 +417,9 @@ static bool stepped_view(Lower *l, const Place *x, Labels p, Labels f, const Box
             return false;
         }
     }
+    if (x->moves != NULL && x->moves[d].n > 0) {
+        return false;
+    }
     int64_t step = j < LABELS ? place_coef(x, d, j) : 0;
     int64_t extent = l->from->bufs.at[x->buf].extent[d].n, start = place_start(x, d, box);
     if (step < 2 || step * box->n[j] > extent || f.n == 0 || f.at[f.n - 1] != j) {
@@ -611,11 +616,14 @@ TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box)
     if (cache_find(l, key, n, &v)) {
         return v;
     }
+    int64_t bytes = labels_count(f, box) * nki_bytes(l->from->bufs.at[x->buf].dtype);
+    Lift lift = lift_begin(l, lift_depth(l, x, bytes), bytes);
     v = make_view(l, x, p, f, box);
     bool whole = v.nf == l->to->bufs.at[v.buf].extent[1].n;
     if (whole && v.buf != l->home[x->buf].buf) { /* parts of a tile are found through it */
         cache_put(l, key, n, v);
     }
+    lift_end(l, &lift);
     return v;
 }
 

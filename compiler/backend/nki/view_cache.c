@@ -31,15 +31,19 @@ static void cache_remove(Lower *l, uint32_t at)
     l->room.cache.at[at] = l->room.cache.at[--l->room.cache.n];
 }
 
-/* The entry to forget: one that has been transposed, or that passes by, else the oldest. */
+/* The entry to forget: one that has been transposed, or that passes by, else the oldest; none of those that are there for all
+ * iterations of a loop. Their number, if there is no other. */
 static uint32_t cache_victim(const Lower *l)
 {
-    uint32_t oldest = 0;
+    uint32_t oldest = l->room.cache.n;
     bool spent = false;
     for (uint32_t i = 0; i < l->room.cache.n; i++) {
         const CacheEntry *e = &l->room.cache.at[i];
         bool done = (e->raw && e->left <= 0) || e->passes;
-        bool older = e->used < l->room.cache.at[oldest].used;
+        if (e->depth < l->loops.depth && !done) {
+            continue;
+        }
+        bool older = oldest == l->room.cache.n || e->used < l->room.cache.at[oldest].used;
         if (spent ? done && older : done || older) {
             oldest = i;
             spent = done;
@@ -51,8 +55,10 @@ static uint32_t cache_victim(const Lower *l)
 void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v)
 {
     int64_t bytes = l->to->bufs.at[v.buf].extent[1].n * nki_bytes(view_dtype(l, v));
-    while (l->room.cache.n > 0 && l->room.cache_bytes + bytes > l->room.cache_limit) {
-        cache_remove(l, cache_victim(l));
+    uint32_t victim = 0;
+    while (l->room.cache_bytes + bytes > l->room.cache_limit &&
+           (victim = cache_victim(l)) < l->room.cache.n) {
+        cache_remove(l, victim);
     }
     CacheEntry e = {n,
                     arena_copy(l->arena, key, n * sizeof *key),
@@ -61,10 +67,30 @@ void cache_put(Lower *l, const int64_t *key, uint32_t n, TileView v)
                     ++l->room.clock,
                     l->room.tag,
                     l->room.passes,
+                    l->loops.depth,
                     false,
                     v.nf};
     vec_push(l->arena, &l->room.cache, e);
     l->room.cache_bytes += bytes;
+}
+
+uint32_t cache_depth(const Lower *l, BufRef buf)
+{
+    uint32_t depth = l->loops.depth;
+    for (uint32_t i = 0; i < l->room.cache.n; i++) {
+        const CacheEntry *e = &l->room.cache.at[i];
+        depth = e->view.buf == buf && e->depth < depth ? e->depth : depth;
+    }
+    return depth;
+}
+
+void cache_leave(Lower *l)
+{
+    for (uint32_t i = l->room.cache.n; i-- > 0;) {
+        if (l->room.cache.at[i].depth > l->loops.depth) {
+            cache_remove(l, i);
+        }
+    }
 }
 
 void cache_drop(Lower *l, BufRef buf, uint32_t tag)
@@ -101,6 +127,14 @@ uint32_t view_key(Lower *l, const Place *x, Labels p, Labels f, const Box *box, 
     key[n++] = (int64_t)x->buf;
     key[n++] = (int64_t)l->home[x->buf].version;
     key[n++] = offset;
+    for (uint32_t i = 0; x->moves != NULL && i < l->loops.depth; i++) {
+        int64_t by = 0;
+        for (uint32_t d = 0; d < x->rank; d++) {
+            by += stride[d] * affine_coef(x->moves[d], l->loops.open[i].var);
+        }
+        key[n++] = -2;
+        key[n++] = by;
+    }
     for (uint32_t side = 0; side < 2; side++) {
         Labels list = side == 0 ? p : f;
         key[n++] = -1;

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The instructions of a LEGAL kernel in program order, its loops unrolled. A statement in loops is decoded once: its positions
+ * are sums of loop variables, found from one iteration and the next ones of each loop. */
+#include "backend/nki/nki.h"
+
+#include "loop/walk.h"
+
+#define WALK_STEPS ((int64_t)64 * NKI_INSTRUCTIONS) /* iterations */
+
+/* A number of a decoded instruction that is a sum over the loops around it. */
+typedef struct Moving {
+    int64_t *number, base, by[LOOP_DEPTH_LIMIT];
+} Moving;
+
+/* A statement in loops. */
+typedef struct Decoded {
+    Instr instr;
+    bool known, varies; /* varies: what it is, and not only where, depends on the iteration */
+    VEC(Moving) moving;
+} Decoded;
+
+typedef struct Walk {
+    const Kernel *k;
+    Arena arena;
+    InstrVisit visit;
+    void *user;
+    int64_t *env;
+    uint32_t depth;
+    VarRef loop[LOOP_DEPTH_LIMIT + 1];
+    Decoded **decoded; /* [places] */
+    Instr *unit;       /* [n_unit] of the statement at hand, by loop */
+    uint32_t n_unit;
+    int64_t steps;
+    bool brief;
+    int64_t times;
+    const Stmt *bad;
+    const char *why;
+} Walk;
+
+static bool on_chip(const Kernel *k, BufRef b)
+{
+    return k->bufs.at[b].space == SPACE_TILE || k->bufs.at[b].space == SPACE_ACC;
+}
+
+static bool walk_stops(Walk *w, const Stmt *s, const char *why)
+{
+    w->bad = s;
+    w->why = why;
+    return false;
+}
+
+/* Statements that have a number. */
+static uint32_t count_places(Stmt *const *body, uint32_t n)
+{
+    StmtWalk w;
+    uint32_t count = 0;
+    for (const Stmt *s = tile_first(&w, body, n); s != NULL; s = tile_next(&w)) {
+        count++;
+    }
+    return count;
+}
+
+/* `place` is the number of the block's first statement, and then of the first one after it. */
+static bool walk_block(Walk *w, Stmt *const *body, uint32_t n, uint32_t *place);
+
+/* Do the iterations differ in positions alone? */
+static bool is_uniform(const Walk *w, const Stmt *loop)
+{
+    StmtWalk walk;
+    ArenaMark before = arena_mark(w->k->arena);
+    bool *made = ARENA_ARRAY(w->k->arena, w->k->bufs.n + 1, bool);
+    bool *read = ARENA_ARRAY(w->k->arena, w->k->bufs.n + 1, bool), uniform = true;
+    for (const Stmt *s = stmt_first(&walk, loop->body, loop->n_body); s != NULL;
+         s = stmt_next(&walk)) {
+        for (uint32_t g = 0; s->kind == STMT_BLOCK && g < s->n_guards; g++) {
+            uniform &= s->guard[g].var != loop->var;
+        }
+        if (s->kind == STMT_ALLOC) {
+            made[s->buf] = true;
+        } else if (s->kind == STMT_TILE) {
+            read[s->dst] = true;
+            expr_mark_loads(s->value, read);
+        }
+    }
+    for (uint32_t b = 0; b < w->k->bufs.n; b++) {
+        uniform &= !read[b] || made[b] || w->k->bufs.at[b].space != SPACE_ACC;
+    }
+    arena_reset(w->k->arena, before);
+    return uniform;
+}
+
+static bool walk_for(Walk *w, const Stmt *s, uint32_t *place)
+{
+    bool plain = s->range.start.n == 0 && s->range.span == 0 && s->range.limit.sym < 0 &&
+                 s->part == FOR_ALL && s->step == 1;
+    if (!plain) {
+        return walk_stops(w, s, "a loop that is not from a number to a number by one");
+    }
+    uint32_t first = *place;
+    if (w->depth == LOOP_DEPTH_LIMIT) {
+        return walk_stops(w, s, "loops nested too deep");
+    }
+    w->loop[w->depth++] = s->var;
+    int64_t start = s->range.start.base, end = s->range.limit.n, times = w->times;
+    bool brief = w->brief && end - start > 3 && is_uniform(w, s);
+    w->steps = sat_add(w->steps, brief ? sat_mul(times, end - start) : 0);
+    for (int64_t v = start; v < end; v = brief && v == start + 1 ? end - 1 : v + 1) {
+        w->env[s->var] = v;
+        w->times = brief && v == start + 1 ? sat_mul(times, end - start - 2) : times;
+        *place = first;
+        if (++w->steps > WALK_STEPS) {
+            return walk_stops(w, s, "more iterations than any kernel that is printed has");
+        }
+        if (!walk_block(w, s->body, s->n_body, place)) {
+            return false;
+        }
+    }
+    w->depth--;
+    w->times = times;
+    w->env[s->var] = 0;
+    return true;
+}
+
+/* ---- a statement in loops ---- */
+
+#define OPERANDS 6
+
+static Operand *operand(Instr *i, uint32_t number)
+{
+    Operand *const all[OPERANDS] = {&i->dst, &i->a, &i->b, &i->s0.tile, &i->s1.tile, &i->sum};
+    return all[number];
+}
+
+/* Is the instruction of another iteration the same but for where its operands lie? */
+static bool same_instr(Instr *x, Instr *y)
+{
+    bool same = x->kind == y->kind && x->sums == y->sums && x->adds == y->adds;
+    for (uint32_t o = 0; o < OPERANDS && same; o++) {
+        const Operand *a = operand(x, o), *b = operand(y, o);
+        same = a->p == b->p && a->n == b->n && a->pattern == b->pattern;
+    }
+    return same;
+}
+
+static void note_number(Walk *w, Decoded *d, int64_t *number, Instr *unit)
+{
+    Moving m = {.number = number, .base = *number};
+    size_t at = (size_t)((const char *)number - (const char *)&d->instr);
+    bool moves = false;
+    for (uint32_t i = 0; i < w->depth; i++) {
+        m.by[i] = *(const int64_t *)(const void *)((const char *)&unit[i] + at) - m.base;
+        moves |= m.by[i] != 0;
+    }
+    if (moves) {
+        vec_push(&w->arena, &d->moving, m);
+    }
+}
+
+/* Decodes it with all loop variables 0, and with each of them 1. False: it is not the same instruction then. */
+static bool decode_once(Walk *w, StmtPlace place, Decoded *d)
+{
+    int64_t *env = ARENA_ARRAY(&w->arena, w->k->vars.n + 1, int64_t);
+    if (w->n_unit < w->depth) {
+        w->unit = ARENA_ARRAY(&w->arena, w->depth, Instr);
+        w->n_unit = w->depth;
+    }
+    Instr *unit = w->unit;
+    const char *why = NULL;
+    bool ok = instr_decode(w->k, place, env, &d->instr, &why);
+    for (uint32_t i = 0; i < w->depth && ok; i++) {
+        env[w->loop[i]] = 1;
+        ok = instr_decode(w->k, place, env, &unit[i], &why) && same_instr(&d->instr, &unit[i]);
+        env[w->loop[i]] = 0;
+    }
+    for (uint32_t o = 0; o < OPERANDS && ok; o++) {
+        Operand *x = operand(&d->instr, o);
+        note_number(w, d, &x->f, unit);
+        note_number(w, d, &x->offset, unit);
+        for (uint32_t i = 0; i < x->n && !x->pattern; i++) {
+            note_number(w, d, &x->start[i], unit);
+        }
+    }
+    return ok;
+}
+
+static bool visit_in_loop(Walk *w, StmtPlace place, uint32_t number)
+{
+    Decoded *d = w->decoded[number];
+    if (d == NULL) {
+        d = w->decoded[number] = ARENA_NEW(&w->arena, Decoded);
+        d->varies = !decode_once(w, place, d);
+    }
+    if (d->varies && !instr_decode(w->k, place, w->env, &d->instr, &w->why)) {
+        w->bad = place.body[place.at];
+        return false;
+    }
+    for (uint32_t i = 0; i < d->moving.n && !d->varies; i++) {
+        const Moving *m = &d->moving.at[i];
+        int64_t at = m->base;
+        for (uint32_t v = 0; v < w->depth; v++) {
+            at += m->by[v] == 0 ? 0 : m->by[v] * w->env[w->loop[v]];
+        }
+        *m->number = at;
+    }
+    d->instr.place = number;
+    d->instr.env = w->env;
+    d->instr.times = w->times;
+    return w->visit(w->user, &d->instr);
+}
+
+static bool walk_stmt(Walk *w, Stmt *const *body, uint32_t n, uint32_t at, uint32_t *place)
+{
+    const Stmt *s = body[at];
+    Instr instr = {.kind = INSTR_ALLOC, .stmt = s, .dst = {.buf = s->buf, .on_chip = true}};
+    switch (s->kind) {
+    case STMT_FOR:
+        return walk_for(w, s, place);
+    case STMT_BLOCK:
+        if (!stmt_guards_hold(s, w->env)) {
+            *place += count_places(s->body, s->n_body);
+            return true;
+        }
+        return walk_block(w, s->body, s->n_body, place);
+    case STMT_ALLOC:
+        return !on_chip(w->k, s->buf) || w->visit(w->user, &instr);
+    case STMT_TILE:
+        if (w->depth > 0) {
+            return visit_in_loop(w, (StmtPlace){body, n, at}, (*place)++);
+        }
+        if (!instr_decode(w->k, (StmtPlace){body, n, at}, w->env, &instr, &w->why)) {
+            w->bad = s;
+            return false;
+        }
+        instr.place = (*place)++;
+        instr.env = w->env;
+        instr.times = w->times;
+        return w->visit(w->user, &instr);
+    }
+    UNREACHABLE();
+}
+
+static bool walk_block(Walk *w, Stmt *const *body, uint32_t n, uint32_t *place)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!walk_stmt(w, body, n, i, place)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool walk_kernel(Walk *w, const Stmt **bad, const char **why)
+{
+    uint32_t place = 0;
+    arena_init(&w->arena, w->k->arena->budget);
+    w->env = ARENA_ARRAY(&w->arena, w->k->vars.n + 1, int64_t);
+    w->decoded = (Decoded **)arena_array(&w->arena, instr_places(w->k) + 1, sizeof *w->decoded);
+    w->times = 1;
+    bool ok = walk_block(w, w->k->body, w->k->n_body, &place);
+    *bad = w->bad;
+    *why = w->why;
+    arena_release(&w->arena);
+    return ok;
+}
+
+bool instr_walk(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
+                const char **why)
+{
+    Walk w = {.k = k, .visit = visit, .user = user};
+    return walk_kernel(&w, bad, why);
+}
+
+bool instr_walk_brief(const Kernel *k, InstrVisit visit, void *user, const Stmt **bad,
+                      const char **why)
+{
+    Walk w = {.k = k, .visit = visit, .user = user, .brief = true};
+    return walk_kernel(&w, bad, why);
+}
+
+uint32_t instr_places(const Kernel *k)
+{
+    return count_places(k->body, k->n_body);
+}
