@@ -135,6 +135,26 @@ static bool pass_online(Compilation *c)
     return true;
 }
 
+Graph *compilation_onto(const Compilation *c, Arena *arena, Graph *g)
+{
+    const Machine *m = c->target->machine;
+    Graph *to = m->adds && !compilation_without(c, PASS_ONTO) ? opt_onto(c->ctx, arena, g) : g;
+    if (to != g) {
+        opt_symmetry(c->ctx, to, !compilation_without(c, PASS_SYMMETRY));
+        opt_online(c->ctx, to, !compilation_without(c, PASS_ONLINE) && m->online);
+    }
+    return to;
+}
+
+static bool pass_onto(Compilation *c)
+{
+    c->graphs = c->graphs == NULL ? next_graphs(c) : c->graphs;
+    for (uint32_t k = 0; k < c->module->graphs.n; k++) {
+        c->module->graphs.at[k] = compilation_onto(c, c->graphs, c->module->graphs.at[k]);
+    }
+    return true;
+}
+
 static bool pass_unfused(Compilation *c)
 {
     c->nests = ARENA_ARRAY(c->arena, c->module->graphs.n, const Nest *);

@@ -51,6 +51,7 @@ Nest *orders_choose(Compilation *c, Nest *chosen)
         tries++;
         opt_symmetry(c->ctx, split, !compilation_without(c, PASS_SYMMETRY));
         opt_online(c->ctx, split, !compilation_without(c, PASS_ONLINE) && machine->online);
+        split = compilation_onto(c, c->arena, split);
         Nest *nest = nest_choose(c->ctx, c->arena, split, machine, c->path.options.effort);
         if (nest_worth(machine, nest) < WORTH * nest_worth(machine, chosen)) {
             nest->steps += chosen->steps;

@@ -91,6 +91,10 @@ static void put_fold(Expression *e, const Node *n, const Access *at, int level)
     const char *name = product ? (n->dtype == DTYPE_BOOL ? "any" : "sum")
                                : strrchr(op_info(n->op)->name, '.') + 1;
     uint32_t folded = 0;
+    if (n->onto) {
+        put_operand(e, n, node_factors(n), at, 0);
+        text_put(e->out, " + ");
+    }
     for (uint32_t l = 0; l < n->n_labels && at == NULL; l++) {
         if (node_reduces(n, (int32_t)l)) {
             text_printf(e->out, "%s%s%s", folded == 0 ? name : ",", folded == 0 ? "[" : "",
@@ -100,7 +104,7 @@ static void put_fold(Expression *e, const Node *n, const Access *at, int level)
     }
     bool inner = folded > 0 || (product && level > LEVEL_PRODUCT);
     text_put(e->out, folded > 0 ? "](" : inner ? "(" : "");
-    for (uint32_t k = 0; k < n->n_operands && e->out->n < EXPRESSION_BYTES; k++) {
+    for (uint32_t k = 0; k < node_factors(n) && e->out->n < EXPRESSION_BYTES; k++) {
         text_put(e->out, k == 0 ? "" : n->dtype == DTYPE_BOOL ? " && " : " * ");
         put_operand(e, n, k, at,
                     n->n_operands == 1 ? 0

@@ -33,8 +33,9 @@ static const char *loop_reason(const Words *w, uint32_t k)
     }
     if (fold != NODE_NONE) {
         return str_format(w->arena, "%s folds over it, and is %s", value_name(w, fold),
-                          nest_place_of(w->nest, fold) != fold
-                              ? "added into another value"
+                          nest_place_of(w->nest, fold) != fold ||
+                                  graph_node(w->nest->graph, fold)->onto
+                              ? "added to another value"
                               : "too large for a part of it in each iteration");
     }
     return "the nest does not say that it is parallel";

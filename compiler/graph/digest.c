@@ -35,6 +35,7 @@ static uint64_t add_node(uint64_t h, const Graph *g, const Node *n)
 {
     h = add_dtype(add_dtype(add_name(h, op_info(n->op)->name), n->dtype), n->acc);
     h = hash_mix(h, n->n_operands);
+    h = n->onto ? add_name(h, "onto") : h;
     for (uint32_t k = 0; k < n->n_operands; k++) {
         h = add_access(hash_mix(h, n->operand[k]), &n->access[k]);
     }

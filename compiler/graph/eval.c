@@ -448,7 +448,7 @@ static bool eval_sum(Evaluator *e, Arena *scratch, const Node *n, Tensor *to)
     Nest t = nest_new(e, scratch, n);
     Sum s = {e, scratch, dtype_is_int(n->dtype) ? DTYPE_I64 : wide_type(n->dtype), n->n_labels,
              t.extent};
-    uint32_t last = n->n_operands;
+    uint32_t last = node_factors(n);
     Wide *w = ARENA_ARRAY(scratch, last, Wide);
     const Wide **all = ARENA_ARRAY(scratch, last, const Wide *);
     uint32_t *last_use = ARENA_ARRAY(scratch, n->n_labels, uint32_t);
@@ -471,8 +471,15 @@ static bool eval_sum(Evaluator *e, Arena *scratch, const Node *n, Tensor *to)
                 : sum_products(&s, all, last, &out))) {
         return false;
     }
+    Odometer o = odometer_new(scratch, n->rank, t.label, t.extent, n->n_operands, t.at, t.step);
     for (int64_t i = 0; i < to->count; i++) {
-        tensor_set(to, i, wide_get(&out, i, n->dtype));
+        Number two[2] = {wide_get(&out, i, n->dtype)};
+        if (n->onto) {
+            two[1] = tensor_get(e->value[node_init(n)], t.at[last]);
+            two[0] = op_value(OP_ADD, n->dtype, two);
+        }
+        tensor_set(to, i, two[0]);
+        odometer_next(&o);
     }
     return true;
 }

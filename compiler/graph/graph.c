@@ -60,7 +60,7 @@ static uint64_t hash_dims(uint64_t h, const Dim *d, uint32_t n)
 uint64_t node_hash(const Node *n)
 {
     uint64_t h = hash_mix((uint64_t)n->op, (uint64_t)n->dtype * 32 + (uint64_t)n->acc);
-    h = hash_mix(h, n->n_operands);
+    h = hash_mix(h, n->n_operands * 2 + (n->onto ? 1 : 0));
     for (uint32_t k = 0; k < n->n_operands; k++) {
         h = hash_mix(h, n->operand[k]);
         h = hash_mix(h, n->access[k].rank);
@@ -133,7 +133,7 @@ static bool positions_equal(const Node *a, const Node *b)
 
 bool node_equal(const Node *a, const Node *b)
 {
-    return a->op == b->op && a->dtype == b->dtype && a->acc == b->acc &&
+    return a->op == b->op && a->dtype == b->dtype && a->acc == b->acc && a->onto == b->onto &&
            a->n_operands == b->n_operands && a->n_labels == b->n_labels && a->rank == b->rank &&
            a->dim == b->dim && a->param == b->param && a->value.dtype == b->value.dtype &&
            a->value.i == b->value.i && double_bits(a->value.re) == double_bits(b->value.re) &&
@@ -420,6 +420,7 @@ NodeRef graph_add(Graph *g, const NodeSpec *spec)
     Node n = {.op = spec->op, .dtype = spec->dtype, .acc = spec->dtype, .span = spec->span};
     n.name = spec->name;
     n.allow_spill = spec->allow_spill;
+    n.onto = spec->onto;
     if (kind == OPKIND_CONTRACT || kind == OPKIND_REDUCE) {
         n.acc = spec->acc != DTYPE_NONE ? spec->acc : dtype_accumulator(spec->dtype);
     }
@@ -533,6 +534,7 @@ NodeSpec graph_spec(const Graph *g, NodeRef at)
                       .span = n->span,
                       .name = n->name,
                       .allow_spill = n->allow_spill,
+                      .onto = n->onto,
                       .sliced = graph_slices(g, at),
                       .names = {n->n_labels, n->label_name}};
 }

@@ -4,6 +4,7 @@
  *
  *     %4 = einsum %1[a,b,c], %1[d,e,c] -> [a,b,d,e]        : f32[o,v,o,v]
  *     %5 = sub %4[a,b,c,d], %4[a,d,c,b] -> [a,b,c,d]       : f32[o,v,o,v]      (a transposed use is just indices)
+ *     %5 = einsum %1[a,b], %2[b,c] onto %4[a,c] -> [a,c]   : f64[o,v]          (added to what is there)
  *     %6 = reduce.sum %5[a,b,c,d] -> []                    : f64[]
  *     %7 = copy %1[a,a] -> [a]                             : f64[n]            (a diagonal)
  *     %8 = view %1[2*a+b, 0] -> [a,b]                      : f64[m,3]          (positions that are sums)
@@ -12,7 +13,7 @@
  *
  * Meaning of a node with labels 0..n_labels-1 of extents `extent`: for every value of the labels in `out`, combine
  * the operands read at their indices: MAP applies the op; CONTRACT multiplies all operands and sums over the labels
- * that `out` lacks; REDUCE folds over them; VIEW reads its operand at positions that are affine in its labels, which all
+ * that `out` lacks, beginning with 0 or, `onto`, with its last operand, which is no factor; REDUCE folds over them; VIEW reads its operand at positions that are affine in its labels, which all
  * others see as labels of a value like any other; JOIN puts its operands, whole, at positions that are affine in their
  * dimensions, which cover the result; UPDATE is its first operand, with the second added so to a part of it. Operands are converted to the node's dtype first where dtype_widens
  * (CONTRACT, REDUCE), sums run in `acc`.
@@ -23,7 +24,8 @@
  * they are, inside of the operand for all sizes: view.c); an Index with label -1 reads position `offset` of its dimension (broadcast of an extent-1
  * dimension, later slices); nodes are hash-consed: equal nodes are one node, spans apart. All memory is the graph's arena's.
  *
- * Forms: GRAPH_TENSOR as built. GRAPH_BINARY: CONTRACT nodes have exactly two operands. */
+ * Forms: GRAPH_TENSOR as built. GRAPH_BINARY: CONTRACT nodes have exactly two operands; but those that sum may have scales
+ * after them, which are numbers or parameters of rank 0, and an initial value (opt/onto.c). */
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 
@@ -60,6 +62,7 @@ typedef struct Node {
     DType dtype;
     DType acc;        /* accumulator of CONTRACT and REDUCE; == dtype otherwise */
     bool allow_spill; /* the user wrote `spill`: no warning when it goes to memory */
+    bool onto;        /* CONTRACT: the last operand is what the sum begins with */
     Span span;
     Sym name; /* as the user called it, or null; for dumps' comments and reports */
     uint32_t n_operands;
@@ -209,7 +212,7 @@ typedef struct NodeSpec {
     const Affine *at;     /* VIEW, JOIN, UPDATE */
     Span span;
     Sym name;
-    bool allow_spill;
+    bool allow_spill, onto;
     Slices sliced;    /* the first to bring any decide */
     LabelNames names; /* likewise */
 } NodeSpec;
@@ -238,6 +241,17 @@ void graph_add_promised(Graph *g, NodeRef n, const int32_t *classes);
 int graph_symmetry_sign(Arena *scratch, const Graph *g, NodeRef n, const uint32_t *to);
 
 /* ---- graph.c, again ---- */
+
+/* The operands that a CONTRACT multiplies, and what it begins with, or NODE_NONE. */
+static inline uint32_t node_factors(const Node *n)
+{
+    return n->n_operands - (n->onto ? 1 : 0);
+}
+
+static inline NodeRef node_init(const Node *n)
+{
+    return n->onto ? n->operand[n->n_operands - 1] : NODE_NONE;
+}
 
 /* Does it sum numbers that are real, and nothing else? */
 bool node_sums_reals(const Node *n);

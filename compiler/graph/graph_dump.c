@@ -50,7 +50,7 @@ static void dump_positions(const Graph *g, uint32_t rank, const Affine *at, Text
 static void dump_operands(const Graph *g, const Node *n, Text *out)
 {
     for (uint32_t k = 0; k < n->n_operands; k++) {
-        text_put(out, k == 0 ? " " : ", ");
+        text_put(out, k == 0 ? " " : k == node_factors(n) ? " onto " : ", ");
         dump_value(out, n->operand[k]);
         if (n->op == OP_VIEW) {
             dump_positions(g, n->access[0].rank, n->at, out);

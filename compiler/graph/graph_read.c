@@ -106,7 +106,11 @@ static bool read_operands(GraphReader *r, Cursor *c, NodeSpec *spec)
         c->at++;
         vec_push(r->scratch, &operand, o);
         vec_push(r->scratch, &access, a);
-        if (!cursor_take(c, TERM_PUNCT, ",")) {
+        if (spec->onto) {
+            break;
+        }
+        spec->onto = spec->op == OP_EINSUM && cursor_take(c, TERM_NAME, "onto");
+        if (!spec->onto && !cursor_take(c, TERM_PUNCT, ",")) {
             break;
         }
     }

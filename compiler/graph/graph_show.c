@@ -106,7 +106,7 @@ static void json_node(const Graph *g, NodeRef r, Text *out)
             json_labels(out, n->access[k].index, NULL, n->access[k].rank);
             text_char(out, '}');
         }
-        text_put(out, "], \"out\": ");
+        text_printf(out, "], %s\"out\": ", n->onto ? "\"onto\": true, " : "");
         json_labels(out, NULL, n->out, n->rank);
     }
     text_char(out, '}');

@@ -271,8 +271,12 @@ static bool verify_labels(Verifier *v, const Node *n)
 {
     uint32_t seen = 0;
     for (uint32_t k = 0; k < n->n_operands; k++) {
+        uint32_t before = seen;
         if (!verify_access(v, n, k, &seen)) {
             return false;
+        }
+        if (k == node_factors(n) && seen != before) {
+            return broken(v, "its initial value has an index that no factor has");
         }
     }
     uint32_t of_operands = seen, n_out = 0;
@@ -293,6 +297,34 @@ static bool verify_labels(Verifier *v, const Node *n)
         return n_out == n->n_labels || broken(v, "an elementwise operation drops an index");
     }
     return of_operands == n->n_labels || broken(v, "an index of the result is in no operand");
+}
+
+/* Of a contraction: two factors, scales that are numbers as they are, and an initial value, element by element. */
+static bool verify_factors(Verifier *v, const Node *n)
+{
+    bool sums = n->n_labels > n->rank;
+    if (n->n_operands < 2 || node_factors(n) < 2 || (n->n_operands > 2 && !sums)) {
+        return broken(v, "a contraction of %u operands in form binary", n->n_operands);
+    }
+    for (uint32_t k = 2; k < node_factors(n); k++) {
+        const Node *o = n->operand[k] < v->at ? graph_node(v->g, n->operand[k]) : NULL;
+        if (o == NULL || o->rank != 0 || o->dtype != n->dtype ||
+            (o->op != OP_CONST &&
+             (o->op != OP_INPUT || v->g->params.at[o->param].role == PARAM_INOUT))) {
+            return broken(v, "operand %u is no scale", k);
+        }
+    }
+    const Node *x = n->onto && node_init(n) < v->at ? graph_node(v->g, node_init(n)) : NULL;
+    const Access *a = &n->access[n->n_operands - 1];
+    for (uint32_t d = 0; x != NULL && d < a->rank; d++) {
+        if (a->index[d].label >= 0 && node_reduces(n, a->index[d].label)) {
+            return broken(v, "its initial value has an index that is summed");
+        }
+    }
+    return !n->onto ||
+           (x != NULL && x->dtype == n->dtype && n->acc == n->dtype &&
+            n->dtype != DTYPE_BOOL) ||
+           broken(v, "its initial value is not of the type that it sums in");
 }
 
 /* Types of CONTRACT and REDUCE: each operand widens to the node's type, which the op takes. */
@@ -430,10 +462,11 @@ static bool verify_computed(Verifier *v, const Node *n)
     if (info->kind == OPKIND_VIEW || info->kind == OPKIND_JOIN) {
         return info->kind == OPKIND_VIEW ? verify_view(v, n) : verify_join(v, n);
     }
-    if (info->kind == OPKIND_CONTRACT && v->g->form == GRAPH_BINARY && n->n_operands != 2) {
-        return broken(v, "a contraction of %u operands in form binary", n->n_operands);
+    bool contracts = info->kind == OPKIND_CONTRACT, binary = v->g->form == GRAPH_BINARY;
+    if (n->onto && !(contracts && binary)) {
+        return broken(v, "it has an initial value and is no contraction in form binary");
     }
-    if (!verify_labels(v, n)) {
+    if ((contracts && binary && !verify_factors(v, n)) || !verify_labels(v, n)) {
         return false;
     }
     return info->kind == OPKIND_MAP ? verify_map_types(v, n) : verify_sum_types(v, n);

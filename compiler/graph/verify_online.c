@@ -153,7 +153,7 @@ static int32_t power_of(Tracer *t, NodeRef n, const int32_t *dims)
         return is_argument(t, node->operand[0], labels_read(t, node, 0, own)) ? 1 : -1;
     case OP_MUL:
     case OP_EINSUM:
-        return power_of_operands(t, node, own, false);
+        return node->onto ? -1 : power_of_operands(t, node, own, false);
     case OP_CAST:
         return dtype_widens(graph_node(t->g, node->operand[0])->dtype, node->dtype)
                    ? power_of_operands(t, node, own, true)
@@ -183,8 +183,8 @@ static const char *form_problem(const Graph *g, const Online *o, const Online *b
     if (y->op != OP_RMAX || !dtype_is_float(y->dtype) || y->n_labels != y->rank + 1) {
         return "follows no maximum over one index";
     }
-    if ((n->op != OP_SUM && n->op != OP_EINSUM) || o->power < 1 || o->power > ONLINE_POWER ||
-        o->at.rank != y->rank) {
+    if ((n->op != OP_SUM && n->op != OP_EINSUM) || n->onto || o->power < 1 ||
+        o->power > ONLINE_POWER || o->at.rank != y->rank) {
         return "is of no sum, or reads what it follows at too few indices";
     }
     for (uint32_t d = 0; d < o->at.rank; d++) {

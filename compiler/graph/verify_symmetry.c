@@ -157,7 +157,7 @@ static uint64_t sample_map(Sampler *s, const Node *n, const uint64_t *label)
 static uint64_t sample_terms(Sampler *s, const Node *n, const uint64_t *label)
 {
     uint64_t product = 1;
-    for (uint32_t k = 0; k < n->n_operands; k++) {
+    for (uint32_t k = 0; k < node_factors(n); k++) {
         product = product * sample_operand(s, n, k, label) % PRIME;
     }
     bool folds = op_info(n->op)->kind == OPKIND_REDUCE && n->op != OP_SUM;
@@ -184,6 +184,7 @@ static uint64_t sample_sum(Sampler *s, const Node *n, uint64_t *label)
         }
         sum += sample_terms(s, n, label);
     }
+    sum += n->onto ? sample_operand(s, n, node_factors(n), label) : 0;
     return sum % PRIME;
 }
 

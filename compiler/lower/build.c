@@ -12,7 +12,6 @@
 #include <stdio.h>
 
 #include "lower/build.h"
-#include "nest/addends.h"
 #include "nest/masks.h"
 #include "nest/uses.h"
 
@@ -346,6 +345,18 @@ bool build_goes_on(const Builder *b, NodeRef node)
     return over;
 }
 
+/* What a contraction begins with, if it is not there yet. */
+static void build_init(Builder *b, Block *to, NodeRef node, const Position *pos)
+{
+    const Node *n = graph_node(b->g, node);
+    if (nest_begins_there(b->nest, node)) {
+        return;
+    }
+    Stmt *s = build_tile(b, to, n, pos, false);
+    build_dst(b, s, node, build_target(b, node), pos);
+    s->value = build_expr(b, node_init(n), n->access[n->n_operands - 1], pos);
+}
+
 /* The statements of a leaf in the body of loop `scope`. */
 static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
@@ -358,22 +369,20 @@ static void build_leaf(Builder *b, Block *to, NodeRef node, uint32_t scope)
         build_scan(b, to, node, scope);
         return;
     }
-    if (b->has_terms[node] && nest_sum_is_made(b->arena, b->nest, b->residence, node)) {
-        return;
-    }
     Position *pos = build_positions(b, node, scope);
-    bool fold = !node_is_expression(n), adds = b->nest->values[node].residence == RESIDE_INTO;
+    bool fold = !node_is_expression(n);
     bool outer = fold && b->nest->values[node].fold != NEST_NONE;
     Place dst = fold ? build_target(b, node) : b->storage[node];
     bool counts = is_weighted(b, node, scope);
     Place part = counts ? begin_part(b, to, node, scope) : dst;
+    if (n->onto && !outer) {
+        build_init(b, to, node, pos);
+    }
     Stmt *s = build_tile(b, to, n, pos, true);
     build_dst(b, s, node, part, pos);
-    s->value = b->has_terms[node] ? build_rest(b, node, pos) : build_value(b, n, pos);
-    const Expr *times[2] = {build_factor(b, node), s->value};
-    s->value = times[0] == NULL ? s->value : expr_op(b->arena, OP_MUL, n->acc, 2, times);
+    s->value = build_value(b, n, pos);
     s->fold = fold ? build_fold(n) : OP_COPY;
-    s->begins = counts || (fold && !adds && !build_goes_on(b, node));
+    s->begins = counts || (fold && !n->onto && !build_goes_on(b, node));
     s->schedule = build_schedule(b, node, s, pos);
     if (counts) {
         end_part(b, to, node, dst, part, pos);
@@ -393,18 +402,12 @@ static uint32_t fold_scope(const Builder *b, NodeRef node)
                                 : b->nest->items[v->item].parent;
 }
 
-/* Buffers of `node` that live in the body of loop `scope`. */
-static void build_buffers(Builder *b, Block *to, NodeRef node, uint32_t scope)
+static void build_storage(Builder *b, Block *to, NodeRef node, uint32_t scope)
 {
     const Node *n = graph_node(b->g, node);
     const NestValue *v = &b->nest->values[node];
-    bool fold = !node_is_expression(n);
     if (v->residence == RESIDE_RESULT) {
         b->storage[node] = (Place){b->result[v->result], NEST_NONE};
-    } else if (v->residence == RESIDE_INTO) {
-        bool old = v->result >= 0;
-        b->storage[node] =
-            old ? (Place){b->result[v->result], NEST_NONE} : b->storage[v->in_place];
     } else if (v->home == scope && v->in_place != NODE_NONE) {
         b->storage[node] = b->storage[v->in_place];
     } else if (v->home == scope) {
@@ -412,6 +415,24 @@ static void build_buffers(Builder *b, Block *to, NodeRef node, uint32_t scope)
         b->storage[node] = build_buffer(b, node, scope, tile ? SPACE_TILE : SPACE_WORKSPACE,
                                         n->dtype, node_hint(n));
         build_alloc(b, to, b->storage[node].buf);
+    }
+}
+
+/* Buffers of `node` that live in the body of loop `scope`. */
+static void build_buffers(Builder *b, Block *to, NodeRef node, uint32_t scope)
+{
+    const Node *n = graph_node(b->g, node);
+    const NestValue *v = &b->nest->values[node];
+    bool fold = !node_is_expression(n);
+    if (v->residence ==
+        RESIDE_INTO) { /* the place of a later one, which the first of them needs */
+        NodeRef last = nest_place_of(b->nest, node);
+        if (b->storage[last].buf == BUF_NONE) {
+            build_storage(b, to, last, scope);
+        }
+        b->storage[node] = b->storage[last];
+    } else if (b->storage[node].buf == BUF_NONE) {
+        build_storage(b, to, node, scope);
     }
     if (fold && !v->scan && n->acc != n->dtype && fold_scope(b, node) == scope) {
         /* Folded over all loops around it: nothing but the chip's memory bounds its block. */
@@ -430,15 +451,16 @@ static void build_folds(Builder *b, Block *to, uint32_t k, bool begin)
     const Nest *nest = b->nest;
     for (uint32_t i = k; i < nest->items[k].end; i++) {
         NodeRef node = nest->items[i].node;
-        if (nest_is_loop(&nest->items[i]) || nest->values[node].fold != k ||
-            nest->values[node].residence == RESIDE_INTO) {
+        if (nest_is_loop(&nest->items[i]) || nest->values[node].fold != k) {
             continue;
         }
         Position *pos = build_positions(b, node, nest->items[k].parent);
         if (begin && nest->items[k].parallel) {
             continue;
         }
-        if (begin) {
+        if (begin && graph_node(b->g, node)->onto) {
+            build_init(b, to, node, pos);
+        } else if (begin) {
             build_fill(b, to, node, build_target(b, node), pos);
         } else if (b->accumulator[node].buf != BUF_NONE) {
             emit_convert(b, to, node, pos);
@@ -711,12 +733,6 @@ static void build_nest(Builder *b, Block *to, const Nest *nest)
         residence[n] = nest->values[n].residence;
     }
     b->residence = residence;
-    b->has_terms = ARENA_ARRAY(b->arena, nest->graph->nodes.n, bool);
-    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
-        if (nest->values[n].term_of != NODE_NONE) {
-            b->has_terms[nest->values[n].term_of] = true;
-        }
-    }
     b->loop = ARENA_ARRAY(b->arena, nest->n_items, VarRef);
     b->start = ARENA_ARRAY(b->arena, nest->n_items, Affine);
     b->leaves = ARENA_ARRAY(b->arena, nest->n_items, Dim);

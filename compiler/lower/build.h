@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the folder: the statements that nests become (build.c, terms.c), and those that online loops
+/* Private to the folder: the statements that nests become (build.c), and those that online loops
  * have in addition (online.c). */
 #ifndef LOWER_BUILD_H
 #define LOWER_BUILD_H
@@ -27,7 +27,6 @@ typedef struct Builder {
     const Nest *nest;
     Kernel *k;
     const Residence *residence; /* [nodes]: the nest's */
-    bool *has_terms;            /* [nodes]: are terms of it added up elsewhere? */
     Place *storage;             /* [nodes]: where the value is read */
     Place *accumulator;         /* [nodes]: where it is folded, when that is another buffer */
     Place *running;      /* [nodes]: a maximum so far, as leaves of its online loop read it */
@@ -102,13 +101,6 @@ bool build_has_leaves(const Builder *b, uint32_t k);
 void build_leaves_begin(Builder *b, Block *to, Block *body, uint32_t k, Leaves *out);
 void build_leaves_end(Builder *b, Block *body, uint32_t k, const Leaves *leaves);
 void build_leaves_join(Builder *b, Block *to, uint32_t k, const Leaves *leaves);
-
-/* ---- terms.c ---- */
-
-/* What a term that is added up elsewhere is multiplied by, or null: 1. */
-const Expr *build_factor(Builder *b, NodeRef node);
-/* A sum of which terms are added up elsewhere: the others, and its place if that is no argument that is one of them. */
-const Expr *build_rest(Builder *b, NodeRef sum, const Position *pos);
 
 /* ---- online.c ---- */
 

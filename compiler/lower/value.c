@@ -3,6 +3,19 @@
 #include "lower/build.h"
 #include "nest/uses.h"
 
+/* Of none: null. */
+static const Expr *build_product(Builder *b, DType t, uint32_t n, const Expr *const *arg)
+{
+    const Expr *value = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const Expr *pair[2] = {value, expr_cast(b->arena, arg[i], t)};
+        value = value == NULL
+                    ? pair[1]
+                    : expr_op(b->arena, t == DTYPE_BOOL ? OP_AND : OP_MUL, t, 2, pair);
+    }
+    return value;
+}
+
 static const Expr *build_operation(Builder *b, const Node *n, Access access,
                                    const Position *pos)
 {
@@ -15,13 +28,7 @@ static const Expr *build_operation(Builder *b, const Node *n, Access access,
         return n->op == OP_COPY ? arg[0]
                                 : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
     }
-    const Expr *product = expr_cast(b->arena, arg[0], n->dtype);
-    for (uint32_t i = 1; i < n->n_operands; i++) {
-        const Expr *pair[2] = {product, expr_cast(b->arena, arg[i], n->dtype)};
-        product =
-            expr_op(b->arena, n->dtype == DTYPE_BOOL ? OP_AND : OP_MUL, n->dtype, 2, pair);
-    }
-    return product;
+    return build_product(b, n->dtype, n->n_operands, arg);
 }
 
 static Affine index_position(Builder *b, Index index, const Position *pos)
@@ -93,23 +100,18 @@ const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *
 
 const Expr *build_value(Builder *b, const Node *n, const Position *pos)
 {
-    const Expr *value = NULL;
     bool fold = !node_is_expression(n);
     DType t = fold ? n->acc : n->dtype;
     const Expr **arg = ARENA_ARRAY(b->arena, n->n_operands, const Expr *);
-    for (uint32_t i = 0; i < n->n_operands; i++) {
+    for (uint32_t i = 0; i < node_factors(n); i++) {
         arg[i] = build_expr(b, n->operand[i], n->access[i], pos);
     }
     if (op_info(n->op)->kind == OPKIND_MAP) {
         return n->op == OP_COPY ? arg[0]
                                 : expr_op(b->arena, n->op, n->dtype, n->n_operands, arg);
     }
-    for (uint32_t i = 0; i < n->n_operands; i++) {
-        const Expr *x = expr_cast(b->arena, arg[i], t);
-        const Expr *pair[2] = {value, x};
-        value = value == NULL
-                    ? x
-                    : expr_op(b->arena, t == DTYPE_BOOL ? OP_AND : OP_MUL, t, 2, pair);
-    }
-    return value;
+    const Expr *scale =
+        build_product(b, t, n->n_operands < 2 ? 0 : node_factors(n) - 2, arg + 2);
+    const Expr *pair[2] = {scale, build_product(b, t, n->n_operands < 2 ? 1 : 2, arg)};
+    return scale == NULL ? pair[1] : build_product(b, t, 2, pair);
 }

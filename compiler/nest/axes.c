@@ -48,18 +48,20 @@ static uint32_t position_of(uint32_t n_nodes, const NodeRef *nodes, NodeRef n)
     return lo < n_nodes && nodes[lo] == n ? lo : NODE_NONE;
 }
 
-static void join_uses(Classes *c, const Graph *g, const UseList *uses, uint32_t n_nodes,
-                      const NodeRef *nodes, bool *is_read)
+/* What is added up where its reader is may be reduced with it. */
+static void join_uses(Classes *c, const NestFacts *f, uint32_t n_nodes, const NodeRef *nodes,
+                      bool *is_read)
 {
+    const Graph *g = f->g;
     for (uint32_t k = 0; k < n_nodes; k++) {
-        const UseList *u = &uses[nodes[k]];
+        const UseList *u = &f->uses[nodes[k]];
         for (uint32_t i = 0; i < u->list.n; i++) {
             const Use *use = &u->list.at[i];
             uint32_t p = position_of(n_nodes, nodes, use->node);
             if (p == NODE_NONE) {
                 continue;
             }
-            is_read[p] = true;
+            is_read[p] |= f->into[use->node] == NODE_NONE;
             const Node *producer = graph_node(g, use->node);
             for (uint32_t d = 0; d < producer->rank; d++) {
                 uint32_t pair = c->first[p] + (uint32_t)producer->out[d];
@@ -178,7 +180,7 @@ uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,
     }
     bool *is_read = ARENA_ARRAY(arena, n_nodes, bool);
     uint32_t *members = ARENA_ARRAY(arena, c.n, uint32_t);
-    join_uses(&c, g, f->uses, n_nodes, nodes, is_read);
+    join_uses(&c, f, n_nodes, nodes, is_read);
     if (online) {
         join_rules(&c, g, n_nodes, nodes);
     }

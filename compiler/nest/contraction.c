@@ -380,7 +380,7 @@ uint32_t contraction_columns(const NestFacts *f, const Nest *nest, NodeRef node,
 {
     const UseList *u = &f->uses[node];
     uint32_t inner = contraction_innermost(graph_node(f->g, node), extent), strided = 0;
-    for (uint32_t i = 0; inner != NONE && i < u->list.n; i++) {
+    for (uint32_t i = 0; inner != NONE && i < u->list.n && !u->list.at[i].apart; i++) {
         const Use *use = &u->list.at[i];
         bool block = nest->values[use->node].residence == RESIDE_TILE;
         bool along = runs_along(&use->access, inner, block, extent);
@@ -409,7 +409,7 @@ bool contraction_has_rows(const NestFacts *f, NodeRef node)
     const UseList *u = &f->uses[node];
     for (uint32_t l = 0; l < n->n_labels; l++) {
         bool all = !is_kept(n, l) || is_last_kept(n, l), any = false;
-        for (uint32_t i = 0; i < u->list.n; i++) {
+        for (uint32_t i = 0; i < u->list.n && !u->list.at[i].apart; i++) {
             bool read = access_has_label(&u->list.at[i].access, (int32_t)l);
             all &= !read || is_last(&u->list.at[i].access, l);
             any |= read;

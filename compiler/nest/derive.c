@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from the tree: home, fold, lifetime and block of every value. */
-#include "nest/addends.h"
+/* What follows from the tree: home, fold, lifetime and block of every value. What a sum begins with is read where its outermost
+ * fold begins; contractions that begin with each other are one place, with one home. */
+#include "nest/parts.h"
 
 int32_t nest_axis_label(const NestAxis *axis, NodeRef n)
 {
@@ -35,12 +36,39 @@ bool nest_loop_is_full(const Nest *nest, uint32_t loop)
            extent.n % nest->items[loop].tile == 0;
 }
 
+bool nest_goes_into(const Node *n, const Node *init)
+{
+    bool same = (node_is_expression(init) || init->op == OP_EINSUM) && init->acc == n->acc &&
+                init->rank == n->rank;
+    for (uint32_t d = 0; same && d < n->rank; d++) {
+        same = n->access[n->n_operands - 1].index[d].label == n->out[d];
+    }
+    return same;
+}
+
 NodeRef nest_place_of(const Nest *nest, NodeRef n)
 {
-    const NestValue *v = &nest->values[n];
-    return v->residence != RESIDE_INTO ? n
-           : v->in_place != NODE_NONE  ? v->in_place
-                                       : nest->graph->results.at[v->result].node;
+    while (nest->values[n].residence == RESIDE_INTO) {
+        n = nest->values[n].in_place;
+    }
+    return n;
+}
+
+bool nest_begins_there(const Nest *nest, NodeRef n)
+{
+    const Node *node = graph_node(nest->graph, n);
+    NodeRef x = node_init(node);
+    if (x == NODE_NONE || nest->values[x].residence == RESIDE_INTO) {
+        return x != NODE_NONE;
+    }
+    const Node *init = graph_node(nest->graph, x);
+    const NestValue *v = &nest->values[nest_place_of(nest, n)];
+    bool own = init->op == OP_INPUT && v->residence == RESIDE_RESULT &&
+               nest->graph->results.at[v->result].param == (int32_t)init->param;
+    for (uint32_t d = 0; own && d < init->rank; d++) {
+        own = node->access[node->n_operands - 1].index[d].label == node->out[d];
+    }
+    return own;
 }
 
 static uint32_t depth_of(const NestItem *items, uint32_t at)
@@ -126,6 +154,24 @@ int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home)
     return count;
 }
 
+/* The outermost home is that of all. */
+static void join_homes(const Nest *nest, NestValue *values)
+{
+    for (uint32_t k = 0; k < nest->n_items; k++) {
+        NestValue *v = nest_is_loop(&nest->items[k]) ? NULL : &values[nest->items[k].node];
+        if (v != NULL && v->residence == RESIDE_INTO) {
+            NestValue *into = &values[v->in_place];
+            into->home = common_loop(nest->items, v->home, into->home);
+        }
+    }
+    for (uint32_t k = nest->n_items; k-- > 0;) {
+        NestValue *v = nest_is_loop(&nest->items[k]) ? NULL : &values[nest->items[k].node];
+        if (v != NULL && v->residence == RESIDE_INTO) {
+            v->home = values[v->in_place].home;
+        }
+    }
+}
+
 void nest_derive(const NestFacts *f, const Nest *nest, NestValue *values)
 {
     const Graph *g = nest->graph;
@@ -144,7 +190,10 @@ void nest_derive(const NestFacts *f, const Nest *nest, NestValue *values)
     for (uint32_t k = 0; k < nest->n_items; k++) {
         const NestItem *item = &nest->items[k];
         for (uint32_t i = 0; !nest_is_loop(item) && i < f->uses[item->node].list.n; i++) {
-            read_at(nest, values, f->uses[item->node].list.at[i].node, item->parent, k);
+            const Use *use = &f->uses[item->node].list.at[i];
+            uint32_t fold = values[item->node].fold;
+            bool before = use->apart && fold != NEST_NONE;
+            read_at(nest, values, use->node, nest->items[before ? fold : k].parent, k);
         }
     }
     for (uint32_t i = 0; i < f->late.list.n; i++) {
@@ -156,6 +205,7 @@ void nest_derive(const NestFacts *f, const Nest *nest, NestValue *values)
             read_at(nest, values, n, NEST_NONE, nest->n_items);
         }
     }
+    join_homes(nest, values);
 }
 
 void nest_set_bytes(const Nest *nest, NestValue *values)
@@ -208,6 +258,32 @@ static int32_t *find_results(Arena *arena, const Graph *g)
     return result_of;
 }
 
+/* Contractions that begin with a contraction which nothing else reads. */
+static const NodeRef *find_into(Arena *arena, const NestFacts *f)
+{
+    NodeRef *into = ARENA_ARRAY(arena, f->g->nodes.n, NodeRef);
+    uint32_t *readers = ARENA_ARRAY(arena, f->g->nodes.n, uint32_t);
+    for (NodeRef n = 0; n < f->g->nodes.n; n++) {
+        into[n] = NODE_NONE;
+    }
+    for (uint32_t i = 0; i < f->late.list.n; i++) {
+        readers[f->late.list.at[i].node]++;
+    }
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        for (uint32_t i = 0; i < f->uses[f->stored[k]].list.n; i++) {
+            readers[f->uses[f->stored[k]].list.at[i].node]++;
+        }
+    }
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        NodeRef x = node_init(graph_node(f->g, f->stored[k]));
+        if (x != NODE_NONE && readers[x] == 1 && f->result_of[x] < 0 &&
+            nest_goes_into(graph_node(f->g, f->stored[k]), graph_node(f->g, x))) {
+            into[x] = f->stored[k];
+        }
+    }
+    return into;
+}
+
 void nest_facts_of(Arena *arena, const Graph *g, const Residence *residence, NestFacts *f)
 {
     int32_t *result_of = find_results(arena, g);
@@ -229,7 +305,7 @@ void nest_facts_of(Arena *arena, const Graph *g, const Residence *residence, Nes
             result_uses(arena, g, residence, n, &f->late);
         }
     }
-    nest_find_addends(arena, f);
+    f->into = find_into(arena, f);
 }
 
 void nest_facts(Arena *arena, const Graph *g, NestFacts *f)

@@ -79,14 +79,9 @@ static void dump_leaf(const Nest *nest, const NestItem *item, Text *out)
     if (value->residence == RESIDE_RESULT) {
         text_printf(out, " %d", (int)value->result);
     }
-    bool into = value->residence == RESIDE_INTO;
-    if (into && value->result >= 0) {
-        text_printf(out, " result %d", (int)value->result);
-    } else if (value->in_place != NODE_NONE) {
+    if (value->in_place != NODE_NONE) {
+        bool into = value->residence == RESIDE_INTO;
         text_printf(out, into ? " %%%u" : " in %%%u", value->in_place);
-    }
-    if (value->term_of != NODE_NONE) {
-        text_printf(out, " term of %%%u", value->term_of);
     }
     text_put(out, value->scan ? " scan" : "");
     text_put(out, item->again ? " again" : "");

@@ -62,27 +62,45 @@ static bool read_at_the_end(Arena *arena, const NestFacts *f, uint32_t param)
     return false;
 }
 
-bool nest_may_overwrite(Arena *arena, const NestFacts *f, const uint32_t *top, NodeRef r,
-                        uint32_t param)
+NodeRef nest_first_of(const NestFacts *f, const uint32_t *top, NodeRef n)
 {
-    for (uint32_t k = 0; k < f->n_stored; k++) {
-        NodeRef n = f->stored[k];
-        if (n != r && top[n] >= top[r] && reads_param(f->g, &f->uses[n], param)) {
-            return false;
-        }
+    for (NodeRef x = n; x != NODE_NONE && top[x] != NEST_NONE;) {
+        n = x;
+        x = node_init(graph_node(f->g, n));
+        x = x != NODE_NONE && f->into[x] == n ? x : NODE_NONE;
     }
-    if (read_at_the_end(arena, f, param)) {
-        return false;
-    }
-    const Node *node = graph_node(f->g, r);
-    for (uint32_t i = 0; i < f->uses[r].list.n; i++) {
-        const Use *use = &f->uses[r].list.at[i];
-        if (is_param(f->g, use->node, param) &&
-            (!node_is_expression(node) || !is_identity(node, use->access))) {
+    return n;
+}
+
+/* Is all that `n` reads of the parameter the element that it writes, before it writes any other? */
+static bool reads_own_param(const NestFacts *f, NodeRef n, bool first, uint32_t param)
+{
+    const Node *node = graph_node(f->g, n);
+    for (uint32_t i = 0; i < f->uses[n].list.n; i++) {
+        const Use *use = &f->uses[n].list.at[i];
+        bool before = node_is_expression(node) || (first && use->apart);
+        if (is_param(f->g, use->node, param) && (!before || !is_identity(node, use->access))) {
             return false;
         }
     }
     return true;
+}
+
+bool nest_may_overwrite(Arena *arena, const NestFacts *f, const uint32_t *top, NodeRef r,
+                        uint32_t param)
+{
+    NodeRef first = nest_first_of(f, top, r);
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        NodeRef n = f->stored[k], last = n;
+        while (f->into[last] != NODE_NONE) {
+            last = f->into[last];
+        }
+        bool after = top[n] >= top[first] && reads_param(f->g, &f->uses[n], param);
+        if (after && (last != r || !reads_own_param(f, n, n == first, param))) {
+            return false;
+        }
+    }
+    return !read_at_the_end(arena, f, param);
 }
 
 /* ---- the place of another value ---- */

@@ -58,8 +58,10 @@ static uint32_t op_cost(Op op)
 /* How often, and by whom, each node is read. */
 typedef struct Readers {
     uint32_t *count;
-    bool *by_sum;  /* an operand of a contraction that sums: must be a tensor */
-    bool *viewed;  /* by a view: must be stored */
+    bool *by_sum; /* an operand of a contraction that sums: must be a tensor */
+    bool *viewed; /* by a view: must be stored */
+    bool *
+        begins; /* at the beginning of a contraction: made in its place if that alone reads it */
     bool *widened; /* read at more positions than it has: an operand broadcast over the reader's
                       labels */
 } Readers;
@@ -75,8 +77,9 @@ static void count_readers(const Graph *g, const bool *needed, Readers *r)
         for (uint32_t k = 0; k < node->n_operands; k++) {
             NodeRef operand = node->operand[k];
             r->count[operand]++;
-            r->by_sum[operand] |= sums;
+            r->by_sum[operand] |= sums && k < 2;
             r->viewed[operand] |= node->op == OP_VIEW;
+            r->begins[operand] |= node->onto && k == node_factors(node);
             r->widened[operand] |= graph_node(g, operand)->rank < node->n_labels;
         }
     }
@@ -87,7 +90,8 @@ void nest_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
 {
     uint32_t n_nodes = g->nodes.n;
     Readers r = {ARENA_ARRAY(scratch, n_nodes, uint32_t), ARENA_ARRAY(scratch, n_nodes, bool),
-                 ARENA_ARRAY(scratch, n_nodes, bool), ARENA_ARRAY(scratch, n_nodes, bool)};
+                 ARENA_ARRAY(scratch, n_nodes, bool), ARENA_ARRAY(scratch, n_nodes, bool),
+                 ARENA_ARRAY(scratch, n_nodes, bool)};
     count_readers(g, needed, &r);
     uint32_t *size = ARENA_ARRAY(scratch, n_nodes, uint32_t);
     uint32_t *cost = ARENA_ARRAY(scratch, n_nodes, uint32_t);
@@ -107,8 +111,9 @@ void nest_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
         uint32_t times = r.widened[n] && node->rank > 0 ? 4 : r.count[n];
         bool dear = cost[n] > 8 && times > 1 && node->rank > 0;
         bool tensor = r.by_sum[n] && !nest_is_factor(g, residence, n);
-        bool stored =
-            result_of[n] >= 0 || tensor || dear || r.viewed[n] || size[n] > EXPRESSION_LIMIT;
+        bool begins = r.begins[n] && r.count[n] == 1;
+        bool stored = begins || result_of[n] >= 0 || tensor || dear || r.viewed[n] ||
+                      size[n] > EXPRESSION_LIMIT;
         if (!stored) {
             residence[n] = RESIDE_INLINE;
         } else {

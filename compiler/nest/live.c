@@ -39,7 +39,7 @@ void nest_places(Arena *arena, const Nest *nest, NestPlaces *out)
         const NestValue *v = &nest->values[n];
         until[n] = v->last > until[n] ? v->last : until[n];
         most[n] = v->bytes > most[n] ? v->bytes : most[n];
-        if (v->in_place != NODE_NONE) {
+        if (v->in_place != NODE_NONE && v->residence != RESIDE_INTO) {
             until[v->in_place] = until[n];
             most[v->in_place] = most[n];
         }
@@ -50,16 +50,18 @@ void nest_places(Arena *arena, const Nest *nest, NestPlaces *out)
         if (nest_is_loop(&nest->items[k])) {
             continue;
         }
-        const NestValue *v = &nest->values[n];
+        NodeRef at = nest_place_of(nest, n); /* of which this may be the first contraction */
+        const NestValue *v = &nest->values[n], *whole = &nest->values[at];
         const Node *node = graph_node(g, n);
         uint32_t begin = v->fold == NEST_NONE ? k : v->fold;
         uint32_t scope = nest->items[begin].parent;
-        if (v->residence == RESIDE_TILE && v->in_place == NODE_NONE) {
-            add(arena, out, nest, v->home, begin, until[n], most[n]);
-            place[n] = out->list.n;
-        } else if (v->residence == RESIDE_TILE) {
-            place[n] = place[v->in_place];
+        if (whole->residence == RESIDE_TILE && whole->in_place != NODE_NONE) {
+            place[n] = place[whole->in_place];
+        } else if (whole->residence == RESIDE_TILE && place[at] == 0) {
+            add(arena, out, nest, whole->home, begin, until[at], most[at]);
+            place[at] = out->list.n;
         }
+        place[n] = place[at] != 0 ? place[at] : place[n];
         if (node->acc != node->dtype && !node_is_expression(node) &&
             (scope != NEST_NONE || v->fold == NEST_NONE)) {
             int64_t bytes =

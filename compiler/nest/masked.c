@@ -36,8 +36,6 @@ static bool is_alone(const Nest *nest, uint32_t k)
 {
     const NestItem *item = &nest->items[k];
     return !nest_is_loop(item) && item->parent == NEST_NONE && !item->again &&
-           nest->values[item->node].term_of == NODE_NONE &&
-           nest->values[item->node].residence != RESIDE_INTO &&
            graph_slices(nest->graph, item->node).n == 0;
 }
 

@@ -178,7 +178,7 @@ static Mask mask_of(Arena *a, const Graph *g, NodeRef at, uint32_t depth)
     }
     if (n->op == OP_MUL || n->op == OP_DIV ||
         (op_info(n->op)->kind == OPKIND_CONTRACT && node_is_expression(n))) {
-        return mask_product(a, g, n, n->op == OP_DIV ? 1 : n->n_operands, depth);
+        return mask_product(a, g, n, n->op == OP_DIV ? 1 : node_factors(n), depth);
     }
     if (op_info(n->op)->kind != OPKIND_MAP) {
         return (Mask){0};
@@ -203,7 +203,7 @@ static Mask mask_folded(Arena *a, const Graph *g, const Node *n)
 {
     OpKind kind = op_info(n->op)->kind;
     if (kind == OPKIND_CONTRACT && !dtype_is_complex(n->acc) && n->acc != DTYPE_BOOL) {
-        return mask_product(a, g, n, n->n_operands, 0);
+        return mask_product(a, g, n, node_factors(n), 0);
     }
     if (kind != OPKIND_REDUCE || dtype_is_complex(n->acc)) {
         return (Mask){0};

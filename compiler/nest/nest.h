@@ -49,10 +49,9 @@
  *   in place   an inout argument, or the block of another value, is overwritten only when nobody
  *              reads the old value later
  *   delivered  what is computed again is no result
- *   terms      contractions that one sum alone reads, element by element, may be added up in one place:
- *              the block of the first of them (`%4 into %3 term of %6`), which others join where loops
- *              around both cut both alike, or an inout argument that the sum adds to (`%4 into result 0
- *              term of %6`), which nobody else reads then. What is left of the sum is added there last
+ *   begins     what a contraction begins with is complete before the outermost loop that it folds over;
+ *              but a contraction that nothing else reads, and that it reads element by element, is added
+ *              up in the place of the one that begins with it (`%3 into %4`), and may be folded over the same loops
  *   tiles      a tile is cut again only into equal, smaller ones
  *   pairs      a loop `from` another around it, by equal tiles or whole numbers of them over an equal
  *              extent, begins at that one's tile, each pair of tiles coming once. What leaves its body
@@ -78,7 +77,7 @@ typedef enum Residence {
     RESIDE_INLINE,    /* an expression; lives in registers where it is used */
     RESIDE_TILE,      /* a block on chip */
     RESIDE_WORKSPACE, /* memory between top-level items: a spill */
-    RESIDE_INTO,      /* added into the place of another value, or into an inout argument */
+    RESIDE_INTO,      /* a sum in the place of the one that begins with it */
     RESIDE_COUNT
 } Residence;
 
@@ -130,17 +129,13 @@ typedef struct NestItem {
     Span span;       /* its line of the dump that it was read from; else no place */
 } NestItem;
 
-/* Of a node of the graph. `residence`, `result`, `in_place`, `term_of`, `schedule` and `scan` are decisions, the
+/* Of a node of the graph. `residence`, `result`, `in_place`, `schedule` and `scan` are decisions, the
  * rest is derived. */
 typedef struct NestValue {
     Residence residence;
-    int32_t
-        result; /* RESIDE_RESULT, or RESIDE_INTO an argument: of the graph's results, which; else -1 */
+    int32_t result;   /* RESIDE_RESULT: of the graph's results, which; else -1 */
     NodeRef in_place; /* RESIDE_TILE, RESIDE_WORKSPACE: it takes this value's place, element by
-                         element; RESIDE_INTO: it is added into this one's; or NODE_NONE */
-    NodeRef
-        term_of; /* it holds, or is added into, what has been added up of this sum, with the factors that its
-                         terms have there; or NODE_NONE */
+                         element; RESIDE_INTO: this one begins with it; or NODE_NONE */
     const Schedule
         *schedule; /* of a contraction, over the labels that its loops leave more than
                                  one position of; null: plain loops */
@@ -215,8 +210,12 @@ int32_t nest_axis_label(const NestAxis *axis, NodeRef n);
 uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l);
 /* Is every tile of the loop whole, whatever the open extents are? */
 bool nest_loop_is_full(const Nest *nest, uint32_t loop);
-/* The value in whose place the node is: the one that it is added into, or itself. */
+/* The value in whose place the node is: the last of those that begin with each other, or itself. */
 NodeRef nest_place_of(const Nest *nest, NodeRef n);
+/* Is what the contraction begins with where it is added up, without a statement that puts it there? */
+bool nest_begins_there(const Nest *nest, NodeRef n);
+/* May what is read at the beginning of `n` be made where `n` is? */
+bool nest_goes_into(const Node *n, const Node *init);
 /* Elements of the node's block when it lives at `home`, for typical extents; saturating. */
 int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home);
 /* Bytes of the whole value, for typical extents; saturating. */

@@ -63,7 +63,7 @@ NodeRef nest_fold_without_leaves(const Nest *nest, uint32_t k)
             continue;
         }
         const NestValue *v = &nest->values[item->node];
-        if (v->fold != k || v->term_of != NODE_NONE || v->residence == RESIDE_INTO ||
+        if (v->fold != k || v->residence == RESIDE_INTO || graph_node(g, item->node)->onto ||
             result_elements(g, graph_node(g, item->node)) > LEAF_ELEMENTS) {
             return item->node;
         }
@@ -101,7 +101,7 @@ static int32_t outermost_label(const Graph *g, const Node *n)
 {
     double most = 0.0;
     int32_t label = -1;
-    for (uint32_t k = 0; k < n->n_operands; k++) {
+    for (uint32_t k = 0; k < node_factors(n); k++) {
         double elements = 1.0;
         for (uint32_t d = 0; d < n->access[k].rank; d++) {
             int32_t l = n->access[k].index[d].label;
@@ -187,8 +187,8 @@ static bool wants_loop(const Machine *machine, const Nest *nest, uint32_t k)
     const Node *n = graph_node(nest->graph, item->node);
     const NestValue *v = &nest->values[item->node];
     return n->out != NULL && op_info(n->op)->kind != OPKIND_JOIN &&
-           nest_leaf_is_worth_threads(machine, nest, item->node) && v->term_of == NODE_NONE &&
-           v->residence != RESIDE_INTO && (v->schedule == NULL || v->schedule->n_levels == 0) &&
+           nest_leaf_is_worth_threads(machine, nest, item->node) &&
+           (v->schedule == NULL || v->schedule->n_levels == 0) &&
            graph_slices(nest->graph, item->node).n == 0;
 }
 

@@ -14,9 +14,8 @@ typedef struct NestFacts {
     UseList late;             /* what is read after everything else, to deliver results that no
                                  leaf writes straight */
     const int32_t *result_of; /* [nodes]: the first result that delivers the stored node */
-    bool has_addends;
     const NodeRef *
-        sum_of; /* [nodes]: the stored sum that alone reads it, a contraction, as a term; or NODE_NONE */
+        into; /* [nodes]: the contraction that alone reads it, and begins with it: in one place; or NODE_NONE */
     uint32_t n_stored;
     const NodeRef *stored; /* [n_stored] ascending */
 } NestFacts;
@@ -50,7 +49,9 @@ void nest_choose_inline(Arena *scratch, const Graph *g, const bool *needed,
  * numbers reads as it reads that tensor? */
 bool nest_is_factor(const Graph *g, const Residence *residence, NodeRef n);
 
-/* in_place.c: may node `r` write inout parameter `param` in place? Not while anything still has
+/* in_place.c: the first of the contractions in the tree that are added up where `n` is, `n` the last of them. */
+NodeRef nest_first_of(const NestFacts *f, const uint32_t *top, NodeRef n);
+/* May node `r` write inout parameter `param` in place? Not while anything still has
  * to read the old value elsewhere than at the element being written. `top[n]` orders leaves by
  * the top-level item they stand in. */
 bool nest_may_overwrite(Arena *arena, const NestFacts *f, const uint32_t *top, NodeRef r,

@@ -3,7 +3,7 @@
  * inside loops are on chip, what crosses top-level items goes to memory unless all of it is
  * small and of known size, and an expression takes the place of an operand that ends there if
  * the machine allows it. */
-#include "nest/addends.h"
+#include "nest/parts.h"
 
 const char *residence_name(Residence r)
 {
@@ -64,6 +64,7 @@ typedef struct Placer {
     NestValue *values;
     bool *taken;   /* [nodes]: another value has its place */
     int64_t *live; /* [items]: bytes on chip between top-level items while it runs */
+    const uint32_t *top;
 } Placer;
 
 /* The operand whose place the value takes, the first that allows it, or NODE_NONE. */
@@ -105,7 +106,7 @@ static bool fits_on_chip(Placer *p, NodeRef n, NodeRef old)
     if (p->machine == NULL || is_open(graph_node(p->f->g, n))) {
         return false;
     }
-    uint32_t from = nest_item_in(p->nest, NEST_NONE, v->fold != NEST_NONE ? v->fold : v->item);
+    uint32_t from = p->top[nest_first_of(p->f, p->top, n)];
     if (old != NODE_NONE) { /* until its own top-level item has ended there is room already */
         from = p->nest->items[from].end;
     }
@@ -142,22 +143,20 @@ NestValue *nest_place(Arena *arena, const NestFacts *f, const Machine *machine,
     NestValue *values = ARENA_ARRAY(arena, g->nodes.n, NestValue);
     uint32_t *top = nest_top_items(arena, nest);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
-        values[n] = (NestValue){.residence = f->residence[n],
-                                .result = -1,
-                                .in_place = NODE_NONE,
-                                .term_of = NODE_NONE};
+        values[n] =
+            (NestValue){.residence = f->residence[n], .result = -1, .in_place = NODE_NONE};
     }
     for (uint32_t k = 0; k < f->n_stored; k++) {
-        NodeRef n = f->stored[k];
-        if (!place_result(arena, f, top, n, &values[n])) {
+        NodeRef n = f->stored[k], into = f->into[n];
+        if (into != NODE_NONE && top[n] != NEST_NONE && top[into] != NEST_NONE) {
+            values[n].residence = RESIDE_INTO;
+            values[n].in_place = into;
+        } else if (!place_result(arena, f, top, n, &values[n])) {
             values[n].residence = RESIDE_TILE;
         }
     }
     nest_derive(f, nest, values);
-    if (machine != NULL && machine->adds) {
-        nest_place_addends(arena, f, top, nest, values);
-    }
-    Placer p = {.f = f, .machine = machine, .nest = nest, .values = values};
+    Placer p = {.f = f, .machine = machine, .nest = nest, .values = values, .top = top};
     p.taken = ARENA_ARRAY(arena, g->nodes.n, bool);
     p.live = ARENA_ARRAY(arena, nest->n_items + 1, int64_t);
     place_blocks(&p);

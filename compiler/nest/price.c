@@ -14,7 +14,7 @@
  * the slowest level takes, summed over leaves: a leaf waits for the one before. What C's tiles ask for
  * ahead comes while they compute: there the longer one counts. What a leaf reads
  * twice in the same way it touches once; a result that comes in again, to be added to, is read
- * and written each time, after it was filled, as is, unfilled, what is added into the place of another value; a line that holds
+ * and written each time, after it was filled, as is, unfilled, what begins with what is there; a line that holds
  * positions of labels that run one by one is met again for each of them when the lines of one position do not fit. Memory is
  * read as the innermost pieces touch it: what loops cut into short runs costs as many, though all of it fits the level.
  *
@@ -23,7 +23,6 @@
 #include "nest/scan.h"
 #include "nest/price.h"
 
-#include "nest/addends.h"
 #include "nest/contraction.h"
 #include "nest/greedy.h"
 #include "nest/levels.h"
@@ -81,11 +80,11 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
         }
         double words = (double)dtype_bytes(node->acc) / 4.0;
         bool folds = !node_is_expression(node);
-        uint32_t times = op_info(node->op)->kind == OPKIND_CONTRACT ? node->n_operands : 1;
+        uint32_t times = op_info(node->op)->kind == OPKIND_CONTRACT ? 2 : 1;
         Op op = folds || times > 1 ? OP_ADD : node->op;
         ops[n] = words * times * op_seconds(&machine->time, op, false);
         scalar[n] = words * times * op_seconds(&machine->time, op, true);
-        for (uint32_t k = 0; k < node->n_operands; k++) {
+        for (uint32_t k = 0; k < (node->op == OP_EINSUM ? 2 : node->n_operands); k++) {
             if (f->residence[node->operand[k]] == RESIDE_INLINE && !is_squared(node, k)) {
                 ops[n] += ops[node->operand[k]];
                 scalar[n] += scalar[node->operand[k]];
@@ -136,7 +135,6 @@ typedef struct LeafPrice {
     uint32_t n;
     Touch *touch;
     bool ahead; /* its memory is asked for while it computes */
-    bool made;  /* a sum that is there when its terms are */
 } LeafPrice;
 
 /* Positions that one run of a loop over pairs reaches, on average. */
@@ -251,44 +249,13 @@ static uint32_t depth_of(const Nest *nest, uint32_t at)
     return depth;
 }
 
-/* The value as whose place that of `node` counts: a sum's, if its first term is made in its result. */
-static NodeRef touched_place(const Nest *nest, NodeRef node)
-{
-    NodeRef at = nest_place_of(nest, node), sum = nest->values[at].term_of;
-    bool alias = sum != NODE_NONE && nest->values[at].residence == RESIDE_RESULT;
-    return alias ? sum : at;
-}
-
-/* Is the leaf a sum of terms that are added up elsewhere? */
-static bool has_terms(const LeafPrice *l)
-{
-    const UseList *u = &l->p->facts->uses[l->node];
-    bool any = false;
-    for (uint32_t i = 0; i < u->list.n; i++) {
-        any |= l->nest->values[u->list.at[i].node].term_of == l->node;
-    }
-    return any;
-}
-
-/* Is the leaf a sum that is there already but for terms that it adds? */
-static bool adds_to_terms(const LeafPrice *l)
-{
-    const UseList *u = &l->p->facts->uses[l->node];
-    bool adds = false;
-    for (uint32_t i = 0; i < u->list.n; i++) {
-        NodeRef n = u->list.at[i].node;
-        adds |= l->nest->values[n].term_of == l->node && touched_place(l->nest, n) == l->node;
-    }
-    return adds;
-}
-
 static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
 {
-    NodeRef node = touched_place(l->nest, of);
+    NodeRef node = nest_place_of(l->nest, of);
     const NestValue *v = &l->nest->values[node];
     Touch *t = &l->touch[l->n++];
     *t = (Touch){.node = node, .access = a, .written = written, .times = 1.0, .lines = 1.0};
-    t->adds = written && (l->nest->values[of].residence == RESIDE_INTO || adds_to_terms(l));
+    t->adds = written && graph_node(l->nest->graph, of)->onto;
     bool block = v->residence == RESIDE_TILE;
     t->home = block ? depth_of(l->nest, v->home) : 0;
     t->block = block ? (double)v->bytes : (double)nest_node_bytes(l->nest->graph, node);
@@ -329,12 +296,8 @@ static void find_touches(Arena *scratch, LeafPrice *l)
     const UseList *u = &l->p->facts->uses[l->node];
     l->touch = ARENA_ARRAY(scratch, u->list.n + 1, Touch);
     for (uint32_t i = 0; i < u->list.n; i++) {
-        const Use *use = &u->list.at[i];
-        bool there = l->nest->values[use->node].term_of == l->node &&
-                     (l->nest->values[use->node].residence == RESIDE_INTO ||
-                      touched_place(l->nest, use->node) == l->node);
-        if (!there && !is_touched(l, use->node, &use->access)) {
-            add_touch(l, use->node, &use->access, false);
+        if (!u->list.at[i].apart && !is_touched(l, u->list.at[i].node, &u->list.at[i].access)) {
+            add_touch(l, u->list.at[i].node, &u->list.at[i].access, false);
         }
     }
     Index *index = ARENA_ARRAY(scratch, n->rank, Index);
@@ -344,6 +307,13 @@ static void find_touches(Arena *scratch, LeafPrice *l)
     Access *out = ARENA_NEW(scratch, Access);
     *out = (Access){n->rank, index};
     add_touch(l, l->node, out, true);
+    bool there = nest_begins_there(l->nest, l->node);
+    for (uint32_t i = 0; i < u->list.n; i++) {
+        if (u->list.at[i].apart && !there &&
+            !is_touched(l, u->list.at[i].node, &u->list.at[i].access)) {
+            add_touch(l, u->list.at[i].node, &u->list.at[i].access, false);
+        }
+    }
 }
 
 /* Bytes of the operand that come from the level outside of one of this capacity, in how many
@@ -418,9 +388,6 @@ static double leaf_arithmetic(Arena *scratch, LeafPrice *l)
 {
     const Pricer *p = l->p;
     const Node *n = graph_node(l->nest->graph, l->node);
-    if (l->made) {
-        return 0.0;
-    }
     double *extent = ARENA_ARRAY(scratch, n->n_labels, double), count = 1.0;
     for (uint32_t k = 0; k < n->n_labels; k++) {
         extent[k] = positions(l, (int32_t)k, l->depth);
@@ -716,10 +683,7 @@ NestCost nest_price(Arena *scratch, const Pricer *p, const Nest *nest)
             l->item = k;
             l->node = nest->items[k].node;
             find_loops(scratch, l);
-            l->made =
-                has_terms(l) && nest_sum_is_made(scratch, nest, p->facts->residence, l->node);
             find_touches(scratch, l);
-            l->n = l->made ? 0 : l->n;
         }
     }
     NestPlaces places = {0};

@@ -148,12 +148,10 @@ static bool read_residence(Reader *r, Cursor *c, NestValue *value)
         return word != NULL &&
                refuse(r, word->span, "one of result, tile, workspace, into is expected");
     }
-    bool into = value->residence == RESIDE_INTO;
-    if (into && !cursor_take(c, TERM_NAME, "result")) {
-        return read_node(r, cursor_expect(c, TERM_VALUE, NULL, "a value, or a result"),
-                         &value->in_place);
+    if (value->residence == RESIDE_INTO) {
+        return read_node(r, cursor_expect(c, TERM_VALUE, NULL, "a value"), &value->in_place);
     }
-    if (into || value->residence == RESIDE_RESULT) {
+    if (value->residence == RESIDE_RESULT) {
         const Term *k = cursor_expect(c, TERM_INT, NULL, "the number of the result");
         if (k == NULL || k->value >= (int64_t)r->g->results.n) {
             return k != NULL && refuse(r, k->span, "no such result");
@@ -190,11 +188,6 @@ static bool read_leaf(Reader *r, const DumpLine *line, uint32_t depth)
     r->residence[n] = value->residence;
     if (cursor_take(&c, TERM_NAME, "in") &&
         !read_node(r, cursor_expect(&c, TERM_VALUE, NULL, "a value"), &value->in_place)) {
-        return false;
-    }
-    if (cursor_take(&c, TERM_NAME, "term") &&
-        (cursor_expect(&c, TERM_NAME, "of", "'of'") == NULL ||
-         !read_node(r, cursor_expect(&c, TERM_VALUE, NULL, "a sum"), &value->term_of))) {
         return false;
     }
     value->scan = cursor_take(&c, TERM_NAME, "scan");
@@ -253,7 +246,7 @@ static Nest *read_tree(Ctx *ctx, Arena *arena, const Graph *g, const DumpLine *l
     r.values = ARENA_ARRAY(arena, g->nodes.n, NestValue);
     r.residence = ARENA_ARRAY(arena, g->nodes.n, Residence);
     for (NodeRef n = 0; n < g->nodes.n; n++) {
-        r.values[n] = (NestValue){.result = -1, .in_place = NODE_NONE, .term_of = NODE_NONE};
+        r.values[n] = (NestValue){.result = -1, .in_place = NODE_NONE};
     }
     if (!read_items(&r, line, 0)) {
         return NULL;

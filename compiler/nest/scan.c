@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which reductions are scans: those of select(index(j) <= index(i), x, neutral) over j, where x does not depend on i. What has
- * one place for all positions of i (a loop of the nest over i, terms of a sum, pairs) is none. */
+ * one place for all positions of i (a loop of the nest over i, an initial value, pairs) is none. */
 #include "nest/scan.h"
 
 #include "nest/masks.h"
@@ -30,18 +30,15 @@ static bool is_free(const Nest *nest, const NestValue *values, NodeRef n, const 
     const NestItem *leaf = &nest->items[v->item];
     bool loops = nest_loop_of(nest, leaf->parent, n, scan->folded) != NEST_NONE ||
                  nest_loop_of(nest, leaf->parent, n, scan->along) != NEST_NONE;
-    bool terms = v->term_of != NODE_NONE || v->residence == RESIDE_INTO;
-    for (NodeRef t = 0; t < nest->graph->nodes.n && !terms; t++) {
-        terms = values[t].term_of == n;
-    }
-    return !loops && !terms && v->fold == NEST_NONE && !leaf->both;
+    return !loops && v->residence != RESIDE_INTO && v->fold == NEST_NONE && !leaf->both;
 }
 
 bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef n, Scan *out)
 {
     const Graph *g = nest->graph;
     const Node *node = graph_node(g, n);
-    if (op_info(node->op)->kind != OPKIND_REDUCE || values[n].item == NEST_NONE) {
+    if (op_info(node->op)->kind != OPKIND_REDUCE || node->n_operands != 1 ||
+        values[n].item == NEST_NONE) {
         return false;
     }
     const Node *select = graph_node(g, node->operand[0]);

@@ -179,7 +179,7 @@ static bool is_product(const NestFacts *f, const Machine *machine, NodeRef node)
 {
     const Node *n = graph_node(f->g, node);
     const UseList *u = &f->uses[node];
-    if (op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands != 2 || uses_count(u) != 2 ||
+    if (op_info(n->op)->kind != OPKIND_CONTRACT || n->n_operands < 2 || uses_count(u) != 2 ||
         (machine->tile.types >> n->acc & 1u) == 0 || node_is_expression(n)) {
         return false;
     }

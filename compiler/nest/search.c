@@ -214,10 +214,10 @@ static bool is_cut_contraction(const Graph *g, const Tree *t, uint32_t at)
         }
         int32_t label = nest_axis_label(&d->axis, leaf->node);
         uint32_t readers = 0;
-        for (uint32_t i = 0; i < n->n_operands; i++) {
+        for (uint32_t i = 0; i < 2; i++) {
             readers += access_has_label(&n->access[i], label) ? 1 : 0;
         }
-        if (label < 0 || node_reduces(n, label) || readers < n->n_operands) {
+        if (label < 0 || node_reduces(n, label) || readers < 2) {
             return true;
         }
     }

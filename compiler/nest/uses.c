@@ -17,7 +17,7 @@ bool access_has_label(const Access *a, int32_t label)
 uint32_t uses_count(const UseList *u)
 {
     uint32_t n = u->list.n;
-    while (n > 0 && u->list.at[n - 1].whole) {
+    while (n > 0 && (u->list.at[n - 1].whole || u->list.at[n - 1].apart)) {
         n--;
     }
     return n;
@@ -53,7 +53,7 @@ static bool is_value(const Node *n)
 }
 
 static void expand(Arena *arena, const Graph *g, const Residence *residence, NodeRef operand,
-                   Access access, UseList *out)
+                   Access access, bool apart, UseList *out)
 {
     VEC(Pending) stack = {0};
     Pending first = {operand, access};
@@ -63,7 +63,7 @@ static void expand(Arena *arena, const Graph *g, const Residence *residence, Nod
         const Node *n = graph_node(g, p.node);
         if (residence[p.node] != RESIDE_INLINE) {
             if (is_value(n)) {
-                Use use = {p.node, p.access, false};
+                Use use = {p.node, p.access, false, apart};
                 vec_push(arena, &out->list, use);
             }
             continue;
@@ -80,7 +80,7 @@ static void add_viewed(Arena *arena, const Graph *g, UseList *out)
     for (uint32_t i = 0, n = out->list.n; i < n; i++) {
         const Node *view = graph_node(g, out->list.at[i].node);
         if (view->op == OP_VIEW) {
-            Use use = {view->operand[0], view->access[0], true};
+            Use use = {view->operand[0], view->access[0], true, out->list.at[i].apart};
             vec_push(arena, &out->list, use);
         }
     }
@@ -91,7 +91,8 @@ void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef
 {
     const Node *node = graph_node(g, n);
     for (uint32_t k = 0; k < node->n_operands; k++) {
-        expand(arena, g, residence, node->operand[k], node->access[k], out);
+        bool apart = k >= 2 && node->op == OP_EINSUM;
+        expand(arena, g, residence, node->operand[k], node->access[k], apart, out);
     }
     add_viewed(arena, g, out);
 }
@@ -104,6 +105,6 @@ void result_uses(Arena *arena, const Graph *g, const Residence *residence, NodeR
     for (uint32_t d = 0; d < node->rank; d++) {
         index[d] = (Index){(int32_t)d, 0};
     }
-    expand(arena, g, residence, n, (Access){node->rank, index}, out);
+    expand(arena, g, residence, n, (Access){node->rank, index}, false, out);
     add_viewed(arena, g, out);
 }

@@ -10,13 +10,15 @@ typedef struct Use {
     NodeRef node;  /* a stored node, or an INPUT */
     Access access; /* in the labels of the reading node */
     bool whole;    /* of a view among the uses: what it reads, of which no loop cuts anything */
+    bool
+        apart; /* of a contraction: a scale, or read where the sum begins; no factor that is cut */
 } Use;
 
 typedef struct UseList {
     VEC(Use) list;
 } UseList;
 
-/* How many leaves it reads, what views read apart. */
+/* How many leaves it reads, without those that are `whole` or `apart`, which come last. */
 uint32_t uses_count(const UseList *u);
 
 /* Indices of `inner` (given in some node's labels) rewritten in the labels of its reader, which reads that node at

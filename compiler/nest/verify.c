@@ -200,11 +200,14 @@ static bool check_residence(Verifier *v, NodeRef n)
     if (residence_is_stored(r) != has_item) {
         return refuse(v, n, "is stored without a leaf, or has a leaf and is not stored");
     }
-    int32_t k = value->result; /* of a term: checked with its sum */
-    if ((r == RESIDE_RESULT && k < 0) || (k >= 0 && !residence_is_stored(r)) ||
-        (r == RESIDE_INTO && (k >= 0) == (value->in_place < v->g->nodes.n)) ||
-        (k >= 0 && ((uint32_t)k >= v->g->results.n ||
-                    (v->g->results.at[k].node != n && value->term_of == NODE_NONE)))) {
+    NodeRef last = r == RESIDE_INTO ? value->in_place : NODE_NONE;
+    if (r == RESIDE_INTO && (last >= v->g->nodes.n || v->leaf[last] == NEST_NONE ||
+                             node_init(graph_node(v->g, last)) != n)) {
+        return refuse(v, n, "is in the place of what does not begin with it");
+    }
+    int32_t k = value->result;
+    if ((r == RESIDE_RESULT && k < 0) || (k >= 0 && r != RESIDE_RESULT) ||
+        (k >= 0 && ((uint32_t)k >= v->g->results.n || v->g->results.at[k].node != n))) {
         return refuse(v, n, "names a result that is not its own");
     }
     return true;
@@ -217,7 +220,7 @@ static bool check_leaf(Verifier *v, uint32_t item)
 {
     NodeRef n = v->nest->items[item].node;
     const NestValue *value = &v->nest->values[n];
-    bool own = value->term_of == NODE_NONE && value->residence != RESIDE_INTO, lacks = false;
+    bool own = !graph_node(v->g, n)->onto && value->residence != RESIDE_INTO, lacks = false;
     for (uint32_t p = v->nest->items[item].parent; p != NEST_NONE;
          p = v->nest->items[p].parent) {
         int32_t l = label_on(v, p, n);
@@ -245,49 +248,6 @@ static bool check_leaf(Verifier *v, uint32_t item)
     return true;
 }
 
-/* Is the label cut to one position by a loop around the item? */
-static bool is_position(const Verifier *v, uint32_t item, NodeRef n, uint32_t label)
-{
-    for (uint32_t p = v->nest->items[item].parent; p != NEST_NONE;
-         p = v->nest->items[p].parent) {
-        if (label_on(v, p, n) == (int32_t)label && v->nest->items[p].tile == 1) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A schedule's labels have the roles that they have in the contraction. */
-static bool check_schedule(Verifier *v, uint32_t item)
-{
-    NodeRef n = v->nest->items[item].node;
-    const Node *node = graph_node(v->g, n);
-    const Schedule *b = v->nest->values[n].schedule;
-    const UseList *u = &v->uses[n];
-    if (b == NULL) {
-        return true;
-    }
-    if (op_info(node->op)->kind != OPKIND_CONTRACT || node->n_operands != 2 ||
-        uses_count(u) != 2 || b->n_labels[ROLE_M] == 0 || b->n_labels[ROLE_N] == 0 ||
-        b->n_labels[ROLE_K] == 0) {
-        return refuse(v, n,
-                      "is no product with rows, columns and a sum that could be cut into "
-                      "blocks");
-    }
-    const Access *x = &u->list.at[0].access, *y = &u->list.at[1].access;
-    bool rows_in_x = access_has_label(x, (int32_t)b->label[ROLE_M][0]);
-    ScheduleRole *role = ARENA_ARRAY(v->arena, node->n_labels, ScheduleRole);
-    for (uint32_t l = 0; l < node->n_labels; l++) {
-        role[l] =
-            is_position(v, item, n, l)
-                ? ROLE_COUNT
-                : schedule_role(!is_reduced(node, (int32_t)l), access_has_label(x, (int32_t)l),
-                                access_has_label(y, (int32_t)l), rows_in_x);
-    }
-    const char *problem = schedule_problem(b, node->n_labels, role);
-    return problem == NULL || refuse(v, n, problem);
-}
-
 /* Is the loop around item `at`? */
 static bool is_around(const Nest *nest, uint32_t loop, uint32_t at)
 {
@@ -300,6 +260,11 @@ static bool check_shared(Verifier *v, NodeRef reader, const Use *use, uint32_t l
     NodeRef p = use->node;
     const Node *producer = graph_node(v->g, p);
     int32_t made = label_on(v, loop, p), read = label_on(v, loop, reader);
+    if (use->apart && is_reduced(graph_node(v->g, reader), read)) {
+        bool together =
+            v->nest->values[p].residence == RESIDE_INTO && is_reduced(producer, made);
+        return together || refuse(v, reader, "begins with a value that its loops compute");
+    }
     if (made < 0) {
         for (uint32_t d = 0; d < producer->rank; d++) {
             if (read >= 0 && use->access.index[d].label == read) {
@@ -361,8 +326,27 @@ static bool check_use(Verifier *v, NodeRef reader, const Use *use)
 
 /* ---- where values live ---- */
 
+/* The outermost loop around the leaf that it folds over. */
+static uint32_t folded_over(const Verifier *v, uint32_t leaf)
+{
+    NodeRef n = v->nest->items[leaf].node;
+    uint32_t found = NEST_NONE;
+    for (uint32_t p = v->nest->items[leaf].parent; p != NEST_NONE;
+         p = v->nest->items[p].parent) {
+        found = is_reduced(graph_node(v->g, n), label_on(v, p, n)) ? p : found;
+    }
+    return found;
+}
+
+/* The item before which a fold begins. */
+static uint32_t begin_of(const Verifier *v, NodeRef n)
+{
+    uint32_t fold = folded_over(v, v->leaf[n]);
+    return fold == NEST_NONE ? v->leaf[n] : fold;
+}
+
 /* Homes once more: the innermost loop around the writer, not counting loops the writer folds
- * over or that stand in these, that is around all readers. */
+ * over or that stand in these, that is around all readers; of what is added up in one place the outermost. */
 static uint32_t *find_homes(const Verifier *v, const bool *kept)
 {
     const Nest *nest = v->nest;
@@ -380,10 +364,21 @@ static uint32_t *find_homes(const Verifier *v, const bool *kept)
     for (uint32_t k = 0; k < nest->n_items; k++) {
         NodeRef r = nest->items[k].node;
         for (uint32_t i = 0; !nest_is_loop(&nest->items[k]) && i < v->uses[r].list.n; i++) {
-            uint32_t *h = &home[v->uses[r].list.at[i].node];
-            while (*h != NEST_NONE && !is_around(nest, *h, k)) {
+            const Use *use = &v->uses[r].list.at[i];
+            uint32_t *h = &home[use->node], at = use->apart ? begin_of(v, r) : k;
+            while (*h != NEST_NONE && !is_around(nest, *h, at)) {
                 *h = nest->items[*h].parent;
             }
+        }
+    }
+    for (uint32_t k = 0; k < 2 * nest->n_items; k++) { /* to the last, and back */
+        NodeRef n = nest->items[k % nest->n_items].node;
+        if (!nest_is_loop(&nest->items[k % nest->n_items])) {
+            uint32_t *last = &home[nest_place_of(nest, n)];
+            bool outer =
+                *last == NEST_NONE || (home[n] != NEST_NONE && is_around(nest, *last, home[n]));
+            *last = outer ? *last : home[n];
+            home[n] = *last;
         }
     }
     return home;
@@ -401,28 +396,33 @@ static bool reads_parameter(const Verifier *v, NodeRef n, uint32_t param, const 
     return false;
 }
 
-/* An inout argument is written by `n`, element by element, after everybody else has read it. */
+/* An inout argument is written by `n`, or what that begins with, element by element, after everybody else has read it. */
 static bool check_overwritten(Verifier *v, NodeRef n, uint32_t param)
 {
     uint32_t top = v->leaf[n];
     const Use *use = NULL;
+    for (uint32_t k = 0; k < v->nest->n_items; k++) {
+        bool first = !nest_is_loop(&v->nest->items[k]) && k < top;
+        top = first && nest_place_of(v->nest, v->nest->items[k].node) == n ? k : top;
+    }
+    NodeRef writer = v->nest->items[top].node;
     while (v->nest->items[top].parent != NEST_NONE) {
         top = v->nest->items[top].parent;
     }
     for (uint32_t k = top; k < v->nest->n_items; k++) {
         const NestItem *item = &v->nest->items[k];
-        if (!nest_is_loop(item) && item->node != n &&
+        if (!nest_is_loop(item) && item->node != writer &&
             reads_parameter(v, item->node, param, &use)) {
             return refuse(v, n, "overwrites a parameter that is still read");
         }
     }
-    const Node *node = graph_node(v->g, n);
-    for (uint32_t i = 0; i < v->uses[n].list.n; i++) {
-        use = &v->uses[n].list.at[i];
+    const Node *node = graph_node(v->g, writer);
+    for (uint32_t i = 0; i < v->uses[writer].list.n; i++) {
+        use = &v->uses[writer].list.at[i];
         const Node *p = graph_node(v->g, use->node);
         bool own = p->op == OP_INPUT && p->param == param;
-        bool same = node_is_expression(node) && use->access.rank == node->rank &&
-                    !v->nest->items[v->leaf[n]].again;
+        bool same = (node_is_expression(node) || use->apart) &&
+                    use->access.rank == node->rank && !v->nest->items[v->leaf[writer]].again;
         for (uint32_t d = 0; own && same && d < node->rank; d++) {
             same =
                 use->access.index[d].label == node->out[d] && use->access.index[d].offset == 0;
@@ -496,6 +496,25 @@ static bool check_own_element(const Verifier *v, NodeRef n, const Use *use)
     return same;
 }
 
+/* What `n` begins with is in its place if, and only if, nothing else reads it. */
+static bool check_begin(Verifier *v, NodeRef n, const bool *kept)
+{
+    const Nest *nest = v->nest;
+    NodeRef x = node_init(graph_node(v->g, n));
+    if (x == NODE_NONE || v->leaf[x] == NEST_NONE) {
+        return true;
+    }
+    bool into = nest->values[x].residence == RESIDE_INTO;
+    if (into != (v->reads[x] == 1 && !kept[x] && nest->values[x].result < 0 &&
+                 nest_goes_into(graph_node(v->g, n), graph_node(v->g, x)))) {
+        return refuse(v, x,
+                      into ? "is in the place of a sum, and read elsewhere"
+                           : "is read at the beginning of a sum alone, and not there");
+    }
+    return !into || !(nest->items[v->leaf[x]].again || nest->items[v->leaf[n]].again) ||
+           refuse(v, x, "is computed again, and added up");
+}
+
 /* `n` takes the place of `p`, whose last reader it is, element by element. Where loops of the
  * body of their home are around it, it does so over all of their iterations: nothing else in
  * there may touch the place. */
@@ -558,18 +577,6 @@ static void find_readers(Verifier *v)
             }
         }
     }
-}
-
-/* The outermost loop around the leaf that it folds over. */
-static uint32_t folded_over(const Verifier *v, uint32_t leaf)
-{
-    NodeRef n = v->nest->items[leaf].node;
-    uint32_t found = NEST_NONE;
-    for (uint32_t p = v->nest->items[leaf].parent; p != NEST_NONE;
-         p = v->nest->items[p].parent) {
-        found = is_reduced(graph_node(v->g, n), label_on(v, p, n)) ? p : found;
-    }
-    return found;
 }
 
 /* Is the value a sum over both of what stays with the two exchanged: a fold of one value, or a product that is no matrix
@@ -690,12 +697,10 @@ static bool check_values(Verifier *v)
         if (value->residence == RESIDE_WORKSPACE && home != NEST_NONE) {
             return refuse(v, n, "is in memory though all that reads it shares a loop with it");
         }
-        if (!check_in_place(v, n, kept, homes)) {
+        if (!check_in_place(v, n, kept, homes) || !check_begin(v, n, kept)) {
             return false;
         }
-        const char *problem =
-            nest_term_problem(v->arena, v->nest, v->uses, v->leaf, homes, v->reads, kept, n);
-        problem = problem == NULL ? nest_pieces_problem(v->nest, v->leaf, n) : problem;
+        const char *problem = nest_pieces_problem(v->nest, v->leaf, n);
         if (problem != NULL) {
             return refuse(v, n, problem);
         }
@@ -750,7 +755,8 @@ static bool verify(Verifier *v)
         if (nest_is_loop(&v->nest->items[k])) {
             continue;
         }
-        if (!check_leaf(v, k) || !check_schedule(v, k)) {
+        const char *problem = nest_schedule_problem(v->arena, v->nest, &v->uses[n], k);
+        if (!check_leaf(v, k) || (problem != NULL && !refuse(v, n, problem))) {
             return false;
         }
         for (uint32_t i = 0; i < v->uses[n].list.n; i++) {

@@ -11,11 +11,9 @@
 const char *nest_online_problem(Arena *arena, const Nest *nest, const UseList *uses,
                                 const uint32_t *leaf, uint32_t loop, NodeRef *at);
 
-/* verify_terms.c: what is wrong with the place in which stored value `n` is added up, or null. By node: what leaves read, the
- * item of its leaf, the home, how often it is read, and whether the end of the kernel reads it. */
-const char *nest_term_problem(Arena *arena, const Nest *nest, const UseList *uses,
-                              const uint32_t *leaf, const uint32_t *home, const uint32_t *reads,
-                              const bool *kept, NodeRef n);
+/* verify_schedule.c: what is wrong with the schedule of a leaf that reads this, or null. */
+const char *nest_schedule_problem(Arena *arena, const Nest *nest, const UseList *u,
+                                  uint32_t item);
 
 /* verify_pieces.c: what is wrong with the loops around what is put together of pieces, or null. */
 const char *nest_pieces_problem(const Nest *nest, const uint32_t *leaf, NodeRef n);

@@ -194,7 +194,7 @@ static bool may_be_free(const Node *n, uint32_t k, Joins how)
 /* Of a node of which an operand is a factor: the factor that it has, in its labels. */
 static bool join_factors(const Finder *f, const Node *n, Carried *out)
 {
-    Joins how = joins(f->g, n);
+    Joins how = n->onto ? JOIN_NOT : joins(f->g, n);
     bool any = false;
     for (uint32_t k = 0; k < n->n_operands; k++) {
         Carried c;

@@ -40,4 +40,8 @@ void opt_warn_declared(Ctx *ctx, const Graph *g);
  * found before is dropped, and all of it unless `look`. */
 void opt_online(Ctx *ctx, Graph *g, bool look);
 
+/* onto.c. GRAPH_BINARY -> GRAPH_BINARY, after these two, for machines that say `adds`: contractions that are terms of one sum begin
+ * with each other, and with the other terms. The graph itself where there are none; else nothing is said of the new one. */
+Graph *opt_onto(Ctx *ctx, Arena *arena, Graph *g);
+
 #endif

@@ -575,7 +575,7 @@ static uint32_t inner_products(const Graph *g, const Node *n)
     uint32_t bits = 0;
     for (uint32_t k = 0; k < n->n_operands && k < 2; k++) {
         const Node *o = graph_node(g, n->operand[k]);
-        bool is = o->op == OP_EINSUM && o->dtype == n->dtype && o->n_operands <= 4;
+        bool is = o->op == OP_EINSUM && o->dtype == n->dtype && o->n_operands <= 4 && !o->onto;
         bits |= is ? 1u << k : 0;
     }
     return bits;
@@ -586,7 +586,7 @@ static void find_generators(Finder *f, NodeRef r)
     const Node *n = graph_node(f->g, r);
     OpKind kind = op_info(n->op)->kind;
     f->steps = STEPS;
-    if (kind == OPKIND_LEAF || n->n_labels < 2 || n->n_operands > READS ||
+    if (kind == OPKIND_LEAF || n->onto || n->n_labels < 2 || n->n_operands > READS ||
         (kind == OPKIND_MAP && !f->small[r]) ||
         (kind != OPKIND_MAP && n->n_labels - n->rank > SUMMED)) {
         return;

@@ -214,6 +214,23 @@ static void einsum_sums_products_of_many_operands(void **state)
     bench_free(b);
 }
 
+static void a_sum_begins_with_its_initial_value(void **state)
+{
+    (void)state;
+    assert_evaluates(
+        "form binary\nparam in @A : f64[2,3]\nparam in @B : f64[3,2]\n"
+        "param in @C : f64[2,2]\nparam in @s : f64[]\n%0 = input @A : f64[2,3]\n"
+        "%2 = input @B : f64[3,2]\n%3 = input @C : f64[2,2]\n"
+        "%4 = const -1.0 : f64[]\n%5 = input @s : f64[]\n"
+        "%1 = einsum %0[a,b], %2[b,c], %5[], %4[] onto %3[c,a] -> [c,a] : f64[2,2]" RESULT,
+        ARGS("[2,3] 1 2 3 4 5 6", "[3,2] 1 0 0 1 1 1", "[2,2] 1 2 3 4", "[] 2"),
+        "[2,2] -7 -18 -7 -18");
+    assert_evaluates("form binary\nparam in @A : i32[0,2]\nparam in @C : i32[2]\n"
+                     "%0 = input @A : i32[0,2]\n%2 = input @C : i32[2]\n"
+                     "%1 = einsum %0[a,b], %0[a,c] onto %2[c] -> [b,c] : i32[2,2]" RESULT,
+                     ARGS("[0,2]", "[2] 7 9"), "[2,2] 7 9 7 9");
+}
+
 static void sums_of_floats_are_accumulated_wide(void **state)
 {
     (void)state;
@@ -386,7 +403,8 @@ TESTS(TEST(integers_wrap_and_divide_by_the_rules), TEST(floats_follow_ieee),
       TEST(scale_by_zero_does_not_read_its_second_operand), TEST(complex_numbers_follow_c),
       TEST(comparisons_with_nan_are_false_but_ne), TEST(casts_truncate_saturate_and_round),
       TEST(indices_transpose_trace_broadcast_and_pick),
-      TEST(einsum_sums_products_of_many_operands), TEST(sums_of_floats_are_accumulated_wide),
+      TEST(einsum_sums_products_of_many_operands), TEST(a_sum_begins_with_its_initial_value),
+      TEST(sums_of_floats_are_accumulated_wide),
       TEST(reductions_fold_and_know_their_neutral_element),
       TEST(a_long_product_in_pairs_is_the_same_product),
       TEST(open_dims_are_bound_and_arguments_checked),

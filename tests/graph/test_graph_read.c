@@ -180,6 +180,51 @@ static void broken_lines_are_refused_at_their_place(void **state)
     assert_lines_refused("%1 = extent 3 : f64[]", "the name of a dim");
 }
 
+#define SQUARE                                                                                 \
+    "form binary\nparam in @A : f64[3,3]\nparam inout @s : f64[]\n%0 = input @A : f64[3,3]\n"  \
+    "%1 = const 2.0 : f64[]\n%2 = const 2.0 : f32[]\n%3 = neg %0[a,b] -> [a,b] : f64[3,3]\n"
+
+static void initial_values_and_scales_are_what_they_should_be(void **state)
+{
+    (void)state;
+    assert_lines_refused(SQUARE "%4 = einsum %0[a,b], %0[b,c] onto %0[a,c], %0[a,c] -> [a,c] "
+                                ": f64[3,3]",
+                         "expected '->'");
+    assert_lines_refused(SQUARE "%4 = einsum onto %0[a,c] -> [a,c] : f64[3,3]",
+                         "an operand is a value");
+    assert_lines_refused(SQUARE "%4 = reduce.sum %0[a,b] onto %3[a,b] -> [a] : f64[3]",
+                         "expected '->'");
+    assert_lines_refused("param in @A : f64[3,3]\n%0 = input @A : f64[3,3]\n"
+                         "%1 = einsum %0[a,b], %0[b,c] onto %0[a,c] -> [a,c] : f64[3,3]" TAIL,
+                         "no contraction in form binary");
+    assert_lines_refused(SQUARE "%4 = einsum %0[a,b] onto %0[a,c] -> [a,c] : f64[3,3]" TAIL,
+                         "2 operands in form binary");
+    assert_lines_refused(SQUARE
+                         "%4 = einsum %0[a,b], %0[a,b] onto %0[a,b] -> [a,b] : f64[3,3]" TAIL,
+                         "3 operands in form binary");
+    assert_lines_refused(SQUARE
+                         "%4 = einsum %0[a,b], %0[b,c], %0[a,c] -> [a,c] : f64[3,3]" TAIL,
+                         "operand 2 is no scale");
+    assert_lines_refused(SQUARE "%4 = einsum %0[a,b], %0[b,c], %2[] -> [a,c] : f64[3,3]" TAIL,
+                         "operand 2 is no scale");
+    assert_lines_refused(SQUARE "%5 = input @s : f64[]\n"
+                                "%4 = einsum %0[a,b], %0[b,c], %5[] -> [a,c] : f64[3,3]" TAIL,
+                         "operand 2 is no scale");
+    assert_lines_refused(SQUARE
+                         "%4 = einsum %0[a,b], %0[b,c] onto %3[a,b] -> [a,c] : f64[3,3]" TAIL,
+                         "an index that is summed");
+    assert_lines_refused(SQUARE
+                         "%4 = einsum %0[a,b], %0[a,b] onto %3[c,d] -> [c,d] : f64[3,3]" TAIL,
+                         "an index that no factor has");
+    assert_lines_refused(SQUARE
+                         "%4 = einsum %0[a,b], %0[b,c] onto %2[] -> [a,c] : f64[3,3]" TAIL,
+                         "not of the type");
+    assert_lines_refused(
+        "form binary\nparam in @A : f32[3,3]\n%0 = input @A : f32[3,3]\n"
+        "%1 = einsum %0[a,b], %0[b,c] onto %0[a,c] -> [a,c] : f32[3,3] acc f64" TAIL,
+        "not of the type");
+}
+
 /* What the builder would accept and the verifier must not. */
 static void broken_graphs_are_refused(void **state)
 {
@@ -364,6 +409,7 @@ static void cut_texts_and_changed_bytes_are_survived(void **state)
 TESTS(TEST(a_dump_reads_back_to_the_same_bytes),
       TEST(a_dump_by_hand_may_number_and_name_as_it_likes),
       TEST(labels_beyond_the_alphabet_have_numbers), TEST(broken_text_is_refused_at_its_place),
-      TEST(broken_lines_are_refused_at_their_place), TEST(broken_graphs_are_refused),
+      TEST(broken_lines_are_refused_at_their_place),
+      TEST(initial_values_and_scales_are_what_they_should_be), TEST(broken_graphs_are_refused),
       TEST(very_wide_ranks_and_deep_nesting_are_limits), TEST(damaged_graphs_are_found),
       TEST(cut_texts_and_changed_bytes_are_survived))

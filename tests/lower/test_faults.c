@@ -33,34 +33,53 @@ typedef struct Good {
 #define TERMS(ROLE)                                                                            \
     "  dim m ~ 8\n  dim n ~ 8\n  param in @A : i64[m,n]\n  param in @B : i64[n,m]\n"           \
     "  param " ROLE " @W : i64[m,m]\n  %0 = input @A : i64[m,n]\n  %1 = input @B : i64[n,m]\n" \
-    "  %2 = input @W : i64[m,m]\n  %3 = einsum %0[a,b], %1[b,c] -> [a,c] : i64[m,m]\n"         \
-    "  %4 = einsum %0[a,b], %1[b,c] -> [c,a] : i64[m,m]\n"                                     \
-    "  %5 = add %2[a,b], %3[a,b] -> [a,b] : i64[m,m]\n"                                        \
-    "  %6 = sub %5[a,b], %4[a,b] -> [a,b] : i64[m,m]\n"
+    "  %2 = input @W : i64[m,m]\n  %3 = const -1 : i64[]\n"
+
+/* A copy of W, and W itself. */
+#define COPIED                                                                                 \
+    TERMS("in")                                                                                \
+    "  %4 = copy %2[a,b] -> [a,b] : i64[m,m]\n"                                                \
+    "  %5 = einsum %0[a,b], %1[b,c] onto %4[a,c] -> [a,c] : i64[m,m]\n"                        \
+    "  %6 = einsum %0[a,b], %1[b,c], %3[] onto %5[c,a] -> [c,a] : i64[m,m]\n"
+#define CHANGED                                                                                \
+    TERMS("inout")                                                                             \
+    "  %4 = einsum %0[a,b], %1[b,c] onto %2[a,c] -> [a,c] : i64[m,m]\n"                        \
+    "  %5 = einsum %0[a,b], %1[b,c], %3[] onto %4[c,a] -> [c,a] : i64[m,m]\n"
+#define CHANGED_AND_READ                                                                       \
+    CHANGED "  %6 = neg %2[a,b] -> [a,b] : i64[m,m]\n  update @W = %5\n  result @S = %6\n"
 
 static const Good goods[] = {
-    {"terms", TERMS("in") "  result @R = %6\n",
-     "nest {\n  %3 result 0 term of %6\n  %4 into %3 term of %6\n  %6 result 0\n}\n"},
-    {"terms of an argument", TERMS("inout") "  update @W = %6\n",
-     "nest {\n  %3 into result 0 term of %6\n  %4 into result 0 term of %6\n"
-     "  %6 result 0\n}\n"},
-    {"terms of an argument that is read before",
-     TERMS("inout") "  %7 = neg %2[a,b] -> [a,b] : i64[m,m]\n  update @W = %6\n  result @S = "
-                    "%7\n",
-     "nest {\n  %7 result 1\n  %3 into result 0 term of %6\n  %4 workspace\n"
-     "  %6 result 0\n}\n"},
+    {"terms", COPIED "  result @R = %6\n",
+     "nest {\n  %4 into %5\n  %5 into %6\n  %6 result 0\n}\n"},
+    {"terms of an argument", CHANGED "  update @W = %5\n",
+     "nest {\n  %4 into %5\n  %5 result 0\n}\n"},
+    {"terms of an argument that is read before", CHANGED_AND_READ,
+     "nest {\n  %6 result 1\n  %4 into %5\n  %5 result 0\n}\n"},
+    {"terms of an argument that is read later", CHANGED_AND_READ,
+     "nest {\n  %4 into %5\n  %6 result 1\n  %5 workspace\n}\n"},
     {"terms in a block",
-     TERMS("in") "  %7 = einsum %6[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %7\n",
-     "nest {\n  axis i [%3[a], %4[c], %6[a], %7[a]]\n  for i step 3 parallel {\n"
-     "    %3 tile term of %6\n    %4 into %3 term of %6\n    %6 tile in %3\n    %7 result 0\n"
-     "  }\n}\n"},
-    {"terms in loops of their own", TERMS("in") "  result @R = %6\n",
-     "nest {\n  axis i [%3[b]]\n  axis j [%4[a]]\n  for i step 3 {\n"
-     "    %3 result 0 term of %6\n  }\n  for j step 2 {\n    %4 into %3 term of %6\n  }\n"
+     COPIED "  %7 = einsum %6[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %7\n",
+     "nest {\n  axis i [%4[a], %5[a], %6[c], %7[a]]\n  for i step 3 parallel {\n"
+     "    %4 into %5\n    %5 into %6\n    %6 tile\n    %7 result 0\n  }\n}\n"},
+    {"terms in loops of their own", COPIED "  result @R = %6\n",
+     "nest {\n  axis i [%5[b]]\n  axis j [%6[a]]\n  %4 into %5\n  for i step 3 {\n"
+     "    %5 into %6\n  }\n  for j step 2 {\n    %6 result 0\n  }\n}\n"},
+    {"terms in one loop", COPIED "  result @R = %6\n",
+     "nest {\n  axis i [%5[a], %6[c]]\n  %4 into %5\n  for i step 3 {\n    %5 into %6\n"
+     "    %6 result 0\n  }\n}\n"},
+    {"squares folded in one loop",
+     TERMS("in") "  %4 = copy %2[a,b] -> [a,b] : i64[m,m]\n"
+                 "  %5 = einsum %2[a,b], %2[b,c] onto %4[a,c] -> [a,c] : i64[m,m]\n"
+                 "  %6 = einsum %2[a,b], %2[b,c], %3[] onto %5[c,a] -> [c,a] : i64[m,m]\n"
+                 "  result @R = %6\n",
+     "nest {\n  axis i [%5[b], %6[b]]\n  %4 into %5\n  for i step 3 {\n    %5 into %6\n"
+     "    %6 result 0\n  }\n}\n"},
+    {"terms folded in one loop", COPIED "  result @R = %6\n",
+     "nest {\n  axis i [%5[b], %6[b]]\n  %4 into %5\n  for i step 3 {\n    %5 into %6\n"
+     "    %6 result 0\n  }\n}\n"},
+    {"a beginning that is read elsewhere", COPIED "  result @R = %6\n  result @S = %4\n",
+     "nest {\n  axis i [%5[b]]\n  %4 result 1\n  for i step 3 {\n    %5 into %6\n  }\n"
      "  %6 result 0\n}\n"},
-    {"terms in one loop", TERMS("in") "  result @R = %6\n",
-     "nest {\n  axis i [%3[a], %4[c]]\n  for i step 3 {\n    %3 result 0 term of %6\n"
-     "    %4 into %3 term of %6\n  }\n  %6 result 0\n}\n"},
     /* %1 labels a, c of m and b of n; %2 keeps the first */
     {"chain", SQUARE "  %2 = einsum %1[a,b], %0[b,c] -> [a,c] : i64[m,n]\n  result @R = %2\n",
      "nest {\n  axis i [%1[a], %2[a]]\n  for i step 4 {\n    %1 tile\n    %2 result 0\n  }\n"
@@ -274,32 +293,30 @@ static const Fault nest_faults[] = {
      "does not divide the tile of the loop around it"},
     {"a tile of a tile, the same", "tile of a tile", "step 2", "step 4", BY_NEST,
      "is that of the loop around it"},
-    {"added into what is no term", "terms", "into %3", "into %2", BY_NEST, "before it"},
-    {"added into what is made later", "terms",
-     "  %3 result 0 term of %6\n  %4 into %3 term of %6\n",
-     "  %4 into %3 term of %6\n  %3 result 0 term of %6\n", BY_NEST, "before it"},
-    {"a term of a sum that is not kept", "terms", "into %3 term of %6", "into %3 term of %5",
-     BY_NEST, "no term of the sum"},
-    {"added into no sum", "terms", "into %3 term of %6", "into %3", BY_NEST, "into no sum"},
-    {"the first term in a result of no sum", "terms", "result 0 term of %6\n", "result 0\n",
-     BY_NEST, "not its own"},
-    {"added into a result that has no value before", "terms", "into %3", "into result 0",
-     BY_NEST, "does not change"},
-    {"the first term over an argument that the sum reads", "terms of an argument",
-     "%3 into result 0", "%3 result 0", BY_NEST, "overwrites a parameter"},
+    {"not in the place of the sum that begins with it", "terms", "%4 into %5", "%4 workspace",
+     BY_NEST, "and not there"},
+    {"in the place of a later sum", "terms", "%4 into %5", "%4 into %6", BY_NEST,
+     "does not begin with it"},
+    {"in the place of what begins with nothing", "chain", "%1 tile", "%1 into %2", BY_NEST,
+     "does not begin with it"},
+    {"in the place of one of two readers", "a beginning that is read elsewhere", "%4 result 1",
+     "%4 into %5", BY_NEST, "read elsewhere"},
+    {"a beginning after what begins with it", "terms", "  %4 into %5\n  %5 into %6\n",
+     "  %5 into %6\n  %4 into %5\n", BY_NEST, "before it is computed"},
     {"added into an argument that is read later", "terms of an argument that is read before",
-     "  %7 result 1\n  %3 into result 0 term of %6\n",
-     "  %3 into result 0 term of %6\n  %7 result 1\n", BY_NEST, "still read"},
-    {"added into a block of another loop", "terms in a block",
-     "axis i [%3[a], %4[c], %6[a], %7[a]]\n  for i step 3 parallel {\n    %3 tile term of %6\n"
-     "    %4 into %3 term of %6\n",
-     "axis i [%3[a], %6[a], %7[a]]\n  %4 into %3 term of %6\n  for i step 3 parallel {\n"
-     "    %3 tile term of %6\n",
-     BY_NEST, "before it"},
-    {"added into places that the loop has not begun", "terms in one loop", "%4[c]", "%4[a]",
-     BY_NEST, "has not begun"},
-    {"added into places that the loop still adds to", "terms in one loop", "[%3[a], %4[c]]",
-     "[%3[b], %4[b]]", BY_NEST, "has not begun"},
+     "  %6 result 1\n  %4 into %5\n", "  %4 into %5\n  %6 result 1\n", BY_NEST, "still read"},
+    {"an argument that is read later is the place of its sum",
+     "terms of an argument that is read later", "%5 workspace", "%5 result 0", BY_NEST,
+     "still read"},
+    {"a beginning in a loop that has begun", "terms in loops of their own",
+     "  %4 into %5\n  for i step 3 {\n", "  for i step 3 {\n    %4 into %5 again\n", BY_NEST,
+     "begins with a value that its loops compute"},
+    {"a beginning by the tiles of a loop that has begun", "squares folded in one loop",
+     "[%5[b]", "[%5[a]", BY_NEST, "begins with a value that its loops compute"},
+    {"a beginning at other indices", "terms in one loop", "%6[c]", "%6[a]", BY_NEST,
+     "at other indices"},
+    {"threads that add to one place", "terms folded in one loop", "step 3 {",
+     "step 3 parallel {", BY_NEST, "run at the same time"},
     {"in the place of a parameter", "in place", "in %1", "in %0", BY_NEST, "like its own"},
     {"in the place of what is made later", "in place", "in %1", "in %3", BY_NEST,
      "like its own"},
@@ -317,14 +334,22 @@ static const Fault nest_faults[] = {
 };
 
 static const Fault kernel_faults[] = {
-    {"a first term that adds", "terms", ") begins\n", ")\n", BY_RUNNING, NULL},
+    {"nothing to begin with", "terms", "  copy [a in 0..m, b in 0..m] @R[a,b] = @W[a,b]\n", "",
+     BY_RUNNING, NULL},
     {"a later term that begins", "terms", "@B[b,c]))\n", "@B[b,c])) begins\n", BY_NUMBERS,
      NULL},
     {"a term added that is subtracted", "terms", "mul(-1, ", "mul(1, ", BY_NUMBERS, NULL},
     {"zeros over an argument that is added to", "terms of an argument", "  matmul [",
      "  fill [x in 0..m, y in 0..m] @W[x,y] = 0\n  matmul [", BY_NUMBERS, NULL},
-    {"what is left of the sum over its terms", "terms", "add(@R[a,b], @W[a,b])",
-     "neg(neg(@W[a,b]))", BY_NUMBERS, NULL},
+    {"an argument that is read later added to", "terms of an argument that is read later",
+     "  alloc @t : i64[m,m] workspace\n", "  alloc @t : i64[m,m] workspace over @W\n",
+     BY_KERNEL, NULL},
+    {"begun again in each iteration", "a beginning that is read elsewhere",
+     "  copy [a in 0..m, c in 0..m] @R[a,c] = @S[a,c]\n  for $i in 0..n step 3 {\n",
+     "  for $i in 0..n step 3 {\n    copy [a in 0..m, c in 0..m] @R[a,c] = @S[a,c]\n",
+     BY_NUMBERS, NULL},
+    {"begun by the second of two that fold", "terms folded in one loop",
+     "mul(@A[a,b], @B[b,c]))\n", "mul(@A[a,b], @B[b,c])) begins\n", BY_NUMBERS, NULL},
     {"a block sized by the tile of the inner loop", "tile of a tile", "i64[4,m] tile",
      "i64[2,m] tile", BY_KERNEL, NULL},
     {"a block indexed from the start of the inner loop", "tile of a tile", "@t[a-$i,b]",

@@ -33,15 +33,14 @@ typedef struct Seen {
     uint32_t several;                         /* nests for some sizes each */
     uint32_t pairs;                           /* loops over each pair of tiles once, */
     uint32_t both;                            /* values stored at both places */
-    uint32_t terms,
-        into; /* terms of sums that are added up in one place, and those that join one */
+    uint32_t into; /* values in the place of a sum that begins with them */
 } Seen;
 
 typedef struct Trial {
     Ctx ctx;
     Rng rng;
     uint64_t seed;
-    Graph *g;
+    Graph *g, *asked; /* as it is, and before contractions began with others */
     NestFacts facts;
     const Machine *machine;
     Nest *nest;
@@ -131,7 +130,7 @@ static void compare(Trial *t, const int64_t *dims)
     for (uint32_t p = 0; p < t->g->params.n; p++) {
         args[p] = argument(t, &t->g->params.at[p], dims);
     }
-    if (!graph_eval(&t->ctx, arena, t->g, dims, args, expected) ||
+    if (!graph_eval(&t->ctx, arena, t->asked, dims, args, expected) ||
         !loop_eval(&t->ctx, arena, t->k, dims, args, got)) {
         broken(t, "the interpreter refuses it");
     }
@@ -194,7 +193,6 @@ static void count(Seen *seen, const Nest *nest)
             seen->folded += v->fold != NEST_NONE;
             seen->blocks += v->residence == RESIDE_TILE && v->home != NEST_NONE && n->rank > 0;
             seen->late += v->residence == RESIDE_WORKSPACE && v->last == nest->n_items;
-            seen->terms += v->term_of != NODE_NONE;
             seen->into += v->residence == RESIDE_INTO;
             seen->places_taken += v->in_place != NODE_NONE;
             seen->in_place += v->result >= 0 && nest->graph->results.at[v->result].param >= 0;
@@ -400,6 +398,9 @@ static void run_seed(uint64_t seed, Seen *seen)
         random_terms(&t->ctx, &t->rng, t->g);
     }
     opt_symmetry(&t->ctx, t->g, true);
+    t->asked = t->g;
+    t->g = opt_onto(&t->ctx, arena, t->asked);
+    opt_symmetry(&t->ctx, t->g, true);
     if (!graph_verify(&t->ctx, t->g, "test")) {
         broken(t, "the graph is refused");
     }
@@ -444,7 +445,7 @@ static void a_kernel_computes_what_its_graph_does_whatever_its_nest(void **state
         assert_true(seen.accepted > 1800 && seen.refused > 2000);
         assert_true(seen.over > 900 && seen.places_taken > 20);
         assert_true(seen.several > 100 && seen.pairs > 90 && seen.both > 60);
-        assert_true(seen.terms > 240 && seen.into > 110);
+        assert_true(seen.into > 240);
     }
 }
 

@@ -486,7 +486,7 @@ static void wrap_leaf(Arena *arena, Rng *rng, const NestFacts *f, Tree *t)
     wrap(arena, t, k, k + 1, loop);
 }
 
-/* Do all that read `node` stand in items (from, to) and read it nowhere along `axis`? */
+/* Do all that read `node` stand in items (from, to) and read it nowhere along `axis`, nor before they begin? */
 static bool is_private(const NestFacts *f, const Tree *t, NodeRef node, uint32_t from,
                        uint32_t to, const NestAxis *axis)
 {
@@ -508,12 +508,13 @@ static bool is_private(const NestFacts *f, const Tree *t, NodeRef node, uint32_t
                     return false;
                 }
             }
-            if (k <= from || k >= to) {
+            if (k <= from || k >= to || use->apart) {
                 return false;
             }
         }
     }
-    return f->result_of[node] < 0;
+    NodeRef init = node_init(graph_node(f->g, node));
+    return f->result_of[node] < 0 && (init == NODE_NONE || f->into[init] != node);
 }
 
 /* A leaf moves into the loop after it, to be computed again there. */
