@@ -6,8 +6,9 @@
  * chip; then groups it also reads from move down into that group under the same conditions. A
  * group becomes loops over all its common axes, tiles.c says by how much. It prices nothing:
  * the search begins here. */
-#include "nest/scan.h"
 #include "nest/greedy.h"
+
+#include "nest/scan.h"
 
 static bool is_sliced(const Greedy *f, uint32_t group)
 {
@@ -136,6 +137,24 @@ static void group_set(Greedy *f, uint32_t group, uint32_t n, const NodeRef *node
     }
 }
 
+static void add_reader(Group *group, uint32_t reader)
+{
+    if (reader < group->read_by) {
+        group->read_next = group->read_by;
+        group->read_by = reader;
+    } else if (reader != group->read_by && reader < group->read_next) {
+        group->read_next = reader;
+    }
+}
+
+/* Readers of `from`, which joins `group`, read that now. */
+static void add_readers(Greedy *f, uint32_t group, const Group *from)
+{
+    bool own = from->read_by == group;
+    add_reader(&f->groups.at[group], own ? from->read_next : from->read_by);
+    add_reader(&f->groups.at[group], from->read_next);
+}
+
 /* Lower groups that `n` reads join its group if nothing in between needs them. */
 static void pull_producers(Greedy *f, NodeRef n)
 {
@@ -153,6 +172,7 @@ static void pull_producers(Greedy *f, NodeRef n)
                 : merged(f, &f->groups.at[group], &f->groups.at[from], NODE_NONE, &n_nodes);
         if (nodes != NULL && fits(f, n_nodes, nodes)) {
             f->groups.at[from].nodes.n = 0;
+            add_readers(f, group, &f->groups.at[from]);
             group_set(f, group, n_nodes, nodes);
         }
     }
@@ -163,9 +183,8 @@ static void note_reads(Greedy *f, NodeRef n)
     const UseList *u = &f->facts->uses[n];
     for (uint32_t i = 0; i < u->list.n; i++) {
         uint32_t from = f->group_of[u->list.at[i].node];
-        if (from != NODE_NONE && from != f->group_of[n] &&
-            f->groups.at[from].read_by > f->group_of[n]) {
-            f->groups.at[from].read_by = f->group_of[n];
+        if (from != NODE_NONE && from != f->group_of[n]) {
+            add_reader(&f->groups.at[from], f->group_of[n]);
         }
     }
 }
@@ -195,7 +214,7 @@ static void place(Greedy *f, NodeRef n, bool fuse)
         }
     }
     if (!joined) {
-        Group fresh = {.read_by = NODE_NONE};
+        Group fresh = {.read_by = NODE_NONE, .read_next = NODE_NONE};
         vec_push(f->arena, &fresh.nodes, n);
         f->group_of[n] = f->groups.n;
         vec_push(f->arena, &f->groups, fresh);

@@ -20,13 +20,13 @@
  *
  * The formula is that of Chimera (Zheng et al., HPCA 2023), level by level as in Welder (Shi et
  * al., OSDI 2023); lives in closed form because a nest has no other loops. */
-#include "nest/scan.h"
 #include "nest/price.h"
 
 #include "nest/contraction.h"
 #include "nest/greedy.h"
 #include "nest/levels.h"
 #include "nest/masks.h"
+#include "nest/scan.h"
 
 /* A part of a level that one operand may fill and still find itself there the next time. */
 #define KEPT 0.5

@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "nest/scan.h"
 #include "nest/contraction.h"
 #include "nest/greedy.h"
 #include "nest/moves.h"
 #include "nest/price.h"
+#include "nest/scan.h"
 
 #define WINDOW 12
 /* Trees that go on and steps of one window, at effort 1. */

@@ -307,7 +307,7 @@ bool greedy_slices(Greedy *f, NodeRef root)
     choose_order(&s, order);
     keep_whole(&s, order);
     remove_from_groups(&s);
-    Group group = {.read_by = NODE_NONE};
+    Group group = {.read_by = NODE_NONE, .read_next = NODE_NONE};
     for (NodeRef n = 0; n < f->g->nodes.n; n++) {
         if (s.label[n] != NULL) {
             vec_push(f->arena, &group.nodes, n);

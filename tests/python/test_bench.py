@@ -23,7 +23,7 @@ class Bench(unittest.TestCase):
         self.assertEqual(found["calls"]["module"], os.environ.get("TDSL_NO_MODULE") != "1" and bench_has_module())
         self.assertFalse(found["calls_ctypes"]["module"])
         for what, _, value, bar, numpy in table:
-            self.assertTrue(-0.1 < value < 10 * (bar or 1e9), (what, value))
+            self.assertTrue(-100 < value < 10 * (bar or 1e9), (what, value))
             self.assertTrue(numpy is None or 0 < numpy < 100)
         for word in "einsum of a string seen before (ctypes)", "import tdsl", "first einsum of a new string", "the same in a new process", "wheel":
             self.assertIn(word, names)
