@@ -18,7 +18,8 @@ typedef struct SliceLoops {
 
 typedef struct Group {
     VEC(NodeRef) nodes; /* ascending */
-    uint32_t read_by;   /* no later group that reads this one is lower; NODE_NONE: none reads it, */
+    uint32_t
+        read_by; /* no later group that reads this one is lower; NODE_NONE: none reads it, */
     uint32_t read_next; /* ... and none but `read_by` is lower than that */
     const SliceLoops *slices;
 } Group;
