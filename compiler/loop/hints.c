@@ -154,7 +154,7 @@ static bool in_scope(const Hints *h, BufRef buf, const Affine *at)
 }
 
 /* Elements of nothing that is in memory. */
-#define TOO_MANY ((int64_t)1 << 50)
+#define TOO_MANY ((int64_t)1 << 40)
 
 static bool is_distance(int64_t x)
 {

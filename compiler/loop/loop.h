@@ -125,8 +125,8 @@ typedef struct WorthTerm {
 typedef struct Threads {
     uint32_t n;
     const WorthTerm *term;
-    bool
-        dealt; /* iterations are more and more work, or less and less: each thread has some of both */
+    /* Iterations are more and more work, or less and less: each thread has some of both. */
+    bool dealt;
 } Threads;
 
 /* What fills panels next, as a product prefetches it: for each of its tiles a group of lines of memory, one for each step of its sum. Groups

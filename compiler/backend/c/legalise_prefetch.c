@@ -64,6 +64,15 @@ static bool place_find(const Kernel *k, Stmt *const *body, uint32_t n, BufRef pa
     return false;
 }
 
+/* The kernel, and the loops around a place. */
+typedef struct Walk {
+    const Kernel *k;
+    Arena *arena;
+    VEC(const Stmt *) loops;
+    int64_t sets; /* of the cache that holds blocks */
+    bool any;
+} Walk;
+
 /* ---- the walk ---- */
 
 typedef struct Label {
@@ -120,15 +129,15 @@ static void label_first(Label *own, uint32_t i)
     own[0] = x;
 }
 
-/* Would most of the lines have left the second cache before they are packed? Those that are a power of two apart meet in few of
- * its sets: here of 512 KiB, as small as any processor with wide vectors has. */
-#define SETS  1024
+/* Would most of the lines have left the cache of `sets` that holds blocks before they are packed? Those that are a power of two apart meet
+ * in few of its sets. */
 #define WAYS  8
 #define LINES 65536 /* of a block, at most */
 
-static bool lines_meet(const Prefetch *x, int64_t size, int64_t steps, int64_t wide)
+static bool lines_meet(const Walk *w, const Prefetch *x, int64_t size, int64_t steps,
+                       int64_t wide)
 {
-    uint8_t in_set[SETS] = {0};
+    uint8_t *in_set = ARENA_ARRAY(w->arena, (size_t)w->sets, uint8_t);
     int64_t groups = sat_mul(x->count[0], sat_mul(x->count[1], x->count[2])), kept = 0;
     if (sat_mul(groups, steps) > LINES) {
         return true;
@@ -137,7 +146,7 @@ static bool lines_meet(const Prefetch *x, int64_t size, int64_t steps, int64_t w
         int64_t at = g % x->count[0] * x->step[0] + g / x->count[0] % x->count[1] * x->step[1] +
                      g / x->count[0] / x->count[1] * x->step[2];
         for (int64_t k = 1; k <= steps; k++) {
-            uint8_t *set = &in_set[(uint64_t)(size * at) / LINE_BYTES % SETS];
+            uint8_t *set = &in_set[(uint64_t)(size * at) / LINE_BYTES % (uint64_t)w->sets];
             kept += *set < WAYS;
             *set = (uint8_t)(*set + (*set < WAYS));
             at += k % wide == 0 ? x->turn : x->each;
@@ -146,12 +155,12 @@ static bool lines_meet(const Prefetch *x, int64_t size, int64_t steps, int64_t w
     return kept * 4 < groups * steps;
 }
 
-static bool walk_of(const Kernel *k, const Place *pack, int64_t calls, Prefetch *out)
+static bool walk_of(const Walk *w, const Place *pack, int64_t calls, Prefetch *out)
 {
     Label sum = {0}, own[PREFETCH_LABELS];
     uint32_t n = 0;
     int64_t size = dtype_bytes(pack->s->value->dtype), wide = LINE_BYTES / size, groups = 1;
-    if (!labels_of(k, pack, &sum, own, &n)) {
+    if (!labels_of(w->k, pack, &sum, own, &n)) {
         return false;
     }
     bool along = false;
@@ -176,19 +185,11 @@ static bool walk_of(const Kernel *k, const Place *pack, int64_t calls, Prefetch 
     out->n = n;
     out->each = along ? sum.step : own[0].step;
     out->turn = along ? out->each : wide - (wide - 1) * out->each;
-    return calls * 2 >= groups && calls <= AHEAD_MOST_CALLS * groups &&
-           !lines_meet(out, size, sum.extent, wide);
+    return prefetch_fits(out) && calls * 2 >= groups && calls <= AHEAD_MOST_CALLS * groups &&
+           !lines_meet(w, out, size, sum.extent, wide);
 }
 
 /* ---- where the next block is ---- */
-
-/* The loops around a place. */
-typedef struct Walk {
-    const Kernel *k;
-    Arena *arena;
-    VEC(const Stmt *) loops;
-    bool any;
-} Walk;
 
 static const Affine *subst_all(const Walk *w, BufRef buf, const Affine *at, VarRef v, Affine by)
 {
@@ -261,7 +262,7 @@ static const Prefetch *prefetch_of(const Walk *w, Stmt *const *body, uint32_t n)
     Prefetch *x = ARENA_NEW(w->arena, Prefetch);
     bool memory = from == SPACE_ARGUMENT || from == SPACE_WORKSPACE;
     return memory && load->dtype == b->dtype && operand_bytes(k, load) >= AHEAD_BYTES &&
-                   walk_of(k, &pack, calls, x) && prefetch_fits(x) && find_next(w, &pack, x)
+                   walk_of(w, &pack, calls, x) && find_next(w, &pack, x)
                ? x
                : NULL;
 }
@@ -336,10 +337,11 @@ bool stmt_may_prefetch(const Kernel *k, const Stmt *s)
 
 Kernel *c_prefetch(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
-    (void)target;
     (void)ctx;
     Kernel *out = kernel_changeable(arena, k);
-    Walk w = {.k = out, .arena = arena};
+    Walk w = {.k = out,
+              .arena = arena,
+              .sets = machine_tile_capacity(target->machine) / (LINE_BYTES * WAYS)};
     if (has_prefetches(k)) { /* a person has chosen */
         return (Kernel *)(uintptr_t)k;
     }

@@ -70,7 +70,7 @@ REFUSED = [
     ("wide", r"past \$jc @A\[\$x\+1,0,0,0\]", "past $jc @B[0,0]", "what fills panels next is of one buffer"),
     ("wide", r"groups \[4 by 16, 32 by 64\]", "groups []", "groups are along one to three labels"),
     ("wide", r"groups \[4 by 16, 32 by 64\]", "groups [0 by 16]", "a prefetch without groups"),
-    ("wide", r"groups \[4 by 16, 32 by 64\]", "groups [4 by 1125899906842624]", "too large numbers"),
+    ("wide", r"groups \[4 by 16, 32 by 64\]", "groups [4 by 1099511627776]", "too large numbers"),
     ("wide", r"begins prefetch", "begins specialised prefetch", "or a specialised one"),
     ("map", r"( as C)", r" prefetch @A\1", "a prefetch for panels that it does not read, or whose alloc here does not say"),
     ("map", r"parallel threads", "threads", "threads share a loop of form legal that is parallel, and more than a rest"),
