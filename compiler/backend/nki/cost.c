@@ -152,45 +152,99 @@ double nki_table_us(int *table, const Instr *i)
     return TABLE_SWITCH_US;
 }
 
-/* How often each statement of the text runs. */
-static void count_trips(Stmt *const *body, uint32_t n, int64_t times, uint32_t *place,
-                        int64_t *trips)
+#define LOOP_PLACES                                                                            \
+    40 /* statements of a loop in which engines have more than one thing to do */
+
+static uint32_t count_places(const Stmt *loop)
+{
+    StmtWalk w;
+    uint32_t n = 0;
+    for (const Stmt *s = tile_first(&w, loop->body, loop->n_body); s != NULL;
+         s = tile_next(&w)) {
+        n++;
+    }
+    return n;
+}
+
+/* How often each statement of the text runs, and in which loop that is in no other. */
+static void count_trips(NkiBalance *b, Stmt *const *body, uint32_t n, int64_t times,
+                        uint32_t *place, uint32_t loop, uint32_t *loops)
 {
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
         if (s->kind == STMT_TILE) {
-            trips[(*place)++] = times;
+            b->loop[*place] = loop;
+            b->trips[(*place)++] = times;
         } else if (stmt_has_body(s)) {
-            bool loop = s->kind == STMT_FOR;
-            int64_t inside = loop ? s->range.limit.n - s->range.start.base : 1;
-            count_trips(s->body, s->n_body, sat_mul(times, inside), place, trips);
+            bool is_loop = s->kind == STMT_FOR;
+            int64_t inside = is_loop ? s->range.limit.n - s->range.start.base : 1;
+            bool outer = is_loop && loop == 0 && count_places(s) >= LOOP_PLACES;
+            uint32_t own = outer ? ++*loops : loop;
+            count_trips(b, s->body, s->n_body, sat_mul(times, inside), place, own, loops);
         }
     }
 }
 
+typedef struct Fixed {
+    const Kernel *k;
+    NkiBalance *b;
+} Fixed;
+
+/* What is no plain copy has its engine. */
+static bool count_fixed(void *user, const Instr *i)
+{
+    Fixed *f = user;
+    if (i->kind == INSTR_DMA || i->kind == INSTR_NOTHING || i->kind == INSTR_ALLOC ||
+        i->kind == INSTR_COPY || f->b->loop[i->place] == 0) {
+        return true;
+    }
+    int64_t cycles = 0;
+    int engine = nki_instr_cycles(f->k, i, false, &cycles);
+    int64_t *vector = &f->b->of_loop[f->b->loop[i->place]].vector,
+            *scalar = &f->b->of_loop[f->b->loop[i->place]].scalar;
+    *vector = engine == VECTOR ? sat_add(*vector, sat_mul(i->times, cycles)) : *vector;
+    *scalar = engine == SCALAR ? sat_add(*scalar, sat_mul(i->times, cycles)) : *scalar;
+    return true;
+}
+
 NkiBalance nki_balance(const Kernel *k)
 {
-    uint32_t n = instr_places(k), place = 0;
+    uint32_t n = instr_places(k), place = 0, loops = 0;
     NkiBalance b = {.chosen = ARENA_ARRAY(k->arena, n + 1, uint8_t),
-                    .trips = ARENA_ARRAY(k->arena, n + 1, int64_t)};
-    count_trips(k->body, k->n_body, 1, &place, b.trips);
+                    .trips = ARENA_ARRAY(k->arena, n + 1, int64_t),
+                    .loop = ARENA_ARRAY(k->arena, n + 1, uint32_t)};
+    count_trips(&b, k->body, k->n_body, 1, &place, 0, &loops);
+    b.of_loop = arena_array(k->arena, loops + 1, sizeof *b.of_loop);
+    Fixed fixed = {k, &b};
+    const Stmt *bad = NULL;
+    const char *why = NULL;
+    if (loops > 0) {
+        (void)instr_walk_brief(k, count_fixed, &fixed, &bad, &why);
+    }
     return b;
 }
 
 bool nki_copy_on_scalar(NkiBalance *b, const Kernel *k, const NkiChip *chip, const Instr *i)
 {
     uint8_t *chosen = &b->chosen[i->place];
+    uint32_t loop = b->loop[i->place];
     if (*chosen != 0) {
         return *chosen == 2;
     }
     int64_t cycles = 0;
     int engine = nki_instr_cycles(k, i, false, &cycles);
     cycles = sat_mul(cycles, b->trips[i->place]);
-    double vector = (double)(b->vector + cycles) / chip->vector_ghz;
-    double scalar = (double)(b->scalar + cycles) / chip->scalar_ghz;
-    *chosen = i->kind == INSTR_COPY && scalar < vector ? 2 : 1;
-    b->vector += engine == VECTOR && *chosen == 1 ? cycles : 0;
-    b->scalar += engine == SCALAR || *chosen == 2 ? cycles : 0;
+    bool copy = i->kind == INSTR_COPY;
+    int64_t *vector = loop > 0 ? &b->of_loop[loop].vector : &b->vector,
+            *scalar = loop > 0 ? &b->of_loop[loop].scalar : &b->scalar;
+    *chosen = copy && (double)(*scalar + cycles) / chip->scalar_ghz <
+                          (double)(*vector + cycles) / chip->vector_ghz
+                  ? 2
+                  : 1;
+    if (copy || loop == 0) {
+        *vector += (copy && *chosen == 1) || (!copy && engine == VECTOR) ? cycles : 0;
+        *scalar += *chosen == 2 || (!copy && engine == SCALAR) ? cycles : 0;
+    }
     return *chosen == 2;
 }
 

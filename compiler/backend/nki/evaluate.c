@@ -676,6 +676,22 @@ const Val *eval(Evaluation *ev, const Expr *e, const TileView *into)
     return v;
 }
 
+void evaluate_narrow(Evaluation *ev, const Expr *e)
+{
+    int64_t key[KEY_LIMIT];
+    uint32_t n = 2, seen = 0;
+    if (e->kind != EXPR_OP || whole_branch(ev->l, e, ev->box) != e) {
+        return;
+    }
+    if (eval_key(ev, e, key, &n, &seen) && eval_key_finish(ev, e, key, &n, seen)) {
+        (void)eval(ev, e, NULL);
+        return;
+    }
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        evaluate_narrow(ev, e->arg[i]);
+    }
+}
+
 TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into)
 {
     Labels f = {0};

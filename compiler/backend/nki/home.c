@@ -14,7 +14,7 @@
 #define WEIGHT_SECOND     2.9 /* where levels name another label of the sum first */
 #define WEIGHT_FOLDED     0.7
 #define WEIGHT_BATCH      0.02
-#define WEIGHT_ALONG      0.3   /* what is read for it would be turned */
+#define WEIGHT_ALONG      0.3   /* what is stored of it would be turned */
 #define WEIGHT_SUM        0.001 /* positions that are sums or multiples: never on partitions */
 
 static bool has_levels(const Stmt *s)
@@ -40,18 +40,13 @@ static bool is_sum(const Stmt *s, Affine at)
     return own > 1 || factor;
 }
 
-/* Does an elementwise statement that makes the value read one in memory whose rows lie along this position? */
+/* Does an elementwise statement that reads the value there store rows in memory that lie along this position? */
 static bool lies_along(const Lower *l, const Stmt *s, Affine at)
 {
-    ExprWalk w;
-    bool along = false;
-    for (const Expr *x = load_first(&w, s->value); x != NULL && s->fold == OP_COPY;
-         x = load_next(&w)) {
-        const Buffer *b = &l->from->bufs.at[x->buf];
-        bool memory = b->space == SPACE_ARGUMENT || b->space == SPACE_WORKSPACE;
-        for (uint32_t t = 0; t < at.n && memory && b->rank > 1; t++) {
-            along |= affine_uses(x->at[b->rank - 1], at.term[t].var);
-        }
+    const Buffer *b = &l->from->bufs.at[s->dst];
+    bool memory = b->space == SPACE_ARGUMENT || b->space == SPACE_WORKSPACE, along = false;
+    for (uint32_t t = 0; t < at.n && memory && b->rank > 1 && s->fold == OP_COPY; t++) {
+        along |= affine_uses(s->at[b->rank - 1], at.term[t].var);
     }
     return along;
 }
@@ -60,7 +55,6 @@ static void score_store(const Lower *l, const Stmt *s, double *score)
 {
     for (uint32_t d = 0; d < l->from->bufs.at[s->dst].rank; d++) {
         score[d] *= is_sum(s, s->at[d]) ? WEIGHT_SUM : 1.0;
-        score[d] *= lies_along(l, s, s->at[d]) ? WEIGHT_ALONG : 1.0;
     }
 }
 
@@ -68,6 +62,7 @@ static void score_load(const Lower *l, const Stmt *s, const Expr *load, double *
 {
     for (uint32_t d = 0; d < l->from->bufs.at[load->buf].rank; d++) {
         score[d] *= is_sum(s, load->at[d]) ? WEIGHT_SUM : 1.0;
+        score[d] *= lies_along(l, s, load->at[d]) ? WEIGHT_ALONG : 1.0;
         bool kept = false;
         for (uint32_t t = 0; t < load->at[d].n; t++) {
             kept |= access_uses(l->from, s->dst, s->at, load->at[d].term[t].var);
@@ -225,6 +220,7 @@ void home_make(Lower *l, BufRef buf)
     Home *h = &l->home[buf];
     h->version++;
     h->made = true;
+    h->depth = l->loops.depth;
     if (h->on_chip) {
         int64_t n = b->rank == 0 ? 1 : b->extent[h->pdim].n;
         int64_t np = n < NKI_PARTITIONS ? n : NKI_PARTITIONS;

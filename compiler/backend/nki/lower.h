@@ -58,6 +58,9 @@ typedef struct Home {
     int64_t stride[NKI_DIMS]; /* on chip: elements on the free axis; HBM: of the flat tensor */
     int64_t wanted, left;     /* not on chip for want of room: bytes of a partition */
     uint64_t version;
+    uint32_t depth;  /* loops that were open when it was made */
+    bool has_column; /* of a number: what loops add to it is in a column so far */
+    TileView column;
 } Home;
 
 typedef struct CacheEntry {
@@ -378,6 +381,8 @@ bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
 /* A function and the sums of its rows, in one pass, once it is known that that can be (not `go`: only asks). */
 bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *fold, bool go);
 void lower_map(Lower *l, const Stmt *s, bool overwrite);
+/* Numbers that the loop which ends has added up in columns get them. */
+void lower_columns(Lower *l);
 /* Is the statement one over vectors in HBM, long enough to be spread over partitions? */
 bool lower_is_flat(Lower *l, const Stmt *s);
 void lower_parts(Lower *l, const Stmt *re, const Stmt *im);
@@ -392,6 +397,8 @@ typedef struct Evaluation {
     bool narrow; /* may the result be of a narrower type of floats? */
 } Evaluation;
 TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
+/* Evaluates the parts of `e` that do not depend on all labels, which are remembered. */
+void evaluate_narrow(Evaluation *ev, const Expr *e);
 /* Can it be evaluated? */
 bool evaluate_has(Op op);
 

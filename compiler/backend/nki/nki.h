@@ -145,11 +145,16 @@ double nki_predicted_us(const Kernel *k, const NkiChip *chip, const NkiCost *cos
 bool nki_measure(const Kernel *k, const NkiChip *chip, NkiCost *out); /* both */
 extern const char *const nki_engine_names[5];
 /* Which engine runs a copy from PSUM or SBUF: the one with less to do when its statement is
- * first reached, all that statements before it do counted. Kept by printer and cost alike. */
+ * first reached, all that statements before it do counted; in a loop, of what that does, all that is no copy and the copies before
+ * it. Kept by printer and cost alike. */
 typedef struct NkiBalance {
-    int64_t vector, scalar;
-    uint8_t *chosen; /* [instr_places]: 0 not yet, 1 vector or no copy, 2 scalar */
-    int64_t *trips;  /* [instr_places] */
+    int64_t vector, scalar; /* of statements in no loop */
+    uint8_t *chosen;        /* [instr_places]: 0 not yet, 1 vector or no copy, 2 scalar */
+    int64_t *trips;         /* [instr_places] */
+    uint32_t *loop;         /* [instr_places] the loop around all others, from 1; 0: none */
+    struct {
+        int64_t vector, scalar;
+    } * of_loop;
 } NkiBalance;
 uint32_t instr_places(const Kernel *k); /* statements of the text */
 NkiBalance nki_balance(const Kernel *k);

@@ -362,6 +362,26 @@ static bool few_terms(const Lower *l, const Shape *shape, int64_t kept)
     return kept >= MANY_KEPT && labels_count(shape->fold, &l->now.full) <= FEW_TERMS;
 }
 
+static Labels free_labels(const Shape *shape)
+{
+    Labels f = shape->keep;
+    for (uint32_t i = 0; i < shape->fold.n; i++) {
+        add_label(&f, shape->fold.at[i]);
+    }
+    return f;
+}
+
+/* The boxes of the reduced labels beside `nk` positions that are kept. */
+static void fold_steps(const Lower *l, const Stmt *s, const Shape *shape, int64_t nk,
+                       int64_t *step)
+{
+    int64_t most = l->room.tile_elements / nk;
+    if (whole_is_masked(l, s->value)) { /* what a mask decides costs less */
+        most = most < MASKED_ELEMENTS ? most : MASKED_ELEMENTS;
+    }
+    box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
+}
+
 /* One column per position of `keep`: the fold over the boxes of the reduced labels. */
 static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
 {
@@ -372,15 +392,9 @@ static TileView fold_free(Lower *l, const Stmt *s, const Shape *shape, Box *box)
     }
     TileView acc = tile_new(l, "fold", DTYPE_F32, SPACE_TILE, np, nk);
     bool any = false; /* has a box been folded? */
-    Labels f = shape->keep;
-    for (uint32_t i = 0; i < shape->fold.n; i++) {
-        add_label(&f, shape->fold.at[i]);
-    }
-    int64_t step[LABELS], most = l->room.tile_elements / nk;
-    if (whole_is_masked(l, s->value)) { /* what a mask decides costs less */
-        most = most < MASKED_ELEMENTS ? most : MASKED_ELEMENTS;
-    }
-    box_steps(shape->fold, &l->now.full, most < 1 || few_terms(l, shape, nk) ? 1 : most, step);
+    Labels f = free_labels(shape);
+    int64_t step[LABELS];
+    fold_steps(l, s, shape, nk, step);
     for (bool a = true; box_next(shape->fold, &l->now.full, step, box, a) && !l->tried.failed;
          a = false) {
         Evaluation ev = {l, shape->p, f, box, LOWER_NONE, {0}, true};
@@ -441,16 +455,71 @@ static void fold_store(Lower *l, const Stmt *s, const Place *dst, Labels p, Labe
     view_store(l, dst, p, keep, box, v);
 }
 
+/* ---- sums over loops ---- */
+
+/* Does the statement add to a number that nothing in the loops around it reads? */
+static bool adds_in_loops(const Lower *l, const Stmt *s, bool overwrite)
+{
+    const Home *h = &l->home[s->dst];
+    if (s->fold != OP_SUM || overwrite || !h->on_chip || h->depth >= l->loops.depth ||
+        l->from->bufs.at[s->dst].rank > 0 || l->from->bufs.at[s->dst].dtype != DTYPE_F32) {
+        return false;
+    }
+    const Stmt *loop = l->loops.open[h->depth].stmt;
+    StmtWalk w;
+    bool adds = true;
+    for (const Stmt *t = tile_first(&w, loop->body, loop->n_body); t != NULL;
+         t = tile_next(&w)) {
+        bool plain = t->fold == OP_SUM && !t->begins;
+        adds &= expr_load_of(t->value, s->dst) == NULL && (t->dst != s->dst || plain);
+    }
+    return adds;
+}
+
+/* Adds a column to that of the number, so that the Tensor engine, which folds partitions, need not wait in each iteration. */
+static void column_add(Lower *l, BufRef number, TileView acc)
+{
+    Home *h = &l->home[number];
+    if (!h->has_column) {
+        Lift lift = lift_begin(l, h->depth, 0);
+        h->column = tile_new(l, "sums", DTYPE_F32, SPACE_TILE, NKI_PARTITIONS, 1);
+        make_memset(l, h->column, 0.0);
+        h->has_column = true;
+        lift_end(l, &lift);
+    }
+    join(l, OP_SUM, view_rows(h->column, acc.np), acc);
+}
+
+void lower_columns(Lower *l)
+{
+    for (uint32_t b = 0; b < l->from->bufs.n; b++) {
+        Home *h = &l->home[b];
+        if (!h->has_column || h->depth != l->loops.depth) {
+            continue;
+        }
+        h->has_column = false;
+        TileView number = {h->buf, 0, 1, 0, 1, 1};
+        TileView psum = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, 1);
+        make_matmul(l, psum, view_part(view_ones(l), 0, 1), h->column, true);
+        join(l, OP_SUM, number, psum);
+        h->version++;
+    }
+}
+
 static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
                                  Box *box, bool overwrite)
 {
     int64_t pstep[LABELS];
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
     TileView total = {0};
-    bool sum = s->fold == OP_SUM;
+    bool sum = s->fold == OP_SUM, columns = adds_in_loops(l, s, overwrite);
     for (bool a = true; box_next(shape->p, &l->now.full, pstep, box, a) && !l->tried.failed;
          a = false) {
         TileView acc = fold_free(l, s, shape, box);
+        if (columns) {
+            column_add(l, s->dst, acc);
+            continue;
+        }
         if (sum) {
             total = a ? tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, acc.nf) : total;
             TileView ones = view_rows(view_part(view_ones(l), 0, 1), acc.np);
@@ -465,7 +534,79 @@ static void fold_over_partitions(Lower *l, const Stmt *s, const Place *dst, cons
         }
     }
     Labels none = {0};
-    fold_store(l, s, dst, none, shape->keep, box, total, overwrite);
+    if (!columns) {
+        fold_store(l, s, dst, none, shape->keep, box, total, overwrite);
+    }
+}
+
+/* ---- ahead ---- */
+
+#define AHEAD_PART 4 /* of what may be packed: what is turned before it is used */
+
+typedef enum AheadWhat { AHEAD_COUNT, AHEAD_TURN, AHEAD_NARROW } AheadWhat;
+
+/* In all boxes of a fold: the bytes of a partition of the views of a load, and the views; or what does not depend on all labels. */
+static int64_t ahead(Lower *l, const Stmt *s, const Shape *shape, const int64_t *kstep,
+                     const Place *x, AheadWhat what)
+{
+    int64_t pstep[LABELS], step[LABELS], bytes = 0;
+    Labels all = free_labels(shape);
+    box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
+    Box box = l->now.full;
+    for (bool b = true; box_next(shape->keep, &l->now.full, kstep, &box, b) && !l->tried.failed;
+         b = false) {
+        fold_steps(l, s, shape, labels_count(shape->keep, &box), step);
+        for (bool a = true;
+             box_next(shape->p, &l->now.full, pstep, &box, a) && !l->tried.failed; a = false) {
+            for (bool c = true;
+                 box_next(shape->fold, &l->now.full, step, &box, c) && !l->tried.failed;
+                 c = false) {
+                Labels f = {0};
+                for (uint32_t i = 0; i < all.n; i++) {
+                    if (box.n[all.at[i]] > 1 &&
+                        (what == AHEAD_NARROW || place_has(x, all.at[i]))) {
+                        add_label(&f, all.at[i]);
+                    }
+                }
+                if (what == AHEAD_NARROW) {
+                    Evaluation ev = {l, shape->p, f, &box, LOWER_NONE, {0}, false};
+                    memo_begin(l, s->value, NULL);
+                    evaluate_narrow(&ev, s->value);
+                    l->now.memo.n = 0;
+                    continue;
+                }
+                bytes += labels_count(f, &box) * nki_bytes(l->from->bufs.at[x->buf].dtype);
+                if (what == AHEAD_TURN) {
+                    (void)view_of(l, x, shape->p, f, &box);
+                }
+            }
+        }
+    }
+    return bytes;
+}
+
+/* What is turned for a fold in a loop is turned before any of it is folded, and what its engines need of each other is made: they
+ * run in order, and are then free for the next iteration while the Vector engine is at this one. */
+static void make_ahead(Lower *l, const Stmt *s, const Shape *shape, const int64_t *kstep)
+{
+    Loads loads = {0};
+    if (l->loops.depth == 0) {
+        return;
+    }
+    collect_loads(l, s->value, &loads);
+    for (uint32_t i = 0; i < loads.n && !l->tried.failed; i++) {
+        const Place *x = &loads.at[i];
+        bool has = true;
+        for (uint32_t j = 0; j < shape->p.n; j++) {
+            has &= place_has(x, shape->p.at[j]);
+        }
+        if (has && l->home[x->buf].on_chip &&
+            view_turns(l, x, shape->p, free_labels(shape), &l->now.full) &&
+            ahead(l, s, shape, kstep, x, AHEAD_COUNT) <= l->room.cache_limit / AHEAD_PART) {
+            (void)ahead(l, s, shape, kstep, x, AHEAD_TURN);
+        }
+    }
+    (void)ahead(l, s, shape, kstep, NULL, AHEAD_NARROW);
 }
 
 static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *shape,
@@ -478,6 +619,7 @@ static void lower_fold(Lower *l, const Stmt *s, const Place *dst, const Shape *s
     int64_t kstep[LABELS], pstep[LABELS];
     box_steps(shape->keep, &l->now.full, most, kstep);
     box_steps(shape->p, &l->now.full, NKI_PARTITIONS, pstep);
+    make_ahead(l, s, shape, kstep);
     Box box = l->now.full;
     for (bool b = true; box_next(shape->keep, &l->now.full, kstep, &box, b) && !l->tried.failed;
          b = false) {

@@ -208,6 +208,7 @@ void stay_close(Lower *l)
     l->loops.times /= o->trips;
     cache_leave(l);
     renew_written(l, o->stmt);
+    lower_columns(l);
 }
 
 void stay_refuse(Lower *l, Affine moves)
