@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from the tree: home, fold, lifetime and block of every value. What a sum begins with is read where its outermost
- * fold begins; contractions that begin with each other are one place, with one home. */
+/* What follows from the tree: home, fold, lifetime and block of every value. Contractions that begin with each other are one place,
+ * with one home. */
 #include "nest/parts.h"
 
 int32_t nest_axis_label(const NestAxis *axis, NodeRef n)
@@ -190,10 +190,7 @@ void nest_derive(const NestFacts *f, const Nest *nest, NestValue *values)
     for (uint32_t k = 0; k < nest->n_items; k++) {
         const NestItem *item = &nest->items[k];
         for (uint32_t i = 0; !nest_is_loop(item) && i < f->uses[item->node].list.n; i++) {
-            const Use *use = &f->uses[item->node].list.at[i];
-            uint32_t fold = values[item->node].fold;
-            bool before = use->apart && fold != NEST_NONE;
-            read_at(nest, values, use->node, nest->items[before ? fold : k].parent, k);
+            read_at(nest, values, f->uses[item->node].list.at[i].node, item->parent, k);
         }
     }
     for (uint32_t i = 0; i < f->late.list.n; i++) {

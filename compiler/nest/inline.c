@@ -77,7 +77,7 @@ static void count_readers(const Graph *g, const bool *needed, Readers *r)
         for (uint32_t k = 0; k < node->n_operands; k++) {
             NodeRef operand = node->operand[k];
             r->count[operand]++;
-            r->by_sum[operand] |= sums && k < 2;
+            r->by_sum[operand] |= sums && !node_reads_apart(g, node, k);
             r->viewed[operand] |= node->op == OP_VIEW;
             r->begins[operand] |= node->onto && k == node_factors(node);
             r->widened[operand] |= graph_node(g, operand)->rank < node->n_labels;

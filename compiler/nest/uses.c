@@ -14,6 +14,12 @@ bool access_has_label(const Access *a, int32_t label)
     return false;
 }
 
+bool node_reads_apart(const Graph *g, const Node *n, uint32_t k)
+{
+    bool scale = k >= 2 && graph_node(g, n->operand[k])->rank == 0;
+    return n->op == OP_EINSUM && (scale || k == node_factors(n));
+}
+
 uint32_t uses_count(const UseList *u)
 {
     uint32_t n = u->list.n;
@@ -91,7 +97,7 @@ void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef
 {
     const Node *node = graph_node(g, n);
     for (uint32_t k = 0; k < node->n_operands; k++) {
-        bool apart = k >= 2 && node->op == OP_EINSUM;
+        bool apart = node_reads_apart(g, node, k);
         expand(arena, g, residence, node->operand[k], node->access[k], apart, out);
     }
     add_viewed(arena, g, out);

@@ -18,6 +18,8 @@ typedef struct UseList {
     VEC(Use) list;
 } UseList;
 
+/* Is operand `k` of the node such a one? */
+bool node_reads_apart(const Graph *g, const Node *n, uint32_t k);
 /* How many leaves it reads, without those that are `whole` or `apart`, which come last. */
 uint32_t uses_count(const UseList *u);
 

@@ -326,25 +326,6 @@ static bool check_use(Verifier *v, NodeRef reader, const Use *use)
 
 /* ---- where values live ---- */
 
-/* The outermost loop around the leaf that it folds over. */
-static uint32_t folded_over(const Verifier *v, uint32_t leaf)
-{
-    NodeRef n = v->nest->items[leaf].node;
-    uint32_t found = NEST_NONE;
-    for (uint32_t p = v->nest->items[leaf].parent; p != NEST_NONE;
-         p = v->nest->items[p].parent) {
-        found = is_reduced(graph_node(v->g, n), label_on(v, p, n)) ? p : found;
-    }
-    return found;
-}
-
-/* The item before which a fold begins. */
-static uint32_t begin_of(const Verifier *v, NodeRef n)
-{
-    uint32_t fold = folded_over(v, v->leaf[n]);
-    return fold == NEST_NONE ? v->leaf[n] : fold;
-}
-
 /* Homes once more: the innermost loop around the writer, not counting loops the writer folds
  * over or that stand in these, that is around all readers; of what is added up in one place the outermost. */
 static uint32_t *find_homes(const Verifier *v, const bool *kept)
@@ -364,9 +345,8 @@ static uint32_t *find_homes(const Verifier *v, const bool *kept)
     for (uint32_t k = 0; k < nest->n_items; k++) {
         NodeRef r = nest->items[k].node;
         for (uint32_t i = 0; !nest_is_loop(&nest->items[k]) && i < v->uses[r].list.n; i++) {
-            const Use *use = &v->uses[r].list.at[i];
-            uint32_t *h = &home[use->node], at = use->apart ? begin_of(v, r) : k;
-            while (*h != NEST_NONE && !is_around(nest, *h, at)) {
+            uint32_t *h = &home[v->uses[r].list.at[i].node];
+            while (*h != NEST_NONE && !is_around(nest, *h, k)) {
                 *h = nest->items[*h].parent;
             }
         }
@@ -577,6 +557,18 @@ static void find_readers(Verifier *v)
             }
         }
     }
+}
+
+/* The outermost loop around the leaf that it folds over. */
+static uint32_t folded_over(const Verifier *v, uint32_t leaf)
+{
+    NodeRef n = v->nest->items[leaf].node;
+    uint32_t found = NEST_NONE;
+    for (uint32_t p = v->nest->items[leaf].parent; p != NEST_NONE;
+         p = v->nest->items[p].parent) {
+        found = is_reduced(graph_node(v->g, n), label_on(v, p, n)) ? p : found;
+    }
+    return found;
 }
 
 /* Is the value a sum over both of what stays with the two exchanged: a fold of one value, or a product that is no matrix

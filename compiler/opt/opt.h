@@ -41,7 +41,8 @@ void opt_warn_declared(Ctx *ctx, const Graph *g);
 void opt_online(Ctx *ctx, Graph *g, bool look);
 
 /* onto.c. GRAPH_BINARY -> GRAPH_BINARY, after these two, for machines that say `adds`: contractions that are terms of one sum begin
- * with each other, and with the other terms. The graph itself where there are none; else nothing is said of the new one. */
+ * with each other, and with the other terms; values stay up to rounding. The graph itself where there are none; else nothing is
+ * said of the new one. */
 Graph *opt_onto(Ctx *ctx, Arena *arena, Graph *g);
 
 #endif
