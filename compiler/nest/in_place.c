@@ -92,11 +92,13 @@ bool nest_may_overwrite(Arena *arena, const NestFacts *f, const uint32_t *top, N
     NodeRef first = nest_first_of(f, top, r);
     for (uint32_t k = 0; k < f->n_stored; k++) {
         NodeRef n = f->stored[k], last = n;
+        if (top[n] < top[first] || !reads_param(f->g, &f->uses[n], param)) {
+            continue;
+        }
         while (f->into[last] != NODE_NONE) {
             last = f->into[last];
         }
-        bool after = top[n] >= top[first] && reads_param(f->g, &f->uses[n], param);
-        if (after && (last != r || !reads_own_param(f, n, n == first, param))) {
+        if (last != r || !reads_own_param(f, n, n == first, param)) {
             return false;
         }
     }
