@@ -131,9 +131,26 @@ static Sym name_unique(Kernel *k, SymTable *syms, const char *hint)
 
 VarRef kernel_var(Kernel *k, SymTable *syms, const char *hint, bool is_loop)
 {
-    Var v = {name_unique(k, syms, hint), is_loop};
+    Var v = {name_unique(k, syms, hint), is_loop, sym_cstr(syms, hint)};
     vec_push(k->arena, &k->vars, v);
     return k->vars.n - 1;
+}
+
+void kernel_name_vars(Kernel *k, SymTable *syms)
+{
+    uint32_t n = k->vars.n;
+    k->vars.n = k->n_named_vars = k->n_named_bufs = 0;
+    k->names = (Map){0};
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < n; i++) {
+            Var *v = &k->vars.at[i];
+            if (v->is_loop == (pass == 0)) {
+                v->name = v->wish = name_unique(k, syms, v->wish->text);
+                map_put(&k->names, v->name->id, 2);
+            }
+        }
+    }
+    k->vars.n = k->n_named_vars = n;
 }
 
 BufRef kernel_buffer(Kernel *k, SymTable *syms, const char *hint, DType t, Space s,

@@ -48,6 +48,7 @@ typedef uint32_t BufRef; /* into Kernel.bufs */
 typedef struct Var {
     Sym name;     /* unique in the kernel */
     bool is_loop; /* printed with '$' */
+    Sym wish;     /* what it would be called if it were the only one */
 } Var;
 
 /* start <= v < start + span (span 0: no such bound), and v < limit (when clipped).
@@ -254,6 +255,8 @@ Kernel *kernel_like(Arena *arena, const Kernel *k);
 Kernel *kernel_changeable(Arena *arena, const Kernel *k);
 /* A copy with variables and buffers numbered as its text names them, unused ones left out: the last step of a builder. */
 Kernel *kernel_numbered(Arena *arena, const Kernel *k);
+/* Gives variables the names that were wished for: loops first. */
+void kernel_name_vars(Kernel *k, SymTable *syms);
 /* The kernel with the n-th outermost block that has a test in place of all of these; null: it has
  * fewer. */
 Kernel *kernel_alone(Arena *arena, const Kernel *k, uint32_t n);

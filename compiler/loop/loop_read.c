@@ -42,7 +42,7 @@ bool reader_bind_var(LoopReader *r, const Term *t, VarRef *out)
                refuse_name(r, t->span, "both a loop and a local index are called", t->text);
     }
     *out = r->k->vars.n;
-    Var v = {t->text, is_loop};
+    Var v = {t->text, is_loop, t->text};
     vec_push(r->arena, &r->k->vars, v);
     map_put(&r->var_of, t->text->id, *out);
     return true;

@@ -4,75 +4,12 @@
  * Each loop of the tree becomes a loop, each leaf one or two tile statements. A buffer is
  * allocated in the body of its value's home, right before the first item that uses it. A fold
  * begins (loop.h); but what is folded over loops gets its neutral element before the outermost of
- * these, and goes on. What is folded in another type is converted at its end. What is added into the place of another value
- * goes on with what is there, and its product is multiplied by the factor that the term has; the sum's own statement adds what is left of it, if anything is. A node's label is a loop variable (tile 1), a
- * local index within the tile of the innermost loop that cuts it, or a local index over the
- * whole extent. A block has no dimension where a loop at or around its home cuts to 1, and is
+ * these, and goes on. What is folded in another type is converted at its end. What begins with another value goes on with
+ * what is there. A block has no dimension where a loop at or around its home cuts to 1, and is
  * indexed relative to the start of that loop's tile. */
-#include <stdio.h>
-
 #include "lower/build.h"
 #include "nest/masks.h"
 #include "nest/uses.h"
-
-static VarRef local_var(Builder *b, uint32_t label)
-{
-    while (b->locals.n <= label) {
-        char name[16];
-        uint32_t l = b->locals.n;
-        if (l < 26) {
-            name[0] = (char)('a' + l);
-            name[1] = '\0';
-        } else {
-            (void)snprintf(name, sizeof name, "l%u", l);
-        }
-        VarRef v = kernel_var(b->k, &b->ctx->syms, name, false);
-        vec_push(b->arena, &b->locals, v);
-    }
-    return b->locals.at[label];
-}
-
-static Position whole_position(Builder *b, uint32_t label, Dim extent)
-{
-    Position p = {.local = true};
-    p.var = local_var(b, label);
-    p.range = range_whole(extent);
-    p.at = affine_var(b->arena, p.var);
-    return p;
-}
-
-/* As a statement in the body of loop `scope` sees it. */
-static Position label_position(Builder *b, NodeRef node, uint32_t scope, uint32_t label)
-{
-    Dim extent = graph_node(b->g, node)->extent[label];
-    uint32_t loop = nest_loop_of(b->nest, scope, node, (int32_t)label);
-    if (loop == NEST_NONE) {
-        return whole_position(b, label, extent);
-    }
-    Position p = {.at = b->start[loop]};
-    int64_t tile = b->nest->items[loop].tile;
-    if (tile > 1) {
-        p.local = true;
-        bool clipped = !nest_loop_is_full(b->nest, loop);
-        p.range = (Range){.start = p.at,
-                          .span = tile,
-                          .clipped = clipped,
-                          .limit = clipped ? extent : dim_fixed(0)};
-        p.var = local_var(b, label);
-        p.at = affine_var(b->arena, p.var);
-    }
-    return p;
-}
-
-Position *build_positions(Builder *b, NodeRef node, uint32_t scope)
-{
-    const Node *n = graph_node(b->g, node);
-    Position *list = ARENA_ARRAY(b->arena, n->n_labels, Position);
-    for (uint32_t l = 0; l < n->n_labels; l++) {
-        list[l] = label_position(b, node, scope, l);
-    }
-    return list;
-}
 
 /* The loop that cuts dimension `d` of the node's block at `home`, or NEST_NONE. */
 static uint32_t cutting_loop(const Builder *b, NodeRef node, uint32_t home, uint32_t d)
@@ -314,7 +251,7 @@ static void build_pieces(Builder *b, Block *to, NodeRef node)
         TileIndex *index = ARENA_ARRAY(b->arena, o->rank, TileIndex);
         Index *own = ARENA_ARRAY(b->arena, o->rank, Index);
         for (uint32_t d = 0; d < o->rank; d++) {
-            pos[d] = whole_position(b, d, o->shape[d]);
+            pos[d] = build_dimension_position(b, n->operand[k], d);
             index[d] = (TileIndex){.var = pos[d].var, .range = pos[d].range};
             own[d] = (Index){(int32_t)d, 0};
         }
@@ -484,7 +421,7 @@ static void build_mirror(Builder *b, Block *to, NodeRef node, uint32_t k)
         }
     }
     CHECK(mirror != NULL);
-    pos[y] = whole_position(b, (uint32_t)y, n->extent[y]);
+    pos[y] = build_whole_position(b, node, (uint32_t)y, n->extent[y]);
     pos[y].range.start =
         affine_add(b->arena, b->start[inner->from - 1], 1, affine_const(outer->tile));
     Access from = build_out(b, n);
@@ -547,7 +484,9 @@ static void build_loop(Builder *b, Block *to, uint32_t k)
     if (item->from != 0) {
         begin_weights(b, to, k, weights);
     }
-    b->loop[k] = kernel_var(b->k, &b->ctx->syms, names[depth < 8 ? depth : 7], true);
+    const char *name =
+        build_name(b, axis->node[0], (uint32_t)axis->label[0], names[depth < 8 ? depth : 7]);
+    b->loop[k] = kernel_var(b->k, &b->ctx->syms, name, true);
     b->start[k] = affine_var(b->arena, b->loop[k]);
     bool leaves = build_has_leaves(b, k);
     Leaves sums = {0};
@@ -692,7 +631,7 @@ static void build_late_results(Builder *b, Block *to)
             Index *index = ARENA_ARRAY(b->arena, n->rank, Index);
             TileIndex *tile = ARENA_ARRAY(b->arena, n->rank, TileIndex);
             for (uint32_t d = 0; d < n->rank; d++) {
-                pos[d] = whole_position(b, d, n->shape[d]);
+                pos[d] = build_dimension_position(b, result->node, d);
                 index[d] = (Index){(int32_t)d, 0};
                 tile[d] = (TileIndex){.var = pos[d].var, .range = pos[d].range};
             }
@@ -724,6 +663,16 @@ static void build_work(Builder *b)
     b->k->work = work.at;
 }
 
+static bool has_names(const Graph *g)
+{
+    for (NodeRef n = 0; n < g->nodes.n; n++) {
+        if (graph_node(g, n)->label_name != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* One nest of the kernel. */
 static void build_nest(Builder *b, Block *to, const Nest *nest)
 {
@@ -736,6 +685,7 @@ static void build_nest(Builder *b, Block *to, const Nest *nest)
     b->loop = ARENA_ARRAY(b->arena, nest->n_items, VarRef);
     b->start = ARENA_ARRAY(b->arena, nest->n_items, Affine);
     b->leaves = ARENA_ARRAY(b->arena, nest->n_items, Dim);
+    b->names = has_names(nest->graph) ? graph_names(b->arena, nest->graph) : NULL;
     build_inputs(b);
     build_items(b, to, 0, nest->n_items);
     build_late_results(b, to);
@@ -767,6 +717,7 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
     for (uint32_t d = 0; d < g->dims.list.n; d++) {
         vec_push(arena, &b.k->dims.list, g->dims.list.at[d]);
     }
+    map_init(&b.locals, arena);
     b.storage = ARENA_ARRAY(arena, g->nodes.n, Place);
     b.accumulator = ARENA_ARRAY(arena, g->nodes.n, Place);
     b.running = ARENA_ARRAY(arena, g->nodes.n, Place);
@@ -782,5 +733,7 @@ Kernel *nest_lower(Ctx *ctx, Arena *arena, const Nest *nest)
     build_work(&b);
     b.k->body = body.list.at;
     b.k->n_body = body.list.n;
-    return kernel_numbered(arena, b.k);
+    Kernel *k = kernel_numbered(arena, b.k);
+    kernel_name_vars(k, &ctx->syms);
+    return k;
 }

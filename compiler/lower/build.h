@@ -36,7 +36,8 @@ typedef struct Builder {
     Affine *start;       /* ... and where the tile of an iteration begins */
     Dim *leaves;         /* [items]: iterations of a parallel loop over which sums fold */
     BufRef weight[DTYPE_COUNT]; /* of a sum over pairs, in the loop over these that is open */
-    VEC(VarRef) locals;         /* local index for label 0, 1, ... : shared by all statements */
+    Map locals;                 /* local indices by name, shared by all statements */
+    GraphNames names;           /* of the labels; null: nothing has a name */
 } Builder;
 
 typedef struct Block {
@@ -45,6 +46,12 @@ typedef struct Block {
 
 #define BUF_NONE UINT32_MAX
 
+/* What the program calls the label, as an identifier; `otherwise` where nothing of the kernel has a name. */
+const char *build_name(Builder *b, NodeRef node, uint32_t label, const char *otherwise);
+
+/* Over all of a label, or of dimension `d` of the node's value. */
+Position build_whole_position(Builder *b, NodeRef node, uint32_t label, Dim extent);
+Position build_dimension_position(Builder *b, NodeRef node, uint32_t d);
 /* By label of the node, as statements in the body of loop `scope` see it. */
 Position *build_positions(Builder *b, NodeRef node, uint32_t scope);
 /* Indices of the buffer at `place`, which holds the value of `node`, read or written at

@@ -7,12 +7,12 @@
 
 #define BLOCK 512
 
-static Stmt *scan_loop(Builder *b, const Node *n, Range range, int64_t step)
+static Stmt *scan_loop(Builder *b, const Node *n, const char *name, Range range, int64_t step)
 {
     Stmt *loop = ARENA_NEW(b->arena, Stmt);
     *loop = (Stmt){.kind = STMT_FOR,
                    .span = n->span,
-                   .var = kernel_var(b->k, &b->ctx->syms, "x", true),
+                   .var = kernel_var(b->k, &b->ctx->syms, name, true),
                    .range = range,
                    .step = step,
                    .part = FOR_ALL};
@@ -111,14 +111,14 @@ static void scan_along(Builder *b, Block *to, NodeRef node, const Scan *scan, Po
     Position *p = &pos[scan->along];
     Range range = p->range;
     Block outer = {0}, body = {0};
-    Stmt *block = blocks ? scan_loop(b, n, range, BLOCK) : NULL;
+    Stmt *block = blocks ? scan_loop(b, n, "block", range, BLOCK) : NULL;
     if (blocks) {
         range.start = affine_var(b->arena, block->var);
         range.span = BLOCK;
         range.clipped = true;
         range.limit = n->extent[scan->along];
     }
-    Stmt *loop = scan_loop(b, n, range, 1);
+    Stmt *loop = scan_loop(b, n, build_name(b, node, (uint32_t)scan->along, "x"), range, 1);
     Affine here = affine_var(b->arena, loop->var);
     if (scan->reverse) {
         here = affine_add(b->arena, affine_extent(b->arena, n->extent[scan->along]), -1, here);
@@ -154,7 +154,8 @@ static void scan_from(Builder *b, Block *to, NodeRef node, const Scan *scan, Pos
         scan_from(b, to, node, scan, pos, d + 1);
     } else {
         Block body = {0};
-        Stmt *loop = scan_loop(b, n, p->range, 1);
+        Stmt *loop =
+            scan_loop(b, n, build_name(b, node, (uint32_t)n->out[d], "x"), p->range, 1);
         *p = (Position){.at = affine_var(b->arena, loop->var)};
         scan_from(b, &body, node, scan, pos, d + 1);
         scan_body(b, loop, body, to);

@@ -221,7 +221,8 @@ def dumps_keep_the_names_of_indices():
     assert "named [" in named and "named" not in read("bare.dump").decode()
     tdslc("d.dump", "-w", "-o", "k.c")
     tdslc("bare.dump", "-w", "-o", "bare.c", "--header=k.h")
-    equal(read("bare.c"), read("k.c"))  # nothing is decided by them
+    shapes = [re.sub(rb'/[*].*?[*]/|"[0-9a-f]{32}"|\b[A-Za-z_]\w*|\s', b"", read(name), flags=re.S) for name in ("bare.c", "k.c")]
+    equal(*shapes)  # nothing but names is decided by them
 
 
 @test

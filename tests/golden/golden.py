@@ -86,6 +86,8 @@ def run(tdslc, path, options, kernel=None):
             command.append(path.name)
         done = subprocess.run(command, cwd=path.parent, input=(kernel or "").encode(), timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode < 0:
+            raise RuntimeError(f"{' '.join(command)}: ended by signal {-done.returncode}")
         files = {str(file.relative_to(folder)): file.read_text(encoding="utf-8")
                  for file in sorted(pathlib.Path(folder).rglob("*")) if file.is_file()}
     text = TIMES.sub(r"\1...", done.stdout.decode("utf-8", "backslashreplace"))

@@ -243,6 +243,7 @@ Kernel *c_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k
     block_legalise(&l, k->body, k->n_body);
     l.k->body = l.block->list.at;
     l.k->n_body = l.block->list.n;
+    kernel_name_vars(l.k, &ctx->syms);
     return l.failed ? NULL : l.k;
 }
 

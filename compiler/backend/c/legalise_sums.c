@@ -612,5 +612,6 @@ Kernel *c_sums(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
     body_in_blocks(&z, k->body, k->n_body);
     l.k->body = l.block->list.at;
     l.k->n_body = l.block->list.n;
+    kernel_name_vars(l.k, &ctx->syms);
     return z.any ? l.k : (Kernel *)(uintptr_t)k;
 }

@@ -40,7 +40,7 @@ EDITS = [
     ("triangle", r" dealt", "", r"tdsl_deal\(", None),
     ("map", r" threads \S+", r"\g<0> dealt", "", r"tdsl_deal\("),
     ("brief", r" specialised", "", r"isa->f32_6x32_12_1_12_64_64_first\(&A\[[^,]*\], &B\[[^,]*\], &C\[[^,]*\]\);", r"isa->f32_6x32\(12, [^;]*, 0\);"),
-    ("small", r"(kk in 0|b in 0)[^;]*? begins", r"\g<0> specialised", r"isa->f32_6x32\(64, ", r"isa->f32_6x32_64_1_64_64_64_first\(&A"),
+    ("small", r"(kk in 0|p in 0)[^;]*? begins", r"\g<0> specialised", r"isa->f32_6x32\(64, ", r"isa->f32_6x32_64_1_64_64_64_first\(&A"),
     ("wide", r" prefetch @A(.|\n)*?reach 15((.|\n)*? begins) prefetch @B_pack2", r"\2", r"tdsl_ahead_next\(&ahead\), 16384, 16384\);", r"isa->f32_12x32s\(64, [^;]*, 0\);"),
     ("wide", r" past \$jc @A\[\$x\+1,0,0,0\]", "", r"\.at = jc \+ 63 < 64 \?", r"\.at = \(uintptr_t\)A \+ \(uintptr_t\)\(4 \* \(x \* 262144 \+"),
     ("wide", r"groups \[4 by 16, 32 by 64\]", "groups [7 by -5]", r"\.step = \{64, 256, 0\}, \.count = \{4, 32, 1\}", r"\.step = \{-20, 0, 0\}, \.count = \{7, 1, 1\}"),
