@@ -386,6 +386,12 @@ bool plan_blocks(Plan *p, Contraction *c)
     p->side[STATIONARY].turns = view_turns(l, &c->stationary, c->pk, c->pm, &l->now.full);
     p->side[MOVING].turns = view_turns(l, &c->moving, c->pk, c->n, &l->now.full);
     p->turns = p->side[STATIONARY].turns || p->side[MOVING].turns;
+    if (l->loops.depth > 0 && p->blocks.n == 1 && p->side[MOVING].turns && block_fits(p)) {
+        for (ScheduleRole r = 0; r < ROLE_K; r++) { /* a loop's body, alike each time */
+            p->blocks.at[0].tag[r] = 0;
+            p->side[r].passes = p->side[r].streams = false;
+        }
+    }
     bool turns_rows = p->side[STATIONARY].turns && !p->side[MOVING].turns &&
                       labels_count(c->n, &l->now.full) >= MATMUL_LONG;
     p->fits = block_fits(p) && !p->symmetric && (!p->turns || turns_rows);

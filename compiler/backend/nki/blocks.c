@@ -67,7 +67,7 @@ static int64_t slab_bytes(const Plan *p, uint32_t side, const Box *box)
     int64_t size = nki_bytes(p->l->from->bufs.at[s->place->buf].dtype), bytes = 512;
     bool turns = view_turns(p->l, s->place, c->pk, s->own, &p->l->now.full);
     Labels along = turns ? c->pk : s->own;
-    if (p->stays || p->passes || (p->turns && p->fits)) {
+    if (p->stays || p->passes || (p->turns && p->fits) || p->l->loops.depth > 0) {
         return turns ? 2 * SHORT_ROW : strip_tile(p->levels, side) * size;
     }
     if (along.n != 1 || (turns && c->ok.n > 0)) {

@@ -342,22 +342,40 @@ bool contract_refuse(Contraction *c, const char *why)
     return false;
 }
 
-bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
+/* False: summed over one operand alone, or of types that it does not have. */
+static bool begin_contraction(Contraction *c, const Expr *product)
+{
+    Lower *l = c->l;
+    c->dst = c->final = place_of(l, c->s->dst, c->s->at);
+    c->stationary = operand_place(l, product->arg[0]);
+    c->moving = operand_place(l, product->arg[1]);
+    DType type = l->from->bufs.at[c->stationary.buf].dtype;
+    bool typed = type == l->from->bufs.at[c->moving.buf].dtype && dtype_is_float(type);
+    return c->s->fold == OP_SUM && typed && classify(c);
+}
+
+static const Expr *product_of(const Stmt *s)
 {
     const Expr *product = s->value;
     while (product->op == OP_CAST) {
         product = product->arg[0];
     }
+    return product;
+}
+
+bool lower_is_product(Lower *l, const Stmt *s)
+{
+    Contraction c = {.l = l, .s = s};
+    return !lower_is_flat(l, s) && begin_contraction(&c, product_of(s)) && !l->tried.failed;
+}
+
+bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue)
+{
     if (lower_is_flat(l, s)) {
         return false;
     }
     Contraction c = {.l = l, .s = s, .epilogue = epilogue, .overwrite = overwrite};
-    c.dst = c.final = place_of(l, s->dst, s->at);
-    c.stationary = operand_place(l, product->arg[0]);
-    c.moving = operand_place(l, product->arg[1]);
-    DType type = l->from->bufs.at[c.stationary.buf].dtype;
-    bool typed = type == l->from->bufs.at[c.moving.buf].dtype && dtype_is_float(type);
-    if (s->fold != OP_SUM || !typed || !classify(&c)) {
+    if (!begin_contraction(&c, product_of(s))) {
         return s->schedule != NULL && s->schedule->n_levels > 0 &&
                !contract_refuse(&c, "has no matmul for it");
     }

@@ -400,7 +400,8 @@ TileView eval_full_tile(Evaluation *ev, const Val *v, DType t, const TileView *i
         if (into == NULL && (is == t || narrow)) {
             return v->v;
         }
-        if (into != NULL && v->v.buf == into->buf && v->v.f0 == into->f0) {
+        if (into != NULL && v->v.buf == into->buf && v->v.f0 == into->f0 &&
+            v->v.moves == into->moves) {
             return v->v;
         }
         TileView dst = result_tile(ev, true, ev->f, t, into);

@@ -13,7 +13,7 @@ TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, 
     s->span = l->now.stmt == NULL ? (Span){0} : l->now.stmt->span;
     s->buf = buf;
     vec_push(l->arena, &l->out, s);
-    return (TileView){buf, 0, np, 0, nf, 1};
+    return (TileView){buf, 0, np, 0, nf, 1, NULL};
 }
 
 TileView view_part(TileView v, int64_t f, int64_t nf)
@@ -45,11 +45,18 @@ static Affine line(Lower *l, int64_t base, VarRef v, int64_t coef)
     return affine_add(l->arena, affine_const(base), coef, affine_var(l->arena, v));
 }
 
+/* The first column of a view. */
+static Affine start_of(Lower *l, TileView v)
+{
+    Affine start = affine_const(v.f0);
+    return v.moves == NULL ? start : affine_add(l->arena, start, 1, *v.moves);
+}
+
 static const Affine *at_of(Lower *l, TileView v, VarRef p, VarRef f)
 {
     Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
     at[0] = line(l, v.p0, p, 1);
-    at[1] = line(l, v.f0, f, v.step);
+    at[1] = affine_add(l->arena, start_of(l, v), v.step, affine_var(l->arena, f));
     return at;
 }
 
@@ -65,7 +72,7 @@ const Expr *view_load(Lower *l, TileView v, DType as)
 
 const Expr *view_column(Lower *l, TileView v, DType as)
 {
-    Affine at[2] = {line(l, v.p0, l->p, 1), affine_const(v.f0)};
+    Affine at[2] = {line(l, v.p0, l->p, 1), start_of(l, v)};
     return load_at(l, v, at, as);
 }
 
@@ -176,7 +183,7 @@ static void make_fold(Lower *l, TileView dst, Op fold, TileView src)
     TileIndex index[2] = {index_of(l->p, src.np), index_of(l->f, src.nf)};
     Affine *at = ARENA_ARRAY(l->arena, 2, Affine);
     at[0] = line(l, dst.p0, l->p, 1);
-    at[1] = affine_const(dst.f0);
+    at[1] = start_of(l, dst);
     Stmt *s = make(l, dst.buf, at, 2, index);
     s->fold = fold;
     s->value = view_load(l, src, view_dtype(l, dst));
@@ -252,7 +259,7 @@ static void transfer_one(const Transfer *t, uint32_t loose, const int64_t *value
     Affine *chip = ARENA_ARRAY(l->arena, 2, Affine);
     Affine *hbm = ARENA_ARRAY(l->arena, t->place->rank, Affine);
     chip[0] = affine_const(t->tile.p0);
-    chip[1] = affine_const(t->tile.f0);
+    chip[1] = start_of(l, t->tile);
     for (uint32_t d = 0; d < t->place->rank; d++) {
         hbm[d] = affine_const(place_start(t->place, d, t->box));
         if (t->place->moves != NULL) {

@@ -69,8 +69,11 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
     return lower_split(first, true);
 }
 
-#define FEW    1500 /* instructions: loops are unrolled, and found again */
-#define SLOWER 1.01 /* that loops that stay may be */
+#define FEW     1500 /* instructions: loops are unrolled, and found again */
+#define MOVED   0.1  /* of the time of copies */
+#define LONG    150  /* statements of a text ... */
+#define ENDLESS 1500
+#define SLOWER  1.046 /* ... that must be so much faster */
 
 static bool has_loops(const Kernel *k)
 {
@@ -91,20 +94,34 @@ static bool has_parts(const Kernel *k)
     return has;
 }
 
-/* Lowered and rolled; null: failed. *too_many: it is too long. */
-static Kernel *lower_whole(const Lower *first, const Kernel *k, bool stay, bool *too_many)
+void lower_finish(const Lower *l, Kernel *made, uint32_t parts, Lowered *out)
 {
-    Lower start = *first, l;
-    begin(&start, k);
-    start.loops.stay = stay;
-    Kernel *made = lower_all(&start, &l);
-    *too_many = made == NULL && l.tried.too_many;
-    if (made == NULL) {
-        return NULL;
+    Kernel *rolled = nki_roll(l->ctx, l->arena, made, l->chip, parts);
+    out->kernel = rolled == NULL ? made : rolled;
+    if (!nki_measure(out->kernel, l->chip, &out->cost)) {
+        out->cost = (NkiCost){0}; /* the verifier says why */
     }
-    spill_warn_all(&l);
-    Kernel *rolled = nki_roll(first->ctx, first->arena, made, first->chip, 1);
-    return rolled == NULL ? made : rolled;
+}
+
+double lower_price(const Lowered *w)
+{
+    double us = w->cost.predicted_us;
+    us *= instr_places(w->kernel) > LONG ? SLOWER : 1.0;
+    us *= instr_places(w->kernel) > ENDLESS ? SLOWER : 1.0;
+    return us + MOVED * w->cost.busy_us[4];
+}
+
+/* Null where it would be too long, or no loop would stay one. */
+static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered *out)
+{
+    Lower start = *first;
+    begin(&start, k);
+    start.loops.stay = start.loops.cut = stay;
+    out->kernel = NULL;
+    Kernel *made = lower_all(&start, &out->l);
+    if (made != NULL && (!stay || has_loops(made))) {
+        lower_finish(&out->l, made, 1, out);
+    }
 }
 
 Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
@@ -115,21 +132,24 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
         return NULL;
     }
     first.task.most = target->machine->max_instructions;
-    bool stay = has_loops(k) && !has_parts(k), too_many = false;
-    Kernel *flat = lower_whole(&first, k, false, &too_many), *made = NULL;
-    NkiCost a, b;
-    bool few = flat != NULL && nki_cost(flat, chip, &a) && a.instructions <= FEW;
-    if (stay && !few && (flat != NULL || too_many)) {
-        made = lower_whole(&first, k, true, &too_many);
+    Lowered flat, loops = {.kernel = NULL};
+    lower_whole(&first, k, false, &flat);
+    bool few = flat.kernel != NULL && flat.cost.instructions <= FEW;
+    bool stay = !few && !has_parts(k) && (flat.kernel != NULL || flat.l.tried.too_many);
+    if (stay) {
+        lower_whole(&first, k, true, &loops);
     }
-    if (made != NULL && flat != NULL) {
-        bool better = nki_measure(flat, chip, &a) && nki_measure(made, chip, &b) &&
-                      b.predicted_us <= a.predicted_us * SLOWER;
-        return better ? made : flat;
+    const Lowered *best =
+        loops.kernel != NULL &&
+                (flat.kernel == NULL || lower_price(&loops) <= lower_price(&flat) * EVEN)
+            ? &loops
+            : &flat;
+    if (best->kernel == NULL && flat.l.tried.too_many) {
+        first.loops.stay = first.loops.cut = stay;
+        return lower_parts_of(&first, k);
     }
-    if (made != NULL || flat != NULL || !too_many) {
-        return made != NULL ? made : flat;
+    if (best->kernel != NULL) {
+        spill_warn_all(&best->l);
     }
-    first.loops.stay = stay;
-    return lower_parts_of(&first, k);
+    return best->kernel;
 }

@@ -65,7 +65,8 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
     }
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
         bool epilogue = s->begins && next != NULL && lower_is_epilogue(l, s, next);
-        if (lower_matmul(l, s, s->begins, epilogue ? next : NULL)) {
+        if (lower_cut(l, s, epilogue ? next : NULL) ||
+            lower_matmul(l, s, s->begins, epilogue ? next : NULL)) {
             *took = epilogue;
             return;
         }
@@ -390,7 +391,7 @@ static void flush_result(Lower *l, BufRef buf)
             int64_t left = b->extent[chip.pdim].n - box.s[chip.pdim];
             np = box.n[chip.pdim] = left < NKI_PARTITIONS ? left : NKI_PARTITIONS;
         }
-        TileView v = {chip.buf, 0, np, c * chip.chunk_stride, chip.chunk_stride, 1};
+        TileView v = {chip.buf, 0, np, c * chip.chunk_stride, chip.chunk_stride, 1, NULL};
         make_dma(l, &x, p, f, &box, v, true);
     }
 }

@@ -44,6 +44,7 @@ typedef struct Place {
 typedef struct TileView {
     BufRef buf; /* of the LEGAL kernel, on chip */
     int64_t p0, np, f0, nf, step;
+    const Affine *moves; /* f0, with the loops that stay; or null */
 } TileView;
 
 /* Where a buffer of the TILED kernel lives. */
@@ -147,7 +148,8 @@ typedef struct Tried {
 
 /* A loop that stays one, and the statements before it. */
 typedef struct OpenLoop {
-    const Stmt *stmt; /* TILED */
+    const Stmt *stmt; /* TILED: a loop, or a statement that is cut, */
+    const Stmt *with; /* and the one that is computed from its tiles, or null */
     VarRef var;       /* of the LEGAL kernel, from 0 by one */
     int64_t trips;
     VEC(Stmt *) out;
@@ -163,8 +165,10 @@ typedef struct Lift {
 
 /* stay.c */
 typedef struct Loops {
-    bool stay;      /* may they? */
-    bool *concrete; /* [from->vars] that are unrolled: set by a try, for the next one */
+    bool stay; /* may they? */
+    bool cut;  /* are contractions of many blocks made loops? */
+    bool *
+        concrete; /* [from->vars], and for all that is cut: unrolled, as a try has found for the next one */
     Affine *
         moves; /* [from->vars] what a loop's variable is beyond its value in the first iterations */
     int64_t times; /* iterations of all that are open */
@@ -232,6 +236,9 @@ Affine position_moves(const Lower *l, Affine x);
 /* Begins a loop of so many iterations that stays one; false: it is to be unrolled. */
 bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips);
 void stay_close(Lower *l);
+/* The same over a label of the statement, by steps; what is left of it is then in l->now. */
+bool stay_open_label(Lower *l, uint32_t label, int64_t step, const Stmt *with);
+void stay_close_label(Lower *l, uint32_t label, int64_t step, const Box *full, Affine moves);
 /* In how many of the open loops a view must be made: it moves with the innermost of these, or is of something written there;
  * all, where there is no room for so many bytes more that live as long. */
 uint32_t lift_depth(const Lower *l, const Place *x, int64_t bytes);
@@ -258,6 +265,18 @@ int64_t home_enter(Lower *l, BufRef buf);
 /* The instructions of l->task.body, tried again until they need not be, within what SBUF holds; null
  * when that failed, or was too long (`too_many`). */
 Kernel *lower_all(const Lower *start, Lower *l);
+/* ---- legalise.c ---- */
+/* A device program for a kernel, or for a part of one; `kernel` null: there is none. */
+typedef struct Lowered {
+    Lower l;
+    Kernel *kernel;
+    NkiCost cost;
+} Lowered;
+/* What was lowered, rolled and measured; of a kernel of so many parts. */
+void lower_finish(const Lower *l, Kernel *made, uint32_t parts, Lowered *out);
+/* How long it takes; a little more where few people would read it, and for what it moves though nothing waits for that. */
+double lower_price(const Lowered *w);
+#define EVEN 1.01 /* that loops which stay may take longer */
 /* ---- batch.c ---- */
 void batch_mark(Lower *l);
 /* ---- split.c ---- */
@@ -299,6 +318,8 @@ bool labels_have(Labels x, uint32_t label);
 Labels labels_one(uint32_t label);
 bool place_has(const Place *x, uint32_t label);
 TileView view_of(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
+/* How the elements of a block on chip move along its free axis with the loops that stay; or null. */
+const Affine *block_moves(const Lower *l, const Place *x);
 /* Does the view take transposes on the Tensor engine? */
 bool view_turns(Lower *l, const Place *x, Labels p, Labels f, const Box *box);
 /* Writes a tile of the box to where `x` lives. */
@@ -380,6 +401,10 @@ int64_t place_stride(const Lower *l, const Place *x, uint32_t label);
 bool lower_matmul(Lower *l, const Stmt *s, bool overwrite, const Stmt *epilogue);
 /* A function and the sums of its rows, in one pass, once it is known that that can be (not `go`: only asks). */
 bool lower_row_sums(Lower *l, const Stmt *s, const Stmt *fold, bool go);
+/* Can it? Of a statement without levels. */
+bool lower_is_product(Lower *l, const Stmt *s);
+/* block_loops.c: the same as loops over blocks; false, and nothing done, where it is not to be cut. */
+bool lower_cut(Lower *l, const Stmt *s, const Stmt *epilogue);
 void lower_map(Lower *l, const Stmt *s, bool overwrite);
 /* Numbers that the loop which ends has added up in columns get them. */
 void lower_columns(Lower *l);

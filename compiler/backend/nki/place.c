@@ -61,9 +61,13 @@ static bool fits_block(const Lower *l, const Place *x)
 
 static void place_away(Lower *l, const Place *x)
 {
-    for (uint32_t d = 0; x->moves != NULL && d < x->rank && l->home[x->buf].on_chip; d++) {
-        if (x->moves[d].n > 0) {
-            stay_refuse(l, x->moves[d]);
+    const Home *h = &l->home[x->buf];
+    Affine across =
+        x->moves != NULL && h->on_chip && x->rank > 0 ? x->moves[h->pdim] : affine_const(0);
+    for (uint32_t t = 0; t < across.n; t++) { /* no engine moves along partitions */
+        if (across.term[t].coef % NKI_PARTITIONS != 0) {
+            stay_refuse(l, across);
+            return;
         }
     }
     if (l->home[x->buf].on_chip && !fits_block(l, x)) {

@@ -446,26 +446,37 @@ static void roll_all(Roll *r)
     }
 }
 
-static void find_users(Roll *r)
+static void find_users(Roll *r, RollNode *const *list, uint32_t n_list)
 {
-    r->users = (RollNodes *)arena_array(r->arena, r->k->bufs.n, sizeof *r->users);
-    for (uint32_t i = 0; i < r->list.n; i++) {
-        const RollNode *n = r->list.at[i];
-        for (uint32_t x = 0; x < n->n_ref; x++) {
-            vec_push(r->arena, &r->users[n->ref[x].buf], r->list.at[i]);
+    for (uint32_t i = 0; i < n_list; i++) {
+        RollNode *n = list[i];
+        if (n->given != NULL) {
+            find_users(r, n->body, n->n_body);
+        }
+        for (uint32_t x = 0; x < n->n_ref && n->given == NULL; x++) {
+            vec_push(r->arena, &r->users[n->ref[x].buf], n);
         }
     }
 }
 
 void roll_list(Roll *r)
 {
-    r->outer = false;
-    if (r->stream > 0) {
-        find_users(r);
+    if (r->stream > 0) { /* first: what is in given loops uses tiles that began before them */
+        for (uint32_t i = 0; i < r->list.n; i++) {
+            roll_refresh(r, r->list.at[i]);
+        }
+        r->users = (RollNodes *)arena_array(r->arena, r->k->bufs.n, sizeof *r->users);
+        find_users(r, r->list.at, r->list.n);
         roll_streams(r, r->stream, r->operands);
         roll_banks(r);
         r->users = NULL;
     }
+    for (uint32_t i = 0; i < r->list.n; i++) {
+        if (r->list.at[i]->given != NULL) {
+            roll_given(r, r->list.at[i]);
+        }
+    }
+    r->outer = false;
     roll_all(r);
     while (r->guards && roll_guards(r)) {
         r->outer = false;

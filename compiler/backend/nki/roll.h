@@ -91,6 +91,8 @@ void roll_refresh(Roll *r, RollNode *n);
 /* roll.c */
 /* Makes loops in r->list, of statements that are `depth` given loops in. */
 void roll_list(Roll *r);
+/* Makes loops inside a loop that the kernel has, of which nothing but its statements is known. */
+void roll_given(Roll *r, RollNode *loop);
 /* Is the tile allocated beside the statements of the list? */
 bool roll_is_here(const Roll *r, BufRef buf);
 uint64_t roll_loop_key(const RollNode *loop);

@@ -180,52 +180,18 @@ static void push_node(Roll *r, const Stmt *s, const Stmt *fill, const Stmt *cons
     }
 }
 
-/* A loop that the kernel has, of what its body has become. */
-static RollNode *given_loop(Roll *r, const Stmt *s, const RollNodes *body)
-{
-    VEC(int64_t) base = {0};
-    VEC(RollRef) ref = {0};
-    RollNode *n = ARENA_NEW(r->arena, RollNode);
-    *n = (RollNode){.kind = STMT_FOR, .given = s, .trips = s->range.limit.n};
-    n->body = body->at;
-    n->n_body = body->n;
-    for (uint32_t j = 0; j < body->n; j++) {
-        const RollNode *in = body->at[j];
-        for (uint32_t x = 0; x < in->n_ref; x++) {
-            RollRef moved = in->ref[x];
-            moved.slot += base.n;
-            vec_push(r->arena, &ref, moved);
-        }
-        for (uint32_t v = 0; v < in->n_base; v++) {
-            vec_push(r->arena, &base, in->base[v]);
-        }
-        n->leaves += in->leaves;
-    }
-    n->base = base.at;
-    n->n_base = base.n;
-    n->ref = ref.at;
-    n->n_ref = ref.n;
-    n->step = ARENA_ARRAY(r->arena, n->n_base + 1, int64_t);
-    n->own = ARENA_ARRAY(r->arena, n->n_ref + 1, bool);
-    for (uint32_t x = 0; x < n->n_ref; x++) {
-        n->own[x] = on_chip(r->k, ref.at[x].buf) && r->buf.at[ref.at[x].buf].depth > r->depth;
-    }
-    n->key = n->bare = hash_mix(roll_loop_key(n), (uint64_t)s->var + 1);
-    return n;
-}
-
 static void push_body(Roll *r, Stmt *const *body, uint32_t n_body);
 
-/* What is in the loop is put into loops first, by itself. */
+/* A loop that the kernel has: so far what is in it, by itself. */
 static void push_given(Roll *r, const Stmt *s)
 {
     RollNodes around = r->list;
     r->list = (RollNodes){0};
-    r->depth++;
     push_body(r, s->body, s->n_body);
-    roll_list(r);
-    r->depth--;
-    RollNode *n = given_loop(r, s, &r->list);
+    RollNode *n = ARENA_NEW(r->arena, RollNode);
+    *n = (RollNode){.kind = STMT_FOR, .given = s, .trips = s->range.limit.n};
+    n->body = r->list.at;
+    n->n_body = r->list.n;
     r->list = around;
     vec_push(r->arena, &r->list, n);
 }
@@ -273,6 +239,45 @@ void roll_nodes(Roll *r)
     find_allocations(r, r->from->body, r->from->n_body, 0, seen);
     push_body(r, r->from->body, r->from->n_body);
     roll_list(r);
+}
+
+void roll_given(Roll *r, RollNode *n)
+{
+    VEC(int64_t) base = {0};
+    VEC(RollRef) ref = {0};
+    RollNodes around = r->list;
+    r->list = (RollNodes){0};
+    for (uint32_t i = 0; i < n->n_body; i++) {
+        vec_push(r->arena, &r->list, n->body[i]);
+    }
+    r->depth++;
+    roll_list(r);
+    r->depth--;
+    n->body = r->list.at;
+    n->n_body = r->list.n;
+    r->list = around;
+    for (uint32_t j = 0; j < n->n_body; j++) {
+        const RollNode *in = n->body[j];
+        for (uint32_t x = 0; x < in->n_ref; x++) {
+            RollRef moved = in->ref[x];
+            moved.slot += base.n;
+            vec_push(r->arena, &ref, moved);
+        }
+        for (uint32_t v = 0; v < in->n_base; v++) {
+            vec_push(r->arena, &base, in->base[v]);
+        }
+        n->leaves += in->leaves;
+    }
+    n->base = base.at;
+    n->n_base = base.n;
+    n->ref = ref.at;
+    n->n_ref = ref.n;
+    n->step = ARENA_ARRAY(r->arena, n->n_base + 1, int64_t);
+    n->own = ARENA_ARRAY(r->arena, n->n_ref + 1, bool);
+    for (uint32_t x = 0; x < n->n_ref; x++) {
+        n->own[x] = on_chip(r->k, ref.at[x].buf) && r->buf.at[ref.at[x].buf].depth > r->depth;
+    }
+    n->key = n->bare = hash_mix(roll_loop_key(n), (uint64_t)n->given->var + 1);
 }
 
 /* ---- to statements ---- */

@@ -33,6 +33,7 @@ typedef struct Split {
     const char *why;
     bool failed; /* and reported */
     bool too_long;
+    bool decided, flat; /* are loops of parts unrolled? */
 } Split;
 
 /* ---- trying ---- */
@@ -531,27 +532,46 @@ static void add_part(Whole *w, const Kernel *part)
 }
 
 /* A part, lowered and rolled, in a kernel of its own. */
-static Kernel *make_part(Split *s, Arena *scratch, const Part *p)
+static void lower_part(Split *s, Arena *scratch, const Part *p, bool stay, Lowered *out)
 {
+    out->kernel = NULL;
     for (int all_away = 0; all_away < 2; all_away++) {
-        Lower start = lower_for_part(s, scratch, p), l = start;
+        Lower start = lower_for_part(s, scratch, p);
+        start.loops.stay = start.loops.cut = stay;
         for (uint32_t b = 0; b < s->from->bufs.n; b++) {
             start.tried.away[b] |= all_away > 0 || s->crossing[b];
         }
-        Kernel *made = lower_all(&start, &l);
-        for (uint32_t b = 0; made != NULL && b < s->from->bufs.n; b++) {
-            bool named = s->crossing[b] && s->from->bufs.at[b].space != SPACE_ARGUMENT;
-            s->shared[b] = named ? l.to->bufs.at[l.home[b].buf].name : s->shared[b];
-        }
+        Kernel *made = lower_all(&start, &out->l);
         if (made != NULL) {
-            Kernel *rolled = nki_roll(s->start->ctx, scratch, made, s->start->chip, s->parts.n);
-            return rolled == NULL ? made : rolled;
+            lower_finish(&out->l, made, s->parts.n, out);
+            return;
         }
-        if (!l.tried.too_many) {
+        if (!out->l.tried.too_many) {
             break;
         }
     }
-    return NULL;
+}
+
+/* With loops that stay or without: as is better for the first part. */
+static Kernel *make_part(Split *s, Arena *scratch, const Part *p)
+{
+    Lowered loops = {.kernel = NULL}, flat = {.kernel = NULL};
+    if (s->start->loops.stay && !s->flat) {
+        lower_part(s, scratch, p, true, &loops);
+    }
+    if (loops.kernel == NULL || !s->decided) {
+        lower_part(s, scratch, p, false, &flat);
+    }
+    bool stay = flat.kernel == NULL ||
+                (loops.kernel != NULL && lower_price(&loops) <= lower_price(&flat) * EVEN);
+    s->flat = s->decided ? s->flat : !stay;
+    s->decided = true;
+    const Lowered *best = stay ? &loops : &flat;
+    for (uint32_t b = 0; best->kernel != NULL && b < s->from->bufs.n; b++) {
+        bool named = s->crossing[b] && s->from->bufs.at[b].space != SPACE_ARGUMENT;
+        s->shared[b] = named ? best->l.to->bufs.at[best->l.home[b].buf].name : s->shared[b];
+    }
+    return best->kernel;
 }
 
 static Kernel *whole_kernel(Split *s)

@@ -212,7 +212,7 @@ static bool direct_target(Lower *l, const Place *dst, const Shape *s, const Box 
         }
         count *= box->n[s->keep.at[i]];
     }
-    *out = (TileView){h->buf, 0, labels_count(s->p, box), f0, count, 1};
+    *out = (TileView){h->buf, 0, labels_count(s->p, box), f0, count, 1, block_moves(l, dst)};
     return p0 == 0;
 }
 
@@ -498,7 +498,7 @@ void lower_columns(Lower *l)
             continue;
         }
         h->has_column = false;
-        TileView number = {h->buf, 0, 1, 0, 1, 1};
+        TileView number = {h->buf, 0, 1, 0, 1, 1, NULL};
         TileView psum = tile_new(l, "psum", DTYPE_F32, SPACE_ACC, 1, 1);
         make_matmul(l, psum, view_part(view_ones(l), 0, 1), h->column, true);
         join(l, OP_SUM, number, psum);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define LIFTED                                                                                 \
-    4 /* all but such a part of what may be packed, for tiles that are made before loops */
+    16 /* of what may be packed, all but such a part may be for tiles that are made before loops */
 
 Affine position_moves(const Lower *l, Affine x)
 {
@@ -91,8 +91,12 @@ static bool body_is_steady(Lower *l, Stmt *const *body, uint32_t n)
 
 /* ---- what is the same in each iteration ---- */
 
-static bool is_written_in(const Stmt *loop, BufRef buf)
+static bool is_written_in(const OpenLoop *o, BufRef buf)
 {
+    const Stmt *loop = o->stmt;
+    if (loop->kind == STMT_TILE) {
+        return loop->dst == buf || (o->with != NULL && o->with->dst == buf);
+    }
     StmtWalk w;
     const Stmt *s = tile_first(&w, loop->body, loop->n_body);
     while (s != NULL && s->dst != buf) {
@@ -106,7 +110,7 @@ uint32_t lift_depth(const Lower *l, const Place *x, int64_t bytes)
     uint32_t depth = l->loops.depth;
     for (; depth > 0; depth--) {
         const OpenLoop *o = &l->loops.open[depth - 1];
-        bool moves = is_written_in(o->stmt, x->buf);
+        bool moves = is_written_in(o, x->buf);
         for (uint32_t d = 0; d < x->rank && x->moves != NULL; d++) {
             moves |= affine_uses(x->moves[d], o->var);
         }
@@ -154,8 +158,14 @@ void lift_end(Lower *l, const Lift *lift)
 /* ---- loops ---- */
 
 /* What is written inside is not what it was before, for the iterations after the first. */
-static void renew_written(Lower *l, const Stmt *loop)
+static void renew_written(Lower *l, const OpenLoop *o)
 {
+    const Stmt *loop = o->stmt;
+    if (loop->kind == STMT_TILE) {
+        l->home[loop->dst].version++;
+        l->home[o->with != NULL ? o->with->dst : loop->dst].version++;
+        return;
+    }
     StmtWalk w;
     for (const Stmt *s = tile_first(&w, loop->body, loop->n_body); s != NULL;
          s = tile_next(&w)) {
@@ -163,36 +173,24 @@ static void renew_written(Lower *l, const Stmt *loop)
     }
 }
 
-bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips)
+static OpenLoop *begin(Lower *l, const Stmt *s, const char *name, int64_t trips)
 {
-    if (!l->loops.stay || trips < 2 || s->window != NULL || l->loops.concrete[s->var] ||
-        l->loops.depth == LOOP_DEPTH_LIMIT) {
-        return false;
-    }
     OpenLoop *o = &l->loops.open[l->loops.depth];
-    o->stmt = s;
-    o->trips = trips;
-    o->var = kernel_var(l->to, &l->ctx->syms, l->from->vars.at[s->var].name->text, true);
-    Affine moves = affine_add(l->arena, position_moves(l, s->range.start), s->step,
-                              affine_var(l->arena, o->var));
-    Affine before = l->loops.moves[s->var];
-    l->value[s->var] = start;
-    l->loops.moves[s->var] = moves;
-    l->loops.depth++;
-    if (!body_is_steady(l, s->body, s->n_body)) {
-        l->loops.depth--;
-        l->loops.moves[s->var] = before;
-        return false;
-    }
-    renew_written(l, s);
-    memcpy(&o->out, &l->out, sizeof l->out);
-    memset(&l->out, 0, sizeof l->out);
-    o->lifted = 0;
-    l->loops.times = sat_mul(l->loops.times, trips);
-    return true;
+    *o = (OpenLoop){.stmt = s, .trips = trips};
+    o->var = kernel_var(l->to, &l->ctx->syms, name, true);
+    return o;
 }
 
-void stay_close(Lower *l)
+/* From here on statements are in the loop. */
+static void enter(Lower *l, OpenLoop *o)
+{
+    renew_written(l, o);
+    memcpy(&o->out, &l->out, sizeof l->out);
+    memset(&l->out, 0, sizeof l->out);
+    l->loops.times = sat_mul(l->loops.times, o->trips);
+}
+
+static void leave(Lower *l)
 {
     OpenLoop *o = &l->loops.open[--l->loops.depth];
     Stmt *s = ARENA_NEW(l->arena, Stmt);
@@ -204,18 +202,77 @@ void stay_close(Lower *l)
     if (s->n_body > 0) {
         vec_push(l->arena, &l->out, s);
     }
-    l->loops.moves[o->stmt->var] = affine_const(0);
     l->loops.times /= o->trips;
     cache_leave(l);
-    renew_written(l, o->stmt);
+    renew_written(l, o);
+}
+
+static bool may_open(const Lower *l, int64_t trips)
+{
+    return l->loops.stay && trips > 1 && l->loops.depth < LOOP_DEPTH_LIMIT;
+}
+
+bool stay_open(Lower *l, const Stmt *s, int64_t start, int64_t trips)
+{
+    if (!may_open(l, trips) || s->window != NULL || l->loops.concrete[s->var]) {
+        return false;
+    }
+    OpenLoop *o = begin(l, s, l->from->vars.at[s->var].name->text, trips);
+    Affine before = l->loops.moves[s->var];
+    l->value[s->var] = start;
+    l->loops.moves[s->var] = affine_add(l->arena, position_moves(l, s->range.start), s->step,
+                                        affine_var(l->arena, o->var));
+    l->loops.depth++;
+    if (!body_is_steady(l, s->body, s->n_body)) {
+        l->loops.depth--;
+        l->loops.moves[s->var] = before;
+        return false;
+    }
+    enter(l, o);
+    return true;
+}
+
+void stay_close(Lower *l)
+{
+    const Stmt *s = l->loops.open[l->loops.depth - 1].stmt;
+    leave(l);
+    l->loops.moves[s->var] = affine_const(0);
     lower_columns(l);
+}
+
+bool stay_open_label(Lower *l, uint32_t label, int64_t step, const Stmt *with)
+{
+    const Stmt *s = l->now.stmt;
+    int64_t trips = l->now.full.n[label] / step;
+    if (!may_open(l, trips)) {
+        return false;
+    }
+    OpenLoop *o = begin(l, s, l->from->vars.at[s->index[label].var].name->text, trips);
+    o->with = with;
+    l->loops.depth++;
+    enter(l, o);
+    l->now.full.n[label] = step;
+    l->now.moves[label] =
+        affine_add(l->arena, l->now.moves[label], step, affine_var(l->arena, o->var));
+    return true;
+}
+
+void stay_close_label(Lower *l, uint32_t label, int64_t step, const Box *full, Affine moves)
+{
+    int64_t done = l->loops.open[l->loops.depth - 1].trips * step;
+    leave(l);
+    l->now.moves[label] = moves;
+    l->now.full.s[label] = full->s[label] + done;
+    l->now.full.n[label] = full->n[label] - done;
 }
 
 void stay_refuse(Lower *l, Affine moves)
 {
     for (uint32_t d = l->loops.depth; d-- > 0;) {
         if (affine_uses(moves, l->loops.open[d].var)) {
-            l->loops.concrete[l->loops.open[d].stmt->var] = true;
+            const Stmt *s = l->loops.open[d].stmt;
+            uint32_t at = s->kind == STMT_FOR ? s->var : l->from->vars.n; /* nothing is cut */
+            l->loops.concrete[at] = true;
             l->tried.again = l->tried.failed = true;
             return;
         }

@@ -88,9 +88,10 @@ TileView view_broadcast(Lower *l, TileView row, int64_t np)
     if (np == 1) {
         return row;
     }
-    int64_t key[8] = {-7, (int64_t)row.buf, row.p0, row.f0, row.nf, row.step, np, 0};
+    int64_t key[8] = {-7,     (int64_t)row.buf, row.p0, row.f0,
+                      row.nf, row.step,         np,     (int64_t)(intptr_t)row.moves};
     TileView out;
-    if (cache_find(l, key, 7, &out)) {
+    if (cache_find(l, key, 8, &out)) {
         return out;
     }
     Lift lift = lift_begin(l, cache_depth(l, row.buf), 0);
@@ -108,7 +109,7 @@ TileView view_broadcast(Lower *l, TileView row, int64_t np)
         make_matmul(l, acc, ones, view_part(from, f, n), true);
         make_copy(l, view_part(out, f, n), acc);
     }
-    cache_put(l, key, 7, out);
+    cache_put(l, key, 8, out);
     lift_end(l, &lift);
     return out;
 }
@@ -494,6 +495,24 @@ static bool block_run(const Lower *l, const Place *x, Labels f, const Box *box, 
     return true;
 }
 
+const Affine *block_moves(const Lower *l, const Place *x)
+{
+    const Home *h = &l->home[x->buf];
+    Affine *moves = x->moves == NULL ? NULL : ARENA_NEW(l->arena, Affine);
+    for (uint32_t d = 0; d < x->rank && moves != NULL; d++) {
+        Affine at = x->moves[d];
+        if (d != h->pdim) {
+            *moves = affine_add(l->arena, *moves, h->stride[d], at);
+            continue;
+        }
+        for (uint32_t t = 0; t < at.n; t++) { /* by whole groups of partitions, see place.c */
+            int64_t by = at.term[t].coef / NKI_PARTITIONS * h->chunk_stride;
+            *moves = affine_add(l->arena, *moves, by, affine_var(l->arena, at.term[t].var));
+        }
+    }
+    return moves == NULL || moves->n == 0 ? NULL : moves;
+}
+
 /* First element of the box in a block: partition and free position. */
 static void block_start(const Lower *l, const Place *x, const Box *box, int64_t *p, int64_t *f)
 {
@@ -516,7 +535,7 @@ static void gather_rows(Lower *l, const Place *x, Labels f, const Box *box, Tile
 {
     Labels inner = f;
     Labels outer = {0};
-    TileView run = {.buf = l->home[x->buf].buf};
+    TileView run = {.buf = l->home[x->buf].buf, .moves = block_moves(l, x)};
     while (!block_run(l, x, inner, box, &run)) {
         CHECK(inner.n > 0);
         outer.at[outer.n++] = inner.at[0];
@@ -556,7 +575,7 @@ static TileView block_view(Lower *l, const Place *x, Labels p, Labels f, const B
     int64_t np = labels_count(p, box), nf = labels_count(f, box);
     int64_t rows = lp < 0 ? 1 : box->n[lp];
     DType t = l->from->bufs.at[x->buf].dtype;
-    TileView v = {.buf = h->buf, .np = np, .step = 1};
+    TileView v = {.buf = h->buf, .np = np, .step = 1, .moves = block_moves(l, x)};
     block_start(l, x, box, &v.p0, &v.f0);
     bool on_p = rows == 1 || labels_have(p, (uint32_t)lp), straight = np == rows && on_p;
     bool misses = !all_there(x, p, box) || !all_there(x, f, box);
@@ -658,7 +677,7 @@ static void block_store(Lower *l, const Place *x, Labels p, Labels f, const Box 
     int64_t rows = lp < 0 ? 1 : box->n[lp];
     if (src.np == rows && (rows == 1 || labels_have(p, (uint32_t)lp))) {
         Labels inner = f, outer = {0};
-        TileView run = {.buf = h->buf};
+        TileView run = {.buf = h->buf, .moves = block_moves(l, x)};
         while (!block_run(l, x, inner, box, &run)) {
             outer.at[outer.n++] = inner.at[0];
             inner.n--;

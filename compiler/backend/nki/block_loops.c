@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A contraction of many blocks as loops over them (stay.c): those of its outer levels, as few as leave a body that is worth a loop.
+ * What a level packs is then loaded before the loops inside of it. */
+#include "backend/nki/contract.h"
+
+#define BODY_MOST 128 /* matmuls of a body that is not cut again */
+
+typedef struct Cut {
+    Lower *l;
+    const Stmt *s, *epilogue;
+} Cut;
+
+/* Matmuls of what is open: an estimate. */
+static int64_t matmuls(const Cut *c)
+{
+    const ContractionTiles *t = &c->l->target->machine->tile;
+    const Schedule *b = c->s->schedule;
+    const int64_t tile[ROLE_COUNT] = {t->rows, t->line / dtype_bytes(DTYPE_F32), t->sum, 1};
+    int64_t n = 1;
+    for (ScheduleRole r = 0; r < ROLE_COUNT; r++) {
+        int64_t count = 1;
+        for (uint32_t i = 0; i < b->n_labels[r]; i++) {
+            count = sat_mul(count, c->l->now.full.n[b->label[r][i]]);
+        }
+        n = sat_mul(n, (count + tile[r] - 1) / tile[r]);
+    }
+    return n;
+}
+
+/* The outermost label that is cut where a level takes so many positions of a role at a time, and its step; false: none. */
+static bool find_label(const Cut *c, ScheduleRole role, int64_t tile, uint32_t *label,
+                       int64_t *step)
+{
+    const Schedule *b = c->s->schedule;
+    int64_t count = 1;
+    bool cut = false, found = false;
+    for (uint32_t i = 0; i < b->n_labels[role]; i++) {
+        uint32_t at = b->label[role][i];
+        int64_t n = c->l->now.full.n[at];
+        int64_t each = cut ? 1 : count * n <= tile ? n : tile / count > 1 ? tile / count : 1;
+        cut |= each < n;
+        count *= each;
+        if (each < n) {
+            *label = at;
+            *step = each;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static void lower_level(const Cut *c, uint32_t at);
+
+/* The label by steps: as a loop, and what is left. */
+static void lower_label(const Cut *c, uint32_t at, uint32_t label, int64_t step)
+{
+    Lower *l = c->l;
+    Box full = l->now.full;
+    Affine moves = l->now.moves[label];
+    if (stay_open_label(l, label, step, c->epilogue)) {
+        lower_level(c, at);
+        stay_close_label(l, label, step, &full, moves);
+    }
+    while (l->now.full.n[label] > 0 && !l->tried.failed) {
+        int64_t left = l->now.full.n[label];
+        l->now.full.n[label] = left < step ? left : step;
+        lower_level(c, at);
+        l->now.full.s[label] += step;
+        l->now.full.n[label] = left - step;
+    }
+    l->now.full.s[label] = full.s[label];
+    l->now.full.n[label] = full.n[label];
+}
+
+/* The outermost batch of which not all share a bank; false: none. */
+static bool find_batch(const Cut *c, uint32_t *label, int64_t *step)
+{
+    const Schedule *b = c->s->schedule;
+    int64_t columns = 1, bank = c->l->target->machine->tile.line / dtype_bytes(DTYPE_F32);
+    for (uint32_t i = 0; i < b->n_labels[ROLE_N]; i++) {
+        columns = sat_mul(columns, c->l->now.full.n[b->label[ROLE_N][i]]);
+    }
+    for (uint32_t i = 0; i < b->n_labels[ROLE_BATCH]; i++) {
+        *label = b->label[ROLE_BATCH][i];
+        *step = columns < bank ? bank / columns : 1;
+        if (*step < c->l->now.full.n[*label]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The levels from `at` on. */
+static void lower_level(const Cut *c, uint32_t at)
+{
+    const Schedule *b = c->s->schedule;
+    uint32_t label = 0;
+    int64_t step = 0;
+    if (matmuls(c) > BODY_MOST && find_batch(c, &label, &step)) {
+        lower_label(c, at, label, step);
+        return;
+    }
+    for (; at < b->n_levels && b->level[at].role != ROLE_K && matmuls(c) > BODY_MOST; at++) {
+        if (find_label(c, b->level[at].role, b->level[at].tile, &label, &step)) {
+            lower_label(c, at, label, step);
+            return;
+        }
+    }
+    (void)lower_matmul(c->l, c->s, c->s->begins, c->epilogue);
+}
+
+/* ---- a matrix times a vector, which has no levels ---- */
+
+/* Its rows: the only index that the result has, with all others summed; false: it is something else. */
+static bool find_rows(const Cut *c, uint32_t *rows)
+{
+    const Stmt *s = c->s;
+    uint32_t kept = 0;
+    int64_t terms = 1;
+    for (uint32_t i = 0; i < s->n_index; i++) {
+        bool keeps = access_uses(c->l->from, s->dst, s->at, s->index[i].var);
+        *rows = keeps ? i : *rows;
+        kept += keeps;
+        terms = keeps ? terms : sat_mul(terms, c->l->now.full.n[i]);
+    }
+    int64_t tiles = c->l->now.full.n[*rows] / NKI_PARTITIONS * (terms / NKI_PARTITIONS);
+    return kept == 1 && tiles > BODY_MOST;
+}
+
+static void lower_rows(const Cut *c)
+{
+    Lower *l = c->l;
+    uint32_t rows = 0;
+    int64_t step = l->target->machine->systolic.live_rows * NKI_PARTITIONS;
+    if (find_rows(c, &rows)) {
+        Box full = l->now.full;
+        Affine moves = l->now.moves[rows];
+        if (stay_open_label(l, rows, step, c->epilogue)) {
+            (void)lower_matmul(l, c->s, c->s->begins, c->epilogue);
+            stay_close_label(l, rows, step, &full, moves);
+        }
+        if (l->now.full.n[rows] > 0 && !l->tried.failed) {
+            (void)lower_matmul(l, c->s, c->s->begins, c->epilogue);
+        }
+        l->now.full = full;
+    }
+}
+
+static bool has_positions(const Expr *value)
+{
+    ExprWalk w;
+    for (const Expr *e = expr_first(&w, value); e != NULL; e = expr_next(&w)) {
+        if (e->kind == EXPR_INDEX) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool lower_cut(Lower *l, const Stmt *s, const Stmt *epilogue)
+{
+    Cut c = {l, s, epilogue};
+    uint32_t rows = 0;
+    if (!l->loops.cut || l->loops.concrete[l->from->vars.n] || has_positions(s->value) ||
+        (epilogue != NULL && has_positions(epilogue->value))) {
+        return false;
+    }
+    if (s->schedule == NULL && find_rows(&c, &rows) && lower_is_product(l, s)) {
+        lower_rows(&c);
+        return true;
+    }
+    if (s->schedule == NULL || s->schedule->n_levels == 0 || matmuls(&c) <= BODY_MOST) {
+        return false;
+    }
+    lower_level(&c, 0);
+    return true;
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels whose loops stay loops: the text has them, by the names of the source, and does what the program says, remainders and
+programs of several parts with it.
+
+    loops.py --bin DIR"""
+import argparse
+import glob
+import os
+import re
+import sys
+import tempfile
+
+import numpy as np
+
+from harness import Failure, Refused, compile_for, emulated, fill
+
+# (name, program, numpy's equation, shapes of the arguments, options, a loop that must be there)
+CASES = [
+    ("columns", "kernel k(A: f32[1300,700], B: f32[2600,700]) -> (C: f32[1300,2600]) { C[i,j] = A[i,l] * B[j,l]; }",
+     "ik,jk->ij", [(1300, 700), (2600, 700)], ["--max-instructions=600"], r"[ac]\d* in range"),
+    ("batches", "kernel k(A: f32[36,300,260], B: f32[36,260,600]) -> (C: f32[36,300,600]) { C[s,i,j] = A[s,i,l] * B[s,l,j]; }",
+     "sik,skj->sij", [(36, 300, 260), (36, 260, 600)], ["--max-instructions=600"], r"a\d* in range"),
+    ("rows", "kernel k(A: f32[2100,3200], x: f32[3200]) -> (y: f32[2100]) { y[i] = A[i,l] * x[l]; }",
+     "ik,k->i", [(2100, 3200), (3200,)], ["--max-instructions=700"], r"a\d* in range"),
+    ("epilogue", "kernel k(A: f32[1300,700], B: f32[700,2600]) -> (C: f32[1300,2600]) { T[i,j] = A[i,l] * B[l,j]; C[i,j] = 2*T[i,j] + A[i,0]; }",
+     None, [(1300, 700), (700, 2600)], ["--max-instructions=450"], r"i in range\(4\)"),
+    ("energy", "kernel k(B: f32[24,130,8]) -> (E: f32) { T[i,a,j,b] = B[i,a,P] * B[j,b,P]; E = sum[i,j,a,b](T[i,a,j,b] * T[i,b,j,a]); }",
+     "iaP,jbP,ibQ,jaQ->", [(24, 130, 8)], ["--max-instructions=1500"], r"i in range\(3\)"),
+]
+
+
+def wanted(equation, arrays):
+    if equation is None:
+        a, b = arrays
+        return 2 * (a @ b) + a[:, :1]
+    terms = equation.split("->")[0].split(",")
+    return np.einsum(equation, *(arrays * len(terms))[:len(terms)], optimize=True)
+
+
+def check(options, case):
+    """Loops over the indices, by program."""
+    name, text, equation, shapes, more, loop = case
+    arrays = [np.sign(fill(shape, 5 + i)) for i, shape in enumerate(shapes)]
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = os.path.join(folder, "p.tdsl"), os.path.join(folder, "out")
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        manifest = compile_for(options.bin, "trn2", out, [path, *more])["k"]
+        programs = [open(f, encoding="utf-8").read() for f in sorted(glob.glob(os.path.join(out, "k*.py")))]
+        results, _ = emulated(manifest, arrays, "trn2", ranges="warn")
+    found = sum(len(re.findall("for " + loop, text)) for text in programs)
+    if found == 0:
+        raise Failure(f"{name}: no loop of the source is in the text")
+    if max(text.count("\n") for text in programs) > 400:
+        raise Failure(f"{name}: a text of {max(text.count(chr(10)) for text in programs)} lines")
+    want = wanted(equation, arrays)
+    if not np.allclose(np.asarray(results[0]).reshape(want.shape), want, rtol=1e-6 if name == "energy" else 0, atol=0):
+        raise Failure(f"{name}: other results than NumPy's")
+    return found, len(programs)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    options = parser.parse_args()
+    failed = 0
+    for case in CASES:
+        try:
+            print("passed %s: %d loops in %d programs" % (case[0], *check(options, case)))
+        except (Failure, Refused) as error:
+            failed += 1
+            print(f"FAILED {case[0]}: {error}")
+    return 1 if failed else 0
+
+
+sys.exit(main())
