@@ -64,16 +64,25 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
     if (made != NULL || first->ctx->diags.n_errors > errors) {
         return made;
     }
-    begin(first, k);
     first->sums = NULL;
-    return lower_split(first, true);
+    begin(first, k);
+    const Kernel *apart = lower_apart(first->arena, k);
+    made = lower_split(first, apart == NULL);
+    if (made == NULL && apart != NULL && first->ctx->diags.n_errors == errors) {
+        begin(first, apart);
+        made = lower_split(first, true);
+    }
+    return made;
 }
 
-#define FEW     1500 /* instructions: loops are unrolled, and found again */
-#define MOVED   0.1  /* of the time of copies */
-#define LONG    150  /* statements of a text ... */
-#define ENDLESS 1500
-#define SLOWER  1.046 /* ... that must be so much faster */
+#define FEW      1500 /* instructions: loops are unrolled, and found again */
+#define MOVED    0.1  /* of the time of copies */
+#define WAITS    1.5  /* times as long as the engine that has most to do is busy ... */
+#define WAITS_US 100  /* ... and so long */
+#define APART    0.8  /* values go through memory where that takes so much of the time */
+#define LONG     150  /* statements of a text ... */
+#define ENDLESS  1500
+#define SLOWER   1.046 /* ... that must be so much faster */
 
 static bool has_loops(const Kernel *k)
 {
@@ -124,6 +133,13 @@ static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered 
     }
 }
 
+/* Do the engines wait for each other so much that loops of one statement each may be quicker, though values go through memory? */
+static bool engines_wait(const Lowered *w)
+{
+    double bound = w->cost.busy_us[w->cost.bound_by];
+    return w->cost.predicted_us > WAITS * bound && w->cost.predicted_us > WAITS_US;
+}
+
 Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     const NkiChip *chip = nki_chip(target->name);
@@ -147,6 +163,18 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
     if (best->kernel == NULL && flat.l.tried.too_many) {
         first.loops.stay = first.loops.cut = stay;
         return lower_parts_of(&first, k);
+    }
+    Lowered apart = {.kernel = NULL};
+    if (best->kernel != NULL && engines_wait(best)) {
+        const Kernel *each = lower_apart(arena, k);
+        if (each != NULL) {
+            lower_whole(&first, each, true, &apart);
+            if (apart.kernel == NULL) {
+                lower_whole(&first, each, false, &apart);
+            }
+        }
+        bool better = apart.kernel != NULL && lower_price(&apart) < lower_price(best) * APART;
+        best = better ? &apart : best;
     }
     if (best->kernel != NULL) {
         spill_warn_all(&best->l);

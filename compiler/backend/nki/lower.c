@@ -225,18 +225,30 @@ static void lower_block(Lower *l, Stmt *const *body, uint32_t n)
 
 /* ---- arguments ---- */
 
-/* Does a statement add to what others before it, in this program, have set of the buffer? */
+static bool in_body(const Task *t, const Stmt *s)
+{
+    bool in = false;
+    for (uint32_t i = 0; i < t->n_body; i++) {
+        in |= t->body[i] == s;
+    }
+    return in;
+}
+
+/* Does a statement add to what others before it, or earlier iterations, in this program, have set of the buffer? */
 static bool is_added_to(Lower *l, BufRef buf)
 {
     bool set = false, adds = false;
-    for (uint32_t i = 0; i < l->task.n_body; i++) {
-        const Stmt *s = l->task.body[i];
-        if (s->kind != STMT_TILE || s->dst != buf) {
+    StmtWalk w;
+    for (const Stmt *s = tile_first(&w, l->task.body, l->task.n_body); s != NULL;
+         s = tile_next(&w)) {
+        if (s->dst != buf) {
             continue;
         }
         bool add = s->fold != OP_COPY && !s->begins;
-        if (add && !set && l->task.crossing != NULL) {
+        if (add && !set && l->task.crossing != NULL && in_body(&l->task, s)) {
             lower_refuse(l, s->span, "a value that two programs of a kernel add to");
+        } else if (add && !set && l->task.crossing != NULL) {
+            l->tried.too_many = l->tried.failed = true; /* another cut, or none */
         }
         set |= !add;
         adds |= add;

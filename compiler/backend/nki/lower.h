@@ -288,6 +288,9 @@ Kernel *lower_split(const Lower *l, bool last); /* false: says nothing where it 
 Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uint32_t halvings,
                      bool **sums);
 
+/* apart.c: the kernel with each statement in loops of its own; null: it has no loops, or they cannot be. */
+const Kernel *lower_apart(Arena *arena, const Kernel *k);
+
 /* ---- instr_make.c ---- */
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
 TileView view_part(TileView v, int64_t f, int64_t nf);

@@ -14,6 +14,9 @@ import numpy as np
 
 from harness import Failure, Refused, compile_for, emulated, fill
 
+TRANSFORM = ('kernel k(G: f32[144,144,384], A: f32[144,16], B: f32[144,128]) -> (C: f32[16,128,384]) '
+             '{ C = einsum("mi,na,mnP->iaP", A, B, G); }')
+
 # (name, program, numpy's equation, shapes of the arguments, options, a loop that must be there)
 CASES = [
     ("columns", "kernel k(A: f32[1300,700], B: f32[2600,700]) -> (C: f32[1300,2600]) { C[i,j] = A[i,l] * B[j,l]; }",
@@ -26,6 +29,9 @@ CASES = [
      None, [(1300, 700), (700, 2600)], ["--max-instructions=450"], r"i in range\(4\)"),
     ("energy", "kernel k(B: f32[24,130,8]) -> (E: f32) { T[i,a,j,b] = B[i,a,P] * B[j,b,P]; E = sum[i,j,a,b](T[i,a,j,b] * T[i,b,j,a]); }",
      "iaP,jbP,ibQ,jaQ->", [(24, 130, 8)], ["--max-instructions=1500"], r"i in range\(3\)"),
+    # Loops around two statements, of which the second adds to the result: each in its own, and the result is stored once.
+    ("apart", TRANSFORM, "mnP,mi,na->iaP", [(144, 144, 384), (144, 16), (144, 128)], [], "."),
+    ("apart in programs", TRANSFORM, "mnP,mi,na->iaP", [(144, 144, 384), (144, 16), (144, 128)], ["--max-instructions=900"], "."),
 ]
 
 

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loops around several statements as loops around each: blocks on chip become whole values in memory. It is what is left where the
+ * iterations of such loops cannot be shared by programs, since they write parts of rows; each statement by itself has rows. */
+#include "backend/nki/lower.h"
+
+typedef struct Apart {
+    Arena *arena;
+    Kernel *to;
+    const Stmt *loop[LOOP_DEPTH_LIMIT]; /* around the statement at hand */
+    uint32_t n_loops;
+    const Stmt **loop_of; /* [vars] of the loops of the nest */
+    uint32_t *
+        alloc_depth; /* [bufs] loops around its allocation, and one; 0: it is none of the nest's */
+    bool *written; /* [bufs] of others */
+    VEC(Stmt *) out;
+} Apart;
+
+/* The loop that says where the tiles of a range lie, or null. */
+static const Stmt *loop_of_range(const Apart *p, const Range *r)
+{
+    if (r->start.n != 1 || r->start.base != 0 || r->start.term[0].coef != 1) {
+        return NULL;
+    }
+    const Stmt *loop = p->loop_of[r->start.term[0].var];
+    return loop != NULL && r->span == loop->step ? loop : NULL;
+}
+
+/* All values of a range over all iterations; false: they are not tiles that lie side by side. */
+static bool widen(const Apart *p, Range *r)
+{
+    while (r->start.n > 0) {
+        const Stmt *loop = loop_of_range(p, r);
+        if (loop == NULL) {
+            return false;
+        }
+        *r = loop->range;
+    }
+    return r->span == 0 && r->limit.sym < 0;
+}
+
+/* The index of a position `index`, or `index - $loop`; null: it is neither. *loop: or null. */
+static const TileIndex *index_of(const Apart *p, const Stmt *s, Affine at, const Stmt **loop)
+{
+    const TileIndex *found = NULL;
+    *loop = NULL;
+    for (uint32_t t = 0; t < at.n; t++) {
+        const Stmt *of = p->loop_of[at.term[t].var];
+        for (uint32_t i = 0; i < s->n_index; i++) {
+            bool here = s->index[i].var == at.term[t].var && at.term[t].coef == 1;
+            found = here ? &s->index[i] : found;
+        }
+        *loop = of != NULL && at.term[t].coef == -1 ? of : *loop;
+    }
+    bool tile = *loop == NULL || (found != NULL && loop_of_range(p, &found->range) == *loop);
+    return at.base == 0 && at.n == 1u + (*loop != NULL) && tile ? found : NULL;
+}
+
+/* ---- may it be done? ---- */
+
+static bool names_loops(const Apart *p, Affine x)
+{
+    for (uint32_t t = 0; t < x.n; t++) {
+        if (p->loop_of[x.term[t].var] != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Positions of the nest's own values are those of whole ones then; others name no loop. */
+static bool access_is_plain(const Apart *p, const Stmt *s, BufRef buf, const Affine *at)
+{
+    bool plain = true;
+    const Stmt *loop = NULL;
+    for (uint32_t d = 0; d < p->to->bufs.at[buf].rank; d++) {
+        bool own = p->alloc_depth[buf] > 0;
+        plain &=
+            own ? at[d].n == 0 || index_of(p, s, at[d], &loop) != NULL : !names_loops(p, at[d]);
+    }
+    return plain;
+}
+
+static bool loads_are_plain(const Apart *p, const Stmt *s)
+{
+    ExprWalk w;
+    bool plain = true;
+    for (const Expr *e = expr_first(&w, s->value); e != NULL; e = expr_next(&w)) {
+        plain &= e->kind != EXPR_INDEX;
+        plain &= e->kind != EXPR_LOAD ||
+                 (access_is_plain(p, s, e->buf, e->at) && !p->written[e->buf]);
+    }
+    return plain;
+}
+
+/* Does an iteration of each loop around it, from number `from` on, write places of its own, or add to them? */
+static bool is_apart(const Apart *p, const Stmt *s)
+{
+    bool adds = s->fold == OP_SUM && (!s->begins || s->n_first > 0);
+    uint32_t own = p->alloc_depth[s->dst];
+    for (uint32_t d = 0; d < p->n_loops; d++) {
+        bool moves = false;
+        for (uint32_t i = 0; i < s->n_index; i++) {
+            Range r = s->index[i].range;
+            bool by = false;
+            while (r.start.n > 0 && !by) {
+                const Stmt *loop = loop_of_range(p, &r);
+                by = loop == p->loop[d];
+                r = loop == NULL ? (Range){0} : loop->range;
+            }
+            moves |= by && access_uses(p->to, s->dst, s->at, s->index[i].var);
+        }
+        bool inside = own == 0 || d + 1 >= own; /* of the allocation */
+        if (!moves && !(adds && inside)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool body_may(Apart *p, Stmt *const *body, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        Range r = s->range;
+        bool may = s->kind == STMT_ALLOC;
+        if (s->kind == STMT_ALLOC) {
+            p->alloc_depth[s->buf] = p->n_loops + 1;
+        } else if (s->kind == STMT_FOR && p->n_loops < LOOP_DEPTH_LIMIT) {
+            p->loop_of[s->var] = s;
+            p->loop[p->n_loops++] = s;
+            may = s->part == FOR_ALL && s->window == NULL && widen(p, &r) &&
+                  body_may(p, s->body, s->n_body);
+            p->n_loops--;
+        } else if (s->kind == STMT_TILE) {
+            may =
+                access_is_plain(p, s, s->dst, s->at) && loads_are_plain(p, s) && is_apart(p, s);
+            for (uint32_t x = 0; x < s->n_index; x++) {
+                Range range = s->index[x].range;
+                may = may && widen(p, &range);
+            }
+            p->written[s->dst] |= p->alloc_depth[s->dst] == 0;
+        }
+        if (!may) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- doing it ---- */
+
+/* The dimensions of a value in the order of its first reader's result, what that sums before the last. */
+static void order_dims(const Apart *p, const Stmt *loop, BufRef buf, uint32_t *order)
+{
+    StmtWalk w;
+    const Expr *load = NULL;
+    const Stmt *s = tile_first(&w, loop->body, loop->n_body);
+    while (s != NULL && (load = expr_load_of(s->value, buf)) == NULL) {
+        s = tile_next(&w);
+    }
+    uint32_t rank = p->to->bufs.at[buf].rank, key[NKI_DIMS] = {0};
+    for (uint32_t d = 0; d < rank; d++) {
+        const Stmt *unused = NULL;
+        const TileIndex *index = s == NULL ? NULL : index_of(p, s, load->at[d], &unused);
+        uint32_t n = s == NULL ? 0 : p->to->bufs.at[s->dst].rank;
+        key[d] = index == NULL || n == 0 ? 0 : 2 * n - 3;
+        for (uint32_t e = 0; e < n && index != NULL; e++) {
+            key[d] = affine_uses(s->at[e], index->var) ? 2 * e : key[d];
+        }
+        uint32_t at = d;
+        for (; at > 0 && key[order[at - 1]] > key[d]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = d;
+    }
+}
+
+typedef struct Whole {
+    Apart *p;
+    const Stmt *loop, *s;
+} Whole;
+
+static const Affine *whole_at(const Whole *w, BufRef buf, const Affine *at)
+{
+    Apart *p = w->p;
+    uint32_t rank = p->to->bufs.at[buf].rank, order[NKI_DIMS];
+    if (p->alloc_depth[buf] == 0 || rank == 0) {
+        return at;
+    }
+    Affine *out = ARENA_ARRAY(p->arena, rank, Affine);
+    order_dims(p, w->loop, buf, order);
+    for (uint32_t d = 0; d < rank; d++) {
+        const Stmt *loop = NULL;
+        const TileIndex *index = index_of(p, w->s, at[order[d]], &loop);
+        out[d] = index == NULL ? at[order[d]] : affine_var(p->arena, index->var);
+    }
+    return out;
+}
+
+static void whole_load(void *user, Expr *load)
+{
+    if (load->kind == EXPR_LOAD) {
+        load->at = whole_at(user, load->buf, load->at);
+    }
+}
+
+/* The extents of the value: those of the index that moves in each dimension of what writes it. */
+static void enlarge(Apart *p, const Stmt *loop, const Stmt *s)
+{
+    Buffer *b = &p->to->bufs.at[s->dst];
+    uint32_t order[NKI_DIMS];
+    Dim *extent = ARENA_ARRAY(p->arena, b->rank + 1, Dim);
+    order_dims(p, loop, s->dst, order);
+    for (uint32_t d = 0; d < b->rank; d++) {
+        const Stmt *unused = NULL;
+        const TileIndex *index = index_of(p, s, s->at[order[d]], &unused);
+        Range r = index == NULL ? range_whole(b->extent[order[d]]) : index->range;
+        (void)widen(p, &r);
+        extent[d] = r.limit;
+    }
+    b->extent = extent;
+}
+
+static void put_body(Apart *p, const Stmt *loop, Stmt *const *body, uint32_t n, bool *enlarged)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind == STMT_FOR) {
+            put_body(p, loop, s->body, s->n_body, enlarged);
+            continue;
+        }
+        Stmt *t = arena_copy(p->arena, s, sizeof *s);
+        vec_push(p->arena, &p->out, t);
+        if (s->kind != STMT_TILE) {
+            continue;
+        }
+        Whole w = {p, loop, s};
+        TileIndex *index = arena_copy(p->arena, s->index, s->n_index * sizeof *s->index);
+        for (uint32_t x = 0; x < s->n_index; x++) {
+            (void)widen(p, &index[x].range);
+        }
+        t->index = index;
+        t->at = whole_at(&w, s->dst, s->at);
+        t->value = expr_with_places(p->arena, s->value, whole_load, &w);
+        t->schedule = NULL; /* it was for a tile */
+        t->n_first = 0;
+        if (p->alloc_depth[s->dst] > 0 && !enlarged[s->dst]) {
+            enlarge(p, loop, s);
+            enlarged[s->dst] = true;
+        }
+    }
+}
+
+/* A fill right before the only sum into what it fills is how that begins. */
+static void merge_fills(Apart *p)
+{
+    for (uint32_t i = 0; i < p->out.n; i++) {
+        const Stmt *fill = p->out.at[i];
+        Stmt *sum = NULL;
+        uint32_t writers = 0;
+        bool zero = fill->kind == STMT_TILE && fill->fold == OP_COPY &&
+                    fill->value->kind == EXPR_CONST && !(fill->value->value.re < 0) &&
+                    !(fill->value->value.re > 0);
+        for (uint32_t j = i + 1; j < p->out.n && zero; j++) {
+            Stmt *s = p->out.at[j];
+            bool writes = s->kind == STMT_TILE && s->dst == fill->dst;
+            zero &= s->kind != STMT_TILE || expr_load_of(s->value, fill->dst) == NULL;
+            sum = writes ? s : sum;
+            writers += writes;
+        }
+        if (zero && writers == 1 && sum->fold == OP_SUM && p->written[fill->dst]) {
+            sum->begins = true;
+            for (uint32_t j = i; j + 1 < p->out.n; j++) {
+                p->out.at[j] = p->out.at[j + 1];
+            }
+            p->out.n--;
+            i--;
+        }
+    }
+}
+
+const Kernel *lower_apart(Arena *arena, const Kernel *k)
+{
+    Apart p = {.arena = arena, .to = kernel_like(arena, k)};
+    p.to->bufs.at = arena_copy(arena, k->bufs.at, k->bufs.n * sizeof *k->bufs.at);
+    p.loop_of = (const Stmt **)arena_array(arena, k->vars.n + 1, sizeof *p.loop_of);
+    p.alloc_depth = ARENA_ARRAY(arena, k->bufs.n + 1, uint32_t);
+    p.written = ARENA_ARRAY(arena, k->bufs.n + 1, bool);
+    bool *enlarged = ARENA_ARRAY(arena, k->bufs.n + 1, bool), any = false;
+    for (uint32_t i = 0; i < k->n_body; i++) {
+        if (k->body[i]->kind == STMT_FOR && !body_may(&p, &k->body[i], 1)) {
+            return NULL;
+        }
+        any |= k->body[i]->kind == STMT_FOR;
+        if (k->body[i]->kind == STMT_FOR) {
+            put_body(&p, k->body[i], &k->body[i], 1, enlarged);
+        } else {
+            vec_push(arena, &p.out, k->body[i]);
+        }
+    }
+    merge_fills(&p);
+    p.to->body = p.out.at;
+    p.to->n_body = p.out.n;
+    return any ? p.to : NULL;
+}
