@@ -63,6 +63,18 @@ bool input_shapes(Ctx *ctx, Arena *arena, const Options *o, DType dtype, TensorT
     return true;
 }
 
+bool input_narrow(Ctx *ctx, const Options *o, bool *narrow)
+{
+    const char *to = option_last(o, OPT_F64, NULL);
+    *narrow = to != NULL;
+    if (to != NULL && strcmp(to, "f32") != 0) {
+        diag_error(&ctx->diags, E_BAD_TYPE, (Span){0},
+                   "'--f64=%s': f64 is read as f32 or not at all", to);
+        return false;
+    }
+    return true;
+}
+
 bool input_defines(Ctx *ctx, Arena *arena, const Options *o, FrontDefine **out, uint32_t *n)
 {
     const OptionValues *v = &o->given[OPT_DEFINE];
@@ -180,6 +192,9 @@ bool input_text(Input *in, const char *name, Str text)
     options.n_include_dirs = dirs->at.n;
     options.defines = defines;
     options.n_defines = n_defines;
+    if (!input_narrow(ctx, in->options, &options.narrow)) {
+        return false;
+    }
     in->program = program_check(ctx, in->source, &options);
     return ctx->diags.n_errors == 0;
 }
@@ -213,6 +228,10 @@ static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes
     DType dtype = DTYPE_F32;
     TensorType *made = NULL;
     const char *type = option_last(in->options, OPT_DTYPE, "f32");
+    bool narrow = false;
+    if (!input_narrow(in->ctx, in->options, &narrow)) {
+        return false;
+    }
     if (shapes == NULL) {
         if (!dtype_from_name(str_from(type), &dtype)) {
             const char *meant = dtype_meant(str_from(type));
@@ -225,6 +244,7 @@ static bool read_equation(Input *in, const TensorType *shapes, uint32_t n_shapes
             }
             return false;
         }
+        dtype = narrow ? dtype_narrower(dtype) : dtype;
         if (!input_shapes(in->ctx, in->arena, in->options, dtype, &made, &n_shapes)) {
             return false;
         }

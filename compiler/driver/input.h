@@ -40,6 +40,9 @@ Module *input_build(Input *in, const char *only_kernel);
 bool input_shapes(Ctx *ctx, Arena *arena, const Options *o, DType dtype, TensorType **out,
                   uint32_t *n);
 
+/* Is --f64=f32 given? False after a diagnostic. */
+bool input_narrow(Ctx *ctx, const Options *o, bool *narrow);
+
 /* -D DIM=N, in the order given: the last of a name counts. False after a diagnostic. */
 bool input_defines(Ctx *ctx, Arena *arena, const Options *o, struct FrontDefine **out,
                    uint32_t *n);

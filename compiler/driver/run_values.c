@@ -18,7 +18,7 @@ static bool is_word(const char *text)
            strcmp(text, "ones") == 0 || strcmp(text, "fill") == 0;
 }
 
-static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast)
+static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast, bool narrow)
 {
     Str bytes = {0};
     const char *why = NULL;
@@ -27,13 +27,16 @@ static bool read_array(Ctx *ctx, Arena *arena, RunValue *v, DType cast)
         return false;
     }
     v->array = npy_parse(ctx, arena, v->text, bytes, cast);
+    if (narrow && v->array != NULL && dtype_narrower(v->array->dtype) != v->array->dtype) {
+        v->array = npy_parse(ctx, arena, v->text, bytes, dtype_narrower(v->array->dtype));
+    }
     return v->array != NULL;
 }
 
 bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType cast,
                      RunValues *out)
 {
-    bool ok = true;
+    bool narrow = false, ok = input_narrow(ctx, o, &narrow);
     for (uint32_t k = named ? 1 : 0; k < o->positional.n; k++) {
         const char *text = o->positional.at[k];
         RunValue v = {.text = text};
@@ -49,7 +52,7 @@ bool run_values_read(Ctx *ctx, Arena *arena, const Options *o, bool named, DType
             v.text = equals + 1;
         }
         if (!is_word(v.text) && !fit_is_text(v.text)) {
-            ok &= read_array(ctx, arena, &v, cast);
+            ok &= read_array(ctx, arena, &v, cast, narrow);
         }
         vec_push(arena, &out->list, v);
     }

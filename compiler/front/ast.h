@@ -74,6 +74,7 @@ typedef struct Ast {
     VEC(AstId) files;   /* AST_FILE of each parsed source */
     bool damaged;       /* something did not parse: missing names may be due to that */
     bool too_deep;      /* reported */
+    bool narrow;        /* f64 is read as f32, c128 as c64 */
     AstId too_large;    /* the broken node that stands for all past AST_LIMIT; 0: not reached */
 } Ast;
 

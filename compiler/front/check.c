@@ -204,6 +204,7 @@ Program *program_check(Ctx *ctx, uint32_t source, const FrontOptions *options)
     if (options == NULL) {
         c.options = &none;
     }
+    p->ast.narrow = c.options->narrow;
     c.define_used = ARENA_ARRAY(c.arena, c.options->n_defines, bool);
     map_init(&c.global_by_name, c.arena);
     map_init(&c.kernel_by_name, c.arena);

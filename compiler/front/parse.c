@@ -360,11 +360,25 @@ void parse_skip_mark(Parse *p)
     }
 }
 
+/* Types and conversions of nodes from `first` on, if the narrower ones are asked for. */
+static void narrow_types(Ctx *ctx, Ast *a, uint32_t first)
+{
+    for (uint32_t k = first; k < a->nodes.n && a->narrow; k++) {
+        AstNode *n = &a->nodes.at[k];
+        DType t = DTYPE_NONE;
+        bool type = n->kind == AST_TYPE || n->kind == AST_CALL;
+        if (type && n->name != NULL && dtype_from_name((Str){n->name->text, n->name->n}, &t)) {
+            n->name = sym_cstr(&ctx->syms, dtype_name(dtype_narrower(t)));
+        }
+    }
+}
+
 AstId ast_parse(Ctx *ctx, Ast *a, uint32_t source)
 {
     const Source *s = source_get(&ctx->sources, source);
     Span all = {source, 0, (uint32_t)s->text.n};
     Parse p = {.ctx = ctx, .ast = a, .source = source};
+    uint32_t first = a->nodes.n;
     p.file = ast_new(ctx, a, AST_FILE, all, sym_cstr(&ctx->syms, s->name), all, NULL, 0);
     vec_push(a->arena, &a->files, p.file);
     if (!text_readable(ctx, source)) {
@@ -379,6 +393,7 @@ AstId ast_parse(Ctx *ctx, Ast *a, uint32_t source)
         a->damaged = true;
     }
     tdsl_lex_destroy(scanner);
+    narrow_types(ctx, a, first);
     return p.file;
 }
 

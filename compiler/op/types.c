@@ -85,6 +85,11 @@ DType dtype_accumulator(DType t)
     return dtype_info[t].accumulator;
 }
 
+DType dtype_narrower(DType t)
+{
+    return t == DTYPE_F64 ? DTYPE_F32 : t == DTYPE_C128 ? DTYPE_C64 : t;
+}
+
 static const struct {
     const char *name, *ours;
 } others[] = {

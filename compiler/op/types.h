@@ -43,6 +43,8 @@ DType dtype_part(DType t);
 bool dtype_widens(DType from, DType to);
 /* The type sums of `t` are accumulated in unless said otherwise: f32 for f16 and bf16, else `t`. */
 DType dtype_accumulator(DType t);
+/* f32 for f64, c64 for c128, else `t`: what --f64=f32 reads. */
+DType dtype_narrower(DType t);
 
 /* An extent: a number, or an open dimension of the kernel's DimTable, bound at each call. */
 typedef struct Dim {

@@ -206,6 +206,20 @@ def an_inout_parameter_leaves_its_input_file_alone():
 
 
 @test
+def f64_is_read_as_f32_where_asked():
+    write("t.tdsl", "kernel f(A: f64[n], z: c128, k: i64[n]) -> (R: f64[n], c: c128) { t: f64[i] = f64(k[i]); R[i] = A[i] + t[i]; c = 2*z; }")
+    graph = tdslc("t.tdsl", "--f64=f32", "--dump=graph").text
+    assert "f64" not in graph and "c128" not in graph and "i64[n]" in graph and '"kernel f(A: f32[n], z: c64, k: i64[n]) -> (R: f32[n], c: c64)"' in graph, graph
+    save("a.npy", fill((3,), 0))
+    save("k.npy", np.array([1 << 30, 2, 3], np.int64))
+    tdsl_run("t.tdsl", "--f64=f32", "A=a.npy", "k=k.npy", "z=3", "-o", "R=r.npy")
+    got = load("r.npy")
+    assert got.dtype == np.float32 and got[1] == np.float32(fill((3,), 0)[1]) + 2, got
+    assert "f32[3]" in tdslc("-e", "i->i", "--shape=3", "--dtype=f64", "--f64=f32", "--dump=graph").text
+    assert "f32 or not at all" in tdslc("t.tdsl", "--f64=f16", status=1).messages
+
+
+@test
 def dtype_casts_the_arrays_of_a_file():
     write("t.tdsl", ONE)
     save("a.npy", fill((3, 3), 0, np.int32))

@@ -28,12 +28,12 @@ static bool refuse_type(Lower *l, const Buffer *b, DType t)
                                          "compute in f32, tiles are f32, "
                                          "f16 or bf16; it goes to target 'c'",
                                          l->target->name, dtype_name(t), b->name->text);
-        DType other = t == DTYPE_F64 ? DTYPE_F32 : t == DTYPE_C128 ? DTYPE_C64 : DTYPE_NONE;
-        if (other != DTYPE_NONE) {
+        if (dtype_narrower(t) != t) {
             diag_help(d,
-                      "write %s in the place of %s in the kernel's head: results then have the "
-                      "accuracy of f32 sums",
-                      dtype_name(other), dtype_name(t));
+                      "--f64=f32 reads %s as %s, arrays too; or write %s in the kernel's head: "
+                      "results then have the accuracy of f32 sums",
+                      dtype_name(t), dtype_name(dtype_narrower(t)),
+                      dtype_name(dtype_narrower(t)));
         }
     }
     l->tried.failed = true;

@@ -230,9 +230,9 @@ def einsum(options):
 
 
 REFUSED = [
-    ("kernel k(A: f64[4]) -> (B: f64[4]) { B[i] = 2 * A[i]; }", [], "E0501", "write f32 in the place of f64"),
+    ("kernel k(A: f64[4]) -> (B: f64[4]) { B[i] = 2 * A[i]; }", [], "E0501", "--f64=f32 reads f64 as f32, arrays too; or write f32"),
     ("kernel k(A: i32[4]) -> (B: i32[4]) { B[i] = 2 * A[i]; }", [], "E0501", "i32"),
-    ("kernel k(A: c128[4]) -> (B: c128[4]) { B[i] = 2 * A[i]; }", [], "E0501", "write c64 in the place of c128"),
+    ("kernel k(A: c128[4]) -> (B: c128[4]) { B[i] = 2 * A[i]; }", [], "E0501", "or write c64"),
     ("kernel k(A: c64[4]) -> (B: c64[4]) { B[i] = log(A[i]); }", [], "E0501", "log of complex numbers"),
     ("dim n; kernel k(A: f32[n]) -> (B: f32[n]) { B[i] = 2 * A[i]; }", [], "E0501", "'n'"),
     ("kernel k(A: c64[4]) -> (B: c64[4]) { B[i] = sin(A[i]); }", [], "E0501", "sin of complex numbers"),
