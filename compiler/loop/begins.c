@@ -15,6 +15,12 @@ const char *begins_problem(const Kernel *k, const Bounds *b,
                            const ParallelLoop *const *parallel, uint32_t n_parallel,
                            const Stmt *s)
 {
+    bool scan = s->fold != OP_COPY && s->begins && s->n_first == 0 && s->schedule == NULL &&
+                expr_load_of(s->value, s->dst) == NULL;
+    if (s->scan > 0 && !scan) {
+        return "a scan is a fold that always begins, is no product and reads nothing that it "
+               "writes";
+    }
     if (!s->begins) {
         return s->n_first == 0 ? NULL : "a fold goes on, and names loops that it begins with";
     }

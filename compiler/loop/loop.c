@@ -243,7 +243,8 @@ TileKind tile_kind(const Stmt *tile)
 {
     CHECK(tile->kind == STMT_TILE);
     if (tile->fold != OP_COPY) {
-        return is_product_of_two(tile->fold, tile->value) ? TILE_MATMUL : TILE_REDUCE;
+        return tile->scan == 0 && is_product_of_two(tile->fold, tile->value) ? TILE_MATMUL
+                                                                             : TILE_REDUCE;
     }
     switch (tile->value->kind) {
     case EXPR_CONST:

@@ -212,6 +212,10 @@ typedef struct Stmt {
     bool specialised;
     /* ...: 0, or 1 + panels: each tile of a product prefetches a group of what fills them next. */
     uint32_t prefetches;
+    /* A scan: the fold goes along the index of this number, less 1 (0: it is none), and each position gets what there is
+     * up to it, without its own value if `exclusive`. It begins. */
+    uint32_t scan;
+    bool exclusive;
     const Expr *value;
     const Schedule *schedule; /* TILED form: how a sum of products is cut, over its indices */
 } Stmt;

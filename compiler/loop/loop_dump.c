@@ -290,6 +290,11 @@ static void put_tile(const Kernel *k, const Stmt *s, Text *out)
         text_printf(out, " %s= ", op_info(s->fold)->name);
     }
     put_expr(k, s->value, k->bufs.at[s->dst].dtype, 0, out);
+    if (s->scan > 0) {
+        text_put(out, " scan ");
+        put_var(k, s->index[s->scan - 1].var, out);
+        text_put(out, s->exclusive ? " exclusive" : "");
+    }
     text_put(out, s->begins ? " begins" : "");
     for (uint32_t i = 0; i < s->n_first; i++) {
         text_put(out, i == 0 ? " with " : ", ");

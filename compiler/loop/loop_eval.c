@@ -296,6 +296,32 @@ static bool begin_tile(Interpreter *m, const Stmt *s, const int64_t *lo, const i
     return true;
 }
 
+/* One way along the scanned index. */
+static bool run_scan(Interpreter *m, const Stmt *s, int64_t lo, int64_t end)
+{
+    Memory *to = &m->memory[s->dst];
+    DType t = m->k->bufs.at[s->dst].dtype;
+    Number sum = op_neutral(s->fold, t);
+    VarRef v = s->index[s->scan - 1].var;
+    for (m->var[v] = lo; m->var[v] < end; m->var[v]++) {
+        Number value;
+        int64_t offset = 0;
+        if (!value_of(m, s->value, &value) || !element(m, s->dst, s->at, &offset) ||
+            !work(m, 1)) {
+            return false;
+        }
+        Number after = op_fold(s->fold, t, sum, value);
+        tensor_set(to->tensor, offset, s->exclusive ? sum : after);
+        count_access(m, s->dst, offset, true);
+        if (to->written != NULL) {
+            to->written[offset] = 1;
+        }
+        sum = after;
+    }
+    m->var[v] = lo;
+    return true;
+}
+
 /* All values of the local indices, the last one fastest. */
 static bool run_tile(Interpreter *m, const Stmt *s)
 {
@@ -309,13 +335,14 @@ static bool run_tile(Interpreter *m, const Stmt *s)
         any = any && lo[i] < end[i];
         m->var[s->index[i].var] = lo[i];
     }
-    if (ok && begins(m, s)) {
+    if (ok && s->scan == 0 && begins(m, s)) {
         ok = begin_tile(m, s, lo, end);
     }
     while (ok && any) {
-        ok = run_element(m, s);
+        uint32_t scan = s->scan;
+        ok = scan > 0 ? run_scan(m, s, lo[scan - 1], end[scan - 1]) : run_element(m, s);
         uint32_t i = s->n_index;
-        for (; i > 0 && ++m->var[s->index[i - 1].var] == end[i - 1]; i--) {
+        for (; i > 0 && (i == scan || ++m->var[s->index[i - 1].var] == end[i - 1]); i--) {
             m->var[s->index[i - 1].var] = lo[i - 1];
         }
         any = i > 0;

@@ -395,6 +395,29 @@ static int64_t index_named(void *user, const Term *name)
     return -1;
 }
 
+/* `scan x`, `scan x exclusive`, or nothing. */
+static bool read_scan(LoopReader *r, Cursor *c, Stmt *s)
+{
+    VarRef v = 0;
+    if (!cursor_take(c, TERM_NAME, "scan")) {
+        return true;
+    }
+    const Term *t = cursor_expect(c, TERM_NAME, NULL, "an index of the statement");
+    if (t == NULL || !reader_find_var(r, t, &v)) {
+        return false;
+    }
+    while (s->scan < s->n_index && s->index[s->scan].var != v) {
+        s->scan++;
+    }
+    if (s->scan++ == s->n_index) {
+        diag_error(&r->ctx->diags, E_DUMP, t->span,
+                   "a scan goes along an index of the statement");
+        return false;
+    }
+    s->exclusive = cursor_take(c, TERM_NAME, "exclusive");
+    return true;
+}
+
 /* After the value: `begins`, `begins with $kb, $kc`, or nothing. */
 static bool read_begins(LoopReader *r, Cursor *c, Stmt *s)
 {
@@ -437,7 +460,8 @@ static bool read_tile(LoopReader *r, Cursor *c, const Term *keyword, Stmt *s)
     }
     s->value = read_value(r, c, r->k->bufs.at[s->dst].dtype);
     Indices indices = {r, s};
-    if (s->value == NULL || !read_begins(r, c, s) || !reader_tile_hints(r, c, s) ||
+    if (s->value == NULL || !read_scan(r, c, s) || !read_begins(r, c, s) ||
+        !reader_tile_hints(r, c, s) ||
         !schedule_read(c, r->arena, index_named, &indices, &s->schedule)) {
         return false;
     }

@@ -524,6 +524,9 @@ static bool verify_fold(Verifier *v, const Stmt *s)
     if (s->fold == OP_COPY) {
         return verify_distinct(v, s);
     }
+    if (s->scan > 0 && !verify_distinct(v, s)) {
+        return false;
+    }
     if (!op_result_type(s->fold, &t, 1, &made) || made != t) {
         return broken(v, "'%s' does not fold %s", op_info(s->fold)->name, dtype_name(t));
     }

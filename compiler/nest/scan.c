@@ -6,6 +6,9 @@
 #include "nest/masks.h"
 #include "nest/uses.h"
 
+#define ENGINE_ROW                                                                             \
+    8192 /* positions of a row that a scan on Trainium may have: tiles of 32 KiB a partition */
+
 /* j <= i is i - j >= 0. */
 static bool is_prefix(const Node *n, const Affine *holds, Scan *out)
 {
@@ -37,8 +40,8 @@ bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef 
 {
     const Graph *g = nest->graph;
     const Node *node = graph_node(g, n);
-    if (op_info(node->op)->kind != OPKIND_REDUCE || node->n_operands != 1 ||
-        values[n].item == NEST_NONE) {
+    if (op_info(node->op)->kind != OPKIND_REDUCE || dtype_is_complex(node->acc) ||
+        node->acc != node->dtype || node->n_operands != 1 || values[n].item == NEST_NONE) {
         return false;
     }
     const Node *select = graph_node(g, node->operand[0]);
@@ -72,10 +75,20 @@ double nest_scan_repeats(Arena *scratch, const Nest *nest, NodeRef n, double *ex
     return repeats;
 }
 
+/* Trainium's engines go forward along whole rows. */
+static bool engines_scan(const Node *n, const Scan *scan)
+{
+    Dim extent = n->extent[scan->along];
+    return (n->op == OP_SUM || n->op == OP_RMAX || n->op == OP_RMIN) && n->acc == DTYPE_F32 &&
+           !scan->reverse && !scan->exclusive && extent.sym < 0 && extent.n <= ENGINE_ROW;
+}
+
 void nest_set_scans(Arena *arena, const Machine *machine, const Nest *nest, NestValue *values)
 {
-    for (NodeRef n = 0; machine->kind == MACHINE_CACHES && n < nest->graph->nodes.n; n++) {
+    for (NodeRef n = 0; n < nest->graph->nodes.n; n++) {
         Scan scan;
-        values[n].scan = nest_scan(arena, nest, values, n, &scan);
+        values[n].scan = nest_scan(arena, nest, values, n, &scan) &&
+                         (machine->kind == MACHINE_CACHES ||
+                          engines_scan(graph_node(nest->graph, n), &scan));
     }
 }

@@ -21,7 +21,7 @@ bool nest_scan(Arena *arena, const Nest *nest, const NestValue *values, NodeRef 
  * one from here on. */
 double nest_scan_repeats(Arena *scratch, const Nest *nest, NodeRef n, double *extent);
 
-/* All that can, if the machine is one of caches. */
+/* All that can on this machine: any in caches, on Trainium forward sums, maxima and minima along rows that fit. */
 void nest_set_scans(Arena *arena, const Machine *machine, const Nest *nest, NestValue *values);
 
 #endif

@@ -141,7 +141,7 @@ const Stmt *legalise_begin(Legaliser *l, const Stmt *s)
     return rest;
 }
 
-static void tile_legalise(Legaliser *l, const Stmt *s)
+void tile_legalise(Legaliser *l, const Stmt *s)
 {
     l->from = s;
     if (s->fold == OP_COPY || !folds_indices(l->k, s)) {
@@ -222,7 +222,9 @@ static void block_legalise(Legaliser *l, Stmt *const *body, uint32_t n)
             break;
         case STMT_TILE: {
             int32_t dim = body[i]->begins ? open_sum(body[i]) : -1;
-            if (dim >= 0) {
+            if (body[i]->scan > 0) {
+                scan_legalise(l, body[i]);
+            } else if (dim >= 0) {
                 open_legalise(l, body[i], dim);
             } else {
                 tile_legalise(l, body[i]);

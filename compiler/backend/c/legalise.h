@@ -9,6 +9,7 @@
  *   legalise_matmul.c  products of two operands: packed panels and register tiles
  *   legalise_reduce.c  all other folds: vectors over a kept or a folded index, or a scalar
  *   legalise_parts.c   long sums among them, part by part
+ *   legalise_scan.c    scans, which become loops
  *   legalise_transpose.c  elementwise statements that read along one index and write along another
  *   legalise_sums.c    the pass after it: long sums are added in cascades and blocks
  *   legalise_hoist.c   and the next: what is packed the same in each iteration of a loop is packed in front of it
@@ -58,6 +59,12 @@ typedef struct Legaliser {
 /* ---- legalise.c ---- */
 /* The statement, or, after the neutral elements of one that begins, the rest of it, which goes on. */
 const Stmt *legalise_begin(Legaliser *l, const Stmt *s);
+
+/* The statement's replacement where it stands. */
+void tile_legalise(Legaliser *l, const Stmt *s);
+
+/* ---- legalise_scan.c ---- */
+void scan_legalise(Legaliser *l, const Stmt *s);
 
 /* ---- legalise_build.c ---- */
 /* At a copy of the kernel, which goes on counting the buffers that passes before have made. */

@@ -9,8 +9,8 @@
 /* Is it called as buffer_declare calls the buffer of this number? */
 static bool is_made(const char *name, uint32_t number)
 {
-    static const char *const hints[] = {"A_pack", "B_pack", "s", "c",  "h",
-                                        "e",      "turned", "b", "sum"};
+    static const char *const hints[] = {"A_pack", "B_pack", "s",   "c",    "h",   "e",
+                                        "turned", "b",      "sum", "scan", "part"};
     for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
         char wanted[24];
         int n = snprintf(wanted, sizeof wanted, "%s%u", hints[i], number);

@@ -118,6 +118,7 @@ int nki_instr_cycles(const Kernel *k, const Instr *i, bool scalar_copy, int64_t 
         *cycles = tensor_cycles(k, i);
         return power ? GPSIMD : VECTOR;
     case INSTR_BOTH:
+    case INSTR_SCAN:
         *cycles = at_least(2 * n);
         return VECTOR;
     case INSTR_IOTA:

@@ -458,6 +458,26 @@ static bool decode_fold(Decoder *d, const Stmt *before, Indices x, Instr *out)
            no(d, "a reduction that is not of whole rows into a fresh column");
 }
 
+static bool decode_scan(Decoder *d, Indices x, Instr *out)
+{
+    const Expr *e = bare(d->s->value), *a = e, *b = e;
+    VarRef p, f, p2, f2;
+    out->kind = INSTR_SCAN;
+    out->op = d->s->fold;
+    if (d->s->fold == OP_SUM && e->kind == EXPR_OP && e->op == OP_MUL) {
+        a = bare(e->arg[0]);
+        b = bare(e->arg[1]);
+    }
+    bool same = (d->s->fold == OP_SUM) == (a != b) && d->s->scan == 2 && !d->s->exclusive;
+    if (!same || a->kind != EXPR_LOAD || b->kind != EXPR_LOAD ||
+        !chip_operand(d, a->buf, a->at, &out->a, &p, &f) ||
+        !chip_operand(d, b->buf, b->at, &out->b, &p2, &f2)) {
+        return no(d, "a scan of something that is no tile");
+    }
+    return (p == x.p && p2 == x.p && f == x.f && f2 == x.f) ||
+           no(d, "a scan that is not along whole rows");
+}
+
 static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, bool adds,
                          Instr *out, const char **why)
 {
@@ -474,6 +494,8 @@ static bool decode_alone(const Kernel *k, StmtPlace place, const int64_t *env, b
         ok = decode_dma(&d, e, out);
     } else if (!chip_operand(&d, s->dst, s->at, &out->dst, &x.p, &x.f)) {
         ok = false;
+    } else if (s->scan > 0) {
+        ok = decode_scan(&d, x, out);
     } else if (s->fold != OP_COPY) {
         ok = decode_fold(&d, before, x, out);
     } else if (e->kind == EXPR_CONST) {

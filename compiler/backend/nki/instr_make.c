@@ -196,6 +196,24 @@ void make_reduce(Lower *l, TileView dst, Op fold, TileView src)
     make_fold(l, dst, fold, src);
 }
 
+/* A sum goes on with 1 times what there is so far, a maximum or minimum with the larger or smaller one. */
+void make_scan(Lower *l, TileView dst, Op fold, TileView src)
+{
+    CHECK(dst.np == src.np && dst.nf == src.nf);
+    const Expr *value = view_load(l, src, DTYPE_F32);
+    if (fold == OP_SUM) {
+        TileView ones = tile_new(l, "ones", DTYPE_F32, SPACE_TILE, src.np, src.nf);
+        make_memset(l, ones, 1.0);
+        const Expr *pair[2] = {view_load(l, ones, DTYPE_F32), value};
+        value = expr_op(l->arena, OP_MUL, DTYPE_F32, 2, pair);
+    }
+    Stmt *s = make_2d(l, dst);
+    s->fold = fold;
+    s->begins = true;
+    s->scan = 2;
+    s->value = value;
+}
+
 /* Of what the last statement made: its rows are added up, to what is in `dst` unless `first`. False: nothing was made, since the last
  * statement is none that can add. */
 bool make_row_sums(Lower *l, TileView dst, TileView src, bool first)

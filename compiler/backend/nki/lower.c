@@ -63,6 +63,10 @@ static void lower_tile(Lower *l, const Stmt *s, const Stmt *next, bool *took)
         }
         return;
     }
+    if (s->scan > 0) {
+        lower_scan(l, s);
+        return;
+    }
     if (s->fold != OP_COPY && tile_kind(s) == TILE_MATMUL && !is_long_dot(l, s)) {
         bool epilogue = s->begins && next != NULL && lower_is_epilogue(l, s, next);
         if (lower_cut(l, s, epilogue ? next : NULL) ||

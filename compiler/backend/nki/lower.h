@@ -424,6 +424,10 @@ typedef struct Evaluation {
     TileView bound_view;
     bool narrow; /* may the result be of a narrower type of floats? */
 } Evaluation;
+/* ---- scan.c ---- */
+void lower_scan(Lower *l, const Stmt *s);
+void make_scan(Lower *l, TileView dst, Op fold, TileView src); /* instr_make.c */
+
 TileView evaluate(Evaluation *ev, const Expr *e, DType t, const TileView *into);
 /* Evaluates the parts of `e` that do not depend on all labels, which are remembered. */
 void evaluate_narrow(Evaluation *ev, const Expr *e);

@@ -49,7 +49,8 @@ typedef enum InstrKind {
     INSTR_PREDICATED, /* dst = predicate ? src : dst */
     INSTR_IOTA,       /* base + down * partition + along * element */
     INSTR_AFFINE,     /* dst = that op 0 ? a : value */
-    INSTR_REDUCE
+    INSTR_REDUCE,
+    INSTR_SCAN /* along rows, b op what there is so far; of sums times a */
 } InstrKind;
 
 #define NKI_DIMS 36
@@ -104,7 +105,7 @@ static inline bool instr_reads(const Instr *i)
 static inline bool instr_reads_two(const Instr *i)
 {
     return i->kind == INSTR_MATMUL || i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
-           i->kind == INSTR_PREDICATED;
+           i->kind == INSTR_PREDICATED || i->kind == INSTR_SCAN;
 }
 
 /* Which instruction the statement at a place of a LEGAL kernel is, with loop variables at the

@@ -3,6 +3,7 @@
  * keyword, every bound a literal or a sum of literals times loop variables. The text keeps to
  * what NKI 0.3.0 to 0.6.0 take alike. Decides nothing but the engine of plain copies, which go
  * where less is to do. */
+#include <float.h>
 #include <string.h>
 
 #include "backend/nki/nki.h"
@@ -492,6 +493,16 @@ static void put_instr(Printer *p)
         text_put(p->out, ", on_false_value=");
         put_number(p->out, i->value);
         text_printf(p->out, ", cmp_op=nl.%s", nki_word(i->op));
+        break;
+    case INSTR_SCAN:
+        text_put(p->out, "nisa.tensor_tensor_scan(");
+        key(p, "dst", ROLE_DST);
+        key(p, ", data0", ROLE_A);
+        key(p, ", data1", ROLE_B);
+        text_put(p->out, ", initial=");
+        put_number(p->out, i->op == OP_SUM ? 0.0 : i->op == OP_RMAX ? -FLT_MAX : FLT_MAX);
+        text_printf(p->out, ", op0=nl.%s, op1=nl.%s",
+                    i->op == OP_SUM ? "multiply" : fold_name(i->op), fold_name(i->op));
         break;
     case INSTR_REDUCE:
         text_put(p->out, "nisa.tensor_reduce(");

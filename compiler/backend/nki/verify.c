@@ -227,7 +227,8 @@ static bool note_read(Verifier *v, const Instr *i, const Operand *o)
 
 static bool check_elementwise(Verifier *v, const Instr *i)
 {
-    bool two = i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH || i->kind == INSTR_PREDICATED;
+    bool two = i->kind == INSTR_TENSOR || i->kind == INSTR_BOTH ||
+               i->kind == INSTR_PREDICATED || i->kind == INSTR_SCAN;
     if (!check_same(v, i, &i->a) || (two && !check_same(v, i, &i->b))) {
         return false;
     }
@@ -319,6 +320,7 @@ static bool verify_instr(void *user, const Instr *i)
     case INSTR_SCALAR:
     case INSTR_TENSOR:
     case INSTR_BOTH:
+    case INSTR_SCAN:
     case INSTR_PREDICATED:
         return check_elementwise(v, i);
     case INSTR_IOTA:
