@@ -76,6 +76,7 @@ typedef struct LateRead {
     Span span;
     Dim extent; /* of that dimension, or of the part of it that `at` is a position in */
     bool part;
+    uint32_t slower; /* so many reads before this one are of the parts that are slower */
 } LateRead;
 
 /* An index times an open dim: a variable of positions until they are split (check_split.c). */
@@ -196,6 +197,14 @@ bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **c
 bool position_has(const Kern *k, VarRef label);
 /* Indices that stand in sums alone get all the range that fits. */
 void positions_infer(Kern *k);
+/* What an index counts in rows of numbers, x[8*h + e], where nothing else says it: true when one became known. */
+bool rows_infer(Kern *k);
+/* Do the parts that are slower than this one reach their last positions? Then the index of this one stays in a row. */
+bool slower_reach_end(Kern *k, const LateRead *r);
+/* The dim that this sum of dims is; false where that is no extent. */
+bool extent_of_room(Kern *k, Affine room, Span at, Dim *out);
+/* Is extent x never more than y? */
+bool extent_at_most(Kern *k, Dim x, Dim y);
 /* Marks positions that leave what they read. */
 void positions_check(Kern *k);
 

@@ -433,11 +433,46 @@ static bool spread(Kern *k, Affine x, Affine *out)
     return true;
 }
 
+bool extent_of_room(Kern *k, Affine room, Span at, Dim *out)
+{
+    Arena *a = k->c->arena;
+    if (!spread(k, room, &room)) {
+        return false;
+    }
+    DimTerm *term = ARENA_ARRAY(a, room.n, DimTerm);
+    for (uint32_t i = 0; i < room.n; i++) {
+        term[i] = (DimTerm){dim_open(affine_sym(room.term[i].var)), room.term[i].coef};
+    }
+    *out = dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, at, room.base, room.n, term, 1);
+    return out->sym >= 0 || (out->n >= 0 && out->n <= SIZE_LIMIT);
+}
+
+bool slower_reach_end(Kern *k, const LateRead *r)
+{
+    Arena *a = k->c->arena;
+    bool all = true;
+    for (uint32_t i = 1; i <= r->slower && all; i++) {
+        const LateRead *slower = r - i;
+        Affine most, room;
+        for (uint32_t t = 0; t < slower->at.n && all; t++) {
+            VarRef v = slower->at.term[t].var;
+            all = affine_is_dim(v) || k->labels.at[v].given || k->uses.at[v].n > 0;
+        }
+        all = all && extreme(k, slower->at, true, &most) &&
+              affine_try_add(a, affine_extent(a, slower->extent), -1, most, &room) &&
+              spread(k, room, &room) && room.n == 0 && room.base == 1;
+    }
+    return all;
+}
+
 /* The range of an index that stands in sums alone, from one of them: the largest with which that stays inside. */
 static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
 {
     Arena *a = k->c->arena;
     Affine rest = affine_const(r->at.base), most, room;
+    if (!slower_reach_end(k, r)) {
+        return false;
+    }
     for (uint32_t i = 0; i < r->at.n; i++) {
         const AffineTerm t = r->at.term[i];
         bool known =
@@ -449,21 +484,12 @@ static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
             rest = affine_add(a, rest, 1, (Affine){0, 1, &t});
         }
     }
-    if (!extreme(k, rest, true, &most) ||
-        !affine_try_add(a, affine_extent(a, r->extent), -1, most, &room) ||
-        !spread(k, room, &room)) {
-        return false;
-    }
-    DimTerm *term = ARENA_ARRAY(a, room.n, DimTerm);
-    for (uint32_t i = 0; i < room.n; i++) {
-        term[i] = (DimTerm){dim_open(affine_sym(room.term[i].var)), room.term[i].coef};
-    }
-    *out = dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, r->span, room.base, room.n, term, 1);
-    return out->sym >= 0 || (out->n >= 0 && out->n <= SIZE_LIMIT);
+    return extreme(k, rest, true, &most) &&
+           affine_try_add(a, affine_extent(a, r->extent), -1, most, &room) &&
+           extent_of_room(k, room, r->span, out);
 }
 
-/* Is extent x never more than y? */
-static bool at_most(Kern *k, Dim x, Dim y)
+bool extent_at_most(Kern *k, Dim x, Dim y)
 {
     Arena *a = k->c->arena;
     int64_t *least = ARENA_ARRAY(a, (size_t)k->k->dims.list.n + 1, int64_t);
@@ -481,8 +507,8 @@ static bool infer_label(Kern *k, VarRef v, Dim *out)
         if (!affine_uses(k->late.at[i].at, v) || !infer(k, &k->late.at[i], v, &d)) {
             continue;
         }
-        fine = !any || at_most(k, *out, d) || at_most(k, d, *out);
-        *out = !any || !at_most(k, *out, d) ? d : *out;
+        fine = !any || extent_at_most(k, *out, d) || extent_at_most(k, d, *out);
+        *out = !any || !extent_at_most(k, *out, d) ? d : *out;
         any = true;
     }
     return any && fine;
@@ -499,6 +525,7 @@ void positions_infer(Kern *k)
                 k->labels.at[v].given = more = true;
             }
         }
+        more = more || rows_infer(k);
     }
 }
 

@@ -268,7 +268,7 @@ bool positions_split(Kern *k, uint32_t value, const Span *span, uint32_t *rank,
             dims[n] = parts->dim[p];
             axis[n] = d;
             if (parts->n > 1) {
-                LateRead r = {value, d, position[n], span[d], dims[n], true};
+                LateRead r = {value, d, position[n], span[d], dims[n], true, parts->n - 1 - p};
                 vec_push(a, &k->late, r);
             }
         }
@@ -280,4 +280,93 @@ bool positions_split(Kern *k, uint32_t value, const Span *span, uint32_t *rank,
     *rank = n;
     k->k->splits = true;
     return ok;
+}
+
+/* ---- ranges of indices ---- */
+
+/* The terms of a position by their steps, the smallest first; their number, 0 where they are no numbers of which each is a multiple
+ * of those before. *before: how many of the largest step are added to it. */
+static uint32_t sort_steps(Kern *k, Affine x, AffineTerm *term, Affine *before)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < x.n && !affine_is_dim(x.term[i].var); i++, n++) {
+        uint32_t to = n;
+        if (x.term[i].coef < 0) {
+            return 0;
+        }
+        for (; to > 0 && term[to - 1].coef > x.term[i].coef; to--) {
+            term[to] = term[to - 1];
+        }
+        term[to] = x.term[i];
+    }
+    int64_t step = n == 0 ? 1 : term[n - 1].coef;
+    bool fine = n > 0 && x.base >= 0 && x.base % step < term[0].coef;
+    *before = affine_const(x.base / step);
+    for (uint32_t i = 0; i < x.n && fine; i++) {
+        const AffineTerm dims = {x.term[i].var, x.term[i].coef / step};
+        fine = i < n
+                   ? i == 0 || term[i].coef % term[i - 1].coef == 0
+                   : x.term[i].coef % step == 0 &&
+                         affine_try_add(k->c->arena, *before, 1, (Affine){0, 1, &dims}, before);
+    }
+    return fine ? n : 0;
+}
+
+static bool is_known(const Kern *k, VarRef label)
+{
+    return k->labels.at[label].given || k->uses.at[label].n > 0;
+}
+
+/* The range of an index in one position, in rows of numbers: of the slowest index what is left of the dimension, of a faster one a row,
+ * where the slower ones reach the end of it. Faster ones that are known stay in their rows. */
+static bool range_in_rows(Kern *k, const LateRead *r, VarRef label, Dim *out)
+{
+    Arena *a = k->c->arena;
+    AffineTerm *term = ARENA_ARRAY(a, (size_t)r->at.n + 1, AffineTerm);
+    Affine before, room;
+    uint32_t n = affine_uses(r->at, label) ? sort_steps(k, r->at, term, &before) : 0;
+    if (n == 0 || !slower_reach_end(k, r) ||
+        !divides(k, r->span, r->extent, dim_fixed(term[n - 1].coef), out) ||
+        !affine_try_add(a, affine_extent(a, *out), -1, before, &room) ||
+        !extent_of_room(k, room, r->span, out)) {
+        return false;
+    }
+    uint32_t i = n - 1;
+    for (; term[i].var != label; i--) { /* there is one */
+        if (!is_known(k, term[i].var) || !dim_eq(k->labels.at[term[i].var].extent, *out)) {
+            return false;
+        }
+        *out = dim_fixed(term[i].coef / term[i - 1].coef);
+    }
+    for (uint32_t j = 0; j < i; j++) {
+        Dim row = dim_fixed(term[j + 1].coef / term[j].coef);
+        if (is_known(k, term[j].var) &&
+            !extent_at_most(k, k->labels.at[term[j].var].extent, row)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool rows_infer(Kern *k)
+{
+    for (VarRef v = 0; v < k->labels.n; v++) {
+        Label *l = &k->labels.at[v];
+        bool any = false, fine = !is_known(k, v);
+        Dim least = l->extent;
+        for (uint32_t i = 0; i < k->late.n && fine; i++) {
+            Dim d;
+            if (range_in_rows(k, &k->late.at[i], v, &d)) {
+                fine = !any || extent_at_most(k, least, d) || extent_at_most(k, d, least);
+                least = !any || !extent_at_most(k, least, d) ? d : least;
+                any = true;
+            }
+        }
+        if (any && fine) {
+            l->extent = least;
+            l->given = true;
+            return true;
+        }
+    }
+    return false;
 }

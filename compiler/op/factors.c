@@ -3,6 +3,8 @@
  * of products, which are not multiplied out. */
 #include "op/factors.h"
 
+#include "op/affine.h"
+
 /* coef * dim * dim * ..., none of them a product. */
 typedef struct Product {
     int64_t coef;
@@ -159,7 +161,31 @@ static Part part_of(Arena *a, const DimTable *t, Dim d)
     return p;
 }
 
-/* x / by, where each product in x has all factors of `by` */
+/* x / by, of sums: 5*w + 10 by w + 2 is 5. */
+static bool divide_sums(Arena *a, const Sum *x, const Sum *by, Product *out)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < x->n && x->n == by->n && !found; i++) {
+        Sum all = {by->n, ARENA_ARRAY(a, (size_t)by->n + 1, Product)};
+        if (!divide(a, &x->at[i], &by->at[0], out)) {
+            continue;
+        }
+        for (uint32_t j = 0; j < by->n; j++) {
+            Product p = by->at[j];
+            p.dim = ARENA_ARRAY(a, (size_t)p.n + out->n + 1, int32_t);
+            for (uint32_t d = 0; d < by->at[j].n + out->n; d++) {
+                p.dim[d] = d < by->at[j].n ? by->at[j].dim[d] : out->dim[d - by->at[j].n];
+            }
+            p.n += out->n;
+            bool fits = i64_try_mul(p.coef, out->coef, &p.coef);
+            all.at[j] = fits ? p : (Product){0, 0, NULL};
+        }
+        found = sum_eq(a, x, &all);
+    }
+    return found;
+}
+
+/* x / by, where each product in x has all factors of `by`, or x is a multiple of a sum */
 static bool part_divide(Arena *a, const DimTable *t, const Part *x, const Part *by, Part *out)
 {
     Part q = {.rest = true, .single = x->single};
@@ -167,6 +193,12 @@ static bool part_divide(Arena *a, const DimTable *t, const Part *x, const Part *
         return false;
     }
     if (x->single && divide(a, &x->product, &by->product, &q.product)) {
+        q.sum = sum_of_product(a, t, q.product);
+        *out = q;
+        return true;
+    }
+    if (by->sum.n > 1 && divide_sums(a, &x->sum, &by->sum, &q.product)) {
+        q.single = true;
         q.sum = sum_of_product(a, t, q.product);
         *out = q;
         return true;

@@ -203,7 +203,7 @@ CASES = {
     "flat_rows": (flat_rows, lambda h, w: [(h * (w + 2),), (w,)], (2, 3), (20, 37)),
     "flat_update": (flat_update, lambda s, n, d: [(s, n * d), (s, n), (d,)], (2, 2, 3), (30, 5, 16)),
 }
-INEXACT = {"causal", "sliding", "rope", "gqa", "open_heads", "grouped", "pool_average", "stencil", "frozen", "cumulative_softmax", "differences", "trapezoid", "upwind"}
+INEXACT = {"causal", "sliding", "rope", "gqa", "open_heads", "projected", "grouped", "pool_average", "stencil", "frozen", "cumulative_softmax", "differences", "trapezoid", "upwind"}
 
 
 def parameters(name):
