@@ -22,6 +22,7 @@ typedef struct Splitter {
     Cut **label;        /* [statements][labels] */
     bool **fixed;       /* likewise: it stands in a sum of a position */
     uint32_t statement; /* that is looked at */
+    bool numbers;       /* rows of numbers, 8*h + e, count too: nobody has to have them */
     bool changed, failed;
     uint32_t *first; /* of each label of the statement: the first that it becomes */
     Label *labels;
@@ -41,9 +42,10 @@ static const CheckedStatement *statement_of(const Splitter *s)
 static void report(Splitter *s, uint32_t value, Span span, const char *what)
 {
     const Value *v = &s->from->values.at[value];
-    if (!s->failed) {
-        Diagnostic *d = diag_unsupported(&s->ctx->diags, E_NOT_YET, span, what,
-                                         v->name != NULL ? v->name->text : "the einsum");
+    if (!s->failed && !s->numbers) {
+        Diagnostic *d = diag_unsupported(
+            &s->ctx->diags, E_NOT_YET, span, "%s %s",
+            v->name != NULL ? str_format(s->arena, "'%s'", v->name->text) : "the einsum", what);
         diag_help(d, "make the dim that is a factor a number, by dim or -D");
     }
     s->failed = true;
@@ -51,7 +53,7 @@ static void report(Splitter *s, uint32_t value, Span span, const char *what)
 
 /* Other parts of a dimension, or all of it. */
 static const char crossing[] =
-    "this goes across the rows (an index times an open dim) that '%s' is read in elsewhere";
+    "is in rows elsewhere (an index times an open dim), and this goes across them";
 
 static Cut whole(const Dim *d)
 {
@@ -104,6 +106,8 @@ static void meet(Splitter *s, uint32_t value, uint32_t axis, uint32_t n, const S
         uint32_t before = l >= 0 && labels[l].n > 0 ? labels[l].n : 1;
         if (end - i > before && (l < 0 || s->fixed[s->statement][l])) {
             report(s, value, span, crossing);
+        } else if (end - i > before && s->numbers) {
+            s->failed = true; /* a product with one index there is faster than one with two */
         } else if (end - i > before) {
             labels[l] = (Cut){end - i, out + i};
             s->changed = true;
@@ -130,23 +134,68 @@ static int32_t alone(Splitter *s, Affine x, Dim extent)
     return -1;
 }
 
+/* The indices of 8*h + e where they go through all of the dimension, row by row; the slowest first. False where it is something else. */
+static bool rows_of(Splitter *s, Affine x, Dim extent, uint32_t *n, Segment *segment)
+{
+    const Label *labels = statement_of(s)->label;
+    Dim *dims = ARENA_ARRAY(s->arena, (size_t)x.n + 1, Dim);
+    int64_t step = 1;
+    *n = x.n;
+    if (!s->numbers || x.n < 2 || x.base != 0 || affine_is_dim(x.term[x.n - 1].var)) {
+        return false;
+    }
+    for (uint32_t k = x.n; k-- > 0;) { /* the one whose step is what those before it reach */
+        uint32_t i = 0;
+        while (i < x.n && x.term[i].coef != step) {
+            i++;
+        }
+        if (i == x.n || (k > 0 && (labels[x.term[i].var].extent.sym >= 0 ||
+                                   labels[x.term[i].var].extent.n < 2))) {
+            return false;
+        }
+        dims[k] = labels[x.term[i].var].extent;
+        segment[k] = (Segment){dims[k], (int32_t)x.term[i].var};
+        step = k > 0 ? sat_mul(step, dims[k].n) : step;
+    }
+    return dims_same_elements(s->arena, &s->to->dims, x.n, dims, 1, &extent);
+}
+
+/* The parts of a dimension at such a position; their number. */
+static uint32_t segments_at(Splitter *s, Affine x, Dim dim, Segment *segment)
+{
+    uint32_t n = 0;
+    if (rows_of(s, x, dim, &n, segment)) {
+        return n;
+    }
+    *segment = (Segment){dim, alone(s, x, dim)};
+    return 1;
+}
+
 /* A value at labels, or at positions. */
 static void look_at(Splitter *s, uint32_t value, const int32_t *label, const Affine *at,
                     const SplitShape *split, Span span)
 {
     const TensorType *type = &s->from->values.at[value].type;
     uint32_t n = split != NULL ? split->rank : type->rank;
-    Segment *segment = ARENA_ARRAY(s->arena, (size_t)n + 1, Segment);
+    uint32_t most = n;
+    for (uint32_t d = 0; d < n && at != NULL; d++) {
+        most += at[d].n;
+    }
+    Segment *segment = ARENA_ARRAY(s->arena, (size_t)most + 1, Segment);
     for (uint32_t d = 0, end; d < n; d = end) {
         uint32_t axis = split != NULL ? split->axis[d] : d;
+        uint32_t found = 0;
         for (end = d; end < n && (split != NULL ? split->axis[end] : end) == axis; end++) {
             Dim dim = split != NULL ? split->dims[end] : type->dims[axis];
-            int32_t l = at != NULL ? alone(s, at[end], dim) : label[end];
-            bool stretched =
-                l >= 0 && dim_is(dim, 1) && !dim_is(statement_of(s)->label[l].extent, 1);
-            segment[end - d] = (Segment){dim, stretched ? -1 : l};
+            if (at != NULL) {
+                found += segments_at(s, at[end], dim, segment + found);
+                continue;
+            }
+            int32_t l = label[end];
+            bool stretched = dim_is(dim, 1) && !dim_is(statement_of(s)->label[l].extent, 1);
+            segment[found++] = (Segment){dim, stretched ? -1 : l};
         }
-        meet(s, value, axis, end - d, segment, span);
+        meet(s, value, axis, found, segment, span);
     }
 }
 
@@ -244,11 +293,14 @@ static const Affine *new_positions(Splitter *s, uint32_t value, const Affine *at
     Affine *out = ARENA_ARRAY(s->arena, RANK_LIMIT, Affine);
     for (uint32_t d = 0; d < n; d++) {
         Dim dim = split != NULL ? split->dims[d] : type->dims[d];
-        int32_t l = alone(s, at[d], dim);
-        for (uint32_t p = 0; l >= 0 && p < parts(s, l); p++) {
-            out[count++] = affine_var(s->arena, s->first[l] + p);
+        Segment *segment = ARENA_ARRAY(s->arena, (size_t)at[d].n + 1, Segment);
+        uint32_t found = segments_at(s, at[d], dim, segment);
+        for (uint32_t k = 0; k < found && segment[k].label >= 0; k++) {
+            for (uint32_t p = 0; p < parts(s, segment[k].label); p++) {
+                out[count++] = affine_var(s->arena, s->first[segment[k].label] + p);
+            }
         }
-        if (l < 0) {
+        if (segment[0].label < 0) {
             Affine x = affine_const(at[d].base);
             for (uint32_t i = 0; i < at[d].n; i++) {
                 AffineTerm term = at[d].term[i];
@@ -398,21 +450,38 @@ static void rebuild_value(Splitter *s, uint32_t v)
         rank += c.n;
     }
     if (rank > RANK_LIMIT) {
-        report(s, v, value.span, "'%s' has too many dimensions in parts");
+        report(s, v, value.span, "has too many dimensions in rows");
     } else if (rank > value.type.rank && value.symmetry != NULL) {
         report(s, v, value.span,
-               "'%s' is declared symmetric, and read in rows (an index times an open dim)");
+               "is declared symmetric, and in rows (an index times an open dim)");
     }
     value.type.dims = rank > value.type.rank ? dims : value.type.dims;
     value.type.rank = rank;
     vec_push(s->arena, &s->to->values, value);
 }
 
-const CheckedKernel *kernel_split(Ctx *ctx, Arena *arena, const CheckedKernel *k)
+static bool has_positions(const CheckedExpr *e)
 {
-    if (!k->splits) {
-        return k;
+    bool any = e->kind == CHECKED_READ && e->at != NULL;
+    for (uint32_t a = 0; a < e->n && !any; a++) {
+        any = has_positions(e->arg[a]);
     }
+    return any;
+}
+
+static bool any_cut(const Splitter *s)
+{
+    bool any = false;
+    for (uint32_t v = 0; v < s->from->values.n && !any; v++) {
+        for (uint32_t d = 0; d < s->from->values.at[v].type.rank; d++) {
+            any = any || s->value[v][d].n > 0;
+        }
+    }
+    return any;
+}
+
+static const CheckedKernel *split(Ctx *ctx, Arena *arena, const CheckedKernel *k, bool numbers)
+{
     CheckedKernel *to = ARENA_NEW(arena, CheckedKernel);
     *to = *k;
     to->values.at = NULL;
@@ -422,8 +491,11 @@ const CheckedKernel *kernel_split(Ctx *ctx, Arena *arena, const CheckedKernel *k
     to->dims.list.at =
         arena_copy(arena, k->dims.list.at, k->dims.list.n * sizeof *k->dims.list.at);
     to->dims.list.cap = k->dims.list.n;
-    Splitter s = {.ctx = ctx, .arena = arena, .from = k, .to = to};
+    Splitter s = {.ctx = ctx, .arena = arena, .from = k, .to = to, .numbers = numbers};
     find_cuts(&s);
+    if (!s.failed && !any_cut(&s)) {
+        return k;
+    }
     for (uint32_t v = 0; v < k->values.n && !s.failed; v++) {
         rebuild_value(&s, v);
     }
@@ -431,4 +503,14 @@ const CheckedKernel *kernel_split(Ctx *ctx, Arena *arena, const CheckedKernel *k
         rebuild_statement(&s);
     }
     return s.failed ? NULL : to;
+}
+
+const CheckedKernel *kernel_split(Ctx *ctx, Arena *arena, const CheckedKernel *k)
+{
+    bool any = k->splits;
+    for (uint32_t i = 0; i < k->statements.n && !any; i++) {
+        any = k->statements.at[i].at != NULL || has_positions(k->statements.at[i].right);
+    }
+    const CheckedKernel *to = any ? split(ctx, arena, k, true) : k;
+    return to != NULL ? to : k->splits ? split(ctx, arena, k, false) : k;
 }
