@@ -294,7 +294,7 @@ static uint32_t sort_steps(Kern *k, Affine x, AffineTerm *term, Affine *before)
         if (x.term[i].coef < 0) {
             return 0;
         }
-        for (; to > 0 && term[to - 1].coef > x.term[i].coef; to--) {
+        for (; to > 0 && term[to - 1].coef >= x.term[i].coef; to--) {
             term[to] = term[to - 1];
         }
         term[to] = x.term[i];

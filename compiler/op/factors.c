@@ -84,6 +84,10 @@ static bool divide(Arena *a, const Product *x, const Product *by, Product *out)
         return false;
     }
     q.coef = x->coef / by->coef;
+    if (x->coef == 0) { /* no elements, in rows of any length */
+        *out = q;
+        return true;
+    }
     for (uint32_t i = 0; i < by->n; i++) { /* the last one first: it is the fastest */
         for (uint32_t j = x->n; j-- > 0;) {
             if (!gone[j] && x->dim[j] == by->dim[i]) {
