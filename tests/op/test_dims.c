@@ -252,6 +252,7 @@ static void shapes_hold_the_same_elements_together_or_apart(void **state)
     assert_false(dims_same_elements(a, &w.t, 3, apart, 3, other));
     assert_false(dims_same_elements(a, &w.t, 3, apart, 2, few));
     assert_false(dims_same_elements(a, &w.t, 2, few, 2, last));
+    assert_false(dims_same_elements(a, &w.t, 2, few, 1, &w.m));
     assert_false(dims_same_elements(a, &w.t, 1, all, 2, few));
     assert_true(dims_only_split(a, &w.t, 2, first, 3, apart));
     assert_false(dims_only_split(a, &w.t, 3, apart, 2, first));
@@ -294,6 +295,8 @@ static void common_factors_are_those_of_all(void **state)
     assert_true(dim_eq(dims_common(a, a, &w.syms, &w.t, (Span){0}, 2, two), w.m));
     assert_true(dim_eq(dims_common(a, a, &w.syms, &w.t, (Span){0}, 3, three), w.m));
     assert_true(dim_eq(dims_common(a, a, &w.syms, &w.t, (Span){0}, 1, &nmk), nmk));
+    const Dim square[2] = {product(&w, w.n, w.n), nm};
+    assert_true(dim_eq(dims_common(a, a, &w.syms, &w.t, (Span){0}, 2, square), w.n));
     assert_true(dim_is(dims_common(a, a, &w.syms, &w.t, (Span){0}, 2, apart), 1));
     arena_release(&w.arena);
 }

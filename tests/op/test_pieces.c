@@ -78,6 +78,8 @@ static void pieces_are_apart_where_one_ends_before_the_other(void **state)
     /* backwards from 2n - 1 to n */
     assert_false(meet(&w, first, line(&w, w.n, at(&w, -1, 0, 2, -1))));
     assert_true(meet(&w, first, line(&w, w.n, at(&w, -1, 0, 2, -2))));
+    assert_true(meet(
+        &w, first, line(&w, w.n, at(&w, -1, 0, 1, 3)))); /* it begins behind, and comes back */
     arena_release(&w.arena);
 }
 
