@@ -297,7 +297,12 @@ static void show_statement(Show *w, const CheckedStatement *s)
         show_expr(w, s->right, 0);
     } else {
         text_put(w->out, s->op == OP_ADD ? " += " : " -= ");
-        show_expr(w, s->at != NULL ? s->right : as_written(s->right)->arg[1], 0);
+        const CheckedExpr *right = as_written(s->right);
+        show_expr(w,
+                  s->at == NULL     ? right->arg[1]
+                  : s->op == OP_SUB ? right->arg[0] /* its negative is added */
+                                    : right,
+                  0);
     }
 }
 
