@@ -31,6 +31,14 @@ typedef enum CheckedKind {
 /* A number without an element type of its own yet: it takes that of its neighbours. */
 typedef enum Weak { WEAK_NO, WEAK_INT, WEAK_FLOAT } Weak;
 
+/* A value some of whose dimensions count as several, [s, n*dh] as [s, n, dh]: read or assigned at positions such as h*dh + d. */
+typedef struct SplitShape {
+    uint32_t rank;
+    const Dim *dims;
+    const uint32_t
+        *axis; /* [rank] the dimension of the value that each is a part of; ascending */
+} SplitShape;
+
 typedef struct CheckedExpr {
     CheckedKind kind;
     Op op;
@@ -52,6 +60,8 @@ typedef struct CheckedExpr {
                        those folded */
     const Affine *
         at; /* READ: null, or [rank of the value] positions, of labels (each in `label` once) and open dims */
+    const SplitShape *
+        split; /* READ with `at`: null, or what the value's shape counts as; then `at` are positions there */
 } CheckedExpr;
 
 typedef struct Label {
@@ -95,7 +105,8 @@ typedef struct CheckedStatement {
     const Affine *
         at; /* null, or [rank of the target]: a piece of it, at positions of these labels. With `op` COPY what is there, else
                          what is added */
-    bool completes; /* the target: the last of its pieces */
+    const SplitShape *split; /* likewise */
+    bool completes;          /* the target: the last of its pieces */
     CheckedExpr *
         right; /* of the target's element type; f32 where that is an undeclared 16-bit one and has wide uses */
 } CheckedStatement;
@@ -108,6 +119,7 @@ typedef struct CheckedKernel {
     VEC(Value) values; /* params, results, then what statements define */
     uint32_t n_params, n_results;
     VEC(CheckedStatement) statements;
+    bool splits; /* some value counts as one of more dimensions */
 } CheckedKernel;
 
 typedef struct Program {

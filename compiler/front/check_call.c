@@ -195,8 +195,10 @@ static CheckedExpr *check_index(Kern *k, AstId ast, const AstNode *n)
         return expr_poison(k, ast, n->span);
     }
     for (uint32_t i = 0; i < x.n; i++) {
-        if (!affine_is_dim(x.term[i].var)) {
-            k->labels.at[x.term[i].var].valued = true;
+        VarRef v = x.term[i].var;
+        if (!affine_is_dim(v)) {
+            v = is_product_var(v) ? k->products.at[v - PRODUCT_VAR].label : v;
+            k->labels.at[v].valued = true;
         }
     }
     return position_number(k, ast, n->span, x);

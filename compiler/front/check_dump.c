@@ -68,32 +68,77 @@ static void show_labels(Show *w, const int32_t *label, uint32_t n)
     }
 }
 
-/* [2*i + d, n - 1 - j] */
-static void show_positions(Show *w, uint32_t value, const Affine *at)
+/* Names that no index has: extent(n), and arithmetic with them for what is computed. */
+static void show_extent(Show *w, Dim d)
 {
-    uint32_t rank = w->k->values.at[value].type.rank;
-    for (uint32_t d = 0; d < rank; d++) {
-        Affine x = at[d];
-        text_put(w->out, d == 0 ? "[" : ", ");
-        for (uint32_t i = 0; i < x.n; i++) {
-            int64_t coef = x.term[i].coef;
-            text_put(w->out, i == 0 ? (coef < 0 ? "-" : "") : coef < 0 ? " - " : " + ");
-            if (coef != 1 && coef != -1) {
-                text_printf(w->out, "%lld*", (long long)(coef < 0 ? -coef : coef));
-            }
-            if (affine_is_dim(x.term[i].var)) {
-                text_printf(w->out, "extent(%s)",
-                            w->k->dims.list.at[affine_sym(x.term[i].var)].name->text);
-            } else {
-                text_put(w->out, w->label[x.term[i].var]->text);
-            }
+    const DimTable *t = &w->k->dims;
+    if (d.sym >= 0 && dim_is_given(&t->list.at[d.sym])) {
+        text_printf(w->out, "extent(%s)", t->list.at[d.sym].name->text);
+        return;
+    }
+    const char **name = ARENA_ARRAY(w->out->arena, t->list.n, const char *);
+    for (uint32_t i = 0; i < t->list.n; i++) {
+        name[i] = str_format(w->out->arena, "extent(%s)", t->list.at[i].name->text);
+    }
+    text_char(w->out, '(');
+    dim_put(w->out, t, d, name);
+    text_char(w->out, ')');
+}
+
+/* 2*i + d, n - 1 - j; `more`: it is added to what stands before. */
+static void show_position(Show *w, Affine x, bool more)
+{
+    text_put(w->out, more && x.n == 0 ? " + " : "");
+    for (uint32_t i = 0; i < x.n; i++) {
+        int64_t coef = x.term[i].coef;
+        bool first = i == 0 && !more;
+        text_put(w->out, first ? (coef < 0 ? "-" : "") : coef < 0 ? " - " : " + ");
+        if (coef != 1 && coef != -1) {
+            text_printf(w->out, "%lld*", (long long)(coef < 0 ? -coef : coef));
         }
-        if (x.base != 0 || x.n == 0) {
-            text_printf(w->out,
-                        x.n == 0     ? "%lld"
-                        : x.base < 0 ? " - %lld"
-                                     : " + %lld",
-                        (long long)(x.n == 0 || x.base > 0 ? x.base : -x.base));
+        if (affine_is_dim(x.term[i].var)) {
+            show_extent(w, dim_open(affine_sym(x.term[i].var)));
+        } else {
+            text_put(w->out, w->label[x.term[i].var]->text);
+        }
+    }
+    if (x.base != 0 || x.n == 0) {
+        text_printf(w->out,
+                    x.n == 0     ? "%lld"
+                    : x.base < 0 ? " - %lld"
+                                 : " + %lld",
+                    (long long)(x.n == 0 || x.base > 0 ? x.base : -x.base));
+    }
+}
+
+static bool is_label(Affine x)
+{
+    return x.n == 1 && x.base == 0 && x.term[0].coef == 1 && !affine_is_dim(x.term[0].var);
+}
+
+/* [2*i + d, n - 1 - j], and of a dimension that is split (g*r + u)*dh + d: each part times what follows it. */
+static void show_positions(Show *w, uint32_t value, const Affine *at, const SplitShape *split)
+{
+    uint32_t rank = split != NULL ? split->rank : w->k->values.at[value].type.rank;
+    for (uint32_t d = 0, last; d < rank; d = last + 1) {
+        last = d;
+        while (split != NULL && last + 1 < rank && split->axis[last + 1] == split->axis[d]) {
+            last++;
+        }
+        text_put(w->out, d == 0 ? "[" : ", ");
+        for (uint32_t p = d; p + 1 < last; p++) {
+            text_char(w->out, '(');
+        }
+        for (uint32_t p = d; p <= last; p++) {
+            bool parens = p < last && p == d && !is_label(at[p]);
+            text_put(w->out, parens ? "(" : "");
+            show_position(w, at[p], p > d);
+            text_put(w->out, parens ? ")" : "");
+            text_put(w->out, p > d && p < last ? ")" : "");
+            if (p < last) {
+                text_char(w->out, '*');
+                show_extent(w, split->dims[p + 1]);
+            }
         }
     }
     text_char(w->out, ']');
@@ -192,7 +237,7 @@ static void show_bare(Show *w, const CheckedExpr *e)
     case CHECKED_READ:
         text_put(w->out, w->value[e->read]->text);
         if (e->at != NULL) {
-            show_positions(w, e->read, e->at);
+            show_positions(w, e->read, e->at, e->split);
         } else if (e->rank > 0) {
             text_char(w->out, '[');
             show_labels(w, e->label, e->rank);
@@ -241,7 +286,7 @@ static void show_statement(Show *w, const CheckedStatement *s)
         text_printf(w->out, ": %s", dtype_name(target->type.dtype));
     }
     if (s->at != NULL) {
-        show_positions(w, s->target, s->at);
+        show_positions(w, s->target, s->at, s->split);
     } else if (s->rank > 0) {
         text_char(w->out, '[');
         show_ranges(w, s->left, s->rank);
@@ -252,7 +297,12 @@ static void show_statement(Show *w, const CheckedStatement *s)
         show_expr(w, s->right, 0);
     } else {
         text_put(w->out, s->op == OP_ADD ? " += " : " -= ");
-        show_expr(w, s->at != NULL ? s->right : as_written(s->right)->arg[1], 0);
+        const CheckedExpr *right = as_written(s->right);
+        show_expr(w,
+                  s->at == NULL     ? right->arg[1]
+                  : s->op == OP_SUB ? right->arg[0] /* its negative is added */
+                                    : right,
+                  0);
     }
 }
 

@@ -360,7 +360,7 @@ static CheckedExpr *check_name(Kern *k, AstId ast, const AstNode *n)
 /* ---- indices ---- */
 
 bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n_labels,
-                  const Affine **at)
+                  const Affine **at, const SplitShape **split)
 {
     const Value *of = &k->k->values.at[value];
     const TensorType *type = &of->type;
@@ -381,12 +381,15 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
         return false;
     }
     *at = NULL;
+    *split = NULL;
     *n_labels = count;
     Affine *position = ARENA_ARRAY(k->c->arena, count, Affine);
+    Span *span = ARENA_ARRAY(k->c->arena, count, Span);
     bool ok = true, plain = true;
     for (uint32_t a = 0; a < count; a++) {
         const AstNode i = *ast_node(&k->c->program->ast, n->child[a + 1]);
         Dim d = k->k->values.at[value].type.dims[a];
+        span[a] = i.span;
         if (!position_affine(k, n->child[a + 1], &position[a])) {
             ok = false;
             continue;
@@ -403,11 +406,12 @@ bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *
             continue;
         }
         plain = false;
-        vec_push(k->c->arena, &k->late, ((LateRead){value, a, position[a], i.span}));
+        position_note(k, value, a, position[a], i.span);
     }
     if (ok && !plain) {
         *at = position;
-        *n_labels = positions_labels(position, count, label);
+        ok = positions_split(k, value, span, &count, at, split);
+        *n_labels = positions_labels(*at, count, label);
     }
     return ok;
 }
@@ -462,14 +466,16 @@ static CheckedExpr *check_indexed(Kern *k, AstId ast)
     int32_t label[RANK_LIMIT];
     uint32_t n_labels = 0;
     const Affine *at = NULL;
+    const SplitShape *split = NULL;
     if (type.dtype == DTYPE_NONE) {
         poison_labels(k, &n);
-    } else if (!index_labels(k, ast, found, label, &n_labels, &at)) {
+    } else if (!index_labels(k, ast, found, label, &n_labels, &at, &split)) {
         k->k->values.at[found].uses++;
         return expr_poison(k, ast, n.span);
     }
     CheckedExpr *e = expr_read(k, found, ast, n.span, label, n_labels);
     e->at = at;
+    e->split = split;
     return e;
 }
 

@@ -74,12 +74,29 @@ typedef struct LateRead {
     uint32_t value, axis;
     Affine at;
     Span span;
+    Dim extent; /* of that dimension, or of the part of it that `at` is a position in */
+    bool part;
+    uint32_t slower; /* so many reads before this one are of the parts that are slower */
 } LateRead;
+
+/* An index times an open dim: a variable of positions until they are split (check_split.c). */
+#define PRODUCT_VAR UINT32_C(0x40000000)
+
+typedef struct IndexProduct {
+    VarRef label;
+    Dim factor; /* open */
+} IndexProduct;
+
+static inline bool is_product_var(VarRef v)
+{
+    return v >= PRODUCT_VAR && !affine_is_dim(v);
+}
 
 /* What a value is put together of, in several statements. */
 typedef struct ValuePiece {
     uint32_t value;
     Patch patch;
+    const SplitShape *split; /* of the value, or null */
     Span span;
 } ValuePiece;
 
@@ -99,6 +116,7 @@ typedef struct Kern {
     VEC(KernDim) dims;  /* values of dim_by_name */
     Map assigned_later; /* sym -> statement of the body that first assigns it */
     Map pieces_of;      /* sym -> statements that assign it, of which one at positions */
+    Map pieces_lost;    /* sym -> 1: a statement of them was refused */
     VEC(ValuePiece) pieces;
     const AstNode *body;
     uint32_t statement; /* being checked */
@@ -119,8 +137,9 @@ typedef struct Kern {
     bool on_left;    /* names in positions that are nothing else are indices of the left side */
     Map index_names; /* sym -> 1: it stands alone as an index somewhere in the statement; 2: and in a sum of several, or a range is given */
     VEC(LateRead) late;
-    VEC(TermSum) sums;     /* of the terms so far */
-    VEC(SilentSum) silent; /* warned of when the statement is right otherwise */
+    VEC(IndexProduct) products; /* of all statements; labels are theirs */
+    VEC(TermSum) sums;          /* of the terms so far */
+    VEC(SilentSum) silent;      /* warned of when the statement is right otherwise */
 } Kern;
 
 /* ---- check_make.c ---- */
@@ -165,6 +184,8 @@ void dims_scan(Kern *k, const AstNode *kernel);
 void positions_scan(Kern *k, AstId statement);
 /* `i`, `2*i + d - 1`, `n - 1 - i`, of known indices, dims and numbers; false after a report. */
 bool position_affine(Kern *k, AstId id, Affine *out);
+/* Notes that `value` is read or assigned at position *x of a dimension. */
+void position_note(Kern *k, uint32_t value, uint32_t axis, Affine x, Span span);
 /* The labels of positions, each once: in the order of dimensions, in one the faster ones last. At most RANK_LIMIT. */
 uint32_t positions_labels(const Affine *at, uint32_t rank, int32_t *label);
 /* The value of such a position. */
@@ -176,17 +197,35 @@ bool position_item(Kern *k, AstId id, bool left, int32_t *label, CheckedExpr **c
 bool position_has(const Kern *k, VarRef label);
 /* Indices that stand in sums alone get all the range that fits. */
 void positions_infer(Kern *k);
+/* What an index counts in rows of numbers, x[8*h + e], where nothing else says it: true when one became known. */
+bool rows_infer(Kern *k);
+/* Do the parts that are slower than this one reach their last positions? Then the index of this one stays in a row. */
+bool slower_reach_end(Kern *k, const LateRead *r);
+/* The dim that this sum of dims is; false where that is no extent. */
+bool extent_of_room(Kern *k, Affine room, Span at, Dim *out);
+/* Is extent x never more than y? */
+bool extent_at_most(Kern *k, Dim x, Dim y);
 /* Marks positions that leave what they read. */
 void positions_check(Kern *k);
+
+/* ---- check_split.c ---- */
+/* x * y, of which one may have indices and the other open dims; false after a report. */
+bool position_times(Kern *k, Span at, Affine *x, Affine y);
+/* The positions of all dimensions of a value, none of them with a product of an index: *rank and *at become those of the shape
+ * that it counts as, and *split that shape, null if it is its own. Each part is noted. False after a report. */
+bool positions_split(Kern *k, uint32_t value, const Span *span, uint32_t *rank,
+                     const Affine **at, const SplitShape **split);
 
 /* ---- check_pieces.c ---- */
 /* Which names of the body are assigned piece by piece. */
 void pieces_scan(Kern *k);
 /* How many pieces of the name are still to come, this one among them; 0: it is assigned whole. */
 uint32_t pieces_left(Kern *k, Sym name);
+/* One of them has been looked at; false: it was refused. */
+void piece_done(Kern *k, Sym name, bool fine);
 /* The statement's piece of `value` is looked at; with the last one, whether they cover it and where they meet. */
 void piece_check(Kern *k, uint32_t value, const int32_t *label, uint32_t rank, const Affine *at,
-                 Span span, bool adds, bool last);
+                 const SplitShape *split, Span span, bool adds, bool last);
 
 /* A tensor expression without indices as a value of its own, whose statement is the kernel's last; poison: UINT32_MAX. */
 uint32_t tensor_value(Kern *k, AstId ast);
@@ -214,7 +253,7 @@ CheckedExpr *expr_map(Kern *k, Op op, AstId ast, Span span, Span at, CheckedExpr
 /* The labels of the index list child[1..] of `ast`, and their positions where they are more than labels (null else); false when
  * something is not an index (reported). */
 bool index_labels(Kern *k, AstId ast, uint32_t value, int32_t *label, uint32_t *n,
-                  const Affine **at);
+                  const Affine **at, const SplitShape **split);
 void chain_add(Kern *k, CheckedExpr *chain, Op link, CheckedExpr *arg);
 CheckedExpr *chain_type(Kern *k, CheckedExpr *chain); /* once all arguments are there */
 

@@ -22,6 +22,7 @@ static bool has_positions(const Kern *k, const AstNode *left)
 void pieces_scan(Kern *k)
 {
     map_init(&k->pieces_of, k->c->arena);
+    map_init(&k->pieces_lost, k->c->arena);
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t s = 0; s < k->body->n; s++) {
             const AstNode *n = node(k, k->body->child[s]);
@@ -47,6 +48,17 @@ uint32_t pieces_left(Kern *k, Sym name)
     return left;
 }
 
+void piece_done(Kern *k, Sym name, bool fine)
+{
+    uint32_t left = pieces_left(k, name);
+    if (left > 0) {
+        map_put(&k->pieces_of, name->id, left - 1);
+    }
+    if (!fine) {
+        map_put(&k->pieces_lost, name->id, 1);
+    }
+}
+
 static void report(Kern *k, uint32_t value, Span at, Span other, const char *what,
                    const char *how)
 {
@@ -60,37 +72,61 @@ static void report(Kern *k, uint32_t value, Span at, Span other, const char *wha
     k->poisoned = true;
 }
 
+static bool same_split(const SplitShape *x, const SplitShape *y)
+{
+    bool same = (x == NULL) == (y == NULL) && (x == NULL || x->rank == y->rank);
+    for (uint32_t d = 0; same && x != NULL && d < x->rank; d++) {
+        same = dim_eq(x->dims[d], y->dims[d]) && x->axis[d] == y->axis[d];
+    }
+    return same;
+}
+
 static void check_all(Kern *k, uint32_t value, Span at)
 {
     Arena *a = k->c->arena;
-    const TensorType *type = &k->k->values.at[value].type;
+    TensorType type = k->k->values.at[value].type;
+    const SplitShape *split = NULL;
     Patch *patch = ARENA_ARRAY(a, k->pieces.n, Patch);
     Span *span = ARENA_ARRAY(a, k->pieces.n, Span);
     uint32_t n = 0;
     for (uint32_t i = 0; i < k->pieces.n; i++) {
         if (k->pieces.at[i].value == value) {
             patch[n] = k->pieces.at[i].patch;
+            if (n > 0 && !same_split(split, k->pieces.at[i].split)) {
+                Diagnostic *d =
+                    diag_unsupported(&k->c->ctx->diags, E_NOT_YET, k->pieces.at[i].span,
+                                     "pieces in which one dimension counts as different ones "
+                                     "are not compiled by this version");
+                mark_other(k->c, d, span[0], "the other piece");
+                k->poisoned = true;
+                return;
+            }
+            split = k->pieces.at[i].split;
             span[n++] = k->pieces.at[i].span;
         }
     }
+    if (split != NULL) {
+        type.rank = split->rank;
+        type.dims = split->dims;
+    }
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = 0; j < i; j++) {
-            if (pieces_overlap(a, &k->k->dims, type->rank, &patch[j], &patch[i])) {
+            if (pieces_overlap(a, &k->k->dims, type.rank, &patch[j], &patch[i])) {
                 report(k, value, span[i], span[j], "two pieces", "may meet");
                 return;
             }
         }
     }
-    if (!pieces_are_all(a, &k->k->dims, type->rank, type->dims, n, patch)) {
+    if (!pieces_are_all(a, &k->k->dims, type.rank, type.dims, n, patch)) {
         report(k, value, at, (Span){0}, "the pieces", "leave a part of it out");
     }
 }
 
 void piece_check(Kern *k, uint32_t value, const int32_t *label, uint32_t rank, const Affine *at,
-                 Span span, bool adds, bool last)
+                 const SplitShape *split, Span span, bool adds, bool last)
 {
     Arena *a = k->c->arena;
-    uint32_t n = k->k->values.at[value].type.rank;
+    uint32_t n = split != NULL ? split->rank : k->k->values.at[value].type.rank;
     Dim *extent = ARENA_ARRAY(a, rank, Dim);
     Affine *own = ARENA_ARRAY(a, n, Affine);
     for (uint32_t i = 0; i < rank; i++) {
@@ -108,7 +144,7 @@ void piece_check(Kern *k, uint32_t value, const int32_t *label, uint32_t rank, c
             own[d] = affine_add(a, own[d], 1, (Affine){0, 1, &x});
         }
     }
-    ValuePiece piece = {value, {rank, extent, own}, span};
+    ValuePiece piece = {value, {rank, extent, own}, split, span};
     if (piece_overlaps_itself(n, &piece.patch)) {
         report(k, value, span, (Span){0}, "two elements of this piece", "may have one place");
         return;
@@ -116,7 +152,8 @@ void piece_check(Kern *k, uint32_t value, const int32_t *label, uint32_t rank, c
     if (!adds) {
         vec_push(a, &k->pieces, piece);
     }
-    if (last) {
+    uint32_t lost = 0;
+    if (last && !map_get(&k->pieces_lost, k->k->values.at[value].name->id, &lost)) {
         check_all(k, value, span);
     }
 }

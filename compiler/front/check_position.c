@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Positions: what stands between brackets beside plain indices. A position is a sum of indices, dims and whole numbers, each with a
- * number as its factor. A name there is an index if the statement has one of that name (on its left side, in a reduction, or
+ * number as its factor, or dims (check_split.c). A name there is an index if the statement has one of that name (on its left side, in a reduction, or
  * alone between brackets); else it is a dim or a constant. Where an index is listed, `i < n` gives it its extent. */
 #include <string.h>
 
@@ -126,30 +126,6 @@ static bool name_affine(Kern *k, const AstNode *n, Affine *out)
     return ok;
 }
 
-static bool times(Kern *k, Span at, Affine *x, Affine y)
-{
-    Affine number = x->n == 0 ? *x : y, other = x->n == 0 ? y : *x, product = affine_const(0);
-    if (number.n > 0) {
-        for (uint32_t i = 0; i < other.n + number.n; i++) {
-            VarRef v = i < other.n ? other.term[i].var : number.term[i - other.n].var;
-            if (affine_is_dim(v)) {
-                const char *name = k->k->dims.list.at[affine_sym(v)].name->text;
-                Diagnostic *d = diag_unsupported(
-                    &k->c->ctx->diags, E_NOT_YET, at,
-                    "an index times the open dim '%s' is not compiled by this version", name);
-                diag_help(d, "make it a number: dim %s = ...; or -D %s=...", name, name);
-                return false;
-            }
-        }
-        return refuse(k, at, "a product of indices is no position");
-    }
-    if (!affine_try_add(k->c->arena, product, number.base, other, &product)) {
-        return refuse(k, at, "this position does not fit 64 bits");
-    }
-    *x = product;
-    return true;
-}
-
 bool position_affine(Kern *k, AstId id, Affine *out)
 {
     const AstNode n = *node(k, id);
@@ -193,7 +169,7 @@ bool position_affine(Kern *k, AstId id, Affine *out)
             return refuse(k, n.span, "a position is not divided");
         }
         if (product
-                ? !times(k, n.span, out, y)
+                ? !position_times(k, n.span, out, y)
                 : !affine_try_add(k->c->arena, *out, n.link[c] == OP_SUB ? -1 : 1, y, out) &&
                       !refuse(k, n.span, "this position does not fit 64 bits")) {
             return false;
@@ -239,21 +215,33 @@ uint32_t positions_labels(const Affine *at, uint32_t rank, int32_t *label)
 
 /* ---- as values ---- */
 
+static CheckedExpr *variable_number(Kern *k, AstId ast, Span span, VarRef v)
+{
+    if (is_product_var(v)) {
+        IndexProduct p = k->products.at[v - PRODUCT_VAR];
+        CheckedExpr *product = expr_new(k, CHECKED_CHAIN, ast, span);
+        product->op = OP_MUL;
+        chain_add(k, product, OP_MUL, variable_number(k, ast, span, p.label));
+        chain_add(k, product, OP_MUL, variable_number(k, ast, span, affine_dim(p.factor.sym)));
+        return chain_type(k, product);
+    }
+    CheckedExpr *e = expr_new(k, affine_is_dim(v) ? CHECKED_EXTENT : CHECKED_INDEX, ast, span);
+    e->weak = WEAK_INT;
+    if (affine_is_dim(v)) {
+        e->dim = affine_sym(v);
+    } else {
+        int32_t label = (int32_t)v;
+        e->rank = 1;
+        e->label = arena_copy(k->c->arena, &label, sizeof label);
+    }
+    return e;
+}
+
 CheckedExpr *position_number(Kern *k, AstId ast, Span span, Affine x)
 {
     CheckedExpr *sum = NULL;
     for (uint32_t i = 0; i < x.n; i++) {
-        VarRef v = x.term[i].var;
-        CheckedExpr *e =
-            expr_new(k, affine_is_dim(v) ? CHECKED_EXTENT : CHECKED_INDEX, ast, span);
-        e->weak = WEAK_INT;
-        if (affine_is_dim(v)) {
-            e->dim = affine_sym(v);
-        } else {
-            int32_t label = (int32_t)v;
-            e->rank = 1;
-            e->label = arena_copy(k->c->arena, &label, sizeof label);
-        }
+        CheckedExpr *e = variable_number(k, ast, span, x.term[i].var);
         if (x.term[i].coef != 1) {
             CheckedExpr *product = expr_new(k, CHECKED_CHAIN, ast, span);
             product->op = OP_MUL;
@@ -401,14 +389,14 @@ static void report(Kern *k, const LateRead *r, int problem)
     if (fits) {
         put_affine(k, &t, reached);
     }
-    Dim d = v->type.dims[r->axis];
+    const char *where = r->part ? "a part of " : "";
     Diagnostic *e = diag_error(
         &k->c->ctx->diags, E_EXTENT_MISMATCH, r->span,
-        problem > 0 ? "this reaches position %s, and dimension %u of '%s' has %s positions"
-                    : "this may reach position %s of dimension %u of '%s', before the first "
+        problem > 0 ? "this reaches position %s, and %sdimension %u of '%s' has %s positions"
+                    : "this may reach position %s of %sdimension %u of '%s', before the first "
                       "(it has %s)",
-        fits ? t.at : "beyond 64 bits", r->axis, name,
-        shape_text(k->c->arena, &k->k->dims, &(TensorType){v->type.dtype, 1, &d}));
+        fits ? t.at : "beyond 64 bits", where, r->axis, name,
+        shape_text(k->c->arena, &k->k->dims, &(TensorType){v->type.dtype, 1, &r->extent}));
     note_shape(k, e, r->value);
     if (problem > 0 && fits) {
         Text need;
@@ -445,11 +433,46 @@ static bool spread(Kern *k, Affine x, Affine *out)
     return true;
 }
 
+bool extent_of_room(Kern *k, Affine room, Span at, Dim *out)
+{
+    Arena *a = k->c->arena;
+    if (!spread(k, room, &room)) {
+        return false;
+    }
+    DimTerm *term = ARENA_ARRAY(a, room.n, DimTerm);
+    for (uint32_t i = 0; i < room.n; i++) {
+        term[i] = (DimTerm){dim_open(affine_sym(room.term[i].var)), room.term[i].coef};
+    }
+    *out = dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, at, room.base, room.n, term, 1);
+    return out->sym >= 0 || (out->n >= 0 && out->n <= SIZE_LIMIT);
+}
+
+bool slower_reach_end(Kern *k, const LateRead *r)
+{
+    Arena *a = k->c->arena;
+    bool all = true;
+    for (uint32_t i = 1; i <= r->slower && all; i++) {
+        const LateRead *slower = r - i;
+        Affine most, room;
+        for (uint32_t t = 0; t < slower->at.n && all; t++) {
+            VarRef v = slower->at.term[t].var;
+            all = affine_is_dim(v) || k->labels.at[v].given || k->uses.at[v].n > 0;
+        }
+        all = all && extreme(k, slower->at, true, &most) &&
+              affine_try_add(a, affine_extent(a, slower->extent), -1, most, &room) &&
+              spread(k, room, &room) && room.n == 0 && room.base == 1;
+    }
+    return all;
+}
+
 /* The range of an index that stands in sums alone, from one of them: the largest with which that stays inside. */
 static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
 {
     Arena *a = k->c->arena;
     Affine rest = affine_const(r->at.base), most, room;
+    if (!slower_reach_end(k, r)) {
+        return false;
+    }
     for (uint32_t i = 0; i < r->at.n; i++) {
         const AffineTerm t = r->at.term[i];
         bool known =
@@ -461,21 +484,12 @@ static bool infer(Kern *k, const LateRead *r, VarRef label, Dim *out)
             rest = affine_add(a, rest, 1, (Affine){0, 1, &t});
         }
     }
-    Dim d = k->k->values.at[r->value].type.dims[r->axis];
-    if (!extreme(k, rest, true, &most) ||
-        !affine_try_add(a, affine_extent(a, d), -1, most, &room) || !spread(k, room, &room)) {
-        return false;
-    }
-    DimTerm *term = ARENA_ARRAY(a, room.n, DimTerm);
-    for (uint32_t i = 0; i < room.n; i++) {
-        term[i] = (DimTerm){dim_open(affine_sym(room.term[i].var)), room.term[i].coef};
-    }
-    *out = dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, r->span, room.base, room.n, term, 1);
-    return out->sym >= 0 || (out->n >= 0 && out->n <= SIZE_LIMIT);
+    return extreme(k, rest, true, &most) &&
+           affine_try_add(a, affine_extent(a, r->extent), -1, most, &room) &&
+           extent_of_room(k, room, r->span, out);
 }
 
-/* Is extent x never more than y? */
-static bool at_most(Kern *k, Dim x, Dim y)
+bool extent_at_most(Kern *k, Dim x, Dim y)
 {
     Arena *a = k->c->arena;
     int64_t *least = ARENA_ARRAY(a, (size_t)k->k->dims.list.n + 1, int64_t);
@@ -493,8 +507,8 @@ static bool infer_label(Kern *k, VarRef v, Dim *out)
         if (!affine_uses(k->late.at[i].at, v) || !infer(k, &k->late.at[i], v, &d)) {
             continue;
         }
-        fine = !any || at_most(k, *out, d) || at_most(k, d, *out);
-        *out = !any || !at_most(k, *out, d) ? d : *out;
+        fine = !any || extent_at_most(k, *out, d) || extent_at_most(k, d, *out);
+        *out = !any || !extent_at_most(k, *out, d) ? d : *out;
         any = true;
     }
     return any && fine;
@@ -511,6 +525,7 @@ void positions_infer(Kern *k)
                 k->labels.at[v].given = more = true;
             }
         }
+        more = more || rows_infer(k);
     }
 }
 
@@ -519,9 +534,8 @@ static bool checked_at_call(Kern *k, const LateRead *r, int problem)
 {
     Arena *a = k->c->arena;
     Affine most, room;
-    Dim d = k->k->values.at[r->value].type.dims[r->axis];
     if (!extreme(k, r->at, problem > 0, &most) ||
-        (problem > 0 && (!affine_try_add(a, affine_extent(a, d), -1, most, &most) ||
+        (problem > 0 && (!affine_try_add(a, affine_extent(a, r->extent), -1, most, &most) ||
                          !affine_try_add(a, most, 1, affine_const(-1), &most))) ||
         !spread(k, most, &room)) {
         return false;
@@ -561,10 +575,9 @@ void positions_check(Kern *k)
                 k->poisoned = true;
             }
         }
-        Dim d = k->k->values.at[r->value].type.dims[r->axis];
         int problem = 0;
         for (uint32_t round = 0; known && round < 3; round++) { /* below 0, and past the end */
-            problem = position_problem(a, &k->k->dims, extent, k->labels.n, r->at, d);
+            problem = position_problem(a, &k->k->dims, extent, k->labels.n, r->at, r->extent);
             if (problem == 0 || !checked_at_call(k, r, problem)) {
                 break;
             }

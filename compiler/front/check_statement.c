@@ -46,7 +46,8 @@ typedef struct Left {
     bool known;      /* there is such a value */
     uint32_t pieces; /* still to come, this one among them; 0: it is assigned whole */
     bool placed;     /* at positions */
-    Affine at[RANK_LIMIT];
+    const Affine *at;
+    const SplitShape *split;
     uint32_t target; /* if known */
     uint32_t rank;
     int32_t label[RANK_LIMIT];
@@ -139,6 +140,8 @@ static bool left_positions(Kern *k, Left *l)
                   l->name->text);
         return false;
     }
+    Affine *position = ARENA_ARRAY(k->c->arena, n, Affine);
+    Span *span = ARENA_ARRAY(k->c->arena, n, Span);
     const TensorType type = k->k->values.at[l->target].type;
     if (type.dtype != DTYPE_NONE && type.rank != n) {
         Diagnostic *d = diag_error(diags, E_RANK_MISMATCH, l->n->span,
@@ -154,16 +157,19 @@ static bool left_positions(Kern *k, Left *l)
         int32_t label = -1;
         bool fine = i.kind == AST_COMPARE
                         ? position_item(k, l->n->child[a + 1], true, &label, &none)
-                        : position_affine(k, l->n->child[a + 1], &l->at[a]);
+                        : position_affine(k, l->n->child[a + 1], &position[a]);
+        span[a] = i.span;
         if (label >= 0) {
-            l->at[a] = affine_var(k->c->arena, (VarRef)label);
+            position[a] = affine_var(k->c->arena, (VarRef)label);
         }
         if (fine) {
-            vec_push(k->c->arena, &k->late, ((LateRead){l->target, a, l->at[a], i.span}));
+            position_note(k, l->target, a, position[a], i.span);
         }
         ok = ok && fine;
     }
     k->on_left = false;
+    l->at = position;
+    ok = ok && positions_split(k, l->target, span, &n, &l->at, &l->split);
     l->rank = ok ? positions_labels(l->at, n, l->label) : 0;
     return ok;
 }
@@ -487,8 +493,8 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
     }
     TensorType type = local_type(k, l, poison ? DTYPE_NONE : named);
     if (!poison && l->placed) {
-        piece_check(k, l->target, l->label, l->rank, l->at, l->n->span, l->op != OP_COPY,
-                    l->pieces == 1);
+        piece_check(k, l->target, l->label, l->rank, l->at, l->split, l->n->span,
+                    l->op != OP_COPY, l->pieces == 1);
         poison = k->poisoned;
     } else if (!poison && l->op != OP_COPY) {
         e = with_old_value(k, l, right, e);
@@ -497,7 +503,7 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
         e = expr_map(k, OP_NEG, right, e->span, e->span, &e, 1);
     }
     if (l->pieces > 0) {
-        map_put(&k->pieces_of, l->name->id, l->pieces - 1);
+        piece_done(k, l->name, !poison);
     }
     mark_assigned(k, l, type);
     if (!poison) {
@@ -511,7 +517,8 @@ static void assign(Kern *k, Left *l, AstId id, AstId right)
                               .rank = l->rank,
                               .right = e};
         if (l->placed) {
-            s.at = arena_copy(k->c->arena, l->at, (l->n->n - 1) * sizeof l->at[0]);
+            s.at = l->at;
+            s.split = l->split;
             s.completes = l->pieces == 1;
         }
         s.left = l->rank == 0 ? NULL
@@ -542,6 +549,9 @@ void statement_check(Kern *k, AstId id)
     (void)right_check(k, n.child[1]);
     bool param = l.known && k->k->values.at[l.target].kind == VALUE_PARAM &&
                  !k->k->values.at[l.target].is_inout;
+    if (l.pieces > 0) {
+        piece_done(k, l.name, false);
+    }
     if (!param && !(l.known && k->k->values.at[l.target].assigned) && l.op == OP_COPY) {
         mark_assigned(k, &l, (TensorType){DTYPE_NONE, 0, NULL});
     }

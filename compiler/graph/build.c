@@ -388,14 +388,18 @@ static void build_params(Build *b)
         ParamRole role = value->is_inout         ? PARAM_INOUT
                          : value->type.rank == 0 ? PARAM_SCALAR
                                                  : PARAM_IN;
-        uint32_t rank = value->type.rank;
+        const TensorType *type = &b->written->values.at[v].type;
+        uint32_t rank = type->rank;
+        bool split = value->type.rank > rank;
         Param p = {.name = value->name,
                    .role = role,
                    .dtype = value->type.dtype,
                    .rank = rank,
-                   .shape = arena_copy(b->g->arena, value->type.dims, rank * sizeof(Dim)),
+                   .shape = arena_copy(b->g->arena, type->dims, rank * sizeof(Dim)),
                    .span = value->span,
-                   .symmetry = symmetry_copy(b->g->arena, rank, value->symmetry)};
+                   .symmetry = symmetry_copy(b->g->arena, rank, value->symmetry),
+                   .n_collapsed = split ? value->type.rank : 0,
+                   .collapsed = split ? value->type.dims : NULL};
         vec_push(b->g->arena, &b->g->params, p);
         b->current[v] = graph_input(b->g, value->number, value->span);
     }
@@ -411,6 +415,11 @@ static void build_results(Build *b)
                         .param = -1,
                         .span = value->span,
                         .symmetry = value->symmetry};
+            const TensorType *type = &b->written->values.at[v].type;
+            if (value->type.rank > type->rank) {
+                r.rank = type->rank;
+                r.shape = type->dims;
+            }
             vec_push(b->g->arena, &b->g->results, r);
         }
     }
@@ -427,17 +436,21 @@ static void build_results(Build *b)
     }
 }
 
-static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *k)
+static Graph *build_kernel(Ctx *ctx, Arena *arena, const CheckedKernel *written)
 {
+    const CheckedKernel *k = kernel_split(ctx, arena, written);
+    if (k == NULL) {
+        return NULL;
+    }
     Graph *g = graph_new(arena, k->name);
     g->span = k->span;
     g->sources = &ctx->sources;
     g->signature = k->signature;
-    g->statements = statement_texts(ctx, arena, k);
+    g->statements = statement_texts(ctx, arena, written);
     for (uint32_t d = 0; d < k->dims.list.n; d++) {
         vec_push(arena, &g->dims.list, k->dims.list.at[d]);
     }
-    Build b = {.ctx = ctx, .arena = arena, .g = g, .k = k};
+    Build b = {.ctx = ctx, .arena = arena, .g = g, .k = k, .written = written};
     b.pieces = ARENA_ARRAY(arena, k->values.n, BuildPieces);
     b.current = ARENA_ARRAY(arena, k->values.n, NodeRef);
     memset(b.current, 0xff, k->values.n * sizeof *b.current);

@@ -14,7 +14,7 @@
 #include "front/equation.h"
 #include "graph/graph.h"
 
-/* `only_kernel`: null for all. Null when there is no such kernel, or a limit was met (reported). The program has been
+/* `only_kernel`: null for all. Null when there is no such kernel, or a limit was met, or rows are read in two ways (reported). The program has been
  * checked without an error. */
 Module *module_build(Ctx *ctx, Arena *arena, const Program *program, const char *only_kernel);
 

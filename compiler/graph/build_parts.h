@@ -36,7 +36,8 @@ typedef struct Build {
     Arena *arena;
     Graph *g;
     const CheckedKernel *k;
-    NodeRef *current; /* of each value */
+    const CheckedKernel *written; /* the same with the shapes that callers see */
+    NodeRef *current;             /* of each value */
 
     const CheckedStatement *s;
     uint32_t *order; /* of each label: position on the left, from 1; 0: not there */
@@ -53,6 +54,9 @@ View node_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, const Out
               Span span, const Root *root);
 View map_add(Build *b, Op op, DType dtype, const View *v, uint32_t n, Span span,
              const Root *root);
+
+/* The kernel with the dimensions that graphs have, where some count as several; null after a report. */
+const CheckedKernel *kernel_split(Ctx *ctx, Arena *arena, const CheckedKernel *k);
 
 /* The value of `e` in type `want`, which is its own or a wider one. `root`: this is all of the right side. */
 View expr_build(Build *b, const CheckedExpr *e, DType want, const Root *root);

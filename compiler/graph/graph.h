@@ -102,7 +102,8 @@ typedef struct Param {
     Span span;
     const int32_t
         *symmetry; /* [rank] that the caller promises, classes as in op/symmetry.h; or null */
-    /* As nodes read it, with neighbouring dimensions taken together (opt/collapse.c); null: as the caller has it. */
+    /* As nodes read it, with neighbouring dimensions taken together (opt/collapse.c) or one as several (build_split.c); null: as the
+     * caller has it. */
     uint32_t n_collapsed;
     const Dim *collapsed;
 } Param;
@@ -124,7 +125,7 @@ typedef struct Result {
     int32_t param; /* index of the inout parameter, or -1 */
     Span span;
     const int32_t *symmetry; /* [rank] that it is said to have; or null */
-    /* As the caller has it, where the node takes dimensions together; null: as the node. */
+    /* As the caller has it, where the node takes dimensions together or apart; null: as the node. */
     uint32_t rank;
     const Dim *shape;
 } Result;

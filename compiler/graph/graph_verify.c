@@ -21,6 +21,7 @@
 #include "dump/text.h"
 #include "graph/verify_online.h"
 #include "graph/verify_symmetry.h"
+#include "op/factors.h"
 
 typedef struct Verifier {
     Ctx *ctx;
@@ -135,8 +136,9 @@ static bool verify_params(Verifier *v, Map *seen)
         }
         if (p->collapsed != NULL &&
             (!verify_type(v, p->dtype, p->n_collapsed, p->collapsed) || p->symmetry != NULL ||
-             !dims_collapse_to(&v->g->dims, p->rank, p->shape, p->n_collapsed, p->collapsed))) {
-            return broken(v, "'%.60s' is not read as neighbouring dimensions of it",
+             !dims_same_elements(&v->scratch, &v->g->dims, p->rank, p->shape, p->n_collapsed,
+                                 p->collapsed))) {
+            return broken(v, "'%.60s' is not read as its dimensions, together or apart",
                           p->name->text);
         }
         if (p->role == PARAM_SCALAR && p->rank != 0) {
@@ -170,8 +172,9 @@ static bool verify_results(Verifier *v, Map *seen)
         const Node *node = graph_node(g, r->node);
         if (r->shape != NULL &&
             (!verify_type(v, node->dtype, r->rank, r->shape) || r->symmetry != NULL ||
-             !dims_collapse_to(&g->dims, r->rank, r->shape, node->rank, node->shape))) {
-            return broken(v, "'%.60s' does not hold neighbouring dimensions of it",
+             !dims_same_elements(&v->scratch, &g->dims, r->rank, r->shape, node->rank,
+                                 node->shape))) {
+            return broken(v, "'%.60s' does not hold its dimensions, together or apart",
                           r->name->text);
         }
         if (r->param < 0) {

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "op/factors.h"
+
 Kernel *kernel_new(Arena *arena, Sym name)
 {
     Kernel *k = ARENA_NEW(arena, Kernel);
@@ -299,8 +301,8 @@ bool arg_fits(const Kernel *k, const Arg *arg)
     if (arg->whole == DTYPE_NONE) {
         return arg->whole_rank == 0 &&
                (arg->shape == NULL ||
-                (arg->symmetry == NULL &&
-                 dims_collapse_to(&k->dims, arg->rank, arg->shape, b->rank, b->extent)));
+                (arg->symmetry == NULL && dims_same_elements(k->arena, &k->dims, arg->rank,
+                                                             arg->shape, b->rank, b->extent)));
     }
     if (arg->shape != NULL) {
         return false;

@@ -169,6 +169,21 @@ static uint32_t flat_factors(const DimTable *t, uint32_t n, const Dim *factor, D
     return count;
 }
 
+/* Each of them as often, in any order? */
+static bool same_factors(const DimInfo *info, uint32_t n, const Dim *factor)
+{
+    bool same = info->n_factors == n;
+    for (uint32_t f = 0; same && f < n; f++) {
+        uint32_t here = 0, there = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            here += dim_eq(factor[k], factor[f]);
+            there += dim_eq(info->factor[k], factor[f]);
+        }
+        same = here == there;
+    }
+    return same;
+}
+
 Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span span,
                  uint32_t n, const Dim *factor)
 {
@@ -186,11 +201,7 @@ Dim dims_product(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span
     }
     for (uint32_t d = 0; d < t->list.n; d++) {
         const DimInfo *info = &t->list.at[d];
-        bool same = info->n_factors == count && info->divisor <= 1;
-        for (uint32_t f = 0; same && f < count; f++) {
-            same = dim_eq(info->factor[f], flat[f]);
-        }
-        if (same) {
+        if (info->divisor <= 1 && same_factors(info, count, flat)) {
             return dim_open((int32_t)d);
         }
     }
@@ -408,62 +419,6 @@ const char *dim_problem(const DimTable *t, uint32_t dim)
         }
     }
     return NULL;
-}
-
-/* Where the next factor of a shape is: in one of its dims that is a product, or a dim itself. */
-typedef struct ShapeAt {
-    uint32_t dim, factor;
-} ShapeAt;
-
-static bool next_is(const DimTable *t, uint32_t rank, const Dim *shape, ShapeAt *at, Dim want)
-{
-    if (at->dim == rank) {
-        return false;
-    }
-    Dim own = shape[at->dim];
-    const DimInfo *info = own.sym < 0 ? NULL : &t->list.at[own.sym];
-    bool product = info != NULL && info->n_factors > 0 && info->divisor <= 1;
-    bool same = dim_eq(product ? info->factor[at->factor] : own, want);
-    bool last = !product || ++at->factor == info->n_factors;
-    *at = last ? (ShapeAt){at->dim + 1, 0} : *at;
-    return same;
-}
-
-bool dims_collapse_to(const DimTable *t, uint32_t rank, const Dim *shape, uint32_t n_collapsed,
-                      const Dim *collapsed)
-{
-    ShapeAt at = {0, 0};
-    for (uint32_t k = 0; k < n_collapsed; k++) {
-        if (collapsed[k].sym < 0) {
-            int64_t n = 1, want = collapsed[k].n;
-            do {
-                if (at.factor > 0 || at.dim == rank || shape[at.dim].sym >= 0) {
-                    return false;
-                }
-                n = sat_mul(n, shape[at.dim++].n);
-            } while (n != want && n != 0 && n < want);
-            if (n != want) {
-                return false;
-            }
-            continue;
-        }
-        const DimInfo *info = &t->list.at[collapsed[k].sym];
-        if (info->n_factors == 0 || info->divisor > 1) {
-            if (at.factor > 0 || at.dim == rank || !dim_eq(shape[at.dim++], collapsed[k])) {
-                return false;
-            }
-            continue;
-        }
-        for (uint32_t f = 0; f < info->n_factors; f++) {
-            if (!next_is(t, rank, shape, &at, info->factor[f])) {
-                return false;
-            }
-        }
-        if (at.factor > 0) {
-            return false;
-        }
-    }
-    return at.dim == rank;
 }
 
 const char *dim_tests_problem(const DimTable *t, uint32_t n, const DimTest *const *test)

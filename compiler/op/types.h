@@ -134,9 +134,6 @@ const char *dim_written(Arena *arena, const DimTable *t, Dim d);
 
 /* What is wrong with a dim that is computed, or with its place; null: nothing. */
 const char *dim_problem(const DimTable *t, uint32_t dim);
-/* Is the second shape the first, row-major, with runs of neighbouring dimensions taken together? */
-bool dims_collapse_to(const DimTable *t, uint32_t rank, const Dim *shape, uint32_t n_collapsed,
-                      const Dim *collapsed);
 
 /* The number to plan with: the extent itself, or the typical size. */
 int64_t dim_typical(const DimTable *t, Dim d);

@@ -8,6 +8,7 @@
  * So contractions of many labels are products of matrices, with a loop for each role. Arrays are row-major: the elements stay where
  * they are. It begins with the assumption that all neighbours go together, and parts those that some node does not take so, until
  * none is left. */
+#include "op/factors.h"
 #include "opt/opt.h"
 
 typedef struct Collapse {
@@ -243,13 +244,23 @@ static NodeRef rebuild(Collapse *c, NodeRef at, const NodeRef *map)
     return graph_add(c->to, &s);
 }
 
+static bool same_shape(uint32_t rank, const Dim *shape, uint32_t other_rank, const Dim *other)
+{
+    bool same = rank == other_rank;
+    for (uint32_t d = 0; same && d < rank; d++) {
+        same = dim_eq(shape[d], other[d]);
+    }
+    return same;
+}
+
 static void collapse_param(Collapse *c, uint32_t param, NodeRef as)
 {
     Param *p = &c->to->params.at[param];
     Dim *shape = ARENA_ARRAY(c->to->arena, (size_t)p->rank + 1, Dim);
     uint32_t rank = collapsed_shape(c, as, shape);
-    p->n_collapsed = rank < p->rank ? rank : 0;
-    p->collapsed = rank < p->rank ? shape : NULL;
+    bool same = same_shape(rank, shape, p->rank, p->shape);
+    p->n_collapsed = same ? 0 : rank;
+    p->collapsed = same ? NULL : shape;
 }
 
 /* Parameters as their nodes read them, or as the new value is that they get. */
@@ -273,23 +284,31 @@ static void collapse_results(Collapse *c, const NodeRef *map)
     for (uint32_t r = 0; r < c->from->results.n; r++) {
         Result result = c->from->results.at[r];
         const Node *was = graph_node(c->from, result.node);
+        const Node *is = graph_node(c->to, map[result.node]);
+        uint32_t rank = result.shape != NULL ? result.rank : was->rank;
+        const Dim *shape = result.shape != NULL ? result.shape : was->shape;
         result.node = map[result.node];
-        if (graph_node(c->to, result.node)->rank < was->rank && result.param < 0) {
-            result.rank = was->rank;
-            result.shape = arena_copy(c->to->arena, was->shape, was->rank * sizeof *was->shape);
-        }
+        bool same = result.param >= 0 || same_shape(is->rank, is->shape, rank, shape);
+        result.rank = same ? 0 : rank;
+        result.shape = same ? NULL : arena_copy(c->to->arena, shape, rank * sizeof *shape);
         vec_push(c->to->arena, &c->to->results, result);
     }
 }
 
-static bool is_collapsed(const Graph *g)
+static bool is_collapsed(Arena *scratch, const Graph *g)
 {
     bool any = false;
-    for (uint32_t p = 0; p < g->params.n; p++) {
-        any |= g->params.at[p].collapsed != NULL;
+    for (uint32_t p = 0; p < g->params.n && !any; p++) {
+        const Param *param = &g->params.at[p];
+        any = param->collapsed != NULL &&
+              !dims_only_split(scratch, &g->dims, param->rank, param->shape, param->n_collapsed,
+                               param->collapsed);
     }
-    for (uint32_t r = 0; r < g->results.n; r++) {
-        any |= g->results.at[r].shape != NULL;
+    for (uint32_t r = 0; r < g->results.n && !any; r++) {
+        const Result *result = &g->results.at[r];
+        const Node *n = graph_node(g, result->node);
+        any = result->shape != NULL && !dims_only_split(scratch, &g->dims, result->rank,
+                                                        result->shape, n->rank, n->shape);
     }
     return any;
 }
@@ -299,7 +318,7 @@ Graph *opt_collapse(Ctx *ctx, Arena *arena, Graph *g)
     Arena scratch;
     arena_init(&scratch, &ctx->budget);
     Collapse c = {.ctx = ctx, .arena = &scratch, .from = g};
-    bool known = is_collapsed(g); /* it is done already */
+    bool known = is_collapsed(&scratch, g); /* it is done already */
     if (!known && find_joined(&c)) {
         NodeRef *map = ARENA_ARRAY(&scratch, (size_t)g->nodes.n + 1, NodeRef);
         c.to = graph_like(arena, g);

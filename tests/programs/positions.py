@@ -110,6 +110,54 @@ def upwind(u, c):
     return dict(v=v)
 
 
+def heads(x, n):
+    """[s, n*dh] as [n, s, dh]"""
+    return x.reshape(len(x), n, -1).swapaxes(0, 1)
+
+
+def open_heads(Q, K, V, scale):
+    q, k, v = heads(Q, len(scale)), heads(K, len(scale)), heads(V, len(scale))
+    w = softmax(q @ k.swapaxes(1, 2) * scale[:, None, None])
+    return dict(O=(w @ v).swapaxes(0, 1).reshape(Q.shape))
+
+
+def projected(X, A, B, f):
+    P = X @ A + np.arange(A.shape[1])
+    p = heads(P, A.shape[1] // len(f))
+    o = (p * f) @ p.swapaxes(1, 2) @ p
+    return dict(P=P, Y=o.swapaxes(0, 1).reshape(P.shape) @ B)
+
+
+def grouped(Q, K, V, u, w):
+    q = Q.reshape(len(Q), len(u), len(w), -1)
+    k, v = K.reshape(len(K), len(u), -1), V.reshape(len(V), len(u), -1)
+    s = softmax(np.einsum("qabe,kae,a,b->abqk", q, k, u, w))
+    return dict(O=np.einsum("abqk,kae->qabe", s, v).reshape(Q.shape))
+
+
+def packed(X, f):
+    q, k, v = X.reshape(len(X), 3, -1, len(f)).transpose(1, 2, 0, 3)
+    T = (q * f) @ k.swapaxes(1, 2)
+    return dict(T=T, Y=np.stack([T @ v, q * f]).transpose(2, 0, 1, 3).reshape(len(X), -1))
+
+
+def flat(x, y, w):
+    return dict(z=((x.reshape(-1, len(w)) * w) @ y.reshape(len(w), -1)).ravel())
+
+
+def flat_rows(x, u):
+    x = x.reshape(-1, len(u) + 2)
+    y = x[:, :-2] - 2 * x[:, 1:-1] + x[:, 2:]
+    d = y * np.arange(y.size).reshape(y.shape)
+    return dict(y=y.ravel(), r=(y[:, ::-1] * u).ravel(), b=y.ravel()[::-1], d=d, t=d.T.ravel())
+
+
+def flat_update(C, A, f):
+    c = C.reshape(len(A), A.shape[1], -1) + A[..., None] * f
+    c[..., 0] += A
+    return dict(C=c.reshape(C.shape), R=(c * c).reshape(C.shape), e=(c * c)[..., ::-1].reshape(C.shape))
+
+
 # of each kernel: what it computes, and the shapes of its arguments for a set of extents
 CASES = {
     "causal": (attention(lambda k, q: k <= q), lambda s, d: [(s, d)] * 3, (5, 3), (150, 16)),
@@ -147,8 +195,15 @@ CASES = {
     "trapezoid": (lambda y, h: dict(s=(h * (y[1:] + y[:-1]) / 2).sum()), lambda n: [(n + 1,), ()], (3,), (200,)),
     "backwards": (lambda x: dict(y=x[::-1], Z=np.full((3, len(x)), 7.0)), lambda n: [(n,)], (3,), (130,)),
     "upwind": (upwind, lambda n: [(n,), ()], (4,), (99,)),
+    "open_heads": (open_heads, lambda s, t, n, d: [(s, n * d), (t, n * d), (t, n * d), (n,)], (2, 3, 2, 3), (60, 90, 5, 24)),
+    "projected": (projected, lambda s, d, n, h: [(s, d), (d, n * h), (n * h, d), (h,)], (2, 3, 2, 3), (50, 30, 5, 16)),
+    "grouped": (grouped, lambda s, t, g, r, d: [(s, g * r * d), (t, g * d), (t, g * d), (g,), (r,)], (2, 3, 2, 2, 3), (60, 70, 3, 4, 16)),
+    "packed": (packed, lambda s, n, d: [(s, 3 * n * d), (d,)], (2, 2, 3), (40, 5, 16)),
+    "flat": (flat, lambda m, k, n: [(m * k,), (k * n,), (k,)], (2, 3, 2), (50, 70, 60)),
+    "flat_rows": (flat_rows, lambda h, w: [(h * (w + 2),), (w,)], (2, 3), (20, 37)),
+    "flat_update": (flat_update, lambda s, n, d: [(s, n * d), (s, n), (d,)], (2, 2, 3), (30, 5, 16)),
 }
-INEXACT = {"causal", "sliding", "rope", "gqa", "pool_average", "stencil", "frozen", "cumulative_softmax", "differences", "trapezoid", "upwind"}
+INEXACT = {"causal", "sliding", "rope", "gqa", "open_heads", "projected", "grouped", "pool_average", "stencil", "frozen", "cumulative_softmax", "differences", "trapezoid", "upwind"}
 
 
 def parameters(name):

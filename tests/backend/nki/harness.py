@@ -76,7 +76,8 @@ def _params(text):
 def kernels_of(text):
     """All kernels of a text; each begins in column 0."""
     parts = re.split(r"^(?=kernel )", text, flags=re.M)[1:]
-    head = re.compile(r"kernel (\w+)\(([^()]*)\)\s*(?:->\s*\(([^()]*)\))?\s*\{.*\}", re.S)
+    inside = r"\(((?:[^()]|\([^()]*\))*)\)"  # an extent may have brackets
+    head = re.compile(rf"kernel (\w+){inside}\s*(?:->\s*{inside})?\s*\{{.*\}}", re.S)
     return [Kernel(head.match(part)) for part in parts]
 
 
