@@ -150,7 +150,8 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
     first.task.most = target->machine->max_instructions;
     Lowered flat, loops = {.kernel = NULL};
     lower_whole(&first, k, false, &flat);
-    bool few = flat.kernel != NULL && flat.cost.instructions <= FEW && !has_loops(k);
+    bool few = flat.kernel != NULL && flat.cost.instructions <= FEW && !has_loops(k) &&
+               instr_places(flat.kernel) <= LONG;
     bool stay = !few && !has_parts(k) && (flat.kernel != NULL || flat.l.tried.too_many);
     if (stay) {
         lower_whole(&first, k, true, &loops);

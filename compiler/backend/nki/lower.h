@@ -153,6 +153,7 @@ typedef struct OpenLoop {
     VarRef var;       /* of the LEGAL kernel, from 0 by one */
     int64_t trips;
     VEC(Stmt *) out;
+    uint64_t clock; /* of the views, when it was opened */
     int64_t lifted; /* bytes of a partition that were made before it for all its iterations */
 } OpenLoop;
 
@@ -302,6 +303,8 @@ const Expr *view_column(Lower *l, TileView v, DType as); /* [p, 0] */
 void make_map(Lower *l, TileView dst, const Expr *value);
 void make_copy(Lower *l, TileView dst, TileView src);
 void make_memset(Lower *l, TileView dst, double value);
+/* Begins a sum of matmuls, none of which is `first`. */
+void make_open(Lower *l, TileView dst);
 void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first);
 void make_transpose(Lower *l, TileView dst, TileView src);
 bool make_row_sums(Lower *l, TileView dst, TileView src, bool first);
