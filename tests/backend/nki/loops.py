@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels whose loops stay loops: the text has them, by the names of the source, and does what the program says, remainders and
-programs of several parts with it.
+"""Kernels whose loops stay loops: the text has them, by the names of the source, does what the program says, remainders and
+programs of several parts with it, and takes what the manifest says.
 
     loops.py --bin DIR"""
 import argparse
@@ -12,7 +12,7 @@ import tempfile
 
 import numpy as np
 
-from harness import Failure, Refused, compile_for, emulated, fill
+from harness import Failure, Refused, check_prediction, compile_for, emulated, fill, read_manifest
 
 TRANSFORM = ('kernel k(G: f32[144,144,384], A: f32[144,16], B: f32[144,128]) -> (C: f32[16,128,384]) '
              '{ C = einsum("mi,na,mnP->iaP", A, B, G); }')
@@ -56,7 +56,12 @@ def check(options, case):
             stream.write(text)
         manifest = compile_for(options.bin, "trn2", out, [path, *more])["k"]
         programs = [open(f, encoding="utf-8").read() for f in sorted(glob.glob(os.path.join(out, "k*.py")))]
-        results, _ = emulated(manifest, arrays, "trn2", ranges="warn")
+        results, result = emulated(manifest, arrays, "trn2", ranges="warn")
+        if manifest.parts:
+            for number, one in enumerate(result.results):
+                check_prediction(read_manifest(os.path.join(out, f"k_part{number + 1}.json")), one)
+        else:
+            check_prediction(manifest, result)
     found = sum(len(re.findall(rf"for {loop}\w* in range\(", text)) for text in programs)
     if found == 0:
         raise Failure(f"{name}: no loop of the source is in the text")
