@@ -292,6 +292,11 @@ Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, ui
 /* apart.c: the kernel with each statement in loops of its own; null: it has no loops, or they cannot be. */
 const Kernel *lower_apart(Arena *arena, const Kernel *k);
 
+/* pipeline.c: the LEGAL kernel with the loop, whose first `cut` statements are its first stage, in two stages; null: that cannot
+ * be. */
+Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loop,
+                        uint32_t cut);
+
 /* ---- instr_make.c ---- */
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
 TileView view_part(TileView v, int64_t f, int64_t nf);

@@ -73,7 +73,9 @@ static bool is_uniform(const Walk *w, const Stmt *loop)
     for (const Stmt *s = stmt_first(&walk, loop->body, loop->n_body); s != NULL;
          s = stmt_next(&walk)) {
         for (uint32_t g = 0; s->kind == STMT_BLOCK && g < s->n_guards; g++) {
-            uniform &= s->guard[g].var != loop->var;
+            uniform &= s->guard[g].var != loop->var || /* the last is looked at anyway */
+                       (s->guard[g].lo <= loop->range.start.base &&
+                        s->guard[g].hi >= loop->range.limit.n - 1);
         }
         if (s->kind == STMT_ALLOC) {
             made[s->buf] = true;
