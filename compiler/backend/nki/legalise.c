@@ -106,11 +106,12 @@ static bool has_parts(const Kernel *k)
     return has;
 }
 
-static void roll_and_measure(const Lower *l, Kernel *made, uint32_t parts, Lowered *out)
+static void roll_and_measure(const Lower *l, Kernel *made, uint32_t parts, bool measure,
+                             Lowered *out)
 {
     Kernel *rolled = nki_roll(l->ctx, l->arena, made, l->chip, parts);
     out->kernel = rolled == NULL ? made : rolled;
-    if (!nki_measure(out->kernel, l->chip, &out->cost)) {
+    if (measure && !nki_measure(out->kernel, l->chip, &out->cost)) {
         out->cost = (NkiCost){0}; /* the verifier says why */
     }
 }
@@ -171,18 +172,20 @@ static Kernel *pipelined(const Lower *l, const Kernel *made, double us)
     return best;
 }
 
-void lower_finish(const Lower *l, Kernel *made, uint32_t parts, Lowered *out)
+void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out)
 {
-    roll_and_measure(l, made, parts, out);
-    if (!has_loops(made) || !engines_wait(&out->cost, STAGES_WAIT)) {
+    roll_and_measure(l, made, parts, measure, out);
+    out->stages = false;
+    if (!measure || !has_loops(made) || !engines_wait(&out->cost, STAGES_WAIT)) {
         return;
     }
     Kernel *stages = pipelined(l, made, out->cost.predicted_us);
     if (stages != NULL) {
         Lowered other = *out;
-        roll_and_measure(l, stages, parts, &other);
+        roll_and_measure(l, stages, parts, true, &other);
         if (other.cost.predicted_us > 0 && lower_price(&other) < lower_price(out) * STAGES) {
             *out = other;
+            out->stages = true;
         }
     }
 }
@@ -204,7 +207,7 @@ static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered 
     out->kernel = NULL;
     Kernel *made = lower_all(&start, &out->l);
     if (made != NULL && (!stay || has_loops(made))) {
-        lower_finish(&out->l, made, 1, out);
+        lower_finish(&out->l, made, 1, true, out);
     }
 }
 

@@ -272,9 +272,10 @@ typedef struct Lowered {
     Lower l;
     Kernel *kernel;
     NkiCost cost;
+    bool stages; /* has it a loop of two stages? */
 } Lowered;
-/* What was lowered, rolled and measured; of a kernel of so many parts. */
-void lower_finish(const Lower *l, Kernel *made, uint32_t parts, Lowered *out);
+/* What was lowered, rolled; of a kernel of so many parts. `measure`: and measured, and put into stages where engines wait. */
+void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out);
 /* How long it takes; a little more where few people would read it, and for what it moves though nothing waits for that. */
 double lower_price(const Lowered *w);
 #define EVEN 1.01 /* that loops which stay may take longer */
