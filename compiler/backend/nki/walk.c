@@ -63,6 +63,17 @@ static uint32_t count_places(Stmt *const *body, uint32_t n)
 /* `place` is the number of the block's first statement, and then of the first one after it. */
 static bool walk_block(Walk *w, Stmt *const *body, uint32_t n, uint32_t *place);
 
+/* Does an access to PSUM move with the variable? Banks have borders, which some iterations might cross. */
+static bool moves_in_psum(const Kernel *k, const Stmt *s, VarRef v)
+{
+    ExprWalk w;
+    bool moves = k->bufs.at[s->dst].space == SPACE_ACC && access_uses(k, s->dst, s->at, v);
+    for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
+        moves |= k->bufs.at[x->buf].space == SPACE_ACC && access_uses(k, x->buf, x->at, v);
+    }
+    return moves;
+}
+
 /* Do the iterations differ in positions alone? */
 static bool is_uniform(const Walk *w, const Stmt *loop)
 {
@@ -82,6 +93,7 @@ static bool is_uniform(const Walk *w, const Stmt *loop)
         } else if (s->kind == STMT_TILE) {
             read[s->dst] = true;
             expr_mark_loads(s->value, read);
+            uniform &= !moves_in_psum(w->k, s, loop->var);
         }
     }
     for (uint32_t b = 0; b < w->k->bufs.n; b++) {
