@@ -3,7 +3,7 @@
  * What a level packs is then loaded before the loops inside of it. */
 #include "backend/nki/contract.h"
 
-#define BODY_MOST 128 /* matmuls of a body that is not cut again */
+#define BODY_MOST 64 /* matmuls of a body that is not cut again */
 #define INSIDE_MOST                                                                            \
     512 /* the same in a loop: what that keeps for all its iterations would be made in each */
 

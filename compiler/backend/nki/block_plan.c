@@ -91,7 +91,7 @@ static int64_t tiles_of(Labels x, const Box *full, const int64_t *step)
 }
 
 /* K steps: labels taken one by one, then pieces of the partitions. */
-static void plan_k(Plan *p)
+void plan_k(Plan *p)
 {
     Contraction *c = p->c;
     int64_t step[LABELS];

@@ -201,7 +201,7 @@ static void step_position(Plan *p, const Block *b, int64_t k, const Bank *bank,
     }
     CHECK(good || p->l->tried.failed);
     if (!p->l->tried.failed) {
-        make_matmul(p->l, dst, v[STATIONARY], v[MOVING], k == 0);
+        make_matmul(p->l, dst, v[STATIONARY], v[MOVING], k == 0 && !p->opened);
     }
 }
 
@@ -379,11 +379,77 @@ static void emit_block(Plan *p, uint32_t number)
     }
 }
 
+/* ---- one block of a long sum ---- */
+
+#define SUM_STEPS 8  /* K steps of an iteration */
+#define SUM_LEAST 64 /* of a sum that is worth a loop */
+
+static void sum_steps(Plan *p, Bank *bank, uint32_t n)
+{
+    contract_places(p->c);
+    plan_k(p);
+    p->made[STATIONARY] = p->made[MOVING] = 0;
+    for (int64_t k = 0; k < p->k.n && !p->l->tried.failed; k++) {
+        make_until(p, k + AHEAD + 1);
+        for (uint32_t i = 0; i < n && !p->l->tried.failed; i++) {
+            step_bank(p, &p->blocks.at[0], k, k + 1, &bank[i]);
+        }
+    }
+}
+
+/* Is the block one of many, for which operands may be kept? */
+static bool is_in_blocks(const Lower *l)
+{
+    bool in = false;
+    for (uint32_t d = 0; d < l->loops.depth; d++) {
+        in |= l->loops.open[d].stmt == l->now.stmt;
+    }
+    return in;
+}
+
+/* The K steps as a loop, where nothing is kept for another block; false, and nothing done, where that is not so. */
+static bool emit_sum(Plan *p)
+{
+    Contraction *c = p->c;
+    Lower *l = p->l;
+    uint32_t sum = c->pk.n == 1 ? c->pk.at[0] : LABELS;
+    if (!l->loops.cut || l->loops.concrete[l->from->vars.n] || p->blocks.n != 1 ||
+        p->symmetric || is_in_blocks(l) || c->ok.n > 0 || sum >= l->now.stmt->n_index ||
+        p->k.n < SUM_LEAST || labels_count(p->outer, &p->groups.at[0]) > 1) {
+        return false;
+    }
+    Box full = l->now.full;
+    Affine moves = l->now.moves[sum];
+    Bank bank[NKI_PSUM_BANKS];
+    uint32_t n = block_banks(p, &p->blocks.at[0], bank);
+    for (uint32_t i = 0; i < n; i++) {
+        make_open(l, bank[i].psum);
+    }
+    p->opened = true;
+    int64_t step = SUM_STEPS * c->tile[ROLE_K];
+    if (stay_open_label(l, sum, step, c->epilogue)) {
+        sum_steps(p, bank, n);
+        stay_close_label(l, sum, step, &full, moves);
+    }
+    if (l->now.full.n[sum] > 0) {
+        sum_steps(p, bank, n);
+    }
+    l->now.full = full;
+    contract_places(c);
+    for (uint32_t i = 0; i < n && !l->tried.failed; i++) {
+        finish(p, &p->blocks.at[0], &bank[i]);
+    }
+    return true;
+}
+
 void contract_blocks(Contraction *c)
 {
     Lower *l = c->l;
     Plan p;
     if (!plan_blocks(&p, c)) {
+        return;
+    }
+    if (emit_sum(&p)) {
         return;
     }
     for (uint32_t i = 0; i < p.blocks.n && !l->tried.failed; i++) {

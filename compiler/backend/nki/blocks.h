@@ -52,11 +52,14 @@ typedef struct Plan {
     Bank
         below[NKI_PSUM_BANKS]; /* banks of a symmetric block whose mirror image is to be made */
     uint32_t n_below;
+    bool opened;     /* have sums begun before the K steps at hand? */
     int64_t made[2]; /* steps (block times K step) whose slabs have been asked for */
 } Plan;
 
 /* Plans all of it; false: refused, or too long. */
 bool plan_blocks(Plan *p, Contraction *c);
+/* The K steps of the labels as they are now. */
+void plan_k(Plan *p);
 /* The tile that is open at the sum. */
 int64_t strip_tile(const Schedule *b, ScheduleRole role);
 

@@ -99,8 +99,11 @@ static bool classify(Contraction *c)
 static void swap_roles(Contraction *c)
 {
     Place p = c->stationary;
+    const Expr *of = c->of[0];
     c->stationary = c->moving;
     c->moving = p;
+    c->of[0] = c->of[1];
+    c->of[1] = of;
     Labels m = c->m;
     c->m = c->n;
     c->n = m;
@@ -342,13 +345,20 @@ bool contract_refuse(Contraction *c, const char *why)
     return false;
 }
 
+void contract_places(Contraction *c)
+{
+    c->stationary = operand_place(c->l, c->of[0]);
+    c->moving = operand_place(c->l, c->of[1]);
+}
+
 /* False: summed over one operand alone, or of types that it does not have. */
 static bool begin_contraction(Contraction *c, const Expr *product)
 {
     Lower *l = c->l;
     c->dst = c->final = place_of(l, c->s->dst, c->s->at);
-    c->stationary = operand_place(l, product->arg[0]);
-    c->moving = operand_place(l, product->arg[1]);
+    c->of[0] = product->arg[0];
+    c->of[1] = product->arg[1];
+    contract_places(c);
     DType type = l->from->bufs.at[c->stationary.buf].dtype;
     bool typed = type == l->from->bufs.at[c->moving.buf].dtype && dtype_is_float(type);
     return c->s->fold == OP_SUM && typed && classify(c);

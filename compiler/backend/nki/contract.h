@@ -10,6 +10,7 @@ typedef struct Contraction {
     const Stmt *s, *epilogue;
     const Expr *epilogue_value; /* over the labels of `s` */
     Place dst, final, stationary, moving;
+    const Expr *of[2]; /* the stationary operand and the moving one */
     Labels batch, m, n, k;
     Labels pm, om; /* rows in one tile, and those taken one by one */
     Labels pk, ok; /* likewise contracted labels */
@@ -20,6 +21,9 @@ typedef struct Contraction {
 
 /* Emits all tiles; or says what the device does not have of the levels. */
 void contract_blocks(Contraction *c);
+
+/* The operands' places again, after a loop over their labels was opened or closed. */
+void contract_places(Contraction *c);
 
 /* Says that the target `why`, once; false. */
 bool contract_refuse(Contraction *c, const char *why);

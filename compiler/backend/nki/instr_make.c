@@ -131,6 +131,11 @@ static void open_fold(Lower *l, TileView dst, Op fold)
     l->tried.count -= l->loops.times;
 }
 
+void make_open(Lower *l, TileView dst)
+{
+    open_fold(l, dst, OP_SUM);
+}
+
 void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first)
 {
     CHECK(stationary.np == moving.np && dst.np == stationary.nf && dst.nf == moving.nf);

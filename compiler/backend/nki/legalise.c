@@ -75,14 +75,17 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
     return made;
 }
 
-#define FEW      1500 /* instructions: loops are unrolled, and found again */
-#define MOVED    0.1  /* of the time of copies */
-#define WAITS    1.5  /* times as long as the engine that has most to do is busy ... */
-#define WAITS_US 100  /* ... and so long */
-#define APART    0.8  /* values go through memory where that takes so much of the time */
-#define LONG     150  /* statements of a text ... */
-#define ENDLESS  1500
-#define SLOWER   1.046 /* ... that must be so much faster */
+#define FEW         1500 /* instructions: loops are unrolled, and found again */
+#define MOVED       0.1  /* of the time of copies */
+#define WAITS       1.5  /* times as long as the engine that has most to do is busy ... */
+#define WAITS_US    100  /* ... and so long */
+#define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
+#define STAGES_WAIT 1.25 /* as WAITS, for these */
+#define STAGE_TRIES 12
+#define APART       0.8 /* values go through memory where that takes so much of the time */
+#define LONG        150 /* statements of a text ... */
+#define ENDLESS     1500
+#define SLOWER      1.046 /* ... that must be so much faster */
 
 static bool has_loops(const Kernel *k)
 {
@@ -103,12 +106,87 @@ static bool has_parts(const Kernel *k)
     return has;
 }
 
-void lower_finish(const Lower *l, Kernel *made, uint32_t parts, Lowered *out)
+static void roll_and_measure(const Lower *l, Kernel *made, uint32_t parts, bool measure,
+                             Lowered *out)
 {
     Kernel *rolled = nki_roll(l->ctx, l->arena, made, l->chip, parts);
     out->kernel = rolled == NULL ? made : rolled;
-    if (!nki_measure(out->kernel, l->chip, &out->cost)) {
+    if (measure && !nki_measure(out->kernel, l->chip, &out->cost)) {
         out->cost = (NkiCost){0}; /* the verifier says why */
+    }
+}
+
+/* Do the engines wait for each other much? */
+static bool engines_wait(const NkiCost *cost, double times)
+{
+    return cost->predicted_us > times * cost->busy_us[cost->bound_by] &&
+           cost->predicted_us > WAITS_US;
+}
+
+/* The longest loop that has no other inside. */
+static const Stmt *longest_loop(Stmt *const *body, uint32_t n, int64_t times, int64_t *most)
+{
+    const Stmt *found = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *s = body[i];
+        if (s->kind != STMT_FOR) {
+            continue;
+        }
+        int64_t inside = sat_mul(times, s->range.limit.n), all = sat_mul(inside, s->n_body);
+        const Stmt *in = longest_loop(s->body, s->n_body, inside, most);
+        bool innermost = true;
+        for (uint32_t j = 0; j < s->n_body; j++) {
+            innermost &= !stmt_has_body(s->body[j]);
+        }
+        found = in != NULL ? in : found;
+        if (innermost && all > *most) {
+            *most = all;
+            found = s;
+        }
+    }
+    return found;
+}
+
+/* The kernel with its longest loop in two stages, cut between statements of the program where that gains most; null: nowhere. */
+static Kernel *pipelined(const Lower *l, const Kernel *made, double us)
+{
+    int64_t most = 0;
+    const Stmt *loop = longest_loop(made->body, made->n_body, 1, &most);
+    Kernel *best = NULL;
+    uint32_t tries = 0;
+    for (uint32_t i = 1; loop != NULL && i < loop->n_body && tries < STAGE_TRIES; i++) {
+        Span a = loop->body[i - 1]->span, b = loop->body[i]->span;
+        if (a.lo == b.lo && a.hi == b.hi) {
+            continue;
+        }
+        Kernel *k = lower_pipelined(l->ctx, l->arena, made, loop, i);
+        NkiCost cost;
+        tries += k != NULL;
+        if (k != NULL && nki_measure(k, l->chip, &cost) &&
+            cost.sbuf_peak <= l->chip->sbuf_bytes && cost.psum_peak <= NKI_PSUM_BANKS &&
+            cost.predicted_us < us * STAGES) {
+            us = cost.predicted_us / STAGES;
+            best = k;
+        }
+    }
+    return best;
+}
+
+void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out)
+{
+    roll_and_measure(l, made, parts, measure, out);
+    out->stages = false;
+    if (!measure || !has_loops(made) || !engines_wait(&out->cost, STAGES_WAIT)) {
+        return;
+    }
+    Kernel *stages = pipelined(l, made, out->cost.predicted_us);
+    if (stages != NULL) {
+        Lowered other = *out;
+        roll_and_measure(l, stages, parts, true, &other);
+        if (other.cost.predicted_us > 0 && lower_price(&other) < lower_price(out) * STAGES) {
+            *out = other;
+            out->stages = true;
+        }
     }
 }
 
@@ -129,15 +207,8 @@ static void lower_whole(const Lower *first, const Kernel *k, bool stay, Lowered 
     out->kernel = NULL;
     Kernel *made = lower_all(&start, &out->l);
     if (made != NULL && (!stay || has_loops(made))) {
-        lower_finish(&out->l, made, 1, out);
+        lower_finish(&out->l, made, 1, true, out);
     }
-}
-
-/* Do the engines wait for each other so much that loops of one statement each may be quicker, though values go through memory? */
-static bool engines_wait(const Lowered *w)
-{
-    double bound = w->cost.busy_us[w->cost.bound_by];
-    return w->cost.predicted_us > WAITS * bound && w->cost.predicted_us > WAITS_US;
 }
 
 Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
@@ -150,7 +221,8 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
     first.task.most = target->machine->max_instructions;
     Lowered flat, loops = {.kernel = NULL};
     lower_whole(&first, k, false, &flat);
-    bool few = flat.kernel != NULL && flat.cost.instructions <= FEW && !has_loops(k);
+    bool few = flat.kernel != NULL && flat.cost.instructions <= FEW && !has_loops(k) &&
+               instr_places(flat.kernel) <= LONG;
     bool stay = !few && !has_parts(k) && (flat.kernel != NULL || flat.l.tried.too_many);
     if (stay) {
         lower_whole(&first, k, true, &loops);
@@ -165,7 +237,7 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
         return lower_parts_of(&first, k);
     }
     Lowered apart = {.kernel = NULL};
-    if (best->kernel != NULL && engines_wait(best)) {
+    if (best->kernel != NULL && engines_wait(&best->cost, WAITS)) {
         const Kernel *each = lower_apart(arena, k);
         if (each != NULL) {
             lower_whole(&first, each, true, &apart);

@@ -153,6 +153,7 @@ typedef struct OpenLoop {
     VarRef var;       /* of the LEGAL kernel, from 0 by one */
     int64_t trips;
     VEC(Stmt *) out;
+    uint64_t clock; /* of the views, when it was opened */
     int64_t lifted; /* bytes of a partition that were made before it for all its iterations */
 } OpenLoop;
 
@@ -271,9 +272,10 @@ typedef struct Lowered {
     Lower l;
     Kernel *kernel;
     NkiCost cost;
+    bool stages; /* has it a loop of two stages? */
 } Lowered;
-/* What was lowered, rolled and measured; of a kernel of so many parts. */
-void lower_finish(const Lower *l, Kernel *made, uint32_t parts, Lowered *out);
+/* What was lowered, rolled; of a kernel of so many parts. `measure`: and measured, and put into stages where engines wait. */
+void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lowered *out);
 /* How long it takes; a little more where few people would read it, and for what it moves though nothing waits for that. */
 double lower_price(const Lowered *w);
 #define EVEN 1.01 /* that loops which stay may take longer */
@@ -291,6 +293,11 @@ Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, ui
 /* apart.c: the kernel with each statement in loops of its own; null: it has no loops, or they cannot be. */
 const Kernel *lower_apart(Arena *arena, const Kernel *k);
 
+/* pipeline.c: the LEGAL kernel with the loop, whose first `cut` statements are its first stage, in two stages; null: that cannot
+ * be. */
+Kernel *lower_pipelined(Ctx *ctx, Arena *arena, const Kernel *k, const Stmt *loop,
+                        uint32_t cut);
+
 /* ---- instr_make.c ---- */
 TileView tile_new(Lower *l, const char *hint, DType t, Space space, int64_t np, int64_t nf);
 TileView view_part(TileView v, int64_t f, int64_t nf);
@@ -302,6 +309,8 @@ const Expr *view_column(Lower *l, TileView v, DType as); /* [p, 0] */
 void make_map(Lower *l, TileView dst, const Expr *value);
 void make_copy(Lower *l, TileView dst, TileView src);
 void make_memset(Lower *l, TileView dst, double value);
+/* Begins a sum of matmuls, none of which is `first`. */
+void make_open(Lower *l, TileView dst);
 void make_matmul(Lower *l, TileView dst, TileView stationary, TileView moving, bool first);
 void make_transpose(Lower *l, TileView dst, TileView src);
 bool make_row_sums(Lower *l, TileView dst, TileView src, bool first);

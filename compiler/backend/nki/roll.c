@@ -520,6 +520,23 @@ static Kernel *roll_with(Ctx *ctx, Arena *arena, const Kernel *k, const NkiChip 
 #define BRIEF                                                                                  \
     3 /* iterations of loops that the kernel has, by which what is made of their bodies is judged */
 
+/* Where the loop of that name ends in `like`, or where it does in `k` if there is none; null: in brief. */
+static int64_t limit_of(const Kernel *k, VarRef v, const Kernel *like)
+{
+    StmtWalk w;
+    const Kernel *in = like == NULL ? k : like;
+    int64_t limit = 0;
+    for (int pass = 0; pass < 2 && limit == 0; pass++) {
+        for (const Stmt *s = stmt_first(&w, in->body, in->n_body); s != NULL;
+             s = stmt_next(&w)) {
+            bool same = s->kind == STMT_FOR && in->vars.at[s->var].name == k->vars.at[v].name;
+            limit = same ? s->range.limit.n : limit;
+        }
+        in = k;
+    }
+    return like == NULL && limit > BRIEF ? BRIEF : limit;
+}
+
 /* A copy of the statements whose loops end where those of `like` do, by their variables' names; null: after BRIEF iterations. */
 static Stmt **with_limits(Arena *a, const Kernel *k, Stmt *const *body, uint32_t n,
                           const Kernel *like)
@@ -534,6 +551,13 @@ static Stmt **with_limits(Arena *a, const Kernel *k, Stmt *const *body, uint32_t
         out[i]->body = with_limits(a, k, body[i]->body, body[i]->n_body, like);
         Dim *limit = &out[i]->range.limit;
         bool loop = body[i]->kind == STMT_FOR;
+        Guard *guard = body[i]->n_guards == 0
+                           ? NULL
+                           : arena_copy(a, body[i]->guard, body[i]->n_guards * sizeof *guard);
+        for (uint32_t g = 0; g < body[i]->n_guards; g++) { /* from the end of the loop on */
+            guard[g].hi += limit_of(k, guard[g].var, like) - limit_of(k, guard[g].var, k);
+        }
+        out[i]->guard = guard;
         if (loop && like == NULL) {
             limit->n = limit->n < BRIEF ? limit->n : BRIEF;
         } else if (loop) {

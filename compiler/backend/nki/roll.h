@@ -79,6 +79,7 @@ typedef struct Roll {
     RollNodes *users; /* [k->bufs] while the list is flat and no tile is new; else null */
     bool outer;       /* also those that began before the runs that use them? */
     uint32_t depth;   /* given loops around the list */
+    uint64_t n_given; /* loops and blocks that the kernel has, so far */
     int64_t stream;   /* see roll_streams; 0: none is joined */
     bool operands, guards;
 } Roll;

@@ -156,7 +156,7 @@ static void find_allocations(Roll *r, Stmt *const *body, uint32_t n, uint32_t de
             r->buf.at[s->buf].alloc = s;
             r->buf.at[s->buf].depth = depth;
         }
-        if (s->kind == STMT_FOR) {
+        if (stmt_has_body(s)) {
             find_allocations(r, s->body, s->n_body, depth + 1, seen);
         }
         if (s->kind == STMT_TILE) {
@@ -189,7 +189,8 @@ static void push_given(Roll *r, const Stmt *s)
     r->list = (RollNodes){0};
     push_body(r, s->body, s->n_body);
     RollNode *n = ARENA_NEW(r->arena, RollNode);
-    *n = (RollNode){.kind = STMT_FOR, .given = s, .trips = s->range.limit.n};
+    *n = (RollNode){.kind = STMT_FOR, .given = s};
+    n->trips = s->kind == STMT_FOR ? s->range.limit.n : 1;
     n->body = r->list.at;
     n->n_body = r->list.n;
     r->list = around;
@@ -203,7 +204,7 @@ static void push_body(Roll *r, Stmt *const *body, uint32_t n_body)
     for (uint32_t i = 0; i < n_body; i++) {
         const Stmt *s = body[i], *fill = NULL, *sum[2] = {NULL, NULL};
         const Stmt *next = i + 1 < n_body ? body[i + 1] : NULL;
-        if (s->kind == STMT_FOR) {
+        if (stmt_has_body(s)) {
             push_given(r, s);
             continue;
         }
@@ -277,7 +278,7 @@ void roll_given(Roll *r, RollNode *n)
     for (uint32_t x = 0; x < n->n_ref; x++) {
         n->own[x] = on_chip(r->k, ref.at[x].buf) && r->buf.at[ref.at[x].buf].depth > r->depth;
     }
-    n->key = n->bare = hash_mix(roll_loop_key(n), (uint64_t)n->given->var + 1);
+    n->key = n->bare = hash_mix(roll_loop_key(n), ++r->n_given); /* like no other */
 }
 
 /* ---- to statements ---- */
@@ -483,7 +484,13 @@ static void emit_for(Emit *e, const RollNode *n, const int64_t *base, const Roll
     Stmt *s = ARENA_NEW(a, Stmt);
     *s = (Stmt){.kind = STMT_FOR, .var = e->loop[e->depth], .step = 1, .part = FOR_ALL};
     s->var = n->given != NULL ? n->given->var : s->var;
-    s->range = (Range){affine_const(start), 0, true, dim_fixed(start + n->trips)};
+    if (n->given != NULL && n->given->kind == STMT_BLOCK) {
+        *s = (Stmt){
+            .kind = STMT_BLOCK, .n_guards = n->given->n_guards, .guard = n->given->guard};
+    }
+    if (s->kind == STMT_FOR) {
+        s->range = (Range){affine_const(start), 0, true, dim_fixed(start + n->trips)};
+    }
     Stmts body = {0};
     uint32_t at_base = 0, at_ref = 0;
     Stmt *guarded = NULL; /* the block that is open */

@@ -33,7 +33,7 @@ typedef struct Split {
     const char *why;
     bool failed; /* and reported */
     bool too_long;
-    bool decided, flat; /* are loops of parts unrolled? */
+    bool decided, flat, stages; /* are loops of parts unrolled; or in two stages? */
 } Split;
 
 /* ---- trying ---- */
@@ -543,7 +543,7 @@ static void lower_part(Split *s, Arena *scratch, const Part *p, bool stay, Lower
         }
         Kernel *made = lower_all(&start, &out->l);
         if (made != NULL) {
-            lower_finish(&out->l, made, s->parts.n, out);
+            lower_finish(&out->l, made, s->parts.n, !s->decided || s->stages, out);
             return;
         }
         if (!out->l.tried.too_many) {
@@ -565,6 +565,7 @@ static Kernel *make_part(Split *s, Arena *scratch, const Part *p)
     bool stay = flat.kernel == NULL ||
                 (loops.kernel != NULL && lower_price(&loops) <= lower_price(&flat) * EVEN);
     s->flat = s->decided ? s->flat : !stay;
+    s->stages = s->decided ? s->stages : stay && loops.stages;
     s->decided = true;
     const Lowered *best = stay ? &loops : &flat;
     for (uint32_t b = 0; best->kernel != NULL && b < s->from->bufs.n; b++) {

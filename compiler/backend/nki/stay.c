@@ -176,7 +176,7 @@ static void renew_written(Lower *l, const OpenLoop *o)
 static OpenLoop *begin(Lower *l, const Stmt *s, const char *name, int64_t trips)
 {
     OpenLoop *o = &l->loops.open[l->loops.depth];
-    *o = (OpenLoop){.stmt = s, .trips = trips};
+    *o = (OpenLoop){.stmt = s, .trips = trips, .clock = ++l->room.clock};
     o->var = kernel_var(l->to, &l->ctx->syms, name, true);
     return o;
 }

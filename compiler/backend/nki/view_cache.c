@@ -32,7 +32,7 @@ static void cache_remove(Lower *l, uint32_t at)
 }
 
 /* The entry to forget: one that has been transposed, or that passes by, else the oldest; none of those that are there for all
- * iterations of a loop. Their number, if there is no other. */
+ * iterations of a loop that is open. Their number, if there is no other. */
 static uint32_t cache_victim(const Lower *l)
 {
     uint32_t oldest = l->room.cache.n;
@@ -40,7 +40,8 @@ static uint32_t cache_victim(const Lower *l)
     for (uint32_t i = 0; i < l->room.cache.n; i++) {
         const CacheEntry *e = &l->room.cache.at[i];
         bool done = (e->raw && e->left <= 0) || e->passes;
-        if (e->depth < l->loops.depth && !done) {
+        bool inside = e->depth < l->loops.depth && e->used >= l->loops.open[e->depth].clock;
+        if (inside && !done) {
             continue;
         }
         bool older = oldest == l->room.cache.n || e->used < l->room.cache.at[oldest].used;

@@ -63,6 +63,17 @@ static uint32_t count_places(Stmt *const *body, uint32_t n)
 /* `place` is the number of the block's first statement, and then of the first one after it. */
 static bool walk_block(Walk *w, Stmt *const *body, uint32_t n, uint32_t *place);
 
+/* Does an access to PSUM move with the variable? Banks have borders, which some iterations might cross. */
+static bool moves_in_psum(const Kernel *k, const Stmt *s, VarRef v)
+{
+    ExprWalk w;
+    bool moves = k->bufs.at[s->dst].space == SPACE_ACC && access_uses(k, s->dst, s->at, v);
+    for (const Expr *x = load_first(&w, s->value); x != NULL; x = load_next(&w)) {
+        moves |= k->bufs.at[x->buf].space == SPACE_ACC && access_uses(k, x->buf, x->at, v);
+    }
+    return moves;
+}
+
 /* Do the iterations differ in positions alone? */
 static bool is_uniform(const Walk *w, const Stmt *loop)
 {
@@ -73,13 +84,16 @@ static bool is_uniform(const Walk *w, const Stmt *loop)
     for (const Stmt *s = stmt_first(&walk, loop->body, loop->n_body); s != NULL;
          s = stmt_next(&walk)) {
         for (uint32_t g = 0; s->kind == STMT_BLOCK && g < s->n_guards; g++) {
-            uniform &= s->guard[g].var != loop->var;
+            uniform &= s->guard[g].var != loop->var || /* the last is looked at anyway */
+                       (s->guard[g].lo <= loop->range.start.base &&
+                        s->guard[g].hi >= loop->range.limit.n - 1);
         }
         if (s->kind == STMT_ALLOC) {
             made[s->buf] = true;
         } else if (s->kind == STMT_TILE) {
             read[s->dst] = true;
             expr_mark_loads(s->value, read);
+            uniform &= !moves_in_psum(w->k, s, loop->var);
         }
     }
     for (uint32_t b = 0; b < w->k->bufs.n; b++) {

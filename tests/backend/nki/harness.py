@@ -136,6 +136,20 @@ def emulated(manifest, arrays, target, ranges="error"):
     return [plain(x, t.name == "bfloat16") for x, t in zip(results, result.output_types)], result
 
 
+def check_prediction(manifest, result):
+    """The compiler's figures are those that the emulator finds in the text."""
+    with open(os.path.splitext(manifest.file)[0] + ".json", encoding="utf-8") as stream:
+        said = json.load(stream)["predicted"]
+    dma = result.cost["dma"]
+    found = {f"{e}_cycles": v["cycles"] for e, v in result.cost["engines"].items()}
+    found.update(hbm_read_bytes=dma["hbm_read_bytes"], hbm_written_bytes=dma["hbm_written_bytes"],
+                 dma_descriptors=dma["descriptors"])
+    wrong = {k: (said[k], v) for k, v in found.items() if said[k] != v}
+    wrong.update((k, (said[k], result.cost[k])) for k in ("bound_us", "predicted_us") if abs(said[k] - result.cost[k]) > 0.002)
+    if wrong:
+        raise Failure(f"predictions of the manifest and of the emulator: {wrong}")
+
+
 def reference(tools, folder, words, kernel, arrays, dtype=None, target="interp"):
     """Results of tdsl-run, in float64. `dtype` casts all arguments."""
     params = kernel.params

@@ -11,7 +11,6 @@ golden    the text of a few kernels
 judge     the programs before the second judge (tests/judge); 77 where it cannot be had
 """
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -27,7 +26,7 @@ from nki_emulator.emulate import emulate            # noqa: E402
 from nki_emulator.errors import RuleError as Broken  # noqa: E402
 from nki_emulator.manifest import read_manifest     # noqa: E402
 from nki_emulator.parts import emulate_parts         # noqa: E402
-from harness import einsum_cases, generations, load, run, share   # noqa: E402
+from harness import check_prediction, einsum_cases, generations, load, run, share   # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs.tdsl")
 
@@ -126,20 +125,6 @@ def emulate_kernel(manifest, arrays, target):
     with open(manifest.file, encoding="utf-8") as stream:
         text = stream.read()
     return emulate(text, arrays, manifest, target=target, path=manifest.file)
-
-
-def check_prediction(manifest, result):
-    """The compiler's figures are those that the emulator finds in the text."""
-    with open(os.path.splitext(manifest.file)[0] + ".json", encoding="utf-8") as stream:
-        said = json.load(stream)["predicted"]
-    dma = result.cost["dma"]
-    found = {f"{e}_cycles": v["cycles"] for e, v in result.cost["engines"].items()}
-    found.update(hbm_read_bytes=dma["hbm_read_bytes"], hbm_written_bytes=dma["hbm_written_bytes"],
-                 dma_descriptors=dma["descriptors"])
-    wrong = {k: (said[k], v) for k, v in found.items() if said[k] != v}
-    wrong.update((k, (said[k], result.cost[k])) for k in ("bound_us", "predicted_us") if abs(said[k] - result.cost[k]) > 0.002)
-    if wrong:
-        raise RuntimeError(f"predictions of the manifest and of the emulator: {wrong}")
 
 
 def check_program(options, case, target, *more):
