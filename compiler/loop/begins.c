@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold of a fold that begins (loop.h): the loops that it begins with stand around it, and run in order. */
 #include "loop/parallel.h"
+#include "loop/walk.h"
 
 static bool is_parallel(const ParallelLoop *const *parallel, uint32_t n, VarRef v)
 {
