@@ -140,8 +140,44 @@ static Dim common_step(Kern *k, Span at, Affine x, bool *ok)
     return step;
 }
 
-/* x = step * *quotient + *rest */
-static bool divide(Kern *k, Span at, Affine x, Dim step, Affine *quotient, Affine *rest)
+/* The number that all products of an index have as a factor. */
+static int64_t common_number(Affine x)
+{
+    int64_t all = 0;
+    for (uint32_t i = 0; i < x.n; i++) {
+        int64_t y = !is_product_var(x.term[i].var) ? 0
+                    : x.term[i].coef < 0           ? -x.term[i].coef
+                                                   : x.term[i].coef;
+        while (y > 0) {
+            int64_t rest = all % y;
+            all = y;
+            y = rest;
+        }
+    }
+    return all;
+}
+
+/* What rows of the dimension are long: the step, times the number if they are as long as that. */
+static bool row_of(Kern *k, Affine x, Dim extent, Span at, Dim *step, int64_t *number,
+                   Dim *rows)
+{
+    Arena *a = k->c->arena;
+    DimTerm term = {*step, common_number(x)};
+    *number = term.coef;
+    if (term.coef > 1) {
+        Dim longer = dims_sum(a, a, &k->c->ctx->syms, &k->k->dims, at, 0, 1, &term, 1);
+        if (divides(k, at, extent, longer, rows)) {
+            *step = longer;
+            return true;
+        }
+    }
+    *number = 1;
+    return divides(k, at, extent, *step, rows);
+}
+
+/* x = step * number * *quotient + *rest, where the row is step * number long */
+static bool divide(Kern *k, Span at, Affine x, Dim step, int64_t number, Dim row,
+                   Affine *quotient, Affine *rest)
 {
     Arena *a = k->c->arena;
     bool fits = true, below = x.base < 0;
@@ -158,12 +194,15 @@ static bool divide(Kern *k, Span at, Affine x, Dim step, Affine *quotient, Affin
             (p != NULL || dim) &&
             divides(k, at, p != NULL ? p->factor : dim_open(affine_sym(t.var)), step, &q);
         Affine own = {0, 1, &t};
+        if (whole && t.coef % number != 0) {
+            whole = false; /* a dim: products are multiples */
+        }
         if (!whole) {
             fits = affine_try_add(a, *rest, 1, own, rest);
             below = below || t.coef < 0;
             continue;
         }
-        int64_t coef = t.coef;
+        int64_t coef = t.coef / number;
         Affine of = dim         ? affine_extent(a, q)
                     : q.sym < 0 ? affine_var(a, label)
                                 : product_var(k, label, q);
@@ -173,7 +212,7 @@ static bool divide(Kern *k, Span at, Affine x, Dim step, Affine *quotient, Affin
     if (fits &&
         below) { /* backwards within a row: its last position is that of the row before plus step */
         quotient->base--;
-        fits = affine_try_add(a, *rest, 1, affine_extent(a, step), rest);
+        fits = affine_try_add(a, *rest, 1, affine_extent(a, row), rest);
     }
     return fits || refuse(k, at, "this position does not fit 64 bits");
 }
@@ -192,7 +231,9 @@ static bool split_position(Kern *k, uint32_t value, uint32_t axis, Affine x, Spa
             parts->dim[parts->n++] = extent;
             return ok;
         }
-        if (!divides(k, at, extent, step, &rows)) {
+        Dim row = step;
+        int64_t number = 1;
+        if (!row_of(k, x, extent, at, &row, &number, &rows)) {
             const Value *v = &k->k->values.at[value];
             const char *by = dim_text(a, &k->k->dims, step);
             Diagnostic *d = diag_error(&k->c->ctx->diags, E_EXTENT_MISMATCH, at,
@@ -204,11 +245,11 @@ static bool split_position(Kern *k, uint32_t value, uint32_t axis, Affine x, Spa
             diag_help(d, "write the extent as a product: f64[m*n], and x[i*n + j]");
             return false;
         }
-        if (!divide(k, at, x, step, &quotient, &rest)) {
+        if (!divide(k, at, x, step, number, row, &quotient, &rest)) {
             return false;
         }
         parts->at[parts->n] = rest;
-        parts->dim[parts->n++] = step;
+        parts->dim[parts->n++] = row;
         x = quotient;
         extent = rows;
     }

@@ -277,15 +277,28 @@ static LabelNames label_names(Build *b, const CheckedStatement *s)
     return any ? (LabelNames){s->n_labels, name} : (LabelNames){0, NULL};
 }
 
+/* The position of an index that has one is 0: it assigns to no other place. */
+static Affine without_ones(Build *b, Affine x)
+{
+    Affine out = affine_const(x.base);
+    for (uint32_t i = 0; i < x.n; i++) {
+        VarRef v = x.term[i].var;
+        if (affine_is_dim(v) || !dim_is(b->s->label[v].extent, 1)) {
+            out = affine_add(b->arena, out, 1, (Affine){0, 1, &x.term[i]});
+        }
+    }
+    return out;
+}
+
 /* Positions of a piece, in dimensions of the node that has it. */
 static void push_positions(Build *b, BuildPieces *p, const CheckedStatement *s, uint32_t n)
 {
     for (uint32_t d = 0; d < n; d++) {
-        Affine x = affine_const(s->at[d].base);
-        for (uint32_t t = 0; t < s->at[d].n; t++) {
-            AffineTerm term = s->at[d].term[t];
+        Affine from = without_ones(b, s->at[d]), x = affine_const(from.base);
+        for (uint32_t t = 0; t < from.n; t++) {
+            AffineTerm term = from.term[t];
             for (uint32_t i = 0; i < s->rank && !affine_is_dim(term.var); i++) {
-                if (s->left[i] == (int32_t)s->at[d].term[t].var) {
+                if (s->left[i] == (int32_t)from.term[t].var) {
                     term.var = i;
                 }
             }

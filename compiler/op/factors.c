@@ -303,6 +303,11 @@ Dim dims_common(Arena *scratch, Arena *arena, SymTable *syms, DimTable *t, Span 
 
 /* ---- one shape as another ---- */
 
+static bool is_one(const Part *p)
+{
+    return p->sum.n == 1 && p->sum.at[0].n == 0 && p->sum.at[0].coef == 1;
+}
+
 /* The parts of both shapes, the last first; `part` has room for as many as both have dimensions. */
 static bool parts_of(Arena *a, const DimTable *t, uint32_t rank_a, const Dim *x,
                      uint32_t rank_b, const Dim *y, uint32_t *n, Part *part)
@@ -319,8 +324,19 @@ static bool parts_of(Arena *a, const DimTable *t, uint32_t rank_a, const Dim *x,
             q = part_of(a, t, y[--rank_b]);
             have_q = true;
         }
+        if (!have_p && !have_q) {
+            return true;
+        }
         if (!have_p || !have_q) {
-            return empty || have_p == have_q; /* of no elements none lies elsewhere */
+            const Part *left = have_p ? &p : &q;
+            if (!is_one(left) || *n == 0) {
+                return empty; /* of no elements none lies elsewhere */
+            }
+            part[*n] = *left; /* dimensions of one position in front */
+            part[*n].of_a = rank_a;
+            part[(*n)++].of_b = rank_b;
+            have_p = have_q = false;
+            continue;
         }
         empty = empty || (dim_is(p.dim, 0) && !p.rest);
         bool same = sum_eq(a, &p.sum, &q.sum);

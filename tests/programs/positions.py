@@ -206,6 +206,29 @@ CASES = {
 INEXACT = {"causal", "sliding", "rope", "gqa", "open_heads", "projected", "grouped", "pool_average", "stencil", "frozen", "cumulative_softmax", "differences", "trapezoid", "upwind"}
 
 
+# Kernels in rows, and their dims: they compute the same with any of them bound, also to 1.
+ROWS = {"open_heads": "s t n dh", "projected": "s d n dh", "grouped": "s t g r dh", "packed": "s n dh", "flat": "m k n", "flat_rows": "h w",
+        "flat_update": "s n dh"}
+
+
+def check_bound(tool, folder):
+    """The number of failures with each dim bound alone, and with all but each."""
+    failed, random = 0, np.random.default_rng(5)
+    for name, dims in ROWS.items():
+        path = Path(folder) / "one.tdsl"
+        path.write_text("kernel " + next(k for k in PROGRAM.read_text().split("\nkernel ") if k.startswith(name + "(")).split("\n}")[0] + "\n}\n")
+        dims = dims.split()
+        for one in range(len(dims)):
+            for bound in ([one], [d for d in range(len(dims)) if d != one]):
+                extents = [int(random.choice((1, 2, 3, 5))) for _ in dims]
+                more = [word for d in bound for word in ("-D", f"{dims[d]}={extents[d]}")]
+                problem = check(tool, name, "c", extents, folder, path, more=more)
+                if problem is not None:
+                    failed += 1
+                    print(f"FAILED {name} {extents} with {' '.join(more)}: {problem}")
+    return failed
+
+
 def parameters(name):
     head = PROGRAM.read_text().split(f"kernel {name}(")[1].split("{")[0]
     depth, found, word = 0, [], ""
@@ -263,6 +286,7 @@ def main():
                 if problem is not None:
                     failed += 1
                     print(f"FAILED {name} {extents} by {target}: {problem}")
+        failed += 0 if only else check_bound(tool, folder)
     print(f"{len(CASES)} kernels, {failed} failures")
     return failed > 0
 
