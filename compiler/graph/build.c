@@ -292,6 +292,19 @@ static LabelNames label_names(Build *b, const CheckedStatement *s)
     return any ? (LabelNames){s->n_labels, name} : (LabelNames){0, NULL};
 }
 
+/* The position of an index that has one is 0: it assigns to no other place. */
+static Affine without_ones(Build *b, Affine x)
+{
+    Affine out = affine_const(x.base);
+    for (uint32_t i = 0; i < x.n; i++) {
+        VarRef v = x.term[i].var;
+        if (affine_is_dim(v) || !dim_is(b->s->label[v].extent, 1)) {
+            out = affine_add(b->arena, out, 1, (Affine){0, 1, &x.term[i]});
+        }
+    }
+    return out;
+}
+
 /* Positions of a piece, in dimensions of the node that has it. */
 static void push_positions(Build *b, BuildPieces *p, const CheckedStatement *s, uint32_t n)
 {
