@@ -22,19 +22,6 @@ View build_view(Build *b, NodeRef node, const int32_t *label, uint32_t rank)
     return v;
 }
 
-/* The position of an index that has one is 0. */
-static Affine without_ones(Build *b, Affine x)
-{
-    Affine out = affine_const(x.base);
-    for (uint32_t i = 0; i < x.n; i++) {
-        VarRef v = x.term[i].var;
-        if (affine_is_dim(v) || !dim_is(b->s->label[v].extent, 1)) {
-            out = affine_add(b->arena, out, 1, (Affine){0, 1, &x.term[i]});
-        }
-    }
-    return out;
-}
-
 /* A value read at positions that are more than labels. */
 static View view_positions_read(Build *b, const CheckedExpr *e, NodeRef node)
 {
@@ -42,10 +29,8 @@ static View view_positions_read(Build *b, const CheckedExpr *e, NodeRef node)
     Index *index = ARENA_ARRAY(b->arena, rank, Index);
     Dim *shape = ARENA_ARRAY(b->arena, e->rank, Dim);
     Access access = {rank, index};
-    Affine *positions = ARENA_ARRAY(b->arena, (size_t)rank + 1, Affine);
     for (uint32_t d = 0; d < rank; d++) {
         index[d] = (Index){-1, 0};
-        positions[d] = without_ones(b, e->at[d]);
     }
     for (uint32_t a = 0; a < e->rank; a++) {
         shape[a] = b->s->label[e->label[a]].extent;
@@ -58,7 +43,7 @@ static View view_positions_read(Build *b, const CheckedExpr *e, NodeRef node)
                      .rank = e->rank,
                      .out = e->label,
                      .out_shape = shape,
-                     .at = positions,
+                     .at = e->at,
                      .span = e->span,
                      .names = b->names};
     return build_view(b, graph_add(b->g, &spec), e->label, e->rank);
