@@ -305,6 +305,8 @@ uint32_t node_positions(const Node *n);
 Patch node_piece(const Graph *g, const Node *n, uint32_t k);
 /* Of the d-th dimension of a view's operand: how many positions it reads where each label has so many, at most all of them. */
 double view_positions(const Graph *g, const Node *view, uint32_t d, const double *of_label);
+/* Do two views with the same labels read the same elements, but for few at the ends? */
+bool views_overlap(const Graph *g, const Node *x, const Node *y);
 
 /* ---- graph_verify.c ---- */
 /* Reports the first broken invariant of `g` in its form as E_DUMP; `stage` names who made it. */

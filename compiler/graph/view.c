@@ -30,3 +30,28 @@ double view_positions(const Graph *g, const Node *view, uint32_t d, const double
     }
     return n < all ? n : all < 1.0 ? 1.0 : all;
 }
+
+/* Moves the position one by one with a label of so many positions that `by` more are few? */
+static bool is_near(const Graph *g, const Node *view, Affine x, int64_t by)
+{
+    bool near = by == 0;
+    for (uint32_t i = 0; i < x.n && !affine_is_dim(x.term[i].var); i++) {
+        int64_t coef = x.term[i].coef,
+                most = dim_typical(&g->dims, view->extent[x.term[i].var]);
+        near = near || ((coef == 1 || coef == -1) && by <= most / 8);
+    }
+    return near;
+}
+
+bool views_overlap(const Graph *g, const Node *x, const Node *y)
+{
+    bool same = x->op == OP_VIEW && y->op == OP_VIEW && x->operand[0] == y->operand[0];
+    for (uint32_t d = 0; same && d < x->access[0].rank; d++) {
+        Affine a = x->at[d], b = y->at[d];
+        int64_t by = 0;
+        same = i64_try_add(a.base, -b.base, &by) && by != INT64_MIN;
+        a.base = b.base;
+        same = same && affine_eq(a, b) && is_near(g, x, a, by < 0 ? -by : by);
+    }
+    return same;
+}

@@ -273,12 +273,15 @@ static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
     }
 }
 
-/* Is it read so already? */
+/* Is it read so already, or its neighbours by another view? */
 static bool is_touched(const LeafPrice *l, NodeRef node, const Access *a)
 {
+    const Graph *g = l->nest->graph;
     for (uint32_t i = 0; i < l->n; i++) {
         const Touch *t = &l->touch[i];
-        bool same = t->node == node && t->access->rank == a->rank;
+        bool same =
+            t->node == node || views_overlap(g, graph_node(g, t->node), graph_node(g, node));
+        same = same && t->access->rank == a->rank;
         for (uint32_t d = 0; same && d < a->rank; d++) {
             same = t->access->index[d].label == a->index[d].label &&
                    t->access->index[d].offset == a->index[d].offset;
