@@ -263,7 +263,7 @@ static uint32_t box_main(const Box *x)
     return first;
 }
 
-/* Are there tiles of `width` numbers that are no tiles of one label? */
+/* Are there tiles of `width` numbers that are no tiles of one label, or reach past a box that ends within one? */
 static bool box_crosses(const Box *x, int64_t width)
 {
     uint32_t several = 0, first = box_main(x);
@@ -271,7 +271,7 @@ static bool box_crosses(const Box *x, int64_t width)
         several += x->stride[i] != 0 && range_most(x->range[i]) > 1 ? 1 : 0;
     }
     int64_t most = range_most(x->range[first]), span = x->range[first].span;
-    return several > 1 ? most % width != 0 : most > width && span % width != 0;
+    return several > 1 ? most % width != 0 : span % width != 0;
 }
 
 /* ---- packing ---- */
