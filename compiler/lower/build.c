@@ -17,29 +17,39 @@ static uint32_t cutting_loop(const Builder *b, NodeRef node, uint32_t home, uint
     return nest_loop_of(b->nest, home, node, graph_node(b->g, node)->out[d]);
 }
 
+const Affine *build_block_at(Builder *b, Place place, NodeRef node, const Affine *whole)
+{
+    const Buffer *buffer = &b->k->bufs.at[place.buf];
+    Affine *at = ARENA_ARRAY(b->arena, buffer->rank, Affine);
+    uint32_t out = 0;
+    for (uint32_t d = 0; d < graph_node(b->g, node)->rank; d++) {
+        uint32_t loop =
+            buffer->space == SPACE_TILE ? cutting_loop(b, node, place.home, d) : NEST_NONE;
+        if (loop != NEST_NONE && nest_loop_span(b->nest, loop, node) == 1) {
+            continue;
+        }
+        at[out++] = loop == NEST_NONE
+                        ? whole[d]
+                        : affine_add(b->arena, whole[d], -1, build_start(b, node, loop));
+    }
+    CHECK(out == buffer->rank);
+    return at;
+}
+
 /* Indices of the buffer at `place`, which holds the value of `node`, read or written at
  * `access`. */
 const Affine *build_at(Builder *b, Place place, NodeRef node, Access access,
                        const Position *pos)
 {
-    const Buffer *buffer = &b->k->bufs.at[place.buf];
-    Affine *at = ARENA_ARRAY(b->arena, buffer->rank, Affine);
-    uint32_t out = 0;
+    Affine *whole = ARENA_ARRAY(b->arena, access.rank, Affine);
     for (uint32_t d = 0; d < access.rank; d++) {
-        uint32_t loop =
-            buffer->space == SPACE_TILE ? cutting_loop(b, node, place.home, d) : NEST_NONE;
-        if (loop != NEST_NONE && b->nest->items[loop].tile == 1) {
-            continue;
-        }
         Index index = access.index[d];
-        Affine x = affine_const(index.offset);
+        whole[d] = affine_const(index.offset);
         if (index.label >= 0) {
-            x = affine_add(b->arena, x, 1, pos[index.label].at);
+            whole[d] = affine_add(b->arena, whole[d], 1, pos[index.label].at);
         }
-        at[out++] = loop == NEST_NONE ? x : affine_add(b->arena, x, -1, b->start[loop]);
     }
-    CHECK(out == buffer->rank);
-    return at;
+    return build_block_at(b, place, node, whole);
 }
 
 Op build_fold(const Node *n)
@@ -166,7 +176,7 @@ Place build_buffer(Builder *b, NodeRef node, uint32_t home, Space space, DType t
     uint32_t rank = 0;
     for (uint32_t d = 0; d < n->rank; d++) {
         uint32_t loop = space == SPACE_TILE ? cutting_loop(b, node, home, d) : NEST_NONE;
-        int64_t tile = loop == NEST_NONE ? 0 : b->nest->items[loop].tile;
+        int64_t tile = loop == NEST_NONE ? 0 : nest_loop_span(b->nest, loop, node);
         if (tile == 1) {
             continue;
         }

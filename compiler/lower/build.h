@@ -52,12 +52,16 @@ const char *build_name(Builder *b, NodeRef node, uint32_t label, const char *oth
 /* Over all of a label, or of dimension `d` of the node's value. */
 Position build_whole_position(Builder *b, NodeRef node, uint32_t label, Dim extent);
 Position build_dimension_position(Builder *b, NodeRef node, uint32_t d);
+/* Where the positions of the node that one iteration computes begin. */
+Affine build_start(Builder *b, NodeRef node, uint32_t loop);
 /* By label of the node, as statements in the body of loop `scope` see it. */
 Position *build_positions(Builder *b, NodeRef node, uint32_t scope);
 /* Indices of the buffer at `place`, which holds the value of `node`, read or written at
  * `access`. */
 const Affine *build_at(Builder *b, Place place, NodeRef node, Access access,
                        const Position *pos);
+/* The same of positions of the value, one for each of its dimensions. */
+const Affine *build_block_at(Builder *b, Place place, NodeRef node, const Affine *whole);
 /* What the node is at `access`. */
 /* Positions that are affine in what `access` reads. */
 const Affine *build_affine(Builder *b, uint32_t n, const Affine *x, Access access,

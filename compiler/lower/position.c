@@ -45,6 +45,13 @@ Position build_dimension_position(Builder *b, NodeRef node, uint32_t d)
     return build_whole_position(b, node, n->out == NULL ? d : (uint32_t)n->out[d], n->shape[d]);
 }
 
+Affine build_start(Builder *b, NodeRef node, uint32_t loop)
+{
+    int64_t from = nest_halo(b->nest, loop, node).from;
+    return from == 0 ? b->start[loop]
+                     : affine_add(b->arena, b->start[loop], 1, affine_const(from));
+}
+
 /* As a statement in the body of loop `scope` sees it. */
 static Position label_position(Builder *b, NodeRef node, uint32_t scope, uint32_t label)
 {
@@ -53,8 +60,8 @@ static Position label_position(Builder *b, NodeRef node, uint32_t scope, uint32_
     if (loop == NEST_NONE) {
         return build_whole_position(b, node, label, extent);
     }
-    Position p = {.at = b->start[loop]};
-    int64_t tile = b->nest->items[loop].tile;
+    Position p = {.at = build_start(b, node, loop)};
+    int64_t tile = nest_loop_span(b->nest, loop, node);
     if (tile > 1) {
         p.local = true;
         bool clipped = !nest_loop_is_full(b->nest, loop);

@@ -62,12 +62,12 @@ const Affine *build_affine(Builder *b, uint32_t n, const Affine *x, Access acces
     return at;
 }
 
-/* A view's operand is whole where it is kept. */
 static const Expr *build_viewed(Builder *b, const Node *n, Access access, const Position *pos)
 {
     Place place = b->storage[n->operand[0]];
     CHECK(place.buf != BUF_NONE);
-    const Affine *at = build_affine(b, n->access[0].rank, n->at, access, pos);
+    const Affine *whole = build_affine(b, n->access[0].rank, n->at, access, pos);
+    const Affine *at = build_block_at(b, place, n->operand[0], whole);
     return expr_cast(b->arena, expr_load(b->arena, b->k, place.buf, at), n->dtype);
 }
 

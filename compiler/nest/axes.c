@@ -11,6 +11,7 @@ typedef struct Classes {
     uint32_t *parent; /* [n] */
     bool *broken;     /* [n], at the root */
     bool *online;     /* [n], at the root: one of its nodes is reduced and read */
+    bool *shifted;    /* [n], at the root: a view joins labels of it */
 } Classes;
 
 static uint32_t find(Classes *c, uint32_t x)
@@ -31,6 +32,7 @@ static void unite(Classes *c, uint32_t x, uint32_t y)
         uint32_t leaf = x < y ? y : x;
         c->parent[leaf] = root;
         c->broken[root] |= c->broken[leaf];
+        c->shifted[root] |= c->shifted[leaf];
     }
 }
 
@@ -48,9 +50,20 @@ static uint32_t position_of(uint32_t n_nodes, const NodeRef *nodes, NodeRef n)
     return lo < n_nodes && nodes[lo] == n ? lo : NODE_NONE;
 }
 
+/* The label of node `k` is the class of the pair, or there is none. */
+static void join_label(Classes *c, uint32_t pair, uint32_t k, int32_t label, bool shifted)
+{
+    if (label < 0) {
+        c->broken[find(c, pair)] = true;
+        return;
+    }
+    unite(c, pair, c->first[k] + (uint32_t)label);
+    c->shifted[find(c, pair)] |= shifted;
+}
+
 /* What is added up where its reader is may be reduced with it. */
-static void join_uses(Classes *c, const NestFacts *f, uint32_t n_nodes, const NodeRef *nodes,
-                      bool *is_read)
+static void join_uses(Arena *scratch, Classes *c, const NestFacts *f, uint32_t n_nodes,
+                      const NodeRef *nodes, bool *is_read, bool halos)
 {
     const Graph *g = f->g;
     for (uint32_t k = 0; k < n_nodes; k++) {
@@ -66,11 +79,14 @@ static void join_uses(Classes *c, const NestFacts *f, uint32_t n_nodes, const No
             for (uint32_t d = 0; d < producer->rank; d++) {
                 uint32_t pair = c->first[p] + (uint32_t)producer->out[d];
                 Index index = use->access.index[d];
-                if (index.label < 0 || index.offset != 0) {
-                    c->broken[find(c, pair)] = true;
-                } else {
-                    unite(c, pair, c->first[k] + (uint32_t)index.label);
+                int32_t label = index.offset != 0 ? -1 : index.label;
+                if (use->whole && halos) {
+                    ArenaMark mark = arena_mark(scratch);
+                    label = halo_label(g, graph_node(g, nodes[k]),
+                                       use_position(scratch, g, u, use, d));
+                    arena_reset(scratch, mark);
                 }
+                join_label(c, pair, k, label, use->whole);
             }
         }
     }
@@ -175,12 +191,13 @@ uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,
     c.parent = ARENA_ARRAY(arena, c.n, uint32_t);
     c.broken = ARENA_ARRAY(arena, c.n, bool);
     c.online = ARENA_ARRAY(arena, c.n, bool);
+    c.shifted = ARENA_ARRAY(arena, c.n, bool);
     for (uint32_t x = 0; x < c.n; x++) {
         c.parent[x] = x;
     }
     bool *is_read = ARENA_ARRAY(arena, n_nodes, bool);
     uint32_t *members = ARENA_ARRAY(arena, c.n, uint32_t);
-    join_uses(&c, f, n_nodes, nodes, is_read);
+    join_uses(arena, &c, f, n_nodes, nodes, is_read, online && f->halos);
     if (online) {
         join_rules(&c, g, n_nodes, nodes);
     }
@@ -190,7 +207,8 @@ uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,
     /* In the order of the first node's labels, so that dumps read like the source. */
     for (uint32_t x = 0; x < c.first[n_nodes > 0 ? 1 : 0]; x++) {
         if (find(&c, x) == x && !c.broken[x] && members[x] == n_nodes) {
-            list[n_axes++] = axis_of_class(arena, &c, g, n_nodes, nodes, x);
+            list[n_axes] = axis_of_class(arena, &c, g, n_nodes, nodes, x);
+            n_axes += c.shifted[x] && !halo_set(arena, f, &list[n_axes]) ? 0 : 1;
         }
     }
     *axes = list;

@@ -17,6 +17,23 @@ int32_t nest_axis_label(const NestAxis *axis, NodeRef n)
     return lo < axis->n && axis->node[lo] == n ? axis->label[lo] : -1;
 }
 
+NestHalo nest_halo(const Nest *nest, uint32_t loop, NodeRef n)
+{
+    const NestAxis *axis = &nest->axes[nest->items[loop].axis];
+    for (uint32_t k = 0; axis->halo != NULL && k < axis->n; k++) {
+        if (axis->node[k] == n) {
+            return axis->halo[k];
+        }
+    }
+    return (NestHalo){0, 0};
+}
+
+int64_t nest_loop_span(const Nest *nest, uint32_t loop, NodeRef n)
+{
+    int64_t count = nest_halo(nest, loop, n).count;
+    return sat_add(nest->items[loop].tile, count > 1 ? count - 1 : 0);
+}
+
 uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l)
 {
     while (at != NEST_NONE) {
@@ -139,17 +156,20 @@ int64_t nest_typical(const Graph *g, Dim d)
     return n < 1 ? 1 : n;
 }
 
-int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home)
+int64_t nest_block_extent(const Nest *nest, NodeRef n, uint32_t home, uint32_t d)
 {
     const Node *node = graph_node(nest->graph, n);
+    int64_t extent = dim_typical(&nest->graph->dims, node->shape[d]);
+    uint32_t loop = nest_loop_of(nest, home, n, node->out[d]);
+    int64_t span = loop == NEST_NONE ? extent : nest_loop_span(nest, loop, n);
+    return span < extent ? span : extent;
+}
+
+int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home)
+{
     int64_t count = 1;
-    for (uint32_t d = 0; d < node->rank; d++) {
-        int64_t extent = dim_typical(&nest->graph->dims, node->shape[d]);
-        uint32_t loop = nest_loop_of(nest, home, n, node->out[d]);
-        if (loop != NEST_NONE && nest->items[loop].tile < extent) {
-            extent = nest->items[loop].tile;
-        }
-        count = sat_mul(count, extent);
+    for (uint32_t d = 0; d < graph_node(nest->graph, n)->rank; d++) {
+        count = sat_mul(count, nest_block_extent(nest, n, home, d));
     }
     return count;
 }
@@ -255,25 +275,30 @@ static int32_t *find_results(Arena *arena, const Graph *g)
     return result_of;
 }
 
+static const uint32_t *count_reads(Arena *arena, const NestFacts *f)
+{
+    uint32_t *reads = ARENA_ARRAY(arena, f->g->nodes.n, uint32_t);
+    for (uint32_t i = 0; i < f->late.list.n; i++) {
+        reads[f->late.list.at[i].node]++;
+    }
+    for (uint32_t k = 0; k < f->n_stored; k++) {
+        for (uint32_t i = 0; i < f->uses[f->stored[k]].list.n; i++) {
+            reads[f->uses[f->stored[k]].list.at[i].node]++;
+        }
+    }
+    return reads;
+}
+
 /* Contractions that begin with a contraction which nothing else reads. */
 static const NodeRef *find_into(Arena *arena, const NestFacts *f)
 {
     NodeRef *into = ARENA_ARRAY(arena, f->g->nodes.n, NodeRef);
-    uint32_t *readers = ARENA_ARRAY(arena, f->g->nodes.n, uint32_t);
     for (NodeRef n = 0; n < f->g->nodes.n; n++) {
         into[n] = NODE_NONE;
     }
-    for (uint32_t i = 0; i < f->late.list.n; i++) {
-        readers[f->late.list.at[i].node]++;
-    }
-    for (uint32_t k = 0; k < f->n_stored; k++) {
-        for (uint32_t i = 0; i < f->uses[f->stored[k]].list.n; i++) {
-            readers[f->uses[f->stored[k]].list.at[i].node]++;
-        }
-    }
     for (uint32_t k = 0; k < f->n_stored; k++) {
         NodeRef x = node_init(graph_node(f->g, f->stored[k]));
-        if (x != NODE_NONE && readers[x] == 1 && f->result_of[x] < 0 &&
+        if (x != NODE_NONE && f->reads[x] == 1 && f->result_of[x] < 0 &&
             nest_goes_into(graph_node(f->g, f->stored[k]), graph_node(f->g, x))) {
             into[x] = f->stored[k];
         }
@@ -302,6 +327,7 @@ void nest_facts_of(Arena *arena, const Graph *g, const Residence *residence, Nes
             result_uses(arena, g, residence, n, &f->late);
         }
     }
+    f->reads = count_reads(arena, f);
     f->into = find_into(arena, f);
 }
 

@@ -37,6 +37,13 @@ static void dump_axis(const Nest *nest, uint32_t x, Text *out)
     for (uint32_t k = 0; k < axis->n; k++) {
         text_printf(out, "%s%%%u[", k == 0 ? "" : ", ", axis->node[k]);
         dump_label(out, axis->label[k]);
+        NestHalo halo = axis->halo == NULL ? (NestHalo){0, 0} : axis->halo[k];
+        if (halo.count > 0 && halo.from != 0) {
+            text_printf(out, "%+lld", (long long)halo.from);
+        }
+        if (halo.count > 0) {
+            text_printf(out, ":%lld", (long long)halo.count);
+        }
         text_char(out, ']');
     }
     text_put(out, "] ; ");
@@ -52,7 +59,7 @@ static void dump_block(const Nest *nest, NodeRef n, Text *out)
     text_char(out, '[');
     for (uint32_t d = 0; d < node->rank; d++) {
         uint32_t loop = nest_loop_of(nest, home, n, node->out[d]);
-        int64_t tile = loop == NEST_NONE ? 0 : nest->items[loop].tile;
+        int64_t tile = loop == NEST_NONE ? 0 : nest_loop_span(nest, loop, n);
         if (tile == 1) {
             continue;
         }

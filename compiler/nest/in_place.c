@@ -113,8 +113,13 @@ static bool is_same_block(const Nest *nest, NodeRef n, NodeRef p, uint32_t home)
     const Node *a = graph_node(nest->graph, n), *b = graph_node(nest->graph, p);
     bool same = a->rank == b->rank && a->dtype == b->dtype;
     for (uint32_t d = 0; same && d < a->rank; d++) {
-        same = dim_eq(a->shape[d], b->shape[d]) &&
-               nest_loop_of(nest, home, n, a->out[d]) == nest_loop_of(nest, home, p, b->out[d]);
+        uint32_t loop = nest_loop_of(nest, home, n, a->out[d]);
+        same =
+            dim_eq(a->shape[d], b->shape[d]) && loop == nest_loop_of(nest, home, p, b->out[d]);
+        if (same && loop != NEST_NONE) {
+            NestHalo x = nest_halo(nest, loop, n), y = nest_halo(nest, loop, p);
+            same = x.from == y.from && x.count == y.count;
+        }
     }
     return same;
 }

@@ -232,7 +232,12 @@ static bool extreme(Arena *a, const Nest *nest, uint32_t k, NodeRef n, Affine x,
             uint32_t loop = nest_loop_of(nest, nest->items[k].parent, n, (int32_t)t.var);
             Affine first = loop == NEST_NONE ? affine_const(0) : affine_var(a, loop);
             Affine last = loop == NEST_NONE ? affine_extent(a, node->extent[t.var]) : first;
-            last.base += loop == NEST_NONE ? -1 : nest->items[loop].tile - 1;
+            if (loop == NEST_NONE) {
+                last.base--;
+            } else {
+                first.base += nest_halo(nest, loop, n).from;
+                last.base = first.base + nest_loop_span(nest, loop, n) - 1;
+            }
             of = affine_add(a, affine_const(0), t.coef, (t.coef > 0) == most ? last : first);
         }
         if (!affine_try_add(a, *out, 1, of, out)) {
@@ -271,7 +276,7 @@ MaskWindow nest_mask_window(Arena *a, const Nest *nest, uint32_t k)
     const NestAxis *axis = &nest->axes[loop->axis];
     MaskWindow all = {0};
     bool any = false;
-    if (loop->parallel || loop->from != 0) {
+    if (loop->parallel || loop->from != 0 || axis->halo != NULL) {
         return all;
     }
     for (uint32_t i = k + 1; i < loop->end; i++) {

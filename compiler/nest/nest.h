@@ -15,13 +15,14 @@
  *
  * Items are loops and leaves, in the order in which they run. A leaf computes one node; a loop
  * runs over an axis in tiles. An axis is one label in each of several nodes: all of them are
- * computed tile by tile along it. What a loop does not cut is whole inside the statement.
+ * computed tile by tile along it. Of what a view reads at shifted positions there are more: `%5[a+1:3]` are positions 1, 2 and 3
+ * from that of the axis on, so a tile of T needs T + 2. What a loop does not cut is whole inside the statement.
  * Expressions that are recomputed where they are used (RESIDE_INLINE) have no leaf.
  *
  * From the tree follows (derive.c) where a value lives: its home is the innermost loop around
  * its writer and all its readers (the writer of a fold over loops counts as standing outside of
  * the outermost of these); its block has, along each dimension, the tile of the innermost loop
- * of that axis at or around home, or the whole extent.
+ * of that axis at or around home, with its halo, or the whole extent.
  *
  * Where sizes of an open dim differ much, a kernel has a nest for each of some ranges of them:
  *
@@ -38,6 +39,9 @@
  *              each position, and nothing outside the loop reads it
  *   agreement  a value made and read under a loop is read with the reader's label of the axis,
  *              at offset 0
+ *   halos      or at positions that a view says: that label, and numbers or labels of known extents. All positions at which
+ *              the readers in the loop read it, with their own halos, are its halo; it lives in the loop, and is not folded over
+ *              it. Loops over pairs and online loops have none
  *   complete   nothing under a loop reads a value that is folded over it; but if the loop says
  *              `online`, folds do that follow it by a rule of the graph, and blocks that live in
  *              the loop: they hold what an iteration knows
@@ -107,11 +111,19 @@ static inline bool residence_is_read_in_place(Residence r)
 /* Nests of one kernel. */
 #define NEST_SIZES 8
 
+/* Positions of a value beside one position of an axis, [from, from + count): those at which its readers under the loop read it,
+ * where they read it at shifted positions. An iteration of tile T computes T + count - 1 positions, the last ones of the
+ * iteration before once more. Count 0: the position itself, of an axis as long as the label. */
+typedef struct NestHalo {
+    int64_t from, count;
+} NestHalo;
+
 typedef struct NestAxis {
     Dim extent;
     uint32_t n;           /* nodes that have it, */
     const NodeRef *node;  /* [n] ascending, */
     const int32_t *label; /* [n] and which of their labels it is */
+    const NestHalo *halo; /* [n], or null: no node has one */
     bool online; /* of a planner: one of them is folded over it, and another reads that */
 } NestAxis;
 
@@ -208,6 +220,9 @@ int32_t nest_axis_label(const NestAxis *axis, NodeRef n);
 /* The innermost loop at or around item `at` (NEST_NONE: none) that cuts label `l` of `n`, or
  * NEST_NONE. */
 uint32_t nest_loop_of(const Nest *nest, uint32_t at, NodeRef n, int32_t l);
+/* The node's halo along the loop; and the positions of it that one iteration computes. */
+NestHalo nest_halo(const Nest *nest, uint32_t loop, NodeRef n);
+int64_t nest_loop_span(const Nest *nest, uint32_t loop, NodeRef n);
 /* Is every tile of the loop whole, whatever the open extents are? */
 bool nest_loop_is_full(const Nest *nest, uint32_t loop);
 /* The value in whose place the node is: the last of those that begin with each other, or itself. */
@@ -216,6 +231,8 @@ NodeRef nest_place_of(const Nest *nest, NodeRef n);
 bool nest_begins_there(const Nest *nest, NodeRef n);
 /* May what is read at the beginning of `n` be made where `n` is? */
 bool nest_goes_into(const Node *n, const Node *init);
+/* Positions of dimension `d` in the node's block when it lives at `home`, for typical extents. */
+int64_t nest_block_extent(const Nest *nest, NodeRef n, uint32_t home, uint32_t d);
 /* Elements of the node's block when it lives at `home`, for typical extents; saturating. */
 int64_t nest_block_elements(const Nest *nest, NodeRef n, uint32_t home);
 /* Bytes of the whole value, for typical extents; saturating. */

@@ -16,6 +16,8 @@ typedef struct NestFacts {
     const int32_t *result_of; /* [nodes]: the first result that delivers the stored node */
     const NodeRef *
         into; /* [nodes]: the contraction that alone reads it, and begins with it: in one place; or NODE_NONE */
+    const uint32_t *reads; /* [nodes]: uses of it by stored nodes, and at the end */
+    bool halos;            /* of a planner: may loops compute positions more than once? */
     uint32_t n_stored;
     const NodeRef *stored; /* [n_stored] ascending */
 } NestFacts;
@@ -87,9 +89,14 @@ uint32_t nest_item_in(const Nest *nest, uint32_t home, uint32_t at);
 
 /* axes.c: the axes that all of `nodes` (ascending) have in common and could be looped over
  * together. Returns their number, written to *axes (from `arena`). `online`: those too that one of
- * them is folded over although another reads it, if the graph has a rule that may allow it. */
+ * them is folded over although another reads it, if the graph has a rule that may allow it; and those along which
+ * views shift, if the facts say that there are halos. */
 uint32_t nest_common_axes(Arena *arena, const NestFacts *f, uint32_t n_nodes,
                           const NodeRef *nodes, bool online, const NestAxis **axes);
+/* halo.c: the label of the reader with which the position moves one by one, other labels moving it only as far as a number; or -1. */
+int32_t halo_label(const Graph *g, const Node *reader, Affine x);
+/* Finds the extent and the halos of an axis whose nodes read each other at such positions. False: there is no such loop. */
+bool halo_set(Arena *arena, const NestFacts *f, NestAxis *axis);
 /* Does one of its nodes fold over the axis? */
 bool nest_axis_is_folded(const Graph *g, const NestAxis *axis);
 

@@ -112,6 +112,7 @@ void pricer_init(Arena *arena, const NestFacts *f, const Machine *machine, Price
 /* An operand or the result of a leaf. */
 typedef struct Touch {
     NodeRef node;
+    NodeRef value; /* of a view of a block: the block's */
     const Access *access;
     bool written, adds; /* to what is there */
     uint32_t home;      /* depth of its home: loops around it */
@@ -185,8 +186,9 @@ static double positions(const LeafPrice *l, int32_t label, uint32_t p)
     while (p > 0) {
         const NestItem *item = &l->nest->items[l->loop[--p]];
         if (nest_axis_label(&l->nest->axes[item->axis], l->node) == label) {
+            double span = (double)nest_loop_span(l->nest, l->loop[p], l->node);
             extent = pair_extent(l->nest, item, extent);
-            return (double)item->tile < extent ? (double)item->tile : extent;
+            return span < extent ? span : extent;
         }
     }
     return extent;
@@ -197,6 +199,7 @@ static void find_viewed_bytes(const LeafPrice *l, const Access *a, uint32_t p, T
 {
     const Graph *g = l->nest->graph;
     const Node *view = graph_node(g, t->node), *of = graph_node(g, view->operand[0]);
+    const NestValue *v = &l->nest->values[t->value];
     double of_label[RANK_LIMIT], runs = 1.0, run = (double)dtype_bytes(view->dtype);
     bool contiguous = true;
     for (uint32_t d = 0; d < a->rank; d++) {
@@ -204,9 +207,13 @@ static void find_viewed_bytes(const LeafPrice *l, const Access *a, uint32_t p, T
     }
     for (uint32_t d = of->rank; d-- > 0;) {
         double part = view_positions(g, view, d, of_label);
+        double whole = v->residence == RESIDE_TILE
+                           ? (double)nest_block_extent(l->nest, t->value, v->home, d)
+                           : typical(g, of->shape[d]);
+        part = part < whole ? part : whole;
         run *= contiguous ? part : 1.0;
         runs *= contiguous ? 1.0 : part;
-        contiguous = contiguous && part >= typical(g, of->shape[d]);
+        contiguous = contiguous && part >= whole;
     }
     t->bytes[p] = runs * run;
     t->runs[p] = run > 0 ? runs : 0.0;
@@ -251,10 +258,19 @@ static uint32_t depth_of(const Nest *nest, uint32_t at)
 
 static void add_touch(LeafPrice *l, NodeRef of, const Access *a, bool written)
 {
-    NodeRef node = nest_place_of(l->nest, of);
-    const NestValue *v = &l->nest->values[node];
+    NodeRef node = nest_place_of(l->nest, of), value = node;
+    if (graph_node(l->nest->graph, node)->op == OP_VIEW) {
+        NodeRef viewed = graph_node(l->nest->graph, node)->operand[0];
+        value = l->nest->values[viewed].residence == RESIDE_TILE ? viewed : node;
+    }
+    const NestValue *v = &l->nest->values[value];
     Touch *t = &l->touch[l->n++];
-    *t = (Touch){.node = node, .access = a, .written = written, .times = 1.0, .lines = 1.0};
+    *t = (Touch){.node = node,
+                 .value = value,
+                 .access = a,
+                 .written = written,
+                 .times = 1.0,
+                 .lines = 1.0};
     t->adds = written && graph_node(l->nest->graph, of)->onto;
     bool block = v->residence == RESIDE_TILE;
     t->home = block ? depth_of(l->nest, v->home) : 0;
@@ -326,9 +342,9 @@ static double level_bytes(const LeafPrice *l, const Touch *t, double capacity,
                           double *first)
 {
     *runs = *first = 0.0;
-    bool computed = l->nest->values[t->node].item != NEST_NONE;
-    bool inner = computed && l->nest->values[t->node].residence != RESIDE_RESULT;
-    if (inner && t->block <= KEPT * capacity && (double)beside[t->node] <= capacity) {
+    bool computed = l->nest->values[t->value].item != NEST_NONE;
+    bool inner = computed && l->nest->values[t->value].residence != RESIDE_RESULT;
+    if (inner && t->block <= KEPT * capacity && (double)beside[t->value] <= capacity) {
         return 0.0; /* it never leaves */
     }
     uint32_t cut = 0;
@@ -514,12 +530,12 @@ static double add_touched(const LeafPrice *l, uint32_t p, uint32_t loop, double 
     double sum = 0.0;
     for (uint32_t i = 0; i < l->n; i++) {
         const Touch *t = &l->touch[i];
-        bool tile = l->nest->values[t->node].residence == RESIDE_TILE;
+        bool tile = l->nest->values[t->value].residence == RESIDE_TILE;
         double bytes = tile && t->block < t->bytes[p] ? t->block : t->bytes[p];
-        double more = bytes - most[t->node];
-        if (more > 0.0 && !is_block_inside(l->nest, t->node, loop)) {
+        double more = bytes - most[t->value];
+        if (more > 0.0 && !is_block_inside(l->nest, t->value, loop)) {
             sum += more;
-            most[t->node] += more;
+            most[t->value] += more;
         }
     }
     return sum;
@@ -528,7 +544,7 @@ static double add_touched(const LeafPrice *l, uint32_t p, uint32_t loop, double 
 static void forget_touched(const LeafPrice *l, double *most)
 {
     for (uint32_t i = 0; i < l->n; i++) {
-        most[l->touch[i].node] = 0.0;
+        most[l->touch[i].value] = 0.0;
     }
 }
 
@@ -559,7 +575,7 @@ static double *body_bytes(Arena *scratch, const Nest *nest, const LeafPrice *lea
 /* What fits a level comes in once, whoever reads it: arguments, and results that are written. */
 static bool comes_once(const LeafPrice *l, const Touch *t, double capacity)
 {
-    const NestValue *v = &l->nest->values[t->node];
+    const NestValue *v = &l->nest->values[t->value];
     bool outer = v->item == NEST_NONE || v->residence == RESIDE_RESULT;
     return outer && t->block <= KEPT * capacity;
 }
@@ -641,6 +657,13 @@ static int64_t leaf_multiply_adds(const LeafPrice *l, int64_t *saved)
     for (uint32_t k = 0; k < l->depth && count > 0; k++) {
         const NestItem *item = &l->nest->items[l->loop[k]];
         const NestAxis *axis = &l->nest->axes[item->axis];
+        int64_t span = nest_loop_span(l->nest, l->loop[k], l->node);
+        if (span > item->tile) { /* the margins of each iteration once more */
+            int64_t more = sat_mul(span - item->tile, (int64_t)l->trips[k]);
+            int64_t extent = nest_typical(g, axis->extent);
+            count = sat_add(count, sat_mul(count / extent, more));
+            all_pairs = sat_add(all_pairs, sat_mul(all_pairs / extent, more));
+        }
         const NestAxis *from =
             &l->nest->axes[item->from == 0 ? item->axis : l->nest->items[item->from - 1].axis];
         if (item->from != 0 && nest_axis_label(axis, l->node) >= 0 &&

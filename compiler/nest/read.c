@@ -32,18 +32,53 @@ static bool read_node(Reader *r, const Term *t, NodeRef *out)
     return true;
 }
 
-/* %3[a] */
-static bool read_label(Reader *r, const Term *t, NodeRef *node, int32_t *label)
+/* What follows a label: `:3`, `+1:3` */
+static bool read_halo(Cursor *c, NestHalo *halo)
 {
-    if (t->kind != TERM_INDEX || t->n != 2 || t->child[1]->kind != TERM_NAME) {
+    *halo = (NestHalo){0, 0};
+    if (cursor_done(c)) {
+        return true;
+    }
+    if (cursor_take(c, TERM_PUNCT, "+")) {
+        const Term *from = cursor_expect(c, TERM_INT, NULL, "a number of positions");
+        if (from == NULL) {
+            return false;
+        }
+        halo->from = from->value;
+    }
+    const Term *count = cursor_expect(c, TERM_PUNCT, ":", "':'") == NULL
+                            ? NULL
+                            : cursor_expect(c, TERM_INT, NULL, "a number of positions");
+    if (count == NULL || !cursor_expect_end(c)) {
+        return false;
+    }
+    halo->count = count->value;
+    if (halo->count < 1 || halo->count > SIZE_LIMIT || halo->from > SIZE_LIMIT) {
+        diag_error(&c->ctx->diags, E_DUMP, count->span, "a halo has positions, not too many");
+        return false;
+    }
+    return true;
+}
+
+/* %3[a], or %3[a+1:3] */
+static bool read_label(Reader *r, const Term *t, NodeRef *node, int32_t *label, NestHalo *halo)
+{
+    if (t->kind != TERM_INDEX || t->n != 2) {
         return refuse(r, t->span, "a label of a value, %N[LABEL], is expected here");
     }
     if (!read_node(r, t->child[0], node)) {
         return false;
     }
-    *label = dump_label_number(t->child[1]->text);
-    return (*label >= 0 && (uint32_t)*label < graph_node(r->g, *node)->n_labels) ||
-           refuse(r, t->child[1]->span, "a label of that value is expected here");
+    Cursor c = cursor_seq(r->ctx, t->child[1]);
+    const Term *name = cursor_expect(&c, TERM_NAME, NULL, "a label");
+    if (name == NULL) {
+        return false;
+    }
+    *label = dump_label_number(name->text);
+    if (*label < 0 || (uint32_t)*label >= graph_node(r->g, *node)->n_labels) {
+        return refuse(r, name->span, "a label of that value is expected here");
+    }
+    return read_halo(&c, halo);
 }
 
 static uint32_t find_axis(const Reader *r, Sym name)
@@ -70,11 +105,13 @@ static bool read_axis(Reader *r, const DumpLine *line)
     }
     NodeRef *node = ARENA_ARRAY(r->arena, list->n, NodeRef);
     int32_t *label = ARENA_ARRAY(r->arena, list->n, int32_t);
+    NestHalo *halo = ARENA_ARRAY(r->arena, list->n, NestHalo);
     NestAxis axis = {.n = list->n, .node = node, .label = label};
     for (uint32_t k = 0; k < list->n; k++) {
-        if (!read_label(r, list->child[k], &node[k], &label[k])) {
+        if (!read_label(r, list->child[k], &node[k], &label[k], &halo[k])) {
             return false;
         }
+        axis.halo = halo[k].count > 0 ? halo : axis.halo;
         if (k > 0 && node[k] <= node[k - 1]) {
             return refuse(r, list->child[k]->span, "values of an axis are in ascending order");
         }

@@ -33,11 +33,12 @@ static LabelExtent extent_of(const Product *p, uint32_t label)
                      .most = d.sym < 0 ? nest_typical(g, d) : INT64_MAX,
                      .exact = d.sym < 0};
     if (loop != NEST_NONE) {
-        x.tile = p->nest->items[loop].tile;
+        int64_t span = nest_loop_span(p->nest, loop, n);
+        x.tile = span == p->nest->items[loop].tile ? span : 0; /* no multiple of anything */
         x.exact = nest_loop_is_full(p->nest, loop);
-        x.most = smaller(x.most, x.tile);
-        x.typical = smaller(x.typical, x.tile);
-        x.position = x.tile == 1;
+        x.most = smaller(x.most, span);
+        x.typical = smaller(x.typical, span);
+        x.position = span == 1;
     }
     return x;
 }
@@ -78,7 +79,7 @@ static bool is_unit(const Product *p, NodeRef value, uint32_t home, bool block,
     bool found = false, last = true;
     for (uint32_t d = access->rank; d-- > 0;) {
         uint32_t loop = block ? nest_loop_of(p->nest, home, value, n->out[d]) : NEST_NONE;
-        if (loop != NEST_NONE && p->nest->items[loop].tile == 1) {
+        if (loop != NEST_NONE && nest_loop_span(p->nest, loop, value) == 1) {
             continue;
         }
         bool here = access->index[d].label == (int32_t)label;

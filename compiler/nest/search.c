@@ -105,6 +105,16 @@ static bool has_open_dims(const Graph *g)
     return g->dims.list.n > 0;
 }
 
+/* Is the value read at shifted positions in its loop? Then its tiles may be short at little cost, and the block near. */
+static bool has_halo(const Nest *nest, NodeRef n)
+{
+    uint32_t loop = nest->values[n].home;
+    while (loop != NEST_NONE && nest_halo(nest, loop, n).count == 0) {
+        loop = nest->items[loop].parent;
+    }
+    return loop != NEST_NONE;
+}
+
 /* What values and blocks that outgrow the level of blocks cost beside their traffic; where the chip has no more room than that level,
  * such a block is a value in memory. */
 static double footprint(const Machine *machine, const Nest *nest)
@@ -120,7 +130,8 @@ static double footprint(const Machine *machine, const Nest *nest)
         bool block = tile && (machine->kind != MACHINE_SYSTOLIC || v->bytes <= capacity);
         double memory = has_open_dims(nest->graph) ? SPILL_OPEN : SPILL;
         double factor = block || v->bytes <= capacity ? 1.0 : memory, grown = 1.0;
-        for (int64_t size = block ? sat_mul(capacity, BLOCK) : capacity; size < v->bytes;
+        bool far = block && !has_halo(nest, nest->items[k].node);
+        for (int64_t size = far ? sat_mul(capacity, BLOCK) : capacity; size < v->bytes;
              size = sat_mul(size, 2)) {
             grown += DOUBLED;
         }
@@ -374,6 +385,9 @@ static void append(Arena *arena, Tree *to, const Tree *from)
         if (d.is_loop) {
             d.axis.node = arena_copy(arena, d.axis.node, d.axis.n * sizeof *d.axis.node);
             d.axis.label = arena_copy(arena, d.axis.label, d.axis.n * sizeof *d.axis.label);
+            if (d.axis.halo != NULL) {
+                d.axis.halo = arena_copy(arena, d.axis.halo, d.axis.n * sizeof *d.axis.halo);
+            }
         }
         vec_push(arena, &to->list, d);
     }
@@ -596,6 +610,7 @@ Nest *nest_choose_within(Ctx *ctx, Arena *arena, const Graph *g, const Machine *
     Tree tree = {0};
     uint64_t steps = 0;
     nest_facts(arena, g, facts);
+    facts->halos = machine->kind == MACHINE_CACHES;
     uint32_t n = facts->n_stored, size = is_sliced(facts) ? n : WINDOW;
     uint32_t n_windows = n == 0 ? 0 : (n + size - 1) / size;
     Window *windows = ARENA_ARRAY(arena, n_windows, Window);

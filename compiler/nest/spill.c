@@ -166,8 +166,8 @@ static int64_t block_extent(const Nest *nest, NodeRef n, uint32_t d, int32_t dim
                          ? size
                          : dim_typical(&nest->graph->dims, node->shape[d]);
     uint32_t loop = nest_loop_of(nest, where(nest, n), n, node->out[d]);
-    bool cut = loop != NEST_NONE && nest->items[loop].tile < extent;
-    return cut ? nest->items[loop].tile : extent;
+    int64_t span = loop == NEST_NONE ? extent : nest_loop_span(nest, loop, n);
+    return span < extent ? span : extent;
 }
 
 bool nest_grows_with(const Nest *nest, NodeRef n, int32_t dim)

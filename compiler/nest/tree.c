@@ -27,7 +27,9 @@ static bool axis_eq(const NestAxis *a, const NestAxis *b)
 {
     return a->n == b->n && dim_eq(a->extent, b->extent) &&
            memcmp(a->node, b->node, a->n * sizeof *a->node) == 0 &&
-           memcmp(a->label, b->label, a->n * sizeof *a->label) == 0;
+           memcmp(a->label, b->label, a->n * sizeof *a->label) == 0 &&
+           (a->halo == NULL) == (b->halo == NULL) &&
+           (a->halo == NULL || memcmp(a->halo, b->halo, a->n * sizeof *a->halo) == 0);
 }
 
 /* The number of an equal axis made for a loop of the same top-level item, or a new one. */

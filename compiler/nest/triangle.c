@@ -133,6 +133,7 @@ static bool may_pair(const NestFacts *f, const Nest *nest, uint32_t outer, uint3
     const NestItem *o = &nest->items[outer], *i = &nest->items[inner];
     bool any = false;
     if (i->tile % o->tile != 0 || i->parallel || o->axis == i->axis ||
+        nest->axes[o->axis].halo != NULL || nest->axes[i->axis].halo != NULL ||
         !dim_eq(nest->axes[o->axis].extent, nest->axes[i->axis].extent)) {
         return false;
     }

@@ -69,7 +69,7 @@ static void expand(Arena *arena, const Graph *g, const Residence *residence, Nod
         const Node *n = graph_node(g, p.node);
         if (residence[p.node] != RESIDE_INLINE) {
             if (is_value(n)) {
-                Use use = {p.node, p.access, false, apart};
+                Use use = {.node = p.node, .access = p.access, .apart = apart};
                 vec_push(arena, &out->list, use);
             }
             continue;
@@ -86,7 +86,7 @@ static void add_viewed(Arena *arena, const Graph *g, UseList *out)
     for (uint32_t i = 0, n = out->list.n; i < n; i++) {
         const Node *view = graph_node(g, out->list.at[i].node);
         if (view->op == OP_VIEW) {
-            Use use = {view->operand[0], view->access[0], true, out->list.at[i].apart};
+            Use use = {view->operand[0], view->access[0], true, i, out->list.at[i].apart};
             vec_push(arena, &out->list, use);
         }
     }
@@ -113,4 +113,27 @@ void result_uses(Arena *arena, const Graph *g, const Residence *residence, NodeR
     }
     expand(arena, g, residence, n, (Access){node->rank, index}, false, out);
     add_viewed(arena, g, out);
+}
+
+static Affine index_affine(Arena *arena, Index index)
+{
+    Affine x = affine_const(index.offset);
+    return index.label < 0 ? x
+                           : affine_add(arena, x, 1, affine_var(arena, (VarRef)index.label));
+}
+
+Affine use_position(Arena *arena, const Graph *g, const UseList *u, const Use *use, uint32_t d)
+{
+    if (!use->whole) {
+        return index_affine(arena, use->access.index[d]);
+    }
+    const Use *at = &u->list.at[use->view];
+    Affine of = graph_node(g, at->node)->at[d], x = affine_const(of.base);
+    for (uint32_t i = 0; i < of.n; i++) {
+        AffineTerm t = of.term[i];
+        Affine y = affine_is_dim(t.var) ? affine_var(arena, t.var)
+                                        : index_affine(arena, at->access.index[t.var]);
+        x = affine_add(arena, x, t.coef, y);
+    }
+    return x;
 }

@@ -9,7 +9,8 @@
 typedef struct Use {
     NodeRef node;  /* a stored node, or an INPUT */
     Access access; /* in the labels of the reading node */
-    bool whole;    /* of a view among the uses: what it reads, of which no loop cuts anything */
+    bool whole; /* of a view among the uses: what it reads, at positions that are affine in */
+    uint32_t view; /* ... the labels of its reader (use_position); that use of the view */
     bool
         apart; /* of a contraction: a scale, or read where the sum begins; no factor that is cut */
 } Use;
@@ -37,5 +38,8 @@ void node_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef
 /* The same for an INLINE or leaf node that a result delivers as it is: in the node's own output labels 0..rank-1. */
 void result_uses(Arena *arena, const Graph *g, const Residence *residence, NodeRef n,
                  UseList *out);
+
+/* The position of dimension `d` that the use reads, in the labels of the reading node. */
+Affine use_position(Arena *arena, const Graph *g, const UseList *u, const Use *use, uint32_t d);
 
 #endif

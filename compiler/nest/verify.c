@@ -85,8 +85,9 @@ static bool check_axes(Verifier *v)
                 return false;
             }
             const Node *node = graph_node(v->g, n);
+            bool longer = axis->halo != NULL && axis->halo[k].count > 0;
             if (axis->label[k] < 0 || (uint32_t)axis->label[k] >= node->n_labels ||
-                !dim_eq(node->extent[axis->label[k]], axis->extent)) {
+                !(longer || dim_eq(node->extent[axis->label[k]], axis->extent))) {
                 return refuse(v, n, "has an axis with a label of another extent");
             }
         }
@@ -145,6 +146,8 @@ static bool check_pairs(Verifier *v, uint32_t k)
     }
     if (!nest_is_loop(inner) || p == NEST_NONE || inner->tile % items[from].tile != 0 ||
         items[from].axis == inner->axis || inner->parallel ||
+        v->nest->axes[inner->axis].halo != NULL ||
+        v->nest->axes[items[from].axis].halo != NULL ||
         !dim_eq(v->nest->axes[items[from].axis].extent, v->nest->axes[inner->axis].extent)) {
         return refuse_item(v, k, "begins at no tile of a loop like it around it");
     }
@@ -281,7 +284,7 @@ static bool check_shared(Verifier *v, NodeRef reader, const Use *use, uint32_t l
     }
     for (uint32_t d = 0; d < producer->rank; d++) {
         Index index = use->access.index[d];
-        if (producer->out[d] == made &&
+        if (producer->out[d] == made && !use->whole && /* else checked with the halo */
             (read < 0 || index.label != read || index.offset != 0)) {
             return refuse(v, reader,
                           "reads a value of its loop along the axis at other "
@@ -458,7 +461,9 @@ static bool is_same_block(const Verifier *v, NodeRef n, NodeRef p, uint32_t home
         same = dim_eq(a->shape[d], b->shape[d]);
         for (uint32_t loop = home; same && loop != NEST_NONE;
              loop = v->nest->items[loop].parent) {
-            same = (label_on(v, loop, n) == a->out[d]) == (label_on(v, loop, p) == b->out[d]);
+            NestHalo x = nest_halo(v->nest, loop, n), y = nest_halo(v->nest, loop, p);
+            same = (label_on(v, loop, n) == a->out[d]) == (label_on(v, loop, p) == b->out[d]) &&
+                   x.from == y.from && x.count == y.count;
         }
     }
     return same;
@@ -693,6 +698,7 @@ static bool check_values(Verifier *v)
             return false;
         }
         const char *problem = nest_pieces_problem(v->nest, v->leaf, n);
+        problem = problem != NULL ? problem : nest_halo_problem(v->arena, v->nest, v->uses, k);
         if (problem != NULL) {
             return refuse(v, n, problem);
         }

@@ -15,6 +15,11 @@ const char *nest_online_problem(Arena *arena, const Nest *nest, const UseList *u
 const char *nest_schedule_problem(Arena *arena, const Nest *nest, const UseList *u,
                                   uint32_t item);
 
+/* verify_halo.c: what is wrong with the positions of the leaf's value that loops around it compute, or null. Where it lives is
+ * right. */
+const char *nest_halo_problem(Arena *arena, const Nest *nest, const UseList *uses,
+                              uint32_t item);
+
 /* verify_pieces.c: what is wrong with the loops around what is put together of pieces, or null. */
 const char *nest_pieces_problem(const Nest *nest, const uint32_t *leaf, NodeRef n);
 
