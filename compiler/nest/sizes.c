@@ -42,12 +42,29 @@ typedef struct Sizes {
     uint64_t steps; /* of one search, at most */
 } Sizes;
 
+/* Those that are computed from others, for their typical sizes. */
+static void complete_dims(Arena *arena, DimTable *t)
+{
+    uint32_t n = dims_given(t);
+    int64_t *given = ARENA_ARRAY(arena, n, int64_t);
+    for (uint32_t d = 0; d < n; d++) {
+        given[d] = t->list.at[d].typical;
+    }
+    const int64_t *all = dims_complete(arena, t, given);
+    for (uint32_t d = n; d < t->list.n; d++) {
+        t->list.at[d].typical = all[d] < 1 ? 1 : all[d] > SIZE_LIMIT ? SIZE_LIMIT : all[d];
+    }
+}
+
 const Graph *nest_graph_at(Arena *arena, const Graph *g, int32_t dim, int64_t size)
 {
     Graph *at = arena_copy(arena, g, sizeof *g);
     at->dims.list.at =
         arena_copy(arena, g->dims.list.at, g->dims.list.n * sizeof *g->dims.list.at);
     at->dims.list.at[dim].typical = size;
+    if (dim_is_given(&at->dims.list.at[dim])) {
+        complete_dims(arena, &at->dims);
+    }
     return at;
 }
 
@@ -206,7 +223,7 @@ static void set_sizes(const Sizes *s, const Side *below, const Side *above)
 void nest_choose_sizes(Ctx *ctx, Arena *arena, const Machine *machine, uint32_t effort,
                        Nest *chosen)
 {
-    uint32_t n_dims = chosen->graph->dims.list.n < DIMS ? chosen->graph->dims.list.n : DIMS;
+    uint32_t given = dims_given(&chosen->graph->dims), n_dims = given < DIMS ? given : DIMS;
     if (!machine->open_extents || n_dims == 0 || effort == 0 ||
         chosen->graph->nodes.n > NEST_LARGE) {
         return;

@@ -2,12 +2,13 @@
 /* The halo of a value along the loops around it is what its readers there read: found again from the readers, one loop at a time. */
 #include "nest/verify.h"
 
-typedef struct Span64 {
+/* Positions at which a value is read, beside one of the axis: [first, end). */
+typedef struct ReadSpan {
     int64_t first, end;
-    bool any, wrong;
-} Span64;
+    bool any, wrong; /* a read at all; one at no such position */
+} ReadSpan;
 
-/* What node and label the axis has for `n`, or -1. */
+/* Where the axis lists the node, or -1. */
 static int32_t place_on(const NestAxis *axis, NodeRef n)
 {
     for (uint32_t k = 0; k < axis->n; k++) {
@@ -26,7 +27,7 @@ static NestHalo halo_at(const NestAxis *axis, int32_t k)
 
 /* Adds the positions beside one of the axis at which the reader reads dimension `d`. */
 static void add_use(Arena *arena, const Nest *nest, const NestAxis *axis, const UseList *u,
-                    const Use *use, NodeRef reader, uint32_t d, Span64 *s)
+                    const Use *use, NodeRef reader, uint32_t d, ReadSpan *s)
 {
     int32_t at = place_on(axis, reader);
     Affine x = use_position(arena, nest->graph, u, use, d);
@@ -56,10 +57,10 @@ static void add_use(Arena *arena, const Nest *nest, const NestAxis *axis, const 
 }
 
 /* What is read of the leaf's value along dimension `d` in the loop. */
-static Span64 reads_in(Arena *arena, const Nest *nest, const UseList *uses, uint32_t loop,
-                       NodeRef n, uint32_t d)
+static ReadSpan reads_in(Arena *arena, const Nest *nest, const UseList *uses, uint32_t loop,
+                         NodeRef n, uint32_t d)
 {
-    Span64 s = {0};
+    ReadSpan s = {0};
     for (uint32_t k = loop + 1; k < nest->items[loop].end; k++) {
         NodeRef reader = nest->items[k].node;
         for (uint32_t i = 0; !nest_is_loop(&nest->items[k]) && i < uses[reader].list.n; i++) {
@@ -79,7 +80,7 @@ static const char *problem_in(Arena *arena, const Nest *nest, const UseList *use
     NodeRef n = nest->items[item].node;
     const NestValue *v = &nest->values[n];
     NestHalo halo = nest_halo(nest, loop, n), has = {0, 1};
-    Span64 s = reads_in(arena, nest, uses, loop, n, d);
+    ReadSpan s = reads_in(arena, nest, uses, loop, n, d);
     if (s.any || s.wrong) {
         has = halo.count > 0 ? halo : has;
         if (s.wrong || s.first != has.from || s.end != has.from + has.count) {
