@@ -64,8 +64,6 @@ static const char *const *label_names(Arena *arena, const Node *n, const Sym *na
     uint32_t bound = 2 * n->n_labels,
              next = 0; /* letters that may be needed or be in the way */
     bool *taken = ARENA_ARRAY(arena, bound, bool);
-    Map seen;
-    map_init(&seen, arena);
     for (uint32_t l = 0; l < n->n_labels; l++) {
         int32_t number = names[l] == NULL ? -1 : dump_label_number(names[l]);
         if (number >= 0 && (uint32_t)number < bound) {
@@ -78,8 +76,9 @@ static const char *const *label_names(Arena *arena, const Node *n, const Sym *na
             out[l] = letter(arena, taken, bound, &next);
             continue;
         }
-        (void)map_get(&seen, names[l]->id, &before);
-        map_put(&seen, names[l]->id, before + 1);
+        for (uint32_t k = 0; k < l; k++) {
+            before += names[k] == names[l] ? 1 : 0;
+        }
         out[l] = before == 0   ? names[l]->text
                  : before == 1 ? str_format(arena, "%s'", names[l]->text)
                                : str_format(arena, "%s'%u", names[l]->text, before);
