@@ -3,7 +3,7 @@
  * was derived from it, and in the kernel that it becomes. Each row says who must find it; a row
  * that nobody finds fails the test, and so does one that another finds (then the table is
  * mended). The nests are first shown to be good. */
-#include "support/test.h"
+#include "support/faults.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -521,32 +521,23 @@ static bool read_nest(Run *r, const char *text)
     return r->nest != NULL;
 }
 
+static int64_t number(uint32_t a, int64_t k)
+{
+    return k * k % 7 + 1 + a;
+}
+
 /* The arguments and all results of as many elements: parameters first. */
 static Finder compare(Run *r, const int64_t *dims, bool *same)
 {
     Arena *arena = &r->ctx.arena;
     Tensor *arg[3], *expected[2], *got[2];
-    for (uint32_t a = 0; a < r->g->params.n; a++) {
-        const Param *p = &r->g->params.at[a];
-        int64_t extent[2] = {0, 0};
-        for (uint32_t d = 0; d < p->rank; d++) {
-            extent[d] = dims[p->shape[d].sym];
-        }
-        arg[a] = tensor_new(&r->ctx, arena, p->dtype, p->rank, extent);
-        for (int64_t k = 0; k < arg[a]->count; k++) {
-            tensor_set(arg[a], k, number_int(p->dtype, k * k % 7 + 1 + a));
-        }
-    }
+    fault_arguments(&r->ctx, r->g, dims, number, arg);
     assert_true(graph_eval(&r->ctx, arena, r->g, dims, arg, expected));
     *same = loop_eval(&r->ctx, arena, r->k, dims, arg, got);
     if (!*same) {
         return BY_RUNNING;
     }
-    for (uint32_t k = 0; k < r->g->results.n; k++) {
-        const Tensor *a = expected[k], *b = got[k];
-        *same = *same && a->count == b->count &&
-                (a->count == 0 || memcmp(a->data, b->data, (size_t)a->count * 8) == 0);
-    }
+    *same = fault_same_results(r->g, expected, got);
     return BY_NUMBERS;
 }
 
@@ -584,25 +575,14 @@ static void good_nests_are_good(void **state)
     }
 }
 
-/* `text` with the one `from` in it replaced. */
-static const char *planted(Run *r, const char *text, const Fault *f)
-{
-    const char *at = strstr(text, f->from);
-    if (at == NULL || strstr(at + 1, f->from) != NULL) {
-        fail_msg("%s: '%s' is not there, or twice, in\n%s", f->what, f->from, text);
-        return NULL;
-    }
-    return str_format(&r->ctx.arena, "%.*s%s%s", (int)(at - text), text, f->to,
-                      at + strlen(f->from));
-}
-
 static void a_fault_in_a_nest_is_found(void **state)
 {
     (void)state;
     for (size_t k = 0; k < sizeof nest_faults / sizeof nest_faults[0]; k++) {
         const Fault *f = &nest_faults[k];
         Run *r = run_new(f->good);
-        if (read_nest(r, planted(r, r->good->nest, f))) {
+        if (read_nest(r,
+                      fault_planted(&r->ctx.arena, r->good->nest, f->what, f->from, f->to))) {
             fail_msg("%s: nobody finds it", f->what);
         }
         assert_true(f->finder == BY_NEST && r->ctx.diags.list.n == 1);
@@ -642,17 +622,11 @@ static void a_fault_of_lowering_is_found(void **state)
         Run *r = run_new(f->good);
         assert_true(read_nest(r, r->good->nest));
         r->k = nest_lower(&r->ctx, &r->ctx.arena, r->nest);
-        Text text;
-        text_init(&text, &r->ctx.arena);
-        text_put(&text, "tdsl-dump loop 1\n\n");
-        kernel_dump(r->k, &text);
-        const char *broken = planted(r, text.at, f);
-        uint32_t source = source_add(&r->ctx.sources, "k", str_from(broken), (Span){0});
-        KernelModule *m = kernel_module_read(&r->ctx, source);
+        Kernel *broken = fault_kernel(&r->ctx, r->k, f->what, f->from, f->to);
         Finder finder = BY_KERNEL;
-        bool found = m == NULL;
-        if (m != NULL) {
-            r->k = m->kernels.at[0];
+        bool found = broken == NULL;
+        if (!found) {
+            r->k = broken;
             found = find(r, &finder);
         }
         if (!found || finder != f->finder) {

@@ -2,7 +2,7 @@
 /* Faults planted on purpose in accesses at positions, in pieces and in what masks leave of loops, in the text of a graph and of the kernel
  * that it becomes. Each row says who must find it; a row that nobody finds fails the test, and so does one that another
  * finds. */
-#include "support/test.h"
+#include "support/faults.h"
 
 #include <string.h>
 
@@ -185,23 +185,18 @@ static void run_free(Run *r)
     free(r);
 }
 
+static int64_t number(uint32_t a, int64_t k)
+{
+    return k * k % 7 + k + 1 + 100 * a;
+}
+
 /* The kernel, or another graph of the same parameters, computes what the good graph computes. */
 static bool same_numbers(Run *r, const Graph *other, const int64_t *given, Finder *finder)
 {
     Arena *arena = &r->ctx.arena;
     Tensor *arg[2], *expected[1], *got[1];
     const int64_t *dims = dims_complete(arena, &r->g->dims, given);
-    for (uint32_t a = 0; a < r->g->params.n; a++) {
-        const Param *p = &r->g->params.at[a];
-        int64_t extent[2] = {0, 0};
-        for (uint32_t d = 0; d < p->rank; d++) {
-            extent[d] = dims[p->shape[d].sym];
-        }
-        arg[a] = tensor_new(&r->ctx, arena, p->dtype, p->rank, extent);
-        for (int64_t k = 0; k < arg[a]->count; k++) {
-            tensor_set(arg[a], k, number_int(p->dtype, k * k % 7 + k + 1 + 100 * a));
-        }
-    }
+    fault_arguments(&r->ctx, r->g, dims, number, arg);
     assert_true(graph_eval(&r->ctx, arena, r->g, dims, arg, expected));
     *finder = BY_RUNNING;
     bool ran = other != NULL ? graph_eval(&r->ctx, arena, other, dims, arg, got)
@@ -210,9 +205,7 @@ static bool same_numbers(Run *r, const Graph *other, const int64_t *given, Finde
         return false;
     }
     *finder = BY_NUMBERS;
-    return expected[0]->count == got[0]->count &&
-           (got[0]->count == 0 ||
-            memcmp(expected[0]->data, got[0]->data, (size_t)got[0]->count * 8) == 0);
+    return fault_same_results(r->g, expected, got);
 }
 
 /* Is a fault found, and by whom? */
@@ -243,18 +236,6 @@ static void what_is_good_is_good(void **state)
     }
 }
 
-/* `text` with the one `from` in it replaced. */
-static const char *planted(Run *r, const char *text, const Fault *f)
-{
-    const char *at = strstr(text, f->from);
-    if (at == NULL || strstr(at + 1, f->from) != NULL) {
-        fail_msg("%s: '%s' is not there, or twice, in\n%s", f->what, f->from, text);
-        return NULL;
-    }
-    return str_format(&r->ctx.arena, "%.*s%s%s", (int)(at - text), text, f->to,
-                      at + strlen(f->from));
-}
-
 static int failed;
 
 static void expect(const Fault *f, bool found, Finder finder)
@@ -272,7 +253,8 @@ static void a_fault_in_a_graph_is_found(void **state)
     for (size_t k = 0; k < sizeof graph_faults / sizeof graph_faults[0]; k++) {
         const Fault *f = &graph_faults[k];
         Run *r = run_new(f->good);
-        const Graph *other = read_graph(r, planted(r, r->good->graph, f));
+        const Graph *other = read_graph(
+            r, fault_planted(&r->ctx.arena, r->good->graph, f->what, f->from, f->to));
         Finder finder = BY_GRAPH;
         bool found = other == NULL || find(r, other, &finder);
         expect(f, found, finder);
@@ -287,16 +269,9 @@ static void a_fault_of_lowering_is_found(void **state)
     for (size_t k = 0; k < sizeof kernel_faults / sizeof kernel_faults[0]; k++) {
         const Fault *f = &kernel_faults[k];
         Run *r = run_new(f->good);
-        Text text;
-        text_init(&text, &r->ctx.arena);
-        text_put(&text, "tdsl-dump loop 1\n\n");
-        kernel_dump(r->k, &text);
-        uint32_t source =
-            source_add(&r->ctx.sources, "k", str_from(planted(r, text.at, f)), (Span){0});
-        KernelModule *m = kernel_module_read(&r->ctx, source);
         Finder finder = BY_KERNEL;
-        r->k = m == NULL ? NULL : m->kernels.at[0];
-        bool found = m == NULL || find(r, NULL, &finder);
+        r->k = fault_kernel(&r->ctx, r->k, f->what, f->from, f->to);
+        bool found = r->k == NULL || find(r, NULL, &finder);
         expect(f, found, finder);
         run_free(r);
     }

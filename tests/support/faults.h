@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Faults planted in texts: a piece of a good text replaced, and what becomes of it. */
+#ifndef SUPPORT_FAULTS_H
+#define SUPPORT_FAULTS_H
+
+#include <string.h>
+
+#include "graph/eval.h"
+#include "loop/loop.h"
+#include "support/test.h"
+
+/* `text` with the one `from` in it replaced. */
+static inline const char *fault_planted(Arena *arena, const char *text, const char *what,
+                                        const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    if (at == NULL || strstr(at + 1, from) != NULL) {
+        fail_msg("%s: '%s' is not there, or twice, in\n%s", what, from, text);
+        return NULL;
+    }
+    return str_format(arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+}
+
+/* Arguments of the graph at these sizes: number(a, k) is element k of argument a. */
+static inline void fault_arguments(Ctx *ctx, const Graph *g, const int64_t *dims,
+                                   int64_t (*number)(uint32_t a, int64_t k), Tensor **arg)
+{
+    for (uint32_t a = 0; a < g->params.n; a++) {
+        const Param *p = &g->params.at[a];
+        int64_t extent[RANK_LIMIT] = {0};
+        for (uint32_t d = 0; d < p->rank; d++) {
+            extent[d] = dims[p->shape[d].sym];
+        }
+        arg[a] = tensor_new(ctx, &ctx->arena, p->dtype, p->rank, extent);
+        for (int64_t k = 0; k < arg[a]->count; k++) {
+            tensor_set(arg[a], k, number_int(p->dtype, number(a, k)));
+        }
+    }
+}
+
+static inline bool fault_same_results(const Graph *g, Tensor *const *expected,
+                                      Tensor *const *got)
+{
+    bool same = true;
+    for (uint32_t k = 0; k < g->results.n; k++) {
+        const Tensor *a = expected[k], *b = got[k];
+        same = same && a->count == b->count &&
+               (a->count == 0 || memcmp(a->data, b->data, (size_t)a->count * 8) == 0);
+    }
+    return same;
+}
+
+/* The kernel with a piece of its dump replaced; null: it is refused. */
+static inline Kernel *fault_kernel(Ctx *ctx, const Kernel *k, const char *what,
+                                   const char *from, const char *to)
+{
+    Text text;
+    text_init(&text, &ctx->arena);
+    text_put(&text, "tdsl-dump loop 1\n\n");
+    kernel_dump(k, &text);
+    const char *broken = fault_planted(&ctx->arena, text.at, what, from, to);
+    uint32_t source = source_add(&ctx->sources, "k", str_from(broken), (Span){0});
+    KernelModule *m = kernel_module_read(ctx, source);
+    return m == NULL ? NULL : m->kernels.at[0];
+}
+
+#endif
