@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops around several statements as loops around each: blocks on chip become whole values in memory. It is what is left where the
+/* Loop distribution: loops around several statements become loops around each, blocks on chip whole values in memory. It is what is left where the
  * iterations of such loops cannot be shared by programs, since they write parts of rows; each statement by itself has rows. */
 #include "backend/nki/lower.h"
 
-typedef struct Apart {
+typedef struct Distribution {
     Arena *arena;
     Kernel *to;
     const Stmt *loop[LOOP_DEPTH_LIMIT]; /* around the statement at hand */
@@ -13,10 +13,10 @@ typedef struct Apart {
         alloc_depth; /* [bufs] loops around its allocation, and one; 0: it is none of the nest's */
     bool *written; /* [bufs] of others */
     VEC(Stmt *) out;
-} Apart;
+} Distribution;
 
 /* The loop that says where the tiles of a range lie, or null. */
-static const Stmt *loop_of_range(const Apart *p, const Range *r)
+static const Stmt *loop_of_range(const Distribution *p, const Range *r)
 {
     if (r->start.n != 1 || r->start.base != 0 || r->start.term[0].coef != 1) {
         return NULL;
@@ -26,7 +26,7 @@ static const Stmt *loop_of_range(const Apart *p, const Range *r)
 }
 
 /* All values of a range over all iterations; false: they are not tiles that lie side by side. */
-static bool widen(const Apart *p, Range *r)
+static bool widen(const Distribution *p, Range *r)
 {
     while (r->start.n > 0) {
         const Stmt *loop = loop_of_range(p, r);
@@ -39,7 +39,8 @@ static bool widen(const Apart *p, Range *r)
 }
 
 /* The index of a position `index`, or `index - $loop`; null: it is neither. *loop: or null. */
-static const TileIndex *index_of(const Apart *p, const Stmt *s, Affine at, const Stmt **loop)
+static const TileIndex *index_of(const Distribution *p, const Stmt *s, Affine at,
+                                 const Stmt **loop)
 {
     const TileIndex *found = NULL;
     *loop = NULL;
@@ -57,7 +58,7 @@ static const TileIndex *index_of(const Apart *p, const Stmt *s, Affine at, const
 
 /* ---- may it be done? ---- */
 
-static bool names_loops(const Apart *p, Affine x)
+static bool names_loops(const Distribution *p, Affine x)
 {
     for (uint32_t t = 0; t < x.n; t++) {
         if (p->loop_of[x.term[t].var] != NULL) {
@@ -68,7 +69,7 @@ static bool names_loops(const Apart *p, Affine x)
 }
 
 /* Positions of the nest's own values are those of whole ones then; others name no loop. */
-static bool access_is_plain(const Apart *p, const Stmt *s, BufRef buf, const Affine *at)
+static bool access_is_plain(const Distribution *p, const Stmt *s, BufRef buf, const Affine *at)
 {
     bool plain = true;
     const Stmt *loop = NULL;
@@ -80,7 +81,7 @@ static bool access_is_plain(const Apart *p, const Stmt *s, BufRef buf, const Aff
     return plain;
 }
 
-static bool loads_are_plain(const Apart *p, const Stmt *s)
+static bool loads_are_plain(const Distribution *p, const Stmt *s)
 {
     ExprWalk w;
     bool plain = true;
@@ -93,7 +94,7 @@ static bool loads_are_plain(const Apart *p, const Stmt *s)
 }
 
 /* Does an iteration of each loop around it, from number `from` on, write places of its own, or add to them? */
-static bool is_apart(const Apart *p, const Stmt *s)
+static bool is_apart(const Distribution *p, const Stmt *s)
 {
     bool adds = s->fold == OP_SUM && (!s->begins || s->n_first > 0);
     uint32_t own = p->alloc_depth[s->dst];
@@ -117,7 +118,7 @@ static bool is_apart(const Apart *p, const Stmt *s)
     return true;
 }
 
-static bool body_may(Apart *p, Stmt *const *body, uint32_t n)
+static bool body_may(Distribution *p, Stmt *const *body, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
@@ -150,7 +151,7 @@ static bool body_may(Apart *p, Stmt *const *body, uint32_t n)
 /* ---- doing it ---- */
 
 /* The dimensions of a value in the order of its first reader's result, what that sums before the last. */
-static void order_dims(const Apart *p, const Stmt *loop, BufRef buf, uint32_t *order)
+static void order_dims(const Distribution *p, const Stmt *loop, BufRef buf, uint32_t *order)
 {
     StmtWalk w;
     const Expr *load = NULL;
@@ -176,13 +177,13 @@ static void order_dims(const Apart *p, const Stmt *loop, BufRef buf, uint32_t *o
 }
 
 typedef struct Whole {
-    Apart *p;
+    Distribution *p;
     const Stmt *loop, *s;
 } Whole;
 
 static const Affine *whole_at(const Whole *w, BufRef buf, const Affine *at)
 {
-    Apart *p = w->p;
+    Distribution *p = w->p;
     uint32_t rank = p->to->bufs.at[buf].rank, order[NKI_DIMS];
     if (p->alloc_depth[buf] == 0 || rank == 0) {
         return at;
@@ -205,7 +206,7 @@ static void whole_load(void *user, Expr *load)
 }
 
 /* The extents of the value: those of the index that moves in each dimension of what writes it. */
-static void enlarge(Apart *p, const Stmt *loop, const Stmt *s)
+static void enlarge(Distribution *p, const Stmt *loop, const Stmt *s)
 {
     Buffer *b = &p->to->bufs.at[s->dst];
     uint32_t order[NKI_DIMS];
@@ -221,7 +222,8 @@ static void enlarge(Apart *p, const Stmt *loop, const Stmt *s)
     b->extent = extent;
 }
 
-static void put_body(Apart *p, const Stmt *loop, Stmt *const *body, uint32_t n, bool *enlarged)
+static void put_body(Distribution *p, const Stmt *loop, Stmt *const *body, uint32_t n,
+                     bool *enlarged)
 {
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *s = body[i];
@@ -252,7 +254,7 @@ static void put_body(Apart *p, const Stmt *loop, Stmt *const *body, uint32_t n, 
 }
 
 /* A fill right before the only sum into what it fills is how that begins. */
-static void merge_fills(Apart *p)
+static void merge_fills(Distribution *p)
 {
     for (uint32_t i = 0; i < p->out.n; i++) {
         const Stmt *fill = p->out.at[i];
@@ -279,9 +281,9 @@ static void merge_fills(Apart *p)
     }
 }
 
-const Kernel *lower_apart(Arena *arena, const Kernel *k)
+const Kernel *lower_distribute(Arena *arena, const Kernel *k)
 {
-    Apart p = {.arena = arena, .to = kernel_like(arena, k)};
+    Distribution p = {.arena = arena, .to = kernel_like(arena, k)};
     p.to->bufs.at = arena_copy(arena, k->bufs.at, k->bufs.n * sizeof *k->bufs.at);
     p.loop_of = (const Stmt **)arena_array(arena, k->vars.n + 1, sizeof *p.loop_of);
     p.alloc_depth = ARENA_ARRAY(arena, k->bufs.n + 1, uint32_t);

@@ -66,10 +66,10 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
     }
     first->sums = NULL;
     begin(first, k);
-    const Kernel *apart = lower_apart(first->arena, k);
-    made = lower_split(first, apart == NULL);
-    if (made == NULL && apart != NULL && first->ctx->diags.n_errors == errors) {
-        begin(first, apart);
+    const Kernel *distributed = lower_distribute(first->arena, k);
+    made = lower_split(first, distributed == NULL);
+    if (made == NULL && distributed != NULL && first->ctx->diags.n_errors == errors) {
+        begin(first, distributed);
         made = lower_split(first, true);
     }
     return made;
@@ -82,7 +82,7 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
 #define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
 #define STAGE_TRIES 12
-#define APART       0.8 /* values go through memory where that takes so much of the time */
+#define DISTRIBUTED 0.8 /* values go through memory where that takes so much of the time */
 #define LONG        150 /* statements of a text ... */
 #define ENDLESS     1500
 #define SLOWER      1.046 /* ... that must be so much faster */
@@ -236,17 +236,18 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
         first.loops.stay = first.loops.cut = stay;
         return lower_parts_of(&first, k);
     }
-    Lowered apart = {.kernel = NULL};
+    Lowered distributed = {.kernel = NULL};
     if (best->kernel != NULL && engines_wait(&best->cost, WAITS)) {
-        const Kernel *each = lower_apart(arena, k);
+        const Kernel *each = lower_distribute(arena, k);
         if (each != NULL) {
-            lower_whole(&first, each, true, &apart);
-            if (apart.kernel == NULL) {
-                lower_whole(&first, each, false, &apart);
+            lower_whole(&first, each, true, &distributed);
+            if (distributed.kernel == NULL) {
+                lower_whole(&first, each, false, &distributed);
             }
         }
-        bool better = apart.kernel != NULL && lower_price(&apart) < lower_price(best) * APART;
-        best = better ? &apart : best;
+        bool better = distributed.kernel != NULL &&
+                      lower_price(&distributed) < lower_price(best) * DISTRIBUTED;
+        best = better ? &distributed : best;
     }
     if (best->kernel != NULL) {
         spill_warn_all(&best->l);

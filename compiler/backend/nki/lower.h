@@ -290,8 +290,8 @@ Kernel *lower_split(const Lower *l, bool last); /* false: says nothing where it 
 Kernel *lower_pieces(Ctx *ctx, Arena *arena, const Kernel *k, int64_t pieces, uint32_t halvings,
                      bool **sums);
 
-/* apart.c: the kernel with each statement in loops of its own; null: it has no loops, or they cannot be. */
-const Kernel *lower_apart(Arena *arena, const Kernel *k);
+/* distribute.c: loop distribution, each statement in loops of its own; null: it has no loops, or they cannot be. */
+const Kernel *lower_distribute(Arena *arena, const Kernel *k);
 
 /* pipeline.c: the LEGAL kernel with the loop, whose first `cut` statements are its first stage, in two stages; null: that cannot
  * be. */
