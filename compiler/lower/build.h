@@ -62,12 +62,12 @@ const Affine *build_at(Builder *b, Place place, NodeRef node, Access access,
                        const Position *pos);
 /* The same of positions of the value, one for each of its dimensions. */
 const Affine *build_block_at(Builder *b, Place place, NodeRef node, const Affine *whole);
-/* What the node is at `access`. */
 /* Positions that are affine in what `access` reads. */
 const Affine *build_affine(Builder *b, uint32_t n, const Affine *x, Access access,
                            const Position *pos);
 /* The value of one step of node `n`: what it assigns, or what joins its fold. */
 const Expr *build_value(Builder *b, const Node *n, const Position *pos);
+/* What the node is at `access`. */
 const Expr *build_expr(Builder *b, NodeRef node, Access access, const Position *pos);
 /* The element of the node that a statement over its labels computes. */
 Access build_out(Builder *b, const Node *n);

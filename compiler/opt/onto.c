@@ -327,25 +327,9 @@ static Graph *join(Joiner *j, Graph *g)
     return any ? j->to : g;
 }
 
-/* Is there anything to add, and a contraction to add it to? */
-static bool has_both(const Graph *g)
-{
-    bool sum = false, addend = false;
-    Factor none = {0};
-    for (NodeRef r = 0; r < g->nodes.n && !(sum && addend); r++) {
-        bool is = is_sum(g, r, &none);
-        sum = sum || is;
-        addend = addend || (!is && is_addend(g, r));
-    }
-    return sum && addend;
-}
-
 Graph *opt_onto(Ctx *ctx, Arena *arena, Graph *g)
 {
     Arena scratch;
-    if (!has_both(g)) {
-        return g;
-    }
     arena_init(&scratch, &ctx->budget);
     uint32_t n = g->nodes.n;
     Joiner j = {.arena = &scratch,

@@ -338,13 +338,13 @@ bool stmt_may_prefetch(const Kernel *k, const Stmt *s)
 Kernel *c_prefetch(const Target *target, Ctx *ctx, Arena *arena, const Kernel *k)
 {
     (void)ctx;
+    if (has_prefetches(k)) { /* a person has chosen */
+        return (Kernel *)(uintptr_t)k;
+    }
     Kernel *out = kernel_changeable(arena, k);
     Walk w = {.k = out,
               .arena = arena,
               .sets = machine_tile_capacity(target->machine) / (LINE_BYTES * WAYS)};
-    if (has_prefetches(k)) { /* a person has chosen */
-        return (Kernel *)(uintptr_t)k;
-    }
     prefetch_block(&w, out->body, out->n_body);
     return w.any ? out : (Kernel *)(uintptr_t)k;
 }
