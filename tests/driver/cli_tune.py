@@ -75,7 +75,6 @@ def the_time_that_is_gone_is_shown_on_a_terminal():
     assert status == 0 and re.search(r"\d+ nests tried, \d+ not for", text) and " of 2 s" not in text, text
 
 
-
 @test
 def equations_dumps_and_bound_dims_are_tuned():
     tdslc("-e", "ij,jk->ik", "--shape=30x20", "--shape=20x40", *SHORT, "--tune-time=1", "-o", "plan")
