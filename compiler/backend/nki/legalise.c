@@ -75,14 +75,14 @@ static Kernel *lower_parts_of(Lower *first, const Kernel *k)
     return made;
 }
 
-#define FEW         1500 /* instructions: loops are unrolled, and found again */
-#define MOVED       0.1  /* of the time of copies */
-#define WAITS       1.5  /* times as long as the engine that has most to do is busy ... */
-#define WAITS_US    100  /* ... and so long */
+#define MOVED       0.1 /* of the time of copies */
+#define WAITS       1.5 /* times as long as the engine that has most to do is busy ... */
+#define WAITS_US    100 /* ... and so long */
 #define STAGES      0.93 /* two stages, in a text of twice as many lines, take so much of the time */
 #define STAGES_WAIT 1.25 /* as WAITS, for these */
 #define STAGE_TRIES 12
 #define DISTRIBUTED 0.8   /* values go through memory where that takes so much of the time */
+#define LINE        3e-4  /* of the time is worth a statement less in the text; one ... */
 #define LONG        150   /* statements of a text ... */
 #define SLOWER      1.046 /* ... that must be so much faster */
 #define ENDLESS     1500
@@ -194,6 +194,7 @@ void lower_finish(const Lower *l, Kernel *made, uint32_t parts, bool measure, Lo
 double lower_price(const Lowered *w)
 {
     double us = w->cost.predicted_us;
+    us *= 1 + LINE * instr_places(w->kernel);
     us *= instr_places(w->kernel) > LONG ? SLOWER : 1.0;
     us *= instr_places(w->kernel) > ENDLESS ? WORSE : 1.0;
     return us + MOVED * w->cost.busy_us[4];
@@ -222,9 +223,7 @@ Kernel *nki_legalise(const Target *target, Ctx *ctx, Arena *arena, const Kernel 
     first.task.most = target->machine->max_instructions;
     Lowered flat, loops = {.kernel = NULL};
     lower_whole(&first, k, false, &flat);
-    bool few = flat.kernel != NULL && flat.cost.instructions <= FEW && !has_loops(k) &&
-               instr_places(flat.kernel) <= LONG;
-    bool stay = !few && !has_parts(k) && (flat.kernel != NULL || flat.l.tried.too_many);
+    bool stay = !has_parts(k) && (flat.kernel != NULL || flat.l.tried.too_many);
     if (stay) {
         lower_whole(&first, k, true, &loops);
     }

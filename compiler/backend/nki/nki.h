@@ -175,6 +175,7 @@ typedef struct NkiGroup {
     bool known, adds;
     uint32_t n; /* loops around it, from the outermost */
     const Stmt *loop[NKI_GROUP_LOOPS];
+    int64_t start[NKI_GROUP_LOOPS]; /* the first iteration in which it is run */
     bool first[NKI_GROUP_LOOPS];
 } NkiGroup;
 NkiGroup *nki_groups(const Kernel *k); /* [instr_places] */

@@ -423,10 +423,9 @@ static void put_accumulate(Printer *p, const NkiGroup *g)
 {
     const char *join = ", accumulate=";
     for (uint32_t d = 0; d < g->n && g->known; d++) {
-        const Range *r = &g->loop[d]->range;
-        if (g->first[d] && r->limit.n > r->start.base + 1) {
+        if (g->first[d] && g->loop[d]->range.limit.n > g->start[d] + 1) {
             text_printf(p->out, "%s%s > %lld", join, p->k->vars.at[g->loop[d]->var].name->text,
-                        (long long)r->start.base);
+                        (long long)g->start[d]);
             join = " or ";
         }
     }

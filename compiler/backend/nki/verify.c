@@ -152,12 +152,21 @@ static bool check_matmul(Verifier *v, const Instr *i)
     return alone_in_bank(v, i, owner);
 }
 
-/* A fill opens a group; its elements must be new. */
+/* A fill opens a group, or one in each bank; its elements must be new. */
 static bool open_group(Verifier *v, const Instr *i)
 {
     const Operand *o = &i->dst;
     if (!o->on_chip || space_of(v, o) != SPACE_ACC) {
         return true;
+    }
+    int64_t bank = nki_bank(v->k, o->buf), all = o->nf;
+    if (bank > 0 && all > bank && o->step == 1) {
+        Instr one = *i;
+        bool ok = true;
+        for (one.dst.nf = bank; ok && one.dst.f < o->f + all; one.dst.f += bank) {
+            ok = open_group(v, &one);
+        }
+        return ok;
     }
     if (!check_operand(v, i, o, false)) {
         return false;
