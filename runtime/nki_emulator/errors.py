@@ -35,7 +35,7 @@ RULES = {
     "M5": "integers are not matmul types",
     "M6": "tile_position and tile_size come together, in legal sizes and multiples",
     "M7": "perf_mode needs 8-bit floats on generation 3 or later",
-    "M8": "all contributions of an accumulation group write exactly one region",
+    "M8": "all of an accumulation group goes to one region; one is open at a time in a bank",
     "M9": "an accumulation group begins by overwriting and adds to matmul results only",
     "M10": "transpose, same type: tensor engine <= 128x128 SBUF to PSUM, vector <= 32x32",
     "M11": "a onezero promise is kept by the data",

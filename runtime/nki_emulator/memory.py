@@ -63,6 +63,7 @@ class Store:
             self.written[...] = True
         self.group = np.zeros(tensor.shape, np.int32) if tensor.space == "psum" else None
         self.pending = np.zeros(tensor.shape, bool) if tensor.space == "shared_hbm" else None
+        self.open = {}              # PSUM: bank -> the accumulation group added to last
 
     def window(self, function):
         """(values, written, group, pending) after the same selection from each."""
